@@ -22,39 +22,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host plays codeagent and the rest of the machine: it starts the victims, owns
-// the listeners that they try to reach and the processes they try to harm.
+// host acts as codeagent and the rest of the machine: it starts the victims, and owns the listeners
+// that they try to reach and the processes that they try to harm.
 type host struct {
 	t       *testing.T
 	binary  string
 	base    string
 	backend *Backend
 
-	// served are the listeners, for flush.
+	// served are the addresses of the listeners, for flush.
 	served []net.Addr
-	// hosts wait, by a row's folder, for the host's own part in it.
+	// hosts are the host's own parts in waiting rows, by the row's folder.
 	hosts map[string]func() error
-	// terminals are the near ends of rows' terminals, by the row's folder.
+	// terminals are the near ends of the rows' terminals, by the row's folder.
 	terminals map[string]*os.File
 
-	// trusted are what git's settings name, by a row's folder in the workspace.
+	// trusted are the paths that git's settings name, by the row's folder in the workspace.
 	trusted map[string][]string
-	// denials are those of the last command.
+	// denials are the denials of the last command.
 	denials []sandbox.Denial
 
 	mu  sync.Mutex
 	got map[string]bool // what reached a listener; guarded by mu
-	// turned says for what turnedName stands next; guarded by mu.
+	// turned decides which address the next lookup of turnedName gets; guarded by mu.
 	turned bool
-	news   chan struct{} // has an element when something was added to got
+	news   chan struct{} // gets an element when something was added to got
 }
 
-// hostSecret is in the environment and the memory of the host, and in files
-// that may not be read.
+// hostSecret is in the environment and the memory of the host, and in files that no command may
+// read.
 const hostSecret = "the-secret-of-the-host"
 
-// newHost makes a host with files on no temporary file system: a sandbox that
-// gives commands a /tmp of their own would hide them there.
+// newHost makes a host whose files are not on a temporary file system: a sandbox that gives
+// commands their own /tmp would hide them there.
 func newHost(t *testing.T) *host {
 	t.Helper()
 	dir, err := os.MkdirTemp(os.Getenv(envStage), "rows")
@@ -73,7 +73,7 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
-// removeAll also removes folders that a victim closed.
+// removeAll also removes folders that a victim made inaccessible.
 func removeAll(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
@@ -99,8 +99,8 @@ func (h *host) bare(s scene, _ string) string {
 	return string(out)
 }
 
-// receive waits for what victims say they have sent. Without a sandbox it
-// arrives, but from another processor perhaps after what flush sends.
+// receive waits for what victims report to have sent. Without a sandbox it does arrive, but if it
+// comes from another processor it may arrive after what flush sends.
 func (h *host) receive(s scene, said map[string]string) {
 	late := time.After(patience)
 	for i, a := range escapes() {
@@ -132,9 +132,8 @@ func (h *host) env(s scene) []string {
 	return []string{envScene + "=" + string(text), "PATH=/usr/bin:/bin"}
 }
 
-// furnish makes a row's folders, with what its kind asks for: out holds file,
-// program, dir/file and empty/, ws holds mine and sub/, secret holds file and
-// dir/file.
+// furnish creates a row's folders, with what its kind needs: out contains file, program, dir/file
+// and empty/, ws contains mine and sub/, secret contains file and dir/file.
 func furnish(t *testing.T, h *host, a attempt, p place) {
 	t.Helper()
 	for _, dir := range []string{p.out, p.in + "/sub"} {
@@ -157,7 +156,7 @@ func furnish(t *testing.T, h *host, a attempt, p place) {
 	}
 }
 
-// put writes a file and makes the folders on the way.
+// put writes a file and creates the folders above it.
 func (h *host) put(path, text string, mode os.FileMode) {
 	h.t.Helper()
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -169,8 +168,8 @@ func (h *host) put(path, text string, mode os.FileMode) {
 	}
 }
 
-// picture is all that can be seen of a row's folders outside and of the watched
-// paths in the workspace.
+// picture describes everything visible in a row's folders outside, and the watched paths in the
+// workspace.
 func picture(p place, watch []string) string {
 	var b strings.Builder
 	describe(&b, p.out)
@@ -201,9 +200,8 @@ func describe(b *strings.Builder, root string) {
 	})
 }
 
-// beginning is the first MiB of a file. An attack can make a file of terabytes, all of
-// it a hole; a change behind the first MiB shows in the times of the file, of which
-// nobody can set the last (ctime).
+// beginning is the first MiB of a file. An attack can create a sparse file of terabytes. A change
+// after the first MiB still changes the file's times, and nobody can set the ctime.
 func beginning(path string) []byte {
 	f, err := os.Open(path)
 	if err != nil {
@@ -214,7 +212,7 @@ func beginning(path string) []byte {
 	return text
 }
 
-// hears notes that something reached a listener.
+// hears records that something reached a listener.
 func (h *host) hears(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -225,8 +223,8 @@ func (h *host) hears(text string) {
 	}
 }
 
-// flush waits until all that was sent to the listeners has been heard: what the
-// host itself sends last arrives last.
+// flush waits until the listeners have received everything that was sent: what the host itself
+// sends last arrives last.
 func (h *host) flush() {
 	h.t.Helper()
 	for i, addr := range h.served {
@@ -269,13 +267,12 @@ func (h *host) listen(s *scene) {
 	s.TCP6 = h.serve("tcp", "[::1]:0")
 	s.UDP = h.serve("udp", "127.0.0.1:0")
 	s.UDP6 = h.serve("udp", "[::1]:0")
-	s.Abstract = "@codeagent-escape-" + filepath.Base(h.base) // a process of another setting may have our number
+	s.Abstract = "@codeagent-escape-" + filepath.Base(h.base) // a process of another setting may have the same pid
 	h.serve("unix", s.Abstract)
 	h.serve("unixgram", s.Abstract+"-d")
 }
 
-// serve notes what comes in at address and returns the port, 0 where there is
-// no such device.
+// serve records what arrives at address. It returns the port, or 0 if there is no such device.
 func (h *host) serve(network, address string) int {
 	h.t.Helper()
 	switch network {
@@ -313,7 +310,7 @@ func (h *host) noDevice(network, address string, err error) int {
 	return 0
 }
 
-// streams ends when the listener is closed.
+// streams accepts connections until the listener is closed.
 func (h *host) streams(l net.Listener) {
 	for {
 		c, err := l.Accept()
@@ -329,7 +326,7 @@ func (h *host) streams(l net.Listener) {
 	}
 }
 
-// packets ends when the socket is closed.
+// packets receives until the socket is closed.
 func (h *host) packets(c net.PacketConn) {
 	buf := make([]byte, 2048)
 	for {

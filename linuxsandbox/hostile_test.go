@@ -25,21 +25,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A hostile caller makes notified calls with arguments that it was dealt: paths
-// outside and protected ones, descriptors of theirs, bad pointers, and memory that
-// another thread changes meanwhile. It cannot be looked at, or its threads and
-// processes end in the middle of calls. Whatever it does, nothing outside and
-// nothing protected may have changed afterwards.
+// A hostile caller makes notified calls with random arguments from its deal: paths outside,
+// protected paths, descriptors of both, bad pointers, and memory that another thread changes
+// meanwhile. The broker cannot examine it, or its threads and processes end in the middle of calls.
+// Whatever it does, nothing outside and nothing protected may change.
 
-// hostileName is the argv[0] of such a caller. Its arguments are what it is, the
-// folders of its workspace and outside, and the file with its deal.
+// hostileName is the argv[0] of such a caller. Its arguments are its kind, the folders of its
+// workspace and outside, and the file with its deal.
 const hostileName = "escape-hostile"
 
-// hostileKinds are what a caller can be. "run" is one that can be looked at. "killed"
-// is several, each killed in the middle of its deal.
+// hostileKinds are the kinds of callers. "run" can be examined. "killed" are several, each killed
+// in the middle of its deal.
 var hostileKinds = []string{"run", "blind", "dumpable", "killed"}
 
-// hostileStep is how many bytes of the deal one call takes.
+// hostileStep is the number of bytes of the deal that one call uses.
 const hostileStep = 8
 
 // TestHostileCallers runs TestHostileCallerInSetting in every setting.
@@ -67,7 +66,7 @@ func TestHostileCallerInSetting(t *testing.T) {
 	}
 }
 
-// FuzzHostileCaller is the same for what a fuzzer deals.
+// FuzzHostileCaller does the same with deals from a fuzzer.
 func FuzzHostileCaller(f *testing.F) {
 	f.Add(byte(0), []byte("\x00\x01\x02\x03\x04\x05\x06\x07"))
 	f.Add(byte(1), []byte("\x10\x21\x32\x43\x54\x65\x76\x87\x98"))
@@ -86,8 +85,8 @@ func FuzzHostileCaller(f *testing.F) {
 	})
 }
 
-// hostilePlay runs a caller in the sandbox of b, or plainly, and returns what it
-// changed that it must not change.
+// hostilePlay runs a caller in the sandbox of b, or without one, and returns the forbidden changes
+// that it made.
 func hostilePlay(t *testing.T, b *Backend, kind string, deal []byte) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(os.Getenv(envStage), "hostile")
@@ -102,7 +101,7 @@ func hostilePlay(t *testing.T, b *Backend, kind string, deal []byte) string {
 		t.Fatal(err)
 	}
 	look := func() string {
-		// Its own folders the caller may close.
+		// The caller may make its own folders inaccessible.
 		for _, own := range []string{in, in + "/sub", in + "/sub/.git"} {
 			_ = os.Chmod(own, 0o755)
 		}
@@ -113,7 +112,8 @@ func hostilePlay(t *testing.T, b *Backend, kind string, deal []byte) string {
 		return text.String() + flagsOf(out+"/mine") + ownerOf(t, os.DevNull)
 	}
 	before := look()
-	// It changes the mode of what it has open, which must not be the machine's /dev/null.
+	// The caller changes the mode of its open files, which must not include the machine's
+	// /dev/null.
 	stdin, end, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func flagsOf(path string) string {
 	return text
 }
 
-// hostileVictim takes over the process when it was started as such a caller.
+// hostileVictim takes over the process if it was started as such a caller.
 func hostileVictim() {
 	if filepath.Base(os.Args[0]) != hostileName {
 		return
@@ -209,8 +209,8 @@ func hostileVictim() {
 	syscall.Exit(0)
 }
 
-// killAfter starts a counted caller and kills it once it has made so many calls. It is an
-// error when the caller ended early by itself, other than with its deal played.
+// killAfter starts a counted caller and kills it after count calls. It returns an error if the
+// caller ended early, unless it had played its whole deal.
 func killAfter(cmd *exec.Cmd, count int) error {
 	cmd.Stdout = nil
 	counter, err := cmd.StdoutPipe()
@@ -229,13 +229,13 @@ func killAfter(cmd *exec.Cmd, count int) error {
 	return err
 }
 
-// self is the file that this program was executed from.
+// self is the file from which this program was executed.
 func self() string {
 	path, _ := os.Readlink("/proc/self/exe")
 	return path
 }
 
-// hostile is what the arguments of calls are taken from.
+// hostile holds the values from which the arguments of calls are chosen.
 type hostile struct {
 	paths, values []uintptr
 	fds           []int
@@ -251,9 +251,9 @@ func newHostile(in, out string) *hostile {
 			h.paths = append(h.paths, h.memory([]byte(dir+"/"+name+"\x00")))
 		}
 		if i%4 != 0 {
-			continue // some processor is to be left
+			continue // leave a processor free
 		}
-		// Both have the same length: another thread turns one into the other.
+		// Both have the same length: another thread changes one into the other.
 		one, two := []byte(in+"/"+name+"\x00"), []byte(out+"/"+name+"\x00")
 		turning := h.room(one)
 		h.paths = append(h.paths, uintptr(unsafe.Pointer(&turning[0])))
@@ -297,8 +297,7 @@ func newHostile(in, out string) *hostile {
 // memory is the address of a copy of b.
 func (h *hostile) memory(b []byte) uintptr { return uintptr(unsafe.Pointer(&h.room(b)[0])) }
 
-// room is a copy of b that stays where it is, with room behind for what the kernel
-// writes.
+// room is a copy of b at a fixed address, with space behind it for what the kernel writes.
 func (h *hostile) room(b []byte) []byte {
 	m := make([]byte, len(b)+512)
 	copy(m, b)
@@ -306,8 +305,8 @@ func (h *hostile) room(b []byte) []byte {
 	return m[:len(b)]
 }
 
-// play makes a call for each step of the deal, some on threads that end after it, and
-// reports each that was made.
+// play makes a call for each step of the deal, some on threads that end afterwards. It reports each
+// call.
 func (h *hostile) play(deal []byte, made func()) {
 	var wg sync.WaitGroup
 	for i := 0; i+hostileStep <= len(deal); i += hostileStep {
@@ -363,7 +362,7 @@ func (h *hostile) call(step []byte) {
 		case calls.Open:
 			args[c.Arg] |= unix.O_NONBLOCK
 		case calls.Mknod:
-			args[c.Arg] &^= unix.S_IFMT // a pipe would hold up who opens it
+			args[c.Arg] &^= unix.S_IFMT // opening a pipe would block
 		}
 	default:
 		nr = sockets[i-len(meta)-len(files)]

@@ -16,7 +16,7 @@ const (
 	ownNetworkWhy = "without a network of its own no socket can be made for it"
 )
 
-// networkJobs serve and reach what they serve.
+// networkJobs run servers and connect to them.
 var networkJobs = []job{
 	{name: "python serves and curl fetches", needs: "python3 curl", layer: ownNetwork, why: ownNetworkWhy,
 		script: `echo served > f; mkfifo up; python3 -u -m http.server 8099 --bind 127.0.0.1 > up 2>/dev/null & read -r line < up; curl -sS http://127.0.0.1:8099/f; kill $!`, says: "served"},
@@ -34,13 +34,13 @@ var networkJobs = []job{
 		script: `printf 'import java.net.*; public class S { public static void main(String[] a) throws Exception { ServerSocket s = new ServerSocket(0); Socket c = new Socket("localhost", s.getLocalPort()); s.accept().getOutputStream().write(65); System.out.println("read " + c.getInputStream().read()); } }' > S.java; java S.java`, says: "read 65"},
 	{name: "go tests with a server", needs: "go", layer: ownNetwork, why: ownNetworkWhy, slow: true,
 		script: `go mod init example.org/x 2>/dev/null; printf 'package x\n\nimport (\n\t"net/http"\n\t"net/http/httptest"\n\t"testing"\n)\n\nfunc TestX(t *testing.T) {\n\ts := httptest.NewServer(http.NotFoundHandler())\n\tdefer s.Close()\n\tif r, err := http.Get(s.URL); err != nil || r.StatusCode != 404 {\n\t\tt.Fatal(r, err)\n\t}\n}\n' > x_test.go; CGO_ENABLED=0 go test .`, says: "ok"},
-	// A resolver that cannot be reached must be known at once, not after a wait, which
-	// is made longer than any that a loaded machine makes.
+	// An unreachable name server must fail at once. The wait is longer than any delay of a loaded
+	// machine, so the job notices it.
 	{name: "a name that cannot be looked up", needs: "getent timeout", layer: ownNetwork, why: ownNetworkWhy, script: `RES_OPTIONS="timeout:30 attempts:5" timeout 120 getent hosts example.com || echo "status $?"`, says: "status 2"},
 }
 
-// TestDevServer: a server that one command of a session starts is reached by the
-// next one, while it runs.
+// TestDevServer: a later command of the session reaches a server that an earlier one started, while
+// that one runs.
 func TestDevServer(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()

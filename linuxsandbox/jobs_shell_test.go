@@ -17,7 +17,7 @@ var shellJobs = []job{
 
 var systemJobs = []job{
 	{name: "tar", needs: "tar gzip", script: `mkdir -p d/e; echo x > d/e/f; ln -s f d/e/l; ln d/e/f d/h; tar czf a.tgz d; rm -r d; tar xzf a.tgz; cat d/e/l; tar cf - d | (mkdir o; cd o; tar xf -); cat o/d/h`, says: "x\nx"},
-	// Only root gives files away, and root has no capability to in the sandbox.
+	// Only root may give files away, and in the sandbox root does not have the capability.
 	{name: "tar that keeps foreign owners", needs: "tar", only0: true, fails: true, script: `echo x > f; tar --owner=4711 --group=4711 -cf a.tar f; rm f; tar -xf a.tar`, says: "Cannot change ownership to uid 4711"},
 	{name: "tar of foreign owners", needs: "tar", script: `echo x > f; tar --owner=4711 --group=4711 -cf a.tar f; rm f; opt=; [ "$(id -u)" != 0 ] || opt=--no-same-owner; tar $opt -xf a.tar; cat f; stat -c %u f`, says: "x\n"},
 	{name: "zip and xz", needs: "gzip xz", script: `seq 1 999 > f; gzip -k f; xz -k f; gzip -dc f.gz | cmp - f; xz -dc f.xz | cmp - f; gzip -9 < f | zcat | wc -l`, says: "999"},

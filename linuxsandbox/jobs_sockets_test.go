@@ -4,11 +4,11 @@ package linuxsandbox
 
 const noSocketBroker = "sockets with a path are connected and bound by the broker"
 
-// The addresses are short ones: a socket's path has at most 107 bytes, and the
-// folders of tests have long names.
+// The addresses are short: the path of a socket has at most 107 bytes, and the folders of tests
+// have long names.
 
-// asServer, behind a command, runs it in the background and waits until it has
-// made the file "ready".
+// asServer, after a command, runs it in the background and waits until it has created the file
+// "ready".
 const asServer = ` > log 2>&1 & server=$!; until test -e ready; do kill -0 $server; sleep 0.02; done; `
 
 var socketJobs = []job{

@@ -4,10 +4,10 @@ package linuxsandbox
 
 import "slices"
 
-// jobs is the whole table.
+// jobs is the complete table.
 var jobs = slices.Concat(gitJobs, buildJobs, nodeJobs, pythonJobs, shellJobs, systemJobs, socketJobs, networkJobs)
 
-// repo makes a repository with one commit.
+// repo creates a repository with one commit.
 const repo = "git init -q .; echo one > a; git add a; git commit -qm one; "
 
 var gitJobs = []job{

@@ -13,33 +13,31 @@ import (
 	"codeagent/sandbox"
 )
 
-// Ordinary jobs: what people do all day must work in the sandbox as it does
-// without. Each runs in a workspace of its own, under workspace-write, in every
-// setting.
+// Ordinary jobs, which people do all day, must work in the sandbox as they do without. Each runs in
+// its own workspace, under workspace-write, in every setting.
 
 // job is one ordinary job: a bash script that ends with status 0, under
 // `set -eu -o pipefail`.
 type job struct {
 	name string
-	// needs are the programs it is about.
+	// needs are the programs that the job uses.
 	needs  string
 	script string
-	// says stands in what it prints.
+	// says must appear in the output.
 	says string
-	// layer names the layer without which the job cannot work, and why.
+	// layer is the layer without which the job cannot work, and why the reason.
 	layer, why string
 	// optional programs may be missing, also in CI.
 	optional bool
 	// slow jobs run in CI only, in one setting of each user.
 	slow bool
-	// fails: the job is to end with another status than 0.
+	// fails: the job must end with a status other than 0.
 	fails bool
-	// unless0: root has no business with it. only0: nobody else has.
+	// unless0: the job makes no sense for root. only0: only for root.
 	unless0, only0 bool
 }
 
-// TestJobs runs the table in every setting, and for whoever is not root in the
-// one there is.
+// TestJobs runs the table in every setting. A user other than root has only one.
 func TestJobs(t *testing.T) {
 	if os.Getuid() == 0 {
 		inSettings(t, "^TestJobsInSetting$")
@@ -53,7 +51,7 @@ func TestJobsInSetting(t *testing.T) {
 	runJobs(t, currentSetting(t, "TestJobs"))
 }
 
-// TestJobsAreMany: the number is promised, and no job is counted twice.
+// TestJobsAreMany: there are as many jobs as promised, and none is counted twice.
 func TestJobsAreMany(t *testing.T) {
 	seen := map[string]bool{}
 	for _, j := range jobs {
@@ -67,10 +65,10 @@ func TestJobsAreMany(t *testing.T) {
 	}
 }
 
-// promisedJobs is how many must pass in every setting.
+// promisedJobs is the number of jobs that must pass in every setting.
 const promisedJobs = 40
 
-// runJobs runs the table in one setting and says what came of it.
+// runJobs runs the table in one setting and reports the results.
 func runJobs(t *testing.T, s setting) {
 	t.Helper()
 	b := newBackend(t)
@@ -82,7 +80,7 @@ func runJobs(t *testing.T, s setting) {
 	t.Logf("uid %d, layers %s", os.Getuid(), strings.Join(e.Active(), " "))
 	passed := 0
 	for _, j := range jobs {
-		// What a row itself rules out here is no hole: it is told, not skipped.
+		// If the row itself does not apply here, that is no gap: it is reported, not skipped.
 		if why := j.ruledOut(e, s); why != "" {
 			t.Logf("%s: not run: %s", j.name, why)
 			continue
@@ -106,7 +104,7 @@ func runJobs(t *testing.T, s setting) {
 	}
 }
 
-// ruledOut is why the row itself does not want to run here, "" if it does.
+// ruledOut returns why the row does not apply here; "" if it does.
 func (j job) ruledOut(e sandbox.Enforcement, s setting) string {
 	switch {
 	case j.slow && !(underCI() && s.slowJobs):
@@ -126,7 +124,7 @@ func (j job) ruledOut(e sandbox.Enforcement, s setting) string {
 	return ""
 }
 
-// jobPath leaves out whatever the tester has in their home folder.
+// jobPath omits the programs in the tester's home folder.
 const jobPath = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 func lookIn(path, program string) (string, error) {

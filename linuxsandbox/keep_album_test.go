@@ -20,31 +20,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// album is a change observer that keeps everything in memory and can put it back: what the
-// contract of sandbox.ChangeObserver says and no more.
+// album is a change observer that keeps everything in memory and can restore it. It relies only on
+// the contract of sandbox.ChangeObserver.
 type album struct {
 	mu    sync.Mutex
 	first map[string]photo // by path; guarded by mu
-	// whole are the paths told under their names; guarded by mu.
+	// whole are the paths that were reported under their names; guarded by mu.
 	whole map[string]bool
 	told  []string // guarded by mu
 	wrong error    // guarded by mu
 }
 
-// photo is the state of a path. The zero one is that of a path without a file.
+// photo is the state of a path. The zero value means that no file is there.
 type photo struct {
 	mode uint32
-	// data is the content of a file, or where a link leads.
+	// data is the content of a file, or the target of a link.
 	data string
 	id   inode
 }
 
-// inode says which file it is.
+// inode identifies a file.
 type inode struct{ dev, ino uint64 }
 
 func newAlbum() *album { return &album{first: map[string]photo{}, whole: map[string]bool{}} }
 
-// BeforeChange is sandbox.ChangeObserver's.
+// BeforeChange implements sandbox.ChangeObserver.
 func (a *album) BeforeChange(dir int, name, path string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,7 +58,7 @@ func (a *album) BeforeChange(dir int, name, path string) {
 	a.whole[path] = name != "."
 }
 
-// look keeps what stands at name of dir, a folder with all that is in it.
+// look records the entry name of dir, with everything in it if it is a folder.
 func (a *album) look(dir int, name, path string) error {
 	p, err := photoAt(dir, name)
 	if err != nil {
@@ -111,7 +111,7 @@ func photoAt(dir int, name string) (photo, error) {
 	return p, err
 }
 
-// putBack makes everything what it was.
+// putBack restores the recorded state.
 func (a *album) putBack(t *testing.T) {
 	t.Helper()
 	a.mu.Lock()
@@ -145,7 +145,7 @@ func (a *album) putOne(path string) error {
 	if kind == unix.S_IFDIR && now.mode&unix.S_IFMT == unix.S_IFDIR {
 		return a.emptied(path)
 	}
-	// A file that is still the same is written where it stands: it may have other
+	// A file that is still the same is rewritten in place: it may have other names.
 	// names.
 	if !(same && kind == unix.S_IFREG) {
 		if err := os.RemoveAll(path); err != nil {
@@ -171,8 +171,8 @@ func (a *album) putOne(path string) error {
 	return err
 }
 
-// emptied takes out of a folder that is there again what was not in it. One that
-// was told as "." only is left as it is.
+// emptied removes from a restored folder what was not in it. It does not change a folder that was
+// reported only as ".".
 func (a *album) emptied(path string) error {
 	if err := os.Chmod(path, 0o700); err != nil || !a.known(path) {
 		return err
@@ -187,7 +187,7 @@ func (a *album) emptied(path string) error {
 	return err
 }
 
-// known reports whether path was told under its name, or lies below one that was.
+// known reports whether path was reported under its name, or lies below one that was.
 func (a *album) known(path string) bool {
 	for at := path; at != "/"; at = filepath.Dir(at) {
 		if a.whole[at] {
@@ -197,7 +197,7 @@ func (a *album) known(path string) bool {
 	return false
 }
 
-// treeOf is what stands at and below root, without times and owners.
+// treeOf describes root and everything in it, without times and owners.
 func treeOf(t *testing.T, root string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -215,7 +215,7 @@ func treeOf(t *testing.T, root string) map[string]string {
 	return out
 }
 
-// differences are the paths at which two trees are not the same.
+// differences are the paths at which two trees differ.
 func differences(before, after map[string]string) (out []string) {
 	for path := range maps.Keys(before) {
 		if before[path] != after[path] {

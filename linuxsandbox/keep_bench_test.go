@@ -12,8 +12,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// keptJobs are what BenchmarkKept runs: what is made in a new folder is told as
-// that folder, what stands there already file by file.
+// keptJobs are the jobs of BenchmarkKept. What a job creates in a new folder is reported as that
+// folder; what exists already is reported file by file.
 var keptJobs = []struct{ name, job, script string }{
 	{"git clone", "git clone", `git clone -q src out/copy`},
 	{"tar", "tar", `tar xf all.tar -C out`},
@@ -21,8 +21,8 @@ var keptJobs = []struct{ name, job, script string }{
 	{"rm and tar", "tar", `rm -r d*; tar xf all.tar`},
 }
 
-// BenchmarkKept runs jobs in turn without a change observer and with one that does nothing:
-// what is above is what it costs to tell.
+// BenchmarkKept runs jobs alternately without a change observer and with one that does nothing. The
+// difference is the cost of the reports.
 func BenchmarkKept(b *testing.B) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// randomOperations is a program that does what its two arguments say: how often,
-// and from which seed. What fails fails.
+// randomOperations is a program with two arguments, the number of operations and the seed. It
+// ignores failures.
 const randomOperations = `
 import ctypes, mmap, os, random, shutil, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -70,8 +70,7 @@ for i in range(int(sys.argv[1])):
     except (OSError, ValueError, IndexError, RecursionError, shutil.Error): pass
 `
 
-// TestKeptAtRandom: whatever programs do one after the other, and at once, is put
-// back.
+// TestKeptAtRandom: whatever programs do, one after the other or at the same time, is restored.
 func TestKeptAtRandom(t *testing.T) {
 	b, f := backendInSetting(t, "TestKeptElsewhere")
 	if !f.Broker {
@@ -86,7 +85,7 @@ func TestKeptAtRandom(t *testing.T) {
 		ws, p := keptPlace(t, sandbox.WorkspaceWrite())
 		furnishAtRandom(t, b, p, ws, seed)
 		before, album := treeOf(t, ws), newAlbum()
-		if seed%3 == 2 { // programs that meet in the same folders
+		if seed%3 == 2 { // programs that change the same folders
 			var all sync.WaitGroup
 			for i := range 3 {
 				all.Go(func() { operate(t, b, p, ws, 100, 1000*seed+i, album) })
@@ -106,8 +105,8 @@ func TestKeptAtRandom(t *testing.T) {
 	}
 }
 
-// furnishAtRandom fills the workspace as such a program does, without giving a file
-// a second name: what is written by one that is then removed stands under the other.
+// furnishAtRandom fills the workspace as such a program does, but gives no file a second name: if
+// one name is written and then removed, the content remains under the other.
 func furnishAtRandom(t *testing.T, b *Backend, p sandbox.Policy, ws string, seed int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(seed), 1))
@@ -127,7 +126,7 @@ func operate(t *testing.T, b *Backend, p sandbox.Policy, ws string, count, seed 
 	st, out := run(t, b, p, sandbox.Command{
 		Path: needPython(t), Args: []string{"python3", "-c", randomOperations, fmt.Sprint(count), fmt.Sprint(seed)}, Dir: ws, Env: jobEnv(ws, p.Temp), Observer: observer,
 	})
-	// One that writes to a mapped file which another cuts off dies of that.
+	// A process that writes to a mapped file which another one truncates gets SIGBUS.
 	if st.Signal != int(unix.SIGBUS) && (st.Exit != 0 || st.Signal != 0) {
 		t.Errorf("seed %d: %+v\n%s", seed, st, out)
 	}

@@ -16,18 +16,18 @@ import (
 	"codeagent/sandbox"
 )
 
-// tellTo is a change observer that is a function.
+// tellTo is a change observer made of a function.
 type tellTo func(dir int, name, path string)
 
 func (f tellTo) BeforeChange(dir int, name, path string) { f(dir, name, path) }
 
-// TestKeptElsewhere is what is told beside the table of TestKept, for root and for
-// a user without rights.
+// TestKeptElsewhere runs the tests of reports besides the table of TestKept, for root and for a
+// user without privileges.
 func TestKeptElsewhere(t *testing.T) {
 	inSettings(t, "^(TestNotTold|TestToldOnce|TestObserverAtWork|TestNamesTurned|TestKeptFiles|TestKeptAtRandom)$")
 }
 
-// TestNotTold: what changes nothing in a write root is told to nobody.
+// TestNotTold: what changes nothing in a write root is not reported.
 func TestNotTold(t *testing.T) {
 	b, f := backendInSetting(t, "TestKeptElsewhere")
 	if !f.Broker {
@@ -61,7 +61,7 @@ func TestNotTold(t *testing.T) {
 	}
 }
 
-// TestToldOnce: a command tells a path once, and nothing below what it told.
+// TestToldOnce: a command reports a path once, and nothing below a reported one.
 func TestToldOnce(t *testing.T) {
 	b, f := backendInSetting(t, "TestKeptElsewhere")
 	if !f.Broker {
@@ -91,8 +91,8 @@ func TestToldOnce(t *testing.T) {
 	}
 }
 
-// TestObserverAtWork: while a change observer works nothing is changed yet, and no other
-// command waits for it.
+// TestObserverAtWork: while a change observer works, nothing is changed yet, and no other command
+// waits for it.
 func TestObserverAtWork(t *testing.T) {
 	b, f := backendInSetting(t, "TestKeptElsewhere")
 	if !f.Broker {
@@ -125,8 +125,7 @@ func TestObserverAtWork(t *testing.T) {
 	}
 }
 
-// TestNamesTurned: a name that leads elsewhere each time it was kept is kept anew,
-// and not for ever.
+// TestNamesTurned: a name that leads elsewhere each time is reported again, but not for ever.
 func TestNamesTurned(t *testing.T) {
 	b, f := backendInSetting(t, "TestKeptElsewhere")
 	if !f.Broker {
@@ -155,14 +154,14 @@ func TestNamesTurned(t *testing.T) {
 	}
 }
 
-// TestKeptFiles: single files that were granted, also where Landlock opens them
-// and nothing is asked about, and names that nothing had.
+// TestKeptFiles: granted single files, also where Landlock opens them and the broker sees no call,
+// and granted names without a file.
 func TestKeptFiles(t *testing.T) {
 	b, f := backendInSetting(t, "TestKeptElsewhere")
 	if !f.Broker {
 		t.Skip("no broker here: " + f.NoBroker)
 	}
-	// In /tmp, where the command has a folder of its own, a grant is Landlock's.
+	// In /tmp, where the command has a folder of its own, Landlock opens a grant.
 	for _, parent := range []string{"/tmp", os.Getenv(envStage)} {
 		for _, optional := range []bool{true, false} {
 			out, err := os.MkdirTemp(parent, "kept-files")
@@ -189,7 +188,7 @@ func TestKeptFiles(t *testing.T) {
 	}
 }
 
-// TestKeptGrants: what is granted to a command that runs is told from then on.
+// TestKeptGrants: what is granted to a running command is reported from then on.
 func TestKeptGrants(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		for _, job := range outsideJobs {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keptWays are ways to change what stands in a workspace, one script each. py
-// runs a line of Python.
+// keptWays are ways to change the content of a workspace, one script each. py runs a line of
+// Python.
 var keptWays = []struct{ name, script string }{
 	{"redirection", `echo x > a`},
 	{"redirection that appends", `echo x >> a`},
@@ -115,7 +115,7 @@ export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e GIT_COMM
 umask 022
 `
 
-// furnishKept makes the workspace that the scripts find; repo is for those of git.
+// furnishKept creates the workspace that the scripts expect; repo is for those that use git.
 func furnishKept(t *testing.T, ws string, repo bool) {
 	t.Helper()
 	at := func(name string) string { return filepath.Join(ws, name) }
@@ -137,8 +137,8 @@ func furnishKept(t *testing.T, ws string, repo bool) {
 	}
 }
 
-// TestKept: whatever way a command changes its workspace, the change observer was told in
-// time of all that is needed to put it back.
+// TestKept: whatever way a command changes its workspace, the change observer received everything
+// that is needed to restore it, in time.
 func TestKept(t *testing.T) { inSettings(t, "^TestKeptInSetting$") }
 
 // TestKeptInSetting is the body of TestKept, in a process of the setting.
@@ -149,7 +149,7 @@ func TestKeptInSetting(t *testing.T) {
 			missing(t, program)
 		}
 	}
-	// Nothing protected: then the roots are brokered for the change observer alone.
+	// With nothing protected, the roots are brokered only for the change observer.
 	for name, p := range map[string]sandbox.Policy{"protected names": sandbox.WorkspaceWrite(), "nothing protected": {}} {
 		t.Run(name, func(t *testing.T) {
 			for _, row := range keptWays {
@@ -186,7 +186,7 @@ func tryKept(t *testing.T, b *Backend, f facts, p sandbox.Policy, script string)
 	}
 }
 
-// keptPlace is a workspace, and p with it and a folder for temporary files.
+// keptPlace returns a workspace, and p with the workspace and a folder for temporary files.
 func keptPlace(t *testing.T, p sandbox.Policy) (string, sandbox.Policy) {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())

@@ -18,17 +18,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNothingLeft runs many commands in a row, ten thousand under CI: what this
-// process has open, its children, mounts, sockets, control group and temporary
-// files are afterwards what they were.
+// TestNothingLeft runs many commands in a row, ten thousand under CI. Afterwards this process's
+// descriptors, children, mounts, sockets, control group and temporary files are the same as before.
 func TestNothingLeft(t *testing.T) {
-	realHelper(t) // built where it stays for the other tests
+	realHelper(t) // built in a folder that remains for the other tests
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	ws := t.TempDir()
 	b := newBackend(t)
 	defer b.Close()
-	b.groups = groups{files: &withoutControllers{}} // each in a control group, where one can be made
+	b.groups = groups{files: &withoutControllers{}} // each in a control group, where possible
 	p := sandbox.WorkspaceWrite(ws)
 	p.Limits.Processes = 1 << 20
 	one := func() {
@@ -37,7 +36,7 @@ func TestNothingLeft(t *testing.T) {
 			t.Fatalf("%+v %q", st, out)
 		}
 	}
-	// What is made once a session is there after the first few.
+	// What is created once a session exists after the first few.
 	for range 3 {
 		one()
 	}
@@ -54,7 +53,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// inventory is what a process has and what it could leave behind.
+// inventory lists what a process has and what it could leave behind.
 func inventory(t *testing.T, dirs ...string) string {
 	t.Helper()
 	var b strings.Builder
@@ -66,7 +65,7 @@ func inventory(t *testing.T, dirs ...string) string {
 	for _, e := range entries {
 		target, err := os.Readlink("/proc/self/fd/" + e.Name())
 		if err != nil {
-			continue // the one that listed them
+			continue // the descriptor that lists the others
 		}
 		kind, _, _ := strings.Cut(target, ":[")
 		if !strings.HasPrefix(kind, "/proc/") {
@@ -113,8 +112,8 @@ func inventory(t *testing.T, dirs ...string) string {
 	return b.String()
 }
 
-// BenchmarkStartInTree starts a command in a small tree and in one of 100,000
-// folders: the two cost the same.
+// BenchmarkStartInTree starts a command in a small tree and in one of 100,000 folders: both must
+// take the same time.
 func BenchmarkStartInTree(b *testing.B) {
 	for _, size := range []int{10, 100_000} {
 		b.Run(fmt.Sprintf("%d folders", size), func(b *testing.B) {
@@ -140,9 +139,9 @@ func BenchmarkStartInTree(b *testing.B) {
 	}
 }
 
-// TestWhatCannotBeKilledIsNamed: a keeper that does not go, with all below it, by
-// number and program. (What cannot be killed stays in the kernel; here it was not
-// tried.) One that was stopped is killed, and no wait for it is without an end.
+// TestWhatCannotBeKilledIsNamed: a keeper that does not end is named by pid and program, with its
+// descendants. (A process that cannot be killed stays in the kernel; here nothing tries to kill
+// it.) A stopped keeper is killed, and every wait for it has a limit.
 func TestWhatCannotBeKilledIsNamed(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", "sleep 1000 & echo $!; wait")
 	out, err := cmd.StdoutPipe()

@@ -10,17 +10,17 @@ import (
 	"codeagent/sandbox"
 )
 
-// raiseLimits asks for more of everything, hard and soft, and does not care.
+// raiseLimits tries to raise all limits, hard and soft, and ignores errors.
 const raiseLimits = "for l in d f l m n s t u v; do ulimit -H -$l unlimited; ulimit -S -$l unlimited; ulimit -S -$l hard; done 2>/dev/null; "
 
-// TestLimitsCannotBeRaised: a command that first asks for more runs into the
-// same limits; root has the capability for it outside of the sandbox only.
+// TestLimitsCannotBeRaised: a command that first tries to raise its limits reaches the same ones.
+// Root has the capability for that only outside the sandbox.
 func TestLimitsCannotBeRaised(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
 	for _, row := range limitRows {
 		if row.limits.CPUSeconds > 0 || row.notBy0 && os.Getuid() == 0 {
-			continue // the soft limit may come up to the hard one, a second later
+			continue // the soft limit may be raised to the hard one, which is a second later
 		}
 		t.Run(row.name, func(t *testing.T) {
 			ws := t.TempDir()

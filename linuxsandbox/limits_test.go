@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitRow is a command that runs into a limit, and ends well without it.
+// limitRow is a command that reaches a limit, and succeeds without it.
 type limitRow struct {
 	name   string
 	limits sandbox.Limits
@@ -21,11 +21,11 @@ type limitRow struct {
 	signal unix.Signal
 	says   string
 	notBy0 bool // the kernel exempts root
-	slow   bool // seconds of processor time: in CI only
+	slow   bool // uses seconds of processor time: only in CI
 }
 
-// The rows of processor time go on for twice as long as they may: the limit is
-// kept by a clock that counts ticks, and on a loaded machine it is not exact.
+// The rows for processor time run twice as long as allowed: the limit's clock counts ticks, and on
+// a loaded machine it is not exact.
 var limitRows = []limitRow{
 	{name: "cpu", limits: sandbox.Limits{CPUSeconds: 1}, script: "exec perl -e 'do{@t=times}while($t[0]+$t[1]<2)'", want: sandbox.LimitCPU, signal: unix.SIGXCPU},
 	{name: "cpu ignored", limits: sandbox.Limits{CPUSeconds: 1}, script: "trap '' XCPU; exec perl -e 'do{@t=times}while($t[0]+$t[1]<4)'", want: sandbox.LimitCPU, signal: unix.SIGKILL, slow: true},
@@ -36,8 +36,8 @@ var limitRows = []limitRow{
 	{name: "processes", limits: sandbox.Limits{Processes: 4}, script: `exec perl -e 'for(1..8){my $p=fork; defined $p or die "$!"; exec "sleep","9" if !$p; push @p,$p} kill 9,@p'`, says: "esource temporarily unavailable", notBy0: true},
 }
 
-// userIsEnough: what takes seconds of processor time is left to the ordinary user,
-// as whom root runs the same rows. Under CI root does it too.
+// userIsEnough reports whether to leave rows that use seconds of processor time to the ordinary
+// user, as whom root runs the same rows. Under CI root runs them too.
 func userIsEnough() bool { return os.Getuid() == 0 && !underCI() }
 
 func TestLimits(t *testing.T) {
@@ -72,8 +72,8 @@ func TestLimits(t *testing.T) {
 // TestLimitsAsUser runs the rows as an ordinary user.
 func TestLimitsAsUser(t *testing.T) { againAsUser(t, "^TestLimits$") }
 
-// TestNoCoreDumps: no memory image leaves the sandbox, and none can be asked
-// for, also not by the limit that lets a handler of the host run.
+// TestNoCoreDumps: no memory image leaves the sandbox, and no command can cause one, not even with
+// the core limit that enables a handler on the host.
 func TestNoCoreDumps(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
@@ -86,7 +86,7 @@ func TestNoCoreDumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(out), " ")
-	// Who has no capability for it cannot leave a hard limit of 0.
+	// Without the capability a process cannot raise a hard limit of 0.
 	if st.Exit != 0 || got != "core file size 1 1 bytes" && !(have.Max == 0 && got == "core file size 0 0 bytes") {
 		t.Errorf("%+v: %q", st, out)
 	}

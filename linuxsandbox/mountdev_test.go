@@ -17,12 +17,12 @@ import (
 // TestDevices runs TestDevicesInSetting in every setting.
 func TestDevices(t *testing.T) { inSettings(t, "^TestDevicesInSetting$") }
 
-// TestDevicesInSetting: with mounts /dev holds what a command needs, what its
-// policy names, and nothing else.
+// TestDevicesInSetting: with mounts, /dev contains what a command needs and what its policy names,
+// and nothing else.
 func TestDevicesInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestDevices")
 	if !f.Namespaces {
-		return // Landlock alone keeps the devices shut there
+		return // only Landlock keeps the devices shut there
 	}
 	const always = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero "
 	other := otherDevice(t)
@@ -57,7 +57,7 @@ func TestDevicesInSetting(t *testing.T) {
 	}
 }
 
-// otherDevice is a device of this machine that no command gets unasked.
+// otherDevice is a device of this machine that commands get only if the policy names it.
 func otherDevice(t *testing.T) string {
 	t.Helper()
 	entries, err := os.ReadDir(kernel.DevDir)
@@ -71,5 +71,5 @@ func otherDevice(t *testing.T) string {
 			return path
 		}
 	}
-	return kernel.Ptmx // a container's /dev holds no more than this: it is there
+	return kernel.Ptmx // a container's /dev may contain nothing else: this one exists
 }

@@ -16,8 +16,7 @@ import (
 // TestPlaces runs TestPlacesInSetting and TestHiddenInSetting in every setting.
 func TestPlaces(t *testing.T) { inSettings(t, "^(TestPlacesInSetting|TestHiddenInSetting)$") }
 
-// lodging is a workspace below /tmp with a neighbour, and a file of the host's
-// beside the two.
+// lodging is a workspace below /tmp, with a folder and a file of the host beside it.
 type lodging struct {
 	base, ws, beside, temp, foreign string
 }
@@ -40,11 +39,11 @@ func newLodging(t *testing.T) lodging {
 	return l
 }
 
-// TestPlacesInSetting: a workspace below /tmp does not make /tmp the shared one.
+// TestPlacesInSetting: a workspace below /tmp does not give the command the shared /tmp.
 func TestPlacesInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestPlaces")
 	if !f.Namespaces {
-		return // there is no private /tmp, which is a weakness told
+		return // there is no private /tmp, which is a stated weakness
 	}
 	for _, row := range placeRows {
 		t.Run(row.name, func(t *testing.T) {
@@ -67,7 +66,7 @@ func TestPlacesInSetting(t *testing.T) {
 				Path: "bash", Args: []string{"bash", "-c", row.script}, Dir: l.ws,
 				Env: []string{"PATH=/bin:/usr/bin", "BASE=" + l.base, "WS=" + l.ws, "BESIDE=" + l.beside, "FOREIGN=" + l.foreign},
 			}
-			for _, turn := range []string{"first", "second"} { // the place is there already
+			for _, turn := range []string{"first", "second"} { // the second time the mount point exists
 				if _, out := run(t, b, p, cmd); strings.TrimSpace(out) != row.says {
 					t.Errorf("%s command: %q, want %q", turn, out, row.says)
 				}
@@ -86,12 +85,11 @@ func TestPlacesInSetting(t *testing.T) {
 	}
 }
 
-// TestHiddenInSetting: what a command would have changed is told as refused where
-// it is not in sight.
+// TestHiddenInSetting: a change is reported as refused even if the command cannot see its target.
 func TestHiddenInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestPlaces")
 	if !f.Namespaces {
-		return // it is in sight
+		return // the command can see it
 	}
 	for _, row := range []struct {
 		script, file string
@@ -129,8 +127,8 @@ func TestHiddenInSetting(t *testing.T) {
 	}
 }
 
-// toldOfLater: a denied path that is not there yet cannot be kept shut in /tmp,
-// and that is told.
+// toldOfLater: a denied path in /tmp that does not exist yet cannot be kept shut, and a weakness
+// says so.
 func toldOfLater(t *testing.T, b *Backend, p sandbox.Policy) {
 	t.Helper()
 	e, err := b.Enforcement(p)
@@ -143,7 +141,7 @@ func toldOfLater(t *testing.T, b *Backend, p sandbox.Policy) {
 	}
 }
 
-// onlyPlaces: what the mounts leave behind are empty folders of the session's own.
+// onlyPlaces: the mounts leave only empty folders in the session's own folder.
 func onlyPlaces(t *testing.T, l lodging) {
 	t.Helper()
 	entries, err := os.ReadDir(l.temp)

@@ -11,8 +11,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// BenchmarkAskedBesideMoves is BenchmarkAsked while another command of the session moves
-// a folder of 50,000 files to and fro.
+// BenchmarkAskedBesideMoves is BenchmarkAsked while another command of the session moves a folder
+// of 50,000 files back and forth.
 func BenchmarkAskedBesideMoves(b *testing.B) {
 	backend := newBackend(b)
 	defer backend.Close()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestLargeFolderMoves: a folder of many files is moved, exchanged and, where something
-// protected lies in it, refused, as a small one is.
+// TestLargeFolderMoves: a folder with many files is moved and exchanged like a small one, and
+// refused like one if it contains something protected.
 func TestLargeFolderMoves(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()

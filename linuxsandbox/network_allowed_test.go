@@ -18,7 +18,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// serveHost serves a page on the host, and says where.
+// serveHost serves a page on the host and returns the address.
 func serveHost(t *testing.T, at string) netip.AddrPort {
 	t.Helper()
 	l, err := net.Listen("tcp", at)
@@ -36,7 +36,7 @@ func serveHost(t *testing.T, at string) netip.AddrPort {
 	return netip.MustParseAddrPort(l.Addr().String())
 }
 
-// allowing is a policy that opens these hosts.
+// allowing returns p with these hosts allowed.
 func allowing(t *testing.T, p sandbox.Policy, hosts ...string) sandbox.Policy {
 	t.Helper()
 	p = p.Clone()
@@ -51,15 +51,15 @@ func allowing(t *testing.T, p sandbox.Policy, hosts ...string) sandbox.Policy {
 	return p
 }
 
-// fakeNames are the names that the backend of a test looks up on the host.
+// fakeNames are the names that a test's backend looks up on the host.
 type fakeNames struct {
 	mu     sync.Mutex
 	lookup LookupFunc
-	// anywhere: names may lead to this machine.
+	// anywhere lets names lead to this machine.
 	anywhere bool
 }
 
-// fakes are the fakeNames of each backend of newBackend.
+// fakes maps each backend of newBackend to its fakeNames.
 var fakes sync.Map
 
 func (f *fakeNames) set(lookup LookupFunc, anywhere bool) {
@@ -86,7 +86,7 @@ func (f *fakeNames) closed(h sandbox.HostPort, a netip.Addr, named func(sandbox.
 	return h.ClosedTo(a, netns.HostHas, named)
 }
 
-// names are what the theatre's backend looks up.
+// names returns the names that the theatre's backend looks up.
 func (th *theatre) names(t *testing.T) *fakeNames {
 	t.Helper()
 	f, ok := fakes.Load(th.b)
@@ -96,8 +96,8 @@ func (th *theatre) names(t *testing.T) *fakeNames {
 	return f.(*fakeNames)
 }
 
-// namesOf makes names stand for addresses. anywhere: also for addresses of the
-// loopback, which outside of tests no name may.
+// namesOf gives names their addresses. anywhere also allows loopback addresses, which outside tests
+// no name may have.
 func (th *theatre) namesOf(t *testing.T, anywhere bool, names map[string]netip.Addr) {
 	t.Helper()
 	th.names(t).set(func(_ context.Context, network, host string) ([]netip.Addr, error) {
@@ -109,8 +109,8 @@ func (th *theatre) namesOf(t *testing.T, anywhere bool, names map[string]netip.A
 	}, anywhere)
 }
 
-// fetching are programs that get a page; they fail where they do not get it. That of
-// node has a patience of ten seconds, which a loaded machine may exhaust.
+// fetching are programs that fetch a page, and fail if they do not get it. node waits ten seconds,
+// which may be too short on a loaded machine.
 var fetching = []struct{ program, script string }{
 	{"curl", `curl -sS -m 120 $URL`},
 	{"curl", `head -c 3000000 /dev/zero > big; curl -sS -m 120 --data-binary @big $URL`},
@@ -126,8 +126,8 @@ get().then(async r => console.log(await r.text())).catch(e => { console.log(e); 
 	{"perl", `perl -MIO::Socket::INET -e '$u = substr($ENV{URL}, 7); $s = IO::Socket::INET->new($u) or die $@; print $s "GET / HTTP/1.0\r\n\r\n"; print <$s>'`},
 }
 
-// TestAllowedHosts: what the policy names is reached by ordinary programs, under
-// the name and the address; another port is not, and neither is another name.
+// TestAllowedHosts: ordinary programs reach what the policy names, under the name and the address.
+// They reach no other port and no other name.
 func TestAllowedHosts(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	open, shut := serveHost(t, "127.77.0.1:0"), serveHost(t, "127.77.0.1:0")
@@ -166,8 +166,8 @@ func TestAllowedHosts(t *testing.T) {
 	}
 }
 
-// TestAllowedToGo: Go's own resolver and sockets, which wait for events that they
-// asked for before they were connected.
+// TestAllowedToGo: Go's own resolver and sockets work. They wait for events that they registered
+// before the sockets were connected.
 func TestAllowedToGo(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	l, err := net.Listen("tcp", "127.77.0.1:0")
@@ -188,8 +188,8 @@ func TestAllowedToGo(t *testing.T) {
 	}
 }
 
-// TestOwnServerComesFirst: what the session serves is reached, though the host's
-// server at the same address is allowed.
+// TestOwnServerComesFirst: a server in the session is reached even though the host's server at the
+// same address is allowed.
 func TestOwnServerComesFirst(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -217,8 +217,7 @@ func TestOwnServerComesFirst(t *testing.T) {
 	}
 }
 
-// TestNamesOfThisMachine: who owns a name cannot make it stand for what is served
-// on this machine.
+// TestNamesOfThisMachine: the owner of a name cannot make it lead to a server on this machine.
 func TestNamesOfThisMachine(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	page := serveHost(t, "127.0.0.1:0")

@@ -14,7 +14,7 @@ import (
 	"codeagent/sandbox/sandboxtest"
 )
 
-// targetsOf are what was refused of the network, once each, in order.
+// targetsOf are the targets of network denials, each once, in order.
 func targetsOf(denials []sandbox.Denial) (out []string) {
 	for _, d := range denials {
 		if s := d.Operation + " " + d.Target + " " + d.Errno; d.Kind == sandbox.KindNetwork && !slices.Contains(out, s) {
@@ -24,7 +24,7 @@ func targetsOf(denials []sandbox.Denial) (out []string) {
 	return out
 }
 
-// ownNetworkTheatre is a theatre whose commands have a network of their own.
+// ownNetworkTheatre is a theatre whose commands have their own network.
 func ownNetworkTheatre(t *testing.T) *theatre {
 	t.Helper()
 	b := newBackend(t)
@@ -35,8 +35,8 @@ func ownNetworkTheatre(t *testing.T) *theatre {
 	return newTheatre(t, b)
 }
 
-// TestRefusedAddresses: what a command could not reach is known by its address,
-// and what the session itself could have served is not taken for it.
+// TestRefusedAddresses: an address that a command could not reach is recorded. An address that the
+// session itself could have served is not.
 func TestRefusedAddresses(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	host, err := net.Listen("tcp", "127.0.0.1:0")
@@ -93,8 +93,8 @@ sendto 192.0.2.13:126 ENETUNREACH`)
 	}
 }
 
-// TestWrittenNames: a name of hosts(5) is known to the command. That libraries ask
-// for its other addresses too is nothing that was missed.
+// TestWrittenNames: the command knows a name in hosts(5). Libraries also ask for its other
+// addresses; refusing that is no loss.
 func TestWrittenNames(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	text, denials := th.python(t, `
@@ -108,7 +108,7 @@ except OSError as e: print("no")`)
 	}
 }
 
-// TestRefusedBind: an address of the host's alone cannot be served at.
+// TestRefusedBind: a command cannot serve at an address that only the host has.
 func TestRefusedBind(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	at := ""
@@ -122,11 +122,11 @@ func TestRefusedBind(t *testing.T) {
 		}
 	}
 	for _, row := range []struct{ at, told string }{
-		{"203.0.113.77", ""}, // nobody has it: without a sandbox it fails as well
+		{"203.0.113.77", ""}, // nobody has it: it fails without a sandbox too
 		{at, "bind " + at + ":8099 EADDRNOTAVAIL"},
 	} {
 		if row.at == "" {
-			continue // this machine has no address but the loopback's
+			continue // this machine has only loopback addresses
 		}
 		text, denials := th.python(t, fmt.Sprintf(`
 try: socket.socket().bind(("%s", 8099))
@@ -137,8 +137,8 @@ except OSError as e: print(e.errno)`, row.at))
 	}
 }
 
-// TestRefusedSockets: without a network of the session's own no socket is made,
-// and that one was wanted is known.
+// TestRefusedSockets: without a network of the session's own, no socket can be created, and the
+// attempt is recorded.
 func TestRefusedSockets(t *testing.T) {
 	b := newPlainBackend(t)
 	defer b.Close()

@@ -13,9 +13,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestNamesLeadNowhereClose: the owner of a name that is allowed makes it stand for
-// a server of this machine. Without the defence that is reached; with it, it is so
-// only where the address is allowed itself.
+// TestNamesLeadNowhereClose: the owner of an allowed name makes it lead to a server on this
+// machine. Without the check that server is reached; with it, only if the address itself is
+// allowed.
 func TestNamesLeadNowhereClose(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	page := serveHost(t, "127.77.0.1:0")
@@ -27,7 +27,7 @@ func TestNamesLeadNowhereClose(t *testing.T) {
 		for _, c := range []struct {
 			name    string
 			hosts   []string
-			off     bool // the defence
+			off     bool // the check
 			reached bool
 		}{
 			{"without the defence", []string{name}, true, true},
@@ -52,8 +52,8 @@ func TestNamesLeadNowhereClose(t *testing.T) {
 	}
 }
 
-// TestHeldNamesLeadNowhereClose: a yes to a name does not open what it leads to; the
-// question is for the address, and says who led there.
+// TestHeldNamesLeadNowhereClose: approving a name does not open a local address to which it leads.
+// The question is about the address, and says which name led there.
 func TestHeldNamesLeadNowhereClose(t *testing.T) {
 	page := serveHost(t, "127.77.0.1:0")
 	name, at := fmt.Sprintf("name.example:%d", page.Port()), page.String()
@@ -75,8 +75,8 @@ func TestHeldNamesLeadNowhereClose(t *testing.T) {
 	}
 }
 
-// TestReboundNamesLeadNowhereClose: a name that was judged and leads elsewhere a
-// moment later. What counts is the address that is dialled.
+// TestReboundNamesLeadNowhereClose: a name leads elsewhere a moment after it was judged. The
+// dialled address counts.
 func TestReboundNamesLeadNowhereClose(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	page := serveHost(t, "127.77.0.1:0")

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestRefusedNames: whatever looks a name up, it fails at once and the name is
-// known.
+// TestRefusedNames: whatever looks a name up, the lookup fails at once and the name is recorded.
 func TestRefusedNames(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	for _, row := range []struct{ program, script string }{

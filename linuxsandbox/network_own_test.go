@@ -39,10 +39,10 @@ func hostNet(t testing.TB) uint64 {
 	return cookie
 }
 
-// hasNetNamespaces reports whether commands of b get a network of their own.
+// hasNetNamespaces reports whether commands of b get their own network.
 func hasNetNamespaces(t *testing.T, b *Backend) bool { return hasLayer(t, b, "netns") }
 
-// hasLayer reports whether commands of b are confined by that layer.
+// hasLayer reports whether that layer is active for commands of b.
 func hasLayer(t *testing.T, b *Backend, layer string) bool {
 	t.Helper()
 	e, err := b.Enforcement(sandbox.ReadOnly())
@@ -52,7 +52,7 @@ func hasLayer(t *testing.T, b *Backend, layer string) bool {
 	return slices.Contains(e.Active(), layer)
 }
 
-// netVictim, in the environment, says what TestNetVictim does, and where.
+// netVictim, in the environment, says what TestNetVictim does, and with which address.
 const netVictim = "CODEAGENT_TEST_NET"
 
 // TestNetVictim runs in the sandbox, and without it.
@@ -87,13 +87,13 @@ func TestNetVictim(t *testing.T) {
 	os.Exit(0)
 }
 
-// netVictimCommand is this test binary as a victim.
+// netVictimCommand runs this test binary as a victim.
 func netVictimCommand(order string) sandbox.Command {
 	return sandbox.Command{Path: os.Args[0], Args: []string{"tests", "-test.run=^TestNetVictim$"}, Dir: "/",
 		Env: []string{netVictim + "=" + order, sandboxtest.NoPause}}
 }
 
-// greet says a word to whoever connects, until l is closed.
+// greet sends a word to every client until l is closed.
 func greet(l net.Listener, word string) {
 	for {
 		c, err := l.Accept()
@@ -105,9 +105,9 @@ func greet(l net.Listener, word string) {
 	}
 }
 
-// TestSessionNetwork: what one command serves the next one reaches, and nobody
-// else; and no command reaches the host. The host serves on the same port, which
-// by itself shows that there are two networks.
+// TestSessionNetwork: a later command reaches what an earlier one serves, and nobody else does. No
+// command reaches the host. The host serves on the same port, which proves that there are two
+// networks.
 func TestSessionNetwork(t *testing.T) {
 	b, other := newBackend(t), newBackend(t)
 	defer b.Close()
@@ -191,8 +191,8 @@ func TestSessionNetworkAsUser(t *testing.T) {
 	againAsUser(t, "^(TestSessionNetwork|TestNobodyConfiguresTheNetwork|TestSocketAsStdin)$")
 }
 
-// netChanges are ways to configure a network namespace, or to get below it. With
-// the capabilities for it none of them fails for want of permission.
+// netChanges are ways to configure a network namespace, or to reach a lower layer of it. With the
+// capabilities, none of them fails for lack of permission.
 var netChanges = []struct {
 	name string
 	do   func() error
@@ -228,7 +228,7 @@ func loopbackUp() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// newRoute leads everything to the loopback.
+// newRoute routes everything to the loopback.
 func newRoute() error {
 	body := []byte{unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_BOOT, unix.RT_SCOPE_LINK, unix.RTN_UNICAST, 0, 0, 0, 0}
 	return routeRequest(unix.RTM_NEWROUTE, append(body, 8, 0, unix.RTA_OIF, 0, 1, 0, 0, 0))
@@ -242,8 +242,8 @@ func newSocket(family, kind, proto int) error {
 	return err
 }
 
-// routeRequest asks the kernel to make something new (rtnetlink(7)). All numbers
-// are of machines with the low byte first, which those that are tested are.
+// routeRequest asks the kernel to create an object (rtnetlink(7)). Its numbers are little-endian,
+// as on all machines under test.
 func routeRequest(kind uint16, body []byte) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -270,9 +270,8 @@ func routeRequest(kind uint16, body []byte) error {
 	return nil
 }
 
-// TestNobodyConfiguresTheNetwork: the session's network is its own, and not the
-// commands' to change. Without a sandbox each attempt is made in a network
-// namespace of its own, by somebody who may.
+// TestNobodyConfiguresTheNetwork: commands cannot change the session's network. Without a sandbox,
+// a process with the capabilities makes each attempt in a network namespace of its own.
 func TestNobodyConfiguresTheNetwork(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
@@ -305,8 +304,8 @@ func TestNobodyConfiguresTheNetwork(t *testing.T) {
 	}
 }
 
-// useStdin connects the socket that is its standard input to somewhere else,
-// and then makes a new one.
+// useStdin connects the socket that is its standard input to another address, and then creates a
+// new socket.
 func useStdin(at string) (said string) {
 	to, err := net.ResolveUDPAddr("udp", at)
 	if err == nil {
@@ -318,8 +317,8 @@ func useStdin(at string) (said string) {
 	return fmt.Sprintf("connect: %v; socket: %v", err, newSocket(unix.AF_INET, unix.SOCK_STREAM, 0))
 }
 
-// TestSocketAsStdin: a socket belongs to the network it was made in. A command
-// that is started with one of the host's may connect it to nothing.
+// TestSocketAsStdin: a socket belongs to the network in which it was created. A command that starts
+// with a socket of the host cannot connect it.
 func TestSocketAsStdin(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
@@ -374,8 +373,8 @@ func TestSocketAsStdin(t *testing.T) {
 	}
 }
 
-// TestNetworkSelfTest: a keeper that finds itself in codeagent's network, or in
-// one with a way out, starts nothing.
+// TestNetworkSelfTest: a keeper that finds itself in codeagent's network, or in one with a route
+// outside, starts no command.
 func TestNetworkSelfTest(t *testing.T) {
 	for _, row := range []struct {
 		name, want string
@@ -408,8 +407,7 @@ func TestNetworkSelfTest(t *testing.T) {
 	}
 }
 
-// doIn does something in another network namespace, on a thread that ends
-// with it.
+// doIn calls do in another network namespace, on a thread that then ends.
 func doIn(fd int, do func() error) error {
 	done := make(chan error)
 	go func() {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peers are servers of the host that do what servers do.
+// peers are servers on the host that behave in different ways.
 type peers struct{ echo, resets, holds, full, none netip.AddrPort }
 
 // newPeers serves until the test ends. free makes room in the queue of full.
@@ -62,7 +62,7 @@ func newPeers(t *testing.T) (p peers, free func()) {
 	_, p.none = listening(-1)
 	var queue int
 	queue, p.full = listening(0)
-	// By a descriptor of its own, which may be closed while another goroutine waits.
+	// This duplicate may be closed while another goroutine waits.
 	own, err := unix.FcntlInt(uintptr(queue), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func newPeers(t *testing.T) (p peers, free func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { accepts.Close() })
-	// Nobody gets in any more once one waits.
+	// Once one connection waits, the queue is full.
 	var waiting []unix.PollFd
 	for range 4 {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -101,8 +101,8 @@ func newPeers(t *testing.T) (p peers, free func()) {
 	}
 }
 
-// TestRelayedSockets: a connection to an allowed host is to a program what it is
-// without a sandbox, however it is made.
+// TestRelayedSockets: however it is made, a connection to an allowed host behaves for a program as
+// without a sandbox.
 func TestRelayedSockets(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	script := func(p peers) string {
@@ -135,7 +135,7 @@ func TestRelayedSockets(t *testing.T) {
 	}
 }
 
-// relayedScript is what a program does with connections.
+// relayedScript uses connections in many ways.
 const relayedScript = `
 import fcntl, select, signal, struct, threading
 host = "127.77.0.1"

@@ -4,8 +4,8 @@ package linuxsandbox
 
 import "testing"
 
-// TestNetworkAsUser is what was refused and allowed of the network, for a user
-// without rights.
+// TestNetworkAsUser runs the tests of refused and allowed connections for a user without
+// privileges.
 func TestNetworkAsUser(t *testing.T) {
 	againAsUser(t, "^(TestRefused(Addresses|Bind|Names|Sockets)|TestAllowed(Hosts|ToGo)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestOwnServerComesFirst|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$")
 }

@@ -19,15 +19,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The broker's refusals are held to the kernel's own answers. The calls of
-// alike_test.go are made in a folder outside of every root: plainly, in a sandbox
-// whose broker answers, and in one where Landlock does.
+// These tests compare the broker's refusals with the kernel's own answers. The calls of
+// alike_test.go are made in a folder outside every root: without a sandbox, in a sandbox whose
+// broker answers, and in one where Landlock does.
 
-// TestOutsideAlike does so in every setting.
+// TestOutsideAlike does that in every setting.
 func TestOutsideAlike(t *testing.T) { inSettings(t, "^TestOutsideAlikeInSetting$") }
 
-// envOutside is the folder of the victim; envFresh says that it makes everything
-// in it anew for each call.
+// envOutside is the victim's folder. envFresh makes the victim recreate everything in it before
+// each call.
 const (
 	envOutside = "CODEAGENT_TEST_OUTSIDE"
 	envFresh   = "CODEAGENT_TEST_FRESH"
@@ -73,8 +73,8 @@ func TestOutsideAlikeInSetting(t *testing.T) {
 	}
 }
 
-// refusedWith is how a call outside is refused. Landlock does not know changes of
-// metadata: those are refused by the broker or the filter.
+// refusedWith is the errno with which a call outside is refused. Landlock does not handle changes
+// of metadata; the broker or the filter refuses those.
 func refusedWith(call string) string {
 	switch verb, _, _ := strings.Cut(call, " "); verb {
 	case "chmod", "utimes", "lutimes", "setxattr":
@@ -83,8 +83,8 @@ func refusedWith(call string) string {
 	return "EACCES"
 }
 
-// compareOutside: what works plainly is refused, or let by Landlock too; what
-// does not work plainly fails in the same way.
+// compareOutside checks each call: if it succeeds without a sandbox, the broker refuses it exactly
+// when Landlock does; if it fails without one, it fails in the same way.
 func compareOutside(t *testing.T, plain, full, none string) {
 	t.Helper()
 	a, b, c := strings.Split(plain, "\n"), strings.Split(full, "\n"), strings.Split(none, "\n")
@@ -97,7 +97,7 @@ func compareOutside(t *testing.T, plain, full, none string) {
 		_, told, _ := strings.Cut(b[i], ": ")
 		_, kernel, _ := strings.Cut(c[i], ": ")
 		works := func(result string) bool { return strings.HasPrefix(result, "ok") }
-		// Whether somebody reads a pipe is known only by opening it.
+		// Only opening a pipe shows whether it has a reader.
 		right := told == bare || bare == "ENXIO" && told == "EACCES" && told == kernel
 		if works(bare) && !works(told) {
 			refused++
@@ -135,13 +135,13 @@ func TestOutsideVictim(t *testing.T) {
 	os.Exit(0)
 }
 
-// TestReplica: for calls and targets of every kind the broker, which knows the
-// rules, and Landlock, which enforces them, let the same happen.
+// TestReplica: for calls and targets of every kind, the broker, which knows the rules, and
+// Landlock, which enforces them, allow the same.
 func TestReplica(t *testing.T) { withAndWithoutMounts(t, replica) }
 
 func replica(t *testing.T, th *theatre) {
-	// Not beside the workspace: what is there is shown in the command's own /tmp,
-	// which Landlock opens, and a pipe does not mind a read-only mount.
+	// The pipe is not beside the workspace: there it would appear in the command's own /tmp, which
+	// Landlock opens, and a read-only mount does not stop writes to a pipe.
 	pipe := filepath.Join(stageDir(t, os.Getuid()), "pipe")
 	single := th.out + "-granted"
 	if err := errors.Join(os.WriteFile(single, []byte("x"), 0o644), unix.Mkfifo(pipe, 0o644), os.Symlink(th.in, th.out+"-link")); err != nil {
@@ -150,7 +150,7 @@ func replica(t *testing.T, th *theatre) {
 	th.policy.Write = append(th.policy.Write, sandbox.Root{Path: single})
 	results := map[sandbox.EvidenceLevel]string{}
 	for _, level := range []sandbox.EvidenceLevel{sandbox.EvidenceFull, sandbox.EvidenceNothing} {
-		th.policy.Temp = t.TempDir() // another session: without mounts it holds what stands for /dev/shm
+		th.policy.Temp = t.TempDir() // another session: without mounts this session's folder contains the replacement for /dev/shm
 		cmd := sandbox.Command{
 			Path: th.binary, Args: []string{"victim", "-test.run=^TestReplicaVictim$"}, Evidence: level,
 			Env: append(th.env("", th.out), "TMPDIR="+th.policy.Temp, "PIPE="+pipe, envOutside+"=replica"),
@@ -169,7 +169,7 @@ func replica(t *testing.T, th *theatre) {
 	t.Logf("%d calls", len(full)-1)
 }
 
-// replicaTargets name something of every kind. made says how to make it anew.
+// replicaTargets name one entry of every kind. made is the script that recreates it.
 func replicaTargets(ws, temp, out string) map[string]string {
 	return map[string]string{
 		"workspace": ws + "/r", "absent in the workspace": ws + "/n", "the workspace": ws, "protected": ws + "/.envrc",
@@ -208,8 +208,8 @@ func TestReplicaVictim(t *testing.T) {
 	os.Exit(0)
 }
 
-// replicaFiles opens a file outside as 59, and one of temp that is then removed
-// as 58, both to read.
+// replicaFiles opens a file outside as descriptor 59, and one in temp that it then removes as 58,
+// both for reading.
 func replicaFiles(out, temp string) {
 	for fd, path := range map[int]string{59: out, 58: temp + "/gone"} {
 		if fd == 58 {
@@ -228,8 +228,8 @@ func replicaFiles(out, temp string) {
 	}
 }
 
-// TestPipesShown: a pipe of the host beside a workspace in /tmp cannot be written
-// to: Landlock grants the folder around it for reading alone.
+// TestPipesShown: a command cannot write to a pipe of the host beside a workspace in /tmp: Landlock
+// opens the folder around it only for reading.
 func TestPipesShown(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMadeGit: what the session made for git is known by its name of now, also
-// where a folder became a git directory by its name.
+// TestMadeGit: a git directory that the session created is known by its current name, also where a
+// folder became one by a rename.
 func TestMadeGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		missing(t, "git")

@@ -16,8 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkout is a workspace that holds codeagent's own binaries, as the project's
-// own checkout does.
+// checkout is a workspace that contains codeagent's own binaries, like the project's own checkout.
 type checkout struct {
 	ws, helper, program, planted, elsewhere string
 	backend                                 *Backend
@@ -69,7 +68,7 @@ func (c *checkout) furnish(t *testing.T) {
 	}
 }
 
-// intact reports what of codeagent's own is not what it was.
+// intact lists codeagent's own files that have changed.
 func (c *checkout) intact() (wrong []string) {
 	for path, text := range map[string]string{c.helper: helperText, c.program: programText} {
 		data, err := os.ReadFile(path)
@@ -106,7 +105,7 @@ func (c *checkout) command(script string) sandbox.Command {
 	}
 }
 
-// ownAttacks each leave a foreign file where codeagent's own was.
+// ownAttacks are scripts that each leave a foreign file in place of codeagent's own.
 var ownAttacks = []struct{ name, script string }{
 	{"overwrite in place", "echo evil > bin/linux-sandbox-helper; echo evil > bin/codeagent"},
 	{"remove", "rm bin/linux-sandbox-helper"},
@@ -170,7 +169,7 @@ func TestOwnFilesAreRestored(t *testing.T) {
 	}
 }
 
-// TestRebuildByTheUser: a change while no command runs is the user's own.
+// TestRebuildByTheUser: a change while no command runs is the user's own, and stays.
 func TestRebuildByTheUser(t *testing.T) {
 	c := newCheckout(t)
 	c.run(t, "true")
@@ -188,7 +187,7 @@ func TestRebuildByTheUser(t *testing.T) {
 	}
 }
 
-// TestOwnFileCannotBeRestored: when it cannot be put back, that is an error.
+// TestOwnFileCannotBeRestored: if a file cannot be restored, Wait returns an error.
 func TestOwnFileCannotBeRestored(t *testing.T) {
 	c := newCheckout(t)
 	r, w, err := os.Pipe()
@@ -197,7 +196,7 @@ func TestOwnFileCannotBeRestored(t *testing.T) {
 	}
 	defer r.Close()
 	defer w.Close()
-	// The command is to wait for the end of its input.
+	// The command must wait for the end of its input, so reading blocks.
 	if err := unix.SetNonblock(int(r.Fd()), false); err != nil {
 		t.Fatal(err)
 	}
@@ -207,14 +206,14 @@ func TestOwnFileCannotBeRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The copy is gone: a file that someone else holds no copy of.
+	// Drop the copy, so that the file cannot be restored.
 	c.backend.mu.Lock()
 	guard := c.backend.guards[c.program]
 	guard.close()
 	guard.owned, guard.file.Source = false, -1
 	c.backend.mu.Unlock()
 	_ = os.Remove(c.program)
-	w.Close() // only now the command goes on
+	w.Close() // the command continues only now
 	if _, err := proc.Wait(); err == nil || !strings.Contains(err.Error(), c.program) {
 		t.Errorf("wait: %v, want an error that names %s", err, c.program)
 	}

@@ -4,8 +4,8 @@ package linuxsandbox
 
 import "testing"
 
-// TestLocks: in a write root, the temporary folder and files without a name locks work
-// as without a sandbox: they exclude, wait, go to who waits, and give way to signals.
+// TestLocks: in a write root, the temporary folder and files without a name, locks work as without
+// a sandbox: they exclude others, wait, pass to a waiter, and can be interrupted by signals.
 func TestLocks(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		out, denials := th.python(t, locksOfItsOwn)

@@ -12,8 +12,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestSharedMemory: in every setting a session has shared memory and named
-// semaphores of its own, and reaches none of another program.
+// TestSharedMemory: in every setting a session has its own shared memory and named semaphores, and
+// cannot access those of another program.
 func TestSharedMemory(t *testing.T) { inSettings(t, "^TestSharedMemoryInSetting$") }
 
 func TestSharedMemoryInSetting(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestOwnProcesses: a command ranks, pins and limits its own processes, and in a
-// PID namespace its children, by their numbers.
+// TestOwnProcesses: a command sets priority, CPU affinity and limits of its own processes by pid;
+// in a PID namespace also of its children.
 func TestOwnProcesses(t *testing.T) { inSettings(t, "^TestOwnProcessesInSetting$") }
 
 func TestOwnProcessesInSetting(t *testing.T) {

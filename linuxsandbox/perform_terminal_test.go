@@ -8,8 +8,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestOwnTerminals: in every setting a command makes terminals of its own, and opens
-// no other one.
+// TestOwnTerminals: in every setting a command creates terminals of its own, and can open no other
+// one.
 func TestOwnTerminals(t *testing.T) { inSettings(t, "^TestOwnTerminalsInSetting$") }
 
 func TestOwnTerminalsInSetting(t *testing.T) {

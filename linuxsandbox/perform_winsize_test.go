@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWindowSizes: in every setting a command sets the size of terminals of its own,
-// and of the user's never.
+// TestWindowSizes: in every setting a command sets the size of its own terminals, and never that of
+// the user's.
 func TestWindowSizes(t *testing.T) { inSettings(t, "^TestWindowSizesInSetting$") }
 
-// usersSize tries to set the size of terminal 0 in every way that names it.
+// usersSize tries to set the size of terminal 0 through every name that it has.
 const usersSize = `
 import ctypes, fcntl, os, struct, termios
 libc = ctypes.CDLL(None, use_errno=True)
@@ -33,7 +33,7 @@ tried("high bits", lambda: set(0, termios.TIOCSWINSZ | 1 << 32))
 tried("a copy", lambda: set(os.dup(0)))
 `
 
-// ownSizes sets those of terminals of the command's own, by either end.
+// ownSizes sets the sizes of the command's own terminals, through either end.
 const ownSizes = `
 import pty, sys, subprocess
 def get(fd): return struct.unpack("HHHH", fcntl.ioctl(fd, termios.TIOCGWINSZ, bytes(8)))[:2]

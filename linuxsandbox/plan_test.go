@@ -23,7 +23,7 @@ func write(paths ...string) sandbox.Policy {
 	return p
 }
 
-// hides reads under the given roots, or everything, and has records to hide.
+// hides returns a policy that reads the given roots, or everything, and has records to hide.
 func hides(deny []string, read ...string) sandbox.Policy {
 	p := sandbox.Policy{DenyRead: deny, Protected: sandbox.Protected{Own: []string{"/state"}, Hidden: []string{"/state/undo"}}}
 	for _, path := range read {
@@ -45,7 +45,7 @@ func TestPlan(t *testing.T) {
 		name       string
 		policy     sandbox.Policy
 		facts      facts
-		weaknesses []string // beside those that are always stated
+		weaknesses []string // in addition to those that are always stated
 		err        string
 	}{
 		{"read-only", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
@@ -109,7 +109,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestNetworkLayer: when commands get a network of their own, and why not.
+// TestNetworkLayer: when commands get their own network, and the reason if they do not.
 func TestNetworkLayer(t *testing.T) {
 	full := sandbox.ReadOnly()
 	full.Network.Mode = sandbox.NetworkFull
@@ -147,14 +147,14 @@ func TestNetworkLayer(t *testing.T) {
 	}
 }
 
-// TestPlanWithNamespaces: what mounts hold, with a PID namespace and without.
+// TestPlanWithNamespaces: what mounts enforce, with and without a PID namespace.
 func TestPlanWithNamespaces(t *testing.T) {
 	globs := sandbox.Policy{DenyGlobs: []string{"**/.env"}}
 	for _, row := range []struct {
 		name       string
 		policy     sandbox.Policy
 		facts      facts
-		weaknesses []string // id, and words of what it says
+		weaknesses []string // ID, and words of its text
 		pids       sandbox.LayerState
 	}{
 		{"all", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true}, nil, sandbox.LayerActive},
@@ -195,7 +195,7 @@ func TestPlanWithNamespaces(t *testing.T) {
 	}
 }
 
-// TestRules: what Landlock opens, on a small file system.
+// TestRules: what Landlock opens on a small file system.
 func TestRules(t *testing.T) {
 	system := mapDir{fstest.MapFS{
 		"bin": {Mode: fs.ModeSymlink}, "usr/x": {}, "etc/passwd": {}, "dev/null": {}, "dev/shm/x": {}, "vmlinuz": {},

@@ -12,17 +12,15 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestProtectedInSession (E10 to E15, E25, E26): repositories that nobody told
-// the policy of are protected wherever they are, and those that the session
-// makes are its own.
+// TestProtectedInSession (E10 to E15, E25, E26): repositories that the policy does not name are
+// protected wherever they are. Those that the session creates are its own.
 func TestProtectedInSession(t *testing.T) { inSettings(t, "^TestProtectedInSessionInSetting$") }
 
-// sessionRow is a script that must fail, or with ok go well, in a workspace that
-// furnishSession made.
+// sessionRow is a script that must fail, or succeed if ok is set, in a workspace of furnishSession.
 type sessionRow struct {
 	name, script string
 	ok           bool
-	// grant is a file that is a write root of its own.
+	// grant is a file that is a separate write root.
 	grant string
 }
 
@@ -103,7 +101,7 @@ func TestProtectedInSessionInSetting(t *testing.T) {
 	}
 }
 
-// furnishSession makes a workspace with repositories in it.
+// furnishSession creates a workspace with repositories.
 func furnishSession(t *testing.T, ws, temp string) {
 	t.Helper()
 	for _, dir := range []string{ws, temp} {

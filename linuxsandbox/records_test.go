@@ -13,8 +13,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// records are folders of codeagent's own as a session has them, and a workspace
-// beside.
+// records are codeagent's own folders as a session has them, with a workspace beside them.
 type records struct{ base, ws, state, undo, sessions, output string }
 
 func newRecords(t testing.TB) records {
@@ -45,7 +44,7 @@ func fillRecords(t testing.TB, base string) records {
 	return r
 }
 
-// policy is a session's.
+// policy is the policy of a session.
 func (r records) policy() sandbox.Policy {
 	p := sandbox.WorkspaceWrite(r.ws)
 	p.Protected.Own, p.Protected.Hidden = []string{r.state}, []string{r.sessions, r.undo}
@@ -58,8 +57,7 @@ func (r records) command(script string) sandbox.Command {
 	}}
 }
 
-// recordRoutes are ways to what is kept. Each script prints the secret when
-// nothing stops it.
+// recordRoutes are ways to read the records. Each script prints the secret if nothing stops it.
 var recordRoutes = []struct{ name, script string }{
 	{"a kept file", `cat $UNDO/s1/kept`},
 	{"a line of a session", `grep text $SESSIONS/s1.jsonl`},
@@ -83,9 +81,8 @@ d = os.open(os.environ["STATE"], os.O_PATH); print(os.read(os.open("undo/s1/kept
 // TestRecords runs TestRecordsInSetting in every setting.
 func TestRecords(t *testing.T) { inSettings(t, "^TestRecordsInSetting$") }
 
-// TestRecordsInSetting: with the records not hidden each route leads to the
-// secret. With them hidden none does where there are mounts; elsewhere a weakness
-// says so.
+// TestRecordsInSetting: if the records are not hidden, each route prints the secret. If they are
+// hidden, no route does where mounts work; elsewhere a weakness says so.
 func TestRecordsInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestRecords")
 	for _, route := range recordRoutes {
@@ -108,7 +105,7 @@ func TestRecordsInSetting(t *testing.T) {
 			t.Errorf("%+v\n%s", st, out)
 		}
 	})
-	t.Run("closed by deny_read", func(t *testing.T) { // as the weakness advises
+	t.Run("closed by deny_read", func(t *testing.T) { // as the weakness suggests
 		r := newRecords(t)
 		p := r.policy()
 		p.DenyRead = []string{r.undo, r.sessions}
@@ -118,7 +115,7 @@ func TestRecordsInSetting(t *testing.T) {
 		}
 	})
 	if f.Root {
-		t.Run("in a workspace that is not root's", func(t *testing.T) { // where root keeps rights over files
+		t.Run("in a workspace that is not root's", func(t *testing.T) { // where root retains file capabilities
 			r := newRecords(t)
 			if err := os.Chown(r.ws, strangerUID, strangerUID); err != nil {
 				t.Skip("no user may be given files here")
@@ -129,7 +126,7 @@ func TestRecordsInSetting(t *testing.T) {
 	}
 }
 
-// judge compares what was read with what is told.
+// judge compares what was read with the stated weaknesses.
 func (r records) judge(t *testing.T, b *Backend, held bool, out string) {
 	t.Helper()
 	told := r.told(t, b, r.policy())
@@ -145,7 +142,7 @@ func (r records) judge(t *testing.T, b *Backend, held bool, out string) {
 	}
 }
 
-// told is the weakness that speaks of records under p.
+// told returns the weakness about records under p.
 func (r records) told(t *testing.T, b *Backend, p sandbox.Policy) string {
 	t.Helper()
 	e, err := b.Enforcement(p)

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FuzzCanonicalAgainstKernel: a path among links, made by the fuzzer too, leads
-// where the kernel says.
+// FuzzCanonicalAgainstKernel: for a path among links, some made by the fuzzer, Canonical agrees
+// with the kernel.
 func FuzzCanonicalAgainstKernel(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"../b", "d/l/x"}, {"l", "l"}, {"/", "l/tmp"}, {".", "l/l/l/f"}, {"d/../f", "l"}, {"missing", "l"}, {"d/missing/..", "l"},
@@ -51,7 +51,7 @@ func FuzzCanonicalAgainstKernel(f *testing.F) {
 		defer unix.Close(fd)
 		where, bad := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 		if bad != nil || strings.HasPrefix(where, "/proc/") || strings.HasPrefix(where, "/dev/") {
-			return // names of processes, not of files
+			return // these are names of processes, not of files
 		}
 		if err != nil || got != where {
 			t.Errorf("%q is %q, %v; the kernel says %q", asked, got, err, where)
@@ -60,7 +60,7 @@ func FuzzCanonicalAgainstKernel(f *testing.F) {
 	})
 }
 
-// rooted: what the backend opens as a root is the file of that very name.
+// rooted checks that the backend opens exactly the named file as a root.
 func rooted(t *testing.T, path string) {
 	t.Helper()
 	fd, err := kernel.OpenPath(path)

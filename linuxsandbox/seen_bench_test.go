@@ -13,7 +13,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// evidenceJobs are what BenchmarkSeen runs; count is what one takes apart.
+// evidenceJobs are the jobs of BenchmarkSeen; count is the number of processes or calls in one.
 var evidenceJobs = []struct {
 	name, script string
 	count        int
@@ -24,9 +24,8 @@ var evidenceJobs = []struct {
 	{"go build", `cd app && GOCACHE=$PWD/../out/cache go build -o ../out/app . && rm -rf ../out`, 1},
 }
 
-// BenchmarkSeen runs the same with all evidence, with none, and without a
-// broker, in turns: what is seen must cost little. The figures are medians, in
-// microseconds for each process or call.
+// BenchmarkSeen runs the same job alternately with all evidence, with none, and without a broker:
+// recording must cost little. The results are medians, in microseconds for each process or call.
 func BenchmarkSeen(b *testing.B) {
 	for _, job := range evidenceJobs {
 		b.Run(job.name, func(b *testing.B) {
@@ -69,7 +68,7 @@ func BenchmarkSeen(b *testing.B) {
 					}
 					took[turn.name] = append(took[turn.name], time.Since(start))
 				}
-				turns = append(turns[1:], turns[0]) // none is always the first
+				turns = append(turns[1:], turns[0]) // vary which one is first
 			}
 			for name, list := range took {
 				slices.Sort(list)

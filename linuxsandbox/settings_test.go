@@ -21,15 +21,15 @@ import (
 	"codeagent/sandbox/sandboxtest"
 )
 
-// setting is a kind of machine that the sandbox has to work on.
+// setting is a kind of machine on which the sandbox must work.
 type setting struct {
 	name, surroundings string
 	uid                int
-	// short settings are tried in every run of the tests, the others under CI.
+	// short settings run in every test run, the others only under CI.
 	short bool
-	// race: the tests here are those with the race detector, where there is one.
+	// race: the tests here run with the race detector, if there is one.
 	race bool
-	// slowJobs: jobs that take long are done here.
+	// slowJobs: the slow jobs run here.
 	slowJobs bool
 }
 
@@ -44,33 +44,31 @@ var settings = []setting{
 }
 
 const (
-	// envSetting names the setting a test process is in.
+	// envSetting names the setting of a test process.
 	envSetting = "CODEAGENT_TEST_SETTING"
-	// envStage is a folder that its user may write in.
+	// envStage is a folder that its user may write.
 	envStage = "CODEAGENT_TEST_STAGE"
 )
 
-// underCI runs all of the settings, and races of seconds.
+// underCI selects all settings, and races of seconds.
 func underCI() bool { return os.Getenv("CI") != "" }
 
-// races are run in one setting, and under CI in all.
+// races reports whether to run races: in one setting, and under CI in all.
 func (s setting) races() bool { return s.name == "user" || underCI() }
 
 // TestEscapes runs the table of escapes in every setting.
 func TestEscapes(t *testing.T) { inSettings(t, "^TestEscapesInSetting$") }
 
-// inSettings runs tests of this binary in every setting. Who is not root has one
-// setting only, the own.
+// inSettings runs tests of this binary in every setting. A user other than root has only one.
 func inSettings(t *testing.T, pattern string) { runSettings(t, pattern, true) }
 
-// inEachSetting does so in one after the other: what is tried reaches for all
-// processes of its user.
+// inEachSetting does so one after the other: these tests affect all processes of their user.
 func inEachSetting(t *testing.T, pattern string) { runSettings(t, pattern, false) }
 
 func runSettings(t *testing.T, pattern string, together bool) {
 	t.Helper()
 	if together {
-		t.Parallel() // with other tests of settings, after all that are of this process alone
+		t.Parallel() // with other tests of settings, after all tests that use this process alone
 	}
 	for _, s := range settings {
 		t.Run(s.name, func(t *testing.T) {
@@ -100,17 +98,17 @@ func runSettings(t *testing.T, pattern string, together bool) {
 	}
 }
 
-// ranHere reports whether tests ran to their end in a process of a setting, or said
-// why they do not apply there.
+// ranHere reports whether tests ran to their end in a process of a setting, or reported why they do
+// not apply.
 func ranHere(out string) bool {
 	return (strings.Contains(out, "--- PASS: ") || strings.Contains(out, "--- SKIP: ")) && !strings.Contains(out, "body of ")
 }
 
-// sampled are the lines of sample that do not say "all".
+// sampled matches the lines of sample that do not say "all".
 var sampled = regexp.MustCompile(`a sample: every \d\d+\. .*`)
 
-// skipped are the tests that a verbose run skipped, by their reason. The summary of
-// all tests names them (internal/testsummary).
+// skipped lists the tests that a verbose run skipped, by reason. The summary of all tests names
+// them (internal/testsummary).
 func skipped(out string) []string {
 	names, reasons, last := map[string][]string{}, []string{}, ""
 	for line := range strings.Lines(out) {
@@ -130,8 +128,8 @@ func skipped(out string) []string {
 	return reasons
 }
 
-// withoutPassed is what a verbose test run printed, without the lines that say only
-// which tests began and passed: what failed is to be seen in a log that is cut.
+// withoutPassed is the output of a verbose test run without the lines that only say which tests
+// started and passed, so that failures are visible in a truncated log.
 func withoutPassed(out string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(out) {
@@ -142,7 +140,7 @@ func withoutPassed(out string) string {
 	return kept.String()
 }
 
-// command is this test binary, started anew in the setting.
+// command runs this test binary again, in the setting.
 func (s setting) command(t *testing.T, pattern string) *exec.Cmd {
 	t.Helper()
 	dir := stageDir(t, s.uid)
@@ -177,9 +175,8 @@ func (s setting) command(t *testing.T, pattern string) *exec.Cmd {
 	return cmd
 }
 
-// stageDir is a folder within reach of a user, with two of the user's own: tmp
-// and files. It is not below /tmp where there is another place: a sandbox that
-// gives commands a /tmp of their own would hide it from them.
+// stageDir is a folder accessible to a user, with two folders of the user's own: tmp and files. If
+// possible it is not below /tmp: a sandbox that gives commands their own /tmp would hide it.
 func stageDir(t *testing.T, uid int) string {
 	t.Helper()
 	var dir string
@@ -209,8 +206,8 @@ func stageDir(t *testing.T, uid int) string {
 	return dir
 }
 
-// TestEscapesAreMany: the number is promised, before it is multiplied by users
-// and settings, and no attempt is counted twice.
+// TestEscapesAreMany: there are as many attempts as promised, before multiplying by users and
+// settings, and none is counted twice.
 func TestEscapesAreMany(t *testing.T) {
 	const promised = 120
 	names := map[string]bool{}
@@ -250,8 +247,7 @@ func TestEscapesInSetting(t *testing.T) {
 	verdict(t, h, s, table, boxed, shown, held)
 }
 
-// impossible is why the row cannot land in a setting without a sandbox either,
-// "" where it can.
+// impossible returns why the row cannot succeed in a setting even without a sandbox; "" if it can.
 func (a attempt) impossible(s setting) string {
 	switch {
 	case a.rootOnly && !hasCapabilities():
@@ -262,15 +258,15 @@ func (a attempt) impossible(s setting) string {
 	return ""
 }
 
-// bodyOf skips a test whose work is done in a process of its own, started by the test
-// that is named; internal/testsummary sees to it that the work was done.
+// bodyOf skips a test whose work runs in a separate process, started by the named test.
+// internal/testsummary checks that the work was done.
 func bodyOf(t *testing.T, test string) {
 	t.Helper()
 	t.Skip("body of " + test)
 }
 
-// sample chooses all rows of a table, or every n-th: under CI always the same ones,
-// elsewhere each day others, so that in time all are tried.
+// sample selects all rows of a table, or every n-th. Under CI the selection is always the same.
+// Elsewhere it changes every day, so that all rows are tried in time.
 func sample(t *testing.T, all bool, n int) string {
 	t.Helper()
 	if all {
@@ -284,7 +280,7 @@ func sample(t *testing.T, all bool, n int) string {
 	return fmt.Sprint(n, " ", offset)
 }
 
-// inSample reports whether the i-th row is in the sample that the environment names.
+// inSample reports whether the i-th row is in the sample that the environment selects.
 func inSample(t *testing.T, i int) bool {
 	t.Helper()
 	var n, offset int
@@ -294,8 +290,8 @@ func inSample(t *testing.T, i int) bool {
 	return i%n == offset
 }
 
-// currentSetting is the setting of this process, checked. In a process that was not
-// started for a setting the test is skipped: test starts one for each.
+// currentSetting is the setting of this process, after a check. In a process that was not started
+// for a setting it skips the test: the test named test starts one for each.
 func currentSetting(t *testing.T, test string) setting {
 	t.Helper()
 	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == os.Getenv(envSetting) })
@@ -308,8 +304,8 @@ func currentSetting(t *testing.T, test string) setting {
 	return settings[i]
 }
 
-// backendInSetting is a backend that is closed with the test, and what it found
-// here.
+// backendInSetting returns a backend that is closed when the test ends, and the facts that it
+// found.
 func backendInSetting(t *testing.T, test string) (*Backend, facts) {
 	t.Helper()
 	currentSetting(t, test)
@@ -322,14 +318,14 @@ func backendInSetting(t *testing.T, test string) (*Backend, facts) {
 	return b, f
 }
 
-// hasCapabilities reports whether this thread has any: those that perform calls
-// for the sandbox have none, and the first may be one of them.
+// hasCapabilities reports whether this thread has any. Threads that make calls for the sandbox have
+// none, and the first thread may be one of them.
 func hasCapabilities() bool {
 	status, err := os.ReadFile("/proc/thread-self/status")
 	return err == nil && !strings.Contains(string(status), "CapEff:\t0000000000000000")
 }
 
-// verdict compares what happened with what was promised, row by row.
+// verdict compares the results with the promises, row by row.
 func verdict(t *testing.T, h *host, s setting, table []attempt, boxed scene, shown, held map[string]outcome) {
 	t.Helper()
 	var rows, kept, open int
@@ -370,7 +366,7 @@ func verdict(t *testing.T, h *host, s setting, table []attempt, boxed scene, sho
 			t.Errorf("%s (%s): ESCAPE: %s is lost: %q", a.name, a.escape, a.protects, got.word)
 		case got.landed && !stated:
 			t.Errorf("%s (%s): not held, and no weakness %q states it", a.name, a.escape, a.weakness)
-		case !got.landed && listed && !a.race: // a race that was not lost shows nothing
+		case !got.landed && listed && !a.race: // a race that was not lost proves nothing
 			t.Errorf("%s is held now: remove it from notHeld[%q]", a.name, s.name)
 		}
 	}
@@ -388,7 +384,7 @@ func verdict(t *testing.T, h *host, s setting, table []attempt, boxed scene, sho
 	}
 }
 
-// TestDeathsInSettings kills processes of ours in every setting.
+// TestDeathsInSettings kills our processes in every setting.
 func TestDeathsInSettings(t *testing.T) {
 	if !underCI() {
 		t.Skip("only with CI=true: outside of it the tests of death run in this setting")

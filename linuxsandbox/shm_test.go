@@ -10,8 +10,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestWorkspaceInSharedMemory: a write root below a folder that commands have
-// for themselves is the host's, and all can be changed in it.
+// TestWorkspaceInSharedMemory: a write root inside a folder that the sandbox replaces is the
+// host's, and everything in it can be changed.
 func TestWorkspaceInSharedMemory(t *testing.T) {
 	ws, err := os.MkdirTemp(kernel.ShmDir, "codeagent-test-")
 	if err != nil {

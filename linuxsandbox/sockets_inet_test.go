@@ -13,8 +13,8 @@ import (
 	"codeagent/sandbox/sandboxtest"
 )
 
-// TestInetSockets: the calls of a command with a network answer through the broker
-// what the kernel answers.
+// TestInetSockets: for a command with a network, calls through the broker give the kernel's
+// answers.
 func TestInetSockets(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		script := func(shut int) string {
@@ -24,8 +24,8 @@ func TestInetSockets(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %s", err, bare)
 		}
-		// Refused by the session's own network it would be told, did somebody of the
-		// host listen there.
+		// A refusal in the session's own network would be recorded if the host had a listener
+		// there, so use a port without one.
 		shut := 0
 		if th.b.probed.HostNet == 0 {
 			th.policy.Network.Mode = sandbox.NetworkFull
@@ -38,7 +38,7 @@ func TestInetSockets(t *testing.T) {
 	})
 }
 
-// inetScript is what a program does with sockets of a network.
+// inetScript uses network sockets in many ways.
 const inetScript = `
 import fcntl, signal, struct, select, threading
 def say(f, *a):

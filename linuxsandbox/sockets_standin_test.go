@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestStandIns: where a container refuses pidfd_getfd, the probe finds out, and
-// path sockets work all the same.
+// TestStandIns: where a container refuses pidfd_getfd, the probe notices, and path sockets work
+// nevertheless.
 func TestStandIns(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestStandInsChild$", "-test.v")
 	cmd.Env = append(os.Environ(), filterChild+"=refuse")
@@ -52,7 +52,7 @@ except OSError as e: print(e.strerror)`)
 	}
 }
 
-// refuseGetfd starts the test anew under a filter like that of a container.
+// refuseGetfd starts the test again under a filter like that of a container.
 func refuseGetfd(t *testing.T) {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// servePath listens on a path socket of the host and counts who comes.
+// servePath listens on a path socket of the host and counts connections.
 func servePath(t *testing.T, path string) (came func() int) {
 	t.Helper()
 	l, err := net.Listen("unix", path)
@@ -46,8 +46,8 @@ func servePath(t *testing.T, path string) (came func() int) {
 	}
 }
 
-// eachTaking runs a test where the broker takes copies of the command's sockets,
-// and where it puts its own in their place.
+// eachTaking runs a test where the broker copies the command's sockets, and where it replaces them
+// by its own.
 func eachTaking(t *testing.T, test func(t *testing.T, th *theatre)) {
 	withAndWithoutMounts(t, test)
 	t.Run("without pidfd_getfd", func(t *testing.T) {
@@ -59,7 +59,7 @@ func eachTaking(t *testing.T, test func(t *testing.T, th *theatre)) {
 	})
 }
 
-// python runs a script in the sandbox; what it prints comes back.
+// python runs a script in the sandbox and returns its output.
 func (th *theatre) python(t *testing.T, script string) (string, []sandbox.Denial) {
 	t.Helper()
 	return th.confined(t, sandbox.Command{Path: needPython(t), Args: []string{"python3", "-c", "import os, socket, sys\n" + script}, Env: th.env("", th.out)})
@@ -74,8 +74,8 @@ func needPython(t *testing.T) string {
 	return path
 }
 
-// TestPathSockets: what a command of the session bound is reached, under any of
-// its names and from every other command, and looks as it does without a sandbox.
+// TestPathSockets: a socket that a command of the session bound is reached under any of its names
+// and from every other command, and behaves as without a sandbox.
 func TestPathSockets(t *testing.T) {
 	eachTaking(t, func(t *testing.T, th *theatre) {
 		for _, row := range []struct{ name, script, want string }{
@@ -143,8 +143,8 @@ print(c.recv(9))`, "b'child'"},
 	})
 }
 
-// TestPathSocketsHeld: a socket of the host is not reached by any name, and no
-// socket is made outside.
+// TestPathSocketsHeld: a socket of the host cannot be reached by any name, and no socket can be
+// created outside.
 func TestPathSocketsHeld(t *testing.T) {
 	eachTaking(t, func(t *testing.T, th *theatre) {
 		out, in := filepath.Join(filepath.Dir(th.out), "host"), filepath.Join(th.dir, "host")
@@ -196,8 +196,8 @@ except OSError as e: print(e.strerror)`)
 	})
 }
 
-// TestAbstractSockets: names without a file work where they are the session's own,
-// and no program of the host has one of them; elsewhere they are refused.
+// TestAbstractSockets: abstract names work where the session has its own, and no program on the
+// host sees them. Elsewhere they are refused.
 func TestAbstractSockets(t *testing.T) {
 	eachTaking(t, func(t *testing.T, th *theatre) {
 		host := "@" + th.out
@@ -225,7 +225,7 @@ say(lambda: c.connect("\0name")); say(lambda: l.getsockname()); say(lambda: len(
 	})
 }
 
-// TestPathSocketsGranted: the policy opens just the sockets that it names.
+// TestPathSocketsGranted: the policy opens exactly the sockets that it names.
 func TestPathSocketsGranted(t *testing.T) {
 	eachTaking(t, func(t *testing.T, th *theatre) {
 		granted, other := filepath.Join(filepath.Dir(th.out), "granted"), filepath.Join(filepath.Dir(th.out), "other")
@@ -250,8 +250,8 @@ for n in ["granted", "other"]:
 	})
 }
 
-// TestPathSocketsOfTheSession: a server that one command started is reached by
-// the next one, and by no command of another session.
+// TestPathSocketsOfTheSession: a later command reaches a server that an earlier one started. A
+// command of another session does not.
 func TestPathSocketsOfTheSession(t *testing.T) {
 	eachTaking(t, func(t *testing.T, th *theatre) {
 		from, to, err := os.Pipe()
@@ -297,13 +297,13 @@ except OSError as e: print(e.strerror)`
 	})
 }
 
-// TestConnectWaits: a connect that has to wait holds nobody else up, and ends
-// when it is interrupted, reached its time, or got its turn.
+// TestConnectWaits: a connect that must wait does not delay other calls. It ends when it is
+// interrupted, when its time is over, or when it is accepted.
 func TestConnectWaits(t *testing.T) {
 	eachTaking(t, func(t *testing.T, th *theatre) {
 		limit := `c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 1000))`
 		if th.b.probed.Sockets == sockets.TakesStandIns {
-			limit = "c.setblocking(False)" // options are lost there
+			limit = "c.setblocking(False)" // socket options are lost there
 		}
 		text, denials := th.python(t, `
 import signal, struct, threading
@@ -341,8 +341,8 @@ print("left")`)
 	})
 }
 
-// TestHandedSockets: a socket that came in as file 0, 1 or 2 is no more than
-// it was.
+// TestHandedSockets: a command cannot connect, bind or listen with a socket passed in as descriptor
+// 0, 1 or 2.
 func TestHandedSockets(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		for _, row := range []struct {
@@ -385,7 +385,7 @@ for f in [lambda: s.connect(%q), lambda: s.connect(("127.0.0.1", 9)), lambda: s.
 	})
 }
 
-// TestPathSocketsAsUser is all of it for a user without rights.
+// TestPathSocketsAsUser runs all of these tests for a user without privileges.
 func TestPathSocketsAsUser(t *testing.T) {
 	againAsUser(t, "^(TestPathSockets|TestPathSocketsHeld|TestAbstractSockets|TestPathSocketsGranted|TestPathSocketsOfTheSession|TestConnectWaits|TestHandedSockets|TestInetSockets)$")
 }

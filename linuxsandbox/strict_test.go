@@ -12,17 +12,16 @@ import (
 	"codeagent/sandbox"
 )
 
-// strictRow is one sentence about the preset for untrusted programs. What it
-// refuses is first shown to work under a policy that writes beside the workspace
-// and has the network.
+// strictRow is one sentence about the preset for untrusted programs. What the preset refuses is
+// first shown to work under a policy that writes beside the workspace and has the network.
 type strictRow struct {
 	name, script string
 	refused      bool
 	limit        sandbox.Limit
 }
 
-// Programs that reserve more addresses than 64 MiB do not start under strict:
-// node, Go's own tools, Java. They need sandbox.limits.memory_mb.
+// Programs that reserve more than 64 MiB of address space do not start under strict: node, Go's own
+// tools, Java. They need sandbox.limits.memory_mb.
 var strictRows = []strictRow{
 	{name: "a shell", script: "echo shown"},
 	{name: "python", script: `exec python3 -c 'import json, sqlite3, ssl; print("shown")'`},
@@ -71,7 +70,7 @@ func TestStrict(t *testing.T) {
 	for _, row := range strictRows {
 		t.Run(row.name, func(t *testing.T) {
 			if row.limit == sandbox.LimitCPU && userIsEnough() {
-				return // TestStrictAsUser has it
+				return // TestStrictAsUser covers it
 			}
 			try := func(p sandbox.Policy) (sandbox.Status, string) {
 				for _, file := range []string{filepath.Join(ws, "read-me"), filepath.Join(home, "private")} {

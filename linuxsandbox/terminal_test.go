@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTerminal: a command with a terminal of its own, in every setting.
+// TestTerminal tests a command with its own terminal, in every setting.
 func TestTerminal(t *testing.T) { inSettings(t, "^TestTerminalInSetting$") }
 
 // TestTerminalInSetting is the body of TestTerminal, in a process of the setting.
@@ -42,7 +42,7 @@ type screen struct {
 	in   *bufio.Reader
 }
 
-// newScreen reads with a deadline, for which its descriptor may not block.
+// newScreen reads with a deadline, so its descriptor must not block.
 func newScreen(t *testing.T, near *os.File) *screen {
 	t.Helper()
 	fd, err := unix.FcntlInt(near.Fd(), unix.F_DUPFD_CLOEXEC, 3)
@@ -58,7 +58,7 @@ func newScreen(t *testing.T, near *os.File) *screen {
 	return &screen{t, near, bufio.NewReader(near)}
 }
 
-// onTerminal starts bash with a terminal of its own.
+// onTerminal starts bash with its own terminal.
 func onTerminal(t *testing.T, b *Backend, args ...string) (*screen, sandbox.Process) {
 	t.Helper()
 	near, far := openTerminal(t)
@@ -74,7 +74,7 @@ func onTerminal(t *testing.T, b *Backend, args ...string) (*screen, sandbox.Proc
 	return newScreen(t, near), proc
 }
 
-// until reads up to and with a line that ends in want, and returns it all.
+// until reads up to and including a line that ends in want, and returns everything read.
 func (s *screen) until(want string) string {
 	s.t.Helper()
 	all := ""
@@ -93,7 +93,7 @@ func (s *screen) until(want string) string {
 	}
 }
 
-// fd is the near end's descriptor, which goes on not to block.
+// fd is the near end's descriptor, which stays non-blocking.
 func (s *screen) fd() (fd int) {
 	s.t.Helper()
 	conn, err := s.near.SyscallConn()
@@ -106,7 +106,7 @@ func (s *screen) fd() (fd int) {
 	return fd
 }
 
-// number is the terminal's in /dev/pts.
+// number is the terminal's number in /dev/pts.
 func (s *screen) number() int {
 	s.t.Helper()
 	n, err := unix.IoctlGetInt(s.fd(), unix.TIOCGPTN)
@@ -148,9 +148,9 @@ func jobControl(t *testing.T, b *Backend) {
 	}
 	s.typed("sh -c 'read -r x; echo \"got $x\"; read -r x'\n")
 	s.typed("it\n")
-	s.until("got it") // it is there, and reads
+	s.until("got it") // it runs, and reads
 	s.typed("\x03")
-	s.until(">") // the shell is back: what is typed before is lost
+	s.until(">") // the shell is back; anything typed earlier is lost
 	s.typed("echo status $?\n")
 	s.until("status 130")
 	s.typed("exit 7\n")
@@ -159,8 +159,8 @@ func jobControl(t *testing.T, b *Backend) {
 	}
 }
 
-// othersTerminal: neither the person's terminal nor that of another command can
-// be written to, by whatever name, nor become one's own.
+// othersTerminal: a command cannot write to the user's terminal or to that of another command by
+// any name, nor make it its controlling terminal.
 func othersTerminal(t *testing.T, b *Backend) {
 	near, far := openTerminal(t)
 	defer far.Close()
@@ -175,7 +175,7 @@ func othersTerminal(t *testing.T, b *Backend) {
 done 2>/dev/null
 echo done`
 	}
-	// sees is what the person sees of what is done.
+	// sees returns what the user's terminal shows while do runs.
 	sees := func(do func()) string {
 		do()
 		if _, err := far.WriteString("so far\n"); err != nil {
@@ -216,7 +216,7 @@ echo done`
 	}
 }
 
-// hangUp: when codeagent's end closes the command is told, as by any terminal.
+// hangUp: when codeagent closes its end, the command gets SIGHUP, as from any terminal.
 func hangUp(t *testing.T, b *Backend) {
 	s, proc := onTerminal(t, b, "-c", "echo ready; exec sleep 1000")
 	s.until("ready")

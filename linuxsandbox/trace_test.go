@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trace runs a script and returns what was seen of it.
+// trace runs a script and returns its trace.
 func (th *theatre) trace(t *testing.T, level sandbox.EvidenceLevel, script string) sandbox.Trace {
 	t.Helper()
 	return th.traced(t, sandbox.Command{Path: "bash", Args: []string{"bash", "-c", script}, Env: th.env("", th.out), Evidence: level})
@@ -36,7 +36,7 @@ func (th *theatre) traced(t *testing.T, cmd sandbox.Command) sandbox.Trace {
 	return proc.Trace()
 }
 
-// TestTrace: who was refused what, in which order, and how it ended.
+// TestTrace: which program was refused what, in which order, and how each process ended.
 func TestTrace(t *testing.T) { withAndWithoutMounts(t, traces) }
 
 func traces(t *testing.T, th *theatre) {
@@ -68,7 +68,7 @@ func traces(t *testing.T, th *theatre) {
 		}
 		told = append(told, e.Comm+string(rune('0'+e.Status)))
 	}
-	// What ended before the first refusal is not told.
+	// Processes that ended before the first refusal are not in the trace.
 	if want := []string{"touch1", "sh0", "bash9", "rm1", "mkdir1", "bash4"}; !slices.Equal(told, want) {
 		t.Errorf("exits %v, want %v", told, want)
 	}
@@ -77,8 +77,7 @@ func traces(t *testing.T, th *theatre) {
 	}
 }
 
-// TestRepeatedDenialsAreCounted, each of them, also after no more is found out about
-// refusals.
+// TestRepeatedDenialsAreCounted: each is counted, also after the broker stops examining refusals.
 func TestRepeatedDenialsAreCounted(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		away := filepath.Dir(th.out)
@@ -94,8 +93,7 @@ func TestRepeatedDenialsAreCounted(t *testing.T) {
 	})
 }
 
-// TestMoot: what would have failed all the same is no refusal, or one that did
-// not matter.
+// TestMoot: a call that would have failed anyway is not a denial, or is a moot one.
 func TestMoot(t *testing.T) { withAndWithoutMounts(t, moots) }
 
 func moots(t *testing.T, th *theatre) {
@@ -125,8 +123,8 @@ func moots(t *testing.T, th *theatre) {
 	}
 }
 
-// TestPermissions: what the user's own permissions refuse is moot, but for root,
-// whose commands have not its capabilities.
+// TestPermissions: what the user's own permissions refuse is moot. The exception is root, whose
+// commands do not have root's capabilities.
 func TestPermissions(t *testing.T) { inSettings(t, "^TestPermissionsInSetting$") }
 
 func TestPermissionsInSetting(t *testing.T) {
@@ -148,8 +146,8 @@ func TestPermissionsInSetting(t *testing.T) {
 	const write, metadata, capability = sandbox.KindWrite, sandbox.KindMetadata, sandbox.KindCapability
 	for _, row := range []struct {
 		name, script, target string
-		// kind is told to root, whose refusals are not moot; those of users without
-		// capabilities are, unless anybody is let.
+		// kind is the denial's kind for root, whose denials are not moot. Those of users without
+		// capabilities are moot, unless everybody is allowed.
 		kind   sandbox.DenialKind
 		anyone bool
 	}{
@@ -174,7 +172,7 @@ func TestPermissionsInSetting(t *testing.T) {
 			moot := !hasCapabilities() && !row.anyone && !(os.Getuid() == 0 && strings.HasPrefix(row.target, "/etc/"))
 			kind := d.Kind == row.kind || moot
 			if s.name == "root in a container" {
-				moot, kind = d.Moot, true // it has some capabilities and not others
+				moot, kind = d.Moot, true // it has only some capabilities
 			}
 			if d.Target != row.target || d.Moot != moot || moot && d.MootReason == "" || !kind {
 				t.Errorf("%+v", d)
@@ -183,8 +181,8 @@ func TestPermissionsInSetting(t *testing.T) {
 	}
 }
 
-// TestTraceIsBounded: what does not fit is told to be missing, and names that are
-// no text do no harm.
+// TestTraceIsBounded: the trace says that entries are missing if they do not fit, and names that
+// are not text do no harm.
 func TestTraceIsBounded(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
@@ -203,7 +201,7 @@ func TestTraceIsBounded(t *testing.T) {
 	}
 }
 
-// TestEvidenceLevels: less is seen, and the same is enforced.
+// TestEvidenceLevels: with less evidence, the same is enforced.
 func TestEvidenceLevels(t *testing.T) { withAndWithoutMounts(t, levels) }
 
 func levels(t *testing.T, th *theatre) {

@@ -16,13 +16,13 @@ import (
 // TestBrokerViews runs TestBrokerViewInSetting in every setting.
 func TestBrokerViews(t *testing.T) { inSettings(t, "^TestBrokerViewInSetting$") }
 
-// TestBrokerViewInSetting: the broker finds files where the command sees them,
-// however they are named, and judges them as what they are.
+// TestBrokerViewInSetting: the broker finds files where the command sees them, however they are
+// named, and judges the actual file.
 func TestBrokerViewInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestBrokerViews")
 	for _, row := range viewRows {
 		if row.mounts && !f.Namespaces {
-			continue // its files are the host's there
+			continue // there its files are the host's
 		}
 		t.Run(row.name, func(t *testing.T) {
 			th := newTheatre(t, b)
@@ -82,8 +82,8 @@ var viewRows = []struct {
 	{"a file of /tmp without a name", `exec 3> /tmp/x; rm /tmp/x; allowed 624 /proc/self/fd/3`, "624", true},
 }
 
-// hostsFiles: what the host has in the folders that a command sees its own of is
-// no file of the command's, though it was handed one open and the paths are alike.
+// hostsFiles: a host file in a folder that the command sees its own version of is not the
+// command's, even if the command got it as an open descriptor and the paths are equal.
 func hostsFiles(t *testing.T, b *Backend) {
 	for _, dir := range []string{"/tmp", "/var/tmp", kernel.ShmDir} {
 		file, err := os.CreateTemp(dir, "codeagent-test")
@@ -110,8 +110,7 @@ func hostsFiles(t *testing.T, b *Backend) {
 	}
 }
 
-// privateFolder: what a command changes in /tmp is changed in the session's own
-// folder.
+// privateFolder: what a command changes in /tmp changes in the session's own folder.
 func privateFolder(t *testing.T, b *Backend) {
 	th := newTheatre(t, b)
 	th.policy.Temp = t.TempDir()

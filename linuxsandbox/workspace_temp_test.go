@@ -19,15 +19,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command with mounts has its own /tmp, /var/tmp and /dev/shm. What is put back
-// below them, like a workspace, lies below a mount of which Landlock may not grant
-// more than reading.
+// A command with mounts has its own /tmp, /var/tmp and /dev/shm. A workspace below them is mounted
+// inside one of these mounts, for which Landlock must allow only reading.
 
 // TestWorkspacesInTemp runs TestWorkspaceInTempInSetting in every setting.
 func TestWorkspacesInTemp(t *testing.T) { inSettings(t, "^TestWorkspaceInTempInSetting$") }
 
-// tempPlaces are how a workspace can lie to the folders for temporary files. Each
-// makes a workspace in dir, a folder of its own below base, and a policy.
+// tempPlaces are the positions of a workspace relative to the folders for temporary files. Each
+// creates a workspace in dir, its own folder below base, and a policy.
 var tempPlaces = []struct {
 	name, base string
 	make       func(t *testing.T, dir string) (ws string, p sandbox.Policy)
@@ -74,7 +73,7 @@ var tempPlaces = []struct {
 	}},
 }
 
-// placeAt is a workspace that lies at path below its folder.
+// placeAt is a workspace at path below its folder.
 func placeAt(path string) func(t *testing.T, dir string) (string, sandbox.Policy) {
 	return func(t *testing.T, dir string) (string, sandbox.Policy) {
 		t.Helper()
@@ -88,8 +87,8 @@ func placeAt(path string) func(t *testing.T, dir string) (string, sandbox.Policy
 	}
 }
 
-// tempAttacks change what is protected in a workspace: one shell script each, or a
-// deed by a program that nobody can look into. watch must stay as it is.
+// tempAttacks change what is protected in a workspace: by a shell script, or by a deed of a program
+// that nobody can examine. watch must not change.
 var tempAttacks = []struct{ name, script, watch string }{
 	{"a hook", `echo evil > sub/.git/hooks/pre-commit`, "sub/.git"},
 	{"a folder with a hook moved", `mv sub sub2`, "sub"},
@@ -119,7 +118,7 @@ func TestWorkspaceInTempInSetting(t *testing.T) {
 				t.Cleanup(func() { removeAll(dir) })
 				ws, p := place.make(t, dir)
 				furnishTemp(t, ws, p.Temp)
-				if f.Namespaces { // without, it is refused at load
+				if f.Namespaces { // without namespaces the policy is refused
 					p.DenyRead = []string{filepath.Join(canonical(t, ws), "conf/key")}
 				} else if a.watch == "conf" {
 					continue
@@ -140,7 +139,7 @@ func canonical(t *testing.T, path string) string {
 	return real
 }
 
-// furnishTemp makes a repository below the workspace, and files that are protected.
+// furnishTemp creates a repository and protected files in the workspace.
 func furnishTemp(t *testing.T, ws, temp string) {
 	t.Helper()
 	put := func(path, text string) error {
@@ -154,8 +153,8 @@ func furnishTemp(t *testing.T, ws, temp string) {
 	}
 }
 
-// attackInTemp makes one attack without the sandbox on a copy, where it must land,
-// and then in the sandbox.
+// attackInTemp makes one attack without the sandbox on a copy, where it must succeed, and then in
+// the sandbox.
 func attackInTemp(t *testing.T, b *Backend, p sandbox.Policy, ws, script, watch, name string) {
 	t.Helper()
 	look := func(ws string) string {
@@ -189,10 +188,10 @@ func tempAttack(script, ws, temp string) sandbox.Command {
 	return cmd
 }
 
-// tempVictimName is the argv[0] of a victim that makes one deed in a workspace.
+// tempVictimName is the argv[0] of a victim that does one deed in a workspace.
 const tempVictimName = "escape-temp"
 
-// tempVictim takes over the process when it was started as that.
+// tempVictim takes over the process if it was started as such a victim.
 func tempVictim() {
 	if filepath.Base(os.Args[0]) != tempVictimName {
 		return
@@ -210,9 +209,9 @@ func tempVictim() {
 	os.Exit(0)
 }
 
-// hookRace exchanges a folder for one with a hook while that is written by the
-// folder's name, 3000 times and until it was exchanged as often as takes a moment: on
-// a busy machine one may be over before the other begins.
+// hookRace swaps a folder with one that contains a hook, while the hook is written under the
+// folder's name. It writes 3000 times, and continues until 500 swaps were made: on a busy machine
+// one thread could finish before the other starts.
 func hookRace(p place) error {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -245,7 +244,7 @@ func hookRace(p place) error {
 	return errLost
 }
 
-// legitInTemp is ordinary work in such a workspace, and what is told of it.
+// legitInTemp does ordinary work in such a workspace, and checks what is reported about it.
 func legitInTemp(t *testing.T, b *Backend, f facts, base string, make func(*testing.T, string) (string, sandbox.Policy)) {
 	t.Helper()
 	dir, err := os.MkdirTemp(base, "codeagent-place")
