@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// recordMost bounds the record, in bytes. When half of it is full, only the newest half is kept.
+// recordMost bounds the record, in bytes. At half of that only the newest quarter of it is kept.
 const recordMost = 1 << 20
 
 // ReadRoots returns the Ground of the roots in the record path. The ground of earlier

@@ -6,31 +6,31 @@ import (
 	"io"
 )
 
-// chunk is how many bytes are read at once; the first pieces are smaller, because most
-// readers need only the last lines.
+// chunk is how many bytes are read at once; the first reads are smaller, because most
+// callers need only the last lines.
 const (
 	chunk      = 256 << 10
 	firstChunk = 8 << 10
 )
 
-// backward reads the lines of a file from its end: reading the last records costs the same
-// in a session of two hundred megabytes as in one of two.
+// backward reads the lines of a file from its end, so that reading the last records costs the
+// same in a session of two hundred megabytes as in one of two.
 type backward struct {
 	r io.ReaderAt
-	// The lines that are left lie in [start, pos); pos is behind a newline.
+	// The unread lines are in [start, pos); pos is after a newline.
 	start, pos int64
 
-	// offset and line are what next has found. A line longer than maxLine is nil.
+	// offset and line are the line that next has found. A line longer than maxLine is nil.
 	offset int64
 	line   []byte
 	err    error
 
-	buf   []byte // what stands in the file at bufAt
+	buf   []byte // the bytes of the file from bufAt on
 	bufAt int64
-	size  int64 // of the last piece
+	size  int64 // size of the last read
 }
 
-// next finds the line before, and reports whether there is one.
+// next finds the previous line, and reports whether there is one.
 func (b *backward) next() bool {
 	if b.err != nil || b.pos <= b.start {
 		return false

@@ -13,7 +13,7 @@ import (
 	"codeagent/model"
 )
 
-// Format is what a session is exported as.
+// Format is the format of an exported session.
 type Format string
 
 const (
@@ -21,9 +21,9 @@ const (
 	HTML     Format = "html"
 )
 
-// Export writes the conversation as a page. Its content is partly chosen by a model and by
-// web pages that it read: nothing of it can look like a part of the page, or be obeyed by
-// the program that shows the page.
+// Export writes the conversation as a page. Part of its content comes from a model and from
+// web pages: none of it may look like a part of the page, or be interpreted by the program
+// that shows the page.
 func (s *Store) Export(w io.Writer, id string, format Format) error {
 	f, v, err := s.read(id)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Store) Export(w io.Writer, id string, format Format) error {
 	return out.Flush()
 }
 
-// page writes one format. Its input has visible characters only and is not escaped.
+// page writes one format. Its input contains visible characters only and is not escaped.
 type page interface {
 	begin(title string, facts []string)
 	part(part)
@@ -67,12 +67,12 @@ type page interface {
 type part struct {
 	// class is the item's kind.
 	class, heading, text string
-	// folded parts are closed at first.
+	// folded parts are collapsed at first.
 	folded bool
 	images []drawn
 }
 
-// drawn is an image on a page: its description, and its type and data where they exist.
+// drawn is an image on a page: its description, and its type and data if they exist.
 type drawn struct {
 	words, mediaType string
 	data             []byte
@@ -89,13 +89,13 @@ func (s *Store) drawn(id string, i model.Image) drawn {
 	return d
 }
 
-// counts number the calls on a page, so that a result can name its call.
+// counts numbers the calls on a page, so that a result can refer to its call.
 type counts struct {
 	messages, made int
-	calls          map[string]int // their numbers, by id
+	calls          map[string]int // call numbers by id
 }
 
-// part is the next item as the page shows it.
+// part returns the next item in the form for the page.
 func (c *counts) part(i model.Item) part {
 	p := part{class: string(i.Kind), text: visible.Text(i.Text)}
 	switch i.Kind {
@@ -129,8 +129,8 @@ func (c *counts) part(i model.Item) part {
 	return p
 }
 
-// arguments writes a call's JSON object one name and value at a time, so that texts of
-// several lines are readable. Anything else stays as it is.
+// arguments writes one name and value of a call's JSON object at a time, so that texts of
+// several lines are readable. Anything else is unchanged.
 func arguments(raw string) string {
 	d := json.NewDecoder(strings.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -164,8 +164,8 @@ func arguments(raw string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// markdownPage puts every text into a fence: no other quote of Markdown holds against text
-// that tries to end it.
+// markdownPage puts every text into a fence: no other quoting of Markdown is safe against
+// text that tries to end it.
 type markdownPage struct{ w *bufio.Writer }
 
 func (p markdownPage) begin(title string, facts []string) {
@@ -182,7 +182,7 @@ func (p markdownPage) part(t part) {
 
 func (p markdownPage) end() {}
 
-// fenced puts text between two rows of backticks longer than any in it.
+// fenced puts text between two rows of backticks longer than any row in it.
 func fenced(text string) string {
 	longest, run := 2, 0
 	for _, r := range text {
@@ -195,7 +195,7 @@ func fenced(text string) string {
 	return fence + "text\n" + text + "\n" + fence
 }
 
-// plain removes from a heading what Markdown would obey: the model chooses a call's name.
+// plain removes what Markdown would interpret from a heading: the model chooses a call's name.
 func plain(heading string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && strings.ContainsRune("\\`*{}[]()<>#+!|~&\n\t", r) {

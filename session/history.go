@@ -9,22 +9,22 @@ import (
 
 const userKind = string(model.User)
 
-// HistoryLimit is how much of a session is read back to resume it, in bytes of records: more
-// than any model takes, and small enough for memory.
+// HistoryLimit is how many bytes of records are read to resume a session: more than any
+// model's context, and small enough for memory.
 const HistoryLimit = 8 << 20
 
 // History is a conversation from a session.
 type History struct {
-	// Items are in order. The agent repairs a call without a result.
+	// Items are in order. The agent adds the result of a call that has none.
 	Items []model.Item
-	// Omitted: the items before Items are left out, because of the limit.
+	// Omitted: older items are left out because of the limit.
 	Omitted bool
 	// Damaged counts the lines that could not be read.
 	Damaged int
 }
 
-// history reads the end of the conversation, at most limit bytes of it. It begins with a
-// message of the user, where there is one.
+// history reads the end of the conversation, at most limit bytes of records. It begins with a
+// message of the user, if there is one.
 func (v view) history(limit int64) (History, error) {
 	var h History
 	size := int64(0)

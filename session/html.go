@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// htmlPage writes one file that holds its images and has no script and nothing to load; its
+// htmlPage writes one file that contains its images, has no script and loads nothing; its
 // content security policy forbids both.
 type htmlPage struct{ w *bufio.Writer }
 
@@ -52,7 +52,7 @@ func (p htmlPage) part(t part) {
 	fmt.Fprint(p.w, end+"</section>\n")
 }
 
-// image puts an image into the page, or its description where the data is lost.
+// image writes an image, or its description if the data is lost.
 func (p htmlPage) image(i drawn) {
 	if len(i.data) == 0 {
 		fmt.Fprintf(p.w, "<pre>%s</pre>", escape(i.words))
@@ -67,7 +67,7 @@ func (p htmlPage) image(i drawn) {
 
 func (p htmlPage) end() { fmt.Fprint(p.w, "</body>\n</html>\n") }
 
-// escape makes text what it is between tags and in a quoted attribute.
+// escape escapes text for use between tags and in a quoted attribute.
 func escape(text string) string { return htmlEscapes.Replace(text) }
 
 var htmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")

@@ -21,10 +21,10 @@ import (
 
 // Images are stored beside the session, in a folder of its own, each in a file named by its
 // SHA-256: a record stays small, and reading back costs the same with images as without.
-// The record is written first: after a crash in between the image is missing, which is
-// reported, and no file is left over.
+// The record is written first. After a crash in between, the image is missing, which is
+// reported, and there is no unused file.
 
-// imagesSuffix follows the session's name in that of the folder.
+// imagesSuffix is appended to the session's ID to name that folder.
 const imagesSuffix = ".images"
 
 // sums matches the names of images: nothing else becomes a file name.
@@ -32,7 +32,7 @@ var sums = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func (s *Store) imageDir(id string) string { return filepath.Join(s.dir, id+imagesSuffix) }
 
-// imageFile is the file of an image of a session; id is valid.
+// imageFile returns the path of an image of a session; id is valid.
 func (s *Store) imageFile(id, sum string) (string, error) {
 	if !sums.MatchString(sum) {
 		return "", fmt.Errorf("an image without a name: %.64q", sum)
@@ -40,7 +40,7 @@ func (s *Store) imageFile(id, sum string) (string, error) {
 	return filepath.Join(s.imageDir(id), sum), nil
 }
 
-// keepImages puts images on the disk.
+// keepImages writes images to disk.
 func (s *Store) keepImages(id string, images []model.Image) error {
 	if len(images) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (s *Store) keepImages(id string, images []model.Image) error {
 	}
 	for _, i := range images {
 		if len(i.Data) == 0 {
-			continue // it was lost already
+			continue // lost earlier
 		}
 		name, err := s.imageFile(id, i.Sum)
 		if err != nil {
@@ -79,7 +79,7 @@ func writeImage(name string, data []byte) error {
 	})
 }
 
-// image reads an image of a session; nil if it is not there as it was.
+// image reads an image of a session; nil if it is missing or changed.
 func (s *Store) image(id string, i model.Image) []byte {
 	name, err := s.imageFile(id, i.Sum)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Store) image(id string, i model.Image) []byte {
 	return data
 }
 
-// showImages reads the last images of items, as many as a request holds: the others are
+// showImages reads the last images of items, as many as a request may hold: the others are
 // not sent and need no memory.
 func (s *Store) showImages(id string, items []model.Item) {
 	n, size := 0, 0
@@ -115,8 +115,8 @@ func (s *Store) showImages(id string, items []model.Item) {
 	}
 }
 
-// forkImages gives the session to the images that the records of v name. A file
-// of an image never changes, so both sessions may have the same one.
+// forkImages gives the session to the images that the records of v name. The file of an image
+// never changes, so both sessions may share it.
 func (s *Store) forkImages(v view, to string) error {
 	from := s.imageDir(v.head.ID)
 	if _, err := hostfile.Lstat(from); errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +161,7 @@ func (s *Store) shareImage(from, to string, i model.Image) error {
 	case err == nil, errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
 		return nil
 	}
-	// A file system without links.
+	// For a file system without hard links.
 	data := s.image(from, i)
 	if data == nil {
 		return nil

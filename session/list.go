@@ -13,28 +13,27 @@ import (
 	"codeagent/hostfile"
 )
 
-// Summary is one session in a list.
+// Summary describes one session in a list.
 type Summary struct {
 	ID string
 	// Title is the name that the user gave it, First the beginning of its first message.
 	Title, First string
 	Folder       string
-	// Origin is the session that this one is a fork of, "" for none.
+	// Origin is the session that this one is a fork of, or "".
 	Origin        string
 	Created, Used time.Time
-	// Size is of the file, in bytes.
+	// Size is the size of the file, in bytes.
 	Size int64
-	// Damaged says why the session cannot be used, "" where it can. Folder may then be
-	// unknown.
+	// Damaged says why the session cannot be used; "" if it can. Folder may then be unknown.
 	Damaged string
 }
 
-// DamagedError: the session exists and cannot be used.
+// DamagedError: the session exists but cannot be used.
 type DamagedError struct{ ID, Why string }
 
 func (e *DamagedError) Error() string { return "session " + e.ID + ": " + e.Why }
 
-// Name is the name of the session in a list.
+// Name returns the session's name for a list.
 func (s Summary) Name() string {
 	if s.Damaged != "" {
 		return strings.TrimSpace("cannot be used: " + s.Damaged + "  " + s.First)
@@ -45,13 +44,13 @@ func (s Summary) Name() string {
 	return s.First
 }
 
-// near is how far from the end a list looks for the title: the record that ends each turn
+// near is how many bytes at the end are searched for the title: the record that ends each turn
 // has it.
 const near = 64 << 10
 
-// List yields the sessions, last used first. Of each it reads only head and tail, and only
-// when it is its turn. A file with the name of a session that cannot be used is yielded
-// too: see Summary.Damaged.
+// List yields the sessions, last used first. It reads only the beginning and the end of each,
+// when it yields it. It also yields files of sessions that cannot be used: see
+// Summary.Damaged.
 func (s *Store) List() iter.Seq2[Summary, error] {
 	return func(yield func(Summary, error) bool) {
 		entries, err := s.entries()
@@ -67,7 +66,7 @@ func (s *Store) List() iter.Seq2[Summary, error] {
 	}
 }
 
-// entries are the files of the sessions, last used first.
+// entries returns the files of the sessions, last used first.
 func (s *Store) entries() ([]fs.FileInfo, error) {
 	names, err := hostfile.ReadDir(s.dir, -1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +80,7 @@ func (s *Store) entries() ([]fs.FileInfo, error) {
 		if idOf(n.Name()) == "" {
 			continue
 		}
-		if info, err := n.Info(); err == nil { // else it went meanwhile
+		if info, err := n.Info(); err == nil { // otherwise it was removed meanwhile
 			out = append(out, info)
 		}
 	}
@@ -94,7 +93,7 @@ func (s *Store) entries() ([]fs.FileInfo, error) {
 	return out, nil
 }
 
-// summary reads the two ends of a file.
+// summary reads the beginning and the end of a file.
 func (s *Store) summary(info fs.FileInfo) Summary {
 	out := Summary{ID: idOf(info.Name()), Used: info.ModTime(), Size: info.Size()}
 	if err := s.fill(&out); err != nil {
@@ -103,7 +102,7 @@ func (s *Store) summary(info fs.FileInfo) Summary {
 	return out
 }
 
-// why is the reason alone: the session is named beside it.
+// why returns only the reason: the session is named beside it.
 func why(err error) string {
 	var kind *hostfile.KindError
 	if errors.As(err, &kind) {
@@ -140,9 +139,9 @@ func (s *Store) fill(out *Summary) error {
 	return err
 }
 
-// Find returns the session that name means: an ID, or the beginning of one of at
-// least four characters. The error wraps ErrNotFound, is a *DamagedError, or says that
-// there are several.
+// Find returns the session with that name: an ID, or the beginning of an ID with at least four
+// characters. The error wraps ErrNotFound, is a *DamagedError, or says that there are
+// several.
 func (s *Store) Find(name string) (Summary, error) {
 	sum, err := s.Named(name)
 	if err == nil && sum.Damaged != "" {
@@ -151,7 +150,7 @@ func (s *Store) Find(name string) (Summary, error) {
 	return sum, err
 }
 
-// Named is Find that returns a damaged session too.
+// Named is Find, but it also returns a damaged session.
 func (s *Store) Named(name string) (Summary, error) {
 	entries, err := s.entries()
 	if err != nil {

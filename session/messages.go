@@ -8,14 +8,14 @@ import (
 
 // Message is a message of the user.
 type Message struct {
-	// N counts the messages that count, from 1.
+	// N is the message's number, from 1, without messages removed by a rewind.
 	N    int
 	At   time.Time
 	Text string
 }
 
-// Messages lists the user's messages that count, first to last, each by its beginning: the
-// places to which a session can be rewound.
+// Messages lists the user's messages, first to last, each by its beginning, without those
+// removed by a rewind. A session can be rewound to each of them.
 func (s *Store) Messages(id string) ([]Message, error) {
 	f, v, err := s.read(id)
 	if err != nil {

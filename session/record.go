@@ -12,22 +12,22 @@ import (
 	"codeagent/model"
 )
 
-// The format, version 1. A file is JSON, one record a line, and only ever grows:
+// The format, version 1. A file is JSON, one record per line, and is only appended to:
 //
 //	{"codeagent_session":1,"id":…,"at":…,"folder":…,"first":…}   the head, once
 //	{"kind":"open","at":…,"pid":…,"program":…,"model":…}         a process begins to write, or changes the model
 //	{"kind":"user","at":…,"item":{…}}                            one item of the conversation; the kind is the item's
-//	{"kind":"turn","at":…,"outcome":…,"usage":{…}}               a turn is over; everything before it is on the disk
+//	{"kind":"turn","at":…,"outcome":…,"usage":{…}}               a turn is over; everything before it is on disk
 //	{"kind":"title","at":…,"title":…}                            the session was renamed
 //	{"kind":"compacted","at":…,"items":[…]}                      these items replace the conversation so far
 //	{"kind":"back","at":…,"bytes":…}                             a rewind: the conversation ends that many bytes before this record
 //
-// Images of an item are named by their sum; their files lie beside (images.go).
+// An item refers to its images by their sum; their files are stored beside (images.go).
 //
-// A reader skips kinds that it does not know: a newer codeagent may add some without a new
-// version. A change in the meaning of the kinds above is a new version, and a file of a
-// higher version is not opened. A reader that does not know "compacted" continues the
-// whole conversation, which is longer and as correct.
+// A reader skips unknown kinds: a newer codeagent may add some without a new version. A
+// change in the meaning of the kinds above is a new version, and a file of a higher version
+// is not opened. A reader that does not know "compacted" continues the whole conversation,
+// which is longer but correct.
 const version = 1
 
 // Kinds of records that are not items.
@@ -39,7 +39,7 @@ const (
 	kindCompacted = "compacted"
 )
 
-// maxLine bounds a record, in bytes: far above what a tool returns, and small enough for
+// maxLine bounds a record, in bytes: far above the result of a tool, and small enough for
 // memory.
 const maxLine = 16 << 20
 
@@ -49,7 +49,7 @@ type head struct {
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
 	Folder  string    `json:"folder"`
-	// First is the beginning of the first message: lists show it where there is no title.
+	// First is the beginning of the first message: lists show it if there is no title.
 	First string `json:"first,omitempty"`
 	// Origin is the session that this one is a fork of.
 	Origin string `json:"origin,omitempty"`
@@ -60,13 +60,13 @@ type record struct {
 	Kind string      `json:"kind"`
 	At   time.Time   `json:"at"`
 	Item *model.Item `json:"item,omitempty"`
-	// Title is in every open, turn and title record. The last of them counts, so that the
-	// title is found near the end.
+	// Title is in every open, turn and title record. The last of them counts, so the title is
+	// always near the end.
 	Title   string `json:"title,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 	Program string `json:"program,omitempty"`
 	Model   string `json:"model,omitempty"`
-	// Provider and Host go with Model, see there.
+	// Provider and Host belong to Model: see the type Model.
 	Provider string       `json:"provider,omitempty"`
 	Host     string       `json:"host,omitempty"`
 	Outcome  string       `json:"outcome,omitempty"`
@@ -77,7 +77,7 @@ type record struct {
 	Items []model.Item `json:"items,omitempty"`
 }
 
-// isItem reports whether records of kind are entries of the conversation.
+// isItem reports whether records of kind contain items of the conversation.
 func isItem(kind string) bool {
 	switch model.Kind(kind) {
 	case model.User, model.Assistant, model.Reasoning, model.Call, model.Result, model.Note, model.Summary:
@@ -86,14 +86,14 @@ func isItem(kind string) bool {
 	return false
 }
 
-// hasTitle reports whether records of kind have the title.
+// hasTitle reports whether records of kind contain the title.
 func hasTitle(kind string) bool { return kind == kindOpen || kind == kindTurn || kind == kindTitle }
 
 // encode writes v as one line.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // what a wire must get back unchanged stays as it is
+	e.SetEscapeHTML(false) // what a provider must get back unchanged is not escaped
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
@@ -103,14 +103,14 @@ func encode(v any) ([]byte, error) {
 // errTooLong: an item is longer than a record may be.
 var errTooLong = errors.New("it is too long to be kept")
 
-// encodeItem writes item as a record. A text that is too long is cut, with a note: a record
-// that cannot be read back would be lost as a whole.
+// encodeItem writes item as a record. A text that is too long is cut, with a note, since a
+// record longer than maxLine could not be read back.
 func encodeItem(item model.Item, at time.Time) ([]byte, error) {
 	line, err := encode(record{Kind: string(item.Kind), At: at, Item: &item})
 	if err != nil || len(line) <= maxLine {
 		return line, err
 	}
-	// A byte of text has at most six in JSON.
+	// A byte of text takes at most six bytes in JSON.
 	const most = maxLine / 8
 	if len(item.Text) > most {
 		item.Text = short.Head(item.Text, most) + fmt.Sprintf("\n[The rest of %d bytes was not kept.]", len(item.Text))
@@ -133,8 +133,8 @@ func decodeCompacted(line []byte) []model.Item {
 
 func isSummary(i model.Item) bool { return i.Kind == model.Summary }
 
-// kindOf reads the kind of a record without decoding it: of two hundred megabytes only what
-// is needed is decoded. It is "" for a line that is not a record.
+// kindOf reads the kind of a record without decoding it: of a large file only the needed
+// records are decoded. It is "" for a line that is not a record.
 func kindOf(line []byte) string {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"kind":"`)); ok {
 		if i := bytes.IndexAny(rest[:min(len(rest), 32)], `"\`); i >= 0 && rest[i] == '"' {
@@ -162,7 +162,7 @@ func decodeHead(line []byte) (head, error) {
 	return h, nil
 }
 
-// decodeItem reads the item of a record; nil if it holds none of its kind.
+// decodeItem reads the item of a record; nil if the record has none.
 func decodeItem(line []byte) *model.Item {
 	var r record
 	if json.Unmarshal(line, &r) != nil || r.Item == nil || string(r.Item.Kind) != r.Kind {

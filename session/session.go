@@ -1,8 +1,8 @@
 // Package session keeps conversations on disk, one file each, so that a later process
-// can resume them. It reads and writes only its own folder, through hostfile: a file is
-// appended to by one process at a time, and a crash loses at most the record that was
-// being written. Start reading at record.go, the format, and view.go, which reads a
-// file from its end and never as a whole.
+// can resume them. It reads and writes only its own folder, through hostfile: one process
+// at a time appends to a file, and a crash loses at most the record that was being written.
+// Start reading at record.go, the format, and view.go, which reads a file from its end and
+// never as a whole.
 package session
 
 import (
@@ -24,15 +24,15 @@ type Info struct {
 	ID string
 	// Folder is the workspace, absolute.
 	Folder string
-	// Program and Model say who wrote.
+	// Program and Model describe the writing process.
 	Program string
 	Model   Model
 }
 
-// Model is the model that answers.
+// Model is the model in use.
 type Model struct {
 	// Name is NAME at the provider of the top-level settings, PROVIDER/NAME at another; empty
-	// while it is not known.
+	// if it is not known.
 	Name string
 	// Provider is the name of another provider, and Host its address. Without a Host nobody
 	// chose the model, and a later process need not use it.
@@ -47,7 +47,7 @@ type Session struct {
 	mu sync.Mutex
 	// f is open and locked; nil before the first item of a new session.
 	f    *os.File
-	view view // end is where the next record goes, unless behind is set
+	view view // its end is where the next record goes, unless behind is set
 	// behind is the end of the file after a rewind that has no effect yet; view ends where
 	// the conversation is rewound to. 0: no rewind.
 	behind int64
@@ -55,22 +55,22 @@ type Session struct {
 	title string
 	// broken: the rest of a failed write could not be removed.
 	broken error
-	// unlisted: the entry in the folder may not be on the disk yet.
+	// unlisted: the directory entry may not be on disk yet.
 	unlisted bool
 }
 
-// ID is the session's name.
+// ID returns the session's ID.
 func (s *Session) ID() string { return s.info.ID }
 
-// Kept reports whether there is a file: a session without a word has none.
+// Kept reports whether there is a file: a session without items has none.
 func (s *Session) Kept() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.f != nil
 }
 
-// Append adds an item to the conversation. The kernel has it when Append
-// returns, and the disk after EndTurn.
+// Append adds an item to the conversation. The kernel has it when Append returns; it is on
+// disk after EndTurn.
 func (s *Session) Append(item model.Item) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Session) Append(item model.Item) error {
 		return err
 	}
 	if s.f == nil && s.broken == nil {
-		// A conversation without its beginning is of little use: no second attempt.
+		// A conversation without its beginning is of little use, so there is no second attempt.
 		if s.broken = s.create(item, line); s.broken != nil {
 			return s.broken
 		}
@@ -104,27 +104,27 @@ func (s *Session) Compacted(items []model.Item) error {
 	if err == nil {
 		err = s.write(line)
 	}
-	if err == nil && s.title != "" { // which must stand near the end
+	if err == nil && s.title != "" { // the title must stay near the end
 		err = s.record(record{Kind: kindTitle, Title: s.title})
 	}
 	if err == nil {
-		err = s.sync() // between turns nothing else would
+		err = s.sync() // between turns nothing else would sync
 	}
 	return err
 }
 
-// Asks says that another model answers from now on.
+// Asks records that m is the model from now on.
 func (s *Session) Asks(m Model) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.info.Model = m
 	if s.f == nil {
-		return s.broken // a new session's first record will name it
+		return s.broken // a new session's first record will name the model
 	}
 	return s.record(s.opened())
 }
 
-// Rename gives the session a title; empty takes it away.
+// Rename gives the session a title; an empty one removes it.
 func (s *Session) Rename(title string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *Session) Rename(title string) error {
 	return s.sync()
 }
 
-// EndTurn says that a turn is over and puts everything on the disk.
+// EndTurn records the end of a turn and syncs the file to disk.
 func (s *Session) EndTurn(outcome string, usage model.Usage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,12 +152,11 @@ func (s *Session) EndTurn(outcome string, usage model.Usage) error {
 	return s.sync()
 }
 
-// Last is the user's last message.
+// Last stands for the user's last message.
 const Last = -1
 
-// Back takes back message n, counted from 1 among the messages that count, or Last, and
-// all that came after it. A rewind takes effect only with the next record; until then the
-// file does not change.
+// Back removes message n, counted from 1 without removed ones, or Last, and everything after
+// it. A rewind takes effect only with the next record; until then the file does not change.
 func (s *Session) Back(n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +174,7 @@ func (s *Session) Back(n int) error {
 	return nil
 }
 
-// settle records what was taken back. Called with mu held.
+// settle records a rewind; mu is held.
 func (s *Session) settle() error {
 	if s.behind == 0 {
 		return nil
@@ -189,7 +188,7 @@ func (s *Session) settle() error {
 	return err
 }
 
-// Message is message n, counted as Back does.
+// Message returns message n, counted as in Back.
 func (s *Session) Message(n int) (model.Item, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +204,7 @@ func (s *Session) Message(n int) (model.Item, error) {
 	return item, err
 }
 
-// History is the conversation that counts, at most limit bytes of its end.
+// History returns the conversation without removed items, at most limit bytes of its end.
 func (s *Session) History(limit int64) (History, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +216,7 @@ func (s *Session) History(limit int64) (History, error) {
 	return h, err
 }
 
-// Close ends the work in the session; then another process may resume it.
+// Close closes the session; another process may then resume it.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +233,7 @@ func (s *Session) Close() error {
 
 func (s *Session) now() time.Time { return s.store.now().UTC().Truncate(time.Millisecond) }
 
-// create makes the file with its first lines, in one write. Called with mu held.
+// create makes the file with its first lines, in one write; mu is held.
 func (s *Session) create(item model.Item, line []byte) error {
 	h := head{Version: version, ID: s.info.ID, At: s.now(), Folder: s.info.Folder, First: beginning(item)}
 	top, err := encode(h)
@@ -268,13 +267,13 @@ func (s *Session) create(item model.Item, line []byte) error {
 	return nil
 }
 
-// opened is the record of a process that begins to write.
+// opened returns the record of a process that begins to write.
 func (s *Session) opened() record {
 	m := s.info.Model
 	return record{Kind: kindOpen, At: s.now(), Title: s.title, PID: os.Getpid(), Program: s.info.Program, Model: m.Name, Provider: m.Provider, Host: m.Host}
 }
 
-// record writes r with the time. Called with mu held.
+// record writes r with the time; mu is held.
 func (s *Session) record(r record) error {
 	r.At = s.now()
 	line, err := encode(r)
@@ -284,7 +283,7 @@ func (s *Session) record(r record) error {
 	return s.write(line)
 }
 
-// write appends whole lines or nothing. Called with mu held.
+// write appends whole lines or nothing; mu is held.
 func (s *Session) write(lines []byte) error {
 	if s.broken != nil {
 		return s.broken
@@ -297,14 +296,14 @@ func (s *Session) write(lines []byte) error {
 		s.view.end += int64(n)
 		return nil
 	}
-	// A full disk takes a part of a line; the next one must not be glued to it.
+	// A full disk may take part of a line, to which the next record must not be appended.
 	if terr := s.f.Truncate(s.view.end); terr != nil {
 		s.broken = fmt.Errorf("%w (and removing the partial record failed: %w)", err, terr)
 	}
 	return err
 }
 
-// sync puts the file on the disk, a new one with its name. Called with mu held.
+// sync syncs the file to disk, and a new file's name too; mu is held.
 func (s *Session) sync() error {
 	if err := s.f.Sync(); err != nil {
 		return err
@@ -318,7 +317,7 @@ func (s *Session) sync() error {
 	return nil
 }
 
-// holder finds the process that wrote last.
+// holder returns the process that wrote last.
 func (v view) holder() int {
 	r, err := v.last(isOpen, v.start)
 	if err != nil {
@@ -329,10 +328,10 @@ func (v view) holder() int {
 
 func isOpen(kind string) bool { return kind == kindOpen }
 
-// maxFirst is how much of the first message the head holds, in runes.
+// maxFirst is how many runes of the first message the head contains.
 const maxFirst = 200
 
-// beginning is how a message begins; an image is named where there are no words.
+// beginning returns the beginning of a message, or the name of an image if it has no words.
 func beginning(item model.Item) string {
 	words := firstWords(item.Text)
 	if words == "" && len(item.Images) > 0 {
@@ -341,7 +340,7 @@ func beginning(item model.Item) string {
 	return words
 }
 
-// firstWords is the beginning of a message, in one line.
+// firstWords returns the beginning of a message, as one line.
 func firstWords(text string) string {
 	text = strings.ToValidUTF8(short.Head(text, 8*maxFirst), "")
 	return short.Cut(strings.Join(strings.Fields(text), " "), maxFirst)

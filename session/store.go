@@ -23,8 +23,8 @@ type Store struct {
 	now func() time.Time
 }
 
-// New returns the store in dir, a folder of the user's alone. It must exist once
-// something is written.
+// New returns the store in dir, a folder that only the user can access. It must exist when the
+// first session is written.
 func New(dir string) *Store { return &Store{dir: dir, now: time.Now} }
 
 // ErrNotFound: no session has that name.
@@ -33,7 +33,7 @@ var ErrNotFound = errors.New("no such session")
 // InUseError says that another process writes the session.
 type InUseError struct {
 	ID string
-	// PID is that process, 0 if it is not known.
+	// PID is the process, 0 if it is not known.
 	PID int
 }
 
@@ -45,23 +45,23 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("session %s is in use by %s", e.ID, by)
 }
 
-// NewID is 64 random bits in hex: the name of a new session.
+// NewID returns the ID of a new session: 64 random bits in hex.
 func NewID() string {
 	var b [8]byte
 	rand.Read(b[:]) // never fails (crypto/rand since Go 1.24)
 	return hex.EncodeToString(b[:])
 }
 
-// ids are all names that a session has: nothing else becomes a file name.
+// ids matches session IDs: no other text becomes a file name.
 var ids = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 const suffix = ".jsonl"
 
-// Create begins a session. It gets its file with the first item.
+// Create begins a session. Its file is created with the first item.
 func (s *Store) Create(i Info) *Session { return &Session{store: s, info: i} }
 
-// Open resumes the session that i names. A last line that was not wholly
-// written is cut off. The error may be an *InUseError or wrap ErrNotFound.
+// Open resumes the session that i names. An incomplete last line is removed. The error may be
+// an *InUseError or wrap ErrNotFound.
 func (s *Store) Open(i Info) (*Session, error) {
 	f, v, err := s.openLocked(i.ID)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Store) Open(i Info) (*Session, error) {
 	return ses, nil
 }
 
-// openLocked opens a session for writing and mends its end.
+// openLocked opens a session for writing and repairs its end.
 func (s *Store) openLocked(id string) (*os.File, view, error) {
 	f, err := s.openFile(id, os.O_RDWR|os.O_APPEND)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Store) openLocked(id string) (*os.File, view, error) {
 	return f, v, nil
 }
 
-// claim locks f and takes a torn last line away.
+// claim locks f and removes a torn last line.
 func (s *Store) claim(f *os.File, id string) (view, error) {
 	if err := own(f, id); err != nil {
 		return view{}, err
@@ -101,7 +101,7 @@ func (s *Store) claim(f *os.File, id string) (view, error) {
 	if err != nil {
 		return view{}, failed(id, err)
 	}
-	// Between the opening and the lock it may have been deleted.
+	// The file may have been deleted between the open and the lock.
 	mine, err := f.Stat()
 	if err == nil {
 		var there os.FileInfo
@@ -121,7 +121,7 @@ func (s *Store) claim(f *os.File, id string) (view, error) {
 	return v, nil
 }
 
-// own locks f, or says who has it.
+// own locks f, or returns an error with the process that holds the lock.
 func own(f *os.File, id string) error {
 	err := lock(f, lockTries)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -142,10 +142,9 @@ func own(f *os.File, id string) error {
 	return err
 }
 
-// A process that has just been killed leaves its lock for as long as a child that
-// it was about to start has not become its program: mostly for an instant, on a
-// busy machine for seconds. Those are waited for where the process is gone that
-// the session names.
+// After a process is killed, its lock remains while a child that it had forked has not yet
+// called execve: usually an instant, on a busy machine seconds. If the process that the
+// session names is gone, these bounds apply to the wait for such a child.
 const (
 	lockTries   = 50
 	orphanTries = 1000
@@ -163,7 +162,7 @@ func lock(f *os.File, tries int) error {
 	return err
 }
 
-// Rename gives a session a title; empty takes it away. It does not count as use.
+// Rename gives a session a title; an empty one removes it. It does not count as use.
 func (s *Store) Rename(id, title string) error {
 	f, v, err := s.openLocked(id)
 	if err != nil {
@@ -176,7 +175,7 @@ func (s *Store) Rename(id, title string) error {
 	}
 	ses := &Session{store: s, f: f, view: v}
 	if err = ses.Rename(title); err == nil {
-		err = hostfile.Touch(f.Name(), info.ModTime()) // the list stands in the order of use
+		err = hostfile.Touch(f.Name(), info.ModTime()) // the list is sorted by last use
 	}
 	if err != nil {
 		return failed(id, err)
@@ -184,8 +183,8 @@ func (s *Store) Rename(id, title string) error {
 	return nil
 }
 
-// LastModel is the model that the session asked last, whatever was taken back
-// since. The session may be in use.
+// LastModel returns the model that the session used last, even if that part was rewound. The
+// session may be in use.
 func (s *Store) LastModel(id string) (Model, error) {
 	f, v, err := s.read(id)
 	if err != nil {
@@ -199,18 +198,18 @@ func (s *Store) LastModel(id string) (Model, error) {
 	return Model{Name: r.Model, Provider: r.Provider, Host: r.Host}, nil
 }
 
-// Free returns an *InUseError while somebody writes the session.
+// Free returns an *InUseError while another process writes the session.
 func (s *Store) Free(id string) error {
 	f, err := s.openFile(id, os.O_RDWR)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // the lock goes with it
+	defer f.Close() // this also releases the lock
 	return own(f, id)
 }
 
-// Delete removes a session that nobody writes. What has a session's name and is damaged,
-// unreadable or no file goes too; of folders, empty ones alone.
+// Delete removes a session that no process writes. It also removes an entry with a session's
+// name that is damaged, unreadable or not a file; a folder only if it is empty.
 func (s *Store) Delete(id string) error {
 	f, err := s.openFile(id, os.O_RDWR)
 	switch {
@@ -222,7 +221,7 @@ func (s *Store) Delete(id string) error {
 	case !ids.MatchString(id), errors.Is(err, ErrNotFound), errors.Is(err, syscall.EROFS):
 		return err
 	}
-	// The session last: while it is there it can be deleted again.
+	// Remove the session last: until then the deletion can be repeated.
 	if err := s.removeImages(id); err != nil {
 		return failed(id, err)
 	}
@@ -232,8 +231,8 @@ func (s *Store) Delete(id string) error {
 	return nil
 }
 
-// Fork makes a new session of all that stands in another before message n; 0 for
-// all of it. It returns the new one's name. The other may be in use.
+// Fork makes a new session from everything in another before message n; 0 means all of it.
+// It returns the new ID. The other session may be in use.
 func (s *Store) Fork(id string, n int) (string, error) {
 	f, v, err := s.read(id)
 	if err != nil {
@@ -254,8 +253,8 @@ func (s *Store) Fork(id string, n int) (string, error) {
 	return made, nil
 }
 
-// copy writes the records of v, which tell distances and no places, behind a
-// head of their own. The file gets its name when it is whole.
+// copy writes the records of v, which contain distances and no positions, after a new head.
+// The file gets its name when it is complete.
 func (s *Store) copy(v view, id, title string) error {
 	now := s.now().UTC().Truncate(time.Millisecond)
 	top, err := encode(head{Version: version, ID: id, At: now, Folder: v.head.Folder, First: v.head.First, Origin: v.head.ID})
@@ -280,14 +279,13 @@ func (s *Store) copy(v view, id, title string) error {
 		return err
 	})
 	if err != nil {
-		_ = s.removeImages(id) // the other error is the one to tell
+		_ = s.removeImages(id) // the other error is reported
 		return err
 	}
 	return s.sync()
 }
 
-// writeWhole makes a file that has its name only when all that write gave it is on
-// the disk.
+// writeWhole makes a file that gets its name only when all output of write is on disk.
 func writeWhole(name string, write func(io.Writer) error) error {
 	f, err := hostfile.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -309,7 +307,7 @@ func writeWhole(name string, write func(io.Writer) error) error {
 	return err
 }
 
-// read opens a session to be read. It may be written meanwhile.
+// read opens a session for reading. Another process may write it meanwhile.
 func (s *Store) read(id string) (*os.File, view, error) {
 	f, err := s.openFile(id, os.O_RDONLY)
 	if err != nil {
@@ -325,7 +323,7 @@ func (s *Store) read(id string) (*os.File, view, error) {
 
 func (s *Store) file(id string) string { return filepath.Join(s.dir, id+suffix) }
 
-// openFile opens the file of a session, for the user alone and through no link.
+// openFile opens the file of a session, for the user only and following no link.
 func (s *Store) openFile(id string, flag int) (*os.File, error) {
 	if !ids.MatchString(id) {
 		return nil, fmt.Errorf("%w: %.64q", ErrNotFound, id)
@@ -337,12 +335,12 @@ func (s *Store) openFile(id string, flag int) (*os.File, error) {
 	return f, err
 }
 
-// sync puts the folder on the disk: with it the names of new files.
+// sync syncs the folder, with the names of new files, to disk.
 func (s *Store) sync() error { return hostfile.Sync(s.dir) }
 
 func failed(id string, err error) error { return fmt.Errorf("session %s: %w", id, err) }
 
-// idOf is the session that a file holds, "" for another file.
+// idOf returns the ID of the session in a file, "" for another file.
 func idOf(name string) string {
 	id, ok := strings.CutSuffix(name, suffix)
 	if !ok || !ids.MatchString(id) {

@@ -14,8 +14,8 @@ import (
 	"codeagent/model"
 )
 
-// view is a file to read: its head, and its records in [start, end). A last line
-// without its newline was never wholly written and lies behind end.
+// view is a file opened for reading: its head, and its records in [start, end). An incomplete
+// last line, without a newline, is after end.
 type view struct {
 	f          io.ReaderAt
 	head       head
@@ -39,7 +39,7 @@ func look(f *os.File) (view, error) {
 	return v, err
 }
 
-// readHead reads the first line and says where the second begins.
+// readHead reads the first line and returns where the second begins.
 func readHead(f io.ReaderAt) (head, int64, error) {
 	buf := make([]byte, 4<<10)
 	n, err := f.ReadAt(buf, 0)
@@ -59,7 +59,7 @@ func readHead(f io.ReaderAt) (head, int64, error) {
 	return h, int64(i) + 1, err
 }
 
-// lastNewline returns the place behind the last newline of [start, size).
+// lastNewline returns the position after the last newline in [start, size).
 func lastNewline(f io.ReaderAt, start, size int64) (int64, error) {
 	for at, n := size, int64(firstChunk); at > start; n = chunk {
 		from := max(start, at-n)
@@ -75,16 +75,16 @@ func lastNewline(f io.ReaderAt, start, size int64) (int64, error) {
 	return start, nil
 }
 
-// found is a record on the way back.
+// found is a record found while reading backward.
 type found struct {
 	offset, size int64
 	kind         string
-	line         []byte // valid until the next one
+	line         []byte // valid until the next record
 }
 
-// live yields the records that the conversation consists of, last first: what a
-// "back" record takes back is left out. The second value is set for a line that
-// cannot be read, and last for the file's own error.
+// live yields the records of the conversation, last first, without those that a "back" record
+// removes. The second value is set for a line that cannot be read, and at the end for an
+// error of the file.
 func (v view) live() iter.Seq2[found, error] {
 	return func(yield func(found, error) bool) {
 		b := &backward{r: v.f, start: v.start, pos: v.end}
@@ -115,8 +115,8 @@ func (v view) live() iter.Seq2[found, error] {
 // errDamaged marks a line that is not a record.
 var errDamaged = errors.New("a record is damaged")
 
-// target is the place that a back record leads to. It lies before the record, so
-// that the way always ends, and at the beginning of a line.
+// target returns the position that a back record leads to. It is before the record, so that
+// reading always ends, and at the beginning of a line.
 func (v view) target(r found) (int64, error) {
 	var back record
 	if err := json.Unmarshal(r.line, &back); err != nil {
@@ -133,14 +133,14 @@ func (v view) target(r found) (int64, error) {
 	return to, nil
 }
 
-// title finds what the session was last called.
+// title returns the session's last title.
 func (v view) title() (string, error) {
 	r, err := v.last(hasTitle, v.start)
 	return r.Title, err
 }
 
-// last decodes the last record of a kind, taken back or not, that begins at or
-// after from; the zero record without one.
+// last decodes the last record of a kind, removed or not, at or after from; the zero record
+// if there is none.
 func (v view) last(kind func(string) bool, from int64) (record, error) {
 	b := &backward{r: v.f, start: v.start, pos: v.end}
 	for b.pos > from && b.next() {
@@ -155,8 +155,8 @@ func (v view) last(kind func(string) bool, from int64) (record, error) {
 	return record{}, b.err
 }
 
-// before is the place of message n among those that count, from 1; Last is the
-// last of them, and costs no more than the way there.
+// before returns the position of message n, from 1, without removed ones. Last is the
+// last one, and costs only the way there.
 func (v view) before(n int) (int64, error) {
 	var at []int64
 	for r, err := range v.live() {
@@ -180,7 +180,7 @@ func (v view) before(n int) (int64, error) {
 	return at[len(at)-n], nil
 }
 
-// itemAt reads the item of the record at a place.
+// itemAt reads the item of the record at a position.
 func (v view) itemAt(at int64) (model.Item, error) {
 	line, err := readLine(bufio.NewReaderSize(io.NewSectionReader(v.f, at, v.end-at), firstChunk))
 	if err != nil {
@@ -193,7 +193,7 @@ func (v view) itemAt(at int64) (model.Item, error) {
 	return *item, nil
 }
 
-// spans are the parts of the file that the conversation consists of, first to last.
+// spans returns the parts of the file that form the conversation, first to last.
 func (v view) spans() ([]span, error) {
 	var out []span
 	end := v.end
@@ -213,12 +213,11 @@ func (v view) spans() ([]span, error) {
 	return out, b.err
 }
 
-// span is [from, to) of a file, whole lines.
+// span is the range [from, to) of a file, whole lines.
 type span struct{ from, to int64 }
 
-// items yields all that was said and that counts, first to last, with their times,
-// each summary at the place where it began to stand for what came before. What
-// cannot be read is passed over.
+// items yields all items that were not removed, first to last, with their times, and each
+// summary at the position where it replaced what came before. It skips what cannot be read.
 func (v view) items() iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
 		spans, err := v.spans()
@@ -256,7 +255,7 @@ func (v view) items() iter.Seq2[record, error] {
 	}
 }
 
-// readLine reads a line; one that is longer than any record becomes an empty one.
+// readLine reads a line; a line longer than any record becomes empty.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	long := false

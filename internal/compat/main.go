@@ -1,15 +1,15 @@
 //go:build linux
 
-// Compat compares what other projects' tests come to bare and in the sandbox.
+// Compat compares the results of other projects' tests outside and inside the sandbox.
 //
 //	go run ./internal/compat [-quick] [-bare N] [-surroundings NAME] [SUITE]...
 //
 // The suites are those of Go's and Python's standard libraries that deal with
-// the operating system most. Each runs several times bare, to leave out what
-// fails now and then, and then inside `codeagent sandbox`, as an ordinary user
-// both times. A test that passes in every bare run and in no sandboxed one is a
-// difference. exceptions.txt lists the known ones with a reason each. The status
-// is 1 if a difference is not listed, or a listed one is gone.
+// the operating system most. Each runs several times outside, to exclude tests that fail
+// now and then, and then inside `codeagent sandbox`, both times as an ordinary user. A test
+// that passes in every run outside and in no run inside is a difference. exceptions.txt
+// lists the known ones, each with a reason. The status is 1 if a difference is not listed,
+// or a listed one does not occur any more.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// options are what a comparison goes by.
+// options are the parameters of a comparison.
 type options struct {
 	quick, verbose bool
 	bare           int
@@ -49,7 +49,7 @@ type options struct {
 	out            io.Writer
 }
 
-// run reports whether the differences are just the listed ones.
+// run reports whether the differences are exactly the listed ones.
 func (o *options) run() (ok bool, err error) {
 	known, err := readExceptions(exceptionsText, o.surroundings)
 	if err != nil {
@@ -75,7 +75,7 @@ func (o *options) run() (ok bool, err error) {
 	return ok, nil
 }
 
-// compare runs one suite both ways and prints what differs.
+// compare runs one suite both ways and prints the differences.
 func (o *options) compare(st *stage, s suite, known *exceptions) (bool, error) {
 	argv, dir, err := s.prepare(st, s)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	missing outcome = "not run"
 )
 
-// outcomes are those of one run, by the name of the test.
+// outcomes are the results of one run, by test name.
 type outcomes map[string]outcome
 
 func (o outcomes) of(test string) outcome {
@@ -40,7 +40,7 @@ func (o outcomes) count(want outcome) (n int) {
 	return n
 }
 
-// steady are the outcomes that another run had too. The first run has all of its own.
+// steady returns the outcomes that another run had too. For the first run it returns next.
 func (o outcomes) steady(next outcomes) outcomes {
 	if o == nil {
 		return next
@@ -49,7 +49,7 @@ func (o outcomes) steady(next outcomes) outcomes {
 	return o
 }
 
-// either adds what passed in another run.
+// either adds the tests that passed in another run.
 func (o outcomes) either(again outcomes) outcomes {
 	for test, got := range again {
 		if _, ran := o[test]; !ran || got == pass {
@@ -59,7 +59,7 @@ func (o outcomes) either(again outcomes) outcomes {
 	return o
 }
 
-// lost are the tests that pass in o and not inside, in order.
+// lost returns the tests that pass in o and not inside, in order.
 func (o outcomes) lost(inside outcomes) []string {
 	var out []string
 	for test, got := range o {
@@ -110,15 +110,15 @@ func (e exception) covers(suite, test string) bool {
 	return ok && e.suite == suite
 }
 
-// unlisted are the tests of a suite that no line covers.
+// unlisted returns the tests of a suite that no line covers.
 func (e *exceptions) unlisted(suite string, tests []string) []string {
 	return slices.DeleteFunc(slices.Clone(tests), func(test string) bool {
 		return slices.ContainsFunc(e.lines, func(x exception) bool { return x.covers(suite, test) })
 	})
 }
 
-// gone are the patterns of a suite of which every test that passes bare passes
-// inside too.
+// gone returns the patterns of a suite for which every test that passes outside also passes
+// inside.
 func (e *exceptions) gone(suite string, bare, inside outcomes) []string {
 	var out []string
 	for _, x := range e.lines {

@@ -16,10 +16,10 @@ import (
 	"codeagent/internal/attack"
 )
 
-// ordinaryUser is who runs the suites where root compares.
+// ordinaryUser runs the suites if root runs the comparison.
 const ordinaryUser = 1001
 
-// stage is a folder in reach of the user who runs the suites.
+// stage is a folder that the user who runs the suites can access.
 //
 //	codeagent, linux-sandbox-helper, the suites   built here
 //	home, work, tmp                               the user's own
@@ -28,8 +28,8 @@ type stage struct {
 	uid                       int
 }
 
-// newStage builds both programs. The folder does not lie below /tmp, where the
-// sandbox shows commands a folder of their own.
+// newStage builds both programs. The folder is not below /tmp, since the sandbox shows
+// commands a different /tmp.
 func newStage(o *options) (*stage, error) {
 	st := &stage{surroundings: o.surroundings, uid: os.Getuid()}
 	if st.uid == 0 {
@@ -81,14 +81,14 @@ func (st *stage) furnish() error {
 
 func (st *stage) remove() { _ = os.RemoveAll(st.dir) }
 
-// inner is a shell command that runs argv in dir, or in a new folder, with an
-// environment that is the same bare and in the sandbox but for TMPDIR.
+// inner returns a shell command that runs argv in dir, or in a new folder. Its environment is
+// the same outside and inside, except for TMPDIR.
 func (st *stage) inner(argv []string, dir string) []string {
 	enter := `d=$(mktemp -d ` + st.dir + `/work/run.XXXXXX) && cd "$d"`
 	if dir != "" {
 		enter = "cd '" + dir + "'"
 	}
-	// The shell stays: the leader of a session would be hung up on by each terminal
+	// The shell does not exec argv: a session leader would get SIGHUP from each terminal
 	// that a test opens and closes.
 	env := `env -i HOME=` + st.dir + `/home PATH=` + st.goroot + `/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 USER=compat TERM=xterm GOCACHE=` +
 		st.dir + `/work/cache GOROOT=` + st.goroot + ` GOTOOLCHAIN=local GOFLAGS=-buildvcs=false TMPDIR="$TMPDIR" "$@"; exit $?`

@@ -19,10 +19,9 @@ import (
 type suite struct {
 	name  string
 	quick bool
-	// prepare makes what the suite needs and returns the command and the folder
-	// that it runs in, "" for one of its own.
+	// prepare sets up the suite and returns its command and working folder, "" for a new one.
 	prepare func(st *stage, s suite) (argv []string, dir string, err error)
-	// parse reads the outcomes from the output.
+	// parse parses the outcomes from the output.
 	parse func(output string) outcomes
 }
 
@@ -42,8 +41,8 @@ var suites = []suite{
 // suiteLimit ends a suite that hangs.
 const suiteLimit = 10 * time.Minute
 
-// goTests compiles the tests of a package of the standard library. They run in
-// the package's folder, as `go test` has it.
+// goTests compiles the tests of a package of the standard library. They run in the package's
+// folder, as with `go test`.
 func goTests(st *stage, s suite) ([]string, string, error) {
 	binary := filepath.Join(st.dir, strings.ReplaceAll(s.name, "/", "-")+".test")
 	cmd := exec.Command("go", "test", "-c", "-o", binary, s.name)
@@ -69,7 +68,7 @@ func goOutcomes(output string) outcomes {
 //go:embed runner.py
 var pythonRunner string
 
-// python is the system's own: others have their tests elsewhere, or none.
+// python is the system's own: others have their tests elsewhere, or lack them.
 const python = "/usr/bin/python3"
 
 func pythonTests(st *stage, s suite) ([]string, string, error) {
@@ -104,7 +103,7 @@ func (s suite) runBoxed(st *stage, argv []string, dir string) (outcomes, string,
 	return s.execute(st, st.boxed(argv, dir))
 }
 
-// execute runs argv to its end. A suite in which a test fails fails itself.
+// execute runs argv to its end. A failing test makes the suite's command fail too.
 func (s suite) execute(st *stage, argv []string) (outcomes, string, error) {
 	var output bytes.Buffer
 	err := st.run(argv, &output)

@@ -13,14 +13,14 @@ import (
 // ErrEnded reports that the worker is gone: it was stopped, or it died.
 var ErrEnded = errors.New("the file worker ended")
 
-// Client asks a worker over two streams. It may be used from several
+// Client sends requests to a worker over two streams. It may be used from several
 // goroutines; requests are served one after the other. Errors are *Error, or
 // wrap ErrEnded once the worker is gone.
 type Client struct {
 	mu sync.Mutex
 	w  io.Writer
 	r  *bufio.Reader
-	// broken is set after the streams failed once: they are out of step then.
+	// broken is set after a stream has failed: the streams are then out of step.
 	broken error
 }
 
@@ -63,7 +63,7 @@ func (c *Client) ask(q *request) (*answer, error) {
 	return a, nil
 }
 
-// Stat describes what path leads to; symbolic links are followed.
+// Stat describes the target of path; it follows symbolic links.
 func (c *Client) Stat(path string) (Info, error) {
 	a, err := c.ask(&request{op: opStat, path: path})
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Client) Stat(path string) (Info, error) {
 }
 
 // ReadFile returns at most limit bytes of a regular file from offset on; a limit of 0,
-// or beyond it, is MaxData. Info.Size shows whether there is more.
+// or above MaxData, means MaxData. Info.Size shows whether there is more.
 func (c *Client) ReadFile(path string, offset, limit int64) ([]byte, Info, error) {
 	a, err := c.ask(&request{op: opRead, path: path, offset: offset, limit: limit})
 	if err != nil {
@@ -82,8 +82,8 @@ func (c *Client) ReadFile(path string, offset, limit int64) ([]byte, Info, error
 	return a.data, a.info, nil
 }
 
-// ReadDirs lists the folders, one Listing each in the same order; together at
-// most limit entries (0: MaxEntries).
+// ReadDirs lists the folders, one Listing each in the same order, with at most limit entries
+// (0: MaxEntries) in all.
 func (c *Client) ReadDirs(paths []string, limit int) ([]Listing, error) {
 	a, err := c.ask(&request{op: opList, paths: paths, limit: int64(limit)})
 	if err != nil {
@@ -95,8 +95,8 @@ func (c *Client) ReadDirs(paths []string, limit int) ([]Listing, error) {
 	return a.listings, nil
 }
 
-// WriteFile gives the file the content data if it is what e expects. mode is for
-// a new file (0: 0666 less the umask); an existing one keeps its own.
+// WriteFile sets the content of a file that meets e. mode applies to a new file (0: 0666 less
+// the umask); an existing file keeps its own.
 func (c *Client) WriteFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
 	a, err := c.ask(&request{op: opWrite, path: path, data: data, mode: mode, expect: e})
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *Client) WriteFile(path string, data []byte, mode fs.FileMode, e Expect)
 	return a.info, nil
 }
 
-// Remove takes away one file, link or empty folder if it is what e expects.
+// Remove removes one file, link or empty folder that meets e.
 func (c *Client) Remove(path string, e Expect) error {
 	_, err := c.ask(&request{op: opRemove, path: path, expect: e})
 	return err
@@ -125,8 +125,8 @@ func (c *Client) Mkdir(path string, mode fs.FileMode, parents bool) error {
 }
 
 // Put makes path a file with exactly that content and mode, if it is absent or a file
-// that e expects (Content does not count). An existing file is replaced whatever its
-// permissions. It is not synced to the disk.
+// that meets e (Content is ignored). It replaces an existing file whatever its permissions.
+// It does not sync the file to disk.
 func (c *Client) Put(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
 	a, err := c.ask(&request{op: opPut, path: path, data: data, mode: mode, expect: e})
 	if err != nil {
@@ -135,15 +135,15 @@ func (c *Client) Put(path string, data []byte, mode fs.FileMode, e Expect) (Info
 	return a.info, nil
 }
 
-// Chmod sets the permissions of a file or folder that has the version of e, if that
-// says one.
+// Chmod sets the permissions of a file or folder, which must have the version of e if e has
+// one.
 func (c *Client) Chmod(path string, mode fs.FileMode, e Expect) error {
 	_, err := c.ask(&request{op: opChmod, path: path, mode: mode, expect: e})
 	return err
 }
 
-// Symlink makes a symbolic link to to where nothing is; e.Parents creates missing
-// folders above it.
+// Symlink makes a symbolic link to to at path, which must not exist; e.Parents creates
+// missing folders above it.
 func (c *Client) Symlink(path, to string, e Expect) error {
 	_, err := c.ask(&request{op: opSymlink, path: path, to: to, expect: e})
 	return err

@@ -7,30 +7,29 @@ import (
 	"syscall"
 )
 
-// Kind groups what can go wrong by what a caller does about it.
+// Kind groups errors by how a caller reacts to them.
 type Kind string
 
 const (
-	// Refused: the kernel said EACCES, EPERM or EROFS. Whether that was the
-	// sandbox or the file's own permissions is for the caller to judge by its
-	// policy.
+	// Refused: the kernel returned EACCES, EPERM or EROFS. The caller judges by its policy
+	// whether the sandbox or the file's own permissions were the cause.
 	Refused Kind = "refused"
 	Absent  Kind = "absent"
 	Exists  Kind = "exists"
-	// Changed: the file is not what Expect says.
+	// Changed: the file does not meet Expect.
 	Changed Kind = "changed"
 	// IsFolder: a folder is where a file is wanted; NotFolder: the reverse.
 	IsFolder  Kind = "is-folder"
 	NotFolder Kind = "not-folder"
-	// IsSymlink: a path that was canonical has a symbolic link.
+	// IsSymlink: a path that was canonical now contains a symbolic link.
 	IsSymlink Kind = "is-symlink"
 	// Special: a FIFO, a socket or a device.
 	Special Kind = "special"
-	// CrossDevice: these two folders do not allow a move between them.
+	// CrossDevice: a move between these two folders is not possible (EXDEV).
 	CrossDevice Kind = "cross-device"
-	// Invalid: the request itself makes no sense (path, pattern, size).
+	// Invalid: the request itself is invalid (path, pattern, size).
 	Invalid Kind = "invalid"
-	// Torn: the system failed when a part was written into the file.
+	// Torn: the system failed after part of the content was written into the file.
 	Torn Kind = "torn"
 	// Failed: any other error of the system.
 	Failed Kind = "failed"
@@ -43,14 +42,14 @@ type Error struct {
 	Op   string
 	Path string
 	Kind Kind
-	// Errno is the symbol of the system's error ("EACCES"); empty when the
-	// refusal is the worker's own.
+	// Errno is the symbol of the system's error ("EACCES"); empty if the worker itself
+	// refused.
 	Errno string
-	// Text says it in words.
+	// Text describes the error in words.
 	Text string
 }
 
-// Error reads "write /etc/hosts: permission denied (EACCES)".
+// Error returns, for example, "write /etc/hosts: permission denied (EACCES)".
 func (e *Error) Error() string {
 	s := e.Op + " " + printable(e.Path) + ": " + e.Text
 	if e.Errno != "" {
@@ -72,7 +71,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// printable quotes a path that holds anything but plain printable text.
+// printable quotes a path that contains anything except printable text.
 func printable(path string) string {
 	if q := strconv.Quote(path); q != `"`+path+`"` {
 		return q
@@ -113,7 +112,7 @@ var errnoTable = []struct {
 	{syscall.EAGAIN, "EAGAIN", Special},
 }
 
-// wrap makes an *Error of err, which may already be one.
+// wrap converts err, which may be an *Error already.
 func wrap(op, path string, err error) *Error {
 	var own *Error
 	if errors.As(err, &own) {

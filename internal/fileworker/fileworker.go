@@ -1,13 +1,13 @@
-// Package fileworker reads, writes, lists and searches files for codeagent's tools from
-// inside the sandbox: a backend starts Serve in a confined process, and codeagent uses a
-// Client. It touches what the policy of its process allows, and imports a small part of
-// the standard library alone, because it is linked into the sandbox helper. Start
-// reading at serve.go, then write.go.
+// Package fileworker reads, writes, lists and searches files for codeagent's tools inside the
+// sandbox: a backend starts Serve in a confined process, and codeagent uses a Client. It
+// touches what the policy of its process allows, and imports only a small part of the
+// standard library, because it is linked into the sandbox helper. Start reading at serve.go,
+// then write.go.
 //
-// The kernel keeps a tool inside the policy, as it keeps a command: no symbolic link, no
-// race and no ".." leads out. The checks here have another purpose: a file tool never
-// blocks on a FIFO or a device, never writes through a link, never leaves half a file
-// behind, and never replaces content that it has not seen.
+// The kernel confines a file tool to the policy, as it confines a command: no symbolic link,
+// race or ".." leads out. The checks here have another purpose: a file tool never blocks on a
+// FIFO or a device, never writes through a link, never leaves half a file, and never replaces
+// content that it has not seen.
 package fileworker
 
 import (
@@ -27,11 +27,11 @@ const (
 	MaxMatches = 10_000
 	// MaxPaths is the most paths one request names.
 	MaxPaths = 100_000
-	// maxFrame leaves room beside MaxData for paths and numbers.
+	// maxFrame is MaxData plus space for paths and numbers.
 	maxFrame = MaxData + 4<<20
 )
 
-// Type is what a directory entry is.
+// Type is the type of a directory entry.
 type Type string
 
 const (
@@ -45,41 +45,41 @@ const (
 // Info describes one file.
 type Info struct {
 	Type Type
-	// Mode holds the permission bits alone.
+	// Mode holds only the permission bits.
 	Mode fs.FileMode
 	// Size is in bytes.
 	Size int64
 	// ModTime is in nanoseconds since 1970.
 	ModTime int64
-	// Version changes whenever the file is replaced or written: device, inode,
-	// size and modification time in one opaque word.
+	// Version changes whenever the file is replaced or written: it encodes device, inode,
+	// size and modification time.
 	Version string
 }
 
-// Entry is one name in a folder. Name holds the bytes of the file system, which
-// need not be UTF-8. Size is 0 for all but files.
+// Entry is one name in a folder. Name holds the bytes of the file system, which need not be
+// UTF-8. Size is set only for files.
 type Entry struct {
 	Name string
 	Type Type
 	Size int64
 }
 
-// Listing is what ReadDirs found in one folder, sorted by name.
+// Listing is the content of one folder, sorted by name.
 type Listing struct {
 	Path    string
 	Entries []Entry
-	// More is set when the bound was reached and entries are missing.
+	// More is set when the limit was reached and entries are missing.
 	More bool
-	// Err says why the folder could not be read; nil when it was.
+	// Err says why the folder could not be read; nil on success.
 	Err *Error
 }
 
-// Expect says what must be true of a file for WriteFile or Remove to change it.
-// The zero value expects nothing.
+// Expect is a condition that a file must meet for WriteFile or Remove to change it.
+// The zero value is always met.
 type Expect struct {
-	// Absent: there must be no such entry.
+	// Absent: the entry must not exist.
 	Absent bool
-	// Content is the whole content that was read; nil expects none in particular.
+	// Content is the whole content that was read; nil accepts any content.
 	Content []byte
 	// Version is the Info.Version that was seen.
 	Version string
@@ -87,13 +87,13 @@ type Expect struct {
 	Parents bool
 }
 
-// GrepLimits bound a search. Zero values take the defaults named.
+// GrepLimits bounds a search. A zero value means the default in parentheses.
 type GrepLimits struct {
-	// Matches is the most matching lines altogether (1,000).
+	// Matches is the maximum of matching lines in all (1,000).
 	Matches int
-	// PerFile is the most matching lines of one file (no limit of its own).
+	// PerFile is the maximum of matching lines per file (no limit).
 	PerFile int
-	// LineBytes is how much of a line is returned, around the match (400).
+	// LineBytes is how many bytes of a line are returned, around the match (400).
 	LineBytes int
 	// FileBytes is the largest file searched (16 MiB).
 	FileBytes int64
@@ -104,32 +104,32 @@ type Match struct {
 	Path string
 	// Line and Column count from 1; Column counts bytes.
 	Line, Column int
-	// Text is the line without its end, cut around the match when it is long.
+	// Text is the line without its end, cut around the match if it is long.
 	Text string
-	// Cut is set when Text is not the whole line.
+	// Cut is set if Text is not the whole line.
 	Cut bool
 }
 
-// GrepResult is what a search found and what it left out.
+// GrepResult is the result of a search and counts what was left out.
 type GrepResult struct {
 	Matches []Match
 	// More is set when a limit on matches ended the search early.
 	More bool
-	// Searched counts files looked through; Binary, Large and Unreadable count
-	// those left out, folders and special files among the unreadable.
+	// Searched counts the searched files; Binary, Large and Unreadable count those left
+	// out. Folders and special files count as unreadable.
 	Searched, Binary, Large, Unreadable int
 }
 
-// PlaceholderTime is the modification time, in seconds since 1970, by which a backend
-// marks an empty file that stands for an absent one: Landlock binds a permission to an
-// existing file. Such a file counts as absent here, and a new file is written into it.
+// PlaceholderTime is the modification time, in seconds since 1970, by which a backend marks
+// an empty file in place of an absent one: Landlock binds a permission to an existing
+// file. Such a file counts as absent here, and a new file is written into it.
 const PlaceholderTime = 1
 
 func isPlaceholder(fi fs.FileInfo) bool {
 	return fi.Size() == 0 && fi.Mode().IsRegular() && fi.ModTime().UnixNano() == PlaceholderTime*1e9
 }
 
-// statFile is os.Stat, with placeholders absent.
+// statFile is os.Stat, but a placeholder counts as absent.
 func statFile(op, path string) (fs.FileInfo, error) {
 	fi, err := os.Stat(path)
 	if err == nil && isPlaceholder(fi) {
@@ -171,7 +171,7 @@ func versionOf(fi fs.FileInfo) string {
 	return Version(dev, ino, fi.Size(), fi.ModTime().UnixNano())
 }
 
-// Version is the Info.Version of the file with that device, inode, size in bytes
+// Version returns the Info.Version of the file with that device, inode, size in bytes
 // and modification time in nanoseconds since 1970.
 func Version(dev, ino uint64, size, mtime int64) string {
 	b := make([]byte, 0, 64)
@@ -185,7 +185,7 @@ func Version(dev, ino uint64, size, mtime int64) string {
 	return string(b)
 }
 
-// ownerOf reports the file's user and group, or ok false where unknown.
+// ownerOf returns the file's user and group, or ok false if they are unknown.
 func ownerOf(fi os.FileInfo) (uid, gid int, ok bool) {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {

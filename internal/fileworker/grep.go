@@ -6,16 +6,15 @@ import (
 	"regexp"
 )
 
-// The worker reads and the client searches: Go's regexp takes linear time on
-// any content, so there is nothing to confine, and the helper stays small.
+// The worker reads and the client searches: Go's regexp takes linear time on any content, so
+// the search needs no confinement, and the helper stays small.
 
 // maxGrepText bounds the text of all matches of one search.
 const maxGrepText = 8 << 20
 
-// Grep searches regular files line by line for an RE2 pattern; the ends of a
-// line are ^ and $ (\A and \z are those of the file). Files that are binary, too
-// large or unreadable are left out and counted. It ends soon after ctx: between two
-// stretches of lines.
+// Grep searches regular files line by line for an RE2 pattern; ^ and $ match at the ends of a
+// line (\A and \z at those of the file). Files that are binary, too large or unreadable are
+// left out and counted. It checks ctx after each stretch of lines.
 func (c *Client) Grep(ctx context.Context, paths []string, pattern string, limits GrepLimits) (GrepResult, error) {
 	s, err := newSearcher(ctx, pattern, limits)
 	if err != nil {
@@ -101,7 +100,7 @@ func (s *searcher) lines(path string, content []byte) {
 		first := s.pattern.find(s.ctx, content, at, stretch)
 		hit := at + first
 		if first < 0 || hit == stretch && content[hit-1] == '\n' {
-			// The empty end after a newline is the next line, or none.
+			// A match at the end after a newline belongs to the next line, if there is one.
 			at = stretch
 			continue
 		}
@@ -125,7 +124,7 @@ func (s *searcher) lines(path string, content []byte) {
 	}
 }
 
-// add keeps the line, or the part of it around the match.
+// add adds the line, or the part of it around the match.
 func (s *searcher) add(path string, line, first int, text []byte) {
 	m := Match{Path: path, Line: line, Column: first + 1}
 	if len(text) > s.limits.LineBytes {

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// stretch is about how much is matched between two looks at the context. A line
-// that is longer is read by the expression rune by rune, and looked at as it goes.
+// stretch is about how many bytes are matched between two checks of the context. A longer
+// line is read by the expression rune by rune, and the context is checked during that.
 const stretch = 16 << 10
 
-// wholeLines is the length of the lines that content begins with: those that fit
+// wholeLines returns the length of the lines at the start of content: those that fit
 // in a stretch, at least one.
 func wholeLines(content []byte) int {
 	if len(content) <= stretch {
@@ -29,16 +29,16 @@ func wholeLines(content []byte) int {
 	return len(content)
 }
 
-// linePattern is an expression that matches nothing that holds a newline: many
-// lines are searched at once, and none is looked at again from each line above it.
+// linePattern is an expression whose matches contain no newline, so that many lines are
+// searched at once, in linear time.
 type linePattern struct {
-	// res are the expressions for text that is the start, and the end, of the file.
+	// res are the expressions for text that contains the start, and the end, of the file.
 	res map[[2]bool]*regexp.Regexp
 }
 
 func newLinePattern(source string) (*linePattern, error) {
 	p := &linePattern{res: map[[2]bool]*regexp.Regexp{}}
-	same := map[string]*regexp.Regexp{} // most expressions do not name the ends of the file
+	same := map[string]*regexp.Regexp{} // most expressions do not use the ends of the file
 	for _, place := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
 		tree, err := syntax.Parse("(?m:"+source+")", syntax.Perl)
 		if err != nil {
@@ -56,8 +56,8 @@ func newLinePattern(source string) (*linePattern, error) {
 	return p, nil
 }
 
-// inLine takes the newline out of what re matches, and the start or the end of the
-// file where the text has none.
+// inLine removes the newline from what re matches, and the start or the end of the file if the
+// text does not contain it.
 func inLine(re *syntax.Regexp, starts, ends bool) {
 	for _, sub := range re.Sub {
 		inLine(sub, starts, ends)
@@ -81,7 +81,7 @@ func inLine(re *syntax.Regexp, starts, ends bool) {
 	}
 }
 
-// without is a class, pairs of first and last runes, without r.
+// without returns a class, pairs of first and last runes, without r.
 func without(class []rune, r rune) []rune {
 	var out []rune
 	for pair := range slices.Chunk(class, 2) {
@@ -100,8 +100,8 @@ func without(class []rune, r rune) []rune {
 	return out
 }
 
-// find returns where the first match in content[from:to] begins, counted from
-// there; -1 without one, or when ctx ended. from and to are the ends of lines.
+// find returns where the first match in content[from:to] begins, counted from from; -1
+// without a match, or when ctx ended. from and to are at line ends.
 func (p *linePattern) find(ctx context.Context, content []byte, from, to int) int {
 	re := p.res[[2]bool{from == 0, to == len(content)}]
 	var loc []int
@@ -120,7 +120,7 @@ func (p *linePattern) find(ctx context.Context, content []byte, from, to int) in
 type untilDone struct {
 	ctx  context.Context
 	text []byte
-	// read counts bytes, runes what they were.
+	// read counts the bytes, runes how many runes they were.
 	read, runes int
 }
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// remove takes away one file, link, or empty folder.
+// remove removes one file, link, or empty folder.
 func remove(path string, e Expect) error {
 	t, err := pin("remove", path, false)
 	if err != nil {
@@ -68,8 +68,8 @@ func rename(from, to string, replace bool) error {
 	}
 	if !replace {
 		if fi.Mode().IsRegular() {
-			// A hard link is the portable way to take a name only if it is free.
-			// Where links are refused the look below is the best there is.
+			// A hard link is the portable way to take a name only if it is free. If links are
+			// refused, the check below is the best alternative.
 			err := root.Link(a, b)
 			if err == nil {
 				return unlink(root, a, from)

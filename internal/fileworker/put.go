@@ -6,13 +6,13 @@ import (
 	"os"
 )
 
-// What undo needs in addition: a file gets an exact state back, whatever it is now,
-// with exactly the permissions that it had. A file without write permission is replaced
-// all the same: it had those permissions when it was kept.
+// What undo needs in addition: it restores the exact state of a file, whatever it is now, with
+// exactly its earlier permissions. A file without write permission is replaced as well, since
+// it had these permissions when it was recorded.
 
-// putFile makes path a file with the content data and the permissions mode. Where
-// there is a file it is replaced, or written in place where its folder takes no new
-// file. The caller syncs the disk: undo puts many files.
+// putFile makes path a file with the content data and the permissions mode. It replaces an
+// existing file, or writes it in place if its folder accepts no new file. The caller syncs
+// the disk, since undo puts many files.
 func putFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
 	t, err := pin("put", path, e.Parents)
 	if err != nil {
@@ -62,8 +62,8 @@ func (t *target) putInPlace(data []byte, mode fs.FileMode, was fs.FileInfo) (Inf
 	return t.chmod(mode, was)
 }
 
-// chmod sets permissions and says what the entry is then. seen, if it is known, is
-// the file that it must still be. A link is never followed.
+// chmod sets permissions and returns the entry's new state. seen, if not nil, is the file that
+// it must still be. It never follows a link.
 func (t *target) chmod(mode fs.FileMode, seen fs.FileInfo) (Info, error) {
 	fi, err := t.root.Lstat(t.base)
 	switch {
@@ -102,7 +102,7 @@ func chmod(path string, mode fs.FileMode, e Expect) (Info, error) {
 	return t.chmod(mode, fi)
 }
 
-// symlink makes a symbolic link where nothing is.
+// symlink makes a symbolic link at path, which must not exist.
 func symlink(path, to string, parents bool) error {
 	t, err := pin("symlink", path, parents)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// stat follows symbolic links: where they lead is the sandbox's matter.
+// stat follows symbolic links: the sandbox limits where they can lead.
 func stat(path string) (Info, error) {
 	if err := checkPath("stat", path); err != nil {
 		return Info{}, err
@@ -19,17 +19,17 @@ func stat(path string) (Info, error) {
 	return infoOf(fi), nil
 }
 
-// file is an open regular file, read with plain system calls: a descriptor in
-// the runtime's poller would wait where the file says EAGAIN.
+// file is an open regular file, read with plain system calls: the runtime's poller would wait
+// if a read returned EAGAIN.
 type file struct {
 	op, path string
 	fd       int
 	info     Info
 }
 
-// openRegular opens a file for reading and never blocks. Anything but a regular file is
-// refused before it is opened, because opening a device may have effects, and again
-// afterwards, in case it was swapped.
+// openRegular opens a file for reading and never blocks. It refuses anything except a regular
+// file before the open, because opening a device may have effects, and again afterwards, in
+// case the file was swapped.
 func openRegular(op, path string) (*file, error) {
 	if err := checkPath(op, path); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func openRegular(op, path string) (*file, error) {
 
 func (f *file) close() { syscall.Close(f.fd) }
 
-// readAt fills buf from offset and returns how much there was.
+// readAt fills buf from offset and returns the number of bytes read.
 func (f *file) readAt(buf []byte, offset int64) (int, error) {
 	done := 0
 	for done < len(buf) {
@@ -92,7 +92,7 @@ func retry(call func() (int, error)) (int, error) {
 	}
 }
 
-// readFile returns at most limit bytes from offset; a limit of 0 is MaxData.
+// readFile returns at most limit bytes from offset; a limit of 0 means MaxData.
 func readFile(path string, offset, limit int64) ([]byte, Info, error) {
 	f, err := openRegular("read", path)
 	if err != nil {
@@ -105,8 +105,8 @@ func readFile(path string, offset, limit int64) ([]byte, Info, error) {
 	if limit == 0 || limit > MaxData {
 		limit = MaxData
 	}
-	// Files of /proc have size 0 and content, so the size is only a start: a byte
-	// beyond it shows that there is more.
+	// Files of /proc have size 0 and content, so the size is only an estimate: one byte beyond
+	// it shows that there is more.
 	buf := make([]byte, min(limit, max(0, f.info.Size-offset)+4096))
 	n := 0
 	for {
@@ -192,7 +192,7 @@ func entryOf(dir string, e os.DirEntry) (Entry, bool) {
 	return entry, true
 }
 
-// content is what readMany found of one file.
+// content is the content of one file from readMany.
 type content struct {
 	state contentState
 	data  []byte
@@ -207,13 +207,12 @@ const (
 	contentUnreadable
 )
 
-// manyBytes is where one answer of readMany ends and the next begins: large
-// enough to be worth a round trip, small enough to stay in the cache.
+// manyBytes is the size of one answer of readMany: large enough to be worth a round trip, small
+// enough for the cache.
 const manyBytes = 2 << 20
 
-// readMany reads whole text files of at most limit bytes each, in order, until
-// the answer is full; it answers for at least one path. The rest is asked for
-// again.
+// readMany reads whole text files of at most limit bytes each, in order, until the answer is
+// full; it returns at least one. The caller requests the rest again.
 func readMany(paths []string, limit int64) []content {
 	var list []content
 	total := 0

@@ -2,7 +2,7 @@ package fileworker
 
 import "io/fs"
 
-// The operations, as their first field in a request.
+// The operations: the first field of a request.
 const (
 	opStat = iota + 1
 	opRead
@@ -17,7 +17,7 @@ const (
 	opSymlink
 )
 
-// request is one question; which fields are used depends on op.
+// request is one request; op determines which fields are used.
 type request struct {
 	op            int64
 	path, to      string
@@ -64,7 +64,7 @@ func decodeRequest(body []byte) (*request, bool) {
 	return q, d.done()
 }
 
-// answer is what an operation gives back; which fields are used depends on it.
+// answer is the result of an operation, which determines the fields that are used.
 type answer struct {
 	err      *Error
 	info     Info

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Serve answers requests from in on out, one after the other, until in ends.
-// It returns nil at end of file between two requests, ErrFrame for anything
-// that is not a request, and any other error of the two streams.
+// Serve reads requests from in and writes answers to out, one after the other, until in ends.
+// It returns nil at end of file between two requests, ErrFrame for an invalid request, and
+// any other error of the two streams.
 func Serve(in io.Reader, out io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -30,7 +30,7 @@ func Serve(in io.Reader, out io.Writer) error {
 	}
 }
 
-// bounded encodes a, or an error in its place when it is too large to send.
+// bounded encodes a, or an error if a is too large to send.
 func bounded(a *answer) []byte {
 	body := a.encode()
 	if len(body) <= maxFrame {
@@ -75,8 +75,8 @@ func perform(q *request) *answer {
 	return a
 }
 
-// checkPath accepts clean absolute paths alone: what a path means is settled by
-// the caller, by canonicalising it, and not here.
+// checkPath accepts only clean absolute paths: the caller has made the path canonical, and its
+// meaning is not decided here.
 func checkPath(op, path string) error {
 	switch {
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path:

@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// One frame is a length (4 bytes, big endian) and that many bytes: fields one
-// after the other, numbers as varints, strings and contents with their length
-// before them. Not JSON: file names are bytes and must arrive as they are.
+// A frame is a length (4 bytes, big endian) and that many bytes: consecutive fields, with
+// numbers as varints, and strings and contents with their length before them. It is not JSON,
+// since file names are bytes and must arrive unchanged.
 
 // ErrFrame reports a frame that is too long, cut short or not well formed.
 var ErrFrame = errors.New("file worker: malformed frame")
@@ -27,8 +27,8 @@ func writeFrame(w io.Writer, body []byte) error {
 	return err
 }
 
-// readFrame returns io.EOF only between frames. Memory grows with what really
-// arrives, not with what the length promises.
+// readFrame returns io.EOF only between frames. Its memory grows with the bytes that arrive,
+// not with the announced length.
 func readFrame(r io.Reader) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -73,8 +73,8 @@ func (e *encoder) flag(v bool) {
 	}
 }
 
-// decoder takes fields off the front. After the first malformed one every
-// further field is its zero value and bad is set.
+// decoder reads fields from the front. After the first malformed field, bad is set and every
+// further field has its zero value.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -107,7 +107,7 @@ func (d *decoder) data() []byte {
 func (d *decoder) str() string { return string(d.data()) }
 func (d *decoder) flag() bool  { return d.num() != 0 }
 
-// count reads how many items follow; each takes at least one byte.
+// count reads the number of the following items; each takes at least one byte.
 func (d *decoder) count() int {
 	n := d.num()
 	if n < 0 || n > int64(len(d.b)) {
@@ -117,7 +117,7 @@ func (d *decoder) count() int {
 	return int(n)
 }
 
-// done reports whether the frame was well formed and used up.
+// done reports whether the frame was well formed and completely read.
 func (d *decoder) done() bool { return !d.bad && len(d.b) == 0 }
 
 func (e *encoder) strs(list []string) {

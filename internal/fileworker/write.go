@@ -12,19 +12,19 @@ import (
 	"syscall"
 )
 
-// target is a name below a parent folder that is held open: a change of the path has no
-// effect on later operations.
+// target is a name in an open parent folder, so that a change of the path has no effect on
+// later operations.
 type target struct {
 	op, path, base string
 	root           *os.Root
-	// unsynced: whoever asked puts it on the disk together with the rest.
+	// unsynced: the caller syncs the file together with others.
 	unsynced bool
-	// placeholder is the empty file that stands for an absent one, if look found it.
+	// placeholder is the empty file in place of an absent one, if look found it.
 	placeholder fs.FileInfo
 }
 
-// pin opens the parent of path. A canonical path holds no symbolic link, so a link in
-// it was put there since, and the path is refused.
+// pin opens the parent of path. A canonical path contains no symbolic link, so a link in it was
+// put there since, and the path is refused.
 func pin(op, path string, parents bool) (*target, error) {
 	if err := checkPath(op, path); err != nil {
 		return nil, err
@@ -46,8 +46,7 @@ func pin(op, path string, parents bool) (*target, error) {
 	return &target{op: op, path: path, base: base, root: root}, nil
 }
 
-// openFolder opens dir for an operation on path and checks, once it is open,
-// that no link led there.
+// openFolder opens dir for an operation on path and then checks that no link led there.
 func openFolder(op, path, dir string) (*os.Root, error) {
 	// The "/." keeps the kernel from opening (and blocking on) a FIFO.
 	root, err := os.OpenRoot(dir + "/.")
@@ -71,7 +70,7 @@ func sameFolder(op, path, dir string, root *os.Root) error {
 		switch {
 		case err != nil && !errors.Is(err, fs.ErrPermission):
 			return wrap(op, path, err)
-		case err != nil: // a sandbox that hides metadata; the pin holds all the same
+		case err != nil: // a sandbox that hides metadata; the open folder is still valid
 		case fi.Mode()&fs.ModeSymlink != 0:
 			return fail(op, path, IsSymlink, printable(p)+" is a symbolic link")
 		case p == dir && !os.SameFile(fi, held):
@@ -83,8 +82,7 @@ func sameFolder(op, path, dir string, root *os.Root) error {
 	}
 }
 
-// makeFolders creates dir and what is missing above it, below the nearest
-// folder that is there.
+// makeFolders creates dir and the missing folders above it, below the nearest existing one.
 func makeFolders(op, dir string, mode fs.FileMode) error {
 	at := dir
 	for at != "/" {
@@ -108,8 +106,8 @@ func makeFolders(op, dir string, mode fs.FileMode) error {
 	return nil
 }
 
-// look returns what the name is now, nil when there is nothing, or no more than
-// a placeholder. A link, a folder or a special file is an error.
+// look returns the present entry of the name, nil if there is none or only a placeholder. A
+// link, a folder or a special file is an error.
 func (t *target) look() (fs.FileInfo, error) {
 	fi, err := t.root.Lstat(t.base)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,8 +140,8 @@ func (t *target) open(flags int, seen fs.FileInfo) (*os.File, error) {
 	return f, nil
 }
 
-// meets reports whether the file (nil: absent) is what e expects. content is
-// the open file, read only when a content is expected.
+// meets reports whether the file (nil: absent) meets e. content is the open file, read only if
+// e has a content.
 func (t *target) meets(e Expect, fi fs.FileInfo, content io.Reader) error {
 	switch {
 	case e.Absent && fi != nil:
@@ -172,9 +170,9 @@ func (t *target) meets(e Expect, fi fs.FileInfo, content io.Reader) error {
 	return nil
 }
 
-// writeFile gives path the content data. A new file is created under its own
-// name and never replaces anything; an existing one is replaced by a temporary
-// file in the same folder, keeping its mode and owner.
+// writeFile sets the content of path. A new file is created under its own name and never
+// replaces anything; an existing one is replaced by a temporary file in the same folder,
+// keeping its mode and owner.
 func writeFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
 	t, err := pin("write", path, e.Parents)
 	if err != nil {
@@ -191,8 +189,8 @@ func writeFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, erro
 		}
 		return t.create(data, mode)
 	}
-	// Opened for writing although it is replaced: what the user made read-only,
-	// or the sandbox protects by name, must not be changed by way of its folder.
+	// Open it for writing although it is replaced: a file that the user made read-only, or
+	// that the sandbox protects by name, must not be changed through its folder.
 	old, err := t.open(os.O_RDWR, fi)
 	if errors.Is(err, fs.ErrPermission) && fi.Mode().Perm()&0o400 == 0 && e.Content == nil {
 		old, err = t.open(os.O_WRONLY, fi)
@@ -214,8 +212,8 @@ func writeFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, erro
 // errInPlace: the file must be written in place.
 var errInPlace = errors.New("write in place")
 
-// create makes a new file under its own name: O_EXCL never replaces, and a
-// permission for this one name is enough.
+// create makes a new file under its own name: O_EXCL never replaces a file, and a permission
+// for this one name is enough.
 func (t *target) create(data []byte, mode fs.FileMode) (Info, error) {
 	if t.placeholder != nil {
 		return t.fillPlaceholder(data, mode)
@@ -234,8 +232,8 @@ func (t *target) create(data []byte, mode fs.FileMode) (Info, error) {
 	return info, err
 }
 
-// fillPlaceholder writes a new file into its placeholder, which has the mode that the
-// umask leaves: if the new file is a program, those who may read it may also start it.
+// fillPlaceholder writes a new file into its placeholder, which has the mode that the umask
+// leaves: if the new file is a program, everyone who may read it may also execute it.
 func (t *target) fillPlaceholder(data []byte, mode fs.FileMode) (Info, error) {
 	f, err := t.open(os.O_WRONLY, t.placeholder)
 	if err != nil {
@@ -277,9 +275,9 @@ func (t *target) sync(f *os.File) error {
 	return f.Sync()
 }
 
-// replace puts a temporary file with that mode and the owner of old in its place.
-// It returns errInPlace when the folder takes no new file (the permission is
-// for this one file) or the owner cannot be kept.
+// replace replaces the file by a temporary file with that mode and the owner of old. It returns
+// errInPlace if the folder accepts no new file (the permission is for this one file) or the
+// owner cannot be kept.
 func (t *target) replace(data []byte, old fs.FileInfo, mode fs.FileMode) (Info, error) {
 	name := ".codeagent-" + strconv.FormatUint(rand.Uint64(), 36) + ".tmp"
 	f, err := t.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -294,7 +292,7 @@ func (t *target) replace(data []byte, old fs.FileInfo, mode fs.FileMode) (Info, 
 		t.root.Remove(name)
 		return Info{}, errInPlace
 	}
-	// Set-id bits are not kept: the content is new.
+	// Set-id bits are not kept, since the content is new.
 	err = f.Chmod(mode.Perm())
 	if err != nil {
 		f.Close()
@@ -317,7 +315,7 @@ func (t *target) replace(data []byte, old fs.FileInfo, mode fs.FileMode) (Info, 
 	return info, nil
 }
 
-// unchanged looks once more, just before the file is replaced.
+// unchanged checks once more, right before the file is replaced.
 func (t *target) unchanged(old fs.FileInfo) error {
 	now, err := t.look()
 	if err != nil {
@@ -342,9 +340,9 @@ func keepOwner(f *os.File, old fs.FileInfo) bool {
 	return f.Chown(oldUID, oldGID) == nil
 }
 
-// overwrite writes the open file in place. It is not atomic, but all that a permission
-// for one existing file allows. The part that makes the file longer is written first:
-// on a full disk the file then stays as it was.
+// overwrite writes the open file in place. It is not atomic, but a permission for one existing
+// file allows no other way. It first writes the part that makes the file longer: on a full
+// disk the file then stays unchanged.
 func (t *target) overwrite(f *os.File, data []byte) (Info, error) {
 	was, err := f.Stat()
 	if err != nil {
@@ -374,7 +372,7 @@ func (t *target) overwrite(f *os.File, data []byte) (Info, error) {
 	return infoOf(fi), nil
 }
 
-// torn says of an error that it left the file written in part.
+// torn adds to an error that the file was written in part.
 func torn(e *Error) *Error {
 	e.Kind = Torn
 	return e

@@ -1,5 +1,5 @@
-// Package golden is test support: files of wanted output, which -update writes, and a
-// real terminal for real programs, whose screen tests read. It writes only testdata.
+// Package golden is test support: files with expected output, which -update writes, and a
+// real terminal for real programs, whose screen tests can read. It writes only testdata.
 // Start reading at golden.go.
 package golden
 

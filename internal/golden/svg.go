@@ -18,7 +18,7 @@ const (
 )
 
 // SVG draws a screen, rows of text with colour sequences (24 bit), as a picture
-// for a document: the same for the same screen, so that it can be a golden file.
+// for a document. The result depends only on the screen, so it can be a golden file.
 func SVG(screen string, columns int) string {
 	rows := strings.Split(strings.TrimRight(screen, "\n"), "\n")
 	width, height := int(float64(columns)*cellWidth)+2*margin, len(rows)*lineHeight+2*margin
@@ -39,7 +39,7 @@ func SVG(screen string, columns int) string {
 	return b.String()
 }
 
-// run is text of one look.
+// run is text with the same style.
 type run struct {
 	text          string
 	column, width int
@@ -89,7 +89,7 @@ func runs(row string) []run {
 	return out
 }
 
-// apply changes the look by the codes of one SGR sequence.
+// apply changes the style by the codes of one SGR sequence.
 func (r *run) apply(codes string) {
 	list := strings.Split(codes, ";")
 	for i := 0; i < len(list); i++ {

@@ -13,12 +13,11 @@ import (
 	"github.com/creack/pty"
 )
 
-// patience is how long WaitFor waits before it gives up. It is a bound for
-// broken programs on busy machines, never a pause.
+// patience bounds the wait of WaitFor. It is reached only by a broken program.
 const patience = 2 * time.Minute
 
-// Terminal is a program on a pseudo terminal with an emulator behind it: what
-// the program draws can be read as text, and its queries are answered.
+// Terminal is a program on a pseudo terminal with an emulator: tests can read the screen as
+// text, and the emulator answers the program's queries.
 type Terminal struct {
 	t   testing.TB
 	cmd *exec.Cmd
@@ -62,7 +61,7 @@ func Start(t testing.TB, cmd *exec.Cmd, w, h int) *Terminal {
 	return term
 }
 
-// read feeds the emulator until the program is gone.
+// read feeds the emulator until the program has ended.
 func (term *Terminal) read() {
 	buf := make([]byte, 64<<10)
 	for {
@@ -110,7 +109,7 @@ func (term *Terminal) Resize(w, h int) {
 	}
 }
 
-// Screen returns what is on the screen, without trailing spaces.
+// Screen returns the text on the screen, without trailing spaces.
 func (term *Terminal) Screen() string {
 	term.mu.Lock()
 	defer term.mu.Unlock()
@@ -144,7 +143,7 @@ func (term *Terminal) Kill() {
 	<-term.waited
 }
 
-// Written is how many bytes the program has written so far.
+// Written returns how many bytes the program has written so far.
 func (term *Terminal) Written() int {
 	term.mu.Lock()
 	defer term.mu.Unlock()
@@ -178,8 +177,8 @@ func (term *Terminal) WaitGone(text string) {
 	term.WaitUntil("the screen to lose "+text, func(screen string) bool { return !strings.Contains(screen, text) })
 }
 
-// WaitUntil waits until ok says yes to the screen's text. ok is called whenever
-// the program has written.
+// WaitUntil waits until ok returns true for the screen's text. ok is called whenever the
+// program has written.
 func (term *Terminal) WaitUntil(what string, ok func(screen string) bool) {
 	term.t.Helper()
 	deadline := time.Now().Add(patience) // passed when late wakes the wait

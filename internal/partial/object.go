@@ -4,30 +4,30 @@ package partial
 
 import "encoding/json"
 
-// Object is an object that comes in pieces, cut anywhere: within a character or
-// an escape too. It follows strings and brackets alone, and what they close is
-// then checked as JSON. The zero Object is ready.
+// Object is a JSON object that arrives in pieces, cut anywhere, even inside a character or an
+// escape. It tracks only strings and brackets; what they close is then checked as JSON. The
+// zero Object is ready.
 type Object struct {
 	text    []byte
 	state   state
-	depth   int  // of open brackets; 1 is between the fields
-	quoted  bool // within a string
-	escaped bool // behind a backslash in it
-	value   bool // at depth 1: behind a colon, before the value's end
-	fields  int  // that are closed
-	end     int  // text[:end] ends with the last of them
+	depth   int  // number of open brackets; 1 is between the fields
+	quoted  bool // inside a string
+	escaped bool // after a backslash in a string
+	value   bool // at depth 1: after a colon, before the value's end
+	fields  int  // number of closed fields
+	end     int  // text[:end] ends with the last closed field
 }
 
 type state int
 
 const (
 	open   state = iota
-	closed       // a whole object
-	broken       // whatever follows, this is no object
+	closed       // complete
+	broken       // invalid, whatever follows
 )
 
-// Write takes the next piece and returns how many bytes of it belong to the object: all
-// but those after its end.
+// Write takes the next piece and returns how many bytes of it belong to the object: all except
+// those after its end.
 func (o *Object) Write(piece string) int {
 	have := len(o.text)
 	if o.state == closed {
@@ -44,7 +44,7 @@ func (o *Object) Write(piece string) int {
 	return len(piece)
 }
 
-// next takes one byte; to is where it ends.
+// next processes one byte; to is its end.
 func (o *Object) next(b byte, to int) {
 	switch {
 	case o.quoted:
@@ -61,7 +61,7 @@ func (o *Object) next(b byte, to int) {
 	case o.depth != 1:
 	case b == ':':
 		o.value = true
-	case b == ',' && o.value: // a number or a word is over only now
+	case b == ',' && o.value: // a number or a literal ends only here
 		o.close(to - 1)
 	}
 }
@@ -80,7 +80,7 @@ func (o *Object) inString(b byte, to int) {
 	}
 }
 
-// unnest takes a closing bracket. One of the wrong kind is found by the check.
+// unnest processes a closing bracket. The JSON check finds one of the wrong type.
 func (o *Object) unnest(to int) {
 	if o.depth == 1 && o.value {
 		o.close(to - 1)
@@ -103,18 +103,18 @@ func (o *Object) close(end int) {
 	o.end = end
 }
 
-// Text is all that was written, without what followed the object.
+// Text returns everything written, without what followed the object.
 func (o *Object) Text() string { return string(o.text) }
 
 // Len is the length of Text.
 func (o *Object) Len() int { return len(o.text) }
 
-// Closed reports that the object is whole: nothing belongs to it any more.
+// Closed reports whether the object is complete.
 func (o *Object) Closed() bool { return o.state == closed }
 
-// Fields is how many fields are closed, and Soon the object that they make: the
-// whole one if no other follows. A field that is named twice counts twice. What
-// Soon returns is JSON only where the text is.
+// Fields returns how many fields are closed, and Soon the object that they make: the complete
+// one if no field follows. A repeated field counts again. The result of Soon is JSON only if
+// the text is.
 func (o *Object) Fields() int { return o.fields }
 
 // Soon: see Fields.

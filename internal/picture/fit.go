@@ -13,15 +13,15 @@ import (
 	"codeagent/model"
 )
 
-// maxSide is the longest side of an image, in pixels: what providers take also where
-// there are many.
+// maxSide is the longest side of an image, in pixels: the limit of providers for requests with
+// many images.
 const maxSide = 2000
 
-// quality is that of a JPEG that is made: screenshots stay readable.
+// quality is the quality of an encoded JPEG: screenshots stay readable.
 const quality = 85
 
-// fit returns the file itself when it is within the bounds, else one made from its
-// pixels. A GIF is always made anew: providers take no animations.
+// fit returns the file itself if it is within the limits, else one encoded from its pixels. A
+// GIF is always encoded again, since providers accept no animations.
 func fit(f *format, data []byte, pixels image.Image) (mediaType string, file []byte, size image.Point, err error) {
 	size = pixels.Bounds().Size()
 	within := max(size.X, size.Y) <= maxSide && len(data) <= model.MaxImageBytes
@@ -32,7 +32,7 @@ func fit(f *format, data []byte, pixels image.Image) (mediaType string, file []b
 		pixels = smaller(pixels)
 		size = pixels.Bounds().Size()
 	}
-	if f.mediaType != "image/jpeg" { // lines and letters stay sharp
+	if f.mediaType != "image/jpeg" { // PNG keeps lines and letters sharp
 		var b bytes.Buffer
 		if err := png.Encode(&b, pixels); err != nil {
 			return "", nil, size, err
@@ -51,7 +51,7 @@ func fit(f *format, data []byte, pixels image.Image) (mediaType string, file []b
 	return "image/jpeg", b.Bytes(), size, nil
 }
 
-// smaller scales pixels so that the longest side is the largest that is sent.
+// smaller scales pixels down to the maximum side length.
 func smaller(pixels image.Image) image.Image {
 	from := pixels.Bounds()
 	w, h := from.Dx(), from.Dy()
@@ -62,7 +62,7 @@ func smaller(pixels image.Image) image.Image {
 	return out
 }
 
-// opaque is pixels on white: JPEG knows no transparency.
+// opaque returns pixels on white, since JPEG has no transparency.
 func opaque(pixels image.Image) image.Image {
 	if o, ok := pixels.(interface{ Opaque() bool }); ok && o.Opaque() {
 		return pixels

@@ -1,5 +1,5 @@
-// Package picture turns an image file into a model.Image that is whole, that a provider
-// takes, and that is no larger than useful. It is pure and decodes untrusted data: every
+// Package picture converts an image file to a model.Image that is complete, that providers
+// accept, and that is no larger than useful. It is pure and decodes untrusted data: every
 // number in a header is checked before memory or time is spent on it. Start reading at
 // Read.
 package picture
@@ -26,24 +26,24 @@ import (
 )
 
 const (
-	// MaxFile is the largest file that is looked at, in bytes.
+	// MaxFile is the size of the largest accepted file, in bytes.
 	MaxFile = 20 << 20
-	// maxPixels bounds what is decoded: a picture of a camera or of a large
-	// screen, at worst 15 bytes a pixel (a progressive JPEG). A header that
-	// promises more is refused before a pixel is read.
+	// maxPixels bounds the decoded pixels: a photo or a large screenshot, at worst 15 bytes
+	// per pixel (a progressive JPEG). A header with more is refused before a pixel is
+	// decoded.
 	maxPixels = 25_000_000
-	// maxTime bounds the decoding: a file can be made so that each of its bytes
-	// costs a walk over the whole picture.
+	// maxTime bounds the decoding: in a crafted file each byte can cost a pass over the whole
+	// picture.
 	maxTime = 10 * time.Second
 )
 
-// Formats names what can be read, for words about what cannot.
+// Formats names the accepted formats, for error messages.
 const Formats = "PNG, JPEG, GIF or WebP"
 
 // ErrFormat: the file has none of the Formats.
 var ErrFormat = errors.New("an image must be a " + Formats + " file")
 
-// format is one kind of file.
+// format is one file format.
 type format struct {
 	mediaType string
 	begins    func(head []byte) bool
@@ -51,7 +51,7 @@ type format struct {
 	decode    func(io.Reader) (image.Image, error)
 }
 
-// formats are tried by what the file begins with; its name does not matter.
+// formats are recognised by the beginning of the file; its name does not matter.
 var formats = []format{
 	{"image/png", prefix("\x89PNG\r\n\x1a\n"), png.DecodeConfig, png.Decode},
 	{"image/jpeg", prefix("\xff\xd8\xff"), jpeg.DecodeConfig, jpeg.Decode},
@@ -65,8 +65,8 @@ func prefix(p string) func([]byte) bool {
 	return func(head []byte) bool { return bytes.HasPrefix(head, []byte(p)) }
 }
 
-// Type is the media type of a file that begins with head, "" for what Read
-// does not take.
+// Type returns the media type of a file that begins with head, "" if Read does not accept
+// it.
 func Type(head []byte) string {
 	if f := formatOf(head); f != nil {
 		return f.mediaType
@@ -83,13 +83,13 @@ func formatOf(head []byte) *format {
 	return nil
 }
 
-// one lets one picture be decoded at a time: the bound on memory holds for all.
+// one serialises decoding, so that the bound on memory applies to all pictures together.
 var one sync.Mutex
 
-// Read makes an image of a whole file. One that is larger than the bounds of
-// package model is made smaller; of a GIF the first picture is taken. The error
-// says what is wrong with the file, and what to do where that can be said; it
-// does not name the file. When ctx is done it is the context's own.
+// Read makes an image from a whole file. It scales down an image that exceeds the limits of
+// package model, and takes the first picture of a GIF. The error says what is wrong with the
+// file, and if possible what to do; it does not name the file. When ctx is done it is the
+// context's own.
 func Read(ctx context.Context, name string, data []byte) (img model.Image, err error) {
 	if len(data) == 0 {
 		return model.Image{}, errors.New("the file is empty")
@@ -104,7 +104,7 @@ func Read(ctx context.Context, name string, data []byte) (img model.Image, err e
 	one.Lock()
 	defer one.Unlock()
 	defer func() {
-		// A decoder's bug must not end a session.
+		// A bug in a decoder must not end the session.
 		if p := recover(); p != nil {
 			img, err = model.Image{}, damaged(f, errors.New("its decoder gave up"))
 		}
@@ -121,13 +121,13 @@ func Read(ctx context.Context, name string, data []byte) (img model.Image, err e
 	return model.Image{Name: name, MediaType: mediaType, Width: size.X, Height: size.Y, Sum: hex.EncodeToString(sum[:]), Data: file}, nil
 }
 
-// TooLarge is the error for a file of size bytes, which need not be read first.
+// TooLarge returns the error for a file of size bytes, which need not be read first.
 func TooLarge(size int64) error {
 	return fmt.Errorf("it has %d MiB; at most %d MiB are taken: make it smaller first", (size+1<<20-1)>>20, MaxFile>>20)
 }
 
-// pixels decodes a file, as a whole: one that is cut short would be refused by the
-// provider, with each request from then on.
+// pixels decodes a whole file: a provider would refuse a truncated one, with each request
+// from then on.
 func (f *format) pixels(ctx context.Context, data []byte) (image.Image, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, errSlow)
 	defer cancel()
@@ -148,7 +148,7 @@ func (f *format) pixels(ctx context.Context, data []byte) (image.Image, error) {
 	case err != nil:
 		return nil, damaged(f, err)
 	}
-	// What was promised is what was counted.
+	// The decoded size must equal the size in the header.
 	if s := m.Bounds().Size(); s.X <= 0 || s.Y <= 0 || int64(s.X)*int64(s.Y) > maxPixels {
 		return nil, damaged(f, errors.New("its size does not match its header"))
 	}
@@ -173,8 +173,8 @@ func (h *hurried) Read(p []byte) (int, error) {
 	if err := h.ctx.Err(); err != nil {
 		return 0, err
 	}
-	// Small pieces, so that it is looked at often: in few bytes there can be work
-	// for seconds.
+	// Read small pieces, so that ctx is checked often: a few bytes can take seconds to
+	// decode.
 	return h.r.Read(p[:min(len(p), 512)])
 }
 

@@ -13,14 +13,14 @@ import (
 	"unicode/utf8"
 )
 
-// commentPause is the pace of Comments.
+// commentPause is the interval of the comments of Comments.
 const commentPause = 20 * time.Millisecond
 
 // answer plays one Reply: events() makes the JSON of each event in order,
 // play() writes them with their framing, pace and faults.
 type answer struct {
 	w     http.ResponseWriter
-	ctx   context.Context // done when the client has gone or the server closes
+	ctx   context.Context // done when the client is gone or the server closes
 	req   Request
 	reply Reply
 	delay time.Duration
@@ -88,7 +88,7 @@ func (a *answer) play() {
 	a.finish(sent)
 }
 
-// finish ends the stream after its sent events as the script wants it.
+// finish ends the stream after sent events, as the script says.
 func (a *answer) finish(sent int) {
 	if a.reply.Fault == NoFault && a.reply.Framing != Unended && a.req.Wire == Chat {
 		a.send(a.frame("[DONE]", sent))
@@ -103,9 +103,9 @@ func (a *answer) finish(sent int) {
 		panic(http.ErrAbortHandler)
 	case Stall, NeverEnd:
 		<-a.ctx.Done()
-		panic(http.ErrAbortHandler) // so that it never looks like an end in good order
+		panic(http.ErrAbortHandler) // so that it cannot look like a regular end
 	case Drop:
-		panic(http.ErrAbortHandler) // net/http's way to say: close, without the last chunk
+		panic(http.ErrAbortHandler) // net/http then closes the connection without the last chunk
 	case Reset:
 		conn, _, err := http.NewResponseController(a.w).Hijack()
 		if err != nil {
@@ -120,7 +120,7 @@ func (a *answer) finish(sent int) {
 	}
 }
 
-// strikes reports whether the fault comes before the event that follows sent.
+// strikes reports whether the fault comes after sent events.
 func (a *answer) strikes(sent int) bool {
 	switch a.reply.Fault {
 	case Truncate, Drop, Reset, Stall, Comments:
@@ -147,8 +147,8 @@ func (a *answer) plain() {
 	_, _ = io.WriteString(a.w, a.reply.Body)
 }
 
-// pause is how long to wait before the next paced piece. A rate is kept over all
-// of them, however late a machine wakes who sleeps.
+// pause returns the wait before the next paced piece. The rate is kept over all pieces, even if
+// a sleep takes longer than requested.
 func (a *answer) pause() time.Duration {
 	if a.reply.TokensPerSecond == 0 {
 		return a.delay
@@ -160,7 +160,7 @@ func (a *answer) pause() time.Duration {
 	return time.Until(a.due)
 }
 
-// sleep waits for d; false when the answer must end.
+// sleep waits for d; it returns false when the answer must end.
 func (a *answer) sleep(d time.Duration) bool {
 	if d <= 0 {
 		return a.ctx.Err() == nil
@@ -187,7 +187,7 @@ func (a *answer) flush() bool {
 	return a.ctx.Err() == nil && http.NewResponseController(a.w).Flush() == nil
 }
 
-// frame puts the data of event number n on the wire's lines.
+// frame formats the data of event number n.
 func (a *answer) frame(data string, n int) string {
 	comments := strings.Repeat(": keep-alive\n\n", a.reply.KeepAlives)
 	if name := eventName(data); a.reply.Framing == LF && name != "" {
@@ -203,11 +203,11 @@ func (a *answer) frame(data string, n int) string {
 	case SingleNewline:
 		return comments + "data: " + data + "\n"
 	case MultiLine:
-		// A line break is white space in JSON outside of strings only.
+		// Outside strings, a line break is white space in JSON.
 		return comments + "data: " + strings.Replace(data, "{", "{\ndata: ", 1) + "\n\n"
 	case Noisy:
 		return comments + fmt.Sprintf(":\nid: %d\nevent: message\nretry: 10\nnonsense\ndata: %s\nfield: x\n\n", a.req.N, data)
-	case Unended: // the newlines stand before each event, so none follows the last
+	case Unended: // the newlines come before each event, so the last has none
 		if n == 0 {
 			return comments + "data: " + data
 		}
@@ -216,7 +216,7 @@ func (a *answer) frame(data string, n int) string {
 	return comments + "data: " + data + "\n\n"
 }
 
-// eventName is the type of an event that says it first; the chunks of Chat have
+// eventName returns the type of an event whose first member is its type; chunks of Chat have
 // none.
 func eventName(data string) string {
 	rest, ok := strings.CutPrefix(data, `{"type":"`)
@@ -275,14 +275,13 @@ func (a *answer) events() iter.Seq2[string, bool] {
 	}
 }
 
-// pacesArguments reports whether the pace applies to a piece of a call, or to
-// what announces it.
+// pacesArguments reports whether the pace applies to a piece of a call, or to its head.
 func (a *answer) pacesArguments(head bool) bool {
 	return a.reply.TokensPerSecond == 0 || a.reply.PaceArguments && !head
 }
 
-// calls yields the tool call deltas: a head for each call, then its fragments;
-// and whether it is a head.
+// calls yields the tool call deltas, a head for each call and then its fragments, and whether
+// the delta is a head.
 func (a *answer) calls() iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
 		rest := make([][]string, len(a.reply.Calls))
@@ -330,7 +329,7 @@ func (a *answer) chunk(delta, finish string) string {
 	return a.head + delta + `,"finish_reason":` + finish + `}]}`
 }
 
-// usage is the chunk that stream_options.include_usage asks for.
+// usage returns the chunk for stream_options.include_usage.
 func (a *answer) usage() string {
 	u := a.counted()
 	return fmt.Sprintf(`{"id":"chatcmpl-%d","object":"chat.completion.chunk","created":1700000000,"model":%s,"choices":[],`+
@@ -338,7 +337,7 @@ func (a *answer) usage() string {
 		a.req.N, quote(a.req.Model), u.Input, u.Output, u.Input+u.Output, u.Cached, u.Reasoning)
 }
 
-// counted is the usage of the reply, or one counted from lengths.
+// counted returns the usage of the reply, or one computed from lengths.
 func (a *answer) counted() Usage {
 	if a.reply.Usage != (Usage{}) {
 		return a.reply.Usage

@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// greetTime bounds how long one visitor may take to read the greeting.
+// greetTime bounds how long one client may take to read the greeting.
 const greetTime = time.Second
 
-// Door is a listener that greets and counts whoever connects. It is there to be
-// refused: when a confined command could not reach it although it answers, the
-// refusal was the sandbox's.
+// Door is a listener that greets and counts its connections. It serves to show a denial: if a
+// confined command cannot reach it although it answers, the sandbox denied the connection.
 type Door struct {
-	// Addr is where it listens, host:port.
+	// Addr is its address, host:port.
 	Addr string
 
 	greeting string
@@ -35,12 +34,12 @@ func OpenDoor(ctx context.Context, addr, greeting string) (*Door, error) {
 		return nil, fmt.Errorf("scripted: open a door: %w", err)
 	}
 	d := &Door{Addr: l.Addr().String(), greeting: greeting, listener: l}
-	d.serving.Go(d.accept) // ended by Close
+	d.serving.Go(d.accept) // ends with Close
 	d.unhook = context.AfterFunc(ctx, func() { _ = l.Close() })
 	return d, nil
 }
 
-// Knocks is how many connections came so far.
+// Knocks returns the number of connections so far.
 func (d *Door) Knocks() int { return int(d.knocks.Load()) }
 
 // Close stops listening and waits until no connection is being accepted.

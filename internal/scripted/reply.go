@@ -13,8 +13,8 @@ type Handler func(Request) Reply
 // Reply is one answer. The zero Reply is an empty answer that ends with
 // finish_reason "stop".
 type Reply struct {
-	// Reasoning is streamed before Text, as reasoning_content, or as the summary
-	// of a reasoning item, which is Encrypted where that is asked for.
+	// Reasoning is streamed before Text, as reasoning_content, or as the summary of a reasoning
+	// item with Encrypted if the request asks for that.
 	Reasoning string
 	// Encrypted is that item's encrypted_content; empty: "sealed-N" of request N.
 	Encrypted string
@@ -29,45 +29,44 @@ type Reply struct {
 	// Interleave streams the fragments of parallel calls in turns instead of
 	// one call after the other.
 	Interleave bool
-	// Chunks, when set, are the JSON objects to stream instead of all of the
-	// above: for shapes that no well-behaved server sends. No finish_reason
-	// and no usage is added; [DONE] is, on the wire that has it.
+	// Chunks, if set, are the JSON objects to stream in place of everything above: for shapes
+	// that no well-behaved server sends. No finish_reason and no usage is added; [DONE] is, in
+	// the API that has it.
 	Chunks []string
 	// Stop is the finish_reason; empty: "tool_calls" with Calls, else "stop".
-	// Over Responses "length" and "content_filter" are an incomplete response,
-	// "error" a failed one, all else a completed one.
+	// Over Responses "length" and "content_filter" become an incomplete response,
+	// "error" a failed one, all others a completed one.
 	Stop string
-	// Usage is reported where the request asks for it; the zero value is
-	// counted from the lengths of request and answer.
+	// Usage is reported if the request asks for it; the zero value is computed from the lengths
+	// of request and answer.
 	Usage Usage
 
 	// Piece is the size in bytes of one piece of text or arguments, cut at
 	// rune borders; 0: 4 when paced, else 16.
 	Piece int
-	// Wait passes before the first byte of the answer.
+	// Wait is the pause before the first byte of the answer.
 	Wait time.Duration
-	// Delay passes before each piece.
+	// Delay is the pause before each piece.
 	Delay time.Duration
-	// TokensPerSecond, when set, replaces Delay, for text alone: one piece is one
-	// token. PaceArguments applies it to arguments too.
+	// TokensPerSecond, if set, replaces Delay, for text only: one piece is one token.
+	// PaceArguments applies it to arguments too.
 	TokensPerSecond int
 	PaceArguments   bool
-	// Before, when set, is called before each event with its JSON: the server waits for
-	// its return.
+	// Before, if set, is called before each event with its JSON: the server waits for its
+	// return.
 	Before func(event string)
 
 	// KeepAlives is the number of comment lines sent before each event.
 	KeepAlives int
-	// Framing is how events are written; the zero value is what OpenAI does.
+	// Framing is how events are written; the zero value is OpenAI's way.
 	Framing Framing
 	// Fault strikes after the first After events of the stream.
 	Fault Fault
 	After int
 
-	// Status, when neither 0 nor 200, or Body, when not empty, replaces the
-	// whole stream: Body is sent as it is, with Header. The content type is
-	// application/json with an error status and text/event-stream else,
-	// unless Header names one.
+	// Status, unless 0 or 200, or Body, unless empty, replaces the whole stream: Body is sent
+	// unchanged, with Header. The content type is application/json with an error status and
+	// text/event-stream otherwise, unless Header sets one.
 	Status int
 	Header http.Header
 	Body   string
@@ -90,10 +89,10 @@ type Usage struct {
 type Fault int
 
 const (
-	// NoFault: it does not.
+	// NoFault: no fault.
 	NoFault Fault = iota
-	// Truncate ends the stream in good order, but with no finish_reason and
-	// no [DONE], or no response.completed.
+	// Truncate ends the stream regularly, but without finish_reason and [DONE], or without
+	// response.completed.
 	Truncate
 	// Drop closes the connection in the middle of the stream.
 	Drop
@@ -101,17 +100,17 @@ const (
 	Reset
 	// Stall sends nothing more and keeps the connection open.
 	Stall
-	// Comments sends nothing but comments from there on.
+	// Comments sends only comments from there on.
 	Comments
 	// NeverAnswer accepts the request and sends nothing, not even a status.
 	NeverAnswer
-	// NoDone leaves out [DONE] and ends in good order.
+	// NoDone leaves out [DONE] and ends regularly.
 	NoDone
 	// NeverEnd sends everything but [DONE] and keeps the connection open.
 	NeverEnd
 )
 
-// Framing is how events are put on the wire.
+// Framing is how events are separated in the stream.
 type Framing int
 
 const (
@@ -155,7 +154,7 @@ func Steps(replies ...Reply) Handler {
 	}
 }
 
-// InOrder answers all requests in order, of whatever conversation: for conversations
+// InOrder answers all requests in order, whatever their conversation: for conversations
 // whose beginning changes. After the last step it does the same as Steps.
 func InOrder(replies ...Reply) Handler {
 	steps := Steps(replies...)

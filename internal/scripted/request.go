@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Request is what a client asked, parsed as far as a script cares.
+// Request is a client's request, parsed as far as scripts need it.
 type Request struct {
 	// N counts the requests of the server from 0.
 	N int
 	// Wire is Chat or Responses.
 	Wire   string
 	Header http.Header
-	// Body is the JSON as it came.
+	// Body is the JSON as received.
 	Body  []byte
 	Model string
 	// Messages are the conversation without its system and developer messages.
@@ -34,7 +34,7 @@ type Request struct {
 	Streaming bool
 }
 
-// The wires that a server speaks.
+// The APIs that a server supports.
 const (
 	Chat      = "chat"
 	Responses = "responses"
@@ -49,7 +49,7 @@ type Message struct {
 	CallID string   // of a tool message
 }
 
-// FirstUser is the text of the first message of the person; empty without one.
+// FirstUser returns the text of the first user message; empty if there is none.
 func (r Request) FirstUser() string {
 	for _, m := range r.Messages {
 		if m.Role == "user" {
@@ -59,7 +59,7 @@ func (r Request) FirstUser() string {
 	return ""
 }
 
-// Last is the last message; the zero Message without one.
+// Last returns the last message; the zero Message if there is none.
 func (r Request) Last() Message {
 	if len(r.Messages) == 0 {
 		return Message{}
@@ -67,7 +67,7 @@ func (r Request) Last() Message {
 	return r.Messages[len(r.Messages)-1]
 }
 
-// Result is the last result given for the call id; false without one.
+// Result returns the last result for the call id; false if there is none.
 func (r Request) Result(id string) (string, bool) {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if m := r.Messages[i]; m.Role == "tool" && m.CallID == id {

@@ -17,7 +17,7 @@ type inputItem struct {
 	Output    content `json:"output"`
 }
 
-// input is a list of items, or a string that is what the person said.
+// input is a list of items, or a string with the user's message.
 type input []json.RawMessage
 
 func (i *input) UnmarshalJSON(data []byte) error {
@@ -28,8 +28,8 @@ func (i *input) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]json.RawMessage)(i))
 }
 
-// parseResponses reads a Responses request in the words of Request: calls
-// belong to the assistant message before them, results are tool messages.
+// parseResponses converts a Responses request to a Request: calls belong to the assistant
+// message before them, results are tool messages.
 func parseResponses(body []byte) (Request, error) {
 	var in struct {
 		Model        string   `json:"model"`

@@ -15,8 +15,8 @@ type responder struct {
 	*answer
 	yield func(event string, paced bool) bool
 	n     int      // sequence_number of the next event
-	items []string // the output items that are done
-	gone  bool     // nobody reads any more
+	items []string // the finished output items
+	gone  bool     // the client is gone
 }
 
 // respond yields the events of an answer over Responses.
@@ -30,7 +30,7 @@ func (a *answer) respond(yield func(string, bool) bool) {
 	r.end()
 }
 
-// event yields one event; fields are its members but type and sequence_number.
+// event yields one event; fields are its members except type and sequence_number.
 func (r *responder) event(name, fields string, paced bool) {
 	if r.gone {
 		return
@@ -39,7 +39,7 @@ func (r *responder) event(name, fields string, paced bool) {
 	r.n++
 }
 
-// response is the object that stands for the whole answer.
+// response returns the object for the whole answer.
 func (r *responder) response(status, fault string) string {
 	usage := "null"
 	if status != "in_progress" {
@@ -59,7 +59,7 @@ func (r *responder) response(status, fault string) string {
 		r.req.N, status, fault, incomplete, quote(r.req.Model), strings.Join(r.items, ","), usage)
 }
 
-// at is the members that say which item an event belongs to.
+// at returns the members that identify an event's item.
 func (r *responder) at(id string) string {
 	return fmt.Sprintf(`"item_id":"%s","output_index":%d`, id, len(r.items))
 }
@@ -128,7 +128,7 @@ func (r *responder) message() {
 	r.done(`{"id":"` + id + `","type":"message","status":"completed","role":"assistant","content":[` + strings.Join(parts, ",") + `]` + phase + `}`)
 }
 
-// calls yields one item for each call; interleaved, their deltas come in turns.
+// calls yields one item for each call; interleaved, their deltas alternate.
 func (r *responder) calls() {
 	first := len(r.items)
 	item := func(i int, status, arguments string) string {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxBody bounds one request; a conversation is far below it.
+	// maxBody bounds one request, in bytes; a conversation is far smaller.
 	maxBody = 64 << 20
 	// maxKept bounds what Requests remembers.
 	maxKept = 1000
@@ -64,17 +64,17 @@ func Start(ctx context.Context, h Handler) (*Server, error) {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    1 << 20,
-		ErrorLog:          log.New(io.Discard, "", 0), // a screen may be drawn on stderr's terminal
+		ErrorLog:          log.New(io.Discard, "", 0), // stderr may be the terminal of a screen
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
-	// Ended by Close, which shuts the listener.
+	// Ends with Close, which closes the listener.
 	s.serving.Go(func() { _ = s.http.Serve(&limited{Listener: l, slots: s.conns}) })
 	s.unhook = context.AfterFunc(parent, s.close)
 	return s, nil
 }
 
-// Close ends all answers, closes all connections and waits until nothing runs
-// any more. It may be called more than once.
+// Close ends all answers, closes all connections and waits until all goroutines have ended. It
+// may be called more than once.
 func (s *Server) Close() {
 	s.unhook()
 	s.close()
@@ -89,15 +89,14 @@ func (s *Server) close() {
 	_ = s.http.Close()
 }
 
-// Requests returns what was asked so far, oldest first, at most the last 1,000.
+// Requests returns the requests so far, oldest first, at most the last 1,000.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Forget has Requests remember nothing from now on: for very many or very long
-// requests.
+// Forget makes Requests record nothing from now on: for very many or very long requests.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +114,7 @@ func (s *Server) enter() bool {
 	return true
 }
 
-// remember numbers r and keeps it.
+// remember numbers r and stores it.
 func (s *Server) remember(r Request) Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +135,7 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"scripted","object":"model","owned_by":"codeagent"}]}`)
 }
 
-// serve answers the requests of one wire.
+// serve handles the requests of one API.
 func (s *Server) serve(parse func([]byte) (Request, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if !s.enter() {
@@ -184,7 +183,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// slotted gives its slot back when it is closed.
+// slotted releases its slot when it is closed.
 type slotted struct {
 	net.Conn
 	slots chan struct{}

@@ -1,6 +1,6 @@
 // Package short makes texts, counts, sizes and times short enough for a line.
 // It is pure: standard library only, no input or output.
-// Start with Cut; Cut and Middle count characters, the others bytes.
+// Start reading at Cut; Cut and Middle count characters, the others bytes.
 package short
 
 import (
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Head is the longest beginning of s that has at most n bytes and ends with a
+// Head returns the longest beginning of s that has at most n bytes and ends with a
 // whole character.
 func Head(s string, n int) string {
 	if len(s) <= n {
@@ -24,7 +24,7 @@ func Head(s string, n int) string {
 	return s[:n]
 }
 
-// Tail is the longest end of s that has at most n bytes and begins with a whole
+// Tail returns the longest end of s that has at most n bytes and begins with a whole
 // character.
 func Tail(s string, n int) string {
 	if len(s) <= n {
@@ -37,7 +37,7 @@ func Tail(s string, n int) string {
 	return s[from:]
 }
 
-// Bound is s in at most n bytes; it ends with "…" where the end was left out.
+// Bound returns s in at most n bytes; "…" replaces the end if it is cut.
 func Bound(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -45,10 +45,9 @@ func Bound(s string, n int) string {
 	return Head(s, n-len("…")) + "…"
 }
 
-// Cut is s in at most n characters of valid UTF-8; the last is "…" where the end
-// was left out.
+// Cut returns s in at most n characters of valid UTF-8; "…" replaces the end if it is cut.
 func Cut(s string, n int) string {
-	// No character has more than four bytes: what is beyond them needs no look.
+	// A character has at most four bytes, so the rest need not be decoded.
 	letters := []rune(s[:min(len(s), (n+1)*utf8.UTFMax)])
 	if len(letters) > n {
 		return string(letters[:n-1]) + "…"
@@ -56,9 +55,8 @@ func Cut(s string, n int) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// Middle is s in at most n characters of valid UTF-8; one of them is "…" where the
-// middle was left out. Of a path the folder that it begins with and its last name
-// are kept.
+// Middle returns s in at most n characters of valid UTF-8; "…" replaces the middle if it is
+// cut. Of a path it keeps the first folder and the last name.
 func Middle(s string, n int) string {
 	letters := []rune(s)
 	if len(letters) > n {
@@ -68,8 +66,8 @@ func Middle(s string, n int) string {
 	return string(letters)
 }
 
-// Quote is at most n bytes of s as a Go string on one line: every control character
-// is escaped. "…" follows the closing quote where the end was left out.
+// Quote returns at most n bytes of s as a Go string on one line, with every control character
+// escaped. "…" follows the closing quote if the end is cut.
 func Quote(s string, n int) string {
 	if len(s) > n {
 		return strconv.Quote(Head(s, n)) + "…"
@@ -77,7 +75,7 @@ func Quote(s string, n int) string {
 	return strconv.Quote(s)
 }
 
-// Count is "1 file", "2 files".
+// Count returns "1 file", "2 files".
 func Count[N int | int64](n N, noun string) string {
 	switch {
 	case n == 1:
@@ -99,7 +97,7 @@ func List(names []string, n int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }
 
-// Size is a number of bytes: "12 bytes", "1.5 KiB", "64 MiB".
+// Size formats a number of bytes: "12 bytes", "1.5 KiB", "64 MiB".
 func Size(n int64) string {
 	if n < 1<<10 {
 		return Count(n, "byte")
@@ -114,7 +112,7 @@ func Size(n int64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', 1, 64), ".0") + " " + unit
 }
 
-// Duration is a time as a person reads it: "14 ms", "1.2 s", "12 s", "3m 05s".
+// Duration formats a time: "14 ms", "1.2 s", "12 s", "3m 05s".
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Second:

@@ -1,9 +1,9 @@
-// Command testsummary reads `go test -json` and prints what a person needs: a
-// line a package, the whole output of what failed, what took long, and every
-// skipped test with its reason. It exits 1 when something failed, when nothing ran, and, with
-// CI=true, when anything was skipped: there a skip is a hole. A test that is the body of
-// another one, which runs it in a process of its own, is no hole where that one passed.
-// What was not tried in such a process, and which part of a table was, is named.
+// Command testsummary reads `go test -json` and prints what a person needs: a line per
+// package, the whole output of failed tests, slow tests, and every skipped test with its
+// reason. It exits 1 when something failed, when nothing ran, and, with CI=true, when
+// anything was skipped: in CI a skip is a gap. A test that is the body of another one, which
+// runs it in a process of its own, is not a gap if the other one passed. The output names what
+// was not tried in such a process, and which part of a table was.
 package main
 
 import (
@@ -21,7 +21,7 @@ type testEvent struct {
 	Elapsed                                   float64
 }
 
-// slow is from how many seconds on a test is named.
+// slow is the number of seconds from which on a test is listed.
 const slow = 20
 
 type summary struct {
@@ -30,7 +30,7 @@ type summary struct {
 	passed, failed, skipped int
 	broken                  bool // a package failed to build or outside of any test
 	passes                  map[string]bool
-	bodies                  map[string]string // the test that runs a body, by the body
+	bodies                  map[string]string // by body: the test that runs it
 }
 
 func newSummary(out io.Writer) *summary {
@@ -57,7 +57,7 @@ func (s *summary) read(r io.Reader) error {
 	for lines.Scan() {
 		var e testEvent
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			fmt.Fprintln(s.out, lines.Text()) // the go command's own words
+			fmt.Fprintln(s.out, lines.Text()) // the go command's own messages
 			continue
 		}
 		s.take(e)
@@ -122,7 +122,7 @@ func (s *summary) pkg(e testEvent, key string) {
 	delete(s.output, key)
 }
 
-// reason is what the test said when it skipped, without the frame lines.
+// reason returns a test's reason for skipping, without the frame lines.
 func reason(output []string) string {
 	var words []string
 	for _, line := range output {

@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// JSON encodes v in ASCII wherever a terminal would obey a character or a reader
-// would not see it: each of those is a \u escape, which is the same value to
-// whoever decodes it. All JSON that codeagent prints comes from here. indent is
-// empty for one line.
+// JSON encodes v with a \u escape for each character that a terminal would interpret or a
+// reader would not see; a decoder gets the same value. All JSON that codeagent prints comes
+// from here. indent is empty for one line.
 func JSON(v any, indent string) ([]byte, error) {
 	data, err := json.MarshalIndent(v, "", indent)
 	if indent == "" {
@@ -23,8 +22,8 @@ func JSON(v any, indent string) ([]byte, error) {
 	return Escaped(data), nil
 }
 
-// Escaped is JSON with hidden characters escaped. Beyond ASCII there is nothing but
-// strings in JSON, where such an escape may stand.
+// Escaped returns JSON with hidden characters escaped. Characters beyond ASCII occur only in
+// strings, where such an escape is valid.
 func Escaped(data []byte) []byte {
 	hides := func(r rune) bool { return r >= 0x7f && Name(r) != "" }
 	if bytes.IndexFunc(data, hides) < 0 {

@@ -1,4 +1,4 @@
-// Package visible names the characters that a terminal obeys or that a reader cannot
+// Package visible names the characters that a terminal interprets or that a reader cannot
 // see: controls, bidirectional marks, invisible characters and tags. It is pure; every
 // room that shows text from a model, a command or a file uses it. Start reading at Name,
 // then Line and Text.
@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Name is the visible name of a rune that must not be shown as itself, or "".
+// Name returns the visible name of a rune that must not be shown as itself, or "".
 func Name(r rune) string {
 	switch {
 	case r < 0x20:
@@ -23,7 +23,7 @@ func Name(r rune) string {
 	return ""
 }
 
-// Codepoint writes a rune as <U+202E>.
+// Codepoint formats a rune as <U+202E>.
 func Codepoint(r rune) string { return fmt.Sprintf("<U+%04X>", r) }
 
 // Joins reports an invisible rune that forms emoji and ligatures with the runes around
@@ -32,8 +32,8 @@ func Joins(r rune) bool {
 	return r == '\u200c' || r == '\u200d' || r == '\ufe0e' || r == '\ufe0f'
 }
 
-// Line shows s in one line: hidden runes and invalid bytes by name, a line break
-// by a mark, a tab as four spaces.
+// Line returns s as one line: hidden runes and invalid bytes are named, a line break becomes
+// a mark, and a tab four spaces.
 func Line(s string) string {
 	clean := true
 	for _, r := range s {
@@ -66,8 +66,8 @@ func Line(s string) string {
 	return b.String()
 }
 
-// Text shows s in its lines and with its tabs, and everything else as Line does.
-// Line breaks at the end are left out.
+// Text returns s with its lines and tabs, and everything else as in Line. Line breaks at the
+// end are removed.
 func Text(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
@@ -85,9 +85,9 @@ func Text(s string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// hidden are the runes that change direction, join, space or tag text without
-// being seen (Unicode 17: Cf without the visible Arabic and Syriac signs, the
-// line separators, and the letters that are drawn as nothing).
+// hidden are the invisible runes that change direction, join, space or tag text (Unicode 17:
+// Cf without the visible Arabic and Syriac signs, the line separators, and the letters that
+// are drawn as nothing).
 var hidden = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x00ad, 0x00ad, 1}, {0x034f, 0x034f, 1}, {0x061c, 0x061c, 1},

@@ -12,9 +12,9 @@ import (
 const (
 	// maxText bounds the text of one page in bytes.
 	maxText = 2 << 20
-	// maxLink bounds the links that are written out.
+	// maxLink bounds the links that are written out, in bytes.
 	maxLink = 500
-	// maxIndent bounds how deep lists and quotations are shown.
+	// maxIndent bounds the indentation of lists and quotations.
 	maxIndent = 40
 )
 
@@ -25,8 +25,8 @@ type Page struct {
 	Cut bool
 }
 
-// HTML renders a page that was decoded already; base is its URL, which links are
-// relative to. What a reader of the page would not see is left out.
+// HTML renders a decoded page; base is its URL, to which links are relative. What a reader of
+// the page would not see is left out.
 func HTML(page, base string) Page {
 	root, cut := parse(page)
 	w := &walker{}
@@ -42,22 +42,22 @@ func HTML(page, base string) Page {
 	return Page{Title: Visible(strings.Join(strings.Fields(w.title), " ")), Text: Visible(text), Cut: cut || w.full()}
 }
 
-// walker goes through a tree and writes what is read in it.
+// walker visits a tree and writes its text.
 type walker struct {
 	lines
 	base  *url.URL
-	based bool // a <base> was seen: the first one counts
+	based bool // a <base> was seen: only the first counts
 	title string
-	items int // the list items that the walk is in
+	items int // how many list items the walk is in
 }
 
-// hidden are elements whose content a reader does not see.
+// hidden are elements whose content is not shown.
 var hidden = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Template: true, atom.Svg: true, atom.Iframe: true, atom.Object: true, atom.Embed: true,
 	atom.Canvas: true, atom.Audio: true, atom.Video: true, atom.Select: true, atom.Datalist: true, atom.Noframes: true, atom.Noembed: true,
 }
 
-// blocks are elements that begin and end a line; of those with 2 an empty line.
+// blocks are elements that begin and end a line; those with 2 are set off by an empty line.
 var blocks = map[atom.Atom]int{
 	atom.P: 2, atom.Ul: 2, atom.Ol: 2, atom.Dl: 2, atom.Pre: 2, atom.Listing: 2, atom.Blockquote: 2, atom.Table: 2, atom.Hr: 2, atom.Figure: 2,
 	atom.H1: 2, atom.H2: 2, atom.H3: 2, atom.H4: 2, atom.H5: 2, atom.H6: 2, atom.Article: 2, atom.Section: 2, atom.Header: 2, atom.Footer: 2,
@@ -89,7 +89,7 @@ func (w *walker) children(n *html.Node) {
 	}
 }
 
-// unseen reports an element that is marked as not shown.
+// unseen reports an element that is marked as hidden.
 func unseen(n *html.Node) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
@@ -159,7 +159,7 @@ func (w *walker) element(n *html.Node) {
 	w.owe(breaks)
 }
 
-// inside writes n indented, its first line behind mark.
+// inside writes n indented, its first line after mark.
 func (w *walker) inside(indent, mark string, n *html.Node) {
 	outer := w.begin(indent, mark)
 	w.children(n)
@@ -199,8 +199,8 @@ func previousCell(n *html.Node) bool {
 	return false
 }
 
-// link writes n's text with where it leads. Places within the page and what is
-// not on the web are left out, and links that have no text.
+// link writes n's text and its target. It leaves out targets within the page or outside the
+// web, and links that have no text.
 func (w *walker) link(n *html.Node) {
 	to := w.absolute(attr(n, "href"))
 	if to == "" {
@@ -247,7 +247,7 @@ func attr(n *html.Node, key string) string {
 	return ""
 }
 
-// plainText is all text in n with the line breaks that its elements make.
+// plainText returns all text in n, with the line breaks of its elements.
 func plainText(n *html.Node) string {
 	var b strings.Builder
 	fresh := true // at the beginning of a line

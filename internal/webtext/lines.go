@@ -6,14 +6,14 @@ import "strings"
 // next word, so that an element without words leaves nothing.
 type lines struct {
 	out    strings.Builder
-	breaks int  // newlines owed, at most 2
-	space  bool // a space is owed
-	cells  int  // the borders of table cells that are owed
-	opened int  // the brackets of links that are owed
+	breaks int  // pending newlines, at most 2
+	space  bool // a space is pending
+	cells  int  // pending borders of table cells
+	opened int  // pending brackets of links
 	place
 }
 
-// place is how a line begins: with indent, but the first one with mark.
+// place is the beginning of lines: indent, and mark for the first line.
 type place struct {
 	indent, mark string
 	marked       bool // the first line is not written yet
@@ -21,7 +21,7 @@ type place struct {
 
 func (l *lines) full() bool { return l.out.Len() >= maxText }
 
-// owe makes what follows begin a line; with 2 an empty one goes before it.
+// owe makes the next word begin a line; with 2 an empty line comes before it.
 func (l *lines) owe(breaks int) {
 	l.breaks = max(l.breaks, breaks)
 	if breaks > 0 {
@@ -29,8 +29,7 @@ func (l *lines) owe(breaks int) {
 	}
 }
 
-// begin indents what follows, its first line behind mark, and returns the place
-// to end with.
+// begin indents what follows, its first line after mark, and returns the place to end with.
 func (l *lines) begin(indent, mark string) place {
 	outer := l.place
 	if len(l.indent) >= maxIndent {
@@ -44,13 +43,13 @@ func (l *lines) begin(indent, mark string) place {
 }
 
 func (l *lines) end(outer place) {
-	// A mark that was owed before is still owed if no word came.
+	// A mark that was pending before is still pending if no word came.
 	outer.marked = outer.marked && l.marked
 	l.place = outer
 }
 
-// layout are characters that only say where a line may break. In a page they
-// are everywhere and mean nothing.
+// layout are characters that only say where a line may break. They are frequent in pages and
+// carry no meaning.
 var layout = strings.NewReplacer("\u00ad", "", "\u200b", "", "\u2060", "", "\ufeff", "")
 
 // text writes running text: white space of any kind is one space.
@@ -69,7 +68,7 @@ func (l *lines) text(s string) {
 	l.space = strings.TrimLeft(s[len(s)-1:], " \t\n\f\r") == ""
 }
 
-// word writes one word with all that is owed before it.
+// word writes one word, after everything that is pending.
 func (l *lines) word(s string) {
 	switch {
 	case l.breaks > 0 || l.out.Len() == 0:
@@ -85,7 +84,7 @@ func (l *lines) word(s string) {
 	l.breaks, l.space, l.cells, l.opened = 0, false, 0, 0
 }
 
-// newline begins a line, the first one without a newline before it.
+// newline begins a line; the first one has no newline before it.
 func (l *lines) newline(breaks int) {
 	if l.out.Len() > 0 {
 		l.out.WriteString(strings.Repeat("\n", breaks))
@@ -97,7 +96,7 @@ func (l *lines) newline(breaks int) {
 	l.out.WriteString(begin)
 }
 
-// verbatim writes text as it is, between fences that it does not hold.
+// verbatim writes text unchanged, between fences that do not occur in it.
 func (l *lines) verbatim(s string) {
 	s = strings.Trim(strings.ReplaceAll(s, "\r", ""), "\n")
 	if strings.TrimSpace(s) == "" {

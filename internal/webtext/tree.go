@@ -7,11 +7,10 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// The tree of a page, made from its tokens in one sweep. The parser of x/net/html
-// does what browsers do with misplaced tags, and some of that (attributes of
-// further body elements, formatting that goes on in each paragraph) costs the
-// square of a page's size or many times its memory. To be read as text a page
-// needs no more than tags that close each other.
+// The tree of a page, made from its tokens in one pass. The parser of x/net/html does what
+// browsers do with misplaced tags, and some of that (attributes of further body elements,
+// formatting that is repeated in each paragraph) costs the square of a page's size or many
+// times its memory. For text it is enough that tags close each other.
 
 const (
 	// maxDepth is how deep elements are nested; deeper ones become siblings.
@@ -20,7 +19,7 @@ const (
 	maxNodes = 300_000
 )
 
-// transparent elements are there whether or not they are written.
+// transparent elements exist whether or not they are written.
 var transparent = map[atom.Atom]bool{atom.Html: true, atom.Head: true, atom.Body: true}
 
 // empty elements have no content and no end.
@@ -29,28 +28,28 @@ var empty = map[atom.Atom]bool{
 	atom.Link: true, atom.Meta: true, atom.Source: true, atom.Track: true, atom.Wbr: true, atom.Param: true, atom.Frame: true,
 }
 
-// closes says which open elements end where one begins.
+// closes lists the open elements that end where another begins.
 var closes = map[atom.Atom][]atom.Atom{
 	atom.Li: {atom.Li}, atom.Dt: {atom.Dt, atom.Dd}, atom.Dd: {atom.Dt, atom.Dd}, atom.A: {atom.A}, atom.Option: {atom.Option},
 	atom.Td: {atom.Td, atom.Th}, atom.Th: {atom.Td, atom.Th}, atom.Tr: {atom.Tr}, atom.Thead: {atom.Tr, atom.Caption},
 	atom.Tbody: {atom.Tr, atom.Caption}, atom.Tfoot: {atom.Tr, atom.Caption},
 }
 
-// tree is being made.
+// tree is a tree under construction.
 type tree struct {
 	stack []*html.Node // the open elements, the root first
 	open  map[string]int
 	nodes int
 }
 
-// parse makes the tree of page; cut says that its end was left out.
+// parse makes the tree of page; cut: its end was left out.
 func parse(page string) (root *html.Node, cut bool) {
 	root = &html.Node{Type: html.DocumentNode}
 	t := &tree{stack: []*html.Node{root}, open: map[string]int{}}
 	tokens := html.NewTokenizer(strings.NewReader(page))
 	for t.nodes < maxNodes {
 		switch tokens.Next() {
-		case html.ErrorToken: // the end: strings are read without errors
+		case html.ErrorToken: // the end: reading a string has no errors
 			return root, false
 		case html.TextToken:
 			t.add(&html.Node{Type: html.TextNode, Data: tokens.Token().Data})
@@ -89,7 +88,7 @@ func (t *tree) begin(tag html.Token) {
 }
 
 func (t *tree) end(tag html.Token) {
-	if tag.DataAtom == atom.Br { // browsers take it for one
+	if tag.DataAtom == atom.Br { // browsers treat </br> as <br>
 		t.add(&html.Node{Type: html.ElementNode, Data: tag.Data, DataAtom: tag.DataAtom})
 		return
 	}
@@ -117,8 +116,8 @@ func (t *tree) close(name string) {
 	}
 }
 
-// holds reports whether a tag of that name, within an element of another, ends
-// nothing outside of that.
+// holds reports whether an end tag of that name, inside an element outer, ends nothing outside
+// that element.
 func holds(outer atom.Atom, name string) bool {
 	switch outer {
 	case atom.Ul, atom.Ol, atom.Dl:

@@ -1,7 +1,7 @@
-// Package webtext turns what web servers send into text: any charset becomes UTF-8, and
-// HTML becomes lines with headings, lists, tables and links. It is pure, and its input
-// is hostile: time and memory are bounded by the size of the input, and no character
-// that a terminal obeys or a reader cannot see passes. Start reading at webtext.go.
+// Package webtext converts responses of web servers to text: any charset becomes UTF-8, and
+// HTML becomes lines with headings, lists, tables and links. It is pure, and its input is
+// hostile: time and memory are bounded by the size of the input, and the output contains no
+// character that a terminal interprets or a reader cannot see. Start reading at webtext.go.
 package webtext
 
 import (
@@ -14,9 +14,9 @@ import (
 	"codeagent/internal/visible"
 )
 
-// Decode returns data as UTF-8: by its byte order mark, by the charset of the
-// Content-Type header, or by what the page says itself; else as UTF-8 where it
-// is that, and as Windows-1252 where it is not, as browsers do.
+// Decode returns data as UTF-8. The charset comes from the byte order mark, the Content-Type
+// header, or the page itself. Without one, the data is UTF-8 if it is valid, and
+// Windows-1252 otherwise, as in browsers.
 func Decode(data []byte, contentType string) string {
 	enc, name, certain := charset.DetermineEncoding(data, contentType)
 	if name == "utf-8" || !certain && utf8.Valid(withoutPart(data)) {
@@ -29,14 +29,14 @@ func Decode(data []byte, contentType string) string {
 	return strings.TrimPrefix(strings.ToValidUTF8(string(decoded), "\uFFFD"), "\uFEFF")
 }
 
-// Plain reports text that a server sends under a type that means nothing, such
-// as that of a shell script: UTF-8 without a NUL.
+// Plain reports text that a server sends under a meaningless type, for example a shell
+// script: UTF-8 without a NUL.
 func Plain(data []byte) bool {
 	head := data[:min(len(data), 8<<10)]
 	return bytes.IndexByte(head, 0) < 0 && utf8.Valid(withoutPart(head))
 }
 
-// withoutPart leaves out a character that was cut off at the end.
+// withoutPart removes an incomplete character at the end.
 func withoutPart(data []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
 		if at := len(data) - n; utf8.RuneStart(data[at]) {
@@ -49,8 +49,8 @@ func withoutPart(data []byte) []byte {
 	return data
 }
 
-// Visible returns s with every line break as one newline, and with the name of
-// each character that a terminal obeys or a reader does not see in its place.
+// Visible returns s with every line break as one newline. Characters that a terminal interprets
+// or a reader does not see are replaced by their names.
 func Visible(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && visible.Name(r) != "" }) {
 		return s
