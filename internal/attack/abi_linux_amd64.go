@@ -9,8 +9,8 @@ import (
 
 func int80(number, a, b, c uint32) int32
 
-// foreignABI returns calls through the entry points of other ABIs, which a filter that checks
-// only 64-bit numbers does not see.
+// foreignABI are calls through the entry points of other calling conventions. A filter that checks
+// only 64-bit call numbers does not recognise them.
 func foreignABI() []Attack {
 	no32 := []Answer{{unix.ENOSYS, "this kernel runs no 32-bit programs"}}
 	noX32 := []Answer{{unix.ENOSYS, "this kernel runs no x32 programs"}}
@@ -19,7 +19,7 @@ func foreignABI() []Attack {
 			return result32(int80(359, unix.AF_INET, unix.SOCK_STREAM, 0))
 		}},
 		{Name: "int 0x80: socketcall", Escape: "E53", Bare: no32, Do: func() error {
-			// The arguments must be at 32-bit addresses.
+			// The arguments must have 32-bit addresses.
 			p, err := value(unix.SYS_MMAP, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_32BIT, ^uintptr(0), 0)
 			if err != nil {
 				return err
@@ -47,5 +47,5 @@ func result32(r int32) error {
 	return nil
 }
 
-// addressOf converts mmap's result to a pointer; the memory is not Go's.
+// addressOf converts a result of mmap to a pointer; Go does not manage this memory.
 func addressOf(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }

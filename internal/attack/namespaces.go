@@ -81,8 +81,8 @@ func namespaces() []Attack {
 	}
 }
 
-// inPrivateMounts calls f in a mount namespace of its own if one can be made, so that no other
-// process sees what f mounts on dir.
+// inPrivateMounts runs f in its own mount namespace where one can be created, so that nobody else
+// sees what f mounts on dir.
 func inPrivateMounts(f func(dir uintptr) error) func() error {
 	return func() error {
 		dir, err := os.MkdirTemp(os.Getenv(EnvDir), "mount")

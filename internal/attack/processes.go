@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mark is searched for in the memory of a bystander, a copy of this process that has it at the
-// same address.
+// mark is what an attack looks for in the memory of a bystander. The bystander is a copy of this
+// process, so mark has the same address there.
 var mark = [8]byte{'m', 'a', 'r', 'k', 'm', 'a', 'r', 'k'}
 
-// onBystander applies f to another process of the same user.
+// onBystander runs f on another process of the same user.
 func onBystander(f func(pid uintptr) error) func() error {
 	return func() error {
 		pid, end, err := bystander()
@@ -57,7 +57,7 @@ func processes() []Attack {
 		{Name: "ptrace: seize another process", Escape: "-", Want: unix.EPERM, Do: onBystander(func(pid uintptr) error {
 			return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, pid, 0, 0)
 		})},
-		// In a copy: a victim's thread that the test traces would outlive the victim.
+		// Run it in a copy of the process: a thread of the victim would survive the victim, because
 		// its parent would trace it.
 		{Name: "ptrace: be traced", Escape: "-", Want: unix.EPERM, Do: func() error {
 			return forkAndCall(unix.SYS_PTRACE, unix.PTRACE_TRACEME)

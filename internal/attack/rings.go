@@ -41,8 +41,8 @@ const (
 	ringSocket = 45 // IORING_OP_SOCKET, Linux 5.19
 )
 
-// throughRing makes a ring and runs one operation with it. Once there is a ring, the result
-// of the operation is the result of the attack.
+// throughRing creates a ring and does one operation with it. Once there is a ring, the operation's
+// result is the result of the attack.
 func throughRing(e ringEntry) error {
 	var p ringParams
 	fd, err := value(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&p)))

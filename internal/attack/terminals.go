@@ -26,7 +26,7 @@ func terminals() []Attack {
 		return Attack{Name: name, Escape: "E40", Want: unix.EPERM, Stdin: in, Bare: bare,
 			Do: func() error { return call(unix.SYS_IOCTL, 0, request, uintptr(arg)) }}
 	}
-	// same sets the value that it has read, so that the console does not change.
+	// same sets the value that it has read, so the console does not change.
 	same := func(name string, get, set uintptr) Attack {
 		return Attack{Name: name, Escape: "E40", Want: unix.EPERM, Stdin: StdinConsole, Bare: noConsole, Do: func() error {
 			var entry [520]byte
