@@ -199,7 +199,7 @@ func alikeTable(dir string) []alikeCase {
 	}
 	for _, p := range paths {
 		if strings.HasPrefix(p, "/dev/") || p == "/proc/self/nothing" {
-			continue // outside: both refuse, but different layers do
+			continue // outside: refused either way, but by different layers
 		}
 		add("mkdir "+short(p), func() string { return errnoName(unix.Mkdir(p, 0o1777)) })
 		add("rmdir "+short(p), func() string { return errnoName(unix.Rmdir(p)) })

@@ -146,7 +146,6 @@ func (a *album) putOne(path string) error {
 		return a.emptied(path)
 	}
 	// A file that is still the same is rewritten in place: it may have other names.
-	// names.
 	if !(same && kind == unix.S_IFREG) {
 		if err := os.RemoveAll(path); err != nil {
 			return err

@@ -116,7 +116,7 @@ func buildRuleset(abi int, s *task) (int, error) {
 		}
 	}
 	if s.Command.Terminal {
-		// Open the terminal by its descriptor: its name may be hidden, or mean another terminal in
+		// Allow the terminal by its descriptor: its name may be hidden, or mean another terminal in
 		// the command's own /dev/pts.
 		own := ll.PathBeneathAttr{AllowedAccess: fsDevice & attr.HandledAccessFS, ParentFd: 0}
 		if err := ll.LandlockAddPathBeneathRule(ruleset, &own, 0); err != nil {

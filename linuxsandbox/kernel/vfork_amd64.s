@@ -4,8 +4,8 @@
 
 // func Vfork(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
 //
-// The child runs on the parent's stack and overwrites what lies below this
-// frame, the return address with it: that is kept in a register meanwhile.
+// The child runs on the parent's stack and overwrites what is below this
+// frame, including the return address. A register keeps that address meanwhile.
 TEXT ·Vfork(SB),NOSPLIT|NOFRAME,$0-48
 	MOVQ	flags+8(FP), DI
 	MOVQ	stack+16(FP), SI

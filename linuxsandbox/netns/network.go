@@ -135,8 +135,8 @@ func (n *Network) MayReach(p *sandbox.Policy, to netip.AddrPort) bool {
 	return false
 }
 
-// Unreached is the denial of an address. Its target is the name under which the address was looked
-// up last, if that name may lead there, else the address.
+// Unreached is the denial of an address. Its target is the name under which the address was looked up
+// last, if that name may lead there, else the address. Without a port the target is bare.
 func (n *Network) Unreached(p *sandbox.Policy, to netip.AddrPort) sandbox.Denial {
 	h := sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}
 	d := sandbox.Denial{Kind: sandbox.KindNetwork, Target: h.String()}
