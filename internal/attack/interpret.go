@@ -1,5 +1,6 @@
 // Package attack is test support: it runs seccomp programs in an interpreter, and it makes the
 // system calls that a sandbox must refuse, without wrappers that would keep them from the kernel.
+// Only tests and internal/compat import it. Start with Attack (attack.go), then Interpret (interpret.go).
 package attack
 
 import (

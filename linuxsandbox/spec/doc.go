@@ -1,6 +1,7 @@
 // Package spec is what codeagent and the keeper send each other: the Spec that codeagent sends,
 // what the keeper reports, and how both are encoded. It imports nothing of ours but sandbox and
-// performs no IO. Start with spec.go, whose first type is the complete order.
+// linuxsandbox/kernel, and performs no IO. Start with spec.go, whose first type is the complete
+// order.
 package spec
 
 // HelperName is the file name of the helper. Where that file is missing, codeagent starts itself
