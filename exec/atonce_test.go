@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fewer commands run at once where few descriptors are left, and one always may.
+// Fewer commands run at once if few descriptors are left, but always at least one.
 func TestAtOnce(t *testing.T) {
 	var before unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
@@ -29,7 +29,7 @@ func TestAtOnce(t *testing.T) {
 		}
 		last = n
 	}
-	// What is open counts.
+	// Open descriptors count.
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 128, Max: before.Max}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestBegins: a command does not start where its policy could not be recorded.
+// TestBegins: a command does not start if its policy could not be recorded.
 func TestBegins(t *testing.T) {
 	full := errors.New("the disk is full")
 	var seen []sandbox.Root

@@ -15,8 +15,8 @@ import (
 
 var benchTrue = exec.Command{Argv: []string{"/bin/true"}, Dir: "/"}
 
-// BenchmarkTrue is one /bin/true through the exec layer without a sandbox;
-// BenchmarkTrueBare is os/exec with two pipes drained, to compare.
+// BenchmarkTrue runs one /bin/true through the exec layer without a sandbox;
+// BenchmarkTrueBare uses os/exec with two drained pipes, for comparison.
 func BenchmarkTrue(b *testing.B) {
 	r, _ := plain(b)
 	for b.Loop() {
@@ -37,8 +37,8 @@ func BenchmarkTrueBare(b *testing.B) {
 	}
 }
 
-// BenchmarkFlood is 200 MB of output: captured, streamed to a sink, and spilled
-// up to the limit. peak-heap-MB is the most the heap held meanwhile.
+// BenchmarkFlood captures 200 MB of output: in memory, streamed to a sink, and spilled up to
+// the limit. peak-heap-MB is the largest heap meanwhile.
 func BenchmarkFlood(b *testing.B) {
 	r, dir := plain(b)
 	c := exec.Command{Argv: []string{"head", "-c", "200000000", "/dev/zero"}, Dir: dir}
@@ -69,7 +69,7 @@ func BenchmarkFlood(b *testing.B) {
 	b.ReportMetric(float64(calls)/float64(b.N), "sink-calls/op")
 }
 
-// BenchmarkFiles is a file worker started, asked once and ended.
+// BenchmarkFiles starts a file worker, sends one request and ends it.
 func BenchmarkFiles(b *testing.B) {
 	r, dir := plain(b)
 	for b.Loop() {

@@ -27,9 +27,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// capture runs the cases and records what they print under the real backend:
-// the rows for root when it is root, the others when it is not. Outside the
-// sandbox a row is run as well unless that could change the machine.
+// capture runs the cases and records their output under the real backend: as root the rows
+// for root, otherwise the others. It also runs a row outside the sandbox unless that could
+// change the machine.
 func capture(t *testing.T) {
 	t.Helper()
 	backend, err := linuxsandbox.New(linuxsandbox.Options{})
@@ -97,7 +97,7 @@ func captureOne(t *testing.T, backend sandbox.Backend, c outputCase, outside boo
 	return got
 }
 
-// goCache is one build cache for all cases.
+// goCache returns one build cache for all cases.
 func goCache(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(os.TempDir(), "capture-go-cache")
@@ -107,7 +107,7 @@ func goCache(t *testing.T) string {
 	return dir
 }
 
-// captureHome is the base folder of one case, fresh.
+// captureHome returns a new base folder for one case.
 func captureHome(t *testing.T) string {
 	t.Helper()
 	base, err := os.MkdirTemp("", "u")

@@ -1,6 +1,6 @@
 package exec_test
 
-// corpusFiles are refused files and folders, and say so.
+// corpusFiles are denied files and folders, and print that.
 var corpusFiles = []corpusRow{
 	{script: `echo x >$OUT/new`, want: []string{"$OUT/new"}},
 	{script: `echo x >>$OUT/f`, want: []string{"$OUT/f"}},
@@ -55,8 +55,8 @@ var corpusFiles = []corpusRow{
 	{script: `ex -sc 'normal ix' -c wq! $OUT/f`, needs: "ex", want: []string{"$OUT/*"}},
 }
 
-// corpusReads are refused to read, and corpusCalls a system call: the kernel tells
-// of neither, so these are known by what is said.
+// corpusReads are denied a read, and corpusCalls a system call: the kernel reports neither, so
+// these are detected by the output.
 var corpusReads = []corpusRow{
 	{script: `cat $OUT/secret`, policy: "deny", want: []string{"$OUT/secret"}},
 	{script: `grep x ../out/secret`, policy: "deny", want: []string{"$OUT/secret"}},
@@ -70,7 +70,7 @@ var corpusCalls = []corpusRow{
 	{script: `strace -c ls >/dev/null`, needs: "strace", want: []string{"ptrace"}},
 }
 
-// corpusQuiet are refused and say nothing.
+// corpusQuiet are denied something and print nothing.
 var corpusQuiet = []corpusRow{
 	{script: `touch $OUT/x 2>/dev/null`, want: []string{"$OUT/x"}},
 	{script: `echo x 2>/dev/null >$OUT/x; exit $?`, want: []string{"$OUT/x"}},
@@ -106,7 +106,7 @@ except OSError: sys.exit(1)'`, needs: "python3", want: []string{"127.0.0.1:$PORT
 	{script: `openssl rand -out $OUT/rand 8 2>/dev/null`, needs: "openssl", want: []string{"$OUT/rand"}},
 }
 
-// corpusTools are programs that write where they may not.
+// corpusTools are programs that write where they must not.
 var corpusTools = []corpusRow{
 	{script: `git init $OUT/repo`, needs: "git", want: []string{"$OUT/repo"}},
 	{script: `git clone -q src $OUT/clone`, needs: "git", setup: `git init -q src; git -C src commit -q --allow-empty -m x`, want: []string{"$OUT/clone"}},
@@ -154,7 +154,7 @@ except OSError: sys.exit("Datei konnte nicht verschoben werden: Keine Berechtigu
 	{script: `tclsh open.tcl`, needs: "tclsh", setup: `echo 'close [open $env(OUT)/tcl w]' >open.tcl`, want: []string{"$OUT/tcl"}},
 }
 
-// corpusNetwork are refused addresses, names and sockets.
+// corpusNetwork are denied addresses, names and sockets.
 var corpusNetwork = []corpusRow{
 	{script: `curl -sS http://127.0.0.1:$PORT/`, needs: "curl", want: []string{"127.0.0.1:$PORT"}},
 	{script: `curl -sS http://localhost:$PORT/x`, needs: "curl", want: []string{"127.0.0.1:$PORT"}},

@@ -1,7 +1,7 @@
 package exec_test
 
-// corpusIgnored are refused something that they can do without, and then fail for
-// another reason, or fail at what they would have failed at anyway.
+// corpusIgnored are denied something that they can do without, and then fail for another
+// reason, or fail at something that would have failed anyway.
 var corpusIgnored = []corpusRow{
 	{script: `touch $OUT/x 2>/dev/null; false`},
 	{script: `touch $OUT/x; false`},
@@ -55,7 +55,7 @@ int("x")'`, needs: "python3"},
 	{script: `npm config set a=b; npm run missing`, needs: "npm", setup: `echo '{"name":"x","version":"1.0.0"}' >package.json`},
 }
 
-// corpusAlike only look refused.
+// corpusAlike only look as if they were denied something.
 var corpusAlike = []corpusRow{
 	{script: `echo "touch: cannot touch '/etc/x': Permission denied"; exit 1`},
 	{script: `echo "bash: /etc/passwd: Permission denied" >&2; exit 1`},
@@ -119,7 +119,7 @@ unittest.main()'`, needs: "python3"},
 	{script: `(trap '' PIPE; echo x) | true; echo 'Operation not permitted'; exit 126`},
 }
 
-// corpusPlain fail, or pass, and have nothing to do with any of it.
+// corpusPlain fail or succeed for reasons unrelated to the sandbox.
 var corpusPlain = []corpusRow{
 	{script: `false`},
 	{script: `exit 2`},

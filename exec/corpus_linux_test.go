@@ -18,38 +18,35 @@ import (
 	"codeagent/sandbox/sandboxtest"
 )
 
-// The corpus: commands whose right verdict is found by running them. Each is run
-// twice by a shell, in fresh folders:
+// The corpus: commands whose correct verdict is found by running them. A shell runs each
+// twice, in fresh folders:
 //
 //	bare   by the same user without a sandbox
 //	boxed  under workspace-write by the real backend, which also judges it
 //
-// It was denied when it passes bare and fails boxed. That label is made anew by
-// every run and stands nowhere; what stands in the tables is which target a
-// verdict must then name.
+// A command was denied if it succeeds bare and fails boxed. Every run finds this label anew;
+// it is not stored. The tables contain only which target a verdict must then name.
 
 // corpusRow is one command.
 type corpusRow struct {
-	// script is what `bash -c` runs in the workspace $WS. $OUT is a folder beside
-	// it that may not be written, $HOME another one; $PORT and the like see
-	// corpusServers.
+	// script is run by `bash -c` in the workspace $WS. $OUT is a read-only folder beside it,
+	// $HOME another one; for $PORT and the like see corpusServers.
 	script string
-	// want are the targets that must be named if it is denied: each a pattern of
-	// path.Match over what $OUT and the like stand for.
+	// want are the targets that must be named if it is denied: path.Match patterns in terms
+	// of $OUT and the like.
 	want []string
-	// setup is run before each run, without a sandbox.
+	// setup runs before each run, without a sandbox.
 	setup string
-	// needs are programs that the row cannot do without.
+	// needs are the programs that the row requires.
 	needs string
-	// policy is "" for workspace-write, "ro" for read-only, "deny" for one under
-	// which $OUT/secret may not be read.
+	// policy is "" for workspace-write, "ro" for read-only, "deny" for a policy under which
+	// $OUT/secret may not be read.
 	policy string
-	// user rows are no question for root, who may do anything, or the other way
-	// round.
+	// user rows make no sense for root, who may do anything; root rows are for root only.
 	user, root bool
 }
 
-// corpusTables is the whole corpus, by what its rows are there for.
+// corpusTables returns the whole corpus by the purpose of its rows.
 func corpusTables() map[string][]corpusRow {
 	return map[string][]corpusRow{
 		"denied": slices.Concat(corpusFiles, corpusQuiet, corpusTools, corpusNetwork, corpusReads, corpusCalls), "ignored": corpusIgnored,
@@ -57,7 +54,7 @@ func corpusTables() map[string][]corpusRow {
 	}
 }
 
-// What the corpus must hold, for each user.
+// The minimum size of the corpus, for each user.
 const (
 	corpusRows    = 220
 	corpusDenied  = 60
@@ -66,14 +63,14 @@ const (
 	corpusPosing  = 30
 )
 
-// What the verdicts must reach.
+// The minimum quality of the verdicts.
 const (
 	corpusF1     = 0.94
 	corpusNamed  = 0.95
 	corpusGrants = 0.82
 )
 
-// corpusUser is who the corpus is run as besides root.
+// corpusUser is the user who runs the corpus besides root.
 const corpusUser = 1001
 
 // TestCorpusAsRoot and TestCorpusAsUser run a sample, and with CI=true all of it.
@@ -86,8 +83,8 @@ func TestCorpusAsRoot(t *testing.T) {
 
 func TestCorpusAsUser(t *testing.T) { asCorpusUser(t, runCorpus) }
 
-// asCorpusUser runs the test as an ordinary user: in a process of its own where
-// this one is root's.
+// asCorpusUser runs the test as an ordinary user, in a process of its own if this one is
+// root's.
 func asCorpusUser(t *testing.T, run func(*testing.T, string)) {
 	t.Helper()
 	if stage := os.Getenv(corpusStageVariable); stage != "" {
@@ -117,8 +114,8 @@ func asCorpusUser(t *testing.T, run func(*testing.T, string)) {
 // corpusStageVariable names the folder of a test process that became the user.
 const corpusStageVariable = "CODEAGENT_TEST_CORPUS"
 
-// corpusStage is a folder of the user's own. It is not below /tmp where there is
-// another place: a sandbox that gives commands a /tmp of their own hides it.
+// corpusStage returns a folder of the user's. It is not below /tmp if there is another
+// place: a sandbox with its own /tmp hides it.
 func corpusStage(t *testing.T, uid int) string {
 	t.Helper()
 	home, _ := os.UserHomeDir()
@@ -145,7 +142,7 @@ func corpusStage(t *testing.T, uid int) string {
 	return dir
 }
 
-// removeCorpus removes a folder whose folders may be closed.
+// removeCorpus removes a tree in which some folders have no permissions.
 func removeCorpus(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
@@ -164,11 +161,11 @@ func copyProgram(from, to string) error {
 	return os.WriteFile(to, data, 0o755)
 }
 
-// corpusResult is what came of one row.
+// corpusResult is the result of one row.
 type corpusResult struct {
 	corpusRow
 	table string
-	// broken: the row could not be run as it should.
+	// broken: the row could not be run properly.
 	broken string
 	bare   exec.Outcome
 	boxed  exec.Outcome
@@ -176,15 +173,15 @@ type corpusResult struct {
 	label bool
 	// touched: the bare run changed or reached what the boxed run could not.
 	touched bool
-	// named: every wanted target was. granted: the suggested grant lets it pass.
-	// least: and the same with one item less does not.
+	// named: every wanted target was named. granted: the command succeeds with the suggested
+	// grant. least: it fails with one item less.
 	named, granted, least bool
 	missing               []string
 	notes                 []string
 	took                  time.Duration
 }
 
-// runCorpus runs the corpus and says what came of it.
+// runCorpus runs the corpus and reports the results.
 func runCorpus(t *testing.T, stage string) {
 	t.Helper()
 	tellCorpus(t, runRows(t, stage, pickRows(t)))
@@ -222,8 +219,8 @@ func runRows(t *testing.T, stage string, rows []*corpusResult) []*corpusResult {
 	return rows
 }
 
-// sampleOffset is where a sample of every n-th row begins: each day elsewhere, so that
-// in time all are run.
+// sampleOffset returns where a sample of every n-th row begins. It differs each day, so that
+// in time all rows are run.
 func sampleOffset(t *testing.T, n int) int {
 	t.Helper()
 	offset := time.Now().YearDay() % n
@@ -233,13 +230,13 @@ func sampleOffset(t *testing.T, n int) int {
 	return offset
 }
 
-// corpusChosen reports whether the n-th row is run: all of them, or of the sample
-// those that are not slow.
+// corpusChosen reports whether the n-th row is run: all rows, or the rows of the sample
+// that are not slow.
 func corpusChosen(row corpusRow, all bool, n, offset, every int) bool {
 	return (all || n%every == offset && !slow(row)) && strings.Contains(row.script, *onlyRows)
 }
 
-// pickRows is the corpus for this user; without CI=true a sample.
+// pickRows returns the corpus for this user; without CI=true a sample.
 func pickRows(t *testing.T) []*corpusResult {
 	t.Helper()
 	root, all := os.Getuid() == 0, os.Getenv("CI") != "" || *onlyRows != ""
@@ -265,7 +262,7 @@ func pickRows(t *testing.T) []*corpusResult {
 // slow rows take seconds.
 func slow(r corpusRow) bool { return r.needs == "go" || r.needs == "npm" }
 
-// corpusWords are what a look-alike says.
+// corpusWords occur in the output of rows that only look denied.
 var corpusWords = []string{"permission denied", "not permitted", "sandbox", "seccomp", "read-only file system", "eacces", "eperm", "landlock",
 	"network is unreachable", "connection refused", "erlaubnis", "permiso", "permission non", "refus", "verweigert"}
 
@@ -274,7 +271,7 @@ func poses(o exec.Outcome) bool {
 	return slices.ContainsFunc(corpusWords, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// tellCorpus counts, and says which verdicts are wrong.
+// tellCorpus counts the verdicts and prints the wrong ones.
 func tellCorpus(t *testing.T, results []*corpusResult) {
 	t.Helper()
 	var c struct{ denied, silent, handled, posing, right, wrong, missed, named, granted int }
@@ -327,7 +324,7 @@ func tellCorpus(t *testing.T, results []*corpusResult) {
 	t.Logf("precision %d/%d, recall %d/%d, F1 %.3f; target named %d/%d, least grant %d/%d",
 		c.right, c.right+c.wrong, c.right, c.denied, f1, c.named, c.denied, c.granted, c.named)
 	if os.Getenv("CI") == "" {
-		return // a sample is too small for bars
+		return // a sample is too small for the minimums
 	}
 	if f1 < corpusF1 || share(c.named, c.denied) < corpusNamed || share(c.granted, c.named) < corpusGrants {
 		t.Errorf("want F1 %.2f, targets named %.2f, least grants %.2f", corpusF1, corpusNamed, corpusGrants)
@@ -358,7 +355,7 @@ func ending(o exec.Outcome) string {
 	return fmt.Sprintf("%d/%d", o.Status.Exit, o.Status.Signal)
 }
 
-// traceWords is a trace for a person who looks for what is wrong with it.
+// traceWords formats a trace for debugging.
 func traceWords(tr sandbox.Trace) string {
 	words := []string{string(tr.Evidence)}
 	for _, d := range tr.Denials {

@@ -23,9 +23,8 @@ import (
 
 var onlyRows = flag.String("rows", "", "run only the rows of the corpus whose command contains this")
 
-// corpusPlace is where one row after the other is run: always the same folders,
-// made anew for every run, so that a grant of the last run means the same in the
-// next.
+// corpusPlace is where the rows run, one after the other: always the same folders, made anew
+// for every run, so that a grant of the last run means the same in the next.
 type corpusPlace struct {
 	*corpusServers
 	backend           sandbox.Backend
@@ -44,10 +43,10 @@ func newCorpusPlace(t *testing.T, backend sandbox.Backend, base, goCache string)
 	}
 }
 
-// corpusPath leaves out whatever the tester has in their home folder.
+// corpusPath excludes programs in the tester's home folder.
 const corpusPath = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
-// judge runs a row bare and boxed, and boxed again with what is suggested.
+// judge runs a row bare and boxed, and boxed again with the suggested grant.
 func (p *corpusPlace) judge(r *corpusResult) {
 	for program := range strings.FieldsSeq(r.needs) {
 		if !slices.ContainsFunc(filepath.SplitList(corpusPath), func(dir string) bool {
@@ -87,7 +86,7 @@ func (p *corpusPlace) judge(r *corpusResult) {
 	}
 }
 
-// tryGrants runs a row with what was suggested, and with each item less.
+// tryGrants runs a row with the suggested grant, and with each item less.
 func (p *corpusPlace) tryGrants(r *corpusResult, policy sandbox.Policy) {
 	g := r.boxed.Verdict.Suggest
 	o, _, err := p.run(r, policy.With(g))
@@ -97,7 +96,7 @@ func (p *corpusPlace) tryGrants(r *corpusResult, policy sandbox.Policy) {
 	}
 	less := lessByOne(g)
 	if len(less) == 1 {
-		return // nothing is left: that is how it was run first
+		return // nothing is left, which was the first run
 	}
 	for _, g := range less {
 		if o, _, err := p.run(r, policy.With(g)); err == nil && !o.Failed() {
@@ -107,7 +106,7 @@ func (p *corpusPlace) tryGrants(r *corpusResult, policy sandbox.Policy) {
 	}
 }
 
-// warm fills the build cache, so that no row has to wait for the standard library.
+// warm fills the build cache, so that no row compiles the standard library.
 func (p *corpusPlace) warm(t *testing.T) {
 	t.Helper()
 	err := p.fresh(`printf 'module m\ngo 1.21\n' >go.mod
@@ -119,7 +118,7 @@ go test . && go build -o m .`)
 	}
 }
 
-// lessByOne are all grants that lack one item of g.
+// lessByOne returns all grants that lack one item of g.
 func lessByOne(g sandbox.Grant) []sandbox.Grant {
 	var out []sandbox.Grant
 	for i := range g.Write {
@@ -164,7 +163,7 @@ func (p *corpusPlace) policy(name string) sandbox.Policy {
 	return policy
 }
 
-// env is the same for bare and boxed runs.
+// env returns the environment of bare and boxed runs.
 func (p *corpusPlace) env() map[string]string {
 	env := map[string]string{
 		"PATH": corpusPath, "HOME": p.home, "TMPDIR": p.tm, "LANG": "C.UTF-8", "TERM": "dumb", "USER": "dev",
@@ -182,8 +181,8 @@ func (p *corpusPlace) expand(s string) string {
 	return os.Expand(s, func(name string) string { return env[name] })
 }
 
-// run runs a row's script in fresh folders, and tells what it left outside of
-// the workspace and which servers it reached.
+// run runs a row's script in fresh folders, and returns what it changed outside the workspace
+// and which servers it reached.
 func (p *corpusPlace) run(r *corpusResult, policy sandbox.Policy) (exec.Outcome, map[string]string, error) {
 	if err := p.fresh(r.setup); err != nil {
 		return exec.Outcome{}, nil, err
@@ -199,10 +198,10 @@ func (p *corpusPlace) run(r *corpusResult, policy sandbox.Policy) (exec.Outcome,
 	return o, seen, p.look(seen)
 }
 
-// corpusTime is when the files of a fresh place were last changed.
+// corpusTime is the modification time of the files of a fresh place.
 var corpusTime = time.Date(2020, 2, 2, 2, 2, 2, 0, time.UTC)
 
-// fresh makes the folders and files that every command starts with.
+// fresh makes the initial folders and files of a run.
 func (p *corpusPlace) fresh(setup string) error {
 	removeCorpus(p.base)
 	for _, dir := range []string{"ws/sub", "out/dir", "out/empty", "home", "tmp"} {
@@ -233,7 +232,7 @@ func (p *corpusPlace) fresh(setup string) error {
 	p.reset()
 	return filepath.WalkDir(p.base, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink != 0 {
-			return nil // a folder that the setup closed
+			return nil // the setup removed the folder's permissions
 		}
 		return os.Chtimes(path, corpusTime, corpusTime)
 	})
@@ -245,12 +244,12 @@ var corpusContents = map[string]string{
 	"ws/app.log": "12:00 open /etc/app.conf: Permission denied\n12:01 connect: Operation not permitted\n12:02 sandbox: seccomp killed worker\n",
 }
 
-// look writes down what is outside of the workspace.
+// look records what is outside the workspace.
 func (p *corpusPlace) look(seen map[string]string) error {
 	for _, top := range []string{p.out, p.home} {
 		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
-				return nil // closed, or gone: told by its absence
+				return nil // no permission, or removed: shown by its absence
 			}
 			fi, err := d.Info()
 			if err != nil {
@@ -258,7 +257,7 @@ func (p *corpusPlace) look(seen map[string]string) error {
 			}
 			word := fmt.Sprint(fi.Mode(), fi.ModTime().Equal(corpusTime))
 			if !fi.Mode().IsRegular() {
-				// A folder counts as changed by what is in it, a pipe is not read.
+				// A folder counts as changed if its content changed; a pipe is not read.
 			} else if data, err := os.ReadFile(path); err == nil {
 				word += fmt.Sprintf(" %x", sha256.Sum256(data))
 			}

@@ -16,10 +16,9 @@ import (
 	"codeagent/sandbox/sandboxtest"
 )
 
-// corpusServers are what commands try to reach, on the loopback device of the
-// host: $PORT and $PORT6 serve HTTP on 127.0.0.1 and ::1, $UDP answers with what
-// it is sent, $DNS knows the address of every name but those under "absent", and
-// $SOCK is a path socket. Nothing listens at $FREE.
+// corpusServers are the targets of commands, on the host's loopback device: $PORT and $PORT6
+// serve HTTP on 127.0.0.1 and ::1, $UDP echoes, $DNS resolves every name except those under
+// "absent", and $SOCK is a path socket. Nothing listens on $FREE.
 type corpusServers struct {
 	ports   map[string]int
 	socket  string
@@ -88,8 +87,8 @@ func (s *corpusServers) answer(t *testing.T, name string, to func([]byte) []byte
 	t.Cleanup(func() { c.Close(); <-done })
 }
 
-// dnsAnswer answers a question for an address with 127.0.0.1, and every other
-// one, and names that begin with "absent", with no such name.
+// dnsAnswer answers a query for an address with 127.0.0.1, and any other query, or a name that
+// begins with "absent", with NXDOMAIN.
 func dnsAnswer(question []byte) []byte {
 	if len(question) < 17 {
 		return nil
@@ -118,7 +117,7 @@ func (s *corpusServers) hit(name string) {
 	n.(*atomic.Int64).Add(1)
 }
 
-// hits is which servers were reached since reset.
+// hits returns which servers were reached since reset.
 func (s *corpusServers) hits() map[string]string {
 	out := map[string]string{}
 	s.counted.Range(func(name, n any) bool {
@@ -132,7 +131,7 @@ func (s *corpusServers) hits() map[string]string {
 
 func (s *corpusServers) reset() { s.counted.Clear() }
 
-// variables tell a command where the servers are.
+// variables returns the servers' addresses as environment variables.
 func (s *corpusServers) variables() map[string]string {
 	out := map[string]string{"SOCK": s.socket}
 	for name, port := range s.ports {

@@ -1,6 +1,6 @@
 package exec
 
-// Printed is what is kept of a command that printed text.
+// Printed returns the Output of a command that printed text.
 func Printed(text string) Output {
 	var k keeper
 	k.add(1, []byte(text))

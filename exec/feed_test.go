@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// heard is one piece and when it came.
+// heard is one piece and the time when it came.
 type heard struct {
 	offset int64
 	data   []byte
@@ -28,7 +28,7 @@ func thin(t *testing.T, delay time.Duration, write func(f *feed)) []heard {
 	return out
 }
 
-// holds checks what is promised of every feed.
+// holds checks the guarantees of every feed.
 func holds(t *testing.T, out []heard, total int64) {
 	t.Helper()
 	end := int64(0)
@@ -68,8 +68,8 @@ func TestShortOutputIsToldWholeAndAtOnce(t *testing.T) {
 	})
 }
 
-// A line that comes when nothing may be handed over follows soon after, also when the
-// command says no more for a long time.
+// A line that comes while the bucket is empty follows soon after, also if the command then
+// prints nothing for a long time.
 func TestALineIsNotHeldBackBySilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var last time.Duration
@@ -111,7 +111,7 @@ func TestAFloodIsThinned(t *testing.T) {
 	})
 }
 
-// A face that is busy, or suspended, never makes the command wait.
+// A busy or suspended face never makes the command wait.
 func TestASuspendedFaceDoesNotStopTheCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		total := int64(0)

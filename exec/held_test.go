@@ -11,7 +11,7 @@ import (
 )
 
 // slowBackend runs commands that work for a while, have two calls held at the
-// same time, and work on.
+// same time, and continue.
 type slowBackend struct {
 	exec.Plain
 	before, after time.Duration
@@ -48,7 +48,7 @@ func (p *slowProcess) Signal(int) error              { return nil }
 func (p *slowProcess) Refused() []sandbox.Denial     { return nil }
 func (p *slowProcess) Trace() sandbox.Trace          { return sandbox.Trace{} }
 
-// slowHolder takes its time for each call.
+// slowHolder takes some time for each call.
 type slowHolder struct{}
 
 func (slowHolder) Hold(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
@@ -60,8 +60,8 @@ func (slowHolder) Hold(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool
 	return sandbox.Grant{}, true
 }
 
-// TestWaitingForAnAnswerCostsTheCommandNoTime: the wall limit stands while
-// calls are held, and goes on after the last of them.
+// TestWaitingForAnAnswerCostsTheCommandNoTime: the wall clock is paused while calls are held,
+// and continues after the last of them.
 func TestWaitingForAnAnswerCostsTheCommandNoTime(t *testing.T) {
 	for _, c := range []struct {
 		name          string

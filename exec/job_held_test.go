@@ -9,7 +9,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// handing hands out the holder that a backend is given.
+// handing exposes the holder that a backend receives.
 type handing struct {
 	exec.Plain
 	holder chan sandbox.Holder
@@ -20,11 +20,11 @@ func (b handing) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command,
 	return b.Plain.Start(ctx, p, c, h)
 }
 
-// answering gives each question to the test, which may take its time for it.
+// answering passes each question to the test, which may take its time to answer.
 type answering struct {
 	grants map[string]sandbox.Grant
 	asked  chan string
-	late   chan struct{} // the answer about "late" comes then
+	late   chan struct{} // delays the answer about "late"
 }
 
 func (h answering) Hold(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
@@ -36,9 +36,8 @@ func (h answering) Hold(_ context.Context, d sandbox.Denial) (sandbox.Grant, boo
 	return grant, yes
 }
 
-// What a background command was granted while it started is known from then on,
-// also what was granted alongside; a yes that comes when its call has returned
-// gives it nothing.
+// Grants that a background command gets while it starts are remembered, including concurrent
+// ones. A yes that comes after the tool call has returned grants nothing.
 func TestBackgroundRemembersWhatItWasGranted(t *testing.T) {
 	write := sandbox.Grant{Write: []string{"/srv/data"}}
 	host := sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "a.example", Port: 443}}}

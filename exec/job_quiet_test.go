@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A command that waits for an answer is silent for that: the read goes on, or
-// whoever is asked would have no time to answer.
+// A command whose call is held prints nothing meanwhile: the read continues, so that the
+// person has time to answer.
 func TestSilenceOfAHeldCallEndsNoRead(t *testing.T) {
 	const quiet = 2 * time.Second
 	for name, tt := range map[string]struct {

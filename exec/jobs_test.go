@@ -15,7 +15,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// places are where background commands are tried; Linux adds the real sandbox.
+// places are the environments in which background commands are tested; Linux adds the real
+// sandbox.
 var places = map[string]func(testing.TB) (*exec.Runner, sandbox.Policy, string){
 	"plain": func(t testing.TB) (*exec.Runner, sandbox.Policy, string) {
 		r, dir := plain(t)
@@ -23,7 +24,7 @@ var places = map[string]func(testing.TB) (*exec.Runner, sandbox.Policy, string){
 	},
 }
 
-// patience is what a test grants that must not fail on a busy machine.
+// patience is a time limit that is long enough for a busy machine.
 const patience = 2 * time.Minute
 
 // everywhere runs f with jobs in each place.
@@ -122,7 +123,7 @@ func TestBackgroundIsTypedToAndRead(t *testing.T) {
 
 func TestBackgroundInterrupted(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *jobs) {
-		// The one that is ready is not the one that was started: the group is meant.
+		// The process that is ready is not the one that was started: the signal must reach the group.
 		const script = `trap : INT; sh -c 'trap "echo caught; exit 5" INT; sleep 1000 & echo ready; wait'; exit $?`
 		for name, b := range map[string]exec.Background{"pipes": s.script(script), "terminal": s.terminal(script)} {
 			job, _ := s.start(b, until("ready"))

@@ -51,8 +51,8 @@ func TestEveryLimitHasWords(t *testing.T) {
 	}
 }
 
-// TestLimitIsNoDenial: the same words are a denial without the limit, and none
-// when the limit ended the command.
+// TestLimitIsNoDenial: the same words mean a denial without the limit, and no denial if the
+// limit ended the command.
 func TestLimitIsNoDenial(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/ws")
 	o := Outcome{

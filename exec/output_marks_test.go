@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Of what is cut out exactly the lines that look like errors are kept, in whatever
-// pieces it came.
+// Of the cut part exactly the error-like lines are kept, however the output was split into
+// pieces.
 func TestMarksInAnyPieces(t *testing.T) {
 	lines := []string{
 		"ok  \tpkg\t0.01s", "main.go:3: Error: bad", "an ERROR", "--- FAIL: TestX", "it failed", "EACCES: permission denied", "mirror of rror",
@@ -52,7 +52,7 @@ func TestMarksInAnyPieces(t *testing.T) {
 	}
 }
 
-// naiveMarks looks at each line that ended.
+// naiveMarks examines each complete line.
 func naiveMarks(middle []byte) []string {
 	var out []string
 	lines := bytes.SplitAfter(middle, []byte("\n"))

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// What is cut out of a text keeps its errors and the word of where the whole is,
-// and what is left has no more than it may.
+// A shortened text keeps its error-like lines and the note about where the whole text is, and
+// is within the limit.
 func TestShorten(t *testing.T) {
 	var b strings.Builder
 	for i := range 2000 {
@@ -45,7 +45,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// What is made shorter is kept whole in a file, once.
+// The whole of a shortened text is written to a file, once.
 func TestWithin(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	text := strings.Repeat("all of it\n", 1000)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// What is kept equals the ends of all that was added, whatever the pieces.
+// The kept parts equal the ends of the output, however it was split into pieces.
 func TestKeeperKeepsTheEnds(t *testing.T) {
 	for seed := range uint64(40) {
 		rnd := rand.New(rand.NewPCG(seed, 1))

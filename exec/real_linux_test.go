@@ -74,7 +74,7 @@ func TestConfinedRunIsJudged(t *testing.T) {
 
 func TestConfinedRunLeavesNothingBehind(t *testing.T) {
 	r, p, ws, _ := confined(t)
-	// Known by their argument: a pid in the sandbox may be that of another namespace.
+	// Identified by an argument: a pid in the sandbox may belong to another namespace.
 	mark := strconv.Itoa(1000000 + os.Getpid())
 	for _, start := range []string{
 		`sleep MARK & echo $! >pid`,
@@ -144,7 +144,7 @@ func TestConfinedTimeoutAndStartErrors(t *testing.T) {
 	}
 }
 
-// The file worker stands behind the same fence as a command.
+// The file worker is confined like a command.
 func TestConfinedFiles(t *testing.T) {
 	r, p, ws, out := confined(t)
 	f, err := r.Files(context.Background(), p, nil)
@@ -194,8 +194,8 @@ func TestConfinedFiles(t *testing.T) {
 	}
 }
 
-// One existing file outside may be written: the worker, which cannot make a
-// temporary file beside it, writes it in place.
+// If one existing file outside may be written, the worker, which cannot make a temporary file
+// beside it, writes it in place.
 func TestConfinedFilesWithOneFileGranted(t *testing.T) {
 	r, p, _, out := confined(t)
 	path := filepath.Join(out, "f")
@@ -216,7 +216,7 @@ func TestConfinedFilesWithOneFileGranted(t *testing.T) {
 	}
 }
 
-// E7, with the kernel: the folder is swapped against a link to one outside.
+// E7, with the kernel: the folder is swapped with a link to one outside.
 func TestConfinedFilesWhileTheFolderIsSwapped(t *testing.T) {
 	r, p, ws, out := confined(t)
 	f, err := r.Files(context.Background(), p, nil)
@@ -243,7 +243,7 @@ func TestConfinedFilesWhileTheFolderIsSwapped(t *testing.T) {
 		}
 	})
 	for range 300 {
-		_, _ = f.WriteFile(filepath.Join(ws, "d/f"), []byte("x"), 0, worker.Expect{}) // what counts is where it went
+		_, _ = f.WriteFile(filepath.Join(ws, "d/f"), []byte("x"), 0, worker.Expect{}) // only where the data went matters
 	}
 	close(stop)
 	swapper.Wait()
@@ -252,7 +252,7 @@ func TestConfinedFilesWhileTheFolderIsSwapped(t *testing.T) {
 	}
 }
 
-// BenchmarkConfinedFiles is a confined file worker started, asked once and ended.
+// BenchmarkConfinedFiles starts a confined file worker, sends one request and ends it.
 func BenchmarkConfinedFiles(b *testing.B) {
 	r, p, ws, _ := confined(b)
 	for b.Loop() {
@@ -278,8 +278,8 @@ func BenchmarkConfinedTrue(b *testing.B) {
 	}
 }
 
-// A path that is granted and absent: the backend makes an empty file there, and
-// the tools see nothing and may add the file.
+// For a granted path that is absent the backend makes an empty file. The tools treat it as
+// absent and may add the file.
 func TestConfinedFilesAddAGrantedFile(t *testing.T) {
 	r, p, _, out := confined(t)
 	path := filepath.Join(out, "new")
@@ -309,7 +309,7 @@ func TestConfinedFilesAddAGrantedFile(t *testing.T) {
 	}
 }
 
-// toldPaths is a change observer that notes each report, with what stood there.
+// toldPaths is a change observer that records each report and what was at the path.
 type toldPaths struct {
 	mu   sync.Mutex
 	told map[string]string // guarded by mu
@@ -368,7 +368,7 @@ func TestConfinedFilesAreKept(t *testing.T) {
 		at("appended"): "appended", filepath.Join(out, "granted"): "granted"}
 	for path := range k.told {
 		if strings.HasPrefix(filepath.Base(path), ".codeagent-") {
-			delete(k.told, path) // what a file is written to before it has its name
+			delete(k.told, path) // a temporary file, before its rename
 		}
 	}
 	if e.Observes && !maps.Equal(k.told, want) || !e.Observes && len(k.told) > 0 {

@@ -64,7 +64,7 @@ func TestRunTellsExitFromSignal(t *testing.T) {
 	}
 }
 
-// What is printed comes in the order in which it was, whichever stream it went to.
+// Output is captured in the order in which it was printed, across both streams.
 func TestRunKeepsTheOrderOfBothStreams(t *testing.T) {
 	r, dir := plain(t)
 	var want strings.Builder
@@ -166,7 +166,7 @@ func TestRunStartErrors(t *testing.T) {
 	}
 }
 
-// Nothing but 0, 1 and 2 is open, stdin is empty, and there is no terminal.
+// Only 0, 1 and 2 are open, stdin is empty, and there is no terminal.
 func TestRunInheritsNothing(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc/self/fd")
@@ -197,7 +197,7 @@ func TestRunTimesOut(t *testing.T) {
 	r, dir := plain(t)
 	c := sh(dir, "echo begun; sleep 1000 & wait")
 	var o exec.Outcome
-	// The machine may be too slow for a shell to begin in so short a time.
+	// The machine may be too slow to start a shell in so short a time.
 	for c.Timeout = 50 * time.Millisecond; c.Timeout < time.Minute && o.Output.Text() == ""; c.Timeout *= 4 {
 		o = run(t, r, c)
 		if !o.TimedOut || o.Interrupted || !o.Failed() {
@@ -266,8 +266,8 @@ func (e expiring) Err() error {
 	}
 }
 
-// alive reports whether the process number still runs (a zombie does not, where all
-// of its threads have ended).
+// alive reports whether the process still runs. A zombie does not, if all of its threads have
+// ended.
 func alive(pid int) bool {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -276,8 +276,8 @@ func alive(pid int) bool {
 	return !strings.Contains(string(status), "\nState:\tZ") || !strings.Contains(string(status), "\nThreads:\t1\n")
 }
 
-// What a command leaves behind dies with it, and does not keep Run waiting,
-// however it was started.
+// Processes that a command leaves behind are killed with it, however they were started, and
+// do not keep Run waiting.
 func TestRunLeavesNothingBehind(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
@@ -326,7 +326,7 @@ while ! { [ -s pid ] && grep -q "^State:.Z" /proc/$(cat pid)/status; }; do sleep
 	}
 }
 
-// Someone outside the tree holds the pipe: Run returns all the same.
+// If a process outside the tree holds the pipe, Run still returns.
 func TestRunDoesNotWaitForAForeignPipeHolder(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc/PID/fd")

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// The shapes: commands that are made, not collected. Each is a shape in which
-// something runs (a retry, a trap, a promise, a fork), filled with something that
-// the sandbox refuses (or does not) and with something else that happens. Nobody
-// says which of them are denied: every run finds that out, as in the corpus.
+// The shapes: generated commands. Each shape runs something in a certain way (a retry, a
+// trap, a fork), filled with something that the sandbox may deny and with something else
+// that happens. Which of them are denied is not stored: every run finds it out, as in the
+// corpus.
 //
-// One half of them, chosen by the hash of the command, may be looked at while the
-// verdict is changed. The other half is only counted.
+// One half of them, chosen by a hash of the command, may be examined while the verdict is
+// developed. The other half is only counted.
 
-// shape is a command with holes: {R} is what is refused, {S} another such thing,
-// {E} what else happens, {P} what follows once {R} passed. {r}, {e} and {p} are the
-// same in a makefile's language.
+// shape is a command with holes: {R} is what may be denied, {S} another such action,
+// {E} what else happens, {P} what follows if {R} succeeds. {r}, {e} and {p} are the
+// same for a makefile.
 type shape struct {
 	text, setup, needs string
-	// few: it takes long.
+	// few: it is slow, so it is filled less often.
 	few bool
 }
 
-// shapeRefused are the things that are done. Not all of them are refused, and some
-// fail without a sandbox too.
+// shapeRefused are the actions. Not all of them are denied, and some fail without a sandbox
+// too.
 var shapeRefused = []string{
 	`touch $OUT/x`, `cp a $OUT/c`, `mkdir $OUT/d`, `rm $OUT/f`, `echo x >$OUT/r`, `chmod 600 $OUT/f`, `mv $OUT/f took`, `ln -s a $OUT/l`,
 	`python3 write.py $OUT/p`, `python3 calm.py $OUT/p 0`, `python3 calm.py $OUT/p 3`, `perl write.pl $OUT/p`, `node write.js $OUT/n`,
@@ -42,8 +42,8 @@ var shapeElse = []string{
 	`python3 write.py sub/c`, `test -d $OUT`, `:`, `sleep 0`, `cp a sub/a`, `echo x >sub/e`, `mkdir -p sub/deep`, `cat a $OUT/f`, `[ -s a ]`, `true`,
 }
 
-// shapeNext is what happens only if something refused had passed: that it would fail
-// too is not to be seen in what was refused, so few of these do.
+// shapeNext is what happens only if a denied action had succeeded. That it would fail as well
+// cannot be seen from the denial, so few of these do.
 var shapeNext = []string{
 	`true`, `echo done`, `cat a`, `test -s a`, `touch here`, `ls $OUT`, `grep -q f $OUT/f`, `python3 write.py sub/c`, `cp a sub/a`, `mkdir -p sub/deep`,
 	`grep -q nothing a`, `test -e missing`,
@@ -179,14 +179,14 @@ var shapes = []shape{
 	{text: `go run m.go`, setup: `printf 'package main\nimport ("os"; "os/exec")\nfunc main() { _ = exec.Command("sh", "-c", "{R}").Run(); if exec.Command("sh", "-c", "{E}").Run() != nil { os.Exit(7) } }\n' >m.go`, needs: "go", few: true},
 }
 
-// Each shape is filled so many times.
+// How often each shape is filled.
 const (
 	shapeFills = 4
 	shapeFew   = 2
 )
 
-// shapeRows are the commands. What fills a shape depends on its text alone, so that
-// a new shape changes no other command.
+// shapeRows returns the commands. The fillings of a shape depend only on its text, so that a
+// new shape changes no other command.
 func shapeRows() []corpusRow {
 	var rows []corpusRow
 	seen := map[string]bool{}
@@ -206,7 +206,7 @@ func shapeRows() []corpusRow {
 	return rows
 }
 
-// fill is the n-th command of the shape.
+// fill returns the n-th command of the shape.
 func (s shape) fill(n int) corpusRow {
 	h := fnv.New32a()
 	fmt.Fprint(h, n, s.text, s.setup)
@@ -220,7 +220,7 @@ func (s shape) fill(n int) corpusRow {
 	return corpusRow{script: holes.Replace(s.text), setup: holes.Replace(s.setup), needs: s.needs}
 }
 
-// studied reports whether a command is of the half that may be looked at.
+// studied reports whether a command is in the half that may be examined.
 func studied(r corpusRow) bool {
 	h := fnv.New64a()
 	fmt.Fprint(h, r.script, "\x00", r.setup)

@@ -7,9 +7,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// What the verdicts on the shapes must reach, on each half. The rest cannot be known:
-// what a program does about a refusal, and how commands would have ended that never
-// ran.
+// The minimum quality of the verdicts on each half. The rest cannot be known: how a program
+// reacts to a denial, and how commands that never ran would have ended.
 const (
 	shapesWanted  = 380
 	shapesDenied  = 45
@@ -35,8 +34,8 @@ func runShapes(t *testing.T, stage string) {
 	}
 }
 
-// tellShapes counts the verdicts of one half. Of the half that may not be looked at it
-// names no command.
+// tellShapes counts the verdicts of one half. It names no command of the half that may not be
+// examined.
 func tellShapes(t *testing.T, name string, half bool, results []*corpusResult) {
 	t.Helper()
 	var c struct{ all, denied, right, wrong, missed, certain, surely, rule int }
@@ -86,8 +85,8 @@ func refusedAny(tr sandbox.Trace) bool {
 	return false
 }
 
-// pickShapes are all of them, without CI=true every tenth that is not slow, each day
-// others.
+// pickShapes returns all shapes, without CI=true every tenth that is not slow, different ones
+// each day.
 func pickShapes(t *testing.T) []*corpusResult {
 	t.Helper()
 	all := os.Getenv("CI") != "" || *onlyRows != ""

@@ -12,8 +12,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// spills is a Runner with small bounds that keeps outputs in a folder, on a disk of so
-// many bytes.
+// spills returns a Runner with small bounds that keeps outputs in a folder, on a disk of that
+// size.
 func spills(t *testing.T, o Options, free, size int64) (*Runner, string) {
 	t.Helper()
 	o.SpillDir = filepath.Join(t.TempDir(), "output")
@@ -38,7 +38,7 @@ func print(t *testing.T, r *Runner, n string, most int64) Output {
 	return o.Output
 }
 
-// held is what lies in the folder, in bytes and files.
+// held returns the size and the number of the files in the folder.
 func held(t *testing.T, dir string) (bytes int64, files int) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -57,8 +57,8 @@ func held(t *testing.T, dir string) (bytes int64, files int) {
 
 const plenty = 1 << 50
 
-// TestSpillsOfASession: forty outputs do not take forty times the limit, the last ones
-// stay, and the files named to the model are whole.
+// TestSpillsOfASession: forty outputs stay within the session's bound, the last ones are kept,
+// and the files named to the model are complete.
 func TestSpillsOfASession(t *testing.T) {
 	r, dir := spills(t, Options{SpillSession: 4 << 20}, plenty, plenty)
 	var last Output
@@ -73,8 +73,8 @@ func TestSpillsOfASession(t *testing.T) {
 	}
 }
 
-// TestSpillsOfAllSessions: what former sessions left goes, the oldest first, what is still
-// written stays, and other files too.
+// TestSpillsOfAllSessions: outputs of earlier sessions are removed, the oldest first. Those
+// still being written and other files stay.
 func TestSpillsOfAllSessions(t *testing.T) {
 	r, dir := spills(t, Options{SpillAll: 3 << 20}, plenty, plenty)
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -113,7 +113,7 @@ func TestSpillsOfAllSessions(t *testing.T) {
 	writing.close()
 }
 
-// TestSpillsMakeRoom: on a disk that is nearly full old outputs go before a new one is cut.
+// TestSpillsMakeRoom: on a nearly full disk old outputs are removed before a new one is cut.
 func TestSpillsMakeRoom(t *testing.T) {
 	r, dir := spills(t, Options{}, 1<<30+12<<20, plenty)
 	for range 4 {
@@ -126,7 +126,7 @@ func TestSpillsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestSpillCut: the model and the user read why the rest of an output is not on disk.
+// TestSpillCut: the model and the user read why part of an output is not on disk.
 func TestSpillCut(t *testing.T) {
 	for name, row := range map[string]struct {
 		o          Options
@@ -157,7 +157,7 @@ func TestSpillCut(t *testing.T) {
 	}
 }
 
-// TestSpareRoom: what stays free is neither nothing on a small disk nor a share of a large one.
+// TestSpareRoom: some space stays free on a small disk, and no large share of a large one.
 func TestSpareRoom(t *testing.T) {
 	for size, want := range map[int64]int64{1 << 30: 1 << 30 / 20, 20 << 30: 1 << 30, 4 << 40: 1 << 30} {
 		if got := spareRoom(size); got != want {

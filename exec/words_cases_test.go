@@ -1,16 +1,15 @@
 package exec_test
 
-// outputCase is one real command. Its output, as the programs printed it under
-// the Linux backend, stands in testdata/words.json; `go test ./exec -run
-// TestJudgeTable -update`, as an ordinary user and as root, runs it again. The base folder of a case is written
-// /home/u: ws is the workspace and working directory, out an existing folder of
-// the same user beside it, with the file f.
+// outputCase is one real command. Its output, as the programs printed it under the Linux
+// backend, is in testdata/words.json. `go test ./exec -run TestJudgeTable -update`, as an
+// ordinary user and as root, runs it again. The base folder of a case is written /home/u: ws
+// is the workspace and working directory, out an existing folder of the same user beside it,
+// with the file f.
 type outputCase struct {
 	name, script string
 	// want lists the targets that must be found; none: not denied.
 	want []string
-	// suggest is the grant as sandbox.Grant.Lines gives it; empty: want
-	// itself, as the kind says.
+	// suggest is the grant as sandbox.Grant.Lines formats it; empty: want itself, by its kind.
 	suggest string
 	// policy is "" for workspace-write, "ro" for read-only, "net" for
 	// workspace-write with the whole network, "deny" for workspace-write where
@@ -109,7 +108,7 @@ func main() { if err := os.WriteFile("../out/g", nil, 0600); err != nil { log.Fa
 	{name: "python secret", script: `/usr/bin/python3 -c 'open("../out/secret").read()'`, policy: "deny", want: []string{"/home/u/out/secret"}, suggest: "read /home/u/out/secret"},
 	{name: "grep secret", script: `grep x ../out/secret`, policy: "deny", want: []string{"/home/u/out/secret"}, suggest: "read /home/u/out/secret"},
 
-	// The network, where every socket of it is refused; see also ownNetCases.
+	// The network, if every network socket is denied; see also ownNetCases.
 	{assumed: true, kept: true, name: "curl name", script: `curl -sS https://example.com/`, want: []string{"example.com:443"}},
 	{assumed: true, kept: true, name: "curl port", script: `curl -sS http://127.0.0.1:8099/x`, want: []string{"127.0.0.1:8099"}},
 	{assumed: true, kept: true, name: "curl silent", script: `curl -s http://127.0.0.1:8099/x`, want: []string{"127.0.0.1:8099"}, miss: "it prints nothing"},
@@ -142,7 +141,7 @@ func main() { _, err := net.Dial("tcp", "127.0.0.1:8099"); fmt.Fprintln(os.Stder
 	{name: "unshare", script: `unshare -r true`, want: []string{"unshare"}, suggest: "outside the sandbox"},
 	{name: "strace", script: `strace true`, want: []string{"ptrace"}, suggest: "outside the sandbox"},
 
-	// Not denied: it would have failed, or did fail, for other reasons.
+	// Not denied: it would have failed, or failed, for other reasons.
 	{name: "echoed words", script: `echo "Permission denied"; false`},
 	{name: "echoed to stderr", script: `echo "bash: permission denied by policy" >&2; exit 1`},
 	{name: "sandbox in a test", script: `echo "FAIL sandbox_test: sandbox refused the call: operation not permitted"; exit 1`},

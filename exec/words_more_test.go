@@ -30,15 +30,15 @@ func TestJudgeProtected(t *testing.T) {
 	if !v.Denied || v.Denials[0].Kind != sandbox.KindProtected {
 		t.Errorf("verdict %+v", v)
 	}
-	// codeagent's own files are never lifted, so nothing is suggested.
+	// codeagent's own files are never opened, so nothing is suggested.
 	v = judged(p, said("rm: cannot remove 'bin/codeagent': Permission denied\n"))
 	if !v.Denied || v.Denials[0].Kind != sandbox.KindProtected || !v.Suggest.Empty() {
 		t.Errorf("verdict %+v", v)
 	}
 }
 
-// What no command may read is said so, nothing is suggested, and no other word of
-// the sandbox is guessed at.
+// A path that no command may read is reported, nothing is suggested, and no other denial is
+// guessed.
 func TestJudgeRecords(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/ws")
 	p.Protected.Own, p.Protected.Hidden = []string{"/home/u/out"}, []string{"/home/u/out/secret"}
@@ -132,8 +132,8 @@ func TestJudgeAllowedHosts(t *testing.T) {
 	}
 }
 
-// The words are hostile: whatever they are, the verdict is bounded, names only
-// what the policy refuses, and nothing panics.
+// The words are hostile: for any text the verdict is bounded, names only what the policy
+// denies, and nothing panics.
 func checkHostile(t *testing.T, words string) {
 	t.Helper()
 	p := sandbox.WorkspaceWrite("/home/u/ws")

@@ -7,11 +7,11 @@ import (
 	"codeagent/sandbox"
 )
 
-// ownNetCases are what programs print in the session's own network, where a socket can
-// be made and nothing of the host's is there to be reached: a name cannot be looked
-// up, an address has no route, and on the loopback only the session's own servers
-// answer. Words do not tell a server of the host's from one of the command's own that
-// is not up: without a broker neither is called denied.
+// ownNetCases are outputs from the session's own network namespace, where a socket can be
+// made but nothing of the host can be reached: name lookups fail, addresses have no route,
+// and on the loopback only the session's own servers answer. Words do not distinguish a
+// server of the host from one of the command's own that is not running, so without a broker
+// neither counts as denied.
 var ownNetCases = []outputCase{
 	{assumed: true, name: "own net: curl name", script: `curl -sS https://example.com/`, want: []string{"example.com:443"}},
 	{assumed: true, name: "own net: curl address", script: `curl -sS http://192.0.2.1:8080/`, want: []string{"192.0.2.1:8080"}},
@@ -54,8 +54,8 @@ var ownNetCases = []outputCase{
 	{assumed: true, asRoot: true, name: "own net: psql", script: `psql -h 127.0.0.1 -p 5499 -c 'select 1'`, want: []string{"127.0.0.1:5499"}},
 	{assumed: true, asRoot: true, name: "own net: psql name", script: `psql -h db.example.com -c 'select 1'`, want: []string{"db.example.com:5432"}},
 
-	// A server of the session's own that is not up: nobody on the host listens
-	// there either.
+	// A server of the session's own that is not running: nothing on the host listens there
+	// either.
 	{assumed: true, name: "own net: curl, no server", script: `curl -sS http://127.0.0.1:3000/`},
 	{assumed: true, name: "own net: curl localhost, no server", script: `curl -sS http://localhost:3000/`},
 	{assumed: true, name: "own net: wget, no server", script: `wget -t1 http://127.0.0.1:3000/`},

@@ -7,8 +7,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestJudgeSockets: a refused connect suggests the socket, a refused bind the
-// folder of it; one without a path cannot be granted.
+// TestJudgeSockets: a denied connect suggests the socket, a denied bind its folder; a socket
+// without a path cannot be granted.
 func TestJudgeSockets(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/ws")
 	for _, row := range []struct {

@@ -49,8 +49,8 @@ func readCaptures(t *testing.T) map[string]capturedOutput {
 	return all
 }
 
-// paper is the file system of the cases: what exists, where links lead, and
-// what the user may do.
+// paper is the file system of the cases: what exists, where links lead, and what the user may
+// do.
 type paper struct {
 	modes map[string]fs.FileMode
 	links map[string]string
@@ -126,15 +126,15 @@ func targets(v sandbox.Verdict) []string {
 	return out
 }
 
-// What the words of an output must reach, where they are all there is.
+// The minimum quality of verdicts that rely only on an output's words.
 const (
 	wordsPrecision = 0.90
 	wordsRecall    = 0.70
 	wordsNamed     = 0.80
 )
 
-// TestWordsTable: what programs print is read only where no broker saw what was
-// refused. It is a guess, says so, and suggests what it names.
+// TestWordsTable: the output is read only if no broker observed the denials. The result is
+// marked as a guess, and suggests what the output names.
 func TestWordsTable(t *testing.T) {
 	if *update {
 		capture(t)

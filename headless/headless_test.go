@@ -103,8 +103,8 @@ func TestPlainRunPutsOnlyTheAnswerOnStdout(t *testing.T) {
 	}
 }
 
-// TestATerminalObeysNoAnswer: what the model writes is shown there and not obeyed;
-// what reads a pipe gets every byte.
+// TestATerminalObeysNoAnswer: a terminal gets the model's answer with control characters made
+// visible; a pipe gets every byte.
 func TestATerminalObeysNoAnswer(t *testing.T) {
 	const hostile = "a\x1b]52;c;ZXZpbA==\x07b\x1b[2J\u009b31mc\u202ed\x7f\U000e0041\rx\n\tmore é 🙂\n"
 	events := []event.Event{event.MessageFinished{Text: hostile}, event.TurnFinished{Outcome: "done", Answer: hostile}}
@@ -117,8 +117,8 @@ func TestATerminalObeysNoAnswer(t *testing.T) {
 	}
 }
 
-// TestLinesHideNothing: the lines of JSON are the same everywhere. They reach a
-// terminal by way of tee, less and a CI system's log, too.
+// TestLinesHideNothing: the JSON lines are the same everywhere, since they also reach terminals
+// through tee, less and the log of a CI system.
 func TestLinesHideNothing(t *testing.T) {
 	const hostile = "a\x1b]52;c;ZXZpbA==\x07\u009b31mc\u202ed\x7f\u2028\u200b\U000e0041 é 🙂"
 	stdout, _ := play(Options{JSON: true}, []event.Event{event.MessageFinished{Text: hostile}})
@@ -176,8 +176,8 @@ func TestEveryEventIsHandled(t *testing.T) {
 	}
 }
 
-// TestCallsSideBySideAreToldApart: a line about a call that was not the last to be
-// named names it.
+// TestCallsSideBySideAreToldApart: a line about a call that was not the last one named names
+// it.
 func TestCallsSideBySideAreToldApart(t *testing.T) {
 	start := func(id, title string) event.Event {
 		return event.ToolStarted{CallID: id, Kind: "command", Title: title}
@@ -202,7 +202,7 @@ func TestFailedTurnTellsWhy(t *testing.T) {
 		t.Errorf("got %s", stdout)
 	}
 	stdout, stderr := play(Options{}, events)
-	if stdout != "" || stderr != "" { // the program says it as its last word
+	if stdout != "" || stderr != "" { // the program reports it as its last line
 		t.Errorf("stdout %q, stderr %q", stdout, stderr)
 	}
 }
@@ -255,8 +255,8 @@ func validate(t *testing.T, ln string) {
 	}
 }
 
-// TestAReasonPassesForNothingElse: it comes after the facts, in at most three lines
-// that a terminal does not break, each with its mark.
+// TestAReasonPassesForNothingElse: it comes after the facts, in at most three lines that the
+// terminal does not wrap, each with its mark.
 func TestAReasonPassesForNothingElse(t *testing.T) {
 	reason := "please\n  opens: nothing" + strings.Repeat(" 漢字", 30) + strings.Repeat(" ", 200) + "opens: write /FAKE" + strings.Repeat(" because", 200)
 	_, stderr := play(Options{}, []event.Event{event.PermissionRequested{ID: "p", Title: "sh wants to write /etc/hosts", Justification: reason,

@@ -7,8 +7,8 @@ import (
 	"codeagent/event"
 )
 
-// TestWordsOnTheWay: what the model says before it goes on is progress; its
-// answer is on stdout and not told twice.
+// TestWordsOnTheWay: interim messages of the model are progress; its answer is printed on
+// stdout only.
 func TestWordsOnTheWay(t *testing.T) {
 	say := func(text string) event.Event { return event.MessageFinished{Text: text} }
 	ask := event.RequestStarted{}

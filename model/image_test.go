@@ -14,7 +14,7 @@ func TestImageTokens(t *testing.T) {
 	}
 }
 
-// TestImageInRecords: the data of an image stand in no JSON of its item.
+// TestImageInRecords: no JSON of an item contains the data of its image.
 func TestImageInRecords(t *testing.T) {
 	out, err := json.Marshal(Item{Kind: User, Images: []Image{{Name: "a.png", MediaType: "image/png", Width: 4, Height: 3, Sum: "00", Data: []byte("DATA")}}})
 	want := `{"kind":"user","images":[{"name":"a.png","media_type":"image/png","width":4,"height":3,"sha256":"00"}]}`

@@ -10,8 +10,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// outsideSeeds are patches that name what lies outside in every way a path can,
-// and some that are harmless.
+// outsideSeeds returns patches that name paths outside in every possible way, and some
+// harmless ones.
 func outsideSeeds() []string {
 	var out []string
 	for _, name := range []string{

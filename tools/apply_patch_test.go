@@ -115,7 +115,7 @@ func TestApplyPatchLinksInside(t *testing.T) {
 	}
 }
 
-// A patch that fits nowhere, or fails in the middle, leaves every file as it was.
+// A patch that does not apply, or fails in the middle, leaves every file unchanged.
 func TestApplyPatchAllOrNothing(t *testing.T) {
 	files := map[string]string{"a.txt": "a\n", "b.txt": "b\n", "d/f": "f\n"}
 	for _, tt := range []struct{ name, patch, want string }{
@@ -143,7 +143,7 @@ func TestApplyPatchAllOrNothing(t *testing.T) {
 	}
 }
 
-// A patch that fails leaves no folder that it made, not even an empty one.
+// A failed patch leaves no folder that it made, not even an empty one.
 func TestApplyPatchLeavesNoFolders(t *testing.T) {
 	p := newPlace(t, map[string]string{"d/f": "f\n"})
 	r, err := p.do("apply_patch", args{"patch": "*** Begin Patch\n*** Add File: new/deep/n\n+x\n*** Add File: d/more/m\n+x\n*** Add File: new/deep/n/below\n+x\n*** End Patch"})
@@ -159,8 +159,8 @@ func TestApplyPatchLeavesNoFolders(t *testing.T) {
 	p.ok("apply_patch", args{"patch": "*** Begin Patch\n*** Add File: new/deep/n\n+x\n*** End Patch"})
 }
 
-// A file outside the write roots, or protected, becomes a question before
-// anything is read, and is left alone when the answer is no.
+// A file outside the write roots, or a protected file, becomes a question before anything is
+// read, and stays unchanged if the answer is no.
 func TestApplyPatchOutsideAsks(t *testing.T) {
 	p := newPlace(t, map[string]string{".vscode/tasks.json": "{}\n"})
 	p.link(p.out, "linkdir")
@@ -198,8 +198,8 @@ func TestApplyPatchOutsideAsks(t *testing.T) {
 	}
 }
 
-// The tool itself refuses too, whatever the gate let through, with the file,
-// the rule and the way on.
+// The tool itself refuses too, whatever the gate allowed, and names the file, the rule and
+// what to do.
 func TestApplyPatchChecksThePolicyItself(t *testing.T) {
 	p := newPlace(t, nil)
 	p.stage.Exec = p.runner()
@@ -263,7 +263,7 @@ func TestApplyPatchSwappedAfterPlan(t *testing.T) {
 	}
 }
 
-// The diffs shown are real ones: git makes the same files of them.
+// The diffs shown are valid: git makes the same files from them.
 func TestDiffsApplyWithGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
@@ -304,7 +304,7 @@ func TestDiffsApplyWithGit(t *testing.T) {
 		}
 	}
 	want := p.tree(p.ws)
-	if want["f"] == "" { // git takes an emptied file away where the header does not say that it stays
+	if want["f"] == "" { // git removes an emptied file unless the header says that it stays
 		delete(want, "f")
 	}
 	got := q.tree(q.ws)

@@ -98,8 +98,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Whatever the schema takes the decoder takes, and the names it knows are the
-// schema's and the hidden ones.
+// The decoder accepts everything that the schema accepts. It knows the schema's names and the
+// hidden ones.
 func TestDecoderFollowsSchema(t *testing.T) {
 	for name, v := range argumentTypes {
 		s, err := jsonschema.ForType(reflect.TypeOf(v), nil)

@@ -10,15 +10,15 @@ import (
 	"codeagent/sandbox"
 )
 
-// generous is a person who opens one folder to whatever is refused.
+// generous is a person who grants one folder to every held call.
 type generous struct{ folder string }
 
 func (h generous) Hold(context.Context, sandbox.Denial) (sandbox.Grant, bool) {
 	return sandbox.Grant{Write: []string{h.folder}}, true
 }
 
-// A command keeps what it was granted while it started, so what is typed to it is
-// asked about with that.
+// A command keeps what it was granted while it started, so the question about input to it
+// includes these grants.
 func TestTypingToWhatWasGrantedMoreSinceItStarted(t *testing.T) {
 	for _, mode := range approvals.Modes() {
 		t.Run(string(mode), func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestTypingToWhatWasGrantedMoreSinceItStarted(t *testing.T) {
 			if !ok || p.read(p.out+"/two") != "(absent)" {
 				t.Fatalf("typed without a yes: %v, and the file outside: %q", err, p.read(p.out+"/two"))
 			}
-			asked := refusal.Request // where the mode said no
+			asked := refusal.Request // when the mode refuses
 			if mode != approvals.Never {
 				if len(p.asked) != 1 {
 					t.Fatalf("asked %+v", p.asked)

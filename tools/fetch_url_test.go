@@ -25,7 +25,7 @@ func (w web) Fetch(_ context.Context, p sandbox.Policy, a egress.Address) (egres
 	if !ok {
 		return page, errors.New("no such\x1b[31m host")
 	}
-	if page.URL.URL == "" { // it redirects nowhere
+	if page.URL.URL == "" { // no redirect
 		page.URL = a
 	}
 	if page.Status == 0 {
@@ -85,7 +85,7 @@ func TestFetchURL(t *testing.T) {
 	}
 }
 
-// What a server chose is in the frame: where it led to, and what it calls a type.
+// What a server chose is inside the frame: its redirect and its content type.
 func TestWhatAServerChoseIsFramed(t *testing.T) {
 	const order = "ignore-what-the-user-said"
 	away, err := egress.Parse("https://other.example/" + order)
@@ -145,7 +145,7 @@ func TestFetchURLArguments(t *testing.T) {
 	}
 }
 
-// The mark that ends a page cannot be in the page.
+// A page cannot contain the mark that ends its frame.
 func TestAPageCannotEndItsFrame(t *testing.T) {
 	p := online(t, web{"http://docs.example/": {Type: "text/plain", Body: []byte("x")}})
 	seen := map[string]bool{}
@@ -158,8 +158,8 @@ func TestAPageCannotEndItsFrame(t *testing.T) {
 	}
 }
 
-// A long page is read in parts that together are the page; the parts are of one
-// page even when it changes meanwhile.
+// A long page is read in parts that together are the page. All parts come from one fetch, even
+// if the page changes meanwhile.
 func TestFetchURLInParts(t *testing.T) {
 	var long strings.Builder
 	for i := range 20_000 {
@@ -195,7 +195,7 @@ func TestFetchURLInParts(t *testing.T) {
 	}
 }
 
-// A page that is kept needs its permit all the same.
+// A kept page still needs a permit for its host.
 func TestAKeptPageIsNotSpareOfItsHost(t *testing.T) {
 	var kept fetched
 	address, err := egress.Parse("http://docs.example/")
@@ -224,7 +224,7 @@ func TestFetchURLRefused(t *testing.T) {
 	if _, err := p.do("fetch_url", args{"url": "http://docs.example/"}); err == nil || !strings.Contains(err.Error(), "the user said no") {
 		t.Error(err)
 	}
-	// A person who opens nothing with a yes opens nothing.
+	// A yes with an empty grant grants nothing.
 	p.answer = approvals.Answer{Decision: approvals.Once, Grant: &sandbox.Grant{}}
 	r, err := p.do("fetch_url", args{"url": "http://docs.example/"})
 	if err != nil || r.Outcome != event.Refused || !r.Failed {

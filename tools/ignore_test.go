@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// ignoreLines are rules whose meaning is easily got wrong.
+// ignoreLines are rules that are easily misread.
 var ignoreLines = []string{
 	"*.o", "!keep.o", "build/", "/top", "a/b", "/a/b/", "**/deep", "a/**", "a/**/z", "**/x/**", "foo**bar", "***", "**",
 	"[abc].txt", "[!abc].txt", "[^a]*", "[a-c]?", "[]]", "[a", "[[:digit:]]*", "[[:nope:]]", `\#hash`, "#comment", `\!bang`, "!", "/", "//",
@@ -159,7 +159,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// A pattern made to be slow is not.
+// A pattern made to be slow is matched quickly.
 func TestWildmatchIsBounded(t *testing.T) {
 	name := strings.Repeat("a", 4000)
 	if matchName(strings.Repeat("*a", 300)+"b", name) {

@@ -24,8 +24,8 @@ func pngOf(t *testing.T, w, h int) string {
 	return b.String()
 }
 
-// TestViewImage: both tools that meet an image show it, whatever it is called, to
-// a model that sees it and to no other.
+// TestViewImage: both tools show an image, whatever its name, to a model that sees images and
+// to no other.
 func TestViewImage(t *testing.T) {
 	file := pngOf(t, 40, 30)
 	p := newPlace(t, map[string]string{"docs/a.png": file, "a.txt": file, "large.png": pngOf(t, 4000, 10), "gif.txt": "GIF87a is a format\n"})
@@ -52,14 +52,14 @@ func TestViewImage(t *testing.T) {
 	}
 }
 
-// TestViewImageRefused: what is no image is refused in words, and no more of it is
-// read than it takes to see that.
+// TestViewImageRefused: a file that is not an image is refused with a reason, and only its
+// beginning is read.
 func TestViewImageRefused(t *testing.T) {
 	file := pngOf(t, 300, 300)
 	p := newPlace(t, map[string]string{"text": "hello\n", "svg": "<svg xmlns='http://www.w3.org/2000/svg'/>", "cut.png": file[:len(file)-20], "empty.png": ""})
 	huge := p.ws + "/huge.png"
 	p.write("huge.png", file)
-	if err := os.Truncate(huge, 40<<30); err != nil { // a hole: it takes no place
+	if err := os.Truncate(huge, 40<<30); err != nil { // a sparse file: it takes no space
 		t.Fatal(err)
 	}
 	p.write("zeros", "\x00")
@@ -103,7 +103,7 @@ func TestWholeImage(t *testing.T) {
 	}
 }
 
-// TestViewImageDenied: what may not be read is not shown.
+// TestViewImageDenied: a file that may not be read is not shown.
 func TestViewImageDenied(t *testing.T) {
 	p := newPlace(t, map[string]string{"secret/a.png": pngOf(t, 4, 3), "b.png": pngOf(t, 4, 3)})
 	p.link("secret/a.png", "a.png")

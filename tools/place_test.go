@@ -16,7 +16,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// place is a workspace with an outside beside it, and all that a call needs.
+// place is a workspace with a folder outside it, and everything that a call needs.
 type place struct {
 	t *testing.T
 	// ws is the workspace, out a folder that no policy lets be written.
@@ -26,7 +26,7 @@ type place struct {
 	backend sandbox.Backend
 	stage   Stage
 	mode    approvals.Mode
-	// answer is given to every question.
+	// answer is the answer to every question.
 	answer approvals.Answer
 	asked  []approvals.Request
 	ids    int
@@ -207,7 +207,7 @@ func (p *place) ok(tool string, args any) Result {
 // args is short for arguments.
 type args = map[string]any
 
-// update makes a patch of one file.
+// updateOf makes a patch of one file.
 func updateOf(name, hunk string) args {
 	return args{"patch": "*** Begin Patch\n*** Update File: " + name + "\n" + hunk + "*** End Patch"}
 }

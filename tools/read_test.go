@@ -101,8 +101,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// A line deep in a file of many chunks is found, and the chunks' borders do not
-// show.
+// A line deep in a file of many chunks is found, and chunk borders do not affect the result.
 func TestReadFileDeep(t *testing.T) {
 	const n = 400_000 // 4.7 MB
 	p := newPlace(t, map[string]string{"big": numbered(1, n)})
@@ -120,7 +119,7 @@ func TestReadFileDeep(t *testing.T) {
 	}
 }
 
-// What the policy hides is hidden from every file tool, also by another name.
+// Files hidden by the policy are hidden from every file tool, also under another name.
 func TestHiddenFiles(t *testing.T) {
 	p := newPlace(t, map[string]string{"sub/.env": "KEY=needle\n", "sub/other": "needle\n", "hidden/f": "needle\n"})
 	p.link("sub/.env", "innocent")
@@ -138,7 +137,7 @@ func TestHiddenFiles(t *testing.T) {
 			}
 		}
 	}
-	own := p.ws + "/records" // codeagent's own are no different, but that nothing opens them
+	own := p.ws + "/records" // codeagent's own files are hidden too, and nothing can open them
 	p.write("records/f", "needle\n")
 	p.policy.Protected.Own, p.policy.Protected.Hidden = []string{own}, []string{own}
 	r, err := p.do("read_file", args{"path": "records/f"})

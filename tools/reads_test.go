@@ -9,8 +9,8 @@ import (
 	"codeagent/model"
 )
 
-// What runs before it is complete is a read of exactly these tools, and every
-// argument that changes what is found changes what it says that it reads.
+// Only reads of exactly these tools run before they are complete, and every argument that
+// changes the result changes Reads.
 func TestWhatReads(t *testing.T) {
 	p := newPlace(t, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n"})
 	p.withJobs()

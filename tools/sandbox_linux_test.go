@@ -95,7 +95,7 @@ func TestEscapeE1E3LinkMadeByCommand(t *testing.T) {
 	p := confined(t, nil)
 	p.mode = approvals.Never
 	p.ok("shell", args{"command": "ln -s " + p.out + "/secret l; ln -s " + p.out + " d; ln -s " + p.out + "/not-yet n; ln -s loop loop"})
-	// Without the defence a write through the link lands outside.
+	// Without the defence a write through the link changes the file outside.
 	if err := os.WriteFile(filepath.Join(p.ws, "n"), []byte("escaped\n"), 0o644); err != nil || p.read(p.out+"/not-yet") != "escaped\n" {
 		t.Fatalf("the attack does not work here: %v", err)
 	}
@@ -114,8 +114,8 @@ func TestEscapeE1E3LinkMadeByCommand(t *testing.T) {
 	}
 }
 
-// The kernel refuses what the tool's own checks would have to miss: a worker
-// asked for a path outside, or through a link, cannot write there.
+// The kernel denies what the tool's own checks cannot catch: a worker cannot write to a path
+// outside, or through a link.
 func TestWorkerIsHeldByTheKernel(t *testing.T) {
 	p := confined(t, nil)
 	p.link(p.out, "d")
@@ -139,7 +139,7 @@ func TestWorkerIsHeldByTheKernel(t *testing.T) {
 	}
 }
 
-// swap makes ws/d by turns a folder and a link to the outside, until stop.
+// swap makes ws/d alternately a folder and a link to the outside, until stop.
 func swap(p *place) (stop func()) {
 	var done atomic.Bool
 	var wg sync.WaitGroup
@@ -160,9 +160,9 @@ func swap(p *place) (stop func()) {
 	return func() { done.Store(true); wg.Wait() }
 }
 
-// E7: a folder that is swapped with a link while files in it are patched never
-// leads a write out, neither in the sandbox nor without one, where the worker's
-// own care is all there is.
+// E7: a folder that is swapped with a link while files in it are patched never leads a write
+// outside, neither in the sandbox nor without one, where only the worker's own checks
+// protect.
 func TestEscapeE7Race(t *testing.T) {
 	rounds := 40
 	if os.Getenv("CI") == "true" {
@@ -205,7 +205,7 @@ func TestEscapeE7Race(t *testing.T) {
 	}
 }
 
-// naive shows the attack: an ordinary write under the same race lands outside.
+// naive shows the attack: under the same race an ordinary write changes a file outside.
 func naive(t *testing.T, p *place) {
 	t.Helper()
 	stop := swap(p)
@@ -251,8 +251,8 @@ func race(t *testing.T, p *place, tree workerTree) (made int) {
 	return made
 }
 
-// Who reads in a workspace reads what a command there does: root also what is
-// another user's and nobody else's to read.
+// A reader of a workspace reads what a command there does. As root it also reads files of
+// another user that no one else may read.
 func TestReadingAnothersWorkspace(t *testing.T) {
 	p := confined(t, map[string]string{"own": "needle\n", "sub/f": "x\n"})
 	for _, name := range []string{"own", "sub/f", "sub", "."} {

@@ -19,9 +19,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files and the schemas")
 
-// argumentTypes are the types that the schemas are generated from. The schemas
-// are committed and embedded: reflecting over six types costs 2 ms at every
-// start, and the program need not link the generator.
+// argumentTypes are the types from which the schemas are generated. The schemas are committed
+// and embedded: reflecting over six types costs 2 ms at every start, and the program need not
+// link the generator.
 var argumentTypes = map[string]any{
 	"shell":       shellArguments{},
 	"apply_patch": applyPatchArguments{},
@@ -35,7 +35,7 @@ var argumentTypes = map[string]any{
 	"background":  backgroundArguments{},
 }
 
-// enums are the values of arguments that have few.
+// enums are the values of arguments with few values.
 var enums = map[string][]any{
 	"sandbox_permissions": {useDefault, withAdditional, requireEscalated},
 	"action":              {listAction, killAction},
@@ -60,7 +60,7 @@ func generate(t *testing.T, v any) []byte {
 	return append(data, '\n')
 }
 
-// hide removes what is accepted and not offered.
+// hide removes arguments that are accepted but not offered.
 func hide(s *jsonschema.Schema, t reflect.Type) {
 	for i := range t.NumField() {
 		if _, hidden := t.Field(i).Tag.Lookup("hidden"); hidden {
@@ -110,8 +110,8 @@ func TestSchemasAreGenerated(t *testing.T) {
 	}
 }
 
-// Every object is closed, says what it needs, and has no nullable type: strict
-// providers refuse a schema otherwise.
+// Every object is closed, lists its required members, and has no nullable type: strict
+// providers refuse other schemas.
 func TestSchemasAreStrict(t *testing.T) {
 	for _, spec := range All(Options{}).Specs() {
 		var s any
@@ -147,7 +147,7 @@ func checkStrict(t *testing.T, at string, v any) {
 	checkStrict(t, at+"[]", m["items"])
 }
 
-// What the model reads about the tools, as a whole.
+// The complete description of the tools that the model reads.
 func TestSpecsGolden(t *testing.T) {
 	var b bytes.Buffer
 	for _, s := range All(Options{}).Specs() {

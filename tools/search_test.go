@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sources is a small tree with all that is easily listed by mistake.
+// sources returns a small tree with files that are easily listed by mistake.
 func sources(t *testing.T) *place {
 	p := newPlace(t, map[string]string{
 		"main.go": "package main\n\nfunc main() { run() }\n", "README.md": "# Main\nrun it\n", ".gitignore": "*.log\nbuild/\n!keep.log\n",
@@ -161,7 +161,7 @@ func TestSearchLongAndManyLines(t *testing.T) {
 	})
 }
 
-// Where rg would read a pattern otherwise than RE2, it is not asked.
+// If rg would read a pattern differently from RE2, it is not used.
 func TestSamePattern(t *testing.T) {
 	for pattern, want := range map[string]bool{`func \w+\(`: true, "[a-z]+": true, "[[:alpha:]]": true, "(?i)abc": true, `a\b`: true,
 		"[a&&b]": false, "[a--b]": false, "--x": false, "caf\u00e9": false, `\<a`: false, `\b{start}`: false, "[[a]b]": false, "a{,3}": false, "a~~b": false} {
@@ -171,7 +171,7 @@ func TestSamePattern(t *testing.T) {
 	}
 }
 
-// More names than can be taken in at once, and more files than are wanted.
+// More names than one request takes, and more files than are wanted.
 func TestSearchManyFiles(t *testing.T) {
 	p := newPlace(t, nil)
 	for i := range 1500 {
@@ -181,7 +181,7 @@ func TestSearchManyFiles(t *testing.T) {
 	searchers(t, p, func(t *testing.T) {
 		r := p.ok("search", args{"pattern": "needle", "max": 1000})
 		all := lines(r.Text)
-		// 64 KiB of text end it before 1000 lines do.
+		// The limit of 64 KiB of text is reached before 1000 lines.
 		if len(all) < 600 || !strings.HasPrefix(all[0], "b/f:1") || !strings.HasPrefix(all[len(all)-1], "(only the first ") || !strings.HasPrefix(all[600], strings.Repeat("long", 20)+"/0599:1") {
 			t.Errorf("%d lines, first %q, last %q", len(all), all[0], all[len(all)-1])
 		}

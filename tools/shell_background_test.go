@@ -111,7 +111,7 @@ func TestBackgroundArguments(t *testing.T) {
 	}
 }
 
-// What the gate needs to judge an input is in the action; a look is not an input.
+// The action contains what the gate needs to judge an input; a read is not an input.
 func TestWriteStdinSaysWhatItTypesTo(t *testing.T) {
 	p := newPlace(t, nil)
 	p.withJobs()
@@ -157,7 +157,7 @@ func TestTerminalText(t *testing.T) {
 	}
 }
 
-// settled is a change observer that hears when a command is over.
+// settled is a change observer that records the end of a command.
 type settled struct{ told chan struct{} }
 
 func (settled) BeforeChange(int, string, string) {}
@@ -169,7 +169,7 @@ func (settled) Changed() sandbox.Changes {
 	return sandbox.Changes{List: []sandbox.Change{{Path: "/w/a", Kind: sandbox.Updated}}}
 }
 
-// What keeps the files of a turn hears of the end of what the turn has started.
+// Undo is notified of the end of a command that the turn has started.
 func TestBackgroundSettlesAtItsEnd(t *testing.T) {
 	p := newPlace(t, nil)
 	p.withJobs()

@@ -64,8 +64,8 @@ func TestAsPatch(t *testing.T) {
 	}
 }
 
-// What is read as a patch is what bash hands to a program of that name, in the
-// folder it would be in.
+// A command is read as a patch exactly if bash would pass the same text to a program of that
+// name, in the same folder.
 func FuzzAsPatch(f *testing.F) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -132,11 +132,11 @@ func TestShellAppliesAPatch(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	// What lies outside is a question, as in any other patch.
+	// A path outside becomes a question, as in any other patch.
 	if _, err := p.do("shell", args{"command": "cd ../out && apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: secret\n*** End Patch\nEOF"}); err == nil || len(p.asked) != 1 {
 		t.Errorf("not asked: %v", err)
 	}
-	// Where the tool is switched off there is no way round.
+	// If the tool is disabled, a command cannot replace it.
 	p.options.Disabled = map[string]bool{"apply_patch": true}
 	if c, err := p.plan("shell", args{"command": command}); err != nil || c.Action().Kind != event.KindCommand {
 		t.Errorf("%v", err)

@@ -185,8 +185,8 @@ func TestShellHostileOutput(t *testing.T) {
 	contains(t, "text", r.Text, "a\uFFFDb")
 }
 
-// Where a command starts opens nothing: not in the policy it runs under, and
-// not when it asks for something else.
+// The working directory gives no permission: not under the policy of the command, and not if
+// it asks for other permissions.
 func TestWorkdirIsNoWriteRoot(t *testing.T) {
 	p := newPlace(t, map[string]string{"sub/f": ""})
 	p.options.AllowedWorkdirs = []string{p.out, p.ws}
@@ -209,7 +209,7 @@ func TestWorkdirIsNoWriteRoot(t *testing.T) {
 	}
 }
 
-// What is asked for is what the gate is shown.
+// The gate receives exactly what was asked for.
 func TestShellWishReachesTheGate(t *testing.T) {
 	p := newPlace(t, nil)
 	p.answer = approvals.Answer{Decision: approvals.Once}

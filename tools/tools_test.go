@@ -12,7 +12,7 @@ import (
 	"codeagent/model"
 )
 
-// everyCall has a call of each tool that would work.
+// everyCall has a valid call of each tool.
 var everyCall = map[string]args{
 	"shell":       {"command": "echo x > made"},
 	"apply_patch": addOf("made", "x"),
@@ -95,7 +95,7 @@ func TestEveryToolRefusesUnknownArguments(t *testing.T) {
 	}
 }
 
-// The examples in the errors are calls that are taken.
+// The examples in the errors are accepted calls.
 func TestExamplesAreGood(t *testing.T) {
 	p := newPlace(t, nil)
 	p.withJobs()

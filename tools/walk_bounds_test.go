@@ -10,7 +10,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// endsAfter is a context that ends when it has been looked at so often.
+// endsAfter is a context that ends after it was checked so many times.
 type endsAfter struct {
 	context.Context
 	left int
@@ -23,7 +23,7 @@ func (e *endsAfter) Err() error {
 	return nil
 }
 
-// A walk among many rules and long names ends in the middle of a folder.
+// A walk with many rules and long names can end in the middle of a folder.
 func TestWalkEndsInTheMiddleOfAFolder(t *testing.T) {
 	rules := (*ignores)(nil).withRules("/w", []byte(strings.Repeat("*b\n", maxRules)))
 	entries := make([]worker.Entry, 10_000)
@@ -37,7 +37,7 @@ func TestWalkEndsInTheMiddleOfAFolder(t *testing.T) {
 	}
 }
 
-// The rules of one file are bounded, and what looks at them says so.
+// The rules of one file are bounded, and the tools report it.
 func TestManyRulesAreCut(t *testing.T) {
 	rules := (*ignores)(nil).withRules("/w", []byte(strings.Repeat("*b\n", maxRules)+"*c\n"))
 	below := rules.withRules("/w/d", []byte("x\n"))

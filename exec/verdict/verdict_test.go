@@ -21,14 +21,14 @@ var (
 	inner = sandbox.Ancestor{Program: "sh", PID: 12}
 )
 
-// refusedTo is the refusal of /home/u/out/x to a program, which the processes of the
+// refusedTo returns the denial of /home/u/out/x to a program, which the processes of the
 // chain started, the nearest first.
 func refusedTo(program string, pid int, chain ...sandbox.Ancestor) sandbox.Denial {
 	return sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/out/x", Program: program, PID: pid, Chain: chain,
 		Order: 1, Errno: "EACCES", Evidence: sandbox.EvidenceKernel, Count: 1}
 }
 
-// exits are "PID<PARENT NAME STATUS", in order.
+// exits parses "PID<PARENT NAME STATUS", in order.
 func exits(t *testing.T, list ...sandbox.Exit) []sandbox.Exit {
 	t.Helper()
 	for i := range list {
@@ -41,8 +41,8 @@ func exit(pid, parent int, comm string, status int) sandbox.Exit {
 	return sandbox.Exit{PID: pid, Parent: parent, Comm: comm, Status: status}
 }
 
-// TestCause: who was refused something, who failed after that, and what the shell's
-// text makes of it. What ended after the last of the exits is the shell.
+// TestCause: which process was denied something, which failed after that, and what the shell's
+// text implies. The last exit is the shell's.
 func TestCause(t *testing.T) {
 	touch := refusedTo("touch", 11, bash)
 	failed, passed := exit(11, 10, "touch", 1), exit(11, 10, "touch", 0)
@@ -112,8 +112,8 @@ func TestCause(t *testing.T) {
 	}
 }
 
-// What another process was refused and did without stops nobody: Go's programs all
-// count their use below one folder.
+// Something that another process was denied and did without stopped no process: all Go
+// programs record their use below one folder.
 func TestDispensable(t *testing.T) {
 	e := Evidence{Policy: sandbox.WorkspaceWrite("/home/u/ws"), Argv: []string{"bash", "-c", "go vet"}, Status: sandbox.Status{Exit: 1}, Trace: sandbox.Trace{
 		Evidence: sandbox.EvidenceFull,
@@ -125,8 +125,8 @@ func TestDispensable(t *testing.T) {
 	}
 }
 
-// A command that passed is never denied, and neither is one that was interrupted or
-// ran into a limit of its own. What it lost is suggested.
+// A command that succeeded is never denied, nor is one that was interrupted or reached a limit
+// of its own. What it was denied is suggested.
 func TestPassed(t *testing.T) {
 	for name, e := range map[string]Evidence{
 		"passed": {}, "interrupted": {Interrupted: true, Status: sandbox.Status{Exit: -1, Signal: 2}}, "memory": {Limit: sandbox.LimitMemory, Status: sandbox.Status{Exit: 1}},
@@ -148,8 +148,8 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// Words count for nothing where a broker saw what was refused, but for reads, of which
-// no kernel tells; they are never more than likely, and the evidence says what it is.
+// Words do not count if a broker observed the denials, except for reads, which no kernel
+// reports. They are at most likely, and the evidence says which it is.
 func TestWords(t *testing.T) {
 	lines := []string{"touch: cannot touch '/home/u/out/x': Permission denied", "curl: (7) connect to 192.0.2.1 port 80 failed: Network is unreachable", "cat: /home/u/out/secret: Permission denied"}
 	for level, want := range map[sandbox.EvidenceLevel]string{
@@ -184,7 +184,7 @@ func TestMeans(t *testing.T) {
 	}
 }
 
-// TestNotRead: text that the parser and a shell take for different things.
+// TestNotRead: text that the parser and a shell read differently.
 func TestNotRead(t *testing.T) {
 	tr := newTree(Evidence{}, nil)
 	for _, text := range []string{"ls # \\\nrm x", "ls\r\nrm x", "ls\x00", "a (", "'", strings.Repeat("x", maxScript+1)} {
@@ -194,7 +194,7 @@ func TestNotRead(t *testing.T) {
 	}
 }
 
-// FuzzJudge: whatever the text, the verdict comes, in bounded work.
+// FuzzJudge: for every text the verdict takes bounded work.
 func FuzzJudge(f *testing.F) {
 	for _, text := range []string{"a; b", "set -e; a | b", "f() { f; }; f", "x=$(a `b`)", "if ! a; then exit $?; fi", "bash -c 'bash -c \"a\"'", "case x in x) a;; esac", "x= a", "a[1]=2",
 		"for ((;;)); do f; done", "f() { f & f; }; f", "${x[@]:1}; wait $!; exit ${y:-3}", "until [ a ]; do break; done", "function f { bash -c f; }; f >$x", "let x=1; ((x)); [[ -f x ]]", ">x", "a <<E\nx\nE"} {

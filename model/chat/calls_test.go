@@ -10,7 +10,7 @@ import (
 	"codeagent/model"
 )
 
-// heard is what a decoder yields for chunks, in short words, and its calls.
+// heard returns what a decoder yields for chunks, in short words, and its calls.
 func heard(t testing.TB, deltas ...string) (words []string, calls []model.ToolCall) {
 	t.Helper()
 	d := newDecoder(model.Request{}, "s", func(d model.Delta) bool {
@@ -79,7 +79,7 @@ func TestWhenCallsAreDone(t *testing.T) {
 	}
 }
 
-// However the arguments of two calls are cut, the calls are the same.
+// However the arguments of two calls are split, the calls are the same.
 func FuzzCutArguments(f *testing.F) {
 	f.Add(`{"command":"echo 'ü\u00fc' \\"}`, `{"path":"a","offset":12}`, []byte{1, 4, 0, 200, 3})
 	f.Add(`{}{"x":1}`, `{"x":1}{"x":2}`, []byte{2, 2})

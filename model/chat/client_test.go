@@ -54,7 +54,7 @@ func hello() model.Request {
 	return model.Request{Model: "m", Items: []model.Item{{Kind: model.User, Text: "hello"}}}
 }
 
-// answer is what remains of a stream when what Retrying voids is left out.
+// answer is the rest of a stream without what Retrying voids.
 type answer struct {
 	Text, Reasoning string
 	Calls           []model.ToolCall
@@ -154,7 +154,7 @@ func (c *counting) transport() *http.Transport {
 	return t
 }
 
-// A list of models is plain JSON, not a stream; one that is not there is said so.
+// A list of models is plain JSON, not a stream; a missing one is an error.
 func TestModels(t *testing.T) {
 	srv := serve(t, scripted.Always(scripted.Reply{}))
 	got, err := client(t, chat.Options{BaseURL: srv.URL}).Models(t.Context())

@@ -10,7 +10,7 @@ import (
 	"codeagent/model"
 )
 
-// What joining pieces of thinking allocates grows as they do.
+// The memory for joining pieces of thinking grows linearly.
 func TestPiecesOfThinking(t *testing.T) {
 	allocated := func(n int) uint64 {
 		var before, after runtime.MemStats
@@ -31,7 +31,7 @@ func TestPiecesOfThinking(t *testing.T) {
 	}
 }
 
-// A piece replaces what is no text, and null adds nothing to one.
+// A piece replaces a value that is not a text, and null adds nothing to a text.
 func TestOddPiecesOfThinking(t *testing.T) {
 	var d details
 	for _, p := range []string{`{"text":"a\u00fc","data":{"x":1}}`, `{"text":null,"data":"b","summary":"s"}`, `{"text":"c","summary":7,"format":"f"}`, `{"index":1,"text":"\u00fc"}`} {
@@ -50,7 +50,7 @@ func TestOddPiecesOfThinking(t *testing.T) {
 	}
 }
 
-// Blocks without end are the end of an answer.
+// Endless blocks end the answer.
 func TestThinkingWithoutEnd(t *testing.T) {
 	d := newDecoder(model.Request{}, "s", func(model.Delta) bool { return true })
 	event := []byte(`{"choices":[{"index":0,"delta":{"reasoning_details":[{"type":"reasoning.text","text":"` + strings.Repeat("x", 1<<20) + `"}]}}]}`)

@@ -33,7 +33,7 @@ func TestOverTLSAndHTTP2(t *testing.T) {
 		fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}))
 	srv.EnableHTTP2 = true
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // a client that refuses the certificate is wanted
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // the client is meant to refuse the certificate
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	trusting := wire.NewBase()
@@ -58,7 +58,7 @@ func TestOverTLSAndHTTP2(t *testing.T) {
 		t.Errorf("cancelled: %v", last)
 	}
 
-	// A certificate that cannot be trusted will not be trusted the next time.
+	// An untrusted certificate is not retried.
 	_, err := collect(client(t, chat.Options{BaseURL: srv.URL + "/v1", Retry: impatient(nil)}).Stream(t.Context(), hello()))
 	e := new(model.Error)
 	if !errors.As(err, &e) || e.Kind != model.Transport || !strings.Contains(e.Message, "certificate") || strings.Contains(e.Message, "attempts") {

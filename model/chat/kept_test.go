@@ -11,8 +11,8 @@ import (
 	"codeagent/model/modeltest"
 )
 
-// What a provider sends beside calls and thinking goes back to it unchanged, and
-// to no other model.
+// What a provider sends beside calls and thinking is sent back to it unchanged, and to no
+// other model.
 func TestWhatIsWantedBack(t *testing.T) {
 	t.Parallel()
 	chunk := func(delta string) string { return `{"choices":[{"index":0,"delta":` + delta + `}]}` }
@@ -64,7 +64,7 @@ func TestWhatIsWantedBack(t *testing.T) {
 	}
 }
 
-// The key of the conversation goes to the provider that is known to take it.
+// The conversation's cache key is sent to the provider that is known to accept it.
 func TestCacheKey(t *testing.T) {
 	t.Parallel()
 	srv := serve(t, scripted.Always(scripted.Reply{}))

@@ -102,8 +102,8 @@ func field(t *testing.T, srv *scripted.Server, name string) string {
 	return string(body[name])
 }
 
-// Providers refuse fields that they do not know. What one refused is left out,
-// then and later, and no retry is counted for it.
+// Providers refuse unknown fields. A refused field is left out, then and later, and this does
+// not count as a retry.
 func TestRefusedFieldsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	refuse := func(message string) scripted.Reply {
@@ -188,8 +188,8 @@ func TestBaseURLThatCannotBe(t *testing.T) {
 	}
 }
 
-// Ids are unique in the conversation also when the provider numbers the calls
-// of each answer from the start.
+// Ids are unique in the conversation even if the provider numbers the calls of each answer
+// from the start.
 func TestCallIDsOfEarlierAnswersAreNotUsedAgain(t *testing.T) {
 	t.Parallel()
 	srv := serve(t, scripted.Always(scripted.Reply{Calls: []scripted.Call{{ID: "call_1", Name: "shell"}, {ID: "fresh", Name: "shell"}}}))

@@ -73,8 +73,8 @@ func TestRequestAndUsage(t *testing.T) {
 	}
 }
 
-// What one provider said in secret goes back to it, and to nobody else: neither
-// to another model, nor to another wire.
+// A provider's encrypted thinking is sent back only to it: neither to another model, nor over
+// another API.
 func TestThinkingGoesBackToWhereItCameFrom(t *testing.T) {
 	t.Parallel()
 	srv := serve(t, func(r scripted.Request) scripted.Reply {
@@ -121,8 +121,8 @@ func TestThinkingGoesBackToWhereItCameFrom(t *testing.T) {
 	}
 }
 
-// Providers refuse what they do not know and items that they cannot read. What
-// one refused is left out, then and later, and no retry is counted for it.
+// Providers refuse unknown fields and items that they cannot read. What was refused is left
+// out, then and later, and this does not count as a retry.
 func TestRefusedIsLeftOut(t *testing.T) {
 	t.Parallel()
 	refuse := func(status int, message string) scripted.Reply {

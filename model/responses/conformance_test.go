@@ -46,7 +46,7 @@ func connectChat(t *testing.T, base http.RoundTripper) modeltest.Model {
 	return c
 }
 
-// A conversation that began over one wire goes on over the other.
+// A conversation that began over one API continues over the other.
 func TestSwitch(t *testing.T) {
 	t.Run("to chat", func(t *testing.T) { modeltest.Switch(t, modeltest.Responses, connect, modeltest.Chat, connectChat) })
 	t.Run("from chat", func(t *testing.T) { modeltest.Switch(t, modeltest.Chat, connectChat, modeltest.Responses, connect) })

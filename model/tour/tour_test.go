@@ -22,8 +22,8 @@ const (
 	nobody    = "This did not run: nobody could be asked, so it was refused"
 )
 
-// hands stand for the agent and its sandbox. A reply given for a step is the
-// result; a step without one runs for real, unconfined.
+// hands replaces the agent and its sandbox. A reply given for a step is its result; a step
+// without one runs unconfined.
 type hands struct {
 	t         *testing.T
 	workspace string
@@ -198,8 +198,7 @@ func TestNobodyGrants(t *testing.T) {
 	}
 }
 
-// TestHeld: where a refused call can wait, only the connection does, and the tour
-// tells what it sees of it.
+// TestHeld: if calls can be held, only the connection is, and the tour reports what it sees.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	needBash(t)
@@ -247,7 +246,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// Where nothing can wait the tour says why, and is the one of the script.
+// If calls cannot be held, the tour says why and follows the basic script.
 func TestNotHeldSaysWhy(t *testing.T) {
 	t.Parallel()
 	needBash(t)
@@ -267,8 +266,7 @@ func TestNotHeldSaysWhy(t *testing.T) {
 	}
 }
 
-// Where nothing is enforced the tour says so: it claims no refusal that did
-// not happen.
+// If nothing is enforced, the tour says so and claims no denial.
 func TestNothingIsEnforced(t *testing.T) {
 	t.Parallel()
 	needBash(t)
@@ -325,7 +323,7 @@ func TestExistingFilesAreLeftAlone(t *testing.T) {
 	var items []model.Item
 	h := hands{t: t, workspace: w, replies: map[string]string{"tour1_write": sandboxed, "tour2_write": sandboxed}}
 	turn(t, tr.BaseURL, h, &items, tr.Prompt)
-	// A second playing in the same conversation takes new names again.
+	// A second run in the same conversation uses new names.
 	_, last, _ := turn(t, tr.BaseURL, h, &items, tr.Prompt)
 	wantWords(t, last, "asking for that path: allowed")
 	dir := filepath.Dir(o)
@@ -338,7 +336,7 @@ func TestExistingFilesAreLeftAlone(t *testing.T) {
 			t.Errorf("%s was changed to %q", f, data)
 		}
 	}
-	// What the user has changed since is not the tour's to remove.
+	// A file that the user has changed since is not the tour's to remove.
 	if err := os.WriteFile(want[0], []byte("now mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +360,7 @@ func TestOtherMessages(t *testing.T) {
 	}
 }
 
-// A turn that was interrupted goes on where it was.
+// An interrupted turn continues at the same step.
 func TestSteeredInTheMiddle(t *testing.T) {
 	t.Parallel()
 	tr, p := begin(t, tour.Options{})

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An id that some provider refuses goes to nobody but the one whose form it is.
+// An id that some provider refuses is sent only to the provider that uses its form.
 func TestCallIDs(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 41)

@@ -11,8 +11,8 @@ import (
 	"codeagent/model"
 )
 
-// A key that is printed by a program is asked for once, and again when it is
-// refused; the request is then sent again, whole.
+// A key printed by a program is requested once, and again when the provider rejects it; the
+// request is then sent again in full.
 func TestKeyIsAskedForAgainWhenItIsRefused(t *testing.T) {
 	t.Parallel()
 	asked, good := 0, "key-number-2"
@@ -46,13 +46,13 @@ func TestKeyIsAskedForAgainWhenItIsRefused(t *testing.T) {
 	if asked != 2 || len(bodies) != 4 || bodies[1] != "{}" {
 		t.Errorf("asked %d times, requests %q", asked, bodies)
 	}
-	// What is refused for good is the provider's error, and shows no key.
+	// A repeated rejection is the provider's error, and shows no key.
 	good = "another"
 	err := send()
 	if f := new(model.Error); !errors.As(err, &f) || f.Kind != model.SignIn || strings.Contains(err.Error(), "key-number") || asked != 3 {
 		t.Errorf("asked %d times: %v", asked, err)
 	}
-	// What is no key is not sent.
+	// An invalid key is not sent.
 	before := len(bodies)
 	asked = 3
 	if err = send(); err == nil || len(bodies) != before+1 {

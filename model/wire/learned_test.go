@@ -12,7 +12,7 @@ type noQuirks struct{}
 
 func (noQuirks) After(error) (noQuirks, bool) { return noQuirks{}, false }
 
-// A refusal of images is learned from only where nothing of an answer came before.
+// A refusal of images is learned only if no part of an answer came before.
 func TestAnswerThatBeganIsNotAskedForAgain(t *testing.T) {
 	t.Parallel()
 	refused := &model.Error{Kind: model.BadRequest, Message: "the image is not valid"}

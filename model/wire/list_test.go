@@ -35,8 +35,8 @@ func lists(body io.Reader) *Endpoint {
 	}, "/chat/completions")
 }
 
-// TestAListOfModelsHasAnEnd: whoever listens on a port of this machine may be asked
-// for one, and must not fill its memory.
+// TestAListOfModelsHasAnEnd: any process that listens on a port of this machine may be asked
+// for one, and must not fill codeagent's memory.
 func TestAListOfModelsHasAnEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		body endless

@@ -9,8 +9,8 @@ import (
 	"codeagent/model"
 )
 
-// A list without end is refused before anything is made of it; a long text is not,
-// whatever stands in it.
+// An endless list is refused before it is decoded; a long text is not refused, whatever it
+// contains.
 func TestEventsOfManyMembers(t *testing.T) {
 	many := strings.Repeat("{},", 2*maxEventMembers)
 	for name, c := range map[string]struct {

@@ -13,9 +13,8 @@ func nested(open, text, shut string, n int) []byte {
 	return []byte(strings.Repeat(open, n) + text + strings.Repeat(shut, n))
 }
 
-// TestNestedFaultsCostOnePass: what a server nests is not taken apart level by
-// level, with a pass over all that is left for each; 32 MiB in 10000 levels
-// would keep codeagent busy for hours, and deaf.
+// TestNestedFaultsCostOnePass: nested errors are not parsed level by level, with a pass over
+// the rest for each; 32 MiB in 10000 levels would take hours and block all input.
 func TestNestedFaultsCostOnePass(t *testing.T) {
 	for name, level := range map[string][2]string{
 		"list":     {"[", "]"},
@@ -51,7 +50,8 @@ func TestNestedTextCostsOnePass(t *testing.T) {
 	}
 }
 
-// TestOneLevelOfTextIsRead: what servers send is, and an odd part costs no other.
+// TestOneLevelOfTextIsRead: the shapes that servers send are read, and an unexpected part does
+// not affect the others.
 func TestOneLevelOfTextIsRead(t *testing.T) {
 	for in, want := range map[string]Text{
 		`"a"`:                         "a",
@@ -67,8 +67,8 @@ func TestOneLevelOfTextIsRead(t *testing.T) {
 	}
 }
 
-// TestLargeAnswers: an answer of any size is asked for its error, and none is
-// found where none exists.
+// TestLargeAnswers: an answer of any size is searched for an error, and none is found in an
+// answer without one.
 func TestLargeAnswers(t *testing.T) {
 	large := `"` + strings.Repeat("a", 2*maxErrorBody) + `"`
 	for body, want := range map[string]string{

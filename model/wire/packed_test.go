@@ -33,8 +33,8 @@ const (
 	plainFault  = `{"error":{"message":"no such field"}}`
 )
 
-// TestPackedAnswers: gzip that nobody asked for is undone, and an answer that is
-// packed with something else says so once and for all.
+// TestPackedAnswers: unrequested gzip is decoded, and any other Content-Encoding is a final
+// error.
 func TestPackedAnswers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -77,7 +77,7 @@ func TestPackedAnswers(t *testing.T) {
 	}
 }
 
-// TestPackedEventsComeAtOnce: what the server flushes is there before it sends more.
+// TestPackedEventsComeAtOnce: what the server flushes is available before it sends more.
 func TestPackedEventsComeAtOnce(t *testing.T) {
 	t.Parallel()
 	from, to := io.Pipe()
@@ -111,7 +111,7 @@ func TestPackedEventsComeAtOnce(t *testing.T) {
 	}
 }
 
-// TestPackedListIsBounded: little that is sent becomes much.
+// TestPackedListIsBounded: a small body that decompresses to a large one is bounded.
 func TestPackedListIsBounded(t *testing.T) {
 	t.Parallel()
 	bomb := zipped(t, strings.Repeat(" ", 1<<20))
@@ -128,15 +128,15 @@ func TestPackedListIsBounded(t *testing.T) {
 			t.Errorf("limit %d: %d bytes, %v", limit, len(got), err)
 		}
 	}
-	// An event that is packed is as bounded as one that is not.
+	// A compressed event has the same bound as any other.
 	_, err := body(t, &transport{Base: answers(200, coding("gzip"), strings.NewReader(bomb)), MaxEvent: 64 << 10})
 	if !errors.Is(err, errEventSize) {
 		t.Errorf("an event of a megabyte: %v", err)
 	}
 }
 
-// TestPackedAndCutOff: wherever a packed answer ends, what was whole before is
-// there and the end is an error.
+// TestPackedAndCutOff: wherever a compressed answer ends, the complete events are delivered
+// and the end is an error.
 func TestPackedAndCutOff(t *testing.T) {
 	t.Parallel()
 	all := zipped(t, plainStream)

@@ -93,7 +93,7 @@ func TestRetryPolicy(t *testing.T) {
 	}
 }
 
-// An answer that broke off is paid for: patience does not ask for it for ever.
+// Answers that broke off are paid for, so their retries are bounded separately.
 func TestBrokenAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestCancelEndsAWait(t *testing.T) {
 	})
 }
 
-// An answer that does not end is given up, and not asked for again.
+// An endless answer is abandoned, and not requested again.
 func TestAnswerWithoutEnd(t *testing.T) {
 	t.Parallel()
 	piece := strings.Repeat("x", 1<<20)

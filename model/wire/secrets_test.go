@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// wordless is a key of n characters no two of which come again side by side
-// elsewhere: any part of it is recognised.
+// wordless returns a key of n characters in which no pair of characters repeats, so that any
+// part of it is recognised.
 func wordless(n int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {
@@ -31,8 +31,8 @@ func showsPart(text, key string) string {
 	return ""
 }
 
-// TestNoErrorShowsAPartOfASecret: wherever a text is cut, a key that lies across
-// the cut is taken out of it before.
+// TestNoErrorShowsAPartOfASecret: wherever a text is cut, a key across the cut is removed
+// first.
 func TestNoErrorShowsAPartOfASecret(t *testing.T) {
 	t.Parallel()
 	key, long := wordless(48), wordless(3000)
@@ -82,8 +82,8 @@ func TestNoErrorShowsAPartOfASecret(t *testing.T) {
 	}
 }
 
-// TestSecretsOfAQuery: what is read of a query and what is sent of it are not the
-// same letters.
+// TestSecretsOfAQuery: the decoded and the encoded form of a query differ, and both are
+// secret.
 func TestSecretsOfAQuery(t *testing.T) {
 	t.Parallel()
 	base, err := url.Parse("https://h/v1?key=abc%2Bdef%2F&v=1&token=plain-token")

@@ -134,7 +134,7 @@ func TestSilenceEndsARequest(t *testing.T) {
 	}
 }
 
-// Comments show that somebody is there, but not for ever.
+// Comments show that the provider is alive, but are accepted only for a limited time.
 func TestCommentsAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestCommentsAlone(t *testing.T) {
 	})
 }
 
-// A consumer that takes its time is not a silent provider.
+// A slow consumer does not count as a silent provider.
 func TestSlowConsumerIsNotSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
