@@ -85,7 +85,7 @@ func (g *guesses) look(c *guess) {
 	}
 }
 
-// take returns the run ahead of a call that is now complete; nil if there is none.
+// take returns the run ahead of a call that is now complete, or nil.
 func (g *guesses) take(id string) *ahead {
 	for i, c := range g.open {
 		if c.id == id {

@@ -64,8 +64,8 @@ func (c Config) Choose(getenv func(string) string) (p Provider, model string, ok
 	return p, c.Model, ok
 }
 
-// Provider returns the provider of that name, or the top-level settings' for ""; false if
-// there is none.
+// Provider returns the provider of that name, or the top-level settings' for ""; false if it
+// is unknown.
 func (c Config) Provider(name string, getenv func(string) string) (Provider, bool) {
 	if name != "" {
 		return c.named(name)
@@ -96,7 +96,7 @@ func (c Config) prefixed(name string) bool {
 }
 
 // Passed returns the provider that the model's prefix would have chosen if base_url were not
-// set; "" if there is none. It applies only if the command line names the model: elsewhere
+// set, or "". It applies only if the command line names the model: elsewhere
 // the two settings were written for each other.
 func (c Config) Passed(p Provider, model string) string {
 	prefix, rest, _ := strings.Cut(model, "/")

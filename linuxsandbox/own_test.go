@@ -154,7 +154,7 @@ func TestOwnFilesAreRestored(t *testing.T) {
 				return d.Kind == sandbox.KindProtected && d.Evidence == sandbox.EvidenceBackend && d.Operation == "restored" &&
 					strings.HasPrefix(d.Target, filepath.Dir(c.helper)+"/")
 			}) {
-				t.Errorf("nothing is told: %+v", denials)
+				t.Errorf("nothing was reported: %+v", denials)
 			}
 			if entries, _ := os.ReadDir(c.elsewhere); len(entries) != 0 {
 				t.Errorf("something was written through a planted link: %v", entries)

@@ -140,7 +140,7 @@ func (v view) title() (string, error) {
 }
 
 // last decodes the last record of a kind, removed or not, at or after from; the zero record
-// if there is none.
+// without one.
 func (v view) last(kind func(string) bool, from int64) (record, error) {
 	b := &backward{r: v.f, start: v.start, pos: v.end}
 	for b.pos > from && b.next() {

@@ -106,7 +106,7 @@ func makeFolders(op, dir string, mode fs.FileMode) error {
 	return nil
 }
 
-// look returns the present entry of the name, nil if there is none or only a placeholder. A
+// look returns the present entry of the name, nil if it is absent or only a placeholder. A
 // link, a folder or a special file is an error.
 func (t *target) look() (fs.FileInfo, error) {
 	fi, err := t.root.Lstat(t.base)

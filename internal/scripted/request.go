@@ -49,7 +49,7 @@ type Message struct {
 	CallID string   // of a tool message
 }
 
-// FirstUser returns the text of the first user message; empty if there is none.
+// FirstUser returns the text of the first user message; empty without one.
 func (r Request) FirstUser() string {
 	for _, m := range r.Messages {
 		if m.Role == "user" {
@@ -59,7 +59,7 @@ func (r Request) FirstUser() string {
 	return ""
 }
 
-// Last returns the last message; the zero Message if there is none.
+// Last returns the last message; the zero Message without one.
 func (r Request) Last() Message {
 	if len(r.Messages) == 0 {
 		return Message{}
@@ -67,7 +67,7 @@ func (r Request) Last() Message {
 	return r.Messages[len(r.Messages)-1]
 }
 
-// Result returns the last result for the call id; false if there is none.
+// Result returns the last result for the call id; false without one.
 func (r Request) Result(id string) (string, bool) {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if m := r.Messages[i]; m.Role == "tool" && m.CallID == id {
