@@ -21,8 +21,8 @@ var (
 	other  = sandbox.HostPort{Host: "other.example", Port: 443}
 )
 
-// The question shows the host and is the same where the backend cannot open
-// hosts to commands: codeagent itself makes the request.
+// The question shows the host, and is the same if the backend cannot grant hosts to commands:
+// codeagent itself makes the request.
 func TestAFetchIsAskedForItsHost(t *testing.T) {
 	for _, grants := range []bool{false, true} {
 		g := newGate(OnRequest, confined(), func(o *Options) { o.GrantsHosts = grants })
@@ -42,8 +42,7 @@ func TestAFetchIsAskedForItsHost(t *testing.T) {
 	}
 }
 
-// What is opened for fetches is open to no command; what is open to commands is
-// open to fetches.
+// A grant to fetches allows nothing to commands; what commands may reach, fetches may too.
 func TestASessionOfFetchesOpensNothingToCommands(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	a := fetch("docs.example:443")
@@ -72,8 +71,7 @@ func TestASessionOfFetchesOpensNothingToCommands(t *testing.T) {
 	}
 }
 
-// Under untrusted a network that is open as a whole spares no question; an
-// answer for the session does.
+// Under untrusted an open network replaces no question; an answer for the session does.
 func TestUntrustedAsksOncePerHost(t *testing.T) {
 	full := confined()
 	full.Network.Mode = sandbox.NetworkFull
@@ -126,7 +124,7 @@ func TestAFetchFromNearbyIsSaidAloud(t *testing.T) {
 	}
 }
 
-// The hint opens what was asked and no more, also where no host can be opened to commands.
+// The hint allows exactly what was asked, also if no host can be granted to commands.
 func TestARefusedFetchHasAHint(t *testing.T) {
 	for _, grants := range []bool{true, false} {
 		for _, mode := range []Mode{Never, OnRequest} {
@@ -142,7 +140,7 @@ func TestARefusedFetchHasAHint(t *testing.T) {
 	}
 }
 
-// What the settings open to fetches is open to no command, in every mode.
+// What the settings allow to fetches is closed to commands, in every mode.
 func TestHostsOfTheSettings(t *testing.T) {
 	for _, mode := range Modes() {
 		full := confined()

@@ -355,7 +355,7 @@ func TestAfterDenial(t *testing.T) {
 		name string
 		mode Mode
 		v    sandbox.Verdict
-		want string // keys, "" when nothing is asked
+		want string // keys, "" if nothing is asked
 		fill string // the grant shown
 	}{
 		{"certain", OnFailure, certain, "1 2 n s", "write /home/u/.npm"},
@@ -404,12 +404,12 @@ func TestHeldCallTakesTheSameWay(t *testing.T) {
 	if r == nil || !r.Held || keys(r) != "1 2 n s" {
 		t.Fatalf("%+v %v", r, err)
 	}
-	// The cache that the file lies in is asked for, not each of its files.
+	// The question is about the cache that contains the file, not about each of its files.
 	grant, err := g.SettleHeld(r, Answer{Decision: Session})
 	if err != nil || !slices.Equal(grant.Write, []string{"/home/u/.cache/tool"}) {
 		t.Fatalf("%+v %v", grant, err)
 	}
-	// Granted for the session: the next one waits for nobody.
+	// It is granted for the session, so the next call is not asked about.
 	grant, r, err = g.DecideHeld(a, held, HeldAnswers{})
 	if err != nil || r != nil || len(grant.Write) != 1 {
 		t.Errorf("%+v %v %v", grant, r, err)
@@ -463,8 +463,8 @@ func TestTheQuestionNamesTheProgram(t *testing.T) {
 	}
 }
 
-// TestTrustedPathsAreProtected: what git was found to trust is as protected as its
-// hooks, also for what waits, and is not needed to know what is open.
+// TestTrustedPathsAreProtected: what git trusts is protected like its hooks, also for held
+// calls; Open does not need it.
 func TestTrustedPathsAreProtected(t *testing.T) {
 	trusted := func(o *Options) { o.Trusted = func() []string { return []string{workspace + "/.husky"} } }
 	without, with := newGate(OnRequest, confined()), newGate(OnRequest, confined(), trusted)

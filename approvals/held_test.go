@@ -8,8 +8,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestHeldQuestionNamesWhoWasRefused: the program's file, and not what the command
-// or the process says of itself.
+// TestHeldQuestionNamesWhoWasRefused: it names the program's file, and not what the command or
+// the process says about itself.
 func TestHeldQuestionNamesWhoWasRefused(t *testing.T) {
 	for _, c := range []struct {
 		command string
@@ -32,8 +32,8 @@ func TestHeldQuestionNamesWhoWasRefused(t *testing.T) {
 	}
 }
 
-// TestHeldQuestionOfABackgroundCommand says what a yes lasts for, which is longer
-// than the call that the person sees.
+// TestHeldQuestionOfABackgroundCommand says how long a yes lasts: longer than the call that
+// the person sees.
 func TestHeldQuestionOfABackgroundCommand(t *testing.T) {
 	for _, mode := range Modes() {
 		for _, background := range []bool{false, true} {
@@ -55,8 +55,8 @@ func TestHeldQuestionOfABackgroundCommand(t *testing.T) {
 	}
 }
 
-// TestHeldWriteOfACache is widened to what a standard keeps free of settings and
-// programs, and to nothing else that calls itself a cache.
+// TestHeldWriteOfACache: the question is widened only to folders that a standard keeps free of
+// settings and programs, not to anything else called a cache.
 func TestHeldWriteOfACache(t *testing.T) {
 	for target, want := range map[string]string{
 		"/home/u/.cache/tool/0a/x":         "/home/u/.cache/tool",

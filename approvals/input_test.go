@@ -66,7 +66,7 @@ func TestInputIsAskedForEachTime(t *testing.T) {
 	}
 }
 
-// An answer about a command does not cover what is typed to it.
+// An answer about a command does not apply to input typed to it.
 func TestInputIsNoRememberedCommand(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	start := Action{CallID: "c1", Tool: "shell", Kind: event.KindCommand, Command: "bash", Folder: "/srv", Background: true, Wish: Wish{Unsandboxed: true, Justification: "j"}}
@@ -76,7 +76,7 @@ func TestInputIsNoRememberedCommand(t *testing.T) {
 	mustAsk(t, g, typing("ls\n", p))
 	foreground := start
 	foreground.Background = false
-	mustAsk(t, g, foreground) // another deed: that one cannot be typed to
+	mustAsk(t, g, foreground) // another action: this one cannot be typed to
 	if _, again, err := g.Decide(start); again != nil || err != nil {
 		t.Errorf("the very same command is asked for again: %v", err)
 	}
@@ -125,8 +125,8 @@ func TestInputSeesEveryGrant(t *testing.T) {
 	}
 }
 
-// What a held call of the command was granted since it started counts like what it
-// was started with, in every mode.
+// What a held call of the command was granted since its start counts like its original
+// policy, in every mode.
 func TestInputSeesWhatWasGrantedSince(t *testing.T) {
 	all := sandbox.Grant{Write: []string{"/srv/data"}, Read: []string{"/home/u/.ssh"}, Hosts: []sandbox.HostPort{{Host: "a.example", Port: 443}}, Sockets: []string{"/run/docker.sock"}}
 	words := grantWords(all)
@@ -157,9 +157,8 @@ func TestInputSeesWhatWasGrantedSince(t *testing.T) {
 	}
 }
 
-// A running command keeps what was granted for the session, also where that holds
-// no more for others: because its path leads elsewhere by now, or the session is
-// another.
+// A running command keeps what was granted for the session, even if the grant no longer
+// applies to others: because its path leads elsewhere now, or the session is another.
 func TestInputAsksForASessionGrantThatStandsNoMore(t *testing.T) {
 	g := newGate(OnRequest, confined(), func(o *Options) { o.GrantsHosts = true })
 	start := command("server", Wish{})

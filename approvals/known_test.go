@@ -22,8 +22,8 @@ func TestKnownReadOnly(t *testing.T) {
 	}
 }
 
-// notKnown must never be judged safe: each line was, or could be, a way past
-// some list of allowed command texts.
+// notKnown must never be judged safe: each line was, or could be, a way around some list of
+// allowed command texts.
 var notKnown = []string{
 	"", "   ", "#", "# ls", "ls # x", "ls # \\\nrm -rf x", "ls \\\n-l",
 	"bash -c ls", "sh -lc ls", "env X=y ls", "X=y ls", "X=y", "ls $(rm x)", "ls `rm x`", "cat <(rm x)", "cat >(rm x)",
@@ -58,7 +58,7 @@ func TestNeverJudgedSafe(t *testing.T) {
 	}
 }
 
-// Every entry of the list has its reason, and none is there twice.
+// Every entry of the list has its reason, and none is duplicated.
 func TestKnownList(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range known {
@@ -80,8 +80,8 @@ func TestParserReadsBackslashNewlineInAComment(t *testing.T) {
 	}
 }
 
-// FuzzKnownAgainstBash holds what is judged safe against bash itself: with an
-// empty PATH it must try to run exactly the programs that were read.
+// FuzzKnownAgainstBash compares what is judged safe with bash itself: with an empty PATH bash
+// must try to run exactly the programs that were parsed.
 func FuzzKnownAgainstBash(f *testing.F) {
 	for _, s := range append(slices.Clone(notKnown), "ls -l | wc -l && cat x", "cat 'a b' \"c d\"") {
 		f.Add(s)

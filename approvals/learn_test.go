@@ -7,7 +7,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestLesson grants exactly what is refused, and lists it for settings.
+// TestLesson grants exactly what is denied, and lists it for settings.
 func TestLesson(t *testing.T) {
 	l := &Lesson{Command: "fetch http://example.org/x other.org"}
 	for _, c := range []struct {

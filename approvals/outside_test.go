@@ -14,8 +14,8 @@ func outsideOf(folder, text string) Action {
 	return a
 }
 
-// TestOutsideForTheSessionIsOfNothingThatCanChange: a yes that lasts is bound to a
-// text; what the text leads to may be rewritten by the next command.
+// TestOutsideForTheSessionIsOfNothingThatCanChange: a lasting yes is bound to a text, but the
+// next command may rewrite the files that the text names.
 func TestOutsideForTheSessionIsOfNothingThatCanChange(t *testing.T) {
 	const ws = workspace
 	for _, c := range []struct {
@@ -83,7 +83,7 @@ func TestOutsideForTheSessionIsOfNothingThatCanChange(t *testing.T) {
 	}
 }
 
-// TestOutsideIsAskedAgainWhereItCanChangeNow: a folder was opened since.
+// TestOutsideIsAskedAgainWhereItCanChangeNow: a folder was granted since.
 func TestOutsideIsAskedAgainWhereItCanChangeNow(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	a := outsideOf("/srv/data", "docker ps")
@@ -97,7 +97,7 @@ func TestOutsideIsAskedAgainWhereItCanChangeNow(t *testing.T) {
 	mustAsk(t, g, a)
 }
 
-// TestOutsideWarns of what the session made or can change and the command runs.
+// TestOutsideWarns about files of the command that the session made or can change.
 func TestOutsideWarns(t *testing.T) {
 	made := func(dirs ...string) func(*Options) {
 		return func(o *Options) { o.MadeGit = func() []string { return dirs } }
@@ -135,7 +135,7 @@ func TestOutsideWarns(t *testing.T) {
 			}
 		}
 	}
-	// What runs in the sandbox is not outside.
+	// A command in the sandbox is not outside.
 	r := mustAsk(t, newGate(OnRequest, confined(), made(workspace+"/.git")), command("git status", Wish{Write: []string{"/etc/hosts"}}))
 	if slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "git directory") }) {
 		t.Errorf("%q", r.Warnings)

@@ -51,8 +51,8 @@ func FuzzPortFor(f *testing.F) {
 	})
 }
 
-// TestHeldLookupIsAskedWithItsPort: a lookup is refused under a bare name; what
-// is granted has the port that the command names.
+// TestHeldLookupIsAskedWithItsPort: a lookup is refused with a bare name; the grant has the
+// port that the command names.
 func TestHeldLookupIsAskedWithItsPort(t *testing.T) {
 	a := command("curl http://example.org/x", Wish{})
 	lookup := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "sendto", Target: "example.org", Program: "curl", Executable: "/usr/bin/curl"}

@@ -16,7 +16,7 @@ func TestPermitIsForExactlyOneAction(t *testing.T) {
 	a := command("npm test", Wish{Write: []string{"."}, Justification: "why"})
 	p, _, err := g.Decide(a)
 	mustPolicy(t, p, err, a)
-	// Every field, of today and of tomorrow, is part of what was permitted.
+	// Every field, present and future, is part of what was permitted.
 	var change func(v reflect.Value, check func())
 	change = func(v reflect.Value, check func()) {
 		switch v.Kind() {
@@ -125,7 +125,7 @@ func TestSessionIsBoundToWhatWasShown(t *testing.T) {
 	a := command("npm i", Wish{Write: []string{"~/.npm"}, Justification: "cache"})
 	p, err := g.Settle(mustAsk(t, g, a), Answer{Decision: Session})
 	mustPolicy(t, p, err, a)
-	// The same folder, and what is below it, is not asked again, with a wish or without.
+	// The same folder, and paths below it, are not asked about again, with a wish or without.
 	for _, w := range []Wish{{}, {Write: []string{"/home/u/.npm"}}, {Write: []string{"~/.npm/_cacache"}}} {
 		b := command("npm ci", w)
 		q, r, err := g.Decide(b)
@@ -191,7 +191,7 @@ func TestSessionInUntrusted(t *testing.T) {
 		t.Error("the same file was asked again")
 	}
 	mustAsk(t, g, edit("main.go", "other.go"))
-	// Leave to edit a file is not leave for commands, and opens nothing.
+	// Permission to edit a file is not a permission for commands, and grants nothing.
 	if len(g.Base().Write) != 1 {
 		t.Errorf("write roots %v", g.Base().Write)
 	}
@@ -240,8 +240,7 @@ func TestAnswersThatAreNo(t *testing.T) {
 	}
 }
 
-// A face or a bug may change the request it carries: what is granted is what
-// the gate asked.
+// A face or a bug may change the request it carries: only what the gate asked is granted.
 func TestAForgedRequestOpensNothing(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	a := command("npm i", Wish{Write: []string{"~/.npm"}})

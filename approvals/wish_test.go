@@ -149,8 +149,8 @@ func TestHintsArePrintable(t *testing.T) {
 	}
 }
 
-// Whatever the model writes, what a question shows is canonical, printable, and
-// neither too wide nor codeagent's own.
+// Whatever the model writes, a question shows only canonical, printable paths that are neither
+// too wide nor codeagent's own.
 func checkWish(t *testing.T, raw string) {
 	g := newGate(OnRequest, confined())
 	p, r, err := g.Decide(command("x", Wish{Write: []string{raw}, Read: []string{raw}, Hosts: []string{raw}, Sockets: []string{raw}}))
@@ -185,8 +185,8 @@ func FuzzWish(f *testing.F) {
 	f.Fuzz(checkWish)
 }
 
-// A name is a name: a file that may be changed already needs no question, whatever
-// characters stand in its path. One that must be asked for is refused as before.
+// A file that may be changed already needs no question, whatever characters its path contains.
+// A path that must be asked about is still refused.
 func TestOddNamesAreLiteral(t *testing.T) {
 	for _, name := range []string{"st*r", "wh?t", "t\tab", "new\nline", "b[r", "c\u202eba"} {
 		ws := "/srv/" + name

@@ -122,8 +122,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestEverySetting gives each setting of the table by -c and finds its origin:
-// none is forgotten in the parser.
+// TestEverySetting sets each setting of the table by -c and finds its origin: the parser
+// handles all of them.
 func TestEverySetting(t *testing.T) {
 	sample := map[string]string{
 		"string": `"x"`, "true or false": "true", "whole number": "1", "list of strings": `[]`, "table of strings": `{a = "b"}`,
@@ -261,7 +261,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestAllMistakesAtOnce: they come in the order of the file, and not without end.
+// TestAllMistakesAtOnce: errors come in the order of the file, and their number is bounded.
 func TestAllMistakesAtOnce(t *testing.T) {
 	_, err := load(t, "zzz = 1\nmodel = 1\n[tui]\nmouse = 1\n", config.Sources{})
 	lines := strings.Split(fmt.Sprint(err), "\n")
@@ -329,7 +329,7 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-// TestProjectFileIsOnlyReported: what a project brings along is not read.
+// TestProjectFileIsOnlyReported: a project's settings file is not read.
 func TestProjectFileIsOnlyReported(t *testing.T) {
 	ws := t.TempDir()
 	if c, err := load(t, "", config.Sources{Workspace: ws}); err != nil || c.ProjectFile != "" {

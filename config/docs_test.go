@@ -144,8 +144,8 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestTableIsWhole: each line has what the page and the messages need, and the
-// lines of a section stand together.
+// TestTableIsWhole: each row has what the page and the messages need, and the rows of a
+// section are adjacent.
 func TestTableIsWhole(t *testing.T) {
 	seen, sections := map[string]bool{}, []string{}
 	for _, s := range config.Table() {

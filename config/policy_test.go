@@ -100,7 +100,7 @@ func (h *home) mustPolicy(t *testing.T, overrides ...string) sandbox.Policy {
 	return p
 }
 
-// judge asks the policy about "w PATH" or "r PATH", relative to the home folder.
+// judge checks "w PATH" or "r PATH", relative to the home folder, against the policy.
 func (h *home) judge(p sandbox.Policy, access string) bool {
 	name := access[2:]
 	if !filepath.IsAbs(name) {
@@ -174,8 +174,8 @@ func TestPolicyAddFiles(t *testing.T) {
 	}
 }
 
-// TestPolicyAddDirsGone: a folder of the file that is gone stops nothing, and is
-// still all that is open; checks of what it is hold as ever.
+// TestPolicyAddDirsGone: a missing folder named in the file is no error, and nothing else is
+// opened in its place; checks of existing folders still apply.
 func TestPolicyAddDirsGone(t *testing.T) {
 	h := newHome(t)
 	c, err := load(t, "[sandbox]\nadd_dirs = [\"~/gone\", \"~/no/where\"]\n", config.Sources{Flags: []config.Flag{{Name: "--add-dir", Key: "sandbox.add_dirs", Values: []string{h.ws}}}})
@@ -291,8 +291,7 @@ func TestPolicyHides(t *testing.T) {
 	}
 }
 
-// TestPolicyHidesWhatLinksLeadTo: records that were moved to another disk are closed
-// like others.
+// TestPolicyHidesWhatLinksLeadTo: records that were moved to another disk are closed too.
 func TestPolicyHidesWhatLinksLeadTo(t *testing.T) {
 	h := newHome(t)
 	h.mkdir(t, "disk/undo", "src/app/sessions")
@@ -312,8 +311,8 @@ func TestPolicyHidesWhatLinksLeadTo(t *testing.T) {
 	}
 }
 
-// TestPolicyHomeNeedsYes: with an explicit yes the home folder works, and what
-// protects codeagent itself still holds. Where nothing is written no yes is needed.
+// TestPolicyHomeNeedsYes: with an explicit yes the home folder works, and codeagent's own
+// files are still protected. If nothing is writable, no yes is needed.
 func TestPolicyHomeNeedsYes(t *testing.T) {
 	h := newHome(t)
 	h.place.Workspace = h.dir
@@ -357,8 +356,8 @@ func TestPolicyDenyRead(t *testing.T) {
 	}
 }
 
-// TestPolicyDenyReadInOddWorkspace: what the workspace is called makes no exact path
-// a glob: it stays what the kernel keeps shut, and opens nothing beside it.
+// TestPolicyDenyReadInOddWorkspace: the name of the workspace makes no exact path a glob: the
+// kernel still closes the path, and nothing beside it is opened.
 func TestPolicyDenyReadInOddWorkspace(t *testing.T) {
 	h := newHome(t)
 	for _, name := range []string{"a*b", "what?", "[x]", "[open"} {
@@ -403,8 +402,8 @@ func TestPolicyGitDirectory(t *testing.T) {
 	})
 }
 
-// TestPolicyGitFile: a .git that is a file or a link says where git looks. It
-// stays, and so does what it points to.
+// TestPolicyGitFile: a .git that is a file or a link determines where git looks. It is
+// protected, and so is its target.
 func TestPolicyGitFile(t *testing.T) {
 	for name, plant := range map[string]func(h *home){
 		"file": func(h *home) { h.write(t, "src/app/.git", "gitdir: store/worktrees/w\n") },
@@ -430,8 +429,8 @@ func TestPolicyGitFile(t *testing.T) {
 	}
 }
 
-// TestPolicyOddGit: whatever a command left as .git keeps no session from starting. It
-// leads nowhere, for git too, and stays as it is.
+// TestPolicyOddGit: whatever a command left as .git, the next session starts. Such an entry
+// leads nowhere, for git too, and is protected.
 func TestPolicyOddGit(t *testing.T) {
 	fifo := func(h *home, name string) error { return syscall.Mkfifo(filepath.Join(h.dir, name), 0o600) }
 	for name, plant := range map[string]func(h *home) error{
@@ -468,7 +467,7 @@ func TestPolicyOddGit(t *testing.T) {
 	}
 }
 
-// TestPolicyManyModules: what is too much to list is protected as a whole.
+// TestPolicyManyModules: a folder with too many entries is protected as a whole.
 func TestPolicyManyModules(t *testing.T) {
 	h := newHome(t)
 	for i := range 2100 {
@@ -487,7 +486,7 @@ func TestPolicyLimitsAndEnv(t *testing.T) {
 	if d := cmp.Diff(wantLimits, p.Limits) + cmp.Diff(wantEnv, p.Env); d != "" || !p.SharedTemp || p.Network.Mode != sandbox.NetworkFull {
 		t.Errorf("%+v %s", p, d)
 	}
-	// The preset's own limits stay where the settings say nothing.
+	// The preset's own limits apply unless the settings set them.
 	if p := h.mustPolicy(t, "sandbox.mode=strict", "sandbox.limits.cpu_s=9"); p.Limits.CPUSeconds != 9 || p.Limits.Memory != 64<<20 {
 		t.Errorf("strict: %+v", p.Limits)
 	}
@@ -524,8 +523,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestOneFolder: under CODEAGENT_HOME the folder for temporary files lies beside
-// codeagent's own files, and only it may be written.
+// TestOneFolder: under CODEAGENT_HOME the folder for temporary files is beside codeagent's own
+// files, and only it is writable.
 func TestOneFolder(t *testing.T) {
 	h := newHome(t)
 	paths, err := config.FindPaths(env(map[string]string{"CODEAGENT_HOME": filepath.Join(h.dir, "ca")}), h.dir)
@@ -555,8 +554,8 @@ func TestOneFolder(t *testing.T) {
 	}
 }
 
-// TestSweepTemp: the folder of a session that was killed goes, that of one that
-// lives and a new one stay.
+// TestSweepTemp: the folder of a killed session is removed; those of a running session and a
+// new one stay.
 func TestSweepTemp(t *testing.T) {
 	paths := config.Paths{Temp: t.TempDir()}
 	alive, remove, err := paths.NewTemp()

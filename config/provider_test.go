@@ -42,8 +42,8 @@ func TestChosenProvider(t *testing.T) {
 	}
 }
 
-// TestKeyHints: what is to be set is named as it is read: the variable, or the
-// setting and its file. No value of either shows.
+// TestKeyHints: the hint names the variable, or the setting and its file. It shows no value of
+// either.
 func TestKeyHints(t *testing.T) {
 	has := env(map[string]string{"K": "secret-value"})
 	const file = "/h/config.toml"
@@ -63,8 +63,8 @@ func TestKeyHints(t *testing.T) {
 	}
 }
 
-// TestPrefixOfTheModel: NAME/MODEL chooses a provider where it can be meant so,
-// and what was to be asked at one place never reaches another by accident.
+// TestPrefixOfTheModel: NAME/MODEL chooses a provider if that is unambiguous, and a request for
+// one provider never reaches another by accident.
 func TestPrefixOfTheModel(t *testing.T) {
 	own := "[providers.mine]\nbase_url = 'http://mine/v1'\n"
 	for _, c := range []struct {
@@ -177,7 +177,7 @@ func TestModelLimits(t *testing.T) {
 	}
 }
 
-// What holds a key is not handed to commands, whatever it is called.
+// Variables that hold a key are not passed to commands, whatever their names.
 func TestKeysAreNotHandedToCommands(t *testing.T) {
 	policy := newHome(t).mustPolicy(t, "sandbox.env.inherit=all", `sandbox.env.include=["SHARED"]`, `sandbox.env.exclude=["X"]`,
 		"providers.a.base_url=http://h", "providers.a.key_env=MY_LLM", `providers.a.headers={A = "$TEAM", B = "b"}`,
@@ -188,8 +188,8 @@ func TestKeysAreNotHandedToCommands(t *testing.T) {
 	}
 }
 
-// TestSwitch: in a session a name stands for a model of the provider in use,
-// unless a prefix chooses another one that may be meant.
+// TestSwitch: in a session a name means a model of the provider in use, unless its prefix
+// unambiguously chooses another one.
 func TestSwitch(t *testing.T) {
 	c, err := load(t, "[providers.mine]\nbase_url = 'http://mine/v1'\nkey_command = ['key']\n", config.Sources{})
 	if err != nil {
@@ -225,7 +225,7 @@ func TestSwitch(t *testing.T) {
 	if got := ready(c); got != "groq llamacpp lmstudio ollama openai vllm" {
 		t.Errorf("ready: %s", got)
 	}
-	// The key may be that of the base URL, and is shown to nobody else.
+	// The key may belong to the base URL, so no other provider gets it.
 	if got := ready(atBase); got != "groq llamacpp lmstudio ollama vllm" {
 		t.Errorf("ready with a base URL: %s", got)
 	}

@@ -10,8 +10,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestSnippetIsWhatWasNeeded: read back it is the settings there were and what
-// was added; what no setting can open is listed with its reason.
+// TestSnippetIsWhatWasNeeded: read back, it has the earlier settings and the additions; what
+// no setting can allow is listed with its reason.
 func TestSnippetIsWhatWasNeeded(t *testing.T) {
 	h := newHome(t)
 	odd, worse := "it's \"odd\"", "a\nb"
@@ -63,7 +63,7 @@ func TestSnippetIsWhatWasNeeded(t *testing.T) {
 	}
 }
 
-// TestAllowedHosts are names with ports, and nothing else of the network.
+// TestAllowedHosts: only names with ports, and nothing else of the network.
 func TestAllowedHosts(t *testing.T) {
 	h := newHome(t)
 	for text, want := range map[string]string{

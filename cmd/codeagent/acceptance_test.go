@@ -20,8 +20,8 @@ import (
 	"codeagent/cmd/codeagent/sandboxcmd"
 )
 
-// These tests run the two programs as they are shipped, built by the go command
-// and with the helper's sum linked in, as an ordinary user and as root.
+// These tests run both programs as they are shipped, built by the go command with the helper's
+// sum linked in, as an ordinary user and as root.
 
 // ordinary is the uid that stands for an ordinary user; it needs no account.
 const ordinary = 1001
@@ -87,7 +87,7 @@ type user struct {
 	home, work, bin, out string
 }
 
-// eachUser runs f as root and as an ordinary user; without root only as oneself.
+// eachUser runs f as root and as an ordinary user; without root only as the current user.
 func eachUser(t *testing.T, f func(t *testing.T, u user)) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the Linux sandbox is needed")
@@ -109,7 +109,7 @@ func newUser(t testing.TB, name string, uid int) user {
 	}
 	t.Cleanup(func() { os.RemoveAll(base) })
 	u := user{name: name, uid: uid, home: base + "/home", work: base + "/work", out: base + "/out"}
-	u.bin = u.work + "/bin" // as in a checkout of this very project
+	u.bin = u.work + "/bin" // as in a checkout of this project
 	for _, dir := range []string{u.home, u.work, u.bin, u.out} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -180,7 +180,7 @@ func (u user) sandboxedArgv(t testing.TB, argv []string, flags ...string) result
 	return r
 }
 
-// read takes the report in, if there is one.
+// read parses the report, if there is one.
 func (r *result) read(t testing.TB, report string) {
 	t.Helper()
 	if data, err := os.ReadFile(report); err == nil && len(data) > 0 {
@@ -246,7 +246,7 @@ func TestLoopbackServerIsNotReached(t *testing.T) {
 	})
 }
 
-// TestOrdinaryWork: what a programmer does all day works inside.
+// TestOrdinaryWork: a programmer's everyday commands work inside.
 func TestOrdinaryWork(t *testing.T) {
 	jobs := []struct{ name, need, script, want string }{
 		{"git commit", "git", `git init -q . && echo hi > f && git add f && git -c user.name=a -c user.email=a@b commit -qm msg && git log --format=%s`, "msg"},
@@ -320,8 +320,8 @@ func TestOwnProgramsCannotBeReplaced(t *testing.T) {
 	})
 }
 
-// TestHelperCannotBePlanted: codeagent serves as its own helper where none lies beside
-// it, and takes up one that does. A command in a checkout puts none there.
+// TestHelperCannotBePlanted: codeagent is its own helper if there is none beside it, and uses
+// one that is there. A command in a checkout cannot put one there.
 func TestHelperCannotBePlanted(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		if err := os.Remove(u.bin + "/linux-sandbox-helper"); err != nil {
@@ -343,7 +343,7 @@ func TestHelperCannotBePlanted(t *testing.T) {
 	})
 }
 
-// snapshot says what the programs and the settings are.
+// snapshot describes the programs and the settings.
 func snapshot(t testing.TB, u user) string {
 	t.Helper()
 	var b strings.Builder
@@ -368,8 +368,8 @@ func need(t testing.TB, program string) {
 	}
 }
 
-// reachable says whether the ordinary user can run program at all: a toolchain
-// in root's home folder cannot be, and that is the machine's doing.
+// reachable reports whether the ordinary user can run program at all: a toolchain in root's
+// home folder cannot be run, which is a property of the machine.
 func reachable(t testing.TB, u user, program string) {
 	t.Helper()
 	cmd := u.codeagent()

@@ -21,8 +21,8 @@ func call(tool, format string, a ...any) scripted.Reply {
 	return scripted.Reply{Calls: []scripted.Call{{Name: tool, Arguments: fmt.Sprintf(format, a...)}}}
 }
 
-// TestBackgroundConversation: a command is started, typed to and read, and its end
-// comes by itself as a note, whatever the model does meanwhile.
+// TestBackgroundConversation: a command is started, typed to and read, and its end is reported
+// by a note, whatever the model does meanwhile.
 func TestBackgroundConversation(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		var mu sync.Mutex
@@ -72,9 +72,9 @@ func TestBackgroundConversation(t *testing.T) {
 	})
 }
 
-// TestBackgroundTellsWhatWasRefused: while a background command runs, when it has
-// ended unread and when it ends with codeagent, the model, the log and the JSON
-// have what it printed and what the sandbox refused it.
+// TestBackgroundTellsWhatWasRefused: while a background command runs, when it has ended
+// unread and when it ends with codeagent, the model, the log and the JSON report its output
+// and its denials.
 func TestBackgroundTellsWhatWasRefused(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		one, two := u.out+"/one", u.out+"/two"
@@ -139,8 +139,8 @@ func TestBackgroundTellsWhatWasRefused(t *testing.T) {
 	})
 }
 
-// TestBackgroundEndsWithCodeagent: however codeagent ends, nothing of what it ran
-// in the background is left, on pipes and on terminals, detached or not.
+// TestBackgroundEndsWithCodeagent: however codeagent ends, no background process is left, on
+// pipes and on terminals, detached or not.
 func TestBackgroundEndsWithCodeagent(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -173,7 +173,7 @@ func TestBackgroundEndsWithCodeagent(t *testing.T) {
 					t.Fatal(err)
 				}
 				eventually(t, "eight sleeping processes", func() bool { return len(sleepers(n)) == 8 })
-				// A signal while a start lasts ends that as a part of the turn.
+				// A signal during a start ends the start as part of the turn.
 				eventually(t, "both starts are over", func() bool { return len(srv.Requests()) > len(steps) })
 				if tt.signal == 0 {
 					close(go1)
@@ -198,8 +198,8 @@ func TestBackgroundEndsWithCodeagent(t *testing.T) {
 	})
 }
 
-// TestEscLeavesBackgroundCommands: the end of a turn ends what the turn runs, and
-// what was started to go on goes on.
+// TestEscLeavesBackgroundCommands: Esc ends the turn's commands, and background commands
+// continue.
 func TestEscLeavesBackgroundCommands(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		n := 700000 + 10*(os.Getpid()+max(u.uid, 0))

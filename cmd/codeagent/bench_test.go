@@ -20,9 +20,8 @@ func benchUser(b *testing.B) user {
 	return newUser(b, "self", -1)
 }
 
-// measure runs cmd b.N times and reports CPU time and peak memory. The kernel
-// counts the memory of the process that forked towards the child, so the peak
-// is never below what this test itself uses.
+// measure runs cmd b.N times and reports CPU time and peak memory. The kernel counts the
+// memory of the forking process towards the child, so the peak is at least this test's own.
 func measure(b *testing.B, cmd func() *exec.Cmd) {
 	b.Helper()
 	var peak int64
@@ -95,9 +94,9 @@ func benchExec(b *testing.B, replies ...scripted.Reply) {
 	})
 }
 
-// BenchmarkExecFourSleeps is an answer of four sandboxed sleep 0.5, decoded at 50
-// tokens a second: 24 pieces of four bytes, 480 ms. Its figure is the time from the
-// request to the one that brings all results.
+// BenchmarkExecFourSleeps is an answer with four sandboxed sleep 0.5, streamed at 50
+// tokens a second: 24 pieces of four bytes, 480 ms. It measures the time from the request
+// to the one with all results.
 func BenchmarkExecFourSleeps(b *testing.B) {
 	for _, wire := range []string{"chat", "responses"} {
 		for _, mode := range []string{"decoding", "off"} {
@@ -138,8 +137,7 @@ func benchSleeps(b *testing.B, wire, mode string) {
 	b.ReportMetric(float64(most.Microseconds())/1000, "most-ms-to-results")
 }
 
-// BenchmarkSandboxTrue is the whole of `codeagent sandbox -- true`, and true
-// without it.
+// BenchmarkSandboxTrue runs `codeagent sandbox -- true`, and true without it.
 func BenchmarkSandboxTrue(b *testing.B) {
 	u := benchUser(b)
 	b.Run("sandboxed", func(b *testing.B) {

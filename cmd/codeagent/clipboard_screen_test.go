@@ -13,8 +13,8 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// TestClipboardOnTheScreen: Ctrl+V attaches what the desktop's program gives; it is
-// kept with the session as any image is.
+// TestClipboardOnTheScreen: Ctrl+V attaches the image from the desktop's program; it is stored
+// with the session like any image.
 func TestClipboardOnTheScreen(t *testing.T) {
 	if runtime.GOOS == "darwin" {
 		t.Skip("the fake is of Wayland")
@@ -25,8 +25,8 @@ func TestClipboardOnTheScreen(t *testing.T) {
 	u, dir := newUser(t, "self", -1), t.TempDir()
 	file := func(name, text string, mode os.FileMode) {
 		t.Helper()
-		// A program that is open for writing cannot be run: no child of another test may
-		// hold it.
+		// A program that is open for writing cannot be executed (ETXTBSY): no child of another test
+		// may hold it.
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
@@ -66,8 +66,8 @@ func TestClipboardOnTheScreen(t *testing.T) {
 	}
 }
 
-// pasteClipboard presses Ctrl+V until the message holds want: on a busy machine
-// even a fake may take longer than a person is made to wait.
+// pasteClipboard presses Ctrl+V until the message contains want: on a busy machine the fake
+// program may exceed the time limit.
 func pasteClipboard(t *testing.T, term *golden.Terminal, want string) {
 	t.Helper()
 	const late = "did not end within"

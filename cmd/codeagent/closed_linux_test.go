@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestClosedStdoutIsAnError: nobody gets the words of such a run. /dev/null is an
-// answer that nobody wants.
+// TestClosedStdoutIsAnError: with a closed stdout the answer is lost. /dev/null is no error.
 func TestClosedStdoutIsAnError(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		for _, c := range []struct {

@@ -8,9 +8,9 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// TestCompactOnTheScreen: /compact has the model write a summary, with what the
-// person wants kept; the conversation goes on from it, is shown from it when it is
-// resumed, and Esc twice goes back across it.
+// TestCompactOnTheScreen: /compact makes the model write a summary, with what the person wants
+// to keep. The conversation continues from it and is shown from it when it is resumed, and
+// Esc twice goes back across it.
 func TestCompactOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		long := strings.Repeat("Words that fill the context. ", 100)
@@ -53,7 +53,7 @@ func TestCompactOnTheScreen(t *testing.T) {
 
 		term = screen("resume", "--last")
 		term.WaitFor("the third answer")
-		// Twice back: the second question stands before the summary.
+		// Go back twice: the second question is before the summary.
 		for _, n := range []string{"third", "second"} {
 			takeBack(t, term, "the "+n+" question", "the third answer")
 			term.Write(" and more")

@@ -22,7 +22,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// The pages and examples of this project, held to the program.
+// Tests of this project's pages and examples against the program.
 
 func page(t *testing.T, name string) string {
 	t.Helper()
@@ -67,7 +67,7 @@ func TestExampleSettings(t *testing.T) {
 	}
 }
 
-// TestExecPage: its lines fit the schema, and it names every kind of line and
+// TestExecPage: the lines on it fit the schema, and it names every kind of line and
 // item and every exit status.
 func TestExecPage(t *testing.T) {
 	text := page(t, "docs/exec.md")
@@ -107,7 +107,7 @@ func TestExecPage(t *testing.T) {
 	}
 }
 
-// TestSandboxPage: the report on the page is one that the program could write.
+// TestSandboxPage: the report on the page could come from the program.
 func TestSandboxPage(t *testing.T) {
 	blocks := fenced(page(t, "docs/sandbox.md"))
 	if len(blocks) != 1 {
@@ -132,7 +132,7 @@ func TestSandboxPage(t *testing.T) {
 	}
 }
 
-// TestLinks: what the pages point to in this repository is there.
+// TestLinks: the targets of links within this repository exist.
 func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob("../../*.md")
 	if err != nil {
@@ -159,7 +159,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestNotice: every module that is linked is named with its licence.
+// TestNotice: every linked module is named with its licence.
 func TestNotice(t *testing.T) {
 	text := page(t, "NOTICE")
 	for _, name := range []string{"codeagent", "linux-sandbox-helper"} {
@@ -178,7 +178,7 @@ func TestNotice(t *testing.T) {
 	}
 }
 
-// TestToolsAreListed: each tool that can be switched off is named where that is said.
+// TestToolsAreListed: the page names each tool that can be disabled.
 func TestToolsAreListed(t *testing.T) {
 	text := page(t, "docs/config.md")
 	_, row, found := strings.Cut(text, "`tools.NAME.enabled`")

@@ -11,12 +11,11 @@ import (
 	"codeagent/internal/attack"
 )
 
-// init makes this test binary the launcher of surroundings, where it is started
-// as one.
+// init makes this test binary a launcher of surroundings if it was started as one.
 func init() { attack.Launcher() }
 
-// TestDoctorInSettings runs doctor where namespaces work and where they do not.
-// Who is not root has one setting only, the own.
+// TestDoctorInSettings runs doctor with and without namespaces. Without root it uses only the
+// machine's own settings.
 func TestDoctorInSettings(t *testing.T) {
 	const held, lost = `
   refused   write a file outside the roots
@@ -45,7 +44,7 @@ func TestDoctorInSettings(t *testing.T) {
 	})
 }
 
-// TestDoctorWithoutLandlock: the whole report, its verdict first, where nothing can run.
+// TestDoctorWithoutLandlock: the whole report, its verdict first, if no command can run.
 func TestDoctorWithoutLandlock(t *testing.T) {
 	u := newUser(t, "self", -1)
 	cmd := u.codeagent("doctor")
@@ -65,8 +64,8 @@ func TestDoctorWithoutLandlock(t *testing.T) {
 	}
 }
 
-// inSettings runs f where namespaces work and where they do not; launch makes a
-// run of the program one in these surroundings.
+// inSettings runs f with and without namespaces; launch changes a run of the program to one in
+// these surroundings.
 func inSettings(t *testing.T, f func(t *testing.T, name string, u user, launch func(*exec.Cmd) *exec.Cmd)) {
 	if os.Getuid() != 0 {
 		f(t, "own", newUser(t, "self", -1), func(cmd *exec.Cmd) *exec.Cmd { return cmd })

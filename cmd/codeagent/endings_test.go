@@ -50,8 +50,8 @@ func sleepers(n int) []int {
 	return out
 }
 
-// eventually waits for something that happens in other processes. The deadline
-// is a bound for broken programs on busy machines.
+// eventually waits for something that happens in other processes. Only a broken program
+// reaches the deadline.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -79,8 +79,8 @@ func TestEscKillsTheCommandAndItsDetachedChildren(t *testing.T) {
 	})
 }
 
-// TestSignalsEndTheRun: SIGINT, SIGTERM and SIGHUP end with their statuses, and
-// SIGKILL of codeagent ends what it started as well.
+// TestSignalsEndTheRun: SIGINT, SIGTERM and SIGHUP end codeagent with their statuses, and
+// after SIGKILL of codeagent its commands end as well.
 func TestSignalsEndTheRun(t *testing.T) {
 	tests := []struct {
 		signal syscall.Signal
@@ -115,7 +115,7 @@ func TestSignalsEndTheRun(t *testing.T) {
 	})
 }
 
-// TestNohup: a run that is to outlive its terminal does.
+// TestNohup: a run under nohup outlives its terminal.
 func TestNohup(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		n := 500005 + 10*(os.Getpid()+u.uid)

@@ -24,8 +24,8 @@ func heldOnScreen(t *testing.T, u user, args ...string) (term *golden.Terminal, 
 	return golden.Start(t, cmd, 160, 40), srv
 }
 
-// TestHeldOnTheScreen: the command waits, the person answers each question by
-// itself, and the very same command continues; the model learns it.
+// TestHeldOnTheScreen: the command waits, the person answers each question separately, and the
+// same command continues; the model is informed.
 func TestHeldOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		term, srv := heldOnScreen(t, u)
@@ -58,8 +58,7 @@ func TestHeldOnTheScreen(t *testing.T) {
 	})
 }
 
-// TestEscWhileACallWaits: the question goes, the command with it, and nothing was
-// written.
+// TestEscWhileACallWaits: the question disappears, the command ends, and nothing was written.
 func TestEscWhileACallWaits(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		term, _ := heldOnScreen(t, u)
@@ -80,8 +79,8 @@ func TestEscWhileACallWaits(t *testing.T) {
 	})
 }
 
-// TestHeldConnection: a server of the host is reached after a yes, by the command
-// that was refused it; another port is another question.
+// TestHeldConnection: after a yes the refused command reaches a server of the host; another
+// port is another question.
 func TestHeldConnection(t *testing.T) {
 	u := newUser(t, "self", -1)
 	need(t, "bash")
@@ -126,8 +125,7 @@ func TestHeldConnection(t *testing.T) {
 	}
 }
 
-// TestNotHeld: by the setting a refused call fails at once, as it does without a
-// screen.
+// TestNotHeld: with the setting, as without a screen, a refused call fails at once.
 func TestNotHeld(t *testing.T) {
 	u := newUser(t, "self", -1)
 	term, srv := heldOnScreen(t, u, "-c", "sandbox.hold=false")
@@ -142,8 +140,8 @@ func TestNotHeld(t *testing.T) {
 	}
 }
 
-// TestTourInSettings plays the tour wherever it may be played, at the pace of a
-// reader: what it announces of a call that waits is what then happens.
+// TestTourInSettings plays the tour in all surroundings, at reading pace: what it announces
+// about held calls then happens.
 func TestTourInSettings(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("half a minute; set CI=true")
@@ -185,7 +183,7 @@ func TestLearnAsksOnATerminal(t *testing.T) {
 		term.WaitFor("Run it? [y/N]")
 		term.Write(answer)
 		if runs {
-			// What was typed after the answer is the command's.
+			// Input after the answer belongs to the command.
 			term.Write("mine\n")
 		}
 		err := term.WaitExit()

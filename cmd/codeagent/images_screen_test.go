@@ -10,15 +10,15 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// What stands on the screen during a turn, and while another model is tried:
-// before the end of it no command of the screen is taken.
+// Texts on the screen during a turn, and while another model is tested: until then no command
+// of the screen is accepted.
 const (
 	working   = "Working"
 	switching = "Switching to"
 )
 
-// leave is Ctrl+C twice, which quits. It is written at once: of two that are read
-// too far apart neither does.
+// leave is Ctrl+C twice, which quits. It is written at once, since two that are read too far
+// apart do not quit.
 const leave = "\x03\x03"
 
 // imagesIn counts the images of a conversation.
@@ -30,9 +30,8 @@ func imagesIn(r scripted.Request) int {
 	return n
 }
 
-// TestImagesOnTheScreen: a dragged file and one of -i go with the message, are
-// kept with the session and shown again with it; a model that sees none is asked
-// in words.
+// TestImagesOnTheScreen: a dragged file and one of -i are sent with the message, stored with
+// the session and shown again with it; a model that sees no images gets words.
 func TestImagesOnTheScreen(t *testing.T) {
 	srv := answering(t, func(r scripted.Request) scripted.Reply {
 		return scripted.Reply{Text: []string{"no image", "one image", "two images", "three images"}[imagesIn(r)]}
@@ -61,7 +60,7 @@ func TestImagesOnTheScreen(t *testing.T) {
 	term.Write(" what is this?\r")
 	term.WaitFor("two images")
 	term.WaitGone(working)
-	// Back to the message: its images have a chip each.
+	// The message is back in the editor, with a chip for each image.
 	takeBack(t, term, "[image 1: a shot.png 40×30] what is this? [image 2: a shot.png 40×30]", "two images")
 	term.Write("\r")
 	term.WaitFor("two images")
@@ -71,7 +70,7 @@ func TestImagesOnTheScreen(t *testing.T) {
 	term.WaitGone(switching)
 	term.Paste(shot)
 	term.WaitFor("mole cannot see images")
-	term.WaitFor(shot) // as the text that it is
+	term.WaitFor(shot) // as plain text
 	term.Write("\r")
 	term.WaitFor("no image")
 	term.WaitGone(working)

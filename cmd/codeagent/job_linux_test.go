@@ -8,9 +8,9 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// TestAStoppedJobEnds: codeagent that was stopped with Ctrl+Z ends when the shell
-// ends the job, though it wakes in the background; its command ends with it, and
-// the shell has its terminal. So it does after bg.
+// TestAStoppedJobEnds: codeagent that was stopped with Ctrl+Z ends when the shell ends the
+// job, although it continues in the background. Its command ends with it, and the shell has
+// its terminal. The same after bg.
 func TestAStoppedJobEnds(t *testing.T) {
 	for name, orders := range map[string][]string{"kill": {"kill %1"}, "bg and kill": {"bg", "kill %1"}, "quit": {"kill -QUIT %1; kill -CONT %1"}} {
 		t.Run(name, func(t *testing.T) {

@@ -23,15 +23,15 @@ import (
 	sessions "codeagent/session"
 )
 
-// longSession is a model that works: in each turn it calls several times, two
-// commands at once, and then answers. It holds every request to the wire's rules.
+// longSession is a busy model: in each turn it calls several times, two commands at once, and
+// then answers. It checks every request by the API's rules.
 type longSession struct {
 	mu    sync.Mutex
 	wrong []error
 	last  scripted.Request
 }
 
-// callsPerTurn is how many messages with calls come before the answer of a turn.
+// callsPerTurn is how many messages with calls precede the answer of a turn.
 const callsPerTurn = 4
 
 func (l *longSession) answer(r scripted.Request) scripted.Reply {
@@ -53,8 +53,7 @@ func (l *longSession) answer(r scripted.Request) scripted.Reply {
 	reply := scripted.Reply{Text: fmt.Sprintf("%s, step %d", turn, done), Piece: 4, Delay: 500 * time.Microsecond}
 	if done < callsPerTurn {
 		for i := range 2 {
-			// Each command says that it ran, by its name. The first ends while the
-			// second runs.
+			// Each command records its run under its name. The first ends while the second runs.
 			name := fmt.Sprintf("%d-%d-%d", r.N, done, i)
 			reply.Calls = append(reply.Calls, scripted.Call{ID: "call_" + name, Name: "shell", Arguments: fmt.Sprintf(`{"command":"echo %s >> ran; sleep 0.0%d; echo out %s"}`, name, 3*i, name)})
 		}
@@ -73,7 +72,7 @@ func (l *longSession) lastRequest(t *testing.T) scripted.Request {
 	return l.last
 }
 
-// messagesOf are items as the wire has them: user, answer with its calls, results.
+// messagesOf converts items to messages of the API: user, answer with its calls, results.
 func messagesOf(items []model.Item) []string {
 	var out []string
 	said := ""
@@ -91,7 +90,7 @@ func messagesOf(items []model.Item) []string {
 		case i.Kind == model.Result:
 			said = ""
 			out = append(out, "tool "+i.CallID+" "+i.Text)
-		case len(out) > 0 && strings.HasPrefix(out[len(out)-1], "user "): // the wire takes one message at a time
+		case len(out) > 0 && strings.HasPrefix(out[len(out)-1], "user "): // the API joins consecutive messages
 			out[len(out)-1] += "\n\n" + i.Text
 		default:
 			said = ""
@@ -116,9 +115,9 @@ func messagesIn(r scripted.Request) []string {
 	return out
 }
 
-// TestKilledAtAnyMoment: codeagent is killed at random moments of a long session,
-// again and again, and goes on each time. Nothing that was given to the model,
-// told on stdout or run is lost, and what was written before stays as it was.
+// TestKilledAtAnyMoment: codeagent is killed at random moments of a long session, repeatedly,
+// and resumes each time. Nothing that was sent to the model, printed or run is lost, and
+// earlier records do not change.
 func TestKilledAtAnyMoment(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the Linux sandbox is needed")
@@ -168,19 +167,19 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	k.look("the last turn", true)
 }
 
-// killing is one session, and what is known of it.
+// killing is one session and its expected state.
 type killing struct {
 	t    *testing.T
 	user user
 	work *longSession
 	url  string
 	id   string
-	// before is the file as it was, its whole lines.
+	// before is the earlier content of the file, its whole lines.
 	before []byte
 	items  []model.Item
 }
 
-// run runs codeagent and kills it after a while; 0 lets it end.
+// run runs codeagent and kills it after a time; 0 lets it end.
 func (k *killing) run(after time.Duration, args ...string) result {
 	k.t.Helper()
 	cmd := k.user.codeagent(slices.Insert(args, 1, "--json", "--model", "test")...)
@@ -199,7 +198,7 @@ func (k *killing) run(after time.Duration, args ...string) result {
 	return result{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errs.String()}
 }
 
-// look holds the file to what must be in it.
+// look checks that the file contains everything it must.
 func (k *killing) look(what string, turnOver bool) {
 	k.t.Helper()
 	store := sessions.New(k.user.home + "/.local/state/codeagent/sessions")
@@ -260,8 +259,7 @@ func (k *killing) nothingLost(what string, turnOver bool) {
 	}
 }
 
-// told holds the file to what stdout says: a command that was reported to have
-// ended has its result.
+// told compares the file with stdout: a command that was reported as ended has its result.
 func (k *killing) told(n int, stdout string) {
 	k.t.Helper()
 	results := 0
@@ -289,5 +287,5 @@ func (k *killing) told(n int, stdout string) {
 	}
 }
 
-// tailOf is the end of a list, where it differs.
+// tailOf returns the end of a list, where lists differ.
 func tailOf(list []string) string { return strings.Join(list[max(0, len(list)-6):], "\n") }

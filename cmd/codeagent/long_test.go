@@ -24,10 +24,10 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// A long session is lived through in a process of its own, in which nothing runs
-// but what codeagent itself runs: the wiring, the sandbox, the session's file.
+// A long session runs in a process of its own, which runs only what codeagent itself runs: the
+// wiring, the sandbox, the session's file.
 
-// span is what the turns of a part of it took, on average.
+// span holds the average cost of a part of the turns.
 type span struct {
 	Turns  int
 	Allocs uint64 // allocations a turn
@@ -37,17 +37,17 @@ type span struct {
 	Processor int64
 }
 
-// lived is what became of a long session.
+// lived is the result of a long session.
 type lived struct {
 	Early, Late span
-	// HeapMB is what is in use at the end, PeakMB the most the process ever had.
+	// HeapMB is the heap in use at the end, PeakMB the peak memory of the process.
 	HeapMB, PeakMB int
-	// Items is how long the conversation is at the end.
+	// Items is the length of the conversation at the end.
 	Items int
 }
 
-// spanned is how many turns a span has, from turn 10 on and up to the last:
-// several times what lies between two compactions.
+// spanned is how many turns a span has, from turn 10 on and up to the last: several times the
+// number of turns between two compactions.
 const spanned = 200
 
 // liveLong is the program: longtalk TURNS, with a model in the environment.
@@ -105,14 +105,14 @@ func liveTurns(count string) (lived, error) {
 	return out, nil
 }
 
-// processorTime is what the process has had.
+// processorTime returns the CPU time of the process.
 func processorTime() time.Duration {
 	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // never fails for oneself
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // never fails for the own process
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// peakMB is the most memory the process has had.
+// peakMB returns the peak memory of the process.
 func peakMB() int {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -141,7 +141,7 @@ func answerLong(r scripted.Request) scripted.Reply {
 	return scripted.Reply{Calls: []scripted.Call{{ID: fmt.Sprint("c", r.N), Name: "read_file", Arguments: `{"path":"text.txt"}`}}}
 }
 
-// liveIn lives through turns in a fresh home, with a model that takes so many tokens.
+// liveIn runs the turns in a new home, with a model whose context has that many tokens.
 func liveIn(t testing.TB, turns, limit int) lived {
 	t.Helper()
 	srv, err := scripted.Start(t.Context(), answerLong)
@@ -186,8 +186,8 @@ func liveIn(t testing.TB, turns, limit int) lived {
 	return out
 }
 
-// TestTwoThousandTurns: however long a session has lived, a turn does as much as
-// at its beginning, and the memory of the whole is bounded.
+// TestTwoThousandTurns: however long a session is, a turn costs as much as at its beginning,
+// and the total memory is bounded.
 func TestTwoThousandTurns(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("minutes; with CI=true")
@@ -206,7 +206,7 @@ func TestTwoThousandTurns(t *testing.T) {
 	}
 }
 
-// BenchmarkLongSession tells what a turn costs near the beginning of a session of
+// BenchmarkLongSession measures the cost of a turn near the beginning of a session of
 // 2,000 turns and at its end.
 func BenchmarkLongSession(b *testing.B) {
 	for b.Loop() {

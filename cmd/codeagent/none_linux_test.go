@@ -11,13 +11,13 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestNoSandboxOnlyByChoice: on a kernel without Landlock nothing runs, unless
-// the user said that it may run unconfined, and then that is reported each time.
+// TestNoSandboxOnlyByChoice: on a kernel without Landlock no command runs, unless the user has
+// allowed running unconfined, which is then reported each time.
 func TestNoSandboxOnlyByChoice(t *testing.T) {
 	if os.Geteuid() != 0 {
-		return // it takes root to be without Landlock
+		return // removing Landlock needs root
 	}
-	// The same words where a sandbox works.
+	// The same setting if a sandbox works.
 	const warn = "-csandbox.fallback=warn"
 	stated := func(r result) bool {
 		return r.report.Sandbox.Backend == "none" &&

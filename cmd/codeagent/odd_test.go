@@ -16,7 +16,7 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// oddEntries are what can stand in the place of one of codeagent's own files and folders.
+// oddEntries are the entries that can be in the place of codeagent's own files and folders.
 var oddEntries = map[string]func(name string) error{
 	"a FIFO":      func(name string) error { return syscall.Mkfifo(name, 0o600) },
 	"a folder":    func(name string) error { return os.Mkdir(name, 0o700) },
@@ -32,7 +32,7 @@ var oddEntries = map[string]func(name string) error{
 
 const oddSession = "0123456789abcdef"
 
-// oddPlaces are codeagent's own, below CODEAGENT_HOME.
+// oddPlaces are codeagent's own paths, below CODEAGENT_HOME.
 var oddPlaces = []string{
 	"config.toml", "rules.toml", "AGENTS.md", "ledger.jsonl", "write-roots",
 	"sessions", "sessions/" + oddSession + ".jsonl", "sessions/" + oddSession + ".images", "sessions/x",
@@ -40,8 +40,8 @@ var oddPlaces = []string{
 	"output", "output/output-1.txt", "tmp", "tmp/session-1", "tools",
 }
 
-// TestOddEntries: whatever stands where codeagent keeps its own things, no start waits for
-// it or crashes: what it is in the way of is said, with its name.
+// TestOddEntries: whatever is in the place of codeagent's own files, no start blocks on it or
+// crashes: the error names it.
 func TestOddEntries(t *testing.T) {
 	calls := 0
 	model, err := scripted.Start(t.Context(), func(scripted.Request) scripted.Reply {
@@ -99,7 +99,7 @@ func TestOddEntries(t *testing.T) {
 	}
 }
 
-// chownAll gives a tree to a user, shut folders too; -1 changes nothing.
+// chownAll gives a tree to a user, including folders without permissions; -1 changes nothing.
 func chownAll(root string, uid int) error {
 	return filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, uid, uid))

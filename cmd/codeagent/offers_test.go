@@ -12,8 +12,8 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// deeds plays a model that writes a file or starts a command when asked to,
-// and keeps what came with the messages.
+// deeds plays a model that writes a file or starts a command on request, and records what came
+// with the messages.
 type deeds struct {
 	mu     sync.Mutex
 	images []string
@@ -38,8 +38,8 @@ func (d *deeds) answer(r scripted.Request) scripted.Reply {
 	return scripted.Reply{Text: "looked at"}
 }
 
-// TestOffersOnTheScreen: what was changed is taken back, what runs in the
-// background is listed and ended, and an image whose path is pasted goes along.
+// TestOffersOnTheScreen: changes are undone, background commands are listed and ended, and an
+// image whose path is pasted is sent.
 func TestOffersOnTheScreen(t *testing.T) {
 	var d deeds
 	srv := answering(t, d.answer)

@@ -15,7 +15,7 @@ func outsideCall(command string) scripted.Call {
 	return scripted.Call{Name: "shell", Arguments: `{"command":"` + command + `","sandbox_permissions":"require_escalated","justification":"it must"}`}
 }
 
-// payload is a session that plants what the next git runs outside, and a script.
+// payload is a session that plants what the next git outside would run, and a script.
 var payload = []scripted.Reply{
 	{Calls: []scripted.Call{shellCall(`git init -q . && printf '#!/bin/sh\\ntouch $HOME/owned\\n' > watch && chmod +x watch && git config core.fsmonitor ./watch && cp watch deploy.sh`)}},
 	{Calls: []scripted.Call{outsideCall("git status")}},
@@ -23,7 +23,7 @@ var payload = []scripted.Reply{
 	{Text: "That was it."},
 }
 
-// TestOutsideQuestionsShowWhatTheSessionMade, to a person who reads a log.
+// TestOutsideQuestionsShowWhatTheSessionMade to a person who reads a log.
 func TestOutsideQuestionsShowWhatTheSessionMade(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		need(t, "git")
@@ -39,8 +39,8 @@ func TestOutsideQuestionsShowWhatTheSessionMade(t *testing.T) {
 	})
 }
 
-// TestNoLastingYesForAScriptOfTheWorkspace: on the screen the answer that would last
-// is not taken, and the script is asked for each time.
+// TestNoLastingYesForAScriptOfTheWorkspace: on the screen an answer for the session is not
+// accepted, and the question is asked each time.
 func TestNoLastingYesForAScriptOfTheWorkspace(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		need(t, "git")

@@ -12,9 +12,9 @@ import (
 	sessions "codeagent/session"
 )
 
-// TestResumeOnTheScreen: a session is chosen, what was said before is shown and given to the model,
-// nobody else writes the session meanwhile, and on leaving the terminal shows
-// how to go on.
+// TestResumeOnTheScreen: a session is chosen, the earlier conversation is shown and sent to
+// the model, no other process can write the session meanwhile, and at the end the terminal
+// shows how to resume it.
 func TestResumeOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		srv := serve(t,
@@ -44,7 +44,7 @@ func TestResumeOnTheScreen(t *testing.T) {
 		}
 		term.Write("a hasty question\r")
 		term.WaitFor("a hasty answer")
-		term.WaitGone(working) // else Esc is for the turn
+		term.WaitGone(working) // otherwise Esc would stop the turn
 		takeBack(t, term, "a hasty question", "a hasty answer")
 		term.Write(" and more")
 		term.WaitFor("and more")                // every Esc was read
@@ -70,9 +70,9 @@ func TestResumeOnTheScreen(t *testing.T) {
 }
 
 // takeBack presses Esc twice, which brings the last question back to the editor and
-// takes its answer away. No turn may run. On a busy machine the two may be read at
-// once or too far apart: then it is tried again, but never while they could still
-// have an effect, which would go back once more.
+// removes its answer. No turn may run. On a busy machine the two may be read at
+// once or too far apart: then it tries again, but only when they cannot have an effect any
+// more, which would go back once more.
 func takeBack(t *testing.T, term *golden.Terminal, question, answer string) {
 	t.Helper()
 	for range 10 {
@@ -89,8 +89,8 @@ func takeBack(t *testing.T, term *golden.Terminal, question, answer string) {
 	t.Fatalf("%q is not taken back:\n%s", question, term.Screen())
 }
 
-// inEditor reports whether the editor begins with text. What was sent stands above
-// it, behind the same mark.
+// inEditor reports whether the editor begins with text. Sent messages are above it, with the
+// same mark.
 func inEditor(screen, text string) bool {
 	at := strings.LastIndex(screen, "\n› ")
 	return at >= 0 && strings.HasPrefix(screen[at:], "\n› "+text)

@@ -35,7 +35,7 @@ func writePNG(name string, w, h int) error {
 	return errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, w, h))), f.Close())
 }
 
-// said is a conversation as text, a message a line; an image is "<image/png>".
+// said returns a conversation as text, one message per line; an image is "<image/png>".
 func said(r scripted.Request) string {
 	var b strings.Builder
 	for _, m := range r.Messages {

@@ -28,8 +28,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts of testdata/script run this very test binary under the names of
-// both programs: arguments in, statuses and text out, the real sandbox between.
+// The scripts of testdata/script run this test binary under the names of both programs, with
+// the real sandbox between them: they check arguments, statuses and output.
 func TestMain(m *testing.M) {
 	testscript.Main(sweeping{m}, map[string]func(){
 		"codeagent":             main,
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// sweeping runs the tests and takes the programs away that they built.
+// sweeping runs the tests and removes the programs that they built.
 type sweeping struct{ *testing.M }
 
 func (s sweeping) Run() int {
@@ -55,8 +55,8 @@ func (s sweeping) Run() int {
 	return status
 }
 
-// awayFromProjects has the tests work in a folder for temporary files that lies in no
-// repository and below no AGENTS.md: codeagent would take both for its workspace's.
+// awayFromProjects moves the tests to a temporary folder that is in no repository and below no
+// AGENTS.md, which codeagent would treat as the workspace's.
 func awayFromProjects() error {
 	for _, temp := range []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm"} {
 		found := ""
@@ -96,10 +96,9 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("HOME", home)
 			env.Setenv("LANG", "C.UTF-8")
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector each would end a second late
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector each process would end a second late
 			env.Setenv("WORKSPACE", workspace)
-			// In the sandbox /tmp is another one: what lies there is shown only to a
-			// command that names it.
+			// The sandbox has its own /tmp: a command sees a file of the host's /tmp only if it names it.
 			bin, err := filepath.Abs(filepath.SplitList(env.Getenv("PATH"))[0])
 			if err != nil {
 				return err
@@ -129,7 +128,7 @@ type step struct {
 	Calls []struct {
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
-		Raw  string          `json:"raw"` // arguments as they stand, also malformed
+		Raw  string          `json:"raw"` // arguments as they are, possibly malformed
 	} `json:"calls"`
 	Status int               `json:"status"`
 	Header map[string]string `json:"header"`
@@ -144,10 +143,10 @@ var faults = map[string]scripted.Fault{
 	"": scripted.NoFault, "truncate": scripted.Truncate, "drop": scripted.Drop, "reset": scripted.Reset, "stall": scripted.Stall,
 }
 
-// scriptModel starts a model server that plays FILE, one JSON step a line, and
-// points OPENAI_BASE_URL at it: model FILE. The instructions of the request N, from
-// 1, are then in FILE.N, what was said in FILE.N.said. With inorder behind it each
-// request gets the next step, else each conversation begins with the first.
+// scriptModel starts a model server that plays FILE, one JSON step per line, and points
+// OPENAI_BASE_URL at it: model FILE. The instructions of request N, from 1, are then in
+// FILE.N, and its conversation in FILE.N.said. With the argument inorder each request gets the
+// next step, otherwise each conversation begins with the first.
 func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 	play := scripted.Steps
 	if len(args) == 2 && args[1] == "inorder" {
@@ -204,8 +203,8 @@ func (st step) reply() scripted.Reply {
 	return r
 }
 
-// scriptListen opens a server on loopback and sets NAME to its port; a
-// connection that arrives ends the test: listen NAME.
+// scriptListen opens a server on loopback and sets NAME to its port; a connection fails the
+// test: listen NAME.
 func scriptListen(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: listen NAME")
@@ -258,9 +257,9 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// scriptUntil runs a command until what it prints matches, and compares its exit
-// status each time, for what codeagent waits for so briefly that a busy machine is
-// too slow: until PATTERN N CMD...
+// scriptUntil runs a command until its output matches, and compares its exit status each
+// time. It is for events for which codeagent waits only briefly, too briefly on a busy
+// machine: until PATTERN N CMD...
 func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: until PATTERN N CMD...")

@@ -10,8 +10,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 )
 
-// TestSignalWhileReadingStdin: a prompt whose end does not come keeps no run from
-// ending by a signal.
+// TestSignalWhileReadingStdin: a signal ends a run that waits for the end of its prompt.
 func TestSignalWhileReadingStdin(t *testing.T) {
 	for sig, want := range map[syscall.Signal]int{syscall.SIGINT: cli.ExitInterrupt, syscall.SIGTERM: cli.ExitTerminate, syscall.SIGHUP: cli.ExitHangup} {
 		dir := t.TempDir()
@@ -24,8 +23,8 @@ func TestSignalWhileReadingStdin(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// More than a pipe holds: what was written whole is being read, by a program
-		// that listens for signals since before.
+		// More than a pipe holds: once all of it is written, the program is reading, and has handled
+		// signals since before.
 		if _, err := stdin.Write(make([]byte, 256<<10)); err != nil {
 			t.Fatal(err)
 		}

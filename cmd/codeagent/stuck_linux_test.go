@@ -35,9 +35,9 @@ func childrenOf(t *testing.T, pid int) []int {
 	return out
 }
 
-// TestAStoppedKeeperHoldsNothingUp: codeagent ends by a signal, by the command's time
-// limit and by a second signal, though the helper that should end the command was
-// stopped; the helper is killed, and the command with it.
+// TestAStoppedKeeperHoldsNothingUp: a signal, the command's time limit and a second signal end
+// codeagent, although the helper that should end the command was stopped. The helper is
+// killed, and the command with it.
 func TestAStoppedKeeperHoldsNothingUp(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -76,7 +76,7 @@ func TestAStoppedKeeperHoldsNothingUp(t *testing.T) {
 				}
 				late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 				defer late.Stop()
-				// Every process of the command holds the pipe: its end is theirs.
+				// Every process of the command holds the pipe, so its end means that all are gone.
 				if _, err := io.Copy(io.Discard, r); err != nil {
 					t.Error(err)
 				}

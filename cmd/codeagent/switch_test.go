@@ -10,9 +10,9 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// TestSwitchOnTheScreen: another provider's model is asked in the middle of a
-// session, one that is not there or wants a key is not, and another session is resumed in
-// the same program.
+// TestSwitchOnTheScreen: the person switches to another provider's model during a session. A
+// missing model, or one without a key, is refused, and another session is resumed in the same
+// process.
 func TestSwitchOnTheScreen(t *testing.T) {
 	srv := answering(t, func(r scripted.Request) scripted.Reply {
 		if r.Model == "absent" {
@@ -100,7 +100,7 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	}
 }
 
-// listModels opens the list of models until it has both, the one in use and another
+// listModels opens the list of models until it contains both, the one in use and another
 // provider's: the list does not wait long for others.
 func listModels(t *testing.T, term *golden.Terminal, used, other string) {
 	t.Helper()

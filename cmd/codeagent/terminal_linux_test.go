@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-// disturb does to its terminal all that a program can and a shell would suffer from.
+// disturb changes everything about its terminal that would disturb a shell.
 const disturb = `
 import fcntl, os, signal, struct, termios
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -34,9 +34,9 @@ os.setpgid(0, 0)
 os.tcsetpgrp(0, os.getpid())
 `
 
-// TestTheTerminalIsLeftAsItWas: what a command in the foreground makes of the user's
-// terminal and of the open files it shares with the shell ends with the command, also
-// where a signal ends it. Without the sandbox, and so without the saving, it stays.
+// TestTheTerminalIsLeftAsItWas: changes by a foreground command to the user's terminal and to
+// open files shared with the shell are undone when the command ends, also by a signal.
+// Without the sandbox, which does not save them, they stay.
 func TestTheTerminalIsLeftAsItWas(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -56,7 +56,7 @@ func TestTheTerminalIsLeftAsItWas(t *testing.T) {
 				}
 				defer near.Close()
 				defer far.Close()
-				// The leader of the session stays, as a shell does: with it the terminal goes.
+				// The session leader stays, as a shell does: its end would hang up the terminal.
 				cmd := u.codeagent()
 				cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `"$@"; echo OVER; exec sleep 1000`, "sh"}, c.argv...)
 				cmd.Env = append(cmd.Env, "PATH="+u.bin+":"+os.Getenv("PATH"))
@@ -107,7 +107,7 @@ func ioctlInt(f *os.File, request uintptr) (int, error) {
 	return int(v), nil
 }
 
-// terminalFacts is the state of a terminal and of the open file, in words.
+// terminalFacts describes the state of a terminal and of the open file.
 func terminalFacts(t *testing.T, f *os.File) string {
 	t.Helper()
 	modes, err := term.GetState(int(f.Fd()))

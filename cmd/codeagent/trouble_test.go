@@ -42,8 +42,8 @@ func shellCall(command string) scripted.Call {
 	return scripted.Call{Name: "shell", Arguments: `{"command":"` + command + `"}`}
 }
 
-// TestTroubledProvidersOnTheScreen: whatever a provider does, the screen says
-// it, the next message works, and quitting leaves the terminal as it was.
+// TestTroubledProvidersOnTheScreen: the screen reports whatever a provider does, the next
+// message works, and quitting restores the terminal.
 func TestTroubledProvidersOnTheScreen(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -61,7 +61,7 @@ func TestTroubledProvidersOnTheScreen(t *testing.T) {
 		{"two calls at once", []scripted.Reply{
 			{Calls: []scripted.Call{shellCall("echo left-$((1+1))"), shellCall("echo right-$((2+2))")}, Interleave: true}, {Text: "both came"},
 		}, []string{"left-2", "right-4", "both came"}},
-		// It is more than the model takes: the next turn begins with a summary.
+		// It exceeds the model's context, so the next turn begins with a summary.
 		{"10 MB of text", []scripted.Reply{
 			{Text: strings.Repeat("words and words\n\n", 10<<20/17) + "the very end", Piece: 8192}, {Text: "many words were said"},
 		}, []string{"the very end"}},
@@ -90,8 +90,8 @@ func TestTroubledProvidersOnTheScreen(t *testing.T) {
 	}
 }
 
-// TestFirstPictureDoesNotWaitForTheProvider: with no model named the provider
-// is asked for its list with the first message, not before the screen is there.
+// TestFirstPictureDoesNotWaitForTheProvider: if no model is named, the provider's list is
+// requested with the first message, not before the screen appears.
 func TestFirstPictureDoesNotWaitForTheProvider(t *testing.T) {
 	answer := make(chan struct{})
 	srv := serve(t, scripted.Reply{Text: "hello from the first"})
@@ -109,10 +109,10 @@ func TestFirstPictureDoesNotWaitForTheProvider(t *testing.T) {
 	close(answer)
 }
 
-// unnamedModel is what the footer says until the provider told a name.
+// unnamedModel is what the footer shows until the provider has named a model.
 const unnamedModel = "the provider's model"
 
-// TestFirstServedModelIsTaken: the name comes with the first message.
+// TestFirstServedModelIsTaken: the name is requested with the first message.
 func TestFirstServedModelIsTaken(t *testing.T) {
 	srv := serve(t, scripted.Reply{Text: "hello from the first"})
 	term, _ := onScreen(t, srv.URL, "hello")
@@ -123,8 +123,8 @@ func TestFirstServedModelIsTaken(t *testing.T) {
 	}
 }
 
-// TestNoListOfModels: a provider without one gets a line that helps, and
-// the screen stays usable.
+// TestNoListOfModels: for a provider without a list the screen shows a helpful line and
+// stays usable.
 func TestNoListOfModels(t *testing.T) {
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()

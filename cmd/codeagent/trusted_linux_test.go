@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestWhatGitTrustsIsProtected: hooks and included settings that git was pointed at
-// inside the workspace, also those of a repository in it, are not a command's to
-// write. The last rows are the same writes where git's settings name nothing.
+// TestWhatGitTrustsIsProtected: commands cannot write hooks and included settings in the
+// workspace that git's configuration names, also those of a nested repository. The last
+// rows are the same writes without such a configuration.
 func TestWhatGitTrustsIsProtected(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		for _, set := range []bool{true, false} {

@@ -49,7 +49,7 @@ func makeTree(t *testing.T, u user) {
 		case 4:
 			name = strings.Replace(name, "/f", "/\xff\xfe", 1)
 		case 5:
-			text = strings.Repeat(text, 20_000) // beyond what lies together
+			text = strings.Repeat(text, 20_000) // too large for the shared file of contents
 		}
 		must(os.WriteFile(at(name), []byte(text), 0o644))
 		if i%5 == 0 {
@@ -145,13 +145,13 @@ func differences(was, is map[string]string) string {
 	return b.String()
 }
 
-// formatter takes blanks from the ends of lines, by a new file in the place of the
-// old, and goes on in every other one within the file.
+// formatter removes blanks from line ends, alternately by a new file in place of the old one
+// and by writing into the file.
 const formatter = `find src -type f -print0 | sort -z > $TMPDIR/list
 xargs -0 sed -i 's/[[:space:]]*$//' < $TMPDIR/list
 while IFS= read -r -d '' f && IFS= read -r -d '' _; do printf 'formatted\n' >> "$f"; done < $TMPDIR/list`
 
-// everything is one turn that does what can be done to files.
+// everything is one turn with every kind of file change.
 var everything = []scripted.Reply{
 	{Calls: []scripted.Call{{Name: "apply_patch", Arguments: arguments("patch", "*** Begin Patch\n*** Update File: patched.txt\n@@\n one\n-two\n+2\n three\n"+
 		"*** Add File: added/by/patch.txt\n+added\n*** Delete File: deleted.txt\n*** Update File: tool/run.sh\n*** Move to: tool/moved.sh\n@@\n-#!/bin/sh\n+#!/bin/bash\n*** End Patch")}}},
@@ -183,9 +183,8 @@ func (u user) play(t *testing.T, prompt string, replies ...scripted.Reply) resul
 	return run1(t, cmd)
 }
 
-// TestUndoEverything: after a turn that patched, made, removed, moved, changed
-// permissions and ran a formatter over 500 files, undo leaves all as it was, to the
-// byte.
+// TestUndoEverything: after a turn that patched, made, removed and moved files, changed
+// permissions and ran a formatter over 500 files, undo restores everything, byte for byte.
 func TestUndoEverything(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		need(t, "git")
@@ -221,8 +220,8 @@ func TestUndoEverything(t *testing.T) {
 	})
 }
 
-// TestUndoAfterKill: what a codeagent had done that was killed at some moment can
-// be undone by the next.
+// TestUndoAfterKill: the changes of a codeagent that was killed at any moment can be undone by
+// the next one.
 func TestUndoAfterKill(t *testing.T) {
 	kills := 3
 	if os.Getenv("CI") == "true" {
@@ -300,8 +299,8 @@ func TestUndoLeavesHardLinks(t *testing.T) {
 	}
 }
 
-// TestUndoOnTheScreen: /undo shows what it would do, and does it on Enter; the model
-// learns it with the next message. A repository that the session made goes, too.
+// TestUndoOnTheScreen: /undo shows its plan, and executes it on Enter; the model is informed
+// with the next message. A repository that the session made is removed too.
 func TestUndoOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		need(t, "git")
@@ -321,7 +320,7 @@ func TestUndoOnTheScreen(t *testing.T) {
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 100, 40)
 		term.WaitFor("All changed.")
-		term.WaitGone(working) // else it is not taken
+		term.WaitGone(working) // otherwise it is not accepted
 		if err := os.WriteFile(filepath.Join(u.work, "mine.txt"), []byte("mine\n"), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -349,8 +348,8 @@ func TestUndoOnTheScreen(t *testing.T) {
 	})
 }
 
-// TestUndoLeavesRepositories: a repository that a session made is left whole by a later
-// undo, with one line, bare ones and worktrees, too; what lies around it goes.
+// TestUndoLeavesRepositories: a later undo leaves a repository that a session made complete,
+// with one line, also bare ones and worktrees; files around it are removed.
 func TestUndoLeavesRepositories(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		need(t, "git")

@@ -21,8 +21,8 @@ func (u user) opened(t *testing.T, command string, flags ...string) {
 	}
 }
 
-// TestUndoTellsWhatOpens: what a flag opened for the turn is kept, and undo without the
-// flag names the command that puts it back. What it does put back does not end the turn.
+// TestUndoTellsWhatOpens: changes that a flag allowed are recorded, and undo without the flag
+// names the command that restores them. Restoring the rest does not finish the turn.
 func TestUndoTellsWhatOpens(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		for _, dir := range []string{u.work, u.out} {
@@ -50,7 +50,7 @@ func TestUndoTellsWhatOpens(t *testing.T) {
 }
 
 // TestUndoOffersNoRemovalByName: the permission for one file does not allow its removal, so
-// that is not offered; it is one to put its content back.
+// that is not offered; it does allow restoring its content.
 func TestUndoOffersNoRemovalByName(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		old, made := filepath.Join(u.out, "old"), filepath.Join(u.out, "made")
@@ -102,8 +102,8 @@ func tells(t *testing.T, r result, code int, texts ...string) {
 	}
 }
 
-// TestUndoTellsWhatOpensOnTheScreen: a patch outside of the workspace that was allowed
-// once is kept, and /undo names the command that puts it back once the session has ended.
+// TestUndoTellsWhatOpensOnTheScreen: a patch outside the workspace that was allowed once is
+// recorded, and /undo names the command that restores it after the session.
 func TestUndoTellsWhatOpensOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		f := filepath.Join(u.out, "f")
@@ -117,7 +117,7 @@ func TestUndoTellsWhatOpensOnTheScreen(t *testing.T) {
 		term.Write("\x19") // Ctrl+Y
 		term.Write("1")
 		term.WaitFor("All changed.")
-		term.WaitGone(working) // else it is not taken
+		term.WaitGone(working) // otherwise it is not accepted
 		term.Write("/undo\r")
 		term.WaitFor("Saved, but not writable now: 1")
 		term.WaitFor("undo may not write it")
@@ -138,7 +138,7 @@ func TestUndoTellsWhatOpensOnTheScreen(t *testing.T) {
 	})
 }
 
-// putsBack tries the suggested command: what lies outside is as it was then.
+// putsBack runs the suggested command and checks that the files outside are restored.
 func putsBack(t *testing.T, u user, was map[string]string) {
 	t.Helper()
 	if r := run1(t, u.codeagent("undo", "--add-dir", u.out)); r.code != 0 {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hung is a mounted file system that never answers a lookup: who looks for a file
+// hung is a mounted file system that never answers a lookup: a process that looks up a file
 // in it sleeps in the kernel, where no signal ends it (request_wait_answer in
 // fs/fuse/dev.c).
 type hung struct {
@@ -28,7 +28,7 @@ type hung struct {
 	asked map[string]chan struct{}
 }
 
-// newHung mounts it until the test is over; names are all that will be looked for.
+// newHung mounts it until the test ends; names are all names that will be looked up.
 func newHung(t *testing.T, names ...string) *hung {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -38,8 +38,8 @@ func newHung(t *testing.T, names ...string) *hung {
 	if err != nil {
 		t.Skipf("no file system can be made to hang here: /dev/fuse: %v", err)
 	}
-	// Not right below /srv: who looks through that for other tests would meet it. Not
-	// below /tmp: commands have one of their own.
+	// Not directly below /srv, where other tests could reach it. Not below /tmp, since commands
+	// have their own.
 	base, err := os.MkdirTemp("/srv", "codeagent-hung")
 	dir := filepath.Join(base, "mount")
 	if err = errors.Join(err, os.Chmod(base, 0o755), os.Mkdir(dir, 0o755)); err != nil {
@@ -64,7 +64,7 @@ func newHung(t *testing.T, names ...string) *hung {
 	return h
 }
 
-// serve answers as little as the kernel needs, until the file system is gone.
+// serve answers only what the kernel needs, until the file system is gone.
 func (h *hung) serve() {
 	defer unix.Close(h.dev)
 	const lookup, forget, getattr, initialize, interrupt, forgetMany = 1, 2, 3, 26, 36, 42 // enum fuse_opcode
@@ -86,7 +86,7 @@ func (h *hung) serve() {
 			continue
 		case forget, interrupt, forgetMany:
 			continue
-		case getattr: // struct fuse_attr_out: the mounted folder, for those who pass by
+		case getattr: // struct fuse_attr_out: the mounted folder
 			answer = append(answer, make([]byte, 104)...)
 			binary.NativeEndian.PutUint64(answer[32:], 1) // ino
 			binary.NativeEndian.PutUint32(answer[92:], unix.S_IFDIR|0o755)
@@ -106,9 +106,8 @@ func (h *hung) serve() {
 	}
 }
 
-// TestWhatCannotBeKilledHoldsNothingUp: codeagent ends by a signal, by a second one
-// and by the command's time limit, though a process of the command hangs in the
-// kernel, and names it.
+// TestWhatCannotBeKilledHoldsNothingUp: a signal, a second one and the command's time limit
+// end codeagent although a process of the command hangs in the kernel; codeagent names it.
 func TestWhatCannotBeKilledHoldsNothingUp(t *testing.T) {
 	rows := []struct {
 		name    string

@@ -28,8 +28,8 @@ type fakeDesktop struct {
 	dir string
 }
 
-// program makes a program of shell lines; the folder's files are below $D. What it
-// is called with is noted, and what it could read.
+// program makes a program from shell lines; $D is the folder of its files. Its arguments and
+// what it could read are recorded.
 func (d fakeDesktop) program(name, lines string) {
 	d.t.Helper()
 	cat, err := exec.LookPath("cat")
@@ -37,8 +37,8 @@ func (d fakeDesktop) program(name, lines string) {
 		d.t.Fatal(err)
 	}
 	script := "#!/bin/sh\nD='" + d.dir + "'\ncat='" + cat + "'\necho \"$*\" >>$D/called\n$cat >>$D/input\n" + lines + "\n"
-	// A program that is open for writing cannot be run: no child of another test may
-	// hold it.
+	// A program that is open for writing cannot be executed (ETXTBSY): no child of another test
+	// may hold it.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(script), 0o755); err != nil {
@@ -66,7 +66,7 @@ func newFakeDesktop(t *testing.T) fakeDesktop {
 	return d
 }
 
-// read reads the clipboard as a session would whose environment this is.
+// read reads the clipboard as in a session with this environment.
 func (d fakeDesktop) read(os string, blind bool, env ...string) (Clip, error) {
 	return d.clipboard(os, blind, env...).Read(d.t.Context())
 }
@@ -89,8 +89,8 @@ const (
 	wlGives = `case "$1" in --list-types) $cat $D/kinds;; *) $cat $D/data;; esac`
 )
 
-// TestClipboardImage: each desktop's program is asked what there is, and for the
-// best of it.
+// TestClipboardImage: each desktop's program is asked for the kinds of data, and for the best
+// of them.
 func TestClipboardImage(t *testing.T) {
 	t.Parallel()
 	d := newFakeDesktop(t)
@@ -132,7 +132,7 @@ func TestClipboardImage(t *testing.T) {
 	}
 }
 
-// TestClipboardText: without an image it is the text, for any model.
+// TestClipboardText: without an image the text is returned, for any model.
 func TestClipboardText(t *testing.T) {
 	t.Parallel()
 	d := newFakeDesktop(t)
@@ -157,8 +157,8 @@ func TestClipboardText(t *testing.T) {
 	}
 }
 
-// TestClipboardHostile: whatever the clipboard's owner offers is an error in a
-// line, or text.
+// TestClipboardHostile: whatever the clipboard's owner offers becomes a one-line error, or
+// text.
 func TestClipboardHostile(t *testing.T) {
 	t.Parallel()
 	d := newFakeDesktop(t)
@@ -192,7 +192,7 @@ func TestClipboardHostile(t *testing.T) {
 	}
 }
 
-// TestClipboardThatHangs: a program that does not end is ended with all it started.
+// TestClipboardThatHangs: a hanging program is ended with everything it started.
 func TestClipboardThatHangs(t *testing.T) {
 	t.Parallel()
 	d := newFakeDesktop(t)
@@ -241,7 +241,7 @@ func TestClipboardThatHangs(t *testing.T) {
 	}
 }
 
-// TestNoClipboard: where nothing can be read, a line says what to do.
+// TestNoClipboard: if the clipboard cannot be read, a line says what to do.
 func TestNoClipboard(t *testing.T) {
 	t.Parallel()
 	d := newFakeDesktop(t)
@@ -262,7 +262,7 @@ func TestNoClipboard(t *testing.T) {
 			t.Errorf("%s %q: %v", c.os, c.env, err)
 		}
 	}
-	// X11's program does where Wayland's is not there.
+	// The X11 program is used if the Wayland one is missing.
 	d.program("xclip", `case "$4" in TARGETS) echo STRING;; *) printf hello;; esac`)
 	if clip, err := d.read("linux", false, onWayland, onX11); err != nil || clip.Text != "hello" {
 		t.Errorf("%+v, %v", clip, err)

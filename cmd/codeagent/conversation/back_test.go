@@ -15,7 +15,7 @@ import (
 	"codeagent/tools"
 )
 
-// says answers everything with as many words.
+// says is a model that answers everything with that many words.
 type says int
 
 func (n says) Stream(context.Context, model.Request) iter.Seq2[model.Delta, error] {
@@ -24,7 +24,7 @@ func (n says) Stream(context.Context, model.Request) iter.Seq2[model.Delta, erro
 	}
 }
 
-// unwatched is a face that nobody looks at.
+// unwatched is a face without a person.
 type unwatched struct{ notices []string }
 
 func (l *unwatched) Emit(e event.Event) {
@@ -39,7 +39,7 @@ func (*unwatched) Ask(context.Context, approvals.Request) (approvals.Answer, err
 
 func (*unwatched) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
-// talkedAndCompacted is a session of four messages, for which a summary stands.
+// talkedAndCompacted returns a session of four messages, replaced by a summary.
 func talkedAndCompacted(t *testing.T, kept bool) (*Session, *unwatched) {
 	t.Helper()
 	screen := &unwatched{}
@@ -62,8 +62,8 @@ func talkedAndCompacted(t *testing.T, kept bool) (*Session, *unwatched) {
 	return ses, screen
 }
 
-// Going back goes across a summary: what it stood for is given to the model again,
-// and the record and the conversation say the same.
+// A rewind goes across a summary: the model gets the original messages again, and the record
+// and the conversation agree.
 func TestBackAcrossASummary(t *testing.T) {
 	ses, screen := talkedAndCompacted(t, true)
 	if err := ses.Agent.Turn(t.Context(), agent.Input{Text: "wish 4"}); err != nil {

@@ -10,8 +10,8 @@ import (
 	"codeagent/tools"
 )
 
-// TestReplayOfACallWithoutAResult: codeagent was killed while it ran. On the screen of
-// the next one nothing runs.
+// TestReplayOfACallWithoutAResult: codeagent was killed during the call. After a resume the
+// screen shows no running call.
 func TestReplayOfACallWithoutAResult(t *testing.T) {
 	call := func(id string) model.Item {
 		return model.Item{Kind: model.Call, Call: &model.ToolCall{ID: id, Name: "shell", Arguments: `{"command":"make"}`}}

@@ -13,8 +13,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestDoctorOnMachines shows doctor's words about each kind of machine. What is
-// found there is written down by the Linux sandbox's own tests.
+// TestDoctorOnMachines shows doctor's report for each kind of machine. The tests of the Linux
+// sandbox record what is found there.
 func TestDoctorOnMachines(t *testing.T) {
 	files, err := filepath.Glob("../../../linuxsandbox/testdata/machines/*.json")
 	if err != nil || len(files) == 0 {
@@ -43,7 +43,7 @@ func TestDoctorOnMachines(t *testing.T) {
 	}
 }
 
-// TestDoctorWithoutSandbox shows doctor's words about machines on which no command can run.
+// TestDoctorWithoutSandbox shows doctor's report for machines on which no command can run.
 func TestDoctorWithoutSandbox(t *testing.T) {
 	there := func(name string) sandbox.Layer {
 		return sandbox.Layer{Name: name, State: sandbox.LayerActive, Reason: "the kernel has it; not tried"}
@@ -70,7 +70,7 @@ func TestDoctorWithoutSandbox(t *testing.T) {
 	}
 }
 
-// TestVerdict: doctor's first line is true of every machine.
+// TestVerdict: doctor's first line is correct for every machine.
 func TestVerdict(t *testing.T) {
 	whole := sandbox.Enforcement{Backend: "linux"}
 	open := sandbox.Enforcement{Backend: "linux", Weaknesses: []sandbox.Weakness{{ID: "a"}, {ID: "b"}}}

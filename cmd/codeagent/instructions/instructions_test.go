@@ -16,7 +16,7 @@ type ownedBy struct {
 
 func (o ownedBy) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
 
-// What a stranger left in a folder above the workspace is not followed.
+// A stranger's file in a folder above the workspace is not followed.
 func TestInstructionsOfStrangers(t *testing.T) {
 	in := &Files{places: []string{"/u/AGENTS.md", filepath.Join(t.TempDir(), fileName)}}
 	me := uint32(os.Getuid())

@@ -11,8 +11,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestHintsArePasted: a command chooses the names of the files it is refused, so
-// what a person pastes must be the flag and that name, whatever it holds.
+// TestHintsArePasted: a command chooses the names of its denied files, so the text to paste
+// must be the flag and exactly that name.
 func TestHintsArePasted(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "a folder")
@@ -47,7 +47,7 @@ func TestHintsArePasted(t *testing.T) {
 	}
 }
 
-// TestNoHintForWhatIsNotShown: the shown name would open another file.
+// TestNoHintForWhatIsNotShown: the shown name would allow another file.
 func TestNoHintForWhatIsNotShown(t *testing.T) {
 	for _, name := range []string{"/w/a\nb", "/w/a\xffb", "/w/a\tb", "/w/a\x1b[2Jb", "/w/a\u202eb"} {
 		var told bytes.Buffer

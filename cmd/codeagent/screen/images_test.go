@@ -17,8 +17,8 @@ import (
 	"codeagent/tui"
 )
 
-// TestImageLoader: a pasted path is an image, or what is said of it; what is no
-// image stays the text that was pasted.
+// TestImageLoader: a pasted path becomes an image or an error; other text stays as it was
+// pasted.
 func TestImageLoader(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestScreenListsDamaged: /sessions shows a session that cannot be used, with the reason,
-// does not open it, and deletes it.
+// does not open it, and can delete it.
 func TestScreenListsDamaged(t *testing.T) {
 	home := t.TempDir()
 	state := filepath.Join(home, ".local/state/codeagent")

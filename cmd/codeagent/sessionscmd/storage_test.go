@@ -11,8 +11,8 @@ import (
 	"codeagent/cmd/codeagent/cli"
 )
 
-// TestStorageError: what cannot be read or written is named with what to do about it, and
-// an error that says so already stays as it is.
+// TestStorageError: a path that cannot be read or written is named with what to do, and an
+// error that has this advice already is unchanged.
 func TestStorageError(t *testing.T) {
 	for reason, want := range map[error]string{
 		syscall.ENOSPC: "make room", syscall.EDQUOT: "quota", syscall.EROFS: "read-only", syscall.EACCES: "chmod", syscall.ENOTDIR: "move it away",

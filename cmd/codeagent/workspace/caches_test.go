@@ -29,7 +29,7 @@ func (r replaced) Readlink(path string) (string, error) {
 	return r.OS.Readlink(path)
 }
 
-// TestCacheIsNoLink: what takes the place of a cache opens nothing else for writing.
+// TestCacheIsNoLink: a link in the place of a cache makes nothing else writable.
 func TestCacheIsNoLink(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
