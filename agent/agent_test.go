@@ -37,9 +37,9 @@ func TestATurnFromMessageToAnswer(t *testing.T) {
 	}
 	wantEvents := "TurnStarted RequestStarted ReasoningDelta ReasoningFinished TextDelta TextDelta MessageFinished ToolStarted ToolFinished UsageUpdated " +
 		"RequestStarted TextDelta TextDelta MessageFinished UsageUpdated TurnFinished"
-	// The call runs beside the stream: its end and the usage come in either order.
+	// The call runs in parallel to the stream: its end and the usage come in either order.
 	got := strings.Replace(strings.Join(names, " "), "UsageUpdated ToolFinished", "ToolFinished UsageUpdated", 1)
-	// The last text's run is closed when the answer is.
+	// The last run of text ends with the answer.
 	got = strings.Replace(got, "UsageUpdated MessageFinished TurnFinished", "MessageFinished UsageUpdated TurnFinished", 1)
 	if got != wantEvents {
 		t.Errorf("events:\n%s\nwant:\n%s", got, wantEvents)
@@ -94,8 +94,8 @@ func TestRetryingVoidsWhatCameBefore(t *testing.T) {
 	}
 }
 
-// What a started call did cannot be void: the answer ends there, its call and
-// result stay, and it is not run a second time.
+// The effects of a started call cannot be voided: the answer ends there, its call and result
+// stay, and it does not run again.
 func TestRetryingAfterACallStartedGoesOnFromItsResult(t *testing.T) {
 	ran := 0
 	d := npm(approvals.Wish{})
@@ -219,7 +219,7 @@ func TestInterruptWhileACommandRuns(t *testing.T) {
 	want := "user \"x\"\nassistant \"I run.\"\ncall 1 shell\ncall 2 edit\n" +
 		"result 1 failed=true \"killed\\n[Ended early: interrupted by the user.]\"\nresult 2 failed=true \"Not run: interrupted by the user.\"\n"
 	got := dump(r.check(t))
-	// The second call may not have been spoken when the interrupt came.
+	// The second call may not have been streamed when the interrupt came.
 	if got != want && got != strings.ReplaceAll(strings.Replace(want, "call 2 edit\n", "", 1), "result 2 failed=true \"Not run: interrupted by the user.\"\n", "") {
 		t.Errorf("history:\n%s", got)
 	}
@@ -299,8 +299,8 @@ func TestPlanIsTold(t *testing.T) {
 	}
 }
 
-// Whatever ends a turn, wherever: the history is valid, every question has its
-// answer, the log has it all, and the next turn works.
+// However and wherever a turn ends, the history is valid, every question has its answer, the
+// log is complete, and the next turn works.
 func TestHistoryIsValidAfterAnyInterruption(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 7))

@@ -9,8 +9,8 @@ import (
 	"codeagent/model"
 )
 
-// What the provider reports goes before the guess, and what was added since is
-// guessed by what the report taught.
+// The provider's report takes precedence over the estimate, and later additions are estimated
+// with the factor from the report.
 func TestBudgetFollowsTheReports(t *testing.T) {
 	b := newBudget(10_000, 1000, 0)
 	b.items = 1000
@@ -18,7 +18,7 @@ func TestBudgetFollowsTheReports(t *testing.T) {
 	if got := b.used(); got != 1500 {
 		t.Errorf("before any report %d", got)
 	}
-	b.answered(3000) // twice the guess
+	b.answered(3000) // twice the estimate
 	if got := b.used(); got != 3000 {
 		t.Errorf("after the report %d", got)
 	}
@@ -42,7 +42,7 @@ func TestBudgetFollowsTheReports(t *testing.T) {
 func TestBudgetIsFullInTime(t *testing.T) {
 	for _, c := range []struct {
 		limit, output, at int
-		first             int // the least that is full
+		first             int // the smallest weight that counts as full
 	}{
 		{10_000, 1000, 0, 8000},
 		{10_000, 1000, 50, 5000},
@@ -82,8 +82,8 @@ func TestBudgetLearnsFromARefusal(t *testing.T) {
 	}
 }
 
-// A report far below what was sent is not believed, and said once: some servers
-// cut off the beginning of what is too long and tell nobody.
+// A report far below what was sent is not believed, with one warning: some servers silently
+// cut off the beginning of a conversation that is too long.
 func TestReportOfLessThanWasSent(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{})
 	long := strings.Repeat("all of this was sent ", 1000)

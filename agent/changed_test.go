@@ -14,7 +14,7 @@ import (
 	"codeagent/tools"
 )
 
-// changing is a command that changed these: "add /w/a".
+// changing returns a command that made these changes: "add /w/a".
 func changing(list ...string) deed {
 	r := tools.Result{Text: "fine", Outcome: event.OK, Changed: changesOf(list...)}
 	return deed{action: approvals.Action{Command: "make"}, run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) { return r, nil }}
@@ -28,9 +28,9 @@ func changesOf(list ...string) (c sandbox.Changes) {
 	return c
 }
 
-// What commands change is reported, and known for certain to every summary and to the
-// next process, whether that goes on from a summary or from what came after it. The
-// model is not told of it before.
+// Changes by commands are reported, and known to every summary and to the next process,
+// whether it continues from a summary or from later items. Before that the model is not
+// informed.
 func TestWhatCommandsChangeIsKept(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"first": changing("add /w/new.go", "add /w/gone", "delete /w/d/"), "then": changing("update /w/new.go", "delete /w/gone", "update /w/late")},
 		play("", call("1", "first")), play("done"))
@@ -69,7 +69,7 @@ func TestWhatCommandsChangeIsKept(t *testing.T) {
 	}
 	next := newRig(approvals.OnRequest, toolbox{})
 	next.Agent.restart(r.log.items)
-	next.Agent.restart(r.log.items) // as after a message was taken back
+	next.Agent.restart(r.log.items) // as after a rewind
 	next.talk(t, 4, 600)
 	if _, err := next.Compact(t.Context(), ""); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestWhatCommandsChangeIsKept(t *testing.T) {
 	has("after a resume", next.check(t), "- add /w/new.go\n- delete /w/d/\n- add /w/beside\n- update /w/late\n")
 }
 
-// What was in a folder that a command took away is not said to be there.
+// Files of a folder that a command removed are not listed as existing.
 func TestAFolderIsTakenAway(t *testing.T) {
 	var c carried
 	c.note(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/d/mine.go", Kind: "add"}, {Path: "/w/d.go", Kind: "update"}}})
@@ -89,8 +89,8 @@ func TestAFolderIsTakenAway(t *testing.T) {
 	}
 }
 
-// A command that changes thousands of files does not push out what was written on
-// purpose, and that there are more is said.
+// A command that changes thousands of files does not displace files that were edited on
+// purpose, and the omission is reported.
 func TestACommandThatChangesMuch(t *testing.T) {
 	var much sandbox.Changes
 	for n := range 20_000 {

@@ -15,7 +15,7 @@ import (
 
 var full = &model.Error{Kind: model.ContextFull, Message: "prompt is too long"}
 
-// summaryOf is the first item of a compacted conversation.
+// summaryOf returns the first item of a compacted conversation.
 func summaryOf(t *testing.T, items []model.Item) model.Item {
 	t.Helper()
 	if len(items) == 0 || items[0].Kind != model.Summary {
@@ -26,7 +26,7 @@ func summaryOf(t *testing.T, items []model.Item) model.Item {
 
 func compactions(f *face) (out []event.Compacted) { return told[event.Compacted](f) }
 
-// talk has the conversation go on for n turns of some bytes each.
+// talk continues the conversation for n turns of that many bytes each.
 func (r rig) talk(t *testing.T, n, size int) {
 	t.Helper()
 	for i := range n {
@@ -78,8 +78,8 @@ func TestCompactOnDemand(t *testing.T) {
 	r.check(t)
 }
 
-// Before the first request of a process, as after it, what is used counts what goes
-// along with the conversation: a compaction never seems to have made it longer.
+// Before and after the first request of a process, the used context includes instructions and
+// tools: a compaction never seems to increase it.
 func TestCompactBeforeTheFirstRequest(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{})
 	r.talk(t, 6, 400)
@@ -92,8 +92,8 @@ func TestCompactBeforeTheFirstRequest(t *testing.T) {
 	}
 }
 
-// What a summary stands for is carried into the next one, word for word, however
-// often that happens.
+// The facts of a summary are carried into the next one, word for word, however often that
+// happens.
 func TestWhatIsKnownOutlivesSummaries(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{})
 	r.talk(t, 2, 600)
@@ -115,11 +115,11 @@ func TestWhatIsKnownOutlivesSummaries(t *testing.T) {
 				t.Errorf("summary %d lacks %q:\n%s", n, w, s.Text)
 			}
 		}
-		if strings.Count(s.Text, "> wish 0 ") != n+2 { // once of each talk
+		if strings.Count(s.Text, "> wish 0 ") != n+2 { // once per talk
 			t.Errorf("summary %d:\n%s", n, s.Text)
 		}
 	}
-	// The next process knows it too, but for grants: those end with the process.
+	// The next process knows them too, except for grants, which end with the process.
 	next := newRig(approvals.OnRequest, toolbox{})
 	next.Agent.restart(r.History())
 	next.talk(t, 4, 600)
@@ -167,8 +167,8 @@ func TestCompactsBeforeTheContextIsFull(t *testing.T) {
 	r.check(t)
 }
 
-// A provider that says that it is full is believed, in the middle of a turn too;
-// its limit is learned.
+// A provider that reports a full context is believed, also in the middle of a turn, and its
+// limit is learned.
 func TestCompactsWhenTheProviderIsFull(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"run": {}})
 	r.talk(t, 6, 4000)
@@ -195,8 +195,8 @@ func TestCompactsWhenTheProviderIsFull(t *testing.T) {
 	}
 }
 
-// However a provider refuses, a turn ends with one error and not too late, and
-// what was said is not lost.
+// However a provider refuses, the turn ends with one error in bounded time, and the
+// conversation is kept.
 func TestNeverCompactsForEver(t *testing.T) {
 	for name, c := range map[string]struct {
 		list func(*answers) func(int) []any
@@ -233,8 +233,8 @@ func TestNeverCompactsForEver(t *testing.T) {
 	}
 }
 
-// A conversation far beyond the limit, as a conversation with a new model can
-// be, costs no more requests than are needed.
+// A conversation far beyond the limit, for example after a switch to another model, costs no
+// more requests than necessary.
 func TestFarBeyondTheLimit(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{})
 	r.talk(t, 100, 8000) // 200,000 tokens
@@ -256,8 +256,8 @@ func TestFarBeyondTheLimit(t *testing.T) {
 	r.check(t)
 }
 
-// A message that is too long by itself is the person's to make shorter, and is
-// told so, whatever was said before it. No summary is tried.
+// If a message is too long by itself, the person must shorten it: the error says so, whatever
+// came before. No summary is tried.
 func TestOneMessageThatIsTooLong(t *testing.T) {
 	for _, before := range []int{0, 3} {
 		r := newRig(approvals.OnRequest, toolbox{})
@@ -282,7 +282,7 @@ func TestOneMessageThatIsTooLong(t *testing.T) {
 	}
 }
 
-// Where instructions and tools alone are too long it is not the message.
+// If instructions and tools alone are too long, the message is not the cause.
 func TestModelThatIsTooSmall(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{}, []any{full})
 	r.cfg.Instructions = func() string { return strings.Repeat("be good ", 2000) }
@@ -326,8 +326,7 @@ func callingSummaries(m *answers) []any {
 	return []any{full}
 }
 
-// A compaction that fails near the limit costs nothing but a word, and is not
-// tried again at once.
+// A compaction that fails near the limit causes only a warning, and is not repeated at once.
 func TestTurnGoesOnWithoutASummary(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{})
 	r.budget = newBudget(2000, 0, 0)
@@ -365,7 +364,7 @@ func TestInterruptedCompactionChangesNothing(t *testing.T) {
 	r.check(t)
 }
 
-// story is a conversation of every shape, whole as Repair makes it.
+// story returns a conversation of every shape, valid as after Repair.
 func story(rng *rand.Rand, n int) []model.Item {
 	var items []model.Item
 	calls := 0
@@ -401,8 +400,8 @@ func story(rng *rand.Rand, n int) []model.Item {
 	return Repair(items)
 }
 
-// Wherever a conversation is cut it stays valid: no call without its result and
-// none the other way round, no thinking without what it led to.
+// Wherever a conversation is cut it stays valid: no call without its result, no result without
+// its call, no thinking without what it led to.
 func FuzzCut(f *testing.F) {
 	for seed := range uint64(50) {
 		f.Add(seed, uint8(seed), 100*int(seed))
@@ -443,7 +442,7 @@ func cutIsClean(t *testing.T, items []model.Item, cut int) {
 	}
 }
 
-// A summary that is longer than what it stands for is not put in its place.
+// A summary that is longer than what it would replace is not used.
 func TestASummaryThatIsNoShorter(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{})
 	r.talk(t, 3, 40)

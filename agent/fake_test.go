@@ -83,8 +83,8 @@ func (f *face) last(t *testing.T) event.TurnFinished {
 	return e
 }
 
-// answers is a model that plays deltas: one entry for each request. An error in
-// it ends the stream, a function is called before the model goes on. After the last it says that it is done.
+// answers is a model that plays deltas: one entry per request. An error in it ends the stream,
+// and a function in it is called. After the last entry the model says that it is done.
 type answers struct {
 	mu       sync.Mutex
 	list     [][]any
@@ -130,7 +130,7 @@ func (m *answers) Stream(ctx context.Context, r model.Request) iter.Seq2[model.D
 }
 
 // play makes deltas: a string is text, a model.ToolCall a whole call, anything
-// else stands as it is. Finished follows.
+// else is used unchanged. Finished follows.
 func play(parts ...any) []any {
 	reason := model.StopEnd
 	var out []any
@@ -200,12 +200,12 @@ type folders struct{}
 func (folders) Lstat(string) (fs.FileMode, error) { return fs.ModeDir, nil }
 func (folders) Readlink(p string) (string, error) { return "", errors.New("not a link") }
 
-// logged keeps the items it was given.
+// logged records the items it was given.
 type logged struct {
 	mu    sync.Mutex
 	items []model.Item
 	err   error
-	// compacted counts how often.
+	// compacted counts the compactions.
 	compacted int
 }
 
@@ -250,7 +250,7 @@ func newRig(mode approvals.Mode, box toolbox, list ...[]any) rig {
 	return r
 }
 
-// valid reports what is wrong with a history, or "".
+// valid returns what is wrong with a history, or "".
 func valid(items []model.Item) string {
 	var open []string
 	for i, item := range items {
@@ -269,7 +269,7 @@ func valid(items []model.Item) string {
 			}
 			open = open[1:]
 		default:
-			// Thinking may stand between the calls of a message.
+			// Thinking may be between the calls of a message.
 			between := item.Kind == model.Reasoning && items[max(i-1, 0)].Kind != model.Result
 			if len(open) > 0 && !between {
 				return fmt.Sprintf("item %d (%s): the calls %v have no result", i, item.Kind, open)
@@ -285,7 +285,7 @@ func valid(items []model.Item) string {
 	return ""
 }
 
-// check holds what is true after every turn.
+// check tests what must hold after every turn.
 func (r rig) check(t *testing.T) []model.Item {
 	t.Helper()
 	items := r.History()
@@ -311,8 +311,8 @@ func (r rig) check(t *testing.T) []model.Item {
 	return items
 }
 
-// unordered is what items say, in no order: the log has each when it stood. What is
-// said about a repetition when all results of a message are there is not in it.
+// unordered returns the texts of items without their order, since the log has each item when
+// it was complete. It leaves out warnings about repetition, which are added later.
 func unordered(items []model.Item) []string {
 	var out []string
 	for _, i := range items {

@@ -14,7 +14,7 @@ import (
 	"codeagent/tools"
 )
 
-// printing is a tool whose calls print so many bytes, with an error in the middle.
+// printing returns a tool whose calls print that many bytes, with an error in the middle.
 func printing(size int) deed {
 	return deed{run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 		half := strings.Repeat("a line of output\n", size/2/17)
@@ -31,13 +31,13 @@ func round(name string, n int) []any {
 	return play(parts...)
 }
 
-// silent takes the report of usage out of an answer: these models report nothing.
+// silent removes the usage from an answer, as for models that report none.
 func silent(deltas []any) []any {
 	return append(deltas[:len(deltas)-1:len(deltas)-1], model.Finished{Reason: model.StopCalls})
 }
 
-// seen checks that a request holds the results of a round, with their beginning,
-// their end and what went wrong.
+// seen checks that a request contains the results of a round, with their beginning, their end
+// and the error.
 func seen(t *testing.T, r model.Request, name string, n int) {
 	t.Helper()
 	texts := map[string]string{}
@@ -59,8 +59,8 @@ func seen(t *testing.T, r model.Request, name string, n int) {
 	}
 }
 
-// The results of one answer are within what the model takes before it is asked
-// again, whatever they were: nothing is compacted for them, and the log has all.
+// The results of one answer are within the model's limit before the next request, however
+// long they were: nothing is compacted for them, and the log has all.
 func TestResultsFitTheModel(t *testing.T) {
 	for _, c := range []struct{ limit, calls, size int }{{128_000, 8, 61 << 10}, {32_000, 2, 61 << 10}, {16_000, 4, 20 << 10}, {8_000, 50, 20 << 10}} {
 		t.Run(fmt.Sprint(c.limit), func(t *testing.T) {
@@ -88,8 +88,7 @@ func TestResultsFitTheModel(t *testing.T) {
 	}
 }
 
-// What a tool says about a result that is cut comes from the tool, and what was
-// said about the call stays behind it.
+// The tool itself writes the note about a cut result, and notes about the call follow it.
 func TestResultThatKnowsHowToBeLess(t *testing.T) {
 	whole := strings.Repeat("1\tline\n", 20_000)
 	r := newRig(approvals.OnRequest, toolbox{"run": {run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
@@ -106,7 +105,7 @@ func TestResultThatKnowsHowToBeLess(t *testing.T) {
 	}
 }
 
-// A compaction in the middle of a turn never takes what the model has not seen.
+// A compaction during a turn never removes what the model has not seen.
 func TestUnreadResultsStay(t *testing.T) {
 	for _, c := range []struct{ limit, calls, size int }{{128_000, 8, 61 << 10}, {32_000, 2, 61 << 10}, {16_000, 4, 20 << 10}} {
 		t.Run(fmt.Sprint(c.limit), func(t *testing.T) {
@@ -124,7 +123,7 @@ func TestUnreadResultsStay(t *testing.T) {
 					return play("done")
 				}
 				answer := silent(round(fmt.Sprint("r", rounds, "-"), c.calls))
-				for i, d := range answer { // each round looks at something else
+				for i, d := range answer { // each round reads something else
 					if d, ok := d.(model.CallDone); ok {
 						d.Call.Arguments = fmt.Sprint(rounds)
 						answer[i] = d
@@ -148,8 +147,8 @@ func TestUnreadResultsStay(t *testing.T) {
 	}
 }
 
-// A provider that takes less than was thought is given less of the results, and
-// needs no summary of a conversation that is nothing but them.
+// A provider with a smaller limit than assumed gets less of the results, and a conversation
+// that consists only of results needs no summary.
 func TestUnreadResultsOfARefusedRequest(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"run": printing(61 << 10)})
 	r.model.next = func(n int) []any {
@@ -171,8 +170,7 @@ func TestUnreadResultsOfARefusedRequest(t *testing.T) {
 	}
 }
 
-// A model that does the same again after each compaction gets no further: the turn
-// ends, and says what to do.
+// If a model repeats itself after each compaction, the turn ends and says what to do.
 func TestCompactionsThatMakeNoProgress(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"run": printing(20 << 10)})
 	r.Learn(16_000)
@@ -195,7 +193,7 @@ func TestCompactionsThatMakeNoProgress(t *testing.T) {
 	}
 }
 
-// Summaries as long as what they stand for end the turn too.
+// Summaries as long as what they replace end the turn too.
 func TestSummariesThatFillTheContext(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"run": printing(20 << 10)})
 	r.cfg.Instructions = func() string { return strings.Repeat("be good ", 2800) } // 5600 tokens of 8000
@@ -216,7 +214,7 @@ func TestShare(t *testing.T) {
 	for _, c := range []struct {
 		sizes []int
 		all   int
-		want  []int // what each gets
+		want  []int // the share of each
 	}{
 		{[]int{100, 9000, 9000}, 10_000, []int{100, 4950, 4950}},
 		{[]int{5000, 5000}, 10_000, []int{5000, 5000}},

@@ -13,8 +13,8 @@ import (
 	"codeagent/tools"
 )
 
-// holding is a command that has refused calls held, all at once, and ends when
-// they are answered: with what was granted for its output.
+// holding returns a command with held calls, all at once, that ends when they are answered: its
+// output is what was granted.
 func holding(denials ...sandbox.Denial) deed {
 	d := npm(approvals.Wish{})
 	d.run = func(ctx context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
@@ -46,8 +46,7 @@ func waitingWrite(path string) sandbox.Denial {
 	return sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: path, Program: "npm", Evidence: sandbox.EvidenceKernel}
 }
 
-// TestWhoIsHeld: a call waits only where a person is there to be asked in
-// between, and the settings let it.
+// TestWhoIsHeld: a call is held only if a person can be asked and the settings allow it.
 func TestWhoIsHeld(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -76,8 +75,8 @@ func TestWhoIsHeld(t *testing.T) {
 	}
 }
 
-// TestOneAnswerOpensWhatOthersWaitFor: a folder that is granted opens the paths
-// below it that are asked for already, and only those.
+// TestOneAnswerOpensWhatOthersWaitFor: granting a folder also answers the open questions about
+// paths below it, and only those.
 func TestOneAnswerOpensWhatOthersWaitFor(t *testing.T) {
 	for name, decision := range map[string]approvals.Decision{"once": approvals.Once, "session": approvals.Session} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +86,7 @@ func TestOneAnswerOpensWhatOthersWaitFor(t *testing.T) {
 				r.face.ask = func(ctx context.Context, q approvals.Request) (approvals.Answer, error) {
 					switch q.Grant.Write[0] {
 					case "/home/u/dir":
-						time.Sleep(time.Second) // by then all three ask
+						time.Sleep(time.Second) // by then all three have asked
 						return approvals.Answer{Decision: decision}, nil
 					case "/etc/b":
 						time.Sleep(time.Minute)
@@ -117,8 +116,7 @@ func TestOneAnswerOpensWhatOthersWaitFor(t *testing.T) {
 	}
 }
 
-// TestNoAnswerIsNo: after five minutes, when the command ends, and when the turn
-// does.
+// TestNoAnswerIsNo: after five minutes, at the end of the command, and at the end of the turn.
 func TestNoAnswerIsNo(t *testing.T) {
 	for name, c := range map[string]struct {
 		ends, wantAfter time.Duration
@@ -160,8 +158,8 @@ func TestNoAnswerIsNo(t *testing.T) {
 	}
 }
 
-// TestAfterANoNothingAsksAgain: neither the on-failure question nor the words for
-// the model.
+// TestAfterANoNothingAsksAgain: neither the on-failure question nor the text for the model
+// suggests it.
 func TestAfterANoNothingAsksAgain(t *testing.T) {
 	d := npm(approvals.Wish{})
 	d.run = func(ctx context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
@@ -183,8 +181,8 @@ func TestAfterANoNothingAsksAgain(t *testing.T) {
 	}
 }
 
-// TestTryingAgainIsNoNewQuestion: after a no, and when nobody answers, a program
-// that goes on trying gets its error at once.
+// TestTryingAgainIsNoNewQuestion: after a no, or without an answer, a program that tries again
+// gets its error at once.
 func TestTryingAgainIsNoNewQuestion(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers bool

@@ -18,7 +18,7 @@ func picture(name string) model.Image {
 	return model.Image{Name: name, MediaType: "image/png", Width: 4, Height: 3, Data: []byte(name)}
 }
 
-// warnings are the texts of the warnings that were told.
+// warnings returns the texts of the reported warnings.
 func (f *face) warnings() string {
 	var all []string
 	for _, n := range told[event.Notice](f) {
@@ -29,8 +29,8 @@ func (f *face) warnings() string {
 	return strings.Join(all, "\n")
 }
 
-// TestImagesGoAlong: images of a message and of a result are in the conversation,
-// in the log and in the events, and come back with a message that is taken back.
+// TestImagesGoAlong: images of a message and of a result are in the conversation, in the log
+// and in the events, and a rewind returns them with their message.
 func TestImagesGoAlong(t *testing.T) {
 	looking := npm(approvals.Wish{})
 	looking.run = func(_ context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
@@ -54,8 +54,8 @@ func TestImagesGoAlong(t *testing.T) {
 	}
 }
 
-// TestImagesUnseen: whoever sends images to a model that sees none learns it, and
-// requests and tools know it; another model is shown them.
+// TestImagesUnseen: a person who sends images to a model that sees none is warned, and
+// requests and tools are marked; another model sees them.
 func TestImagesUnseen(t *testing.T) {
 	looking := npm(approvals.Wish{})
 	looking.run = func(_ context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
@@ -85,7 +85,7 @@ func TestImagesUnseen(t *testing.T) {
 	}
 }
 
-// TestImagesRefused: what the provider says of images reaches the person.
+// TestImagesRefused: the provider's message about images is shown to the person.
 func TestImagesRefused(t *testing.T) {
 	because := &model.Error{Kind: model.BadRequest, Message: "no pictures"}
 	for _, c := range []struct {
@@ -102,7 +102,7 @@ func TestImagesRefused(t *testing.T) {
 	}
 }
 
-// TestImagesTooMany: a message has so many and no more, and the rest is reported.
+// TestImagesTooMany: a message has at most MaxImages, and the rest is reported.
 func TestImagesTooMany(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{}, play("fine"))
 	var many []model.Image
@@ -120,8 +120,8 @@ func TestImagesTooMany(t *testing.T) {
 	}
 }
 
-// TestOldImagesAreLetGo: the memory that images take is bounded however long the
-// conversation is; who holds an earlier part of it has it as it was.
+// TestOldImagesAreLetGo: the memory for images is bounded however long the conversation is;
+// earlier copies of the history do not change.
 func TestOldImagesAreLetGo(t *testing.T) {
 	a := New(Config{})
 	most, held := 0, a.items
@@ -167,11 +167,11 @@ func TestOldImagesAreLetGo(t *testing.T) {
 	}
 }
 
-// tooBig is what a proxy says that bounds requests in bytes.
+// tooBig is the error of a proxy that bounds requests in bytes.
 var tooBig = &model.Error{Kind: model.ContextFull, Status: 413, Message: "the request is too large"}
 
-// A request that is refused for its bytes is sent again without the images that the
-// model looked at: its own sight goes before the turn.
+// A request refused for its size in bytes is sent again without the images that the model
+// requested: those are dropped before the turn fails.
 func TestImagesLeftOutOfARefusedRequest(t *testing.T) {
 	looking := npm(approvals.Wish{})
 	looking.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
@@ -198,8 +198,8 @@ func TestImagesLeftOutOfARefusedRequest(t *testing.T) {
 	r.check(t)
 }
 
-// Images of the person's own are the person's to make smaller, and a server that
-// takes not even the instructions is not a model that is too small.
+// If the person's own images are too large, the person must shrink them. A server that does
+// not even accept the instructions is not reported as a small model.
 func TestRequestsThatAreTooLargeForTheServer(t *testing.T) {
 	for want, in := range map[error]Input{ErrLargeImages: {Text: "look", Images: []model.Image{picture("a")}}, ErrSmallServer: {Text: "go"}} {
 		r := newRig(approvals.OnRequest, toolbox{}, []any{tooBig})

@@ -12,7 +12,7 @@ import (
 	"codeagent/tools"
 )
 
-// watched is a log that tells of each item.
+// watched is a log that reports each item.
 type watched struct {
 	*logged
 	on func(model.Item)
@@ -24,8 +24,8 @@ func (w watched) Append(i model.Item) error {
 	return err
 }
 
-// A program may die at any moment: what runs is in the log by then, and what has
-// ended does not wait for what runs beside it.
+// The program may die at any moment: a running call is in the log already, and a finished one
+// does not wait for calls that run in parallel.
 func TestLogHoldsACallBeforeItRunsAndItsResultAtOnce(t *testing.T) {
 	other := make(chan struct{}) // closed when the result of the other call is in the log
 	var atStart string

@@ -17,8 +17,7 @@ import (
 	"codeagent/model/wire"
 )
 
-// thinking is a model that thinks, calls and speaks in turns, and sums up when
-// it is asked to.
+// thinking is a model that thinks, calls and speaks in turns, and writes summaries on request.
 func thinking(r scripted.Request) scripted.Reply {
 	last := r.Last()
 	long := strings.Repeat(fmt.Sprintf("%d is what I think. ", r.N), 40)
@@ -36,11 +35,11 @@ func thinking(r scripted.Request) scripted.Reply {
 	}}
 }
 
-// A conversation goes from wire to wire and is compacted again and again, by
-// itself, on demand and because the provider is full: each request is one that
-// the strictest provider of its wire takes.
+// A conversation is switched between the APIs and compacted repeatedly, automatically, on
+// demand and because the provider is full: the strictest provider of the API accepts each
+// request.
 func TestCompactedAndSwitchedOverBothWires(t *testing.T) {
-	var full atomic.Int32 // so many requests are refused as too long
+	var full atomic.Int32 // how many requests will be refused as too long
 	b := newBench(t, approvals.OnRequest, func(r scripted.Request) scripted.Reply {
 		if full.Load() > 0 {
 			full.Add(-1)
@@ -98,8 +97,8 @@ func TestCompactedAndSwitchedOverBothWires(t *testing.T) {
 	}
 }
 
-// What commands and reads gave is in the next request, whatever that makes of the
-// conversation before, and each request is one that the strictest provider takes.
+// Results are in the next request, whatever that does to the earlier conversation, and the
+// strictest provider accepts each request.
 func TestUnreadResultsOverBothWires(t *testing.T) {
 	for name, w := range wires {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +123,7 @@ func TestUnreadResultsOverBothWires(t *testing.T) {
 			if err := b.Turn(t.Context(), agent.Input{Text: "look"}); err != nil {
 				t.Fatal(err)
 			}
-			last := 0 // the round whose results are to be there
+			last := 0 // the round whose results must be there
 			for i, r := range b.server.Requests() {
 				if err := w.valid(r.Body); err != nil {
 					t.Errorf("request %d: a strict provider refuses it: %v", i, err)

@@ -11,7 +11,7 @@ import (
 	"codeagent/model"
 )
 
-// plans are n calls of a tool that takes no time.
+// plans returns n calls of a fast tool.
 func plans(n int) (calls []scripted.Call) {
 	for i := range n {
 		calls = append(calls, scripted.Call{ID: fmt.Sprint("id-", i), Name: "update_plan",
@@ -20,9 +20,9 @@ func plans(n int) (calls []scripted.Call) {
 	return calls
 }
 
-// Of an answer with more calls than run the rest is refused in words, one without
-// end is ended, and the turn goes on: each request is one that the strictest
-// provider takes. Where calls start with the whole answer, one without end has none.
+// If an answer has too many calls, the rest is refused; an endless answer is ended, and the
+// turn continues: the strictest provider accepts each request. If calls start only with the
+// whole answer, none of an endless one runs.
 func TestMoreCallsThanRun(t *testing.T) {
 	for _, c := range []struct {
 		calls, ran, refused int
@@ -68,7 +68,7 @@ func TestMoreCallsThanRun(t *testing.T) {
 	}
 }
 
-// Where few calls can run at once the others wait for them, and none fails.
+// If few calls can run at once, the others wait, and none fails.
 func TestFewCallsAtOnce(t *testing.T) {
 	command := func(i int) scripted.Call {
 		return scripted.Call{ID: fmt.Sprint("id-", i), Name: "shell", Arguments: `{"command":"mkdir busy && sleep 0.01 && rmdir busy"}`}

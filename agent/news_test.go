@@ -9,8 +9,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestNewsIsToldOnce: what happened beside the conversation is a note before the
-// next request, with what was refused and not read, and is reported to the user.
+// TestNewsIsToldOnce: the end of a background command becomes a note before the next request,
+// with its denials and unread output, and is reported to the user.
 func TestNewsIsToldOnce(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"shell": npm(approvals.Wish{})}, play("I look.", call("1", "shell")), play("done"))
 	ended := event.BackgroundEnded{Job: 1, Message: "background job 1 (x) ended: exit status 1", Exit: 1, Output: "q: refused\n[gone]\n",

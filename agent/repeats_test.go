@@ -11,8 +11,8 @@ import (
 	"codeagent/model"
 )
 
-// A model that polls may do so as long as summaries make room: it reads that it
-// repeats itself, and so does the person.
+// A model may poll as long as summaries make room: the model and the person are warned about
+// the repetition.
 func TestPollingOutlivesCompactions(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"run": printing(1000)})
 	r.Learn(8_000)
@@ -59,7 +59,7 @@ func shownRounds(f *face) (all []int) {
 	return all
 }
 
-// A turn that ends for want of requests says that the last of them were the same.
+// A turn that reaches the limit of requests reports that the last rounds were the same.
 func TestEndlessPollingIsNamed(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"run": {}})
 	r.model.next = func(n int) []any { return play(call(fmt.Sprint("n", n), "run")) }
@@ -70,7 +70,7 @@ func TestEndlessPollingIsNamed(t *testing.T) {
 	r.check(t)
 }
 
-// Rounds that differ, and calls that fail, are not named as equal rounds.
+// Different rounds, and failing calls, do not count as equal rounds.
 func TestDifferentRoundsAreNotRepetition(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"run": {}})
 	r.cfg.MaxRequests = 60

@@ -23,9 +23,8 @@ import (
 	"codeagent/tools"
 )
 
-// helper is the path of a freshly built helper. It is empty where none can be
-// built: then the test binary is its own helper, as codeagent is where the
-// helper is missing, and with the race detector in it takes a second a command.
+// helper is the path of a freshly built helper. If it cannot be built it is empty: then the
+// test binary is its own helper, which takes a second per command with the race detector.
 var helper string
 
 func TestMain(m *testing.M) {
@@ -53,7 +52,7 @@ func runWithHelper(m *testing.M) int {
 	return m.Run()
 }
 
-// answerer says yes to what it is asked, and keeps the questions.
+// answerer answers every question with yes, and records the questions.
 type answerer struct {
 	person
 	mu    sync.Mutex
@@ -74,8 +73,8 @@ type field struct {
 	workspace, outside string
 }
 
-// newField is an agent whose commands run in the real sandbox. workspace and
-// outside are two folders beside each other.
+// newField returns an agent whose commands run in the real sandbox. workspace and outside are
+// two sibling folders.
 func newField(t *testing.T, mode approvals.Mode, say approvals.Answer, script func(outside string) []scripted.Reply, more ...func(*agent.Config)) field {
 	t.Helper()
 	shell, err := exec.LookPath("bash")
@@ -145,7 +144,7 @@ func refusedThenAsks(outside string) []scripted.Reply {
 	}
 }
 
-// The main job: refused by the kernel, asked for exactly that, granted, done.
+// The main case: denied by the kernel, asked for exactly that, granted, done.
 func TestRefusedAskedGrantedDone(t *testing.T) {
 	for _, c := range []struct {
 		say         approvals.Decision
@@ -205,7 +204,7 @@ func TestOnFailureAsksAndRunsAgain(t *testing.T) {
 	}
 }
 
-// An edit outside is a question of its own, and yes writes that file.
+// An edit outside is a question of its own, and a yes writes exactly that file.
 func TestAnEditOutsideIsAsked(t *testing.T) {
 	for _, say := range []approvals.Decision{approvals.Once, approvals.Deny} {
 		f := newField(t, approvals.OnRequest, approvals.Answer{Decision: say}, func(outside string) []scripted.Reply {
@@ -231,7 +230,7 @@ func TestAnEditOutsideIsAsked(t *testing.T) {
 	}
 }
 
-// What a link in the workspace leads to is what is asked for, and nothing else.
+// The question shows the target of a link in the workspace, and grants nothing else.
 func TestAWishThroughALinkShowsWhereItLeads(t *testing.T) {
 	f := newField(t, approvals.OnRequest, approvals.Answer{Decision: approvals.Once}, func(string) []scripted.Reply {
 		return []scripted.Reply{
@@ -251,9 +250,9 @@ func TestAWishThroughALinkShowsWhereItLeads(t *testing.T) {
 	}
 }
 
-// TestHeldGrantedDone: the refused call of a running command waits for the
-// answer. On yes the same command goes on, with exactly that opened; on no it
-// gets the error that it would have got at once.
+// TestHeldGrantedDone: the refused call of a running command is held for the answer. On yes
+// the same command continues, with exactly that granted; on no it gets the error that it
+// would have got at once.
 func TestHeldGrantedDone(t *testing.T) {
 	for _, c := range []struct {
 		name  string

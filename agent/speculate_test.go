@@ -19,8 +19,8 @@ import (
 	"codeagent/tools"
 )
 
-// library is a toolbox with a tool that reads: its runs are counted, and those
-// of a path in slow end with their context alone.
+// library is a toolbox with a reading tool: its runs are counted, and those of a path in slow
+// end only with their context.
 type library struct {
 	toolbox
 	kind  event.Kind // of its action; empty: a read
@@ -28,8 +28,8 @@ type library struct {
 
 	mu    sync.Mutex
 	slow  map[string]bool
-	begun chan string // what each run reads, as it begins
-	ended chan string // what each run read that its context ended
+	begun chan string // what each run reads, at its start
+	ended chan string // what each run read when its context ended
 }
 
 func newLibrary(box toolbox) *library {
@@ -140,8 +140,8 @@ func TestAReadRunsAhead(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		rest string // of the arguments
-		// begins and ends are the runs that begin and are cancelled when the rest
-		// has come and the call is complete, behind the first.
+		// begins and ends are the runs that begin, and that are cancelled, after the rest has come
+		// and the call is complete.
 		slow         []string
 		begins, ends []string
 		want         string
@@ -189,8 +189,8 @@ func TestAReadRunsAhead(t *testing.T) {
 	}
 }
 
-// What broke off, was interrupted or is asked for again leaves nothing running
-// and nothing told but what was complete.
+// A call that broke off, was interrupted or is requested again leaves nothing running, and
+// only complete calls are reported.
 func TestARunAheadOfACallThatNeverComes(t *testing.T) {
 	broken := &model.Error{Kind: model.Transport, Message: "gone"}
 	for name, end := range map[string]struct {
@@ -226,7 +226,7 @@ func TestARunAheadOfACallThatNeverComes(t *testing.T) {
 	}
 }
 
-// What the answer did before it broke off stays, what ran ahead in it does not.
+// Complete calls of an answer that broke off are kept, its runs ahead are not.
 func TestARunAheadIsNotKeptWhenTheAnswerBreaksOff(t *testing.T) {
 	l := newLibrary(toolbox{"shell": npm(approvals.Wish{})})
 	script := append([]any{call("1", "shell")}, opening("2", "read", `{"path":"a"`)...)
@@ -269,7 +269,7 @@ func TestARunAheadWaitsForEditsBeforeIt(t *testing.T) {
 	}
 }
 
-// Only what the gate calls a read runs ahead, whatever a tool says of itself.
+// Only what the gate treats as a read runs ahead, whatever the tool itself reports.
 func TestNoCommandRunsAhead(t *testing.T) {
 	for _, kind := range []event.Kind{event.KindCommand, event.KindEdit, event.KindPlan, event.KindFetch} {
 		l := newLibrary(nil)
@@ -292,7 +292,7 @@ func TestNoCommandRunsAhead(t *testing.T) {
 	}
 }
 
-// A result counts only under the policy that holds when the call is complete.
+// A result counts only under the policy at the time when the call is complete.
 func TestARunAheadUnderAnOlderPolicyIsNotUsed(t *testing.T) {
 	l := newLibrary(toolbox{"shell": npm(writes("/home/u/.npm"))})
 	script := append(opening("1", "shell", "{}"), closing("1", "shell", "{}"))
@@ -332,8 +332,8 @@ func TestAPanicAheadIsOneOfTheCall(t *testing.T) {
 	}
 }
 
-// More reads than may run at once: those ahead and their calls do not wait for
-// each other's slots.
+// With more reads than may run at once, runs ahead and their calls do not wait for each
+// other's slots.
 func TestManyRunAhead(t *testing.T) {
 	l := newLibrary(nil)
 	var script []any
@@ -355,8 +355,7 @@ func TestManyRunAhead(t *testing.T) {
 	}
 }
 
-// Reads that come in turns run ahead side by side, and a call with more fields
-// than any has is left alone.
+// Interleaved reads run ahead in parallel, and a call with too many fields does not run ahead.
 func TestReadsInTurnsRunAhead(t *testing.T) {
 	l := newLibrary(nil)
 	script := append(opening("1", "read", `{"path":"a"`), opening("2", "read", `{"path":"b"`)...)
@@ -380,8 +379,8 @@ func TestReadsInTurnsRunAhead(t *testing.T) {
 	}
 }
 
-// With speculation off nothing starts before the answer is there as a whole, and
-// an answer that breaks off has done nothing: it can be asked for again.
+// With speculation off nothing starts before the whole answer has come. An answer that breaks
+// off has had no effect and can be requested again.
 func TestWholeAnswers(t *testing.T) {
 	l := newLibrary(nil)
 	ran := false
@@ -422,8 +421,8 @@ func TestWholeAnswers(t *testing.T) {
 	}
 }
 
-// However the arguments come, whatever runs ahead of them, the conversation is
-// the one without speculation.
+// However the arguments arrive, and whatever runs ahead, the conversation equals the one
+// without speculation.
 func FuzzSpeculation(f *testing.F) {
 	f.Add(`{"path":"ü\u00fc\ud83d\ude00\"","offset":3}`, []byte{1, 2, 1, 0, 7})
 	f.Add(`{"path":"a","path":"b"}`, []byte{9, 2})

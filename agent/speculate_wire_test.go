@@ -17,8 +17,8 @@ import (
 	"codeagent/model"
 )
 
-// Each call runs before the model has begun to write the next one: the server
-// goes on only when it sees what the call did.
+// Each call runs before the model begins to write the next one: the server continues only when
+// it sees the effect of the call.
 func TestCallsRunWhileTheAnswerIsWritten(t *testing.T) {
 	const calls = 4
 	for name, w := range wires {
@@ -62,8 +62,7 @@ func appears(t *testing.T, file string) {
 	t.Errorf("%s was never made", file)
 }
 
-// A server that changes its mind about a call: what ran is what stands in the
-// conversation, once, or nothing ran.
+// A server that changes a call: what ran is in the conversation, once, or nothing ran.
 func TestNothingRunsThatTheConversationDoesNotHold(t *testing.T) {
 	const one, two = `{"command":"echo one >> made"}`, `{"command":"echo two >> made"}`
 	chatPiece := func(arguments string) string {
@@ -132,8 +131,8 @@ func TestNothingRunsThatTheConversationDoesNotHold(t *testing.T) {
 	}
 }
 
-// With the real tools, and arguments that come byte by byte, a read that ran
-// ahead finds what it would have found, and a call that cannot run says so.
+// With the real tools, and arguments that arrive byte by byte, a read that ran ahead returns
+// the same, and an invalid call gets its error.
 func TestReadsAheadFindTheSame(t *testing.T) {
 	var calls []scripted.Call
 	for i, c := range [][2]string{

@@ -22,7 +22,7 @@ func writes(paths ...string) approvals.Wish {
 	return approvals.Wish{Write: paths, Justification: "its cache"}
 }
 
-// refusedWrite is what a tool reports of a command that the sandbox refused.
+// refusedWrite returns a tool's result for a command that the sandbox denied a write.
 func refusedWrite(confidence sandbox.Confidence) tools.Result {
 	v := sandbox.Verdict{Denied: true, Confidence: confidence, Evidence: sandbox.EvidenceFull,
 		Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/.npm/x", Program: "npm", Evidence: sandbox.EvidenceKernel, Count: 1}}}
@@ -40,7 +40,7 @@ func answer1(a approvals.Answer, err error) func(context.Context, approvals.Requ
 	return func(context.Context, approvals.Request) (approvals.Answer, error) { return a, err }
 }
 
-// Every way through toolcall.go, one row each.
+// Every path through toolcall.go, one row each.
 func TestEveryBranchOfAToolCall(t *testing.T) {
 	policySays := func(ctx context.Context, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
 		return tools.Result{Text: fmt.Sprintf("npm=%v unconfined=%v", p.JudgeWrite("/home/u/.npm/x").Allowed, p.Unconfined), Outcome: event.OK}, nil
@@ -53,7 +53,7 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 			return refusedWrite(c), nil
 		}
 	}
-	// What only words say is a guess.
+	// A verdict from words alone is a guess.
 	guessedOnce := func(ctx context.Context, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
 		r, err := refusedOnce(sandbox.Likely)(ctx, p, s)
 		r.Verdict.Evidence = sandbox.EvidenceOutputOnly
@@ -171,8 +171,8 @@ func TestUnknownToolIsWordsForTheModel(t *testing.T) {
 	}
 }
 
-// A tool that plans one thing and runs another gets nothing: shown here with a
-// tool that changes its action after it was decided on.
+// A tool that plans one action and runs another gets no permit: shown with a tool that changes
+// its action after the decision.
 func TestRunRefusesAPermitForSomethingElse(t *testing.T) {
 	other := npm(approvals.Wish{})
 	other.action.Command = "rm -rf ."
@@ -204,7 +204,7 @@ func (s swappedCall) Run(ctx context.Context, p approvals.Permit, st tools.Stage
 }
 
 func TestCallsOfOneMessageRunAtOnceAndReportInOrder(t *testing.T) {
-	// Each waits for the other: only together can they end.
+	// Each waits for the other, so they can only end if they run in parallel.
 	a, b := make(chan struct{}), make(chan struct{})
 	meet := func(mine, other chan struct{}, text string) deed {
 		d := npm(approvals.Wish{})
@@ -260,7 +260,7 @@ func TestAnEditRunsAloneInItsPlace(t *testing.T) {
 	}
 }
 
-// A call starts when its arguments are complete, not when the answer is.
+// A call starts when its arguments are complete, not at the end of the answer.
 func TestCallStartsWhileTheModelStillTalks(t *testing.T) {
 	ran := make(chan struct{})
 	d := npm(approvals.Wish{})

@@ -28,8 +28,8 @@ import (
 	"codeagent/tools"
 )
 
-// Everything here is real but the person, and there is no sandbox: the
-// scripted server over loopback, the chat wire, the tools, bash.
+// Everything here is real except the person, and there is no sandbox: the scripted server
+// over loopback, the chat adapter, the tools, bash.
 
 type person struct {
 	mu     sync.Mutex
@@ -109,7 +109,7 @@ func (b bench) end(t *testing.T) event.TurnFinished {
 	return e
 }
 
-// results are the texts the model was given, by call.
+// results returns the texts that the model received, by call.
 func (b bench) results() map[string]string {
 	out := map[string]string{}
 	for _, i := range b.History() {
@@ -217,7 +217,7 @@ func TestServersThatMisbehave(t *testing.T) {
 	}
 }
 
-// wires are the adapters, and the rules of their strictest providers.
+// wires are the adapters, with the rules of their strictest providers.
 var wires = map[string]struct {
 	connect func(*testing.T) func(wire.Options) agent.Model
 	valid   func([]byte) error
@@ -238,9 +238,8 @@ var wires = map[string]struct {
 	}, modeltest.ValidResponses},
 }
 
-// Over Responses calls run while the answer goes on, thinking goes back as it
-// came, in its place, and an answer that breaks off after a call has run is not
-// asked for again.
+// Over Responses calls run while the answer is being streamed, thinking is sent back unchanged
+// in its place, and an answer that breaks off after a call has run is not requested again.
 func TestLoopOverResponses(t *testing.T) {
 	marker := `{"command":"echo ran >> marker.txt"}`
 	b := newBenchOver(t, approvals.OnRequest, scripted.Steps(

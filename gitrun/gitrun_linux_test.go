@@ -29,10 +29,10 @@ func TestMain(m *testing.M) {
 
 const gitProgram = "/usr/bin/git"
 
-// patience is what git gets where its time is not what is tested.
+// patience is git's time limit where the time is not tested.
 const patience = 2 * time.Minute
 
-// confined asks git as codeagent does.
+// confined returns the runner that codeagent uses for git.
 func confined(t *testing.T) *run.Runner {
 	t.Helper()
 	b, err := linuxsandbox.New(linuxsandbox.Options{})
@@ -47,7 +47,7 @@ func confined(t *testing.T) *run.Runner {
 	return r
 }
 
-// unconfined takes the sandbox away, so that the options stand alone.
+// unconfined removes the sandbox, so that only the options protect.
 type unconfined struct{ r *run.Runner }
 
 func (u unconfined) Run(ctx context.Context, p sandbox.Policy, c run.Command, s run.Sink) (run.Outcome, error) {
@@ -104,7 +104,7 @@ func write(t *testing.T, mode os.FileMode, text string, parts ...string) string 
 	return file
 }
 
-// repository has one commit of the files a and b, and a changed since.
+// repository makes a repository with one commit of the files a and b; a was changed since.
 func repository(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat(gitProgram); err != nil {
@@ -185,14 +185,13 @@ func TestStatusWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// trap is one way in which a repository makes git start a program (E25, E26,
-// E27). set writes it into dir; program writes the marker. bare is the plain git
-// call that springs it.
+// trap is one way in which a repository makes git start a program (E25, E26, E27). set writes
+// it into dir; program writes the marker. bare is the plain git call that triggers it.
 type trap struct {
 	name string
 	set  func(t *testing.T, dir, program string)
 	bare []string
-	// terminal: plain git springs it only on a terminal.
+	// terminal: plain git triggers it only on a terminal.
 	terminal bool
 }
 
@@ -223,7 +222,7 @@ var traps = []trap{
 	}},
 	{name: "post-index-change", bare: []string{"status"}, set: func(t *testing.T, dir, program string) {
 		write(t, 0o755, "#!/bin/sh\nexec "+program+"\n", dir, ".git/hooks/post-index-change")
-		later(t, dir, "b") // the refresh is then worth an index
+		later(t, dir, "b") // so that a refresh writes the index
 	}},
 	{name: "diff.external", set: config("diff.external"), bare: []string{"diff"}},
 	{name: "diff driver", set: attribute("a diff=x\n", "diff.x.command"), bare: []string{"diff"}},
@@ -307,7 +306,7 @@ var traps = []trap{
 	}},
 }
 
-// later makes a file's time differ from what the index says.
+// later makes a file's time differ from the one in the index.
 func later(t *testing.T, dir, name string) {
 	t.Helper()
 	if out, err := exec.Command("touch", "-d", "2001-01-01", filepath.Join(dir, name)).CombinedOutput(); err != nil {
@@ -315,9 +314,8 @@ func later(t *testing.T, dir, name string) {
 	}
 }
 
-// TestTraps: plain git starts the program, none of our calls does: not with the
-// options alone, and not in the sandbox. In the sandbox even plain git leaves no
-// mark.
+// TestTraps: plain git starts the program, and none of our calls does: not with the options
+// alone, and not in the sandbox. In the sandbox even plain git leaves no mark.
 func TestTraps(t *testing.T) {
 	r := confined(t)
 	plain := unconfined{run.New(run.Options{None: run.Plain{}, Files: run.OS{}})}
@@ -328,8 +326,7 @@ func TestTraps(t *testing.T) {
 			program := write(t, 0o755, "#!/bin/sh\necho ran \"$@\" >> "+marker+"\nexit 1\n", dir, "../"+filepath.Base(dir)+".evil")
 			t.Cleanup(func() { os.Remove(marker); os.Remove(program) })
 			trap.set(t, dir, program)
-			// What follows looks at the repository as it is now, below which the
-			// trap may lie.
+			// The next calls examine the present repository, below which the trap may be.
 			folders := []string{dir}
 			for _, sub := range []string{"in", "sub", "b.git"} {
 				if _, err := os.Stat(filepath.Join(dir, sub)); err == nil {

@@ -16,8 +16,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestTrusted: what git's own settings name inside a write root is found by asking
-// git in the sandbox, and nothing that is only worked on.
+// TestTrusted: git, asked in the sandbox, names what its settings trust inside a write root,
+// and nothing that it only works on.
 func TestTrusted(t *testing.T) {
 	r := confined(t)
 	for _, c := range []struct {
@@ -119,8 +119,8 @@ func config1(name, value string) func(*testing.T, string, string) {
 	return func(t *testing.T, dir, _ string) { git(t, dir, "config", name, value) }
 }
 
-// TestTrustedByASubmodule: its settings lie in the repository around it, and its
-// programs in its own work tree.
+// TestTrustedByASubmodule: its settings are in the repository around it, and its programs in
+// its own work tree.
 func TestTrustedByASubmodule(t *testing.T) {
 	dir, other := repository(t), repository(t)
 	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
@@ -133,8 +133,7 @@ func TestTrustedByASubmodule(t *testing.T) {
 	}
 }
 
-// TestTrustedStartsNothing, whatever the settings are, and ends where a file that is
-// included is a pipe.
+// TestTrustedStartsNothing, whatever the settings are, and ends if an included file is a pipe.
 func TestTrustedStartsNothing(t *testing.T) {
 	r := confined(t)
 	for _, trap := range traps {
@@ -151,7 +150,7 @@ func TestTrustedStartsNothing(t *testing.T) {
 	}
 }
 
-// slow is a git that reads what nobody writes.
+// slow is a git that reads from a FIFO without a writer.
 type slow struct{ asked int }
 
 func (s *slow) Run(context.Context, sandbox.Policy, run.Command, run.Sink) (run.Outcome, error) {
@@ -159,8 +158,8 @@ func (s *slow) Run(context.Context, sandbox.Policy, run.Command, run.Sink) (run.
 	return run.Outcome{TimedOut: true}, nil
 }
 
-// TestTrustedWaitsOnce: a repository whose settings include a FIFO holds a start up for
-// one answer, and not for a second one without the user's settings.
+// TestTrustedWaitsOnce: a repository whose settings include a FIFO delays a start by one
+// timeout, not by a second one without the user's settings.
 func TestTrustedWaitsOnce(t *testing.T) {
 	s := &slow{}
 	g := gitrun.New(gitrun.Options{Runner: s, Program: "/usr/bin/git"})

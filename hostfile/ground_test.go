@@ -12,7 +12,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// grounds are a folder of the user's own and one that commands write.
+// grounds returns a folder of the user's own and one that commands write.
 func grounds(t *testing.T) (own, work string, g Ground) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -23,8 +23,8 @@ func grounds(t *testing.T) (own, work string, g Ground) {
 	return own, work, Ground{}.WithPolicy(sandbox.Policy{Write: []sandbox.Root{{Path: work}}})
 }
 
-// TestResolve: a link of the user's own is followed, one that a command may have made
-// is not, wherever either leads.
+// TestResolve: a link of the user is followed, one that a command may have made is not,
+// wherever either leads.
 func TestResolve(t *testing.T) {
 	own, work, g := grounds(t)
 	write(t, own+"/target", "", 0o600)
@@ -53,7 +53,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestProgram: nothing on the way to a program, or to its interpreter, lies on ground.
+// TestProgram: no component of the path to a program, or to its interpreter, is on ground.
 func TestProgram(t *testing.T) {
 	own, work, g := grounds(t)
 	write(t, own+"/bin/tool", "#!/bin/sh\n", 0o755)
@@ -101,7 +101,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestRecord: what was ground in one session is in the next.
+// TestRecord: the ground of one session is ground in the next.
 func TestRecord(t *testing.T) {
 	own, work, _ := grounds(t)
 	record, ctx := own+"/record", context.Background()

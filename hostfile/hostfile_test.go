@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is a folder with what a command could plant in it.
+// place returns a folder with entries that a command could plant.
 func place(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -48,8 +48,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestRead: links, FIFOs, sockets, devices and folders are errors that say so, at once,
-// with openat2 and without.
+// TestRead: links, FIFOs, sockets, devices and folders give an error that names the type, at
+// once, with openat2 and without.
 func TestRead(t *testing.T) {
 	dir := place(t)
 	for _, old := range []bool{false, true} {
@@ -77,7 +77,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestWithin: what never ends, ends with its context.
+// TestWithin: something that never ends is left when its context ends.
 func TestWithin(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r, w := io.Pipe()
@@ -89,7 +89,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestOpenFile: nothing that is not a regular file is cut, or opened to be written.
+// TestOpenFile: only a regular file is truncated or opened for writing.
 func TestOpenFile(t *testing.T) {
 	dir := place(t)
 	for _, name := range []string{"link", "way/in", "fifo", "socket", "folder"} {
@@ -106,7 +106,7 @@ func TestOpenFile(t *testing.T) {
 	must(t, f.Close())
 }
 
-// TestReplace: the file is whole, keeps its mode, and the name leads nowhere.
+// TestReplace: the file is complete, keeps its mode, and no link is followed.
 func TestReplace(t *testing.T) {
 	dir := place(t)
 	must(t, Write(dir+"/file", []byte("new"), 0o600))
@@ -123,7 +123,7 @@ func TestReplace(t *testing.T) {
 	r, err := Replace(dir+"/answer", 0o600)
 	must(t, err)
 	defer r.Close()
-	must(t, os.Symlink("file", dir+"/answer")) // planted while the run went on
+	must(t, os.Symlink("file", dir+"/answer")) // planted during the run
 	must(t, r.Write(func(w io.Writer) error { return second(io.WriteString(w, "mine")) }))
 	if info, err := os.Lstat(dir + "/answer"); err != nil || !info.Mode().IsRegular() {
 		t.Errorf("in the place of a planted link stands %v, %v", info, err)
@@ -145,7 +145,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// TestReplaceInPlace: a file in a folder that takes no other one.
+// TestReplaceInPlace: a file in a folder in which no file can be created.
 func TestReplaceInPlace(t *testing.T) {
 	dir := place(t)
 	write(t, dir+"/folder/mine", "a longer text", 0o600)
@@ -156,14 +156,14 @@ func TestReplaceInPlace(t *testing.T) {
 	if data, _ := os.ReadFile(dir + "/folder/mine"); string(data) != "new" {
 		t.Errorf("holds %q", data)
 	}
-	if os.Getuid() != 0 || !isDarwin { // root may write everywhere there
+	if os.Getuid() != 0 || !isDarwin { // on macOS root may write everywhere
 		if err := Write(dir+"/folder/other", nil, 0o600); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("a new file: %v", err)
 		}
 	}
 }
 
-// TestEntries: what changes names does so through no link.
+// TestEntries: functions that change names follow no link.
 func TestEntries(t *testing.T) {
 	dir := place(t)
 	must(t, MkdirAll(dir+"/a/b/c", 0o700))
@@ -206,8 +206,8 @@ func TestEntries(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestRemoveAll: thousands of folders inside each other, and many files in one; what a
-// link leads to stays.
+// TestRemoveAll: thousands of nested folders, and many files in one; the target of a link
+// stays.
 func TestRemoveAll(t *testing.T) {
 	dir := place(t)
 	tree := dir + "/tree"
@@ -235,7 +235,7 @@ func TestRemoveAll(t *testing.T) {
 	}
 }
 
-// TestRemoveShut: folders whose mode keeps their owner out.
+// TestRemoveShut: folders whose mode denies their owner access.
 func TestRemoveShut(t *testing.T) {
 	dir := place(t)
 	tree := dir + "/folder/tree"

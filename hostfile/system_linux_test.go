@@ -11,14 +11,14 @@ import (
 
 const isDarwin = false
 
-// setOpenat2 has walk use openat2, or do without.
+// setOpenat2 makes walk use openat2, or do without it.
 func setOpenat2(t *testing.T, use bool) {
 	noOpenat2.Store(!use)
 	t.Cleanup(func() { noOpenat2.Store(false) })
 }
 
-// asUser has this thread act as an ordinary user, whose the paths are, until the test
-// ends: no mode keeps root out.
+// asUser makes this thread act as an ordinary user, who owns the paths, until the test ends: no
+// mode denies root access.
 func asUser(t *testing.T, paths ...string) {
 	t.Helper()
 	if os.Getuid() != 0 {

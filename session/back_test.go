@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The reader from the end finds the lines that a reader from the start finds,
-// whatever their lengths and wherever the pieces that are read end.
+// Reading backward finds the same lines as reading forward, whatever their lengths and
+// wherever the chunks end.
 func TestBackward(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -58,14 +58,14 @@ func TestLineLongerThanAnyRecord(t *testing.T) {
 	}
 }
 
-// life is what a session should hold, by the simplest means: all that was said,
-// and the places at which it was compacted.
+// life is the expected content of a session in its simplest form: all items, and the positions
+// of compactions.
 type life struct {
 	said []model.Item
 	sums []sum
 }
 
-// sum stands for what was said before at.
+// sum replaces what came before at.
 type sum struct {
 	at    int
 	items []model.Item
@@ -76,7 +76,7 @@ func (l life) with(item model.Item) life {
 	return l
 }
 
-// back takes message n and what follows it away.
+// back removes message n and what follows it.
 func (l life) back(n int) life {
 	for i, item := range l.said {
 		if item.Kind == model.User {
@@ -103,7 +103,7 @@ func (l life) compacted(text string, last int) life {
 	return l
 }
 
-// goesOn is what the model is given.
+// goesOn returns what the model is given.
 func (l life) goesOn() []model.Item {
 	if len(l.sums) == 0 {
 		return l.said
@@ -122,8 +122,8 @@ func (l life) messages() []string {
 	return out
 }
 
-// check compares what the session goes on from with want, and what its file tells
-// others with filed.
+// check compares what the session continues from with want, and what its file shows to others
+// with filed.
 func check(t *testing.T, what string, s *Store, ses *Session, want, filed life) {
 	t.Helper()
 	h := history(t, ses)
@@ -146,9 +146,9 @@ func check(t *testing.T, what string, s *Store, ses *Session, want, filed life) 
 	}
 }
 
-// Any sequence of writing, compacting, going back, closing and forking leaves what
-// it says. What is taken back is there for others, and after closing, until something
-// more is said.
+// Any sequence of writing, compacting, rewinding, closing and forking leaves the expected
+// conversation. A rewound part remains visible to others, and after closing, until something
+// more is written.
 func TestBackAndFork(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -217,8 +217,7 @@ func TestBackAndFork(t *testing.T) {
 	}
 }
 
-// Whatever stands in a file, it is read without end or harm, and what is added
-// then is there.
+// Whatever a file contains, reading it ends without harm, and what is appended then is there.
 func FuzzFile(f *testing.F) {
 	s, ses := begun(f, conversation...)
 	if err := ses.Back(1); err != nil {

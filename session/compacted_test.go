@@ -29,8 +29,8 @@ func same(t testing.TB, what string, h History, want ...model.Item) {
 	}
 }
 
-// After a compaction the conversation goes on from the summary; all that was said
-// stays in the file, is counted, and can be gone back to.
+// After a compaction the conversation continues from the summary; all earlier items stay in the
+// file, are counted, and can be rewound to.
 func TestCompactedGoesOnFromTheSummary(t *testing.T) {
 	s, ses := begun(t, user("one"), answer("1"), user("two"), answer("2"), user("three"), answer("3"))
 	first := summary("of one and two")
@@ -81,7 +81,7 @@ func TestCompactedGoesOnFromTheSummary(t *testing.T) {
 		}
 	}
 
-	// Back within, and across the last one, and across both.
+	// Rewinds within, across the last one, and across both.
 	for _, step := range []struct {
 		to   int
 		want []model.Item
@@ -101,7 +101,7 @@ func TestCompactedGoesOnFromTheSummary(t *testing.T) {
 	same(t, "and on", history(t, ses), user("one"), answer("1"), user("another"))
 }
 
-// A record that holds no summary is damaged: what was said before it counts.
+// A compaction without a summary is damaged: the items before it count.
 func TestDamagedCompactionIsPassedOver(t *testing.T) {
 	for _, line := range []string{
 		`{"kind":"compacted","at":"2026-01-02T03:04:05Z"}`,
@@ -120,7 +120,7 @@ func TestDamagedCompactionIsPassedOver(t *testing.T) {
 	}
 }
 
-// A long summary at the end does not hide what the session is called.
+// A long summary at the end does not hide the session's title.
 func TestTitleBehindALongCompaction(t *testing.T) {
 	s, ses := begun(t, user("one"), answer("1"))
 	if err := ses.Rename("my title"); err != nil {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// hostile texts try to end what they stand in, to run, to load something, to
-// look like another part of the page, or to hide.
+// hostile texts try to end what contains them, to run, to load something, to look like another
+// part of the page, or to hide.
 var hostile = []string{
 	"</pre></section><script>alert(1)</script>",
 	"<img src=x onerror=alert(1)>",
@@ -36,8 +36,7 @@ var hostile = []string{
 	"\n\nlines around\n\n",
 }
 
-// hostileSession has every hostile text in every place a model or a page it read
-// has a say in.
+// hostileSession has every hostile text in every place that a model or a page can influence.
 func hostileSession(t *testing.T) (*Store, string, []model.Item) {
 	t.Helper()
 	var items []model.Item
@@ -80,7 +79,7 @@ func export(t *testing.T, s *Store, id string, format Format) string {
 	return b.String()
 }
 
-// parts are the texts that must stand on the page, in order.
+// parts returns the texts that must be on the page, in order.
 func parts(items []model.Item) []part {
 	var out []part
 	count := counts{calls: map[string]int{}}

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A disk that is full takes a part of a line. It is taken away again, and once
-// there is room the session goes on.
+// A full disk takes part of a line. That part is removed again, and once there is space the
+// session continues.
 func TestFullDisk(t *testing.T) {
 	s, ses := begun(t, user("one"))
 	signal.Ignore(syscall.SIGXFSZ)

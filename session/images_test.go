@@ -14,7 +14,7 @@ import (
 	"codeagent/model"
 )
 
-// drawing is an image whose data tell it apart.
+// drawing returns an image identified by its data.
 func drawing(name, data string) model.Image {
 	sum := sha256.Sum256([]byte(data))
 	return model.Image{Name: name, MediaType: "image/png", Width: 4, Height: 3, Sum: hex.EncodeToString(sum[:]), Data: []byte(data)}
@@ -24,7 +24,7 @@ func showing(text string, images ...model.Image) model.Item {
 	return model.Item{Kind: model.User, Text: text, Images: images}
 }
 
-// seen are the data of all images of a history, in order; "-" for one that is not there.
+// seen returns the data of all images of a history, in order; "-" for a missing one.
 func seen(h History) string {
 	var all []string
 	for _, item := range h.Items {
@@ -38,7 +38,7 @@ func seen(h History) string {
 	return strings.Join(all, " ")
 }
 
-// files lists what lies in the store, below the folder's name.
+// files lists the files in the store.
 func files(t *testing.T, s *Store) []string {
 	t.Helper()
 	var out []string
@@ -61,8 +61,7 @@ func files(t *testing.T, s *Store) []string {
 	return out
 }
 
-// TestImages: what was shown is there when the session is resumed, and the
-// records stay small.
+// TestImages: images are there when the session is resumed, and the records stay small.
 func TestImages(t *testing.T) {
 	big := strings.Repeat("x", 1<<20)
 	s, ses := begun(t, showing("look", drawing("a.png", "A"), drawing("b.png", big)), answer("seen"),
@@ -87,7 +86,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestImagesCompacted: what goes on behind a summary has its images, also in a copy.
+// TestImagesCompacted: items after a summary keep their images, also in a copy.
 func TestImagesCompacted(t *testing.T) {
 	s, ses := begun(t, showing("one", drawing("a", "A")), showing("two", drawing("b", "B")))
 	compacted(t, ses, summary("of one"), showing("two", drawing("b", "B")))
@@ -106,7 +105,7 @@ func TestImagesCompacted(t *testing.T) {
 	}
 }
 
-// TestImageFirst: a session that begins with an image alone is listed by it.
+// TestImageFirst: a session that begins with only an image is listed by it.
 func TestImageFirst(t *testing.T) {
 	s, ses := begun(t, showing("", drawing("a.png", "A")))
 	if m, err := s.Messages(ses.ID()); err != nil || len(m) != 1 || m[0].Text != "a.png (PNG, 4×3)" {
@@ -119,8 +118,8 @@ func TestImageFirst(t *testing.T) {
 	}
 }
 
-// TestImagesLost: a file that is gone, was changed, is no file or is not named as
-// a file of ours costs that image and nothing else.
+// TestImagesLost: a file that is missing, changed, not a regular file or wrongly named loses
+// that image and nothing else.
 func TestImagesLost(t *testing.T) {
 	secret := drawing("s.png", "secret")
 	s, ses := begun(t, showing("look", drawing("a", "A"), drawing("b", "B"), drawing("c", "C"), drawing("d", "D"), drawing("e", "E")))
@@ -158,7 +157,7 @@ func TestImagesLost(t *testing.T) {
 	}
 }
 
-// TestImagesShown: no more is read into memory than a request holds.
+// TestImagesShown: no more images are read into memory than a request holds.
 func TestImagesShown(t *testing.T) {
 	_, ses := begun(t, showing("first", drawing("first", "first")))
 	for range model.MaxShown.Images {
@@ -180,8 +179,8 @@ func TestImagesDeleted(t *testing.T) {
 	}
 }
 
-// TestImagesForked: a copy has the images of what it holds, and no others, also
-// when the session that it was made of is gone.
+// TestImagesForked: a copy has exactly the images of its items, also after the original session
+// was deleted.
 func TestImagesForked(t *testing.T) {
 	s, ses := begun(t, showing("one", drawing("a", "A"), drawing("lost", "lost")), answer("x"), showing("two", drawing("b", "B")))
 	if err := os.Remove(filepath.Join(s.imageDir(ses.ID()), drawing("", "lost").Sum)); err != nil {
@@ -209,7 +208,7 @@ func TestImagesForked(t *testing.T) {
 	}
 }
 
-// TestImagesUnkept: a store that takes no image says so and keeps the words.
+// TestImagesUnkept: a store that cannot write an image reports it and keeps the text.
 func TestImagesUnkept(t *testing.T) {
 	s, ses := begun(t, user("hello"))
 	if err := os.WriteFile(s.imageDir(ses.ID()), nil, 0o600); err != nil {
@@ -224,8 +223,8 @@ func TestImagesUnkept(t *testing.T) {
 	}
 }
 
-// TestImagesExported: the page holds them, and the words of one that is lost or
-// says that it is something else.
+// TestImagesExported: the page contains them, and a description of one that is lost or has
+// another type than recorded.
 func TestImagesExported(t *testing.T) {
 	odd := drawing("odd", "O")
 	odd.MediaType = `text/html"><script>`

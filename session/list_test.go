@@ -31,7 +31,7 @@ func listed(t testing.TB, s *Store) []Summary {
 	return out
 }
 
-// used sets when a session was last used.
+// used sets the time when a session was last used.
 func used(t testing.TB, s *Store, id string, day int) {
 	t.Helper()
 	at := time.Date(2030, 1, day, 0, 0, 0, 0, time.UTC)
@@ -51,7 +51,7 @@ func TestList(t *testing.T) {
 		closed(t, ses)
 		used(t, s, id, i+1)
 	}
-	// What has another name is passed over.
+	// Files with other names are skipped.
 	for _, name := range []string{"x.jsonl", "aaaa000000000001.jsonl.new"} {
 		if err := writeFile(filepath.Join(s.dir, name), []byte("{}")); err != nil {
 			t.Fatal(err)
@@ -94,8 +94,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestDamaged: what has a session's name and cannot be used is listed in its place with the
-// reason, cannot be opened, never makes anyone wait, and can be deleted.
+// TestDamaged: a file with a session's name that cannot be used is listed in its place with the
+// reason, cannot be opened, never blocks, and can be deleted.
 func TestDamaged(t *testing.T) {
 	text := func(text string, mode os.FileMode) func(string) error {
 		return func(name string) error { return errors.Join(writeFile(name, []byte(text)), os.Chmod(name, mode)) }
@@ -140,8 +140,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// A title stays through later turns, a fork and a turn that broke off, and can
-// be taken away.
+// A title is kept through later turns, a fork and a turn that broke off, and can be removed.
 func TestTitleStays(t *testing.T) {
 	s, ses := begun(t, user("one"))
 	closed(t, ses)
@@ -159,7 +158,7 @@ func TestTitleStays(t *testing.T) {
 	}
 	put(t, again, user("three"), answer(strings.Repeat("x", 2*near)))
 	closed(t, again)
-	closed(t, opened(t, s, ses.ID())) // says it anew
+	closed(t, opened(t, s, ses.ID())) // records it again
 	for _, sum := range listed(t, s) {
 		if sum.Title != "mine" || sum.ID == id && sum.Origin != ses.ID() {
 			t.Errorf("%+v", sum)
@@ -188,7 +187,7 @@ func large(t testing.TB, s *Store, size int64) string {
 	return ses.ID()
 }
 
-// counting says how much of a file was read.
+// counting counts how much of a file was read.
 type counting struct {
 	io.ReaderAt
 	n int64
@@ -200,7 +199,7 @@ func (c *counting) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// What is read of a session does not grow with it.
+// The amount read of a session does not grow with its length.
 func TestOpeningReadsTheEndAlone(t *testing.T) {
 	s := New(t.TempDir())
 	f, v, err := s.read(large(t, s, 20<<20))
@@ -222,8 +221,8 @@ func TestOpeningReadsTheEndAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkOpen resumes a session of 200 MB: the lock, the mending, the
-// history. The bar is a second.
+// BenchmarkOpen resumes a session of 200 MB: the lock, the repair, the history. The limit is a
+// second.
 func BenchmarkOpen(b *testing.B) {
 	s := New(b.TempDir())
 	id := large(b, s, 200<<20)

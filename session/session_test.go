@@ -18,7 +18,7 @@ import (
 func user(text string) model.Item   { return model.Item{Kind: model.User, Text: text} }
 func answer(text string) model.Item { return model.Item{Kind: model.Assistant, Text: text} }
 
-// conversation holds an item of each kind, with what is easily lost on the way.
+// conversation holds an item of each kind, with values that are easily lost.
 var conversation = []model.Item{
 	user("do <it> & say \"ü\"\n\x00\t\u2028"),
 	{Kind: model.Reasoning, Text: "thinking", Opaque: &model.Opaque{Source: "w", Data: []byte(`{"encrypted":"a<b>&c","n":[1,2.50]}`)}},
@@ -28,7 +28,7 @@ var conversation = []model.Item{
 	{Kind: model.Note, Text: "[a note]"},
 }
 
-// begun returns a session in a new store that holds items, and is still open.
+// begun returns an open session in a new store that contains items.
 func begun(t testing.TB, items ...model.Item) (*Store, *Session) {
 	t.Helper()
 	s := New(t.TempDir())
@@ -120,8 +120,8 @@ func TestNothingSaidIsNotKept(t *testing.T) {
 	}
 }
 
-// Wherever the writing of the last record stopped, it alone is lost, and the
-// next one stands on a line of its own.
+// Wherever the writing of the last record stopped, only that record is lost, and the next one
+// is on a line of its own.
 func TestTornLastLine(t *testing.T) {
 	s, ses := begun(t, conversation...)
 	put(t, ses, answer("the last one"))
@@ -148,7 +148,7 @@ func TestTornLastLine(t *testing.T) {
 	}
 }
 
-// A torn line longer than any piece that is read.
+// A torn line longer than any chunk.
 func TestLongTornLine(t *testing.T) {
 	s, ses := begun(t, conversation...)
 	closed(t, ses)
@@ -161,7 +161,7 @@ func TestLongTornLine(t *testing.T) {
 	}
 }
 
-// add appends lines to a session that nobody writes.
+// add appends lines to a session that no process writes.
 func add(t *testing.T, s *Store, id, lines string) {
 	t.Helper()
 	f, err := os.OpenFile(s.file(id), os.O_WRONLY|os.O_APPEND, 0)
@@ -221,12 +221,12 @@ func TestFormatOfTheFutureIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A process was killed between the making of a child and its becoming a program: on
-// a busy machine the child has the lock for a while.
+// A process was killed between fork and exec of a child: on a busy machine the child holds the
+// lock for a while.
 func TestLockLeftByADeadProcess(t *testing.T) {
 	s, ses := begun(t, user("one"))
 	closed(t, ses)
-	const gone = 1<<22 + 1 // beyond every process
+	const gone = 1<<22 + 1 // above every process number
 	data := bytes.Replace(bytesOf(t, s, ses.ID()), fmt.Appendf(nil, `"pid":%d`, os.Getpid()), fmt.Appendf(nil, `"pid":%d`, gone), 1)
 	if err := os.WriteFile(s.file(ses.ID()), data, 0o600); err != nil {
 		t.Fatal(err)
@@ -272,11 +272,11 @@ func TestTwoWriters(t *testing.T) {
 	}
 }
 
-// A write that fails leaves no half line for the next one to be glued to.
+// After a failed write there is no half line to which the next record would be appended.
 func TestFailedWrite(t *testing.T) {
 	s, ses := begun(t, user("one"))
 	good := ses.f
-	ses.f, _ = os.Open(s.file(ses.ID())) // neither to be written nor truncated
+	ses.f, _ = os.Open(s.file(ses.ID())) // neither writes nor truncation succeed
 	if err := ses.Append(answer("lost")); err == nil {
 		t.Fatal("written to a file opened for reading")
 	}
@@ -378,8 +378,8 @@ func TestSyncedClock(t *testing.T) {
 	}
 }
 
-// TestChangedWhileItIsOpen: another model and a title are noted by whoever writes
-// the session, and nobody else may.
+// TestChangedWhileItIsOpen: the process that writes the session records another model and a
+// title, and no other process may.
 func TestChangedWhileItIsOpen(t *testing.T) {
 	s, ses := begun(t)
 	if err := ses.Asks(Model{Name: "early"}); err != nil {

@@ -26,7 +26,7 @@ func openStore(b *testing.B) (*History, *os.File) {
 	return ses, dir
 }
 
-// BenchmarkBeforeChange is what a command waits for before it changes one file.
+// BenchmarkBeforeChange measures the wait of a command before it changes one file.
 func BenchmarkBeforeChange(b *testing.B) {
 	for _, row := range []struct {
 		name string
@@ -51,8 +51,8 @@ func BenchmarkBeforeChange(b *testing.B) {
 	}
 }
 
-// BenchmarkSettle is what codeagent does when a command is over, for each file that
-// the command changed.
+// BenchmarkSettle measures codeagent's work at the end of a command, for each file that the
+// command changed.
 func BenchmarkSettle(b *testing.B) {
 	const files = 20_000
 	ses, dir := openStore(b)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestChanged: what a call has changed is known when it is over, and nothing else is.
+// TestChanged: when a call is over, exactly its changes are known.
 func TestChanged(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do   func(b *bench)
@@ -67,8 +67,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestChangedByEachCall: of two calls of a turn each is known by what it did itself,
-// and of one that goes on in the background what it did since it was asked.
+// TestChangedByEachCall: each of two calls of a turn reports its own changes, and one that
+// continues in the background those since the last report.
 func TestChangedByEachCall(t *testing.T) {
 	b := newBench(t)
 	is := func(want string) {
@@ -100,8 +100,8 @@ func TestChangedByEachCall(t *testing.T) {
 	is("s")
 }
 
-// TestChangedIsNotClaimed: where nobody tells of each change nothing is said, and
-// where there is no room for all of them that is.
+// TestChangedIsNotClaimed: if changes are not reported, none is listed. If the list is full,
+// that is reported.
 func TestChangedIsNotClaimed(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCallsAtOnce: several commands change the same files at the same time, one in
-// the background beyond its turn; all of it can be undone.
+// TestCallsAtOnce: several commands change the same files at the same time, one of them in the
+// background beyond its turn; all of it can be undone.
 func TestCallsAtOnce(t *testing.T) {
 	b := newBench(t)
 	const files, calls = 40, 6

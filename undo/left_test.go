@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// has says how a file is not what it should be.
+// has reports if a file differs from what it should be.
 func (b *bench) has(name, want string) {
 	b.t.Helper()
 	if is, err := os.ReadFile(b.at(name)); err != nil || string(is) != want {
@@ -21,7 +21,7 @@ func (b *bench) has(name, want string) {
 	}
 }
 
-// names are paths without the workspace.
+// names returns paths relative to the workspace.
 func (b *bench) names(list []Left) string {
 	var out []string
 	for _, l := range list {
@@ -30,8 +30,8 @@ func (b *bench) names(list []Left) string {
 	return strings.Join(out, " ")
 }
 
-// TestLeftStaysUndoable: what was left alone is undone once it is again what the
-// agent left, alone or beside what was put back before.
+// TestLeftStaysUndoable: what was left alone is undone once it is again in the state that the
+// agent left, alone or together with what was restored before.
 func TestLeftStaysUndoable(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "precious")
@@ -54,7 +54,7 @@ func TestLeftStaysUndoable(t *testing.T) {
 	b.has("b", "old")
 	b.user("b", "the user's next")
 	b.user("made", "agent's")
-	b.must(b.ses.Close()) // another process knows it, too
+	b.must(b.ses.Close()) // another process knows this too
 	b.open()
 	if p := b.plan(); b.names(p.Conflicts) != "a" || len(p.Steps) != 0 {
 		t.Errorf("what was put back is not the turn's any more: conflicts %v, steps %v", p.Conflicts, p.Steps)
@@ -66,8 +66,8 @@ func TestLeftStaysUndoable(t *testing.T) {
 	b.has("made", "agent's")
 }
 
-// TestHalfPutBack: of one file the permissions are put back and the content, which
-// the user changed, is not: that stays undoable.
+// TestHalfPutBack: a file's permissions are restored, but not its content, which the user
+// changed: that stays undoable.
 func TestHalfPutBack(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
@@ -82,7 +82,7 @@ func TestHalfPutBack(t *testing.T) {
 	b.has("a", "old")
 }
 
-// clumsy are hands that cannot put one file.
+// clumsy is a Files that fails for one file.
 type clumsy struct {
 	hands
 	name string
@@ -95,7 +95,7 @@ func (c clumsy) Put(path string, content []byte, mode fs.FileMode, now Expect) e
 	return c.hands.Put(path, content, mode, now)
 }
 
-// TestFailedStaysUndoable: another try does what one could not.
+// TestFailedStaysUndoable: a failed step can be tried again.
 func TestFailedStaysUndoable(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
@@ -112,8 +112,8 @@ func TestFailedStaysUndoable(t *testing.T) {
 	b.has("a", "old")
 }
 
-// TestCutOffInParts: undoing a part of a turn that was cut off does not make what was
-// changed after it the turn's.
+// TestCutOffInParts: after part of a cut-off turn was undone, later changes are not attributed
+// to the turn.
 func TestCutOffInParts(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
@@ -131,8 +131,8 @@ func TestCutOffInParts(t *testing.T) {
 	b.has("gone", "old")
 }
 
-// cutOff does something in a call that is not over when codeagent is killed; the
-// turn's log was last written then, or long ago.
+// cutOff runs do in a call that is not over when codeagent is killed; the turn's log was last
+// written at that time.
 func (b *bench) cutOff(do func(), at time.Time) {
 	b.ses.Begin("")
 	b.call = b.ses.Call()
@@ -146,8 +146,8 @@ func (b *bench) cutOff(do func(), at time.Time) {
 	b.open()
 }
 
-// TestCutOffInFolder: what a call put into folders that it made, moved or replaced is
-// taken away though codeagent was killed before it looked there.
+// TestCutOffInFolder: what a call put into folders that it made, moved or replaced is removed,
+// although codeagent was killed before it looked there.
 func TestCutOffInFolder(t *testing.T) {
 	b := newBench(t)
 	b.user("old/deep/f", "old")
@@ -173,7 +173,7 @@ func TestCutOffInFolder(t *testing.T) {
 	}
 }
 
-// TestCutOffThenFilled: what somebody puts into such a folder later stays.
+// TestCutOffThenFilled: what somebody puts into such a folder later is kept.
 func TestCutOffThenFilled(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
@@ -191,8 +191,8 @@ func TestCutOffThenFilled(t *testing.T) {
 	b.has("a", "old")
 }
 
-// TestEarlier: a turn can be passed over. What it changed is left alone by the undoing
-// of those before it, and it can be undone afterwards.
+// TestEarlier: a turn can be skipped. Undoing earlier turns leaves its changes alone, and it
+// can be undone afterwards.
 func TestEarlier(t *testing.T) {
 	b := newBench(t)
 	for _, n := range []string{"both", "first", "second", "d/gone"} {
@@ -227,7 +227,7 @@ func TestEarlier(t *testing.T) {
 	if _, err := b.ses.Earlier(p, all); !errors.Is(err, ErrNothing) {
 		t.Errorf("there is no earlier one: %v", err)
 	}
-	// Now the later one, and after it what was left of the first.
+	// Now the later one, and then the rest of the first.
 	if p := b.undo(); len(p.Conflicts) > 0 {
 		t.Errorf("conflicts %v", p.Conflicts)
 	}
@@ -242,8 +242,8 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
-// TestEarlierCutOff: what a turn left that was cut off is not known. What a later turn
-// changed, however soon, is not taken for that.
+// TestEarlierCutOff: the result of a turn that was cut off is not known. A change by a later
+// turn, however soon, is not taken for it.
 func TestEarlierCutOff(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "0")
@@ -257,7 +257,7 @@ func TestEarlierCutOff(t *testing.T) {
 	b.must(os.WriteFile(log, data, 0o600))
 	b.open()
 	b.turn(func() { b.write("a", "2") })
-	soon := time.Now().Add(time.Hour) // no clock decides
+	soon := time.Now().Add(time.Hour) // times must not decide
 	b.must(os.Chtimes(log, soon, soon))
 	p, err := b.ses.Earlier(b.plan(), all)
 	b.must(err)
@@ -270,8 +270,8 @@ func TestEarlierCutOff(t *testing.T) {
 	b.has("a", "0")
 }
 
-// TestClosedStaysUndoable: what may not be written now is no part of what is put back,
-// keeps the folder that it lies in, and can be put back later.
+// TestClosedStaysUndoable: a file that may not be written now is not restored, keeps its folder
+// from being removed, and can be restored later.
 func TestClosedStaysUndoable(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
@@ -305,8 +305,7 @@ func TestClosedStaysUndoable(t *testing.T) {
 	b.undo()
 	same(t, was, b.ws)
 
-	// A permission for the name alone is one to write a file and to make it, and none
-	// to take it away.
+	// A permission for the name alone allows writing and making a file, but not removing it.
 	b.turn(func() { b.write("a", "agent's"); b.write("new", "x"); b.remove("out/a"); b.mkdir("folder") })
 	inFolder := map[string]bool{"a": false, "new": true, "out/a": false, "folder": true}
 	for _, s := range b.plan().Steps {

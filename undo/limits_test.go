@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestNotKept: what was not kept is listed with the reason, if it was changed.
+// TestNotKept: changed files that were not recorded are listed with the reason.
 func TestNotKept(t *testing.T) {
 	b := newBench(t)
 	b.store.bounds = bounds{file: 10_000, turn: 25_000, session: 1 << 30, paths: 1 << 20, log: 1 << 20, entries: 8}
@@ -51,8 +51,7 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// TestLargeMoved: what is too large to be kept and was moved is moved back, with the
-// folder that it lies in.
+// TestLargeMoved: a moved file that is too large to be stored is moved back, with its folder.
 func TestLargeMoved(t *testing.T) {
 	b := newBench(t)
 	b.store.bounds.file = 1000
@@ -72,8 +71,8 @@ func TestLargeMoved(t *testing.T) {
 	same(t, was, b.ws)
 }
 
-// TestNothingIsLost: where a turn destroyed what is not kept, nothing that it made is
-// taken away: it may be all that is left of it.
+// TestNothingIsLost: if a turn destroyed content that is not recorded, nothing that it made is
+// removed: that may be all that is left of the content.
 func TestNothingIsLost(t *testing.T) {
 	b := newBench(t)
 	b.store.bounds.file = 1000
@@ -92,7 +91,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestStalePlan: what was shown is not done any more after another turn.
+// TestStalePlan: a plan is not executed after another turn.
 func TestStalePlan(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
@@ -109,12 +108,12 @@ func TestStalePlan(t *testing.T) {
 	}
 }
 
-// TestBounds: a file of 65 MiB is not kept, one of 64 MiB is.
+// TestBounds: a file of 65 MiB is not stored, one of 64 MiB is.
 func TestBounds(t *testing.T) {
 	b := newBench(t)
 	for name, size := range map[string]int64{"65": 65 << 20, "64": 64 << 20} {
 		b.user(name, "")
-		b.must(os.Truncate(b.at(name), size)) // all of it a hole
+		b.must(os.Truncate(b.at(name), size)) // a sparse file
 	}
 	b.turn(func() { b.write("65", "new"); b.write("64", "new") })
 	p := b.undo()
@@ -126,8 +125,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestNothingIsFollowed: keeping opens no FIFO, which would wait, and reads nothing
-// through a link, whatever stands under a name.
+// TestNothingIsFollowed: recording opens no FIFO, which would block, and reads nothing through
+// a link, whatever has the name.
 func TestNothingIsFollowed(t *testing.T) {
 	b := newBench(t)
 	secret := filepath.Join(filepath.Dir(b.ws), "secret")
@@ -139,7 +138,7 @@ func TestNothingIsFollowed(t *testing.T) {
 	b.must(err)
 	defer dir.Close()
 	for name, was := range map[string]string{"link": "a", "pipe": "a"} {
-		// What was a file when it was looked at is something else when it is opened.
+		// A file at the time of the look is something else at the time of the open.
 		b.user(was, "x")
 		s, err := look(int(dir.Fd()), was)
 		b.must(err)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// again opens the session as another process does: all that is known stands on the disk.
+// again opens the session as another process does: everything must come from the disk.
 func (b *bench) again() {
 	b.t.Helper()
 	b.must(b.ses.Close())
@@ -26,8 +26,8 @@ func (b *bench) steps(p *Plan) (out []string) {
 	return out
 }
 
-// long makes folders with long names that JSON writes longer still, and in them links
-// that lead to long names: nobody tells of them but of the first folder.
+// long makes folders with names that are even longer in JSON, and links with long targets in
+// them: only the first folder is reported.
 func (b *bench) long(name string, links int) {
 	b.mkdir(name)
 	in := filepath.Join(b.at(name), strings.Repeat("\x01", 200), strings.Repeat("\x02", 200))
@@ -37,9 +37,8 @@ func (b *bench) long(name string, links int) {
 	}
 }
 
-// TestLogIsBounded: a command that makes what takes much to be listed fills neither
-// the log nor the memory; what it changed beside it can be undone, and the plan does
-// not claim to be whole.
+// TestLogIsBounded: a command that makes entries that are expensive to list fills neither the
+// log nor the memory. Its other changes can be undone, and the plan is marked as incomplete.
 func TestLogIsBounded(t *testing.T) {
 	b := newBench(t)
 	b.store.bounds.log = 100_000
@@ -63,13 +62,13 @@ func TestLogIsBounded(t *testing.T) {
 	if p.More != "the list of what the turn changed takes over 97.7 KiB" || p.Cut {
 		t.Errorf("more %q, cut %v", p.More, p.Cut)
 	}
-	// The links that nobody knows stay, and the folders that they lie in.
+	// The unknown links stay, and the folders that contain them.
 	if is := tree(t, b.ws); is["a"] != "-rw-r--r-- old" || is["z"] != "-rw-r--r-- old" || is["made"] == "" || len(is) < 400 {
 		t.Errorf("a %q, z %q, made %q, %d entries", is["a"], is["z"], is["made"], len(is))
 	}
 }
 
-// TestLogTakesFromTheTurn: contents and log share what a turn may take.
+// TestLogTakesFromTheTurn: contents and log share the limit of a turn.
 func TestLogTakesFromTheTurn(t *testing.T) {
 	b := newBench(t)
 	b.store.bounds.turn = 100_000
@@ -83,7 +82,7 @@ func TestLogTakesFromTheTurn(t *testing.T) {
 	}
 }
 
-// TestPathsAreBounded: what is held of a turn in memory has an end in bytes.
+// TestPathsAreBounded: the memory for a turn is bounded in bytes.
 func TestPathsAreBounded(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		b := newBench(t)
@@ -107,7 +106,7 @@ func TestPathsAreBounded(t *testing.T) {
 	})
 	t.Run("one", func(t *testing.T) {
 		b := newBench(t)
-		// Told, not made: nothing of it is looked at.
+		// Reported, not made: it is not examined.
 		b.turn(func() { b.call.BeforeChange(-1, "x", "/"+strings.Repeat("x", maxPath)) })
 		b.again()
 		if p := b.plan(); p.More != "a path takes over 4 KiB" {
@@ -116,8 +115,8 @@ func TestPathsAreBounded(t *testing.T) {
 	})
 }
 
-// TestMoreIsWrittenAtOnce: that not all is kept is known even if codeagent dies right
-// after it was reported.
+// TestMoreIsWrittenAtOnce: a later process knows that the record is incomplete even if
+// codeagent dies right after the report.
 func TestMoreIsWrittenAtOnce(t *testing.T) {
 	b := newBench(t)
 	b.store.bounds.entries = 1
@@ -130,8 +129,8 @@ func TestMoreIsWrittenAtOnce(t *testing.T) {
 	}
 }
 
-// TestFullLog: where the log has no room for what the agent left, or for what somebody
-// else did, nothing is taken for the agent's that may not be.
+// TestFullLog: if the log has no room for the state that the agent left, or for somebody
+// else's change, nothing is wrongly attributed to the agent.
 func TestFullLog(t *testing.T) {
 	b := newBench(t)
 	for _, n := range []string{"between", "known", "later", "gone"} {
@@ -171,8 +170,7 @@ func TestFullLog(t *testing.T) {
 	}
 }
 
-// TestLongLog: of a log that is longer than what is read, nobody takes what was read
-// for all.
+// TestLongLog: the part read of a log that exceeds the limit does not count as the whole.
 func TestLongLog(t *testing.T) {
 	text := `{"kind":"turn","version":1,"at":"2026-01-02T03:04:05Z","title":"t"}` + "\n" +
 		`{"kind":"before","path":"/a","state":{"k":"absent"}}` + "\n" + `{"kind":"end"}` + "\n"
@@ -194,7 +192,7 @@ func TestLongLog(t *testing.T) {
 	}
 }
 
-// TestLongestLine: the longest path and link there can be make a line that is read.
+// TestLongestLine: a record with the longest path and link can be read.
 func TestLongestLine(t *testing.T) {
 	p := "/" + strings.Repeat("\x01", maxPath-1)
 	s := state{

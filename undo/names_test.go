@@ -28,7 +28,7 @@ func (b *bench) into(name, content string) {
 	b.must(f.Close())
 }
 
-// one reports of names whether they are of one file.
+// one reports whether names are names of one file.
 func (b *bench) one(names ...string) bool {
 	b.t.Helper()
 	first, err := os.Lstat(b.at(names[0]))
@@ -41,7 +41,7 @@ func (b *bench) one(names ...string) bool {
 }
 
 // TestNamesOfOneFile: a file with several names that is changed under some of them, in
-// any order, is a conflict that is reported; undo leaves it as it is, and one file.
+// any order, is a conflict that is reported; undo leaves it unchanged, still one file.
 func TestNamesOfOneFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(b *bench)
@@ -124,8 +124,8 @@ func (b *bench) nextCall() {
 	b.call = b.ses.Call()
 }
 
-// TestNewNameOfAFile: a file to which the agent gave a second name, and wrote by both,
-// is a conflict: nothing of it is lost.
+// TestNewNameOfAFile: a file that the agent gave a second name and wrote under both is a
+// conflict: none of it is lost.
 func TestNewNameOfAFile(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
@@ -143,8 +143,8 @@ func TestNewNameOfAFile(t *testing.T) {
 	same(t, was, b.ws)
 }
 
-// TestReplacedNames: a name that the agent gave to another file, or removed, gets back
-// what the file held before the turn, unless the turn had changed it by another name.
+// TestReplacedNames: a name that the agent gave to another file, or removed, gets its content
+// from before the turn, unless the turn had changed it under another name.
 func TestReplacedNames(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
@@ -174,8 +174,8 @@ func TestReplacedNames(t *testing.T) {
 	b.has("c", "old")
 }
 
-// TestUsersEditsOfOtherNames: what somebody else wrote under one name of a file stays
-// under all.
+// TestUsersEditsOfOtherNames: what somebody else wrote under one name of a file is kept under
+// all names.
 func TestUsersEditsOfOtherNames(t *testing.T) {
 	for _, order := range [][2]string{{"a", "b"}, {"b", "a"}, {"a", "a"}} {
 		b := newBench(t)
@@ -198,7 +198,7 @@ func TestUsersEditsOfOtherNames(t *testing.T) {
 	}
 }
 
-// TestManyNames: of a file with many names nothing is lost.
+// TestManyNames: nothing of a file with many names is lost.
 func TestManyNames(t *testing.T) {
 	b := newBench(t)
 	b.user("f00", "old")

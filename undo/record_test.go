@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzLog: whatever stands in a log, reading it neither fails badly nor makes a plan
-// that leads outside of what the policy allows, or beyond what is kept.
+// FuzzLog: whatever a log contains, reading it does not fail badly, and no plan leads outside
+// what the policy allows or beyond what is stored.
 func FuzzLog(f *testing.F) {
 	head := `{"kind":"turn","version":1,"at":"2026-01-02T03:04:05Z","title":"t"}` + "\n"
 	for _, s := range []string{
@@ -46,7 +46,7 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// TestDamagedContent: what was kept is put back as it was, or not at all.
+// TestDamagedContent: a stored content is restored unchanged, or not at all.
 func TestDamagedContent(t *testing.T) {
 	for name, damage := range map[string]func(b *bench, dir string) error{
 		"changed": func(b *bench, dir string) error {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// full takes the place of a log on a full disk: every write fails with ENOSPC.
+// full replaces a log on a full disk: every write fails with ENOSPC.
 func full(t *testing.T) *os.File {
 	t.Helper()
 	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -19,18 +19,18 @@ func full(t *testing.T) *os.File {
 	return f
 }
 
-// fillLog has every further line of the running turn fail.
+// fillLog makes every further record of the running turn fail.
 func (b *bench) fillLog() {
 	b.ses.current.log.Close()
 	b.ses.current.log = full(b.t)
 }
 
-// TestUnrecordedTurn: whatever of a turn's record cannot be written, a later process does
-// not take back the turn before it in its place.
+// TestUnrecordedTurn: whichever part of a turn's record cannot be written, a later process does
+// not undo the previous turn in its place.
 func TestUnrecordedTurn(t *testing.T) {
 	for name, second := range map[string]func(b *bench){
 		"no folder": func(b *bench) {
-			b.must(os.WriteFile(b.ses.folder(2), nil, 0o600)) // stands in the way
+			b.must(os.WriteFile(b.ses.folder(2), nil, 0o600)) // in its way
 			b.turn(func() { b.write("a", "second") })
 		},
 		"no log": func(b *bench) {
@@ -83,8 +83,8 @@ func TestUnrecordedTurn(t *testing.T) {
 	}
 }
 
-// TestRecordedInPart: what is known of a turn is put back, and the plan says that it is
-// not all, also where the log had no room for saying so.
+// TestRecordedInPart: the recorded part of a turn is restored, and the plan is marked as
+// incomplete, even if the log had no room to say so.
 func TestRecordedInPart(t *testing.T) {
 	for name, second := range map[string]func(b *bench){
 		"a content kept, its line not": func(b *bench) {
@@ -118,11 +118,10 @@ func TestRecordedInPart(t *testing.T) {
 	}
 }
 
-// TestUnrecordedAtFirst: a session whose only turn could not be recorded has something to
-// say to undo.
+// TestUnrecordedAtFirst: a session whose only turn could not be recorded is reported by undo.
 func TestUnrecordedAtFirst(t *testing.T) {
 	b := newBench(t)
-	b.must(os.WriteFile(b.ses.dir, nil, 0o600)) // stands in the way of its folder
+	b.must(os.WriteFile(b.ses.dir, nil, 0o600)) // in the way of its folder
 	b.turn(func() { b.write("a", "new") })
 	b.must(b.ses.Close())
 	b.must(os.Remove(b.ses.dir))
@@ -140,8 +139,8 @@ func TestUnrecordedAtFirst(t *testing.T) {
 	}
 }
 
-// TestRoomAgain: where the disk has room again at the end of the turn, the turn's own log
-// says that it is not whole, and the reserve is free for others.
+// TestRoomAgain: if the disk has space again at the end of the turn, the turn's own log is
+// marked as incomplete, and its slot in the reserve is freed.
 func TestRoomAgain(t *testing.T) {
 	b := newBench(t)
 	b.turn(func() { b.write("b", "first") })
@@ -159,8 +158,8 @@ func TestRoomAgain(t *testing.T) {
 	}
 }
 
-// TestReserve: the reserve never grows, keeps the newest turns, and what stands in it is
-// not trusted.
+// TestReserve: the reserve never grows, keeps the newest turns, and its content is not
+// trusted.
 func TestReserve(t *testing.T) {
 	b := newBench(t)
 	name := filepath.Join(b.store.dir, reserveName)
@@ -194,8 +193,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestTornBeforeUndo: what undoing writes down is not glued to the line that a dead
-// process left torn: the turn would be undone again and again.
+// TestTornBeforeUndo: undo's records are not appended to a line that a dead process left torn:
+// otherwise the turn would be undone repeatedly.
 func TestTornBeforeUndo(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
@@ -215,7 +214,7 @@ func TestTornBeforeUndo(t *testing.T) {
 	}
 }
 
-// TestUnrecordedSessions: a session that left nothing else behind is known by the reserve.
+// TestUnrecordedSessions: the reserve lists a session that left no other trace.
 func TestUnrecordedSessions(t *testing.T) {
 	b := newBench(t)
 	b.must(b.store.noteUnrecorded("00000000000000aa", 3))

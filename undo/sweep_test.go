@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// keepOne has a session keep one file of n bytes, last used a while ago.
+// keepOne makes a session with one stored file of n bytes, last used that long ago.
 func keepOne(t *testing.T, b *bench, id string, n int, ago time.Duration) {
 	t.Helper()
 	ses, err := b.store.Open(id)
@@ -29,8 +29,8 @@ func keepOne(t *testing.T, b *bench, id string, n int, ago time.Duration) {
 	}))
 }
 
-// TestSweep: what is old goes, and beyond the bound what was used longest ago; what
-// is in use stays.
+// TestSweep: old turns are removed, and beyond the bound those used longest ago; sessions in
+// use stay.
 func TestSweep(t *testing.T) {
 	b := newBench(t)
 	b.store.bounds.store = 25_000

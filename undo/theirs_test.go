@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestTouchedIsNotChanged: a call that changes nothing of what somebody else made of a
-// file since the call before is not told to have changed it, and what the calls before
-// did can be undone once the file is again as they left it.
+// TestTouchedIsNotChanged: a call that does not alter somebody else's change since the call
+// before is not reported to have changed it, and earlier calls can be undone once the file is
+// again as they left it.
 func TestTouchedIsNotChanged(t *testing.T) {
 	touch := func(b *bench) {
 		b.tell("a")

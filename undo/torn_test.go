@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestNothingWrittenIsNotOurs: what could not be written, for somebody changed it
-// in that moment, stays somebody's.
+// TestNothingWrittenIsNotOurs: a file that could not be restored because somebody changed it
+// at that moment stays somebody else's.
 func TestNothingWrittenIsNotOurs(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "what it was before")
@@ -26,13 +26,13 @@ func TestNothingWrittenIsNotOurs(t *testing.T) {
 	b.isConflict("a")
 }
 
-// refusing are hands that find something else than they expect.
+// refusing is a Files that finds something else than expected.
 type refusing struct{ hands }
 
 func (refusing) Put(string, []byte, fs.FileMode, Expect) error { return errors.New("was changed") }
 func (refusing) Chmod(string, fs.FileMode, Expect) error       { return errors.New("was changed") }
 
-// isConflict fails where the next plan does not leave a name alone.
+// isConflict fails unless the next plan leaves a name alone.
 func (b *bench) isConflict(name string) {
 	b.t.Helper()
 	if p, err := b.ses.Plan(all); err != nil || len(p.Conflicts) == 0 || p.Conflicts[0].Path != b.at(name) {
@@ -46,7 +46,7 @@ func (b *bench) logWritten(at time.Time) {
 	b.must(os.Chtimes(filepath.Join(b.ses.folder(1), logName), at, at))
 }
 
-// killing are hands under which codeagent is killed before it puts a file back.
+// killing is a Files under which codeagent is killed before it restores a file.
 type killing struct {
 	hands
 	kill func()
@@ -57,8 +57,8 @@ func (h killing) Put(string, []byte, fs.FileMode, Expect) error {
 	return context.Canceled
 }
 
-// TestKilledWhileUndoing: a folder that a killed undo had opened gets its permissions
-// from the next, and what somebody changed later does not.
+// TestKilledWhileUndoing: a folder whose permissions a killed undo had changed gets them back
+// from the next undo, and what somebody changed later does not.
 func TestKilledWhileUndoing(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		b := newBench(t)
@@ -68,7 +68,7 @@ func TestKilledWhileUndoing(t *testing.T) {
 			b.write("d/x", "new")
 			b.chmod("d", 0o500)
 		})
-		began := time.Now().Add(time.Hour) // whatever is written now is written before that
+		began := time.Now().Add(time.Hour) // everything is written before that
 		if late {
 			began = began.Add(-2 * time.Hour)
 		}
@@ -93,8 +93,8 @@ func TestKilledWhileUndoing(t *testing.T) {
 	}
 }
 
-// TestUndoingIsNotTheTurn: of a turn that was cut off, what undoing found changed in
-// the last moment does not become the turn's by what undoing writes down.
+// TestUndoingIsNotTheTurn: what undo found changed at the last moment of a cut-off turn is not
+// attributed to the turn because of undo's own records.
 func TestUndoingIsNotTheTurn(t *testing.T) {
 	b := newBench(t)
 	b.user("d/x", "old")
@@ -110,7 +110,7 @@ func TestUndoingIsNotTheTurn(t *testing.T) {
 	if len(p.Steps) != 2 {
 		t.Fatalf("%+v", p)
 	}
-	long := time.Now().Add(-time.Hour) // when the turn ended, by the clock of the files
+	long := time.Now().Add(-time.Hour) // the end of the turn, by the files' clock
 	p.kept.last = long
 	_, err := b.ses.Apply(context.Background(), p, refusing{})
 	b.must(err)

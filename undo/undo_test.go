@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestUndo: whatever one turn does to files, undoing it puts all of it back.
+// TestUndo: undo restores everything that one turn does to files.
 func TestUndo(t *testing.T) {
 	big := strings.Repeat("0123456789abcdef", smallFile/8)
 	for name, do := range map[string]func(b *bench){
@@ -100,7 +100,7 @@ func TestUndo(t *testing.T) {
 				}
 				return
 			}
-			// Another process undoes: all that is known stands on the disk.
+			// Another process undoes: everything must come from the disk.
 			b.ses.Close()
 			b.open()
 			p := b.undo()
@@ -115,7 +115,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestTurnByTurn: undoing again goes back one more turn.
+// TestTurnByTurn: each further undo goes back one more turn.
 func TestTurnByTurn(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "0")
@@ -128,7 +128,7 @@ func TestTurnByTurn(t *testing.T) {
 		was = append(was, tree(t, b.ws))
 		b.turn(step)
 	}
-	b.turn(func() {}) // a turn without changes is passed over
+	b.turn(func() {}) // a turn without changes is skipped
 	for _, w := range slices.Backward(was) {
 		if p := b.undo(); len(p.Conflicts) > 0 {
 			t.Errorf("conflicts: %v", p.Conflicts)
@@ -187,8 +187,8 @@ func TestUsersEdits(t *testing.T) {
 	}
 }
 
-// TestCutOff: a turn that codeagent did not live to end can be undone, and what
-// was changed after that is left alone.
+// TestCutOff: a turn that codeagent did not live to end can be undone, and later changes are
+// left alone.
 func TestCutOff(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
@@ -203,8 +203,8 @@ func TestCutOff(t *testing.T) {
 	log := filepath.Join(b.ses.folder(1), logName)
 	data, err := os.ReadFile(log)
 	b.must(err)
-	b.must(b.ses.Close()) // as the kernel does for the dead
-	// A torn line at the end, and a log that was last written a while ago.
+	b.must(b.ses.Close()) // as the kernel does at the end of a process
+	// A torn line at the end, and a log that was last written some time ago.
 	b.must(os.WriteFile(log, append(data, `{"kind":"bef`...), 0o600))
 	b.open()
 	p := b.plan()
@@ -218,14 +218,14 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestCutOffInASecondCall: what one call left is no word about what the next one
-// was doing when codeagent died.
+// TestCutOffInASecondCall: the state that one call left does not tell what the next one was
+// doing when codeagent died.
 func TestCutOffInASecondCall(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
 	b.ses.Begin("")
 	b.during(func() { b.write("a", "new") })
-	one, other := b.ses.Call(), b.ses.Call() // side by side
+	one, other := b.ses.Call(), b.ses.Call() // in parallel
 	for _, b.call = range []*Call{one, other} {
 		b.tell("a")
 	}
@@ -237,7 +237,7 @@ func TestCutOffInASecondCall(t *testing.T) {
 	if len(p.Conflicts) > 0 || len(p.Steps) != 1 || !p.Steps[0].mode || !p.Steps[0].content {
 		t.Fatalf("steps %+v, conflicts %v", p.Steps, p.Conflicts)
 	}
-	// Where it lived on, what both left stands there.
+	// If it survives, the states that both left are recorded.
 	b.ses.Begin("")
 	b.during(func() { b.write("a", "newer") })
 	one, other = b.ses.Call(), b.ses.Call()

@@ -20,7 +20,7 @@ func (b *bench) files() (out []string) {
 	return out
 }
 
-// watched is a command that nobody tells of.
+// watched is a command whose changes are not reported.
 func (b *bench) watched(do func()) {
 	b.t.Helper()
 	call := b.ses.Call()
@@ -30,8 +30,8 @@ func (b *bench) watched(do func()) {
 	call.Settle()
 }
 
-// TestWatched: what commands do of which nobody tells is undone, and what the user
-// does between them is left alone.
+// TestWatched: unreported changes by commands are undone, and the user's changes between them
+// are left alone.
 func TestWatched(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
@@ -40,7 +40,7 @@ func TestWatched(t *testing.T) {
 	b.user("user's", "old")
 	b.must(os.Chmod(b.at("d/b"), 0o600))
 	was := tree(t, b.ws)
-	// Files that were last changed long ago, as nearly all are.
+	// Files that were last changed long ago, as most are.
 	b.store.now = func() time.Time { return time.Now().Add(time.Hour) }
 	b.ses.Begin("")
 	b.watched(func() {
@@ -71,7 +71,7 @@ func TestWatched(t *testing.T) {
 	same(t, was, b.ws)
 }
 
-// TestWatchedOnce: what has not changed is kept once, and found by a later turn.
+// TestWatchedOnce: an unchanged file is stored once, and a later turn uses the stored copy.
 func TestWatchedOnce(t *testing.T) {
 	b := newBench(t)
 	b.store.now = func() time.Time { return time.Now().Add(time.Hour) }
@@ -94,8 +94,8 @@ func TestWatchedOnce(t *testing.T) {
 	}
 }
 
-// TestPatchedWithoutTelling: a file and the folders above it are known by their
-// paths before they are made.
+// TestPatchedWithoutTelling: a file and the folders above it are known by their paths before
+// they are made.
 func TestPatchedWithoutTelling(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// bench is a workspace, a store, and an agent that changes the one and tells the
-// other, as the broker would.
+// bench is a workspace, a store, and an agent that changes the workspace and reports to the
+// store, as the broker would.
 type bench struct {
 	t     *testing.T
 	ws    string
@@ -49,7 +49,7 @@ func (b *bench) open() {
 	b.t.Cleanup(func() { ses.Close() })
 }
 
-// turn is one turn with one call.
+// turn runs one turn with one call.
 func (b *bench) turn(do func()) {
 	b.t.Helper()
 	b.ses.Begin("do it")
@@ -57,7 +57,7 @@ func (b *bench) turn(do func()) {
 	b.ses.End()
 }
 
-// during is one call.
+// during runs one call.
 func (b *bench) during(do func()) {
 	b.call = b.ses.Call()
 	do()
@@ -66,7 +66,7 @@ func (b *bench) during(do func()) {
 
 func (b *bench) at(name string) string { return filepath.Join(b.ws, name) }
 
-// tell tells of an entry as the broker does: by its open folder.
+// tell reports an entry as the broker does: by its open folder.
 func (b *bench) tell(name string) {
 	b.t.Helper()
 	dir, err := os.Open(filepath.Dir(b.at(name)))
@@ -84,7 +84,7 @@ func (b *bench) must(err error) {
 	}
 }
 
-// The agent's hands.
+// What the agent does.
 func (b *bench) write(name, content string) {
 	b.t.Helper()
 	b.tell(name)
@@ -113,7 +113,7 @@ func (b *bench) chmod(name string, mode fs.FileMode) {
 	b.must(os.Chmod(b.at(name), mode))
 }
 
-// user is what the user does: it is not reported.
+// user makes a change by the user, which is not reported.
 func (b *bench) user(name, content string) {
 	b.t.Helper()
 	b.must(os.MkdirAll(filepath.Dir(b.at(name)), 0o755))
@@ -129,7 +129,7 @@ func (b *bench) plan() *Plan {
 	return p
 }
 
-// undo undoes the last turn and fails where something could not be done.
+// undo undoes the last turn and fails if a step failed.
 func (b *bench) undo() *Plan {
 	b.t.Helper()
 	p := b.plan()
@@ -201,7 +201,7 @@ func tree(t *testing.T, root string) map[string]string {
 	return out
 }
 
-// same says how a folder is not what it was.
+// same reports how a folder differs from its earlier state.
 func same(t *testing.T, was map[string]string, root string) {
 	t.Helper()
 	now := tree(t, root)

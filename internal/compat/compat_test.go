@@ -30,8 +30,7 @@ func TestQuickSuites(t *testing.T) {
 	}
 }
 
-// TestExceptionsHaveReasons: each line of the list can be read, for all
-// surroundings.
+// TestExceptionsHaveReasons: each line of the list can be parsed, for all surroundings.
 func TestExceptionsHaveReasons(t *testing.T) {
 	for _, surroundings := range []string{attack.SurroundPlain, attack.SurroundNoNamespaces} {
 		if _, err := readExceptions(exceptionsText, surroundings); err != nil {
@@ -45,8 +44,8 @@ func TestExceptionsHaveReasons(t *testing.T) {
 	}
 }
 
-// TestWhatDiffers: a difference that no line covers is bad, and so is a line that
-// covers none.
+// TestWhatDiffers: a difference that no line covers is an error, and so is a line that covers
+// none.
 func TestWhatDiffers(t *testing.T) {
 	var bare outcomes
 	for _, run := range []outcomes{
@@ -75,7 +74,7 @@ func TestWhatDiffers(t *testing.T) {
 	}
 }
 
-// TestOutputs reads what the two test runners print.
+// TestOutputs parses the output of the two test runners.
 func TestOutputs(t *testing.T) {
 	got := goOutcomes("=== RUN   TestA\n--- PASS: TestA (0.00s)\n    --- FAIL: TestB/one (0.01s)\n--- SKIP: TestC (0.00s)\n")
 	if len(got) != 3 || got.of("TestA") != pass || got.of("TestB/one") != fail || got.of("TestC") != skip {

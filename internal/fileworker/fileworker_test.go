@@ -106,7 +106,7 @@ func TestReadFileOfUnknownSize(t *testing.T) {
 	}
 }
 
-// A FIFO nobody writes to, a device and a folder end in an error and not in a wait.
+// A FIFO without a writer, a device and a folder give an error instead of blocking.
 func TestSpecialFilesNeverBlock(t *testing.T) {
 	c, dir := start(t), folder(t)
 	fifo := filepath.Join(dir, "fifo")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// noFileBeyond has every write of this process beyond so many bytes fail, as it does
-// where a disk is full: what fits is written first.
+// noFileBeyond makes every write of this process beyond that many bytes fail, as on a full
+// disk: what fits is written first.
 func noFileBeyond(t *testing.T, most uint64) {
 	t.Helper()
 	var was syscall.Rlimit
@@ -29,8 +29,8 @@ func noFileBeyond(t *testing.T, most uint64) {
 	}
 }
 
-// TestFullDisk: a file for whose longer content there is no room stays what it was,
-// where it is written in place; of one that was written in part the error says so.
+// TestFullDisk: a file written in place stays unchanged if there is no space for its longer
+// content; if it was written in part, the error says so.
 func TestFullDisk(t *testing.T) {
 	path := filepath.Join(folder(t), "f")
 	put(t, path, "what it was before", 0o600)

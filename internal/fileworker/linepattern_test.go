@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// within fails the test when what takes minutes without a bound has not ended.
+// within fails the test if do, which takes minutes without a bound, has not ended in time.
 func within(t *testing.T, what string, do func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -21,8 +21,8 @@ func within(t *testing.T, what string, do func()) {
 	}
 }
 
-// What a negated class matches ends with its line: the lines below are not read
-// again from each line.
+// A match of a negated class ends with its line: the lines below are not read again for each
+// line.
 func TestNegatedClassStaysInItsLine(t *testing.T) {
 	s, err := newSearcher(t.Context(), "x[^z]*y", GrepLimits{})
 	if err != nil {
@@ -34,7 +34,7 @@ func TestNegatedClassStaysInItsLine(t *testing.T) {
 	}
 }
 
-// fewLooks is a context that ends when it has been looked at so often.
+// fewLooks is a context that ends after it was checked so many times.
 type fewLooks struct {
 	context.Context
 	left int
@@ -47,7 +47,7 @@ func (f *fewLooks) Err() error {
 	return nil
 }
 
-// The end of the context ends the search of lines, and of one line.
+// The end of the context ends the search between lines, and within one line.
 func TestSearchEndsInTheMiddle(t *testing.T) {
 	const costly = `([a-q][^u-z]{50}){3}x` // ten seconds for each MB
 	for what, content := range map[string]string{
@@ -62,8 +62,8 @@ func TestSearchEndsInTheMiddle(t *testing.T) {
 	}
 }
 
-// Long lines, which are read rune by rune, and stretches of short ones give what
-// each line gives alone.
+// Long lines, which are read rune by rune, and stretches of short lines give the same matches
+// as each line alone.
 func TestStretchesAreLineByLine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	words := []string{"a", "b", "ab", " ", "\t", "é", "\xff", "\r", "x", "\n", "\n"}
@@ -90,7 +90,7 @@ func TestStretchesAreLineByLine(t *testing.T) {
 	}
 }
 
-// \A and \z are the ends of the file, wherever the search goes on.
+// \A and \z match at the ends of the file, wherever a stretch begins.
 func TestEndsOfFile(t *testing.T) {
 	content := strings.Repeat("a\n", stretch) + "a"
 	for pattern, want := range map[string]string{`\Aa`: "[1]", `a\z`: fmt.Sprint([]int{stretch + 1}), `\Ab|\Aa$`: "[1]", `(?-m:^)a`: "[1]"} {

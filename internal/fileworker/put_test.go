@@ -15,7 +15,7 @@ func mode(t *testing.T, path string, want fs.FileMode) {
 	}
 }
 
-// putInPlace is Put where the folder takes no new file.
+// putInPlace is Put if the folder accepts no new file.
 func putInPlace(path string, data []byte, mode fs.FileMode) error {
 	t, err := pin("put", path, false)
 	if err != nil {
@@ -29,8 +29,7 @@ func putInPlace(path string, data []byte, mode fs.FileMode) error {
 	return err
 }
 
-// TestPutInPlace: the file that is there gets the content and the mode, whatever its
-// mode was.
+// TestPutInPlace: an existing file gets the content and the mode, whatever its mode was.
 func TestPutInPlace(t *testing.T) {
 	path := filepath.Join(folder(t), "f")
 	put(t, path, "before", 0o400)
@@ -44,7 +43,7 @@ func TestPutInPlace(t *testing.T) {
 	mode(t, path, 0o444)
 }
 
-// TestPut: a file gets exactly the content and mode it is given, whatever it was.
+// TestPut: a file gets exactly the given content and mode, whatever it was before.
 func TestPut(t *testing.T) {
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)
@@ -79,8 +78,7 @@ func TestPut(t *testing.T) {
 	onlyEntry(t, filepath.Dir(path), "new")
 }
 
-// TestPutNothingElse: what is no file is neither replaced nor written through, and
-// no link on the way is followed.
+// TestPutNothingElse: only a file is replaced or written, and no link on the way is followed.
 func TestPutNothingElse(t *testing.T) {
 	c, dir := start(t), folder(t)
 	secret := filepath.Join(dir, "secret")

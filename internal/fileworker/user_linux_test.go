@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// asUser gives the thread of the calling goroutine the file system identity of an
-// ordinary user, for good: the goroutine must end without unlocking it.
+// asUser gives the thread of the calling goroutine the file system identity of an ordinary
+// user permanently: the goroutine must end without unlocking it.
 func asUser(t *testing.T) bool {
 	t.Helper()
 	runtime.LockOSThread()

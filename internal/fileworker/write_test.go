@@ -101,7 +101,7 @@ func TestWriteExpectations(t *testing.T) {
 	want(t, path, "new")
 }
 
-// A canonical path holds no link; one that stands there now is an attempt.
+// A canonical path contains no link, so a present one is an attack.
 func TestWriteThroughLinksIsRefused(t *testing.T) {
 	c, dir := start(t), folder(t)
 	out := filepath.Join(dir, "out")
@@ -129,8 +129,8 @@ func TestWriteThroughLinksIsRefused(t *testing.T) {
 	onlyEntry(t, out, "secret")
 }
 
-// E7: a folder of the path is swapped against a link while files are written.
-// Without the pin and the check some of the writes end in the other folder.
+// E7: a folder of the path is swapped with a link while files are written. Without the open
+// folder and the check, some writes end in the other folder.
 func TestWriteWhileTheFolderIsSwapped(t *testing.T) {
 	c, dir := start(t), folder(t)
 	for _, d := range []string{"out", "d"} {
@@ -195,8 +195,7 @@ func TestWriteDoesNotReachAHardLinksOtherName(t *testing.T) {
 	want(t, b, "new")
 }
 
-// ordinary runs check as a user without root's powers: permission bits say
-// nothing to root.
+// ordinary runs check as a user without root's capabilities, which bypass permission bits.
 func ordinary(t *testing.T, check func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -204,7 +203,7 @@ func ordinary(t *testing.T, check func()) {
 		return
 	}
 	done := make(chan struct{})
-	go func() { // its thread, which has changed sides, ends with it
+	go func() { // its thread, which has changed the user, ends with it
 		defer close(done)
 		if asUser(t) {
 			check()
@@ -238,7 +237,7 @@ func TestPermissionsOfTheSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	ordinary(t, func() {
-		// The folder takes no new file, the file may be written: it is, in place.
+		// The folder accepts no new file, but the file is writable: it is written in place.
 		path := filepath.Join(locked, "writable")
 		if _, err := writeFile(path, []byte("new"), 0, Expect{Content: []byte("a long old content")}); err != nil {
 			t.Error(err)
@@ -246,7 +245,7 @@ func TestPermissionsOfTheSystem(t *testing.T) {
 		want(t, path, "new")
 		_, err := writeFile(filepath.Join(locked, "n"), []byte("new"), 0, Expect{})
 		wantKind(t, err, Refused)
-		// The folder would allow a replacement, the file says no.
+		// The folder would allow a replacement, but the file is read-only.
 		_, err = writeFile(filepath.Join(open, "readonly"), []byte("new"), 0, Expect{})
 		wantKind(t, err, Refused)
 		want(t, filepath.Join(open, "readonly"), "old")
@@ -314,8 +313,8 @@ func TestModeOfNewFileHonoursUmask(t *testing.T) {
 	}
 }
 
-// A backend made an empty file where a permission is for an absent one: for the
-// tools there is nothing, and the new file goes into it.
+// A backend made an empty file for a permission on an absent path: the tools treat it as
+// absent, and the new file is written into it.
 func TestPlaceholderIsAbsent(t *testing.T) {
 	c, dir := start(t), folder(t)
 	path := filepath.Join(dir, "f")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// write gives o the pieces of text between the cuts.
+// write passes the pieces of text between the cuts to o.
 func write(o *Object, text string, cuts ...int) (taken string) {
 	from := 0
 	for _, to := range append(cuts, len(text)) {
@@ -75,8 +75,8 @@ func TestWhatFollowsIsNotPartOfIt(t *testing.T) {
 	}
 }
 
-// However a text is cut, the same is known of it; an object closes exactly where
-// encoding/json sees its end; and the closed fields are JSON where all of it is.
+// However a text is cut, the result is the same; an object closes exactly where encoding/json
+// sees its end; and the closed fields are JSON if the whole text is.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{`{"path":"a\"b","offset":12}`, `{"a":[{"b":"}"}],"ü":"\ud83d\ude00"} x`, `{}`, `{}{"a":1}`, ` {"a" : null }`, `{"a":]}`, `[{"a":1}]`} {
 		f.Add(s, uint(3))

@@ -78,7 +78,7 @@ func webpFile(t *testing.T) []byte {
 	return data
 }
 
-// TestRead: what fits goes as it is, whatever it is called; the rest is made to fit.
+// TestRead: an image within the limits is unchanged, whatever its name; others are converted.
 func TestRead(t *testing.T) {
 	small := pngFile(t, painted(40, 30, false))
 	for _, c := range []struct {
@@ -124,7 +124,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestTransparent: what JPEG cannot show becomes white, not black.
+// TestTransparent: transparent pixels become white in a JPEG, not black.
 func TestTransparent(t *testing.T) {
 	m := opaque(image.NewNRGBA(image.Rect(0, 0, 2, 2)))
 	if r, g, b, _ := m.At(1, 1).RGBA(); r != 0xffff || g != 0xffff || b != 0xffff {
@@ -132,7 +132,7 @@ func TestTransparent(t *testing.T) {
 	}
 }
 
-// bomb is a PNG whose header promises w times h pixels and that has none.
+// bomb returns a PNG whose header announces w times h pixels, with no pixel data.
 func bomb(w, h uint32) []byte {
 	ihdr := append([]byte("IHDR"), binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)...)
 	ihdr = append(ihdr, 8, 6, 0, 0, 0)
@@ -142,12 +142,12 @@ func bomb(w, h uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(ihdr))
 }
 
-// TestRefused: files that are no image, or not what they say.
+// TestRefused: files that are not images, or not of the announced type or size.
 func TestRefused(t *testing.T) {
 	whole := pngFile(t, painted(40, 30, true))
 	jpg := jpegFile(t, painted(64, 64, true))
 	hugeGIF := gifFile(t, 1)
-	copy(hugeGIF[6:], "\xff\xff\xff\xff") // the screen that its header promises
+	copy(hugeGIF[6:], "\xff\xff\xff\xff") // the screen size in its header
 	hugeJPEG := bytes.Clone(jpg)
 	at := bytes.Index(hugeJPEG, []byte{0xff, 0xc0})
 	copy(hugeJPEG[at+5:], "\xff\xff\xff\xff")
@@ -184,7 +184,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzRead: nothing that a file says leads beyond the bounds.
+// FuzzRead: no file leads beyond the limits.
 func FuzzRead(f *testing.F) {
 	for _, seed := range [][]byte{bomb(2, 2), bomb(1<<16, 1<<16), []byte("GIF89a\x01\x00\x01\x00"), []byte("\xff\xd8\xff\xe0"), []byte("RIFF\x1a\x00\x00\x00WEBPVP8L")} {
 		f.Add(seed)

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// slowJPEG is a progressive JPEG of side times side pixels in which each of so
-// many scans says in a few bytes that it changes nothing: a decoder walks over
-// the whole picture for each.
+// slowJPEG returns a progressive JPEG of side times side pixels. Each of its scans says in a
+// few bytes that nothing changes, and a decoder passes over the whole picture for each.
 func slowJPEG(side, scans int) []byte {
 	var b bytes.Buffer
 	segment := func(marker byte, data ...byte) {
@@ -40,8 +39,8 @@ func slowJPEG(side, scans int) []byte {
 	return b.Bytes()
 }
 
-// TestSlow: a file whose decoding takes hours ends with its context, and says
-// nothing of a damage that it does not have.
+// TestSlow: decoding a file that would take hours ends with the context, without an error about
+// damage.
 func TestSlow(t *testing.T) {
 	file := slowJPEG(5000, 300_000)
 	if len(file) > MaxFile {

@@ -48,7 +48,7 @@ func ask(user string) string {
 	return `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"system","content":"be brief"},{"role":"user","content":` + string(b) + `}]}`
 }
 
-// chunk is what these tests read of a chunk.
+// chunk holds what these tests read of a chunk.
 type chunk struct {
 	Choices []struct {
 		Delta struct {

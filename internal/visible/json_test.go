@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Every rune decodes to itself, and none that is obeyed or hidden is printed.
+// Every rune decodes to itself, and none that is interpreted or hidden is printed raw.
 func TestJSONIsTheSameValueAndHidesNothing(t *testing.T) {
 	var b strings.Builder
 	for r := rune(0); r <= unicode.MaxRune; r++ {

@@ -50,7 +50,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// hostile are pages that cost a careless reader its stack, its memory or hours.
+// hostile returns pages that cost a naive reader its stack, its memory or hours.
 func hostile() map[string]string {
 	many := strings.Repeat
 	var attributes strings.Builder
@@ -95,8 +95,7 @@ func hostile() map[string]string {
 	}
 }
 
-// Each is done in seconds, in minutes on a machine that is slow and busy; what is
-// not linear takes hours.
+// Each takes seconds, or minutes on a slow and busy machine; a nonlinear reader takes hours.
 func TestHostilePages(t *testing.T) {
 	for name, page := range hostile() {
 		begun := time.Now()
@@ -111,7 +110,7 @@ func TestHostilePages(t *testing.T) {
 	}
 }
 
-// check: no text holds what is obeyed and not seen.
+// check tests that no text contains characters that are interpreted or invisible.
 func check(t *testing.T, p Page) {
 	t.Helper()
 	for _, s := range []string{p.Text, p.Title} {
