@@ -142,9 +142,9 @@ func own(f *os.File, id string) error {
 	return err
 }
 
-// After a process is killed, its lock remains while a child that it had forked has not yet
-// called execve: usually an instant, on a busy machine seconds. If the process that the
-// session names is gone, these bounds apply to the wait for such a child.
+// Bounds of the wait for a lock. After a process is killed, its lock remains while a child
+// that it had forked has not yet called execve: usually an instant, on a busy machine
+// seconds. orphanTries applies if the process that the session names is gone.
 const (
 	lockTries   = 50
 	orphanTries = 1000
