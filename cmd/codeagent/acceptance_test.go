@@ -320,8 +320,7 @@ func TestOwnProgramsCannotBeReplaced(t *testing.T) {
 	})
 }
 
-// TestHelperCannotBePlanted: codeagent is its own helper if there is none beside it, and uses
-// one that is there. A command in a checkout cannot put one there.
+// TestHelperCannotBePlanted: codeagent is its own helper unless one stands beside it. A command in a checkout cannot put one there.
 func TestHelperCannotBePlanted(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		if err := os.Remove(u.bin + "/linux-sandbox-helper"); err != nil {
