@@ -20,7 +20,6 @@ const (
 
 // large are the packages ("sandbox") and types ("agent.Agent") that may be larger.
 var large = []permitted{
-	{"event", "its names are the vocabulary of the stream: one for each event and each value"},
 	{"sandbox", "its names are the vocabulary of policies, denials and verdicts, which all rooms share"},
 }
 

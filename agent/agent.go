@@ -15,6 +15,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/tools"
 )
@@ -185,15 +186,15 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	a.say(in, func(in Input) event.Event { return event.TurnStarted{Text: in.Text, Images: in.Shown()} })
 	t := &turn{agent: a, stop: stop}
 	err := t.work(ctx)
-	outcome := event.TurnFailed
+	outcome := word.TurnFailed
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrStopped):
-		outcome, err = event.TurnStopped, ErrStopped
+		outcome, err = word.TurnStopped, ErrStopped
 	case ctx.Err() != nil && err != nil:
 		// The end of ctx is the cause of any other error.
-		outcome, err = event.TurnInterrupted, context.Cause(ctx)
+		outcome, err = word.TurnInterrupted, context.Cause(ctx)
 	case err == nil:
-		outcome = event.TurnDone
+		outcome = word.TurnDone
 	}
 	a.mu.Lock()
 	refused := slices.Clone(a.refused)

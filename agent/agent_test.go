@@ -14,6 +14,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -101,7 +102,7 @@ func TestRetryingAfterACallStartedGoesOnFromItsResult(t *testing.T) {
 	d := npm(approvals.Wish{})
 	d.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 		ran++
-		return tools.Result{Text: "fine", Outcome: event.OK}, nil
+		return tools.Result{Text: "fine", Outcome: word.OK}, nil
 	}
 	r := newRig(approvals.OnRequest, toolbox{"shell": d}, play("I try.", call("1", "shell"), model.CallStarted{ID: "2", Name: "shell"},
 		model.Retrying{Err: errors.New("reset"), Attempt: 2, Most: 5}, "never read", call("3", "shell")))
@@ -179,7 +180,7 @@ func TestSteering(t *testing.T) {
 		r.face.mu.Lock()
 		defer r.face.mu.Unlock()
 		r.face.steers = append(r.face.steers, "in between")
-		return tools.Result{Text: "fine", Outcome: event.OK}, nil
+		return tools.Result{Text: "fine", Outcome: word.OK}, nil
 	}
 	r.cfg.Tools = toolbox{"shell": d}
 	r.face.on = func(e event.Event) {
@@ -208,9 +209,9 @@ func TestInterruptWhileACommandRuns(t *testing.T) {
 	d.run = func(ctx context.Context, _ sandbox.Policy, _ tools.Stage) (tools.Result, error) {
 		cancel(errors.New("Esc"))
 		<-ctx.Done()
-		return tools.Result{Text: "killed", Failed: true, Outcome: event.Interrupted}, nil
+		return tools.Result{Text: "killed", Failed: true, Outcome: word.Interrupted}, nil
 	}
-	edit := deed{action: approvals.Action{Kind: event.KindEdit, Paths: []string{"a"}}}
+	edit := deed{action: approvals.Action{Kind: word.KindEdit, Paths: []string{"a"}}}
 	r := newRig(approvals.OnRequest, toolbox{"shell": d, "edit": edit}, play("I run.", call("1", "shell"), call("2", "edit")))
 	err := r.Turn(ctx, Input{Text: "x"})
 	if err == nil || err.Error() != "Esc" {
@@ -286,9 +287,9 @@ func TestOneTurnAtATime(t *testing.T) {
 }
 
 func TestPlanIsTold(t *testing.T) {
-	d := deed{action: approvals.Action{Kind: event.KindPlan}}
+	d := deed{action: approvals.Action{Kind: word.KindPlan}}
 	d.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
-		return tools.Result{Text: "noted", Outcome: event.OK, Explanation: "so", Plan: []event.PlanStep{{Step: "look", Status: "completed"}}}, nil
+		return tools.Result{Text: "noted", Outcome: word.OK, Explanation: "so", Plan: []event.PlanStep{{Step: "look", Status: "completed"}}}, nil
 	}
 	r := newRig(approvals.OnRequest, toolbox{"update_plan": d}, play(call("1", "update_plan")))
 	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
@@ -316,11 +317,11 @@ func TestHistoryIsValidAfterAnyInterruption(t *testing.T) {
 			tick()
 			s.Output(0, []byte("output"))
 			if ctx.Err() != nil {
-				return tools.Result{Text: "partly", Failed: true, Outcome: event.Interrupted}, nil
+				return tools.Result{Text: "partly", Failed: true, Outcome: word.Interrupted}, nil
 			}
-			return tools.Result{Text: "fine", Outcome: event.OK}, nil
+			return tools.Result{Text: "fine", Outcome: word.OK}, nil
 		}
-		run, asks, edit := npm(approvals.Wish{}), npm(writes("/home/u/.npm")), deed{action: approvals.Action{Kind: event.KindEdit, Paths: []string{"a"}}}
+		run, asks, edit := npm(approvals.Wish{}), npm(writes("/home/u/.npm")), deed{action: approvals.Action{Kind: word.KindEdit, Paths: []string{"a"}}}
 		run.run, asks.run, edit.run = work, work, work
 		names := []string{"run", "asks", "edit", "unknown", "run", "asks"}
 		var list [][]any

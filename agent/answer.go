@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 )
 
@@ -79,7 +80,7 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 				return nil
 			}
 		case model.Unseen:
-			a.turn.agent.emit(event.Notice{Level: event.LevelWarning, Text: unseenWords(a.turn.agent.cfg.ModelName, d)})
+			a.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: unseenWords(a.turn.agent.cfg.ModelName, d)})
 		case model.Finished:
 			a.reason = d.Reason
 			a.turn.count(d.Usage)
@@ -119,14 +120,14 @@ func (a *answer) end() {
 // of the calls that started.
 func (a *answer) endless() {
 	a.brokeOff = errEndlessCalls
-	a.turn.agent.emit(event.Notice{Level: event.LevelWarning, Text: "the answer was ended: " + errEndlessCalls.Error()})
+	a.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: "the answer was ended: " + errEndlessCalls.Error()})
 }
 
 // retry drops the answer so far, and reports false when that is no longer possible.
 func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
 	if len(a.batch.calls) > 0 {
 		a.brokeOff = d.Err
-		a.turn.agent.emit(event.Notice{Level: event.LevelWarning, Text: "the answer broke off after a tool call had started; continuing from its result"})
+		a.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: "the answer broke off after a tool call had started; continuing from its result"})
 		sleep(ctx, d.Delay)
 		return false
 	}

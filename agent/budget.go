@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 )
 
@@ -184,7 +185,7 @@ func (a *Agent) answered(u model.Usage) {
 	a.doubted = a.doubted || doubt
 	a.mu.Unlock()
 	if doubt {
-		a.emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("the provider reports %d tokens for a request of about %d: it may have cut off the beginning of the conversation (set models.NAME.context to the size of the model's context)", read, guess)})
+		a.emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("the provider reports %d tokens for a request of about %d: it may have cut off the beginning of the conversation (set models.NAME.context to the size of the model's context)", read, guess)})
 	}
 	a.spent(u)
 }

@@ -8,6 +8,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/prompts"
@@ -88,11 +89,11 @@ func (c *carried) answered(q event.PermissionRequested, e event.PermissionAnswer
 		what += " (" + things(q.Wanted) + ")"
 	}
 	switch e.Answer {
-	case event.AnswerOnce:
+	case word.AnswerOnce:
 		c.granted = listed(c.granted, what+": once")
-	case event.AnswerSession:
+	case word.AnswerSession:
 		c.granted = listed(c.granted, what+": for the session")
-	case event.AnswerDenied, event.AnswerRefused:
+	case word.AnswerDenied, word.AnswerRefused:
 		if e.Reason != "" {
 			what += ": " + e.Reason
 		}
@@ -206,13 +207,13 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 		action, err := plan(*i.Call)
 		switch {
 		case err != nil:
-		case action.Kind == event.KindEdit:
+		case action.Kind == word.KindEdit:
 			for _, p := range action.Paths {
 				if c.Changes[p] == "" || c.ByCommand[p] {
 					c.changed(sandbox.Updated, p, false)
 				}
 			}
-		case action.Kind == event.KindPlan:
+		case action.Kind == word.KindPlan:
 			c.planned(i.Call.Arguments)
 		}
 	}
@@ -285,7 +286,7 @@ func (c carried) with(items []model.Item, most int) carried {
 // words returns c for the model, with the newest changed files in most bytes.
 func (c carried) words(most int) prompts.Carried {
 	out := prompts.Carried{Messages: c.Messages, Omitted: c.Omitted, Granted: c.granted, Refused: c.Refused, Denied: c.Denied}
-	if slices.ContainsFunc(c.Plan, func(s event.PlanStep) bool { return s.Status != event.StepCompleted }) {
+	if slices.ContainsFunc(c.Plan, func(s event.PlanStep) bool { return s.Status != word.StepCompleted }) {
 		out.Plan = c.Plan // a finished plan is not needed
 	}
 	from := len(c.Paths)

@@ -9,6 +9,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -16,7 +17,7 @@ import (
 
 // changing returns a command that made these changes: "add /w/a".
 func changing(list ...string) deed {
-	r := tools.Result{Text: "fine", Outcome: event.OK, Changed: changesOf(list...)}
+	r := tools.Result{Text: "fine", Outcome: word.OK, Changed: changesOf(list...)}
 	return deed{action: approvals.Action{Command: "make"}, run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) { return r, nil }}
 }
 

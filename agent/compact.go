@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/prompts"
 )
@@ -61,7 +62,7 @@ func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, err
 		return event.Compacted{}, ErrBusy
 	}
 	defer a.turning.Unlock()
-	done, _, err := a.compact(ctx, compaction{reason: event.CompactAsked, focus: focus})
+	done, _, err := a.compact(ctx, compaction{reason: word.CompactAsked, focus: focus})
 	if errors.Is(err, errLonger) {
 		err = fmt.Errorf("%w: %w", ErrNothing, err)
 	}
@@ -70,7 +71,7 @@ func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, err
 
 // compaction holds the parameters of a compaction.
 type compaction struct {
-	reason event.CompactReason
+	reason word.CompactReason
 	focus  string
 	// bare keeps only the results that the model has not seen as the tail; whole keeps not even
 	// these, if nothing else can be shortened.
@@ -87,7 +88,7 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 		most := min(b.weight(min(mostTail, b.room()/4)), b.items/4)
 		cut = tailOf(items, most, b.weight(b.room()/2))
 	}
-	if cut = min(cut, unread(items)); cut <= 1 && c.reason == event.CompactFull {
+	if cut = min(cut, unread(items)); cut <= 1 && c.reason == word.CompactFull {
 		cut = unread(items) // the tail itself is too long
 	}
 	if cut <= 1 && c.whole {
@@ -202,7 +203,7 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 	most := a.budget.weight(a.budget.room()) - weigh(prompt)
 	a.mu.Unlock()
 	// The unchanged items were refused, or would be.
-	light := c.reason == event.CompactFull || weighAll(items) > most
+	light := c.reason == word.CompactFull || weighAll(items) > most
 	most -= most / 4 // weights are estimates
 	for range mostAsked {
 		shown := items
@@ -344,7 +345,7 @@ func (t *turn) room(ctx context.Context) error {
 	if !full {
 		return nil
 	}
-	_, usage, err := a.compact(ctx, compaction{reason: event.CompactNear}) // the event Compacted has the reason
+	_, usage, err := a.compact(ctx, compaction{reason: word.CompactNear}) // the event Compacted has the reason
 	t.usage = t.usage.Add(usage)
 	if err != nil && !errors.Is(err, errLonger) && !errors.Is(err, ErrTooLong) {
 		return nil // not an error about the length of the conversation
@@ -385,7 +386,7 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	if err := a.tooMuch(large); err != nil {
 		return false, fmt.Errorf("%w (%w)", err, refused)
 	}
-	c := compaction{reason: event.CompactFull, bare: t.full > 1}
+	c := compaction{reason: word.CompactFull, bare: t.full > 1}
 	if a.fitUnread(c, false) {
 		return true, nil
 	}

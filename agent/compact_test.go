@@ -10,6 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 )
 
@@ -62,7 +63,7 @@ func TestCompactOnDemand(t *testing.T) {
 	if items[len(items)-1].Text != last.Text || len(items) >= len(before) {
 		t.Errorf("the end did not stay:\n%s", dump(items))
 	}
-	if got.Summary != s.Text || got.After >= got.Before || got.Reason != event.CompactAsked {
+	if got.Summary != s.Text || got.After >= got.Before || got.Reason != word.CompactAsked {
 		t.Errorf("%+v", got)
 	}
 	asked := r.model.requests[len(r.model.requests)-1]
@@ -147,7 +148,7 @@ func TestCompactsBeforeTheContextIsFull(t *testing.T) {
 		t.Fatalf("%d compactions", len(done))
 	}
 	for i, d := range done {
-		if d.Err != "" || d.Reason != event.CompactNear || d.Before < 1600 || d.After > 1200 {
+		if d.Err != "" || d.Reason != word.CompactNear || d.Before < 1600 || d.After > 1200 {
 			t.Errorf("compaction %d: %+v", i, d)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -174,7 +175,7 @@ func (b toolbox) Plan(c model.ToolCall) (tools.Call, error) {
 	}
 	d.action.CallID, d.action.Tool = c.ID, c.Name
 	if d.action.Kind == "" {
-		d.action.Kind = event.KindCommand
+		d.action.Kind = word.KindCommand
 	}
 	d.action.Title, d.action.Folder = "$ "+d.action.Command, "/w"
 	return d, nil
@@ -189,7 +190,7 @@ func (d deed) Run(ctx context.Context, p approvals.Permit, s tools.Stage) (tools
 		return tools.Result{}, err
 	}
 	if d.run == nil {
-		return tools.Result{Text: "fine", Outcome: event.OK}, nil
+		return tools.Result{Text: "fine", Outcome: word.OK}, nil
 	}
 	return d.run(ctx, policy, s)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -18,7 +18,7 @@ import (
 func printing(size int) deed {
 	return deed{run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 		half := strings.Repeat("a line of output\n", size/2/17)
-		return tools.Result{Text: "begin\n" + half + "x.go:1: undefined: y\n" + half + "end", Outcome: event.OK}, nil
+		return tools.Result{Text: "begin\n" + half + "x.go:1: undefined: y\n" + half + "end", Outcome: word.OK}, nil
 	}}
 }
 
@@ -93,7 +93,7 @@ func TestResultThatKnowsHowToBeLess(t *testing.T) {
 	whole := strings.Repeat("1\tline\n", 20_000)
 	r := newRig(approvals.OnRequest, toolbox{"run": {run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 		less := func(most int) string { return whole[:min(most, len(whole))] }
-		return tools.Result{Text: whole, Less: less, Outcome: event.OK}, nil
+		return tools.Result{Text: whole, Less: less, Outcome: word.OK}, nil
 	}}}, silent(round("c", 1)))
 	r.Learn(16_000)
 	if err := r.Turn(t.Context(), Input{Text: "look"}); err != nil {

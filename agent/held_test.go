@@ -9,6 +9,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 	"codeagent/tools"
 )
@@ -19,7 +20,7 @@ func holding(denials ...sandbox.Denial) deed {
 	d := npm(approvals.Wish{})
 	d.run = func(ctx context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
 		if s.Holder == nil {
-			return tools.Result{Text: "no holder", Failed: true, Outcome: event.Failed}, nil
+			return tools.Result{Text: "no holder", Failed: true, Outcome: word.Failed}, nil
 		}
 		said := make([]string, len(denials))
 		done := make(chan struct{})
@@ -35,7 +36,7 @@ func holding(denials ...sandbox.Denial) deed {
 		for range denials {
 			<-done
 		}
-		return tools.Result{Text: "answers: " + strings.Join(said, "; "), Outcome: event.OK}, nil
+		return tools.Result{Text: "answers: " + strings.Join(said, "; "), Outcome: word.OK}, nil
 	}
 	return d
 }
@@ -145,7 +146,7 @@ func TestNoAnswerIsNo(t *testing.T) {
 						defer time.AfterFunc(c.ends, cancel).Stop()
 					}
 				}
-				h := &holder{turn: ends["turn"], call: &toolCall{turn: &turn{agent: r.Agent}, action: approvals.Action{Tool: "shell", Kind: event.KindCommand, Command: "npm i", Folder: "/w"}}}
+				h := &holder{turn: ends["turn"], call: &toolCall{turn: &turn{agent: r.Agent}, action: approvals.Action{Tool: "shell", Kind: word.KindCommand, Command: "npm i", Folder: "/w"}}}
 				start := time.Now()
 				if _, ok := h.Hold(ends["command"], waitingWrite("/home/u/dir")); ok || time.Since(start) != c.wantAfter {
 					t.Errorf("%v after %v", ok, time.Since(start))
@@ -164,7 +165,7 @@ func TestAfterANoNothingAsksAgain(t *testing.T) {
 	d := npm(approvals.Wish{})
 	d.run = func(ctx context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
 		s.Holder.Hold(ctx, waitingWrite("/home/u/dir"))
-		return tools.Result{Text: "EACCES", Failed: true, Outcome: event.Failed, Exit: 1, Verdict: sandbox.Verdict{
+		return tools.Result{Text: "EACCES", Failed: true, Outcome: word.Failed, Exit: 1, Verdict: sandbox.Verdict{
 			Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull,
 			Denials: []sandbox.Denial{waitingWrite("/home/u/dir")}, Suggest: sandbox.Grant{Write: []string{"/home/u/dir"}},
 		}}, nil
@@ -201,7 +202,7 @@ func TestTryingAgainIsNoNewQuestion(t *testing.T) {
 							t.Errorf("%s was granted", path)
 						}
 					}
-					return tools.Result{Text: "done", Outcome: event.OK}, nil
+					return tools.Result{Text: "done", Outcome: word.OK}, nil
 				}
 				r := newRig(approvals.OnRequest, toolbox{"npm": d}, play(call("1", "npm")))
 				r.cfg.Hold = always

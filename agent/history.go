@@ -6,6 +6,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 )
 
@@ -124,7 +125,7 @@ func (a *Agent) saved(err error) {
 	a.unsaved = true
 	a.mu.Unlock()
 	if !said {
-		a.emit(event.Notice{Level: event.LevelError, Text: fmt.Sprintf("the conversation cannot be saved: %v", err)})
+		a.emit(event.Notice{Level: word.LevelError, Text: fmt.Sprintf("the conversation cannot be saved: %v", err)})
 	}
 }
 

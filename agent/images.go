@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 )
 
@@ -39,10 +40,10 @@ func (a *Agent) say(in Input, told func(Input) event.Event) {
 	a.emit(told(in))
 	a.append(model.Item{Kind: model.User, Text: in.Text, Images: in.Images})
 	if over > 0 {
-		a.emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("a message has at most %d images; the last %d were left out", MaxImages, over)})
+		a.emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("a message has at most %d images; the last %d were left out", MaxImages, over)})
 	}
 	if len(in.Images) > 0 && a.cfg.Blind {
-		a.emit(event.Notice{Level: event.LevelWarning, Text: a.cfg.ModelName + " cannot see images and gets descriptions of them instead"})
+		a.emit(event.Notice{Level: word.LevelWarning, Text: a.cfg.ModelName + " cannot see images and gets descriptions of them instead"})
 	}
 }
 
@@ -99,7 +100,7 @@ func (a *Agent) leaveOutImages() bool {
 		return false
 	}
 	a.append(model.Item{Kind: model.Note, Text: "[The server refused the request as too large, so the images before this point were left out. Look at fewer images at once, or at smaller ones.]"})
-	a.emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("the server refused the request as too large (HTTP 413); it is sent again without the %d images before this message", left)})
+	a.emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("the server refused the request as too large (HTTP 413); it is sent again without the %d images before this message", left)})
 	return true
 }
 

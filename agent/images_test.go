@@ -9,6 +9,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -34,7 +35,7 @@ func (f *face) warnings() string {
 func TestImagesGoAlong(t *testing.T) {
 	looking := npm(approvals.Wish{})
 	looking.run = func(_ context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
-		return tools.Result{Text: fmt.Sprint("blind: ", s.Blind), Outcome: event.OK, Images: []model.Image{picture("b")}}, nil
+		return tools.Result{Text: fmt.Sprint("blind: ", s.Blind), Outcome: word.OK, Images: []model.Image{picture("b")}}, nil
 	}
 	r := newRig(approvals.OnRequest, toolbox{"view": looking}, play(call("1", "view")), play("seen"))
 	if err := r.Turn(t.Context(), Input{Text: "look", Images: []model.Image{picture("a")}}); err != nil {
@@ -59,7 +60,7 @@ func TestImagesGoAlong(t *testing.T) {
 func TestImagesUnseen(t *testing.T) {
 	looking := npm(approvals.Wish{})
 	looking.run = func(_ context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
-		return tools.Result{Text: fmt.Sprint("blind: ", s.Blind), Outcome: event.OK}, nil
+		return tools.Result{Text: fmt.Sprint("blind: ", s.Blind), Outcome: word.OK}, nil
 	}
 	r := newRig(approvals.OnRequest, toolbox{"view": looking}, play(call("1", "view")), play("no"), play("yes"))
 	if err := r.Use(Choice{Model: r.model, ModelName: "mole", Blind: true}); err != nil {
@@ -175,7 +176,7 @@ var tooBig = &model.Error{Kind: model.ContextFull, Status: 413, Message: "the re
 func TestImagesLeftOutOfARefusedRequest(t *testing.T) {
 	looking := npm(approvals.Wish{})
 	looking.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
-		return tools.Result{Text: "it is shown", Outcome: event.OK, Images: []model.Image{picture("b")}}, nil
+		return tools.Result{Text: "it is shown", Outcome: word.OK, Images: []model.Image{picture("b")}}, nil
 	}
 	r := newRig(approvals.OnRequest, toolbox{"view": looking}, play(call("1", "view")), []any{tooBig}, play("I saw nothing"))
 	if err := r.Turn(t.Context(), Input{Text: "look"}); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -36,7 +37,7 @@ func TestLogHoldsACallBeforeItRunsAndItsResultAtOnce(t *testing.T) {
 		r.log.mu.Unlock()
 		select {
 		case <-other:
-			return tools.Result{Text: "slow result", Outcome: event.OK}, nil
+			return tools.Result{Text: "slow result", Outcome: word.OK}, nil
 		case <-ctx.Done():
 			return tools.Result{}, ctx.Err()
 		}

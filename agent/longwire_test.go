@@ -12,6 +12,7 @@ import (
 	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/scripted"
 	"codeagent/model"
 	"codeagent/model/wire"
@@ -83,13 +84,13 @@ func TestCompactedAndSwitchedOverBothWires(t *testing.T) {
 	if served["m-chat"] == 0 || served["m-responses"] == 0 {
 		t.Errorf("served %v", served)
 	}
-	why := map[event.CompactReason]int{}
+	why := map[word.CompactReason]int{}
 	for _, e := range b.person.events {
 		if c, ok := e.(event.Compacted); ok && c.Err == "" {
 			why[c.Reason]++
 		}
 	}
-	if why[event.CompactNear] == 0 || why[event.CompactFull] == 0 || why[event.CompactAsked] != 3 {
+	if why[word.CompactNear] == 0 || why[word.CompactFull] == 0 || why[word.CompactAsked] != 3 {
 		t.Errorf("compacted %v", why)
 	}
 	if items := b.History(); items[0].Kind != model.Summary || len(agent.Repair(items)) != len(items) {

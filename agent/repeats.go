@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 )
 
@@ -84,7 +85,7 @@ func (t *turn) nameRounds(fingerprint string) {
 		t.agent.append(model.Item{Kind: model.Note, Text: fmt.Sprintf("[Your last %d rounds made the same call with the same result. If you are waiting for something, wait longer in one call; otherwise do something else, or say what is missing.]", n)})
 	}
 	if t.same.shown() {
-		t.agent.emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("the model has repeated the same call with the same result %d times in a row", n)})
+		t.agent.emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("the model has repeated the same call with the same result %d times in a row", n)})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/prompts"
 	"codeagent/sandbox"
@@ -17,7 +18,7 @@ import (
 
 func started(a approvals.Action) event.ToolStarted {
 	e := event.ToolStarted{CallID: a.CallID, Tool: a.Tool, Kind: a.Kind.Shown(), Title: a.Title, Folder: a.Folder}
-	if a.Kind == event.KindCommand {
+	if a.Kind == word.KindCommand {
 		e.Command = a.Command
 	}
 	return e
@@ -28,7 +29,7 @@ func requested(q *approvals.Request) event.PermissionRequested {
 		ID: q.ID, CallID: q.CallID, Title: q.Title, Folder: q.Action.Folder,
 		Justification: q.Justification, Denials: q.Denials, Wanted: q.Grant, Warnings: q.Warnings, Held: q.Held,
 	}
-	if q.Action.Kind == event.KindCommand { // for an edit it would be the patch
+	if q.Action.Kind == word.KindCommand { // for an edit it would be the patch
 		e.Command = q.Action.Command
 	}
 	return e
@@ -130,28 +131,28 @@ func (a *Agent) denial(v sandbox.Verdict) string {
 // background command whose end it reported.
 func (c *toolCall) aboutCommand() bool {
 	switch c.action.Kind {
-	case event.KindCommand, event.KindInput, event.KindWatch:
+	case word.KindCommand, word.KindInput, word.KindWatch:
 		return true
 	}
 	return false
 }
 
 // notRun returns the outcome and the text for a call that did not run.
-func notRun(ctx context.Context, err error) (outcome event.Outcome, text string) {
+func notRun(ctx context.Context, err error) (outcome word.Outcome, text string) {
 	refusal, refused := approvals.AsRefusal(err)
 	switch {
 	case refused && refusal.Hint != "":
-		return event.Refused, "Not run: " + sentence(refusal.Reason) + "\nWhat would allow it, for the user to read: " + refusal.Hint
+		return word.Refused, "Not run: " + sentence(refusal.Reason) + "\nWhat would allow it, for the user to read: " + refusal.Hint
 	case refused:
-		return event.Refused, "Not run: " + sentence(refusal.Reason)
+		return word.Refused, "Not run: " + sentence(refusal.Reason)
 	case ctx.Err() != nil:
-		return event.Interrupted, "Not run: " + endedBy(ctx) + "."
+		return word.Interrupted, "Not run: " + endedBy(ctx) + "."
 	}
 	var unstarted *sandbox.StartError
 	if errors.As(err, &unstarted) {
-		return event.NotStarted, "could not be started: " + unstarted.Error()
+		return word.NotStarted, "could not be started: " + unstarted.Error()
 	}
-	return event.Failed, "Not run: " + err.Error()
+	return word.Failed, "Not run: " + err.Error()
 }
 
 func sentence(s string) string { return strings.TrimRight(s, ". ") + "." }

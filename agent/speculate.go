@@ -16,7 +16,7 @@ import (
 	"errors"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/partial"
 	"codeagent/model"
 	"codeagent/tools"
@@ -163,7 +163,7 @@ func (b *batch) runAhead(planned tools.Call) *ahead {
 // run is the path of a run ahead: it needs a permit without a question.
 func (a *ahead) run(ctx context.Context, cfg Config) error {
 	action := a.planned.Action()
-	if action.Kind != event.KindRead {
+	if action.Kind != word.KindRead {
 		return errNotAhead
 	}
 	permit, question, err := cfg.Gate.Decide(action) // a read never asks

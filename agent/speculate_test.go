@@ -14,6 +14,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -23,7 +24,7 @@ import (
 // end only with their context.
 type library struct {
 	toolbox
-	kind  event.Kind // of its action; empty: a read
+	kind  word.Kind // of its action; empty: a read
 	panic bool
 
 	mu    sync.Mutex
@@ -67,7 +68,7 @@ func (l *library) Plan(c model.ToolCall) (tools.Call, error) {
 	g := glance{library: l, what: fmt.Sprintf("%s:%d", *a.Path, max(a.Offset, 1))}
 	g.action = approvals.Action{CallID: c.ID, Tool: "read", Kind: l.kind, Title: "read " + *a.Path, Paths: []string{*a.Path}}
 	if l.kind == "" {
-		g.action.Kind = event.KindRead
+		g.action.Kind = word.KindRead
 	}
 	return g, nil
 }
@@ -92,7 +93,7 @@ func (g glance) Run(ctx context.Context, p approvals.Permit, s tools.Stage) (too
 		l.ended <- g.what
 		return tools.Result{}, ctx.Err()
 	}
-	return tools.Result{Text: "found " + g.what, Outcome: event.OK}, nil
+	return tools.Result{Text: "found " + g.what, Outcome: word.OK}, nil
 }
 
 // until waits for what to come out of c, and fails on anything else.
@@ -244,10 +245,10 @@ func TestARunAheadIsNotKeptWhenTheAnswerBreaksOff(t *testing.T) {
 func TestARunAheadWaitsForEditsBeforeIt(t *testing.T) {
 	allowed := make(chan struct{})
 	edited := make(chan struct{})
-	edit := deed{action: approvals.Action{Kind: event.KindEdit, Paths: []string{"/w/a"}}, run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
+	edit := deed{action: approvals.Action{Kind: word.KindEdit, Paths: []string{"/w/a"}}, run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 		<-allowed
 		close(edited)
-		return tools.Result{Text: "edited", Outcome: event.OK}, nil
+		return tools.Result{Text: "edited", Outcome: word.OK}, nil
 	}}
 	l := newLibrary(toolbox{"edit": edit})
 	early := func(where string) func() {
@@ -271,7 +272,7 @@ func TestARunAheadWaitsForEditsBeforeIt(t *testing.T) {
 
 // Only what the gate treats as a read runs ahead, whatever the tool itself reports.
 func TestNoCommandRunsAhead(t *testing.T) {
-	for _, kind := range []event.Kind{event.KindCommand, event.KindEdit, event.KindPlan, event.KindFetch} {
+	for _, kind := range []word.Kind{word.KindCommand, word.KindEdit, word.KindPlan, word.KindFetch} {
 		l := newLibrary(nil)
 		l.kind = kind
 		complete := false
@@ -386,7 +387,7 @@ func TestWholeAnswers(t *testing.T) {
 	ran := false
 	l.toolbox = toolbox{"shell": {run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 		ran = true
-		return tools.Result{Text: "fine", Outcome: event.OK}, nil
+		return tools.Result{Text: "fine", Outcome: word.OK}, nil
 	}}}
 	calls := append([]any{call("1", "shell")}, opening("2", "read", `{"path":"a"`, `}`)...)
 	calls = append(calls, closing("2", "read", `{"path":"a"}`), func() {

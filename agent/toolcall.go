@@ -32,6 +32,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/prompts"
@@ -55,7 +56,7 @@ type toolCall struct {
 // alone reports whether the call changes files or types: the calls before it end first,
 // and those after it see what it did.
 func (c *toolCall) alone() bool {
-	return c.action.Kind == event.KindEdit || c.action.Kind == event.KindInput
+	return c.action.Kind == word.KindEdit || c.action.Kind == word.KindInput
 }
 
 // plan computes what the call would do, unless it is refused already.
@@ -71,7 +72,7 @@ func (c *toolCall) plan() {
 	} else {
 		c.planned = nil
 		name := short.Cut(c.model.Name, 64)
-		c.action = approvals.Action{CallID: c.model.ID, Tool: name, Kind: event.KindRead, Title: "call of " + name}
+		c.action = approvals.Action{CallID: c.model.ID, Tool: name, Kind: word.KindRead, Title: "call of " + name}
 	}
 	c.turn.agent.emit(started(c.action))
 }
@@ -86,7 +87,7 @@ func (c *toolCall) contained(ctx context.Context) (res tools.Result, err error) 
 	})
 	if errors.As(perr, &broken) {
 		// Part of the call may have been done, so this is a result and not a "not run".
-		return tools.Result{Failed: true, Outcome: event.Failed, Message: broken.Error(),
+		return tools.Result{Failed: true, Outcome: word.Failed, Message: broken.Error(),
 			Text: broken.Error() + "\nThe call may have been done in part."}, nil
 	}
 	return res, err
@@ -217,17 +218,17 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 	refusal, refused := approvals.AsRefusal(err)
 	switch {
 	case !refused:
-		e.Answer = event.AnswerOnce
+		e.Answer = word.AnswerOnce
 		if ans.Decision == approvals.Session || ans.Decision == approvals.OutsideSession {
-			e.Answer = event.AnswerSession
+			e.Answer = word.AnswerSession
 		}
 	case refusal.Stop:
-		e.Answer = event.AnswerStopped
+		e.Answer = word.AnswerStopped
 	case ans.Decision == approvals.Unattended:
-		e.Answer, e.Reason, e.Hint = event.AnswerRefused, refusal.Reason, refusal.Hint
+		e.Answer, e.Reason, e.Hint = word.AnswerRefused, refusal.Reason, refusal.Hint
 		a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 	default:
-		e.Answer, e.Reason = event.AnswerDenied, refusal.Reason
+		e.Answer, e.Reason = word.AnswerDenied, refusal.Reason
 	}
 	a.emit(e)
 	if refused && refusal.Stop {
@@ -244,7 +245,7 @@ func (c *toolCall) refusedAtOnce(err error) {
 	}
 	q, a := refusal.Request, c.turn.agent
 	a.emit(requested(q))
-	a.emit(event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: event.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint})
+	a.emit(event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: word.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint})
 	a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }
 
@@ -269,7 +270,7 @@ func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) mode
 	}
 	c.turn.agent.emit(finished(c.action, res))
 	if res.Warning != "" {
-		c.turn.agent.emit(event.Notice{Level: event.LevelWarning, Text: res.Warning})
+		c.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: res.Warning})
 	}
 	return item
 }

@@ -11,6 +11,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -27,7 +28,7 @@ func refusedWrite(confidence sandbox.Confidence) tools.Result {
 	v := sandbox.Verdict{Denied: true, Confidence: confidence, Evidence: sandbox.EvidenceFull,
 		Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/.npm/x", Program: "npm", Evidence: sandbox.EvidenceKernel, Count: 1}}}
 	v.Suggest.Write = []string{"/home/u/.npm"}
-	return tools.Result{Text: "EACCES", Failed: true, Outcome: event.Failed, Exit: 1, Verdict: v, Denied: true}
+	return tools.Result{Text: "EACCES", Failed: true, Outcome: word.Failed, Exit: 1, Verdict: v, Denied: true}
 }
 
 func yes(d approvals.Decision) func(context.Context, approvals.Request) (approvals.Answer, error) {
@@ -43,12 +44,12 @@ func answer1(a approvals.Answer, err error) func(context.Context, approvals.Requ
 // Every path through toolcall.go, one row each.
 func TestEveryBranchOfAToolCall(t *testing.T) {
 	policySays := func(ctx context.Context, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
-		return tools.Result{Text: fmt.Sprintf("npm=%v unconfined=%v", p.JudgeWrite("/home/u/.npm/x").Allowed, p.Unconfined), Outcome: event.OK}, nil
+		return tools.Result{Text: fmt.Sprintf("npm=%v unconfined=%v", p.JudgeWrite("/home/u/.npm/x").Allowed, p.Unconfined), Outcome: word.OK}, nil
 	}
 	refusedOnce := func(c sandbox.Confidence) func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 		return func(ctx context.Context, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
 			if p.Unconfined || p.JudgeWrite("/home/u/.npm/x").Allowed {
-				return tools.Result{Text: "added 1 package", Outcome: event.OK}, nil
+				return tools.Result{Text: "added 1 package", Outcome: word.OK}, nil
 			}
 			return refusedWrite(c), nil
 		}
@@ -75,9 +76,9 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 		away bool // nobody is there
 		// what the model reads, what it must not read, how the call ended, what was answered
 		want, never, answered string
-		outcome               event.Outcome
+		outcome               word.Outcome
 		refused               int
-		turn                  event.TurnOutcome // "done" unless set
+		turn                  word.TurnOutcome // "done" unless set
 	}{
 		{name: "plan: bad arguments", deed: deed{err: errors.New(`the argument "command" is missing`)}, want: `Not run: the argument "command" is missing`, outcome: "failed"},
 		{name: "decide: permitted", deed: with(npm(approvals.Wish{}), policySays), want: "npm=false unconfined=false", outcome: "ok"},
@@ -102,14 +103,14 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 			panic("index out of range")
 		}), want: "bug: index out of range (agent/toolcall_test.go:", outcome: "failed"},
 		{name: "run: failed by itself", deed: with(npm(approvals.Wish{}), func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
-			return tools.Result{Text: "exit 1", Failed: true, Outcome: event.Failed}, nil
+			return tools.Result{Text: "exit 1", Failed: true, Outcome: word.Failed}, nil
 		}), want: "exit 1", never: "[sandbox]", outcome: "failed"},
 		{name: "run: silent", deed: with(npm(approvals.Wish{}), func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
-			return tools.Result{Outcome: event.OK}, nil
+			return tools.Result{Outcome: word.OK}, nil
 		}), want: "(no output)", outcome: "ok"},
 		{name: "denied: asked how", deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), want: `"additional_permissions":{"write":["/home/u/.npm"]}`, outcome: "failed"},
 		{name: "denied: nobody there", away: true, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), want: "Nobody can be asked", never: "additional_permissions", outcome: "failed"},
-		{name: "denied: a file tool", deed: with(deed{action: approvals.Action{Kind: event.KindRead}}, refusedOnce(sandbox.Certain)), want: "EACCES", never: "additional_permissions", outcome: "failed"},
+		{name: "denied: a file tool", deed: with(deed{action: approvals.Action{Kind: word.KindRead}}, refusedOnce(sandbox.Certain)), want: "EACCES", never: "additional_permissions", outcome: "failed"},
 		{name: "on-failure: yes", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: yes(approvals.Once), want: "allowed to run again with more. The second run:\nadded 1 package", outcome: "ok", answered: "once"},
 		{name: "on-failure: likely, by the kernel's record", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Likely)), ask: yes(approvals.Once), want: "allowed to run again with more. The second run:\nadded 1 package", outcome: "ok", answered: "once"},
 		{name: "on-failure: a guess, outside", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), guessedOnce), ask: yes(approvals.Outside), want: "added 1 package", outcome: "ok", answered: "once"},
@@ -123,7 +124,7 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 		{name: "on-failure: no", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: answer1(approvals.Answer{Reason: "leave it"}, nil), want: "was asked: the user said no: leave it", never: "additional_permissions", outcome: "failed", answered: "denied"},
 		{name: "on-failure: nobody", mode: approvals.OnFailure, away: true, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: yes(approvals.Unattended), want: "nobody could be asked", outcome: "failed", answered: "refused", refused: 1},
 		{name: "on-failure: stop", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: yes(approvals.Stop), want: "stopped the turn", outcome: "failed", answered: "stopped", turn: "stopped"},
-		{name: "untrusted: an edit", mode: approvals.Untrusted, deed: deed{action: approvals.Action{Kind: event.KindEdit, Paths: []string{"a.go"}}}, ask: yes(approvals.Once), want: "fine", outcome: "ok", answered: "once"},
+		{name: "untrusted: an edit", mode: approvals.Untrusted, deed: deed{action: approvals.Action{Kind: word.KindEdit, Paths: []string{"a.go"}}}, ask: yes(approvals.Once), want: "fine", outcome: "ok", answered: "once"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(c.mode, toolbox{"shell": c.deed}, play("I try.", call("1", "shell")))
@@ -214,7 +215,7 @@ func TestCallsOfOneMessageRunAtOnceAndReportInOrder(t *testing.T) {
 			case <-other:
 			case <-ctx.Done():
 			}
-			return tools.Result{Text: text, Outcome: event.OK}, nil
+			return tools.Result{Text: text, Outcome: word.OK}, nil
 		}
 		return d
 	}
@@ -231,24 +232,24 @@ func TestCallsOfOneMessageRunAtOnceAndReportInOrder(t *testing.T) {
 func TestAnEditRunsAloneInItsPlace(t *testing.T) {
 	var running, wrong atomic.Int32
 	var order []string
-	act := func(kind event.Kind, name string) deed {
+	act := func(kind word.Kind, name string) deed {
 		d := deed{action: approvals.Action{Kind: kind}}
-		if kind == event.KindEdit {
+		if kind == word.KindEdit {
 			d.action.Paths = []string{name}
 		}
 		d.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
-			if running.Add(1) > 1 && kind == event.KindEdit {
+			if running.Add(1) > 1 && kind == word.KindEdit {
 				wrong.Add(1)
 			}
-			if kind == event.KindEdit {
+			if kind == word.KindEdit {
 				order = append(order, name) // alone: no lock, the race detector watches
 			}
 			running.Add(-1)
-			return tools.Result{Text: "fine", Outcome: event.OK}, nil
+			return tools.Result{Text: "fine", Outcome: word.OK}, nil
 		}
 		return d
 	}
-	box := toolbox{"read": act(event.KindRead, ""), "e1": act(event.KindEdit, "e1"), "e2": act(event.KindEdit, "e2"), "e3": act(event.KindEdit, "e3")}
+	box := toolbox{"read": act(word.KindRead, ""), "e1": act(word.KindEdit, "e1"), "e2": act(word.KindEdit, "e2"), "e3": act(word.KindEdit, "e3")}
 	r := newRig(approvals.OnRequest, box, play(
 		call("1", "read"), call("2", "read"), call("3", "e1"), call("4", "read"), call("5", "read"), call("6", "e2"), call("7", "e3"), call("8", "read")))
 	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
@@ -266,7 +267,7 @@ func TestCallStartsWhileTheModelStillTalks(t *testing.T) {
 	d := npm(approvals.Wish{})
 	d.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 		close(ran)
-		return tools.Result{Text: "fine", Outcome: event.OK}, nil
+		return tools.Result{Text: "fine", Outcome: word.OK}, nil
 	}
 	r := newRig(approvals.OnRequest, toolbox{"shell": d}, play(call("1", "shell"), "and more"))
 	r.model.before = func(n int) {
@@ -289,7 +290,7 @@ func TestStopEndsTheOtherCallsToo(t *testing.T) {
 	waits.run = func(ctx context.Context, _ sandbox.Policy, _ tools.Stage) (tools.Result, error) {
 		close(running)
 		<-ctx.Done()
-		return tools.Result{Text: "half", Failed: true, Outcome: event.Interrupted}, nil
+		return tools.Result{Text: "half", Failed: true, Outcome: word.Interrupted}, nil
 	}
 	r := newRig(approvals.OnRequest, toolbox{"asks": asks, "waits": waits}, play(call("1", "waits"), call("2", "asks")))
 	r.face.ask = func(context.Context, approvals.Request) (approvals.Answer, error) {
@@ -328,7 +329,7 @@ func TestHeldDenialIsAskedAndAnswered(t *testing.T) {
 			r := newRig(c.mode, nil)
 			r.face.ask = c.ask
 			ctx, stop := context.WithCancelCause(t.Context())
-			call := &toolCall{turn: &turn{agent: r.Agent, stop: stop}, action: approvals.Action{CallID: "1", Tool: "shell", Kind: event.KindCommand, Command: "npm i", Folder: "/w"}}
+			call := &toolCall{turn: &turn{agent: r.Agent, stop: stop}, action: approvals.Action{CallID: "1", Tool: "shell", Kind: word.KindCommand, Command: "npm i", Folder: "/w"}}
 			held := &holder{call: call, turn: ctx}
 			grant, ok := held.Hold(ctx, sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: c.target, Evidence: sandbox.EvidenceKernel})
 			if ok != c.ok || ok != !grant.Empty() {

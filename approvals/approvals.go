@@ -7,7 +7,7 @@ package approvals
 import (
 	"time"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -33,7 +33,7 @@ func Modes() []Mode { return []Mode{Untrusted, OnRequest, OnFailure, Never} }
 // Action is what a tool call would do. A Permit is bound to every field.
 type Action struct {
 	CallID, Tool string
-	Kind         event.Kind
+	Kind         word.Kind
 	// Title describes the call in one line ("$ npm test").
 	Title string
 	// Command is the whole command text, the patch of an edit, or the URL of a fetch. Folder

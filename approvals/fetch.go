@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -17,7 +17,7 @@ import (
 // baseOf is Base for a; a fetch also has what was granted to fetches.
 func (g *Gate) baseOf(a Action) sandbox.Policy {
 	base := g.Base()
-	if a.Kind != event.KindFetch {
+	if a.Kind != word.KindFetch {
 		return base
 	}
 	hosts := slices.Clone(g.opts.Fetch)

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
 func fetch(host string) Action {
 	return Action{
-		CallID: "c3", Tool: "fetch_url", Kind: event.KindFetch, Title: "fetch https://" + host + "/", Folder: workspace,
+		CallID: "c3", Tool: "fetch_url", Kind: word.KindFetch, Title: "fetch https://" + host + "/", Folder: workspace,
 		Wish: Wish{Hosts: []string{host}, Justification: "the manual"},
 	}
 }

@@ -34,7 +34,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
@@ -129,9 +129,9 @@ const (
 
 // rule is the table without the rows for a bad wish. known and remembered describe the
 // command: it is on the read-only list; it was answered for the session.
-func rule(m Mode, unconfined bool, kind event.Kind, wants, known, remembered bool) ruling {
+func rule(m Mode, unconfined bool, kind word.Kind, wants, known, remembered bool) ruling {
 	switch {
-	case kind == event.KindPlan || kind == event.KindRead || kind == event.KindWatch:
+	case kind == word.KindPlan || kind == word.KindRead || kind == word.KindWatch:
 		return run
 	case m == Never && wants:
 		return no
@@ -144,9 +144,9 @@ func rule(m Mode, unconfined bool, kind event.Kind, wants, known, remembered boo
 		return run
 	case wants:
 		return askFirst
-	case remembered, kind == event.KindFetch:
+	case remembered, kind == word.KindFetch:
 		return run
-	case kind == event.KindCommand && known && !unconfined:
+	case kind == word.KindCommand && known && !unconfined:
 		// The list may replace a question only because the sandbox is the boundary; without a
 		// sandbox it replaces none.
 		return run
@@ -163,15 +163,15 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	}
 	remembered, outside := g.ledger.command(a)
 	switch a.Kind {
-	case event.KindEdit:
+	case word.KindEdit:
 		remembered = g.ledger.edits(paths)
-	case event.KindInput:
+	case word.KindInput:
 		remembered, outside = false, false
 	}
 	if outside && (w.unsandboxed || w.blocked != "") && g.outsideOf(g.Base(), a).changes == "" {
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
 	}
-	known := g.opts.Mode == Untrusted && a.Kind == event.KindCommand && knownReadOnly(a.Command)
+	known := g.opts.Mode == Untrusted && a.Kind == word.KindCommand && knownReadOnly(a.Command)
 	switch rule(g.opts.Mode, base.Unconfined, a.Kind, !w.empty(), known, remembered) {
 	case run:
 		return mint(a, base), nil, nil
@@ -190,15 +190,15 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 // wanted returns what a needs beyond base, and the canonical files it edits.
 func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) {
 	switch a.Kind {
-	case event.KindPlan, event.KindRead, event.KindWatch:
+	case word.KindPlan, word.KindRead, word.KindWatch:
 		return want{}, nil, nil
-	case event.KindCommand:
+	case word.KindCommand:
 		if n := len(a.Wish.Write) + len(a.Wish.Read) + len(a.Wish.Hosts) + len(a.Wish.Sockets); n > 4*maxWishes {
 			return want{}, nil, refuse("the request names %d paths and hosts; at most %d can be asked for at once", n, maxWishes)
 		}
 		w, r := g.want(base, a.Folder, a.Wish)
 		return w, nil, r
-	case event.KindEdit:
+	case word.KindEdit:
 		wish := a.Wish
 		wish.Write = append(append([]string(nil), wish.Write...), a.Paths...)
 		w, r := g.want(base, a.Folder, wish)
@@ -214,10 +214,10 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 			paths = append(paths, p)
 		}
 		return w, paths, nil
-	case event.KindFetch:
+	case word.KindFetch:
 		w, r := g.wantFetch(base, a.Wish)
 		return w, nil, r
-	case event.KindInput:
+	case word.KindInput:
 		return wantInput(base, a), nil, nil
 	}
 	return want{}, nil, refuse("unknown kind of action %q", a.Kind)
@@ -228,7 +228,7 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 // nothing that was denied can be granted.
 func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	base := g.Base()
-	if g.opts.Mode != OnFailure || !v.Denied || a.Kind != event.KindCommand || base.Unconfined {
+	if g.opts.Mode != OnFailure || !v.Denied || a.Kind != word.KindCommand || base.Unconfined {
 		return nil
 	}
 	w := want{unsandboxed: true}
@@ -270,7 +270,7 @@ func (g *Gate) take(id string) (Request, bool) {
 // who names the program or tool that wants something, in at most 40 letters.
 func who(a Action) string {
 	name := a.Tool
-	if a.Kind == event.KindCommand {
+	if a.Kind == word.KindCommand {
 		line, _, _ := strings.Cut(strings.TrimSpace(a.Command), "\n")
 		name = starts(strings.Fields(line))
 	}

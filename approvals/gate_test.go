@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -97,13 +97,13 @@ func newGate(mode Mode, base sandbox.Policy, more ...func(*Options)) world {
 
 func command(text string, w Wish) Action {
 	return Action{
-		CallID: "c1", Tool: "shell", Kind: event.KindCommand, Title: "$ " + text, Command: text, Folder: workspace,
+		CallID: "c1", Tool: "shell", Kind: word.KindCommand, Title: "$ " + text, Command: text, Folder: workspace,
 		Argv: []string{"/bin/bash", "-c", text}, Wish: w,
 	}
 }
 
 func edit(paths ...string) Action {
-	return Action{CallID: "c2", Tool: "apply_patch", Kind: event.KindEdit, Title: "edit", Folder: workspace, Paths: paths}
+	return Action{CallID: "c2", Tool: "apply_patch", Kind: word.KindEdit, Title: "edit", Folder: workspace, Paths: paths}
 }
 
 // row is one line of testdata/gate.txt.
@@ -136,26 +136,26 @@ func (r row) matches(mode, box, kind, wish, cmd string) bool {
 }
 
 // cell builds an action for one cell of the table; false where no action fits.
-func cell(kind event.Kind, wish, cmd string) (Action, bool) {
+func cell(kind word.Kind, wish, cmd string) (Action, bool) {
 	a := Action{CallID: "c", Tool: "t", Kind: kind, Folder: workspace}
-	if kind == event.KindCommand {
+	if kind == word.KindCommand {
 		a.Command = map[string]string{"known": "cat main.go | wc -l", "other": "npm test"}[cmd]
 	} else if cmd == "known" {
 		return a, false
 	}
-	if kind == event.KindEdit {
+	if kind == word.KindEdit {
 		paths := map[string]string{"none": "main.go", "new": "/srv/data/x", "bad": "~/.config/codeagent/config.toml"}
 		p, ok := paths[wish]
 		a.Paths = []string{p}
 		return a, ok
 	}
-	if kind == event.KindFetch {
+	if kind == word.KindFetch {
 		hosts := map[string]string{"none": "docs.example:443", "new": "other.example:443", "bad": "other example"}
 		h, ok := hosts[wish]
 		a.Wish.Hosts = []string{h}
 		return a, ok
 	}
-	if kind == event.KindInput {
+	if kind == word.KindInput {
 		policies := map[string]sandbox.Policy{
 			"none": confined(), "new": confined().With(sandbox.Grant{Write: []string{"/srv/data"}}), "outside": confined().With(sandbox.Grant{Unsandboxed: true}),
 		}
@@ -191,7 +191,7 @@ func TestDecisionTable(t *testing.T) {
 	used := make([]bool, len(table))
 	for _, mode := range Modes() {
 		for _, box := range []string{"on", "off"} {
-			for _, kind := range []event.Kind{event.KindCommand, event.KindEdit, event.KindRead, event.KindPlan, event.KindFetch, event.KindInput, event.KindWatch} {
+			for _, kind := range []word.Kind{word.KindCommand, word.KindEdit, word.KindRead, word.KindPlan, word.KindFetch, word.KindInput, word.KindWatch} {
 				for _, wish := range []string{"none", "new", "outside", "bad"} {
 					for _, cmd := range []string{"known", "other"} {
 						a, ok := cell(kind, wish, cmd)
@@ -457,7 +457,7 @@ func TestTheQuestionNamesTheProgram(t *testing.T) {
 		{"A=b", "A=b"},
 	}
 	for _, tt := range tests {
-		if got := who(Action{Kind: event.KindCommand, Command: tt.line}); got != tt.want {
+		if got := who(Action{Kind: word.KindCommand, Command: tt.line}); got != tt.want {
 			t.Errorf("who(%q) = %q, want %q", tt.line, got, tt.want)
 		}
 	}

@@ -3,7 +3,7 @@ package approvals
 import (
 	"slices"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -43,7 +43,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	r.Justification = "" // the model gave it for its own wish, not for this call
 	r.Options = heldOptions(r.Options)
 	if g.opts.Mode == Never {
-		return sandbox.Grant{}, nil, &Refusal{Reason: "the approval policy is never: nobody is asked", Hint: g.hint(event.KindCommand, w.grant), Request: &r}
+		return sandbox.Grant{}, nil, &Refusal{Reason: "the approval policy is never: nobody is asked", Hint: g.hint(word.KindCommand, w.grant), Request: &r}
 	}
 	return sandbox.Grant{}, g.put(r), nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
@@ -85,7 +85,7 @@ func moreHosts(base, p sandbox.Network) []sandbox.HostPort {
 // receives it, and what that command may do.
 func (g *Gate) inputRequest(a Action, w want) Request {
 	r := Request{ID: g.opts.NewID(), CallID: a.CallID, Action: cloneAction(a), Grant: w.grant}
-	r.Title = fmt.Sprintf("type %s to background command %d (%s)", short.Cut(strconv.Quote(a.Input), 60), a.Running.ID, who(Action{Kind: event.KindCommand, Command: a.Running.Command}))
+	r.Title = fmt.Sprintf("type %s to background command %d (%s)", short.Cut(strconv.Quote(a.Input), 60), a.Running.ID, who(Action{Kind: word.KindCommand, Command: a.Running.Command}))
 	switch {
 	case w.unsandboxed:
 		r.Grant = sandbox.Grant{Unsandboxed: true}

@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
 func typing(text string, p sandbox.Policy) Action {
-	return Action{CallID: "c4", Tool: "write_stdin", Kind: event.KindInput, Input: text, Running: Running{ID: 2, Command: "FOO=1 bash -i", Policy: p}}
+	return Action{CallID: "c4", Tool: "write_stdin", Kind: word.KindInput, Input: text, Running: Running{ID: 2, Command: "FOO=1 bash -i", Policy: p}}
 }
 
 func TestInputShowsWhatIsTypedToWhatWithWhat(t *testing.T) {
@@ -69,7 +69,7 @@ func TestInputIsAskedForEachTime(t *testing.T) {
 // An answer about a command does not apply to input typed to it.
 func TestInputIsNoRememberedCommand(t *testing.T) {
 	g := newGate(OnRequest, confined())
-	start := Action{CallID: "c1", Tool: "shell", Kind: event.KindCommand, Command: "bash", Folder: "/srv", Background: true, Wish: Wish{Unsandboxed: true, Justification: "j"}}
+	start := Action{CallID: "c1", Tool: "shell", Kind: word.KindCommand, Command: "bash", Folder: "/srv", Background: true, Wish: Wish{Unsandboxed: true, Justification: "j"}}
 	r := mustAsk(t, g, start)
 	permit, err := g.Settle(r, Answer{Decision: OutsideSession})
 	p := mustPolicy(t, permit, err, start)
@@ -85,7 +85,7 @@ func TestInputIsNoRememberedCommand(t *testing.T) {
 func TestInputFollowsWhatHoldsNow(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	wider := confined().With(sandbox.Grant{Write: []string{"/srv/data"}})
-	start := Action{CallID: "c1", Tool: "shell", Kind: event.KindCommand, Command: "x", Folder: workspace, Wish: Wish{Write: []string{"/srv/data"}, Justification: "j"}}
+	start := Action{CallID: "c1", Tool: "shell", Kind: word.KindCommand, Command: "x", Folder: workspace, Wish: Wish{Write: []string{"/srv/data"}, Justification: "j"}}
 	mustAsk(t, g, typing("a\n", wider))
 	if _, err := g.Settle(mustAsk(t, g, start), Answer{Decision: Session}); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -27,7 +27,7 @@ type outside struct {
 // outsideOf finds what a, run outside the sandbox, would run or read that commands under base
 // may change.
 func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
-	if a.Kind != event.KindCommand || base.Unconfined {
+	if a.Kind != word.KindCommand || base.Unconfined {
 		return outside{}
 	}
 	words, plain := plainWords(a.Command)

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
 // request writes the question for a and what it wants.
 func (g *Gate) request(a Action, w want) Request {
-	if a.Kind == event.KindInput {
+	if a.Kind == word.KindInput {
 		return g.inputRequest(a, w)
 	}
 	r := Request{
@@ -29,7 +29,7 @@ func (g *Gate) request(a Action, w want) Request {
 	switch {
 	case !r.Grant.Empty():
 		r.Title = who(a) + " wants to " + grantWords(r.Grant)
-	case a.Kind == event.KindEdit:
+	case a.Kind == word.KindEdit:
 		r.Title = who(a) + " wants to edit " + firstOf(a.Paths)
 	default:
 		r.Title = who(a) + " wants to run"
@@ -70,9 +70,9 @@ func options(a Action, grant sandbox.Grant, w want, changes string) []Option {
 		session.Disabled = once.Disabled
 	case w.blocked != "":
 		once.Disabled, session.Disabled = w.blocked, w.blocked
-	case grant.Empty() && a.Kind == event.KindEdit:
+	case grant.Empty() && a.Kind == word.KindEdit:
 		session.Label = "this session, these files"
-	case a.Kind == event.KindFetch:
+	case a.Kind == word.KindFetch:
 		session.Label = "this session, pages of this host"
 	case grant.Empty():
 		session.Label = "this session, exactly this command in this folder"
@@ -159,7 +159,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 	if ans.Decision == OutsideSession && asked.Options[i].Disabled != "" {
 		return sandbox.Grant{}, refuse("outside the sandbox for the session cannot be granted: %s", asked.Options[i].Disabled)
 	}
-	if asked.Action.Kind == event.KindInput {
+	if asked.Action.Kind == word.KindInput {
 		return sandbox.Grant{}, yesInput(asked, ans)
 	}
 	shown := asked.Grant
@@ -177,7 +177,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 		return sandbox.Grant{}, refuse("running outside the sandbox needs an answer of its own")
 	}
 	// What a backend cannot grant to a command, codeagent itself can still do.
-	if blocked := g.blocked(base, grant); blocked != "" && asked.Action.Kind != event.KindFetch {
+	if blocked := g.blocked(base, grant); blocked != "" && asked.Action.Kind != word.KindFetch {
 		return sandbox.Grant{}, refuse("%s", blocked)
 	}
 	for _, p := range slices.Concat(grant.Write, grant.Read, grant.Sockets) {
@@ -193,11 +193,11 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 	a := asked.Action
 	e := Entry{Request: asked.ID, Title: asked.Title, Justification: asked.Justification}
 	switch {
-	case d == Session && a.Kind == event.KindFetch:
+	case d == Session && a.Kind == word.KindFetch:
 		e.Fetch = slices.Clone(grant.Hosts)
 	case d == OutsideSession:
 		e.Command, e.Folder, e.Outside, e.deed = a.Command, a.Folder, true, deedOf(a)
-	case d == Session && a.Kind == event.KindEdit:
+	case d == Session && a.Kind == word.KindEdit:
 		e.Grant = grant
 		for _, raw := range a.Paths {
 			// A path that cannot be resolved any more is asked about again.
@@ -205,7 +205,7 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 				e.Paths = append(e.Paths, p)
 			}
 		}
-	case d == Session && g.opts.Mode == Untrusted && a.Kind == event.KindCommand && !asked.Held:
+	case d == Session && g.opts.Mode == Untrusted && a.Kind == word.KindCommand && !asked.Held:
 		e.Grant = grant
 		e.Command, e.Folder, e.deed = a.Command, a.Folder, deedOf(a)
 	case d == Session:
@@ -217,13 +217,13 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 }
 
 // hint returns the flag or setting that would allow gr where nobody can be asked.
-func (g *Gate) hint(kind event.Kind, gr sandbox.Grant) string {
+func (g *Gate) hint(kind word.Kind, gr sandbox.Grant) string {
 	const ask = "run codeagent in a terminal with --ask-for-approval on-request to be asked"
 	host := "--allow-host"
-	if kind == event.KindFetch {
+	if kind == word.KindFetch {
 		host = "--allow-fetch" // the narrowest flag: it allows nothing to commands
 	}
-	if len(gr.Hosts) > 0 && !g.opts.GrantsHosts && kind != event.KindFetch || len(gr.Sockets) > 0 || len(gr.Read) > 0 || gr.Unsandboxed || len(gr.Write)+len(gr.Hosts) == 0 {
+	if len(gr.Hosts) > 0 && !g.opts.GrantsHosts && kind != word.KindFetch || len(gr.Sockets) > 0 || len(gr.Read) > 0 || gr.Unsandboxed || len(gr.Write)+len(gr.Hosts) == 0 {
 		return ask
 	}
 	var flags []string

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 )
@@ -61,8 +62,8 @@ type ReasoningFinished struct{ Text string }
 // ToolStarted: a call was planned; the decision about it follows.
 type ToolStarted struct {
 	CallID, Tool string
-	// Kind is KindCommand, KindEdit, KindRead, KindPlan or KindInput.
-	Kind Kind
+	// Kind is word.KindCommand, KindEdit, KindRead, KindPlan or KindInput.
+	Kind word.Kind
 	// Title describes the call in one line ("$ npm test", "edit main.go").
 	Title string
 	// Command is the whole command text for KindCommand.
@@ -82,9 +83,9 @@ type ToolOutput struct {
 // ToolFinished: a call ended, in whatever way.
 type ToolFinished struct {
 	CallID, Tool string
-	Kind         Kind
+	Kind         word.Kind
 	Title        string
-	Outcome      Outcome
+	Outcome      word.Outcome
 	// Exit and Signal are set for commands that ran; a failed call with neither did not run.
 	Exit   int
 	Signal string
@@ -136,7 +137,7 @@ type PermissionRequested struct {
 // PermissionAnswered: the question with this ID was answered.
 type PermissionAnswered struct {
 	ID, CallID string
-	Answer     Answer
+	Answer     word.Answer
 	Reason     string
 	// Hint says what would allow a refused action next time.
 	Hint string
@@ -179,11 +180,11 @@ type UsageUpdated struct {
 
 // Compacting: the model is asked for a summary that will replace most of the conversation.
 // Compacted follows.
-type Compacting struct{ Reason CompactReason }
+type Compacting struct{ Reason word.CompactReason }
 
 // Compacted ends Compacting.
 type Compacted struct {
-	Reason CompactReason
+	Reason word.CompactReason
 	// Before and After are the tokens of a request, as far as they are known.
 	Before, After int
 	// Summary is the text that replaces the conversation for the model.
@@ -194,7 +195,7 @@ type Compacted struct {
 
 // Notice is a line for the user.
 type Notice struct {
-	Level Level
+	Level word.Level
 	Text  string
 }
 
@@ -222,7 +223,7 @@ type BackgroundEnded struct {
 
 // TurnFinished: the turn is over.
 type TurnFinished struct {
-	Outcome TurnOutcome
+	Outcome word.TurnOutcome
 	// Err says why a turn failed.
 	Err error
 	// Answer is the model's last message.
@@ -230,6 +231,13 @@ type TurnFinished struct {
 	// Refused lists the permissions that nobody could grant.
 	Refused []Refusal
 	Usage   model.Usage
+}
+
+// PlanStep is one step of the model's plan. Its tags describe it to the model: they become
+// the schema of update_plan.
+type PlanStep struct {
+	Step   string          `json:"step" jsonschema:"What is done, in a few words."`
+	Status word.StepStatus `json:"status" jsonschema:"How far the step is."`
 }
 
 // Refusal is one permission that was refused because nobody could be asked.

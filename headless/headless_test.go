@@ -11,6 +11,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/golden"
 	"codeagent/sandbox"
 
@@ -69,11 +70,11 @@ func aRun() []event.Event {
 			Message: "job 1 ended: exit status 3", Verdict: denied},
 		event.BackgroundEnded{Job: 2, Command: "watch", Folder: "/w", Message: "background job 2 (watch) ended: exit status 3", Exit: 3, Output: "gone\x1b[2J\n",
 			Duration: 2 * time.Second, Verdict: denied, Changed: changed},
-		event.Compacting{Reason: event.CompactNear},
-		event.Compacted{Reason: event.CompactNear, Before: 8000, After: 1500, Summary: "what was\u202e done"},
-		event.Compacting{Reason: event.CompactFull},
-		event.Compacted{Reason: event.CompactFull, Before: 9000, After: 9000, Err: "no answer"},
-		event.Notice{Level: event.LevelWarning, Text: "careful"},
+		event.Compacting{Reason: word.CompactNear},
+		event.Compacted{Reason: word.CompactNear, Before: 8000, After: 1500, Summary: "what was\u202e done"},
+		event.Compacting{Reason: word.CompactFull},
+		event.Compacted{Reason: word.CompactFull, Before: 9000, After: 9000, Err: "no answer"},
+		event.Notice{Level: word.LevelWarning, Text: "careful"},
 		event.MessageFinished{Text: "Done, but not hosts."},
 		event.UsageUpdated{},
 		event.BackgroundEnded{Job: 3, Command: "npm run dev", Folder: "/w", Message: "ended with codeagent: background command 3 in /w: npm run dev", Killed: true,
@@ -182,7 +183,7 @@ func TestCallsSideBySideAreToldApart(t *testing.T) {
 	start := func(id, title string) event.Event {
 		return event.ToolStarted{CallID: id, Kind: "command", Title: title}
 	}
-	end := func(id, title string, outcome event.Outcome) event.Event {
+	end := func(id, title string, outcome word.Outcome) event.Event {
 		return event.ToolFinished{CallID: id, Kind: "command", Title: title, Outcome: outcome, Exit: 1, Output: "of " + id + "\n"}
 	}
 	_, stderr := play(Options{}, []event.Event{

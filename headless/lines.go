@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
 )
@@ -20,17 +21,17 @@ import (
 // item types `permission_request`, `tool_call` and `compaction`. Schema: schema/lines.json.
 
 type line struct {
-	Type     string            `json:"type"`
-	ThreadID string            `json:"thread_id,omitempty"`
-	Model    string            `json:"model,omitempty"`
-	Folder   string            `json:"folder,omitempty"`
-	Item     *item             `json:"item,omitempty"`
-	Usage    *usage            `json:"usage,omitempty"`
-	Error    *failure          `json:"error,omitempty"`
-	Message  string            `json:"message,omitempty"`
-	Outcome  event.TurnOutcome `json:"outcome,omitempty"`
-	Refused  []refused         `json:"refused,omitempty"`
-	Sandbox  *sandboxFacts     `json:"sandbox,omitempty"`
+	Type     string           `json:"type"`
+	ThreadID string           `json:"thread_id,omitempty"`
+	Model    string           `json:"model,omitempty"`
+	Folder   string           `json:"folder,omitempty"`
+	Item     *item            `json:"item,omitempty"`
+	Usage    *usage           `json:"usage,omitempty"`
+	Error    *failure         `json:"error,omitempty"`
+	Message  string           `json:"message,omitempty"`
+	Outcome  word.TurnOutcome `json:"outcome,omitempty"`
+	Refused  []refused        `json:"refused,omitempty"`
+	Sandbox  *sandboxFacts    `json:"sandbox,omitempty"`
 }
 
 type usage struct {
@@ -57,6 +58,17 @@ type sandboxFacts struct {
 	Approval string `json:"approval"`
 }
 
+// status is how far an item is.
+type status string
+
+const (
+	inProgress status = "in_progress"
+	completed  status = "completed"
+	failed     status = "failed"
+	declined   status = "declined"
+	notStarted status = "not_started"
+)
+
 type item struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
@@ -66,7 +78,7 @@ type item struct {
 	Output     *string          `json:"aggregated_output,omitempty"`
 	ExitCode   *int             `json:"exit_code,omitempty"`
 	Signal     string           `json:"signal,omitempty"`
-	Status     string           `json:"status,omitempty"`
+	Status     status           `json:"status,omitempty"`
 	Limit      sandbox.Limit    `json:"limit,omitempty"`
 	DurationMS int64            `json:"duration_ms,omitempty"`
 	Sandbox    *sandbox.Verdict `json:"sandbox,omitempty"`
@@ -82,7 +94,7 @@ type item struct {
 	Justification string         `json:"justification,omitempty"`
 	Wanted        *sandbox.Grant `json:"wanted,omitempty"`
 	Warnings      []string       `json:"warnings,omitempty"`
-	Decision      event.Answer   `json:"decision,omitempty"`
+	Decision      word.Answer    `json:"decision,omitempty"`
 	Reason        string         `json:"reason,omitempty"`
 	Hint          string         `json:"hint,omitempty"`
 	tokens
@@ -153,7 +165,7 @@ func (l *lines) marshal(ln line) []byte {
 				it.Type, it.Command, it.Tool, it.Title = "command_execution", it.Title, "", ""
 			}
 			if it.Status == "not_started" {
-				it.Status = "failed"
+				it.Status = failed
 			}
 			it.Sandbox, it.DurationMS, it.Signal, it.Job, it.Running = nil, 0, "", 0, nil
 			if it.Type == "command_execution" {
@@ -189,7 +201,7 @@ func (l *lines) lines(e event.Event) []line {
 		return l.toolFinished(e)
 	case event.PermissionRequested:
 		it := &item{ID: l.id(), Type: "permission_request", Title: e.Title, Command: e.Command,
-			Justification: e.Justification, Wanted: &e.Wanted, Warnings: e.Warnings, Status: "in_progress"}
+			Justification: e.Justification, Wanted: &e.Wanted, Warnings: e.Warnings, Status: inProgress}
 		l.asked[e.ID] = it
 		return []line{{Type: "item.started", Item: it}}
 	case event.PermissionAnswered:
@@ -199,7 +211,7 @@ func (l *lines) lines(e event.Event) []line {
 	case event.Retrying:
 		return l.completed(&item{Type: "error", Message: retryWords(e)})
 	case event.Notice:
-		if e.Level == event.LevelInfo {
+		if e.Level == word.LevelInfo {
 			return l.completed(&item{Type: "notice", Message: e.Text})
 		}
 		return l.completed(&item{Type: "error", Message: string(e.Level) + ": " + e.Text})
@@ -208,7 +220,7 @@ func (l *lines) lines(e event.Event) []line {
 	case event.TurnFinished:
 		return l.turnFinished(e)
 	case event.Compacting:
-		l.summary = &item{ID: l.id(), Type: "compaction", Status: "in_progress", Reason: string(e.Reason)}
+		l.summary = &item{ID: l.id(), Type: "compaction", Status: inProgress, Reason: string(e.Reason)}
 		return []line{{Type: "item.started", Item: l.summary}}
 	case event.Compacted:
 		return l.compacted(e)
@@ -243,14 +255,14 @@ func (l *lines) completed(it *item) []line {
 }
 
 func (l *lines) toolStarted(e event.ToolStarted) []line {
-	it := &item{ID: l.id(), Status: "in_progress"}
+	it := &item{ID: l.id(), Status: inProgress}
 	switch e.Kind {
-	case event.KindCommand:
+	case word.KindCommand:
 		empty := ""
 		it.Type, it.Command, it.Output = "command_execution", e.Command, &empty
-	case event.KindEdit:
+	case word.KindEdit:
 		it.Type = "file_change"
-	case event.KindPlan:
+	case word.KindPlan:
 		it.Type = "todo_list"
 		l.next-- // the plan has an item of its own for the whole run
 		return nil
@@ -268,9 +280,9 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 	}
 	delete(l.calls, e.CallID)
 	it := *started
-	it.Status = map[event.Outcome]string{event.OK: "completed", event.Refused: "declined", event.NotStarted: "not_started"}[e.Outcome]
+	it.Status = map[word.Outcome]status{word.OK: completed, word.Refused: declined, word.NotStarted: notStarted}[e.Outcome]
 	if it.Status == "" {
-		it.Status = "failed"
+		it.Status = failed
 	}
 	it.DurationMS = e.Duration.Milliseconds()
 	if e.Job != 0 {
@@ -280,7 +292,7 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 	case it.Type == "command_execution" || e.Job != 0:
 		it.Output, it.Signal, it.Limit = &e.Output, e.Signal, e.Limit
 		// A background command has no exit status yet, and a call that did not run has none at all.
-		if !e.Running && (e.Outcome == event.OK || e.Outcome == event.TimedOut || e.Outcome == event.Failed && hasEnd(e)) {
+		if !e.Running && (e.Outcome == word.OK || e.Outcome == word.TimedOut || e.Outcome == word.Failed && hasEnd(e)) {
 			it.ExitCode = &e.Exit
 		}
 		if e.Verdict.Confidence != "" { // it ran, and was judged
@@ -310,9 +322,9 @@ func (it *item) changed(c sandbox.Changes) {
 // backgroundEnded returns the item of a background command whose end no call reports.
 func backgroundEnded(e event.BackgroundEnded) *item {
 	it := &item{Type: "command_execution", Command: e.Command, Output: &e.Output, Signal: e.Signal, Limit: e.Limit,
-		Status: "completed", DurationMS: e.Duration.Milliseconds(), Job: e.Job, Running: new(bool), Message: e.Message}
+		Status: completed, DurationMS: e.Duration.Milliseconds(), Job: e.Job, Running: new(bool), Message: e.Message}
 	if e.Exit != 0 || e.Signal != "" || e.Killed {
-		it.Status = "failed"
+		it.Status = failed
 	}
 	if !e.Killed {
 		it.ExitCode = &e.Exit
@@ -339,7 +351,7 @@ func (l *lines) answered(e event.PermissionAnswered) []line {
 	}
 	delete(l.asked, e.ID)
 	it := *asked
-	it.Status, it.Decision, it.Reason, it.Hint = "completed", e.Answer, e.Reason, e.Hint
+	it.Status, it.Decision, it.Reason, it.Hint = completed, e.Answer, e.Reason, e.Hint
 	return []line{{Type: "item.completed", Item: &it}}
 }
 
@@ -350,7 +362,7 @@ func (l *lines) planUpdated(e event.PlanUpdated) []line {
 	}
 	l.plan.Items = nil
 	for _, s := range e.Steps {
-		l.plan.Items = append(l.plan.Items, todo{s.Step, s.Status == event.StepCompleted})
+		l.plan.Items = append(l.plan.Items, todo{s.Step, s.Status == word.StepCompleted})
 	}
 	it := *l.plan
 	return []line{{Type: kind, Item: &it}}
@@ -362,9 +374,9 @@ func (l *lines) compacted(e event.Compacted) []line {
 	}
 	it := *l.summary
 	l.summary = nil
-	it.Status, it.Text, it.Before, it.After, it.Message = "completed", e.Summary, e.Before, e.After, e.Err
+	it.Status, it.Text, it.Before, it.After, it.Message = completed, e.Summary, e.Before, e.After, e.Err
 	if e.Err != "" {
-		it.Status = "failed"
+		it.Status = failed
 	}
 	return []line{{Type: "item.completed", Item: &it}}
 }
@@ -375,7 +387,7 @@ func (l *lines) turnFinished(e event.TurnFinished) []line {
 		out = append(out, line{Type: "item.completed", Item: l.plan})
 		l.plan = nil
 	}
-	if e.Outcome == event.TurnFailed || e.Outcome == event.TurnInterrupted {
+	if e.Outcome == word.TurnFailed || e.Outcome == word.TurnInterrupted {
 		message := string(e.Outcome)
 		if e.Err != nil {
 			message = e.Err.Error()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
@@ -58,7 +59,7 @@ func (p *progress) print(e event.Event) {
 	case event.Retrying:
 		p.line("33", "! %s", retryWords(e))
 	case event.Notice:
-		p.line(map[event.Level]string{event.LevelWarning: "33", event.LevelError: "31"}[e.Level], "%s: %s", e.Level, e.Text)
+		p.line(map[word.Level]string{word.LevelWarning: "33", word.LevelError: "31"}[e.Level], "%s: %s", e.Level, e.Text)
 	case event.BackgroundEnded:
 		p.ended(e)
 	case event.Compacting:
@@ -138,21 +139,21 @@ func (p *progress) session(e event.SessionStarted) {
 	}
 }
 
-func compacting(reason event.CompactReason) string {
+func compacting(reason word.CompactReason) string {
 	switch reason {
-	case event.CompactNear:
+	case word.CompactNear:
 		return "the context is nearly full: making a summary of the conversation"
-	case event.CompactFull:
+	case word.CompactFull:
 		return "the context is full: making a summary of the conversation"
 	}
 	return "making a summary of the conversation"
 }
 
-func planMark(status event.StepStatus) string {
+func planMark(status word.StepStatus) string {
 	switch status {
-	case event.StepCompleted:
+	case word.StepCompleted:
 		return "[x]"
-	case event.StepInProgress:
+	case word.StepInProgress:
 		return "[>]"
 	}
 	return "[ ]"
@@ -180,13 +181,13 @@ func (p *progress) about(e event.ToolFinished) {
 
 func (p *progress) tool(e event.ToolFinished) {
 	denials := DenialLines(e.Verdict)
-	silent := e.Outcome == event.Refused || e.Outcome == event.OK && e.Kind == event.KindPlan
+	silent := e.Outcome == word.Refused || e.Outcome == word.OK && e.Kind == word.KindPlan
 	if !silent || len(e.Changes) > 0 || len(denials) > 0 {
 		p.about(e)
 	}
 	switch e.Outcome {
-	case event.OK:
-		if e.Kind == event.KindPlan {
+	case word.OK:
+		if e.Kind == word.KindPlan {
 			break // the plan itself has been printed
 		}
 		if e.Job != 0 {
@@ -194,11 +195,11 @@ func (p *progress) tool(e event.ToolFinished) {
 			break
 		}
 		p.line("32", "  done in %s", e.Duration.Round(time.Millisecond))
-	case event.TimedOut:
+	case word.TimedOut:
 		p.line("31", "  timed out after %s", e.Duration.Round(time.Millisecond))
-	case event.Failed:
+	case word.Failed:
 		what := e.Message
-		if e.Kind == event.KindCommand && hasEnd(e) {
+		if e.Kind == word.KindCommand && hasEnd(e) {
 			what = fmt.Sprintf("exit %d", e.Exit)
 			if e.Signal != "" {
 				what = "ended by " + e.Signal
@@ -208,14 +209,14 @@ func (p *progress) tool(e event.ToolFinished) {
 			}
 		}
 		p.line("31", "  failed: %s", what)
-	case event.NotStarted:
+	case word.NotStarted:
 		p.line("31", "  %s", e.Message)
-	case event.Refused:
+	case word.Refused:
 		// The answer to the question was already shown.
 	default:
 		p.line("31", "  %s", e.Outcome)
 	}
-	if e.Kind == event.KindCommand && e.Outcome == event.Failed {
+	if e.Kind == word.KindCommand && e.Outcome == word.Failed {
 		p.output(e.Output)
 	}
 	for _, c := range e.Changes {
@@ -297,7 +298,7 @@ func DenialLines(v sandbox.Verdict) []string {
 }
 
 func (p *progress) answered(e event.PermissionAnswered) {
-	if e.Answer != event.AnswerRefused && e.Answer != event.AnswerDenied {
+	if e.Answer != word.AnswerRefused && e.Answer != word.AnswerDenied {
 		p.line("32", "  granted: %s", e.Answer)
 		return
 	}

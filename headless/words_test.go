@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"codeagent/event"
+	"codeagent/event/word"
 )
 
 // TestWordsOnTheWay: interim messages of the model are progress; its answer is printed on
@@ -14,7 +15,7 @@ func TestWordsOnTheWay(t *testing.T) {
 	ask := event.RequestStarted{}
 	call := event.ToolStarted{CallID: "c", Kind: "command", Title: "$ ls"}
 	done := event.ToolFinished{CallID: "c", Kind: "command", Title: "$ ls", Outcome: "ok"}
-	end := func(outcome event.TurnOutcome, answer string) event.Event {
+	end := func(outcome word.TurnOutcome, answer string) event.Event {
 		return event.TurnFinished{Outcome: outcome, Answer: answer}
 	}
 	ran := "$ ls\n  done in 0s\n"
@@ -26,9 +27,9 @@ func TestWordsOnTheWay(t *testing.T) {
 		"after a call":             {[]event.Event{ask, call, say("That lists."), done, ask, say("Done."), end("done", "Done.")}, "Done.\n", "$ ls\n> That lists.\n$ ls:\n  done in 0s\n"},
 		"the answer alone":         {[]event.Event{ask, say("Yes."), event.UsageUpdated{}, end("done", "Yes.")}, "Yes.\n", ""},
 		"an answer in two":         {[]event.Event{ask, say("One."), event.ReasoningFinished{Text: "hm"}, say("Two."), end("done", "One.\n\nTwo.")}, "One.\n\nTwo.\n", ""},
-		"the answer was cut off":   {[]event.Event{ask, say("Ye"), event.Notice{Level: event.LevelWarning, Text: "cut off"}, end("done", "Ye")}, "Ye\n", "warning: cut off\n"},
+		"the answer was cut off":   {[]event.Event{ask, say("Ye"), event.Notice{Level: word.LevelWarning, Text: "cut off"}, end("done", "Ye")}, "Ye\n", "warning: cut off\n"},
 		"a call that never starts": {[]event.Event{ask, say("Hm."), ask, say("Done."), end("done", "Done.")}, "Done.\n", "> Hm.\n"},
-		"told before a summary":    {[]event.Event{ask, say("Hm."), event.Compacting{Reason: event.CompactAsked}}, "", "> Hm.\nmaking a summary of the conversation\n"},
+		"told before a summary":    {[]event.Event{ask, say("Hm."), event.Compacting{Reason: word.CompactAsked}}, "", "> Hm.\nmaking a summary of the conversation\n"},
 		"void by a retry":          {[]event.Event{ask, say("No"), event.Retrying{Message: "cut", Attempt: 2, Most: 5}, say("Yes."), end("done", "Yes.")}, "Yes.\n", "! cut; retry 2/5 in 0s\n"},
 		"out of requests":          {[]event.Event{ask, say("I look."), call, done, end("failed", "")}, "", "> I look.\n" + ran},
 		"interrupted while saying": {[]event.Event{ask, say("I wou"), end("interrupted", "")}, "", "> I wou\n"},

@@ -91,7 +91,7 @@ func named(things []string) []string {
 	var out []string
 	for _, t := range things {
 		kind, name, _ := strings.Cut(t, " ")
-		out = append(out, kind+" "+word(name))
+		out = append(out, kind+" "+bounded(name))
 	}
 	return out
 }

@@ -107,13 +107,13 @@ func lines(denials []sandbox.Denial) string {
 	for _, d := range denials[:min(len(denials), maxDenials)] {
 		fmt.Fprintf(&b, "- %s", what(d))
 		if who := d.Who(); who != "" {
-			fmt.Fprintf(&b, " (by %s)", word(who))
+			fmt.Fprintf(&b, " (by %s)", bounded(who))
 		}
 		if d.Why != "" {
 			fmt.Fprintf(&b, ": %s", d.Why)
 		}
 		if d.Note != "" {
-			fmt.Fprintf(&b, ": %s", word(d.Note))
+			fmt.Fprintf(&b, ": %s", bounded(d.Note))
 		}
 		if d.Count > 1 {
 			fmt.Fprintf(&b, ", %d times", d.Count)
@@ -128,7 +128,7 @@ func lines(denials []sandbox.Denial) string {
 
 // what names a denial in words.
 func what(d sandbox.Denial) string {
-	target := word(d.Target)
+	target := bounded(d.Target)
 	switch d.Kind {
 	case sandbox.KindWrite:
 		return "write " + target
@@ -234,9 +234,9 @@ func encode(v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// word writes a path or a name that somebody else chose: bounded, and quoted where it
+// bounded writes a path or a name that somebody else chose: bounded, and quoted where it
 // could look like more than a name.
-func word(s string) string {
+func bounded(s string) string {
 	if len(s) > maxWord {
 		s = short.Head(s, maxWord) + "…"
 	}

@@ -85,7 +85,7 @@ const maxListed = 24
 // System assembles the system prompt.
 func System(f Facts) string {
 	var b strings.Builder
-	b.WriteString(fill(base, "workspace", word(f.Workspace)))
+	b.WriteString(fill(base, "workspace", bounded(f.Workspace)))
 	if len(f.Tools) > 0 {
 		b.WriteString(fill(toolsText, "tools", strings.Join(f.Tools, ", ")))
 		for _, hint := range toolHints {
@@ -97,16 +97,16 @@ func System(f Facts) string {
 	if f.Policy.Unconfined {
 		b.WriteString(unconfined)
 	} else {
-		b.WriteString(fill(sandboxed, "preset", word(f.Preset)))
+		b.WriteString(fill(sandboxed, "preset", bounded(f.Preset)))
 		b.WriteString(allowed(f.Policy, f.Enforcement))
 		b.WriteString(evidence(f.Evidence))
 		b.WriteString(weaknesses(f.Enforcement))
 	}
 	b.WriteString(approval(f))
-	b.WriteString(fill(environment, "workspace", word(f.Workspace)))
+	b.WriteString(fill(environment, "workspace", bounded(f.Workspace)))
 	for _, fact := range []struct{ name, value string }{{"System", f.OS}, {"Shell", f.Shell}, {"Git", f.Git}, {"Date", f.Date}} {
 		if fact.value != "" {
-			fmt.Fprintf(&b, "- %s: %s\n", fact.name, word(fact.value))
+			fmt.Fprintf(&b, "- %s: %s\n", fact.name, bounded(fact.value))
 		}
 	}
 	b.WriteString(instructed(f.Instructions))
@@ -122,7 +122,7 @@ func instructed(files []Instruction) string {
 		if text == "" && cut <= 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## %s\n%s\n", word(f.Path), text)
+		fmt.Fprintf(&b, "\n## %s\n%s\n", bounded(f.Path), text)
 		if cut > 0 {
 			fmt.Fprintf(&b, "[The last %d of its %d bytes are not given here. Read them with read_file before you rely on this file.]\n", cut, f.Size)
 		}
@@ -267,7 +267,7 @@ func roots(rs []sandbox.Root) []string {
 func list(names []string) string {
 	var out []string
 	for _, n := range names[:min(len(names), maxListed)] {
-		out = append(out, word(n))
+		out = append(out, bounded(n))
 	}
 	s := strings.Join(out, ", ")
 	if more := len(names) - maxListed; more > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec/worker"
 	"codeagent/internal/short"
 	"codeagent/model"
@@ -69,7 +70,7 @@ func (t *applyPatchTool) plan(text, folder, justification string) (*call, error)
 	}
 	names := p.Paths()
 	action := approvals.Action{
-		Tool: "apply_patch", Kind: event.KindEdit, Title: t.title(names), Folder: folder, Paths: names,
+		Tool: "apply_patch", Kind: word.KindEdit, Title: t.title(names), Folder: folder, Paths: names,
 		// The person approves the whole patch, so a permit is bound to its text.
 		Command: text,
 		Wish:    approvals.Wish{Justification: strings.TrimSpace(justification)},
@@ -170,7 +171,7 @@ func (t *applyPatchTool) refuse(policy sandbox.Policy, s Stage, p patch.Patch) (
 	}
 	r := failed("the sandbox does not let these files be changed; no file was:\n%s.%s", strings.Join(words, "\n"),
 		asking(s, " Change a file inside the workspace instead, or call apply_patch again with a justification that says why exactly this file must change."))
-	r.Outcome, r.Denied = event.Refused, true
+	r.Outcome, r.Denied = word.Refused, true
 	r.Verdict = sandbox.Verdict{Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull, Denials: denials}
 	return r, false
 }

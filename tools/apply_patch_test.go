@@ -13,6 +13,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -55,7 +56,7 @@ func TestApplyPatch(t *testing.T) {
 	if want := "Done:\nupdate a.txt (+1 -1)\ndelete b.txt (+0 -1)\nadd new/deep/n.txt (+1 -0)\nmove c.sh -> bin/c.sh (+1 -0)"; r.Text != want {
 		t.Errorf("%q", r.Text)
 	}
-	if r.Message != "4 files changed, +3 -2" || r.Outcome != event.OK {
+	if r.Message != "4 files changed, +3 -2" || r.Outcome != word.OK {
 		t.Errorf("%+v", r)
 	}
 }
@@ -72,7 +73,7 @@ func TestApplyPatchAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := approvals.Action{CallID: "c1", Tool: "apply_patch", Kind: event.KindEdit, Title: "edit a", Command: a, Folder: p.ws,
+	want := approvals.Action{CallID: "c1", Tool: "apply_patch", Kind: word.KindEdit, Title: "edit a", Command: a, Folder: p.ws,
 		Paths: []string{filepath.Join(p.ws, "a")}, Wish: approvals.Wish{Justification: "j"}}
 	if diff := cmp.Diff(want, c.Action()); diff != "" {
 		t.Error(diff)
@@ -132,7 +133,7 @@ func TestApplyPatchAllOrNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !r.Failed || r.Outcome != event.Failed || r.Changes != nil {
+			if !r.Failed || r.Outcome != word.Failed || r.Changes != nil {
 				t.Errorf("%+v", r)
 			}
 			contains(t, "text", r.Text, tt.want)
@@ -211,7 +212,7 @@ func TestApplyPatchChecksThePolicyItself(t *testing.T) {
 	for _, asking := range []bool{true, false} {
 		p.stage.Asking = asking
 		r, err := c.run(context.Background(), p.policy, p.stage)
-		if err != nil || r.Outcome != event.Refused || !r.Failed || !r.Denied {
+		if err != nil || r.Outcome != word.Refused || !r.Failed || !r.Denied {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		contains(t, "text", r.Text, p.out+"/x: it lies outside every write root", p.ws+"/.envrc: it is protected (.envrc)")

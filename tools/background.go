@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/internal/short"
 	"codeagent/model"
@@ -52,7 +52,7 @@ func (t *backgroundTool) Plan(arguments string) (*call, error) {
 		if t.jobs == nil {
 			return nil, errNoJobs
 		}
-		action := approvals.Action{Tool: "background", Kind: event.KindWatch, Title: "list background commands"}
+		action := approvals.Action{Tool: "background", Kind: word.KindWatch, Title: "list background commands"}
 		return &call{action: action, run: func(context.Context, sandbox.Policy, Stage) (Result, error) { return listed(t.jobs.List()), nil }}, nil
 	case killAction:
 		job, err := find(t.jobs, a.Job)

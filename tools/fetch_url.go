@@ -10,7 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/egress"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/webtext"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -60,7 +60,7 @@ func (t *fetchURLTool) Plan(arguments string) (*call, error) {
 		title += fmt.Sprintf(" from byte %d", a.Offset)
 	}
 	action := approvals.Action{
-		Tool: "fetch_url", Kind: event.KindFetch, Title: oneLine(title), Command: address.URL,
+		Tool: "fetch_url", Kind: word.KindFetch, Title: oneLine(title), Command: address.URL,
 		Wish: approvals.Wish{Hosts: []string{address.Host.String()}, Justification: strings.TrimSpace(a.Justification)},
 	}
 	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
@@ -83,7 +83,7 @@ func (t *fetchURLTool) run(ctx context.Context, p sandbox.Policy, s Stage, addre
 		return Result{}, fmt.Errorf("fetch_url: %w", context.Cause(ctx))
 	case errors.As(err, &refused):
 		r := failed("%s was not fetched: %s.", address.URL, plainly(refused))
-		r.Outcome, r.Denied = event.Refused, true
+		r.Outcome, r.Denied = word.Refused, true
 		return r, nil
 	case err != nil:
 		return failed("%s cannot be fetched: %s", address.URL, plainly(err)), nil

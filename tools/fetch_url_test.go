@@ -10,7 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/egress"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -140,7 +140,7 @@ func TestFetchURLArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := c.Action()
-	if a.Kind != event.KindFetch || a.Title != "fetch https://xn--bcher-kva.example/x?q=%C3%BC" || a.Command != "https://xn--bcher-kva.example/x?q=%C3%BC" || fmt.Sprint(a.Wish.Hosts) != "[xn--bcher-kva.example:443]" || a.Wish.Justification != "why" {
+	if a.Kind != word.KindFetch || a.Title != "fetch https://xn--bcher-kva.example/x?q=%C3%BC" || a.Command != "https://xn--bcher-kva.example/x?q=%C3%BC" || fmt.Sprint(a.Wish.Hosts) != "[xn--bcher-kva.example:443]" || a.Wish.Justification != "why" {
 		t.Errorf("%+v", a)
 	}
 }
@@ -227,7 +227,7 @@ func TestFetchURLRefused(t *testing.T) {
 	// A yes with an empty grant grants nothing.
 	p.answer = approvals.Answer{Decision: approvals.Once, Grant: &sandbox.Grant{}}
 	r, err := p.do("fetch_url", args{"url": "http://docs.example/"})
-	if err != nil || r.Outcome != event.Refused || !r.Failed {
+	if err != nil || r.Outcome != word.Refused || !r.Failed {
 		t.Errorf("%+v %v", r, err)
 	}
 	p.stage.Fetch = nil

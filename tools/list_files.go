@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec/worker"
 	"codeagent/internal/short"
 	"codeagent/model"
@@ -75,7 +75,7 @@ func (t *listFilesTool) Plan(arguments string) (*call, error) {
 	if a.Glob != "" {
 		title += " (" + a.Glob + ")"
 	}
-	action := approvals.Action{Tool: "list_files", Kind: event.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
+	action := approvals.Action{Tool: "list_files", Kind: word.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
 	reads := fmt.Sprintf("%q, %d levels, %q", path, a.Depth, a.Glob)
 	return &call{action: action, reads: reads, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, a.Depth, g)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec/worker"
 	"codeagent/internal/picture"
 	"codeagent/internal/short"
@@ -70,7 +70,7 @@ func (t *readFileTool) Plan(arguments string) (*call, error) {
 	if a.Offset > 1 {
 		title += fmt.Sprintf(" from line %d", a.Offset)
 	}
-	action := approvals.Action{Tool: "read_file", Kind: event.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
+	action := approvals.Action{Tool: "read_file", Kind: word.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
 	reads := fmt.Sprintf("%q from %d, %d lines", path, v.first, v.limit)
 	return &call{action: action, reads: reads, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, *v)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"codeagent/event"
+	"codeagent/event/word"
 )
 
 func numbered(from, to int) string {
@@ -132,7 +132,7 @@ func TestHiddenFiles(t *testing.T) {
 		}
 		if name == "innocent" {
 			contains(t, "text", r.Text, "the sandbox does not allow to read sub/.env (**/.env)", "additional_permissions")
-			if r.Outcome != event.Refused || !r.Denied {
+			if r.Outcome != word.Refused || !r.Denied {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -156,7 +156,7 @@ func TestHiddenFiles(t *testing.T) {
 		if tool == "list_files" {
 			r, err = p.do(tool, args{"path": "innocent-folder"})
 		}
-		if err != nil || r.Outcome != event.Refused {
+		if err != nil || r.Outcome != word.Refused {
 			t.Errorf("%s: %+v, %v", tool, r, err)
 		}
 	}

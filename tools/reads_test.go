@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 )
 
@@ -26,7 +26,7 @@ func TestWhatReads(t *testing.T) {
 		}
 		if All(p.options).Reads(tool) {
 			reads = append(reads, tool)
-			if kind := c.Action().Kind; kind != event.KindRead {
+			if kind := c.Action().Kind; kind != word.KindRead {
 				t.Errorf("%s is of the kind %s", tool, kind)
 			}
 		}

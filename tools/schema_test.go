@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"codeagent/event"
+	"codeagent/event/word"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and the schemas")
@@ -39,7 +39,7 @@ var argumentTypes = map[string]any{
 var enums = map[string][]any{
 	"sandbox_permissions": {useDefault, withAdditional, requireEscalated},
 	"action":              {listAction, killAction},
-	"status":              {event.StepPending, event.StepInProgress, event.StepCompleted},
+	"status":              {word.StepPending, word.StepInProgress, word.StepCompleted},
 }
 
 // minimums keep counts sensible.

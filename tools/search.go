@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec/worker"
 	"codeagent/internal/short"
 	"codeagent/model"
@@ -84,7 +84,7 @@ func (t *searchTool) Plan(arguments string) (*call, error) {
 	if a.Glob != "" {
 		title += " (" + a.Glob + ")"
 	}
-	action := approvals.Action{Tool: "search", Kind: event.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{q.root}}
+	action := approvals.Action{Tool: "search", Kind: word.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{q.root}}
 	reads := fmt.Sprintf("%q in %q, %q, %d lines", q.pattern, q.root, a.Glob, q.max)
 	return &call{action: action, reads: reads, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, q)

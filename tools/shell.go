@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/internal/short"
 	"codeagent/model"
@@ -108,7 +108,7 @@ func (t *shellTool) Plan(arguments string) (*call, error) {
 		}
 	}
 	action := approvals.Action{
-		Tool: "shell", Kind: event.KindCommand, Title: "$ " + oneLine(a.Command),
+		Tool: "shell", Kind: word.KindCommand, Title: "$ " + oneLine(a.Command),
 		Command: a.Command, Folder: folder, Argv: []string{t.shell, "-c", a.Command}, Wish: wish,
 		Background: a.Background,
 	}
@@ -230,22 +230,22 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (R
 // ran returns the result of a command that has ended.
 func ran(o exec.Outcome, text string) Result {
 	r := Result{
-		Outcome: event.OK, Exit: o.Status.Exit, Signal: SignalName(o.Status.Signal),
+		Outcome: word.OK, Exit: o.Status.Exit, Signal: SignalName(o.Status.Signal),
 		Output: text, Spill: o.Output.Spill, Duration: o.Duration,
 		Verdict: o.Verdict, Denied: o.Verdict.Denied, Limit: o.Limit, Changed: o.Changed,
 	}
 	how := fmt.Sprintf("exit status %d", o.Status.Exit)
 	switch {
 	case o.Interrupted:
-		r.Outcome, how = event.Interrupted, "interrupted by the user and killed with all it had started,"
+		r.Outcome, how = word.Interrupted, "interrupted by the user and killed with all it had started,"
 	case o.TimedOut:
-		r.Outcome, how = event.TimedOut, "killed with all it had started, because its time was up (timeout_ms sets a longer limit),"
+		r.Outcome, how = word.TimedOut, "killed with all it had started, because its time was up (timeout_ms sets a longer limit),"
 	case o.Status.Signal != 0:
-		r.Outcome, how = event.Failed, fmt.Sprintf("ended by signal %d (%s)", o.Status.Signal, r.Signal)
+		r.Outcome, how = word.Failed, fmt.Sprintf("ended by signal %d (%s)", o.Status.Signal, r.Signal)
 	case o.Status.Exit != 0:
-		r.Outcome = event.Failed
+		r.Outcome = word.Failed
 	}
-	r.Failed = r.Outcome != event.OK
+	r.Failed = r.Outcome != word.OK
 	if o.Limit != "" && o.Limit != sandbox.LimitWall {
 		how += " (" + o.Limit.Words() + ")"
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/sandbox"
 )
@@ -17,7 +17,7 @@ func TestShellInTheBackground(t *testing.T) {
 	p := newPlace(t, nil)
 	p.withJobs()
 	r := p.ok("shell", args{"command": "echo hello; read -r x; echo got $x; exit 3", "background": true, "wait_for": "hello", "yield_time_ms": longest})
-	if r.Job != 1 || !r.Running || r.Outcome != event.OK || r.Text != "running in the background as job 1 (session_id 1)\noutput so far:\nhello\n" || r.Output != "hello\n" {
+	if r.Job != 1 || !r.Running || r.Outcome != word.OK || r.Text != "running in the background as job 1 (session_id 1)\noutput so far:\nhello\n" || r.Output != "hello\n" {
 		t.Fatalf("%+v", r)
 	}
 	if r := p.ok("background", args{"action": "list"}); !strings.HasPrefix(r.Text, "job 1: running for ") || !strings.HasSuffix(r.Text, "6 bytes of output; in "+p.ws+": $ echo hello; read -r x; echo got $x; exit 3") {
@@ -125,7 +125,7 @@ func TestWriteStdinSaysWhatItTypesTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := c.Action()
-	if a.Kind != event.KindInput || a.Input != "rm -rf /\n" || a.Running.ID != 1 || a.Running.Command != "cat" || !a.Running.Policy.Unconfined {
+	if a.Kind != word.KindInput || a.Input != "rm -rf /\n" || a.Running.ID != 1 || a.Running.Command != "cat" || !a.Running.Policy.Unconfined {
 		t.Errorf("%+v", a)
 	}
 	p.answer = approvals.Answer{Decision: approvals.Deny}
@@ -135,7 +135,7 @@ func TestWriteStdinSaysWhatItTypesTo(t *testing.T) {
 	if r := p.ok("write_stdin", args{"session_id": 1, "yield_time_ms": 1}); r.Output != "" || len(p.asked) != 2 {
 		t.Errorf("a look: %+v, asked %d", r, len(p.asked))
 	}
-	if c, err = p.plan("write_stdin", args{"session_id": 1}); err != nil || c.Action().Kind != event.KindWatch {
+	if c, err = p.plan("write_stdin", args{"session_id": 1}); err != nil || c.Action().Kind != word.KindWatch {
 		t.Errorf("a look: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"codeagent/event"
+	"codeagent/event/word"
 )
 
 const onePatch = "*** Begin Patch\n*** Update File: f\n-old\n+new $HOME `x` \\\n*** End Patch\n"
@@ -109,7 +109,7 @@ func TestShellAppliesAPatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := c.Action()
-	if a.Kind != event.KindEdit || a.Title != "edit sub/f" || a.Folder != filepath.Join(p.ws, "sub") || a.Tool != "apply_patch" || a.Wish.Unsandboxed || a.Wish.Justification != "j" || a.CallID != "c1" ||
+	if a.Kind != word.KindEdit || a.Title != "edit sub/f" || a.Folder != filepath.Join(p.ws, "sub") || a.Tool != "apply_patch" || a.Wish.Unsandboxed || a.Wish.Justification != "j" || a.CallID != "c1" ||
 		len(a.Paths) != 1 || a.Paths[0] != filepath.Join(p.ws, "sub/f") {
 		t.Errorf("%+v", a)
 	}
@@ -138,7 +138,7 @@ func TestShellAppliesAPatch(t *testing.T) {
 	}
 	// If the tool is disabled, a command cannot replace it.
 	p.options.Disabled = map[string]bool{"apply_patch": true}
-	if c, err := p.plan("shell", args{"command": command}); err != nil || c.Action().Kind != event.KindCommand {
+	if c, err := p.plan("shell", args{"command": command}); err != nil || c.Action().Kind != word.KindCommand {
 		t.Errorf("%v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -26,7 +26,7 @@ func TestShellPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	action := func(command, folder string, w approvals.Wish) approvals.Action {
-		return approvals.Action{CallID: "c1", Tool: "shell", Kind: event.KindCommand, Title: "$ " + command, Command: command,
+		return approvals.Action{CallID: "c1", Tool: "shell", Kind: word.KindCommand, Title: "$ " + command, Command: command,
 			Folder: filepath.Join(p.ws, folder), Argv: []string{"/bin/sh", "-c", command}, Wish: w}
 	}
 	for _, tt := range []struct {
@@ -71,7 +71,7 @@ func TestShellPlan(t *testing.T) {
 		{"escalated both ways, in contradiction", args{"command": "ls", "with_escalated_permissions": true, "sandbox_permissions": "use_default"}, approvals.Action{}, "contradict"},
 		{"unknown permissions", args{"command": "ls", "sandbox_permissions": "full"}, approvals.Action{}, `must be "use_default", "with_additional_permissions" or "require_escalated", not "full"`},
 		{"unknown permission", args{"command": "ls", "additional_permissions": args{"network": true}}, approvals.Action{}, `there is no argument "additional_permissions.network"`},
-		{"many lines", args{"command": "set -e\nls"}, approvals.Action{CallID: "c1", Tool: "shell", Kind: event.KindCommand, Title: "$ set -e …",
+		{"many lines", args{"command": "set -e\nls"}, approvals.Action{CallID: "c1", Tool: "shell", Kind: word.KindCommand, Title: "$ set -e …",
 			Command: "set -e\nls", Folder: p.ws, Argv: []string{"/bin/sh", "-c", "set -e\nls"}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestShellRun(t *testing.T) {
 		streamed.Write(data)
 	}
 	r := p.ok("shell", args{"command": "pwd; echo out; echo err >&2"})
-	if r.Outcome != event.OK || r.Exit != 0 || len(r.Output) != len(p.ws+"\nout\nerr\n") {
+	if r.Outcome != word.OK || r.Exit != 0 || len(r.Output) != len(p.ws+"\nout\nerr\n") {
 		t.Errorf("%+v", r)
 	}
 	contains(t, "text", r.Text, "exit status 0 after ", "s\noutput:\n", p.ws+"\n", "out\n", "err\n")
@@ -115,13 +115,13 @@ func TestShellRun(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		command      string
-		outcome      event.Outcome
+		outcome      word.Outcome
 		signal, text string
 		exit         int
 	}{
-		{"exit 3", event.Failed, "", "exit status 3 after", 3},
-		{"kill -9 $$", event.Failed, "SIGKILL", "ended by signal 9 (SIGKILL) after", -1},
-		{"nosuchprogram", event.Failed, "", "exit status 127 after", 127},
+		{"exit 3", word.Failed, "", "exit status 3 after", 3},
+		{"kill -9 $$", word.Failed, "SIGKILL", "ended by signal 9 (SIGKILL) after", -1},
+		{"nosuchprogram", word.Failed, "", "exit status 127 after", 127},
 	} {
 		r, err := p.do("shell", args{"command": tt.command})
 		if err != nil {
@@ -140,7 +140,7 @@ func TestShellTimesOut(t *testing.T) {
 	for wait := 50; wait < 60_000 && !strings.Contains(r.Text, "begun"); wait *= 4 {
 		var err error
 		r, err = p.do("shell", args{"command": "echo begun; sleep 100", "timeout_ms": wait})
-		if err != nil || r.Outcome != event.TimedOut || !r.Failed {
+		if err != nil || r.Outcome != word.TimedOut || !r.Failed {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestShellInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := c.Run(ctx, permit, p.stage)
-	if err != nil || r.Outcome != event.Interrupted || strings.Contains(r.Text, "never") {
+	if err != nil || r.Outcome != word.Interrupted || strings.Contains(r.Text, "never") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := c.Run(ctx, permit, p.stage); !errors.Is(err, context.Canceled) {

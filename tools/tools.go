@@ -18,6 +18,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -99,7 +100,7 @@ type Result struct {
 	Images []model.Image
 	// Failed: Text reports an error.
 	Failed  bool
-	Outcome event.Outcome
+	Outcome word.Outcome
 	// Exit is a command's exit status; -1 when a signal ended it.
 	Exit int
 	// Signal names the signal that ended a command ("SIGKILL").
@@ -237,11 +238,11 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", c.action.Tool, context.Cause(ctx))
 	}
-	if kind := c.action.Kind; s.Undo != nil && (kind == event.KindCommand || kind == event.KindEdit) {
+	if kind := c.action.Kind; s.Undo != nil && (kind == word.KindCommand || kind == word.KindEdit) {
 		kept := s.Undo.Call()
 		defer func() {
 			kept.Settle()
-			if kind == event.KindCommand { // an edit reports its own changes
+			if kind == word.KindCommand { // an edit reports its own changes
 				r.Changed.Join(kept.Changed())
 			}
 		}()
@@ -258,10 +259,10 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 // failed returns a result that reports an error.
 func failed(format string, args ...any) Result {
 	text := fmt.Sprintf(format, args...)
-	return Result{Text: text, Failed: true, Outcome: event.Failed, Message: oneLine(text)}
+	return Result{Text: text, Failed: true, Outcome: word.Failed, Message: oneLine(text)}
 }
 
 // done returns a successful result.
 func done(text, message string) Result {
-	return Result{Text: text, Outcome: event.OK, Message: message}
+	return Result{Text: text, Outcome: word.OK, Message: message}
 }

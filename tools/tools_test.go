@@ -8,6 +8,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/model"
 )
@@ -140,7 +141,7 @@ func TestUpdatePlan(t *testing.T) {
 	p := newPlace(t, nil)
 	r := p.ok("update_plan", args{"explanation": " why ", "plan": []args{
 		{"step": " a ", "status": "completed"}, {"step": "b", "status": "in_progress"}, {"step": "c", "status": "pending"}}})
-	if r.Explanation != "why" || len(r.Plan) != 3 || r.Plan[0] != (event.PlanStep{Step: "a", Status: event.StepCompleted}) || r.Message != "plan: 1 of 3 steps done" {
+	if r.Explanation != "why" || len(r.Plan) != 3 || r.Plan[0] != (event.PlanStep{Step: "a", Status: word.StepCompleted}) || r.Message != "plan: 1 of 3 steps done" {
 		t.Errorf("%+v", r)
 	}
 	for _, tt := range []struct {

@@ -10,6 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -51,11 +52,11 @@ func (*updatePlanTool) Plan(arguments string) (*call, error) {
 	}
 	completed := 0
 	for _, s := range steps {
-		if s.Status == event.StepCompleted {
+		if s.Status == word.StepCompleted {
 			completed++
 		}
 	}
-	action := approvals.Action{Tool: "update_plan", Kind: event.KindPlan, Title: fmt.Sprintf("plan: %d of %s done", completed, short.Count(len(steps), "step"))}
+	action := approvals.Action{Tool: "update_plan", Kind: word.KindPlan, Title: fmt.Sprintf("plan: %d of %s done", completed, short.Count(len(steps), "step"))}
 	return &call{action: action, run: func(context.Context, sandbox.Policy, Stage) (Result, error) {
 		r := done("The plan is shown to the user.", action.Title)
 		r.Plan, r.Explanation = steps, short.Head(strings.TrimSpace(a.Explanation), maxStep)
@@ -74,10 +75,10 @@ func (a *updatePlanArguments) steps() ([]event.PlanStep, error) {
 		switch {
 		case text == "" || len(text) > maxStep:
 			return nil, fmt.Errorf("plan[%d].step must have 1 to %d characters", i, maxStep)
-		case !slices.Contains(event.StepStatuses(), p.Status):
+		case !slices.Contains(word.StepStatuses(), p.Status):
 			return nil, fmt.Errorf("plan[%d].status must be one of pending, in_progress, completed, not %s", i, show(string(p.Status)))
 		}
-		if p.Status == event.StepInProgress {
+		if p.Status == word.StepInProgress {
 			if working++; working > 1 {
 				return nil, fmt.Errorf("plan[%d] is the second step in_progress; at most one step can be", i)
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec/worker"
 	"codeagent/internal/picture"
 	"codeagent/model"
@@ -42,7 +42,7 @@ func (t *viewImageTool) Plan(arguments string) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	action := approvals.Action{Tool: "view_image", Kind: event.KindRead, Title: oneLine("view " + t.show(path)), Folder: t.workspace, Paths: []string{path}}
+	action := approvals.Action{Tool: "view_image", Kind: word.KindRead, Title: oneLine("view " + t.show(path)), Folder: t.workspace, Paths: []string{path}}
 	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path)
 	}}, nil

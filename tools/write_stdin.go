@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -72,7 +72,7 @@ func (t *writeStdinTool) Plan(arguments string) (*call, error) {
 		return nil, fmt.Errorf("job %d is still being started: type to it when the call of shell has returned", info.ID)
 	}
 	action := approvals.Action{
-		Tool: "write_stdin", Kind: event.KindInput, Title: fmt.Sprintf("type %s to job %d: $ %s", show(a.Chars), info.ID, oneLine(info.Text)), Folder: info.Dir,
+		Tool: "write_stdin", Kind: word.KindInput, Title: fmt.Sprintf("type %s to job %d: $ %s", show(a.Chars), info.ID, oneLine(info.Text)), Folder: info.Dir,
 		Input: a.Chars, Running: approvals.Running{ID: info.ID, Command: info.Text, Policy: info.Policy, Granted: info.Granted},
 	}
 	return &call{action: action, run: func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
@@ -86,13 +86,13 @@ func typeTo(ctx context.Context, s Stage, job *exec.Job, chars string, w exec.Wa
 	err := job.Type(ctx, chars)
 	if err != nil && !errors.Is(err, exec.ErrEnded) {
 		r := read(ctx, s, job, exec.Wait{})
-		r.Failed, r.Outcome, r.Message = true, event.Failed, err.Error()
+		r.Failed, r.Outcome, r.Message = true, word.Failed, err.Error()
 		r.Text = fmt.Sprintf("Not typed: %v.\n%s", err, r.Text)
 		return r
 	}
 	r := read(ctx, s, job, w)
 	if err != nil {
-		r.Failed, r.Outcome = true, event.Failed
+		r.Failed, r.Outcome = true, word.Failed
 		r.Text = fmt.Sprintf("Not typed: %v.\n%s", err, r.Text)
 	}
 	return r
@@ -118,5 +118,5 @@ func find(jobs *exec.Jobs, id int) (*exec.Job, error) {
 
 // watching returns the action of reading one job, or of ending it.
 func watching(tool, title string, info exec.Info) approvals.Action {
-	return approvals.Action{Tool: tool, Kind: event.KindWatch, Title: title, Folder: info.Dir}
+	return approvals.Action{Tool: tool, Kind: word.KindWatch, Title: title, Folder: info.Dir}
 }

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/tui/message"
 )
 
@@ -98,7 +99,7 @@ func TestEscWhileGoingBack(t *testing.T) {
 func TestWhatGoingBackTells(t *testing.T) {
 	var r *rig
 	r = talked(t, func() (message.Message, bool) {
-		r.app.box.post(event.Notice{Level: event.LevelError, Text: "it cannot be saved"})
+		r.app.box.post(event.Notice{Level: word.LevelError, Text: "it cannot be saved"})
 		return message.Message{Text: "second question"}, true
 	})
 	r.press("esc")
@@ -115,7 +116,7 @@ func TestWhatGoingBackTells(t *testing.T) {
 func TestGoingBackBeyondWhatIsShown(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.app.offers.Back = func() (message.Message, bool) {
-		r.app.box.post(event.Notice{Level: event.LevelInfo, Text: "that was before the summary"})
+		r.app.box.post(event.Notice{Level: word.LevelInfo, Text: "that was before the summary"})
 		return message.Message{Text: "the first question"}, true
 	}
 	r.emit(event.SessionStarted{ID: "1"}, event.Compacted{Summary: "what was said"}, event.MessageFinished{Text: "its last answer"})

@@ -13,6 +13,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tui/message"
@@ -83,11 +84,11 @@ func session() event.SessionStarted {
 func play(ctx context.Context, s *Screen, text string) error {
 	s.Emit(event.TurnStarted{Text: text})
 	s.Emit(event.RequestStarted{})
-	finish := func(outcome event.TurnOutcome, answer string) error {
+	finish := func(outcome word.TurnOutcome, answer string) error {
 		s.Emit(event.TurnFinished{Outcome: outcome, Answer: answer})
 		return nil
 	}
-	switch word, rest, _ := strings.Cut(text, " "); word {
+	switch w, rest, _ := strings.Cut(text, " "); w {
 	case "echo":
 		s.Emit(event.TextDelta{Text: "You said: "})
 		s.Emit(event.TextDelta{Text: fmt.Sprintf("%d bytes, %d lines: ", len(rest), strings.Count(rest, "\n")+1)})
@@ -112,7 +113,7 @@ func play(ctx context.Context, s *Screen, text string) error {
 	case "ask":
 		ans, err := s.Ask(ctx, npmRequest("q1"))
 		if err != nil {
-			s.Emit(event.Notice{Level: event.LevelInfo, Text: "asked in vain: " + err.Error()})
+			s.Emit(event.Notice{Level: word.LevelInfo, Text: "asked in vain: " + err.Error()})
 			return finish("interrupted", "")
 		}
 		s.Emit(event.MessageFinished{Text: fmt.Sprintf("Answer: %q reason %q", string(ans.Decision), ans.Reason)})
@@ -133,14 +134,14 @@ func play(ctx context.Context, s *Screen, text string) error {
 		defer pace.Stop()
 		for i := range 1000 {
 			<-pace.C
-			word := "token "
+			w := "token "
 			switch {
 			case i%40 == 39:
-				word = "end.\n\n"
+				w = "end.\n\n"
 			case i%13 == 0:
-				word = "**bold** "
+				w = "**bold** "
 			}
-			s.Emit(event.TextDelta{Text: word})
+			s.Emit(event.TextDelta{Text: w})
 		}
 		s.Emit(event.TextDelta{Text: "All tokens told."})
 		return finish("done", "")
@@ -185,11 +186,11 @@ func tourTurn(ctx context.Context, s *Screen) error {
 			if err != nil {
 				return err
 			}
-			word := event.Answer(ans.Decision)
-			if word == "" {
-				word = "denied"
+			answer := word.Answer(ans.Decision)
+			if answer == "" {
+				answer = "denied"
 			}
-			s.Emit(event.PermissionAnswered{ID: r.ID, CallID: r.CallID, Answer: word, Reason: ans.Reason})
+			s.Emit(event.PermissionAnswered{ID: r.ID, CallID: r.CallID, Answer: answer, Reason: ans.Reason})
 			continue
 		}
 		if _, ok := e.(event.PermissionAnswered); ok {

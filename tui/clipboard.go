@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/tui/composer"
 	"codeagent/tui/message"
 )
@@ -58,7 +58,7 @@ func (m *app) clipped(c *composer.Composer, clip Clip, err error) tea.Cmd {
 	note := c != &m.composer
 	switch {
 	case err != nil:
-		m.transcript.Note(event.LevelWarning, err.Error())
+		m.transcript.Note(word.LevelWarning, err.Error())
 		m.transcript.End()
 	case note && (q == nil || q.Field != c):
 		return m.say("the note is closed")

@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/tui/message"
 )
 
@@ -75,7 +75,7 @@ func (m *app) pasteImage(pasted string) tea.Cmd {
 			}
 			m.composer.Paste(pasted)
 			if !errors.Is(err, ErrNoImage) {
-				m.transcript.Note(event.LevelWarning, err.Error())
+				m.transcript.Note(word.LevelWarning, err.Error())
 				m.transcript.End()
 			}
 			return nil

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -14,7 +14,7 @@ func TestInputQuestion(t *testing.T) {
 	r := newRig(t, 80, 26)
 	r.put(approvals.Request{
 		ID: "q", Title: `type "rm -rf ~\n" to background command 2 (bash)`, Grant: sandbox.Grant{Unsandboxed: true},
-		Action:  approvals.Action{Kind: event.KindInput, Input: "rm -rf ~\n\x1b[2J\u202e\x03", Running: approvals.Running{ID: 2, Command: "bash -i"}},
+		Action:  approvals.Action{Kind: word.KindInput, Input: "rm -rf ~\n\x1b[2J\u202e\x03", Running: approvals.Running{ID: 2, Command: "bash -i"}},
 		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once, exactly this"}, {Key: "n", Decision: approvals.Deny, Label: "no"}},
 	})
 	r.has(`"rm -rf ~\n\x1b[2J\u202e\x03"`, "into     │ $ bash -i", "may      + outside the sandbox", "this once, exactly this")

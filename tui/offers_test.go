@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/golden"
 	"codeagent/model"
 	"codeagent/tui/message"
@@ -629,8 +630,8 @@ func TestCompactionThatFailed(t *testing.T) {
 	f.err = errors.New("no answer came")
 	r.typeText("/compact")
 	cmd := r.press("enter")
-	r.app.box.post(event.Compacting{Reason: event.CompactAsked})
-	r.app.box.post(event.Compacted{Reason: event.CompactAsked, Err: "no answer came"})
+	r.app.box.post(event.Compacting{Reason: word.CompactAsked})
+	r.app.box.post(event.Compacted{Reason: word.CompactAsked, Err: "no answer came"})
 	r.do(cmd)
 	if n := strings.Count(r.screen(), "no answer came"); n != 1 {
 		t.Errorf("the error is shown %d times:\n%s", n, r.screen())

@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
 	"codeagent/tui/question"
@@ -61,9 +61,9 @@ func TestNoYesBeforeAllWasSeen(t *testing.T) {
 	held := crowdedRequest("held")
 	held.Held, held.Justification = true, ""
 	input := crowdedRequest("input")
-	input.Action = approvals.Action{Kind: event.KindInput, Input: strings.Repeat("rm -rf /srv/x; ", 60), Running: approvals.Running{ID: 1, Command: "bash -i"}}
+	input.Action = approvals.Action{Kind: word.KindInput, Input: strings.Repeat("rm -rf /srv/x; ", 60), Running: approvals.Running{ID: 1, Command: "bash -i"}}
 	edit := crowdedRequest("edit")
-	edit.Action = approvals.Action{Kind: event.KindEdit, Command: "*** Begin Patch\n" + strings.Repeat("+x\n", 50) + "*** End Patch\n", Paths: []string{"/home/ada/.bashrc"}}
+	edit.Action = approvals.Action{Kind: word.KindEdit, Command: "*** Begin Patch\n" + strings.Repeat("+x\n", 50) + "*** End Patch\n", Paths: []string{"/home/ada/.bashrc"}}
 	for _, size := range [][2]int{{80, 24}, {40, 15}, {24, 10}} {
 		for _, q := range []approvals.Request{crowdedRequest("q"), held, input, edit} {
 			t.Run(fmt.Sprintf("%dx%d/%s", size[0], size[1], q.ID), func(t *testing.T) { readAll(t, size[0], size[1], q) })

@@ -8,6 +8,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 	"codeagent/tui/question"
 )
@@ -228,7 +229,7 @@ func TestEditQuestionShowsThePatch(t *testing.T) {
 	patch := "*** Begin Patch\n*** Update File: /home/ada/notes.txt\n@@ list\n milk\n-bread\n+rye\n*** End Patch\n"
 	q := approvals.Request{
 		ID: "e", Title: "apply_patch wants to write ~/notes.txt",
-		Action:  approvals.Action{Kind: event.KindEdit, Tool: "apply_patch", Title: "edit ~/notes.txt", Command: patch, Paths: []string{"/home/ada/notes.txt"}},
+		Action:  approvals.Action{Kind: word.KindEdit, Tool: "apply_patch", Title: "edit ~/notes.txt", Command: patch, Paths: []string{"/home/ada/notes.txt"}},
 		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once"}},
 	}
 	r.put(q)
@@ -298,7 +299,7 @@ func TestAFetchShowsItsWholeAddress(t *testing.T) {
 	url := "https://docs.example/manual?" + strings.Repeat("word=", 20) + "secret"
 	r.put(approvals.Request{
 		ID: "q", Title: "fetch_url wants to reach docs.example:443",
-		Action:  approvals.Action{Tool: "fetch_url", Kind: event.KindFetch, Title: "fetch " + url, Command: url},
+		Action:  approvals.Action{Tool: "fetch_url", Kind: word.KindFetch, Title: "fetch " + url, Command: url},
 		Grant:   sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "docs.example", Port: 443}}},
 		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once"}, {Key: "n", Decision: approvals.Deny, Label: "no"}},
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -12,7 +13,7 @@ import (
 // it goes on is said where it was started.
 func TestAnswersOfBackgroundCommandsAreShown(t *testing.T) {
 	r := newRig(t, 100, 40)
-	call := func(kind event.Kind, title string, f event.ToolFinished) {
+	call := func(kind word.Kind, title string, f event.ToolFinished) {
 		r.emit(event.ToolStarted{CallID: title, Kind: kind, Title: title})
 		f.CallID, f.Kind, f.Title, f.Outcome = title, kind, title, "ok"
 		r.emit(f)

@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/tui/paint"
 	"codeagent/tui/transcript"
@@ -37,7 +37,7 @@ func lookAtTurn(m *app, look func(context.Context) (UndoPreview, error), none st
 		return func(m *app) tea.Cmd {
 			switch {
 			case err != nil:
-				m.transcript.Note(event.LevelError, err.Error())
+				m.transcript.Note(word.LevelError, err.Error())
 				m.transcript.End()
 			case len(preview.Files)+len(preview.Conflicts)+len(preview.NotKept)+len(preview.Closed) == 0:
 				return m.say(none)

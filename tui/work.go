@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/tui/message"
 )
 
@@ -16,7 +17,7 @@ type work struct {
 	running bool
 	doing   string // what runs, where it is not a turn
 	since   time.Time
-	outcome event.TurnOutcome // how it ended; "" while it runs
+	outcome word.TurnOutcome  // how it ended; "" while it runs
 	queued  []message.Message // for after the turn
 }
 
@@ -24,10 +25,10 @@ type work struct {
 func (w *work) apply(e event.Event) {
 	switch e := e.(type) {
 	case event.TurnFinished:
-		w.outcome = cmp.Or(e.Outcome, event.TurnDone)
+		w.outcome = cmp.Or(e.Outcome, word.TurnDone)
 	case event.Compacted:
-		if e.Err != "" && e.Reason == event.CompactAsked {
-			w.outcome = event.TurnFailed // the transcript shows the error
+		if e.Err != "" && e.Reason == word.CompactAsked {
+			w.outcome = word.TurnFailed // the transcript shows the error
 		}
 	}
 }
@@ -60,14 +61,14 @@ func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
 	m.work.running = false
 	m.transcript.Interrupt()
 	if m.work.outcome == "" {
-		m.work.outcome = event.TurnDone
+		m.work.outcome = word.TurnDone
 		switch {
 		case errors.Is(msg.err, ErrInterrupted):
-			m.work.outcome = event.TurnInterrupted
-			m.transcript.Note(event.LevelInfo, "Interrupted.")
+			m.work.outcome = word.TurnInterrupted
+			m.transcript.Note(word.LevelInfo, "Interrupted.")
 		case msg.err != nil:
-			m.work.outcome = event.TurnFailed
-			m.transcript.Note(event.LevelError, msg.err.Error())
+			m.work.outcome = word.TurnFailed
+			m.transcript.Note(word.LevelError, msg.err.Error())
 		}
 	}
 	var cmd tea.Cmd
@@ -80,7 +81,7 @@ func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
 // sendWaiting sends what waited for the end of the turn, or gives it back.
 func (m *app) sendWaiting() tea.Cmd {
 	waiting := m.box.unsteer()
-	if m.work.outcome == event.TurnDone {
+	if m.work.outcome == word.TurnDone {
 		if len(waiting) > 0 {
 			return m.startTurn(message.Join(waiting))
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
-	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
 	"codeagent/tui/paint"
@@ -126,7 +126,7 @@ func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titl
 // opens says what a yes allows, or what the command that gets the input may do.
 func (s *sheet) opens(r approvals.Request) {
 	label := "allows"
-	if r.Action.Kind == event.KindInput {
+	if r.Action.Kind == word.KindInput {
 		label = "may" // it was granted already
 	}
 	one := func(i int, mark, text string) {
@@ -140,7 +140,7 @@ func (s *sheet) opens(r approvals.Request) {
 	for i, g := range lines {
 		one(i, "+ ", g)
 	}
-	if r.Action.Kind == event.KindEdit {
+	if r.Action.Kind == word.KindEdit {
 		for _, p := range r.Action.Paths {
 			if g := "write " + paint.Tilde(p, s.home); !slices.Contains(lines, g) {
 				lines = append(lines, g)
@@ -198,11 +198,11 @@ func (s *sheet) action(r approvals.Request) {
 		f.need = forYes
 	}
 	switch {
-	case a.Kind == event.KindEdit && a.Command != "":
+	case a.Kind == word.KindEdit && a.Command != "":
 		f.label, f.name, f.need, f.hard, f.spans = "change", "", forNothing, true, patchSpans(a.Command)
-	case a.Kind == event.KindFetch:
+	case a.Kind == word.KindFetch:
 		f.label, f.need, f.hard, f.spans = "fetch", forYes, true, paint.Flat([]paint.Span{paint.Strong.Span("GET " + a.Command)})
-	case a.Kind == event.KindInput: // quoted, so that every character is seen for what it is
+	case a.Kind == word.KindInput: // quoted, so that every character is seen for what it is
 		f.label, f.need, f.hard, f.spans = "types", forYes, true, []paint.Span{paint.Strong.Span(strconv.Quote(a.Input))}
 		s.add(f)
 		f = field{label: "into", quoted: true, most: s.most.command, tail: f.tail, spans: []paint.Span{paint.Text.Span("$ " + a.Running.Command)}}

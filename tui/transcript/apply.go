@@ -7,6 +7,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/tui/paint"
 )
@@ -38,7 +39,7 @@ func (t *Transcript) Apply(e event.Event) {
 		case !again:
 			t.add(&welcome{e}, false)
 		case was.Model != "" && was.Model != e.Model:
-			t.Note(event.LevelInfo, "now using "+e.Model)
+			t.Note(word.LevelInfo, "now using "+e.Model)
 		}
 	case event.TurnStarted:
 		if t.echo != nil && t.echo.body.(*said).text == e.Text {
@@ -82,17 +83,17 @@ func (t *Transcript) Apply(e event.Event) {
 		t.applyFinish(e)
 	default:
 		// A renderer that meets an event it does not know must not be silent.
-		t.Note(event.LevelWarning, fmt.Sprintf("unknown event %T", e))
+		t.Note(word.LevelWarning, fmt.Sprintf("unknown event %T", e))
 	}
 }
 
 // applyBackgroundEnded shows the end of a background command like that of a call.
 func (t *Transcript) applyBackgroundEnded(e event.BackgroundEnded) {
 	t.settle()
-	call := &tool{kind: event.KindCommand, command: e.Command, folder: e.Folder, workspace: t.session.Folder}
-	outcome := event.OK
+	call := &tool{kind: word.KindCommand, command: e.Command, folder: e.Folder, workspace: t.session.Folder}
+	outcome := word.OK
 	if e.Exit != 0 || e.Signal != "" {
-		outcome = event.Failed
+		outcome = word.Failed
 	}
 	call.finish(event.ToolFinished{
 		Kind: call.kind, Outcome: outcome, Exit: e.Exit, Signal: e.Signal, Limit: e.Limit, Duration: e.Duration,
@@ -160,7 +161,7 @@ func (t *Transcript) applyTool(e event.Event) {
 	switch e := e.(type) {
 	case event.ToolStarted:
 		t.settle()
-		if e.Kind == event.KindPlan {
+		if e.Kind == word.KindPlan {
 			return // the plan itself is shown when it changes
 		}
 		t.startTool(e)
@@ -172,7 +173,7 @@ func (t *Transcript) applyTool(e event.Event) {
 	case event.ToolFinished:
 		en := t.tools[e.CallID]
 		if en == nil {
-			if e.Kind == event.KindPlan && (e.Outcome == event.OK || e.Outcome == "") {
+			if e.Kind == word.KindPlan && (e.Outcome == word.OK || e.Outcome == "") {
 				return
 			}
 			en = t.startTool(event.ToolStarted{CallID: e.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title})
@@ -186,7 +187,7 @@ func (t *Transcript) applyTool(e event.Event) {
 
 func (t *Transcript) startTool(e event.ToolStarted) *entry {
 	call := &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: t.now(), workspace: t.session.Folder}
-	en := t.add(call, e.Kind == event.KindRead)
+	en := t.add(call, e.Kind == word.KindRead)
 	en.moving = true
 	t.tools[e.CallID] = en
 	return en
@@ -232,7 +233,7 @@ func (t *Transcript) applyPlan(e event.PlanUpdated) {
 }
 
 // Note adds a line about the work.
-func (t *Transcript) Note(level event.Level, text string) {
+func (t *Transcript) Note(level word.Level, text string) {
 	if strings.TrimSpace(text) != "" {
 		t.settle()
 		t.add(&notice{level, text}, false)
@@ -243,7 +244,7 @@ func (t *Transcript) Note(level event.Level, text string) {
 func (t *Transcript) Interrupt() {
 	for id, e := range t.tools {
 		if call := e.body.(*tool); call.done == nil {
-			call.finish(event.ToolFinished{CallID: id, Outcome: event.Interrupted})
+			call.finish(event.ToolFinished{CallID: id, Outcome: word.Interrupted})
 			e.moving = false
 			e.changed()
 		}
@@ -286,23 +287,23 @@ func (t *Transcript) Chose(id string, d approvals.Decision) {
 func (t *Transcript) applyFinish(e event.TurnFinished) {
 	t.settle()
 	switch e.Outcome {
-	case event.TurnInterrupted:
-		t.Note(event.LevelInfo, "Interrupted.")
-	case event.TurnStopped:
-		t.Note(event.LevelInfo, "Stopped.")
-	case event.TurnFailed:
+	case word.TurnInterrupted:
+		t.Note(word.LevelInfo, "Interrupted.")
+	case word.TurnStopped:
+		t.Note(word.LevelInfo, "Stopped.")
+	case word.TurnFailed:
 		text := "the turn failed"
 		if e.Err != nil {
 			text = e.Err.Error()
 		}
-		t.Note(event.LevelError, text)
+		t.Note(word.LevelError, text)
 	}
 	for _, r := range e.Refused {
 		text := "refused: nobody could answer: " + r.Title
 		if r.Hint != "" {
 			text += "\n" + r.Hint
 		}
-		t.Note(event.LevelWarning, text)
+		t.Note(word.LevelWarning, text)
 	}
 }
 

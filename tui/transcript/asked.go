@@ -7,6 +7,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
 	"codeagent/tui/paint"
@@ -65,34 +66,34 @@ func (a *asked) lines(c Canvas) []string {
 		return nil
 	}
 	what := strings.Join(denial.Grants(a.request.Wanted, c.Home), ", ")
-	s, word, reason := paint.Warn, "denied", a.answer.Reason
+	s, said, reason := paint.Warn, "denied", a.answer.Reason
 	switch a.answer.Answer {
-	case event.AnswerOnce:
-		s, word = paint.Good, "allowed once"
-	case event.AnswerSession:
-		s, word = paint.Good, "allowed for this session"
-	case event.AnswerStopped:
-		word = "denied; turn stopped"
-	case event.AnswerRefused:
-		word = "refused: nobody could answer"
+	case word.AnswerOnce:
+		s, said = paint.Good, "allowed once"
+	case word.AnswerSession:
+		s, said = paint.Good, "allowed for this session"
+	case word.AnswerStopped:
+		said = "denied; turn stopped"
+	case word.AnswerRefused:
+		said = "refused: nobody could answer"
 	}
 	if a.request.Held {
-		word = map[event.Answer]string{
-			event.AnswerOnce: "allowed while it ran", event.AnswerSession: "allowed while it ran, and for this session",
-			event.AnswerStopped: "denied; turn stopped",
+		said = map[word.Answer]string{
+			word.AnswerOnce: "allowed while it ran", word.AnswerSession: "allowed while it ran, and for this session",
+			word.AnswerStopped: "denied; turn stopped",
 		}[a.answer.Answer]
-		word = cmp.Or(word, "denied while it ran")
+		said = cmp.Or(said, "denied while it ran")
 		if rest, ok := strings.CutPrefix(reason, "no answer"); ok { // nobody denied it
-			word, reason = "no answer while it ran", strings.TrimPrefix(rest, ": ")
+			said, reason = "no answer while it ran", strings.TrimPrefix(rest, ": ")
 		}
 	}
 	switch a.chosen {
 	case approvals.Outside, approvals.OutsideSession:
 		if s == paint.Good {
-			s, word, what = paint.Warn, word+", outside the sandbox", ""
+			s, said, what = paint.Warn, said+", outside the sandbox", ""
 		}
 	}
-	spans := []paint.Span{s.Span(word)}
+	spans := []paint.Span{s.Span(said)}
 	if what != "" {
 		spans = append(spans, paint.Text.Span(": "+what))
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/tui/markdown"
 	"codeagent/tui/message"
 	"codeagent/tui/paint"
@@ -112,7 +113,7 @@ func (t *thought) Draw(c Canvas) []string {
 
 // notice is a message about the work, of one line or more.
 type notice struct {
-	level event.Level
+	level word.Level
 	text  string
 }
 
@@ -121,9 +122,9 @@ func (n *notice) Foldable() bool { return len(n.text) > 160 || strings.Count(n.t
 func (n *notice) Draw(c Canvas) []string {
 	mark, s := paint.Dim.Span("·"), paint.Dim
 	switch n.level {
-	case event.LevelWarning:
+	case word.LevelWarning:
 		mark, s = paint.Warn.Span("▲"), paint.Text
-	case event.LevelError:
+	case word.LevelError:
 		mark, s = paint.Bad.Span("✗"), paint.Text
 	}
 	return c.Fold(c.Hang(mark, s.Span(strings.TrimSpace(n.text))), 8, 0)
@@ -144,9 +145,9 @@ func (p *plan) Draw(c Canvas) []string {
 	for _, s := range p.steps {
 		mark, st := paint.Dim.Span("☐ "), paint.Text
 		switch s.Status {
-		case event.StepCompleted:
+		case word.StepCompleted:
 			mark, st = paint.Good.Span("☑ "), paint.Dim
-		case event.StepInProgress:
+		case word.StepInProgress:
 			mark, st = paint.Accent.Span("▸ "), paint.Strong
 		}
 		out = append(out, paint.Indent(c.Theme.Hang(c.Inner(), mark, st.Span(s.Step)))...)

@@ -5,19 +5,20 @@ import (
 	"strings"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/tui/paint"
 )
 
 // compaction is a summary while it is written, and then its text: a line when
 // folded, and all that the model continues from when open.
 type compaction struct {
-	reason event.CompactReason
+	reason word.CompactReason
 	done   *event.Compacted
 }
 
 func (b *compaction) Foldable() bool { return b.done != nil && b.done.Err == "" }
 func (b *compaction) Draw(c Canvas) []string {
-	why := map[event.CompactReason]string{event.CompactNear: "the context is nearly full", event.CompactFull: "the context is full"}[b.reason]
+	why := map[word.CompactReason]string{word.CompactNear: "the context is nearly full", word.CompactFull: "the context is full"}[b.reason]
 	if why != "" {
 		why = "  " + why
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 	"codeagent/tui/paint"
@@ -27,7 +28,7 @@ const (
 // tool is a tool call: what it does, its output while it runs, and its result. It
 // knows kinds of calls, never names of tools.
 type tool struct {
-	kind                   event.Kind
+	kind                   word.Kind
 	title, command, folder string
 	started                time.Time
 	workspace              string
@@ -94,14 +95,14 @@ func (t *tool) answers(c Canvas) []string {
 // head is the line that says what the call does and how it ended.
 func (t *tool) head(c Canvas) []string {
 	title := t.title
-	if t.kind == event.KindCommand && t.command != "" {
+	if t.kind == word.KindCommand && t.command != "" {
 		title = "$ " + strings.TrimSpace(t.command)
 	}
 	if title == "" {
 		title = string(t.kind)
 	}
 	mark, s := t.mark(c), paint.Text
-	if t.kind == event.KindRead && t.done != nil && t.done.Outcome == event.OK {
+	if t.kind == word.KindRead && t.done != nil && t.done.Outcome == word.OK {
 		s = paint.Dim
 	}
 	spans := []paint.Span{s.Span(strings.ReplaceAll(title, "\n", "\n  "))}
@@ -132,14 +133,14 @@ func (t *tool) mark(c Canvas) paint.Span {
 		return paint.Accent.Span(paint.Spinner(c.Frame))
 	}
 	switch t.done.Outcome {
-	case event.OK:
-		if t.kind == event.KindRead {
+	case word.OK:
+		if t.kind == word.KindRead {
 			return paint.Dim.Span("·")
 		}
 		return paint.Good.Span("✓")
-	case event.Refused:
+	case word.Refused:
 		return paint.Warn.Span("⊘")
-	case event.Interrupted:
+	case word.Interrupted:
 		return paint.Dim.Span("■")
 	}
 	return paint.Bad.Span("✗")
@@ -165,22 +166,22 @@ func (t *tool) status(c Canvas) []paint.Span {
 	var words []string
 	s := paint.Dim
 	switch f.Outcome {
-	case event.OK:
+	case word.OK:
 		switch {
-		case t.kind == event.KindRead && f.Message != "":
+		case t.kind == word.KindRead && f.Message != "":
 			return []paint.Span{paint.Faint.Span(f.Message)}
-		case t.kind == event.KindCommand && f.Running:
+		case t.kind == word.KindCommand && f.Running:
 			return []paint.Span{paint.Dim.Span(fmt.Sprintf("running in the background (job %d)", f.Job))}
-		case t.kind != event.KindCommand && f.Job != 0 && !f.Running:
+		case t.kind != word.KindCommand && f.Job != 0 && !f.Running:
 			return []paint.Span{paint.Dim.Span(f.Message)} // how the job that got the input has ended
 		}
-	case event.Refused:
+	case word.Refused:
 		words, s = append(words, "not allowed"), paint.Warn
-	case event.TimedOut:
+	case word.TimedOut:
 		words, s = append(words, "timed out"), paint.Bad
-	case event.Interrupted:
+	case word.Interrupted:
 		words = append(words, "interrupted")
-	case event.NotStarted:
+	case word.NotStarted:
 		words, s = append(words, "not started"), paint.Bad
 	default:
 		s = paint.Bad
@@ -200,7 +201,7 @@ func (t *tool) status(c Canvas) []paint.Span {
 	if len(f.Changes) == 1 {
 		count = changeCount(f.Changes[0])
 	}
-	if t.kind == event.KindCommand && f.Job != 0 {
+	if t.kind == word.KindCommand && f.Job != 0 {
 		ended := fmt.Sprintf("job %d ended", f.Job)
 		if len(words) > 0 {
 			ended += ": "
@@ -210,7 +211,7 @@ func (t *tool) status(c Canvas) []paint.Span {
 	if len(words) > 0 {
 		how = []paint.Span{s.Span(strings.Join(words, " "))}
 	}
-	if f.Duration >= time.Millisecond && t.kind == event.KindCommand {
+	if f.Duration >= time.Millisecond && t.kind == word.KindCommand {
 		took = []paint.Span{paint.Dim.Span(short.Duration(f.Duration))}
 	}
 	return paint.Joined(count, how, took)
@@ -236,11 +237,11 @@ func (t *tool) ended(c Canvas) []string {
 	}
 	if len(f.Changes) > 0 {
 		out = append(out, t.changes(c)...)
-	} else if t.kind == event.KindCommand || f.Job != 0 || f.Outcome == event.Failed && f.Message == "" || c.open {
+	} else if t.kind == word.KindCommand || f.Job != 0 || f.Outcome == word.Failed && f.Message == "" || c.open {
 		out = append(out, t.printed(c)...)
 	}
 	out = append(out, t.changed(c)...)
-	if f.Outcome == event.Interrupted && !c.open {
+	if f.Outcome == word.Interrupted && !c.open {
 		return out // its denials are not why it ended
 	}
 	return append(out, denialLines(c, f.Verdict)...)
@@ -251,12 +252,12 @@ func (t *tool) ended(c Canvas) []string {
 func (t *tool) ownLine() bool {
 	f := t.done
 	switch {
-	case f.Message == "" || f.Outcome == event.OK && (t.kind == event.KindRead || t.kind == event.KindCommand || f.Job != 0 || len(f.Changes) > 0):
+	case f.Message == "" || f.Outcome == word.OK && (t.kind == word.KindRead || t.kind == word.KindCommand || f.Job != 0 || len(f.Changes) > 0):
 		return false
-	case f.Outcome == event.Refused:
+	case f.Outcome == word.Refused:
 		return len(t.asks) == 0
-	case t.kind == event.KindCommand:
-		return f.Outcome == event.NotStarted || f.Outcome == event.Failed && f.Exit == 0 && f.Signal == ""
+	case t.kind == word.KindCommand:
+		return f.Outcome == word.NotStarted || f.Outcome == word.Failed && f.Exit == 0 && f.Signal == ""
 	}
 	return true
 }

@@ -5,6 +5,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	sessions "codeagent/session"
 )
@@ -19,16 +20,16 @@ func (ses *Session) Back(screen Face) (agent.Input, bool) {
 	compacted := ses.Agent.Compacted()
 	if ses.Record != nil && compacted {
 		if in, ok, err = ses.backInRecord(); ok && !ses.Agent.Compacted() {
-			screen.Emit(event.Notice{Level: event.LevelInfo, Text: "this was before the summary: the model gets the original messages again"})
+			screen.Emit(event.Notice{Level: word.LevelInfo, Text: "this was before the summary: the model gets the original messages again"})
 		}
 	} else if in, ok = ses.Agent.Back(); ok && ses.Record != nil {
 		err = ses.Record.Log.Back(sessions.Last)
 	}
 	switch {
 	case err != nil:
-		screen.Emit(event.Notice{Level: event.LevelError, Text: "cannot save the rewind: " + err.Error()})
+		screen.Emit(event.Notice{Level: word.LevelError, Text: "cannot save the rewind: " + err.Error()})
 	case !ok && compacted && ses.Record == nil:
-		screen.Emit(event.Notice{Level: event.LevelWarning, Text: "a summary has replaced that message, and this run keeps no session to go back in"})
+		screen.Emit(event.Notice{Level: word.LevelWarning, Text: "a summary has replaced that message, and this run keeps no session to go back in"})
 	}
 	return in, ok
 }

@@ -5,6 +5,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/event"
+	"codeagent/event/word"
 )
 
 // withImages adds the images of -i to the first message of the run, after those that its
@@ -21,7 +22,7 @@ func (ses *Session) reportImages(screen Face) {
 		return
 	}
 	for _, img := range ses.images {
-		screen.Emit(event.Notice{Level: event.LevelInfo, Text: img.String() + " goes with your first message"})
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: img.String() + " goes with your first message"})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
+	"codeagent/event/word"
 	sessions "codeagent/session"
 )
 
@@ -73,7 +74,7 @@ type recorded struct {
 func (f recorded) Emit(e event.Event) {
 	if done, ok := e.(event.TurnFinished); ok {
 		if err := f.log.EndTurn(string(done.Outcome), done.Usage); err != nil {
-			f.Face.Emit(event.Notice{Level: event.LevelError, Text: "cannot save the conversation: " + err.Error()})
+			f.Face.Emit(event.Notice{Level: word.LevelError, Text: "cannot save the conversation: " + err.Error()})
 		}
 	}
 	f.Face.Emit(e)

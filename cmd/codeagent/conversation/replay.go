@@ -6,6 +6,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/tools"
 )
@@ -23,9 +24,9 @@ func (r *record) showPast(emit func(event.Event), set *tools.Set, attended bool)
 	if r.before.Omitted {
 		text += "; its beginning is too long for the model"
 	}
-	emit(event.Notice{Level: event.LevelInfo, Text: text})
+	emit(event.Notice{Level: word.LevelInfo, Text: text})
 	if n := r.before.Damaged; n > 0 {
-		emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("%d damaged records of the session were skipped", n)})
+		emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("%d damaged records of the session were skipped", n)})
 	}
 }
 
@@ -49,11 +50,11 @@ func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 		case model.Reasoning:
 			emit(event.ReasoningFinished{Text: i.Text})
 		case model.Call:
-			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Kind: event.KindRead, Title: i.Call.Name}
+			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Kind: word.KindRead, Title: i.Call.Name}
 			if planned, err := set.Plan(*i.Call); err == nil {
 				a := planned.Action()
 				e.Kind, e.Title, e.Folder = a.Kind.Shown(), a.Title, a.Folder
-				if a.Kind == event.KindCommand {
+				if a.Kind == word.KindCommand {
 					e.Command = a.Command
 				}
 			}
@@ -63,15 +64,15 @@ func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 		case model.Result:
 			e := calls[i.CallID]
 			open = slices.DeleteFunc(open, func(id string) bool { return id == i.CallID })
-			outcome := event.OK
+			outcome := word.OK
 			if i.Failed {
-				outcome = event.Failed
+				outcome = word.Failed
 			}
 			emit(event.ToolFinished{CallID: i.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title, Outcome: outcome, Output: i.Text})
 		}
 	}
 	for _, id := range open {
 		e := calls[id]
-		emit(event.ToolFinished{CallID: id, Tool: e.Tool, Kind: e.Kind, Title: e.Title, Outcome: event.Interrupted})
+		emit(event.ToolFinished{CallID: id, Tool: e.Tool, Kind: e.Kind, Title: e.Title, Outcome: word.Interrupted})
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"codeagent/config"
 	"codeagent/egress"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/model"
 	"codeagent/model/chat"
@@ -148,7 +149,7 @@ func (ses *Session) Join(screen Face) {
 	facts.Evidence, _ = ses.Workspace.Evidence()
 	unknown := sync.OnceFunc(func() {
 		if words := ses.trusted().Words(); words != "" {
-			screen.Emit(event.Notice{Level: event.LevelWarning, Text: words})
+			screen.Emit(event.Notice{Level: word.LevelWarning, Text: words})
 		}
 	})
 	for _, spec := range set.Specs() {
@@ -193,11 +194,11 @@ func (ses *Session) Join(screen Face) {
 		screen.Emit(ses.chosen.Notice)
 	}
 	for _, offer := range ses.chosen.Offers {
-		screen.Emit(event.Notice{Level: event.LevelInfo, Text: offer})
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: offer})
 	}
 	ses.reportUndo(screen.Emit)
 	if ses.Config.ProjectFile != "" {
-		screen.Emit(event.Notice{Level: event.LevelInfo, Text: ses.Config.ProjectFile + " is ignored: codeagent reads no settings of a project"})
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Config.ProjectFile + " is ignored: codeagent reads no settings of a project"})
 	}
 }
 

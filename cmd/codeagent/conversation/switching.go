@@ -9,6 +9,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/providers"
 	"codeagent/event"
+	"codeagent/event/word"
 )
 
 // Use switches to another model, if it answers.
@@ -23,7 +24,7 @@ func (ses *Session) Use(ctx context.Context, list []providers.Listed, name strin
 	}
 	if r := ses.Record; r != nil {
 		if err := r.Log.Asks(c.Kept()); err != nil {
-			show(event.Notice{Level: event.LevelError, Text: "cannot save the model change: " + err.Error()})
+			show(event.Notice{Level: word.LevelError, Text: "cannot save the model change: " + err.Error()})
 		}
 	}
 	ses.asks(c, show)

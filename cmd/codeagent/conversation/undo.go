@@ -6,6 +6,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/event"
+	"codeagent/event/word"
 	sessions "codeagent/session"
 	"codeagent/undo"
 )
@@ -48,6 +49,6 @@ func (ses *Session) Turn(ctx context.Context, in agent.Input) error {
 // reportUndo reports why no turn can be undone, if that is so.
 func (ses *Session) reportUndo(emit func(event.Event)) {
 	if ses.noUndo != nil {
-		emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})
+		emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec/worker"
 	"codeagent/hostfile"
 	"codeagent/prompts"
@@ -116,12 +117,12 @@ func (in *Files) Current() []prompts.Instruction {
 	in.read(found)
 	switch names := in.names(); {
 	case names != "" && first:
-		in.say(event.LevelInfo, "following "+names)
+		in.say(word.LevelInfo, "following "+names)
 	case names != "":
 		// A command may have changed it, and the model follows it like the user's words.
-		in.say(event.LevelWarning, fileName+" was changed; following now: "+names)
+		in.say(word.LevelWarning, fileName+" was changed; following now: "+names)
 	case !first:
-		in.say(event.LevelWarning, "no "+fileName+" is left to follow")
+		in.say(word.LevelWarning, "no "+fileName+" is left to follow")
 	}
 	return in.texts
 }
@@ -151,16 +152,16 @@ func (in *Files) read(found []os.FileInfo) {
 		}
 		text, err := in.one(worker, at, found[at], left)
 		if err != nil {
-			in.say(event.LevelWarning, fmt.Sprintf("%s is not followed: %v", in.places[at], err))
+			in.say(word.LevelWarning, fmt.Sprintf("%s is not followed: %v", in.places[at], err))
 			continue
 		}
 		left -= int64(len(text))
 		texts[at] = prompts.Instruction{Path: in.places[at], Text: text, Size: max(found[at].Size(), int64(len(text)))}
 		switch size := found[at].Size(); {
 		case size > 0 && text == "":
-			in.say(event.LevelWarning, fmt.Sprintf("%s is left out: all of these files together may have %d bytes", in.places[at], most))
+			in.say(word.LevelWarning, fmt.Sprintf("%s is left out: all of these files together may have %d bytes", in.places[at], most))
 		case size > int64(len(text)):
-			in.say(event.LevelWarning, fmt.Sprintf("the model is given the first %d of the %d bytes of %s: all of these files together may have %d", len(text), size, in.places[at], most))
+			in.say(word.LevelWarning, fmt.Sprintf("the model is given the first %d of the %d bytes of %s: all of these files together may have %d", len(text), size, in.places[at], most))
 		}
 	}
 	in.texts = slices.DeleteFunc(texts, func(t prompts.Instruction) bool { return t.Path == "" })
@@ -237,7 +238,7 @@ func (in *Files) names() string {
 	return strings.Join(names, ", ")
 }
 
-func (in *Files) say(level event.Level, text string) {
+func (in *Files) say(level word.Level, text string) {
 	in.tell(event.Notice{Level: level, Text: text})
 }
 

@@ -17,6 +17,7 @@ import (
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/hostfile"
 	"codeagent/model"
 	"codeagent/model/chat"
@@ -89,11 +90,11 @@ func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 		passed := ps.cfg.Passed(provider, name)
 		switch now := cmp.Or(c.Title(c.Name), "the provider's model"); {
 		case gone != nil:
-			c.Notice = event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("%v; using %s", gone, now)}
+			c.Notice = event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("%v; using %s", gone, now)}
 		case again:
-			c.Notice = event.Notice{Level: event.LevelInfo, Text: "using " + now + ", as this session did last"}
+			c.Notice = event.Notice{Level: word.LevelInfo, Text: "using " + now + ", as this session did last"}
 		case passed != "":
-			c.Notice = event.Notice{Level: event.LevelInfo, Text: fmt.Sprintf("using %s, the base URL, instead of the provider %s", c.host, passed)}
+			c.Notice = event.Notice{Level: word.LevelInfo, Text: fmt.Sprintf("using %s, the base URL, instead of the provider %s", c.host, passed)}
 		}
 		return c, err
 	}

@@ -13,6 +13,7 @@ import (
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/hostfile"
 	"codeagent/model/tour"
 	sessions "codeagent/session"
@@ -105,9 +106,9 @@ func offerCleanup(ctx context.Context, screen *tui.Screen, t *tour.Tour) {
 	}
 	for _, name := range t.Made() {
 		if err := hostfile.Remove(name); err != nil {
-			screen.Emit(event.Notice{Level: event.LevelError, Text: err.Error()})
+			screen.Emit(event.Notice{Level: word.LevelError, Text: err.Error()})
 			continue
 		}
-		screen.Emit(event.Notice{Level: event.LevelInfo, Text: "removed " + name})
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: "removed " + name})
 	}
 }

@@ -1,4 +1,7 @@
-package event
+// Package word holds the typed words of events: the kinds of calls, how calls, questions and
+// turns ended, the levels of notices. It imports nothing and performs no IO. Start reading at
+// Kind.
+package word
 
 // Kind is what a tool call does. Approvals judge by it, and faces choose by it how to show
 // the call.
@@ -70,13 +73,6 @@ const (
 
 // Granted reports whether the answer was yes.
 func (a Answer) Granted() bool { return a == AnswerOnce || a == AnswerSession }
-
-// PlanStep is one step of the model's plan. Its tags describe it to the model: they become
-// the schema of update_plan.
-type PlanStep struct {
-	Step   string     `json:"step" jsonschema:"What is done, in a few words."`
-	Status StepStatus `json:"status" jsonschema:"How far the step is."`
-}
 
 // StepStatus is the progress of a step.
 type StepStatus string
