@@ -2,8 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,16 +15,9 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec/worker"
 	"codeagent/internal/short"
-	"codeagent/model"
 	"codeagent/patch"
 	"codeagent/sandbox"
 )
-
-//go:embed apply_patch.md
-var applyPatchText string
-
-//go:embed schema/apply_patch.json
-var applyPatchSchema json.RawMessage
 
 const applyPatchExample = `{"patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-old line\n+new line\n*** End Patch"}`
 
@@ -37,26 +28,14 @@ type applyPatchArguments struct {
 
 type applyPatchTool struct{ paths }
 
-func (t *applyPatchTool) Spec() model.ToolSpec {
-	return model.ToolSpec{Name: "apply_patch", Description: strings.TrimSpace(applyPatchText), Schema: applyPatchSchema}
+func (t *applyPatchTool) plan(a applyPatchArguments) (*call, error) {
+	return t.planIn(a.Patch, t.workspace, a.Justification)
 }
 
-// Plan names every file by its canonical path, so that the gate can judge each. A protected
-// file, or one outside the write roots, becomes a question or a refusal.
-func (t *applyPatchTool) Plan(arguments string) (*call, error) {
-	var a applyPatchArguments
-	if err := decode(arguments, &a, applyPatchExample); err != nil {
-		return nil, err
-	}
-	planned, err := t.plan(a.Patch, t.workspace, a.Justification)
-	if err != nil {
-		return nil, err
-	}
-	return planned, nil
-}
-
-// plan plans the patch in text; relative paths in it start at folder.
-func (t *applyPatchTool) plan(text, folder, justification string) (*call, error) {
+// planIn plans the patch in text; relative paths in it start at folder. It names every file
+// by its canonical path, so that the gate can judge each. A protected file, or one outside
+// the write roots, becomes a question or a refusal.
+func (t *applyPatchTool) planIn(text, folder, justification string) (*call, error) {
 	from := paths{t.files, folder}
 	p, err := patch.Parse(text)
 	if err == nil {

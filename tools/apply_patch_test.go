@@ -205,7 +205,7 @@ func TestApplyPatchChecksThePolicyItself(t *testing.T) {
 	p := newPlace(t, nil)
 	p.stage.Exec = p.runner()
 	tool := &applyPatchTool{paths{p.options.Files, p.ws}}
-	c, err := tool.Plan(`{"patch":"*** Begin Patch\n*** Add File: ` + p.out + `/x\n+x\n*** Add File: .envrc\n+x\n*** End Patch"}`)
+	c, err := tool.plan(applyPatchArguments{Patch: "*** Begin Patch\n*** Add File: " + p.out + "/x\n+x\n*** Add File: .envrc\n+x\n*** End Patch"})
 	if err != nil {
 		t.Fatal(err)
 	}

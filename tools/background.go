@@ -2,8 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -12,15 +10,8 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/internal/short"
-	"codeagent/model"
 	"codeagent/sandbox"
 )
-
-//go:embed background.md
-var backgroundText string
-
-//go:embed schema/background.json
-var backgroundSchema json.RawMessage
 
 const backgroundExample = `{"action": "kill", "session_id": 1}`
 
@@ -38,15 +29,7 @@ type backgroundArguments struct {
 // backgroundTool lists and ends background commands.
 type backgroundTool struct{ jobs *exec.Jobs }
 
-func (*backgroundTool) Spec() model.ToolSpec {
-	return model.ToolSpec{Name: "background", Description: strings.TrimSpace(backgroundText), Schema: backgroundSchema}
-}
-
-func (t *backgroundTool) Plan(arguments string) (*call, error) {
-	var a backgroundArguments
-	if err := decode(arguments, &a, backgroundExample); err != nil {
-		return nil, err
-	}
+func (t *backgroundTool) plan(a backgroundArguments) (*call, error) {
 	switch a.Action {
 	case listAction:
 		if t.jobs == nil {

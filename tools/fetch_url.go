@@ -2,8 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,15 +10,8 @@ import (
 	"codeagent/egress"
 	"codeagent/event/word"
 	"codeagent/internal/webtext"
-	"codeagent/model"
 	"codeagent/sandbox"
 )
-
-//go:embed fetch_url.md
-var fetchURLText string
-
-//go:embed schema/fetch_url.json
-var fetchURLSchema json.RawMessage
 
 const fetchURLExample = `{"url": "https://pkg.go.dev/net/http", "justification": "the documentation of the package that the task is about"}`
 
@@ -39,15 +30,7 @@ type Fetcher interface {
 
 type fetchURLTool struct{ read fetched }
 
-func (t *fetchURLTool) Spec() model.ToolSpec {
-	return model.ToolSpec{Name: "fetch_url", Description: strings.TrimSpace(fetchURLText), Schema: fetchURLSchema}
-}
-
-func (t *fetchURLTool) Plan(arguments string) (*call, error) {
-	var a fetchURLArguments
-	if err := decode(arguments, &a, fetchURLExample); err != nil {
-		return nil, err
-	}
+func (t *fetchURLTool) plan(a fetchURLArguments) (*call, error) {
 	if a.Offset < 0 {
 		return nil, fmt.Errorf("the argument \"offset\" must be positive, not %d", a.Offset)
 	}

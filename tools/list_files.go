@@ -2,8 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,15 +11,8 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec/worker"
 	"codeagent/internal/short"
-	"codeagent/model"
 	"codeagent/sandbox"
 )
-
-//go:embed list_files.md
-var listFilesText string
-
-//go:embed schema/list_files.json
-var listFilesSchema json.RawMessage
 
 const listFilesExample = `{"path": "src", "glob": "**/*.go"}`
 
@@ -42,15 +33,7 @@ type listFilesArguments struct {
 
 type listFilesTool struct{ paths }
 
-func (t *listFilesTool) Spec() model.ToolSpec {
-	return model.ToolSpec{Name: "list_files", Description: strings.TrimSpace(listFilesText), Schema: listFilesSchema}
-}
-
-func (t *listFilesTool) Plan(arguments string) (*call, error) {
-	var a listFilesArguments
-	if err := decode(arguments, &a, listFilesExample); err != nil {
-		return nil, err
-	}
+func (t *listFilesTool) plan(a listFilesArguments) (*call, error) {
 	if a.Path == "" {
 		a.Path = "."
 	}
@@ -81,8 +64,6 @@ func (t *listFilesTool) Plan(arguments string) (*call, error) {
 		return t.run(ctx, p, s, path, a.Depth, g)
 	}}, nil
 }
-
-func (t *listFilesTool) onlyReads() {}
 
 func (t *listFilesTool) run(ctx context.Context, p sandbox.Policy, s Stage, root string, depth int, g *glob) (Result, error) {
 	files, refused, err := t.open(ctx, p, s, root)

@@ -3,8 +3,6 @@ package tools
 import (
 	"bytes"
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -14,15 +12,8 @@ import (
 	"codeagent/exec/worker"
 	"codeagent/internal/picture"
 	"codeagent/internal/short"
-	"codeagent/model"
 	"codeagent/sandbox"
 )
-
-//go:embed read_file.md
-var readFileText string
-
-//go:embed schema/read_file.json
-var readFileSchema json.RawMessage
 
 const readFileExample = `{"path": "src/main.go", "offset": 200, "limit": 100}`
 
@@ -46,15 +37,7 @@ type readFileArguments struct {
 
 type readFileTool struct{ paths }
 
-func (t *readFileTool) Spec() model.ToolSpec {
-	return model.ToolSpec{Name: "read_file", Description: strings.TrimSpace(readFileText), Schema: readFileSchema}
-}
-
-func (t *readFileTool) Plan(arguments string) (*call, error) {
-	var a readFileArguments
-	if err := decode(arguments, &a, readFileExample); err != nil {
-		return nil, err
-	}
+func (t *readFileTool) plan(a readFileArguments) (*call, error) {
 	if a.Offset < 0 || a.Limit < 0 {
 		return nil, fmt.Errorf("offset and limit count lines and must be positive. Example: %s", readFileExample)
 	}
@@ -76,8 +59,6 @@ func (t *readFileTool) Plan(arguments string) (*call, error) {
 		return t.run(ctx, p, s, path, *v)
 	}}, nil
 }
-
-func (t *readFileTool) onlyReads() {}
 
 func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path string, v view) (Result, error) {
 	files, refused, err := t.open(ctx, p, s, path)

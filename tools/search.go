@@ -2,8 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,15 +11,8 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec/worker"
 	"codeagent/internal/short"
-	"codeagent/model"
 	"codeagent/sandbox"
 )
-
-//go:embed search.md
-var searchText string
-
-//go:embed schema/search.json
-var searchSchema json.RawMessage
 
 const searchExample = `{"pattern": "func \\w+Handler\\(", "glob": "*.go"}`
 
@@ -67,15 +58,7 @@ type found struct {
 	remarks []string
 }
 
-func (t *searchTool) Spec() model.ToolSpec {
-	return model.ToolSpec{Name: "search", Description: strings.TrimSpace(searchText), Schema: searchSchema}
-}
-
-func (t *searchTool) Plan(arguments string) (*call, error) {
-	var a searchArguments
-	if err := decode(arguments, &a, searchExample); err != nil {
-		return nil, err
-	}
+func (t *searchTool) plan(a searchArguments) (*call, error) {
 	q, err := t.query(a)
 	if err != nil {
 		return nil, err
@@ -90,8 +73,6 @@ func (t *searchTool) Plan(arguments string) (*call, error) {
 		return t.run(ctx, p, s, q)
 	}}, nil
 }
-
-func (t *searchTool) onlyReads() {}
 
 func (t *searchTool) query(a searchArguments) (query, error) {
 	q := query{pattern: a.Pattern, max: defaultMatches}

@@ -2,8 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,15 +11,8 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/internal/short"
-	"codeagent/model"
 	"codeagent/sandbox"
 )
-
-//go:embed shell.md
-var shellText string
-
-//go:embed schema/shell.json
-var shellSchema json.RawMessage
 
 const shellExample = `{"command": "go test ./...", "timeout_ms": 300000}`
 
@@ -64,15 +55,7 @@ type shellTool struct {
 	patches bool
 }
 
-func (t *shellTool) Spec() model.ToolSpec {
-	return model.ToolSpec{Name: "shell", Description: strings.TrimSpace(shellText), Schema: shellSchema}
-}
-
-func (t *shellTool) Plan(arguments string) (*call, error) {
-	var a shellArguments
-	if err := decode(arguments, &a, shellExample); err != nil {
-		return nil, err
-	}
+func (t *shellTool) plan(a shellArguments) (*call, error) {
 	if strings.TrimSpace(a.Command) == "" {
 		return nil, fmt.Errorf("the argument \"command\" is empty. Example: %s", shellExample)
 	}

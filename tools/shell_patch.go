@@ -79,7 +79,7 @@ func (t *shellTool) planPatch(c patchCommand, folder string, w approvals.Wish) (
 		}
 		folder = dir
 	}
-	planned, err := (&applyPatchTool{t.paths}).plan(c.patch, folder, w.Justification)
+	planned, err := (&applyPatchTool{t.paths}).planIn(c.patch, folder, w.Justification)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ package tools
 
 import (
 	"context"
+	"embed"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,13 +26,35 @@ import (
 )
 
 // tool is one tool that the model may call.
-type tool interface {
-	// Spec describes the tool to the model.
-	Spec() model.ToolSpec
-	// Plan parses the arguments as the model wrote them. It reads file metadata through
+type tool struct {
+	model.ToolSpec
+	// plan parses the arguments as the model wrote them. It reads file metadata through
 	// Options.Files only and changes nothing. The error is written for the model.
-	Plan(arguments string) (*call, error)
+	plan func(arguments string) (*call, error)
 }
+
+// texts are the descriptions of the tools and the schemas of their arguments.
+//
+//go:embed *.md schema
+var texts embed.FS
+
+// describe makes a tool of a function that plans its calls. example shows the arguments in
+// errors about them.
+func describe[A any](name, example string, plan func(A) (*call, error)) tool {
+	text, _ := texts.ReadFile(name + ".md")
+	schema, _ := texts.ReadFile("schema/" + name + ".json")
+	spec := model.ToolSpec{Name: name, Description: strings.TrimSpace(string(text)), Schema: schema}
+	return tool{spec, func(arguments string) (*call, error) {
+		var a A
+		if err := decode(arguments, &a, example); err != nil {
+			return nil, err
+		}
+		return plan(a)
+	}}
+}
+
+// reading are the tools whose calls only read files: see Call.Reads.
+var reading = []string{"read_file", "list_files", "search"}
 
 // Call is one planned use of a tool.
 type Call interface {
@@ -149,63 +171,63 @@ type Options struct {
 
 // Set holds the tools of a session.
 type Set struct {
-	order    []string
-	tools    map[string]tool
+	tools    []tool
 	disabled map[string]bool
 }
 
 // All returns every tool; those in o.Disabled are disabled.
 func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace}
-	s := &Set{tools: map[string]tool{}, disabled: o.Disabled}
-	for _, t := range []tool{
-		&shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]},
-		&applyPatchTool{paths: paths},
-		&readFileTool{paths: paths},
-		&viewImageTool{paths: paths},
-		&listFilesTool{paths: paths},
-		&searchTool{paths: paths, ripgrep: o.Ripgrep},
-		&updatePlanTool{},
-		&fetchURLTool{},
-		&writeStdinTool{o.Jobs},
-		&backgroundTool{o.Jobs},
-	} {
-		name := t.Spec().Name
-		s.order = append(s.order, name)
-		s.tools[name] = t
-	}
-	return s
+	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]}
+	return &Set{disabled: o.Disabled, tools: []tool{
+		describe("shell", shellExample, shell.plan),
+		describe("apply_patch", applyPatchExample, (&applyPatchTool{paths}).plan),
+		describe("read_file", readFileExample, (&readFileTool{paths}).plan),
+		describe("view_image", viewImageExample, (&viewImageTool{paths}).plan),
+		describe("list_files", listFilesExample, (&listFilesTool{paths}).plan),
+		describe("search", searchExample, (&searchTool{paths, o.Ripgrep}).plan),
+		describe("update_plan", updatePlanExample, planSteps),
+		describe("fetch_url", fetchURLExample, (&fetchURLTool{}).plan),
+		describe("write_stdin", writeStdinExample, (&writeStdinTool{o.Jobs}).plan),
+		describe("background", backgroundExample, (&backgroundTool{o.Jobs}).plan),
+	}}
 }
 
 // Specs describes the enabled tools.
 func (s *Set) Specs() []model.ToolSpec {
 	var out []model.ToolSpec
-	for _, name := range s.Names() {
-		out = append(out, s.tools[name].Spec())
+	for _, t := range s.tools {
+		if !s.disabled[t.Name] {
+			out = append(out, t.ToolSpec)
+		}
 	}
 	return out
 }
 
 // Names lists the enabled tools.
 func (s *Set) Names() []string {
-	return slices.DeleteFunc(slices.Clone(s.order), func(name string) bool { return s.disabled[name] })
+	var out []string
+	for _, spec := range s.Specs() {
+		out = append(out, spec.Name)
+	}
+	return out
 }
 
 // Plan plans a call. The error is written for the model, also for a tool that does not
 // exist or is disabled.
 func (s *Set) Plan(c model.ToolCall) (Call, error) {
-	t := s.tools[c.Name]
+	at := slices.IndexFunc(s.tools, func(t tool) bool { return t.Name == c.Name })
 	switch {
-	case t == nil:
+	case at < 0:
 		hint := ""
-		if near := nearest(c.Name, slices.Sorted(maps.Keys(s.tools))); near != "" && !s.disabled[near] {
+		if near := nearest(c.Name, s.Names()); near != "" {
 			hint = fmt.Sprintf(" Did you mean %s?", near)
 		}
 		return nil, fmt.Errorf("there is no tool %s; the tools are %s.%s", show(c.Name), strings.Join(s.Names(), ", "), hint)
 	case s.disabled[c.Name]:
 		return nil, fmt.Errorf("the tool %s is switched off in the user's settings; do without it: the tools are %s", c.Name, strings.Join(s.Names(), ", "))
 	}
-	planned, err := t.Plan(c.Arguments)
+	planned, err := s.tools[at].plan(c.Arguments)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
@@ -215,8 +237,7 @@ func (s *Set) Plan(c model.ToolCall) (Call, error) {
 
 // Reads reports whether calls of the tool name only read: see Call.Reads.
 func (s *Set) Reads(name string) bool {
-	_, ok := s.tools[name].(interface{ onlyReads() })
-	return ok && !s.disabled[name]
+	return slices.Contains(reading, name) && !s.disabled[name]
 }
 
 // call is the Call of every tool; its Run checks the permit for all of them.

@@ -2,8 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,15 +10,8 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/short"
-	"codeagent/model"
 	"codeagent/sandbox"
 )
-
-//go:embed update_plan.md
-var updatePlanText string
-
-//go:embed schema/update_plan.json
-var updatePlanSchema json.RawMessage
 
 const updatePlanExample = `{"plan": [{"step": "Find the cause", "status": "completed"}, {"step": "Fix it", "status": "in_progress"}, {"step": "Test", "status": "pending"}]}`
 
@@ -35,17 +26,7 @@ const (
 	maxStep  = 1000
 )
 
-type updatePlanTool struct{}
-
-func (*updatePlanTool) Spec() model.ToolSpec {
-	return model.ToolSpec{Name: "update_plan", Description: strings.TrimSpace(updatePlanText), Schema: updatePlanSchema}
-}
-
-func (*updatePlanTool) Plan(arguments string) (*call, error) {
-	var a updatePlanArguments
-	if err := decode(arguments, &a, updatePlanExample); err != nil {
-		return nil, err
-	}
+func planSteps(a updatePlanArguments) (*call, error) {
 	steps, err := a.steps()
 	if err != nil {
 		return nil, err

@@ -2,8 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -15,12 +13,6 @@ import (
 	"codeagent/sandbox"
 )
 
-//go:embed view_image.md
-var viewImageText string
-
-//go:embed schema/view_image.json
-var viewImageSchema json.RawMessage
-
 const viewImageExample = `{"path": "docs/screenshot.png"}`
 
 type viewImageArguments struct {
@@ -29,15 +21,7 @@ type viewImageArguments struct {
 
 type viewImageTool struct{ paths }
 
-func (t *viewImageTool) Spec() model.ToolSpec {
-	return model.ToolSpec{Name: "view_image", Description: strings.TrimSpace(viewImageText), Schema: viewImageSchema}
-}
-
-func (t *viewImageTool) Plan(arguments string) (*call, error) {
-	var a viewImageArguments
-	if err := decode(arguments, &a, viewImageExample); err != nil {
-		return nil, err
-	}
+func (t *viewImageTool) plan(a viewImageArguments) (*call, error) {
 	path, err := t.canonical(a.Path)
 	if err != nil {
 		return nil, err

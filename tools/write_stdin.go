@@ -2,8 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,15 +10,8 @@ import (
 	"codeagent/approvals"
 	"codeagent/event/word"
 	"codeagent/exec"
-	"codeagent/model"
 	"codeagent/sandbox"
 )
-
-//go:embed write_stdin.md
-var writeStdinText string
-
-//go:embed schema/write_stdin.json
-var writeStdinSchema json.RawMessage
 
 const writeStdinExample = `{"session_id": 1, "chars": "print(1 + 1)\n"}`
 
@@ -37,15 +28,7 @@ const maxChars = 64 << 10
 // writeStdinTool types to background commands and reads them.
 type writeStdinTool struct{ jobs *exec.Jobs }
 
-func (*writeStdinTool) Spec() model.ToolSpec {
-	return model.ToolSpec{Name: "write_stdin", Description: strings.TrimSpace(writeStdinText), Schema: writeStdinSchema}
-}
-
-func (t *writeStdinTool) Plan(arguments string) (*call, error) {
-	var a writeStdinArguments
-	if err := decode(arguments, &a, writeStdinExample); err != nil {
-		return nil, err
-	}
+func (t *writeStdinTool) plan(a writeStdinArguments) (*call, error) {
 	if len(a.Chars) > maxChars {
 		return nil, fmt.Errorf("the argument \"chars\" has %d bytes; at most %d are typed at once: write a file and let the command read that", len(a.Chars), maxChars)
 	}
