@@ -23,7 +23,7 @@ run: build
 # The helper comes first: codeagent carries its SHA-512 and refuses any other. It
 # is started for each command, so what it weighs counts: functions start at every
 # 16 bytes, not 32. Nothing reads what go would stamp of the repository, and where
-# the checkout is another user's git refuses to tell it.
+# the checkout belongs to another user, git refuses to report it.
 build:
 	@mkdir -p $(BIN)
 	@$(GO) build -buildvcs=false -trimpath -ldflags '$(LDFLAGS) -funcalign=16' -o $(BIN)/linux-sandbox-helper ./cmd/linux-sandbox-helper

@@ -209,7 +209,7 @@ func (h *house) checkOurs(f source, pos token.Pos, rel string) {
 	to, ok := roomOf(rel)
 	switch {
 	case !ok:
-		h.say(pos, "%s imports %s, which is no room of the table", f.name, rel)
+		h.say(pos, "%s imports %s, which is not a room of the table", f.name, rel)
 	case to.path == f.room.path:
 	case f.test || f.dir() == ".":
 		h.checkTestImport(f, pos, to)

@@ -75,7 +75,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"a program imports test support", "cmd/codeagent/plant.go", "package p\nimport _ \"codeagent/internal/attack\"\n", "imports test support"},
 	{"a room imports a program", "agent/plant.go", "package p\nimport _ \"codeagent/cmd/codeagent\"\n", "may not import cmd/codeagent"},
 	{"a room without a line", "util/plant.go", "package p\n", "without a line"},
-	{"an import of no room", "exec/plant.go", "package p\nimport _ \"codeagent/util\"\n", "no room of the table"},
+	{"an import of no room", "exec/plant.go", "package p\nimport _ \"codeagent/util\"\n", "not a room of the table"},
 	{"a room below a room", "tui/inner/plant.go", "package p\nimport _ \"codeagent/agent\"\n", "may not import agent"},
 	{"a part of the screen knows the screen", "tui/question/plant.go", "package p\nimport _ \"codeagent/tui\"\n", "may not import tui"},
 	{"a part of the screen is a tea.Model", "tui/transcript/plant.go", "package p\nimport _ \"charm.land/bubbletea/v2\"\n", "imports charm.land/bubbletea"},
@@ -132,7 +132,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"grant by pointer to a field", "tools/plant.go", withSandbox + "func f(g *sandbox.Grant) *bool { return &g.Unsandboxed }\n", "address of a field"},
 	{"suggestion of a verdict", "exec/verdict/plant.go", withSandbox + "var g = sandbox.Grant{Unsandboxed: true}\n", "builds a sandbox.Grant"},
 	{"suggestion in exec", "exec/plant.go", withSandbox + "var g = sandbox.Grant{Unsandboxed: true}\n", "builds a sandbox.Grant"},
-	{"a policy's own lists are no grant", "config/plant.go", withSandbox + "func f(p *sandbox.Policy) { p.Write = append(p.Write, sandbox.Root{Path: \"/w\"}) }\n", ""},
+	{"a policy's own lists are not a grant", "config/plant.go", withSandbox + "func f(p *sandbox.Policy) { p.Write = append(p.Write, sandbox.Root{Path: \"/w\"}) }\n", ""},
 
 	// Deeds on the host.
 	{"open", "agent/plant.go", "package p\nimport \"os\"\nvar _, _ = os.Open(\"x\")\n", "uses os.Open"},

@@ -124,7 +124,7 @@ func TestLimitThatBecomesKnown(t *testing.T) {
 	}
 	for _, u := range told[event.UsageUpdated](r.face)[1:] {
 		if u.Limit != DefaultContext || !u.Assumed {
-			t.Errorf("of another model, of which nobody knows: %+v", u)
+			t.Errorf("a model with an unknown limit: %+v", u)
 		}
 	}
 }

@@ -237,7 +237,7 @@ func shorter(items []model.Item, most int) []model.Item {
 	}
 	left := model.Item{Kind: model.Note, Text: "[What was said before this point is left out here.]"}
 	if light[0].Kind == model.Summary {
-		left = light[0] // it tells what was before
+		left = light[0] // the summary of what came before
 		left.Text = middle(left.Text, most/2*bytesPerToken)
 	}
 	most = max(most-weigh(left), 0)

@@ -52,8 +52,8 @@ type holder struct {
 var _ sandbox.Holder = (*holder)(nil)
 
 // holder returns what answers the held calls of a run of c; nil: refused calls fail at
-// once. In the mode untrusted the user was asked before the command started; in the mode
-// never nobody is asked.
+// once. Under untrusted the user was asked before the command started. Under never there are
+// no questions.
 func (c *toolCall) holder(turn context.Context) *holder {
 	cfg := c.turn.agent.cfg
 	mode := cfg.Gate.Mode()

@@ -117,7 +117,7 @@ func TestImagesTooMany(t *testing.T) {
 		t.Errorf("%d images, %q", n, r.face.warnings())
 	}
 	if n := len(told[event.TurnStarted](r.face)[0].Images); n != MaxImages {
-		t.Errorf("%d images were told", n)
+		t.Errorf("TurnStarted has %d images, want %d", n, MaxImages)
 	}
 }
 

@@ -183,7 +183,7 @@ func TestAReadRunsAhead(t *testing.T) {
 					t.Errorf("%d more runs began, %d were cancelled", len(l.begun), len(l.ended))
 				}
 				if n := len(told[event.ToolStarted](r.face)); n != 1 {
-					t.Errorf("%d calls were told", n)
+					t.Errorf("%d events ToolStarted, want 1", n)
 				}
 			})
 		}

@@ -27,7 +27,7 @@ A key that is not in this list is an error, and so is a value of another type; t
 A project's own ` + "`.codeagent/config.toml`" + ` is not read; that there is one is reported. Settings marked *narrower* are those that
 such a file may one day set, to something narrower than yours; it may set no others.
 
-Keys never stand in a file: ` + "`api_key_env`" + ` and ` + "`key_env`" + ` name the variable that holds them, ` + "`key_command`" + ` the program that prints it.
+Keys are never kept in a file: ` + "`api_key_env`" + ` and ` + "`key_env`" + ` name the variable that holds them, ` + "`key_command`" + ` the program that prints it.
 
 ## Providers
 

@@ -174,7 +174,7 @@ func TestPolicyAddFiles(t *testing.T) {
 	}
 }
 
-// TestPolicyAddDirsGone: a missing folder named in the file is no error, and nothing else is
+// TestPolicyAddDirsGone: a missing folder named in the file is not an error, and nothing else is
 // opened in its place; checks of existing folders still apply.
 func TestPolicyAddDirsGone(t *testing.T) {
 	h := newHome(t)

@@ -77,7 +77,7 @@ var settings = []setting{
 	},
 	{
 		key: "api_key_env", kind: text, valid: validVariable, def: `"OPENAI_API_KEY"`,
-		doc: "The name of the variable that holds the key. The key itself never stands in a file.",
+		doc: "The name of the variable that holds the key. The key itself is never kept in a file.",
 		set: func(c *Config, _ string, v value) { c.APIKeyEnv = v.text },
 	},
 	{

@@ -42,7 +42,7 @@ func (p Page) Text() bool {
 	})
 }
 
-// Opaque reports a media type that never is text. Of others the content says.
+// Opaque reports a media type that is never text. For other types the content decides.
 func (p Page) Opaque() bool {
 	main, sub, _ := strings.Cut(p.Type, "/")
 	switch main {

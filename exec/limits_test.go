@@ -19,7 +19,7 @@ func TestReached(t *testing.T) {
 	}{
 		{"fine", all, Outcome{}, ""},
 		{"time was up", all, Outcome{TimedOut: true, Status: sandbox.Status{Signal: 9, Exit: -1}}, sandbox.LimitWall},
-		{"an interrupt is no limit", all, Outcome{Interrupted: true, Status: sandbox.Status{Signal: sigXCPU, Exit: -1}}, ""},
+		{"an interrupt is not a limit", all, Outcome{Interrupted: true, Status: sandbox.Status{Signal: sigXCPU, Exit: -1}}, ""},
 		{"the backend counted", all, Outcome{Status: sandbox.Status{Signal: 9, Exit: -1, Limit: sandbox.LimitMemory}}, sandbox.LimitMemory},
 		{"SIGXCPU", all, Outcome{Status: sandbox.Status{Signal: sigXCPU, Exit: -1}}, sandbox.LimitCPU},
 		{"SIGXCPU of a shell's child", all, Outcome{Status: sandbox.Status{Exit: 152}}, sandbox.LimitCPU},

@@ -127,7 +127,7 @@ func TestRunEnvironment(t *testing.T) {
 	}
 	for _, never := range []string{"secret", "CODEAGENT_X", "/stale"} {
 		if strings.Contains(text, never) {
-			t.Errorf("%q stands in %s", never, text)
+			t.Errorf("%q is in %s", never, text)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func TestJudgeBackendRecords(t *testing.T) {
 	o = said("it cannot be\n")
 	o.Trace.Denials = []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/out/x", Evidence: sandbox.EvidenceKernel, Count: 2}}
 	if v := judged(p, o); !v.Denied || v.Confidence != sandbox.Likely || suggestion(v.Suggest) != "write /home/u/out/x" {
-		t.Errorf("told by the kernel: %+v", v)
+		t.Errorf("a denial that the kernel reported: %+v", v)
 	}
 	o.Trace.Denials[0].Moot = true
 	if v := judged(p, o); v.Denied {

@@ -73,7 +73,7 @@ func TestTrusted(t *testing.T) {
 		{"sequence editor", config1("sequence.editor", "tools/edit"), []string{"tools/edit"}},
 		{"pager", config1("core.pager", "tools/pager | less"), []string{"tools/pager"}},
 		{"attributes", config1("core.attributesFile", "attributes"), []string{"attributes"}},
-		{"a key that nobody knows", config1("new.thing.runs", "./run"), []string{"run"}},
+		{"an unknown key", config1("new.thing.runs", "./run"), []string{"run"}},
 		{"upload pack", config1("remote.origin.uploadpack", "tools/pack"), []string{"tools/pack"}},
 		{"outside", config1("core.hooksPath", "/etc/hooks"), nil},
 		{"the work tree itself", config1("core.hooksPath", "."), nil},

@@ -40,7 +40,7 @@ func TestWordsOnTheWay(t *testing.T) {
 			t.Errorf("%s: stdout %q\nstderr %q\nwant   %q", name, stdout, stderr, c.stderr)
 		}
 		if _, stderr := play(Options{JSON: true}, c.events); strings.Contains(stderr, ">") {
-			t.Errorf("%s: the lines of JSON have it, stderr told it again: %q", name, stderr)
+			t.Errorf("%s: the lines of JSON have it, but it is on stderr again: %q", name, stderr)
 		}
 		if _, stderr := play(Options{Quiet: true}, c.events); stderr != "" {
 			t.Errorf("%s: quiet, and stderr is %q", name, stderr)

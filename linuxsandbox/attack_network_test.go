@@ -95,7 +95,7 @@ def heard(s):
     try: return s.recv(9)
     except OSError: return b""
 def race(flip, attempt):
-    # By its turns too: a loaded machine may let it stand still for all that time.
+    # Turns count as well as time: on a loaded machine it may not run for all that time.
     end, turns, over = time.time() + SECONDS, [0, 0], threading.Event()
     def flipping():
         while not over.is_set(): flip(); turns[0] += 1

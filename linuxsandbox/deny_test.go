@@ -105,7 +105,7 @@ func TestDenyRead(t *testing.T) {
 			// the route.
 			st, out := run(t, b, sandbox.WorkspaceWrite(filepath.Dir(open.ws)), open.command(route.script))
 			if !strings.Contains(out, secretText) {
-				t.Fatalf("this is no route: %+v\n%s", st, out)
+				t.Fatalf("the secret is not printed although reading it is allowed: %+v\n%s", st, out)
 			}
 			shut := newDenyPlace(t)
 			p := sandbox.WorkspaceWrite(shut.ws)

@@ -49,7 +49,7 @@ func TestHelperSum(t *testing.T) {
 		t.Errorf("a replaced helper: %v", err)
 	}
 	if _, err := New(Options{Helper: filepath.Join(t.TempDir(), "missing")}); err == nil {
-		t.Error("a helper that is named and missing is no error")
+		t.Error("New accepts a helper that is missing")
 	}
 }
 

@@ -80,7 +80,7 @@ func runJobs(t *testing.T, s setting) {
 	t.Logf("uid %d, layers %s", os.Getuid(), strings.Join(e.Active(), " "))
 	passed := 0
 	for _, j := range jobs {
-		// If the row itself does not apply here, that is no gap: it is reported, not skipped.
+		// A row that does not apply here is not a gap: it is reported, not skipped.
 		if why := j.ruledOut(e, s); why != "" {
 			t.Logf("%s: not run: %s", j.name, why)
 			continue

@@ -175,7 +175,7 @@ func tryKept(t *testing.T, b *Backend, f facts, p sandbox.Policy, script string)
 	}
 	e, err := b.Enforcement(p)
 	if err != nil || e.Observes != f.Broker || e.Observes != (len(album.told) > 0) {
-		t.Fatalf("told of %d paths, and Observes is %v, %v", len(album.told), e.Observes, err)
+		t.Fatalf("%d paths were reported, Observes is %v, Broker is %v, error %v", len(album.told), e.Observes, f.Broker, err)
 	}
 	if !e.Observes {
 		return

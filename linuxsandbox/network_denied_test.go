@@ -94,7 +94,7 @@ sendto 192.0.2.13:126 ENETUNREACH`)
 }
 
 // TestWrittenNames: the command knows a name in hosts(5). Libraries also ask for its other
-// addresses; refusing that is no loss.
+// addresses; refusing that does no harm.
 func TestWrittenNames(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	text, denials := th.python(t, `

@@ -146,7 +146,7 @@ func namespaceLayers(p sandbox.Policy, f facts) []sandbox.Layer {
 	}
 	user := sandbox.Layer{Name: "userns", State: state, Reason: reason}
 	if f.Namespaces && f.Root {
-		user.State, user.Reason = sandbox.LayerAbsent, "root needs none, and could not write the files of others in it"
+		user.State, user.Reason = sandbox.LayerAbsent, "not needed as root, who could not write other users' files in it"
 	}
 	proof := func(tried string) string {
 		if f.Namespaces {

@@ -58,7 +58,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		if err := checkRoots(p); err != nil {
 			return nil, err
 		}
-		// Mounts protect the paths that exist, so these are no weakness.
+		// Mounts protect the paths that exist, so these are not a weakness.
 		held := heldPaths(p)
 		q.Protected.Paths = slices.DeleteFunc(q.Protected.Paths, func(path string) bool { return sandbox.CoveredBy(held, path) })
 		q.Protected.Own = slices.DeleteFunc(q.Protected.Own, func(path string) bool { return sandbox.CoveredBy(held, path) })
@@ -195,7 +195,7 @@ func laterFiles(unheld []string) sandbox.Weakness {
 func shownPipes(shown []string) sandbox.Weakness {
 	return sandbox.Weakness{
 		ID: "temp-pipes", What: "a command can write to named pipes of the host in " + short.List(shown, mostNamed),
-		Why:    "without a broker Landlock opens the command's own folder for temporary files with all that is mounted in it, and a pipe is no part of a file system that is read-only",
+		Why:    "without a broker Landlock opens the command's own folder for temporary files with all that is mounted in it, and a read-only file system does not stop writes to its pipes",
 		Remedy: "keep workspaces out of /tmp",
 	}
 }

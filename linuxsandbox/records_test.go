@@ -91,7 +91,7 @@ func TestRecordsInSetting(t *testing.T) {
 			p := open.policy()
 			p.Protected.Hidden = nil
 			if st, out := run(t, b, p, open.command(route.script)); !strings.Contains(out, secretText) {
-				t.Fatalf("this is no route: %+v\n%s", st, out)
+				t.Fatalf("the secret is not printed although reading it is allowed: %+v\n%s", st, out)
 			}
 			r := newRecords(t)
 			_, out := run(t, b, r.policy(), r.command(route.script))

@@ -68,7 +68,7 @@ func rooted(t *testing.T, path string) {
 		return
 	}
 	if err != nil {
-		t.Errorf("a canonical path is no root: %s: %v", path, err)
+		t.Errorf("a canonical path cannot be opened as a root: %s: %v", path, err)
 		return
 	}
 	defer unix.Close(fd)

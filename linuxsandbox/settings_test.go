@@ -372,7 +372,7 @@ func verdict(t *testing.T, h *host, s setting, table []attempt, boxed scene, sho
 	}
 	for _, name := range notHeld[s.name] {
 		if !slices.ContainsFunc(table, func(a attempt) bool { return a.name == name }) {
-			t.Errorf("notHeld[%q] names %q, which is no row of it", s.name, name)
+			t.Errorf("notHeld[%q] names %q, which is not a row of it", s.name, name)
 		}
 	}
 	t.Logf("%s: %d rows, %d held, %d not held", s.name, rows, kept, open)

@@ -97,7 +97,7 @@ var layerWorth = map[string]struct {
 		{what: "mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"mountns", "mounts are read-only there"}}},
 		{what: "locks on files outside the roots", weakness: "locks"},
 		{what: "sockets with a path, between the session's own commands or granted", others: []substitute{{"seccomp", "none can be made"}}},
-		{what: "what was refused, told by the kernel", others: []substitute{{"", "judged by what the command prints, and said to be likely"}}},
+		{what: "what was refused, as the kernel reports it", others: []substitute{{"", "judged by what the command prints, and said to be likely"}}},
 		{what: "a refused call that waits for an answer", others: []substitute{{"", "the call fails, and the command can be run again with more"}}},
 	}},
 	"userns": {"an ordinary user's right to the other namespaces", nil},

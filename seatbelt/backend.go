@@ -122,7 +122,7 @@ func checkRoots(p sandbox.Policy) error {
 			return err
 		}
 		if is, err := exact(leads); err != nil || is != want {
-			return fmt.Errorf("root %s: a symbolic link stands in the way, which it did not when the policy was made", r.Path)
+			return fmt.Errorf("root %s: a symbolic link is on the way that was not there when the policy was made", r.Path)
 		}
 	}
 	for _, r := range p.Write {

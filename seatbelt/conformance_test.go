@@ -48,8 +48,8 @@ var unanswered = map[string]string{
 	"grants by a shell":           "a shell cannot be put to the model; on macOS it is the command that makes the file, and nothing is taken away after it",
 	"file-worker":                 "the worker is one process, whose calls the model does not see",
 	"make a socket":               "one that can be neither bound nor connected reaches nothing; whether Seatbelt lets it be made was never tried",
-	"start broken":                "sandbox-exec tells of an interpreter that is missing as it tells of any failure",
-	"start nonsense":              "sandbox-exec tells of a file that is no program as it tells of any failure",
+	"start broken":                "sandbox-exec reports a missing interpreter like any other failure",
+	"start nonsense":              "sandbox-exec reports a file that is not a program like any other failure",
 	"link inside a write root":    "every hard link is refused: which of its two names Seatbelt asks about was never tried",
 	"link in inside a write root": "every hard link is refused: which of its two names Seatbelt asks about was never tried",
 }

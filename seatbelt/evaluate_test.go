@@ -249,7 +249,7 @@ func (p *profile) value(f form) string {
 		return v
 	}
 	if f.kind != 's' {
-		p.t.Fatalf("%+v is no text", f)
+		p.t.Fatalf("%+v is not a text", f)
 	}
 	return f.atom
 }

@@ -412,7 +412,7 @@ func TestNamesCannotSpeak(t *testing.T) {
 		}
 		text, _, _ := Profile(p)
 		if strings.Contains(strings.TrimPrefix(text, base), name) && len(name) > 2 && name != `(param "W0")` {
-			t.Errorf("%q stands in the text", name)
+			t.Errorf("%q is in the text", name)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func TestCompactedGoesOnFromTheSummary(t *testing.T) {
 			t.Errorf("%s: %d summaries", f, n)
 		}
 		if n := strings.Count(page.String(), "Message 3"); n != 1 {
-			t.Errorf("%s: message 3 stands in it %d times", f, n)
+			t.Errorf("%s: message 3 is in it %d times", f, n)
 		}
 	}
 

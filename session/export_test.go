@@ -73,7 +73,7 @@ func export(t *testing.T, s *Store, id string, format Format) string {
 	}
 	for _, r := range b.String() {
 		if strings.ContainsRune("\u202e\u200b\u2066\x1b\x00\x7f\u0085\u2028\r\ufffd", r) {
-			t.Errorf("%s: %U stands in the page as itself", format, r)
+			t.Errorf("%s: %U is unescaped in the page", format, r)
 		}
 	}
 	return b.String()

@@ -113,7 +113,7 @@ func (s *Session) Compacted(items []model.Item) error {
 	return err
 }
 
-// Asks records that m is the model from now on.
+// Asks records m as the model of the messages that follow.
 func (s *Session) Asks(m Model) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

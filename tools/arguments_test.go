@@ -93,7 +93,7 @@ func TestDecode(t *testing.T) {
 				t.Errorf("%s: %s", name, diff)
 			}
 		} else if len(err.Error()) > 500 || strings.ContainsAny(err.Error(), "\n\x1b") {
-			t.Errorf("%s: the error is no sentence: %q", name, err)
+			t.Errorf("%s: the error is not a sentence: %q", name, err)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestCompactionIsALineThatOpens(t *testing.T) {
 	r.has("of an earlier run")
 }
 
-// A limit that nobody has told is never shown as one that is known, nor sometimes
+// An assumed limit is never shown as a known one, nor sometimes
 // as one and sometimes not.
 func TestAssumedLimitIsCalledThat(t *testing.T) {
 	r := newRig(t, 110, 30)

@@ -30,7 +30,7 @@ func heldRequest(id string, pid int) approvals.Request {
 	}
 }
 
-// hold tells of a running command and puts the question about its held call.
+// hold reports a held call of a running command and puts the question about it.
 func (r *rig) hold(q approvals.Request) *question.Ask {
 	r.emit(event.PermissionRequested{ID: q.ID, CallID: q.CallID, Title: q.Title, Denials: q.Denials, Wanted: q.Grant, Held: true})
 	return r.put(q)

@@ -333,7 +333,7 @@ func TestUndoPreview(t *testing.T) {
 	r.has("Saved, but not writable now: 1", "/x  outside", "codeagent undo s1 --add-dir /", "Enter shows the previous turn")
 }
 
-// A turn of which nothing can be taken back does not stand in the way of those
+// A turn in which nothing can be undone does not block the undo of those
 // before it.
 func TestUndoGoesOn(t *testing.T) {
 	r, f := offers(t, 80, 24)
@@ -426,8 +426,8 @@ func TestBackgroundCommands(t *testing.T) {
 	r.lacks("1 running")
 }
 
-// The end of a background command is said at once where no turn runs, else with
-// the turn, or after a turn that did not come to tell it; and once.
+// The end of a background command is shown at once where no turn runs, else with
+// the turn, or after a turn that did not show it; and once.
 func TestHowACommandIsDoing(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	for want, c := range map[string]BackgroundCommand{
@@ -476,7 +476,7 @@ func TestEndOfABackgroundCommandIsSaid(t *testing.T) {
 		r.do(r.cmdOf(event.BackgroundChanged{}))
 		r.lacks("ended")
 		r.do(r.send(turnDoneMsg{}))
-		saysOnce("after a turn that did not tell it")
+		saysOnce("after a turn that did not show it")
 
 		r, f = offers(t, w, 20)
 		r.typeText("hello")

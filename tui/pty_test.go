@@ -67,8 +67,8 @@ func TestRealPaste(t *testing.T) {
 
 func TestRealShiftEnter(t *testing.T) {
 	term := start(t, "still", 80, 24)
-	term.Write("echo a\x1b[13;2ub") // as kitty tells it
-	term.Write("\x1b[27;2;13~c")    // as modifyOtherKeys tells it
+	term.Write("echo a\x1b[13;2ub") // as kitty sends it
+	term.Write("\x1b[27;2;13~c")    // as modifyOtherKeys sends it
 	term.Write("\nd")               // Ctrl+J anywhere
 	term.WaitFor("  d")
 	term.Write("\r")

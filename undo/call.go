@@ -38,7 +38,7 @@ type entry struct {
 	// mixed: somebody else changed it between two calls.
 	mixed bool
 	// theirs is a change by somebody else since the last call, found when the present call
-	// began; nil: none. news: that change has set mixed.
+	// began; nil if there was no change. news: that change has set mixed.
 	theirs *state
 	news   bool
 	// calls counts the unsettled calls that touched it; named counts those that reported it by

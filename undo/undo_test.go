@@ -218,7 +218,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestCutOffInASecondCall: the state that one call left does not tell what the next one was
+// TestCutOffInASecondCall: the state that one call left does not show what the next one was
 // doing when codeagent died.
 func TestCutOffInASecondCall(t *testing.T) {
 	b := newBench(t)
@@ -249,6 +249,6 @@ func TestCutOffInASecondCall(t *testing.T) {
 	b.ses.End()
 	b.user("a", "mine")
 	if p = b.plan(); len(p.Conflicts) != 1 {
-		t.Errorf("the user's own is no conflict: %+v", p.Steps)
+		t.Errorf("the user's own change: %d conflicts, want 1; steps %+v", len(p.Conflicts), p.Steps)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestClosedStdoutIsAnError: with a closed stdout the answer is lost. /dev/null is no error.
+// TestClosedStdoutIsAnError: with a closed stdout the answer is lost. /dev/null is not an error.
 func TestClosedStdoutIsAnError(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		for _, c := range []struct {

@@ -59,7 +59,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never happened: %s", what)
 		}
-		time.Sleep(5 * time.Millisecond) // no event tells of another program's children
+		time.Sleep(5 * time.Millisecond) // there is no event for another program's children
 	}
 }
 

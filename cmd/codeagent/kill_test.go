@@ -283,7 +283,7 @@ func (k *killing) told(n int, stdout string) {
 		}
 	}
 	if ended > results {
-		k.t.Errorf("turn %d: %d commands were told to have ended, %d results are kept", n, ended, results)
+		k.t.Errorf("turn %d: %d commands were reported as ended, but only %d results are kept", n, ended, results)
 	}
 }
 

@@ -68,7 +68,7 @@ func goOutcomes(output string) outcomes {
 //go:embed runner.py
 var pythonRunner string
 
-// python is the system's own: others have their tests elsewhere, or lack them.
+// python is the system's own. Other installations have their tests elsewhere, or lack them.
 const python = "/usr/bin/python3"
 
 func pythonTests(st *stage, s suite) ([]string, string, error) {

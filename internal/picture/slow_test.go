@@ -47,7 +47,7 @@ func TestSlow(t *testing.T) {
 		t.Fatalf("the attack has %d bytes, and would not be looked at", len(file))
 	}
 	if _, err := jpeg.Decode(bytes.NewReader(slowJPEG(5000, 1))); err != nil {
-		t.Fatalf("the attack is no JPEG: %v", err)
+		t.Fatalf("the attack is not a JPEG: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

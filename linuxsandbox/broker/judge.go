@@ -156,7 +156,7 @@ type fileID struct{ dev, ino uint64 }
 func (j *judge) refusesMetadata(n *notify.Notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial {
 	d := &sandbox.Denial{Kind: sandbox.KindMetadata, Target: path}
 	if !strings.HasPrefix(path, "/") {
-		d.Moot, d.MootReason = true, "it is no file of any folder"
+		d.Moot, d.MootReason = true, "the file is in no folder"
 		return d
 	}
 	if kernel.OnProc(fd) {

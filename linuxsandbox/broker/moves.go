@@ -152,7 +152,7 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) n
 		h.session.own.removed(&m.over)
 		h.fresh.removed(&m.over)
 	}
-	// A folder that was renamed to .git is no git directory that the session made, unless it
+	// A folder that was renamed to .git is not a git directory that the session made, unless it
 	// was one before.
 	if !m.there && !(kernel.IsFolder(&m.old) && m.to.Last == gitDir) {
 		h.judge.made(m.to)

@@ -17,7 +17,7 @@ type refusal struct {
 	also  *sandbox.Denial
 	call  string
 	errno unix.Errno
-	// requested is what the call names, if that is no file and differs from the target.
+	// requested is what the call names, if that is not a file and differs from the target.
 	requested string
 	// pins are the files that the call names. They are open only until refuse returns.
 	pins []pin

@@ -77,7 +77,7 @@ func (r Rule) Failed(err error) error {
 		what = "write root"
 	}
 	if errors.Is(err, unix.ELOOP) {
-		return fmt.Errorf("%s %s: a symbolic link stands in the way, which it did not when the policy was made", what, r.Path)
+		return fmt.Errorf("%s %s: a symbolic link is on the way that was not there when the policy was made", what, r.Path)
 	}
 	return fmt.Errorf("%s %s: %w", what, r.Path, err)
 }

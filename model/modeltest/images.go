@@ -82,7 +82,7 @@ func imagesArrive(t *testing.T, w Wire, build Build) {
 	} {
 		next := strings.Index(bodies[0], want)
 		if next <= at {
-			t.Errorf("%q does not stand in its place:\n%s", want, bodies[0])
+			t.Errorf("%q is not in its place:\n%s", want, bodies[0])
 		}
 		at = next
 	}

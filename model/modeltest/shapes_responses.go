@@ -181,7 +181,7 @@ func responsesCalls() []testcase {
 		{name: "items without end", replies: []scripted.Reply{{Chunks: endless}, {Text: "ok"}}, kind: model.ServerFault, says: "more than 10000 parts", huge: true},
 		call("whole at its end", made(one, two), done(0, "f", one), done(1, "g", two)),
 		call("whole in the arguments' end", made(one), added(0, "f", "a", "shell"), nameless(0, "f", one.Arguments), done(0, "f", one)),
-		call("never told to be done", made(one), added(0, "f", "a", "shell"), args(0, "f", one.Arguments)),
+		call("without an end", made(one), added(0, "f", "a", "shell"), args(0, "f", one.Arguments)),
 		call("the end of the arguments is only at its end", made(one), added(0, "f", "a", "shell"), args(0, "f", `{"x"`), done(0, "f", one)),
 		call("index 0 for all", made(one, two), added(0, "f", "a", "shell"), args(0, "f", one.Arguments), added(0, "g", "b", "read_file"), args(0, "g", two.Arguments), done(0, "f", one), done(0, "g", two)),
 		call("index 0 for all, no ids", made(one, two), added(0, "", "a", "shell"), args(0, "", one.Arguments), done(0, "", one), added(0, "", "b", "read_file"), args(0, "", two.Arguments), done(0, "", two)),

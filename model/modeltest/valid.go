@@ -106,7 +106,7 @@ func validImage(url string) error {
 	rest, ok := strings.CutPrefix(url, "data:")
 	kind, data, cut := strings.Cut(rest, ";base64,")
 	if !ok || !cut {
-		return fmt.Errorf("the image is no data URL: %.60q", url)
+		return fmt.Errorf("the image is not a data URL: %.60q", url)
 	}
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
@@ -265,7 +265,7 @@ func validSpecs(specs []functionSpec) error {
 			return fmt.Errorf("the tool name %q", s.Name)
 		}
 		if json.Unmarshal(s.Parameters, &schema) != nil || schema.Type != "object" {
-			return fmt.Errorf("the parameters of %s are no object: %s", s.Name, s.Parameters)
+			return fmt.Errorf("the parameters of %s are not an object: %s", s.Name, s.Parameters)
 		}
 		seen[s.Name] = true
 	}

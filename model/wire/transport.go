@@ -31,7 +31,7 @@ const (
 )
 
 // errPacked is final: the same request would get the same answer.
-var errPacked = errors.New("the answer is packed")
+var errPacked = errors.New("unsupported Content-Encoding")
 
 // transport is an http.RoundTripper for model providers. It returns either an answer whose
 // body is a clean event stream, or a *model.Error:
@@ -296,7 +296,7 @@ func (r *repaired) emit(data []byte) {
 	} else {
 		r.rest = append(r.rest, "data: "...)
 		if bytes.HasPrefix(data, []byte(`{"error":`)) {
-			// This event is no error ("error":null comes first in it), but go-openai checks for
+			// This event is not an error ("error":null comes first in it), but go-openai checks for
 			// exactly these bytes.
 			r.rest = append(r.rest, "{ "...)
 			data = data[1:]

@@ -57,7 +57,7 @@ type field struct {
 	mark   paint.Span // before the first row, as wide as the indentation of the others
 	quoted bool       // words of the model or of a command
 	hard   bool       // every space stays: paths
-	most   int        // rows; zero is no bound
+	most   int        // rows; 0: no bound
 	tail   int        // of them the last ones
 	spans  []paint.Span
 }

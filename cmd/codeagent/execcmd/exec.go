@@ -81,7 +81,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	if x.timeout < 0 || x.maxTurns < 0 {
-		return &cli.UsageError{Err: errors.New("--timeout and --max-turns cannot be negative"), Hints: []string{fmt.Sprintf("--timeout 0 is no limit, --max-turns 0 the usual %d requests", agent.DefaultRequests)}}
+		return &cli.UsageError{Err: errors.New("--timeout and --max-turns cannot be negative"), Hints: []string{fmt.Sprintf("--timeout 0 means no limit, --max-turns 0 the usual %d requests", agent.DefaultRequests)}}
 	}
 	if x.timeout > 0 {
 		var cancel context.CancelFunc

@@ -27,7 +27,7 @@ type Spot struct {
 	Asked string
 }
 
-// Odd reports whether the last component is no entry of the folder: "/", "." or "..". A
+// Odd reports whether the last component is not an entry of the folder: "/", "." or "..". A
 // call on one fails in the kernel before any check of rights, or acts on a folder, which
 // can neither be opened for writing nor be made again.
 func (s Spot) Odd() bool { return s.Last == "" || s.Last == "." || s.Last == ".." }

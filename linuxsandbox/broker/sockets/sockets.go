@@ -195,7 +195,7 @@ func toKernel(addr []byte) bool {
 }
 
 // inNetwork reports whether a socket belongs to the network namespace with that cookie. It
-// is true if the socket's cookie cannot be read, and false for cookie 0, which is no
+// is true if the socket's cookie cannot be read, and false for cookie 0, which is not a
 // namespace. The kernel reuses no cookie until a reboot (SO_NETNS_COOKIE, Linux 5.14).
 func inNetwork(socket int, cookie uint64) bool {
 	if cookie == 0 {
