@@ -52,27 +52,26 @@ type Broker struct {
 	given chan int   // the listener; closed without one if the command never started
 	done  chan struct{}
 	posts *posts
-	// rules are the kernel rules that hold for this command.
-	rules   notify.Rules
-	session *Session
+	command
+	sockets *sockets.Sockets
+}
 
-	// Only the broker's thread uses the rest until done is closed. Each handler gets the
-	// shared parts that it needs.
+// command is what the handlers of calls share. Only the broker's thread uses it until done is
+// closed.
+type command struct {
+	// rules are the kernel rules that hold for this command.
+	rules    notify.Rules
+	session  *Session
 	walk     pathwalk.Walker
 	log      evidence
 	judge    judge
 	rights   rights
 	held     *holding
-	deny     refuser
 	observer observer
 	waiting  waitingCalls
 	masks    masks
 	fresh    freshFile
 	terms    terminals
-	files    fileChanges
-	metadata metadataChanges
-	locks    locks
-	sockets  *sockets.Sockets
 }
 
 // Options are the inputs of New.
@@ -144,7 +143,7 @@ func assemble(o Options) (*Broker, error) {
 	}
 	b := &Broker{
 		wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), posts: left,
-		rules: notify.RulesOf(o.Order), session: o.Session, held: held,
+		command: command{rules: notify.RulesOf(o.Order), session: o.Session, held: held},
 	}
 	mounts, caps := o.Order.Mounts, o.Order.KeptCaps()
 	b.walk = pathwalk.Walker{Mounts: mountsOf(mounts), Instead: b.judge.inMemory, OnHost: b.judge.onHost}
@@ -152,14 +151,12 @@ func assemble(o Options) (*Broker, error) {
 	b.judge = judge{policy: withOwnFolders(o.Policy, mounts), protection: o.Protection, reach: o.reach(), session: o.Session, walk: &b.walk, log: &b.log}
 	b.rights = rights{keep: caps, mounted: mounts != nil, log: &b.log}
 	held.judge, held.log, held.handle = &b.judge, &b.log, b.handleAll
-	b.deny = refuser{judge: &b.judge, rights: &b.rights, held: held, log: &b.log, walk: &b.walk}
 	b.observer = observer{to: o.Command.Observer, judge: &b.judge, walk: &b.walk, session: o.Session}
 	b.terms = terminals{
 		ownPTS: mounts != nil && mounts.Terminals, ownSession: ownSession(o.Command), takes: o.Taking, judge: &b.judge, walk: &b.walk, log: &b.log,
 	}
-	b.addHandlers()
 	b.sockets = sockets.New(sockets.Options{
-		Policy: &b.judge.policy, Walk: &b.walk, Record: b.log.record, Refuse: held.refuseConnect, Unread: b.deny.unread, MakeFile: b.files.entries.makeSocket,
+		Policy: &b.judge.policy, Walk: &b.walk, Record: b.log.record, Refuse: held.refuseConnect, Unread: b.unread, MakeFile: entries{&b.command}.makeSocket,
 		LookUp: func(n *notify.Notification, client *netns.Client, q *netns.Question) bool {
 			return left.add(func() { held.lookUp(n, client, q) })
 		},
@@ -175,26 +172,6 @@ func (o *Options) reach() reach {
 		r.files = append(r.files, kernel.PathOf(int(o.Command.Stdin.Fd())))
 	}
 	return r
-}
-
-// addHandlers gives each handler the parts that it needs.
-func (b *Broker) addHandlers() {
-	b.metadata = metadataChanges{
-		walk: &b.walk, judge: &b.judge, rights: &b.rights, deny: &b.deny, held: b.held, observer: &b.observer, fresh: &b.fresh, session: b.session,
-	}
-	b.locks = locks{walk: &b.walk, judge: &b.judge, held: b.held, log: &b.log, waiting: &b.waiting, session: b.session}
-	b.files = fileChanges{
-		session: b.session,
-		opens: opens{
-			rules: b.rules, walk: &b.walk, judge: &b.judge, deny: &b.deny, held: b.held, observer: &b.observer,
-			masks: &b.masks, fresh: &b.fresh, waiting: &b.waiting, terms: &b.terms,
-		},
-		moves: moves{rules: b.rules, walk: &b.walk, judge: &b.judge, deny: &b.deny, held: b.held, observer: &b.observer, fresh: &b.fresh, session: b.session},
-		entries: entries{
-			rules: b.rules, walk: &b.walk, judge: &b.judge, deny: &b.deny, held: b.held, observer: &b.observer,
-			masks: &b.masks, fresh: &b.fresh, session: b.session,
-		},
-	}
 }
 
 // mountsOf returns the part of a mount plan that path walks need.
@@ -354,18 +331,16 @@ func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
 // handle handles one call once.
 func (b *Broker) handle(n *notify.Notification) notify.Reply {
 	if c := calls.MetadataOf(n.NR); c != nil {
-		return b.metadata.change(n, c)
+		return metadataChanges{&b.command}.change(n, c)
 	}
 	if c := calls.FileOf(n.NR); c != nil {
-		return b.files.change(n, c)
+		return b.changeFile(n, c)
 	}
 	if c := calls.RefusedOf(n.NR); c != nil {
-		h := refusedCalls{rights: &b.rights, log: &b.log}
-		return h.refuse(n, c)
+		return b.refuseCall(n, c)
 	}
 	if c := calls.ProcessOf(n.NR); c != nil {
-		h := processHandler{rules: b.rules, log: &b.log}
-		return h.process(n, c)
+		return b.process(n, c)
 	}
 	switch n.NR {
 	case unix.SYS_UMASK:
@@ -379,7 +354,7 @@ func (b *Broker) handle(n *notify.Notification) notify.Reply {
 	case unix.SYS_IOCTL:
 		return b.terms.resize(n)
 	case unix.SYS_FLOCK:
-		return b.locks.lock(n)
+		return locks{&b.command}.lock(n)
 	case unix.SYS_CONNECT, unix.SYS_BIND:
 		return b.sockets.Answer(n)
 	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
@@ -396,6 +371,26 @@ func (b *Broker) handle(n *notify.Notification) notify.Reply {
 		return b.rules.Proceed(notify.ByNetwork)
 	}
 	return notify.Failed(unix.ENOSYS)
+}
+
+// changeFile answers a call that opens, makes or removes a file.
+func (b *Broker) changeFile(n *notify.Notification, c *calls.File) notify.Reply {
+	if !b.judge.protection.any() && !b.log.sees() {
+		return b.rules.Proceed(notify.ByLandlock) // no path is brokered
+	}
+	b.session.mu.Lock()
+	defer b.session.mu.Unlock()
+	switch c.Kind {
+	case calls.Open, calls.Creat, calls.Openat2:
+		return opens{&b.command}.openFile(n, c)
+	case calls.Truncate:
+		return opens{&b.command}.truncate(n, c)
+	case calls.Rename:
+		return moves{&b.command}.rename(n, c)
+	case calls.Link:
+		return moves{&b.command}.link(n, c)
+	}
+	return entries{&b.command}.entry(n, c)
 }
 
 // becomeCommand gives the calling thread the rights of the command. The thread ends with its

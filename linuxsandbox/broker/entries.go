@@ -13,20 +13,10 @@ import (
 )
 
 // entries answers calls on one entry of a folder: mkdir, rmdir, unlink, symlink, mknod.
-type entries struct {
-	rules    notify.Rules
-	walk     *pathwalk.Walker
-	judge    *judge
-	deny     *refuser
-	held     *holding
-	observer *observer
-	masks    *masks
-	fresh    *freshFile
-	session  *Session
-}
+type entries struct{ *command }
 
 // entry answers one call.
-func (h *entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
+func (h entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 	m, err := c.First(n)
 	text := ""
 	if c.Kind == calls.Symlink && err == nil {
@@ -34,12 +24,12 @@ func (h *entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 		m, err = c.Second(n)
 	}
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	s, err := h.walk.Spot(n, m)
 	if err != nil {
-		h.deny.noteHidden(n, c.Name, sandbox.KindWrite, m, err)
-		return h.deny.unfound(n, c.Name, m, err)
+		h.noteHidden(n, c.Name, sandbox.KindWrite, m, err)
+		return h.unfound(n, c.Name, m, err)
 	}
 	defer s.Close()
 	folder := c.Kind == calls.Mkdir || c.Kind == calls.Rmdir || c.Kind == calls.Unlink && c.Flags(n)&unix.AT_REMOVEDIR != 0
@@ -57,7 +47,7 @@ func (h *entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 }
 
 // remove removes an entry.
-func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, who whose) notify.Reply {
+func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, who whose) notify.Reply {
 	flags := 0
 	if c.Kind == calls.Rmdir {
 		flags = unix.AT_REMOVEDIR
@@ -68,16 +58,16 @@ func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot,
 	}
 	st, err := s.Stat()
 	if err == unix.EACCES && who == nobodys {
-		return h.deny.refuseNew(n, c.Name, s, lack{}) // the folder has no search permission
+		return h.refuseNew(n, c.Name, s, lack{}) // the folder has no search permission
 	}
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	if who == nobodys {
-		return h.deny.refuseRemoval(n, c.Name, s, &st, flags)
+		return h.refuseRemoval(n, c.Name, s, &st, flags)
 	}
 	if d := h.judge.refusesEntry(n, s, &st, false); d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(s)}})
+		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
 	}
 	if a, first := h.observer.beforeRemoval(s, &st, flags == unix.AT_REMOVEDIR); first {
 		return a
@@ -89,11 +79,11 @@ func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot,
 		h.session.own.removed(&st)
 		h.fresh.removed(&st)
 	}
-	return h.deny.performed(n, c.Name, s.Full(), err)
+	return h.performed(n, c.Name, s.Full(), err)
 }
 
 // add makes an entry. EEXIST comes before a denial, because mkdir -p relies on it.
-func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string, who whose) notify.Reply {
+func (h entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string, who whose) notify.Reply {
 	_, err := s.Stat()
 	if err == nil {
 		return notify.Failed(unix.EEXIST)
@@ -102,14 +92,14 @@ func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, te
 		if err != unix.ENOENT && err != unix.EACCES {
 			return notify.Failed(kernel.ErrnoOf(err))
 		}
-		return h.deny.refuseNew(n, c.Name, s, h.lacksNode(n, c))
+		return h.refuseNew(n, c.Name, s, h.lacksNode(n, c))
 	}
 	d := h.judge.refusesPath(n, s.Full())
 	if d == nil && c.Kind == calls.Symlink && h.judge.protection.leads(s.Full()) {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full()}
 	}
 	if d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(s)}})
+		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
 	}
 	if a, first := h.observer.beforeEntries(s); first {
 		return a
@@ -117,10 +107,10 @@ func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, te
 	if err = h.make(n, c, s, text); err == nil {
 		h.judge.made(s)
 	}
-	return h.deny.performed(n, c.Name, s.Full(), err)
+	return h.performed(n, c.Name, s.Full(), err)
 }
 
-func (h *entries) make(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string) error {
+func (h entries) make(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string) error {
 	if c.Kind == calls.Symlink {
 		if !n.Waits() {
 			return unix.ESRCH
@@ -154,7 +144,7 @@ func makeNode(s pathwalk.Spot, kind, mode uint32) error {
 }
 
 // lacksNode returns the capability that the making of a device needs, if c makes one.
-func (h *entries) lacksNode(n *notify.Notification, c *calls.File) lack {
+func (h entries) lacksNode(n *notify.Notification, c *calls.File) lack {
 	if kind := c.Flags(n) & unix.S_IFMT; c.Kind == calls.Mknod && (kind == unix.S_IFCHR || kind == unix.S_IFBLK) {
 		return lack{errno: unix.EPERM, caps: 1 << unix.CAP_MKNOD}
 	}

@@ -20,7 +20,7 @@ import (
 
 // refuseConnect denies a connection.
 func (h *holding) refuseConnect(n *notify.Notification, r sockets.Refusal) notify.Reply {
-	out := refusal{denial: &r.Denial, call: "connect", errno: r.Errno, requested: r.Denial.Requested}
+	out := refusal{denials: []*sandbox.Denial{&r.Denial}, call: "connect", errno: r.Errno, requested: r.Denial.Requested}
 	if r.File >= 0 {
 		out.pins = []pin{{fd: r.File, path: r.Denial.Target, asked: r.Asked}}
 	}
@@ -57,7 +57,7 @@ func (h *holding) lookUp(n *notify.Notification, client *netns.Client, q *netns.
 }
 
 // makeSocket lets bind make the file of a socket at path, if the policy allows it.
-func (h *entries) makeSocket(n *notify.Notification, path string, bind func(dir int, name string, mask, own uint32) unix.Errno) notify.Reply {
+func (h entries) makeSocket(n *notify.Notification, path string, bind func(dir int, name string, mask, own uint32) unix.Errno) notify.Reply {
 	slash := strings.LastIndexByte(path, '/')
 	folder, base := path[:slash+1], path[slash+1:]
 	if base == "" {
@@ -71,7 +71,7 @@ func (h *entries) makeSocket(n *notify.Notification, path string, bind func(dir 
 	}
 	parent, err := h.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: folder})
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, "bind", sandbox.KindSocket, err))
+		return notify.Failed(h.unread(n, "bind", sandbox.KindSocket, err))
 	}
 	s := h.walk.SpotIn(parent, base, false)
 	s.Asked = path
@@ -94,7 +94,7 @@ func (h *entries) makeSocket(n *notify.Notification, path string, bind func(dir 
 		d = &sandbox.Denial{Kind: judged.Kind, Target: target}
 	}
 	if d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: "bind", errno: unix.EPERM, pins: []pin{pinOf(s)}})
+		return h.refuse(n, "bind", unix.EPERM, d, pinOf(s))
 	}
 	if h.session.sockets.Full() {
 		return notify.Failed(unix.ENOSPC)

@@ -38,17 +38,10 @@ import (
 const refusedLock = unix.ENOLCK
 
 // locks answers flock.
-type locks struct {
-	walk    *pathwalk.Walker
-	judge   *judge
-	held    *holding
-	log     *evidence
-	waiting *waitingCalls
-	session *Session
-}
+type locks struct{ *command }
 
 // lock answers one call.
-func (h *locks) lock(n *notify.Notification) notify.Reply {
+func (h locks) lock(n *notify.Notification) notify.Reply {
 	how := uint32(n.Args[1])
 	op := how &^ unix.LOCK_NB
 	if op != unix.LOCK_SH && op != unix.LOCK_EX && op != unix.LOCK_UN {
@@ -103,7 +96,7 @@ func flockNow(fd, op int) error {
 
 // refuseLock answers a lock on an open file that the command may not change. fd is the broker's
 // copy of its descriptor.
-func (h *locks) refuseLock(n *notify.Notification, fd int, op uint32) (a notify.Reply, done bool) {
+func (h locks) refuseLock(n *notify.Notification, fd int, op uint32) (a notify.Reply, done bool) {
 	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || flags&unix.O_PATH != 0 {
 		return notify.Failed(unix.EBADF), true
 	}
@@ -124,7 +117,7 @@ func (h *locks) refuseLock(n *notify.Notification, fd int, op uint32) (a notify.
 	}
 	h.session.mu.Lock()
 	defer h.session.mu.Unlock()
-	return h.held.refuse(n, refusal{denial: d, call: "flock", errno: refusedLock, pins: []pin{{fd: fd, path: path, asked: path}}}), true
+	return h.refuse(n, "flock", refusedLock, d, pin{fd: fd, path: path, asked: path}), true
 }
 
 // namesNoFile reports whether an open file never had a name in a folder: a pipe, a socket or a

@@ -5,7 +5,6 @@ package broker
 import (
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
-	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
@@ -13,37 +12,28 @@ import (
 )
 
 // metadataChanges answers calls that change metadata.
-type metadataChanges struct {
-	walk     *pathwalk.Walker
-	judge    *judge
-	rights   *rights
-	deny     *refuser
-	held     *holding
-	observer *observer
-	fresh    *freshFile
-	session  *Session
-}
+type metadataChanges struct{ *command }
 
 // change answers a call that changes mode, owner, times or attributes.
-func (h *metadataChanges) change(n *notify.Notification, c *calls.Metadata) notify.Reply {
+func (h metadataChanges) change(n *notify.Notification, c *calls.Metadata) notify.Reply {
 	m, err := c.File(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindMetadata, err))
+		return notify.Failed(h.unread(n, c.Name, sandbox.KindMetadata, err))
 	}
 	do, err := c.Read(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindMetadata, err))
+		return notify.Failed(h.unread(n, c.Name, sandbox.KindMetadata, err))
 	}
 	m.Path = h.judge.inMemory(m.Path)
 	fd, err := h.walk.Open(n, m)
 	if err != nil {
-		h.deny.noteHidden(n, c.Name, sandbox.KindMetadata, m, err)
+		h.noteHidden(n, c.Name, sandbox.KindMetadata, m, err)
 		if err == unix.EACCES {
 			h.session.mu.Lock()
 			defer h.session.mu.Unlock()
-			return h.deny.unfound(n, c.Name, m, err)
+			return h.unfound(n, c.Name, m, err)
 		}
-		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindMetadata, err))
+		return notify.Failed(h.unread(n, c.Name, sandbox.KindMetadata, err))
 	}
 	if m.Itself {
 		if a, done := h.metadataOfFresh(n, c, do, fd); done {
@@ -74,7 +64,7 @@ func (h *metadataChanges) change(n *notify.Notification, c *calls.Metadata) noti
 		if a, first := h.observer.beforeMetadata(n, do, fd); first {
 			return a
 		}
-		return h.deny.performed(n, c.Name, path, do.Apply(fd, &st))
+		return h.performed(n, c.Name, path, do.Apply(fd, &st))
 	}
 	errno := unix.EPERM
 	if !d.Moot {
@@ -82,18 +72,18 @@ func (h *metadataChanges) change(n *notify.Notification, c *calls.Metadata) noti
 	}
 	h.session.mu.Lock()
 	defer h.session.mu.Unlock()
-	return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: errno, pins: []pin{{fd: fd, path: path, asked: m.Path}}})
+	return h.refuse(n, c.Name, errno, d, pin{fd: fd, path: path, asked: m.Path})
 }
 
 // metadataOfFresh answers a change by descriptor if the file is the fresh one. fd is the
 // broker's own O_PATH descriptor of it.
-func (h *metadataChanges) metadataOfFresh(n *notify.Notification, c *calls.Metadata, do *calls.Change, fd int) (a notify.Reply, done bool) {
+func (h metadataChanges) metadataOfFresh(n *notify.Notification, c *calls.Metadata, do *calls.Change, fd int) (a notify.Reply, done bool) {
 	var st unix.Stat_t
 	if !h.fresh.held || unix.Fstat(fd, &st) != nil || !h.fresh.is(&st) || do.Refused(&st) || !n.Waits() {
 		return notify.Reply{}, false
 	}
 	if err := do.Apply(fd, &st); err != nil {
-		return h.deny.performed(n, c.Name, h.walk.PolicyPath(fd), err), true
+		return h.performed(n, c.Name, h.walk.PolicyPath(fd), err), true
 	}
 	return notify.Reply{}, true
 }

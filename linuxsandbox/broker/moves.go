@@ -15,16 +15,7 @@ import (
 )
 
 // moves answers calls with two names: rename and link.
-type moves struct {
-	rules    notify.Rules
-	walk     *pathwalk.Walker
-	judge    *judge
-	deny     *refuser
-	held     *holding
-	observer *observer
-	fresh    *freshFile
-	session  *Session
-}
+type moves struct{ *command }
 
 // moving is a rename or link whose two names were walked.
 type moving struct {
@@ -39,25 +30,25 @@ type moving struct {
 }
 
 // rename answers rename, renameat and renameat2.
-func (h *moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
+func (h moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
 	m := &moving{flags: c.Flags(n)}
 	if m.flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
 		return notify.Failed(unix.EINVAL) // as on a file system without RENAME_WHITEOUT
 	}
 	one, err := c.First(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	two, err := c.Second(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	if m.from, err = h.walk.Spot(n, one); err != nil {
-		return h.deny.unfound(n, c.Name, one, err)
+		return h.unfound(n, c.Name, one, err)
 	}
 	defer m.from.Close()
 	if m.to, err = h.walk.Spot(n, two); err != nil {
-		return h.deny.unfound(n, c.Name, two, err)
+		return h.unfound(n, c.Name, two, err)
 	}
 	defer m.to.Close()
 	m.fromWhose, m.toWhose = h.judge.whoseEntry(m.from), h.judge.whoseEntry(m.to)
@@ -66,7 +57,7 @@ func (h *moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
 	case m.from.Odd() || m.to.Odd():
 		return h.rules.Proceed(notify.ByLandlock)
 	case m.fromWhose == nobodys || m.toWhose == nobodys:
-		return h.deny.refuseMove(n, c, m)
+		return h.refuseMove(n, c, m)
 	case !m.fromIn && !m.toIn:
 		return h.rules.Proceed(notify.ByLandlock)
 	case !h.judge.protection.writable(m.from.Full()) || !h.judge.protection.writable(m.to.Full()):
@@ -114,7 +105,7 @@ func (m *moving) settled() (errno unix.Errno, is bool) {
 	return 0, false
 }
 
-func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
+func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	exchange := m.exchange()
 	if errno, is := m.settled(); is {
 		return notify.Failed(errno)
@@ -127,7 +118,7 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) n
 		return notify.Reply{Again: true} // after the look through a large folder
 	}
 	if d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(m.from), pinOf(m.to)}})
+		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
 	}
 	if a, first := h.observer.beforeMove(m); first {
 		return a
@@ -143,7 +134,7 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) n
 		})
 	}
 	if err != nil {
-		return h.deny.performed(n, c.Name, m.to.Full(), err)
+		return h.performed(n, c.Name, m.to.Full(), err)
 	}
 	h.session.changed(m.from.Full(), m.to.Full())
 	h.judge.roots.renamed(m.from.Full(), m.to.Full())
@@ -200,15 +191,15 @@ func (j *judge) refusesArrival(s pathwalk.Spot, st *unix.Stat_t, to string) *san
 
 // link answers link and linkat. Threat: a second name is a second way to change a file. So the
 // command must be allowed to change the file itself.
-func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
+func (h moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	flags := c.Flags(n)
 	one, err := c.First(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	two, err := c.Second(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return notify.Failed(unix.EINVAL)
@@ -216,7 +207,7 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	one.Itself = one.Path == "" && flags&unix.AT_EMPTY_PATH != 0
 	t, err := h.source(n, one, flags&unix.AT_SYMLINK_FOLLOW != 0)
 	if err != nil {
-		return h.deny.unfound(n, c.Name, one, err)
+		return h.unfound(n, c.Name, one, err)
 	}
 	defer t.Close()
 	if t.Spot.Slash && !(t.FD >= 0 && kernel.IsFolder(&t.Stat)) {
@@ -224,7 +215,7 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	}
 	to, err := h.walk.Spot(n, two)
 	if err != nil {
-		return h.deny.unfound(n, c.Name, two, err)
+		return h.unfound(n, c.Name, two, err)
 	}
 	defer to.Close()
 	from, into := h.judge.whoseFile(t), h.judge.whoseEntry(to)
@@ -232,7 +223,7 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	case to.Odd() || to.Slash:
 		return h.rules.Proceed(notify.ByLandlock)
 	case from == nobodys || into == nobodys:
-		return h.deny.refuseLink(n, c, t, to, from, into)
+		return h.refuseLink(n, c, t, to, from, into)
 	case from != brokers && into != brokers:
 		return h.rules.Proceed(notify.ByLandlock)
 	}
@@ -249,7 +240,7 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 		return notify.Failed(unix.EPERM)
 	}
 	if d := h.judge.refusesLink(n, t, to); d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOfTarget(t), pinOf(to)}})
+		return h.refuse(n, c.Name, unix.EPERM, d, pinOfTarget(t), pinOf(to))
 	}
 	if a, first := h.observer.beforeLink(n, t, to); first {
 		return a
@@ -264,14 +255,14 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 		})
 	}
 	if err != nil {
-		return h.deny.performed(n, c.Name, to.Full(), err)
+		return h.performed(n, c.Name, to.Full(), err)
 	}
 	h.judge.made(to)
 	return notify.Reply{}
 }
 
 // source finds the file that gets a second name.
-func (h *moves) source(n *notify.Notification, m pathwalk.Name, follow bool) (*pathwalk.Target, error) {
+func (h moves) source(n *notify.Notification, m pathwalk.Name, follow bool) (*pathwalk.Target, error) {
 	if !m.Itself {
 		return h.walk.Target(n, m, follow)
 	}
@@ -299,7 +290,7 @@ func (j *judge) refusesLink(n *notify.Notification, t *pathwalk.Target, to pathw
 }
 
 // linkTo gives the open file t the name to.
-func (h *moves) linkTo(t *pathwalk.Target, to pathwalk.Spot) error {
+func (h moves) linkTo(t *pathwalk.Target, to pathwalk.Spot) error {
 	if t.Stat.Mode&unix.S_IFMT == unix.S_IFLNK {
 		if t.Spot.Dir < 0 {
 			return unix.EPERM
@@ -310,7 +301,7 @@ func (h *moves) linkTo(t *pathwalk.Target, to pathwalk.Spot) error {
 }
 
 // linkHost gives the file t the name to, where from is the host's folder of t.
-func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
+func (h moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 	fd, err := kernel.Openat2(from, t.Spot.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -326,7 +317,7 @@ func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 
 // onHost retries on the host's folders a call that failed with EXDEV or EBUSY because the
 // command's mounts separate what the host does not.
-func (h *moves) onHost(m *moving, do func(from, to int) error) error {
+func (h moves) onHost(m *moving, do func(from, to int) error) error {
 	if h.walk.Mounts == nil {
 		return unix.EXDEV
 	}

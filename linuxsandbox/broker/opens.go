@@ -24,18 +24,7 @@ import (
 // Landlock would let the command write (notify/proceed.go).
 
 // opens answers calls that open or truncate a file.
-type opens struct {
-	rules    notify.Rules
-	walk     *pathwalk.Walker
-	judge    *judge
-	deny     *refuser
-	held     *holding
-	observer *observer
-	masks    *masks
-	fresh    *freshFile
-	waiting  *waitingCalls
-	terms    *terminals
-}
+type opens struct{ *command }
 
 // opening is an open whose arguments were read.
 type opening struct {
@@ -55,10 +44,10 @@ const passedFlags = unix.O_ACCMODE | unix.O_APPEND | unix.O_ASYNC | unix.O_DIREC
 	unix.O_NOATIME | unix.O_NONBLOCK | unix.O_TRUNC
 
 // openFile answers open, openat, openat2 and creat.
-func (h *opens) openFile(n *notify.Notification, c *calls.File) notify.Reply {
+func (h opens) openFile(n *notify.Notification, c *calls.File) notify.Reply {
 	o, err := openingOf(n, c)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&filter.WriteIntent == 0 {
 		return h.rules.Proceed(notify.ByLandlock) // it only reads, and Landlock alone decides about reading
@@ -93,7 +82,7 @@ func openingOf(n *notify.Notification, c *calls.File) (*opening, error) {
 }
 
 // openJudged opens the file for the caller, or returns why not.
-func (h *opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
+func (h opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
 	if a, done := h.terms.openTerminal(n, o); done {
 		return a
 	}
@@ -117,8 +106,8 @@ func (h *opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
 	for range 16 {
 		t, err := h.openTarget(n, o, follow)
 		if err != nil {
-			h.deny.noteHidden(n, o.call, sandbox.KindWrite, o.name, err)
-			return h.deny.unfound(n, o.call, o.name, err)
+			h.noteHidden(n, o.call, sandbox.KindWrite, o.name, err)
+			return h.unfound(n, o.call, o.name, err)
 		}
 		a, again := h.openThis(n, o, t, exclusive)
 		t.Close()
@@ -129,7 +118,7 @@ func (h *opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
 	return notify.Failed(unix.EAGAIN)
 }
 
-func (h *opens) openTarget(n *notify.Notification, o *opening, follow bool) (*pathwalk.Target, error) {
+func (h opens) openTarget(n *notify.Notification, o *opening, follow bool) (*pathwalk.Target, error) {
 	if o.resolve != 0 {
 		return h.walk.ScopedTarget(n, o.name, follow, o.resolve)
 	}
@@ -137,7 +126,7 @@ func (h *opens) openTarget(n *notify.Notification, o *opening, follow bool) (*pa
 }
 
 // openThis opens the target. again: the file changed since it was found, so look again.
-func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
+func (h opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
 	who := h.judge.whoseFile(t)
 	// The kernel fails these calls before it checks rights. A slash at the end, here in the
 	// text of a link, means a folder.
@@ -149,7 +138,7 @@ func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target,
 		case o.flags&unix.O_CREAT == 0:
 			return notify.Failed(unix.ENOENT), false
 		case who == nobodys:
-			return h.deny.refuseNew(n, o.call, t.Spot, lack{}), false
+			return h.refuseNew(n, o.call, t.Spot, lack{}), false
 		}
 		return h.openNew(n, o, t, exclusive)
 	}
@@ -171,21 +160,21 @@ func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target,
 	case who == nobodys && o.access(kind)&unix.W_OK == 0:
 		return h.rules.Proceed(notify.ByLandlock), false // the file exists, and the call only reads it
 	case who == nobodys:
-		return h.deny.refuseFile(n, o.call, t, o.access(kind)), false
+		return h.refuseFile(n, o.call, t, o.access(kind)), false
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
 		return h.rules.Proceed(notify.ByLandlock), false // a device: Landlock denies it
 	case kernelFile(t.FD):
 		return h.rules.Proceed(notify.ByLandlock), false
 	}
 	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}), false
+		return h.refuse(n, o.call, unix.EACCES, d, pinOfTarget(t)), false
 	}
 	return h.openOld(n, o, t), false
 }
 
 // openOld opens an existing file. It never blocks, neither on a lease nor on a pipe without a
 // reader.
-func (h *opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply {
+func (h opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply {
 	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
 		if a, first := h.observer.beforeTarget(n, t); first {
@@ -201,7 +190,7 @@ func (h *opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) 
 		return h.waitForReader(n, t, flags, o.cloexec())
 	}
 	if err != nil {
-		return h.deny.performed(n, o.call, t.Path, err)
+		return h.performed(n, o.call, t.Path, err)
 	}
 	defer unix.Close(fd)
 	if waits {
@@ -213,9 +202,9 @@ func (h *opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) 
 }
 
 // openNew makes the file and opens it.
-func (h *opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
+func (h opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
 	if d := h.judge.refusesPath(n, t.Path); d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}), false
+		return h.refuse(n, o.call, unix.EACCES, d, pinOfTarget(t)), false
 	}
 	a = h.makeAndGive(n, o, t.Spot)
 	return a, a.Errno == unix.EEXIST && !exclusive
@@ -223,7 +212,7 @@ func (h *opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, 
 
 // openExclusive makes a file that must not exist yet (O_EXCL). It skips the look for the file
 // where nothing denies the call: the kernel fails if the file exists.
-func (h *opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
+func (h opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
 	s, err := h.walk.Spot(n, o.name)
 	if err != nil {
 		return notify.Reply{}, false
@@ -236,14 +225,14 @@ func (h *opens) openExclusive(n *notify.Notification, o *opening) (a notify.Repl
 }
 
 // makeAndGive makes a new file at s and opens it for the caller.
-func (h *opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) notify.Reply {
+func (h opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) notify.Reply {
 	if a, first := h.observer.beforeEntries(s); first {
 		return a
 	}
 	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := h.masks.create(n, s.Dir, s.Last, flags, o.mode)
 	if err != nil {
-		return h.deny.performed(n, o.call, s.Full(), err)
+		return h.performed(n, o.call, s.Full(), err)
 	}
 	defer unix.Close(fd)
 	h.judge.made(s)
@@ -252,14 +241,14 @@ func (h *opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot)
 }
 
 // openTemporary makes a file without a name (O_TMPFILE).
-func (h *opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
+func (h opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
 	if o.resolve != 0 {
 		return notify.Failed(unix.EOPNOTSUPP) // as on a file system without O_TMPFILE
 	}
 	o.name.NoFollow = o.flags&unix.O_NOFOLLOW != 0
 	dir, err := h.walk.Open(n, o.name)
 	if err != nil {
-		return h.deny.unfound(n, o.call, o.name, err)
+		return h.unfound(n, o.call, o.name, err)
 	}
 	path := h.walk.PolicyPath(dir)
 	if h.judge.roots.opens(path) {
@@ -275,30 +264,30 @@ func (h *opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
 			// name, and the grant can name it.
 			return notify.Failed(unix.EOPNOTSUPP)
 		}
-		return h.deny.refuseTemporary(n, o, dir, path)
+		return h.refuseTemporary(n, o, dir, path)
 	}
 	if d := h.judge.refusesPath(n, path); d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{{fd: dir, path: path, asked: o.name.Path}}})
+		return h.refuse(n, o.call, unix.EACCES, d, pin{fd: dir, path: path, asked: o.name.Path})
 	}
 	flags := int(o.flags&(passedFlags|unix.O_EXCL)) | unix.O_TMPFILE | unix.O_CLOEXEC
 	fd, err := h.masks.create(n, dir, ".", flags, o.mode)
 	if err != nil {
-		return h.deny.performed(n, o.call, path, err)
+		return h.performed(n, o.call, path, err)
 	}
 	defer unix.Close(fd)
 	return n.Give(fd, o.cloexec())
 }
 
 // truncate answers truncate(2).
-func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
+func (h opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 	m, err := c.First(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	size := int64(n.Args[c.Arg])
 	t, err := h.walk.Target(n, m, true)
 	if err != nil {
-		return h.deny.unfound(n, c.Name, m, err)
+		return h.unfound(n, c.Name, m, err)
 	}
 	defer t.Close()
 	who := h.judge.whoseFile(t)
@@ -314,12 +303,12 @@ func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 	case t.Stat.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
 		return notify.Failed(unix.EINVAL)
 	case who == nobodys:
-		return h.deny.refuseFile(n, c.Name, t, unix.W_OK)
+		return h.refuseFile(n, c.Name, t, unix.W_OK)
 	case kernelFile(t.FD):
 		return h.rules.Proceed(notify.ByLandlock)
 	}
 	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}})
+		return h.refuse(n, c.Name, unix.EACCES, d, pinOfTarget(t))
 	}
 	if most := h.judge.policy.Limits.FileSize; most > 0 && size > most {
 		return notify.Failed(unix.EFBIG)
@@ -332,7 +321,7 @@ func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return h.deny.performed(n, c.Name, t.Path, err)
+		return h.performed(n, c.Name, t.Path, err)
 	}
 	defer unix.Close(fd)
 	return notify.Failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))
@@ -382,7 +371,7 @@ func kernelFile(fd int) bool {
 
 // waitForReader postpones an open of a pipe for writing until the pipe has a reader. It takes
 // ownership of t.FD. flags contain O_NONBLOCK.
-func (h *opens) waitForReader(n *notify.Notification, t *pathwalk.Target, flags int, cloexec uint32) notify.Reply {
+func (h opens) waitForReader(n *notify.Notification, t *pathwalk.Target, flags int, cloexec uint32) notify.Reply {
 	w := &waitingCall{call: *n, fd: t.FD, try: func(w *waitingCall) (notify.Reply, bool) {
 		fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(w.fd), flags, 0)
 		if err != nil {

@@ -19,36 +19,37 @@ import (
 // user's own permissions, then the policy. A call that fails before the permission check is
 // not a denial and is not recorded.
 
-// refuser denies those calls.
-type refuser struct {
-	judge  *judge
-	rights *rights
-	held   *holding
-	log    *evidence
-	walk   *pathwalk.Walker
+// refuseLacking denies a change at path for a user who lacks l.
+func (h *command) refuseLacking(n *notify.Notification, call, path string, l lack, pins ...pin) notify.Reply {
+	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{h.judge.denial(path)}, call: call, errno: unix.EACCES, pins: pins}, l)
+}
+
+// refuseWeighed denies a call for a user who lacks l. r.errno is for one who lacks nothing.
+func (h *command) refuseWeighed(n *notify.Notification, r refusal, l lack) notify.Reply {
+	errno := r.errno
+	for _, d := range r.denials {
+		r.errno = h.rights.weigh(d, l, errno)
+	}
+	return h.held.refuse(n, r)
 }
 
 // refuseFile denies access to the content of an existing file. mode is the mode for
 // access(2).
-func (f *refuser) refuseFile(n *notify.Notification, call string, t *pathwalk.Target, mode uint32) notify.Reply {
-	d := f.judge.denial(t.Path)
-	errno := f.rights.weigh(d, f.rights.lacksAccess(t.FD, t.Path, mode), unix.EACCES)
-	return f.held.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{pinOfTarget(t)}})
+func (h *command) refuseFile(n *notify.Notification, call string, t *pathwalk.Target, mode uint32) notify.Reply {
+	return h.refuseLacking(n, call, t.Path, h.rights.lacksAccess(t.FD, t.Path, mode), pinOfTarget(t))
 }
 
 // refuseNew denies the making of an entry. besides is a right that the call lacks beside
 // those on its folder.
-func (f *refuser) refuseNew(n *notify.Notification, call string, s pathwalk.Spot, besides lack) notify.Reply {
+func (h *command) refuseNew(n *notify.Notification, call string, s pathwalk.Spot, besides lack) notify.Reply {
 	if s.Gone() || kernel.OnProc(s.Dir) {
 		return notify.Failed(unix.ENOENT)
 	}
-	d := f.judge.denial(s.Full())
-	errno := f.rights.weigh(d, firstLack(f.rights.lacksEntry(s, nil), besides), unix.EACCES)
-	return f.held.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{pinOf(s)}})
+	return h.refuseLacking(n, call, s.Full(), firstLack(h.rights.lacksEntry(s, nil), besides), pinOf(s))
 }
 
 // refuseTemporary denies a file without a name (O_TMPFILE) in the folder dir.
-func (f *refuser) refuseTemporary(n *notify.Notification, o *opening, dir int, path string) notify.Reply {
+func (h *command) refuseTemporary(n *notify.Notification, o *opening, dir int, path string) notify.Reply {
 	var st unix.Stat_t
 	switch err := unix.Fstat(dir, &st); {
 	case err != nil:
@@ -56,21 +57,18 @@ func (f *refuser) refuseTemporary(n *notify.Notification, o *opening, dir int, p
 	case !kernel.IsFolder(&st):
 		return notify.Failed(unix.ENOTDIR)
 	}
-	d := f.judge.denial(path)
-	errno := f.rights.weigh(d, f.rights.lacksAccess(dir, path, unix.W_OK|unix.X_OK), unix.EACCES)
-	return f.held.refuse(n, refusal{denial: d, call: o.call, errno: errno, pins: []pin{{fd: dir, path: path, asked: o.name.Path}}})
+	return h.refuseLacking(n, o.call, path, h.rights.lacksAccess(dir, path, unix.W_OK|unix.X_OK), pin{fd: dir, path: path, asked: o.name.Path})
 }
 
 // refuseRemoval denies the removal of an entry. flags are those of unlinkat(2).
-func (f *refuser) refuseRemoval(n *notify.Notification, call string, s pathwalk.Spot, st *unix.Stat_t, flags int) notify.Reply {
-	d := f.judge.denial(s.Full())
-	l := f.rights.lacksEntry(s, st)
+func (h *command) refuseRemoval(n *notify.Notification, call string, s pathwalk.Spot, st *unix.Stat_t, flags int) notify.Reply {
+	l := h.rights.lacksEntry(s, st)
 	if l.errno == 0 {
-		if errno := f.judge.unremovable(s, st, flags == unix.AT_REMOVEDIR); errno != 0 {
+		if errno := h.judge.unremovable(s, st, flags == unix.AT_REMOVEDIR); errno != 0 {
 			return notify.Failed(errno)
 		}
 	}
-	return f.held.refuse(n, refusal{denial: d, call: call, errno: f.rights.weigh(d, l, unix.EACCES), pins: []pin{pinOf(s)}})
+	return h.refuseLacking(n, call, s.Full(), l, pinOf(s))
 }
 
 // slashed returns the errno of a call other than mkdir and rmdir whose path ends in a
@@ -89,12 +87,12 @@ func slashed(s pathwalk.Spot, removal bool) unix.Errno {
 }
 
 // refuseMove denies a rename where no layer allows the change of at least one end.
-func (f *refuser) refuseMove(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
+func (h *command) refuseMove(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	if m.to.Gone() {
 		return notify.Failed(unix.ENOENT)
 	}
 	if errno := m.look(); errno == unix.EACCES {
-		return f.refuseShut(n, c, m)
+		return h.refuseShut(n, c, m)
 	} else if errno != 0 {
 		return notify.Failed(errno)
 	}
@@ -116,37 +114,33 @@ func (f *refuser) refuseMove(n *notify.Notification, c *calls.File, m *moving) n
 	if m.there {
 		over = &m.over
 	}
-	l := firstLack(f.rights.lacksEntry(m.from, &m.old), f.rights.lacksEntry(m.to, over))
+	l := firstLack(h.rights.lacksEntry(m.from, &m.old), h.rights.lacksEntry(m.to, over))
 	if l.errno == 0 && m.there && !m.exchange() && m.old.Ino != m.over.Ino {
-		if errno := f.judge.unremovable(m.to, over, kernel.IsFolder(&m.old)); errno != 0 {
+		if errno := h.judge.unremovable(m.to, over, kernel.IsFolder(&m.old)); errno != 0 {
 			return notify.Failed(errno)
 		}
 	}
-	r := refusal{call: c.Name, pins: []pin{pinOf(m.to), pinOf(m.from)}}
+	r := refusal{call: c.Name, errno: unix.EACCES, pins: []pin{pinOf(m.to), pinOf(m.from)}}
 	if m.toWhose == nobodys {
-		r.denial = f.judge.denial(m.to.Full())
+		r.denials = append(r.denials, h.judge.denial(m.to.Full()))
 	}
 	if m.fromWhose == nobodys {
-		r.add(f.judge.denial(m.from.Full()))
+		r.denials = append(r.denials, h.judge.denial(m.from.Full()))
 	}
-	r.errno = f.rights.weigh(r.denial, l, unix.EACCES)
-	if r.also != nil {
-		f.rights.weigh(r.also, l, unix.EACCES)
-	}
-	return f.held.refuse(n, r)
+	return h.refuseWeighed(n, r, l)
 }
 
 // refuseShut denies a rename from or to a folder without search permission.
-func (f *refuser) refuseShut(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
+func (h *command) refuseShut(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	s := m.to
 	if _, err := m.from.Stat(); err == unix.EACCES {
 		s = m.from
 	}
-	return f.refuseNew(n, c.Name, s, lack{})
+	return h.refuseNew(n, c.Name, s, lack{})
 }
 
 // refuseLink denies a hard link where no layer allows the change of at least one end.
-func (f *refuser) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.Target, to pathwalk.Spot, from, into whose) notify.Reply {
+func (h *command) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.Target, to pathwalk.Spot, from, into whose) notify.Reply {
 	switch {
 	case t.FD < 0, to.Gone():
 		return notify.Failed(unix.ENOENT)
@@ -159,30 +153,17 @@ func (f *refuser) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.
 	if kernel.IsFolder(&t.Stat) {
 		return notify.Failed(unix.EPERM)
 	}
-	l := firstLack(f.rights.lacksSource(t), f.rights.lacksEntry(to, nil))
+	l := firstLack(h.rights.lacksSource(t), h.rights.lacksEntry(to, nil))
 	// A link from a read-only place fails with EXDEV, as between two file systems. Programs
 	// then copy the file instead.
-	r, errno := refusal{call: c.Name, pins: []pin{pinOf(to), pinOfTarget(t)}}, unix.EXDEV
+	r := refusal{call: c.Name, errno: unix.EXDEV, pins: []pin{pinOf(to), pinOfTarget(t)}}
 	if into == nobodys {
-		r.denial, errno = f.judge.denial(to.Full()), unix.EACCES
+		r.denials, r.errno = append(r.denials, h.judge.denial(to.Full())), unix.EACCES
 	}
 	if from == nobodys {
-		r.add(f.judge.denial(t.Path))
+		r.denials = append(r.denials, h.judge.denial(t.Path))
 	}
-	r.errno = f.rights.weigh(r.denial, l, errno)
-	if r.also != nil {
-		f.rights.weigh(r.also, l, errno)
-	}
-	return f.held.refuse(n, r)
-}
-
-// add sets the denial of the first or second end.
-func (r *refusal) add(d *sandbox.Denial) {
-	if r.denial == nil {
-		r.denial = d
-	} else {
-		r.also = d
-	}
+	return h.refuseWeighed(n, r, l)
 }
 
 // onOther reports whether the folder of s is on another file system.
@@ -194,29 +175,28 @@ func onOther(dev uint64, s pathwalk.Spot) bool {
 // unfound answers a call whose file the broker could not reach. EACCES means that a folder
 // on the way has no search permission for the user, or that a capability is missing. Then
 // only the written path says where the file would be.
-func (f *refuser) unfound(n *notify.Notification, call string, m pathwalk.Name, err error) notify.Reply {
+func (h *command) unfound(n *notify.Notification, call string, m pathwalk.Name, err error) notify.Reply {
 	path := m.Written(int(n.TID))
 	kind := sandbox.KindWrite
 	if calls.MetadataOf(n.NR) != nil {
 		kind = sandbox.KindMetadata
 	}
-	if err != unix.EACCES || path == "" || !f.log.sees() {
-		return notify.Failed(f.unread(n, call, kind, err))
+	if err != unix.EACCES || path == "" || !h.log.sees() {
+		return notify.Failed(h.unread(n, call, kind, err))
 	}
-	d := &sandbox.Denial{Kind: kind, Target: path}
-	errno := f.rights.weigh(d, lack{errno: unix.EACCES, caps: capsAccess}, unix.EACCES)
-	return f.held.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{{fd: -1, path: path, asked: m.Path}}})
+	r := refusal{denials: []*sandbox.Denial{{Kind: kind, Target: path}}, call: call, errno: unix.EACCES, pins: []pin{{fd: -1, path: path, asked: m.Path}}}
+	return h.refuseWeighed(n, r, lack{errno: unix.EACCES, caps: capsAccess})
 }
 
 // performed answers a call that the broker has made or tried to make. If the call failed for
 // want of permission and the command lacks root's capabilities for files that codeagent has,
 // the missing capability is recorded as the reason.
-func (f *refuser) performed(n *notify.Notification, call, path string, err error) notify.Reply {
+func (h *command) performed(n *notify.Notification, call, path string, err error) notify.Reply {
 	errno := kernel.ErrnoOf(err)
-	if errno != unix.EPERM && errno != unix.EACCES || f.rights.dropped&rootsCaps == 0 || !strings.HasPrefix(path, "/") {
+	if errno != unix.EPERM && errno != unix.EACCES || h.rights.dropped&rootsCaps == 0 || !strings.HasPrefix(path, "/") {
 		return notify.Failed(errno)
 	}
-	f.log.record(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: call, Target: path, Errno: unix.ErrnoName(errno)})
+	h.log.record(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: call, Target: path, Errno: unix.ErrnoName(errno)})
 	return notify.Failed(errno)
 }
 
@@ -224,10 +204,10 @@ func (f *refuser) performed(n *notify.Notification, call, path string, err error
 // found. Usually err is the kernel's own answer. EPERM and ESRCH mean that the broker may
 // not examine the caller, for example a program whose file is executable but not readable.
 // That is a denial: such a call never proceeds.
-func (f *refuser) unread(n *notify.Notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
+func (h *command) unread(n *notify.Notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
 	errno := kernel.ErrnoOf(err)
 	if errno == unix.EPERM || errno == unix.ESRCH {
-		f.log.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: unix.ErrnoName(notify.RefusedBlind)})
+		h.log.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: unix.ErrnoName(notify.RefusedBlind)})
 		return notify.RefusedBlind
 	}
 	return errno
@@ -235,12 +215,12 @@ func (f *refuser) unread(n *notify.Notification, call string, kind sandbox.Denia
 
 // noteHidden records that a call failed because the command's mounts hide the host's file,
 // if the policy would deny the change too.
-func (f *refuser) noteHidden(n *notify.Notification, call string, kind sandbox.DenialKind, m pathwalk.Name, err error) {
+func (h *command) noteHidden(n *notify.Notification, call string, kind sandbox.DenialKind, m pathwalk.Name, err error) {
 	if err != unix.ENOENT {
 		return
 	}
-	path := f.walk.Hidden(n, m)
-	if path != "" && !f.judge.policy.JudgeWrite(path).Allowed {
-		f.log.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: path, Errno: "ENOENT"})
+	path := h.walk.Hidden(n, m)
+	if path != "" && !h.judge.policy.JudgeWrite(path).Allowed {
+		h.log.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: path, Errno: "ENOENT"})
 	}
 }

@@ -26,14 +26,8 @@ import (
 // A call on the keeper is denied. Without a PID namespace a call on a child is denied too: the
 // child may end meanwhile, and its number may pass to any process of the user.
 
-// processHandler answers those calls.
-type processHandler struct {
-	rules notify.Rules
-	log   *evidence
-}
-
-// process answers one call.
-func (h *processHandler) process(n *notify.Notification, c *calls.Process) notify.Reply {
+// process answers one of those calls.
+func (h *command) process(n *notify.Notification, c *calls.Process) notify.Reply {
 	who := int(int32(n.Args[c.Number]))
 	if who < 0 {
 		return notify.Failed(unix.ESRCH)
@@ -54,7 +48,7 @@ func (h *processHandler) process(n *notify.Notification, c *calls.Process) notif
 
 // isKeeper reports whether number is the keeper or one of its threads in the command's PID
 // namespace. It is true where that cannot be looked up.
-func (h *processHandler) isKeeper(number int) bool {
+func (h *command) isKeeper(number int) bool {
 	threads, err := os.ReadDir(kernel.ProcDir + "/" + strconv.Itoa(h.log.keeper) + "/task")
 	if err != nil {
 		return true
@@ -71,14 +65,8 @@ func (h *processHandler) isKeeper(number int) bool {
 	return false
 }
 
-// refusedCalls denies calls that are never allowed.
-type refusedCalls struct {
-	rights *rights
-	log    *evidence
-}
-
-// refuse denies a call and records it.
-func (h *refusedCalls) refuse(n *notify.Notification, c *calls.Refused) notify.Reply {
+// refuseCall denies a call that is never allowed, and records it.
+func (h *command) refuseCall(n *notify.Notification, c *calls.Refused) notify.Reply {
 	d := &sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name, Errno: "EPERM"}
 	switch caps := c.Needs(n); {
 	case caps == 0:

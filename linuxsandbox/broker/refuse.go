@@ -12,11 +12,10 @@ import (
 
 // refusal is a call on files that the policy denies.
 type refusal struct {
-	denial *sandbox.Denial
-	// also is the denial of the other end of a rename or link, if that is denied too.
-	also  *sandbox.Denial
-	call  string
-	errno unix.Errno
+	// denials are one or, if both ends of a rename or link are denied, two.
+	denials []*sandbox.Denial
+	call    string
+	errno   unix.Errno
 	// requested is what the call names, if that is not a file and differs from the target.
 	requested string
 	// pins are the files that the call names. They are open only until refuse returns.
@@ -36,11 +35,9 @@ type pin struct {
 // through here. For a change of files, session.mu is held.
 func (h *holding) refuse(n *notify.Notification, r refusal) notify.Reply {
 	var denials []sandbox.Denial
-	for _, d := range []*sandbox.Denial{r.denial, r.also} {
-		if d != nil {
-			d.Operation, d.Errno, d.Requested = r.call, unix.ErrnoName(r.errno), r.asked(d.Target)
-			denials = append(denials, *d)
-		}
+	for _, d := range r.denials {
+		d.Operation, d.Errno, d.Requested = r.call, unix.ErrnoName(r.errno), r.asked(d.Target)
+		denials = append(denials, *d)
 	}
 	if h.learn(n, r.pins, denials[0]) {
 		return notify.Reply{Again: true}
@@ -52,6 +49,11 @@ func (h *holding) refuse(n *notify.Notification, r refusal) notify.Reply {
 		h.log.record(n, d)
 	}
 	return notify.Failed(r.errno)
+}
+
+// refuse is holding.refuse for one denial.
+func (h *command) refuse(n *notify.Notification, call string, errno unix.Errno, d *sandbox.Denial, pins ...pin) notify.Reply {
+	return h.held.refuse(n, refusal{denials: []*sandbox.Denial{d}, call: call, errno: errno, pins: pins})
 }
 
 // asked returns how the call names target, "" if by the same path.
