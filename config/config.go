@@ -30,11 +30,11 @@ type Config struct {
 	// Speculation is speculation.mode, "off" or Decoding.
 	Speculation string
 	// Tools says by tool name whether it is enabled; absent means enabled.
-	Tools map[string]bool
+	Tools map[string]*bool
 	// Providers holds the [providers.NAME] tables.
-	Providers map[string]Provider
+	Providers map[string]*Provider
 	// Models holds the [models.NAME] tables.
-	Models map[string]ModelLimits
+	Models map[string]*ModelLimits
 	// ProjectFile is the path of a .codeagent/config.toml in the workspace. It
 	// is not read; a notice says so. Empty: no such file.
 	ProjectFile string
@@ -52,16 +52,16 @@ type Sandbox struct {
 	AddDirs, AddFiles, DenyRead, Protected []string
 	// DenySecrets adds the usual paths of keys to DenyRead.
 	DenySecrets bool
-	// SharedTemp is tmp = "shared".
-	SharedTemp bool
-	// Warn is fallback = "warn": run unconfined if no backend works.
-	Warn bool
+	// Temp is "private" or "shared".
+	Temp string
+	// Fallback is "refuse" or "warn": run unconfined if no backend works.
+	Fallback string
 	// RequiredLayers must be active, or no command runs.
 	RequiredLayers []string
 	// AllowHome allows a workspace that is the home folder or contains codeagent's own files.
 	AllowHome bool
-	// FullNetwork is network = "full".
-	FullNetwork bool
+	// Network is "deny" or "full".
+	Network string
 	// AllowHosts are "name:port", AllowSockets paths, as written.
 	AllowHosts, AllowSockets []string
 	// AllowFetch are "name:port", as written; see FetchHosts.
@@ -181,7 +181,7 @@ func (c Config) Keys() []string {
 func (c Config) DisabledTools() map[string]bool {
 	out := map[string]bool{}
 	for name, enabled := range c.Tools {
-		if !enabled {
+		if !*enabled {
 			out[name] = true
 		}
 	}

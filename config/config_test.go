@@ -38,7 +38,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Sandbox.Mode != config.WorkspaceWrite || c.AskForApproval != "on-request" || c.APIKeyEnv != "OPENAI_API_KEY" ||
-		!c.TUI.Mouse || c.Speculation != config.Decoding || c.Sandbox.FullNetwork || c.Sandbox.SharedTemp || c.Sandbox.Warn || c.Sandbox.AllowHome || c.Sandbox.Env.Inherit != "core" {
+		!c.TUI.Mouse || c.Speculation != config.Decoding || c.Sandbox.Network != "deny" || c.Sandbox.Temp != "private" || c.Sandbox.Fallback != "refuse" || c.Sandbox.AllowHome || c.Sandbox.Env.Inherit != "core" {
 		t.Errorf("defaults %+v", c)
 	}
 	if keys := c.Keys(); len(keys) != 0 {
@@ -101,7 +101,7 @@ func TestFile(t *testing.T) {
 	}
 	want := config.Sandbox{
 		Mode: config.Strict, AddDirs: []string{"/a", "~/b"}, DenyRead: []string{"/k", "**/.env"}, Protected: []string{"Makefile"},
-		DenySecrets: true, SharedTemp: true, Warn: true, RequiredLayers: []string{"landlock", "seccomp"}, FullNetwork: true, Evidence: "network",
+		DenySecrets: true, Temp: "shared", Fallback: "warn", RequiredLayers: []string{"landlock", "seccomp"}, Network: "full", Evidence: "network",
 		AllowHosts: []string{"example.com:443"}, AllowSockets: []string{"/run/s"},
 		Limits: config.Limits{WallSeconds: 1, CPUSeconds: 2, MemoryMB: 3},
 		Env:    config.Env{Inherit: "none", Include: []string{"A"}, Exclude: []string{"B*"}, Set: map[string]string{"C": "d"}},
@@ -310,7 +310,7 @@ func TestOverrideForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Model != "quoted" || c.BaseURL != "http://x/v1?a=b" || !slices.Equal(c.Sandbox.AddDirs, []string{"/x", "/y"}) || c.Sandbox.Limits.CPUSeconds != 3 ||
-		c.Tools["shell"] || c.Sandbox.Env.Set["A"] != "b" || !c.Sandbox.AllowHome || c.Providers["p"].BaseURL != "http://p/v1" {
+		*c.Tools["shell"] || c.Sandbox.Env.Set["A"] != "b" || !c.Sandbox.AllowHome || c.Providers["p"].BaseURL != "http://p/v1" {
 		t.Errorf("%+v", c)
 	}
 }

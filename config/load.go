@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codeagent/hostfile"
+	"codeagent/internal/short"
 )
 
 // Sources are the sources of settings, from lowest to highest priority: the defaults, the
@@ -58,7 +59,7 @@ const maxFile = 1 << 20
 // Load reads all sources. The error joins one *Error for each setting that
 // cannot be used; a file that cannot be read is an error too.
 func Load(ctx context.Context, src Sources) (Config, error) {
-	c := Config{Tools: map[string]bool{}, Providers: map[string]Provider{}, Models: map[string]ModelLimits{}, origins: map[string]Origin{}}
+	c := newConfig()
 	for _, s := range settings {
 		if s.def == "" || strings.Contains(s.key, "NAME") {
 			continue
@@ -67,7 +68,7 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 		if err != nil {
 			return Config{}, fmt.Errorf("bug: default of %s: %w", s.key, err)
 		}
-		s.apply(&c, "", v)
+		s.apply(c, "", v)
 	}
 	errs := c.loadFile(ctx, src.File)
 	c.fileDirs = c.Sandbox.AddDirs
@@ -96,7 +97,11 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 			c.ProjectFile = project
 		}
 	}
-	return c, errors.Join(errs...)
+	return *c, errors.Join(errs...)
+}
+
+func newConfig() *Config {
+	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelLimits{}, origins: map[string]Origin{}}
 }
 
 // loadFile loads the user's file, and returns all its errors.
@@ -142,28 +147,18 @@ func (c *Config) setFlag(f Flag) error {
 	case len(f.Values) == 0:
 		return nil
 	}
-	if s.kind != texts {
-		v, err := s.parseValue(f.Values[len(f.Values)-1])
-		if err != nil {
-			return &Error{origin, err.Error()}
-		}
-		c.take(s, f.Key, name, v, origin)
-		return nil
-	}
-	list := make([]any, 0, len(f.Values))
-	for _, one := range f.Values {
-		list = append(list, one)
-	}
-	v, err := s.check(list)
+	v, err := s.parseFlag(f.Values)
 	if err != nil {
 		return &Error{origin, err.Error()}
 	}
-	v.texts = slices.Concat(*s.list(c), v.texts)
+	if list, ok := v.([]string); ok {
+		v = slices.Concat(*s.at(c, name).(*[]string), list)
+	}
 	c.take(s, f.Key, name, v, origin)
 	return nil
 }
 
-func (c *Config) take(s setting, key, name string, v value, origin Origin) {
+func (c *Config) take(s setting, key, name string, v any, origin Origin) {
 	s.apply(c, name, v)
 	c.origins[key] = origin
 }
@@ -185,7 +180,7 @@ func (c *Config) checkTogether() error {
 			names = append(names, p.Name)
 		}
 		hint := fmt.Sprintf(": add [providers.%s] with its base_url", c.ModelProvider)
-		if near := nearest(c.ModelProvider, names); near != "" {
+		if near := short.Nearest(c.ModelProvider, names); near != "" {
 			hint = fmt.Sprintf(" (did you mean %q?)", near)
 		}
 		errs = append(errs, &Error{c.Origin("model_provider"), "model_provider is " + quoted(c.ModelProvider) + ", which is not configured" + hint})
@@ -236,7 +231,7 @@ func unknown(parts []string) string {
 		return fmt.Sprintf("%s is a table, not a value: set one of %s", key, strings.Join(below(parts), ", "))
 	}
 	for n := 1; n < len(parts); n++ {
-		if s, _, ok := find(parts[:n]); ok && s.kind != table {
+		if s, _, ok := find(parts[:n]); ok && s.kind() != table {
 			return fmt.Sprintf("%s takes %s, nothing lies below it", s.key, s.wants())
 		}
 	}
@@ -244,7 +239,7 @@ func unknown(parts []string) string {
 	for _, s := range settings {
 		known = append(known, concrete(s.key, parts))
 	}
-	if near := nearest(key, known); near != "" {
+	if near := short.Nearest(key, known); near != "" {
 		return fmt.Sprintf("unknown setting %s (did you mean %q?)", quoted(key), near)
 	}
 	// The last part may be right and only the table missing: "add_dirs".

@@ -78,7 +78,7 @@ func (b *builder) build() (sandbox.Policy, error) {
 	if p.Unconfined {
 		return p, nil
 	}
-	p.SharedTemp = s.SharedTemp && len(p.Write) > 0
+	p.SharedTemp = s.Temp == "shared" && len(p.Write) > 0
 	if p.Network, p.Sockets, err = b.network(); err != nil {
 		return sandbox.Policy{}, err
 	}
@@ -259,7 +259,7 @@ func (b *builder) network() (n sandbox.Network, sockets []string, err error) {
 			sockets = append(sockets, socket)
 		}
 	}
-	if s.FullNetwork {
+	if s.Network == "full" {
 		n = sandbox.Network{Mode: sandbox.NetworkFull}
 	}
 	return n, sockets, nil

@@ -39,14 +39,14 @@ func (c Config) LocalServers() []Provider {
 
 // named returns the provider of that name: the user's before the built-in one.
 func (c Config) named(name string) (Provider, bool) {
-	own, mine := c.Providers[name]
+	p := Provider{Name: name}
 	i := slices.IndexFunc(presets, func(p Provider) bool { return p.Name == name })
-	if i < 0 {
-		return own, mine
+	if i >= 0 {
+		p = presets[i]
 	}
-	p := presets[i]
+	own, mine := c.Providers[name]
 	if !mine {
-		return p, true
+		return p, i >= 0
 	}
 	if own.BaseURL != "" {
 		p.BaseURL = own.BaseURL

@@ -313,10 +313,12 @@ func (p Provider) WireHint(file string) string {
 // source: [models."PROVIDER/MODEL"], [models."MODEL"], the provider, the built-in table.
 func (c Config) LimitsOf(p Provider, model string) ModelLimits {
 	var l ModelLimits
-	for _, from := range []ModelLimits{c.Models[p.Name+"/"+model], c.Models[model], p.Limits, knownLimits(model)} {
-		l = l.or(from)
+	for _, name := range []string{p.Name + "/" + model, model} {
+		if own, ok := c.Models[name]; ok {
+			l = l.or(*own)
+		}
 	}
-	return l
+	return l.or(p.Limits).or(knownLimits(model))
 }
 
 // or returns l, with unknown values taken from m.

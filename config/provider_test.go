@@ -155,7 +155,7 @@ func TestModelLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine := cfg.Providers["mine"]
+	mine, _ := cfg.Provider("mine", env(nil))
 	for model, want := range map[string]config.ModelLimits{
 		"a":            {Context: 2000, Output: 50, Vision: "no"},
 		"b.1":          {Context: 1000, Output: 7, Vision: "no"},

@@ -37,12 +37,7 @@ func oneLine(s string) string {
 // nearest returns the name most similar to s, or "" if none is similar.
 func nearest(s string, names []string) string {
 	s = strings.ToLower(s)
-	best, least := "", len(s)/3+2
-	for _, name := range names {
-		if d := distance(s, name); d < least {
-			best, least = name, d
-		}
-	}
+	best := short.Nearest(s, names)
 	if best != "" || len(s) < 3 {
 		return best
 	}
@@ -52,27 +47,4 @@ func nearest(s string, names []string) string {
 		}
 	}
 	return ""
-}
-
-// distance returns the Levenshtein distance of short words; longer words count as different.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

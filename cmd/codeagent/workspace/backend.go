@@ -78,7 +78,7 @@ func (ws *Workspace) backend() (sandbox.Backend, error) {
 			return nil, CannotConfine(err, false)
 		}
 	}
-	if ws.Config.Sandbox.Warn {
+	if ws.Config.Sandbox.Fallback == "warn" {
 		return exec.Plain{}, nil
 	}
 	return nil, CannotConfine(err, true)
