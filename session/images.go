@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -47,8 +46,7 @@ func (s *Store) keepImages(id string, images []model.Image) error {
 	}
 	dir := s.imageDir(id)
 	if err := hostfile.Mkdir(dir, 0o700); err == nil {
-		err = s.sync()
-		if err != nil {
+		if err := s.sync(); err != nil {
 			return err
 		}
 	} else if !errors.Is(err, fs.ErrExist) {
@@ -125,12 +123,7 @@ func (s *Store) forkImages(v view, to string) error {
 	if err := hostfile.Mkdir(s.imageDir(to), 0o700); err != nil {
 		return err
 	}
-	lines := bufio.NewReaderSize(io.NewSectionReader(v.f, v.start, v.end-v.start), chunk)
-	for {
-		line, err := readLine(lines)
-		if errors.Is(err, io.EOF) {
-			return hostfile.Sync(s.imageDir(to))
-		}
+	for line, err := range v.lines(span{v.start, v.end}) {
 		if err != nil {
 			return err
 		}
@@ -144,6 +137,7 @@ func (s *Store) forkImages(v view, to string) error {
 			}
 		}
 	}
+	return hostfile.Sync(s.imageDir(to))
 }
 
 // shareImage gives an image of a session to another session; a lost image stays lost.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,10 +39,7 @@ func (s Summary) Name() string {
 	if s.Damaged != "" {
 		return strings.TrimSpace("cannot be used: " + s.Damaged + "  " + s.First)
 	}
-	if s.Title != "" {
-		return s.Title
-	}
-	return s.First
+	return cmp.Or(s.Title, s.First)
 }
 
 // near is how many bytes at the end are searched for the title: the record that ends each turn
@@ -85,10 +83,7 @@ func (s *Store) entries() ([]fs.FileInfo, error) {
 		}
 	}
 	slices.SortFunc(out, func(a, b fs.FileInfo) int {
-		if c := b.ModTime().Compare(a.ModTime()); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name(), b.Name())
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), strings.Compare(a.Name(), b.Name()))
 	})
 	return out, nil
 }
@@ -121,20 +116,12 @@ func (s *Store) fill(out *Summary) error {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	v, err := look(f)
+	out.First, out.Folder, out.Origin, out.Created = v.head.First, v.head.Folder, v.head.Origin, v.head.At
 	if err != nil {
 		return err
 	}
-	h, start, err := readHead(f)
-	out.First, out.Folder, out.Origin, out.Created = h.First, h.Folder, h.Origin, h.At
-	if err != nil {
-		return err
-	}
-	end, err := lastNewline(f, start, info.Size())
-	if err != nil {
-		return err
-	}
-	r, err := view{f: f, start: start, end: end}.last(hasTitle, end-near)
+	r, err := v.last(hasTitle, v.end-near)
 	out.Title = r.Title
 	return err
 }

@@ -97,27 +97,23 @@ func encode(v any) ([]byte, error) {
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
+	if b.Len() > maxLine {
+		return nil, errTooLong
+	}
 	return b.Bytes(), nil
 }
 
-// errTooLong: an item is longer than a record may be.
+// errTooLong: a record would be longer than maxLine, and could not be read back.
 var errTooLong = errors.New("it is too long to be kept")
 
-// encodeItem writes item as a record. A text that is too long is cut, with a note, since a
-// record longer than maxLine could not be read back.
+// encodeItem writes item as a record. A text that is too long is cut, with a note.
 func encodeItem(item model.Item, at time.Time) ([]byte, error) {
 	line, err := encode(record{Kind: string(item.Kind), At: at, Item: &item})
-	if err != nil || len(line) <= maxLine {
-		return line, err
-	}
 	// A byte of text takes at most six bytes in JSON.
 	const most = maxLine / 8
-	if len(item.Text) > most {
+	if errors.Is(err, errTooLong) && len(item.Text) > most {
 		item.Text = short.Head(item.Text, most) + fmt.Sprintf("\n[The rest of %d bytes was not kept.]", len(item.Text))
 		line, err = encode(record{Kind: string(item.Kind), At: at, Item: &item})
-	}
-	if err == nil && len(line) > maxLine {
-		err = errTooLong
 	}
 	return line, err
 }

@@ -97,13 +97,7 @@ func (s *Session) Compacted(items []model.Item) error {
 	if s.f == nil {
 		return s.broken
 	}
-	line, err := encode(record{Kind: kindCompacted, At: s.now(), Items: items})
-	if err == nil && len(line) > maxLine {
-		err = errTooLong
-	}
-	if err == nil {
-		err = s.write(line)
-	}
+	err := s.record(record{Kind: kindCompacted, Items: items})
 	if err == nil && s.title != "" { // the title must stay near the end
 		err = s.record(record{Kind: kindTitle, Title: s.title})
 	}
@@ -160,10 +154,7 @@ const Last = -1
 func (s *Session) Back(n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.f == nil {
-		return fmt.Errorf("there is no message %d: the session is empty", n)
-	}
-	at, err := s.view.before(n)
+	at, err := s.place(n)
 	if err != nil {
 		return err
 	}
@@ -172,6 +163,14 @@ func (s *Session) Back(n int) error {
 	}
 	s.view.end = at
 	return nil
+}
+
+// place returns the position of message n, counted as in Back; mu is held.
+func (s *Session) place(n int) (int64, error) {
+	if s.f == nil {
+		return 0, fmt.Errorf("there is no message %d: the session is empty", n)
+	}
+	return s.view.before(n)
 }
 
 // settle records a rewind; mu is held.
@@ -192,10 +191,7 @@ func (s *Session) settle() error {
 func (s *Session) Message(n int) (model.Item, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.f == nil {
-		return model.Item{}, fmt.Errorf("there is no message %d: the session is empty", n)
-	}
-	at, err := s.view.before(n)
+	at, err := s.place(n)
 	if err != nil {
 		return model.Item{}, err
 	}
@@ -223,10 +219,7 @@ func (s *Session) Close() error {
 	if s.f == nil {
 		return nil
 	}
-	err := s.sync()
-	if cerr := s.f.Close(); err == nil {
-		err = cerr
-	}
+	err := errors.Join(s.sync(), s.f.Close())
 	s.f, s.broken = nil, errors.New("the session is closed")
 	return err
 }
@@ -315,15 +308,6 @@ func (s *Session) sync() error {
 		s.unlisted = false
 	}
 	return nil
-}
-
-// holder returns the process that wrote last.
-func (v view) holder() int {
-	r, err := v.last(isOpen, v.start)
-	if err != nil {
-		return 0
-	}
-	return r.PID
 }
 
 func isOpen(kind string) bool { return kind == kindOpen }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -127,7 +128,8 @@ func own(f *os.File, id string) error {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		inUse := &InUseError{ID: id}
 		if v, err := look(f); err == nil {
-			inUse.PID = v.holder()
+			last, _ := v.last(isOpen, v.start)
+			inUse.PID = last.PID
 		}
 		if inUse.PID == 0 || !errors.Is(syscall.Kill(inUse.PID, 0), syscall.ESRCH) {
 			return inUse
@@ -266,13 +268,8 @@ func (s *Store) copy(v view, id, title string) error {
 		return err
 	}
 	err = writeWhole(s.file(id), func(f io.Writer) error {
-		_, err := f.Write(top)
-		if err == nil {
-			_, err = io.Copy(f, io.NewSectionReader(v.f, v.start, v.end-v.start))
-		}
-		if err == nil {
-			_, err = f.Write(named)
-		}
+		records := io.NewSectionReader(v.f, v.start, v.end-v.start)
+		_, err := io.Copy(f, io.MultiReader(bytes.NewReader(top), records, bytes.NewReader(named)))
 		if err == nil {
 			err = s.forkImages(v, id)
 		}
@@ -291,14 +288,10 @@ func writeWhole(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = write(f)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = hostfile.Rename(f.Name(), name)
 	}
 	if err != nil {

@@ -25,7 +25,7 @@ type view struct {
 // maxHead is the longest first line: a path and the beginning of a message.
 const maxHead = 16 << 10
 
-// look reads the head and finds the end.
+// look reads the head and finds the end. The head may be known even if there is an error.
 func look(f *os.File) (view, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -33,7 +33,7 @@ func look(f *os.File) (view, error) {
 	}
 	v := view{f: f}
 	if v.head, v.start, err = readHead(f); err != nil {
-		return view{}, err
+		return v, err
 	}
 	v.end, err = lastNewline(f, v.start, info.Size())
 	return v, err
@@ -226,14 +226,9 @@ func (v view) items() iter.Seq2[record, error] {
 			return
 		}
 		for _, s := range spans {
-			lines := bufio.NewReaderSize(io.NewSectionReader(v.f, s.from, s.to-s.from), chunk)
-			for {
-				line, err := readLine(lines)
-				if errors.Is(err, io.EOF) {
-					break
-				}
+			for line, err := range v.lines(s) {
 				if err != nil {
-					yield(record{}, fmt.Errorf("read the session: %w", err))
+					yield(record{}, err)
 					return
 				}
 				var r record
@@ -250,6 +245,26 @@ func (v view) items() iter.Seq2[record, error] {
 				if !yield(r, nil) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// lines yields the lines of a part of the file.
+func (v view) lines(s span) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		r := bufio.NewReaderSize(io.NewSectionReader(v.f, s.from, s.to-s.from), chunk)
+		for {
+			line, err := readLine(r)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("read the session: %w", err))
+				return
+			}
+			if !yield(line, nil) {
+				return
 			}
 		}
 	}
