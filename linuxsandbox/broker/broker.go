@@ -74,6 +74,9 @@ type command struct {
 	terms    terminals
 }
 
+// maxLookUps bounds the name service questions that wait for the broker's thread.
+const maxLookUps = 256
+
 // Options are the inputs of New.
 type Options struct {
 	Policy sandbox.Policy
@@ -135,12 +138,7 @@ func assemble(o Options) (*Broker, error) {
 		unix.Close(wake)
 		return nil, err
 	}
-	held, err := newHolding(o.Life, o.Holder, o.Command.Learn)
-	if err != nil {
-		left.close()
-		unix.Close(wake)
-		return nil, err
-	}
+	held := newHolding(o.Life, o.Holder, o.Command.Learn, left)
 	b := &Broker{
 		wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), posts: left,
 		command: command{rules: notify.RulesOf(o.Order), session: o.Session, held: held},
@@ -158,7 +156,7 @@ func assemble(o Options) (*Broker, error) {
 	b.sockets = sockets.New(sockets.Options{
 		Policy: &b.judge.policy, Walk: &b.walk, Record: b.log.record, Refuse: held.refuseConnect, Unread: b.unread, MakeFile: entries{&b.command}.makeSocket,
 		LookUp: func(n *notify.Notification, client *netns.Client, q *netns.Question) bool {
-			return left.add(func() { held.lookUp(n, client, q) })
+			return left.add(maxLookUps, func() { held.lookUp(n, client, q) })
 		},
 		Records: &o.Session.sockets, Network: o.Session.Net, Inet: o.Order.Network, HostNet: o.Order.HostNet, Taking: o.Taking, Caps: caps, Wake: wake,
 	})
@@ -242,6 +240,7 @@ func (b *Broker) run() {
 	defer b.judge.roots.forgetFrom(0)
 	defer b.held.close()
 	defer b.posts.close()
+	defer b.held.cancel() // no answer is applied any more
 	defer b.terms.dropTerminals(func(madeTerminal) bool { return true })
 	b.rights.dropped = kernel.HeldCaps() &^ b.rights.keep
 	err := becomeCommand(b.rights.keep)
@@ -265,8 +264,7 @@ func (b *Broker) run() {
 // answerCalls answers the calls that arrive at the listener, until the broker is stopped or
 // the listener is hung up.
 func (b *Broker) answerCalls(listener int) {
-	fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN},
-		{Fd: int32(b.posts.wake), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.posts.wake), Events: unix.POLLIN}}
 	var n notify.Notification
 	for {
 		_, err := unix.Poll(fds, b.patience())
@@ -274,10 +272,10 @@ func (b *Broker) answerCalls(listener int) {
 			return
 		}
 		b.waiting.tryWaiting(false)
-		b.held.tend(err == nil && fds[2].Revents != 0)
-		if err == nil && fds[3].Revents != 0 {
+		if err == nil && fds[2].Revents != 0 {
 			b.posts.do()
 		}
+		b.held.lookAtCallers()
 		switch {
 		case err != nil:
 		case fds[0].Revents&unix.POLLIN != 0:

@@ -41,13 +41,13 @@ func (h *holding) lookUp(n *notify.Notification, client *netns.Client, q *netns.
 		q.Answer()
 	case q.Datagram && h.holds(&d):
 		q.Shorten()
-	case h.holdLookup(n, d, func(yes bool) {
+	case h.hold(&heldCall{n: *n, denials: []sandbox.Denial{d}, lookup: func(yes bool) {
 		if yes {
 			q.Answer()
 		} else {
 			q.Refuse()
 		}
-	}):
+	}}):
 	default:
 		if client.Counts(q, n.TID) {
 			h.log.record(n, d)

@@ -4,9 +4,9 @@ package broker
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"codeagent/linuxsandbox/broker/notify"
@@ -46,15 +46,12 @@ const (
 )
 
 // holding is a broker's state for calls that wait for a person. Only the broker's thread
-// uses it, except for what mu guards.
+// uses it.
 type holding struct {
 	holder sandbox.Holder // nil: every denial is answered at once
 	ctx    context.Context
 	cancel context.CancelFunc
-	// answers has room for one answer to each open question. Each answer is followed by a
-	// write to wake, an eventfd.
-	answers chan heldAnswer
-	wake    int
+	posts  *posts // takes the answers
 
 	calls     []*heldCall
 	questions []*question
@@ -68,9 +65,6 @@ type holding struct {
 	log   *evidence
 	// handle handles a call again, from its start.
 	handle func(n *notify.Notification) notify.Reply
-
-	mu     sync.Mutex
-	closed bool // wake is closed; guarded by mu
 }
 
 // heldKey identifies a question: denials with the same key share one question.
@@ -104,37 +98,21 @@ type question struct {
 	calledAway time.Time
 }
 
-type heldAnswer struct {
-	question *question
-	grant    sandbox.Grant
-	yes      bool
-}
-
 // newHolding makes the state for one command, which ends with ctx. With learn set, h is unused.
-func newHolding(ctx context.Context, h sandbox.Holder, learn func(sandbox.Denial) (sandbox.Grant, bool)) (*holding, error) {
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return nil, err
-	}
-	out := &holding{holder: h, wake: wake, answers: make(chan heldAnswer, MaxQuestions), answered: map[heldKey]bool{}}
+func newHolding(ctx context.Context, h sandbox.Holder, learn func(sandbox.Denial) (sandbox.Grant, bool), posts *posts) *holding {
+	out := &holding{holder: h, posts: posts, answered: map[heldKey]bool{}}
 	out.ctx, out.cancel = context.WithCancel(ctx)
 	if learn != nil {
 		out.holder, out.learning.learn = nil, learn
 	}
-	return out, nil
+	return out
 }
 
 // close ends all questions. It does not wait for a Holder that ignores its context.
 func (h *holding) close() {
 	h.cancel()
-	h.mu.Lock()
-	h.closed = true
-	unix.Close(h.wake)
-	h.mu.Unlock()
 	for _, c := range h.calls {
-		if c.lookup != nil {
-			c.lookup(false)
-		}
+		c.leave()
 	}
 	for _, q := range h.questions {
 		q.shown.close()
@@ -143,27 +121,17 @@ func (h *holding) close() {
 
 // hold keeps a call that is about to be denied, and reports whether it does. pins are the
 // files that the call names. The question is about the first denial.
-func (h *holding) hold(n *notify.Notification, errno unix.Errno, pins []pin, denials ...sandbox.Denial) bool {
-	if !h.holds(&denials[0]) {
+func (h *holding) hold(c *heldCall, pins ...pin) bool {
+	if !h.holds(&c.denials[0]) {
 		return false
 	}
-	c := &heldCall{n: *n, key: keyOf(&denials[0]), errno: errno, denials: denials}
+	c.key = keyOf(&c.denials[0])
 	for _, p := range pins {
 		if is, err := p.identity(); err == nil {
 			c.about = append(c.about, is)
 		}
 	}
 	h.calls = append(h.calls, c)
-	h.ask()
-	return true
-}
-
-// holdLookup is hold for a name service question.
-func (h *holding) holdLookup(n *notify.Notification, d sandbox.Denial, lookup func(yes bool)) bool {
-	if !h.holds(&d) {
-		return false
-	}
-	h.calls = append(h.calls, &heldCall{n: *n, key: keyOf(&d), denials: []sandbox.Denial{d}, lookup: lookup})
 	h.ask()
 	return true
 }
@@ -242,15 +210,6 @@ func (h *holding) put(q *question, d sandbox.Denial) {
 	go func() {
 		defer cancel()
 		grant, yes := h.holder.Hold(ctx, d)
-		select {
-		case h.answers <- heldAnswer{q, grant, yes}:
-		case <-h.ctx.Done():
-			return
-		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if !h.closed {
-			_, _ = unix.Write(h.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-		}
+		h.posts.add(math.MaxInt, func() { h.settle(q, grant, yes) })
 	}()
 }

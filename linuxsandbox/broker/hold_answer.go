@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,41 +15,17 @@ import (
 // A held call ends in one of three ways: it is answered, its caller is gone, or a signal
 // interrupts it.
 
-// tend answers the calls whose question was answered, and drops the calls whose caller is
-// gone. woken reports that an answer has arrived, perhaps to a dropped question. It is read
-// in any case, or the eventfd would stay readable.
-func (h *holding) tend(woken bool) {
-	if len(h.questions) == 0 && !woken {
-		return
-	}
-	var count [8]byte
-	_, _ = unix.Read(h.wake, count[:])
-	for more := true; more; {
-		select {
-		case a := <-h.answers:
-			h.settle(a)
-		default:
-			more = false
-		}
-	}
-	if time.Since(h.looked) >= heldMillis*time.Millisecond {
-		h.lookAtCallers()
-		h.looked = time.Now()
-	}
-}
-
-// settle applies an answer.
-func (h *holding) settle(a heldAnswer) {
-	q := a.question
-	if !h.drop(q) {
-		return // no call waits for it
+// settle applies the answer to a question.
+func (h *holding) settle(q *question, grant sandbox.Grant, yes bool) {
+	if h.ctx.Err() != nil || !h.drop(q) {
+		return // the command has ended, or no call waits for the answer
 	}
 	defer q.shown.close()
 	h.answered[q.key] = true
 	// The grant is for the file that the question showed. Another file may have taken its
 	// place since, or the person may have given a narrower grant that does not reach it.
-	if !a.yes || !q.shown.stands() || !h.judge.widen(q.key, a.grant) {
-		if !a.yes {
+	if !yes || !q.shown.stands() || !h.judge.widen(q.key, grant) {
+		if !yes {
 			h.noes++
 		}
 		for _, c := range h.take(func(c *heldCall) bool { return c.key == q.key }) {
@@ -58,9 +35,9 @@ func (h *holding) settle(a heldAnswer) {
 		return
 	}
 	// The grant may cover other held calls too.
-	opened := h.take(func(c *heldCall) bool { return c.key == q.key || h.judge.allows(c.key) })
+	opened := h.take(func(c *heldCall) bool { return c.key == q.key || allows(h.judge.policy, c.key) })
 	for _, other := range slices.Clone(h.questions) {
-		if h.judge.allows(other.key) {
+		if allows(h.judge.policy, other.key) {
 			h.drop(other)
 			other.cancel()
 			other.shown.close()
@@ -117,7 +94,7 @@ func (c *heldCall) waits() bool {
 	return unix.Kill(int(c.n.TID), 0) != unix.ESRCH
 }
 
-// leave refuses the name service question of a caller that is gone.
+// leave refuses a name service question that nobody answers any more.
 func (c *heldCall) leave() {
 	if c.lookup != nil {
 		c.lookup(false)
@@ -147,6 +124,10 @@ func (h *holding) resume(c *heldCall) {
 // lookAtCallers drops the calls whose caller is gone, answers the calls that a signal
 // interrupts, and drops the questions that no call waits for any more.
 func (h *holding) lookAtCallers() {
+	if len(h.questions) == 0 || time.Since(h.looked) < heldMillis*time.Millisecond {
+		return
+	}
+	h.looked = time.Now()
 	h.take(func(c *heldCall) bool {
 		if !c.waits() {
 			c.leave()

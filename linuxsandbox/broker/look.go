@@ -37,6 +37,7 @@ var errTooMany = errors.New("too many entries to look at under the lock")
 
 // look is a look through a folder.
 type look struct {
+	fd     int // the folder, open until the look was made
 	folder fileID
 	path   string
 	// since is the session's change count when the look began.
@@ -47,16 +48,9 @@ type look struct {
 
 // looks are the looks for the call that is being handled.
 type looks struct {
-	due    []dueLook
+	due    []look // to make before the call is handled again
 	done   []look
 	rounds int
-}
-
-// dueLook is a look to make before the call is handled again.
-type dueLook struct {
-	fd     int // the folder
-	path   string
-	folder fileID
 }
 
 // lookThrough is below for a folder that is about to be moved, with session.mu held. If a look
@@ -87,7 +81,7 @@ func (j *judge) lookThrough(s pathwalk.Spot, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	j.looks.due = append(j.looks.due, dueLook{fd, path, fileID{st.Dev, st.Ino}})
+	j.looks.due = append(j.looks.due, look{fd: fd, folder: fileID{st.Dev, st.Ino}, path: path})
 	return "", errTooMany
 }
 
@@ -97,11 +91,11 @@ func (j *judge) makeLooks() {
 		return
 	}
 	j.looks.rounds++
-	for _, d := range j.looks.due {
-		l := look{folder: d.folder, path: d.path, since: j.session.changeCount()}
+	for _, l := range j.looks.due {
+		l.since = j.session.changeCount()
 		left := -1
-		l.found, l.err = j.below(d.fd, ".", d.path, maxDepth, &left)
-		unix.Close(d.fd)
+		l.found, l.err = j.below(l.fd, ".", l.path, maxDepth, &left)
+		unix.Close(l.fd)
 		j.looks.done = append(j.looks.done, l)
 	}
 	j.looks.due = j.looks.due[:0]

@@ -17,19 +17,17 @@ type posts struct {
 	closed bool
 }
 
-// maxPosts bounds the waiting functions.
-const maxPosts = 256
-
 func newPosts() (*posts, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	return &posts{wake: wake}, err
 }
 
-// add leaves a function for the broker's thread. It returns false if the function will not run.
-func (p *posts) add(do func()) bool {
+// add leaves a function for the broker's thread, if fewer than most wait. It returns false if
+// the function will not run.
+func (p *posts) add(most int, do func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.list) >= maxPosts {
+	if p.closed || len(p.list) >= most {
 		return false
 	}
 	p.list = append(p.list, do)

@@ -42,7 +42,7 @@ func (h *holding) refuse(n *notify.Notification, r refusal) notify.Reply {
 	if h.learn(n, r.pins, denials[0]) {
 		return notify.Reply{Again: true}
 	}
-	if h.hold(n, r.errno, r.pins, denials...) {
+	if h.hold(&heldCall{n: *n, errno: r.errno, denials: denials}, r.pins...) {
 		return notify.Reply{Given: true}
 	}
 	for _, d := range denials {
