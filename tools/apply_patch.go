@@ -79,16 +79,11 @@ func (ps paths) noLinks(p patch.Patch) error {
 }
 
 func (t *applyPatchTool) title(names []string) string {
-	const most = 3
 	var shown []string
-	for _, n := range names[:min(most, len(names))] {
+	for _, n := range names {
 		shown = append(shown, t.show(n))
 	}
-	title := "edit " + strings.Join(shown, ", ")
-	if len(names) > most {
-		title += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return oneLine(title)
+	return oneLine("edit " + short.List(shown, 3))
 }
 
 func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage, p patch.Patch) (Result, error) {
@@ -104,7 +99,7 @@ func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage
 	defer stop()
 	files, err := s.Exec.Files(whole, policy, s.observer())
 	if err != nil {
-		return Result{}, fmt.Errorf("apply_patch: %w", err)
+		return Result{}, err
 	}
 	defer files.Close()
 	tree := workerTree{files}
@@ -112,8 +107,8 @@ func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage
 	if err != nil {
 		return t.explain(err, "the patch was not applied, no file was changed"), nil
 	}
-	if err := ctx.Err(); err != nil {
-		return Result{}, fmt.Errorf("apply_patch: %w", context.Cause(ctx))
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
 	}
 	if err := patch.Commit(tree, changes); err != nil {
 		var left *patch.RollbackError

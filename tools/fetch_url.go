@@ -63,7 +63,7 @@ func (t *fetchURLTool) run(ctx context.Context, p sandbox.Policy, s Stage, addre
 	var refused *egress.RefusedError
 	switch {
 	case ctx.Err() != nil:
-		return Result{}, fmt.Errorf("fetch_url: %w", context.Cause(ctx))
+		return Result{}, context.Cause(ctx)
 	case errors.As(err, &refused):
 		r := failed("%s was not fetched: %s.", address.URL, plainly(refused))
 		r.Outcome, r.Denied = word.Refused, true

@@ -41,7 +41,7 @@ func online(t *testing.T, pages web) *place {
 	return p
 }
 
-var number = regexp.MustCompile(`\b[0-9a-f]{16}\b`)
+var number = regexp.MustCompile(`\b[A-Z2-7]{26}\b`)
 
 func TestFetchURL(t *testing.T) {
 	p := online(t, web{

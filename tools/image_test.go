@@ -71,7 +71,7 @@ func TestViewImageRefused(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"text": "it is text", "svg": "SVG", "cut.png": "damaged", "empty.png": "empty", "huge.png": "MiB", "zeros": "MiB",
-		"fifo": "not a regular file", "absent": "there is no file absent", ".": "is a folder", "/dev/zero": "not a regular file",
+		"fifo": "not a regular file", "absent": "there is no file or folder absent", ".": "is a folder", "/dev/zero": "not a regular file",
 	} {
 		r, err := p.do("view_image", args{"path": path})
 		if err != nil || !r.Failed || r.Images != nil || !strings.Contains(r.Text, want) {

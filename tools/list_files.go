@@ -2,14 +2,12 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"codeagent/approvals"
 	"codeagent/event/word"
-	"codeagent/exec/worker"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
@@ -79,10 +77,7 @@ func (t *listFilesTool) run(ctx context.Context, p sandbox.Policy, s Stage, root
 		return len(found) <= maxListed
 	}}
 	if err := w.walk(ctx, root, rulesAbove(files, t.workspace, root)); err != nil {
-		if ctx.Err() != nil {
-			return Result{}, fmt.Errorf("list_files: %w", err)
-		}
-		return t.explain(root, err), nil
+		return t.unreadable(ctx, root, err)
 	}
 	return t.listing(found, w), nil
 }
@@ -120,19 +115,6 @@ func (t *listFilesTool) listing(found []entry, w *walker) Result {
 	}
 	b.WriteString(notes(more, unreadable, w.rulesNote()))
 	return done(strings.TrimSuffix(b.String(), "\n"), short.Count(len(found), "entry"))
-}
-
-func (ps paths) explain(path string, err error) Result {
-	var werr *worker.Error
-	if errors.As(err, &werr) {
-		switch werr.Kind {
-		case worker.Absent:
-			return failed("there is no folder %s", ps.show(path))
-		case worker.NotFolder:
-			return failed("%s is not a folder; read_file reads a file", ps.show(path))
-		}
-	}
-	return failed("%s cannot be listed: %v", ps.show(path), err)
 }
 
 // visible writes a file name on one line. It quotes a name that has control characters or

@@ -90,20 +90,26 @@ func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, path string
 	return files, Result{}, nil
 }
 
-// unreadable explains the worker's error and what to do next.
-func (ps paths) unreadable(path string, err error) Result {
+// unreadable explains the worker's error and what to do next; the end of ctx is no Result.
+func (ps paths) unreadable(ctx context.Context, path string, err error) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	name := ps.show(path)
 	var werr *worker.Error
 	if errors.As(err, &werr) {
 		switch werr.Kind {
 		case worker.Absent:
-			return failed("there is no file %s; list_files or search finds its name", ps.show(path))
+			return failed("there is no file or folder %s; list_files or search finds its name", name), nil
 		case worker.IsFolder:
-			return failed("%s is a folder; list_files shows what is in it", ps.show(path))
+			return failed("%s is a folder; list_files shows what is in it", name), nil
+		case worker.NotFolder:
+			return failed("%s is not a folder; read_file reads a file", name), nil
 		case worker.Special:
-			return failed("%s is not a regular file, and is not read", ps.show(path))
+			return failed("%s is not a regular file, and is not read", name), nil
 		}
 	}
-	return failed("%s cannot be read: %v", ps.show(path), err)
+	return failed("%s cannot be read: %v", name, err), nil
 }
 
 // asking returns words about how to ask, if somebody can answer.

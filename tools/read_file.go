@@ -67,10 +67,7 @@ func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path 
 	}
 	defer files.Close()
 	if err := v.read(files, path); err != nil {
-		if ctx.Err() != nil {
-			return Result{}, fmt.Errorf("read_file: %w", context.Cause(ctx))
-		}
-		return t.unreadable(path, err), nil
+		return t.unreadable(ctx, path, err)
 	}
 	if v.image != nil {
 		return t.shown(ctx, s, path, v.image, v.size)
@@ -207,7 +204,7 @@ func (v *view) write() {
 
 // text returns as many lines as fit into most bytes, at least one, and notes about them.
 func (v *view) text(most int) string {
-	var notes []string
+	var remarks []string
 	total := "more"
 	if v.complete {
 		total = fmt.Sprint(v.line)
@@ -220,21 +217,18 @@ func (v *view) text(most int) string {
 		return fmt.Sprintf("(the file has %s lines; there is no line %d)", total, v.first)
 	case v.more || shown < v.shown:
 		last := v.first + shown - 1
-		notes = append(notes, fmt.Sprintf("lines %d to %d of %s; go on with offset %d", v.first, last, total, last+1))
+		remarks = append(remarks, fmt.Sprintf("lines %d to %d of %s; go on with offset %d", v.first, last, total, last+1))
 	}
 	if v.crlf > 0 {
-		notes = append(notes, "lines end in CR LF")
+		remarks = append(remarks, "lines end in CR LF")
 	}
 	if v.noEnd && shown == v.shown {
-		notes = append(notes, "no newline at the end of the file")
+		remarks = append(remarks, "no newline at the end of the file")
 	}
 	if v.damaged {
-		notes = append(notes, "bytes that are not UTF-8 are shown as \uFFFD")
+		remarks = append(remarks, "bytes that are not UTF-8 are shown as \uFFFD")
 	}
-	if notes != nil {
-		lines += "(" + strings.Join(notes, "; ") + ")\n"
-	}
-	return strings.TrimSuffix(lines, "\n")
+	return strings.TrimSuffix(lines+notes(remarks...), "\n")
 }
 
 // viewNotes is the space reserved for the notes about the lines, in bytes.

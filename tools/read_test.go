@@ -76,7 +76,7 @@ func TestReadFile(t *testing.T) {
 		t.Error("with room for all it is not what was read")
 	}
 	for name, want := range map[string]string{
-		"nope": "there is no file nope", ".": ". is a folder; list_files", "fifo": "fifo is not a regular file", "/dev/zero": "not a regular file",
+		"nope": "there is no file or folder nope", ".": ". is a folder; list_files", "fifo": "fifo is not a regular file", "/dev/zero": "not a regular file",
 	} {
 		r, err := p.do("read_file", args{"path": name})
 		if err != nil || !r.Failed {

@@ -113,7 +113,7 @@ func (t *searchTool) run(ctx context.Context, p sandbox.Policy, s Stage, q query
 	defer files.Close()
 	info, err := files.Stat(q.root)
 	if err != nil {
-		return t.unreadable(q.root, err), nil
+		return t.unreadable(ctx, q.root, err)
 	}
 	var f found
 	names, known := []string{q.root}, info.Type != folderType
@@ -127,11 +127,8 @@ func (t *searchTool) run(ctx context.Context, p sandbox.Policy, s Stage, q query
 	if err == nil {
 		err = grep(ctx, files, names, q, &f)
 	}
-	if ctx.Err() != nil {
-		return Result{}, fmt.Errorf("search: %w", context.Cause(ctx))
-	}
-	if err != nil {
-		return t.unreadable(q.root, err), nil
+	if err != nil || ctx.Err() != nil {
+		return t.unreadable(ctx, q.root, err)
 	}
 	return t.result(f), nil
 }

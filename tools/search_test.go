@@ -49,7 +49,7 @@ func TestListFiles(t *testing.T) {
 			}
 		})
 	}
-	for name, want := range map[string]string{"nope": "there is no folder nope", "main.go": "main.go is not a folder; read_file"} {
+	for name, want := range map[string]string{"nope": "there is no file or folder nope", "main.go": "main.go is not a folder; read_file"} {
 		if r, err := p.do("list_files", args{"path": name}); err != nil || !strings.Contains(r.Text, want) || !r.Failed {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
@@ -142,7 +142,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%v: %v", tt.args, err)
 		}
 	}
-	if r, err := p.do("search", args{"pattern": "x", "path": "nope"}); err != nil || !strings.Contains(r.Text, "there is no file nope") {
+	if r, err := p.do("search", args{"pattern": "x", "path": "nope"}); err != nil || !strings.Contains(r.Text, "there is no file or folder nope") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -200,7 +200,7 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (R
 	o, err := s.Exec.Run(ctx, p, c, s.Output)
 	var unstarted *sandbox.StartError
 	if errors.As(err, &unstarted) {
-		return Result{}, fmt.Errorf("shell: %w", err)
+		return Result{}, err
 	}
 	r := ran(o, o.Output.Text())
 	if err != nil { // it ran, but something could not be restored afterwards

@@ -70,7 +70,7 @@ func startBackground(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.
 		err = reading.Err
 	}
 	if err != nil {
-		return Result{}, fmt.Errorf("shell: %w", err)
+		return Result{}, err
 	}
 	text := printed(reading, b.Terminal)
 	if !reading.Running {

@@ -274,7 +274,19 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	if r.Duration == 0 {
 		r.Duration = time.Since(begun)
 	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", c.action.Tool, err)
+	}
 	return r, err
+}
+
+// Within cuts the text of a result to most bytes: head, tail and the error-like lines
+// between them. The whole text is kept in a file if possible.
+func (s Stage) Within(text string, most int) string {
+	if s.Exec == nil {
+		return exec.Shorten(text, most, "")
+	}
+	return s.Exec.Within(text, most)
 }
 
 // failed returns a result that reports an error.

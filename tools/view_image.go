@@ -40,10 +40,7 @@ func (t *viewImageTool) run(ctx context.Context, p sandbox.Policy, s Stage, path
 	defer files.Close()
 	data, size, err := wholeImage(files, path)
 	if err != nil {
-		if ctx.Err() != nil {
-			return Result{}, fmt.Errorf("view_image: %w", context.Cause(ctx))
-		}
-		return t.unreadable(path, err), nil
+		return t.unreadable(ctx, path, err)
 	}
 	return t.shown(ctx, s, path, data, size)
 }
@@ -72,7 +69,7 @@ func (ps paths) shown(ctx context.Context, s Stage, path string, data []byte, si
 	img, err := picture.Read(ctx, name, data)
 	switch {
 	case ctx.Err() != nil:
-		return Result{}, fmt.Errorf("look at the image: %w", context.Cause(ctx))
+		return Result{}, context.Cause(ctx)
 	case size > picture.MaxFile:
 		return failed("%s cannot be shown: %v", name, picture.TooLarge(size)), nil
 	case err != nil:

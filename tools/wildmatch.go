@@ -108,11 +108,11 @@ func matchClass(pattern string, c byte) int {
 		}
 		if strings.HasPrefix(pattern[i:], "[:") {
 			if name, _, ok := strings.Cut(pattern[i+2:], ":]"); ok {
-				in, known := posixClass(name, c)
+				class, known := posixClasses[name]
 				if !known {
 					return 0
 				}
-				found = found || in
+				found = found || matchClass(class, c) > 0
 				i += len(name) + 4
 				continue
 			}
@@ -150,37 +150,10 @@ func classByte(s string) (byte, int) {
 	return s[1], 2
 }
 
-// posixClass knows the classes of wildmatch in the C locale.
-func posixClass(name string, c byte) (in, known bool) {
-	lower, upper, digit := c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9'
-	graph := c > ' ' && c < 0x7f
-	switch name {
-	case "alnum":
-		return lower || upper || digit, true
-	case "alpha":
-		return lower || upper, true
-	case "blank":
-		return c == ' ' || c == '\t', true
-	case "cntrl":
-		return c < ' ' || c == 0x7f, true
-	case "digit":
-		return digit, true
-	case "graph":
-		return graph, true
-	case "lower":
-		return lower, true
-	case "print":
-		return graph || c == ' ', true
-	case "punct":
-		return graph && !lower && !upper && !digit, true
-	case "space":
-		return c == ' ' || c >= '\t' && c <= '\r', true
-	case "upper":
-		return upper, true
-	case "xdigit":
-		return digit || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F', true
-	}
-	return false, false
+// posixClasses are the classes of wildmatch in the C locale, as bracket expressions.
+var posixClasses = map[string]string{
+	"alnum": "[a-zA-Z0-9]", "alpha": "[a-zA-Z]", "blank": "[ \t]", "cntrl": "[\x00-\x1f\x7f]", "digit": "[0-9]", "graph": `[\!-~]`, "lower": "[a-z]",
+	"print": "[ -~]", "punct": "[:-@[-`{-~!-/]", "space": "[ \t-\r]", "upper": "[A-Z]", "xdigit": "[0-9a-fA-F]",
 }
 
 // glob is the model's pattern to choose files: like a line of .gitignore, with {a,b} for
@@ -205,7 +178,7 @@ func newGlob(s string) (*glob, error) {
 	g := &glob{}
 	s, g.negated = strings.CutPrefix(s, "!")
 	s = strings.TrimPrefix(s, "./")
-	all, err := braces([]string{s})
+	all, err := braces(nil, s)
 	if err != nil {
 		return nil, err
 	}
@@ -235,67 +208,38 @@ func (g *glob) match(rel string) bool {
 	return slices.ContainsFunc(g.any, func(p pathPattern) bool { return p.match(name) }) != g.negated
 }
 
-// braces replaces {a,b} by its alternatives, the first pair first.
-func braces(in []string) ([]string, error) {
-	for {
-		var out []string
-		changed := false
-		for _, s := range in {
-			open := strings.IndexByte(s, '{')
-			end := -1
-			if open >= 0 {
-				end = matchingBrace(s, open)
-			}
-			if end < 0 {
-				out = append(out, s)
-				continue
-			}
-			changed = true
-			for _, a := range alternatives(s[open+1 : end]) {
-				out = append(out, s[:open]+a+s[end+1:])
-			}
-		}
-		if len(out) > maxBraces {
-			return nil, fmt.Errorf("the glob has more than %d alternatives in braces", maxBraces)
-		}
-		if !changed {
-			return out, nil
-		}
-		in = out
-	}
-}
-
-func matchingBrace(s string, open int) int {
-	depth := 0
-	for i := open; i < len(s); i++ {
-		switch s[i] {
-		case '{':
-			depth++
-		case '}':
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
-}
-
-// alternatives splits at the commas that are not in inner braces.
-func alternatives(s string) []string {
-	var out []string
-	depth, start := 0, 0
-	for i := range len(s) {
+// braces adds to out what s is with each {a,b} replaced by one of its alternatives. An
+// unclosed brace is plain text.
+func braces(out []string, s string) ([]string, error) {
+	open := strings.IndexByte(s, '{')
+	depth, start := 0, open+1
+	var inside []string // the alternatives of the first pair
+	for i := open; i >= 0 && i < len(s); i++ {
 		switch s[i] {
 		case '{':
 			depth++
 		case '}':
 			depth--
-		case ',':
-			if depth == 0 {
-				out = append(out, s[start:i])
-				start = i + 1
-			}
+		}
+		if depth == 0 || depth == 1 && s[i] == ',' {
+			inside, start = append(inside, s[start:i]), i+1
+		}
+		if depth == 0 {
+			break
 		}
 	}
-	return append(out, s[start:])
+	switch {
+	case inside != nil && depth == 0:
+	case len(out) == maxBraces:
+		return nil, fmt.Errorf("the glob has more than %d alternatives in braces", maxBraces)
+	default:
+		return append(out, s), nil
+	}
+	for _, alternative := range inside {
+		var err error
+		if out, err = braces(out, s[:open]+alternative+s[start:]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
