@@ -61,7 +61,7 @@ type exception struct {
 var exceptions = []exception{
 	{"hostfile", []string{"os.*", "unix.*"}, "is the door"},
 	{"internal/fileworker", []string{"os.*", "syscall.Open"}, "runs inside the sandbox, under the policy of the call that it serves"},
-	{"linuxsandbox", []string{"unix.*", "syscall.*"}, "makes the sandbox and holds it: it acts on descriptors that it has opened and judged, for the command or in mounts that nobody else sees"},
+	{"linuxsandbox", []string{"unix.*"}, "makes the sandbox and holds it: it acts on descriptors that it has opened and judged, for the command or in mounts that nobody else sees"},
 	{"linuxsandbox/keeper", []string{"unix.*", "syscall.*"}, "confines itself: mounts in a namespace of its own, the paths that its Spec names, the command that it starts"},
 	{"linuxsandbox/keeper", []string{"os.ReadFile", "os.WriteFile"}, "the kernel's own files in /proc/sys"},
 	{"linuxsandbox/filter", []string{"unix.Open", "unix.Syscall"}, "puts the filter on the calling thread and reads /proc/thread-self/status"},

@@ -3,10 +3,7 @@
 package linuxsandbox
 
 import (
-	"encoding/binary"
-	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -17,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A keeper with namespaces is not started through package syscall. A process with more than one
-// thread, such as codeagent, cannot join a user namespace (setns(2)). So a child joins it and
-// starts the keeper as another child of codeagent (CLONE_PARENT):
+// A process with more than one thread, such as codeagent, cannot join a user namespace (setns(2)).
+// So a child joins it and starts a keeper with namespaces as another child of codeagent
+// (CLONE_PARENT):
 //
 //	codeagent ── vfork ──▶ joins the session's user and network namespaces
 //	    ▲                     │ vfork, with mount, PID and IPC namespace
@@ -33,40 +30,7 @@ const keeperNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
 // keeperCaps are the capabilities that an ordinary user's keeper retains across its exec, in its
 // own user namespace: it needs them to mount and then to empty its bounding set.
-const keeperCaps = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SETPCAP
-
-// nsPlan holds all that the two children need. It is complete before the fork.
-type nsPlan struct {
-	path        *byte
-	argv, envv  []*byte
-	root        *byte
-	setsid      bool
-	user, net   int // namespaces to join, or -1
-	namespaces  uintptr
-	files, high []int
-	capHead     unix.CapUserHeader
-	caps        [2]unix.CapUserData
-	keeper      int32 // the keeper's pid, written by the kernel
-	report      int
-}
-
-// These are the steps of the children, reported when one fails.
-const (
-	nsJoinUser = iota + 1
-	nsJoinNet
-	nsClone
-	nsSession
-	nsCaps
-	nsFiles
-	nsDir
-	nsSignals
-	nsExec
-)
-
-var nsSteps = [...]string{
-	nsJoinUser: "join the user namespace", nsJoinNet: "join the network namespace", nsClone: "clone with new namespaces",
-	nsSession: "session", nsCaps: "capabilities", nsFiles: "files", nsDir: "directory", nsSignals: "signals", nsExec: "exec",
-}
+var keeperCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 
 // joined are the namespaces that a keeper joins.
 type joined struct {
@@ -87,167 +51,83 @@ func (b *Backend) joinedBy(s *spec.Spec) *joined {
 	return j
 }
 
-// forkInNamespaces starts the helper from the descriptor image as the first process of new
-// namespaces. files become its descriptors from 0 on.
-func forkInNamespaces(image int, join *joined, files []int, setsid bool) (int, error) {
-	c := &nsPlan{setsid: setsid, user: join.user, net: join.net, namespaces: keeperNamespaces, files: files, high: make([]int, len(files))}
-	if !join.hostPIDs {
-		c.namespaces |= unix.CLONE_NEWPID
+// forkKeeper starts the helper from the descriptor image. files become its descriptors from 0 on.
+// If join is set, the helper is the first process of new namespaces, created inside the joined ones.
+func forkKeeper(image int, join *joined, files []int, setsid bool) (int, error) {
+	// The child's copies must not overwrite a file that it still needs.
+	high := make([]int, 0, len(files)+1)
+	defer func() {
+		for _, fd := range high {
+			unix.Close(fd)
+		}
+	}()
+	for _, fd := range append(files, image) {
+		fd, err := kernel.DupAbove(fd, len(files))
+		if err != nil {
+			return 0, err
+		}
+		high = append(high, fd)
 	}
-	var err error
-	if c.path, err = unix.BytePtrFromString("/proc/self/fd/" + strconv.Itoa(image)); err != nil {
-		return 0, err
+	c := &kernel.Child{Name: "vfork"}
+	if setsid {
+		c.Call("session", unix.SYS_SETSID)
 	}
-	if c.argv, err = kernel.Pointers([]string{HelperName, spec.KeeperArg}); err != nil {
-		return 0, err
+	if join != nil && join.user >= 0 {
+		keepCaps(c)
 	}
-	if c.envv, err = kernel.Pointers(keeperEnv); err != nil {
-		return 0, err
-	}
-	if c.root, err = unix.BytePtrFromString("/"); err != nil {
-		return 0, err
-	}
-	c.capHead.Version = unix.LINUX_CAPABILITY_VERSION_3
-	c.caps[0] = unix.CapUserData{Effective: keeperCaps, Permitted: keeperCaps, Inheritable: keeperCaps}
-	var report [2]int
-	// The pipe's number must be above the numbers that the keeper's files get.
-	syscall.ForkLock.Lock()
-	err = unix.Pipe2(report[:], unix.O_CLOEXEC)
+	root, err := unix.BytePtrFromString("/")
 	if err != nil {
-		syscall.ForkLock.Unlock()
 		return 0, err
 	}
-	c.report, err = kernel.DupAbove(report[1], kernel.LowestFD+len(files))
-	unix.Close(report[1])
-	if err != nil {
-		syscall.ForkLock.Unlock()
-		unix.Close(report[0])
+	c.Call("directory", unix.SYS_CHDIR, c.Pin(unsafe.Pointer(root)))
+	for i := range files {
+		c.Call("files", unix.SYS_DUP3, uintptr(high[i]), uintptr(i))
+	}
+	// In the child, /proc/self is the child. So this works even where codeagent's own /proc entry
+	// is not readable.
+	path := "/proc/self/fd/" + strconv.Itoa(high[len(files)])
+	if err := c.Exec([]string{path}, []string{HelperName, spec.KeeperArg}, keeperEnv); err != nil {
 		return 0, err
 	}
-	runtime.LockOSThread()
-	all, old := ^uint64(0), uint64(0)
-	kernel.Sigprocmask(&all, &old)
-	joiner, errno := forkJoiner(c)
-	kernel.Sigprocmask(&old, nil)
-	runtime.UnlockOSThread()
-	unix.Close(c.report)
+	if join != nil {
+		c = join.before(c)
+	}
+	syscall.ForkLock.Lock() // descriptors made without O_CLOEXEC would stay open in the child
+	pid, step, errno := c.Start()
 	syscall.ForkLock.Unlock()
-	defer unix.Close(report[0])
 	if errno != 0 {
-		return 0, os.NewSyscallError("vfork", errno)
+		return 0, os.NewSyscallError(step, errno)
 	}
-	runtime.KeepAlive(c)
-	wait(joiner)
-	var answer [8]byte
-	if err := kernel.ReadFull(report[0], answer[:]); err == kernel.ErrClosed && c.keeper > 0 {
-		return int(c.keeper), nil
-	}
-	if c.keeper > 0 {
-		wait(int(c.keeper))
-	}
-	step, code := binary.NativeEndian.Uint32(answer[:4]), unix.Errno(binary.NativeEndian.Uint32(answer[4:]))
-	if int(step) >= len(nsSteps) || step == 0 {
-		return 0, fmt.Errorf("the child ended without a word")
-	}
-	return 0, os.NewSyscallError(nsSteps[step], code)
+	return pid, nil
 }
 
-// wait collects one child.
-func wait(pid int) {
-	for {
-		if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
-			return
-		}
+// keepCaps makes the child retain keeperCaps across its exec, where a user other than 0 loses all
+// capabilities except the ambient ones.
+func keepCaps(c *kernel.Child) {
+	mask := uint32(0)
+	for _, one := range keeperCaps {
+		mask |= 1 << one
+	}
+	head := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	caps := &[2]unix.CapUserData{{Effective: mask, Permitted: mask, Inheritable: mask}}
+	c.Call("capabilities", unix.SYS_CAPSET, c.Pin(unsafe.Pointer(head)), c.Pin(unsafe.Pointer(caps)))
+	for _, one := range keeperCaps {
+		c.Call("capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, one)
 	}
 }
 
-// forkJoiner follows the rules of the keeper's forkExec: it makes raw system calls only, and leaves
-// no stack frame while another process runs on the same stack.
-//
-//go:noinline
-//go:norace
-func forkJoiner(c *nsPlan) (pid int, errno syscall.Errno) {
-	r, failed := kernel.Vfork(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|uintptr(unix.SIGCHLD), 0, 0)
-	if failed != 0 || r != 0 {
-		return int(r), syscall.Errno(failed)
+// before is a child that joins the namespaces and starts keeper in new ones.
+func (j *joined) before(keeper *kernel.Child) *kernel.Child {
+	keeper.Name, keeper.Flags = "clone with new namespaces", keeperNamespaces
+	if !j.hostPIDs {
+		keeper.Flags |= unix.CLONE_NEWPID
 	}
-	var e syscall.Errno
-	step := uint32(nsJoinUser)
-	if c.user >= 0 {
-		if _, _, e = syscall.RawSyscall(unix.SYS_SETNS, uintptr(c.user), unix.CLONE_NEWUSER, 0); e != 0 {
-			goto failed
-		}
+	c := &kernel.Child{Name: "vfork", Next: keeper}
+	if j.user >= 0 {
+		c.Call("join the user namespace", unix.SYS_SETNS, uintptr(j.user), unix.CLONE_NEWUSER)
 	}
-	step = nsJoinNet
-	if c.net >= 0 {
-		if _, _, e = syscall.RawSyscall(unix.SYS_SETNS, uintptr(c.net), unix.CLONE_NEWNET, 0); e != 0 {
-			goto failed
-		}
+	if j.net >= 0 {
+		c.Call("join the network namespace", unix.SYS_SETNS, uintptr(j.net), unix.CLONE_NEWNET)
 	}
-	step = nsClone
-	r, failed = kernel.Vfork(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|unix.CLONE_PARENT|unix.CLONE_PARENT_SETTID|c.namespaces|uintptr(unix.SIGCHLD),
-		0, uintptr(unsafe.Pointer(&c.keeper)))
-	if failed == 0 && r != 0 {
-		for {
-			_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
-		}
-	}
-	e = syscall.Errno(failed)
-	if e == 0 {
-		step, e = execKeeper(c)
-	}
-failed:
-	answer := [2]uint32{step, uint32(e)}
-	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, uintptr(c.report), uintptr(unsafe.Pointer(&answer)), unsafe.Sizeof(answer))
-	for {
-		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)
-	}
-}
-
-// execKeeper runs in the process that becomes the keeper. It returns only if a step failed.
-//
-//go:nosplit
-//go:norace
-func execKeeper(c *nsPlan) (step uint32, e syscall.Errno) {
-	if c.setsid {
-		if _, _, e = syscall.RawSyscall(unix.SYS_SETSID, 0, 0, 0); e != 0 {
-			return nsSession, e
-		}
-	}
-	if c.user >= 0 {
-		// At exec, a user other than 0 loses all capabilities except the ambient ones.
-		if _, _, e = syscall.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&c.capHead)), uintptr(unsafe.Pointer(&c.caps[0])), 0); e != 0 {
-			return nsCaps, e
-		}
-		for bit := uintptr(0); bit < 32; bit++ {
-			if keeperCaps&(1<<bit) == 0 {
-				continue
-			}
-			if _, _, e = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, bit, 0, 0, 0); e != 0 {
-				return nsCaps, e
-			}
-		}
-	}
-	if _, _, e = syscall.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(c.root)), 0, 0); e != 0 {
-		return nsDir, e
-	}
-	// Move each file to a high number first: its number may be another file's target.
-	for i := 0; i < len(c.files); i++ {
-		r, _, e := syscall.RawSyscall(unix.SYS_FCNTL, uintptr(c.files[i]), unix.F_DUPFD_CLOEXEC, uintptr(len(c.files)))
-		if e != 0 {
-			return nsFiles, e
-		}
-		c.high[i] = int(r)
-	}
-	for i := 0; i < len(c.files); i++ {
-		if _, _, e = syscall.RawSyscall(unix.SYS_DUP3, uintptr(c.high[i]), uintptr(i), 0); e != 0 {
-			return nsFiles, e
-		}
-	}
-	if e = kernel.DefaultSignals(); e != 0 {
-		return nsSignals, e
-	}
-	_, _, e = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(c.path)),
-		uintptr(unsafe.Pointer(&c.argv[0])), uintptr(unsafe.Pointer(&c.envv[0])))
-	return nsExec, e
+	return c
 }

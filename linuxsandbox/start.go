@@ -6,17 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/control"
-	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
@@ -219,67 +217,40 @@ func isLoose(fd int) bool {
 // the Spec, so none of its variables affects the keeper.
 var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOTRACEBACK=none"}
 
-// startKeeper forks the helper from its sealed copy. If join is set, the helper is the first
-// process of new namespaces, created inside the joined ones.
+// startKeeper starts a keeper with a control socket.
 func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, join *joined) (*keeperProcess, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socketpair: %w", err)
 	}
 	defer unix.Close(pair[1])
-	// Orphans of a killed keeper become children of codeagent, which ends them.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		unix.Close(pair[0])
-		return nil, fmt.Errorf("become subreaper: %w", err)
-	}
-	attr := &syscall.ProcAttr{Dir: "/", Env: keeperEnv, Sys: &syscall.SysProcAttr{Setsid: !foreground}}
-	for _, f := range files {
-		conn, err := f.SyscallConn()
-		if err == nil {
-			err = conn.Control(func(fd uintptr) { attr.Files = append(attr.Files, fd) })
-		}
-		if err != nil {
-			unix.Close(pair[0])
-			return nil, err
-		}
-	}
-	attr.Files = append(attr.Files, uintptr(pair[1]))
-	for _, fd := range extra {
-		attr.Files = append(attr.Files, uintptr(fd))
-	}
-	helper, err := aboveFiles(b.helper.fd, attr.Files)
+	pid, err := b.forkWith(files, append([]int{pair[1]}, extra...), join, !foreground)
 	if err != nil {
 		unix.Close(pair[0])
 		return nil, err
 	}
-	defer unix.Close(helper)
-	if join != nil {
-		fds := make([]int, len(attr.Files))
-		for i, fd := range attr.Files {
-			fds[i] = int(fd)
-		}
-		pid, err := forkInNamespaces(helper, join, fds, !foreground)
-		if err != nil {
-			unix.Close(pair[0])
-			return nil, err
-		}
-		return (&keeperProcess{pid: pid, sock: pair[0], contained: !join.hostPIDs}).register(), nil
-	}
-	// In the child, /proc/self is the child. So this works even where codeagent's own /proc entry
-	// is not readable.
-	pid, err := syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(helper), []string{HelperName, spec.KeeperArg}, attr)
-	if err != nil {
-		unix.Close(pair[0])
-		return nil, &fs.PathError{Op: "start", Path: HelperName, Err: err}
-	}
-	return (&keeperProcess{pid: pid, sock: pair[0]}).register(), nil
+	return (&keeperProcess{pid: pid, sock: pair[0], contained: join != nil && !join.hostPIDs}).register(), nil
 }
 
-// aboveFiles duplicates fd at a number that ForkExec does not touch. ForkExec moves files to the
-// child's descriptors from 0 on, and uses the numbers above the highest of them on the way. It
-// overwrites whatever is there.
-func aboveFiles(fd int, files []uintptr) (int, error) {
-	return kernel.DupAbove(fd, int(slices.Max(files))+len(files)+2)
+// forkWith forks a keeper with files as its descriptors 0 to 2 and extra as those from 3 on.
+func (b *Backend) forkWith(files [3]*os.File, extra []int, join *joined, setsid bool) (int, error) {
+	// Orphans of a killed keeper become children of codeagent, which ends them.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("become subreaper: %w", err)
+	}
+	var fds []int
+	for _, f := range files {
+		conn, err := f.SyscallConn()
+		if err == nil {
+			err = conn.Control(func(fd uintptr) { fds = append(fds, int(fd)) })
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	pid, err := forkKeeper(b.helper.fd, join, append(fds, extra...), setsid)
+	runtime.KeepAlive(files)
+	return pid, err
 }
 
 // handshake takes the keeper to the point where the command runs. It sends FrameGo right behind the

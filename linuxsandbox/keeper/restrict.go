@@ -22,8 +22,6 @@ type restricted struct {
 	signals int
 	// listener receives the filter's notifications, or -1.
 	listener int
-	// lastFD is the task's lastFD.
-	lastFD int
 }
 
 // restrict confines the calling thread for good and tests that the confinement holds. The order
@@ -31,7 +29,7 @@ type restricted struct {
 // filter comes last because it intercepts some of the other calls. The thread must be locked to its
 // goroutine and must not be the process's first, which stays unconfined.
 func restrict(s *task) (*restricted, *spec.Failure) {
-	r := &restricted{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot()}, lastFD: s.lastFD}
+	r := &restricted{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot()}}
 	if err := r.facts.CheckLandlock(); err != nil {
 		return nil, fail("landlock", err)
 	}

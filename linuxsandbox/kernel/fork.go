@@ -4,52 +4,254 @@ package kernel
 
 import (
 	"errors"
+	"runtime"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Vfork is clone(2) for a child that shares the memory and the stack of its parent until it
+// vfork is clone(2) for a child that shares the memory and the stack of its parent until it
 // executes a program. The parent's thread waits until then. A copy of the memory would cost a third
 // of a millisecond in page faults.
-func Vfork(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
+func vfork(trap, flags, stack, id uintptr) (r1, errno uintptr)
 
-// Sigprocmask sets the signals that the calling thread blocks. old may be nil.
-func Sigprocmask(set, old *uint64) {
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK,
-		uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+// Child is a process from its fork to its exec. All that it does is planned before the fork: until
+// the exec it has no runtime, so it makes raw system calls only. It allocates no memory, takes no
+// lock and cannot grow its stack.
+type Child struct {
+	// Name is the step that failed if the fork failed.
+	Name string
+	// Flags are those of clone(2), in addition to those of every Child.
+	Flags uintptr
+	// ID is the pidfd if Flags has CLONE_PIDFD.
+	ID int32
+	// Next is started by this child after its calls, as another child of the same parent. This
+	// child then ends. Without Next it executes the program of Exec.
+	Next *Child
+
+	calls             []Call
+	pinned            []unsafe.Pointer
+	paths, argv, envv []*byte
+	// failed is the step that failed with errno, an index into calls or one of the steps below. The
+	// child writes it into the memory that it shares with the parent.
+	failed int
+	errno  syscall.Errno
 }
 
-// DefaultSignals gives every signal its default action and blocks none. It runs in a child of
-// Vfork, so it makes raw system calls only.
+// Steps of a Child that are not in calls.
+const (
+	stepFork = -1 - iota
+	stepSignals
+	stepExec
+)
+
+// Call is a system call of a Child.
+type Call struct {
+	// UpTo repeats the call with each larger first argument up to UpTo.
+	UpTo uintptr
+	// Want is the result that the call must have; 0 accepts any.
+	Want uintptr
+	// Ignore is an errno that does not count as a failure.
+	Ignore syscall.Errno
+
+	step string
+	trap uintptr
+	args [4]uintptr
+}
+
+// Call adds a system call. step names it in an error.
 //
-//go:nosplit
-//go:norace
-func DefaultSignals() syscall.Errno {
-	var dfl [4]uint64 // a kernel sigaction of zeroes, which is SIG_DFL
-	for sig := uintptr(1); sig <= 64; sig++ {
-		if sig == uintptr(unix.SIGKILL) || sig == uintptr(unix.SIGSTOP) {
-			continue
-		}
-		if _, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&dfl)), 0, 8, 0, 0); e != 0 {
-			return e
-		}
-	}
-	none := uint64(0)
-	_, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
-	return e
+//go:noinline
+func (c *Child) Call(step string, trap uintptr, args ...uintptr) *Call {
+	call := Call{step: step, trap: trap}
+	copy(call.args[:], args)
+	c.calls = append(c.calls, call)
+	return &c.calls[len(c.calls)-1]
 }
 
-// Pointers converts strings for execve(2), with a final nil.
-func Pointers[S ~string](list []S) ([]*byte, error) {
+// Pin returns p as an argument of a call, and keeps what it points to in place.
+func (c *Child) Pin(p unsafe.Pointer) uintptr {
+	c.pinned = append(c.pinned, p)
+	return uintptr(p)
+}
+
+// Exec makes the child execute the first of paths that can be executed.
+func (c *Child) Exec(paths, argv, envv []string) (err error) {
+	if c.paths, err = pointers(paths); err == nil {
+		c.argv, err = pointers(argv)
+	}
+	if err == nil {
+		c.envv, err = pointers(envv)
+	}
+	return err
+}
+
+// pointers converts strings for execve(2), with a final nil.
+func pointers(list []string) ([]*byte, error) {
 	out := make([]*byte, 0, len(list)+1)
 	for _, s := range list {
-		p, err := unix.BytePtrFromString(string(s))
+		p, err := unix.BytePtrFromString(s)
 		if err != nil {
 			return nil, errors.New("the command contains a NUL byte")
 		}
 		out = append(out, p)
 	}
 	return append(out, nil), nil
+}
+
+// Start returns after the exec, with the pid of the process that made it. Otherwise errno is set,
+// step names what failed, and no process is left. Step "exec" is the exec itself.
+func (c *Child) Start() (pid int, step string, errno unix.Errno) {
+	runtime.LockOSThread()
+	// No signal handler of Go may run in the child.
+	all, old := ^uint64(0), uint64(0)
+	sigprocmask(&all, &old)
+	first, failed := fork(c)
+	sigprocmask(&old, nil)
+	runtime.UnlockOSThread()
+	if failed != 0 {
+		return 0, c.Name, syscall.Errno(failed)
+	}
+	step, errno = c.failure()
+	pid = int(first)
+	if c.Next != nil {
+		Wait(int(first))
+		if pid = int(c.Next.ID); pid == 0 && errno == 0 {
+			step, errno = c.Next.Name, unix.ESRCH // the child was killed before that fork
+		}
+	}
+	if errno != 0 && pid > 0 {
+		Wait(pid)
+	}
+	runtime.KeepAlive(c)
+	return pid, step, errno
+}
+
+// failure is the step that failed; errno is 0 if none did.
+func (c *Child) failure() (step string, errno unix.Errno) {
+	for ; c.errno == 0; c = c.Next {
+		if c.Next == nil {
+			return "", 0
+		}
+	}
+	switch c.failed {
+	case stepFork:
+		return c.Name, c.errno
+	case stepSignals:
+		return "signals", c.errno
+	case stepExec:
+		return "exec", c.errno
+	}
+	return c.calls[c.failed].step, c.errno
+}
+
+// Wait collects a child of this process.
+func Wait(pid int) {
+	for {
+		if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
+			return
+		}
+	}
+}
+
+// sigprocmask sets the signals that the calling thread blocks. old may be nil.
+func sigprocmask(set, old *uint64) {
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK,
+		uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+}
+
+const vforkFlags = unix.CLONE_VM | unix.CLONE_VFORK | uintptr(unix.SIGCHLD)
+
+// fork forks and, in the child, carries out c. It follows the rules of package syscall's
+// forkAndExecInChild: the race detector must not instrument the child, and the child never returns
+// from this frame, whose memory it shares with the parent. The parent returns at once and reads
+// nothing from this frame that the child may have written.
+//
+//go:noinline
+//go:norace
+func fork(c *Child) (pid, errno uintptr) {
+	pid, errno = vfork(unix.SYS_CLONE, vforkFlags|c.Flags, 0, uintptr(unsafe.Pointer(&c.ID)))
+	if errno != 0 || pid != 0 {
+		return pid, errno
+	}
+	c.perform()
+	if c.errno == 0 && c.Next != nil {
+		c = c.Next
+		pid, errno = vfork(unix.SYS_CLONE, vforkFlags|unix.CLONE_PARENT|unix.CLONE_PARENT_SETTID|c.Flags, 0, uintptr(unsafe.Pointer(&c.ID)))
+		switch {
+		case errno != 0:
+			c.failed, c.errno = stepFork, syscall.Errno(errno)
+		case pid == 0:
+			c.perform()
+		}
+	}
+	if c.errno == 0 && c.Next == nil && pid == 0 {
+		c.execute()
+	}
+	for {
+		// This must not be exit_group: a filter may send that call to the broker, so it fails if
+		// codeagent has died, and the parent's thread would wait for ever. The child has no other
+		// thread.
+		_, _, _ = syscall.RawSyscall6(unix.SYS_EXIT, 1, 0, 0, 0, 0, 0)
+	}
+}
+
+// perform makes the calls until one fails.
+//
+//go:nosplit
+//go:norace
+func (c *Child) perform() {
+	for i := 0; i < len(c.calls); i++ {
+		for call := &c.calls[i]; ; call.args[0]++ {
+			r, _, e := syscall.RawSyscall6(call.trap, call.args[0], call.args[1], call.args[2], call.args[3], 0, 0)
+			if e == 0 && call.Want != 0 && r != call.Want {
+				e = syscall.ESRCH
+			}
+			if e != 0 && e != call.Ignore {
+				c.failed, c.errno = i, e
+				return
+			}
+			if call.args[0] >= call.UpTo {
+				break
+			}
+		}
+	}
+}
+
+// execute gives every signal its default action, blocks none, and executes the first path that can
+// be executed. Like execvp(3) it skips missing files, and fails with EACCES if one was refused. It
+// returns only after a failure.
+//
+//go:nosplit
+//go:norace
+func (c *Child) execute() {
+	var zero [4]uint64 // a kernel sigaction with SIG_DFL, and an empty set of signals
+	none := uintptr(unsafe.Pointer(&zero))
+	e := syscall.Errno(0)
+	for sig := uintptr(1); sig <= 64 && e == 0; sig++ {
+		if sig != uintptr(unix.SIGKILL) && sig != uintptr(unix.SIGSTOP) {
+			_, _, e = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, sig, none, 0, 8, 0, 0)
+		}
+	}
+	if e == 0 {
+		_, _, e = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, none, 0, 8, 0, 0)
+	}
+	if e != 0 {
+		c.failed, c.errno = stepSignals, e
+		return
+	}
+	result := syscall.ENOENT
+	for i := 0; i < len(c.paths)-1; i++ {
+		_, _, e = syscall.RawSyscall6(unix.SYS_EXECVE, uintptr(unsafe.Pointer(c.paths[i])),
+			uintptr(unsafe.Pointer(&c.argv[0])), uintptr(unsafe.Pointer(&c.envv[0])), 0, 0, 0)
+		if e == syscall.ENOENT || e == syscall.ENOTDIR {
+			continue
+		}
+		result = e
+		if e != syscall.EACCES {
+			break
+		}
+	}
+	c.failed, c.errno = stepExec, result
 }

@@ -2,14 +2,14 @@
 
 #include "textflag.h"
 
-// func Vfork(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
+// func vfork(trap, flags, stack, id uintptr) (r1, errno uintptr)
 //
 // The child runs on the parent's stack and overwrites what is below this
 // frame, including the return address. A register keeps that address meanwhile.
-TEXT ·Vfork(SB),NOSPLIT|NOFRAME,$0-48
+TEXT ·vfork(SB),NOSPLIT|NOFRAME,$0-48
 	MOVQ	flags+8(FP), DI
 	MOVQ	stack+16(FP), SI
-	MOVQ	pidfd+24(FP), DX
+	MOVQ	id+24(FP), DX
 	MOVQ	$0, R10
 	MOVQ	$0, R8
 	MOVQ	$0, R9

@@ -2,14 +2,14 @@
 
 #include "textflag.h"
 
-// func Vfork(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
+// func vfork(trap, flags, stack, id uintptr) (r1, errno uintptr)
 //
 // The return address stays in the link register, which the parent gets back
 // from the kernel whatever the child does to the stack.
-TEXT ·Vfork(SB),NOSPLIT,$0-48
+TEXT ·vfork(SB),NOSPLIT,$0-48
 	MOVD	flags+8(FP), R0
 	MOVD	stack+16(FP), R1
-	MOVD	pidfd+24(FP), R2
+	MOVD	id+24(FP), R2
 	MOVD	$0, R3
 	MOVD	$0, R4
 	MOVD	$0, R5

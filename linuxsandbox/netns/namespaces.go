@@ -64,7 +64,7 @@ func Make(h Helper, root bool, conf string) (*Namespaces, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer wait(pid)
+	defer kernel.Wait(pid)
 	defer unix.Shutdown(pair[0], unix.SHUT_RDWR) // ends the helper
 	if n.door, err = receiveDoor(pair[0]); err != nil {
 		return nil, err
@@ -150,13 +150,4 @@ func longLived(fd int) (int, error) {
 	high, err := kernel.DupAbove(fd, kernel.LowestFD)
 	unix.Close(fd)
 	return high, err
-}
-
-// wait collects one child.
-func wait(pid int) {
-	for {
-		if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
-			return
-		}
-	}
 }
