@@ -200,7 +200,7 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 		return w, nil, r
 	case word.KindEdit:
 		wish := a.Wish
-		wish.Write = append(append([]string(nil), wish.Write...), a.Paths...)
+		wish.Write = slices.Concat(wish.Write, a.Paths)
 		w, r := g.want(base, a.Folder, wish)
 		if r != nil {
 			return want{}, nil, r
@@ -313,10 +313,7 @@ func starts(words []string) string {
 	for len(words) > 1 && strings.Contains(words[0], "=") {
 		words = words[1:]
 	}
-	if len(words) == 0 {
-		return ""
-	}
-	if slices.Contains(keywords, words[0]) {
+	if len(words) == 0 || slices.Contains(keywords, words[0]) {
 		return "" // no program
 	}
 	name := words[0][strings.LastIndexByte(words[0], '/')+1:]
@@ -330,12 +327,8 @@ func starts(words []string) string {
 func grantWords(gr sandbox.Grant) string {
 	var out []string
 	list := func(verb string, things []string) {
-		switch len(things) {
-		case 0:
-		case 1:
-			out = append(out, verb+" "+show(short.Cut(things[0], 100)))
-		default:
-			out = append(out, fmt.Sprintf("%s %s and %d more", verb, show(short.Cut(things[0], 100)), len(things)-1))
+		if len(things) > 0 {
+			out = append(out, verb+" "+firstOf(things, 100))
 		}
 	}
 	var hosts []string
@@ -350,4 +343,17 @@ func grantWords(gr sandbox.Grant) string {
 		out = append(out, "leave the sandbox")
 	}
 	return strings.Join(out, ", ")
+}
+
+// Grantable reports whether a backend can grant a single host and a single socket: it asks
+// for the enforcement of a policy with such a grant, and runs nothing.
+func Grantable(backend sandbox.Backend) (hosts, sockets bool) {
+	opens := func(g sandbox.Grant) bool {
+		if backend == nil {
+			return false
+		}
+		_, err := backend.Enforcement(sandbox.ReadOnly().With(g))
+		return err == nil
+	}
+	return opens(sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "localhost", Port: 1}}}), opens(sandbox.Grant{Sockets: []string{"/run/socket"}})
 }

@@ -67,12 +67,10 @@ func (g *Gate) Granted(a Action, d sandbox.Denial, given []sandbox.Grant) (sandb
 // opens reports whether wide covers everything in gr.
 func opens(wide, gr sandbox.Grant) bool {
 	covered := func(roots, paths []string) bool {
-		return !slices.ContainsFunc(paths, func(p string) bool {
-			return !slices.ContainsFunc(roots, func(root string) bool { return sandbox.Covers(root, p) })
-		})
+		return !slices.ContainsFunc(paths, func(p string) bool { return !sandbox.CoveredBy(roots, p) })
 	}
 	return covered(wide.Write, gr.Write) && covered(wide.Read, gr.Read) && covered(wide.Sockets, gr.Sockets) &&
-		!slices.ContainsFunc(gr.Hosts, func(h sandbox.HostPort) bool { return !slices.Contains(wide.Hosts, h) })
+		len(without(gr.Hosts, wide.Hosts)) == 0
 }
 
 // heldWho names the program that was refused by its file, which is a fact. The name that it

@@ -95,11 +95,7 @@ func (g *Gate) inputRequest(a Action, w want) Request {
 	case !w.grant.Empty():
 		r.Warnings = append(r.Warnings, "the command has more permissions than the sandbox: what is typed to it can use them")
 	}
-	r.Options = []Option{
-		{Key: "1", Decision: Once, Label: "this once, exactly this"},
-		{Key: "n", Decision: Deny, Label: "no, because …"},
-		{Key: "s", Decision: Stop, Label: "stop"},
-	}
+	r.Options = append([]Option{{Key: "1", Decision: Once, Label: "this once, exactly this"}}, noes...)
 	return r
 }
 

@@ -62,7 +62,7 @@ func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
 
 // changeable reports whether commands under p may change what the name path leads to.
 func changeable(p sandbox.Policy, path string) bool {
-	return slices.ContainsFunc(writeRoots(p), func(root string) bool { return sandbox.Covers(root, path) }) && p.JudgeWrite(path).Allowed
+	return sandbox.CoveredBy(writeRoots(p), path) && p.JudgeWrite(path).Allowed
 }
 
 // holdsRoot reports whether path is a folder that contains a write root.

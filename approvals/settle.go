@@ -21,8 +21,8 @@ func (g *Gate) request(a Action, w want) Request {
 		Grant: w.grant, Warnings: w.warnings,
 		Justification: strings.ToValidUTF8(short.Head(a.Wish.Justification, maxReason), ""),
 		Widest:        w.unsandboxed || w.blocked != "",
+		Action:        cloneAction(a),
 	}
-	r.Action = cloneAction(a)
 	if w.grant.Empty() && w.unsandboxed {
 		r.Grant = sandbox.Grant{Unsandboxed: true}
 	}
@@ -30,7 +30,7 @@ func (g *Gate) request(a Action, w want) Request {
 	case !r.Grant.Empty():
 		r.Title = who(a) + " wants to " + grantWords(r.Grant)
 	case a.Kind == word.KindEdit:
-		r.Title = who(a) + " wants to edit " + firstOf(a.Paths)
+		r.Title = who(a) + " wants to edit " + firstOf(a.Paths, maxEntry)
 	default:
 		r.Title = who(a) + " wants to run"
 	}
@@ -87,10 +87,11 @@ func options(a Action, grant sandbox.Grant, w want, changes string) []Option {
 			Option{Key: "4", Decision: Outside, Label: label},
 			Option{Key: "5", Decision: OutsideSession, Label: "outside the sandbox, this session, exactly this command in this folder", Disabled: changes})
 	}
-	return append(out,
-		Option{Key: "n", Decision: Deny, Label: "no, because …"},
-		Option{Key: "s", Decision: Stop, Label: "stop"})
+	return append(out, noes...)
 }
+
+// noes are the answers to every question that grant nothing.
+var noes = []Option{{Key: "n", Decision: Deny, Label: "no, because …"}, {Key: "s", Decision: Stop, Label: "stop"}}
 
 // Settle converts the answer to r into a permit or a *Refusal. A question is settled once.
 // Only the ID of r is used.
@@ -162,10 +163,9 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 	if asked.Action.Kind == word.KindInput {
 		return sandbox.Grant{}, yesInput(asked, ans)
 	}
-	shown := asked.Grant
-	grant := shown
+	grant := asked.Grant
 	if ans.Grant != nil {
-		if !g.narrower(base, *ans.Grant, shown) {
+		if !g.narrower(base, *ans.Grant, asked.Grant) {
 			return sandbox.Grant{}, refuse("the answer grants more than the question showed and counts as no")
 		}
 		grant = cloneGrant(*ans.Grant)
@@ -205,11 +205,11 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 				e.Paths = append(e.Paths, p)
 			}
 		}
-	case d == Session && g.opts.Mode == Untrusted && a.Kind == word.KindCommand && !asked.Held:
-		e.Grant = grant
-		e.Command, e.Folder, e.deed = a.Command, a.Folder, deedOf(a)
 	case d == Session:
 		e.Grant = grant
+		if g.opts.Mode == Untrusted && a.Kind == word.KindCommand && !asked.Held {
+			e.Command, e.Folder, e.deed = a.Command, a.Folder, deedOf(a)
+		}
 	default:
 		return
 	}
@@ -251,14 +251,16 @@ func ShellWord(p string) string {
 	return "'" + strings.ReplaceAll(p, "'", `'\''`) + "'"
 }
 
-func firstOf(paths []string) string {
-	switch len(paths) {
-	case 0:
+// firstOf names the first of paths in at most the given number of letters, and counts the others.
+func firstOf(paths []string, most int) string {
+	if len(paths) == 0 {
 		return "files"
-	case 1:
-		return show(paths[0])
 	}
-	return fmt.Sprintf("%s and %d more", show(paths[0]), len(paths)-1)
+	name := show(short.Cut(paths[0], most))
+	if more := len(paths) - 1; more > 0 {
+		name += fmt.Sprintf(" and %d more", more)
+	}
+	return name
 }
 
 func cloneGrant(gr sandbox.Grant) sandbox.Grant {

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,44 +41,37 @@ func (g *Gate) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal)
 		return want{}, nil
 	}
 	out := want{unsandboxed: w.Unsandboxed}
-	for _, raw := range w.Write {
-		p, r := g.at.canonical(folder, raw)
-		if r != nil {
-			return want{}, r
+	for _, raw := range w.Sockets {
+		if strings.HasPrefix(raw, "@") {
+			return want{}, refuse("socket %q: abstract sockets cannot be granted, only sockets with a path", raw)
 		}
-		if base.JudgeWrite(p).Allowed || slices.Contains(out.grant.Write, p) {
-			continue
-		}
-		if r := g.at.unclear(raw, p); r != nil {
-			return want{}, r
-		}
-		if r := g.at.refusePath(base, raw, p); r != nil {
-			return want{}, r
-		}
-		out.grant.Write = append(out.grant.Write, p)
-		out.warnings = append(out.warnings, g.at.writeWarnings(base, p)...)
 	}
-	for _, raw := range w.Read {
-		p, r := g.at.canonical(folder, raw)
-		if r != nil {
-			return want{}, r
+	for _, paths := range []struct {
+		wished   []string
+		out      *[]string
+		open     func(p string) bool
+		warnings func(p string) []string
+	}{
+		{w.Write, &out.grant.Write, func(p string) bool { return base.JudgeWrite(p).Allowed }, func(p string) []string { return g.at.writeWarnings(base, p) }},
+		{w.Read, &out.grant.Read, func(p string) bool { return base.JudgeRead(p).Allowed }, func(p string) []string { return readWarnings(base, p) }},
+		{w.Sockets, &out.grant.Sockets, func(p string) bool { return slices.Contains(base.Sockets, p) }, socketWarnings},
+	} {
+		for _, raw := range paths.wished {
+			p, r := g.at.canonical(folder, raw)
+			if r != nil {
+				return want{}, r
+			}
+			if paths.open(p) || slices.Contains(*paths.out, p) {
+				continue
+			}
+			if r := cmp.Or(g.at.unclear(raw, p), g.at.refusePath(base, raw, p)); r != nil {
+				return want{}, r
+			}
+			*paths.out = append(*paths.out, p)
+			out.warnings = append(out.warnings, paths.warnings(p)...)
 		}
-		if base.JudgeRead(p).Allowed || slices.Contains(out.grant.Read, p) {
-			continue
-		}
-		if r := g.at.unclear(raw, p); r != nil {
-			return want{}, r
-		}
-		if r := g.at.refusePath(base, raw, p); r != nil {
-			return want{}, r
-		}
-		out.grant.Read = append(out.grant.Read, p)
-		out.warnings = append(out.warnings, readWarnings(base, p)...)
 	}
 	if r := out.addHosts(base, w.Hosts); r != nil {
-		return want{}, r
-	}
-	if r := g.addSockets(&out, base, folder, w.Sockets); r != nil {
 		return want{}, r
 	}
 	// Only what is not allowed already counts: an edit may change many files.
@@ -108,28 +102,8 @@ func (w *want) addHosts(base sandbox.Policy, hosts []string) *Refusal {
 	return nil
 }
 
-func (g *Gate) addSockets(w *want, base sandbox.Policy, folder string, sockets []string) *Refusal {
-	for _, raw := range sockets {
-		if strings.HasPrefix(raw, "@") {
-			return refuse("socket %q: abstract sockets cannot be granted, only sockets with a path", raw)
-		}
-		p, r := g.at.canonical(folder, raw)
-		if r != nil {
-			return r
-		}
-		if slices.Contains(base.Sockets, p) || slices.Contains(w.grant.Sockets, p) {
-			continue
-		}
-		if r := g.at.unclear(raw, p); r != nil {
-			return r
-		}
-		if r := g.at.refusePath(base, raw, p); r != nil {
-			return r
-		}
-		w.grant.Sockets = append(w.grant.Sockets, p)
-		w.warnings = append(w.warnings, fmt.Sprintf("the program that listens on %s acts outside the sandbox", show(p)))
-	}
-	return nil
+func socketWarnings(p string) []string {
+	return []string{fmt.Sprintf("the program that listens on %s acts outside the sandbox", show(p))}
 }
 
 func readWarnings(base sandbox.Policy, p string) []string {
@@ -175,32 +149,14 @@ func (g *Gate) narrower(base sandbox.Policy, n, shown sandbox.Grant) bool {
 		return false
 	}
 	wide := base.With(sandbox.Grant{Write: shown.Write, Read: shown.Read})
-	inside := func(p string, roots []string) bool {
-		return slices.ContainsFunc(roots, func(root string) bool { return sandbox.Covers(root, p) })
+	more := func(paths, shown []string, judge func(string) sandbox.Judgement) bool {
+		return slices.ContainsFunc(paths, func(p string) bool {
+			exact := slices.Contains(shown, p)
+			return !g.at.unmoved(p) || !exact && (!sandbox.CoveredBy(shown, p) || !judge(p).Allowed)
+		})
 	}
-	for _, p := range n.Write {
-		exact := slices.Contains(shown.Write, p)
-		if !g.at.unmoved(p) || !exact && (!inside(p, shown.Write) || !wide.JudgeWrite(p).Allowed) {
-			return false
-		}
-	}
-	for _, p := range n.Read {
-		exact := slices.Contains(shown.Read, p)
-		if !g.at.unmoved(p) || !exact && (!inside(p, shown.Read) || !wide.JudgeRead(p).Allowed) {
-			return false
-		}
-	}
-	for _, h := range n.Hosts {
-		if !slices.Contains(shown.Hosts, h) {
-			return false
-		}
-	}
-	for _, s := range n.Sockets {
-		if !slices.Contains(shown.Sockets, s) {
-			return false
-		}
-	}
-	return true
+	return !more(n.Write, shown.Write, wide.JudgeWrite) && !more(n.Read, shown.Read, wide.JudgeRead) &&
+		len(without(n.Hosts, shown.Hosts)) == 0 && len(without(n.Sockets, shown.Sockets)) == 0
 }
 
 // show formats a path for a sentence.
