@@ -85,39 +85,39 @@ var layerWorth = map[string]struct {
 	holds  string
 	duties []duty
 }{
-	"landlock": {"what is read and written outside the roots, TCP, devices, signals, abstract sockets", []duty{
-		{what: "TCP", since: 4, others: []substitute{{"seccomp", "no internet socket can be made"}}},
-		{what: "control of devices", since: 5, weakness: "device-ioctl"},
-		{what: "signals to other processes", since: 6, weakness: "signals", others: []substitute{{"pidns", "there is no other process to signal"}}},
-		{what: "abstract sockets", since: 6, others: []substitute{{"seccomp", "none can be bound or reached: the call is refused, or codeagent refuses it"}}},
+	"landlock": {"limits on files outside the roots, TCP, devices, signals and abstract sockets", []duty{
+		{what: "limits on TCP", since: 4, others: []substitute{{"seccomp", "no internet socket can be created"}}},
+		{what: "limits on the control of devices", since: 5, weakness: "device-ioctl"},
+		{what: "refusal of signals to other processes", since: 6, weakness: "signals", others: []substitute{{"pidns", "the command sees no other process"}}},
+		{what: "refusal of abstract sockets", since: 6, others: []substitute{{"seccomp", "the filter or codeagent refuses to bind and to connect them"}}},
 	}},
-	"seccomp": {"the kernel's other doors: tracing, mounting, namespaces, keys, modules, foreign sockets", nil},
-	"notify": {"calls that codeagent itself answers: protected names, mode, owner and times, sockets with a path", []duty{
-		{what: "protected names that do not exist yet", weakness: "protected"},
-		{what: "mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"mountns", "mounts are read-only there"}}},
-		{what: "locks on files outside the roots", weakness: "locks"},
-		{what: "sockets with a path, between the session's own commands or granted", others: []substitute{{"seccomp", "none can be made"}}},
-		{what: "what was refused, as the kernel reports it", others: []substitute{{"", "judged by what the command prints, and said to be likely"}}},
-		{what: "a refused call that waits for an answer", others: []substitute{{"", "the call fails, and the command can be run again with more"}}},
+	"seccomp": {"refusal of system calls that lead out of the sandbox: tracing, mounting, namespaces, keys, modules, unusual sockets", nil},
+	"notify": {"calls that codeagent answers: protected names, mode, owner and times, sockets with a path", []duty{
+		{what: "protection of names that do not exist yet", weakness: "protected"},
+		{what: "protection of mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"mountns", "mounts are read-only there"}}},
+		{what: "refusal of locks on files outside the roots", weakness: "locks"},
+		{what: "sockets with a path between the session's commands, and granted ones", others: []substitute{{"seccomp", "none can be created"}}},
+		{what: "the kernel's report of each denial", others: []substitute{{"", "codeagent judges by the command's output, and calls the result likely"}}},
+		{what: "a refused call that waits for an answer", others: []substitute{{"", "the call fails; the command can be run again with more permissions"}}},
 	}},
-	"userns": {"an ordinary user's right to the other namespaces", nil},
-	"mountns": {"all outside the roots read-only, a private /tmp, protected names that exist, codeagent's records out of sight", []duty{
-		{what: "codeagent's own records kept from reading", weakness: "own-records", others: []substitute{{"", "they are closed otherwise: by deny_read, by the roots that may be read, or by a sandbox around codeagent"}}},
-		{what: "mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"notify", "codeagent makes the change itself, or refuses it"}}},
-		{what: "protected names inside the roots", weakness: "protected", others: []substitute{{"notify", "codeagent makes each change near them itself, or refuses it"}}},
-		{what: "a /tmp of the session's own", weakness: "shared-temp", others: []substitute{{"landlock", "/tmp cannot be written; TMPDIR names a private folder"}}},
+	"userns": {"an ordinary user's right to create the other namespaces", nil},
+	"mountns": {"read-only mounts outside the roots, a private /tmp, protected names that exist, hidden records of codeagent", []duty{
+		{what: "codeagent's own records hidden from commands", weakness: "own-records", others: []substitute{{"", "they are closed by deny_read, by the read roots, or by a sandbox around codeagent"}}},
+		{what: "protection of mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"notify", "codeagent makes or refuses each change"}}},
+		{what: "protected names inside the roots", weakness: "protected", others: []substitute{{"notify", "codeagent makes or refuses each change near them"}}},
+		{what: "a private /tmp", weakness: "shared-temp", others: []substitute{{"landlock", "/tmp cannot be written; TMPDIR names a private folder"}}},
 	}},
-	"netns": {"a network with nothing in it but the session's own servers", []duty{
-		{what: "a loopback that the session's commands share", others: []substitute{{"seccomp", "where the network is denied no internet socket can be made, so that no command serves another one"}}},
+	"netns": {"a network that contains only the session's own servers", []duty{
+		{what: "a loopback that the session's commands share", others: []substitute{{"seccomp", "without a network no internet socket can be created, so no command serves another"}}},
 	}},
-	"pidns": {"nothing outlives the command; other processes and their memory are out of sight", []duty{
-		{what: "the end of all that a command leaves behind", weakness: "process-death", partly: true, others: []substitute{{"", "the keeper finds and ends it"}}},
-		{what: "other processes out of sight", others: []substitute{{"seccomp", "they can be seen, and not traced, changed or read"}}},
+	"pidns": {"nothing outlives the command; other processes and their memory are hidden", []duty{
+		{what: "the end of all processes that a command leaves behind", weakness: "process-death", partly: true, others: []substitute{{"", "the keeper finds and ends them"}}},
+		{what: "hidden processes", others: []substitute{{"seccomp", "other processes are visible, but cannot be traced, changed or read"}}},
 	}},
-	"cgroup": {"memory, processes and share of processor time of a command as a whole", []duty{
-		{what: "memory of all processes together", weakness: "memory-limit", others: []substitute{{"", noLimit}}},
-		{what: "number of processes", weakness: "process-limit", others: []substitute{{"", noLimit}}},
-		{what: "share of processor time", weakness: "cpu-share", others: []substitute{{"", noLimit}}},
+	"cgroup": {"limits on memory, processes and processor time of a command as a whole", []duty{
+		{what: "limit on the memory of all processes together", weakness: "memory-limit", others: []substitute{{"", noLimit}}},
+		{what: "limit on the number of processes", weakness: "process-limit", others: []substitute{{"", noLimit}}},
+		{what: "limit on the share of processor time", weakness: "cpu-share", others: []substitute{{"", noLimit}}},
 	}},
 	"seatbelt": {"the whole policy, as a profile of the system's own sandbox", nil},
 }

@@ -20,8 +20,7 @@ type Grant struct {
 func (g Grant) MarshalJSON() ([]byte, error) {
 	type plain Grant
 	p := plain(g)
-	p.Write, p.Read, p.Sockets = list(g.Write), list(g.Read), list(g.Sockets)
-	p.Hosts = list(g.Hosts)
+	p.Write, p.Read, p.Hosts, p.Sockets = list(g.Write), list(g.Read), list(g.Hosts), list(g.Sockets)
 	return json.Marshal(p)
 }
 
@@ -85,15 +84,11 @@ func (p Policy) With(g Grant) Policy {
 	if len(g.Hosts) > 0 && q.Network.Mode != NetworkFull {
 		q.Network.Mode = NetworkAllow
 		for _, h := range g.Hosts {
-			if !slices.Contains(q.Network.Hosts, h) {
-				q.Network.Hosts = append(q.Network.Hosts, h)
-			}
+			q.Network.Hosts = appendNew(q.Network.Hosts, h)
 		}
 	}
 	for _, s := range g.Sockets {
-		if !slices.Contains(q.Sockets, s) {
-			q.Sockets = append(q.Sockets, s)
-		}
+		q.Sockets = appendNew(q.Sockets, s)
 	}
 	return q
 }

@@ -58,10 +58,8 @@ func (p Policy) JudgeRead(target string) Judgement {
 	if p.Unconfined {
 		return Judgement{Allowed: true, Rule: "unconfined"}
 	}
-	for _, hidden := range p.Protected.Hidden {
-		if Covers(hidden, target) {
-			return Judgement{Kind: KindRead, Rule: hiddenRule, Final: true}
-		}
+	if CoveredBy(p.Protected.Hidden, target) {
+		return Judgement{Kind: KindRead, Rule: hiddenRule, Final: true}
 	}
 	if rule, denied := p.deniesRead(target); denied {
 		return Judgement{Kind: KindRead, Rule: rule}
@@ -127,28 +125,13 @@ var SharedTempFolders = []string{"/tmp", "/var/tmp", "/private/tmp", "/private/v
 // protectedName returns the protected name that covers target in the part below root. A root that
 // is itself the named entry was granted and is not protected.
 func (p Policy) protectedName(root, target string) (string, bool) {
-	below := strings.TrimPrefix(strings.TrimPrefix(target, root), "/")
+	below := "/" + strings.TrimPrefix(strings.TrimPrefix(target, root), "/") + "/"
 	for _, name := range p.Protected.Names {
-		if containsPath(below, name) {
+		if strings.Contains(below, "/"+name+"/") {
 			return name, true
 		}
 	}
 	return "", false
-}
-
-// containsPath reports whether the components of name appear consecutively among those of p.
-func containsPath(p, name string) bool {
-	for at := 0; ; at++ {
-		i := strings.Index(p[at:], name)
-		if i < 0 {
-			return false
-		}
-		at += i
-		end := at + len(name)
-		if (at == 0 || p[at-1] == '/') && (end == len(p) || p[end] == '/') {
-			return true
-		}
-	}
 }
 
 func (p Policy) deniesRead(target string) (string, bool) {

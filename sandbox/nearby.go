@@ -3,47 +3,39 @@ package sandbox
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 )
-
-// nearby are the parts of the address space that are not on the public internet, with a description
-// of each (IANA's special-purpose registries).
-var nearby = []struct {
-	prefix netip.Prefix
-	words  string
-}{
-	{netip.MustParsePrefix("127.0.0.0/8"), thisMachine},
-	{netip.MustParsePrefix("0.0.0.0/8"), thisMachine},
-	{netip.MustParsePrefix("169.254.0.0/16"), linkLocal},
-	{netip.MustParsePrefix("168.63.129.16/32"), metadata}, // Azure's, in every virtual network (WireServer)
-	{netip.MustParsePrefix("10.0.0.0/8"), private},
-	{netip.MustParsePrefix("172.16.0.0/12"), private},
-	{netip.MustParsePrefix("192.168.0.0/16"), private},
-	{netip.MustParsePrefix("100.64.0.0/10"), private},
-	{netip.MustParsePrefix("192.0.0.0/24"), special},
-	{netip.MustParsePrefix("192.0.2.0/24"), special},
-	{netip.MustParsePrefix("192.88.99.0/24"), special},
-	{netip.MustParsePrefix("198.18.0.0/15"), special},
-	{netip.MustParsePrefix("198.51.100.0/24"), special},
-	{netip.MustParsePrefix("203.0.113.0/24"), special},
-	{netip.MustParsePrefix("224.0.0.0/3"), special}, // multicast, reserved, broadcast
-	{netip.MustParsePrefix("::1/128"), thisMachine},
-	{netip.MustParsePrefix("::/128"), thisMachine},
-	{netip.MustParsePrefix("fe80::/10"), linkLocal},
-	{netip.MustParsePrefix("fc00::/7"), private},
-	{netip.MustParsePrefix("fec0::/10"), private},
-	{netip.MustParsePrefix("2001::/23"), special}, // Teredo, benchmarks, ORCHID: they lead elsewhere or nowhere
-	{netip.MustParsePrefix("2001:db8::/32"), special},
-	{netip.MustParsePrefix("2002::/16"), special}, // 6to4: an IPv4 address inside
-	{netip.MustParsePrefix("3fff::/20"), special},
-}
 
 const (
 	thisMachine = "an address of this machine"
-	linkLocal   = "a link-local address, where clouds hand out credentials"
-	metadata    = "an address where a cloud hands out credentials"
-	private     = "an address of a private network"
 	special     = "an address that is not on the public internet"
 )
+
+// nearby are the parts of the address space that are not on the public internet, with a description
+// of each (IANA's special-purpose registries). No two of them overlap.
+var nearby = []struct {
+	words    string
+	prefixes []netip.Prefix
+}{
+	{thisMachine, prefixes("127.0.0.0/8", "0.0.0.0/8", "::1/128", "::/128")},
+	{"a link-local address, where clouds hand out credentials", prefixes("169.254.0.0/16", "fe80::/10")},
+	{"an address where a cloud hands out credentials", prefixes("168.63.129.16/32")}, // Azure's, in every virtual network (WireServer)
+	{"an address of a private network", prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7", "fec0::/10")},
+	{special, prefixes(
+		"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+		"224.0.0.0/3",                // multicast, reserved, broadcast
+		"2001::/23", "2001:db8::/32", // Teredo, benchmarks, ORCHID: they lead elsewhere or nowhere
+		"2002::/16", // 6to4: an IPv4 address inside
+		"3fff::/20",
+	)},
+}
+
+func prefixes(texts ...string) (out []netip.Prefix) {
+	for _, text := range texts {
+		out = append(out, netip.MustParsePrefix(text))
+	}
+	return out
+}
 
 var (
 	globalUnicast = netip.MustParsePrefix("2000::/3")
@@ -61,7 +53,7 @@ func NotPublic(a netip.Addr) string {
 		a = netip.AddrFrom4([4]byte(b[12:]))
 	}
 	for _, n := range nearby {
-		if n.prefix.Contains(a) {
+		if slices.ContainsFunc(n.prefixes, func(p netip.Prefix) bool { return p.Contains(a) }) {
 			return n.words
 		}
 	}

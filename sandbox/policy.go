@@ -100,6 +100,34 @@ type Limits struct {
 	Output int64 `json:"output,omitempty"`
 }
 
+// Limit names a limit of Limits that a command reached. It is never a denial: only a higher limit
+// helps, and no grant does.
+type Limit string
+
+const (
+	LimitWall      Limit = "wall"
+	LimitCPU       Limit = "cpu"
+	LimitMemory    Limit = "memory"
+	LimitProcesses Limit = "processes"
+	LimitOpenFiles Limit = "open-files"
+	LimitFileSize  Limit = "file-size"
+	// LimitOutput truncates the stored output; the command itself continues.
+	LimitOutput Limit = "output"
+)
+
+// Words says what happened and which setting raises the limit.
+func (l Limit) Words() string { return limitWords[l] }
+
+var limitWords = map[Limit]string{
+	LimitWall:      "the wall limit ended it (sandbox.limits.wall_s)",
+	LimitCPU:       "the CPU time limit ended it (sandbox.limits.cpu_s)",
+	LimitMemory:    "it ran into the memory limit (sandbox.limits.memory_mb)",
+	LimitProcesses: "it ran into the limit on processes (sandbox.limits.processes)",
+	LimitOpenFiles: "it ran into the limit on open files (sandbox.limits.open_files)",
+	LimitFileSize:  "it ran into the limit on the size of a file (sandbox.limits.file_size_mb)",
+	LimitOutput:    "its output was longer than what is kept (sandbox.limits.output_mb)",
+}
+
 // ReadOnly is the preset that reads everything and changes nothing.
 func ReadOnly() Policy { return Policy{} }
 
