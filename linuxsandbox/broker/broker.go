@@ -27,7 +27,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -243,7 +242,7 @@ func (b *Broker) run() {
 	defer b.held.cancel() // no answer is applied any more
 	defer b.terms.dropTerminals(func(madeTerminal) bool { return true })
 	b.rights.dropped = kernel.HeldCaps() &^ b.rights.keep
-	err := becomeCommand(b.rights.keep)
+	err := sockets.BecomeCommand(b.rights.keep)
 	b.ready <- err
 	if err != nil {
 		return
@@ -391,73 +390,72 @@ func (b *Broker) changeFile(n *notify.Notification, c *calls.File) notify.Reply 
 	return entries{&b.command}.entry(n, c)
 }
 
-// becomeCommand gives the calling thread the rights of the command. The thread ends with its
-// goroutine.
-func becomeCommand(keep uint64) error {
-	runtime.LockOSThread()
-	return kernel.KeepCaps(keep)
-}
-
 // Probe tests whether a broker could serve the command with this keeper and first thread:
 // some kernels forbid any look at another process. taking is how the broker would copy its
 // sockets, noSockets the reason why it cannot.
 func Probe(keeper, thread int) (taking sockets.Taking, noSockets, err error) {
 	tid, err := threadOf(keeper, thread)
-	if err == nil {
-		err = canBroker(tid)
-	}
-	if err == nil && !sameUser() {
-		err = errors.New("codeagent runs with another user's rights")
-	}
 	if err != nil {
 		return taking, nil, err
 	}
-	taking, noSockets = sockets.HowToTake(tid, spec.ControlFD)
-	return taking, noSockets, nil
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err = sockets.BecomeCommand(0); err == nil {
+			err = canBroker(tid)
+		}
+		if err == nil {
+			taking, noSockets = sockets.HowToTake(tid, spec.ControlFD)
+		}
+	}()
+	<-done
+	return taking, noSockets, err
 }
 
-// canBroker tests the broker's access to a confined thread.
+// canBroker tests the access to a confined thread, on a thread with the rights of a broker.
 func canBroker(tid int) error {
-	done := make(chan error)
-	go func() {
-		err := becomeCommand(0)
-		if err == nil {
-			// Nothing is mapped at address 8. EFAULT means that the access itself is allowed.
-			if _, err = notify.ReadMemory(tid, 8, 1); err == unix.EFAULT {
-				err = nil
-			}
+	// Nothing is mapped at address 8. EFAULT means that the access itself is allowed.
+	if _, err := notify.ReadMemory(tid, 8, 1); err != nil && err != unix.EFAULT {
+		return err
+	}
+	for _, link := range []string{"cwd", "root"} {
+		fd, err := pathwalk.OpenProc(tid, link, 0)
+		if err != nil {
+			return err
 		}
-		for _, link := range []string{"cwd", "root"} {
-			var fd int
-			if err != nil {
-				break
-			}
-			if fd, err = pathwalk.OpenProc(tid, link, 0); err == nil {
-				unix.Close(fd)
-			}
+		unix.Close(fd)
+	}
+	if !sameUser() {
+		return errors.New("codeagent runs with another user's rights")
+	}
+	return nil
+}
+
+// threadsOf lists the threads of a process.
+func threadsOf(process int) (tids []int, err error) {
+	entries, err := os.ReadDir(kernel.ProcDir + "/" + strconv.Itoa(process) + "/task")
+	for _, entry := range entries {
+		tid, bad := strconv.Atoi(entry.Name())
+		if bad != nil {
+			return nil, bad
 		}
-		done <- err
-	}()
-	return <-done
+		tids = append(tids, tid)
+	}
+	return tids, err
 }
 
 // threadOf finds the thread of a process whose number in its PID namespace is inside.
 func threadOf(process, inside int) (int, error) {
-	dir := kernel.ProcDir + "/" + strconv.Itoa(process) + "/task"
-	threads, err := os.ReadDir(dir)
+	tids, err := threadsOf(process)
 	if err != nil {
 		return 0, err
 	}
-	for _, entry := range threads {
-		tid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
+	for _, tid := range tids {
 		if _, thread := kernel.InsideNumbers(tid); thread == inside {
 			return tid, nil
 		}
 	}
-	return 0, fmt.Errorf("no thread of %d is called %d inside", process, inside)
+	return 0, fmt.Errorf("process %d has no thread with the number %d in its PID namespace", process, inside)
 }
 
 // sameUser reports whether real and effective IDs agree, so that a command always runs as

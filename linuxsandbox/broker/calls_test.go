@@ -52,7 +52,7 @@ func TestNotifiedCalls(t *testing.T) {
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					if err := becomeCommand(spec.KeptCaps()); err != nil { // the thread ends with it
+					if err := sockets.BecomeCommand(spec.KeptCaps()); err != nil { // the thread ends with it
 						t.Error(err)
 						return
 					}

@@ -3,9 +3,6 @@
 package broker
 
 import (
-	"os"
-	"strconv"
-
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/kernel"
@@ -49,15 +46,11 @@ func (h *command) process(n *notify.Notification, c *calls.Process) notify.Reply
 // isKeeper reports whether number is the keeper or one of its threads in the command's PID
 // namespace. It is true where that cannot be looked up.
 func (h *command) isKeeper(number int) bool {
-	threads, err := os.ReadDir(kernel.ProcDir + "/" + strconv.Itoa(h.log.keeper) + "/task")
+	tids, err := threadsOf(h.log.keeper)
 	if err != nil {
 		return true
 	}
-	for _, entry := range threads {
-		tid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			return true
-		}
+	for _, tid := range tids {
 		if _, inside := kernel.InsideNumbers(tid); inside == number || inside == 0 {
 			return true
 		}

@@ -32,9 +32,6 @@ type connecting struct {
 	until time.Time
 }
 
-// answer answers the call. It does nothing if the caller is gone.
-func (c *connecting) answer(errno unix.Errno) { _ = c.n.Answer(notify.Failed(errno)) }
-
 func (c *connecting) close() {
 	for _, fd := range append(c.held, c.sock) {
 		unix.Close(fd)
@@ -48,8 +45,7 @@ func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply 
 	if wait {
 		var err error
 		if c.sock, err = kernel.DupAbove(k.sock, kernel.LowestFD); err == nil {
-			s.waits.Go(func() { s.finish(c) })
-			return notify.Reply{Given: true}
+			return s.inTurn(&c.n, func() { s.finish(c) }, c.close)
 		}
 		errno = kernel.ErrnoOf(err)
 	}
@@ -71,6 +67,27 @@ func (c *connecting) try() (errno unix.Errno, wait bool) {
 // turnMoment is the time between two checks that a caller still waits.
 const turnMoment = 100 * time.Millisecond
 
+// inTurn runs do on a goroutine with the rights of the command, once it has its turn. drop
+// closes what do uses. If do does not run, the caller is gone or gets EPERM.
+func (s *Sockets) inTurn(n *notify.Notification, do, drop func()) notify.Reply {
+	s.waits.Go(func() {
+		defer drop()
+		if !s.turn(n) {
+			return
+		}
+		defer func() { <-s.turns }()
+		if err := BecomeCommand(s.Caps); err != nil {
+			answer(n, unix.EPERM)
+			return
+		}
+		do()
+	})
+	return notify.Reply{Given: true}
+}
+
+// answer answers a call. It does nothing if the caller is gone.
+func answer(n *notify.Notification, errno unix.Errno) { _ = n.Answer(notify.Failed(errno)) }
+
 // turn waits for a turn, for as long as the caller waits.
 func (s *Sockets) turn(n *notify.Notification) bool {
 	for {
@@ -87,24 +104,15 @@ func (s *Sockets) turn(n *notify.Notification) bool {
 	}
 }
 
-// becomeCommand gives the calling thread the rights of the command. The thread ends with its
+// BecomeCommand gives the calling thread the rights of the command. The thread ends with its
 // goroutine.
-func becomeCommand(caps uint64) error {
+func BecomeCommand(caps uint64) error {
 	runtime.LockOSThread()
 	return kernel.KeepCaps(caps)
 }
 
 // finish waits until the connection is ready, has failed, or the caller is gone, and answers.
 func (s *Sockets) finish(c *connecting) {
-	defer c.close()
-	if !s.turn(&c.n) {
-		return
-	}
-	defer func() { <-s.turns }()
-	if err := becomeCommand(s.Caps); err != nil {
-		c.answer(unix.EPERM)
-		return
-	}
 	c.until = sendLimit(c.sock)
 	for {
 		ended, ready := s.waitFor(c)
@@ -129,7 +137,7 @@ func (s *Sockets) finish(c *connecting) {
 		if errno == 0 && c.stand != nil {
 			errno = c.stand.put(&c.n, c.sock)
 		}
-		c.answer(errno)
+		answer(&c.n, errno)
 		return
 	}
 }

@@ -44,21 +44,12 @@ func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort) notify
 	if d.is.FD, err = kernel.DupAbove(is.FD, kernel.LowestFD); err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	s.waits.Go(func() { s.finishDialing(d) })
-	return notify.Reply{Given: true}
+	return s.inTurn(&d.n, func() { s.finishDialing(d) }, func() { unix.Close(d.is.FD) })
 }
 
 // finishDialing makes the connection to the host and the one inside, and answers.
 func (s *Sockets) finishDialing(d *dialing) {
-	defer unix.Close(d.is.FD)
-	if !s.turn(&d.n) {
-		return
-	}
-	defer func() { <-s.turns }()
-	errno := kernel.ErrnoOf(becomeCommand(s.Caps))
-	if errno == 0 {
-		errno = d.begin()
-	}
+	errno := d.begin()
 	for errno == unix.EINPROGRESS {
 		ended, ready := s.poll(d.host, moment)
 		switch {
@@ -71,7 +62,7 @@ func (s *Sockets) finishDialing(d *dialing) {
 			errno = unix.EINTR
 		case !d.until.IsZero() && time.Now().After(d.until):
 			unix.Close(d.host)
-			d.answer(s.client.Lose(d.is.FD, d.is.Domain, d.to.Addr()))
+			answer(&d.n, s.client.Lose(d.is.FD, d.is.Domain, d.to.Addr()))
 			return
 		}
 	}
@@ -82,11 +73,8 @@ func (s *Sockets) finishDialing(d *dialing) {
 	if d.host >= 0 {
 		unix.Close(d.host)
 	}
-	d.answer(errno)
+	answer(&d.n, errno)
 }
-
-// answer answers the call. It does nothing if the caller is gone.
-func (d *dialing) answer(errno unix.Errno) { _ = d.n.Answer(notify.Failed(errno)) }
 
 // begin makes the socket in the host's network and starts to connect it.
 func (d *dialing) begin() unix.Errno {
@@ -117,7 +105,7 @@ func (s *Sockets) enter(d *dialing) {
 			errno, _ = netns.ConnectNow(d.is.FD, door)
 		}
 	}
-	d.answer(errno)
+	answer(&d.n, errno)
 }
 
 // socketError returns the result of a connect.
