@@ -62,7 +62,7 @@ func openHelper(o Options) (image, error) {
 // checkSum checks the sum of the copy, so the checked program is the one that runs.
 func checkSum(img image, o Options) error {
 	h := sha512.New()
-	if _, err := io.Copy(h, io.NewSectionReader(fdReader(img.fd), 0, img.state.Size)); err != nil {
+	if _, err := io.Copy(h, io.NewSectionReader(kernel.File(img.fd), 0, img.state.Size)); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != strings.ToLower(o.HelperSum) {
@@ -70,16 +70,6 @@ func checkSum(img image, o Options) error {
 			"it was replaced, or only one of the two was rebuilt; run make build, or reinstall codeagent", got, o.HelperSum)
 	}
 	return nil
-}
-
-type fdReader int
-
-func (f fdReader) ReadAt(p []byte, off int64) (int, error) {
-	n, err := unix.Pread(int(f), p, off)
-	if err == nil && n == 0 {
-		err = io.EOF
-	}
-	return max(n, 0), err
 }
 
 // sealedCopy copies the file at fd into memory that nothing can change: it is sealed against

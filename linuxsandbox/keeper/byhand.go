@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
@@ -67,20 +68,16 @@ type handOutlet struct {
 	ran            bool
 }
 
-func (h *handOutlet) ready(spec.Facts, int) error { return nil }
-func (h *handOutlet) proceed() error              { return nil }
-func (h *handOutlet) exited(spec.Ended) error     { return nil }
-func (h *handOutlet) gone() error                 { return nil }
+func (h *handOutlet) proceed() error { return nil }
 
-func (h *handOutlet) started(int) error {
-	h.ran = true
+func (h *handOutlet) report(kind control.Frame, value any, _ int) error {
+	if f, ok := value.(spec.Failure); ok {
+		err := &sandbox.StartError{Code: f.Code, Stage: f.Stage, Err: errors.New(f.Text)}
+		_, e := unix.Write(h.stderr, []byte(spec.HelperName+": "+err.Error()+"\n"))
+		return e
+	}
+	h.ran = h.ran || kind == control.FrameStarted
 	return nil
-}
-
-func (h *handOutlet) failed(f *spec.Failure) error {
-	err := &sandbox.StartError{Code: f.Code, Stage: f.Stage, Err: errors.New(f.Text)}
-	_, e := unix.Write(h.stderr, []byte(spec.HelperName+": "+err.Error()+"\n"))
-	return e
 }
 
 func (h *handOutlet) wait(wake int) order {

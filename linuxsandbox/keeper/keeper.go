@@ -14,6 +14,8 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"syscall"
+	"unsafe"
 
 	"codeagent/internal/fileworker"
 	"codeagent/linuxsandbox/control"
@@ -70,15 +72,11 @@ func say(code int, what string) int {
 
 // outlet is where the keeper reports to: codeagent, or a user's shell.
 type outlet interface {
-	// ready passes on the facts and the filter's listener; -1 without one.
-	ready(f spec.Facts, listener int) error
+	// report passes on a frame with its value and the filter's listener; -1 without one. An error
+	// means that codeagent has ended.
+	report(kind control.Frame, value any, listener int) error
 	// proceed waits until the command may start.
 	proceed() error
-	started(pid int) error
-	failed(*spec.Failure) error
-	exited(spec.Ended) error
-	// gone reports that no process is left. An error means that codeagent has ended.
-	gone() error
 	// wait blocks until the next order. When wake becomes readable, it returns the order to end.
 	wait(wake int) order
 }
@@ -101,20 +99,24 @@ func keeperMain() int {
 	}
 	order, err := spec.DecodeSpec(body)
 	if err != nil {
-		_ = out.failed(fail("spec", err))
-		return sandbox.ExitCannotConfine
+		return refuse(out, "spec", err)
 	}
 	t := &task{Spec: order, lastFD: lastFD}
 	if t.Mounts != nil {
 		var rules []spec.Rule
 		if t.proc, rules, err = mountAll(t.Mounts); err != nil {
-			_ = out.failed(fail("mounts", err))
-			return sandbox.ExitCannotConfine
+			return refuse(out, "mounts", err)
 		}
 		t.Rules = append(t.Rules, rules...)
 	}
 	k := &keeper{task: t, out: out}
 	return k.run()
+}
+
+// refuse reports a failure before the command thread, and returns the keeper's exit status.
+func refuse(out outlet, stage string, err error) int {
+	_ = out.report(control.FrameFailed, *fail(stage, err), -1)
+	return sandbox.ExitCannotConfine
 }
 
 // task is a Spec and what the keeper adds to it.
@@ -146,8 +148,7 @@ type spawned struct {
 
 func (k *keeper) run() int {
 	if err := k.prepareSelf(); err != nil {
-		_ = k.out.failed(fail("keeper", err))
-		return sandbox.ExitCannotConfine
+		return refuse(k.out, "keeper", err)
 	}
 	started := make(chan spawned)
 	go onSecondThread(func() { k.commandThread(started) })
@@ -156,7 +157,7 @@ func (k *keeper) run() int {
 		return s.code
 	}
 	k.reap(s.pid)
-	if err := k.out.gone(); err != nil {
+	if err := k.out.report(control.FrameGone, nil, -1); err != nil {
 		restoreAll(k.task.Own)
 	}
 	return 0
@@ -173,6 +174,23 @@ func (k *keeper) prepareSelf() error {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	k.wake = fd
 	return err
+}
+
+// ignored are the signals that a terminal or kill(1) sends to a whole process group. The keeper
+// survives them to reap and report; in the command they have their default action. SIGTERM and
+// SIGHUP are included, because codeagent ends a command through the control socket or by ending
+// itself.
+var ignored = []unix.Signal{
+	unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU,
+	unix.SIGHUP, unix.SIGTERM, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2,
+}
+
+// ignoreSignals makes the system calls itself: os/signal would keep a thread and a goroutine.
+func ignoreSignals() {
+	ignore := [4]uint64{1} // a kernel sigaction whose handler is SIG_IGN
+	for _, sig := range ignored {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
+	}
 }
 
 // onSecondThread runs f locked to a thread that is not the process's first. The first thread stays
@@ -192,58 +210,50 @@ func onSecondThread(f func()) {
 // command gets its death signal (PR_SET_PDEATHSIG acts on the thread).
 func (k *keeper) commandThread(started chan<- spawned) {
 	r, bad := restrict(k.task)
+	if bad == nil && !k.task.Probe {
+		// The command runs as the same user, so it could read the keeper's memory and its /proc
+		// entries. A probe has no command, and codeagent tests whether it can read the thread.
+		if err := unfiltered(func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }); err != nil {
+			bad = fail("keeper", err)
+		}
+	}
+	var pid, pidfd int
+	if bad == nil {
+		if !k.ready(r) {
+			started <- spawned{}
+			return
+		}
+		pid, pidfd, bad = spawn(k.task, r)
+	}
 	if bad != nil {
-		_ = k.out.failed(bad)
+		_ = k.out.report(control.FrameFailed, *bad, -1)
 		started <- spawned{code: bad.Code}
 		return
 	}
-	// The command runs as the same user, so it could read the keeper's memory. A probe has no
-	// command, and codeagent tests whether it can read the thread.
-	if err := k.hideMemory(); err != nil {
-		_ = k.out.failed(fail("keeper", err))
-		started <- spawned{code: sandbox.ExitCannotConfine}
-		return
-	}
-	err := k.reportReady(r)
+	_ = k.out.report(control.FrameStarted, pid, -1)
+	started <- spawned{pid: pid}
+	dropStandardFiles()
+	k.watch(r, pid, pidfd)
+}
+
+// ready hands over the listener, and waits until the command may start. It reports false for a probe
+// and where codeagent has ended.
+func (k *keeper) ready(r *restricted) bool {
+	err := unfiltered(func() error { return k.out.report(control.FrameReady, r.facts, r.listener) })
 	if r.listener >= 0 {
 		// Without any holder of the listener the kernel answers ENOSYS, so a call does not wait for
 		// ever when codeagent has ended.
 		unix.Close(r.listener)
 	}
 	// A probe's thread waits here until end of file, while codeagent looks at it.
-	if err != nil || k.out.proceed() != nil || k.task.Probe {
-		started <- spawned{}
-		return
-	}
-	pid, pidfd, bad := spawn(k.task, r)
-	if bad != nil {
-		_ = k.out.failed(bad)
-		started <- spawned{code: bad.Code}
-		return
-	}
-	_ = k.out.started(pid)
-	started <- spawned{pid: pid}
-	dropStandardFiles()
-	k.watch(r, pid, pidfd)
+	return err == nil && k.out.proceed() == nil && !k.task.Probe
 }
 
-// reportReady sends the listener from a thread without the filter. With the filter this very call
-// could be sent to the broker, and codeagent has no listener yet to answer it.
-func (k *keeper) reportReady(r *restricted) error {
+// unfiltered makes a call on a thread without the filter. With the filter it could be sent to the
+// broker, which answers nothing before it has the listener, or it would not be carried out.
+func unfiltered(call func() error) error {
 	done := make(chan error)
-	go func() { done <- k.out.ready(r.facts, r.listener) }()
-	return <-done
-}
-
-// hideMemory makes the keeper not dumpable, so that no process of the user can read its memory or
-// its /proc entries. The filter answers this call without carrying it out, so it is made on a
-// thread without the filter.
-func (k *keeper) hideMemory() error {
-	if k.task.Probe {
-		return nil
-	}
-	done := make(chan error)
-	go func() { done <- unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }()
+	go func() { done <- call() }()
 	return <-done
 }
 
@@ -326,7 +336,7 @@ func (k *keeper) reap(command int) {
 		if ws.Signaled() {
 			k.status = spec.Ended{Exit: -1, Signal: int(ws.Signal()), Limit: limitOf(k.task.Limits, ws.Signal(), &used)}
 		}
-		_ = k.out.exited(k.status)
+		_ = k.out.report(control.FrameExited, k.status, -1)
 		_, _ = unix.Write(k.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
 }
@@ -334,19 +344,12 @@ func (k *keeper) reap(command int) {
 // socketOutlet reports to codeagent.
 type socketOutlet struct{ fd control.Socket }
 
-func (s socketOutlet) ready(f spec.Facts, fd int) error {
-	return s.fd.SendFD(control.FrameReady, spec.Encode(f), fd)
-}
-
-func (s socketOutlet) failed(f *spec.Failure) error {
-	return s.fd.Send(control.FrameFailed, spec.Encode(*f))
-}
-func (s socketOutlet) exited(e spec.Ended) error {
-	return s.fd.Send(control.FrameExited, spec.Encode(e))
-}
-func (s socketOutlet) gone() error { return s.fd.Send(control.FrameGone, nil) }
-func (s socketOutlet) started(pid int) error {
-	return s.fd.Send(control.FrameStarted, spec.Encode(pid))
+func (s socketOutlet) report(kind control.Frame, value any, fd int) error {
+	var body []byte
+	if value != nil {
+		body = spec.Encode(value)
+	}
+	return s.fd.SendFD(kind, body, fd)
 }
 
 func (s socketOutlet) proceed() error {

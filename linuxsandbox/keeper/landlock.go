@@ -30,57 +30,48 @@ const (
 	// fsOfFile are the rights that a rule for a non-directory may have; the kernel answers EINVAL
 	// to any other.
 	fsOfFile = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
-
-	netTCP = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
-	netUDP = ll.AccessNetBindUDP | ll.AccessNetConnectSendUDP
 )
 
-// handled is what Landlock denies unless a rule allows it: all rights that the ABI knows (kernel
-// documentation, "Previous limitations").
+// byABI are the rights that each ABI added (kernel documentation, "Previous limitations").
+var byABI = []struct {
+	abi int
+	ll.RulesetAttr
+}{
+	{1, ll.RulesetAttr{HandledAccessFS: 1<<13 - 1}},
+	{2, ll.RulesetAttr{HandledAccessFS: ll.AccessFSRefer}},
+	{3, ll.RulesetAttr{HandledAccessFS: ll.AccessFSTruncate}},
+	{4, ll.RulesetAttr{HandledAccessNet: ll.AccessNetBindTCP | ll.AccessNetConnectTCP}},
+	{5, ll.RulesetAttr{HandledAccessFS: ll.AccessFSIoctlDev}},
+	{6, ll.RulesetAttr{Scoped: ll.ScopeAbstractUnixSocket | ll.ScopeSignal}},
+	{9, ll.RulesetAttr{HandledAccessFS: ll.AccessFSResolveUnix}},
+	{10, ll.RulesetAttr{HandledAccessNet: ll.AccessNetBindUDP | ll.AccessNetConnectSendUDP}},
+}
+
+// handled is what Landlock denies unless a rule allows it: all rights that the ABI knows, except
+// those of an open network.
 func handled(abi int, network bool) ll.RulesetAttr {
 	var a ll.RulesetAttr
-	a.HandledAccessFS = 1<<13 - 1
-	if abi >= 2 {
-		a.HandledAccessFS |= ll.AccessFSRefer
-	}
-	if abi >= 3 {
-		a.HandledAccessFS |= ll.AccessFSTruncate
-	}
-	if abi >= 5 {
-		a.HandledAccessFS |= ll.AccessFSIoctlDev
-	}
-	if abi >= 6 {
-		a.Scoped = ll.ScopeAbstractUnixSocket | ll.ScopeSignal
-	}
-	if abi >= 9 {
-		a.HandledAccessFS |= ll.AccessFSResolveUnix
-	}
-	if !network {
-		if abi >= 4 {
-			a.HandledAccessNet |= netTCP
+	for _, added := range byABI {
+		if added.abi > abi {
+			break
 		}
-		if abi >= 10 {
-			a.HandledAccessNet |= netUDP
-		}
+		a.HandledAccessFS |= added.HandledAccessFS
+		a.HandledAccessNet |= added.HandledAccessNet
+		a.Scoped |= added.Scoped
+	}
+	if network {
+		a.HandledAccessNet = 0
 	}
 	return a
 }
 
 // rights are what a rule with that access allows on a kernel that knows all rights.
-func rights(a spec.Access) uint64 {
-	switch a {
-	case spec.AccessList:
-		return ll.AccessFSReadDir
-	case spec.AccessRead:
-		return fsRead
-	case spec.AccessWrite:
-		return fsRead | fsWrite
-	case spec.AccessDevice:
-		return fsDevice
-	case accessTerminals:
-		return fsDevice | ll.AccessFSReadDir
-	}
-	return 0
+var rights = map[spec.Access]uint64{
+	spec.AccessList:   ll.AccessFSReadDir,
+	spec.AccessRead:   fsRead,
+	spec.AccessWrite:  fsRead | fsWrite,
+	spec.AccessDevice: fsDevice,
+	accessTerminals:   fsDevice | ll.AccessFSReadDir,
 }
 
 // restrictFlags keeps the attempts of the self-test out of the kernel's audit log (ABI 7). The
@@ -145,9 +136,9 @@ func addRule(ruleset int, rule spec.Rule, handledFS uint64, brokered bool) error
 	if err := unix.Fstat(fd, &st); err != nil {
 		return rule.Failed(err)
 	}
-	allowed := rights(rule.Access) & handledFS
+	allowed := rights[rule.Access] & handledFS
 	switch {
-	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+	case !kernel.IsFolder(&st):
 		allowed &= fsOfFile
 	case brokered && rule.Access == spec.AccessWrite:
 		allowed &= fsRead

@@ -24,8 +24,9 @@ import (
 // which a file is judged. On the host an empty entry stays in Temp, which is removed with the
 // session.
 
-// putAllBack attaches the trees, outer ones first.
-func (m *mounter) putAllBack(all []tree) error {
+// putAllBack attaches the copies, outer ones first.
+func (m *mounter) putAllBack() error {
+	all := slices.Concat(m.readable, m.writable)
 	slices.SortStableFunc(all, func(a, b tree) int { return strings.Compare(a.path, b.path) })
 	var there []string // paths below replaced folders that have a mount point
 	for _, t := range all {
@@ -68,7 +69,7 @@ func makeWay(base string, t tree, all []tree) (string, error) {
 		}
 	}
 	if err == nil {
-		err = setReadOnly(hall, "", unix.AT_EMPTY_PATH)
+		err = setReadOnly(hall, "", 0)
 	}
 	if err != nil {
 		unix.Close(hall)
@@ -91,15 +92,14 @@ func makePath(at int, names []string, dir bool) error {
 // makeEntry creates an empty folder or file if the name is free. If an entry of the wrong kind
 // exists, the mount over it fails.
 func makeEntry(at int, name string, dir bool) error {
+	var err error
 	if dir {
-		if err := unix.Mkdirat(at, name, 0o755); err != unix.EEXIST {
-			return err
+		err = unix.Mkdirat(at, name, 0o755)
+	} else {
+		var fd int
+		if fd, err = unix.Openat(at, name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {
+			err = unix.Close(fd)
 		}
-		return nil
-	}
-	fd, err := unix.Openat(at, name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-	if err == nil {
-		return unix.Close(fd)
 	}
 	if err == unix.EEXIST {
 		return nil

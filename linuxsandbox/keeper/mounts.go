@@ -35,6 +35,11 @@ type mounter struct {
 	plan *spec.Mounts
 	// proc is a writable /proc that is mounted nowhere; the self-test tries Landlock on it.
 	proc int
+	// writable, readable and temps are copies of what is attached again: the last, one for each
+	// path of plan.Private, are the private folder.
+	writable, readable, temps []tree
+	// rules are the Landlock rules that the new mounts need.
+	rules []spec.Rule
 	// empty is the first empty folder that was mounted over a denied one; 0 before that. The others
 	// are copies of its mount.
 	empty int
@@ -51,51 +56,45 @@ type tree struct {
 // the Landlock rules that the new mounts need.
 func mountAll(plan *spec.Mounts) (proc int, rules []spec.Rule, err error) {
 	m := &mounter{plan: plan, proc: -1}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return -1, nil, os.NewSyscallError("make mounts private", err)
-	}
-	writable, err := takeAll(plan.Writable)
-	if err != nil {
-		return -1, nil, err
-	}
-	readable, err := takeAll(plan.Readable)
-	if err != nil {
-		return -1, nil, err
-	}
-	var temps []tree
-	for range plan.Private {
-		t, err := take(plan.Temp)
-		if err != nil {
-			return -1, nil, err
-		}
-		temps = append(temps, t)
-	}
-	if err := m.newProc(); err != nil {
-		return -1, nil, err
-	}
-	if err := setReadOnly(unix.AT_FDCWD, "/", 0); err != nil {
-		return -1, nil, err
-	}
-	if err := m.newDev(); err != nil {
-		return -1, nil, err
-	}
-	if rules, err = m.private(temps); err != nil {
-		return -1, nil, err
-	}
-	for _, t := range readable {
-		if err := setReadOnly(t.fd, "", unix.AT_EMPTY_PATH); err != nil {
-			return -1, nil, err
-		}
-	}
-	if err := m.putAllBack(append(readable, writable...)); err != nil {
-		return -1, nil, err
-	}
-	for _, step := range []func() error{m.closeDev, m.protect, m.hide} {
+	for _, step := range []func() error{
+		m.takeTrees, m.newProc, m.lock, m.newDev, m.private, m.putAllBack, m.closeDev, m.protect, m.hide,
+	} {
 		if err := step(); err != nil {
 			return -1, nil, err
 		}
 	}
-	return m.proc, rules, nil
+	return m.proc, m.rules, nil
+}
+
+// takeTrees copies what is attached again later.
+func (m *mounter) takeTrees() (err error) {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return os.NewSyscallError("make mounts private", err)
+	}
+	if m.writable, err = takeAll(m.plan.Writable); err != nil {
+		return err
+	}
+	if m.readable, err = takeAll(m.plan.Readable); err != nil {
+		return err
+	}
+	for range m.plan.Private {
+		t, err := take(m.plan.Temp)
+		if err != nil {
+			return err
+		}
+		m.temps = append(m.temps, t)
+	}
+	return nil
+}
+
+// lock makes everything read-only.
+func (m *mounter) lock() error {
+	for _, t := range m.readable {
+		if err := setReadOnly(t.fd, "", 0); err != nil {
+			return err
+		}
+	}
+	return setReadOnly(unix.AT_FDCWD, "/", 0)
 }
 
 // take copies the mount tree at path. It refuses a symbolic link on the way: the paths are
@@ -114,7 +113,7 @@ func take(path string) (tree, error) {
 	if err != nil {
 		return tree{}, &fs.PathError{Op: "open_tree", Path: path, Err: err}
 	}
-	return tree{fd, path, st.Mode&unix.S_IFMT == unix.S_IFDIR}, nil
+	return tree{fd, path, kernel.IsFolder(&st)}, nil
 }
 
 func takeAll(paths []string) ([]tree, error) {
@@ -151,13 +150,10 @@ func (t tree) putAt(path string) error {
 	return t.put(at)
 }
 
-// setReadOnly makes a mount and all below it read-only.
-func setReadOnly(at int, path string, flags uint) error {
-	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	if err := unix.MountSetattr(at, path, flags|unix.AT_RECURSIVE, &attr); err != nil {
-		return os.NewSyscallError("mount_setattr", err)
-	}
-	return nil
+// setReadOnly makes a mount and all below it read-only, and gives them the attributes more.
+func setReadOnly(at int, path string, more uint64) error {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | more}
+	return os.NewSyscallError("mount_setattr", unix.MountSetattr(at, path, unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr))
 }
 
 // newProc mounts the /proc of the new PID namespace. Later it becomes read-only for the command,
@@ -174,11 +170,16 @@ func (m *mounter) newProc() error {
 	if m.proc, err = newFilesystem("proc", attrs); err != nil {
 		return err
 	}
-	fd, err := newFilesystem("proc", attrs)
+	return mountNew(kernel.ProcDir, "proc", attrs)
+}
+
+// mountNew mounts a new instance of a file system at path.
+func mountNew(path, kind string, attrs int, options ...string) error {
+	fd, err := newFilesystem(kind, attrs, options...)
 	if err != nil {
 		return err
 	}
-	return tree{fd: fd, path: kernel.ProcDir}.putAt(kernel.ProcDir)
+	return tree{fd: fd, path: path}.putAt(path)
 }
 
 // newFilesystem makes a new instance of a file system and mounts it nowhere. Each option is
@@ -211,26 +212,16 @@ func newFilesystem(kind string, attrs int, options ...string) (int, error) {
 }
 
 // private mounts the session's own folders over the shared ones.
-func (m *mounter) private(temps []tree) ([]spec.Rule, error) {
-	var rules []spec.Rule
-	const plain = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+func (m *mounter) private() error {
 	if m.plan.Memory {
-		fd, err := newFilesystem("tmpfs", plain, "mode=1777")
-		if err != nil {
-			return nil, err
+		if err := mountNew(kernel.ShmDir, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=1777"); err != nil {
+			return err
 		}
-		if err := (tree{fd: fd, path: kernel.ShmDir}).putAt(kernel.ShmDir); err != nil {
-			return nil, err
-		}
-		rules = append(rules, spec.Rule{Path: kernel.ShmDir, Access: spec.AccessWrite})
+		m.rules = append(m.rules, spec.Rule{Path: kernel.ShmDir, Access: spec.AccessWrite})
 	}
 	if m.plan.Terminals {
-		fd, err := newFilesystem("devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "newinstance", "ptmxmode=0666", "mode=620")
-		if err != nil {
-			return nil, err
-		}
-		if err := (tree{fd: fd, path: kernel.PtsDir}).putAt(kernel.PtsDir); err != nil {
-			return nil, err
+		if err := mountNew(kernel.PtsDir, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "newinstance", "ptmxmode=0666", "mode=620"); err != nil {
+			return err
 		}
 		if !m.plan.Devices { // in a new /dev it is a link
 			master, err := take(kernel.PtsDir + "/ptmx")
@@ -238,46 +229,33 @@ func (m *mounter) private(temps []tree) ([]spec.Rule, error) {
 				err = master.putAt(kernel.Ptmx)
 			}
 			if err != nil && !errors.Is(err, unix.ELOOP) { // it is a link on most machines
-				return nil, err
+				return err
 			}
 		}
-		rules = append(rules, spec.Rule{Path: kernel.PtsDir, Access: accessTerminals}, spec.Rule{Path: kernel.Ptmx, Access: spec.AccessDevice, Optional: true})
+		m.rules = append(m.rules, spec.Rule{Path: kernel.PtsDir, Access: accessTerminals}, spec.Rule{Path: kernel.Ptmx, Access: spec.AccessDevice, Optional: true})
 	}
-	for i, t := range temps {
+	for i, t := range m.temps {
 		if err := t.putAt(m.plan.Private[i]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return rules, nil
+	return nil
 }
 
 // protect pins the folders on the way to protected paths, and makes these paths read-only.
 func (m *mounter) protect() error {
-	type bind struct {
-		path     string
-		readOnly bool
-	}
-	var binds []bind
-	for _, path := range m.plan.Pins {
-		binds = append(binds, bind{path, false})
-	}
-	for _, path := range m.plan.Protected {
-		binds = append(binds, bind{path, true})
-	}
-	// Outer ones first: a copy of an outer folder would cover what is bound inside it.
-	slices.SortFunc(binds, func(a, b bind) int { return strings.Compare(a.path, b.path) })
-	var granted []tree
-	var err error
-	if granted, err = takeAll(m.plan.Granted); err != nil {
+	granted, err := takeAll(m.plan.Granted)
+	if err != nil {
 		return err
 	}
-	for _, b := range binds {
-		t, err := take(b.path)
+	// Outer ones first: a copy of an outer folder would cover what is bound inside it.
+	for _, path := range slices.Sorted(slices.Values(slices.Concat(m.plan.Pins, m.plan.Protected))) {
+		t, err := take(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was removed after codeagent looked
 		}
-		if err == nil && b.readOnly {
-			err = setReadOnly(t.fd, "", unix.AT_EMPTY_PATH)
+		if err == nil && slices.Contains(m.plan.Protected, path) {
+			err = setReadOnly(t.fd, "", 0)
 		}
 		if err == nil {
 			err = t.putAt(t.path)
@@ -326,16 +304,15 @@ func (m *mounter) mask(at int, path string) error {
 	if err := unix.Fstat(at, &st); err != nil {
 		return err
 	}
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+	if kernel.IsFolder(&st) {
 		return m.maskFolder(at, path)
 	}
 	t, err := take(os.DevNull)
 	if err != nil {
 		return err
 	}
-	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV}
-	if err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH, &attr); err != nil {
-		return os.NewSyscallError("mount_setattr", err)
+	if err := setReadOnly(t.fd, "", unix.MOUNT_ATTR_NODEV); err != nil {
+		return err
 	}
 	t.path = path
 	return t.put(at)

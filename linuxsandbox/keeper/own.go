@@ -5,11 +5,13 @@ package keeper
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 
 	"golang.org/x/sys/unix"
@@ -108,7 +110,10 @@ func (o ownFile) replace(parent int, base string) (spec.FileState, error) {
 		return spec.FileState{}, err
 	}
 	defer unix.Close(fd)
-	err = copyAll(fd, o.Source, o.State.Size)
+	_, err = io.CopyN(kernel.File(fd), io.NewSectionReader(kernel.File(o.Source), 0, o.State.Size), o.State.Size)
+	if err == io.EOF {
+		err = errors.New("the copy is too short")
+	}
 	if err == nil {
 		err = o.dress(fd)
 	}
@@ -239,35 +244,6 @@ func spareName(name string) string {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
 	return name + ".refused-" + strconv.FormatInt(ts.Nano(), 36)
-}
-
-// copyAll copies size bytes from the start of src. It does not change the offset of src.
-func copyAll(dst, src int, size int64) error {
-	buf := make([]byte, 64<<10)
-	for off := int64(0); off < size; {
-		n, err := unix.Pread(src, buf[:min(int64(len(buf)), size-off)], off)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return errors.New("the copy is too short")
-		}
-		for piece := buf[:n]; len(piece) > 0; {
-			w, err := unix.Write(dst, piece)
-			if err == unix.EINTR {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			piece = piece[w:]
-		}
-		off += int64(n)
-	}
-	return nil
 }
 
 // restoreAll restores the files from the keeper, after codeagent has ended. Nobody can receive an

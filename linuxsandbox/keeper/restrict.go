@@ -10,6 +10,7 @@ import (
 	"codeagent/linuxsandbox/filter"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
+	"codeagent/sandbox"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -42,7 +43,7 @@ func restrict(s *task) (*restricted, *spec.Failure) {
 	if r.signals, err = signalRuleset(abi); err != nil {
 		return nil, fail("landlock", err)
 	}
-	before, err := observe(s)
+	parent, err := observe(s)
 	if err != nil {
 		return nil, fail("self-test", err)
 	}
@@ -66,7 +67,7 @@ func restrict(s *task) (*restricted, *spec.Failure) {
 	if err := r.filter(s); err != nil {
 		return nil, fail("seccomp", err)
 	}
-	if r.facts.SignalProof, err = selfTest(s, before, abi, keep); err != nil {
+	if r.facts.SignalProof, err = selfTest(s, parent, abi, keep); err != nil {
 		return nil, fail("self-test", err)
 	}
 	if s.Probe {
@@ -121,7 +122,7 @@ func (r *restricted) filter(s *task) error {
 
 // fail describes a step that failed before the command could run.
 func fail(stage string, err error) *spec.Failure {
-	f := &spec.Failure{Code: 125, Stage: stage, Text: err.Error()}
+	f := &spec.Failure{Code: sandbox.ExitCannotConfine, Stage: stage, Text: err.Error()}
 	var errno unix.Errno
 	if errors.As(err, &errno) {
 		f.Errno = int(errno)

@@ -3,8 +3,13 @@
 package keeper
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"net/netip"
+	"os"
 	"strings"
+	"syscall"
 
 	"codeagent/linuxsandbox/kernel"
 
@@ -18,24 +23,18 @@ import (
 // policy has a rule for it.
 const probeFile = "/proc/self/comm"
 
-// observed is what the thread could do before it was confined.
-type observed struct {
-	// parent is a process that this thread could signal, or 0.
-	parent int
-}
-
-func observe(s *task) (observed, error) {
+// observe returns a process that this thread could signal before it was confined, or 0.
+func observe(s *task) (parent int, err error) {
 	fd, err := openProbe(s)
 	if err != nil {
-		return observed{}, fmt.Errorf("open %s before confinement: %w", probeFile, err)
+		return 0, fmt.Errorf("open %s before confinement: %w", probeFile, err)
 	}
 	unix.Close(fd)
-	var o observed
 	// 0 is a parent outside this PID namespace; kill(0) would signal the group.
 	if ppid := unix.Getppid(); ppid > 0 && unix.Kill(ppid, 0) == nil {
-		o.parent = ppid
+		parent = ppid
 	}
-	return o, nil
+	return parent, nil
 }
 
 // openProbe opens probeFile for writing. If the command's /proc is mounted read-only, it opens the
@@ -56,10 +55,11 @@ func testLandlock(s *task) error {
 	return nil
 }
 
-// selfTest tests the confinement. signalProof reports that no signal leaves the domain.
-func selfTest(s *task, before observed, abi int, keep uint64) (signalProof bool, err error) {
+// selfTest tests the confinement. parent is what observe returned. signalProof reports that no
+// signal leaves the domain.
+func selfTest(s *task, parent, abi int, keep uint64) (signalProof bool, err error) {
 	for _, path := range s.Unreadable {
-		if err := refused(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY); err != nil {
+		if err := refused(path); err != nil {
 			return false, err
 		}
 	}
@@ -84,13 +84,10 @@ func selfTest(s *task, before observed, abi int, keep uint64) (signalProof bool,
 	if err := checkStatus(keep); err != nil {
 		return false, err
 	}
-	if abi < 6 {
-		return false, nil
+	if abi < 6 || parent == 0 || unix.Getppid() != parent {
+		return false, nil // no scope, or no process to prove it with
 	}
-	if before.parent == 0 || unix.Getppid() != before.parent {
-		return false, nil // no process to prove it with
-	}
-	if err := unix.Kill(before.parent, 0); err != unix.EPERM {
+	if err := unix.Kill(parent, 0); err != unix.EPERM {
 		return false, fmt.Errorf("signalling codeagent from the sandbox: %v instead of EPERM", err)
 	}
 	return true, nil
@@ -98,8 +95,8 @@ func selfTest(s *task, before observed, abi int, keep uint64) (signalProof bool,
 
 // refused tries to open path, and returns an error if that succeeds. A path that does not exist
 // counts as refused.
-func refused(path string, flags int) error {
-	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+func refused(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
@@ -130,14 +127,86 @@ func checkStatus(keep uint64) error {
 	if err != nil || mode != unix.SECCOMP_MODE_FILTER {
 		return fmt.Errorf("the seccomp mode is %d instead of %d: %w", mode, unix.SECCOMP_MODE_FILTER, err)
 	}
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if err := unix.Capget(&head, &have[0]); err != nil {
+	have, err := kernel.Caps()
+	if err != nil {
 		return fmt.Errorf("capget: %w", err)
 	}
 	for i, h := range have {
 		if left := (h.Effective | h.Permitted | h.Inheritable) &^ uint32(keep>>(32*i)); left != 0 {
 			return fmt.Errorf("capabilities %#x of word %d are left", left, i)
+		}
+	}
+	return nil
+}
+
+// nowhere are documentation addresses that are never routed (RFC 5737, RFC 3849). Connecting a
+// datagram socket looks up a route and sends nothing.
+var nowhere = []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, 1}), netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1})}
+
+// testNetwork is part of the self-test: it shows that the thread is not in codeagent's network
+// namespace, and that its own namespace has no route to the outside.
+func testNetwork(s *task) error {
+	if s.HostNet == 0 {
+		return nil
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socketpair", err)
+	}
+	unix.Close(pair[1])
+	cookie, err := unix.GetsockoptUint64(pair[0], unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	unix.Close(pair[0])
+	if err != nil {
+		return os.NewSyscallError("getsockopt SO_NETNS_COOKIE", err)
+	}
+	if cookie == s.HostNet {
+		return errors.New("the network namespace is codeagent's own")
+	}
+	if !s.Network {
+		return nil // the filter refuses every socket that could test more
+	}
+	for _, addr := range nowhere {
+		family, there := kernelAddress(netip.AddrPortFrom(addr, 9))
+		fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err == unix.EAFNOSUPPORT {
+			continue // this kernel has no IPv6
+		}
+		if err != nil {
+			return os.NewSyscallError("socket", err)
+		}
+		err = unix.Connect(fd, there)
+		unix.Close(fd)
+		if err == nil {
+			return fmt.Errorf("the network namespace has a way out, by a socket of family %d", family)
+		}
+	}
+	if s.Probe {
+		return onlyLoopback() // once a session: no command can create a device
+	}
+	return nil
+}
+
+// onlyLoopback fails if a device other than the loopback is up. Where tunnels are built into the
+// kernel, every namespace has their devices, but they are down.
+func onlyLoopback() error {
+	table, err := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC)
+	if err != nil {
+		return os.NewSyscallError("list network devices", err)
+	}
+	messages, err := syscall.ParseNetlinkMessage(table)
+	if err != nil {
+		return os.NewSyscallError("list network devices", err)
+	}
+	for _, m := range messages {
+		if m.Header.Type != unix.RTM_NEWLINK {
+			continue
+		}
+		if len(m.Data) < unix.SizeofIfInfomsg {
+			return errors.New("list network devices: a message is too short")
+		}
+		index, flags := binary.NativeEndian.Uint32(m.Data[4:]), binary.NativeEndian.Uint32(m.Data[8:])
+		if flags&unix.IFF_UP != 0 && flags&unix.IFF_LOOPBACK == 0 {
+			return fmt.Errorf("network device %d is up and is not the loopback", index)
 		}
 	}
 	return nil

@@ -31,11 +31,17 @@ func DropCaps(keep uint64) error {
 	return KeepCaps(keep)
 }
 
+// Caps are the capabilities of this thread.
+func Caps() (have [2]unix.CapUserData, err error) {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	err = unix.Capget(&head, &have[0])
+	return have, err
+}
+
 // HeldCaps are the effective capabilities of this thread; 0 on an error.
 func HeldCaps() uint64 {
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if unix.Capget(&head, &have[0]) != nil {
+	have, err := Caps()
+	if err != nil {
 		return 0
 	}
 	return uint64(have[0].Effective) | uint64(have[1].Effective)<<32
@@ -44,11 +50,11 @@ func HeldCaps() uint64 {
 // KeepCaps is DropCaps for a thread that never executes a program. It leaves the bounding set,
 // which matters only to execve(2), and so saves forty calls.
 func KeepCaps(keep uint64) error {
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if err := unix.Capget(&head, &have[0]); err != nil {
+	have, err := Caps()
+	if err != nil {
 		return fmt.Errorf("capget: %w", err)
 	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var want [2]unix.CapUserData
 	for i := range want {
 		want[i].Permitted = have[i].Permitted & uint32(keep>>(32*i))

@@ -3,6 +3,8 @@
 package spec
 
 import (
+	"slices"
+
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
@@ -42,20 +44,18 @@ type Mounts struct {
 // Replaced is the innermost folder around path whose content differs for the command and the host,
 // or "".
 func (m *Mounts) Replaced(path string) string {
+	dirs := slices.Clone(m.Private)
+	if m.Memory {
+		dirs = append(dirs, kernel.ShmDir)
+	}
+	if m.Devices {
+		dirs = append(dirs, kernel.DevDir)
+	}
 	inside := ""
-	note := func(dir string) {
+	for _, dir := range dirs {
 		if dir != path && sandbox.Covers(dir, path) && len(dir) > len(inside) {
 			inside = dir
 		}
-	}
-	for _, dir := range m.Private {
-		note(dir)
-	}
-	if m.Memory {
-		note(kernel.ShmDir)
-	}
-	if m.Devices {
-		note(kernel.DevDir)
 	}
 	return inside
 }
