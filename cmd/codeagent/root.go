@@ -53,7 +53,7 @@ func newRoot(s cli.Stdio) *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &cli.UsageError{Err: err, Hints: []string{fmt.Sprintf("see %s --help", cmd.CommandPath())}}
+		return cli.Usage(err, fmt.Sprintf("see %s --help", cmd.CommandPath()))
 	})
 	p := root.PersistentFlags()
 	p.StringVarP(&f.Sandbox, "sandbox", "s", "", "what commands may touch: read-only, workspace-write, danger-full-access, strict")

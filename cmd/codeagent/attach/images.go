@@ -60,13 +60,13 @@ func readImage(ctx context.Context, g hostfile.Ground, path string) (model.Image
 // Images reads the files of -i, all of them before anything else starts.
 func Images(ctx context.Context, g hostfile.Ground, paths []string) ([]model.Image, error) {
 	if len(paths) > agent.MaxImages {
-		return nil, &cli.UsageError{Err: fmt.Errorf("-i names %d images; a message has at most %d", len(paths), agent.MaxImages)}
+		return nil, cli.Usage(fmt.Errorf("-i names %d images; a message has at most %d", len(paths), agent.MaxImages))
 	}
 	var images []model.Image
 	for _, path := range paths {
 		img, err := Image(ctx, g, path)
 		if err != nil {
-			return nil, &cli.UsageError{Err: fmt.Errorf("-i: %w", err)}
+			return nil, cli.Usage(fmt.Errorf("-i: %w", err))
 		}
 		images = append(images, img)
 	}

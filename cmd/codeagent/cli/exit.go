@@ -26,17 +26,7 @@ const (
 	ExitTerminate = 128 + int(syscall.SIGTERM)
 )
 
-// UsageError is the caller's fault: invalid arguments on the command line or in a
-// settings file.
-type UsageError struct {
-	Err   error
-	Hints []string
-}
-
-func (e *UsageError) Error() string { return e.Err.Error() }
-func (e *UsageError) Unwrap() error { return e.Err }
-
-// HintError adds lines that say what to do.
+// HintError has an exit status, and lines that say what to do.
 type HintError struct {
 	Err   error
 	Code  int
@@ -45,6 +35,13 @@ type HintError struct {
 
 func (e *HintError) Error() string { return e.Err.Error() }
 func (e *HintError) Unwrap() error { return e.Err }
+
+// Hinted adds an exit status and hints to err.
+func Hinted(code int, err error, hints ...string) error { return &HintError{err, code, hints} }
+
+// Usage returns the error of a caller's fault: invalid arguments on the command line or in a
+// settings file.
+func Usage(err error, hints ...string) error { return Hinted(ExitUsage, err, hints...) }
 
 // StatusError ends the program with a status and no message: everything has been
 // printed, or the status is the command's own.
@@ -65,7 +62,6 @@ var ErrTimeLimit = errors.New("time limit reached")
 func ExitOf(err error) (code int, message string, hints []string) {
 	var (
 		status StatusError
-		usage  *UsageError
 		hint   *HintError
 		sig    *SignalError
 		start  *sandbox.StartError
@@ -89,8 +85,6 @@ func ExitOf(err error) (code int, message string, hints []string) {
 			return exitQuit, "quit", hints
 		}
 		return ExitInterrupt, "interrupted", hints
-	case errors.As(err, &usage):
-		return ExitUsage, usage.Error(), usage.Hints
 	case errors.As(err, &hint):
 		return hint.Code, err.Error(), hint.Hints
 	case errors.Is(err, ErrTimeLimit):
@@ -141,8 +135,7 @@ func InWords(err error) error {
 // StorageError adds what to do if codeagent's own folders cannot be read or written.
 func StorageError(err error) error {
 	var known *HintError
-	var usage *UsageError
-	if err == nil || errors.As(err, &known) || errors.As(err, &usage) {
+	if err == nil || errors.As(err, &known) {
 		return err
 	}
 	for reason, hint := range map[error]string{
@@ -152,7 +145,7 @@ func StorageError(err error) error {
 		syscall.ENOTDIR: "something else stands where a folder belongs: move it away, or name another folder with CODEAGENT_HOME",
 	} {
 		if errors.Is(err, reason) {
-			return &HintError{Err: err, Code: ExitFailed, Hints: []string{hint}}
+			return Hinted(ExitFailed, err, hint)
 		}
 	}
 	return err

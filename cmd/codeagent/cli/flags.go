@@ -28,10 +28,10 @@ func ExplainArguments(cmd *cobra.Command) {
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		err := check(cmd, args)
-		var usage *UsageError
-		if err == nil || errors.As(err, &usage) {
+		var known *HintError
+		if err == nil || errors.As(err, &known) {
 			return err
 		}
-		return &UsageError{Err: fmt.Errorf("%s: %w", cmd.CommandPath(), err), Hints: []string{"usage: " + cmd.UseLine(), fmt.Sprintf("see %s --help", cmd.CommandPath())}}
+		return Usage(fmt.Errorf("%s: %w", cmd.CommandPath(), err), "usage: "+cmd.UseLine(), fmt.Sprintf("see %s --help", cmd.CommandPath()))
 	}
 }

@@ -24,7 +24,7 @@ func OpenOutput(g hostfile.Ground, flag, name string) (*OutputFile, error) {
 	}
 	file, err := Replace(g, name, 0o666)
 	if err != nil {
-		return nil, &UsageError{Err: fmt.Errorf("%s: %w", flag, err)}
+		return nil, Usage(fmt.Errorf("%s: %w", flag, err))
 	}
 	return &OutputFile{flag, file}, nil
 }

@@ -82,16 +82,9 @@ func (s Stdio) NoScreen() error {
 	case s.Interactive() && s.Env("TERM") != "dumb":
 		return nil
 	case s.Interactive():
-		return &UsageError{
-			Err:   errors.New("this terminal cannot show a screen (TERM=dumb)"),
-			Hints: []string{"without a screen use: codeagent exec \"PROMPT\"", "where the terminal can do more than it says: TERM=xterm-256color codeagent"},
-		}
+		return Usage(errors.New("this terminal cannot show a screen (TERM=dumb)"),
+			"without a screen use: codeagent exec \"PROMPT\"",
+			"where the terminal can do more than it says: TERM=xterm-256color codeagent")
 	}
-	return &UsageError{
-		Err: errors.New("no terminal here"),
-		Hints: []string{
-			"in scripts use: codeagent exec \"PROMPT\"",
-			"to see the tour without a terminal: codeagent exec </dev/null",
-		},
-	}
+	return Usage(errors.New("no terminal here"), "in scripts use: codeagent exec \"PROMPT\"", "to see the tour without a terminal: codeagent exec </dev/null")
 }

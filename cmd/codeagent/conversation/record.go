@@ -49,7 +49,7 @@ func (ses *Session) openRecord() (*record, error) {
 	}
 	if err != nil {
 		_ = r.Log.Close() // the other error is reported
-		return nil, &cli.UsageError{Err: fmt.Errorf("session %s: %w", info.ID, err)}
+		return nil, cli.Usage(fmt.Errorf("session %s: %w", info.ID, err))
 	}
 	return r, nil
 }

@@ -61,9 +61,9 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	case ws.Cannot != nil:
 		code, _, hints := cli.ExitOf(ws.Cannot)
 		hints = slices.DeleteFunc(hints, func(h string) bool { return strings.HasPrefix(h, "codeagent doctor ") })
-		return &cli.HintError{Err: errors.New(verdict), Code: code, Hints: hints}
+		return cli.Hinted(code, errors.New(verdict), hints...)
 	case failed > 0:
-		return &cli.HintError{Err: fmt.Errorf("%d of the guarantees tried did not hold", failed), Code: cli.ExitFailed}
+		return cli.Hinted(cli.ExitFailed, fmt.Errorf("%d of the guarantees tried did not hold", failed))
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func describeModel(ctx context.Context, b *workspace.Workspace, w io.Writer) {
 	}
 	client, provider, err := providers.Of(b).Client(provider, true)
 	if lacks := provider.Lacks(b.Stdio.Env); err == nil && lacks != "" {
-		err = &cli.HintError{Err: fmt.Errorf("no key: %s is not set", lacks), Code: cli.ExitSignIn, Hints: providers.Of(b).KeyHints(provider)}
+		err = cli.Hinted(cli.ExitSignIn, fmt.Errorf("no key: %s is not set", lacks), providers.Of(b).KeyHints(provider)...)
 	}
 	if err == nil {
 		var served []string

@@ -53,7 +53,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			"129 SIGHUP, 130 SIGINT, 131 SIGQUIT, 143 SIGTERM.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &cli.UsageError{Err: errors.New("exec takes one prompt"), Hints: []string{"quote it: codeagent exec \"fix the test\""}}
+				return cli.Usage(errors.New("exec takes one prompt"), "quote it: codeagent exec \"fix the test\"")
 			}
 			return nil
 		},
@@ -81,7 +81,8 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	if x.timeout < 0 || x.maxTurns < 0 {
-		return &cli.UsageError{Err: errors.New("--timeout and --max-turns cannot be negative"), Hints: []string{fmt.Sprintf("--timeout 0 means no limit, --max-turns 0 the usual %d requests", agent.DefaultRequests)}}
+		return cli.Usage(errors.New("--timeout and --max-turns cannot be negative"),
+			fmt.Sprintf("--timeout 0 means no limit, --max-turns 0 the usual %d requests", agent.DefaultRequests))
 	}
 	if x.timeout > 0 {
 		var cancel context.CancelFunc
@@ -93,10 +94,10 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 		return err
 	}
 	if prompt == "" && x.from != nil {
-		return &cli.UsageError{Err: errors.New("resume needs a prompt"), Hints: []string{"give it as the last argument, or on stdin"}}
+		return cli.Usage(errors.New("resume needs a prompt"), "give it as the last argument, or on stdin")
 	}
 	if prompt == "" && len(x.images) > 0 {
-		return &cli.UsageError{Err: errors.New("an image needs a prompt that says what to do with it"), Hints: []string{"give a prompt as the last argument, or on stdin"}}
+		return cli.Usage(errors.New("an image needs a prompt that says what to do with it"), "give a prompt as the last argument, or on stdin")
 	}
 	printer := headless.New(headless.Options{
 		Out: s.Out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.ErrColor(),
@@ -116,7 +117,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 	switch {
 	case prompt != "":
 	case ses.Tour == nil:
-		err := &cli.UsageError{Err: errors.New("no prompt"), Hints: []string{"give it as the last argument, or on stdin"}}
+		err := cli.Usage(errors.New("no prompt"), "give it as the last argument, or on stdin")
 		printer.Fail(err)
 		return err
 	default:
@@ -152,7 +153,7 @@ func statusOf(ctx context.Context, err error, p *headless.Printer, x flags) erro
 			if !x.ephemeral {
 				hints = append(hints, "codeagent exec resume --last PROMPT continues this session")
 			}
-			return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: hints}
+			return cli.Hinted(cli.ExitFailed, err, hints...)
 		}
 		return err
 	}
@@ -188,12 +189,12 @@ func readPrompt(ctx context.Context, s cli.Stdio, x flags, args []string) (strin
 		return "", fmt.Errorf("read the prompt from stdin: %w", err)
 	}
 	if len(data) > promptLimit {
-		return "", &cli.UsageError{Err: fmt.Errorf("the prompt on stdin is over %d MiB", promptLimit>>20)}
+		return "", cli.Usage(fmt.Errorf("the prompt on stdin is over %d MiB", promptLimit>>20))
 	}
 	text := strings.TrimSpace(string(data))
 	switch {
 	case text == "" && len(args) == 1 && args[0] == "-":
-		return "", &cli.UsageError{Err: errors.New("the prompt on stdin is empty")}
+		return "", cli.Usage(errors.New("the prompt on stdin is empty"))
 	case text == "":
 		return prompt, nil
 	case prompt == "":
@@ -242,7 +243,7 @@ func runExecFrom(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, r sessi
 		return err
 	}
 	if len(rest) > 1 {
-		return &cli.UsageError{Err: errors.New("with --last there is no ID: it takes one prompt")}
+		return cli.Usage(errors.New("with --last there is no ID: it takes one prompt"))
 	}
 	x.from = from
 	return run(ctx, s, f, x, rest)

@@ -31,7 +31,7 @@ func (h hinting) Stream(ctx context.Context, r model.Request) iter.Seq2[model.De
 	return func(yield func(model.Delta, error) bool) {
 		h.client.Stream(ctx, r)(func(d model.Delta, err error) bool {
 			if otherWire(err) {
-				return yield(d, &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{h.wire}})
+				return yield(d, cli.Hinted(cli.ExitFailed, err, h.wire))
 			}
 			return yield(d, h.hinted(err, append(h.address[:len(h.address):len(h.address)], h.wire)))
 		})
@@ -42,9 +42,9 @@ func (h hinting) Stream(ctx context.Context, r model.Request) iter.Seq2[model.De
 func (h hinting) hinted(err error, absent []string) error {
 	switch {
 	case notSignedIn(err):
-		return &cli.HintError{Err: err, Code: cli.ExitSignIn, Hints: h.key}
+		return cli.Hinted(cli.ExitSignIn, err, h.key...)
 	case notThere(err) && len(absent) > 0:
-		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: absent}
+		return cli.Hinted(cli.ExitFailed, err, absent...)
 	}
 	return err
 }

@@ -114,9 +114,9 @@ func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 	if gone != nil {
 		hints = append(hints, gone.Error())
 	}
-	return Chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: err, Hints: append(hints,
+	return Chosen{}, cli.Hinted(cli.ExitSignIn, err, append(hints,
 		"or start codeagent without a prompt to see the tour",
-	)}
+	)...)
 }
 
 // connect makes the client of p and determines the model's name. With a screen, a name that
@@ -129,7 +129,7 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 		return Chosen{}, err
 	}
 	if p.Lacks(ps.env) != "" {
-		return Chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: fmt.Errorf("no key for the provider %s", p.Name), Hints: ps.KeyHints(p)}
+		return Chosen{}, cli.Hinted(cli.ExitSignIn, fmt.Errorf("no key for the provider %s", p.Name), ps.KeyHints(p)...)
 	}
 	unnamed := name == ""
 	if unnamed && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
@@ -149,7 +149,7 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 	case notSignedIn(err):
 		return Chosen{}, err
 	case err != nil:
-		return Chosen{}, &cli.HintError{Code: cli.ExitFailed, Err: err, Hints: []string{nameOne}}
+		return Chosen{}, cli.Hinted(cli.ExitFailed, err, nameOne)
 	}
 	c.Limits = ps.cfg.LimitsOf(p, c.Name)
 	return c, nil
@@ -213,7 +213,7 @@ type client interface {
 func (ps Providers) Client(p config.Provider, attended bool) (client, config.Provider, error) {
 	p, err := p.Resolve(ps.env)
 	if err != nil {
-		return nil, p, &cli.UsageError{Err: err}
+		return nil, p, cli.Usage(err)
 	}
 	o := wire.Options{
 		BaseURL: p.BaseURL, Key: p.Key(ps.env).Reveal(), Header: map[string][]string{},
@@ -243,10 +243,9 @@ func (c Chosen) Sees(images []model.Image) error {
 		return nil
 	}
 	name := c.Title(c.Name)
-	return &cli.UsageError{Err: fmt.Errorf("the model %s cannot see images", name), Hints: []string{
+	return cli.Usage(fmt.Errorf("the model %s cannot see images", name),
 		"leave -i away, or choose a model that can: --model NAME",
-		fmt.Sprintf("if it can: -c 'models.%q.vision=\"yes\"' (docs/config.md)", name),
-	}}
+		fmt.Sprintf("if it can: -c 'models.%q.vision=\"yes\"' (docs/config.md)", name))
 }
 
 // Of returns the providers of the settings.

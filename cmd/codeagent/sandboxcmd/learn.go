@@ -33,14 +33,14 @@ const learnWords = "codeagent: --learn counts as running outside the sandbox: no
 func beginLearning(ctx context.Context, b *workspace.Workspace, x flags, argv []string) (*approvals.Lesson, error) {
 	switch {
 	case b.Policy.Unconfined:
-		return nil, &cli.UsageError{Err: errors.New("--learn: commands run without a sandbox, so there is nothing to learn"), Hints: []string{"use --sandbox workspace-write"}}
+		return nil, cli.Usage(errors.New("--learn: commands run without a sandbox, so there is nothing to learn"), "use --sandbox workspace-write")
 	case !slices.Contains(b.Enforcement.Active(), "notify"):
 		return nil, workspace.CannotConfine(errors.New("--learn: "+workspace.NoNotify), false)
 	}
 	fmt.Fprint(b.Stdio.Err, learnWords)
 	if !x.yes {
 		if !cli.IsTerminal(b.Stdio.In) || !cli.IsTerminal(b.Stdio.Err) {
-			return nil, &cli.UsageError{Err: errors.New("--learn asks before it starts, and there is no terminal here"), Hints: []string{"--yes says yes beforehand"}}
+			return nil, cli.Usage(errors.New("--learn asks before it starts, and there is no terminal here"), "--yes says yes beforehand")
 		}
 		fmt.Fprintf(b.Stdio.Err, "  $ %s\nRun it? [y/N] ", visible.Line(strings.Join(argv, " ")))
 		yes, err := hostfile.Within(ctx, func() (bool, error) { return saidYes(b.Stdio.In), nil })
@@ -48,7 +48,7 @@ func beginLearning(ctx context.Context, b *workspace.Workspace, x flags, argv []
 			return nil, err // a signal ends the question
 		}
 		if !yes {
-			return nil, &cli.HintError{Err: errors.New("not run"), Code: cli.ExitRefused}
+			return nil, cli.Hinted(cli.ExitRefused, errors.New("not run"))
 		}
 	}
 	return &approvals.Lesson{Command: strings.Join(argv, " ")}, nil

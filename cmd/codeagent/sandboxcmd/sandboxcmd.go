@@ -42,7 +42,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &cli.UsageError{Err: errors.New("sandbox needs a command"), Hints: []string{"codeagent sandbox -- make test"}}
+				return cli.Usage(errors.New("sandbox needs a command"), "codeagent sandbox -- make test")
 			}
 			return nil
 		},
@@ -63,7 +63,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 
 func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) error {
 	if x.yes && !x.learn {
-		return &cli.UsageError{Err: errors.New("--yes answers the question of --learn, which is not there")}
+		return cli.Usage(errors.New("--yes answers the question of --learn, which is not there"))
 	}
 	ws, err := workspace.Open(ctx, s, f)
 	if err != nil {

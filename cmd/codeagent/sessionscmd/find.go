@@ -81,11 +81,11 @@ func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string
 		return nil, nil, Error(err)
 	}
 	if r.before < 0 {
-		return nil, nil, &cli.UsageError{Err: errors.New("--before counts messages from 1")}
+		return nil, nil, cli.Usage(errors.New("--before counts messages from 1"))
 	}
 	if f.Folder == "" {
 		if err := FolderThere(sum); err != nil {
-			return nil, nil, &cli.UsageError{Err: err, Hints: []string{"name the folder to work in with --cd"}}
+			return nil, nil, cli.Usage(err, "name the folder to work in with --cd")
 		}
 	}
 	return &Resumed{ID: sum.ID, Folder: sum.Folder, Fork: r.Fork, Before: r.before}, args, nil
@@ -97,11 +97,11 @@ func lastUsed(s cli.Stdio, f cli.Flags, store *sessions.Store, all bool) (sessio
 		for sum, err := range store.List() {
 			return Usable(sum, err)
 		}
-		return sessions.Summary{}, &cli.UsageError{Err: errors.New("there is no saved session")}
+		return sessions.Summary{}, cli.Usage(errors.New("there is no saved session"))
 	}
 	list, err := sessionsHere(s, f, store, 1)
 	if err == nil && len(list) == 0 {
-		err = &cli.UsageError{Err: errors.New("this folder has no saved session"), Hints: []string{"--all takes the last one of any folder"}}
+		err = cli.Usage(errors.New("this folder has no saved session"), "--all takes the last one of any folder")
 	}
 	if err != nil {
 		return sessions.Summary{}, err
@@ -159,7 +159,7 @@ func (r Which) choose(ctx context.Context, s cli.Stdio, f cli.Flags, store *sess
 		return sessions.Summary{}, err
 	}
 	if len(list) == 0 {
-		return sessions.Summary{}, &cli.UsageError{Err: errors.New("this folder has no saved session"), Hints: []string{"codeagent sessions --all lists those of other folders"}}
+		return sessions.Summary{}, cli.Usage(errors.New("this folder has no saved session"), "codeagent sessions --all lists those of other folders")
 	}
 	return r.Pick(ctx, here, store)
 }
@@ -170,12 +170,11 @@ func errWhich(s cli.Stdio, f cli.Flags, store *sessions.Store) error {
 	if err != nil {
 		return err
 	}
-	e := &cli.UsageError{Err: errors.New("which session? Name one by its ID, or take the last with --last")}
+	var hints []string
 	for _, sum := range list {
-		e.Hints = append(e.Hints, sessionLine(sum))
+		hints = append(hints, sessionLine(sum))
 	}
-	e.Hints = append(e.Hints, "codeagent sessions lists them")
-	return e
+	return cli.Usage(errors.New("which session? Name one by its ID, or take the last with --last"), append(hints, "codeagent sessions lists them")...)
 }
 
 // Error adds what to do about a session that cannot be used.
@@ -184,16 +183,13 @@ func Error(err error) error {
 	var damaged *sessions.DamagedError
 	switch {
 	case errors.As(err, &damaged):
-		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{
+		return cli.Hinted(cli.ExitFailed, err,
 			"another session is named by its ID: codeagent sessions lists them",
-			"this one can be removed: codeagent sessions delete " + damaged.ID,
-		}}
+			"this one can be removed: codeagent sessions delete "+damaged.ID)
 	case errors.As(err, &inUse):
-		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{
-			"end that one first, or resume a copy: codeagent fork " + inUse.ID,
-		}}
+		return cli.Hinted(cli.ExitFailed, err, "end that one first, or resume a copy: codeagent fork "+inUse.ID)
 	case errors.Is(err, sessions.ErrNotFound):
-		return &cli.UsageError{Err: err, Hints: []string{"codeagent sessions --all lists them"}}
+		return cli.Usage(err, "codeagent sessions --all lists them")
 	}
 	return cli.StorageError(err)
 }

@@ -207,7 +207,7 @@ func exportFormat(format, output string) (sessions.Format, error) {
 	case format == "markdown", format == "md", format == "":
 		return sessions.Markdown, nil
 	}
-	return "", &cli.UsageError{Err: fmt.Errorf("--format %s: want markdown or html", format)}
+	return "", cli.Usage(fmt.Errorf("--format %s: want markdown or html", format))
 }
 
 // exportFile writes a page that only the user may read: a conversation contains file
@@ -219,7 +219,7 @@ func exportFile(s cli.Stdio, name, folder string, write func(io.Writer) error) e
 	}
 	file, err := cli.Replace(ground.With(folder), name, 0o600)
 	if err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("-o: %w", err)}
+		return cli.Usage(fmt.Errorf("-o: %w", err))
 	}
 	defer file.Close()
 	return file.Write(write)

@@ -23,7 +23,7 @@ func TestStorageError(t *testing.T) {
 			t.Errorf("%v: status %d, %q, %q", reason, code, message, hints)
 		}
 	}
-	usage := &cli.UsageError{Err: syscall.ENOSPC}
+	usage := cli.Usage(syscall.ENOSPC)
 	if got := cli.StorageError(usage); got != error(usage) || cli.StorageError(nil) != nil {
 		t.Errorf("%v", got)
 	}

@@ -100,8 +100,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	defer kept.Close()
 	p, err := skipTurns(kept, undo.MayChange(b.Policy), how.skip)
 	if errors.Is(err, undo.ErrNothing) {
-		return &cli.HintError{Err: errors.New("nothing to undo in session " + sum.ID), Code: cli.ExitFailed,
-			Hints: []string{"another session is named by its ID: codeagent sessions lists them"}}
+		return cli.Hinted(cli.ExitFailed, errors.New("nothing to undo in session "+sum.ID), "another session is named by its ID: codeagent sessions lists them")
 	}
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 		if len(p.Conflicts)+len(p.NotKept)+len(r.Failed) > 0 {
 			hints = slices.Insert(hints, 0, "what was left alone can be undone once it is again as the agent left it")
 		}
-		return &cli.HintError{Err: errors.New("nothing was restored"), Code: cli.ExitFailed, Hints: hints}
+		return cli.Hinted(cli.ExitFailed, errors.New("nothing was restored"), hints...)
 	case err == nil && len(r.Failed) > 0:
 		return cli.StatusError(cli.ExitFailed)
 	}
@@ -145,10 +144,8 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 // unrecordedTurn stops at a turn without a record: to undo the one before it would, without a
 // warning, restore something that the user did not ask for.
 func unrecordedTurn(p *undo.Plan, how undoHow) error {
-	return &cli.HintError{
-		Err:  fmt.Errorf("the turn of %s could not be recorded: %s; what it changed cannot be restored", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.More)),
-		Code: cli.ExitFailed, Hints: []string{"nothing was changed now; the turn before it: " + how.further()},
-	}
+	return cli.Hinted(cli.ExitFailed, fmt.Errorf("the turn of %s could not be recorded: %s; what it changed cannot be restored", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.More)),
+		"nothing was changed now; the turn before it: "+how.further())
 }
 
 // skipTurns returns the plan for the last turn with something to undo, after skip others.
@@ -189,8 +186,8 @@ func undoneSession(s cli.Stdio, f cli.Flags, id string) (sessions.Summary, error
 			return sum, nothingLost(store, kept, sum)
 		}
 	}
-	return sessions.Summary{}, &cli.HintError{Err: errors.New("nothing to undo: no session in this folder changed anything"), Code: cli.ExitFailed,
-		Hints: []string{"a session of another folder is named by its ID: codeagent sessions --all lists them"}}
+	return sessions.Summary{}, cli.Hinted(cli.ExitFailed, errors.New("nothing to undo: no session in this folder changed anything"),
+		"a session of another folder is named by its ID: codeagent sessions --all lists them")
 }
 
 // nothingLost fails if a later session changed something but could not be recorded because
@@ -202,10 +199,8 @@ func nothingLost(store *sessions.Store, kept *undo.Store, sum sessions.Summary) 
 	}
 	for id, at := range lost {
 		if _, err := store.Find(id); errors.Is(err, sessions.ErrNotFound) && at.After(sum.Used) {
-			return &cli.HintError{
-				Err:  fmt.Errorf("session %s of %s could not be saved, in this folder or another: was the disk full? What it changed cannot be restored", id, at.Local().Format("2006-01-02 15:04")),
-				Code: cli.ExitFailed, Hints: []string{"nothing was changed now; the session saved before it: codeagent undo " + sum.ID},
-			}
+			return cli.Hinted(cli.ExitFailed, fmt.Errorf("session %s of %s could not be saved, in this folder or another: was the disk full? What it changed cannot be restored", id, at.Local().Format("2006-01-02 15:04")),
+				"nothing was changed now; the session saved before it: codeagent undo "+sum.ID)
 		}
 	}
 	return nil

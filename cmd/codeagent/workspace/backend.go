@@ -95,7 +95,7 @@ func CannotConfine(err error, none bool) error {
 	if none {
 		hints = append(hints, "-c sandbox.fallback=warn runs commands unconfined, under a standing warning")
 	}
-	return &cli.HintError{Err: err, Code: sandbox.ExitCannotConfine, Hints: hints}
+	return cli.Hinted(sandbox.ExitCannotConfine, err, hints...)
 }
 
 // OwnPrograms are the programs that a command must not be able to replace: this one and the

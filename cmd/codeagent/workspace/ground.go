@@ -17,7 +17,7 @@ import (
 func Places(ctx context.Context, s cli.Stdio) (config.Paths, hostfile.Ground, error) {
 	named, err := config.FindPaths(s.Env, s.Env("HOME"))
 	if err != nil {
-		return named, hostfile.Ground{}, &cli.UsageError{Err: err}
+		return named, hostfile.Ground{}, cli.Usage(err)
 	}
 	// The record says which links may be followed, including those on the way to the record:
 	// resolving again with it must give the same paths.
@@ -41,7 +41,7 @@ func ownFiles(err error) error {
 	if ground := (*hostfile.GroundError)(nil); errors.As(err, &ground) {
 		hints = []string{"put the file or folder itself in the place of the link"}
 	}
-	return &cli.HintError{Err: fmt.Errorf("codeagent's own files: %w", err), Code: cli.ExitUsage, Hints: hints}
+	return cli.Hinted(cli.ExitUsage, fmt.Errorf("codeagent's own files: %w", err), hints...)
 }
 
 // Ground returns where commands may change names: in earlier sessions, and under this
@@ -68,7 +68,7 @@ func (ws *Workspace) noteRoots(p sandbox.Policy) error {
 		return ownFiles(err)
 	}
 	if ws.recorded, err = hostfile.RecordRoots(ws.Paths.Roots, ws.recorded, hostfile.RootsOf(p)); err != nil {
-		return &cli.HintError{Err: fmt.Errorf("note what commands may write: %w", err), Code: cli.ExitFailed, Hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
+		return cli.Hinted(cli.ExitFailed, fmt.Errorf("note what commands may write: %w", err), "CODEAGENT_HOME can name another folder for settings and sessions")
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (ws *Workspace) enter(folder string) error {
 	if !filepath.IsAbs(folder) {
 		var err error
 		if here, err = os.Getwd(); err != nil {
-			return &cli.UsageError{Err: fmt.Errorf("current folder: %w", err), Hints: []string{"go to another, or name one with --cd"}}
+			return cli.Usage(fmt.Errorf("current folder: %w", err), "go to another, or name one with --cd")
 		}
 	}
 	// The current folder is used as it is. Any other name, also one from a session, may now be
@@ -31,14 +31,14 @@ func (ws *Workspace) enter(folder string) error {
 	}
 	var err error
 	if ws.Folder, err = resolve(here, folder); err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
+		return cli.Usage(fmt.Errorf("%s: %w", name, err))
 	}
 	info, err := hostfile.Lstat(ws.Folder)
 	if err == nil && !info.IsDir() {
 		err = errors.New("not a folder")
 	}
 	if err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
+		return cli.Usage(fmt.Errorf("%s: %w", name, err))
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (ws *Workspace) sources(f cli.Flags) (config.Sources, error) {
 	addAll("--allow-fetch", "sandbox.allow_fetch", f.FetchHosts)
 	addAll("--allow-socket", "sandbox.allow_sockets", f.Sockets)
 	if empty != nil {
-		return src, &cli.UsageError{Err: empty}
+		return src, cli.Usage(empty)
 	}
 	return src, nil
 }

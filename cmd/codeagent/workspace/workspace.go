@@ -98,10 +98,10 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 		return err
 	}
 	if ws.Config, err = config.Load(ctx, sources); err != nil {
-		return &cli.UsageError{Err: err, Hints: []string{"the settings are listed in docs/config.md"}}
+		return cli.Usage(err, "the settings are listed in docs/config.md")
 	}
 	if err := ws.Paths.Create(); err != nil {
-		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
+		return cli.Hinted(cli.ExitFailed, err, "CODEAGENT_HOME can name another folder for settings and sessions")
 	}
 	temp, remove, err := ws.Paths.NewTemp()
 	if err != nil {
@@ -114,14 +114,14 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	}
 	ws.Policy, err = config.Policy(ws.Config, ws.Place)
 	if err != nil && ws.reports {
-		ws.Cannot = &cli.UsageError{Err: err}
+		ws.Cannot = cli.Usage(err)
 		ws.Policy, err = ws.onlyRead() // the enforcement of this machine is still tested
 	}
 	if err != nil {
-		return &cli.UsageError{Err: err}
+		return cli.Usage(err)
 	}
 	if ws.FetchHosts, err = config.FetchHosts(ws.Config); err != nil {
-		return &cli.UsageError{Err: err}
+		return cli.Usage(err)
 	}
 	if ws.Policy, err = ws.withCaches(ws.Policy); err != nil {
 		return err
