@@ -1,8 +1,10 @@
 package transcript
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"codeagent/event"
 	"codeagent/event/word"
@@ -153,4 +155,121 @@ func (p *plan) Draw(c Canvas) []string {
 		out = append(out, paint.Indent(c.Theme.Hang(c.Inner(), mark, st.Span(s.Step)))...)
 	}
 	return out
+}
+
+// compaction is a summary while it is written, and then its text: a line when
+// folded, and all that the model continues from when open.
+type compaction struct {
+	reason word.CompactReason
+	done   *event.Compacted
+}
+
+func (b *compaction) Foldable() bool { return b.done != nil && b.done.Err == "" }
+func (b *compaction) Draw(c Canvas) []string {
+	why := map[word.CompactReason]string{word.CompactNear: "the context is nearly full", word.CompactFull: "the context is full"}[b.reason]
+	if why != "" {
+		why = "  " + why
+	}
+	switch {
+	case b.done == nil:
+		return c.Hang(paint.Accent.Span(paint.Spinner(c.Frame)), paint.Text.Span("Writing a summary of the conversation"), paint.Dim.Span(why))
+	case b.done.Err != "":
+		return c.Hang(paint.Warn.Span("▲"), paint.Text.Span("compaction failed: "+b.done.Err))
+	}
+	head := "Compacted"
+	if b.done.Before > 0 {
+		head = fmt.Sprintf("Compacted: %s → %s tokens", paint.Count(b.done.Before), paint.Count(b.done.After))
+	}
+	out := c.Hang(paint.Accent.Span("≡"), paint.Text.Span(head), paint.Dim.Span(why))
+	lines := c.Theme.Wrap(c.Inner(), paint.Dim.Span(strings.TrimSpace(b.done.Summary)))
+	return append(out, paint.Indent(c.Fold(lines, 0, 0))...)
+}
+
+// applyCompacted shows the finished summary, or one of an earlier run.
+func (t *Transcript) applyCompacted(e event.Compacted) {
+	t.settle()
+	en := t.compacting
+	if t.compacting = nil; en == nil {
+		en = t.add(&compaction{reason: e.Reason}, false)
+	}
+	en.body.(*compaction).done = &e
+	en.moving = false
+	en.changed()
+}
+
+// retry is a failed request that is sent again. Its countdown runs only while it
+// waits.
+type retry struct {
+	event event.Retrying
+	until time.Time
+	// over: it was sent again and something arrived; early: the wait was interrupted.
+	over, early bool
+}
+
+func (r *retry) Draw(c Canvas) []string {
+	words := cmp.Or(r.event.Message, "the request failed")
+	left := r.until.Sub(c.Now)
+	switch {
+	case r.early:
+		words += " · not retried"
+	case r.over:
+		words += " · retried (" + r.event.Number() + ")"
+	default:
+		words += " · retry " + r.event.Number()
+		if left > 0 {
+			words += " in " + countdown(left)
+		}
+		if more := max(left, 0) + r.event.Left; r.event.Left > 0 {
+			words += " · gives up in " + countdown(more) + " · Esc: stop now"
+		}
+	}
+	return c.Fold(c.Hang(paint.Warn.Span("▲"), paint.Text.Span(words)), 8, 0)
+}
+
+// countdown writes a remaining time, rounded up to a second.
+func countdown(left time.Duration) string {
+	if left += time.Second - 1; left >= time.Minute {
+		return paint.Minutes(left)
+	}
+	return fmt.Sprintf("%d s", int(left.Seconds()))
+}
+
+// applyRetry removes the part of the answer that had arrived.
+func (t *Transcript) applyRetry(e event.Retrying) {
+	t.settle()
+	t.drop(t.request, func(en *entry) bool {
+		switch en.body.(type) {
+		case *answer, *thought:
+			return true
+		}
+		return false
+	})
+	r := &retry{event: e, until: t.now().Add(e.Delay)}
+	// Tries in a row are one line.
+	if t.retrying != nil && t.entries[len(t.entries)-1] == t.retrying {
+		t.retrying.body = r
+	} else {
+		t.retried(event.RequestStarted{})
+		t.retrying = t.add(r, false)
+	}
+	t.retrying.moving = true
+	t.retrying.changed()
+}
+
+// retried ends the waiting once the request was sent again.
+func (t *Transcript) retried(e event.Event) {
+	if t.retrying == nil {
+		return
+	}
+	switch e.(type) {
+	case event.TextDelta, event.ReasoningDelta, event.MessageFinished, event.ReasoningFinished, event.ToolStarted, event.RequestStarted, event.TurnFinished, event.Compacted:
+	default:
+		return
+	}
+	r := t.retrying.body.(*retry)
+	_, ended := e.(event.TurnFinished)
+	r.over, r.early = true, ended && t.now().Before(r.until)
+	t.retrying.moving = false
+	t.retrying.changed()
+	t.retrying = nil
 }

@@ -6,11 +6,15 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"codeagent/hostfile"
 	"codeagent/internal/visible"
 
 	"golang.org/x/term"
@@ -87,4 +91,52 @@ func (s Stdio) NoScreen() error {
 			"where the terminal can do more than it says: TERM=xterm-256color codeagent")
 	}
 	return Usage(errors.New("no terminal here"), "in scripts use: codeagent exec \"PROMPT\"", "to see the tour without a terminal: codeagent exec </dev/null")
+}
+
+// OutputFile is a file that a flag names; it is written when there is output.
+type OutputFile struct {
+	flag string
+	file *hostfile.Replacement
+}
+
+// OpenOutput finds the folder of the file that flag names before any command of the run
+// starts. It follows no link that an earlier command may have planted. It returns nil if no
+// file is named.
+func OpenOutput(g hostfile.Ground, flag, name string) (*OutputFile, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := Replace(g, name, 0o666)
+	if err != nil {
+		return nil, Usage(fmt.Errorf("%s: %w", flag, err))
+	}
+	return &OutputFile{flag, file}, nil
+}
+
+// Replace prepares to replace the file name. It follows no link that a command may have
+// planted in ground g.
+func Replace(g hostfile.Ground, name string, perm fs.FileMode) (*hostfile.Replacement, error) {
+	name, err := filepath.Abs(name)
+	if err == nil {
+		name, err = g.Resolve("/", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return hostfile.Replace(name, perm)
+}
+
+// Write replaces the file with the output of write.
+func (o *OutputFile) Write(write func(io.Writer) error) error {
+	if err := o.file.Write(write); err != nil {
+		return fmt.Errorf("%s: %w", o.flag, err)
+	}
+	return nil
+}
+
+// Close releases a file that was not written.
+func (o *OutputFile) Close() {
+	if o != nil {
+		_ = o.file.Close() // only a folder was opened
+	}
 }

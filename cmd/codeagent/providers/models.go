@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,10 @@ import (
 
 	"codeagent/agent"
 	"codeagent/config"
+	"codeagent/internal/visible"
 	"codeagent/model"
+	"codeagent/model/chat"
+	sessions "codeagent/session"
 )
 
 const (
@@ -152,4 +156,93 @@ func (c Chosen) answers(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// lookTime bounds the search for servers on this machine: a listening server answers at
+// once, and the search must not delay the start.
+const lookTime = 400 * time.Millisecond
+
+// Servers asks the usual loopback ports which models are served there, without a key. The
+// returned function waits for the answer: a line for each server, in the order of the list
+// of providers.
+func (ps Providers) Servers(ctx context.Context) func() []string {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	servers := ps.cfg.LocalServers()
+	lines := make([]string, len(servers))
+	var all sync.WaitGroup
+	for i, p := range servers {
+		all.Go(func() { lines[i] = offer(ctx, p) }) // ends with ctx
+	}
+	return sync.OnceValue(func() []string {
+		all.Wait()
+		cancel()
+		var found []string
+		for _, l := range lines {
+			if l != "" {
+				found = append(found, l)
+			}
+		}
+		return found
+	})
+}
+
+// offer says how to use the server of p; "" if it does not answer.
+func offer(ctx context.Context, p config.Provider) string {
+	client := chat.New(chat.Options{BaseURL: p.BaseURL})
+	defer client.Close()
+	models, err := client.Models(ctx)
+	if err != nil || len(models) == 0 {
+		return ""
+	}
+	more := ""
+	switch n := len(models) - 1; {
+	case n == 1:
+		more = " (or the other one)"
+	case n > 1:
+		more = fmt.Sprintf(" (or one of %d others)", n)
+	}
+	return fmt.Sprintf("%s runs on this machine: --model %s/%s%s asks it", p.Title, p.Name, visible.Line(models[0]), more)
+}
+
+// Kept returns the model as the session's record stores it.
+func (c Chosen) Kept() sessions.Model {
+	m := sessions.Model{Name: c.Title(c.Name)}
+	if !c.unnamed {
+		m.Provider, m.Host = c.provider, c.host
+	}
+	return m
+}
+
+// lastAsked returns the model that the resumed session used last, with its present settings;
+// none if nobody chose it, or the command line names another. The error says why it is not
+// used any more. A conversation continues only at the same provider and address: an entry
+// with the same name and another address does not count.
+func (ps Providers) lastAsked(w Wish) (named, error) {
+	if w.Session == "" || ps.cfg.Asked() && !w.Switched {
+		return named{}, nil
+	}
+	last, err := sessions.New(ps.paths.Sessions).LastModel(w.Session)
+	if err != nil || last.Host == "" {
+		return named{}, nil // the error is reported where the session is opened
+	}
+	p, known := ps.cfg.Provider(last.Provider, ps.env)
+	there, err := p.Resolve(ps.env)
+	lacks := p.Lacks(ps.env)
+	switch {
+	case !known:
+		err = errors.New("its provider is not configured any more")
+	case err != nil:
+	case there.Host() != last.Host:
+		err = fmt.Errorf("its provider is at %s now, and was at %s", there.Host(), last.Host)
+	case lacks != "":
+		err = fmt.Errorf("%s is not set", lacks)
+	}
+	if err != nil {
+		return named{}, fmt.Errorf("cannot use %s, the model this session used last: %w", last.Name, err)
+	}
+	name := last.Name
+	if last.Provider != "" {
+		name = strings.TrimPrefix(name, last.Provider+"/")
+	}
+	return named{p, name}, nil
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,6 +16,151 @@ import (
 	"codeagent/tui/picker"
 	"codeagent/tui/transcript"
 )
+
+// showSessions is /sessions: the saved conversations of this folder, or of all.
+func showSessions(m *app, _ string) tea.Cmd {
+	p := picker.New("Sessions of this folder")
+	p.None, p.Enter = "no sessions in this folder", "resumes it"
+	l := &sessionList{Picker: p, m: m, kept: m.offers.Sessions}
+	p.Choose = l.open
+	p.Deeds = []picker.Deed{
+		{Do: actAll, Key: keyFor(inPicker, actAll), Help: "all folders", All: true, Run: func(picker.Row, string) tea.Cmd {
+			l.all = !l.all
+			return l.load()
+		}},
+		{Do: actRename, Key: keyFor(inPicker, actRename), Help: "renames", Writes: func(r picker.Row) string { return r.Text }, Run: func(r picker.Row, title string) tea.Cmd {
+			return l.change(func(ctx context.Context) error { return l.kept.Rename(ctx, r.Id, title) })
+		}},
+		{Do: actRemove, Key: keyFor(inPicker, actRemove), Help: "deletes", Asks: "Delete %s permanently?", Fits: func(r picker.Row) bool { return !r.Mark }, Run: func(r picker.Row, _ string) tea.Cmd {
+			return l.change(func(ctx context.Context) error { return l.kept.Delete(ctx, r.Id) })
+		}},
+	}
+	m.panel = list{p}
+	return l.load()
+}
+
+// sessionList is the picker of /sessions.
+type sessionList struct {
+	*picker.Picker
+	m    *app
+	kept Sessions
+	all  bool
+}
+
+// load lists the sessions.
+func (l *sessionList) load() tea.Cmd {
+	l.Title, l.Deeds[0].Help = "Sessions of this folder", "all folders"
+	if l.all {
+		l.Title, l.Deeds[0].Help = "Sessions of all folders", "this folder"
+	}
+	all, now, home := l.all, l.m.now(), l.m.facts.home
+	return l.m.aside(func(ctx context.Context) then {
+		list, err := l.kept.List(ctx, all)
+		rows := make([]picker.Row, len(list))
+		for i, s := range list {
+			rows[i] = picker.Row{Id: s.ID, Text: cmp.Or(s.Name, "(no message)"), About: ago(now.Sub(s.Used)) + " · " + short.Size(s.Size), Mark: s.Current}
+			rows[i].More = s.Used.Format("2006-01-02 15:04") + "  " + paint.Tilde(s.Folder, home)
+		}
+		return func(*app) tea.Cmd {
+			if all == l.all {
+				l.Fill(rows, problem(err))
+			}
+			return nil
+		}
+	})
+}
+
+// change changes a session and lists them again.
+func (l *sessionList) change(deed func(context.Context) error) tea.Cmd {
+	return l.m.aside(func(ctx context.Context) then {
+		err := deed(ctx)
+		return func(*app) tea.Cmd {
+			if err != nil {
+				l.Problem = err.Error()
+				return nil
+			}
+			return l.load()
+		}
+	})
+}
+
+// open ends the screen; the program then resumes the session.
+func (l *sessionList) open(r picker.Row) tea.Cmd {
+	m := l.m
+	if r.Mark {
+		m.panel = nil
+		return nil
+	}
+	if hint := m.work.between("/sessions"); hint != "" {
+		return m.say(hint)
+	}
+	return m.aside(func(ctx context.Context) then {
+		err := l.kept.Open(ctx, r.Id)
+		return func(*app) tea.Cmd {
+			if err != nil {
+				l.Problem = err.Error()
+				return nil
+			}
+			return tea.Quit
+		}
+	})
+}
+
+// ago says roughly how long ago something was.
+func ago(d time.Duration) string {
+	const day = 24 * time.Hour
+	for _, unit := range []struct {
+		length, below time.Duration
+		name          string
+	}{{time.Minute, time.Hour, "min"}, {time.Hour, 2 * day, "h"}, {day, 60 * day, "days"}, {30 * day, 2 * 365 * day, "months"}, {365 * day, 1<<63 - 1, "years"}} {
+		if d >= time.Minute && d < unit.below {
+			return fmt.Sprintf("%d %s ago", d/unit.length, unit.name)
+		}
+	}
+	return "just now"
+}
+
+// showModels is /model: it switches to the named model, or lists the models.
+func showModels(m *app, name string) tea.Cmd {
+	if name != "" {
+		return useModel(m, name)
+	}
+	p := picker.New("Models")
+	p.None, p.Enter = "no models found; /model NAME selects one by name", "uses it"
+	p.Choose = func(r picker.Row) tea.Cmd { return useModel(m, r.Id) }
+	m.panel = list{p}
+	models := m.offers.Models
+	return m.aside(func(ctx context.Context) then {
+		list, err := models.List(ctx)
+		rows := make([]picker.Row, len(list))
+		for i, l := range list {
+			rows[i] = picker.Row{Id: l.Name, Text: l.Name, About: l.About, Mark: l.Current}
+		}
+		return func(*app) tea.Cmd {
+			p.Fill(rows, problem(err))
+			return nil
+		}
+	})
+}
+
+// useModel switches to another model.
+func useModel(m *app, name string) tea.Cmd {
+	if hint := m.work.between("/model"); hint != "" {
+		return m.say(hint)
+	}
+	m.panel = nil
+	m.transcript.End()
+	models := m.offers.Models
+	return m.begin("Switching to "+name, m.run(func(ctx context.Context) (then, error) { return nil, models.Use(ctx, name) }))
+}
+
+// problem is the text of an error in a list.
+func problem(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
 
 const (
 	// tailBytes bounds what is shown of a background command's output.
