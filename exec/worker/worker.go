@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -57,8 +56,8 @@ const (
 // Client reads and changes files inside the sandbox. It may be used from several
 // goroutines. Errors are *Error, or say that the worker is gone.
 type Client struct {
+	*fileworker.Client
 	ctx     context.Context
-	client  *fileworker.Client
 	process sandbox.Process
 	in, out *os.File
 }
@@ -66,7 +65,9 @@ type Client struct {
 // New returns a client for the file worker that process runs, with the worker's stdin and
 // stdout. The caller closes it; the process is expected to end with ctx.
 func New(ctx context.Context, process sandbox.Process, in, out *os.File) *Client {
-	return &Client{ctx: ctx, client: fileworker.NewClient(in, out), process: process, in: in, out: out}
+	c := &Client{Client: fileworker.NewClient(in, out), ctx: ctx, process: process, in: in, out: out}
+	c.Ended = c.why
+	return c
 }
 
 // Close ends the worker and waits for it.
@@ -82,11 +83,8 @@ func (c *Client) Close() error {
 	return err
 }
 
-// why adds the reason to an error if the worker is gone.
+// why adds the reason to the error with which the worker ended.
 func (c *Client) why(err error) error {
-	if err == nil || !errors.Is(err, fileworker.ErrEnded) {
-		return err
-	}
 	if ctx := c.ctx.Err(); ctx != nil {
 		return fmt.Errorf("file worker: %w", ctx)
 	}
@@ -99,64 +97,6 @@ func (c *Client) why(err error) error {
 		return fmt.Errorf("%w (signal %d)", err, status.Signal)
 	}
 	return err
-}
-
-// Stat describes the target of path; it follows symbolic links.
-func (c *Client) Stat(path string) (Info, error) {
-	info, err := c.client.Stat(path)
-	return info, c.why(err)
-}
-
-// ReadFile returns at most limit bytes (0: 64 MiB) of a regular file from
-// offset on. Info.Size shows whether there is more.
-func (c *Client) ReadFile(path string, offset, limit int64) ([]byte, Info, error) {
-	data, info, err := c.client.ReadFile(path, offset, limit)
-	return data, info, c.why(err)
-}
-
-// ReadDirs lists folders, one Listing each, with at most limit entries (0: 100,000) in
-// all.
-func (c *Client) ReadDirs(paths []string, limit int) ([]Listing, error) {
-	listings, err := c.client.ReadDirs(paths, limit)
-	return listings, c.why(err)
-}
-
-// WriteFile sets the content of a file if the file meets e; mode applies to a new file
-// (0: 0666 less the umask).
-func (c *Client) WriteFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
-	info, err := c.client.WriteFile(path, data, mode, e)
-	return info, c.why(err)
-}
-
-// Remove removes a file, a link or an empty folder that meets e.
-func (c *Client) Remove(path string, e Expect) error { return c.why(c.client.Remove(path, e)) }
-
-// Rename moves from to to. Unless replace is set, to must not exist.
-func (c *Client) Rename(from, to string, replace bool) error {
-	return c.why(c.client.Rename(from, to, replace))
-}
-
-// Mkdir makes a folder; with parents also the missing ones above it.
-func (c *Client) Mkdir(path string, mode fs.FileMode, parents bool) error {
-	return c.why(c.client.Mkdir(path, mode, parents))
-}
-
-// Put makes path a file with exactly that content and mode, if path is absent or a file
-// that meets e, by Absent or Version. It replaces an existing file whatever its permissions.
-// It does not sync the file to disk.
-func (c *Client) Put(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
-	info, err := c.client.Put(path, data, mode, e)
-	return info, c.why(err)
-}
-
-// Chmod sets the permissions of a file or folder that has the Version of e.
-func (c *Client) Chmod(path string, mode fs.FileMode, e Expect) error {
-	return c.why(c.client.Chmod(path, mode, e))
-}
-
-// Symlink makes a symbolic link to to at path, which must not exist.
-func (c *Client) Symlink(path, to string, e Expect) error {
-	return c.why(c.client.Symlink(path, to, e))
 }
 
 // Version is the Info.Version of the file with that device, inode, size in
@@ -173,11 +113,11 @@ func (c *Client) Grep(ctx context.Context, paths []string, pattern string, limit
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		result, err = c.client.Grep(ctx, paths, pattern, limits)
+		result, err = c.Client.Grep(ctx, paths, pattern, limits)
 	}()
 	select {
 	case <-done:
-		return result, c.why(err)
+		return result, err
 	case <-ctx.Done():
 		return GrepResult{}, context.Cause(ctx)
 	}

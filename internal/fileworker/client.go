@@ -17,6 +17,9 @@ var ErrEnded = errors.New("the file worker ended")
 // goroutines; requests are served one after the other. Errors are *Error, or
 // wrap ErrEnded once the worker is gone.
 type Client struct {
+	// Ended, if set, explains the error with which the worker ended.
+	Ended func(error) error
+
 	mu sync.Mutex
 	w  io.Writer
 	r  *bufio.Reader
@@ -29,36 +32,44 @@ func NewClient(w io.Writer, r io.Reader) *Client {
 	return &Client{w: w, r: bufio.NewReaderSize(r, 64<<10)}
 }
 
+// ask returns the answer to q, an empty one with an error.
 func (c *Client) ask(q *request) (*answer, error) {
-	if len(q.data) > MaxData {
-		return nil, fail("write", q.path, Invalid, "more than 64 MiB at once")
-	}
-	if len(q.paths) > MaxPaths {
-		return nil, fail("request", "", Invalid, "too many paths at once")
+	switch {
+	case len(q.data) > MaxData:
+		return &answer{}, &Error{Op: q.op, Path: q.path, Kind: Invalid, Text: "more than 64 MiB at once"}
+	case len(q.paths) > MaxPaths:
+		return &answer{}, &Error{Op: q.op, Kind: Invalid, Text: "too many paths at once"}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.broken != nil {
-		return nil, c.broken
+		return &answer{}, c.broken
 	}
-	err := writeFrame(c.w, q.encode())
-	var body []byte
-	if err == nil {
-		body, err = readFrame(c.r)
-	}
-	var a *answer
-	if err == nil {
-		ok := false
-		if a, ok = decodeAnswer(body); !ok {
-			err = ErrFrame
+	a, err := c.exchange(q)
+	switch {
+	case err != nil:
+		if c.broken = errors.Join(ErrEnded, err); c.Ended != nil {
+			c.broken = c.Ended(c.broken)
 		}
+		return &answer{}, c.broken
+	case a.err != nil:
+		return &answer{}, a.err
 	}
+	return a, nil
+}
+
+// exchange sends q and reads the answer. mu is held.
+func (c *Client) exchange(q *request) (*answer, error) {
+	if err := writeFrame(c.w, q.encode()); err != nil {
+		return nil, err
+	}
+	body, err := readFrame(c.r)
 	if err != nil {
-		c.broken = errors.Join(ErrEnded, err)
-		return nil, c.broken
+		return nil, err
 	}
-	if a.err != nil {
-		return a, a.err
+	a, ok := decodeAnswer(body)
+	if !ok {
+		return nil, ErrFrame
 	}
 	return a, nil
 }
@@ -66,43 +77,31 @@ func (c *Client) ask(q *request) (*answer, error) {
 // Stat describes the target of path; it follows symbolic links.
 func (c *Client) Stat(path string) (Info, error) {
 	a, err := c.ask(&request{op: opStat, path: path})
-	if err != nil {
-		return Info{}, err
-	}
-	return a.info, nil
+	return a.info, err
 }
 
 // ReadFile returns at most limit bytes of a regular file from offset on; a limit of 0,
 // or above MaxData, means MaxData. Info.Size shows whether there is more.
 func (c *Client) ReadFile(path string, offset, limit int64) ([]byte, Info, error) {
 	a, err := c.ask(&request{op: opRead, path: path, offset: offset, limit: limit})
-	if err != nil {
-		return nil, Info{}, err
-	}
-	return a.data, a.info, nil
+	return a.data, a.info, err
 }
 
 // ReadDirs lists the folders, one Listing each in the same order, with at most limit entries
 // (0: MaxEntries) in all.
 func (c *Client) ReadDirs(paths []string, limit int) ([]Listing, error) {
 	a, err := c.ask(&request{op: opList, paths: paths, limit: int64(limit)})
-	if err != nil {
-		return nil, err
-	}
 	for _, l := range a.listings {
 		slices.SortFunc(l.Entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	}
-	return a.listings, nil
+	return a.listings, err
 }
 
 // WriteFile sets the content of a file that meets e. mode applies to a new file (0: 0666 less
 // the umask); an existing file keeps its own.
 func (c *Client) WriteFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
 	a, err := c.ask(&request{op: opWrite, path: path, data: data, mode: mode, expect: e})
-	if err != nil {
-		return Info{}, err
-	}
-	return a.info, nil
+	return a.info, err
 }
 
 // Remove removes one file, link or empty folder that meets e.
@@ -129,10 +128,7 @@ func (c *Client) Mkdir(path string, mode fs.FileMode, parents bool) error {
 // It does not sync the file to disk.
 func (c *Client) Put(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
 	a, err := c.ask(&request{op: opPut, path: path, data: data, mode: mode, expect: e})
-	if err != nil {
-		return Info{}, err
-	}
-	return a.info, nil
+	return a.info, err
 }
 
 // Chmod sets the permissions of a file or folder, which must have the version of e if e has

@@ -79,9 +79,8 @@ func printable(path string) string {
 	return path
 }
 
-func fail(op, path string, kind Kind, text string) *Error {
-	return &Error{Op: op, Path: path, Kind: kind, Text: text}
-}
+// fail makes an error without Op and Path: perform adds those of the request.
+func fail(kind Kind, text string) *Error { return &Error{Kind: kind, Text: text} }
 
 // errnoTable names the errors that callers distinguish, and other common ones.
 var errnoTable = []struct {
@@ -112,19 +111,25 @@ var errnoTable = []struct {
 	{syscall.EAGAIN, "EAGAIN", Special},
 }
 
-// wrap converts err, which may be an *Error already.
-func wrap(op, path string, err error) *Error {
-	var own *Error
-	if errors.As(err, &own) {
-		return own
+// about returns err as an *Error, about path unless it names another path.
+func about(path string, err error) *Error {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = describe(err)
 	}
-	e := &Error{Op: op, Path: path, Kind: Failed, Text: err.Error()}
+	if e.Path == "" {
+		e.Path = path
+	}
+	return e
+}
+
+// describe converts an error of the system.
+func describe(err error) *Error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
-		return e
+		return fail(Failed, err.Error())
 	}
-	e.Text = errno.Error()
-	e.Errno = "errno " + strconv.Itoa(int(errno))
+	e := &Error{Kind: Failed, Errno: "errno " + strconv.Itoa(int(errno)), Text: errno.Error()}
 	for _, row := range errnoTable {
 		if row.errno == errno {
 			e.Errno, e.Kind = row.name, row.kind

@@ -130,15 +130,12 @@ func isPlaceholder(fi fs.FileInfo) bool {
 }
 
 // statFile is os.Stat, but a placeholder counts as absent.
-func statFile(op, path string) (fs.FileInfo, error) {
+func statFile(path string) (fs.FileInfo, error) {
 	fi, err := os.Stat(path)
 	if err == nil && isPlaceholder(fi) {
 		err = syscall.ENOENT
 	}
-	if err != nil {
-		return nil, wrap(op, path, err)
-	}
-	return fi, nil
+	return fi, err
 }
 
 func infoOf(fi fs.FileInfo) Info {

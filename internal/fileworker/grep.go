@@ -49,12 +49,13 @@ type searcher struct {
 }
 
 func newSearcher(ctx context.Context, pattern string, limits GrepLimits) (*searcher, error) {
-	if _, err := regexp.Compile(pattern); err != nil {
-		return nil, fail("grep", pattern, Invalid, err.Error())
+	_, err := regexp.Compile(pattern)
+	var p *linePattern
+	if err == nil {
+		p, err = newLinePattern(pattern)
 	}
-	p, err := newLinePattern(pattern)
 	if err != nil {
-		return nil, fail("grep", pattern, Invalid, err.Error())
+		return nil, &Error{Op: "grep", Path: pattern, Kind: Invalid, Text: err.Error()}
 	}
 	return &searcher{ctx: ctx, pattern: p, limits: withDefaults(limits)}, nil
 }

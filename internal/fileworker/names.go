@@ -2,6 +2,7 @@ package fileworker
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,7 +12,7 @@ import (
 
 // remove removes one file, link, or empty folder.
 func remove(path string, e Expect) error {
-	t, err := pin("remove", path, false)
+	t, err := pin(path, false)
 	if err != nil {
 		return err
 	}
@@ -21,10 +22,11 @@ func remove(path string, e Expect) error {
 		err = syscall.ENOENT
 	}
 	if err != nil {
-		return wrap("remove", path, err)
+		return err
 	}
+	var content io.Reader
 	if e.Content != nil {
-		if err := wantRegular("remove", path, fi); err != nil {
+		if err := wantRegular(fi); err != nil {
 			return err
 		}
 		f, err := t.open(os.O_RDONLY, fi)
@@ -32,39 +34,32 @@ func remove(path string, e Expect) error {
 			return err
 		}
 		defer f.Close()
-		if err := t.meets(e, fi, f); err != nil {
-			return err
-		}
-	} else if err := t.meets(e, fi, nil); err != nil {
+		content = f
+	}
+	if err := e.meets(fi, content); err != nil {
 		return err
 	}
-	if err := t.root.Remove(t.base); err != nil {
-		return wrap("remove", path, err)
-	}
-	return nil
+	return t.root.Remove(t.base)
 }
 
 // rename moves from to to, which must not exist unless replace is set.
 func rename(from, to string, replace bool) error {
-	dir, a, b, err := common(from, to)
-	if err != nil {
-		return err
-	}
 	for _, path := range []string{from, to} {
-		t, err := pin("rename", path, false)
+		t, err := pin(path, false)
 		if err != nil {
-			return err
+			return about(path, err)
 		}
 		t.root.Close()
 	}
-	root, err := openFolder("rename", from, dir)
+	dir, a, b := common(from, to)
+	root, err := openFolder(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	fi, err := root.Lstat(a)
 	if err != nil {
-		return wrap("rename", from, err)
+		return err
 	}
 	if !replace {
 		if fi.Mode().IsRegular() {
@@ -72,63 +67,45 @@ func rename(from, to string, replace bool) error {
 			// refused, the check below is the best alternative.
 			err := root.Link(a, b)
 			if err == nil {
-				return unlink(root, a, from)
+				return root.Remove(a)
 			}
 			if errors.Is(err, fs.ErrExist) {
-				return fail("rename", to, Exists, "already exists")
+				return about(to, fail(Exists, "already exists"))
 			}
 		}
 		if _, err := root.Lstat(b); !errors.Is(err, fs.ErrNotExist) {
-			return fail("rename", to, Exists, "already exists")
+			return about(to, fail(Exists, "already exists"))
 		}
 	}
-	if err := root.Rename(a, b); err != nil {
-		return wrap("rename", from, err)
-	}
-	return nil
-}
-
-func unlink(root *os.Root, name, path string) error {
-	if err := root.Remove(name); err != nil {
-		return wrap("rename", path, err)
-	}
-	return nil
+	return root.Rename(a, b)
 }
 
 // common finds the folder above both paths, and the two names below it.
-func common(from, to string) (dir, a, b string, err error) {
-	for _, path := range []string{from, to} {
-		if err := checkPath("rename", path); err != nil {
-			return "", "", "", err
-		}
-	}
+func common(from, to string) (dir, a, b string) {
 	dir = filepath.Dir(from)
 	for dir != "/" && !strings.HasPrefix(to, dir+"/") {
 		dir = filepath.Dir(dir)
 	}
 	cut := strings.TrimSuffix(dir, "/") + "/"
-	return dir, strings.TrimPrefix(from, cut), strings.TrimPrefix(to, cut), nil
+	return dir, strings.TrimPrefix(from, cut), strings.TrimPrefix(to, cut)
 }
 
 // mkdir makes a folder. With parents it also makes the missing folders above, and an
 // existing folder is not an error.
 func mkdir(path string, mode fs.FileMode, parents bool) error {
-	if err := checkPath("mkdir", path); err != nil {
-		return err
-	}
 	if mode == 0 {
 		mode = 0o777
 	}
 	if parents {
-		return makeFolders("mkdir", path, mode)
+		if err := checkPath(path); err != nil {
+			return err
+		}
+		return makeFolders(path, mode)
 	}
-	t, err := pin("mkdir", path, false)
+	t, err := pin(path, false)
 	if err != nil {
 		return err
 	}
 	defer t.root.Close()
-	if err := t.root.Mkdir(t.base, mode); err != nil {
-		return wrap("mkdir", path, err)
-	}
-	return nil
+	return t.root.Mkdir(t.base, mode)
 }

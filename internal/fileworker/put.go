@@ -14,7 +14,7 @@ import (
 // existing file, or writes it in place if its folder accepts no new file. The caller syncs
 // the disk, since undo puts many files.
 func putFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
-	t, err := pin("put", path, e.Parents)
+	t, err := pin(path, e.Parents)
 	if err != nil {
 		return Info{}, err
 	}
@@ -22,7 +22,7 @@ func putFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error)
 	t.unsynced = true
 	fi, err := t.look()
 	if err == nil {
-		err = t.meets(e, fi, nil)
+		err = e.meets(fi, nil)
 	}
 	if err != nil {
 		return Info{}, err
@@ -68,18 +68,18 @@ func (t *target) chmod(mode fs.FileMode, seen fs.FileInfo) (Info, error) {
 	fi, err := t.root.Lstat(t.base)
 	switch {
 	case err != nil:
-		return Info{}, wrap(t.op, t.path, err)
+		return Info{}, err
 	case typeOf(fi.Mode()) != File && typeOf(fi.Mode()) != Folder:
-		return Info{}, wantRegular(t.op, t.path, fi)
+		return Info{}, wantRegular(fi)
 	case seen != nil && !os.SameFile(fi, seen):
-		return Info{}, fail(t.op, t.path, Changed, "the file was replaced meanwhile")
+		return Info{}, fail(Changed, "the file was replaced meanwhile")
 	}
 	if fi.Mode().Perm() != mode.Perm() {
 		if err := t.root.Chmod(t.base, mode.Perm()); err != nil {
-			return Info{}, wrap(t.op, t.path, err)
+			return Info{}, err
 		}
 		if fi, err = t.root.Lstat(t.base); err != nil {
-			return Info{}, wrap(t.op, t.path, err)
+			return Info{}, err
 		}
 	}
 	return infoOf(fi), nil
@@ -87,16 +87,16 @@ func (t *target) chmod(mode fs.FileMode, seen fs.FileInfo) (Info, error) {
 
 // chmod sets the permissions of a file or folder.
 func chmod(path string, mode fs.FileMode, e Expect) (Info, error) {
-	t, err := pin("chmod", path, false)
+	t, err := pin(path, false)
 	if err != nil {
 		return Info{}, err
 	}
 	defer t.root.Close()
 	fi, err := t.root.Lstat(t.base)
-	if err != nil {
-		return Info{}, wrap("chmod", path, err)
+	if err == nil {
+		err = Expect{Version: e.Version}.meets(fi, nil)
 	}
-	if err := t.meets(Expect{Version: e.Version}, fi, nil); err != nil {
+	if err != nil {
 		return Info{}, err
 	}
 	return t.chmod(mode, fi)
@@ -104,13 +104,10 @@ func chmod(path string, mode fs.FileMode, e Expect) (Info, error) {
 
 // symlink makes a symbolic link at path, which must not exist.
 func symlink(path, to string, parents bool) error {
-	t, err := pin("symlink", path, parents)
+	t, err := pin(path, parents)
 	if err != nil {
 		return err
 	}
 	defer t.root.Close()
-	if err := t.root.Symlink(to, t.base); err != nil {
-		return wrap("symlink", path, err)
-	}
-	return nil
+	return t.root.Symlink(to, t.base)
 }

@@ -17,7 +17,7 @@ func mode(t *testing.T, path string, want fs.FileMode) {
 
 // putInPlace is Put if the folder accepts no new file.
 func putInPlace(path string, data []byte, mode fs.FileMode) error {
-	t, err := pin("put", path, false)
+	t, err := pin(path, false)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,10 @@ func putInPlace(path string, data []byte, mode fs.FileMode) error {
 	if err == nil {
 		_, err = t.putInPlace(data, mode, fi)
 	}
-	return err
+	if err != nil {
+		return about(path, err)
+	}
+	return nil
 }
 
 // TestPutInPlace: an existing file gets the content and the mode, whatever its mode was.

@@ -9,10 +9,10 @@ import (
 
 // stat follows symbolic links: the sandbox limits where they can lead.
 func stat(path string) (Info, error) {
-	if err := checkPath("stat", path); err != nil {
+	if err := checkPath(path); err != nil {
 		return Info{}, err
 	}
-	fi, err := statFile("stat", path)
+	fi, err := statFile(path)
 	if err != nil {
 		return Info{}, err
 	}
@@ -22,47 +22,44 @@ func stat(path string) (Info, error) {
 // file is an open regular file, read with plain system calls: the runtime's poller would wait
 // if a read returned EAGAIN.
 type file struct {
-	op, path string
-	fd       int
-	info     Info
+	fd   int
+	info Info
 }
 
 // openRegular opens a file for reading and never blocks. It refuses anything except a regular
 // file before the open, because opening a device may have effects, and again afterwards, in
 // case the file was swapped.
-func openRegular(op, path string) (*file, error) {
-	if err := checkPath(op, path); err != nil {
+func openRegular(path string) (*file, error) {
+	if err := checkPath(path); err != nil {
 		return nil, err
 	}
-	fi, err := statFile(op, path)
+	fi, err := statFile(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := wantRegular(op, path, fi); err != nil {
+	if err := wantRegular(fi); err != nil {
 		return nil, err
 	}
 	fd, err := retry(func() (int, error) {
 		return syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC|syscall.O_NOCTTY, 0)
 	})
 	if err != nil {
-		return nil, wrap(op, path, err)
+		return nil, err
 	}
-	f := &file{op: op, path: path, fd: fd}
 	var st syscall.Stat_t
-	if err := syscall.Fstat(fd, &st); err != nil {
-		f.close()
-		return nil, wrap(op, path, err)
+	own, ok := fi.Sys().(*syscall.Stat_t)
+	switch err = syscall.Fstat(fd, &st); {
+	case err != nil:
+	case st.Mode&syscall.S_IFMT != syscall.S_IFREG:
+		err = fail(Special, "not a regular file")
+	case ok && (own.Ino != st.Ino || own.Dev != st.Dev):
+		err = fail(Changed, "the file was replaced while it was opened")
 	}
-	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		f.close()
-		return nil, fail(op, path, Special, "not a regular file")
+	if err != nil {
+		syscall.Close(fd)
+		return nil, err
 	}
-	f.info = infoOf(fi)
-	if own, ok := fi.Sys().(*syscall.Stat_t); ok && (own.Ino != st.Ino || own.Dev != st.Dev) {
-		f.close()
-		return nil, fail(op, path, Changed, "the file was replaced while it was opened")
-	}
-	return f, nil
+	return &file{fd, infoOf(fi)}, nil
 }
 
 func (f *file) close() { syscall.Close(f.fd) }
@@ -73,7 +70,7 @@ func (f *file) readAt(buf []byte, offset int64) (int, error) {
 	for done < len(buf) {
 		n, err := retry(func() (int, error) { return syscall.Pread(f.fd, buf[done:], offset+int64(done)) })
 		if err != nil {
-			return done, wrap(f.op, f.path, err)
+			return done, err
 		}
 		if n == 0 {
 			break
@@ -92,46 +89,52 @@ func retry(call func() (int, error)) (int, error) {
 	}
 }
 
-// readFile returns at most limit bytes from offset; a limit of 0 means MaxData.
-func readFile(path string, offset, limit int64) ([]byte, Info, error) {
-	f, err := openRegular("read", path)
-	if err != nil {
-		return nil, Info{}, err
-	}
-	defer f.close()
-	if offset < 0 || limit < 0 {
-		return nil, Info{}, fail("read", path, Invalid, "offset and limit must not be negative")
-	}
-	if limit == 0 || limit > MaxData {
-		limit = MaxData
-	}
+// read returns at most limit bytes from offset.
+func (f *file) read(offset, limit int64) ([]byte, error) {
 	// Files of /proc have size 0 and content, so the size is only an estimate: one byte beyond
 	// it shows that there is more.
-	buf := make([]byte, min(limit, max(0, f.info.Size-offset)+4096))
+	buf := make([]byte, min(limit, max(0, f.info.Size-offset)+512))
 	n := 0
 	for {
 		got, err := f.readAt(buf[n:], offset+int64(n))
 		if err != nil {
-			return nil, Info{}, err
+			return nil, err
 		}
 		n += got
 		if n < len(buf) || int64(n) == limit {
-			return buf[:n], f.info, nil
+			return buf[:n], nil
 		}
 		buf = append(buf, make([]byte, min(limit-int64(n), int64(len(buf))))...)
 	}
 }
 
-func wantRegular(op, path string, fi os.FileInfo) error {
+// readFile returns at most limit bytes from offset; a limit of 0 means MaxData.
+func readFile(path string, offset, limit int64) ([]byte, Info, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	defer f.close()
+	if offset < 0 || limit < 0 {
+		return nil, Info{}, fail(Invalid, "offset and limit must not be negative")
+	}
+	if limit == 0 || limit > MaxData {
+		limit = MaxData
+	}
+	data, err := f.read(offset, limit)
+	return data, f.info, err
+}
+
+func wantRegular(fi os.FileInfo) error {
 	switch typeOf(fi.Mode()) {
 	case File:
 		return nil
 	case Folder:
-		return fail(op, path, IsFolder, "is a folder")
+		return fail(IsFolder, "is a folder")
 	case Symlink:
-		return fail(op, path, IsSymlink, "is a symbolic link")
+		return fail(IsSymlink, "is a symbolic link")
 	}
-	return fail(op, path, Special, "not a regular file")
+	return fail(Special, "not a regular file")
 }
 
 // readDirs lists each folder; together they return at most limit entries.
@@ -141,25 +144,27 @@ func readDirs(paths []string, limit int) []Listing {
 	}
 	listings := make([]Listing, 0, len(paths))
 	for _, path := range paths {
-		l := readDir(path, limit)
+		l := Listing{Path: path}
+		if err := l.read(limit); err != nil {
+			l.Err = about(path, err)
+			l.Err.Op = opList
+		}
 		limit -= len(l.Entries)
 		listings = append(listings, l)
 	}
 	return listings
 }
 
-func readDir(path string, limit int) Listing {
-	l := Listing{Path: path}
-	if err := checkPath("list", path); err != nil {
-		l.Err = wrap("list", path, err)
-		return l
+// read lists the folder, at most limit entries.
+func (l *Listing) read(limit int) error {
+	if err := checkPath(l.Path); err != nil {
+		return err
 	}
 	// With "/." the kernel refuses anything but a folder instead of opening it: a FIFO
 	// would block.
-	dir, err := os.Open(path + "/.")
+	dir, err := os.Open(l.Path + "/.")
 	if err != nil {
-		l.Err = wrap("list", path, err)
-		return l
+		return err
 	}
 	defer dir.Close()
 	for {
@@ -167,17 +172,16 @@ func readDir(path string, limit int) Listing {
 		for _, e := range batch {
 			if len(l.Entries) == limit {
 				l.More = true
-				break
+				return nil
 			}
-			if entry, ok := entryOf(path, e); ok {
+			if entry, ok := entryOf(l.Path, e); ok {
 				l.Entries = append(l.Entries, entry)
 			}
 		}
-		if err != nil || len(batch) == 0 || l.More {
-			break
+		if err != nil || len(batch) == 0 {
+			return nil
 		}
 	}
-	return l
 }
 
 // entryOf returns false for an entry that counts as absent.
@@ -227,7 +231,7 @@ func readMany(paths []string, limit int64) []content {
 }
 
 func readText(path string, limit int64) content {
-	f, err := openRegular("grep", path)
+	f, err := openRegular(path)
 	if err != nil {
 		return content{state: contentUnreadable}
 	}
@@ -235,23 +239,14 @@ func readText(path string, limit int64) content {
 	if f.info.Size > limit {
 		return content{state: contentLarge}
 	}
-	buf := make([]byte, max(f.info.Size, 512)+1)
-	n := 0
-	for {
-		got, err := f.readAt(buf[n:], int64(n))
-		if err != nil {
-			return content{state: contentUnreadable}
-		}
-		if n == 0 && bytes.IndexByte(buf[:min(got, 8<<10)], 0) >= 0 {
-			return content{state: contentBinary}
-		}
-		n += got
-		switch {
-		case int64(n) > limit:
-			return content{state: contentLarge}
-		case n < len(buf):
-			return content{data: buf[:n]}
-		}
-		buf = append(buf, make([]byte, len(buf))...)
+	data, err := f.read(0, limit+1)
+	switch {
+	case err != nil:
+		return content{state: contentUnreadable}
+	case bytes.IndexByte(data[:min(len(data), 8<<10)], 0) >= 0:
+		return content{state: contentBinary}
+	case int64(len(data)) > limit:
+		return content{state: contentLarge}
 	}
+	return content{data: data}
 }

@@ -4,22 +4,22 @@ import "io/fs"
 
 // The operations: the first field of a request.
 const (
-	opStat = iota + 1
-	opRead
-	opList
-	opWrite
-	opRemove
-	opRename
-	opMkdir
-	opReadMany
-	opPut
-	opChmod
-	opSymlink
+	opStat     = "stat"
+	opRead     = "read"
+	opList     = "list"
+	opWrite    = "write"
+	opRemove   = "remove"
+	opRename   = "rename"
+	opMkdir    = "mkdir"
+	opReadMany = "grep"
+	opPut      = "put"
+	opChmod    = "chmod"
+	opSymlink  = "symlink"
 )
 
 // request is one request; op determines which fields are used.
 type request struct {
-	op            int64
+	op            string
 	path, to      string
 	paths         []string
 	offset, limit int64
@@ -32,7 +32,7 @@ type request struct {
 
 func (q *request) encode() []byte {
 	e := encoder{b: make([]byte, 0, len(q.data)+len(q.expect.Content)+len(q.path)+256)}
-	e.num(q.op)
+	e.str(q.op)
 	e.str(q.path)
 	e.str(q.to)
 	e.strs(q.paths)
@@ -51,7 +51,7 @@ func (q *request) encode() []byte {
 
 func decodeRequest(body []byte) (*request, bool) {
 	d := decoder{b: body}
-	q := &request{op: d.num(), path: d.str(), to: d.str(), paths: d.strs(), offset: d.num(), limit: d.num()}
+	q := &request{op: d.str(), path: d.str(), to: d.str(), paths: d.strs(), offset: d.num(), limit: d.num()}
 	q.mode = fs.FileMode(d.num()).Perm()
 	q.expect.Absent = d.flag()
 	known := d.flag()

@@ -36,7 +36,8 @@ func bounded(a *answer) []byte {
 	if len(body) <= maxFrame {
 		return body
 	}
-	tooLarge := answer{err: fail("answer", "", Invalid, "the answer is too large: ask for less at a time")}
+	tooLarge := answer{err: fail(Invalid, "the answer is too large: ask for less at a time")}
+	tooLarge.err.Op = "answer"
 	return tooLarge.encode()
 }
 
@@ -67,22 +68,23 @@ func perform(q *request) *answer {
 	case opSymlink:
 		err = symlink(q.path, q.to, q.expect.Parents)
 	default:
-		err = fail("request", q.path, Invalid, "unknown operation")
+		err = fail(Invalid, "unknown operation")
 	}
 	if err != nil {
-		a.err = wrap("request", q.path, err)
+		a.err = about(q.path, err)
+		a.err.Op = q.op
 	}
 	return a
 }
 
 // checkPath accepts only clean absolute paths: the caller has made the path canonical, and its
 // meaning is not decided here.
-func checkPath(op, path string) error {
+func checkPath(path string) error {
 	switch {
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path:
-		return fail(op, path, Invalid, "want a clean absolute path")
+		return fail(Invalid, "want a clean absolute path")
 	case strings.ContainsRune(path, 0):
-		return fail(op, path, Invalid, "the path contains a NUL byte")
+		return fail(Invalid, "the path contains a NUL byte")
 	}
 	return nil
 }

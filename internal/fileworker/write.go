@@ -15,8 +15,8 @@ import (
 // target is a name in an open parent folder, so that a change of the path has no effect on
 // later operations.
 type target struct {
-	op, path, base string
-	root           *os.Root
+	base string
+	root *os.Root
 	// unsynced: the caller syncs the file together with others.
 	unsynced bool
 	// placeholder is the empty file in place of an absent one, if look found it.
@@ -25,56 +25,56 @@ type target struct {
 
 // pin opens the parent of path. A canonical path contains no symbolic link, so a link in it was
 // put there since, and the path is refused.
-func pin(op, path string, parents bool) (*target, error) {
-	if err := checkPath(op, path); err != nil {
+func pin(path string, parents bool) (*target, error) {
+	if err := checkPath(path); err != nil {
 		return nil, err
 	}
 	if path == "/" {
-		return nil, fail(op, path, IsFolder, "is the root folder")
+		return nil, fail(IsFolder, "is the root folder")
 	}
 	dir, base := filepath.Dir(path), filepath.Base(path)
-	root, err := openFolder(op, path, dir)
+	root, err := openFolder(dir)
 	if parents && errors.Is(err, fs.ErrNotExist) {
-		if err := makeFolders(op, dir, 0o777); err != nil {
-			return nil, err
+		if err := makeFolders(dir, 0o777); err != nil {
+			return nil, about(dir, err)
 		}
-		root, err = openFolder(op, path, dir)
+		root, err = openFolder(dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &target{op: op, path: path, base: base, root: root}, nil
+	return &target{base: base, root: root}, nil
 }
 
-// openFolder opens dir for an operation on path and then checks that no link led there.
-func openFolder(op, path, dir string) (*os.Root, error) {
+// openFolder opens dir and then checks that no link led there.
+func openFolder(dir string) (*os.Root, error) {
 	// The "/." keeps the kernel from opening (and blocking on) a FIFO.
 	root, err := os.OpenRoot(dir + "/.")
 	if err != nil {
-		return nil, wrap(op, path, err)
+		return nil, err
 	}
-	if err := sameFolder(op, path, dir, root); err != nil {
+	if err := sameFolder(dir, root); err != nil {
 		root.Close()
 		return nil, err
 	}
 	return root, nil
 }
 
-func sameFolder(op, path, dir string, root *os.Root) error {
+func sameFolder(dir string, root *os.Root) error {
 	held, err := root.Stat(".")
 	if err != nil {
-		return wrap(op, path, err)
+		return err
 	}
 	for p := dir; ; p = filepath.Dir(p) {
 		fi, err := os.Lstat(p)
 		switch {
 		case err != nil && !errors.Is(err, fs.ErrPermission):
-			return wrap(op, path, err)
+			return err
 		case err != nil: // a sandbox that hides metadata; the open folder is still valid
 		case fi.Mode()&fs.ModeSymlink != 0:
-			return fail(op, path, IsSymlink, printable(p)+" is a symbolic link")
+			return fail(IsSymlink, printable(p)+" is a symbolic link")
 		case p == dir && !os.SameFile(fi, held):
-			return fail(op, path, Changed, "the folder was replaced meanwhile")
+			return fail(Changed, "the folder was replaced meanwhile")
 		}
 		if p == "/" || p == "." {
 			return nil
@@ -83,7 +83,7 @@ func sameFolder(op, path, dir string, root *os.Root) error {
 }
 
 // makeFolders creates dir and the missing folders above it, below the nearest existing one.
-func makeFolders(op, dir string, mode fs.FileMode) error {
+func makeFolders(dir string, mode fs.FileMode) error {
 	at := dir
 	for at != "/" {
 		if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
@@ -91,19 +91,16 @@ func makeFolders(op, dir string, mode fs.FileMode) error {
 		}
 		at = filepath.Dir(at)
 	}
-	root, err := openFolder(op, dir, at)
+	root, err := openFolder(at)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	rel, err := filepath.Rel(at, dir)
 	if err != nil {
-		return fail(op, dir, Invalid, err.Error())
+		return err
 	}
-	if err := root.MkdirAll(rel, mode); err != nil {
-		return wrap(op, dir, err)
-	}
-	return nil
+	return root.MkdirAll(rel, mode)
 }
 
 // look returns the present entry of the name, nil if it is absent or only a placeholder. A
@@ -114,58 +111,54 @@ func (t *target) look() (fs.FileInfo, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, wrap(t.op, t.path, err)
+		return nil, err
 	}
 	if isPlaceholder(fi) {
 		t.placeholder = fi
 		return nil, nil
 	}
-	return fi, wantRegular(t.op, t.path, fi)
+	return fi, wantRegular(fi)
 }
 
 // open opens the file that seen describes, and no other.
 func (t *target) open(flags int, seen fs.FileInfo) (*os.File, error) {
 	f, err := t.root.OpenFile(t.base, flags|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return nil, wrap(t.op, t.path, err)
+		return nil, err
 	}
 	fi, err := f.Stat()
 	if err == nil && !os.SameFile(fi, seen) {
-		err = fail(t.op, t.path, Changed, "the file was replaced meanwhile")
+		err = fail(Changed, "the file was replaced meanwhile")
 	}
 	if err != nil {
 		f.Close()
-		return nil, wrap(t.op, t.path, err)
+		return nil, err
 	}
 	return f, nil
 }
 
-// meets reports whether the file (nil: absent) meets e. content is the open file, read only if
+// meets checks that the file (nil: absent) meets e. content is the open file, read only if
 // e has a content.
-func (t *target) meets(e Expect, fi fs.FileInfo, content io.Reader) error {
+func (e Expect) meets(fi fs.FileInfo, content io.Reader) error {
 	switch {
 	case e.Absent && fi != nil:
-		return fail(t.op, t.path, Exists, "already exists")
+		return fail(Exists, "already exists")
 	case fi == nil && (e.Content != nil || e.Version != ""):
-		return fail(t.op, t.path, Changed, "was removed since it was read")
+		return fail(Changed, "was removed since it was read")
 	case fi == nil:
 		return nil
-	case e.Version != "" && e.Version != versionOf(fi):
-		return fail(t.op, t.path, Changed, "was changed since it was read")
+	case e.Version != "" && e.Version != versionOf(fi), e.Content != nil && int64(len(e.Content)) != fi.Size():
+		return fail(Changed, "was changed since it was read")
 	case e.Content == nil:
 		return nil
 	}
-	same := fi.Size() == int64(len(e.Content))
-	if same {
-		now := make([]byte, len(e.Content)+1)
-		n, err := io.ReadFull(content, now)
-		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-			return wrap(t.op, t.path, err)
-		}
-		same = bytes.Equal(now[:n], e.Content)
+	now := make([]byte, len(e.Content)+1)
+	n, err := io.ReadFull(content, now)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return err
 	}
-	if !same {
-		return fail(t.op, t.path, Changed, "was changed since it was read")
+	if !bytes.Equal(now[:n], e.Content) {
+		return fail(Changed, "was changed since it was read")
 	}
 	return nil
 }
@@ -174,7 +167,7 @@ func (t *target) meets(e Expect, fi fs.FileInfo, content io.Reader) error {
 // replaces anything; an existing one is replaced by a temporary file in the same folder,
 // keeping its mode and owner.
 func writeFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
-	t, err := pin("write", path, e.Parents)
+	t, err := pin(path, e.Parents)
 	if err != nil {
 		return Info{}, err
 	}
@@ -184,7 +177,7 @@ func writeFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, erro
 		return Info{}, err
 	}
 	if fi == nil {
-		if err := t.meets(e, nil, nil); err != nil {
+		if err := e.meets(nil, nil); err != nil {
 			return Info{}, err
 		}
 		return t.create(data, mode)
@@ -199,7 +192,7 @@ func writeFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, erro
 		return Info{}, err
 	}
 	defer old.Close()
-	if err := t.meets(e, fi, old); err != nil {
+	if err := e.meets(fi, old); err != nil {
 		return Info{}, err
 	}
 	info, err := t.replace(data, fi, fi.Mode())
@@ -223,7 +216,7 @@ func (t *target) create(data []byte, mode fs.FileMode) (Info, error) {
 	}
 	f, err := t.root.OpenFile(t.base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return Info{}, wrap(t.op, t.path, err)
+		return Info{}, err
 	}
 	info, err := t.fill(f, data)
 	if err != nil {
@@ -243,7 +236,7 @@ func (t *target) fillPlaceholder(data []byte, mode fs.FileMode) (Info, error) {
 	readable := t.placeholder.Mode().Perm() & 0o444
 	if start := mode & (readable >> 2); start != 0 {
 		if err := f.Chmod(t.placeholder.Mode().Perm() | start); err != nil {
-			return Info{}, wrap(t.op, t.path, err)
+			return Info{}, err
 		}
 	}
 	return t.overwrite(f, data)
@@ -263,7 +256,7 @@ func (t *target) fill(f *os.File, data []byte) (Info, error) {
 		err = closed
 	}
 	if err != nil {
-		return Info{}, wrap(t.op, t.path, err)
+		return Info{}, err
 	}
 	return infoOf(fi), nil
 }
@@ -285,28 +278,23 @@ func (t *target) replace(data []byte, old fs.FileInfo, mode fs.FileMode) (Info, 
 		return Info{}, errInPlace
 	}
 	if err != nil {
-		return Info{}, wrap(t.op, t.path, err)
+		return Info{}, err
 	}
+	defer f.Close() // fill closes it, and reports the error
 	if !keepOwner(f, old) {
-		f.Close()
-		t.root.Remove(name)
-		return Info{}, errInPlace
+		err = errInPlace
+	} else {
+		err = f.Chmod(mode.Perm()) // set-id bits are not kept, since the content is new
 	}
-	// Set-id bits are not kept, since the content is new.
-	err = f.Chmod(mode.Perm())
-	if err != nil {
-		f.Close()
-		t.root.Remove(name)
-		return Info{}, wrap(t.op, t.path, err)
+	var info Info
+	if err == nil {
+		info, err = t.fill(f, data)
 	}
-	info, err := t.fill(f, data)
 	if err == nil {
 		err = t.unchanged(old)
 	}
 	if err == nil {
-		if renamed := t.root.Rename(name, t.base); renamed != nil {
-			err = wrap(t.op, t.path, renamed)
-		}
+		err = t.root.Rename(name, t.base)
 	}
 	if err != nil {
 		t.root.Remove(name)
@@ -322,7 +310,7 @@ func (t *target) unchanged(old fs.FileInfo) error {
 		return err
 	}
 	if now == nil || versionOf(now) != versionOf(old) {
-		return fail(t.op, t.path, Changed, "was changed while it was written")
+		return fail(Changed, "was changed while it was written")
 	}
 	return nil
 }
@@ -346,34 +334,35 @@ func keepOwner(f *os.File, old fs.FileInfo) bool {
 func (t *target) overwrite(f *os.File, data []byte) (Info, error) {
 	was, err := f.Stat()
 	if err != nil {
-		return Info{}, wrap(t.op, t.path, err)
+		return Info{}, err
 	}
 	head := min(was.Size(), int64(len(data)))
 	if _, err := f.WriteAt(data[head:], head); err != nil {
 		if f.Truncate(was.Size()) != nil {
-			return Info{}, torn(wrap(t.op, t.path, err))
+			return Info{}, torn(err)
 		}
-		return Info{}, wrap(t.op, t.path, err)
+		return Info{}, err
 	}
 	_, err = f.WriteAt(data[:head], 0)
 	if err == nil {
 		err = f.Truncate(int64(len(data)))
 	}
 	if err != nil {
-		return Info{}, torn(wrap(t.op, t.path, err))
+		return Info{}, torn(err)
 	}
 	if err := t.sync(f); err != nil {
-		return Info{}, wrap(t.op, t.path, err)
+		return Info{}, err
 	}
 	fi, err := f.Stat()
 	if err != nil {
-		return Info{}, wrap(t.op, t.path, err)
+		return Info{}, err
 	}
 	return infoOf(fi), nil
 }
 
-// torn adds to an error that the file was written in part.
-func torn(e *Error) *Error {
+// torn adds to an error of the system that the file was written in part.
+func torn(err error) *Error {
+	e := describe(err)
 	e.Kind = Torn
 	return e
 }
