@@ -1,13 +1,16 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -52,17 +55,19 @@ func (a *answer) play() {
 	if !a.sleep(a.reply.Wait) {
 		return
 	}
-	if (a.reply.Status != 0 && a.reply.Status != http.StatusOK) || a.reply.Body != "" {
-		a.plain()
-		return
+	status, contentType := cmp.Or(a.reply.Status, http.StatusOK), "text/event-stream"
+	if status != http.StatusOK {
+		contentType = "application/json"
 	}
 	h := a.w.Header()
-	h.Set("Content-Type", "text/event-stream")
+	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-cache")
-	for k, v := range a.reply.Header {
-		h[k] = v
+	maps.Copy(h, a.reply.Header)
+	a.w.WriteHeader(status)
+	if status != http.StatusOK || a.reply.Body != "" {
+		_, _ = io.WriteString(a.w, a.reply.Body)
+		return
 	}
-	a.w.WriteHeader(http.StatusOK)
 	if a.reply.Framing == BOM {
 		_, _ = io.WriteString(a.w, "\uFEFF")
 	}
@@ -111,10 +116,8 @@ func (a *answer) finish(sent int) {
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		if s, ok := conn.(*slotted); ok {
-			if tcp, ok := s.Conn.(*net.TCPConn); ok {
-				_ = tcp.SetLinger(0)
-			}
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
 		}
 		_ = conn.Close()
 	}
@@ -127,24 +130,6 @@ func (a *answer) strikes(sent int) bool {
 		return sent >= a.reply.After
 	}
 	return false
-}
-
-// plain answers with the reply's own status, header and body.
-func (a *answer) plain() {
-	status := a.reply.Status
-	if status == 0 {
-		status = http.StatusOK
-	}
-	h := a.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	if status != http.StatusOK {
-		h.Set("Content-Type", "application/json")
-	}
-	for k, v := range a.reply.Header {
-		h[k] = v
-	}
-	a.w.WriteHeader(status)
-	_, _ = io.WriteString(a.w, a.reply.Body)
 }
 
 // pause returns the wait before the next paced piece. The rate is kept over all pieces, even if
@@ -230,48 +215,48 @@ func eventName(data string) string {
 // events yields the JSON of each event, and whether the pace applies to it.
 func (a *answer) events() iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
-		if a.reply.Chunks != nil {
+		gone := false
+		send := func(event string, paced bool) { gone = gone || !yield(event, paced) }
+		switch {
+		case a.reply.Chunks != nil:
 			for _, c := range a.reply.Chunks {
-				if !yield(c, true) {
-					return
-				}
+				send(c, true)
 			}
-			return
+		case a.req.Wire == Responses:
+			(&responder{answer: a, send: send}).respond()
+		default:
+			a.chat(send)
 		}
-		if a.req.Wire == Responses {
-			a.respond(yield)
-			return
+	}
+}
+
+// chat sends the chunks of an answer over Chat.
+func (a *answer) chat(send func(event string, paced bool)) {
+	send(a.chunk(`{"role":"assistant","content":""}`, "null"), false)
+	for _, part := range []struct{ field, text string }{
+		{"reasoning_content", a.reply.Reasoning}, {"content", a.reply.Text}, {"refusal", a.reply.Refusal},
+	} {
+		for p := range pieces(part.text, a.piece) {
+			send(a.chunk(`{"`+part.field+`":`+quote(p)+`}`, "null"), true)
 		}
-		if !yield(a.chunk(`{"role":"assistant","content":""}`, "null"), false) {
-			return
+	}
+	for _, s := range a.callSteps() {
+		delta := fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, s.index, quote(s.fragment))
+		switch s.kind {
+		case callBegins:
+			delta = fmt.Sprintf(`{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}`, s.index, quote(s.call.ID), quote(s.call.Name))
+		case callEnds:
+			continue
 		}
-		for _, part := range []struct{ field, text string }{
-			{"reasoning_content", a.reply.Reasoning}, {"content", a.reply.Text}, {"refusal", a.reply.Refusal},
-		} {
-			for p := range pieces(part.text, a.piece) {
-				if !yield(a.chunk(`{"`+part.field+`":`+quote(p)+`}`, "null"), true) {
-					return
-				}
-			}
-		}
-		for delta, head := range a.calls() {
-			if !yield(a.chunk(`{"tool_calls":[`+delta+`]}`, "null"), a.pacesArguments(head)) {
-				return
-			}
-		}
-		stop := a.reply.Stop
-		if stop == "" {
-			stop = "stop"
-			if len(a.reply.Calls) > 0 {
-				stop = "tool_calls"
-			}
-		}
-		if !yield(a.chunk(`{}`, quote(stop)), false) {
-			return
-		}
-		if a.req.WantsUsage {
-			yield(a.usage(), false)
-		}
+		send(a.chunk(`{"tool_calls":[`+delta+`]}`, "null"), a.pacesArguments(s.kind == callBegins))
+	}
+	stop := "stop"
+	if len(a.reply.Calls) > 0 {
+		stop = "tool_calls"
+	}
+	send(a.chunk(`{}`, quote(cmp.Or(a.reply.Stop, stop))), false)
+	if a.req.WantsUsage {
+		send(a.usage(), false)
 	}
 }
 
@@ -280,49 +265,55 @@ func (a *answer) pacesArguments(head bool) bool {
 	return a.reply.TokensPerSecond == 0 || a.reply.PaceArguments && !head
 }
 
-// calls yields the tool call deltas, a head for each call and then its fragments, and whether
-// the delta is a head.
-func (a *answer) calls() iter.Seq2[string, bool] {
-	return func(yield func(string, bool) bool) {
-		rest := make([][]string, len(a.reply.Calls))
-		head := func(i int) string {
-			c := a.reply.Calls[i]
-			if c.ID == "" {
-				c.ID = fmt.Sprintf("call_%d_%d", a.req.N, i)
-			}
-			return fmt.Sprintf(`{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}`, i, quote(c.ID), quote(c.Name))
+// callStep is one step in streaming the calls of a reply.
+type callStep struct {
+	kind     stepKind
+	index    int // of the call in the reply
+	call     Call
+	fragment string // of the arguments, with callGrows
+}
+
+type stepKind int
+
+const (
+	callBegins stepKind = iota
+	callGrows
+	callEnds
+)
+
+// callSteps returns the steps of all calls: one call after the other, or interleaved.
+func (a *answer) callSteps() (steps []callStep) {
+	step := func(kind stepKind, i int, fragment string) {
+		c := a.reply.Calls[i]
+		c.ID = cmp.Or(c.ID, fmt.Sprintf("call_%d_%d", a.req.N, i))
+		steps = append(steps, callStep{kind, i, c, fragment})
+	}
+	var waiting [][]string // the fragments of each call, if interleaved
+	for i, c := range a.reply.Calls {
+		fragments := slices.Collect(pieces(c.Arguments, a.piece))
+		step(callBegins, i, "")
+		if a.reply.Interleave {
+			waiting = append(waiting, fragments)
+			continue
 		}
-		fragment := func(i int) string {
-			f := rest[i][0]
-			rest[i] = rest[i][1:]
-			return fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, i, quote(f))
+		for _, f := range fragments {
+			step(callGrows, i, f)
 		}
-		for i, c := range a.reply.Calls {
-			for p := range pieces(c.Arguments, a.piece) {
-				rest[i] = append(rest[i], p)
-			}
-			if !yield(head(i), true) {
-				return
-			}
-			for !a.reply.Interleave && len(rest[i]) > 0 {
-				if !yield(fragment(i), false) {
-					return
-				}
-			}
-		}
-		for left := true; left; {
-			left = false
-			for i := range rest {
-				if len(rest[i]) == 0 {
-					continue
-				}
+		step(callEnds, i, "")
+	}
+	for round, left := 0, true; left; round++ {
+		left = false
+		for i, fragments := range waiting {
+			if round < len(fragments) {
 				left = true
-				if !yield(fragment(i), false) {
-					return
-				}
+				step(callGrows, i, fragments[round])
 			}
 		}
 	}
+	for i := range waiting {
+		step(callEnds, i, "")
+	}
+	return steps
 }
 
 func (a *answer) chunk(delta, finish string) string {

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -13,15 +14,12 @@ import (
 //	completed | incomplete | failed
 type responder struct {
 	*answer
-	yield func(event string, paced bool) bool
+	send  func(event string, paced bool)
 	n     int      // sequence_number of the next event
 	items []string // the finished output items
-	gone  bool     // the client is gone
 }
 
-// respond yields the events of an answer over Responses.
-func (a *answer) respond(yield func(string, bool) bool) {
-	r := &responder{answer: a, yield: yield}
+func (r *responder) respond() {
 	r.event("response.created", `"response":`+r.response("in_progress", `null`), false)
 	r.event("response.in_progress", `"response":`+r.response("in_progress", `null`), false)
 	r.thinking()
@@ -30,12 +28,9 @@ func (a *answer) respond(yield func(string, bool) bool) {
 	r.end()
 }
 
-// event yields one event; fields are its members except type and sequence_number.
+// event sends one event; fields are its members except type and sequence_number.
 func (r *responder) event(name, fields string, paced bool) {
-	if r.gone {
-		return
-	}
-	r.gone = !r.yield(fmt.Sprintf(`{"type":"%s","sequence_number":%d,%s}`, name, r.n, fields), paced)
+	r.send(fmt.Sprintf(`{"type":"%s","sequence_number":%d,%s}`, name, r.n, fields), paced)
 	r.n++
 }
 
@@ -80,11 +75,7 @@ func (r *responder) thinking() {
 	}
 	id, sealed := fmt.Sprintf("rs_%d", r.req.N), ""
 	if r.req.WantsEncrypted {
-		secret := r.reply.Encrypted
-		if secret == "" {
-			secret = fmt.Sprintf("sealed-%d", r.req.N)
-		}
-		sealed = `,"encrypted_content":` + quote(secret)
+		sealed = `,"encrypted_content":` + quote(cmp.Or(r.reply.Encrypted, fmt.Sprintf("sealed-%d", r.req.N)))
 	}
 	r.added(`{"id":"` + id + `","type":"reasoning","summary":[]}`)
 	r.event("response.reasoning_summary_part.added", r.at(id)+`,"summary_index":0,"part":{"type":"summary_text","text":""}`, false)
@@ -107,8 +98,8 @@ func (r *responder) message() {
 	}
 	r.added(`{"id":"` + id + `","type":"message","status":"in_progress","role":"assistant","content":[]` + phase + `}`)
 	var parts []string
-	for _, part := range []struct{ kind, field, event, text string }{
-		{"output_text", "text", "output_text", r.reply.Text}, {"refusal", "refusal", "refusal", r.reply.Refusal},
+	for _, part := range []struct{ kind, field, text string }{
+		{"output_text", "text", r.reply.Text}, {"refusal", "refusal", r.reply.Refusal},
 	} {
 		if part.text == "" {
 			continue
@@ -119,63 +110,34 @@ func (r *responder) message() {
 		}
 		r.event("response.content_part.added", at+`,"part":`+object(""), false)
 		for p := range pieces(part.text, r.piece) {
-			r.event("response."+part.event+".delta", at+`,"delta":`+quote(p), true)
+			r.event("response."+part.kind+".delta", at+`,"delta":`+quote(p), true)
 		}
-		r.event("response."+part.event+".done", at+`,"`+part.field+`":`+quote(part.text), false)
+		r.event("response."+part.kind+".done", at+`,"`+part.field+`":`+quote(part.text), false)
 		parts = append(parts, object(part.text))
 		r.event("response.content_part.done", at+`,"part":`+parts[len(parts)-1], false)
 	}
 	r.done(`{"id":"` + id + `","type":"message","status":"completed","role":"assistant","content":[` + strings.Join(parts, ",") + `]` + phase + `}`)
 }
 
-// calls yields one item for each call; interleaved, their deltas alternate.
+// calls sends one item for each call; interleaved, their deltas alternate.
 func (r *responder) calls() {
 	first := len(r.items)
-	item := func(i int, status, arguments string) string {
-		c := r.reply.Calls[i]
-		if c.ID == "" {
-			c.ID = fmt.Sprintf("call_%d_%d", r.req.N, i)
+	for _, s := range r.callSteps() {
+		id := fmt.Sprintf("fc_%d_%d", r.req.N, s.index)
+		item := func(status, arguments string) string {
+			return fmt.Sprintf(`{"id":"%s","type":"function_call","status":"%s","call_id":%s,"name":%s,"arguments":%s}`,
+				id, status, quote(s.call.ID), quote(s.call.Name), quote(arguments))
 		}
-		return fmt.Sprintf(`{"id":"fc_%d_%d","type":"function_call","status":"%s","call_id":%s,"name":%s,"arguments":%s}`,
-			r.req.N, i, status, quote(c.ID), quote(c.Name), quote(arguments))
-	}
-	at := func(i int) string { return fmt.Sprintf(`"item_id":"fc_%d_%d","output_index":%d`, r.req.N, i, first+i) }
-	added := func(i int) {
-		r.event("response.output_item.added", fmt.Sprintf(`"output_index":%d,"item":%s`, first+i, item(i, "in_progress", "")), false)
-	}
-	done := func(i int) {
-		arguments := r.reply.Calls[i].Arguments
-		r.event("response.function_call_arguments.done", at(i)+`,"arguments":`+quote(arguments), false)
-		r.done(item(i, "completed", arguments))
-	}
-	var rest [][]string
-	for i, c := range r.reply.Calls {
-		var all []string
-		for p := range pieces(c.Arguments, r.piece) {
-			all = append(all, p)
+		at := fmt.Sprintf(`"item_id":"%s","output_index":%d`, id, first+s.index)
+		switch s.kind {
+		case callBegins:
+			r.event("response.output_item.added", fmt.Sprintf(`"output_index":%d,"item":%s`, first+s.index, item("in_progress", "")), false)
+		case callGrows:
+			r.event("response.function_call_arguments.delta", at+`,"delta":`+quote(s.fragment), r.pacesArguments(false))
+		case callEnds:
+			r.event("response.function_call_arguments.done", at+`,"arguments":`+quote(s.call.Arguments), false)
+			r.done(item("completed", s.call.Arguments))
 		}
-		added(i)
-		if r.reply.Interleave {
-			rest = append(rest, all)
-			continue
-		}
-		for _, p := range all {
-			r.event("response.function_call_arguments.delta", at(i)+`,"delta":`+quote(p), r.pacesArguments(false))
-		}
-		done(i)
-	}
-	for left := true; left; {
-		left = false
-		for i := range rest {
-			if len(rest[i]) > 0 {
-				left = true
-				r.event("response.function_call_arguments.delta", at(i)+`,"delta":`+quote(rest[i][0]), r.pacesArguments(false))
-				rest[i] = rest[i][1:]
-			}
-		}
-	}
-	for i := range rest {
-		done(i)
 	}
 }
 

@@ -1,3 +1,16 @@
+// Package scripted is a model server that plays a script. It serves Chat Completions and
+// Responses over HTTP and server-sent events, on a loopback listener and nothing else;
+// the built-in tour and the tests of everything that asks a model use it. Start reading
+// at Start and Reply.
+//
+//	srv, err := scripted.Start(ctx, scripted.Steps(
+//		scripted.Reply{Text: "I look first.", Calls: []scripted.Call{{Name: "shell", Arguments: `{"command":"ls"}`}}},
+//		scripted.Reply{Text: "Done."},
+//	))
+//	defer srv.Close()
+//	// point the adapter at srv.URL
+//
+// A Reply can also misbehave the way real servers do; see Fault and Framing.
 package scripted
 
 import (
@@ -10,6 +23,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,7 +45,7 @@ type Server struct {
 	http    *http.Server
 	stop    context.CancelFunc // ends every answer being streamed
 	unhook  func() bool        // forgets the context of Start
-	conns   chan struct{}      // one slot per connection
+	conns   atomic.Int64       // open connections
 	serving sync.WaitGroup     // the accept loop and every handler
 
 	mu       sync.Mutex
@@ -49,12 +63,7 @@ func Start(ctx context.Context, h Handler) (*Server, error) {
 	}
 	parent := ctx
 	ctx, stop := context.WithCancel(ctx)
-	s := &Server{
-		URL:     "http://" + l.Addr().String() + "/v1",
-		handler: h,
-		stop:    stop,
-		conns:   make(chan struct{}, maxConns),
-	}
+	s := &Server{URL: "http://" + l.Addr().String() + "/v1", handler: h, stop: stop}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.serve(parseChat))
 	mux.HandleFunc("POST /v1/responses", s.serve(parseResponses))
@@ -66,9 +75,10 @@ func Start(ctx context.Context, h Handler) (*Server, error) {
 		MaxHeaderBytes:    1 << 20,
 		ErrorLog:          log.New(io.Discard, "", 0), // stderr may be the terminal of a screen
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnState:         s.limit,
 	}
 	// Ends with Close, which closes the listener.
-	s.serving.Go(func() { _ = s.http.Serve(&limited{Listener: l, slots: s.conns}) })
+	s.serving.Go(func() { _ = s.http.Serve(l) })
 	s.unhook = context.AfterFunc(parent, s.close)
 	return s, nil
 }
@@ -162,35 +172,14 @@ func (s *Server) serve(parse func([]byte) (Request, error)) http.HandlerFunc {
 	}
 }
 
-// limited is a listener that serves at most cap(slots) connections at a time.
-type limited struct {
-	net.Listener
-	slots chan struct{}
-}
-
-func (l *limited) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
+// limit closes connections beyond maxConns.
+func (s *Server) limit(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		if s.conns.Add(1) > maxConns {
+			_ = c.Close() // StateClosed follows
 		}
-		select {
-		case l.slots <- struct{}{}:
-			return &slotted{Conn: c, slots: l.slots}, nil
-		default:
-			_ = c.Close()
-		}
+	case http.StateClosed, http.StateHijacked:
+		s.conns.Add(-1)
 	}
-}
-
-// slotted releases its slot when it is closed.
-type slotted struct {
-	net.Conn
-	slots chan struct{}
-	once  sync.Once
-}
-
-func (c *slotted) Close() error {
-	c.once.Do(func() { <-c.slots })
-	return c.Conn.Close()
 }
