@@ -107,13 +107,12 @@ func (c *capture) copy(i int) {
 // rest reads what is still in the pipe after the deadline. A process that writes now does
 // not belong to the command, so one pipe's worth is enough.
 func (c *capture) rest(i int, buf []byte) {
-	conn, err := c.pipes[i].read.SyscallConn()
-	if err != nil {
-		return
-	}
 	for taken := 0; taken < maxPipe; {
 		n := 0
-		err := conn.Control(func(fd uintptr) { n = readNow(fd, buf) })
+		err := control(c.pipes[i].read, func(fd int) error {
+			n = readNow(fd, buf)
+			return nil
+		})
 		if err != nil || n <= 0 {
 			return
 		}

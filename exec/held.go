@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -22,29 +23,17 @@ type wallClock struct {
 // newWallClock starts a clock; a limit of 0 means that it never runs out.
 func newWallClock(limit time.Duration) *wallClock {
 	if limit <= 0 {
-		return nil
+		limit = math.MaxInt64
 	}
 	return &wallClock{timer: time.NewTimer(limit), left: limit, since: time.Now()}
 }
 
-func (w *wallClock) expired() <-chan time.Time {
-	if w == nil {
-		return nil
-	}
-	return w.timer.C
-}
+func (w *wallClock) expired() <-chan time.Time { return w.timer.C }
 
-func (w *wallClock) end() {
-	if w != nil {
-		w.timer.Stop()
-	}
-}
+func (w *wallClock) end() { w.timer.Stop() }
 
 // pause stops the clock until resume has been called as often as pause.
 func (w *wallClock) pause() {
-	if w == nil {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held++; w.held == 1 {
@@ -54,9 +43,6 @@ func (w *wallClock) pause() {
 }
 
 func (w *wallClock) resume() {
-	if w == nil {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held--; w.held == 0 {

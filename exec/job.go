@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,9 @@ import (
 
 	"codeagent/sandbox"
 )
+
+// windowBytes is the least amount of a job's output that is kept in memory.
+const windowBytes = 256 << 10
 
 // Job is one command in the background.
 type Job struct {
@@ -27,7 +31,7 @@ type Job struct {
 	stdin   *os.File   // receives typed input
 
 	mu       sync.Mutex
-	window   window
+	window   tail
 	at       int64         // offset up to which the output was read
 	changed  chan struct{} // closed at the next change of state; nil while nobody waits
 	ended    bool
@@ -105,7 +109,7 @@ func (j *Job) follow(over func()) {
 func (j *Job) take(data []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.window.add(data)
+	j.window.add(data, windowBytes)
 	j.announce()
 }
 
@@ -166,7 +170,7 @@ func (j *Job) news() bool {
 func (j *Job) tail() []byte {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return append([]byte(nil), j.window.from(0)...)
+	return bytes.Clone(j.window.data)
 }
 
 // Reasons why input cannot be typed.

@@ -8,32 +8,6 @@ import (
 	"codeagent/sandbox"
 )
 
-// windowBytes is the least amount of a job's output that is kept in memory.
-const windowBytes = 256 << 10
-
-// window keeps the end of an output; offsets count from the beginning of the output.
-type window struct {
-	data  []byte
-	start int64 // the offset of data[0]
-}
-
-func (w *window) end() int64 { return w.start + int64(len(w.data)) }
-
-// add appends data. It moves the kept bytes once per windowBytes added, so that the cost
-// of a byte does not depend on the length of the output.
-func (w *window) add(data []byte) {
-	w.data = append(w.data, data...)
-	if cut := len(w.data) - windowBytes; cut > windowBytes {
-		w.data = append(w.data[:0], w.data[cut:]...)
-		w.start += int64(cut)
-	}
-}
-
-// from returns what is kept from offset on. The result is valid until the next add.
-func (w *window) from(offset int64) []byte {
-	return w.data[max(offset-w.start, 0):]
-}
-
 // Wait says when a read ends, apart from the end of the command: at the first of the
 // conditions that are set.
 type Wait struct {

@@ -97,57 +97,51 @@ func wholeRunes(head, tail []byte) ([]byte, []byte) {
 	return head, tail
 }
 
-// ring keeps the last keepBytes that were added to it.
-type ring struct {
-	data []byte
-	next int // the position of the next write once it is full
-	// out, if set, receives the bytes that leave the ring, in order.
+// tail keeps the end of a stream.
+type tail struct {
+	data  []byte
+	start int64 // the offset of data[0] in the stream
+	// out, if set, receives the bytes that leave, in order.
 	out func([]byte)
 }
 
-func (r *ring) add(data []byte) {
-	n := min(keepBytes-len(r.data), len(data))
-	r.data = append(r.data, data[:n]...)
-	if data = data[n:]; len(data) == 0 {
-		return
+// add appends data. It keeps the last keep bytes, and at most twice as many: it moves them once
+// for each keep bytes added, so that the cost of a byte does not depend on the length of the
+// stream.
+func (t *tail) add(data []byte, keep int) {
+	if excess := len(t.data) + len(data) - keep; excess > keep {
+		old := min(excess, len(t.data))
+		t.drop(old)
+		through := data[:excess-old]
+		t.leave(through)
+		data = data[len(through):]
 	}
-	// If data exceeds the capacity, everything in the ring leaves it.
-	through := max(0, len(data)-keepBytes)
-	for left := min(len(data), keepBytes); left > 0; left -= n {
-		n = min(left, keepBytes-r.next)
-		r.leave(r.data[r.next : r.next+n])
-		if through == 0 {
-			copy(r.data[r.next:], data[:n])
-			data = data[n:]
-		}
-		r.next = (r.next + n) % keepBytes
-	}
-	if through > 0 {
-		r.leave(data[:through])
-		copy(r.data, data[through:])
-		r.next = 0
+	t.data = append(t.data, data...)
+}
+
+// drop lets the oldest n bytes leave.
+func (t *tail) drop(n int) {
+	t.leave(t.data[:n])
+	t.data = append(t.data[:0], t.data[n:]...)
+}
+
+func (t *tail) leave(data []byte) {
+	t.start += int64(len(data))
+	if t.out != nil {
+		t.out(data)
 	}
 }
 
-func (r *ring) leave(data []byte) {
-	if r.out != nil {
-		r.out(data)
-	}
-}
+func (t *tail) end() int64 { return t.start + int64(len(t.data)) }
 
-// bytes returns what is kept, in order.
-func (r *ring) bytes() []byte {
-	if r.next == 0 {
-		return r.data
-	}
-	return append(append(make([]byte, 0, len(r.data)), r.data[r.next:]...), r.data[:r.next]...)
-}
+// from returns what is kept from offset on. The result is valid until the next add.
+func (t *tail) from(offset int64) []byte { return t.data[max(offset-t.start, 0):] }
 
 // keeper keeps head and tail of the output and counts all of it. Its memory does not
 // grow with the output.
 type keeper struct {
 	head         []byte
-	tail, errors ring
+	tail, errors tail
 	marks        marks
 	total        int64
 	spill        *spill
@@ -157,27 +151,28 @@ func (k *keeper) add(stream int, data []byte) {
 	if k.total+int64(len(data)) > 2*keepBytes && k.spill != nil {
 		if k.total <= 2*keepBytes { // all output so far is still in memory
 			k.spill.write(k.head)
-			k.spill.write(k.tail.bytes())
+			k.spill.write(k.tail.data)
 		}
 		k.spill.write(data)
 	}
 	k.total += int64(len(data))
 	if stream == 2 {
-		k.errors.add(data)
+		k.errors.add(data, keepBytes)
 	}
 	if room := keepBytes - len(k.head); room > 0 {
 		n := min(room, len(data))
 		k.head = append(k.head, data[:n]...)
 		data = data[n:]
 	}
-	if k.tail.out == nil {
-		k.tail.out = k.marks.add
-	}
-	k.tail.add(data)
+	k.tail.out = k.marks.add
+	k.tail.add(data, keepBytes)
 }
 
 func (k *keeper) output() Output {
-	o := Output{Head: k.head, Tail: k.tail.bytes(), Total: k.total, Errors: k.errors.bytes()}
+	for _, t := range []*tail{&k.tail, &k.errors} {
+		t.drop(max(0, len(t.data)-keepBytes))
+	}
+	o := Output{Head: k.head, Tail: k.tail.data, Total: k.total, Errors: k.errors.data}
 	o.Skipped = k.total - int64(len(o.Head)) - int64(len(o.Tail))
 	o.Marks, o.MoreMarks = k.marks.all()
 	if k.spill != nil {

@@ -3,6 +3,7 @@ package exec
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -39,10 +40,9 @@ type Mark struct {
 // marks collects error-like lines from the part of an output that is cut out: the first
 // and the last ones. Its memory does not grow.
 type marks struct {
-	first, last []Mark // last is a ring once it is full
-	next        int    // the position of the next write then
-	count       int    // of all lines found
-	scanned     int64
+	kept    []Mark
+	count   int // of all lines found
+	scanned int64
 
 	// The beginning of a line whose end has not come yet, and the automaton's state in it.
 	part  []byte
@@ -162,41 +162,22 @@ func (m *marks) keep(line []byte) {
 	}
 	m.count++
 	text := strings.ToValidUTF8(string(line), "\uFFFD")
-	if last := m.latest(); last != nil && last.Text == text {
-		last.Times++
+	if n := len(m.kept); n > 0 && m.kept[n-1].Text == text {
+		m.kept[n-1].Times++
 		return
 	}
-	mark := Mark{Text: text, Times: 1}
-	switch {
-	case len(m.first) < marksKept:
-		m.first = append(m.first, mark)
-	case len(m.last) < marksKept:
-		m.last = append(m.last, mark)
-	default:
-		m.last[m.next] = mark
-		m.next = (m.next + 1) % marksKept
+	if m.kept = append(m.kept, Mark{Text: text, Times: 1}); len(m.kept) > 2*marksKept {
+		m.kept = slices.Delete(m.kept, marksKept, marksKept+1)
 	}
-}
-
-// latest returns the line that was kept last, or nil.
-func (m *marks) latest() *Mark {
-	switch {
-	case len(m.last) > 0:
-		return &m.last[(m.next+len(m.last)-1)%len(m.last)]
-	case len(m.first) > 0:
-		return &m.first[len(m.first)-1]
-	}
-	return nil
 }
 
 // all returns the kept lines, in order, and how many more were found.
 func (m *marks) all() (kept []Mark, more int) {
-	kept = append(append(append(kept, m.first...), m.last[m.next:]...), m.last[:m.next]...)
 	more = m.count
-	for _, k := range kept {
+	for _, k := range m.kept {
 		more -= k.Times
 	}
-	return kept, more
+	return m.kept, more
 }
 
 // marked returns the error-like lines of the cut part as text, or "".

@@ -23,6 +23,19 @@ var processWeakness = sandbox.Weakness{
 	Why:  "commands outside the sandbox are found by session, parent and a mark in the environment",
 }
 
+// maxPipe is the default of /proc/sys/fs/pipe-max-size, the largest pipe of an
+// unprivileged user.
+const maxPipe = 1 << 20
+
+// enlarge makes a pipe as large as one read, for fewer context switches. If the kernel
+// refuses, the default size does.
+func enlarge(pipe *os.File) {
+	_ = control(pipe, func(fd int) error {
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, copyBytes)
+		return err
+	})
+}
+
 func plainAttr(foreground bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !foreground, Pdeathsig: syscall.SIGKILL}
 }

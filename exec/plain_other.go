@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"os"
 	"syscall"
 	"time"
 
@@ -16,6 +17,11 @@ var processWeakness = sandbox.Weakness{
 	What: "A process that leaves its process group stays behind after the command.",
 	Why:  "this system offers no list of a process's descendants without running a program",
 }
+
+// maxPipe is the capacity of a pipe.
+const maxPipe = 64 << 10
+
+func enlarge(*os.File) {} // pipes have one size here
 
 func plainAttr(foreground bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !foreground}

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -39,15 +38,10 @@ func (c *capture) ownEnds(near, far *os.File) error {
 	if err := pty.Setsize(near, &terminalSize); err != nil {
 		return err
 	}
-	conn, err := far.SyscallConn()
-	if err != nil {
+	if err := setBlocking(far); err != nil {
 		return err
 	}
-	var blocking error
-	err = conn.Control(func(fd uintptr) { blocking = unix.SetNonblock(int(fd), false) })
-	if err := errors.Join(err, blocking); err != nil {
-		return err
-	}
+	var err error
 	c.pipes[0].read, err = duplicate(near)
 	return err
 }
@@ -55,14 +49,11 @@ func (c *capture) ownEnds(near, far *os.File) error {
 // InForeground reports whether codeagent may use a terminal: its process group is the
 // terminal's foreground group, or the system keeps none for it.
 func InForeground(terminal *os.File) bool {
-	conn, err := terminal.SyscallConn()
-	if err != nil {
-		return true
-	}
 	ours := true
-	err = conn.Control(func(fd uintptr) {
-		group, err := unix.IoctlGetInt(int(fd), unix.TIOCGPGRP)
+	err := control(terminal, func(fd int) error {
+		group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 		ours = err != nil || group == unix.Getpgrp()
+		return nil
 	})
 	return err != nil || ours
 }

@@ -36,21 +36,11 @@ func SaveTerminal(files ...*os.File) TerminalState {
 	var s TerminalState
 	for _, f := range files {
 		one := sharedFile{file: f}
-		if f != nil && one.control(one.look) == nil {
+		if f != nil && control(f, one.look) == nil {
 			s.files = append(s.files, one)
 		}
 	}
 	return s
-}
-
-// control runs do with the file's descriptor; the file may be closed by now.
-func (s *sharedFile) control(do func(fd int) error) error {
-	conn, err := s.file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var done error
-	return errors.Join(conn.Control(func(fd uintptr) { done = do(int(fd)) }), done)
 }
 
 func (s *sharedFile) look(fd int) error {
@@ -88,7 +78,7 @@ func (s TerminalState) Restore() {
 		defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }()
 	}
 	for i := range s.files {
-		_ = s.files[i].control(s.files[i].restore)
+		_ = control(s.files[i].file, s.files[i].restore) // the file may be closed by now
 	}
 }
 
