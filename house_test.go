@@ -65,7 +65,7 @@ var rooms = []room{
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
-	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper"}},
+	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper"}},
 	// The helper's half. It serves the file worker, to which exec speaks. All that runs
 	// before a command's first instruction is here, and in the rooms that it imports.
 	{path: "linuxsandbox/keeper", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/control", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec"}},

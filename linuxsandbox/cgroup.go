@@ -43,6 +43,18 @@ type groupFacts struct {
 	Why string
 }
 
+// groupLayer is the layer of control groups; nil if no policy asks for one.
+func groupLayer(f groupFacts) []sandbox.Layer {
+	if !f.Tried {
+		return nil
+	}
+	l := layer("cgroup", f.Memory || f.Processes || f.CPU, "a group was made and took its limits", f.Why)
+	if l.State == sandbox.LayerActive && f.Why != "" {
+		l.State, l.Reason = sandbox.LayerDegraded, f.Why
+	}
+	return []sandbox.Layer{l}
+}
+
 // wantsGroup reports whether l sets a limit that a control group can hold.
 func wantsGroup(l sandbox.Limits) bool { return l.Memory > 0 || l.Processes > 0 || l.CPUPercent > 0 }
 
@@ -140,7 +152,8 @@ func (g *groups) try() error {
 	if err != nil {
 		return err
 	}
-	have := intersect(controllers, strings.Fields(text))
+	missing := without(controllers, strings.Fields(text))
+	have := without(controllers, missing)
 	if len(have) == 0 {
 		return errors.New("the control group of codeagent has none of the controllers " + strings.Join(controllers, ", "))
 	}
@@ -149,7 +162,7 @@ func (g *groups) try() error {
 		return err
 	}
 	g.facts = groupFacts{Memory: slices.Contains(have, "memory"), Processes: slices.Contains(have, "pids"), CPU: slices.Contains(have, "cpu")}
-	if missing := without(controllers, have); len(missing) > 0 {
+	if len(missing) > 0 {
 		g.facts.Why = "the control group of codeagent lacks the controllers " + strings.Join(missing, ", ")
 	}
 	// These limits fit any machine. What is read back must equal what was written.
@@ -344,10 +357,6 @@ func (c *commandGroup) count(file, field string) int {
 		}
 	}
 	return 0
-}
-
-func intersect(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
 }
 
 func without(a, b []string) []string {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/hostfile"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -135,7 +136,7 @@ func (m *mountPlan) forCommand(cmd sandbox.Command) {
 	}
 	m.show(cmd.Dir)
 	if filepath.IsAbs(cmd.Path) {
-		if real, err := sandbox.Canonical(osFiles{}, "/", cmd.Path); err == nil {
+		if real, err := sandbox.Canonical(hostfile.OS{}, "/", cmd.Path); err == nil {
 			m.show(real)
 		}
 	}

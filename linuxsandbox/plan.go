@@ -5,11 +5,9 @@ package linuxsandbox
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
-	"codeagent/internal/short"
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -18,32 +16,47 @@ import (
 // This file decides what a policy becomes on a kernel. It does no IO, so its table of tests runs on
 // any machine.
 
+// facts are what this machine can enforce, as the keeper found and codeagent tried.
+type facts struct {
+	spec.Facts
+
+	// Namespaces reports that keepers get mount and IPC namespaces and, for an ordinary user, a
+	// user namespace.
+	Namespaces bool
+	// NamespacesWhy is the reason if they do not.
+	NamespacesWhy string
+	// NoPIDs is the reason why keepers get no PID namespace; "" if they get one.
+	NoPIDs string
+	// HostNet is the cookie of codeagent's own network namespace. It is set only where commands can
+	// get another one.
+	HostNet uint64
+
+	// Sockets is how the broker gets hold of a command's sockets.
+	Sockets sockets.Taking
+	// NoSockets is the reason if it cannot.
+	NoSockets string
+	// Groups is set if the policy has a limit that a control group can enforce.
+	Groups groupFacts
+	// Globs are the files that match the policy's deny-read globs. It is set only where mounts can
+	// cover them.
+	Globs globMatches
+}
+
 // plan returns the layers that enforce p on a kernel, and what they do not enforce. An error means
 // that p must not run here; it names the part of p that cannot be enforced.
 func plan(p sandbox.Policy, f facts) ([]sandbox.Layer, []sandbox.Weakness, error) {
 	if err := f.CheckLandlock(); err != nil {
 		return nil, nil, err
 	}
-	for _, check := range []func(sandbox.Policy) error{checkMode, checkRoots} {
-		if err := check(p); err != nil {
-			return nil, nil, err
-		}
-	}
-	if err := checkNetwork(p, f); err != nil {
-		return nil, nil, err
-	}
-	if err := checkSockets(p, f); err != nil {
-		return nil, nil, err
-	}
-	if !f.Namespaces {
-		if err := checkDenyRead(p); err != nil {
+	for _, check := range []func(sandbox.Policy, facts) error{checkMode, checkRoots, checkNetwork, checkSockets, checkDenyRead} {
+		if err := check(p, f); err != nil {
 			return nil, nil, err
 		}
 	}
 	return layers(p, f), weaknesses(p, f), nil
 }
 
-func checkMode(p sandbox.Policy) error {
+func checkMode(p sandbox.Policy, _ facts) error {
 	if p.Unconfined {
 		return fmt.Errorf("the policy is unconfined: this backend only runs confined commands")
 	}
@@ -95,7 +108,7 @@ func writeRoots(p sandbox.Policy) []sandbox.Root {
 	return roots
 }
 
-func checkRoots(p sandbox.Policy) error {
+func checkRoots(p sandbox.Policy, _ facts) error {
 	for _, root := range writeRoots(p) {
 		if why := spec.NeverWritable(root.Path); why != "" {
 			return fmt.Errorf("write root %s: %s", root.Path, why)
@@ -109,9 +122,12 @@ func checkRoots(p sandbox.Policy) error {
 	return nil
 }
 
-// checkDenyRead refuses an exact deny-read path inside a write root. Landlock adds rights along a
-// path and cannot take away any below a root.
-func checkDenyRead(p sandbox.Policy) error {
+// checkDenyRead refuses an exact deny-read path inside a write root where nothing can be mounted.
+// Landlock adds rights along a path and cannot take away any below a root.
+func checkDenyRead(p sandbox.Policy, f facts) error {
+	if f.Namespaces {
+		return nil
+	}
 	for _, deny := range p.DenyRead {
 		for _, root := range writeRoots(p) {
 			if sandbox.Covers(root.Path, deny) && root.Path != deny {
@@ -127,132 +143,46 @@ func layers(p sandbox.Policy, f facts) []sandbox.Layer {
 	if f.LandlockABI < 6 {
 		state = sandbox.LayerDegraded
 	}
-	out := []sandbox.Layer{
+	user := cmp.Or(f.NamespacesWhy, "not needed as root, who could not write other users' files in it")
+	return slices.Concat([]sandbox.Layer{
 		{Name: "landlock", State: state, Reason: fmt.Sprintf("ABI %d; tried: a write that worked before was refused", f.LandlockABI)},
-		{Name: "seccomp", State: sandbox.LayerActive, Reason: "tried: sockets were refused, and the kernel reports the filter"},
+		layer("seccomp", true, "sockets were refused, and the kernel reports the filter", ""),
+		notifyLayer(f),
+		layer("userns", f.Namespaces && !f.Root, "a helper was started in one, and could mount", user),
+		layer("mountns", f.Namespaces, "mounts were made in one, and made read-only", f.NamespacesWhy),
+		networkLayer(p, f),
+		layer("pidns", f.ownPIDs(), "a helper was the first process of one", cmp.Or(f.NoPIDs, f.NamespacesWhy)),
+	}, groupLayer(f.Groups))
+}
+
+// layer is one that is active, as what was tried showed, or absent for the reason why.
+func layer(name string, active bool, tried, why string) sandbox.Layer {
+	if active {
+		return sandbox.Layer{Name: name, State: sandbox.LayerActive, Reason: "tried: " + tried}
 	}
-	out = append(out, notifyLayer(f))
-	out = append(out, namespaceLayers(p, f)...)
-	return append(out, groupLayer(f.Groups)...)
+	return sandbox.Layer{Name: name, State: sandbox.LayerAbsent, Reason: why}
 }
 
 // ownPIDs reports whether a command has its own PID namespace.
 func (f facts) ownPIDs() bool { return f.Namespaces && f.NoPIDs == "" }
 
-func namespaceLayers(p sandbox.Policy, f facts) []sandbox.Layer {
-	state, reason := sandbox.LayerActive, ""
-	if !f.Namespaces {
-		state, reason = sandbox.LayerAbsent, f.NamespacesWhy
-	}
-	user := sandbox.Layer{Name: "userns", State: state, Reason: reason}
-	if f.Namespaces && f.Root {
-		user.State, user.Reason = sandbox.LayerAbsent, "not needed as root, who could not write other users' files in it"
-	}
-	proof := func(tried string) string {
-		if f.Namespaces {
-			return "tried: " + tried
-		}
-		return reason
-	}
-	if user.State == sandbox.LayerActive {
-		user.Reason = proof("a helper was started in one, and could mount")
-	}
-	pids := sandbox.Layer{Name: "pidns", State: state, Reason: proof("a helper was the first process of one")}
-	if f.Namespaces && f.NoPIDs != "" {
-		pids.State, pids.Reason = sandbox.LayerAbsent, f.NoPIDs
-	}
-	return []sandbox.Layer{
-		user,
-		{Name: "mountns", State: state, Reason: proof("mounts were made in one, and made read-only")},
-		networkLayer(p, f),
-		pids,
-	}
-}
-
 // networkLayer is the session's own network. Where it is absent the network is still shut: the
 // filter then refuses every INET socket.
 func networkLayer(p sandbox.Policy, f facts) sandbox.Layer {
-	l := sandbox.Layer{Name: "netns", State: sandbox.LayerAbsent}
-	switch {
-	case p.Network.Mode == sandbox.NetworkFull:
-		l.Reason = "the policy grants the host's network"
-	case notHostNet(p, f) != 0:
-		l.State, l.Reason = sandbox.LayerActive, "tried: a helper in the session's own one found no way out and no device but the loopback"
-	default:
-		l.Reason = f.NamespacesWhy
+	why := f.NamespacesWhy
+	if p.Network.Mode == sandbox.NetworkFull {
+		why = "the policy grants the host's network"
 	}
-	return l
+	return layer("netns", notHostNet(p, f) != 0, "a helper in the session's own one found no way out and no device but the loopback", why)
 }
 
 // notifyLayer is the listener and the broker that serves it.
 func notifyLayer(f facts) sandbox.Layer {
-	l := sandbox.Layer{Name: "notify", State: sandbox.LayerActive, Reason: "tried: a filter's questions arrived, and who asked could be looked at"}
-	if !f.Broker {
-		l.State, l.Reason = sandbox.LayerAbsent, f.NoBroker
-	}
+	l := layer("notify", f.Broker, "a filter's questions arrived, and who asked could be looked at", cmp.Or(f.NoBroker, "only codeagent itself has a broker"))
 	if f.Broker && f.NoSockets != "" && f.Sockets == sockets.TakesNone {
 		l.Reason = "sockets with a path stay shut: " + f.NoSockets
 	}
-	if !f.Broker && l.Reason == "" {
-		l.Reason = "only codeagent itself has a broker"
-	}
 	return l
-}
-
-func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
-	var out []sandbox.Weakness
-	if !f.Namespaces && !f.Broker {
-		out = append(out, sandbox.Weakness{
-			ID:   "metadata",
-			What: "a command can change mode, owner, times and extended attributes of files outside the write roots, as far as the user may",
-			Why: "Landlock does not handle metadata, read-only mounts cannot be made here (" + f.NamespacesWhy +
-				"), and the broker is not there: " + notifyLayer(f).Reason,
-		})
-	}
-	out = append(out, lockWeakness(f)...)
-	if names := protectedNames(p); len(names) > 0 && len(writeRoots(p)) > 0 && !f.Broker {
-		w := sandbox.Weakness{
-			ID:   "protected",
-			What: "a command can change these protected names inside the write roots: " + short.List(names, mostNamed),
-			Why:  "Landlock cannot take a right away inside a root, and read-only mounts cannot be made here: " + f.NamespacesWhy,
-		}
-		if f.Namespaces {
-			w.What = "a command can make these where they do not exist yet, and change them in folders below the top of a write root: " + short.List(names, mostNamed)
-			w.Why = "a mount holds only what is there when the command starts and until another program renames over it, and no folder is searched for such names"
-		}
-		out = append(out, w)
-	}
-	if globs := p.DenyGlobs; len(globs) > 0 {
-		out = append(out, globWeakness(short.List(globs, mostNamed), f))
-	}
-	if own := ownInside(p); len(own) > 0 && !f.Broker {
-		out = append(out, sandbox.Weakness{
-			ID:   "own-binaries",
-			What: "a command can change codeagent's own files while it runs: " + short.List(own, mostNamed) + "; they are put back when it ends",
-			Why:  "they lie inside a write root, and Landlock cannot take a right away there",
-		})
-	}
-	if records := readableRecords(p); len(records) > 0 {
-		out = append(out, recordsWeakness(short.List(records, mostNamed), f))
-	}
-	if p.SharedTemp {
-		out = append(out, sandbox.Weakness{
-			ID:     "shared-temp",
-			What:   "a command can write the /tmp that all programs of this machine share",
-			Why:    "the policy asks for it",
-			Remedy: `leave tmp at "private"`,
-		})
-	}
-	out = append(out, kernelWeaknesses(f)...)
-	out = append(out, limitWeaknesses(p.Limits, f)...)
-	if f.ownPIDs() {
-		return out
-	}
-	return append(out, sandbox.Weakness{
-		ID:   "process-death",
-		What: "a process the command left behind survives when something outside kills codeagent and the keeper at the same time",
-		Why:  "commands have no PID namespace of their own: " + cmp.Or(f.NoPIDs, f.NamespacesWhy),
-	})
 }
 
 // readableRecords lists which of codeagent's hidden records p lets a command read. It leaves out
@@ -271,87 +201,11 @@ func readableRecords(p sandbox.Policy) []string {
 	return out
 }
 
-// recordsWeakness says what a command can read of codeagent's records. With Landlock alone, hiding
-// them means opening each neighbour of every folder on the way to them. That takes time at each
-// start, keeps those folders from being listed, and closes what other programs create there later.
-// So codeagent does it only for paths that deny_read names.
-func recordsWeakness(records string, f facts) sandbox.Weakness {
-	w := sandbox.Weakness{
-		ID:     "own-records",
-		What:   "a command can read what files were before they were changed (kept for /undo) and what was said in sessions: " + records,
-		Why:    "nothing can be mounted over these folders here: " + f.NamespacesWhy,
-		Remedy: "name them in deny_read; the folders above them can then not be listed by commands",
-	}
-	if f.Namespaces {
-		w.Why, w.Remedy = "they are not there, and a mount needs something to go over", ""
-	}
-	return w
-}
-
-// globWeakness says what a command can read although globs deny it.
-func globWeakness(globs string, f facts) sandbox.Weakness {
-	w := sandbox.Weakness{
-		ID:     "deny-read-glob",
-		What:   "a command can read files that match " + globs,
-		Why:    "Landlock knows files, not patterns",
-		Remedy: "name the files or folders as absolute paths",
-	}
-	switch {
-	case !f.Namespaces:
-	case f.Globs.Why != "":
-		w.Why = "not all of them are known and kept shut: " + f.Globs.Why
-	default:
-		w.What = "a command can read files that match " + globs + " where they lie outside of the write roots and the read roots that are named, or appear after its start, in large trees also shortly before it"
-		w.Why = "what is there is kept shut by mounts, and no layer knows patterns"
-	}
-	return w
-}
-
-func kernelWeaknesses(f facts) []sandbox.Weakness {
-	var out []sandbox.Weakness
-	const remedy = "a newer kernel"
-	if f.LandlockABI < 5 {
-		out = append(out, sandbox.Weakness{
-			ID: "device-ioctl", What: "a command can control every device it can open", Remedy: remedy,
-			Why: fmt.Sprintf("Landlock ABI %d does not handle device ioctls (ABI 5, Linux 6.10)", f.LandlockABI),
-		})
-	}
-	if f.LandlockABI < 6 && !f.ownPIDs() {
-		out = append(out, sandbox.Weakness{
-			ID: "signals", What: "a command can signal the user's other processes, the keeper of its own sandbox too", Remedy: remedy,
-			Why: fmt.Sprintf("Landlock ABI %d does not scope signals (ABI 6, Linux 6.12)", f.LandlockABI),
-		})
-	}
-	if f.CoreHandler {
-		out = append(out, sandbox.Weakness{
-			ID: "core-handler", What: "the memory of a program that crashes is handed to the host's handler of crashes, which runs outside of the sandbox",
-			Why:    "only a core limit of 1 keeps such a handler from running, and the limit was 0 for good before codeagent started",
-			Remedy: "start codeagent under a hard core limit above 0 (ulimit -Hc)",
-		})
-	}
-	return out
-}
-
-func protectedNames(p sandbox.Policy) []string {
-	return append(append([]string(nil), p.Protected.Names...), p.Protected.Paths...)
-}
-
 // ownInside lists codeagent's own paths that lie inside a write root.
 func ownInside(p sandbox.Policy) []string {
-	var out []string
-	for _, own := range p.Protected.Own {
-		for _, root := range writeRoots(p) {
-			if sandbox.Covers(root.Path, own) {
-				out = append(out, own)
-				break
-			}
-		}
-	}
-	return out
+	roots := rootPaths(p)
+	return slices.DeleteFunc(slices.Clone(p.Protected.Own), func(own string) bool { return !sandbox.CoveredBy(roots, own) })
 }
-
-// mostNamed is the most names that a weakness lists.
-const mostNamed = 8
 
 // startError is the error of a command that was not started.
 func startError(stage string, err error) *sandbox.StartError {
@@ -367,23 +221,5 @@ func notHostNet(p sandbox.Policy, f facts) uint64 {
 	return f.HostNet
 }
 
-// asRoot reports whether commands of this process run as uid 0.
-func asRoot() bool { return os.Geteuid() == 0 }
-
 // locks reports whether commands can lock only the files that they may write.
 func (f facts) locks() bool { return f.Broker && f.Sockets == sockets.TakesCopies }
-
-// lockWeakness is the weakness that commands can lock other files; nil if they cannot.
-func lockWeakness(f facts) []sandbox.Weakness {
-	if f.locks() {
-		return nil
-	}
-	why := "the broker is not there: " + notifyLayer(f).Reason
-	if f.Broker {
-		why = cmp.Or(f.NoSockets, "what is around codeagent refuses it copies of a command's descriptors (pidfd_getfd)")
-	}
-	return []sandbox.Weakness{{
-		ID: "locks", What: "a command can lock (flock) files that it may only read: programs outside that lock them wait until it ends",
-		Why: "a descriptor that is open to read is enough, and " + why,
-	}}
-}

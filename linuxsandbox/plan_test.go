@@ -224,7 +224,7 @@ func TestRules(t *testing.T) {
 		{"a device by name", sandbox.Policy{Read: []sandbox.Root{{Path: "/dev/kvm"}}}, nil, "read /dev/kvm"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			rules, err := rulesFor(row.policy, row.denied, system)
+			rules, err := rulesFor(row.policy, row.denied, system.entries)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,7 +251,7 @@ func TestRules(t *testing.T) {
 	for i := range maxRules + 1 {
 		many["home/f"+strings.Repeat("x", i%50)+string(rune('0'+i%10))+strconv.Itoa(i)] = &fstest.MapFile{}
 	}
-	if _, err := rulesFor(sandbox.Policy{}, []string{"/home/secret"}, mapDir{many}); err == nil || !strings.Contains(err.Error(), "/home/secret") {
+	if _, err := rulesFor(sandbox.Policy{}, []string{"/home/secret"}, mapDir{many}.entries); err == nil || !strings.Contains(err.Error(), "/home/secret") {
 		t.Errorf("too many siblings: %v, want an error that names the denied path", err)
 	}
 }

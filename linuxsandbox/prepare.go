@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"codeagent/internal/short"
+	"codeagent/hostfile"
 	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
@@ -45,7 +45,7 @@ type prepared struct {
 // prepare makes a Spec of p. It reads the file system and changes nothing. An error means that p
 // cannot be enforced here.
 func prepare(p sandbox.Policy, f facts) (*prepared, error) {
-	denied, err := exactDenials(p, osFiles{})
+	denied, err := exactDenials(p, hostfile.OS{})
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	out := &prepared{own: ownFiles(p, f)}
 	records := readableRecords(q)
 	if f.Namespaces {
-		if err := checkRoots(p); err != nil {
+		if err := checkRoots(p, f); err != nil {
 			return nil, err
 		}
 		// Mounts protect the paths that exist, so these are not a weakness.
@@ -72,10 +72,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	if err := checkOwn(p, f); err != nil {
 		return nil, err
 	}
-	if w, ok := secondNames(denied); ok {
-		out.weaknesses = append(out.weaknesses, w)
-	}
-	rules, err := rulesFor(p, denied, osDir{})
+	rules, err := rulesFor(p, denied, os.ReadDir)
 	if err != nil {
 		return nil, err
 	}
@@ -92,15 +89,14 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 			out.keepFileCaps(st)
 		}
 	}
+	var unheld, piped []string
 	if f.Namespaces {
 		out.mounts = planMounts(p, out.spec.Rules, denied)
 		out.spec.Mounts = out.mounts.Mounts
 		out.mounts.HostProc = f.NoPIDs != ""
-		if unheld := out.mounts.unheld; len(unheld) > 0 {
-			out.weaknesses = append(out.weaknesses, laterFiles(unheld))
-		}
-		if shown := out.mounts.shownInTemp(); len(shown) > 0 && !f.Broker {
-			out.weaknesses = append(out.weaknesses, shownPipes(shown))
+		unheld = out.mounts.unheld
+		if !f.Broker {
+			piped = out.mounts.shownInTemp()
 		}
 		masked := slices.Concat(f.Globs.Paths, records)
 		for _, path := range masked {
@@ -108,6 +104,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		}
 		out.spec.Unreadable = slices.Concat(denied, masked)
 	}
+	out.weaknesses = append(out.weaknesses, pathWeaknesses(linkedFiles(denied), unheld, piped)...)
 	if f.Broker {
 		out.leaveToBroker(p)
 	}
@@ -167,37 +164,12 @@ func ownFiles(p sandbox.Policy, f facts) []string {
 	})
 }
 
-// secondNames is the weakness of denied files with hard links. Landlock judges the name by which a
-// file is opened, and codeagent does not know the file's other names.
-func secondNames(denied []string) (sandbox.Weakness, bool) {
-	var linked []string
-	for _, path := range denied {
-		if st, err := kernel.StatPath(path); err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1 {
-			linked = append(linked, path)
-		}
-	}
-	return sandbox.Weakness{
-		ID: "deny-read-link", What: "a command can read these denied files by the other names (hard links) they have: " + short.List(linked, mostNamed),
-		Why: "Landlock judges the name by which a file is opened", Remedy: "find them with find -samefile and deny or remove them",
-	}, len(linked) > 0
-}
-
-// laterFiles is the weakness of denied paths that do not exist yet.
-func laterFiles(unheld []string) sandbox.Weakness {
-	return sandbox.Weakness{
-		ID: "deny-read-later", What: "a command can read these denied paths if another program makes them while it runs: " + short.List(unheld, mostNamed),
-		Why:    "they lie in /tmp beside a write root, where Landlock opens all that is mounted, and a mount needs something to go over",
-		Remedy: "keep workspaces out of /tmp",
-	}
-}
-
-// shownPipes is the weakness of named pipes: a read-only mount does not stop writes to a pipe.
-func shownPipes(shown []string) sandbox.Weakness {
-	return sandbox.Weakness{
-		ID: "temp-pipes", What: "a command can write to named pipes of the host in " + short.List(shown, mostNamed),
-		Why:    "without a broker Landlock opens the command's own folder for temporary files with all that is mounted in it, and a read-only file system does not stop writes to its pipes",
-		Remedy: "keep workspaces out of /tmp",
-	}
+// linkedFiles lists the denied files with several names (hard links).
+func linkedFiles(denied []string) []string {
+	return slices.DeleteFunc(slices.Clone(denied), func(path string) bool {
+		st, err := kernel.StatPath(path)
+		return err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink < 2
+	})
 }
 
 // checkRules checks each root of the policy: whether it exists, whether a link is on the way, and
@@ -272,5 +244,22 @@ func brokeredGrant(p sandbox.Policy, f facts) func(spec.Rule) bool {
 	return func(r spec.Rule) bool {
 		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", kernel.DevDir}, r.Path)
 		return f.Broker && r.Optional && !replaced && len(p.Read) == 0
+	}
+}
+
+// keepFor reports to a change observer each single file that Landlock lets the command write. The
+// broker makes every change in folders, but a write to one of these files goes past it. They are
+// the files that exist and the names at which codeagent is about to create one (absent.go).
+func (p *prepared) keepFor(policy sandbox.Policy, observer sandbox.ChangeObserver) {
+	for _, rule := range p.spec.Rules {
+		if rule.Access != spec.AccessWrite || slices.Contains(p.folders, rule.Path) || !policy.Observes(rule.Path) {
+			continue
+		}
+		dir, err := kernel.OpenPath(filepath.Dir(rule.Path))
+		if err != nil {
+			continue // nothing can be created or changed there
+		}
+		observer.BeforeChange(dir, filepath.Base(rule.Path), rule.Path)
+		unix.Close(dir)
 	}
 }

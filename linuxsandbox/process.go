@@ -183,12 +183,10 @@ func (p *process) follow(stop func() bool) {
 	limit := p.group.end()
 	p.broker.Stop()
 	p.trace = p.broker.Trace()
-	switch {
-	case got != nil:
+	// Without that frame the keeper died, and its death signal killed the command.
+	p.status = sandbox.Status{Exit: -1, Signal: int(unix.SIGKILL)}
+	if got != nil {
 		p.status = sandbox.Status{Exit: got.Exit, Signal: got.Signal, Limit: got.Limit}
-	default:
-		// The keeper died, and its death signal killed the command.
-		p.status = sandbox.Status{Exit: -1, Signal: int(unix.SIGKILL)}
 	}
 	p.failed = p.status.Exit != 0
 	if p.failed && p.status.Limit == "" {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/hostfile"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
@@ -40,7 +41,7 @@ func FuzzCanonicalAgainstKernel(f *testing.F) {
 			t.Fatal(err)
 		}
 		asked := root + "/" + name
-		got, err := sandbox.Canonical(osFiles{}, root, asked)
+		got, err := sandbox.Canonical(hostfile.OS{}, root, asked)
 		fd, kernel := unix.Open(asked, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if kernel != nil {
 			if err == nil && errors.Is(kernel, unix.ELOOP) {

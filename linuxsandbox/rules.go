@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"codeagent/internal/short"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 )
@@ -31,19 +29,13 @@ var devices = []struct{ path, reason string }{
 	{"/dev/tty", "the command's own terminal, which only a foreground command has"},
 }
 
-// dir lists directories; tests supply maps.
-type dir interface {
-	// entries lists the directory path. A symbolic link has fs.ModeSymlink in its type.
-	entries(path string) ([]fs.DirEntry, error)
-}
-
-type osDir struct{}
-
-func (osDir) entries(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
+// lister lists a directory as os.ReadDir does; tests supply maps. A symbolic link has
+// fs.ModeSymlink in its type.
+type lister func(path string) ([]fs.DirEntry, error)
 
 // rulesFor lists what Landlock opens for p. denied are the canonical exact deny-read paths. Write
 // roots come first.
-func rulesFor(p sandbox.Policy, denied []string, d dir) ([]spec.Rule, error) {
+func rulesFor(p sandbox.Policy, denied []string, entries lister) ([]spec.Rule, error) {
 	var rules []spec.Rule
 	for _, root := range writeRoots(p) {
 		if !sandbox.CoveredBy(denied, root.Path) {
@@ -58,7 +50,7 @@ func rulesFor(p sandbox.Policy, denied []string, d dir) ([]spec.Rule, error) {
 		if sandbox.CoveredBy(denied, root.Path) {
 			continue
 		}
-		more, err := readRules(root, denied, d)
+		more, err := readRules(root, denied, entries)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +63,7 @@ func rulesFor(p sandbox.Policy, denied []string, d dir) ([]spec.Rule, error) {
 	}
 	if len(rules) > maxRules {
 		return nil, fmt.Errorf("keeping %s unreadable takes %d Landlock rules, more than %d: too many entries lie beside the way to it",
-			short.List(denied, mostNamed), len(rules), maxRules)
+			list(denied), len(rules), maxRules)
 	}
 	return rules, nil
 }
@@ -80,7 +72,7 @@ func rulesFor(p sandbox.Policy, denied []string, d dir) ([]spec.Rule, error) {
 // the rights of every folder above a file and takes none away. So around a denied path the rules
 // open the siblings of each folder on the way to it, and not the root. The folders on that way
 // cannot be listed then.
-func readRules(root sandbox.Root, denied []string, d dir) ([]spec.Rule, error) {
+func readRules(root sandbox.Root, denied []string, entries lister) ([]spec.Rule, error) {
 	carve := slices.DeleteFunc(slices.Clone(denied), func(deny string) bool { return !sandbox.Covers(root.Path, deny) })
 	listable := len(carve) == 0
 	hasDevices := sandbox.Covers(root.Path, "/dev")
@@ -90,7 +82,7 @@ func readRules(root sandbox.Root, denied []string, d dir) ([]spec.Rule, error) {
 	if len(carve) == 0 {
 		return []spec.Rule{{Path: root.Path, Access: spec.AccessRead, Optional: root.Optional}}, nil
 	}
-	rules, err := siblings(root.Path, carve, d)
+	rules, err := siblings(root.Path, carve, entries)
 	if errors.Is(err, fs.ErrNotExist) && root.Optional {
 		return nil, nil
 	}
@@ -109,11 +101,11 @@ func readRules(root sandbox.Root, denied []string, d dir) ([]spec.Rule, error) {
 
 // siblings opens everything in the directory at except the paths of carve. A symbolic link needs no
 // rule, because Landlock judges its target.
-func siblings(at string, carve []string, d dir) ([]spec.Rule, error) {
+func siblings(at string, carve []string, entries lister) ([]spec.Rule, error) {
 	if slices.Contains(carve, at) {
 		return nil, nil
 	}
-	entries, err := d.entries(at)
+	found, err := entries(at)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, nil // a folder that codeagent cannot list stays shut
 	}
@@ -121,12 +113,12 @@ func siblings(at string, carve []string, d dir) ([]spec.Rule, error) {
 		return nil, err
 	}
 	var rules []spec.Rule
-	for _, e := range entries {
+	for _, e := range found {
 		path := filepath.Join(at, e.Name())
 		switch {
 		case e.Type()&fs.ModeSymlink != 0, slices.Contains(carve, path):
 		case e.IsDir() && slices.ContainsFunc(carve, func(c string) bool { return sandbox.Covers(path, c) }):
-			below, err := siblings(path, carve, d)
+			below, err := siblings(path, carve, entries)
 			if err != nil {
 				return nil, err
 			}
@@ -135,7 +127,7 @@ func siblings(at string, carve []string, d dir) ([]spec.Rule, error) {
 			rules = append(rules, spec.Rule{Path: path, Access: spec.AccessRead, Optional: true})
 		}
 		if len(rules) > maxRules {
-			return nil, fmt.Errorf("more than %d entries lie beside the way to %s", maxRules, short.List(carve, mostNamed))
+			return nil, fmt.Errorf("more than %d entries lie beside the way to %s", maxRules, list(carve))
 		}
 	}
 	return rules, nil
@@ -158,16 +150,3 @@ func exactDenials(p sandbox.Policy, files sandbox.FileSystem) ([]string, error) 
 	}
 	return out, nil
 }
-
-// osFiles reads the real file system.
-type osFiles struct{}
-
-func (osFiles) Lstat(path string) (fs.FileMode, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return 0, err
-	}
-	return info.Mode(), nil
-}
-
-func (osFiles) Readlink(path string) (string, error) { return os.Readlink(path) }

@@ -174,21 +174,18 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 // standardFiles are the command's descriptors 0, 1 and 2; a nil file becomes /dev/null.
 func standardFiles(cmd sandbox.Command) (files [3]*os.File, done func(), err error) {
 	files = [3]*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}
-	done = func() {}
+	var null *os.File
 	for i, f := range files {
-		if f != nil {
-			continue
+		if f == nil && null == nil {
+			if null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+				return files, nil, err
+			}
 		}
-		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-		if err != nil {
-			done()
-			return files, nil, err
+		if f == nil {
+			files[i] = null
 		}
-		files[i] = null
-		before := done
-		done = func() { before(); null.Close() }
 	}
-	return files, done, nil
+	return files, func() { null.Close() }, nil
 }
 
 // looseSocket reports whether a file is a socket that could still connect or accept. The command

@@ -92,7 +92,7 @@ func Restore(own spec.OwnFile) (spec.FileState, error) {
 	// Another command may have moved a folder meanwhile.
 	now, err := StateAt(o.Path)
 	if err != nil || now.Ino != want.Ino || now.Dev != want.Dev {
-		return spec.FileState{}, fmt.Errorf("put back %s: something else is there again", o.Path)
+		return spec.FileState{}, fmt.Errorf("put back %s: another file has taken its place", o.Path)
 	}
 	return now, nil
 }

@@ -1,0 +1,150 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"codeagent/internal/short"
+	"codeagent/sandbox"
+)
+
+// This file says what the layers do not enforce, in tables.
+
+// possible is a weakness that some policies have on some machines. "" is no remedy.
+type possible struct {
+	applies               bool
+	id, what, why, remedy string
+}
+
+// those returns the weaknesses that apply.
+func those(all []possible) (out []sandbox.Weakness) {
+	for _, w := range all {
+		if w.applies {
+			out = append(out, sandbox.Weakness{ID: w.id, What: w.what, Why: w.why, Remedy: w.remedy})
+		}
+	}
+	return out
+}
+
+// mostNamed is the most names that a sentence lists.
+const mostNamed = 8
+
+func list(names []string) string { return short.List(names, mostNamed) }
+
+func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
+	return those(slices.Concat(fileWeaknesses(p, f), recordWeaknesses(p, f), kernelWeaknesses(f), limitWeaknesses(p.Limits, f), []possible{
+		{!f.ownPIDs(), "process-death",
+			"a process the command left behind survives when something outside kills codeagent and the keeper at the same time",
+			"commands have no PID namespace of their own: " + cmp.Or(f.NoPIDs, f.NamespacesWhy), ""},
+	}))
+}
+
+// fileWeaknesses are what a command can do to files.
+func fileWeaknesses(p sandbox.Policy, f facts) []possible {
+	noBroker := "the broker is not there: " + notifyLayer(f).Reason
+	noCopies := cmp.Or(f.NoSockets, "what is around codeagent refuses it copies of a command's descriptors (pidfd_getfd)")
+	if !f.Broker {
+		noCopies = noBroker
+	}
+	names := slices.Concat(p.Protected.Names, p.Protected.Paths)
+	unprotected := len(names) > 0 && len(writeRoots(p)) > 0 && !f.Broker
+	matching := "a command can read files that match " + list(p.DenyGlobs)
+	globs := len(p.DenyGlobs) > 0
+	const nameThem = "name the files or folders as absolute paths"
+	return []possible{
+		{!f.Namespaces && !f.Broker, "metadata",
+			"a command can change mode, owner, times and extended attributes of files outside the write roots, as far as the user may",
+			"Landlock does not handle metadata, read-only mounts cannot be made here (" + f.NamespacesWhy + "), and " + noBroker, ""},
+		{!f.locks(), "locks",
+			"a command can lock (flock) files that it may only read: programs outside that lock them wait until it ends",
+			"a descriptor that is open to read is enough, and " + noCopies, ""},
+		{unprotected && !f.Namespaces, "protected",
+			"a command can change these protected names inside the write roots: " + list(names),
+			"Landlock cannot take a right away inside a root, and read-only mounts cannot be made here: " + f.NamespacesWhy, ""},
+		{unprotected && f.Namespaces, "protected",
+			"a command can make these where they do not exist yet, and change them in folders below the top of a write root: " + list(names),
+			"a mount holds only what is there when the command starts and until another program renames over it, and no folder is searched for such names", ""},
+		{globs && !f.Namespaces, "deny-read-glob", matching, "Landlock knows files, not patterns", nameThem},
+		{globs && f.Namespaces && f.Globs.Why != "", "deny-read-glob",
+			matching, "not all of them are known and kept shut: " + f.Globs.Why, nameThem},
+		{globs && f.Namespaces && f.Globs.Why == "", "deny-read-glob",
+			matching + " where they lie outside of the write roots and the read roots that are named, or appear after its start, in large trees also shortly before it",
+			"what is there is kept shut by mounts, and no layer knows patterns", nameThem},
+	}
+}
+
+// recordWeaknesses are what a command can do to codeagent's own files. With Landlock alone, hiding
+// the records means opening each neighbour of every folder on the way to them. That takes time at
+// each start, keeps those folders from being listed, and closes what other programs create there
+// later. So codeagent does it only for paths that deny_read names.
+func recordWeaknesses(p sandbox.Policy, f facts) []possible {
+	own, records := ownInside(p), readableRecords(p)
+	reading := "a command can read what files were before they were changed (kept for /undo) and what was said in sessions: " + list(records)
+	return []possible{
+		{len(own) > 0 && !f.Broker, "own-binaries",
+			"a command can change codeagent's own files while it runs: " + list(own) + "; they are put back when it ends",
+			"they lie inside a write root, and Landlock cannot take a right away there", ""},
+		{len(records) > 0 && !f.Namespaces, "own-records",
+			reading, "nothing can be mounted over these folders here: " + f.NamespacesWhy,
+			"name them in deny_read; the folders above them can then not be listed by commands"},
+		{len(records) > 0 && f.Namespaces, "own-records",
+			reading, "they are not there, and a mount needs something to go over", ""},
+		{p.SharedTemp, "shared-temp",
+			"a command can write the /tmp that all programs of this machine share",
+			"the policy asks for it", `leave tmp at "private"`},
+	}
+}
+
+// pathWeaknesses are those of denied paths and of what is shown of /tmp. linked are denied files
+// with hard links: codeagent does not know their other names. unheld are denied paths that do not
+// exist yet. piped are shown although a read-only mount does not stop writes to a pipe.
+func pathWeaknesses(linked, unheld, piped []string) []sandbox.Weakness {
+	return those([]possible{
+		{len(linked) > 0, "deny-read-link",
+			"a command can read these denied files by the other names (hard links) they have: " + list(linked),
+			"Landlock judges the name by which a file is opened", "find them with find -samefile and deny or remove them"},
+		{len(unheld) > 0, "deny-read-later",
+			"a command can read these denied paths if another program makes them while it runs: " + list(unheld),
+			"they lie in /tmp beside a write root, where Landlock opens all that is mounted, and a mount needs something to go over",
+			"keep workspaces out of /tmp"},
+		{len(piped) > 0, "temp-pipes",
+			"a command can write to named pipes of the host in " + list(piped),
+			"without a broker Landlock opens the command's own folder for temporary files with all that is mounted in it, and a read-only file system does not stop writes to its pipes",
+			"keep workspaces out of /tmp"},
+	})
+}
+
+func kernelWeaknesses(f facts) []possible {
+	return []possible{
+		{f.LandlockABI < 5, "device-ioctl", "a command can control every device it can open",
+			fmt.Sprintf("Landlock ABI %d does not handle device ioctls (ABI 5, Linux 6.10)", f.LandlockABI), "a newer kernel"},
+		{f.LandlockABI < 6 && !f.ownPIDs(), "signals", "a command can signal the user's other processes, the keeper of its own sandbox too",
+			fmt.Sprintf("Landlock ABI %d does not scope signals (ABI 6, Linux 6.12)", f.LandlockABI), "a newer kernel"},
+		{f.CoreHandler, "core-handler",
+			"the memory of a program that crashes is handed to the host's handler of crashes, which runs outside of the sandbox",
+			"only a core limit of 1 keeps such a handler from running, and the limit was 0 for good before codeagent started",
+			"start codeagent under a hard core limit above 0 (ulimit -Hc)"},
+	}
+}
+
+// limitWeaknesses are the limits of l that do not hold for the command as a whole.
+func limitWeaknesses(l sandbox.Limits, f facts) []possible {
+	noGroup := "no control group can be had: " + f.Groups.Why
+	processes := l.Processes > 0 && !f.Groups.Processes
+	return []possible{
+		{l.Memory > 0 && !f.Groups.Memory, "memory-limit",
+			"the memory limit holds for the address space of each process, not for all of them together", noGroup, groupRemedy},
+		{l.CPUPercent > 0 && !f.Groups.CPU, "cpu-share",
+			"a command can use more than its share of processor time", noGroup, groupRemedy},
+		{processes && f.Root, "process-limit",
+			"the process limit is not enforced", "the kernel exempts root from it, and " + noGroup, groupRemedy},
+		{processes && !f.Root, "process-limit",
+			"the process limit counts all processes of the user, not only the command's", noGroup, groupRemedy},
+		{l.CPUSeconds > 0, "cpu-limit",
+			"the CPU time limit holds for each process, not for all of them together",
+			"the kernel has no such limit for several processes; the wall limit ends them all", ""},
+	}
+}
