@@ -253,10 +253,8 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	}
 	batch := newBatch(ctx, t)
 	ans := answer{turn: t, batch: batch, guesses: guesses{batch: batch}}
-	a.mu.Lock()
-	items, weight := a.items[:len(a.items):len(a.items)], a.budget.items
-	a.mu.Unlock()
-	err = ans.read(ctx, a.cfg.Model.Stream(ctx, a.ask(items, weight)))
+	items, b := a.now()
+	err = ans.read(ctx, a.cfg.Model.Stream(ctx, a.ask(items, b.items)))
 	ans.end()
 	a.remember(ans.items...)
 	calls := batch.calls
@@ -362,12 +360,9 @@ func (t *turn) steer() bool {
 
 // emit sends an event to the face, and records what a summary must keep of it.
 func (a *Agent) emit(e event.Event) {
-	switch e.(type) {
-	case event.PlanUpdated, event.ToolFinished, event.BackgroundEnded, event.PermissionRequested, event.PermissionAnswered:
-		a.mu.Lock()
-		a.carried.note(e)
-		a.mu.Unlock()
-	}
+	a.mu.Lock()
+	a.carried.note(e)
+	a.mu.Unlock()
 	a.cfg.Frontend.Emit(e)
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 
 	"codeagent/event"
@@ -40,21 +41,14 @@ type budget struct {
 // newBudget returns a budget for limit tokens, output of which are reserved for the answer;
 // 0 means not known. A negative at means never.
 func newBudget(limit, output, at int) budget {
-	b := budget{limit: limit, at: at, ratio: 1}
-	if b.limit <= 0 {
-		b.limit, b.assumed = DefaultContext, true
+	b := budget{limit: limit, assumed: limit <= 0, at: max(cmp.Or(at, DefaultCompactAt), 0), ratio: 1}
+	if b.assumed {
+		b.limit = DefaultContext
 	}
-	switch {
-	case at == 0:
-		b.at = DefaultCompactAt
-	case at < 0:
-		b.at = 0
-	}
-	b.reserve = output
 	if output <= 0 {
-		b.reserve = min(b.limit/8, 16_000)
+		output = min(b.limit/8, 16_000)
 	}
-	b.reserve = min(b.reserve, b.limit/2)
+	b.reserve = min(output, b.limit/2)
 	return b
 }
 
@@ -142,16 +136,15 @@ func (b *budget) weight(tokens int) int { return int(float64(tokens) / b.ratio) 
 // used returns how many tokens a request would have now.
 func (b *budget) used() int { return b.known + b.tokens(b.fixed+b.items-b.anchor) }
 
-// room returns how many tokens the conversation can have at most.
-func (b *budget) room() int { return max(b.limit-b.reserve-b.tokens(b.fixed), b.limit/8) }
+// room returns the most weight that the conversation can have.
+func (b *budget) room() int {
+	return b.weight(max(b.limit-b.reserve-b.tokens(b.fixed), b.limit/8))
+}
 
 // full reports whether to compact the conversation before it is sent. If instructions and
 // tools take most of the context, compaction would not help.
 func (b *budget) full() bool {
-	if b.at == 0 || b.tokens(b.items) < b.room()/2 {
-		return false
-	}
-	return b.used() >= max(b.level(), b.wait)
+	return b.at > 0 && b.items >= b.room()/2 && b.used() >= max(b.level(), b.wait)
 }
 
 // level returns how many tokens a request may have before the conversation is compacted.
@@ -162,10 +155,10 @@ func (b *budget) level() int {
 	return min(b.limit/100*b.at, b.limit-b.reserve)
 }
 
-// round returns how many tokens the results of one answer may have together: half of what is
-// free, so that the next ones have room too. If that is little, they get more and the
-// conversation before them is compacted.
-func (b *budget) round() int { return max((b.level()-b.used())/2, b.room()/4) }
+// round returns the most weight of the results of one answer: half of what is free, so that
+// the next ones have room too. If that is little, they get more and the conversation before
+// them is compacted.
+func (b *budget) round() int { return max(b.weight(b.level()-b.used())/2, b.room()/4) }
 
 // over reports whether there is no room for an answer.
 func (b *budget) over() bool { return b.used() > b.limit-b.reserve }

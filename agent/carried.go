@@ -6,28 +6,24 @@ import (
 	"slices"
 	"strings"
 
-	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
-	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/prompts"
 	"codeagent/sandbox"
 )
 
 // carried holds facts about the conversation that every summary must keep. They are collected
-// from events. Lists are bounded: the oldest entries are dropped.
+// from events and stored with the items of the log. Lists are bounded: the oldest entries are
+// dropped.
 type carried struct {
-	// Messages are the user's messages that are no longer in the conversation itself.
+	// Messages are the user's messages that are no longer in the conversation itself. Omitted
+	// counts those that were dropped.
 	Messages []string         `json:"messages,omitempty"`
 	Omitted  int              `json:"omitted,omitempty"`
 	Plan     []event.PlanStep `json:"plan,omitempty"`
-	// Changes are the kinds of change by path; Paths has their order.
-	Changes map[string]sandbox.ChangeKind `json:"changes,omitempty"`
-	Paths   []string                      `json:"paths,omitempty"`
-	// ByCommand marks the paths that only commands changed.
-	ByCommand map[string]bool `json:"by_command,omitempty"`
-	// Unnamed counts changes by commands that are not in the list.
+	Files    []changedFile    `json:"files,omitempty"`
+	// Unnamed counts changes by commands that are not in Files.
 	Unnamed int `json:"unnamed,omitempty"`
 	// Partial: commands changed more than could be recorded.
 	Partial bool     `json:"partial,omitempty"`
@@ -38,6 +34,13 @@ type carried struct {
 	granted []string
 	// open holds the unanswered questions.
 	open map[string]event.PermissionRequested
+}
+
+// changedFile is a file or folder that was changed, by commands alone or also by a file tool.
+type changedFile struct {
+	Path      string             `json:"path"`
+	Kind      sandbox.ChangeKind `json:"kind"`
+	ByCommand bool               `json:"by_command,omitempty"`
 }
 
 // Bounds of the facts.
@@ -57,11 +60,10 @@ func (c *carried) note(e event.Event) {
 	case event.ToolFinished:
 		for _, ch := range e.Changes {
 			if ch.From != "" {
-				c.changed(sandbox.Deleted, ch.From, false)
-				c.changed(sandbox.Added, ch.Path, false)
-				continue
+				c.changed(changedFile{Path: ch.From, Kind: sandbox.Deleted})
+				ch.Kind = sandbox.Added
 			}
-			c.changed(ch.Kind, ch.Path, false)
+			c.changed(changedFile{Path: ch.Path, Kind: ch.Kind})
 		}
 		c.command(e.Changed)
 		for _, d := range e.Verdict.Denials {
@@ -101,156 +103,87 @@ func (c *carried) answered(q event.PermissionRequested, e event.PermissionAnswer
 	}
 }
 
-// listed returns list with fact at its end, once, and without the oldest entries if it is
-// too long.
-func listed(list []string, fact string) []string {
-	if i := slices.Index(list, fact); i >= 0 {
-		list = slices.Delete(list, i, i+1)
+// listed returns list with facts at its end, each once, and without the oldest entries if it
+// is too long.
+func listed(list []string, facts ...string) []string {
+	for _, fact := range facts {
+		list = append(slices.DeleteFunc(list, func(f string) bool { return f == fact }), fact)
 	}
-	list = append(list, fact)
 	return list[max(0, len(list)-mostFacts):]
 }
 
 // changed records a change of a file, combined with earlier ones.
-func (c *carried) changed(kind sandbox.ChangeKind, path string, byCommand bool) {
-	if c.Changes == nil {
-		c.Changes = map[string]sandbox.ChangeKind{}
+func (c *carried) changed(f changedFile) {
+	change := sandbox.Change{Path: f.Path, Kind: f.Kind}
+	c.Files = slices.DeleteFunc(c.Files, func(was changedFile) bool { return change.Took(was.Path) })
+	i := slices.IndexFunc(c.Files, func(was changedFile) bool { return was.Path == f.Path })
+	if i < 0 {
+		i, c.Files = len(c.Files), append(c.Files, f)
+	} else {
+		was := &c.Files[i]
+		was.Kind, was.ByCommand = was.Kind.Then(f.Kind), was.ByCommand && f.ByCommand
 	}
-	if c.ByCommand == nil {
-		c.ByCommand = map[string]bool{}
-	}
-	c.drop(sandbox.Change{Path: path, Kind: kind}.Took)
-	before, known := c.Changes[path]
-	if kind = before.Then(kind); kind == "" {
-		c.drop(func(p string) bool { return p == path })
-		return
-	}
-	c.Changes[path] = kind
 	switch {
-	case !byCommand:
-		delete(c.ByCommand, path)
-	case !known:
-		c.ByCommand[path] = true
-	}
-	if !known {
-		c.Paths = append(c.Paths, path)
-	}
-	if len(c.Paths) > mostPaths {
-		c.dropOldest()
-	}
-}
-
-func (c *carried) drop(which func(path string) bool) {
-	c.Paths = slices.DeleteFunc(c.Paths, func(p string) bool {
-		gone := which(p)
-		if gone {
-			delete(c.Changes, p)
-			delete(c.ByCommand, p)
+	case c.Files[i].Kind == "":
+		c.Files = slices.Delete(c.Files, i, i+1)
+	case len(c.Files) > mostPaths:
+		// Changes by commands are dropped first, and counted.
+		i = slices.IndexFunc(c.Files, func(f changedFile) bool { return f.ByCommand })
+		if i >= 0 {
+			c.Unnamed++
 		}
-		return gone
-	})
-}
-
-// dropOldest makes room: changes by commands go first, and are counted.
-func (c *carried) dropOldest() {
-	oldest := c.Paths[0]
-	if i := slices.IndexFunc(c.Paths, func(p string) bool { return c.ByCommand[p] }); i >= 0 {
-		oldest = c.Paths[i]
-		c.Unnamed++
+		i = max(i, 0)
+		c.Files = slices.Delete(c.Files, i, i+1)
 	}
-	c.drop(func(p string) bool { return p == oldest })
 }
 
 // command records what a command changed.
 func (c *carried) command(ch sandbox.Changes) {
 	named := min(len(ch.List), mostOfCommand)
 	for _, one := range ch.List[:named] {
-		c.changed(one.Kind, one.Path, true)
+		c.changed(changedFile{one.Path, one.Kind, true})
 	}
 	c.Unnamed += len(ch.List) - named + ch.More
 	c.Partial = c.Partial || ch.Partial
 }
 
-// changedBy returns what an item stores about the changes by a command, for a process that
-// resumes the session; nil without changes.
-func changedBy(ch sandbox.Changes) json.RawMessage {
-	if ch.None() {
-		return nil
-	}
+// kept returns what an item stores of the facts in events, for a process that resumes the
+// session; nil without facts.
+func kept(events ...event.Event) json.RawMessage {
 	var c carried
-	c.command(ch)
-	data, err := json.Marshal(c)
-	if err != nil {
-		return nil // never fails: strings and numbers
+	for _, e := range events {
+		c.note(e)
+	}
+	return c.stored()
+}
+
+// stored returns c for an item; nil without facts.
+func (c carried) stored() json.RawMessage {
+	data, err := json.Marshal(c) // never fails: strings and numbers
+	if err != nil || string(data) == "{}" {
+		return nil
 	}
 	return data
 }
 
-// resume collects the facts from the conversation of an earlier process: from its last
-// summary, and from the calls since.
-func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approvals.Action, error)) {
-	failed := map[string]bool{}
-	for _, i := range items {
-		if i.Kind == model.Result && i.Failed {
-			failed[i.CallID] = true
-		}
-	}
-	c.Messages, c.Omitted, c.Unnamed, c.Partial = nil, 0, 0, false
+// resume replaces the facts by those that items carry: a summary has all before it.
+func (c *carried) resume(items []model.Item) {
+	*c = carried{granted: c.granted, open: c.open}
 	for _, i := range items {
 		var by carried
-		if len(i.Carried) > 0 && json.Unmarshal(i.Carried, &by) == nil { // otherwise it has only text
-			c.join(by, i.Kind == model.Summary)
-		}
-		if i.Kind != model.Call || failed[i.Call.ID] {
+		if len(i.Carried) == 0 || json.Unmarshal(i.Carried, &by) != nil {
 			continue
 		}
-		action, err := plan(*i.Call)
-		switch {
-		case err != nil:
-		case action.Kind == word.KindEdit:
-			for _, p := range action.Paths {
-				if c.Changes[p] == "" || c.ByCommand[p] {
-					c.changed(sandbox.Updated, p, false)
-				}
-			}
-		case action.Kind == word.KindPlan:
-			c.planned(i.Call.Arguments)
-		}
-	}
-}
-
-// join adds what an item of an earlier process carried: a summary, or the result of a
-// command. Facts that are known already take precedence over a summary.
-func (c *carried) join(by carried, summary bool) {
-	if summary {
-		c.Messages, c.Omitted = by.Messages, by.Omitted
-		if c.Plan == nil {
+		c.Messages, c.Omitted = append(c.Messages, by.Messages...), c.Omitted+by.Omitted
+		if by.Plan != nil {
 			c.Plan = by.Plan
 		}
-	}
-	for _, p := range by.Paths {
-		if !summary || c.Changes[p] == "" {
-			c.changed(by.Changes[p], p, by.ByCommand[p])
+		for _, f := range by.Files {
+			c.changed(f)
 		}
+		c.Unnamed, c.Partial = c.Unnamed+by.Unnamed, c.Partial || by.Partial
+		c.Refused, c.Denied = listed(c.Refused, by.Refused...), listed(c.Denied, by.Denied...)
 	}
-	c.Unnamed, c.Partial = c.Unnamed+by.Unnamed, c.Partial || by.Partial
-	for _, f := range by.Refused {
-		c.Refused = listed(c.Refused, f)
-	}
-	for _, f := range by.Denied {
-		c.Denied = listed(c.Denied, f)
-	}
-}
-
-// planned reads the plan in a call's arguments.
-func (c *carried) planned(arguments string) {
-	var a struct {
-		Plan []event.PlanStep `json:"plan"`
-	}
-	if json.Unmarshal([]byte(arguments), &a) != nil {
-		return
-	}
-	c.Plan = a.Plan
 }
 
 // with returns c with the user's messages in items, which leave the conversation; all
@@ -289,16 +222,16 @@ func (c carried) words(most int) prompts.Carried {
 	if slices.ContainsFunc(c.Plan, func(s event.PlanStep) bool { return s.Status != word.StepCompleted }) {
 		out.Plan = c.Plan // a finished plan is not needed
 	}
-	from := len(c.Paths)
-	for from > 0 && most >= len(c.Paths[from-1]) {
+	from := len(c.Files)
+	for from > 0 && most >= len(c.Files[from-1].Path) {
 		from--
-		most -= len(c.Paths[from])
+		most -= len(c.Files[from].Path)
 	}
 	if from > 0 {
 		out.Changes = append(out.Changes, fmt.Sprintf("(and %d before these)", from))
 	}
-	for _, p := range c.Paths[from:] {
-		out.Changes = append(out.Changes, string(c.Changes[p])+" "+p)
+	for _, f := range c.Files[from:] {
+		out.Changes = append(out.Changes, string(f.Kind)+" "+f.Path)
 	}
 	if c.Unnamed > 0 {
 		out.Changes = append(out.Changes, fmt.Sprintf("(and %d more changes, by commands)", c.Unnamed))
@@ -307,13 +240,4 @@ func (c carried) words(most int) prompts.Carried {
 		out.Changes = append(out.Changes, "(and what commands changed beyond what can be noted)")
 	}
 	return out
-}
-
-// middle removes the middle of a text longer than most bytes and says so.
-func middle(text string, most int) string {
-	if len(text) <= most || most <= 0 {
-		return text
-	}
-	head, tail := short.Head(text, most/2), short.Tail(text, most/2)
-	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", head, len(text)-len(head)-len(tail), tail)
 }

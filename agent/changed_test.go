@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -85,8 +84,8 @@ func TestAFolderIsTakenAway(t *testing.T) {
 	c.note(event.ToolFinished{Changed: changesOf("add /w/new/")})
 	c.note(event.ToolFinished{Changed: changesOf("add /w/new/x")})
 	c.note(event.ToolFinished{Changed: changesOf("delete /w/d/", "delete /w/new/")})
-	if got := strings.Join(c.words(1<<20).Changes, ", "); got != "update /w/d.go, delete /w/d/" || len(c.Changes) != 2 {
-		t.Errorf("%q, %v", got, c.Changes)
+	if got := strings.Join(c.words(1<<20).Changes, ", "); got != "update /w/d.go, delete /w/d/" || len(c.Files) != 2 {
+		t.Errorf("%q, %v", got, c.Files)
 	}
 }
 
@@ -112,34 +111,55 @@ func TestACommandThatChangesMuch(t *testing.T) {
 		c.note(event.ToolFinished{Changed: build})
 	}
 	c.note(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/9-0", Kind: "update"}}})
-	kept, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var next carried
-	next.resume([]model.Item{{Kind: model.Summary, Carried: kept}}, nil)
+	next.resume([]model.Item{{Kind: model.Summary, Carried: c.stored()}})
 	next.note(event.ToolFinished{Changed: much})
 	for _, c := range []carried{c, next} {
-		if c.Changes["/w/mine.go"] != sandbox.Updated || c.Changes["/w/9-0"] != sandbox.Added || len(c.Paths) != mostPaths || len(c.Changes) != mostPaths || len(c.ByCommand) != mostPaths-2 {
-			t.Errorf("of %d paths, %d changes and %d of commands what was written on purpose is %q and %q", len(c.Paths), len(c.Changes), len(c.ByCommand), c.Changes["/w/mine.go"], c.Changes["/w/9-0"])
+		kinds := map[string]sandbox.ChangeKind{}
+		byCommand := 0
+		for _, f := range c.Files {
+			if kinds[f.Path] = f.Kind; f.ByCommand {
+				byCommand++
+			}
 		}
-		if c.Unnamed+len(c.ByCommand) != 20_999 && c.Unnamed+len(c.ByCommand) != 40_999 {
-			t.Errorf("%d changes of commands are counted, and %d named", c.Unnamed, len(c.ByCommand))
+		if kinds["/w/mine.go"] != sandbox.Updated || kinds["/w/9-0"] != sandbox.Added || len(c.Files) != mostPaths || len(kinds) != mostPaths || byCommand != mostPaths-2 {
+			t.Errorf("of %d files, %d paths and %d of commands what was written on purpose is %q and %q", len(c.Files), len(kinds), byCommand, kinds["/w/mine.go"], kinds["/w/9-0"])
+		}
+		if c.Unnamed+byCommand != 20_999 && c.Unnamed+byCommand != 40_999 {
+			t.Errorf("%d changes of commands are counted, and %d named", c.Unnamed, byCommand)
 		}
 	}
-	if kept := changedBy(much); len(kept) > 16<<10 {
+	if kept := kept(event.ToolFinished{Changed: much}); len(kept) > 16<<10 {
 		t.Errorf("an item carries %d bytes", len(kept))
 	}
-	c.resume([]model.Item{{Kind: model.Result, Carried: changedBy(sandbox.Changes{Partial: true})}}, nil)
+	c.resume([]model.Item{{Kind: model.Result, Carried: kept(event.ToolFinished{Changed: sandbox.Changes{Partial: true}})}})
 	if words = c.words(1 << 20).Changes; words[len(words)-1] != "(and what commands changed beyond what can be noted)" {
 		t.Errorf("not all could be noted: %q", words)
 	}
-	c.resume(nil, nil)
-	c.resume([]model.Item{{Kind: model.Summary, Carried: changedBy(sandbox.Changes{Partial: true})}}, nil)
+	c.resume(nil)
+	c.resume([]model.Item{{Kind: model.Summary, Carried: kept(event.BackgroundEnded{Changed: sandbox.Changes{Partial: true}})}})
 	if !c.Partial {
 		t.Error("a summary does not carry that not all could be noted")
 	}
-	if kept := changedBy(sandbox.Changes{}); kept != nil {
+	if kept := kept(event.ToolFinished{}); kept != nil {
 		t.Errorf("nothing changed, and an item carries %s", kept)
+	}
+}
+
+// The next process knows edits and the plan from the items of the log, also without a summary.
+func TestEditsAndPlansOutliveAResume(t *testing.T) {
+	edit := deed{action: approvals.Action{Command: "edit"}, run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
+		return tools.Result{Text: "fine", Outcome: word.OK, Changes: []event.FileChange{{Path: "/w/b.go", From: "/w/a.go", Kind: sandbox.Moved}},
+			Plan: []event.PlanStep{{Step: "move it", Status: word.StepInProgress}}}, nil
+	}}
+	r := newRig(approvals.OnRequest, toolbox{"edit": edit}, play("", call("1", "edit")), play("done"))
+	if err := r.Turn(t.Context(), Input{Text: "move it"}); err != nil {
+		t.Fatal(err)
+	}
+	next := newRig(approvals.OnRequest, toolbox{})
+	next.Agent.restart(r.log.items)
+	words := next.carried.words(1 << 20)
+	if got := strings.Join(words.Changes, ", "); got != "delete /w/a.go, add /w/b.go" || len(words.Plan) != 1 || words.Plan[0].Step != "move it" {
+		t.Errorf("%q, %+v", got, words.Plan)
 	}
 }

@@ -2,10 +2,8 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -38,7 +36,7 @@ var (
 	ErrLongMessage = errors.New("this message alone is too long for the model")
 	// ErrSmallModel: no conversation fits.
 	ErrSmallModel = errors.New("the model is too small for codeagent: its instructions and tools alone are too long for it; choose another model")
-	errLonger     = errors.New("a summary would be no shorter")
+	errLonger     = fmt.Errorf("%w: a summary would be no shorter", ErrNothing)
 	// ErrSmallServer, ErrLargeImages: the server bounds requests in bytes (HTTP 413).
 	ErrSmallServer = errors.New("the server, or a proxy before it, takes only requests that are smaller than the instructions and tools of codeagent: raise its limit (nginx: client_max_body_size), or ask another provider")
 	ErrLargeImages = errors.New("the images of this message are too large for the server, or for a proxy before it: send fewer of them, or smaller ones")
@@ -63,9 +61,6 @@ func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, err
 	}
 	defer a.turning.Unlock()
 	done, _, err := a.compact(ctx, compaction{reason: word.CompactAsked, focus: focus})
-	if errors.Is(err, errLonger) {
-		err = fmt.Errorf("%w: %w", ErrNothing, err)
-	}
 	return done, err
 }
 
@@ -78,43 +73,19 @@ type compaction struct {
 	bare, whole bool
 }
 
-func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, model.Usage, error) {
-	a.measure()
-	a.mu.Lock()
-	items, b := a.items[:len(a.items):len(a.items)], a.budget
-	a.mu.Unlock()
-	cut := len(items)
+// cut returns where the tail of items begins.
+func (c compaction) cut(items []model.Item, b budget) int {
+	cut, unseen := len(items), unread(items)
 	if !c.bare {
-		most := min(b.weight(min(mostTail, b.room()/4)), b.items/4)
-		cut = tailOf(items, most, b.weight(b.room()/2))
+		cut = tailOf(items, min(b.weight(mostTail), b.room()/4, b.items/4), b.room()/2)
 	}
-	if cut = min(cut, unread(items)); cut <= 1 && c.reason == word.CompactFull {
-		cut = unread(items) // the tail itself is too long
+	if cut = min(cut, unseen); cut <= 1 && c.reason == word.CompactFull {
+		cut = unseen // the tail itself is too long
 	}
 	if cut <= 1 && c.whole {
 		cut = len(items)
 	}
-	if cut <= 1 {
-		return event.Compacted{}, model.Usage{}, ErrNothing
-	}
-	a.emit(event.Compacting{Reason: c.reason})
-	done := event.Compacted{Reason: c.reason, Before: b.used(), After: b.used()}
-	text, usage, err := a.summarise(ctx, items, c)
-	if err == nil {
-		done.Summary, done.After, err = a.replace(cut, text, c)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		done.Err = err.Error()
-		a.mu.Lock()
-		a.budget.pause()
-		a.mu.Unlock()
-	}
-	a.emit(done)
-	a.spent(usage)
-	return done, usage, err
+	return cut
 }
 
 // tail returns how many of room tokens the results in the tail may have.
@@ -125,68 +96,56 @@ func (c compaction) tail(room int) int {
 	return room / 2
 }
 
-// replace replaces the items before cut by a summary. It returns the text of the summary
-// and the tokens of the next request. If the summary is not shorter than what it replaces,
-// it returns an error and changes nothing.
-func (a *Agent) replace(cut int, text string, c compaction) (summary string, after int, err error) {
-	a.mu.Lock()
-	room := a.budget.weight(a.budget.room()) * bytesPerToken
-	known := a.carried.with(a.items[:cut], min(mostSaid*bytesPerToken, room/8))
-	kept, err := json.Marshal(known)
-	if err != nil {
-		kept = nil // never fails: strings and numbers
+func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, model.Usage, error) {
+	items, b := a.now()
+	cut := c.cut(items, b)
+	if cut <= 1 {
+		return event.Compacted{}, model.Usage{}, ErrNothing
 	}
-	item := model.Item{Kind: model.Summary, Text: prompts.Compacted(middle(text, room/4), known.words(room/16)), Carried: kept}
-	if after = a.budget.used(); weigh(item) >= weighAll(a.items[:cut]) {
+	a.emit(event.Compacting{Reason: c.reason})
+	done := event.Compacted{Reason: c.reason, Before: b.used()}
+	text, usage, err := a.summarise(ctx, items, c)
+	if err == nil {
+		done.Summary, err = a.replace(cut, text, c)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		done.Err = err.Error()
+	}
+	a.mu.Lock()
+	a.budget.pause()
+	done.After = a.budget.used()
+	a.mu.Unlock()
+	a.emit(done)
+	a.spent(usage)
+	return done, usage, err
+}
+
+// replace replaces the items before cut by a summary and returns its text. If the summary is
+// not shorter than what it replaces, it returns an error and changes nothing.
+func (a *Agent) replace(cut int, text string, c compaction) (summary string, err error) {
+	a.mu.Lock()
+	room := a.budget.room() * bytesPerToken
+	known := a.carried.with(a.items[:cut], min(mostSaid*bytesPerToken, room/8))
+	item := model.Item{Kind: model.Summary, Text: prompts.Compacted(middle(text, room/4), known.words(room/16)), Carried: known.stored()}
+	if weigh(item) >= weighAll(a.items[:cut]) {
 		a.mu.Unlock()
-		return "", after, errLonger
+		return "", errLonger
 	}
 	a.carried = known
-	tail := a.fitted(a.items[cut:], a.budget.weight(c.tail(a.budget.room())))
-	a.items = append([]model.Item{item}, tail...)
+	a.items = append([]model.Item{item}, a.fitted(a.items[cut:], c.tail(a.budget.room()))...)
 	for i := range a.items[1:] {
 		a.items[1+i].Carried = nil // known contains it
 	}
 	a.budget.replaced(weighAll(a.items))
-	if a.budget.full() {
-		a.budget.pause()
-	}
-	now, after := a.items[:len(a.items):len(a.items)], a.budget.used()
+	now := a.items[:len(a.items):len(a.items)]
 	a.mu.Unlock()
 	if a.cfg.Log != nil {
 		a.saved(a.cfg.Log.Compacted(now))
 	}
-	return item.Text, after, nil
-}
-
-// begins reports whether items can be cut before i: an answer, the results of its calls and
-// the thinking that led to them stay together.
-func begins(items []model.Item, i int) bool {
-	switch items[i].Kind {
-	case model.User, model.Note, model.Summary:
-		return true
-	}
-	return items[i].Kind.Answers() && (i == 0 || !items[i-1].Kind.Answers())
-}
-
-// tailOf returns where the longest tail of at most that weight begins. The last piece alone
-// may weigh as much as last. An earlier summary is not part of a tail.
-func tailOf(items []model.Item, most, last int) int {
-	cut, weight := len(items), 0
-	for i := len(items) - 1; i >= 0; i-- {
-		weight += weigh(items[i])
-		if weight > max(most, last) || items[i].Kind == model.Summary {
-			break
-		}
-		if !begins(items, i) {
-			continue
-		}
-		if weight > most && cut < len(items) {
-			break
-		}
-		cut = i
-	}
-	return cut
+	return item.Text, nil
 }
 
 // mostAsked bounds the requests for one summary.
@@ -197,21 +156,19 @@ const mostAsked = 5
 // fits, and after each refusal half as much.
 func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction) (string, model.Usage, error) {
 	var usage model.Usage
-	last := errSilent
+	var last error
 	prompt := model.Item{Kind: model.Note, Text: prompts.Compact(c.focus)}
-	a.mu.Lock()
-	most := a.budget.weight(a.budget.room()) - weigh(prompt)
-	a.mu.Unlock()
-	// The unchanged items were refused, or would be.
-	light := c.reason == word.CompactFull || weighAll(items) > most
+	_, b := a.now()
+	most := b.room() - weigh(prompt)
+	whole := c.reason != word.CompactFull && weighAll(items) <= most
 	most -= most / 4 // weights are estimates
 	for range mostAsked {
 		shown := items
-		if light {
+		if !whole {
 			shown = shorter(items, most)
 			most /= 2
 		}
-		light = true
+		whole = false
 		text, used, err := a.written(ctx, append(slices.Clip(shown), prompt))
 		usage = usage.Add(used)
 		switch {
@@ -226,71 +183,6 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 		}
 	}
 	return "", usage, fmt.Errorf("%w: %w", ErrTooLong, last)
-}
-
-// shorter returns items within that weight: without thinking, with results and arguments
-// cut. If that would leave too little of each, it drops the oldest items.
-func shorter(items []model.Item, most int) []model.Item {
-	light := lighter(items, most, lightText)
-	if weighAll(light) <= most {
-		return light
-	}
-	left := model.Item{Kind: model.Note, Text: "[What was said before this point is left out here.]"}
-	if light[0].Kind == model.Summary {
-		left = light[0] // the summary of what came before
-		left.Text = middle(left.Text, most/2*bytesPerToken)
-	}
-	most = max(most-weigh(left), 0)
-	cut := tailOf(light, most, math.MaxInt)
-	if cut == 0 {
-		return lighter(light, most, 0)
-	}
-	return append([]model.Item{left}, lighter(light[cut:], most, 0)...)
-}
-
-// lightText is the least length of a result or of arguments in the request for a summary, in
-// bytes; if that does not fit, the oldest items are left out.
-const lightText = 2000
-
-// lighter returns items within that weight: without thinking and images, and without the
-// middle of long texts, of which at least least bytes stay.
-func lighter(items []model.Item, most, least int) (light []model.Item) {
-	for _, i := range items {
-		if i.Kind == model.Reasoning {
-			continue
-		}
-		i.Images = nil
-		light = append(light, i)
-		most -= weigh(i) - weighText(length(i))
-	}
-	fit(light, max(most, 0)*bytesPerToken, least, length, func(n, each int) {
-		light[n] = trimmed(light[n], each)
-	})
-	return light
-}
-
-// length returns how many bytes of an item can be cut.
-func length(i model.Item) int {
-	switch i.Kind {
-	case model.Call:
-		return len(i.Call.Arguments)
-	case model.Summary:
-		return 0
-	}
-	return len(i.Text)
-}
-
-// trimmed returns an item without the middle of its text or arguments; arguments stay JSON.
-func trimmed(i model.Item, most int) model.Item {
-	if i.Kind != model.Call {
-		i.Text = middle(i.Text, most)
-		return i
-	}
-	arguments, err := json.Marshal(map[string]string{"cut": middle(i.Call.Arguments, most/2)})
-	if err == nil {
-		i.Call = &model.ToolCall{ID: i.Call.ID, Name: i.Call.Name, Arguments: string(arguments)}
-	}
-	return i
 }
 
 // written returns the text of the model's answer to items. Calls in it are not run.
@@ -337,12 +229,8 @@ const (
 // request may still fit. The error is ErrCrowded.
 func (t *turn) room(ctx context.Context) error {
 	a := t.agent
-	a.measure()
-	a.mu.Lock()
 	// A new message is not summarised: if it alone is too long the provider refuses it.
-	full := a.budget.full() && a.said() <= a.budget.room()
-	a.mu.Unlock()
-	if !full {
+	if items, b := a.now(); !b.full() || weighAll(said(items)) > b.room() {
 		return nil
 	}
 	_, usage, err := a.compact(ctx, compaction{reason: word.CompactNear}) // the event Compacted has the reason
@@ -350,10 +238,8 @@ func (t *turn) room(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errLonger) && !errors.Is(err, ErrTooLong) {
 		return nil // not an error about the length of the conversation
 	}
-	a.mu.Lock()
-	over := a.budget.over()
-	a.mu.Unlock()
-	if over || t.since < leastRounds && t.same.last != "" && t.same.last == t.compacted {
+	_, b := a.now()
+	if b.over() || t.since < leastRounds && t.same.last != "" && t.same.last == t.compacted {
 		t.futile++
 	} else {
 		t.futile = 0
@@ -373,10 +259,8 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	}
 	a.mu.Lock()
 	a.budget.refused()
-	n := len(a.items)
-	half := n > 0 && a.items[n-1].Kind.Answers()
 	a.mu.Unlock()
-	if half { // this error ended a started answer
+	if items, _ := a.now(); items[len(items)-1].Kind.Answers() { // this error ended a started answer
 		a.append(model.Item{Kind: model.Note, Text: "[That answer is incomplete: the context was full.]"})
 	}
 	large := tooLarge(refused)
@@ -387,21 +271,15 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 		return false, fmt.Errorf("%w (%w)", err, refused)
 	}
 	c := compaction{reason: word.CompactFull, bare: t.full > 1}
-	if a.fitUnread(c, false) {
+	cut := a.fitUnread(c)
+	if _, b := a.now(); cut && !b.over() {
 		return true, nil
 	}
+	c.whole = !cut
 	_, usage, err := a.compact(ctx, c)
 	t.usage = t.usage.Add(usage)
-	if errors.Is(err, ErrNothing) {
-		if a.fitUnread(c, true) {
-			return true, nil
-		}
-		c.whole = true
-		_, usage, err = a.compact(ctx, c)
-		t.usage = t.usage.Add(usage)
-	}
 	switch {
-	case err == nil:
+	case err == nil || cut && errors.Is(err, ErrNothing):
 		return true, nil
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
@@ -413,23 +291,24 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 // user's message, or instructions and tools, are too long by themselves. It is nil if a
 // summary may help. large: the request had too many bytes.
 func (a *Agent) tooMuch(large bool) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	b, said := &a.budget, a.said()
-	only := said >= b.tokens(b.items) // the conversation is this message only
+	items, b := a.now()
+	message := said(items)
+	weight := weighAll(message)
+	tokens := b.tokens(weight)
+	only := weight >= b.items // the conversation is this message only
 	switch {
-	case large && a.saidImages():
+	case large && slices.ContainsFunc(message, hasImages):
 		return ErrLargeImages
-	case !only && said <= b.room():
+	case !only && weight <= b.room():
 		return nil
 	case large && only && b.fixed >= b.items:
 		return ErrSmallServer
 	case only && b.fixed >= b.items:
 		return fmt.Errorf("%w (about %d tokens)", ErrSmallModel, b.tokens(b.fixed))
-	case said > b.limit:
-		return fmt.Errorf("%w (about %d of %d tokens): %s", ErrLongMessage, said, b.limit, longMessageHelp)
+	case tokens > b.limit:
+		return fmt.Errorf("%w (about %d of %d tokens): %s", ErrLongMessage, tokens, b.limit, longMessageHelp)
 	}
-	return fmt.Errorf("%w (about %d tokens): %s", ErrLongMessage, said, longMessageHelp)
+	return fmt.Errorf("%w (about %d tokens): %s", ErrLongMessage, tokens, longMessageHelp)
 }
 
 // tooLarge reports whether a server or proxy refused a request for its size in bytes,
@@ -439,39 +318,18 @@ func tooLarge(err error) bool {
 	return errors.As(err, &e) && e.Status == 413
 }
 
-// said returns the tokens of the user's unanswered message, including codeagent's notes after
-// it.
-func (a *Agent) said() int {
-	w := 0
-	for _, i := range slices.Backward(a.items) {
-		if i.Kind != model.User && i.Kind != model.Note {
-			break
-		}
-		if w += weigh(i); i.Kind == model.User {
-			break
-		}
-	}
-	return a.budget.tokens(w)
-}
-
 // fitUnread cuts the results that the model has not seen, after a request with them was
-// refused, if that is enough or must is set. It reports whether it did.
-func (a *Agent) fitUnread(c compaction, must bool) bool {
+// refused, at least by half. It reports whether that made them shorter.
+func (a *Agent) fitUnread(c compaction) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	from := unread(a.items)
-	before := 0
-	for _, i := range a.items[from:] {
-		if i.Kind == model.Result {
-			before += weigh(i)
-		}
-	}
-	tail := a.fitted(a.items[from:], min(a.budget.weight(c.tail(a.budget.room())), before/2))
-	b := a.budget
-	b.replaced(weighAll(a.items[:from]) + weighAll(tail))
-	if b.items >= weighAll(a.items) || b.over() && !must {
+	unseen := a.items[from:]
+	less := a.fitted(unseen, min(c.tail(a.budget.room()), weighAll(unseen)/2))
+	if weighAll(less) >= weighAll(unseen) {
 		return false
 	}
-	a.items, a.budget = append(a.items[:from:from], tail...), b
+	a.items = append(a.items[:from:from], less...)
+	a.budget.replaced(weighAll(a.items))
 	return true
 }

@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"codeagent/internal/short"
 	"codeagent/model"
 )
 
@@ -33,13 +36,11 @@ func share(sizes []int, all int) int {
 func fit(items []model.Item, all, least int, length func(model.Item) int, cut func(n, each int)) {
 	var sizes []int
 	for _, i := range items {
-		if n := length(i); n > 0 {
-			sizes = append(sizes, n)
-		}
+		sizes = append(sizes, length(i))
 	}
 	each := max(share(sizes, all), least)
-	for n, i := range items {
-		if length(i) > each {
+	for n, size := range sizes {
+		if size > each {
 			cut(n, each)
 		}
 	}
@@ -54,11 +55,8 @@ func resultLength(i model.Item) int {
 
 // fit shortens the results of the batch's calls if they are too long together.
 func (b *batch) fit(results []model.Item) {
-	a := b.turn.agent
-	a.mu.Lock()
-	most := a.budget.weight(a.budget.round()) * bytesPerToken
-	a.mu.Unlock()
-	fit(results, most, 0, resultLength, func(n, each int) {
+	_, now := b.turn.agent.now()
+	fit(results, now.round()*bytesPerToken, 0, resultLength, func(n, each int) {
 		results[n].Text = b.calls[n].within(results[n].Text, each)
 	})
 }
@@ -97,4 +95,101 @@ func (a *Agent) fitted(items []model.Item, most int) []model.Item {
 		items[n].Text = a.cfg.Stage.Within(items[n].Text, each)
 	})
 	return items
+}
+
+// begins reports whether items can be cut before i: an answer, the results of its calls and
+// the thinking that led to them stay together.
+func begins(items []model.Item, i int) bool {
+	switch items[i].Kind {
+	case model.User, model.Note, model.Summary:
+		return true
+	}
+	return items[i].Kind.Answers() && (i == 0 || !items[i-1].Kind.Answers())
+}
+
+// tailOf returns where the longest tail of at most that weight begins. The last piece alone
+// may weigh as much as last. An earlier summary is not part of a tail.
+func tailOf(items []model.Item, most, last int) int {
+	cut, weight := len(items), 0
+	for i := len(items) - 1; i >= 0; i-- {
+		weight += weigh(items[i])
+		if weight > max(most, last) || items[i].Kind == model.Summary {
+			break
+		}
+		if !begins(items, i) {
+			continue
+		}
+		if weight > most && cut < len(items) {
+			break
+		}
+		cut = i
+	}
+	return cut
+}
+
+// lightText is the least length of a text in the request for a summary, in bytes; if that does
+// not fit, the oldest items are left out.
+const lightText = 2000
+
+// shorter returns items within that weight for the request for a summary.
+func shorter(items []model.Item, most int) []model.Item {
+	light := lighter(items, most, lightText)
+	if weighAll(light) > most {
+		left := model.Item{Kind: model.Note, Text: "[What was said before this point is left out here.]"}
+		if light[0].Kind == model.Summary {
+			left = light[0] // the summary of what came before
+		}
+		cut := tailOf(light, most-min(weigh(left), most/2), math.MaxInt)
+		if cut > 0 {
+			light = append([]model.Item{left}, light[cut:]...)
+		}
+	}
+	return lighter(light, most, 0)
+}
+
+// lighter returns items within that weight: without thinking and images, and without the
+// middle of long texts, of which at least least bytes stay.
+func lighter(items []model.Item, most, least int) (light []model.Item) {
+	for _, i := range items {
+		if i.Kind == model.Reasoning {
+			continue
+		}
+		i.Images = nil
+		light = append(light, i)
+		most -= weigh(i) - weighText(length(i))
+	}
+	fit(light, max(most, 0)*bytesPerToken, least, length, func(n, each int) {
+		light[n] = trimmed(light[n], each)
+	})
+	return light
+}
+
+// length returns how many bytes of an item can be cut.
+func length(i model.Item) int {
+	if i.Kind == model.Call {
+		return len(i.Call.Arguments)
+	}
+	return len(i.Text)
+}
+
+// trimmed returns an item without the middle of its text or arguments; arguments stay JSON.
+func trimmed(i model.Item, most int) model.Item {
+	if i.Kind != model.Call {
+		i.Text = middle(i.Text, most)
+		return i
+	}
+	arguments, err := json.Marshal(map[string]string{"cut": middle(i.Call.Arguments, most/2)})
+	if err == nil {
+		i.Call = &model.ToolCall{ID: i.Call.ID, Name: i.Call.Name, Arguments: string(arguments)}
+	}
+	return i
+}
+
+// middle removes the middle of a text longer than most bytes and says so.
+func middle(text string, most int) string {
+	if len(text) <= most || most <= 0 {
+		return text
+	}
+	head, tail := short.Head(text, most/2), short.Tail(text, most/2)
+	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", head, len(text)-len(head)-len(tail), tail)
 }

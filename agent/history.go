@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/model"
@@ -22,26 +21,24 @@ func (a *Agent) remember(items ...model.Item) {
 	defer a.mu.Unlock()
 	a.items = append(a.items, items...)
 	a.budget.items += weighAll(items)
-	if slices.ContainsFunc(items, func(i model.Item) bool { return len(i.Images) > 0 }) {
+	if slices.ContainsFunc(items, hasImages) {
 		a.items = withoutOldImages(a.items)
 	}
 }
 
 // restart replaces the conversation by items, which an earlier process may have left.
 func (a *Agent) restart(items []model.Item) {
-	items = Repair(items)
-	a.carried.resume(items, func(c model.ToolCall) (approvals.Action, error) {
-		if a.cfg.Tools.Reads(c.Name) {
-			return approvals.Action{}, nil // it is not needed for past calls
-		}
-		planned, err := a.cfg.Tools.Plan(c)
-		if err != nil {
-			return approvals.Action{}, err
-		}
-		return planned.Action(), nil
-	})
-	a.items = items
-	a.budget.replaced(weighAll(items))
+	a.items = Repair(items)
+	a.carried.resume(a.items)
+	a.budget.replaced(weighAll(a.items))
+}
+
+// now returns the conversation and its budget.
+func (a *Agent) now() ([]model.Item, budget) {
+	a.measure()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.items[:len(a.items):len(a.items)], a.budget
 }
 
 // Note adds a note that the model gets with the user's next message. It does nothing

@@ -80,7 +80,7 @@ func withoutOldImages(items []model.Item) []model.Item {
 // a request was refused for its size. It reports whether there were any. The log keeps them.
 func (a *Agent) leaveOutImages() bool {
 	a.mu.Lock()
-	last := a.unanswered()
+	last := len(a.items) - len(said(a.items))
 	left := 0
 	items := slices.Clone(a.items)
 	for i := range items[:last] {
@@ -104,20 +104,17 @@ func (a *Agent) leaveOutImages() bool {
 	return true
 }
 
-// saidImages reports whether the unanswered message of the user has images.
-func (a *Agent) saidImages() bool {
-	return slices.ContainsFunc(a.items[a.unanswered():], func(i model.Item) bool { return len(i.Images) > 0 })
-}
-
-// unanswered returns the index of the user's unanswered message, or len(items).
-func (a *Agent) unanswered() int {
-	for i, item := range slices.Backward(a.items) {
+// said returns the user's unanswered message and codeagent's notes after it.
+func said(items []model.Item) []model.Item {
+	for i, item := range slices.Backward(items) {
 		if item.Kind == model.User {
-			return i
+			return items[i:]
 		}
 		if item.Kind != model.Note {
 			break
 		}
 	}
-	return len(a.items)
+	return nil
 }
+
+func hasImages(i model.Item) bool { return len(i.Images) > 0 }

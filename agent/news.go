@@ -15,7 +15,7 @@ func (t *turn) news() {
 		return
 	}
 	for _, e := range a.cfg.News() {
-		a.append(model.Item{Kind: model.Note, Text: a.endedWords(e), Carried: changedBy(e.Changed)})
+		a.append(model.Item{Kind: model.Note, Text: a.endedWords(e), Carried: kept(e)})
 		a.emit(e)
 	}
 }

@@ -263,14 +263,18 @@ func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) mode
 	if text == "" {
 		text = "(no output)"
 	}
-	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed, Carried: changedBy(res.Changed)}
-	c.turn.agent.log(item)
+	var events []event.Event
 	if res.Plan != nil {
-		c.turn.agent.emit(event.PlanUpdated{Explanation: res.Explanation, Steps: res.Plan})
+		events = append(events, event.PlanUpdated{Explanation: res.Explanation, Steps: res.Plan})
 	}
-	c.turn.agent.emit(finished(c.action, res))
+	events = append(events, finished(c.action, res))
 	if res.Warning != "" {
-		c.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: res.Warning})
+		events = append(events, event.Notice{Level: word.LevelWarning, Text: res.Warning})
+	}
+	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed, Carried: kept(events...)}
+	c.turn.agent.log(item)
+	for _, e := range events {
+		c.turn.agent.emit(e)
 	}
 	return item
 }
