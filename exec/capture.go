@@ -36,35 +36,39 @@ type capture struct {
 	kept keeper
 }
 
-// newCapture uses one pipe for both streams, since only that preserves the order in which
+// newCapture prepares to keep the output of cmd. On an error nothing is left open.
+func (r *Runner) newCapture(p sandbox.Policy, cmd Command, sink Sink) (*capture, error) {
+	c := &capture{runner: r, sink: sink, tap: cmd.Tap}
+	var err error
+	if cmd.Terminal {
+		err = c.openTerminal()
+	} else {
+		err = c.openPipes(cmd.Apart)
+	}
+	if err == nil && r.options.SpillDir != "" {
+		c.kept.spill, err = openSpill(r.spills, r.options.SpillDir, p.Limits.Output)
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// openPipes uses one pipe for both streams, since only that preserves the order in which
 // they were printed. With apart set, each stream has a pipe of its own.
-func (r *Runner) newCapture(p sandbox.Policy, apart bool, sink Sink) (*capture, error) {
-	c, pipes := &capture{runner: r}, 1
+func (c *capture) openPipes(apart bool) error {
+	pipes := 1
 	if apart {
 		pipes = 2
 	}
 	for range pipes {
 		read, write, err := newPipe(0)
 		if err != nil {
-			c.close()
-			return nil, err
+			return err
 		}
 		c.pipes = append(c.pipes, pipe{read, write})
 	}
-	return c, c.open(p, sink)
-}
-
-// open prepares to keep the output. On an error nothing is left open.
-func (c *capture) open(p sandbox.Policy, sink Sink) error {
-	if r := c.runner; r.options.SpillDir != "" {
-		s, err := openSpill(r.spills, r.options.SpillDir, p.Limits.Output)
-		if err != nil {
-			c.close()
-			return err
-		}
-		c.kept.spill = s
-	}
-	c.sink = sink
 	return nil
 }
 

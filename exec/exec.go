@@ -100,7 +100,7 @@ type Command struct {
 	// Apart gives stdout and stderr a pipe each, for a caller that parses stdout. Each stream
 	// is in order; between the two the order is that of reading.
 	Apart bool
-	// Tap, if set, receives all of stdout as it is read, and must not wait; only for Run.
+	// Tap, if set, receives all of stdout as it is read, and must not wait; not for Jobs.
 	// The last call comes before Run returns.
 	Tap func(data []byte)
 }
@@ -158,8 +158,6 @@ func (r *Runner) Observes(p sandbox.Policy) bool {
 	return e.Observes
 }
 
-var errNoBackend = errors.New("no sandbox backend for this policy")
-
 // backend chooses the backend for p.
 func (r *Runner) backend(p sandbox.Policy) (sandbox.Backend, error) {
 	b := r.options.Backend
@@ -167,7 +165,7 @@ func (r *Runner) backend(p sandbox.Policy) (sandbox.Backend, error) {
 		b = r.options.None
 	}
 	if b == nil {
-		return nil, cannot("backend", errNoBackend)
+		return nil, cannot("backend", errors.New("no sandbox backend for this policy"))
 	}
 	return b, nil
 }

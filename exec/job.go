@@ -57,22 +57,14 @@ func (r *Runner) background(ctx context.Context, p sandbox.Policy, b Background,
 }
 
 func (j *Job) start(r *Runner, p sandbox.Policy, c Command) (err error) {
-	open := func() (*capture, error) { return r.newCapture(p, c.Apart, nil) }
-	if c.Terminal {
-		open = func() (*capture, error) { return r.newTerminal(p) }
-	} else {
+	c.Tap = j.take
+	if !c.Terminal {
 		if c.Stdin, j.stdin, err = newPipe(1); err != nil {
 			return cannot("stdin", err)
 		}
 		defer c.Stdin.Close()
 	}
-	j.running, err = r.begin(j.ctx, p, c, func() (*capture, error) {
-		capture, err := open()
-		if err == nil {
-			capture.tap = j.take
-		}
-		return capture, err
-	})
+	j.running, err = r.begin(j.ctx, p, c, nil)
 	switch {
 	case err == nil && c.Terminal:
 		j.stdin, err = duplicate(j.running.cap.pipes[0].read)

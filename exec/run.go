@@ -20,17 +20,7 @@ func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, cannot("start", err)
 	}
-	open := func() (*capture, error) {
-		out, err := r.newCapture(p, c.Apart, sink)
-		if err == nil {
-			out.tap = c.Tap
-		}
-		return out, err
-	}
-	if c.Foreground {
-		open = nil
-	}
-	run, err := r.begin(ctx, p, c, open)
+	run, err := r.begin(ctx, p, c, sink)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -49,9 +39,8 @@ type running struct {
 	proc    sandbox.Process
 }
 
-// begin starts c under p. open returns what captures the output; nil captures nothing.
-// Every begin needs an end.
-func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, open func() (*capture, error)) (*running, error) {
+// begin starts c under p. Every begin needs an end.
+func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Sink) (*running, error) {
 	backend, err := r.backend(p)
 	if err != nil {
 		return nil, err
@@ -66,8 +55,8 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, open fu
 		}
 	}
 	run := &running{runner: r, policy: p, command: c}
-	if open != nil {
-		if run.cap, err = open(); err != nil {
+	if !c.Foreground {
+		if run.cap, err = r.newCapture(p, c, sink); err != nil {
 			return nil, cannot("output", err)
 		}
 		run.cap.hand(&cmd)

@@ -48,30 +48,33 @@ func openSpill(room *spillRoom, dir string, limit int64) (*spill, error) {
 	if limit <= 0 {
 		limit = maxSpill
 	}
-	root, err := hostfile.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := hostfile.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("spill folder: %w", err)
+	s := &spill{dir: dir, room: room, limit: limit}
+	if err := s.openFolder(); err != nil {
+		return nil, fmt.Errorf("spill folder: %w", err)
+	}
+	return s, nil
+}
+
+func (s *spill) openFolder() (err error) {
+	if s.root, err = hostfile.OpenRoot(s.dir); errors.Is(err, fs.ErrNotExist) {
+		if err = hostfile.MkdirAll(s.dir, 0o700); err == nil {
+			s.root, err = hostfile.OpenRoot(s.dir)
 		}
-		root, err = hostfile.OpenRoot(dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("spill folder: %w", err)
+		return err
 	}
-	fi, err := root.Stat(".")
+	fi, err := s.root.Stat(".")
 	if err == nil && fi.Mode().Perm()&0o022 != 0 {
-		err = fmt.Errorf("%s may be written by others (mode %#o)", dir, fi.Mode().Perm())
+		err = fmt.Errorf("%s may be written by others (mode %#o)", s.dir, fi.Mode().Perm())
+	}
+	if err == nil {
+		s.folder, err = s.root.Open(".")
 	}
 	if err != nil {
-		root.Close()
-		return nil, fmt.Errorf("spill folder: %w", err)
+		s.root.Close()
 	}
-	folder, err := root.Open(".")
-	if err != nil {
-		root.Close()
-		return nil, fmt.Errorf("spill folder: %w", err)
-	}
-	return &spill{dir: dir, room: room, root: root, folder: folder, limit: limit}, nil
+	return err
 }
 
 // write appends data as far as the limits allow. A full disk must not end the command.

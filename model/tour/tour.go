@@ -68,9 +68,6 @@ type Options struct {
 	// Outside is the file that the tour tries to write, absolute and outside the workspace.
 	// If it exists already, the tour uses a numbered name beside it.
 	Outside string
-	// Host is the address of the listener that the tour opens and whose connection the sandbox
-	// should deny; empty: a free port of 127.0.0.1.
-	Host string
 	// Path is the list of folders that are searched for a program for the network call; empty:
 	// $PATH.
 	Path string
@@ -111,16 +108,13 @@ func Start(ctx context.Context, o Options) (*Tour, error) {
 	if !filepath.IsAbs(o.Workspace) || !filepath.IsAbs(o.Outside) {
 		return nil, errors.New("tour: the workspace and the file outside of it must be absolute paths")
 	}
-	if o.Host == "" {
-		o.Host = "127.0.0.1:0"
-	}
 	if o.Path == "" {
 		o.Path = os.Getenv("PATH")
 	}
 	t := &Tour{Prompt: Prompt, options: o}
 	t.waits.Store(true)
 	var err error
-	if t.door, err = scripted.OpenDoor(ctx, o.Host, greeting); err != nil {
+	if t.door, err = scripted.OpenDoor(ctx, "127.0.0.1:0", greeting); err != nil {
 		return nil, fmt.Errorf("tour: %w", err)
 	}
 	if err = t.check(ctx); err == nil {
