@@ -87,12 +87,12 @@ func TestHeldConnection(t *testing.T) {
 	if r := u.sandboxed(t, "true", "--allow-host", "127.0.0.1:1"); r.code == 125 {
 		t.Skipf("single hosts cannot be opened here: %s", r.stderr)
 	}
-	door, err := scripted.OpenDoor(t.Context(), "127.0.0.1:0", "hello from outside\n")
+	door, err := scripted.OpenDoor(t.Context(), "hello from outside\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer door.Close()
-	other, err := scripted.OpenDoor(t.Context(), "127.0.0.1:0", "not this one\n")
+	other, err := scripted.OpenDoor(t.Context(), "not this one\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -228,7 +228,7 @@ func scriptGreet(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: greet NAME")
 	}
-	door, err := scripted.OpenDoor(context.Background(), "127.0.0.1:0", "hello from outside\n")
+	door, err := scripted.OpenDoor(context.Background(), "hello from outside\n")
 	ts.Check(err)
 	ts.Defer(door.Close)
 	_, port, err := net.SplitHostPort(door.Addr)

@@ -26,10 +26,9 @@ type Door struct {
 	serving  sync.WaitGroup
 }
 
-// OpenDoor listens on addr, "127.0.0.1:0" for any free loopback port, until
-// Close or until ctx is done.
-func OpenDoor(ctx context.Context, addr, greeting string) (*Door, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+// OpenDoor listens on a free loopback port until Close or until ctx is done.
+func OpenDoor(ctx context.Context, greeting string) (*Door, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("scripted: open a door: %w", err)
 	}

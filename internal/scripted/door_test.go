@@ -11,7 +11,7 @@ import (
 
 func TestDoorGreetsAndCounts(t *testing.T) {
 	t.Parallel()
-	d, err := scripted.OpenDoor(t.Context(), "127.0.0.1:0", "hello\n")
+	d, err := scripted.OpenDoor(t.Context(), "hello\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,7 +133,7 @@ func (t *Tour) answer(r scripted.Request) scripted.Reply {
 	if s.number > 0 && !s.finished {
 		reply = s.next()
 		if s.steered {
-			reply.Text = "I am a script and cannot take that in, so I go on.\n\n" + reply.Text
+			reply.Text = "I am a script and cannot react to that. The tour continues.\n\n" + reply.Text
 		}
 	}
 	if t.options.Attended {
@@ -182,7 +182,7 @@ func (s *scene) look() scripted.Reply {
 func (s *scene) edit(look outcome) scripted.Reply {
 	text := "That worked without a question: in the sandbox a command may read.\n\n"
 	if look != passed {
-		text = "That did not run, so I go on without it.\n\n"
+		text = "That did not run, so I continue without it.\n\n"
 	}
 	name := filepath.Base(s.file)
 	var patch strings.Builder
@@ -192,7 +192,7 @@ func (s *scene) edit(look outcome) scripted.Reply {
 	}
 	patch.WriteString("*** End Patch\n")
 	return s.call(stepEdit, "apply_patch",
-		text+"Now an edit: I add one new file, `"+name+"`. An existing file I would not touch.",
+		text+"Now an edit: I add one new file, `"+name+"`. I would not touch an existing file.",
 		map[string]any{"patch": patch.String()})
 }
 
@@ -205,7 +205,7 @@ func (s *scene) writeCommand() string {
 // edited returns in words how the edit ended.
 func (s *scene) edited() string {
 	if !exists(s.file) {
-		return "The file was not made, and I go on without it.\n\n"
+		return "The file was not created, so I continue without it.\n\n"
 	}
 	return "The file is there: this folder may be written.\n\n"
 }
@@ -213,7 +213,7 @@ func (s *scene) edited() string {
 func (s *scene) write() scripted.Reply {
 	s.Tour.waits.Store(false) // until the denial was shown
 	return s.call(stepWrite, "shell",
-		s.edited()+"Next I try what I may not do: write to `"+s.outside+"`, which lies outside of this folder.",
+		s.edited()+"Next I try what I may not do: write to `"+s.outside+"`, outside this folder.",
 		map[string]any{"command": s.writeCommand()})
 }
 
@@ -239,7 +239,7 @@ func (s *scene) ask() scripted.Reply {
 
 func (s *scene) knock(write, ask outcome) scripted.Reply {
 	s.Tour.waits.Store(true)
-	text := written(write, ask) + "\n\nLast, the network. At " + s.door.Addr + " waits a listener that this tour opened, so nothing leaves your machine. It answered me a moment ago; now a command tries to reach it."
+	text := written(write, ask) + "\n\nLast, the network. This tour opened a listener at " + s.door.Addr + ", so nothing leaves your machine. It answered me a moment ago; now a command tries to reach it."
 	switch {
 	case s.options.Held && s.options.NotHeld == "":
 		text += "\n\nThe write failed before I could ask. While you are here it need not fail: this time the command pauses at the refused call and waits for your answer. With a yes that one address opens and the same command continues; with a no the call fails."
@@ -255,11 +255,11 @@ func written(write, ask outcome) string {
 	case write == notYet && ask == passed:
 		return "It succeeded: for this command that one path was open, and nothing else."
 	case write == stopped || ask == stopped:
-		return "You interrupted it, so I carry on without it."
+		return "You interrupted it, so I continue without it."
 	case write == notYet && ask == declined:
-		return "The answer was no, so the command did not run and the file stays unwritten. I carry on without it."
+		return "The answer was no, so the command did not run and the file stays unwritten. I continue without it."
 	case write == notYet:
-		return "It did not succeed, so I carry on without it."
+		return "It did not succeed, so I continue without it."
 	case write == passed:
 		return "That was not refused: the policy in force allows it, or nothing is enforced here. `codeagent doctor` tells which."
 	case write == declined:
@@ -269,9 +269,9 @@ func written(write, ask outcome) string {
 	case ask == passed:
 		return "The very same command succeeded this time: that one path was opened, and nothing else."
 	case ask == declined:
-		return "The answer was no, so the file stays unwritten and I carry on without it."
+		return "The answer was no, so the file stays unwritten and I continue without it."
 	}
-	return "It did not succeed this time either, so I carry on without it."
+	return "It did not succeed this time either, so I continue without it."
 }
 
 // reached returns in words how the network call ended.
@@ -280,15 +280,15 @@ func (s *scene) reached() (string, string) {
 	opened, closed := strings.Contains(result, "the user opened for it"), strings.Contains(result, "did not open")
 	switch {
 	case !tried:
-		return "The network call I skip: none of the programs that could make it is installed here.", "skipped"
+		return "I skip the network call: no program that could make it is installed here.", "skipped"
 	case interrupted(result):
-		return "You interrupted the network call, and it was ended with all that it had started.", "interrupted"
+		return "You interrupted the network call. It was ended with everything that it had started.", "interrupted"
 	case opened && strings.Contains(result, strings.TrimSpace(greeting)):
-		return "The connection was refused, and the command waited. By your yes the very same command went on, read the greeting and ended with 0. Nothing but that address was opened.", "granted while the command waited"
+		return "The connection was refused, and the command waited. You said yes: the same command continued, read the greeting and ended with 0. Only that address was opened.", "granted while the command waited"
 	case opened:
 		return "You opened the address, but the connection did not come about.", "granted, and failed all the same"
 	case closed:
-		return "The connection was refused, the command waited, and got no yes: so it failed as a program fails without a network. The listener saw no connection.", "refused, without a yes"
+		return "The connection was refused, and the command waited. Without a yes the connection failed. The listener saw no connection.", "refused, without a yes"
 	case s.door.Knocks() > s.knocks || strings.Contains(result, strings.TrimSpace(greeting)):
 		return "The connection went through: the policy in force allows the network, or nothing is enforced here.", "went through"
 	}
@@ -343,4 +343,9 @@ func words(o outcome) string {
 func exists(path string) bool {
 	_, err := hostfile.OS{}.Lstat(path)
 	return err == nil
+}
+
+// quoted quotes s as one word of a shell.
+func quoted(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

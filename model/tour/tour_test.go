@@ -306,7 +306,7 @@ func TestNoProgramForTheNetwork(t *testing.T) {
 	if len(ids) != 4 {
 		t.Errorf("calls %q", ids)
 	}
-	wantWords(t, last, "none of the programs", "network connection: skipped")
+	wantWords(t, last, "no program that could make it", "network connection: skipped")
 }
 
 func TestExistingFilesAreLeftAlone(t *testing.T) {
