@@ -148,7 +148,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"raw system call", "agent/plant.go", "package p\nimport \"syscall\"\nfunc f() { syscall.RawSyscall(0, 0, 0, 0) }\n", "uses syscall.RawSyscall"},
 	{"exec by system call", "cmd/codeagent/plant.go", "package p\nimport s \"syscall\"\nvar _ = s.ForkExec\n", "uses syscall.ForkExec"},
 	{"unix beside what it may", "undo/look.go", "package undo\nimport \"golang.org/x/sys/unix\"\nvar _ = unix.Unlinkat\n", "uses unix.Unlinkat"},
-	{"unix as it may", "undo/look.go", "package undo\nimport \"golang.org/x/sys/unix\"\nvar _ = unix.Openat\n", ""},
+	{"unix as it may", "undo/look.go", "package undo\nimport \"golang.org/x/sys/unix\"\nvar _ = unix.Fstatat\n", ""},
 	{"unix elsewhere in the room", "undo/plant.go", "package p\nimport \"golang.org/x/sys/unix\"\nvar _ = unix.Openat2\n", "uses unix.Openat2"},
 	{"where links lead", "gitrun/plant.go", "package p\nimport \"path/filepath\"\nvar _, _ = filepath.EvalSymlinks(\"x\")\n", "uses filepath.EvalSymlinks"},
 	{"walk", "tools/plant.go", "package p\nimport fp \"path/filepath\"\nvar _ = fp.WalkDir\n", "uses filepath.WalkDir"},

@@ -151,6 +151,13 @@ func OpenRoot(path string) (*os.Root, error) {
 	return root, nil
 }
 
+// OpenPass opens the folder path to reach the entries in it, which needs no permission to
+// list it.
+func OpenPass(path string) (int, error) {
+	fd, err := walk(path, onlyPass|unix.O_DIRECTORY, 0)
+	return fd, failed("open", path, err)
+}
+
 // parent opens the folder that holds path, and returns the name in it.
 func parent(path string) (dir int, name string, err error) {
 	dir, err = walk(filepath.Dir(path), onlyPass|unix.O_DIRECTORY, 0)
@@ -161,13 +168,14 @@ func parent(path string) (dir int, name string, err error) {
 func at(op, path string, do func(dir int, name string) error) error {
 	dir, name, err := parent(path)
 	if err == nil {
-		err = retry(func() error { return do(dir, name) })
+		err = Retry(func() error { return do(dir, name) })
 		unix.Close(dir)
 	}
 	return failed(op, path, err)
 }
 
-func retry(call func() error) error {
+// Retry repeats a system call that a signal interrupts.
+func Retry(call func() error) error {
 	for {
 		if err := call(); err != unix.EINTR {
 			return err

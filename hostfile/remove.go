@@ -30,7 +30,7 @@ type remover struct{ top int }
 const maxDepth = 64
 
 func (r *remover) remove(dir int, name string, depth int) error {
-	err := retry(func() error { return unix.Unlinkat(dir, name, 0) })
+	err := Retry(func() error { return unix.Unlinkat(dir, name, 0) })
 	if err == nil || err == unix.ENOENT {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (r *remover) remove(dir int, name string, depth int) error {
 	if err := r.empty(f, depth); err != nil {
 		return err
 	}
-	err = retry(func() error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+	err = Retry(func() error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
 	if err == unix.ENOENT {
 		return nil
 	}
@@ -87,10 +87,10 @@ func (r *remover) empty(f *os.File, depth int) error {
 // to do so.
 func openShut(dir int, name string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK
-	fd, err := openat(dir, name, flags, 0)
+	fd, err := OpenAt(dir, name, flags, 0)
 	if err == unix.EACCES {
 		if err = chmodAt(dir, name, 0o700); err == nil {
-			fd, err = openat(dir, name, flags, 0)
+			fd, err = OpenAt(dir, name, flags, 0)
 		}
 	}
 	if err != nil {

@@ -63,7 +63,7 @@ func (r *Replacement) try(exists bool) error {
 
 // open opens the present file for writing.
 func (r *Replacement) open() (*os.File, error) {
-	fd, err := openat(r.dir, r.name, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	fd, err := OpenAt(r.dir, r.name, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (r *Replacement) open() (*os.File, error) {
 // there returns the present entry of the name; nil if it is absent.
 func (r *Replacement) there() (*unix.Stat_t, error) {
 	var st unix.Stat_t
-	err := retry(func() error { return unix.Fstatat(r.dir, r.name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err := Retry(func() error { return unix.Fstatat(r.dir, r.name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	switch {
 	case err == unix.ENOENT:
 		return nil, nil
@@ -100,7 +100,7 @@ func (r *Replacement) Write(write func(io.Writer) error) error {
 	err := r.write(write)
 	if err == nil {
 		// Sync the folder as well, so that the name is on disk, if the file system supports it.
-		if dir, derr := openat(r.dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0); derr == nil {
+		if dir, derr := OpenAt(r.dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0); derr == nil {
 			_ = unix.Fsync(dir)
 			unix.Close(dir)
 		}
@@ -131,7 +131,7 @@ func (r *Replacement) write(write func(io.Writer) error) error {
 	err = errors.Join(err, f.Close())
 	temporary := filepath.Base(f.Name())
 	if err == nil {
-		err = retry(func() error { return unix.Renameat(r.dir, temporary, r.dir, r.name) })
+		err = Retry(func() error { return unix.Renameat(r.dir, temporary, r.dir, r.name) })
 	}
 	if err == unix.EBUSY { // a mount point: usually a single file in a container
 		err = r.overwrite(write)
@@ -174,7 +174,7 @@ func dress(f *os.File, was *unix.Stat_t) error {
 func (r *Replacement) temporary() (*os.File, error) {
 	for {
 		name := ".codeagent-" + token()
-		fd, err := openat(r.dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, uint32(r.perm.Perm()))
+		fd, err := OpenAt(r.dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, uint32(r.perm.Perm()))
 		if err == unix.EEXIST {
 			continue
 		}

@@ -29,7 +29,7 @@ func walk(path string, flags int, perm uint32) (int, error) {
 		how.Mode = uint64(perm)
 	}
 	fd, err := -1, error(nil)
-	err = retry(func() (err error) {
+	err = Retry(func() (err error) {
 		fd, err = unix.Openat2(unix.AT_FDCWD, path, &how)
 		return err
 	})
@@ -60,7 +60,7 @@ const utimeOmit = unix.UTIME_OMIT
 // chmodAt sets the mode of the entry itself. fchmodat would follow a link, and fchmod does not
 // accept an O_PATH descriptor; the /proc name of such a descriptor leads to the entry itself.
 func chmodAt(dir int, name string, mode uint32) error {
-	fd, err := openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	fd, err := OpenAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codeagent/exec/worker"
 )
 
 // has reports if a file differs from what it should be.
@@ -88,9 +90,9 @@ type clumsy struct {
 	name string
 }
 
-func (c clumsy) Put(path string, content []byte, mode fs.FileMode, now Expect) error {
+func (c clumsy) Put(path string, content []byte, mode fs.FileMode, now worker.Expect) (worker.Info, error) {
 	if filepath.Base(path) == c.name {
-		return errors.New("it slips")
+		return worker.Info{}, errors.New("it slips")
 	}
 	return c.hands.Put(path, content, mode, now)
 }

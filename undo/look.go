@@ -3,20 +3,95 @@ package undo
 import (
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path"
 	"slices"
-	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"codeagent/hostfile"
 )
+
+// kind is the type of an entry.
+type kind string
+
+const (
+	absent kind = "absent"
+	file   kind = "file"
+	link   kind = "link"
+	folder kind = "folder"
+	// special is a FIFO, a socket or a device: never opened, never recorded.
+	special kind = "special"
+)
+
+// inode identifies a file under any name.
+type inode struct{ dev, ino uint64 }
+
+// state is the state of a path at one moment.
+type state struct {
+	Kind kind `json:"k"`
+	// Mode holds only the permission bits: set-id bits are not restored, since the present
+	// content is not trusted.
+	Mode uint32 `json:"m,omitempty"`
+	Dev  uint64 `json:"d,omitempty"`
+	Ino  uint64 `json:"i,omitempty"`
+	// Ctime is in nanoseconds; no program can set it.
+	Ctime int64 `json:"c,omitempty"`
+	// Size, in bytes, and Mtime are not set for folders; Links only for files.
+	Size  int64  `json:"n,omitempty"`
+	Mtime int64  `json:"t,omitempty"`
+	Links uint64 `json:"l,omitempty"`
+	// Sum is the SHA-256 of a file's content, if it was read.
+	Sum []byte `json:"h,omitempty"`
+	// Target is the target of a link.
+	Target []byte `json:"to,omitempty"`
+	// Kept is where the content is stored; nil: it is not stored.
+	Kept *place `json:"kept,omitempty"`
+}
+
+// place is where a content is stored in a turn's folder: a file of its own, or a part of
+// the file for small contents.
+type place struct {
+	// Turn is the number of an earlier turn that stored it, 0 for the record's own turn.
+	Turn int `json:"turn,omitempty"`
+	// File is the number of the file, 0 for the file of small contents.
+	File int64 `json:"f,omitempty"`
+	// At is where it begins.
+	At int64 `json:"at,omitempty"`
+}
+
+func (s state) inode() inode { return inode{s.Dev, s.Ino} }
+
+// untouched reports whether the kernel saw no change between two looks. The kernel's clock
+// advances in steps of some milliseconds, so the content decides if it is known.
+func (s state) untouched(now state) bool {
+	return s.Kind == now.Kind && s.Mode == now.Mode && s.Size == now.Size && s.inode() == now.inode() &&
+		s.Mtime == now.Mtime && s.Ctime == now.Ctime && string(s.Target) == string(now.Target)
+}
+
+// brief returns the part of s that is kept in memory: of a link's target only a digest, because
+// a command chooses its length.
+func (s state) brief() state {
+	if s.Target != nil {
+		digest := sha256.Sum256(s.Target)
+		s.Target = digest[:]
+	}
+	return s
+}
+
+// tick is longer than the time in which any file system's clock shows a change.
+const tick = 3 * time.Second
+
+// settledBy reports whether s was last changed well before t, so that any change after t is
+// visible in its times.
+func (s state) settledBy(t time.Time) bool { return t.Sub(time.Unix(0, s.Ctime)) > tick }
 
 // look returns the state of the entry name in the open folder dir.
 func look(dir int, name string) (state, error) {
 	var st unix.Stat_t
-	err := retry(func() error {
+	err := hostfile.Retry(func() error {
 		if name == "." { // works also for a folder that may not be searched
 			return unix.Fstat(dir, &st)
 		}
@@ -64,7 +139,7 @@ func readlink(dir int, name string) ([]byte, error) {
 // openFile opens the regular file was for reading. If the name is something else by now,
 // it is closed at once; O_NONBLOCK keeps open from waiting at a FIFO.
 func openFile(dir int, name string, was state) (*os.File, error) {
-	fd, err := openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY)
+	fd, err := hostfile.OpenAt(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -86,31 +161,15 @@ var errReplaced = errors.New("it was replaced while it was read")
 
 // openFolder opens the folder name in dir to be listed.
 func openFolder(dir int, name string) (*os.File, error) {
-	fd, err := openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	fd, err := hostfile.OpenAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-func openat(dir int, name string, flags int) (fd int, err error) {
-	err = retry(func() (err error) {
-		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0)
-		return err
-	})
-	return fd, err
-}
-
-func retry(call func() error) error {
-	for {
-		if err := call(); err != unix.EINTR {
-			return err
-		}
-	}
-}
-
-// walker opens folders by their canonical paths, one component after the other, and keeps
-// the last one open, since sorted paths share folders. The zero value is ready.
+// walker opens folders by their canonical paths and keeps the last one open, since sorted
+// paths share folders. The zero value is ready.
 type walker struct {
 	path string
 	fd   int
@@ -123,26 +182,10 @@ func (w *walker) folder(p string) (int, error) {
 	if w.open && w.path == p {
 		return w.fd, nil
 	}
-	from, rest := "/", strings.TrimPrefix(p, "/")
-	fd, err := -1, error(nil)
-	if below, ok := strings.CutPrefix(p, w.path+"/"); w.open && ok {
-		from, rest, fd = w.path, below, w.fd
-		w.open = false
-	} else {
-		w.close()
-		if fd, err = openat(unix.AT_FDCWD, "/", onlyPass|unix.O_DIRECTORY); err != nil {
-			return -1, err
-		}
-	}
-	for at := from; rest != ""; {
-		var name string
-		name, rest, _ = strings.Cut(rest, "/")
-		next, err := openat(fd, name, onlyPass|unix.O_DIRECTORY|unix.O_NOFOLLOW)
-		unix.Close(fd)
-		if err != nil {
-			return -1, &stepError{folder: at, name: name, err: err}
-		}
-		fd, at = next, path.Join(at, name)
+	w.close()
+	fd, err := hostfile.OpenPass(p)
+	if err != nil {
+		return -1, err
 	}
 	w.path, w.fd, w.open = p, fd, true
 	return fd, nil
@@ -155,20 +198,11 @@ func (w *walker) close() {
 	}
 }
 
-// stepError is the error of one component of a path.
-type stepError struct {
-	folder, name string
-	err          error
-}
-
-func (e *stepError) Error() string { return fmt.Sprintf("%s: %v", path.Join(e.folder, e.name), e.err) }
-func (e *stepError) Unwrap() error { return e.err }
-
 // look returns the state of the canonical path p. It is absent if its folder does not exist or
 // is no longer a folder.
 func (w *walker) look(p string) (state, error) {
 	dir, err := w.folder(path.Dir(p))
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, hostfile.ErrLink) {
 		return state{Kind: absent}, nil
 	}
 	if err != nil {
@@ -191,6 +225,23 @@ func (w *walker) names(p string, most int) []string {
 	names, _ := f.Readdirnames(most) // on an error, the names read so far
 	slices.Sort(names)
 	return names
+}
+
+// below calls visit for all that is below the folder p, and enters the folders for which
+// visit returns true, until more returns false. It takes at most most names of each folder.
+func (w *walker) below(p string, most int, more func() bool, visit func(p string) bool) {
+	for folders := []string{p}; len(folders) > 0; {
+		in := folders[len(folders)-1]
+		folders = folders[:len(folders)-1]
+		for _, name := range w.names(in, most) {
+			if !more() {
+				return
+			}
+			if p := path.Join(in, name); visit(p) {
+				folders = append(folders, p)
+			}
+		}
+	}
 }
 
 // lookInto is look that also reads a file's content, if it is at most limit bytes.

@@ -7,9 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onlyPass opens a folder to walk through it.
-const onlyPass = unix.O_RDONLY
-
 // clone copies from to the empty file to by reference: macOS supports that only for a file
 // that does not exist yet, so contents are copied.
 func clone(to, from *os.File) error { return errors.ErrUnsupported }

@@ -6,9 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onlyPass opens a folder to walk through it, which needs no permission to list it.
-const onlyPass = unix.O_PATH
-
 // clone copies from to the empty file to by reference, if the file system supports it (btrfs,
 // XFS, bcachefs).
 func clone(to, from *os.File) error {

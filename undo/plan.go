@@ -317,7 +317,7 @@ func (p *Plan) spareFiles() {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
 		spared := s.Do == Remove && s.now.Kind == file && s.now.Size > 0
 		if spared {
-			p.Conflicts = append(p.Conflicts, Left{s.Path, "it may hold content that was not kept"})
+			p.Conflicts = append(p.Conflicts, Left{s.Path, "it may contain content that was not recorded"})
 		}
 		return spared
 	})
@@ -351,9 +351,11 @@ func (p *Plan) spareFolders(w *walker) {
 		if s.from != "" || s.Do == Mode || s.now.Kind == absent || s.now.Kind == s.before.Kind {
 			continue
 		}
-		if s.now.Kind == folder && !holdsOnly(w, s.Path, gone) {
+		// One name more than gone has is enough. If listing fails, removing reports the error.
+		stays := func(name string) bool { return !gone[path.Join(s.Path, name)] }
+		if s.now.Kind == folder && slices.ContainsFunc(w.names(s.Path, len(gone)+1), stays) {
 			spared[s.Path] = true
-			p.Conflicts = append(p.Conflicts, Left{s.Path, "it holds files that stay"})
+			p.Conflicts = append(p.Conflicts, Left{s.Path, "it contains files that stay"})
 			continue
 		}
 		gone[s.Path] = true
@@ -361,32 +363,8 @@ func (p *Plan) spareFolders(w *walker) {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return spared[s.Path] })
 }
 
-// holdsOnly reports whether everything in the folder p is in gone.
-func holdsOnly(w *walker, p string, gone map[string]bool) bool {
-	dir, err := w.folder(p)
-	if err != nil {
-		return true // removing it will report the error
-	}
-	f, err := openFolder(dir, ".")
-	if err != nil {
-		return true
-	}
-	defer f.Close()
-	for {
-		names, err := f.Readdirnames(1000)
-		for _, n := range names {
-			if !gone[path.Join(p, n)] {
-				return false
-			}
-		}
-		if err != nil || len(names) == 0 {
-			return true
-		}
-	}
-}
-
 // errDamaged: a stored content does not match its checksum.
-var errDamaged = errors.New("what was kept of it is damaged")
+var errDamaged = errors.New("its stored content is damaged")
 
 // content reads the stored content of s, and verifies it.
 func (k *kept) content(s state) ([]byte, error) {

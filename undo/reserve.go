@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -77,21 +78,8 @@ func (s *Store) makeReserve() error {
 	return nil
 }
 
-// openReserve opens the file; it follows no link and never waits for a FIFO.
 func (s *Store) openReserve(how int) (*os.File, error) {
-	f, err := hostfile.OpenFile(filepath.Join(s.dir, reserveName), how, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", f.Name())
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return hostfile.OpenFile(filepath.Join(s.dir, reserveName), how, 0o600)
 }
 
 // readSlots reads all slots.
@@ -147,10 +135,13 @@ func (s *Store) unrecorded(id string) (map[int]time.Time, error) {
 	return out, err
 }
 
-// eachSlot calls set for each slot, with the lock held, and writes changed slots. set returns
-// true when it needs no further slot.
-func (s *Store) eachSlot(set func(*slot) bool) error {
+// changeSlots calls change with all slots, with the lock held, and writes those that it
+// changed.
+func (s *Store) changeSlots(change func([]slot)) error {
 	f, err := s.openReserve(os.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -165,13 +156,13 @@ func (s *Store) eachSlot(set func(*slot) bool) error {
 	if err != nil {
 		return err
 	}
-	for i := range list {
-		was := list[i]
-		done := set(&list[i])
-		if list[i] != was {
-			_, err = f.WriteAt([]byte(list[i].String()), int64(i)*slotSize)
+	was := slices.Clone(list)
+	change(list)
+	for i, one := range list {
+		if one == was[i] {
+			continue
 		}
-		if done || err != nil {
+		if _, err := f.WriteAt([]byte(one.String()), int64(i)*slotSize); err != nil {
 			return err
 		}
 	}
@@ -181,44 +172,29 @@ func (s *Store) eachSlot(set func(*slot) bool) error {
 // noteUnrecorded records, in a slot, that a turn cannot be recorded. Without a free slot it
 // takes the oldest.
 func (s *Store) noteUnrecorded(id string, turn int) error {
-	mine := slot{id, turn, s.now().Unix()}
-	var oldest slot
-	known := false
-	err := s.eachSlot(func(one *slot) bool {
-		known = known || one.id == id && one.turn == turn
-		switch {
-		case known:
-			return true
-		case one.id == "":
-			*one, known = mine, true
-			return true
-		case oldest.id == "" || one.at < oldest.at:
-			oldest = *one
+	return s.changeSlots(func(list []slot) {
+		oldest := 0 // a free slot has no time
+		for i, one := range list {
+			if one.id == id && one.turn == turn {
+				return
+			}
+			if one.at < list[oldest].at {
+				oldest = i
+			}
 		}
-		return false
-	})
-	if err != nil || known {
-		return err
-	}
-	return s.eachSlot(func(one *slot) bool {
-		if *one != oldest {
-			return false
+		if len(list) > 0 {
+			list[oldest] = slot{id, turn, s.now().Unix()}
 		}
-		*one = mine
-		return true
 	})
 }
 
 // forgetUnrecorded frees the slots of the session id: of one turn, or of all for 0.
 func (s *Store) forgetUnrecorded(id string, turn int) error {
-	err := s.eachSlot(func(one *slot) bool {
-		if one.id == id && (turn == 0 || one.turn == turn) {
-			*one = slot{}
+	return s.changeSlots(func(list []slot) {
+		for i, one := range list {
+			if one.id == id && (turn == 0 || one.turn == turn) {
+				list[i] = slot{}
+			}
 		}
-		return false
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

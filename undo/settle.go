@@ -3,7 +3,6 @@ package undo
 import (
 	"bytes"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 )
@@ -166,21 +165,14 @@ func (c *Call) named(e *entry) bool {
 // were not reported.
 func (c *Call) made(e *entry, look *looker, out *lines) {
 	t := e.turn
-	for folders := []*entry{e}; len(folders) > 0 && t.stopped() == ""; {
-		last := len(folders) - 1
-		in := folders[last].path
-		folders = folders[:last]
-		for _, n := range look.names(in, t.history.store.bounds.entries+1) { // one more than fits, to detect the overflow
-			below, is := t.noteNew(path.Join(in, n), look, out)
-			if below == nil {
-				continue
-			}
+	most := t.history.store.bounds.entries + 1 // one more than fits, to detect the overflow
+	look.below(e.path, most, func() bool { return t.stopped() == "" }, func(p string) bool {
+		below, is := t.noteNew(p, look, out)
+		if below != nil {
 			c.foundNew(below)
-			if is == folder {
-				folders = append(folders, below)
-			}
 		}
-	}
+		return below != nil && is == folder
+	})
 }
 
 // noteNew records the new entry p and returns its kind; nil if it is absent or known, or a

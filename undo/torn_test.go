@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"codeagent/exec/worker"
 )
 
 // TestNothingWrittenIsNotOurs: a file that could not be restored because somebody changed it
@@ -29,8 +31,10 @@ func TestNothingWrittenIsNotOurs(t *testing.T) {
 // refusing is a Files that finds something else than expected.
 type refusing struct{ hands }
 
-func (refusing) Put(string, []byte, fs.FileMode, Expect) error { return errors.New("was changed") }
-func (refusing) Chmod(string, fs.FileMode, Expect) error       { return errors.New("was changed") }
+func (refusing) Put(string, []byte, fs.FileMode, worker.Expect) (worker.Info, error) {
+	return worker.Info{}, errors.New("was changed")
+}
+func (refusing) Chmod(string, fs.FileMode, worker.Expect) error { return errors.New("was changed") }
 
 // isConflict fails unless the next plan leaves a name alone.
 func (b *bench) isConflict(name string) {
@@ -52,9 +56,9 @@ type killing struct {
 	kill func()
 }
 
-func (h killing) Put(string, []byte, fs.FileMode, Expect) error {
+func (h killing) Put(string, []byte, fs.FileMode, worker.Expect) (worker.Info, error) {
 	h.kill()
-	return context.Canceled
+	return worker.Info{}, context.Canceled
 }
 
 // TestKilledWhileUndoing: a folder whose permissions a killed undo had changed gets them back

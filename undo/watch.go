@@ -2,10 +2,9 @@ package undo
 
 import (
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
-
-	"golang.org/x/sys/unix"
 )
 
 // If changes are not reported, everything that a command is likely to change is recorded
@@ -27,18 +26,17 @@ func (c *Call) Watch(paths []string) {
 	var w walker
 	defer w.close()
 	for _, p := range slices.Sorted(slices.Values(paths)) {
+		made := p // or the first missing folder above it, which is made too
 		dir, err := w.folder(path.Dir(p))
-		var step *stepError
-		switch {
-		case err == nil:
-			c.note(dir, path.Base(p), p, had)
-		case errors.As(err, &step) && errors.Is(err, unix.ENOENT):
-			// The missing folders are made too.
-			if dir, err := w.folder(step.folder); err == nil {
-				if e := c.note(dir, step.name, path.Join(step.folder, step.name), had); e != nil {
-					c.isNamed(e)
-				}
-			}
+		for errors.Is(err, fs.ErrNotExist) {
+			made = path.Dir(made)
+			dir, err = w.folder(path.Dir(made))
+		}
+		if err != nil {
+			continue
+		}
+		if e := c.note(dir, path.Base(made), made, had); e != nil && made != p {
+			c.isNamed(e)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"codeagent/exec/worker"
 )
 
 // bench is a workspace, a store, and an agent that changes the workspace and reports to the
@@ -144,26 +146,29 @@ func (b *bench) undo() *Plan {
 // hands are Files without a sandbox.
 type hands struct{}
 
-func (hands) Put(path string, content []byte, mode fs.FileMode, now Expect) error {
+func (hands) Put(path string, content []byte, mode fs.FileMode, now worker.Expect) (worker.Info, error) {
 	info, err := os.Lstat(path)
 	if now.Absent != errors.Is(err, fs.ErrNotExist) {
-		return errors.New("not what was expected")
+		return worker.Info{}, errors.New("not what was expected")
 	}
-	if err == nil && info.Sys().(*syscall.Stat_t).Ino != now.Ino {
-		return errors.New("another file")
+	if err == nil {
+		st := info.Sys().(*syscall.Stat_t)
+		if worker.Version(uint64(st.Dev), st.Ino, info.Size(), info.ModTime().UnixNano()) != now.Version {
+			return worker.Info{}, errors.New("another file")
+		}
 	}
 	os.MkdirAll(filepath.Dir(path), 0o777)
 	os.Remove(path)
 	if err := os.WriteFile(path, content, 0o600); err != nil {
-		return err
+		return worker.Info{}, err
 	}
-	return os.Chmod(path, mode)
+	return worker.Info{}, os.Chmod(path, mode)
 }
-func (hands) Link(path, target string) error                { return os.Symlink(target, path) }
-func (hands) Mkdir(path string, mode fs.FileMode) error     { return os.MkdirAll(path, mode) }
-func (hands) Chmod(p string, m fs.FileMode, _ Expect) error { return os.Chmod(p, m) }
-func (hands) Move(from, to string) error                    { return os.Rename(from, to) }
-func (hands) Remove(path string, _ Expect) error            { return os.Remove(path) }
+func (hands) Symlink(path, target string, _ worker.Expect) error   { return os.Symlink(target, path) }
+func (hands) Mkdir(path string, mode fs.FileMode, _ bool) error    { return os.MkdirAll(path, mode) }
+func (hands) Chmod(p string, m fs.FileMode, _ worker.Expect) error { return os.Chmod(p, m) }
+func (hands) Rename(from, to string, _ bool) error                 { return os.Rename(from, to) }
+func (hands) Remove(path string, _ worker.Expect) error            { return os.Remove(path) }
 
 // tree is all of a folder: type, permissions and content of each entry.
 func tree(t *testing.T, root string) map[string]string {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -17,7 +16,6 @@ import (
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
-	"codeagent/exec/worker"
 	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -264,47 +262,5 @@ func Apply(ctx context.Context, b *workspace.Workspace, s *undo.History, p *undo
 		return undo.Report{}, err
 	}
 	defer files.Close()
-	return s.Apply(ctx, p, hands{files})
-}
-
-var _ undo.Files = hands{}
-
-// hands implements undo.Files through a file worker.
-type hands struct{ files *worker.Client }
-
-func (f hands) expect(now undo.Expect) worker.Expect {
-	e := worker.Expect{Absent: now.Absent, Parents: now.Absent}
-	if now.Ino != 0 {
-		e.Version = worker.Version(now.Dev, now.Ino, now.Size, now.Mtime)
-	}
-	return e
-}
-
-// Put implements undo.Files.
-func (f hands) Put(path string, content []byte, mode fs.FileMode, now undo.Expect) error {
-	_, err := f.files.Put(path, content, mode, f.expect(now))
-	return err
-}
-
-// Link implements undo.Files.
-func (f hands) Link(path, target string) error {
-	return f.files.Symlink(path, target, worker.Expect{Parents: true})
-}
-
-// Mkdir implements undo.Files.
-func (f hands) Mkdir(path string, mode fs.FileMode) error {
-	return f.files.Mkdir(path, mode, true)
-}
-
-// Chmod implements undo.Files.
-func (f hands) Chmod(path string, mode fs.FileMode, now undo.Expect) error {
-	return f.files.Chmod(path, mode, f.expect(now))
-}
-
-// Move implements undo.Files.
-func (f hands) Move(from, to string) error { return f.files.Rename(from, to, false) }
-
-// Remove implements undo.Files.
-func (f hands) Remove(path string, now undo.Expect) error {
-	return f.files.Remove(path, f.expect(now))
+	return s.Apply(ctx, p, files)
 }
