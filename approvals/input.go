@@ -52,14 +52,13 @@ func without[T comparable](list, known []T) []T {
 	return out
 }
 
-func roots(list, known []sandbox.Root) []string {
-	names := func(list []sandbox.Root) (out []string) {
-		for _, r := range list {
-			out = append(out, r.Path)
-		}
-		return out
+func roots(list, known []sandbox.Root) []string { return without(pathsOf(list), pathsOf(known)) }
+
+func pathsOf(roots []sandbox.Root) (out []string) {
+	for _, r := range roots {
+		out = append(out, r.Path)
 	}
-	return without(names(list), names(known))
+	return out
 }
 
 // moreRead returns what p may read and base may not: roots, and paths denied in base only.

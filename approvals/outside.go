@@ -71,10 +71,7 @@ func holdsRoot(p sandbox.Policy, path string) bool {
 }
 
 func writeRoots(p sandbox.Policy) []string {
-	var out []string
-	for _, root := range p.Write {
-		out = append(out, root.Path)
-	}
+	out := pathsOf(p.Write)
 	if p.Temp != "" {
 		out = append(out, p.Temp)
 	}

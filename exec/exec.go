@@ -240,12 +240,6 @@ func wall(p sandbox.Policy, c Command) time.Duration {
 	return max(limit, 0)
 }
 
-// ended is the result of waiting for a process.
-type ended struct {
-	status sandbox.Status
-	err    error
-}
-
 // Grace periods. A stopped command gets a moment to tidy up; then it is killed.
 const (
 	termGrace = 200 * time.Millisecond
@@ -256,42 +250,45 @@ const (
 
 // supervise waits for proc, and ends it when the clock runs out or ctx ends.
 func (r *Runner) supervise(ctx context.Context, proc sandbox.Process, clock *wallClock, o *Outcome) error {
-	done := make(chan ended, 1)
+	var status sandbox.Status
+	var err error
+	done := make(chan struct{})
 	go func() { // ends with the process, at the latest when the process is killed below
-		status, err := proc.Wait()
-		done <- ended{status, err}
+		defer close(done)
+		status, err = proc.Wait()
 	}()
 	select {
-	case e := <-done:
-		o.Status = e.status
-		return e.err
+	case <-done:
 	case <-clock.expired():
 		o.TimedOut = true
 	case <-ctx.Done():
 		o.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
 		o.Interrupted = !o.TimedOut
 	}
-	e := r.stop(proc, done)
-	o.Status = e.status
-	return e.err
+	if (o.TimedOut || o.Interrupted) && !r.stop(proc, done) {
+		o.Status = sandbox.Status{Exit: -1, Signal: sigKill}
+		return nil
+	}
+	o.Status = status
+	return err
 }
 
-// stop signals the command to end, then kills it with everything it started.
-func (r *Runner) stop(proc sandbox.Process, done <-chan ended) ended {
-	if proc.Signal(sigTerm) == nil {
+// stop signals the command to end, then kills it with everything it started. It reports whether
+// the command is done.
+func (r *Runner) stop(proc sandbox.Process, done <-chan struct{}) bool {
+	within := func(patience time.Duration) bool {
 		select {
-		case e := <-done:
-			return e
-		case <-time.After(r.options.Grace):
+		case <-done:
+			return true
+		case <-time.After(patience):
+			return false
 		}
 	}
-	proc.Kill()
-	select {
-	case e := <-done:
-		return e
-	case <-time.After(killWait):
-		return ended{status: sandbox.Status{Exit: -1, Signal: sigKill}}
+	if proc.Signal(sigTerm) == nil && within(r.options.Grace) {
+		return true
 	}
+	proc.Kill()
+	return within(killWait)
 }
 
 // Signal numbers, the same on every system.

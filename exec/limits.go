@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"slices"
 	"strings"
 
 	"codeagent/sandbox"
@@ -72,13 +73,9 @@ var limitWords = []struct {
 
 func byWords(l sandbox.Limits, text string) sandbox.Limit {
 	for _, w := range limitWords {
-		if w.set(l) <= 0 {
-			continue
-		}
-		for _, word := range w.words {
-			if strings.Contains(text, word) {
-				return w.limit
-			}
+		said := func(word string) bool { return strings.Contains(text, word) }
+		if w.set(l) > 0 && slices.ContainsFunc(w.words, said) {
+			return w.limit
 		}
 	}
 	return ""

@@ -133,8 +133,8 @@ func (k treeKiller) members() []member {
 	return found
 }
 
-// waitPidfd waits until the killed process is gone, but not longer than killWait: a
-// process may be blocked in the kernel.
+// waitPidfd waits until the killed process is gone, but not longer than 200 ms: a process
+// may be blocked in the kernel.
 func waitPidfd(fd int) {
 	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 200)
 }
@@ -158,17 +158,12 @@ func (k treeKiller) candidates() []int {
 		lowest = 2
 	}
 	self := os.Getpid()
-	dir, err := os.Open("/proc")
+	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil && pid >= lowest && pid != self {
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && pid >= lowest && pid != self {
 			pids = append(pids, pid)
 		}
 	}
@@ -178,18 +173,12 @@ func (k treeKiller) candidates() []int {
 
 // lastPID returns the last number the kernel gave, or 0 when it cannot be read.
 func lastPID() int {
-	data, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
+	data, _ := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(data))
 	if len(fields) < 5 {
 		return 0
 	}
-	pid, err := strconv.Atoi(fields[4])
-	if err != nil {
-		return 0
-	}
+	pid, _ := strconv.Atoi(fields[4])
 	return pid
 }
 

@@ -35,14 +35,7 @@ func Joins(r rune) bool {
 // Line returns s as one line: hidden runes and invalid bytes are named, a line break becomes
 // a mark, and a tab four spaces.
 func Line(s string) string {
-	clean := true
-	for _, r := range s {
-		if Name(r) != "" || r == unicode.ReplacementChar {
-			clean = false
-			break
-		}
-	}
-	if clean {
+	if !strings.ContainsFunc(s, func(r rune) bool { return Name(r) != "" || r == unicode.ReplacementChar }) {
 		return s
 	}
 	var b strings.Builder
