@@ -366,6 +366,14 @@ func (a *Agent) emit(e event.Event) {
 	a.cfg.Frontend.Emit(e)
 }
 
+// answered reports the answer to a question, and records it.
+func (a *Agent) answered(q *approvals.Request, e event.PermissionAnswered) {
+	a.mu.Lock()
+	a.carried.answered(q, e)
+	a.mu.Unlock()
+	a.emit(e)
+}
+
 // spent adds the tokens of an answer and reports them, and how full the context is.
 func (a *Agent) spent(u model.Usage) {
 	a.measure()

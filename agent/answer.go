@@ -128,7 +128,10 @@ func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
 	if len(a.batch.calls) > 0 {
 		a.brokeOff = d.Err
 		a.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: "the answer broke off after a tool call had started; continuing from its result"})
-		sleep(ctx, d.Delay)
+		select {
+		case <-ctx.Done():
+		case <-time.After(d.Delay):
+		}
 		return false
 	}
 	a.items, a.unlogged, a.waiting, a.calls, a.kind = nil, nil, nil, 0, ""
@@ -205,15 +208,5 @@ func (a *answer) text() string {
 // count adds the tokens of an answer.
 func (t *turn) count(u model.Usage) {
 	t.usage = t.usage.Add(u)
-	t.agent.answered(u)
-}
-
-// sleep waits for d or for ctx.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
+	t.agent.count(u)
 }

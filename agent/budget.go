@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"codeagent/event"
 	"codeagent/event/word"
@@ -20,19 +21,16 @@ const DefaultCompactAt = 80
 // a request costs the same in a long conversation as in a short one. Weights are tokens
 // estimated from bytes; the provider's report about a request gives the correction factor.
 type budget struct {
-	limit   int  // the model's context in tokens
-	assumed bool // the limit is not known
-	reserve int  // part of the limit, for the answer
-	at      int  // percent at which to compact; 0: never
-	ratio   float64
+	limit   int     // the model's context in tokens
+	assumed bool    // the limit is not known
+	reserve int     // part of the limit, for the answer
+	at      int     // percent at which to compact; 0: never
+	ratio   float64 // tokens by weight, in the provider's last report
 
 	items int // weight of the conversation
 	fixed int // of instructions and tools, in the last request
 
 	asked int // weight of the last request
-	// known is the provider's token count of the request whose weight is anchor; 0 before the
-	// first report.
-	known, anchor int
 	// wait postpones compaction until so many tokens are used: one that helped little would
 	// otherwise be repeated at once.
 	wait int
@@ -111,7 +109,6 @@ func (b *budget) answered(input int) (cutOff bool) {
 	if input < b.asked/2 {
 		return b.asked >= doubtful
 	}
-	b.known, b.anchor = input, b.asked
 	b.ratio = min(float64(input)/float64(b.asked), 4)
 	return false
 }
@@ -124,17 +121,14 @@ func (b *budget) refused() {
 	}
 }
 
-// replaced resets the budget for another conversation, of weight items.
-func (b *budget) replaced(items int) { b.items, b.known, b.anchor = items, 0, 0 }
-
 // tokens converts a weight to the provider's tokens.
-func (b *budget) tokens(weight int) int { return int(b.ratio * float64(weight)) }
+func (b *budget) tokens(weight int) int { return int(math.Round(b.ratio * float64(weight))) }
 
 // weight is the inverse of tokens.
 func (b *budget) weight(tokens int) int { return int(float64(tokens) / b.ratio) }
 
 // used returns how many tokens a request would have now.
-func (b *budget) used() int { return b.known + b.tokens(b.fixed+b.items-b.anchor) }
+func (b *budget) used() int { return b.tokens(b.fixed + b.items) }
 
 // room returns the most weight that the conversation can have.
 func (b *budget) room() int {
@@ -166,8 +160,8 @@ func (b *budget) over() bool { return b.used() > b.limit-b.reserve }
 // pause postpones compaction until the conversation has grown noticeably.
 func (b *budget) pause() { b.wait = b.used() + b.limit/20 }
 
-// answered takes the usage that the provider reports for an answer.
-func (a *Agent) answered(u model.Usage) {
+// count takes the usage that the provider reports for an answer.
+func (a *Agent) count(u model.Usage) {
 	read := u.Input
 	if u.Cached > read { // some providers do not count cached tokens as input
 		read += u.Cached

@@ -30,7 +30,7 @@ func TestBudgetFollowsTheReports(t *testing.T) {
 	if got := b.used(); got != 4200 {
 		t.Errorf("with longer instructions %d", got)
 	}
-	b.replaced(100)
+	b.items = 100
 	if got := b.used(); got != 1400 {
 		t.Errorf("another conversation %d", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/model"
@@ -32,8 +33,6 @@ type carried struct {
 
 	// granted is not stored: a later process of the session asks again.
 	granted []string
-	// open holds the unanswered questions.
-	open map[string]event.PermissionRequested
 }
 
 // changedFile is a file or folder that was changed, by commands alone or also by a file tool.
@@ -73,22 +72,14 @@ func (c *carried) note(e event.Event) {
 		}
 	case event.BackgroundEnded:
 		c.command(e.Changed)
-	case event.PermissionRequested:
-		if c.open == nil {
-			c.open = map[string]event.PermissionRequested{}
-		}
-		c.open[e.ID] = e
-	case event.PermissionAnswered:
-		c.answered(c.open[e.ID], e)
-		delete(c.open, e.ID)
 	}
 }
 
 // answered records the answer to a question.
-func (c *carried) answered(q event.PermissionRequested, e event.PermissionAnswered) {
+func (c *carried) answered(q *approvals.Request, e event.PermissionAnswered) {
 	what := q.Title
-	if !q.Wanted.Empty() {
-		what += " (" + things(q.Wanted) + ")"
+	if !q.Grant.Empty() {
+		what += " (" + things(q.Grant) + ")"
 	}
 	switch e.Answer {
 	case word.AnswerOnce:
@@ -168,7 +159,7 @@ func (c carried) stored() json.RawMessage {
 
 // resume replaces the facts by those that items carry: a summary has all before it.
 func (c *carried) resume(items []model.Item) {
-	*c = carried{granted: c.granted, open: c.open}
+	*c = carried{granted: c.granted}
 	for _, i := range items {
 		var by carried
 		if len(i.Carried) == 0 || json.Unmarshal(i.Carried, &by) != nil {

@@ -36,5 +36,5 @@ func (a *Agent) use(c Choice) {
 	fixed := a.budget.fixed
 	a.budget = newBudget(c.ContextLimit, c.MaxOutputTokens, a.cfg.CompactAt)
 	a.budget.fixed = fixed
-	a.budget.replaced(weighAll(a.items))
+	a.budget.items = weighAll(a.items)
 }

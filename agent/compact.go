@@ -68,18 +68,16 @@ func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, err
 type compaction struct {
 	reason word.CompactReason
 	focus  string
-	// bare keeps only the results that the model has not seen as the tail; whole keeps not even
-	// these, if nothing else can be shortened.
-	bare, whole bool
+	// strict keeps less as the tail; whole keeps not even the results that the model has not
+	// seen, if nothing else can be shortened.
+	strict, whole bool
 }
 
 // cut returns where the tail of items begins.
 func (c compaction) cut(items []model.Item, b budget) int {
-	cut, unseen := len(items), unread(items)
-	if !c.bare {
-		cut = tailOf(items, min(b.weight(mostTail), b.room()/4, b.items/4), b.room()/2)
-	}
-	if cut = min(cut, unseen); cut <= 1 && c.reason == word.CompactFull {
+	most, unseen := c.tail(b), unread(items)
+	cut := min(tailOf(items, min(b.weight(mostTail), most/2, b.items/4), most), unseen)
+	if cut <= 1 && c.reason == word.CompactFull {
 		cut = unseen // the tail itself is too long
 	}
 	if cut <= 1 && c.whole {
@@ -88,12 +86,12 @@ func (c compaction) cut(items []model.Item, b budget) int {
 	return cut
 }
 
-// tail returns how many of room tokens the results in the tail may have.
-func (c compaction) tail(room int) int {
-	if c.bare {
-		return room / 8
+// tail returns the most weight of the results in the tail.
+func (c compaction) tail(b budget) int {
+	if c.strict {
+		return b.room() / 8
 	}
-	return room / 2
+	return b.room() / 2
 }
 
 func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, model.Usage, error) {
@@ -135,11 +133,11 @@ func (a *Agent) replace(cut int, text string, c compaction) (summary string, err
 		return "", errLonger
 	}
 	a.carried = known
-	a.items = append([]model.Item{item}, a.fitted(a.items[cut:], c.tail(a.budget.room()))...)
+	a.items = append([]model.Item{item}, a.fitted(a.items[cut:], c.tail(a.budget))...)
 	for i := range a.items[1:] {
 		a.items[1+i].Carried = nil // known contains it
 	}
-	a.budget.replaced(weighAll(a.items))
+	a.budget.items = weighAll(a.items)
 	now := a.items[:len(a.items):len(a.items)]
 	a.mu.Unlock()
 	if a.cfg.Log != nil {
@@ -270,7 +268,7 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	if err := a.tooMuch(large); err != nil {
 		return false, fmt.Errorf("%w (%w)", err, refused)
 	}
-	c := compaction{reason: word.CompactFull, bare: t.full > 1}
+	c := compaction{reason: word.CompactFull, strict: t.full > 1}
 	cut := a.fitUnread(c)
 	if _, b := a.now(); cut && !b.over() {
 		return true, nil
@@ -325,11 +323,11 @@ func (a *Agent) fitUnread(c compaction) bool {
 	defer a.mu.Unlock()
 	from := unread(a.items)
 	unseen := a.items[from:]
-	less := a.fitted(unseen, min(c.tail(a.budget.room()), weighAll(unseen)/2))
+	less := a.fitted(unseen, min(c.tail(a.budget), weighAll(unseen)/2))
 	if weighAll(less) >= weighAll(unseen) {
 		return false
 	}
 	a.items = append(a.items[:from:from], less...)
-	a.budget.replaced(weighAll(a.items))
+	a.budget.items = weighAll(a.items)
 	return true
 }

@@ -30,7 +30,7 @@ func (a *Agent) remember(items ...model.Item) {
 func (a *Agent) restart(items []model.Item) {
 	a.items = Repair(items)
 	a.carried.resume(a.items)
-	a.budget.replaced(weighAll(a.items))
+	a.budget.items = weighAll(a.items)
 }
 
 // now returns the conversation and its budget.
@@ -72,7 +72,7 @@ func (a *Agent) takeBack() (Input, bool) {
 	for i, item := range slices.Backward(a.items) {
 		if item.Kind == model.User {
 			a.items = a.items[:i:i] // prefixes handed out must not change
-			a.budget.replaced(weighAll(a.items))
+			a.budget.items = weighAll(a.items)
 			return Input{Text: item.Text, Images: item.Images}, true
 		}
 	}

@@ -178,3 +178,49 @@ func whyNot(ctx context.Context, err error) error {
 	}
 	return context.Cause(ctx)
 }
+
+// news reports, before a request, which background commands have ended, so that the model
+// need not ask.
+func (t *turn) news() {
+	a := t.agent
+	if a.cfg.News == nil {
+		return
+	}
+	for _, e := range a.cfg.News() {
+		a.append(model.Item{Kind: model.Note, Text: a.endedWords(e), Carried: kept(e)})
+		a.emit(e)
+	}
+}
+
+// endedWords returns the note for the model about a background command that has ended. Each
+// line printed by the command is marked, because notes are codeagent's own words.
+func (a *Agent) endedWords(e event.BackgroundEnded) string {
+	var b strings.Builder
+	b.WriteString("[" + e.Message + "]")
+	if e.Output != "" {
+		b.WriteString("\nThe last of its unread output:")
+		for line := range strings.SplitSeq(strings.TrimRight(e.Output, "\n"), "\n") {
+			b.WriteString("\n| " + line)
+		}
+	}
+	if words := a.denial(e.Verdict); words != "" {
+		b.WriteString("\n" + strings.TrimRight(words, "\n"))
+	}
+	return b.String()
+}
+
+// output reports the output of one call as it arrives, limited by exec. If the command runs
+// twice, the offsets of the second run continue those of the first.
+type output struct {
+	emit   func(event.Event)
+	callID string
+	base   int64 // the offset where the run began
+	end    int64 // the end of what was reported
+}
+
+// sink is an exec.Sink.
+func (o *output) sink(offset int64, data []byte) {
+	offset += o.base
+	o.emit(event.ToolOutput{CallID: o.callID, Offset: offset, Data: data, Skipped: offset - o.end})
+	o.end = offset + int64(len(data))
+}

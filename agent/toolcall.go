@@ -230,7 +230,7 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 	default:
 		e.Answer, e.Reason = word.AnswerDenied, refusal.Reason
 	}
-	a.emit(e)
+	a.answered(q, e)
 	if refused && refusal.Stop {
 		c.turn.stop(ErrStopped)
 	}
@@ -245,7 +245,7 @@ func (c *toolCall) refusedAtOnce(err error) {
 	}
 	q, a := refusal.Request, c.turn.agent
 	a.emit(requested(q))
-	a.emit(event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: word.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint})
+	a.answered(q, event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: word.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint})
 	a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }
 
