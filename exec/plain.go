@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -98,17 +97,7 @@ func lookUp(cmd sandbox.Command) (string, error) {
 	if strings.Contains(cmd.Path, "/") {
 		return cmd.Path, nil
 	}
-	search := ""
-	for _, kv := range cmd.Env {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			search = v
-		}
-	}
-	for _, dir := range filepath.SplitList(search) {
-		if !filepath.IsAbs(dir) {
-			continue // relative entries of PATH are skipped: never run a program from the working directory
-		}
-		path := filepath.Join(dir, cmd.Path)
+	for _, path := range sandbox.Programs(cmd.Path, cmd.Env) {
 		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
 			return path, nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 )
@@ -86,6 +87,28 @@ type Command struct {
 	// Terminal means that the three files are one terminal. It becomes the controlling terminal of
 	// the command's own session. It excludes Foreground.
 	Terminal bool
+}
+
+// Programs are the absolute paths that name may mean in the environment env; a name with a slash
+// means itself. It skips relative and empty entries of PATH: a command that can write its working
+// directory must not choose which program runs.
+func Programs(name string, env []string) []string {
+	if strings.Contains(name, "/") {
+		return []string{name}
+	}
+	search := ""
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
+			search = value
+		}
+	}
+	var out []string
+	for dir := range strings.SplitSeq(search, ":") {
+		if path.IsAbs(dir) {
+			out = append(out, path.Join(dir, name))
+		}
+	}
+	return out
 }
 
 // Status is how a command ended. Exactly one of Exit and Signal is meaningful.

@@ -52,10 +52,7 @@ func (b *Backend) Name() string { return "seatbelt" }
 // a write that must fail.
 func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	e := sandbox.Enforcement{Backend: b.Name(), Layers: []sandbox.Layer{{Name: "seatbelt", State: sandbox.LayerAbsent}}, Weaknesses: Weaknesses(p)}
-	argv, err := b.prepare(p, "")
-	if err == nil {
-		err = b.try(argv, func() error { return b.nothing(argv) })
-	}
+	_, err := b.prepare(p, "")
 	if err == nil {
 		err = b.try([]string{"a write that must fail"}, b.deniesWrite)
 	}
@@ -67,8 +64,8 @@ func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	return e, nil
 }
 
-// prepare builds the start of the argv: the tool, the profile, its parameters. terminal is the path
-// of the command's own terminal; "" if it has none.
+// prepare builds the start of the argv (the tool, the profile, its parameters) and tries it once.
+// terminal is the path of the command's own terminal; "" if it has none.
 func (b *Backend) prepare(p sandbox.Policy, terminal string) ([]string, error) {
 	if b.system != "darwin" {
 		return nil, fmt.Errorf("seatbelt needs macOS, this is %s", b.system)
@@ -87,7 +84,8 @@ func (b *Backend) prepare(p sandbox.Policy, terminal string) ([]string, error) {
 		}
 		text += rules
 	}
-	return Argv(b.tool, text, params), nil
+	argv := Argv(b.tool, text, params)
+	return argv, b.try(argv, func() error { return b.nothing(argv) })
 }
 
 // withTargets also denies the targets of denied links: the kernel checks files, and not the links
@@ -164,18 +162,25 @@ func (b *Backend) try(key []string, check func() error) error {
 // only by its exit status, which a command could also return. So the backend tries each profile
 // before its first command.
 func (b *Backend) nothing(argv []string) error {
-	cmd := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], "/usr/bin/true")...)
-	cmd.Env, cmd.Dir = []string{}, "/"
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
-		said := strings.TrimSpace(stderr.String())
+	if stderr, err := confined(argv, "/usr/bin/true"); err != nil {
+		said := strings.TrimSpace(stderr)
 		if strings.Contains(said, "sandbox_apply") {
 			said += " (codeagent itself runs in a sandbox, and a second one cannot be put inside)"
 		}
 		return fmt.Errorf("sandbox-exec does not take the profile: %w: %.500q", err, said)
 	}
 	return nil
+}
+
+// confined runs a program of the system under a profile.
+func confined(argv []string, program ...string) (stderr string, err error) {
+	argv = slices.Concat(argv, program)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = []string{}, "/"
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	err = cmd.Run()
+	return said.String(), err
 }
 
 func (b *Backend) deniesWrite() error {
@@ -189,10 +194,7 @@ func (b *Backend) deniesWrite() error {
 		return err
 	}
 	file := filepath.Join(dir, "probe")
-	argv := append(Argv(b.tool, text, params), "/usr/bin/touch", file)
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env, cmd.Dir = []string{}, "/"
-	err = cmd.Run()
+	_, err = confined(Argv(b.tool, text, params), "/usr/bin/touch", file)
 	var exit *exec.ExitError
 	if _, missing := os.Lstat(file); !errors.Is(missing, fs.ErrNotExist) {
 		return errors.New("a write that the profile refuses went through")
@@ -205,11 +207,8 @@ func (b *Backend) deniesWrite() error {
 
 // Start runs cmd under the profile of p. It ignores the Holder, because it cannot hold calls.
 func (b *Backend) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command, _ sandbox.Holder) (sandbox.Process, error) {
-	cannot := func(code int, stage string, err error) error {
-		return &sandbox.StartError{Code: code, Stage: stage, Err: err}
-	}
 	if err := ctx.Err(); err != nil {
-		return nil, cannot(sandbox.ExitCannotConfine, "start", err)
+		return nil, cannot("start", err)
 	}
 	program, args, err := b.program(c)
 	if err != nil {
@@ -225,23 +224,20 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command
 		terminal = c.Stdin.Name()
 	}
 	argv, err := b.prepare(p, terminal)
-	if err == nil {
-		err = b.try(argv, func() error { return b.nothing(argv) })
-	}
 	if err != nil {
-		return nil, cannot(sandbox.ExitCannotConfine, "seatbelt", err)
+		return nil, cannot("seatbelt", err)
 	}
 	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
 		if err == nil {
 			err = fmt.Errorf("%q is not a folder", c.Dir)
 		}
-		return nil, cannot(sandbox.ExitCannotConfine, "chdir", err)
+		return nil, cannot("chdir", err)
 	}
 	shield()
 	argv = append(argv, wrap(p.Limits, program, args, c.Env)...)
 	process, err := start(ctx, argv, c)
 	if err != nil {
-		return nil, cannot(sandbox.ExitCannotConfine, "sandbox-exec", err)
+		return nil, cannot("sandbox-exec", err)
 	}
 	return process, nil
 }
@@ -253,7 +249,7 @@ func (b *Backend) program(c sandbox.Command) (string, []string, error) {
 		if self == "" {
 			exe, err := os.Executable()
 			if err != nil {
-				return "", nil, &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "file worker", Err: err}
+				return "", nil, cannot("file worker", err)
 			}
 			self = exe
 		}
@@ -273,52 +269,29 @@ func (b *Backend) program(c sandbox.Command) (string, []string, error) {
 	return program, args, nil
 }
 
-// lookUp finds the program. If the name has no slash it searches the command's own PATH.
+// lookUp finds the program that can be executed. sandbox-exec reports that it cannot by an exit
+// status that the command could also return.
 func lookUp(c sandbox.Command) (string, error) {
-	if strings.Contains(c.Path, "/") {
-		if !filepath.IsAbs(c.Path) {
-			return "", &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "exec", Err: fmt.Errorf("%q is not absolute", c.Path)}
-		}
-		return c.Path, executable(c.Path)
+	if strings.Contains(c.Path, "/") && !filepath.IsAbs(c.Path) {
+		return "", cannot("exec", fmt.Errorf("%q is not absolute", c.Path))
 	}
-	search := ""
-	for _, kv := range c.Env {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			search = v
+	err := &sandbox.StartError{Code: sandbox.ExitNotFound, Stage: "exec", Err: fmt.Errorf("%q: %w", c.Path, fs.ErrNotExist)}
+	for _, name := range sandbox.Programs(c.Path, c.Env) {
+		info, bad := os.Stat(name)
+		if bad == nil && (!info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0) {
+			bad = &fs.PathError{Op: "exec", Path: name, Err: fs.ErrPermission}
 		}
-	}
-	var found error
-	for _, dir := range filepath.SplitList(search) {
-		if !filepath.IsAbs(dir) {
-			continue // never from the working directory
-		}
-		name := filepath.Join(dir, c.Path)
-		err := executable(name)
-		if err == nil {
+		if bad == nil {
 			return name, nil
 		}
-		var start *sandbox.StartError
-		if errors.As(err, &start) && start.Code == sandbox.ExitCannotExec && found == nil {
-			found = err
+		if !errors.Is(bad, fs.ErrNotExist) && err.Code == sandbox.ExitNotFound {
+			err = &sandbox.StartError{Code: sandbox.ExitCannotExec, Stage: "exec", Err: bad}
 		}
 	}
-	if found != nil {
-		return "", found
-	}
-	return "", &sandbox.StartError{Code: sandbox.ExitNotFound, Stage: "exec", Err: fmt.Errorf("%q: %w", c.Path, fs.ErrNotExist)}
+	return "", err
 }
 
-// executable returns why name cannot be executed. sandbox-exec reports that by an exit status that
-// the command could also return.
-func executable(name string) error {
-	info, err := os.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return &sandbox.StartError{Code: sandbox.ExitNotFound, Stage: "exec", Err: err}
-	case err != nil:
-		return &sandbox.StartError{Code: sandbox.ExitCannotExec, Stage: "exec", Err: err}
-	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
-		return &sandbox.StartError{Code: sandbox.ExitCannotExec, Stage: "exec", Err: &fs.PathError{Op: "exec", Path: name, Err: fs.ErrPermission}}
-	}
-	return nil
+// cannot is the error of a command that could not be confined.
+func cannot(stage string, err error) error {
+	return &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: stage, Err: err}
 }

@@ -1,8 +1,6 @@
 package seatbelt
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -143,8 +141,8 @@ func descendants(pid int) []int {
 		return nil
 	}
 	children := map[int][]int{}
-	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
 		if len(fields) != 2 {
 			continue
 		}

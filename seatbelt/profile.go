@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,18 +110,18 @@ func exact(name string) (string, error) {
 	return name, nil
 }
 
-// away returns filters that are true outside a protected or denied path: outside the path itself,
+// away returns filters that are true outside protected or denied paths: outside each path itself,
 // and outside every spelling that a case-insensitive volume would treat as the same path.
-func (b *builder) away(letter, name string) ([]string, error) {
-	param, err := b.param(letter, name)
-	if err != nil {
-		return nil, err
+func (b *builder) away(letter string, names ...string) (out []string, err error) {
+	for _, name := range names {
+		param, err := b.param(letter, name)
+		if err != nil {
+			return nil, err
+		}
+		name, _ = exact(name)
+		out = append(out, "(require-not (subpath "+param+"))", `(require-not (regex #"^`+fold(name)+`(/|$)"))`)
 	}
-	name, _ = exact(name)
-	return []string{
-		"(require-not (subpath " + param + "))",
-		`(require-not (regex #"^` + fold(name) + `(/|$)"))`,
-	}, nil
+	return out, nil
 }
 
 // reads allows reading everything or the roots, except denied paths.
@@ -132,14 +133,12 @@ func (b *builder) reads(p sandbox.Policy) error {
 			entries = append(entries, glob) // a bracket may also be part of a file's literal name
 		}
 	}
-	for _, entry := range entries {
-		filters, err := b.away("D", entry)
-		if err != nil {
-			return err
-		}
-		b.denied = append(b.denied, filters...)
+	denied, err := b.away("D", entries...)
+	if err != nil {
+		return err
 	}
-	hidden, err := b.hidden(p)
+	b.denied = append(b.denied, denied...)
+	hidden, err := b.away("H", p.Protected.Hidden...) // codeagent's own records
 	if err != nil {
 		return err
 	}
@@ -179,19 +178,6 @@ func (b *builder) reads(p sandbox.Policy) error {
 	return nil
 }
 
-// hidden returns the filters that keep reads away from codeagent's own records.
-func (b *builder) hidden(p sandbox.Policy) ([]string, error) {
-	var out []string
-	for _, name := range p.Protected.Hidden {
-		filters, err := b.away("H", name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, filters...)
-	}
-	return out, nil
-}
-
 // findHidden allows checking that the folders of the records exist, and no more: a codeagent that a
 // command starts looks for them.
 func (b *builder) findHidden(p sandbox.Policy) error {
@@ -228,7 +214,7 @@ func temps(p sandbox.Policy) []sandbox.Root {
 // one lacks.
 func (b *builder) writes(p sandbox.Policy) error {
 	b.line("\n; Writing.")
-	own, err := b.ownFiles(p)
+	own, err := b.away("O", p.Protected.Own...)
 	if err != nil {
 		return err
 	}
@@ -254,19 +240,6 @@ func (b *builder) writes(p sandbox.Policy) error {
 		b.rule("allow file-write*", filters, inside, own, b.denied)
 	}
 	return nil
-}
-
-// ownFiles returns the filters that exclude codeagent's own files from every root.
-func (b *builder) ownFiles(p sandbox.Policy) ([]string, error) {
-	var out []string
-	for _, name := range p.Protected.Own {
-		filters, err := b.away("O", name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, filters...)
-	}
-	return out, nil
 }
 
 // protectedIn returns the filters for one root: the protected paths that do not cover the root
@@ -390,4 +363,17 @@ func (b *builder) network(p sandbox.Policy) error {
 		b.text.WriteString(fullNetwork)
 	}
 	return nil
+}
+
+// terminalName matches the path of the far end of a pseudo-terminal on macOS. Such a path needs no
+// escaping in a profile.
+var terminalName = regexp.MustCompile(`^/dev/ttys[0-9]+$`)
+
+// terminalRules open the terminal that codeagent created for a command: its path, and /dev/tty.
+// They open no other terminal, and a command without its own has no /dev/tty.
+func terminalRules(name string) (string, error) {
+	if !terminalName.MatchString(name) {
+		return "", fmt.Errorf("%q is not a terminal", name)
+	}
+	return fmt.Sprintf("(allow file-read* file-write-data file-ioctl\n  (require-all (vnode-type CHARACTER-DEVICE) (require-any (literal %q) (literal \"/dev/tty\"))))\n", name), nil
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"unsafe"
 
 	"codeagent/linuxsandbox/kernel"
@@ -102,32 +100,11 @@ func planChild(s *task, r *restricted) (c *kernel.Child, names []string, err err
 		return nil, nil, err
 	}
 	args := s.Command.Args
-	names = candidates(s.Command.Path, s.Command.Env)
+	names = sandbox.Programs(s.Command.Path, s.Command.Env)
 	if s.Command.Path == sandbox.FileWorker {
 		names, args = []string{"/proc/self/exe"}, []string{spec.HelperName, spec.FileWorkerArg}
 	}
 	return c, names, c.Exec(names, args, s.Command.Env)
-}
-
-// candidates are the paths that name may mean. It skips relative and empty entries of PATH: a
-// command that can write its working directory must not choose which program runs.
-func candidates(name string, env []string) []string {
-	if strings.Contains(name, "/") {
-		return []string{name}
-	}
-	search := ""
-	for _, kv := range env {
-		if value, ok := strings.CutPrefix(string(kv), "PATH="); ok {
-			search = value
-		}
-	}
-	var out []string
-	for _, dir := range filepath.SplitList(search) {
-		if filepath.IsAbs(dir) {
-			out = append(out, filepath.Join(dir, name))
-		}
-	}
-	return out
 }
 
 // limitChild sets the command's resource limits. None is above the keeper's own.
