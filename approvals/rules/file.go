@@ -1,0 +1,316 @@
+package rules
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"codeagent/internal/short"
+	"codeagent/sandbox"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// maxRules bounds the rules of one file.
+const maxRules = 2000
+
+// Error is a fault in a file of rules.
+type Error struct {
+	Place
+	Problem string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Problem)
+}
+
+// file is what a rules.toml contains.
+type file struct {
+	Command []commandEntry `toml:"command"`
+	Path    []pathEntry    `toml:"path"`
+	Host    []hostEntry    `toml:"host"`
+}
+
+// ruling are the keys of every entry.
+type ruling struct {
+	Decision Decision `toml:"decision"`
+	Reason   string   `toml:"reason"`
+	Expires  any      `toml:"expires"`
+}
+
+type commandEntry struct {
+	ruling
+	Opens
+	Words       []any    `toml:"words"`
+	Unsandboxed bool     `toml:"unsandboxed"`
+	Match       []string `toml:"match"`
+	NotMatch    []string `toml:"not_match"`
+}
+
+type pathEntry struct {
+	ruling
+	Paths  []string `toml:"paths"`
+	Access Access   `toml:"access"`
+}
+
+type hostEntry struct {
+	ruling
+	Hosts []string `toml:"hosts"`
+}
+
+// Parse reads the file called name. home is what "~/" stands for. The error is an *Error, the
+// first fault of the file.
+func Parse(name string, data []byte, home string) ([]*Rule, error) {
+	var f file
+	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&f)
+	if err != nil {
+		return nil, decodeError(name, err)
+	}
+	if n := len(f.Command) + len(f.Path) + len(f.Host); n > maxRules {
+		return nil, &Error{Place{name, 1, 1}, fmt.Sprintf("%d rules; at most %d are allowed", n, maxRules)}
+	}
+	p := parser{name: name, home: home, at: positions(data)}
+	for i, e := range f.Command {
+		p.add(where{"command", i}, e.ruling, func(r *Rule) { p.command(r, e) })
+	}
+	for i, e := range f.Path {
+		p.add(where{"path", i}, e.ruling, func(r *Rule) { p.path(r, e) })
+	}
+	for i, e := range f.Host {
+		p.add(where{"host", i}, e.ruling, func(r *Rule) { p.host(r, e) })
+	}
+	if p.fault == nil {
+		p.checkExamples()
+	}
+	if p.fault != nil {
+		return nil, p.fault
+	}
+	return p.rules, nil
+}
+
+func decodeError(name string, err error) error {
+	var decode *toml.DecodeError
+	var strict *toml.StrictMissingError
+	if errors.As(err, &strict) && len(strict.Errors) > 0 {
+		line, column := strict.Errors[0].Position()
+		return &Error{Place{name, line, column}, fmt.Sprintf("unknown key %s", strings.Join(strict.Errors[0].Key(), "."))}
+	}
+	at := Place{name, 1, 1}
+	if errors.As(err, &decode) {
+		at.Line, at.Column = decode.Position()
+	}
+	return &Error{at, strings.TrimPrefix(err.Error(), "toml: ")}
+}
+
+// where is an entry: the number i, counted from 0, of a kind.
+type where struct {
+	kind string
+	i    int
+}
+
+// positions finds where each entry and its keys stand; the entry itself has the key "".
+func positions(data []byte) map[where]map[string]unstable.Position {
+	out := map[where]map[string]unstable.Position{}
+	var p unstable.Parser
+	p.Reset(data)
+	count := map[string]int{}
+	var now where
+	for p.NextExpression() {
+		n := p.Expression()
+		keys := n.Key()
+		if !keys.Next() {
+			continue
+		}
+		key := keys.Node()
+		at := p.Shape(key.Raw).Start
+		switch n.Kind {
+		case unstable.ArrayTable:
+			now = where{string(key.Data), count[string(key.Data)]}
+			count[now.kind]++
+			out[now] = map[string]unstable.Position{"": at}
+		case unstable.KeyValue:
+			if out[now] != nil {
+				out[now][string(key.Data)] = at
+			}
+		}
+	}
+	return out
+}
+
+// parser turns entries into rules; it stops at the first fault.
+type parser struct {
+	name, home string
+	at         map[where]map[string]unstable.Position
+	now        where
+	rules      []*Rule
+	fault      *Error
+}
+
+// fail reports a fault at a key of the entry.
+func (p *parser) fail(key, format string, args ...any) {
+	if p.fault == nil {
+		p.fault = &Error{p.place(key), fmt.Sprintf(format, args...)}
+	}
+}
+
+func (p *parser) place(key string) Place {
+	at, ok := p.at[p.now][key]
+	if !ok {
+		at = p.at[p.now][""]
+	}
+	return Place{p.name, max(at.Line, 1), max(at.Column, 1)}
+}
+
+// add makes a rule of the keys that all entries have, and lets fill add the others.
+func (p *parser) add(at where, e ruling, fill func(*Rule)) {
+	if p.fault != nil {
+		return
+	}
+	p.now = at
+	r := &Rule{Place: p.place(""), Decision: e.Decision, Reason: e.Reason}
+	switch {
+	case !slices.Contains([]Decision{Allow, Ask, Forbid}, e.Decision):
+		p.fail("decision", "decision is %q; it must be allow, ask or forbid", short.Head(string(e.Decision), 40))
+	case e.Decision == Forbid && strings.TrimSpace(e.Reason) == "":
+		p.fail("decision", "a forbid needs a reason, which the model reads")
+	}
+	switch t := e.Expires.(type) {
+	case nil:
+	case time.Time:
+		r.Expires = t
+	case toml.LocalDate:
+		r.Expires = t.AsTime(time.Local).AddDate(0, 0, 1)
+	default:
+		p.fail("expires", "expires must be a date (2026-12-31) or a time with its zone")
+	}
+	fill(r)
+	p.rules = append(p.rules, r)
+}
+
+func (p *parser) command(r *Rule, e commandEntry) {
+	r.Opens, r.Unsandboxed, r.match, r.notMatch = e.Opens, e.Unsandboxed, e.Match, e.NotMatch
+	for _, word := range e.Words {
+		list, ok := word.([]any)
+		if !ok {
+			list = []any{word}
+		}
+		var alternatives []string
+		for _, one := range list {
+			text, ok := one.(string)
+			if !ok || text == "" || strings.Contains(text, unknown) {
+				p.fail("words", "words are texts, or lists of texts that stand for each other")
+				return
+			}
+			alternatives = append(alternatives, text)
+		}
+		if len(alternatives) == 0 {
+			p.fail("words", "a list of alternatives is empty")
+			return
+		}
+		r.Words = append(r.Words, alternatives)
+	}
+	switch {
+	case len(r.Words) == 0:
+		p.fail("words", "a rule for commands needs words")
+	case r.Decision != Allow && (!r.Opens.Empty() || r.Unsandboxed):
+		p.fail("decision", "only an allow opens something")
+	case r.Decision == Allow:
+		p.allowable(r)
+	}
+}
+
+// allowable refuses an allow that would say more than its words do.
+func (p *parser) allowable(r *Rule) {
+	for _, program := range r.Words[0] {
+		if slices.Contains(shellBuiltins, program) {
+			p.fail("words", "%q changes the shell for the commands after it, or runs its arguments: no rule can allow it", program)
+		}
+		if strings.Contains(program, "/") && !path.IsAbs(program) {
+			p.fail("words", "%q depends on the folder that it is called in: name an absolute path", program)
+		}
+	}
+	if (r.Unsandboxed || !r.Opens.Empty()) && len(r.Words) < 2 {
+		p.fail("words", "a rule that opens something needs at least two words: a program alone may do anything with it")
+	}
+}
+
+// shellBuiltins are the builtins of bash that run what they are given, or change what a later
+// command means (bash(1), SHELL BUILTIN COMMANDS).
+var shellBuiltins = []string{
+	".", "alias", "bind", "builtin", "cd", "command", "complete", "compopt", "coproc", "declare", "dirs", "enable", "eval", "exec", "export", "fc", "function",
+	"getopts", "hash", "let", "local", "mapfile", "popd", "pushd", "read", "readarray", "readonly", "set", "shopt", "source", "time", "trap", "typeset", "umask",
+	"unalias", "unset",
+}
+
+func (p *parser) path(r *Rule, e pathEntry) {
+	r.Access = e.Access
+	if e.Access != Read && e.Access != Write {
+		p.fail("access", "access is %q; it must be read or write", short.Head(string(e.Access), 40))
+	}
+	if len(e.Paths) == 0 {
+		p.fail("paths", "a rule for paths needs paths")
+	}
+	for _, raw := range e.Paths {
+		full := raw
+		if rest, ok := strings.CutPrefix(raw, "~/"); ok && p.home != "" {
+			full = path.Join(p.home, rest)
+		}
+		if !path.IsAbs(full) || path.Clean(full) != strings.TrimSuffix(full, "/") && full != "/" {
+			p.fail("paths", "%q must be an absolute path, or begin with ~/, without . and ..", short.Head(raw, 80))
+		}
+		r.Paths = append(r.Paths, path.Clean(full))
+	}
+}
+
+func (p *parser) host(r *Rule, e hostEntry) {
+	if len(e.Hosts) == 0 {
+		p.fail("hosts", "a rule for hosts needs hosts")
+	}
+	for _, raw := range e.Hosts {
+		h, err := sandbox.ParseHostPort(raw)
+		if err == nil && h.Port == 0 {
+			err = fmt.Errorf("host %q: name the port too, as %q", short.Head(raw, 80), h.Host+":443")
+		}
+		if err != nil {
+			p.fail("hosts", "%v", err)
+		}
+		r.Hosts = append(r.Hosts, h)
+	}
+}
+
+// checkExamples judges the examples of each rule by that rule alone.
+func (p *parser) checkExamples() {
+	count := map[string]int{}
+	for _, r := range p.rules {
+		p.now = where{"command", count["command"]}
+		if len(r.Words) == 0 {
+			continue
+		}
+		count["command"]++
+		alone := *r
+		alone.Expires = time.Time{}
+		set := Join([]*Rule{&alone})
+		for _, line := range r.match {
+			if j := set.Command(line, time.Time{}); j.Decision != r.Decision {
+				p.fail("match", "the rule does not match %q%s", short.Head(line, 200), because(j))
+			}
+		}
+		for _, line := range r.notMatch {
+			if j := set.Command(line, time.Time{}); j.Decision == r.Decision {
+				p.fail("not_match", "the rule matches %q", short.Head(line, 200))
+			}
+		}
+	}
+}
+
+func because(j Judgement) string {
+	if j.Opaque == "" {
+		return ""
+	}
+	return ": " + j.Opaque
+}

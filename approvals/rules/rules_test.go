@@ -1,0 +1,343 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/sandbox"
+)
+
+// everyday are the rules that the corpora are judged by.
+const everyday = `
+[[command]]
+words = ["git", ["status", "diff", "log", "show", "branch", "add", "commit", "stash", "blame", "rev-parse", "ls-files"]]
+decision = "allow"
+
+[[command]]
+words = ["go", ["build", "test", "vet", "fmt", "list", "mod", "doc", "version"]]
+decision = "allow"
+
+[[command]]
+words = ["npm", ["test", "run", "ls", "ci", "install"]]
+decision = "allow"
+
+[[command]]
+words = [["ls", "cat", "head", "tail", "wc", "grep", "rg", "sort", "uniq", "echo", "pwd", "true", "make", "pytest", "cargo", "mkdir"]]
+decision = "allow"
+`
+
+func set(t testing.TB, text string) *Set {
+	t.Helper()
+	list, err := Parse("rules.toml", []byte(text), "/home/ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Join(list)
+}
+
+// lines reads a corpus: one command a line, "#" begins a comment line, \n stands for a newline.
+func lines(t *testing.T, name string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unescape := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\0`, "\x00", `\u00a0`, "\u00a0", `\u2013`, "\u2013")
+	var out []string
+	for l := range strings.Lines(string(data)) {
+		if l = strings.TrimSuffix(l, "\n"); l != "" && !strings.HasPrefix(l, "#") {
+			out = append(out, unescape.Replace(l))
+		}
+	}
+	return out
+}
+
+func TestTrickyCommandsAreNeverAllowed(t *testing.T) {
+	s := set(t, everyday)
+	all := lines(t, "tricky.txt")
+	if len(all) < 150 {
+		t.Errorf("%d tricky commands; at least 150 are wanted", len(all))
+	}
+	for _, line := range all {
+		if j := s.Command(line, time.Now()); j.Decision == Allow {
+			t.Errorf("%q is allowed, by %v", line, j.Parts)
+		}
+	}
+}
+
+func TestEverydayCommandsAreAllowed(t *testing.T) {
+	s := set(t, everyday)
+	all := lines(t, "everyday.txt")
+	if len(all) < 100 {
+		t.Errorf("%d everyday commands; at least 100 are wanted", len(all))
+	}
+	for _, line := range all {
+		if j := s.Command(line, time.Now()); j.Decision != Allow {
+			t.Errorf("%q is %q, not allowed: %s %v", line, j.Decision, j.Opaque, j.Parts)
+		}
+	}
+}
+
+// additions are ways to hide a command, or to add to it. %s is the command, %q the command as
+// one quoted word.
+var additions = []string{
+	"env %s", "A=1 %s", "nohup %s", "timeout 5 %s", "time %s", "sudo %s", "exec %s", "command %s", "builtin %s", "nice -n 3 %s", "xargs %s", "watch %s",
+	"%s > out", "%s >> ~/.bashrc", "%s < in", "%s 2>&1", "%s &", "! %s", "( %s )", "{ %s; }", "if true; then %s; fi", "for i in 1 2; do %s; done",
+	"while %s; do :; done", "f() { %s; }; f", "echo $(%s)", "echo `%s`", "cat <(%s)", "%s | cat", "true && %s", "false || %s", "%s; true", "bash -c %q",
+	"sh -c %q", "bash -c 'bash -c %q'", "eval %q", "trap %q EXIT", "ssh host %q", "%s # a comment", "true # a\n%s", "coproc %s", "find . -exec %s ;",
+	"su -c %q", "python3 -c 'import os; os.system(%q)'", "bash <<< %q", "bash <<E\n%s\nE", "case x in x) %s;; esac", "[[ -n $(%s) ]]", "A=$(%s)", "/usr/bin/%s",
+	"xargs -I{} sh -c %q", "%s $HOME", "%s *", "%s \"$(id)\"", "parallel ::: %q", "script -c %q", "busybox %s",
+}
+
+func added(form, command string) string {
+	quoted := "'" + strings.ReplaceAll(command, "'", `'\''`) + "'"
+	if strings.Contains(form, "'bash -c %q'") || strings.Contains(form, "os.system(%q)") {
+		quoted = `"` + command + `"`
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(form, "%q", quoted), "%s", command)
+}
+
+func TestAdditionsAreNeverLessStrict(t *testing.T) {
+	for _, decision := range []string{`decision = "allow"`, `decision = "ask"`, "decision = \"forbid\"\nreason = \"no\""} {
+		s := set(t, everyday+"\n[[command]]\nwords = [\"deploy\", \"now\"]\n"+decision)
+		const command = "deploy now --all"
+		plain := s.Command(command, time.Now())
+		for _, form := range additions {
+			line := added(form, command)
+			if got := s.Command(line, time.Now()); plain.Decision.Stricter(got.Decision) {
+				t.Errorf("%q is %q, and %q alone is %q", line, got.Decision, command, plain.Decision)
+			}
+		}
+	}
+}
+
+func FuzzAdditions(f *testing.F) {
+	for i := range additions {
+		f.Add(uint8(i), uint8(i*7), uint8(2), "git status")
+	}
+	f.Fuzz(func(t *testing.T, first, second, decision uint8, command string) {
+		words := strings.Fields(command)
+		for _, w := range words {
+			if strings.Trim(w, "abcdefghijklmnopqrstuvwxyz-") != "" {
+				t.Skip("only plain words: how quotes are read is another test")
+			}
+		}
+		if len(words) == 0 || len(words) > 8 || len(command) > 200 || words[0][0] == '-' {
+			t.Skip("no command")
+		}
+		for _, w := range append(shellBuiltins, "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "in", "select") {
+			if words[0] == w {
+				t.Skip("a word of the shell's own")
+			}
+		}
+		r := &Rule{Decision: []Decision{Allow, Ask, Forbid}[decision%3]}
+		for _, w := range words {
+			r.Words = append(r.Words, []string{w})
+		}
+		s := Join([]*Rule{r})
+		plain := s.Command(strings.Join(words, " "), time.Time{})
+		if plain.Decision != r.Decision {
+			t.Fatalf("%q is %q by its own rule %q: %s", command, plain.Decision, r.Decision, plain.Opaque)
+		}
+		line := added(additions[int(first)%len(additions)], strings.Join(words, " "))
+		if got := s.Command(line, time.Time{}); plain.Decision.Stricter(got.Decision) {
+			t.Errorf("%q is %q, less strict than %q", line, got.Decision, plain.Decision)
+		}
+		if !strings.Contains(line, "\n") && !strings.Contains(line, "'") {
+			twice := added(additions[int(second)%len(additions)], line)
+			if got := s.Command(twice, time.Time{}); r.Decision != Allow && plain.Decision.Stricter(got.Decision) {
+				t.Errorf("%q is %q, less strict than %q", twice, got.Decision, plain.Decision)
+			}
+		}
+	})
+}
+
+// FuzzQuoting compares the words of every line that a rule could allow with those of bash.
+func FuzzQuoting(f *testing.F) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		f.Skip("bash is not installed")
+	}
+	for _, s := range []string{`a "b c" 'd'`, `a\ b c`, `"a\"b"`, `a'b'"c"`, `"a\nb"`, `\a`, `"$"`, `a"b`, `'a'\''b'`, `a~b ~c`, `"\!"`, `a=b`, `x "a	b"`, `\\`, `"\\"`, `a b]`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, words string) {
+		line := "echo " + words
+		parts, opaque := plainParts(line)
+		if opaque != "" || len(parts) != 1 || parts[0][0] != "echo" || strings.ContainsAny(words, "<>") {
+			t.Skip("no rule can allow it as one program")
+		}
+		dir := t.TempDir()
+		cmd := exec.Command(bash, "-c", `echo() { printf '%s\0' "$@"; }; `+"\n"+line)
+		cmd.Dir, cmd.Env = dir, []string{"PATH=", "HOME=/nowhere"}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("bash refuses %q, and a rule could allow it: %v", line, err)
+		}
+		want := strings.Join(parts[0][1:], "\x00") + "\x00"
+		if string(out) != want {
+			t.Errorf("%q: bash reads %q, we read %q", line, out, want)
+		}
+	})
+}
+
+func TestStrictestRuleDecides(t *testing.T) {
+	s := set(t, `
+[[command]]
+words = ["git", "push"]
+decision = "allow"
+hosts = ["github.com:443"]
+read = ["~/.ssh/config"]
+
+[[command]]
+words = ["npm", "publish"]
+decision = "allow"
+hosts = ["github.com:443"]
+
+[[command]]
+words = ["git", "push", ["-f", "--force"]]
+decision = "forbid"
+reason = "history is shared"
+
+[[command]]
+words = ["terraform"]
+decision = "ask"
+
+[[command]]
+words = ["date", "now"]
+decision = "allow"
+expires = 2020-01-01
+`)
+	for _, c := range []struct {
+		line  string
+		want  Decision
+		hosts int
+		reads int
+	}{
+		{"git push origin main", Allow, 1, 1},
+		{"git push && npm publish", Allow, 1, 0},
+		{"cd lib && git push", Allow, 1, 1},
+		{"cd lib", None, 0, 0},
+		{"git push -f", Forbid, 0, 0},
+		{"git push; git push --force origin", Forbid, 0, 0},
+		{"git push && ls", None, 0, 0},
+		{"terraform apply", Ask, 0, 0},
+		{"echo hi; terraform plan", Ask, 0, 0},
+		{"/opt/bin/terraform plan", Ask, 0, 0},
+		{"git 'push' \"--force\"", Forbid, 0, 0},
+		{"git push $FLAGS", Forbid, 0, 0},
+		{"git status", None, 0, 0},
+		{"date now", None, 0, 0},
+		{"", None, 0, 0},
+	} {
+		j := s.Command(c.line, time.Now())
+		if j.Decision != c.want || len(j.Opens.Hosts) != c.hosts || len(j.Opens.Read) != c.reads {
+			t.Errorf("%q: %q with %v, want %q with %d hosts and %d paths to read", c.line, j.Decision, j.Opens, c.want, c.hosts, c.reads)
+		}
+		if (j.Rule == nil) != (c.want == None) {
+			t.Errorf("%q: rule %v for %q", c.line, j.Rule, c.want)
+		}
+	}
+}
+
+func TestPathsAndHosts(t *testing.T) {
+	s := set(t, `
+[[path]]
+paths = ["~/notes"]
+access = "write"
+decision = "allow"
+
+[[path]]
+paths = ["~/notes/secret"]
+access = "read"
+decision = "forbid"
+reason = "private"
+
+[[host]]
+hosts = ["example.com:443"]
+decision = "allow"
+
+[[host]]
+hosts = ["evil.example:443"]
+decision = "forbid"
+reason = "no"
+`)
+	for _, c := range []struct {
+		access Access
+		path   string
+		want   Decision
+	}{
+		{Write, "/home/ada/notes/a", Allow}, {Read, "/home/ada/notes/a", Allow}, {Write, "/home/ada/notesb", None},
+		{Read, "/home/ada/notes/secret/x", Forbid}, {Write, "/home/ada/notes/secret/x", Forbid},
+		{Read, "/home/ada", Forbid}, {Write, "/home", Forbid}, {Read, "/srv", None},
+	} {
+		if got, _ := s.Path(c.access, c.path, time.Now()); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.access, c.path, got, c.want)
+		}
+	}
+	for host, want := range map[string]Decision{"example.com:443": Allow, "example.com:80": None, "evil.example:443": Forbid, "a.example.com:443": None} {
+		h, err := sandbox.ParseHostPort(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := s.Host(h, time.Now()); got != want {
+			t.Errorf("%s: %q, want %q", host, got, want)
+		}
+	}
+}
+
+func TestFaultsNameTheirPlace(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"[[command]]\nwords = [\"a\"]\n", `r:1:3: decision is ""; it must be allow, ask or forbid`},
+		{"[[command]]\nwords = [\"a\"]\ndecision = \"yes\"\n", `r:3:1: decision is "yes"; it must be allow, ask or forbid`},
+		{"[[command]]\nwords = [\"a\", []]\ndecision = \"ask\"\n", `r:2:1: a list of alternatives is empty`},
+		{"[[command]]\nwords = [\"a\", 3]\ndecision = \"ask\"\n", `r:2:1: words are texts`},
+		{"[[command]]\ndecision = \"ask\"\n", `r:1:3: a rule for commands needs words`},
+		{"[[command]]\nword = [\"a\"]\ndecision = \"ask\"\n", `r:2:1: unknown key command.word`},
+		{"\n[[command]]\nwords = [\"rm\"]\n  decision = \"forbid\"\n", `r:4:3: a forbid needs a reason`},
+		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nwrite = [\"/x\"]\n", `r:3:1: only an allow opens something`},
+		{"[[command]]\nwords = [\"eval\", \"x\"]\ndecision = \"allow\"\n", `r:2:1: "eval" changes the shell`},
+		{"[[command]]\nwords = [\"./x\", \"y\"]\ndecision = \"allow\"\n", `r:2:1: "./x" depends on the folder`},
+		{"[[command]]\nwords = [\"curl\"]\ndecision = \"allow\"\nhosts = [\"a:1\"]\n", `r:2:1: a rule that opens something needs at least two words`},
+		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nmatch = [\"b\"]\n", `r:4:1: the rule does not match "b"`},
+		{"[[command]]\nwords = [\"a\"]\ndecision = \"allow\"\nmatch = [\"a > b\"]\n", `r:4:1: the rule does not match "a > b": it contains a redirection`},
+		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nnot_match = [\"sudo a\"]\n", `r:4:1: the rule matches "sudo a"`},
+		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nexpires = \"soon\"\n", `r:4:1: expires must be a date`},
+		{"[[path]]\npaths = [\"notes\"]\naccess = \"read\"\ndecision = \"allow\"\n", `r:2:1: "notes" must be an absolute path`},
+		{"[[path]]\npaths = [\"/a/../b\"]\naccess = \"read\"\ndecision = \"allow\"\n", `r:2:1: "/a/../b" must be an absolute path`},
+		{"[[path]]\npaths = [\"/a\"]\ndecision = \"allow\"\n", `r:1:3: access is ""; it must be read or write`},
+		{"[[host]]\nhosts = [\"example.com\"]\ndecision = \"allow\"\n", `r:2:1: host "example.com": name the port too, as "example.com:443"`},
+		{"[[command]\n", "r:1:"},
+		{"x = 1\n", "r:1:1: unknown key x"},
+	} {
+		_, err := Parse("r", []byte(c.text), "/home/ada")
+		var fault *Error
+		if !errors.As(err, &fault) || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%q:\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+func BenchmarkCommand200Rules(b *testing.B) {
+	text := everyday
+	for i := range 200 {
+		decision := "decision = \"ask\""
+		if i%2 == 0 {
+			decision = "decision = \"allow\""
+		}
+		text += fmt.Sprintf("[[command]]\nwords = [\"tool%d\", [\"run\", \"test\"]]\n%s\n", i, decision)
+	}
+	s := set(b, text)
+	now := time.Now()
+	for b.Loop() {
+		if j := s.Command("cd sub && go test ./... 2>&1 | tail -20", now); j.Decision != Allow {
+			b.Fatal(j)
+		}
+	}
+}
