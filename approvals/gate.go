@@ -5,20 +5,28 @@ package approvals
 //
 //	What Decide answers: the first row that matches. "*" matches anything, "a|b" a or b.
 //	sandbox: on, off (danger-full-access).  wish: none (or nothing new), new (paths, hosts, an edit outside the write roots;
-//	under untrusted also a fetch from a host that nobody named), outside (require_escalated), bad (nobody can grant it);
-//	of an input: what the command that receives it may do.
-//	command: known (on the short read-only list), other.
+//	under untrusted also a fetch from a host that nobody named), outside (require_escalated), bad (nobody can grant it), open or
+//	shut (new, and a rule for its path or host allows or forbids it); of an input: what the command that receives it may do.
+//	command: known (on the short read-only list), other, or what a rule says of it: allowed, opened (allowed with what "new"
+//	wants), asked, forbidden.
 //	nobody: the decision if no person can answer.
 //	mode                  sandbox  kind       wish         command  decision  nobody
 //	*                       *        plan|read|watch  *      *        run       run
-//	*                       *        fetch      bad          *        refuse    refuse
-//	*                       on       *          bad          *        refuse    refuse
+//	*                       *        command    *            forbidden  refuse  refuse
+//	*                       *        fetch      bad|shut     *        refuse    refuse
+//	*                       on       *          bad|shut     *        refuse    refuse
+//	*                       off      edit       shut         *        refuse    refuse
+//	never                   *        command    *            asked    refuse    refuse
+//	never                   on       command    new          opened   run       run
 //	never                   on       *          new|outside  *        refuse    refuse
 //	never                   *        *          *            *        run       run
 //	untrusted               *        edit|input  *           *        ask       refuse
-//	untrusted               on       command    none         known    run       run
-//	untrusted               *        fetch      none         *        run       run
+//	untrusted               on       command    none|open    known|allowed|opened  run  run
+//	untrusted               on       command    new          opened   run       run
+//	untrusted               *        fetch      none|open    *        run       run
 //	untrusted               *        command|fetch  *        *        ask       refuse
+//	on-request|on-failure   *        command    *            asked    ask       refuse
+//	on-request|on-failure   on       command    new          opened   run       run
 //	on-request|on-failure   on       *          new|outside  *        ask       refuse
 //	on-request|on-failure   *        *          *            *        run       run
 //
@@ -33,7 +41,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
@@ -62,6 +72,9 @@ type Options struct {
 	// MadeGit lists the git directories that commands of the session made; nil: none is
 	// known.
 	MadeGit func() []string
+	// Rules are the user's rules; nil: there are none. Now is the time; nil: time.Now.
+	Rules *rules.Set
+	Now   func() time.Time
 	// Fetch is what fetches may reach without an answer, in addition to Base.
 	Fetch []sandbox.HostPort
 }
@@ -128,7 +141,8 @@ const (
 )
 
 // rule is the table without the rows for a bad wish. known and remembered describe the
-// command: it is on the read-only list; it was answered for the session.
+// command: it is on the read-only list or allowed by a rule; it was answered for the session.
+// wants: it wants more than the policy allows, or a rule asks about it.
 func rule(m Mode, unconfined bool, kind word.Kind, wants, known, remembered bool) ruling {
 	switch {
 	case kind == word.KindPlan || kind == word.KindRead || kind == word.KindWatch:
@@ -156,8 +170,11 @@ func rule(m Mode, unconfined bool, kind word.Kind, wants, known, remembered bool
 
 // Decide returns exactly one of a permit, a question to ask, or a *Refusal.
 func (g *Gate) Decide(a Action) (Permit, *Request, error) {
-	base := g.baseOf(a)
-	w, paths, refusal := g.wanted(base, a)
+	base, by, refusal := g.commandRules(g.baseOf(a), a)
+	if refusal != nil {
+		return Permit{}, nil, refusal
+	}
+	base, w, paths, refusal := g.ruled(base, a, &by)
 	if refusal != nil {
 		return Permit{}, nil, refusal
 	}
@@ -168,14 +185,21 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	case word.KindInput:
 		remembered, outside = false, false
 	}
-	if outside && (w.unsandboxed || w.blocked != "") && g.outsideOf(g.Base(), a).changes == "" {
+	// A rule that lets a command out was written by the user, who knows that it reads its
+	// folder. A git directory that the session made names programs that the user has not seen.
+	if by.outside && w.unsandboxed && len(g.madeGit("/", nil, false)) == 0 ||
+		outside && (w.unsandboxed || w.blocked != "") && g.outsideOf(g.Base(), a).changes == "" {
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
 	}
 	known := g.opts.Mode == Untrusted && a.Kind == word.KindCommand && knownReadOnly(a.Command)
-	switch rule(g.opts.Mode, base.Unconfined, a.Kind, !w.empty(), known, remembered) {
+	known = known || by.decision == rules.Allow
+	switch rule(g.opts.Mode, base.Unconfined, a.Kind, !w.empty() || by.decision == rules.Ask, known, remembered) {
 	case run:
 		return mint(a, base), nil, nil
 	case no:
+		if by.place != "" && w.empty() {
+			return Permit{}, nil, refuse("the rule at %s asks about this, and the approval policy is never: nobody is asked", by.place)
+		}
 		r := g.request(a, w)
 		return Permit{}, nil, &Refusal{
 			Reason:  "the approval policy is never: nobody is asked, and the sandbox does not allow this (" + grantWords(r.Grant) + ")",
@@ -184,6 +208,9 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 		}
 	}
 	r := g.request(a, w)
+	if by.place != "" {
+		r.Warnings = append(r.Warnings, "the rule at "+by.place+" asks about this")
+	}
 	return Permit{}, g.put(r), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
 )
@@ -139,18 +140,20 @@ func (r row) matches(mode, box, kind, wish, cmd string) bool {
 func cell(kind word.Kind, wish, cmd string) (Action, bool) {
 	a := Action{CallID: "c", Tool: "t", Kind: kind, Folder: workspace}
 	if kind == word.KindCommand {
-		a.Command = map[string]string{"known": "cat main.go | wc -l", "other": "npm test"}[cmd]
-	} else if cmd == "known" {
+		a.Command = map[string]string{
+			"known": "cat main.go | wc -l", "other": "npm test", "allowed": "make all", "opened": "npm ci", "asked": "terraform apply", "forbidden": "npm publish",
+		}[cmd]
+	} else if cmd != "other" {
 		return a, false
 	}
 	if kind == word.KindEdit {
-		paths := map[string]string{"none": "main.go", "new": "/srv/data/x", "bad": "~/.config/codeagent/config.toml"}
+		paths := map[string]string{"none": "main.go", "new": "/srv/data/x", "bad": "~/.config/codeagent/config.toml", "open": "~/notes/a", "shut": "~/private/a"}
 		p, ok := paths[wish]
 		a.Paths = []string{p}
 		return a, ok
 	}
 	if kind == word.KindFetch {
-		hosts := map[string]string{"none": "docs.example:443", "new": "other.example:443", "bad": "other example"}
+		hosts := map[string]string{"none": "docs.example:443", "new": "other.example:443", "bad": "other example", "open": "open.example:443", "shut": "shut.example:443"}
 		h, ok := hosts[wish]
 		a.Wish.Hosts = []string{h}
 		return a, ok
@@ -166,6 +169,10 @@ func cell(kind word.Kind, wish, cmd string) (Action, bool) {
 	switch wish {
 	case "new":
 		a.Wish.Write = []string{"~/.npm"}
+	case "open":
+		a.Wish.Read, a.Wish.Write, a.Wish.Hosts = []string{"~/notes/b"}, []string{"~/notes/a"}, []string{"open.example:443"}
+	case "shut":
+		a.Wish.Write = []string{"~/private/a"}
 	case "outside":
 		a.Wish.Unsandboxed = true
 	case "bad":
@@ -186,14 +193,62 @@ func decided(p Permit, r *Request, err error) string {
 	return fmt.Sprintf("not exactly one of three: %v %v %v", p.minted, r, err)
 }
 
+// tableRules are the rules of the decision table.
+func tableRules(t *testing.T) *rules.Set {
+	t.Helper()
+	list, err := rules.Parse("rules.toml", []byte(`
+[[command]]
+words = ["make", "all"]
+decision = "allow"
+
+[[command]]
+words = ["npm", "ci"]
+decision = "allow"
+write = ["~/.npm"]
+
+[[command]]
+words = ["terraform"]
+decision = "ask"
+
+[[command]]
+words = ["npm", "publish"]
+decision = "forbid"
+reason = "CI publishes"
+
+[[path]]
+paths = ["~/notes"]
+access = "write"
+decision = "allow"
+
+[[path]]
+paths = ["~/private"]
+access = "read"
+decision = "forbid"
+reason = "letters"
+
+[[host]]
+hosts = ["open.example:443"]
+decision = "allow"
+
+[[host]]
+hosts = ["shut.example:443"]
+decision = "forbid"
+reason = "not ours"
+`), "/home/u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules.Join(list)
+}
+
 func TestDecisionTable(t *testing.T) {
 	table := rows(t)
 	used := make([]bool, len(table))
 	for _, mode := range Modes() {
 		for _, box := range []string{"on", "off"} {
 			for _, kind := range []word.Kind{word.KindCommand, word.KindEdit, word.KindRead, word.KindPlan, word.KindFetch, word.KindInput, word.KindWatch} {
-				for _, wish := range []string{"none", "new", "outside", "bad"} {
-					for _, cmd := range []string{"known", "other"} {
+				for _, wish := range []string{"none", "new", "outside", "bad", "open", "shut"} {
+					for _, cmd := range []string{"known", "other", "allowed", "opened", "asked", "forbidden"} {
 						a, ok := cell(kind, wish, cmd)
 						if !ok {
 							continue
@@ -210,7 +265,7 @@ func TestDecisionTable(t *testing.T) {
 							base = sandbox.FullAccess()
 						}
 						base.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "docs.example", Port: 443}}}
-						g := newGate(mode, base)
+						g := newGate(mode, base, func(o *Options) { o.Rules, o.GrantsHosts = tableRules(t), true })
 						p, r, err := g.Decide(a)
 						got := decided(p, r, err)
 						if got != table[i].decision {
