@@ -221,6 +221,19 @@ func (p *parser) command(r *Rule, e commandEntry) {
 		p.fail("decision", "only an allow opens something")
 	case r.Decision == Allow:
 		p.allowable(r)
+		p.opens(r.Opens)
+	}
+}
+
+// opens checks what an allowed command may access.
+func (p *parser) opens(o Opens) {
+	for key, list := range map[string][]string{"write": o.Write, "read": o.Read, "sockets": o.Sockets} {
+		for _, raw := range list {
+			p.absolute(key, raw)
+		}
+	}
+	for _, raw := range o.Hosts {
+		p.hostPort(raw)
 	}
 }
 
@@ -256,15 +269,20 @@ func (p *parser) path(r *Rule, e pathEntry) {
 		p.fail("paths", "a rule for paths needs paths")
 	}
 	for _, raw := range e.Paths {
-		full := raw
-		if rest, ok := strings.CutPrefix(raw, "~/"); ok && p.home != "" {
-			full = path.Join(p.home, rest)
-		}
-		if !path.IsAbs(full) || path.Clean(full) != strings.TrimSuffix(full, "/") && full != "/" {
-			p.fail("paths", "%q must be an absolute path, or begin with ~/, without . and ..", short.Head(raw, 80))
-		}
-		r.Paths = append(r.Paths, path.Clean(full))
+		r.Paths = append(r.Paths, p.absolute("paths", raw))
 	}
+}
+
+// absolute returns the path that raw, an entry of the list key, names.
+func (p *parser) absolute(key, raw string) string {
+	full := raw
+	if rest, ok := strings.CutPrefix(raw, "~/"); ok && p.home != "" {
+		full = strings.TrimSuffix(p.home, "/") + "/" + rest
+	}
+	if !path.IsAbs(full) || path.Clean(full) != strings.TrimSuffix(full, "/") && full != "/" {
+		p.fail(key, "%q must be an absolute path, or begin with ~/, without . and ..", short.Head(raw, 80))
+	}
+	return path.Clean(full)
 }
 
 func (p *parser) host(r *Rule, e hostEntry) {
@@ -272,15 +290,19 @@ func (p *parser) host(r *Rule, e hostEntry) {
 		p.fail("hosts", "a rule for hosts needs hosts")
 	}
 	for _, raw := range e.Hosts {
-		h, err := sandbox.ParseHostPort(raw)
-		if err == nil && h.Port == 0 {
-			err = fmt.Errorf("host %q: name the port too, as %q", short.Head(raw, 80), h.Host+":443")
-		}
-		if err != nil {
-			p.fail("hosts", "%v", err)
-		}
-		r.Hosts = append(r.Hosts, h)
+		r.Hosts = append(r.Hosts, p.hostPort(raw))
 	}
+}
+
+func (p *parser) hostPort(raw string) sandbox.HostPort {
+	h, err := sandbox.ParseHostPort(raw)
+	if err == nil && h.Port == 0 {
+		err = fmt.Errorf("host %q: name the port too, as %q", short.Head(raw, 80), h.Host+":443")
+	}
+	if err != nil {
+		p.fail("hosts", "%v", err)
+	}
+	return h
 }
 
 // checkExamples judges the examples of each rule by that rule alone.

@@ -305,6 +305,8 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		{"[[command]]\nwords = [\"eval\", \"x\"]\ndecision = \"allow\"\n", `r:2:1: "eval" changes the shell`},
 		{"[[command]]\nwords = [\"./x\", \"y\"]\ndecision = \"allow\"\n", `r:2:1: "./x" depends on the folder`},
 		{"[[command]]\nwords = [\"curl\"]\ndecision = \"allow\"\nhosts = [\"a:1\"]\n", `r:2:1: a rule that opens something needs at least two words`},
+		{"[[command]]\nwords = [\"a\", \"b\"]\ndecision = \"allow\"\nhosts = [\"evil\"]\n", `r:4:1: host "evil": name the port too`},
+		{"[[command]]\nwords = [\"a\", \"b\"]\ndecision = \"allow\"\nread = [\"x/y\"]\n", `r:4:1: "x/y" must be an absolute path`},
 		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nmatch = [\"b\"]\n", `r:4:1: the rule does not match "b"`},
 		{"[[command]]\nwords = [\"a\"]\ndecision = \"allow\"\nmatch = [\"a > b\"]\n", `r:4:1: the rule does not match "a > b": it contains a redirection`},
 		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nnot_match = [\"sudo a\"]\n", `r:4:1: the rule matches "sudo a"`},
@@ -339,5 +341,27 @@ func BenchmarkCommand200Rules(b *testing.B) {
 		if j := s.Command("cd sub && go test ./... 2>&1 | tail -20", now); j.Decision != Allow {
 			b.Fatal(j)
 		}
+	}
+}
+
+func TestRulesAreWrittenAsTheyAreRead(t *testing.T) {
+	const first = "# mine\n[[command]]\nwords = [\"ls\"]\ndecision = \"allow\"\n"
+	r := &Rule{
+		Decision: Allow, Words: [][]string{{"npm"}, {"ci", "install"}}, Expires: time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC),
+		Opens: Opens{Write: []string{"~/.npm"}, Hosts: []string{"registry.npmjs.org:443"}},
+	}
+	text := append([]byte(first), r.TOML()...)
+	list, err := Parse("r", text, "/home/ada")
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%v, %d rules of\n%s", err, len(list), text)
+	}
+	if got, want := list[1].String(), r.String(); got != want || list[1].Expires.Format(time.DateOnly) != "2030-01-03" {
+		t.Errorf("read as %s until %s\nwritten as %s", got, list[1].Expires, want)
+	}
+	if got := string(Without(text, list[1])); strings.TrimSpace(got) != strings.TrimSpace(first) {
+		t.Errorf("without the second rule:\n%s", got)
+	}
+	if got := string(Without(text, list[0])); strings.Contains(got, "ls") || !strings.Contains(got, "npm") || !strings.Contains(got, "# mine") {
+		t.Errorf("without the first rule:\n%s", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/approvals"
+	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/instructions"
@@ -102,8 +103,14 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	ses.openUndo()
 	ses.trusted = ws.TrustBeside(ctx)
 	ses.checkedOut = ws.CheckedOut(ctx)
+	own, _, err := workspace.ReadRules(ctx, s, ws.Paths)
+	if err != nil {
+		ses.Close()
+		return nil, err
+	}
 	ses.Gate = approvals.NewGate(approvals.Options{
-		Mode: approvals.Mode(ws.Config.AskForApproval), Base: ws.Policy, Files: ws.Files,
+		Rules: rules.Join(own),
+		Mode:  approvals.Mode(ws.Config.AskForApproval), Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit,

@@ -1,0 +1,82 @@
+package rules
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// String describes the rule in one line: "allow git status|diff, may write ~/.cache/x".
+func (r *Rule) String() string {
+	var of []string
+	for _, alternatives := range r.Words {
+		of = append(of, strings.Join(alternatives, "|"))
+	}
+	if len(r.Paths) > 0 {
+		of = append(of, string(r.Access))
+	}
+	of = append(of, r.Paths...)
+	for _, h := range r.Hosts {
+		of = append(of, h.String())
+	}
+	out := string(r.Decision) + " " + strings.Join(of, " ")
+	for _, more := range []struct {
+		what string
+		list []string
+	}{{"may write", r.Opens.Write}, {"may read", r.Opens.Read}, {"may reach", r.Opens.Hosts}, {"may connect to", r.Opens.Sockets}} {
+		if len(more.list) > 0 {
+			out += ", " + more.what + " " + strings.Join(more.list, " ")
+		}
+	}
+	if r.Unsandboxed {
+		out += ", outside the sandbox"
+	}
+	if r.Reason != "" {
+		out += ": " + r.Reason
+	}
+	return out
+}
+
+// TOML returns the entry of a rule for commands, as it is appended to a file.
+func (r *Rule) TOML() []byte {
+	e := struct {
+		Words       []any    `toml:"words"`
+		Decision    Decision `toml:"decision"`
+		Reason      string   `toml:"reason,omitempty"`
+		Write       []string `toml:"write,omitempty"`
+		Read        []string `toml:"read,omitempty"`
+		Hosts       []string `toml:"hosts,omitempty"`
+		Sockets     []string `toml:"sockets,omitempty"`
+		Unsandboxed bool     `toml:"unsandboxed,omitempty"`
+	}{nil, r.Decision, r.Reason, r.Opens.Write, r.Opens.Read, r.Opens.Hosts, r.Opens.Sockets, r.Unsandboxed}
+	for _, alternatives := range r.Words {
+		if len(alternatives) == 1 {
+			e.Words = append(e.Words, alternatives[0])
+		} else {
+			e.Words = append(e.Words, alternatives)
+		}
+	}
+	text, err := toml.Marshal(e)
+	if err != nil {
+		return nil // texts, lists and a flag can always be written
+	}
+	out := append([]byte("\n[[command]]\n"), text...)
+	if !r.Expires.IsZero() {
+		out = fmt.Appendf(out, "expires = %s\n", r.Expires.Format(time.DateOnly))
+	}
+	return out
+}
+
+// Without returns a file's text without the lines of the rule r, which was read from it: from
+// its header to the next one.
+func Without(text []byte, r *Rule) []byte {
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	end := r.Line
+	for end < len(lines) && !bytes.HasPrefix(bytes.TrimSpace(lines[end]), []byte("[")) {
+		end++
+	}
+	return bytes.Join(append(append([][]byte(nil), lines[:r.Line-1]...), lines[end:]...), nil)
+}

@@ -1,0 +1,210 @@
+// Package rulescmd is `codeagent rules`: it shows the user's rules, says which of them decides
+// about a command, adds and removes rules. It reads and writes rules.toml through hostfile;
+// package approvals/rules judges. Read New first.
+package rulescmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/approvals/rules"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/config"
+	"codeagent/hostfile"
+	"codeagent/internal/short"
+	"codeagent/internal/visible"
+
+	"github.com/spf13/cobra"
+)
+
+// New returns the command `codeagent rules`.
+func New(s cli.Stdio) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rules", Short: "Show, test and change the rules that answer questions",
+		Long: "Rules answer before you are asked: they allow commands, paths and hosts, always ask about them, or\n" +
+			"forbid them. They stand in rules.toml beside the settings; docs/rules.md describes the form.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s) },
+	}
+	cmd.AddCommand(newCheck(s), newAdd(s), newRemove(s), &cobra.Command{
+		Use: "list", Short: "List the rules", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s) },
+	})
+	return cmd
+}
+
+// read returns the rules and the text of their file.
+func read(ctx context.Context, s cli.Stdio) ([]*rules.Rule, []byte, config.Paths, error) {
+	paths, _, err := workspace.Places(ctx, s)
+	if err != nil {
+		return nil, nil, paths, err
+	}
+	all, text, err := workspace.ReadRules(ctx, s, paths)
+	return all, text, paths, err
+}
+
+func list(ctx context.Context, s cli.Stdio) error {
+	all, _, paths, err := read(ctx, s)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		_, err = fmt.Fprintf(s.Text, "no rules in %s\n", visible.Line(paths.Rules))
+		return err
+	}
+	for i, r := range all {
+		expired := ""
+		if !r.Expires.IsZero() {
+			expired = ", until " + r.Expires.Format(time.DateOnly)
+		}
+		if _, err := fmt.Fprintf(s.Text, "%d  %s (line %d%s)\n", i+1, visible.Line(r.String()), r.Line, expired); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newCheck(s cli.Stdio) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check -- CMD [ARG]...", Short: "Say which rule decides about a command, and about each part of it",
+		Long: "check judges a command as a run would. One argument is a command line for bash; several are a program\n" +
+			"and its arguments. The status is 0 if the rules allow it, 1 if they do not decide, 3 if they ask or forbid.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			line := args[0]
+			if len(args) > 1 {
+				quoted := make([]string, len(args))
+				for i, a := range args {
+					quoted[i] = approvals.ShellWord(a)
+				}
+				line = strings.Join(quoted, " ")
+			}
+			return check(cmd.Context(), s, line)
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+func check(ctx context.Context, s cli.Stdio, line string) error {
+	all, _, _, err := read(ctx, s)
+	if err != nil {
+		return err
+	}
+	j := rules.Join(all).Command(line, time.Now())
+	verdict := string(j.Decision)
+	if j.Decision == rules.None {
+		verdict = "no rule decides: the approval policy does"
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s\n", verdict)
+	if j.Opaque != "" {
+		fmt.Fprintf(&out, "no rule can allow it: %s\n", j.Opaque)
+	}
+	for _, p := range j.Parts {
+		by := "no rule"
+		if p.Rule != nil {
+			by = fmt.Sprintf("rules.toml:%d: %s", p.Rule.Line, p.Rule)
+		}
+		inside := ""
+		if p.Inside {
+			inside = " (may be started by it)"
+		}
+		fmt.Fprintf(&out, "  %s%s  <- %s\n", visible.Line(short.Cut(strings.Join(p.Words, " "), 200)), inside, visible.Line(by))
+	}
+	if _, err := io.WriteString(s.Text, out.String()); err != nil {
+		return err
+	}
+	switch j.Decision {
+	case rules.Allow:
+		return nil
+	case rules.None:
+		return cli.StatusError(cli.ExitFailed)
+	}
+	return cli.StatusError(cli.ExitRefused)
+}
+
+func newAdd(s cli.Stdio) *cobra.Command {
+	var r rules.Rule
+	var decision, expires string
+	cmd := &cobra.Command{
+		Use: "add --decision allow|ask|forbid [flags] -- WORD...", Short: "Add a rule for commands that begin with these words",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Decision = rules.Decision(decision)
+			for _, word := range args {
+				r.Words = append(r.Words, []string{word})
+			}
+			if expires != "" {
+				until, err := time.Parse(time.DateOnly, expires)
+				if err != nil {
+					return cli.Usage(errors.New("--expires: want a date such as 2026-12-31"))
+				}
+				r.Expires = until
+			}
+			return change(cmd.Context(), s, func(text []byte, _ []*rules.Rule) ([]byte, error) {
+				return append(text, r.TOML()...), nil
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.SetInterspersed(false)
+	fl.StringVar(&decision, "decision", "", "allow, ask or forbid")
+	fl.StringVar(&r.Reason, "reason", "", "with forbid: what the model reads")
+	fl.StringVar(&expires, "expires", "", "the last day that the rule holds, as 2026-12-31")
+	fl.StringArrayVar(&r.Opens.Write, "write", nil, "with allow: a path that the command may write")
+	fl.StringArrayVar(&r.Opens.Read, "read", nil, "with allow: a path that the command may read")
+	fl.StringArrayVar(&r.Opens.Hosts, "host", nil, "with allow: a host that the command may reach, as name:port")
+	fl.StringArrayVar(&r.Opens.Sockets, "socket", nil, "with allow: a socket that the command may connect to")
+	fl.BoolVar(&r.Unsandboxed, "unsandboxed", false, "with allow: the command may run outside the sandbox when the model asks for it")
+	return cmd
+}
+
+func newRemove(s cli.Stdio) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove N", Short: "Remove the rule that list shows as N", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return change(cmd.Context(), s, func(text []byte, all []*rules.Rule) ([]byte, error) {
+				for i, r := range all {
+					if fmt.Sprint(i+1) == args[0] {
+						return rules.Without(text, r), nil
+					}
+				}
+				return nil, cli.Usage(fmt.Errorf("there is no rule %s: codeagent rules list shows %s", short.Cut(args[0], 40), short.Count(len(all), "rule")))
+			})
+		},
+	}
+}
+
+// change writes what edit makes of rules.toml, if it is a valid file of rules.
+func change(ctx context.Context, s cli.Stdio, edit func(text []byte, all []*rules.Rule) ([]byte, error)) error {
+	all, text, paths, err := read(ctx, s)
+	if err != nil {
+		return err
+	}
+	if text, err = edit(text, all); err != nil {
+		return err
+	}
+	after, err := rules.Parse(paths.Rules, text, s.Env("HOME"))
+	if err != nil {
+		return cli.Usage(err, "nothing was changed")
+	}
+	if err := paths.Create(); err != nil {
+		return err
+	}
+	file, err := hostfile.Replace(paths.Rules, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := file.Write(func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Text, "%s in %s\n", short.Count(len(after), "rule"), visible.Line(paths.Rules))
+	return err
+}
