@@ -162,15 +162,6 @@ func assemble(o Options) (*Broker, error) {
 	return b, nil
 }
 
-// reach is what Landlock lets the command write without the broker.
-func (o *Options) reach() reach {
-	r := planReach(o.Order.Rules, o.Protection.roots, o.Order.Mounts)
-	if o.Command.Terminal {
-		r.files = append(r.files, kernel.PathOf(int(o.Command.Stdin.Fd())))
-	}
-	return r
-}
-
 // mountsOf returns the part of a mount plan that path walks need.
 func mountsOf(plan *spec.Mounts) *pathwalk.Mounts {
 	if plan == nil {

@@ -48,12 +48,11 @@ func (h entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 
 // remove removes an entry.
 func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, who whose) notify.Reply {
-	flags := 0
+	flags := int(c.Flags(n))
 	if c.Kind == calls.Rmdir {
 		flags = unix.AT_REMOVEDIR
-	} else if f := c.Flags(n); f == unix.AT_REMOVEDIR {
-		flags = unix.AT_REMOVEDIR
-	} else if f != 0 {
+	}
+	if flags&^unix.AT_REMOVEDIR != 0 {
 		return notify.Failed(unix.EINVAL)
 	}
 	st, err := s.Stat()

@@ -57,7 +57,7 @@ func (h *holding) lookUp(n *notify.Notification, client *netns.Client, q *netns.
 }
 
 // makeSocket lets bind make the file of a socket at path, if the policy allows it.
-func (h entries) makeSocket(n *notify.Notification, path string, bind func(dir int, name string, mask, own uint32) unix.Errno) notify.Reply {
+func (h entries) makeSocket(n *notify.Notification, path string, bind func(at pathwalk.Spot, mask, own uint32) unix.Errno) notify.Reply {
 	slash := strings.LastIndexByte(path, '/')
 	folder, base := path[:slash+1], path[slash+1:]
 	if base == "" {
@@ -103,5 +103,5 @@ func (h entries) makeSocket(n *notify.Notification, path string, bind func(dir i
 		return a
 	}
 	h.session.changed(target)
-	return notify.Failed(bind(s.Dir, base, uint32(mask), uint32(own)))
+	return notify.Failed(bind(s, mask, own))
 }

@@ -35,7 +35,7 @@ type judge struct {
 	// roots are the granted paths.
 	roots grantedRoots
 	// reach is what Landlock lets the command write without the broker.
-	reach   reach
+	reach   []string
 	session *Session
 	walk    *pathwalk.Walker
 	looks   looks
@@ -168,9 +168,14 @@ func (j *judge) refusesMetadata(n *notify.Notification, fd int, path string, st 
 	}
 	// The protection never allows more than the whole policy, and most files are brokered.
 	// So this one check is usually enough.
-	brokered := j.protection.brokered(path)
-	if brokered && j.refusesFileNow(n, path, st) == nil {
-		return nil
+	var refused *sandbox.Denial
+	if j.protection.brokered(path) {
+		j.session.mu.Lock()
+		refused = j.refusesFile(n, path, st)
+		j.session.mu.Unlock()
+		if refused == nil {
+			return nil
+		}
 	}
 	judged := j.policy.JudgeWrite(path)
 	if judged.Kind == sandbox.KindProtected {
@@ -179,14 +184,5 @@ func (j *judge) refusesMetadata(n *notify.Notification, fd int, path string, st 
 	if !judged.Allowed {
 		return d
 	}
-	if !brokered {
-		return nil
-	}
-	return j.refusesFileNow(n, path, st)
-}
-
-func (j *judge) refusesFileNow(n *notify.Notification, path string, st *unix.Stat_t) *sandbox.Denial {
-	j.session.mu.Lock()
-	defer j.session.mu.Unlock()
-	return j.refusesFile(n, path, st)
+	return refused
 }

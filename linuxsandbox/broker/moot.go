@@ -3,6 +3,8 @@
 package broker
 
 import (
+	"slices"
+
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -19,22 +21,13 @@ import (
 // of such a capability would have succeeded outside the sandbox. So it is not moot.
 
 // lack is a right that the command's user does not have: the errno that the kernel would give,
-// and the capabilities, any one of which would make up for it.
+// and the capabilities, any one of which would make up for it. The zero lack is none. Of several,
+// the first in the kernel's order of checks counts.
 type lack struct {
 	errno unix.Errno
 	caps  uint64
 	// owner is the user ID of the file's owner.
 	owner uint32
-}
-
-// firstLack returns the first lack in the kernel's order of checks.
-func firstLack(list ...lack) lack {
-	for _, l := range list {
-		if l.errno != 0 {
-			return l
-		}
-	}
-	return lack{}
 }
 
 const (
@@ -143,16 +136,8 @@ func (r *rights) lacksGiving(do *calls.Change, st *unix.Stat_t) lack {
 }
 
 func ownGroup(gid int) bool {
-	if gid == unix.Getegid() {
-		return true
-	}
-	groups, err := unix.Getgroups()
-	for _, g := range groups {
-		if err == nil && g == gid {
-			return true
-		}
-	}
-	return false
+	groups, _ := unix.Getgroups()
+	return gid == unix.Getegid() || slices.Contains(groups, gid)
 }
 
 // weigh records on d what the user lacks, and returns the errno to answer.

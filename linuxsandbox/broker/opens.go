@@ -194,7 +194,7 @@ func (h opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) n
 	}
 	defer unix.Close(fd)
 	if waits {
-		if err := setBlocking(fd); err != nil {
+		if err := unix.SetNonblock(fd, false); err != nil {
 			return notify.Failed(kernel.ErrnoOf(err))
 		}
 	}
@@ -345,15 +345,6 @@ func (o *opening) access(kind uint32) uint32 {
 
 func (o *opening) cloexec() uint32 { return uint32(o.flags & unix.O_CLOEXEC) }
 
-// setBlocking clears O_NONBLOCK.
-func setBlocking(fd int) error {
-	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	if err == nil {
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&^unix.O_NONBLOCK)
-	}
-	return err
-}
-
 // kernelFile reports whether an open file is on a kernel file system. What an access to it does
 // depends on who opened it. It is true where that is unknown.
 func kernelFile(fd int) bool {
@@ -378,7 +369,7 @@ func (h opens) waitForReader(n *notify.Notification, t *pathwalk.Target, flags i
 			return notify.Failed(kernel.ErrnoOf(err)), err != unix.ENXIO
 		}
 		defer unix.Close(fd)
-		if err := setBlocking(fd); err != nil {
+		if err := unix.SetNonblock(fd, false); err != nil {
 			return notify.Failed(kernel.ErrnoOf(err)), true
 		}
 		return w.call.Give(fd, cloexec), true

@@ -3,6 +3,7 @@
 package broker
 
 import (
+	"cmp"
 	"strings"
 
 	"codeagent/linuxsandbox/broker/calls"
@@ -45,7 +46,7 @@ func (h *command) refuseNew(n *notify.Notification, call string, s pathwalk.Spot
 	if s.Gone() || kernel.OnProc(s.Dir) {
 		return notify.Failed(unix.ENOENT)
 	}
-	return h.refuseLacking(n, call, s.Full(), firstLack(h.rights.lacksEntry(s, nil), besides), pinOf(s))
+	return h.refuseLacking(n, call, s.Full(), cmp.Or(h.rights.lacksEntry(s, nil), besides), pinOf(s))
 }
 
 // refuseTemporary denies a file without a name (O_TMPFILE) in the folder dir.
@@ -114,7 +115,7 @@ func (h *command) refuseMove(n *notify.Notification, c *calls.File, m *moving) n
 	if m.there {
 		over = &m.over
 	}
-	l := firstLack(h.rights.lacksEntry(m.from, &m.old), h.rights.lacksEntry(m.to, over))
+	l := cmp.Or(h.rights.lacksEntry(m.from, &m.old), h.rights.lacksEntry(m.to, over))
 	if l.errno == 0 && m.there && !m.exchange() && m.old.Ino != m.over.Ino {
 		if errno := h.judge.unremovable(m.to, over, kernel.IsFolder(&m.old)); errno != 0 {
 			return notify.Failed(errno)
@@ -153,7 +154,7 @@ func (h *command) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.
 	if kernel.IsFolder(&t.Stat) {
 		return notify.Failed(unix.EPERM)
 	}
-	l := firstLack(h.rights.lacksSource(t), h.rights.lacksEntry(to, nil))
+	l := cmp.Or(h.rights.lacksSource(t), h.rights.lacksEntry(to, nil))
 	// A link from a read-only place fails with EXDEV, as between two file systems. Programs
 	// then copy the file instead.
 	r := refusal{call: c.Name, errno: unix.EXDEV, pins: []pin{pinOf(to), pinOfTarget(t)}}

@@ -17,27 +17,24 @@ import (
 // whether it mattered. What is enforced is the same either way; TestReplicaOfLandlock compares
 // the two.
 
-// reach is the replica of the command's Landlock ruleset: the single files that the command may
-// write without the broker, and the folders that contain only terminals.
-type reach struct{ files []string }
-
-// planReach derives the replica from the rules that the keeper enforces. It leaves out
-// roots, the write roots that are folders: the broker makes the changes in them.
-func planReach(rules []spec.Rule, roots []string, mounts *spec.Mounts) reach {
-	var r reach
-	for _, rule := range rules {
-		if rule.Access == spec.AccessDevice || rule.Access == spec.AccessWrite && !slices.Contains(roots, rule.Path) {
-			r.files = append(r.files, rule.Path)
+// reach derives a replica of the command's Landlock ruleset from the rules that the keeper
+// enforces: the single files that the command may write without the broker, and the folders that
+// contain only terminals. It leaves out the write roots that are folders: the broker makes the
+// changes in them.
+func (o *Options) reach() (files []string) {
+	for _, rule := range o.Order.Rules {
+		if rule.Access == spec.AccessDevice || rule.Access == spec.AccessWrite && !slices.Contains(o.Protection.roots, rule.Path) {
+			files = append(files, rule.Path)
 		}
 	}
-	if mounts != nil && mounts.Terminals {
-		r.files = append(r.files, kernel.PtsDir, kernel.Ptmx)
+	if o.Order.Mounts != nil && o.Order.Mounts.Terminals {
+		files = append(files, kernel.PtsDir, kernel.Ptmx)
 	}
-	return r
+	if o.Command.Terminal {
+		files = append(files, kernel.PathOf(int(o.Command.Stdin.Fd())))
+	}
+	return files
 }
-
-// file reports whether Landlock lets the file at path be written.
-func (r *reach) file(path string) bool { return sandbox.CoveredBy(r.files, path) }
 
 // whose is who decides about a change of files.
 type whose int
@@ -59,7 +56,7 @@ func (j *judge) whoseFile(t *pathwalk.Target) whose {
 	case j.protection.brokered(t.Path):
 		return brokers
 	// A file without a name may be a memfd, which Landlock does not restrict.
-	case !strings.HasPrefix(t.Path, "/"), t.Stat.Nlink == 0, j.reach.file(t.Path), !j.log.sees():
+	case !strings.HasPrefix(t.Path, "/"), t.Stat.Nlink == 0, sandbox.CoveredBy(j.reach, t.Path), !j.log.sees():
 		return kernels
 	}
 	return nobodys

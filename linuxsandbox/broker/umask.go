@@ -46,9 +46,9 @@ func (k *masks) modeFor(n *notify.Notification, mode uint32) (newMode, error) {
 	err := k.knowMasks(n)
 	left, same := k.leave(mode)
 	if err == nil && !same {
-		var mask int
+		var mask uint32
 		mask, err = maskOf(int(n.TID))
-		left = mode &^ uint32(mask)
+		left = mode &^ mask
 	}
 	if err != nil || !n.Waits() {
 		return newMode{}, unix.ESRCH
@@ -84,7 +84,7 @@ func (k *masks) knowMasks(n *notify.Notification) error {
 		err = unix.ESRCH // the number may belong to a later thread
 	}
 	if err == nil {
-		*k = masks{own: uint32(own), all: []uint32{uint32(first)}}
+		*k = masks{own: own, all: []uint32{first}}
 	}
 	return err
 }
@@ -101,21 +101,14 @@ func (k *masks) leave(mode uint32) (left uint32, same bool) {
 	return left, len(k.all) > 0
 }
 
-// maskOf reads the umask of a thread from the second line of its status file, and reads no
-// more than that needs.
-func maskOf(tid int) (int, error) {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(tid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+// maskOf reads the umask of a thread.
+func maskOf(tid int) (uint32, error) {
+	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
 	if err != nil {
 		return 0, err
 	}
-	defer unix.Close(fd)
-	var head [256]byte
-	n, err := unix.Read(fd, head[:])
-	if err != nil {
-		return 0, err
-	}
-	mask, err := strconv.ParseInt(kernel.StatusField(head[:n], "Umask:"), 8, 32)
-	return int(mask), err
+	mask, err := strconv.ParseUint(kernel.StatusField(status, "Umask:"), 8, 32)
+	return uint32(mask), err
 }
 
 // create makes a file and opens it.

@@ -48,7 +48,7 @@ func (w *Walker) ScopedTarget(c Caller, m Name, follow bool, resolve uint64) (*T
 	// command has a root of its own, a link to an absolute path would lead to the broker's
 	// root.
 	resolve |= unix.RESOLVE_NO_MAGICLINKS
-	if w.view.own && resolve&(kernel.Scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
+	if w.own && resolve&(kernel.Scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
 		resolve |= unix.RESOLVE_BENEATH
 	}
 	t, err := w.scopedWalk(base, m.Path, follow, resolve)
@@ -72,29 +72,12 @@ func (w *Walker) scopedWalk(base int, path string, follow bool, resolve uint64) 
 		} else {
 			t.FD, err = kernel.Openat2(dir, last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, resolve&unix.RESOLVE_NO_XDEV)
 		}
-		if err == unix.ENOENT && !t.Spot.Odd() {
-			t.Path = t.Spot.Full()
-			return t, nil
-		}
-		if err == nil {
-			err = unix.Fstat(t.FD, &t.Stat)
-		}
-		if err != nil {
-			t.Close()
-			return nil, err
-		}
-		if !follow || t.Stat.Mode&unix.S_IFMT != unix.S_IFLNK {
-			t.Path = w.PolicyPath(t.FD)
-			return t, nil
-		}
-		link, err := readLink(t.FD)
-		t.Close()
-		if slash {
-			link += "/"
-		}
+		link, err := w.end(t, err, follow)
 		switch {
 		case err != nil:
 			return nil, err
+		case link == "":
+			return t, nil
 		case resolve&unix.RESOLVE_NO_SYMLINKS != 0:
 			return nil, unix.ELOOP
 		case !strings.HasPrefix(link, "/"):

@@ -125,33 +125,19 @@ func (w *Walker) Target(c Caller, m Name, follow bool) (*Target, error) {
 		}
 		s.Asked = asked
 		t := &Target{FD: -1, Spot: s}
-		err = w.lookup(c, t, m, follow)
-		if err == unix.ENOENT && !s.Odd() {
-			t.Path = s.Full()
-			return t, nil
-		}
+		link, err := w.end(t, w.lookup(c, t, m, follow), follow)
 		if err != nil {
-			t.Close()
 			return nil, err
 		}
-		if !follow || t.Stat.Mode&unix.S_IFMT != unix.S_IFLNK {
-			t.Path = w.PolicyPath(t.FD)
-			if t.Path != s.Full() && w.OnHost(t.Path) {
+		if link == "" {
+			if t.FD >= 0 && t.Path != s.Full() && w.OnHost(t.Path) {
 				t.FD = w.AsHost(t.FD, t.Path) // a link in /proc led to it
 			}
 			return t, nil
 		}
-		link, err := readLink(t.FD)
-		t.Close()
-		if err != nil {
-			return nil, err
-		}
 		if !strings.HasPrefix(link, "/") {
 			head, _, _ := cutName(m.Path)
 			link = head + link
-		}
-		if s.Slash {
-			link += "/"
 		}
 		m.Path = link
 	}
@@ -170,11 +156,32 @@ func (w *Walker) lookup(c Caller, t *Target, m Name, follow bool) (err error) {
 		// /proc/self must mean the caller, not the broker.
 		t.FD, err = w.Open(c, Name{Dir: m.Dir, Path: m.Path, NoFollow: !follow})
 	}
+	return err
+}
+
+// end completes t after its entry was looked up with err. If t is a link to follow, it closes t
+// and returns the text of the link, which is never empty. A missing entry is no error.
+func (w *Walker) end(t *Target, err error, follow bool) (link string, _ error) {
 	if err != nil {
 		t.FD = -1
-		return err
+	} else {
+		err = unix.Fstat(t.FD, &t.Stat)
 	}
-	return unix.Fstat(t.FD, &t.Stat)
+	switch {
+	case err == unix.ENOENT && !t.Spot.Odd():
+		t.Path = t.Spot.Full()
+		return "", nil
+	case err == nil && (!follow || t.Stat.Mode&unix.S_IFMT != unix.S_IFLNK):
+		t.Path = w.PolicyPath(t.FD)
+		return "", nil
+	case err == nil:
+		link, err = readLink(t.FD)
+	}
+	if t.Spot.Slash {
+		link += "/"
+	}
+	t.Close()
+	return link, err
 }
 
 // AsHost returns the host's own reference to the file or folder fd at path, since the

@@ -196,12 +196,8 @@ func (w *stepper) step(at int, part string, follow bool) (next int, target strin
 		next, err = kernel.Openat2(at, part, unix.O_PATH|unix.O_CLOEXEC, 0)
 		return next, "", err
 	}
-	buf := make([]byte, kernel.MaxPath)
-	n, err := unix.Readlinkat(fd, "", buf)
-	if err == nil && n == 0 {
-		err = unix.ENOENT
-	}
-	return -1, string(buf[:max(n, 0)]), err
+	target, err = readLink(fd)
+	return -1, target, err
 }
 
 // rewritten replaces "self" and "thread-self" in /proc with the caller's numbers. The

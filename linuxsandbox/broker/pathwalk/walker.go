@@ -8,7 +8,11 @@
 package pathwalk
 
 import (
+	"path/filepath"
 	"strings"
+
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,7 +35,7 @@ type Walker struct {
 	// OnHost reports whether changes at path are made on the host's own files.
 	OnHost func(path string) bool
 
-	view *view // nil until the first call
+	*view // nil until the first call
 }
 
 // Look opens the command's view, once.
@@ -44,7 +48,7 @@ func (w *Walker) Look(c Caller) error {
 		return err
 	}
 	if !c.Waits() {
-		v.close() // it may be the view of a later thread with the same number
+		v.Close() // it may be the view of a later thread with the same number
 		return unix.ESRCH
 	}
 	w.view = v
@@ -59,12 +63,9 @@ func (w *Walker) Open(c Caller, m Name) (int, error) {
 	return w.view.open(c.Thread(), m)
 }
 
-// PolicyPath returns an open file's path in the policy. Look must have succeeded.
-func (w *Walker) PolicyPath(fd int) string { return w.view.policyPath(fd) }
-
 // HostPath returns the host's path of an open file of the command.
 func (w *Walker) HostPath(fd int) string {
-	return strings.TrimPrefix(w.view.policyPath(fd), HostsOwn)
+	return strings.TrimPrefix(w.PolicyPath(fd), HostsOwn)
 }
 
 // Hidden returns the path of the host's file that the command's own mounts hide from m, or
@@ -82,9 +83,150 @@ func (w *Walker) DeviceOf(c Caller, path string) (uint64, error) {
 		return 0, err
 	}
 	var st unix.Statx_t
-	err := unix.Statx(w.view.root, strings.TrimPrefix(path, "/"), unix.AT_NO_AUTOMOUNT|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, &st)
+	err := unix.Statx(w.root, strings.TrimPrefix(path, "/"), unix.AT_NO_AUTOMOUNT|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, &st)
 	return unix.Mkdev(st.Dev_major, st.Dev_minor), err
 }
 
+// view is the file system as a command sees it: the host's, or that of its own mount
+// namespace. It is the same for all threads and for the whole life of the command, since
+// the filter denies chroot, setns, unshare and every mount.
+type view struct {
+	// root is the command's root folder.
+	root int
+	// own: the command has mounts of its own, and a /proc with its own numbers.
+	own bool
+	// proc is the device number of that /proc.
+	proc uint64
+	// places are the folders where the command's mounts hide the host's. shown are the
+	// write and read roots inside them, where the host's folder is visible again.
+	places []ownPlace
+	shown  []string
+}
+
+// ownPlace is a folder where the command sees another one than the host's.
+type ownPlace struct {
+	dir string
+	// mount is the mount ID of the folder. A file of another mount with a path below
+	// dir is the host's: the command received it as an open descriptor.
+	mount uint64
+	// policy is the folder's path in the policy.
+	policy string
+}
+
+// Mounts describe how a command's view differs from the host's.
+type Mounts struct {
+	// Private are folders that show Temp in place of the host's folder.
+	Private []string
+	Temp    string
+	// Own are folders of the command's own that have the same path in the policy.
+	Own []string
+	// Shown are paths in them where the host's folder is visible again.
+	Shown []string
+}
+
+// lookAt opens the view of a command. tid is one of its threads.
+func lookAt(plan *Mounts, tid int) (*view, error) {
+	v := &view{own: plan != nil}
+	var err error
+	if plan == nil {
+		v.root, err = kernel.Openat2(unix.AT_FDCWD, "/", unix.O_PATH|unix.O_CLOEXEC, 0)
+		return v, err
+	}
+	if v.root, err = OpenProc(tid, "root", 0); err != nil {
+		return nil, err
+	}
+	var st unix.Statx_t
+	if err = unix.Statx(v.root, "proc", unix.AT_NO_AUTOMOUNT, unix.STATX_BASIC_STATS, &st); err == nil {
+		v.proc = unix.Mkdev(st.Dev_major, st.Dev_minor)
+		err = v.findPlaces(plan)
+	}
+	if err != nil {
+		v.Close()
+		return nil, err
+	}
+	return v, nil
+}
+
 // Close closes the view.
-func (w *Walker) Close() { w.view.close() }
+func (v *view) Close() {
+	if v != nil {
+		unix.Close(v.root)
+	}
+}
+
+func (v *view) findPlaces(plan *Mounts) error {
+	v.shown = plan.Shown
+	for _, dir := range plan.Private {
+		v.places = append(v.places, ownPlace{dir: dir, policy: plan.Temp})
+	}
+	for _, dir := range plan.Own {
+		v.places = append(v.places, ownPlace{dir: dir, policy: dir})
+	}
+	for i, p := range v.places {
+		var st unix.Statx_t
+		err := unix.Statx(v.root, strings.TrimPrefix(p.dir, "/"), unix.AT_NO_AUTOMOUNT, unix.STATX_MNT_ID, &st)
+		if err != nil {
+			return err
+		}
+		v.places[i].mount = st.Mnt_id
+	}
+	return nil
+}
+
+// HostsOwn precedes the path of a host's file in a folder whose path means the command's
+// own folder in the policy.
+const HostsOwn = "the host's "
+
+// PolicyPath returns the open file's path in the policy. It does not begin with a slash if
+// there is no such path: the file is in no folder, or it is the host's in a folder whose
+// path means the command's own. Look must have succeeded.
+func (v *view) PolicyPath(fd int) string {
+	path := kernel.PathOf(fd)
+	for _, p := range v.places {
+		if !sandbox.Covers(p.dir, path) || sandbox.CoveredBy(v.shown, path) {
+			continue
+		}
+		var st unix.Statx_t
+		err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &st)
+		switch {
+		case err == nil && st.Mnt_id == p.mount:
+			return p.policy + strings.TrimPrefix(path, p.dir)
+		case p.policy == p.dir:
+			return HostsOwn + path
+		}
+	}
+	return path
+}
+
+// hidden returns the path of the host's file that the command's own folder hides from m, or
+// "". It is for reports, not for decisions: it follows no links.
+func (v *view) hidden(tid int, m Name) string {
+	path := m.Written(tid)
+	for _, p := range v.places {
+		if p.policy == p.dir || path == p.dir || !sandbox.Covers(p.dir, path) {
+			continue
+		}
+		looked := filepath.Dir(path) // the call may be about to make a file there
+		if looked == p.dir {
+			looked = path
+		}
+		if st, err := kernel.StatPath(looked); err != nil || looked != path && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			return ""
+		}
+		return path
+	}
+	return ""
+}
+
+// numbers returns the process and the thread of tid in the PID namespace of the /proc that
+// contains the folder at. They are 0 if that /proc is not the command's.
+func (v *view) numbers(tid, at int) (process, thread int) {
+	if !v.own {
+		return kernel.ProcessOf(tid), tid
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil || st.Dev != v.proc {
+		return 0, 0
+	}
+	return kernel.InsideNumbers(tid)
+}

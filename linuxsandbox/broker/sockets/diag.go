@@ -3,7 +3,6 @@
 package sockets
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"strconv"
@@ -39,17 +38,13 @@ func boundFile(sock, parent int, name string) (int, error) {
 		return fd, nil
 	}
 	// If codeagent is root, its other threads have the capability that this thread has dropped.
-	type answer struct {
-		fd  int
-		err error
-	}
-	done := make(chan answer)
+	done := make(chan struct{})
 	go func() {
-		fd, err := fileOfSocket(sock)
-		done <- answer{fd, err}
+		defer close(done)
+		fd, err = fileOfSocket(sock)
 	}()
-	a := <-done
-	return a.fd, a.err
+	<-done
+	return fd, err
 }
 
 // fileOfSocket asks the socket itself. That needs CAP_NET_ADMIN in the user namespace of
@@ -165,7 +160,7 @@ func parseDiag(m []byte) (a diagAnswer, err error) {
 		value := m[at+unix.SizeofRtAttr : at+size]
 		switch {
 		case kind == unixDiagName:
-			a.bound, a.name = true, cString(value)
+			a.bound, a.name = true, unix.ByteSliceToString(value)
 		case kind == unixDiagVFS && len(value) >= 8:
 			a.file = binary.NativeEndian.Uint32(value)
 		case kind == unixDiagPeer && len(value) >= 4:
@@ -194,9 +189,3 @@ func boundInode(sock int) (uint32, error) {
 }
 
 var errNoFile = errors.New("it is bound to no file")
-
-// cString returns b up to its first NUL.
-func cString(b []byte) string {
-	b, _, _ = bytes.Cut(b, []byte{0})
-	return string(b)
-}

@@ -43,10 +43,9 @@ type Options struct {
 	Refuse func(n *notify.Notification, r Refusal) notify.Reply
 	// Unread returns the errno of a call that could not be examined.
 	Unread func(n *notify.Notification, call string, kind sandbox.DenialKind, err error) unix.Errno
-	// MakeFile calls bind to make the file of a socket, if the policy allows it at path.
-	// bind gets an open folder and a name in it. mask is the umask of the caller, own
-	// that of codeagent.
-	MakeFile func(n *notify.Notification, path string, bind func(dir int, name string, mask, own uint32) unix.Errno) notify.Reply
+	// MakeFile calls bind to make the file of a socket, if the policy allows it at path. mask
+	// is the umask of the caller, own that of codeagent.
+	MakeFile func(n *notify.Notification, path string, bind func(at pathwalk.Spot, mask, own uint32) unix.Errno) notify.Reply
 	// LookUp passes a name service question on. It returns false if nobody will answer.
 	LookUp func(n *notify.Notification, client *netns.Client, q *netns.Question) bool
 

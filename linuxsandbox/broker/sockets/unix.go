@@ -53,11 +53,9 @@ func (s *Sockets) unixCall(k *socketCall) notify.Reply {
 	if len(addr) == 2 || addr[2] == 0 {
 		return s.abstractCall(k)
 	}
-	path := cString(addr[2:])
+	path := unix.ByteSliceToString(addr[2:])
 	if k.bind {
-		return s.MakeFile(k.Notification, path, func(dir int, name string, mask, own uint32) unix.Errno {
-			return s.bindAt(binding{sock: k.sock, dir: dir, name: name, path: path, mask: mask, own: own})
-		})
+		return s.MakeFile(k.Notification, path, func(at pathwalk.Spot, mask, own uint32) unix.Errno { return s.bindAt(k.sock, at, mask, own) })
 	}
 	return s.connectPath(k, path)
 }
@@ -73,46 +71,36 @@ func (s *Sockets) abstractCall(k *socketCall) notify.Reply {
 	return s.bindOrConnect(k)
 }
 
-// binding is a socket to bind to a path.
-type binding struct {
-	sock int
-	// name is the entry to make in the folder dir, path the command's address.
-	dir        int
-	name, path string
-	// mask is the umask of the command, own that of codeagent.
-	mask, own uint32
-}
-
-// bindAt makes a socket's file. It binds to a single name in an open folder, so that no
+// bindAt makes a socket's file. mask is the umask of the command, own that of codeagent. It binds to a single name in an open folder, so that no
 // part of the path can be exchanged.
 //
 // The file's mode results from the socket's mode and the umask of codeagent. A thread
 // cannot change its own umask alone everywhere, since containers deny unshare. So bindAt
 // narrows the socket's mode for the call, and sets the file's mode right after.
-func (s *Sockets) bindAt(b binding) unix.Errno {
-	inner := "/proc/self/fd/" + strconv.Itoa(b.dir) + "/" + b.name
+func (s *Sockets) bindAt(sock int, at pathwalk.Spot, mask, own uint32) unix.Errno {
+	inner := "/proc/self/fd/" + strconv.Itoa(at.Dir) + "/" + at.Last
 	if len(inner) > maxSocketPath {
 		return unix.ENAMETOOLONG
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(b.sock, &st); err != nil {
+	if err := unix.Fstat(sock, &st); err != nil {
 		return kernel.ErrnoOf(err)
 	}
-	mode := st.Mode & 0o777 &^ b.mask
-	_ = unix.Fchmod(b.sock, mode)
-	errno := netns.AddressCall(unix.SYS_BIND, b.sock, unixAddress(inner))
-	_ = unix.Fchmod(b.sock, st.Mode&0o7777)
+	mode := st.Mode & 0o777 &^ mask
+	_ = unix.Fchmod(sock, mode)
+	errno := netns.AddressCall(unix.SYS_BIND, sock, unixAddress(inner))
+	_ = unix.Fchmod(sock, st.Mode&0o7777)
 	if errno != 0 {
 		return errno
 	}
-	file, err := boundFile(b.sock, b.dir, b.name)
+	file, err := boundFile(sock, at.Dir, at.Last)
 	if err != nil {
 		return 0 // the file is not certain, so it is not remembered and cannot be reached
 	}
-	if mode&b.own != 0 {
+	if mode&own != 0 {
 		_ = unix.Fchmodat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(file), mode, 0)
 	}
-	s.Records.remember(file, b.sock, b.path, inner)
+	s.Records.remember(file, sock, at.Asked, inner)
 	return 0
 }
 
