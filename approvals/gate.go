@@ -36,6 +36,7 @@ package approvals
 // shown.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -316,16 +317,13 @@ func plainPath(path string) string {
 }
 
 func plainWord(word string) string {
-	runes := []rune(word)
-	for i, r := range runes {
+	plain := strings.Map(func(r rune) rune {
 		if plainText(string(r)) != nil {
-			runes[i] = '?'
+			return '?'
 		}
-	}
-	if len(runes) == 0 {
-		return "a command"
-	}
-	return string(runes)
+		return r
+	}, word)
+	return cmp.Or(plain, "a command")
 }
 
 // commanders are programs whose first argument says what they do.

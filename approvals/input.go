@@ -43,13 +43,7 @@ func (r Running) may() sandbox.Policy {
 
 // without returns the elements of list that are not in known.
 func without[T comparable](list, known []T) []T {
-	var out []T
-	for _, v := range list {
-		if !slices.Contains(known, v) {
-			out = append(out, v)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(known, v) })
 }
 
 func roots(list, known []sandbox.Root) []string { return without(pathsOf(list), pathsOf(known)) }

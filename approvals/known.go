@@ -96,12 +96,7 @@ func knownReadOnly(command string) bool {
 // plainASCII rejects what the parser and bash read differently (a carriage
 // return, NUL) and letters that look like others.
 func plainASCII(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' })
 }
 
 func knownStmt(s *syntax.Stmt, count *int) bool {

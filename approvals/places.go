@@ -146,13 +146,7 @@ func (at *places) unmoved(p string) bool {
 // shown: a path that has become a link, or leads through one, is left out.
 func (at *places) standing(grant sandbox.Grant) sandbox.Grant {
 	same := func(paths []string) []string {
-		var out []string
-		for _, p := range paths {
-			if at.unmoved(p) {
-				out = append(out, p)
-			}
-		}
-		return out
+		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !at.unmoved(p) })
 	}
 	grant.Write, grant.Read, grant.Sockets = same(grant.Write), same(grant.Read), same(grant.Sockets)
 	return grant

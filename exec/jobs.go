@@ -225,11 +225,10 @@ func (l *Jobs) jobs() []*Job {
 // Output returns the end of a job's output without marking it as read; nil if there is no
 // job with that number.
 func (l *Jobs) Output(id int) []byte {
-	s := l.Find(id)
-	if s == nil {
-		return nil
+	if s := l.Find(id); s != nil {
+		return s.tail()
 	}
-	return s.tail()
+	return nil
 }
 
 // Kill ends a job with everything it started, and returns when all processes are gone. It

@@ -64,23 +64,15 @@ func (e Env) Apply(environ []string) []string {
 }
 
 func (e Env) passes(name string) bool {
-	if matches([]string{"CODEAGENT_*", "LD_*", "DYLD_*", "BASH_ENV", "ENV", "BASH_FUNC_*"}, name) {
+	switch {
+	case matches([]string{"CODEAGENT_*", "LD_*", "DYLD_*", "BASH_ENV", "ENV", "BASH_FUNC_*"}, name), matches(e.Exclude, name):
 		return false
-	}
-	if matches(e.Exclude, name) {
-		return false
-	}
-	if slices.Contains(e.Include, name) {
+	case slices.Contains(e.Include, name):
 		return true
-	}
-	if matches(secretPatterns, strings.ToUpper(name)) {
+	case e.Inherit == EnvNone, matches(secretPatterns, strings.ToUpper(name)):
 		return false
-	}
-	switch e.Inherit {
-	case EnvAll:
+	case e.Inherit == EnvAll:
 		return true
-	case EnvNone:
-		return false
 	}
 	return matches(coreVariables, name)
 }

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -116,51 +117,79 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func parseChat(body []byte) (Request, error) {
+// parse converts a request of either API.
+func parse(wire string, body []byte) (Request, error) {
 	var in struct {
-		Model    string `json:"model"`
-		Stream   bool   `json:"stream"`
-		Messages []struct {
-			Role      string  `json:"role"`
-			Content   content `json:"content"`
-			ToolCalls []struct {
-				ID       string `json:"id"`
-				Function struct {
-					Name      string `json:"name"`
-					Arguments string `json:"arguments"`
-				} `json:"function"`
-			} `json:"tool_calls"`
-			ToolCallID string `json:"tool_call_id"`
-		} `json:"messages"`
-		Tools []struct {
-			Function struct {
-				Name string `json:"name"`
-			} `json:"function"`
-		} `json:"tools"`
-		CacheKey      string `json:"prompt_cache_key"`
+		Model         string        `json:"model"`
+		Stream        bool          `json:"stream"`
+		CacheKey      string        `json:"prompt_cache_key"`
+		Messages      []chatMessage `json:"messages"`     // Chat
+		Instructions  string        `json:"instructions"` // Responses
+		Input         input         `json:"input"`        // Responses
+		Include       []string      `json:"include"`
 		StreamOptions struct {
 			IncludeUsage bool `json:"include_usage"`
 		} `json:"stream_options"`
+		Tools []struct {
+			Name     string `json:"name"` // Responses
+			Function struct {
+				Name string `json:"name"`
+			} `json:"function"` // Chat
+		} `json:"tools"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
 		return Request{}, fmt.Errorf("scripted: parse request: %w", err)
 	}
-	r := Request{Wire: Chat, Body: body, Model: in.Model, CacheKey: in.CacheKey, Streaming: in.Stream, WantsUsage: in.StreamOptions.IncludeUsage}
-	for _, m := range in.Messages {
-		if m.Role == "system" || m.Role == "developer" {
-			r.Instructions += m.Content.text
-			continue
-		}
-		msg := Message{Role: m.Role, Text: m.Content.text, Images: m.Content.images, CallID: m.ToolCallID}
-		for _, c := range m.ToolCalls {
-			msg.Calls = append(msg.Calls, Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
-		}
-		r.Messages = append(r.Messages, msg)
+	r := Request{
+		Wire: wire, Body: body, Model: in.Model, Instructions: in.Instructions, CacheKey: in.CacheKey, Streaming: in.Stream,
+		WantsUsage:     wire == Responses || in.StreamOptions.IncludeUsage,
+		WantsEncrypted: slices.Contains(in.Include, "reasoning.encrypted_content"),
 	}
 	for _, t := range in.Tools {
-		r.Tools = append(r.Tools, t.Function.Name)
+		r.Tools = append(r.Tools, cmp.Or(t.Name, t.Function.Name))
+	}
+	for _, m := range in.Messages {
+		r.takeChat(m)
+	}
+	for _, raw := range in.Input {
+		var it inputItem
+		if err := json.Unmarshal(raw, &it); err != nil {
+			return Request{}, fmt.Errorf("scripted: parse an input item: %w", err)
+		}
+		r.take(it, raw)
 	}
 	return r, nil
+}
+
+// chatMessage is one message of a Chat request.
+type chatMessage struct {
+	Role      string  `json:"role"`
+	Content   content `json:"content"`
+	ToolCalls []struct {
+		ID       string `json:"id"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+	ToolCallID string `json:"tool_call_id"`
+}
+
+func (r *Request) takeChat(m chatMessage) {
+	var calls []Call
+	for _, c := range m.ToolCalls {
+		calls = append(calls, Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+	}
+	r.say(Message{Role: m.Role, Text: m.Content.text, Images: m.Content.images, Calls: calls, CallID: m.ToolCallID})
+}
+
+// say adds a message to the conversation or, by its role, to the instructions.
+func (r *Request) say(m Message) {
+	if m.Role == "system" || m.Role == "developer" {
+		r.Instructions += m.Text
+		return
+	}
+	r.Messages = append(r.Messages, m)
 }
 
 // inputItem is one item of a Responses request.
@@ -185,40 +214,8 @@ func (i *input) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]json.RawMessage)(i))
 }
 
-// parseResponses converts a Responses request to a Request: calls belong to the assistant
-// message before them, results are tool messages.
-func parseResponses(body []byte) (Request, error) {
-	var in struct {
-		Model        string   `json:"model"`
-		Stream       bool     `json:"stream"`
-		Instructions string   `json:"instructions"`
-		Input        input    `json:"input"`
-		Include      []string `json:"include"`
-		CacheKey     string   `json:"prompt_cache_key"`
-		Tools        []struct {
-			Name string `json:"name"`
-		} `json:"tools"`
-	}
-	if err := json.Unmarshal(body, &in); err != nil {
-		return Request{}, fmt.Errorf("scripted: parse request: %w", err)
-	}
-	r := Request{
-		Wire: Responses, Body: body, Model: in.Model, Instructions: in.Instructions, CacheKey: in.CacheKey, Streaming: in.Stream,
-		WantsUsage: true, WantsEncrypted: slices.Contains(in.Include, "reasoning.encrypted_content"),
-	}
-	for _, t := range in.Tools {
-		r.Tools = append(r.Tools, t.Name)
-	}
-	for _, raw := range in.Input {
-		var it inputItem
-		if err := json.Unmarshal(raw, &it); err != nil {
-			return Request{}, fmt.Errorf("scripted: parse an input item: %w", err)
-		}
-		r.take(it, raw)
-	}
-	return r, nil
-}
-
+// take adds an item: calls belong to the assistant message before them, results are tool
+// messages.
 func (r *Request) take(it inputItem, raw json.RawMessage) {
 	switch it.Type {
 	case "reasoning":
@@ -232,10 +229,6 @@ func (r *Request) take(it inputItem, raw json.RawMessage) {
 	case "function_call_output":
 		r.Messages = append(r.Messages, Message{Role: "tool", Text: it.Output.text, CallID: it.CallID})
 	case "message", "":
-		if it.Role == "system" || it.Role == "developer" {
-			r.Instructions += it.Content.text
-			return
-		}
-		r.Messages = append(r.Messages, Message{Role: it.Role, Text: it.Content.text, Images: it.Content.images})
+		r.say(Message{Role: it.Role, Text: it.Content.text, Images: it.Content.images})
 	}
 }

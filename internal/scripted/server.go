@@ -65,8 +65,8 @@ func Start(ctx context.Context, h Handler) (*Server, error) {
 	ctx, stop := context.WithCancel(ctx)
 	s := &Server{URL: "http://" + l.Addr().String() + "/v1", handler: h, stop: stop}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", s.serve(parseChat))
-	mux.HandleFunc("POST /v1/responses", s.serve(parseResponses))
+	mux.HandleFunc("POST /v1/chat/completions", s.serve(Chat))
+	mux.HandleFunc("POST /v1/responses", s.serve(Responses))
 	mux.HandleFunc("GET /v1/models", s.models)
 	s.http = &http.Server{
 		Handler:           mux,
@@ -146,7 +146,7 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 }
 
 // serve handles the requests of one API.
-func (s *Server) serve(parse func([]byte) (Request, error)) http.HandlerFunc {
+func (s *Server) serve(wire string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if !s.enter() {
 			return
@@ -161,7 +161,7 @@ func (s *Server) serve(parse func([]byte) (Request, error)) http.HandlerFunc {
 			http.Error(w, `{"error":{"message":"the request body cannot be read"}}`, status)
 			return
 		}
-		r, err := parse(body)
+		r, err := parse(wire, body)
 		if err != nil {
 			http.Error(w, `{"error":{"message":"the request is not JSON that can be understood"}}`, http.StatusBadRequest)
 			return

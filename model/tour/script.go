@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"codeagent/hostfile"
@@ -51,12 +52,7 @@ var (
 func judge(result string, have bool, done *regexp.Regexp) outcome {
 	text := strings.ToLower(result)
 	has := func(phrases ...string) bool {
-		for _, p := range phrases {
-			if strings.Contains(text, p) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(text, p) })
 	}
 	switch {
 	case !have:
