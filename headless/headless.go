@@ -8,6 +8,7 @@ package headless
 import (
 	"context"
 	"io"
+	"strings"
 	"sync"
 
 	"codeagent/approvals"
@@ -47,9 +48,9 @@ type Printer struct {
 
 // New returns a Printer for one run.
 func New(o Options) *Printer {
-	p := &Printer{opts: o, progress: newProgress(o)}
+	p := &Printer{opts: o, progress: &progress{w: o.Err, color: o.Color, silent: o.JSON}}
 	if o.JSON {
-		p.json = newLines(o.Plain)
+		p.json = &lines{plain: o.Plain, calls: map[string]*item{}, asked: map[string]*item{}}
 	}
 	return p
 }
@@ -58,15 +59,15 @@ func New(o Options) *Printer {
 func (p *Printer) Emit(e event.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if done, ok := e.(event.TurnFinished); ok {
+	done, ok := e.(event.TurnFinished)
+	if ok {
 		p.last = done
 	}
-	if p.json != nil {
+	switch {
+	case p.json != nil:
 		p.write(p.json.encode(e))
-	} else {
-		if done, ok := e.(event.TurnFinished); ok && done.Answer != "" {
-			p.write([]byte(p.answer(done.Answer)))
-		}
+	case ok && done.Answer != "":
+		p.write([]byte(p.answer(done.Answer)))
 	}
 	if !p.opts.Quiet {
 		p.progress.print(e)
@@ -114,12 +115,5 @@ func (p *Printer) answer(text string) string {
 	if p.opts.Terminal {
 		text = visible.Text(text)
 	}
-	return ensureNewline(text)
-}
-
-func ensureNewline(s string) string {
-	if s != "" && s[len(s)-1] != '\n' {
-		return s + "\n"
-	}
-	return s
+	return strings.TrimSuffix(text, "\n") + "\n"
 }

@@ -137,10 +137,6 @@ type lines struct {
 	summary *item
 }
 
-func newLines(plain bool) *lines {
-	return &lines{plain: plain, calls: map[string]*item{}, asked: map[string]*item{}}
-}
-
 // encode returns the lines for one event, each ended by a newline; empty if the event has
 // none.
 func (l *lines) encode(e event.Event) []byte {
@@ -300,7 +296,10 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 		}
 	case it.Type == "file_change":
 		for _, c := range e.Changes {
-			it.Changes = append(it.Changes, changeOf(c))
+			if c.Kind == sandbox.Moved {
+				c.Kind = sandbox.Updated
+			}
+			it.Changes = append(it.Changes, change{Path: c.Path, Kind: c.Kind})
 		}
 	}
 	it.changed(e.Changed)
@@ -334,14 +333,6 @@ func backgroundEnded(e event.BackgroundEnded) *item {
 	}
 	it.changed(e.Changed)
 	return it
-}
-
-func changeOf(c event.FileChange) change {
-	kind := c.Kind
-	if kind == sandbox.Moved {
-		kind = sandbox.Updated
-	}
-	return change{Path: c.Path, Kind: kind}
 }
 
 func (l *lines) answered(e event.PermissionAnswered) []line {
@@ -394,7 +385,8 @@ func (l *lines) turnFinished(e event.TurnFinished) []line {
 		}
 		return append(out, line{Type: "turn.failed", Outcome: e.Outcome, Error: &failure{Message: strings.ToValidUTF8(message, "\uFFFD")}, Refused: refusals(e)})
 	}
-	return append(out, line{Type: "turn.completed", Outcome: e.Outcome, Usage: usageOf(e), Refused: refusals(e)})
+	u := usage{e.Usage.Input, e.Usage.Cached, e.Usage.Output, e.Usage.Reasoning}
+	return append(out, line{Type: "turn.completed", Outcome: e.Outcome, Usage: &u, Refused: refusals(e)})
 }
 
 func refusals(e event.TurnFinished) []refused {
@@ -403,8 +395,4 @@ func refusals(e event.TurnFinished) []refused {
 		out = append(out, refused(r))
 	}
 	return out
-}
-
-func usageOf(e event.TurnFinished) *usage {
-	return &usage{e.Usage.Input, e.Usage.Cached, e.Usage.Output, e.Usage.Reasoning}
 }

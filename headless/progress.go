@@ -30,10 +30,6 @@ type progress struct {
 	silent bool
 }
 
-func newProgress(o Options) *progress {
-	return &progress{w: o.Err, color: o.Color, silent: o.JSON}
-}
-
 func (p *progress) print(e event.Event) {
 	if !p.silent {
 		for _, text := range p.words.after(e) {
@@ -54,7 +50,8 @@ func (p *progress) print(e event.Event) {
 		p.answered(e)
 	case event.PlanUpdated:
 		for _, s := range e.Steps {
-			p.line("", "  %s %s", planMark(s.Status), s.Step)
+			mark := map[word.StepStatus]string{word.StepCompleted: "x", word.StepInProgress: ">"}[s.Status]
+			p.line("", "  [%1s] %s", mark, s.Step)
 		}
 	case event.Retrying:
 		p.line("33", "! %s", retryWords(e))
@@ -63,7 +60,8 @@ func (p *progress) print(e event.Event) {
 	case event.BackgroundEnded:
 		p.ended(e)
 	case event.Compacting:
-		p.line("2", "%s", compacting(e.Reason))
+		why := map[word.CompactReason]string{word.CompactNear: "the context is nearly full: ", word.CompactFull: "the context is full: "}[e.Reason]
+		p.line("2", "%smaking a summary of the conversation", why)
 	case event.Compacted:
 		if e.Err != "" {
 			p.line("33", "  no summary: %s", e.Err)
@@ -89,7 +87,7 @@ func (p *progress) requested(e event.PermissionRequested) {
 	for _, w := range e.Warnings {
 		p.line("33", "  warning: %s", w)
 	}
-	for _, l := range DenialLines(sandbox.Verdict{Denials: e.Denials}) {
+	for _, l := range DenialLines(e.Denials) {
 		p.line("", "  refused: %s", l)
 	}
 	if e.Justification == "" {
@@ -139,32 +137,9 @@ func (p *progress) session(e event.SessionStarted) {
 	}
 }
 
-func compacting(reason word.CompactReason) string {
-	switch reason {
-	case word.CompactNear:
-		return "the context is nearly full: making a summary of the conversation"
-	case word.CompactFull:
-		return "the context is full: making a summary of the conversation"
-	}
-	return "making a summary of the conversation"
-}
-
-func planMark(status word.StepStatus) string {
-	switch status {
-	case word.StepCompleted:
-		return "[x]"
-	case word.StepInProgress:
-		return "[>]"
-	}
-	return "[ ]"
-}
-
-// shortDelay rounds a delay for display.
-func shortDelay(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
-
 // retryWords says why a request is sent again, when, and for how long retries continue.
 func retryWords(e event.Retrying) string {
-	words := fmt.Sprintf("%s; retry %s in %s", e.Message, e.Number(), shortDelay(e.Delay))
+	words := fmt.Sprintf("%s; retry %s in %s", e.Message, e.Number(), e.Delay.Round(100*time.Millisecond))
 	if left := e.Left.Round(time.Second); left > 0 {
 		words += fmt.Sprintf(", for at most %s more", left)
 	}
@@ -180,7 +155,7 @@ func (p *progress) about(e event.ToolFinished) {
 }
 
 func (p *progress) tool(e event.ToolFinished) {
-	denials := DenialLines(e.Verdict)
+	denials := DenialLines(e.Verdict.Denials)
 	silent := e.Outcome == word.Refused || e.Outcome == word.OK && e.Kind == word.KindPlan
 	if !silent || len(e.Changes) > 0 || len(denials) > 0 {
 		p.about(e)
@@ -236,7 +211,7 @@ func (p *progress) ended(e event.BackgroundEnded) {
 		p.output(e.Output)
 	}
 	p.changed(e.Changed)
-	for _, l := range DenialLines(e.Verdict) {
+	for _, l := range DenialLines(e.Verdict.Denials) {
 		p.line("31", "  ⊘ %s", l)
 	}
 }
@@ -262,10 +237,10 @@ const denialsShown = 12
 
 // DenialLines returns what the sandbox denied, and which denials mattered, one per line:
 // "write /etc/hosts, by /usr/bin/touch". Names in them are not escaped.
-func DenialLines(v sandbox.Verdict) []string {
+func DenialLines(denials []sandbox.Denial) []string {
 	var out []string
 	more := 0
-	for _, d := range v.Denials {
+	for _, d := range denials {
 		switch {
 		case d.Moot:
 			continue
@@ -277,11 +252,10 @@ func DenialLines(v sandbox.Verdict) []string {
 		if who := d.Who(); who != "" {
 			line += ", by " + who
 		}
-		if d.Why != "" {
-			line += ": " + d.Why
-		}
-		if d.Note != "" {
-			line += ": " + d.Note
+		for _, note := range []string{d.Why, d.Note} {
+			if note != "" {
+				line += ": " + note
+			}
 		}
 		if d.Count > 1 {
 			line += fmt.Sprintf(", %d times", d.Count)
@@ -309,17 +283,17 @@ func (p *progress) answered(e event.PermissionAnswered) {
 }
 
 func (p *progress) finished(e event.TurnFinished) {
-	// The reason of a failed turn is the last line of the whole run.
-	if len(e.Refused) > 0 {
-		p.line("31", "%s refused, because nobody could be asked:", short.Count(len(e.Refused), "permission"))
-		for _, r := range e.Refused {
-			p.line("", "  %s", r.Title)
-			for _, g := range r.Grant.Lines(nil) {
-				p.line("", "    %s", g)
-			}
-			if r.Hint != "" {
-				p.line("", "    to allow it: %s", r.Hint)
-			}
+	if len(e.Refused) == 0 {
+		return // the reason of a failed turn is the last line of the whole run
+	}
+	p.line("31", "%s refused, because nobody could be asked:", short.Count(len(e.Refused), "permission"))
+	for _, r := range e.Refused {
+		p.line("", "  %s", r.Title)
+		for _, g := range r.Grant.Lines(nil) {
+			p.line("", "    %s", g)
+		}
+		if r.Hint != "" {
+			p.line("", "    to allow it: %s", r.Hint)
 		}
 	}
 }
@@ -335,9 +309,9 @@ func (p *progress) line(color, format string, args ...any) {
 }
 
 func lastLines(s string, n int) []string {
-	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
-	if len(all) == 1 && all[0] == "" {
+	if s = strings.TrimRight(s, "\n"); s == "" {
 		return nil
 	}
+	all := strings.Split(s, "\n")
 	return all[max(0, len(all)-n):]
 }

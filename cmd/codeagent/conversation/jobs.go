@@ -5,14 +5,8 @@ import (
 
 	"codeagent/event"
 	"codeagent/exec"
-	"codeagent/internal/visible"
 	"codeagent/tools"
 )
-
-// runBeside creates the list of the session's background commands.
-func (ses *Session) runBeside(emit func(event.Event)) {
-	ses.Jobs = exec.NewJobs(ses.Runner, func(running int) { emit(event.BackgroundChanged{Running: running}) })
-}
 
 // news returns the background commands that ended since its last call.
 func (ses *Session) news() []event.BackgroundEnded {
@@ -43,9 +37,4 @@ func (ses *Session) EndJobs(tell func(event.BackgroundEnded)) {
 		e.Killed = true
 		tell(e)
 	}
-}
-
-// endedWith prints on stderr which command codeagent has ended on exit.
-func (ses *Session) endedWith(e event.BackgroundEnded) {
-	fmt.Fprintln(ses.Stdio.Err, visible.Line(e.Message))
 }

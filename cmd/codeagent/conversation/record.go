@@ -27,8 +27,8 @@ func (ses *Session) openRecord() (*record, error) {
 	if o.Ephemeral || ses.Tour != nil {
 		return nil, nil
 	}
-	store := sessions.New(ses.Paths.Sessions)
-	info := sessions.Info{Folder: ses.Folder, Program: ses.Stdio.Version, Model: ses.chosen.Kept()}
+	store := sessions.New(ses.Workspace.Paths.Sessions)
+	info := sessions.Info{Folder: ses.Workspace.Folder, Program: ses.Workspace.Stdio.Version, Model: ses.chosen.Kept()}
 	if o.From == nil {
 		info.ID = sessions.NewID()
 		return &record{Log: store.Create(info)}, nil

@@ -25,6 +25,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/exec"
+	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/model/chat"
 	"codeagent/model/tour"
@@ -59,7 +60,7 @@ type Options struct {
 
 // Session is one run of a session: the agent and everything it needs.
 type Session struct {
-	*workspace.Workspace
+	Workspace  *workspace.Workspace
 	Options    Options
 	chosen     providers.Chosen
 	Gate       *approvals.Gate
@@ -116,7 +117,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit,
 		Trusted: func() []string { return ses.trusted().Paths },
 	})
-	ses.Live = ses.Gate.Open
+	ses.Workspace.Live = ses.Gate.Open
 	return ses, nil
 }
 
@@ -144,15 +145,15 @@ func (ses *Session) chooseModel(ctx context.Context) error {
 // to the face.
 func (ses *Session) Join(screen Face) {
 	mode := ses.Gate.Mode()
-	ses.runBeside(func(e event.Event) { screen.Emit(e) })
+	ses.Jobs = exec.NewJobs(ses.Workspace.Runner, func(running int) { screen.Emit(event.BackgroundChanged{Running: running}) })
 	set := tools.All(tools.Options{
-		Workspace: ses.Folder, Files: ses.Files, AllowedWorkdirs: ses.Workdirs(),
-		Disabled: ses.Config.DisabledTools(), Shell: ses.Shell(), Ripgrep: ses.Program("rg"), Jobs: ses.Jobs,
+		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, AllowedWorkdirs: ses.Workspace.Workdirs(),
+		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs,
 	})
 	facts := prompts.Facts{
-		Workspace: ses.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Shell(), Date: time.Now().Format(time.DateOnly),
-		Preset: ses.Config.Sandbox.Mode, Enforcement: ses.Enforcement, Mode: string(mode), Attended: ses.Options.Attended,
-		Held: ses.Options.Attended && ses.NotHeld() == "",
+		Workspace: ses.Workspace.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Workspace.Shell(), Date: time.Now().Format(time.DateOnly),
+		Preset: ses.Workspace.Config.Sandbox.Mode, Enforcement: ses.Workspace.Enforcement, Mode: string(mode), Attended: ses.Options.Attended,
+		Held: ses.Options.Attended && ses.Workspace.NotHeld() == "",
 	}
 	facts.Evidence, _ = ses.Workspace.Evidence()
 	unknown := sync.OnceFunc(func() {
@@ -166,12 +167,12 @@ func (ses *Session) Join(screen Face) {
 	screen = ses.Record.keep(screen)
 	guides := instructions.New(ses.Workspace, ses.Gate.Base, screen.Emit)
 	cfg := agent.Config{
-		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Config.ReasoningEffort,
-		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Config.CompactAt(), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
-		Stage:    tools.Stage{Exec: ses.Runner, Undo: ses.Undo, Fetch: egress.New(egress.Options{Version: ses.Stdio.Version}), Asking: ses.Options.Attended, Mode: mode},
+		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
+		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Workspace.Config.CompactAt(), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
+		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(egress.Options{Version: ses.Workspace.Stdio.Version}), Asking: ses.Options.Attended, Mode: mode},
 		Frontend: screen, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, MaxRequests: ses.Options.MaxRequests,
 		Parallel:     exec.AtOnce,
-		WholeAnswers: ses.Config.Speculation != config.Decoding,
+		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {
 			facts.Policy = ses.Gate.Base() // the live one, with session grants
 			facts.Git = ses.checkedOut()
@@ -183,8 +184,8 @@ func (ses *Session) Join(screen Face) {
 	id := ses.Record.join(&cfg)
 	ses.Agent = agent.New(cfg)
 	ses.start = event.SessionStarted{
-		ID: id, Model: ses.chosen.Title(ses.chosen.Name), Folder: ses.Folder, Policy: ses.Config.Sandbox.Mode, Approval: string(mode),
-		Enforcement: ses.Enforcement, Tour: ses.Tour != nil,
+		ID: id, Model: ses.chosen.Title(ses.chosen.Name), Folder: ses.Workspace.Folder, Policy: ses.Workspace.Config.Sandbox.Mode, Approval: string(mode),
+		Enforcement: ses.Workspace.Enforcement, Tour: ses.Tour != nil,
 	}
 	ses.start.Window, ses.start.Assumed = ses.chosen.Window()
 	screen.Emit(ses.start)
@@ -204,39 +205,33 @@ func (ses *Session) Join(screen Face) {
 	for _, offer := range ses.chosen.Offers {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: offer})
 	}
-	ses.reportUndo(screen.Emit)
-	if ses.Config.ProjectFile != "" {
-		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Config.ProjectFile + " is ignored: codeagent reads no settings of a project"})
+	if ses.noUndo != nil {
+		screen.Emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})
+	}
+	if ses.Workspace.Config.ProjectFile != "" {
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Workspace.Config.ProjectFile + " is ignored: codeagent reads no settings of a project"})
 	}
 }
 
 // holds reports whether a refused call of the command that starts now may be held.
 func (ses *Session) holds() bool {
-	return ses.NotHeld() == "" && (ses.Tour == nil || ses.Tour.Waits())
+	return ses.Workspace.NotHeld() == "" && (ses.Tour == nil || ses.Tour.Waits())
 }
 
 // Close ends the background commands, records the grants and closes the rest.
 func (ses *Session) Close() {
-	ses.EndJobs(ses.endedWith)
+	ses.EndJobs(func(e event.BackgroundEnded) { fmt.Fprintln(ses.Workspace.Stdio.Err, visible.Line(e.Message)) })
 	if ses.Tour != nil {
 		ses.Tour.Close()
 	}
 	ses.closeUndo()
 	if ses.Gate != nil {
-		_ = ses.NoteGrants(ses.Gate.Base()) // the program ends, and nobody reads an error
+		_ = ses.Workspace.NoteGrants(ses.Gate.Base()) // the program ends, and nobody reads an error
 	}
 	if ses.Record != nil {
 		_ = ses.Record.Log.Close() // every turn is on the disk already
 	}
 	ses.Workspace.Close()
-}
-
-// withImages adds the images of -i to the first message of the run, after those that its
-// text numbers.
-func (ses *Session) withImages(in agent.Input) agent.Input {
-	in.Images = append(in.Images, ses.images...)
-	ses.images = nil
-	return in
 }
 
 // reportImages names the images of the first message before the person writes it.
@@ -264,7 +259,7 @@ func (ses *Session) openUndo() {
 	if ses.Record != nil {
 		id = ses.Record.Log.ID()
 	}
-	store := undo.New(ses.Paths.Undo)
+	store := undo.New(ses.Workspace.Paths.Undo)
 	if ses.Undo, ses.noUndo = store.Open(id); ses.noUndo != nil {
 		ses.Undo = nil
 	}
@@ -282,19 +277,14 @@ func (ses *Session) closeUndo() {
 	}
 }
 
-// Turn delivers a message, the first with the images of -i, and starts a turn in the undo
-// history.
+// Turn delivers a message and starts a turn in the undo history. The first message of the
+// run gets the images of -i, after those that its text numbers.
 func (ses *Session) Turn(ctx context.Context, in agent.Input) error {
 	if ses.Undo != nil {
 		ses.Undo.Begin(in.Text)
 		defer ses.Undo.End()
 	}
-	return ses.Agent.Turn(ctx, ses.withImages(in))
-}
-
-// reportUndo reports why no turn can be undone, if that is so.
-func (ses *Session) reportUndo(emit func(event.Event)) {
-	if ses.noUndo != nil {
-		emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})
-	}
+	in.Images = append(in.Images, ses.images...)
+	ses.images = nil
+	return ses.Agent.Turn(ctx, in)
 }

@@ -34,7 +34,7 @@ func (ses *Session) Use(ctx context.Context, list []providers.Listed, name strin
 // choice converts c to the agent's type.
 func (ses *Session) choice(c providers.Chosen) agent.Choice {
 	return agent.Choice{
-		Model: c.Model, ModelName: c.Name, Effort: ses.Config.ReasoningEffort,
+		Model: c.Model, ModelName: c.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(c.Limits.Output), ContextLimit: int(c.Limits.Context), Blind: c.Blind(),
 	}
 }

@@ -44,5 +44,5 @@ func (ses *Session) ReportTourFiles() {
 	for i, name := range made {
 		words[i] = approvals.ShellWord(name)
 	}
-	fmt.Fprintf(ses.Stdio.Err, "the tour made: %s\n  to remove: rm %s\n", strings.Join(made, ", "), strings.Join(words, " "))
+	fmt.Fprintf(ses.Workspace.Stdio.Err, "the tour made: %s\n  to remove: rm %s\n", strings.Join(made, ", "), strings.Join(words, " "))
 }

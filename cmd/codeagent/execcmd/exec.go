@@ -108,7 +108,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 		return err
 	}
 	defer ses.Close()
-	out, err := cli.OpenOutput(ses.Ground(), "-o", x.output)
+	out, err := cli.OpenOutput(ses.Workspace.Ground(), "-o", x.output)
 	if err != nil {
 		printer.Fail(err)
 		return err

@@ -68,7 +68,7 @@ func (r Report) Write(w io.Writer) error {
 // summarize prints on stderr, for a person, what the sandbox denied and how to allow it. It
 // prints nothing for a command without a denial.
 func (r Report) summarize(w io.Writer) {
-	for _, l := range headless.DenialLines(sandbox.Verdict{Denials: r.Denials}) {
+	for _, l := range headless.DenialLines(r.Denials) {
 		fmt.Fprintf(w, "codeagent: ⊘ %s\n", visible.Line(l))
 	}
 	if r.TimedOut {

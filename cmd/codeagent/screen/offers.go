@@ -25,7 +25,7 @@ import (
 // offer gives the screen the commands of this session beside the conversation. The tour
 // supports only undo. It returns the list of sessions that can be resumed from here.
 func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *saved {
-	kept := &saved{s: ses.Stdio, store: sessions.New(ses.Paths.Sessions), here: ses.Folder}
+	kept := &saved{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
 	o.Undo = offerUndo(ses)
 	if ses.Tour != nil {
 		return kept
@@ -66,7 +66,7 @@ func (l imageLoader) Load(ctx context.Context, path string) (message.Image, erro
 	if info, err := hostfile.Seen(path); err != nil || !info.Mode().IsRegular() {
 		return message.Image{}, tui.ErrNoImage
 	}
-	img, err := attach.Image(ctx, l.ses.Ground(), path)
+	img, err := attach.Image(ctx, l.ses.Workspace.Ground(), path)
 	if errors.Is(err, picture.ErrFormat) {
 		err = fmt.Errorf("%w: %w", tui.ErrNoImage, err)
 	}

@@ -54,7 +54,7 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 		return out, nil
 	case err != nil:
 		return out, err
-	case p.Began.Before(u.since) && !u.ses.Policy.Unconfined:
+	case p.Began.Before(u.since) && !u.ses.Workspace.Policy.Unconfined:
 		p.LeaveRepositories()
 	}
 	p.LeaveProtected()
