@@ -37,7 +37,7 @@ type Paths struct {
 func FindPaths(getenv func(string) string, home string) (Paths, error) {
 	if dir := getenv("CODEAGENT_HOME"); dir != "" {
 		if !filepath.IsAbs(dir) {
-			return Paths{}, fmt.Errorf("CODEAGENT_HOME is %s: want an absolute path", quoted(dir))
+			return Paths{}, fmt.Errorf("CODEAGENT_HOME is %s; use an absolute path", quoted(dir))
 		}
 		dir = filepath.Clean(dir)
 		p := newPaths(dir, dir, filepath.Join(dir, "tmp"))
@@ -126,7 +126,7 @@ func createPrivate(dir string) error {
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		if err := hostfile.Chmod(dir, info.Mode().Perm()&fs.FileMode(0o700)); err != nil {
-			return fmt.Errorf("codeagent's own folder %s is open to others and cannot be closed: %w", dir, err)
+			return fmt.Errorf("other users can access codeagent's own folder %s, and its mode cannot be changed: %w", dir, err)
 		}
 	}
 	return nil

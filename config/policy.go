@@ -315,7 +315,7 @@ func (b *builder) glob(entry string) (string, error) {
 		return "", err
 	}
 	if sandbox.IsGlob(prefix) {
-		return "", fmt.Errorf("glob %s lies in %s, whose name has wildcards of its own", quoted(entry), quoted(prefix))
+		return "", fmt.Errorf("glob %s cannot be used: the name of its folder %s contains wildcards", quoted(entry), quoted(prefix))
 	}
 	return path.Join(prefix, strings.Join(parts[first:], "/")), nil
 }
@@ -336,7 +336,7 @@ func (b *builder) protect(p *sandbox.Policy) error {
 		if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "~") {
 			clean := path.Clean(name)
 			if clean == "." || clean == ".." || strings.HasPrefix(clean, "../") {
-				return fmt.Errorf("sandbox.protected (%s): %s: want a name inside the workspace, or a path from / or ~/", b.config.Origin("sandbox.protected"), quoted(name))
+				return fmt.Errorf("sandbox.protected (%s): %s: use a name inside the workspace, or a path from / or ~/", b.config.Origin("sandbox.protected"), quoted(name))
 			}
 			p.Protected.Names = append(p.Protected.Names, clean)
 			continue

@@ -239,7 +239,7 @@ func TestPolicyRefusesRoots(t *testing.T) {
 		{"extra file that is codeagent", "src/app", "belongs to codeagent itself", []string{`sandbox.add_files=["~/own"]`}},
 		{"files under read-only", "src/app", "writes nothing", []string{"sandbox.mode=read-only", `sandbox.add_files=["~/file"]`}},
 		{"folders under read-only", "src/app", "writes nothing", []string{"sandbox.mode=read-only", `sandbox.add_dirs=["~/src"]`}},
-		{"a name that leads out", "src/app", "want a name inside the workspace", []string{`sandbox.protected=["../x"]`}},
+		{"a name that leads out", "src/app", "use a name inside the workspace", []string{`sandbox.protected=["../x"]`}},
 		{"a glob that leads out", "src/app", "leads out of the workspace", []string{`sandbox.deny_read=["../*.pem"]`}},
 		{"a broken glob", "src/app", "not a valid glob", []string{`sandbox.deny_read=["**/[a"]`}},
 	} {

@@ -62,9 +62,9 @@ func lastResort(s cli.Stdio, sig os.Signal, terminal exec.TerminalState, over <-
 	left := linuxsandbox.EndKeepers()
 	terminal.Restore()
 	code, message, _ := cli.ExitOf(&cli.SignalError{Signal: sig})
-	fmt.Fprintf(s.Err, "codeagent: %s, by a second signal; something did not end\n", message)
+	fmt.Fprintf(s.Err, "codeagent: %s by a second signal; not everything has ended\n", message)
 	if len(left) > 0 {
-		fmt.Fprintf(s.Err, "  still there: process %s\n", visible.Line(strings.Join(left, ", ")))
+		fmt.Fprintf(s.Err, "  still running: process %s\n", visible.Line(strings.Join(left, ", ")))
 	}
 	s.Quit(code)
 }

@@ -243,7 +243,7 @@ func runExecFrom(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, r sessi
 		return err
 	}
 	if len(rest) > 1 {
-		return cli.Usage(errors.New("with --last there is no ID: it takes one prompt"))
+		return cli.Usage(errors.New("--last takes one prompt and no ID"))
 	}
 	x.from = from
 	return run(ctx, s, f, x, rest)

@@ -40,7 +40,7 @@ func beginLearning(ctx context.Context, b *workspace.Workspace, x flags, argv []
 	fmt.Fprint(b.Stdio.Err, learnWords)
 	if !x.yes {
 		if !cli.IsTerminal(b.Stdio.In) || !cli.IsTerminal(b.Stdio.Err) {
-			return nil, cli.Usage(errors.New("--learn asks before it starts, and there is no terminal here"), "--yes says yes beforehand")
+			return nil, cli.Usage(errors.New("--learn asks before it starts the command, and there is no terminal to ask on"), "--yes starts it without the question")
 		}
 		fmt.Fprintf(b.Stdio.Err, "  $ %s\nRun it? [y/N] ", visible.Line(strings.Join(argv, " ")))
 		yes, err := hostfile.Within(ctx, func() (bool, error) { return saidYes(b.Stdio.In), nil })

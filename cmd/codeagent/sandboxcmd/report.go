@@ -91,7 +91,7 @@ func (r Report) summarize(w io.Writer) {
 		if h.Port != 0 {
 			hint(w, "--allow-host", h.String(), "")
 		} else {
-			hint(w, "--allow-host", h.String()+":PORT", " (which port, the lookup does not say)")
+			hint(w, "--allow-host", h.String()+":PORT", " (replace PORT: only the name was looked up)")
 		}
 	}
 	for _, p := range r.Suggest.Sockets {
@@ -104,7 +104,7 @@ func (r Report) summarize(w io.Writer) {
 // would name something else.
 func hint(w io.Writer, flag, name, note string) {
 	if shown := visible.Line(name); shown != name {
-		fmt.Fprintf(w, "  no flag can name it as it is shown: %s\n", shown)
+		fmt.Fprintf(w, "  no flag can name this: it has characters that cannot be shown: %s\n", shown)
 		return
 	}
 	fmt.Fprintf(w, "  to allow it: %s %s%s\n", flag, approvals.ShellWord(name), note)

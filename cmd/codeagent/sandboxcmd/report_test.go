@@ -33,7 +33,7 @@ func TestHintsArePasted(t *testing.T) {
 		}
 		for i, line := range lines {
 			pasted, found := strings.CutPrefix(line, "  to allow it: ")
-			pasted, _, _ = strings.Cut(pasted, " (which port")
+			pasted, _, _ = strings.Cut(pasted, " (replace PORT")
 			sh := exec.Command("/bin/sh", "-c", `printf '%s|' `+pasted)
 			sh.Dir = dir
 			out, err := sh.CombinedOutput()
@@ -52,7 +52,7 @@ func TestNoHintForWhatIsNotShown(t *testing.T) {
 	for _, name := range []string{"/w/a\nb", "/w/a\xffb", "/w/a\tb", "/w/a\x1b[2Jb", "/w/a\u202eb"} {
 		var told bytes.Buffer
 		Report{Denied: true, Suggest: sandbox.Grant{Write: []string{name}, Sockets: []string{name}}}.summarize(&told)
-		if s := told.String(); strings.Contains(s, "to allow it") || strings.Count(s, "\n") != 2 || strings.Count(s, "no flag can name it as it is shown: /w/a") != 2 {
+		if s := told.String(); strings.Contains(s, "to allow it") || strings.Count(s, "\n") != 2 || strings.Count(s, "characters that cannot be shown: /w/a") != 2 {
 			t.Errorf("%q: %q", name, s)
 		}
 	}

@@ -63,7 +63,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 
 func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) error {
 	if x.yes && !x.learn {
-		return cli.Usage(errors.New("--yes answers the question of --learn, which is not there"))
+		return cli.Usage(errors.New("--yes needs --learn"))
 	}
 	ws, err := workspace.Open(ctx, s, f)
 	if err != nil {

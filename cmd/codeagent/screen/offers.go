@@ -151,7 +151,7 @@ func lastLine(output string) string {
 func (b backgroundCommands) Output(id string, most int) ([]byte, error) {
 	n, err := strconv.Atoi(id)
 	if err != nil || b.ses.Jobs.Find(n) == nil {
-		return nil, errors.New("the command is not remembered any more")
+		return nil, errors.New("the output of this command is no longer kept")
 	}
 	data := b.ses.Jobs.Output(n)
 	return data[max(len(data)-most, 0):], nil

@@ -53,7 +53,7 @@ func (k *saved) Rename(_ context.Context, id, title string) error {
 
 func (k *saved) Delete(_ context.Context, id string) error {
 	if k.isCurrent(id) {
-		return errors.New("it is the one on the screen")
+		return errors.New("this session is open on the screen")
 	}
 	if err := k.store.Delete(id); err != nil {
 		return err

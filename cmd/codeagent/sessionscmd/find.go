@@ -17,7 +17,7 @@ import (
 // FolderThere returns an error if the folder of a session does not exist.
 func FolderThere(sum sessions.Summary) error {
 	if info, err := hostfile.Seen(sum.Folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("the folder of session %s, %s, is not there", sum.ID, sum.Folder)
+		return fmt.Errorf("the folder of session %s does not exist: %s", sum.ID, sum.Folder)
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string
 		return nil, nil, Error(err)
 	}
 	if r.before < 0 {
-		return nil, nil, cli.Usage(errors.New("--before counts messages from 1"))
+		return nil, nil, cli.Usage(errors.New("--before needs the number of a message, from 1"))
 	}
 	if f.Folder == "" {
 		if err := FolderThere(sum); err != nil {

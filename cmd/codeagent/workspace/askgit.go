@@ -89,7 +89,7 @@ func (t Trusted) Words() string {
 	if t.err == nil {
 		return ""
 	}
-	return "not known what git runs from the workspace, and so not protected: " + short.Cut(strings.ReplaceAll(t.err.Error(), "\n", "; "), mostReason)
+	return "cannot find out which files of the workspace git runs, so they are not protected: " + short.Cut(strings.ReplaceAll(t.err.Error(), "\n", "; "), mostReason)
 }
 
 // mostReason is how many characters of git's messages are shown: they can contain parts of
