@@ -43,7 +43,7 @@ func gitPaths(r sandbox.FileSystem, root string) ([]string, error) {
 // text that names no path, leads nowhere, for git and for codeagent: a command can have left
 // it, and it must not prevent the next session from starting.
 func pointedTo(r sandbox.FileSystem, root, entry string, mode fs.FileMode) []string {
-	if isLink(mode) {
+	if mode&fs.ModeSymlink != 0 {
 		if dir, err := sandbox.Canonical(r, root, entry); err == nil {
 			return []string{dir}
 		}

@@ -407,6 +407,3 @@ func (s Sandbox) MissingLayers(e sandbox.Enforcement) []string {
 	}
 	return out
 }
-
-// isLink reports whether the entry itself is a symbolic link.
-func isLink(mode fs.FileMode) bool { return mode&fs.ModeSymlink != 0 }

@@ -36,17 +36,20 @@ func (b *builder) checkRoot(what, root string) error {
 
 // protectOwn adds what no command may ever write.
 func (b *builder) protectOwn(p *sandbox.Policy) error {
-	own := append(b.at.Paths.Own(), b.at.Own...)
-	for _, name := range own {
+	for _, name := range append(b.at.Paths.Own(), b.at.Own...) {
 		made, err := b.canonical(name)
 		if err != nil {
 			return fmt.Errorf("codeagent's own files: %w", err)
 		}
-		if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return sandbox.Covers(own, made) }) {
-			p.Protected.Own = append(p.Protected.Own, made)
-		}
+		addOwn(p, made)
 	}
 	return nil
+}
+
+func addOwn(p *sandbox.Policy, made string) {
+	if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return sandbox.Covers(own, made) }) {
+		p.Protected.Own = append(p.Protected.Own, made)
+	}
 }
 
 // hide adds what no command may ever read.
@@ -60,10 +63,7 @@ func (b *builder) hide(p *sandbox.Policy) error {
 			return fmt.Errorf("the workspace %s lies inside %s (codeagent's own records, which no command may read): work in another folder", quoted(b.workspace), made)
 		}
 		p.Protected.Hidden = append(p.Protected.Hidden, made)
-		// A link may lead to another disk: its target is codeagent's own too.
-		if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return sandbox.Covers(own, made) }) {
-			p.Protected.Own = append(p.Protected.Own, made)
-		}
+		addOwn(p, made) // a link may lead to another disk: its target is codeagent's own too
 	}
 	return nil
 }

@@ -131,10 +131,18 @@ func (s *Store) fill(out *Summary) error {
 // several.
 func (s *Store) Find(name string) (Summary, error) {
 	sum, err := s.Named(name)
-	if err == nil && sum.Damaged != "" {
-		err = &DamagedError{ID: sum.ID, Why: sum.Damaged}
+	if err == nil {
+		err = sum.Unusable()
 	}
 	return sum, err
+}
+
+// Unusable returns a *DamagedError if the session cannot be used.
+func (s Summary) Unusable() error {
+	if s.Damaged == "" {
+		return nil
+	}
+	return &DamagedError{ID: s.ID, Why: s.Damaged}
 }
 
 // Named is Find, but it also returns a damaged session.

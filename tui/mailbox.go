@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -146,7 +147,7 @@ func (m *mailbox) unsteer() []message.Message {
 func (m *mailbox) waiting() []message.Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]message.Message(nil), m.steers...)
+	return slices.Clone(m.steers)
 }
 
 func (m *mailbox) close() {

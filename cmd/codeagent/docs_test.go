@@ -120,7 +120,7 @@ func TestSandboxPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := r.Write(&out); err != nil {
+	if err := cli.PrintJSON(&out, r, "  "); err != nil {
 		t.Fatal(err)
 	}
 	var have, want any

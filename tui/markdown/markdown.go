@@ -129,14 +129,7 @@ func (d drawer) wrap(w int, spans []paint.Span) []string {
 }
 
 // raw is the text of a block's own lines.
-func (d drawer) raw(n ast.Node) string {
-	var b strings.Builder
-	for i := range n.Lines().Len() {
-		s := n.Lines().At(i)
-		b.Write(s.Value(d.source))
-	}
-	return b.String()
-}
+func (d drawer) raw(n ast.Node) string { return string(n.Lines().Value(d.source)) }
 
 // codeLines draws a block of code: indented, broken only at the edge.
 func codeLines(t *paint.Theme, src string, w int) []string {
@@ -188,12 +181,7 @@ func (d drawer) inlineNode(n ast.Node, s paint.Style) []paint.Span {
 	case *ast.AutoLink:
 		return []paint.Span{paint.Accent.With(s.Attr).Span(string(n.Label(d.source)))}
 	case *ast.RawHTML:
-		var b strings.Builder
-		for i := range n.Segments.Len() {
-			seg := n.Segments.At(i)
-			b.Write(seg.Value(d.source))
-		}
-		return []paint.Span{paint.Dim.With(s.Attr).Span(b.String())}
+		return []paint.Span{paint.Dim.With(s.Attr).Span(string(n.Segments.Value(d.source)))}
 	case *extast.TaskCheckBox:
 		if n.IsChecked {
 			return []paint.Span{paint.Good.Span("☑ ")}

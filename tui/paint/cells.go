@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"codeagent/internal/short"
 	"codeagent/internal/visible"
 
 	"github.com/charmbracelet/x/ansi"
@@ -46,7 +47,9 @@ func Cell(s string, col int) (size int, shown string, width int) {
 		// A combining mark without a letter would vanish or move to a neighbour.
 		return n, visible.Codepoint(r), len(visible.Codepoint(r))
 	}
-	cluster, w := ansi.FirstGraphemeCluster(head(s), ansi.GraphemeWidth)
+	// The bound: otherwise text of combining marks alone would be read to its end for each
+	// of them.
+	cluster, w := ansi.FirstGraphemeCluster(short.Head(s, maxCluster+utf8.UTFMax), ansi.GraphemeWidth)
 	if len(cluster) > maxCluster || cluster == "" {
 		cluster, w = s[:n], ansi.StringWidth(s[:n])
 	}
@@ -61,19 +64,6 @@ func Cell(s string, col int) (size int, shown string, width int) {
 		return n, visible.Codepoint(r), len(visible.Codepoint(r))
 	}
 	return len(cluster), cluster, w
-}
-
-// head bounds what is read for one cluster: otherwise text of combining marks alone
-// would be read to its end for each of them.
-func head(s string) string {
-	if len(s) <= maxCluster+utf8.UTFMax {
-		return s
-	}
-	n := maxCluster + utf8.UTFMax
-	for n > maxCluster && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // harmless returns how many bytes of a cluster may be shown as they are: up to

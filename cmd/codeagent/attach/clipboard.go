@@ -159,11 +159,7 @@ func (p *clipProgram) image(ctx context.Context, run func(int, []string) ([]byte
 	if err != nil {
 		return model.Image{}, err
 	}
-	img, err := picture.Read(ctx, "clipboard", data)
-	if err != nil {
-		return model.Image{}, err
-	}
-	return img, nil
+	return picture.Read(ctx, "clipboard", data)
 }
 
 func (p *clipProgram) text(printed []byte) string {

@@ -69,9 +69,9 @@ func (s Stdio) Env(name string) string {
 // IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// PrintJSON writes v as one line.
-func PrintJSON(w io.Writer, v any) error {
-	data, err := visible.JSON(v, "")
+// PrintJSON writes v as one line, or with an indent.
+func PrintJSON(w io.Writer, v any, indent string) error {
+	data, err := visible.JSON(v, indent)
 	if err != nil {
 		return err
 	}

@@ -56,15 +56,6 @@ func newReport(e sandbox.Enforcement, o exec.Outcome) Report {
 	return r
 }
 
-func (r Report) Write(w io.Writer) error {
-	data, err := visible.JSON(r, "  ")
-	if err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
-}
-
 // summarize prints on stderr, for a person, what the sandbox denied and how to allow it. It
 // prints nothing for a command without a denial.
 func (r Report) summarize(w io.Writer) {

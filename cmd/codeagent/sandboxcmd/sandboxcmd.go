@@ -119,7 +119,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 	case lesson != nil:
 		err = learned(ws, s.Out, lesson, outcome)
 	case report != nil:
-		err = report.Write(r.Write)
+		err = report.Write(func(w io.Writer) error { return cli.PrintJSON(w, r, "  ") })
 	}
 	if err != nil {
 		return err

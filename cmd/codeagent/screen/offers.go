@@ -49,7 +49,6 @@ func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *s
 // pasting adapts the clipboard to the screen.
 type pasting struct{ from attach.Clipboard }
 
-// Read implements tui.Clipboard.
 func (p pasting) Read(ctx context.Context) (tui.Clip, error) {
 	c, err := p.from.Read(ctx)
 	if err != nil || c.Image == nil {
@@ -87,7 +86,6 @@ type models struct {
 	listed []providers.Listed // the last list; guarded by mu
 }
 
-// List implements tui.Models.
 func (m *models) List(ctx context.Context) ([]tui.Model, error) {
 	now := m.ses.Asked()
 	list, err := providers.Of(m.ses.Workspace).List(ctx, now, m.ses.Options.Attended)
@@ -101,7 +99,6 @@ func (m *models) List(ctx context.Context) ([]tui.Model, error) {
 	return out, err
 }
 
-// Use implements tui.Models.
 func (m *models) Use(ctx context.Context, name string) error {
 	m.mu.Lock()
 	list := m.listed
@@ -112,7 +109,6 @@ func (m *models) Use(ctx context.Context, name string) error {
 // backgroundCommands implements tui.Background for /ps.
 type backgroundCommands struct{ ses *conversation.Session }
 
-// List implements tui.Background.
 func (b backgroundCommands) List() []tui.BackgroundCommand {
 	var out []tui.BackgroundCommand
 	for _, info := range b.ses.Jobs.List() {
@@ -147,7 +143,6 @@ func lastLine(output string) string {
 	return strings.TrimSpace(output[strings.LastIndexAny(output, "\r\n")+1:])
 }
 
-// Output implements tui.Background.
 func (b backgroundCommands) Output(id string, most int) ([]byte, error) {
 	n, err := strconv.Atoi(id)
 	if err != nil || b.ses.Jobs.Find(n) == nil {
@@ -157,7 +152,6 @@ func (b backgroundCommands) Output(id string, most int) ([]byte, error) {
 	return data[max(len(data)-most, 0):], nil
 }
 
-// Kill implements tui.Background.
 func (b backgroundCommands) Kill(_ context.Context, id string) error {
 	n, err := strconv.Atoi(id)
 	if err != nil || !b.ses.Jobs.Kill(n) {

@@ -1,6 +1,7 @@
 package sessionscmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,11 +92,12 @@ func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string
 	return &Resumed{ID: sum.ID, Folder: sum.Folder, Fork: r.Fork, Before: r.before}, args, nil
 }
 
-// lastUsed returns the session last used in this folder, or anywhere.
+// lastUsed returns the session last used in this folder, or anywhere. If that one is damaged
+// it fails: an older one would continue the wrong conversation.
 func lastUsed(s cli.Stdio, f cli.Flags, store *sessions.Store, all bool) (sessions.Summary, error) {
 	if all {
 		for sum, err := range store.List() {
-			return Usable(sum, err)
+			return sum, cmp.Or(err, sum.Unusable())
 		}
 		return sessions.Summary{}, cli.Usage(errors.New("there is no saved session"))
 	}
@@ -106,16 +108,7 @@ func lastUsed(s cli.Stdio, f cli.Flags, store *sessions.Store, all bool) (sessio
 	if err != nil {
 		return sessions.Summary{}, err
 	}
-	return Usable(list[0], nil)
-}
-
-// Usable fails for a session that cannot be used: to take an older one in its place would
-// continue the wrong conversation.
-func Usable(sum sessions.Summary, err error) (sessions.Summary, error) {
-	if err == nil && sum.Damaged != "" {
-		err = &sessions.DamagedError{ID: sum.ID, Why: sum.Damaged}
-	}
-	return sum, err
+	return list[0], list[0].Unusable()
 }
 
 // IsHere reports whether a session belongs to a folder. A damaged session that does not

@@ -82,7 +82,7 @@ func listSessions(s cli.Stdio, f cli.Flags, l sessionFlags) error {
 			break
 		}
 		if l.json {
-			err = cli.PrintJSON(s.Out, sessionJSON{sum.ID, sum.Title, sum.First, sum.Folder, sum.Origin, sum.Created, sum.Used, sum.Size, sum.Damaged})
+			err = cli.PrintJSON(s.Out, sessionJSON{sum.ID, sum.Title, sum.First, sum.Folder, sum.Origin, sum.Created, sum.Used, sum.Size, sum.Damaged}, "")
 		} else {
 			folder := ""
 			if l.all {
@@ -128,7 +128,7 @@ func newSessionsShow(s cli.Stdio) *cobra.Command {
 		Use: "show ID", Short: "List the messages of a session", Args: cobra.ExactArgs(1),
 		Long: "show lists your messages of a session with their numbers: the places for --before.",
 		RunE: func(_ *cobra.Command, args []string) error {
-			return withSession(s, args[0], func(store *sessions.Store, sum sessions.Summary) error {
+			return found(s, (*sessions.Store).Find, args[0], func(store *sessions.Store, sum sessions.Summary) error {
 				list, err := store.Messages(sum.ID)
 				if err != nil {
 					return err
@@ -147,7 +147,7 @@ func newSessionsRename(s cli.Stdio) *cobra.Command {
 	return &cobra.Command{
 		Use: "rename ID TITLE", Short: "Give a session a title; an empty one takes it away", Args: cobra.MinimumNArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return withSession(s, args[0], func(store *sessions.Store, sum sessions.Summary) error {
+			return found(s, (*sessions.Store).Find, args[0], func(store *sessions.Store, sum sessions.Summary) error {
 				return store.Rename(sum.ID, strings.Join(args[1:], " "))
 			})
 		},
@@ -159,7 +159,7 @@ func newSessionsDelete(s cli.Stdio) *cobra.Command {
 		Use: "delete ID…", Short: "Delete sessions for good", Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, name := range args {
-				err := withNamed(s, name, func(store *sessions.Store, sum sessions.Summary) error {
+				err := found(s, (*sessions.Store).Named, name, func(store *sessions.Store, sum sessions.Summary) error {
 					if err := store.Delete(sum.ID); err != nil {
 						return err
 					}
@@ -187,7 +187,7 @@ func newSessionsExport(s cli.Stdio) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withSession(s, args[0], func(store *sessions.Store, sum sessions.Summary) error {
+			return found(s, (*sessions.Store).Find, args[0], func(store *sessions.Store, sum sessions.Summary) error {
 				if output == "" {
 					return store.Export(s.Out, sum.ID, as)
 				}
@@ -225,24 +225,14 @@ func exportFile(s cli.Stdio, name, folder string, write func(io.Writer) error) e
 	return file.Write(write)
 }
 
-// withSession finds the session with that name and calls do with it.
-func withSession(s cli.Stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
-	return withNamed(s, name, func(store *sessions.Store, sum sessions.Summary) error {
-		sum, err := Usable(sum, nil)
-		if err != nil {
-			return err
-		}
-		return do(store, sum)
-	})
-}
-
-// withNamed is withSession for actions that also work on a damaged session.
-func withNamed(s cli.Stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
+// found calls do with the session of that name. find is (*sessions.Store).Find, or Named for
+// what also works on a damaged session.
+func found(s cli.Stdio, find func(*sessions.Store, string) (sessions.Summary, error), name string, do func(*sessions.Store, sessions.Summary) error) error {
 	store, err := Store(s)
 	if err != nil {
 		return err
 	}
-	sum, err := store.Named(name)
+	sum, err := find(store, name)
 	if err == nil {
 		err = do(store, sum)
 	}

@@ -120,9 +120,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	}
 	r, err := Apply(ctx, b, kept, p, b.Policy)
 	printSteps(s, r.Done)
-	for _, l := range r.Failed {
-		fmt.Fprintf(s.Err, "codeagent: failed: %s: %s\n", visible.Line(l.Path), visible.Line(l.Why))
-	}
+	printLeft(s, "failed", r.Failed)
 	if note := p.Note(r); note != "" {
 		err = errors.Join(err, log.Append(model.Item{Kind: model.Note, Text: note}))
 	}
@@ -178,7 +176,7 @@ func undoneSession(s cli.Stdio, f cli.Flags, id string) (sessions.Summary, error
 			return sum, cli.StorageError(err)
 		}
 		if sessionscmd.IsHere(sum, here) && kept.Has(sum.ID) {
-			if _, err := sessionscmd.Usable(sum, nil); err != nil {
+			if err := sum.Unusable(); err != nil {
 				return sum, sessionscmd.Error(err)
 			}
 			return sum, nothingLost(store, kept, sum)
@@ -210,17 +208,19 @@ func printSteps(s cli.Stdio, steps []undo.Step) {
 	}
 }
 
+func printLeft(s cli.Stdio, how string, list []undo.Left) {
+	for _, l := range list {
+		fmt.Fprintf(s.Err, "codeagent: %s: %s: %s\n", how, visible.Line(l.Path), visible.Line(l.Why))
+	}
+}
+
 // reportLeft prints what stays as it is.
 func reportLeft(s cli.Stdio, p *undo.Plan) {
 	if p.Cut {
 		fmt.Fprintln(s.Err, "codeagent: the turn was cut off before its end")
 	}
-	for _, l := range p.Conflicts {
-		fmt.Fprintf(s.Err, "codeagent: left alone: %s: %s\n", visible.Line(l.Path), visible.Line(l.Why))
-	}
-	for _, l := range p.NotKept {
-		fmt.Fprintf(s.Err, "codeagent: not kept: %s: %s\n", visible.Line(l.Path), visible.Line(l.Why))
-	}
+	printLeft(s, "left alone", p.Conflicts)
+	printLeft(s, "not kept", p.NotKept)
 	if p.More != "" {
 		fmt.Fprintf(s.Err, "codeagent: not all was kept: %s\n", visible.Line(p.More))
 	}
