@@ -7,7 +7,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -163,18 +162,6 @@ func (c Config) Origin(key string) Origin {
 		return o
 	}
 	return Origin{Kind: "default"}
-}
-
-// Keys lists the keys that a source other than the defaults set, sorted.
-func (c Config) Keys() []string {
-	var keys []string
-	for key, o := range c.origins {
-		if o.Kind != "default" {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // DisabledTools returns the tools that [tools.NAME] enabled = false removes.

@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Setting describes one row of the table.
 type Setting struct {
@@ -25,3 +28,9 @@ func Table() []Setting {
 	}
 	return out
 }
+
+// Presets lists the built-in providers.
+func Presets() []Provider { return slices.Clone(presets) }
+
+// Keys lists the keys that a source other than the defaults set, sorted.
+func (c Config) Keys() []string { return slices.Sorted(maps.Keys(c.origins)) }

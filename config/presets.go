@@ -21,9 +21,6 @@ var presets = []Provider{
 	{Name: "vllm", BaseURL: "http://127.0.0.1:8000/v1", Title: "vLLM", Local: true},
 }
 
-// Presets lists the built-in providers.
-func Presets() []Provider { return slices.Clone(presets) }
-
 // LocalServers returns the built-in providers on this machine, as configured: servers on
 // their usual ports can be detected.
 func (c Config) LocalServers() []Provider {

@@ -43,6 +43,7 @@ func child() int {
 	var s *Screen
 	s = New(Options{
 		Environ: os.Environ(),
+		Home:    os.Getenv("HOME"),
 		Still:   !strings.Contains(mode, "moving"),
 		Mouse:   strings.Contains(mode, "mouse"),
 		Grace:   grace,

@@ -182,19 +182,3 @@ func questionKeys() question.Keys {
 		Page: keyFor(everywhere, keys.PageUp) + "/" + keyFor(everywhere, keys.PageDown),
 	}
 }
-
-// keysPage is docs/keys.md.
-func keysPage() string {
-	var b strings.Builder
-	b.WriteString("# Keys\n\nMade from the table in `tui/keys.go` by `go test ./tui -run TestKeysPage -update`.\n")
-	where := scope("")
-	for _, k := range bindings() {
-		if k.where != where {
-			where = k.where
-			b.WriteString("\n## " + string(where) + "\n\n| key | does |\n|---|---|\n")
-		}
-		b.WriteString("| " + k.keyNames() + " | " + k.help + " |\n")
-	}
-	b.WriteString("\nWhere the mouse is captured the wheel scrolls, a drag selects and copies through the terminal's clipboard, and Shift+drag is the terminal's own.\n")
-	return b.String()
-}

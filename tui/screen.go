@@ -28,8 +28,10 @@ import (
 type Options struct {
 	// In and Out are the terminal; nil means standard input and output.
 	In, Out *os.File
-	// Environ is the program's environment: TERM, HOME, NO_COLOR and others.
+	// Environ is the program's environment: TERM, NO_COLOR and others.
 	Environ []string
+	// Home is the person's home folder, shown as ~; "": unknown.
+	Home string
 	// InitialPrompt is sent as the first message; empty for none.
 	InitialPrompt string
 	// Turn runs one turn for a message and returns when it is over. The screen
@@ -149,7 +151,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	s.mu.Unlock()
 
 	m := newApp(s.box, s.opt.Now)
-	m.facts.home = lookup(s.opt.Environ, "HOME")
+	m.facts.home = s.opt.Home
 	m.suspend = func() tea.Cmd { return s.suspend(ctx) }
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
 	m.offers = s.opt
@@ -288,14 +290,4 @@ func (s *Screen) printTail(m *app, profile colorprofile.Profile) {
 	if _, err := io.WriteString(out, text+"\n"); err != nil {
 		return // the terminal is gone
 	}
-}
-
-// lookup finds a variable in an environment; the last entry counts.
-func lookup(environ []string, name string) string {
-	for i := len(environ) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(environ[i], name+"="); ok {
-			return v
-		}
-	}
-	return ""
 }

@@ -87,17 +87,14 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	if err != nil {
 		return nil, err
 	}
-	images, err := attach.Images(ctx, ws.Ground(), o.Images)
+	ses := &Session{Workspace: ws, Options: o}
+	if ses.images, err = attach.Images(ctx, ws.Ground(), o.Images); err == nil {
+		err = ses.chooseModel(ctx)
+	}
+	if err == nil {
+		ses.Record, err = ses.openRecord()
+	}
 	if err != nil {
-		ws.Close()
-		return nil, err
-	}
-	ses := &Session{Workspace: ws, Options: o, images: images}
-	if err := ses.chooseModel(ctx); err != nil {
-		ses.Close()
-		return nil, err
-	}
-	if ses.Record, err = ses.openRecord(); err != nil {
 		ses.Close()
 		return nil, err
 	}

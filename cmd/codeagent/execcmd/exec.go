@@ -102,24 +102,24 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 	printer := headless.New(headless.Options{
 		Out: s.Out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.ErrColor(),
 	})
-	ses, err := conversation.Open(ctx, s, f, conversation.Options{HasPrompt: prompt != "", MaxRequests: x.maxTurns, Ephemeral: x.ephemeral, Images: x.images, From: x.from})
-	if err != nil {
+	failed := func(err error) error {
 		printer.Fail(err)
 		return err
+	}
+	ses, err := conversation.Open(ctx, s, f, conversation.Options{HasPrompt: prompt != "", MaxRequests: x.maxTurns, Ephemeral: x.ephemeral, Images: x.images, From: x.from})
+	if err != nil {
+		return failed(err)
 	}
 	defer ses.Close()
 	out, err := cli.OpenOutput(ses.Workspace.Ground(), "-o", x.output)
 	if err != nil {
-		printer.Fail(err)
-		return err
+		return failed(err)
 	}
 	defer out.Close()
 	switch {
 	case prompt != "":
 	case ses.Tour == nil:
-		err := cli.Usage(errors.New("no prompt"), "give it as the last argument, or on stdin")
-		printer.Fail(err)
-		return err
+		return failed(cli.Usage(errors.New("no prompt"), "give it as the last argument, or on stdin"))
 	default:
 		prompt = ses.Tour.Prompt
 	}

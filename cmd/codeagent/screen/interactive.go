@@ -63,7 +63,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	}
 	var screen *tui.Screen
 	options := tui.Options{
-		In: s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.Workspace.Config.TUI.Mouse,
+		In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), InitialPrompt: prompt, Mouse: ses.Workspace.Config.TUI.Mouse,
 		Suspend: func(ctx context.Context) { suspend(ctx, s.In) },
 		Turn: func(ctx context.Context, said message.Message) error {
 			err := ses.Turn(ctx, input(said))

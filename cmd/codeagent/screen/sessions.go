@@ -84,7 +84,7 @@ func (k *saved) Open(_ context.Context, id string) error {
 func pickSession(s cli.Stdio, f cli.Flags, fork bool) func(context.Context, string, *sessions.Store) (sessions.Summary, error) {
 	return func(ctx context.Context, here string, store *sessions.Store) (sessions.Summary, error) {
 		k := &saved{s: s, store: store, here: here, elsewhere: f.Folder != "", fork: fork}
-		if err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Sessions: k}).PickSession(ctx); err != nil {
+		if err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Sessions: k}).PickSession(ctx); err != nil {
 			return sessions.Summary{}, err
 		}
 		if k.next == nil {

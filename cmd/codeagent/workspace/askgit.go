@@ -73,9 +73,8 @@ func (ws *Workspace) CheckedOut(ctx context.Context) func() string {
 // beside starts ask and returns a function that waits for its result. Close ends it.
 func beside[T any](ctx context.Context, ws *Workspace, ask func(context.Context) T) func() T {
 	ctx, cancel := context.WithCancel(ctx)
-	answer := make(chan T, 1)
-	go func() { answer <- ask(ctx) }() // ends with git, which has a time limit
-	get := sync.OnceValue(func() T { return <-answer })
+	get := sync.OnceValue(func() T { return ask(ctx) })
+	go get() // ends with git, which has a time limit
 	ws.closers = append(ws.closers, func() error {
 		cancel()
 		get()

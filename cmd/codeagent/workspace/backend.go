@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/exec"
@@ -20,19 +21,11 @@ import (
 // prepareLinux copies the helper and checks its sum in the background, which takes some
 // milliseconds. It does not start the helper.
 func prepareLinux(helperSum string) func() (*linuxsandbox.Backend, error) {
-	type made struct {
-		backend *linuxsandbox.Backend
-		err     error
-	}
-	ready := make(chan made, 1)
-	go func() { // ends by itself; at exit the kernel closes an unused result
-		backend, err := linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Lookup: net.DefaultResolver.LookupNetIP})
-		ready <- made{backend, err}
-	}()
-	return func() (*linuxsandbox.Backend, error) {
-		m := <-ready
-		return m.backend, m.err
-	}
+	ready := sync.OnceValues(func() (*linuxsandbox.Backend, error) {
+		return linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Lookup: net.DefaultResolver.LookupNetIP})
+	})
+	go ready() // ends by itself; at exit the kernel closes an unused result
+	return ready
 }
 
 // backend chooses the system's backend: one line each. If it does not work, the
