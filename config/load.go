@@ -237,7 +237,7 @@ func unknown(parts []string) string {
 	}
 	var known []string
 	for _, s := range settings {
-		known = append(known, concrete(s.key, parts))
+		known = append(known, concrete(splitKey(s.key), parts))
 	}
 	if near := short.Nearest(key, known); near != "" {
 		return fmt.Sprintf("unknown setting %s (did you mean %q?)", quoted(key), near)
@@ -249,27 +249,4 @@ func unknown(parts []string) string {
 		}
 	}
 	return fmt.Sprintf("unknown setting %s (docs/config.md lists them all)", quoted(key))
-}
-
-// concrete replaces NAME by the part of the given key.
-func concrete(pattern string, parts []string) string {
-	p := splitKey(pattern)
-	for i := range p {
-		if p[i] == "NAME" && i < len(parts) {
-			p[i] = parts[i]
-		}
-	}
-	return strings.Join(p, ".")
-}
-
-// below lists the settings of a table.
-func below(parts []string) []string {
-	var out []string
-	for _, s := range settings {
-		k := concrete(s.key, parts)
-		if strings.HasPrefix(k, strings.Join(parts, ".")+".") {
-			out = append(out, k)
-		}
-	}
-	return out
 }

@@ -231,7 +231,7 @@ var fileNever = []string{"sandbox.allow_home"}
 // find returns the setting for a key, and the name in the place of NAME.
 func find(parts []string) (s setting, name string, ok bool) {
 	for _, s := range settings {
-		if name, ok := matchKey(s.key, parts); ok {
+		if name, ok := match(splitKey(s.key), parts); ok {
 			return s, name, true
 		}
 	}
@@ -239,20 +239,34 @@ func find(parts []string) (s setting, name string, ok bool) {
 }
 
 // isTable reports whether there is a setting below parts.
-func isTable(parts []string) bool {
-	return slices.ContainsFunc(settings, func(s setting) bool {
+func isTable(parts []string) bool { return len(below(parts)) > 0 }
+
+// below lists the settings of a table.
+func below(parts []string) []string {
+	var out []string
+	for _, s := range settings {
 		pattern := splitKey(s.key)
 		if len(pattern) <= len(parts) {
-			return false
+			continue
 		}
-		_, ok := matchParts(pattern[:len(parts)], parts)
-		return ok
-	})
+		if _, ok := match(pattern[:len(parts)], parts); ok {
+			out = append(out, concrete(pattern, parts))
+		}
+	}
+	return out
 }
 
-func matchKey(key string, parts []string) (string, bool) { return matchParts(splitKey(key), parts) }
+// concrete replaces NAME by the part of the given key.
+func concrete(pattern, parts []string) string {
+	for i := range min(len(pattern), len(parts)) {
+		if pattern[i] == "NAME" {
+			pattern[i] = parts[i]
+		}
+	}
+	return strings.Join(pattern, ".")
+}
 
-func matchParts(pattern, parts []string) (name string, ok bool) {
+func match(pattern, parts []string) (name string, ok bool) {
 	if len(pattern) != len(parts) {
 		return "", false
 	}

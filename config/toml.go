@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -52,10 +53,7 @@ func (c *Config) takeFile(name string, data []byte) []error {
 	f := &file{config: c, name: name, places: places(data)}
 	f.walk(nil, tree)
 	slices.SortFunc(f.errs, func(a, b *Error) int {
-		if a.Origin.Line != b.Origin.Line {
-			return a.Origin.Line - b.Origin.Line
-		}
-		return a.Origin.Column - b.Origin.Column
+		return cmp.Or(a.Origin.Line-b.Origin.Line, a.Origin.Column-b.Origin.Column)
 	})
 	var out []error
 	for i, e := range f.errs {

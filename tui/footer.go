@@ -101,17 +101,11 @@ func policyName(preset string) paint.Span {
 
 // approvalName says when questions are asked under an approval policy.
 func approvalName(mode string) string {
-	switch approvals.Mode(mode) {
-	case approvals.Untrusted:
-		return "asks first"
-	case approvals.OnRequest:
-		return "asks on request"
-	case approvals.OnFailure:
-		return "asks on failure"
-	case approvals.Never:
-		return "never asks"
+	asks := map[approvals.Mode]string{
+		approvals.Untrusted: "asks first", approvals.OnRequest: "asks on request",
+		approvals.OnFailure: "asks on failure", approvals.Never: "never asks",
 	}
-	return "approvals " + cmp.Or(mode, "?")
+	return cmp.Or(asks[approvals.Mode(mode)], "approvals "+cmp.Or(mode, "?"))
 }
 
 // crowded is the share of the context window, in percent, from which the footer

@@ -24,22 +24,19 @@ type command struct {
 
 // commands is the table of / commands, in the order they are shown.
 func commands() []command {
-	page := func(title string, of func(m *app) func(*paint.Theme, int) []string) func(*app, string) tea.Cmd {
+	page := func(title string, draw func(m *app, t *paint.Theme, w int) []string) func(*app, string) tea.Cmd {
 		return func(m *app, _ string) tea.Cmd {
-			m.panel = &panel{title: title, page: of(m)}
+			m.panel = &panel{title: title, page: func(t *paint.Theme, w int) []string { return draw(m, t, w) }}
 			return nil
 		}
 	}
 	return []command{
-		{name: "help", help: "the keys and commands", run: page("Help", func(m *app) func(*paint.Theme, int) []string {
-			return func(t *paint.Theme, w int) []string { return helpPage(t, w, offeredCommands(m.offers)) }
-		})},
+		{name: "help", help: "the keys and commands",
+			run: page("Help", func(m *app, t *paint.Theme, w int) []string { return helpPage(t, w, offeredCommands(m.offers)) })},
 		{name: "status", help: "model, folder, sandbox, what is not enforced here, tokens",
-			run: page("Status", func(m *app) func(*paint.Theme, int) []string { return m.facts.page })},
+			run: page("Status", func(m *app, t *paint.Theme, w int) []string { return m.facts.page(t, w) })},
 		{name: "permissions", help: "the permissions asked for in this session, and the answers",
-			run: page("Permissions", func(m *app) func(*paint.Theme, int) []string {
-				return func(t *paint.Theme, w int) []string { return m.transcript.Permissions(t, w, m.facts.home) }
-			})},
+			run: page("Permissions", func(m *app, t *paint.Theme, w int) []string { return m.transcript.Permissions(t, w, m.facts.home) })},
 		{name: "model", takes: "[name]", help: "switch to another model", run: showModels,
 			offered: func(o Options) bool { return o.Models != nil }},
 		{name: "compact", takes: "[focus]", help: "summarize the conversation; the focus says what to keep", run: compact,

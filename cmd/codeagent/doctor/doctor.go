@@ -122,9 +122,7 @@ func verdictOf(e sandbox.Enforcement, cannot error, failed int) string {
 		return "cannot run commands here: " + whyCannot(cannot)
 	case e.Backend == (exec.Plain{}).Name() || unconfined:
 		return "off: commands run without one, and may do all that the user may"
-	case failed == 1:
-		return "does not hold: 1 of the guarantees tried failed"
-	case failed > 1:
+	case failed > 0:
 		return fmt.Sprintf("does not hold: %d of the guarantees tried failed", failed)
 	case len(open) == 0:
 		return "complete"
