@@ -104,7 +104,6 @@ func newConfig() *Config {
 	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelLimits{}, origins: map[string]Origin{}}
 }
 
-// loadFile loads the user's file, and returns all its errors.
 func (c *Config) loadFile(ctx context.Context, name string) []error {
 	if name == "" {
 		return nil
@@ -124,7 +123,6 @@ func readSome(ctx context.Context, name string) ([]byte, error) {
 	return hostfile.Read(ctx, name, maxFile)
 }
 
-// set sets one setting from text.
 func (c *Config) set(origin Origin, key, t string) error {
 	s, name, ok := find(splitKey(key))
 	if !ok {

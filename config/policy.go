@@ -88,7 +88,6 @@ func (b *builder) build() (sandbox.Policy, error) {
 	return p, b.protect(&p)
 }
 
-// preset returns the roots of the mode.
 func (b *builder) preset(temp string) (sandbox.Policy, error) {
 	var p sandbox.Policy
 	switch b.config.Sandbox.Mode {
@@ -241,7 +240,6 @@ var secretPlaces = []string{
 	"**/.env", "**/.env.local", "**/.env.production",
 }
 
-// network returns the allowed hosts, and the allowed sockets with a path.
 func (b *builder) network() (n sandbox.Network, sockets []string, err error) {
 	s := b.config.Sandbox
 	if n.Hosts, err = b.config.hosts("sandbox.allow_hosts", s.AllowHosts); err != nil {

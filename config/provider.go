@@ -203,7 +203,6 @@ func (p Provider) Address() string {
 	return u.String()
 }
 
-// baseURL parses an http or https URL.
 func baseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {

@@ -241,7 +241,6 @@ func find(parts []string) (s setting, name string, ok bool) {
 // isTable reports whether there is a setting below parts.
 func isTable(parts []string) bool { return len(below(parts)) > 0 }
 
-// below lists the settings of a table.
 func below(parts []string) []string {
 	var out []string
 	for _, s := range settings {

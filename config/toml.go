@@ -35,7 +35,6 @@ func asUTF8(data []byte) ([]byte, error) {
 // maxErrors is how many errors of one file are reported at once.
 const maxErrors = 10
 
-// takeFile sets every setting of one TOML file.
 func (c *Config) takeFile(name string, data []byte) []error {
 	at := Origin{Kind: "file", Name: name, Line: 1, Column: 1}
 	data, err := asUTF8(data)

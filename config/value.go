@@ -97,7 +97,6 @@ func (s setting) checkText(t string) error {
 	return nil
 }
 
-// wants says which values the setting accepts.
 func (s setting) wants() string {
 	kind := s.kind()
 	var choices []string

@@ -110,7 +110,6 @@ func (p *Printer) write(data []byte) {
 	_, p.outErr = p.opts.Out.Write(data)
 }
 
-// answer returns the answer in the form that is written to Out.
 func (p *Printer) answer(text string) string {
 	if p.opts.Terminal {
 		text = visible.Text(text)

@@ -310,7 +310,6 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 // hasEnd reports whether a failed command ran: if so, it has a status or a signal.
 func hasEnd(e event.ToolFinished) bool { return e.Exit != 0 || e.Signal != "" }
 
-// changed adds what a command changed.
 func (it *item) changed(c sandbox.Changes) {
 	for _, one := range c.List {
 		it.Changes = append(it.Changes, change(one))

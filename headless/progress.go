@@ -225,7 +225,6 @@ func (p *progress) changed(c sandbox.Changes) {
 	}
 }
 
-// output repeats the last lines of a command's output.
 func (p *progress) output(text string) {
 	for _, l := range lastLines(text, outputShown) {
 		p.line("2", "  | %s", l)

@@ -80,7 +80,6 @@ func (b *backward) passOver(end int64) bool {
 	return true
 }
 
-// fill reads [from, to) into the buffer.
 func (b *backward) fill(from, to int64) bool {
 	n := int(to - from)
 	if cap(b.buf) < n {

@@ -39,7 +39,6 @@ func (s *Store) imageFile(id, sum string) (string, error) {
 	return filepath.Join(s.imageDir(id), sum), nil
 }
 
-// keepImages writes images to disk.
 func (s *Store) keepImages(id string, images []model.Image) error {
 	if len(images) == 0 {
 		return nil
@@ -163,5 +162,4 @@ func (s *Store) shareImage(from, to string, i model.Image) error {
 	return writeImage(ours, data)
 }
 
-// removeImages removes the images of a session.
 func (s *Store) removeImages(id string) error { return hostfile.RemoveAll(s.imageDir(id)) }

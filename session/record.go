@@ -77,7 +77,6 @@ type record struct {
 	Items []model.Item `json:"items,omitempty"`
 }
 
-// isItem reports whether records of kind contain items of the conversation.
 func isItem(kind string) bool {
 	switch model.Kind(kind) {
 	case model.User, model.Assistant, model.Reasoning, model.Call, model.Result, model.Note, model.Summary:
@@ -86,7 +85,6 @@ func isItem(kind string) bool {
 	return false
 }
 
-// hasTitle reports whether records of kind contain the title.
 func hasTitle(kind string) bool { return kind == kindOpen || kind == kindTurn || kind == kindTitle }
 
 // encode writes v as one line.
@@ -146,7 +144,6 @@ func kindOf(line []byte) string {
 	return r.Kind
 }
 
-// decodeHead reads the first line of a file.
 func decodeHead(line []byte) (head, error) {
 	var h head
 	if err := json.Unmarshal(line, &h); err != nil || h.Version < 1 {

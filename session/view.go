@@ -133,7 +133,6 @@ func (v view) target(r found) (int64, error) {
 	return to, nil
 }
 
-// title returns the session's last title.
 func (v view) title() (string, error) {
 	r, err := v.last(hasTitle, v.start)
 	return r.Title, err
@@ -180,7 +179,6 @@ func (v view) before(n int) (int64, error) {
 	return at[len(at)-n], nil
 }
 
-// itemAt reads the item of the record at a position.
 func (v view) itemAt(at int64) (model.Item, error) {
 	line, err := readLine(bufio.NewReaderSize(io.NewSectionReader(v.f, at, v.end-at), firstChunk))
 	if err != nil {
@@ -250,7 +248,6 @@ func (v view) items() iter.Seq2[record, error] {
 	}
 }
 
-// lines yields the lines of a part of the file.
 func (v view) lines(s span) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r := bufio.NewReaderSize(io.NewSectionReader(v.f, s.from, s.to-s.from), chunk)

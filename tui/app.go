@@ -203,7 +203,6 @@ func (m *app) draw() tea.View {
 	return v
 }
 
-// drawAlone draws the overlay and nothing else.
 func drawAlone(panel overlay, t *paint.Theme, w, h int) tea.View {
 	v := tea.View{AltScreen: true}
 	if panel != nil {
@@ -256,7 +255,6 @@ func (m *app) status(t *paint.Theme, w int) string {
 	return t.Justify(w, left, right)
 }
 
-// waitingLines are the messages that were not delivered yet.
 func waitingLines(t *paint.Theme, w int, steers, queued []message.Message) []string {
 	const most = 3
 	var out []string

@@ -55,7 +55,6 @@ func (r *reading) leave() {
 	}
 }
 
-// clipped pastes the content of the clipboard into c.
 func (m *app) clipped(c *composer.Composer, clip Clip, err error) tea.Cmd {
 	q := m.questions.Front()
 	note := c != &m.composer
@@ -123,7 +122,6 @@ func imagePath(pasted, home string) string {
 	return ""
 }
 
-// unescaped removes a shell's backslashes.
 func unescaped(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -99,7 +99,6 @@ func policyName(preset string) paint.Span {
 	return paint.Dim.Span(cmp.Or(preset, "sandbox ?"))
 }
 
-// approvalName says when questions are asked under an approval policy.
 func approvalName(mode string) string {
 	asks := map[approvals.Mode]string{
 		approvals.Untrusted: "asks first", approvals.OnRequest: "asks on request",
@@ -151,7 +150,6 @@ func (f *facts) context() (used int, window int64, assumed bool) {
 	return used, window, assumed
 }
 
-// window says how much of the model's context window is in use.
 func (f *facts) window() string {
 	used, window, assumed := f.context()
 	switch {

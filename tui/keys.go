@@ -166,7 +166,6 @@ func keyName(k string) string {
 	return strings.Join(parts, "+")
 }
 
-// keyNames writes all keys of a binding.
 func (b binding) keyNames() string {
 	var out []string
 	for _, k := range b.keys {
@@ -175,7 +174,6 @@ func (b binding) keyNames() string {
 	return strings.Join(out, ", ")
 }
 
-// questionKeys names the keys that a question's hints mention.
 func questionKeys() question.Keys {
 	return question.Keys{
 		Arm: keyFor(everywhere, actArm), All: keyFor(everywhere, actToggle), Note: keyFor(inQuestion, actNote),

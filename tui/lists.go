@@ -47,7 +47,6 @@ type sessionList struct {
 	all  bool
 }
 
-// load lists the sessions.
 func (l *sessionList) load() tea.Cmd {
 	l.Title, l.Deeds[0].Help = "Sessions of this folder", "all folders"
 	if l.all {
@@ -143,7 +142,6 @@ func showModels(m *app, name string) tea.Cmd {
 	})
 }
 
-// useModel switches to another model.
 func useModel(m *app, name string) tea.Cmd {
 	if hint := m.work.between("/model"); hint != "" {
 		return m.say(hint)
@@ -154,7 +152,6 @@ func useModel(m *app, name string) tea.Cmd {
 	return m.begin("Switching to "+name, m.run(func(ctx context.Context) (then, error) { return nil, models.Use(ctx, name) }))
 }
 
-// problem is the text of an error in a list.
 func problem(err error) string {
 	if err == nil {
 		return ""

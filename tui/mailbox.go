@@ -83,7 +83,6 @@ func merge(last *any, x any) bool {
 	return false
 }
 
-// take empties the mailbox.
 func (m *mailbox) take() []any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,7 +121,6 @@ func (m *mailbox) steer(s message.Message) {
 	m.steers = append(m.steers, s)
 }
 
-// steered takes the oldest message.
 func (m *mailbox) steered() (message.Message, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +141,6 @@ func (m *mailbox) unsteer() []message.Message {
 	return all
 }
 
-// waiting lists the messages that were not delivered yet.
 func (m *mailbox) waiting() []message.Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -59,7 +59,6 @@ func (p *panel) Scroll(n int) {
 
 func (p *panel) live() func() tea.Cmd { return p.refresh }
 
-// close shows the overlay below, if any.
 func (p *panel) close(m *app) { m.panel = p.under }
 
 func (p *panel) key(m *app, k tea.Key) tea.Cmd {

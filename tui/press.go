@@ -271,7 +271,6 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 	return true, nil
 }
 
-// send is Enter.
 func (m *app) send() tea.Cmd {
 	text := strings.TrimSpace(m.composer.Value())
 	if text == "" {

@@ -197,7 +197,6 @@ func (suspended) SetStdin(io.Reader)  {}
 func (suspended) SetStdout(io.Writer) {}
 func (suspended) SetStderr(io.Writer) {}
 
-// suspend returns the command that stops the program.
 func (s *Screen) suspend(ctx context.Context) tea.Cmd {
 	if s.opt.Suspend == nil {
 		return tea.Suspend
@@ -205,7 +204,6 @@ func (s *Screen) suspend(ctx context.Context) tea.Cmd {
 	return tea.Exec(suspended(func() { s.opt.Suspend(ctx) }), nil)
 }
 
-// turn returns the command that runs one turn.
 func (s *Screen) turn(said message.Message) tea.Cmd {
 	return s.run(func(ctx context.Context) (then, error) { return nil, s.opt.Turn(ctx, said) })
 }
@@ -265,7 +263,6 @@ func (s *Screen) noteBreak() {
 	}
 }
 
-// interrupt ends the running turn, if any.
 func (s *Screen) interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,7 +43,6 @@ func (s *selection) bounds(y int) (from, to int) {
 	return max(from, paint.Gutter), to // marks in the gutter are not text
 }
 
-// mark draws the selected cells reversed.
 func (s *selection) mark(rows []string) []string {
 	if !s.any {
 		return rows

@@ -51,7 +51,6 @@ func commands() []command {
 	}
 }
 
-// usage shows how to write the command.
 func (c command) usage() string { return strings.TrimSpace("/" + c.name + " " + c.takes) }
 
 // typed is the message after its name was completed.
@@ -62,7 +61,6 @@ func (c command) typed() string {
 	return "/" + c.name
 }
 
-// offeredCommands are those whose needs o has.
 func offeredCommands(o Options) []command {
 	return slices.DeleteFunc(commands(), func(c command) bool { return c.offered != nil && !c.offered(o) })
 }

@@ -49,7 +49,6 @@ func lookAtTurn(m *app, look func(context.Context) (UndoPreview, error), none st
 	})
 }
 
-// undoPage is the preview.
 func undoPage(m *app, u UndoPreview) *panel {
 	named := within(m.facts.session.Folder, m.facts.home)
 	p := &panel{title: "Undo", page: func(t *paint.Theme, w int) []string {
@@ -106,7 +105,6 @@ func undoLine(t *paint.Theme, w int, named func(string) string, f UndoFile) []st
 	return t.Hang(w, paint.Dim.Span(does), paint.Flat(spans)...)
 }
 
-// takeBack does what the preview shows.
 func takeBack(m *app) tea.Cmd {
 	if hint := m.work.between("/undo"); hint != "" {
 		return m.say(hint)

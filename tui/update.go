@@ -117,7 +117,6 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// say shows a hint above the message for a while.
 func (m *app) say(hint string) tea.Cmd {
 	m.hint = notification{hint, m.hint.number + 1}
 	at := m.hint.number
@@ -133,7 +132,6 @@ func (m *app) startTicking() tea.Cmd {
 	return m.after(tick, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
-// apply hands an event to the parts that show it.
 func (m *app) apply(e event.Event) {
 	m.facts.apply(e)
 	m.work.apply(e)
@@ -146,7 +144,6 @@ func (m *app) apply(e event.Event) {
 	}
 }
 
-// drain applies everything the mailbox holds.
 func (m *app) drain() tea.Cmd {
 	var cmd tea.Cmd
 	for _, item := range m.box.take() {

@@ -24,8 +24,8 @@ func TestDoctorInSettings(t *testing.T) {
   refused   connect to a socket file
   refused   signal codeagent
   refused   leave a process behind`, `
-            lost      the end of all that a command leaves behind
-            but       the keeper finds and ends it`
+            lost      the end of all processes that a command leaves behind
+            but       the keeper finds and ends them`
 	want := map[string]string{
 		"root": held + "\n  mountns   active    tried: ", "user": held + "\n  userns    active    tried: ",
 		"user without namespaces": held + lost + "\n  mountns   absent    ", "root in a container": held + lost + "\n  mountns   absent    ",

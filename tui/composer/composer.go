@@ -218,7 +218,6 @@ func (c *Composer) undoLast() {
 	}
 }
 
-// remove deletes text[from:to] and leaves the cursor there.
 func (c *Composer) remove(from, to int) {
 	if from < to {
 		c.save(false)
@@ -284,7 +283,6 @@ func (c *Composer) cell(s string, col int) (size int, shown string, w int) {
 	return paint.Cell(s, col)
 }
 
-// label is the text of a chip.
 func (c *Composer) label(r rune) string {
 	if i := int(r - firstChip); i < len(c.chips) {
 		k := c.chips[i]

@@ -45,7 +45,6 @@ func (c *Composer) Rows(w int) []editRow {
 	return append(out, editRow{start, len(c.Text), false})
 }
 
-// where returns the cursor's row and column.
 func (c *Composer) where(rows []editRow) (row, col int) {
 	for i, r := range rows {
 		if c.Cursor < r.end || c.Cursor == r.end && !r.wrapped {

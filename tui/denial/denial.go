@@ -109,7 +109,6 @@ func Words(d sandbox.Denial) (verb, why string) {
 	return d.Operation, ""
 }
 
-// metadataVerb says in words what a system call changes about a file.
 func metadataVerb(operation string) string {
 	for _, v := range []struct{ call, verb string }{
 		{"chmod", "change the mode of"}, {"chown", "change the owner of"}, {"utime", "change the times of"}, {"xattr", "change attributes of"}, {"flock", "lock"},

@@ -23,7 +23,6 @@ var parsers = sync.OnceValue(newParser)
 // maxDepth bounds nested quotes and lists; deeper ones are drawn flat.
 const maxDepth = 12
 
-// markdown draws src in lines of w columns.
 func markdown(t *paint.Theme, src string, w int) []string {
 	source := []byte(src)
 	d := drawer{theme: t, source: source}
@@ -128,7 +127,6 @@ func (d drawer) wrap(w int, spans []paint.Span) []string {
 	return d.theme.Wrap(w, spans...)
 }
 
-// raw is the text of a block's own lines.
 func (d drawer) raw(n ast.Node) string { return string(n.Lines().Value(d.source)) }
 
 // codeLines draws a block of code: indented, broken only at the edge.

@@ -187,7 +187,6 @@ func (p *Picker) Paste(s string) {
 	p.match()
 }
 
-// deed does the deed of a key, if there is one.
 func (p *Picker) deed(do keys.Action) (tea.Cmd, bool) {
 	for i := range p.Deeds {
 		d := &p.Deeds[i]
@@ -210,7 +209,6 @@ func (p *Picker) deed(do keys.Action) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// answer takes the answer to a deed's question.
 func (p *Picker) answer(yes bool) tea.Cmd {
 	d := p.asked
 	p.asked = nil
@@ -220,7 +218,6 @@ func (p *Picker) answer(yes bool) tea.Cmd {
 	return nil
 }
 
-// write takes the text of a deed.
 func (p *Picker) write(k tea.Key, do, edit keys.Action) tea.Cmd {
 	switch do {
 	case keys.Send:

@@ -62,7 +62,6 @@ type field struct {
 	spans  []paint.Span
 }
 
-// add draws a field.
 func (s *sheet) add(f field) {
 	const left = 12
 	indent := fmt.Sprintf("%*s", left, "")
@@ -219,7 +218,6 @@ func (s *sheet) action(r approvals.Request) {
 	}
 }
 
-// witness says which program tried and how that is known.
 func witness(d sandbox.Denial) string {
 	how := denial.SeenBy(d.Evidence)
 	who := d.Who()

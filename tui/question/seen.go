@@ -65,7 +65,6 @@ func (s *sights) missing(all, now []sight) (yes, outside int) {
 	return yes, outside
 }
 
-// note records rows as seen.
 func (s *sights) note(now []sight) {
 	if s.rows == nil {
 		s.rows, s.whole = map[sight]bool{}, map[string]bool{}

@@ -235,7 +235,6 @@ func (q *Question) optionRows(t *paint.Theme, w, long int, yes, outside bool) []
 	return append(rows, strings.TrimRight(row, " "))
 }
 
-// taken reports whether an answer is accepted.
 func taken(d approvals.Decision, yes, outside bool) bool {
 	s := sights{drawn: true, yes: yes, outside: outside}
 	return !s.bars(d)

@@ -16,12 +16,10 @@ import (
 // Inner is the width of text behind the gutter.
 func (c Canvas) Inner() int { return max(c.Width-paint.Gutter-1, 8) }
 
-// row is one line behind the gutter.
 func (c Canvas) row(spans ...paint.Span) []string {
 	return paint.Indent([]string{c.Theme.Row(c.Inner(), spans...)})
 }
 
-// wrap wraps spans behind the gutter.
 func (c Canvas) wrap(spans ...paint.Span) []string {
 	return paint.Indent(c.Theme.Wrap(c.Inner(), spans...))
 }
@@ -43,7 +41,6 @@ func (c Canvas) Fold(lines []string, head, tail int) []string {
 	return append(out, lines[len(lines)-tail:]...)
 }
 
-// hidden is the line that stands for n others.
 func (c Canvas) hidden(n int) string {
 	return c.Theme.Paint(paint.Faint, "… ") + c.Theme.Paint(paint.Dim, fmt.Sprintf("%d more lines", n)) + c.Theme.Paint(paint.Faint, "  ctrl+o")
 }
@@ -226,7 +223,6 @@ func (r *retry) Draw(c Canvas) []string {
 	return c.Fold(c.Hang(paint.Warn.Span("▲"), paint.Text.Span(words)), 8, 0)
 }
 
-// countdown writes a remaining time, rounded up to a second.
 func countdown(left time.Duration) string {
 	if left += time.Second - 1; left >= time.Minute {
 		return paint.Minutes(left)

@@ -87,7 +87,6 @@ func (t *Transcript) add(b Body, tight bool) *entry {
 // Size is the number of entries.
 func (t *Transcript) Size() int { return len(t.entries) }
 
-// changed makes the next drawing draw e again.
 func (e *entry) changed() { e.stale = true }
 
 // drop removes the entries from index from on for which gone is true.
@@ -171,7 +170,6 @@ func (t *Transcript) start(c Canvas) place {
 	return t.top
 }
 
-// tail is the place h lines before the end.
 func (t *Transcript) tail(c Canvas, h int) place {
 	for i := len(t.entries) - 1; i >= 0; i-- {
 		n := len(t.lines(i, c))

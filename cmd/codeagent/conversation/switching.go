@@ -31,7 +31,6 @@ func (ses *Session) Use(ctx context.Context, list []providers.Listed, name strin
 	return nil
 }
 
-// choice converts c to the agent's type.
 func (ses *Session) choice(c providers.Chosen) agent.Choice {
 	return agent.Choice{
 		Model: c.Model, ModelName: c.Name, Effort: ses.Workspace.Config.ReasoningEffort,

@@ -97,7 +97,6 @@ func layersThere(b *workspace.Workspace) []sandbox.Layer {
 	return linuxsandbox.Survey()
 }
 
-// whyCannot returns only the reason.
 func whyCannot(err error) string {
 	var start *sandbox.StartError
 	if !errors.As(err, &start) {
@@ -130,7 +129,6 @@ func verdictOf(e sandbox.Enforcement, cannot error, failed int) string {
 	return "works, but not all is enforced on this machine: " + strings.Join(open, ", ")
 }
 
-// selfPath returns the path of this program.
 func selfPath() string {
 	exe, err := os.Executable()
 	if err != nil {
@@ -194,7 +192,6 @@ func describeModel(ctx context.Context, b *workspace.Workspace, w io.Writer) {
 	}
 }
 
-// describeLimits prints what is known about a named model.
 func describeLimits(w io.Writer, name string, l config.ModelLimits) {
 	if name == "" {
 		return

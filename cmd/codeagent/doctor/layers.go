@@ -51,7 +51,6 @@ func describeMissing(w io.Writer, layers []sandbox.Layer, cannot error) {
 	fmt.Fprintln(w, "\ntried just now\n  nothing: no command can run")
 }
 
-// missingHints returns what to do about a sandbox that cannot be set up.
 func missingHints(layers []sandbox.Layer, cannot error) []string {
 	var out []string
 	for _, l := range layers {

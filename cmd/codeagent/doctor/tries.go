@@ -207,7 +207,6 @@ func (g *ground) close() {
 	hostfile.RemoveAll(g.dir)
 }
 
-// target returns the target of the try with that name.
 func (g *ground) target(name string) string {
 	switch name {
 	case "tcp":
@@ -302,7 +301,6 @@ const (
 	glance         = 10 * time.Millisecond
 )
 
-// tryOne makes one try, outside and inside.
 func tryOne(ctx context.Context, b *workspace.Workspace, t try, g *ground) (verdict, how string, ok bool) {
 	target := g.target(t.name)
 	if t.name != "linger" { // outside nothing would end it
@@ -361,7 +359,6 @@ func inside(ctx context.Context, b *workspace.Workspace, t try, target string) (
 	return said, nil
 }
 
-// restore undoes a try that worked.
 func restore(t try, target string) {
 	switch t.name {
 	case "write", "write-temp", "linger":

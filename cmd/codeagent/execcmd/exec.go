@@ -222,7 +222,6 @@ func (p Printed) Emit(e event.Event) {
 // Steer returns nothing: nobody types.
 func (Printed) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
-// newExecFrom returns `exec resume` or `exec fork`.
 func newExecFrom(s cli.Stdio, f *cli.Flags, x *flags, verb, short string, fork bool) *cobra.Command {
 	r := sessionscmd.Which{Fork: fork}
 	cmd := &cobra.Command{

@@ -227,7 +227,6 @@ func ownerOf(info os.FileInfo) (uid int, known bool) {
 	return int(stat.Uid), true
 }
 
-// names lists the followed files in one line.
 func (in *Files) names() string {
 	var names []string
 	for _, t := range in.texts {

@@ -77,7 +77,6 @@ func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]List
 	return out, nil
 }
 
-// serves returns the models that p lists.
 func (ps Providers) serves(ctx context.Context, p config.Provider, patience time.Duration, attended bool) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -105,7 +104,6 @@ func (ps Providers) Switch(ctx context.Context, now Chosen, list []Listed, name 
 	return c, err
 }
 
-// about describes what is known about a model.
 func about(l config.ModelLimits) string {
 	var words []string
 	if l.Context > 0 {

@@ -101,7 +101,6 @@ func hint(w io.Writer, flag, name, note string) {
 	fmt.Fprintf(w, "  to allow it: %s %s%s\n", flag, approvals.ShellWord(name), note)
 }
 
-// exitStatus returns the status that a shell would report.
 func exitStatus(o exec.Outcome) int {
 	switch {
 	case o.TimedOut:

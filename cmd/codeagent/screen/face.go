@@ -28,7 +28,6 @@ func (s drawn) Emit(e event.Event) {
 	s.Screen.Emit(e)
 }
 
-// input converts the person's message to the agent's type.
 func input(said message.Message) agent.Input {
 	in := agent.Input{Text: said.Text}
 	for _, i := range said.Images {
@@ -41,7 +40,6 @@ func shown(i model.Image) message.Image {
 	return message.Image{Name: i.Name, Type: i.MediaType, Width: i.Width, Height: i.Height, Sum: i.Sum, Data: i.Data}
 }
 
-// screenMessage converts a message from the agent to the screen's type.
 func screenMessage(in agent.Input) message.Message {
 	said := message.Message{Text: in.Text}
 	for _, i := range in.Images {

@@ -137,7 +137,6 @@ func ending(o exec.Outcome) string {
 	return fmt.Sprintf("exit %d", o.Status.Exit)
 }
 
-// lastLine returns the last line of an output that is not blank.
 func lastLine(output string) string {
 	output = strings.TrimSpace(output)
 	return strings.TrimSpace(output[strings.LastIndexAny(output, "\r\n")+1:])

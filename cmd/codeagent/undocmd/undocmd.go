@@ -214,7 +214,6 @@ func printLeft(s cli.Stdio, how string, list []undo.Left) {
 	}
 }
 
-// reportLeft prints what stays as it is.
 func reportLeft(s cli.Stdio, p *undo.Plan) {
 	if p.Cut {
 		fmt.Fprintln(s.Err, "codeagent: the turn was cut off before its end")

@@ -17,7 +17,6 @@ var toolCaches = []struct{ variable, name string }{
 	{"GOCACHE", "go-build"}, // the go command fails without a writable one
 }
 
-// caches returns the folder of all workspaces' caches.
 func caches(p config.Paths) string { return filepath.Join(filepath.Dir(p.Temp), "tools") }
 
 // withCaches gives commands caches of their own, one set per workspace, so that one project's
