@@ -12,10 +12,12 @@
 package gitrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,12 +44,7 @@ type Options struct {
 }
 
 // Git runs git commands. It is safe for concurrent use.
-type Git struct {
-	runner  Runner
-	program string
-	policy  sandbox.Policy
-	timeout time.Duration
-}
+type Git struct{ o Options }
 
 // ErrNoGit: no git program can be used.
 var ErrNoGit = errors.New("no git program outside the write roots")
@@ -57,11 +54,8 @@ var errTooLong = errors.New("it took too long")
 
 // New returns a Git. It starts nothing.
 func New(o Options) *Git {
-	g := &Git{runner: o.Runner, program: o.Program, policy: readOnly(o.Policy), timeout: o.Timeout}
-	if g.timeout <= 0 {
-		g.timeout = 5 * time.Second
-	}
-	return g
+	o.Policy, o.Timeout = readOnly(o.Policy), cmp.Or(o.Timeout, 5*time.Second)
+	return &Git{o}
 }
 
 // environment is the whole environment of git. The user's and the system's settings are left
@@ -85,7 +79,7 @@ var settings = []string{
 	"safe.directory=*",
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "core.pager=cat", "core.editor=false",
 	"core.sshCommand=false", "core.askPass=false", "core.gitProxy=", "core.alternateRefsCommand=", "core.attributesFile=/dev/null",
-	"credential.helper=", "gpg.program=false", "protocol.allow=never", "submodule.recurse=false", "status.submoduleSummary=false",
+	"credential.helper=", "gpg.o.Program=false", "protocol.allow=never", "submodule.recurse=false", "status.submoduleSummary=false",
 	"diff.external=", "diff.ignoreSubmodules=all", "diff.autoRefreshIndex=false", "gc.auto=0", "maintenance.auto=false", "log.showSignature=false",
 }
 
@@ -102,19 +96,17 @@ func readOnly(p sandbox.Policy) sandbox.Policy {
 // run runs git in dir, an absolute path, and returns its output. If the output is too long,
 // its middle is cut out and cut is set.
 func (g *Git) run(ctx context.Context, dir string, overrides []string, args ...string) (out string, cut bool, err error) {
-	if g.program == "" {
+	if g.o.Program == "" {
 		return "", false, ErrNoGit
 	}
-	if !filepath.IsAbs(g.program) {
-		return "", false, fmt.Errorf("git program %q: want an absolute path", g.program)
+	if !filepath.IsAbs(g.o.Program) {
+		return "", false, fmt.Errorf("git program %q: want an absolute path", g.o.Program)
 	}
-	argv := []string{g.program, "--no-pager", "--literal-pathspecs"}
-	for _, list := range [][]string{settings, overrides} {
-		for _, s := range list {
-			argv = append(argv, "-c", s)
-		}
+	argv := []string{g.o.Program, "--no-pager", "--literal-pathspecs"}
+	for _, s := range slices.Concat(settings, overrides) {
+		argv = append(argv, "-c", s)
 	}
-	o, err := g.runner.Run(ctx, g.policy, exec.Command{Argv: append(argv, args...), Dir: dir, Timeout: g.timeout, Apart: true}, nil)
+	o, err := g.o.Runner.Run(ctx, g.o.Policy, exec.Command{Argv: append(argv, args...), Dir: dir, Timeout: g.o.Timeout, Apart: true}, nil)
 	if err != nil {
 		return "", false, fmt.Errorf("git %s: %w", args[0], err)
 	}

@@ -83,7 +83,7 @@ func (g *Git) Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, 
 // system's, or those that args select instead. If git cannot read the user's and the system's
 // files it fails, and is run again without them.
 func (g *Git) configuration(ctx context.Context, t Tree, home Home, args ...string) ([]setting, error) {
-	own := g.policy.Clone()
+	own := g.o.Policy.Clone()
 	own.Env.Set = maps.Clone(environment)
 	dir := t.Top
 	if t.Dir != "" {
@@ -101,7 +101,7 @@ func (g *Git) configuration(ctx context.Context, t Tree, home Home, args ...stri
 	var errs []error
 	for _, p := range []sandbox.Policy{all, own} {
 		one := *g
-		one.policy, one.timeout = p, min(g.timeout, trustTime)
+		one.o.Policy, one.o.Timeout = p, min(g.o.Timeout, trustTime)
 		text, cut, err := one.run(ctx, dir, nil, append([]string{"config", "--list", "--show-origin", "--includes", "-z"}, args...)...)
 		if err == nil && cut {
 			err = errors.New("git config: too many settings")

@@ -67,20 +67,18 @@ func Remove(path string) error {
 }
 
 // Rename renames from to to, and replaces an existing entry.
-func Rename(from, to string) error {
-	return at("rename", from, func(fromDir int, fromName string) error {
-		return at("rename", to, func(toDir int, toName string) error {
-			return unix.Renameat(fromDir, fromName, toDir, toName)
-		})
-	})
-}
+func Rename(from, to string) error { return atBoth("rename", from, to, unix.Renameat) }
 
 // Link makes to another name (hard link) of the file at from.
 func Link(from, to string) error {
-	return at("link", from, func(fromDir int, fromName string) error {
-		return at("link", to, func(toDir int, toName string) error {
-			return unix.Linkat(fromDir, fromName, toDir, toName, 0)
-		})
+	return atBoth("link", from, to, func(fromDir int, fromName string, toDir int, toName string) error {
+		return unix.Linkat(fromDir, fromName, toDir, toName, 0)
+	})
+}
+
+func atBoth(op, from, to string, do func(fromDir int, fromName string, toDir int, toName string) error) error {
+	return at(op, from, func(fromDir int, fromName string) error {
+		return at(op, to, func(toDir int, toName string) error { return do(fromDir, fromName, toDir, toName) })
 	})
 }
 
@@ -93,20 +91,6 @@ func Touch(path string, modified time.Time) error {
 		}
 		return unix.UtimesNanoAt(dir, name, []unix.Timespec{{Nsec: utimeOmit}, ts}, unix.AT_SYMLINK_NOFOLLOW)
 	})
-}
-
-// Readlink returns the target of the link path.
-func Readlink(path string) (string, error) {
-	target := ""
-	err := at("readlink", path, func(dir int, name string) error {
-		buf := make([]byte, 4096+1) // one more than the longest path
-		n, err := unix.Readlinkat(dir, name, buf)
-		if err == nil {
-			target = string(buf[:n])
-		}
-		return err
-	})
-	return target, err
 }
 
 // ReadDir lists the folder path, in no order: at most most entries, or all with -1.

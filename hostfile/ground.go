@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"codeagent/sandbox"
@@ -45,12 +46,7 @@ func RootsOf(p sandbox.Policy) []string {
 
 // Covers reports whether a command may change the canonical path.
 func (g Ground) Covers(path string) bool {
-	for _, r := range g.roots {
-		if sandbox.Covers(r, path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.roots, func(r string) bool { return sandbox.Covers(r, path) })
 }
 
 // Resolve returns the canonical path that name means, relative to dir. It follows
@@ -70,9 +66,9 @@ func (g Ground) Private(name string) (string, error) {
 
 // looker is the file system in which Ground resolves paths.
 type looker struct {
+	OS
 	ground  Ground
 	private bool
-	os      OS
 }
 
 // GroundError says that commands may change what a path leads to.
@@ -93,7 +89,7 @@ func (l looker) Lstat(path string) (fs.FileMode, error) {
 	if l.private && l.ground.Covers(path) {
 		return 0, &GroundError{Path: path}
 	}
-	return l.os.Lstat(path)
+	return l.OS.Lstat(path)
 }
 
 func (l looker) Readlink(path string) (string, error) {
@@ -105,10 +101,10 @@ func (l looker) Readlink(path string) (string, error) {
 	} else if info.Mode().Perm()&0o002 != 0 { // such as /tmp, where other users and programs make links
 		return "", &GroundError{Path: path, Link: true}
 	}
-	target, err := l.os.Readlink(path)
+	target, err := l.OS.Readlink(path)
 	if err == nil && strings.HasPrefix(path, "/proc/") {
 		// A link to a pipe or a deleted file is not a path.
-		if _, err := l.os.Lstat(filepath.Join(filepath.Dir(path), target)); err != nil && !filepath.IsAbs(target) {
+		if _, err := l.OS.Lstat(filepath.Join(filepath.Dir(path), target)); err != nil && !filepath.IsAbs(target) {
 			return "", fmt.Errorf("%s leads to %s, not to a file", path, target)
 		}
 	}

@@ -38,9 +38,9 @@ func Commit(t Tree, changes []Change) error {
 			continue
 		}
 		var left []string
-		for j := i - 1; j >= 0; j-- {
-			if uerr := deeds[j].undo(); uerr != nil {
-				left = append(left, fmt.Sprintf("%s (%v)", deeds[j].path, uerr))
+		for _, done := range slices.Backward(deeds[:i]) {
+			if uerr := done.undo(); uerr != nil {
+				left = append(left, fmt.Sprintf("%s (%v)", done.path, uerr))
 			}
 		}
 		if left != nil {

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -340,16 +341,9 @@ func bareAdded(lines []Line) []Line {
 }
 
 func nearestTo(all []int, want int) int {
-	best := all[0]
-	for _, at := range all {
-		if abs(at-want) < abs(best-want) {
-			best = at
-		}
-	}
-	return best
+	away := func(at int) int { return max(at-want, want-at) }
+	return slices.MinFunc(all, func(a, b int) int { return cmp.Compare(away(a), away(b)) })
 }
-
-func abs(n int) int { return max(n, -n) }
 
 // places names up to five lines, from 1.
 func places(all []int) string {

@@ -3,6 +3,7 @@ package patch
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -280,10 +281,8 @@ func (p *parser) hunk() (Hunk, error) {
 			return h, err
 		}
 	}
-	for _, l := range h.Lines {
-		if !l.Bare {
-			return h, nil
-		}
+	if slices.ContainsFunc(h.Lines, func(l Line) bool { return !l.Bare }) {
+		return h, nil
 	}
 	return h, p.errorf(h.Line, "the hunk has no lines; they start with a space, \"-\" or \"+\"")
 }

@@ -22,6 +22,7 @@ package patch
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 )
 
 // Bounds of one patch. A longer text is refused before it is looked at.
@@ -95,12 +96,9 @@ type Line struct {
 type Final int
 
 const (
-	// FinalKept: as it was.
-	FinalKept Final = iota
-	// FinalNewline: with a newline.
-	FinalNewline
-	// FinalNone: without.
-	FinalNone
+	FinalKept    Final = iota // as it was
+	FinalNewline              // with a newline
+	FinalNone                 // without
 )
 
 // Content is a regular file: its bytes and its permission bits.
@@ -159,11 +157,10 @@ func (e *Error) Error() string {
 
 // Paths lists every path the patch names, in order, each once.
 func (p Patch) Paths() []string {
-	seen, out := map[string]bool{}, []string{}
+	var out []string
 	for _, f := range p.Files {
 		for _, name := range []string{f.Path, f.MoveTo} {
-			if name != "" && !seen[name] {
-				seen[name] = true
+			if name != "" && !slices.Contains(out, name) {
 				out = append(out, name)
 			}
 		}
@@ -174,18 +171,19 @@ func (p Patch) Paths() []string {
 // Map returns p with every path replaced by name(path), which makes paths canonical:
 // two spellings of one file become one file.
 func (p Patch) Map(name func(path string) (string, error)) (Patch, error) {
-	out := Patch{Files: make([]File, len(p.Files))}
-	for i, f := range p.Files {
-		var err error
-		if f.Path, err = name(f.Path); err != nil {
-			return Patch{}, &Error{Line: f.Line, Msg: err.Error()}
-		}
-		if f.MoveTo != "" {
-			if f.MoveTo, err = name(f.MoveTo); err != nil {
+	p.Files = slices.Clone(p.Files)
+	for i := range p.Files {
+		f := &p.Files[i]
+		for _, path := range []*string{&f.Path, &f.MoveTo} {
+			if *path == "" {
+				continue
+			}
+			to, err := name(*path)
+			if err != nil {
 				return Patch{}, &Error{Line: f.Line, Msg: err.Error()}
 			}
+			*path = to
 		}
-		out.Files[i] = f
 	}
-	return out, nil
+	return p, nil
 }

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -46,14 +47,7 @@ func splitText(data []byte) text {
 	return t
 }
 
-func (t text) crlf() bool {
-	for _, e := range t.eols {
-		if e == "\r\n" {
-			return true
-		}
-	}
-	return false
-}
+func (t text) crlf() bool { return slices.Contains(t.eols, "\r\n") }
 
 // edits is what hunks do to a text, in terms of its own lines.
 type edits struct {

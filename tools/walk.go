@@ -52,9 +52,6 @@ type walker struct {
 type entry struct {
 	path string // absolute
 	kind worker.Type
-	size int64
-	// unopened: the folder is at the last level, or could not be read.
-	unopened bool
 }
 
 // level is one folder to list and the rules that hold in it.
@@ -128,11 +125,10 @@ func (w *walker) folder(ctx context.Context, f level, entries []worker.Entry, de
 		if e.Name == ".git" || strings.ContainsRune(e.Name, 0) || rules.ignored(ctx, p, folder) || !w.policy.JudgeRead(p).Allowed {
 			continue
 		}
-		deeper := folder && depth < w.depth && depth < maxDepth
-		if !w.visit(entry{path: p, kind: e.Type, size: e.Size, unopened: folder && !deeper}) {
+		if !w.visit(entry{p, e.Type}) {
 			return nil, false
 		}
-		if deeper {
+		if folder && depth < w.depth && depth < maxDepth {
 			next = append(next, level{p, rules})
 		}
 	}

@@ -43,14 +43,12 @@ type (
 const (
 	Refused     = fileworker.Refused
 	Absent      = fileworker.Absent
-	Exists      = fileworker.Exists
 	Changed     = fileworker.Changed
 	IsFolder    = fileworker.IsFolder
 	NotFolder   = fileworker.NotFolder
 	IsSymlink   = fileworker.IsSymlink
 	Special     = fileworker.Special
 	CrossDevice = fileworker.CrossDevice
-	Invalid     = fileworker.Invalid
 )
 
 // Client reads and changes files inside the sandbox. It may be used from several

@@ -49,19 +49,16 @@ type Info struct {
 	Mode fs.FileMode
 	// Size is in bytes.
 	Size int64
-	// ModTime is in nanoseconds since 1970.
-	ModTime int64
 	// Version changes whenever the file is replaced or written: it encodes device, inode,
 	// size and modification time.
 	Version string
 }
 
 // Entry is one name in a folder. Name holds the bytes of the file system, which need not be
-// UTF-8. Size is set only for files.
+// UTF-8.
 type Entry struct {
 	Name string
 	Type Type
-	Size int64
 }
 
 // Listing is the content of one folder, sorted by name.
@@ -91,8 +88,6 @@ type Expect struct {
 type GrepLimits struct {
 	// Matches is the maximum of matching lines in all (1,000).
 	Matches int
-	// PerFile is the maximum of matching lines per file (no limit).
-	PerFile int
 	// LineBytes is how many bytes of a line are returned, around the match (400).
 	LineBytes int
 	// FileBytes is the largest file searched (16 MiB).
@@ -102,8 +97,8 @@ type GrepLimits struct {
 // Match is one matching line.
 type Match struct {
 	Path string
-	// Line and Column count from 1; Column counts bytes.
-	Line, Column int
+	// Line counts from 1.
+	Line int
 	// Text is the line without its end, cut around the match if it is long.
 	Text string
 	// Cut is set if Text is not the whole line.
@@ -115,9 +110,9 @@ type GrepResult struct {
 	Matches []Match
 	// More is set when a limit on matches ended the search early.
 	More bool
-	// Searched counts the searched files; Binary, Large and Unreadable count those left
-	// out. Folders and special files count as unreadable.
-	Searched, Binary, Large, Unreadable int
+	// Binary, Large and Unreadable count the files left out. Folders and special files
+	// count as unreadable.
+	Binary, Large, Unreadable int
 }
 
 // PlaceholderTime is the modification time, in seconds since 1970, by which a backend marks
@@ -143,7 +138,6 @@ func infoOf(fi fs.FileInfo) Info {
 		Type:    typeOf(fi.Mode()),
 		Mode:    fi.Mode().Perm(),
 		Size:    fi.Size(),
-		ModTime: fi.ModTime().UnixNano(),
 		Version: versionOf(fi),
 	}
 }

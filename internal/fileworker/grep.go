@@ -61,28 +61,23 @@ func newSearcher(ctx context.Context, pattern string, limits GrepLimits) (*searc
 }
 
 func withDefaults(l GrepLimits) GrepLimits {
-	if l.Matches <= 0 {
-		l.Matches = 1000
-	}
-	l.Matches = min(l.Matches, MaxMatches)
-	if l.PerFile <= 0 {
-		l.PerFile = l.Matches
-	}
-	if l.LineBytes <= 0 {
-		l.LineBytes = 400
-	}
-	l.LineBytes = min(l.LineBytes, 64<<10)
-	if l.FileBytes <= 0 {
-		l.FileBytes = 16 << 20
-	}
-	l.FileBytes = min(l.FileBytes, MaxData)
+	l.Matches = limit(l.Matches, 1000, MaxMatches)
+	l.LineBytes = limit(l.LineBytes, 400, 64<<10)
+	l.FileBytes = limit(l.FileBytes, 16<<20, MaxData)
 	return l
+}
+
+// limit returns n, or unset if n is not positive; at most most.
+func limit[N int | int64](n, unset, most N) N {
+	if n <= 0 {
+		n = unset
+	}
+	return min(n, most)
 }
 
 func (s *searcher) file(path string, c content) {
 	switch c.state {
 	case contentText:
-		s.result.Searched++
 		s.lines(path, c.data)
 	case contentBinary:
 		s.result.Binary++
@@ -95,7 +90,7 @@ func (s *searcher) file(path string, c content) {
 
 // lines finds the matching lines of content.
 func (s *searcher) lines(path string, content []byte) {
-	line, counted, found := 1, 0, 0
+	line, counted := 1, 0
 	for at := 0; at < len(content) && s.ctx.Err() == nil; {
 		stretch := at + wholeLines(content[at:])
 		first := s.pattern.find(s.ctx, content, at, stretch)
@@ -111,14 +106,10 @@ func (s *searcher) lines(path string, content []byte) {
 			end = hit + i
 		}
 		at = end + 1
-		if found == s.limits.PerFile {
-			return
-		}
 		if len(s.result.Matches) == s.limits.Matches || s.text > maxGrepText {
 			s.result.More = true
 			return
 		}
-		found++
 		line += bytes.Count(content[counted:start], []byte{'\n'})
 		counted = start
 		s.add(path, line, hit-start, bytes.TrimSuffix(content[start:end], []byte{'\r'}))
@@ -127,7 +118,7 @@ func (s *searcher) lines(path string, content []byte) {
 
 // add adds the line, or the part of it around the match.
 func (s *searcher) add(path string, line, first int, text []byte) {
-	m := Match{Path: path, Line: line, Column: first + 1}
+	m := Match{Path: path, Line: line}
 	if len(text) > s.limits.LineBytes {
 		from := max(0, min(first-s.limits.LineBytes/4, len(text)-s.limits.LineBytes))
 		text = text[from : from+s.limits.LineBytes]

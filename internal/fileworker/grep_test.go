@@ -21,14 +21,14 @@ func TestGrep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Searched != 3 || r.Binary != 1 || r.Large != 1 || r.Unreadable != 2 || r.More {
+	if r.Binary != 1 || r.Large != 1 || r.Unreadable != 2 || r.More {
 		t.Errorf("counts %+v", r)
 	}
 	wanted := []Match{
-		{in("a"), 2, 5, "two needle", false},
-		{in("a"), 4, 1, "needle four", false},
-		{in("a"), 5, 6, "five needle", false},
-		{in("c"), 1, 1001, strings.Repeat("x", 25) + "needle" + strings.Repeat("y", 69), true},
+		{in("a"), 2, "two needle", false},
+		{in("a"), 4, "needle four", false},
+		{in("a"), 5, "five needle", false},
+		{in("c"), 1, strings.Repeat("x", 25) + "needle" + strings.Repeat("y", 69), true},
 	}
 	if len(r.Matches) != len(wanted) {
 		t.Fatalf("matches %+v", r.Matches)
@@ -37,10 +37,6 @@ func TestGrep(t *testing.T) {
 		if m != wanted[i] {
 			t.Errorf("match %d is %+v, want %+v", i, m, wanted[i])
 		}
-	}
-	r, err = c.Grep(t.Context(), []string{in("a"), in("big")}, "needle", GrepLimits{Matches: 5, PerFile: 2})
-	if err != nil || len(r.Matches) != 4 || r.More {
-		t.Errorf("two of each: %+v, %v", r, err)
 	}
 	r, err = c.Grep(t.Context(), []string{in("a"), in("big")}, "needle", GrepLimits{Matches: 5})
 	if err != nil || len(r.Matches) != 5 || !r.More {
@@ -103,7 +99,7 @@ func BenchmarkGrep(b *testing.B) {
 	}
 	b.SetBytes(int64(len(paths) * len(text)))
 	for b.Loop() {
-		if r, err := c.Grep(b.Context(), paths, "needle", GrepLimits{}); err != nil || r.Searched != len(paths) {
+		if r, err := c.Grep(b.Context(), paths, "needle", GrepLimits{}); err != nil || r.Unreadable > 0 {
 			b.Fatal(r, err)
 		}
 	}

@@ -3,7 +3,6 @@ package fileworker
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -174,8 +173,8 @@ func (l *Listing) read(limit int) error {
 				l.More = true
 				return nil
 			}
-			if entry, ok := entryOf(l.Path, e); ok {
-				l.Entries = append(l.Entries, entry)
+			if !isAbsent(e) {
+				l.Entries = append(l.Entries, Entry{e.Name(), typeOf(e.Type())})
 			}
 		}
 		if err != nil || len(batch) == 0 {
@@ -184,16 +183,13 @@ func (l *Listing) read(limit int) error {
 	}
 }
 
-// entryOf returns false for an entry that counts as absent.
-func entryOf(dir string, e os.DirEntry) (Entry, bool) {
-	entry := Entry{Name: e.Name(), Type: typeOf(e.Type())}
-	if entry.Type == File {
-		if fi, err := os.Lstat(filepath.Join(dir, e.Name())); err == nil {
-			entry.Size = fi.Size()
-			return entry, !isPlaceholder(fi)
-		}
+// isAbsent reports a placeholder.
+func isAbsent(e os.DirEntry) bool {
+	if !e.Type().IsRegular() {
+		return false
 	}
-	return entry, true
+	fi, err := e.Info()
+	return err == nil && isPlaceholder(fi)
 }
 
 // content is the content of one file from readMany.

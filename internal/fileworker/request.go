@@ -86,7 +86,6 @@ func (a *answer) encode() []byte {
 		for _, n := range l.Entries {
 			e.str(n.Name)
 			e.str(string(n.Type))
-			e.num(n.Size)
 		}
 	}
 	e.num(int64(len(a.contents)))
@@ -101,11 +100,11 @@ func (a *answer) encode() []byte {
 func decodeAnswer(body []byte) (*answer, bool) {
 	d := decoder{b: body}
 	a := &answer{err: d.err()}
-	a.info = Info{Type: Type(d.str()), Mode: fs.FileMode(d.num()), Size: d.num(), ModTime: d.num(), Version: d.str()}
+	a.info = Info{Type: Type(d.str()), Mode: fs.FileMode(d.num()), Size: d.num(), Version: d.str()}
 	for range d.count() {
 		l := Listing{Path: d.str(), More: d.flag(), Err: d.err()}
 		for range d.count() {
-			l.Entries = append(l.Entries, Entry{Name: d.str(), Type: Type(d.str()), Size: d.num()})
+			l.Entries = append(l.Entries, Entry{Name: d.str(), Type: Type(d.str())})
 		}
 		a.listings = append(a.listings, l)
 	}

@@ -144,7 +144,6 @@ func (e *encoder) info(i Info) {
 	e.str(string(i.Type))
 	e.num(int64(i.Mode))
 	e.num(i.Size)
-	e.num(i.ModTime)
 	e.str(i.Version)
 }
 

@@ -16,8 +16,8 @@ func TestFramesCrossThePipeUnchanged(t *testing.T) {
 	if !ok || !reflect.DeepEqual(got, q) {
 		t.Errorf("request became %+v, %v", got, ok)
 	}
-	a := &answer{err: &Error{Op: "op", Path: "/p", Kind: Refused, Text: "text"}, info: Info{File, 0o600, 5, -7, "v"}, data: []byte("d"),
-		listings: []Listing{{Path: "/x", Entries: []Entry{{"n\xff", Other, 3}}, More: true, Err: &Error{Op: "list", Path: "/x", Kind: Absent, Text: "t"}}},
+	a := &answer{err: &Error{Op: "op", Path: "/p", Kind: Refused, Text: "text"}, info: Info{File, 0o600, 5, "v"}, data: []byte("d"),
+		listings: []Listing{{Path: "/x", Entries: []Entry{{"n\xff", Other}}, More: true, Err: &Error{Op: "list", Path: "/x", Kind: Absent, Text: "t"}}},
 		contents: []content{{contentBinary, []byte{}}, {contentText, []byte("abc")}}}
 	back, ok := decodeAnswer(a.encode())
 	if !ok || !reflect.DeepEqual(back, a) {

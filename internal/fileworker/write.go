@@ -363,6 +363,6 @@ func (t *target) overwrite(f *os.File, data []byte) (Info, error) {
 // torn adds to an error of the system that the file was written in part.
 func torn(err error) *Error {
 	e := describe(err)
-	e.Kind = Torn
+	e.Kind, e.Text = Torn, e.Text+"; a part of the new content is in the file"
 	return e
 }
