@@ -417,7 +417,7 @@ func canBroker(tid int) error {
 		unix.Close(fd)
 	}
 	if !sameUser() {
-		return errors.New("codeagent runs with another user's rights")
+		return errors.New("the real and the effective user or group of codeagent differ (setuid or setgid)")
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func fileOfSocket(sock int) (int, error) {
 	return int(fd), nil
 }
 
-var errOtherFile = errors.New("another file has its name")
+var errOtherFile = errors.New("the name of the socket leads to another file")
 
 // namedFile opens the file that has the name now, and compares it with what the kernel
 // reports about sock. Both are in the parent's file system and still exist, so equal inode
@@ -188,4 +188,4 @@ func boundInode(sock int) (uint32, error) {
 	return a.file, err
 }
 
-var errNoFile = errors.New("it is bound to no file")
+var errNoFile = errors.New("the socket is not bound to a file")

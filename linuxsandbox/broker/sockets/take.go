@@ -117,10 +117,10 @@ func HowToTake(tid int, number int32) (Taking, error) {
 	if err == unix.EPERM || err == unix.ENOSYS {
 		how = TakesStandIns
 		if _, err := socketInode(tid, number); err != nil {
-			return TakesNone, fmt.Errorf("look at its sockets: %w", err)
+			return TakesNone, fmt.Errorf("read the descriptors of a command in /proc: %w", err)
 		}
 	} else if err != nil {
-		return TakesNone, fmt.Errorf("take its sockets: %w", err)
+		return TakesNone, fmt.Errorf("copy a socket of a command: %w", err)
 	} else {
 		unix.Close(sock)
 	}
@@ -130,7 +130,7 @@ func HowToTake(tid int, number int32) (Taking, error) {
 	}
 	defer unix.Close(own)
 	if _, err := boundInode(own); err != errNoFile {
-		return TakesNone, fmt.Errorf("the kernel does not say which file a socket has: %w", err)
+		return TakesNone, fmt.Errorf("the kernel does not report which file a socket is bound to: %w", err)
 	}
 	if _, err = inodeNumber(own); err != nil {
 		return TakesNone, err
