@@ -74,7 +74,7 @@ func (Plain) Start(ctx context.Context, _ sandbox.Policy, cmd sandbox.Command, _
 		return nil, cannot("descriptors", err)
 	}
 	marker := newMarker()
-	p := &plainProcess{foreground: cmd.Foreground, marker: marker, gone: make(chan struct{})}
+	p := &plainProcess{foreground: cmd.Foreground, marker: marker, unwatched: unwatched{gone: make(chan struct{})}}
 	started := make(chan error)
 	attr := &os.ProcAttr{Dir: cmd.Dir, Env: append(cmd.Env[:len(cmd.Env):len(cmd.Env)], marker), Files: files, Sys: plainAttr(cmd.Foreground)}
 	if cmd.Terminal {
@@ -106,15 +106,29 @@ func lookUp(cmd sandbox.Command) (string, error) {
 	return "", &sandbox.StartError{Code: sandbox.ExitNotFound, Stage: "exec", Err: err}
 }
 
+// unwatched is what the processes of this backend share: nothing sees what they are refused.
+type unwatched struct {
+	unhook func() bool
+	// gone is closed when the process and all it left behind are dead; status is set by then.
+	gone   chan struct{}
+	status sandbox.Status
+}
+
+func (u *unwatched) Wait() (sandbox.Status, error) {
+	<-u.gone
+	u.unhook()
+	return u.status, nil
+}
+
+func (u *unwatched) Refused() []sandbox.Denial { return nil }
+func (u *unwatched) Trace() sandbox.Trace      { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
+
 // plainProcess is an unconfined command.
 type plainProcess struct {
+	unwatched
 	foreground bool
 	// marker is an environment variable that all descendants inherit.
 	marker string
-	unhook func() bool
-	// gone is closed when the command and all it left behind are dead; status is set by then.
-	gone   chan struct{}
-	status sandbox.Status
 
 	mu      sync.Mutex
 	process *os.Process // nil once it is reaped, since its number may be reused
@@ -153,12 +167,6 @@ func statusOf(state *os.ProcessState, err error) sandbox.Status {
 	return sandbox.Status{Exit: state.ExitCode()}
 }
 
-func (p *plainProcess) Wait() (sandbox.Status, error) {
-	<-p.gone
-	p.unhook()
-	return p.status, nil
-}
-
 func (p *plainProcess) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,10 +187,6 @@ func (p *plainProcess) Signal(number int) error {
 	return p.process.Signal(syscall.Signal(number))
 }
 
-func (p *plainProcess) Refused() []sandbox.Denial { return nil }
-
-func (p *plainProcess) Trace() sandbox.Trace { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
-
 // startInside serves the file worker in this process: without a sandbox a separate
 // process would confine nothing.
 func startInside(ctx context.Context, cmd sandbox.Command) (sandbox.Process, error) {
@@ -198,7 +202,7 @@ func startInside(ctx context.Context, cmd sandbox.Command) (sandbox.Process, err
 		in.Close()
 		return nil, cannot("file worker", err)
 	}
-	w := &insideWorker{in: in, out: out, gone: make(chan struct{})}
+	w := &insideWorker{unwatched{gone: make(chan struct{})}, in, out}
 	go func() { // ends with its input, which Kill closes
 		defer close(w.gone)
 		if fileworker.Serve(in, out) != nil {
@@ -212,16 +216,8 @@ func startInside(ctx context.Context, cmd sandbox.Command) (sandbox.Process, err
 
 // insideWorker is a file worker that runs in a goroutine.
 type insideWorker struct {
+	unwatched
 	in, out *os.File
-	unhook  func() bool
-	gone    chan struct{}
-	status  sandbox.Status
-}
-
-func (w *insideWorker) Wait() (sandbox.Status, error) {
-	<-w.gone
-	w.unhook()
-	return w.status, nil
 }
 
 func (w *insideWorker) Kill() {
@@ -229,6 +225,4 @@ func (w *insideWorker) Kill() {
 	w.out.Close()
 }
 
-func (w *insideWorker) Signal(int) error          { return errors.New("the file worker takes no signals") }
-func (w *insideWorker) Refused() []sandbox.Denial { return nil }
-func (w *insideWorker) Trace() sandbox.Trace      { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
+func (w *insideWorker) Signal(int) error { return errors.New("the file worker takes no signals") }

@@ -52,27 +52,20 @@ type duty struct {
 	since int
 	// weakness is the ID of the Weakness that says that this is not, or not fully, enforced.
 	weakness string
-	// partly means that the Weakness covers only part of the duty, and others enforce the rest.
+	// partly means that the Weakness covers only part of the duty, and layer enforces the rest.
 	partly bool
-	// others enforce it too, the best first. The layer "" is the backend itself.
-	others []substitute
+	// layer enforces it too, in the way that how says. The layer "" is the backend itself; without
+	// how nothing else enforces it.
+	layer, how string
 }
-
-type substitute struct{ layer, how string }
 
 func (d duty) without(active, stated map[string]bool) Loss {
 	loss := Loss{What: d.what}
 	if stated[d.weakness] {
 		loss.Weakness = d.weakness
-		if !d.partly {
-			return loss
-		}
 	}
-	for _, s := range d.others {
-		if active[s.layer] {
-			loss.Layer, loss.How = s.layer, s.how
-			break
-		}
+	if active[d.layer] && (loss.Weakness == "" || d.partly) {
+		loss.Layer, loss.How = d.layer, d.how
 	}
 	return loss
 }
@@ -86,38 +79,38 @@ var layerWorth = map[string]struct {
 	duties []duty
 }{
 	"landlock": {"limits on files outside the roots, TCP, devices, signals and abstract sockets", []duty{
-		{what: "limits on TCP", since: 4, others: []substitute{{"seccomp", "no internet socket can be created"}}},
+		{what: "limits on TCP", since: 4, layer: "seccomp", how: "no internet socket can be created"},
 		{what: "limits on the control of devices", since: 5, weakness: "device-ioctl"},
-		{what: "refusal of signals to other processes", since: 6, weakness: "signals", others: []substitute{{"pidns", "the command sees no other process"}}},
-		{what: "refusal of abstract sockets", since: 6, others: []substitute{{"seccomp", "the filter or codeagent refuses to bind and to connect them"}}},
+		{what: "refusal of signals to other processes", since: 6, weakness: "signals", layer: "pidns", how: "the command sees no other process"},
+		{what: "refusal of abstract sockets", since: 6, layer: "seccomp", how: "the filter or codeagent refuses to bind and to connect them"},
 	}},
 	"seccomp": {"refusal of system calls that lead out of the sandbox: tracing, mounting, namespaces, keys, modules, unusual sockets", nil},
 	"notify": {"calls that codeagent answers: protected names, mode, owner and times, sockets with a path", []duty{
 		{what: "protection of names that do not exist yet", weakness: "protected"},
-		{what: "protection of mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"mountns", "mounts are read-only there"}}},
+		{what: "protection of mode, owner and times outside the roots", weakness: "metadata", layer: "mountns", how: "mounts are read-only there"},
 		{what: "refusal of locks on files outside the roots", weakness: "locks"},
-		{what: "sockets with a path between the session's commands, and granted ones", others: []substitute{{"seccomp", "none can be created"}}},
-		{what: "the kernel's report of each denial", others: []substitute{{"", "codeagent judges by the command's output, and calls the result likely"}}},
-		{what: "a refused call that waits for an answer", others: []substitute{{"", "the call fails; the command can be run again with more permissions"}}},
+		{what: "sockets with a path between the session's commands, and granted ones", layer: "seccomp", how: "none can be created"},
+		{what: "the kernel's report of each denial", how: "codeagent judges by the command's output, and calls the result likely"},
+		{what: "a refused call that waits for an answer", how: "the call fails; the command can be run again with more permissions"},
 	}},
 	"userns": {"an ordinary user's right to create the other namespaces", nil},
 	"mountns": {"read-only mounts outside the roots, a private /tmp, protected names that exist, hidden records of codeagent", []duty{
-		{what: "codeagent's own records hidden from commands", weakness: "own-records", others: []substitute{{"", "they are closed by deny_read, by the read roots, or by a sandbox around codeagent"}}},
-		{what: "protection of mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"notify", "codeagent makes or refuses each change"}}},
-		{what: "protected names inside the roots", weakness: "protected", others: []substitute{{"notify", "codeagent makes or refuses each change near them"}}},
-		{what: "a private /tmp", weakness: "shared-temp", others: []substitute{{"landlock", "/tmp cannot be written; TMPDIR names a private folder"}}},
+		{what: "codeagent's own records hidden from commands", weakness: "own-records", how: "they are closed by deny_read, by the read roots, or by a sandbox around codeagent"},
+		{what: "protection of mode, owner and times outside the roots", weakness: "metadata", layer: "notify", how: "codeagent makes or refuses each change"},
+		{what: "protected names inside the roots", weakness: "protected", layer: "notify", how: "codeagent makes or refuses each change near them"},
+		{what: "a private /tmp", weakness: "shared-temp", layer: "landlock", how: "/tmp cannot be written; TMPDIR names a private folder"},
 	}},
 	"netns": {"a network that contains only the session's own servers", []duty{
-		{what: "a loopback that the session's commands share", others: []substitute{{"seccomp", "without a network no internet socket can be created, so no command serves another"}}},
+		{what: "a loopback that the session's commands share", layer: "seccomp", how: "without a network no internet socket can be created, so no command serves another"},
 	}},
 	"pidns": {"nothing outlives the command; other processes and their memory are hidden", []duty{
-		{what: "the end of all processes that a command leaves behind", weakness: "process-death", partly: true, others: []substitute{{"", "the keeper finds and ends them"}}},
-		{what: "hidden processes", others: []substitute{{"seccomp", "other processes are visible, but cannot be traced, changed or read"}}},
+		{what: "the end of all processes that a command leaves behind", weakness: "process-death", partly: true, how: "the keeper finds and ends them"},
+		{what: "hidden processes", layer: "seccomp", how: "other processes are visible, but cannot be traced, changed or read"},
 	}},
 	"cgroup": {"limits on memory, processes and processor time of a command as a whole", []duty{
-		{what: "limit on the memory of all processes together", weakness: "memory-limit", others: []substitute{{"", noLimit}}},
-		{what: "limit on the number of processes", weakness: "process-limit", others: []substitute{{"", noLimit}}},
-		{what: "limit on the share of processor time", weakness: "cpu-share", others: []substitute{{"", noLimit}}},
+		{what: "limit on the memory of all processes together", weakness: "memory-limit", how: noLimit},
+		{what: "limit on the number of processes", weakness: "process-limit", how: noLimit},
+		{what: "limit on the share of processor time", weakness: "cpu-share", how: noLimit},
 	}},
 	"seatbelt": {"the whole policy, as a profile of the system's own sandbox", nil},
 }
