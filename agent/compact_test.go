@@ -400,7 +400,7 @@ func story(rng *rand.Rand, n int) []model.Item {
 }
 
 // Wherever a conversation is cut it stays valid: no call without its result, no result without
-// its call, no thinking without what it led to.
+// its call, no thinking without the message or call after it.
 func FuzzCut(f *testing.F) {
 	for seed := range uint64(50) {
 		f.Add(seed, uint8(seed), 100*int(seed))
@@ -437,7 +437,7 @@ func cutIsClean(t *testing.T, items []model.Item, cut int) {
 		}
 	}
 	if cut > 0 && cut < len(items) && items[cut-1].Kind == model.Reasoning && items[cut].Kind.Answers() {
-		t.Errorf("cut at %d: thinking is cut from what it led to\n%s", cut, dump(items))
+		t.Errorf("cut at %d: thinking is cut from the message or call after it\n%s", cut, dump(items))
 	}
 }
 

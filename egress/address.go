@@ -59,7 +59,7 @@ func canonical(u *url.URL) (Address, error) {
 		return Address{}, errors.New("the URL names no host")
 	}
 	if u.User != nil {
-		return Address{}, errors.New("a URL with a user or a password before the @ is not fetched: codeagent signs in nowhere")
+		return Address{}, errors.New("a URL with a user or a password before the @ is not fetched: codeagent sends no passwords")
 	}
 	host, err := ascii(u.Hostname())
 	if err != nil {

@@ -144,7 +144,7 @@ func checkOwn(p sandbox.Policy, f facts) error {
 	}
 	for _, own := range ownInside(p) {
 		if info, err := os.Lstat(own); err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("a write root contains %s, which belongs to codeagent itself, and it takes mounts and codeagent's broker to keep it shut there: choose a smaller root", own)
+			return fmt.Errorf("a write root contains %s, which belongs to codeagent itself, and only mounts and codeagent's broker can protect it there: choose a smaller root", own)
 		}
 	}
 	return nil

@@ -330,7 +330,7 @@ func (k *keeperProcess) lost(ctx context.Context, stage string, err error) error
 	if ctx.Err() != nil {
 		return startError(stage, context.Cause(ctx))
 	}
-	return startError(stage, fmt.Errorf("the helper ended without a word: %w", err))
+	return startError(stage, fmt.Errorf("the helper ended without a report: %w", err))
 }
 
 func startFailure(body []byte) error {

@@ -141,7 +141,7 @@ func (p *placer) locate(h Hunk) (spot, error) {
 		}
 	}
 	if astray != nil {
-		return spot{}, fmt.Errorf("the lines to change stand at %s, none of them below the \"@@\" line %s", places(astray), quote(h.Anchors[len(h.Anchors)-1]))
+		return spot{}, fmt.Errorf("the lines to change are at %s, none of them below the \"@@\" line %s", places(astray), quote(h.Anchors[len(h.Anchors)-1]))
 	}
 	return spot{}, fmt.Errorf("the lines to change were not found: %s. Read the file again and copy the lines as they are", p.nearest(oldLines(h.Lines)))
 }
@@ -178,15 +178,15 @@ func (p *placer) choose(h Hunk, all, anchors []int, n int) (int, error) {
 	case h.At > 0:
 		return nearestTo(all, h.At-1+p.shift), nil
 	case len(h.Anchors) == 0:
-		return 0, fmt.Errorf("the lines to change stand at %s; add lines of context, or an \"@@\" line that names what is above the right one", places(all))
+		return 0, fmt.Errorf("the lines to change are at %s; add lines of context, or an \"@@\" line that names what is above the right one", places(all))
 	case len(anchors) == 0:
-		return 0, fmt.Errorf("the lines to change stand at %s, and the line %s of the \"@@\" is not in the file", places(all), quote(h.Anchors[len(h.Anchors)-1]))
+		return 0, fmt.Errorf("the lines to change are at %s, and the line %s of the \"@@\" is not in the file", places(all), quote(h.Anchors[len(h.Anchors)-1]))
 	}
 	picked := belowAnchors(all, anchors, n)
 	if len(picked) == 1 {
 		return picked[0], nil
 	}
-	return 0, fmt.Errorf("the lines to change stand below several lines like %s, at %s; add a second \"@@\" line or more context", quote(h.Anchors[len(h.Anchors)-1]), places(picked))
+	return 0, fmt.Errorf("the lines to change are below several lines like %s, at %s; add a second \"@@\" line or more context", quote(h.Anchors[len(h.Anchors)-1]), places(picked))
 }
 
 // belowAnchors picks, of the places of n lines, the first one below each anchor.
@@ -230,7 +230,7 @@ func (p *placer) insertion(h Hunk) (spot, error) {
 		case 1:
 			return spot{start: at[0] + 1, lines: lines}, nil
 		}
-		return spot{}, fmt.Errorf("the line %s of the \"@@\" stands at %s; add lines of context", quote(h.Anchors[len(h.Anchors)-1]), places(at))
+		return spot{}, fmt.Errorf("the line %s of the \"@@\" is at %s; add lines of context", quote(h.Anchors[len(h.Anchors)-1]), places(at))
 	case h.At > 0:
 		return spot{start: min(max(h.At-1+p.shift, 0), end), lines: lines}, nil
 	}

@@ -27,7 +27,7 @@ func TestLongPatchesTakeTheirLength(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		if _, _, err := applyHunks(equal, p.Files[0]); err == nil || !strings.Contains(err.Error(), "stand at lines") {
+		if _, _, err := applyHunks(equal, p.Files[0]); err == nil || !strings.Contains(err.Error(), "are at lines") {
 			t.Errorf("a line that stands 200,000 times: %v", err)
 		}
 	}()

@@ -41,7 +41,7 @@ func DecodePolicy(data []byte) (Policy, error) {
 		return Policy{}, fmt.Errorf("policy: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return Policy{}, fmt.Errorf("policy: something follows the object")
+		return Policy{}, fmt.Errorf("policy: more data follows the object")
 	}
 	if f.Version != PolicyVersion {
 		return Policy{}, fmt.Errorf("policy: version %d, want %d", f.Version, PolicyVersion)

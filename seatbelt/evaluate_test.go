@@ -141,7 +141,7 @@ func parseProfile(t testing.TB, text string, params []Param) *profile {
 		switch f.head() {
 		case "version":
 			if i != 0 {
-				t.Errorf("version stands at place %d", i)
+				t.Errorf("version is at place %d", i)
 			}
 		case "allow", "deny":
 			p.rules = append(p.rules, f)

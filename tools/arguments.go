@@ -56,7 +56,7 @@ func single(text string) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the arguments are not JSON: %v", err)
 	}
 	if rest := strings.TrimSpace(text[dec.InputOffset():]); rest != "" {
-		return nil, fmt.Errorf("something follows the JSON object: %s", show(rest))
+		return nil, fmt.Errorf("more text follows the JSON object: %s", show(rest))
 	}
 	return raw, nil
 }

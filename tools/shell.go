@@ -31,7 +31,7 @@ type shellArguments struct {
 	Background    bool             `json:"background,omitempty" jsonschema:"true lets the command go on after this call: servers, watchers, long builds, programs to talk to. The result has its session_id for write_stdin, or the whole output when it ended at once."`
 	TTY           bool             `json:"tty,omitempty" jsonschema:"With background: true gives the command a terminal (TERM=dumb) instead of pipes, for programs that need one to talk: python3 -i, bash -i, gdb."`
 	YieldMS       int              `json:"yield_time_ms,omitempty" jsonschema:"With background: how many milliseconds to wait for output at most. Default 5000, at most 600000."`
-	WaitFor       string           `json:"wait_for,omitempty" jsonschema:"With background: wait until this text stands in the output, like 'Listening on'. Without it until there is output and then silence for a tenth of yield_time_ms."`
+	WaitFor       string           `json:"wait_for,omitempty" jsonschema:"With background: wait until this text appears in the output, like 'Listening on'. Without it until there is output and then silence for a tenth of yield_time_ms."`
 	Sandbox       string           `json:"sandbox_permissions,omitempty" jsonschema:"use_default runs in the sandbox as it is. with_additional_permissions asks the user for exactly additional_permissions. require_escalated asks to run outside the sandbox: the last resort."`
 	Additional    *shellPermission `json:"additional_permissions,omitempty" jsonschema:"What to open for this command beyond the sandbox. Ask for the least that is needed."`
 	Justification string           `json:"justification,omitempty" jsonschema:"One sentence for the user: why the command needs more than the sandbox allows. Needed whenever more is asked for."`
@@ -156,7 +156,7 @@ func (a *shellArguments) wish() (approvals.Wish, error) {
 		w.Write, w.Read, w.Hosts, w.Sockets = add.Write, add.Read, add.Hosts, add.Sockets
 	}
 	if !w.Empty() && w.Justification == "" {
-		return w, errors.New("more than the sandbox allows is asked for without a reason; add a \"justification\": one sentence for the user on why this command needs it")
+		return w, errors.New("permissions beyond the sandbox need a reason; add a \"justification\": one sentence for the user on why this command needs it")
 	}
 	return w, nil
 }

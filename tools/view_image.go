@@ -75,7 +75,7 @@ func (ps paths) shown(ctx context.Context, s Stage, path string, data []byte, si
 	case err != nil:
 		return failed("%s cannot be shown: %v", name, err), nil
 	case s.Blind:
-		return failed("%s is an image, and the model in use cannot see images. Work without it: ask the user to describe it, or get what is needed of it with a program.", img), nil
+		return failed("%s is an image, and the model in use cannot see images. Work without it: ask the user to describe it, or extract what you need with a program.", img), nil
 	}
 	r := done(fmt.Sprintf("%s follows.", img), strings.TrimPrefix(img.String(), name+" "))
 	r.Images = []model.Image{img}

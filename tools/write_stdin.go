@@ -19,7 +19,7 @@ type writeStdinArguments struct {
 	Job     int    `json:"session_id" jsonschema:"The job number that shell gave."`
 	Chars   string `json:"chars,omitempty" jsonschema:"What to type, with its line ends: \"ls\\n\". \"\\u0003\" is Ctrl+C, \"\\u0004\" Ctrl+D (the end of stdin). Leave it out to read only."`
 	YieldMS int    `json:"yield_time_ms,omitempty" jsonschema:"How many milliseconds to wait for output at most. Default 1000 after typing, 5000 without; at most 600000."`
-	WaitFor string `json:"wait_for,omitempty" jsonschema:"Wait until this text stands in the new output. Without it until there is output and then silence for a tenth of yield_time_ms."`
+	WaitFor string `json:"wait_for,omitempty" jsonschema:"Wait until this text appears in the new output. Without it until there is output and then silence for a tenth of yield_time_ms."`
 }
 
 // maxChars is the most that is typed at once: as much as a person can review.

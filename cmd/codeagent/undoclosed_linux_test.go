@@ -39,8 +39,8 @@ func TestUndoTellsWhatOpens(t *testing.T) {
 		}
 		for range 2 { // the turn stays
 			r = run1(t, u.codeagent("undo"))
-			tells(t, r, 1, "kept, not put back: "+u.out+"/a: undo may not write it",
-				"this puts it back: codeagent undo --add-dir "+u.out+"\n", "nothing was restored")
+			tells(t, r, 1, "saved, but not restored: "+u.out+"/a: undo may not write it",
+				"to restore it: codeagent undo --add-dir "+u.out+"\n", "nothing was restored")
 			if strings.Contains(r.stderr, "not kept") {
 				t.Errorf("it is kept: %s", r.stderr)
 			}
@@ -62,7 +62,7 @@ func TestUndoOffersNoRemovalByName(t *testing.T) {
 		}
 		u.opened(t, "echo new > "+made, "--add-file", made)
 		r := run1(t, u.codeagent("undo", "--add-file", made))
-		tells(t, r, 1, "kept, not put back: "+made+": undo may not write its folder", "this puts it back: codeagent undo --add-dir "+u.out+"\n")
+		tells(t, r, 1, "saved, but not restored: "+made+": undo may not write its folder", "to restore it: codeagent undo --add-dir "+u.out+"\n")
 		if strings.Contains(r.stderr, "failed: ") {
 			t.Errorf("it was tried: %s", r.stderr)
 		}
@@ -72,7 +72,7 @@ func TestUndoOffersNoRemovalByName(t *testing.T) {
 		u.opened(t, "echo new > "+home, "--add-file", home)
 		r = run1(t, u.codeagent("undo"))
 		tells(t, r, 1, home+": undo may not write it; rm removes it")
-		if strings.Contains(r.stderr, "this puts it back") {
+		if strings.Contains(r.stderr, "to restore it") {
 			t.Errorf("no such command works: %s", r.stderr)
 		}
 	})

@@ -164,7 +164,7 @@ func forkAndCall(number uintptr, args ...uintptr) error {
 		return fmt.Errorf("wait for the copy: %v", err)
 	}
 	if status.Signaled() {
-		return fmt.Errorf("the copy died of %v", status.Signal())
+		return fmt.Errorf("the copy was killed by %v", status.Signal())
 	}
 	if status.ExitStatus() != 0 {
 		return syscall.Errno(status.ExitStatus())

@@ -113,7 +113,7 @@ func (s suite) execute(st *stage, argv []string) (outcomes, string, error) {
 	}
 	got := s.parse(output.String())
 	if len(got) == 0 {
-		return nil, "", fmt.Errorf("no outcome of any test: %v\n%s", err, output.String())
+		return nil, "", fmt.Errorf("no test reported a result: %v\n%s", err, output.String())
 	}
 	return got, output.String(), nil
 }

@@ -74,7 +74,7 @@ func ReceiveDoor(from int) ([]DoorSocket, error) {
 		for _, fd := range fds {
 			unix.Close(fd)
 		}
-		return nil, errors.New("bug: the helper sent another number of sockets than it said")
+		return nil, errors.New("bug: the helper did not send as many sockets as it announced")
 	}
 	var door []DoorSocket
 	for i, fd := range fds {

@@ -170,7 +170,7 @@ func (o ownFile) openParent() (int, error) {
 		}
 		unix.Close(at)
 		if err != nil {
-			return -1, fmt.Errorf("the folder /%s is not what it was: %w", strings.Join(names[:depth+1], "/"), err)
+			return -1, fmt.Errorf("the folder /%s has changed: %w", strings.Join(names[:depth+1], "/"), err)
 		}
 		at = next
 	}

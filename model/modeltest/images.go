@@ -19,7 +19,7 @@ func images(t *testing.T, w Wire, build Build) {
 	for _, c := range imageRefusals {
 		t.Run("refused by "+c.who, func(t *testing.T) { c.run(t, w, build) })
 	}
-	t.Run("refused without a word of them", func(t *testing.T) { imagesNotMeant(t, w, build) })
+	t.Run("refused without naming images", func(t *testing.T) { imagesNotMeant(t, w, build) })
 }
 
 // shown returns an image identified by its data; only its beginning is a PNG's.
@@ -105,7 +105,7 @@ func imagesBlind(t *testing.T, w Wire, build Build) {
 	}
 	r.Blind = false
 	if bodies, _, _ = ask(t, w, build(t, srv.URL, 0), srv, r); holds(bodies[0]) != 3 || !strings.Contains(bodies[0], "it is no longer at hand") {
-		t.Errorf("of an image without data nothing is said:\n%s", bodies[0])
+		t.Errorf("an image without data is not mentioned:\n%s", bodies[0])
 	}
 }
 

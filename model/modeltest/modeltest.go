@@ -100,7 +100,7 @@ func (c *collector) fail(err error) {
 	c.t.Helper()
 	c.err = err
 	if e := new(model.Error); !errors.As(err, &e) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		c.t.Errorf("the error %v is a %T", err, err)
+		c.t.Errorf("the error %v has type %T, want *model.Error", err, err)
 	}
 }
 

@@ -305,7 +305,7 @@ func FuzzPieces(f *testing.F, w Wire, connect Connect) {
 			got[i], errs[i] = answer, fmt.Sprint(err)
 		}
 		if d := cmp.Diff(got[0], got[1]); d != "" || errs[0] != errs[1] {
-			t.Errorf("in pieces it is another answer: %s\n%s\n%s", d, errs[0], errs[1])
+			t.Errorf("the answer differs when it arrives in pieces: %s\n%s\n%s", d, errs[0], errs[1])
 		}
 	})
 }

@@ -178,11 +178,11 @@ func validMessages(messages []chatMessage) error {
 			}
 		case "user":
 			if before == "user" {
-				err = errors.New("a user's message after a user's")
+				err = errors.New("two user messages follow one another")
 			}
 		case "assistant":
 			if before == "" || before == "system" || before == "developer" || before == "assistant" {
-				err = fmt.Errorf("the assistant speaks after %q", before)
+				err = fmt.Errorf("an assistant message follows %q", before)
 			}
 			if len(m.Calls) > 128 { // OpenAI: array_above_max_length
 				err = fmt.Errorf("%d calls", len(m.Calls))
@@ -239,9 +239,9 @@ func (m chatMessage) validCalls(seen map[string]bool, err error) ([]string, erro
 func validCall(id, called, arguments string, seen map[string]bool) error {
 	switch {
 	case !callID.MatchString(id) || seen[id]:
-		return fmt.Errorf("the call id %q is of no form that all take, or not unique", id)
+		return fmt.Errorf("the call id %q is not unique, or some providers reject its form", id)
 	case !name.MatchString(called):
-		return fmt.Errorf("the name %q of a call", called)
+		return fmt.Errorf("a call has the invalid name %q", called)
 	case !object(arguments):
 		return fmt.Errorf("the arguments %.200q are not an object", arguments)
 	}
@@ -262,7 +262,7 @@ func validSpecs(specs []functionSpec) error {
 			Type string `json:"type"`
 		}
 		if !name.MatchString(s.Name) || seen[s.Name] {
-			return fmt.Errorf("the tool name %q", s.Name)
+			return fmt.Errorf("the tool name %q is invalid", s.Name)
 		}
 		if json.Unmarshal(s.Parameters, &schema) != nil || schema.Type != "object" {
 			return fmt.Errorf("the parameters of %s are not an object: %s", s.Name, s.Parameters)

@@ -99,9 +99,9 @@ func validInput(input []json.RawMessage) error {
 	case len(v.due) > 0:
 		return fmt.Errorf("the calls %q have no result", v.due)
 	case v.thought:
-		return errors.New("thinking at the end, without what it led to")
+		return errors.New("thinking at the end: a message or call must follow it")
 	case v.before.Role == "assistant":
-		return errors.New("the assistant has the last word")
+		return errors.New("the last message is the assistant's")
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ type inputRules struct {
 func (v *inputRules) take(it inputItem) error {
 	ledTo := it.Type == "reasoning" || it.Type == "function_call" || it.Type == "message" && it.Role == "assistant"
 	if v.thought && !ledTo {
-		return errors.New("follows thinking, which must be followed by what it led to")
+		return errors.New("follows thinking: a message or call must follow thinking")
 	}
 	if it.ID != "" && it.Type != "reasoning" {
 		return fmt.Errorf("has the id %q, and nothing is stored", it.ID)

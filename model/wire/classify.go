@@ -112,7 +112,7 @@ func classify(status int, h http.Header, f fault, now time.Time) *model.Error {
 		e.Err = final{errQuota}
 	}
 	if e.Kind == model.ServerFault && (status == http.StatusNotImplemented || status == http.StatusHTTPVersionNotSupported) {
-		e.Err = final{errors.New("the server does not do this at all")}
+		e.Err = final{errors.New("the server does not support this request")}
 	}
 	if e.Retryable() && e.Err == nil && h.Get("x-should-retry") == "false" {
 		e.Err = final{errors.New("the provider asks not to try again")}

@@ -14,7 +14,7 @@ import (
 func checkComposer(t *testing.T, c *Composer, w int) {
 	t.Helper()
 	if c.Cursor < 0 || c.Cursor > len(c.Text) || c.Cursor < len(c.Text) && !utf8.RuneStart(c.Text[c.Cursor]) && utf8.ValidString(c.Text) {
-		t.Fatalf("the cursor stands at %d in %q", c.Cursor, c.Text)
+		t.Fatalf("the cursor is at %d in %q", c.Cursor, c.Text)
 	}
 	at := 0
 	rows := c.Rows(w)
@@ -31,7 +31,7 @@ func checkComposer(t *testing.T, c *Composer, w int) {
 		t.Fatalf("rows %v do not end at %d", rows, len(c.Text))
 	}
 	if _, x, y := c.View(paint.New(true), w, 5); x < 0 || x > max(w, 4)+40 || y < 0 || y >= 5 {
-		t.Fatalf("the cursor stands at %d, %d", x, y)
+		t.Fatalf("the cursor is at %d, %d", x, y)
 	}
 }
 

@@ -227,7 +227,7 @@ func appleData(printed []byte) ([]byte, error) {
 	rest, begins := strings.CutPrefix(strings.TrimSpace(string(printed)), "«data PNGf")
 	digits, ends := strings.CutSuffix(rest, "»")
 	if !begins || !ends {
-		return nil, errors.New("osascript prints something else than an image")
+		return nil, errors.New("osascript did not print an image")
 	}
 	return hex.DecodeString(digits)
 }

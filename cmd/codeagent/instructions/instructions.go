@@ -122,7 +122,7 @@ func (in *Files) Current() []prompts.Instruction {
 		// A command may have changed it, and the model follows it like the user's words.
 		in.say(word.LevelWarning, fileName+" was changed; following now: "+names)
 	case !first:
-		in.say(word.LevelWarning, "no "+fileName+" is left to follow")
+		in.say(word.LevelWarning, "no "+fileName+" is followed now")
 	}
 	return in.texts
 }

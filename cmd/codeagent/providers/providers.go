@@ -174,7 +174,7 @@ type firstListed struct {
 func (f *firstListed) ask(ctx context.Context) (string, error) {
 	served, err := f.client.Models(ctx)
 	if err == nil && len(served) == 0 {
-		err = errors.New("it lists none")
+		err = errors.New("it lists no models")
 	}
 	if err != nil {
 		return "", fmt.Errorf("no model is named, and the provider did not say which it serves: %w", err)

@@ -221,17 +221,17 @@ func reportLeft(s cli.Stdio, p *undo.Plan) {
 	printLeft(s, "left alone", p.Conflicts)
 	printLeft(s, "not kept", p.NotKept)
 	if p.More != "" {
-		fmt.Fprintf(s.Err, "codeagent: not all was kept: %s\n", visible.Line(p.More))
+		fmt.Fprintf(s.Err, "codeagent: not everything was saved: %s\n", visible.Line(p.More))
 	}
 }
 
 // reportClosed prints what this run may not restore, and which command would.
 func reportClosed(s cli.Stdio, p *undo.Plan, how undoHow, opening string) {
 	for _, c := range p.Closed {
-		fmt.Fprintf(s.Err, "codeagent: kept, not put back: %s: %s\n", visible.Line(c.Path), visible.Line(c.Reason(opening != "")))
+		fmt.Fprintf(s.Err, "codeagent: saved, but not restored: %s: %s\n", visible.Line(c.Path), visible.Line(c.Reason(opening != "")))
 	}
 	if opening != "" {
-		fmt.Fprintf(s.Err, "codeagent: this puts it back: %s\n", visible.Line(how.command()+opening))
+		fmt.Fprintf(s.Err, "codeagent: to restore it: %s\n", visible.Line(how.command()+opening))
 	}
 }
 
