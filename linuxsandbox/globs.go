@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codeagent/linuxsandbox/kernel"
@@ -47,7 +48,7 @@ type globMatches struct {
 type globIndex struct {
 	mu       sync.Mutex
 	searches map[string]*globSearch
-	closed   bool
+	closed   atomic.Bool
 	// patient makes every start wait for a search of its own, however long it takes. Only tests set
 	// it.
 	patient bool
@@ -127,7 +128,7 @@ func (x *globIndex) search(root string, globs []string) (*globSearch, <-chan str
 		x.searches[key] = s
 	}
 	waits := s.ended.IsZero() || s.took < globAnew || x.patient
-	if s.running == nil && !x.closed && (waits || time.Since(s.ended) > globPause*s.took) {
+	if s.running == nil && !x.closed.Load() && (waits || time.Since(s.ended) > globPause*s.took) {
 		s.running = make(chan struct{})
 		go x.run(s)
 	}
@@ -155,18 +156,7 @@ func (x *globIndex) run(s *globSearch) {
 }
 
 // close ends the running searches.
-func (x *globIndex) close() {
-	x.mu.Lock()
-	x.closed = true
-	x.mu.Unlock()
-}
-
-// over reports whether the index was closed.
-func (x *globIndex) over() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.closed
-}
+func (x *globIndex) close() { x.closed.Store(true) }
 
 // globWalk walks a tree. It does not follow links.
 type globWalk struct {
@@ -177,7 +167,7 @@ type globWalk struct {
 }
 
 func (w *globWalk) folder(path string) {
-	if w.index.over() {
+	if w.index.closed.Load() {
 		w.left = 0
 	}
 	// An entry that codeagent cannot list, or that is gone, holds nothing that a command could

@@ -53,7 +53,7 @@ func (b *Backend) watchOwn(p sandbox.Policy, paths []string) ([]*guard, error) {
 }
 
 func (b *Backend) newGuard(p sandbox.Policy, path string) (*guard, error) {
-	g := &guard{file: spec.OwnFile{Path: path, Root: rootOf(p, path), Source: -1}}
+	g := &guard{file: spec.OwnFile{Path: path, Root: widest(rootPaths(p), path), Source: -1}}
 	var err error
 	if g.file.Dirs, err = dirModes(g.file.Root, path); err != nil {
 		return nil, err
@@ -149,17 +149,6 @@ func sameContent(path string, source int) bool {
 		}
 		off += int64(n)
 	}
-}
-
-// rootOf is the widest write root that covers path; "" if none does.
-func rootOf(p sandbox.Policy, path string) string {
-	best := ""
-	for _, root := range writeRoots(p) {
-		if sandbox.Covers(root.Path, path) && (best == "" || len(root.Path) < len(best)) {
-			best = root.Path
-		}
-	}
-	return best
 }
 
 // dirModes returns the modes of root and of each folder between root and path.

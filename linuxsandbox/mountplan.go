@@ -146,15 +146,12 @@ func (m *mountPlan) forCommand(cmd sandbox.Command) {
 // a folder would take the mount along and leave the name free, so that a command could put another
 // file at the protected path.
 func (m *mountPlan) protect(path string) {
-	root := ""
 	for _, w := range m.Writable {
-		if sandbox.Covers(w, path) && w != path && (root == "" || len(w) < len(root)) {
-			root = w
-		}
 		if sandbox.Covers(path, w) {
 			m.Granted = append(m.Granted, w)
 		}
 	}
+	root := widest(m.Writable, path)
 	if root == "" {
 		return
 	}
@@ -213,6 +210,17 @@ func rootPaths(p sandbox.Policy) []string {
 		out = append(out, root.Path)
 	}
 	return out
+}
+
+// widest is the outermost of roots around path, or "".
+func widest(roots []string, path string) string {
+	best := ""
+	for _, root := range roots {
+		if root != path && sandbox.Covers(root, path) && (best == "" || len(root) < len(best)) {
+			best = root
+		}
+	}
+	return best
 }
 
 // present reports whether path exists and no link is on the way to it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path"
 	"slices"
 	"strings"
 )
@@ -104,8 +103,8 @@ func Programs(name string, env []string) []string {
 	}
 	var out []string
 	for dir := range strings.SplitSeq(search, ":") {
-		if path.IsAbs(dir) {
-			out = append(out, path.Join(dir, name))
+		if strings.HasPrefix(dir, "/") {
+			out = append(out, strings.TrimSuffix(dir, "/")+"/"+name)
 		}
 	}
 	return out

@@ -248,8 +248,10 @@ func (m *mounter) protect() error {
 	if err != nil {
 		return err
 	}
+	paths := slices.Concat(m.plan.Pins, m.plan.Protected)
 	// Outer ones first: a copy of an outer folder would cover what is bound inside it.
-	for _, path := range slices.Sorted(slices.Values(slices.Concat(m.plan.Pins, m.plan.Protected))) {
+	slices.SortStableFunc(paths, strings.Compare)
+	for _, path := range paths {
 		t, err := take(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was removed after codeagent looked

@@ -33,18 +33,11 @@ type Child struct {
 	calls             []Call
 	pinned            []unsafe.Pointer
 	paths, argv, envv []*byte
-	// failed is the step that failed with errno, an index into calls or one of the steps below. The
-	// child writes it into the memory that it shares with the parent.
+	// failed is the call that failed with errno: an index into calls, -1 for the fork, len(calls) for
+	// the exec. The child writes it into the memory that it shares with the parent.
 	failed int
 	errno  syscall.Errno
 }
-
-// Steps of a Child that are not in calls.
-const (
-	stepFork = -1 - iota
-	stepSignals
-	stepExec
-)
 
 // Call is a system call of a Child.
 type Call struct {
@@ -76,8 +69,13 @@ func (c *Child) Pin(p unsafe.Pointer) uintptr {
 	return uintptr(p)
 }
 
-// Exec makes the child execute the first of paths that can be executed.
+// Exec makes the child give every signal its default action, block none, and execute the first of
+// paths that can be executed. It comes after the last Call.
 func (c *Child) Exec(paths, argv, envv []string) (err error) {
+	zero := c.Pin(unsafe.Pointer(new([4]uint64))) // a kernel sigaction with SIG_DFL, and an empty set of signals
+	each := c.Call("signals", unix.SYS_RT_SIGACTION, 1, zero, 0, 8)
+	each.UpTo, each.Ignore = 64, unix.EINVAL // SIGKILL and SIGSTOP
+	c.Call("signals", unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, zero, 0, 8)
 	if c.paths, err = pointers(paths); err == nil {
 		c.argv, err = pointers(argv)
 	}
@@ -136,11 +134,9 @@ func (c *Child) failure() (step string, errno unix.Errno) {
 		}
 	}
 	switch c.failed {
-	case stepFork:
+	case -1:
 		return c.Name, c.errno
-	case stepSignals:
-		return "signals", c.errno
-	case stepExec:
+	case len(c.calls):
 		return "exec", c.errno
 	}
 	return c.calls[c.failed].step, c.errno
@@ -181,7 +177,7 @@ func fork(c *Child) (pid, errno uintptr) {
 		pid, errno = vfork(unix.SYS_CLONE, vforkFlags|unix.CLONE_PARENT|unix.CLONE_PARENT_SETTID|c.Flags, 0, uintptr(unsafe.Pointer(&c.ID)))
 		switch {
 		case errno != 0:
-			c.failed, c.errno = stepFork, syscall.Errno(errno)
+			c.failed, c.errno = -1, syscall.Errno(errno)
 		case pid == 0:
 			c.perform()
 		}
@@ -219,31 +215,15 @@ func (c *Child) perform() {
 	}
 }
 
-// execute gives every signal its default action, blocks none, and executes the first path that can
-// be executed. Like execvp(3) it skips missing files, and fails with EACCES if one was refused. It
-// returns only after a failure.
+// execute executes the first path that can be executed. Like execvp(3) it skips missing files, and
+// fails with EACCES if one was refused. It returns only after a failure.
 //
 //go:nosplit
 //go:norace
 func (c *Child) execute() {
-	var zero [4]uint64 // a kernel sigaction with SIG_DFL, and an empty set of signals
-	none := uintptr(unsafe.Pointer(&zero))
-	e := syscall.Errno(0)
-	for sig := uintptr(1); sig <= 64 && e == 0; sig++ {
-		if sig != uintptr(unix.SIGKILL) && sig != uintptr(unix.SIGSTOP) {
-			_, _, e = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, sig, none, 0, 8, 0, 0)
-		}
-	}
-	if e == 0 {
-		_, _, e = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, none, 0, 8, 0, 0)
-	}
-	if e != 0 {
-		c.failed, c.errno = stepSignals, e
-		return
-	}
 	result := syscall.ENOENT
 	for i := 0; i < len(c.paths)-1; i++ {
-		_, _, e = syscall.RawSyscall6(unix.SYS_EXECVE, uintptr(unsafe.Pointer(c.paths[i])),
+		_, _, e := syscall.RawSyscall6(unix.SYS_EXECVE, uintptr(unsafe.Pointer(c.paths[i])),
 			uintptr(unsafe.Pointer(&c.argv[0])), uintptr(unsafe.Pointer(&c.envv[0])), 0, 0, 0)
 		if e == syscall.ENOENT || e == syscall.ENOTDIR {
 			continue
@@ -253,5 +233,5 @@ func (c *Child) execute() {
 			break
 		}
 	}
-	c.failed, c.errno = stepExec, result
+	c.failed, c.errno = len(c.calls), result
 }

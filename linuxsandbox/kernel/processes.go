@@ -4,8 +4,11 @@ package kernel
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -138,3 +141,68 @@ func ReadProcess(pid int) (Process, bool) {
 
 // Pause waits between two rounds of killing, 20 ms.
 func Pause() { _, _ = unix.Poll(nil, 20) }
+
+// StatusField is the value of a line of /proc/PID/status or a similar file; "" if there is no such
+// line. name includes the colon.
+func StatusField(status []byte, name string) string {
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {
+			return string(bytes.TrimSpace(rest))
+		}
+	}
+	return ""
+}
+
+// ReadSmall reads a file of /proc of at most 16 KiB.
+func ReadSmall(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 16<<10)
+	size := 0
+	for size < len(buf) {
+		n, err := unix.Read(fd, buf[size:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		if n == 0 {
+			return buf[:size], nil
+		}
+		size += n
+	}
+	return nil, errors.New(path + " is too large")
+}
+
+// ProcessOf is the pid of the process to which a thread belongs, or 0.
+func ProcessOf(tid int) int {
+	status, err := ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(StatusField(status, "Tgid:"))
+	return pid
+}
+
+// InsideNumbers are the pid and tid of the thread tid in its own PID namespace.
+func InsideNumbers(tid int) (process, thread int) {
+	status, err := ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
+	if err != nil {
+		return 0, 0
+	}
+	return innermost(StatusField(status, "NStgid:")), innermost(StatusField(status, "NSpid:"))
+}
+
+// innermost is the last of a process's numbers; it has one for each namespace.
+func innermost(numbers string) int {
+	list := strings.Fields(numbers)
+	if len(list) == 0 {
+		return 0
+	}
+	n, _ := strconv.Atoi(list[len(list)-1])
+	return n
+}
