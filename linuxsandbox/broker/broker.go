@@ -319,7 +319,7 @@ func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
 // handle handles one call once.
 func (b *Broker) handle(n *notify.Notification) notify.Reply {
 	if c := calls.MetadataOf(n.NR); c != nil {
-		return metadataChanges{&b.command}.change(n, c)
+		return b.changeMetadata(n, c)
 	}
 	if c := calls.FileOf(n.NR); c != nil {
 		return b.changeFile(n, c)
@@ -342,7 +342,7 @@ func (b *Broker) handle(n *notify.Notification) notify.Reply {
 	case unix.SYS_IOCTL:
 		return b.terms.resize(n)
 	case unix.SYS_FLOCK:
-		return locks{&b.command}.lock(n)
+		return b.lock(n)
 	case unix.SYS_CONNECT, unix.SYS_BIND:
 		return b.sockets.Answer(n)
 	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:

@@ -15,7 +15,6 @@ import (
 // entries answers calls on one entry of a folder: mkdir, rmdir, unlink, symlink, mknod.
 type entries struct{ *command }
 
-// entry answers one call.
 func (h entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 	m, err := c.First(n)
 	text := ""
@@ -46,7 +45,6 @@ func (h entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 	return h.add(n, c, s, text, who)
 }
 
-// remove removes an entry.
 func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, who whose) notify.Reply {
 	flags := int(c.Flags(n))
 	if c.Kind == calls.Rmdir {

@@ -37,11 +37,8 @@ import (
 // for locks.
 const refusedLock = unix.ENOLCK
 
-// locks answers flock.
-type locks struct{ *command }
-
-// lock answers one call.
-func (h locks) lock(n *notify.Notification) notify.Reply {
+// lock answers flock.
+func (h *command) lock(n *notify.Notification) notify.Reply {
 	how := uint32(n.Args[1])
 	op := how &^ unix.LOCK_NB
 	if op != unix.LOCK_SH && op != unix.LOCK_EX && op != unix.LOCK_UN {
@@ -96,7 +93,7 @@ func flockNow(fd, op int) error {
 
 // refuseLock answers a lock on an open file that the command may not change. fd is the broker's
 // copy of its descriptor.
-func (h locks) refuseLock(n *notify.Notification, fd int, op uint32) (a notify.Reply, done bool) {
+func (h *command) refuseLock(n *notify.Notification, fd int, op uint32) (a notify.Reply, done bool) {
 	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || flags&unix.O_PATH != 0 {
 		return notify.Failed(unix.EBADF), true
 	}

@@ -3,6 +3,8 @@
 package broker
 
 import (
+	"strconv"
+
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/kernel"
@@ -11,11 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// metadataChanges answers calls that change metadata.
-type metadataChanges struct{ *command }
-
-// change answers a call that changes mode, owner, times or attributes.
-func (h metadataChanges) change(n *notify.Notification, c *calls.Metadata) notify.Reply {
+// changeMetadata answers a call that changes mode, owner, times or attributes.
+func (h *command) changeMetadata(n *notify.Notification, c *calls.Metadata) notify.Reply {
 	m, err := c.File(n)
 	if err != nil {
 		return notify.Failed(h.unread(n, c.Name, sandbox.KindMetadata, err))
@@ -77,7 +76,7 @@ func (h metadataChanges) change(n *notify.Notification, c *calls.Metadata) notif
 
 // metadataOfFresh answers a change by descriptor if the file is the fresh one. fd is the
 // broker's own O_PATH descriptor of it.
-func (h metadataChanges) metadataOfFresh(n *notify.Notification, c *calls.Metadata, do *calls.Change, fd int) (a notify.Reply, done bool) {
+func (h *command) metadataOfFresh(n *notify.Notification, c *calls.Metadata, do *calls.Change, fd int) (a notify.Reply, done bool) {
 	var st unix.Stat_t
 	if !h.fresh.held || unix.Fstat(fd, &st) != nil || !h.fresh.is(&st) || do.Refused(&st) || !n.Waits() {
 		return notify.Reply{}, false
@@ -86,4 +85,52 @@ func (h metadataChanges) metadataOfFresh(n *notify.Notification, c *calls.Metada
 		return h.performed(n, c.Name, h.walk.PolicyPath(fd), err), true
 	}
 	return notify.Reply{}, true
+}
+
+// Programs that unpack an archive make a file and then set its owner, times and mode by
+// descriptor. Finding the policy path of that file for each call takes longer than the calls
+// themselves. So the broker remembers the last file that it made.
+//
+// This is safe. The policy let the command make the file, gave it a descriptor open for
+// writing, and allows all changes at that place. The file is recognised by its inode, not
+// by a name: the broker keeps it open, so that the number is not reused. A call that names
+// the file by path is judged by that path. Whoever moves the file to a protected place
+// later puts a file there that the command can write anyway.
+
+// freshFile is that file.
+type freshFile struct {
+	held bool
+	fd   int // opened with O_PATH, so that it holds nothing open for writing
+	id   fileID
+}
+
+// take remembers the new file that is open as fd.
+func (f *freshFile) take(fd int) {
+	f.drop()
+	ref, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(ref, &st); err != nil {
+		unix.Close(ref)
+		return
+	}
+	*f = freshFile{held: true, fd: ref, id: fileID{st.Dev, st.Ino}}
+}
+
+func (f *freshFile) is(st *unix.Stat_t) bool { return f.held && f.id == fileID{st.Dev, st.Ino} }
+
+// removed drops the file when one of its names is removed, so that its space can be freed.
+func (f *freshFile) removed(st *unix.Stat_t) {
+	if f.is(st) {
+		f.drop()
+	}
+}
+
+func (f *freshFile) drop() {
+	if f.held {
+		unix.Close(f.fd)
+		f.held = false
+	}
 }

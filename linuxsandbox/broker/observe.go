@@ -225,22 +225,19 @@ const (
 // reportedPaths are the paths that were reported. For a folder that was reported as "." the
 // path ends in "/.". Beyond the bounds all are forgotten, and so reported again.
 type reportedPaths struct {
-	paths map[string]struct{}
+	paths map[string]bool
 	bytes int
 }
 
-func (t *reportedPaths) has(path string) bool {
-	_, ok := t.paths[path]
-	return ok
-}
+func (t *reportedPaths) has(path string) bool { return t.paths[path] }
 
 func (t *reportedPaths) add(path string) {
 	if t.has(path) {
 		return
 	}
 	if t.paths == nil || len(t.paths) >= maxReported || t.bytes+len(path) > maxReportedBytes {
-		*t = reportedPaths{paths: map[string]struct{}{}}
+		*t = reportedPaths{paths: map[string]bool{}}
 	}
-	t.paths[path] = struct{}{}
+	t.paths[path] = true
 	t.bytes += len(path)
 }

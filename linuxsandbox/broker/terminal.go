@@ -134,7 +134,6 @@ func (t *terminals) terminalNumbered(number int) *madeTerminal {
 	return &t.list[i]
 }
 
-// open opens the terminal side.
 func (t *madeTerminal) open(flags int) (int, error) {
 	return unix.Open("/proc/self/fd/"+strconv.Itoa(t.ref), flags, 0)
 }

@@ -19,9 +19,6 @@ type Refused struct {
 	// caps are the capabilities, any one of which the call needs without a sandbox
 	// too. 0: it needs none.
 	caps uint64
-	// flags is the argument with the namespaces to make, or None. Without a user
-	// namespace among them the call needs CAP_SYS_ADMIN.
-	flags int
 }
 
 const (
@@ -33,42 +30,42 @@ const (
 
 // RefusedCalls are the calls that are always denied.
 var RefusedCalls = []Refused{
-	{unix.SYS_PTRACE, "ptrace", 0, None},
-	{unix.SYS_PROCESS_VM_READV, "process_vm_readv", 0, None},
-	{unix.SYS_PROCESS_VM_WRITEV, "process_vm_writev", 0, None},
-	{unix.SYS_PIDFD_GETFD, "pidfd_getfd", 0, None},
-	{unix.SYS_UNSHARE, "unshare", 0, 0},
-	{unix.SYS_CLONE, "clone", 0, 0},
-	{unix.SYS_SETNS, "setns", capsAdmin, None},
-	{unix.SYS_MOUNT, "mount", capsAdmin, None},
-	{unix.SYS_UMOUNT2, "umount2", capsAdmin, None},
-	{unix.SYS_PIVOT_ROOT, "pivot_root", capsAdmin, None},
-	{unix.SYS_CHROOT, "chroot", 1 << unix.CAP_SYS_CHROOT, None},
-	{unix.SYS_OPEN_TREE, "open_tree", capsAdmin, None},
-	{unix.SYS_MOVE_MOUNT, "move_mount", capsAdmin, None},
-	{unix.SYS_FSOPEN, "fsopen", capsAdmin, None},
-	{unix.SYS_FSMOUNT, "fsmount", capsAdmin, None},
-	{unix.SYS_MOUNT_SETATTR, "mount_setattr", capsAdmin, None},
-	{unix.SYS_OPEN_BY_HANDLE_AT, "open_by_handle_at", 1 << unix.CAP_DAC_READ_SEARCH, None},
-	{unix.SYS_BPF, "bpf", 1<<unix.CAP_BPF | capsAdmin, None},
-	{unix.SYS_PERF_EVENT_OPEN, "perf_event_open", 0, None},
-	{unix.SYS_USERFAULTFD, "userfaultfd", 0, None},
-	{unix.SYS_KEYCTL, "keyctl", 0, None},
-	{unix.SYS_ADD_KEY, "add_key", 0, None},
-	{unix.SYS_REQUEST_KEY, "request_key", 0, None},
-	{unix.SYS_SHMGET, "shmget", 0, None},
-	{unix.SYS_SEMGET, "semget", 0, None},
-	{unix.SYS_MSGGET, "msgget", 0, None},
-	{unix.SYS_MQ_OPEN, "mq_open", 0, None},
-	{unix.SYS_INIT_MODULE, "init_module", capsModule, None},
-	{unix.SYS_FINIT_MODULE, "finit_module", capsModule, None},
-	{unix.SYS_DELETE_MODULE, "delete_module", capsModule, None},
-	{unix.SYS_REBOOT, "reboot", capsBoot, None},
-	{unix.SYS_SWAPON, "swapon", capsAdmin, None},
-	{unix.SYS_SWAPOFF, "swapoff", capsAdmin, None},
-	{unix.SYS_SETHOSTNAME, "sethostname", capsAdmin, None},
-	{unix.SYS_SETTIMEOFDAY, "settimeofday", capsTime, None},
-	{unix.SYS_CLOCK_SETTIME, "clock_settime", capsTime, None},
+	{unix.SYS_PTRACE, "ptrace", 0},
+	{unix.SYS_PROCESS_VM_READV, "process_vm_readv", 0},
+	{unix.SYS_PROCESS_VM_WRITEV, "process_vm_writev", 0},
+	{unix.SYS_PIDFD_GETFD, "pidfd_getfd", 0},
+	{unix.SYS_UNSHARE, "unshare", 0},
+	{unix.SYS_CLONE, "clone", 0},
+	{unix.SYS_SETNS, "setns", capsAdmin},
+	{unix.SYS_MOUNT, "mount", capsAdmin},
+	{unix.SYS_UMOUNT2, "umount2", capsAdmin},
+	{unix.SYS_PIVOT_ROOT, "pivot_root", capsAdmin},
+	{unix.SYS_CHROOT, "chroot", 1 << unix.CAP_SYS_CHROOT},
+	{unix.SYS_OPEN_TREE, "open_tree", capsAdmin},
+	{unix.SYS_MOVE_MOUNT, "move_mount", capsAdmin},
+	{unix.SYS_FSOPEN, "fsopen", capsAdmin},
+	{unix.SYS_FSMOUNT, "fsmount", capsAdmin},
+	{unix.SYS_MOUNT_SETATTR, "mount_setattr", capsAdmin},
+	{unix.SYS_OPEN_BY_HANDLE_AT, "open_by_handle_at", 1 << unix.CAP_DAC_READ_SEARCH},
+	{unix.SYS_BPF, "bpf", 1<<unix.CAP_BPF | capsAdmin},
+	{unix.SYS_PERF_EVENT_OPEN, "perf_event_open", 0},
+	{unix.SYS_USERFAULTFD, "userfaultfd", 0},
+	{unix.SYS_KEYCTL, "keyctl", 0},
+	{unix.SYS_ADD_KEY, "add_key", 0},
+	{unix.SYS_REQUEST_KEY, "request_key", 0},
+	{unix.SYS_SHMGET, "shmget", 0},
+	{unix.SYS_SEMGET, "semget", 0},
+	{unix.SYS_MSGGET, "msgget", 0},
+	{unix.SYS_MQ_OPEN, "mq_open", 0},
+	{unix.SYS_INIT_MODULE, "init_module", capsModule},
+	{unix.SYS_FINIT_MODULE, "finit_module", capsModule},
+	{unix.SYS_DELETE_MODULE, "delete_module", capsModule},
+	{unix.SYS_REBOOT, "reboot", capsBoot},
+	{unix.SYS_SWAPON, "swapon", capsAdmin},
+	{unix.SYS_SWAPOFF, "swapoff", capsAdmin},
+	{unix.SYS_SETHOSTNAME, "sethostname", capsAdmin},
+	{unix.SYS_SETTIMEOFDAY, "settimeofday", capsTime},
+	{unix.SYS_CLOCK_SETTIME, "clock_settime", capsTime},
 }
 
 // RefusedOf returns the call with that number, or nil.
@@ -79,8 +76,8 @@ func RefusedOf(nr int32) *Refused {
 // Needs returns the capabilities, any one of which this call needs without a sandbox too. 0: it
 // needs none.
 func (c *Refused) Needs(n *notify.Notification) uint64 {
-	if c.flags != None && n.Args[c.flags]&unix.CLONE_NEWUSER == 0 {
-		return capsAdmin
+	if (c.NR == unix.SYS_UNSHARE || c.NR == unix.SYS_CLONE) && n.Args[0]&unix.CLONE_NEWUSER == 0 {
+		return capsAdmin // for namespaces of another kind, unless a user namespace is made too
 	}
 	return c.caps
 }
