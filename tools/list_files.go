@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,10 +33,7 @@ type listFilesArguments struct {
 type listFilesTool struct{ paths }
 
 func (t *listFilesTool) plan(a listFilesArguments) (*call, error) {
-	if a.Path == "" {
-		a.Path = "."
-	}
-	path, err := t.canonical(a.Path)
+	path, err := t.canonical(cmp.Or(a.Path, "."))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -94,11 +95,8 @@ func (t *searchTool) query(a searchArguments) (query, error) {
 	if _, err := regexp.Compile(q.pattern); err != nil {
 		return q, fmt.Errorf("the pattern is not a regular expression: %w (to search for the text as it is, put \\ before each of . * + ? ( ) [ ] { } | ^ $ and \\)", err)
 	}
-	if a.Path == "" {
-		a.Path = "."
-	}
 	var err error
-	if q.root, err = t.canonical(a.Path); err != nil {
+	if q.root, err = t.canonical(cmp.Or(a.Path, ".")); err != nil {
 		return q, err
 	}
 	q.glob, err = newGlob(a.Glob)

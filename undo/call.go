@@ -17,7 +17,7 @@ type Call struct {
 	// touched are the entries that were reported and are not settled. The value is true for an
 	// entry reported by its own name, below which changes are not reported. Guarded by the history's mu.
 	touched map[*entry]bool
-	// found is what has changed; see changes.go.
+	// found is what has changed; see Changed.
 	found found
 }
 

@@ -48,7 +48,7 @@ func (p *Plan) LeaveProtected() {
 		}
 		return protected
 	})
-	slices.SortFunc(p.NotKept, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(p.NotKept, byPath)
 }
 
 // LeaveRepositories removes from a plan the git repositories that the turn made, bare
@@ -86,7 +86,7 @@ func (p *Plan) LeaveRepositories() {
 			return sandbox.Covers(repository, s.Path) || s.Do == Remove && sandbox.Covers(s.Path, repository)
 		})
 	})
-	slices.SortFunc(p.Conflicts, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(p.Conflicts, byPath)
 }
 
 // openingMost is how many folders or files a suggested command names.

@@ -56,6 +56,8 @@ func (s Step) InFolder() bool {
 // Left is one path that undoing leaves as it is, and why.
 type Left struct{ Path, Why string }
 
+func byPath(a, b Left) int { return strings.Compare(a.Path, b.Path) }
+
 // Closed is a step that is not allowed now, and why.
 type Closed struct {
 	Step
@@ -280,7 +282,6 @@ func (s *History) plan(k *kept, later map[string]bool, may func(Step) string) *P
 	}
 	p.closeSteps(may)
 	p.spareFolders(&w)
-	byPath := func(a, b Left) int { return strings.Compare(a.Path, b.Path) }
 	slices.SortFunc(p.Conflicts, byPath)
 	return p
 }

@@ -17,26 +17,16 @@ import (
 // The types of the worker's protocol. Packages that use a Client do not import the worker
 // itself, which they could otherwise run outside the sandbox.
 type (
-	// Info describes one file.
-	Info = fileworker.Info
-	// Entry is one name in a folder.
-	Entry = fileworker.Entry
-	// Listing is what one folder holds.
-	Listing = fileworker.Listing
-	// Type is "file", "folder", "symlink" or "other".
-	Type = fileworker.Type
-	// Expect is a condition that a file must meet to be changed.
-	Expect = fileworker.Expect
-	// GrepLimits bound a search.
+	Info       = fileworker.Info
+	Entry      = fileworker.Entry
+	Listing    = fileworker.Listing
+	Type       = fileworker.Type
+	Expect     = fileworker.Expect
 	GrepLimits = fileworker.GrepLimits
-	// GrepResult is what a search found.
 	GrepResult = fileworker.GrepResult
-	// Match is one matching line.
-	Match = fileworker.Match
-	// Error is the error of an operation: Op, Path, Kind, Errno, Text.
-	Error = fileworker.Error
-	// ErrorKind groups errors by how to react to them.
-	ErrorKind = fileworker.Kind
+	Match      = fileworker.Match
+	Error      = fileworker.Error
+	ErrorKind  = fileworker.Kind
 )
 
 // Kinds of errors; see the worker's own constants.
