@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"codeagent/internal/partial"
@@ -23,7 +25,7 @@ import (
 //     belongs to no call. Therefore a call may run before its answer is over, with exactly
 //     the arguments that the conversation records.
 type assembler struct {
-	yield  func(model.Delta) bool
+	yield  wire.Yield
 	source string
 	used   wire.CallIDs
 	calls  []*call
@@ -42,18 +44,14 @@ type call struct {
 	kept      kept
 }
 
-func newAssembler(items []model.Item, source string, yield func(model.Delta) bool) assembler {
-	return assembler{yield: yield, source: source, used: wire.NewCallIDs(items)}
-}
-
 func (a *assembler) any() bool { return len(a.calls) > 0 }
 
 // add takes one fragment.
 func (a *assembler) add(f *fragment) error {
 	c := a.find(f)
 	if c == nil {
-		if len(a.calls) == wire.MaxCalls {
-			return wire.TooManyCalls()
+		if err := wire.BoundCalls(len(a.calls)+1, 0); err != nil {
+			return err
 		}
 		c = &call{index: -1, theirs: f.ID}
 		if f.Index != nil {
@@ -82,10 +80,7 @@ func (a *assembler) more(c *call, f *fragment) error {
 		}
 		return a.start(c)
 	}
-	if !a.yield(model.CallDelta{ID: c.id, Arguments: args}) {
-		return wire.ErrStopped
-	}
-	return nil
+	return a.yield(model.CallDelta{ID: c.id, Arguments: args})
 }
 
 // grow adds to a call's name and arguments and returns the new part of the arguments.
@@ -95,10 +90,8 @@ func (a *assembler) grow(c *call, f *function) (string, error) {
 		c.name += n
 	}
 	args := string(f.Arguments)
-	if a.size += len(args); a.size > wire.MaxArguments {
-		return "", wire.TooLargeCalls()
-	}
-	return args[:c.arguments.Write(args)], nil
+	a.size += len(args)
+	return args[:c.arguments.Write(args)], wire.BoundCalls(0, a.size)
 }
 
 // addOlder takes a fragment of the older form, in which an answer has one call. Servers send
@@ -117,8 +110,7 @@ func (a *assembler) find(f *fragment) *call {
 		return c
 	}
 	if f.Index != nil {
-		for i := len(a.calls) - 1; i >= 0; i-- {
-			c := a.calls[i]
+		for _, c := range slices.Backward(a.calls) {
 			if c.index != int(*f.Index) {
 				continue
 			}
@@ -156,13 +148,10 @@ func (a *assembler) find(f *fragment) *call {
 func (a *assembler) start(c *call) error {
 	c.started = true
 	c.id = a.used.Unique(c.theirs)
-	if !a.yield(model.CallStarted{ID: c.id, Name: c.name}) {
-		return wire.ErrStopped
+	if err := a.yield(model.CallStarted{ID: c.id, Name: c.name}); err != nil || c.arguments.Len() == 0 {
+		return err
 	}
-	if c.arguments.Len() > 0 && !a.yield(model.CallDelta{ID: c.id, Arguments: c.arguments.Text()}) {
-		return wire.ErrStopped
-	}
-	return nil
+	return a.yield(model.CallDelta{ID: c.id, Arguments: c.arguments.Text()})
 }
 
 // settle yields the calls that are final, in their order: a call whose arguments are still
@@ -175,33 +164,35 @@ func (a *assembler) settle(thinking *details) error {
 			return nil
 		}
 		c.kept.Details = thinking.take()
-		if !a.end(c) {
-			return wire.ErrStopped
+		if err := a.end(c); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// finish yields the calls that are not done; it returns false when the consumer stops.
-func (a *assembler) finish() bool {
+// finish yields the calls that are not done.
+func (a *assembler) finish() error {
 	if a.older != nil && !a.any() {
 		a.calls = append(a.calls, a.older)
 	}
 	for a.done < len(a.calls) {
 		c := a.calls[a.done]
-		if !c.started && a.start(c) != nil || !a.end(c) {
-			return false
+		if !c.started {
+			if err := a.start(c); err != nil {
+				return err
+			}
+		}
+		if err := a.end(c); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
 // end yields the next complete call, c.
-func (a *assembler) end(c *call) bool {
-	args := strings.TrimSpace(c.arguments.Text())
-	if args == "" {
-		args = "{}"
-	}
+func (a *assembler) end(c *call) error {
+	args := cmp.Or(strings.TrimSpace(c.arguments.Text()), "{}")
 	a.done++
 	return a.yield(model.CallDone{Call: model.ToolCall{ID: c.id, Name: c.name, Arguments: args}, Opaque: c.kept.opaque(a.source)})
 }

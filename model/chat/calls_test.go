@@ -13,7 +13,7 @@ import (
 // heard returns what a decoder yields for chunks, in short words, and its calls.
 func heard(t testing.TB, deltas ...string) (words []string, calls []model.ToolCall) {
 	t.Helper()
-	d := newDecoder(model.Request{}, "s", func(d model.Delta) bool {
+	d := newDecoder(&attempt{Source: "s", Yield: func(d model.Delta) error {
 		switch d := d.(type) {
 		case model.CallStarted:
 			words = append(words, "start "+d.ID)
@@ -28,8 +28,8 @@ func heard(t testing.TB, deltas ...string) (words []string, calls []model.ToolCa
 		default:
 			words = append(words, fmt.Sprintf("%T", d))
 		}
-		return true
-	})
+		return nil
+	}})
 	for _, delta := range append(deltas, `{},"finish_reason":"tool_calls"`) {
 		if !strings.Contains(delta, `"finish_reason"`) {
 			delta += `,"finish_reason":null`

@@ -10,9 +10,7 @@ package chat
 
 import (
 	"context"
-	"iter"
 
-	"codeagent/model"
 	"codeagent/model/wire"
 )
 
@@ -20,43 +18,15 @@ import (
 type Options = wire.Options
 
 // Client sends requests to one provider. It is safe for concurrent use.
-type Client struct {
-	at      *wire.Endpoint
-	learned wire.Learned[quirks]
-}
+type Client = wire.Client[quirks]
+
+type attempt = wire.Attempt[quirks]
 
 // New makes a Client. Stream reports a base URL that cannot be used.
-func New(o Options) *Client {
-	return &Client{at: wire.NewEndpoint(o, "/chat/completions")}
-}
+func New(o Options) *Client { return wire.NewClient(o, "/chat/completions", open) }
 
-// Close closes idle connections.
-func (c *Client) Close() { c.at.Close() }
-
-// Models returns the models that the provider lists, in the provider's order. The error
-// is a *model.Error.
-func (c *Client) Models(ctx context.Context) ([]string, error) { return c.at.Models(ctx) }
-
-// Stream sends a request and yields the answer. The last delta of an answer is
-// model.Finished; after a model.Retrying the answer begins anew. It yields at
-// most one error, last: a *model.Error, or the context's own error when ctx is
-// done.
-func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Delta, error] {
-	return c.at.Stream(ctx, func(ctx context.Context, yield func(model.Delta) bool) error {
-		return c.attempt(ctx, req, yield)
-	})
-}
-
-// attempt makes one attempt, repeated at once after refusals that c learns from.
-func (c *Client) attempt(ctx context.Context, req model.Request, yield func(model.Delta) bool) error {
-	return c.learned.Ask(req, yield, func(q quirks, view *wire.View, yield func(model.Delta) bool) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		body, more := c.request(req, q, view)
-		stream, err := c.at.API.CreateChatCompletionStream(more.into(ctx), body)
-		if err != nil {
-			return err
-		}
-		return wire.Read(stream, newDecoder(req, c.at.Source+req.Model, yield), cancel)
-	})
+func open(ctx context.Context, a *attempt) (wire.Stream, wire.Decoder, error) {
+	body, more := request(a)
+	stream, err := a.API.CreateChatCompletionStream(more.into(ctx), body)
+	return stream, newDecoder(a), err
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -87,7 +88,7 @@ type usage struct {
 
 // decoder converts chunks to deltas.
 type decoder struct {
-	yield  func(model.Delta) bool
+	yield  wire.Yield
 	calls  assembler
 	usage  model.Usage
 	reason model.StopReason // empty until the provider sends it
@@ -102,23 +103,20 @@ type decoder struct {
 // came records which kinds of content came in deltas.
 type came struct{ text, thinking, details, calls bool }
 
-func newDecoder(req model.Request, source string, yield func(model.Delta) bool) *decoder {
-	d := &decoder{source: source}
-	d.yield = func(delta model.Delta) bool {
+func newDecoder(a *attempt) *decoder {
+	d := &decoder{source: a.Source}
+	d.yield = func(delta model.Delta) error {
 		d.spoke = true
-		return yield(delta)
+		return a.Yield(delta)
 	}
-	d.calls = newAssembler(req.Items, source, d.yield)
+	d.calls = assembler{yield: d.yield, source: a.Source, used: wire.NewCallIDs(a.Items)}
 	return d
 }
 
 // Event decodes one chunk and yields its content.
 func (d *decoder) Event(data []byte) error {
 	if t, ok := d.known.match(data); ok {
-		if !d.yield(model.TextDelta{Text: t}) {
-			return wire.ErrStopped
-		}
-		return nil
+		return d.yield(model.TextDelta{Text: t})
 	}
 	var c chunk
 	if err := wire.Parse(data, &c); err != nil {
@@ -204,26 +202,22 @@ func (d *decoder) whole(m message) error {
 }
 
 // thought returns the thinking of a message, from any of its fields.
-func (m *message) thought() wire.Text {
-	for _, t := range [...]wire.Text{m.Reasoning, m.Thinking} {
-		if t != "" {
-			return t
-		}
-	}
-	return m.Content.thinking
-}
+func (m *message) thought() wire.Text { return cmp.Or(m.Reasoning, m.Thinking, m.Content.thinking) }
 
 // message yields the content of a message; call takes its calls.
 func (d *decoder) message(m *message, call func(*fragment) error) error {
-	if d.kept.add(m.Details); d.kept.size > wire.MaxAnswer {
-		return wire.TooLarge()
+	d.kept.add(m.Details)
+	if err := wire.BoundAnswer(d.kept.size, 0); err != nil {
+		return err
 	}
-	if t := m.thought(); t != "" && !d.yield(model.ReasoningDelta{Text: string(t)}) {
-		return wire.ErrStopped
+	if t := m.thought(); t != "" {
+		if err := d.yield(model.ReasoningDelta{Text: string(t)}); err != nil {
+			return err
+		}
 	}
-	for _, t := range [...]wire.Text{m.Content.text, m.Refusal} {
-		if t != "" && !d.yield(model.TextDelta{Text: string(t)}) {
-			return wire.ErrStopped
+	if t := m.Content.text + m.Refusal; t != "" {
+		if err := d.yield(model.TextDelta{Text: string(t)}); err != nil {
+			return err
 		}
 	}
 	for i := range m.Calls {
@@ -275,17 +269,16 @@ func (d *decoder) End(err error) error {
 	}
 	// What must be sent back with the thinking is complete only now; it becomes an item of
 	// thinking without text.
-	if o := (kept{Details: d.kept.take()}).opaque(d.source); o != nil && !d.yield(model.Sealed{Kind: model.Reasoning, Opaque: o}) {
-		return wire.ErrStopped
+	if o := (kept{Details: d.kept.take()}).opaque(d.source); o != nil {
+		if err := d.yield(model.Sealed{Kind: model.Reasoning, Opaque: o}); err != nil {
+			return err
+		}
 	}
-	if !d.calls.finish() {
-		return wire.ErrStopped
+	if err := d.calls.finish(); err != nil {
+		return err
 	}
 	if d.calls.any() && d.reason == model.StopEnd {
 		d.reason = model.StopCalls // many providers say "stop"
 	}
-	if !d.yield(model.Finished{Reason: d.reason, Usage: d.usage}) {
-		return wire.ErrStopped
-	}
-	return nil
+	return d.yield(model.Finished{Reason: d.reason, Usage: d.usage})
 }

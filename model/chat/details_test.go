@@ -52,7 +52,7 @@ func TestOddPiecesOfThinking(t *testing.T) {
 
 // Endless blocks end the answer.
 func TestThinkingWithoutEnd(t *testing.T) {
-	d := newDecoder(model.Request{}, "s", func(model.Delta) bool { return true })
+	d := newDecoder(&attempt{Source: "s", Yield: func(model.Delta) error { return nil }})
 	event := []byte(`{"choices":[{"index":0,"delta":{"reasoning_details":[{"type":"reasoning.text","text":"` + strings.Repeat("x", 1<<20) + `"}]}}]}`)
 	var err error
 	for n := 0; err == nil && n < 100; n++ {

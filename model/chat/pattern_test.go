@@ -12,12 +12,12 @@ import (
 func decoded(t *testing.T, plain bool, chunks ...string) (string, int) {
 	t.Helper()
 	text, failed := "", 0
-	d := newDecoder(model.Request{}, "", func(delta model.Delta) bool {
+	d := newDecoder(&attempt{Yield: func(delta model.Delta) error {
 		if td, ok := delta.(model.TextDelta); ok {
 			text += td.Text
 		}
-		return true
-	})
+		return nil
+	}})
 	for _, c := range chunks {
 		if plain {
 			d.known = pattern{}

@@ -20,7 +20,7 @@ type quirks struct {
 	limit string
 }
 
-// After learns from a refusal, see wire.Quirks.
+// After learns from a refusal, see wire.Client.
 func (q quirks) After(err error) (quirks, bool) {
 	refused, old := wire.RefusalIn(err, 400, 422), q
 	switch {
@@ -47,40 +47,40 @@ func (q quirks) After(err error) (quirks, bool) {
 	return q, q != old
 }
 
-// request converts req to go-openai's types, and returns the fields that these lack.
-func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.ChatCompletionRequest, additions) {
-	reasons := wire.ReasonsByName(req.Model)
-	own := c.at.Host == "api.openai.com"
-	out := openai.ChatCompletionRequest{Model: req.Model}
-	if req.Instructions != "" {
+// request converts an attempt to go-openai's types, and returns the fields that these lack.
+func request(a *attempt) (openai.ChatCompletionRequest, additions) {
+	reasons := wire.ReasonsByName(a.Model)
+	own := a.Host == "api.openai.com"
+	out := openai.ChatCompletionRequest{Model: a.Model}
+	if a.Instructions != "" {
 		role := openai.ChatMessageRoleSystem
 		if own && reasons {
 			role = openai.ChatMessageRoleDeveloper
 		}
-		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: role, Content: req.Instructions})
+		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: role, Content: a.Instructions})
 	}
-	m := messages(req, view, c.at.Source+req.Model, !own && !q.noReasoning)
+	m := messages(a, !own && !a.Quirks.noReasoning)
 	more := additions{extra: m.extra, details: map[int][]detail{}}
 	for i, blocks := range m.details {
 		more.details[len(out.Messages)+i] = blocks
 	}
 	out.Messages = append(out.Messages, m.out...)
 	if own { // others refuse unknown fields
-		more.cacheKey = req.CacheKey
+		more.cacheKey = a.CacheKey
 	}
-	for _, t := range req.Tools {
+	for _, t := range a.Tools {
 		out.Tools = append(out.Tools, openai.Tool{
 			Type:     openai.ToolTypeFunction,
 			Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: wire.Schema(t)},
 		})
 	}
-	if !q.noUsage {
+	if !a.Quirks.noUsage {
 		out.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
-	if !q.noEffort {
-		out.ReasoningEffort = req.Effort
+	if !a.Quirks.noEffort {
+		out.ReasoningEffort = a.Effort
 	}
-	limit := q.limit
+	limit := a.Quirks.limit
 	if limit == "" {
 		limit = "max_tokens" // every compatible server accepts it
 		if own || reasons {
@@ -89,10 +89,10 @@ func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.C
 	}
 	switch {
 	case limit == "max_completion_tokens":
-		out.MaxCompletionTokens = req.MaxOutputTokens
+		out.MaxCompletionTokens = a.MaxOutputTokens
 	case limit == "max_tokens" && !reasons: // go-openai refuses it for such model names
 		//lint:ignore SA1019 OpenAI deprecates it; the servers that follow OpenAI know no other
-		out.MaxTokens = req.MaxOutputTokens
+		out.MaxTokens = a.MaxOutputTokens
 	}
 	return out, more
 }
@@ -101,32 +101,19 @@ func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.C
 // one answer are one assistant message, each call is followed directly by its one result,
 // nothing is empty, and consecutive messages of the person are joined (strict chat templates
 // require alternating turns).
-func messages(req model.Request, view *wire.View, source string, withReasoning bool) *messenger {
-	items := req.Items
-	m := &messenger{model: req.Model, items: items, view: view, conversation: wire.NewConversation(items), source: source, extra: map[string]json.RawMessage{}, details: map[int][]detail{}}
-	m.thinking = len(items)
-	if withReasoning {
-		m.thinking = lastUser(items) + 1
+func messages(a *attempt, withReasoning bool) *messenger {
+	m := &messenger{attempt: a, conversation: wire.NewConversation(a.Items), extra: map[string]json.RawMessage{}, details: map[int][]detail{}}
+	m.thinking = len(a.Items)
+	for withReasoning && m.thinking > 0 && a.Items[m.thinking-1].Kind != model.User {
+		m.thinking--
 	}
 	m.conversation.Each(m.user, m.assistant)
 	return m
 }
 
-func lastUser(items []model.Item) int {
-	for i := len(items) - 1; i >= 0; i-- {
-		if items[i].Kind == model.User {
-			return i
-		}
-	}
-	return -1
-}
-
 type messenger struct {
-	model        string
-	items        []model.Item
-	view         *wire.View
+	*attempt
 	conversation *wire.Conversation
-	source       string
 	// thinking is the position from which thinking is sent: providers want it back within the
 	// same turn, and refuse or ignore it elsewhere.
 	thinking int
@@ -137,7 +124,7 @@ type messenger struct {
 
 // user adds a message with the user's role.
 func (m *messenger) user(text string, images []model.Image) {
-	for _, p := range m.view.Parts(text, images) {
+	for _, p := range m.View.Parts(text, images) {
 		if n := len(m.out); n == 0 || m.out[n-1].Role != openai.ChatMessageRoleUser {
 			m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser})
 		}
@@ -173,7 +160,7 @@ const maxCalls = 128
 // assistant adds the messages of items[from:to], an answer, and the results of its calls.
 func (m *messenger) assistant(from, to int) {
 	for begin, calls := from, 0; from < to; from++ {
-		if m.items[from].Kind == model.Call {
+		if m.Items[from].Kind == model.Call {
 			calls++
 		}
 		if calls == maxCalls || from == to-1 {
@@ -189,11 +176,11 @@ func (m *messenger) message(from, to, end int) {
 	msg := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant}
 	var text, thought, calls []string
 	var blocks []detail
-	for _, it := range m.items[from:to] {
-		k := keptIn(it, m.source)
+	for _, it := range m.Items[from:to] {
+		k := keptIn(it, m.Source)
 		blocks = append(blocks, k.Details...)
 		if it.Call != nil && len(k.Extra) > 0 {
-			m.extra[wire.CallID(it.Call.ID, m.model)] = k.Extra
+			m.extra[wire.CallID(it.Call.ID, m.Model)] = k.Extra
 		}
 		switch {
 		case it.Kind == model.Assistant && strings.TrimSpace(it.Text) != "":
@@ -202,7 +189,7 @@ func (m *messenger) message(from, to, end int) {
 			thought = append(thought, it.Text)
 		case it.Kind == model.Call && it.Call != nil:
 			msg.ToolCalls = append(msg.ToolCalls, openai.ToolCall{
-				ID: wire.CallID(it.Call.ID, m.model), Type: openai.ToolTypeFunction,
+				ID: wire.CallID(it.Call.ID, m.Model), Type: openai.ToolTypeFunction,
 				Function: openai.FunctionCall{Name: wire.CallName(it.Call.Name), Arguments: wire.Arguments(it.Call.Arguments)},
 			})
 			calls = append(calls, it.Call.ID)

@@ -67,20 +67,20 @@ func TestMessages(t *testing.T) {
 		items []model.Item
 		want  []string
 	}{
-		"a turn":                       {[]model.Item{user("u"), said("I look"), call("a", `{"x":1}`), call("b", ""), result("a", "1"), result("b", "2"), said("done")}, []string{"user: u", `assistant: I look [a shell {"x":1}] [b shell {}]`, "tool(a): 1", "tool(b): 2", "assistant: done"}},
-		"text after the calls":         {[]model.Item{user("u"), call("a", "{}"), said("t"), result("a", "1")}, []string{"user: u", "assistant: t [a shell {}]", "tool(a): 1"}},
-		"results in another order":     {[]model.Item{user("u"), call("a", "{}"), call("b", "{}"), result("b", "2"), {Kind: model.Note, Text: "n"}, result("a", "1")}, []string{"user: u", "assistant:  [a shell {}] [b shell {}]", "tool(a): 1", "tool(b): 2", "user: n"}},
-		"an empty result":              {[]model.Item{user("u"), call("a", "{}"), result("a", " \n")}, []string{"user: u", "assistant:  [a shell {}]", "tool(a): (no output)"}},
-		"no result":                    {[]model.Item{user("u"), call("a", "{}"), user("v")}, []string{"user: u", "assistant:  [a shell {}]", "tool(a): (the call was interrupted, there is no result)", "user: v"}},
-		"a result without its call":    {[]model.Item{user("u"), result("z", "9")}, []string{"user: u\n\nThe result of a tool call that is no longer part of this conversation:\n9"}},
-		"an id that comes again":       {[]model.Item{user("u"), call("a", "{}"), result("a", "1"), call("a", "{}"), result("a", "2")}, []string{"user: u", "assistant:  [a shell {}]", "tool(a): 1", "assistant:  [a shell {}]", "tool(a): 2"}},
-		"malformed arguments":          {[]model.Item{user("u"), call("a", `{"x`), result("a", "bad")}, []string{"user: u", `assistant:  [a shell {"malformed_arguments":"{\"x"}]`, "tool(a): bad"}},
+		"a turn":                           {[]model.Item{user("u"), said("I look"), call("a", `{"x":1}`), call("b", ""), result("a", "1"), result("b", "2"), said("done")}, []string{"user: u", `assistant: I look [a shell {"x":1}] [b shell {}]`, "tool(a): 1", "tool(b): 2", "assistant: done"}},
+		"text after the calls":             {[]model.Item{user("u"), call("a", "{}"), said("t"), result("a", "1")}, []string{"user: u", "assistant: t [a shell {}]", "tool(a): 1"}},
+		"results in another order":         {[]model.Item{user("u"), call("a", "{}"), call("b", "{}"), result("b", "2"), {Kind: model.Note, Text: "n"}, result("a", "1")}, []string{"user: u", "assistant:  [a shell {}] [b shell {}]", "tool(a): 1", "tool(b): 2", "user: n"}},
+		"an empty result":                  {[]model.Item{user("u"), call("a", "{}"), result("a", " \n")}, []string{"user: u", "assistant:  [a shell {}]", "tool(a): (no output)"}},
+		"no result":                        {[]model.Item{user("u"), call("a", "{}"), user("v")}, []string{"user: u", "assistant:  [a shell {}]", "tool(a): (the call was interrupted, there is no result)", "user: v"}},
+		"a result without its call":        {[]model.Item{user("u"), result("z", "9")}, []string{"user: u\n\nThe result of a tool call that is no longer part of this conversation:\n9"}},
+		"an id that comes again":           {[]model.Item{user("u"), call("a", "{}"), result("a", "1"), call("a", "{}"), result("a", "2")}, []string{"user: u", "assistant:  [a shell {}]", "tool(a): 1", "assistant:  [a shell {}]", "tool(a): 2"}},
+		"malformed arguments":              {[]model.Item{user("u"), call("a", `{"x`), result("a", "bad")}, []string{"user: u", `assistant:  [a shell {"malformed_arguments":"{\"x"}]`, "tool(a): bad"}},
 		"arguments that are not an object": {[]model.Item{user("u"), call("a", `[1]`), result("a", "bad")}, []string{"user: u", `assistant:  [a shell {"malformed_arguments":"[1]"}]`, "tool(a): bad"}},
-		"an invalid name":              {[]model.Item{user("u"), {Kind: model.Call, Call: &model.ToolCall{ID: "a", Name: "rm -rf"}}, {Kind: model.Call, Call: &model.ToolCall{ID: "b"}}, result("a", "1"), result("b", "2")}, []string{"user: u", "assistant:  [a rm_-rf {}] [b unknown {}]", "tool(a): 1", "tool(b): 2"}},
-		"words that follow words":      {[]model.Item{user("u"), {Kind: model.Note, Text: "n"}, user(" "), user("v")}, []string{"user: u\n\nn\n\nv"}},
-		"thinking in the turn":         {[]model.Item{user("u"), thought("old"), said("t"), user("v"), thought("new"), call("a", "{}"), result("a", "1")}, []string{"user: u", "assistant: t", "user: v", "assistant:  <new> [a shell {}]", "tool(a): 1"}},
-		"thinking alone":               {[]model.Item{user("u"), thought("hm"), user("v")}, []string{"user: u\n\nv"}},
-		"an empty answer":              {[]model.Item{user("u"), said(""), user("v")}, []string{"user: u\n\nv"}},
+		"an invalid name":                  {[]model.Item{user("u"), {Kind: model.Call, Call: &model.ToolCall{ID: "a", Name: "rm -rf"}}, {Kind: model.Call, Call: &model.ToolCall{ID: "b"}}, result("a", "1"), result("b", "2")}, []string{"user: u", "assistant:  [a rm_-rf {}] [b unknown {}]", "tool(a): 1", "tool(b): 2"}},
+		"words that follow words":          {[]model.Item{user("u"), {Kind: model.Note, Text: "n"}, user(" "), user("v")}, []string{"user: u\n\nn\n\nv"}},
+		"thinking in the turn":             {[]model.Item{user("u"), thought("old"), said("t"), user("v"), thought("new"), call("a", "{}"), result("a", "1")}, []string{"user: u", "assistant: t", "user: v", "assistant:  <new> [a shell {}]", "tool(a): 1"}},
+		"thinking alone":                   {[]model.Item{user("u"), thought("hm"), user("v")}, []string{"user: u\n\nv"}},
+		"an empty answer":                  {[]model.Item{user("u"), said(""), user("v")}, []string{"user: u\n\nv"}},
 	} {
 		if d := cmp.Diff(c.want, sent(t, model.Request{Model: "m", Items: c.items})); d != "" {
 			t.Errorf("%s: %s", name, d)

@@ -49,7 +49,7 @@ type usage struct {
 
 // decoder converts events to deltas.
 type decoder struct {
-	yield  func(model.Delta) bool
+	yield  wire.Yield
 	source string
 	items  items
 	usage  model.Usage
@@ -58,8 +58,8 @@ type decoder struct {
 	other  bool             // an event had the shape of Chat Completions
 }
 
-func newDecoder(req model.Request, source string, yield func(model.Delta) bool) *decoder {
-	return &decoder{yield: yield, source: source, items: items{used: wire.NewCallIDs(req.Items)}}
+func newDecoder(a *attempt) *decoder {
+	return &decoder{yield: a.Yield, source: a.Source, items: items{used: wire.NewCallIDs(a.Items)}}
 }
 
 // Event decodes one event and yields its content.
@@ -71,8 +71,8 @@ func (d *decoder) Event(data []byte) error {
 	if d.ended {
 		return nil // what follows the end is not part of the answer
 	}
-	if len(d.items.all) > wire.MaxItems {
-		return wire.TooLarge()
+	if err := wire.BoundAnswer(0, len(d.items.all)); err != nil {
+		return err
 	}
 	switch e.Type {
 	case "response.output_item.added":
@@ -176,8 +176,5 @@ func (d *decoder) End(err error) error {
 	if calls && d.reason == model.StopEnd {
 		d.reason = model.StopCalls
 	}
-	if !d.yield(model.Finished{Reason: d.reason, Usage: d.usage}) {
-		return wire.ErrStopped
-	}
-	return nil
+	return d.yield(model.Finished{Reason: d.reason, Usage: d.usage})
 }

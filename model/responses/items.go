@@ -1,7 +1,9 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"codeagent/model"
@@ -54,20 +56,16 @@ type item struct {
 // are all 0, neither. A known id decides first, then the index among items of the right
 // kind, then the last item.
 type items struct {
-	used wire.CallIDs
-	all  []*item
-	size int // bytes of all arguments
+	used  wire.CallIDs
+	all   []*item
+	calls int // how many of them have begun as calls
+	size  int // bytes of all arguments
 }
 
 func (s *items) none() bool { return len(s.all) == 0 }
 
 func (s *items) open() bool {
-	for _, it := range s.all {
-		if !it.closed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.all, func(it *item) bool { return !it.closed })
 }
 
 // find returns the item of that kind that an event names, or nil.
@@ -78,8 +76,7 @@ func (s *items) find(kind, id string, index *float64) *item {
 			return it
 		}
 	}
-	for i := len(s.all) - 1; i >= 0; i-- {
-		it := s.all[i]
+	for _, it := range slices.Backward(s.all) {
 		if it.kind != kind || it.closed {
 			continue
 		}
@@ -197,10 +194,7 @@ func (d *decoder) say(it *item, text string) error {
 		return nil
 	}
 	it.said = true
-	if !d.yield(model.TextDelta{Text: text}) {
-		return wire.ErrStopped
-	}
-	return nil
+	return d.yield(model.TextDelta{Text: text})
 }
 
 // sayWhole yields a text that a server sends at once, unless it was streamed.
@@ -223,10 +217,7 @@ func (d *decoder) think(it *item, part *float64, text string) error {
 		}
 	}
 	it.said = true
-	if !d.yield(model.ReasoningDelta{Text: text}) {
-		return wire.ErrStopped
-	}
-	return nil
+	return d.yield(model.ReasoningDelta{Text: text})
 }
 
 // thinkWhole yields the thinking of an item that was not streamed.
@@ -252,26 +243,14 @@ func (d *decoder) begin(it *item) error {
 		return nil
 	}
 	it.ours = d.items.used.Unique(it.callID)
-	if n := d.items.calls(); n > wire.MaxCalls {
-		return wire.TooManyCalls()
+	d.items.calls++
+	if err := wire.BoundCalls(d.items.calls, 0); err != nil {
+		return err
 	}
-	if !d.yield(model.CallStarted{ID: it.ours, Name: it.name}) {
-		return wire.ErrStopped
+	if err := d.yield(model.CallStarted{ID: it.ours, Name: it.name}); err != nil || it.arguments.Len() == 0 {
+		return err
 	}
-	if it.arguments.Len() > 0 && !d.yield(model.CallDelta{ID: it.ours, Arguments: it.arguments.String()}) {
-		return wire.ErrStopped
-	}
-	return nil
-}
-
-func (s *items) calls() int {
-	n := 0
-	for _, it := range s.all {
-		if it.kind == kindCall {
-			n++
-		}
-	}
-	return n
+	return d.yield(model.CallDelta{ID: it.ours, Arguments: it.arguments.String()})
 }
 
 // fragment adds to a call's arguments.
@@ -279,17 +258,15 @@ func (d *decoder) fragment(it *item, text string) error {
 	if text == "" || it.closed {
 		return nil
 	}
-	if d.items.size += len(text); d.items.size > wire.MaxArguments {
-		return wire.TooLargeCalls()
+	d.items.size += len(text)
+	if err := wire.BoundCalls(0, d.items.size); err != nil {
+		return err
 	}
 	it.arguments.WriteString(text)
 	if it.ours == "" {
 		return nil // kept until the name is known
 	}
-	if !d.yield(model.CallDelta{ID: it.ours, Arguments: text}) {
-		return wire.ErrStopped
-	}
-	return nil
+	return d.yield(model.CallDelta{ID: it.ours, Arguments: text})
 }
 
 // whole processes the complete arguments of a call at its end. Streamed arguments stay if
@@ -317,33 +294,18 @@ func (d *decoder) close(it *item, opaque *model.Opaque) error {
 		return nil
 	}
 	it.closed = true
-	ok := true
-	switch it.kind {
-	case kindMessage:
-		if it.said {
-			ok = d.yield(model.Sealed{Kind: model.Assistant, Opaque: opaque})
+	switch {
+	case it.kind == kindMessage && it.said:
+		return d.yield(model.Sealed{Kind: model.Assistant, Opaque: opaque})
+	case it.kind == kindReasoning && (it.said || opaque != nil):
+		return d.yield(model.Sealed{Kind: model.Reasoning, Opaque: opaque})
+	case it.kind == kindCall:
+		it.name = cmp.Or(it.name, "unknown") // no tool has this name, so the call fails
+		if err := d.begin(it); err != nil {
+			return err
 		}
-	case kindReasoning:
-		if it.said || opaque != nil {
-			ok = d.yield(model.Sealed{Kind: model.Reasoning, Opaque: opaque})
-		}
-	case kindCall:
-		if it.ours == "" {
-			if it.name == "" {
-				it.name = "unknown" // no tool has this name, so the call fails
-			}
-			if err := d.begin(it); err != nil {
-				return err
-			}
-		}
-		args := strings.TrimSpace(it.arguments.String())
-		if args == "" {
-			args = "{}"
-		}
-		ok = d.yield(model.CallDone{Call: model.ToolCall{ID: it.ours, Name: it.name, Arguments: args}})
-	}
-	if !ok {
-		return wire.ErrStopped
+		args := cmp.Or(strings.TrimSpace(it.arguments.String()), "{}")
+		return d.yield(model.CallDone{Call: model.ToolCall{ID: it.ours, Name: it.name, Arguments: args}})
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type quirks struct {
 	noLimit    bool // max_output_tokens
 }
 
-// After learns from a refusal, see wire.Quirks.
+// After learns from a refusal, see wire.Client.
 func (q quirks) After(err error) (quirks, bool) {
 	refused, old := wire.RefusalIn(err, 400, 404, 422), q
 	switch {
@@ -45,31 +45,31 @@ func (q quirks) After(err error) (quirks, bool) {
 	return q, q != old
 }
 
-// request converts req to go-openai's types.
-func (c *Client) request(req model.Request, q quirks, view *wire.View) openai.CreateResponseRequest {
-	out := openai.CreateResponseRequest{Model: req.Model, Instructions: req.Instructions}
-	out.Input = input(req, view, c.source(req), q)
-	for _, t := range req.Tools {
+// request converts an attempt to go-openai's types.
+func request(a *attempt) openai.CreateResponseRequest {
+	q := a.Quirks
+	out := openai.CreateResponseRequest{Model: a.Model, Instructions: a.Instructions}
+	out.Input = input(a)
+	for _, t := range a.Tools {
 		out.Tools = append(out.Tools, tool(t))
 	}
 	if !q.noStore {
-		store := false
-		out.Store = &store
+		out.Store = new(false)
 	}
 	if !q.noInclude {
 		out.Include = []openai.ResponseInclude{openai.ResponseIncludeReasoningEncryptedContent}
 	}
 	if !q.noCacheKey {
-		out.PromptCacheKey = req.CacheKey
+		out.PromptCacheKey = a.CacheKey
 	}
 	if !q.noLimit {
-		out.MaxOutputTokens = req.MaxOutputTokens
+		out.MaxOutputTokens = a.MaxOutputTokens
 	}
 	var r openai.ResponseReasoning
 	if !q.noEffort {
-		r.Effort = req.Effort
+		r.Effort = a.Effort
 	}
-	if !q.noSummary && (wire.ReasonsByName(req.Model) || req.Effort != "") {
+	if !q.noSummary && (wire.ReasonsByName(a.Model) || a.Effort != "") {
 		r.Summary = "auto"
 	}
 	if r != (openai.ResponseReasoning{}) {
@@ -123,26 +123,22 @@ type phase struct {
 // input converts items to input items that every provider accepts. Each call has one result
 // after the calls of its answer, and nothing is empty. Thinking is sent only to the provider
 // it came from, and only with the item it led to.
-func input(req model.Request, view *wire.View, source string, q quirks) []any {
-	in := &inputter{model: req.Model, items: req.Items, view: view, conversation: wire.NewConversation(req.Items), source: source, quirks: q, out: []any{}}
+func input(a *attempt) []any {
+	in := &inputter{attempt: a, conversation: wire.NewConversation(a.Items), out: []any{}}
 	in.conversation.Each(in.user, in.answer)
 	return in.out
 }
 
 type inputter struct {
-	model        string
-	items        []model.Item
-	view         *wire.View
+	*attempt
 	conversation *wire.Conversation
-	source       string
-	quirks       quirks
 	out          []any
 }
 
 // user adds a message with the user's role.
 func (in *inputter) user(text string, images []model.Image) {
 	var content []part
-	for _, p := range in.view.Parts(text, images) {
+	for _, p := range in.View.Parts(text, images) {
 		if p.Image != nil {
 			content = append(content, part{Type: "input_image", ImageURL: wire.DataURL(p.Image), Detail: "auto"})
 		} else {
@@ -162,13 +158,13 @@ func (in *inputter) answer(from, to int) {
 		in.out = append(append(in.out, thought...), item)
 		thought = nil
 	}
-	for _, it := range in.items[from:to] {
+	for _, it := range in.Items[from:to] {
 		switch {
-		case it.Kind == model.Reasoning && it.Opaque != nil && it.Opaque.Source == in.source && !in.quirks.noThinking:
+		case it.Kind == model.Reasoning && it.Opaque != nil && it.Opaque.Source == in.Source && !in.Quirks.noThinking:
 			thought = append(thought, it.Opaque.Data)
 		case it.Kind == model.Assistant && strings.TrimSpace(it.Text) != "":
 			m := message{Type: "message", Role: "assistant", Content: []part{{Type: "output_text", Text: it.Text}}}
-			if it.Opaque != nil && it.Opaque.Source == in.source {
+			if it.Opaque != nil && it.Opaque.Source == in.Source {
 				var p phase
 				if json.Unmarshal(it.Opaque.Data, &p) == nil {
 					m.Phase = p.Phase
@@ -176,14 +172,14 @@ func (in *inputter) answer(from, to int) {
 			}
 			add(m)
 		case it.Kind == model.Call && it.Call != nil:
-			add(functionCall{"function_call", wire.CallID(it.Call.ID, in.model), wire.CallName(it.Call.Name), wire.Arguments(it.Call.Arguments)})
+			add(functionCall{"function_call", wire.CallID(it.Call.ID, in.Model), wire.CallName(it.Call.Name), wire.Arguments(it.Call.Arguments)})
 			calls = append(calls, it.Call.ID)
 		}
 	}
 	var brought [][]model.Image
 	for _, id := range calls {
 		text, images := in.conversation.Take(to, id)
-		in.out = append(in.out, functionOutput{"function_call_output", wire.CallID(id, in.model), text})
+		in.out = append(in.out, functionOutput{"function_call_output", wire.CallID(id, in.Model), text})
 		brought = append(brought, images)
 	}
 	// OpenAI accepts images in a result as well. Others (LM Studio) refuse a result that is not

@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -42,27 +45,22 @@ type Options struct {
 	IdleTimeout time.Duration
 }
 
-// Endpoint is the provider of an adapter, used through go-openai and a transport. It is safe
-// for concurrent use.
-type Endpoint struct {
-	// API makes the requests.
-	API *openai.Client
-	// Host is the provider's host name, without a port.
-	Host string
-	// Source is the beginning of the Source of every Opaque from this provider; the model's
+// endpoint is the provider of a Client, used through go-openai and a transport.
+type endpoint struct {
+	api  *openai.Client
+	host string
+	// source is the beginning of the Source of every Opaque from this provider; the model's
 	// name follows.
-	Source string
+	source string
 
 	retry    Retry
 	base     http.RoundTripper
-	requests *doer // below API
+	requests *doer // below api
 	invalid  error // why BaseURL cannot be used
 }
 
-// NewEndpoint makes the Endpoint of an adapter whose requests go to path. BaseURL may already
-// end in path. Stream reports a base URL that cannot be used.
-func NewEndpoint(o Options, path string) *Endpoint {
-	e := &Endpoint{retry: o.Retry, base: NewBase()}
+func newEndpoint(o Options, path string) *endpoint {
+	e := &endpoint{retry: o.Retry, base: NewBase()}
 	if o.HTTP != nil && o.HTTP.Transport != nil {
 		e.base = o.HTTP.Transport
 	}
@@ -71,8 +69,8 @@ func NewEndpoint(o Options, path string) *Endpoint {
 		e.invalid = &model.Error{Kind: model.BadRequest, Message: "the base URL must look like https://host/v1"}
 		return e
 	}
-	e.Host = base.Hostname()
-	e.Source = strings.TrimPrefix(path, "/") + " " + base.Host + " "
+	e.host = base.Hostname()
+	e.source = strings.TrimPrefix(path, "/") + " " + base.Host + " "
 	d := &doer{header: o.Header, query: base.RawQuery}
 	if o.KeyFrom != nil {
 		d.keys = &keyring{from: o.KeyFrom}
@@ -83,36 +81,26 @@ func NewEndpoint(o Options, path string) *Endpoint {
 	config.BaseURL = strings.TrimSuffix(strings.TrimRight(base.String(), "/"), path)
 	config.HTTPClient = d
 	e.requests = d
-	e.API = openai.NewClientWithConfig(config)
+	e.api = openai.NewClientWithConfig(config)
 	return e
 }
 
 // Close closes idle connections.
-func (e *Endpoint) Close() {
+func (e *endpoint) Close() {
 	if t, ok := e.base.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }
 
-// Stream is Retry.Stream with the endpoint's policy.
-func (e *Endpoint) Stream(ctx context.Context, try attempt) func(func(model.Delta, error) bool) {
-	return e.retry.Stream(ctx, func(ctx context.Context, yield func(model.Delta) bool) error {
-		if e.invalid != nil {
-			return e.invalid
-		}
-		return try(ctx, yield)
-	})
-}
-
 // Models returns the models that the provider lists, in its order, without names that are
 // too long. The error is a *model.Error.
-func (e *Endpoint) Models(ctx context.Context) ([]string, error) {
+func (e *endpoint) Models(ctx context.Context) ([]string, error) {
 	if e.invalid != nil {
 		return nil, e.invalid
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	list, err := e.API.ListModels(ctx)
+	list, err := e.api.ListModels(ctx)
 	if err != nil {
 		return nil, asError(ctx, err)
 	}
@@ -178,4 +166,30 @@ func secrets(o Options, base *url.URL) []string {
 		}
 	}
 	return all
+}
+
+type amendment struct{}
+
+// WithAmendment returns a context for one request whose body change may alter, for fields
+// that go-openai does not have.
+func WithAmendment(ctx context.Context, change func([]byte) ([]byte, error)) context.Context {
+	return context.WithValue(ctx, amendment{}, change)
+}
+
+func amend(req *http.Request) error {
+	change, ok := req.Context().Value(amendment{}).(func([]byte) ([]byte, error))
+	if !ok || req.Body == nil {
+		return nil
+	}
+	body, err := io.ReadAll(req.Body)
+	if err == nil {
+		body, err = change(body)
+	}
+	if err != nil {
+		return fmt.Errorf("amend the request: %w", err)
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	req.ContentLength = int64(len(body))
+	return nil
 }

@@ -36,7 +36,7 @@ func (k *keyring) get(ctx context.Context, refused string) (string, error) {
 	case err != nil:
 		return "", &model.Error{Kind: model.SignIn, Message: clean("no key: " + err.Error()), Err: err}
 	case key == "" || strings.ContainsAny(key, "\r\n"):
-		return "", &model.Error{Kind: model.SignIn, Message: "no key: what was printed for it is empty or more than a line"}
+		return "", &model.Error{Kind: model.SignIn, Message: "no key: the command for it printed nothing, or more than one line"}
 	}
 	k.key = key
 	if !slices.Contains(k.seen, key) {

@@ -27,7 +27,7 @@ func TestKeyIsAskedForAgainWhenItIsRefused(t *testing.T) {
 		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
 	})
 	keys := []string{"key-number-1\n", "key-number-2\n", "key-number-2\n", "two\nlines"}
-	e := NewEndpoint(Options{BaseURL: "http://x/v1", HTTP: &http.Client{Transport: base}, KeyFrom: func(context.Context) (string, error) {
+	e := newEndpoint(Options{BaseURL: "http://x/v1", HTTP: &http.Client{Transport: base}, KeyFrom: func(context.Context) (string, error) {
 		asked++
 		return keys[min(asked, len(keys))-1], nil
 	}}, "/chat/completions")
@@ -62,9 +62,9 @@ func TestKeyIsAskedForAgainWhenItIsRefused(t *testing.T) {
 
 func TestNoKey(t *testing.T) {
 	t.Parallel()
-	e := NewEndpoint(Options{BaseURL: "http://x/v1", KeyFrom: func(context.Context) (string, error) { return "", errors.New("locked") }}, "/responses")
-	for _, err := range e.Stream(t.Context(), func(ctx context.Context, _ func(model.Delta) bool) error {
-		_, err := e.API.ListModels(ctx)
+	e := newEndpoint(Options{BaseURL: "http://x/v1", KeyFrom: func(context.Context) (string, error) { return "", errors.New("locked") }}, "/responses")
+	for _, err := range e.retry.Stream(t.Context(), func(ctx context.Context, _ Yield) error {
+		_, err := e.api.ListModels(ctx)
 		return err
 	}) {
 		if f := new(model.Error); !errors.As(err, &f) || f.Kind != model.SignIn || !strings.Contains(f.Message, "no key: locked") {

@@ -9,27 +9,27 @@ import (
 	"codeagent/model"
 )
 
-// Quirks is what an adapter knows of a provider's refusals.
-type Quirks[Q any] interface {
+// quirks is what an adapter knows of a provider's refusals.
+type quirks[Q any] interface {
 	// After learns from a refusal. It returns the extended quirks, or false if the refusal
 	// names nothing new.
 	After(err error) (Q, bool)
 }
 
-// Learned holds what a provider has refused so far: fields and items, and
+// learned holds what a provider has refused so far: fields and items, and
 // images. It is safe for concurrent use; the zero value has learned nothing.
-type Learned[Q Quirks[Q]] struct {
+type learned[Q quirks[Q]] struct {
 	sight  sight
 	mu     sync.Mutex
 	quirks Q // guarded by mu
 }
 
-// Ask makes one attempt with try, which opens a stream and has it read. If the provider
+// ask makes one attempt with try, which opens a stream and has it read. If the provider
 // refuses something that l did not know, before or inside the stream, it makes another
 // attempt without that. yield receives an Unseen for images that the model does not see.
-func (l *Learned[Q]) Ask(r model.Request, yield func(model.Delta) bool, try func(Q, *View, func(model.Delta) bool) error) error {
+func (l *learned[Q]) ask(r model.Request, yield Yield, try func(Q, *View, Yield) error) error {
 	began := false
-	answer := func(d model.Delta) bool {
+	answer := func(d model.Delta) error {
 		began = true
 		return yield(d)
 	}
@@ -47,19 +47,19 @@ func (l *Learned[Q]) Ask(r model.Request, yield func(model.Delta) bool, try func
 		if !ok {
 			return err
 		}
-		if !yield(unseen) {
-			return ErrStopped
+		if err := yield(unseen); err != nil {
+			return err
 		}
 	}
 }
 
-func (l *Learned[Q]) known() Q {
+func (l *learned[Q]) known() Q {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.quirks
 }
 
-func (l *Learned[Q]) learn(q Q) {
+func (l *learned[Q]) learn(q Q) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.quirks = q

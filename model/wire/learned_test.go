@@ -19,16 +19,16 @@ func TestAnswerThatBeganIsNotAskedForAgain(t *testing.T) {
 	r := model.Request{Model: "m", Items: []model.Item{{Kind: model.User, Images: []model.Image{{Sum: "s", Data: []byte("x")}}}}}
 	for _, began := range []bool{false, true} {
 		var told []model.Delta
-		yield := func(d model.Delta) bool {
+		yield := func(d model.Delta) error {
 			told = append(told, d)
-			return true
+			return nil
 		}
 		tries := 0
-		var l Learned[noQuirks]
-		err := l.Ask(r, yield, func(_ noQuirks, v *View, yield func(model.Delta) bool) error {
+		var l learned[noQuirks]
+		err := l.ask(r, yield, func(_ noQuirks, v *View, yield Yield) error {
 			tries++
 			if began {
-				yield(model.TextDelta{Text: "so"})
+				_ = yield(model.TextDelta{Text: "so"})
 			}
 			if len(v.sent) > 0 {
 				return refused

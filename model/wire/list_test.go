@@ -28,8 +28,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func lists(body io.Reader) *Endpoint {
-	return NewEndpoint(Options{
+func lists(body io.Reader) *endpoint {
+	return newEndpoint(Options{
 		BaseURL: "http://provider.invalid/v1",
 		HTTP:    &http.Client{Transport: answers(200, http.Header{}, body)},
 	}, "/chat/completions")

@@ -34,8 +34,8 @@ func unpack(resp *http.Response) (unknown string) {
 
 // packedWords says what to do about an unsupported Content-Encoding.
 func packedWords(coding string) string {
-	return clean(fmt.Sprintf("the server, or a proxy before it, packs its answers with %.40q, which codeagent does not read; "+
-		"have it send them as they are, which the header Accept-Encoding: identity asks for (headers in providers.NAME)", coding))
+	return clean(fmt.Sprintf("unsupported Content-Encoding %.40q from the server, or from a proxy before it; "+
+		"set the header Accept-Encoding: identity (headers in providers.NAME)", coding))
 }
 
 // gzipMagic begins every gzip file (RFC 1952, 2.3.1).
@@ -99,4 +99,35 @@ func (c *capped) Read(p []byte) (int, error) {
 
 func tooLarge(limit int) *model.Error {
 	return &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent an answer larger than %d MiB", limit>>20), Err: final{errEventSize}}
+}
+
+const (
+	// smallEvent is the size below which any event is cheap to decode, in bytes.
+	smallEvent = 64 << 10
+	// maxEventMembers bounds the members of one event's lists and objects: each may
+	// become a struct of some hundred bytes, so that 30 MB of "{}," would take 5 GB.
+	maxEventMembers = 100_000
+)
+
+// overfull returns an error for JSON with more members than an answer needs; nil otherwise.
+// It does not count commas in strings.
+func overfull(data []byte) error {
+	if len(data) <= smallEvent {
+		return nil
+	}
+	members, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == ',' && !quoted:
+			members++
+		}
+	}
+	if members <= maxEventMembers {
+		return nil
+	}
+	return &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent an event of more than %d members", maxEventMembers), Err: final{errEventSize}}
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,15 +36,10 @@ type Retry struct {
 const fewAttempts = 5
 
 func (r Retry) withDefaults() Retry {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&r.Base, 500*time.Millisecond)
-	set(&r.Max, 20*time.Second)
-	set(&r.Patience, 2*time.Minute)
-	set(&r.Total, 15*time.Minute)
+	r.Base = cmp.Or(max(r.Base, 0), 500*time.Millisecond)
+	r.Max = cmp.Or(max(r.Max, 0), 20*time.Second)
+	r.Patience = cmp.Or(max(r.Patience, 0), 2*time.Minute)
+	r.Total = cmp.Or(max(r.Total, 0), 15*time.Minute)
 	if r.Rand == nil {
 		r.Rand = rand.Float64
 	}
@@ -53,9 +49,9 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// attempt makes one request. It passes deltas to yield, returns when yield returns
-// false, and returns nil only after it has yielded model.Finished.
-type attempt func(ctx context.Context, yield func(model.Delta) bool) error
+// attempt makes one request. It passes deltas to yield, returns when yield returns an
+// error, and returns nil only after it has yielded model.Finished.
+type attempt func(ctx context.Context, yield Yield) error
 
 // Stream makes attempts until one succeeds, an error is not retryable, or a bound of the
 // policy is reached. Before each new attempt it yields model.Retrying, which voids what came
@@ -69,23 +65,23 @@ func (r Retry) Stream(ctx context.Context, try attempt) iter.Seq2[model.Delta, e
 			var size int
 			err := ctx.Err()
 			if err == nil {
-				err = try(ctx, func(d model.Delta) bool {
+				err = try(ctx, func(d model.Delta) error {
 					if stopped || ctx.Err() != nil {
-						return false
+						return ErrStopped
 					}
 					came = true
-					if size += weight(d); size > MaxAnswer {
-						return false
+					size += weight(d)
+					if err := BoundAnswer(size, 0); err != nil {
+						return err
 					}
-					stopped = !yield(d, nil)
-					return !stopped
+					if stopped = !yield(d, nil); stopped {
+						return ErrStopped
+					}
+					return nil
 				})
 			}
 			if stopped || err == nil {
 				return
-			}
-			if size > MaxAnswer && ctx.Err() == nil {
-				err = TooLarge()
 			}
 			err = asError(ctx, err)
 			e, ok := err.(*model.Error)
@@ -206,10 +202,8 @@ func extended(e *model.Error, why string) *model.Error {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -27,12 +27,12 @@ func play(t *testing.T, r Retry, takes time.Duration, errs ...error) played {
 	t.Helper()
 	var p played
 	start := time.Now()
-	for d, err := range r.Stream(t.Context(), func(_ context.Context, yield func(model.Delta) bool) error {
+	for d, err := range r.Stream(t.Context(), func(_ context.Context, yield Yield) error {
 		err := errs[min(p.Attempts, len(errs)-1)]
 		p.Attempts++
 		time.Sleep(takes)
 		if err == nil {
-			yield(model.Finished{})
+			return yield(model.Finished{})
 		}
 		return err
 	}) {
@@ -99,9 +99,9 @@ func TestBrokenAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
 		var last error
-		for _, err := range (Retry{}).Stream(t.Context(), func(_ context.Context, yield func(model.Delta) bool) error {
+		for _, err := range (Retry{}).Stream(t.Context(), func(_ context.Context, yield Yield) error {
 			attempts++
-			yield(model.TextDelta{Text: "I"})
+			_ = yield(model.TextDelta{Text: "I"})
 			return CutOff(nil)
 		}) {
 			last = err
@@ -119,7 +119,7 @@ func TestCancelEndsAWait(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		var last error
-		for _, err := range (Retry{}).Stream(ctx, func(context.Context, func(model.Delta) bool) error {
+		for _, err := range (Retry{}).Stream(ctx, func(context.Context, Yield) error {
 			return &model.Error{Kind: model.RateLimited, RetryAfter: time.Minute}
 		}) {
 			last = err
@@ -142,11 +142,11 @@ func TestAnswerWithoutEnd(t *testing.T) {
 	} {
 		attempts, came := 0, 0
 		var last error
-		for _, err := range (Retry{}).Stream(t.Context(), func(_ context.Context, yield func(model.Delta) bool) error {
+		for _, err := range (Retry{}).Stream(t.Context(), func(_ context.Context, yield Yield) error {
 			attempts++
 			for range 1000 {
-				if !yield(d) {
-					return ErrStopped
+				if err := yield(d); err != nil {
+					return err
 				}
 			}
 			return nil
@@ -156,7 +156,7 @@ func TestAnswerWithoutEnd(t *testing.T) {
 			}
 		}
 		e := new(model.Error)
-		if !errors.As(last, &e) || e.Kind != model.ServerFault || !strings.Contains(e.Message, "larger than 64 MiB") || attempts != 1 || came != MaxAnswer>>20 {
+		if !errors.As(last, &e) || e.Kind != model.ServerFault || !strings.Contains(e.Message, "larger than 64 MiB") || attempts != 1 || came != maxAnswer>>20 {
 			t.Errorf("%s: %d pieces in %d attempts, %v", name, came, attempts, last)
 		}
 	}

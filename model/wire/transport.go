@@ -131,7 +131,7 @@ func (t *transport) refusal(req *http.Request, resp *http.Response, w *watched, 
 	}
 	f, _ := readFault(body) // without a body the status is enough
 	if packed != "" {
-		f = fault{message: "its reason cannot be read: " + packedWords(packed)}
+		f = fault{message: "the reason is unreadable: " + packedWords(packed)}
 	}
 	if resp.StatusCode < 400 {
 		f.page, f.message = false, fmt.Sprintf("the server does not answer here, it points to %q; set the base URL to the right place", resp.Header.Get("Location"))

@@ -10,35 +10,36 @@ import (
 	"codeagent/model"
 )
 
-// MaxCalls and MaxArguments bound the calls of one answer. The agent makes far fewer of
-// them, and refuses the rest.
+// Bounds of one answer: a server may send without end, and all of it is kept. The agent makes
+// far fewer calls, and refuses the rest.
 const (
-	MaxCalls     = 2048
-	MaxArguments = 32 << 20
-)
-
-// MaxAnswer bounds the bytes of one answer (text, thinking, calls, Opaque), and MaxItems its
-// parts: a server may send without end, and all of it is kept.
-const (
-	MaxAnswer = 64 << 20
-	MaxItems  = 10_000
+	maxCalls     = 2048
+	maxArguments = 32 << 20 // bytes of the arguments of all calls
+	maxAnswer    = 64 << 20 // bytes of text, thinking, calls and Opaque
+	maxItems     = 10_000
 )
 
 var errAnswerSize = errors.New("an answer is larger than the limit")
 
-// TooLarge ends an answer beyond these bounds. A retry would not be smaller.
-func TooLarge() error {
-	return &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent an answer larger than %d MiB, or of more than %d parts", MaxAnswer>>20, MaxItems), Err: final{errAnswerSize}}
+// BoundAnswer returns the error that ends an answer of too many bytes or parts. A retry would
+// not be smaller.
+func BoundAnswer(size, parts int) error {
+	if size <= maxAnswer && parts <= maxItems {
+		return nil
+	}
+	return &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent an answer larger than %d MiB, or of more than %d parts", maxAnswer>>20, maxItems), Err: final{errAnswerSize}}
 }
 
-// TooManyCalls ends an answer with more than MaxCalls calls.
-func TooManyCalls() error {
-	return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model made more than %d tool calls at once", MaxCalls)}
-}
-
-// TooLargeCalls ends an answer with more than MaxArguments bytes of arguments.
-func TooLargeCalls() error {
-	return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model's tool calls are larger than %d MiB", MaxArguments>>20)}
+// BoundCalls returns the error that ends an answer of too many calls, or with too many bytes
+// of arguments.
+func BoundCalls(calls, size int) error {
+	switch {
+	case calls > maxCalls:
+		return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model made more than %d tool calls at once", maxCalls)}
+	case size > maxArguments:
+		return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model's tool calls are larger than %d MiB", maxArguments>>20)}
+	}
+	return nil
 }
 
 // ErrOtherWire is wrapped by the error of an answer in the shape of another API.
@@ -129,4 +130,52 @@ func SameJSON(one, two string) bool {
 	}
 	var a, b bytes.Buffer
 	return json.Compact(&a, []byte(one)) == nil && json.Compact(&b, []byte(two)) == nil && bytes.Equal(a.Bytes(), b.Bytes())
+}
+
+// Text is a string, null, or a list of parts whose text is a string. Anything else becomes
+// empty: each level of nested lists would need another pass over the rest.
+type Text string
+
+// UnmarshalJSON decodes any of these.
+func (t *Text) UnmarshalJSON(data []byte) error {
+	switch data[0] {
+	case '"':
+		return json.Unmarshal(data, (*string)(t))
+	case '[':
+		var parts []struct {
+			Text string `json:"text"`
+		}
+		if err := Parse(data, &parts); err != nil {
+			return err
+		}
+		var b strings.Builder
+		for _, p := range parts {
+			b.WriteString(p.Text)
+		}
+		*t = Text(b.String())
+	}
+	return nil
+}
+
+// JSONText is JSON in a string, or the JSON itself in place of the string.
+type JSONText string
+
+// UnmarshalJSON decodes either.
+func (r *JSONText) UnmarshalJSON(data []byte) error {
+	switch {
+	case data[0] == '"':
+		return json.Unmarshal(data, (*string)(r))
+	case string(data) != "null":
+		*r = JSONText(data)
+	}
+	return nil
+}
+
+// Parse decodes what fits: members of unexpected types stay unset.
+func Parse(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	if odd := new(json.UnmarshalTypeError); errors.As(err, &odd) {
+		return nil
+	}
+	return err
 }
