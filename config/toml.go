@@ -49,7 +49,8 @@ func (c *Config) takeFile(name string, data []byte) []error {
 		}
 		return []error{&Error{at, "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}}
 	}
-	f := &file{config: c, name: name, places: places(data)}
+	f := &file{config: c, top: at, places: map[string]Origin{}}
+	f.locate(data)
 	f.walk(nil, tree)
 	slices.SortFunc(f.errs, func(a, b *Error) int {
 		return cmp.Or(a.Origin.Line-b.Origin.Line, a.Origin.Column-b.Origin.Column)
@@ -67,27 +68,23 @@ func (c *Config) takeFile(name string, data []byte) []error {
 
 type file struct {
 	config *Config
-	name   string
-	places map[string]place
+	top    Origin
+	places map[string]Origin
+	parser unstable.Parser
 	errs   []*Error
 }
-
-// place is the position of a key; both numbers count from 1.
-type place struct{ line, column int }
 
 func (f *file) say(parts []string, problem string) {
 	f.errs = append(f.errs, &Error{f.origin(parts), problem})
 }
 
 func (f *file) origin(parts []string) Origin {
-	at := Origin{Kind: "file", Name: f.name, Line: 1, Column: 1}
 	for n := len(parts); n > 0; n-- {
-		if p, ok := f.places[joinKey(parts[:n])]; ok {
-			at.Line, at.Column = p.line, p.column
-			break
+		if at, ok := f.places[joinKey(parts[:n])]; ok {
+			return at
 		}
 	}
-	return at
+	return f.top
 }
 
 func (f *file) walk(parts []string, node map[string]any) {
@@ -125,42 +122,41 @@ func (f *file) take(s setting, parts []string, name string, raw any) {
 // joinKey joins a key whose parts may contain dots.
 func joinKey(parts []string) string { return strings.Join(parts, "\x00") }
 
-// places finds the position of each key of a valid file, and of each table.
-func places(data []byte) map[string]place {
-	out := map[string]place{}
-	var p unstable.Parser
-	p.Reset(data)
+// locate finds the position of each key of a valid file, and of each table.
+func (f *file) locate(data []byte) {
+	f.parser.Reset(data)
 	var prefix []string
-	for p.NextExpression() {
-		n := p.Expression()
+	for f.parser.NextExpression() {
+		n := f.parser.Expression()
 		switch n.Kind {
 		case unstable.Table, unstable.ArrayTable:
-			prefix = record(&p, out, nil, n)
+			prefix = f.locateKey(nil, n)
 		case unstable.KeyValue:
-			recordPair(&p, out, prefix, n)
+			f.locatePair(prefix, n)
 		}
 	}
-	return out
 }
 
-func recordPair(p *unstable.Parser, out map[string]place, prefix []string, n *unstable.Node) {
-	key := record(p, out, prefix, n)
+func (f *file) locatePair(prefix []string, n *unstable.Node) {
+	key := f.locateKey(prefix, n)
 	if v := n.Value(); v.Kind == unstable.InlineTable {
 		for it := v.Children(); it.Next(); {
-			recordPair(p, out, key, it.Node())
+			f.locatePair(key, it.Node())
 		}
 	}
 }
 
-// record records the position of n's key and of each table that the key names.
-func record(p *unstable.Parser, out map[string]place, prefix []string, n *unstable.Node) []string {
+// locateKey records the position of n's key and of each table that the key names.
+func (f *file) locateKey(prefix []string, n *unstable.Node) []string {
 	key := slices.Clone(prefix)
 	for it := n.Key(); it.Next(); {
 		part := it.Node()
 		key = append(key, string(part.Data))
-		if _, ok := out[joinKey(key)]; !ok {
-			start := p.Shape(part.Raw).Start
-			out[joinKey(key)] = place{start.Line, start.Column}
+		if _, ok := f.places[joinKey(key)]; !ok {
+			at := f.top
+			start := f.parser.Shape(part.Raw).Start
+			at.Line, at.Column = start.Line, start.Column
+			f.places[joinKey(key)] = at
 		}
 	}
 	return key

@@ -174,7 +174,7 @@ func describeModel(ctx context.Context, b *workspace.Workspace, w io.Writer) {
 	}
 	client, provider, err := providers.Of(b).Client(provider, true)
 	if lacks := provider.Lacks(b.Stdio.Env); err == nil && lacks != "" {
-		err = cli.Hinted(cli.ExitSignIn, fmt.Errorf("no key: %s is not set", lacks), providers.Of(b).KeyHints(provider)...)
+		err = cli.Hinted(cli.ExitSignIn, fmt.Errorf("no key: %s is not set", lacks), provider.KeyHints(b.Stdio.Env, b.Paths.File)...)
 	}
 	if err == nil {
 		var served []string

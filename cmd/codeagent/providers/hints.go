@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"codeagent/cmd/codeagent/cli"
-	"codeagent/config"
 	"codeagent/model"
 	"codeagent/model/wire"
 )
@@ -76,6 +75,3 @@ func notThere(err error) bool {
 	var refused *model.Error
 	return errors.As(err, &refused) && (refused.Status == 404 || refused.Status == 405) && !strings.Contains(strings.ToLower(refused.Message), "model")
 }
-
-// KeyHints returns what to set for the key of p.
-func (ps Providers) KeyHints(p config.Provider) []string { return p.KeyHints(ps.env, ps.paths.File) }

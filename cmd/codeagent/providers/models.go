@@ -65,7 +65,7 @@ func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]List
 	var out []Listed
 	for i, p := range from {
 		for _, name := range served[i] {
-			title := Chosen{provider: p.Name}.Title(name)
+			title := Chosen{from: p}.Title(name)
 			if !slices.ContainsFunc(out, func(l Listed) bool { return l.Title == title }) {
 				out = append(out, Listed{named{p, name}, title, about(ps.cfg.LimitsOf(p, name))})
 			}
@@ -206,7 +206,7 @@ func offer(ctx context.Context, p config.Provider) string {
 func (c Chosen) Kept() sessions.Model {
 	m := sessions.Model{Name: c.Title(c.Name)}
 	if !c.unnamed {
-		m.Provider, m.Host = c.provider, c.host
+		m.Provider, m.Host = c.from.Name, c.host
 	}
 	return m
 }

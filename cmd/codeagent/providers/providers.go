@@ -31,14 +31,13 @@ const defaultModel = "gpt-5"
 
 // Chosen is a session's model.
 type Chosen struct {
-	Model    agent.Model // nil: no provider is configured
-	provider string      // its name; empty for the top-level settings and the tour
-	from     config.Provider
-	host     string
-	Name     string // empty until first knows it
-	unnamed  bool   // nobody named it: it is the default, or the first that the provider lists
-	Limits   config.ModelLimits
-	First    *firstListed
+	Model   agent.Model     // nil: no provider is configured
+	from    config.Provider // without a name for the top-level settings and the tour
+	host    string
+	Name    string // empty until first knows it
+	unnamed bool   // nobody named it: it is the default, or the first that the provider lists
+	Limits  config.ModelLimits
+	First   *firstListed
 	// Notice says why this model was chosen, if that is not obvious.
 	Notice event.Notice
 	// Offers are servers on this machine that could be used instead of the tour.
@@ -47,10 +46,10 @@ type Chosen struct {
 
 // Title returns the model's name for display, in the form that --model accepts.
 func (c Chosen) Title(name string) string {
-	if c.provider == "" || name == "" {
+	if c.from.Name == "" || name == "" {
 		return name
 	}
-	return c.provider + "/" + name
+	return c.from.Name + "/" + name
 }
 
 // Providers holds the providers of the settings, and what is needed to use one.
@@ -130,13 +129,13 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 		return Chosen{}, err
 	}
 	if p.Lacks(ps.env) != "" {
-		return Chosen{}, cli.Hinted(cli.ExitSignIn, fmt.Errorf("no key for the provider %s", p.Name), ps.KeyHints(p)...)
+		return Chosen{}, cli.Hinted(cli.ExitSignIn, fmt.Errorf("no key for the provider %s", p.Name), p.KeyHints(ps.env, ps.paths.File)...)
 	}
 	unnamed := name == ""
 	if unnamed && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
 		name = defaultModel
 	}
-	c := Chosen{Model: client, provider: p.Name, from: from, host: p.Host(), Name: name, unnamed: unnamed, Limits: ps.cfg.LimitsOf(p, name)}
+	c := Chosen{Model: client, from: from, host: p.Host(), Name: name, unnamed: unnamed, Limits: ps.cfg.LimitsOf(p, name)}
 	if name != "" {
 		return c, nil
 	}
@@ -226,7 +225,7 @@ func (ps Providers) Client(p config.Provider, attended bool) (client, config.Pro
 	if len(p.KeyCommand) > 0 {
 		o.Key, o.KeyFrom = "", ps.keyCommand(p.KeyCommand)
 	}
-	h := hinting{key: ps.KeyHints(p), address: p.AddressHints(ps.paths.File), wire: p.WireHint(ps.paths.File)}
+	h := hinting{key: p.KeyHints(ps.env, ps.paths.File), address: p.AddressHints(ps.paths.File), wire: p.WireHint(ps.paths.File)}
 	if p.Wire == config.Responses {
 		h.client = responses.New(o)
 	} else {
