@@ -119,12 +119,11 @@ func (c *carried) changed(f changedFile) {
 		c.Files = slices.Delete(c.Files, i, i+1)
 	case len(c.Files) > mostPaths:
 		// Changes by commands are dropped first, and counted.
-		i = slices.IndexFunc(c.Files, func(f changedFile) bool { return f.ByCommand })
-		if i >= 0 {
+		oldest := slices.IndexFunc(c.Files, func(f changedFile) bool { return f.ByCommand })
+		if oldest >= 0 {
 			c.Unnamed++
 		}
-		i = max(i, 0)
-		c.Files = slices.Delete(c.Files, i, i+1)
+		c.Files = slices.Delete(c.Files, max(oldest, 0), max(oldest, 0)+1)
 	}
 }
 

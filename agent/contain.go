@@ -6,33 +6,19 @@ import (
 	"strings"
 )
 
-// bugError is a recovered panic, with its place.
-type bugError struct {
-	value any
-	place string // "tools/shell.go:12", "" if it is not known
-}
-
-func (e *bugError) Error() string {
-	text := fmt.Sprintf("bug: %v", e.value)
-	if e.place != "" {
-		text += " (" + e.place + ")"
-	}
-	return text
-}
-
-// contain runs f and converts a panic to a *bugError. Goroutines that f starts are not
-// covered.
+// contain runs f and converts a panic to an error with its place. Goroutines that f starts
+// are not covered.
 func contain(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &bugError{value: v, place: panicPlace()}
+			err = fmt.Errorf("bug: %v%s", v, panicPlace())
 		}
 	}()
 	return f()
 }
 
-// panicPlace returns the file and line that panicked, called in a deferred function: the
-// first frame below the runtime's own.
+// panicPlace returns the place that panicked, as " (tools/shell.go:12)", called in a deferred
+// function: the first frame below the runtime's own; "" if it is not known.
 func panicPlace() string {
 	callers := make([]uintptr, 32)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
@@ -42,7 +28,7 @@ func panicPlace() string {
 		inRuntime := strings.HasPrefix(f.Function, "runtime.")
 		if panicked && !inRuntime {
 			parts := strings.Split(f.File, "/")
-			return fmt.Sprintf("%s:%d", strings.Join(parts[max(len(parts)-2, 0):], "/"), f.Line)
+			return fmt.Sprintf(" (%s:%d)", strings.Join(parts[max(len(parts)-2, 0):], "/"), f.Line)
 		}
 		panicked = panicked || f.Function == "runtime.gopanic"
 		if !more {

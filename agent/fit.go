@@ -111,18 +111,14 @@ func begins(items []model.Item, i int) bool {
 // may weigh as much as last. An earlier summary is not part of a tail.
 func tailOf(items []model.Item, most, last int) int {
 	cut, weight := len(items), 0
-	for i := len(items) - 1; i >= 0; i-- {
-		weight += weigh(items[i])
-		if weight > max(most, last) || items[i].Kind == model.Summary {
+	for i, item := range slices.Backward(items) {
+		weight += weigh(item)
+		if weight > max(most, last) || item.Kind == model.Summary || weight > most && cut < len(items) {
 			break
 		}
-		if !begins(items, i) {
-			continue
+		if begins(items, i) {
+			cut = i
 		}
-		if weight > most && cut < len(items) {
-			break
-		}
-		cut = i
 	}
 	return cut
 }

@@ -66,35 +66,33 @@ func withoutOldImages(items []model.Item) []model.Item {
 	if n <= 2*model.MaxShown.Images && size <= 2*model.MaxShown.Bytes {
 		return items
 	}
-	items = slices.Clone(items)
-	for i := range first {
-		items[i].Images = slices.Clone(items[i].Images)
-		for j := range items[i].Images {
-			items[i].Images[j].Data = nil
-		}
-	}
+	items, _ = withoutImages(items, first)
 	return items
+}
+
+// withoutImages returns items without the data of the images before first, and how many had
+// data.
+func withoutImages(items []model.Item, first int) (without []model.Item, left int) {
+	without = slices.Clone(items)
+	for i := range without[:first] {
+		images := slices.Clone(without[i].Images)
+		for j := range images {
+			if len(images[j].Data) > 0 {
+				images[j].Data = nil
+				left++
+			}
+		}
+		without[i].Images = images
+	}
+	return without, left
 }
 
 // leaveOutImages drops the data of all images except those in the user's last message, after
 // a request was refused for its size. It reports whether there were any. The log keeps them.
 func (a *Agent) leaveOutImages() bool {
 	a.mu.Lock()
-	last := len(a.items) - len(said(a.items))
-	left := 0
-	items := slices.Clone(a.items)
-	for i := range items[:last] {
-		items[i].Images = slices.Clone(items[i].Images)
-		for j := range items[i].Images {
-			if img := &items[i].Images[j]; len(img.Data) > 0 {
-				img.Data = nil
-				left++
-			}
-		}
-	}
-	if left > 0 {
-		a.items = items
-	}
+	items, left := withoutImages(a.items, len(a.items)-len(said(a.items)))
+	a.items = items
 	a.mu.Unlock()
 	if left == 0 {
 		return false

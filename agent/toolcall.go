@@ -27,7 +27,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"codeagent/approvals"
@@ -80,15 +79,13 @@ func (c *toolCall) plan() {
 // contained is perform, but a panic becomes a failed call: a bug in one tool must not end the
 // session or leave the terminal in raw mode.
 func (c *toolCall) contained(ctx context.Context) (res tools.Result, err error) {
-	var broken *bugError
-	perr := contain(func() error {
+	bug := contain(func() error {
 		res, err = c.perform(ctx)
 		return nil
 	})
-	if errors.As(perr, &broken) {
+	if bug != nil {
 		// Part of the call may have been done, so this is a result and not a "not run".
-		return tools.Result{Failed: true, Outcome: word.Failed, Message: broken.Error(),
-			Text: broken.Error() + "\nThe call may have been done in part."}, nil
+		return tools.Result{Failed: true, Outcome: word.Failed, Message: bug.Error(), Text: bug.Error() + "\nThe call may have been done in part."}, nil
 	}
 	return res, err
 }

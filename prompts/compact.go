@@ -41,6 +41,9 @@ type Carried struct {
 	Granted, Refused, Denied []string
 }
 
+// maxFact bounds what is said of one thing, in characters.
+const maxFact = 500
+
 // Compacted is the text that replaces a conversation: the summary by the model and what
 // is known for certain.
 func Compacted(summary string, c Carried) string {
@@ -67,7 +70,7 @@ func Compacted(summary string, c Carried) string {
 		}
 		fmt.Fprintf(&known, "%s:\n", part.title)
 		for _, f := range part.facts {
-			fmt.Fprintf(&known, "- %s\n", fact(f))
+			fmt.Fprintf(&known, "- %s\n", short.Cut(line(f), maxFact))
 		}
 	}
 	if known.Len() > 0 {
@@ -94,14 +97,6 @@ func named(things []string) []string {
 		out = append(out, kind+" "+bounded(name))
 	}
 	return out
-}
-
-// maxFact bounds what is said of one thing, in bytes.
-const maxFact = 500
-
-// fact is on one line, and bounded.
-func fact(s string) string {
-	return short.Cut(line(s), maxFact)
 }
 
 // messages quotes the person.

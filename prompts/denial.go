@@ -2,6 +2,7 @@ package prompts
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -126,37 +127,30 @@ func lines(denials []sandbox.Denial) string {
 	return b.String()
 }
 
+// verbs begin the words for a denial of that kind; its target follows.
+var verbs = map[sandbox.DenialKind]string{
+	sandbox.KindWrite:      "write",
+	sandbox.KindRead:       "read",
+	sandbox.KindNetwork:    "look up",
+	sandbox.KindSocket:     "use the socket",
+	sandbox.KindMetadata:   "change the metadata of",
+	sandbox.KindProtected:  "change the protected",
+	sandbox.KindSignal:     "signal",
+	sandbox.KindCapability: "use root's privileges for",
+}
+
 // what names a denial in words.
 func what(d sandbox.Denial) string {
-	target := bounded(d.Target)
-	switch d.Kind {
-	case sandbox.KindWrite:
-		return "write " + target
-	case sandbox.KindRead:
-		return "read " + target
-	case sandbox.KindNetwork:
-		if strings.Contains(d.Target, ":") {
-			return "connect to " + target
-		}
-		if d.Target == "" {
-			return "use the network"
-		}
-		return "look up " + target
-	case sandbox.KindSocket:
-		return "use the socket " + target
-	case sandbox.KindMetadata:
-		if d.Operation == "flock" {
-			return "lock " + target
-		}
-		return "change the metadata of " + target
-	case sandbox.KindProtected:
-		return "change the protected " + target
-	case sandbox.KindSignal:
-		return "signal " + target
-	case sandbox.KindCapability:
-		return "use root's privileges for " + target
+	verb := cmp.Or(verbs[d.Kind], string(d.Kind))
+	switch {
+	case d.Kind == sandbox.KindNetwork && d.Target == "":
+		return "use the network"
+	case d.Kind == sandbox.KindNetwork && strings.Contains(d.Target, ":"):
+		verb = "connect to"
+	case d.Kind == sandbox.KindMetadata && d.Operation == "flock":
+		verb = "lock"
 	}
-	return string(d.Kind) + " " + target
+	return verb + " " + bounded(d.Target)
 }
 
 // ask is the part of a shell call that asks, in the order the schema has it.

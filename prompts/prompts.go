@@ -177,10 +177,7 @@ func canAsk(attended bool, mode string) bool { return attended && mode != modeNe
 // allowed renders what p allows, enforced as e says.
 func allowed(p sandbox.Policy, e sandbox.Enforcement) string {
 	var b strings.Builder
-	var write []string
-	for _, r := range p.Write {
-		write = append(write, r.Path)
-	}
+	write := roots(p.Write)
 	if p.Temp != "" {
 		write = append(write, p.Temp+" (temporary files, $TMPDIR)")
 	}
