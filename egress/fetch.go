@@ -36,12 +36,6 @@ const (
 // errSlow is why a fetch ends that took too long.
 var errSlow = fmt.Errorf("it took longer than %d seconds", fetchTime/time.Second)
 
-// Options are what a Fetcher needs to know.
-type Options struct {
-	// Version is all that servers learn about the sender.
-	Version string
-}
-
 // Fetcher fetches pages. It keeps no cookie, no connection and no state from one
 // request to the next, and signs in nowhere. It is safe for concurrent use.
 type Fetcher struct {
@@ -57,10 +51,10 @@ type Fetcher struct {
 // New returns a Fetcher for this machine's network. It uses the proxies of the
 // environment, because there may be no other way out. A proxy looks names up itself,
 // and codeagent cannot judge the result; codeagent still judges what the name means
-// here, where it can be looked up.
-func New(o Options) *Fetcher {
+// here, where it can be looked up. version is all that servers learn about the sender.
+func New(version string) *Fetcher {
 	return &Fetcher{
-		agent: "codeagent/" + o.Version, proxy: http.ProxyFromEnvironment, lookup: net.DefaultResolver.LookupNetIP,
+		agent: "codeagent/" + version, proxy: http.ProxyFromEnvironment, lookup: net.DefaultResolver.LookupNetIP,
 		own: net.InterfaceAddrs, time: fetchTime,
 	}
 }

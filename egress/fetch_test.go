@@ -35,7 +35,7 @@ func (n names) lookup(_ context.Context, _, host string) ([]netip.Addr, error) {
 
 // lonely is a Fetcher that knows n and no network but this machine.
 func lonely(n names) *Fetcher {
-	f := New(Options{Version: "1.2"})
+	f := New("1.2")
 	f.proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	f.lookup = n.lookup
 	f.own = func() ([]net.Addr, error) { return nil, nil }

@@ -166,12 +166,13 @@ func (g *groups) try() error {
 		g.facts.Why = "the control group of codeagent lacks the controllers " + strings.Join(missing, ", ")
 	}
 	// These limits fit any machine. What is read back must equal what was written.
-	c, err := g.add(sandbox.Limits{Memory: 64 << 20, Processes: 64, CPUPercent: 50})
+	limits := sandbox.Limits{Memory: 64 << 20, Processes: 64, CPUPercent: 50}
+	c, err := g.add(limits)
 	if err != nil {
 		return err
 	}
 	defer c.end()
-	for _, file := range groupLimits(sandbox.Limits{Memory: 64 << 20, Processes: 64, CPUPercent: 50}, g.facts) {
+	for _, file := range groupLimits(limits, g.facts) {
 		got, err := g.files.read(c.path + "/" + file.name)
 		if !file.optional && (err != nil || strings.TrimSpace(got) != file.value) {
 			return fmt.Errorf("a control group did not take %s: %q, %v", file.name, strings.TrimSpace(got), err)

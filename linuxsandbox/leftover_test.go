@@ -157,7 +157,7 @@ func TestWhatCannotBeKilledIsNamed(t *testing.T) {
 	}
 	k := &keeperProcess{pid: cmd.Process.Pid, sock: -1}
 	var left *sandbox.LeftError
-	if err := (&process{keeper: k}).leftovers(false, false); !errors.As(err, &left) || len(left.Processes) != 2 {
+	if err := leftError(k.leftovers(false, false)); !errors.As(err, &left) || len(left.Processes) != 2 {
 		t.Fatalf("left %v", err)
 	}
 	for i, pid := range []string{strconv.Itoa(cmd.Process.Pid), strings.TrimSpace(child)} {

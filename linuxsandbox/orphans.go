@@ -4,7 +4,6 @@ package linuxsandbox
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -58,31 +57,27 @@ func EndKeepers() []string {
 		if endsWithin(k.pid, killPatience) {
 			continue
 		}
-		var e *sandbox.LeftError
-		if p := (&process{keeper: k}); errors.As(p.leftovers(false, false), &e) {
-			left = append(left, e.Processes...)
-		}
+		left = append(left, named(k.leftovers(false, false))...)
 	}
 	return append(left, named(sweepAfter())...)
 }
 
 // leftovers ends the processes that a killed keeper left behind. clean means that the keeper was
-// not killed; over means that it has ended. The error names the processes that cannot be ended.
-func (p *process) leftovers(clean, over bool) error {
-	var left []kernel.Process
+// not killed; over means that it has ended. It returns the processes that cannot be ended.
+func (k *keeperProcess) leftovers(clean, over bool) []kernel.Process {
 	switch {
 	case !over: // its namespace cannot be swept, and nothing escapes from it
-		keeper := map[int]bool{p.keeper.pid: true}
 		table := kernel.Processes()
-		for _, one := range table {
-			if one.PID == p.keeper.pid {
-				left = append(left, one)
-			}
-		}
-		left = append(left, kernel.Below(table, keeper)...)
-	case !clean && !p.keeper.contained:
-		left = sweepAfter()
+		itself := slices.DeleteFunc(slices.Clone(table), func(p kernel.Process) bool { return p.PID != k.pid })
+		return append(itself, kernel.Below(table, map[int]bool{k.pid: true})...)
+	case !clean && !k.contained:
+		return sweepAfter()
 	}
+	return nil
+}
+
+// leftError names the processes that cannot be ended; nil if there are none.
+func leftError(left []kernel.Process) error {
 	if len(left) == 0 {
 		return nil
 	}

@@ -179,7 +179,7 @@ func (p *process) follow(stop func() bool) {
 	stop()
 	p.keeper.close()
 	_, over := p.keeper.reap()
-	left := p.leftovers(gone, over)
+	left := leftError(p.keeper.leftovers(gone, over))
 	limit := p.group.end()
 	p.broker.Stop()
 	p.trace = p.broker.Trace()

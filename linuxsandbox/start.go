@@ -163,7 +163,7 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 		stop()
 		k.close()
 		clean, over := k.reap()
-		err = errors.Join(err, proc.leftovers(clean, over))
+		err = errors.Join(err, leftError(k.leftovers(clean, over)))
 		proc.broker.Stop()
 		return err
 	}

@@ -174,11 +174,7 @@ func (r *nameService) closed(h sandbox.HostPort, a netip.Addr, named func(sandbo
 }
 
 // serveDatagrams answers the datagrams of a socket until it is closed.
-func (r *nameService) serveDatagrams(f *os.File) {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return
-	}
+func (r *nameService) serveDatagrams(conn syscall.RawConn) {
 	buf := make([]byte, maxQuestion)
 	for {
 		var n int
@@ -211,11 +207,7 @@ const (
 )
 
 // serveStreams answers connections until the socket is closed.
-func (r *nameService) serveStreams(f *os.File) {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return
-	}
+func (r *nameService) serveStreams(conn syscall.RawConn) {
 	places := make(chan struct{}, maxStreams)
 	for {
 		fd, peer, err := accept(conn)

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"syscall"
 
 	"codeagent/linuxsandbox/control"
 	"codeagent/sandbox"
@@ -56,17 +57,24 @@ func (n *Namespaces) Serve(o Outside) *Network {
 			if at, ok := LocalAddress(d.FD); ok {
 				s.servers[at.Addr()] = true
 			}
-			f := os.NewFile(uintptr(d.FD), "name server")
+			f, conn := openFile(d.FD, "name server")
 			s.files = append(s.files, f)
 			if d.Kind == control.DoorDatagrams {
-				go s.names.serveDatagrams(f)
+				go s.names.serveDatagrams(conn)
 			} else {
-				go s.names.serveStreams(f)
+				go s.names.serveStreams(conn)
 			}
 		}
 	}
 	n.door = nil
 	return s
+}
+
+// openFile takes over a socket.
+func openFile(fd int, name string) (*os.File, syscall.RawConn) {
+	f := os.NewFile(uintptr(fd), name)
+	conn, _ := f.SyscallConn() // fails only without a file
+	return f, conn
 }
 
 // Close ends all connections and closes the sockets.

@@ -4,8 +4,10 @@ package netns
 
 import (
 	"io"
+	"maps"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -75,13 +77,8 @@ func (r *relay) serve(fd int, lost bool) {
 		unix.Close(fd)
 		return
 	}
-	d := relayDoor{at: at, file: os.NewFile(uintptr(fd), "relay"), lost: lost}
-	conn, err := d.file.SyscallConn()
-	if err != nil {
-		d.file.Close()
-		return
-	}
-	r.doors = append(r.doors, d)
+	file, conn := openFile(fd, "relay")
+	r.doors = append(r.doors, relayDoor{at: at, file: file, lost: lost})
 	if !lost {
 		go r.admit(conn)
 	}
@@ -102,10 +99,7 @@ func (r *relay) door(domain int, to netip.Addr, lost bool) []byte {
 func (r *relay) close() {
 	r.mu.Lock()
 	r.closed = true
-	all := make([]*stream, 0, len(r.carried))
-	for _, c := range r.carried {
-		all = append(all, c)
-	}
+	all := slices.Collect(maps.Values(r.carried))
 	r.mu.Unlock()
 	for _, d := range r.doors {
 		d.file.Close()
