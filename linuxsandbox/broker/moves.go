@@ -321,12 +321,12 @@ func (h moves) onHost(m *moving, do func(from, to int) error) error {
 	if h.walk.Mounts == nil {
 		return unix.EXDEV
 	}
-	from, err := hostFolder(m.from)
+	from, err := pathwalk.SameOnHost(m.from.Dir, m.from.Path)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(from)
-	to, err := hostFolder(m.to)
+	to, err := pathwalk.SameOnHost(m.to.Dir, m.to.Path)
 	if err != nil {
 		return err
 	}
@@ -338,17 +338,4 @@ func (h moves) onHost(m *moving, do func(from, to int) error) error {
 func (j *judge) granted(path string) bool {
 	root, _ := j.protection.judge(path)
 	return root == path
-}
-
-// hostFolder opens the folder of s by its path on the host, if it is the same folder.
-func hostFolder(s pathwalk.Spot) (int, error) {
-	fd, err := kernel.OpenPath(s.Path)
-	if err != nil {
-		return -1, unix.EXDEV
-	}
-	if kernel.SameFile(fd, s.Dir) {
-		return fd, nil
-	}
-	unix.Close(fd)
-	return -1, unix.EXDEV
 }

@@ -191,16 +191,24 @@ func (w *Walker) AsHost(fd int, path string) int {
 	if w.Mounts == nil {
 		return fd
 	}
-	host, err := OpenHost(path)
+	host, err := SameOnHost(fd, path)
 	if err != nil {
-		return fd
-	}
-	if !kernel.SameFile(host, fd) {
-		unix.Close(host)
 		return fd
 	}
 	unix.Close(fd)
 	return host
+}
+
+// SameOnHost opens path on the host. It fails with EXDEV if fd is not that file or folder.
+func SameOnHost(fd int, path string) (int, error) {
+	host, err := OpenHost(path)
+	if err == nil && kernel.SameFile(host, fd) {
+		return host, nil
+	}
+	if err == nil {
+		unix.Close(host)
+	}
+	return -1, unix.EXDEV
 }
 
 // OpenHost opens path on the host with O_PATH, without following any link: the paths of a

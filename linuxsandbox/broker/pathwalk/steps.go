@@ -17,7 +17,7 @@ import (
 // judges it. So the broker opens the file first. Everything after this acts on the open
 // file, and a later change of the path has no effect.
 //
-// The walk starts at the command's own root (view.go), its working directory or its
+// The walk starts at the command's own root (view), its working directory or its
 // descriptor, with no more rights than the command has. Paths below /proc need care:
 // /proc/self would mean the broker, and the links there that jump to an open file (fd/N,
 // cwd, root) are followed only if they belong to the caller.
