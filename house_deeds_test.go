@@ -31,6 +31,11 @@ var deeds = map[string][]string{
 	"github.com/creack/pty":      {"Start*"},
 	"golang.org/x/sys/execabs":   {"*"},
 	"github.com/spf13/cobra/doc": {"*"},
+	// They execute tmux by PATH and open files by TERMINFO: internal/environ says more.
+	"github.com/charmbracelet/colorprofile": {"Detect", "NewWriter", "Tmux", "Terminfo"},
+	"charm.land/lipgloss/v2":                {"Print*", "Fprint*", "Sprint*", "Writer", "HasDarkBackground", "BackgroundColor"},
+	"charm.land/lipgloss/v2/compat":         {"*"},
+	"charm.land/bubbletea/v2":               {"ExecProcess"},
 }
 
 // systemCalls are those that take a path, start a program, or reach everything.

@@ -47,6 +47,8 @@ var rooms = []room{
 	// The door through which codeagent itself acts on the host: what it opens, writes and
 	// runs. The rules of that are in its package comment.
 	{path: "hostfile", imports: []string{"internal/visible", "sandbox"}},
+	// The environment, without what libraries act on. It must import nothing but os.
+	{path: "internal/environ"},
 	// Which characters must be shown by name: every face shows them alike.
 	{path: "internal/visible", pure: true},
 	// JSON that is still being written: a wire asks where a call ends, the agent
@@ -113,7 +115,7 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "event", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/composer", "tui/keys", "tui/message", "tui/paint", "tui/picker", "tui/question", "tui/transcript"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "sandbox", "tui/composer", "tui/keys", "tui/message", "tui/paint", "tui/picker", "tui/question", "tui/transcript"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
 	{path: "tui/message", floor: 3, pure: true},
@@ -128,7 +130,7 @@ var rooms = []room{
 	{path: "headless", floor: 3, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.
-	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "exec", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
+	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
 	// One package a command, and below them what they share. None knows package main.
 	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "event", "exec", "hostfile", "internal/picture", "model", "model/tour", "sandbox", "session", "tui", "tui/message", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "event", "headless", "hostfile"}},

@@ -20,6 +20,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/internal/environ"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
 )
@@ -157,10 +158,10 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	m.offers = s.opt
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
-		tea.WithEnvironment(s.opt.Environ), tea.WithoutSignalHandler(),
+		tea.WithEnvironment(environ.Inert(s.opt.Environ)), tea.WithoutSignalHandler(),
 		tea.WithFPS(framesPerSecond),
 	}
-	profile := colorprofile.Detect(s.opt.Out, s.opt.Environ)
+	profile := colorprofile.Env(s.opt.Environ) // not Detect, which executes tmux by PATH
 	if s.opt.NoColor {
 		profile = min(profile, colorprofile.Ascii)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/doctor"
+	"codeagent/internal/environ"
 	"codeagent/internal/fileworker"
 	"codeagent/linuxsandbox"
 	"codeagent/seatbelt"
@@ -40,7 +41,7 @@ func main() {
 		os.Stderr.WriteString("codeagent: keep stdout closed: " + err.Error() + "\n")
 		os.Exit(1)
 	}
-	os.Exit(run(os.Args[1:], cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Quit: os.Exit}))
+	os.Exit(run(os.Args[1:], cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: environ.Started, Quit: os.Exit}))
 }
 
 func serveFiles() int {
