@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -330,18 +329,10 @@ func (a *applying) report() Report {
 	for _, s := range a.plan.Steps {
 		switch err := a.failed[s.Path]; {
 		case err != nil:
-			r.Failed = append(r.Failed, Left{s.Path, failure(err)})
+			r.Failed = append(r.Failed, Left{s.Path, reason(err)})
 		case a.done[s.Path]:
 			r.Done = append(r.Done, s)
 		}
 	}
 	return r
-}
-
-// failure returns the reason why a step failed.
-func failure(err error) string {
-	if errors.Is(err, unix.ENOSPC) {
-		return "the disk is full"
-	}
-	return strings.TrimSpace(err.Error())
 }

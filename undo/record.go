@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -260,10 +261,6 @@ func (k *kept) takePath(r record) {
 
 // sane reports whether s can be the result of a look.
 func (s *state) sane() bool {
-	switch s.Kind {
-	case absent, file, link, folder, special:
-	default:
-		return false
-	}
-	return s.Mode&^0o777 == 0 && s.Size >= 0 && (s.Kept == nil || s.Kind == file && s.Kept.Turn >= 0 && s.Kept.File >= 0 && s.Kept.At >= 0)
+	return slices.Contains([]kind{absent, file, link, folder, special}, s.Kind) &&
+		s.Mode&^0o777 == 0 && s.Size >= 0 && (s.Kept == nil || s.Kind == file && s.Kept.Turn >= 0 && s.Kept.File >= 0 && s.Kept.At >= 0)
 }

@@ -88,14 +88,6 @@ func (l *looker) after(e *entry) (state, error) {
 	return l.read(e.path, s, e.before.Kind != file)
 }
 
-func (l *looker) at(p string, isNew bool) (state, error) {
-	s, err := l.look(p)
-	if err != nil {
-		return s, err
-	}
-	return l.read(p, s, isNew)
-}
-
 // read adds the content of s, just seen at p, within the bounds.
 func (l *looker) read(p string, s state, isNew bool) (state, error) {
 	if s.Kind != file || isNew && s.Size > l.left {
@@ -184,7 +176,10 @@ func (t *turn) noteNew(p string, look *looker, out *lines) (*entry, kind) {
 	if t.knows(p) {
 		return nil, absent // a known path is not read again
 	}
-	s, err := look.at(p, true)
+	s, err := look.look(p)
+	if err == nil {
+		s, err = look.read(p, s, true)
+	}
 	if err != nil || s.Kind == absent {
 		return nil, absent
 	}

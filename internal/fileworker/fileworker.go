@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -165,22 +166,5 @@ func versionOf(fi fs.FileInfo) string {
 // Version returns the Info.Version of the file with that device, inode, size in bytes
 // and modification time in nanoseconds since 1970.
 func Version(dev, ino uint64, size, mtime int64) string {
-	b := make([]byte, 0, 64)
-	b = strconv.AppendUint(b, dev, 36)
-	b = append(b, '.')
-	b = strconv.AppendUint(b, ino, 36)
-	b = append(b, '.')
-	b = strconv.AppendInt(b, size, 36)
-	b = append(b, '.')
-	b = strconv.AppendInt(b, mtime, 36)
-	return string(b)
-}
-
-// ownerOf returns the file's user and group, or ok false if they are unknown.
-func ownerOf(fi os.FileInfo) (uid, gid int, ok bool) {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, 0, false
-	}
-	return int(st.Uid), int(st.Gid), true
+	return strings.Join([]string{strconv.FormatUint(dev, 36), strconv.FormatUint(ino, 36), strconv.FormatInt(size, 36), strconv.FormatInt(mtime, 36)}, ".")
 }

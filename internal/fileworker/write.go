@@ -320,12 +320,12 @@ func keepOwner(f *os.File, old fs.FileInfo) bool {
 	if err != nil {
 		return false
 	}
-	uid, gid, ok := ownerOf(fi)
-	oldUID, oldGID, known := ownerOf(old)
-	if !ok || !known || uid == oldUID && gid == oldGID {
+	now, ok := fi.Sys().(*syscall.Stat_t)
+	was, known := old.Sys().(*syscall.Stat_t)
+	if !ok || !known || now.Uid == was.Uid && now.Gid == was.Gid {
 		return true
 	}
-	return f.Chown(oldUID, oldGID) == nil
+	return f.Chown(int(was.Uid), int(was.Gid)) == nil
 }
 
 // overwrite writes the open file in place. It is not atomic, but a permission for one existing

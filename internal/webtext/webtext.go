@@ -52,20 +52,5 @@ func withoutPart(data []byte) []byte {
 // Visible returns s with every line break as one newline. Characters that a terminal interprets
 // or a reader does not see are replaced by their names.
 func Visible(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && visible.Name(r) != "" }) {
-		return s
-	}
-	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
-	var b strings.Builder
-	before := rune(0)
-	for _, r := range s {
-		name := visible.Name(r)
-		if r == '\n' || r == '\t' || name == "" || visible.Joins(r) && before >= 0x80 && visible.Name(before) == "" {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(name)
-		}
-		before = r
-	}
-	return b.String()
+	return visible.Text(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
 }
