@@ -5,9 +5,13 @@
 package visible
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Name returns the visible name of a rune that must not be shown as itself, or "".
@@ -92,4 +96,38 @@ var hidden = &unicode.RangeTable{
 	R32: []unicode.Range32{
 		{0x13430, 0x13455, 1}, {0x1bca0, 0x1bca3, 1}, {0x1d173, 0x1d17a, 1}, {0xe0000, 0xe0fff, 1},
 	},
+}
+
+// JSON encodes v with a \u escape for each character that a terminal would interpret or a
+// reader would not see; a decoder gets the same value. All JSON that codeagent prints comes
+// from here. indent is empty for one line.
+func JSON(v any, indent string) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", indent)
+	if indent == "" {
+		data, err = json.Marshal(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Escaped(data), nil
+}
+
+// Escaped returns JSON with hidden characters escaped. Characters beyond ASCII occur only in
+// strings, where such an escape is valid.
+func Escaped(data []byte) []byte {
+	hides := func(r rune) bool { return r >= 0x7f && Name(r) != "" }
+	if bytes.IndexFunc(data, hides) < 0 {
+		return data
+	}
+	var b []byte
+	for _, r := range string(data) {
+		if !hides(r) {
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			b = fmt.Appendf(b, `\u%04x`, unit)
+		}
+	}
+	return b
 }
