@@ -46,13 +46,8 @@ func without[T comparable](list, known []T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(known, v) })
 }
 
-func roots(list, known []sandbox.Root) []string { return without(pathsOf(list), pathsOf(known)) }
-
-func pathsOf(roots []sandbox.Root) (out []string) {
-	for _, r := range roots {
-		out = append(out, r.Path)
-	}
-	return out
+func roots(list, known []sandbox.Root) []string {
+	return without(sandbox.PathsOf(list), sandbox.PathsOf(known))
 }
 
 // moreRead returns what p may read and base may not: roots, and paths denied in base only.

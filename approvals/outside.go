@@ -68,7 +68,7 @@ func holdsRoot(p sandbox.Policy, path string) bool {
 }
 
 func writeRoots(p sandbox.Policy) []string {
-	out := pathsOf(p.Write)
+	out := sandbox.PathsOf(p.Write)
 	if p.Temp != "" {
 		out = append(out, p.Temp)
 	}

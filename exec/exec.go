@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,24 +199,16 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 // environ returns the environment that the policy allows, with the variables that depend
 // on where the command runs.
 func (r *Runner) environ(p sandbox.Policy, c Command) []string {
-	env := p.Env.Apply(r.options.Environ)
-	env = setenv(env, p.Env.Set, "PWD", c.Dir)
+	set := map[string]string{"PWD": c.Dir}
 	if c.Terminal {
-		env = setenv(env, p.Env.Set, "TERM", "dumb")
+		set["TERM"] = "dumb"
 	}
 	if p.Temp != "" {
-		env = setenv(env, p.Env.Set, "TMPDIR", p.Temp)
+		set["TMPDIR"] = p.Temp
 	}
-	return env
-}
-
-// setenv replaces a variable unless the policy sets it.
-func setenv(env []string, set map[string]string, name, value string) []string {
-	if _, ok := set[name]; ok {
-		return env
-	}
-	env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
-	return append(env, name+"="+value)
+	maps.Copy(set, p.Env.Set)
+	p.Env.Set = set
+	return p.Env.Apply(r.options.Environ)
 }
 
 // OS is the verdict.FileSystem of the host.

@@ -35,10 +35,7 @@ func (g Ground) WithPolicy(p sandbox.Policy) Ground { return g.With(RootsOf(p)..
 
 // RootsOf lists where commands may change names under p.
 func RootsOf(p sandbox.Policy) []string {
-	var roots []string
-	for _, r := range p.Write {
-		roots = append(roots, r.Path)
-	}
+	roots := sandbox.PathsOf(p.Write)
 	if p.Temp != "" {
 		roots = append(roots, p.Temp)
 	}

@@ -204,13 +204,7 @@ func protectedPlaces(p sandbox.Policy) []string {
 	return out
 }
 
-func rootPaths(p sandbox.Policy) []string {
-	var out []string
-	for _, root := range writeRoots(p) {
-		out = append(out, root.Path)
-	}
-	return out
-}
+func rootPaths(p sandbox.Policy) []string { return sandbox.PathsOf(writeRoots(p)) }
 
 // widest is the outermost of roots around path, or "".
 func widest(roots []string, path string) string {

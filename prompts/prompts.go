@@ -177,7 +177,7 @@ func canAsk(attended bool, mode string) bool { return attended && mode != modeNe
 // allowed renders what p allows, enforced as e says.
 func allowed(p sandbox.Policy, e sandbox.Enforcement) string {
 	var b strings.Builder
-	write := roots(p.Write)
+	write := sandbox.PathsOf(p.Write)
 	if p.Temp != "" {
 		write = append(write, p.Temp+" (temporary files, $TMPDIR)")
 	}
@@ -195,7 +195,7 @@ func allowed(p sandbox.Policy, e sandbox.Enforcement) string {
 	if len(p.Read) == 0 {
 		b.WriteString("- Read: everything the user can")
 	} else {
-		fmt.Fprintf(&b, "- Read: %s, and what may be written", list(roots(p.Read)))
+		fmt.Fprintf(&b, "- Read: %s, and what may be written", list(sandbox.PathsOf(p.Read)))
 	}
 	if denied := slices.Concat(p.DenyRead, p.DenyGlobs); len(denied) > 0 {
 		fmt.Fprintf(&b, ", but not %s", list(denied))
@@ -250,14 +250,6 @@ func evidence(level sandbox.EvidenceLevel) string {
 		return "- What the sandbox refuses of the network is known for certain; the rest is judged by what a command prints.\n"
 	}
 	return ""
-}
-
-func roots(rs []sandbox.Root) []string {
-	var out []string
-	for _, r := range rs {
-		out = append(out, r.Path)
-	}
-	return out
 }
 
 // list joins names for a sentence, bounded.

@@ -48,6 +48,14 @@ type Root struct {
 	Optional bool `json:"optional,omitempty"`
 }
 
+// PathsOf returns the paths of roots.
+func PathsOf(roots []Root) (paths []string) {
+	for _, r := range roots {
+		paths = append(paths, r.Path)
+	}
+	return paths
+}
+
 // Protected names what stays read-only inside the write roots.
 type Protected struct {
 	// Paths are canonical and absolute; everything below them is protected too.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -52,29 +53,17 @@ func DecodePolicy(data []byte) (Policy, error) {
 // Validate checks what needs no access to the file system: paths are absolute, clean and valid
 // UTF-8, modes are known, limits are not negative.
 func (p Policy) Validate() error {
-	for _, r := range slices.Concat(p.Read, p.Write, p.WasWrite) {
-		if err := validPath("root", r.Path); err != nil {
-			return err
-		}
-	}
-	for _, s := range slices.Concat(p.Protected.Paths, p.Protected.Own, p.Protected.Hidden, p.Sockets) {
-		if err := validPath("path", s); err != nil {
-			return err
-		}
+	err := cmp.Or(
+		validPaths("root", PathsOf(slices.Concat(p.Read, p.Write, p.WasWrite))),
+		validPaths("path", slices.Concat(p.Protected.Paths, p.Protected.Own, p.Protected.Hidden, p.Sockets)),
+		validPaths("deny_read", p.DenyRead),
+		validPaths("temp", []string{cmp.Or(p.Temp, "/")}))
+	if err != nil {
+		return err
 	}
 	for _, hidden := range p.Protected.Hidden {
 		if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return Covers(own, hidden) }) {
 			return fmt.Errorf("hidden path %q: want it to be, or lie in, one of codeagent's own", hidden)
-		}
-	}
-	if p.Temp != "" {
-		if err := validPath("temp", p.Temp); err != nil {
-			return err
-		}
-	}
-	for _, path := range p.DenyRead {
-		if err := validPath("deny_read", path); err != nil {
-			return err
 		}
 	}
 	for _, glob := range p.DenyGlobs {
@@ -129,14 +118,16 @@ func validGlob(glob string) error {
 	return nil
 }
 
-func validPath(what, p string) error {
-	switch {
-	case !path.IsAbs(p) || path.Clean(p) != p:
-		return fmt.Errorf("%s %q: want a clean absolute path", what, p)
-	case !utf8.ValidString(p):
-		return fmt.Errorf("%s %q: is not valid UTF-8, and cannot be confined exactly", what, p)
-	case strings.ContainsRune(p, 0):
-		return fmt.Errorf("%s %q: contains a NUL byte", what, p)
+func validPaths(what string, paths []string) error {
+	for _, p := range paths {
+		switch {
+		case !path.IsAbs(p) || path.Clean(p) != p:
+			return fmt.Errorf("%s %q: want a clean absolute path", what, p)
+		case !utf8.ValidString(p):
+			return fmt.Errorf("%s %q: is not valid UTF-8, and cannot be confined exactly", what, p)
+		case strings.ContainsRune(p, 0):
+			return fmt.Errorf("%s %q: contains a NUL byte", what, p)
+		}
 	}
 	return nil
 }

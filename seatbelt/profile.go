@@ -147,10 +147,7 @@ func (b *builder) reads(p sandbox.Policy) error {
 		b.rule("allow file-read*", []string{`(subpath "/")`}, b.denied, hidden)
 		return b.findHidden(p)
 	}
-	roots := []string{}
-	for _, r := range slices.Concat(p.Read, p.Write, temps(p)) {
-		roots = append(roots, r.Path)
-	}
+	roots := sandbox.PathsOf(slices.Concat(p.Read, p.Write, temps(p)))
 	ancestors := []string{}
 	for _, root := range roots {
 		param, err := b.param("R", root)

@@ -27,10 +27,7 @@ type Trusted struct {
 // Trust finds what the repositories that exist now trust. Without a git to ask, no git can
 // run what they name either.
 func (ws *Workspace) Trust(ctx context.Context) Trusted {
-	var roots []string
-	for _, root := range ws.Policy.Write {
-		roots = append(roots, root.Path)
-	}
+	roots := sandbox.PathsOf(ws.Policy.Write)
 	if ws.Policy.Unconfined || len(roots) == 0 {
 		return Trusted{}
 	}

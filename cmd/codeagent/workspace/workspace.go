@@ -184,9 +184,5 @@ func (ws *Workspace) Shell() string {
 
 // Workdirs returns the folders that a model may choose as its working directory.
 func (ws *Workspace) Workdirs() []string {
-	dirs := []string{ws.Folder}
-	for _, r := range ws.Policy.Write {
-		dirs = append(dirs, r.Path)
-	}
-	return dirs
+	return append([]string{ws.Folder}, sandbox.PathsOf(ws.Policy.Write)...)
 }
