@@ -41,6 +41,38 @@ func (a *Agent) now() ([]model.Item, budget) {
 	return a.items[:len(a.items):len(a.items)], a.budget
 }
 
+// Choice is a model and what is known about it.
+type Choice struct {
+	Model Model
+	// ModelName and Effort are as in model.Request.
+	ModelName, Effort string
+	// MaxOutputTokens is the model's output limit; 0: the provider's default.
+	MaxOutputTokens int
+	// ContextLimit is the model's context in tokens; 0: not known.
+	ContextLimit int
+	// Blind: it cannot see images.
+	Blind bool
+}
+
+// Use makes c the model from the next turn on. The conversation stays as it is; what only
+// the previous provider can read is not sent. The error is ErrBusy while a turn runs.
+func (a *Agent) Use(c Choice) error {
+	if !a.turning.TryLock() {
+		return ErrBusy
+	}
+	defer a.turning.Unlock()
+	a.mu.Lock()
+	a.cfg.Model, a.cfg.ModelName, a.cfg.Effort = c.Model, c.ModelName, c.Effort
+	a.cfg.MaxOutputTokens, a.cfg.ContextLimit, a.cfg.Blind = c.MaxOutputTokens, c.ContextLimit, c.Blind
+	a.doubted = false
+	b := newBudget(c.ContextLimit, c.MaxOutputTokens, a.cfg.CompactAt)
+	b.fixed, b.items = a.budget.fixed, a.budget.items
+	a.budget = b
+	a.mu.Unlock()
+	a.spent(model.Usage{}) // the limit has changed
+	return nil
+}
+
 // Note adds a note that the model gets with the user's next message. It does nothing
 // while a turn runs.
 func (a *Agent) Note(text string) {
@@ -59,22 +91,17 @@ func (a *Agent) Back() (Input, bool) {
 		return Input{}, false
 	}
 	defer a.turning.Unlock()
-	in, ok := a.takeBack()
-	if ok {
-		a.spent(model.Usage{}) // the context is less full
-	}
-	return in, ok
-}
-
-func (a *Agent) takeBack() (Input, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for i, item := range slices.Backward(a.items) {
-		if item.Kind == model.User {
-			a.items = a.items[:i:i] // prefixes handed out must not change
-			a.budget.items = weighAll(a.items)
-			return Input{Text: item.Text, Images: item.Images}, true
+	items, _ := a.now()
+	for i, item := range slices.Backward(items) {
+		if item.Kind != model.User {
+			continue
 		}
+		a.mu.Lock()
+		a.items = items[:i:i] // prefixes handed out must not change
+		a.budget.items = weighAll(a.items)
+		a.mu.Unlock()
+		a.spent(model.Usage{}) // the context is less full
+		return Input{Text: item.Text, Images: item.Images}, true
 	}
 	return Input{}, false
 }

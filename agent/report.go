@@ -157,11 +157,6 @@ func notRun(ctx context.Context, err error) (outcome word.Outcome, text string) 
 
 func sentence(s string) string { return strings.TrimRight(s, ". ") + "." }
 
-func notRunWords(ctx context.Context, err error) string {
-	_, text := notRun(ctx, err)
-	return text
-}
-
 // endedEarly says why a run ended early, or "".
 func endedEarly(ctx context.Context, res tools.Result) string {
 	if !res.Failed {

@@ -116,24 +116,31 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	out := &output{emit: c.turn.agent.emit, callID: c.model.ID}
 	held := c.holder(ctx)
 	res, err := c.run(ctx, permit, out, held)
-	switch {
-	case err != nil:
+	if err != nil {
 		return res, err
-	case ctx.Err() != nil:
-		res.Text += endedEarly(ctx, res) + held.words()
-	case held.saidNo():
-		// The user has decided, so the text does not suggest asking again.
-		res.Text += c.deniedWords(res) + held.words()
-	default:
-		if question = gate.AfterDenial(c.action, res.Verdict); question != nil {
-			res = c.again(ctx, question, res, out)
-		} else {
-			res.Text += c.denialWords(res)
-		}
-		res.Text += held.words()
 	}
-	res.Text += said
-	return res, err
+	question = nil
+	if ctx.Err() == nil && !held.saidNo() {
+		question = gate.AfterDenial(c.action, res.Verdict)
+	}
+	if question != nil {
+		res = c.again(ctx, question, res, out)
+	} else {
+		res.Text += c.after(ctx, res, held)
+	}
+	res.Text += held.words() + said
+	return res, nil
+}
+
+// after returns the text for the model about why a run ended early, or what it was denied.
+func (c *toolCall) after(ctx context.Context, res tools.Result, held *holder) string {
+	switch {
+	case ctx.Err() != nil:
+		return endedEarly(ctx, res)
+	case held.saidNo(): // the user has decided, so the text does not suggest asking again
+		return c.deniedWords(res)
+	}
+	return c.denialWords(res)
 }
 
 // stage returns the environment of a call, under the present mode.
@@ -168,21 +175,14 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 	held := c.holder(ctx)
 	second, err := c.run(ctx, permit, out, held)
 	if err != nil {
-		first.Text += "\n" + prompts.Denied(first.Verdict) + "[approval] It was allowed to run again with more. " + sentence(notRunWords(ctx, err))
+		_, why := notRun(ctx, err)
+		first.Text += "\n" + prompts.Denied(first.Verdict) + "[approval] It was allowed to run again with more. " + sentence(why)
 		return first
 	}
 	first.Changed.Join(second.Changed)
 	second.Changed = first.Changed
 	second.Text = "[approval] The sandbox refused the first run; it was allowed to run again with more. The second run:\n" + second.Text
-	switch {
-	case ctx.Err() != nil:
-		second.Text += endedEarly(ctx, second)
-	case held.saidNo():
-		second.Text += c.deniedWords(second)
-	default:
-		second.Text += c.denialWords(second)
-	}
-	second.Text += held.words() + said
+	second.Text += c.after(ctx, second, held) + held.words() + said
 	return second
 }
 
