@@ -21,10 +21,9 @@ type moves struct{ *command }
 type moving struct {
 	from, to pathwalk.Spot
 	// old is the file at from, over the file at to; there: it exists.
-	old, over    unix.Stat_t
-	there        bool
-	flags        uint32
-	fromIn, toIn bool // brokered
+	old, over unix.Stat_t
+	there     bool
+	flags     uint32
 	// fromWhose and toWhose say who decides about each end.
 	fromWhose, toWhose whose
 }
@@ -52,13 +51,12 @@ func (h moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
 	}
 	defer m.to.Close()
 	m.fromWhose, m.toWhose = h.judge.whoseEntry(m.from), h.judge.whoseEntry(m.to)
-	m.fromIn, m.toIn = m.fromWhose == brokers, m.toWhose == brokers
 	switch {
 	case m.from.Odd() || m.to.Odd():
 		return h.rules.Proceed(notify.ByLandlock)
 	case m.fromWhose == nobodys || m.toWhose == nobodys:
 		return h.refuseMove(n, c, m)
-	case !m.fromIn && !m.toIn:
+	case m.fromWhose != brokers && m.toWhose != brokers:
 		return h.rules.Proceed(notify.ByLandlock)
 	case !h.judge.protection.writable(m.from.Full()) || !h.judge.protection.writable(m.to.Full()):
 		return h.rules.Proceed(notify.ByLandlock) // Landlock requires rights at both ends, so it denies this

@@ -51,12 +51,10 @@ type dueReport struct {
 	name, path string
 }
 
-const (
-	// MaxKeeps is the number of rounds after which a call fails. A command could otherwise
-	// change links outside the brokered roots during each report, so that the path leads
-	// elsewhere every time.
-	MaxKeeps = 16
-)
+// MaxKeeps is the number of rounds after which a call fails. A command could otherwise change
+// links outside the brokered roots during each report, so that the path leads elsewhere every
+// time.
+const MaxKeeps = 16
 
 // knows reports whether the entry at path was reported, directly or through a folder above it:
 // the observer has looked through that folder, or the entry was made since.
