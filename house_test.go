@@ -108,7 +108,7 @@ var rooms = []room{
 	{path: "model/responses", floor: 1, imports: []string{"model", "model/wire"}},
 	// The model server that plays a script: product code, the tour stands on it.
 	{path: "internal/scripted", floor: 1},
-	{path: "model/tour", floor: 1, imports: []string{"hostfile", "internal/scripted"}},
+	{path: "model/tour", floor: 1, imports: []string{"hostfile", "internal/scripted", "sandbox"}},
 
 	// Floor 2: deeds.
 	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/worker", "hostfile", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},

@@ -34,6 +34,7 @@ import (
 
 	"codeagent/hostfile"
 	"codeagent/internal/scripted"
+	"codeagent/sandbox"
 )
 
 const (
@@ -232,21 +233,14 @@ func knock(addr, path string) string {
 		return ""
 	}
 	for _, k := range knockers {
-		if found(k.program, path) {
+		if slices.ContainsFunc(sandbox.Programs(k.program, []string{"PATH=" + path}), runnable) {
 			return fmt.Sprintf(k.command, host, port)
 		}
 	}
 	return ""
 }
 
-func found(program, path string) bool {
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		if info, err := hostfile.Seen(filepath.Join(dir, program)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return true
-		}
-	}
-	return false
+func runnable(file string) bool {
+	info, err := hostfile.Seen(file)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
