@@ -85,7 +85,7 @@ func opens(wide, gr sandbox.Grant) bool {
 func heldWho(d sandbox.Denial) string {
 	switch {
 	case d.Executable != "":
-		return plainPath(d.Executable)
+		return show(plainPath(d.Executable))
 	case d.Program != "":
 		return plainName(d.Program)
 	}

@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -141,11 +142,11 @@ func (x *globIndex) search(root string, globs []string) (*globSearch, <-chan str
 // run searches once.
 func (x *globIndex) run(s *globSearch) {
 	start := time.Now()
-	w := globWalk{index: x, globs: s.globs, left: maxSearched}
+	w := globWalk{index: x, root: s.root, globs: s.globs, left: maxSearched}
 	w.folder(s.root)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s.found, s.why = w.found, ""
+	s.found, s.why = w.found, w.why
 	if w.left <= 0 {
 		s.why = "there are too many files to search: " + s.root
 	}
@@ -161,8 +162,10 @@ func (x *globIndex) close() { x.closed.Store(true) }
 // globWalk walks a tree. It does not follow links.
 type globWalk struct {
 	index *globIndex
+	root  string
 	globs sandbox.Policy
 	found []string
+	why   string
 	left  int
 }
 
@@ -170,9 +173,20 @@ func (w *globWalk) folder(path string) {
 	if w.index.closed.Load() {
 		w.left = 0
 	}
-	// An entry that codeagent cannot list, or that is gone, holds nothing that a command could
-	// read.
-	entries, _ := os.ReadDir(path)
+	// A command may have shut the folder, to open it again while it runs: what it holds is not
+	// known, so all of it is kept shut. A folder that is gone holds nothing.
+	err := unix.Access(path, unix.R_OK|unix.X_OK)
+	var entries []os.DirEntry
+	if err == nil {
+		entries, err = os.ReadDir(path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+		if path == w.root {
+			w.why = "it cannot be searched: " + path
+			return
+		}
+		w.found = append(w.found, path)
+	}
 	for _, e := range entries {
 		if w.left--; w.left <= 0 {
 			return

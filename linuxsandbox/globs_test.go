@@ -106,10 +106,21 @@ func TestGlobsInSetting(t *testing.T) {
 		{"copied", `cp .env copy; cat copy`, ""},
 		{"in place of another", `mv a/b a/c; cat a/c/.env a/b/.env`, ""},
 		{"through /proc", `exec 3<.env; cat <&3; cat /proc/self/cwd/.env`, ""},
+		{"in a folder that was shut before", `chmod 755 shut; cat shut/b/.env shut/.env`, ""},
+		{"in a folder that cannot be listed", `cat unlisted/.env`, ""},
+		{"in a folder that cannot be entered", `chmod 755 unentered; cat unentered/.env`, ""},
 		{"nothing else", `cat a/b/env other/y.pub x.key.bak; echo more > a/new; cat a/new`, "secret\nsecret\nsecret\nmore"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			ws := globTree(t)
+			for name, mode := range map[string]os.FileMode{"shut": 0, "unlisted": 0o300, "unentered": 0o400} {
+				dir := filepath.Join(ws, name)
+				t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
+				if err := errors.Join(os.MkdirAll(dir+"/b", 0o755), os.WriteFile(dir+"/.env", []byte("secret\n"), 0o644),
+					os.WriteFile(dir+"/b/.env", []byte("secret\n"), 0o644), os.Chmod(dir, mode)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			p := sandbox.WorkspaceWrite(ws)
 			p.DenyGlobs = []string{"**/.env", "*.d"}
 			_, out := run(t, b, p, sandbox.Command{

@@ -112,7 +112,7 @@ func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titl
 	}
 	s.opens(q.request)
 	for i, text := range q.request.Warnings {
-		s.add(field{name: fmt.Sprint("warning ", i), need: forYes, mark: paint.Warn.Span("▲ "), spans: paint.Flat([]paint.Span{paint.Warn.Span(text)})})
+		s.add(field{name: fmt.Sprint("warning ", i), need: forYes, mark: paint.Warn.Span("▲ "), spans: paint.Flat([]paint.Span{paint.Warn.Span(fact(text))})})
 	}
 	s.refused(q.request.Denials, q.request.Held)
 	s.action(q.request)
@@ -133,7 +133,7 @@ func (s *sheet) opens(r approvals.Request) {
 		if i > 0 {
 			label = ""
 		}
-		s.add(field{label: label, name: name, need: forYes, mark: paint.Good.Span(mark), hard: true, spans: paint.Flat([]paint.Span{paint.Strong.Span(text)})})
+		s.add(field{label: label, name: name, need: forYes, mark: paint.Good.Span(mark), hard: true, spans: paint.Flat([]paint.Span{paint.Strong.Span(fact(text))})})
 	}
 	lines := denial.Grants(r.Grant, s.home)
 	for i, g := range lines {
@@ -167,11 +167,11 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 			return
 		}
 		verb, _ := denial.Words(d)
-		spans := []paint.Span{paint.Text.Span(verb + " "), paint.Text.Span(paint.Tilde(d.Target, s.home))}
+		spans := []paint.Span{paint.Text.Span(verb + " "), paint.Text.Span(fact(paint.Tilde(d.Target, s.home)))}
 		if d.Count > 1 {
 			spans = append(spans, paint.Dim.Span(fmt.Sprintf(" ×%d", d.Count)))
 		}
-		spans = append(spans, paint.Dim.Span("  "+witness(d)))
+		spans = append(spans, paint.Dim.Span("  "+fact(witness(d))))
 		f := field{label: label, mark: paint.Warn.Span("⊘ "), spans: paint.Flat(spans)}
 		if held { // it names who asks in full, which the title may shorten
 			f.name, f.need = fmt.Sprint("refused ", i), forYes
@@ -182,7 +182,7 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 			continue
 		}
 		for _, l := range denial.Records(d, s.home) {
-			s.add(field{mark: paint.Dim.Span("  "), spans: paint.Flat([]paint.Span{paint.Dim.Span(l)})})
+			s.add(field{mark: paint.Dim.Span("  "), spans: paint.Flat([]paint.Span{paint.Dim.Span(fact(l))})})
 		}
 	}
 }
@@ -208,13 +208,13 @@ func (s *sheet) action(r approvals.Request) {
 	case a.Command != "":
 		f.spans = []paint.Span{paint.Strong.Span("$ " + a.Command)}
 	case a.Title != "" && a.Title != r.Title:
-		f.label, f.name, f.need, f.spans = "does", "", forNothing, paint.Flat([]paint.Span{paint.Strong.Span(a.Title)})
+		f.label, f.name, f.need, f.spans = "does", "", forNothing, paint.Flat([]paint.Span{paint.Strong.Span(fact(a.Title))})
 	default:
 		return
 	}
 	s.add(f)
 	if a.Folder != "" {
-		s.add(field{label: "in", name: "folder", need: forOutside, hard: true, spans: paint.Flat([]paint.Span{paint.Text.Span(paint.Tilde(a.Folder, s.home))})})
+		s.add(field{label: "in", name: "folder", need: forOutside, hard: true, spans: paint.Flat([]paint.Span{paint.Text.Span(fact(paint.Tilde(a.Folder, s.home)))})})
 	}
 }
 

@@ -270,7 +270,7 @@ func (q *Question) rule(t *paint.Theme, w int, now time.Time, more int) (string,
 }
 
 func titleOf(r approvals.Request) string {
-	return cmp.Or(r.Title, r.Action.Title, "permission needed")
+	return fact(cmp.Or(r.Title, r.Action.Title, "permission needed"))
 }
 
 // roomy is the width from which the times of a held call are written out.
