@@ -70,9 +70,7 @@ func (b *Backend) newGuard(p sandbox.Policy, path string) (*guard, error) {
 		// The kernel lets nobody write to a running program (ETXTBSY).
 		g.file.Source, g.file.SourceState = b.exe.fd, &b.exe.state
 	default:
-		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
-			Flags: unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK, Resolve: unix.RESOLVE_NO_SYMLINKS,
-		})
+		fd, err := openOwn(path)
 		if err != nil {
 			return nil, err
 		}
@@ -84,6 +82,13 @@ func (b *Backend) newGuard(p sandbox.Policy, path string) (*guard, error) {
 		g.file.Source, g.owned = copied.fd, true
 	}
 	return g, nil
+}
+
+// openOwn opens a file for reading, through no link.
+func openOwn(path string) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags: unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK, Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
 }
 
 // differs reports whether the file has changed since the guard last looked at it.
@@ -130,9 +135,7 @@ func (g *guard) close() {
 
 // sameContent compares a file with its copy byte by byte.
 func sameContent(path string, source int) bool {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
-		Flags: unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK, Resolve: unix.RESOLVE_NO_SYMLINKS,
-	})
+	fd, err := openOwn(path)
 	if err != nil {
 		return false
 	}

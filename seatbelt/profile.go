@@ -145,7 +145,8 @@ func (b *builder) reads(p sandbox.Policy) error {
 	b.line("\n; Reading.")
 	if len(p.Read) == 0 {
 		b.rule("allow file-read*", []string{`(subpath "/")`}, b.denied, hidden)
-		return b.findHidden(p)
+		// A codeagent that a command starts looks whether the folders of the records exist.
+		return b.metadata("H", p.Protected.Hidden)
 	}
 	roots := sandbox.PathsOf(slices.Concat(p.Read, p.Write, temps(p)))
 	ancestors := []string{}
@@ -165,21 +166,13 @@ func (b *builder) reads(p sandbox.Policy) error {
 	b.line(`(allow file-read* (literal "/"))`)
 	b.line(`(allow file-read-metadata (literal "/tmp") (literal "/var") (literal "/etc"))`)
 	slices.Sort(ancestors)
-	for _, dir := range slices.Compact(ancestors) {
-		param, err := b.param("A", dir)
-		if err != nil {
-			return err
-		}
-		b.rule("allow file-read-metadata", []string{"(literal " + param + ")"}, b.denied)
-	}
-	return nil
+	return b.metadata("A", slices.Compact(ancestors))
 }
 
-// findHidden allows checking that the folders of the records exist, and no more: a codeagent that a
-// command starts looks for them.
-func (b *builder) findHidden(p sandbox.Policy) error {
-	for _, name := range p.Protected.Hidden {
-		param, err := b.param("H", name)
+// metadata allows checking that each path exists, and no more.
+func (b *builder) metadata(letter string, names []string) error {
+	for _, name := range names {
+		param, err := b.param(letter, name)
 		if err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ package filter
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"unsafe"
 
@@ -219,23 +219,9 @@ type seccompState struct{ mode, filters int }
 // readSeccomp reads /proc/thread-self/status.
 func readSeccomp() (seccompState, error) {
 	const file = "/proc/thread-self/status"
-	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return seccompState{}, fmt.Errorf("open %s: %w", file, err)
-	}
-	defer unix.Close(fd)
-	var text []byte
-	for {
-		// A user with many groups has a long line of group numbers.
-		text = slices.Grow(text, 8192)
-		n, err := unix.Read(fd, text[len(text):cap(text)])
-		if err != nil {
-			return seccompState{}, fmt.Errorf("read %s: %w", file, err)
-		}
-		if n == 0 {
-			break
-		}
-		text = text[:len(text)+n]
+		return seccompState{}, err
 	}
 	s := seccompState{mode: -1, filters: -1}
 	for line := range bytes.Lines(text) {
