@@ -124,11 +124,11 @@ func (l *Jobs) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait
 		rest := s.Read(context.WithoutCancel(ctx), Wait{})
 		reading.Running, reading.Outcome, reading.Err = false, rest.Outcome, rest.Err
 	}
-	if !reading.Running {
+	if reading.Running {
+		l.tell()
+	} else {
 		l.forget(s)
-		return s, reading, nil
 	}
-	l.tell()
 	return s, reading, nil
 }
 
@@ -197,9 +197,7 @@ func (l *Jobs) forget(s *Job) {
 
 // Find returns the job with that number, or nil.
 func (l *Jobs) Find(id int) *Job {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range l.list {
+	for _, s := range l.jobs() {
 		if s.id == id {
 			return s
 		}

@@ -155,10 +155,8 @@ var errorAutomaton = sync.OnceValue(func() *[wordSeen][256]byte {
 func (m *marks) keep(line []byte) {
 	line = bytes.TrimSpace(line[:min(len(line), markBytes)])
 	spaced := append([]byte{' '}, line...)
-	for _, word := range noErrorWords {
-		if bytes.Contains(spaced, word) {
-			return
-		}
+	if slices.ContainsFunc(noErrorWords, func(word []byte) bool { return bytes.Contains(spaced, word) }) {
+		return
 	}
 	m.count++
 	text := strings.ToValidUTF8(string(line), "\uFFFD")
