@@ -97,7 +97,7 @@ func learned(b *workspace.Workspace, w io.Writer, l *approvals.Lesson, o exec.Ou
 		fmt.Fprintf(out, "# Stays refused: %s\n", visible.Line(one))
 	}
 	if !all {
-		fmt.Fprintln(out, "# There was more than can be listed.")
+		fmt.Fprintln(out, "# There is more than this list can hold.")
 	}
 	return out.Flush()
 }
