@@ -114,7 +114,7 @@ func TestRetryingAfterACallStartedGoesOnFromItsResult(t *testing.T) {
 		t.Errorf("ran %d times, history:\n%s", ran, got)
 	}
 	if len(told[event.Retrying](r.face)) != 0 || len(told[event.Notice](r.face)) != 1 {
-		t.Error("the face saw that all of it is void")
+		t.Errorf("%d events Retrying, %d notices; want 0 and 1", len(told[event.Retrying](r.face)), len(told[event.Notice](r.face)))
 	}
 }
 

@@ -34,8 +34,8 @@ func TestBudgetFollowsTheReports(t *testing.T) {
 	if got := b.used(); got != 1400 {
 		t.Errorf("another conversation %d", got)
 	}
-	if b.answered(0) || b.used() != 1400 {
-		t.Error("no report is one of nothing")
+	if took := b.answered(0); took || b.used() != 1400 {
+		t.Errorf("an answer without usage: taken as a report %v, used %d; want false and 1400", took, b.used())
 	}
 }
 

@@ -358,7 +358,7 @@ func TestInterruptedCompactionChangesNothing(t *testing.T) {
 	}
 	r.model.before = nil
 	if dump(r.History()) != before || r.log.compacted != 0 {
-		t.Error("it was changed")
+		t.Errorf("%d compactions in the log, history:\n%s\nwant:\n%s", r.log.compacted, dump(r.History()), before)
 	}
 	r.check(t)
 }
@@ -455,6 +455,6 @@ func TestASummaryThatIsNoShorter(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	if dump(r.History()) != before || r.log.compacted != 0 {
-		t.Error("it was put there")
+		t.Errorf("%d compactions in the log, history:\n%s\nwant:\n%s", r.log.compacted, dump(r.History()), before)
 	}
 }

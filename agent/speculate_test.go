@@ -280,7 +280,7 @@ func TestNoCommandRunsAhead(t *testing.T) {
 		r := newLibraryRig(l, play(script...))
 		r.face.on = func(e event.Event) {
 			if _, ok := e.(event.ToolStarted); ok && (!complete || len(l.begun) > 0) {
-				t.Errorf("%s: it ran before it was complete", kind)
+				t.Errorf("%s: started, call complete: %v, ran ahead: %d", kind, complete, len(l.begun))
 			}
 		}
 		if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
@@ -392,7 +392,7 @@ func TestWholeAnswers(t *testing.T) {
 	calls := append([]any{call("1", "shell")}, opening("2", "read", `{"path":"a"`, `}`)...)
 	calls = append(calls, closing("2", "read", `{"path":"a"}`), func() {
 		if ran || len(l.begun) > 0 {
-			t.Error("a call started before the answer was there")
+			t.Errorf("before the answer was complete: shell ran: %v, reads ahead: %d", ran, len(l.begun))
 		}
 	})
 	again := append(slices.Clone(calls), model.Retrying{Err: errors.New("gone"), Attempt: 2, Most: 3})

@@ -86,8 +86,16 @@ func TestEqualPermits(t *testing.T) {
 	other, _, _ := g.Decide(b)
 	g.Ledger().add(Entry{Grant: sandbox.Grant{Write: []string{"/srv"}}})
 	wider, _, _ := g.Decide(a)
-	if !p.Equal(same) || p.Equal(other) || p.Equal(wider) || p.Equal(Permit{}) || (Permit{}).Equal(Permit{}) {
-		t.Error("permits are equal only for the same action under the same policy")
+	for name, c := range map[string]struct {
+		p, q Permit
+		want bool
+	}{
+		"the same action": {p, same, true}, "another action": {p, other, false}, "a wider policy": {p, wider, false},
+		"the zero permit": {p, Permit{}, false}, "two zero permits": {Permit{}, Permit{}, false},
+	} {
+		if got := c.p.Equal(c.q); got != c.want {
+			t.Errorf("%s: Equal is %v, want %v", name, got, c.want)
+		}
 	}
 }
 
@@ -98,7 +106,7 @@ func TestPermitDoesNotShareItsPolicy(t *testing.T) {
 	pol := mustPolicy(t, p, err, a)
 	pol.Write[0].Path, pol.DenyRead[0] = "/", "/nothing"
 	if again := mustPolicy(t, p, nil, a); again.Write[0].Path != workspace || again.DenyRead[0] != "/home/u/.ssh" {
-		t.Error("a caller changed the permit's policy")
+		t.Errorf("a caller changed the permit's policy: %+v, %v", again.Write, again.DenyRead)
 	}
 	if g.Base().Write[0].Path != workspace {
 		t.Error("a caller changed the gate's policy")
@@ -161,7 +169,7 @@ func TestOutsideForTheSessionIsOneCommandInOneFolder(t *testing.T) {
 	same.CallID = "c9"
 	q, r, err := g.Decide(same)
 	if r != nil || !mustPolicy(t, q, err, same).Unconfined {
-		t.Error("the same command was asked again")
+		t.Errorf("the same command is not allowed outside the sandbox without a question: %+v, %v", r, err)
 	}
 	inside := at("/srv", "docker ps", Wish{})
 	q, _, err = g.Decide(inside)
@@ -181,7 +189,7 @@ func TestSessionInUntrusted(t *testing.T) {
 	p, err := g.Settle(mustAsk(t, g, a), Answer{Decision: Session})
 	mustPolicy(t, p, err, a)
 	if q, r, err := g.Decide(a); r != nil || err != nil || !q.minted {
-		t.Error("asked again")
+		t.Errorf("asked again: request %+v, error %v, minted %v", r, err, q.minted)
 	}
 	mustAsk(t, g, command("npm test && x", Wish{}))
 	e := edit("main.go")

@@ -123,8 +123,10 @@ func TestProtectedGrantOpensThatPathAlone(t *testing.T) {
 	a := command("direnv", Wish{Write: []string{".envrc"}})
 	p, err := g.Settle(mustAsk(t, g, a), Answer{Decision: Once})
 	pol := mustPolicy(t, p, err, a)
-	if !pol.JudgeWrite(workspace+"/.envrc").Allowed || pol.JudgeWrite(workspace+"/.git/hooks/x").Allowed {
-		t.Error("the wrong thing opened")
+	for path, want := range map[string]bool{workspace + "/.envrc": true, workspace + "/.git/hooks/x": false} {
+		if got := pol.JudgeWrite(path).Allowed; got != want {
+			t.Errorf("%s can be written: %v, want %v", path, got, want)
+		}
 	}
 }
 

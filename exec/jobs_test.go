@@ -175,8 +175,10 @@ func TestBackgroundIsKilledWithAllItStarted(t *testing.T) {
 		if n, err := alive.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("somebody still holds the pipe: %d, %v", n, err)
 		}
-		if s.Kill(job.ID()) || s.Kill(99) {
-			t.Error("killed what does not run")
+		for _, id := range []int{job.ID(), 99} {
+			if s.Kill(id) {
+				t.Errorf("killed job %d, which does not run", id)
+			}
 		}
 		news := s.News()
 		if len(news) != 1 || news[0].ID != job.ID() || news[0].Running || !news[0].Outcome.Interrupted {

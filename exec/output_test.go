@@ -34,8 +34,10 @@ func TestKeeperKeepsTheEnds(t *testing.T) {
 		tail := all[len(head):]
 		tail = tail[max(0, len(tail)-keepBytes):]
 		errs = errs[max(0, len(errs)-keepBytes):]
-		if !bytes.Equal(o.Head, head) || !bytes.Equal(o.Tail, tail) || !bytes.Equal(o.Errors, errs) {
-			t.Fatalf("seed %d: the ends differ", seed)
+		for name, c := range map[string]struct{ got, want []byte }{"head": {o.Head, head}, "tail": {o.Tail, tail}, "errors": {o.Errors, errs}} {
+			if !bytes.Equal(c.got, c.want) {
+				t.Fatalf("seed %d: the %s differs: %d bytes, want %d", seed, name, len(c.got), len(c.want))
+			}
 		}
 		if o.Total != int64(len(all)) || o.Skipped != o.Total-int64(len(head)+len(tail)) {
 			t.Fatalf("seed %d: counts %d, %d of %d", seed, o.Total, o.Skipped, len(all))

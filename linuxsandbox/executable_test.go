@@ -53,7 +53,7 @@ func namesExecutables(t *testing.T, th *theatre) {
 			a := &asker{answer: no}
 			_, out, denials := th.held(t, a, c.script)
 			if len(a.asked) == 0 || len(denials) == 0 {
-				t.Fatalf("nothing was asked: %s", out)
+				t.Fatalf("%d questions, %d denials, want both: %s", len(a.asked), len(denials), out)
 			}
 			for _, d := range append(a.asked, denials...) {
 				if c.executable != "*" && d.Executable != c.executable || c.comm != "*" && d.Comm != c.comm {

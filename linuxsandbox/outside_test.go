@@ -187,7 +187,10 @@ func TestReplicaVictim(t *testing.T) {
 	}
 	ws, temp, out := os.Getenv("WS"), os.Getenv("TMPDIR"), os.Getenv("TARGET")
 	memory, err := unix.MemfdCreate("m", 0)
-	if err != nil || unix.Dup2(memory, 57) != nil {
+	if err == nil {
+		err = unix.Dup2(memory, 57)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	calls := replicaCalls(ws)

@@ -244,8 +244,8 @@ for n in ["granted", "other"]:
 		if text != "Operation not permitted\nOperation not permitted\n" || denials[0].Kind != sandbox.KindRead {
 			t.Errorf("%s %+v", text, denials)
 		}
-		if came() != 1 || cameOther() != 0 {
-			t.Error("the wrong sockets were reached")
+		if granted, other := came(), cameOther(); granted != 1 || other != 0 {
+			t.Errorf("%d connections to the granted socket, %d to the other one; want 1 and 0", granted, other)
 		}
 	})
 }

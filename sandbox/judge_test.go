@@ -121,15 +121,15 @@ func TestSharedTemp(t *testing.T) {
 
 func TestUnconfined(t *testing.T) {
 	p := sandbox.FullAccess()
-	if !p.JudgeWrite("/etc/x").Allowed || !p.JudgeRead("/x").Allowed || !p.JudgeHost(sandbox.HostPort{Host: "x", Port: 1}).Allowed {
-		t.Error("full access refuses something")
+	if w, r, h := p.JudgeWrite("/etc/x"), p.JudgeRead("/x"), p.JudgeHost(sandbox.HostPort{Host: "x", Port: 1}); !w.Allowed || !r.Allowed || !h.Allowed {
+		t.Errorf("full access refuses something: write %+v, read %+v, host %+v", w, r, h)
 	}
 }
 
 func TestZeroPolicy(t *testing.T) {
 	var p sandbox.Policy
-	if p.JudgeWrite("/x").Allowed || p.JudgeHost(sandbox.HostPort{Host: "x", Port: 1}).Allowed || !p.JudgeRead("/x").Allowed {
-		t.Error("the zero policy must read everything and do nothing else")
+	if w, r, h := p.JudgeWrite("/x"), p.JudgeRead("/x"), p.JudgeHost(sandbox.HostPort{Host: "x", Port: 1}); w.Allowed || !r.Allowed || h.Allowed {
+		t.Errorf("the zero policy must read everything and do nothing else: write %+v, read %+v, host %+v", w, r, h)
 	}
 	p.Network.Mode = sandbox.NetworkAllow
 	if p.JudgeHost(sandbox.HostPort{Host: "x", Port: 1}).Allowed {

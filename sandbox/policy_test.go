@@ -19,13 +19,15 @@ func TestOnlyRead(t *testing.T) {
 			t.Errorf("%s may be written", path)
 		}
 	}
-	if !q.JudgeRead("/w/x").Allowed || !q.JudgeRead("/usr/x").Allowed || q.JudgeRead("/etc/x").Allowed {
-		t.Error("what may be read changed")
+	for path, want := range map[string]bool{"/w/x": true, "/usr/x": true, "/etc/x": false} {
+		if got := q.JudgeRead(path).Allowed; got != want {
+			t.Errorf("%s can be read: %v, want %v", path, got, want)
+		}
 	}
 	if len(q.WasWrite) != 1 || q.WasWrite[0].Path != "/w" || len(q.OnlyRead().WasWrite) != 1 {
 		t.Errorf("what could be written is forgotten: %v", q.WasWrite)
 	}
 	if q.Network.Mode != sandbox.NetworkDeny || q.Sockets != nil {
-		t.Error("the network stayed")
+		t.Errorf("network mode %q, sockets %v, want neither", q.Network.Mode, q.Sockets)
 	}
 }

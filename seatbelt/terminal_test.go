@@ -21,8 +21,10 @@ func TestOwnTerminal(t *testing.T) {
 				}
 			}
 		}
-		if sb.allows(query{op: "file-write-data", path: "/dev/ttys003"}) || sb.allows(query{op: "file-write-unlink", path: "/dev/ttys003", device: true}) {
-			t.Errorf("%s: the terminal can be replaced", name)
+		for _, q := range []query{{op: "file-write-data", path: "/dev/ttys003"}, {op: "file-write-unlink", path: "/dev/ttys003", device: true}} {
+			if sb.allows(q) {
+				t.Errorf("%s: the terminal can be replaced by %+v", name, q)
+			}
 		}
 	}
 	for _, name := range []string{"", "/dev/ttys", "/dev/ttys1/../disk0", "/dev/disk0", "/dev/ttys1\")(allow default)", "/dev/ttys1\n"} {

@@ -37,8 +37,10 @@ func TestWhatReads(t *testing.T) {
 	}
 	off := p.options
 	off.Disabled = map[string]bool{"search": true}
-	if All(off).Reads("search") || All(off).Reads("no_such") {
-		t.Error("a tool that is switched off reads, or one that does not exist")
+	for _, name := range []string{"search", "no_such"} {
+		if All(off).Reads(name) {
+			t.Errorf("%s reads, but it is switched off or does not exist", name)
+		}
 	}
 	for tool, c := range map[string]struct{ same, other []string }{
 		"read_file":  {[]string{`{"path":"a.txt"}`, `{"path":"./a.txt","offset":1}`, `{"offset":0,"limit":2000,"path":"a.txt"}`}, []string{`{"path":"sub"}`, `{"path":"a.txt","offset":2}`, `{"path":"a.txt","limit":1}`}},

@@ -129,7 +129,7 @@ func checkStrict(t *testing.T, at string, v any) {
 	}
 	if m["type"] == "object" {
 		if closed, ok := m["additionalProperties"].(bool); !ok || closed {
-			t.Errorf("%s is not closed", at)
+			t.Errorf("%s: additionalProperties is %v, want false", at, m["additionalProperties"])
 		}
 	}
 	if kind, ok := m["type"]; ok {

@@ -120,7 +120,7 @@ func TestShellAppliesAPatch(t *testing.T) {
 	contains(t, "result", r.Text, "Done:\nupdate sub/f (+1 -1)", "call it directly")
 	p.ok("shell", args{"workdir": "sub", "command": "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: f\n*** End Patch\nEOF"})
 	if p.read("sub/f") != "(absent)" || p.read("f") == "(absent)" {
-		t.Error("workdir was not followed")
+		t.Errorf("workdir was not followed: sub/f is %q, f is %q", p.read("sub/f"), p.read("f"))
 	}
 
 	for command, want := range map[string]string{

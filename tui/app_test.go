@@ -186,8 +186,8 @@ func TestIdleDrawsNothingNew(t *testing.T) {
 	r.emit(session())
 	before := r.app.View().Content
 	seq := r.app.seq
-	if r.app.View().Content != before || r.app.seq != seq {
-		t.Error("a second View without a message drew again")
+	if again := r.app.View().Content; again != before || r.app.seq != seq {
+		t.Errorf("a second View without a message drew again: frame %d after %d, content:\n%s", r.app.seq, seq, again)
 	}
 }
 
@@ -300,7 +300,7 @@ func TestCtrlC(t *testing.T) {
 	r.typeText("half a thought")
 	r.press("ctrl+c")
 	if !r.app.composer.Empty() || r.stops != 0 {
-		t.Fatal("the first Ctrl+C must clear the text and nothing else")
+		t.Fatalf("the first Ctrl+C must clear the text and nothing else: text %q, %d stops", r.app.composer.Value(), r.stops)
 	}
 	r.press("up")
 	if r.app.composer.Value() != "half a thought" {

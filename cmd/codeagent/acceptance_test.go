@@ -238,7 +238,7 @@ func TestLoopbackServerIsNotReached(t *testing.T) {
 		}
 		r := u.sandboxedArgv(t, []string{"curl", "-sS", srv.URL})
 		if r.code == 0 || hits.Load() != before+1 {
-			t.Errorf("curl reached the server: %v", r)
+			t.Errorf("curl: %d connections from the sandbox, want 0: %v", hits.Load()-before-1, r)
 		}
 		if !r.report.Denied || len(r.report.Denials) == 0 || r.report.Denials[0].Kind != "network" {
 			t.Errorf("the report does not say network: %+v", r.report)

@@ -33,7 +33,7 @@ func FuzzBounds(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, n int) {
 		n = 1 + min(max(n, 0), 1000)
 		if len(Head(s, n)) > n || len(Tail(s, n)) > n {
-			t.Error("too many bytes")
+			t.Errorf("more than %d bytes: head %q, tail %q", n, Head(s, n), Tail(s, n))
 		}
 		for _, got := range []string{Cut(s, n), Middle(s, n)} {
 			if utf8.RuneCountInString(got) > n || !utf8.ValidString(got) {

@@ -85,6 +85,6 @@ func TestNothingStaysOpen(t *testing.T) {
 		tr.Apply(e)
 	}
 	if tr.answer != nil || tr.thought != nil {
-		t.Error("a finished turn leaves an answer open")
+		t.Errorf("a finished turn leaves open: answer %v, thought %v", tr.answer, tr.thought)
 	}
 }

@@ -73,13 +73,13 @@ func TestRecords(t *testing.T) {
 		t.Errorf("%q %v", got, ok)
 	}
 	if r.Full() || r.has(&st) {
-		t.Error("a file without a name is known")
+		t.Errorf("a file without a name: full %v, known %v, want neither", r.Full(), r.has(&st))
 	}
 	r.Close()
 	third, thirdFile := bound(t, filepath.Join(dir, "t"))
 	r.remember(thirdFile, third, "t", "t")
 	if !r.Full() || len(r.list) != 0 {
-		t.Error("what is closed takes more")
+		t.Errorf("after Close: full %v, %d records, want full without records", r.Full(), len(r.list))
 	}
 }
 
