@@ -118,7 +118,9 @@ func New(o Options) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	b.judge.openGrants()
+	for _, path := range o.Protection.granted {
+		b.judge.roots.open(path)
+	}
 	if o.Command.Terminal {
 		b.terms.addTerminal(o.Command.Stdin)
 	}
@@ -270,8 +272,10 @@ func (b *Broker) answerCalls(listener int) {
 		case err != nil:
 		case fds[0].Revents&unix.POLLIN != 0:
 			if n.Receive(listener) == nil {
+				a := b.handleAll(&n)
+				b.held.forget()
 				// An error here means that the caller was killed meanwhile.
-				_ = n.Answer(b.reply(&n))
+				_ = n.Answer(a)
 			}
 		case fds[0].Revents != 0:
 			return
@@ -289,13 +293,6 @@ func (b *Broker) patience() int {
 		return heldMillis
 	}
 	return -1
-}
-
-// reply returns the answer to a call that was just received.
-func (b *Broker) reply(n *notify.Notification) notify.Reply {
-	a := b.handleAll(n)
-	b.held.forget()
-	return a
 }
 
 // handleAll handles a call again until nothing has to be looked through, reported or
@@ -416,7 +413,8 @@ func canBroker(tid int) error {
 		}
 		unix.Close(fd)
 	}
-	if !sameUser() {
+	// A command always runs as codeagent's user and group.
+	if os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid() {
 		return errors.New("the real and the effective user or group of codeagent differ (setuid or setgid)")
 	}
 	return nil
@@ -448,7 +446,3 @@ func threadOf(process, inside int) (int, error) {
 	}
 	return 0, fmt.Errorf("process %d has no thread with the number %d in its PID namespace", process, inside)
 }
-
-// sameUser reports whether real and effective IDs agree, so that a command always runs as
-// codeagent's user and group.
-func sameUser() bool { return os.Getuid() == os.Geteuid() && os.Getgid() == os.Getegid() }

@@ -171,10 +171,3 @@ func (p *Protection) PlanGrants(granted, folders []string) {
 func (j *judge) onHost(path string) bool {
 	return j.roots.opens(path) || slices.Contains(j.protection.entries, path)
 }
-
-// openGrants opens the paths that were granted before the command started.
-func (j *judge) openGrants() {
-	for _, path := range j.protection.granted {
-		j.roots.open(path)
-	}
-}

@@ -136,7 +136,7 @@ func (s *Sockets) finish(c *connecting) {
 			continue
 		}
 		if errno == 0 && c.stand != nil {
-			errno = c.stand.put(&c.n, c.sock)
+			errno = c.n.Place(c.sock, c.stand.number, c.stand.flags)
 		}
 		answer(&c.n, errno)
 		return

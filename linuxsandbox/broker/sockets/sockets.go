@@ -133,7 +133,7 @@ func (s *Sockets) Answer(n *notify.Notification) notify.Reply {
 	defer unix.Close(k.sock)
 	a := s.perform(k)
 	if k.stand != nil && a == (notify.Reply{}) {
-		a.Errno = k.stand.put(n, k.sock)
+		a.Errno = n.Place(k.sock, k.stand.number, k.stand.flags)
 	}
 	return a
 }

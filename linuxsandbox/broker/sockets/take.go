@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/kernel"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +35,7 @@ func TakeFD(tid int, fd int32) (int, error) {
 
 // standIn is the descriptor that a socket of the broker's replaces.
 type standIn struct {
-	number int32
+	number uint32
 	flags  uint32 // O_CLOEXEC or 0
 }
 
@@ -63,7 +62,7 @@ func standInFor(tid int, number int32) (int, *standIn, error) {
 		return -1, nil, unix.EPERM
 	}
 	fd, err := unix.Socket(unix.AF_UNIX, int(was.kind)|unix.SOCK_CLOEXEC|int(flags&unix.O_NONBLOCK), 0)
-	return fd, &standIn{number, uint32(flags & unix.O_CLOEXEC)}, err
+	return fd, &standIn{uint32(number), uint32(flags & unix.O_CLOEXEC)}, err
 }
 
 // take returns a copy of the thread's socket, or a new one to replace it.
@@ -89,11 +88,6 @@ func socketInode(tid int, number int32) (uint64, error) {
 		return 0, unix.ENOTSOCK
 	}
 	return strconv.ParseUint(strings.TrimSuffix(inode, "]"), 10, 64)
-}
-
-// put replaces the command's socket with sock.
-func (s *standIn) put(n *notify.Notification, sock int) unix.Errno {
-	return n.Place(sock, uint32(s.number), s.flags)
 }
 
 // Taking is how a broker gets access to the sockets of commands.
