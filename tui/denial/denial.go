@@ -81,32 +81,30 @@ func SeenBy(e sandbox.Evidence) string {
 	}[e]
 }
 
+// words are what was tried and why it was denied, by the kind of a denial. Without a verb
+// the operation is named.
+var words = map[sandbox.DenialKind]struct{ verb, why string }{
+	sandbox.KindWrite:      {"write", "outside the workspace"},
+	sandbox.KindRead:       {"read", "protected from reading"},
+	sandbox.KindNetwork:    {"connect", "no network"},
+	sandbox.KindSocket:     {"connect", "socket not granted"},
+	sandbox.KindProtected:  {"write", "protected"},
+	sandbox.KindMetadata:   {"", "outside the workspace"},
+	sandbox.KindCapability: {"", "needs a privilege"},
+	sandbox.KindSignal:     {"signal", "not a process of this command"},
+	sandbox.KindSyscall:    {"call", "system call not allowed"},
+}
+
 // Words says what was tried and why it was denied.
 func Words(d sandbox.Denial) (verb, why string) {
-	switch d.Kind {
-	case sandbox.KindWrite:
-		return "write", "outside the workspace"
-	case sandbox.KindRead:
-		return "read", "protected from reading"
-	case sandbox.KindNetwork:
-		if !strings.Contains(d.Target, ":") {
-			return "look up", "no network"
-		}
-		return "connect", "no network"
-	case sandbox.KindSocket:
-		return "connect", "socket not granted"
-	case sandbox.KindProtected:
-		return "write", "protected"
-	case sandbox.KindMetadata:
-		return metadataVerb(d.Operation), "outside the workspace"
-	case sandbox.KindCapability:
-		return d.Operation, "needs a privilege"
-	case sandbox.KindSignal:
-		return "signal", "not a process of this command"
-	case sandbox.KindSyscall:
-		return "call", "system call not allowed"
+	w := words[d.Kind]
+	switch {
+	case d.Kind == sandbox.KindNetwork && !strings.Contains(d.Target, ":"):
+		w.verb = "look up"
+	case d.Kind == sandbox.KindMetadata:
+		w.verb = metadataVerb(d.Operation)
 	}
-	return d.Operation, ""
+	return cmp.Or(w.verb, d.Operation), w.why
 }
 
 func metadataVerb(operation string) string {

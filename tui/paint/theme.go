@@ -33,9 +33,7 @@ type attribute uint8
 const (
 	Bold attribute = 1 << iota
 	Italic
-	underline
 	Struck
-	reverse
 	attributes = 1 << iota
 )
 
@@ -114,14 +112,8 @@ func sequence(c color.Color, a attribute) string {
 	if a&Italic != 0 {
 		s = s.Italic(true)
 	}
-	if a&underline != 0 {
-		s = s.Underline(true)
-	}
 	if a&Struck != 0 {
 		s = s.Strikethrough(true)
-	}
-	if a&reverse != 0 {
-		s = s.Reverse(true)
 	}
 	if c != nil {
 		s = s.ForegroundColor(c)

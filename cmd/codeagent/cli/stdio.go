@@ -102,28 +102,22 @@ type OutputFile struct {
 // OpenOutput finds the folder of the file that flag names before any command of the run
 // starts. It follows no link that an earlier command may have planted. It returns nil if no
 // file is named.
-func OpenOutput(g hostfile.Ground, flag, name string) (*OutputFile, error) {
+func OpenOutput(g hostfile.Ground, flag, name string, perm fs.FileMode) (*OutputFile, error) {
 	if name == "" {
 		return nil, nil
 	}
-	file, err := Replace(g, name, 0o666)
-	if err != nil {
-		return nil, Usage(fmt.Errorf("%s: %w", flag, err))
-	}
-	return &OutputFile{flag, file}, nil
-}
-
-// Replace prepares to replace the file name. It follows no link that a command may have
-// planted in ground g.
-func Replace(g hostfile.Ground, name string, perm fs.FileMode) (*hostfile.Replacement, error) {
+	var file *hostfile.Replacement
 	name, err := filepath.Abs(name)
 	if err == nil {
 		name, err = g.Resolve("/", name)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		file, err = hostfile.Replace(name, perm)
 	}
-	return hostfile.Replace(name, perm)
+	if err != nil {
+		return nil, Usage(fmt.Errorf("%s: %w", flag, err))
+	}
+	return &OutputFile{flag, file}, nil
 }
 
 // Write replaces the file with the output of write.

@@ -111,7 +111,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 		return failed(err)
 	}
 	defer ses.Close()
-	out, err := cli.OpenOutput(ses.Workspace.Ground(), "-o", x.output)
+	out, err := cli.OpenOutput(ses.Workspace.Ground(), "-o", x.output, 0o666)
 	if err != nil {
 		return failed(err)
 	}

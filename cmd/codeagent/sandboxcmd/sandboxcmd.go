@@ -70,7 +70,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 		return err
 	}
 	defer ws.Close()
-	report, err := cli.OpenOutput(ws.Ground(), "--report", x.report)
+	report, err := cli.OpenOutput(ws.Ground(), "--report", x.report, 0o666)
 	if err != nil {
 		return err
 	}

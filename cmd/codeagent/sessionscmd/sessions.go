@@ -217,9 +217,9 @@ func exportFile(s cli.Stdio, name, folder string, write func(io.Writer) error) e
 	if err != nil {
 		return err
 	}
-	file, err := cli.Replace(ground.With(folder), name, 0o600)
+	file, err := cli.OpenOutput(ground.With(folder), "-o", name, 0o600)
 	if err != nil {
-		return cli.Usage(fmt.Errorf("-o: %w", err))
+		return err
 	}
 	defer file.Close()
 	return file.Write(write)
