@@ -31,8 +31,6 @@ type Options struct {
 	Plain bool
 	// Color allows colour on Err; only when it is a terminal.
 	Color bool
-	// Quiet suppresses progress on Err.
-	Quiet bool
 }
 
 // Printer renders one run. It is safe for concurrent use. The first write error on Out ends
@@ -69,9 +67,7 @@ func (p *Printer) Emit(e event.Event) {
 	case ok && done.Answer != "":
 		p.write([]byte(p.answer(done.Answer)))
 	}
-	if !p.opts.Quiet {
-		p.progress.print(e)
-	}
+	p.progress.print(e)
 }
 
 // Ask answers every question at once, as unattended.

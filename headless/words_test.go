@@ -42,9 +42,6 @@ func TestWordsOnTheWay(t *testing.T) {
 		if _, stderr := play(Options{JSON: true}, c.events); strings.Contains(stderr, ">") {
 			t.Errorf("%s: the lines of JSON have it, but it is on stderr again: %q", name, stderr)
 		}
-		if _, stderr := play(Options{Quiet: true}, c.events); stderr != "" {
-			t.Errorf("%s: quiet, and stderr is %q", name, stderr)
-		}
 	}
 }
 

@@ -64,8 +64,6 @@ type Options struct {
 	// Grace is how long the fingers must rest before a question takes keys; zero
 	// means 700 ms.
 	Grace time.Duration
-	// NoColor draws without colours, as NO_COLOR in Environ does.
-	NoColor bool
 	// Mouse captures the mouse: the wheel scrolls, a drag selects and copies.
 	// Without it many terminals turn the wheel into arrow keys.
 	Mouse bool
@@ -155,19 +153,11 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	m.facts.home = s.opt.Home
 	m.suspend = func() tea.Cmd { return s.suspend(ctx) }
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
-	m.offers = s.opt
-	options := []tea.ProgramOption{
-		tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
-		tea.WithEnvironment(environ.Inert(s.opt.Environ)), tea.WithoutSignalHandler(),
-		tea.WithFPS(framesPerSecond),
-	}
+	m.offers, m.alone = s.opt, alone
 	profile := colorprofile.Env(s.opt.Environ) // not Detect, which executes tmux by PATH
-	if s.opt.NoColor {
-		profile = min(profile, colorprofile.Ascii)
-	}
-	options = append(options, tea.WithColorProfile(profile))
-	m.alone = alone
-	program := tea.NewProgram(m, options...)
+	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
+		tea.WithEnvironment(environ.Inert(s.opt.Environ)), tea.WithoutSignalHandler(),
+		tea.WithFPS(framesPerSecond), tea.WithColorProfile(profile))
 	m.pulse.program = program
 	_, err := program.Run()
 
