@@ -120,13 +120,10 @@ const DefaultRequests = 200
 // How a turn can end, besides success and errors of the model.
 var (
 	// ErrStopped: the person answered a question with stop.
-	ErrStopped = errors.New("stopped by the user")
-	// ErrOutOfRequests: the turn has made as many requests as it may.
+	ErrStopped       = errors.New("stopped by the user")
 	ErrOutOfRequests = errors.New("reached the limit of requests to the model")
-	// ErrBusy: a turn is running already.
-	ErrBusy = errors.New("a turn is running already")
-	// ErrEmpty: the model gave several empty answers in a row.
-	ErrEmpty = errors.New("the model gave only empty answers")
+	ErrBusy          = errors.New("a turn is running already")
+	ErrEmpty         = errors.New("the model gave only empty answers")
 	// ErrCutOff, ErrFiltered: the turn's answer is incomplete.
 	ErrCutOff   = errors.New("the answer was cut off at the model's output limit (`output` in the configuration of the provider or the model)")
 	ErrFiltered = errors.New("the provider's content filter cut the answer off")

@@ -61,12 +61,9 @@ func weighText(n int) int { return (n + bytesPerToken - 1) / bytesPerToken }
 
 // weigh estimates the tokens of an item.
 func weigh(i model.Item) int {
-	n := len(i.Text)
+	n := len(i.Text) + i.Opaque.Size()
 	if i.Call != nil {
 		n += len(i.Call.Name) + len(i.Call.Arguments)
-	}
-	if i.Opaque != nil {
-		n += len(i.Opaque.Data)
 	}
 	w := perItem + weighText(n)
 	for _, p := range i.Images {

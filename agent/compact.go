@@ -24,25 +24,18 @@ import (
 
 // How compaction can fail.
 var (
-	// ErrNothing: there is nothing to shorten.
 	ErrNothing = errors.New("the conversation is too short to be compacted")
-	// ErrTooLong: the conversation does not fit, even after it was shortened.
 	ErrTooLong = errors.New("the conversation is too long for the model, and could not be made short enough")
 	errSilent  = errors.New("the model wrote no summary")
-	// ErrCrowded: compactions no longer make room.
 	ErrCrowded = errors.New("the context of the model is too small for this task, and summaries make no more room: " +
 		"choose a model that takes more (or say in models.NAME.context of the settings how much this one takes), or give it a smaller part of the task")
-	// ErrLongMessage: the last message of the user does not fit.
 	ErrLongMessage = errors.New("this message alone is too long for the model")
-	// ErrSmallModel: no conversation fits.
-	ErrSmallModel = errors.New("the model is too small for codeagent: its instructions and tools alone are too long for it; choose another model")
-	errLonger     = fmt.Errorf("%w: a summary would be no shorter", ErrNothing)
+	ErrSmallModel  = errors.New("the model is too small for codeagent: its instructions and tools alone are too long for it; choose another model")
+	errLonger      = fmt.Errorf("%w: a summary would be no shorter", ErrNothing)
 	// ErrSmallServer, ErrLargeImages: the server bounds requests in bytes (HTTP 413).
 	ErrSmallServer = errors.New("the server, or a proxy before it, takes only requests that are smaller than the instructions and tools of codeagent: raise its limit (nginx: client_max_body_size), or ask another provider")
 	ErrLargeImages = errors.New("the images of this message are too large for the server, or for a proxy before it: send fewer of them, or smaller ones")
 )
-
-const longMessageHelp = "shorten it, or save it to a file and name that file instead"
 
 // mostTail is the most of the conversation that stays word for word, mostSaid the most
 // of the user's earlier messages, in tokens.
@@ -292,7 +285,6 @@ func (a *Agent) tooMuch(large bool) error {
 	items, b := a.now()
 	message := said(items)
 	weight := weighAll(message)
-	tokens := b.tokens(weight)
 	only := weight >= b.items // the conversation is this message only
 	switch {
 	case large && slices.ContainsFunc(message, hasImages):
@@ -303,10 +295,13 @@ func (a *Agent) tooMuch(large bool) error {
 		return ErrSmallServer
 	case only && b.fixed >= b.items:
 		return fmt.Errorf("%w (about %d tokens)", ErrSmallModel, b.tokens(b.fixed))
-	case tokens > b.limit:
-		return fmt.Errorf("%w (about %d of %d tokens): %s", ErrLongMessage, tokens, b.limit, longMessageHelp)
 	}
-	return fmt.Errorf("%w (about %d tokens): %s", ErrLongMessage, tokens, longMessageHelp)
+	tokens := b.tokens(weight)
+	about := fmt.Sprint(tokens)
+	if tokens > b.limit {
+		about += fmt.Sprintf(" of %d", b.limit)
+	}
+	return fmt.Errorf("%w (about %s tokens): shorten it, or save it to a file and name that file instead", ErrLongMessage, about)
 }
 
 // tooLarge reports whether a server or proxy refused a request for its size in bytes,

@@ -73,9 +73,5 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable reports whether the same request may succeed later.
 func (e *Error) Retryable() bool {
-	switch e.Kind {
-	case RateLimited, Transport, ServerFault:
-		return true
-	}
-	return false
+	return e.Kind == RateLimited || e.Kind == Transport || e.Kind == ServerFault
 }

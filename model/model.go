@@ -61,6 +61,14 @@ type Opaque struct {
 	Data   json.RawMessage `json:"data"`
 }
 
+// Size returns the bytes of o's data; o may be nil.
+func (o *Opaque) Size() int {
+	if o == nil {
+		return 0
+	}
+	return len(o.Data)
+}
+
 // ToolCall is one call as the model wrote it. Arguments is the raw text, which may be invalid
 // JSON; tools.Plan then returns an error that the model can read.
 type ToolCall struct {

@@ -111,12 +111,6 @@ func (r Retry) Stream(ctx context.Context, try attempt) iter.Seq2[model.Delta, e
 // weight returns what a delta adds to an answer, in bytes. CallDone adds nothing: its
 // arguments came before.
 func weight(d model.Delta) int {
-	opaque := func(o *model.Opaque) int {
-		if o == nil {
-			return 0
-		}
-		return len(o.Data)
-	}
 	switch d := d.(type) {
 	case model.TextDelta:
 		return len(d.Text)
@@ -125,9 +119,9 @@ func weight(d model.Delta) int {
 	case model.CallDelta:
 		return len(d.Arguments)
 	case model.CallDone:
-		return opaque(d.Opaque)
+		return d.Opaque.Size()
 	case model.Sealed:
-		return opaque(d.Opaque)
+		return d.Opaque.Size()
 	}
 	return 0
 }

@@ -250,16 +250,22 @@ func (r *repaired) pass(name string, data []byte) error {
 			return e
 		}
 	}
-	// The JSON may be sent back to the provider unchanged, so it must be valid UTF-8.
+	r.emit(onOneLine(data))
+	return nil
+}
+
+// onOneLine returns JSON on one line, for a client library that reads line by line, and as
+// valid UTF-8, because it may be sent back to the provider unchanged.
+func onOneLine(data []byte) []byte {
 	if !utf8.Valid(data) {
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	}
-	// A client library that reads line by line needs the JSON on one line.
-	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 {
-		data = bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
+	for _, end := range [...]byte{'\n', '\r'} {
+		if bytes.IndexByte(data, end) >= 0 {
+			data = bytes.ReplaceAll(data, []byte{end}, []byte(" "))
+		}
 	}
-	r.emit(data)
-	return nil
+	return data
 }
 
 // reported returns the error that an event reports, or nil.
@@ -268,16 +274,11 @@ func (r *repaired) reported(name string, data []byte) error {
 		data = r.t.bounded(data)
 	}
 	f, bad := readFault(data)
-	if bad && f.failed {
+	isJSON := data[0] == '{' || data[0] == '['
+	if name == "error" || bad && (f.failed || isJSON && (bytes.Contains(data, []byte(`"error"`)) || looksFlat(f))) {
 		return r.t.failure(0, r.header, f)
 	}
-	if name != "error" && (!bad || (data[0] != '{' && data[0] != '[')) {
-		return nil
-	}
-	if name != "error" && !bytes.Contains(data, []byte(`"error"`)) && !looksFlat(f) {
-		return nil
-	}
-	return r.t.failure(0, r.header, f)
+	return nil
 }
 
 // looksFlat recognises an error without an "error" member: it has a code or a type that
@@ -344,8 +345,7 @@ func (r *repaired) begin() error {
 		if f, bad := readFault(body); bad {
 			return r.t.failure(0, r.header, f)
 		}
-		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
-		r.single = bytes.ReplaceAll(bytes.ReplaceAll(bytes.TrimPrefix(body, bom), []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
+		r.single = onOneLine(bytes.TrimPrefix(body, bom))
 		src = bytes.NewReader(nil)
 	}
 	r.events = newEvents(src, r.limit)
