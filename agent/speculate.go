@@ -63,24 +63,17 @@ const mostFields = 16
 
 // look runs ahead the call that c appears to be, unless it runs already.
 func (g *guesses) look(c *guess) {
-	if c.fields > mostFields || len(g.batch.calls) >= maxCalls {
-		c.run.void()
-		c.run = nil
-		return
-	}
-	call := model.ToolCall{ID: c.id, Name: c.name, Arguments: c.arguments.Soon()}
 	var planned tools.Call
-	err := contain(func() (err error) {
-		planned, err = g.batch.turn.agent.cfg.Tools.Plan(call)
-		return err
-	})
-	if err != nil || planned == nil || planned.Reads() == "" {
-		c.run.void() // not a call yet, or no longer
-		c.run = nil
+	if c.fields <= mostFields && len(g.batch.calls) < maxCalls {
+		call := model.ToolCall{ID: c.id, Name: c.name, Arguments: c.arguments.Soon()}
+		planned, _ = g.batch.turn.agent.plan(call) // nil: not a call yet, or no longer
+	}
+	if c.run.reads(planned) {
 		return
 	}
-	if !c.run.reads(planned) {
-		c.run.void()
+	c.run.void()
+	c.run = nil
+	if planned != nil && planned.Reads() != "" {
 		c.run = g.batch.runAhead(planned)
 	}
 }

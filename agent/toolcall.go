@@ -61,19 +61,27 @@ func (c *toolCall) alone() bool {
 // plan computes what the call would do, unless it is refused already.
 func (c *toolCall) plan() {
 	if c.err == nil {
-		c.err = contain(func() (err error) {
-			c.planned, err = c.turn.agent.cfg.Tools.Plan(c.model)
-			return err
-		})
+		c.planned, c.err = c.turn.agent.plan(c.model)
 	}
 	if c.err == nil {
 		c.action = c.planned.Action()
 	} else {
-		c.planned = nil
 		name := short.Cut(c.model.Name, 64)
 		c.action = approvals.Action{CallID: c.model.ID, Tool: name, Kind: word.KindRead, Title: "call of " + name}
 	}
 	c.turn.agent.emit(started(c.action))
+}
+
+// plan is Tools.Plan, but a panic becomes an error.
+func (a *Agent) plan(c model.ToolCall) (planned tools.Call, err error) {
+	err = contain(func() (err error) {
+		planned, err = a.cfg.Tools.Plan(c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return planned, nil
 }
 
 // contained is perform, but a panic becomes a failed call: a bug in one tool must not end the
