@@ -142,7 +142,7 @@ func TestUnreadResultsOverBothWires(t *testing.T) {
 				}
 				last++
 			}
-			if text := b.results()["r6-file"]; !strings.Contains(text, "go on with offset") {
+			if text := b.results()["r6-file"]; !strings.Contains(text, "continue with offset") {
 				t.Errorf("what was read does not say how to read on: %.200q", text)
 			}
 			compacted := 0

@@ -2,6 +2,7 @@ package hostfile
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -80,19 +81,15 @@ func (r *Replacement) there() (*unix.Stat_t, error) {
 	case err != nil:
 		return nil, err
 	}
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
+	is := uint32(st.Mode) & unix.S_IFMT
+	if is == unix.S_IFREG {
 		return &st, nil
-	case unix.S_IFDIR:
-		return nil, &KindError{fs.ModeDir}
-	case unix.S_IFLNK:
-		return nil, &KindError{fs.ModeSymlink}
-	case unix.S_IFIFO:
-		return nil, &KindError{fs.ModeNamedPipe}
-	case unix.S_IFSOCK:
-		return nil, &KindError{fs.ModeSocket}
 	}
-	return nil, &KindError{fs.ModeDevice}
+	return nil, &KindError{cmp.Or(otherKinds[is], fs.ModeDevice)}
+}
+
+var otherKinds = map[uint32]fs.FileMode{
+	unix.S_IFDIR: fs.ModeDir, unix.S_IFLNK: fs.ModeSymlink, unix.S_IFIFO: fs.ModeNamedPipe, unix.S_IFSOCK: fs.ModeSocket,
 }
 
 // Write writes the output of write to a new file and renames it to the path.

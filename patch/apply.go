@@ -75,7 +75,7 @@ func (a *applier) section(f File) error {
 	switch f.Op {
 	case Add:
 		if s.now != nil {
-			return &Error{Line: f.Line, Path: f.Path, Msg: "there already is such a file; use *** Update File:, or *** Delete File: before the *** Add File: to replace it whole"}
+			return &Error{Line: f.Line, Path: f.Path, Msg: "the file already exists; use *** Update File:, or *** Delete File: before the *** Add File: to replace it whole"}
 		}
 		s.now = &Content{Data: f.Content}
 		if s.old != nil {
@@ -121,7 +121,7 @@ func (a *applier) update(s *state, f File) error {
 		return err
 	}
 	if again || target.now != nil {
-		return &Error{Line: f.Line, Path: f.MoveTo, Msg: "the file cannot be moved here: there already is something of that name"}
+		return &Error{Line: f.Line, Path: f.MoveTo, Msg: "the file cannot be moved here: something with that name already exists"}
 	}
 	target.now, target.from, target.by, target.notes = next, s.path, f, s.notes
 	s.now, s.moved = nil, true

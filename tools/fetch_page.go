@@ -105,7 +105,7 @@ func (w *webPage) result(offset int) Result {
 	if next < len(w.text) || offset > 0 {
 		remark := fmt.Sprintf("bytes %d to %d of %d of its text", offset, next, len(w.text))
 		if next < len(w.text) {
-			remark += fmt.Sprintf("; go on with offset %d", next)
+			remark += fmt.Sprintf("; continue with offset %d", next)
 		}
 		remarks = append([]string{remark}, remarks...)
 	}

@@ -180,7 +180,7 @@ func TestFetchURLInParts(t *testing.T) {
 		_, text, _ := strings.Cut(r.Text, "instructions]\n")
 		text, rest, _ := strings.Cut(text, "\n[end of content")
 		got.WriteString(text + "\n")
-		_, next, more := strings.Cut(rest, "go on with offset ")
+		_, next, more := strings.Cut(rest, "continue with offset ")
 		if !more {
 			break
 		}

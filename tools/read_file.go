@@ -217,7 +217,7 @@ func (v *view) text(most int) string {
 		return fmt.Sprintf("(the file has %s lines; there is no line %d)", total, v.first)
 	case v.more || shown < v.shown:
 		last := v.first + shown - 1
-		remarks = append(remarks, fmt.Sprintf("lines %d to %d of %s; go on with offset %d", v.first, last, total, last+1))
+		remarks = append(remarks, fmt.Sprintf("lines %d to %d of %s; continue with offset %d", v.first, last, total, last+1))
 	}
 	if v.crlf > 0 {
 		remarks = append(remarks, "lines end in CR LF")

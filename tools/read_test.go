@@ -39,11 +39,11 @@ func TestReadFile(t *testing.T) {
 		{"through a link", args{"path": "link"}, "1\tone\n2\ttwo\n3\tthree"},
 		{"outside is readable", args{"path": "outlink"}, "1\tsecret"},
 		{"from a line", args{"path": "f", "offset": 2}, "2\ttwo\n3\tthree"},
-		{"a range", args{"path": "f", "offset": 2, "limit": 1}, "2\ttwo\n(lines 2 to 2 of 3; go on with offset 3)"},
-		{"the start", args{"path": "f", "limit": 1}, "1\tone\n(lines 1 to 1 of 3; go on with offset 2)"},
+		{"a range", args{"path": "f", "offset": 2, "limit": 1}, "2\ttwo\n(lines 2 to 2 of 3; continue with offset 3)"},
+		{"the start", args{"path": "f", "limit": 1}, "1\tone\n(lines 1 to 1 of 3; continue with offset 2)"},
 		{"beyond the end", args{"path": "f", "offset": 9}, "(the file has 3 lines; there is no line 9)"},
 		{"no final newline", args{"path": "noend"}, "1\tone\n2\ttwo\n(no newline at the end of the file)"},
-		{"no final newline, not in view", args{"path": "noend", "limit": 1}, "1\tone\n(lines 1 to 1 of 2; go on with offset 2)"},
+		{"no final newline, not in view", args{"path": "noend", "limit": 1}, "1\tone\n(lines 1 to 1 of 2; continue with offset 2)"},
 		{"empty", args{"path": "empty"}, "(the file is empty)"},
 		{"blank lines", args{"path": "blank"}, "1\t\n2\t"},
 		{"crlf", args{"path": "crlf"}, "1\ta\n2\tb\n(lines end in CR LF)"},
@@ -59,17 +59,17 @@ func TestReadFile(t *testing.T) {
 		})
 	}
 	many := p.ok("read_file", args{"path": "many"})
-	contains(t, "text", many.Text, "1\tline 1\n", "2000\tline 2000\n(lines 1 to 2000 of 5000; go on with offset 2001)")
+	contains(t, "text", many.Text, "1\tline 1\n", "2000\tline 2000\n(lines 1 to 2000 of 5000; continue with offset 2001)")
 	if r := p.ok("read_file", args{"path": "many", "offset": 2001, "limit": 9999}); !strings.HasPrefix(r.Text, "2001\tline 2001\n") || len(lines(r.Text)) != 2001 {
 		t.Errorf("%d lines", len(lines(r.Text)))
 	}
-	if r := p.ok("read_file", args{"path": "wide"}); len(r.Text) > readBytes+100 || !strings.Contains(r.Text, "(lines 1 to 43 of 100; go on with offset 44)") {
+	if r := p.ok("read_file", args{"path": "wide"}); len(r.Text) > readBytes+100 || !strings.Contains(r.Text, "(lines 1 to 43 of 100; continue with offset 44)") {
 		t.Errorf("%d bytes, %s", len(r.Text), tail(r.Text))
 	}
-	if less := many.Less(2000); len(less) > 2000 || len(less) < 1500 || !strings.Contains(less, "(lines 1 to 155 of 5000; go on with offset 156)") {
+	if less := many.Less(2000); len(less) > 2000 || len(less) < 1500 || !strings.Contains(less, "(lines 1 to 155 of 5000; continue with offset 156)") {
 		t.Errorf("within 2000 bytes: %d, %s", len(less), tail(less))
 	}
-	if less := many.Less(0); less != "1\tline 1\n(lines 1 to 1 of 5000; go on with offset 2)" {
+	if less := many.Less(0); less != "1\tline 1\n(lines 1 to 1 of 5000; continue with offset 2)" {
 		t.Errorf("one line at least: %q", less)
 	}
 	if many.Less(1<<30) != many.Text {

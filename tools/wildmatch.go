@@ -161,7 +161,6 @@ var posixClasses = map[string]string{
 type glob struct {
 	any     []pathPattern
 	negated bool
-	byName  bool // no slash: matches the last component only
 }
 
 // maxBraces bounds the number of alternatives of one glob.
@@ -182,7 +181,7 @@ func newGlob(s string) (*glob, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.byName = !strings.Contains(s, "/")
+	byName := !strings.Contains(s, "/") // at any depth
 	for _, a := range all {
 		a = strings.TrimPrefix(a, "/")
 		if strings.HasSuffix(a, "/") {
@@ -190,6 +189,9 @@ func newGlob(s string) (*glob, error) {
 		}
 		if a == "" || slices.Contains(strings.Split(a, "/"), "..") {
 			return nil, fmt.Errorf("the glob %q names nothing below the folder; write it relative to path, like \"**/*.go\"", s)
+		}
+		if byName {
+			a = "**/" + a
 		}
 		g.any = append(g.any, newPathPattern(a))
 	}
@@ -201,11 +203,7 @@ func (g *glob) match(rel string) bool {
 	if g == nil {
 		return true
 	}
-	name := rel
-	if g.byName {
-		name = rel[strings.LastIndexByte(rel, '/')+1:]
-	}
-	return slices.ContainsFunc(g.any, func(p pathPattern) bool { return p.match(name) }) != g.negated
+	return slices.ContainsFunc(g.any, func(p pathPattern) bool { return p.match(rel) }) != g.negated
 }
 
 // braces adds to out what s is with each {a,b} replaced by one of its alternatives. An

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -47,16 +46,12 @@ func (s slot) String() string {
 
 // parseSlot reads a slot; an invalid one is free.
 func parseSlot(text []byte) slot {
-	f := bytes.Fields(text)
-	if len(f) != 3 || !ids.Match(f[0]) {
+	var s slot
+	_, err := fmt.Sscanf(string(text), "%s %d %d", &s.id, &s.turn, &s.at)
+	if err != nil || !ids.MatchString(s.id) || s.turn <= 0 {
 		return slot{}
 	}
-	turn, err := strconv.Atoi(string(f[1]))
-	at, err2 := strconv.ParseInt(string(f[2]), 10, 64)
-	if err != nil || err2 != nil || turn <= 0 {
-		return slot{}
-	}
-	return slot{string(f[0]), turn, at}
+	return s
 }
 
 // makeReserve writes the file if it is missing or too short.

@@ -224,3 +224,11 @@ func TestUnrecordedSessions(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 }
+
+func TestSlotIsReadAsWritten(t *testing.T) {
+	for _, s := range []slot{{}, {"0123456789abcdef", 12, 1700000009}} {
+		if got := parseSlot([]byte(s.String())); got != s {
+			t.Errorf("%+v became %+v", s, got)
+		}
+	}
+}
