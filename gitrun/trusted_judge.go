@@ -99,26 +99,18 @@ func (j *trustJudge) words(top string, s setting, value string) {
 	if strings.HasPrefix(strings.ToLower(s.key), "alias.") && !strings.HasPrefix(value, "!") {
 		return // one of git's own commands, with its arguments
 	}
-	j.add(j.resolve(top, value), isFile*slash(value))
+	if strings.Contains(value, "/") {
+		j.add(j.resolve(top, value), isFile)
+	}
 	list := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>'\"`!=", r) })
 	for i, word := range list {
-		switch {
-		case slash(word) == 0 && i > 0:
-			j.add(j.resolve(top, word), isFile)
-		case slash(word) > 0 && plainPath(word):
+		switch path := strings.Contains(word, "/"); {
+		case path && plainPath(word):
 			j.add(j.resolve(top, word), isFile|isAbsent)
-		case slash(word) > 0:
+		case path || i > 0: // a first word without a slash is looked up in PATH
 			j.add(j.resolve(top, word), isFile)
 		}
 	}
-}
-
-// slash returns 1 for a word that is a path rather than a name to look up in PATH.
-func slash(word string) kind {
-	if strings.Contains(word, "/") {
-		return 1
-	}
-	return 0
 }
 
 // plainPath reports a word that can only be a path: not a pattern, a format, an address of

@@ -64,7 +64,6 @@ type Entry struct {
 
 // Listing is the content of one folder, sorted by name.
 type Listing struct {
-	Path    string
 	Entries []Entry
 	// More is set when the limit was reached and entries are missing.
 	More bool

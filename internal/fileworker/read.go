@@ -143,8 +143,8 @@ func readDirs(paths []string, limit int) []Listing {
 	}
 	listings := make([]Listing, 0, len(paths))
 	for _, path := range paths {
-		l := Listing{Path: path}
-		if err := l.read(limit); err != nil {
+		var l Listing
+		if err := l.read(path, limit); err != nil {
 			l.Err = about(path, err)
 			l.Err.Op = opList
 		}
@@ -155,13 +155,13 @@ func readDirs(paths []string, limit int) []Listing {
 }
 
 // read lists the folder, at most limit entries.
-func (l *Listing) read(limit int) error {
-	if err := checkPath(l.Path); err != nil {
+func (l *Listing) read(path string, limit int) error {
+	if err := checkPath(path); err != nil {
 		return err
 	}
 	// With "/." the kernel refuses anything but a folder instead of opening it: a FIFO
 	// would block.
-	dir, err := os.Open(l.Path + "/.")
+	dir, err := os.Open(path + "/.")
 	if err != nil {
 		return err
 	}

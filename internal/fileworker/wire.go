@@ -244,7 +244,6 @@ func (a *answer) encode() []byte {
 	e.info(a.info)
 	e.num(int64(len(a.listings)))
 	for _, l := range a.listings {
-		e.str(l.Path)
 		e.flag(l.More)
 		e.err(l.Err)
 		e.num(int64(len(l.Entries)))
@@ -267,7 +266,7 @@ func decodeAnswer(body []byte) (*answer, bool) {
 	a := &answer{err: d.err()}
 	a.info = Info{Type: Type(d.str()), Mode: fs.FileMode(d.num()), Size: d.num(), Version: d.str()}
 	for range d.count() {
-		l := Listing{Path: d.str(), More: d.flag(), Err: d.err()}
+		l := Listing{More: d.flag(), Err: d.err()}
 		for range d.count() {
 			l.Entries = append(l.Entries, Entry{Name: d.str(), Type: Type(d.str())})
 		}

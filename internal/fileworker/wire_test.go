@@ -17,7 +17,7 @@ func TestFramesCrossThePipeUnchanged(t *testing.T) {
 		t.Errorf("request became %+v, %v", got, ok)
 	}
 	a := &answer{err: &Error{Op: "op", Path: "/p", Kind: Refused, Text: "text"}, info: Info{File, 0o600, 5, "v"}, data: []byte("d"),
-		listings: []Listing{{Path: "/x", Entries: []Entry{{"n\xff", Other}}, More: true, Err: &Error{Op: "list", Path: "/x", Kind: Absent, Text: "t"}}},
+		listings: []Listing{{Entries: []Entry{{"n\xff", Other}}, More: true, Err: &Error{Op: "list", Path: "/x", Kind: Absent, Text: "t"}}},
 		contents: []content{{contentBinary, []byte{}}, {contentText, []byte("abc")}}}
 	back, ok := decodeAnswer(a.encode())
 	if !ok || !reflect.DeepEqual(back, a) {
