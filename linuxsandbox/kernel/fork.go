@@ -53,7 +53,7 @@ type Call struct {
 	args [4]uintptr
 }
 
-// Call adds a system call. step names it in an error.
+// Call adds a system call. step names it in an error. Inlined, it would make the helper larger.
 //
 //go:noinline
 func (c *Child) Call(step string, trap uintptr, args ...uintptr) *Call {
