@@ -20,6 +20,7 @@ func TestHeldQuestionNamesWhoWasRefused(t *testing.T) {
 		{"git status", sandbox.Denial{Program: "git", Executable: "/work/git"}, "/work/git"},
 		{"echo x > /etc/b", sandbox.Denial{Program: "bash", Executable: "/usr/bin/bash", Comm: "git"}, "/usr/bin/bash"},
 		{"git status", sandbox.Denial{Comm: "git", PID: 7}, sandbox.Unexamined},
+		{"./x", sandbox.Denial{Program: "git", Executable: "/w/git (recorded by the kernel)"}, `"/w/git (recorded by the kernel)"`},
 		{"./x", sandbox.Denial{Program: "e\x1bvil", Executable: "/w/e\x1bvil"}, "/w/e?vil"},
 		{"./x", sandbox.Denial{Program: "x", Executable: "/w/" + strings.Repeat("usr/", 40) + "x"}, "/w/" + strings.Repeat("usr/", 9) + "u…sr" + strings.Repeat("/usr", 9) + "/x"},
 	} {
