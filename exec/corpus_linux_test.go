@@ -324,7 +324,8 @@ func tellCorpus(t *testing.T, results []*corpusResult) {
 	t.Logf("precision %d/%d, recall %d/%d, F1 %.3f; target named %d/%d, least grant %d/%d",
 		c.right, c.right+c.wrong, c.right, c.denied, f1, c.named, c.denied, c.granted, c.named)
 	if os.Getenv("CI") == "" {
-		return // a sample is too small for the minimums
+		t.Log("a sample is too small for the minimums: they are checked with CI=true")
+		return
 	}
 	if f1 < corpusF1 || share(c.named, c.denied) < corpusNamed || share(c.granted, c.named) < corpusGrants {
 		t.Errorf("want F1 %.2f, targets named %.2f, least grants %.2f", corpusF1, corpusNamed, corpusGrants)

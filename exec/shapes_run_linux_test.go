@@ -69,7 +69,8 @@ func tellShapes(t *testing.T, name string, half bool, results []*corpusResult) {
 		t.Errorf("%s: %d of %d that were certain are right", name, c.surely, c.certain)
 	}
 	if os.Getenv("CI") == "" {
-		return // a sample is too small for the rest
+		t.Log("a sample is too small for the minimums: they are checked with CI=true")
+		return
 	}
 	if got < shapesF1 || c.all < shapesWanted/2 || c.denied < shapesDenied {
 		t.Errorf("%s: want F1 %.2f of %d commands, %d denied", name, shapesF1, shapesWanted/2, shapesDenied)

@@ -95,7 +95,7 @@ func TestGlobs(t *testing.T) { inSettings(t, "^TestGlobsInSetting$") }
 func TestGlobsInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestGlobs")
 	if !f.Namespaces {
-		return // this is a stated weakness
+		t.Skip("no mount namespace here, which is a stated weakness")
 	}
 	for _, row := range []struct{ name, script, want string }{
 		{"by name", `cat .env a/.env`, ""},
