@@ -205,14 +205,7 @@ func (m *messenger) message(from, to, end int) {
 		msg.ReasoningContent = strings.Join(thought, "\n\n")
 	}
 	m.out = append(m.out, msg)
-	var brought [][]model.Image
-	for i, id := range calls {
-		text, images := m.conversation.Take(end, id)
-		m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleTool, ToolCallID: msg.ToolCalls[i].ID, Content: text})
-		brought = append(brought, images)
-	}
-	// A result is only text in this API. Its images follow after the last result.
-	for _, images := range brought {
-		m.user("", images)
-	}
+	m.conversation.Results(end, calls, func(call int, text string) {
+		m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleTool, ToolCallID: msg.ToolCalls[call].ID, Content: text})
+	}, m.user)
 }

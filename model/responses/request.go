@@ -176,15 +176,7 @@ func (in *inputter) answer(from, to int) {
 			calls = append(calls, it.Call.ID)
 		}
 	}
-	var brought [][]model.Image
-	for _, id := range calls {
-		text, images := in.conversation.Take(to, id)
-		in.out = append(in.out, functionOutput{"function_call_output", wire.CallID(id, in.Model), text})
-		brought = append(brought, images)
-	}
-	// OpenAI accepts images in a result as well. Others (LM Studio) refuse a result that is not
-	// text, and accept images in a message.
-	for _, images := range brought {
-		in.user("", images)
-	}
+	in.conversation.Results(to, calls, func(call int, text string) {
+		in.out = append(in.out, functionOutput{"function_call_output", wire.CallID(calls[call], in.Model), text})
+	}, in.user)
 }

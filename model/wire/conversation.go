@@ -29,8 +29,8 @@ func NewConversation(items []model.Item) *Conversation {
 	return &Conversation{items: items, taken: make([]bool, len(items))}
 }
 
-// Take returns the text and the images of the first result for id at or after position from.
-func (c *Conversation) Take(from int, id string) (string, []model.Image) {
+// take returns the text and the images of the first result for id at or after position from.
+func (c *Conversation) take(from int, id string) (string, []model.Image) {
 	for i := from; i < len(c.items); i++ {
 		if it := c.items[i]; it.Kind == model.Result && it.CallID == id && !c.taken[i] {
 			c.taken[i] = true
@@ -41,6 +41,21 @@ func (c *Conversation) Take(from int, id string) (string, []model.Image) {
 		}
 	}
 	return noResult, nil
+}
+
+// Results visits the results of calls, at or after position from, in the order of the calls.
+// Their images come last, with the user's role: a result is only text in one API, and servers
+// of the other (LM Studio) refuse more.
+func (c *Conversation) Results(from int, calls []string, result func(call int, text string), user func(text string, images []model.Image)) {
+	var brought [][]model.Image
+	for i, id := range calls {
+		text, images := c.take(from, id)
+		result(i, text)
+		brought = append(brought, images)
+	}
+	for _, images := range brought {
+		user("", images)
+	}
 }
 
 // Each visits the conversation: it calls user for what is sent with the user's role, and
