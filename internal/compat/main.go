@@ -93,7 +93,7 @@ func (o *options) compare(st *stage, s suite, known *exceptions) (bool, error) {
 		passed = passed.steady(got)
 	}
 	if passed.count(pass) == 0 {
-		return false, fmt.Errorf("no test passes bare")
+		return false, fmt.Errorf("no test passes without the sandbox")
 	}
 	inside, output, err := s.runBoxed(st, argv, dir)
 	if err != nil {
