@@ -73,7 +73,7 @@ type Options struct {
 	// MadeGit lists the git directories that commands of the session made; nil: none is
 	// known.
 	MadeGit func() []string
-	// Rules are the user's rules; nil: there are none. Now is the time; nil: time.Now.
+	// Rules are the user's rules; nil: no rules. Now is the time; nil: time.Now.
 	Rules *rules.Set
 	Now   func() time.Time
 	// Fetch is what fetches may reach without an answer, in addition to Base.

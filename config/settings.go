@@ -173,7 +173,7 @@ func limit(name, doc string, most int64, field func(*Limits) any) setting {
 // mostTokens is far above any model's limit.
 const mostTokens = 1 << 30
 
-// entry returns the entry of a table with a NAME, which it makes if there is none.
+// entry returns the entry of a table with a NAME, which it makes if the table has no such entry.
 func entry[T any](entries map[string]*T, name string) *T {
 	if entries[name] == nil {
 		entries[name] = new(T)

@@ -76,7 +76,7 @@ func (k *keeperProcess) leftovers(clean, over bool) []kernel.Process {
 	return nil
 }
 
-// leftError names the processes that cannot be ended; nil if there are none.
+// leftError names the processes that cannot be ended; nil if all have ended.
 func leftError(left []kernel.Process) error {
 	if len(left) == 0 {
 		return nil
