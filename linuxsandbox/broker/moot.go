@@ -21,8 +21,8 @@ import (
 // of such a capability would have succeeded outside the sandbox. So it is not moot.
 
 // lack is a right that the command's user does not have: the errno that the kernel would give,
-// and the capabilities, any one of which would make up for it. The zero lack means that nothing was missing. Of several,
-// the first in the kernel's order of checks counts.
+// and the capabilities, any one of which would make up for it. The zero lack means that nothing
+// is missing. Of several, the first in the kernel's order of checks counts.
 type lack struct {
 	errno unix.Errno
 	caps  uint64
