@@ -100,7 +100,7 @@ var rooms = []room{
 	// The client of the file worker. Its users get no way to serve files outside the sandbox.
 	{path: "exec/worker", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
 	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
-	{path: "gitrun", floor: 1, imports: []string{"exec", "sandbox"}},
+	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "sandbox"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/short", "sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"internal/short", "model"}},
@@ -213,10 +213,11 @@ var granters = []permitted{
 // starters may say `go`, or Group.Go.
 var starters = []permitted{
 	{"cmd/codeagent/signals.go", "the signal watcher"},
+	{"config/git.go", "lists many folders at the same time, all joined before it returns"},
 	{"cmd/codeagent/conversation", "the sweep of what was kept to be undone"},
 	{"cmd/codeagent/sandboxcmd", "the copier of the command's stderr, ended with the command"},
 	{"cmd/codeagent/providers", "the lists of models of several providers, each ended by its time limit"},
-	{"cmd/codeagent/workspace", "the sandbox and git's answers while a session starts, the sweep of old temporary folders"},
+	{"cmd/codeagent/workspace", "the sandbox and what git trusts while a session starts, the sweep of old temporary folders"},
 	{"exec", "output copiers and the waiter, joined before Run returns; jobs"},
 	{"exec/worker", "a search that its caller may leave"},
 	{"hostfile", "a read that its caller may leave"},

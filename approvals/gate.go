@@ -65,9 +65,9 @@ type Options struct {
 	// sockets. If not, such a wish can only be granted by running outside the sandbox, and
 	// the question says so.
 	GrantsHosts, GrantsSockets bool
-	// Trusted lists more protected paths in the write roots of Base: those from which git
-	// takes programs and settings. It may block; nil: none.
-	Trusted func() []string
+	// Trusted protects in Base from what git takes programs and settings. It may block; nil:
+	// nothing.
+	Trusted func(sandbox.Policy) sandbox.Policy
 	// Path is where programs are looked up.
 	Path []string
 	// MadeGit lists the git directories that commands of the session made; nil: none is
@@ -127,7 +127,7 @@ func (g *Gate) granted(p sandbox.Policy) sandbox.Policy {
 func (g *Gate) start() sandbox.Policy {
 	p := g.opts.Base.Clone()
 	if g.opts.Trusted != nil {
-		p.Protected.Paths = append(p.Protected.Paths, g.opts.Trusted()...)
+		p = g.opts.Trusted(p)
 	}
 	return p
 }

@@ -521,7 +521,12 @@ func TestTheQuestionNamesTheProgram(t *testing.T) {
 // TestTrustedPathsAreProtected: what git trusts is protected like its hooks, also for held
 // calls; Open does not need it.
 func TestTrustedPathsAreProtected(t *testing.T) {
-	trusted := func(o *Options) { o.Trusted = func() []string { return []string{workspace + "/.husky"} } }
+	trusted := func(o *Options) {
+		o.Trusted = func(p sandbox.Policy) sandbox.Policy {
+			p.Protected.Paths = append(p.Protected.Paths, workspace+"/.husky")
+			return p
+		}
+	}
 	without, with := newGate(OnRequest, confined()), newGate(OnRequest, confined(), trusted)
 	a := edit(".husky/pre-commit")
 	if p, _, err := without.Decide(a); err != nil || !p.minted {
@@ -538,7 +543,7 @@ func TestTrustedPathsAreProtected(t *testing.T) {
 	if _, r, err := with.DecideHeld(command("npm i", Wish{}), d, HeldAnswers{}); r == nil || !slices.Equal(r.Grant.Write, []string{workspace + "/.husky"}) {
 		t.Errorf("%+v %v", r, err)
 	}
-	waits := newGate(OnRequest, confined(), func(o *Options) { o.Trusted = func() []string { t.Error("asked"); return nil } })
+	waits := newGate(OnRequest, confined(), func(o *Options) { o.Trusted = func(p sandbox.Policy) sandbox.Policy { t.Error("asked"); return p } })
 	if !waits.Open().JudgeWrite(workspace + "/x").Allowed {
 		t.Error("not open")
 	}

@@ -3,10 +3,13 @@ package config
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 
 	"codeagent/hostfile"
 	"codeagent/sandbox"
@@ -85,7 +88,7 @@ func gitDir(dir string) []string {
 }
 
 // modules finds the repositories of submodules. Their names may contain slashes, so a
-// repository is recognised by its HEAD, and below it only its own modules are examined.
+// repository is recognised by its HEAD or its settings, and below it only its own modules are examined.
 func modules(top string) []string {
 	var out []string
 	left, complete := maxGitDirs, true
@@ -101,10 +104,16 @@ func modules(top string) []string {
 				continue
 			}
 			sub := path.Join(dir, e.Name())
-			if _, err := hostfile.Lstat(path.Join(sub, "HEAD")); err == nil {
+			// A damaged repository still has its settings.
+			_, head := hostfile.Lstat(path.Join(sub, "HEAD"))
+			_, config := hostfile.Lstat(path.Join(sub, "config"))
+			switch {
+			case head == nil || config == nil:
 				out = append(out, sandbox.GitProtected(sub)...)
 				look(path.Join(sub, "modules"))
-			} else {
+			case !errors.Is(head, fs.ErrNotExist):
+				complete = false
+			default:
 				look(sub)
 			}
 		}
@@ -115,85 +124,193 @@ func modules(top string) []string {
 	return out
 }
 
-// GitTree is a repository in a write root, or around one: the top of its work tree, or for a
-// submodule its git directory.
-type GitTree struct{ Top, Dir string }
+// GitTree is a repository in a write root, or around one.
+type GitTree struct {
+	// Top is the folder with the .git entry. It is empty for the repository of a submodule,
+	// whose settings name the work tree.
+	Top string
+	// Dirs are its git directories, in which its settings are: for a worktree also the one
+	// that it shares.
+	Dirs []string
+	// Closed is the folder in which nothing may change if the settings cannot be read: they
+	// could name anything in it. Err is why it is already known that they cannot be read.
+	Closed string
+	Err    error
+}
 
-// Bounds of the search for repositories, over all roots: it ends before a model has answered,
-// and is complete in most workspaces. A repository beyond them still has the protection of
-// its git directory, which needs no search.
+// Bounds of the search for repositories. What lies beyond them was not looked at and is closed,
+// in at most mostClosed folders: a command can make as many folders as it likes.
 const (
-	mostTreeFolders = 500
-	mostTrees       = 32
+	mostTreeFolders = 200_000
+	mostClosed      = 50
 )
 
+// errManyFolders is why a folder is closed that was not looked at.
+var errManyFolders = errors.New("there are too many folders to look for repositories in all of them")
+
 // GitTrees finds the repositories whose settings commands could exploit: around and in the
-// roots, which are canonical, the shallowest first, with their worktrees and submodules. It
-// stops with ctx.
+// roots, which are canonical, the shallowest first, with those of submodules. A command may
+// have damaged any of them, so that git does not recognise it now: what is called .git counts.
 func GitTrees(ctx context.Context, r sandbox.FileSystem, roots []string) []GitTree {
-	f := &treeFinder{files: r, roots: roots}
+	var out []GitTree
+	known := map[string]bool{}
+	add := func(top, entry string) {
+		if !known[entry] {
+			known[entry] = true
+			out = append(out, gitTrees(r, top, entry)...)
+		}
+	}
 	for _, root := range roots {
 		for dir := root; ; dir = path.Dir(dir) {
-			if f.hasGit(dir) {
-				f.add(dir)
-				break
-			}
+			add(dir, path.Join(dir, ".git"))
 			if dir == "/" {
 				break
 			}
 		}
 	}
-	left := slices.Clone(roots)
-	for read := 0; len(left) > 0 && read < mostTreeFolders && len(f.found) < mostTrees && ctx.Err() == nil; read++ {
-		dir := left[0]
-		left = left[1:]
-		entries, err := hostfile.ReadDir(dir, maxGitDirs)
-		if err != nil {
-			continue
+	level := slices.Clone(roots)
+	for read := 0; len(level) > 0; read += len(level) {
+		if read+len(level) > mostTreeFolders || ctx.Err() != nil {
+			for _, dir := range fewer(level, mostClosed) {
+				out = append(out, GitTree{Closed: dir, Err: errManyFolders})
+			}
+			break
 		}
-		for _, e := range entries {
+		var next []string
+		for i, list := range listed(level) {
+			if list.err != nil && !absent(list.err) {
+				out = append(out, GitTree{Closed: level[i], Err: list.err})
+			}
+			for _, entry := range list.git {
+				add(level[i], entry)
+			}
+			next = append(next, list.folders...)
+		}
+		level = next
+	}
+	return out
+}
+
+// listing is what a folder contains: the entries called .git, and the other folders.
+type listing struct {
+	git, folders []string
+	err          error
+}
+
+// listed lists dirs.
+func listed(dirs []string) []listing {
+	out := make([]listing, len(dirs))
+	var all sync.WaitGroup
+	for part := range atOnce {
+		all.Go(func() {
+			for i := part; i < len(dirs); i += atOnce {
+				out[i] = list(dirs[i])
+			}
+		})
+	}
+	all.Wait()
+	return out
+}
+
+// atOnce is how many folders are listed at the same time.
+const atOnce = 4
+
+func list(dir string) (out listing) {
+	entries, err := hostfile.ReadDir(dir, -1)
+	out.err = err
+	for _, e := range entries {
+		switch {
+		case strings.EqualFold(e.Name(), ".git"):
+			out.git = append(out.git, path.Join(dir, e.Name()))
+		case e.IsDir():
+			out.folders = append(out.folders, path.Join(dir, e.Name()))
+		}
+	}
+	return out
+}
+
+// absent reports that nothing is at a path.
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
+// fewer returns at most most folders that contain all of dirs.
+func fewer(dirs []string, most int) []string {
+	dirs = slices.Clone(dirs)
+	for len(dirs) > most {
+		deepest := 0
+		for _, dir := range dirs {
+			deepest = max(deepest, strings.Count(dir, "/"))
+		}
+		for i, dir := range dirs {
+			if strings.Count(dir, "/") == deepest {
+				dirs[i] = path.Dir(dir)
+			}
+		}
+		slices.Sort(dirs)
+		dirs = slices.Compact(dirs)
+	}
+	return dirs
+}
+
+// gitTrees returns the repository that entry, the .git in top, leads to, and those of its
+// submodules; none if git could not follow entry either.
+func gitTrees(r sandbox.FileSystem, top, entry string) []GitTree {
+	dirs, err := gitDirs(r, top, entry)
+	if err != nil {
+		return []GitTree{{Closed: top, Err: err}}
+	}
+	if len(dirs) == 0 {
+		return nil
+	}
+	out := []GitTree{{Top: top, Dirs: dirs, Closed: top}}
+	for _, dir := range dirs {
+		names := path.Join(dir, "modules")
+		for _, p := range modules(names) {
+			module, ok := strings.CutSuffix(p, "/config")
 			switch {
-			case e.Name() == ".git":
-				f.add(dir)
-			case e.IsDir():
-				left = append(left, path.Join(dir, e.Name()))
+			case p == names:
+				out = append(out, GitTree{Closed: top, Err: fmt.Errorf("%s cannot be listed as a whole", names)})
+			case ok:
+				out = append(out, GitTree{Dirs: []string{module}, Closed: top})
 			}
 		}
 	}
-	return f.found[:min(len(f.found), mostTrees)]
+	return out
 }
 
-type treeFinder struct {
-	files sandbox.FileSystem
-	roots []string
-	found []GitTree
-}
-
-func (f *treeFinder) hasGit(dir string) bool {
-	_, err := f.files.Lstat(path.Join(dir, ".git"))
-	return err == nil
-}
-
-// add adds the work tree at top, and those that its git directory lists.
-func (f *treeFinder) add(top string) {
-	if slices.Contains(f.found, GitTree{Top: top}) {
-		return
+// gitDirs lists the git directories that entry in top leads to, as git follows it.
+func gitDirs(r sandbox.FileSystem, top, entry string) ([]string, error) {
+	dir, err := sandbox.Canonical(r, top, entry)
+	if err != nil {
+		return nil, err
 	}
-	f.found = append(f.found, GitTree{Top: top})
-	git := path.Join(top, ".git")
-	for _, p := range modules(path.Join(git, "modules")) {
-		if dir, ok := strings.CutSuffix(p, "/config"); ok {
-			f.found = append(f.found, GitTree{Dir: dir})
+	mode, err := r.Lstat(dir)
+	switch {
+	case err != nil && absent(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case mode.IsRegular():
+		text, err := readSome(context.Background(), dir)
+		if err != nil {
+			return nil, err
 		}
-	}
-	entries, _ := hostfile.ReadDir(path.Join(git, "worktrees"), mostTrees)
-	for _, e := range entries {
-		// "gitdir" holds the path of the worktree's own .git file.
-		text, err := readSome(context.Background(), path.Join(git, "worktrees", e.Name(), "gitdir"))
-		tree := path.Dir(strings.TrimSpace(string(text)))
-		inside := func(root string) bool { return sandbox.Covers(root, tree) }
-		if err == nil && path.IsAbs(tree) && slices.ContainsFunc(f.roots, inside) && !slices.Contains(f.found, GitTree{Top: tree}) && f.hasGit(tree) {
-			f.found = append(f.found, GitTree{Top: tree})
+		target, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ")
+		if !ok {
+			return nil, nil
 		}
+		if dir, err = sandbox.Canonical(r, top, target); err != nil {
+			return nil, err
+		}
+	case !mode.IsDir():
+		return nil, nil
 	}
+	common, err := readSome(context.Background(), path.Join(dir, "commondir"))
+	if err != nil && absent(err) {
+		return []string{dir}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	shared, err := sandbox.Canonical(r, dir, strings.TrimRight(string(common), "\r\n"))
+	return []string{dir, shared}, err
 }

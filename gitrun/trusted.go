@@ -4,141 +4,175 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"path"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
 // A repository's configuration names programs for git to run and further files to
 // include: core.hooksPath=.husky, include.path=../team.config, a filter's driver.
 // If such a name leads into a write root, its target is as dangerous as a hook, when the user
-// runs git there. So git itself lists, in the sandbox, all settings that it reads (listing
-// settings starts nothing), and every value is judged.
+// runs git there. So all settings are read, and every value is judged.
+//
+// Git itself is not asked: a command may have damaged the repository so that git does not
+// recognise it, and may repair it in a later session. The files of the settings are enough.
+// What cannot be read is an error, and the caller closes what it could name.
 
 // Tree is a repository to examine.
 type Tree struct {
 	// Top is the top of the work tree, where git runs the programs of its settings. It
 	// is empty for a submodule's git directory, whose settings name the work tree.
 	Top string
-	// Dir is the git directory; "" if git finds it from Top.
-	Dir string
+	// Dirs are its git directories: its own, and the one that it shares with other trees.
+	Dirs []string
 }
 
-// Home locates the user's own settings.
-type Home struct{ Dir, XDG string }
+// Home locates the user's and the system's settings: the user's folder, the values of
+// XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL and GIT_CONFIG_SYSTEM, and the program git.
+type Home struct{ Dir, XDG, Global, System, Program string }
 
-// trustTime bounds one answer: an included file may be a FIFO without a writer.
-const trustTime = 2 * time.Second
-
-// setting is one value of the configuration that git reads.
-type setting struct {
-	// file holds the setting; "" if the setting is not from a file.
-	file string
-	// key is in lower case, except its middle part; name is its last part.
-	key, name, value string
-}
-
-// mostIncluded bounds the included files that are listed separately.
-const mostIncluded = 32
+// Bounds of what is read of one repository. Beyond them it is closed.
+const (
+	readTime     = 2 * time.Second // /proc contains files that block
+	mostSettings = 4 << 20         // bytes of one file
+	mostFiles    = 200
+	mostTrusted  = 1000    // paths
+	mostValue    = 1 << 16 // bytes of one setting
+)
 
 // Trusted lists the paths inside the write roots of p from which git takes programs or
 // settings in the tree t. r reads file metadata. A file that is included under a condition
 // that does not hold now (another branch) counts as well, since a command could make it hold.
-func (g *Git) Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox.FileSystem) ([]string, error) {
-	settings, err := g.configuration(ctx, t, home)
-	if err != nil {
-		return nil, err
-	}
-	j := trustJudge{policy: p, files: r, home: home.Dir, tops: t.tops(settings)}
-	read := map[string]bool{} // true: git has listed it
-	for _, s := range settings {
-		read[s.file] = true
-	}
-	var errs []error
-	asked := 0
-	for i := 0; i < len(settings); i++ {
-		j.judge(settings[i])
-		file := j.included(settings[i])
-		if file == "" || read[file] {
-			continue
-		}
-		read[file] = true
-		if asked++; asked > mostIncluded {
-			continue
-		}
-		more, err := g.configuration(ctx, t, home, "--file", file)
-		settings = append(settings, more...)
-		errs = append(errs, err)
-	}
-	if asked > mostIncluded {
-		errs = append(errs, fmt.Errorf("git config: %d included files, the first %d were read", asked, mostIncluded))
-	}
-	return j.out, errors.Join(errs...)
-}
-
-// configuration returns all settings that git reads in t, including the user's and the
-// system's, or those that args select instead. If git cannot read the user's and the system's
-// files it fails, and is run again without them.
-func (g *Git) configuration(ctx context.Context, t Tree, home Home, args ...string) ([]setting, error) {
-	own := g.o.Policy.Clone()
-	own.Env.Set = maps.Clone(environment)
-	dir := t.Top
-	if t.Dir != "" {
-		dir = t.Dir
-		own.Env.Set["GIT_DIR"] = t.Dir
-	}
-	all := own.Clone()
-	for _, name := range []string{"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME"} {
-		delete(all.Env.Set, name)
-	}
-	all.Env.Set["HOME"] = home.Dir
-	if home.XDG != "" {
-		all.Env.Set["XDG_CONFIG_HOME"] = home.XDG
-	}
-	var errs []error
-	for _, p := range []sandbox.Policy{all, own} {
-		one := *g
-		one.o.Policy, one.o.Timeout = p, min(g.o.Timeout, trustTime)
-		text, cut, err := one.run(ctx, dir, nil, append([]string{"config", "--list", "--show-origin", "--includes", "-z"}, args...)...)
-		if err == nil && cut {
-			err = errors.New("git config: too many settings")
-		}
-		if err == nil {
-			return parseSettings(text, dir), nil
-		}
-		errs = append(errs, err)
-		// A FIFO that a command left among the files would block the second run as well: each
-		// start would wait twice as long for every repository that has one.
-		if ctx.Err() != nil || errors.Is(err, ErrNoGit) || errors.Is(err, errTooLong) {
-			break
-		}
-	}
-	return nil, fmt.Errorf("%s: %w", dir, errs[len(errs)-1])
-}
-
-// parseSettings reads "origin NUL key LF value NUL"; relative origins are below dir.
-func parseSettings(text, dir string) []setting {
-	var out []setting
-	fields := strings.Split(text, "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		kind, name, _ := strings.Cut(fields[i], ":")
-		if kind == "command line" {
-			continue // our own
-		}
-		s := setting{}
-		if kind == "file" {
-			if s.file = name; !path.IsAbs(name) {
-				s.file = path.Join(dir, name)
+func Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox.FileSystem) ([]string, error) {
+	s := settingReader{ctx: ctx, files: r, home: home.Dir, seen: map[string]bool{}}
+	for _, dir := range t.Dirs {
+		for _, name := range []string{"config", "config.worktree"} {
+			if err := s.read(path.Join(dir, name)); err != nil {
+				return nil, err
 			}
 		}
-		s.key, s.value, _ = strings.Cut(fields[i+1], "\n")
-		s.name = strings.ToLower(s.key[strings.LastIndexByte(s.key, '.')+1:])
-		out = append(out, s)
 	}
-	return out
+	for _, file := range home.configFiles() {
+		err := s.read(file)
+		// Git goes on without the user's settings if it may not read them. Commands can change
+		// that only in a write root.
+		if errors.Is(err, fs.ErrPermission) && !inRoots(p, file) {
+			err = nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	j := trustJudge{policy: p, files: r, home: home.Dir, tops: t.tops(s.settings)}
+	for _, one := range s.settings {
+		if len(one.value) > mostValue {
+			return nil, fmt.Errorf("%s: %s is longer than %d bytes", one.file, one.name, mostValue)
+		}
+		if j.judge(one); len(j.out) > mostTrusted {
+			return nil, fmt.Errorf("git's settings name more than %d files", mostTrusted)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	return j.out, nil
+}
+
+// configFiles lists the files of the user's and the system's settings that git may read.
+func (h Home) configFiles() []string {
+	out := []string{h.System}
+	if h.System == "" {
+		out = []string{"/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig", "/opt/local/etc/gitconfig",
+			"/Library/Developer/CommandLineTools/usr/share/git-core/gitconfig", "/Applications/Xcode.app/Contents/Developer/usr/share/git-core/gitconfig"}
+		if h.Program != "" {
+			out = append(out, path.Join(path.Dir(path.Dir(h.Program)), "etc/gitconfig"))
+		}
+	}
+	switch {
+	case h.Global != "":
+		out = append(out, h.Global)
+	case h.Dir != "":
+		out = append(out, path.Join(h.Dir, ".gitconfig"), path.Join(h.Dir, ".config/git/config"))
+	}
+	if h.XDG != "" && h.Global == "" {
+		out = append(out, path.Join(h.XDG, "git/config"))
+	}
+	return slices.DeleteFunc(out, func(file string) bool { return !path.IsAbs(file) })
+}
+
+func inRoots(p sandbox.Policy, file string) bool {
+	return slices.ContainsFunc(p.Write, func(root sandbox.Root) bool { return sandbox.Covers(root.Path, file) })
+}
+
+// settingReader collects the settings of files and of those that they include.
+type settingReader struct {
+	ctx      context.Context
+	files    sandbox.FileSystem
+	home     string
+	seen     map[string]bool // canonical paths
+	settings []setting
+}
+
+// read adds the settings of file; an absent one has none.
+func (s *settingReader) read(file string) error {
+	real, err := sandbox.Canonical(s.files, "/", file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if s.seen[real] || real == "/dev/null" {
+		return nil
+	}
+	if s.seen[real] = true; len(s.seen) > mostFiles {
+		return fmt.Errorf("git's settings are in more than %d files", mostFiles)
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, readTime)
+	defer cancel()
+	text, err := hostfile.Read(ctx, real, mostSettings)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	settings, err := parseSettings(file, string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	s.settings = append(s.settings, settings...)
+	for _, one := range settings {
+		if one.includes() {
+			if err := s.include(one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// include reads the file that a setting includes, whatever the condition.
+func (s *settingReader) include(one setting) error {
+	name := expand(strings.TrimPrefix(one.value, ":(optional)"), s.home, "")
+	switch {
+	case name == "" || strings.HasPrefix(name, "%(prefix)/"):
+		return nil // git's own folder, outside every write root
+	case strings.HasPrefix(name, "~"):
+		return fmt.Errorf("%s: codeagent cannot tell which file %q is", one.file, one.value)
+	case !path.IsAbs(name):
+		// Not path.Join: a ".." after a link leads elsewhere.
+		name = path.Dir(one.file) + "/" + name
+	}
+	return s.read(name)
+}
+
+// includes reports whether the setting names a file to include.
+func (s setting) includes() bool {
+	return s.name == "path" && (s.section == "include" || s.section == "includeif")
 }
 
 // tops returns the folders where relative values start.
@@ -148,11 +182,14 @@ func (t Tree) tops(settings []setting) []string {
 		out = append(out, t.Top)
 	}
 	for _, s := range settings {
-		if s.key == "core.worktree" && t.Dir != "" {
-			top := s.value
-			if !path.IsAbs(top) {
-				top = path.Join(t.Dir, top)
-			}
+		if s.key != "core.worktree" || len(t.Dirs) == 0 {
+			continue
+		}
+		top := s.value
+		if !path.IsAbs(top) {
+			top = path.Join(t.Dirs[0], top)
+		}
+		if !slices.Contains(out, top) {
 			out = append(out, top)
 		}
 	}

@@ -18,9 +18,11 @@ import (
 //	a word after the first, without one   trusted if it is a file ("python clean.py")
 //	a value that is a folder, or absent   trusted if the key takes a path (it ends in path, file or dir)
 //
-// Three properties of keys must be known: which hold paths, which are relative to the file
-// that contains them (include.path), and which name refs, repositories and work trees: git
-// connects to these, and runs nothing by them.
+// Words are those of a shell, and those inside quoted words; "a=b" counts also as b. Where that
+// is uncertain, each piece of the text that looks like a path counts.
+//
+// Known are only the keys that hold no program: texts, refs, addresses of repositories and work
+// trees. They are compared as a whole, since the parts of an alias's key are arbitrary.
 
 // trustJudge collects what is trusted.
 type trustJudge struct {
@@ -31,54 +33,67 @@ type trustJudge struct {
 	out    []string
 }
 
-// places are keys (their last part) that name refs, repositories and work trees.
-var places = []string{"url", "pushurl", "insteadof", "pushinsteadof", "fetch", "push", "merge", "remote", "pushremote", "worktree", "directory", "repo", "recentrepo", "bare"}
+// inert are keys that hold no program, without their middle part; "branch" is the whole section.
+var inert = []string{
+	"branch", "remote.fetch", "remote.push", "remote.pushdefault", "remote.gh-resolved", "url.insteadof", "url.pushinsteadof",
+	"core.worktree", "core.bare", "safe.directory", "maintenance.repo", "scalar.repo", "gui.recentrepo", "submodule.path", "submodule.branch", "submodule.active",
+	"user.name", "user.email", "author.name", "author.email", "committer.name", "committer.email", "init.defaultbranch",
+}
+
+// addresses are keys that hold the address of a repository. Git runs something by it only if it
+// names a transport ("ext::./program").
+var addresses = []string{"remote.url", "remote.pushurl", "submodule.url", "remote.lfsurl", "lfs.url", "lfs.pushurl"}
 
 // switches are values of keys that turn something on or off (core.quotePath).
 var switches = []string{"", "true", "false", "yes", "no", "on", "off", "0", "1"}
 
 func (j *trustJudge) judge(s setting) {
-	if s.file != "" {
-		j.add(j.resolve("/", s.file), isFile)
-	}
-	section, _, _ := strings.Cut(strings.ToLower(s.key), ".")
+	j.add(j.resolve("/", s.file), isFile)
 	value := strings.TrimPrefix(s.value, ":(optional)")
+	plain := s.section + "." + s.name
 	switch {
-	case section == "include" || section == "includeif":
+	case s.includes():
 		j.add(j.resolve(path.Dir(s.file), value), isFile|isAbsent)
 		return
-	case slices.Contains(places, s.name), slices.Contains(switches, strings.ToLower(value)):
+	case s.section == "url" && strings.Contains(s.middle(), "::"):
+		value = s.middle()
+	case slices.Contains(inert, plain), slices.Contains(inert, s.section), slices.Contains(switches, strings.ToLower(value)),
+		slices.Contains(addresses, plain) && !strings.Contains(value, "::"):
 		return
 	}
+	alias := s.section == "alias"
 	for _, top := range j.tops {
-		if takesPath(s.name) {
-			p := j.resolve(top, value)
-			if s.name == "hookspath" {
-				p = j.manager(top, p)
-			}
-			j.add(p, isFile|isFolder|isAbsent)
+		if takesPath(s.name) && !alias {
+			j.folder(top, s.name, value)
 		}
-		j.words(top, s, value)
+		if strings.Contains(value, "/") {
+			j.add(j.resolve(top, value), isFile)
+		}
+		j.words(top, alias && !strings.HasPrefix(value, "!"), value, 0)
 	}
 }
 
-// included returns the file that a setting includes, whatever the condition; "" if the file
-// cannot be read without blocking.
-func (j *trustJudge) included(s setting) string {
-	if section, _, _ := strings.Cut(strings.ToLower(s.key), "."); section != "include" && section != "includeif" {
-		return ""
+// folder judges a value that is a path, of programs perhaps.
+func (j *trustJudge) folder(top, name, value string) {
+	p := j.resolve(top, value)
+	if strings.HasSuffix(strings.ToLower(name), "hookspath") {
+		p = j.manager(top, p)
 	}
-	for _, p := range j.resolve(path.Dir(s.file), strings.TrimPrefix(s.value, ":(optional)")) {
-		if mode, err := j.files.Lstat(p); err == nil && mode.IsRegular() {
-			return p
-		}
-	}
-	return ""
+	j.add(p, isFile|isFolder|isAbsent)
 }
 
 // takesPath reports a key whose value is always a path.
 func takesPath(name string) bool {
 	return strings.HasSuffix(name, "path") || strings.HasSuffix(name, "file") || strings.HasSuffix(name, "dir")
+}
+
+// holdsPrograms reports an option, a variable or a key whose value is a folder of programs, or
+// several with colons.
+func holdsPrograms(name string) bool {
+	lower := strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	return name == "PATH" || slices.ContainsFunc([]string{"hookspath", "templatedir", "exec-path", "template", "template-dir"}, func(end string) bool {
+		return strings.HasSuffix(lower, end)
+	})
 }
 
 // manager returns the folder of a hook manager that generates hooks in it: husky's .husky/_
@@ -94,31 +109,130 @@ func (j *trustJudge) manager(top string, hooks []string) []string {
 	return out
 }
 
-// words judges the words of a command line, which may be quoted for a shell.
-func (j *trustJudge) words(top string, s setting, value string) {
-	if strings.HasPrefix(strings.ToLower(s.key), "alias.") && !strings.HasPrefix(value, "!") {
-		return // one of git's own commands, with its arguments
+// mostNested bounds how deep quoted words are split again ("sh -c 'sh -c ./a'").
+const mostNested = 4
+
+// words judges the words of a command line. gits: it is a command of git, whose words without
+// a slash are not files to run.
+func (j *trustJudge) words(top string, gits bool, value string, depth int) {
+	for i, word := range shellWords(strings.TrimPrefix(value, "!")) {
+		j.word(top, word, i > 0 && !gits)
+		// What follows is a command for a shell: submodule foreach, bisect run.
+		gits = gits && word != "foreach" && word != "run"
+		name, assigned, ok := strings.Cut(word, "=")
+		if ok {
+			j.word(top, assigned, false)
+			j.assigned(top, name, assigned)
+		}
+		for _, part := range []string{word, assigned} {
+			if depth < mostNested && (strings.ContainsAny(part, " \t\n;&|()") || part != value && strings.Contains(part, "=")) {
+				j.words(top, false, part, depth+1)
+			}
+		}
 	}
-	if strings.Contains(value, "/") {
-		j.add(j.resolve(top, value), isFile)
-	}
-	list := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>'\"`!=", r) })
-	for i, word := range list {
-		switch path := strings.Contains(word, "/"); {
-		case path && plainPath(word):
-			j.add(j.resolve(top, word), isFile|isAbsent)
-		case path || i > 0: // a first word without a slash is looked up in PATH
-			j.add(j.resolve(top, word), isFile)
+	for i, piece := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>{}'\"`!=:,", r) }) {
+		j.word(top, piece, i > 0 && !gits)
+		// A variable or a command may stand for the top: $(git rev-parse --show-toplevel)/a.sh.
+		if before, below, ok := strings.Cut(piece, "/"); ok && strings.ContainsAny(value, "$`") && (before == "" || before[0] == '$' && plainPath(before[1:])) {
+			j.word(top, "./"+below, false)
 		}
 	}
 }
 
-// plainPath reports a word that can only be a path: not a pattern, a format, an address of
-// another machine, or a ref.
+// shellWords splits a command line as a shell does. It does not expand anything; operators
+// separate words, and the end of the text closes a quote.
+func shellWords(line string) (words []string) {
+	var word strings.Builder
+	started := false
+	quote := rune(0)
+	escaped := false
+	end := func() {
+		if started {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		started = false
+	}
+	for _, c := range line {
+		switch {
+		case escaped:
+			if quote == '"' && !strings.ContainsRune("\"\\$`\n", c) {
+				word.WriteByte('\\')
+			}
+			word.WriteRune(c)
+			escaped = false
+		case c == '\\' && quote != '\'':
+			escaped, started = true, true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '\'' || c == '"':
+			quote, started = c, true
+		case strings.ContainsRune(" \t\r\n;&|()<>", c):
+			end()
+		default:
+			word.WriteRune(c)
+			started = true
+		}
+	}
+	end()
+	return words
+}
+
+// assigned judges "-c core.hooksPath=hooks", "--exec-path=tools" and "PATH=tools:$PATH".
+func (j *trustJudge) assigned(top, name, value string) {
+	if !holdsPrograms(name) {
+		return
+	}
+	for dir := range strings.SplitSeq(value, ":") {
+		if dir = expand(dir, j.home, top); !strings.HasPrefix(dir, "$") {
+			j.folder(top, name, dir)
+		}
+	}
+}
+
+// word judges one word. bare: it counts without a slash as well.
+func (j *trustJudge) word(top, word string, bare bool) {
+	word = expand(word, j.home, top)
+	slash := strings.Contains(word, "/")
+	switch {
+	case slash && plainPath(word):
+		j.add(j.resolve(top, word), isFile|isAbsent)
+	case slash || bare: // a first word without a slash is looked up in PATH
+		j.add(j.resolve(top, word), isFile)
+	}
+	if strings.HasPrefix(word, "-") && slash && len(word) < mostOption { // -x./program, -yx./program
+		for i := 2; i < strings.LastIndexByte(word, '/'); i++ {
+			j.add(j.resolve(top, expand(word[i:], j.home, top)), isFile)
+		}
+		if i := strings.Index(word, "./"); i > 0 && plainPath(word[i:]) {
+			j.add(j.resolve(top, word[i:]), isAbsent)
+		}
+	}
+}
+
+// mostOption bounds an option whose argument may follow without a space.
+const mostOption = 300
+
+// expand replaces a variable at the beginning of name: ~, $HOME, $PWD.
+func expand(name, home, top string) string {
+	for _, v := range []struct{ name, value string }{
+		{"~/", home + "/"}, {"$HOME/", home + "/"}, {"${HOME}/", home + "/"}, {"$PWD/", top + "/"}, {"${PWD}/", top + "/"},
+	} {
+		if rest, ok := strings.CutPrefix(name, v.name); ok && v.value != "/" {
+			return v.value + rest
+		}
+	}
+	return name
+}
+
+// plainPath reports a word that can be the path of a file that is to come: not a folder, a
+// command line, a pattern, a format, an address of another machine, or a ref.
 func plainPath(word string) bool {
-	return strings.IndexFunc(word, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._/+~-", r))
-	}) < 0 && !strings.HasPrefix(word, "refs/")
+	first, _, _ := strings.Cut(word, " ")
+	return !strings.ContainsAny(word, "*?[](){}|^$%\\<>\"'`;&!=\n\t") && !strings.Contains(word, "://") && !strings.Contains(word, "::") &&
+		(first == word || strings.Contains(first, "/")) && !strings.HasPrefix(word, "refs/") && !strings.HasSuffix(word, "/") && !strings.HasPrefix(word, "-")
 }
 
 // kind is a set of file types that count at a path.
@@ -133,9 +247,7 @@ const (
 // resolve returns the paths that name leads to from the folder base: its target, and the link
 // on the way there.
 func (j *trustJudge) resolve(base, name string) []string {
-	if rest, ok := strings.CutPrefix(name, "~/"); ok && j.home != "" {
-		name = path.Join(j.home, rest)
-	}
+	name = expand(name, j.home, base)
 	if name == "" || strings.HasPrefix(name, "~") || strings.ContainsRune(name, 0) {
 		return nil
 	}

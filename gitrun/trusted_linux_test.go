@@ -3,12 +3,12 @@
 package gitrun_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	run "codeagent/exec"
@@ -16,10 +16,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestTrusted: git, asked in the sandbox, names what its settings trust inside a write root,
-// and nothing that it only works on.
+// TestTrusted: what git's settings trust inside a write root, and nothing that git only works on.
 func TestTrusted(t *testing.T) {
-	r := confined(t)
 	for _, c := range []struct {
 		name string
 		set  func(t *testing.T, dir, home string)
@@ -73,6 +71,30 @@ func TestTrusted(t *testing.T) {
 		{"sequence editor", config1("sequence.editor", "tools/edit"), []string{"tools/edit"}},
 		{"pager", config1("core.pager", "tools/pager | less"), []string{"tools/pager"}},
 		{"attributes", config1("core.attributesFile", "attributes"), []string{"attributes"}},
+		{"the program of an option", config1("alias.dt", "difftool -y -x ./tools/a"), []string{"tools/a"}},
+		{"without a space", config1("alias.dt", "difftool -yx./tools/a"), []string{"tools/a"}},
+		{"a command in quotes", func(t *testing.T, dir, _ string) {
+			git(t, dir, "config", "alias.rt", "rebase --exec \"sh a ./c\"")
+		}, []string{"a", "c"}},
+		{"a command after foreach", config1("alias.each", "submodule foreach sh a"), []string{"a"}},
+		{"a name with a space", config1("core.editor", "'tools/my editor' -w"), []string{"tools/my", "tools/my editor"}},
+		{"hooks by an option", config1("alias.ci", "-c core.hooksPath=myhooks commit"), []string{"myhooks"}},
+		{"programs by an option", config1("alias.own", "--exec-path=tools/git commit"), []string{"tools/git"}},
+		{"programs by PATH", config1("alias.own", "!PATH=tools:$PATH run"), []string{"tools"}},
+		{"an alias named like an address", config1("alias.url", "!./b"), []string{"b"}},
+		{"a pager of a command", config1("pager.remote", "./p"), []string{"p"}},
+		{"a transport", config1("remote.x.url", "ext::./t %S"), []string{"t"}},
+		{"a transport of an address", config1("url.ext::./t.insteadOf", "x:"), []string{"t"}},
+		{"HOME", func(t *testing.T, dir, home string) {
+			rel, err := filepath.Rel(home, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			git(t, dir, "config", "core.sshCommand", "$HOME/"+rel+"/e -x")
+			git(t, dir, "config", "core.askPass", "${HOME}/"+rel+"/f")
+		}, []string{"e", "f"}},
+		{"the top by a command", config1("alias.t", "!\"$(git rev-parse --show-toplevel)\"/tools/t"), []string{"tools/t"}},
+		{"a quote that is not closed", config1("alias.t", "!./it's"), []string{"it", "its"}},
 		{"an unknown key", config1("new.thing.runs", "./run"), []string{"run"}},
 		{"upload pack", config1("remote.origin.uploadpack", "tools/pack"), []string{"tools/pack"}},
 		{"outside", config1("core.hooksPath", "/etc/hooks"), nil},
@@ -89,7 +111,15 @@ func TestTrusted(t *testing.T) {
 			git(t, dir, "config", "branch.main.merge", "refs/heads/main")
 			git(t, dir, "config", "init.defaultBranch", "main")
 			git(t, dir, "config", "user.name", "docs")
-			git(t, dir, "config", "alias.lg", "log --oneline -- src docs/f a b")
+			git(t, dir, "config", "alias.lg", "log --oneline --format=%h/%s -- src docs a b")
+			git(t, dir, "config", "alias.up", "rebase docs/")
+			git(t, dir, "config", "user.name", "a/b")
+			git(t, dir, "config", "submodule.lib.url", "../lib")
+			git(t, dir, "config", "submodule.lib.path", "docs/lib")
+			git(t, dir, "config", "branch.main.vscode-merge-base", "origin/main")
+			git(t, dir, "config", "filter.lfs.clean", "git-lfs clean -- %f")
+			git(t, dir, "config", "lfs.https://example.org/docs/x.git/info/lfs.access", "basic")
+			git(t, dir, "config", "gitflow.prefix.feature", "feature/")
 			git(t, dir, "config", "format.pretty", "%h/%s")
 			git(t, dir, "config", "core.quotePath", "false")
 			git(t, dir, "config", "core.editor", "vim")
@@ -100,10 +130,7 @@ func TestTrusted(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir, home := repository(t), t.TempDir()
 			c.set(t, dir, home)
-			p := sandbox.WorkspaceWrite(dir)
-			p.Protected.Paths = sandbox.GitProtected(dir + "/.git")
-			g := gitrun.New(gitrun.Options{Runner: r, Program: gitProgram, Policy: p, Timeout: patience})
-			got, err := g.Trusted(t.Context(), gitrun.Tree{Top: dir}, p, gitrun.Home{Dir: home}, run.OS{})
+			got, err := trusted(t, dir, home)
 			for i := range got {
 				got[i] = strings.TrimPrefix(got[i], dir+"/")
 			}
@@ -119,55 +146,66 @@ func config1(name, value string) func(*testing.T, string, string) {
 	return func(t *testing.T, dir, _ string) { git(t, dir, "config", name, value) }
 }
 
+// trusted examines the repository dir, whatever git thinks of it.
+func trusted(t *testing.T, dir, home string) ([]string, error) {
+	t.Helper()
+	p := sandbox.WorkspaceWrite(dir)
+	p.Protected.Paths = sandbox.GitProtected(dir + "/.git")
+	at := gitrun.Home{Dir: home, System: "/dev/null"}
+	return gitrun.Trusted(t.Context(), gitrun.Tree{Top: dir, Dirs: []string{dir + "/.git"}}, p, at, run.OS{})
+}
+
 // TestTrustedByASubmodule: its settings are in the repository around it, and its programs in
 // its own work tree.
 func TestTrustedByASubmodule(t *testing.T) {
 	dir, other := repository(t), repository(t)
 	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
 	git(t, filepath.Join(dir, "sub"), "config", "core.hooksPath", "hooks")
-	p := sandbox.WorkspaceWrite(dir)
-	g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: p, Timeout: patience})
-	got, err := g.Trusted(t.Context(), gitrun.Tree{Dir: dir + "/.git/modules/sub"}, p, gitrun.Home{Dir: t.TempDir()}, run.OS{})
+	got, err := gitrun.Trusted(t.Context(), gitrun.Tree{Dirs: []string{dir + "/.git/modules/sub"}}, sandbox.WorkspaceWrite(dir), gitrun.Home{}, run.OS{})
 	if err != nil || !slices.Contains(got, dir+"/sub/hooks") {
 		t.Errorf("%q %v", got, err)
 	}
 }
 
-// TestTrustedStartsNothing, whatever the settings are, and ends if an included file is a pipe.
-func TestTrustedStartsNothing(t *testing.T) {
-	r := confined(t)
-	for _, trap := range traps {
+// TestTrustedInADamagedRepository: what a command can do to a repository hides no setting. What
+// cannot be read is an error, and never waits.
+func TestTrustedInADamagedRepository(t *testing.T) {
+	replaced := func(name string, with func(string) error) func(string) error {
+		return func(dir string) error { return errors.Join(os.RemoveAll(dir+name), with(dir+name)) }
+	}
+	gone := func(string) error { return nil }
+	fifo := func(name string) error { return syscall.Mkfifo(name, 0o600) }
+	text := func(text string) func(string) error {
+		return func(name string) error { return os.WriteFile(name, []byte(text), 0o600) }
+	}
+	for _, c := range []struct {
+		name  string
+		do    func(dir string) error
+		known bool
+	}{
+		{"refs", replaced("/.git/refs", gone), true},
+		{"objects", replaced("/.git/objects", gone), true},
+		{"HEAD", replaced("/.git/HEAD", text("garbage")), true},
+		{"HEAD, a pipe", replaced("/.git/HEAD", fifo), true},
+		{"config, a pipe", replaced("/.git/config", fifo), false},
+		{"config, a folder", replaced("/.git/config", func(name string) error { return os.Mkdir(name, 0o700) }), false},
+		{"config, garbage", replaced("/.git/config", text("[core\n")), false},
+		{"an included file, a pipe", replaced("/team.config", fifo), false},
+		{"an included file, garbage", replaced("/team.config", text("x y\n")), false},
+		{"an included file, too long", replaced("/team.config", text(strings.Repeat("#\n", 4<<20))), false},
+		{"files that include themselves", replaced("/team.config", text("[include]\n\tpath = team.config\n")), true},
+		{"a value that is too long", replaced("/team.config", text("[a]\nb = "+strings.Repeat("x", 1<<17))), false},
+	} {
 		dir := repository(t)
-		marker := filepath.Join(t.TempDir(), "marker")
-		program := write(t, 0o755, "#!/bin/sh\ntouch "+marker+"\n", dir, "program")
-		trap.set(t, dir, program)
-		p := sandbox.WorkspaceWrite(dir)
-		g := gitrun.New(gitrun.Options{Runner: unconfined{r}, Program: gitProgram, Policy: p, Timeout: patience})
-		_, _ = g.Trusted(t.Context(), gitrun.Tree{Top: dir}, p, gitrun.Home{Dir: t.TempDir()}, run.OS{})
-		if _, err := os.Stat(marker); err == nil {
-			t.Errorf("%s: a program was started", trap.name)
+		git(t, dir, "config", "core.hooksPath", "hooks")
+		write(t, 0o644, "", dir, "team.config")
+		git(t, dir, "config", "include.path", "../team.config")
+		if err := c.do(dir); err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-// slow is a git that reads from a FIFO without a writer.
-type slow struct{ asked int }
-
-func (s *slow) Run(context.Context, sandbox.Policy, run.Command, run.Sink) (run.Outcome, error) {
-	s.asked++
-	return run.Outcome{TimedOut: true}, nil
-}
-
-// TestTrustedWaitsOnce: a repository whose settings include a FIFO delays a start by one
-// timeout, not by a second one without the user's settings.
-func TestTrustedWaitsOnce(t *testing.T) {
-	s := &slow{}
-	g := gitrun.New(gitrun.Options{Runner: s, Program: "/usr/bin/git"})
-	_, err := g.Trusted(t.Context(), gitrun.Tree{Top: "/w"}, sandbox.WorkspaceWrite("/w"), gitrun.Home{Dir: "/h"}, run.OS{})
-	if err == nil || !strings.Contains(err.Error(), "it took too long") {
-		t.Errorf("%v, want what happened", err)
-	}
-	if s.asked != 1 {
-		t.Errorf("git was asked %d times, want once", s.asked)
+		got, err := trusted(t, dir, t.TempDir())
+		if (err == nil) != c.known || c.known && !slices.Contains(got, dir+"/hooks") {
+			t.Errorf("%s: %q %v", c.name, got, err)
+		}
 	}
 }

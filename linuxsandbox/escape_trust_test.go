@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 
 	runner "codeagent/exec"
 	"codeagent/gitrun"
@@ -37,7 +38,27 @@ func settingEscapes() []attempt {
 		a.before = func(h *host, p place) { settingsOf(h, p); h.trusts(p.in) }
 		return a
 	}
+	// A command of an earlier session damaged the repository, so that git does not recognise it.
+	damaged := func(name string, how func(dir string) error) attempt {
+		a := row("a hook, "+name, ".husky", made(".husky/pre-commit"))
+		a.before = func(h *host, p place) {
+			settingsOf(h, p)
+			if err := how(p.in + "/.git"); err != nil {
+				h.t.Fatal(err)
+			}
+			h.trusts(p.in)
+		}
+		return a
+	}
 	return []attempt{
+		damaged("without refs", func(dir string) error { return os.RemoveAll(dir + "/refs") }),
+		damaged("HEAD is garbage", func(dir string) error { return os.WriteFile(dir+"/HEAD", []byte("garbage"), 0o644) }),
+		damaged("HEAD is a pipe", func(dir string) error { return errors.Join(os.Remove(dir+"/HEAD"), unix.Mkfifo(dir+"/HEAD", 0o600)) }),
+		row("a program of an alias's option", "tools/x.sh", made("tools/x.sh")),
+		row("a folder of hooks of an alias's option", "myhooks", made("myhooks/pre-commit")),
+		row("an alias named like an address", "url.sh", made("url.sh")),
+		row("a pager of a command named like one", "pager.sh", made("pager.sh")),
+		row("a program below HOME", "ssh.sh", made("ssh.sh")),
 		row("a hook of a manager", ".husky", made(".husky/pre-commit")),
 		row("another folder of hooks", ".husky", func(p place) error {
 			return do(planted(p, "sub/pre-commit"), renamed(p, "sub", ".husky"))
@@ -61,10 +82,16 @@ func settingsOf(h *host, p place) {
 	h.put(p.in+"/.git/config", `[core]
 	hooksPath = .husky/_
 	fsmonitor = ./watch
+	sshCommand = $HOME/..`+strings.TrimPrefix(p.in, h.base)+`/ssh.sh -x
+[pager]
+	remote = ./pager.sh
 [filter "x"]
 	clean = tools/clean.sh %f
 [alias]
 	ship = !bash ship.sh
+	rt = rebase --exec ./tools/x.sh
+	ci = -c core.hooksPath=myhooks commit
+	url = !./url.sh
 [include]
 	path = ../team.config
 [includeIf "onbranch:other"]
@@ -79,18 +106,8 @@ func settingsOf(h *host, p place) {
 // trusts finds what the settings of the repository dir name, and adds it to the policy.
 func (h *host) trusts(dir string) {
 	h.t.Helper()
-	git, err := lookIn(jobPath, "git")
-	if err != nil {
-		missing(h.t, "git")
-	}
-	g := gitrun.New(gitrun.Options{Runner: runner.New(runner.Options{Backend: h.backend, Files: runner.OS{}}), Program: git})
-	var paths []string
-	for range 5 { // git may take two seconds, which can be too short on a busy machine
-		paths, err = g.Trusted(h.t.Context(), gitrun.Tree{Top: dir}, sandbox.WorkspaceWrite(h.base), gitrun.Home{Dir: h.base + "/home"}, runner.OS{})
-		if err == nil {
-			break
-		}
-	}
+	at := gitrun.Home{Dir: h.base + "/home", System: "/dev/null"}
+	paths, err := gitrun.Trusted(h.t.Context(), gitrun.Tree{Top: dir, Dirs: []string{dir + "/.git"}}, sandbox.WorkspaceWrite(h.base), at, runner.OS{})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -2,10 +2,11 @@ package workspace
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"codeagent/config"
 	"codeagent/gitrun"
@@ -15,38 +16,66 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// mostGits is how many repositories are queried at the same time.
-const mostGits = 4
+// mostGits is how many repositories are looked at at the same time, and trustTime how long: what
+// is not known then is closed.
+const (
+	mostGits  = 4
+	trustTime = 10 * time.Second
+)
 
 // Trusted is what git trusts in the write roots, according to its settings.
 type Trusted struct {
-	Paths []string
-	err   error
+	paths []string
+	// closed are folders in which nothing may change, since it is not known what git trusts
+	// there; why says so.
+	closed []string
+	why    string
 }
 
-// Trust finds what the repositories that exist now trust. Without a git to ask, no git can
-// run what they name either.
+// Trust finds what the repositories that exist now trust, also those that git does not recognise.
 func (ws *Workspace) Trust(ctx context.Context) Trusted {
 	roots := sandbox.PathsOf(ws.Policy.Write)
 	if ws.Policy.Unconfined || len(roots) == 0 {
 		return Trusted{}
 	}
 	trees := config.GitTrees(ctx, ws.Files, roots)
-	answers, errs := make([][]string, len(trees)), make([]error, len(trees))
-	home := gitrun.Home{Dir: ws.Stdio.Env("HOME"), XDG: ws.Stdio.Env("XDG_CONFIG_HOME")}
+	home := gitrun.Home{
+		Dir: ws.Stdio.Env("HOME"), XDG: ws.Stdio.Env("XDG_CONFIG_HOME"), Global: ws.Stdio.Env("GIT_CONFIG_GLOBAL"),
+		System: ws.Stdio.Env("GIT_CONFIG_SYSTEM"), Program: ws.Program("git"),
+	}
+	ctx, cancel := context.WithTimeout(ctx, trustTime)
+	defer cancel()
+	answers := make([][]string, len(trees))
 	var asking errgroup.Group
 	asking.SetLimit(mostGits)
 	for i, t := range trees {
+		if t.Err != nil {
+			continue
+		}
 		asking.Go(func() error {
-			answers[i], errs[i] = ws.git.Trusted(ctx, gitrun.Tree(t), ws.Policy, home, ws.Files)
+			answers[i], trees[i].Err = gitrun.Trusted(ctx, gitrun.Tree{Top: t.Top, Dirs: t.Dirs}, ws.Policy, home, ws.Files)
 			return nil
 		})
 	}
 	_ = asking.Wait()
-	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, gitrun.ErrNoGit) })
-	paths := slices.Concat(answers...)
-	slices.Sort(paths)
-	return Trusted{slices.Compact(paths), errors.Join(errs...)}
+	out := Trusted{paths: slices.Concat(answers...)}
+	slices.Sort(out.paths)
+	out.paths = slices.Compact(out.paths)
+	for _, t := range trees {
+		if t.Err != nil && !sandbox.CoveredBy(out.closed, t.Closed) {
+			out.close(t)
+		}
+	}
+	return out
+}
+
+// close closes a folder, and drops what lies in it.
+func (t *Trusted) close(tree config.GitTree) {
+	inside := func(p string) bool { return sandbox.Covers(tree.Closed, p) }
+	t.paths, t.closed = slices.DeleteFunc(t.paths, inside), append(slices.DeleteFunc(t.closed, inside), tree.Closed)
+	if len(t.closed) == 1 {
+		t.why = tree.Err.Error()
+	}
 }
 
 // TrustBeside runs Trust while the session starts. The returned function waits for the
@@ -80,21 +109,45 @@ func beside[T any](ctx context.Context, ws *Workspace, ask func(context.Context)
 	return get
 }
 
-// Words names the repositories for which it is not known, or "".
+// Words says where commands may change nothing because of git, or "".
 func (t Trusted) Words() string {
-	if t.err == nil {
+	if len(t.closed) == 0 {
 		return ""
 	}
-	return "cannot find out which files of the workspace git runs, so they are not protected: " + short.Cut(strings.ReplaceAll(t.err.Error(), "\n", "; "), mostReason)
+	where := t.closed[0]
+	if more := len(t.closed) - 1; more > 0 {
+		where += fmt.Sprintf(" and in %d more folders", more)
+	}
+	return "commands may change nothing in " + where + ": it cannot be read which programs git runs from there (" +
+		short.Cut(strings.ReplaceAll(t.why, "\n", "; "), mostReason) + "). Repair it, and start again."
 }
 
-// mostReason is how many characters of git's messages are shown: they can contain parts of
-// files of the workspace.
+// mostReason is how many characters of the reason are shown: it can contain parts of files of
+// the workspace.
 const mostReason = 300
 
-// Protect returns p with what git trusts protected.
+// Protect returns p with what git trusts protected. A write root that is closed is none any more.
 func (t Trusted) Protect(p sandbox.Policy) sandbox.Policy {
 	p = p.Clone()
-	p.Protected.Paths = append(p.Protected.Paths, t.Paths...)
+	p.Protected.Paths = append(p.Protected.Paths, t.paths...)
+	for _, dir := range t.closed {
+		shut := func(root sandbox.Root) bool { return sandbox.Covers(dir, root.Path) }
+		before := p.Write
+		p.Write = nil
+		for _, root := range before {
+			switch {
+			case !shut(root):
+				p.Write = append(p.Write, root)
+			case len(p.Read) > 0:
+				p.Read = append(p.Read, root)
+				fallthrough
+			default:
+				p.WasWrite = append(p.WasWrite, root)
+			}
+		}
+		if slices.ContainsFunc(p.Write, func(root sandbox.Root) bool { return sandbox.Covers(root.Path, dir) }) {
+			p.Protected.Paths = append(p.Protected.Paths, dir)
+		}
+	}
 	return p
 }
