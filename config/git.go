@@ -280,6 +280,9 @@ func gitTrees(r sandbox.FileSystem, top, entry string) []GitTree {
 // gitDirs lists the git directories that entry in top leads to, as git follows it.
 func gitDirs(r sandbox.FileSystem, top, entry string) ([]string, error) {
 	dir, err := sandbox.Canonical(r, top, entry)
+	if err != nil && absent(err) { // top is a single file that commands may write
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -107,6 +107,14 @@ func TestGitTreesClosed(t *testing.T) {
 	}
 }
 
+// TestGitTreesOfAFile: a single file that commands may write closes nothing.
+func TestGitTreesOfAFile(t *testing.T) {
+	top := planted(t, map[string]string{"f": "text"})
+	if tops, _, closed := found(t.Context(), top, top+"/f"); tops != nil || closed != nil {
+		t.Errorf("repositories %q, closed %q", tops, closed)
+	}
+}
+
 // TestGitTreesWide: many folders hide nothing.
 func TestGitTreesWide(t *testing.T) {
 	files := map[string]string{"z/n/.git/config": ""}

@@ -122,6 +122,9 @@ type settingReader struct {
 // read adds the settings of file; an absent one has none.
 func (s *settingReader) read(file string) error {
 	real, err := sandbox.Canonical(s.files, "/", file)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
