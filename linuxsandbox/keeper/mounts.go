@@ -38,8 +38,8 @@ type mounter struct {
 	// writable, readable and temps are copies of what is attached again: the last, one for each
 	// path of plan.Private, are the private folder.
 	writable, readable, temps []tree
-	// rules are the Landlock rules that the new mounts need.
-	rules []spec.Rule
+	// needed are the Landlock rules for the new mounts.
+	needed []spec.Rule
 	// empty is the first empty folder that was mounted over a denied one; 0 before that. The others
 	// are copies of its mount.
 	empty int
@@ -63,7 +63,7 @@ func mountAll(plan *spec.Mounts) (proc int, rules []spec.Rule, err error) {
 			return -1, nil, err
 		}
 	}
-	return m.proc, m.rules, nil
+	return m.proc, m.needed, nil
 }
 
 // takeTrees copies what is attached again later.
@@ -217,7 +217,7 @@ func (m *mounter) private() error {
 		if err := mountNew(kernel.ShmDir, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=1777"); err != nil {
 			return err
 		}
-		m.rules = append(m.rules, spec.Rule{Path: kernel.ShmDir, Access: spec.AccessWrite})
+		m.needed = append(m.needed, spec.Rule{Path: kernel.ShmDir, Access: spec.AccessWrite})
 	}
 	if m.plan.Terminals {
 		if err := mountNew(kernel.PtsDir, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "newinstance", "ptmxmode=0666", "mode=620"); err != nil {
@@ -232,7 +232,7 @@ func (m *mounter) private() error {
 				return err
 			}
 		}
-		m.rules = append(m.rules, spec.Rule{Path: kernel.PtsDir, Access: accessTerminals}, spec.Rule{Path: kernel.Ptmx, Access: spec.AccessDevice, Optional: true})
+		m.needed = append(m.needed, spec.Rule{Path: kernel.PtsDir, Access: accessTerminals}, spec.Rule{Path: kernel.Ptmx, Access: spec.AccessDevice, Optional: true})
 	}
 	for i, t := range m.temps {
 		if err := t.putAt(m.plan.Private[i]); err != nil {
