@@ -134,7 +134,7 @@ func (s *settingReader) read(file string) error {
 	if s.seen[real] = true; len(s.seen) > mostFiles {
 		return fmt.Errorf("git's settings are in more than %d files", mostFiles)
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, readTime)
+	ctx, cancel := context.WithTimeoutCause(s.ctx, readTime, fmt.Errorf("%s: %w", file, errTooLong))
 	defer cancel()
 	text, err := hostfile.Read(ctx, real, mostSettings)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ func (ws *Workspace) Trust(ctx context.Context) Trusted {
 		Dir: ws.Stdio.Env("HOME"), XDG: ws.Stdio.Env("XDG_CONFIG_HOME"), Global: ws.Stdio.Env("GIT_CONFIG_GLOBAL"),
 		System: ws.Stdio.Env("GIT_CONFIG_SYSTEM"), Program: ws.Program("git"),
 	}
-	ctx, cancel := context.WithTimeout(ctx, trustTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, trustTime, errors.New("there are too many settings to read them in time"))
 	defer cancel()
 	answers := make([][]string, len(trees))
 	var asking errgroup.Group
