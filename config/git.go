@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -178,7 +179,7 @@ func GitTrees(ctx context.Context, r sandbox.FileSystem, roots []string) []GitTr
 		}
 		var next []string
 		for i, list := range listed(level) {
-			if list.err != nil && !absent(list.err) {
+			if list.err != nil && !absent(list.err) && !foreign(level[i]) {
 				out = append(out, GitTree{Closed: level[i], Err: list.err})
 			}
 			for _, entry := range list.git {
@@ -227,6 +228,23 @@ func list(dir string) (out listing) {
 		}
 	}
 	return out
+}
+
+// foreign reports a folder that codeagent's user can neither enter nor open to himself, such
+// as the data of a container: no command of the user reaches what it contains.
+func foreign(dir string) bool {
+	info, err := hostfile.Lstat(dir)
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && shutFor(os.Geteuid(), int(st.Uid), info.Mode())
+}
+
+// shutFor reports that a folder of owner with this mode is closed to user for good. Bits for
+// the group or others may let him in.
+func shutFor(user, owner int, mode fs.FileMode) bool {
+	return user != 0 && user != owner && mode.IsDir() && mode.Perm()&0o011 == 0
 }
 
 // absent reports that nothing is at a path.
