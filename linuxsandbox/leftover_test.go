@@ -30,8 +30,13 @@ func TestNothingLeft(t *testing.T) {
 	b.groups = groups{files: &withoutControllers{}} // each in a control group, where possible
 	p := sandbox.WorkspaceWrite(ws)
 	p.Limits.Processes = 1 << 20
+	commands := 0
 	one := func() {
-		st, out := run(t, b, p, sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws, Env: []string{"PATH=/bin"}})
+		command := sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin"}}
+		if commands++; commands%5 == 2 { // the broker opens files for it, and refuses some
+			command.Path, command.Args = "/bin/sh", []string{"sh", "-c", "exec 2>/dev/null; echo a >f; chmod 600 f; mkdir d; mv f d; rm -r d; echo b >/etc/codeagent-x; true"}
+		}
+		st, out := run(t, b, p, command)
 		if st != (sandbox.Status{}) || out != "" {
 			t.Fatalf("%+v %q", st, out)
 		}

@@ -48,7 +48,7 @@ func (w *Walker) Look(c Caller) error {
 		return err
 	}
 	if !c.Waits() {
-		v.Close() // it may be the view of a later thread with the same number
+		v.close() // it may be the view of a later thread with the same number
 		return unix.ESRCH
 	}
 	w.view = v
@@ -141,14 +141,16 @@ func lookAt(plan *Mounts, tid int) (*view, error) {
 		err = v.findPlaces(plan)
 	}
 	if err != nil {
-		v.Close()
+		v.close()
 		return nil, err
 	}
 	return v, nil
 }
 
-// Close closes the view.
-func (v *view) Close() {
+// Close closes the command's view, which the first call has opened.
+func (w *Walker) Close() { w.view.close() }
+
+func (v *view) close() {
 	if v != nil {
 		unix.Close(v.root)
 	}
