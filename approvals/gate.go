@@ -5,28 +5,23 @@ package approvals
 //
 //	What Decide answers: the first row that matches. "*" matches anything, "a|b" a or b.
 //	sandbox: on, off (danger-full-access).  wish: none (or nothing new), new (paths, hosts, an edit outside the write roots;
-//	under untrusted also a fetch from a host that nobody named), outside (require_escalated), bad (nobody can grant it), open or
-//	shut (new, and a rule for its path or host allows or forbids it); of an input: what the command that receives it may do.
-//	command: known (on the short read-only list), other, or what a rule says of it: allowed, opened (allowed with what "new"
-//	wants), asked, forbidden.
+//	under untrusted also a fetch from a host that nobody named), outside (require_escalated), bad (nobody can grant it), open
+//	(new, and a rule for its path or host allows it); of an input: what the command that receives it may do.
+//	command: known (on the short read-only list), other, or what a rule says of it: allowed, asked, forbidden.
 //	nobody: the decision if no person can answer.
 //	mode                  sandbox  kind       wish         command  decision  nobody
 //	*                       *        plan|read|watch  *      *        run       run
 //	*                       *        command    *            forbidden  refuse  refuse
-//	*                       *        fetch      bad|shut     *        refuse    refuse
-//	*                       on       *          bad|shut     *        refuse    refuse
-//	*                       off      edit       shut         *        refuse    refuse
+//	*                       *        fetch      bad          *        refuse    refuse
+//	*                       on       *          bad          *        refuse    refuse
 //	never                   *        command    *            asked    refuse    refuse
-//	never                   on       command    new          opened   run       run
 //	never                   on       *          new|outside  *        refuse    refuse
 //	never                   *        *          *            *        run       run
 //	untrusted               *        edit|input  *           *        ask       refuse
-//	untrusted               on       command    none|open    known|allowed|opened  run  run
-//	untrusted               on       command    new          opened   run       run
+//	untrusted               on       command    none|open    known|allowed  run  run
 //	untrusted               *        fetch      none|open    *        run       run
 //	untrusted               *        command|fetch  *        *        ask       refuse
 //	on-request|on-failure   *        command    *            asked    ask       refuse
-//	on-request|on-failure   on       command    new          opened   run       run
 //	on-request|on-failure   on       *          new|outside  *        ask       refuse
 //	on-request|on-failure   *        *          *            *        run       run
 //
@@ -171,11 +166,11 @@ func rule(m Mode, unconfined bool, kind word.Kind, wants, known, remembered bool
 
 // Decide returns exactly one of a permit, a question to ask, or a *Refusal.
 func (g *Gate) Decide(a Action) (Permit, *Request, error) {
-	base, by, refusal := g.commandRules(g.baseOf(a), a)
+	by, refusal := g.commandRules(a)
 	if refusal != nil {
 		return Permit{}, nil, refusal
 	}
-	base, w, paths, refusal := g.ruled(base, a, &by)
+	base, w, paths, refusal := g.ruled(g.baseOf(a), a)
 	if refusal != nil {
 		return Permit{}, nil, refusal
 	}
@@ -186,10 +181,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	case word.KindInput:
 		remembered, outside = false, false
 	}
-	// A rule that lets a command out was written by the user, who knows that it reads its
-	// folder. A git directory that the session made names programs that the user has not seen.
-	if by.outside && w.unsandboxed && len(g.madeGit("/", nil, false)) == 0 ||
-		outside && (w.unsandboxed || w.blocked != "") && g.outsideOf(g.Base(), a).changes == "" {
+	if outside && (w.unsandboxed || w.blocked != "") && g.outsideOf(g.Base(), a).changes == "" {
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
 	}
 	known := g.opts.Mode == Untrusted && a.Kind == word.KindCommand && knownReadOnly(a.Command)
@@ -198,7 +190,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	case run:
 		return mint(a, base), nil, nil
 	case no:
-		if by.place != "" && w.empty() {
+		if by.decision == rules.Ask && w.empty() {
 			return Permit{}, nil, refuse("the rule at %s asks about this, and the approval policy is never: nobody is asked", by.place)
 		}
 		r := g.request(a, w)
@@ -209,7 +201,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 		}
 	}
 	r := g.request(a, w)
-	if by.place != "" {
+	if by.decision == rules.Ask {
 		r.Warnings = append(r.Warnings, "the rule at "+by.place+" asks about this")
 	}
 	return Permit{}, g.put(r), nil

@@ -141,19 +141,19 @@ func cell(kind word.Kind, wish, cmd string) (Action, bool) {
 	a := Action{CallID: "c", Tool: "t", Kind: kind, Folder: workspace}
 	if kind == word.KindCommand {
 		a.Command = map[string]string{
-			"known": "cat main.go | wc -l", "other": "npm test", "allowed": "make all", "opened": "npm ci", "asked": "terraform apply", "forbidden": "npm publish",
+			"known": "cat main.go | wc -l", "other": "npm test", "allowed": "make all", "asked": "terraform apply", "forbidden": "npm publish",
 		}[cmd]
 	} else if cmd != "other" {
 		return a, false
 	}
 	if kind == word.KindEdit {
-		paths := map[string]string{"none": "main.go", "new": "/srv/data/x", "bad": "~/.config/codeagent/config.toml", "open": "~/notes/a", "shut": "~/private/a"}
+		paths := map[string]string{"none": "main.go", "new": "/srv/data/x", "bad": "~/.config/codeagent/config.toml", "open": "~/notes/a"}
 		p, ok := paths[wish]
 		a.Paths = []string{p}
 		return a, ok
 	}
 	if kind == word.KindFetch {
-		hosts := map[string]string{"none": "docs.example:443", "new": "other.example:443", "bad": "other example", "open": "open.example:443", "shut": "shut.example:443"}
+		hosts := map[string]string{"none": "docs.example:443", "new": "other.example:443", "bad": "other example", "open": "open.example:443"}
 		h, ok := hosts[wish]
 		a.Wish.Hosts = []string{h}
 		return a, ok
@@ -171,8 +171,6 @@ func cell(kind word.Kind, wish, cmd string) (Action, bool) {
 		a.Wish.Write = []string{"~/.npm"}
 	case "open":
 		a.Wish.Read, a.Wish.Write, a.Wish.Hosts = []string{"~/notes/b"}, []string{"~/notes/a"}, []string{"open.example:443"}
-	case "shut":
-		a.Wish.Write = []string{"~/private/a"}
 	case "outside":
 		a.Wish.Unsandboxed = true
 	case "bad":
@@ -202,11 +200,6 @@ words = ["make", "all"]
 decision = "allow"
 
 [[command]]
-words = ["npm", "ci"]
-decision = "allow"
-write = ["~/.npm"]
-
-[[command]]
 words = ["terraform"]
 decision = "ask"
 
@@ -218,22 +211,9 @@ reason = "CI publishes"
 [[path]]
 paths = ["~/notes"]
 access = "write"
-decision = "allow"
-
-[[path]]
-paths = ["~/private"]
-access = "read"
-decision = "forbid"
-reason = "letters"
 
 [[host]]
 hosts = ["open.example:443"]
-decision = "allow"
-
-[[host]]
-hosts = ["shut.example:443"]
-decision = "forbid"
-reason = "not ours"
 `), "/home/u")
 	if err != nil {
 		t.Fatal(err)
@@ -247,8 +227,8 @@ func TestDecisionTable(t *testing.T) {
 	for _, mode := range Modes() {
 		for _, box := range []string{"on", "off"} {
 			for _, kind := range []word.Kind{word.KindCommand, word.KindEdit, word.KindRead, word.KindPlan, word.KindFetch, word.KindInput, word.KindWatch} {
-				for _, wish := range []string{"none", "new", "outside", "bad", "open", "shut"} {
-					for _, cmd := range []string{"known", "other", "allowed", "opened", "asked", "forbidden"} {
+				for _, wish := range []string{"none", "new", "outside", "bad", "open"} {
+					for _, cmd := range []string{"known", "other", "allowed", "asked", "forbidden"} {
 						a, ok := cell(kind, wish, cmd)
 						if !ok {
 							continue

@@ -41,10 +41,13 @@ func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
 		}
 	}
 	folder, refusal := g.at.canonical("/", a.Folder)
-	way := g.changeableWay(base, a.Folder)
+	way := slices.IndexFunc(g.opts.Path, func(dir string) bool {
+		p, refusal := g.at.canonical(a.Folder, dir)
+		return refusal != nil || changeable(base, p)
+	})
 	switch {
-	case way != "":
-		out.changes = "programs are looked for in " + show(way) + ", which commands can change"
+	case way >= 0:
+		out.changes = "programs are looked for in " + show(g.opts.Path[way]) + ", which commands can change"
 	case knownReadOnly(a.Command):
 	case !plain:
 		out.changes = "its text does not show which files it runs"

@@ -36,31 +36,24 @@ type file struct {
 	Host    []hostEntry    `toml:"host"`
 }
 
-// ruling are the keys of every entry.
-type ruling struct {
+type commandEntry struct {
+	Words    []any    `toml:"words"`
 	Decision Decision `toml:"decision"`
 	Reason   string   `toml:"reason"`
+	Match    []string `toml:"match"`
+	NotMatch []string `toml:"not_match"`
 	Expires  any      `toml:"expires"`
 }
 
-type commandEntry struct {
-	ruling
-	Opens
-	Words       []any    `toml:"words"`
-	Unsandboxed bool     `toml:"unsandboxed"`
-	Match       []string `toml:"match"`
-	NotMatch    []string `toml:"not_match"`
-}
-
 type pathEntry struct {
-	ruling
-	Paths  []string `toml:"paths"`
-	Access Access   `toml:"access"`
+	Paths   []string `toml:"paths"`
+	Access  Access   `toml:"access"`
+	Expires any      `toml:"expires"`
 }
 
 type hostEntry struct {
-	ruling
-	Hosts []string `toml:"hosts"`
+	Hosts   []string `toml:"hosts"`
+	Expires any      `toml:"expires"`
 }
 
 // Parse reads the file called name. home is what "~/" stands for. The error is an *Error, the
@@ -76,13 +69,13 @@ func Parse(name string, data []byte, home string) ([]*Rule, error) {
 	}
 	p := parser{name: name, home: home, at: positions(data)}
 	for i, e := range f.Command {
-		p.add(where{"command", i}, e.ruling, func(r *Rule) { p.command(r, e) })
+		p.add(where{"command", i}, e.Expires, func(r *Rule) { p.command(r, e) })
 	}
 	for i, e := range f.Path {
-		p.add(where{"path", i}, e.ruling, func(r *Rule) { p.path(r, e) })
+		p.add(where{"path", i}, e.Expires, func(r *Rule) { p.path(r, e) })
 	}
 	for i, e := range f.Host {
-		p.add(where{"host", i}, e.ruling, func(r *Rule) { p.host(r, e) })
+		p.add(where{"host", i}, e.Expires, func(r *Rule) { p.host(r, e) })
 	}
 	if p.fault == nil {
 		p.checkExamples()
@@ -166,20 +159,14 @@ func (p *parser) place(key string) Place {
 	return Place{p.name, max(at.Line, 1), max(at.Column, 1)}
 }
 
-// add makes a rule of the keys that all entries have, and lets fill add the others.
-func (p *parser) add(at where, e ruling, fill func(*Rule)) {
+// add makes a rule of what all entries have, and lets fill add the rest.
+func (p *parser) add(at where, expires any, fill func(*Rule)) {
 	if p.fault != nil {
 		return
 	}
 	p.now = at
-	r := &Rule{Place: p.place(""), Decision: e.Decision, Reason: e.Reason}
-	switch {
-	case !slices.Contains([]Decision{Allow, Ask, Forbid}, e.Decision):
-		p.fail("decision", "decision is %q; it must be allow, ask or forbid", short.Head(string(e.Decision), 40))
-	case e.Decision == Forbid && strings.TrimSpace(e.Reason) == "":
-		p.fail("decision", "a forbid needs a reason, which the model reads")
-	}
-	switch t := e.Expires.(type) {
+	r := &Rule{Place: p.place(""), Decision: Allow}
+	switch t := expires.(type) {
 	case nil:
 	case time.Time:
 		r.Expires = t
@@ -193,7 +180,13 @@ func (p *parser) add(at where, e ruling, fill func(*Rule)) {
 }
 
 func (p *parser) command(r *Rule, e commandEntry) {
-	r.Opens, r.Unsandboxed, r.match, r.notMatch = e.Opens, e.Unsandboxed, e.Match, e.NotMatch
+	r.Decision, r.Reason, r.match, r.notMatch = e.Decision, e.Reason, e.Match, e.NotMatch
+	switch {
+	case !slices.Contains([]Decision{Allow, Ask, Forbid}, e.Decision):
+		p.fail("decision", "decision is %q; it must be allow, ask or forbid", short.Head(string(e.Decision), 40))
+	case e.Decision == Forbid && strings.TrimSpace(e.Reason) == "":
+		p.fail("decision", "a forbid needs a reason, which the model reads")
+	}
 	for _, word := range e.Words {
 		list, ok := word.([]any)
 		if !ok {
@@ -214,26 +207,10 @@ func (p *parser) command(r *Rule, e commandEntry) {
 		}
 		r.Words = append(r.Words, alternatives)
 	}
-	switch {
-	case len(r.Words) == 0:
+	if len(r.Words) == 0 {
 		p.fail("words", "a rule for commands needs words")
-	case r.Decision != Allow && (!r.Opens.Empty() || r.Unsandboxed):
-		p.fail("decision", "only an allow opens something")
-	case r.Decision == Allow:
+	} else if r.Decision == Allow {
 		p.allowable(r)
-		p.opens(r.Opens)
-	}
-}
-
-// opens checks what an allowed command may access.
-func (p *parser) opens(o Opens) {
-	for key, list := range map[string][]string{"write": o.Write, "read": o.Read, "sockets": o.Sockets} {
-		for _, raw := range list {
-			p.absolute(key, raw)
-		}
-	}
-	for _, raw := range o.Hosts {
-		p.hostPort(raw)
 	}
 }
 
@@ -247,17 +224,14 @@ func (p *parser) allowable(r *Rule) {
 			p.fail("words", "%q depends on the folder that it is called in: name an absolute path", program)
 		}
 	}
-	if (r.Unsandboxed || !r.Opens.Empty()) && len(r.Words) < 2 {
-		p.fail("words", "a rule that opens something needs at least two words: a program alone may do anything with it")
-	}
 }
 
 // shellBuiltins are the builtins of bash that run what they are given, or change what a later
 // command means (bash(1), SHELL BUILTIN COMMANDS).
 var shellBuiltins = []string{
-	".", "alias", "bind", "builtin", "cd", "command", "complete", "compopt", "coproc", "declare", "dirs", "enable", "eval", "exec", "export", "fc", "function",
-	"getopts", "hash", "let", "local", "mapfile", "popd", "pushd", "read", "readarray", "readonly", "set", "shopt", "source", "time", "trap", "typeset", "umask",
-	"unalias", "unset",
+	".", "[", "alias", "bind", "builtin", "cd", "command", "compgen", "complete", "compopt", "coproc", "declare", "dirs", "enable", "eval", "exec", "export", "fc", "function",
+	"getopts", "hash", "jobs", "let", "local", "mapfile", "popd", "printf", "pushd", "read", "readarray", "readonly", "set", "shopt", "source", "test", "time", "trap", "typeset", "umask",
+	"unalias", "unset", "wait",
 }
 
 func (p *parser) path(r *Rule, e pathEntry) {

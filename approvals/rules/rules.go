@@ -12,14 +12,12 @@
 //	decision = "forbid"
 //	reason   = "releases are made by CI"            # the model reads this
 //
-//	[[path]]
+//	[[path]]                                        # paths and hosts can only be allowed
 //	paths    = ["~/notes"]
 //	access   = "write"                              # write or read
-//	decision = "allow"
 //
 //	[[host]]
 //	hosts    = ["registry.npmjs.org:443"]
-//	decision = "allow"
 //
 // The strictest rule that matches decides. An allow needs a rule for each program of the
 // command line, and never applies to a line that is not understood as a whole. A forbid or
@@ -61,6 +59,7 @@ type Place struct {
 // Rule is one entry of a file.
 type Rule struct {
 	Place
+	// Decision is that of a rule for commands; paths and hosts can only be allowed.
 	Decision Decision
 	// Reason is what the model reads when the rule forbids something.
 	Reason string
@@ -68,28 +67,13 @@ type Rule struct {
 	Expires time.Time
 	// Words are the first words of a command; each lists its alternatives.
 	Words [][]string
-	// Opens is what an allowed command may access beside the policy, as it is written.
-	Opens Opens
-	// Unsandboxed: an allowed command may run outside the sandbox when the model asks for it.
-	Unsandboxed bool
-	// Paths are absolute, and Access is what the rule decides about them. Hosts have a port.
+	// Paths are absolute, and Access is what is allowed there. Hosts have a port.
 	Paths  []string
 	Access Access
 	Hosts  []sandbox.HostPort
 
 	match, notMatch []string
 }
-
-// Opens lists paths, hosts and sockets as they are written in a file.
-type Opens struct {
-	Write   []string `toml:"write"`
-	Read    []string `toml:"read"`
-	Hosts   []string `toml:"hosts"`
-	Sockets []string `toml:"sockets"`
-}
-
-// Empty reports whether nothing is listed.
-func (o Opens) Empty() bool { return len(o.Write)+len(o.Read)+len(o.Hosts)+len(o.Sockets) == 0 }
 
 // Access is what is done to a path.
 type Access string
@@ -142,10 +126,6 @@ type Judgement struct {
 	Decision Decision
 	// Rule is the strictest rule that decided; nil for None.
 	Rule *Rule
-	// Opens is what every part of an allowed command may access; a part that may access less
-	// takes the rest away from all. Unsandboxed in the same way.
-	Opens       Opens
-	Unsandboxed bool
 	// Opaque says why no rule can allow the command; empty if one could.
 	Opaque string
 	Parts  []Part
@@ -160,34 +140,27 @@ func (s *Set) Command(line string, now time.Time) Judgement {
 	j := Judgement{Opaque: opaque}
 	s.permit(&j, plain, now)
 	s.restrict(&j, line, now)
-	if j.Decision != Allow {
-		j.Opens, j.Unsandboxed = Opens{}, false
-	}
 	return j
 }
 
 // permit allows the judgement if each part is allowed.
 func (s *Set) permit(j *Judgement, plain [][]string, now time.Time) {
-	denied, moved := false, false
+	denied := false
 	for _, words := range plain {
 		r := s.allow(words, now)
 		j.Parts = append(j.Parts, Part{Words: words, Rule: r})
 		switch {
-		case r == nil && changesFolder(words):
-			moved = true
 		case r == nil:
-			denied = true
+			denied = denied || !changesFolder(words)
 		case j.Rule == nil:
-			j.Rule, j.Opens, j.Unsandboxed = r, r.Opens, r.Unsandboxed
-		default:
-			j.Opens, j.Unsandboxed = common(j.Opens, r.Opens), j.Unsandboxed && r.Unsandboxed
+			j.Rule = r
 		}
 	}
 	if denied || j.Rule == nil {
 		j.Rule = nil
 		return
 	}
-	j.Decision, j.Unsandboxed = Allow, j.Unsandboxed && !moved
+	j.Decision = Allow
 }
 
 // changesFolder reports "cd FOLDER". It needs no rule: no rule depends on the folder.
@@ -198,7 +171,7 @@ func changesFolder(words []string) bool {
 // allow returns the longest rule that allows words, the first of equal ones.
 func (s *Set) allow(words []string, now time.Time) (found *Rule) {
 	for _, r := range s.first[words[0]] {
-		if r.Decision == Allow && r.holds(now) && r.begins(words, false) && (found == nil || len(r.Words) > len(found.Words)) {
+		if r.Decision == Allow && r.holds(now) && r.begins(words) && (found == nil || len(r.Words) > len(found.Words)) {
 			found = r
 		}
 	}
@@ -207,36 +180,65 @@ func (s *Set) allow(words []string, now time.Time) (found *Rule) {
 
 // restrict applies the asks and forbids to whatever the line may start.
 func (s *Set) restrict(j *Judgement, line string, now time.Time) {
-	if !slices.ContainsFunc(s.all, func(r *Rule) bool { return len(r.Words) > 0 && r.Decision.Stricter(None) }) {
+	i := slices.IndexFunc(s.all, func(r *Rule) bool { return len(r.Words) > 0 && r.Decision.Stricter(None) && r.holds(now) })
+	if i < 0 {
 		return
 	}
-	eachProgram(line, func(words []string, inside bool) {
+	whole := eachProgram(line, func(words []string, inside bool) {
 		for at := range words {
-			r := s.strictest(words[at:], at == 0, now)
-			if r == nil {
-				continue
+			if r := s.strictest(words[at:], at == 0, now); r != nil {
+				j.note(Part{Words: words[at:], Rule: r, Inside: inside || at > 0})
 			}
-			j.note(Part{Words: words[at:], Rule: r, Inside: inside || at > 0})
 		}
 	})
+	if !whole && !j.Decision.Stricter(None) {
+		// It is not known what the line starts, and there is something that it must not start.
+		j.Decision, j.Rule = Ask, s.all[i]
+	}
 }
 
-// strictest returns the strictest ask or forbid for words. atStart: words are all words of a
-// program, so that an unknown first one may be any program.
-func (s *Set) strictest(words []string, atStart bool, now time.Time) (found *Rule) {
+// strictest returns the strictest ask or forbid for words. program: the first of them is a
+// program's name, also if it is unknown.
+func (s *Set) strictest(words []string, program bool, now time.Time) (found *Rule) {
 	candidates := s.first[base(words[0])]
-	if words[0] == unknown {
-		if !atStart || len(words) < 2 {
-			return nil
-		}
-		candidates = s.all
+	if words[0] == unknown && program {
+		candidates = slices.DeleteFunc(slices.Clone(s.all), func(r *Rule) bool { return len(r.Words) < 2 })
 	}
 	for _, r := range candidates {
-		if len(r.Words) > 0 && r.Decision.Stricter(None) && r.holds(now) && r.begins(words, true) && (found == nil || r.Decision.Stricter(found.Decision)) {
+		if r.Decision.Stricter(None) && r.holds(now) && mayBegin(r.Words, words) && (found == nil || r.Decision.Stricter(found.Decision)) {
 			found = r
 		}
 	}
 	return found
+}
+
+// mayBegin reports whether words may begin a command of the rule: options may stand between
+// the rule's words, each with an argument, and an unknown word may be any. The first word is
+// compared by the last part of its path.
+func mayBegin(rule [][]string, words []string) bool {
+	if !slices.Contains(rule[0], base(words[0])) && !slices.Contains(rule[0], words[0]) && words[0] != unknown {
+		return false
+	}
+	// at[i]: the rule's words so far may end before words[i].
+	at := make([]bool, len(words)+2)
+	at[1] = true
+	for _, alternatives := range rule[1:] {
+		next := make([]bool, len(words)+2)
+		for i, word := range words {
+			if !at[i] {
+				continue
+			}
+			option := len(word) > 1 && word[0] == '-'
+			if option || word == unknown {
+				at[i+1], at[i+2] = true, true
+			}
+			if word == unknown || slices.Contains(alternatives, word) {
+				next[i+1] = true
+			}
+		}
+		at = next
+	}
+	return slices.Contains(at, true)
 }
 
 // note adds a part that a restricting rule decides about.
@@ -252,63 +254,36 @@ func (j *Judgement) note(p Part) {
 	}
 }
 
-// begins reports whether words begin with the rule's words. maybe: an unknown word may be any,
-// and a program is compared by the last part of its path.
-func (r *Rule) begins(words []string, maybe bool) bool {
+// begins reports whether words begin with the rule's words.
+func (r *Rule) begins(words []string) bool {
 	if len(words) < len(r.Words) {
 		return false
 	}
 	for i, alternatives := range r.Words {
-		word := words[i]
-		if maybe && i == 0 {
-			word = base(word)
-		}
-		if !slices.Contains(alternatives, word) && (!maybe || word != unknown) {
+		if !slices.Contains(alternatives, words[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// common returns what both lists contain.
-func common(a, b Opens) Opens {
-	both := func(a, b []string) (out []string) {
-		for _, s := range a {
-			if slices.Contains(b, s) {
-				out = append(out, s)
+// Path returns the root of a rule that allows an access to an absolute, clean path, the most
+// exact one; "" if none does. To allow writing is also to allow reading.
+func (s *Set) Path(access Access, path string, now time.Time) (root string) {
+	for _, r := range s.Rules() {
+		if !r.holds(now) || r.Access != access && r.Access != Write {
+			continue
+		}
+		for _, dir := range r.Paths {
+			if sandbox.Covers(dir, path) && len(dir) > len(root) {
+				root = dir
 			}
 		}
-		return out
 	}
-	return Opens{both(a.Write, b.Write), both(a.Read, b.Read), both(a.Hosts, b.Hosts), both(a.Sockets, b.Sockets)}
+	return root
 }
 
-// Path judges an access to an absolute, clean path. An allow or a forbid of a folder includes
-// all paths in it; an allow to write includes reading.
-func (s *Set) Path(access Access, path string, now time.Time) (Decision, *Rule) {
-	return s.strict(now, func(r *Rule) bool {
-		same := r.Access == access || r.Decision == Allow && r.Access == Write || r.Decision != Allow && r.Access == Read
-		return same && slices.ContainsFunc(r.Paths, func(root string) bool {
-			return sandbox.Covers(root, path) || r.Decision != Allow && sandbox.Covers(path, root)
-		})
-	})
-}
-
-// Host judges a contact with a host.
-func (s *Set) Host(h sandbox.HostPort, now time.Time) (Decision, *Rule) {
-	return s.strict(now, func(r *Rule) bool { return slices.Contains(r.Hosts, h) })
-}
-
-// strict returns the strictest rule that holds and matches.
-func (s *Set) strict(now time.Time, matches func(*Rule) bool) (Decision, *Rule) {
-	var found *Rule
-	for _, r := range s.Rules() {
-		if r.holds(now) && matches(r) && (found == nil || r.Decision.Stricter(found.Decision)) {
-			found = r
-		}
-	}
-	if found == nil {
-		return None, nil
-	}
-	return found.Decision, found
+// Host reports whether a rule allows a contact with a host.
+func (s *Set) Host(h sandbox.HostPort, now time.Time) bool {
+	return slices.ContainsFunc(s.Rules(), func(r *Rule) bool { return r.holds(now) && slices.Contains(r.Hosts, h) })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// String describes the rule in one line: "allow git status|diff, may write ~/.cache/x".
+// String describes the rule in one line: "allow git status|diff".
 func (r *Rule) String() string {
 	var of []string
 	for _, alternatives := range r.Words {
@@ -23,17 +23,6 @@ func (r *Rule) String() string {
 		of = append(of, h.String())
 	}
 	out := string(r.Decision) + " " + strings.Join(of, " ")
-	for _, more := range []struct {
-		what string
-		list []string
-	}{{"may write", r.Opens.Write}, {"may read", r.Opens.Read}, {"may reach", r.Opens.Hosts}, {"may connect to", r.Opens.Sockets}} {
-		if len(more.list) > 0 {
-			out += ", " + more.what + " " + strings.Join(more.list, " ")
-		}
-	}
-	if r.Unsandboxed {
-		out += ", outside the sandbox"
-	}
 	if r.Reason != "" {
 		out += ": " + r.Reason
 	}
@@ -43,15 +32,10 @@ func (r *Rule) String() string {
 // TOML returns the entry of a rule for commands, as it is appended to a file.
 func (r *Rule) TOML() []byte {
 	e := struct {
-		Words       []any    `toml:"words"`
-		Decision    Decision `toml:"decision"`
-		Reason      string   `toml:"reason,omitempty"`
-		Write       []string `toml:"write,omitempty"`
-		Read        []string `toml:"read,omitempty"`
-		Hosts       []string `toml:"hosts,omitempty"`
-		Sockets     []string `toml:"sockets,omitempty"`
-		Unsandboxed bool     `toml:"unsandboxed,omitempty"`
-	}{nil, r.Decision, r.Reason, r.Opens.Write, r.Opens.Read, r.Opens.Hosts, r.Opens.Sockets, r.Unsandboxed}
+		Words    []any    `toml:"words"`
+		Decision Decision `toml:"decision"`
+		Reason   string   `toml:"reason,omitempty"`
+	}{nil, r.Decision, r.Reason}
 	for _, alternatives := range r.Words {
 		if len(alternatives) == 1 {
 			e.Words = append(e.Words, alternatives[0])

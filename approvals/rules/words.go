@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"codeagent/internal/short"
-
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -24,9 +22,12 @@ const (
 // shows them completely: literal words, joined by &&, ||, ;, | and newlines. Otherwise opaque
 // says what else is in the line.
 func plainParts(line string) (parts [][]string, opaque string) {
-	f, why := parse(line)
-	if why != "" {
-		return nil, why
+	if opaque = unclear(line); opaque != "" {
+		return nil, opaque
+	}
+	f, err := parse(line)
+	if err != nil {
+		return nil, "it cannot be parsed"
 	}
 	if len(f.Stmts) == 0 {
 		return nil, "it contains no command"
@@ -42,27 +43,27 @@ func plainParts(line string) (parts [][]string, opaque string) {
 	return parts, ""
 }
 
-// parse reads a line as bash does, or says why that is not certain.
-func parse(line string) (*syntax.File, string) {
+// unclear says why bash may read a line in another way than the parser, or a person than both.
+func unclear(line string) string {
 	switch {
 	case len(line) > maxLine:
-		return nil, "it is longer than 4 KiB"
+		return "it is longer than 4 KiB"
 	case strings.Contains(line, "\\\n"):
 		// The parser joins a comment that ends in a backslash with the next line; bash does not.
-		return nil, "a line ends with a backslash"
+		return "a line ends with a backslash"
 	}
 	for i := range len(line) {
 		// The parser drops a carriage return and NUL, bash keeps them. Letters beyond ASCII can
 		// look like others.
 		if c := line[i]; c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {
-			return nil, "it contains characters other than printable ASCII"
+			return "it contains characters other than printable ASCII"
 		}
 	}
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(line), "")
-	if err != nil {
-		return nil, "it cannot be parsed"
-	}
-	return f, ""
+	return ""
+}
+
+func parse(line string) (*syntax.File, error) {
+	return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(line), "")
 }
 
 func hasComment(f *syntax.File) (found bool) {
@@ -145,7 +146,7 @@ func wordText(w *syntax.Word) (text string, literal bool) {
 		switch p := part.(type) {
 		case *syntax.Lit:
 			tilde := i == 0 && strings.HasPrefix(p.Value, "~") || strings.Contains(p.Value, "=~") || strings.Contains(p.Value, ":~")
-			add(unescape(p.Value, ""), !tilde && !strings.ContainsAny(p.Value, "*?[{"))
+			add(unescape(p.Value, ""), !tilde && !expands(p.Value))
 		case *syntax.SglQuoted:
 			add(ansiC(p))
 		case *syntax.DblQuoted:
@@ -161,6 +162,11 @@ func wordText(w *syntax.Word) (text string, literal bool) {
 		}
 	}
 	return b.String(), literal
+}
+
+// expands reports a pattern or braces.
+func expands(s string) bool {
+	return strings.ContainsAny(s, "*?") || strings.Contains(s, "[") && strings.Contains(s, "]") || strings.Contains(s, "{") && strings.Contains(s, "}")
 }
 
 // ansiC returns the text of single quotes. That of $'…' counts as not literal: bash knows more
@@ -201,59 +207,84 @@ func base(word string) string {
 
 // eachProgram calls visit with the words of everything that the line may start: each program at
 // any depth, and each literal text that could be a script. inside: the program stands in such
-// a text.
-func eachProgram(line string, visit func(words []string, inside bool)) { readText(line, 0, visit) }
+// a text. whole is false if the text does not show everything that is started: a part is too
+// long, cannot be parsed, or computes the name of a program.
+func eachProgram(line string, visit func(words []string, inside bool)) (whole bool) {
+	r := reader{visit: visit, whole: true}
+	r.text(line, 0)
+	if joined := strings.ReplaceAll(line, "\\\n", ""); joined != line {
+		r.text(joined, 0)
+	}
+	return r.whole
+}
+
+// reader is the reading of one line.
+type reader struct {
+	visit func(words []string, inside bool)
+	whole bool
+}
 
 // bare removes quotes and backslashes.
 var bare = strings.NewReplacer("'", "", `"`, "", `\`, "", "$", " ")
 
-func readText(line string, depth int, visit func(words []string, inside bool)) {
-	if depth > maxNested {
+func (r *reader) text(line string, depth int) {
+	if depth > maxNested || len(line) > maxLine {
+		r.whole = false
 		return
 	}
 	// Each line's words as they stand, should bash read the line in another way than the parser.
-	for _, l := range strings.FieldsFunc(short.Head(line, maxLine), func(c rune) bool { return strings.ContainsRune("\n;&|()`{}", c) }) {
+	for _, l := range strings.FieldsFunc(line, func(c rune) bool { return strings.ContainsRune("\n;&|()`{}", c) }) {
 		if words := strings.Fields(bare.Replace(l)); len(words) > 0 {
-			visit(words, true)
+			r.visit(words, true)
 		}
 	}
-	f, why := parse(line)
-	if why != "" {
+	f, err := parse(line)
+	if err != nil {
+		r.whole = r.whole && depth > 0 // a text within the line may be no script at all
 		return
-	}
-	nested := func(w *syntax.Word) {
-		switch text, literal := wordText(w); {
-		case strings.ContainsAny(text, " \t\n;&|`(<>"):
-			readText(text, depth+1, visit)
-		case literal && text != "":
-			visit([]string{text}, true)
-		}
 	}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
-			words := make([]string, 0, len(n.Args))
-			for _, w := range n.Args {
-				text, literal := wordText(w)
-				if !literal {
-					text = unknown
-				}
-				words = append(words, text)
-			}
-			if len(words) > 0 {
-				visit(words, depth > 0)
-			}
+			r.call(n, depth)
 		case *syntax.Word:
-			nested(n)
+			r.nested(n, depth)
 		case *syntax.Redirect:
 			if n.Hdoc != nil {
 				for _, part := range n.Hdoc.Parts {
 					if lit, ok := part.(*syntax.Lit); ok {
-						readText(lit.Value, depth+1, visit)
+						r.text(lit.Value, depth+1)
 					}
 				}
 			}
 		}
 		return true
 	})
+}
+
+func (r *reader) call(n *syntax.CallExpr, depth int) {
+	words := make([]string, 0, len(n.Args))
+	for _, w := range n.Args {
+		text, literal := wordText(w)
+		if !literal {
+			text = unknown
+		}
+		words = append(words, text)
+	}
+	if len(words) == 0 {
+		return
+	}
+	// In a text within the line, "$X" may come from the reading of the text itself.
+	r.whole = r.whole && (words[0] != unknown || depth > 0)
+	r.visit(words, depth > 0)
+}
+
+// nested reads a word that may be a script for another program.
+func (r *reader) nested(w *syntax.Word, depth int) {
+	switch text, literal := wordText(w); {
+	case strings.ContainsAny(text, " \t\n;&|`(<>"):
+		r.text(text, depth+1)
+	case literal && text != "":
+		r.visit([]string{text}, true)
+	}
 }

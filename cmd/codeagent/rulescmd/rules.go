@@ -27,8 +27,8 @@ import (
 func New(s cli.Stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rules", Short: "Show, test and change the rules that answer questions",
-		Long: "Rules answer before you are asked: they allow commands, paths and hosts, always ask about them, or\n" +
-			"forbid them. They stand in rules.toml beside the settings; docs/rules.md describes the form.",
+		Long: "Rules answer before you are asked: they allow commands, always ask about them or forbid them, and open\n" +
+			"paths and hosts. They stand in rules.toml beside the settings; docs/rules.md describes the form.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s) },
 	}
@@ -158,11 +158,6 @@ func newAdd(s cli.Stdio) *cobra.Command {
 	fl.StringVar(&decision, "decision", "", "allow, ask or forbid")
 	fl.StringVar(&r.Reason, "reason", "", "with forbid: what the model reads")
 	fl.StringVar(&expires, "expires", "", "the last day that the rule holds, as 2026-12-31")
-	fl.StringArrayVar(&r.Opens.Write, "write", nil, "with allow: a path that the command may write")
-	fl.StringArrayVar(&r.Opens.Read, "read", nil, "with allow: a path that the command may read")
-	fl.StringArrayVar(&r.Opens.Hosts, "host", nil, "with allow: a host that the command may reach, as name:port")
-	fl.StringArrayVar(&r.Opens.Sockets, "socket", nil, "with allow: a socket that the command may connect to")
-	fl.BoolVar(&r.Unsandboxed, "unsandboxed", false, "with allow: the command may run outside the sandbox when the model asks for it")
 	return cmd
 }
 
