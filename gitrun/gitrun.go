@@ -79,7 +79,7 @@ var settings = []string{
 	"safe.directory=*",
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "core.pager=cat", "core.editor=false",
 	"core.sshCommand=false", "core.askPass=false", "core.gitProxy=", "core.alternateRefsCommand=", "core.attributesFile=/dev/null",
-	"credential.helper=", "gpg.o.Program=false", "protocol.allow=never", "submodule.recurse=false", "status.submoduleSummary=false",
+	"credential.helper=", "gpg.program=false", "protocol.allow=never", "submodule.recurse=false", "status.submoduleSummary=false",
 	"diff.external=", "diff.ignoreSubmodules=all", "diff.autoRefreshIndex=false", "gc.auto=0", "maintenance.auto=false", "log.showSignature=false",
 }
 

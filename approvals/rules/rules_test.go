@@ -125,15 +125,15 @@ func FuzzAdditions(f *testing.F) {
 		words := strings.Fields(command)
 		for _, w := range words {
 			if strings.Trim(w, "abcdefghijklmnopqrstuvwxyz-") != "" {
-				t.Skip("only plain words: how quotes are read is another test")
+				return // how quotes are read is another test
 			}
 		}
 		if len(words) == 0 || len(words) > 8 || len(command) > 200 || words[0][0] == '-' {
-			t.Skip("no command")
+			return // no command
 		}
 		for _, w := range append(shellBuiltins, "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "in", "select") {
 			if words[0] == w {
-				t.Skip("a word of the shell's own")
+				return // a word of the shell's own
 			}
 		}
 		r := &Rule{Decision: []Decision{Allow, Ask, Forbid}[decision%3]}
@@ -171,7 +171,7 @@ func FuzzQuoting(f *testing.F) {
 		line := "echo " + words
 		parts, opaque := plainParts(line)
 		if opaque != "" || len(parts) != 1 || parts[0][0] != "echo" || strings.ContainsAny(words, "<>") {
-			t.Skip("no rule can allow it as one program")
+			return // no rule can allow it as one program
 		}
 		dir := t.TempDir()
 		cmd := exec.Command(bash, "-c", `echo() { printf '%s\0' "$@"; }; `+"\n"+line)

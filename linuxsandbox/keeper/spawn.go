@@ -34,7 +34,7 @@ func spawn(s *task, r *restricted) (pid, pidfd int, bad *spec.Failure) {
 	if errno == 0 {
 		return pid, int(c.ID), nil
 	}
-	if c.ID >= 0 {
+	if c.ID >= 0 && step != c.Name { // a fork that fails closes the descriptor itself
 		unix.Close(int(c.ID))
 	}
 	switch step {

@@ -34,7 +34,10 @@ type Trusted struct {
 }
 
 // Trust finds what the repositories that exist now trust, also those that git does not recognise.
-func (ws *Workspace) Trust(ctx context.Context) Trusted {
+func (ws *Workspace) Trust(ctx context.Context) Trusted { return ws.trust(ctx, ws.Program("git")) }
+
+// trust is Trust with the path of git, "" for none.
+func (ws *Workspace) trust(ctx context.Context, git string) Trusted {
 	roots := sandbox.PathsOf(ws.Policy.Write)
 	if ws.Policy.Unconfined || len(roots) == 0 {
 		return Trusted{}
@@ -42,7 +45,7 @@ func (ws *Workspace) Trust(ctx context.Context) Trusted {
 	trees := config.GitTrees(ctx, ws.Files, roots)
 	home := gitrun.Home{
 		Dir: ws.Stdio.Env("HOME"), XDG: ws.Stdio.Env("XDG_CONFIG_HOME"), Global: ws.Stdio.Env("GIT_CONFIG_GLOBAL"),
-		System: ws.Stdio.Env("GIT_CONFIG_SYSTEM"), Program: ws.Program("git"),
+		System: ws.Stdio.Env("GIT_CONFIG_SYSTEM"), Program: git,
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, trustTime, errors.New("there are too many settings to read them in time"))
 	defer cancel()
@@ -82,7 +85,8 @@ func (t *Trusted) close(tree config.GitTree) {
 // TrustBeside runs Trust while the session starts. The returned function waits for the
 // result: no command runs before it is known what git trusts.
 func (ws *Workspace) TrustBeside(ctx context.Context) func() Trusted {
-	return beside(ctx, ws, ws.Trust)
+	git := ws.Program("git") // here: it reads Live, which the session sets meanwhile
+	return beside(ctx, ws, func(ctx context.Context) Trusted { return ws.trust(ctx, git) })
 }
 
 // CheckedOut asks git what is checked out while the session starts. The answer, or "", stays
