@@ -32,10 +32,10 @@ func crowdedRequest(id string) approvals.Request {
 	return q
 }
 
-// glued leaves out space: what a row's end broke is whole again.
+// glued leaves out space, also where it is shown as "␣": what a row's end broke is whole again.
 func glued(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
+		if unicode.IsSpace(r) || r == '␣' {
 			return -1
 		}
 		return r
