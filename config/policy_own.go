@@ -21,7 +21,7 @@ func (b *builder) checkRoot(what, root string) error {
 			return fmt.Errorf("%s %s lies inside %s (%s): work in another folder", what, quoted(root), dir, own.name)
 		}
 		if sandbox.Covers(root, dir) && !b.config.Sandbox.AllowHome && root != "/" && !sandbox.Covers(root, b.home) {
-			return fmt.Errorf("%s %s holds %s (%s); work in a folder below it, or, where mounts work (codeagent doctor), say yes with -c sandbox.allow_home=true", what, quoted(root), own.name, dir)
+			return fmt.Errorf("%s %s contains %s (%s): work in a folder below it, or, where mounts work (see codeagent doctor), allow it with -c sandbox.allow_home=true", what, quoted(root), own.name, dir)
 		}
 	}
 	switch {
@@ -29,7 +29,11 @@ func (b *builder) checkRoot(what, root string) error {
 		return fmt.Errorf("%s is /: every file could be written; work in a project's folder, or use --sandbox %s", what, ReadOnly)
 	case b.config.Sandbox.AllowHome:
 	case b.home != "" && sandbox.Covers(root, b.home):
-		return fmt.Errorf("%s %s is or holds your home folder: shell startup files and keys could be written; work in a project's folder, use --sandbox %s, or, where mounts work (codeagent doctor), say yes with -c sandbox.allow_home=true", what, quoted(root), ReadOnly)
+		verb := "is"
+		if root != b.home {
+			verb = "contains"
+		}
+		return fmt.Errorf("%s %s %s your home folder: shell startup files and keys could be written. Work in a project's folder, use --sandbox %s, or, where mounts work (see codeagent doctor), allow it with -c sandbox.allow_home=true", what, quoted(root), verb, ReadOnly)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox
 	}
 	for _, file := range home.configFiles() {
 		err := s.read(file)
-		// Git goes on without the user's settings if it may not read them. Commands can change
+		// Git ignores the user's settings if it may not read them. Commands can change
 		// that only in a write root.
 		if errors.Is(err, fs.ErrPermission) && !inRoots(p, file) {
 			err = nil

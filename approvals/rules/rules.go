@@ -35,7 +35,7 @@ import (
 // Decision is what a rule says.
 type Decision string
 
-// Decisions, from the least strict to the strictest. Without a rule the decision is None,
+// Decisions, from the least strict to the strictest. No rule means None,
 // which lies between Allow and Ask: the approval policy decides.
 const (
 	Allow  Decision = "allow"

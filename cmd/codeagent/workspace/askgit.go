@@ -131,7 +131,7 @@ func (t Trusted) Words() string {
 // the workspace.
 const mostReason = 300
 
-// Protect returns p with what git trusts protected. A write root that is closed is none any more.
+// Protect returns p with what git trusts protected. A closed folder stops being a write root.
 func (t Trusted) Protect(p sandbox.Policy) sandbox.Policy {
 	p = p.Clone()
 	p.Protected.Paths = append(p.Protected.Paths, t.paths...)

@@ -10,7 +10,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestProtect: a closed folder is protected, and a closed write root is none any more.
+// TestProtect: a closed folder is protected, and stops being a write root.
 func TestProtect(t *testing.T) {
 	var known Trusted
 	known.paths = []string{"/w/.husky", "/w/a/x"}
