@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/approvals/rules"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -12,14 +14,8 @@ import (
 // bash would run only programs of the list below, with literal arguments and listed options.
 // Everything else is asked about: the list says what is known, not what is good.
 
-const (
-	// maxCommand keeps the parser's recursion far from the stack's end (three
-	// megabytes of "$(" end the process, and no recover catches that) and its
-	// time short: 32 KiB of "(" take most of a second, this takes 20 ms.
-	maxCommand = 4 << 10
-	// maxChain is how many programs a known command may run.
-	maxChain = 16
-)
+// maxChain is how many programs a known command may run.
+const maxChain = 16
 
 // program is one entry of the list, by exact argv[0].
 type program struct {
@@ -82,21 +78,12 @@ var known = []program{
 // knownReadOnly reports whether command is a list or pipeline of known programs
 // only. When in doubt it returns false.
 func knownReadOnly(command string) bool {
-	if len(command) > maxCommand || !plainASCII(command) || strings.Contains(command, "\\\n") {
-		return false
-	}
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
-	if err != nil || len(f.Stmts) == 0 || len(f.Last) > 0 {
+	f, opaque := rules.ParseLine(command)
+	if opaque != "" || len(f.Stmts) == 0 || len(f.Last) > 0 {
 		return false
 	}
 	count := 0
 	return !slices.ContainsFunc(f.Stmts, func(s *syntax.Stmt) bool { return !knownStmt(s, &count) }) && count <= maxChain
-}
-
-// plainASCII rejects what the parser and bash read differently (a carriage
-// return, NUL) and letters that look like others.
-func plainASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(c rune) bool { return c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' })
 }
 
 func knownStmt(s *syntax.Stmt, count *int) bool {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/approvals/rules"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -50,7 +52,7 @@ var notKnown = []string{
 func TestNeverJudgedSafe(t *testing.T) {
 	list := append(slices.Clone(notKnown),
 		strings.Repeat("ls; ", 51)+"rm x", strings.Repeat("ls; ", 51)+"ls", strings.Repeat("ls && ", 60)+"ls",
-		"ls "+strings.Repeat("x", maxCommand), strings.Repeat("$(", 3<<20), strings.Repeat("(", maxCommand-1), strings.Repeat("{", maxCommand-1), strings.Repeat("`", 9999))
+		"ls "+strings.Repeat("x", rules.MaxLine), strings.Repeat("$(", 3<<20), strings.Repeat("(", rules.MaxLine-1), strings.Repeat("{", rules.MaxLine-1), strings.Repeat("`", 9999))
 	for _, c := range list {
 		if knownReadOnly(c) {
 			t.Errorf("judged safe: %.200q", c)

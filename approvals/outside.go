@@ -7,6 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
 )
@@ -118,7 +119,7 @@ func fewWarnings(paths []string, words func(string) string) []string {
 // redirections. plain is false for a command that means more than its words say: it expands
 // something, sets variables, changes its folder, or contains a script for another program.
 func plainWords(command string) (words []string, plain bool) {
-	if len(command) > maxCommand || !plainASCII(command) {
+	if len(command) > rules.MaxLine || !rules.PlainASCII(command) {
 		return nil, false
 	}
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")

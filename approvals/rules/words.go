@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// maxLine bounds what is parsed: the parser recurses, and three megabytes of "$(" end the
-	// process. 4 KiB take at most 20 ms.
-	maxLine = 4 << 10
+	// MaxLine bounds what is parsed, in bytes: the parser recurses, and three megabytes of "$("
+	// end the process, which no recover catches. 4 KiB take at most 20 ms.
+	MaxLine = 4 << 10
 	// maxNested is how deep texts in texts are read as commands (bash -c "bash -c …").
 	maxNested = 4
 	// unknown stands for a word whose text only the shell knows. No argument contains NUL.
@@ -22,12 +22,9 @@ const (
 // shows them completely: literal words, joined by &&, ||, ;, | and newlines. Otherwise opaque
 // says what else is in the line.
 func plainParts(line string) (parts [][]string, opaque string) {
-	if opaque = unclear(line); opaque != "" {
+	f, opaque := ParseLine(line)
+	if opaque != "" {
 		return nil, opaque
-	}
-	f, err := parse(line)
-	if err != nil {
-		return nil, "it cannot be parsed"
 	}
 	if len(f.Stmts) == 0 {
 		return nil, "it contains no command"
@@ -46,20 +43,34 @@ func plainParts(line string) (parts [][]string, opaque string) {
 // unclear says why bash may read a line in another way than the parser, or a person than both.
 func unclear(line string) string {
 	switch {
-	case len(line) > maxLine:
+	case len(line) > MaxLine:
 		return "it is longer than 4 KiB"
 	case strings.Contains(line, "\\\n"):
 		// The parser joins a comment that ends in a backslash with the next line; bash does not.
 		return "a line ends with a backslash"
 	}
-	for i := range len(line) {
-		// The parser drops a carriage return and NUL, bash keeps them. Letters beyond ASCII can
-		// look like others.
-		if c := line[i]; c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {
-			return "it contains characters other than printable ASCII"
-		}
+	if !PlainASCII(line) {
+		return "it contains characters other than printable ASCII"
 	}
 	return ""
+}
+
+// PlainASCII rejects what the parser and bash read differently (a carriage return, NUL) and
+// letters that look like others.
+func PlainASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' })
+}
+
+// ParseLine reads a line as bash does, or returns why that is not certain.
+func ParseLine(line string) (*syntax.File, string) {
+	if opaque := unclear(line); opaque != "" {
+		return nil, opaque
+	}
+	f, err := parse(line)
+	if err != nil {
+		return nil, "it cannot be parsed"
+	}
+	return f, ""
 }
 
 func parse(line string) (*syntax.File, error) {
@@ -228,7 +239,7 @@ type reader struct {
 var bare = strings.NewReplacer("'", "", `"`, "", `\`, "", "$", " ")
 
 func (r *reader) text(line string, depth int) {
-	if depth > maxNested || len(line) > maxLine {
+	if depth > maxNested || len(line) > MaxLine {
 		r.whole = false
 		return
 	}
