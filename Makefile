@@ -6,8 +6,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 LDFLAGS := -s -w
 # Where codeagent begins on Linux: cmd/codeagent/closed_linux.go says why.
 ENTRY   := $(if $(filter linux,$(shell $(GO) env GOOS)),-E main.entry)
-# The race detector needs cgo and a C compiler; without one the tests run plain.
-RACE    := $(shell command -v gcc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 && echo -race)
+# CI runs the tests under the race detector, which doubles their time. It needs cgo and a C
+# compiler; without one the tests run plain. `make test RACE=-race` does the same elsewhere.
+RACE    := $(if $(CI),$(shell command -v gcc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 && echo -race))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
 TIMEOUT := $(if $(CI),40m,10m)
 
@@ -30,12 +31,12 @@ build:
 	@sum=$$( (sha512sum $(BIN)/linux-sandbox-helper 2>/dev/null || shasum -a 512 $(BIN)/linux-sandbox-helper) | cut -d' ' -f1); \
 	  $(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLAGS) $(ENTRY) -X main.helperSum=$$sum -X main.version=$(VERSION)" -o $(BIN)/codeagent ./cmd/codeagent
 
-# One test command. CI=true adds the slow suites and turns a skip into a failure. go
-# test starts packages in the order given: those that take longest come first, and the
-# others run beside them. CI vets all of them in lint.
+# One test command. CI=true adds the slow suites and the race detector, and turns a skip
+# into a failure. go test starts packages in the order given: those that take longest come
+# first, and the others run beside them. `make lint` vets all of them.
 LONGEST := ./linuxsandbox ./cmd/codeagent ./exec ./internal/compat
 test: build
-	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -json $(RACE) -timeout $(TIMEOUT) $(if $(CI),-vet=off) $(LONGEST) ./... | $(GO) run ./internal/testsummary
+	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -json $(RACE) -timeout $(TIMEOUT) -vet=off $(LONGEST) ./... | $(GO) run ./internal/testsummary
 
 # Go's and Python's own tests, bare and in the sandbox, for half an hour. What may
 # differ is listed with its reason in internal/compat/exceptions.txt.
