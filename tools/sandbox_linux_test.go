@@ -185,7 +185,7 @@ func TestEscapeE7Race(t *testing.T) {
 			stop := swap(p)
 			defer stop()
 			made := 0
-			for range rounds {
+			for n := 0; n < rounds || made == 0 && n < 1000*rounds; n++ {
 				made += race(t, p, workerTree{files})
 			}
 			for range 20 { // and the whole tool, worker and all
