@@ -11,25 +11,6 @@ import (
 	"codeagent/sandbox"
 )
 
-// Mode is the approval policy: when a person is asked.
-type Mode string
-
-const (
-	// Untrusted asks before every edit and every command that is not on the short list of
-	// known read-only ones.
-	Untrusted Mode = "untrusted"
-	// OnRequest runs everything in the sandbox and asks when the model requests more
-	// permissions. It is the default.
-	OnRequest Mode = "on-request"
-	// OnFailure is OnRequest, and also asks after a command that the sandbox denied something.
-	OnFailure Mode = "on-failure"
-	// Never asks nobody: what the sandbox does not allow is refused.
-	Never Mode = "never"
-)
-
-// Modes lists every Mode, the most careful first.
-func Modes() []Mode { return []Mode{Untrusted, OnRequest, OnFailure, Never} }
-
 // Action is what a tool call would do. A Permit is bound to every field.
 type Action struct {
 	CallID, Tool string

@@ -49,8 +49,8 @@ func (g *Gate) commandRules(a Action) (byRules, *Refusal) {
 }
 
 // ruled is wanted under the rules for paths and hosts: what they allow is added to base.
-func (g *Gate) ruled(base sandbox.Policy, a Action) (sandbox.Policy, want, []string, *Refusal) {
-	w, edited, refusal := g.wanted(base, a)
+func (g *Gate) ruled(base sandbox.Policy, a Action, mode Mode) (sandbox.Policy, want, []string, *Refusal) {
+	w, edited, refusal := g.wanted(base, a, mode)
 	if refusal != nil {
 		return base, w, edited, refusal
 	}
@@ -59,7 +59,7 @@ func (g *Gate) ruled(base sandbox.Policy, a Action) (sandbox.Policy, want, []str
 		return base, w, edited, nil
 	}
 	base = base.With(opened)
-	w, edited, refusal = g.wanted(base, a)
+	w, edited, refusal = g.wanted(base, a, mode)
 	return base, w, edited, refusal
 }
 

@@ -31,13 +31,13 @@ func (g *Gate) baseOf(a Action) sandbox.Policy {
 	return base.With(sandbox.Grant{Hosts: hosts})
 }
 
-// wantFetch returns what a fetch needs beyond base.
-func (g *Gate) wantFetch(base sandbox.Policy, w Wish) (want, *Refusal) {
+// wantFetch returns what a fetch needs beyond base in a mode.
+func (g *Gate) wantFetch(base sandbox.Policy, w Wish, mode Mode) (want, *Refusal) {
 	if len(w.Hosts) != 1 || len(w.Write)+len(w.Read)+len(w.Sockets) > 0 || w.Unsandboxed {
 		return want{}, refuse("a fetch may ask only for the host of its address")
 	}
 	narrow := base
-	if g.opts.Mode == Untrusted {
+	if mode == Untrusted {
 		// A policy that opens the whole network names no host, so nobody has approved one yet.
 		narrow = sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: g.named(base)}}
 	}

@@ -21,9 +21,9 @@ package approvals
 //	untrusted               on       command    none|open    known|allowed  run  run
 //	untrusted               *        fetch      none|open    *        run       run
 //	untrusted               *        command|fetch  *        *        ask       refuse
-//	on-request|on-failure   *        command    *            asked    ask       refuse
-//	on-request|on-failure   on       *          new|outside  *        ask       refuse
-//	on-request|on-failure   *        *          *            *        run       run
+//	on-request|on-failure|granular  *        command    *            asked    ask       refuse
+//	on-request|on-failure|granular  on       *          new|outside  *        ask       refuse
+//	on-request|on-failure|granular  *        *          *            *        run       run
 //
 // After a command that the sandbox denied something, only on-failure asks: for exactly what
 // was denied if that is certain, else only whether it may run outside the sandbox. A yes is
@@ -47,8 +47,11 @@ import (
 
 // Options is what a Gate needs to judge.
 type Options struct {
-	// Mode is the approval policy; empty means OnRequest.
+	// Mode is the approval policy at the start; empty means OnRequest.
 	Mode Mode
+	// Refuse lists what questions are refused about under Granular: "escalation", "network",
+	// "edit", "fetch", "input".
+	Refuse []string
 	// Base is what an action may access without any answer.
 	Base  sandbox.Policy
 	Files sandbox.FileSystem
@@ -82,7 +85,18 @@ type Gate struct {
 	ledger Ledger
 
 	mu   sync.Mutex
-	open map[string]Request // unsettled questions by ID; guarded by mu
+	mode Mode             // guarded by mu
+	open map[string]asked // unsettled questions by ID; guarded by mu
+}
+
+// asked is a question that is open.
+type asked struct {
+	Request
+	// mode is the approval policy that it was asked under.
+	mode Mode
+	// wants: more than the sandbox allows is wanted, or a rule asks. about is what is wanted.
+	wants bool
+	about topics
 }
 
 // NewGate returns a gate with an empty ledger.
@@ -95,11 +109,8 @@ func NewGate(o Options) *Gate {
 		var count atomic.Int64
 		o.NewID = func() string { return fmt.Sprintf("question-%d", count.Add(1)) }
 	}
-	return &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), open: map[string]Request{}}
+	return &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), mode: o.Mode, open: map[string]asked{}}
 }
-
-// Mode returns the approval policy.
-func (g *Gate) Mode() Mode { return g.opts.Mode }
 
 // Ledger returns the answers that apply to the session.
 func (g *Gate) Ledger() *Ledger { return &g.ledger }
@@ -127,50 +138,14 @@ func (g *Gate) start() sandbox.Policy {
 	return p
 }
 
-// ruling is the table's decision.
-type ruling int
-
-const (
-	askFirst ruling = iota
-	run
-	no
-)
-
-// rule is the table without the rows for a bad wish. known and remembered describe the
-// command: it is on the read-only list or allowed by a rule; it was answered for the session.
-// wants: it wants more than the policy allows, or a rule asks about it.
-func rule(m Mode, unconfined bool, kind word.Kind, wants, known, remembered bool) ruling {
-	switch {
-	case kind == word.KindPlan || kind == word.KindRead || kind == word.KindWatch:
-		return run
-	case m == Never && wants:
-		return no
-	case m == Never:
-		return run
-	case m == OnRequest || m == OnFailure:
-		if wants {
-			return askFirst
-		}
-		return run
-	case wants:
-		return askFirst
-	case remembered, kind == word.KindFetch:
-		return run
-	case kind == word.KindCommand && known && !unconfined:
-		// The list may replace a question only because the sandbox is the boundary; without a
-		// sandbox it replaces none.
-		return run
-	}
-	return askFirst
-}
-
 // Decide returns exactly one of a permit, a question to ask, or a *Refusal.
 func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	by, refusal := g.commandRules(a)
 	if refusal != nil {
 		return Permit{}, nil, refusal
 	}
-	base, w, paths, refusal := g.ruled(g.baseOf(a), a)
+	policy := g.consent()
+	base, w, paths, refusal := g.ruled(g.baseOf(a), a, policy.mode)
 	if refusal != nil {
 		return Permit{}, nil, refusal
 	}
@@ -184,18 +159,21 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	if outside && (w.unsandboxed || w.blocked != "") && g.outsideOf(g.Base(), a).changes == "" {
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
 	}
-	known := g.opts.Mode == Untrusted && a.Kind == word.KindCommand && knownReadOnly(a.Command)
-	known = known || by.decision == rules.Allow
-	switch rule(g.opts.Mode, base.Unconfined, a.Kind, !w.empty() || by.decision == rules.Ask, known, remembered) {
+	known := policy.mode == Untrusted && a.Kind == word.KindCommand && knownReadOnly(a.Command)
+	f := facts{
+		kind: a.Kind, unconfined: base.Unconfined, about: about(a.Kind, w), ruled: by.decision == rules.Ask,
+		known: known || by.decision == rules.Allow, remembered: remembered,
+	}
+	switch policy.rule(f) {
 	case run:
 		return mint(a, base), nil, nil
 	case no:
-		if by.decision == rules.Ask && w.empty() {
+		if f.about == 0 {
 			return Permit{}, nil, refuse("the rule at %s asks about this, and the approval policy is never: nobody is asked", by.place)
 		}
 		r := g.request(a, w)
 		return Permit{}, nil, &Refusal{
-			Reason:  "the approval policy is never: nobody is asked, and the sandbox does not allow this (" + grantWords(r.Grant) + ")",
+			Reason:  policy.why(f.about) + ", and the sandbox does not allow this (" + grantWords(r.Grant) + ")",
 			Hint:    g.hint(a.Kind, r.Grant),
 			Request: &r,
 		}
@@ -204,11 +182,11 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	if by.decision == rules.Ask {
 		r.Warnings = append(r.Warnings, "the rule at "+by.place+" asks about this")
 	}
-	return Permit{}, g.put(r), nil
+	return Permit{}, g.put(asked{r, policy.mode, f.about != 0 || f.ruled, f.about}), nil
 }
 
-// wanted returns what a needs beyond base, and the canonical files it edits.
-func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) {
+// wanted returns what a needs beyond base in a mode, and the canonical files it edits.
+func (g *Gate) wanted(base sandbox.Policy, a Action, mode Mode) (want, []string, *Refusal) {
 	switch a.Kind {
 	case word.KindPlan, word.KindRead, word.KindWatch:
 		return want{}, nil, nil
@@ -235,7 +213,7 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 		}
 		return w, paths, nil
 	case word.KindFetch:
-		w, r := g.wantFetch(base, a.Wish)
+		w, r := g.wantFetch(base, a.Wish, mode)
 		return w, nil, r
 	case word.KindInput:
 		return wantInput(base, a), nil, nil
@@ -248,7 +226,8 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 // nothing that was denied can be granted.
 func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	base := g.Base()
-	if g.opts.Mode != OnFailure || !v.Denied || a.Kind != word.KindCommand || base.Unconfined {
+	policy := g.consent()
+	if policy.mode != OnFailure || !v.Denied || a.Kind != word.KindCommand || base.Unconfined {
 		return nil
 	}
 	w := want{unsandboxed: true}
@@ -265,26 +244,27 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	r := g.request(a, w)
 	r.AfterFailure, r.Denials = true, v.Denials
 	r.Title = who(a) + " was refused by the sandbox"
-	return g.put(r)
+	return g.put(asked{r, policy.mode, true, about(a.Kind, w)})
 }
 
-// put stores r as asked, and returns a deep copy.
-func (g *Gate) put(r Request) *Request {
+// put stores q as asked, and returns a deep copy of its request.
+func (g *Gate) put(q asked) *Request {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.open[r.ID] = r
+	r := q.Request
+	g.open[r.ID] = q
 	r.Action, r.Grant = cloneAction(r.Action), cloneGrant(r.Grant)
 	r.Options, r.Warnings, r.Denials = slices.Clone(r.Options), slices.Clone(r.Warnings), slices.Clone(r.Denials)
 	return &r
 }
 
 // take removes the question and returns it: each is settled at most once.
-func (g *Gate) take(id string) (Request, bool) {
+func (g *Gate) take(id string) (asked, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r, ok := g.open[id]
+	q, ok := g.open[id]
 	delete(g.open, id)
-	return r, ok
+	return q, ok
 }
 
 // who names the program or tool that wants something, in at most 40 letters.

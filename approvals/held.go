@@ -45,10 +45,11 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	}
 	r.Justification = "" // the model gave it for its own wish, not for this call
 	r.Options = heldOptions(r.Options)
-	if g.opts.Mode == Never {
-		return sandbox.Grant{}, nil, &Refusal{Reason: "the approval policy is never: nobody is asked", Hint: g.hint(word.KindCommand, w.grant), Request: &r}
+	policy, topics := g.consent(), about(a.Kind, w)
+	if policy.question(topics) == no {
+		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(topics), Hint: g.hint(word.KindCommand, w.grant), Request: &r}
 	}
-	return sandbox.Grant{}, g.put(r), nil
+	return sandbox.Grant{}, g.put(asked{r, policy.mode, true, topics}), nil
 }
 
 // Granted returns the grant under which a held call of a running command may proceed without

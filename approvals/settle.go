@@ -108,19 +108,23 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 	if r == nil {
 		return Request{}, sandbox.Grant{}, refuse("nothing was asked")
 	}
-	asked, ok := g.take(r.ID)
+	q, ok := g.take(r.ID)
 	if !ok {
 		return Request{}, sandbox.Grant{}, refuse("this question is not open")
 	}
+	asked := q.Request
 	if refusal := g.noInWords(asked, ans); refusal != nil {
 		return asked, sandbox.Grant{}, refusal
+	}
+	if now := g.consent(); q.wants && now.question(q.about) == no {
+		return asked, sandbox.Grant{}, refuse("the approval policy changed while the question was open: %s", now.why(q.about))
 	}
 	base := g.Base()
 	grant, refusal := g.yes(base, asked, ans)
 	if refusal != nil {
 		return asked, sandbox.Grant{}, refusal
 	}
-	g.remember(asked, ans.Decision, grant)
+	g.remember(q, ans.Decision, grant)
 	return asked, grant, nil
 }
 
@@ -189,7 +193,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 }
 
 // remember stores an answer for the session, bound to exactly what was shown.
-func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
+func (g *Gate) remember(asked asked, d Decision, grant sandbox.Grant) {
 	a := asked.Action
 	e := Entry{Request: asked.ID, Title: asked.Title, Justification: asked.Justification}
 	switch {
@@ -207,7 +211,7 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 		}
 	case d == Session:
 		e.Grant = grant
-		if g.opts.Mode == Untrusted && a.Kind == word.KindCommand && !asked.Held {
+		if asked.mode == Untrusted && a.Kind == word.KindCommand && !asked.Held {
 			e.Command, e.Folder, e.deed = a.Command, a.Folder, deedOf(a)
 		}
 	default:

@@ -1,0 +1,124 @@
+package approvals
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"codeagent/event/word"
+	"codeagent/sandbox"
+)
+
+func TestWider(t *testing.T) {
+	refusing := func(names ...string) func(*Options) { return func(o *Options) { o.Refuse = names } }
+	for _, c := range []struct {
+		from   Mode
+		refuse []string
+		wider  string // the modes to which a change is wider
+	}{
+		{Untrusted, nil, "on-request on-failure granular never"},
+		{OnRequest, nil, "on-failure"},
+		{OnFailure, nil, ""},
+		{Granular, nil, "on-failure"},
+		{Granular, []string{"edit"}, "untrusted on-request on-failure"},
+		{Granular, topicNames, "untrusted on-request on-failure"},
+		{Granular, []string{"no such topic"}, "untrusted on-request on-failure"},
+		{Never, topicNames, "untrusted on-request on-failure granular"}, // a rule that asks still asks under granular
+	} {
+		g := newGate(c.from, confined(), refusing(c.refuse...))
+		var got []string
+		for _, m := range Modes() {
+			if g.Wider(m) {
+				got = append(got, string(m))
+			}
+		}
+		if strings.Join(got, " ") != c.wider {
+			t.Errorf("from %s refusing %q: %q, want %q", c.from, c.refuse, got, c.wider)
+		}
+	}
+}
+
+// TestModeChangesWhileAQuestionIsOpen: a yes counts only if the present policy would still
+// ask, or would not need to.
+func TestModeChangesWhileAQuestionIsOpen(t *testing.T) {
+	path := command("npm test", Wish{Write: []string{"~/.npm"}})
+	plain := command("npm test", Wish{})
+	ruled := command("terraform apply", Wish{})
+	for _, c := range []struct {
+		from, to Mode
+		a        Action
+		want     string
+	}{
+		{OnRequest, Never, path, "refuse"},
+		{OnRequest, Granular, path, "refuse"},
+		{OnRequest, Untrusted, path, "run"},
+		{OnRequest, OnFailure, path, "run"},
+		{OnRequest, Never, ruled, "refuse"},
+		{OnRequest, Granular, ruled, "run"},
+		{Untrusted, Never, plain, "run"}, // never would not have asked
+		{Untrusted, Never, path, "refuse"},
+		{Untrusted, OnRequest, path, "run"},
+	} {
+		g := newGate(c.from, confined(), func(o *Options) { o.Refuse, o.Rules = []string{"escalation"}, tableRules(t) })
+		r := mustAsk(t, g, c.a)
+		g.SetMode(c.to)
+		p, err := g.Settle(r, Answer{Decision: Session})
+		if got := decided(p, nil, err); got != c.want {
+			t.Errorf("%s to %s, %s: %s (%v), want %s", c.from, c.to, c.a.Command, got, err, c.want)
+		}
+		if n := len(g.Ledger().List()); c.want == "refuse" && n > 0 {
+			t.Errorf("%s to %s: %d answers are remembered", c.from, c.to, n)
+		}
+	}
+}
+
+// TestAHeldQuestionEndsWithTheMode: nothing is opened under never.
+func TestAHeldQuestionEndsWithTheMode(t *testing.T) {
+	g := newGate(OnRequest, confined())
+	_, r, err := g.DecideHeld(command("npm i", Wish{}), sandbox.Denial{Kind: sandbox.KindWrite, Target: "/home/u/.cache/tool/x"}, HeldAnswers{})
+	if r == nil {
+		t.Fatal(err)
+	}
+	g.SetMode(Never)
+	if grant, err := g.SettleHeld(r, Answer{Decision: Once}); err == nil || !grant.Empty() {
+		t.Errorf("%+v %v", grant, err)
+	}
+}
+
+// TestTheModeApplyingIsTheOneAskedUnder: a yes to leave the sandbox narrower remembers the
+// command only if the question was whether it may run at all.
+func TestTheModeApplyingIsTheOneAskedUnder(t *testing.T) {
+	a := command("npm test", Wish{Write: []string{"~/.npm"}})
+	g := newGate(OnRequest, confined())
+	r := mustAsk(t, g, a)
+	g.SetMode(Untrusted)
+	if _, err := g.Settle(r, Answer{Decision: Session}); err != nil {
+		t.Fatal(err)
+	}
+	if again := mustAsk(t, g, command("npm test", Wish{})); again.Grant.Empty() != true {
+		t.Errorf("%+v", again.Grant)
+	}
+}
+
+// TestSetModeIsSafeForConcurrentUse is for the race detector.
+func TestSetModeIsSafeForConcurrentUse(t *testing.T) {
+	g := newGate(OnRequest, confined(), func(o *Options) { o.NewID = nil })
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for _, m := range Modes() {
+				if i == 0 {
+					g.SetMode(m)
+					continue
+				}
+				p, r, err := g.Decide(Action{CallID: "c", Tool: "t", Kind: word.KindEdit, Folder: workspace, Paths: []string{"/srv/data/x"}})
+				if got := decided(p, r, err); got == "run" {
+					t.Error("it runs")
+				}
+			}
+		}()
+	}
+	wg.Wait()
+}
