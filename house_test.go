@@ -37,6 +37,8 @@ var rooms = []room{
 	// Texts, counts, sizes and times short enough for a line: one way for all rooms.
 	{path: "internal/short", pure: true},
 	{path: "sandbox", pure: true},
+	// Which files and hosts a text names: what is held for an answer, and what was lost, by it.
+	{path: "sandbox/named", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
 	{path: "model", pure: true},
 	{path: "patch", imports: []string{"internal/short"}, pure: true},
 	{path: "event", imports: []string{"sandbox", "model"}, pure: true},

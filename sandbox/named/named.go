@@ -1,0 +1,313 @@
+// Package named says which files and hosts a text names: a command line, a script, or what a
+// model wrote. Whether a refusal is worth a question, and whether a command that passed lost
+// something, depends on it. It permits nothing, and performs no IO. Start at Read.
+package named
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"codeagent/sandbox"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	// MaxText bounds what is read of a text, in bytes.
+	MaxText = 64 << 10
+	// maxParsed bounds what is parsed as shell: the parser's time grows faster than the text.
+	maxParsed = 4 << 10
+	// maxNames bounds the paths of one text, and maxValues the values of one word.
+	maxNames, maxValues = 4096, 32
+)
+
+// Text is what a text names.
+type Text struct {
+	home, folder string
+	paths        map[string]bool
+	// patterns are the paths of which parts are not known: a hole stands for each.
+	patterns []string
+	lower    string
+	resolve  func(string) string
+}
+
+// hole stands for a part of a word that only the shell knows.
+const hole = "\x00"
+
+// Read returns what text names if it is run in folder by the user whose home is home. resolve
+// returns the path that a path leads to; nil: paths lead where they say.
+func Read(text, folder, home string, resolve func(path string) string) *Text {
+	if len(text) > MaxText {
+		text = text[:MaxText]
+	}
+	t := &Text{home: home, folder: folder, paths: map[string]bool{}, resolve: resolve, lower: strings.ToLower(text)}
+	folders := []string{folder}
+	var words []string
+	if len(text) <= maxParsed {
+		if f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), ""); err == nil {
+			words, folders = t.shellWords(f)
+		}
+	}
+	// Also what stands in quotes, in another language, or in text that no shell reads.
+	for _, token := range strings.FieldsFunc(text, notOfPath) {
+		words = append(words, t.fill(token)...)
+	}
+	for _, w := range words {
+		t.add(w, folders)
+	}
+	return t
+}
+
+// notOfPath reports a character that ends a path in most languages.
+func notOfPath(r rune) bool {
+	return r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-~+@%${}", r)
+}
+
+// fill replaces the variables of a token that are known: $HOME and $PWD.
+func (t *Text) fill(token string) []string {
+	for name, value := range map[string]string{"HOME": t.home, "PWD": t.folder} {
+		if value == "" {
+			continue
+		}
+		token = strings.NewReplacer("${"+name+"}", value, "$"+name+"/", value+"/").Replace(token)
+		if token == "$"+name {
+			token = value
+		}
+	}
+	if strings.ContainsAny(token, "${}") {
+		return nil // the parser of shell text knows more of it, if it is one
+	}
+	return []string{token}
+}
+
+// Target reports whether the text names what d was denied: the file itself, something in a
+// folder that has to be made first, or the host.
+func (t *Text) Target(d sandbox.Denial) bool {
+	if d.Kind == sandbox.KindNetwork {
+		h, err := sandbox.ParseHostPort(d.Target)
+		return err == nil && t.host(h.Host)
+	}
+	return t.file(d.Target) || path.IsAbs(d.Requested) && t.file(path.Clean(d.Requested))
+}
+
+func (t *Text) file(target string) bool {
+	if !path.IsAbs(target) || target == "/" {
+		return false
+	}
+	if t.paths[target] {
+		return true
+	}
+	for p := range t.paths {
+		if sandbox.Covers(target, p) && !sandbox.Covers(target, t.folder) && !sandbox.Covers(target, t.home) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.patterns, func(p string) bool { return matches(p, target) })
+}
+
+// host reports whether the text contains the name or address, not as part of another one.
+func (t *Text) host(name string) bool {
+	if name = strings.ToLower(name); name == "" {
+		return false
+	}
+	of := func(c byte) bool {
+		return c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 0x80
+	}
+	for rest := t.lower; ; {
+		i := strings.Index(rest, name)
+		if i < 0 {
+			return false
+		}
+		before, after := rest[:i], rest[i+len(name):]
+		dots := strings.HasPrefix(after, ".") && len(after) > 1 && of(after[1])
+		if !strings.HasSuffix(before, ".") && (before == "" || !of(before[len(before)-1])) && !dots && (after == "" || !of(after[0])) {
+			return true
+		}
+		rest = after
+	}
+}
+
+// add notes the paths that a word can mean: the word itself, and its parts after the
+// characters that options and lists use.
+func (t *Text) add(word string, folders []string) {
+	parts := append(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("=:,@", r) }), word)
+	if i := strings.IndexAny(word, "/~"); i > 0 && strings.HasPrefix(word, "-") {
+		parts = append(parts, word[i:]) // -o/folder/file
+	}
+	for _, part := range parts {
+		part = t.tilde(part)
+		if part == "" || len(part) > 4096 || len(t.paths)+len(t.patterns) >= maxNames {
+			continue
+		}
+		switch {
+		case strings.Contains(part, hole):
+			if strings.HasPrefix(part, hole) {
+				t.patterns = append(t.patterns, part)
+				continue
+			}
+			for _, dir := range folders {
+				if p := under(dir, part); !slices.Contains(t.patterns, p) {
+					t.patterns = append(t.patterns, p)
+				}
+			}
+		default:
+			for _, dir := range folders {
+				p := under(dir, part)
+				t.paths[p] = true
+				// Only what is outside the folder can be refused for its place, and only that is
+				// worth the look at the files.
+				if t.resolve != nil && path.IsAbs(p) && (path.IsAbs(part) || strings.Contains(part, "/")) {
+					if to := t.resolve(p); to != "" {
+						t.paths[to] = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// tilde replaces "~" by the home folder.
+func (t *Text) tilde(name string) string {
+	if t.home != "" && (name == "~" || strings.HasPrefix(name, "~/")) {
+		return t.home + name[1:]
+	}
+	return name
+}
+
+func under(dir, name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Clean(dir + "/" + name)
+}
+
+// matches reports whether a pattern can stand for target: its last part has a letter that is
+// known, or the folder before it is known as a whole.
+func matches(pattern, target string) bool {
+	dir, base := path.Split(pattern)
+	if strings.Trim(base, hole) == "" && (strings.Contains(dir, hole) || path.Dir(target) != path.Clean(dir)) {
+		return false
+	}
+	parts := strings.Split(pattern, hole)
+	if !strings.HasPrefix(target, parts[0]) {
+		return false
+	}
+	rest := target[len(parts[0]):]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(rest, part)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(part):]
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}
+
+// shellWords returns the words of a shell text with all values that the text itself gives its
+// variables, and the folders in which its commands may run.
+func (t *Text) shellWords(f *syntax.File) (words, folders []string) {
+	values := map[string][]string{"PWD": {t.folder}}
+	if t.home != "" {
+		values["HOME"] = []string{t.home}
+	}
+	give := func(name string, more ...string) {
+		if v := append(slices.Clone(values[name]), more...); len(v) <= maxValues {
+			values[name] = v
+		}
+	}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.Name != nil && n.Value != nil {
+				give(n.Name.Value, expand(n.Value.Parts, values)...)
+			}
+		case *syntax.ForClause:
+			if loop, ok := n.Loop.(*syntax.WordIter); ok {
+				for _, w := range loop.Items {
+					give(loop.Name.Value, expand(w.Parts, values)...)
+				}
+			}
+		}
+		return true
+	})
+	folders = []string{t.folder}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			if len(n.Args) == 2 && slices.Contains([]string{"cd", "pushd"}, n.Args[0].Lit()) {
+				for _, to := range expand(n.Args[1].Parts, values) {
+					if dir := under(folders[len(folders)-1], t.tilde(to)); !strings.Contains(dir, hole) && len(folders) < maxValues {
+						folders = append(folders, dir)
+					}
+				}
+			}
+		case *syntax.Word:
+			words = append(words, expand(n.Parts, values)...)
+		}
+		return len(words) < maxNames
+	})
+	return words, folders
+}
+
+// expand returns the values that a word can have.
+func expand(parts []syntax.WordPart, values map[string][]string) []string {
+	out := []string{""}
+	times := func(more []string) {
+		var next []string
+		for _, a := range out {
+			for _, b := range more {
+				if len(next) < maxValues {
+					next = append(next, a+b)
+				}
+			}
+		}
+		out = next
+	}
+	for _, part := range parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			times([]string{literal(p.Value)})
+		case *syntax.SglQuoted:
+			times([]string{p.Value})
+		case *syntax.DblQuoted:
+			times(expand(p.Parts, values))
+		case *syntax.ParamExp:
+			if v := values[p.Param.Value]; len(v) > 0 && p.Exp == nil && p.Slice == nil && p.Repl == nil && p.Index == nil && !p.Length && !p.Excl {
+				times(v)
+			} else {
+				times([]string{hole})
+			}
+		default:
+			times([]string{hole})
+		}
+	}
+	return out
+}
+
+// literal removes the backslashes of an unquoted text, and replaces the characters by which the
+// shell matches names.
+func literal(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		case c == '*' || c == '?':
+			b.WriteString(hole)
+		case c == '[' || c == '{':
+			close := strings.IndexByte(s[i:], map[byte]byte{'[': ']', '{': '}'}[c])
+			if close < 0 {
+				b.WriteByte(c)
+				continue
+			}
+			i += close
+			b.WriteString(hole)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,96 @@
+package named
+
+import (
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// TestTarget: a text, what was refused, and whether the text names it.
+func TestTarget(t *testing.T) {
+	links := func(p string) string {
+		if rest, ok := strings.CutPrefix(p, "/link/"); ok {
+			return "/real/" + rest
+		}
+		return p
+	}
+	for _, row := range []struct {
+		text, target string
+		want         bool
+	}{
+		{"echo x > /srv/a", "/srv/a", true},
+		{"echo x >/srv/a", "/srv/a", true},
+		{"echo x > /srv/a", "/srv/ab", false},
+		{"echo x > /srv/ab", "/srv/a", false},
+		{"touch ~/x", "/home/u/x", true},
+		{"touch $HOME/x", "/home/u/x", true},
+		{"touch \"${HOME}/x y\"", "/home/u/x y", true},
+		{`touch ~/x\ y`, "/home/u/x y", true},
+		{"cp a ../out/b", "/home/u/out/b", true},
+		{"cd ../out && touch b", "/home/u/out/b", true},
+		{"cd ~/one && cd two && touch b", "/home/u/one/two/b", true},
+		{"for f in a b; do touch ~/$f; done", "/home/u/b", true},
+		{"for f in a b; do touch ~/$f; done", "/home/u/c", false},
+		{"d=/srv/x; touch $d/y", "/srv/x/y", true},
+		{"touch $1/y", "/srv/x/y", true},
+		{"touch $1/y", "/srv/x/z", false},
+		{"touch $1/$2", "/srv/x/z", false},
+		{"touch $1", "/srv/x", false},
+		{"touch ~/out/*", "/home/u/out/a", true},
+		{"touch ~/out/*", "/home/u/other/a", false},
+		{"touch ~/{a,b}.txt", "/home/u/a.txt", true},
+		{"dd of=/srv/x", "/srv/x", true},
+		{"gcc -o/srv/x y.c", "/srv/x", true},
+		{"tool --out=/srv/x", "/srv/x", true},
+		{"mkdir -p ~/a/b/c", "/home/u/a", true},
+		{"mkdir -p ~/a/b/c", "/home/u", false},
+		{"cp a ~/backup/", "/home/u/backup/a", false},
+		{"python3 -c 'open(\"/srv/a\", \"w\")'", "/srv/a", true},
+		{"python3 -c 'import os; open(os.path.expanduser(\"~/a\"), \"w\")'", "/home/u/a", true},
+		{"if then '", "/srv/a", false},
+		{"if then ' /srv/a", "/srv/a", true},
+		{"echo x > /link/a", "/real/a", true},
+		{"go vet ./...", "/home/u/.config/go/telemetry/x", false},
+		{"less README", "/home/u/.lesshst", false},
+		{"ls ~", "/home/u/.x", false},
+		{"cat /", "/x", false},
+		{"echo x > ./.envrc", "/home/u/ws/.envrc", true},
+	} {
+		d := sandbox.Denial{Kind: sandbox.KindWrite, Target: row.target}
+		if got := Read(row.text, "/home/u/ws", "/home/u", links).Target(d); got != row.want {
+			t.Errorf("%s: %s named: %v", row.text, row.target, got)
+		}
+	}
+	for _, row := range []struct {
+		text, target string
+		want         bool
+	}{
+		{"curl https://example.org/x", "example.org:443", true},
+		{"curl https://EXAMPLE.org", "example.org", true},
+		{"curl https://example.org.evil.net", "example.org:443", false},
+		{"curl https://my-example.org", "example.org:443", false},
+		{"curl https://my.example.org", "example.org:443", false},
+		{"See example.org.", "example.org:443", true},
+		{"npm run x", "registry.npmjs.org:443", false},
+		{"nc 192.0.2.1 80", "192.0.2.1:80", true},
+		{"nc 192.0.2.11 80", "192.0.2.1:80", false},
+	} {
+		d := sandbox.Denial{Kind: sandbox.KindNetwork, Target: row.target}
+		if got := Read(row.text, "/home/u/ws", "/home/u", nil).Target(d); got != row.want {
+			t.Errorf("%s: %s named: %v", row.text, row.target, got)
+		}
+	}
+}
+
+// FuzzRead: every text is read in bounded work.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{"a=$a$a; b=$a$a; $b", "for x in $x $x; do $x; done", "{{{[[[", `\`, "cd $(cd $x)", "~", "$HOME"} {
+		f.Add(s, "/x")
+	}
+	f.Fuzz(func(t *testing.T, text, target string) {
+		read := Read(text, "/w", "/h", nil)
+		read.Target(sandbox.Denial{Kind: sandbox.KindWrite, Target: target})
+		read.Target(sandbox.Denial{Kind: sandbox.KindNetwork, Target: target})
+	})
+}
