@@ -25,6 +25,8 @@ type Paths struct {
 	Sessions, Undo, Output, Ledger string
 	// Roots is the file that lists the write roots of every session so far.
 	Roots string
+	// Without is the file of what programs did without.
+	Without string
 	// Temp holds the sessions' private folders for temporary files. It is outside everything
 	// that Own lists, since commands write there.
 	Temp string
@@ -64,14 +66,14 @@ func newPaths(config, state, temp string) Paths {
 		File: filepath.Join(config, "config.toml"), Rules: filepath.Join(config, "rules.toml"),
 		Sessions: filepath.Join(state, "sessions"), Undo: filepath.Join(state, "undo"),
 		Output: filepath.Join(state, "output"), Ledger: filepath.Join(state, "ledger.jsonl"),
-		Roots: filepath.Join(state, "write-roots"),
+		Roots: filepath.Join(state, "write-roots"), Without: filepath.Join(state, "without.json"),
 	}
 }
 
 // Resolved returns the paths as resolve returns them; resolve gets an absolute folder and
 // a name.
 func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, error) {
-	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Output, &p.Ledger, &p.Roots, &p.Temp} {
+	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Output, &p.Ledger, &p.Roots, &p.Without, &p.Temp} {
 		var err error
 		if *at, err = resolve("/", *at); err != nil {
 			return p, err
@@ -83,7 +85,7 @@ func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, 
 // Own lists what no command may ever write, whatever is granted.
 func (p Paths) Own() []string {
 	// Each may be the user's own link to another folder.
-	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.Ledger, p.Roots}
+	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.Ledger, p.Roots, p.Without}
 	if p.home != "" {
 		// Temp is in the same folder, so the folder itself cannot be listed.
 		return files
@@ -100,9 +102,9 @@ func (p Paths) Hidden() []string { return []string{p.Sessions, p.Undo} }
 // contains them: permission to write the home folder does not include them.
 func (p Paths) HiddenInside() []string {
 	if p.home != "" {
-		return []string{p.File, p.Rules, p.Ledger}
+		return []string{p.File, p.Rules, p.Ledger, p.Without}
 	}
-	return []string{p.Config, p.Ledger}
+	return []string{p.Config, p.Ledger, p.Without}
 }
 
 // Create makes the folders, for the user only. It removes other users' access to an existing

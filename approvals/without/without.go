@@ -1,0 +1,395 @@
+// Package without remembers, for one user, what programs did without and what stopped them when
+// the sandbox refused it. It decides only whether a person is asked: it opens nothing. It is
+// learned from the kernel's records and from exits (Learn), so a command can teach it about its
+// own programs and no others. Start at Memory.
+package without
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"codeagent/hostfile"
+	"codeagent/sandbox"
+)
+
+const (
+	// maxEntries bounds the memory, maxOfProgram what it holds of one program, maxLessons what
+	// one command teaches.
+	maxEntries, maxOfProgram, maxLessons = 1000, 100, 32
+	maxFile                              = 2 << 20
+	maxWord                              = 1024
+)
+
+// Outcome says what a refusal meant for a program the last time.
+type Outcome string
+
+const (
+	// Unknown: nothing is remembered.
+	Unknown Outcome = ""
+	// Survived: the command succeeded without it.
+	Survived Outcome = "survived"
+	// Mattered: the command failed for it.
+	Mattered Outcome = "mattered"
+)
+
+// Entry is what is remembered of one program and one pattern of targets.
+type Entry struct {
+	// Program is the executable as the kernel reported it.
+	Program string             `json:"program"`
+	Kind    sandbox.DenialKind `json:"kind"`
+	// Target is a pattern (see Pattern).
+	Target string `json:"target"`
+	// Last is what the latest refusal meant, and When its time.
+	Last Outcome   `json:"last"`
+	When time.Time `json:"when"`
+	// Survived and Mattered count commands. Denied counts those of Survived in which a person
+	// said no.
+	Survived int `json:"survived,omitempty"`
+	Mattered int `json:"mattered,omitempty"`
+	Denied   int `json:"denied,omitempty"`
+}
+
+// ID is a short name of the entry, the same in every process.
+func (e Entry) ID() string {
+	sum := sha256.Sum256([]byte(e.Program + "\x00" + string(e.Kind) + "\x00" + e.Target))
+	return "w-" + hex.EncodeToString(sum[:4])
+}
+
+func (e Entry) same(o Entry) bool {
+	return e.Program == o.Program && e.Kind == o.Kind && e.Target == o.Target
+}
+
+// Lesson is what one refusal meant for a command that has ended.
+type Lesson struct {
+	Denial sandbox.Denial
+	// Mattered: the command failed for it; otherwise it succeeded without it.
+	Mattered bool
+	// Denied: a person said no to it.
+	Denied bool
+}
+
+// Memory is the remembered entries. It is safe for concurrent use, and processes may share its
+// file. A nil Memory remembers nothing.
+type Memory struct {
+	file, home string
+
+	mu      sync.Mutex
+	entries []Entry     // guarded by mu
+	read    fs.FileInfo // the file as last read; nil: absent; guarded by mu
+}
+
+// Open reads the memory in file, an absolute path in codeagent's own folder. An absent file is
+// an empty memory. With an error the memory is empty, and learns nothing until it is cleared.
+func Open(file, home string) (*Memory, error) {
+	m := &Memory{file: file, home: home}
+	return m, m.load()
+}
+
+// load reads the file, if it has changed.
+func (m *Memory) load() error {
+	info, err := hostfile.Lstat(m.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		m.entries, m.read = nil, nil
+		return nil
+	}
+	if err == nil && m.read != nil && info.ModTime().Equal(m.read.ModTime()) && info.Size() == m.read.Size() {
+		return nil
+	}
+	var data []byte
+	if err == nil {
+		data, err = hostfile.Read(context.Background(), m.file, maxFile)
+	}
+	var list []Entry
+	if err == nil {
+		list, err = decode(data)
+	}
+	if err != nil {
+		m.entries, m.read = nil, nil
+		return fmt.Errorf("what programs did without (%s): %w", m.file, err)
+	}
+	m.entries, m.read = list, info
+	return nil
+}
+
+type document struct {
+	Version int     `json:"version"`
+	Entries []Entry `json:"entries"`
+}
+
+func decode(data []byte) ([]Entry, error) {
+	var d document
+	if err := json.Unmarshal(data, &d); err != nil {
+		return nil, err
+	}
+	if d.Version != 1 {
+		return nil, fmt.Errorf("version %d is not known", d.Version)
+	}
+	for _, e := range d.Entries {
+		if e.Program == "" || len(e.Program) > maxWord || len(e.Target) > maxWord || e.Last != Survived && e.Last != Mattered {
+			return nil, errors.New("an entry is damaged")
+		}
+	}
+	return d.Entries, nil
+}
+
+// Of returns what is remembered of d.
+func (m *Memory) Of(d sandbox.Denial) Entry {
+	if m == nil {
+		return Entry{}
+	}
+	key, ok := m.key(d)
+	if !ok {
+		return Entry{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := slices.IndexFunc(m.entries, key.same); i >= 0 {
+		return m.entries[i]
+	}
+	return Entry{}
+}
+
+// Refresh reads what other processes have learned meanwhile.
+func (m *Memory) Refresh() {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_ = m.load() // Learn reports a damaged file
+}
+
+// List returns all entries, the latest first.
+func (m *Memory) List() []Entry {
+	if m == nil {
+		return nil
+	}
+	m.Refresh()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := slices.Clone(m.entries)
+	slices.SortStableFunc(out, func(a, b Entry) int { return b.When.Compare(a.When) })
+	return out
+}
+
+// Clear forgets the entries with these IDs; without IDs all. It returns how many they were.
+func (m *Memory) Clear(ids ...string) (forgotten int, err error) {
+	if m == nil {
+		return 0, nil
+	}
+	err = m.change(len(ids) == 0, func(list []Entry) []Entry {
+		return slices.DeleteFunc(list, func(e Entry) bool {
+			gone := len(ids) == 0 || slices.Contains(ids, e.ID())
+			if gone {
+				forgotten++
+			}
+			return gone
+		})
+	})
+	return forgotten, err
+}
+
+// Learn adds what the refusals of one command meant.
+func (m *Memory) Learn(now time.Time, lessons []Lesson) error {
+	if m == nil {
+		return nil
+	}
+	var keyed []Entry
+	for _, l := range lessons {
+		key, ok := m.key(l.Denial)
+		if !ok || len(keyed) == maxLessons {
+			continue
+		}
+		key.When, key.Last, key.Survived = now, Survived, 1
+		if l.Mattered {
+			key.Last, key.Survived, key.Mattered = Mattered, 0, 1
+		} else if l.Denied {
+			key.Denied = 1
+		}
+		switch i := slices.IndexFunc(keyed, key.same); {
+		case i < 0:
+			keyed = append(keyed, key)
+		case key.Last == Mattered || keyed[i].Last == Survived && key.Denied > 0:
+			keyed[i] = key // one command counts once, and what stopped it counts most
+		}
+	}
+	if len(keyed) == 0 {
+		return nil
+	}
+	return m.change(false, func(list []Entry) []Entry {
+		for _, e := range keyed {
+			if i := slices.IndexFunc(list, e.same); i >= 0 {
+				e.Survived, e.Mattered, e.Denied = e.Survived+list[i].Survived, e.Mattered+list[i].Mattered, e.Denied+list[i].Denied
+				list = slices.Delete(list, i, i+1)
+			}
+			list = bounded(append(list, e))
+		}
+		return list
+	})
+}
+
+// bounded removes an entry where there are too many: the oldest of the last one's program, so
+// that one program cannot make the memory forget others, else the oldest of the program with
+// the most.
+func bounded(list []Entry) []Entry {
+	count := map[string]int{}
+	most := ""
+	for _, e := range list {
+		if count[e.Program]++; count[e.Program] > count[most] {
+			most = e.Program
+		}
+	}
+	from := ""
+	switch last := list[len(list)-1].Program; {
+	case count[last] > maxOfProgram:
+		from = last
+	case len(list) > maxEntries:
+		from = most
+	default:
+		return list
+	}
+	i := slices.IndexFunc(list, func(e Entry) bool { return e.Program == from })
+	return slices.Delete(list, i, i+1)
+}
+
+// change applies do to the entries in the file and writes them, with other processes locked
+// out. afresh: a damaged file is replaced.
+func (m *Memory) change(afresh bool, do func([]Entry) []Entry) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	unlock, err := lock(filepath.Dir(m.file))
+	if err != nil {
+		return fmt.Errorf("what programs did without: %w", err)
+	}
+	defer unlock()
+	m.read = nil // so that it is read again, whatever its time says
+	if err := m.load(); err != nil && !afresh {
+		return err
+	}
+	list := do(slices.Clone(m.entries))
+	data, err := json.Marshal(document{1, list})
+	if err == nil {
+		err = hostfile.Write(m.file, append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("what programs did without: %w", err)
+	}
+	m.entries = list
+	m.read, _ = hostfile.Lstat(m.file) // nil: the next load reads it again
+	return nil
+}
+
+// lock locks the folder against other processes that change a memory in it. A file system
+// without locks, or a holder that keeps it for a second, does not stop anybody: then the last
+// one to write wins.
+func lock(dir string) (unlock func(), err error) {
+	f, err := hostfile.OpenFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	for range 100 {
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return func() { f.Close() }, nil
+}
+
+// key returns the entry that d belongs to, and false if its program or target has no name that
+// lasts.
+func (m *Memory) key(d sandbox.Denial) (Entry, bool) {
+	e := Entry{Program: d.Executable, Kind: d.Kind, Target: Pattern(d, m.home)}
+	if d.Kind == sandbox.KindMetadata {
+		e.Kind = sandbox.KindWrite // the same answer opens both
+	}
+	return e, path.IsAbs(e.Program) && !strings.HasSuffix(e.Program, " (deleted)") && len(e.Program) <= maxWord && e.Target != "" && len(e.Target) <= maxWord
+}
+
+// Pattern returns what the target of d is remembered as: a host without its port; for a file
+// its folder and "*", with "#" for each number and "*" for each name that was made up. Files of
+// the home folder itself, of "/" and of its folders keep their names.
+func Pattern(d sandbox.Denial, home string) string {
+	if d.Kind == sandbox.KindNetwork {
+		h, err := sandbox.ParseHostPort(d.Target)
+		if err != nil {
+			return ""
+		}
+		return strings.ToLower(h.Host)
+	}
+	if !path.IsAbs(d.Target) {
+		return ""
+	}
+	dir, base := path.Split(path.Clean(d.Target))
+	dir = path.Clean(dir)
+	if dir == home || strings.Count(dir, "/") < 2 || sandbox.Covers(dir, home) || d.Kind == sandbox.KindSocket {
+		return path.Join(general(dir), general("/" + base)[1:])
+	}
+	return cmp.Or(strings.TrimSuffix(general(dir), "/"), "/") + "/*"
+}
+
+// general replaces the parts of a path that change from run to run.
+func general(p string) string {
+	parts := strings.Split(p, "/")
+	for i, part := range parts {
+		parts[i] = generalPart(part)
+	}
+	return strings.Join(parts, "/")
+}
+
+// generalPart replaces, in one name, each number by "#" and each word that mixes digits with
+// letters at random by "*": hexadecimal numbers, and the six letters of mkstemp(3).
+func generalPart(name string) string {
+	var b strings.Builder
+	for len(name) > 0 {
+		end := strings.IndexFunc(name, func(r rune) bool { return !word(r) })
+		if end < 0 {
+			end = len(name)
+		}
+		if w := name[:end]; random(w) {
+			b.WriteByte('*')
+		} else {
+			number := false
+			for _, r := range w {
+				digit := r >= '0' && r <= '9'
+				if digit && !number {
+					b.WriteByte('#')
+				} else if !digit {
+					b.WriteRune(r)
+				}
+				number = digit
+			}
+		}
+		name = name[end:]
+		for len(name) > 0 && !word(rune(name[0])) {
+			b.WriteByte(name[0])
+			name = name[1:]
+		}
+	}
+	return b.String()
+}
+
+func word(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
+
+// random reports whether a word looks made up.
+func random(w string) bool {
+	digits := strings.IndexFunc(w, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0
+	isHex := strings.Trim(w, "0123456789abcdef") == "" || strings.Trim(w, "0123456789ABCDEF") == ""
+	mixed := strings.ToLower(w) != w && strings.ToUpper(w) != w
+	return digits && isHex && len(w) >= 8 && strings.Trim(w, "0123456789") != "" || digits && mixed && len(w) >= 6
+}
