@@ -57,7 +57,7 @@ var _ sandbox.Holder = (*holder)(nil)
 func (c *toolCall) holder(turn context.Context) *holder {
 	cfg := c.turn.agent.cfg
 	mode := cfg.Gate.Mode()
-	if cfg.Hold == nil || !cfg.Hold() || !cfg.Attended || mode != approvals.OnRequest && mode != approvals.OnFailure {
+	if cfg.Hold == nil || !cfg.Hold() || !cfg.Attended || !mode.Holds() {
 		return nil
 	}
 	return &holder{call: c, turn: turn}

@@ -124,7 +124,7 @@ func (c *toolCall) deniedWords(res tools.Result) string {
 
 // denial returns the text of a verdict, and how to ask for what it suggests.
 func (a *Agent) denial(v sandbox.Verdict) string {
-	return prompts.Denial(v, a.cfg.Attended, string(a.cfg.Gate.Mode()))
+	return prompts.Denial(v, a.cfg.Attended && a.cfg.Gate.Asks(v.Suggest), string(a.cfg.Gate.Mode()))
 }
 
 // aboutCommand reports whether the call's verdict is about a command: its own, or a

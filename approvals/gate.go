@@ -84,9 +84,14 @@ type Gate struct {
 	at     places
 	ledger Ledger
 
+	modes
+	open questions
+}
+
+// questions are those that are open.
+type questions struct {
 	mu   sync.Mutex
-	mode Mode             // guarded by mu
-	open map[string]asked // unsettled questions by ID; guarded by mu
+	byID map[string]asked // guarded by mu
 }
 
 // asked is a question that is open.
@@ -109,7 +114,7 @@ func NewGate(o Options) *Gate {
 		var count atomic.Int64
 		o.NewID = func() string { return fmt.Sprintf("question-%d", count.Add(1)) }
 	}
-	return &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), mode: o.Mode, open: map[string]asked{}}
+	return &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}}
 }
 
 // Ledger returns the answers that apply to the session.
@@ -182,7 +187,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	if by.decision == rules.Ask {
 		r.Warnings = append(r.Warnings, "the rule at "+by.place+" asks about this")
 	}
-	return Permit{}, g.put(asked{r, policy.mode, f.about != 0 || f.ruled, f.about}), nil
+	return Permit{}, g.open.put(asked{r, policy.mode, f.about != 0 || f.ruled, f.about}), nil
 }
 
 // wanted returns what a needs beyond base in a mode, and the canonical files it edits.
@@ -244,26 +249,29 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	r := g.request(a, w)
 	r.AfterFailure, r.Denials = true, v.Denials
 	r.Title = who(a) + " was refused by the sandbox"
-	return g.put(asked{r, policy.mode, true, about(a.Kind, w)})
+	return g.open.put(asked{r, policy.mode, true, about(a.Kind, w)})
 }
 
 // put stores q as asked, and returns a deep copy of its request.
-func (g *Gate) put(q asked) *Request {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (o *questions) put(q asked) *Request {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.byID == nil {
+		o.byID = map[string]asked{}
+	}
 	r := q.Request
-	g.open[r.ID] = q
+	o.byID[r.ID] = q
 	r.Action, r.Grant = cloneAction(r.Action), cloneGrant(r.Grant)
 	r.Options, r.Warnings, r.Denials = slices.Clone(r.Options), slices.Clone(r.Warnings), slices.Clone(r.Denials)
 	return &r
 }
 
 // take removes the question and returns it: each is settled at most once.
-func (g *Gate) take(id string) (asked, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	q, ok := g.open[id]
-	delete(g.open, id)
+func (o *questions) take(id string) (asked, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	q, ok := o.byID[id]
+	delete(o.byID, id)
 	return q, ok
 }
 

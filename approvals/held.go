@@ -49,7 +49,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	if policy.question(topics) == no {
 		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(topics), Hint: g.hint(word.KindCommand, w.grant), Request: &r}
 	}
-	return sandbox.Grant{}, g.put(asked{r, policy.mode, true, topics}), nil
+	return sandbox.Grant{}, g.open.put(asked{r, policy.mode, true, topics}), nil
 }
 
 // Granted returns the grant under which a held call of a running command may proceed without

@@ -3,8 +3,10 @@ package approvals
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"codeagent/event/word"
+	"codeagent/sandbox"
 )
 
 // Mode is the approval policy: when a person is asked.
@@ -28,6 +30,10 @@ const (
 // Modes lists every Mode, the most careful first.
 func Modes() []Mode { return []Mode{Untrusted, OnRequest, OnFailure, Granular, Never} }
 
+// Holds reports whether a refused call of a running command can wait for an answer under m:
+// under Untrusted the user was asked before the command started.
+func (m Mode) Holds() bool { return m == OnRequest || m == OnFailure || m == Granular }
+
 // topics is a set of what a question is about, as Options.Refuse names it.
 type topics uint8
 
@@ -42,6 +48,11 @@ const (
 // topicNames names the topics, in the order of their bits.
 var topicNames = []string{"escalation", "network", "edit", "fetch", "input"}
 
+// topicWords describe the topics, for the model.
+var topicWords = []string{
+	"a path, a socket or leaving the sandbox", "a host for a command", "an edit outside the writable folders", "a page of a host", "input to a command that has more permissions",
+}
+
 // topicsOf returns the topics of names; a name that does not exist counts as all of them.
 func topicsOf(names []string) (out topics) {
 	for _, name := range names {
@@ -54,14 +65,14 @@ func topicsOf(names []string) (out topics) {
 	return out
 }
 
-func (t topics) String() string {
-	var out []string
-	for i, name := range topicNames {
+// of returns those of the names, one for each topic, that t contains.
+func (t topics) of(names []string) (out []string) {
+	for i, name := range names {
 		if t&(1<<i) != 0 {
 			out = append(out, name)
 		}
 	}
-	return strings.Join(out, " and ")
+	return out
 }
 
 // about returns what a question about w would be about; nothing if w wants nothing.
@@ -148,7 +159,7 @@ func (c consent) question(t topics) ruling {
 // why says why c refuses a question about t.
 func (c consent) why(t topics) string {
 	if c.mode == Granular {
-		return "the approval policy is granular, and refuses questions about " + (t & c.refuse).String()
+		return "the approval policy is granular, and refuses questions about " + strings.Join((t&c.refuse).of(topicNames), " and ")
 	}
 	return "the approval policy is never: nobody is asked"
 }
@@ -175,26 +186,45 @@ func (c consent) wider(to consent) bool {
 	return to.mode == OnFailure && c.mode != OnFailure || slices.ContainsFunc(cells(), func(f facts) bool { return to.rule(f) > c.rule(f) })
 }
 
+// modes is the approval policy of a session. It is safe for concurrent use.
+type modes struct {
+	mu  sync.Mutex
+	now consent // guarded by mu
+}
+
 // Mode returns the present approval policy.
-func (g *Gate) Mode() Mode { return g.consent().mode }
+func (m *modes) Mode() Mode { return m.consent().mode }
 
 // SetMode changes the approval policy. It applies to every later decision. A question that is
 // open stays open; a yes to it is refused if the new policy would have refused to ask.
-func (g *Gate) SetMode(m Mode) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.mode = m
+func (m *modes) SetMode(to Mode) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now.mode = to
 }
 
-// Wider reports whether the approval policy m is less strict about something than the present
+// Wider reports whether the approval policy to is less strict about something than the present
 // one: it should then be confirmed before SetMode.
-func (g *Gate) Wider(m Mode) bool {
-	now := g.consent()
-	return now.wider(consent{m, now.refuse})
+func (m *modes) Wider(to Mode) bool {
+	now := m.consent()
+	return now.wider(consent{to, now.refuse})
 }
 
-func (g *Gate) consent() consent {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return consent{g.mode, topicsOf(g.opts.Refuse)}
+// Asks reports whether a request of a command for gr would be asked about, should it be needed.
+func (m *modes) Asks(gr sandbox.Grant) bool {
+	return m.consent().question(about(word.KindCommand, want{grant: gr, unsandboxed: gr.Unsandboxed})) != no
+}
+
+// Refused names what questions are refused about under Granular, in words; empty: nothing.
+func (m *modes) Refused() string {
+	if now := m.consent(); now.mode == Granular {
+		return strings.Join(now.refuse.of(topicWords), "; ")
+	}
+	return ""
+}
+
+func (m *modes) consent() consent {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now
 }

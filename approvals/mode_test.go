@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,24 @@ func TestWider(t *testing.T) {
 		if strings.Join(got, " ") != c.wider {
 			t.Errorf("from %s refusing %q: %q, want %q", c.from, c.refuse, got, c.wider)
 		}
+	}
+}
+
+// TestTheSettingNamesTheTopics: granular.refuse takes exactly the topics, and they have words.
+func TestTheSettingNamesTheTopics(t *testing.T) {
+	page, err := os.ReadFile("../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row := "| `granular.refuse` | list of `\"" + strings.Join(topicNames, "\"`, `\"") + "\"` |"; !strings.Contains(string(page), row) {
+		t.Errorf("no row %s", row)
+	}
+	g := newGate(Granular, confined(), func(o *Options) { o.Refuse = topicNames })
+	if got := strings.Split(g.Refused(), "; "); len(got) != len(topicNames) {
+		t.Errorf("%q", got)
+	}
+	if g.SetMode(OnRequest); g.Refused() != "" || !g.Asks(sandbox.Grant{Unsandboxed: true}) {
+		t.Error("on-request refuses questions")
 	}
 }
 

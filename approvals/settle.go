@@ -108,7 +108,7 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 	if r == nil {
 		return Request{}, sandbox.Grant{}, refuse("nothing was asked")
 	}
-	q, ok := g.take(r.ID)
+	q, ok := g.open.take(r.ID)
 	if !ok {
 		return Request{}, sandbox.Grant{}, refuse("this question is not open")
 	}

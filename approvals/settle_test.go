@@ -365,7 +365,7 @@ func TestGateIsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(g.open) != 0 {
-		t.Errorf("%d questions are still open", len(g.open))
+	if len(g.open.byID) != 0 {
+		t.Errorf("%d questions are still open", len(g.open.byID))
 	}
 }

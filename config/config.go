@@ -19,8 +19,10 @@ type Config struct {
 	// Wire is the top level's Chat or Responses; empty: chosen by the base URL.
 	Wire            string
 	ReasoningEffort string
-	// AskForApproval is "untrusted", "on-request", "on-failure" or "never".
+	// AskForApproval is "untrusted", "on-request", "on-failure", "granular" or "never". Refuse
+	// is granular.refuse: what questions are refused about.
 	AskForApproval string
+	Refuse         []string
 	Sandbox        Sandbox
 	TUI            TUI
 	Context        Context

@@ -31,6 +31,8 @@ var (
 	untrusted string
 	//go:embed onfailure.md
 	onFailure string
+	//go:embed granular.md
+	granular string
 	//go:embed nobody.md
 	nobody string
 	//go:embed environment.md
@@ -54,6 +56,8 @@ type Facts struct {
 	// answer a question.
 	Mode     string
 	Attended bool
+	// Refused names what questions are refused about; empty: nothing.
+	Refused string
 	// Held: a call that a running command is refused waits while the user is asked.
 	Held bool
 	// Evidence is how much of what is refused the backend can tell.
@@ -158,6 +162,9 @@ func approval(f Facts) string {
 		mode = untrusted
 	case modeOnFailure:
 		mode = onFailure
+	}
+	if f.Refused != "" {
+		mode = fill(granular, "refused", f.Refused)
 	}
 	switch {
 	case !f.Policy.Unconfined && slices.Contains(f.Tools, "shell"):

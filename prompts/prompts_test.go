@@ -70,6 +70,7 @@ func TestSystemPrompts(t *testing.T) {
 		{"held", func(f *Facts) { f.Held, f.Mode, f.Evidence = true, "on-failure", sandbox.EvidenceNetworkOnly }},
 		{"guessed", func(f *Facts) { f.Evidence = sandbox.EvidenceOutputOnly }},
 		{"untrusted", func(f *Facts) { f.Mode = "untrusted" }},
+		{"granular", func(f *Facts) { f.Mode, f.Refused = "granular", "a host for a command; a page of a host" }},
 		{"never", func(f *Facts) { f.Mode = "never" }},
 		{"unattended", func(f *Facts) { f.Attended = false }},
 		{"read-only", func(f *Facts) { f.Policy, f.Preset = sandbox.ReadOnly(), "read-only"; f.Enforcement.Weaknesses = nil }},

@@ -102,7 +102,7 @@ func policyName(preset string) paint.Span {
 func approvalName(mode string) string {
 	asks := map[approvals.Mode]string{
 		approvals.Untrusted: "asks first", approvals.OnRequest: "asks on request",
-		approvals.OnFailure: "asks on failure", approvals.Never: "never asks",
+		approvals.OnFailure: "asks on failure", approvals.Granular: "asks about some", approvals.Never: "never asks",
 	}
 	return cmp.Or(asks[approvals.Mode(mode)], "approvals "+cmp.Or(mode, "?"))
 }

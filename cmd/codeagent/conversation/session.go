@@ -109,7 +109,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	}
 	ses.Gate = approvals.NewGate(approvals.Options{
 		Rules: rules.Join(own),
-		Mode:  approvals.Mode(ws.Config.AskForApproval), Base: ws.Policy, Files: ws.Files,
+		Mode:  approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit,
@@ -150,8 +150,7 @@ func (ses *Session) Join(screen Face) {
 	})
 	facts := prompts.Facts{
 		Workspace: ses.Workspace.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Workspace.Shell(), Date: time.Now().Format(time.DateOnly),
-		Preset: ses.Workspace.Config.Sandbox.Mode, Enforcement: ses.Workspace.Enforcement, Mode: string(mode), Attended: ses.Options.Attended,
-		Held: ses.Options.Attended && ses.Workspace.NotHeld() == "",
+		Preset: ses.Workspace.Config.Sandbox.Mode, Enforcement: ses.Workspace.Enforcement, Attended: ses.Options.Attended,
 	}
 	facts.Evidence, _ = ses.Workspace.Evidence()
 	unknown := sync.OnceFunc(func() {
@@ -173,6 +172,9 @@ func (ses *Session) Join(screen Face) {
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {
 			facts.Policy = ses.Gate.Base() // the live one, with session grants
+			present := ses.Gate.Mode()
+			facts.Mode, facts.Refused = string(present), ses.Gate.Refused()
+			facts.Held = ses.Options.Attended && ses.Workspace.NotHeldUnder(present) == ""
 			facts.Git = ses.checkedOut()
 			unknown()
 			facts.Instructions = guides.Current()
@@ -213,7 +215,7 @@ func (ses *Session) Join(screen Face) {
 
 // holds reports whether a refused call of the command that starts now may be held.
 func (ses *Session) holds() bool {
-	return ses.Workspace.NotHeld() == "" && (ses.Tour == nil || ses.Tour.Waits())
+	return ses.Workspace.NotHeldUnder(ses.Gate.Mode()) == "" && (ses.Tour == nil || ses.Tour.Waits())
 }
 
 // Close ends the background commands, records the grants and closes the rest.

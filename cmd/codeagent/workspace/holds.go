@@ -11,17 +11,21 @@ import (
 // cause.
 const NoNotify = "the kernel does not report refused calls here (notify)"
 
-// NotHeld returns why a refused call is not held for a person's answer in this session; ""
-// if it is. A person must attend as well.
+// NotHeld is NotHeldUnder the approval policy of the settings.
 func (ws *Workspace) NotHeld() string {
-	mode := approvals.Mode(ws.Config.AskForApproval)
+	return ws.NotHeldUnder(approvals.Mode(ws.Config.AskForApproval))
+}
+
+// NotHeldUnder returns why a refused call is not held for a person's answer under an approval
+// policy; "" if it is. A person must attend as well.
+func (ws *Workspace) NotHeldUnder(mode approvals.Mode) string {
 	switch {
 	case ws.Policy.Unconfined || ws.Enforcement.Weak("unconfined"):
 		return "commands run without a sandbox"
 	case !ws.Config.Sandbox.Hold:
 		return "sandbox.hold is off"
-	case mode != approvals.OnRequest && mode != approvals.OnFailure:
-		return "the approval policy is " + ws.Config.AskForApproval
+	case !mode.Holds():
+		return "the approval policy is " + string(mode)
 	case ws.Config.Sandbox.EvidenceLevel() == sandbox.EvidenceNothing:
 		return "sandbox.evidence is off"
 	case !slices.Contains(ws.Enforcement.Active(), "notify"):
