@@ -1,7 +1,8 @@
 // Package approvals judges whether an action may run, must be asked about, or is refused.
 // Only this package converts a model's Wish to a sandbox.Grant, widens policies and mints
 // permits; it performs no IO, but reads file metadata through the sandbox.FileSystem that it
-// is given. Start reading at the decision table of gate.go.
+// is given. Start reading at the head of gate.go, and at the decision
+// table, testdata/gate.txt.
 package approvals
 
 import (

@@ -1,34 +1,20 @@
 package approvals
 
-// The complete decision table; a test checks each row (testdata/gate.txt). An answer for the
-// session changes it in one way: what was answered does not count as new any more.
+// testdata/gate.txt is the decision table: what is decided about each combination of approval
+// policy, sandbox, kind, wish, evidence, rule and earlier answer. Its test plays every line. In
+// short:
 //
-//	What Decide answers: the first row that matches. "*" matches anything, "a|b" a or b.
-//	sandbox: on, off (danger-full-access).  wish: none (or nothing new), new (paths, hosts, an edit outside the write roots;
-//	under untrusted also a fetch from a host that nobody named), outside (require_escalated), bad (nobody can grant it), open
-//	(new, and a rule for its path or host allows it); of an input: what the command that receives it may do.
-//	command: known (on the short read-only list), other, or what a rule says of it: allowed, asked, forbidden.
-//	nobody: the decision if no person can answer.
-//	mode                  sandbox  kind       wish         command  decision  nobody
-//	*                       *        plan|read|watch  *      *        run       run
-//	*                       *        command    *            forbidden  refuse  refuse
-//	*                       *        fetch      bad          *        refuse    refuse
-//	*                       on       *          bad          *        refuse    refuse
-//	never                   *        command    *            asked    refuse    refuse
-//	never                   on       *          new|outside  *        refuse    refuse
-//	never                   *        *          *            *        run       run
-//	untrusted               *        edit|input  *           *        ask       refuse
-//	untrusted               on       command    none|open    known|allowed  run  run
-//	untrusted               *        fetch      none|open    *        run       run
-//	untrusted               *        command|fetch  *        *        ask       refuse
-//	on-request|on-failure|granular  *        command    *            asked    ask       refuse
-//	on-request|on-failure|granular  on       *          new|outside  *        ask       refuse
-//	on-request|on-failure|granular  *        *          *            *        run       run
+//	A rule that forbids refuses. So does every policy where nobody can grant what is wanted.
+//	untrusted  asks about everything but reads, plans, pages of named hosts, and commands in the
+//	           sandbox that are known only to read or that a rule allows.
+//	on-request asks about what the sandbox does not allow, and where a rule asks; all else runs.
+//	on-failure does the same, and asks after a command that the sandbox denied something: for
+//	           exactly what was denied if the kernel said so, else whether it may run outside.
+//	granular   is on-request, and refuses the questions about what granular.refuse lists.
+//	never      is on-request, and refuses every question.
 //
-// After a command that the sandbox denied something, only on-failure asks: for exactly what
-// was denied if that is certain, else only whether it may run outside the sandbox. A yes is
-// checked against the question that the gate has stored, not against the copy that was
-// shown.
+// A yes for the session ends the questions about what it granted. A yes is checked against the
+// question that the gate has stored, not against the copy that was shown.
 
 import (
 	"cmp"

@@ -1,11 +1,9 @@
 package approvals
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -107,78 +105,6 @@ func edit(paths ...string) Action {
 	return Action{CallID: "c2", Tool: "apply_patch", Kind: word.KindEdit, Title: "edit", Folder: workspace, Paths: paths}
 }
 
-// row is one line of testdata/gate.txt.
-type row struct{ modes, sandbox, kinds, wishes, command, decision, nobody string }
-
-func rows(t *testing.T) []row {
-	t.Helper()
-	f, err := os.Open("testdata/gate.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out []row
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if strings.HasPrefix(s.Text(), "#") {
-			continue
-		}
-		c := strings.Fields(s.Text())
-		if len(c) != 7 {
-			t.Fatalf("gate.txt: %q has %d columns", s.Text(), len(c))
-		}
-		out = append(out, row{c[0], c[1], c[2], c[3], c[4], c[5], c[6]})
-	}
-	return out
-}
-
-func (r row) matches(mode, box, kind, wish, cmd string) bool {
-	in := func(pattern, v string) bool { return pattern == "*" || slices.Contains(strings.Split(pattern, "|"), v) }
-	return in(r.modes, mode) && in(r.sandbox, box) && in(r.kinds, kind) && in(r.wishes, wish) && in(r.command, cmd)
-}
-
-// cell builds an action for one cell of the table; false where no action fits.
-func cell(kind word.Kind, wish, cmd string) (Action, bool) {
-	a := Action{CallID: "c", Tool: "t", Kind: kind, Folder: workspace}
-	if kind == word.KindCommand {
-		a.Command = map[string]string{
-			"known": "cat main.go | wc -l", "other": "npm test", "allowed": "make all", "asked": "terraform apply", "forbidden": "npm publish",
-		}[cmd]
-	} else if cmd != "other" {
-		return a, false
-	}
-	if kind == word.KindEdit {
-		paths := map[string]string{"none": "main.go", "new": "/srv/data/x", "bad": "~/.config/codeagent/config.toml", "open": "~/notes/a"}
-		p, ok := paths[wish]
-		a.Paths = []string{p}
-		return a, ok
-	}
-	if kind == word.KindFetch {
-		hosts := map[string]string{"none": "docs.example:443", "new": "other.example:443", "bad": "other example", "open": "open.example:443"}
-		h, ok := hosts[wish]
-		a.Wish.Hosts = []string{h}
-		return a, ok
-	}
-	if kind == word.KindInput {
-		policies := map[string]sandbox.Policy{
-			"none": confined(), "new": confined().With(sandbox.Grant{Write: []string{"/srv/data"}}), "outside": confined().With(sandbox.Grant{Unsandboxed: true}),
-		}
-		p, ok := policies[wish]
-		a.Input, a.Running = "make\n", Running{ID: 1, Command: "bash", Policy: p}
-		return a, ok
-	}
-	switch wish {
-	case "new":
-		a.Wish.Write = []string{"~/.npm"}
-	case "open":
-		a.Wish.Read, a.Wish.Write, a.Wish.Hosts = []string{"~/notes/b"}, []string{"~/notes/a"}, []string{"open.example:443"}
-	case "outside":
-		a.Wish.Unsandboxed = true
-	case "bad":
-		a.Wish.Write = []string{"/"}
-	}
-	return a, true
-}
-
 func decided(p Permit, r *Request, err error) string {
 	switch {
 	case p.minted && r == nil && err == nil:
@@ -219,72 +145,6 @@ hosts = ["open.example:443"]
 		t.Fatal(err)
 	}
 	return rules.Join(list)
-}
-
-func TestDecisionTable(t *testing.T) {
-	table := rows(t)
-	used := make([]bool, len(table))
-	for _, mode := range Modes() {
-		for _, box := range []string{"on", "off"} {
-			for _, kind := range []word.Kind{word.KindCommand, word.KindEdit, word.KindRead, word.KindPlan, word.KindFetch, word.KindInput, word.KindWatch} {
-				for _, wish := range []string{"none", "new", "outside", "bad", "open"} {
-					for _, cmd := range []string{"known", "other", "allowed", "asked", "forbidden"} {
-						a, ok := cell(kind, wish, cmd)
-						if !ok {
-							continue
-						}
-						i := slices.IndexFunc(table, func(r row) bool { return r.matches(string(mode), box, string(kind), wish, cmd) })
-						name := fmt.Sprintf("%s sandbox=%s %s wish=%s command=%s", mode, box, kind, wish, cmd)
-						if i < 0 {
-							t.Errorf("%s: no row", name)
-							continue
-						}
-						used[i] = true
-						base := confined()
-						if box == "off" {
-							base = sandbox.FullAccess()
-						}
-						base.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "docs.example", Port: 443}}}
-						g := newGate(mode, base, func(o *Options) { o.Rules, o.GrantsHosts = tableRules(t), true })
-						p, r, err := g.Decide(a)
-						got := decided(p, r, err)
-						if got != table[i].decision {
-							t.Errorf("%s: %s (%v), want %s", name, got, err, table[i].decision)
-						}
-						if got == "ask" {
-							p, err = g.Settle(r, Answer{Decision: Unattended})
-							got = decided(p, nil, err)
-						}
-						if got != table[i].nobody {
-							t.Errorf("%s, nobody there: %s, want %s", name, got, table[i].nobody)
-						}
-					}
-				}
-			}
-		}
-	}
-	for i, u := range used {
-		if !u {
-			t.Errorf("row %d of gate.txt matches nothing", i+1)
-		}
-	}
-}
-
-func TestTableStandsAtTheTopOfTheGate(t *testing.T) {
-	source, err := os.ReadFile("gate.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile("testdata/gate.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSpace(strings.TrimPrefix(line, "#"))
-		if !strings.Contains(string(source), "//\t"+line+"\n") {
-			t.Errorf("gate.go does not quote: %s", line)
-		}
-	}
 }
 
 func mustAsk(t *testing.T, g world, a Action) *Request {
