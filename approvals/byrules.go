@@ -17,6 +17,7 @@ import (
 type byRules struct {
 	decision rules.Decision
 	place    string
+	rule     *rules.Rule
 }
 
 func (g *Gate) now() time.Time {
@@ -37,11 +38,11 @@ func (g *Gate) commandRules(a Action) (byRules, *Refusal) {
 	default:
 		return byRules{}, nil
 	}
-	j := g.opts.Rules.Command(text, g.now())
+	j := g.ledger.rules.Load().Command(text, g.now())
 	if j.Rule == nil || j.Decision == rules.Allow && a.Kind == word.KindInput {
 		return byRules{}, nil
 	}
-	by := byRules{j.Decision, fmt.Sprintf("%s:%d", show(j.Rule.File), j.Rule.Line)}
+	by := byRules{j.Decision, fmt.Sprintf("%s:%d", show(j.Rule.File), j.Rule.Line), j.Rule}
 	if j.Decision == rules.Forbid {
 		return by, refuse("the rule at %s forbids this: %s", by.place, short.Cut(j.Rule.Reason, maxReason))
 	}
@@ -79,7 +80,7 @@ func (g *Gate) opened(base sandbox.Policy, wanted sandbox.Grant) (out sandbox.Gr
 		}
 	}
 	for _, h := range wanted.Hosts {
-		if g.opts.Rules.Host(h, g.now()) {
+		if g.ledger.rules.Load().Host(h, g.now()) {
 			out.Hosts = append(out.Hosts, h)
 		}
 	}
@@ -89,7 +90,7 @@ func (g *Gate) opened(base sandbox.Policy, wanted sandbox.Grant) (out sandbox.Gr
 // ruledRoot returns the path of the rule that allows an access to p, "" for none. A path with a
 // link on it counts for nothing: a command may have made the link.
 func (g *Gate) ruledRoot(access rules.Access, p string) string {
-	root := g.opts.Rules.Path(access, p, g.now())
+	root := g.ledger.rules.Load().Path(access, p, g.now())
 	if root == "" || !g.at.unmoved(root) {
 		return ""
 	}

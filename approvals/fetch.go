@@ -20,8 +20,8 @@ func (g *Gate) baseOf(a Action) sandbox.Policy {
 	if a.Kind != word.KindFetch {
 		return base
 	}
-	hosts := slices.Clone(g.opts.Fetch)
-	for _, e := range g.ledger.List() {
+	hosts := g.ledger.fetches(g.opts.Fetch)
+	for _, e := range g.ledger.answers() {
 		hosts = append(hosts, e.Fetch...)
 	}
 	if base.Network.Mode == sandbox.NetworkFull {
@@ -57,7 +57,7 @@ func (g *Gate) wantFetch(base sandbox.Policy, w Wish, mode Mode) (want, *Refusal
 // all, except that a base with an open network lacks those granted to commands.
 func (g *Gate) named(base sandbox.Policy) []sandbox.HostPort {
 	out := slices.Clone(base.Network.Hosts)
-	for _, e := range g.ledger.List() {
+	for _, e := range g.ledger.answers() {
 		out = append(out, e.Grant.Hosts...)
 	}
 	return out

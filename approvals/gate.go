@@ -25,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/internal/short"
@@ -57,11 +58,13 @@ type Options struct {
 	// MadeGit lists the git directories that commands of the session made; nil: none is
 	// known.
 	MadeGit func() []string
-	// Rules are the user's rules; nil: no rules. Now is the time; nil: time.Now.
+	// Rules are the user's rules at the start; nil: no rules. Now is the time; nil: time.Now.
 	Rules *rules.Set
 	Now   func() time.Time
 	// Fetch is what fetches may reach without an answer, in addition to Base.
 	Fetch []sandbox.HostPort
+	// Settings lists what settings open in Base and Fetch, for the ledger; nil: nothing is listed.
+	Settings func() []ledger.Entry
 }
 
 // Gate decides. It is safe for concurrent use.
@@ -100,10 +103,13 @@ func NewGate(o Options) *Gate {
 		var count atomic.Int64
 		o.NewID = func() string { return fmt.Sprintf("question-%d", count.Add(1)) }
 	}
-	return &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}}
+	g := &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}}
+	g.ledger.gate = g
+	g.ledger.rules.Store(o.Rules)
+	return g
 }
 
-// Ledger returns the answers that apply to the session.
+// Ledger returns what is open beyond the policy.
 func (g *Gate) Ledger() *Ledger { return &g.ledger }
 
 // Base returns what every action may access now without a question: the policy and the
@@ -111,10 +117,10 @@ func (g *Gate) Ledger() *Ledger { return &g.ledger }
 func (g *Gate) Base() sandbox.Policy { return g.granted(g.start()) }
 
 // Open returns Base without the protection of Trusted: it never blocks, and allows no less.
-func (g *Gate) Open() sandbox.Policy { return g.granted(g.opts.Base.Clone()) }
+func (g *Gate) Open() sandbox.Policy { return g.granted(g.ledger.narrowed(g.opts.Base.Clone())) }
 
 func (g *Gate) granted(p sandbox.Policy) sandbox.Policy {
-	for _, e := range g.ledger.List() {
+	for _, e := range g.ledger.answers() {
 		p = p.With(g.at.standing(e.Grant))
 	}
 	return p
@@ -122,7 +128,7 @@ func (g *Gate) granted(p sandbox.Policy) sandbox.Policy {
 
 // start returns the policy before any answer.
 func (g *Gate) start() sandbox.Policy {
-	p := g.opts.Base.Clone()
+	p := g.ledger.narrowed(g.opts.Base.Clone())
 	if g.opts.Trusted != nil {
 		p = g.opts.Trusted(p)
 	}
@@ -148,6 +154,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 		remembered, outside = false, false
 	}
 	if outside && (w.unsandboxed || w.blocked != "") && g.outsideOf(g.Base(), a).changes == "" {
+		g.ledger.count(a, paths, by)
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
 	}
 	known := policy.mode == Untrusted && a.Kind == word.KindCommand && knownReadOnly(a.Command)
@@ -157,6 +164,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	}
 	switch policy.rule(f) {
 	case run:
+		g.ledger.count(a, paths, by)
 		return mint(a, base), nil, nil
 	case no:
 		if f.about == 0 {
@@ -247,7 +255,7 @@ func (o *questions) put(q asked) *Request {
 	}
 	r := q.Request
 	o.byID[r.ID] = q
-	r.Action, r.Grant = cloneAction(r.Action), cloneGrant(r.Grant)
+	r.Action, r.Grant = cloneAction(r.Action), r.Grant.Clone()
 	r.Options, r.Warnings, r.Denials = slices.Clone(r.Options), slices.Clone(r.Warnings), slices.Clone(r.Denials)
 	return &r
 }

@@ -5,34 +5,35 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
+	"codeagent/approvals/ledger"
+	"codeagent/approvals/rules"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
-// Ledger holds the answers that apply to the session. It is safe for concurrent use, and is
-// not saved.
+// Ledger holds what is open beyond the policy: the answers that apply to the session, the
+// settings and the rules that opened something. It is safe for concurrent use, and is not saved.
 type Ledger struct {
-	mu      sync.Mutex
-	entries []Entry
+	gate  *Gate
+	rules atomic.Pointer[rules.Set]
+
+	mu sync.Mutex
+	// entries are the answers and what a file of approvals grants, oldest first.
+	entries []answered
+	last    int // the last number of an ID
+	// given are the settings, once they are known; revoked is what was taken back of them.
+	given   []ledger.Entry
+	known   bool
+	revoked []sandbox.Grant
+	// uses counts the decisions that relied on a rule or a setting, by ID.
+	uses map[string]int
 }
 
-// Entry is one remembered answer, bound to exactly what was shown. One of these is set:
-// Grant, which every command of the session gets; Command and Folder: exactly this command
-// in this folder runs without a question; Paths: exactly these files are edited without a
-// question; Fetch: pages of exactly these hosts are fetched without a question, and no
-// command reaches them.
-type Entry struct {
-	// Request is the ID of the question that was answered, Title its title.
-	Request, Title string
-	// Justification is the reason the model gave.
-	Justification   string
-	Grant           sandbox.Grant
-	Command, Folder string
-	// Outside: the command runs outside the sandbox when the model asks for it.
-	Outside bool
-	Paths   []string
-	Fetch   []sandbox.HostPort
-
+// answered is an answer with what it is compared by.
+type answered struct {
+	ledger.Entry
 	deed deed
 }
 
@@ -43,24 +44,89 @@ func deedOf(a Action) deed {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", a.Tool, a.Command, a.Folder, a.Argv, a.Background))
 }
 
-// List returns the remembered answers, oldest first.
-func (l *Ledger) List() []Entry {
+// List returns all that is open: settings, answers, rules; each oldest first.
+func (l *Ledger) List() []ledger.Entry {
+	var out []ledger.Entry
+	for _, e := range l.ofSettings() {
+		out = append(out, e.Clone())
+	}
+	for _, e := range l.answers() {
+		out = append(out, e.Entry.Clone())
+	}
+	now := l.gate.now()
+	for _, r := range l.rules.Load().Rules() {
+		if e, opens := ledger.OfRule(r); opens && (r.Expires.IsZero() || now.Before(r.Expires)) {
+			out = append(out, e)
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for i := range out {
+		out[i].Uses += l.uses[out[i].ID]
+	}
+	return out
+}
+
+// ofSettings returns the entries of settings that were not revoked. They are computed when
+// somebody first asks for them.
+func (l *Ledger) ofSettings() []ledger.Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.known && l.gate.opts.Settings != nil {
+		l.given = l.gate.opts.Settings()
+		for i := range l.given {
+			l.given[i].ID, l.given[i].Origin = fmt.Sprintf("s%d", i+1), ledger.Setting
+		}
+	}
+	l.known = true
+	return slices.Clone(l.given)
+}
+
+// answers returns the answers that hold now.
+func (l *Ledger) answers() []answered {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.gate.now()
+	l.entries = slices.DeleteFunc(l.entries, func(e answered) bool { return !e.Expires.IsZero() && !now.Before(e.Expires) })
 	return slices.Clone(l.entries)
 }
 
-func (l *Ledger) add(e Entry) {
+func (l *Ledger) add(e answered) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.last++
+	e.ID, e.Made = fmt.Sprintf("g%d", l.last), l.gate.now()
+	if e.Scope == "" {
+		e.Scope = ledger.Session
+	}
 	l.entries = append(l.entries, e)
+}
+
+// narrowed returns the policy of the settings without what was revoked.
+func (l *Ledger) narrowed(p sandbox.Policy) sandbox.Policy {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.revoked {
+		p = p.Without(g)
+	}
+	return p
+}
+
+// fetches returns hosts without those that were revoked.
+func (l *Ledger) fetches(hosts []sandbox.HostPort) []sandbox.HostPort {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.revoked {
+		hosts = without(hosts, g.Hosts)
+	}
+	return slices.Clone(hosts)
 }
 
 // command reports whether exactly this command may run without a question, inside or also
 // outside the sandbox.
 func (l *Ledger) command(a Action) (inside, outside bool) {
 	d := deedOf(a)
-	for _, e := range l.List() {
+	for _, e := range l.answers() {
 		if e.Folder != "" && e.deed == d {
 			inside, outside = true, outside || e.Outside
 		}
@@ -70,11 +136,176 @@ func (l *Ledger) command(a Action) (inside, outside bool) {
 
 // edits reports whether each of paths may be edited without a question.
 func (l *Ledger) edits(paths []string) bool {
-	entries := l.List()
+	entries := l.answers()
 	for _, p := range paths {
-		if !slices.ContainsFunc(entries, func(e Entry) bool { return slices.Contains(e.Paths, p) }) {
+		if !slices.ContainsFunc(entries, func(e answered) bool { return slices.Contains(e.Paths, p) }) {
 			return false
 		}
 	}
 	return len(paths) > 0
+}
+
+// used counts a decision for each entry that it relied on.
+func (l *Ledger) used(relied func(answered) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.entries {
+		if relied(l.entries[i]) {
+			l.entries[i].Uses++
+		}
+	}
+}
+
+// usedRule counts a decision that relied on a rule.
+func (l *Ledger) usedRule(r *rules.Rule) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.uses == nil {
+		l.uses = map[string]int{}
+	}
+	l.uses[ledger.RuleID(r)]++
+}
+
+// count records what a decision about a relied on, so that the ledger can say what is used. It
+// changes no decision.
+func (l *Ledger) count(a Action, paths []string, by byRules) {
+	g := l.gate
+	if by.decision == rules.Allow && by.rule != nil {
+		l.usedRule(by.rule)
+	}
+	d := deedOf(a)
+	var wanted sandbox.Grant
+	if !a.Wish.Empty() || a.Kind == word.KindEdit {
+		// What the policy alone allows was not the answer's doing.
+		base := g.start()
+		if a.Kind == word.KindFetch {
+			base = base.With(sandbox.Grant{Hosts: l.fetches(g.opts.Fetch)})
+		}
+		if w, _, refusal := g.wanted(base, a, g.Mode()); refusal == nil {
+			wanted = w.grant
+		}
+	}
+	l.used(func(e answered) bool {
+		return e.Folder != "" && e.deed == d || covered(e.Entry, wanted) ||
+			slices.ContainsFunc(paths, func(p string) bool { return slices.Contains(e.Paths, p) })
+	})
+	l.countRules(wanted)
+}
+
+// countRules counts the rules for paths and hosts that open a part of wanted.
+func (l *Ledger) countRules(wanted sandbox.Grant) {
+	if wanted.Empty() {
+		return
+	}
+	for _, r := range l.rules.Load().Rules() {
+		e := ledger.Entry{}
+		switch {
+		case len(r.Hosts) > 0:
+			e.Grant.Hosts = r.Hosts
+		case r.Access == rules.Write:
+			e.Grant.Write, e.Grant.Read = r.Paths, r.Paths
+		case r.Access == rules.Read:
+			e.Grant.Read = r.Paths
+		}
+		if covered(e, wanted) && (r.Expires.IsZero() || l.gate.now().Before(r.Expires)) {
+			l.usedRule(r)
+		}
+	}
+}
+
+// covered reports whether e opens any part of wanted.
+func covered(e ledger.Entry, wanted sandbox.Grant) bool {
+	any := func(roots, paths []string) bool {
+		return slices.ContainsFunc(paths, func(p string) bool { return sandbox.CoveredBy(roots, p) })
+	}
+	return any(e.Grant.Write, wanted.Write) || any(e.Grant.Read, wanted.Read) || any(e.Grant.Sockets, wanted.Sockets) ||
+		slices.ContainsFunc(wanted.Hosts, func(h sandbox.HostPort) bool { return slices.Contains(e.Grant.Hosts, h) || slices.Contains(e.Fetch, h) })
+}
+
+// Revocation is what a revocation did.
+type Revocation struct {
+	Entry ledger.Entry
+	// Closed is what no entry and no setting opens any more: running commands lose it as far as
+	// the kernel allows. Still is what e opened and something else opens too.
+	Closed, Still sandbox.Grant
+}
+
+// Revoke takes back an answer or a setting, from the next decision on; a setting until the session
+// ends. It reports false for any other ID: a rule is removed from its file (SetRules).
+func (l *Ledger) Revoke(id string) (Revocation, bool) {
+	l.ofSettings()
+	l.mu.Lock()
+	var out Revocation
+	found := false
+	l.entries = slices.DeleteFunc(l.entries, func(e answered) bool {
+		if e.ID != id || found {
+			return false
+		}
+		out.Entry, found = e.Entry, true
+		return true
+	})
+	l.given = slices.DeleteFunc(l.given, func(e ledger.Entry) bool {
+		if e.ID != id || found {
+			return false
+		}
+		out.Entry, found = e, true
+		lost := e.Grant
+		lost.Hosts = slices.Concat(lost.Hosts, e.Fetch)
+		l.revoked = append(l.revoked, lost)
+		return true
+	})
+	out.Entry.Uses += l.uses[id]
+	l.mu.Unlock()
+	if !found {
+		return Revocation{}, false
+	}
+	out.Closed, out.Still = l.gate.split(out.Entry.Grant)
+	return out, true
+}
+
+// SetRules replaces the rules, and returns what the old ones opened by path or host and nothing
+// opens any more.
+func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
+	old := l.rules.Swap(set)
+	for _, r := range old.Rules() {
+		if slices.ContainsFunc(set.Rules(), func(n *rules.Rule) bool { return ledger.RuleID(n) == ledger.RuleID(r) }) {
+			continue
+		}
+		lost := sandbox.Grant{Hosts: r.Hosts}
+		switch r.Access {
+		case rules.Write:
+			lost.Write = r.Paths
+		case rules.Read:
+			lost.Read = r.Paths
+		}
+		lost, _ = l.gate.split(lost)
+		closed.Write, closed.Read, closed.Hosts = append(closed.Write, lost.Write...), append(closed.Read, lost.Read...), append(closed.Hosts, lost.Hosts...)
+	}
+	return closed
+}
+
+// split divides a grant that was taken back into what is closed now and what is still open.
+func (g *Gate) split(gr sandbox.Grant) (closed, still sandbox.Grant) {
+	base := g.Open()
+	opened := g.opened(base, gr)
+	part := func(paths, ruled []string, open func(string) bool, closed, still *[]string) {
+		for _, p := range paths {
+			if open(p) || slices.Contains(ruled, p) {
+				*still = append(*still, p)
+			} else {
+				*closed = append(*closed, p)
+			}
+		}
+	}
+	part(gr.Write, opened.Write, func(p string) bool { return base.JudgeWrite(p).Allowed }, &closed.Write, &still.Write)
+	part(gr.Read, opened.Read, func(p string) bool { return base.JudgeRead(p).Allowed }, &closed.Read, &still.Read)
+	part(gr.Sockets, nil, func(p string) bool { return slices.Contains(base.Sockets, p) }, &closed.Sockets, &still.Sockets)
+	for _, h := range gr.Hosts {
+		if base.JudgeHost(h).Allowed || slices.Contains(opened.Hosts, h) {
+			still.Hosts = append(still.Hosts, h)
+		} else {
+			closed.Hosts = append(closed.Hosts, h)
+		}
+	}
+	return closed, still
 }

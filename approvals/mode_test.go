@@ -85,7 +85,7 @@ func TestModeChangesWhileAQuestionIsOpen(t *testing.T) {
 		if got := decided(p, nil, err); got != c.want {
 			t.Errorf("%s to %s, %s: %s (%v), want %s", c.from, c.to, c.a.Command, got, err, c.want)
 		}
-		if n := len(g.Ledger().List()); c.want == "refuse" && n > 0 {
+		if n := len(g.Ledger().answers()); c.want == "refuse" && n > 0 {
 			t.Errorf("%s to %s: %d answers are remembered", c.from, c.to, n)
 		}
 	}

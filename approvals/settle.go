@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/approvals/ledger"
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
@@ -172,7 +173,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 		if !g.narrower(base, *ans.Grant, asked.Grant) {
 			return sandbox.Grant{}, refuse("the answer grants more than the question showed and counts as no")
 		}
-		grant = cloneGrant(*ans.Grant)
+		grant = ans.Grant.Clone()
 	}
 	if ans.Decision == Outside || ans.Decision == OutsideSession {
 		return sandbox.Grant{Unsandboxed: true}, nil
@@ -195,7 +196,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 // remember stores an answer for the session, bound to exactly what was shown.
 func (g *Gate) remember(asked asked, d Decision, grant sandbox.Grant) {
 	a := asked.Action
-	e := Entry{Request: asked.ID, Title: asked.Title, Justification: asked.Justification}
+	e := answered{Entry: ledger.Entry{Origin: ledger.Question, Source: asked.ID, Title: asked.Title, Justification: asked.Justification}}
 	switch {
 	case d == Session && a.Kind == word.KindFetch:
 		e.Fetch = slices.Clone(grant.Hosts)
@@ -267,17 +268,11 @@ func firstOf(paths []string, most int) string {
 	return name
 }
 
-func cloneGrant(gr sandbox.Grant) sandbox.Grant {
-	gr.Write, gr.Read = slices.Clone(gr.Write), slices.Clone(gr.Read)
-	gr.Hosts, gr.Sockets = slices.Clone(gr.Hosts), slices.Clone(gr.Sockets)
-	return gr
-}
-
 func cloneAction(a Action) Action {
 	a.Argv, a.Paths = slices.Clone(a.Argv), slices.Clone(a.Paths)
 	a.Running.Policy, a.Running.Granted = a.Running.Policy.Clone(), slices.Clone(a.Running.Granted)
 	for i, gr := range a.Running.Granted {
-		a.Running.Granted[i] = cloneGrant(gr)
+		a.Running.Granted[i] = gr.Clone()
 	}
 	w := &a.Wish
 	w.Write, w.Read = slices.Clone(w.Write), slices.Clone(w.Read)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"codeagent/approvals/ledger"
 	"codeagent/sandbox"
 )
 
@@ -84,7 +85,7 @@ func TestEqualPermits(t *testing.T) {
 	p, _, _ := g.Decide(a)
 	same, _, _ := g.Decide(a)
 	other, _, _ := g.Decide(b)
-	g.Ledger().add(Entry{Grant: sandbox.Grant{Write: []string{"/srv"}}})
+	g.Ledger().add(answered{Entry: ledger.Entry{Grant: sandbox.Grant{Write: []string{"/srv"}}}})
 	wider, _, _ := g.Decide(a)
 	for name, c := range map[string]struct {
 		p, q Permit

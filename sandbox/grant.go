@@ -36,6 +36,12 @@ func (g Grant) Empty() bool {
 	return len(g.Write) == 0 && len(g.Read) == 0 && len(g.Hosts) == 0 && len(g.Sockets) == 0 && !g.Unsandboxed
 }
 
+// Clone returns a deep copy.
+func (g Grant) Clone() Grant {
+	g.Write, g.Read, g.Hosts, g.Sockets = slices.Clone(g.Write), slices.Clone(g.Read), slices.Clone(g.Hosts), slices.Clone(g.Sockets)
+	return g
+}
+
 // Lines says what g opens, one thing a line: "write /srv/data". show formats a path; nil leaves it
 // as it is.
 func (g Grant) Lines(show func(path string) string) []string {
@@ -92,6 +98,27 @@ func (p Policy) With(g Grant) Policy {
 	}
 	return q
 }
+
+// Without returns p without what g opens: the roots, hosts and sockets that g names themselves. It
+// never widens p. Places of DenyRead that a grant lifted stay lifted.
+func (p Policy) Without(g Grant) Policy {
+	q := p.Clone()
+	drop := func(roots []Root, paths []string) []Root {
+		return slices.DeleteFunc(roots, func(r Root) bool { return slices.Contains(paths, r.Path) })
+	}
+	q.Write = drop(q.Write, g.Write)
+	if len(q.Read) > 0 {
+		if q.Read = drop(q.Read, g.Read); len(q.Read) == 0 {
+			q.Read = []Root{{Path: nowhere, Optional: true}} // an empty list would mean everything
+		}
+	}
+	q.Network.Hosts = slices.DeleteFunc(q.Network.Hosts, func(h HostPort) bool { return slices.Contains(g.Hosts, h) })
+	q.Sockets = slices.DeleteFunc(q.Sockets, func(s string) bool { return slices.Contains(g.Sockets, s) })
+	return q
+}
+
+// nowhere is a path below a file, which can never exist.
+const nowhere = "/dev/null/nothing"
 
 // lift removes the entries that equal the granted path.
 func lift(entries []string, granted string) []string {

@@ -1,6 +1,8 @@
 package sandbox_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"reflect"
 	"testing"
 
@@ -197,5 +199,21 @@ func shared(t *testing.T, name string, a, b reflect.Value) {
 		} else if a.Pointer() == b.Pointer() {
 			t.Errorf("%s is shared with the clone", name)
 		}
+	}
+}
+
+// TestWithout: what a grant opened is closed again, and nothing gets wider.
+func TestWithout(t *testing.T) {
+	host := sandbox.HostPort{Host: "docs.example", Port: 443}
+	base := sandbox.WorkspaceWrite("/ws")
+	base.Network.Mode = sandbox.NetworkAllow
+	g := sandbox.Grant{Write: []string{"/srv"}, Hosts: []sandbox.HostPort{host}, Sockets: []string{"/run/s"}}
+	before, _ := json.Marshal(base)
+	if got, err := json.Marshal(base.With(g).Without(g)); err != nil || !bytes.Equal(got, before) {
+		t.Errorf("%s, want %s (%v)", got, before, err)
+	}
+	narrow := sandbox.Policy{Read: []sandbox.Root{{Path: "/a"}}}
+	if left := narrow.Without(sandbox.Grant{Read: []string{"/a"}}); left.JudgeRead("/a").Allowed || left.JudgeRead("/b").Allowed {
+		t.Errorf("the last readable root was removed, and everything is readable: %+v", left)
 	}
 }

@@ -1,0 +1,117 @@
+// Package ledger describes what is open beyond the policy: one entry for each answer, rule and
+// setting that opens something, with its origin. It is plain data and performs no IO; package
+// approvals keeps the entries of a session, and export.go writes and reads them as a file.
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"codeagent/approvals/rules"
+	"codeagent/sandbox"
+)
+
+// Origin is what an entry comes from.
+type Origin string
+
+// Origins of an entry.
+const (
+	// Question: a person answered for the session.
+	Question Origin = "question"
+	// Rule: a rule of rules.toml.
+	Rule Origin = "rule"
+	// Setting: a flag, a variable or a settings file.
+	Setting Origin = "setting"
+	// Export: the file of --approvals.
+	Export Origin = "export"
+)
+
+// Scope is where and how long an entry holds.
+type Scope string
+
+// Scopes of an entry.
+const (
+	Session    Scope = "session"
+	Project    Scope = "project"
+	Everywhere Scope = "everywhere"
+)
+
+// Entry is one thing that is open, bound to exactly what was shown. Grant is what every command
+// gets. Command and Folder: exactly this command in this folder runs without a question. Paths:
+// exactly these files are edited without a question. Fetch: codeagent fetches pages of exactly
+// these hosts, and no command reaches them. Rule is a rule in words.
+type Entry struct {
+	// ID names the entry: stable while it exists; a rule's is the same in every session.
+	ID     string `json:"id"`
+	Origin Origin `json:"origin"`
+	// Source says where exactly: the ID of the question, the line of rules.toml, the setting.
+	Source string    `json:"source"`
+	Made   time.Time `json:"made,omitzero"`
+	Scope  Scope     `json:"scope"`
+	// Expires is when it ends; zero: with its scope.
+	Expires time.Time `json:"expires,omitzero"`
+	// Uses counts the decisions of this session that relied on it.
+	Uses int `json:"uses"`
+	// Title is the title of the question, and Justification the model's reason.
+	Title         string        `json:"title,omitempty"`
+	Justification string        `json:"justification,omitempty"`
+	Grant         sandbox.Grant `json:"grant,omitzero"`
+	Command       string        `json:"command,omitempty"`
+	Folder        string        `json:"folder,omitempty"`
+	// Outside: the command runs outside the sandbox when the model asks for it.
+	Outside bool               `json:"outside,omitempty"`
+	Paths   []string           `json:"paths,omitempty"`
+	Fetch   []sandbox.HostPort `json:"fetch,omitempty"`
+	Rule    string             `json:"rule,omitempty"`
+}
+
+// Lines says what e opens, one thing a line. show formats texts; nil leaves them as they are.
+func (e Entry) Lines(show func(string) string) []string {
+	if show == nil {
+		show = func(s string) string { return s }
+	}
+	out := e.Grant.Lines(show)
+	for _, p := range e.Paths {
+		out = append(out, "edit "+show(p))
+	}
+	for _, h := range e.Fetch {
+		out = append(out, "fetch "+h.String())
+	}
+	if e.Command != "" {
+		where := ""
+		if e.Outside {
+			where = " outside the sandbox"
+		}
+		out = append(out, fmt.Sprintf("run%s %s in %s", where, show(e.Command), show(e.Folder)))
+	}
+	if e.Rule != "" {
+		out = append(out, show(e.Rule))
+	}
+	return out
+}
+
+// Clone returns a deep copy.
+func (e Entry) Clone() Entry {
+	e.Grant, e.Paths, e.Fetch = e.Grant.Clone(), slices.Clone(e.Paths), slices.Clone(e.Fetch)
+	return e
+}
+
+// RuleID names a rule by what it says, so that it keeps its name when lines are added above it.
+func RuleID(r *rules.Rule) string {
+	sum := sha256.Sum256([]byte(r.String()))
+	return "r" + hex.EncodeToString(sum[:4])
+}
+
+// OfRule returns the entry of a rule that opens something. A rule that asks or forbids opens
+// nothing.
+func OfRule(r *rules.Rule) (Entry, bool) {
+	if r.Decision != rules.Allow {
+		return Entry{}, false
+	}
+	return Entry{
+		ID: RuleID(r), Origin: Rule, Source: fmt.Sprintf("%s:%d", r.File, r.Line), Scope: Everywhere, Expires: r.Expires, Rule: r.String(),
+	}, true
+}

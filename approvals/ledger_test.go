@@ -1,0 +1,155 @@
+package approvals
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"codeagent/approvals/ledger"
+	"codeagent/approvals/rules"
+	"codeagent/sandbox"
+)
+
+// outcome is what Decide answered: "run", "ask" or "refuse".
+func outcome(g world, a Action) string {
+	_, q, err := g.Decide(a)
+	switch {
+	case err != nil:
+		return "refuse"
+	case q != nil:
+		return "ask"
+	}
+	return "run"
+}
+
+// sayYes answers the question of a for the session.
+func sayYes(t *testing.T, g world, a Action, d Decision) {
+	t.Helper()
+	_, q, err := g.Decide(a)
+	if err != nil || q == nil {
+		t.Fatalf("%+v: no question (%v)", a, err)
+	}
+	if _, err := g.Settle(q, Answer{Decision: d}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func grants(o *Options) { o.GrantsHosts, o.GrantsSockets = true, true }
+
+// TestRevoke: whatever was granted is listed with its origin, counts its uses, and is asked about
+// again from the decision after its revocation; what else is open stays open.
+func TestRevoke(t *testing.T) {
+	for name, row := range map[string]struct {
+		mode   Mode
+		a      Action
+		answer Decision
+		lines  []string
+	}{
+		"a folder":              {OnRequest, command("x", Wish{Write: []string{"/srv"}}), Session, []string{"write /srv"}},
+		"a host":                {OnRequest, command("x", Wish{Hosts: []string{"docs.example:443"}}), Session, []string{"network docs.example:443"}},
+		"a fetch":               {OnRequest, fetch("docs.example:443"), Session, []string{"fetch docs.example:443"}},
+		"exactly one command":   {Untrusted, command("make all", Wish{}), Session, []string{"run make all in " + workspace}},
+		"files to edit":         {Untrusted, edit("a.go"), Session, []string{"edit " + workspace + "/a.go"}},
+		"a command outside":     {OnRequest, command("date", Wish{Unsandboxed: true}), OutsideSession, []string{"run outside the sandbox date in " + workspace}},
+		"a path closed to read": {OnRequest, command("x", Wish{Read: []string{"~/.ssh"}}), Session, []string{"read /home/u/.ssh"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGate(row.mode, confined(), grants)
+			if row.answer == OutsideSession {
+				row.a.Folder = "/"
+				row.lines = []string{"run outside the sandbox date in /"}
+			}
+			sayYes(t, g, row.a, row.answer)
+			for range 2 {
+				if got := outcome(g, row.a); got != "run" {
+					t.Fatalf("after the yes: %s", got)
+				}
+			}
+			all := g.Ledger().List()
+			if len(all) != 1 || all[0].Origin != ledger.Question || all[0].Scope != ledger.Session || all[0].Source != "q1" || all[0].Uses != 2 || all[0].Made.IsZero() || !slices.Equal(all[0].Lines(nil), row.lines) {
+				t.Fatalf("listed: %+v: %q", all, all[0].Lines(nil))
+			}
+			out, ok := g.Ledger().Revoke(all[0].ID)
+			if !ok || !out.Still.Empty() || !slices.Equal(out.Closed.Lines(nil), all[0].Grant.Lines(nil)) {
+				t.Errorf("revoked: %v %+v", ok, out)
+			}
+			if got := outcome(g, row.a); got != "ask" || len(g.Ledger().List()) != 0 {
+				t.Errorf("after the revocation: %s, %+v", got, g.Ledger().List())
+			}
+			if _, again := g.Ledger().Revoke(all[0].ID); again {
+				t.Error("revoked twice")
+			}
+		})
+	}
+}
+
+// TestRevokeWhatElseIsOpen: a revocation closes only what nothing else opens.
+func TestRevokeWhatElseIsOpen(t *testing.T) {
+	base := confined()
+	base.Write = append(base.Write, sandbox.Root{Path: "/srv/data"})
+	settings := func() []ledger.Entry {
+		return []ledger.Entry{{Source: "--add-dir", Scope: ledger.Session, Grant: sandbox.Grant{Write: []string{"/srv/data"}}}}
+	}
+	g := newGate(OnRequest, base, grants, func(o *Options) { o.Settings = settings })
+	inside, beside := command("x", Wish{Write: []string{"/srv/data/a"}}), command("x", Wish{Write: []string{"/srv/b"}})
+	sayYes(t, g, command("x", Wish{Write: []string{"/srv"}}), Session)
+	list := g.Ledger().List()
+	if len(list) != 2 || list[0].ID != "s1" || list[0].Origin != ledger.Setting || list[1].ID != "g1" {
+		t.Fatalf("%+v", list)
+	}
+	if out, ok := g.Ledger().Revoke("s1"); !ok || !out.Closed.Empty() || !slices.Equal(out.Still.Write, []string{"/srv/data"}) {
+		t.Errorf("the setting, with the answer around it: %v %+v", ok, out)
+	}
+	if outcome(g, inside) != "run" || outcome(g, beside) != "run" {
+		t.Error("the answer does not hold any more")
+	}
+	if out, ok := g.Ledger().Revoke("g1"); !ok || !slices.Equal(out.Closed.Write, []string{"/srv"}) {
+		t.Errorf("the answer: %v %+v", ok, out)
+	}
+	if outcome(g, inside) != "ask" || outcome(g, beside) != "ask" {
+		t.Error("something is still open")
+	}
+}
+
+// TestRevokeRule: a rule that left its file closes what it opened at the next decision.
+func TestRevokeRule(t *testing.T) {
+	parse := func(text string) *rules.Set {
+		list, err := rules.Parse("rules.toml", []byte(text), "/home/u")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rules.Join(list)
+	}
+	const host, folder = "[[host]]\nhosts = [\"docs.example:443\"]\n", "[[path]]\npaths = [\"/srv/data\"]\naccess = \"write\"\n"
+	g := newGate(OnRequest, confined(), grants, func(o *Options) { o.Rules = parse(host + folder) })
+	a := command("x", Wish{Hosts: []string{"docs.example:443"}})
+	if got := outcome(g, a); got != "run" {
+		t.Fatal(got)
+	}
+	list := g.Ledger().List()
+	if len(list) != 2 || list[1].Origin != ledger.Rule || list[1].Uses != 1 || list[0].Uses != 0 || list[1].Source != "rules.toml:1" {
+		t.Fatalf("%+v", list)
+	}
+	closed := g.Ledger().SetRules(parse("\n" + folder)) // the other rule moved, and is the same
+	if !slices.Equal(closed.Lines(nil), []string{"network docs.example:443"}) || outcome(g, a) != "ask" {
+		t.Errorf("closed %+v", closed)
+	}
+	if now := g.Ledger().List(); len(now) != 1 || now[0].ID != list[0].ID {
+		t.Errorf("%+v", now)
+	}
+}
+
+// TestExpiry: an answer with an end is not listed and opens nothing after it.
+func TestExpiry(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	g := newGate(OnRequest, confined(), func(o *Options) { o.Now = func() time.Time { return now } })
+	g.Ledger().add(answered{Entry: ledger.Entry{Expires: now.Add(time.Hour), Grant: sandbox.Grant{Write: []string{"/srv"}}}})
+	a := command("x", Wish{Write: []string{"/srv/a"}})
+	if outcome(g, a) != "run" {
+		t.Fatal("not open before its end")
+	}
+	now = now.Add(time.Hour)
+	if outcome(g, a) != "ask" || len(g.Ledger().List()) != 0 {
+		t.Error("open after its end")
+	}
+}
