@@ -48,7 +48,7 @@ func lines(t *testing.T, name string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unescape := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\0`, "\x00", `\u00a0`, "\u00a0", `\u2013`, "\u2013")
+	unescape := strings.NewReplacer(`\v`, "\v", `\f`, "\f", `\x7f`, "\x7f", `\x1b`, "\x1b", `\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\0`, "\x00", `\u00a0`, "\u00a0", `\u2013`, "\u2013")
 	var out []string
 	for l := range strings.Lines(string(data)) {
 		if l = strings.TrimSuffix(l, "\n"); l != "" && !strings.HasPrefix(l, "#") {
