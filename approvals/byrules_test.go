@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -113,5 +114,31 @@ func TestRulesExpire(t *testing.T) {
 		if got := decided(g.Decide(command("tool", Wish{Write: []string{"~/notes/x"}}))); got != want {
 			t.Errorf("on day %d: %s, want %s", day, got, want)
 		}
+	}
+}
+
+// BenchmarkDecide200Rules decides about a common command with 200 rules, half of which
+// restrict something.
+func BenchmarkDecide200Rules(b *testing.B) {
+	var text strings.Builder
+	text.WriteString("[[command]]\nwords = [\"go\", [\"build\", \"test\", \"vet\"]]\ndecision = \"allow\"\n[[command]]\nwords = [\"tail\"]\ndecision = \"allow\"\n")
+	for i := range 99 {
+		fmt.Fprintf(&text, "[[command]]\nwords = [\"tool%d\", [\"run\", \"test\"]]\ndecision = \"allow\"\n", i)
+		fmt.Fprintf(&text, "[[command]]\nwords = [\"tool%d\", \"publish\"]\ndecision = \"ask\"\n", i)
+	}
+	list, err := rules.Parse("rules.toml", []byte(text.String()), "/home/u")
+	if err != nil || len(list) != 200 {
+		b.Fatal(len(list), err)
+	}
+	for _, mode := range []Mode{OnRequest, Untrusted} {
+		b.Run(string(mode), func(b *testing.B) {
+			g := newGate(mode, confined(), func(o *Options) { o.Rules = rules.Join(list) })
+			a := command("cd sub && go test ./... 2>&1 | tail -20", Wish{})
+			for b.Loop() {
+				if p, r, err := g.Decide(a); r != nil || err != nil || !p.minted {
+					b.Fatal(r, err)
+				}
+			}
+		})
 	}
 }

@@ -4,7 +4,7 @@ package approvals
 // policy, sandbox, kind, wish, evidence, rule and earlier answer. Its test plays every line. In
 // short:
 //
-//	A rule that forbids refuses. So does every policy where nobody can grant what is wanted.
+//	What a rule forbids, or nobody can grant, is refused under every policy.
 //	untrusted  asks about everything but reads, plans, pages of named hosts, and commands in the
 //	           sandbox that are known only to read or that a rule allows.
 //	on-request asks about what the sandbox does not allow, and where a rule asks; all else runs.

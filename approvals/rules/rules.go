@@ -30,6 +30,8 @@ import (
 	"time"
 
 	"codeagent/sandbox"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // Decision is what a rule says.
@@ -136,10 +138,11 @@ func (s *Set) Command(line string, now time.Time) Judgement {
 	if s == nil || len(s.first) == 0 {
 		return Judgement{}
 	}
-	plain, opaque := plainParts(line)
+	parsed, opaque := ParseLine(line)
+	plain, opaque := plainOf(parsed, opaque)
 	j := Judgement{Opaque: opaque}
 	s.permit(&j, plain, now)
-	s.restrict(&j, line, now)
+	s.restrict(&j, line, parsed, now)
 	return j
 }
 
@@ -179,12 +182,12 @@ func (s *Set) allow(words []string, now time.Time) (found *Rule) {
 }
 
 // restrict applies the asks and forbids to whatever the line may start.
-func (s *Set) restrict(j *Judgement, line string, now time.Time) {
+func (s *Set) restrict(j *Judgement, line string, parsed *syntax.File, now time.Time) {
 	i := slices.IndexFunc(s.all, func(r *Rule) bool { return len(r.Words) > 0 && r.Decision.Stricter(None) && r.holds(now) })
 	if i < 0 {
 		return
 	}
-	whole := eachProgram(line, func(words []string, inside bool) {
+	whole := eachProgram(line, parsed, func(words []string, inside bool) {
 		for at := range words {
 			if r := s.strictest(words[at:], at == 0, now); r != nil {
 				j.note(Part{Words: words[at:], Rule: r, Inside: inside || at > 0})

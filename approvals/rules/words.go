@@ -22,14 +22,18 @@ const (
 // shows them completely: literal words, joined by &&, ||, ;, | and newlines. Otherwise opaque
 // says what else is in the line.
 func plainParts(line string) (parts [][]string, opaque string) {
-	f, opaque := ParseLine(line)
+	return plainOf(ParseLine(line))
+}
+
+// plainOf is plainParts of what ParseLine returned.
+func plainOf(f *syntax.File, opaque string) (parts [][]string, _ string) {
 	if opaque != "" {
 		return nil, opaque
 	}
 	if len(f.Stmts) == 0 {
 		return nil, "it contains no command"
 	}
-	if strings.Contains(line, "#") && hasComment(f) {
+	if hasComment(f) {
 		return nil, "it contains a comment"
 	}
 	for _, s := range f.Stmts {
@@ -219,10 +223,12 @@ func base(word string) string {
 // eachProgram calls visit with the words of everything that the line may start: each program at
 // any depth, and each literal text that could be a script. inside: the program stands in such
 // a text. whole is false if the text does not show everything that is started: a part is too
-// long, cannot be parsed, or computes the name of a program.
-func eachProgram(line string, visit func(words []string, inside bool)) (whole bool) {
-	r := reader{visit: visit, whole: true}
+// long, cannot be parsed, or computes the name of a program. parsed is the line as ParseLine
+// reads it; nil: it is parsed here.
+func eachProgram(line string, parsed *syntax.File, visit func(words []string, inside bool)) (whole bool) {
+	r := reader{visit: visit, whole: true, parsed: parsed}
 	r.text(line, 0)
+	r.parsed = nil
 	if joined := strings.ReplaceAll(line, "\\\n", ""); joined != line {
 		r.text(joined, 0)
 	}
@@ -233,6 +239,8 @@ func eachProgram(line string, visit func(words []string, inside bool)) (whole bo
 type reader struct {
 	visit func(words []string, inside bool)
 	whole bool
+	// parsed is the outermost text, if it is parsed already.
+	parsed *syntax.File
 }
 
 // bare removes quotes and backslashes.
@@ -249,7 +257,10 @@ func (r *reader) text(line string, depth int) {
 			r.visit(words, true)
 		}
 	}
-	f, err := parse(line)
+	f, err := r.parsed, error(nil)
+	if f == nil || depth > 0 {
+		f, err = parse(line)
+	}
 	if err != nil {
 		r.whole = r.whole && depth > 0 // a text within the line may be no script at all
 		return
