@@ -89,7 +89,7 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 		return sandbox.Grant{}, false
 	}
 	until := ""
-	if ans.Decision == approvals.Session {
+	if ans.Decision.Lasts() {
 		until = forSession
 	}
 	h.allowed(grant, until)

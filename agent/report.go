@@ -55,13 +55,11 @@ func retrying(d model.Retrying) event.Retrying {
 
 // yesWords returns the user's note with a yes, for the model.
 func yesWords(ans approvals.Answer) string {
-	switch ans.Decision {
-	case approvals.Once, approvals.Session, approvals.Outside, approvals.OutsideSession:
-	default:
+	if !ans.Decision.Yes() {
 		return ""
 	}
 	var b strings.Builder
-	if g := ans.Grant; g != nil && (ans.Decision == approvals.Once || ans.Decision == approvals.Session) {
+	if g := ans.Grant; g != nil && !ans.Decision.Leaves() {
 		// The grant of the answer may equal what was asked.
 		b.WriteString("\n[approval] The user opened " + things(*g) + ".")
 	}

@@ -224,7 +224,7 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 	switch {
 	case !refused:
 		e.Answer = word.AnswerOnce
-		if ans.Decision == approvals.Session || ans.Decision == approvals.OutsideSession {
+		if ans.Decision.Lasts() {
 			e.Answer = word.AnswerSession
 		}
 	case refusal.Stop:

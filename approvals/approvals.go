@@ -77,18 +77,18 @@ type Request struct {
 	Patience time.Duration
 	// AfterFailure: the command ran, was denied something, and would be run again.
 	AfterFailure bool
-	// Options are the possible answers, the least permission first.
-	Options []Option
+	// Options are the possible answers, the least permission first. Withheld says which
+	// answers are not offered here and why, one phrase each.
+	Options  []Option
+	Withheld []string
 }
 
 // Option is one answer to a Request.
 type Option struct {
-	// Key is "1", "2", "4", "5", "n" or "s".
+	// Key is a number, counted from 1, or "n" or "s" for a no.
 	Key      string
 	Decision Decision
 	Label    string
-	// Disabled says why it cannot be chosen; empty if it can.
-	Disabled string
 }
 
 // Decision is the meaning of an answer.
@@ -101,6 +101,9 @@ const (
 	Once Decision = "once"
 	// Session grants what was shown until the session ends.
 	Session Decision = "session"
+	// AllEdits lets edits of files in the workspace run without a question until the session
+	// ends.
+	AllEdits Decision = "all_edits"
 	// Outside runs this action outside the sandbox, once.
 	Outside Decision = "outside"
 	// OutsideSession runs exactly this command in exactly this folder outside
@@ -113,6 +116,16 @@ const (
 	// Unanswered: the question ended without an answer; the answer's Reason says why.
 	Unanswered Decision = "unanswered"
 )
+
+// Yes reports whether d allows the action, Lasts whether also later ones, and Leaves whether
+// outside the sandbox.
+func (d Decision) Yes() bool { return d == Once || d == Outside || d.Lasts() }
+
+// Lasts is described at Yes.
+func (d Decision) Lasts() bool { return d == Session || d == AllEdits || d == OutsideSession }
+
+// Leaves is described at Yes.
+func (d Decision) Leaves() bool { return d == Outside || d == OutsideSession }
 
 // Answer answers a Request. The zero Answer means no.
 type Answer struct {

@@ -28,7 +28,7 @@ func TestAFetchIsAskedForItsHost(t *testing.T) {
 		g := newGate(OnRequest, confined(), func(o *Options) { o.GrantsHosts = grants })
 		a := fetch("Docs.Example.:443")
 		r := mustAsk(t, g, a)
-		if r.Title != "fetch_url wants to reach docs.example:443" || keys(r) != "1 2 n s" || r.Widest || len(r.Warnings) > 0 || r.Justification != "the manual" {
+		if r.Title != "fetch_url wants to reach docs.example:443" || keys(r) != insideOnly || r.Widest || len(r.Warnings) > 0 || r.Justification != "the manual" {
 			t.Errorf("%+v", r)
 		}
 		p, err := g.Settle(r, Answer{Decision: Once})

@@ -149,7 +149,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	remembered, outside := g.ledger.command(a)
 	switch a.Kind {
 	case word.KindEdit:
-		remembered = g.ledger.edits(paths)
+		remembered = g.ledger.edits(paths, !base.Unconfined)
 	case word.KindInput:
 		remembered, outside = false, false
 	}
@@ -248,6 +248,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 
 // put stores q as asked, and returns a deep copy of its request.
 func (o *questions) put(q asked) *Request {
+	q.Options = numbered(q.Options)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.byID == nil {
@@ -256,7 +257,8 @@ func (o *questions) put(q asked) *Request {
 	r := q.Request
 	o.byID[r.ID] = q
 	r.Action, r.Grant = cloneAction(r.Action), r.Grant.Clone()
-	r.Options, r.Warnings, r.Denials = slices.Clone(r.Options), slices.Clone(r.Warnings), slices.Clone(r.Denials)
+	r.Options, r.Withheld = slices.Clone(r.Options), slices.Clone(r.Withheld)
+	r.Warnings, r.Denials = slices.Clone(r.Warnings), slices.Clone(r.Denials)
 	return &r
 }
 

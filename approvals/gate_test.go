@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -171,14 +172,16 @@ func mustPolicy(t *testing.T, p Permit, err error, a Action) sandbox.Policy {
 func keys(r *Request) string {
 	var out []string
 	for _, o := range r.Options {
-		k := o.Key
-		if o.Disabled != "" {
-			k = "(" + k + ")"
-		}
-		out = append(out, k)
+		out = append(out, cmp.Or(string(o.Decision), "no")+" "+o.Key)
 	}
-	return strings.Join(out, " ")
+	return strings.Join(out, ", ")
 }
+
+// The answers to a question that can be granted in the sandbox, and to one that cannot.
+const (
+	insideOnly  = "once 1, session 2, no n, stop s"
+	outsideOnce = "outside 1, no n, stop s"
+)
 
 func TestOptionsAreLeastFirst(t *testing.T) {
 	hosts := Wish{Hosts: []string{"registry.npmjs.org:443"}}
@@ -191,16 +194,16 @@ func TestOptionsAreLeastFirst(t *testing.T) {
 		want   string
 		widest bool
 	}{
-		{"paths", OnRequest, command("npm i", Wish{Write: []string{"~/.npm"}}), nil, "1 2 n s", false},
-		{"outside asked", OnRequest, command("npm i", Wish{Unsandboxed: true}), nil, "(1) (2) 4 (5) n s", true},
-		{"outside and a path", OnRequest, command("npm i", both), nil, "1 2 4 (5) n s", true},
-		{"a host the backend cannot open", OnRequest, command("npm i", hosts), nil, "(1) (2) 4 (5) n s", true},
-		{"a host it can", OnRequest, command("npm i", hosts), func(o *Options) { o.GrantsHosts = true }, "1 2 n s", false},
-		{"a socket it cannot", OnRequest, command("docker ps", Wish{Sockets: []string{"/run/docker.sock"}}), nil, "(1) (2) 4 (5) n s", true},
-		{"below deny_read", OnRequest, command("cat id", Wish{Read: []string{"~/.ssh/id"}}), nil, "(1) (2) 4 5 n s", true},
-		{"deny_read as a whole", OnRequest, command("cat id", Wish{Read: []string{"~/.ssh"}}), nil, "1 2 n s", false},
-		{"leave to run", Untrusted, command("npm test", Wish{}), nil, "1 2 n s", false},
-		{"leave to edit", Untrusted, edit("main.go"), nil, "1 2 n s", false},
+		{"paths", OnRequest, command("npm i", Wish{Write: []string{"~/.npm"}}), nil, insideOnly, false},
+		{"outside asked", OnRequest, command("npm i", Wish{Unsandboxed: true}), nil, outsideOnce, true},
+		{"outside and a path", OnRequest, command("npm i", both), nil, "once 1, session 2, outside 3, no n, stop s", true},
+		{"a host the backend cannot open", OnRequest, command("npm i", hosts), nil, outsideOnce, true},
+		{"a host it can", OnRequest, command("npm i", hosts), func(o *Options) { o.GrantsHosts = true }, insideOnly, false},
+		{"a socket it cannot", OnRequest, command("docker ps", Wish{Sockets: []string{"/run/docker.sock"}}), nil, outsideOnce, true},
+		{"below deny_read", OnRequest, command("cat id", Wish{Read: []string{"~/.ssh/id"}}), nil, "outside 1, outside_session 2, no n, stop s", true},
+		{"deny_read as a whole", OnRequest, command("cat id", Wish{Read: []string{"~/.ssh"}}), nil, insideOnly, false},
+		{"leave to run", Untrusted, command("npm test", Wish{}), nil, insideOnly, false},
+		{"leave to edit", Untrusted, edit("main.go"), nil, "once 1, session 2, all_edits 3, no n, stop s", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGate(c.mode, confined())
@@ -211,10 +214,13 @@ func TestOptionsAreLeastFirst(t *testing.T) {
 			if got := keys(r); got != c.want || r.Widest != c.widest {
 				t.Errorf("options %q widest %v, want %q %v", got, r.Widest, c.want, c.widest)
 			}
-			if strings.Contains(c.want, "(1)") {
+			if strings.HasPrefix(c.want, "outside") {
 				if _, err := g.Settle(r, Answer{Decision: Once}); err == nil {
-					t.Error("a disabled option was accepted")
+					t.Error("an answer that was not offered was accepted")
 				}
+			}
+			if lasts := strings.Contains(c.want, "outside_session"); c.widest && (len(r.Withheld) == 0) != lasts {
+				t.Errorf("withheld: %q", r.Withheld)
 			}
 		})
 	}
@@ -253,11 +259,11 @@ func TestAfterDenial(t *testing.T) {
 		want string // keys, "" if nothing is asked
 		fill string // the grant shown
 	}{
-		{"certain", OnFailure, certain, "1 2 n s", "write /home/u/.npm"},
-		{"a guess fills nothing in", OnFailure, likely, "(1) (2) 4 (5) n s", "leave the sandbox"},
+		{"certain", OnFailure, certain, insideOnly, "write /home/u/.npm"},
+		{"a guess fills nothing in", OnFailure, likely, outsideOnce, "leave the sandbox"},
 		{"not denied", OnFailure, passed, "", ""},
 		{"codeagent's own", OnFailure, own, "", ""},
-		{"a lookup", OnFailure, lookup, "(1) (2) 4 (5) n s", "reach example.org:443"},
+		{"a lookup", OnFailure, lookup, outsideOnce, "reach example.org:443"},
 		{"on-request", OnRequest, certain, "", ""},
 		{"never", Never, certain, "", ""},
 		{"untrusted", Untrusted, certain, "", ""},
@@ -279,7 +285,7 @@ func TestAfterDenial(t *testing.T) {
 				t.Errorf("options %q grant %q after %v", keys(r), grantWords(r.Grant), r.AfterFailure)
 			}
 			d := Once
-			if r.Options[0].Disabled != "" {
+			if r.Options[0].Decision == Outside {
 				d = Outside
 			}
 			p, err := g.Settle(r, Answer{Decision: d})
@@ -296,7 +302,7 @@ func TestHeldCallTakesTheSameWay(t *testing.T) {
 	held := sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/.cache/tool/x"}
 	g := newGate(OnRequest, confined())
 	_, r, err := g.DecideHeld(a, held, HeldAnswers{})
-	if r == nil || !r.Held || keys(r) != "1 2 n s" {
+	if r == nil || !r.Held || keys(r) != insideOnly {
 		t.Fatalf("%+v %v", r, err)
 	}
 	// The question is about the cache that contains the file, not about each of its files.

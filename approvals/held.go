@@ -112,7 +112,7 @@ func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, 
 // heldOptions returns the answers about a command that runs already: it cannot leave the
 // sandbox, and its grants end with it.
 func heldOptions(all []Option) []Option {
-	all = slices.DeleteFunc(all, func(o Option) bool { return o.Decision == Outside || o.Decision == OutsideSession })
+	all = slices.DeleteFunc(all, func(o Option) bool { return o.Decision.Leaves() })
 	for i := range all {
 		if all[i].Decision == Once {
 			all[i].Label = "once, for this command"

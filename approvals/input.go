@@ -83,7 +83,7 @@ func (g *Gate) inputRequest(a Action, w want) Request {
 	case !w.grant.Empty():
 		r.Warnings = append(r.Warnings, "the command has more permissions than the sandbox: what is typed to it can use them")
 	}
-	r.Options = append([]Option{{Key: "1", Decision: Once, Label: "this once, exactly this"}}, noes...)
+	r.Options = append([]Option{{Decision: Once, Label: "this once, exactly this"}}, noes...)
 	return r
 }
 

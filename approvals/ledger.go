@@ -134,11 +134,14 @@ func (l *Ledger) command(a Action) (inside, outside bool) {
 	return inside, outside
 }
 
-// edits reports whether each of paths may be edited without a question.
-func (l *Ledger) edits(paths []string) bool {
+// edits reports whether each of paths may be edited without a question. confined: the sandbox
+// protects files, without which no answer covers files that it did not name.
+func (l *Ledger) edits(paths []string, confined bool) bool {
 	entries := l.answers()
 	for _, p := range paths {
-		if !slices.ContainsFunc(entries, func(e answered) bool { return slices.Contains(e.Paths, p) }) {
+		if !slices.ContainsFunc(entries, func(e answered) bool {
+			return slices.Contains(e.Paths, p) || confined && e.AllEdits != "" && sandbox.Covers(e.AllEdits, p)
+		}) {
 			return false
 		}
 	}
@@ -187,7 +190,9 @@ func (l *Ledger) count(a Action, paths []string, by byRules) {
 	}
 	l.used(func(e answered) bool {
 		return e.Folder != "" && e.deed == d || covered(e.Entry, wanted) ||
-			slices.ContainsFunc(paths, func(p string) bool { return slices.Contains(e.Paths, p) })
+			slices.ContainsFunc(paths, func(p string) bool {
+				return slices.Contains(e.Paths, p) || e.AllEdits != "" && sandbox.Covers(e.AllEdits, p)
+			})
 	})
 	l.countRules(wanted)
 }

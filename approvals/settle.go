@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"codeagent/approvals/ledger"
@@ -55,22 +56,16 @@ func (g *Gate) request(a Action, w want) Request {
 	} else if g.opts.Base.Unconfined {
 		r.Warnings = append(r.Warnings, "there is no sandbox (danger-full-access)")
 	}
-	r.Options = options(a, r.Grant, w, out.changes)
+	r.Options, r.Withheld = g.options(a, r.Grant, w, out.changes)
 	return r
 }
 
-// options lists the answers, the least permission first. Running outside the sandbox is
-// offered only if it was asked for, or if nothing less can be enforced here; changes is why it
-// cannot apply to the session.
-func options(a Action, grant sandbox.Grant, w want, changes string) []Option {
-	once := Option{Key: "1", Decision: Once, Label: "this once"}
-	session := Option{Key: "2", Decision: Session, Label: "this session"}
+// options lists the answers, the least permission first, and says why others are withheld.
+// Running outside the sandbox is offered only if it was asked for, or if nothing less can be
+// enforced here; changes is why it cannot apply to the session.
+func (g *Gate) options(a Action, grant sandbox.Grant, w want, changes string) (out []Option, withheld []string) {
+	session := Option{Decision: Session, Label: "this session"}
 	switch {
-	case grant.Unsandboxed:
-		once.Disabled = "nothing narrower was asked for"
-		session.Disabled = once.Disabled
-	case w.blocked != "":
-		once.Disabled, session.Disabled = w.blocked, w.blocked
 	case grant.Empty() && a.Kind == word.KindEdit:
 		session.Label = "this session, these files"
 	case a.Kind == word.KindFetch:
@@ -78,21 +73,46 @@ func options(a Action, grant sandbox.Grant, w want, changes string) []Option {
 	case grant.Empty():
 		session.Label = "this session, exactly this command in this folder"
 	}
-	out := []Option{once, session}
-	if w.unsandboxed || w.blocked != "" {
-		label := "outside the sandbox, once"
-		if w.blocked != "" {
-			label += " (" + w.blocked + ")"
+	if !grant.Unsandboxed && w.blocked == "" {
+		out = append(out, Option{Decision: Once, Label: "this once"}, session)
+		if grant.Empty() && a.Kind == word.KindEdit && !g.opts.Base.Unconfined && g.inWorkspace(a) {
+			out = append(out, Option{Decision: AllEdits, Label: "this session, all edits in the workspace"})
 		}
-		out = append(out,
-			Option{Key: "4", Decision: Outside, Label: label},
-			Option{Key: "5", Decision: OutsideSession, Label: "outside the sandbox, this session, exactly this command in this folder", Disabled: changes})
 	}
-	return append(out, noes...)
+	if w.unsandboxed || w.blocked != "" {
+		out = append(out, Option{Decision: Outside, Label: "outside the sandbox, once"})
+		if changes == "" {
+			out = append(out, Option{Decision: OutsideSession, Label: "outside the sandbox, this session, exactly this command in this folder"})
+		} else {
+			withheld = append(withheld, "outside for the session: "+changes)
+		}
+	}
+	return append(out, noes...), withheld
+}
+
+// inWorkspace reports whether an edit changes only files in the workspace.
+func (g *Gate) inWorkspace(a Action) bool {
+	return g.at.workspace != "" && !slices.ContainsFunc(a.Paths, func(raw string) bool {
+		p, r := g.at.canonical(a.Folder, raw)
+		return r != nil || !sandbox.Covers(g.at.workspace, p)
+	})
 }
 
 // noes are the answers to every question that grant nothing.
 var noes = []Option{{Key: "n", Decision: Deny, Label: "no, because …"}, {Key: "s", Decision: Stop, Label: "stop"}}
+
+// numbered is applied to the options of every question. It returns them with their keys: numbers without gaps, and the letters of noes.
+func numbered(options []Option) []Option {
+	out, n := slices.Clone(options), 0
+	for i := range out {
+		if slices.ContainsFunc(noes, func(no Option) bool { return no.Decision == out[i].Decision }) {
+			continue
+		}
+		n++
+		out[i].Key = strconv.Itoa(n)
+	}
+	return out
+}
 
 // Settle converts the answer to r into a permit or a *Refusal. A question is settled once.
 // Only the ID of r is used.
@@ -135,12 +155,13 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 	if reason := strings.TrimSpace(strings.ToValidUTF8(short.Head(ans.Reason, maxReason), "")); reason != "" {
 		because = ": " + reason
 	}
-	switch ans.Decision {
-	case Once, Session, Outside, OutsideSession:
+	if ans.Decision.Yes() {
 		if ans.Command == "" || ans.Command == asked.Action.Command {
 			return nil
 		}
 		return refuse("the user wants another command instead: %s%s", ans.Command, because)
+	}
+	switch ans.Decision {
 	case Deny:
 		return &Refusal{Reason: "the user said no" + because}
 	case Unanswered:
@@ -158,12 +179,8 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 
 // yes returns what a yes grants.
 func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Grant, *Refusal) {
-	i := slices.IndexFunc(asked.Options, func(o Option) bool { return o.Decision == ans.Decision })
-	if i < 0 {
+	if !slices.ContainsFunc(asked.Options, func(o Option) bool { return o.Decision == ans.Decision }) {
 		return sandbox.Grant{}, refuse("the answer %q was not offered", string(ans.Decision))
-	}
-	if ans.Decision == OutsideSession && asked.Options[i].Disabled != "" {
-		return sandbox.Grant{}, refuse("outside the sandbox for the session cannot be granted: %s", asked.Options[i].Disabled)
 	}
 	if asked.Action.Kind == word.KindInput {
 		return sandbox.Grant{}, yesInput(asked, ans)
@@ -175,7 +192,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 		}
 		grant = ans.Grant.Clone()
 	}
-	if ans.Decision == Outside || ans.Decision == OutsideSession {
+	if ans.Decision.Leaves() {
 		return sandbox.Grant{Unsandboxed: true}, nil
 	}
 	if grant.Unsandboxed {
@@ -210,6 +227,8 @@ func (g *Gate) remember(asked asked, d Decision, grant sandbox.Grant) {
 				e.Paths = append(e.Paths, p)
 			}
 		}
+	case d == AllEdits:
+		e.AllEdits = g.at.workspace
 	case d == Session:
 		e.Grant = grant
 		if asked.mode == Untrusted && a.Kind == word.KindCommand && !asked.Held {

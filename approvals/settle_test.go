@@ -257,7 +257,7 @@ func TestAForgedRequestOpensNothing(t *testing.T) {
 	forged := *r
 	forged.Grant = sandbox.Grant{Write: []string{"/etc"}, Unsandboxed: true}
 	forged.Action = command("rm -rf /", Wish{})
-	forged.Options = []Option{{Key: "4", Decision: Outside}}
+	forged.Options = []Option{{Key: "1", Decision: Outside}}
 	r.Options[0] = Option{Decision: Outside}
 	if _, err := g.Settle(&forged, Answer{Decision: Outside}); err == nil {
 		t.Error("a forged option was taken")
@@ -368,5 +368,35 @@ func TestGateIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 	if len(g.open.byID) != 0 {
 		t.Errorf("%d questions are still open", len(g.open.byID))
+	}
+}
+
+// TestAllEditsAreOfTheWorkspace: the answer covers later edits of its files, and neither other
+// files, nor protected ones, nor commands.
+func TestAllEditsAreOfTheWorkspace(t *testing.T) {
+	g := newGate(Untrusted, confined())
+	e := edit("main.go")
+	p, err := g.Settle(mustAsk(t, g, e), Answer{Decision: AllEdits})
+	mustPolicy(t, p, err, e)
+	for file, asked := range map[string]bool{
+		"main.go": false, "sub/new.go": false, workspace + "/other.go": false,
+		".git/hooks/pre-commit": true, "../other/.envrc": true, "/etc/hosts": true, "out/x": true, // out leads to /srv/data
+	} {
+		if _, r, err := g.Decide(edit(file)); (r != nil) != asked || err != nil {
+			t.Errorf("edit of %s: asked %v, %v; want %v", file, r != nil, err, asked)
+		}
+	}
+	if r := mustAsk(t, g, edit("main.go", "/etc/hosts")); len(r.Options) != 4 {
+		t.Errorf("an edit outside the workspace offers %v", keys(r))
+	}
+	mustAsk(t, g, command("npm test", Wish{}))
+	if len(g.Base().Write) != 1 {
+		t.Errorf("write roots %v", g.Base().Write)
+	}
+	// Without a sandbox nothing in the workspace is protected.
+	open := newGate(Untrusted, sandbox.Policy{Unconfined: true})
+	r := mustAsk(t, open, e)
+	if _, err := open.Settle(r, Answer{Decision: AllEdits}); err == nil {
+		t.Errorf("offered without a sandbox: %s", keys(r))
 	}
 }

@@ -176,7 +176,7 @@ func (r row) play(t *testing.T, g world) (string, *Request) {
 		answer := Answer{Decision: Deny}
 		if r.before == "yes" {
 			answer.Decision = Once
-			if i := slices.IndexFunc(q.Options, func(o Option) bool { return o.Decision == Session }); i >= 0 && q.Options[i].Disabled == "" {
+			if slices.ContainsFunc(q.Options, func(o Option) bool { return o.Decision == Session }) {
 				answer.Decision = Session
 			}
 		}

@@ -165,7 +165,7 @@ func npmRequest(id string) approvals.Request {
 		Options: []approvals.Option{
 			{Key: "1", Decision: approvals.Once, Label: "this once"},
 			{Key: "2", Decision: approvals.Session, Label: "this session"},
-			{Key: "4", Decision: approvals.Outside, Label: "outside the sandbox, once"},
+			{Key: "3", Decision: approvals.Outside, Label: "outside the sandbox, once"},
 			{Key: "n", Decision: approvals.Deny, Label: "no, because …"},
 			{Key: "s", Decision: approvals.Stop, Label: "stop"},
 		},

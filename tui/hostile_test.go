@@ -77,7 +77,7 @@ func TestHostileEvents(t *testing.T) {
 			}
 			var q approvals.Request
 			stuff(reflect.ValueOf(&q).Elem(), s, 0)
-			q.Options = []approvals.Option{{Key: "1", Label: s, Decision: approvals.Once}, {Key: "n", Label: s, Disabled: s}}
+			q.Options = []approvals.Option{{Key: "1", Label: s, Decision: approvals.Once}, {Key: "n", Label: s}}
 			r.put(q)
 			checkScreen(t, r)
 			r.press("ctrl+y", "n")

@@ -86,7 +86,7 @@ func bindings() []binding {
 		{inComposer, []string{"ctrl+_", "ctrl+-", "ctrl+shift+-"}, keys.Undo, "undo the last change of the text"},
 		{inComposer, []string{"ctrl+v"}, actClipboard, "paste the clipboard: an image, which a terminal does not paste, else its text"},
 
-		{inQuestion, []string{"1", "2", "3", "4", "5", "n", "s"}, actOption, "choose the option beside the key; a yes works only after everything it allows was visible"},
+		{inQuestion, []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "n", "s"}, actOption, "give the answer beside the key; a yes works only after everything it allows was visible"},
 		{inQuestion, []string{"tab"}, actNote, "add a note for the model to the answer"},
 
 		{inNote, []string{"enter"}, keys.Send, "send the answer, or save the note and go back to the options"},

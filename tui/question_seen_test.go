@@ -162,10 +162,10 @@ func TestOutsideNeedsTheWholeCommand(t *testing.T) {
 	q := npmRequest("q")
 	q.Action.Command = strings.Repeat("echo step\n", 30)
 	a := r.put(q)
-	r.press("ctrl+y", "4")
+	r.press("ctrl+y", "3")
 	r.wantNone(a)
 	r.has("see it all before outside")
-	r.press("ctrl+o", "pgdown", "pgdown", "pgdown", "4")
+	r.press("ctrl+o", "pgdown", "pgdown", "pgdown", "3")
 	r.wantAnswer(a, approvals.Outside, "")
 }
 

@@ -62,10 +62,12 @@ type Entry struct {
 	Command       string        `json:"command,omitempty"`
 	Folder        string        `json:"folder,omitempty"`
 	// Outside: the command runs outside the sandbox when the model asks for it.
-	Outside bool               `json:"outside,omitempty"`
-	Paths   []string           `json:"paths,omitempty"`
-	Fetch   []sandbox.HostPort `json:"fetch,omitempty"`
-	Rule    string             `json:"rule,omitempty"`
+	Outside bool `json:"outside,omitempty"`
+	// AllEdits is a folder: all files in it are edited without a question.
+	AllEdits string             `json:"all_edits,omitempty"`
+	Paths    []string           `json:"paths,omitempty"`
+	Fetch    []sandbox.HostPort `json:"fetch,omitempty"`
+	Rule     string             `json:"rule,omitempty"`
 }
 
 // Lines says what e opens, one thing a line. show formats texts; nil leaves them as they are.
@@ -76,6 +78,9 @@ func (e Entry) Lines(show func(string) string) []string {
 	out := e.Grant.Lines(show)
 	for _, p := range e.Paths {
 		out = append(out, "edit "+show(p))
+	}
+	if e.AllEdits != "" {
+		out = append(out, "edit every file in "+show(e.AllEdits))
 	}
 	for _, h := range e.Fetch {
 		out = append(out, "fetch "+h.String())

@@ -49,9 +49,10 @@ func TestNoLastingYesForAScriptOfTheWorkspace(t *testing.T) {
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 160, 50)
 		term.WaitFor("this session made the git directory")
-		term.Write("\x195")
 		term.WaitFor("which commands can") // change: its folder, or one of PATH
-		term.Write("n")
+		term.Write("\x192")               // no second yes: it is typed
+		term.WaitFor("› 2")
+		term.Write("\x7f\x19n")
 		term.WaitFor("reason (optional)")
 		term.Write("\r")
 		term.WaitFor("commands in the sandbox can change")

@@ -119,6 +119,11 @@ func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titl
 	if reason := q.request.Justification; reason != "" {
 		s.add(field{label: "reason", quoted: true, most: s.most.reason, spans: paint.Flat([]paint.Span{paint.Dim.Span("the model says: "), paint.Text.With(paint.Italic).Span("“" + reason + "”")})})
 	}
+	label := "withheld"
+	for _, why := range q.request.Withheld {
+		s.add(field{label: label, spans: paint.Flat([]paint.Span{paint.Dim.Span(fact(why))})})
+		label = ""
+	}
 	return s.out
 }
 

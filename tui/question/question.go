@@ -132,10 +132,6 @@ func (q *Question) Choose(key string) (approvals.Answer, bool) {
 		if o.Key != key {
 			continue
 		}
-		if o.Disabled != "" {
-			q.problem = o.Label + ": " + o.Disabled
-			return approvals.Answer{}, false
-		}
 		if q.seen.bars(o.Decision) {
 			return approvals.Answer{}, false // the hint says what is missing
 		}

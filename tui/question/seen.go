@@ -37,10 +37,10 @@ type sights struct {
 
 // bars reports whether an answer must wait until more was seen.
 func (s *sights) bars(d approvals.Decision) bool {
-	switch d {
-	case approvals.Deny, approvals.Stop, approvals.Unanswered, approvals.Unattended:
+	switch {
+	case !d.Yes():
 		return false
-	case approvals.Outside, approvals.OutsideSession:
+	case d.Leaves():
 		return !s.drawn || !s.outside
 	}
 	return !s.drawn || !s.yes

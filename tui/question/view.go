@@ -104,7 +104,7 @@ func (q *Question) fit(t *paint.Theme, r roll, top, h int, now time.Time) Drawn 
 // leaves reports whether an answer would let the command leave the sandbox.
 func (q *Question) leaves() bool {
 	return slices.ContainsFunc(q.request.Options, func(o approvals.Option) bool {
-		return o.Decision == approvals.Outside || o.Decision == approvals.OutsideSession
+		return o.Decision.Leaves()
 	})
 }
 
@@ -220,7 +220,7 @@ func (q *Question) optionRows(t *paint.Theme, w, long int, yes, outside bool) []
 	for _, o := range q.request.Options {
 		name := paint.Cut(o.Label, min(max(w-6-paint.Width(o.Key), 8), long))
 		k, l := key, label
-		if o.Disabled != "" || !taken(o.Decision, yes, outside) {
+		if !taken(o.Decision, yes, outside) {
 			k, l = paint.Dim.With(paint.Struck), paint.Dim.With(paint.Struck)
 		}
 		item := t.Paint(k, paint.Show(o.Key)) + " " + t.Paint(l, name)

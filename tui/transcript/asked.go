@@ -87,11 +87,8 @@ func (a *asked) lines(c Canvas) []string {
 			said, reason = "no answer while it ran", strings.TrimPrefix(rest, ": ")
 		}
 	}
-	switch a.chosen {
-	case approvals.Outside, approvals.OutsideSession:
-		if s == paint.Good {
-			s, said, what = paint.Warn, said+", outside the sandbox", ""
-		}
+	if a.chosen.Leaves() && s == paint.Good {
+		s, said, what = paint.Warn, said+", outside the sandbox", ""
 	}
 	spans := []paint.Span{s.Span(said)}
 	if what != "" {
