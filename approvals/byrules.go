@@ -55,7 +55,7 @@ func (g *Gate) ruled(base sandbox.Policy, a Action, mode Mode) (sandbox.Policy, 
 	if refusal != nil {
 		return base, w, edited, refusal
 	}
-	opened := g.opened(base, w.grant)
+	opened := g.opened(base, w.grant, a.Kind == word.KindFetch)
 	if opened.Empty() || g.blocked(base, opened) != "" && a.Kind != word.KindFetch {
 		return base, w, edited, nil
 	}
@@ -65,8 +65,9 @@ func (g *Gate) ruled(base sandbox.Policy, a Action, mode Mode) (sandbox.Policy, 
 }
 
 // opened returns the part of a wanted grant that rules allow. The rule for a folder opens
-// what a grant of the folder opens: a protected file in it needs a rule of its own.
-func (g *Gate) opened(base sandbox.Policy, wanted sandbox.Grant) (out sandbox.Grant) {
+// what a grant of the folder opens: a protected file in it needs a rule of its own. fetch: the
+// grant is for a fetch.
+func (g *Gate) opened(base sandbox.Policy, wanted sandbox.Grant, fetch bool) (out sandbox.Grant) {
 	for _, p := range wanted.Write {
 		root := g.ruledRoot(rules.Write, p)
 		if root == p || root != "" && base.With(sandbox.Grant{Write: []string{root}}).JudgeWrite(p).Allowed {
@@ -80,7 +81,7 @@ func (g *Gate) opened(base sandbox.Policy, wanted sandbox.Grant) (out sandbox.Gr
 		}
 	}
 	for _, h := range wanted.Hosts {
-		if g.ledger.rules.Load().Host(h, g.now()) {
+		if g.ledger.rules.Load().Host(h, fetch, g.now()) {
 			out.Hosts = append(out.Hosts, h)
 		}
 	}

@@ -34,7 +34,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		// If the program tries again, the person is not asked again.
 		return sandbox.Grant{}, nil, refuse("the user denied this while the command ran")
 	}
-	if opens(g.opened(g.Base(), w.grant), w.grant) {
+	if opens(g.opened(g.Base(), w.grant, false), w.grant) {
 		return w.grant, nil, nil
 	}
 	r := g.request(a, w)

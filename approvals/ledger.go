@@ -276,8 +276,10 @@ func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
 		if slices.ContainsFunc(set.Rules(), func(n *rules.Rule) bool { return ledger.RuleID(n) == ledger.RuleID(r) }) {
 			continue
 		}
-		lost := sandbox.Grant{Hosts: r.Hosts}
+		var lost sandbox.Grant
 		switch r.Access {
+		case "":
+			lost.Hosts = r.Hosts
 		case rules.Write:
 			lost.Write = r.Paths
 		case rules.Read:
@@ -292,7 +294,7 @@ func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
 // split divides a grant that was taken back into what is closed now and what is still open.
 func (g *Gate) split(gr sandbox.Grant) (closed, still sandbox.Grant) {
 	base := g.Open()
-	opened := g.opened(base, gr)
+	opened := g.opened(base, gr, false)
 	part := func(paths, ruled []string, open func(string) bool, closed, still *[]string) {
 		for _, p := range paths {
 			if open(p) || slices.Contains(ruled, p) {

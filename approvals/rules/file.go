@@ -42,6 +42,7 @@ type commandEntry struct {
 	Reason   string   `toml:"reason"`
 	Match    []string `toml:"match"`
 	NotMatch []string `toml:"not_match"`
+	Exact    bool     `toml:"exact"`
 	Expires  any      `toml:"expires"`
 }
 
@@ -53,6 +54,7 @@ type pathEntry struct {
 
 type hostEntry struct {
 	Hosts   []string `toml:"hosts"`
+	Access  Access   `toml:"access"`
 	Expires any      `toml:"expires"`
 }
 
@@ -180,8 +182,10 @@ func (p *parser) add(at where, expires any, fill func(*Rule)) {
 }
 
 func (p *parser) command(r *Rule, e commandEntry) {
-	r.Decision, r.Reason, r.match, r.notMatch = e.Decision, e.Reason, e.Match, e.NotMatch
+	r.Decision, r.Reason, r.Exact, r.match, r.notMatch = e.Decision, e.Reason, e.Exact, e.Match, e.NotMatch
 	switch {
+	case e.Exact && e.Decision != Allow:
+		p.fail("exact", "only an allow can be exact: what asks or forbids also applies to what is added")
 	case !slices.Contains([]Decision{Allow, Ask, Forbid}, e.Decision):
 		p.fail("decision", "decision is %q; it must be allow, ask or forbid", short.Head(string(e.Decision), 40))
 	case e.Decision == Forbid && strings.TrimSpace(e.Reason) == "":
@@ -262,6 +266,9 @@ func (p *parser) absolute(key, raw string) string {
 func (p *parser) host(r *Rule, e hostEntry) {
 	if len(e.Hosts) == 0 {
 		p.fail("hosts", "a rule for hosts needs hosts")
+	}
+	if r.Access = e.Access; e.Access != "" && e.Access != Fetch {
+		p.fail("access", "access is %q; for hosts it can only be fetch, or be left out", short.Head(string(e.Access), 40))
 	}
 	for _, raw := range e.Hosts {
 		r.Hosts = append(r.Hosts, p.hostPort(raw))

@@ -18,6 +18,7 @@
 //
 //	[[host]]
 //	hosts    = ["registry.npmjs.org:443"]
+//	access   = "fetch"                              # to fetches alone; left out: to commands too
 //
 // The strictest rule that matches decides. An allow needs a rule for each program of the
 // command line, and never applies to a line that is not understood as a whole. A forbid or
@@ -67,8 +68,10 @@ type Rule struct {
 	Reason string
 	// Expires is when the rule ends; zero: never.
 	Expires time.Time
-	// Words are the first words of a command; each lists its alternatives.
+	// Words are the first words of a command; each lists its alternatives. Exact: they are all
+	// of its words.
 	Words [][]string
+	Exact bool
 	// Paths are absolute, and Access is what is allowed there. Hosts have a port.
 	Paths  []string
 	Access Access
@@ -77,13 +80,15 @@ type Rule struct {
 	match, notMatch []string
 }
 
-// Access is what is done to a path.
+// Access is what is done to a path or host.
 type Access string
 
-// Accesses of a path rule.
+// Accesses of a rule.
 const (
 	Read  Access = "read"
 	Write Access = "write"
+	// Fetch is the access of a rule for hosts that opens them to fetches, and not to commands.
+	Fetch Access = "fetch"
 )
 
 // Set is the rules that hold, of all files. It is not changed after Join.
@@ -259,7 +264,7 @@ func (j *Judgement) note(p Part) {
 
 // begins reports whether words begin with the rule's words.
 func (r *Rule) begins(words []string) bool {
-	if len(words) < len(r.Words) {
+	if len(words) < len(r.Words) || r.Exact && len(words) > len(r.Words) {
 		return false
 	}
 	for i, alternatives := range r.Words {
@@ -286,7 +291,9 @@ func (s *Set) Path(access Access, path string, now time.Time) (root string) {
 	return root
 }
 
-// Host reports whether a rule allows a contact with a host.
-func (s *Set) Host(h sandbox.HostPort, now time.Time) bool {
-	return slices.ContainsFunc(s.Rules(), func(r *Rule) bool { return r.holds(now) && slices.Contains(r.Hosts, h) })
+// Host reports whether a rule allows a contact with a host: by a fetch, or by a command.
+func (s *Set) Host(h sandbox.HostPort, fetch bool, now time.Time) bool {
+	return slices.ContainsFunc(s.Rules(), func(r *Rule) bool {
+		return r.holds(now) && (fetch || r.Access != Fetch) && slices.Contains(r.Hosts, h)
+	})
 }

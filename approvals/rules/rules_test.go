@@ -261,6 +261,21 @@ expires = 2020-01-01
 	}
 }
 
+// TestExact: an exact rule allows its words and no more.
+func TestExact(t *testing.T) {
+	s := set(t, "[[command]]\nwords = [\"npm\", [\"test\", \"t\"]]\ndecision = \"allow\"\nexact = true\n")
+	for line, want := range map[string]Decision{
+		"npm test": Allow, "npm t": Allow, "npm test 2>&1": Allow, "cd web && npm test": Allow, "npm test --watch": None, "npm": None, "npm test ''": None, "npm test && npm test x": None,
+	} {
+		if got := s.Command(line, time.Now()).Decision; got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+	if text := string(s.Rules()[0].TOML()); !strings.Contains(text, "exact = true") {
+		t.Error(text)
+	}
+}
+
 func TestPathsAndHosts(t *testing.T) {
 	s := set(t, `
 [[path]]
@@ -273,6 +288,10 @@ access = "read"
 
 [[host]]
 hosts = ["example.com:443"]
+
+[[host]]
+hosts = ["docs.example.com:443"]
+access = "fetch"
 `)
 	for _, c := range []struct {
 		access     Access
@@ -285,13 +304,16 @@ hosts = ["example.com:443"]
 			t.Errorf("%s %s: %q, want %q", c.access, c.path, got, c.want)
 		}
 	}
-	for host, want := range map[string]bool{"example.com:443": true, "example.com:80": false, "a.example.com:443": false} {
+	for host, want := range map[string]bool{"example.com:443": true, "example.com:80": false, "a.example.com:443": false, "docs.example.com:443": false} {
 		h, err := sandbox.ParseHostPort(host)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Host(h, time.Now()); got != want {
+		if got := s.Host(h, false, time.Now()); got != want {
 			t.Errorf("%s: %v, want %v", host, got, want)
+		}
+		if got := s.Host(h, true, time.Now()); got != (want || h.Host == "docs.example.com") {
+			t.Errorf("%s by a fetch: %v", host, got)
 		}
 	}
 }
@@ -315,6 +337,8 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		{"[[path]]\npaths = [\"/a/../b\"]\naccess = \"read\"\n", `r:2:1: "/a/../b" must be an absolute path`},
 		{"[[path]]\npaths = [\"/a\"]\n", `r:1:3: access is ""; it must be read or write`},
 		{"[[host]]\nhosts = [\"example.com\"]\n", `r:2:1: host "example.com": name the port too, as "example.com:443"`},
+		{"[[host]]\nhosts = [\"example.com:443\"]\naccess = \"read\"\n", `r:3:1: access is "read"; for hosts it can only be fetch`},
+		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nexact = true\n", `r:4:1: only an allow can be exact`},
 		{"[[command]\n", "r:1:"},
 		{"x = 1\n", "r:1:1: unknown key x"},
 	} {

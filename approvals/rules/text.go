@@ -15,7 +15,10 @@ func (r *Rule) String() string {
 	for _, alternatives := range r.Words {
 		of = append(of, strings.Join(alternatives, "|"))
 	}
-	if len(r.Paths) > 0 {
+	if r.Exact {
+		of = append(of, "(and no more)")
+	}
+	if r.Access != "" {
 		of = append(of, string(r.Access))
 	}
 	of = append(of, r.Paths...)
@@ -35,7 +38,8 @@ func (r *Rule) TOML() []byte {
 		Words    []any    `toml:"words"`
 		Decision Decision `toml:"decision"`
 		Reason   string   `toml:"reason,omitempty"`
-	}{nil, r.Decision, r.Reason}
+		Exact    bool     `toml:"exact,omitempty"`
+	}{nil, r.Decision, r.Reason, r.Exact}
 	for _, alternatives := range r.Words {
 		if len(alternatives) == 1 {
 			e.Words = append(e.Words, alternatives[0])
