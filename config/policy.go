@@ -85,7 +85,13 @@ func (b *builder) build() (sandbox.Policy, error) {
 	if err = b.denyRead(&p); err != nil {
 		return sandbox.Policy{}, err
 	}
-	return p, b.protect(&p)
+	if err = b.protect(&p); err != nil {
+		return sandbox.Policy{}, err
+	}
+	for _, root := range p.Write {
+		p, _ = OpenWorktree(p, root.Path) // who reports the error calls it again
+	}
+	return p, nil
 }
 
 func (b *builder) preset(temp string) (sandbox.Policy, error) {

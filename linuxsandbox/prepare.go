@@ -81,7 +81,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), Ask: f.Broker, Locks: f.locks(), PathSockets: pathSockets(p, f),
 	}
 	out.group = wantsGroup(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)
-	if err := out.checkRules(brokeredGrant(p, f)); err != nil {
+	if err := out.checkRules(brokeredGrant(p, f), ofGit(p)); err != nil {
 		return nil, err
 	}
 	for _, root := range p.WasWrite {
@@ -173,8 +173,9 @@ func linkedFiles(denied []string) []string {
 }
 
 // checkRules checks each root of the policy: whether it exists, whether a link is on the way, and
-// who owns a write root. brokered reports whether the broker opens the granted path of a rule.
-func (p *prepared) checkRules(brokered func(spec.Rule) bool) error {
+// who owns a write root. brokered reports whether the broker opens the granted path of a rule. git
+// reports a root of a git directory, where an empty file would have a meaning, such as a lock.
+func (p *prepared) checkRules(brokered func(spec.Rule) bool, git func(path string) bool) error {
 	kept := p.spec.Rules[:0]
 	for _, rule := range p.spec.Rules {
 		if rule.Access == spec.AccessDevice || (rule.Optional && rule.Access != spec.AccessWrite) {
@@ -206,7 +207,7 @@ func (p *prepared) checkRules(brokered func(spec.Rule) bool) error {
 			case brokered(rule) && rule.Access == spec.AccessWrite:
 				// Its folder may be protected and so read-only, even inside a write root.
 				p.granted = append(p.granted, rule.Path)
-			case !p.writable(filepath.Dir(rule.Path)):
+			case !p.writable(filepath.Dir(rule.Path)) && !git(rule.Path):
 				p.absent = append(p.absent, rule.Path)
 				kept = append(kept, rule)
 			}
@@ -241,9 +242,18 @@ func parentExists(path string) bool {
 // from grants. Two cases are left to Landlock: a mount replaces the folder that contains the grant,
 // or the policy restricts reading, where Landlock must have a rule for each readable path.
 func brokeredGrant(p sandbox.Policy, f facts) func(spec.Rule) bool {
+	git := ofGit(p)
 	return func(r spec.Rule) bool {
-		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", kernel.DevDir}, r.Path)
+		// The repository around a root of git is shown there.
+		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", kernel.DevDir}, r.Path) && !git(r.Path)
 		return f.Broker && r.Optional && !replaced && len(p.Read) == 0
+	}
+}
+
+// ofGit reports the roots of p that are parts of a git directory.
+func ofGit(p sandbox.Policy) func(path string) bool {
+	return func(path string) bool {
+		return slices.ContainsFunc(p.Write, func(r sandbox.Root) bool { return r.Git && r.Path == path })
 	}
 }
 

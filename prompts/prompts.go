@@ -184,7 +184,12 @@ func canAsk(attended bool, mode string) bool { return attended && mode != modeNe
 // allowed renders what p allows, enforced as e says.
 func allowed(p sandbox.Policy, e sandbox.Enforcement) string {
 	var b strings.Builder
-	write := sandbox.PathsOf(p.Write)
+	write := sandbox.PathsOf(p.Folders())
+	for _, root := range p.Write {
+		if repository, ok := strings.CutSuffix(root.Path, "/objects"); ok && root.Git {
+			write = append(write, repository+" (only what git needs to work in this linked worktree: no hooks, no config)")
+		}
+	}
 	if p.Temp != "" {
 		write = append(write, p.Temp+" (temporary files, $TMPDIR)")
 	}

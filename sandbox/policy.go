@@ -46,6 +46,8 @@ type Root struct {
 	Path string `json:"path"`
 	// Optional roots may be missing; any other missing root is an error.
 	Optional bool `json:"optional,omitempty"`
+	// Git roots are parts of a git directory outside the workspace: none of the project's files.
+	Git bool `json:"git,omitempty"`
 }
 
 // PathsOf returns the paths of roots.
@@ -54,6 +56,12 @@ func PathsOf(roots []Root) (paths []string) {
 		paths = append(paths, r.Path)
 	}
 	return paths
+}
+
+// Folders returns the write roots with files of a project: those that are not parts of a git
+// directory.
+func (p Policy) Folders() (roots []Root) {
+	return slices.DeleteFunc(slices.Clone(p.Write), func(r Root) bool { return r.Git })
 }
 
 // Protected names what stays read-only inside the write roots.

@@ -72,7 +72,7 @@ func (ps paths) keptRoots(p sandbox.Policy) []string {
 		return []string{ps.workspace}
 	}
 	var out []string
-	for _, root := range p.Write {
+	for _, root := range p.Folders() {
 		covered := slices.ContainsFunc(out, func(o string) bool { return sandbox.Covers(o, root.Path) })
 		if p.Observes(root.Path) && !covered {
 			out = append(out, root.Path)

@@ -31,6 +31,8 @@ type Trusted struct {
 	// there; why says so.
 	closed []string
 	why    string
+	// shut says which linked worktrees cannot be worked in, and why.
+	shut []string
 }
 
 // Trust finds what the repositories that exist now trust, also those that git does not recognise.
@@ -38,7 +40,7 @@ func (ws *Workspace) Trust(ctx context.Context) Trusted { return ws.trust(ctx, w
 
 // trust is Trust with the path of git, "" for none.
 func (ws *Workspace) trust(ctx context.Context, git string) Trusted {
-	roots := sandbox.PathsOf(ws.Policy.Write)
+	roots := sandbox.PathsOf(ws.Policy.Folders())
 	if ws.Policy.Unconfined || len(roots) == 0 {
 		return Trusted{}
 	}
@@ -63,6 +65,11 @@ func (ws *Workspace) trust(ctx context.Context, git string) Trusted {
 	}
 	_ = asking.Wait()
 	out := Trusted{paths: slices.Concat(answers...)}
+	for _, root := range roots {
+		if _, err := config.OpenWorktree(ws.Policy, root); err != nil {
+			out.shut = append(out.shut, err.Error())
+		}
+	}
 	slices.Sort(out.paths)
 	out.paths = slices.Compact(out.paths)
 	for _, t := range trees {
@@ -117,14 +124,15 @@ func beside[T any](ctx context.Context, ws *Workspace, ask func(context.Context)
 // Words says where commands may change nothing because of git, or "".
 func (t Trusted) Words() string {
 	if len(t.closed) == 0 {
-		return ""
+		return strings.Join(t.shut, "\n")
 	}
 	where := t.closed[0]
 	if more := len(t.closed) - 1; more > 0 {
 		where += fmt.Sprintf(" and in %d more folders", more)
 	}
-	return "commands may change nothing in " + where + ": it cannot be read which programs git runs from there (" +
+	closed := "commands may change nothing in " + where + ": it cannot be read which programs git runs from there (" +
 		short.Cut(strings.ReplaceAll(t.why, "\n", "; "), mostReason) + "). Repair it, and start again."
+	return strings.Join(append([]string{closed}, t.shut...), "\n")
 }
 
 // mostReason is how many characters of the reason are shown: it can contain parts of files of

@@ -184,5 +184,5 @@ func (ws *Workspace) Shell() string {
 
 // Workdirs returns the folders that a model may choose as its working directory.
 func (ws *Workspace) Workdirs() []string {
-	return append([]string{ws.Folder}, sandbox.PathsOf(ws.Policy.Write)...)
+	return append([]string{ws.Folder}, sandbox.PathsOf(ws.Policy.Folders())...)
 }

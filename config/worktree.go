@@ -1,0 +1,161 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"codeagent/hostfile"
+	"codeagent/internal/short"
+	"codeagent/sandbox"
+)
+
+// A linked worktree (git worktree add) has its git directory elsewhere: in worktrees/NAME of the
+// repository's. Commands may write what git needs there, and nothing that names programs.
+//
+// Threat: a command of an earlier session made the .git file, or what it leads to, so that it
+// opens a repository of the command's choice. So both ends must agree, and nothing is found
+// through a path that a file contains: the repository is the folder around worktrees/NAME, and
+// must name this worktree there. Only who may write in that repository can have made that.
+
+// sharedFolders and sharedFiles are what git changes in a repository for all of its worktrees. A
+// file is replaced through its lock. Hooks, config, info and other worktrees are not among them.
+var (
+	sharedFolders = []string{"objects", "refs", "logs", "reftable", "rr-cache", "lfs"}
+	sharedFiles   = []string{
+		"packed-refs", "packed-refs.lock", "packed-refs.new", "shallow", "shallow.lock", "gc.pid", "gc.pid.lock", "gc.log", "gc.log.lock",
+	}
+)
+
+// OpenWorktree returns p with what git needs to work in the linked worktree at top, a write root
+// of p. The error says why nothing is opened; it is nil where top is no linked worktree.
+func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
+	own, err := worktreeDir(top)
+	if err != nil {
+		return p, closedWorktree(top, err)
+	}
+	if own == "" {
+		return p, nil
+	}
+	common := path.Dir(path.Dir(own))
+	out := p.Clone()
+	add := func(file string, optional bool) {
+		if mayOpen(p, file) {
+			out.Write = append(out.Write, sandbox.Root{Path: file, Optional: optional, Git: true})
+		}
+	}
+	add(own, false)
+	for _, name := range slices.Concat(sharedFolders, sharedFiles) {
+		_, err := ownEntry(path.Join(common, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return p, closedWorktree(top, err)
+		}
+		add(path.Join(common, name), true)
+	}
+	// Git takes objects from the folders that these name, so they could lead to any repository.
+	for _, name := range []string{"objects/info/alternates", "objects/info/http-alternates"} {
+		out.Protected.Paths = append(out.Protected.Paths, path.Join(common, name))
+	}
+	return out, nil
+}
+
+func closedWorktree(top string, err error) error {
+	return fmt.Errorf("linked worktree %s: its repository stays read-only for commands: %w", placeName(top), err)
+}
+
+// mayOpen reports whether file is not writable yet, and not protected by a setting.
+func mayOpen(p sandbox.Policy, file string) bool {
+	named := func(name string) bool { return strings.Contains(file+"/", "/"+name+"/") }
+	return !sandbox.CoveredBy(sandbox.PathsOf(p.Write), file) && !sandbox.CoveredBy(p.Protected.Paths, file) &&
+		!sandbox.CoveredBy(p.Protected.Own, file) && !slices.ContainsFunc(p.Protected.Names, named)
+}
+
+// worktreeDir returns the git directory of the linked worktree at top, or "" where top is none: it
+// has no .git file, or one that leads to another kind of git directory.
+func worktreeDir(top string) (string, error) {
+	entry := path.Join(top, ".git")
+	info, err := hostfile.Lstat(entry)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", nil // gitPaths reports it
+	}
+	text, err := readSome(context.Background(), entry)
+	own, ok := strings.CutPrefix(string(text), "gitdir: ")
+	if err != nil || !ok {
+		return "", nil // git finds no repository either
+	}
+	own = lineFrom(top, own)
+	if _, err := hostfile.Lstat(path.Join(own, "commondir")); errors.Is(err, fs.ErrNotExist) && path.Base(path.Dir(own)) != "worktrees" {
+		return "", nil // a submodule, or init --separate-git-dir
+	}
+	return own, checkWorktree(entry, own)
+}
+
+// checkWorktree says why own is not the git directory that a repository keeps for the worktree
+// with the .git file entry.
+func checkWorktree(entry, own string) error {
+	common := path.Dir(path.Dir(own))
+	if path.Base(path.Dir(own)) != "worktrees" {
+		return fmt.Errorf("%s leads to %s, which is not in the worktrees of a repository", placeName(entry), placeName(own))
+	}
+	for _, one := range []struct {
+		path string
+		is   func(fs.FileMode) bool
+	}{
+		{entry, fs.FileMode.IsRegular},
+		{common, fs.FileMode.IsDir}, {path.Join(common, "HEAD"), fs.FileMode.IsRegular}, {path.Join(common, "objects"), fs.FileMode.IsDir},
+		{own, fs.FileMode.IsDir}, {path.Join(own, "HEAD"), fs.FileMode.IsRegular},
+		{path.Join(own, "gitdir"), fs.FileMode.IsRegular}, {path.Join(own, "commondir"), fs.FileMode.IsRegular},
+	} {
+		mode, err := ownEntry(one.path)
+		if err == nil && !one.is(mode) {
+			err = fmt.Errorf("%s is %s", placeName(one.path), hostfile.Kind(mode))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for name, want := range map[string]string{"commondir": common, "gitdir": entry} {
+		text, err := readSome(context.Background(), path.Join(own, name))
+		if err != nil {
+			return err
+		}
+		if got := lineFrom(own, string(text)); got != want {
+			return fmt.Errorf("%s names %s, not %s", placeName(path.Join(own, name)), placeName(got), placeName(want))
+		}
+	}
+	return nil
+}
+
+// placeName quotes a path for a message, as a whole unless it is very long.
+func placeName(name string) string { return short.Quote(name, 500) }
+
+// lineFrom returns the path that the text of a file of git names, relative to dir. No link is
+// followed: what is then used must be without links.
+func lineFrom(dir, text string) string {
+	name := strings.TrimRight(text, "\r\n")
+	if !path.IsAbs(name) {
+		name = dir + "/" + name
+	}
+	return path.Clean(name)
+}
+
+// ownEntry returns the mode of an entry that belongs to the user and that no link leads to.
+func ownEntry(name string) (fs.FileMode, error) {
+	info, err := hostfile.Lstat(name)
+	if err != nil {
+		return 0, err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return 0, fmt.Errorf("%s is a symbolic link", placeName(name))
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
+		return 0, fmt.Errorf("%s belongs to another user", placeName(name))
+	}
+	return info.Mode(), nil
+}

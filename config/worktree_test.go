@@ -1,0 +1,139 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/config"
+)
+
+// linkWorktree makes the workspace a linked worktree of the repository "repo", as git does, and
+// a repository "victim" that does not know the workspace.
+func linkWorktree(t *testing.T, h *home) {
+	t.Helper()
+	for _, repository := range []string{"repo", "victim"} {
+		h.mkdir(t, repository+"/.git/objects/info", repository+"/.git/refs/heads", repository+"/.git/logs", repository+"/.git/hooks")
+		h.write(t, repository+"/.git/HEAD", "ref: refs/heads/main\n")
+		h.write(t, repository+"/.git/config", "")
+		own := repository + "/.git/worktrees/app"
+		h.write(t, own+"/HEAD", "ref: refs/heads/app\n")
+		h.write(t, own+"/commondir", "../..\n")
+		h.write(t, own+"/gitdir", filepath.Join(h.dir, "elsewhere/.git")+"\n")
+	}
+	h.write(t, "repo/.git/worktrees/app/gitdir", filepath.Join(h.ws, ".git")+"\n")
+	h.write(t, "repo/.git/worktrees/other/HEAD", "ref: refs/heads/other\n")
+	h.write(t, "src/app/.git", "gitdir: "+filepath.Join(h.dir, "repo/.git/worktrees/app")+"\n")
+}
+
+func TestPolicyLinkedWorktree(t *testing.T) {
+	for name, relative := range map[string]bool{"absolute paths": false, "relative paths": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t)
+			linkWorktree(t, h)
+			if relative {
+				h.write(t, "src/app/.git", "gitdir: ../../repo/.git/worktrees/app\n")
+				h.write(t, "repo/.git/worktrees/app/gitdir", "../../../../src/app/.git\n")
+			}
+			h.check(t, h.mustPolicy(t), map[string]bool{
+				"w repo/.git/objects/aa/b": true, "w repo/.git/refs/heads/x": true, "w repo/.git/logs/refs/heads/x": true, "w repo/.git/packed-refs": true,
+				"w repo/.git/packed-refs.lock": true, "w repo/.git/worktrees/app/HEAD": true, "w repo/.git/worktrees/app/index.lock": true,
+				"w repo/.git/worktrees/app/rebase-merge/done": true, "w src/app/file": true,
+				"w src/app/.git": false, "w repo/.git/config": false, "w repo/.git/config.lock": false, "w repo/.git/config.worktree": false, "w repo/.git/HEAD": false, "w repo/.git/index": false,
+				"w repo/.git/hooks/pre-commit": false, "w repo/.git/info/attributes": false, "w repo/.git/objects/info/alternates": false, "w repo/.git/modules/m/config": false,
+				"w repo/.git/worktrees/app/config.worktree": false, "w repo/.git/worktrees/app/commondir": false, "w repo/.git/worktrees/app/gitdir": false,
+				"w repo/.git/worktrees/other/HEAD": false, "w repo/.git/worktrees/new": false, "w repo/.git": false, "w repo/file": false, "w victim/.git/objects/aa/b": false,
+			})
+			h.check(t, h.mustPolicy(t, "sandbox.mode=read-only"), map[string]bool{"w repo/.git/objects/aa/b": false, "w repo/.git/worktrees/app/HEAD": false})
+			p := h.mustPolicy(t, `sandbox.protected=["~/repo/.git/refs", "logs"]`, `sandbox.deny_read=["~/repo/.git/objects"]`)
+			h.check(t, p, map[string]bool{
+				"w repo/.git/refs/heads/x": false, "w repo/.git/logs/HEAD": false, "w repo/.git/objects/aa/b": false, "w repo/.git/packed-refs": true,
+			})
+		})
+	}
+}
+
+// TestPolicyForgedWorktree: what a command can have left as .git, and in folders that it may
+// write, opens no repository. The victim stays shut, and the reason is said.
+func TestPolicyForgedWorktree(t *testing.T) {
+	for name, c := range map[string]struct {
+		plant func(h *home)
+		why   string // "": this is no linked worktree, and nothing is said
+	}{
+		"the repository of another worktree": {func(h *home) {
+			h.write(t, "src/app/.git", "gitdir: "+h.dir+"/victim/.git/worktrees/app\n")
+		}, "elsewhere"},
+		"the whole repository": {func(h *home) { h.write(t, "src/app/.git", "gitdir: "+h.dir+"/victim/.git\n") }, ""},
+		"a git directory in the workspace that names the repository": {func(h *home) {
+			h.write(t, "src/app/.git", "gitdir: .x/worktrees/app\n")
+			h.write(t, "src/app/.x/HEAD", "ref: refs/heads/main\n")
+			h.mkdir(t, "src/app/.x/objects")
+			h.write(t, "src/app/.x/worktrees/app/HEAD", "ref: refs/heads/main\n")
+			h.write(t, "src/app/.x/worktrees/app/gitdir", h.ws+"/.git\n")
+			h.write(t, "src/app/.x/worktrees/app/commondir", h.dir+"/victim/.git\n")
+		}, "commondir"},
+		"the same, outside worktrees": {func(h *home) {
+			h.write(t, "src/app/.git", "gitdir: .x\n")
+			h.write(t, "src/app/.x/gitdir", h.ws+"/.git\n")
+			h.write(t, "src/app/.x/commondir", h.dir+"/victim/.git\n")
+		}, "not in the worktrees"},
+		"a link to its worktrees": {func(h *home) {
+			h.write(t, "src/app/.git", "gitdir: .x/worktrees/app\n")
+			h.link(t, h.dir+"/victim/.git", "src/app/.x")
+			h.write(t, "victim/.git/worktrees/app/gitdir", h.ws+"/.git\n")
+		}, "symbolic link"},
+		"a worktree whose .git is a link": {func(h *home) {
+			h.write(t, "src/app/real", "gitdir: "+h.dir+"/repo/.git/worktrees/app\n")
+			h.link(t, "real", "src/app/.git")
+		}, ""},
+		"refs that lead to another repository": {func(h *home) {
+			h.link(t, h.dir+"/victim/.git/refs", "repo/.git/refs")
+		}, "symbolic link"},
+		"a repository without objects": {func(h *home) {}, "objects"},
+		"a folder as gitdir":           {func(h *home) { h.mkdir(t, "repo/.git/worktrees/app/gitdir") }, "gitdir"},
+		"a submodule":                  {func(h *home) { h.write(t, "src/app/.git", "gitdir: "+h.dir+"/repo/.git/modules/m\n") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t)
+			linkWorktree(t, h)
+			for _, gone := range map[string][]string{
+				"a worktree whose .git is a link": {"src/app/.git"}, "refs that lead to another repository": {"repo/.git/refs"},
+				"a repository without objects": {"repo/.git/objects"}, "a folder as gitdir": {"repo/.git/worktrees/app/gitdir"},
+			}[name] {
+				if err := os.RemoveAll(filepath.Join(h.dir, gone)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.plant(h)
+			p := h.mustPolicy(t)
+			h.check(t, p, map[string]bool{
+				"w victim/.git/objects/aa/b": false, "w victim/.git/refs/heads/x": false, "w victim/.git/worktrees/app/HEAD": false, "w victim/.git/packed-refs": false,
+				"w repo/.git/objects/aa/b": false, "w repo/.git/refs/heads/x": false, "w repo/.git/worktrees/app/HEAD": false, "w src/app/file": true,
+			})
+			_, err := config.OpenWorktree(p, h.ws)
+			if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+				t.Errorf("said %v, want %q", err, c.why)
+			}
+		})
+	}
+}
+
+// TestPolicyWorktreeOfAnother: the files must belong to the user.
+func TestPolicyWorktreeOfAnother(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give files to another user")
+	}
+	for _, name := range []string{"src/app/.git", "repo/.git", "repo/.git/worktrees/app", "repo/.git/worktrees/app/gitdir", "repo/.git/refs"} {
+		h := newHome(t)
+		linkWorktree(t, h)
+		if err := os.Chown(filepath.Join(h.dir, name), 1234, 1234); err != nil {
+			t.Fatal(err)
+		}
+		p := h.mustPolicy(t)
+		h.check(t, p, map[string]bool{"w repo/.git/objects/aa/b": false, "w repo/.git/refs/heads/x": false, "w repo/.git/worktrees/app/HEAD": false})
+		if _, err := config.OpenWorktree(p, h.ws); err == nil || !strings.Contains(err.Error(), "another user") {
+			t.Errorf("%s: said %v", name, err)
+		}
+	}
+}
