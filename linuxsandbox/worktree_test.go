@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"codeagent/config"
 	"codeagent/hostfile"
@@ -69,6 +70,9 @@ func TestLinkedWorktreesInSetting(t *testing.T) {
 	}
 	t.Cleanup(func() { removeAll(base) })
 	for i, row := range worktreeRows {
+		if !underCI() && !row.ok && i%3 != time.Now().YearDay()%3 {
+			continue // for another day
+		}
 		t.Run(row.name, func(t *testing.T) {
 			dir := filepath.Join(base, strconv.Itoa(i))
 			command := []string{"bash", "-eu", "-o", "pipefail", "-c", row.script}
