@@ -164,7 +164,7 @@ func FuzzQuoting(f *testing.F) {
 	if err != nil {
 		f.Skip("bash is not installed")
 	}
-	for _, s := range []string{`a "b c" 'd'`, `a\ b c`, `"a\"b"`, `a'b'"c"`, `"a\nb"`, `\a`, `"$"`, `a"b`, `'a'\''b'`, `a~b ~c`, `"\!"`, `a=b`, `x "a	b"`, `\\`, `"\\"`, `a b]`} {
+	for _, s := range []string{`a "b c" 'd'`, `a\ b c`, `"a\"b"`, `a'b'"c"`, `"a\nb"`, `\a`, `"$"`, `a"b`, `'a'\''b'`, `a~b ~c`, `"\!"`, `a=b`, `x "a	b"`, `\\`, `"\\"`, `a b]`, "'\n'\\x\\"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, words string) {

@@ -49,8 +49,9 @@ func unclear(line string) string {
 	switch {
 	case len(line) > MaxLine:
 		return "it is longer than 4 KiB"
-	case strings.Contains(line, "\\\n"):
-		// The parser joins a comment that ends in a backslash with the next line; bash does not.
+	case strings.Contains(line, "\\\n") || strings.HasSuffix(line, "\\"):
+		// The parser joins a comment that ends in a backslash with the next line; bash does not. It
+		// keeps a last backslash, and bash drops it after some lines.
 		return "a line ends with a backslash"
 	}
 	if !PlainASCII(line) {
