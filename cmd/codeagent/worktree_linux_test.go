@@ -1,0 +1,55 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestLinkedWorktree: the user makes a worktree with git and starts codeagent in it. Ordinary
+// work is denied nothing, and hooks and configuration stay shut. A .git file that leads to
+// another repository opens nothing, and codeagent says so.
+func TestLinkedWorktree(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		dir := filepath.Join(u.work, "p")
+		git := func(script string) {
+			t.Helper()
+			cmd := exec.Command("bash", "-euc", script)
+			cmd.Dir, cmd.Env = u.work, u.codeagent().Env
+			if u.uid >= 0 {
+				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(u.uid), Gid: uint32(u.uid)}}
+			}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+		}
+		git(`git config --global user.name u; git config --global user.email u@example.org; mkdir p; cd p; git init -q repo; cd repo; echo 1 > a; git add a; git commit -qm one
+git worktree add -q ../tree; git init -q ../other; cd ../other; git commit -q --allow-empty -m other`)
+		r := u.sandboxed(t, `set -eu; cd `+dir+`/tree; echo 2 > b; git add b; git commit -qm b; git switch -qc side HEAD~1; echo 3 > c; git add c; git stash -q; git stash pop -q
+git commit -qm c; git rebase -q tree; git fetch -q ../other; git log --format=%s`, "--cd", dir+"/tree")
+		if r.code != 0 || r.stdout != "c\nb\none\n" || len(r.report.Denials) > 0 || strings.Contains(r.stderr, "worktree") {
+			t.Errorf("%v\n%+v", r, r.report.Denials)
+		}
+		for _, script := range []string{
+			`cd ` + dir + `/tree; git config core.fsmonitor evil`,
+			`echo x > ` + dir + `/repo/.git/hooks/pre-commit`,
+		} {
+			if r := u.sandboxed(t, script, "--cd", dir+"/tree"); r.code == 0 || !r.report.Denied {
+				t.Errorf("%s: %v", script, r)
+			}
+		}
+		git(`mkdir p/forged; cp p/tree/.git p/forged/.git`)
+		r = u.sandboxed(t, `cd `+dir+`/forged; git commit -q --allow-empty -m forged`, "--cd", dir+"/forged")
+		if r.code == 0 || !r.report.Denied || !strings.Contains(r.stderr, "its repository stays read-only") {
+			t.Errorf("forged: %v", r)
+		}
+		if log, err := os.ReadFile(dir + "/repo/.git/logs/refs/heads/side"); err != nil || strings.Contains(string(log), "forged") {
+			t.Errorf("%v %s", err, log)
+		}
+	})
+}
