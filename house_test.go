@@ -64,13 +64,15 @@ var rooms = []room{
 	{path: "internal/picture", imports: []string{"model"}},
 
 	// Floor 1: judgement and hands.
-	{path: "approvals", floor: 1, imports: []string{"approvals/ledger", "approvals/rules", "event", "internal/short", "sandbox"}},
+	{path: "approvals", floor: 1, imports: []string{"approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/short", "sandbox"}},
 	// The rules that answer before a person is asked: their file, and what they match.
 	{path: "approvals/rules", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "mvdan.cc/sh/v3/syntax"}},
 	// What programs did without: a file of codeagent's own, which decides only whether to ask.
 	{path: "approvals/without", floor: 1, imports: []string{"hostfile", "sandbox"}},
 	// What is open, as data: entries of the ledger, and the file that carries them elsewhere.
 	{path: "approvals/ledger", floor: 1, imports: []string{"approvals/rules", "internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
+	// What is known about a request without asking anybody: its reason, and what it would open.
+	{path: "approvals/review", floor: 1, pure: true},
 	{path: "config", floor: 1, imports: []string{"hostfile", "internal/short", "sandbox"}},
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},

@@ -38,6 +38,9 @@ func (a *Agent) say(in Input, told func(Input) event.Event) {
 		in.Images = in.Images[:MaxImages]
 	}
 	a.emit(told(in))
+	if a.cfg.Gate != nil {
+		a.cfg.Gate.UserSpoke()
+	}
 	a.append(model.Item{Kind: model.User, Text: in.Text, Images: in.Images})
 	if over > 0 {
 		a.emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("a message has at most %d images; the last %d were left out", MaxImages, over)})

@@ -65,6 +65,8 @@ type Options struct {
 	Fetch []sandbox.HostPort
 	// Settings lists what settings open in Base and Fetch, for the ledger; nil: nothing is listed.
 	Settings func() []ledger.Entry
+	// Reasons: a command's request without a reason of its own is sent back to the model once.
+	Reasons bool
 }
 
 // Gate decides. It is safe for concurrent use.
@@ -72,8 +74,8 @@ type Gate struct {
 	opts   Options
 	at     places
 	ledger Ledger
-
 	modes
+	asker
 	open questions
 }
 
@@ -103,7 +105,7 @@ func NewGate(o Options) *Gate {
 		var count atomic.Int64
 		o.NewID = func() string { return fmt.Sprintf("question-%d", count.Add(1)) }
 	}
-	g := &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}}
+	g := &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}, asker: asker{unconfined: o.Base.Unconfined, reasons: o.Reasons}}
 	g.ledger.gate = g
 	g.ledger.rules.Store(o.Rules)
 	return g
@@ -117,7 +119,7 @@ func (g *Gate) Ledger() *Ledger { return &g.ledger }
 func (g *Gate) Base() sandbox.Policy { return g.granted(g.start()) }
 
 // Open returns Base without the protection of Trusted: it never blocks, and allows no less.
-func (g *Gate) Open() sandbox.Policy { return g.granted(g.ledger.narrowed(g.opts.Base.Clone())) }
+func (g *Gate) Open() sandbox.Policy { return g.granted(g.forModel(g.ledger.narrowed(g.opts.Base.Clone()))) }
 
 func (g *Gate) granted(p sandbox.Policy) sandbox.Policy {
 	for _, e := range g.ledger.answers() {
@@ -128,7 +130,7 @@ func (g *Gate) granted(p sandbox.Policy) sandbox.Policy {
 
 // start returns the policy before any answer.
 func (g *Gate) start() sandbox.Policy {
-	p := g.ledger.narrowed(g.opts.Base.Clone())
+	p := g.forModel(g.ledger.narrowed(g.opts.Base.Clone()))
 	if g.opts.Trusted != nil {
 		p = g.opts.Trusted(p)
 	}
@@ -153,7 +155,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	case word.KindInput:
 		remembered, outside = false, false
 	}
-	if outside && (w.unsandboxed || w.blocked != "") && g.outsideOf(g.Base(), a).changes == "" {
+	if outside && (w.unsandboxed || w.blocked != "") && g.tooWide(w) == "" && g.outsideOf(g.Base(), a).changes == "" {
 		g.ledger.count(a, paths, by)
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
 	}
@@ -180,6 +182,9 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	r := g.request(a, w)
 	if by.decision == rules.Ask {
 		r.Warnings = append(r.Warnings, "the rule at "+by.place+" asks about this")
+	}
+	if refusal := g.unasked(&r, a, w); refusal != nil {
+		return Permit{}, nil, refusal
 	}
 	return Permit{}, g.open.put(asked{r, policy.mode, f.about != 0 || f.ruled, f.about}), nil
 }
@@ -239,6 +244,9 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 		if w, refusal = g.want(base, a.Folder, wish); refusal != nil || w.empty() {
 			return nil
 		}
+	}
+	if g.tooWide(w) != "" || g.repeats(a, w) != nil {
+		return nil
 	}
 	r := g.request(a, w)
 	r.AfterFailure, r.Denials = true, v.Denials

@@ -134,6 +134,7 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 		return Request{}, sandbox.Grant{}, refuse("this question is not open")
 	}
 	asked := q.Request
+	g.said(asked, ans)
 	if refusal := g.noInWords(asked, ans); refusal != nil {
 		return asked, sandbox.Grant{}, refusal
 	}

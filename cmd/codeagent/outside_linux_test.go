@@ -12,7 +12,7 @@ import (
 )
 
 func outsideCall(command string) scripted.Call {
-	return scripted.Call{Name: "shell", Arguments: `{"command":"` + command + `","sandbox_permissions":"require_escalated","justification":"it must"}`}
+	return scripted.Call{Name: "shell", Arguments: `{"command":"` + command + `","sandbox_permissions":"require_escalated","justification":"only outside can ` + command + ` do this"}`}
 }
 
 // payload is a session that plants what the next git outside would run, and a script.

@@ -113,7 +113,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit,
-		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) },
+		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
 	})
 	ses.Workspace.Live = ses.Gate.Open
 	return ses, nil

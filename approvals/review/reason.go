@@ -1,0 +1,168 @@
+// Package review judges a request for more permissions without a model: what the reason lacks
+// that a model gave for it (reason.go), and what codeagent knows about what a yes would open
+// (facts.go). It only computes: it reads nothing, and it decides nothing.
+package review
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Subject is what a reason must be about.
+type Subject struct {
+	// Command is the text of a command, the address of a page, or the names of edited files.
+	Command string
+	// Opens are the paths, hosts and sockets that a yes would open.
+	Opens []string
+}
+
+// A reason says something about the request that the request does not say itself. Three general
+// rules find the ones that do not, in any language: names of programs, files and hosts are
+// written alike in all of them.
+const (
+	// fewestWords and fewestLetters are what a reason has beside the words of the request.
+	fewestWords   = 2
+	fewestLetters = 10
+	// dense is how many letters a letter counts in scripts that write no spaces.
+	dense = 3
+	// maxText bounds what is read of a command or of a reason, in bytes.
+	maxText = 8 << 10
+)
+
+// Fault says what reason lacks, as the end of a sentence; "" if nothing.
+func (s Subject) Fault(reason string) string {
+	said := wordsOf(reason)
+	if len(said) == 0 {
+		return "is empty"
+	}
+	about := wordsOf(s.Command)
+	for _, name := range s.Opens {
+		about = append(about, wordsOf(name)...)
+	}
+	named, own, letters := false, 0, 0
+	for _, w := range said {
+		if anyAlike(about, w) {
+			named = true
+			continue
+		}
+		own++
+		letters += weight(w)
+	}
+	switch {
+	case own < fewestWords || letters < fewestLetters:
+		return "only repeats the request"
+	case !named:
+		return "names nothing of what is asked for: no program, file or host"
+	}
+	return ""
+}
+
+// Same reports whether two reasons have the same words.
+func Same(a, b string) bool {
+	return strings.Join(wordsOf(a), " ") == strings.Join(wordsOf(b), " ")
+}
+
+// Related reports whether two requests have a path, a host or a program in common.
+func (s Subject) Related(t Subject) bool {
+	for _, a := range s.Opens {
+		for _, b := range t.Opens {
+			if a == b {
+				return true
+			}
+		}
+	}
+	a, b := wordsOf(s.Command), wordsOf(t.Command)
+	return len(a) > 0 && len(b) > 0 && a[0] == b[0]
+}
+
+// wordsOf returns the words of text in lower case, each once: letters and digits of one script, two
+// or more. Text without spaces between words gives its pairs of letters.
+func wordsOf(text string) (out []string) {
+	if len(text) > maxText {
+		text = text[:maxText]
+		text = text[:strings.LastIndexFunc(text, func(r rune) bool { return scriptOf(r) == noScript })+1]
+	}
+	seen := map[string]bool{}
+	var word []rune
+	now := noScript
+	end := func() {
+		if w := string(word); len(word) > 1 && !seen[w] {
+			seen[w] = true
+			out = append(out, w)
+		}
+		word = word[:0]
+	}
+	for _, r := range strings.ToLower(text) {
+		is := scriptOf(r)
+		if unicode.Is(unicode.M, r) && now != noScript {
+			is = now
+		}
+		if is != now {
+			end()
+		}
+		if now = is; now == noScript {
+			continue
+		}
+		word = append(word, r)
+		if now == unspaced && len(word) == 2 {
+			end()
+			word = append(word, r) // the next pair begins with it
+		}
+	}
+	end()
+	return out
+}
+
+// script is a kind of letters.
+type script int
+
+const (
+	noScript script = iota // no letter
+	latin                  // letters of names of programs and files, and digits
+	unspaced               // letters of languages without spaces between words
+	other
+)
+
+func scriptOf(r rune) script {
+	switch {
+	case r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r):
+		return noScript
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan):
+		return unspaced
+	case unicode.IsDigit(r) || unicode.Is(unicode.Latin, r):
+		return latin
+	}
+	return other
+}
+
+// weight returns how many letters a word counts.
+func weight(w string) int {
+	first, _ := utf8.DecodeRuneInString(w)
+	if scriptOf(first) == unspaced {
+		return dense // each pair adds one letter to the text
+	}
+	return utf8.RuneCountInString(w)
+}
+
+func anyAlike(words []string, w string) bool {
+	for _, o := range words {
+		if alike(o, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// alike reports whether two words are the same, or begin alike as the forms of one word do.
+func alike(a, b string) bool {
+	if a == b {
+		return true
+	}
+	n := 0
+	ra, rb := []rune(a), []rune(b)
+	for n < min(len(ra), len(rb)) && ra[n] == rb[n] {
+		n++
+	}
+	return n >= 4 && 3*n >= 2*min(len(ra), len(rb))
+}

@@ -1,0 +1,245 @@
+package approvals
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"codeagent/approvals/review"
+	"codeagent/event/word"
+	"codeagent/internal/short"
+	"codeagent/sandbox"
+)
+
+// A person is not asked about everything that may be asked about. Three things come back to
+// the model instead, in words that say what to do: what the settings do not let this model ask
+// for, what the person has said no to, and a request without a reason of its own, once.
+
+// ModelRules is what the settings let the present model do.
+type ModelRules struct {
+	// ReadOnly: nothing outside the folder for temporary files is writable until an answer
+	// opens it.
+	ReadOnly bool
+	// MustJustify: a request without a reason of its own is refused each time, and what asks by
+	// itself (edits, fetches) needs a reason too.
+	MustJustify bool
+	// NoOutside: it may not ask to run outside the sandbox.
+	NoOutside bool
+}
+
+// asker is what a gate knows about who asks, and what was asked: it decides which questions are
+// not put. It is safe for concurrent use.
+type asker struct {
+	// unconfined: there is no sandbox. reasons is Options.Reasons.
+	unconfined, reasons bool
+
+	mu       sync.Mutex
+	model    ModelRules
+	noes     []pastNo
+	given    []pastReason
+	returned []string // requests that were sent back since the last good reason
+}
+
+// SetModel sets the rules of the model that asks from now on. The error says what cannot be
+// enforced; then nothing changed.
+func (k *asker) SetModel(m ModelRules) error {
+	if m.ReadOnly && k.unconfined {
+		return errors.New("the settings make this model read-only, and without a sandbox (danger-full-access) nothing can enforce that")
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.model = m
+	return nil
+}
+
+// UserSpoke forgets what was said no to: the user has said something new since.
+func (k *asker) UserSpoke() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.noes, k.returned = nil, nil
+}
+
+func (k *asker) rules() ModelRules {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.model
+}
+
+// forModel returns what of p the present model starts with.
+func (k *asker) forModel(p sandbox.Policy) sandbox.Policy {
+	if !k.rules().ReadOnly {
+		return p
+	}
+	closed := func(r sandbox.Root) bool { return p.Temp == "" || !sandbox.Covers(p.Temp, r.Path) }
+	p.WasWrite = append(p.WasWrite, p.Write...)
+	p.Write, p.SharedTemp = slices.DeleteFunc(p.Write, closed), false
+	return p
+}
+
+// unasked returns the refusal of r, a question about what a wants that need not be put; nil if
+// it is to be put.
+func (k *asker) unasked(r *Request, a Action, w want) *Refusal {
+	if words := k.tooWide(w); words != "" {
+		return &Refusal{Reason: words, Request: r}
+	}
+	if refusal := k.repeats(a, w); refusal != nil {
+		return refusal
+	}
+	return k.reasonless(r, a, w)
+}
+
+// tooWide says that w can only be granted by leaving the sandbox, which the model may not ask
+// for; "" if that is not so.
+func (k *asker) tooWide(w want) string {
+	const never = "this model may not ask to run anything outside the sandbox (the user's setting may_ask_outside)"
+	switch {
+	case !k.rules().NoOutside:
+	case w.unsandboxed:
+		return never + ": ask for the paths and hosts that are needed, or say what is missing"
+	case w.blocked != "":
+		return never + ", and " + w.blocked + ": do without it, or say what is missing"
+	}
+	return ""
+}
+
+// reasonless sends a request back to the model if its reason is none, once for what it asks
+// for, and adds to the question what is then known about the reason.
+func (k *asker) reasonless(r *Request, a Action, w want) *Refusal {
+	must := k.rules().MustJustify
+	byItself := a.Kind == word.KindEdit || a.Kind == word.KindFetch
+	switch {
+	case w.empty() || a.Kind == word.KindInput:
+		return nil // nothing was asked for, and the rules or the mode ask
+	case !must && (byItself || !k.reasons):
+		return nil
+	}
+	fault, again := k.fault(a, w, r.Justification)
+	if fault == "" {
+		return nil
+	}
+	const how = "Make the same call again with a justification for the user: what in it needs this, by name (the program, the file, the host), and why now"
+	if must || !again {
+		return refuse("the user was not asked, because the justification %s. %s", fault, how)
+	}
+	r.Warnings = append(r.Warnings, "the model was asked for a reason of its own and gave none")
+	return nil
+}
+
+// Bounds of what is remembered of a session. The oldest is forgotten.
+const (
+	maxNoes    = 64
+	maxReasons = 64
+	// maxReturned is how many requests in a row are sent back: a model that cannot do better is
+	// not asked again.
+	maxReturned = 3
+)
+
+// pastNo is a request that a person said no to.
+type pastNo struct {
+	kind    word.Kind
+	deed    string
+	grant   sandbox.Grant
+	outside bool
+	reason  string
+}
+
+type pastReason struct {
+	about review.Subject
+	text  string
+}
+
+// said records the answer to a question.
+func (k *asker) said(q Request, ans Answer) {
+	if ans.Decision != Deny || q.Held {
+		return
+	}
+	no := pastNo{kind: q.Action.Kind, deed: deedText(q.Action), grant: q.Grant, outside: q.Grant.Unsandboxed || q.Widest}
+	no.grant.Unsandboxed = false
+	no.reason = strings.TrimSpace(strings.ToValidUTF8(short.Head(ans.Reason, maxReason), ""))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.noes = append(k.noes, no)
+	k.noes = k.noes[max(len(k.noes)-maxNoes, 0):]
+}
+
+// repeats refuses what contains a request that was answered with no.
+func (k *asker) repeats(a Action, w want) *Refusal {
+	deed := deedText(a)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, no := range slices.Backward(k.noes) {
+		if !no.in(a, deed, w) {
+			continue
+		}
+		because := ""
+		if no.reason != "" {
+			because = " (" + no.reason + ")"
+		}
+		what := "this"
+		if words := grantWords(no.grant); words != "" {
+			what = words
+		}
+		return refuse("the user has said no to %s%s and was not asked again: do it differently, or say what is missing", what, because)
+	}
+	return nil
+}
+
+// in reports whether a, which wants w, asks for all that was refused. Less than that is
+// another request, and so are other words to an edit or to a program that takes input. What a
+// page may be fetched from is no answer about what a command may reach.
+func (no pastNo) in(a Action, deed string, w want) bool {
+	same := no.kind == a.Kind && no.deed == deed
+	switch {
+	case no.grant.Empty() || a.Kind == word.KindEdit || a.Kind == word.KindInput:
+		return same && (!no.outside || w.unsandboxed || w.blocked != "")
+	case (no.kind == word.KindFetch) != (a.Kind == word.KindFetch):
+		return false
+	case w.unsandboxed:
+		return same // outside the sandbox everything is open
+	}
+	return opens(w.grant, no.grant)
+}
+
+// deedText identifies what a would do, apart from the spaces in a command and from what it
+// wishes.
+func deedText(a Action) string {
+	command := a.Command
+	if a.Kind == word.KindCommand {
+		command = strings.Join(strings.Fields(command), " ")
+	}
+	return fmt.Sprintf("%q %q %q %q %q %d", a.Kind, command, a.Folder, a.Paths, a.Input, a.Running.ID)
+}
+
+// fault says what the reason for w lacks, "" if nothing. again: the request was sent back
+// before, or so many were that it is of no use.
+func (k *asker) fault(a Action, w want, reason string) (fault string, again bool) {
+	about := review.Subject{Command: a.Command, Opens: slices.Concat(w.grant.Write, w.grant.Read, w.grant.Sockets, a.Wish.Write, a.Wish.Read)}
+	if a.Kind == word.KindEdit {
+		about.Command = strings.Join(a.Paths, " ")
+	}
+	for _, h := range w.grant.Hosts {
+		about.Opens = append(about.Opens, h.Host)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if fault = about.Fault(reason); fault == "" && slices.ContainsFunc(k.given, func(o pastReason) bool { return review.Same(o.text, reason) && !o.about.Related(about) }) {
+		fault = "was given for another request already"
+	}
+	if fault == "" {
+		k.returned = nil
+		k.given = append(k.given, pastReason{about, reason})
+		k.given = k.given[max(len(k.given)-maxReasons, 0):]
+		return "", false
+	}
+	key := grantWords(w.grant)
+	if key == "" {
+		key = deedText(a)
+	}
+	if slices.Contains(k.returned, key) || len(k.returned) >= maxReturned {
+		return fault, true
+	}
+	k.returned = append(k.returned, key)
+	return fault, false
+}
