@@ -119,7 +119,9 @@ func (g *Gate) Ledger() *Ledger { return &g.ledger }
 func (g *Gate) Base() sandbox.Policy { return g.granted(g.start()) }
 
 // Open returns Base without the protection of Trusted: it never blocks, and allows no less.
-func (g *Gate) Open() sandbox.Policy { return g.granted(g.forModel(g.ledger.narrowed(g.opts.Base.Clone()))) }
+func (g *Gate) Open() sandbox.Policy {
+	return g.granted(g.forModel(g.ledger.narrowed(g.opts.Base.Clone())))
+}
 
 func (g *Gate) granted(p sandbox.Policy) sandbox.Policy {
 	for _, e := range g.ledger.answers() {
