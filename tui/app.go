@@ -34,6 +34,7 @@ type app struct {
 	transcript transcript.Transcript
 	composer   composer.Composer
 	questions  question.Queue
+	widening   widening
 	panel      overlay // nil: none
 	menu       menu
 	work       work
@@ -185,7 +186,7 @@ func (m *app) draw() tea.View {
 		lines = append(lines, prompt+l)
 	}
 	if a.footer.height > 0 {
-		lines = append(lines, m.facts.footer(t, w))
+		lines = append(lines, m.facts.footer(t, w, m.mode()))
 	}
 	m.rows = lines[:min(len(lines), m.height)]
 	v := tea.View{Content: strings.Join(m.selection.mark(m.rows), "\n"), AltScreen: true}

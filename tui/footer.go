@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/sandbox"
 	"codeagent/tui/paint"
@@ -44,8 +43,8 @@ const unnamed = "the provider's model"
 
 // footer is one line: on the left the model, the sandbox, the approvals and what is
 // not enforced, on the right the tokens. It is shown in the longest form that fits;
-// what is not enforced is dropped last.
-func (f *facts) footer(t *paint.Theme, w int) string {
+// what is not enforced is dropped last. mode is the approval policy.
+func (f *facts) footer(t *paint.Theme, w int, mode string) string {
 	if !f.started {
 		return ""
 	}
@@ -53,7 +52,7 @@ func (f *facts) footer(t *paint.Theme, w int) string {
 	if f.session.Tour {
 		name.Text = "tour"
 	}
-	policy, asks := policyName(f.session.Policy), paint.Dim.Span(approvalName(f.session.Approval))
+	policy, asks := policyName(f.session.Policy), paint.Dim.Span(approvalName(mode))
 	var long, short []paint.Span
 	if n := len(f.session.Enforcement.Weaknesses); n > 0 {
 		long, short = []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d not enforced", n))}, []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d", n))}
@@ -66,7 +65,8 @@ func (f *facts) footer(t *paint.Theme, w int) string {
 	for _, form := range [][]paint.Span{
 		left,
 		paint.Joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, short, beside),
-		paint.Joined([]paint.Span{name}, []paint.Span{policy}, short, beside),
+		paint.Joined([]paint.Span{policy}, []paint.Span{asks}, short, beside),
+		paint.Joined([]paint.Span{policy}, []paint.Span{paint.Dim.Span(mode)}, short, beside),
 		paint.Joined([]paint.Span{policy}, short, beside),
 	} {
 		if left = form; paint.WidthOf(left)+paint.Gutter+1 <= w {
@@ -97,14 +97,6 @@ func policyName(preset string) paint.Span {
 		return paint.Bad.With(paint.Bold).Span(preset)
 	}
 	return paint.Dim.Span(cmp.Or(preset, "sandbox ?"))
-}
-
-func approvalName(mode string) string {
-	asks := map[approvals.Mode]string{
-		approvals.Untrusted: "asks first", approvals.OnRequest: "asks on request",
-		approvals.OnFailure: "asks on failure", approvals.Granular: "asks about some", approvals.Never: "never asks",
-	}
-	return cmp.Or(asks[approvals.Mode(mode)], "approvals "+cmp.Or(mode, "?"))
 }
 
 // crowded is the share of the context window, in percent, from which the footer
@@ -161,14 +153,14 @@ func (f *facts) window() string {
 	return fmt.Sprintf("%s of %s tokens", paint.Count(used), paint.Count(int(window)))
 }
 
-// page is /status.
-func (f *facts) page(t *paint.Theme, w int) []string {
+// page is /status; mode is the approval policy.
+func (f *facts) page(t *paint.Theme, w int, mode string) []string {
 	s := f.session
 	pairs := [][2]string{
 		{"model", cmp.Or(s.Model, unnamed)},
 		{"folder", paint.Tilde(s.Folder, f.home)},
 		{"sandbox", cmp.Or(s.Policy, "?")},
-		{"approvals", cmp.Or(s.Approval, "?")},
+		{"approvals", cmp.Or(mode, "?")},
 		{"enforced by", cmp.Or(strings.Join(s.Enforcement.Active(), ", "), s.Enforcement.Backend, "nothing")},
 		{"session", cmp.Or(s.ID, "-")},
 		{"context", f.window()},

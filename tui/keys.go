@@ -25,6 +25,7 @@ const (
 	actRename    keys.Action = "rename"
 	actRemove    keys.Action = "remove"
 	actAll       keys.Action = "all"
+	actMode      keys.Action = "mode"
 )
 
 // scope says where a key holds, in the words of /help.
@@ -57,6 +58,7 @@ func bindings() []binding {
 		{everywhere, []string{"esc"}, keys.Back, "close the panel, else return from the question to typing, else interrupt the turn; with nothing to close, twice: edit the last message again"},
 		{everywhere, []string{"ctrl+y"}, actArm, "answer the question now"},
 		{everywhere, []string{"ctrl+o"}, actToggle, "show all of the last output in view, or fold it; with a question, show all of it"},
+		{everywhere, []string{"shift+tab"}, actMode, "change the approval policy: to a stricter one at once, to a wider one after a question"},
 		{everywhere, []string{"pgup"}, keys.PageUp, "scroll up"},
 		{everywhere, []string{"pgdown"}, keys.PageDown, "scroll down"},
 		{everywhere, []string{"shift+up", "ctrl+shift+up"}, actLineUp, "scroll one line up"},

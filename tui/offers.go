@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"codeagent/approvals"
 	"codeagent/tui/message"
 )
 
@@ -37,6 +38,17 @@ type Clipboard interface {
 	// to paste and what to do instead. Read may be called while an earlier call,
 	// whose context is done, has not returned yet.
 	Read(ctx context.Context) (Clip, error)
+}
+
+// Approvals is the approval policy of the session. Unlike the others it performs no IO: its
+// methods are called on the screen's goroutine.
+type Approvals interface {
+	// Mode is the present policy, and Modes are those to choose from, in their order.
+	Mode() approvals.Mode
+	Modes() []approvals.Mode
+	// Wider reports whether a change lets something pass that is asked about or refused now.
+	Wider(to approvals.Mode) bool
+	SetMode(to approvals.Mode)
 }
 
 // Models are the models to choose from. Use is called between turns only.

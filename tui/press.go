@@ -7,7 +7,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"codeagent/approvals"
 	"codeagent/internal/short"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
@@ -92,6 +91,8 @@ func (m *app) common(do keys.Action) tea.Cmd {
 		} else {
 			m.transcript.End()
 		}
+	case actMode:
+		return m.nextMode()
 	case actRedraw:
 		return tea.ClearScreen
 	case actSuspend:
@@ -112,6 +113,8 @@ func (m *app) back() tea.Cmd {
 	switch {
 	case m.panel != nil:
 		m.panel = nil
+	case m.asksWidening():
+		m.forgetWidening()
 	case q != nil && q.Armed():
 		q.Bar()
 	case m.unread != nil:
@@ -190,7 +193,7 @@ func (m *app) questionKey(q *question.Question, k tea.Key) (handled bool, cmd te
 			return false, nil
 		}
 		if ans, ok := q.Choose(key); ok {
-			m.answered(ans)
+			return true, m.answered(ans)
 		}
 		return true, nil
 	case actNote:
@@ -198,14 +201,6 @@ func (m *app) questionKey(q *question.Question, k tea.Key) (handled bool, cmd te
 		return true, nil
 	}
 	return false, nil
-}
-
-// answered closes the front question and records the answer.
-func (m *app) answered(ans approvals.Answer) {
-	for _, waiting := range m.questions.Front().Asks {
-		m.transcript.Chose(waiting.Request.ID, ans.Decision)
-	}
-	m.questions.Answer(ans)
 }
 
 // noteKey takes a key while a note is written.
@@ -217,7 +212,7 @@ func (m *app) noteKey(q *question.Question, k tea.Key) tea.Cmd {
 			return m.say(stillRead)
 		}
 		if ans, ok := q.Send(); ok {
-			m.answered(ans)
+			return m.answered(ans)
 		}
 		return nil
 	case keys.Back, keys.Interrupt:

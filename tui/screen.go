@@ -50,6 +50,7 @@ type Options struct {
 	// returns when the program has the terminal again, or when ctx ends.
 	Suspend func(ctx context.Context)
 
+	Approvals  Approvals
 	Models     Models
 	Sessions   Sessions
 	Undo       Undo

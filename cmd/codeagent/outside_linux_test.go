@@ -50,7 +50,7 @@ func TestNoLastingYesForAScriptOfTheWorkspace(t *testing.T) {
 		term := golden.Start(t, cmd, 160, 50)
 		term.WaitFor("this session made the git directory")
 		term.WaitFor("which commands can") // change: its folder, or one of PATH
-		term.Write("\x192")               // no second yes: it is typed
+		term.Write("\x192")                // no second yes: it is typed
 		term.WaitFor("› 2")
 		term.Write("\x7f\x19n")
 		term.WaitFor("reason (optional)")

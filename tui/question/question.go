@@ -7,6 +7,7 @@ package question
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,13 @@ func (q *Queue) Front() *Question {
 		return nil
 	}
 	return q.Waiting[0]
+}
+
+// Insert puts a in front of the others: the person asked for this question.
+func (q *Queue) Insert(a *Ask, now time.Time) {
+	a.since = now
+	q.Disarm()
+	q.Waiting = slices.Insert(q.Waiting, 0, &Question{request: a.Request, Asks: []*Ask{a}, keys: q.Keys})
 }
 
 // Add queues a, or joins it to an identical question.

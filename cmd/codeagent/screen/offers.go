@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"codeagent/agent"
+	"codeagent/approvals"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/providers"
@@ -26,7 +27,7 @@ import (
 // supports only undo. It returns the list of sessions that can be resumed from here.
 func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *saved {
 	kept := &saved{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
-	o.Undo = offerUndo(ses)
+	o.Undo, o.Approvals = offerUndo(ses), policies{ses.Gate, len(ses.Workspace.Config.Refuse) > 0}
 	if ses.Tour != nil {
 		return kept
 	}
@@ -44,6 +45,18 @@ func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *s
 		return nil // Compacted reports any other error
 	}
 	return kept
+}
+
+// policies are the approval policies of a session.
+type policies struct {
+	*approvals.Gate
+	granular bool // the settings say what granular refuses
+}
+
+func (p policies) Modes() []approvals.Mode {
+	return slices.DeleteFunc(approvals.Modes(), func(m approvals.Mode) bool {
+		return m == approvals.Granular && !p.granular && p.Mode() != m
+	})
 }
 
 // pasting adapts the clipboard to the screen.

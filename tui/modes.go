@@ -1,0 +1,123 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/approvals"
+	"codeagent/tui/question"
+)
+
+// A key changes the approval policy of the session. A change that lets nothing more pass is
+// made at once. Any other is made after a question of its own.
+
+// widening is a change of the approval policy that waits for its answer; ask is nil if none does.
+type widening struct {
+	ask *question.Ask
+	to  approvals.Mode
+}
+
+// modeWords are the approval policies for the footer, and what each does.
+var modeWords = map[approvals.Mode]struct{ short, means string }{
+	approvals.Untrusted: {"asks first", "every edit and every command is asked about first, known read-only commands apart"},
+	approvals.OnRequest: {"asks on request", "everything runs in the sandbox; you are asked when more is needed"},
+	approvals.OnFailure: {"asks on failure", "everything runs in the sandbox; you are asked when more is needed, and after a command that the sandbox denied something"},
+	approvals.Granular:  {"asks by kind", "everything runs in the sandbox; when more is needed the settings say by its kind whether you are asked or it is refused"},
+	approvals.Never:     {"never asks", "everything runs in the sandbox; what needs more is refused, and you are asked nothing"},
+}
+
+func approvalName(mode string) string {
+	return cmp.Or(modeWords[approvals.Mode(mode)].short, "approvals "+cmp.Or(mode, "?"))
+}
+
+// nextMode changes to the approval policy after the one that is asked about or applies.
+func (m *app) nextMode() tea.Cmd {
+	p := m.offers.Approvals
+	if p == nil {
+		return nil
+	}
+	from := p.Mode()
+	if m.widening.ask != nil {
+		from = m.widening.to
+		m.forgetWidening()
+	}
+	all := p.Modes()
+	to := all[(slices.Index(all, from)+1)%len(all)]
+	if to == p.Mode() {
+		return m.say("approvals: " + approvalName(string(to)))
+	}
+	if !p.Wider(to) {
+		return m.setMode(to)
+	}
+	ask := &question.Ask{Request: wideningRequest(p.Mode(), to, m.facts.unconfined()), Reply: make(chan approvals.Answer, 1)}
+	m.widening = widening{ask, to}
+	m.questions.Insert(ask, m.now())
+	m.leaveStalePage()
+	return m.stir()
+}
+
+func wideningRequest(from, to approvals.Mode, unconfined bool) approvals.Request {
+	r := approvals.Request{
+		Title:    fmt.Sprintf("change the approval policy from %s to %s?", from, to),
+		Warnings: []string{fmt.Sprintf("now, %s: %s", from, modeWords[from].means), fmt.Sprintf("then, %s: %s", to, modeWords[to].means)},
+		Options: []approvals.Option{
+			{Key: "1", Decision: approvals.Session, Label: "change it for this session"},
+			{Key: "n", Decision: approvals.Deny, Label: "leave it"},
+		},
+	}
+	if unconfined {
+		r.Warnings = append(r.Warnings, "there is no sandbox: what runs without a question can change every file that you can change, and reach every host")
+	}
+	return r
+}
+
+// asksWidening reports whether the question in front is about a wider policy.
+func (m *app) asksWidening() bool {
+	q := m.questions.Front()
+	return q != nil && m.widening.ask != nil && slices.Contains(q.Asks, m.widening.ask)
+}
+
+// forgetWidening withdraws the question about a wider policy, if there is one.
+func (m *app) forgetWidening() {
+	if m.widening.ask != nil {
+		m.questions.Withdraw(m.widening.ask)
+		m.leaveStalePage()
+	}
+	m.widening = widening{}
+}
+
+func (m *app) setMode(to approvals.Mode) tea.Cmd {
+	m.offers.Approvals.SetMode(to)
+	return m.say("approvals: " + approvalName(string(to)) + " (" + keyFor(everywhere, actMode) + " changes it)")
+}
+
+// answered closes the front question and records the answer.
+func (m *app) answered(ans approvals.Answer) tea.Cmd {
+	own, to := m.asksWidening(), m.widening.to
+	for _, waiting := range m.questions.Front().Asks {
+		m.transcript.Chose(waiting.Request.ID, ans.Decision)
+	}
+	m.questions.Answer(ans)
+	if own {
+		m.widening = widening{}
+	}
+	if own && ans.Decision.Yes() {
+		return m.setMode(to)
+	}
+	return nil
+}
+
+// mode names the approval policy that applies now.
+func (m *app) mode() string {
+	if p := m.offers.Approvals; p != nil {
+		return string(p.Mode())
+	}
+	return m.facts.session.Approval
+}
+
+// unconfined reports whether there is no sandbox.
+func (f *facts) unconfined() bool { return strings.HasPrefix(f.session.Policy, "danger") }

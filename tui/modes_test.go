@@ -1,0 +1,116 @@
+package tui
+
+import (
+	"slices"
+	"testing"
+
+	"codeagent/approvals"
+)
+
+// policies is a gate without the rest.
+type policies struct{ mode approvals.Mode }
+
+var cycle = []approvals.Mode{approvals.Untrusted, approvals.OnRequest, approvals.OnFailure, approvals.Never}
+
+var careful = []approvals.Mode{approvals.Untrusted, approvals.Never, approvals.OnRequest, approvals.OnFailure}
+
+func (p *policies) Mode() approvals.Mode      { return p.mode }
+func (p *policies) Modes() []approvals.Mode   { return cycle }
+func (p *policies) SetMode(to approvals.Mode) { p.mode = to }
+func (p *policies) Wider(to approvals.Mode) bool {
+	return slices.Index(careful, to) > slices.Index(careful, p.mode)
+}
+
+func modeRig(t *testing.T, w, h int, mode approvals.Mode) (*rig, *policies) {
+	r, p := newRig(t, w, h), &policies{mode}
+	r.app.offers.Approvals = p
+	r.emit(session())
+	return r, p
+}
+
+// TestModesChangeOnAKey: a stricter policy applies at once, a wider one after a yes that was
+// armed by silence or by its key.
+func TestModesChangeOnAKey(t *testing.T) {
+	r, p := modeRig(t, 100, 30, approvals.OnFailure)
+	r.has("asks on failure")
+	r.press("shift+tab")
+	if p.mode != approvals.Never {
+		t.Fatalf("the mode is %s", p.mode)
+	}
+	p.mode = approvals.OnRequest
+	r.press("shift+tab")
+	r.has("change the approval policy from on-request to on-failure?", "1 change it for this session   n leave it", "asks on request")
+	r.press("1") // typed: the question is not armed
+	if p.mode != approvals.OnRequest || r.app.composer.Value() != "1" {
+		t.Errorf("the mode is %s, the message %q", p.mode, r.app.composer.Value())
+	}
+	r.press("backspace")
+	r.rest()
+	r.press("1")
+	if p.mode != approvals.OnFailure {
+		t.Errorf("after a yes the mode is %s", p.mode)
+	}
+	r.has("asks on failure")
+	r.lacks("change the approval policy")
+}
+
+func TestAWiderModeNeedsAYes(t *testing.T) {
+	for name, keys := range map[string][]string{"no": {"ctrl+y", "n"}, "Esc": {"esc"}, "Esc when armed": {"ctrl+y", "esc"}} {
+		t.Run(name, func(t *testing.T) {
+			r, p := modeRig(t, 80, 30, approvals.OnRequest)
+			a := r.put(npmRequest("q"))
+			r.press("ctrl+y", "shift+tab")
+			r.has("change the approval policy", "1 more")
+			r.press(keys...)
+			r.lacks("change the approval policy")
+			r.has("npm install wants")
+			if p.mode != approvals.OnRequest {
+				t.Errorf("the mode is %s", p.mode)
+			}
+			r.press("1") // the question behind it is armed anew
+			r.wantNone(a)
+			r.press("ctrl+y", "backspace", "1")
+		})
+	}
+}
+
+// Pressing the key again passes over a policy that was only asked about.
+func TestModesArePassedOver(t *testing.T) {
+	r, p := modeRig(t, 80, 30, approvals.Untrusted)
+	r.press("shift+tab", "shift+tab", "shift+tab") // each of the three is wider
+	r.has("from untrusted to never?")
+	r.press("shift+tab") // around to the present one
+	if p.mode != approvals.Untrusted {
+		t.Errorf("the mode is %s", p.mode)
+	}
+	r.lacks("change the approval policy")
+	p.mode = approvals.OnRequest
+	r.press("shift+tab", "shift+tab")
+	if p.mode != approvals.Never {
+		t.Errorf("the mode is %s", p.mode)
+	}
+	r.lacks("change the approval policy")
+}
+
+// Without a sandbox the question says what a wider policy means there, at every size before
+// a yes; the footer shows the policy.
+func TestModesOnASmallScreen(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {40, 15}} {
+		r, p := modeRig(t, size[0], size[1], approvals.Untrusted)
+		e := session()
+		e.Policy = "danger-full-access"
+		r.emit(e)
+		r.has("danger-full-access · ")
+		r.press("shift+tab", "ctrl+y", "ctrl+o")
+		for range 20 {
+			r.press("1", "down")
+		}
+		if p.mode != approvals.OnRequest {
+			t.Errorf("%v: the mode is %s\n%s", size, p.mode, r.screen())
+		}
+	}
+	r, _ := modeRig(t, 40, 15, approvals.Untrusted)
+	r.has("workspace-write · asks first")
+	r, _ = modeRig(t, 40, 15, approvals.OnFailure)
+	r.has("workspace-write · on-failure")
+}
