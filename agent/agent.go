@@ -143,6 +143,7 @@ type Agent struct {
 	carried carried         // facts that every summary must keep
 	total   model.Usage     // of the session
 	refused []event.Refusal // of this turn
+	unmet   []event.Refusal // of this turn, see unmet.go
 	unsaved bool            // the log failed, and that was reported
 	doubted bool            // the provider may read only a part, and that was reported
 }
@@ -177,7 +178,7 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	a.mu.Lock()
-	a.refused, a.unsaved = nil, false
+	a.refused, a.unmet, a.unsaved = nil, nil, false
 	a.mu.Unlock()
 
 	a.say(in, func(in Input) event.Event { return event.TurnStarted{Text: in.Text, Images: in.Shown()} })
@@ -193,6 +194,7 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	case err == nil:
 		outcome = word.TurnDone
 	}
+	a.refuseUnmet()
 	a.mu.Lock()
 	refused := slices.Clone(a.refused)
 	a.mu.Unlock()

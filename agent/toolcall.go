@@ -137,6 +137,7 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 		res.Text += c.after(ctx, res, held)
 	}
 	res.Text += held.words() + said
+	c.note(res)
 	return res, nil
 }
 

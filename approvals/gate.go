@@ -238,12 +238,8 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	}
 	w := want{unsandboxed: true}
 	if v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() { // words in the output alone must not propose a grant
-		wish := Wish{Write: v.Suggest.Write, Read: v.Suggest.Read, Sockets: v.Suggest.Sockets, Unsandboxed: v.Suggest.Unsandboxed}
-		for _, h := range v.Suggest.Hosts {
-			wish.Hosts = append(wish.Hosts, withPort(a.Command, h.String()))
-		}
 		var refusal *Refusal
-		if w, refusal = g.want(base, a.Folder, wish); refusal != nil || w.empty() {
+		if w, refusal = g.want(base, a.Folder, suggested(a, v.Suggest)); refusal != nil || w.empty() {
 			return nil
 		}
 	}

@@ -69,13 +69,7 @@ func (g *Gate) Granted(a Action, d sandbox.Denial, given []sandbox.Grant) (sandb
 }
 
 // opens reports whether wide covers everything in gr.
-func opens(wide, gr sandbox.Grant) bool {
-	covered := func(roots, paths []string) bool {
-		return !slices.ContainsFunc(paths, func(p string) bool { return !sandbox.CoveredBy(roots, p) })
-	}
-	return covered(wide.Write, gr.Write) && covered(wide.Read, gr.Read) && covered(wide.Sockets, gr.Sockets) &&
-		len(without(gr.Hosts, wide.Hosts)) == 0
-}
+func opens(wide, gr sandbox.Grant) bool { return wide.Covers(gr) }
 
 // heldWho names the program that was refused by its file, which is a fact. The name that it
 // gave itself and the words of the command are not.

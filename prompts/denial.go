@@ -29,8 +29,12 @@ const (
 // for it, or that nobody can be asked. It is empty when nothing relevant was denied.
 func Denial(v sandbox.Verdict, attended bool, mode string) string {
 	told := Denied(v)
-	if told == "" || !v.Denied {
+	lost := v.Lost()
+	if told == "" || !v.Denied && len(lost) == 0 {
 		return told
+	}
+	if !v.Denied { // only what is named is worth a question
+		v.Denials, v.Confidence = lost, sandbox.Certain
 	}
 	if neverOpened(v) {
 		return told + "It belongs to codeagent itself, or lies around what does, and is never opened: do without it.\n"
@@ -45,6 +49,8 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 func Denied(v sandbox.Verdict) string {
 	denials := worthTelling(v)
 	switch {
+	case !v.Denied && len(v.Lost()) > 0:
+		return lostWords(v.Lost(), denials)
 	case !v.Denied && len(denials) > 0 && v.Failed:
 		return "[sandbox] Refused along the way; as far as can be known it is not why the command failed:\n" + lines(denials)
 	case !v.Denied && len(denials) > 0:
@@ -62,6 +68,16 @@ func Denied(v sandbox.Verdict) string {
 		return "[sandbox] The sandbox refused this, and it is probably why the command failed:\n" + lines(denials)
 	}
 	return "[sandbox] The sandbox probably refused this. That is read from what the command printed: check before you ask.\n" + lines(denials)
+}
+
+// lostWords says what a command that passed did not do, and then what else it was refused.
+func lostWords(lost, all []sandbox.Denial) string {
+	said := "[sandbox] The command ended with 0, but not all of it happened. The sandbox refused this, which the command itself names:\n" + lines(lost)
+	rest := slices.DeleteFunc(slices.Clone(all), func(d sandbox.Denial) bool { return d.Named })
+	if len(rest) > 0 {
+		said += "It did without this:\n" + lines(rest)
+	}
+	return said
 }
 
 // RefusedSoFar says what was refused a command that still runs: why it will end,

@@ -73,6 +73,9 @@ type Denial struct {
 	Moot       bool   `json:"moot"`
 	MootReason string `json:"moot_reason,omitempty"`
 	Count      int    `json:"count"`
+	// Named means that the command's own text names the target: it is what the command is for, and
+	// not what a program does besides.
+	Named bool `json:"named,omitempty"`
 }
 
 // MarshalJSON adds the raw bytes of a target that JSON cannot represent as text: a replacement for
@@ -191,6 +194,18 @@ type Verdict struct {
 	Suggest Grant `json:"suggest"`
 	// Failed means that the command failed, for whatever reason.
 	Failed bool `json:"-"`
+}
+
+// Lost are the denials that a command which passed has hidden: its text names the target, so that
+// something it was to do did not happen, though its status is 0.
+func (v Verdict) Lost() []Denial {
+	var out []Denial
+	for _, d := range v.Denials {
+		if !v.Failed && d.Named && !d.Moot && d.Evidence != EvidenceOutput {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // MarshalJSON encodes an empty list of denials as [].

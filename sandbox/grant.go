@@ -42,6 +42,17 @@ func (g Grant) Clone() Grant {
 	return g
 }
 
+// Covers reports whether g contains everything in other. It compares names, not rights: that to write
+// a path is not counted as that to read it.
+func (g Grant) Covers(other Grant) bool {
+	all := func(roots, paths []string) bool {
+		return !slices.ContainsFunc(paths, func(p string) bool { return !CoveredBy(roots, p) })
+	}
+	return all(g.Write, other.Write) && all(g.Read, other.Read) && all(g.Sockets, other.Sockets) &&
+		!slices.ContainsFunc(other.Hosts, func(h HostPort) bool { return !slices.Contains(g.Hosts, h) }) &&
+		(g.Unsandboxed || !other.Unsandboxed)
+}
+
 // Lines says what g opens, one thing a line: "write /srv/data". show formats a path; nil leaves it
 // as it is.
 func (g Grant) Lines(show func(path string) string) []string {

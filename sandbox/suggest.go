@@ -69,7 +69,7 @@ func (s suggesting) places(d Denial) []string {
 		return []string{cache}
 	case inGit && d.Kind != KindProtected: // git writes to many files in it
 		return []string{git + "/.git"}
-	case !named(base) && (madeUp(base) || named("/"+path.Base(dir))) && s.grantable(dir):
+	case !named(base) && (MadeUp(base) || named("/"+path.Base(dir))) && s.grantable(dir):
 		return []string{dir}
 	case strings.HasSuffix(base, ".lock") && len(base) > len(".lock"): // written, and then renamed
 		return []string{strings.TrimSuffix(d.Target, ".lock"), d.Target}
@@ -77,9 +77,9 @@ func (s suggesting) places(d Denial) []string {
 	return []string{d.Target}
 }
 
-// madeUp reports whether a name ends like those of mkstemp(3): in six or more characters that
+// MadeUp reports whether a name ends like those of mkstemp(3): in six or more characters that
 // contain a digit or mix upper and lower case.
-func madeUp(base string) bool {
+func MadeUp(base string) bool {
 	end := base[strings.LastIndexAny(base, ".-~")+1:]
 	return len(end) >= 6 && (strings.ContainsFunc(end, unicode.IsDigit) || strings.ToLower(end) != end && strings.ToUpper(end) != end)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
 // Evidence is what is known about a command that has ended.
@@ -37,7 +38,7 @@ type FileSystem interface {
 }
 
 // Judge returns the verdict. A command that passed or was interrupted is never denied; what
-// it was refused is suggested nevertheless.
+// it was refused is suggested nevertheless. If its text names some of that, only this is.
 func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	v := sandbox.Verdict{
 		Confidence: sandbox.NoConfidence, Evidence: level(e.Trace),
@@ -49,7 +50,11 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 		return v
 	}
 	suggest := func(list []sandbox.Denial) sandbox.Grant { return sandbox.Suggest(e.Policy, e.Home, e.Argv, list) }
+	nameTargets(e, files, v.Denials)
 	v.Suggest = suggest(v.Denials)
+	if lost := v.Lost(); len(lost) > 0 {
+		v.Suggest = suggest(lost)
+	}
 	if !v.Failed || e.Interrupted || ownLimit(e.Limit) {
 		return v
 	}
@@ -68,6 +73,23 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	}
 	v.Denials = append(v.Denials, said...)
 	return v
+}
+
+// nameTargets marks the denials whose target the command's text names.
+func nameTargets(e Evidence, files sandbox.FileSystem, denials []sandbox.Denial) {
+	if len(denials) == 0 {
+		return
+	}
+	text := named.Read(commandText(e.Argv), e.Dir, e.Home, func(p string) string {
+		to, err := sandbox.Canonical(files, "/", p)
+		if err != nil {
+			return ""
+		}
+		return to
+	})
+	for i := range denials {
+		denials[i].Named = text.Target(denials[i])
+	}
 }
 
 const sigSys = 31 // by which the filter ends a process for some calls

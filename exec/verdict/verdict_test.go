@@ -207,3 +207,32 @@ func FuzzJudge(f *testing.F) {
 			Output: strings.Split(text, "\n"), Trace: sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: []sandbox.Denial{d}, Exits: []sandbox.Exit{exit(11, 10, "a", 1)}}}, bare{})
 	})
 }
+
+// TestLost: a command that passed has lost what its text names, and only this is suggested.
+func TestLost(t *testing.T) {
+	for _, c := range []struct {
+		argv []string
+		exit int
+		want bool
+	}{
+		{[]string{"bash", "-c", "(echo x > /srv/data/a) 2>&1 | cat"}, 0, true},
+		{[]string{"cp", "a", "/srv/data/"}, 0, true},
+		{[]string{"bash", "-c", "tool run"}, 0, false},
+		{[]string{"bash", "-c", "cp a /srv/data/; false"}, 1, false},
+	} {
+		named := sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: "/srv/data/a", Evidence: sandbox.EvidenceKernel, PID: 2, Order: 1, Count: 1}
+		besides := named
+		besides.Target, besides.Order = "/srv/state/count", 2
+		v := Judge(Evidence{
+			Policy: sandbox.WorkspaceWrite("/w"), Dir: "/w", Argv: c.argv, Status: sandbox.Status{Exit: c.exit},
+			Trace: sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: []sandbox.Denial{named, besides}},
+		}, bare{})
+		lost := v.Lost()
+		if (len(lost) == 1) != c.want || v.Denied && c.exit == 0 {
+			t.Errorf("%q: %+v", c.argv, v)
+		}
+		if only := len(v.Suggest.Write) == 1 && v.Suggest.Write[0] == "/srv/data/a"; c.exit == 0 && only != c.want {
+			t.Errorf("%q: suggests %q", c.argv, v.Suggest.Write)
+		}
+	}
+}

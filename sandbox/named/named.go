@@ -27,6 +27,8 @@ const (
 type Text struct {
 	home, folder string
 	paths        map[string]bool
+	// last has the last part of each word.
+	last map[string]bool
 	// patterns are the paths of which parts are not known: a hole stands for each.
 	patterns []string
 	lower    string
@@ -42,7 +44,7 @@ func Read(text, folder, home string, resolve func(path string) string) *Text {
 	if len(text) > MaxText {
 		text = text[:MaxText]
 	}
-	t := &Text{home: home, folder: folder, paths: map[string]bool{}, resolve: resolve, lower: strings.ToLower(text)}
+	t := &Text{home: home, folder: folder, paths: map[string]bool{}, last: map[string]bool{}, resolve: resolve, lower: strings.ToLower(text)}
 	folders := []string{folder}
 	var words []string
 	if len(text) <= maxParsed {
@@ -89,7 +91,39 @@ func (t *Text) Target(d sandbox.Denial) bool {
 		h, err := sandbox.ParseHostPort(d.Target)
 		return err == nil && t.host(h.Host)
 	}
-	return t.file(d.Target) || path.IsAbs(d.Requested) && t.file(path.Clean(d.Requested))
+	change := d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindProtected
+	for _, target := range []string{d.Target, path.Clean(d.Requested)} {
+		if path.IsAbs(target) && (t.file(target) || change && t.entry(target)) {
+			return true
+		}
+	}
+	return false
+}
+
+// entry reports whether the text names target in two words, the folder and the name in it
+// (cp a /srv/), or names the file beside which target is written before it is renamed (sed -i).
+func (t *Text) entry(target string) bool {
+	folder, name := path.Split(target)
+	folder = path.Clean(folder)
+	if t.paths[folder] && t.last[name] {
+		return true
+	}
+	for p := range t.paths {
+		if beside, base := path.Split(p); path.Clean(beside) == folder && t.isDraft(name, base, folder) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDraft reports whether name is one that programs give the new content of the file called base:
+// "base.lock", ".base.swp", "base~", or what mkstemp(3) makes up. In the home folder programs make up
+// names for files of their own.
+func (t *Text) isDraft(name, base, folder string) bool {
+	if rest, ok := strings.CutPrefix(strings.TrimLeft(name, ".#"), strings.TrimLeft(base, ".")); ok && base != "" {
+		return rest != "" && !unicode.IsLetter(rune(rest[0])) && !unicode.IsDigit(rune(rest[0]))
+	}
+	return folder != t.home && sandbox.MadeUp(name)
 }
 
 func (t *Text) file(target string) bool {
@@ -140,6 +174,9 @@ func (t *Text) add(word string, folders []string) {
 		part = t.tilde(part)
 		if part == "" || len(part) > 4096 || len(t.paths)+len(t.patterns) >= maxNames {
 			continue
+		}
+		if base := path.Base(part); !strings.Contains(base, hole) {
+			t.last[base] = true
 		}
 		switch {
 		case strings.Contains(part, hole):
