@@ -78,7 +78,7 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 	case err != nil:
 		return sandbox.Grant{}, false
 	case question == nil:
-		h.allowed(grant, "")
+		h.allowed(grant, "", false)
 		return grant, true
 	}
 	ans, why := h.wait(ctx, question, d)
@@ -92,7 +92,9 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 	if ans.Decision.Lasts() {
 		until = forSession
 	}
-	h.allowed(grant, until)
+	// What a session answer, a rule or a setting opens is not the command's own: it ends when
+	// that is revoked.
+	h.allowed(grant, until, ans.Decision == approvals.Once && !errors.Is(why, errOpened))
 	c.turn.agent.held.opened(gate)
 	return grant, true
 }
@@ -129,10 +131,13 @@ func (h *holder) soFar() (so approvals.HeldAnswers, away bool) {
 	return approvals.HeldAnswers{Given: slices.Clone(h.answers.Given), Refused: slices.Clone(h.answers.Refused)}, h.away
 }
 
-func (h *holder) allowed(g sandbox.Grant, until string) {
+// allowed records a grant. own: it is for this command alone.
+func (h *holder) allowed(g sandbox.Grant, until string, own bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.answers.Given = append(h.answers.Given, g)
+	if own {
+		h.answers.Given = append(h.answers.Given, g)
+	}
 	// What a later answer for the session includes is named once.
 	if what := things(g); !slices.Contains(h.opened, what) && !slices.Contains(h.opened, what+forSession) {
 		h.opened = append(h.opened, what+until)

@@ -60,6 +60,7 @@ type Runner struct {
 	buffers sync.Pool
 	keeping sync.Map // results of Observes, by Policy.Unconfined
 	spills  *spillRoom
+	live    commands
 }
 
 // New returns a Runner.

@@ -35,8 +35,10 @@ type running struct {
 	start   time.Time
 	life    context.CancelFunc // ends the backend's context
 	clock   *wallClock
-	cap     *capture // nil in the foreground
-	proc    sandbox.Process
+	cap     *capture        // nil in the foreground
+	proc    sandbox.Process // set by commands.started
+	// revoked is what was taken back while it started; guarded by commands.mu.
+	revoked []sandbox.Grant
 }
 
 // begin starts c under p. Every begin needs an end.
@@ -70,9 +72,12 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Si
 		holder = patientHolder{holder, run.clock}
 	}
 	started := within(ctx, wall(p, c), end)
-	run.proc, err = backend.Start(life, p, cmd, holder)
+	r.live.add(run)
+	proc, err := backend.Start(life, p, cmd, holder)
 	started()
-	if err != nil {
+	if err == nil {
+		r.live.started(run, proc)
+	} else {
 		run.close()
 		return nil, err
 	}
@@ -122,6 +127,7 @@ func (run *running) end(ctx context.Context) (Outcome, error) {
 }
 
 func (run *running) close() {
+	run.runner.live.remove(run)
 	run.clock.end()
 	run.life()
 	if run.cap != nil {

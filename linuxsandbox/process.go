@@ -244,6 +244,9 @@ func (p *process) Signal(number int) error {
 	return nil
 }
 
+// Revoke closes what g opened.
+func (p *process) Revoke(g sandbox.Grant) sandbox.Revoked { return p.broker.Revoke(g) }
+
 // Refused returns what the broker has refused so far.
 func (p *process) Refused() []sandbox.Denial { return p.broker.Refused() }
 

@@ -39,6 +39,21 @@ type Process interface {
 	Trace() Trace
 }
 
+// Revoker is a Process from which grants can be taken back while it runs.
+type Revoker interface {
+	// Revoke closes what g opens for the command and all its descendants, as far as the system
+	// allows. It returns when that holds.
+	Revoke(g Grant) Revoked
+}
+
+// Revoked is what became of a revocation in a running command.
+type Revoked struct {
+	// Cut is the number of connections that were ended.
+	Cut int
+	// Stays names what could not be taken back, in words.
+	Stays []string
+}
+
 // Holder answers a denial while the refused call waits. For a model's commands, the only Holder
 // that can allow a call is in agent/held.go.
 type Holder interface {

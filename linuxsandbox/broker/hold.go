@@ -58,6 +58,8 @@ type holding struct {
 	// answered holds the keys of answered questions: no question is asked twice.
 	answered map[heldKey]bool
 	noes     int
+	// revoked is what was taken back while the command runs.
+	revoked  []sandbox.Grant
 	looked   time.Time // last check of the callers
 	learning learning
 
@@ -138,7 +140,7 @@ func (h *holding) hold(c *heldCall, pins ...pin) bool {
 
 // holds reports whether a denied call may be held for an answer.
 func (h *holding) holds(d *sandbox.Denial) bool {
-	return h.holder != nil && !h.answered[keyOf(d)] && h.noes < MaxNoes && len(h.calls) < MaxWaiting && h.askable(d)
+	return h.holder != nil && !h.answered[keyOf(d)] && !h.wasRevoked(d) && h.noes < MaxNoes && len(h.calls) < MaxWaiting && h.askable(d)
 }
 
 func keyOf(d *sandbox.Denial) heldKey { return heldKey{d.Kind, d.Target} }

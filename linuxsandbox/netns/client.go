@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"time"
 
+	"codeagent/sandbox"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -15,6 +17,15 @@ import (
 type Client struct {
 	*Network
 	lookups *lookups
+	// revoked is the latest revocation; guarded by the relay's mu.
+	revoked revocation
+}
+
+// revocation is what a command may reach since something was taken back from it. count is the
+// number of revocations so far.
+type revocation struct {
+	count  int64
+	policy sandbox.Policy
 }
 
 // NewClient returns nil for a nil Network.
@@ -22,7 +33,7 @@ func (n *Network) NewClient() *Client {
 	if n == nil {
 		return nil
 	}
-	return &Client{n, newLookups(&n.names.conf)}
+	return &Client{Network: n, lookups: newLookups(&n.names.conf)}
 }
 
 // drainTime bounds the wait, at the end of a command, for the data that the command sent last.
@@ -80,8 +91,34 @@ func (c *Client) Expect(s Socket, to netip.AddrPort, ask func(*Question) bool) {
 // Join connects sock, a copy of the command's own, to the relay. The relay carries its stream to
 // the socket host, which is connected to the address to. errno is 0, or EINPROGRESS if the
 // command's socket must wait for door; in both cases the relay now owns host.
-func (c *Client) Join(sock, domain, host int, to netip.AddrPort) (door []byte, errno unix.Errno) {
-	return c.relay.join(sock, domain, &stream{client: c, to: to, host: host})
+// began is what Revocations returned when the connection was allowed.
+func (c *Client) Join(sock, domain, host int, to netip.AddrPort, began int64) (door []byte, errno unix.Errno) {
+	return c.relay.join(sock, domain, &stream{client: c, to: to, host: host, began: began})
+}
+
+// Revocations counts the calls of Cut.
+func (c *Client) Revocations() int64 {
+	c.relay.mu.Lock()
+	defer c.relay.mu.Unlock()
+	return c.revoked.count
+}
+
+// Cut ends the connections of the command that the policy does not allow any more, also those
+// that are not carried yet, and returns their number.
+func (c *Client) Cut(p *sandbox.Policy) (cut int) {
+	if c == nil {
+		return 0
+	}
+	c.relay.mu.Lock()
+	c.revoked = revocation{c.revoked.count + 1, p.Clone()}
+	c.relay.mu.Unlock()
+	for _, s := range c.relay.streamsOf(c) {
+		if !c.MayReach(p, s.to) {
+			c.relay.cut(s)
+			cut++
+		}
+	}
+	return cut
 }
 
 // Lose connects sock to a door that never opens, like a host that does not answer.

@@ -51,6 +51,8 @@ type relayDoor struct {
 type stream struct {
 	client *Client
 	cookie uint64
+	// began is the number of the client's revocations when the connection was allowed.
+	began int64
 	// local is the address of the command's socket. to is the host to which the command believes it
 	// is connected.
 	local, to netip.AddrPort
@@ -118,6 +120,9 @@ func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if now := c.client.revoked; now.count != c.began && !c.client.MayReach(&now.policy, c.to) {
+		return nil, unix.ECONNREFUSED
+	}
 	if r.closed || len(r.carried) >= maxRelayed {
 		return nil, unix.ENOBUFS
 	}
@@ -251,6 +256,22 @@ func (r *relay) drop(c *stream) {
 	for _, f := range files {
 		f.Close()
 	}
+}
+
+// cut resets a connection: both ends see an error.
+func (r *relay) cut(c *stream) {
+	r.mu.Lock()
+	files, host := c.files, c.host
+	r.mu.Unlock()
+	if files[0] == nil && host >= 0 {
+		resetOnClose(host)
+	}
+	for _, f := range files {
+		if f != nil {
+			onDescriptor(f, resetOnClose)
+		}
+	}
+	r.drop(c)
 }
 
 // streamsOf returns the connections of one command.

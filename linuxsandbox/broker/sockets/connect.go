@@ -31,6 +31,8 @@ type connecting struct {
 	pause int
 	// until is when the socket's send timeout ends, zero for never.
 	until time.Time
+	// began is the number of revocations when the connection began.
+	began int64
 }
 
 func (c *connecting) close() {
@@ -41,7 +43,7 @@ func (c *connecting) close() {
 
 // connect connects the socket of the call, and takes ownership of held.
 func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply {
-	c := &connecting{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand}
+	c := &connecting{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand, began: s.revocations.Load()}
 	errno, wait := c.try()
 	if wait {
 		var err error
@@ -121,6 +123,10 @@ func (s *Sockets) finish(c *connecting) {
 			return
 		}
 		errno, wait := unix.EAGAIN, true
+		if c.domain == unix.AF_UNIX && s.revocations.Load() != c.began {
+			answer(&c.n, unix.ECONNREFUSED) // the program may try again, and is judged anew
+			return
+		}
 		if ready {
 			errno, wait = c.try()
 		}
@@ -204,6 +210,8 @@ type dialing struct {
 	// blocks: the command's own call would block, until the given time or forever.
 	blocks bool
 	until  time.Time
+	// began counts the revocations when the connection was allowed.
+	began int64
 }
 
 // dial connects a socket of the command to a host that it may reach.
@@ -212,7 +220,7 @@ func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort) notify
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	d := &dialing{n: *k.Notification, is: is, to: to, host: -1, blocks: flags&unix.O_NONBLOCK == 0}
+	d := &dialing{n: *k.Notification, is: is, to: to, host: -1, blocks: flags&unix.O_NONBLOCK == 0, began: s.client.Revocations()}
 	if d.blocks {
 		d.until = sendLimit(is.FD)
 	} else {
@@ -269,7 +277,7 @@ func (d *dialing) begin() unix.Errno {
 
 // enter connects the command's socket after the host's is connected, and answers.
 func (s *Sockets) enter(d *dialing) {
-	door, errno := s.client.Join(d.is.FD, d.is.Domain, d.host, d.to)
+	door, errno := s.client.Join(d.is.FD, d.is.Domain, d.host, d.to, d.began)
 	if errno != 0 && errno != unix.EINPROGRESS {
 		unix.Close(d.host)
 	}

@@ -13,6 +13,7 @@ package sockets
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -79,6 +80,12 @@ type Sockets struct {
 	waits  sync.WaitGroup
 	turns  chan struct{}
 	ending chan struct{}
+	// granted are the connections to granted sockets; forgot: some are not remembered. Only the
+	// broker's thread uses them.
+	granted []granted
+	forgot  bool
+	// revocations counts the revocations, so that a connection in progress notices one.
+	revocations atomic.Int64
 }
 
 // New is for a command that is about to start. Call Stop, then Leave, at its end.

@@ -143,5 +143,8 @@ func (s *Sockets) connectPath(k *socketCall, path string) notify.Reply {
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
+	if !s.Records.has(&st) {
+		s.noteGranted(k.sock, target)
+	}
 	return s.connect(k, unixAddress("/proc/self/fd/"+strconv.Itoa(held)), held)
 }

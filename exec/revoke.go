@@ -1,0 +1,81 @@
+package exec
+
+import (
+	"slices"
+	"sync"
+
+	"codeagent/sandbox"
+)
+
+// commands are those that run now, so that a grant can be taken back from them.
+type commands struct {
+	mu   sync.Mutex
+	list map[*running]bool // guarded by mu
+}
+
+func (c *commands) add(run *running) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.list == nil {
+		c.list = map[*running]bool{}
+	}
+	c.list[run] = true
+}
+
+func (c *commands) remove(run *running) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.list, run)
+}
+
+// started gives a command its process. What was taken back while it started is taken back now.
+func (c *commands) started(run *running, proc sandbox.Process) {
+	c.mu.Lock()
+	run.proc = proc
+	late := run.revoked
+	run.revoked = nil
+	c.mu.Unlock()
+	for _, g := range late {
+		_ = revoke(proc, g) // the answer to the revocation named this command as one that starts
+	}
+}
+
+// Revoke takes g back from every command that runs, jobs included, as far as the system allows. It
+// returns the number of commands, and what became of the revocation in all of them.
+func (r *Runner) Revoke(g sandbox.Grant) (running int, out sandbox.Revoked) {
+	if g.Empty() {
+		return 0, out
+	}
+	r.live.mu.Lock()
+	var procs []sandbox.Process
+	for run := range r.live.list {
+		switch {
+		case run.policy.Unconfined:
+			// It has no sandbox that anything could be taken back from.
+		case run.proc == nil:
+			run.revoked = append(run.revoked, g)
+			running++
+		default:
+			procs = append(procs, run.proc)
+		}
+	}
+	r.live.mu.Unlock()
+	for _, proc := range procs {
+		one := revoke(proc, g)
+		out.Cut += one.Cut
+		for _, words := range one.Stays {
+			if !slices.Contains(out.Stays, words) {
+				out.Stays = append(out.Stays, words)
+			}
+		}
+	}
+	slices.Sort(out.Stays)
+	return running + len(procs), out
+}
+
+func revoke(proc sandbox.Process, g sandbox.Grant) sandbox.Revoked {
+	if p, ok := proc.(sandbox.Revoker); ok {
+		return p.Revoke(g)
+	}
+	return sandbox.Revoked{Stays: []string{"all of it, in commands that run: this sandbox takes nothing back from them"}}
+}

@@ -1,0 +1,74 @@
+package exec_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"codeagent/exec"
+	"codeagent/sandbox"
+)
+
+// revocable is a backend whose processes run until they are killed, and record what is taken back
+// from them. starting, if set, is called while a command starts.
+type revocable struct {
+	exec.Plain
+	starting func()
+	taken    chan sandbox.Grant
+}
+
+type revocableProcess struct {
+	*slowProcess
+	taken chan sandbox.Grant
+}
+
+func (p revocableProcess) Kill() { p.killed <- struct{}{} }
+
+func (p revocableProcess) Wait() (sandbox.Status, error) { <-p.killed; return sandbox.Status{}, nil }
+
+func (p revocableProcess) Revoke(g sandbox.Grant) sandbox.Revoked {
+	p.taken <- g
+	return sandbox.Revoked{Cut: 1, Stays: []string{"open files"}}
+}
+
+func (b *revocable) Start(context.Context, sandbox.Policy, sandbox.Command, sandbox.Holder) (sandbox.Process, error) {
+	if b.starting != nil {
+		b.starting()
+	}
+	return revocableProcess{&slowProcess{killed: make(chan struct{}, 8)}, b.taken}, nil
+}
+
+// TestRevokeReachesAll: a revocation reaches commands that run and one that starts, and none that
+// has ended.
+func TestRevokeReachesAll(t *testing.T) {
+	g := sandbox.Grant{Write: []string{"/srv"}}
+	b := &revocable{taken: make(chan sandbox.Grant, 8)}
+	r := exec.New(exec.Options{Backend: b, Files: exec.OS{}})
+	list := exec.NewJobs(r, nil)
+	begin := func() int {
+		j, _, err := list.Start(t.Context(), sandbox.ReadOnly(), exec.Background{Command: exec.Command{Argv: []string{"/bin/x"}, Dir: "/"}}, exec.Wait{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j.ID()
+	}
+	one, two := begin(), begin()
+	if n, out := r.Revoke(g); n != 2 || out.Cut != 2 || !slices.Equal(out.Stays, []string{"open files"}) || len(b.taken) != 2 {
+		t.Errorf("%d commands, %+v", n, out)
+	}
+	list.Kill(two)
+	b.starting = func() {
+		if n, _ := r.Revoke(g); n != 2 {
+			t.Errorf("%d commands, with one that starts", n)
+		}
+	}
+	three := begin()
+	if len(b.taken) != 4 {
+		t.Errorf("%d revocations arrived, want 4", len(b.taken))
+	}
+	list.Kill(one)
+	list.Kill(three)
+	if n, _ := r.Revoke(g); n != 0 || len(b.taken) != 4 {
+		t.Errorf("%d commands after the last ended", n)
+	}
+}

@@ -1,0 +1,91 @@
+//go:build linux
+
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+
+	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
+)
+
+// A grant can be taken back while the command runs. From then on the broker judges by the
+// narrower policy: it keeps making the changes in what was granted, and refuses them. What the
+// kernel holds for the command stays with it: an open file, and what Landlock lets it read.
+
+// Revoke closes what g opens, and returns when the broker judges by that.
+func (b *Broker) Revoke(g sandbox.Grant) sandbox.Revoked {
+	if b == nil {
+		return sandbox.Revoked{Stays: []string{"this kernel does not report calls of commands, so a running command keeps all that it was started with"}}
+	}
+	done := make(chan sandbox.Revoked, 1)
+	if !b.posts.add(math.MaxInt, func() { done <- b.revoke(g) }) {
+		return sandbox.Revoked{} // the command has ended
+	}
+	select {
+	case out := <-done:
+		return out
+	case <-b.done:
+		return sandbox.Revoked{}
+	}
+}
+
+// revoke runs on the broker's thread.
+func (b *Broker) revoke(g sandbox.Grant) (out sandbox.Revoked) {
+	j := &b.judge
+	j.policy, j.protection.policy = j.policy.Without(g), j.protection.policy.Without(g)
+	j.looks.done = nil // they were made under the wider policy
+	b.held.revoked = append(b.held.revoked, g)
+	if len(g.Hosts) > 0 {
+		out.Cut = b.sockets.CutHosts()
+	}
+	if len(g.Sockets) > 0 {
+		descriptors, listed := descriptorsBelow(b.log.keeper)
+		cut, all := b.sockets.CutPaths(g.Sockets, descriptors)
+		if out.Cut += cut; !all || !listed {
+			out.Stays = append(out.Stays, "connections to a socket that are open already")
+		}
+	}
+	if len(g.Write) > 0 {
+		out.Stays = append(out.Stays, "files there that are open already")
+	}
+	if len(g.Read) > 0 {
+		out.Stays = append(out.Stays, fmt.Sprintf("reading of %s: a running command keeps what it was started with", g.Read[0]))
+	}
+	return out
+}
+
+// descriptorsBelow lists the descriptors of all processes below one. all is false if those of some
+// process cannot be listed.
+func descriptorsBelow(root int) (out []sockets.Descriptor, all bool) {
+	all = true
+	for _, p := range kernel.Descendants(root)(kernel.Processes()) {
+		entries, err := os.ReadDir(kernel.ProcDir + "/" + strconv.Itoa(p.PID) + "/fd")
+		all = all && (err == nil || errors.Is(err, os.ErrNotExist)) // a process that has ended has none
+		for _, e := range entries {
+			if number, err := strconv.ParseInt(e.Name(), 10, 32); err == nil {
+				out = append(out, sockets.Descriptor{PID: p.PID, Number: int32(number)})
+			}
+		}
+	}
+	return out, all
+}
+
+// wasRevoked reports whether what d was refused was taken back from this command. Nobody is
+// asked about it again.
+func (h *holding) wasRevoked(d *sandbox.Denial) bool {
+	return slices.ContainsFunc(h.revoked, func(g sandbox.Grant) bool {
+		host, err := sandbox.ParseHostPort(d.Target)
+		return aboutFile(d.Kind) && sandbox.CoveredBy(g.Write, d.Target) ||
+			d.Kind == sandbox.KindSocket && slices.Contains(g.Sockets, d.Target) ||
+			d.Kind == sandbox.KindNetwork && err == nil && slices.ContainsFunc(g.Hosts, func(r sandbox.HostPort) bool {
+				return r == host || host.Port == 0 && r.Host == host.Host
+			})
+	})
+}

@@ -1,0 +1,78 @@
+//go:build linux
+
+package sockets
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Connections that a revocation closes. Those to hosts run through the relay, which ends them.
+// A connection to a path socket is the command's own: the broker remembers its cookie, finds it
+// again among the descriptors of the command's processes, and shuts it down for all who share it.
+
+// maxGranted bounds the remembered connections to granted sockets.
+const maxGranted = 1024
+
+// granted is a connection to a granted socket.
+type granted struct {
+	cookie uint64
+	path   string
+}
+
+// noteGranted remembers the socket that is about to be connected to a granted path.
+func (s *Sockets) noteGranted(sock int, path string) {
+	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
+	if err != nil || len(s.granted) >= maxGranted {
+		s.forgot = true
+		return
+	}
+	s.granted = append(s.granted, granted{cookie, path})
+}
+
+// CutHosts ends the connections to hosts that the policy does not allow any more, also those in
+// progress, and returns their number.
+func (s *Sockets) CutHosts() int { return s.client.Cut(s.Policy) }
+
+// Descriptor is a descriptor of a process.
+type Descriptor struct {
+	PID    int
+	Number int32
+}
+
+// CutPaths shuts down the connections among these descriptors to the sockets at paths. all is false
+// if some may be left.
+func (s *Sockets) CutPaths(paths []string, descriptors []Descriptor) (cut int, all bool) {
+	s.revocations.Add(1)
+	gone := map[uint64]bool{}
+	s.granted = slices.DeleteFunc(s.granted, func(g granted) bool {
+		if slices.Contains(paths, g.path) {
+			gone[g.cookie] = true
+			return true
+		}
+		return false
+	})
+	if len(gone) == 0 || s.Taking != TakesCopies {
+		return 0, len(gone) == 0 && !s.forgot
+	}
+	all = !s.forgot
+	for _, d := range descriptors {
+		if _, err := socketInode(d.PID, d.Number); err != nil {
+			continue
+		}
+		fd, err := TakeFD(d.PID, d.Number)
+		if err != nil {
+			all = false
+			continue
+		}
+		cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
+		if err == nil && gone[cookie] {
+			delete(gone, cookie) // its other descriptors lead to the same connection
+			_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+			cut++
+		}
+		unix.Close(fd)
+	}
+	return cut, all
+}

@@ -1,0 +1,192 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/sandbox"
+)
+
+// greeter accepts connections, sends a line on each, and reports when one ends.
+func greeter(t *testing.T, network, at string) (l net.Listener, ended <-chan error) {
+	t.Helper()
+	l, err := net.Listen(network, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	over := make(chan error, 16)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_, _ = io.WriteString(c, "hello\n")
+				_, err := io.Copy(io.Discard, c)
+				over <- err
+			}()
+		}
+	}()
+	return l, over
+}
+
+// revoke takes g back from the running command.
+func (k *talk) revoke(g sandbox.Grant) sandbox.Revoked {
+	k.Helper()
+	r, ok := k.proc.(sandbox.Revoker)
+	if !ok {
+		k.Fatal("nothing can be taken back from this process")
+	}
+	return r.Revoke(g)
+}
+
+func (k *talk) endsSoon(ended <-chan error) {
+	k.Helper()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		k.Fatal("the connection is still open")
+	}
+}
+
+// TestRevokeHost: an open connection to a revoked host ends, one to another host does not, and the
+// revoked host cannot be reached again, nor is anybody asked.
+func TestRevokeHost(t *testing.T) {
+	th := ownNetworkTheatre(t)
+	first, firstEnded := greeter(t, "tcp", "127.77.0.1:0")
+	second, secondEnded := greeter(t, "tcp", "127.77.0.1:0")
+	th.policy = allowing(t, th.policy, first.Addr().String(), second.Addr().String())
+	port := func(l net.Listener) string { return strings.TrimPrefix(l.Addr().String(), "127.77.0.1:") }
+	k := th.talk(t, "bash", "-c", `
+		exec 3<>/dev/tcp/127.77.0.1/`+port(first)+` 4<>/dev/tcp/127.77.0.1/`+port(second)+`
+		read -u 3 a; read -u 4 b; echo "$a $b"
+		read -u 3 a 2>/dev/null || echo cut
+		read
+		(exec 5<>/dev/tcp/127.77.0.1/`+port(first)+`) 2>/dev/null || echo refused
+		echo more >&4 && echo open
+		read`)
+	k.hears("hello hello")
+	host, err := sandbox.ParseHostPort(first.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := k.revoke(sandbox.Grant{Hosts: []sandbox.HostPort{host}}); out.Cut != 1 || len(out.Stays) != 0 {
+		t.Errorf("revoked: %+v", out)
+	}
+	k.hears("cut")
+	k.endsSoon(firstEnded)
+	k.tell()
+	k.hears("refused")
+	k.hears("open")
+	select {
+	case err := <-secondEnded:
+		t.Errorf("the other connection ended: %v", err)
+	case q := <-k.asked:
+		t.Errorf("asked for %s", q.Target)
+	default:
+	}
+	k.tell()
+	k.hears("")
+}
+
+// TestRevokeSocket: a connection to a revoked path socket is shut down, in a child that inherited
+// it too.
+func TestRevokeSocket(t *testing.T) {
+	if _, err := lookIn(jobPath, "python3"); err != nil {
+		missing(t, "python3")
+	}
+	th := newTheatre(t, newBackend(t))
+	t.Cleanup(func() { th.b.Close() })
+	path := filepath.Join(filepath.Dir(th.out), "s")
+	l, ended := greeter(t, "unix", path)
+	if err := os.Chmod(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_ = l
+	th.policy = th.policy.With(sandbox.Grant{Sockets: []string{path}})
+	k := th.talk(t, "python3", "-uc", `
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX); s.connect("`+path+`")
+print(s.recv(100).decode().strip())
+if os.fork() == 0:
+    print("cut" if s.recv(1) == b"" else "more")
+    os._exit(0)
+os.wait()
+print("cut" if s.recv(1) == b"" else "more")
+sys.stdin.readline()
+try:
+    socket.socket(socket.AF_UNIX).connect("`+path+`"); print("reached")
+except OSError as e:
+    print("refused")
+sys.stdin.readline()`)
+	k.hears("hello")
+	out := k.revoke(sandbox.Grant{Sockets: []string{path}})
+	if out.Cut != 1 || len(out.Stays) != 0 {
+		k.Skipf("not tried: sockets of commands cannot be copied here (%+v)", out)
+	}
+	k.hears("cut")
+	k.hears("cut")
+	k.endsSoon(ended)
+	k.tell()
+	k.hears("refused")
+	k.tell()
+	k.hears("")
+}
+
+// TestRevokeFolder: a folder that was granted before the start, or while the command ran, cannot be
+// changed after its revocation; a file that is open stays so, which the answer says.
+func TestRevokeFolder(t *testing.T) {
+	for name, held := range map[string]bool{"before the start": false, "while it ran": true} {
+		t.Run(name, func(t *testing.T) {
+			th := newTheatre(t, newBackend(t))
+			t.Cleanup(func() { th.b.Close() })
+			folder := filepath.Join(filepath.Dir(th.out), "granted")
+			if err := os.Mkdir(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			g := sandbox.Grant{Write: []string{folder}}
+			if !held {
+				th.policy = th.policy.With(g)
+			}
+			k := th.talk(t, "bash", "-c", `
+				exec 3>`+folder+`/open && echo made
+				read
+				echo more >&3 && echo still
+				(echo x > `+folder+`/new) 2>/dev/null || echo refused
+				rm -f `+folder+`/open 2>/dev/null || echo kept
+				echo x > file && echo inside
+				read`)
+			if held {
+				k.next(folder + "/open").answer <- &g
+			}
+			k.hears("made")
+			if out := k.revoke(g); len(out.Stays) != 1 || out.Cut != 0 {
+				t.Errorf("revoked: %+v", out)
+			}
+			k.tell()
+			for _, line := range []string{"still", "refused", "kept", "inside"} {
+				k.hears(line)
+			}
+			select {
+			case q := <-k.asked:
+				t.Errorf("asked for %s", q.Target)
+			default:
+			}
+			k.tell()
+			k.hears("")
+		})
+	}
+}
+
+// TestRevokeAsUser runs these tests for a user without privileges.
+func TestRevokeAsUser(t *testing.T) { againAsUser(t, "^TestRevoke(Host|Socket|Folder)$") }
