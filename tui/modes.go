@@ -35,7 +35,7 @@ func approvalName(mode string) string {
 }
 
 // nextMode changes to the approval policy after the one that is asked about or applies.
-func (m *app) nextMode() tea.Cmd {
+func nextMode(m *app) tea.Cmd {
 	p := m.offers.Approvals
 	if p == nil {
 		return nil
@@ -43,7 +43,7 @@ func (m *app) nextMode() tea.Cmd {
 	from := p.Mode()
 	if m.widening.ask != nil {
 		from = m.widening.to
-		m.forgetWidening()
+		forgetWidening(m)
 	}
 	all := p.Modes()
 	to := all[(slices.Index(all, from)+1)%len(all)]
@@ -51,7 +51,7 @@ func (m *app) nextMode() tea.Cmd {
 		return m.say("approvals: " + approvalName(string(to)))
 	}
 	if !p.Wider(to) {
-		return m.setMode(to)
+		return setMode(m, to)
 	}
 	ask := &question.Ask{Request: wideningRequest(p.Mode(), to, m.facts.unconfined()), Reply: make(chan approvals.Answer, 1)}
 	m.widening = widening{ask, to}
@@ -76,13 +76,13 @@ func wideningRequest(from, to approvals.Mode, unconfined bool) approvals.Request
 }
 
 // asksWidening reports whether the question in front is about a wider policy.
-func (m *app) asksWidening() bool {
+func asksWidening(m *app) bool {
 	q := m.questions.Front()
 	return q != nil && m.widening.ask != nil && slices.Contains(q.Asks, m.widening.ask)
 }
 
 // forgetWidening withdraws the question about a wider policy, if there is one.
-func (m *app) forgetWidening() {
+func forgetWidening(m *app) {
 	if m.widening.ask != nil {
 		m.questions.Withdraw(m.widening.ask)
 		m.leaveStalePage()
@@ -90,14 +90,14 @@ func (m *app) forgetWidening() {
 	m.widening = widening{}
 }
 
-func (m *app) setMode(to approvals.Mode) tea.Cmd {
+func setMode(m *app, to approvals.Mode) tea.Cmd {
 	m.offers.Approvals.SetMode(to)
 	return m.say("approvals: " + approvalName(string(to)) + " (" + keyFor(everywhere, actMode) + " changes it)")
 }
 
 // answered closes the front question and records the answer.
 func (m *app) answered(ans approvals.Answer) tea.Cmd {
-	own, to := m.asksWidening(), m.widening.to
+	own, to := asksWidening(m), m.widening.to
 	for _, waiting := range m.questions.Front().Asks {
 		m.transcript.Chose(waiting.Request.ID, ans.Decision)
 	}
@@ -106,13 +106,13 @@ func (m *app) answered(ans approvals.Answer) tea.Cmd {
 		m.widening = widening{}
 	}
 	if own && ans.Decision.Yes() {
-		return m.setMode(to)
+		return setMode(m, to)
 	}
 	return nil
 }
 
-// mode names the approval policy that applies now.
-func (m *app) mode() string {
+// modeOf names the approval policy that applies now.
+func modeOf(m *app) string {
 	if p := m.offers.Approvals; p != nil {
 		return string(p.Mode())
 	}

@@ -92,7 +92,7 @@ func (m *app) common(do keys.Action) tea.Cmd {
 			m.transcript.End()
 		}
 	case actMode:
-		return m.nextMode()
+		return nextMode(m)
 	case actRedraw:
 		return tea.ClearScreen
 	case actSuspend:
@@ -113,8 +113,8 @@ func (m *app) back() tea.Cmd {
 	switch {
 	case m.panel != nil:
 		m.panel = nil
-	case m.asksWidening():
-		m.forgetWidening()
+	case asksWidening(m):
+		forgetWidening(m)
 	case q != nil && q.Armed():
 		q.Bar()
 	case m.unread != nil:

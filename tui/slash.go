@@ -34,7 +34,7 @@ func commands() []command {
 		{name: "help", help: "the keys and commands",
 			run: page("Help", func(m *app, t *paint.Theme, w int) []string { return helpPage(t, w, offeredCommands(m.offers)) })},
 		{name: "status", help: "model, folder, sandbox, what is not enforced here, tokens",
-			run: page("Status", func(m *app, t *paint.Theme, w int) []string { return m.facts.page(t, w, m.mode()) })},
+			run: page("Status", func(m *app, t *paint.Theme, w int) []string { return m.facts.page(t, w, modeOf(m)) })},
 		{name: "permissions", help: "the permissions asked for in this session, and the answers",
 			run: page("Permissions", func(m *app, t *paint.Theme, w int) []string { return m.transcript.Permissions(t, w, m.facts.home) })},
 		{name: "model", takes: "[name]", help: "switch to another model", run: showModels,
