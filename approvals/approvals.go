@@ -81,6 +81,8 @@ type Request struct {
 	// answers are not offered here and why, one phrase each.
 	Options  []Option
 	Withheld []string
+	// Lasting is what the answer Always would save; nil if it is not offered.
+	Lasting *Lasting
 }
 
 // Option is one answer to a Request.
@@ -104,6 +106,8 @@ const (
 	// AllEdits lets edits of files in the workspace run without a question until the session
 	// ends.
 	AllEdits Decision = "all_edits"
+	// Always saves a rule that answers the question from now on: see Lasting.
+	Always Decision = "always"
 	// Outside runs this action outside the sandbox, once.
 	Outside Decision = "outside"
 	// OutsideSession runs exactly this command in exactly this folder outside
@@ -122,7 +126,9 @@ const (
 func (d Decision) Yes() bool { return d == Once || d == Outside || d.Lasts() }
 
 // Lasts is described at Yes.
-func (d Decision) Lasts() bool { return d == Session || d == AllEdits || d == OutsideSession }
+func (d Decision) Lasts() bool {
+	return d == Session || d == AllEdits || d == Always || d == OutsideSession
+}
 
 // Leaves is described at Yes.
 func (d Decision) Leaves() bool { return d == Outside || d == OutsideSession }
@@ -137,6 +143,8 @@ type Answer struct {
 	// Command, if set, is the command that the person wants instead: the answer is no, and the
 	// model is given the command.
 	Command string
+	// Rule is the text to save with Always, edited by the person; empty: Lasting.Project.
+	Rule string
 }
 
 // Refusal is a no with its reason. It is the only error type of Decide and Settle.

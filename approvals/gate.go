@@ -60,7 +60,13 @@ type Options struct {
 	MadeGit func() []string
 	// Rules are the user's rules at the start; nil: no rules. Now is the time; nil: time.Now.
 	Rules *rules.Set
-	Now   func() time.Time
+	// Save appends rules to the user's file, and returns all that hold then. It reports its own
+	// errors. Nil: the answer Always is not offered.
+	Save func(text string) (*rules.Set, error)
+	// Past calls each with the tool calls of earlier sessions of a folder, "" for all, the last
+	// first. part: there are more than it reads. Nil: nothing is known.
+	Past func(folder string, each func(rules.Past)) (part bool)
+	Now  func() time.Time
 	// Fetch is what fetches may reach without an answer, in addition to Base.
 	Fetch []sandbox.HostPort
 	// Settings lists what settings open in Base and Fetch, for the ledger; nil: nothing is listed.
@@ -93,6 +99,8 @@ type asked struct {
 	// wants: more than the sandbox allows is wanted, or a rule asks. about is what is wanted.
 	wants bool
 	about topics
+	// answers reports whether a gate would answer it without a question.
+	answers func(*Gate) bool
 }
 
 // NewGate returns a gate with an empty ledger.
@@ -188,7 +196,10 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	if refusal := g.unasked(&r, a, w); refusal != nil {
 		return Permit{}, nil, refusal
 	}
-	return Permit{}, g.open.put(asked{r, policy.mode, f.about != 0 || f.ruled, f.about}), nil
+	return Permit{}, g.put(asked{Request: r, mode: policy.mode, wants: f.about != 0 || f.ruled, about: f.about}, func(g *Gate) bool {
+		_, question, err := g.Decide(a)
+		return question == nil && err == nil
+	}), nil
 }
 
 // wanted returns what a needs beyond base in a mode, and the canonical files it edits.
@@ -249,7 +260,9 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	r := g.request(a, w)
 	r.AfterFailure, r.Denials = true, v.Denials
 	r.Title = who(a) + " was refused by the sandbox"
-	return g.open.put(asked{r, policy.mode, true, about(a.Kind, w)})
+	return g.put(asked{Request: r, mode: policy.mode, wants: true, about: about(a.Kind, w)}, func(g *Gate) bool {
+		return opens(g.opened(g.Base(), w.grant, false), w.grant)
+	})
 }
 
 // put stores q as asked, and returns a deep copy of its request.
@@ -265,6 +278,10 @@ func (o *questions) put(q asked) *Request {
 	r.Action, r.Grant = cloneAction(r.Action), r.Grant.Clone()
 	r.Options, r.Withheld = slices.Clone(r.Options), slices.Clone(r.Withheld)
 	r.Warnings, r.Denials = slices.Clone(r.Warnings), slices.Clone(r.Denials)
+	if r.Lasting != nil {
+		lasting := *r.Lasting
+		r.Lasting = &lasting
+	}
 	return &r
 }
 

@@ -34,9 +34,6 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		// If the program tries again, the person is not asked again.
 		return sandbox.Grant{}, nil, refuse("the user denied this while the command ran")
 	}
-	if opens(g.opened(g.Base(), w.grant, false), w.grant) {
-		return w.grant, nil, nil
-	}
 	r := g.request(a, w)
 	r.Title = heldWho(d) + " wants to " + grantWords(r.Grant)
 	r.Held, r.Denials, r.Widest = true, []sandbox.Denial{d}, false
@@ -49,18 +46,25 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	if policy.question(topics) == no {
 		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(topics), Hint: g.hint(word.KindCommand, w.grant), Request: &r}
 	}
-	return sandbox.Grant{}, g.open.put(asked{r, policy.mode, true, topics}), nil
+	return sandbox.Grant{}, g.put(asked{Request: r, mode: policy.mode, wants: true, about: topics}, func(g *Gate) bool {
+		_, ok := g.Granted(a, d, nil)
+		return ok
+	}), nil
 }
 
 // Granted returns the grant under which a held call of a running command may proceed without
-// a question: given, or a session grant made after the command started, covers it.
+// a question: given, a rule, or a session grant made after the command started covers it.
 func (g *Gate) Granted(a Action, d sandbox.Denial, given []sandbox.Grant) (sandbox.Grant, bool) {
 	// Judge the wish against the policy alone first: the running command has no newer grants.
 	w, refusal := g.heldWant(g.start(), a, d)
 	if refusal != nil || w.empty() || w.blocked != "" {
 		return sandbox.Grant{}, false
 	}
-	now := g.Base()
+	base := g.Base()
+	if opens(g.opened(base, w.grant, false), w.grant) {
+		return w.grant, true
+	}
+	now := base
 	for _, gr := range given {
 		now = now.With(g.at.standing(gr))
 	}

@@ -112,6 +112,12 @@ func (l *Ledger) narrowed(p sandbox.Policy) sandbox.Policy {
 	return p
 }
 
+func (l *Ledger) takenBack() []sandbox.Grant {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.revoked)
+}
+
 // fetches returns hosts without those that were revoked.
 func (l *Ledger) fetches(hosts []sandbox.HostPort) []sandbox.HostPort {
 	l.mu.Lock()

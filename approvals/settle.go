@@ -146,6 +146,11 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 	if refusal != nil {
 		return asked, sandbox.Grant{}, refusal
 	}
+	if ans.Decision == Always {
+		if ans.Decision, refusal = (offer{g, q}).take(ans.Rule); refusal != nil {
+			return asked, sandbox.Grant{}, refusal
+		}
+	}
 	g.remember(q, ans.Decision, grant)
 	return asked, grant, nil
 }

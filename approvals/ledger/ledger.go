@@ -116,7 +116,11 @@ func OfRule(r *rules.Rule) (Entry, bool) {
 	if r.Decision != rules.Allow {
 		return Entry{}, false
 	}
+	scope := Everywhere
+	if r.Project != "" {
+		scope = Project
+	}
 	return Entry{
-		ID: RuleID(r), Origin: Rule, Source: fmt.Sprintf("%s:%d", r.File, r.Line), Scope: Everywhere, Expires: r.Expires, Rule: r.String(),
+		ID: RuleID(r), Origin: Rule, Source: fmt.Sprintf("%s:%d", r.File, r.Line), Scope: scope, Expires: r.Expires, Rule: r.String(),
 	}, true
 }

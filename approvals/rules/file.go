@@ -43,19 +43,25 @@ type commandEntry struct {
 	Match    []string `toml:"match"`
 	NotMatch []string `toml:"not_match"`
 	Exact    bool     `toml:"exact"`
-	Expires  any      `toml:"expires"`
+	scope
 }
 
 type pathEntry struct {
-	Paths   []string `toml:"paths"`
-	Access  Access   `toml:"access"`
-	Expires any      `toml:"expires"`
+	Paths  []string `toml:"paths"`
+	Access Access   `toml:"access"`
+	scope
 }
 
 type hostEntry struct {
-	Hosts   []string `toml:"hosts"`
-	Access  Access   `toml:"access"`
-	Expires any      `toml:"expires"`
+	Hosts  []string `toml:"hosts"`
+	Access Access   `toml:"access"`
+	scope
+}
+
+// scope is where and how long a rule holds: every entry may have it.
+type scope struct {
+	Project string `toml:"project"`
+	Expires any    `toml:"expires"`
 }
 
 // Parse reads the file called name. home is what "~/" stands for. The error is an *Error, the
@@ -71,13 +77,13 @@ func Parse(name string, data []byte, home string) ([]*Rule, error) {
 	}
 	p := parser{name: name, home: home, at: positions(data)}
 	for i, e := range f.Command {
-		p.add(where{"command", i}, e.Expires, func(r *Rule) { p.command(r, e) })
+		p.add(where{"command", i}, e.scope, func(r *Rule) { p.command(r, e) })
 	}
 	for i, e := range f.Path {
-		p.add(where{"path", i}, e.Expires, func(r *Rule) { p.path(r, e) })
+		p.add(where{"path", i}, e.scope, func(r *Rule) { p.path(r, e) })
 	}
 	for i, e := range f.Host {
-		p.add(where{"host", i}, e.Expires, func(r *Rule) { p.host(r, e) })
+		p.add(where{"host", i}, e.scope, func(r *Rule) { p.host(r, e) })
 	}
 	if p.fault == nil {
 		p.checkExamples()
@@ -162,13 +168,13 @@ func (p *parser) place(key string) Place {
 }
 
 // add makes a rule of what all entries have, and lets fill add the rest.
-func (p *parser) add(at where, expires any, fill func(*Rule)) {
+func (p *parser) add(at where, in scope, fill func(*Rule)) {
 	if p.fault != nil {
 		return
 	}
 	p.now = at
 	r := &Rule{Place: p.place(""), Decision: Allow}
-	switch t := expires.(type) {
+	switch t := in.Expires.(type) {
 	case nil:
 	case time.Time:
 		r.Expires = t
@@ -176,6 +182,9 @@ func (p *parser) add(at where, expires any, fill func(*Rule)) {
 		r.Expires = t.AsTime(time.Local).AddDate(0, 0, 1)
 	default:
 		p.fail("expires", "expires must be a date (2026-12-31) or a time with its zone")
+	}
+	if in.Project != "" {
+		r.Project = p.absolute("project", in.Project)
 	}
 	fill(r)
 	p.rules = append(p.rules, r)

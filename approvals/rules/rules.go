@@ -13,6 +13,7 @@
 //	reason   = "releases are made by CI"            # the model reads this
 //
 //	[[path]]                                        # paths and hosts can only be allowed
+//	project  = "~/src/app"                          # every rule: only there; expires = 2026-12-31: only until then
 //	paths    = ["~/notes"]
 //	access   = "write"                              # write or read
 //
@@ -68,6 +69,8 @@ type Rule struct {
 	Reason string
 	// Expires is when the rule ends; zero: never.
 	Expires time.Time
+	// Project, if set, is the folder that the rule holds in, with those below it.
+	Project string
 	// Words are the first words of a command; each lists its alternatives. Exact: they are all
 	// of its words.
 	Words [][]string
@@ -116,6 +119,16 @@ func (s *Set) Rules() []*Rule {
 		return nil
 	}
 	return s.all
+}
+
+// In returns the rules that hold in a session whose workspace is folder, which is canonical.
+// canonical returns what a project's path leads to. A link may ask or forbid elsewhere, but not
+// allow: a command may have made it.
+func (s *Set) In(folder string, canonical func(path string) string) *Set {
+	return Join(slices.DeleteFunc(slices.Clone(s.Rules()), func(r *Rule) bool {
+		return r.Project != "" && !sandbox.Covers(r.Project, folder) &&
+			(r.Decision == Allow || !sandbox.Covers(canonical(r.Project), folder))
+	}))
 }
 
 func (r *Rule) holds(now time.Time) bool { return r.Expires.IsZero() || now.Before(r.Expires) }

@@ -26,32 +26,50 @@ func (r *Rule) String() string {
 		of = append(of, h.String())
 	}
 	out := string(r.Decision) + " " + strings.Join(of, " ")
+	if r.Project != "" {
+		out += " in " + r.Project
+	}
 	if r.Reason != "" {
 		out += ": " + r.Reason
 	}
 	return out
 }
 
-// TOML returns the entry of a rule for commands, as it is appended to a file.
+// TOML returns the entry of a rule, as it is appended to a file.
 func (r *Rule) TOML() []byte {
-	e := struct {
-		Words    []any    `toml:"words"`
-		Decision Decision `toml:"decision"`
-		Reason   string   `toml:"reason,omitempty"`
+	kind, entry := "command", struct {
+		Words    []any    `toml:"words,omitempty"`
+		Paths    []string `toml:"paths,omitempty"`
+		Access   Access   `toml:"access,omitempty"`
+		Hosts    []string `toml:"hosts,omitempty"`
+		Decision Decision `toml:"decision,omitempty"`
 		Exact    bool     `toml:"exact,omitempty"`
-	}{nil, r.Decision, r.Reason, r.Exact}
+		Reason   string   `toml:"reason,omitempty"`
+		Project  string   `toml:"project,omitempty"`
+	}{Paths: r.Paths, Access: r.Access, Exact: r.Exact, Reason: r.Reason, Project: r.Project}
 	for _, alternatives := range r.Words {
 		if len(alternatives) == 1 {
-			e.Words = append(e.Words, alternatives[0])
+			entry.Words = append(entry.Words, alternatives[0])
 		} else {
-			e.Words = append(e.Words, alternatives)
+			entry.Words = append(entry.Words, alternatives)
 		}
 	}
-	text, err := toml.Marshal(e)
+	for _, h := range r.Hosts {
+		entry.Hosts = append(entry.Hosts, h.String())
+	}
+	switch {
+	case len(r.Paths) > 0:
+		kind = "path"
+	case len(r.Hosts) > 0:
+		kind = "host"
+	default:
+		entry.Decision = r.Decision // the others can only allow
+	}
+	text, err := toml.Marshal(entry)
 	if err != nil {
 		return nil // texts, lists and a flag can always be written
 	}
-	out := append([]byte("\n[[command]]\n"), text...)
+	out := append([]byte("\n[["+kind+"]]\n"), text...)
 	if !r.Expires.IsZero() {
 		out = fmt.Appendf(out, "expires = %s\n", r.Expires.Format(time.DateOnly))
 	}

@@ -1,0 +1,276 @@
+package approvals
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codeagent/approvals/rules"
+	"codeagent/event/word"
+	"codeagent/sandbox"
+)
+
+// The answer Always saves rules that answer the same question from then on. It is offered only
+// if a gate with these rules would not ask: that is tried with a copy of the gate. The person
+// may edit the rules; they are then checked in the same way, and may open nothing that a
+// question cannot offer.
+
+// Lasting is what the answer Always saves: rules, as text for rules.toml.
+type Lasting struct {
+	// Project holds in this project, Everywhere in every folder.
+	Project, Everywhere string
+	// Replay says what Project would have answered in earlier sessions. Recall fills it.
+	Replay rules.Replay
+	// Check returns an error for a text that cannot be saved as the answer to this question, else
+	// what it would have answered in earlier sessions. It reads files.
+	Check func(text string) (rules.Replay, error) `json:"-"`
+}
+
+// oftenYes is after how many yeses a rule is proposed.
+const oftenYes = 3
+
+// mostLasting bounds the rules, and the bytes, of one answer.
+const mostLasting, maxLasting = 8, 16 << 10
+
+// put offers Always for q, and stores q as asked. answers reports whether a gate would answer q
+// without a question.
+func (g *Gate) put(q asked, answers func(*Gate) bool) *Request {
+	q.answers = answers
+	if g.opts.Save == nil || q.Action.Kind == word.KindInput {
+		return g.open.put(q)
+	}
+	o, l := offer{g, q}, Lasting{}
+	list, why := lasting(q)
+	if why == "" {
+		l = Lasting{Project: rulesText(list, g.at.workspace), Everywhere: rulesText(list, "")}
+		if _, refusal := o.checked(l.Project); refusal != nil {
+			why = refusal.Reason
+		}
+	}
+	if why != "" {
+		q.Withheld = append(q.Withheld, "always: "+why)
+		return g.open.put(q)
+	}
+	l.Check = o.check
+	q.Lasting = &l
+	at := slices.IndexFunc(q.Options, func(o Option) bool { return !o.Decision.Yes() || o.Decision.Leaves() })
+	q.Options = slices.Insert(q.Options, at, Option{Decision: Always, Label: "always in this project"})
+	return g.open.put(q)
+}
+
+// lasting returns the rules that allow just what q asks for, or why none should.
+func lasting(q asked) (list []*rules.Rule, why string) {
+	gr, a := q.Grant, q.Action
+	switch {
+	case gr.Unsandboxed || q.Widest:
+		return nil, "it asks to leave the sandbox"
+	case len(gr.Sockets) > 0:
+		return nil, "no rule opens a socket"
+	}
+	if len(gr.Write) > 0 {
+		list = append(list, &rules.Rule{Decision: rules.Allow, Paths: gr.Write, Access: rules.Write})
+	}
+	if len(gr.Read) > 0 {
+		list = append(list, &rules.Rule{Decision: rules.Allow, Paths: gr.Read, Access: rules.Read})
+	}
+	if len(gr.Hosts) > 0 {
+		r := &rules.Rule{Decision: rules.Allow, Hosts: gr.Hosts}
+		if a.Kind == word.KindFetch {
+			r.Access = rules.Fetch
+		}
+		list = append(list, r)
+	}
+	if a.Kind == word.KindCommand && q.mode == Untrusted && !q.Held && !knownReadOnly(a.Command) {
+		commands, why := rules.ForLine(a.Command)
+		if why != "" {
+			return nil, why
+		}
+		list = append(list, commands...)
+	}
+	if len(list) == 0 {
+		return nil, "no rule answers this question"
+	}
+	return list, ""
+}
+
+// rulesText writes rules for one project, or with "" for all.
+func rulesText(list []*rules.Rule, project string) string {
+	var b strings.Builder
+	for _, r := range list {
+		in := *r
+		in.Project = project
+		b.Write(in.TOML())
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// offer is the offer to save rules for the question q of a gate.
+type offer struct {
+	*Gate
+	q asked
+}
+
+// checked returns a copy of g with the rules of text added, or why they cannot be the answer to q.
+func (g offer) checked(text string) (*Gate, *Refusal) {
+	if len(text) > maxLasting {
+		return nil, refuse("the rules are longer than 16 KiB")
+	}
+	list, err := rules.Parse("rule", []byte(text), g.at.written)
+	switch {
+	case err != nil:
+		return nil, refuse("%v", err)
+	case len(list) == 0 || len(list) > mostLasting:
+		return nil, refuse("the text contains %d rules; an answer has 1 to %d", len(list), mostLasting)
+	}
+	base := g.Base()
+	for _, r := range list {
+		if refusal := g.at.openable(base, g.q.Grant, r); refusal != nil {
+			return nil, refusal
+		}
+	}
+	added := rules.Join(list).In(g.at.workspace, func(p string) string { return p })
+	wide := g.under(rules.Join(g.ledger.rules.Load().Rules(), added.Rules()))
+	if !g.q.answers(wide) {
+		return nil, refuse("no rule answers this question")
+	}
+	return wide, nil
+}
+
+// under returns a copy of g with other rules, which offers and remembers nothing.
+func (g offer) under(set *rules.Set) *Gate {
+	o := g.opts
+	o.Rules, o.Save, o.NewID, o.Settings, o.Mode = set, nil, nil, nil, g.Mode()
+	wide := NewGate(o)
+	wide.ledger.entries, wide.ledger.revoked = g.ledger.answers(), g.ledger.takenBack()
+	wide.model = g.asker.rules()
+	return wide
+}
+
+// openable refuses a rule that a person may write by hand, but not as an answer: one that
+// opens what no question opens, or that says less than it does. shown is what was asked for.
+func (at *places) openable(base sandbox.Policy, shown sandbox.Grant, r *rules.Rule) *Refusal {
+	if r.Decision != rules.Allow {
+		return refuse("an answer saves only rules that allow")
+	}
+	for i, program := range r.Words {
+		if i > 0 {
+			break
+		}
+		for _, name := range program {
+			if why := rules.Runs(append([]string{name}, slices.Concat(r.Words[1:]...)...)); why != "" {
+				return refuse("%s", why)
+			}
+		}
+	}
+	for _, p := range r.Paths {
+		if refusal := at.unclear(p, p); refusal != nil {
+			return refusal
+		}
+		if refusal := at.refusePath(base, p, p); refusal != nil {
+			return refusal
+		}
+		switch j := base.JudgeWrite(p); {
+		case !at.unmoved(p):
+			return refuse("%s leads through a link", show(p))
+		case r.Access == rules.Write && !j.Allowed && j.Kind == sandbox.KindProtected:
+			return refuse("%s is protected (%s)", show(p), j.Rule)
+		case !base.JudgeRead(p).Allowed && len(readWarnings(base, p)) > 0:
+			return refuse("%s is closed to reading by deny_read", show(p))
+		}
+	}
+	for _, h := range r.Hosts {
+		if words := ownPlace(h.Host); words != "" && !slices.Contains(shown.Hosts, h) {
+			return refuse("%s is %s, and was not asked for", h.Host, words)
+		}
+	}
+	return nil
+}
+
+// take saves the rules of an answer; they hold at once. Empty text means the rules as shown.
+// If they cannot be saved, the answer counts for the session; Options.Save reports the error.
+func (g offer) take(text string) (Decision, *Refusal) {
+	if g.q.Lasting == nil {
+		return Deny, refuse("the answer always was not offered")
+	}
+	if text == "" {
+		text = g.q.Lasting.Project
+	}
+	if _, refusal := g.checked(text); refusal != nil {
+		return Deny, refusal
+	}
+	set, err := g.opts.Save(strings.TrimSpace(text) + "\n")
+	if err != nil {
+		return Session, nil
+	}
+	g.ledger.SetRules(set)
+	return Always, nil
+}
+
+// check is Lasting.Check.
+func (g offer) check(text string) (rules.Replay, error) {
+	wide, refusal := g.checked(text)
+	if refusal != nil {
+		return rules.Replay{}, errors.New(refusal.Reason)
+	}
+	if g.opts.Past == nil {
+		return rules.Replay{}, nil
+	}
+	folder := g.at.workspace
+	if list, err := rules.Parse("rule", []byte(text), g.at.written); err == nil && slices.ContainsFunc(list, func(r *rules.Rule) bool { return r.Project == "" }) {
+		folder = ""
+	}
+	var out rules.Replay
+	p := replaying{g.Gate, wide, g.Base(), g.q.Action.Command}
+	out.Part = g.opts.Past(folder, func(past rules.Past) {
+		if what := p.opened(past.Command, past.Refused); len(what) > 0 {
+			out.Add(what)
+		}
+		if len(p.opened(past.Command, past.Allowed)) > 0 {
+			out.Yeses++
+		}
+	})
+	return out, nil
+}
+
+// Recall adds what the rule would have answered in earlier sessions of the project. It reads
+// files.
+func (r *Request) Recall() {
+	if r.Lasting == nil {
+		return
+	}
+	var err error
+	if r.Lasting.Replay, err = r.Lasting.Check(r.Lasting.Project); err != nil || r.Lasting.Replay.Yeses < oftenYes {
+		return
+	}
+	i := slices.IndexFunc(r.Options, func(o Option) bool { return o.Decision == Always })
+	r.Options[i].Label += fmt.Sprintf(" (you said yes to this %d times)", r.Lasting.Replay.Yeses)
+}
+
+// replaying compares a gate with one that has more rules.
+type replaying struct {
+	now, wide *Gate
+	base      sandbox.Policy
+	// command is that of the question.
+	command string
+}
+
+// opened says which of the needs of an earlier command the rules answer in addition.
+func (p replaying) opened(command string, needs []sandbox.Denial) (out []string) {
+	for _, d := range needs {
+		if d.Kind == "" {
+			if allows := func(g *Gate) bool { return g.ledger.rules.Load().Command(command, g.now()).Decision == rules.Allow }; allows(p.wide) && !allows(p.now) {
+				out = append(out, command)
+			}
+			continue
+		}
+		w, refusal := p.now.heldWant(p.base, Action{Command: command}, d)
+		if refusal != nil || w.empty() || w.blocked != "" {
+			continue
+		}
+		if opens(p.wide.opened(p.base, w.grant, false), w.grant) && !opens(p.now.opened(p.base, w.grant, false), w.grant) {
+			out = append(out, grantWords(w.grant))
+		}
+	}
+	return out
+}

@@ -1,0 +1,258 @@
+package approvals
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"codeagent/approvals/rules"
+	"codeagent/event/word"
+	"codeagent/sandbox"
+)
+
+// saves gives a gate a rules.toml in memory.
+func saves(t *testing.T, file *string) func(*Options) {
+	t.Helper()
+	return func(o *Options) {
+		o.GrantsHosts = true
+		if o.Rules == nil {
+			o.Rules = parsed(t, *file)
+		}
+		o.Save = func(text string) (*rules.Set, error) {
+			*file += "\n" + text
+			return parsed(t, *file), nil
+		}
+	}
+}
+
+func parsed(t *testing.T, text string) *rules.Set {
+	t.Helper()
+	list, err := rules.Parse("rules.toml", []byte(text), "/home/u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules.Join(list).In(workspace, func(p string) string { return p })
+}
+
+// label returns the label of the answer Always, "" where it is not offered.
+func label(r *Request) string {
+	for _, o := range r.Options {
+		if o.Decision == Always {
+			return o.Label
+		}
+	}
+	return ""
+}
+
+// TestAlways: what was answered with always is not asked again, by this gate or the next one,
+// and what differs from it is.
+func TestAlways(t *testing.T) {
+	fetch := func(host string) Action {
+		return Action{CallID: "c", Tool: "fetch_url", Kind: word.KindFetch, Command: "https://" + host, Wish: Wish{Hosts: []string{host + ":443"}}}
+	}
+	for name, c := range map[string]struct {
+		mode        Mode
+		a           Action
+		rule        string
+		same, other []Action
+	}{
+		"a path": {OnRequest, command("tool", Wish{Write: []string{"/srv/data/x"}}), "access = 'write'",
+			[]Action{command("another", Wish{Write: []string{"/srv/data/x"}})}, []Action{command("tool", Wish{Write: []string{"/srv/data"}}), command("tool", Wish{Write: []string{"/srv/data/y"}})}},
+		"a host": {OnRequest, command("curl", Wish{Hosts: []string{"a.example:443"}}), "hosts = ['a.example:443']",
+			[]Action{command("wget", Wish{Hosts: []string{"a.example:443"}}), fetch("a.example")}, []Action{command("curl", Wish{Hosts: []string{"a.example:80"}}), command("curl", Wish{Hosts: []string{"b.a.example:443"}})}},
+		"a command": {Untrusted, command("npm test", Wish{}), "exact = true",
+			[]Action{command("cd sub && npm test", Wish{})}, []Action{command("npm test x", Wish{}), command("npm run test", Wish{}), command("npm test > f", Wish{}), command("A=b npm test", Wish{})}},
+		"a command and a path": {Untrusted, command("npm test", Wish{Write: []string{"/srv/data/x"}}), "exact = true",
+			[]Action{command("npm test", Wish{Write: []string{"/srv/data/x"}})}, []Action{command("npm ci", Wish{Write: []string{"/srv/data/x"}})}},
+		"a page": {Untrusted, fetch("a.example"), "access = 'fetch'",
+			[]Action{fetch("a.example")}, []Action{fetch("b.example"), command("curl", Wish{Hosts: []string{"a.example:443"}})}},
+	} {
+		file := ""
+		g := newGate(c.mode, confined(), saves(t, &file))
+		_, r, err := g.Decide(c.a)
+		if r == nil || r.Lasting == nil || label(r) == "" {
+			t.Errorf("%s: not offered: %+v (%v)", name, r, err)
+			continue
+		}
+		permit, err := g.Settle(r, Answer{Decision: Always})
+		if _, refused := permit.Policy(c.a); err != nil || refused != nil {
+			t.Errorf("%s: %v, %v", name, err, refused)
+		}
+		if !strings.Contains(file, c.rule) || !strings.Contains(file, "project = '"+workspace+"'") {
+			t.Errorf("%s: saved %s", name, file)
+		}
+		for _, g := range []world{g, newGate(c.mode, confined(), saves(t, &file))} {
+			for _, a := range append(c.same, c.a) {
+				if got := decided(g.Decide(a)); got != "run" {
+					t.Errorf("%s: %s %+v afterwards: %s", name, a.Command, a.Wish, got)
+				}
+			}
+			for _, a := range c.other {
+				if got := decided(g.Decide(a)); got != "ask" {
+					t.Errorf("%s: %s %+v afterwards: %s", name, a.Command, a.Wish, got)
+				}
+			}
+		}
+		elsewhere := newGate(c.mode, confined(), saves(t, &file), func(o *Options) {
+			o.Rules = o.Rules.In("/home/u/src/other", func(p string) string { return p })
+		})
+		if got := decided(elsewhere.Decide(c.a)); got != "ask" {
+			t.Errorf("%s: in another project: %s", name, got)
+		}
+	}
+}
+
+// TestAlwaysWhileHeld: a held call proceeds, and so do the like of any command.
+func TestAlwaysWhileHeld(t *testing.T) {
+	file := ""
+	g := newGate(OnRequest, confined(), saves(t, &file))
+	d := sandbox.Denial{Kind: sandbox.KindWrite, Target: "/srv/data/x"}
+	_, r, _ := g.DecideHeld(command("a", Wish{}), d, HeldAnswers{})
+	if r == nil || label(r) == "" {
+		t.Fatalf("not offered: %+v", r)
+	}
+	grant, err := g.SettleHeld(r, Answer{Decision: Always, Rule: r.Lasting.Everywhere})
+	if err != nil || !slices.Equal(grant.Write, []string{d.Target}) || strings.Contains(file, "project") {
+		t.Errorf("%+v, %v, saved %s", grant, err, file)
+	}
+	if _, ok := g.Granted(command("b", Wish{}), d, nil); !ok {
+		t.Error("another command is asked about the same file")
+	}
+}
+
+// TestAlwaysIsWithheld: where a rule would not answer the question, or say less than it does.
+func TestAlwaysIsWithheld(t *testing.T) {
+	for name, c := range map[string]struct {
+		mode Mode
+		a    Action
+		why  string
+	}{
+		"outside":       {OnRequest, command("make", Wish{Unsandboxed: true}), "leave the sandbox"},
+		"a socket":      {OnRequest, command("docker ps", Wish{Sockets: []string{"/run/docker.sock"}}), "socket"},
+		"protected":     {OnRequest, command("tool", Wish{Write: []string{workspace + "/.git/hooks/pre-commit"}}), "protected"},
+		"closed":        {OnRequest, command("tool", Wish{Read: []string{"/home/u/.ssh"}}), "deny_read"},
+		"an ask":        {OnRequest, command("terraform apply", Wish{Write: []string{"/srv/data/x"}}), "no rule answers"},
+		"an edit":       {Untrusted, Action{CallID: "c", Tool: "apply_patch", Kind: word.KindEdit, Folder: workspace, Paths: []string{"main.go"}}, "no rule answers"},
+		"edit outside":  {Untrusted, Action{CallID: "c", Tool: "apply_patch", Kind: word.KindEdit, Folder: workspace, Paths: []string{"/srv/data/x"}}, "no rule answers"},
+		"a variable":    {Untrusted, command("rm $X", Wish{}), "expanded"},
+		"a shell":       {Untrusted, command("bash -c 'make'", Wish{}), "bash"},
+		"versions":      {Untrusted, command("python3.12 x.py", Wish{}), "python3.12"},
+		"a wrapper":     {Untrusted, command("make && sudo make install", Wish{}), "sudo"},
+		"git -c":        {Untrusted, command("git -c core.pager=x log", Wish{}), "git -c"},
+		"find -exec":    {Untrusted, command(`find . -exec rm {} +`, Wish{}), "expanded"},
+		"a local path":  {Untrusted, command("./build.sh", Wish{}), "folder"},
+		"eval":          {Untrusted, command("eval make", Wish{}), "runs its arguments"},
+		"builtin":       {Untrusted, command("export A=b", Wish{}), "list of programs"},
+		"many programs": {Untrusted, command("a && b && c && d", Wish{}), "4 programs"},
+	} {
+		file := "[[command]]\nwords = ['terraform']\ndecision = 'ask'\n"
+		g := newGate(c.mode, confined(), saves(t, &file), func(o *Options) { o.GrantsSockets = true })
+		_, r, err := g.Decide(c.a)
+		if r == nil {
+			t.Errorf("%s: no question: %v", name, err)
+			continue
+		}
+		if got := strings.Join(r.Withheld, "; "); r.Lasting != nil || label(r) != "" || !strings.Contains(got, c.why) {
+			t.Errorf("%s: withheld for %q, want %q", name, got, c.why)
+		}
+		before := file
+		if _, err := g.Settle(r, Answer{Decision: Always, Rule: "[[path]]\npaths = ['/srv']\naccess = 'write'\n"}); err == nil || file != before {
+			t.Errorf("%s: an answer that was not offered: %v, saved %s", name, err, file)
+		}
+	}
+}
+
+// TestAnEditedRule: it must answer the question, and open nothing that no question opens.
+func TestAnEditedRule(t *testing.T) {
+	a := command("tool", Wish{Write: []string{"/srv/data/x"}})
+	const ok = "[[path]]\npaths = ['/srv/data/x']\naccess = 'write'\n"
+	for rule, want := range map[string]string{
+		ok: "",
+		"# mine\n[[path]]\npaths = ['/srv/data']\naccess = 'write'\nexpires = 2099-01-01\n": "",
+		ok + "[[host]]\nhosts = ['a.example:443']\n":                                        "",
+		ok + "expires = 2001-01-01\n":                                                       "no rule answers",
+		ok + "project = '/srv'\n":                                                           "no rule answers",
+		"[[path]]\npaths = ['/srv/data/x']\naccess = 'read'\n":                              "no rule answers",
+		"[[path]]\npaths = ['/srv/data/y']\naccess = 'write'\n":                             "no rule answers",
+		"[[path]]\npaths = ['/']\naccess = 'write'\n":                                       "root of the file system",
+		"[[path]]\npaths = ['/home']\naccess = 'write'\n":                                   "home folder",
+		"[[path]]\npath = ['/srv/data/x']\naccess = 'write'\n":                              "rule:2:1: unknown key path",
+		"paths":     "rule:1:",
+		"# nothing": "0 rules",
+		ok + "[[path]]\npaths = ['" + workspace + "/.git/hooks']\naccess = 'write'\n": "protected",
+		ok + "[[path]]\npaths = ['" + workspace + "/out']\naccess = 'write'\n":        "link",
+		ok + "[[path]]\npaths = ['/home/u/.ssh']\naccess = 'read'\n":                  "deny_read",
+		ok + "[[path]]\npaths = ['/home/u/.config/codeagent/x']\naccess = 'write'\n":  "codeagent itself",
+		ok + "[[host]]\nhosts = ['169.254.169.254:80']\n":                             "169.254.169.254",
+		ok + "[[host]]\nhosts = ['localhost:80']\n":                                   "this machine",
+		ok + "[[command]]\nwords = ['python3']\ndecision = 'allow'\n":                 "python3",
+		ok + "[[command]]\nwords = [['make', 'env'], 'all']\ndecision = 'allow'\n":    "env",
+		ok + "[[command]]\nwords = ['make']\ndecision = 'forbid'\nreason = 'x'\n":     "only rules that allow",
+		strings.Repeat(ok, 9):                  "9 rules",
+		ok + "#" + strings.Repeat("x", 16<<10): "16 KiB",
+	} {
+		file := ""
+		g := newGate(OnRequest, confined(), saves(t, &file))
+		_, r, _ := g.Decide(a)
+		_, checked := r.Lasting.Check(rule)
+		_, settled := g.Settle(r, Answer{Decision: Always, Rule: rule})
+		if got := decided(g.Decide(a)); (want == "") != (settled == nil) || (want == "") != (got == "run") || (want == "") != strings.Contains(file, strings.TrimSpace(rule)) {
+			t.Errorf("%s: %v, then %s, saved %s", rule, settled, got, file)
+		}
+		for _, err := range []error{checked, settled} {
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", rule, err, want)
+			}
+		}
+	}
+}
+
+// TestARuleThatCannotBeSaved: the yes holds for the session.
+func TestARuleThatCannotBeSaved(t *testing.T) {
+	g := newGate(OnRequest, confined(), func(o *Options) {
+		o.Save = func(string) (*rules.Set, error) { return nil, errors.New("no space left") }
+	})
+	a := command("tool", Wish{Write: []string{"/srv/data/x"}})
+	_, r, _ := g.Decide(a)
+	if _, err := g.Settle(r, Answer{Decision: Always}); err != nil {
+		t.Error(err)
+	}
+	if got := decided(g.Decide(a)); got != "run" || g.ledger.rules.Load().Rules() != nil {
+		t.Errorf("%s, under %v", got, g.ledger.rules.Load().Rules())
+	}
+}
+
+// TestRecall: a rule is judged by what earlier calls were refused and allowed.
+func TestRecall(t *testing.T) {
+	write := func(p string) []sandbox.Denial { return []sandbox.Denial{{Kind: sandbox.KindWrite, Target: p}} }
+	past := []rules.Past{
+		{Command: "a", Refused: write("/srv/data/x")},
+		{Command: "b", Refused: append(write("/srv/data/y"), write("/srv/data/x")...), Allowed: write("/srv/data/x")},
+		{Command: "c", Refused: write("/srv/other"), Allowed: write("/srv/data/x")},
+		{Command: "d", Refused: write(workspace + "/.git/hooks/x"), Allowed: write("/srv/data/x")},
+	}
+	file, asked := "", ""
+	g := newGate(OnRequest, confined(), saves(t, &file), func(o *Options) {
+		o.Past = func(folder string, each func(rules.Past)) bool {
+			asked = folder
+			for _, p := range past {
+				each(p)
+			}
+			return true
+		}
+	})
+	_, r, _ := g.Decide(command("tool", Wish{Write: []string{"/srv/data/x"}}))
+	r.Recall()
+	if got := r.Lasting.Replay; got.Calls != 2 || got.Yeses != 3 || asked != workspace ||
+		got.String() != "would also have allowed at least 2 earlier calls: write /srv/data/x" {
+		t.Errorf("%q of %q", got, asked)
+	}
+	if got := label(r); !strings.Contains(got, "3 times") {
+		t.Errorf("the label is %q", got)
+	}
+	wide, err := r.Lasting.Check("[[path]]\npaths = ['/srv']\naccess = 'write'\n")
+	if err != nil || wide.Calls != 3 || asked != "" || len(wide.Shown) != 3 {
+		t.Errorf("%q of %q: %v", wide, asked, err)
+	}
+}
