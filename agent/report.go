@@ -122,6 +122,9 @@ func (c *toolCall) deniedWords(res tools.Result) string {
 
 // denial returns the text of a verdict, and how to ask for what it suggests.
 func (a *Agent) denial(v sandbox.Verdict) string {
+	if a.cfg.Gate.Model().NoOutside && prompts.OnlyOutside(v) {
+		return prompts.Denied(v)
+	}
 	return prompts.Denial(v, a.cfg.Attended && a.cfg.Gate.Asks(v.Suggest), string(a.cfg.Gate.Mode()))
 }
 

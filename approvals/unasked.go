@@ -61,7 +61,8 @@ func (k *asker) UserSpoke() {
 	k.noes, k.returned = nil, nil
 }
 
-func (k *asker) rules() ModelRules {
+// Model returns the rules of the present model.
+func (k *asker) Model() ModelRules {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.model
@@ -69,7 +70,7 @@ func (k *asker) rules() ModelRules {
 
 // forModel returns what of p the present model starts with.
 func (k *asker) forModel(p sandbox.Policy) sandbox.Policy {
-	if !k.rules().ReadOnly {
+	if !k.Model().ReadOnly {
 		return p
 	}
 	closed := func(r sandbox.Root) bool { return p.Temp == "" || !sandbox.Covers(p.Temp, r.Path) }
@@ -95,7 +96,7 @@ func (k *asker) unasked(r *Request, a Action, w want) *Refusal {
 func (k *asker) tooWide(w want) string {
 	const never = "this model may not ask to run anything outside the sandbox (the user's setting may_ask_outside)"
 	switch {
-	case !k.rules().NoOutside:
+	case !k.Model().NoOutside:
 	case w.unsandboxed:
 		return never + ": ask for the paths and hosts that are needed, or say what is missing"
 	case w.blocked != "":
@@ -107,7 +108,7 @@ func (k *asker) tooWide(w want) string {
 // reasonless sends a request back to the model if its reason is none, once for what it asks
 // for, and adds to the question what is then known about the reason.
 func (k *asker) reasonless(r *Request, a Action, w want) *Refusal {
-	must := k.rules().MustJustify
+	must := k.Model().MustJustify
 	byItself := a.Kind == word.KindEdit || a.Kind == word.KindFetch
 	switch {
 	case w.empty() || a.Kind == word.KindInput:

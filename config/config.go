@@ -35,7 +35,7 @@ type Config struct {
 	// Providers holds the [providers.NAME] tables.
 	Providers map[string]*Provider
 	// Models holds the [models.NAME] tables.
-	Models map[string]*ModelLimits
+	Models map[string]*ModelSettings
 	// ProjectFile is the path of a .codeagent/config.toml in the workspace. It
 	// is not read; a notice says so. Empty: no such file.
 	ProjectFile string

@@ -101,7 +101,7 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 }
 
 func newConfig() *Config {
-	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelLimits{}, origins: map[string]Origin{}}
+	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, origins: map[string]Origin{}}
 }
 
 func (c *Config) loadFile(ctx context.Context, name string) []error {
@@ -132,7 +132,7 @@ func (c *Config) set(origin Origin, key, t string) error {
 	if err != nil {
 		return &Error{origin, key + ": " + err.Error()}
 	}
-	c.take(s, key, name, v, origin)
+	c.take(s, strings.Join(splitKey(key), "."), name, v, origin)
 	return nil
 }
 

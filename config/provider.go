@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -36,6 +38,12 @@ type ModelLimits struct {
 	Context, Output int64
 	// Vision is "yes", "no" or "" for not known.
 	Vision string
+}
+
+// ModelSettings is a [models.NAME] table.
+type ModelSettings struct {
+	ModelLimits
+	ModelRules
 }
 
 // The values of the setting wire.
@@ -309,15 +317,78 @@ func (p Provider) WireHint(file string) string {
 }
 
 // LimitsOf returns what is known about a provider's model, each limit from the most specific
-// source: [models."PROVIDER/MODEL"], [models."MODEL"], the provider, the built-in table.
+// source: the [models.NAME] that match, the provider, the built-in table.
 func (c Config) LimitsOf(p Provider, model string) ModelLimits {
 	var l ModelLimits
-	for _, name := range []string{p.Name + "/" + model, model} {
-		if own, ok := c.Models[name]; ok {
-			l = l.or(*own)
-		}
+	for _, name := range c.modelNames(p, model) {
+		l = l.or(c.Models[name].ModelLimits)
 	}
 	return l.or(p.Limits).or(knownLimits(model))
+}
+
+// ModelRules is what the settings let a model do.
+type ModelRules struct {
+	// Sandbox is ReadOnly, or empty for what sandbox.mode says.
+	Sandbox string
+	// MustJustify: no request without a reason of its own. MayAskOutside: it may ask to run
+	// outside the sandbox.
+	MustJustify, MayAskOutside bool
+}
+
+// RulesOf returns what the settings let a provider's model do, each from the most specific
+// [models.NAME]. Nothing follows from a provider or a name by itself: a server on this machine
+// may pass requests on to any model.
+func (c Config) RulesOf(p Provider, model string) ModelRules {
+	r := ModelRules{MayAskOutside: true}
+	for _, name := range slices.Backward(c.modelNames(p, model)) {
+		set := func(key string) bool { return c.Origin("models."+name+"."+key).Kind != "default" }
+		own := c.Models[name].ModelRules
+		if set("sandbox") {
+			r.Sandbox = own.Sandbox
+		}
+		if set("must_justify") {
+			r.MustJustify = own.MustJustify
+		}
+		if set("may_ask_outside") {
+			r.MayAskOutside = own.MayAskOutside
+		}
+	}
+	return r
+}
+
+// modelNames returns the names of [models.NAME] that match a provider's model, the most specific
+// first: the name with the provider, the name, and patterns with * by the length of what they
+// spell out.
+func (c Config) modelNames(p Provider, model string) []string {
+	rank := func(name string) int {
+		switch {
+		case name == p.Name+"/"+model:
+			return 1 << 30
+		case name == model:
+			return 1 << 29
+		case strings.Contains(name, "*") && (wildMatch(name, model) || wildMatch(name, p.Name+"/"+model)):
+			return 1 + len(name) - strings.Count(name, "*")
+		}
+		return 0
+	}
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(c.Models)), func(name string) bool { return rank(name) == 0 })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(rank(b)-rank(a), strings.Compare(a, b)) })
+	return names
+}
+
+// wildMatch reports whether text is what pattern spells, with any text for each *.
+func wildMatch(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	text, ok := strings.CutPrefix(text, parts[0])
+	for i, part := range parts[1:] {
+		if last := i == len(parts)-2; last {
+			return ok && strings.HasSuffix(text, part)
+		}
+		var found bool
+		_, text, found = strings.Cut(text, part)
+		ok = ok && found
+	}
+	return ok && text == ""
 }
 
 // or returns l, with unknown values taken from m.

@@ -177,6 +177,59 @@ func TestModelLimits(t *testing.T) {
 	}
 }
 
+func TestModelRules(t *testing.T) {
+	cfg, err := load(t, `[models."*"]
+must_justify = true
+[models."ollama/*"]
+sandbox = "read-only"
+may_ask_outside = false
+[models."ollama/q*:32b"]
+sandbox = ""
+must_justify = false
+[models."big"]
+may_ask_outside = true
+context = 5
+`, config.Sources{Overrides: []string{`models."mini*".may_ask_outside=false`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ollama, _ := cfg.Provider("ollama", env(nil))
+	const no = config.ReadOnly
+	for _, c := range []struct {
+		provider config.Provider
+		model    string
+		want     config.ModelRules
+	}{
+		{config.Provider{}, "any", config.ModelRules{MustJustify: true, MayAskOutside: true}},
+		{ollama, "llama3:8b", config.ModelRules{Sandbox: no, MustJustify: true}},
+		{ollama, "qwen3:32b", config.ModelRules{}},
+		{ollama, "qwen3:32b-q4", config.ModelRules{Sandbox: no, MustJustify: true}},
+		{ollama, "big", config.ModelRules{Sandbox: no, MustJustify: true, MayAskOutside: true}},
+		{config.Provider{}, "mini.1", config.ModelRules{MustJustify: true}},
+		{config.Provider{}, "ollama/x", config.ModelRules{Sandbox: no, MustJustify: true}},
+	} {
+		if got := cfg.RulesOf(c.provider, c.model); got != c.want {
+			t.Errorf("%s/%s: %+v, want %+v", c.provider.Name, c.model, got, c.want)
+		}
+	}
+	if got := cfg.LimitsOf(ollama, "big").Context; got != 5 {
+		t.Errorf("context %d", got)
+	}
+	none, err := load(t, "", config.Sources{})
+	if got := none.RulesOf(ollama, "x"); err != nil || got != (config.ModelRules{MayAskOutside: true}) {
+		t.Errorf("without settings: %+v %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"[models.x]\nsandbox = 'danger-full-access'":   "invalid value",
+		"[models.x]\nmay_ask_outside = 'no'":           "true or false",
+		"[models.x]\nmust_justify_everything = true\n": "unknown setting",
+	} {
+		if _, err := load(t, text, config.Sources{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // Variables that hold a key are not passed to commands, whatever their names.
 func TestKeysAreNotHandedToCommands(t *testing.T) {
 	policy := newHome(t).mustPolicy(t, "sandbox.env.inherit=all", `sandbox.env.include=["SHARED"]`, `sandbox.env.exclude=["X"]`,

@@ -158,11 +158,17 @@ var settings = []setting{
 	{key: "providers.NAME.vision", choices: []string{"", "yes", "no"}, def: `""`, at: func(c *Config, name string) any { return &entry(c.Providers, name).Limits.Vision },
 		doc: "Whether its models see images. With \"no\" they get a description of each image instead. Empty: not known; images are sent, and codeagent remembers a refusal."},
 	{key: "models.NAME.context", most: mostTokens, def: "0", at: func(c *Config, name string) any { return &entry(c.Models, name).Context },
-		doc: "How many tokens the model NAME takes; NAME may be `\"PROVIDER/MODEL\"`. 0: not known."},
+		doc: "How many tokens the model NAME takes; NAME may be `\"PROVIDER/MODEL\"`, and `*` in it stands for any text: the most specific name counts. 0: not known."},
 	{key: "models.NAME.output", most: mostTokens, def: "0", at: func(c *Config, name string) any { return &entry(c.Models, name).Output },
 		doc: "How many tokens an answer of it may have. 0: the provider's own limit."},
 	{key: "models.NAME.vision", choices: []string{"", "yes", "no"}, def: `""`, at: func(c *Config, name string) any { return &entry(c.Models, name).Vision },
 		doc: "Whether it sees images, as for a provider."},
+	{key: "models.NAME.sandbox", choices: []string{"", ReadOnly}, def: `""`, at: func(c *Config, name string) any { return &entry(c.Models, name).Sandbox },
+		doc: "`read-only`: whatever `sandbox.mode` opens, it writes only temporary files until an answer of yours opens more. For weaker models; which these are, only you say."},
+	{key: "models.NAME.must_justify", def: "false", at: func(c *Config, name string) any { return &entry(c.Models, name).MustJustify },
+		doc: "`true`: you are not asked for anything without a reason that names what needs it; the request goes back to the model each time. Otherwise a command's request goes back once, and is then shown."},
+	{key: "models.NAME.may_ask_outside", def: "true", at: func(c *Config, name string) any { return &entry(c.Models, name).MayAskOutside },
+		doc: "`false`: it may not ask to run a command outside the sandbox. It is not offered to it, and refused without asking you."},
 }
 
 func limit(name, doc string, most int64, field func(*Limits) any) setting {

@@ -45,6 +45,12 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 	return told + howToAsk(v)
 }
 
+// OnlyOutside reports that no path, host or socket can be asked for after v.
+func OnlyOutside(v sandbox.Verdict) bool {
+	a, _ := suggested(v.Suggest)
+	return a == nil
+}
+
 // Denied says what was refused and how sure that is, and nothing of asking.
 func Denied(v sandbox.Verdict) string {
 	denials := worthTelling(v)

@@ -25,6 +25,8 @@ var (
 	unconfined string
 	//go:embed asking.md
 	asking string
+	//go:embed outside.md
+	outside string
 	//go:embed held.md
 	held string
 	//go:embed untrusted.md
@@ -60,6 +62,8 @@ type Facts struct {
 	Refused string
 	// Held: a call that a running command is refused waits while the user is asked.
 	Held bool
+	// NoOutside: the model may not ask to run outside the sandbox.
+	NoOutside bool
 	// Evidence is how much of what is refused the backend can tell.
 	Evidence sandbox.EvidenceLevel
 	// Tools are the names of the tools on offer.
@@ -168,10 +172,15 @@ func approval(f Facts) string {
 	}
 	switch {
 	case !f.Policy.Unconfined && slices.Contains(f.Tools, "shell"):
-		if f.Held {
-			return asking + held + mode
+		last := outside
+		if f.NoOutside {
+			last = ""
 		}
-		return asking + mode
+		text := fill(asking, "outside", last)
+		if f.Held {
+			text += held
+		}
+		return text + mode
 	case f.Mode == modeUntrusted:
 		return mode
 	}

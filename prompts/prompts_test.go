@@ -237,3 +237,15 @@ func TestDenialsAreBounded(t *testing.T) {
 		t.Errorf("%d bytes", n)
 	}
 }
+
+// TestNoOutside: a model that may not ask for running outside the sandbox does not read how.
+func TestNoOutside(t *testing.T) {
+	f := Facts{Workspace: "/w", Preset: "read-only", Mode: "on-request", Attended: true, Tools: []string{"shell"}}
+	if !strings.Contains(System(f), "require_escalated") {
+		t.Fatal("the usual prompt does not offer it")
+	}
+	f.NoOutside = true
+	if text := System(f); strings.Contains(text, "escalated") || strings.Contains(text, "{{") || !strings.Contains(text, "with_additional_permissions") {
+		t.Error(text)
+	}
+}

@@ -181,3 +181,21 @@ func BenchmarkStart(b *testing.B) {
 		}
 	}
 }
+
+// TestWithoutEscalation: a model that may not ask for running outside the sandbox does not read
+// of it, and the other tools stay as they are.
+func TestWithoutEscalation(t *testing.T) {
+	may := true
+	set := All(Options{Outside: func() bool { return may }})
+	full := set.Specs()
+	may = false
+	for i, spec := range set.Specs() {
+		text := spec.Description + string(spec.Schema)
+		if strings.Contains(text, "escalat") || strings.Contains(text, "outside the sandbox") || !json.Valid(spec.Schema) {
+			t.Errorf("%s: %s", spec.Name, text)
+		}
+		if changed := text != full[i].Description+string(full[i].Schema); changed != (spec.Name == "shell") {
+			t.Errorf("%s: changed %v", spec.Name, changed)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/internal/short"
+	"codeagent/model"
 	"codeagent/sandbox"
 )
 
@@ -44,6 +45,25 @@ type shellPermission struct {
 	Read    []string `json:"read,omitempty" jsonschema:"Absolute paths to read that the sandbox hides."`
 	Hosts   []string `json:"hosts,omitempty" jsonschema:"Network targets as host:port, like registry.npmjs.org:443."`
 	Sockets []string `json:"sockets,omitempty" jsonschema:"Absolute paths of Unix sockets to connect to."`
+}
+
+// escalation are the parts of the tool's description and schema that offer to ask for running
+// outside the sandbox.
+var escalation = []string{
+	` Ask for "require_escalated" only when no list of paths and hosts would do.`,
+	` require_escalated asks to run outside the sandbox: the last resort.`,
+	",\n        \"require_escalated\"",
+}
+
+// withoutEscalation returns the spec for a model that may not ask for that.
+func withoutEscalation(spec model.ToolSpec) model.ToolSpec {
+	schema := string(spec.Schema)
+	for _, part := range escalation {
+		spec.Description = strings.Replace(spec.Description, part, "", 1)
+		schema = strings.Replace(schema, part, "", 1)
+	}
+	spec.Schema = []byte(schema)
+	return spec
 }
 
 type shellTool struct {

@@ -167,19 +167,23 @@ type Options struct {
 	Ripgrep string
 	// Jobs holds the background commands; nil: no command can run in the background.
 	Jobs *exec.Jobs
+	// Outside reports whether the model may ask to run a command outside the sandbox; nil: it
+	// may.
+	Outside func() bool
 }
 
 // Set holds the tools of a session.
 type Set struct {
 	tools    []tool
 	disabled map[string]bool
+	outside  func() bool // may be nil
 }
 
 // All returns every tool; those in o.Disabled are disabled.
 func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace}
 	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]}
-	return &Set{disabled: o.Disabled, tools: []tool{
+	return &Set{disabled: o.Disabled, outside: o.Outside, tools: []tool{
 		describe("shell", shellExample, shell.plan),
 		describe("apply_patch", applyPatchExample, (&applyPatchTool{paths}).plan),
 		describe("read_file", readFileExample, (&readFileTool{paths}).plan),
@@ -196,8 +200,13 @@ func All(o Options) *Set {
 // Specs describes the enabled tools.
 func (s *Set) Specs() []model.ToolSpec {
 	var out []model.ToolSpec
+	inside := s.outside != nil && !s.outside()
 	for _, t := range s.tools {
-		if !s.disabled[t.Name] {
+		switch {
+		case s.disabled[t.Name]:
+		case inside && t.Name == "shell":
+			out = append(out, withoutEscalation(t.ToolSpec))
+		default:
 			out = append(out, t.ToolSpec)
 		}
 	}

@@ -115,6 +115,10 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit,
 		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
 	})
+	if err := ses.restrict(ses.chosen); err != nil {
+		ses.Close()
+		return nil, cli.Usage(err)
+	}
 	ses.Workspace.Live = ses.Gate.Open
 	return ses, nil
 }
@@ -135,6 +139,7 @@ func (ses *Session) chooseModel(ctx context.Context) error {
 	}
 	if ses.Tour, err = startTour(ctx, ses.Workspace, o.Attended); err == nil {
 		ses.chosen.Model, ses.chosen.Name = chat.New(chat.Options{BaseURL: ses.Tour.BaseURL}), tour.Model
+		ses.chosen.Rules = ses.Workspace.Config.RulesOf(config.Provider{}, tour.Model)
 	}
 	return err
 }
@@ -147,6 +152,7 @@ func (ses *Session) Join(screen Face) {
 	set := tools.All(tools.Options{
 		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, AllowedWorkdirs: ses.Workspace.Workdirs(),
 		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs,
+		Outside: func() bool { return !ses.Gate.Model().NoOutside },
 	})
 	facts := prompts.Facts{
 		Workspace: ses.Workspace.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Workspace.Shell(), Date: time.Now().Format(time.DateOnly),
@@ -172,6 +178,7 @@ func (ses *Session) Join(screen Face) {
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {
 			facts.Policy = ses.Gate.Base() // the live one, with session grants
+			facts.NoOutside, facts.Preset = ses.Gate.Model().NoOutside, ses.preset()
 			present := ses.Gate.Mode()
 			facts.Mode, facts.Refused = string(present), ses.Gate.Refused()
 			facts.Held = ses.Options.Attended && ses.Workspace.NotHeldUnder(present) == ""
@@ -191,11 +198,16 @@ func (ses *Session) Join(screen Face) {
 	screen.Emit(ses.start)
 	ses.Record.showPast(screen.Emit, set, ses.Options.Attended)
 	if first := ses.chosen.First; first != nil {
-		first.Found = func(name string) {
+		first.Found = func(name string) error {
 			c := ses.Asked()
-			c.Name, c.Limits = name, first.Limits(name)
+			c.Name = name
+			c.Limits, c.Rules = first.Known(name)
+			if err := ses.restrict(c); err != nil {
+				return err
+			}
 			ses.Agent.Learn(int(c.Limits.Context))
 			ses.asks(c, screen.Emit)
+			return nil
 		}
 	}
 	ses.reportImages(screen)

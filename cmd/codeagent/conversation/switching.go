@@ -6,8 +6,10 @@ import (
 	"fmt"
 
 	"codeagent/agent"
+	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/providers"
+	"codeagent/config"
 	"codeagent/event"
 	"codeagent/event/word"
 )
@@ -19,7 +21,11 @@ func (ses *Session) Use(ctx context.Context, list []providers.Listed, name strin
 	if err != nil {
 		return fmt.Errorf("cannot use %s: %w\nstill using %s", name, cli.InWords(err), cmp.Or(now.Title(now.Name), "the provider's model"))
 	}
+	if err := ses.restrict(c); err != nil {
+		return fmt.Errorf("cannot use %s: %w", name, err)
+	}
 	if err := ses.Agent.Use(ses.choice(c)); err != nil {
+		_ = ses.restrict(now) // it was accepted before
 		return err
 	}
 	if r := ses.Record; r != nil {
@@ -29,6 +35,21 @@ func (ses *Session) Use(ctx context.Context, list []providers.Listed, name strin
 	}
 	ses.asks(c, show)
 	return nil
+}
+
+// restrict gives the gate what the settings let a model do.
+func (ses *Session) restrict(c providers.Chosen) error {
+	return ses.Gate.SetModel(approvals.ModelRules{
+		ReadOnly: c.Rules.Sandbox == config.ReadOnly, MustJustify: c.Rules.MustJustify, NoOutside: !c.Rules.MayAskOutside,
+	})
+}
+
+// preset returns the name of the policy that the present model starts with.
+func (ses *Session) preset() string {
+	if ses.Gate.Model().ReadOnly {
+		return config.ReadOnly
+	}
+	return ses.Workspace.Config.Sandbox.Mode
 }
 
 func (ses *Session) choice(c providers.Chosen) agent.Choice {

@@ -37,7 +37,9 @@ type Chosen struct {
 	Name    string // empty until first knows it
 	unnamed bool   // nobody named it: it is the default, or the first that the provider lists
 	Limits  config.ModelLimits
-	First   *firstListed
+	// Rules is what the settings let the model do.
+	Rules config.ModelRules
+	First *firstListed
 	// Notice says why this model was chosen, if that is not obvious.
 	Notice event.Notice
 	// Offers are servers on this machine that could be used instead of the tour.
@@ -135,11 +137,13 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 	if unnamed && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
 		name = defaultModel
 	}
-	c := Chosen{Model: client, from: from, host: p.Host(), Name: name, unnamed: unnamed, Limits: ps.cfg.LimitsOf(p, name)}
+	c := Chosen{Model: client, from: from, host: p.Host(), Name: name, unnamed: unnamed, Limits: ps.cfg.LimitsOf(p, name), Rules: ps.cfg.RulesOf(p, name)}
 	if name != "" {
 		return c, nil
 	}
-	first := &firstListed{client: client, Limits: func(name string) config.ModelLimits { return ps.cfg.LimitsOf(p, name) }}
+	first := &firstListed{client: client, Known: func(name string) (config.ModelLimits, config.ModelRules) {
+		return ps.cfg.LimitsOf(p, name), ps.cfg.RulesOf(p, name)
+	}}
 	if attended {
 		c.Model, c.First = first, first
 		return c, nil
@@ -151,7 +155,7 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 	case err != nil:
 		return Chosen{}, cli.Hinted(cli.ExitFailed, err, nameOne)
 	}
-	c.Limits = ps.cfg.LimitsOf(p, c.Name)
+	c.Limits, c.Rules = first.Known(c.Name)
 	return c, nil
 }
 
@@ -162,11 +166,12 @@ const nameOne = "name one with --model, OPENAI_MODEL or the setting model"
 // needed, and again after a failure.
 type firstListed struct {
 	client client
-	// Found, if set, receives the name before the first answer.
-	Found func(name string)
-	// Limits returns what is known about a model of this provider.
-	Limits func(name string) config.ModelLimits
-	name   string // turns are sequential, so no lock is needed
+	// Found receives the name before the first request. An error says why the model cannot be
+	// used.
+	Found func(name string) error
+	// Known returns what is known about a model of this provider.
+	Known func(name string) (config.ModelLimits, config.ModelRules)
+	name  string // turns are sequential, so no lock is needed
 }
 
 // ask returns the model's name; the provider has a few seconds to answer.
@@ -193,8 +198,11 @@ func (f *firstListed) Stream(ctx context.Context, r model.Request) iter.Seq2[mod
 				yield(nil, fmt.Errorf("%w; %s", err, nameOne))
 				return
 			}
+			if err := f.Found(name); err != nil {
+				yield(nil, err)
+				return
+			}
 			f.name = name
-			f.Found(name)
 		}
 		r.Model = f.name
 		f.client.Stream(ctx, r)(yield)
