@@ -143,7 +143,7 @@ func (g offer) under(set *rules.Set) *Gate {
 	o.Rules, o.Save, o.NewID, o.Settings, o.Mode = set, nil, nil, nil, g.Mode()
 	wide := NewGate(o)
 	wide.ledger.entries, wide.ledger.revoked = g.ledger.answers(), g.ledger.takenBack()
-	wide.model = g.asker.rules()
+	wide.model = g.Model()
 	return wide
 }
 
