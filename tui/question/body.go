@@ -104,8 +104,8 @@ func (s *sheet) shortened(rows []stanzaRow, most, tail int) []stanzaRow {
 }
 
 // stanzas are what the question says, in the order above. titled: the rule above
-// shows the whole title.
-func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titled bool) []stanza {
+// shows the whole title. label is how wide the answers' labels may be below.
+func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titled bool, label int) []stanza {
 	s := &sheet{t: t, w: w, home: home, most: most, all: q.keys.All}
 	if !titled {
 		s.add(field{label: "asks", name: "title", need: forYes, spans: paint.Flat([]paint.Span{paint.Strong.Span(titleOf(q.request))})})
@@ -114,17 +114,31 @@ func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titl
 	for i, text := range q.request.Warnings {
 		s.add(field{name: fmt.Sprint("warning ", i), need: forYes, mark: paint.Warn.Span("▲ "), spans: paint.Flat([]paint.Span{paint.Warn.Span(fact(text))})})
 	}
+	s.answers(q.request.Options, label)
 	s.refused(q.request.Denials, q.request.Held)
 	s.action(q.request)
 	if reason := q.request.Justification; reason != "" {
 		s.add(field{label: "reason", quoted: true, most: s.most.reason, spans: paint.Flat([]paint.Span{paint.Dim.Span("the model says: "), paint.Text.With(paint.Italic).Span("“" + reason + "”")})})
 	}
-	label := "withheld"
+	name := "withheld"
 	for _, why := range q.request.Withheld {
-		s.add(field{label: label, spans: paint.Flat([]paint.Span{paint.Dim.Span(fact(why))})})
-		label = ""
+		s.add(field{label: name, spans: paint.Flat([]paint.Span{paint.Dim.Span(fact(why))})})
+		name = ""
 	}
 	return s.out
+}
+
+// answers writes out the labels that are cut below the question: they say for how long and
+// for what a yes is.
+func (s *sheet) answers(all []approvals.Option, long int) {
+	label := "answers"
+	for _, o := range all {
+		if !o.Decision.Yes() || shortLabel(o, s.w, long) == o.Label {
+			continue
+		}
+		s.add(field{label: label, name: "answer " + o.Key, need: forYes, mark: paint.Text.Span(o.Key + " "), spans: paint.Flat([]paint.Span{paint.Text.Span(fact(o.Label))})})
+		label = ""
+	}
 }
 
 // opens says what a yes allows, or what the command that gets the input may do.

@@ -39,9 +39,13 @@ type roll struct {
 	next  string // the key that shows what is left out
 }
 
-// rolled draws everything within limits.
-func (q *Question) rolled(t *paint.Theme, w int, home string, most limits, now time.Time, more int) roll {
+// rolled draws everything within limits, for at most h rows with the answers.
+func (q *Question) rolled(t *paint.Theme, w, h int, home string, most limits, now time.Time, more int) roll {
 	title, whole := q.rule(t, w, now, more)
+	head := 1
+	if !hasHead(h, whole) {
+		head = 0
+	}
 	r := roll{title: []string{title}, whole: whole, width: w, next: q.keys.All}
 	if most == (limits{}) {
 		r.next = q.keys.Page
@@ -49,7 +53,7 @@ func (q *Question) rolled(t *paint.Theme, w int, home string, most limits, now t
 	if whole {
 		r.every = append(r.every, titleSight(w))
 	}
-	for _, st := range q.stanzas(t, w, home, most, whole) {
+	for _, st := range q.stanzas(t, w, home, most, whole, q.labelWidth(w, h-head-1)) {
 		for at := range st.of {
 			if st.need != forNothing {
 				r.every = append(r.every, sight{st.name, st.need, at, st.of, w})
@@ -74,7 +78,7 @@ func titleSight(w int) sight { return sight{"title", forYes, 0, 1, w} }
 func (q *Question) View(t *paint.Theme, w, h int, home string, now time.Time, more int) Drawn {
 	var d Drawn
 	for _, most := range []limits{{6, 3, 5}, {3, 2, 2}} {
-		r := q.rolled(t, w, home, most, now, more)
+		r := q.rolled(t, w, h, home, most, now, more)
 		d = q.fit(t, r, 0, h, now)
 		if d.below == 0 {
 			break
@@ -108,11 +112,14 @@ func (q *Question) leaves() bool {
 	})
 }
 
+// hasHead reports whether the title has a row of its own; whole: it would be complete.
+func hasHead(h int, whole bool) bool { return h >= 8 || h >= 3 && whole }
+
 // fitted is fit with the given answers offered.
 func (q *Question) fitted(t *paint.Theme, r roll, top, h int, now time.Time, yes, outside bool) Drawn {
 	d := Drawn{X: -1, Y: -1, yes: yes, outside: outside}
 	head := r.title
-	if h < 3 || h < 8 && !r.whole { // the body has the whole title
+	if !hasHead(h, r.whole) {
 		head = nil
 	}
 	if head != nil && r.whole {
@@ -190,19 +197,41 @@ func (q *Question) noteLine(t *paint.Theme, w int) (string, int) {
 	return t.Paint(paint.Accent, prompt) + line, paint.Width(prompt) + x
 }
 
-// options draws the answers in about most rows: with less room their labels are
-// shorter. They look ready only when the question is armed, and struck out while
-// they are not accepted.
+// options draws the answers in about most rows. They look ready only when the question is
+// armed, and struck out while they are not accepted.
 func (q *Question) options(t *paint.Theme, w, most int, yes, outside bool) []string {
-	long := w
-	rows := q.optionRows(t, w, long, yes, outside)
-	for _, long = range []int{14, 8, 3} {
-		if len(rows) <= max(most*2/3, 1) {
+	return q.optionRows(t, w, q.labelWidth(w, most), yes, outside)
+}
+
+// labelWidth is how wide the labels of the answers may be on about most rows. What is cut
+// there is in the body in full.
+func (q *Question) labelWidth(w, most int) (long int) {
+	for _, long = range []int{w, 14, 8, 3} {
+		rows, used := 1, edgeOf(w)
+		for _, o := range q.request.Options {
+			n := paint.Width(o.Key) + 1 + paint.Width(shortLabel(o, w, long))
+			if used > edgeOf(w) && used+n > w-1 {
+				rows, used = rows+1, edgeOf(w)
+			}
+			used += n + edgeOf(w)
+		}
+		if rows <= max(most*2/3, 1) {
 			break
 		}
-		rows = q.optionRows(t, w, long, yes, outside)
 	}
-	return rows
+	return long
+}
+
+func shortLabel(o approvals.Option, w, long int) string {
+	return paint.Cut(o.Label, min(max(w-6-paint.Width(o.Key), 8), long))
+}
+
+// edgeOf is how many columns are beside each answer.
+func edgeOf(w int) int {
+	if w < 30 {
+		return 1
+	}
+	return 3
 }
 
 // optionRows draws the answers with labels of at most long columns.
@@ -211,14 +240,11 @@ func (q *Question) optionRows(t *paint.Theme, w, long int, yes, outside bool) []
 	if q.armed {
 		key, label = paint.Warn.With(paint.Bold), paint.Text
 	}
-	edge, gap := 3, 3
-	if w < 30 {
-		edge, gap = 1, 1
-	}
+	edge := edgeOf(w)
 	var rows []string
 	row, used := strings.Repeat(" ", edge), edge
 	for _, o := range q.request.Options {
-		name := paint.Cut(o.Label, min(max(w-6-paint.Width(o.Key), 8), long))
+		name := shortLabel(o, w, long)
 		k, l := key, label
 		if !taken(o.Decision, yes, outside) {
 			k, l = paint.Dim.With(paint.Struck), paint.Dim.With(paint.Struck)
@@ -229,8 +255,8 @@ func (q *Question) optionRows(t *paint.Theme, w, long int, yes, outside bool) []
 			rows = append(rows, strings.TrimRight(row, " "))
 			row, used = strings.Repeat(" ", edge), edge
 		}
-		row += item + strings.Repeat(" ", gap)
-		used += n + gap
+		row += item + strings.Repeat(" ", edge)
+		used += n + edge
 	}
 	return append(rows, strings.TrimRight(row, " "))
 }
@@ -344,7 +370,7 @@ func (p *Page) Scroll(by int) {
 
 // View draws exactly h lines and records what they show as seen.
 func (p *Page) View(t *paint.Theme, w, h int) (lines []string, x, y int) {
-	r := p.Q.rolled(t, w, p.home, limits{}, p.now(), 0)
+	r := p.Q.rolled(t, w, h, p.home, limits{}, p.now(), 0)
 	// The last page is full.
 	for p.top > 0 && p.Q.fit(t, r, p.top-1, h, p.now()).below == 0 {
 		p.top = min(p.top-1, len(r.rows)-1)
