@@ -68,7 +68,7 @@ func newRoot(s cli.Stdio) *cobra.Command {
 	p.StringArrayVarP(&f.Settings, "config", "c", nil, "set one setting, as key=value")
 	attach.Flag(root.Flags(), &o.Images)
 	root.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "keep no session of this run")
-	root.AddCommand(execcmd.New(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), doctor.New(s, f), rulescmd.New(s), newVersion(s))
+	root.AddCommand(execcmd.New(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), doctor.New(s, f), rulescmd.New(s, f), newVersion(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	cli.ExplainArguments(root)
 	return root

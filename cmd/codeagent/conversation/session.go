@@ -70,8 +70,9 @@ type Session struct {
 	Agent      *agent.Agent             // set by Join
 	Jobs       *exec.Jobs               // set by join
 	Tour       *tour.Tour               // nil with a real model
-	start      event.SessionStarted     // as last reported
-	choosing   sync.Mutex               // guards chosen once a turn may run
+	project    workspace.ProjectRules
+	start      event.SessionStarted // as last reported
+	choosing   sync.Mutex           // guards chosen once a turn may run
 	Record     *record
 	Undo       *undo.History // nil; noUndo is the reason
 	noUndo     error
@@ -107,8 +108,9 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		ses.Close()
 		return nil, err
 	}
+	ses.project = ws.ProjectRules(ctx)
 	ses.Gate = approvals.NewGate(approvals.Options{
-		Rules: rules.Join(own),
+		Rules: rules.Join(own, ses.project.Narrower),
 		Mode:  approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts,
@@ -219,6 +221,13 @@ func (ses *Session) Join(screen Face) {
 	}
 	if ses.noUndo != nil {
 		screen.Emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})
+	}
+	faults, note := ses.project.Words()
+	for _, words := range faults {
+		screen.Emit(event.Notice{Level: word.LevelWarning, Text: words})
+	}
+	if note != "" {
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: note})
 	}
 	if ses.Workspace.Config.ProjectFile != "" {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Workspace.Config.ProjectFile + " is ignored: codeagent reads no settings of a project"})

@@ -1,6 +1,6 @@
 // Package instructions reads the AGENTS.md files that the model follows and decides which of
 // them are trusted. The user's own file is read through hostfile, those of the project by
-// a file worker in the sandbox. Read Files.Current first, then Files.trusted.
+// a file worker in the sandbox. Read Files.Current first.
 package instructions
 
 import (
@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -173,7 +172,7 @@ func (in *Files) one(worker *lateWorker, at int, info os.FileInfo, most int64) (
 		return "", errors.New("it is not a regular file")
 	}
 	var data []byte
-	err := in.trusted(info)
+	err := workspace.OwnerTrusted(info, filepath.Dir(in.places[len(in.places)-1]))
 	switch {
 	case err != nil || most <= 0:
 	case at == 0:
@@ -201,30 +200,6 @@ func (in *Files) one(worker *lateWorker, at int, info os.FileInfo, most int64) (
 		return "", errors.New("it is not UTF-8 text")
 	}
 	return string(data), nil
-}
-
-// trusted refuses a file of a stranger: every user may write to some folders above the
-// workspace, such as /tmp, and the model follows the file like the user's words. The owner
-// of the workspace is trusted too.
-func (in *Files) trusted(info os.FileInfo) error {
-	owner, known := ownerOf(info)
-	if !known || owner == 0 || owner == os.Getuid() {
-		return nil
-	}
-	if workspace, err := hostfile.Seen(filepath.Dir(in.places[len(in.places)-1])); err == nil {
-		if its, _ := ownerOf(workspace); its == owner {
-			return nil
-		}
-	}
-	return fmt.Errorf("it belongs to another user (%d)", owner)
-}
-
-func ownerOf(info os.FileInfo) (uid int, known bool) {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return int(stat.Uid), true
 }
 
 func (in *Files) names() string {

@@ -4,31 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 )
-
-// ownedBy is a file that belongs to uid.
-type ownedBy struct {
-	os.FileInfo
-	uid uint32
-}
-
-func (o ownedBy) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
-
-// A stranger's file in a folder above the workspace is not followed.
-func TestInstructionsOfStrangers(t *testing.T) {
-	in := &Files{places: []string{"/u/AGENTS.md", filepath.Join(t.TempDir(), fileName)}}
-	me := uint32(os.Getuid())
-	for _, c := range []struct {
-		owner uint32
-		ok    bool
-	}{{me, true}, {0, true}, {me + 1, false}, {65534, false}} {
-		if err := in.trusted(ownedBy{uid: c.owner}); (err == nil) != c.ok {
-			t.Errorf("owner %d: %v", c.owner, err)
-		}
-	}
-}
 
 // The root of a repository is the nearest folder with a .git of any kind: that of
 // a worktree is a file.

@@ -24,17 +24,17 @@ import (
 )
 
 // New returns the command `codeagent rules`.
-func New(s cli.Stdio) *cobra.Command {
+func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rules", Short: "Show, test and change the rules that answer questions",
 		Long: "Rules answer before you are asked: they allow commands, always ask about them or forbid them, and open\n" +
 			"paths and hosts. They stand in rules.toml beside the settings; docs/rules.md describes the form.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s, *f) },
 	}
-	cmd.AddCommand(newCheck(s), newAdd(s), newRemove(s), &cobra.Command{
+	cmd.AddCommand(newCheck(s, f), newAdd(s), newRemove(s), &cobra.Command{
 		Use: "list", Short: "List the rules", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s, *f) },
 	})
 	return cmd
 }
@@ -49,28 +49,27 @@ func read(ctx context.Context, s cli.Stdio) ([]*rules.Rule, []byte, config.Paths
 	return all, text, paths, err
 }
 
-func list(ctx context.Context, s cli.Stdio) error {
+func list(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	all, _, paths, err := read(ctx, s)
 	if err != nil {
 		return err
 	}
-	if len(all) == 0 {
-		_, err = fmt.Fprintf(s.Text, "no rules in %s\n", visible.Line(paths.Rules))
+	project, err := workspace.ReadProjectRules(ctx, s, f, paths)
+	if err != nil {
 		return err
 	}
-	for i, r := range all {
-		expired := ""
-		if !r.Expires.IsZero() {
-			expired = ", until " + r.Expires.Format(time.DateOnly)
-		}
-		if _, err := fmt.Fprintf(s.Text, "%d  %s (line %d%s)\n", i+1, visible.Line(r.String()), r.Line, expired); err != nil {
-			return err
-		}
+	var out strings.Builder
+	if len(all) == 0 {
+		fmt.Fprintf(&out, "no rules in %s\n", visible.Line(paths.Rules))
 	}
-	return nil
+	for i, r := range all {
+		fmt.Fprintf(&out, "%d  %s (%s)\n", i+1, visible.Line(r.String()), where(r))
+	}
+	_, err = io.WriteString(s.Text, out.String()+projectList(project))
+	return err
 }
 
-func newCheck(s cli.Stdio) *cobra.Command {
+func newCheck(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check -- CMD [ARG]...", Short: "Say which rule decides about a command, and about each part of it",
 		Long: "check judges a command as a run would. One argument is a command line for bash; several are a program\n" +
@@ -85,19 +84,23 @@ func newCheck(s cli.Stdio) *cobra.Command {
 				}
 				line = strings.Join(quoted, " ")
 			}
-			return check(cmd.Context(), s, line)
+			return check(cmd.Context(), s, *f, line)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
-func check(ctx context.Context, s cli.Stdio, line string) error {
+func check(ctx context.Context, s cli.Stdio, f cli.Flags, line string) error {
 	all, _, _, err := read(ctx, s)
 	if err != nil {
 		return err
 	}
-	j := rules.Join(all).Command(line, time.Now())
+	set, err := withProject(ctx, s, f, all)
+	if err != nil {
+		return err
+	}
+	j := set.Command(line, time.Now())
 	verdict := string(j.Decision)
 	if j.Decision == rules.None {
 		verdict = "no rule decides: the approval policy does"
@@ -110,7 +113,7 @@ func check(ctx context.Context, s cli.Stdio, line string) error {
 	for _, p := range j.Parts {
 		by := "no rule"
 		if p.Rule != nil {
-			by = fmt.Sprintf("rules.toml:%d: %s", p.Rule.Line, p.Rule)
+			by = fmt.Sprintf("%s: %s", where(p.Rule), p.Rule)
 		}
 		inside := ""
 		if p.Inside {

@@ -1,0 +1,172 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"codeagent/approvals/rules"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/config"
+	"codeagent/hostfile"
+)
+
+// A project's rules stand in .codeagent/rules.toml, in the workspace or a folder above it. They
+// come with the project's files, so they may only ask and forbid. What would open something
+// counts once the user has adopted it: then it stands in the user's own file.
+//
+// All folders above count, and not only those of the repository: a command could make a .git in
+// the workspace, and rules above it would end. No command may write a .codeagent.
+
+// projectTime bounds the reading, so that a hanging file system does not block the start.
+const projectTime = 10 * time.Second
+
+// ProjectRules are the rules of the project around a workspace.
+type ProjectRules struct {
+	// Narrower ask or forbid, and hold.
+	Narrower []*rules.Rule
+	// Wider would allow something, and do not hold.
+	Wider []*rules.Rule
+	// Faults are files whose rules do not hold, and why.
+	Faults []error
+}
+
+// projectRulesPlaces lists the files of rules in the folder and above it that exist, except the
+// user's own; the innermost is first.
+func projectRulesPlaces(folder, own string) (places []string) {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		place := filepath.Join(dir, ".codeagent", "rules.toml")
+		if _, err := hostfile.Seen(place); place != own && !absent(err) {
+			places = append(places, place)
+		}
+		if dir == filepath.Dir(dir) {
+			return places
+		}
+	}
+}
+
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
+// ReadProjectRules opens the workspace and reads its project's rules, for a report. Without such
+// a file it opens nothing.
+func ReadProjectRules(ctx context.Context, s cli.Stdio, f cli.Flags, paths config.Paths) (ProjectRules, error) {
+	folder, err := Enter(s, f)
+	if err != nil || len(projectRulesPlaces(folder, paths.Rules)) == 0 {
+		return ProjectRules{}, err
+	}
+	ws, err := Open(ctx, s, f)
+	if err != nil {
+		return ProjectRules{}, err
+	}
+	defer ws.Close()
+	return ws.ProjectRules(ctx), nil
+}
+
+// ProjectRules reads the project's rules, inside the sandbox.
+func (ws *Workspace) ProjectRules(ctx context.Context) (out ProjectRules) {
+	places := projectRulesPlaces(ws.Folder, ws.Paths.Rules)
+	if len(places) == 0 {
+		return out
+	}
+	ctx, cancel := context.WithTimeout(ctx, projectTime)
+	defer cancel()
+	for _, place := range places {
+		list, err := ws.projectFile(ctx, place)
+		if err != nil {
+			out.Faults = append(out.Faults, err)
+		}
+		for _, r := range list {
+			if r.Decision.Stricter(rules.None) {
+				out.Narrower = append(out.Narrower, r)
+			} else {
+				out.Wider = append(out.Wider, r)
+			}
+		}
+	}
+	return out
+}
+
+// projectFile reads one file. No link is followed: the sandbox reads what the user may read.
+func (ws *Workspace) projectFile(ctx context.Context, place string) ([]*rules.Rule, error) {
+	info, err := hostfile.Lstat(place)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &hostfile.KindError{Mode: info.Mode()}
+	}
+	if err == nil {
+		err = OwnerTrusted(info, ws.Folder)
+	}
+	if j := ws.Policy.JudgeRead(place); err == nil && !j.Allowed {
+		err = fmt.Errorf("the sandbox does not allow to read it (%s)", j.Rule)
+	}
+	if err == nil && info.Size() > maxRulesFile {
+		err = &hostfile.TooLargeError{Size: info.Size(), Most: maxRulesFile}
+	}
+	var data []byte
+	if err == nil {
+		data, err = ws.readInside(ctx, place)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", place, err)
+	}
+	return rules.Parse(place, data, ws.Stdio.Env("HOME"))
+}
+
+// readInside reads the start of a file through a file worker.
+func (ws *Workspace) readInside(ctx context.Context, place string) ([]byte, error) {
+	worker, err := ws.Runner.Files(ctx, ws.Policy.OnlyRead(), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer worker.Close()
+	data, _, err := worker.ReadFile(place, 0, maxRulesFile+1)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxRulesFile:
+		return nil, &hostfile.TooLargeError{Size: int64(len(data)), Most: maxRulesFile}
+	case !utf8.Valid(data) || slices.Contains(data, 0):
+		return nil, errors.New("it is not UTF-8 text")
+	}
+	return data, nil
+}
+
+// Words says which files of rules do not hold, and how many rules would need adopting.
+func (p ProjectRules) Words() (warnings []string, note string) {
+	for _, err := range p.Faults {
+		warnings = append(warnings, fmt.Sprintf("the rules of this project's file do not hold, what they forbid included: %v", err))
+	}
+	if n := len(p.Wider); n > 0 {
+		note = fmt.Sprintf("%d of the project's rules would allow something and do not hold: codeagent rules list shows them", n)
+	}
+	return warnings, note
+}
+
+// OwnerTrusted refuses a file of a stranger: every user may write to some folders above the
+// workspace, such as /tmp. The user, root and the owner of the workspace are trusted.
+func OwnerTrusted(info fs.FileInfo, folder string) error {
+	owner, known := ownerOf(info)
+	if !known || owner == 0 || owner == os.Getuid() {
+		return nil
+	}
+	if workspace, err := hostfile.Seen(folder); err == nil {
+		if its, _ := ownerOf(workspace); its == owner {
+			return nil
+		}
+	}
+	return fmt.Errorf("it belongs to another user (%d)", owner)
+}
+
+func ownerOf(info fs.FileInfo) (uid int, known bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
+}

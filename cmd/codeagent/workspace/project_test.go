@@ -1,0 +1,57 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+)
+
+// ownedBy is a file that belongs to uid.
+type ownedBy struct {
+	os.FileInfo
+	uid uint32
+}
+
+func (o ownedBy) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
+
+// A stranger's file in a folder above the workspace is not trusted.
+func TestOwnerTrusted(t *testing.T) {
+	me := uint32(os.Getuid())
+	folder := t.TempDir()
+	for _, c := range []struct {
+		owner uint32
+		ok    bool
+	}{{me, true}, {0, true}, {me + 1, false}, {65534, false}} {
+		if err := OwnerTrusted(ownedBy{uid: c.owner}, folder); (err == nil) != c.ok {
+			t.Errorf("owner %d: %v", c.owner, err)
+		}
+	}
+}
+
+// All folders above the workspace can have rules, also where a .git lies between.
+func TestProjectRulesPlaces(t *testing.T) {
+	root := t.TempDir()
+	deep := filepath.Join(root, "a", "b")
+	var want []string
+	for _, dir := range []string{deep, filepath.Join(root, "a"), root} {
+		place := filepath.Join(dir, ".codeagent", "rules.toml")
+		if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(place, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, place)
+	}
+	if err := os.Mkdir(filepath.Join(deep, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := projectRulesPlaces(deep, ""); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := projectRulesPlaces(deep, want[1]); !slices.Equal(got, []string{want[0], want[2]}) {
+		t.Errorf("with the user's own file on the way: %q", got)
+	}
+}
