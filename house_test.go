@@ -140,9 +140,9 @@ var rooms = []room{
 	// Floor 4: wiring.
 	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
 	// One package a command, and below them what they share. None knows package main.
-	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "event", "exec", "hostfile", "internal/picture", "model", "model/tour", "sandbox", "session", "tui", "tui/message", "undo"}},
+	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "event", "exec", "hostfile", "internal/picture", "internal/short", "model", "model/tour", "sandbox", "session", "tui", "tui/message", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "event", "headless", "hostfile"}},
-	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/rules", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "egress", "event", "exec", "internal/visible", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "tools", "undo"}},
+	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "egress", "event", "exec", "internal/short", "internal/visible", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "tools", "undo"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
 	{path: "cmd/codeagent/rulescmd", floor: 4, imports: []string{"approvals", "approvals/rules", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "hostfile", "internal/short", "internal/visible"}},
 	{path: "cmd/codeagent/doctor", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/providers", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "linuxsandbox", "sandbox"}},
@@ -152,7 +152,7 @@ var rooms = []room{
 	{path: "cmd/codeagent/attach", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/picture", "internal/visible", "model"}},
 	{path: "cmd/codeagent/instructions", floor: 4, imports: []string{"cmd/codeagent/workspace", "event", "exec/worker", "hostfile", "prompts", "sandbox"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
-	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/rules", "cmd/codeagent/cli", "config", "exec", "exec/verdict", "gitrun", "hostfile", "internal/short", "linuxsandbox", "sandbox", "seatbelt"}},
+	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/cli", "config", "exec", "exec/verdict", "gitrun", "hostfile", "internal/short", "linuxsandbox", "sandbox", "seatbelt"}},
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"hostfile", "internal/visible", "sandbox"}},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox/keeper"}},
 

@@ -70,7 +70,7 @@ type Options struct {
 	// Fetch is what fetches may reach without an answer, in addition to Base.
 	Fetch []sandbox.HostPort
 	// Settings lists what settings open in Base and Fetch, for the ledger; nil: nothing is listed.
-	Settings func() []ledger.Entry
+	Settings func() []ledger.Setting
 	// Reasons: a command's request without a reason of its own is sent back to the model once.
 	Reasons bool
 }

@@ -73,13 +73,38 @@ func (l *Ledger) ofSettings() []ledger.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.known && l.gate.opts.Settings != nil {
-		l.given = l.gate.opts.Settings()
-		for i := range l.given {
-			l.given[i].ID, l.given[i].Origin = fmt.Sprintf("s%d", i+1), ledger.Setting
+		for _, s := range l.gate.opts.Settings() {
+			for _, e := range singly(s) {
+				e.ID, e.Origin, e.Scope, e.Source = fmt.Sprintf("s%d", len(l.given)+1), ledger.FromSetting, ledger.Session, s.Source
+				l.given = append(l.given, e)
+			}
 		}
 	}
 	l.known = true
 	return slices.Clone(l.given)
+}
+
+// singly returns an entry for each single thing that a setting opens.
+func singly(s ledger.Setting) (out []ledger.Entry) {
+	add := func(g sandbox.Grant) { out = append(out, ledger.Entry{Grant: g}) }
+	had := sandbox.PathsOf(s.Without.Write)
+	for _, p := range sandbox.PathsOf(s.With.Write) {
+		if !slices.Contains(had, p) {
+			add(sandbox.Grant{Write: []string{p}})
+		}
+	}
+	for _, h := range without(s.With.Network.Hosts, s.Without.Network.Hosts) {
+		add(sandbox.Grant{Hosts: []sandbox.HostPort{h}})
+	}
+	for _, p := range s.With.Sockets {
+		if !slices.Contains(s.Without.Sockets, p) {
+			add(sandbox.Grant{Sockets: []string{p}})
+		}
+	}
+	for _, h := range s.Fetch {
+		out = append(out, ledger.Entry{Fetch: []sandbox.HostPort{h}})
+	}
+	return out
 }
 
 // answers returns the answers that hold now.
@@ -295,6 +320,12 @@ func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
 		closed.Write, closed.Read, closed.Hosts = append(closed.Write, lost.Write...), append(closed.Read, lost.Read...), append(closed.Hosts, lost.Hosts...)
 	}
 	return closed
+}
+
+// ReplaceRules is SetRules for the rules of one file; the rules of other files stay.
+func (l *Ledger) ReplaceRules(file string, list []*rules.Rule) (closed sandbox.Grant) {
+	others := slices.DeleteFunc(slices.Clone(l.rules.Load().Rules()), func(r *rules.Rule) bool { return r.File == file })
+	return l.SetRules(rules.Join(list, others))
 }
 
 // split divides a grant that was taken back into what is closed now and what is still open.

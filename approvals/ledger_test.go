@@ -87,14 +87,14 @@ func TestRevoke(t *testing.T) {
 func TestRevokeWhatElseIsOpen(t *testing.T) {
 	base := confined()
 	base.Write = append(base.Write, sandbox.Root{Path: "/srv/data"})
-	settings := func() []ledger.Entry {
-		return []ledger.Entry{{Source: "--add-dir", Scope: ledger.Session, Grant: sandbox.Grant{Write: []string{"/srv/data"}}}}
+	settings := func() []ledger.Setting {
+		return []ledger.Setting{{Source: "--add-dir", With: base, Without: confined()}}
 	}
 	g := newGate(OnRequest, base, grants, func(o *Options) { o.Settings = settings })
 	inside, beside := command("x", Wish{Write: []string{"/srv/data/a"}}), command("x", Wish{Write: []string{"/srv/b"}})
 	sayYes(t, g, command("x", Wish{Write: []string{"/srv"}}), Session)
 	list := g.Ledger().List()
-	if len(list) != 2 || list[0].ID != "s1" || list[0].Origin != ledger.Setting || list[1].ID != "g1" {
+	if len(list) != 2 || list[0].ID != "s1" || list[0].Origin != ledger.FromSetting || list[1].ID != "g1" {
 		t.Fatalf("%+v", list)
 	}
 	if out, ok := g.Ledger().Revoke("s1"); !ok || !out.Closed.Empty() || !slices.Equal(out.Still.Write, []string{"/srv/data"}) {

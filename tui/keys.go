@@ -103,9 +103,9 @@ func bindings() []binding {
 		{inPicker, []string{"down", "ctrl+n"}, keys.Down, "select the one below"},
 		{inPicker, []string{"home"}, keys.Top, "select the first one"},
 		{inPicker, []string{"end"}, keys.End, "select the last one"},
-		{inPicker, []string{"tab"}, actAll, "sessions: show those of this folder, or of all folders"},
+		{inPicker, []string{"tab"}, actAll, "sessions: this folder or all; permissions: what was asked"},
 		{inPicker, []string{"ctrl+r"}, actRename, "sessions: rename the selected one"},
-		{inPicker, []string{"ctrl+x"}, actRemove, "sessions: delete the selected one; background commands: end it"},
+		{inPicker, []string{"ctrl+x"}, actRemove, "delete the selected session, end the command, revoke the permission"},
 
 		{inOverlay, []string{"q", "enter"}, actClose, "close the panel; in a preview Enter does what the top line says"},
 		{inOverlay, []string{"up", "k"}, actLineUp, "one line up"},

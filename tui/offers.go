@@ -138,6 +138,22 @@ type UndoFile struct {
 	Does, Why string
 }
 
+// Permissions are what is open beyond the policy, and what programs did without.
+type Permissions interface {
+	List(ctx context.Context) ([]Permission, error)
+	// Revoke takes one back, or forgets it. The words say what became of it: what was
+	// closed, and what stays with commands that run.
+	Revoke(ctx context.Context, id string) (words string, err error)
+}
+
+// Permission is one thing that is open, or that programs did without.
+type Permission struct {
+	ID string
+	// Text says what is open, About in a few words where that comes from and how long
+	// it holds, More the rest in a line.
+	Text, About, More string
+}
+
 // Background are the jobs: commands that run in the background. A
 // BackgroundChanged is emitted whenever their number changes.
 type Background interface {

@@ -55,8 +55,10 @@ type Options struct {
 	Sessions   Sessions
 	Undo       Undo
 	Background Background
-	Images     Images
-	Clipboard  Clipboard
+	// Permissions is for /permissions; nil: it shows only what was asked.
+	Permissions Permissions
+	Images      Images
+	Clipboard   Clipboard
 
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time

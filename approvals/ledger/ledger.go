@@ -23,8 +23,8 @@ const (
 	Question Origin = "question"
 	// Rule: a rule of rules.toml.
 	Rule Origin = "rule"
-	// Setting: a flag, a variable or a settings file.
-	Setting Origin = "setting"
+	// FromSetting: a flag, a variable or a settings file.
+	FromSetting Origin = "setting"
 	// Export: the file of --approvals.
 	Export Origin = "export"
 )
@@ -68,6 +68,15 @@ type Entry struct {
 	Paths    []string           `json:"paths,omitempty"`
 	Fetch    []sandbox.HostPort `json:"fetch,omitempty"`
 	Rule     string             `json:"rule,omitempty"`
+}
+
+// Setting is a setting that opens something: the policy with it and without it. Fetch are hosts
+// that it opens to fetches alone.
+type Setting struct {
+	// Source names the setting and where its value stands.
+	Source        string
+	With, Without sandbox.Policy
+	Fetch         []sandbox.HostPort
 }
 
 // Lines says what e opens, one thing a line. show formats texts; nil leaves them as they are.

@@ -113,7 +113,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		Rules: rules.Join(own, ses.project.Narrower),
 		Mode:  approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
-		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts,
+		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts, Settings: ws.Opened,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit,
 		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
 	})

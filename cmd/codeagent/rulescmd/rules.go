@@ -16,7 +16,6 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
-	"codeagent/hostfile"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
 
@@ -182,25 +181,12 @@ func newRemove(s cli.Stdio) *cobra.Command {
 
 // change writes what edit makes of rules.toml, if it is a valid file of rules.
 func change(ctx context.Context, s cli.Stdio, edit func(text []byte, all []*rules.Rule) ([]byte, error)) error {
-	all, text, paths, err := read(ctx, s)
+	paths, _, err := workspace.Places(ctx, s)
 	if err != nil {
 		return err
 	}
-	if text, err = edit(text, all); err != nil {
-		return err
-	}
-	after, err := rules.Parse(paths.Rules, text, s.Env("HOME"))
+	after, err := workspace.ChangeRules(ctx, s, paths, edit)
 	if err != nil {
-		return cli.Usage(err, "nothing was changed")
-	}
-	if err := paths.Create(); err != nil {
-		return err
-	}
-	file, err := hostfile.Replace(paths.Rules, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := file.Write(func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(s.Text, "%s in %s\n", short.Count(len(after), "rule"), visible.Line(paths.Rules))

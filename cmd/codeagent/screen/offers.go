@@ -36,7 +36,7 @@ func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *s
 	}
 	o.Sessions, o.Models, o.Images = kept, &models{ses: ses, show: tell}, imageLoader{ses}
 	o.Clipboard = pasting{attach.NewClipboard(ses.Workspace, ses.Sees)}
-	o.Background = backgroundCommands{ses}
+	o.Background, o.Permissions = backgroundCommands{ses}, permissions{ses}
 	o.Compact = func(ctx context.Context, focus string) error {
 		_, err := ses.Agent.Compact(ctx, focus)
 		if errors.Is(err, agent.ErrNothing) || errors.Is(err, agent.ErrBusy) {

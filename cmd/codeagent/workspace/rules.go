@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"slices"
 
+	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
@@ -29,4 +32,44 @@ func ReadRules(ctx context.Context, s cli.Stdio, paths config.Paths) ([]*rules.R
 		return nil, nil, cli.Usage(err, "the form of rules is described in docs/rules.md")
 	}
 	return list, data, nil
+}
+
+// ChangeRules writes what edit makes of the user's rules.toml, if that is a valid file of rules,
+// and returns the rules that it then has.
+func ChangeRules(ctx context.Context, s cli.Stdio, paths config.Paths, edit func(text []byte, all []*rules.Rule) ([]byte, error)) ([]*rules.Rule, error) {
+	all, text, err := ReadRules(ctx, s, paths)
+	if err != nil {
+		return nil, err
+	}
+	if text, err = edit(text, all); err != nil {
+		return nil, err
+	}
+	after, err := rules.Parse(paths.Rules, text, s.Env("HOME"))
+	if err != nil {
+		return nil, cli.Usage(err, "nothing was changed")
+	}
+	if err := paths.Create(); err != nil {
+		return nil, err
+	}
+	file, err := hostfile.Replace(paths.Rules, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return after, file.Write(func(w io.Writer) error { _, err := w.Write(text); return err })
+}
+
+// RemoveRule removes the rule with that ID of the ledger from the user's rules.toml.
+func RemoveRule(ctx context.Context, s cli.Stdio, paths config.Paths, id string) ([]*rules.Rule, error) {
+	return ChangeRules(ctx, s, paths, func(text []byte, all []*rules.Rule) ([]byte, error) {
+		// From the end, so that the lines of the others stay right.
+		all = slices.DeleteFunc(slices.Clone(all), func(r *rules.Rule) bool { return ledger.RuleID(r) != id })
+		slices.SortFunc(all, func(a, b *rules.Rule) int { return b.Line - a.Line })
+		for _, r := range all {
+			text = rules.Without(text, r)
+		}
+		if len(all) == 0 {
+			return nil, cli.Usage(fmt.Errorf("no rule %s in %s", id, paths.Rules), "codeagent permissions list shows them")
+		}
+		return text, nil
+	})
 }

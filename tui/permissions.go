@@ -1,0 +1,61 @@
+package tui
+
+import (
+	"context"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/event/word"
+	"codeagent/tui/paint"
+	"codeagent/tui/picker"
+)
+
+// showPermissions is /permissions: what is open, with its origin. A key takes the selected one back
+// at once; Enter shows the questions of the session and their answers.
+func showPermissions(m *app, _ string) tea.Cmd {
+	open := m.offers.Permissions
+	if open == nil {
+		return showAsked(m)
+	}
+	p := picker.New("What is open beyond the policy")
+	p.None, p.Enter = "nothing beyond the policy is open", "shows what was asked"
+	p.Choose = func(picker.Row) tea.Cmd { return showAsked(m) }
+	load := func() tea.Cmd {
+		return m.aside(func(ctx context.Context) then {
+			list, err := open.List(ctx)
+			rows := make([]picker.Row, len(list))
+			for i, one := range list {
+				rows[i] = picker.Row{Id: one.ID, Text: one.Text, About: one.About, More: one.More}
+			}
+			return func(*app) tea.Cmd {
+				p.Fill(rows, problem(err))
+				return nil
+			}
+		})
+	}
+	p.Deeds = []picker.Deed{
+		{Do: actRemove, Key: keyFor(inPicker, actRemove), Help: "revokes", Run: func(r picker.Row, _ string) tea.Cmd {
+			return m.aside(func(ctx context.Context) then {
+				words, err := open.Revoke(ctx, r.Id)
+				return func(m *app) tea.Cmd {
+					if err != nil {
+						p.Problem = err.Error()
+						return nil
+					}
+					m.transcript.Note(word.LevelInfo, words)
+					m.transcript.End()
+					return load()
+				}
+			})
+		}},
+		{Do: actAll, Key: keyFor(inPicker, actAll), Help: "what was asked", All: true, Run: func(picker.Row, string) tea.Cmd { return showAsked(m) }},
+	}
+	m.panel = list{p}
+	return load()
+}
+
+// showAsked shows the questions of the session and their answers.
+func showAsked(m *app) tea.Cmd {
+	m.panel = &panel{title: "Permissions", page: func(t *paint.Theme, w int) []string { return m.transcript.Permissions(t, w, m.facts.home) }}
+	return nil
+}

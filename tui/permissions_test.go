@@ -1,0 +1,55 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+)
+
+// fakePermissions is a list of what is open.
+type fakePermissions struct {
+	list []Permission
+	err  error
+}
+
+func (f *fakePermissions) List(context.Context) ([]Permission, error) { return f.list, nil }
+
+func (f *fakePermissions) Revoke(_ context.Context, id string) (string, error) {
+	if f.err != nil {
+		return "", f.err
+	}
+	f.list = slices.DeleteFunc(slices.Clone(f.list), func(p Permission) bool { return p.ID == id })
+	return "revoked " + id + "\n1 open connection ended", nil
+}
+
+// TestPermissions: /permissions lists and filters what is open, and a key revokes it at once and says
+// what became of it.
+func TestPermissions(t *testing.T) {
+	r, _ := offers(t, 80, 24)
+	f := &fakePermissions{list: []Permission{
+		{ID: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  used 0 times"},
+		{ID: "g1", Text: "network docs.example:443", About: "you answered · this session", More: "g1  used 2 times"},
+		{ID: "r1", Text: "allow npm test\x1b[2J", About: "rule · everywhere"},
+	}}
+	r.app.offers.Permissions = f
+	r.slash("/permissions")
+	r.has("What is open beyond the policy", "write /srv/data", "network docs.example:443", "you answered · this session", "allow npm test")
+	r.typeText("docs")
+	r.has("1 of 3", "used 2 times")
+	r.lacks("/srv/data")
+	f.err = errors.New("rules.toml:3:1: unknown key")
+	r.do(r.press("ctrl+x"))
+	r.has("rules.toml:3:1: unknown key")
+	f.err = nil
+	r.do(r.press("ctrl+x"))
+	if len(f.list) != 2 || f.list[1].ID != "r1" {
+		t.Errorf("left: %+v", f.list)
+	}
+	r.press("esc")
+	r.has("revoked g1", "1 open connection ended")
+	r.slash("/permissions")
+	r.do(r.press("enter"))
+	r.has("Permissions")
+	r.lacks("What is open")
+}
