@@ -67,6 +67,15 @@ type scope struct {
 // Parse reads the file called name. home is what "~/" stands for. The error is an *Error, the
 // first fault of the file.
 func Parse(name string, data []byte, home string) ([]*Rule, error) {
+	return parseFile(name, data, home, true)
+}
+
+// ParseUntested is Parse without the examples; see Rule.Examples.
+func ParseUntested(name string, data []byte, home string) ([]*Rule, error) {
+	return parseFile(name, data, home, false)
+}
+
+func parseFile(name string, data []byte, home string, examples bool) ([]*Rule, error) {
 	var f file
 	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&f)
 	if err != nil {
@@ -85,7 +94,7 @@ func Parse(name string, data []byte, home string) ([]*Rule, error) {
 	for i, e := range f.Host {
 		p.add(where{"host", i}, e.scope, func(r *Rule) { p.host(r, e) })
 	}
-	if p.fault == nil {
+	if p.fault == nil && examples {
 		p.checkExamples()
 	}
 	if p.fault != nil {
@@ -295,29 +304,51 @@ func (p *parser) hostPort(raw string) sandbox.HostPort {
 	return h
 }
 
-// checkExamples judges the examples of each rule by that rule alone.
+// checkExamples reports the first example that does not hold.
 func (p *parser) checkExamples() {
-	count := map[string]int{}
+	i := 0
 	for _, r := range p.rules {
-		p.now = where{"command", count["command"]}
 		if len(r.Words) == 0 {
 			continue
 		}
-		count["command"]++
-		alone := *r
-		alone.Expires = time.Time{}
-		set := Join([]*Rule{&alone})
-		for _, line := range r.match {
-			if j := set.Command(line, time.Time{}); j.Decision != r.Decision {
-				p.fail("match", "the rule does not match %q%s", short.Head(line, 200), because(j))
-			}
-		}
-		for _, line := range r.notMatch {
-			if j := set.Command(line, time.Time{}); j.Decision == r.Decision {
-				p.fail("not_match", "the rule matches %q", short.Head(line, 200))
+		p.now = where{"command", i}
+		i++
+		for _, e := range r.Examples() {
+			if e.Problem != "" {
+				p.fail(e.Key, "%s", e.Problem)
 			}
 		}
 	}
+}
+
+// Example is a command that the rule's file says it matches or not, judged by the rule alone.
+type Example struct {
+	// Key is "match" or "not_match".
+	Key, Line string
+	// Problem says why the example does not hold; empty if it does.
+	Problem string
+}
+
+// Examples judges the examples of a rule.
+func (r *Rule) Examples() (out []Example) {
+	alone := *r
+	alone.Expires = time.Time{}
+	set := Join([]*Rule{&alone})
+	for _, line := range r.match {
+		e := Example{Key: "match", Line: line}
+		if j := set.Command(line, time.Time{}); j.Decision != r.Decision {
+			e.Problem = fmt.Sprintf("the rule does not match %q%s", short.Head(line, 200), because(j))
+		}
+		out = append(out, e)
+	}
+	for _, line := range r.notMatch {
+		e := Example{Key: "not_match", Line: line}
+		if j := set.Command(line, time.Time{}); j.Decision == r.Decision {
+			e.Problem = fmt.Sprintf("the rule matches %q", short.Head(line, 200))
+		}
+		out = append(out, e)
+	}
+	return out
 }
 
 func because(j Judgement) string {

@@ -31,7 +31,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s, *f) },
 	}
-	cmd.AddCommand(newCheck(s, f), newAdd(s), newRemove(s), &cobra.Command{
+	cmd.AddCommand(newCheck(s, f), newAdd(s), newRemove(s), newTest(s), newImport(s), &cobra.Command{
 		Use: "list", Short: "List the rules", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s, *f) },
 	})
