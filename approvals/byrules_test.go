@@ -142,3 +142,19 @@ func BenchmarkDecide200Rules(b *testing.B) {
 		})
 	}
 }
+
+// TestAHostForFetchesStaysClosedToCommands: neither a request nor a held call of a command
+// reaches it.
+func TestAHostForFetchesStaysClosedToCommands(t *testing.T) {
+	g := newGate(OnRequest, confined(), withRules(t, "[[host]]\nhosts = [\"docs.example:443\"]\naccess = \"fetch\"\n"))
+	if got := decided(g.Decide(fetch("docs.example:443"))); got != "run" {
+		t.Errorf("a fetch: %s", got)
+	}
+	if got := decided(g.Decide(command("curl docs.example", Wish{Hosts: []string{"docs.example:443"}}))); got != "ask" {
+		t.Errorf("a command: %s", got)
+	}
+	grant, r, err := g.DecideHeld(command("curl docs.example", Wish{}), sandbox.Denial{Kind: sandbox.KindNetwork, Target: "docs.example:443"}, HeldAnswers{})
+	if r == nil || !grant.Empty() {
+		t.Errorf("a held call: %+v %v", grant, err)
+	}
+}

@@ -74,11 +74,9 @@ func combinations(asks map[string]bool) (out []string) {
 							if !asks[key+" -"] {
 								continue
 							}
+							out = append(out, key+" no")
 							if !(kind == "command" && wants == "outside" || evidence == "output") {
 								out = append(out, key+" yes")
-							}
-							if kind == "held" {
-								out = append(out, key+" no")
 							}
 						}
 					}
