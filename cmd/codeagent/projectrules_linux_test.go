@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestProjectRules(t *testing.T) {
 			}
 		}
 		// The model runs a command; told is its result.
-		exec := func(command, arguments string) (r result, told string) {
+		run := func(command, arguments string) (r result, told string) {
 			t.Helper()
 			call := shellCall(command)
 			if arguments != "" {
@@ -54,14 +55,14 @@ func TestProjectRules(t *testing.T) {
 			return r, messages[len(messages)-1].Text
 		}
 		write(projectRules)
-		if r, told := exec("cd . && env npm publish --tag x", ""); !strings.Contains(told, "releases are made by CI") || strings.Contains(told, "exit status") {
+		if r, told := run("cd . && env npm publish --tag x", ""); !strings.Contains(told, "releases are made by CI") || strings.Contains(told, "exit status") {
 			t.Errorf("%v\n%s", r, told)
 		}
-		if r, told := exec("echo > "+file+" || mv .codeagent x || mkdir sub/.codeagent || echo refused", ""); !strings.Contains(told, "refused") {
+		if r, told := run("echo > "+file+" || mv .codeagent x || mkdir sub/.codeagent || echo refused", ""); !strings.Contains(told, "refused") {
 			t.Errorf("%v\n%s", r, told)
 		}
 		wish := `{"command":"touch ~/notes/x","additional_permissions":{"write":["~/notes"]},"justification":"to write a note"}`
-		if r, told := exec("", wish); strings.Contains(told, "exit status 0") {
+		if r, told := run("", wish); strings.Contains(told, "exit status 0") {
 			t.Errorf("a rule of the project opened a path: %v\n%s", r, told)
 		}
 		for args, want := range map[string]string{
@@ -73,8 +74,9 @@ func TestProjectRules(t *testing.T) {
 				t.Errorf("rules %s: want %q: %v", args, want, r)
 			}
 		}
+		adoptRule(t, u, write, run)
 		write(projectRules + "[[command]]\nwords = 3\n")
-		if r, told := exec("echo it runs", ""); !strings.Contains(r.stderr, file+":15:9:") || !strings.Contains(told, "it runs") {
+		if r, told := run("echo it runs", ""); !strings.Contains(r.stderr, file+":15:9:") || !strings.Contains(told, "it runs") {
 			t.Errorf("%v\n%s", r, told)
 		}
 		if err := os.Remove(file); err != nil {
@@ -90,4 +92,57 @@ func TestProjectRules(t *testing.T) {
 			t.Errorf("a link: %v", r)
 		}
 	})
+}
+
+// adoptRule: an adopted rule holds as it was, in its project alone, whatever the file says later.
+func adoptRule(t *testing.T, u user, write func(text string), run func(command, arguments string) (result, string)) {
+	t.Helper()
+	rulesOf := func(args ...string) result { return run1(t, u.codeagent(append([]string{"rules"}, args...)...)) }
+	wish := func(folder string) string {
+		return `{"command":"touch ~/` + folder + `/x","additional_permissions":{"write":["~/` + folder + `"]},"justification":"to write a note"}`
+	}
+	for _, folder := range []string{"notes", "secrets"} {
+		if r := run1(t, u.asUser("mkdir", u.home+"/"+folder)); r.code != 0 {
+			t.Fatal(r)
+		}
+	}
+	if r := rulesOf("adopt", "2"); r.code != 0 || !strings.Contains(r.stdout, u.home+"/notes") {
+		t.Errorf("adopt: %v", r)
+	}
+	if r := rulesOf("adopt", "2"); r.code == 0 || !strings.Contains(r.stderr, "adopted already") {
+		t.Errorf("adopt again: %v", r)
+	}
+	if r := rulesOf("list"); !strings.Contains(r.stdout, "\nadopted 2: ") || !strings.Contains(r.stdout, "in "+u.work+" (") {
+		t.Errorf("list: %v", r)
+	}
+	if r, told := run("", wish("notes")); !strings.Contains(told, "exit status 0") {
+		t.Errorf("adopted: %v\n%s", r, told)
+	}
+	write(strings.ReplaceAll(projectRules, "~/notes", "~/secrets"))
+	if r, told := run("", wish("secrets")); strings.Contains(told, "exit status 0") {
+		t.Errorf("the project's file opened more: %v\n%s", r, told)
+	}
+	if r, told := run("", wish("notes")); !strings.Contains(told, "exit status 0") {
+		t.Errorf("what was adopted is gone: %v\n%s", r, told)
+	}
+	if r := rulesOf("list"); !strings.Contains(r.stdout, "not adopted 2: allow write "+u.home+"/secrets") {
+		t.Errorf("list after the change: %v", r)
+	}
+	if r := rulesOf("adopt", "1"); r.code != 0 {
+		t.Errorf("adopt: %v", r)
+	}
+	if r := rulesOf("check", "--", "touch x"); r.code != 0 {
+		t.Errorf("in the project: %v", r)
+	}
+	if r := rulesOf("--cd", u.out, "check", "--", "touch x"); r.code == 0 {
+		t.Errorf("elsewhere: %v", r)
+	}
+}
+
+// asUser prepares a program that runs as u, outside codeagent.
+func (u user) asUser(name string, args ...string) *exec.Cmd {
+	cmd := u.codeagent()
+	as := exec.Command(name, args...)
+	as.Dir, as.Env, as.SysProcAttr = cmd.Dir, cmd.Env, cmd.SysProcAttr
+	return as
 }

@@ -4,10 +4,8 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -19,11 +17,7 @@ func TestLinkedWorktree(t *testing.T) {
 		dir := filepath.Join(u.work, "p")
 		git := func(script string) {
 			t.Helper()
-			cmd := exec.Command("bash", "-euc", script)
-			cmd.Dir, cmd.Env = u.work, u.codeagent().Env
-			if u.uid >= 0 {
-				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(u.uid), Gid: uint32(u.uid)}}
-			}
+			cmd := u.asUser("bash", "-euc", script)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v %s", err, out)
 			}

@@ -13,7 +13,6 @@ import (
 
 	"codeagent/agent"
 	"codeagent/approvals"
-	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/instructions"
@@ -110,7 +109,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	}
 	ses.project = ws.ProjectRules(ctx)
 	ses.Gate = approvals.NewGate(approvals.Options{
-		Rules: rules.Join(own, ses.project.Narrower),
+		Rules: workspace.RulesIn(ws.Folder, own, ses.project),
 		Mode:  approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts, Settings: ws.Opened,

@@ -1,26 +1,37 @@
 package rulescmd
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
+	"codeagent/internal/short"
 	"codeagent/internal/visible"
+
+	"github.com/spf13/cobra"
 )
 
 // projectList shows the rules of the project: those that hold, those that the user has not
 // adopted, and the files that cannot be read.
-func projectList(p workspace.ProjectRules) string {
+func projectList(own []*rules.Rule, p workspace.ProjectRules) string {
 	var out strings.Builder
 	for _, r := range p.Narrower {
 		fmt.Fprintf(&out, "-  %s (project, %s)\n", visible.Line(r.String()), where(r))
 	}
 	for i, r := range p.Wider {
-		fmt.Fprintf(&out, "not adopted %d: %s (project, %s)\n", i+1, visible.Line(r.String()), where(r))
+		what := "not adopted"
+		if adopted(own, r) {
+			what = "adopted"
+		}
+		fmt.Fprintf(&out, "%s %d: %s (project, %s)\n", what, i+1, visible.Line(r.String()), where(r))
 	}
 	warnings, _ := p.Words()
 	for _, words := range warnings {
@@ -41,11 +52,11 @@ func where(r *rules.Rule) string {
 // withProject returns the rules that a session in the folder would have: the user's, and what
 // the project narrows. Files that cannot be read are reported on stderr.
 func withProject(ctx context.Context, s cli.Stdio, f cli.Flags, own []*rules.Rule) (*rules.Set, error) {
-	paths, _, err := workspace.Places(ctx, s)
+	folder, err := workspace.Enter(s, f)
 	if err != nil {
 		return nil, err
 	}
-	project, err := workspace.ReadProjectRules(ctx, s, f, paths)
+	project, err := readProject(ctx, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -53,5 +64,72 @@ func withProject(ctx context.Context, s cli.Stdio, f cli.Flags, own []*rules.Rul
 	for _, words := range warnings {
 		fmt.Fprintf(s.Err, "codeagent: %s\n", visible.Line(words))
 	}
-	return rules.Join(own, project.Narrower), nil
+	return workspace.RulesIn(folder, own, project), nil
+}
+
+func readProject(ctx context.Context, s cli.Stdio, f cli.Flags) (workspace.ProjectRules, error) {
+	paths, _, err := workspace.Places(ctx, s)
+	if err != nil {
+		return workspace.ProjectRules{}, err
+	}
+	return workspace.ReadProjectRules(ctx, s, f, paths)
+}
+
+func newAdopt(s cli.Stdio, f *cli.Flags) *cobra.Command {
+	return &cobra.Command{
+		Use: "adopt N", Short: "Copy the rule of the project that list shows as not adopted N to your own rules",
+		Long: "A project's rules may ask and forbid. One that would allow something holds once you have adopted it. What\n" +
+			"is adopted is a copy, for the folder of the project: later changes of the project's file do not change it.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			project, err := readProject(cmd.Context(), s, *f)
+			if err != nil {
+				return err
+			}
+			n, err := strconv.Atoi(args[0])
+			if err != nil || n < 1 || n > len(project.Wider) {
+				return cli.Usage(fmt.Errorf("there is no rule %s to adopt: codeagent rules list shows %d", short.Quote(args[0], 40), len(project.Wider)))
+			}
+			r := project.Wider[n-1]
+			entry := forProject(r).TOML()
+			err = change(cmd.Context(), s, func(text []byte, own []*rules.Rule) ([]byte, error) {
+				if adopted(own, r) {
+					return nil, cli.Usage(fmt.Errorf("rule %d is adopted already", n))
+				}
+				return append(text, entry...), nil
+			})
+			if err == nil {
+				_, err = fmt.Fprintf(s.Text, "adopted from %s:%s", where(r), visible.Text(string(entry)))
+			}
+			return err
+		},
+	}
+}
+
+// forProject returns r as a rule that holds only in the folder of its project. One that ends at
+// a time of day ends the day before.
+func forProject(r *rules.Rule) *rules.Rule {
+	out := *r
+	out.Project = filepath.Dir(filepath.Dir(r.File))
+	if !r.Expires.IsZero() {
+		out.Expires = r.Expires.Local().AddDate(0, 0, -1)
+	}
+	return &out
+}
+
+// adopted reports whether own contains a copy of r for its project.
+func adopted(own []*rules.Rule, r *rules.Rule) bool {
+	entry := forProject(r).TOML()
+	return slices.ContainsFunc(own, func(o *rules.Rule) bool {
+		return o.Project != "" && bytes.Equal(forOwn(o).TOML(), entry)
+	})
+}
+
+// forOwn returns a rule of the user's as it was written: the day of Expires is the last one.
+func forOwn(r *rules.Rule) *rules.Rule {
+	out := *r
+	if !r.Expires.IsZero() {
+		out.Expires = r.Expires.Local().AddDate(0, 0, -1)
+	}
+	return &out
 }

@@ -31,7 +31,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s, *f) },
 	}
-	cmd.AddCommand(newCheck(s, f), newAdd(s), newRemove(s), newTest(s), newImport(s), &cobra.Command{
+	cmd.AddCommand(newCheck(s, f), newAdd(s), newRemove(s), newAdopt(s, f), newTest(s), newImport(s), &cobra.Command{
 		Use: "list", Short: "List the rules", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s, *f) },
 	})
@@ -64,7 +64,7 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	for i, r := range all {
 		fmt.Fprintf(&out, "%d  %s (%s)\n", i+1, visible.Line(r.String()), where(r))
 	}
-	_, err = io.WriteString(s.Text, out.String()+projectList(project))
+	_, err = io.WriteString(s.Text, out.String()+projectList(all, project))
 	return err
 }
 

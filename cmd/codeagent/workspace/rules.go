@@ -13,6 +13,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/hostfile"
+	"codeagent/sandbox"
 )
 
 // maxRulesFile bounds rules.toml, in bytes.
@@ -71,5 +72,15 @@ func RemoveRule(ctx context.Context, s cli.Stdio, paths config.Paths, id string)
 			return nil, cli.Usage(fmt.Errorf("no rule %s in %s", id, paths.Rules), "codeagent permissions list shows them")
 		}
 		return text, nil
+	})
+}
+
+// RulesIn returns the rules that hold in a session whose workspace is folder.
+func RulesIn(folder string, own []*rules.Rule, project ProjectRules) *rules.Set {
+	return rules.Join(own, project.Narrower).In(folder, func(p string) string {
+		if made, err := sandbox.Canonical(hostfile.OS{}, "/", p); err == nil {
+			return made
+		}
+		return p
 	})
 }
