@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"codeagent/approvals"
 	"codeagent/event"
@@ -30,6 +31,9 @@ type carried struct {
 	Partial bool     `json:"partial,omitempty"`
 	Refused []string `json:"refused,omitempty"`
 	Denied  []string `json:"denied,omitempty"`
+	// Yes is what the user allowed in one call, in the words of Denied. Later sessions read it:
+	// see Needs.
+	Yes []string `json:"yes,omitempty"`
 
 	// granted is not stored: a later process of the session asks again.
 	granted []string
@@ -86,6 +90,8 @@ func (c *carried) answered(q *approvals.Request, e event.PermissionAnswered) {
 		c.granted = listed(c.granted, what+": once")
 	case word.AnswerSession:
 		c.granted = listed(c.granted, what+": for the session")
+	case word.AnswerAlways:
+		c.granted = listed(c.granted, what+": always")
 	case word.AnswerDenied, word.AnswerRefused:
 		if e.Reason != "" {
 			what += ": " + e.Reason
@@ -139,8 +145,9 @@ func (c *carried) command(ch sandbox.Changes) {
 
 // kept returns what an item stores of the facts in events, for a process that resumes the
 // session; nil without facts.
-func kept(events ...event.Event) json.RawMessage {
-	var c carried
+func kept(events ...event.Event) json.RawMessage { return carried{}.keep(events) }
+
+func (c carried) keep(events []event.Event) json.RawMessage {
 	for _, e := range events {
 		c.note(e)
 	}
@@ -230,4 +237,68 @@ func (c carried) words(most int) prompts.Carried {
 		out.Changes = append(out.Changes, "(and what commands changed beyond what can be noted)")
 	}
 	return out
+}
+
+// allowed returns what a yes to q allowed, for carried.Yes. Leaving the sandbox is not a need
+// that a rule could answer.
+func allowed(q *approvals.Request, ans approvals.Answer, mode approvals.Mode) (out []string) {
+	if ans.Decision.Leaves() {
+		return nil
+	}
+	gr := q.Grant
+	if ans.Grant != nil {
+		gr = *ans.Grant
+	}
+	need := func(kind sandbox.DenialKind, targets ...string) {
+		for _, t := range targets {
+			out = append(out, string(kind)+" "+t)
+		}
+	}
+	need(sandbox.KindWrite, gr.Write...)
+	need(sandbox.KindRead, gr.Read...)
+	if q.Action.Kind == word.KindCommand {
+		for _, h := range gr.Hosts {
+			need(sandbox.KindNetwork, h.String())
+		}
+		if mode == approvals.Untrusted && !q.Held {
+			need("", "") // the command itself
+		}
+	}
+	return out
+}
+
+// Needs returns what an item of a session records of one call: what it was refused, and what the
+// user allowed. The command itself has neither kind nor target.
+func Needs(item model.Item) (refused, allowed []sandbox.Denial) {
+	var c carried
+	if len(item.Carried) == 0 || json.Unmarshal(item.Carried, &c) != nil {
+		return nil, nil
+	}
+	read := func(list []string) (out []sandbox.Denial) {
+		for _, need := range list {
+			kind, target, _ := strings.Cut(need, " ")
+			out = append(out, sandbox.Denial{Kind: sandbox.DenialKind(kind), Target: target})
+		}
+		return out
+	}
+	return read(c.Denied), read(c.Yes)
+}
+
+// yeses are what the user allowed for one call: several of its held calls may be answered at the
+// same time.
+type yeses struct {
+	mu    sync.Mutex
+	needs []string // guarded by mu
+}
+
+func (y *yeses) note(needs []string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.needs = listed(y.needs, needs...)
+}
+
+func (y *yeses) list() []string {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.needs
 }

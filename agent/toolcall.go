@@ -50,6 +50,7 @@ type toolCall struct {
 	result  model.Item
 	less    func(most int) string // shortens the result's text, see tools.Result; may be nil
 	output  string                // see tools.Result
+	yeses   yeses                 // what the user allowed for it
 }
 
 // alone reports whether the call changes files or types: the calls before it end first,
@@ -206,6 +207,9 @@ func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (
 
 // put reports a question and asks it. A face that cannot ask counts as a no.
 func (c *toolCall) put(ctx context.Context, q *approvals.Request) approvals.Answer {
+	if c.turn.agent.cfg.Attended {
+		q.Recall()
+	}
 	c.turn.agent.emit(requested(q))
 	ans, err := c.turn.agent.cfg.Frontend.Ask(ctx, *q)
 	switch {
@@ -228,6 +232,10 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 		if ans.Decision.Lasts() {
 			e.Answer = word.AnswerSession
 		}
+		if ans.Decision == approvals.Always {
+			e.Answer = word.AnswerAlways
+		}
+		c.yeses.note(allowed(q, ans, a.cfg.Gate.Mode()))
 	case refusal.Stop:
 		e.Answer = word.AnswerStopped
 	case ans.Decision == approvals.Unattended:
@@ -277,7 +285,7 @@ func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) mode
 	if res.Warning != "" {
 		events = append(events, event.Notice{Level: word.LevelWarning, Text: res.Warning})
 	}
-	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed, Carried: kept(events...)}
+	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed, Carried: carried{Yes: c.yeses.list()}.keep(events)}
 	c.turn.agent.log(item)
 	for _, e := range events {
 		c.turn.agent.emit(e)

@@ -129,8 +129,7 @@ func (g offer) checked(text string) (*Gate, *Refusal) {
 			return nil, refusal
 		}
 	}
-	added := rules.Join(list).In(g.at.workspace, func(p string) string { return p })
-	wide := g.under(rules.Join(g.ledger.rules.Load().Rules(), added.Rules()))
+	wide := g.under(rules.Join(g.ledger.rules.Load().Rules(), list))
 	if !g.q.answers(wide) {
 		return nil, refuse("no rule answers this question")
 	}
@@ -145,6 +144,16 @@ func (g offer) under(set *rules.Set) *Gate {
 	wide.ledger.entries, wide.ledger.revoked = g.ledger.answers(), g.ledger.takenBack()
 	wide.model = g.Model()
 	return wide
+}
+
+// rulesHere returns the rules of set that hold in the workspace.
+func (at *places) rulesHere(set *rules.Set) *rules.Set {
+	return set.In(at.workspace, func(path string) string {
+		if p, err := sandbox.Canonical(at.files, "/", path); err == nil {
+			return p
+		}
+		return path
+	})
 }
 
 // openable refuses a rule that a person may write by hand, but not as an answer: one that
@@ -199,11 +208,11 @@ func (g offer) take(text string) (Decision, *Refusal) {
 	if _, refusal := g.checked(text); refusal != nil {
 		return Deny, refusal
 	}
-	set, err := g.opts.Save(strings.TrimSpace(text) + "\n")
-	if err != nil {
+	list, err := g.opts.Save(strings.TrimSpace(text) + "\n")
+	if err != nil || len(list) == 0 {
 		return Session, nil
 	}
-	g.ledger.SetRules(set)
+	g.ledger.ReplaceRules(list[0].File, list)
 	return Always, nil
 }
 

@@ -19,9 +19,9 @@ func saves(t *testing.T, file *string) func(*Options) {
 		if o.Rules == nil {
 			o.Rules = parsed(t, *file)
 		}
-		o.Save = func(text string) (*rules.Set, error) {
+		o.Save = func(text string) ([]*rules.Rule, error) {
 			*file += "\n" + text
-			return parsed(t, *file), nil
+			return parsed(t, *file).Rules(), nil
 		}
 	}
 }
@@ -32,7 +32,7 @@ func parsed(t *testing.T, text string) *rules.Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rules.Join(list).In(workspace, func(p string) string { return p })
+	return rules.Join(list)
 }
 
 // label returns the label of the answer Always, "" where it is not offered.
@@ -95,7 +95,7 @@ func TestAlways(t *testing.T) {
 			}
 		}
 		elsewhere := newGate(c.mode, confined(), saves(t, &file), func(o *Options) {
-			o.Rules = o.Rules.In("/home/u/src/other", func(p string) string { return p })
+			o.Workspace = "/home/u/src/other"
 		})
 		if got := decided(elsewhere.Decide(c.a)); got != "ask" {
 			t.Errorf("%s: in another project: %s", name, got)
@@ -211,7 +211,7 @@ func TestAnEditedRule(t *testing.T) {
 // TestARuleThatCannotBeSaved: the yes holds for the session.
 func TestARuleThatCannotBeSaved(t *testing.T) {
 	g := newGate(OnRequest, confined(), func(o *Options) {
-		o.Save = func(string) (*rules.Set, error) { return nil, errors.New("no space left") }
+		o.Save = func(string) ([]*rules.Rule, error) { return nil, errors.New("no space left") }
 	})
 	a := command("tool", Wish{Write: []string{"/srv/data/x"}})
 	_, r, _ := g.Decide(a)

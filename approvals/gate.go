@@ -58,11 +58,11 @@ type Options struct {
 	// MadeGit lists the git directories that commands of the session made; nil: none is
 	// known.
 	MadeGit func() []string
-	// Rules are the user's rules at the start; nil: no rules. Now is the time; nil: time.Now.
+	// Rules are the rules at the start, also those of other projects; nil: no rules. Now is the time; nil: time.Now.
 	Rules *rules.Set
-	// Save appends rules to the user's file, and returns all that hold then. It reports its own
-	// errors. Nil: the answer Always is not offered.
-	Save func(text string) (*rules.Set, error)
+	// Save appends rules to the user's file, and returns all that the file then has. It reports
+	// its own errors. Nil: the answer Always is not offered.
+	Save func(text string) ([]*rules.Rule, error)
 	// Past calls each with the tool calls of earlier sessions of a folder, "" for all, the last
 	// first. part: there are more than it reads. Nil: nothing is known.
 	Past func(folder string, each func(rules.Past)) (part bool)
@@ -115,7 +115,7 @@ func NewGate(o Options) *Gate {
 	}
 	g := &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}, asker: asker{unconfined: o.Base.Unconfined, reasons: o.Reasons}}
 	g.ledger.gate = g
-	g.ledger.rules.Store(o.Rules)
+	g.ledger.rules.Store(g.at.rulesHere(o.Rules))
 	return g
 }
 

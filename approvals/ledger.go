@@ -299,9 +299,10 @@ func (l *Ledger) Revoke(id string) (Revocation, bool) {
 	return out, true
 }
 
-// SetRules replaces the rules, and returns what the old ones opened by path or host and nothing
+// SetRules replaces the rules by those of set that hold in the workspace, and returns what the old ones opened by path or host and nothing
 // opens any more.
 func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
+	set = l.gate.at.rulesHere(set)
 	old := l.rules.Swap(set)
 	for _, r := range old.Rules() {
 		if slices.ContainsFunc(set.Rules(), func(n *rules.Rule) bool { return ledger.RuleID(n) == ledger.RuleID(r) }) {

@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"codeagent/hostfile"
@@ -270,7 +269,7 @@ func bounded(list []Entry) []Entry {
 func (m *Memory) change(afresh bool, do func([]Entry) []Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	unlock, err := lock(filepath.Dir(m.file))
+	unlock, err := hostfile.Lock(filepath.Dir(m.file))
 	if err != nil {
 		return fmt.Errorf("what programs did without: %w", err)
 	}
@@ -290,23 +289,6 @@ func (m *Memory) change(afresh bool, do func([]Entry) []Entry) error {
 	m.entries = list
 	m.read, _ = hostfile.Lstat(m.file) // nil: the next load reads it again
 	return nil
-}
-
-// lock locks the folder against other processes that change a memory in it. A file system
-// without locks, or a holder that keeps it for a second, does not stop anybody: then the last
-// one to write wins.
-func lock(dir string) (unlock func(), err error) {
-	f, err := hostfile.OpenFolder(dir)
-	if err != nil {
-		return nil, err
-	}
-	for range 100 {
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return func() { f.Close() }, nil
 }
 
 // key returns the entry that d belongs to, and false if its program or target has no name that

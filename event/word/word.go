@@ -65,6 +65,8 @@ type Answer string
 const (
 	AnswerOnce    Answer = "once"
 	AnswerSession Answer = "session"
+	// AnswerAlways: a rule was saved.
+	AnswerAlways  Answer = "always"
 	AnswerDenied  Answer = "denied"
 	AnswerStopped Answer = "stopped"
 	// AnswerRefused: nobody could answer.
@@ -72,7 +74,7 @@ const (
 )
 
 // Granted reports whether the answer was yes.
-func (a Answer) Granted() bool { return a == AnswerOnce || a == AnswerSession }
+func (a Answer) Granted() bool { return a == AnswerOnce || a == AnswerSession || a == AnswerAlways }
 
 // StepStatus is the progress of a step.
 type StepStatus string

@@ -72,6 +72,8 @@ func (a *asked) lines(c Canvas) []string {
 		s, said = paint.Good, "allowed once"
 	case word.AnswerSession:
 		s, said = paint.Good, "allowed for this session"
+	case word.AnswerAlways:
+		s, said = paint.Good, "always allowed"
 	case word.AnswerStopped:
 		said = "denied; turn stopped"
 	case word.AnswerRefused:
@@ -80,6 +82,7 @@ func (a *asked) lines(c Canvas) []string {
 	if a.request.Held {
 		said = map[word.Answer]string{
 			word.AnswerOnce: "allowed while it ran", word.AnswerSession: "allowed while it ran, and for this session",
+			word.AnswerAlways:  "allowed while it ran, and always",
 			word.AnswerStopped: "denied; turn stopped",
 		}[a.answer.Answer]
 		said = cmp.Or(said, "denied while it ran")

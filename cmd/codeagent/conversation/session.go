@@ -13,6 +13,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/approvals"
+	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/instructions"
@@ -75,7 +76,8 @@ type Session struct {
 	Record     *record
 	Undo       *undo.History // nil; noUndo is the reason
 	noUndo     error
-	images     []model.Image // of -i, until the first message takes them
+	images     []model.Image     // of -i, until the first message takes them
+	emit       func(event.Event) // set by Join
 }
 
 // Open builds everything below the faces. The order matters: the permissions are fixed before
@@ -109,8 +111,8 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	}
 	ses.project = ws.ProjectRules(ctx)
 	ses.Gate = approvals.NewGate(approvals.Options{
-		Rules: workspace.RulesIn(ws.Folder, own, ses.project),
-		Mode:  approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
+		Rules: rules.Join(own, ses.project.Narrower), Save: ses.saver(), Past: ses.past,
+		Mode: approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts, Settings: ws.Opened,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit,
@@ -169,6 +171,7 @@ func (ses *Session) Join(screen Face) {
 		facts.Tools = append(facts.Tools, spec.Name)
 	}
 	screen = ses.Record.keep(screen)
+	ses.emit = screen.Emit
 	guides := instructions.New(ses.Workspace, ses.Gate.Base, screen.Emit)
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"codeagent/approvals/ledger"
@@ -35,28 +35,31 @@ func ReadRules(ctx context.Context, s cli.Stdio, paths config.Paths) ([]*rules.R
 	return list, data, nil
 }
 
-// ChangeRules writes what edit makes of the user's rules.toml, if that is a valid file of rules,
-// and returns the rules that it then has.
-func ChangeRules(ctx context.Context, s cli.Stdio, paths config.Paths, edit func(text []byte, all []*rules.Rule) ([]byte, error)) ([]*rules.Rule, error) {
-	all, text, err := ReadRules(ctx, s, paths)
-	if err != nil {
-		return nil, err
-	}
-	if text, err = edit(text, all); err != nil {
-		return nil, err
-	}
-	after, err := rules.Parse(paths.Rules, text, s.Env("HOME"))
-	if err != nil {
-		return nil, cli.Usage(err, "nothing was changed")
-	}
+// ChangeRules writes what edit makes of rules.toml and returns its rules. If the file is not
+// valid before or after the edit, it stays as it is.
+func ChangeRules(ctx context.Context, s cli.Stdio, paths config.Paths, edit func(text []byte, list []*rules.Rule) ([]byte, error)) ([]*rules.Rule, error) {
 	if err := paths.Create(); err != nil {
 		return nil, err
 	}
-	file, err := hostfile.Replace(paths.Rules, 0o600)
+	unlock, err := hostfile.Lock(filepath.Dir(paths.Rules))
+	if err != nil {
+		return nil, fmt.Errorf("rules: %w", err)
+	}
+	defer unlock()
+	list, text, err := ReadRules(ctx, s, paths)
 	if err != nil {
 		return nil, err
 	}
-	return after, file.Write(func(w io.Writer) error { _, err := w.Write(text); return err })
+	if text, err = edit(text, list); err != nil {
+		return nil, err
+	}
+	if len(text) > maxRulesFile {
+		return nil, cli.Usage(fmt.Errorf("%s would be longer than 1 MiB", paths.Rules), "nothing was changed")
+	}
+	if list, err = rules.Parse(paths.Rules, text, s.Env("HOME")); err != nil {
+		return nil, cli.Usage(err, "nothing was changed")
+	}
+	return list, hostfile.Write(paths.Rules, text, 0o600)
 }
 
 // RemoveRule removes the rule with that ID of the ledger from the user's rules.toml.
