@@ -26,6 +26,8 @@ const (
 	actRemove    keys.Action = "remove"
 	actAll       keys.Action = "all"
 	actMode      keys.Action = "mode"
+	actScope     keys.Action = "scope"
+	actExpiry    keys.Action = "expiry"
 )
 
 // scope says where a key holds, in the words of /help.
@@ -37,6 +39,7 @@ const (
 	inComposer  scope = "Writing a message"
 	inQuestion  scope = "Answering a question"
 	inNote      scope = "Writing a note"
+	inRule      scope = "Saving a rule"
 	inOverlay   scope = "Reading a panel"
 	inSlashMenu scope = "Choosing a command"
 	inPicker    scope = "Choosing from a list"
@@ -92,6 +95,11 @@ func bindings() []binding {
 		{inQuestion, []string{"tab"}, actNote, "add a note for the model to the answer"},
 
 		{inNote, []string{"enter"}, keys.Send, "send the answer, or save the note and go back to the options"},
+
+		{inRule, []string{"enter"}, keys.Send, "save the rule and answer yes; the text can be edited like a message"},
+		{inRule, []string{"tab"}, actScope, "let it hold everywhere, or in this project"},
+		{inRule, []string{"shift+tab"}, actExpiry, "let it expire after a day, a week, a month, three months, or never"},
+		{inRule, []string{"esc"}, keys.Back, "go back to the question; nothing is saved"},
 
 		{inSlashMenu, []string{"up", "ctrl+p"}, keys.Up, "select the command above"},
 		{inSlashMenu, []string{"down", "ctrl+n"}, keys.Down, "select the command below"},
@@ -180,5 +188,6 @@ func questionKeys() question.Keys {
 	return question.Keys{
 		Arm: keyFor(everywhere, actArm), All: keyFor(everywhere, actToggle), Note: keyFor(inQuestion, actNote),
 		Page: keyFor(everywhere, keys.PageUp) + "/" + keyFor(everywhere, keys.PageDown),
+		Rule: question.RuleKeys{Save: keyFor(inRule, keys.Send), Scope: keyFor(inRule, actScope), Expiry: keyFor(inRule, actExpiry), Back: keyFor(inRule, keys.Back)},
 	}
 }

@@ -126,7 +126,7 @@ func (p *questionPage) live() func() tea.Cmd { return nil }
 func (p *questionPage) key(m *app, k tea.Key) tea.Cmd {
 	if p.Q.Armed() {
 		if handled, cmd := m.questionKey(p.Q, k); handled {
-			if p.Q.Field != nil || m.questions.Front() != p.Q {
+			if p.Q.Field != nil || p.Q.Rule != nil || m.questions.Front() != p.Q {
 				m.panel = nil // the note is written below the transcript
 			}
 			return cmd

@@ -28,6 +28,8 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	switch {
 	case m.panel != nil:
 		return m.panel.key(m, k)
+	case q != nil && q.Rule != nil:
+		return ruleKey(m, q, k)
 	case q != nil && q.Field != nil:
 		return m.noteKey(q, k)
 	case q != nil && q.Armed():
@@ -195,7 +197,7 @@ func (m *app) questionKey(q *question.Question, k tea.Key) (handled bool, cmd te
 		if ans, ok := q.Choose(key); ok {
 			return true, m.answered(ans)
 		}
-		return true, nil
+		return true, checkSoon(m, q)
 	case actNote:
 		q.Open("")
 		return true, nil

@@ -182,6 +182,10 @@ func (m *app) paste(s string) tea.Cmd {
 		if p, ok := m.panel.(list); ok {
 			p.Paste(s)
 		}
+	case q != nil && q.Rule != nil:
+		q.Rule.Text.Paste(s)
+		q.Rule.Changed()
+		return checkSoon(m, q)
 	case q != nil && q.Field != nil:
 		return m.pasteInto(q.Field, s)
 	default:

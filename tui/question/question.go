@@ -25,7 +25,9 @@ type Question struct {
 	armed, barred bool
 	// Field is the note being written; option is the key of the option that it
 	// belongs to, "" for any.
-	Field   *composer.Composer
+	Field *composer.Composer
+	// Rule is the rule of the answer "always" while it is shown; nil: it is not.
+	Rule    *Rule
 	option  string
 	note    string
 	problem string
@@ -34,7 +36,10 @@ type Question struct {
 }
 
 // Keys are the names of the keys that a question's hints mention.
-type Keys struct{ Arm, All, Page, Note string }
+type Keys struct {
+	Arm, All, Page, Note string
+	Rule                 RuleKeys
+}
 
 // Ask is a question and where its answer goes. reply has room for one.
 type Ask struct {
@@ -143,6 +148,10 @@ func (q *Question) Choose(key string) (approvals.Answer, bool) {
 		if q.seen.bars(o.Decision) {
 			return approvals.Answer{}, false // the hint says what is missing
 		}
+		if o.Decision == approvals.Always && q.request.Lasting != nil {
+			q.openRule()
+			return approvals.Answer{}, false
+		}
 		if strings.HasSuffix(o.Label, "…") && q.Field == nil {
 			q.Open(key)
 			return approvals.Answer{}, false
@@ -174,6 +183,11 @@ func (q *Question) Open(option string) {
 	field := composer.New()
 	field.Put(q.note)
 	q.Field, q.option, q.problem = &field, option, ""
+}
+
+// Always is the answer that saves the rule as it is written now.
+func (q *Question) Always() approvals.Answer {
+	return approvals.Answer{Decision: approvals.Always, Rule: q.Rule.Text.Value(), Reason: q.note}
 }
 
 // Send saves the note and answers, if the note belongs to an option.

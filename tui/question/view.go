@@ -76,6 +76,12 @@ func titleSight(w int) sight { return sight{"title", forYes, 0, 1, w} }
 // not fit, it is cut from its end: first the command's middle, then what a yes does
 // not allow.
 func (q *Question) View(t *paint.Theme, w, h int, home string, now time.Time, more int) Drawn {
+	if q.Rule != nil {
+		title, _ := q.rule(t, w, now, more)
+		rows, x, y := q.Rule.view(t, w, max(h-1, 1), home)
+		rows = append([]string{title}, rows...)
+		return Drawn{Lines: rows[:min(len(rows), h)], X: x, Y: y + 1}
+	}
 	var d Drawn
 	for _, most := range []limits{{6, 3, 5}, {3, 2, 2}} {
 		r := q.rolled(t, w, h, home, most, now, more)

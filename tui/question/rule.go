@@ -1,0 +1,194 @@
+package question
+
+import (
+	"strings"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/tui/composer"
+	"codeagent/tui/paint"
+)
+
+// Rule is the rule that the answer "always" would save, while the person reads and edits it.
+// Its text is what is saved, whole: scope and expiry are lines of it.
+type Rule struct {
+	// Text is the rule.
+	Text    composer.Composer
+	lasting *approvals.Lasting
+	keys    RuleKeys
+	days    int // until it expires, as set by a key; 0: no such line
+	replay  string
+	problem string
+	// checking: the text is being checked for saving.
+	checking bool
+	// changes counts the changes of the text, so that the result of a check is shown only for the
+	// text that was checked.
+	changes int
+}
+
+// RuleKeys are the names of the keys that the editor of a rule mentions.
+type RuleKeys struct{ Save, Scope, Expiry, Back string }
+
+// expiries are the days that a key cycles through.
+var expiries = []int{0, 1, 7, 30, 90}
+
+// openRule shows the rule of the answer "always".
+func (q *Question) openRule() {
+	l := q.request.Lasting
+	q.Rule = &Rule{Text: composer.New(), lasting: l, keys: q.keys.Rule, replay: l.Replay.String()}
+	q.Rule.set(l.Project)
+}
+
+func (r *Rule) set(text string) {
+	r.Text.Set("")
+	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		if i > 0 {
+			line = "\n" + line
+		}
+		r.Text.Typed(line) // not as a paste: a long one would be folded
+	}
+	r.Changed()
+}
+
+// Changed records that the text was changed.
+func (r *Rule) Changed() { r.changes, r.problem, r.checking = r.changes+1, "", false }
+
+// Check returns what checks the present text, and what takes its result: whether the text can be
+// saved, false too if it was changed meanwhile. The first blocks and belongs beside the screen.
+func (r *Rule) Check(saving bool) (check func() error, done func(error) bool) {
+	text, at := r.Text.Value(), r.changes
+	r.checking = saving
+	found := ""
+	return func() error {
+			replay, err := r.lasting.Check(text)
+			found = replay.String()
+			return err
+		}, func(err error) bool {
+			if r.changes != at {
+				return false
+			}
+			r.checking, r.problem, r.replay = false, "", found
+			if err != nil {
+				r.problem, r.replay = err.Error(), ""
+			}
+			return err == nil
+		}
+}
+
+// ToggleScope changes between this project and everywhere.
+func (r *Rule) ToggleScope() {
+	if r.value("project") != "" {
+		r.set(withLine(r.Text.Value(), "project", ""))
+		return
+	}
+	for line := range strings.Lines(r.lasting.Project) {
+		if isLine(line, "project") {
+			r.set(withLine(r.Text.Value(), "project", strings.TrimSpace(line)))
+			return
+		}
+	}
+}
+
+// NextExpiry sets the last day on which the rule holds: another number of days from now, or none.
+func (r *Rule) NextExpiry(now time.Time) {
+	at := 0
+	for i, days := range expiries {
+		if days == r.days {
+			at = (i + 1) % len(expiries)
+		}
+	}
+	line := ""
+	if r.days = expiries[at]; r.days > 0 {
+		line = "expires = " + now.AddDate(0, 0, r.days).Format(time.DateOnly)
+	}
+	r.set(withLine(r.Text.Value(), "expires", line))
+}
+
+// withLine returns the text with line in each table instead of what sets key; "": without it.
+func withLine(text, key, line string) string {
+	var out []string
+	for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		if isLine(l, key) {
+			continue
+		}
+		if out = append(out, l); line != "" && strings.HasPrefix(strings.TrimSpace(l), "[[") {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+func isLine(line, key string) bool {
+	name, _, ok := strings.Cut(line, "=")
+	return ok && strings.TrimSpace(name) == key
+}
+
+// value returns what the text's lines set key to, each once.
+func (r *Rule) value(key string) string {
+	var out []string
+	for line := range strings.Lines(r.Text.Value()) {
+		if _, v, ok := strings.Cut(line, "="); ok && isLine(line, key) {
+			v = strings.Trim(strings.TrimSpace(v), `'"`)
+			if len(out) == 0 || out[len(out)-1] != v {
+				out = append(out, v)
+			}
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// view draws the rule below a title in at most h rows. x and y are the cursor's place.
+func (r *Rule) view(t *paint.Theme, w, h int, home string) (rows []string, x, y int) {
+	edit := max(w-6, 8)
+	foot := r.foot(t, w, home)
+	if len(foot) > max(h-2, 0) { // an error or a replay may be long: its beginning, above the keys
+		foot = append(foot[:max(h-3, 0)], foot[len(foot)-1])
+	}
+	lines, x, y := r.Text.View(t, edit, max(min(len(r.Text.Rows(edit)), h-len(foot)), 1))
+	for _, l := range lines {
+		rows = append(rows, "   "+t.Paint(paint.Accent, "▏")+l)
+	}
+	return append(rows, foot...), x + 4, y
+}
+
+// foot says what the rule is for, what it would have allowed, or what is wrong with it, and the keys.
+func (r *Rule) foot(t *paint.Theme, w int, home string) []string {
+	row := func(label string, text paint.Span) []string {
+		return t.Hang(w-1, paint.Dim.Span("   "+label), text)
+	}
+	scope, expires := "everywhere", "never"
+	if p := r.value("project"); p != "" {
+		scope = "in " + paint.Tilde(p, home)
+	}
+	if e := r.value("expires"); e != "" {
+		expires = "after " + e
+	}
+	out := row("holds ", paint.Text.Span(fact(scope+", expires "+expires)))
+	switch {
+	case r.checking:
+		out = append(out, row("", paint.Dim.Span("checking …"))...)
+	case r.problem != "":
+		out = append(out, row("▲ ", paint.Warn.Span(fact(r.problem)))...)
+	case r.replay != "":
+		out = append(out, row("", paint.Warn.Span(fact(r.replay)))...)
+	}
+	var keys []paint.Span
+	for _, k := range [][2]string{{r.keys.Save, " saves"}, {r.keys.Back, " back"}, {r.keys.Scope, " scope"}, {r.keys.Expiry, " expiry"}} {
+		keys = append(keys, paint.Accent.Span("   "+k[0]), paint.Dim.Span(k[1]))
+	}
+	if w < narrow {
+		for i := range keys {
+			if keys[i].Text = strings.TrimPrefix(keys[i].Text, "  "); i == 0 {
+				keys[i].Text = "  " + keys[i].Text
+			}
+		}
+	}
+	return append(out, t.Row(w-1, keys...))
+}
+
+// Unchanged returns a function that reports whether the text is still the present one, and no
+// check for saving runs.
+func (r *Rule) Unchanged() func() bool {
+	at := r.changes
+	return func() bool { return r.changes == at && !r.checking }
+}

@@ -1,0 +1,131 @@
+package tui
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/approvals"
+	"codeagent/approvals/rules"
+	"codeagent/internal/golden"
+)
+
+const (
+	projectRule    = "[[path]]\npaths = ['/home/ada/.npm']\naccess = 'write'\nproject = '/home/ada/src/app'\n\n[[host]]\nhosts = ['registry.npmjs.org:443']\nproject = '/home/ada/src/app'\n"
+	everywhereRule = "[[path]]\npaths = ['/home/ada/.npm']\naccess = 'write'\n\n[[host]]\nhosts = ['registry.npmjs.org:443']\n"
+)
+
+// always is a question with the answer "always" as its third. A text that contains "bad" cannot
+// be saved.
+func always(r *rig) approvals.Request {
+	q := npmRequest("q")
+	q.Options = append(q.Options[:2:2], approvals.Option{Key: "3", Decision: approvals.Always, Label: "always in this project"}, q.Options[3], q.Options[4])
+	q.Lasting = &approvals.Lasting{Project: projectRule, Everywhere: everywhereRule, Check: func(text string) (rules.Replay, error) {
+		if strings.Contains(text, "bad") {
+			return rules.Replay{}, errors.New("rule:2:10: bad value")
+		}
+		return rules.Replay{Calls: 3, Shown: []string{"write ~/.npm"}}, nil
+	}}
+	return q
+}
+
+// pass runs the command of a key, and what it waits for, to its end.
+func (r *rig) pass(cmd tea.Cmd) {
+	for range 10 {
+		if cmd == nil {
+			return
+		}
+		msg := cmd()
+		if batch, ok := msg.(tea.BatchMsg); ok {
+			for _, c := range batch {
+				r.pass(c)
+			}
+			return
+		}
+		if msg == nil {
+			return
+		}
+		cmd = r.send(msg)
+	}
+}
+
+func (r *rig) waits() {
+	r.app.after = func(_ time.Duration, f func(time.Time) tea.Msg) tea.Cmd {
+		return func() tea.Msg { return f(r.clock) }
+	}
+}
+
+// TestAlwaysShowsTheRule: the text that would be saved is shown whole, with what it would have
+// allowed; scope and expiry are lines of it, and what Enter saves is what was shown.
+func TestAlwaysShowsTheRule(t *testing.T) {
+	for _, size := range [][2]int{{80, 26}, {40, 24}} {
+		r := newRig(t, size[0], size[1])
+		a := r.put(always(r))
+		r.press("ctrl+y")
+		if r.press("3"); r.app.questions.Front().Rule == nil { // not all was visible
+			r.press("ctrl+o", "pgdown", "pgdown", "pgdown", "3")
+		}
+		r.wantNone(a)
+		r.has("paths = ['/home/ada/.npm']", "access = 'write'", "hosts = ['registry.npmjs.org:443']", "project = '/home/ada/src/app'", "expires never", "Enter saves")
+		if size[0] == 80 {
+			r.waits()
+			r.pass(r.press("shift+tab", "shift+tab", "shift+tab", "shift+tab", "shift+tab"))
+			r.has("holds in ~/src/app, expires never", "would also have allowed 3 earlier calls: write ~/.npm", "Esc back   Tab scope   Shift+Tab expiry")
+			golden.Check(t, "rule-80.txt", r.screen())
+		}
+		r.press("tab")
+		r.has("holds everywhere")
+		r.lacks("project =")
+		r.press("tab", "shift+tab", "shift+tab")
+		r.has("expires after", "expires = 2026-01-09", "project = '/home/ada/src/app'")
+		r.press("shift+tab", "shift+tab", "shift+tab", "tab")
+		r.lacks("expires =")
+		r.pass(r.press("enter"))
+		ans, ok := r.answered(a)
+		if !ok || ans.Decision != approvals.Always || ans.Rule != strings.TrimSpace(everywhereRule) {
+			t.Errorf("answered %v: %+v", ok, ans)
+		}
+	}
+}
+
+// TestARuleThatCannotBeSaved shows why, and nothing of it is lost.
+func TestARuleThatCannotBeSaved(t *testing.T) {
+	r := newRig(t, 80, 26)
+	a := r.put(always(r))
+	r.press("ctrl+y", "3")
+	r.typeText(" # bad 漢")
+	r.pass(r.press("enter"))
+	r.wantNone(a)
+	r.has("▲ rule:2:10: bad value", "# bad 漢")
+	r.press("left", "left", "backspace", "backspace", "backspace")
+	r.lacks("bad value")
+	r.app.paste("fine")
+	r.pass(r.press("enter"))
+	if ans, ok := r.answered(a); !ok || !strings.HasSuffix(ans.Rule, "# fine 漢") {
+		t.Errorf("answered %v: %+v", ok, ans)
+	}
+}
+
+// Esc goes back to the question, which then takes its other answers; what was edited meanwhile
+// is not saved. A check that ends late answers nothing.
+func TestBackFromARule(t *testing.T) {
+	r := newRig(t, 80, 26)
+	a := r.put(always(r))
+	r.press("ctrl+y", "3")
+	saving := r.press("enter")
+	r.press("esc")
+	r.lacks("Enter saves")
+	r.pass(saving)
+	r.wantNone(a)
+	r.press("3")
+	r.has("project = '/home/ada/src/app'")
+	saving = r.press("enter")
+	r.typeText("x") // changed while it is checked
+	r.pass(saving)
+	r.wantNone(a)
+	r.press("esc", "1")
+	r.wantAnswer(a, approvals.Once, "")
+}
