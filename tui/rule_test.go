@@ -10,6 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/approvals/rules"
+	"codeagent/event"
 	"codeagent/internal/golden"
 )
 
@@ -89,6 +90,18 @@ func TestAlwaysShowsTheRule(t *testing.T) {
 			t.Errorf("answered %v: %+v", ok, ans)
 		}
 	}
+}
+
+// The transcript says that the answer was always.
+func TestAlwaysInTheTranscript(t *testing.T) {
+	r := newRig(t, 80, 26)
+	q := always(r)
+	r.emit(event.PermissionRequested{ID: q.ID, Title: q.Title, Wanted: q.Grant})
+	r.put(q)
+	r.press("ctrl+y", "3")
+	r.pass(r.press("enter"))
+	r.emit(event.PermissionAnswered{ID: q.ID, Answer: "session"})
+	r.has("allowed, always: write ~/.npm")
 }
 
 // TestARuleThatCannotBeSaved shows why, and nothing of it is lost.

@@ -93,6 +93,9 @@ func (a *asked) lines(c Canvas) []string {
 	if a.chosen.Leaves() && s == paint.Good {
 		s, said, what = paint.Warn, said+", outside the sandbox", ""
 	}
+	if a.chosen == approvals.Always && s == paint.Good {
+		said = "allowed, always" // a rule that could not be saved is reported apart
+	}
 	spans := []paint.Span{s.Span(said)}
 	if what != "" {
 		spans = append(spans, paint.Text.Span(": "+what))
