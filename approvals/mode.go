@@ -210,9 +210,10 @@ func (m *modes) Wider(to Mode) bool {
 	return now.wider(consent{to, now.refuse})
 }
 
-// Asks reports whether a request of a command for gr would be asked about, should it be needed.
+// Asks reports whether a request of a command for gr would be asked about, should it be needed;
+// without a grant, for running outside the sandbox.
 func (m *modes) Asks(gr sandbox.Grant) bool {
-	return m.consent().question(about(word.KindCommand, want{grant: gr, unsandboxed: gr.Unsandboxed})) != no
+	return m.consent().question(about(word.KindCommand, want{grant: gr, unsandboxed: gr.Unsandboxed || gr.Empty()})) != no
 }
 
 // Refused names what questions are refused about under Granular, in words; empty: nothing.

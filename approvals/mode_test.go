@@ -52,6 +52,10 @@ func TestTheSettingNamesTheTopics(t *testing.T) {
 	if got := strings.Split(g.Refused(), "; "); len(got) != len(topicNames) {
 		t.Errorf("%q", got)
 	}
+	some := newGate(Granular, confined(), func(o *Options) { o.Refuse = []string{"escalation"} })
+	if some.Asks(sandbox.Grant{}) || some.Asks(sandbox.Grant{Write: []string{"/a"}}) || !some.Asks(sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "a", Port: 1}}}) {
+		t.Error("what granular refuses would be asked about, or the other way round")
+	}
 	if g.SetMode(OnRequest); g.Refused() != "" || !g.Asks(sandbox.Grant{Unsandboxed: true}) {
 		t.Error("on-request refuses questions")
 	}
