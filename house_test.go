@@ -74,7 +74,7 @@ var rooms = []room{
 	// What is open, as data: entries of the ledger, and the file that carries them elsewhere.
 	{path: "approvals/ledger", floor: 1, imports: []string{"approvals/rules", "internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
 	// What is known about a request without asking anybody: its reason, and what it would open.
-	{path: "approvals/review", floor: 1, pure: true},
+	{path: "approvals/review", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true},
 	{path: "config", floor: 1, imports: []string{"hostfile", "internal/short", "sandbox"}},
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},

@@ -96,6 +96,8 @@ type Config struct {
 	Log      Log
 	// Instructions returns the system prompt for the present policy.
 	Instructions func() string
+	// Reviewer reads each question before the user; nil: nobody does.
+	Reviewer *Reviewer
 	// Attended: somebody can answer a question.
 	Attended bool
 	// Hold reports whether refused system calls of a command that starts now may be held for

@@ -27,7 +27,7 @@ func started(a approvals.Action) event.ToolStarted {
 func requested(q *approvals.Request) event.PermissionRequested {
 	e := event.PermissionRequested{
 		ID: q.ID, CallID: q.CallID, Title: q.Title, Folder: q.Action.Folder,
-		Justification: q.Justification, Denials: q.Denials, Wanted: q.Grant, Warnings: q.Warnings, Held: q.Held,
+		Justification: q.Justification, Denials: q.Denials, Wanted: q.Grant, Warnings: q.Warnings, Facts: q.Facts, Held: q.Held,
 	}
 	if q.Action.Kind == word.KindCommand { // for an edit it would be the patch
 		e.Command = q.Action.Command

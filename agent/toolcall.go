@@ -28,6 +28,7 @@ package agent
 import (
 	"context"
 	"strings"
+	"time"
 
 	"codeagent/approvals"
 	"codeagent/event"
@@ -171,7 +172,9 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	if held != nil {
 		stage.Holder = held
 	}
-	return c.planned.Run(ctx, permit, stage)
+	res, err := c.planned.Run(ctx, permit, stage)
+	cfg.Gate.Saw(c.action, res.Verdict.Denials, time.Now())
+	return res, err
 }
 
 // again asks whether a command that the sandbox denied something may run again with more
@@ -207,10 +210,14 @@ func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (
 
 // put reports a question and asks it. A face that cannot ask counts as a no.
 func (c *toolCall) put(ctx context.Context, q *approvals.Request) approvals.Answer {
+	reason := c.reviewed(ctx, q)
 	if c.turn.agent.cfg.Attended {
 		q.Recall()
 	}
 	c.turn.agent.emit(requested(q))
+	if reason != "" {
+		return approvals.Answer{Decision: approvals.Reviewed, Reason: reason}
+	}
 	ans, err := c.turn.agent.cfg.Frontend.Ask(ctx, *q)
 	switch {
 	case ctx.Err() != nil:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/approvals/review"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
@@ -37,6 +38,10 @@ const mostLasting, maxLasting = 8, 16 << 10
 // without a question.
 func (g *Gate) put(q asked, answers func(*Gate) bool) *Request {
 	q.answers = answers
+	if g.opts.Facts {
+		e := review.Evidence{Now: g.now(), Home: g.at.home, Seen: g.seenSoFar(q.Request, g.now()), Entries: g.opts.Entries}
+		q.Facts = e.Facts(q.Action.Command, q.Grant)
+	}
 	if g.opts.Save == nil || q.Action.Kind == word.KindInput {
 		return g.open.put(q)
 	}

@@ -68,6 +68,8 @@ type Request struct {
 	Grant sandbox.Grant
 	// Warnings are shown beside the grant, one sentence each.
 	Warnings []string
+	// Facts say what is known about what a yes opens, one sentence each (Options.Facts).
+	Facts []string
 	// Justification is the model's reason, at most 2 KiB.
 	Justification string
 	// Widest: the answers include running outside the sandbox.
@@ -117,6 +119,8 @@ const (
 	Stop Decision = "stop"
 	// Unattended: nobody can answer.
 	Unattended Decision = "unattended"
+	// Reviewed: the reviewer refused, and nobody was asked; the answer's Reason says why.
+	Reviewed Decision = "reviewed"
 	// Unanswered: the question ended without an answer; the answer's Reason says why.
 	Unanswered Decision = "unanswered"
 )

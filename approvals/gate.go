@@ -73,6 +73,10 @@ type Options struct {
 	Settings func() []ledger.Setting
 	// Reasons: a command's request without a reason of its own is sent back to the model once.
 	Reasons bool
+	// Facts: questions state what is known about what they ask for. Entries counts what lies in
+	// a folder, see review.Evidence; nil: nothing is counted.
+	Facts   bool
+	Entries func(folder string) (n int, more, ok bool)
 }
 
 // Gate decides. It is safe for concurrent use.
@@ -113,7 +117,7 @@ func NewGate(o Options) *Gate {
 		var count atomic.Int64
 		o.NewID = func() string { return fmt.Sprintf("question-%d", count.Add(1)) }
 	}
-	g := &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}, asker: asker{unconfined: o.Base.Unconfined, reasons: o.Reasons}}
+	g := &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}, asker: asker{unconfined: o.Base.Unconfined, reasons: o.Reasons, facts: o.Facts}}
 	g.ledger.gate = g
 	g.ledger.rules.Store(g.at.rulesHere(o.Rules))
 	return g

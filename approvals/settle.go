@@ -170,6 +170,8 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 	switch ans.Decision {
 	case Deny:
 		return &Refusal{Reason: "the user said no" + because}
+	case Reviewed:
+		return &Refusal{Reason: "the reviewer refused this, and the user was not asked" + because}
 	case Unanswered:
 		return &Refusal{Reason: "no answer" + because}
 	case Stop:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"codeagent/approvals/review"
 	"codeagent/event/word"
@@ -32,14 +33,15 @@ type ModelRules struct {
 // asker is what a gate knows about who asks, and what was asked: it decides which questions are
 // not put. It is safe for concurrent use.
 type asker struct {
-	// unconfined: there is no sandbox. reasons is Options.Reasons.
-	unconfined, reasons bool
+	// unconfined: there is no sandbox. reasons and facts are those of Options.
+	unconfined, reasons, facts bool
 
 	mu       sync.Mutex
 	model    ModelRules
 	noes     []pastNo
 	given    []pastReason
 	returned []string // requests that were sent back since the last good reason
+	seen     []review.Seen
 }
 
 // SetModel sets the rules of the model that asks from now on. The error says what cannot be
@@ -128,10 +130,35 @@ func (k *asker) reasonless(r *Request, a Action, w want) *Refusal {
 	return nil
 }
 
+// Saw records what the sandbox denied to a, for the facts in later questions.
+func (k *asker) Saw(a Action, denials []sandbox.Denial, at time.Time) {
+	if !k.facts || len(denials) == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, d := range denials[:min(len(denials), maxSeen)] {
+		k.seen = append(k.seen, review.Seen{At: at, Command: a.Command, Denial: d})
+	}
+	k.seen = slices.Clone(k.seen[max(len(k.seen)-maxSeen, 0):])
+}
+
+// seenSoFar returns what was denied in the session, with what r is about.
+func (k *asker) seenSoFar(r Request, now time.Time) []review.Seen {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := slices.Clone(k.seen)
+	for _, d := range r.Denials {
+		out = append(out, review.Seen{At: now, Command: r.Action.Command, Denial: d})
+	}
+	return out
+}
+
 // Bounds of what is remembered of a session. The oldest is forgotten.
 const (
 	maxNoes    = 64
 	maxReasons = 64
+	maxSeen    = 256
 	// maxReturned is how many requests in a row are sent back: a model that cannot do better is
 	// not asked again.
 	maxReturned = 3

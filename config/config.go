@@ -22,10 +22,12 @@ type Config struct {
 	// AskForApproval is "untrusted", "on-request", "on-failure", "granular" or "never". Refuse
 	// is granular.refuse: what questions are refused about.
 	AskForApproval string
-	Refuse         []string
-	Sandbox        Sandbox
-	TUI            TUI
-	Context        Context
+	// Reviewer is "off", "facts" or the name of a model; see ReviewModel.
+	Reviewer string
+	Refuse   []string
+	Sandbox  Sandbox
+	TUI      TUI
+	Context  Context
 	// PatienceSeconds is retry.patience_s; 0: unset, see Patience.
 	PatienceSeconds int64
 	// Speculation is speculation.mode, "off" or Decoding.
@@ -117,6 +119,18 @@ func (c Config) CompactAt() int {
 		return -1
 	}
 	return int(c.Context.At)
+}
+
+// ReviewModel returns the model that reads questions first, "" for none. facts: questions state
+// what is known about them.
+func (c Config) ReviewModel() (name string, facts bool) {
+	switch c.Reviewer {
+	case "", "off":
+		return "", false
+	case "facts":
+		return "", true
+	}
+	return c.Reviewer, true
 }
 
 // Patience returns how long a request is retried: retry.patience_s, or a default that is

@@ -77,6 +77,8 @@ var settings = []setting{
 		doc: "The API of `base_url`: `chat` is Chat Completions, `responses` the Responses API. Empty: Responses at api.openai.com, Chat Completions elsewhere."},
 	{key: "reasoning_effort", choices: []string{"", "none", "minimal", "low", "medium", "high", "xhigh"}, def: `""`, at: func(c *Config, _ string) any { return &c.ReasoningEffort },
 		doc: "How long the model may think, where it can. Empty: the provider's own default."},
+	{key: "reviewer", def: `"off"`, valid: validReviewer, at: func(c *Config, _ string) any { return &c.Reviewer },
+		doc: "What is known about a request before you are asked. `facts`: questions say whether the sandbox refused just that, how much it opens, and where it lies. A model, as in `model`: the same, and that model reads each question first. It may refuse, with a reason, or pass the question on to you; it cannot say yes, and where it fails you are asked. It gets your last message, the command and its reason. `off`: neither."},
 	{key: "ask_for_approval", choices: []string{"untrusted", "on-request", "on-failure", "granular", "never"}, def: `"on-request"`, narrower: true, at: func(c *Config, _ string) any { return &c.AskForApproval },
 		doc: "When to ask: `untrusted` before every edit, every command that is not known to only read, everything typed to one, and each page of a host that no setting names; `on-request` when the model asks for more than the sandbox allows, or for a page of such a host; `on-failure` also after a refused command; `granular` as on-request, except for what `granular.refuse` lists; `never`, which refuses what would be asked."},
 	{key: "granular.refuse", choices: []string{"escalation", "network", "edit", "fetch", "input"}, narrower: true, at: func(c *Config, _ string) any { return &c.Refuse },
@@ -206,6 +208,13 @@ var variableName = regexp.MustCompile("^[A-Za-z_][A-Za-z0-9_]*$")
 func validVariable(v any) error {
 	if name := v.(string); name != "" && !variableName.MatchString(name) {
 		return errors.New("not a variable name. Put the key in an environment variable and name that variable here")
+	}
+	return nil
+}
+
+func validReviewer(v any) error {
+	if v.(string) == "" {
+		return errors.New(`must be "off", "facts" or the name of a model`)
 	}
 	return nil
 }

@@ -131,7 +131,9 @@ type PermissionRequested struct {
 	Wanted        sandbox.Grant
 	// Warnings are sentences about what a yes allows.
 	Warnings []string
-	Held     bool
+	// Facts say what is known about that.
+	Facts []string
+	Held  bool
 }
 
 // PermissionAnswered: the question with this ID was answered.

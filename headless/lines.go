@@ -94,6 +94,7 @@ type item struct {
 	Justification string         `json:"justification,omitempty"`
 	Wanted        *sandbox.Grant `json:"wanted,omitempty"`
 	Warnings      []string       `json:"warnings,omitempty"`
+	Facts         []string       `json:"facts,omitempty"`
 	Decision      word.Answer    `json:"decision,omitempty"`
 	Reason        string         `json:"reason,omitempty"`
 	Hint          string         `json:"hint,omitempty"`
@@ -197,7 +198,7 @@ func (l *lines) lines(e event.Event) []line {
 		return l.toolFinished(e)
 	case event.PermissionRequested:
 		it := &item{ID: l.id(), Type: "permission_request", Title: e.Title, Command: e.Command,
-			Justification: e.Justification, Wanted: &e.Wanted, Warnings: e.Warnings, Status: inProgress}
+			Justification: e.Justification, Wanted: &e.Wanted, Warnings: e.Warnings, Facts: e.Facts, Status: inProgress}
 		l.asked[e.ID] = it
 		return []line{{Type: "item.started", Item: it}}
 	case event.PermissionAnswered:

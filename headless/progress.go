@@ -90,6 +90,9 @@ func (p *progress) requested(e event.PermissionRequested) {
 	for _, l := range DenialLines(e.Denials) {
 		p.line("", "  refused: %s", l)
 	}
+	for _, f := range e.Facts {
+		p.line("", "  known: %s", f)
+	}
 	if e.Justification == "" {
 		return
 	}

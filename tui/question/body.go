@@ -116,6 +116,13 @@ func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titl
 	}
 	s.answers(q.request.Options, label)
 	s.refused(q.request.Denials, q.request.Held)
+	for i, text := range q.request.Facts {
+		label := "known"
+		if i > 0 {
+			label = ""
+		}
+		s.add(field{label: label, name: fmt.Sprint("fact ", i), need: forYes, spans: paint.Flat([]paint.Span{paint.Text.Span(fact(text))})})
+	}
 	s.action(q.request)
 	if reason := q.request.Justification; reason != "" {
 		s.add(field{label: "reason", quoted: true, most: s.most.reason, spans: paint.Flat([]paint.Span{paint.Dim.Span("the model says: "), paint.Text.With(paint.Italic).Span("“" + reason + "”")})})

@@ -72,6 +72,7 @@ type Session struct {
 	Tour       *tour.Tour               // nil with a real model
 	project    workspace.ProjectRules
 	start      event.SessionStarted // as last reported
+	reviewer   *agent.Reviewer      // may be nil
 	choosing   sync.Mutex           // guards chosen once a turn may run
 	Record     *record
 	Undo       *undo.History // nil; noUndo is the reason
@@ -110,6 +111,11 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		return nil, err
 	}
 	ses.project = ws.ProjectRules(ctx)
+	reviewer, facts := ws.Config.ReviewModel()
+	if ses.reviewer, err = ses.reviewerOf(ctx, reviewer); err != nil {
+		ses.Close()
+		return nil, err
+	}
 	ses.Gate = approvals.NewGate(approvals.Options{
 		Rules: rules.Join(own, ses.project.Narrower), Save: ses.saver(), Past: ses.past,
 		Mode: approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
@@ -117,6 +123,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts, Settings: ws.Opened,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit,
 		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
+		Facts: facts, Entries: workspace.Entries,
 	})
 	if err := ses.restrict(ses.chosen); err != nil {
 		ses.Close()
@@ -177,7 +184,7 @@ func (ses *Session) Join(screen Face) {
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Workspace.Config.CompactAt(), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
 		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Stdio.Version), Asking: ses.Options.Attended, Mode: mode},
-		Frontend: screen, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, MaxRequests: ses.Options.MaxRequests,
+		Frontend: screen, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, MaxRequests: ses.Options.MaxRequests, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {

@@ -44,6 +44,19 @@ func (ses *Session) restrict(c providers.Chosen) error {
 	})
 }
 
+// reviewerOf connects to the model that reads questions first; nil where nobody can be asked, or
+// the settings name none.
+func (ses *Session) reviewerOf(ctx context.Context, name string) (*agent.Reviewer, error) {
+	if name == "" || !ses.Options.Attended {
+		return nil, nil
+	}
+	c, err := providers.Of(ses.Workspace).Named(ctx, ses.chosen, name)
+	if err != nil {
+		return nil, fmt.Errorf("reviewer %s: %w", name, err)
+	}
+	return &agent.Reviewer{Model: c.Model, Name: c.Name}, nil
+}
+
 // preset returns the name of the policy that the present model starts with.
 func (ses *Session) preset() string {
 	if ses.Gate.Model().ReadOnly {

@@ -104,6 +104,12 @@ func (ps Providers) Switch(ctx context.Context, now Chosen, list []Listed, name 
 	return c, err
 }
 
+// Named connects to a model as on the command line, and does not ask whether it answers.
+func (ps Providers) Named(ctx context.Context, now Chosen, name string) (Chosen, error) {
+	from, name := ps.cfg.Switch(now.from, name)
+	return ps.connect(ctx, from, name, false)
+}
+
 func about(l config.ModelLimits) string {
 	var words []string
 	if l.Context > 0 {

@@ -1,0 +1,109 @@
+package agent
+
+// A second model can read a question before the user does:
+//
+//	question -> Reviewer   refuses, with a reason ------> no: told to the model, shown
+//	  |                    passes it on, fails, is late
+//	  v
+//	Frontend.Ask           the user decides
+//
+// It has no way to say yes. What it reads is bounded, and quoted in JSON.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/internal/short"
+	"codeagent/model"
+	"codeagent/prompts"
+)
+
+// Reviewer is the model that reviews questions.
+type Reviewer struct {
+	Model Model
+	Name  string
+}
+
+// Bounds of one review.
+const (
+	reviewTime   = 20 * time.Second
+	reviewTokens = 2000
+	maxReview    = 16 << 10 // bytes of its answer
+)
+
+// reviewed has the reviewer judge q. It returns the reason of a refusal; "" passes q on, and q
+// then says what came of the review.
+func (c *toolCall) reviewed(ctx context.Context, q *approvals.Request) string {
+	a := c.turn.agent
+	r := a.cfg.Reviewer
+	if r == nil || !a.cfg.Attended {
+		return "" // nobody to pass it on to: it is refused anyway
+	}
+	var reason string
+	err := contain(func() (err error) {
+		reason, err = r.judge(ctx, a.lastSaid(), q)
+		return err
+	})
+	switch {
+	case err != nil:
+		q.Facts = append(q.Facts, fmt.Sprintf("the reviewer %s gave no answer: %s", r.Name, short.Cut(err.Error(), 200)))
+	case reason == "":
+		q.Facts = append(q.Facts, fmt.Sprintf("the reviewer %s passed this on to you", r.Name))
+	}
+	return reason
+}
+
+// lastSaid returns the user's last message.
+func (a *Agent) lastSaid() string {
+	items, _ := a.now()
+	for _, item := range slices.Backward(items) {
+		if item.Kind == model.User {
+			return item.Text
+		}
+	}
+	return ""
+}
+
+// judge asks the reviewer about q.
+func (r *Reviewer) judge(ctx context.Context, user string, q *approvals.Request) (reason string, err error) {
+	late := fmt.Errorf("it took more than %s", reviewTime)
+	ctx, end := context.WithTimeoutCause(ctx, reviewTime, late)
+	defer end()
+	instructions, message := prompts.ForReview(prompts.Review{
+		Title: q.Title, Opens: q.Grant.Lines(nil), Warnings: slices.Clone(q.Warnings), Known: slices.Clone(q.Facts),
+		User: user, Command: q.Action.Command, Folder: q.Action.Folder, Agent: q.Justification,
+	}, q.Denials)
+	var text strings.Builder
+	for delta, err := range r.Model.Stream(ctx, model.Request{
+		Model: r.Name, Instructions: instructions, Items: []model.Item{{Kind: model.User, Text: message}}, MaxOutputTokens: reviewTokens,
+	}) {
+		switch {
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case err != nil:
+			return "", err
+		}
+		switch d := delta.(type) {
+		case model.TextDelta:
+			text.WriteString(d.Text)
+		case model.Retrying:
+			text.Reset()
+		}
+		if text.Len() > maxReview {
+			return "", errors.New("its answer is too long")
+		}
+	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	reason, ok := prompts.Reviewed(text.String())
+	if !ok {
+		return "", errors.New("its answer is not what it was asked for")
+	}
+	return reason, nil
+}
