@@ -263,7 +263,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	}
 	r := g.request(a, w)
 	r.AfterFailure, r.Denials = true, v.Denials
-	r.Title = who(a) + " was refused by the sandbox"
+	r.Title = refusedWho(a, v.Denials) + " refused by the sandbox"
 	return g.put(asked{Request: r, mode: policy.mode, wants: true, about: about(a.Kind, w)}, func(g *Gate) bool {
 		return opens(g.opened(g.Base(), w.grant, false), w.grant)
 	})

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"fmt"
 	"slices"
 
 	"codeagent/event/word"
@@ -85,6 +86,24 @@ func heldWho(d sandbox.Denial) string {
 		return plainName(d.Program)
 	}
 	return sandbox.Unexamined
+}
+
+// refusedWho names the programs that were refused something that mattered, with their verb:
+// by their files where the kernel recorded them, else the program that the command's text names.
+func refusedWho(a Action, denials []sandbox.Denial) string {
+	var names []string
+	for _, d := range denials {
+		if name := heldWho(d); !d.Moot && d.Evidence == sandbox.EvidenceKernel && d.Executable != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return who(a) + " was"
+	case 1:
+		return names[0] + " was"
+	}
+	return fmt.Sprintf("%s and %d more were", names[0], len(names)-1)
 }
 
 // heldWant returns what d, refused to a, needs beyond base.

@@ -33,6 +33,26 @@ func TestHeldQuestionNamesWhoWasRefused(t *testing.T) {
 	}
 }
 
+// TestAfterFailureTheTitleNamesWhoWasRefused: the programs that the kernel recorded, not the one
+// that the command's text begins with; denials that made no difference are not named.
+func TestAfterFailureTheTitleNamesWhoWasRefused(t *testing.T) {
+	by := func(file string, evidence sandbox.Evidence, moot bool) sandbox.Denial {
+		return sandbox.Denial{Kind: sandbox.KindWrite, Target: "/home/u/.npm/x", Executable: file, Evidence: evidence, Moot: moot}
+	}
+	node, sh := by("/usr/bin/node", sandbox.EvidenceKernel, false), by("/bin/sh", sandbox.EvidenceKernel, false)
+	for want, denials := range map[string][]sandbox.Denial{
+		"/usr/bin/node was refused by the sandbox":             {by("/bin/true", sandbox.EvidenceKernel, true), node, node},
+		"/usr/bin/node and 1 more were refused by the sandbox": {node, sh, node},
+		"\"/w/git (recorded)\" was refused by the sandbox":     {by("/w/git (recorded)", sandbox.EvidenceKernel, false)},
+		"npm install was refused by the sandbox":               {by("/usr/bin/node", sandbox.EvidenceOutput, false), by("", sandbox.EvidenceKernel, false)},
+	} {
+		v := sandbox.Verdict{Denied: true, Evidence: sandbox.EvidenceFull, Suggest: sandbox.Grant{Write: []string{"/home/u/.npm"}}, Denials: denials}
+		if r := newGate(OnFailure, confined()).AfterDenial(command("npm install", Wish{}), v); r == nil || r.Title != want {
+			t.Errorf("%+v, want the title %q", r, want)
+		}
+	}
+}
+
 // TestHeldQuestionOfABackgroundCommand says how long a yes lasts: longer than the call that
 // the person sees.
 func TestHeldQuestionOfABackgroundCommand(t *testing.T) {
