@@ -1,0 +1,108 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"codeagent/internal/golden"
+	"codeagent/internal/scripted"
+)
+
+// TestAlways: a yes that is answered with always is not asked about in this process or the next,
+// rules.toml shows it, and keeps what a person writes there.
+func TestAlways(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		file := filepath.Join(u.home, ".config/codeagent/rules.toml")
+		appendTo := func(name string) scripted.Reply {
+			return scripted.Reply{Calls: []scripted.Call{shellCall("echo x >> " + filepath.Join(u.home, name))}}
+		}
+		start := func(replies ...scripted.Reply) *golden.Terminal {
+			srv := serve(t, append(replies, scripted.Reply{Text: "That was it."})...)
+			cmd := u.codeagent("--model", "test", "run it")
+			cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+			return golden.Start(t, cmd, 160, 40)
+		}
+		quit := func(term *golden.Terminal) {
+			term.WaitFor("That was it.")
+			term.Write("\x04")
+			_ = term.WaitExit() // however it ends
+		}
+		always := func(term *golden.Terminal, name string) {
+			t.Helper()
+			term.WaitFor("wants to write " + filepath.Join(u.home, name))
+			var key string
+			term.WaitUntil("the answer always", func(screen string) bool {
+				m := regexp.MustCompile(`\[?(\d)\]? always`).FindStringSubmatch(screen)
+				if m != nil {
+					key = m[1]
+				}
+				return m != nil
+			})
+			term.Write("\x19" + key)
+		}
+		saved := func(wants ...string) {
+			t.Helper()
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range wants {
+				if !strings.Contains(string(data), want) {
+					t.Errorf("no %q in\n%s", want, data)
+				}
+			}
+		}
+
+		term := start(appendTo("a"), appendTo("a"))
+		always(term, "a")
+		quit(term)
+		saved("[[path]]\n", "paths = ['"+u.home+"/a']", "project = '"+u.work+"'")
+
+		// A person edits the file; the next answer keeps that.
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("# mine\n"+string(data)+"# the last line, without an end"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		term = start(appendTo("a"), appendTo("b"))
+		always(term, "b")
+		quit(term)
+		if strings.Contains(term.Raw(), "wants to write "+u.home+"/a") {
+			t.Error("the next process asked again")
+		}
+		saved("# mine\n", "# the last line, without an end\n", "paths = ['"+u.home+"/a']", "paths = ['"+u.home+"/b']")
+		for name, want := range map[string]string{"a": "x\nx\nx\n", "b": "x\n"} {
+			if data, err := os.ReadFile(filepath.Join(u.home, name)); err != nil || string(data) != want {
+				t.Errorf("%s holds %q, %v", name, data, err)
+			}
+		}
+		if r := run1(t, u.codeagent("rules", "list")); r.code != 0 || !strings.Contains(r.stdout, "allow write "+u.home+"/a in "+u.work) {
+			t.Errorf("rules list: %v", r)
+		}
+
+		// Elsewhere the rule holds for nothing.
+		srv := serve(t, appendTo("a"), scripted.Reply{Text: "That was it."})
+		cmd := u.codeagent("exec", "--model", "test", "--cd", u.out, "run it")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		run1(t, cmd)
+		if data, err := os.ReadFile(filepath.Join(u.home, "a")); err != nil || string(data) != "x\nx\nx\n" {
+			t.Errorf("in another project: a holds %q, %v", data, err)
+		}
+
+		if err := os.WriteFile(file, []byte("# mine\n[[path]]\npaths = ['"+u.home+"/a']\n  accces = 'write'\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"rules", "list"}, {"exec", "--model", "test", "run it"}} {
+			cmd := u.codeagent(args...)
+			cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+			if r := run1(t, cmd); r.code == 0 || !strings.Contains(r.stderr, file+":4:3: unknown key") {
+				t.Errorf("%q with a broken rule: %v", args, r)
+			}
+		}
+	})
+}
