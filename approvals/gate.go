@@ -71,6 +71,8 @@ type Options struct {
 	Fetch []sandbox.HostPort
 	// Settings lists what settings open in Base and Fetch, for the ledger; nil: nothing is listed.
 	Settings func() []ledger.Setting
+	// Changed is called with the answers that hold, after one was added or revoked; may be nil.
+	Changed func([]ledger.Entry)
 	// Reasons: a command's request without a reason of its own is sent back to the model once.
 	Reasons bool
 	// Facts: questions state what is known about what they ask for. Entries counts what lies in

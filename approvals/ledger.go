@@ -35,6 +35,8 @@ type Ledger struct {
 type answered struct {
 	ledger.Entry
 	deed deed
+	// adopted: it is from a file, which names no program; see runs.
+	adopted bool
 }
 
 // deed identifies a command across calls: what is run and where.
@@ -117,6 +119,7 @@ func (l *Ledger) answers() []answered {
 }
 
 func (l *Ledger) add(e answered) {
+	defer l.tell()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
@@ -125,6 +128,18 @@ func (l *Ledger) add(e answered) {
 		e.Scope = ledger.Session
 	}
 	l.entries = append(l.entries, e)
+}
+
+// tell reports the answers that hold.
+func (l *Ledger) tell() {
+	if l.gate.opts.Changed == nil {
+		return
+	}
+	out := []ledger.Entry{}
+	for _, e := range l.answers() {
+		out = append(out, e.Entry.Clone())
+	}
+	l.gate.opts.Changed(out)
 }
 
 // narrowed returns the policy of the settings without what was revoked.
@@ -158,7 +173,7 @@ func (l *Ledger) fetches(hosts []sandbox.HostPort) []sandbox.HostPort {
 func (l *Ledger) command(a Action) (inside, outside bool) {
 	d := deedOf(a)
 	for _, e := range l.answers() {
-		if e.Folder != "" && e.deed == d {
+		if e.Folder != "" && (e.deed == d || e.runs(a)) {
 			inside, outside = true, outside || e.Outside
 		}
 	}
@@ -220,7 +235,7 @@ func (l *Ledger) count(a Action, paths []string, by byRules) {
 		}
 	}
 	l.used(func(e answered) bool {
-		return e.Folder != "" && e.deed == d || covered(e.Entry, wanted) ||
+		return e.Folder != "" && (e.deed == d || e.runs(a)) || covered(e.Entry, wanted) ||
 			slices.ContainsFunc(paths, func(p string) bool {
 				return slices.Contains(e.Paths, p) || e.AllEdits != "" && sandbox.Covers(e.AllEdits, p)
 			})
@@ -295,6 +310,7 @@ func (l *Ledger) Revoke(id string) (Revocation, bool) {
 	if !found {
 		return Revocation{}, false
 	}
+	l.tell()
 	out.Closed, out.Still = l.gate.split(out.Entry.Grant)
 	return out, true
 }
@@ -323,10 +339,16 @@ func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
 	return closed
 }
 
-// ReplaceRules is SetRules for the rules of one file; the rules of other files stay.
-func (l *Ledger) ReplaceRules(file string, list []*rules.Rule) (closed sandbox.Grant) {
-	others := slices.DeleteFunc(slices.Clone(l.rules.Load().Rules()), func(r *rules.Rule) bool { return r.File == file })
-	return l.SetRules(rules.Join(list, others))
+// DropRules is SetRules after rules of one file were removed: left are those that the file has now.
+// It adds no rule.
+func (l *Ledger) DropRules(file string, left []*rules.Rule) (closed sandbox.Grant) {
+	now := l.rules.Load().Rules()
+	had := func(r *rules.Rule) bool {
+		return slices.ContainsFunc(now, func(o *rules.Rule) bool { return o.File == file && ledger.RuleID(o) == ledger.RuleID(r) })
+	}
+	left = slices.DeleteFunc(slices.Clone(left), func(r *rules.Rule) bool { return !had(r) })
+	others := slices.DeleteFunc(slices.Clone(now), func(r *rules.Rule) bool { return r.File == file })
+	return l.SetRules(rules.Join(left, others))
 }
 
 // split divides a grant that was taken back into what is closed now and what is still open.

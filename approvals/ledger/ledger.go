@@ -25,8 +25,8 @@ const (
 	Rule Origin = "rule"
 	// FromSetting: a flag, a variable or a settings file.
 	FromSetting Origin = "setting"
-	// Export: the file of --approvals.
-	Export Origin = "export"
+	// FromExport: the file of --approvals.
+	FromExport Origin = "export"
 )
 
 // Scope is where and how long an entry holds.

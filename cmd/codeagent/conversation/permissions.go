@@ -4,14 +4,62 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"codeagent/approvals/ledger"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
+	"codeagent/hostfile"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
+
+// noteGranted records what the answers of the session opened, for `codeagent permissions`. A session
+// without a record has no name there.
+func (ses *Session) noteGranted(entries []ledger.Entry) {
+	if ses.Record == nil {
+		return
+	}
+	// The answers hold without it, and nobody could do anything about an error now.
+	_ = workspace.NoteGranted(context.Background(), ses.Workspace.Paths, workspace.Granted{
+		Session: ses.Record.Log.ID(), Folder: ses.Workspace.Folder, At: time.Now(), Entries: entries,
+	})
+}
+
+// mostApprovals bounds a file of approvals, in bytes.
+const mostApprovals = 1 << 20
+
+// adopt grants what the file of --approvals shows. Any fault ends the run before it begins.
+func (ses *Session) adopt(ctx context.Context) error {
+	name := ses.Options.Approvals
+	if name == "" {
+		return nil
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return cli.Usage(err)
+	}
+	// A command of an earlier session may have made a link to another file.
+	file, err := ses.Workspace.Ground().Resolve(here, name)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--approvals: %w", err))
+	}
+	text, err := hostfile.Read(ctx, file, mostApprovals)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--approvals: %w", err))
+	}
+	f, err := ledger.Parse(name, text, time.Now())
+	if err == nil {
+		err = ses.Gate.Ledger().Adopt(f, name)
+	}
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--approvals: %w", err), "nothing was granted; docs/permissions.md describes the form")
+	}
+	return nil
+}
 
 // errNotListed: the ID names nothing that is open.
 var errNotListed = errors.New("it is not open any more")
@@ -31,7 +79,7 @@ func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		closed = l.ReplaceRules(ses.Workspace.Paths.Rules, after)
+		closed = l.DropRules(ses.Workspace.Paths.Rules, after)
 	} else {
 		out, ok := l.Revoke(id)
 		if !ok {

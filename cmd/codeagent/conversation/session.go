@@ -53,6 +53,8 @@ type Options struct {
 	Ephemeral bool
 	// Images are the files that -i names.
 	Images []string
+	// Approvals names an exported file whose grants the run gets; "": none.
+	Approvals string
 	// From is the session to resume; nil begins one.
 	From *sessionscmd.Resumed
 	// MaxRequests bounds the requests to the model in one turn; 0: the agent's own bound.
@@ -120,7 +122,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		Rules: rules.Join(own, ses.project.Narrower), Save: ses.saver(), Past: ses.past,
 		Mode: approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
-		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts, Settings: ws.Opened,
+		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit,
 		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
 		Facts: facts, Entries: workspace.Entries,
@@ -128,6 +130,10 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	if err := ses.restrict(ses.chosen); err != nil {
 		ses.Close()
 		return nil, cli.Usage(err)
+	}
+	if err := ses.adopt(ctx); err != nil {
+		ses.Close()
+		return nil, err
 	}
 	ses.Workspace.Live = ses.Gate.Open
 	return ses, nil

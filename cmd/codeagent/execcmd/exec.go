@@ -31,7 +31,7 @@ const promptLimit = 16 << 20
 
 type flags struct {
 	json, plainJSON, stdin bool
-	output                 string
+	output, approvals      string
 	timeout                time.Duration
 	maxTurns               int
 	ephemeral              bool
@@ -67,6 +67,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	fl.BoolVar(&x.plainJSON, "experimental-json", false, "as --json, without the fields and items of our own")
 	fl.BoolVar(&x.stdin, "stdin", false, "add stdin to the prompt given as the argument")
 	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
+	fl.StringVar(&x.approvals, "approvals", "", "grant exactly what this file shows (codeagent permissions export)")
 	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
 	fl.IntVar(&x.maxTurns, "max-turns", 0, fmt.Sprintf("ask the model at most this many times (status 1); 0: %d", agent.DefaultRequests))
 	attach.Flag(fl, &x.images)
@@ -106,7 +107,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 		printer.Fail(err)
 		return err
 	}
-	ses, err := conversation.Open(ctx, s, f, conversation.Options{HasPrompt: prompt != "", MaxRequests: x.maxTurns, Ephemeral: x.ephemeral, Images: x.images, From: x.from})
+	ses, err := conversation.Open(ctx, s, f, conversation.Options{HasPrompt: prompt != "", MaxRequests: x.maxTurns, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals})
 	if err != nil {
 		return failed(err)
 	}

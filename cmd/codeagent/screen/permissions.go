@@ -27,7 +27,7 @@ func (p permissions) List(context.Context) ([]tui.Permission, error) {
 
 // about says where an entry comes from, and how long it holds.
 func about(e ledger.Entry) string {
-	words := map[ledger.Origin]string{ledger.Question: "you answered", ledger.Rule: "rule", ledger.FromSetting: "setting", ledger.Export: "--approvals"}[e.Origin]
+	words := map[ledger.Origin]string{ledger.Question: "you answered", ledger.Rule: "rule", ledger.FromSetting: "setting", ledger.FromExport: "--approvals"}[e.Origin]
 	scope := map[ledger.Scope]string{ledger.Session: "this session", ledger.Project: "this project", ledger.Everywhere: "everywhere"}[e.Scope]
 	if !e.Expires.IsZero() {
 		scope += ", until " + e.Expires.Format(time.DateOnly)

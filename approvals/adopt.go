@@ -1,0 +1,93 @@
+package approvals
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"codeagent/approvals/ledger"
+	"codeagent/approvals/rules"
+	"codeagent/event/word"
+	"codeagent/sandbox"
+)
+
+// Adopt grants what an exported file shows, for this session. It refuses all of it if one thing
+// could open more than the file shows, or cannot be granted here.
+func (l *Ledger) Adopt(f ledger.File, name string) error {
+	var entries []answered
+	for _, r := range f.Rules {
+		var g sandbox.Grant
+		e := ledger.Entry{Expires: r.Expires}
+		switch {
+		case len(r.Words) > 0:
+			continue // a rule stays a rule
+		case r.Access == rules.Fetch:
+			e.Fetch = slices.Clone(r.Hosts)
+		case len(r.Hosts) > 0:
+			g.Hosts = slices.Clone(r.Hosts)
+		case r.Access == rules.Read:
+			g.Read = slices.Clone(r.Paths)
+		default:
+			g.Write = slices.Clone(r.Paths)
+		}
+		e.Grant = g
+		entries = append(entries, answered{Entry: e})
+	}
+	for _, t := range f.Sockets {
+		entries = append(entries, answered{Entry: ledger.Entry{Expires: t.Expires, Grant: sandbox.Grant{Sockets: slices.Clone(t.Paths)}}})
+	}
+	for _, t := range f.Edits {
+		entries = append(entries, answered{Entry: ledger.Entry{Expires: t.Expires, Paths: slices.Clone(t.Paths)}})
+	}
+	for _, r := range f.Runs {
+		entries = append(entries, answered{Entry: ledger.Entry{Expires: r.Expires, Command: r.Command, Folder: r.Folder}, adopted: true})
+	}
+	for i := range entries {
+		if err := l.gate.adoptable(entries[i].Entry); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		entries[i].Origin, entries[i].Source = ledger.FromExport, name
+	}
+	commands := slices.DeleteFunc(slices.Clone(f.Rules), func(r *rules.Rule) bool { return len(r.Words) == 0 })
+	if len(commands) > 0 {
+		l.SetRules(rules.Join(l.rules.Load().Rules(), commands))
+	}
+	for _, e := range entries {
+		l.add(e)
+	}
+	return nil
+}
+
+// adoptable returns why an entry of a file cannot be granted: it gets the checks of a wish of the
+// model, and each path must be the place itself.
+func (g *Gate) adoptable(e ledger.Entry) error {
+	base := g.opts.Base
+	for _, p := range slices.Concat(e.Grant.Write, e.Grant.Read, e.Grant.Sockets, e.Paths) {
+		if refusal := cmp.Or(g.at.unclear(p, p), g.at.refusePath(base, p, p)); refusal != nil {
+			return refusal
+		}
+		if !g.at.unmoved(p) {
+			return fmt.Errorf("%s leads elsewhere: a link is on the way", show(p))
+		}
+	}
+	if e.Folder != "" {
+		if refusal := plainText(e.Folder); refusal != nil {
+			return refusal
+		}
+	}
+	if e.Folder != "" && !g.at.unmoved(e.Folder) {
+		return fmt.Errorf("the folder %s leads elsewhere: a link is on the way", show(e.Folder))
+	}
+	if blocked := g.blocked(base, e.Grant); blocked != "" {
+		return fmt.Errorf("it cannot be granted here: %s", blocked)
+	}
+	return nil
+}
+
+// runs reports whether e is from a file and names exactly this command line in this folder, as the
+// model's shell runs it.
+func (e answered) runs(a Action) bool {
+	n := len(a.Argv)
+	return e.adopted && a.Kind == word.KindCommand && !a.Background && e.Command == a.Command && e.Folder == a.Folder &&
+		n == 3 && a.Argv[1] == "-c" && a.Argv[2] == a.Command
+}

@@ -1,0 +1,221 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"codeagent/approvals/rules"
+	"codeagent/internal/short"
+	"codeagent/sandbox"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// An exported file grants exactly what it shows. Its tables command, path and host are those of
+// rules.toml; three more say what no rule can: sockets, files that are edited without a question,
+// and single command lines. Everything is named absolutely and literally.
+
+// header is the first line of an exported file.
+const header = "# codeagent approvals 1"
+
+// File is an exported file as it was read.
+type File struct {
+	// Rules are the tables command, path and host.
+	Rules []*rules.Rule
+	// Sockets and Edits list paths, Runs single command lines.
+	Sockets, Edits []Paths
+	Runs           []Run
+}
+
+// Paths is a table of paths.
+type Paths struct {
+	Paths   []string  `toml:"paths"`
+	Expires time.Time `toml:"expires,omitempty"`
+}
+
+// Run is one command line, in one folder.
+type Run struct {
+	Command string    `toml:"command"`
+	Folder  string    `toml:"folder"`
+	Expires time.Time `toml:"expires,omitempty"`
+}
+
+// document are the tables of the file. What rules.toml has too is read by package rules.
+type document struct {
+	Command []map[string]any `toml:"command,omitempty"`
+	Path    []map[string]any `toml:"path,omitempty"`
+	Host    []map[string]any `toml:"host,omitempty"`
+	Socket  []Paths          `toml:"socket,omitempty"`
+	Edit    []Paths          `toml:"edit,omitempty"`
+	Run     []Run            `toml:"run,omitempty"`
+}
+
+// Export writes entries and rules as a file. about says in a line where they come from. left names
+// what the file does not carry: a command outside the sandbox was approved for this machine's
+// files.
+func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, left []string) {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s\n# %s\n# codeagent exec --approvals FILE grants exactly what stands here.\n", header, strings.Map(printable, about))
+	for _, e := range entries {
+		if e.Outside || e.Grant.Unsandboxed {
+			left = append(left, e.Lines(nil)...)
+			continue
+		}
+		var d document
+		table := func(fields ...any) map[string]any {
+			m := map[string]any{}
+			for i := 0; i < len(fields); i += 2 {
+				m[fields[i].(string)] = fields[i+1]
+			}
+			if !e.Expires.IsZero() {
+				m["expires"] = e.Expires.UTC()
+			}
+			return m
+		}
+		if len(e.Grant.Write) > 0 {
+			d.Path = append(d.Path, table("paths", e.Grant.Write, "access", rules.Write))
+		}
+		if len(e.Grant.Read) > 0 {
+			d.Path = append(d.Path, table("paths", e.Grant.Read, "access", rules.Read))
+		}
+		if len(e.Grant.Hosts) > 0 {
+			d.Host = append(d.Host, table("hosts", texts(e.Grant.Hosts)))
+		}
+		if len(e.Fetch) > 0 {
+			d.Host = append(d.Host, table("hosts", texts(e.Fetch), "access", rules.Fetch))
+		}
+		if len(e.Grant.Sockets) > 0 {
+			d.Socket = append(d.Socket, Paths{e.Grant.Sockets, e.Expires.UTC()})
+		}
+		if len(e.Paths) > 0 {
+			d.Edit = append(d.Edit, Paths{e.Paths, e.Expires.UTC()})
+		}
+		if e.Command != "" {
+			d.Run = append(d.Run, Run{e.Command, e.Folder, e.Expires.UTC()})
+		}
+		one, err := toml.Marshal(d)
+		if err != nil {
+			left = append(left, e.Lines(nil)...)
+			continue
+		}
+		out.WriteByte('\n')
+		out.Write(one)
+	}
+	for _, r := range list {
+		if r.Decision == rules.Allow {
+			out.Write(r.TOML())
+		}
+	}
+	return out.Bytes(), left
+}
+
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7f {
+		return '?'
+	}
+	return r
+}
+
+func texts(hosts []sandbox.HostPort) (out []string) {
+	for _, h := range hosts {
+		out = append(out, h.String())
+	}
+	return out
+}
+
+// Parse reads an exported file. It refuses what could open more than a reader sees: unknown keys,
+// paths that are not absolute and literal, hosts without a port, decisions other than allow, and
+// what has expired.
+func Parse(name string, text []byte, now time.Time) (File, error) {
+	fail := func(format string, args ...any) (File, error) {
+		return File{}, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...))
+	}
+	if first, _, _ := strings.Cut(string(text), "\n"); strings.TrimSpace(first) != header {
+		return fail("the first line is not %q, so this is no file of approvals", header)
+	}
+	var d document
+	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&d); err != nil {
+		line, column, problem := 1, 1, strings.TrimPrefix(err.Error(), "toml: ")
+		var strict *toml.StrictMissingError
+		var decode *toml.DecodeError
+		if errors.As(err, &strict) && len(strict.Errors) > 0 {
+			line, column = strict.Errors[0].Position()
+			problem = "unknown key " + strings.Join(strict.Errors[0].Key(), ".")
+		} else if errors.As(err, &decode) {
+			line, column = decode.Position()
+		}
+		return fail("%d:%d: %s", line, column, problem)
+	}
+	ruled, err := toml.Marshal(document{Command: d.Command, Path: d.Path, Host: d.Host})
+	if err != nil {
+		return fail("%v", err)
+	}
+	f := File{Sockets: d.Socket, Edits: d.Edit, Runs: d.Run}
+	// Without a home folder "~/" is refused: it means another folder elsewhere.
+	if f.Rules, err = rules.Parse(name, ruled, ""); err != nil {
+		var fault *rules.Error
+		if errors.As(err, &fault) {
+			return fail("%s", fault.Problem) // its position is in the text that was made here
+		}
+		return fail("%v", err)
+	}
+	if err := f.check(now); err != nil {
+		return fail("%v", err)
+	}
+	return f, nil
+}
+
+// check refuses what Parse could not see in a single value.
+func (f File) check(now time.Time) error {
+	over := func(what string, at time.Time) error {
+		if !at.IsZero() && !now.Before(at) {
+			return fmt.Errorf("%s has expired (%s)", short.Head(what, 200), at.Format(time.DateOnly))
+		}
+		return nil
+	}
+	literal := func(paths []string) error {
+		if len(paths) == 0 {
+			return errors.New("a table names no path")
+		}
+		for _, p := range paths {
+			switch {
+			case !path.IsAbs(p) || path.Clean(p) != p:
+				return fmt.Errorf("%q must be an absolute path, without . and ..", short.Head(p, 200))
+			case strings.ContainsAny(p, "*?"):
+				return fmt.Errorf("%q: patterns are not understood; name each path", short.Head(p, 200))
+			}
+		}
+		return nil
+	}
+	for _, r := range f.Rules {
+		if r.Decision != rules.Allow {
+			return fmt.Errorf("%s: an approval can only allow", short.Head(r.String(), 200))
+		}
+		if err := over(r.String(), r.Expires); err != nil {
+			return err
+		}
+		if len(r.Paths) > 0 {
+			if err := literal(r.Paths); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range append(append([]Paths(nil), f.Sockets...), f.Edits...) {
+		if err := errors.Join(literal(t.Paths), over(strings.Join(t.Paths, ", "), t.Expires)); err != nil {
+			return err
+		}
+	}
+	for _, r := range f.Runs {
+		if strings.TrimSpace(r.Command) == "" {
+			return errors.New("a table run names no command")
+		}
+		if err := errors.Join(literal([]string{r.Folder}), over(r.Command, r.Expires)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"codeagent/approvals/ledger"
+	"codeagent/config"
+	"codeagent/hostfile"
+)
+
+// Granted is what the answers of a session opened. ledger.jsonl has a line for each change of
+// them; the last line of a session counts.
+type Granted struct {
+	Session string         `json:"session"`
+	Folder  string         `json:"folder"`
+	At      time.Time      `json:"at"`
+	Entries []ledger.Entry `json:"entries"`
+}
+
+// mostLedger bounds ledger.jsonl, in bytes; then only the newer half is kept.
+const mostLedger = 4 << 20
+
+// NoteGranted appends a line to ledger.jsonl.
+func NoteGranted(ctx context.Context, paths config.Paths, g Granted) error {
+	line, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	if info, err := hostfile.Lstat(paths.Ledger); err == nil && info.Size() > mostLedger {
+		old, err := hostfile.Read(ctx, paths.Ledger, 2*mostLedger)
+		if err != nil {
+			return err
+		}
+		_, newer, _ := bytes.Cut(old[len(old)/2:], []byte("\n"))
+		if err := hostfile.Write(paths.Ledger, newer, 0o600); err != nil {
+			return err
+		}
+	}
+	f, err := hostfile.OpenFile(paths.Ledger, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n')) // one write, so that lines of several processes do not mix
+	return errors.Join(err, f.Close())
+}
+
+// ReadGranted returns what choose accepts last: the state of one session. ok is false if there is
+// none.
+func ReadGranted(ctx context.Context, paths config.Paths, choose func(Granted) bool) (out Granted, ok bool, err error) {
+	data, err := hostfile.Read(ctx, paths.Ledger, 2*mostLedger)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, false, nil
+	}
+	for line := range bytes.Lines(data) {
+		var g Granted
+		// A line that was not written whole is skipped.
+		if json.Unmarshal(line, &g) == nil && choose(g) {
+			out, ok = g, true
+		}
+	}
+	return out, ok, err
+}
