@@ -70,7 +70,7 @@ var rooms = []room{
 	// Rules of other tools, read as rules of ours: their files are hostile input.
 	{path: "approvals/rules/foreign", floor: 1, imports: []string{"approvals/rules", "internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
 	// What programs did without: a file of codeagent's own, which decides only whether to ask.
-	{path: "approvals/without", floor: 1, imports: []string{"hostfile", "sandbox"}},
+	{path: "approvals/without", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/named"}},
 	// What is open, as data: entries of the ledger, and the file that carries them elsewhere.
 	{path: "approvals/ledger", floor: 1, imports: []string{"approvals/rules", "internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
 	// What is known about a request without asking anybody: its reason, and what it would open.
@@ -124,7 +124,7 @@ var rooms = []room{
 	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/worker", "hostfile", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
-	{path: "agent", floor: 3, imports: []string{"approvals", "event", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
+	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
 	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "sandbox", "tui/composer", "tui/keys", "tui/message", "tui/paint", "tui/picker", "tui/question", "tui/transcript"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
@@ -144,7 +144,7 @@ var rooms = []room{
 	// One package a command, and below them what they share. None knows package main.
 	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "event", "exec", "hostfile", "internal/picture", "internal/short", "model", "model/tour", "sandbox", "session", "tui", "tui/message", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "event", "headless", "hostfile"}},
-	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "egress", "event", "exec", "hostfile", "internal/short", "internal/visible", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "tools", "undo"}},
+	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "egress", "event", "exec", "hostfile", "internal/short", "internal/visible", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "tools", "undo"}},
 	{path: "cmd/codeagent/permissionscmd", floor: 4, imports: []string{"approvals/ledger", "approvals/rules", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "internal/short", "internal/visible"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
 	{path: "cmd/codeagent/rulescmd", floor: 4, imports: []string{"approvals", "approvals/rules", "approvals/rules/foreign", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "hostfile", "internal/short", "internal/visible"}},

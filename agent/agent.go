@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"codeagent/approvals"
+	"codeagent/approvals/without"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/model"
@@ -103,6 +104,8 @@ type Config struct {
 	// Hold reports whether refused system calls of a command that starts now may be held for
 	// an answer; nil: they are never held.
 	Hold func() bool
+	// Without remembers what programs did without; nil: nothing.
+	Without *without.Memory
 	// Parallel returns how many calls can run at once now: at least one, at most most; nil:
 	// most.
 	Parallel func(most int) int
@@ -138,6 +141,8 @@ type Agent struct {
 	cfg     Config
 	turning sync.Mutex
 	held    heldQuestions
+	// unlearned: that the memory of refusals cannot be written was reported.
+	unlearned sync.Once
 
 	mu      sync.Mutex
 	items   []model.Item    // append-only: a prefix handed out never changes
@@ -221,6 +226,9 @@ type turn struct {
 	compacted string
 	same      rounds
 	failing   repeats
+
+	wishing sync.Mutex
+	wishes  []string // what the model asked for in this turn, in its words; guarded by wishing
 }
 
 func (t *turn) work(ctx context.Context) error {

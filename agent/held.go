@@ -2,7 +2,9 @@ package agent
 
 // A refused system call of a running command can wait for a person's answer:
 //
-//	the sandbox refuses a call -> Hold
+//	the sandbox refuses a call -> Asks  nothing says that it matters ----> no: the call fails
+//	  v                           (approvals/without/run.go)
+//	Hold
 //	  | decide  Gate.DecideHeld   nobody can grant it -----------> no: the call fails
 //	  |                           it was granted meanwhile ------> yes, unasked
 //	  v question
@@ -23,8 +25,12 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/approvals/without"
+	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
+	"codeagent/tools"
 )
 
 // heldPatience is how long a held call waits for an answer; then the answer is no.
@@ -35,11 +41,13 @@ var (
 	errNoAnswer   = errors.New("nobody answered within five minutes")
 	errNotWaiting = errors.New("the command did not wait for the answer")
 	errOpened     = errors.New("another answer opened it")
+	errLike       = errors.New("the user said no to the like of it")
 )
 
 // holder answers the held calls of one run of a command, from several goroutines.
 type holder struct {
 	call *toolCall
+	run  *without.Run
 	turn context.Context // its end answers every question with no
 
 	mu      sync.Mutex
@@ -49,18 +57,66 @@ type holder struct {
 	away    bool                  // a question had no answer; guarded by mu
 }
 
-var _ sandbox.Holder = (*holder)(nil)
+var _ sandbox.Chooser = (*holder)(nil)
 
 // holder returns what answers the held calls of a run of c; nil: refused calls fail at
 // once. Under untrusted the user was asked before the command started. Under never there are
 // no questions.
 func (c *toolCall) holder(turn context.Context) *holder {
 	cfg := c.turn.agent.cfg
-	mode := cfg.Gate.Mode()
-	if cfg.Hold == nil || !cfg.Hold() || !cfg.Attended || !mode.Holds() {
+	if cfg.Hold == nil || !cfg.Hold() || !cfg.Attended || !cfg.Gate.Mode().Holds() || c.action.Kind != word.KindCommand {
 		return nil
 	}
-	return &holder{call: c, turn: turn}
+	return &holder{call: c, turn: turn, run: cfg.Without.Begin(turn, without.Command{
+		Text: c.action.Command, Folder: c.action.Folder, Wishes: c.turn.wished(), Roots: sandbox.PathsOf(cfg.Gate.Open().Write),
+	})}
+}
+
+// wish notes what the model asks for in this turn: a refusal of that is worth a question.
+func (t *turn) wish(w approvals.Wish) {
+	words := slices.Concat(w.Write, w.Read, w.Hosts, w.Sockets)
+	if w.Justification != "" {
+		words = append(words, w.Justification)
+	}
+	t.wishing.Lock()
+	defer t.wishing.Unlock()
+	if len(words) > 0 && len(t.wishes) < mostWishes {
+		t.wishes = append(t.wishes, strings.Join(words, "\n"))
+	}
+}
+
+// mostWishes bounds the wishes that are kept of one turn.
+const mostWishes = 32
+
+func (t *turn) wished() []string {
+	t.wishing.Lock()
+	defer t.wishing.Unlock()
+	return slices.Clone(t.wishes)
+}
+
+// Asks reports whether the refused call d is worth a question.
+func (h *holder) Asks(d sandbox.Denial) bool { return h.run.Asks(d) }
+
+// learn remembers what the refusals of a command that has ended meant: it did without them, or
+// they certainly made it fail.
+func (c *toolCall) learn(h *holder, res tools.Result, certain bool) {
+	cfg, v := c.turn.agent.cfg, res.Verdict
+	if cfg.Without == nil || c.action.Kind != word.KindCommand || res.Running || len(v.Denials) == 0 {
+		return
+	}
+	run := cfg.Without.Unasked()
+	if h != nil {
+		run = h.run
+	}
+	var cause []sandbox.Denial
+	if v.Denied && (certain || v.Confidence == sandbox.Certain) {
+		cause = slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool { return d.Moot || d.Evidence != sandbox.EvidenceKernel })
+	}
+	if err := run.End(time.Now(), !res.Failed && !v.Failed, v.Denials, cause); err != nil {
+		c.turn.agent.unlearned.Do(func() {
+			c.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: err.Error()})
+		})
+	}
 }
 
 // Hold asks whether the refused call d may proceed. It returns when there is an answer, after
@@ -68,7 +124,7 @@ func (c *toolCall) holder(turn context.Context) *holder {
 func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 	c, gate := h.call, h.call.turn.agent.cfg.Gate
 	so, away := h.soFar()
-	if away {
+	if away || h.run.Denied(d) {
 		// A user who did not answer once is away: otherwise a program that tries again would wait
 		// each time.
 		return sandbox.Grant{}, false
@@ -86,6 +142,10 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 	c.answered(h.turn, question, ans, err)
 	if err != nil {
 		h.refused(question.Grant, d, err, errors.Is(why, errNoAnswer))
+		if ans.Decision == approvals.Deny || ans.Decision == approvals.Stop {
+			h.run.Deny(d)
+			c.turn.agent.held.alike(h, d)
+		}
 		return sandbox.Grant{}, false
 	}
 	until := ""
@@ -110,8 +170,12 @@ func (h *holder) wait(ctx context.Context, q *approvals.Request, d sandbox.Denia
 	asking, stop := context.WithTimeoutCause(asking, heldPatience, errNoAnswer)
 	defer stop()
 	w := &heldQuestion{holder: h, denial: d, open: func() { end(errOpened) }}
+	w.like = func() { end(errLike) }
 	held.add(w)
-	held.opened(gate) // by an answer given just now
+	held.opened(gate)    // by an answer given just now
+	if h.run.Denied(d) { // meanwhile
+		w.like()
+	}
 	ans = h.call.put(asking, q)
 	held.remove(w)
 	why = context.Cause(asking)
@@ -169,6 +233,15 @@ func (h *holder) saidNo() bool {
 	return len(h.denied) > 0
 }
 
+// offers reports whether one question after the command may offer what it lacked: calls are
+// held, so a person is there, and what it lacked is not what its programs usually do without.
+func (h *holder) offers(v sandbox.Verdict) bool {
+	if h == nil || v.Confidence == sandbox.Certain {
+		return h != nil
+	}
+	return !h.run.Known(slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool { return d.Moot }))
+}
+
 // words returns the text for the model about what the user granted while the command ran.
 func (h *holder) words() string {
 	if h == nil {
@@ -191,6 +264,7 @@ type heldQuestion struct {
 	holder *holder
 	denial sandbox.Denial
 	open   func() // ends the wait with errOpened
+	like   func() // ends the wait with errLike
 }
 
 // heldQuestions holds those of all running commands: one answer may grant what another call
@@ -210,6 +284,17 @@ func (q *heldQuestions) remove(w *heldQuestion) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.list = slices.DeleteFunc(q.list, func(o *heldQuestion) bool { return o == w })
+}
+
+// alike ends the waits of the same command that a no to d answers too.
+func (q *heldQuestions) alike(h *holder, d sandbox.Denial) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.list {
+		if w.holder == h && without.Alike(d, w.denial) {
+			w.like()
+		}
+	}
 }
 
 // opened ends the wait of every call that the present grants allow.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/approvals/without"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/sandbox"
@@ -42,6 +43,11 @@ func holding(denials ...sandbox.Denial) deed {
 }
 
 func always() bool { return true }
+
+// begin judges the refusals of a command, without a memory.
+func begin(command string) *without.Run {
+	return (*without.Memory)(nil).Begin(context.Background(), without.Command{Text: command, Folder: "/w"})
+}
 
 func waitingWrite(path string) sandbox.Denial {
 	return sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: path, Program: "npm", Evidence: sandbox.EvidenceKernel}
@@ -146,7 +152,7 @@ func TestNoAnswerIsNo(t *testing.T) {
 						defer time.AfterFunc(c.ends, cancel).Stop()
 					}
 				}
-				h := &holder{turn: ends["turn"], call: &toolCall{turn: &turn{agent: r.Agent}, action: approvals.Action{Tool: "shell", Kind: word.KindCommand, Command: "npm i", Folder: "/w"}}}
+				h := &holder{turn: ends["turn"], run: begin("touch /home/u/dir"), call: &toolCall{turn: &turn{agent: r.Agent}, action: approvals.Action{Tool: "shell", Kind: word.KindCommand, Command: "npm i", Folder: "/w"}}}
 				start := time.Now()
 				if _, ok := h.Hold(ends["command"], waitingWrite("/home/u/dir")); ok || time.Since(start) != c.wantAfter {
 					t.Errorf("%v after %v", ok, time.Since(start))
@@ -190,7 +196,7 @@ func TestTryingAgainIsNoNewQuestion(t *testing.T) {
 		asks    int
 		took    time.Duration
 	}{
-		"no":     {true, 2, 0},
+		"no":     {true, 1, 0},
 		"nobody": {false, 1, heldPatience},
 	} {
 		t.Run(name, func(t *testing.T) {

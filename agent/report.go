@@ -87,7 +87,7 @@ func endedBy(ctx context.Context) string {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrStopped):
 		return "the user stopped the turn"
-	case errors.Is(cause, errNoAnswer), errors.Is(cause, errNotWaiting), errors.Is(cause, errOpened):
+	case errors.Is(cause, errNoAnswer), errors.Is(cause, errNotWaiting), errors.Is(cause, errOpened), errors.Is(cause, errLike):
 		return cause.Error()
 	case errors.Is(cause, context.DeadlineExceeded):
 		return "the time limit was reached"

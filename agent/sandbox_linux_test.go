@@ -264,7 +264,7 @@ func TestHeldGrantedDone(t *testing.T) {
 	}{
 		{"once", approvals.OnRequest, approvals.Once, 3, "yes yes yes", []string{"exit status 0", "after a", "after b", "the user opened for it: "}},
 		{"session", approvals.OnFailure, approvals.Session, 2, "yes yes yes", []string{"exit status 0", "after a", "after b", "the user opened for it: ", "/outside/b (for this session)."}},
-		{"no", approvals.OnFailure, approvals.Deny, 3, "no no no", []string{"exit status 0", "no a", "no b", "and did not open: "}},
+		{"no", approvals.OnFailure, approvals.Deny, 2, "no no no", []string{"exit status 0", "no a", "no b", "and did not open: "}},
 		{"not held", approvals.Untrusted, approvals.Once, 2, "no no no", []string{"no a", "no b"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

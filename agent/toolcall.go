@@ -16,7 +16,7 @@ package agent
 //	  | output -> ToolOutput, thinned
 //	  | a refused system call that waits -> held.go: decide, ask, settle -> grant or no
 //	  v
-//	Verdict -> on-failure and denied: ask, settle, run once more
+//	Verdict -> denied, and on-failure or calls are held: ask, settle, run once more
 //	  v
 //	report  result text for the model (with what was refused), ToolFinished
 //
@@ -67,6 +67,7 @@ func (c *toolCall) plan() {
 	}
 	if c.err == nil {
 		c.action = c.planned.Action()
+		c.turn.wish(c.action.Wish)
 	} else {
 		name := short.Cut(c.model.Name, 64)
 		c.action = approvals.Action{CallID: c.model.ID, Tool: name, Kind: word.KindRead, Title: "call of " + name}
@@ -129,9 +130,10 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	if err != nil {
 		return res, err
 	}
+	c.learn(held, res, false)
 	question = nil
 	if ctx.Err() == nil && !held.saidNo() {
-		question = gate.AfterDenial(c.action, res.Verdict)
+		question = gate.AfterDenial(c.action, res.Verdict, held.offers(res.Verdict))
 	}
 	if question != nil {
 		res = c.again(ctx, question, res, out)
@@ -191,6 +193,10 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 		_, why := notRun(ctx, err)
 		first.Text += "\n" + prompts.Denied(first.Verdict) + "[approval] It was allowed to run again with more. " + sentence(why)
 		return first
+	}
+	c.learn(held, second, false)
+	if !second.Failed {
+		c.learn(held, first, true) // it passes with what it lacked
 	}
 	first.Changed.Join(second.Changed)
 	second.Changed = first.Changed

@@ -330,7 +330,7 @@ func TestHeldDenialIsAskedAndAnswered(t *testing.T) {
 			r.face.ask = c.ask
 			ctx, stop := context.WithCancelCause(t.Context())
 			call := &toolCall{turn: &turn{agent: r.Agent, stop: stop}, action: approvals.Action{CallID: "1", Tool: "shell", Kind: word.KindCommand, Command: "npm i", Folder: "/w"}}
-			held := &holder{call: call, turn: ctx}
+			held := &holder{call: call, turn: ctx, run: begin("touch " + c.target)}
 			grant, ok := held.Hold(ctx, sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: c.target, Evidence: sandbox.EvidenceKernel})
 			if ok != c.ok || ok != !grant.Empty() {
 				t.Errorf("%v %+v", ok, grant)

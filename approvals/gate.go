@@ -8,6 +8,8 @@ package approvals
 //	untrusted  asks about everything but reads, plans, pages of named hosts, and commands in the
 //	           sandbox that are known only to read or that a rule allows.
 //	on-request asks about what the sandbox does not allow, and where a rule asks; all else runs.
+//	           Where calls are held, a command that failed for what the kernel refused it is
+//	           asked about once, with all that it lacked.
 //	on-failure does the same, and asks after a command that the sandbox denied something: for
 //	           exactly what was denied if the kernel said so, else whether it may run outside.
 //	granular   is on-request, and refuses the questions about what granular.refuse lists.
@@ -245,12 +247,14 @@ func (g *Gate) wanted(base sandbox.Policy, a Action, mode Mode) (want, []string,
 }
 
 // AfterDenial returns the question to ask after the sandbox denied something to a, according
-// to v. It returns nil if there is nothing to ask: in every mode except on-failure, and if
-// nothing that was denied can be granted.
-func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
+// to v: whether it may run again with all that it lacked. It returns nil if there is nothing to
+// ask. offers: calls are held, and a person attends; then it is asked in each mode that holds
+// calls, if the kernel's records say what was lacking. Otherwise only on-failure asks.
+func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, offers bool) *Request {
 	base := g.Base()
 	policy := g.consent()
-	if policy.mode != OnFailure || !v.Denied || a.Kind != word.KindCommand || base.Unconfined {
+	known := v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() && !v.Suggest.Unsandboxed
+	if policy.mode != OnFailure && !(offers && known && policy.mode.Holds()) || !v.Denied || a.Kind != word.KindCommand || base.Unconfined {
 		return nil
 	}
 	w := want{unsandboxed: true}
@@ -260,7 +264,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 			return nil
 		}
 	}
-	if g.tooWide(w) != "" || g.repeats(a, w) != nil {
+	if g.tooWide(w) != "" || g.repeats(a, w) != nil || policy.question(about(a.Kind, w)) == no {
 		return nil
 	}
 	r := g.request(a, w)

@@ -265,13 +265,20 @@ func TestAfterDenial(t *testing.T) {
 		{"codeagent's own", OnFailure, own, "", ""},
 		{"a lookup", OnFailure, lookup, outsideOnce, "reach example.org:443"},
 		{"on-request", OnRequest, certain, "", ""},
+		{"on-request, held", OnRequest, certain, insideOnly, "write /home/u/.npm"},
+		{"granular, held", Granular, certain, insideOnly, "write /home/u/.npm"},
+		{"on-request, held, a guess", OnRequest, likely, "", ""},
+		{"on-request, held, not denied", OnRequest, passed, "", ""},
+		{"on-request, held, nothing that can be granted", OnRequest, own, "", ""},
 		{"never", Never, certain, "", ""},
+		{"never, held", Never, certain, "", ""},
+		{"untrusted, held", Untrusted, certain, "", ""},
 		{"untrusted", Untrusted, certain, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGate(c.mode, confined())
 			a := command("npm i", Wish{})
-			r := g.AfterDenial(a, c.v)
+			r := g.AfterDenial(a, c.v, strings.Contains(c.name, "held"))
 			if c.want == "" {
 				if r != nil {
 					t.Fatalf("asked: %+v", r)

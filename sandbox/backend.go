@@ -63,6 +63,14 @@ type Holder interface {
 	Hold(ctx context.Context, d Denial) (Grant, bool)
 }
 
+// Chooser is a Holder that says first whether a denial is worth a question. Without it each is.
+type Chooser interface {
+	Holder
+	// Asks reports whether the refused call waits for an answer; otherwise it fails at once. It is
+	// called on the thread that answers the command's calls, so it must not wait.
+	Asks(d Denial) bool
+}
+
 // FileWorker as a Command's Path starts the backend's own file worker (package internal/fileworker)
 // instead of a program. It serves on standard input and output until end of file.
 const FileWorker = "codeagent:file-worker"

@@ -39,7 +39,7 @@ func (h *holding) lookUp(n *notify.Notification, client *netns.Client, q *netns.
 	case h.learn(n, nil, d):
 		h.forget()
 		q.Answer()
-	case q.Datagram && h.holds(&d):
+	case q.Datagram && h.holds(n, &d):
 		q.Shorten()
 	case h.hold(&heldCall{n: *n, denials: []sandbox.Denial{d}, lookup: func(yes bool) {
 		if yes {

@@ -124,7 +124,7 @@ func (h *holding) close() {
 // hold keeps a call that is about to be denied, and reports whether it does. pins are the
 // files that the call names. The question is about the first denial.
 func (h *holding) hold(c *heldCall, pins ...pin) bool {
-	if !h.holds(&c.denials[0]) {
+	if !h.holds(&c.n, &c.denials[0]) {
 		return false
 	}
 	c.key = keyOf(&c.denials[0])
@@ -138,9 +138,13 @@ func (h *holding) hold(c *heldCall, pins ...pin) bool {
 	return true
 }
 
-// holds reports whether a denied call may be held for an answer.
-func (h *holding) holds(d *sandbox.Denial) bool {
-	return h.holder != nil && !h.answered[keyOf(d)] && !h.wasRevoked(d) && h.noes < MaxNoes && len(h.calls) < MaxWaiting && h.askable(d)
+// holds reports whether a denied call is held for an answer.
+func (h *holding) holds(n *notify.Notification, d *sandbox.Denial) bool {
+	if h.holder == nil || h.answered[keyOf(d)] || h.wasRevoked(d) || h.noes >= MaxNoes || len(h.calls) >= MaxWaiting || !h.askable(d) {
+		return false
+	}
+	chooser, chooses := h.holder.(sandbox.Chooser)
+	return !chooses || chooser.Asks(h.log.described(n, *d))
 }
 
 func keyOf(d *sandbox.Denial) heldKey { return heldKey{d.Kind, d.Target} }

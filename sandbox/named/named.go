@@ -4,6 +4,7 @@
 package named
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -83,6 +84,9 @@ func (t *Text) fill(token string) []string {
 	}
 	return []string{token}
 }
+
+// Paths returns the paths that the text names, sorted.
+func (t *Text) Paths() []string { return slices.Sorted(maps.Keys(t.paths)) }
 
 // Target reports whether the text names what d was denied: the file itself, something in a
 // folder that has to be made first, or the host.

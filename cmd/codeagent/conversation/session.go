@@ -14,6 +14,7 @@ import (
 	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/approvals/rules"
+	"codeagent/approvals/without"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/instructions"
@@ -79,6 +80,8 @@ type Session struct {
 	Record     *record
 	Undo       *undo.History // nil; noUndo is the reason
 	noUndo     error
+	Without    *without.Memory // what programs did without; damaged is what is wrong with its file
+	damaged    error
 	images     []model.Image     // of -i, until the first message takes them
 	emit       func(event.Event) // set by Join
 }
@@ -105,6 +108,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		return nil, err
 	}
 	ses.openUndo()
+	ses.Without, ses.damaged = without.Open(ws.Paths.Without, s.Env("HOME"))
 	ses.trusted = ws.TrustBeside(ctx)
 	ses.checkedOut = ws.CheckedOut(ctx)
 	own, _, err := workspace.ReadRules(ctx, s, ws.Paths)
@@ -190,7 +194,7 @@ func (ses *Session) Join(screen Face) {
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Workspace.Config.CompactAt(), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
 		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Stdio.Version), Asking: ses.Options.Attended, Mode: mode},
-		Frontend: screen, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, MaxRequests: ses.Options.MaxRequests, Reviewer: ses.reviewer,
+		Frontend: screen, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, MaxRequests: ses.Options.MaxRequests, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {
@@ -233,6 +237,9 @@ func (ses *Session) Join(screen Face) {
 	}
 	for _, offer := range ses.chosen.Offers {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: offer})
+	}
+	if ses.damaged != nil {
+		screen.Emit(event.Notice{Level: word.LevelWarning, Text: ses.damaged.Error()})
 	}
 	if ses.noUndo != nil {
 		screen.Emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})
