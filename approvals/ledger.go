@@ -339,6 +339,14 @@ func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
 	return closed
 }
 
+// ReplaceRules is SetRules for the rules of one file; the rules of other files stay. Of list only
+// those count that hold in this project.
+func (l *Ledger) ReplaceRules(file string, list []*rules.Rule) (closed sandbox.Grant) {
+	others := slices.DeleteFunc(slices.Clone(l.rules.Load().Rules()), func(r *rules.Rule) bool { return r.File == file })
+	here := rules.Join(list).In(l.gate.at.workspace, func(p string) string { return p })
+	return l.SetRules(rules.Join(here.Rules(), others))
+}
+
 // DropRules is SetRules after rules of one file were removed: left are those that the file has now.
 // It adds no rule.
 func (l *Ledger) DropRules(file string, left []*rules.Rule) (closed sandbox.Grant) {
