@@ -74,6 +74,11 @@ func (g *Gate) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal)
 	if r := out.addHosts(base, w.Hosts); r != nil {
 		return want{}, r
 	}
+	for _, h := range out.grant.Hosts {
+		if words := ownPlace(h.Host); words != "" {
+			out.warnings = append(out.warnings, fmt.Sprintf("%s is %s: what serves there trusts what is close", h, words))
+		}
+	}
 	// Only what is not allowed already counts: an edit may change many files.
 	if n := len(out.grant.Write) + len(out.grant.Read) + len(out.grant.Hosts) + len(out.grant.Sockets); n > maxWishes {
 		return want{}, refuse("the request names %d paths and hosts; at most %d can be asked for at once", n, maxWishes)

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -29,6 +30,7 @@ func crowdedRequest(id string) approvals.Request {
 		Hosts: []sandbox.HostPort{{Host: "evil.example", Port: 443}, {Host: strings.Repeat("a-long-label.", 8) + "example", Port: 8443}},
 	}
 	q.Warnings = []string{"the folder holds your private keys: what writes there can sign in as you", "the program lies in the workspace and can be rewritten"}
+	q.Facts = []string{"nothing was refused in this session that needs to write /srv/" + strings.Repeat("folder/", 20), "/home/ada/.ssh holds at least 10000 entries"}
 	return q
 }
 
@@ -122,7 +124,7 @@ func readAll(t *testing.T, w, h int, q approvals.Request) {
 		t.Fatalf("no yes is taken after all was seen:\n%s", r.screen())
 	}
 	all := glued(strings.Join(seen, ""))
-	for _, want := range append(denial.Grants(q.Grant, "/home/ada"), q.Warnings...) {
+	for _, want := range slices.Concat(denial.Grants(q.Grant, "/home/ada"), q.Warnings, q.Facts) {
 		for _, part := range strings.SplitAfter(glued(want), "/") { // rows of a page overlap
 			if !strings.Contains(all, part) && len([]rune(part)) < w/3 {
 				t.Errorf("a yes was taken before %q of %q was seen:\n%s", part, want, strings.Join(seen, "\n"))

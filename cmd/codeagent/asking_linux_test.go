@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"codeagent/internal/golden"
+	"codeagent/internal/scripted"
+)
+
+// wishCall asks to write a file outside the workspace.
+func wishCall(file, reason string) scripted.Call {
+	return scripted.Call{Name: "shell", Arguments: fmt.Sprintf(
+		`{"command":"echo x > %[1]s","sandbox_permissions":"with_additional_permissions","additional_permissions":{"write":["%[1]s"]},"justification":"%[2]s"}`, file, reason)}
+}
+
+// results returns what the model read of its calls, in order.
+func results(srv *scripted.Server) []string {
+	var out []string
+	requests := srv.Requests()
+	for _, m := range requests[len(requests)-1].Messages {
+		if m.CallID != "" {
+			out = append(out, m.Text)
+		}
+	}
+	return out
+}
+
+// TestAskedOnceAndWithAReason: a request without a reason comes back to the model before the
+// person sees it, and after a no the same request is refused with the person's words, until they
+// say something new.
+func TestAskedOnceAndWithAReason(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		file := u.home + "/report.txt"
+		const reason = "the report.txt that you asked for belongs into your home"
+		srv := serve(t,
+			scripted.Reply{Calls: []scripted.Call{wishCall(file, "I need this to continue")}},
+			scripted.Reply{Calls: []scripted.Call{wishCall(file, reason)}},
+			scripted.Reply{Calls: []scripted.Call{wishCall(file, reason)}},
+			scripted.Reply{Text: "I give up."},
+			scripted.Reply{Calls: []scripted.Call{wishCall(file, reason)}},
+			scripted.Reply{Text: "That was it."})
+		cmd := u.codeagent("--model", "test", "report")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		term := golden.Start(t, cmd, 160, 40)
+		term.WaitFor("the model says:")
+		term.Write("\x19n")
+		term.WaitFor("reason (optional)")
+		term.Write("the work folder will do\r")
+		term.WaitFor("I give up.")
+		got := results(srv)
+		if len(got) != 3 || !strings.Contains(got[0], "the user was not asked") || !strings.Contains(got[1], "the user said no: the work folder will do") ||
+			!strings.Contains(got[2], "has said no") || !strings.Contains(got[2], "the work folder will do") {
+			t.Fatalf("the model read %q", got)
+		}
+		term.Write("ask again\r")
+		term.WaitFor("the model says:")
+		term.Write("\x191")
+		term.WaitFor("That was it.")
+		if got := results(srv); !strings.Contains(got[3], "exit status 0") {
+			t.Errorf("the model read %q", got)
+		}
+	})
+}
+
+// TestRulesOfAModel: the settings of a model hold in what it is offered and in what it gets.
+func TestRulesOfAModel(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		run := func(file string, rules ...string) (*scripted.Server, result) {
+			srv := serve(t, scripted.Reply{Calls: []scripted.Call{outsideCall("id -u"), shellCall("echo x > " + file)}}, scripted.Reply{Text: "done"})
+			args := []string{"exec", "--model", "small-1b"}
+			for _, r := range rules {
+				args = append(args, "-c", r)
+			}
+			cmd := u.codeagent(append(args, "go")...)
+			cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+			return srv, run1(t, cmd)
+		}
+		offers := func(srv *scripted.Server) bool {
+			return strings.Contains(string(srv.Requests()[0].Body), "require_escalated")
+		}
+		// The usual way, so that the rest shows something. In a run without a person the prompt
+		// says nothing of asking, but the tool does.
+		srv, _ := run("here")
+		if got := results(srv); !offers(srv) || !strings.Contains(got[0], "nobody could be asked") || !strings.Contains(got[1], "exit status 0") {
+			t.Errorf("by default: offered %v, read %q", offers(srv), got)
+		}
+		srv, r := run("there", `models."small-*".may_ask_outside=false`, `models."small-*".sandbox="read-only"`)
+		got := results(srv)
+		if offers(srv) || !strings.Contains(got[0], "may not ask to run anything outside") || strings.Contains(got[1], "exit status 0") || !strings.Contains(got[1], u.work+"/there") || !strings.Contains(r.stderr, "read-only, approval") || strings.Contains(r.stderr, "--add-file") {
+			t.Errorf("offered %v, read %q\n%v", offers(srv), got, r)
+		}
+		if _, r := run("x", `models."*".sandbox="read-only"`, `sandbox.mode="danger-full-access"`); r.code != 2 || !strings.Contains(r.stderr, "read-only") {
+			t.Errorf("read-only without a sandbox: %v", r)
+		}
+	})
+}
+
+// TestReviewerOnTheScreen: the first question is refused by the second model, the second one is
+// passed on with facts.
+func TestReviewerOnTheScreen(t *testing.T) {
+	u := newUser(t, "self", -1)
+	const reason = "the report.txt that you asked for belongs into your home"
+	first, second := u.home+"/report.txt", u.home+"/report.txt.2"
+	asked := 0
+	srv := answering(t, func(r scripted.Request) scripted.Reply {
+		if r.Model == "judge" {
+			if strings.Contains(string(r.Body), second) {
+				return scripted.Reply{Text: `{"refuse": false}`}
+			}
+			return scripted.Reply{Text: `{"refuse": true, "reason": "the workspace would do"}`}
+		}
+		asked++
+		switch asked {
+		case 1:
+			return scripted.Reply{Calls: []scripted.Call{wishCall(first, reason)}}
+		case 2:
+			return scripted.Reply{Calls: []scripted.Call{wishCall(second, reason)}}
+		}
+		return scripted.Reply{Text: "That was it."}
+	})
+	cmd := u.codeagent("--model", "test", "-c", "reviewer=judge", "report")
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+	term := golden.Start(t, cmd, 160, 40)
+	term.WaitFor("the reviewer judge passed this on to you")
+	term.WaitFor("nothing was refused in this session that needs to write " + second)
+	term.Write("\x191")
+	term.WaitFor("That was it.")
+	if got := results(srv); !strings.Contains(got[0], "the reviewer refused this, and the user was not asked: the workspace would do") || !strings.Contains(got[1], "exit status 0") {
+		t.Errorf("the model read %q", got)
+	}
+}
