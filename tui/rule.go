@@ -37,7 +37,7 @@ func ruleKey(m *app, q *question.Question, k tea.Key) tea.Cmd {
 		return checkSoon(m, q)
 	}
 	before := q.Rule.Text.Text
-	q.Rule.Text.Edit(m.keys.find(k, inComposer), max(m.width-6, 8))
+	q.Rule.Text.Edit(m.keys.find(k, inComposer), question.RuleWidth(m.width))
 	if q.Rule.Text.Text == before {
 		return nil
 	}
@@ -49,6 +49,9 @@ func ruleKey(m *app, q *question.Question, k tea.Key) tea.Cmd {
 // stays.
 func saveRule(m *app, q *question.Question) tea.Cmd {
 	r := q.Rule
+	if !r.Read(m.width) {
+		return nil
+	}
 	check, done := r.Check(true)
 	return m.aside(func(context.Context) then {
 		err := check()

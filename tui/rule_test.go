@@ -104,6 +104,31 @@ func TestAlwaysInTheTranscript(t *testing.T) {
 	r.has("allowed, always: write ~/.npm")
 }
 
+// TestTheWholeRuleIsSeenFirst: on a low screen a rule is saved only after each of its rows was
+// visible; Enter goes to the ones that were not.
+func TestTheWholeRuleIsSeenFirst(t *testing.T) {
+	r := newRig(t, 100, 40)
+	q := always(r)
+	q.Lasting.Project = "# FIRST\n[[path]]\npaths = [" + strings.Repeat("'/srv/a-folder-with-a-long-name',\n", 30) + "]\n" + projectRule
+	a := r.put(q) // all that a yes allows is visible
+	r.send(tea.WindowSizeMsg{Width: 40, Height: 15})
+	r.press("ctrl+y", "3")
+	r.lacks("FIRST")
+	seen := r.screen()
+	for range 60 {
+		r.pass(r.press("enter"))
+		if ans, ok := r.answered(a); ok {
+			if !strings.Contains(seen, "FIRST") || strings.Count(seen, "[[path]]") == 0 {
+				t.Errorf("saved before all was visible: %+v\n%s", ans, seen)
+			}
+			return
+		}
+		r.has("read the whole rule")
+		seen += r.screen()
+	}
+	t.Errorf("not saved after all was visible:\n%s", r.screen())
+}
+
 // TestARuleThatCannotBeSaved shows why, and nothing of it is lost.
 func TestARuleThatCannotBeSaved(t *testing.T) {
 	r := newRig(t, 80, 26)

@@ -42,6 +42,8 @@ func TestAlways(t *testing.T) {
 				return m != nil
 			})
 			term.Write("\x19" + key)
+			term.WaitFor("Enter saves")
+			term.Write("\r")
 		}
 		saved := func(wants ...string) {
 			t.Helper()

@@ -64,6 +64,13 @@ func (c *Composer) columns(from, to int) int {
 	return col
 }
 
+// GoTo moves the cursor to the beginning of a row of a text of w columns.
+func (c *Composer) GoTo(row, w int) {
+	if rows := c.Rows(w); row < len(rows) {
+		c.move(rows[row].start)
+	}
+}
+
 // vertical moves the cursor one row up or down; false at the edge.
 func (c *Composer) vertical(w, by int) bool {
 	rows := c.Rows(w)

@@ -24,6 +24,9 @@ type Rule struct {
 	// changes counts the changes of the text, so that the result of a check is shown only for the
 	// text that was checked.
 	changes int
+	// seen are the rows of the text that were visible, all those of the present text.
+	seen map[string]bool
+	all  []string
 }
 
 // RuleKeys are the names of the keys that the editor of a rule mentions.
@@ -35,7 +38,7 @@ var expiries = []int{0, 1, 7, 30, 90}
 // openRule shows the rule of the answer "always".
 func (q *Question) openRule() {
 	l := q.request.Lasting
-	q.Rule = &Rule{Text: composer.New(), lasting: l, keys: q.keys.Rule, replay: l.Replay.String()}
+	q.Rule = &Rule{Text: composer.New(), lasting: l, keys: q.keys.Rule, seen: map[string]bool{}, replay: l.Replay.String()}
 	q.Rule.set(l.Project)
 }
 
@@ -52,6 +55,19 @@ func (r *Rule) set(text string) {
 
 // Changed records that the text was changed.
 func (r *Rule) Changed() { r.changes, r.problem, r.checking = r.changes+1, "", false }
+
+// Read reports whether all of the text, on a screen of w columns, was visible. If not, it goes to
+// the first row that was not.
+func (r *Rule) Read(w int) bool {
+	for at, row := range r.all {
+		if !r.seen[row] {
+			r.Text.GoTo(at, RuleWidth(w))
+			r.problem = "read the whole rule before it is saved"
+			return false
+		}
+	}
+	return true
+}
 
 // Check returns what checks the present text, and what takes its result: whether the text can be
 // saved, false too if it was changed meanwhile. The first blocks and belongs beside the screen.
@@ -137,22 +153,28 @@ func (r *Rule) value(key string) string {
 	return strings.Join(out, ", ")
 }
 
-// view draws the rule below a title in at most h rows. x and y are the cursor's place.
-func (r *Rule) view(t *paint.Theme, w, h int, home string) (rows []string, x, y int) {
-	edit := max(w-6, 8)
-	foot := r.foot(t, w, home)
+// RuleWidth is how wide the text of a rule is on a screen of w columns.
+func RuleWidth(w int) int { return max(w-6, 8) }
+
+// view draws the rule below a title in at most h rows: those of its text apart. x and y are the
+// cursor's place; until says when the question ends.
+func (r *Rule) view(t *paint.Theme, w, h int, home string, until []paint.Span) (rows, text []string, x, y int) {
+	edit := RuleWidth(w)
+	foot := r.foot(t, w, home, until)
 	if len(foot) > max(h-2, 0) { // an error or a replay may be long: its beginning, above the keys
 		foot = append(foot[:max(h-3, 0)], foot[len(foot)-1])
 	}
-	lines, x, y := r.Text.View(t, edit, max(min(len(r.Text.Rows(edit)), h-len(foot)), 1))
-	for _, l := range lines {
+	whole := r.Text
+	r.all, _, _ = whole.View(t, edit, len(whole.Rows(edit)))
+	text, x, y = r.Text.View(t, edit, max(min(len(r.all), h-len(foot)), 1))
+	for _, l := range text {
 		rows = append(rows, "   "+t.Paint(paint.Accent, "▏")+l)
 	}
-	return append(rows, foot...), x + 4, y
+	return append(rows, foot...), text, x + 4, y
 }
 
 // foot says what the rule is for, what it would have allowed, or what is wrong with it, and the keys.
-func (r *Rule) foot(t *paint.Theme, w int, home string) []string {
+func (r *Rule) foot(t *paint.Theme, w int, home string, until []paint.Span) []string {
 	row := func(label string, text paint.Span) []string {
 		return t.Hang(w-1, paint.Dim.Span("   "+label), text)
 	}
@@ -182,6 +204,9 @@ func (r *Rule) foot(t *paint.Theme, w int, home string) []string {
 				keys[i].Text = "  " + keys[i].Text
 			}
 		}
+	}
+	if paint.WidthOf(keys)+paint.WidthOf(until)+2 < w {
+		return append(out, t.Justify(w-1, keys, until))
 	}
 	return append(out, t.Row(w-1, keys...))
 }

@@ -20,10 +20,16 @@ type Drawn struct {
 	yes, outside bool
 	below        int // rows that are left out at the end
 	body         int // rows of the body that are drawn
+	rule         []string
 }
 
 // OnScreen records that the person sees d now.
 func (q *Question) OnScreen(d Drawn) {
+	if q.Rule != nil {
+		for _, row := range d.rule {
+			q.Rule.seen[row] = true
+		}
+	}
 	q.seen.note(d.visible)
 	q.seen.drawn, q.seen.yes, q.seen.outside = true, d.yes, d.outside
 }
@@ -78,9 +84,9 @@ func titleSight(w int) sight { return sight{"title", forYes, 0, 1, w} }
 func (q *Question) View(t *paint.Theme, w, h int, home string, now time.Time, more int) Drawn {
 	if q.Rule != nil {
 		title, _ := q.rule(t, w, now, more)
-		rows, x, y := q.Rule.view(t, w, max(h-1, 1), home)
+		rows, text, x, y := q.Rule.view(t, w, max(h-1, 1), home, q.deadline(w, now))
 		rows = append([]string{title}, rows...)
-		return Drawn{Lines: rows[:min(len(rows), h)], X: x, Y: y + 1}
+		return Drawn{Lines: rows[:min(len(rows), h)], X: x, Y: y + 1, rule: text[:max(min(len(text), h-1), 0)]}
 	}
 	var d Drawn
 	for _, most := range []limits{{6, 3, 5}, {3, 2, 2}} {
