@@ -89,18 +89,23 @@ type item struct {
 	// todo_list
 	Items []todo `json:"items,omitempty"`
 	// tool_call and permission_request
-	Tool          string         `json:"tool,omitempty"`
-	Title         string         `json:"title,omitempty"`
-	Justification string         `json:"justification,omitempty"`
-	Wanted        *sandbox.Grant `json:"wanted,omitempty"`
-	Warnings      []string       `json:"warnings,omitempty"`
-	Facts         []string       `json:"facts,omitempty"`
-	Decision      word.Answer    `json:"decision,omitempty"`
-	Reason        string         `json:"reason,omitempty"`
-	Hint          string         `json:"hint,omitempty"`
+	Tool          string `json:"tool,omitempty"`
+	Title         string `json:"title,omitempty"`
+	Justification string `json:"justification,omitempty"`
+	asked
+	Decision word.Answer `json:"decision,omitempty"`
+	Reason   string      `json:"reason,omitempty"`
+	Hint     string      `json:"hint,omitempty"`
 	tokens
 	// error
 	Message string `json:"message,omitempty"`
+}
+
+// asked is what a permission_request would open, and what is known about that.
+type asked struct {
+	Wanted   *sandbox.Grant `json:"wanted,omitempty"`
+	Warnings []string       `json:"warnings,omitempty"`
+	Facts    []string       `json:"facts,omitempty"`
 }
 
 // changeList is what a file_change, command_execution or tool_call changed. More counts
@@ -198,7 +203,7 @@ func (l *lines) lines(e event.Event) []line {
 		return l.toolFinished(e)
 	case event.PermissionRequested:
 		it := &item{ID: l.id(), Type: "permission_request", Title: e.Title, Command: e.Command,
-			Justification: e.Justification, Wanted: &e.Wanted, Warnings: e.Warnings, Facts: e.Facts, Status: inProgress}
+			Justification: e.Justification, asked: asked{&e.Wanted, e.Warnings, e.Facts}, Status: inProgress}
 		l.asked[e.ID] = it
 		return []line{{Type: "item.started", Item: it}}
 	case event.PermissionAnswered:
