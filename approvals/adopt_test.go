@@ -159,6 +159,15 @@ func TestExportedRules(t *testing.T) {
 	}
 	text, _ := ledger.Export("a test", nil, list)
 	g := replay(t, Untrusted, text)
+	for _, r := range list {
+		r.Expires = exportedAt.Add(time.Hour)
+	}
+	text, _ = ledger.Export("a test", nil, list)
+	for _, r := range replay(t, Untrusted, text).ledger.rules.Load().Rules() {
+		if !r.Expires.Equal(exportedAt.Add(time.Hour)) {
+			t.Errorf("%s ends at %s", r, r.Expires)
+		}
+	}
 	for line, want := range map[string]string{"make test": "run", "make all": "run", "make install": "ask", "npm test": "ask"} {
 		if got := outcome(g, command(line, Wish{})); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)

@@ -106,8 +106,14 @@ func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, lef
 		out.Write(one)
 	}
 	for _, r := range list {
-		if r.Decision == rules.Allow {
-			out.Write(r.TOML())
+		if r.Decision != rules.Allow {
+			continue
+		}
+		endless := *r
+		endless.Expires = time.Time{}
+		out.Write(endless.TOML())
+		if !r.Expires.IsZero() { // to the second: a date would mean the end of that day
+			fmt.Fprintf(&out, "expires = %s\n", r.Expires.UTC().Format(time.RFC3339))
 		}
 	}
 	return out.Bytes(), left

@@ -117,7 +117,7 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags, session string, plain b
 			where += " " + o.granted.Session
 		}
 		if !e.Expires.IsZero() {
-			where += ", until " + e.Expires.Format(time.DateOnly)
+			where += ", until " + e.Expires.Add(-time.Second).Format(time.DateOnly) // the last day
 		}
 		fmt.Fprintf(&out, "%s  %s  (%s, %s)\n", e.ID, strings.Join(e.Lines(visible.Line), ", "), e.Origin, visible.Line(where))
 	}

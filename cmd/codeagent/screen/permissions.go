@@ -30,7 +30,7 @@ func about(e ledger.Entry) string {
 	words := map[ledger.Origin]string{ledger.Question: "you answered", ledger.Rule: "rule", ledger.FromSetting: "setting", ledger.FromExport: "--approvals"}[e.Origin]
 	scope := map[ledger.Scope]string{ledger.Session: "this session", ledger.Project: "this project", ledger.Everywhere: "everywhere"}[e.Scope]
 	if !e.Expires.IsZero() {
-		scope += ", until " + e.Expires.Format(time.DateOnly)
+		scope += ", until " + e.Expires.Add(-time.Second).Format(time.DateOnly)
 	}
 	return words + " · " + scope
 }
