@@ -39,6 +39,13 @@ var sessionRows = []sessionRow{
 	{"a .git that is a file", `echo "gitdir: $PWD/empty" > linked/.git`, false, ""},
 	{"a .git that is a file, removed", `rm linked/.git`, false, ""},
 	{"a .git that is a file, moved with its folder", `mv linked linked2`, false, ""},
+	{"a reflog that leads out", `ln -sf "$PWD/empty/x" deep/old/.git/logs/HEAD`, false, ""},
+	{"a message of a bare repository that leads out", `ln -s "$PWD/empty/x" bare.git/MERGE_MSG`, false, ""},
+	{"a reflog that leads out, moved there", `ln -s "$PWD/empty/x" l && mv -f l deep/old/.git/logs/HEAD`, false, ""},
+	{"a reflog that leads out, exchanged", `ln -s "$PWD/empty/x" l && python3 -c 'import ctypes,sys; r = ctypes.CDLL(None).renameat2(-100, b"l", -100, b"deep/old/.git/logs/HEAD", 2); sys.exit(r != 0)'`, false, ""},
+	{"a reflog that leads out, by a second name of a link", `ln -s "$PWD/empty/x" l && ln -P l deep/old/.git/ORIG_HEAD`, false, ""},
+	{"reflogs that lead out, in a folder", `mkdir o && ln -s "$PWD/empty/x" o/x && mv o deep/old/.git/logs/o`, false, ""},
+	{"reflogs that lead out, in a folder of modules", `mkdir -p deep/old/.git/modules/o && ln -s "$PWD/empty/x" deep/old/.git/modules/o/x && mv deep/old/.git/modules/o deep/old/.git/logs/o`, false, ""},
 	{"config through a second name", `ln deep/old/.git/config c && echo evil >> c`, false, ""},
 	{"a temporary file as a hook", `python3 -c '
 import ctypes, os, sys
@@ -56,6 +63,7 @@ sys.exit(ctypes.CDLL(None).linkat(-100, b"/proc/self/fd/%d" % fd, -100, b"deep/o
 	{"a new bare repository", `git init -q --bare nb.git && git -C nb.git config a.b c && echo > nb.git/hooks/update && rm -r nb.git`, true, ""},
 	{"a clone", `git clone -q deep/old copy && git -C copy config a.b c && git -C copy remote add o2 /nowhere && rm -rf copy`, true, ""},
 	{"a submodule of a new repository", `git init -q sup && cd sup && git -c protocol.file.allow=always submodule add -q "$PWD/../deep/old" sub && git commit -qm s && git -C sub config a.b c`, true, ""},
+	{"a submodule of an old repository, with links", `git init -q sub && cd sub && ln -s a l && git add l && git commit -qm s && cd ../deep/old && git -c protocol.file.allow=always submodule add -q "$PWD/../../sub" m && test -L m/l && ! git -C m config core.symlinks`, true, ""},
 	{"config that was granted", `git -C deep/old config a.b c && git -C deep/old config a.d e && ! git -C deep/old config --file .git/config.worktree a.b c`, true, "deep/old/.git/config"},
 	{"folders called config and hooks", `mkdir -p src/config src/hooks && echo x > src/config/a && echo y > src/hooks/b && mv src src2 && rm -r src2`, true, ""},
 	{"ordinary folders moved", `mkdir -p o/p/q && echo x > o/p/q/f && mv o o2 && mv o2/p o3 && rm -r o2 o3`, true, ""},

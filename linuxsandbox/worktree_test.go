@@ -53,6 +53,10 @@ echo h > h; git add h; git commit -qm h; git switch -q tree; git cherry-pick fea
 	{"objects of somebody else, by a link", `ln -s "$PWD/alternates" ../repo/.git/objects/info/alternates`, false},
 	{"objects of somebody else, in another folder", `mkdir i; echo /x > i/alternates; mv ../repo/.git/objects/info j; mv i ../repo/.git/objects/info`, false},
 	{"refs moved away", `mv ../repo/.git/refs ../repo/.git/r; ln -s "$PWD" ../repo/.git/refs`, false},
+	{"a reflog that leads out", `mkdir -p ../repo/.git/logs/refs/heads; ln -sf "$PWD/../other/o" ../repo/.git/logs/refs/heads/main`, false},
+	{"a message that leads out", `ln -sf "$PWD/../other/o" ../repo/.git/worktrees/tree/MERGE_MSG`, false},
+	{"a reflog that leads out, moved there", `ln -s "$PWD/../other/o" l; mv -f l ../repo/.git/worktrees/tree/logs/HEAD`, false},
+	{"reflogs that lead out, in a folder", `mkdir d; ln -s "$PWD/../other/o" d/x; python3 -c 'import os; os.rename("d", "../repo/.git/worktrees/tree/logs/d")'`, false},
 	{"a ref that leads out", `ln -s "$PWD/../other/.git" ../repo/.git/refs/heads/out; echo x > ../repo/.git/refs/heads/out/config`, false},
 	{"the repository's files", `echo x > ../repo/a`, false},
 }

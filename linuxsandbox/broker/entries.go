@@ -92,7 +92,7 @@ func (h entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, tex
 		return h.refuseNew(n, c.Name, s, h.lacksNode(n, c))
 	}
 	d := h.judge.refusesPath(n, s.Full())
-	if d == nil && c.Kind == calls.Symlink && h.judge.protection.leads(s.Full()) {
+	if d == nil && c.Kind == calls.Symlink && (h.judge.protection.leads(s.Full()) || h.judge.inForeignGit(n, s.Full())) {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full()}
 	}
 	if d != nil {

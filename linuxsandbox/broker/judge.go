@@ -101,22 +101,50 @@ func (j *judge) refusesEntry(n *notify.Notification, s pathwalk.Spot, st *unix.S
 // foreignGit reports whether dir is a git directory that the session did not make. It is true
 // where dir cannot be examined.
 func (j *judge) foreignGit(n *notify.Notification, dir string) bool {
+	is, own := j.git(n, dir)
+	return is && !own
+}
+
+// git reports whether dir is a git directory, and whether the session made it.
+func (j *judge) git(n *notify.Notification, dir string) (is, own bool) {
 	fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: dir, NoFollow: true})
 	if err == unix.ENOENT || err == unix.ENOTDIR {
-		return false
+		return false, false
 	}
 	if err != nil {
-		return true
+		return true, false
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return true
+		return true, false
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || j.session.own.has(&st) {
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return false, false
+	}
+	if j.session.own.has(&st) {
+		return true, true
+	}
+	return filepath.Base(dir) == gitDir || marked(fd), false
+}
+
+// inForeignGit reports whether path lies in a git directory that the session did not make. Git
+// follows links there: with a link as its reflog, the user's next commit outside the sandbox
+// would append to any file, and a branch's name can contain commands for a shell. In modules
+// there are other repositories, also new ones.
+func (j *judge) inForeignGit(n *notify.Notification, path string) bool {
+	root, d := j.protection.judge(path)
+	if d != nil || root == path || j.protection.isTemporary(path) {
 		return false
 	}
-	return filepath.Base(dir) == gitDir || marked(fd)
+	below := filepath.Base(path)
+	for dir := filepath.Dir(path); sandbox.Covers(root, dir) && dir != "/"; dir = filepath.Dir(dir) {
+		if is, own := j.git(n, dir); is {
+			return !own && !strings.HasPrefix(below, "modules/")
+		}
+		below = filepath.Base(dir) + "/" + below
+	}
+	return slices.ContainsFunc(j.policy.Write, func(r sandbox.Root) bool { return r.Git && r.Path == root })
 }
 
 // marked reports whether a directory has the entries of a git directory, or of the directory

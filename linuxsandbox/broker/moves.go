@@ -168,19 +168,22 @@ func (j *judge) refusesRename(n *notify.Notification, m *moving, exchange bool) 
 	} else if d := j.refusesPath(n, m.to.Full()); d != nil {
 		return d
 	}
-	if d := j.refusesArrival(m.from, &m.old, m.to.Full()); d != nil || !exchange {
+	if d := j.refusesArrival(n, m.from, &m.old, m.to.Full()); d != nil || !exchange {
 		return d
 	}
-	return j.refusesArrival(m.to, &m.over, m.from.Full())
+	return j.refusesArrival(n, m.to, &m.over, m.from.Full())
 }
 
 // refusesArrival returns the denial of giving the entry at s the name to, or nil.
-func (j *judge) refusesArrival(s pathwalk.Spot, st *unix.Stat_t, to string) *sandbox.Denial {
+func (j *judge) refusesArrival(n *notify.Notification, s pathwalk.Spot, st *unix.Stat_t, to string) *sandbox.Denial {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
+		if !j.session.own.has(st) && j.inForeignGit(n, to) && !j.inForeignGit(n, s.Full()) {
+			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // it may contain links
+		}
 		return j.refusesMove(s, to)
 	case unix.S_IFLNK:
-		if j.protection.leads(to) {
+		if j.protection.leads(to) || j.inForeignGit(n, to) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to}
 		}
 	}
@@ -284,7 +287,7 @@ func (j *judge) refusesLink(n *notify.Notification, t *pathwalk.Target, to pathw
 	if d := j.refusesPath(n, to.Full()); d != nil {
 		return d
 	}
-	return j.refusesArrival(t.Spot, &t.Stat, to.Full())
+	return j.refusesArrival(n, t.Spot, &t.Stat, to.Full())
 }
 
 // linkTo gives the open file t the name to.
