@@ -249,3 +249,15 @@ func TestNoOutside(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestLinkedWorktree: what git needs of a repository elsewhere is named once, not part by part.
+func TestLinkedWorktree(t *testing.T) {
+	f := facts()
+	for _, part := range []string{"worktrees/app", "objects", "refs", "packed-refs.lock"} {
+		f.Policy.Write = append(f.Policy.Write, sandbox.Root{Path: "/home/u/repo/.git/" + part, Git: true})
+	}
+	got := System(f)
+	if strings.Count(got, "/home/u/repo/.git") != 1 || !strings.Contains(got, "/home/u/src/lib, /home/u/repo/.git (only what git needs") {
+		t.Error(got)
+	}
+}
