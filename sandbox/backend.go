@@ -267,13 +267,16 @@ type ChangeObserver interface {
 
 // Observes reports whether changes at path are reported to a ChangeObserver. That holds if path is
 // in a write root that is neither the folder for temporary files nor a cache, whose entries may be
-// deleted at any time. The workspace, which is the first root, never counts as a cache.
+// deleted at any time. The workspace, which is the first root, never counts as a cache. Objects of
+// a git directory elsewhere are not reported either: other worktrees may need them by the time that
+// a turn is undone.
 func (p Policy) Observes(path string) bool {
 	deepest, observed := 0, false
 	for i, root := range p.Write {
 		if len(root.Path) > deepest && Covers(root.Path, path) {
 			_, cache := CacheOf(root.Path)
-			deepest, observed = len(root.Path), i == 0 || !cache
+			objects := root.Git && strings.HasSuffix(root.Path, "/objects")
+			deepest, observed = len(root.Path), i == 0 || !cache && !objects
 		}
 	}
 	return observed && !(p.Temp != "" && len(p.Temp) >= deepest && Covers(p.Temp, path))

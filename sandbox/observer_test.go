@@ -9,6 +9,9 @@ import (
 func TestKeeps(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/.cache/ws", "/srv/more", "/home/u/.cache/go-build", "/home/u/.cache/ws/.cache/own/deep", "/tmp/private/ws")
 	p.Temp, p.SharedTemp = "/tmp/private", true
+	for _, part := range []string{"objects", "refs"} {
+		p.Write = append(p.Write, sandbox.Root{Path: "/srv/repo/.git/" + part, Git: true})
+	}
 	strict := sandbox.Strict("/ws", "/tmp/private")
 	strict.Temp = "/tmp/private"
 	for path, want := range map[string]bool{
@@ -20,6 +23,8 @@ func TestKeeps(t *testing.T) {
 		"/srv/more":                         true,
 		"/srv/more/.cache/x/a":              true,
 		"/srv":                              false,
+		"/srv/repo/.git/objects/aa/b":       false,
+		"/srv/repo/.git/refs/heads/x":       true,
 		"/home/u/.cache/go-build/0a/x":      false,
 		"/tmp/private/x":                    false,
 		"/tmp/private/ws/x":                 true,

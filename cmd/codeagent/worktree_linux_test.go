@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codeagent/internal/scripted"
 )
 
 // TestLinkedWorktree: the user makes a worktree with git and starts codeagent in it. Ordinary
@@ -37,6 +39,18 @@ git commit -qm c; git rebase -q tree; git fetch -q ../other; git log --format=%s
 				t.Errorf("%s: %v", script, r)
 			}
 		}
+		// A turn commits, the user takes the commit over in another worktree, and undoes the turn.
+		srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("echo 4 > d && git add d && git commit -qm d")}}, scripted.Reply{Text: "done"})
+		cmd := u.codeagent("exec", "--cd", dir+"/tree", "--model", "test", "commit")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		if r := run1(t, cmd); r.code != 0 || strings.Contains(r.stderr, "refused") {
+			t.Errorf("commit: %v", r)
+		}
+		git(`cd p/repo; git branch taken side; git -C ../tree log --format=%s -1 | grep -q d`)
+		if r := run1(t, u.codeagent("undo", "--cd", dir+"/tree")); r.code != 0 {
+			t.Errorf("undo: %v", r)
+		}
+		git(`cd p/repo; git fsck --strict; test "$(git log --format=%s -1 taken)" = d; test "$(git log --format=%s -1 side)" = c; cd ../tree; test -z "$(git status --short)"; ! test -e d`)
 		git(`mkdir p/forged; cp p/tree/.git p/forged/.git`)
 		r = u.sandboxed(t, `cd `+dir+`/forged; git commit -q --allow-empty -m forged`, "--cd", dir+"/forged")
 		if r.code == 0 || !r.report.Denied || !strings.Contains(r.stderr, "its repository stays read-only") {
