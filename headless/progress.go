@@ -3,6 +3,7 @@ package headless
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,9 +159,11 @@ func (p *progress) about(e event.ToolFinished) {
 }
 
 func (p *progress) tool(e event.ToolFinished) {
-	denials := DenialLines(e.Verdict.Denials)
+	verdict := e.Verdict
+	verdict.Failed = verdict.Failed || e.Outcome != word.OK || e.Running
+	denials, spared := denialLines(verdict)
 	silent := e.Outcome == word.Refused || e.Outcome == word.OK && e.Kind == word.KindPlan
-	if !silent || len(e.Changes) > 0 || len(denials) > 0 {
+	if !silent || len(e.Changes) > 0 || len(denials) > 0 || spared != "" {
 		p.about(e)
 	}
 	switch e.Outcome {
@@ -201,9 +204,26 @@ func (p *progress) tool(e event.ToolFinished) {
 		p.line("", "  %s %s (+%d -%d)", c.Kind, c.Path, c.Added, c.Removed)
 	}
 	p.changed(e.Changed)
+	p.denied(denials, spared)
+}
+
+func (p *progress) denied(denials []string, spared string) {
 	for _, l := range denials {
 		p.line("31", "  ⊘ %s", l)
 	}
+	if spared != "" {
+		p.line("2", "  ⊘ %s", spared)
+	}
+}
+
+// denialLines returns the lines of what mattered, and one of what a command that passed did
+// without.
+func denialLines(v sandbox.Verdict) (mattered []string, spared string) {
+	list := v.Spared()
+	rest := slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool {
+		return slices.ContainsFunc(list, func(o sandbox.Denial) bool { return o.Order == d.Order && o.Kind == d.Kind && o.Target == d.Target })
+	})
+	return DenialLines(rest), sandbox.SparedWords(list, func(name string) string { return name })
 }
 
 // ended reports a background command whose end no call reports.
@@ -214,9 +234,7 @@ func (p *progress) ended(e event.BackgroundEnded) {
 		p.output(e.Output)
 	}
 	p.changed(e.Changed)
-	for _, l := range DenialLines(e.Verdict.Denials) {
-		p.line("31", "  ⊘ %s", l)
-	}
+	p.denied(denialLines(e.Verdict))
 }
 
 // changedShown is how many changed paths of one command are named.

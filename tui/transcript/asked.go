@@ -3,11 +3,13 @@ package transcript
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
 	"codeagent/tui/paint"
@@ -26,11 +28,13 @@ type asked struct {
 const fewDenials = 3
 
 // denialLines lists what the sandbox denied: a line each, and in an open call also
-// who tried it and how that is known.
+// who tried it and how that is known. What a command that passed did without is one dim line.
 func denialLines(c Canvas, v sandbox.Verdict) []string {
 	var shown []sandbox.Denial
+	spared := v.Spared()
 	for _, d := range v.Denials {
-		if !d.Moot || c.open {
+		mattered := !d.Moot && !slices.ContainsFunc(spared, func(o sandbox.Denial) bool { return o.Order == d.Order && o.Kind == d.Kind && o.Target == d.Target })
+		if mattered || c.open {
 			shown = append(shown, d)
 		}
 	}
@@ -51,8 +55,14 @@ func denialLines(c Canvas, v sandbox.Verdict) []string {
 			}
 		}
 	}
+	if words := sandbox.SparedWords(spared, func(name string) string { return short.Middle(paint.Tilde(name, c.Home), mostSpared) }); words != "" && !c.open {
+		out = append(out, c.Theme.Wrap(c.Inner(), paint.Flat([]paint.Span{paint.Dim.Span("⊘ " + words)})...)...)
+	}
 	return paint.Indent(out)
 }
+
+// mostSpared bounds a name in the line of what a command did without.
+const mostSpared = 60
 
 // Draw shows a permission that belongs to no call.
 func (a *asked) Draw(c Canvas) []string {

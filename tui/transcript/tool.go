@@ -244,7 +244,9 @@ func (t *tool) ended(c Canvas) []string {
 	if f.Outcome == word.Interrupted && !c.open {
 		return out // its denials are not why it ended
 	}
-	return append(out, denialLines(c, f.Verdict)...)
+	verdict := f.Verdict
+	verdict.Failed = verdict.Failed || f.Outcome != word.OK || f.Running // not known yet, or not in the file of a session
+	return append(out, denialLines(c, verdict)...)
 }
 
 // ownLine reports whether the call's message gets a line: not where the head of the

@@ -134,6 +134,7 @@ var everydayJobs = []everydayJob{
 	{name: "a note in the home folder", needs: "bash", script: "echo remember > ~/notes.txt && cat ~/notes.txt", want: "remember", asks: true},
 	{name: "a folder that is made", needs: "mkdir", script: "mkdir -p ~/made/deep/er && touch ~/made/deep/er/f && find ~/made", want: "er/f", asks: true},
 	{name: "several files to a folder", needs: "cp", setup: makefile + "; mkdir -p ~/backup", script: "cp a.in b.in c.in ~/backup/ && ls ~/backup", want: "c.in", asks: true},
+	{name: "git in another folder", needs: "git", setup: "mkdir -p ~/other && cd ~/other && " + repository, script: "git -C ~/other commit -q --allow-empty -m elsewhere && git -C ~/other log -1 --format=%s", want: "elsewhere", asks: true},
 	{name: "a script that deploys", needs: "bash", setup: "mkdir -p ~/site; printf 'set -e\necho page > ~/site/index.html\ncat ~/site/index.html\n' > deploy.sh", script: "bash deploy.sh", want: "page", asks: true},
 	{name: "an archive elsewhere", needs: "tar", setup: makefile + "; tar cf x.tar *.in; mkdir -p ~/unpacked", script: "tar xf x.tar -C ~/unpacked && ls ~/unpacked", want: "b.in", asks: true},
 	{name: "python elsewhere", needs: "python3", script: `python3 -c 'import os; open(os.path.expanduser("~/p.txt"), "w").write("x"); print("done")'`, want: "done", asks: true},

@@ -1,0 +1,52 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Spared are the denials that a command which passed did without: they made no difference that
+// anybody can see.
+func (v Verdict) Spared() []Denial {
+	if v.Denied || v.Failed {
+		return nil
+	}
+	lost := v.Lost()
+	same := func(a, b Denial) bool { return a.Kind == b.Kind && a.Target == b.Target && a.PID == b.PID }
+	return slices.DeleteFunc(slices.Clone(v.Denials), func(d Denial) bool {
+		return d.Moot || slices.ContainsFunc(lost, func(o Denial) bool { return same(o, d) })
+	})
+}
+
+// mostSpared is how many targets the line about spared denials names.
+const mostSpared = 2
+
+// SparedWords says in one line what a command did without; "" for nothing. show makes a target
+// readable.
+func SparedWords(spared []Denial, show func(target string) string) string {
+	var names []string
+	calls := 0
+	for _, d := range spared {
+		if calls += max(d.Count, 1); !slices.Contains(names, d.Target) {
+			names = append(names, d.Target)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for i, n := range names[:min(len(names), mostSpared)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(show(n))
+	}
+	if more := len(names) - mostSpared; more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
+	if calls > 1 {
+		return fmt.Sprintf("did without: %s (%d refused calls)", b.String(), calls)
+	}
+	return "did without: " + b.String()
+}
