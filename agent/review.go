@@ -1,6 +1,6 @@
 package agent
 
-// A second model can read a question before the user does:
+// A second model can read a request of the model before the user does:
 //
 //	question -> Reviewer   refuses, with a reason ------> no: told to the model, shown
 //	  |                    passes it on, fails, is late
@@ -41,8 +41,10 @@ const (
 func (c *toolCall) reviewed(ctx context.Context, q *approvals.Request) string {
 	a := c.turn.agent
 	r := a.cfg.Reviewer
-	if r == nil || !a.cfg.Attended {
-		return "" // nobody to pass it on to: it is refused anyway
+	if r == nil || !a.cfg.Attended || q.Held {
+		// There is nobody to pass it on to, so that it is refused anyway; or a program waits, and
+		// no model gave a reason.
+		return ""
 	}
 	var reason string
 	err := contain(func() (err error) {

@@ -132,23 +132,31 @@ func (g *Gate) Ledger() *Ledger { return &g.ledger }
 
 // Base returns what every action may access now without a question: the policy and the
 // session's grants.
-func (g *Gate) Base() sandbox.Policy { return g.granted(g.start()) }
+func (g *Gate) Base() sandbox.Policy { return g.ledger.granted(g.start()) }
 
 // Open returns Base without the protection of Trusted: it never blocks, and allows no less.
 func (g *Gate) Open() sandbox.Policy {
-	return g.granted(g.forModel(g.ledger.narrowed(g.opts.Base.Clone())))
+	return g.ledger.granted(g.forModel(g.ledger.narrowed(g.opts.Base.Clone())))
 }
 
-func (g *Gate) granted(p sandbox.Policy) sandbox.Policy {
-	for _, e := range g.ledger.answers() {
-		p = p.With(g.at.standing(e.Grant))
+// Own is Base for the user's own deeds, which the rules of the model do not concern.
+func (g *Gate) Own() sandbox.Policy { return g.ledger.granted(g.settings()) }
+
+// granted adds the session's grants to p.
+func (l *Ledger) granted(p sandbox.Policy) sandbox.Policy {
+	for _, e := range l.answers() {
+		p = p.With(l.gate.at.standing(e.Grant))
 	}
 	return p
 }
 
-// start returns the policy before any answer.
-func (g *Gate) start() sandbox.Policy {
-	p := g.forModel(g.ledger.narrowed(g.opts.Base.Clone()))
+// start returns the policy before any answer. What Trusted protects depends on what the settings
+// open, so it comes before the rules of the model: an answer may open that again.
+func (g *Gate) start() sandbox.Policy { return g.forModel(g.settings()) }
+
+// settings returns the policy of the settings.
+func (g *Gate) settings() sandbox.Policy {
+	p := g.ledger.narrowed(g.opts.Base.Clone())
 	if g.opts.Trusted != nil {
 		p = g.opts.Trusted(p)
 	}

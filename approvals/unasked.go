@@ -180,7 +180,7 @@ type pastReason struct {
 
 // said records the answer to a question.
 func (k *asker) said(q Request, ans Answer) {
-	if ans.Decision != Deny || q.Held {
+	if ans.Decision != Deny {
 		return
 	}
 	no := pastNo{kind: q.Action.Kind, deed: deedText(q.Action), grant: q.Grant, outside: q.Grant.Unsandboxed || q.Widest}

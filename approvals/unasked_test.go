@@ -106,8 +106,8 @@ func TestOtherAnswersAreNoNo(t *testing.T) {
 	d := sandbox.Denial{Kind: sandbox.KindWrite, Target: "/srv/data", Operation: "openat"}
 	_, q, _ := g.DecideHeld(command("a", Wish{}), d, HeldAnswers{})
 	_, _ = g.SettleHeld(q, Answer{Decision: Deny})
-	if got, _ := asks(t, g, wishing("a", []string{"/srv/data"})); got != "ask" {
-		t.Errorf("after a no to a program's own call: %s", got)
+	if got, _ := asks(t, g, wishing("a", []string{"/srv/data"})); !strings.Contains(got, "said no") {
+		t.Errorf("after a no to the program's own call: %s", got)
 	}
 }
 
@@ -229,6 +229,24 @@ func TestReadOnlyModelUntilWidened(t *testing.T) {
 	}
 	if !writes(workspace+"/main.go") || writes(workspace+"/.git/config") {
 		t.Error("the answer did not open the workspace as the settings would")
+	}
+	if g := newGate(OnRequest, confined()); g.SetModel(ModelRules{ReadOnly: true}) != nil || g.Base().JudgeWrite(workspace+"/main.go").Allowed || !g.Own().JudgeWrite(workspace+"/main.go").Allowed {
+		t.Error("the user's own deeds are read-only too")
+	}
+	// What git trusts inside the workspace stays shut when an answer opens the workspace.
+	trusted := workspace + "/submodule"
+	g = newGate(OnRequest, confined(), func(o *Options) {
+		o.Trusted = func(p sandbox.Policy) sandbox.Policy {
+			if sandbox.CoveredBy(sandbox.PathsOf(p.Write), trusted) {
+				p.Protected.Paths = append(p.Protected.Paths, trusted)
+			}
+			return p
+		}
+	})
+	_ = g.SetModel(ModelRules{ReadOnly: true})
+	_, q = asks(t, g, wishing("a", []string{workspace}))
+	if _, err := g.Settle(q, Answer{Decision: Session}); err != nil || !writes(workspace+"/main.go") || writes(trusted) {
+		t.Errorf("trusted: %v, open %v", err, writes(trusted))
 	}
 	g = newGate(OnRequest, confined())
 	_ = g.SetModel(ModelRules{ReadOnly: true})

@@ -34,7 +34,7 @@ func offerUndo(ses *conversation.Session) tui.Undo {
 
 // Preview returns what undoing the last turn would do.
 func (u *undoing) Preview(context.Context) (tui.UndoPreview, error) {
-	return u.show(u.ses.Undo.Plan(undo.MayChange(u.ses.Gate.Base())))
+	return u.show(u.ses.Undo.Plan(undo.MayChange(u.ses.Gate.Own())))
 }
 
 // Earlier returns the same for the turn before the one that was shown.
@@ -42,7 +42,7 @@ func (u *undoing) Earlier(context.Context) (tui.UndoPreview, error) {
 	if u.plan == nil {
 		return tui.UndoPreview{}, undo.ErrNothing
 	}
-	return u.show(u.ses.Undo.Earlier(u.plan, undo.MayChange(u.ses.Gate.Base())))
+	return u.show(u.ses.Undo.Earlier(u.plan, undo.MayChange(u.ses.Gate.Own())))
 }
 
 // show makes p the plan that is shown.
@@ -81,7 +81,7 @@ func (u *undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
 	if u.plan = nil; p == nil {
 		return tui.UndoReport{}, undo.ErrNothing
 	}
-	r, err := undocmd.Apply(ctx, u.ses.Workspace, u.ses.Undo, p, u.ses.Gate.Base())
+	r, err := undocmd.Apply(ctx, u.ses.Workspace, u.ses.Undo, p, u.ses.Gate.Own())
 	if note := p.Note(r); note != "" {
 		u.ses.Agent.Note(note)
 	}
