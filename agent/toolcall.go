@@ -208,8 +208,12 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 // askPermit asks the question and settles the answer. said is the user's note with a yes, for
 // the model.
 func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (permit approvals.Permit, said string, err error) {
+	gate := c.turn.agent.cfg.Gate
+	if permit, ok := gate.Ruled(question); ok {
+		return permit, "", nil
+	}
 	ans := c.put(ctx, question)
-	permit, err = c.turn.agent.cfg.Gate.Settle(question, ans)
+	permit, err = gate.Settle(question, ans)
 	c.answered(ctx, question, ans, err)
 	return permit, yesWords(ans), err
 }

@@ -64,6 +64,21 @@ func (g *Gate) put(q asked, answers func(*Gate) bool) *Request {
 	return g.open.put(q)
 }
 
+// Ruled returns the permit for a question that the rules answer by now: one about what a command
+// was denied, where calls are not held, or one that a rule saved meanwhile answers. The question
+// is then closed.
+func (g *Gate) Ruled(r *Request) (Permit, bool) {
+	q, ok := g.open.take(r.ID)
+	if !ok {
+		return Permit{}, false
+	}
+	if q.answers == nil || q.Grant.Unsandboxed || !q.answers((offer{g, q}).under(g.ledger.rules.Load())) {
+		g.open.put(q)
+		return Permit{}, false
+	}
+	return mint(q.Action, g.baseOf(q.Action).With(q.Grant)), true
+}
+
 // lasting returns the rules that allow just what q asks for, or why none should.
 func lasting(q asked) (list []*rules.Rule, why string) {
 	gr, a := q.Grant, q.Action

@@ -256,3 +256,32 @@ func TestRecall(t *testing.T) {
 		t.Errorf("%q of %q: %v", wide, asked, err)
 	}
 }
+
+// TestRuled: a rule answers a question that was not asked yet, and no other one.
+func TestRuled(t *testing.T) {
+	file := ""
+	g := newGate(OnFailure, confined(), saves(t, &file))
+	a, other := command("tool", Wish{}), command("tool", Wish{Write: []string{"/srv/data/x", "/srv/data/y"}})
+	v := sandbox.Verdict{Denied: true, Evidence: sandbox.EvidenceFull, Suggest: sandbox.Grant{Write: []string{"/srv/data/x"}}}
+	first, second := g.AfterDenial(a, v, false), g.AfterDenial(a, v, false)
+	_, third, _ := g.Decide(other)
+	if _, ok := g.Ruled(first); ok {
+		t.Error("no rule, and yet an answer")
+	}
+	if _, err := g.Settle(first, Answer{Decision: Always}); err != nil {
+		t.Fatal(err)
+	}
+	permit, ok := g.Ruled(second)
+	if p, err := permit.Policy(a); !ok || err != nil || !p.JudgeWrite("/srv/data/x").Allowed || p.JudgeWrite("/srv/data/y").Allowed {
+		t.Errorf("not answered: %v, %v", ok, err)
+	}
+	if _, err := g.Settle(second, Answer{Decision: Once}); err == nil {
+		t.Error("settled twice")
+	}
+	if _, ok := g.Ruled(third); ok {
+		t.Error("a rule for one file answers a question about two")
+	}
+	if _, err := g.Settle(third, Answer{Decision: Once}); err != nil {
+		t.Error(err)
+	}
+}
