@@ -21,6 +21,7 @@ type HeldAnswers struct {
 // may proceed, a question, or a *Refusal.
 func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.Grant, *Request, error) {
 	if grant, ok := g.Granted(a, d, so.Given); ok {
+		g.ledger.relied(grant)
 		return grant, nil, nil
 	}
 	w, refusal := g.heldWant(g.start(), a, d)

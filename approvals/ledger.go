@@ -205,6 +205,12 @@ func (l *Ledger) used(relied func(answered) bool) {
 	}
 }
 
+// relied counts a decision about a held call for what opens the grant.
+func (l *Ledger) relied(g sandbox.Grant) {
+	l.used(func(e answered) bool { return covered(e.Entry, g) })
+	l.countRules(g)
+}
+
 // usedRule counts a decision that relied on a rule.
 func (l *Ledger) usedRule(r *rules.Rule) {
 	l.mu.Lock()

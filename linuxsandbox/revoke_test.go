@@ -188,5 +188,13 @@ func TestRevokeFolder(t *testing.T) {
 	}
 }
 
+// TestRevokeSettings runs these tests in every setting.
+func TestRevokeSettings(t *testing.T) {
+	if !underCI() {
+		t.Skip("only with CI=true: outside of it these tests run in this setting, and as a user")
+	}
+	inSettings(t, "^TestRevoke(Host|Socket|Folder)$")
+}
+
 // TestRevokeAsUser runs these tests for a user without privileges.
 func TestRevokeAsUser(t *testing.T) { againAsUser(t, "^TestRevoke(Host|Socket|Folder)$") }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codeagent/approvals/ledger"
+	"codeagent/approvals/without"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/internal/short"
 	"codeagent/tui"
@@ -22,7 +23,21 @@ func (p permissions) List(context.Context) ([]tui.Permission, error) {
 	for _, e := range p.ses.Gate.Ledger().List() {
 		out = append(out, tui.Permission{ID: e.ID, Text: strings.Join(e.Lines(nil), ", "), About: about(e), More: more(e)})
 	}
+	for _, e := range p.ses.Without.List() {
+		out = append(out, tui.Permission{
+			ID: e.ID(), Text: fmt.Sprintf("not asked: %s %s, by %s", e.Kind, e.Target, e.Program), About: didWithout(e),
+			More: fmt.Sprintf("%s  last %s  revoking forgets it", e.ID(), e.When.Format("2006-01-02 15:04")),
+		})
+	}
 	return out, nil
+}
+
+// didWithout says what is remembered of a refusal.
+func didWithout(e without.Entry) string {
+	if e.Last == without.Mattered {
+		return "needed " + short.Count(e.Mattered, "time") + ": is asked"
+	}
+	return "did without it " + short.Count(e.Survived, "time")
 }
 
 // about says where an entry comes from, and how long it holds.
@@ -43,6 +58,11 @@ func more(e ledger.Entry) string {
 	return out + "  " + cmp.Or(e.Title, e.Source)
 }
 
+// Revoke takes back an entry of the ledger, or forgets what a program did without.
 func (p permissions) Revoke(ctx context.Context, id string) (string, error) {
+	if strings.HasPrefix(id, "w-") {
+		n, err := p.ses.Without.Clear(id)
+		return "forgotten: " + short.Count(n, "entry"), err
+	}
 	return p.ses.Revoke(ctx, id)
 }
