@@ -34,34 +34,33 @@ const oftenYes = 3
 // mostLasting bounds the rules, and the bytes, of one answer.
 const mostLasting, maxLasting = 8, 16 << 10
 
-// put offers Always for q, and stores q as asked. answers reports whether a gate would answer q
-// without a question.
-func (g *Gate) put(q asked, answers func(*Gate) bool) *Request {
-	q.answers = answers
+// put offers Always for a question and stores it as asked. answers reports whether a gate would
+// answer it without a question.
+func (g offer) put(answers func(*Gate) bool) *Request {
+	g.q.answers = answers
 	if g.opts.Facts {
-		e := review.Evidence{Now: g.now(), Home: g.at.home, Seen: g.seenSoFar(q.Request, g.now()), Entries: g.opts.Entries}
-		q.Facts = e.Facts(q.Action.Command, q.Grant)
+		e := review.Evidence{Now: g.now(), Home: g.at.home, Seen: g.seenSoFar(g.q.Request, g.now()), Entries: g.opts.Entries}
+		g.q.Facts = e.Facts(g.q.Action.Command, g.q.Grant)
 	}
-	if g.opts.Save == nil || q.Action.Kind == word.KindInput {
-		return g.open.put(q)
+	if g.opts.Save == nil || g.q.Action.Kind == word.KindInput {
+		return g.open.put(g.q)
 	}
-	o, l := offer{g, q}, Lasting{}
-	list, why := lasting(q)
+	l := Lasting{}
+	list, why := lasting(g.q)
 	if why == "" {
-		l = Lasting{Project: rulesText(list, g.at.workspace), Everywhere: rulesText(list, "")}
-		if _, refusal := o.checked(l.Project); refusal != nil {
+		l = Lasting{Project: rulesText(list, g.at.workspace), Everywhere: rulesText(list, ""), Check: g.check}
+		if _, refusal := g.checked(l.Project); refusal != nil {
 			why = refusal.Reason
 		}
 	}
 	if why != "" {
-		q.Withheld = append(q.Withheld, "always: "+why)
-		return g.open.put(q)
+		g.q.Withheld = append(g.q.Withheld, "always: "+why)
+		return g.open.put(g.q)
 	}
-	l.Check = o.check
-	q.Lasting = &l
-	at := slices.IndexFunc(q.Options, func(o Option) bool { return !o.Decision.Yes() || o.Decision.Leaves() })
-	q.Options = slices.Insert(q.Options, at, Option{Decision: Always, Label: "always in this project"})
-	return g.open.put(q)
+	g.q.Lasting = &l
+	at := slices.IndexFunc(g.q.Options, func(o Option) bool { return !o.Decision.Yes() || o.Decision.Leaves() })
+	g.q.Options = slices.Insert(g.q.Options, at, Option{Decision: Always, Label: "always in this project"})
+	return g.open.put(g.q)
 }
 
 // Ruled returns the permit for a question that the rules answer by now: one about what a command
@@ -159,7 +158,7 @@ func (g offer) checked(text string) (*Gate, *Refusal) {
 // under returns a copy of g with other rules, which offers and remembers nothing.
 func (g offer) under(set *rules.Set) *Gate {
 	o := g.opts
-	o.Rules, o.Save, o.NewID, o.Settings, o.Mode = set, nil, nil, nil, g.Mode()
+	o.Rules, o.Save, o.NewID, o.Settings, o.Mode, o.Facts = set, nil, nil, nil, g.Mode(), false
 	wide := NewGate(o)
 	wide.ledger.entries, wide.ledger.revoked = g.ledger.answers(), g.ledger.takenBack()
 	wide.model = g.Model()

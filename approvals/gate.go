@@ -212,7 +212,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	if refusal := g.unasked(&r, a, w); refusal != nil {
 		return Permit{}, nil, refusal
 	}
-	return Permit{}, g.put(asked{Request: r, mode: policy.mode, wants: f.about != 0 || f.ruled, about: f.about}, func(g *Gate) bool {
+	return Permit{}, offer{g, asked{Request: r, mode: policy.mode, wants: f.about != 0 || f.ruled, about: f.about}}.put(func(g *Gate) bool {
 		_, question, err := g.Decide(a)
 		return question == nil && err == nil
 	}), nil
@@ -278,7 +278,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, offers bool) *Request {
 	r := g.request(a, w)
 	r.AfterFailure, r.Denials = true, v.Denials
 	r.Title = refusedWho(a, v.Denials) + " refused by the sandbox"
-	return g.put(asked{Request: r, mode: policy.mode, wants: true, about: about(a.Kind, w)}, func(g *Gate) bool {
+	return offer{g, asked{Request: r, mode: policy.mode, wants: true, about: about(a.Kind, w)}}.put(func(g *Gate) bool {
 		return opens(g.opened(g.Base(), w.grant, false), w.grant)
 	})
 }

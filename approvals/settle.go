@@ -75,7 +75,7 @@ func (g *Gate) options(a Action, grant sandbox.Grant, w want, changes string) (o
 	}
 	if !grant.Unsandboxed && w.blocked == "" {
 		out = append(out, Option{Decision: Once, Label: "this once"}, session)
-		if grant.Empty() && a.Kind == word.KindEdit && !g.opts.Base.Unconfined && g.inWorkspace(a) {
+		if grant.Empty() && a.Kind == word.KindEdit && !g.opts.Base.Unconfined && g.at.inWorkspace(a) {
 			out = append(out, Option{Decision: AllEdits, Label: "this session, all edits in the workspace"})
 		}
 	}
@@ -91,10 +91,10 @@ func (g *Gate) options(a Action, grant sandbox.Grant, w want, changes string) (o
 }
 
 // inWorkspace reports whether an edit changes only files in the workspace.
-func (g *Gate) inWorkspace(a Action) bool {
-	return g.at.workspace != "" && !slices.ContainsFunc(a.Paths, func(raw string) bool {
-		p, r := g.at.canonical(a.Folder, raw)
-		return r != nil || !sandbox.Covers(g.at.workspace, p)
+func (at *places) inWorkspace(a Action) bool {
+	return at.workspace != "" && !slices.ContainsFunc(a.Paths, func(raw string) bool {
+		p, r := at.canonical(a.Folder, raw)
+		return r != nil || !sandbox.Covers(at.workspace, p)
 	})
 }
 
