@@ -52,6 +52,15 @@ output = 32000
 vision = "no"
 ` + "```" + `
 
+A model that you trust less gets less. Which these are only you say: nothing follows from a name, a size or an address.
+
+` + "```toml" + `
+[models."ollama/*"]
+sandbox = "read-only"                     # until an answer of yours opens more
+must_justify = true
+may_ask_outside = false
+` + "```" + `
+
 Names of models hold slashes too. So where ` + "`model_provider`" + ` is set, the prefix counts only when ` + "`model`" + ` comes from a later source than it
 (` + "`--model`" + ` over the file), and where ` + "`base_url`" + ` is set only the name of a ` + "`[providers.NAME]`" + ` counts: what was to be asked at one place does not
 reach another by accident.

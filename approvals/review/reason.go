@@ -4,9 +4,12 @@
 package review
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"codeagent/internal/short"
 )
 
 // Subject is what a reason must be about.
@@ -36,13 +39,14 @@ func (s Subject) Fault(reason string) string {
 	if len(said) == 0 {
 		return "is empty"
 	}
-	about := wordsOf(s.Command)
+	about := vocabulary{}
+	about.add(s.Command)
 	for _, name := range s.Opens {
-		about = append(about, wordsOf(name)...)
+		about.add(name)
 	}
 	named, own, letters := false, 0, 0
 	for _, w := range said {
-		if anyAlike(about, w) {
+		if about.has(w) {
 			named = true
 			continue
 		}
@@ -145,16 +149,24 @@ func weight(w string) int {
 	return utf8.RuneCountInString(w)
 }
 
-func anyAlike(words []string, w string) bool {
-	for _, o := range words {
-		if alike(o, w) {
-			return true
-		}
+// vocabulary are words by how they begin.
+type vocabulary map[string][]string
+
+// beginning is how many letters the forms of one word have in common at least: no fewer bytes.
+const beginning = 4
+
+func (v vocabulary) add(text string) {
+	for _, w := range wordsOf(text) {
+		k := short.Head(w, beginning)
+		v[k] = append(v[k], w)
 	}
-	return false
 }
 
-// alike reports whether two words are the same, or begin alike as the forms of one word do.
+// has reports whether v has w, or a word that begins alike as the forms of one word do.
+func (v vocabulary) has(w string) bool {
+	return slices.ContainsFunc(v[short.Head(w, beginning)], func(o string) bool { return alike(o, w) })
+}
+
 func alike(a, b string) bool {
 	if a == b {
 		return true
@@ -164,5 +176,5 @@ func alike(a, b string) bool {
 	for n < min(len(ra), len(rb)) && ra[n] == rb[n] {
 		n++
 	}
-	return n >= 4 && 3*n >= 2*min(len(ra), len(rb))
+	return n >= beginning && 3*n >= 2*min(len(ra), len(rb))
 }

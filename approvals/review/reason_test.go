@@ -1,6 +1,7 @@
 package review
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -78,4 +79,17 @@ func FuzzFault(f *testing.F) {
 			t.Errorf("%q is a reason for %q, and with %q it is none", reason, command, more)
 		}
 	})
+}
+
+// BenchmarkFault: a long command and a long reason.
+func BenchmarkFault(b *testing.B) {
+	var command, reason strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&command, "abcd%d ", i)
+		fmt.Fprintf(&reason, "abcdx%d ", i)
+	}
+	s := Subject{Command: command.String()}
+	for b.Loop() {
+		s.Fault(reason.String()[:2048])
+	}
 }
