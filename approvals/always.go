@@ -47,6 +47,9 @@ func (g offer) put(answers func(*Gate) bool) *Request {
 	}
 	l := Lasting{}
 	list, why := lasting(g.q)
+	if why == "" && len(list) == 0 {
+		return g.open.put(g.q) // no rule is about an edit of a file in the workspace
+	}
 	if why == "" {
 		l = Lasting{Project: rulesText(list, g.at.workspace), Everywhere: rulesText(list, ""), Check: g.check}
 		if _, refusal := g.checked(l.Project); refusal != nil {
@@ -106,9 +109,6 @@ func lasting(q asked) (list []*rules.Rule, why string) {
 			return nil, why
 		}
 		list = append(list, commands...)
-	}
-	if len(list) == 0 {
-		return nil, "no rule answers this question"
 	}
 	return list, ""
 }

@@ -133,7 +133,7 @@ func TestAlwaysIsWithheld(t *testing.T) {
 		"protected":     {OnRequest, command("tool", Wish{Write: []string{workspace + "/.git/hooks/pre-commit"}}), "protected"},
 		"closed":        {OnRequest, command("tool", Wish{Read: []string{"/home/u/.ssh"}}), "deny_read"},
 		"an ask":        {OnRequest, command("terraform apply", Wish{Write: []string{"/srv/data/x"}}), "no rule answers"},
-		"an edit":       {Untrusted, Action{CallID: "c", Tool: "apply_patch", Kind: word.KindEdit, Folder: workspace, Paths: []string{"main.go"}}, "no rule answers"},
+		"an edit":       {Untrusted, Action{CallID: "c", Tool: "apply_patch", Kind: word.KindEdit, Folder: workspace, Paths: []string{"main.go"}}, ""},
 		"edit outside":  {Untrusted, Action{CallID: "c", Tool: "apply_patch", Kind: word.KindEdit, Folder: workspace, Paths: []string{"/srv/data/x"}}, "no rule answers"},
 		"a variable":    {Untrusted, command("rm $X", Wish{}), "expanded"},
 		"a shell":       {Untrusted, command("bash -c 'make'", Wish{}), "bash"},
@@ -153,7 +153,7 @@ func TestAlwaysIsWithheld(t *testing.T) {
 			t.Errorf("%s: no question: %v", name, err)
 			continue
 		}
-		if got := strings.Join(r.Withheld, "; "); r.Lasting != nil || label(r) != "" || !strings.Contains(got, c.why) {
+		if got := strings.Join(r.Withheld, "; "); r.Lasting != nil || label(r) != "" || !strings.Contains(got, c.why) || c.why == "" && got != "" {
 			t.Errorf("%s: withheld for %q, want %q", name, got, c.why)
 		}
 		before := file

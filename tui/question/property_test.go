@@ -59,6 +59,9 @@ func anyRequest(r *rand.Rand) approvals.Request {
 	for i := range r.IntN(4) {
 		q.Warnings = append(q.Warnings, fmt.Sprintf("warning %d about %s, which %s", i, place(r), strings.Repeat("matters ", r.IntN(20))))
 	}
+	for i := range r.IntN(3) {
+		q.Facts = append(q.Facts, fmt.Sprintf("fact %d about %s", i, place(r)))
+	}
 	for range r.IntN(5) {
 		q.Denials = append(q.Denials, sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: place(r), Program: "x", Evidence: sandbox.EvidenceKernel, Count: 1})
 	}
@@ -124,7 +127,7 @@ func TestWhateverIsAsked(t *testing.T) {
 		var must []string
 		for _, st := range q.stanzas(theme, w, "/home/ada", limits{}, false, 0) {
 			for _, row := range st.rows {
-				if strings.HasPrefix(st.name, "opens") || strings.HasPrefix(st.name, "warning") {
+				if strings.HasPrefix(st.name, "opens") || strings.HasPrefix(st.name, "warning") || strings.HasPrefix(st.name, "fact") {
 					must = append(must, strings.TrimRight(ansi.Strip(row.text), " "))
 				}
 			}
@@ -172,7 +175,7 @@ func TestWhateverIsAsked(t *testing.T) {
 
 // facts are what a yes to r allows and the warnings, as rows show them.
 func facts(r approvals.Request) (out []string) {
-	for _, text := range append(denial.Grants(r.Grant, "/home/ada"), r.Warnings...) {
+	for _, text := range slices.Concat(denial.Grants(r.Grant, "/home/ada"), r.Warnings, r.Facts) {
 		out = append(out, ansi.Strip(paint.Show(fact(text))))
 	}
 	return out

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"codeagent/internal/golden"
+	"codeagent/internal/scripted"
+)
+
+// TestModesOnTheScreen: an answer for all edits covers the next edit and no command; Shift+Tab
+// makes the policy wider after a yes and stricter at once, and the next call is judged by it.
+func TestModesOnTheScreen(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		edit := func(name string) scripted.Reply {
+			return scripted.Reply{Calls: []scripted.Call{{Name: "apply_patch", Arguments: arguments("patch", "*** Begin Patch\n*** Add File: "+name+"\n+one\n*** End Patch\n")}}}
+		}
+		outside := filepath.Join(u.home, "outside")
+		srv := serve(t,
+			edit("a"), edit("b"), scripted.Reply{Calls: []scripted.Call{shellCall("echo x > c")}},
+			scripted.Reply{Calls: []scripted.Call{shellCall("echo x > d")}}, scripted.Reply{Text: "First turn over."},
+			scripted.Reply{Calls: []scripted.Call{shellCall("echo x > " + outside)}}, scripted.Reply{Text: "Second turn over."})
+		cmd := u.codeagent("--model", "test", "--ask-for-approval", "untrusted", "do it")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		term := golden.Start(t, cmd, 120, 40)
+		term.WaitFor("apply_patch wants to edit")
+		term.WaitFor("3 this session, all edits in the workspace")
+		term.Write("\x193")
+		term.WaitFor("wants to run") // b was edited without a question
+		term.Write("\x1b[Z")
+		term.WaitFor("from untrusted to on-request?")
+		term.Write("\x191")
+		term.WaitGone("from untrusted to on-request?")
+		term.WaitFor("asks on request")
+		term.Write("\x191")
+		term.WaitFor("First turn over.") // and d was written without a question
+		for _, name := range []string{"a", "b", "c", "d"} {
+			if _, err := os.Lstat(filepath.Join(u.work, name)); err != nil {
+				t.Error(err)
+			}
+		}
+		term.Write("\x1b[Z")
+		term.WaitFor("from on-request to on-failure?")
+		term.Write("\x1b[Z") // passes over it
+		term.WaitFor("never asks")
+		term.WaitGone("on-failure?")
+		term.Write("again\r")
+		term.WaitFor("Second turn over.")
+		if _, err := os.Lstat(outside); err == nil {
+			t.Error("a command wrote outside the workspace under never")
+		}
+		term.Write("\x04")
+		_ = term.WaitExit() // however it ends
+	})
+}
