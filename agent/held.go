@@ -233,13 +233,18 @@ func (h *holder) saidNo() bool {
 	return len(h.denied) > 0
 }
 
-// offers reports whether one question after the command may offer what it lacked: calls are
-// held, so a person is there, and what it lacked is not what its programs usually do without.
-func (h *holder) offers(v sandbox.Verdict) bool {
-	if h == nil || v.Confidence == sandbox.Certain {
-		return h != nil
+// offers returns the answers of the run if one question after it may offer what it lacked: calls
+// are held, so a person is there, and what it lacked is not what its programs usually do without.
+func (h *holder) offers(v sandbox.Verdict) *approvals.HeldAnswers {
+	if h == nil {
+		return nil
 	}
-	return !h.run.Known(slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool { return d.Moot }))
+	lacked := slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool { return d.Moot })
+	if v.Confidence != sandbox.Certain && h.run.Known(lacked) {
+		return nil
+	}
+	so, _ := h.soFar()
+	return &so
 }
 
 // words returns the text for the model about what the user granted while the command ran.

@@ -256,19 +256,24 @@ func (g *Gate) wanted(base sandbox.Policy, a Action, mode Mode) (want, []string,
 
 // AfterDenial returns the question to ask after the sandbox denied something to a, according
 // to v: whether it may run again with all that it lacked. It returns nil if there is nothing to
-// ask. offers: calls are held, and a person attends; then it is asked in each mode that holds
-// calls, if the kernel's records say what was lacking. Otherwise only on-failure asks.
-func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, offers bool) *Request {
+// ask. held are the answers of the run if its calls were held; then it is asked in each mode that
+// holds calls, if the kernel's records say what was lacking, and the next run also gets what was
+// granted in this one. With nil only on-failure asks.
+func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Request {
 	base := g.Base()
 	policy := g.consent()
 	known := v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() && !v.Suggest.Unsandboxed
-	if policy.mode != OnFailure && !(offers && known && policy.mode.Holds()) || !v.Denied || a.Kind != word.KindCommand || base.Unconfined {
+	if policy.mode != OnFailure && !(held != nil && known && policy.mode.Holds()) || !v.Denied || a.Kind != word.KindCommand || base.Unconfined {
 		return nil
 	}
 	w := want{unsandboxed: true}
 	if v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() { // words in the output alone must not propose a grant
 		var refusal *Refusal
-		if w, refusal = g.want(base, a.Folder, suggested(a, v.Suggest)); refusal != nil || w.empty() {
+		wish := suggested(a, v.Suggest)
+		if held != nil {
+			wish.add(held.Given)
+		}
+		if w, refusal = g.want(base, a.Folder, wish); refusal != nil || w.empty() {
 			return nil
 		}
 	}

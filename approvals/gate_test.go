@@ -265,8 +265,8 @@ func TestAfterDenial(t *testing.T) {
 		{"codeagent's own", OnFailure, own, "", ""},
 		{"a lookup", OnFailure, lookup, outsideOnce, "reach example.org:443"},
 		{"on-request", OnRequest, certain, "", ""},
-		{"on-request, held", OnRequest, certain, insideOnly, "write /home/u/.npm"},
-		{"granular, held", Granular, certain, insideOnly, "write /home/u/.npm"},
+		{"on-request, held", OnRequest, certain, insideOnly, "write /home/u/.npm, /home/u/notes"},
+		{"granular, held", Granular, certain, insideOnly, "write /home/u/.npm, /home/u/notes"},
 		{"on-request, held, a guess", OnRequest, likely, "", ""},
 		{"on-request, held, not denied", OnRequest, passed, "", ""},
 		{"on-request, held, nothing that can be granted", OnRequest, own, "", ""},
@@ -278,7 +278,11 @@ func TestAfterDenial(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGate(c.mode, confined())
 			a := command("npm i", Wish{})
-			r := g.AfterDenial(a, c.v, strings.Contains(c.name, "held"))
+			var held *HeldAnswers
+			if strings.Contains(c.name, "held") {
+				held = &HeldAnswers{Given: []sandbox.Grant{{Write: []string{"/home/u/notes"}}}}
+			}
+			r := g.AfterDenial(a, c.v, held)
 			if c.want == "" {
 				if r != nil {
 					t.Fatalf("asked: %+v", r)

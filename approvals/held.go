@@ -17,6 +17,16 @@ type HeldAnswers struct {
 	Given, Refused []sandbox.Grant
 }
 
+// add adds what was granted to a run.
+func (w *Wish) add(given []sandbox.Grant) {
+	for _, g := range given {
+		w.Write, w.Read, w.Sockets = append(w.Write, g.Write...), append(w.Read, g.Read...), append(w.Sockets, g.Sockets...)
+		for _, h := range g.Hosts {
+			w.Hosts = append(w.Hosts, h.String())
+		}
+	}
+}
+
 // DecideHeld judges a held call of a. It returns exactly one of a grant under which the call
 // may proceed, a question, or a *Refusal.
 func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.Grant, *Request, error) {

@@ -47,7 +47,7 @@ func TestAfterFailureTheTitleNamesWhoWasRefused(t *testing.T) {
 		"npm install was refused by the sandbox":               {by("/usr/bin/node", sandbox.EvidenceOutput, false), by("", sandbox.EvidenceKernel, false)},
 	} {
 		v := sandbox.Verdict{Denied: true, Evidence: sandbox.EvidenceFull, Suggest: sandbox.Grant{Write: []string{"/home/u/.npm"}}, Denials: denials}
-		if r := newGate(OnFailure, confined()).AfterDenial(command("npm install", Wish{}), v, false); r == nil || r.Title != want {
+		if r := newGate(OnFailure, confined()).AfterDenial(command("npm install", Wish{}), v, nil); r == nil || r.Title != want {
 			t.Errorf("%+v, want the title %q", r, want)
 		}
 	}

@@ -206,7 +206,7 @@ func (r row) judge(t *testing.T, g world, so HeldAnswers) (string, *Request) {
 		grant, q, err := g.DecideHeld(command("npm test", Wish{}), heldCalls[r.wants], so)
 		return decided(Permit{minted: !grant.Empty()}, q, err), q
 	case "rerun":
-		q := g.AfterDenial(command("npm test", Wish{}), r.verdict(), false)
+		q := g.AfterDenial(command("npm test", Wish{}), r.verdict(), nil)
 		if q == nil {
 			return "nothing", nil
 		}

@@ -117,7 +117,7 @@ func TestNotAskedAfterFailureAgain(t *testing.T) {
 	g := newGate(OnFailure, confined())
 	a := command("a", Wish{})
 	v := sandbox.Verdict{Denied: true, Evidence: sandbox.EvidenceFull, Suggest: sandbox.Grant{Write: []string{"/srv/data"}}}
-	q := g.AfterDenial(a, v, false)
+	q := g.AfterDenial(a, v, nil)
 	if q == nil {
 		t.Fatal("not asked")
 	}
@@ -125,7 +125,7 @@ func TestNotAskedAfterFailureAgain(t *testing.T) {
 	if got, _ := asks(t, g, wishing("a", []string{"/srv/data"})); !strings.Contains(got, "said no") {
 		t.Errorf("the model's request: %s", got)
 	}
-	if g.AfterDenial(a, v, false) != nil {
+	if g.AfterDenial(a, v, nil) != nil {
 		t.Error("asked again after the next failure")
 	}
 }

@@ -106,7 +106,7 @@ var settings = []setting{
 	{key: "sandbox.evidence", choices: []string{"full", "network", "off"}, def: `"full"`, at: func(c *Config, _ string) any { return &c.Sandbox.Evidence },
 		doc: "Which refusals are recorded: all, those of the network alone, or none. What is enforced is the same. Less is faster, and you and the model learn less; a call whose refusal is not recorded cannot wait for an answer either."},
 	{key: "sandbox.hold", def: "true", at: func(c *Config, _ string) any { return &c.Sandbox.Hold },
-		doc: "While you are there to answer (`on-request` and `on-failure`, on a screen): a call of a running command that the sandbox refuses waits, you are asked, and after a yes the same command continues. `false`: the call fails at once."},
+		doc: "While you are there to answer (`on-request` and `on-failure`, on a screen): a call of a running command that the sandbox refuses waits if there is reason to think that it matters, you are asked, and after a yes the same command continues. After a command that failed for other calls, one question offers all that it lacked. `false`: calls fail at once, and only `on-failure` asks afterwards."},
 	{key: "sandbox.tmp", choices: []string{"private", "shared"}, def: `"private"`, at: func(c *Config, _ string) any { return &c.Sandbox.Temp },
 		doc: "`private`: each session has its own folder for temporary files, named by TMPDIR. `shared` also opens `/tmp` and `/var/tmp`, which other programs trust."},
 	{key: "sandbox.fallback", choices: []string{"refuse", "warn"}, def: `"refuse"`, at: func(c *Config, _ string) any { return &c.Sandbox.Fallback },
