@@ -263,7 +263,7 @@ func TestRuled(t *testing.T) {
 	g := newGate(OnFailure, confined(), saves(t, &file))
 	a, other := command("tool", Wish{}), command("tool", Wish{Write: []string{"/srv/data/x", "/srv/data/y"}})
 	v := sandbox.Verdict{Denied: true, Evidence: sandbox.EvidenceFull, Suggest: sandbox.Grant{Write: []string{"/srv/data/x"}}}
-	first, second := g.AfterDenial(a, v, false), g.AfterDenial(a, v, nil)
+	first, second := g.AfterDenial(a, v, nil), g.AfterDenial(a, v, nil)
 	_, third, _ := g.Decide(other)
 	if _, ok := g.Ruled(first); ok {
 		t.Error("no rule, and yet an answer")
