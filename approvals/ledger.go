@@ -109,6 +109,21 @@ func singly(s ledger.Setting) (out []ledger.Entry) {
 	return out
 }
 
+// Beyond lists what a running command has and a command that starts now would not get: what it was
+// started under and granted, without what was revoked.
+func (l *Ledger) Beyond(started sandbox.Policy, granted, revoked []sandbox.Grant) []ledger.Entry {
+	if started.Unconfined {
+		return nil
+	}
+	for _, g := range granted {
+		started = started.With(g)
+	}
+	for _, g := range revoked {
+		started = started.Without(g)
+	}
+	return singly(ledger.Setting{With: started, Without: l.gate.Open()})
+}
+
 // answers returns the answers that hold now.
 func (l *Ledger) answers() []answered {
 	l.mu.Lock()

@@ -153,3 +153,27 @@ func TestExpiry(t *testing.T) {
 		t.Error("open after its end")
 	}
 }
+
+// TestBeyond: a running command is listed with what a new one would not get, and no more.
+func TestBeyond(t *testing.T) {
+	g := newGate(OnRequest, confined(), grants)
+	sayYes(t, g, command("x", Wish{Write: []string{"/srv"}}), Session)
+	once := sandbox.Grant{Hosts: []sandbox.HostPort{manual, other}}
+	started := g.Base().With(once)
+	held := sandbox.Grant{Sockets: []string{"/run/s"}}
+	lines := func(revoked ...sandbox.Grant) (out []string) {
+		for _, e := range g.Ledger().Beyond(started, []sandbox.Grant{held}, revoked) {
+			out = append(out, e.Lines(nil)...)
+		}
+		return out
+	}
+	if got := lines(); !slices.Equal(got, []string{"network docs.example:443", "network other.example:443", "socket /run/s"}) {
+		t.Errorf("%q", got)
+	}
+	if got := lines(sandbox.Grant{Hosts: []sandbox.HostPort{manual}}, held); !slices.Equal(got, []string{"network other.example:443"}) {
+		t.Errorf("after a revocation: %q", got)
+	}
+	if got := g.Ledger().Beyond(sandbox.FullAccess(), nil, nil); got != nil {
+		t.Errorf("without a sandbox: %+v", got)
+	}
+}

@@ -77,10 +77,10 @@ type Info struct {
 	Text     string
 	Dir      string
 	Terminal bool
-	// Policy is what the job was started under, and Granted what its Holder added. The job
-	// keeps both, whatever is granted or revoked elsewhere.
-	Policy  sandbox.Policy
-	Granted []sandbox.Grant
+	// Policy is what the job was started under, and Granted what its Holder added. Revoked was
+	// taken back since, as far as the system allows.
+	Policy           sandbox.Policy
+	Granted, Revoked []sandbox.Grant
 	// Starting: Start has not returned, and more may be granted.
 	Starting bool
 	Started  time.Time

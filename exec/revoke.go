@@ -49,6 +49,7 @@ func (r *Runner) Revoke(g sandbox.Grant) (running int, out sandbox.Revoked) {
 	r.live.mu.Lock()
 	var procs []sandbox.Process
 	for run := range r.live.list {
+		run.taken = append(run.taken, g)
 		switch {
 		case run.policy.Unconfined:
 			// It has no sandbox that anything could be taken back from.
@@ -71,6 +72,26 @@ func (r *Runner) Revoke(g sandbox.Grant) (running int, out sandbox.Revoked) {
 	}
 	slices.Sort(out.Stays)
 	return running + len(procs), out
+}
+
+// Revoke takes g back from one job. It reports false if there is no such job, or it has ended.
+func (l *Jobs) Revoke(id int, g sandbox.Grant) (sandbox.Revoked, bool) {
+	j := l.Find(id)
+	if j == nil || !j.lives() {
+		return sandbox.Revoked{}, false
+	}
+	live := &l.runner.live
+	live.mu.Lock()
+	j.running.taken = append(j.running.taken, g)
+	live.mu.Unlock()
+	return revoke(j.running.proc, g), true
+}
+
+// takenFrom returns what was taken back from a command.
+func (c *commands) takenFrom(run *running) []sandbox.Grant {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(run.taken)
 }
 
 func revoke(proc sandbox.Process, g sandbox.Grant) sandbox.Revoked {

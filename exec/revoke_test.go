@@ -56,7 +56,20 @@ func TestRevokeReachesAll(t *testing.T) {
 	if n, out := r.Revoke(g); n != 2 || out.Cut != 2 || !slices.Equal(out.Stays, []string{"open files"}) || len(b.taken) != 2 {
 		t.Errorf("%d commands, %+v", n, out)
 	}
+	only := sandbox.Grant{Sockets: []string{"/run/s"}}
+	if out, ok := list.Revoke(two, only); !ok || out.Cut != 1 || len(b.taken) != 3 {
+		t.Errorf("of one job: %+v %v", out, ok)
+	}
+	for _, info := range list.List() {
+		if want := map[int]int{one: 1, two: 2}[info.ID]; len(info.Revoked) != want {
+			t.Errorf("job %d: revoked %+v", info.ID, info.Revoked)
+		}
+	}
+	<-b.taken
 	list.Kill(two)
+	if _, ok := list.Revoke(two, only); ok {
+		t.Error("revoked of a job that has ended")
+	}
 	b.starting = func() {
 		if n, _ := r.Revoke(g); n != 2 {
 			t.Errorf("%d commands, with one that starts", n)

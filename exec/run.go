@@ -39,6 +39,8 @@ type running struct {
 	proc    sandbox.Process // set by commands.started
 	// revoked is what was taken back while it started; guarded by commands.mu.
 	revoked []sandbox.Grant
+	// taken is all that was taken back; guarded by commands.mu.
+	taken []sandbox.Grant
 }
 
 // begin starts c under p. Every begin needs an end.

@@ -68,6 +68,9 @@ var errNotListed = errors.New("it is not open any more")
 // commands as far as the system allows. It returns what became of it, in words.
 func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 	l := ses.Gate.Ledger()
+	if strings.HasPrefix(id, "j") {
+		return ses.revokeOfJob(id)
+	}
 	i := slices.IndexFunc(l.List(), func(e ledger.Entry) bool { return e.ID == id })
 	if i < 0 {
 		return "", errNotListed
@@ -89,6 +92,39 @@ func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 	}
 	running, became := ses.Workspace.Runner.Revoke(closed)
 	return revokedWords(e, still, running, became), nil
+}
+
+// OfJobs lists what running jobs have beyond what a command that starts now would get. Source names
+// the job.
+func (ses *Session) OfJobs() (out []ledger.Entry) {
+	for _, job := range ses.Jobs.List() {
+		if !job.Running {
+			continue
+		}
+		for i, e := range ses.Gate.Ledger().Beyond(job.Policy, job.Granted, job.Revoked) {
+			e.ID, e.Source, e.Title = fmt.Sprintf("j%d-%d", job.ID, i+1), fmt.Sprintf("job %d", job.ID), job.Text
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// revokeOfJob takes back what one job has for itself.
+func (ses *Session) revokeOfJob(id string) (string, error) {
+	list := ses.OfJobs()
+	i := slices.IndexFunc(list, func(e ledger.Entry) bool { return e.ID == id })
+	if i < 0 {
+		return "", errNotListed
+	}
+	var number int
+	if _, err := fmt.Sscanf(list[i].Source, "job %d", &number); err != nil {
+		return "", err
+	}
+	became, ok := ses.Jobs.Revoke(number, list[i].Grant)
+	if !ok {
+		return "", errNotListed
+	}
+	return revokedWords(list[i], sandbox.Grant{}, 1, became), nil
 }
 
 // revokedWords says what became of a revocation.

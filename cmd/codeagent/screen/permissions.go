@@ -23,6 +23,9 @@ func (p permissions) List(context.Context) ([]tui.Permission, error) {
 	for _, e := range p.ses.Gate.Ledger().List() {
 		out = append(out, tui.Permission{ID: e.ID, Text: strings.Join(e.Lines(nil), ", "), About: about(e), More: more(e)})
 	}
+	for _, e := range p.ses.OfJobs() {
+		out = append(out, tui.Permission{ID: e.ID, Text: strings.Join(e.Lines(nil), ", "), About: "only " + e.Source, More: e.ID + "  " + e.Title})
+	}
 	for _, e := range p.ses.Without.List() {
 		out = append(out, tui.Permission{
 			ID: e.ID(), Text: fmt.Sprintf("not asked: %s %s, by %s", e.Kind, e.Target, e.Program), About: didWithout(e),
