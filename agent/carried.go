@@ -256,13 +256,15 @@ func allowed(q *approvals.Request, ans approvals.Answer, mode approvals.Mode) (o
 	}
 	need(sandbox.KindWrite, gr.Write...)
 	need(sandbox.KindRead, gr.Read...)
-	if q.Action.Kind == word.KindCommand {
-		for _, h := range gr.Hosts {
-			need(sandbox.KindNetwork, h.String())
-		}
-		if mode == approvals.Untrusted && !q.Held {
-			need("", "") // the command itself
-		}
+	kind := sandbox.KindNetwork
+	if q.Action.Kind == word.KindFetch {
+		kind = "fetch" // the host of a page; no sandbox denies one
+	}
+	for _, h := range gr.Hosts {
+		need(kind, h.String())
+	}
+	if q.Action.Kind == word.KindCommand && mode == approvals.Untrusted && !q.Held {
+		need("", "") // the command itself
 	}
 	return out
 }

@@ -28,7 +28,7 @@ func TestNeeds(t *testing.T) {
 		{"outside", word.KindCommand, false, approvals.OnRequest, approvals.Answer{Decision: approvals.Outside}, "[]"},
 		{"untrusted", word.KindCommand, false, approvals.Untrusted, approvals.Answer{Decision: approvals.Once, Grant: &less}, "[write /a b  ]"},
 		{"untrusted, held", word.KindCommand, true, approvals.Untrusted, approvals.Answer{Decision: approvals.Once, Grant: &less}, "[write /a b]"},
-		{"a page", word.KindFetch, false, approvals.OnRequest, approvals.Answer{Decision: approvals.Once}, "[write /a b read /c]"},
+		{"a page", word.KindFetch, false, approvals.OnRequest, approvals.Answer{Decision: approvals.Once}, "[write /a b read /c fetch h.example:443]"},
 	} {
 		q := &approvals.Request{Action: approvals.Action{Kind: c.kind}, Grant: grant, Held: c.held}
 		var y yeses

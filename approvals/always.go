@@ -244,14 +244,20 @@ func (g offer) check(text string) (rules.Replay, error) {
 	if g.opts.Past == nil {
 		return rules.Replay{}, nil
 	}
+	list, _ := rules.Parse("rule", []byte(text), g.at.written) // checked has parsed it
 	folder := g.at.workspace
-	if list, err := rules.Parse("rule", []byte(text), g.at.written); err == nil && slices.ContainsFunc(list, func(r *rules.Rule) bool { return r.Project == "" }) {
+	if slices.ContainsFunc(list, func(r *rules.Rule) bool { return r.Project == "" }) {
 		folder = ""
 	}
+	p := replaying{now: g.Gate, wide: wide, base: g.Base(), known: map[string]bool{}}
+	p.commands = slices.ContainsFunc(list, func(r *rules.Rule) bool { return len(r.Words) > 0 })
 	var out rules.Replay
-	p := replaying{g.Gate, wide, g.Base(), g.q.Action.Command}
 	out.Part = g.opts.Past(folder, func(past rules.Past) {
-		if what := p.opened(past.Command, past.Refused); len(what) > 0 {
+		what := p.opened(past.Command, past.Refused)
+		if past.Command != g.q.Action.Command && p.allowed(past.Command) {
+			what = append(what, oneLine(past.Command))
+		}
+		if len(what) > 0 {
 			out.Add(what)
 		}
 		if len(p.opened(past.Command, past.Allowed)) > 0 {
@@ -260,6 +266,9 @@ func (g offer) check(text string) (rules.Replay, error) {
 	})
 	return out, nil
 }
+
+// oneLine is a command that a rule allows, so plain text, without its line ends and tabs.
+func oneLine(command string) string { return strings.Join(strings.Fields(command), " ") }
 
 // Recall adds what the rule would have answered in earlier sessions of the project. It reads
 // files.
@@ -279,16 +288,40 @@ func (r *Request) Recall() {
 type replaying struct {
 	now, wide *Gate
 	base      sandbox.Policy
-	// command is that of the question.
-	command string
+	// commands: some of the rules are for commands. known are those judged so far.
+	commands bool
+	known    map[string]bool
 }
 
-// opened says which of the needs of an earlier command the rules answer in addition.
+// allowed reports whether the rules allow a command that was not allowed before.
+func (p replaying) allowed(command string) bool {
+	if !p.commands || command == "" {
+		return false
+	}
+	yes, ok := p.known[command]
+	if !ok {
+		by := func(g *Gate) rules.Decision { return g.ledger.rules.Load().Command(command, g.now()).Decision }
+		yes = by(p.wide) == rules.Allow && by(p.now) != rules.Allow
+		p.known[command] = yes
+	}
+	return yes
+}
+
+// opened says which of the needs of an earlier command the rules answer in addition. The
+// command itself is a need without a kind, and the host of a page has the kind of a fetch.
 func (p replaying) opened(command string, needs []sandbox.Denial) (out []string) {
 	for _, d := range needs {
-		if d.Kind == "" {
-			if allows := func(g *Gate) bool { return g.ledger.rules.Load().Command(command, g.now()).Decision == rules.Allow }; allows(p.wide) && !allows(p.now) {
-				out = append(out, command)
+		switch d.Kind {
+		case "":
+			if p.allowed(command) {
+				out = append(out, oneLine(command))
+			}
+			continue
+		case sandbox.DenialKind(rules.Fetch):
+			h, err := sandbox.ParseHostPort(d.Target)
+			by := func(g *Gate) bool { return g.ledger.rules.Load().Host(h, true, g.now()) }
+			if err == nil && by(p.wide) && !by(p.now) {
+				out = append(out, "pages of "+h.String())
 			}
 			continue
 		}

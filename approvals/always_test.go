@@ -251,6 +251,23 @@ func TestRecall(t *testing.T) {
 	if got := label(r); !strings.Contains(got, "3 times") {
 		t.Errorf("the label is %q", got)
 	}
+	g.SetMode(Untrusted)
+	past = append(past, rules.Past{Command: "npm  ci\n", Allowed: []sandbox.Denial{{}}}, rules.Past{Command: "npm ci"}, rules.Past{Command: "npm ci && rm x"}, rules.Past{Command: "npm test", Allowed: []sandbox.Denial{{}}},
+		rules.Past{Allowed: []sandbox.Denial{{Kind: "fetch", Target: "a.example:443"}}})
+	_, r, _ = g.Decide(command("npm test", Wish{}))
+	if r.Recall(); r.Lasting.Replay.Calls != 0 || r.Lasting.Replay.Yeses != 1 {
+		t.Errorf("of a command: %+v", r.Lasting.Replay)
+	}
+	if got, err := r.Lasting.Check("[[command]]\nwords = ['npm']\ndecision = 'allow'\n"); err != nil || got.Calls != 2 || got.Yeses != 2 || !slices.Equal(got.Shown, []string{"npm ci"}) {
+		t.Errorf("of its program: %+v, %v", got, err)
+	}
+	_, r, _ = g.Decide(Action{CallID: "c", Tool: "fetch_url", Kind: word.KindFetch, Command: "https://a.example", Wish: Wish{Hosts: []string{"a.example:443"}}})
+	if r.Recall(); r.Lasting.Replay.Yeses != 1 {
+		t.Errorf("of a page: %+v", r.Lasting.Replay)
+	}
+	g.SetMode(OnRequest)
+	past = past[:4]
+	_, r, _ = g.Decide(command("tool", Wish{Write: []string{"/srv/data/x"}}))
 	wide, err := r.Lasting.Check("[[path]]\npaths = ['/srv']\naccess = 'write'\n")
 	if err != nil || wide.Calls != 3 || asked != "" || len(wide.Shown) != 3 {
 		t.Errorf("%q of %q: %v", wide, asked, err)

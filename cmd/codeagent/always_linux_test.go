@@ -146,3 +146,39 @@ func TestAdviser(t *testing.T) {
 		t.Errorf("a holds %q, %v", data, err)
 	}
 }
+
+// TestAlwaysForACommand: under untrusted the rule is for exactly the command.
+func TestAlwaysForACommand(t *testing.T) {
+	u := newUser(t, "self", -1)
+	for i, asks := range []bool{true, false} {
+		srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("touch made")}}, scripted.Reply{Calls: []scripted.Call{shellCall("touch made other")}}, scripted.Reply{Text: "That was it."})
+		cmd := u.codeagent("--model", "test", "--ask-for-approval", "untrusted", "run it")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		term := golden.Start(t, cmd, 160, 40)
+		if asks {
+			term.WaitFor("touch wants to run")
+			term.Write("\x193")
+			term.WaitFor("words = ['touch', 'made']")
+			term.WaitFor("exact = true")
+			term.WaitFor("Enter saves")
+			term.Write("\r")
+		}
+		term.WaitFor("touch made other")
+		term.WaitFor("touch wants to run")
+		term.Write("\x19n")
+		term.WaitFor("no, because:")
+		term.Write("\r")
+		term.WaitFor("That was it.")
+		if _, err := os.Lstat(filepath.Join(u.work, "made")); err != nil {
+			t.Errorf("process %d: %v", i, err)
+		}
+		if err := os.Remove(filepath.Join(u.work, "made")); err != nil {
+			t.Fatal(err)
+		}
+		term.Write("\x04")
+		_ = term.WaitExit() // however it ends
+	}
+	if r := run1(t, u.codeagent("rules", "check", "touch made && cd sub")); r.code != 0 || !strings.HasPrefix(r.stdout, "allow\n") {
+		t.Errorf("rules check: %v", r)
+	}
+}

@@ -1,0 +1,79 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"codeagent/approvals/rules"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/config"
+)
+
+// TestChangeRules: changes at the same time are all kept, and so is what a person wrote. A file
+// that is broken, or would be, stays as it is.
+func TestChangeRules(t *testing.T) {
+	dir := t.TempDir()
+	paths, err := config.FindPaths(func(name string) string { return map[string]string{"CODEAGENT_HOME": dir}[name] }, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := cli.Stdio{Environ: []string{"HOME=" + dir}}
+	add := func(text string) ([]*rules.Rule, error) {
+		return ChangeRules(t.Context(), s, paths, func(file []byte, _ []*rules.Rule) ([]byte, error) {
+			return append(append(file, '\n'), text...), nil
+		})
+	}
+	rule := func(i int) string {
+		return fmt.Sprintf("[[command]]\nwords = ['p%d']\ndecision = 'allow'\n", i)
+	}
+	if err := paths.Create(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(paths.Rules, []byte("# mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 3 {
+		all.Go(func() {
+			if _, err := add(rule(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	data, err := os.ReadFile(paths.Rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if !strings.Contains(string(data), rule(i)) {
+			t.Errorf("rule %d was lost", i)
+		}
+	}
+	if !strings.HasPrefix(string(data), "# mine\n") {
+		t.Errorf("the comment was lost: %s", data)
+	}
+	for _, broken := range []string{string(data) + "[[path]\n", "words = 1\n"} {
+		if err := os.WriteFile(paths.Rules, []byte(broken), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := add(rule(9)); err == nil || !strings.Contains(err.Error(), paths.Rules+":") {
+			t.Errorf("added to a broken file: %v", err)
+		}
+		if now, err := os.ReadFile(paths.Rules); err != nil || string(now) != broken {
+			t.Errorf("a broken file was changed: %s, %v", now, err)
+		}
+	}
+	if err := os.WriteFile(paths.Rules, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := add("[[command]]\nwords = []\n"); err == nil {
+		t.Error("a broken rule was added")
+	}
+	if now, err := os.ReadFile(paths.Rules); err != nil || string(now) != string(data) {
+		t.Errorf("the file was changed: %s, %v", now, err)
+	}
+}
