@@ -56,7 +56,7 @@ func nextMode(m *app) tea.Cmd {
 	ask := &question.Ask{Request: wideningRequest(p.Mode(), to, m.facts.unconfined()), Reply: make(chan approvals.Answer, 1)}
 	m.widening = widening{ask, to}
 	m.questions.Insert(ask, m.now())
-	m.leaveStalePage()
+	m.panel = nil // it would cover the question
 	return m.stir()
 }
 

@@ -10,8 +10,8 @@ import (
 	"codeagent/tui/picker"
 )
 
-// showPermissions is /permissions: what is open, with its origin. A key takes the selected one back
-// at once; Enter shows the questions of the session and their answers.
+// showPermissions is /permissions: what is open, with its origin, and the approval policy. A key
+// takes the selected one back at once, another changes the policy; Enter shows the questions of the session and their answers.
 func showPermissions(m *app, _ string) tea.Cmd {
 	open := m.offers.Permissions
 	if open == nil {
@@ -49,6 +49,15 @@ func showPermissions(m *app, _ string) tea.Cmd {
 			})
 		}},
 		{Do: actAll, Key: keyFor(inPicker, actAll), Help: "what was asked", All: true, Run: func(picker.Row, string) tea.Cmd { return showAsked(m) }},
+	}
+	if m.offers.Approvals != nil {
+		name := func() { p.Title = "What is open beyond the policy · " + approvalName(modeOf(m)) }
+		p.Deeds = append(p.Deeds, picker.Deed{Do: actMode, Key: keyFor(everywhere, actMode), Help: "approvals", All: true, Run: func(picker.Row, string) tea.Cmd {
+			cmd := nextMode(m)
+			name()
+			return cmd
+		}})
+		name()
 	}
 	m.panel = list{p}
 	return load()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"codeagent/approvals"
 )
 
 // fakePermissions is a list of what is open.
@@ -52,4 +54,23 @@ func TestPermissions(t *testing.T) {
 	r.do(r.press("enter"))
 	r.has("Permissions")
 	r.lacks("What is open")
+}
+
+// TestModesInPermissions: the page names the approval policy and changes it; a wider one is asked
+// about, for which the page closes.
+func TestModesInPermissions(t *testing.T) {
+	r, _ := offers(t, 80, 24)
+	p := &policies{approvals.OnFailure}
+	r.app.offers.Permissions, r.app.offers.Approvals = &fakePermissions{}, p
+	r.slash("/permissions")
+	r.has("What is open beyond the policy · asks on failure", "Shift+Tab approvals")
+	r.press("shift+tab")
+	r.has("What is open beyond the policy · never asks")
+	p.mode = approvals.OnRequest
+	r.press("shift+tab")
+	r.lacks("What is open")
+	r.has("change the approval policy from on-request to on-failure?")
+	if p.mode != approvals.OnRequest {
+		t.Errorf("the mode is %s", p.mode)
+	}
 }
