@@ -116,7 +116,7 @@ func TestAnswerIsExported(t *testing.T) {
 		if err := term.WaitExit(); err != nil {
 			t.Fatal(err)
 		}
-		if r := run1(t, u.codeagent("permissions", "list")); !strings.Contains(r.stdout, "g1  write "+u.home+"/a  (question, session ") || strings.Contains(r.stdout, "/b") {
+		if r := run1(t, u.codeagent("permissions", "list")); !strings.Contains(r.stdout, "g1  write "+u.home+"/a  (question, session ") || strings.Contains(r.stdout, u.home+"/b") {
 			t.Errorf("listed: %v", r)
 		}
 		file := u.home + "/approvals.toml"
