@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/model"
+	"codeagent/sandbox"
+	"codeagent/tools"
 )
 
 // TestReviewer: a second model can refuse a question or pass it on. Whatever else it answers,
@@ -67,5 +70,49 @@ func TestReviewer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFactsFromEarlierCalls: what the sandbox refused to one call is a fact in the question about
+// the next one.
+func TestFactsFromEarlierCalls(t *testing.T) {
+	refused := npm(approvals.Wish{})
+	refused.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
+		return refusedWrite(sandbox.Certain), nil
+	}
+	r := newRig(approvals.OnRequest, toolbox{"first": refused, "again": npm(writes("/home/u/.npm/x"))}, play(call("1", "first")), play(call("2", "again")))
+	r.cfg.Gate = approvals.NewGate(approvals.Options{Base: sandbox.WorkspaceWrite("/w"), Files: folders{}, Home: "/home/u", Workspace: "/w", Facts: true})
+	r.face.ask = yes(approvals.Once)
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil || len(r.face.asked) != 1 {
+		t.Fatalf("%v, %d questions", err, len(r.face.asked))
+	}
+	if facts := strings.Join(r.face.asked[0].Facts, "\n"); !strings.Contains(facts, "refused exactly this") || !strings.Contains(facts, "openat /home/u/.npm/x") {
+		t.Errorf("facts %q", facts)
+	}
+}
+
+// TestNoWayOutsideInResults: a model that may not ask to leave the sandbox does not read how to,
+// and still reads how to ask for a path.
+func TestNoWayOutsideInResults(t *testing.T) {
+	for _, c := range []struct{ noOutside, path bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		d := npm(approvals.Wish{})
+		d.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
+			res := refusedWrite(sandbox.Certain)
+			if !c.path {
+				res.Verdict.Suggest = sandbox.Grant{Unsandboxed: true}
+			}
+			return res, nil
+		}
+		r := newRig(approvals.OnRequest, toolbox{"shell": d}, play(call("1", "shell")))
+		if err := r.cfg.Gate.SetModel(approvals.ModelRules{NoOutside: c.noOutside}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		text := dump(r.check(t))
+		if strings.Contains(text, "require_escalated") != (!c.noOutside && !c.path) || strings.Contains(text, "with_additional_permissions") != c.path || !strings.Contains(text, "refused this") {
+			t.Errorf("%+v: %s", c, text)
+		}
 	}
 }

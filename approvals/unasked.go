@@ -126,7 +126,7 @@ func (k *asker) reasonless(r *Request, a Action, w want) *Refusal {
 	if must || !again {
 		return refuse("the user was not asked, because the justification %s. %s", fault, how)
 	}
-	r.Warnings = append(r.Warnings, "the model was asked for a reason of its own and gave none")
+	r.Warnings = append(r.Warnings, "the model gave no reason of its own, though it was asked for one: the justification "+fault)
 	return nil
 }
 

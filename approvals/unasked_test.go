@@ -147,7 +147,7 @@ func TestReasonSentBackOnce(t *testing.T) {
 		t.Errorf("no reason: %s", got)
 	}
 	got, q := asks(t, g, with("please", "/srv/data"))
-	if got != "ask" || !slices.ContainsFunc(q.Warnings, func(w string) bool { return strings.Contains(w, "gave none") }) {
+	if got != "ask" || !slices.ContainsFunc(q.Warnings, func(w string) bool { return strings.Contains(w, "gave no reason of its own") }) {
 		t.Errorf("no reason again: %s %+v", got, q)
 	}
 	// A model that cannot do better is not asked for each request.
