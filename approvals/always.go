@@ -249,7 +249,7 @@ func (g offer) check(text string) (rules.Replay, error) {
 	if slices.ContainsFunc(list, func(r *rules.Rule) bool { return r.Project == "" }) {
 		folder = ""
 	}
-	p := replaying{now: g.Gate, wide: wide, base: g.Base(), known: map[string]bool{}}
+	p := replaying{now: g.Gate, wide: wide, base: g.Base(), known: map[string]bool{}, grants: map[string]string{}}
 	p.commands = slices.ContainsFunc(list, func(r *rules.Rule) bool { return len(r.Words) > 0 })
 	var out rules.Replay
 	out.Part = g.opts.Past(folder, func(past rules.Past) {
@@ -288,9 +288,10 @@ func (r *Request) Recall() {
 type replaying struct {
 	now, wide *Gate
 	base      sandbox.Policy
-	// commands: some of the rules are for commands. known are those judged so far.
+	// commands: some of the rules are for commands. known and grants are what was judged so far.
 	commands bool
 	known    map[string]bool
+	grants   map[string]string
 }
 
 // allowed reports whether the rules allow a command that was not allowed before.
@@ -325,13 +326,29 @@ func (p replaying) opened(command string, needs []sandbox.Denial) (out []string)
 			}
 			continue
 		}
-		w, refusal := p.now.heldWant(p.base, Action{Command: command}, d)
-		if refusal != nil || w.empty() || w.blocked != "" {
-			continue
-		}
-		if opens(p.wide.opened(p.base, w.grant, false), w.grant) && !opens(p.now.opened(p.base, w.grant, false), w.grant) {
-			out = append(out, grantWords(w.grant))
+		if what := p.grant(command, d); what != "" {
+			out = append(out, what)
 		}
 	}
 	return out
+}
+
+// grant says what the rules grant in addition to a denial of an earlier command.
+func (p replaying) grant(command string, d sandbox.Denial) string {
+	key := sandbox.Denial{Kind: d.Kind, Target: d.Target}
+	if d.Kind == sandbox.KindNetwork {
+		key.Target = withPort(command, d.Target) // a command may name the port
+	}
+	name := string(key.Kind) + " " + key.Target
+	what, ok := p.grants[name]
+	if ok {
+		return what
+	}
+	w, refusal := p.now.heldWant(p.base, Action{Command: command}, key)
+	if refusal == nil && !w.empty() && w.blocked == "" &&
+		opens(p.wide.opened(p.base, w.grant, false), w.grant) && !opens(p.now.opened(p.base, w.grant, false), w.grant) {
+		what = grantWords(w.grant)
+	}
+	p.grants[name] = what
+	return what
 }

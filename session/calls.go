@@ -12,7 +12,7 @@ import (
 // Bounds of Calls: reading them takes a few milliseconds.
 const (
 	mostSessions = 200
-	mostRecords  = 2 << 20 // bytes, of all sessions
+	mostRecords  = 1 << 20 // bytes, of all sessions
 )
 
 // Calls calls each with the tool calls of the sessions of a folder and of those below it, "" for
