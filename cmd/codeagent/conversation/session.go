@@ -116,7 +116,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		ses.Close()
 		return nil, err
 	}
-	ses.project = ws.ProjectRules(ctx)
+	ses.project = ws.ProjectRules(ctx, own)
 	reviewer, facts := ws.Config.ReviewModel()
 	if ses.reviewer, err = ses.reviewerOf(ctx, reviewer); err != nil {
 		ses.Close()

@@ -1,11 +1,8 @@
 package rulescmd
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,14 +18,14 @@ import (
 
 // projectList shows the rules of the project: those that hold, those that the user has not
 // adopted, and the files that cannot be read.
-func projectList(own []*rules.Rule, p workspace.ProjectRules) string {
+func projectList(p workspace.ProjectRules) string {
 	var out strings.Builder
 	for _, r := range p.Narrower {
 		fmt.Fprintf(&out, "-  %s (project, %s)\n", visible.Line(r.String()), where(r))
 	}
 	for i, r := range p.Wider {
 		what := "not adopted"
-		if adopted(own, r) {
+		if p.Adopted(r) {
 			what = "adopted"
 		}
 		fmt.Fprintf(&out, "%s %d: %s (project, %s)\n", what, i+1, visible.Line(r.String()), where(r))
@@ -56,7 +53,7 @@ func withProject(ctx context.Context, s cli.Stdio, f cli.Flags, own []*rules.Rul
 	if err != nil {
 		return nil, err
 	}
-	project, err := readProject(ctx, s, f)
+	project, err := readProject(ctx, s, f, own)
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +64,12 @@ func withProject(ctx context.Context, s cli.Stdio, f cli.Flags, own []*rules.Rul
 	return workspace.RulesIn(folder, own, project), nil
 }
 
-func readProject(ctx context.Context, s cli.Stdio, f cli.Flags) (workspace.ProjectRules, error) {
+func readProject(ctx context.Context, s cli.Stdio, f cli.Flags, own []*rules.Rule) (workspace.ProjectRules, error) {
 	paths, _, err := workspace.Places(ctx, s)
 	if err != nil {
 		return workspace.ProjectRules{}, err
 	}
-	return workspace.ReadProjectRules(ctx, s, f, paths)
+	return workspace.ReadProjectRules(ctx, s, f, paths, own)
 }
 
 func newAdopt(s cli.Stdio, f *cli.Flags) *cobra.Command {
@@ -82,7 +79,11 @@ func newAdopt(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			"is adopted is a copy, for the folder of the project: later changes of the project's file do not change it.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			project, err := readProject(cmd.Context(), s, *f)
+			own, _, _, err := read(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
+			project, err := readProject(cmd.Context(), s, *f, own)
 			if err != nil {
 				return err
 			}
@@ -91,45 +92,15 @@ func newAdopt(s cli.Stdio, f *cli.Flags) *cobra.Command {
 				return cli.Usage(fmt.Errorf("there is no rule %s to adopt: codeagent rules list shows %d", short.Quote(args[0], 40), len(project.Wider)))
 			}
 			r := project.Wider[n-1]
-			entry := forProject(r).TOML()
-			err = change(cmd.Context(), s, func(text []byte, own []*rules.Rule) ([]byte, error) {
-				if adopted(own, r) {
-					return nil, cli.Usage(fmt.Errorf("rule %d is adopted already", n))
-				}
-				return append(text, entry...), nil
-			})
+			entry := workspace.ForProject(r).TOML()
+			if project.Adopted(r) {
+				return cli.Usage(fmt.Errorf("rule %d is adopted already", n))
+			}
+			err = change(cmd.Context(), s, func(text []byte, _ []*rules.Rule) ([]byte, error) { return append(text, entry...), nil })
 			if err == nil {
 				_, err = fmt.Fprintf(s.Text, "adopted from %s:%s", where(r), visible.Text(string(entry)))
 			}
 			return err
 		},
 	}
-}
-
-// forProject returns r as a rule that holds only in the folder of its project. One that ends at
-// a time of day ends the day before.
-func forProject(r *rules.Rule) *rules.Rule {
-	out := *r
-	out.Project = filepath.Dir(filepath.Dir(r.File))
-	if !r.Expires.IsZero() {
-		out.Expires = r.Expires.Local().AddDate(0, 0, -1)
-	}
-	return &out
-}
-
-// adopted reports whether own contains a copy of r for its project.
-func adopted(own []*rules.Rule, r *rules.Rule) bool {
-	entry := forProject(r).TOML()
-	return slices.ContainsFunc(own, func(o *rules.Rule) bool {
-		return o.Project != "" && bytes.Equal(forOwn(o).TOML(), entry)
-	})
-}
-
-// forOwn returns a rule of the user's as it was written: the day of Expires is the last one.
-func forOwn(r *rules.Rule) *rules.Rule {
-	out := *r
-	if !r.Expires.IsZero() {
-		out.Expires = r.Expires.Local().AddDate(0, 0, -1)
-	}
-	return &out
 }

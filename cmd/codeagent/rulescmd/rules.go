@@ -53,7 +53,7 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	if err != nil {
 		return err
 	}
-	project, err := workspace.ReadProjectRules(ctx, s, f, paths)
+	project, err := workspace.ReadProjectRules(ctx, s, f, paths, all)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	for i, r := range all {
 		fmt.Fprintf(&out, "%d  %s (%s)\n", i+1, visible.Line(r.String()), where(r))
 	}
-	_, err = io.WriteString(s.Text, out.String()+projectList(all, project))
+	_, err = io.WriteString(s.Text, out.String()+projectList(project))
 	return err
 }
 

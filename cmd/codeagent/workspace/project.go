@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/hostfile"
+	"codeagent/internal/short"
 )
 
 // A project's rules stand in .codeagent/rules.toml, in the workspace or a folder above it. They
@@ -36,6 +38,7 @@ type ProjectRules struct {
 	Wider []*rules.Rule
 	// Faults are files whose rules do not hold, and why.
 	Faults []error
+	own    []*rules.Rule
 }
 
 // projectRulesPlaces lists the files of rules in the folder and above it that exist, except the
@@ -56,7 +59,7 @@ func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is
 
 // ReadProjectRules opens the workspace and reads its project's rules, for a report. Without such
 // a file it opens nothing.
-func ReadProjectRules(ctx context.Context, s cli.Stdio, f cli.Flags, paths config.Paths) (ProjectRules, error) {
+func ReadProjectRules(ctx context.Context, s cli.Stdio, f cli.Flags, paths config.Paths, own []*rules.Rule) (ProjectRules, error) {
 	folder, err := Enter(s, f)
 	if err != nil || len(projectRulesPlaces(folder, paths.Rules)) == 0 {
 		return ProjectRules{}, err
@@ -66,11 +69,12 @@ func ReadProjectRules(ctx context.Context, s cli.Stdio, f cli.Flags, paths confi
 		return ProjectRules{}, err
 	}
 	defer ws.Close()
-	return ws.ProjectRules(ctx), nil
+	return ws.ProjectRules(ctx, own), nil
 }
 
-// ProjectRules reads the project's rules, inside the sandbox.
-func (ws *Workspace) ProjectRules(ctx context.Context) (out ProjectRules) {
+// ProjectRules reads the project's rules, inside the sandbox. own are the user's.
+func (ws *Workspace) ProjectRules(ctx context.Context, own []*rules.Rule) (out ProjectRules) {
+	out.own = own
 	places := projectRulesPlaces(ws.Folder, ws.Paths.Rules)
 	if len(places) == 0 {
 		return out
@@ -137,15 +141,41 @@ func (ws *Workspace) readInside(ctx context.Context, place string) ([]byte, erro
 	return data, nil
 }
 
-// Words says which files of rules do not hold, and how many rules would need adopting.
+// Words says which files of rules do not hold, and how many rules the user has not adopted.
 func (p ProjectRules) Words() (warnings []string, note string) {
 	for _, err := range p.Faults {
 		warnings = append(warnings, fmt.Sprintf("the rules of this project's file do not hold, what they forbid included: %v", err))
 	}
-	if n := len(p.Wider); n > 0 {
-		note = fmt.Sprintf("%d of the project's rules would allow something and do not hold: codeagent rules list shows them", n)
+	left := slices.DeleteFunc(slices.Clone(p.Wider), func(r *rules.Rule) bool { return p.Adopted(r) })
+	if len(left) > 0 {
+		note = short.Count(len(left), "rule") + " of the project would allow something; not adopted: codeagent rules list"
 	}
 	return warnings, note
+}
+
+// ForProject returns a copy of a project's rule that holds only in the folder of the project. One
+// that ends at a time of day ends the day before.
+func ForProject(r *rules.Rule) *rules.Rule {
+	out := asWritten(r)
+	out.Project = filepath.Dir(filepath.Dir(r.File))
+	return out
+}
+
+// asWritten returns r with the last day in Expires, as it stands in a file.
+func asWritten(r *rules.Rule) *rules.Rule {
+	out := *r
+	if !r.Expires.IsZero() {
+		out.Expires = r.Expires.Local().AddDate(0, 0, -1)
+	}
+	return &out
+}
+
+// Adopted reports whether the user's rules contain a copy of r for its project.
+func (p ProjectRules) Adopted(r *rules.Rule) bool {
+	entry := ForProject(r).TOML()
+	return slices.ContainsFunc(p.own, func(o *rules.Rule) bool {
+		return o.Project != "" && bytes.Equal(asWritten(o).TOML(), entry)
+	})
 }
 
 // OwnerTrusted refuses a file of a stranger: every user may write to some folders above the

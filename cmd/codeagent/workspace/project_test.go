@@ -6,6 +6,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"codeagent/approvals/rules"
 )
 
 // ownedBy is a file that belongs to uid.
@@ -53,5 +55,32 @@ func TestProjectRulesPlaces(t *testing.T) {
 	}
 	if got := projectRulesPlaces(deep, want[1]); !slices.Equal(got, []string{want[0], want[2]}) {
 		t.Errorf("with the user's own file on the way: %q", got)
+	}
+}
+
+// What is adopted holds in the project's folder alone, no longer than the rule of the project, and
+// counts as adopted only as it was.
+func TestAdopted(t *testing.T) {
+	const text = "[[command]]\nwords = [\"a\"]\ndecision = \"allow\"\n[[host]]\nhosts = [\"example.com:443\"]\nexpires = 2031-02-03\n" +
+		"[[path]]\npaths = [\"/x\"]\naccess = \"read\"\nexpires = 2031-02-03T04:05:06Z\n"
+	list, err := rules.Parse("/src/app/.codeagent/rules.toml", []byte(text), "/home/u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file []byte
+	for _, r := range list {
+		file = append(file, ForProject(r).TOML()...)
+	}
+	own, err := rules.Parse("/home/u/rules.toml", file, "/home/u")
+	if err != nil || len(own) != len(list) {
+		t.Fatalf("%v of\n%s", err, file)
+	}
+	for i, r := range list {
+		if own[i].Project != "/src/app" || own[i].Expires.After(r.Expires) || own[i].Expires.IsZero() != r.Expires.IsZero() {
+			t.Errorf("%s until %s, adopted as %s until %s", r, r.Expires, own[i], own[i].Expires)
+		}
+		if (ProjectRules{}).Adopted(r) || !(ProjectRules{own: own}).Adopted(r) || (ProjectRules{own: list}).Adopted(r) {
+			t.Errorf("%s: adopted %v, %v, %v", r, (ProjectRules{}).Adopted(r), (ProjectRules{own: own}).Adopted(r), (ProjectRules{own: list}).Adopted(r))
+		}
 	}
 }
