@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,29 @@ func yes(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 }
 
 func no(context.Context, sandbox.Denial) (sandbox.Grant, bool) { return sandbox.Grant{}, false }
+
+// chooser is an asker who is asked only about what ends in "/asked".
+type chooser struct{ asker }
+
+func (*chooser) Asks(d sandbox.Denial) bool {
+	return strings.HasSuffix(d.Target, "/asked") && filepath.IsAbs(d.Executable)
+}
+
+// TestHeldChosen: a call that is not worth a question fails at once and is recorded. However many
+// there are, the one that is worth it still waits for its answer.
+func TestHeldChosen(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		dir := th.out + ".d"
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		c := &chooser{asker{answer: yes}}
+		status, _, denials := th.held(t, c, `for i in $(seq 40); do ! { : > "$TARGET.d/$i"; } 2>/dev/null; done; : > "$TARGET.d/asked"`)
+		if status.Exit != 0 || len(denials) != 40 || !slices.Equal(c.targets(), []string{dir + "/asked"}) {
+			t.Errorf("%+v, %d denials, asked about %v", status, len(denials), c.targets())
+		}
+	})
+}
 
 // held runs a script whose refused calls wait for a's answers.
 func (th *theatre) held(t *testing.T, a sandbox.Holder, script string) (sandbox.Status, string, []sandbox.Denial) {

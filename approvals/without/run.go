@@ -105,9 +105,11 @@ func (r *Run) Asks(d sandbox.Denial) bool {
 	return e.Last == Mattered
 }
 
-// Names reports whether the command, a script of it or a request of the model names d.
+// Names reports whether the command, a script of it or a request of the model names d in one
+// word. "cp a b c /srv/" names three files in two words each: one question after it is better
+// than three on the way.
 func (r *Run) Names(d sandbox.Denial) bool {
-	return slices.ContainsFunc(r.texts, func(t *named.Text) bool { return t.Target(d) })
+	return slices.ContainsFunc(r.texts, func(t *named.Text) bool { return t.Exactly(d) })
 }
 
 // nowhere reports a name that never exists (RFC 6761), so that looking it up fails anyway.

@@ -36,6 +36,7 @@ func TestAsks(t *testing.T) {
 	}{
 		{name: "not named", text: "tool x", d: log},
 		{name: "named", text: "tool --log ~/.tool/log/1", d: log, want: true},
+		{name: "named in two words", text: "cp a b /srv/", d: write("/bin/cp", "/srv/a")},
 		{name: "protected and not named", text: "tool", d: sandbox.Denial{Kind: sandbox.KindProtected, Executable: tool, Target: "/w/.git/config"}},
 		{name: "a socket, not named", text: "tool", d: sandbox.Denial{Kind: sandbox.KindSocket, Executable: tool, Target: "/run/nscd/socket"}},
 		{name: "a socket, named", text: "tool /run/nscd/socket", d: sandbox.Denial{Kind: sandbox.KindSocket, Executable: tool, Target: "/run/nscd/socket"}, want: true},

@@ -88,12 +88,21 @@ func (t *Text) fill(token string) []string {
 // Paths returns the paths that the text names, sorted.
 func (t *Text) Paths() []string { return slices.Sorted(maps.Keys(t.paths)) }
 
-// Target reports whether the text names what d was denied: the file itself, something in a
-// folder that has to be made first, or the host.
-func (t *Text) Target(d sandbox.Denial) bool {
+// Exactly reports whether the text names what d was denied in one word: the file itself,
+// something in a folder that has to be made first, or the host.
+func (t *Text) Exactly(d sandbox.Denial) bool {
 	if d.Kind == sandbox.KindNetwork {
 		h, err := sandbox.ParseHostPort(d.Target)
 		return err == nil && t.host(h.Host)
+	}
+	return t.file(d.Target) || path.IsAbs(d.Requested) && t.file(path.Clean(d.Requested))
+}
+
+// Target is Exactly, and also finds a file that several words name, or that is written beside
+// the named one.
+func (t *Text) Target(d sandbox.Denial) bool {
+	if t.Exactly(d) {
+		return true
 	}
 	change := d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindProtected
 	for _, target := range []string{d.Target, path.Clean(d.Requested)} {
