@@ -12,6 +12,7 @@ import (
 	"codeagent/approvals/rules"
 	"codeagent/event"
 	"codeagent/internal/golden"
+	"codeagent/tui/tuitest"
 )
 
 const (
@@ -166,4 +167,29 @@ func TestBackFromARule(t *testing.T) {
 	r.wantNone(a)
 	r.press("esc", "1")
 	r.wantAnswer(a, approvals.Once, "")
+}
+
+// Whatever a rule's text, its error and its replay hold, the screen stays its rows and columns.
+func TestHostileRules(t *testing.T) {
+	for _, s := range tuitest.Nasty() {
+		for _, size := range [][2]int{{100, 40}, {40, 15}, {12, 6}} {
+			r := newRig(t, 100, 60)
+			q := always(r)
+			q.Lasting.Project = "project = '" + s + "'\n" + s
+			q.Lasting.Check = func(string) (rules.Replay, error) {
+				return rules.Replay{Calls: 1, Shown: []string{s}}, errors.New(s)
+			}
+			a := r.put(q)
+			r.press("ctrl+y", "3")
+			r.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+			checkScreen(t, r)
+			for range 40 {
+				r.pass(r.press("enter"))
+			}
+			r.press("tab", "shift+tab", "up", "backspace")
+			r.typeText("x")
+			checkScreen(t, r)
+			r.wantNone(a)
+		}
+	}
 }

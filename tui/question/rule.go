@@ -176,7 +176,7 @@ func (r *Rule) view(t *paint.Theme, w, h int, home string, until []paint.Span) (
 // foot says what the rule is for, what it would have allowed, or what is wrong with it, and the keys.
 func (r *Rule) foot(t *paint.Theme, w int, home string, until []paint.Span) []string {
 	row := func(label string, text paint.Span) []string {
-		return t.Hang(w-1, paint.Dim.Span("   "+label), text)
+		return t.Hang(w-1, paint.Dim.Span("   "+label), paint.Flat([]paint.Span{text})...)
 	}
 	scope, expires := "everywhere", "never"
 	if p := r.value("project"); p != "" {
