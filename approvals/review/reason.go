@@ -54,10 +54,10 @@ func (s Subject) Fault(reason string) string {
 		letters += weight(w)
 	}
 	switch {
-	case own < fewestWords || letters < fewestLetters:
-		return "only repeats the request"
 	case !named:
 		return "names nothing of what is asked for: no program, file or host"
+	case own < fewestWords || letters < fewestLetters:
+		return "only repeats the request"
 	}
 	return ""
 }

@@ -31,7 +31,7 @@ func TestFault(t *testing.T) {
 		{npm, "npm install leftpad", repeats},
 		{npm, "run npm install", repeats},
 		{npm, "NPM: installing leftpad!", repeats},
-		{npm, "required", repeats},
+		{npm, "required", names},
 		{npm, "npm 需要", repeats},
 		{npm, "write /home/ada/.npm and registry.npmjs.org", repeats},
 		{npm, "needed to complete the task", names},
