@@ -145,3 +145,35 @@ func TestSetModeIsSafeForConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestReadOnly: what the policy opens for writing is asked about until it is opened again; an
+// answer for the session stays.
+func TestReadOnly(t *testing.T) {
+	g := newGate(OnRequest, confined())
+	grant := command("npm i", Wish{Write: []string{"~/.npm"}})
+	if _, err := g.Settle(mustAsk(t, g, grant), Answer{Decision: Session}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.SetReadOnly(true); err != nil || !g.ReadOnly() {
+		t.Fatal(err)
+	}
+	mustAsk(t, g, edit("main.go"))
+	p, _, err := g.Decide(command("make", Wish{}))
+	pol := mustPolicy(t, p, err, command("make", Wish{}))
+	if pol.JudgeWrite(workspace+"/x").Allowed || !pol.JudgeWrite("/home/u/.npm/x").Allowed {
+		t.Errorf("write roots %v", pol.Write)
+	}
+	running := Action{CallID: "c", Tool: "t", Kind: word.KindInput, Folder: workspace, Input: "make\n", Running: Running{ID: 1, Command: "bash", Policy: confined()}}
+	mustAsk(t, g, running) // it may still write
+	if err := g.SetReadOnly(false); err != nil || g.ReadOnly() {
+		t.Fatal(err)
+	}
+	for _, a := range []Action{edit("main.go"), running} {
+		if got := decided(g.Decide(a)); got != "run" {
+			t.Errorf("%s: %s", a.Kind, got)
+		}
+	}
+	if err := newGate(OnRequest, sandbox.FullAccess()).SetReadOnly(true); err == nil {
+		t.Error("read-only without a sandbox")
+	}
+}

@@ -37,6 +37,7 @@ type asker struct {
 	unconfined, reasons, facts bool
 
 	mu       sync.Mutex
+	readOnly bool // for every model
 	model    ModelRules
 	noes     []pastNo
 	given    []pastReason
@@ -56,6 +57,25 @@ func (k *asker) SetModel(m ModelRules) error {
 	return nil
 }
 
+// SetReadOnly closes what the policy opens for writing, apart from temporary files, or opens it
+// again. Answers for the session stay, and commands that run keep what they started with.
+func (k *asker) SetReadOnly(on bool) error {
+	if on && k.unconfined {
+		return errors.New("without a sandbox (danger-full-access) nothing can enforce read-only")
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.readOnly = on
+	return nil
+}
+
+// ReadOnly reports whether everything is read-only, by SetReadOnly or for the present model.
+func (k *asker) ReadOnly() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.readOnly || k.model.ReadOnly
+}
+
 // UserSpoke forgets what was said no to: the user has said something new since.
 func (k *asker) UserSpoke() {
 	k.mu.Lock()
@@ -70,9 +90,9 @@ func (k *asker) Model() ModelRules {
 	return k.model
 }
 
-// forModel returns what of p the present model starts with.
+// forModel returns what of p is open now, to the present model.
 func (k *asker) forModel(p sandbox.Policy) sandbox.Policy {
-	if !k.Model().ReadOnly {
+	if !k.ReadOnly() {
 		return p
 	}
 	closed := func(r sandbox.Root) bool { return p.Temp == "" || !sandbox.Covers(p.Temp, r.Path) }

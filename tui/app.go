@@ -186,7 +186,7 @@ func (m *app) draw() tea.View {
 		lines = append(lines, prompt+l)
 	}
 	if a.footer.height > 0 {
-		lines = append(lines, m.facts.footer(t, w, modeOf(m)))
+		lines = append(lines, m.facts.footer(t, w, policyOf(m), modeOf(m)))
 	}
 	m.rows = lines[:min(len(lines), m.height)]
 	v := tea.View{Content: strings.Join(m.selection.mark(m.rows), "\n"), AltScreen: true}

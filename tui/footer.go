@@ -43,8 +43,8 @@ const unnamed = "the provider's model"
 
 // footer is one line: on the left the model, the sandbox, the approvals and what is
 // not enforced, on the right the tokens. It is shown in the longest form that fits;
-// what is not enforced is dropped last. mode is the approval policy.
-func (f *facts) footer(t *paint.Theme, w int, mode string) string {
+// what is not enforced is dropped last. preset and mode are the policies that apply now.
+func (f *facts) footer(t *paint.Theme, w int, preset, mode string) string {
 	if !f.started {
 		return ""
 	}
@@ -52,7 +52,7 @@ func (f *facts) footer(t *paint.Theme, w int, mode string) string {
 	if f.session.Tour {
 		name.Text = "tour"
 	}
-	policy, asks := policyName(f.session.Policy), paint.Dim.Span(approvalName(mode))
+	policy, asks := policyName(preset), paint.Dim.Span(approvalName(mode))
 	var long, short []paint.Span
 	if n := len(f.session.Enforcement.Weaknesses); n > 0 {
 		long, short = []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d not enforced", n))}, []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d", n))}
@@ -153,13 +153,13 @@ func (f *facts) window() string {
 	return fmt.Sprintf("%s of %s tokens", paint.Count(used), paint.Count(int(window)))
 }
 
-// page is /status; mode is the approval policy.
-func (f *facts) page(t *paint.Theme, w int, mode string) []string {
+// page is /status; preset is the sandbox that applies now, mode the approval policy.
+func (f *facts) page(t *paint.Theme, w int, preset, mode string) []string {
 	s := f.session
 	pairs := [][2]string{
 		{"model", cmp.Or(s.Model, unnamed)},
 		{"folder", paint.Tilde(s.Folder, f.home)},
-		{"sandbox", cmp.Or(s.Policy, "?")},
+		{"sandbox", cmp.Or(preset, "?")},
 		{"approvals", cmp.Or(mode, "?")},
 		{"enforced by", cmp.Or(strings.Join(s.Enforcement.Active(), ", "), s.Enforcement.Backend, "nothing")},
 		{"session", cmp.Or(s.ID, "-")},

@@ -12,13 +12,16 @@ import (
 	"codeagent/tui/question"
 )
 
-// A key changes the approval policy of the session. A change that lets nothing more pass is
-// made at once. Any other is made after a question of its own.
+// A key changes the approval policy of the session; /permissions takes its name, and closes and
+// opens the sandbox for writing. A change that lets nothing more pass is made at once. Any other
+// is made after a question of its own.
 
-// widening is a change of the approval policy that waits for its answer; ask is nil if none does.
+// widening is a change that waits for its answer: to the approval policy to, or, with writes, from
+// read-only to what the settings open. ask is nil if no change waits.
 type widening struct {
-	ask *question.Ask
-	to  approvals.Mode
+	ask    *question.Ask
+	to     approvals.Mode
+	writes bool
 }
 
 // modeWords are the approval policies for the footer, and what each does.
@@ -41,33 +44,76 @@ func nextMode(m *app) tea.Cmd {
 		return nil
 	}
 	from := p.Mode()
-	if m.widening.ask != nil {
+	if m.widening.ask != nil && !m.widening.writes {
 		from = m.widening.to
-		forgetWidening(m)
 	}
 	all := p.Modes()
-	to := all[(slices.Index(all, from)+1)%len(all)]
+	return changeMode(m, all[(slices.Index(all, from)+1)%len(all)])
+}
+
+// changeMode changes the approval policy, or asks whether to.
+func changeMode(m *app, to approvals.Mode) tea.Cmd {
+	p := m.offers.Approvals
+	forgetWidening(m)
 	if to == p.Mode() {
 		return m.say("approvals: " + approvalName(string(to)))
 	}
 	if !p.Wider(to) {
 		return setMode(m, to)
 	}
-	ask := &question.Ask{Request: wideningRequest(p.Mode(), to, m.facts.unconfined()), Reply: make(chan approvals.Answer, 1)}
-	m.widening = widening{ask, to}
-	m.questions.Insert(ask, m.now())
+	return askWidening(m, widening{to: to}, wideningRequest(p.Mode(), to, m.facts.unconfined()))
+}
+
+func askWidening(m *app, w widening, r approvals.Request) tea.Cmd {
+	w.ask = &question.Ask{Request: r, Reply: make(chan approvals.Answer, 1)}
+	m.widening = w
+	m.questions.Insert(w.ask, m.now())
 	m.panel = nil // it would cover the question
 	return m.stir()
+}
+
+// readOnly is the name of the sandbox that /permissions closes to.
+const readOnly = "read-only"
+
+// change makes the change that /permissions NAME asks for: to an approval policy, to read-only, or
+// back to the sandbox of the settings.
+func change(m *app, name string) tea.Cmd {
+	p, preset := m.offers.Approvals, m.facts.session.Policy
+	switch {
+	case slices.Contains(p.Modes(), approvals.Mode(name)):
+		return changeMode(m, approvals.Mode(name))
+	case name == preset && name != readOnly && p.ReadOnly():
+		forgetWidening(m)
+		return askWidening(m, widening{writes: true}, approvals.Request{
+			Title: "open the sandbox from read-only to " + preset + "?",
+			Warnings: []string{
+				"now: a file is written only after an answer of yours",
+				"then: what the settings open is written without a question; /status shows it",
+			},
+			Options: wideningAnswers,
+		})
+	case name == readOnly || name == preset:
+		forgetWidening(m)
+		return setReadOnly(m, name == readOnly && name != preset)
+	}
+	names := []string{readOnly, preset}
+	for _, mode := range p.Modes() {
+		names = append(names, string(mode))
+	}
+	return m.say("/permissions takes one of " + strings.Join(slices.Compact(names), ", "))
+}
+
+// wideningAnswers are the answers to a question about a wider policy.
+var wideningAnswers = []approvals.Option{
+	{Key: "1", Decision: approvals.Session, Label: "change it for this session"},
+	{Key: "n", Decision: approvals.Deny, Label: "leave it"},
 }
 
 func wideningRequest(from, to approvals.Mode, unconfined bool) approvals.Request {
 	r := approvals.Request{
 		Title:    fmt.Sprintf("change the approval policy from %s to %s?", from, to),
 		Warnings: []string{fmt.Sprintf("now, %s: %s", from, modeWords[from].means), fmt.Sprintf("then, %s: %s", to, modeWords[to].means)},
-		Options: []approvals.Option{
-			{Key: "1", Decision: approvals.Session, Label: "change it for this session"},
-			{Key: "n", Decision: approvals.Deny, Label: "leave it"},
-		},
+		Options:  wideningAnswers,
 	}
 	if unconfined {
 		r.Warnings = append(r.Warnings, "there is no sandbox: what runs without a question can change every file that you can change, and reach every host")
@@ -97,7 +143,7 @@ func setMode(m *app, to approvals.Mode) tea.Cmd {
 
 // answered closes the front question and records the answer.
 func (m *app) answered(ans approvals.Answer) tea.Cmd {
-	own, to := asksWidening(m), m.widening.to
+	own, w := asksWidening(m), m.widening
 	for _, waiting := range m.questions.Front().Asks {
 		m.transcript.Chose(waiting.Request.ID, ans.Decision)
 	}
@@ -105,10 +151,32 @@ func (m *app) answered(ans approvals.Answer) tea.Cmd {
 	if own {
 		m.widening = widening{}
 	}
-	if own && ans.Decision.Yes() {
-		return setMode(m, to)
+	switch {
+	case !own || !ans.Decision.Yes():
+		return nil
+	case !w.writes:
+		return setMode(m, w.to)
 	}
-	return nil
+	return setReadOnly(m, false)
+}
+
+func setReadOnly(m *app, on bool) tea.Cmd {
+	p := m.offers.Approvals
+	switch err := p.SetReadOnly(on); {
+	case err != nil:
+		return m.say(err.Error())
+	case p.ReadOnly() && !on:
+		return m.say("sandbox: read-only, as the settings say for this model")
+	}
+	return m.say("sandbox: " + policyOf(m))
+}
+
+// policyOf names the sandbox that applies now.
+func policyOf(m *app) string {
+	if p := m.offers.Approvals; p != nil && p.ReadOnly() {
+		return readOnly
+	}
+	return m.facts.session.Policy
 }
 
 // modeOf names the approval policy that applies now.

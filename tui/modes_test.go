@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -8,7 +9,11 @@ import (
 )
 
 // policies is a gate without the rest.
-type policies struct{ mode approvals.Mode }
+type policies struct {
+	mode     approvals.Mode
+	readOnly bool
+	err      error
+}
 
 var cycle = []approvals.Mode{approvals.Untrusted, approvals.OnRequest, approvals.OnFailure, approvals.Never}
 
@@ -17,12 +22,19 @@ var careful = []approvals.Mode{approvals.Untrusted, approvals.Never, approvals.O
 func (p *policies) Mode() approvals.Mode      { return p.mode }
 func (p *policies) Modes() []approvals.Mode   { return cycle }
 func (p *policies) SetMode(to approvals.Mode) { p.mode = to }
+func (p *policies) ReadOnly() bool            { return p.readOnly }
+func (p *policies) SetReadOnly(on bool) error {
+	if p.err == nil {
+		p.readOnly = on
+	}
+	return p.err
+}
 func (p *policies) Wider(to approvals.Mode) bool {
 	return slices.Index(careful, to) > slices.Index(careful, p.mode)
 }
 
 func modeRig(t *testing.T, w, h int, mode approvals.Mode) (*rig, *policies) {
-	r, p := newRig(t, w, h), &policies{mode}
+	r, p := newRig(t, w, h), &policies{mode: mode}
 	r.app.offers.Approvals = p
 	r.emit(session())
 	return r, p
@@ -113,4 +125,43 @@ func TestModesOnASmallScreen(t *testing.T) {
 	r.has("workspace-write · asks first")
 	r, _ = modeRig(t, 40, 15, approvals.OnFailure)
 	r.has("workspace-write · on-failure")
+}
+
+// TestPermissionsTakesAPolicy: /permissions changes to a stricter policy or to read-only at once,
+// and to a wider one after a question.
+func TestPermissionsTakesAPolicy(t *testing.T) {
+	r, p := modeRig(t, 100, 30, approvals.OnRequest)
+	r.slash("/permissions never")
+	if p.mode != approvals.Never {
+		t.Errorf("the mode is %s", p.mode)
+	}
+	r.slash("/permissions on-failure")
+	r.has("change the approval policy from never to on-failure?")
+	r.slash("/permissions read-only") // withdraws the question
+	r.lacks("change the approval policy")
+	r.has("read-only")
+	if !p.readOnly || p.mode != approvals.Never {
+		t.Errorf("read-only %v, mode %s", p.readOnly, p.mode)
+	}
+	r.slash("/permissions workspace-write")
+	r.has("open the sandbox from read-only to workspace-write?", "now: a file is written only after an answer of yours")
+	r.rest()
+	r.press("n")
+	if !p.readOnly {
+		t.Error("a no opened the sandbox")
+	}
+	r.slash("/permissions workspace-write")
+	r.rest()
+	r.press("1")
+	if p.readOnly {
+		t.Error("a yes left it closed")
+	}
+	r.slash("/permissions danger-full-access")
+	r.has("/permissions takes one of read-only, workspace-write, untrusted, on-request, on-failure, never")
+	if p.readOnly || p.mode != approvals.Never {
+		t.Errorf("read-only %v, mode %s", p.readOnly, p.mode)
+	}
+	p.err = errors.New("without a sandbox nothing can enforce read-only")
+	r.slash("/permissions read-only")
+	r.has("without a sandbox nothing can enforce read-only")
 }

@@ -40,7 +40,7 @@ type Clipboard interface {
 	Read(ctx context.Context) (Clip, error)
 }
 
-// Approvals is the approval policy of the session. Unlike the others it performs no IO: its
+// Approvals is the approval policy of the session, and whether it is read-only. Unlike the others it performs no IO: its
 // methods are called on the screen's goroutine.
 type Approvals interface {
 	// Mode is the present policy, and Modes are those to choose from, in their order.
@@ -49,6 +49,10 @@ type Approvals interface {
 	// Wider reports whether a change lets something pass that is asked about or refused now.
 	Wider(to approvals.Mode) bool
 	SetMode(to approvals.Mode)
+	// ReadOnly reports whether nothing may be written without an answer, whatever the settings
+	// open. SetReadOnly changes that; its error says why not.
+	ReadOnly() bool
+	SetReadOnly(on bool) error
 }
 
 // Models are the models to choose from. Use is called between turns only.

@@ -11,8 +11,13 @@ import (
 )
 
 // showPermissions is /permissions: what is open, with its origin, and the approval policy. A key
-// takes the selected one back at once, another changes the policy; Enter shows the questions of the session and their answers.
-func showPermissions(m *app, _ string) tea.Cmd {
+// takes the selected one back at once, another changes the policy; Enter shows the questions of
+// the session and their answers. With the name of an approval policy or a sandbox it changes to
+// that.
+func showPermissions(m *app, name string) tea.Cmd {
+	if name != "" && m.offers.Approvals != nil {
+		return change(m, name)
+	}
 	open := m.offers.Permissions
 	if open == nil {
 		return showAsked(m)

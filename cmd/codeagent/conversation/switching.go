@@ -57,9 +57,9 @@ func (ses *Session) reviewerOf(ctx context.Context, name string) (*agent.Reviewe
 	return &agent.Reviewer{Model: c.Model, Name: c.Name}, nil
 }
 
-// preset returns the name of the policy that the present model starts with.
+// preset names the policy that applies now.
 func (ses *Session) preset() string {
-	if ses.Gate.Model().ReadOnly {
+	if ses.Gate.ReadOnly() {
 		return config.ReadOnly
 	}
 	return ses.Workspace.Config.Sandbox.Mode
