@@ -15,7 +15,9 @@ import (
 // could open more than the file shows, or cannot be granted here.
 func (l *Ledger) Adopt(f ledger.File, name string) error {
 	var entries []answered
-	for _, r := range f.Rules {
+	// A rule of another project holds nothing here.
+	here := rules.Join(f.Rules).In(l.gate.at.workspace, func(p string) string { return p }).Rules()
+	for _, r := range here {
 		var g sandbox.Grant
 		e := ledger.Entry{Expires: r.Expires}
 		switch {
@@ -48,7 +50,7 @@ func (l *Ledger) Adopt(f ledger.File, name string) error {
 		}
 		entries[i].Origin, entries[i].Source = ledger.FromExport, name
 	}
-	commands := slices.DeleteFunc(slices.Clone(f.Rules), func(r *rules.Rule) bool { return len(r.Words) == 0 })
+	commands := slices.DeleteFunc(slices.Clone(here), func(r *rules.Rule) bool { return len(r.Words) == 0 })
 	if len(commands) > 0 {
 		l.SetRules(rules.Join(l.rules.Load().Rules(), commands))
 	}

@@ -175,6 +175,20 @@ func TestExportedRules(t *testing.T) {
 	}
 }
 
+// TestRulesOfAnotherProject: a file grants nothing of a rule that holds elsewhere.
+func TestRulesOfAnotherProject(t *testing.T) {
+	for project, want := range map[string]string{workspace: "run", "/srv/other": "ask"} {
+		rule := "project = \"" + project + "\"\n"
+		g := replay(t, Untrusted, []byte("# codeagent approvals 1\n[[command]]\nwords = [\"make\"]\ndecision = \"allow\"\n"+rule+"[[path]]\npaths = [\"/srv/data\"]\naccess = \"write\"\n"+rule))
+		if got := outcome(g, command("make", Wish{})); got != want {
+			t.Errorf("%s: the command: %s, want %s", project, got, want)
+		}
+		if n := len(g.Ledger().answers()); n != map[string]int{"run": 1}[want] {
+			t.Errorf("%s: %d grants", project, n)
+		}
+	}
+}
+
 // TestOutsideIsLeftOut: a command outside the sandbox is named, and not exported.
 func TestOutsideIsLeftOut(t *testing.T) {
 	text, left := ledger.Export("a\ntest", []ledger.Entry{{Command: "date", Folder: "/", Outside: true}}, nil)

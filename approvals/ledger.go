@@ -26,7 +26,7 @@ type Ledger struct {
 	// given are the settings, once they are known; revoked is what was taken back of them.
 	given   []ledger.Entry
 	known   bool
-	revoked []sandbox.Grant
+	revoked []ledger.Entry
 	// uses counts the decisions that relied on a rule or a setting, by ID.
 	uses map[string]int
 }
@@ -161,13 +161,13 @@ func (l *Ledger) tell() {
 func (l *Ledger) narrowed(p sandbox.Policy) sandbox.Policy {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, g := range l.revoked {
-		p = p.Without(g)
+	for _, e := range l.revoked {
+		p = p.Without(e.Grant)
 	}
 	return p
 }
 
-func (l *Ledger) takenBack() []sandbox.Grant {
+func (l *Ledger) takenBack() []ledger.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.revoked)
@@ -177,8 +177,8 @@ func (l *Ledger) takenBack() []sandbox.Grant {
 func (l *Ledger) fetches(hosts []sandbox.HostPort) []sandbox.HostPort {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, g := range l.revoked {
-		hosts = without(hosts, g.Hosts)
+	for _, e := range l.revoked {
+		hosts = without(hosts, e.Fetch)
 	}
 	return slices.Clone(hosts)
 }
@@ -321,9 +321,7 @@ func (l *Ledger) Revoke(id string) (Revocation, bool) {
 			return false
 		}
 		out.Entry, found = e, true
-		lost := e.Grant
-		lost.Hosts = slices.Concat(lost.Hosts, e.Fetch)
-		l.revoked = append(l.revoked, lost)
+		l.revoked = append(l.revoked, e)
 		return true
 	})
 	out.Entry.Uses += l.uses[id]

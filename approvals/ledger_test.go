@@ -177,3 +177,35 @@ func TestBeyond(t *testing.T) {
 		t.Errorf("without a sandbox: %+v", got)
 	}
 }
+
+// TestRevokeFetchOrHost: a setting for fetches and one for commands are revoked apart.
+func TestRevokeFetchOrHost(t *testing.T) {
+	base := confined()
+	base.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{manual}}
+	narrow := confined()
+	narrow.Network.Mode = sandbox.NetworkAllow
+	make := func() world {
+		return newGate(OnRequest, base, grants, func(o *Options) {
+			o.Fetch = []sandbox.HostPort{manual}
+			o.Settings = func() []ledger.Setting {
+				return []ledger.Setting{{Source: "allow_hosts", With: base, Without: narrow}, {Source: "allow_fetch", Fetch: o.Fetch}}
+			}
+		})
+	}
+	inCommand, page := command("x", Wish{Hosts: []string{"docs.example:443"}}), fetch("docs.example:443")
+	for id, want := range map[string][2]string{"s1": {"ask", "run"}, "s2": {"run", "run"}} { // what commands reach, fetches reach too
+		g := make()
+		if _, ok := g.Ledger().Revoke(id); !ok {
+			t.Fatal(id)
+		}
+		if got := [2]string{outcome(g, inCommand), outcome(g, page)}; got != want {
+			t.Errorf("%s revoked: %v, want %v", id, got, want)
+		}
+	}
+	g := make()
+	g.Ledger().Revoke("s1")
+	g.Ledger().Revoke("s2")
+	if outcome(g, inCommand) != "ask" || outcome(g, page) != "ask" {
+		t.Error("something is open after both")
+	}
+}

@@ -58,6 +58,9 @@ func (s *Sockets) CutPaths(paths []string, descriptors []Descriptor) (cut int, a
 	}
 	all = !s.forgot
 	for _, d := range descriptors {
+		if len(gone) == 0 {
+			break
+		}
 		if _, err := socketInode(d.PID, d.Number); err != nil {
 			continue
 		}
