@@ -60,7 +60,7 @@ func TestPermissions(t *testing.T) {
 // about, for which the page closes.
 func TestModesInPermissions(t *testing.T) {
 	r, _ := offers(t, 80, 24)
-	p := &policies{approvals.OnFailure}
+	p := &policies{mode: approvals.OnFailure}
 	r.app.offers.Permissions, r.app.offers.Approvals = &fakePermissions{}, p
 	r.slash("/permissions")
 	r.has("What is open beyond the policy · asks on failure", "Shift+Tab approvals")
