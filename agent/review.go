@@ -48,7 +48,7 @@ func (c *toolCall) reviewed(ctx context.Context, q *approvals.Request) string {
 	}
 	var reason string
 	err := contain(func() (err error) {
-		reason, err = r.judge(ctx, a.lastSaid(), q)
+		reason, err = r.judge(ctx, a.lastSaid(), q, a.spent)
 		return err
 	})
 	switch {
@@ -71,8 +71,8 @@ func (a *Agent) lastSaid() string {
 	return ""
 }
 
-// judge asks the reviewer about q.
-func (r *Reviewer) judge(ctx context.Context, user string, q *approvals.Request) (reason string, err error) {
+// judge asks the reviewer about q. spent takes the tokens that this used.
+func (r *Reviewer) judge(ctx context.Context, user string, q *approvals.Request, spent func(model.Usage)) (reason string, err error) {
 	late := fmt.Errorf("it took more than %s", reviewTime)
 	ctx, end := context.WithTimeoutCause(ctx, reviewTime, late)
 	defer end()
@@ -95,6 +95,8 @@ func (r *Reviewer) judge(ctx context.Context, user string, q *approvals.Request)
 			text.WriteString(d.Text)
 		case model.Retrying:
 			text.Reset()
+		case model.Finished:
+			spent(d.Usage)
 		}
 		if text.Len() > maxReview {
 			return "", errors.New("its answer is too long")

@@ -19,7 +19,7 @@ import (
 // the user is asked; nothing that it says is a yes.
 func TestReviewer(t *testing.T) {
 	says := func(text string) []any {
-		return []any{model.TextDelta{Text: text}, model.Finished{Reason: model.StopEnd}}
+		return []any{model.TextDelta{Text: text}, model.Finished{Reason: model.StopEnd, Usage: model.Usage{Output: 7}}}
 	}
 	const refusal = `{"refuse": true, "reason": "a cache in the workspace would do"}`
 	for _, c := range []struct {
@@ -59,6 +59,9 @@ func TestReviewer(t *testing.T) {
 			}
 			if c.told != "" && !strings.Contains(strings.Join(r.face.asked[0].Facts, "\n"), c.told) {
 				t.Errorf("facts %q, want %q", r.face.asked[0].Facts, c.told)
+			}
+			if spent := told[event.UsageUpdated](r.face); c.told == "" && !c.away && spent[len(spent)-1].Total.Output != 8 { // 1 of the first model
+				t.Errorf("the reviewer's tokens are not counted: %+v", spent)
 			}
 			if (len(second.requests) == 0) != c.unneeded {
 				t.Fatalf("%d requests to the reviewer", len(second.requests))
