@@ -182,3 +182,32 @@ func TestAlwaysForACommand(t *testing.T) {
 		t.Errorf("rules check: %v", r)
 	}
 }
+
+// TestAlwaysIntoABrokenFile: a file that was broken by hand meanwhile stays as it is, the person
+// reads why, and the yes holds for the session.
+func TestAlwaysIntoABrokenFile(t *testing.T) {
+	u := newUser(t, "self", -1)
+	file := filepath.Join(u.home, ".config/codeagent/rules.toml")
+	a := scripted.Reply{Calls: []scripted.Call{shellCall("echo x >> " + filepath.Join(u.home, "a"))}}
+	srv := serve(t, a, a, scripted.Reply{Text: "That was it."})
+	cmd := u.codeagent("--model", "test", "run it")
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+	term := golden.Start(t, cmd, 200, 40)
+	term.WaitFor("always in this project")
+	const broken = "# mine\n[[path]\n"
+	if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	term.Write("\x193")
+	term.WaitFor("Enter saves")
+	term.Write("\r")
+	term.WaitFor("cannot save the rule: " + file + ":2:")
+	term.WaitFor("The answer holds for this session only")
+	term.WaitFor("That was it.")
+	if data, err := os.ReadFile(file); err != nil || string(data) != broken {
+		t.Errorf("the file holds %q, %v", data, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(u.home, "a")); err != nil || string(data) != "x\nx\n" {
+		t.Errorf("a holds %q, %v", data, err)
+	}
+}
