@@ -130,6 +130,19 @@ func TestTheWholeRuleIsSeenFirst(t *testing.T) {
 	t.Errorf("not saved after all was visible:\n%s", r.screen())
 }
 
+// Identical questions are answered by one rule, which is saved once.
+func TestOneRuleForIdenticalQuestions(t *testing.T) {
+	r := newRig(t, 80, 26)
+	a, b := r.put(always(r)), r.put(always(r))
+	r.has("×2")
+	r.press("ctrl+y", "3")
+	r.pass(r.press("enter"))
+	if ans, ok := r.answered(a); !ok || ans.Decision != approvals.Always {
+		t.Errorf("the first got %+v", ans)
+	}
+	r.wantAnswer(b, approvals.Once, "")
+}
+
 // TestARuleThatCannotBeSaved shows why, and nothing of it is lost.
 func TestARuleThatCannotBeSaved(t *testing.T) {
 	r := newRig(t, 80, 26)

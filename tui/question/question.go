@@ -119,7 +119,10 @@ func (q *Queue) Withdraw(a *Ask) {
 
 // Answer closes the front question.
 func (q *Queue) Answer(ans approvals.Answer) {
-	for _, a := range q.Waiting[0].Asks {
+	for i, a := range q.Waiting[0].Asks {
+		if i > 0 && ans.Decision == approvals.Always { // the rule is saved once
+			ans.Decision, ans.Rule = approvals.Once, ""
+		}
 		a.Reply <- ans
 	}
 	q.Waiting = q.Waiting[1:]
