@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -226,6 +227,71 @@ func TestTryingAgainIsNoNewQuestion(t *testing.T) {
 					t.Errorf("asked %d times in %v; want %d in %v", len(r.face.asked), took, c.asks, c.took)
 				}
 			})
+		})
+	}
+}
+
+// TestOneQuestionAfterwards: a command that failed for what it was refused is asked about once,
+// where its calls could be held, and not where a person said no while it ran, or where its program
+// usually does without. What then turns out to matter is remembered.
+func TestOneQuestionAfterwards(t *testing.T) {
+	refused := waitingWrite("/home/u/.npm/x")
+	refused.Executable = "/usr/bin/npm"
+	for _, c := range []struct {
+		name       string
+		confidence sandbox.Confidence
+		held       bool
+		known      bool // it did without before
+		saysNo     bool // while it runs
+		say        approvals.Decision
+		asks       int
+		text       string
+		last       without.Outcome
+	}{
+		{name: "yes", confidence: sandbox.Likely, held: true, say: approvals.Once, asks: 1, text: "The second run:\nadded", last: without.Mattered},
+		{name: "no", confidence: sandbox.Likely, held: true, asks: 1, text: "EACCES"},
+		{name: "no, and certain", confidence: sandbox.Certain, held: true, asks: 1, text: "EACCES", last: without.Mattered},
+		{name: "not held", confidence: sandbox.Certain, say: approvals.Once, text: "EACCES", last: without.Mattered},
+		{name: "it usually does without", confidence: sandbox.Likely, held: true, known: true, say: approvals.Once, text: "EACCES", last: without.Survived},
+		{name: "usually, but certain", confidence: sandbox.Certain, held: true, known: true, say: approvals.Once, asks: 1, text: "added", last: without.Mattered},
+		{name: "a no while it ran", confidence: sandbox.Likely, held: true, saysNo: true, asks: 1, text: "EACCES"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			memory, err := without.Open(dir+"/without.json", "/home/u")
+			if err == nil && c.known {
+				err = memory.Learn(time.Now(), []without.Lesson{{Denial: refused}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := npm(approvals.Wish{})
+			d.run = func(ctx context.Context, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
+				if p.JudgeWrite(refused.Target).Allowed {
+					return tools.Result{Text: "added 1 package", Outcome: word.OK}, nil
+				}
+				if c.saysNo {
+					s.Holder.Hold(ctx, refused)
+				}
+				res := refusedWrite(c.confidence)
+				res.Verdict.Denials = []sandbox.Denial{refused}
+				return res, nil
+			}
+			r := newRig(approvals.OnRequest, toolbox{"npm": d}, play(call("1", "npm")))
+			r.cfg.Hold, r.cfg.Without = func() bool { return c.held }, memory
+			r.face.ask = yes(c.say)
+			if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
+				t.Fatal(err)
+			}
+			if text := r.check(t)[2].Text; len(r.face.asked) != c.asks || !strings.Contains(text, c.text) {
+				t.Errorf("asked %d times: %s", len(r.face.asked), text)
+			}
+			if got := memory.Of(refused).Last; got != c.last {
+				t.Errorf("remembered as %q", got)
+			}
 		})
 	}
 }
