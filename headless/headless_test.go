@@ -276,3 +276,21 @@ func TestAReasonPassesForNothingElse(t *testing.T) {
 		t.Errorf("%d rows", len(rows))
 	}
 }
+
+// TestSparedDenialsAreOneLine: what a command that passed did without is one line on stderr.
+func TestSparedDenialsAreOneLine(t *testing.T) {
+	f := event.ToolFinished{CallID: "1", Kind: word.KindCommand.Shown(), Title: "$ go vet", Outcome: word.OK, Verdict: sandbox.Verdict{Denials: []sandbox.Denial{
+		{Kind: sandbox.KindWrite, Target: "/home/u/.a", Count: 2, Order: 1}, {Kind: sandbox.KindWrite, Target: "/out/q", Order: 2}, {Kind: sandbox.KindWrite, Target: "/out/lost", Named: true, Order: 3},
+	}}}
+	for outcome, want := range map[word.Outcome]string{
+		word.OK:     "  ⊘ write /out/lost\n  ⊘ did without: /home/u/.a, /out/q (3 refused calls)\n",
+		word.Failed: "  ⊘ write /home/u/.a, 2 times\n  ⊘ write /out/q\n  ⊘ write /out/lost\n",
+	} {
+		var b strings.Builder
+		f.Outcome = outcome
+		(&progress{w: &b}).tool(f)
+		if !strings.HasSuffix(b.String(), want) {
+			t.Errorf("%s: %q, want %q", outcome, b.String(), want)
+		}
+	}
+}

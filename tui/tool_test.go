@@ -52,3 +52,26 @@ func TestACommandThatDidNotStart(t *testing.T) {
 	r.has("✗ $ nosuch  not started", "could not be started: command not found: nosuch")
 	r.lacks("exit")
 }
+
+// What a command that passed did without is one line; a failed command shows each refusal.
+func TestSparedDenialsAreOneLine(t *testing.T) {
+	for outcome, want := range map[word.Outcome][]string{
+		word.OK:     {"⊘ did without: ~/.a, /out/q and 1 more (4 refused calls)"},
+		word.Failed: {"⊘ write ~/.a ×2", "⊘ write /out/q"},
+	} {
+		r := newRig(t, 100, 30)
+		r.emit(event.ToolStarted{CallID: "1", Kind: "command", Title: "$ go vet"})
+		f := event.ToolFinished{CallID: "1", Kind: "command", Title: "$ go vet", Outcome: outcome, Verdict: sandbox.Verdict{Denials: []sandbox.Denial{
+			{Kind: sandbox.KindWrite, Target: "/home/ada/.a", Count: 2}, {Kind: sandbox.KindWrite, Target: "/out/q"}, {Kind: sandbox.KindNetwork, Target: "x.example:443"},
+		}}}
+		if outcome != word.OK {
+			f.Exit = 1
+		}
+		r.emit(f)
+		r.has(want...)
+		if outcome == word.OK {
+			r.lacks("⊘ write")
+			r.lacks("⊘ connect")
+		}
+	}
+}
