@@ -181,11 +181,8 @@ func (at *places) openable(base sandbox.Policy, shown sandbox.Grant, r *rules.Ru
 	if r.Decision != rules.Allow {
 		return refuse("an answer saves only rules that allow")
 	}
-	for i, program := range r.Words {
-		if i > 0 {
-			break
-		}
-		for _, name := range program {
+	if len(r.Words) > 0 {
+		for _, name := range r.Words[0] {
 			if why := rules.Runs(append([]string{name}, slices.Concat(r.Words[1:]...)...)); why != "" {
 				return refuse("%s", why)
 			}
@@ -251,6 +248,10 @@ func (g offer) check(text string) (rules.Replay, error) {
 	}
 	p := replaying{now: g.Gate, wide: wide, base: g.Base(), known: map[string]bool{}, grants: map[string]string{}}
 	p.commands = slices.ContainsFunc(list, func(r *rules.Rule) bool { return len(r.Words) > 0 })
+	wanted := len(g.q.Grant.Write) + len(g.q.Grant.Read) + len(g.q.Grant.Hosts) // by a yes to all of it
+	if p.commands {
+		wanted++
+	}
 	var out rules.Replay
 	out.Part = g.opts.Past(folder, func(past rules.Past) {
 		what := p.opened(past.Command, past.Refused)
@@ -260,7 +261,7 @@ func (g offer) check(text string) (rules.Replay, error) {
 		if len(what) > 0 {
 			out.Add(what)
 		}
-		if len(p.opened(past.Command, past.Allowed)) > 0 {
+		if len(p.opened(past.Command, past.Allowed)) >= wanted {
 			out.Yeses++
 		}
 	})

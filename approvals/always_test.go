@@ -267,6 +267,10 @@ func TestRecall(t *testing.T) {
 	}
 	g.SetMode(OnRequest)
 	past = past[:4]
+	_, r, _ = g.Decide(command("tool", Wish{Write: []string{"/srv/data/x", "/srv/data/z"}}))
+	if r.Recall(); r.Lasting.Replay.Yeses != 0 || strings.Contains(label(r), "times") {
+		t.Errorf("a yes to a part counts as one to all: %+v", r.Lasting.Replay)
+	}
 	_, r, _ = g.Decide(command("tool", Wish{Write: []string{"/srv/data/x"}}))
 	wide, err := r.Lasting.Check("[[path]]\npaths = ['/srv']\naccess = 'write'\n")
 	if err != nil || wide.Calls != 3 || asked != "" || len(wide.Shown) != 3 {
