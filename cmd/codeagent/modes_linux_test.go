@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"codeagent/internal/golden"
@@ -49,6 +50,41 @@ func TestModesOnTheScreen(t *testing.T) {
 		term.WaitFor("Second turn over.")
 		if _, err := os.Lstat(outside); err == nil {
 			t.Error("a command wrote outside the workspace under never")
+		}
+		term.Write("\x04")
+		_ = term.WaitExit() // however it ends
+	})
+}
+
+// TestReadOnlyOnTheScreen: /permissions closes the workspace at once and opens it again after a
+// yes; the next command runs under what applies then, and the model knows.
+func TestReadOnlyOnTheScreen(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		srv := serve(t,
+			scripted.Reply{Calls: []scripted.Call{shellCall("echo x > a")}}, scripted.Reply{Text: "First turn over."},
+			scripted.Reply{Calls: []scripted.Call{shellCall("echo x > b")}}, scripted.Reply{Text: "Second turn over."})
+		cmd := u.codeagent("--model", "test", "--ask-for-approval", "never")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		term := golden.Start(t, cmd, 120, 40)
+		term.WaitFor("never asks")
+		term.Write("/permissions read-only\r")
+		term.WaitFor("read-only · never asks")
+		term.Write("one\r")
+		term.WaitFor("First turn over.")
+		if _, err := os.Lstat(filepath.Join(u.work, "a")); err == nil {
+			t.Error("a command wrote in the workspace")
+		}
+		if system := srv.Requests()[0].Instructions; !strings.Contains(system, "(read-only)") {
+			t.Errorf("the model is not told: %.400s", system)
+		}
+		term.Write("/permissions workspace-write\r")
+		term.WaitFor("open the sandbox from read-only to workspace-write?")
+		term.Write("\x191")
+		term.WaitFor("workspace-write · never asks")
+		term.Write("two\r")
+		term.WaitFor("Second turn over.")
+		if _, err := os.Lstat(filepath.Join(u.work, "b")); err != nil {
+			t.Error(err)
 		}
 		term.Write("\x04")
 		_ = term.WaitExit() // however it ends
