@@ -192,6 +192,10 @@ func TestRulesOfAnotherProject(t *testing.T) {
 // TestOutsideIsLeftOut: a command outside the sandbox is named, and not exported.
 func TestOutsideIsLeftOut(t *testing.T) {
 	text, left := ledger.Export("a\ntest", []ledger.Entry{{Command: "date", Folder: "/", Outside: true}}, nil)
+	disguised, hidden := ledger.Export("a test", []ledger.Entry{{Command: "ls \u202ehs.mr", Folder: "/"}}, nil)
+	if len(hidden) != 1 || strings.Contains(string(disguised), "hs.mr") {
+		t.Errorf("left %q of\n%s", hidden, disguised)
+	}
 	if len(left) != 1 || strings.Contains(string(text), "date") || !strings.Contains(string(text), "# a?test\n") {
 		t.Errorf("left %q of\n%s", left, text)
 	}
@@ -215,6 +219,8 @@ func TestBadFiles(t *testing.T) {
 		"codeagent's own":       {path("/home/u/.config/codeagent"), "belongs to codeagent"},
 		"around codeagent's":    {path("/opt/codeagent"), "belongs to codeagent"},
 		"a hidden character":    {path("/srv/a\\u202eb"), "control character"},
+		"a command in disguise": {head + "[[run]]\ncommand = 'ls \u202ehs.mr'\nfolder = \"/srv\"\n", "not shown"},
+		"no text":               {head + "# \xff\n", "not shown"},
 		"a host without port":   {head + "[[host]]\nhosts = [\"docs.example\"]\n", "name the port too"},
 		"a pattern of hosts":    {head + "[[host]]\nhosts = [\"*.example:443\"]\n", "*"},
 		"expired":               {head + "[[host]]\nhosts = [\"docs.example:443\"]\nexpires = 2026-11-22\n", "expired"},

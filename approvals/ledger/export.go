@@ -7,6 +7,8 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"codeagent/approvals/rules"
 	"codeagent/internal/short"
@@ -55,8 +57,8 @@ type document struct {
 }
 
 // Export writes entries and rules as a file. about says in a line where they come from. left names
-// what the file does not carry: a command outside the sandbox was approved for this machine's
-// files.
+// what the file does not carry: a command outside the sandbox, which was approved for this machine's
+// files, and what has characters that a reader would not see.
 func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, left []string) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s\n# %s\n# codeagent exec --approvals FILE grants exactly what stands here.\n", header, strings.Map(printable, about))
@@ -98,7 +100,7 @@ func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, lef
 			d.Run = append(d.Run, Run{e.Command, e.Folder, e.Expires.UTC()})
 		}
 		one, err := toml.Marshal(d)
-		if err != nil {
+		if err != nil || bytes.ContainsFunc(one, hidden) {
 			left = append(left, e.Lines(nil)...)
 			continue
 		}
@@ -111,7 +113,12 @@ func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, lef
 		}
 		endless := *r
 		endless.Expires = time.Time{}
-		out.Write(endless.TOML())
+		one := endless.TOML()
+		if bytes.ContainsFunc(one, hidden) {
+			left = append(left, r.String())
+			continue
+		}
+		out.Write(one)
 		if !r.Expires.IsZero() { // to the second: a date would mean the end of that day
 			fmt.Fprintf(&out, "expires = %s\n", r.Expires.UTC().Format(time.RFC3339))
 		}
@@ -119,8 +126,13 @@ func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, lef
 	return out.Bytes(), left
 }
 
+// hidden reports a character that a reader of the file does not see, or that reorders others.
+func hidden(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
+}
+
 func printable(r rune) rune {
-	if r < ' ' || r == 0x7f {
+	if hidden(r) || r == '\n' || r == '\r' {
 		return '?'
 	}
 	return r
@@ -142,6 +154,9 @@ func Parse(name string, text []byte, now time.Time) (File, error) {
 	}
 	if first, _, _ := strings.Cut(string(text), "\n"); strings.TrimSpace(first) != header {
 		return fail("the first line is not %q, so this is no file of approvals", header)
+	}
+	if i := bytes.IndexFunc(text, hidden); i >= 0 || !utf8.Valid(text) {
+		return fail("it contains a character that is not shown (byte %d)", i)
 	}
 	var d document
 	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&d); err != nil {
