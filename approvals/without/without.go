@@ -85,6 +85,7 @@ type Lesson struct {
 type Memory struct {
 	file, home string
 
+	writing sync.Mutex // held while the file is changed, and before mu: nobody who asks Of waits for it
 	mu      sync.Mutex
 	entries []Entry     // guarded by mu
 	read    fs.FileInfo // the file as last read; nil: absent; guarded by mu
@@ -267,18 +268,22 @@ func bounded(list []Entry) []Entry {
 // change applies do to the entries in the file and writes them, with other processes locked
 // out. afresh: a damaged file is replaced.
 func (m *Memory) change(afresh bool, do func([]Entry) []Entry) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.writing.Lock()
+	defer m.writing.Unlock()
 	unlock, err := hostfile.Lock(filepath.Dir(m.file))
 	if err != nil {
 		return fmt.Errorf("what programs did without: %w", err)
 	}
 	defer unlock()
+	m.mu.Lock()
 	m.read = nil // so that it is read again, whatever its time says
-	if err := m.load(); err != nil && !afresh {
+	err = m.load()
+	list := slices.Clone(m.entries)
+	m.mu.Unlock()
+	if err != nil && !afresh {
 		return err
 	}
-	list := do(slices.Clone(m.entries))
+	list = do(list)
 	data, err := json.Marshal(document{1, list})
 	if err == nil {
 		err = hostfile.Write(m.file, append(data, '\n'), 0o600)
@@ -286,8 +291,9 @@ func (m *Memory) change(afresh bool, do func([]Entry) []Entry) error {
 	if err != nil {
 		return fmt.Errorf("what programs did without: %w", err)
 	}
-	m.entries = list
-	m.read, _ = hostfile.Lstat(m.file) // nil: the next load reads it again
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.entries, m.read = list, nil // the next load reads the file again
 	return nil
 }
 
