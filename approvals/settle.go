@@ -258,8 +258,8 @@ func (g *Gate) hint(kind word.Kind, gr sandbox.Grant) string {
 	if len(gr.Hosts) > 0 && !g.opts.GrantsHosts && kind != word.KindFetch || len(gr.Sockets) > 0 || len(gr.Read) > 0 || gr.Unsandboxed || len(gr.Write)+len(gr.Hosts) == 0 {
 		return ask
 	}
-	if len(gr.Write) > 0 && g.Model().ReadOnly {
-		return ask // what flags open is shut to this model
+	if len(gr.Write) > 0 && g.ReadOnly() {
+		return ask // what flags open is shut
 	}
 	var flags []string
 	for _, p := range gr.Write {

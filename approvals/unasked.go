@@ -58,14 +58,15 @@ func (k *asker) SetModel(m ModelRules) error {
 }
 
 // SetReadOnly closes what the policy opens for writing, apart from temporary files, or opens it
-// again. Answers for the session stay, and commands that run keep what they started with.
+// again, for a model whose rules close it too: who opens it knows which model it is. Answers for
+// the session stay, and commands that run keep what they started with.
 func (k *asker) SetReadOnly(on bool) error {
 	if on && k.unconfined {
 		return errors.New("without a sandbox (danger-full-access) nothing can enforce read-only")
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.readOnly = on
+	k.readOnly, k.model.ReadOnly = on, on && k.model.ReadOnly
 	return nil
 }
 

@@ -248,6 +248,12 @@ func TestReadOnlyModelUntilWidened(t *testing.T) {
 	if _, err := g.Settle(q, Answer{Decision: Session}); err != nil || !writes(workspace+"/main.go") || writes(trusted) {
 		t.Errorf("trusted: %v, open %v", err, writes(trusted))
 	}
+	if err := g.SetReadOnly(false); err != nil || g.ReadOnly() || !writes(workspace+"/main.go") {
+		t.Errorf("the user's choice of a wider sandbox: %v", err)
+	}
+	if _ = g.SetModel(ModelRules{ReadOnly: true}); !g.ReadOnly() {
+		t.Error("the choice holds for the next model")
+	}
 	g = newGate(OnRequest, confined())
 	_ = g.SetModel(ModelRules{ReadOnly: true})
 	_ = g.SetModel(ModelRules{})

@@ -162,11 +162,8 @@ func (m *app) answered(ans approvals.Answer) tea.Cmd {
 
 func setReadOnly(m *app, on bool) tea.Cmd {
 	p := m.offers.Approvals
-	switch err := p.SetReadOnly(on); {
-	case err != nil:
+	if err := p.SetReadOnly(on); err != nil {
 		return m.say(err.Error())
-	case p.ReadOnly() && !on:
-		return m.say("sandbox: read-only, as the settings say for this model")
 	}
 	return m.say("sandbox: " + policyOf(m))
 }

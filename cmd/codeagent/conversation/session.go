@@ -212,8 +212,11 @@ func (ses *Session) Join(screen Face) {
 	id := ses.Record.join(&cfg)
 	ses.Agent = agent.New(cfg)
 	ses.start = event.SessionStarted{
-		ID: id, Model: ses.chosen.Title(ses.chosen.Name), Folder: ses.Workspace.Folder, Policy: ses.preset(), Approval: string(mode),
+		ID: id, Model: ses.chosen.Title(ses.chosen.Name), Folder: ses.Workspace.Folder, Policy: ses.Workspace.Config.Sandbox.Mode, Approval: string(mode),
 		Enforcement: ses.Workspace.Enforcement, Tour: ses.Tour != nil,
+	}
+	if !ses.Options.Attended { // a screen asks the gate, and can change it
+		ses.start.Policy = ses.preset()
 	}
 	ses.start.Window, ses.start.Assumed = ses.chosen.Window()
 	screen.Emit(ses.start)

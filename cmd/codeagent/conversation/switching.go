@@ -85,7 +85,7 @@ func (ses *Session) asks(c providers.Chosen, tell func(event.Event)) {
 	ses.choosing.Lock()
 	ses.chosen = c
 	ses.choosing.Unlock()
-	ses.start.Model, ses.start.Policy = c.Title(c.Name), ses.preset()
+	ses.start.Model = c.Title(c.Name)
 	ses.start.Window, ses.start.Assumed = c.Window()
 	tell(ses.start)
 }
