@@ -71,18 +71,28 @@ func (r *Rule) TOML() []byte {
 	}
 	out := append([]byte("\n[["+kind+"]]\n"), text...)
 	if !r.Expires.IsZero() {
-		out = fmt.Appendf(out, "expires = %s\n", r.Expires.Format(time.DateOnly))
+		out = fmt.Appendf(out, "expires = %s\n", r.Until())
 	}
 	return out
+}
+
+// Until writes when the rule ends: a day if it holds to the end of that day here, else a time.
+func (r *Rule) Until() string {
+	if end := r.Expires.In(time.Local); end.Equal(time.Date(end.Year(), end.Month(), end.Day(), 0, 0, 0, 0, time.Local)) {
+		return end.AddDate(0, 0, -1).Format(time.DateOnly)
+	}
+	return r.Expires.UTC().Format(time.RFC3339)
 }
 
 // Without returns a file's text without the lines of the rule r, which was read from it: from
 // its header to the next one.
 func Without(text []byte, r *Rule) []byte {
 	lines := bytes.SplitAfter(text, []byte("\n"))
-	end := r.Line
-	for end < len(lines) && !bytes.HasPrefix(bytes.TrimSpace(lines[end]), []byte("[")) {
-		end++
+	end := len(lines)
+	for _, keys := range positions(text) {
+		if at := keys[""].Line; at > r.Line {
+			end = min(end, at-1)
+		}
 	}
 	return bytes.Join(append(append([][]byte(nil), lines[:r.Line-1]...), lines[end:]...), nil)
 }

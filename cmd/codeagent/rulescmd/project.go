@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/cli"
@@ -41,7 +40,7 @@ func projectList(p workspace.ProjectRules) string {
 func where(r *rules.Rule) string {
 	out := fmt.Sprintf("%s:%d", visible.Line(r.File), r.Line)
 	if !r.Expires.IsZero() {
-		out += ", until " + r.Expires.Format(time.DateOnly)
+		out += ", until " + r.Until()
 	}
 	return out
 }

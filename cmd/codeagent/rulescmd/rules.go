@@ -144,11 +144,11 @@ func newAdd(s cli.Stdio) *cobra.Command {
 				r.Words = append(r.Words, []string{word})
 			}
 			if expires != "" {
-				until, err := time.Parse(time.DateOnly, expires)
+				until, err := time.ParseInLocation(time.DateOnly, expires, time.Local)
 				if err != nil {
 					return cli.Usage(errors.New("--expires: want a date such as 2026-12-31"))
 				}
-				r.Expires = until
+				r.Expires = until.AddDate(0, 0, 1) // it holds to the end of that day
 			}
 			return change(cmd.Context(), s, func(text []byte, _ []*rules.Rule) ([]byte, error) {
 				return append(text, r.TOML()...), nil
