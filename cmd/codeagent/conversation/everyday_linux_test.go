@@ -139,6 +139,9 @@ func TestEverydayJobs(t *testing.T) {
 	if stage == "" {
 		t.Skip("body of TestEveryday")
 	}
+	if len(everydayJobs) < 80 {
+		t.Errorf("%d jobs are too few", len(everydayJobs))
+	}
 	all, offset := os.Getenv("CI") != "", int(time.Now().Unix()/3600)%everydaySample
 	if !all {
 		t.Logf("a sample: every %d. job from %d on", everydaySample, offset)
