@@ -205,7 +205,7 @@ func (f File) check(now time.Time) error {
 		for _, p := range paths {
 			switch {
 			case !path.IsAbs(p) || path.Clean(p) != p:
-				return fmt.Errorf("%q must be an absolute path, without . and ..", short.Head(p, 200))
+				return fmt.Errorf("%q must be an absolute path without . or .. in it", short.Head(p, 200))
 			case strings.ContainsAny(p, "*?"):
 				return fmt.Errorf("%q: patterns are not understood; name each path", short.Head(p, 200))
 			}

@@ -71,12 +71,13 @@ func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 	if strings.HasPrefix(id, "j") {
 		return ses.revokeOfJob(id)
 	}
-	i := slices.IndexFunc(l.List(), func(e ledger.Entry) bool { return e.ID == id })
+	open := l.List()
+	i := slices.IndexFunc(open, func(e ledger.Entry) bool { return e.ID == id })
 	if i < 0 {
 		return "", errNotListed
 	}
-	e := l.List()[i]
-	closed, still := e.Grant, sandbox.Grant{}
+	e := open[i]
+	var closed, still sandbox.Grant
 	if e.Origin == ledger.Rule {
 		after, err := workspace.RemoveRule(ctx, ses.Workspace.Stdio, ses.Workspace.Paths, id)
 		if err != nil {
