@@ -54,10 +54,11 @@ type toolCall struct {
 	yeses   yeses                 // what the user allowed for it
 }
 
-// alone reports whether the call changes files or types: the calls before it end first,
-// and those after it see what it did.
+// alone reports whether the call changes files, types or asks to run outside the sandbox: the calls
+// before it end first, and those after it see what it did. No other call can change what runs
+// outside between the answer and the run.
 func (c *toolCall) alone() bool {
-	return c.action.Kind == word.KindEdit || c.action.Kind == word.KindInput
+	return c.action.Kind == word.KindEdit || c.action.Kind == word.KindInput || c.action.Wish.Unsandboxed
 }
 
 // plan computes what the call would do, unless it is refused already.

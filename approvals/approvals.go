@@ -8,6 +8,7 @@ package approvals
 import (
 	"time"
 
+	"codeagent/approvals/content"
 	"codeagent/event/word"
 	"codeagent/sandbox"
 )
@@ -62,6 +63,8 @@ type Request struct {
 	// Title says in one line who wants what.
 	Title  string
 	Action Action
+	// bound is the content that a question about leaving the sandbox is about.
+	bound *content.Binding
 	// Denials are earlier denials of the command (AfterFailure, Held).
 	Denials []sandbox.Denial
 	// Grant is what a yes allows; empty if the question is only whether to run in the sandbox.

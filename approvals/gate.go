@@ -27,6 +27,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"codeagent/approvals/content"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
@@ -60,6 +61,8 @@ type Options struct {
 	// MadeGit lists the git directories that commands of the session made; nil: none is
 	// known.
 	MadeGit func() []string
+	// Content knows the content of files and what the session changed; nil: neither is known.
+	Content content.Source
 	// Rules are the rules at the start, also those of other projects; nil: no rules. Now is the time; nil: time.Now.
 	Rules *rules.Set
 	// Save appends rules to the user's file, and returns all that the file then has. It reports
@@ -174,14 +177,19 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	if refusal != nil {
 		return Permit{}, nil, refusal
 	}
-	remembered, outside := g.ledger.command(a)
+	remembered := g.ledger.command(a)
 	switch a.Kind {
 	case word.KindEdit:
 		remembered = g.ledger.edits(paths, !base.Unconfined)
 	case word.KindInput:
-		remembered, outside = false, false
+		remembered = false
 	}
-	if outside && (w.unsandboxed || w.blocked != "") && g.tooWide(w) == "" && g.outsideOf(g.Base(), a).changes == "" {
+	var news []string
+	covers := false
+	if (w.unsandboxed || w.blocked != "") && g.tooWide(w) == "" {
+		covers, news = g.remembered(a)
+	}
+	if covers {
 		g.ledger.count(a, paths, by)
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
 	}
@@ -206,6 +214,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 		}
 	}
 	r := g.request(a, w)
+	r.Warnings = append(news, r.Warnings...)
 	if by.decision == rules.Ask {
 		r.Warnings = append(r.Warnings, "the rule at "+by.place+" asks about this")
 	}

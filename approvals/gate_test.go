@@ -15,7 +15,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// tree is a file system in a map: a path's value is "d", "f", "s" (socket) or
+// tree is a file system in a map: a path's value is "d", "f", "x" (a program), "s" (socket) or
 // "->target". Parents of what stands there are folders.
 type tree map[string]string
 
@@ -25,6 +25,8 @@ func (t tree) Lstat(p string) (fs.FileMode, error) {
 		return fs.ModeSymlink, nil
 	case v == "f":
 		return 0o644, nil
+	case v == "x":
+		return 0o755, nil
 	case v == "s":
 		return fs.ModeSocket, nil
 	case v == "d" || p == "/":

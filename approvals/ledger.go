@@ -183,16 +183,21 @@ func (l *Ledger) fetches(hosts []sandbox.HostPort) []sandbox.HostPort {
 	return slices.Clone(hosts)
 }
 
-// command reports whether exactly this command may run without a question, inside or also
-// outside the sandbox.
-func (l *Ledger) command(a Action) (inside, outside bool) {
+// command reports whether exactly this command may run without a question.
+func (l *Ledger) command(a Action) bool {
 	d := deedOf(a)
-	for _, e := range l.answers() {
-		if e.Folder != "" && (e.deed == d || e.runs(a)) {
-			inside, outside = true, outside || e.Outside
+	return slices.ContainsFunc(l.answers(), func(e answered) bool { return e.Folder != "" && (e.deed == d || e.runs(a)) })
+}
+
+// outside returns the latest answer by which exactly this command may run outside the sandbox.
+func (l *Ledger) outside(a Action) (ledger.Entry, bool) {
+	d := deedOf(a)
+	for _, e := range slices.Backward(l.answers()) {
+		if e.Folder != "" && e.deed == d && a.Kind == word.KindCommand && e.Outside {
+			return e.Entry, true
 		}
 	}
-	return inside, outside
+	return ledger.Entry{}, false
 }
 
 // edits reports whether each of paths may be edited without a question. confined: the sandbox

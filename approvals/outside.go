@@ -7,21 +7,25 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"codeagent/approvals/content"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
-// A yes to run outside the sandbox is bound to the text of a command, and the text names
-// files. Sandboxed commands may change these files after the person has read the question.
-// Therefore such a yes applies to one call only, unless nothing that the command can run is
-// where commands may write. That cannot be known for a program that reads its working folder
-// (make, npm, git), and any program may do that.
+// A yes to run outside the sandbox is bound to the text of a command, and the text names programs
+// and files. Sandboxed commands may change these files after the person has read the question.
+// Therefore a yes for the session is bound to content too: to the programs as PATH resolves them and
+// the named files, by their hashes, and to what the session has not changed since in the write roots
+// that hold its folder or a named file, since any program may read its folder (make, npm, git). Such a
+// call runs alone, and is asked about while a background command could change the files during it.
+// Where changes are not recorded, or the text hides what it runs, the yes applies to one call.
 
 // outside is what a question about leaving the sandbox shows beside the text.
 type outside struct {
-	// changes says why a yes cannot apply to the session, "" if it can.
+	// changes says why a yes cannot apply to the session, "" if it can. bound is what it is bound to.
 	changes  string
+	bound    content.Binding
 	warnings []string
 }
 
@@ -46,6 +50,7 @@ func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
 		p, refusal := g.at.canonical(a.Folder, dir)
 		return refusal != nil || changeable(base, p)
 	})
+	var reads []string // what its folder or its words lead to, and commands can change
 	switch {
 	case way >= 0:
 		out.changes = "programs are looked for in " + show(g.opts.Path[way]) + ", which commands can change"
@@ -54,10 +59,157 @@ func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
 		out.changes = "its text does not show which files it runs"
 	case refusal != nil || changeable(base, folder):
 		out.changes = "it can run files of its folder, which commands can change"
+		reads = append(named, folder)
 	case len(named) > 0:
 		out.changes = "it names files that commands can change"
+		reads = named
+	}
+	if err := g.bind(&out, base, a, reads, named); err != "" {
+		out.changes = err
 	}
 	out.warnings = append(g.at.namedFiles(named), g.madeGit(folder, named, plain)...)
+	out.warnings = append(out.warnings, g.changedHere(base, folder, named, plain)...)
+	return out
+}
+
+// bind sets what a yes for the session is bound to. If that includes reads, all of it must be known:
+// then nothing in out.changes stands against such a yes any more. It returns why a program cannot be
+// bound.
+func (g *Gate) bind(out *outside, base sandbox.Policy, a Action, reads, named []string) string {
+	source := g.opts.Content
+	if source == nil {
+		return ""
+	}
+	var bound content.Binding
+	for _, name := range programNames(a.Command) {
+		file := g.program(a.Folder, name)
+		it, err := content.Of(source, name, file, !changeable(base, file))
+		if err != nil {
+			return show(name) + " cannot be read, so that a change of it would not be noticed"
+		}
+		bound.Items = append(bound.Items, it)
+	}
+	// An action without a wish of its own does not run alone.
+	known := a.Wish.Unsandboxed && !a.Background && len(reads) > 0
+	_, recorded := source.Mark()
+	for _, p := range named {
+		have := slices.ContainsFunc(bound.Items, func(it content.Item) bool { return it.Path == p })
+		if !known || p == "" || have || g.at.entry(p) == isFolder {
+			continue
+		}
+		it, err := content.Of(source, p, p, false)
+		known = known && err == nil
+		bound.Items = append(bound.Items, it)
+	}
+	for _, p := range reads {
+		root := rootOf(base, p)
+		known = known && recorded && p != "" && base.Observes(root)
+		if !slices.Contains(bound.Roots, root) {
+			bound.Roots = append(bound.Roots, root)
+		}
+	}
+	if known {
+		out.changes = ""
+	} else {
+		bound.Roots = nil
+	}
+	out.bound = bound.At(source)
+	return ""
+}
+
+// rootOf returns the widest write root of p that covers path, or path itself, which then holds roots.
+func rootOf(p sandbox.Policy, path string) string {
+	root := path
+	for _, r := range writeRoots(p) {
+		if sandbox.Covers(r, root) {
+			root = r
+		}
+	}
+	return root
+}
+
+// program returns the file that name leads to in folder, through PATH and links; "" if there is none.
+func (g *Gate) program(folder, name string) string {
+	dirs := g.opts.Path
+	if strings.Contains(name, "/") {
+		dirs = []string{folder}
+	}
+	for _, dir := range dirs {
+		if strings.HasPrefix(name, "/") {
+			dir = "/"
+		}
+		p, refusal := g.at.canonical(folder, strings.TrimSuffix(dir, "/")+"/"+name)
+		if refusal != nil {
+			continue
+		}
+		if m, err := g.at.files.Lstat(p); err == nil && m.IsRegular() && m&0o111 != 0 {
+			return p
+		}
+	}
+	return ""
+}
+
+// remembered reports whether an answer for the session covers a outside the sandbox. If it does not
+// because something changed, news says what.
+func (g *Gate) remembered(a Action) (yes bool, news []string) {
+	e, ok := g.ledger.outside(a)
+	if !ok {
+		return false, nil
+	}
+	out := g.outsideOf(g.Base(), a)
+	source := g.opts.Content
+	switch {
+	case out.changes != "":
+		return false, nil
+	case source == nil:
+		return true, nil
+	case len(out.bound.Roots) > 0 && !source.Quiet():
+		return false, []string{"a background command is running, and can change what this runs or reads"}
+	}
+	bound := e.Bound
+	if bound == nil {
+		bound = &content.Binding{}
+	}
+	for _, what := range bound.Changed(source, out.bound, show) {
+		news = append(news, what+" since your yes at "+e.Made.Format("15:04"))
+	}
+	return len(news) == 0, news
+}
+
+// moved says which program or named file is not what it was when the question was asked.
+func (g *Gate) moved(asked Request) string {
+	if g.opts.Content == nil || asked.bound == nil {
+		return ""
+	}
+	now := g.outsideOf(g.Base(), asked.Action)
+	return strings.Join(asked.bound.Moved(now.bound, show), ", ")
+}
+
+// changedHere warns about what this session changed in the folder and among the named files: the
+// command can run or read it.
+func (g *Gate) changedHere(base sandbox.Policy, folder string, named []string, plain bool) []string {
+	if g.opts.Content == nil {
+		return nil
+	}
+	if _, recorded := g.opts.Content.Mark(); !recorded {
+		return nil
+	}
+	changed, all := g.opts.Content.Changed(0)
+	changed = slices.DeleteFunc(changed, func(p string) bool {
+		if !changeable(base, p) || g.at.entry(p) == isAbsent || strings.HasSuffix(p, "/.git") || strings.Contains(p, "/.git/") {
+			return true
+		}
+		return plain && !slices.ContainsFunc(append([]string{folder}, named...), func(near string) bool {
+			return near != "" && sandbox.Covers(near, p)
+		})
+	})
+	var out []string
+	if len(changed) > 0 {
+		out = append(out, "this session changed what it can run or read: "+content.Few(changed, show))
+	}
+	if !all {
+		out = append(out, "this session changed more files than are listed")
+	}
 	return out
 }
 
@@ -153,4 +305,24 @@ func plainWords(command string) (words []string, plain bool) {
 // that changes what the words after it mean.
 func textOrFolder(word string) bool {
 	return strings.ContainsAny(word, " \t\n;&|<>()$`\\\"'*?[]{}!#~") || slices.Contains([]string{"cd", "pushd", "popd", "eval"}, word)
+}
+
+// programNames returns the words of a command that name its programs, each once.
+func programNames(command string) (names []string) {
+	if len(command) > rules.MaxLine {
+		return nil
+	}
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	if err != nil {
+		return nil
+	}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+			if name, ok := literal(call.Args[0]); ok && name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return true
+	})
+	return names
 }

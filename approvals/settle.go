@@ -48,6 +48,7 @@ func (g *Gate) request(a Action, w want) Request {
 	var out outside
 	if r.Widest {
 		out = g.outsideOf(g.Base(), a)
+		r.bound = &out.bound
 		if w.unsandboxed && w.grant.Empty() && !g.opts.Base.Unconfined {
 			r.Warnings = append(r.Warnings, "the last resort: no path, host or socket would be enough")
 		}
@@ -201,6 +202,9 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 		grant = ans.Grant.Clone()
 	}
 	if ans.Decision.Leaves() {
+		if moved := g.moved(asked); moved != "" {
+			return sandbox.Grant{}, refuse("%s while the question was open", moved)
+		}
 		return sandbox.Grant{Unsandboxed: true}, nil
 	}
 	if grant.Unsandboxed {
@@ -227,6 +231,7 @@ func (g *Gate) remember(asked asked, d Decision, grant sandbox.Grant) {
 		e.Fetch = slices.Clone(grant.Hosts)
 	case d == OutsideSession:
 		e.Command, e.Folder, e.Outside, e.deed = a.Command, a.Folder, true, deedOf(a)
+		e.Bound = asked.bound.Clone()
 	case d == Session && a.Kind == word.KindEdit:
 		e.Grant = grant
 		for _, raw := range a.Paths {

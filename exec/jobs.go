@@ -177,6 +177,13 @@ func (l *Jobs) running() int {
 	return n
 }
 
+// Running returns how many jobs run.
+func (l *Jobs) Running() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.running()
+}
+
 // drop forgets ended jobs beyond maxJobs, the oldest first; mu is held.
 func (l *Jobs) drop() {
 	ended := len(l.list) - l.running()

@@ -50,7 +50,10 @@ type entry struct {
 func (s *History) Call() *Call { return &Call{history: s, touched: map[*entry]bool{}} }
 
 // BeforeChange records the present state: see sandbox.ChangeObserver.
-func (c *Call) BeforeChange(dir int, name, path string) { c.keep(dir, name, path, 0) }
+func (c *Call) BeforeChange(dir int, name, path string) {
+	c.history.trail.add(path)
+	c.keep(dir, name, path, 0)
+}
 
 // keep records the entry name in dir, and everything below it.
 func (c *Call) keep(dir int, name, p string, depth int) {

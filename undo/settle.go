@@ -37,6 +37,9 @@ func (c *Call) Settle() {
 			c.made(e, &look, out)
 		}
 	}
+	for _, e := range entries {
+		c.history.trail.add(e.path)
+	}
 	for t, out := range pending {
 		if out.text.Len() > 0 || t.stopped() != "" {
 			out.flush()

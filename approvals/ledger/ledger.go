@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"codeagent/approvals/content"
 	"codeagent/approvals/rules"
 	"codeagent/sandbox"
 )
@@ -63,6 +64,8 @@ type Entry struct {
 	Folder        string        `json:"folder,omitempty"`
 	// Outside: the command runs outside the sandbox when the model asks for it.
 	Outside bool `json:"outside,omitempty"`
+	// Bound is what an answer for outside is bound to beside the text of the command.
+	Bound *content.Binding `json:"bound,omitempty"`
 	// AllEdits is a folder: all files in it are edited without a question.
 	AllEdits string             `json:"all_edits,omitempty"`
 	Paths    []string           `json:"paths,omitempty"`
@@ -109,7 +112,7 @@ func (e Entry) Lines(show func(string) string) []string {
 
 // Clone returns a deep copy.
 func (e Entry) Clone() Entry {
-	e.Grant, e.Paths, e.Fetch = e.Grant.Clone(), slices.Clone(e.Paths), slices.Clone(e.Fetch)
+	e.Grant, e.Paths, e.Fetch, e.Bound = e.Grant.Clone(), slices.Clone(e.Paths), slices.Clone(e.Fetch), e.Bound.Clone()
 	return e
 }
 
