@@ -195,7 +195,7 @@ func (g *Gate) changedHere(base sandbox.Policy, folder string, named []string, p
 		return nil
 	}
 	changed, all := g.opts.Content.Changed(0)
-	changed = slices.DeleteFunc(changed, func(p string) bool {
+	changed = slices.DeleteFunc(slices.Clone(changed), func(p string) bool {
 		if !changeable(base, p) || g.at.entry(p) == isAbsent || strings.HasSuffix(p, "/.git") || strings.Contains(p, "/.git/") {
 			return true
 		}
