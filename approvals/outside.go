@@ -21,6 +21,9 @@ import (
 // call runs alone, and is asked about while a background command could change the files during it.
 // Where changes are not recorded, or the text hides what it runs, the yes applies to one call.
 
+// leaving judges what a command would run and read outside the sandbox.
+type leaving struct{ *Gate }
+
 // outside is what a question about leaving the sandbox shows beside the text.
 type outside struct {
 	// changes says why a yes cannot apply to the session, "" if it can. bound is what it is bound to.
@@ -31,7 +34,7 @@ type outside struct {
 
 // outsideOf finds what a, run outside the sandbox, would run or read that commands under base
 // may change.
-func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
+func (g leaving) outsideOf(base sandbox.Policy, a Action) outside {
 	if a.Kind != word.KindCommand || base.Unconfined {
 		return outside{}
 	}
@@ -75,7 +78,7 @@ func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
 // bind sets what a yes for the session is bound to. If that includes reads, all of it must be known:
 // then nothing in out.changes stands against such a yes any more. It returns why a program cannot be
 // bound.
-func (g *Gate) bind(out *outside, base sandbox.Policy, a Action, reads, named []string) string {
+func (g leaving) bind(out *outside, base sandbox.Policy, a Action, reads, named []string) string {
 	source := g.opts.Content
 	if source == nil {
 		return ""
@@ -129,7 +132,7 @@ func rootOf(p sandbox.Policy, path string) string {
 }
 
 // program returns the file that name leads to in folder, through PATH and links; "" if there is none.
-func (g *Gate) program(folder, name string) string {
+func (g leaving) program(folder, name string) string {
 	dirs := g.opts.Path
 	if strings.Contains(name, "/") {
 		dirs = []string{folder}
@@ -156,7 +159,7 @@ func (g *Gate) remembered(a Action) (yes bool, news []string) {
 	if !ok {
 		return false, nil
 	}
-	out := g.outsideOf(g.Base(), a)
+	out := leaving{g}.outsideOf(g.Base(), a)
 	source := g.opts.Content
 	switch {
 	case out.changes != "":
@@ -181,13 +184,13 @@ func (g *Gate) moved(asked Request) string {
 	if g.opts.Content == nil || asked.bound == nil {
 		return ""
 	}
-	now := g.outsideOf(g.Base(), asked.Action)
+	now := leaving{g}.outsideOf(g.Base(), asked.Action)
 	return strings.Join(asked.bound.Moved(now.bound, show), ", ")
 }
 
 // changedHere warns about what this session changed in the folder and among the named files: the
 // command can run or read it.
-func (g *Gate) changedHere(base sandbox.Policy, folder string, named []string, plain bool) []string {
+func (g leaving) changedHere(base sandbox.Policy, folder string, named []string, plain bool) []string {
 	if g.opts.Content == nil {
 		return nil
 	}
@@ -237,7 +240,7 @@ const mostNamed = 3
 // madeGit warns about git directories that commands of the session made: git runs programs
 // that they configure, and no person has seen them. Git searches for one from the working
 // folder upwards, and tools run git in folders below it.
-func (g *Gate) madeGit(folder string, named []string, plain bool) []string {
+func (g leaving) madeGit(folder string, named []string, plain bool) []string {
 	if g.opts.MadeGit == nil {
 		return nil
 	}

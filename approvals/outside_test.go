@@ -151,6 +151,6 @@ func FuzzPlainWords(f *testing.F) {
 		if _, plain := plainWords(text); plain && strings.ContainsAny(text, "$`*") && !strings.Contains(text, "#") {
 			t.Errorf("%q is plain", text)
 		}
-		_ = g.outsideOf(sandbox.WorkspaceWrite(workspace), outsideOf("/srv", text))
+		_ = leaving{g.Gate}.outsideOf(sandbox.WorkspaceWrite(workspace), outsideOf("/srv", text))
 	})
 }

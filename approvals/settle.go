@@ -47,7 +47,7 @@ func (g *Gate) request(a Action, w want) Request {
 	}
 	var out outside
 	if r.Widest {
-		out = g.outsideOf(g.Base(), a)
+		out = leaving{g}.outsideOf(g.Base(), a)
 		r.bound = &out.bound
 		if w.unsandboxed && w.grant.Empty() && !g.opts.Base.Unconfined {
 			r.Warnings = append(r.Warnings, "the last resort: no path, host or socket would be enough")
