@@ -108,10 +108,10 @@ var rooms = []room{
 	{path: "linuxsandbox/broker/sockets", floor: 1, imports: []string{"sandbox", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel", "linuxsandbox/netns"}},
 	// Judges whether the sandbox made a command fail: no list of programs, no words of
 	// theirs where a broker saw what was refused. exec hands it what is known.
-	{path: "exec/verdict", imports: []string{"sandbox", "sandbox/named"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
+	{path: "exec/verdict", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
 	// The client of the file worker. Its users get no way to serve files outside the sandbox.
 	{path: "exec/worker", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
-	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
+	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/named", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
 	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "sandbox"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/short", "sandbox"}},

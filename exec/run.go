@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"codeagent/exec/verdict"
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
 // Run runs one command under p and waits until all its processes are gone. A
@@ -145,6 +147,8 @@ func Judge(p sandbox.Policy, o Outcome, files verdict.FileSystem, dir string) sa
 		TimedOut: o.TimedOut, Interrupted: o.Interrupted, Limit: o.Limit, Trace: o.Trace,
 	}
 	e.Home, _ = os.UserHomeDir()
+	e.Trace.Denials = slices.Clone(e.Trace.Denials)
+	named.Mark(e.Trace.Denials, e.Argv, dir, e.Home, files)
 	if o.Failed() {
 		e.Output = strings.Split(plainQuotes.Replace(Shown(o.Output.Text())), "\n")
 	}

@@ -22,37 +22,14 @@ func isShell(program string) bool {
 // parse returns the statements of the text that a shell in argv runs, or nil if there is no
 // such text that can be read reliably. Another program may start the shell.
 func (t *tree) parse(argv []string) (text []*syntax.Stmt, errexit bool) {
-	script, errexit := scriptOf(argv)
-	if script == "" {
-		return nil, false
-	}
-	return t.statements(script), errexit
-}
-
-// scriptOf returns the text after the -c of a shell in argv, or "".
-func scriptOf(argv []string) (text string, errexit bool) {
 	at := slices.IndexFunc(argv, isShell)
 	for i := at + 1; at >= 0 && i+1 < len(argv) && strings.HasPrefix(argv[i], "-"); i++ {
 		errexit = errexit || strings.Contains(argv[i], "e")
 		if strings.Contains(argv[i], "c") {
-			return argv[i+1], errexit
+			return t.statements(argv[i+1]), errexit
 		}
 	}
-	return "", false
-}
-
-// commandText returns argv as the text of a shell: that which a shell in it runs, or its words.
-func commandText(argv []string) string {
-	if text, _ := scriptOf(argv); text != "" {
-		return text
-	}
-	var words []string
-	for _, arg := range argv {
-		if word, err := syntax.Quote(arg, syntax.LangBash); err == nil {
-			words = append(words, word)
-		}
-	}
-	return strings.Join(words, " ")
+	return nil, false
 }
 
 // statements parses text, and returns the same nodes for the same text. The parser treats

@@ -86,25 +86,21 @@ func (t *tree) below(pid int) []*sandbox.Denial {
 // reaches reports whether the failure of the process that saw d became that of pid.
 func (t *tree) reaches(d *sandbox.Denial, pid int) bool {
 	since := d.Order
-	for i := -1; i < len(d.Chain); i++ {
-		at, name := d.PID, d.ProcessName()
-		if i >= 0 {
-			at, name = d.Chain[i].PID, d.Chain[i].ProcessName()
-		}
-		e, ended := t.exits[at]
-		if ended && (e.Status == 0 || e.Comm != name) {
+	self := sandbox.Ancestor{Program: d.Program, Comm: d.Comm, PID: d.PID}
+	for i, p := range append([]sandbox.Ancestor{self}, d.Chain...) {
+		e, ended := t.exits[p.PID]
+		if ended && (e.Status == 0 || e.Comm != p.ProcessName()) {
 			return false
 		}
-		for _, x := range t.children[at] {
+		for _, x := range t.children[p.PID] {
 			// Once a child has failed, denials of the process itself do not matter.
-			if x.Order > since && x.Status != 0 && (i < 0 || len(t.below(x.PID)) == 0) {
+			if x.Order > since && x.Status != 0 && (i == 0 || len(t.below(x.PID)) == 0) {
 				return false
 			}
 		}
-		if at == pid {
+		if p.PID == pid {
 			return true
-		}
-		if ended {
+		} else if ended {
 			since = e.Order
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"codeagent/sandbox"
-	"codeagent/sandbox/named"
 )
 
 // Evidence is what is known about a command that has ended.
@@ -38,7 +37,7 @@ type FileSystem interface {
 }
 
 // Judge returns the verdict. A command that passed or was interrupted is never denied; what
-// it was refused is suggested nevertheless. If its text names some of that, only this is.
+// it was refused is suggested nevertheless, and only what its text names if that is some of it.
 func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	v := sandbox.Verdict{
 		Confidence: sandbox.NoConfidence, Evidence: level(e.Trace),
@@ -50,10 +49,8 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 		return v
 	}
 	suggest := func(list []sandbox.Denial) sandbox.Grant { return sandbox.Suggest(e.Policy, e.Home, e.Argv, list) }
-	nameTargets(e, files, v.Denials)
-	v.Suggest = suggest(v.Denials)
-	if lost := v.Lost(); len(lost) > 0 {
-		v.Suggest = suggest(lost)
+	if v.Suggest = suggest(v.Denials); len(v.Lost()) > 0 {
+		v.Suggest = suggest(v.Lost())
 	}
 	if !v.Failed || e.Interrupted || ownLimit(e.Limit) {
 		return v
@@ -73,23 +70,6 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	}
 	v.Denials = append(v.Denials, said...)
 	return v
-}
-
-// nameTargets marks the denials whose target the command's text names.
-func nameTargets(e Evidence, files sandbox.FileSystem, denials []sandbox.Denial) {
-	if len(denials) == 0 {
-		return
-	}
-	text := named.Read(commandText(e.Argv), e.Dir, e.Home, func(p string) string {
-		to, err := sandbox.Canonical(files, "/", p)
-		if err != nil {
-			return ""
-		}
-		return to
-	})
-	for i := range denials {
-		denials[i].Named = text.Target(denials[i])
-	}
 }
 
 const sigSys = 31 // by which the filter ends a process for some calls

@@ -63,6 +63,35 @@ func Read(text, folder, home string, resolve func(path string) string) *Text {
 	return t
 }
 
+// Mark sets Named of the denials whose target a command's argv names, as words or in a text that a
+// shell among them runs. The command ran in folder.
+func Mark(denials []sandbox.Denial, argv []string, folder, home string, files sandbox.FileSystem) {
+	if len(denials) == 0 || files == nil {
+		return
+	}
+	resolve := func(p string) string {
+		to, err := sandbox.Canonical(files, "/", p)
+		if err != nil {
+			return ""
+		}
+		return to
+	}
+	var words []string
+	var texts []*Text
+	for _, arg := range argv {
+		if word, err := syntax.Quote(arg, syntax.LangBash); err == nil {
+			words = append(words, word)
+		}
+		if strings.ContainsFunc(arg, unicode.IsSpace) {
+			texts = append(texts, Read(arg, folder, home, resolve))
+		}
+	}
+	texts = append(texts, Read(strings.Join(words, " "), folder, home, resolve))
+	for i, d := range denials {
+		denials[i].Named = slices.ContainsFunc(texts, func(t *Text) bool { return t.Target(d) })
+	}
+}
+
 // notOfPath reports a character that ends a path in most languages.
 func notOfPath(r rune) bool {
 	return r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-~+@%${}", r)

@@ -1,6 +1,7 @@
 package named
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -103,3 +104,30 @@ func FuzzRead(f *testing.F) {
 		read.Target(sandbox.Denial{Kind: sandbox.KindNetwork, Target: target})
 	})
 }
+
+// TestMark: what the words of a command name, and what the text names that a shell among them runs.
+func TestMark(t *testing.T) {
+	for _, row := range []struct {
+		argv []string
+		want bool
+	}{
+		{[]string{"bash", "-c", "(echo x > /srv/data/a) 2>&1 | cat"}, true},
+		{[]string{"bash", "-c", "cd /srv/data && echo x > a"}, true},
+		{[]string{"env", "-i", "sh", "-ec", "cd /srv; for d in data; do touch $d/a; done"}, true},
+		{[]string{"cp", "a", "/srv/data/"}, true},
+		{[]string{"bash", "-c", "tool run"}, false},
+		{nil, false},
+	} {
+		denials := []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/srv/data/a"}, {Kind: sandbox.KindWrite, Target: "/srv/state/count"}}
+		Mark(denials, row.argv, "/w", "/home/u", nowhere{})
+		if denials[0].Named != row.want || denials[1].Named {
+			t.Errorf("%q: %v, %v", row.argv, denials[0].Named, denials[1].Named)
+		}
+	}
+}
+
+// nowhere is a file system in which nothing exists.
+type nowhere struct{}
+
+func (nowhere) Lstat(string) (fs.FileMode, error) { return 0, fs.ErrNotExist }
+func (nowhere) Readlink(string) (string, error)   { return "", fs.ErrNotExist }
