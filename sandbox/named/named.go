@@ -22,6 +22,12 @@ const (
 	maxParsed = 4 << 10
 	// maxNames bounds the paths of one text, and maxValues the values of one word.
 	maxNames, maxValues = 4096, 32
+	// maxFolders bounds the folders in which a word of one text can stand, and maxSteps the
+	// parts of all paths that are resolved.
+	maxFolders, maxSteps = 8, 4096
+	// maxPath is the length of the longest path that Linux takes. maxWide bounds the values of one
+	// word, and maxWords those of all words, in bytes.
+	maxPath, maxWide, maxWords = 4096, 8 << 10, 256 << 10
 )
 
 // Text is what a text names.
@@ -31,9 +37,12 @@ type Text struct {
 	// last has the last part of each word.
 	last map[string]bool
 	// patterns are the paths of which parts are not known: a hole stands for each.
-	patterns []string
+	patterns map[string]bool
 	lower    string
 	resolve  func(string) string
+	// resolved are the paths that were resolved, and steps how many parts they have.
+	resolved map[string]bool
+	steps    int
 }
 
 // hole stands for a part of a word that only the shell knows.
@@ -45,7 +54,10 @@ func Read(text, folder, home string, resolve func(path string) string) *Text {
 	if len(text) > MaxText {
 		text = text[:MaxText]
 	}
-	t := &Text{home: home, folder: folder, paths: map[string]bool{}, last: map[string]bool{}, resolve: resolve, lower: strings.ToLower(text)}
+	t := &Text{
+		home: home, folder: folder, lower: strings.ToLower(text), resolve: resolve,
+		paths: map[string]bool{}, last: map[string]bool{}, patterns: map[string]bool{}, resolved: map[string]bool{},
+	}
 	folders := []string{folder}
 	var words []string
 	if len(text) <= maxParsed {
@@ -57,8 +69,14 @@ func Read(text, folder, home string, resolve func(path string) string) *Text {
 	for _, token := range strings.FieldsFunc(text, notOfPath) {
 		words = append(words, t.fill(token)...)
 	}
+	seen := map[string]bool{}
 	for _, w := range words {
-		t.add(w, folders)
+		for _, part := range parts(w) {
+			if !seen[part] {
+				seen[part] = true
+				t.add(t.tilde(part), folders)
+			}
+		}
 	}
 	return t
 }
@@ -100,7 +118,7 @@ func notOfPath(r rune) bool {
 // fill replaces the variables of a token that are known: $HOME and $PWD.
 func (t *Text) fill(token string) []string {
 	for name, value := range map[string]string{"HOME": t.home, "PWD": t.folder} {
-		if value == "" {
+		if value == "" || !strings.Contains(token, "$") {
 			continue
 		}
 		token = strings.NewReplacer("${"+name+"}", value, "$"+name+"/", value+"/").Replace(token)
@@ -180,7 +198,12 @@ func (t *Text) file(target string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(t.patterns, func(p string) bool { return matches(p, target) })
+	for p := range t.patterns {
+		if matches(p, target) {
+			return true
+		}
+	}
+	return false
 }
 
 // host reports whether the text contains the name or address, not as part of another one.
@@ -205,45 +228,57 @@ func (t *Text) host(name string) bool {
 	}
 }
 
-// add notes the paths that a word can mean: the word itself, and its parts after the
-// characters that options and lists use.
-func (t *Text) add(word string, folders []string) {
-	parts := append(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("=:,@", r) }), word)
+// parts returns what of a word can be a path: its parts after the characters that options and
+// lists use, and the word itself.
+func parts(word string) []string {
+	out := append(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("=:,@", r) }), word)
 	if i := strings.IndexAny(word, "/~"); i > 0 && strings.HasPrefix(word, "-") {
-		parts = append(parts, word[i:]) // -o/folder/file
+		out = append(out, word[i:]) // -o/folder/file
 	}
-	for _, part := range parts {
-		part = t.tilde(part)
-		if part == "" || len(part) > 4096 || len(t.paths)+len(t.patterns) >= maxNames {
-			continue
+	return out
+}
+
+// add notes the paths that a part of a word means in each of the folders.
+func (t *Text) add(part string, folders []string) {
+	if part == "" || len(part) > maxPath {
+		return
+	}
+	if base := path.Base(part); !strings.Contains(base, hole) {
+		t.last[base] = true
+	}
+	if strings.HasPrefix(part, hole) {
+		folders = []string{""}
+	}
+	for _, dir := range folders {
+		if len(t.paths)+len(t.patterns) >= maxNames {
+			return
 		}
-		if base := path.Base(part); !strings.Contains(base, hole) {
-			t.last[base] = true
-		}
-		switch {
+		switch p := under(dir, part); {
+		case strings.HasPrefix(part, hole):
+			t.patterns[part] = true
 		case strings.Contains(part, hole):
-			if strings.HasPrefix(part, hole) {
-				t.patterns = append(t.patterns, part)
-				continue
-			}
-			for _, dir := range folders {
-				if p := under(dir, part); !slices.Contains(t.patterns, p) {
-					t.patterns = append(t.patterns, p)
-				}
-			}
+			t.patterns[p] = true
 		default:
-			for _, dir := range folders {
-				p := under(dir, part)
-				t.paths[p] = true
-				// Only what is outside the folder can be refused for its place, and only that is
-				// worth the look at the files.
-				if t.resolve != nil && path.IsAbs(p) && (path.IsAbs(part) || strings.Contains(part, "/")) {
-					if to := t.resolve(p); to != "" {
-						t.paths[to] = true
-					}
-				}
+			t.paths[p] = true
+			// Only what is outside the folder can be refused for its place, and only that is
+			// worth the look at the files.
+			if strings.Contains(part, "/") {
+				t.follow(p)
 			}
 		}
+	}
+}
+
+// follow also notes the path that p leads to.
+func (t *Text) follow(p string) {
+	steps := strings.Count(p, "/")
+	if t.resolve == nil || !path.IsAbs(p) || t.resolved[p] || t.steps+steps > maxSteps {
+		return
+	}
+	t.resolved[p] = true
+	t.steps += steps
+	if to := t.resolve(p); to != "" && len(t.paths)+len(t.patterns) < maxNames {
+		t.paths[to] = true
 	}
 }
 
@@ -312,32 +347,41 @@ func (t *Text) shellWords(f *syntax.File) (words, folders []string) {
 		return true
 	})
 	folders = []string{t.folder}
+	size := 0
 	syntax.Walk(f, func(n syntax.Node) bool {
+		if size > maxWords {
+			return false
+		}
 		switch n := n.(type) {
 		case *syntax.CallExpr:
 			if len(n.Args) == 2 && slices.Contains([]string{"cd", "pushd"}, n.Args[0].Lit()) {
 				for _, to := range expand(n.Args[1].Parts, values) {
-					if dir := under(folders[len(folders)-1], t.tilde(to)); !strings.Contains(dir, hole) && len(folders) < maxValues {
+					dir := under(folders[len(folders)-1], t.tilde(to))
+					if !strings.Contains(dir, hole) && len(dir) <= maxPath && len(folders) < maxFolders && !slices.Contains(folders, dir) {
 						folders = append(folders, dir)
 					}
 				}
 			}
 		case *syntax.Word:
-			words = append(words, expand(n.Parts, values)...)
+			for _, w := range expand(n.Parts, values) {
+				words = append(words, w)
+				size += len(w)
+			}
 		}
-		return len(words) < maxNames
+		return true
 	})
 	return words, folders
 }
 
-// expand returns the values that a word can have.
+// expand returns the values that a word can have. Those that would be too much are left out.
 func expand(parts []syntax.WordPart, values map[string][]string) []string {
 	out := []string{""}
 	times := func(more []string) {
 		var next []string
+		size := 0
 		for _, a := range out {
 			for _, b := range more {
-				if len(next) < maxValues {
+				if size += len(a) + len(b); len(next) < maxValues && size <= maxWide {
 					next = append(next, a+b)
 				}
 			}

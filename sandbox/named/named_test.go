@@ -1,10 +1,15 @@
 package named
 
 import (
+	"fmt"
 	"io/fs"
+	"maps"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
@@ -131,3 +136,77 @@ type nowhere struct{}
 
 func (nowhere) Lstat(string) (fs.FileMode, error) { return 0, fs.ErrNotExist }
 func (nowhere) Readlink(string) (string, error)   { return "", fs.ErrNotExist }
+
+// costly are texts that name much with little.
+func costly() map[string]string {
+	fill := func(size int, part func(i int) string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < size; i++ {
+			b.WriteString(part(i))
+		}
+		return b.String()[:size]
+	}
+	variables := "for v in " + fill(120, func(i int) string { return fmt.Sprintf("%c ", 'a'+i%26) }) + "; do :; done; w=" + strings.Repeat("x", 120) + "; "
+	double := "v0=xxxxxxxx; "
+	for i := range 22 {
+		double += fmt.Sprintf("v%d=$v%d$v%d; ", i+1, i, i)
+	}
+	return map[string]string{
+		"many folders":         fill(maxParsed, func(i int) string { return fmt.Sprintf("cd /a%d;a/%d;", i, i) }),
+		"one folder, often":    fill(maxParsed, func(int) string { return "cd /tmp; ls a/b; " }),
+		"relative folders":     fill(maxParsed, func(i int) string { return fmt.Sprintf("cd x;./%d;", i) }),
+		"the same word":        fill(MaxText, func(int) string { return "/a/b " }),
+		"another word":         fill(MaxText, func(i int) string { return fmt.Sprintf("/a/%d ", i) }),
+		"deep paths":           fill(MaxText, func(i int) string { return strings.Repeat("/a", 2000) + fmt.Sprintf("%d ", i) }),
+		"parts of a word":      fill(MaxText, func(i int) string { return fmt.Sprintf("/a/%d=", i) }),
+		"one word":             strings.Repeat("a/", MaxText/2),
+		"doubled values":       double,
+		"values of values":     variables + fill(maxParsed-len(variables), func(i int) string { return fmt.Sprintf("/%d$v$w ", i) }),
+		"patterns and folders": fill(maxParsed, func(i int) string { return fmt.Sprintf("cd /%d;%d*;", i, i) }),
+		"brackets":             fill(maxParsed, func(int) string { return "{[" }),
+	}
+}
+
+// TestBounded: however much a text names, what is read of it and how often the file system is
+// asked stay small.
+func TestBounded(t *testing.T) {
+	for name, text := range costly() {
+		asked, steps := map[string]int{}, 0
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		read := Read(text, "/home/u/ws", "/home/u", func(p string) string {
+			asked[p]++
+			steps += strings.Count(p, "/")
+			return p
+		})
+		runtime.ReadMemStats(&after)
+		if most := slices.Max(append(slices.Collect(maps.Values(asked)), 0)); most > 1 {
+			t.Errorf("%s: a path was resolved %d times", name, most)
+		}
+		if steps > maxSteps {
+			t.Errorf("%s: %d folders were looked at", name, steps)
+		}
+		if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 32 {
+			t.Errorf("%s: %d MB", name, used)
+		}
+		if n := len(read.Paths()); n > maxNames {
+			t.Errorf("%s: %d paths", name, n)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for name, text := range costly() {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				Read(text, "/home/u/ws", "/home/u", func(p string) string {
+					to, err := sandbox.Canonical(hostfile.OS{}, "/", p)
+					if err != nil {
+						return ""
+					}
+					return to
+				})
+			}
+		})
+	}
+}
