@@ -34,9 +34,8 @@ const oftenYes = 3
 // mostLasting bounds the rules, and the bytes, of one answer.
 const mostLasting, maxLasting = 8, 16 << 10
 
-// put offers Always for a question and stores it as asked. answers reports whether a gate would
-// answer it without a question.
-func (g offer) put(answers func(*Gate) bool) *Request {
+// put offers Always for a question and stores it as asked. answers is that of asked.
+func (g offer) put(answers func(*Gate) (Permit, bool)) *Request {
 	g.q.answers = answers
 	if g.opts.Facts {
 		e := review.Evidence{Now: g.now(), Home: g.at.home, Seen: g.seenSoFar(g.q.Request, g.now()), Entries: g.opts.Entries}
@@ -68,17 +67,19 @@ func (g offer) put(answers func(*Gate) bool) *Request {
 
 // Ruled returns the permit for a question that the rules answer by now: one about what a command
 // was denied, where calls are not held, or one that a rule saved meanwhile answers. The question
-// is then closed.
+// is then closed. The permit opens what the rules open now, whatever the question showed.
 func (g *Gate) Ruled(r *Request) (Permit, bool) {
 	q, ok := g.open.take(r.ID)
 	if !ok {
 		return Permit{}, false
 	}
-	if q.answers == nil || q.Grant.Unsandboxed || !q.answers((offer{g, q}).under(g.ledger.rules.Load())) {
-		g.open.put(q)
-		return Permit{}, false
+	if q.answers != nil && !q.Widest && !q.Grant.Unsandboxed {
+		if permit, ok := q.answers((offer{g, q}).under(g.ledger.rules.Load())); ok {
+			return permit, true
+		}
 	}
-	return mint(q.Action, g.baseOf(q.Action).With(q.Grant)), true
+	g.open.put(q)
+	return Permit{}, false
 }
 
 // lasting returns the rules that allow just what q asks for, or why none should.
@@ -149,19 +150,20 @@ func (g offer) checked(text string) (*Gate, *Refusal) {
 		}
 	}
 	wide := g.under(rules.Join(g.ledger.rules.Load().Rules(), list))
-	if !g.q.answers(wide) {
+	if _, ok := g.q.answers(wide); !ok {
 		return nil, refuse("no rule answers this question")
 	}
 	return wide, nil
 }
 
-// under returns a copy of g with other rules, which offers and remembers nothing.
+// under returns a copy of g with other rules, which offers and remembers nothing. What decides
+// is copied as a whole: the policy, the limits, what is granted and what was revoked.
 func (g offer) under(set *rules.Set) *Gate {
 	o := g.opts
-	o.Rules, o.Save, o.NewID, o.Settings, o.Mode, o.Facts = set, nil, nil, nil, g.Mode(), false
+	o.Rules, o.Save, o.NewID, o.Settings, o.Changed, o.Facts = set, nil, nil, nil, nil, false
 	wide := NewGate(o)
 	wide.ledger.entries, wide.ledger.revoked = g.ledger.answers(), g.ledger.takenBack()
-	wide.model = g.Model()
+	wide.modes.now, wide.asker.limits = g.consent(), g.limited()
 	return wide
 }
 

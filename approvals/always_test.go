@@ -2,10 +2,12 @@ package approvals
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
@@ -304,5 +306,92 @@ func TestRuled(t *testing.T) {
 	}
 	if _, err := g.Settle(third, Answer{Decision: Once}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTrialDecidesAlike: a gate that only tries rules decides as its original does, whatever was
+// set since the start.
+func TestTrialDecidesAlike(t *testing.T) {
+	must := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	wish := command("tool", Wish{Write: []string{"/srv/data/x"}})
+	for name, set := range map[string]func(world){
+		"nothing":       func(world) {},
+		"read-only":     func(g world) { must(g.SetReadOnly(true)) },
+		"opened again":  func(g world) { must(g.SetModel(ModelRules{ReadOnly: true})); must(g.SetReadOnly(false)) },
+		"another model": func(g world) { must(g.SetModel(ModelRules{ReadOnly: true, MustJustify: true, NoOutside: true})) },
+		"never":         func(g world) { g.SetMode(Never) },
+		"untrusted":     func(g world) { g.SetMode(Untrusted) },
+		"an answer":     func(g world) { sayYes(t, g, wish, Session) },
+		"a revocation":  func(g world) { g.Ledger().Revoke("s1") },
+		"other rules":   func(g world) { g.Ledger().ReplaceRules("rules.toml", parsed(t, "[[path]]\npaths = ['/srv/data']\naccess = 'write'\n").Rules()) },
+	} {
+		base := confined()
+		base.Write = append(base.Write, sandbox.Root{Path: "/srv/other"})
+		g := newGate(OnRequest, base, grants, func(o *Options) {
+			o.Settings = func() []ledger.Setting { return []ledger.Setting{{Source: "--add-dir", With: base, Without: confined()}} }
+		})
+		set(g)
+		trial := world{offer{Gate: g.Gate}.under(g.ledger.rules.Load()), g.disk}
+		if now, then := g.Base(), trial.Base(); !reflect.DeepEqual(now, then) {
+			t.Errorf("%s: %+v is open, and %+v in the trial", name, now, then)
+		}
+		for _, a := range []Action{
+			edit("main.go"), wish, command("tool", Wish{Write: []string{workspace, "/srv/other"}}), command("make", Wish{Unsandboxed: true}), fetch("a.example"),
+		} {
+			if now, then := outcome(g, a), outcome(trial, a); now != then {
+				t.Errorf("%s: %s %+v: %s, and %s in the trial", name, a.Kind, a.Wish, now, then)
+			}
+		}
+	}
+}
+
+// TestReadOnlyIsNotRuled: what is asked about because everything is read-only needs an answer, or a
+// rule about it.
+func TestReadOnlyIsNotRuled(t *testing.T) {
+	file := ""
+	g := newGate(OnRequest, confined(), saves(t, &file))
+	if err := g.SetReadOnly(true); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []Action{edit("main.go"), command("tool", Wish{Write: []string{workspace}}), typing("make\n", confined())} {
+		r := mustAsk(t, g, a)
+		if permit, ok := g.Ruled(r); ok {
+			t.Errorf("%s: %+v without an answer", a.Kind, permit.policy.Write)
+		}
+		if r.Lasting == nil {
+			continue
+		}
+		if _, err := r.Lasting.Check("[[path]]\npaths = ['/srv/data/x']\naccess = 'write'\n"); err == nil {
+			t.Errorf("%s: a rule about something else counts as its answer", a.Kind)
+		}
+	}
+}
+
+// TestRuledGrantsWhatTheRulesOpen: a name that leads elsewhere since the question was made is
+// granted as it is now, or asked about, and never as it was shown to nobody.
+func TestRuledGrantsWhatTheRulesOpen(t *testing.T) {
+	set := parsed(t, "[[path]]\npaths = ['/srv/data/x']\naccess = 'write'\n").Rules()
+	g := newGate(OnFailure, confined())
+	a := command("tool", Wish{Write: []string{"here"}})
+	g.disk[workspace+"/here"] = "->/etc/hosts"
+	asked := mustAsk(t, g, a)
+	g.disk[workspace+"/here"] = "->/srv/data/x"
+	g.Ledger().ReplaceRules("rules.toml", set)
+	permit, ok := g.Ruled(asked)
+	p, err := permit.Policy(a)
+	if !ok || err != nil || p.JudgeWrite("/etc/hosts").Allowed || !p.JudgeWrite("/srv/data/x").Allowed {
+		t.Errorf("a name that leads elsewhere: %v %v, write roots %v", ok, err, p.Write)
+	}
+	v := sandbox.Verdict{Denied: true, Evidence: sandbox.EvidenceFull, Suggest: sandbox.Grant{Write: []string{"/srv/data/x"}}}
+	g = newGate(OnFailure, confined())
+	after := g.AfterDenial(a, v, nil)
+	g.disk["/srv/data/x"] = "->/etc/hosts"
+	g.Ledger().ReplaceRules("rules.toml", set)
+	if permit, ok := g.Ruled(after); ok {
+		t.Errorf("a file that became a link: write roots %v", permit.policy.Write)
 	}
 }

@@ -110,8 +110,9 @@ type asked struct {
 	// wants: more than the sandbox allows is wanted, or a rule asks. about is what is wanted.
 	wants bool
 	about topics
-	// answers reports whether a gate would answer it without a question.
-	answers func(*Gate) bool
+	// answers returns the permit with which a gate would answer it without a question, if it
+	// would. That of a held call is empty.
+	answers func(*Gate) (Permit, bool)
 }
 
 // NewGate returns a gate with an empty ledger.
@@ -221,9 +222,9 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	if refusal := g.unasked(&r, a, w); refusal != nil {
 		return Permit{}, nil, refusal
 	}
-	return Permit{}, offer{g, asked{Request: r, mode: policy.mode, wants: f.about != 0 || f.ruled, about: f.about}}.put(func(g *Gate) bool {
-		_, question, err := g.Decide(a)
-		return question == nil && err == nil
+	return Permit{}, offer{g, asked{Request: r, mode: policy.mode, wants: f.about != 0 || f.ruled, about: f.about}}.put(func(g *Gate) (Permit, bool) {
+		permit, question, err := g.Decide(a)
+		return permit, question == nil && err == nil
 	}), nil
 }
 
@@ -292,8 +293,10 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 	r := g.request(a, w)
 	r.AfterFailure, r.Denials = true, v.Denials
 	r.Title = refusedWho(a, v.Denials) + " refused by the sandbox"
-	return offer{g, asked{Request: r, mode: policy.mode, wants: true, about: about(a.Kind, w)}}.put(func(g *Gate) bool {
-		return opens(g.opened(g.Base(), w.grant, false), w.grant)
+	return offer{g, asked{Request: r, mode: policy.mode, wants: true, about: about(a.Kind, w)}}.put(func(g *Gate) (Permit, bool) {
+		base := g.Base()
+		yes := opens(g.opened(base, w.grant, false), w.grant) && opens(g.at.standing(w.grant), w.grant)
+		return mint(a, base.With(w.grant)), yes
 	})
 }
 

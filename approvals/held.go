@@ -58,9 +58,9 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	if policy.question(topics) == no {
 		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(topics), Hint: g.hint(word.KindCommand, w.grant), Request: &r}
 	}
-	return sandbox.Grant{}, offer{g, asked{Request: r, mode: policy.mode, wants: true, about: topics}}.put(func(g *Gate) bool {
+	return sandbox.Grant{}, offer{g, asked{Request: r, mode: policy.mode, wants: true, about: topics}}.put(func(g *Gate) (Permit, bool) {
 		_, ok := g.Granted(a, d, nil)
-		return ok
+		return Permit{}, ok
 	}), nil
 }
 

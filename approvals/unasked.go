@@ -30,6 +30,12 @@ type ModelRules struct {
 	NoOutside bool
 }
 
+// limits are what holds for who asks now. A gate that only tries something takes them as a whole.
+type limits struct {
+	readOnly bool // for every model
+	model    ModelRules
+}
+
 // asker is what a gate knows about who asks, and what was asked: it decides which questions are
 // not put. It is safe for concurrent use.
 type asker struct {
@@ -37,8 +43,7 @@ type asker struct {
 	unconfined, reasons, facts bool
 
 	mu       sync.Mutex
-	readOnly bool // for every model
-	model    ModelRules
+	limits   limits
 	noes     []pastNo
 	given    []pastReason
 	returned []string // requests that were sent back since the last good reason
@@ -53,7 +58,7 @@ func (k *asker) SetModel(m ModelRules) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.model = m
+	k.limits.model = m
 	return nil
 }
 
@@ -66,15 +71,20 @@ func (k *asker) SetReadOnly(on bool) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.readOnly, k.model.ReadOnly = on, on && k.model.ReadOnly
+	k.limits.readOnly, k.limits.model.ReadOnly = on, on && k.limits.model.ReadOnly
 	return nil
 }
 
 // ReadOnly reports whether everything is read-only, by SetReadOnly or for the present model.
 func (k *asker) ReadOnly() bool {
+	now := k.limited()
+	return now.readOnly || now.model.ReadOnly
+}
+
+func (k *asker) limited() limits {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.readOnly || k.model.ReadOnly
+	return k.limits
 }
 
 // UserSpoke forgets what was said no to: the user has said something new since.
@@ -85,11 +95,7 @@ func (k *asker) UserSpoke() {
 }
 
 // Model returns the rules of the present model.
-func (k *asker) Model() ModelRules {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.model
-}
+func (k *asker) Model() ModelRules { return k.limited().model }
 
 // forModel returns what of p is open now, to the present model.
 func (k *asker) forModel(p sandbox.Policy) sandbox.Policy {
