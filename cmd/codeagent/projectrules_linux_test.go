@@ -66,7 +66,7 @@ func TestProjectRules(t *testing.T) {
 			t.Errorf("a rule of the project opened a path: %v\n%s", r, told)
 		}
 		for args, want := range map[string]string{
-			"list":                 "not adopted 2: allow write " + u.home + "/notes (project, " + file + ":11)",
+			"list":                 ": allow write " + u.home + "/notes (project, " + file + ":11)",
 			"check -- npm publish": "forbid\n",
 			"check -- touch x":     "no rule decides",
 		} {
@@ -106,13 +106,35 @@ func adoptRule(t *testing.T, u user, write func(text string), run func(command, 
 			t.Fatal(r)
 		}
 	}
-	if r := rulesOf("adopt", "2"); r.code != 0 || !strings.Contains(r.stdout, u.home+"/notes") {
+	// id is what list shows for a rule of the project.
+	id := func(state, rule string) string {
+		t.Helper()
+		before, _, found := strings.Cut(rulesOf("list").stdout, ": "+rule)
+		line := before[strings.LastIndex(before, "\n")+1:]
+		id, of := strings.CutPrefix(line, state+" ")
+		if !found || !of {
+			t.Fatalf("%s is not listed as %s: %v", rule, state, rulesOf("list"))
+		}
+		return id
+	}
+	touch := id("not adopted", "allow touch")
+	// A rule that has changed since it was listed is not adopted, wherever it stands now.
+	write(strings.ReplaceAll(projectRules, `["touch"]`, `["touch", "x"]`))
+	for _, name := range []string{touch, touch[:4], "1", "2", ""} {
+		if r := rulesOf("adopt", name); r.code == 0 || !strings.Contains(r.stderr, "has changed") {
+			t.Errorf("adopt %q: %v", name, r)
+		}
+	}
+	write("[[path]]\npaths = [\"~/notes\"]\naccess = \"write\"\n" + projectRules)
+	notes := id("not adopted", "allow write "+u.home+"/notes")
+	write(projectRules)
+	if r := rulesOf("adopt", notes); r.code != 0 || !strings.Contains(r.stdout, u.home+"/notes") {
 		t.Errorf("adopt: %v", r)
 	}
-	if r := rulesOf("adopt", "2"); r.code == 0 || !strings.Contains(r.stderr, "adopted already") {
+	if r := rulesOf("adopt", notes); r.code == 0 || !strings.Contains(r.stderr, "adopted already") {
 		t.Errorf("adopt again: %v", r)
 	}
-	if r := rulesOf("list"); !strings.Contains(r.stdout, "\nadopted 2: ") || !strings.Contains(r.stdout, "in "+u.work+" (") {
+	if r := rulesOf("list"); !strings.Contains(r.stdout, "\nadopted "+notes+": ") || !strings.Contains(r.stdout, "in "+u.work+" (") {
 		t.Errorf("list: %v", r)
 	}
 	if r, told := run("", wish("notes")); !strings.Contains(told, "exit status 0") {
@@ -125,10 +147,10 @@ func adoptRule(t *testing.T, u user, write func(text string), run func(command, 
 	if r, told := run("", wish("notes")); !strings.Contains(told, "exit status 0") {
 		t.Errorf("what was adopted is gone: %v\n%s", r, told)
 	}
-	if r := rulesOf("list"); !strings.Contains(r.stdout, "not adopted 2: allow write "+u.home+"/secrets") {
+	if r := rulesOf("list"); !strings.Contains(r.stdout, ": allow write "+u.home+"/secrets") || strings.Contains(r.stdout, "\nadopted") {
 		t.Errorf("list after the change: %v", r)
 	}
-	if r := rulesOf("adopt", "1"); r.code != 0 {
+	if r := rulesOf("adopt", touch); r.code != 0 {
 		t.Errorf("adopt: %v", r)
 	}
 	if r := rulesOf("check", "--", "touch x"); r.code != 0 {

@@ -3,7 +3,7 @@ package rulescmd
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"codeagent/approvals/rules"
@@ -22,12 +22,12 @@ func projectList(p workspace.ProjectRules) string {
 	for _, r := range p.Narrower {
 		fmt.Fprintf(&out, "-  %s (project, %s)\n", visible.Line(r.String()), where(r))
 	}
-	for i, r := range p.Wider {
+	for _, r := range p.Wider {
 		what := "not adopted"
 		if p.Adopted(r) {
 			what = "adopted"
 		}
-		fmt.Fprintf(&out, "%s %d: %s (project, %s)\n", what, i+1, visible.Line(r.String()), where(r))
+		fmt.Fprintf(&out, "%s %s: %s (project, %s)\n", what, workspace.ProjectID(r), visible.Line(r.String()), where(r))
 	}
 	warnings, _ := p.Words()
 	for _, words := range warnings {
@@ -73,9 +73,10 @@ func readProject(ctx context.Context, s cli.Stdio, f cli.Flags, own []*rules.Rul
 
 func newAdopt(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return &cobra.Command{
-		Use: "adopt N", Short: "Copy the rule of the project that list shows as not adopted N to your own rules",
+		Use: "adopt ID", Short: "Copy a rule of the project, which list shows as not adopted, to your own rules",
 		Long: "A project's rules may ask and forbid. One that would allow something holds once you have adopted it. What\n" +
-			"is adopted is a copy, for the folder of the project: later changes of the project's file do not change it.",
+			"is adopted is a copy, for the folder of the project: later changes of the project's file do not change it.\n" +
+			"The ID stands for exactly what list showed. If the rule has changed since, nothing is adopted.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own, _, _, err := read(cmd.Context(), s)
@@ -86,14 +87,14 @@ func newAdopt(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n, err := strconv.Atoi(args[0])
-			if err != nil || n < 1 || n > len(project.Wider) {
-				return cli.Usage(fmt.Errorf("there is no rule %s to adopt: codeagent rules list shows %d", short.Quote(args[0], 40), len(project.Wider)))
+			i := slices.IndexFunc(project.Wider, func(r *rules.Rule) bool { return workspace.ProjectID(r) == args[0] })
+			if i < 0 {
+				return cli.Usage(fmt.Errorf("no rule of the project has the ID %s, or the rule has changed", short.Quote(args[0], 40)), "codeagent rules list shows the rules as they are now")
 			}
-			r := project.Wider[n-1]
+			r := project.Wider[i]
 			entry := workspace.ForProject(r).TOML()
 			if project.Adopted(r) {
-				return cli.Usage(fmt.Errorf("rule %d is adopted already", n))
+				return cli.Usage(fmt.Errorf("%s is adopted already", args[0]))
 			}
 			err = change(cmd.Context(), s, func(text []byte, _ []*rules.Rule) ([]byte, error) { return append(text, entry...), nil })
 			if err == nil {

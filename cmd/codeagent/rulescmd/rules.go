@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
@@ -61,8 +62,8 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	if len(all) == 0 {
 		fmt.Fprintf(&out, "no rules in %s\n", visible.Line(paths.Rules))
 	}
-	for i, r := range all {
-		fmt.Fprintf(&out, "%d  %s (%s)\n", i+1, visible.Line(r.String()), where(r))
+	for _, r := range all {
+		fmt.Fprintf(&out, "%s  %s (%s)\n", ledger.RuleID(r), visible.Line(r.String()), where(r))
 	}
 	_, err = io.WriteString(s.Text, out.String()+projectList(project))
 	return err
@@ -165,16 +166,17 @@ func newAdd(s cli.Stdio) *cobra.Command {
 
 func newRemove(s cli.Stdio) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove N", Short: "Remove the rule that list shows as N", Args: cobra.ExactArgs(1),
+		Use: "remove ID", Short: "Remove the rule that list shows with this ID", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return change(cmd.Context(), s, func(text []byte, all []*rules.Rule) ([]byte, error) {
-				for i, r := range all {
-					if fmt.Sprint(i+1) == args[0] {
-						return rules.Without(text, r), nil
-					}
-				}
-				return nil, cli.Usage(fmt.Errorf("there is no rule %s: codeagent rules list shows %s", short.Cut(args[0], 40), short.Count(len(all), "rule")))
-			})
+			paths, _, err := workspace.Places(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
+			left, err := workspace.RemoveRule(cmd.Context(), s, paths, args[0])
+			if err != nil {
+				return err
+			}
+			return count(s, paths, left)
 		},
 	}
 }
@@ -189,6 +191,11 @@ func change(ctx context.Context, s cli.Stdio, edit func(text []byte, all []*rule
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Text, "%s in %s\n", short.Count(len(after), "rule"), visible.Line(paths.Rules))
+	return count(s, paths, after)
+}
+
+// count says how many rules the file has now.
+func count(s cli.Stdio, paths config.Paths, list []*rules.Rule) error {
+	_, err := fmt.Fprintf(s.Text, "%s in %s\n", short.Count(len(list), "rule"), visible.Line(paths.Rules))
 	return err
 }

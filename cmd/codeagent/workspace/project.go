@@ -3,6 +3,8 @@ package workspace
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -153,28 +155,25 @@ func (p ProjectRules) Words() (warnings []string, note string) {
 	return warnings, note
 }
 
-// ForProject returns a copy of a project's rule that holds only in the folder of the project. One
-// that ends at a time of day ends the day before.
+// ForProject returns a copy of a project's rule that holds only in the folder of the project.
 func ForProject(r *rules.Rule) *rules.Rule {
-	out := asWritten(r)
+	out := *r
 	out.Project = filepath.Dir(filepath.Dir(r.File))
-	return out
+	return &out
 }
 
-// asWritten returns r with the last day in Expires, as it stands in a file.
-func asWritten(r *rules.Rule) *rules.Rule {
-	out := *r
-	if !r.Expires.IsZero() {
-		out.Expires = r.Expires.Local().AddDate(0, 0, -1)
-	}
-	return &out
+// ProjectID names what adopting a project's rule would write, and nothing else. It is long enough
+// that the author of the file cannot find two rules with the same ID.
+func ProjectID(r *rules.Rule) string {
+	sum := sha256.Sum256(ForProject(r).TOML())
+	return "p" + hex.EncodeToString(sum[:12])
 }
 
 // Adopted reports whether the user's rules contain a copy of r for its project.
 func (p ProjectRules) Adopted(r *rules.Rule) bool {
 	entry := ForProject(r).TOML()
 	return slices.ContainsFunc(p.own, func(o *rules.Rule) bool {
-		return o.Project != "" && bytes.Equal(asWritten(o).TOML(), entry)
+		return o.Project != "" && bytes.Equal(o.TOML(), entry)
 	})
 }
 

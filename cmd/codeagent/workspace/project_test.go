@@ -58,7 +58,7 @@ func TestProjectRulesPlaces(t *testing.T) {
 	}
 }
 
-// What is adopted holds in the project's folder alone, no longer than the rule of the project, and
+// What is adopted holds in the project's folder alone, as long as the rule of the project, and
 // counts as adopted only as it was.
 func TestAdopted(t *testing.T) {
 	const text = "[[command]]\nwords = [\"a\"]\ndecision = \"allow\"\n[[host]]\nhosts = [\"example.com:443\"]\nexpires = 2031-02-03\n" +
@@ -76,11 +76,33 @@ func TestAdopted(t *testing.T) {
 		t.Fatalf("%v of\n%s", err, file)
 	}
 	for i, r := range list {
-		if own[i].Project != "/src/app" || own[i].Expires.After(r.Expires) || own[i].Expires.IsZero() != r.Expires.IsZero() {
+		if own[i].Project != "/src/app" || !own[i].Expires.Equal(r.Expires) {
 			t.Errorf("%s until %s, adopted as %s until %s", r, r.Expires, own[i], own[i].Expires)
 		}
 		if (ProjectRules{}).Adopted(r) || !(ProjectRules{own: own}).Adopted(r) || (ProjectRules{own: list}).Adopted(r) {
 			t.Errorf("%s: adopted %v, %v, %v", r, (ProjectRules{}).Adopted(r), (ProjectRules{own: own}).Adopted(r), (ProjectRules{own: list}).Adopted(r))
+		}
+	}
+}
+
+// TestProjectID: each difference between two rules, also in the folder and the last day, is one
+// between their IDs.
+func TestProjectID(t *testing.T) {
+	seen := map[string]string{}
+	for _, text := range []string{
+		"words = [\"a\"]", "words = [\"a\", \"b\"]", "words = [[\"a\", \"b\"]]", "words = [\"a b\"]", "words = [\"a|b\"]", "words = [\"a\"]\nexact = true",
+		"words = [\"a\"]\nexpires = 2031-02-03", "words = [\"a\"]\nexpires = 2031-02-04",
+	} {
+		for _, folder := range []string{"/src", "/src/app"} {
+			list, err := rules.Parse(folder+"/.codeagent/rules.toml", []byte("\n[[command]]\ndecision = \"allow\"\n"+text), "/home/u")
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := ProjectID(list[0])
+			if other, found := seen[id]; found {
+				t.Errorf("%s and %s in %s are both %s", other, text, folder, id)
+			}
+			seen[id] = text
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/hostfile"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
@@ -62,7 +63,7 @@ func ChangeRules(ctx context.Context, s cli.Stdio, paths config.Paths, edit func
 	return list, hostfile.Write(paths.Rules, text, 0o600)
 }
 
-// RemoveRule removes the rule with that ID of the ledger from the user's rules.toml.
+// RemoveRule removes the rule with that ledger.RuleID from the user's rules.toml.
 func RemoveRule(ctx context.Context, s cli.Stdio, paths config.Paths, id string) ([]*rules.Rule, error) {
 	return ChangeRules(ctx, s, paths, func(text []byte, all []*rules.Rule) ([]byte, error) {
 		// From the end, so that the lines of the others stay right.
@@ -72,7 +73,7 @@ func RemoveRule(ctx context.Context, s cli.Stdio, paths config.Paths, id string)
 			text = rules.Without(text, r)
 		}
 		if len(all) == 0 {
-			return nil, cli.Usage(fmt.Errorf("no rule %s in %s", id, paths.Rules), "codeagent permissions list shows them")
+			return nil, cli.Usage(fmt.Errorf("no rule %s in %s", short.Head(id, 40), paths.Rules), "codeagent rules list shows the rules with their IDs")
 		}
 		return text, nil
 	})
