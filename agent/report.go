@@ -199,6 +199,9 @@ func (a *Agent) endedWords(e event.BackgroundEnded) string {
 			b.WriteString("\n| " + line)
 		}
 	}
+	if words := e.Changed.Undoable(); words != "" {
+		b.WriteString("\n[undo] The command " + words + ".")
+	}
 	if words := a.denial(e.Verdict); words != "" {
 		b.WriteString("\n" + strings.TrimRight(words, "\n"))
 	}

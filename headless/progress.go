@@ -244,6 +244,9 @@ func (p *progress) changed(c sandbox.Changes) {
 	if !c.None() {
 		p.line("2", "  changed %s", c.Words(p.folder, changedShown))
 	}
+	if words := c.Undoable(); words != "" {
+		p.line("2", "  %s", words)
+	}
 }
 
 func (p *progress) output(text string) {

@@ -14,6 +14,9 @@ type Changes struct {
 	More int
 	// Partial means that some reported changes could not be recorded.
 	Partial bool
+	// Deleted and Overwritten count the files that were there before and that the session had not
+	// made, git's own apart. Unkept counts those of them that undo cannot bring back.
+	Deleted, Overwritten, Unkept int
 }
 
 // Change is one path whose state changed.
@@ -97,6 +100,42 @@ func (c *Changes) Join(later Changes) {
 	}
 	c.More += later.More
 	c.Partial = c.Partial || later.Partial
+	c.Deleted, c.Overwritten, c.Unkept = c.Deleted+later.Deleted, c.Overwritten+later.Overwritten, c.Unkept+later.Unkept
+}
+
+// fewOverwritten is how many overwritten files are an edit, of which nothing more is said.
+const fewOverwritten = 2
+
+// Undoable says in one line how many files are gone that the session had not made, and what undo
+// holds of them. It is empty if no file was deleted and at most two were overwritten.
+func (c *Changes) Undoable() string {
+	if c.Deleted == 0 && c.Overwritten <= fewOverwritten {
+		return ""
+	}
+	var what []string
+	if c.Deleted > 0 {
+		what = append(what, fmt.Sprintf("deleted %s", files(c.Deleted)))
+	}
+	if c.Overwritten > 0 {
+		what = append(what, fmt.Sprintf("overwrote %s", files(c.Overwritten)))
+	}
+	out := strings.Join(what, " and ") + " that this session had not made"
+	switch {
+	case c.Partial:
+		return out + "; /undo does not hold all of it"
+	case c.Unkept == c.Deleted+c.Overwritten:
+		return out + "; /undo does not hold what was in them"
+	case c.Unkept > 0:
+		return out + fmt.Sprintf("; /undo holds all but %d of them", c.Unkept)
+	}
+	return out + "; /undo brings all of it back"
+}
+
+func files(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
 }
 
 // Names returns at most the given number of changes for a user, each with its kind. A path below

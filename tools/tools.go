@@ -268,6 +268,7 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", c.action.Tool, context.Cause(ctx))
 	}
+	defer func() { r.sayUndoable() }()
 	if kind := c.action.Kind; s.Undo != nil && (kind == word.KindCommand || kind == word.KindEdit) {
 		kept := s.Undo.Call()
 		defer func() {
@@ -287,6 +288,13 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 		err = fmt.Errorf("%s: %w", c.action.Tool, err)
 	}
 	return r, err
+}
+
+// sayUndoable adds to the text what the call took that undo holds.
+func (r *Result) sayUndoable() {
+	if words := r.Changed.Undoable(); words != "" {
+		r.Text += "\n[undo] The command " + words + "."
+	}
 }
 
 // Within cuts the text of a result to most bytes: head, tail and the error-like lines

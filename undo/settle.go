@@ -45,6 +45,9 @@ func (c *Call) Settle() {
 			out.flush()
 		}
 	}
+	c.history.mu.Lock()
+	c.found.gone.settled(c.history)
+	c.history.mu.Unlock()
 	c.release(entries)
 }
 
@@ -136,6 +139,7 @@ func (c *Call) left(e *entry, s state) []record {
 			return []record{about(kindTheirs, e.path, nil)}
 		}
 	}
+	c.found.gone.note(c.history, e.path, &e.before, since, &brief)
 	c.found.add(e.path, since, &brief)
 	if !e.open {
 		e.theirs = nil
@@ -222,6 +226,7 @@ type found struct {
 	unknown bool
 	// whole are the folders that are listed in place of everything below them.
 	whole map[string]bool
+	gone  gone
 }
 
 // Changed returns what the call changed since the last call of Changed, as found by Settle.
@@ -236,6 +241,7 @@ func (c *Call) Changed() sandbox.Changes {
 	}
 	// New entries of a folder must be sorted in among the reported paths.
 	slices.SortFunc(f.List, func(a, b sandbox.Change) int { return strings.Compare(a.Path, b.Path) })
+	f.Deleted, f.Overwritten, f.Unkept = f.gone.count()
 	return f.Changes
 }
 
@@ -243,6 +249,7 @@ func (c *Call) Changed() sandbox.Changes {
 func (c *Call) foundNew(e *entry) {
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()
+	c.found.gone.note(c.history, e.path, &e.before, &e.before, e.after)
 	c.found.add(e.path, &e.before, e.after)
 }
 

@@ -104,6 +104,8 @@ type History struct {
 	last int
 	// watched holds the contents that Watch has stored.
 	watched contents
+	// made are files that the session's calls made; at most bounds.entries.
+	made map[inode]bool
 	// sizes is the size of each turn in bytes; nil: not known yet.
 	sizes map[int]int64
 }

@@ -341,6 +341,9 @@ func (t *tool) changed(c Canvas) []string {
 	for _, name := range names {
 		out = append(out, c.row(paint.Dim.Span("changed "+name))...)
 	}
+	if words := all.Undoable(); words != "" {
+		out = append(out, c.row(paint.Dim.Span(words))...)
+	}
 	return out
 }
 

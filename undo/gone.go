@@ -1,0 +1,74 @@
+package undo
+
+import "strings"
+
+// What a call deleted or overwrote that was not of the session's own making is counted when
+// the call is settled, for the words that say what /undo holds.
+
+// gone counts the files that a call deleted or overwrote. It is guarded by the history's mu.
+type gone struct {
+	// deleted and overwritten are files that the session had not made; the value is true where
+	// the content is stored.
+	deleted, overwritten map[content]bool
+	// came are files that have a name now which they did not have before the call.
+	came map[content]bool
+}
+
+// content identifies a file with its content: the inode alone can be that of a new file.
+type content struct {
+	inode
+	size, mtime int64
+}
+
+func (s *state) content() content { return content{s.inode(), s.Size, s.Mtime} }
+
+// note takes the change of the path p from was to is. before is its state before the turn,
+// which undo restores.
+func (g *gone) note(s *History, p string, before, was, is *state) {
+	same := was.Kind == file && is.Kind == file && was.inode() == is.inode()
+	if is.Kind == file && !same && is.Links == 1 {
+		put(&g.came, is.content(), true)
+	}
+	if was.Kind != file || before.Kind != file || s.made[was.inode()] || strings.Contains(p, "/.git/") {
+		return
+	}
+	switch kept := before.Kept != nil || before.Size == 0; {
+	case is.Kind != file:
+		put(&g.deleted, was.content(), kept)
+	case !sameContent(was, is):
+		put(&g.overwritten, was.content(), kept)
+	}
+}
+
+func put[K comparable](m *map[K]bool, i K, value bool) {
+	if *m == nil {
+		*m = map[K]bool{}
+	}
+	(*m)[i] = value
+}
+
+// settled ends one settling of a call: a file that only moved was not deleted, and what is new
+// was made by the session.
+func (g *gone) settled(s *History) {
+	for i := range g.came {
+		if _, moved := g.deleted[i]; moved {
+			delete(g.deleted, i)
+		} else if len(s.made) < s.store.bounds.entries {
+			put(&s.made, i.inode, true)
+		}
+	}
+	g.came = nil
+}
+
+// count returns how many files the session had not made were deleted and overwritten, and of
+// how many of them the content is not stored.
+func (g *gone) count() (deleted, overwritten, unkept int) {
+	for _, m := range []map[content]bool{g.deleted, g.overwritten} {
+		for _, kept := range m {
+			if !kept {
+				unkept++
+			}
+		}
+	}
+	return len(g.deleted), len(g.overwritten), unkept
+}
