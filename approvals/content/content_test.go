@@ -1,0 +1,120 @@
+package content
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// source is a Source with these hashes and changes.
+type source struct {
+	sums    map[string]string // "-": it cannot be read
+	changed []string
+	lost    bool // the oldest changes are not listed
+}
+
+func (s source) Digest(path string) (string, error) {
+	switch sum := s.sums[path]; sum {
+	case "":
+		return "", fs.ErrNotExist
+	case "-":
+		return "", errors.New("permission denied")
+	default:
+		return sum, nil
+	}
+}
+func (s source) Mark() (int64, bool)                 { return int64(len(s.changed)), true }
+func (s source) Changed(mark int64) ([]string, bool) { return s.changed[mark:], !s.lost }
+func (s source) Quiet() bool                         { return true }
+
+func plain(s string) string { return s }
+
+// TestOf: an absent file and a name that PATH does not have are known states. What cannot be read
+// is one for programs alone.
+func TestOf(t *testing.T) {
+	s := source{sums: map[string]string{"/bin/a": "1", "/bin/x": "-"}}
+	for _, c := range []struct {
+		path   string
+		unread bool
+		want   Item
+		fails  bool
+	}{
+		{path: "/bin/a", want: Item{Name: "n", Path: "/bin/a", Sum: "1"}},
+		{path: "/bin/gone", want: Item{Name: "n", Path: "/bin/gone"}},
+		{path: "", want: Item{Name: "n"}},
+		{path: "/bin/x", fails: true},
+		{path: "/bin/x", unread: true, want: Item{Name: "n", Path: "/bin/x", Sum: Unread}},
+	} {
+		if got, err := Of(s, "n", c.path, c.unread); got != c.want || (err != nil) != c.fails {
+			t.Errorf("%q, %v: %+v, %v", c.path, c.unread, got, err)
+		}
+	}
+}
+
+// TestMoved: each way in which a file or a program can differ from what was asked about.
+func TestMoved(t *testing.T) {
+	was := Binding{Items: []Item{{"make", "/usr/bin/make", "m"}, {"x", "/w/x", ""}, {"none", "", ""}, {"sudo", "/usr/bin/sudo", Unread}}}
+	for _, c := range []struct {
+		now  Item
+		want string
+	}{
+		{Item{"make", "/usr/bin/make", "m"}, ""},
+		{Item{"x", "/w/x", ""}, ""},
+		{Item{"none", "", ""}, ""},
+		{Item{"sudo", "/usr/bin/sudo", Unread}, ""},
+		{Item{"make", "/usr/bin/make", "n"}, "/usr/bin/make changed"},
+		{Item{"make", "/usr/bin/make", Unread}, "/usr/bin/make changed"},
+		{Item{"make", "/usr/bin/make", ""}, "/usr/bin/make was removed"},
+		{Item{"make", "/w/make", "m"}, "make means another program: /w/make"},
+		{Item{"make", "", ""}, "make means another program: none"},
+		{Item{"none", "/w/none", "1"}, "none means another program: /w/none"},
+		{Item{"x", "/w/x", "1"}, "/w/x changed"},
+		{Item{"y", "/w/y", "1"}, "y is not what was asked about"},
+	} {
+		if got := strings.Join(was.Moved(Binding{Items: []Item{c.now}}, plain), "; "); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.now, got, c.want)
+		}
+	}
+}
+
+// TestChanged: what the session changed below the folders counts, except the files whose hashes
+// are compared. What is not known counts as a change.
+func TestChanged(t *testing.T) {
+	item := Item{"x", "/w/x", "1"}
+	in := Binding{Items: []Item{item}, Roots: []string{"/w"}}
+	marked := in.At(source{})
+	for _, c := range []struct {
+		name     string
+		was, now Binding
+		s        source
+		want     []string
+	}{
+		{"nothing", marked, in, source{}, nil},
+		{"a file below", marked, in, source{changed: []string{"/w/a", "/other"}}, []string{"this session changed /w/a"}},
+		{"a file with a hash", marked, in, source{changed: []string{"/w/x"}}, nil},
+		{"elsewhere", marked, in, source{changed: []string{"/wx/a"}}, nil},
+		{"before the answer", in.At(source{changed: []string{"/w/a"}}), in, source{changed: []string{"/w/a"}}, nil},
+		{"many", marked, in, source{changed: []string{"/w/1", "/w/2", "/w/3", "/w/4", "/w/5"}}, []string{"this session changed /w/5, /w/4, /w/3 and 2 more"}},
+		{"more than are listed", marked, in, source{lost: true}, []string{"this session changed more files than are listed"}},
+		{"no mark", in, in, source{}, []string{"it is not known what changed in /w"}},
+		{"another folder", marked, Binding{Roots: []string{"/w", "/v"}}, source{changed: []string{"/w/a"}}, []string{"it is not known what changed in /v"}},
+		{"no folder", marked, Binding{Items: []Item{item}}, source{changed: []string{"/w/a"}}, nil},
+		{"the file and the folder", marked, Binding{Items: []Item{{"x", "/w/x", "2"}}, Roots: []string{"/w"}}, source{changed: []string{"/w/a"}}, []string{"/w/x changed", "this session changed /w/a"}},
+	} {
+		if got := c.was.Changed(c.s, c.now, plain); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestClone: a copy shares nothing with the binding.
+func TestClone(t *testing.T) {
+	was := &Binding{Items: []Item{{Name: "a"}}, Roots: []string{"/w"}}
+	c := was.Clone()
+	c.Items[0].Name, c.Roots[0] = "b", "/v"
+	if was.Items[0].Name != "a" || was.Roots[0] != "/w" || (*Binding)(nil).Clone() != nil {
+		t.Errorf("%+v", was)
+	}
+}
