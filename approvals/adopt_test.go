@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/approvals/content"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/sandbox"
@@ -189,15 +190,35 @@ func TestRulesOfAnotherProject(t *testing.T) {
 	}
 }
 
-// TestOutsideIsLeftOut: a command outside the sandbox is named, and not exported.
-func TestOutsideIsLeftOut(t *testing.T) {
-	text, left := ledger.Export("a\ntest", []ledger.Entry{{Command: "date", Folder: "/", Outside: true}}, nil)
-	disguised, hidden := ledger.Export("a test", []ledger.Entry{{Command: "ls \u202ehs.mr", Folder: "/"}}, nil)
-	if len(hidden) != 1 || strings.Contains(string(disguised), "hs.mr") {
-		t.Errorf("left %q of\n%s", hidden, disguised)
-	}
-	if len(left) != 1 || strings.Contains(string(text), "date") || !strings.Contains(string(text), "# a?test\n") {
-		t.Errorf("left %q of\n%s", left, text)
+// TestLeftOut: what a file does not carry is named, and stands nowhere in it.
+func TestLeftOut(t *testing.T) {
+	bound := &content.Binding{Items: []content.Item{{Name: "./x", Path: "/srv/w/x", Sum: "1"}}}
+	for _, c := range []struct {
+		name  string
+		e     ledger.Entry
+		want  []string // each begins so
+		holds string   // what the file still has
+	}{
+		{"outside", ledger.Entry{Command: "date", Folder: "/", Outside: true}, []string{"run outside the sandbox date in /: "}, ""},
+		{"outside, bound to files", ledger.Entry{Command: "./x", Folder: "/srv/w", Outside: true, Bound: bound}, []string{"run outside the sandbox ./x in /srv/w: "}, ""},
+		{"outside as a grant", ledger.Entry{Grant: sandbox.Grant{Unsandboxed: true}}, []string{"outside the sandbox: "}, ""},
+		{"all edits", ledger.Entry{AllEdits: "/srv/w"}, []string{"edit every file in /srv/w: "}, ""},
+		{"all edits and a path", ledger.Entry{AllEdits: "/srv/w", Grant: sandbox.Grant{Write: []string{"/srv/data"}}}, []string{"edit every file in /srv/w: "}, "/srv/data"},
+		{"a rule in words", ledger.Entry{Rule: "allow make"}, []string{"allow make: "}, ""},
+		{"a character that is not seen", ledger.Entry{Command: "ls \u202ehs.mr", Folder: "/"}, []string{"run ls \u202ehs.mr in /: "}, ""},
+		{"all of it", ledger.Entry{Command: "make", Folder: "/srv/w", Paths: []string{"/srv/w/a"}}, nil, "make"},
+	} {
+		text, left := ledger.Export("a\ntest", []ledger.Entry{c.e}, nil)
+		if !slices.EqualFunc(left, c.want, strings.HasPrefix) {
+			t.Errorf("%s: left %q", c.name, left)
+		}
+		file, err := ledger.Parse("x", text, exportedAt)
+		if tables := len(file.Rules) + len(file.Runs) + len(file.Edits); err != nil || (tables > 0) != (c.holds != "") {
+			t.Errorf("%s: %d tables, %v", c.name, tables, err)
+		}
+		if !strings.Contains(string(text), "# a?test\n") || !strings.Contains(string(text), c.holds) {
+			t.Errorf("%s:\n%s", c.name, text)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -56,56 +57,33 @@ type document struct {
 	Run     []Run            `toml:"run,omitempty"`
 }
 
+// Why something is left out of a file.
+const (
+	noTable = ": no file of approvals can grant it"
+	unseen  = ": it has a character that is not shown"
+)
+
 // Export writes entries and rules as a file. about says in a line where they come from. left names
-// what the file does not carry: a command outside the sandbox, which was approved for this machine's
-// files, and what has characters that a reader would not see.
+// each thing that the file does not carry, and why.
 func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, left []string) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s\n# %s\n# codeagent exec --approvals FILE grants exactly what stands here.\n", header, strings.Map(printable, about))
 	for _, e := range entries {
-		if e.Outside || e.Grant.Unsandboxed {
-			left = append(left, e.Lines(nil)...)
-			continue
-		}
-		var d document
-		table := func(fields ...any) map[string]any {
-			m := map[string]any{}
-			for i := 0; i < len(fields); i += 2 {
-				m[fields[i].(string)] = fields[i+1]
-			}
-			if !e.Expires.IsZero() {
-				m["expires"] = e.Expires.UTC()
-			}
-			return m
-		}
-		if len(e.Grant.Write) > 0 {
-			d.Path = append(d.Path, table("paths", e.Grant.Write, "access", rules.Write))
-		}
-		if len(e.Grant.Read) > 0 {
-			d.Path = append(d.Path, table("paths", e.Grant.Read, "access", rules.Read))
-		}
-		if len(e.Grant.Hosts) > 0 {
-			d.Host = append(d.Host, table("hosts", texts(e.Grant.Hosts)))
-		}
-		if len(e.Fetch) > 0 {
-			d.Host = append(d.Host, table("hosts", texts(e.Fetch), "access", rules.Fetch))
-		}
-		if len(e.Grant.Sockets) > 0 {
-			d.Socket = append(d.Socket, Paths{e.Grant.Sockets, e.Expires.UTC()})
-		}
-		if len(e.Paths) > 0 {
-			d.Edit = append(d.Edit, Paths{e.Paths, e.Expires.UTC()})
-		}
-		if e.Command != "" {
-			d.Run = append(d.Run, Run{e.Command, e.Folder, e.Expires.UTC()})
-		}
-		one, err := toml.Marshal(d)
+		carried, why := e.portable(), noTable
+		one, err := toml.Marshal(carried.tables())
 		if err != nil || bytes.ContainsFunc(one, hidden) {
-			left = append(left, e.Lines(nil)...)
-			continue
+			carried, why, one = Entry{}, unseen, nil
 		}
-		out.WriteByte('\n')
-		out.Write(one)
+		in := carried.Lines(nil)
+		for _, line := range e.Lines(nil) {
+			if !slices.Contains(in, line) {
+				left = append(left, line+why)
+			}
+		}
+		if len(in) > 0 {
+			out.WriteByte('\n')
+			out.Write(one)
+		}
 	}
 	for _, r := range list {
 		if r.Decision != rules.Allow {
@@ -115,7 +93,7 @@ func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, lef
 		endless.Expires = time.Time{}
 		one := endless.TOML()
 		if bytes.ContainsFunc(one, hidden) {
-			left = append(left, r.String())
+			left = append(left, r.String()+unseen)
 			continue
 		}
 		out.Write(one)
@@ -124,6 +102,49 @@ func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, lef
 		}
 	}
 	return out.Bytes(), left
+}
+
+// portable returns the part of e that a file can carry. What runs outside the sandbox was approved
+// for the files of this machine.
+func (e Entry) portable() Entry {
+	out := Entry{Paths: e.Paths, Fetch: e.Fetch, Expires: e.Expires}
+	if !e.Grant.Unsandboxed {
+		out.Grant = e.Grant
+	}
+	if !e.Outside {
+		out.Command, out.Folder = e.Command, e.Folder
+	}
+	return out
+}
+
+// tables returns the tables that say what e opens.
+func (e Entry) tables() (d document) {
+	until := e.Expires.UTC()
+	ruled := func(key string, values []string, access rules.Access) []map[string]any {
+		if len(values) == 0 {
+			return nil
+		}
+		m := map[string]any{key: values}
+		if access != "" {
+			m["access"] = access
+		}
+		if !e.Expires.IsZero() {
+			m["expires"] = until
+		}
+		return []map[string]any{m}
+	}
+	d.Path = append(ruled("paths", e.Grant.Write, rules.Write), ruled("paths", e.Grant.Read, rules.Read)...)
+	d.Host = append(ruled("hosts", texts(e.Grant.Hosts), ""), ruled("hosts", texts(e.Fetch), rules.Fetch)...)
+	if len(e.Grant.Sockets) > 0 {
+		d.Socket = []Paths{{e.Grant.Sockets, until}}
+	}
+	if len(e.Paths) > 0 {
+		d.Edit = []Paths{{e.Paths, until}}
+	}
+	if e.Command != "" {
+		d.Run = []Run{{e.Command, e.Folder, until}}
+	}
+	return d
 }
 
 // hidden reports a character that a reader of the file does not see, or that reorders others.

@@ -196,7 +196,7 @@ func export(ctx context.Context, s cli.Stdio, f cli.Flags, session, file string)
 	}
 	text, left := ledger.Export(about+", exported "+time.Now().Format(time.DateOnly), o.granted.Entries, o.rules)
 	for _, what := range left {
-		fmt.Fprintf(s.Err, "not exported, since it leaves the sandbox of this machine or has hidden characters: %s\n", visible.Line(what))
+		fmt.Fprintf(s.Err, "not exported: %s\n", visible.Line(what))
 	}
 	if file == "" {
 		_, err = s.Text.Write(text)
