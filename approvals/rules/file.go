@@ -245,7 +245,20 @@ func (p *parser) allowable(r *Rule) {
 		if strings.Contains(program, "/") && !path.IsAbs(program) {
 			p.fail("words", "%q depends on the folder that it is called in: name an absolute path", program)
 		}
+		if why := runner(program); why != "" && !r.names() {
+			p.fail("words", "%s: add the words that say what (%q), or exact = true", why, append([]string{program}, "NAME"))
+		}
 	}
+}
+
+// names reports whether the words of a rule say what a program runs that runs its arguments: they
+// hold a word that is no option, assignment or number, or they are all of the command's words.
+func (r *Rule) names() bool {
+	return r.Exact && len(r.Words) > 1 || slices.ContainsFunc(r.Words[1:], func(alternatives []string) bool {
+		return !slices.ContainsFunc(alternatives, func(word string) bool {
+			return strings.Contains(word, "=") || strings.ContainsAny(word[:1], "-0123456789{")
+		})
+	})
 }
 
 // shellBuiltins are the builtins of bash that run what they are given, or change what a later

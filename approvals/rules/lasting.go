@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -43,45 +42,6 @@ func ForLine(line string) (list []*Rule, why string) {
 	}
 	return list, ""
 }
-
-// Runs says why no lasting rule should allow a command with these words: the program runs its
-// arguments or a script in them, so that the words say little about what happens.
-func Runs(words []string) string {
-	program := base(words[0])
-	stem := strings.TrimRight(program, "0123456789.-") // python3.12
-	switch {
-	case slices.Contains(interpreters, program), slices.Contains(interpreters, stem):
-		return program + " runs a script or a text"
-	case slices.Contains(wrappers, program), slices.Contains(shellBuiltins, program) && !changesFolder(words):
-		return program + " runs its arguments, or changes what follows"
-	case program != words[0] && !path.IsAbs(words[0]):
-		return words[0] + " depends on the folder that it is called in"
-	}
-	for i, word := range words[1:] {
-		name, _, _ := strings.Cut(word, "=")
-		if slices.Contains(startOptions, name) || word == "-c" && program == "git" || i == 0 && word == "exec" {
-			return program + " " + name + " runs its arguments"
-		}
-	}
-	return ""
-}
-
-// interpreters are programs that carry out a text; wrappers start what their arguments name.
-// startOptions are options of other programs with that meaning. The lists only withhold an
-// offer: a rule opens nothing beyond the sandbox, and can be written by hand.
-var (
-	interpreters = []string{
-		"R", "Rscript", "ash", "awk", "bash", "bun", "busybox", "csh", "dash", "deno", "ed", "elixir", "emacs", "erl", "ex", "expect", "fish", "gawk", "gdb", "guile", "irb",
-		"jshell", "julia", "ksh", "lua", "luajit", "mawk", "mksh", "nawk", "node", "nodejs", "nu", "nvim", "ocaml", "octave", "osascript", "perl", "php", "powershell", "pwsh", "pypy", "python",
-		"ruby", "sed", "sh", "tcsh", "tclsh", "toybox", "ts-node", "tsx", "vi", "vim", "wish", "yash", "zsh",
-	}
-	wrappers = []string{
-		"bunx", "chroot", "chrt", "doas", "entr", "env", "firejail", "flock", "ionice", "ltrace", "nice", "nohup", "npx", "nsenter", "parallel", "perf", "pkexec", "pnpx", "runuser", "screen",
-		"script", "setarch", "setpriv", "setsid", "ssh", "stdbuf", "strace", "su", "sudo", "systemd-run", "taskset", "time", "timeout", "tmux", "unbuffer", "unshare", "uvx", "valgrind", "watch",
-		"xargs", "xvfb-run",
-	}
-	startOptions = []string{"-exec", "-execdir", "-ok", "-okdir", "--command", "--compress-program", "--eval", "--exec", "--rsh", "--to-command", "--use-compress-program"}
-)
 
 // Past is one tool call of an earlier session: its command, what the sandbox refused it, and
 // what a person allowed. A need has a Kind and a Target; allowing the command itself has

@@ -18,7 +18,7 @@ func TestForLine(t *testing.T) {
 		"git commit -m 'fix -c and env'": "",
 		"/usr/bin/make":                  "",
 		"git -c a=b log":                 "git -c runs its arguments",
-		"git --exec-path=x log":          "",
+		"git --exec-path=x log":          "git --exec-path runs its arguments",
 		"/usr/bin/env make":              "env runs its arguments",
 		"python3.12 -m pytest":           "python3.12 runs a script",
 		"node x.js":                      "node runs",

@@ -168,7 +168,10 @@ func (s *Set) Command(line string, now time.Time) Judgement {
 func (s *Set) permit(j *Judgement, plain [][]string, now time.Time) {
 	denied := false
 	for _, words := range plain {
-		r := s.allow(words, now)
+		r, why := s.allow(words, now)
+		if j.Opaque == "" {
+			j.Opaque = why
+		}
 		j.Parts = append(j.Parts, Part{Words: words, Rule: r})
 		switch {
 		case r == nil:
@@ -189,14 +192,23 @@ func changesFolder(words []string) bool {
 	return len(words) == 2 && words[0] == "cd" && words[1] != "" && words[1][0] != '-'
 }
 
-// allow returns the longest rule that allows words, the first of equal ones.
-func (s *Set) allow(words []string, now time.Time) (found *Rule) {
+// allow returns the longest rule that allows words, the first of equal ones. why: words behind
+// those of a rule hide what is started, and no other rule allows them.
+func (s *Set) allow(words []string, now time.Time) (found *Rule, why string) {
 	for _, r := range s.first[words[0]] {
-		if r.Decision == Allow && r.holds(now) && r.begins(words) && (found == nil || len(r.Words) > len(found.Words)) {
-			found = r
+		if r.Decision != Allow || !r.holds(now) || !r.begins(words) || found != nil && len(r.Words) <= len(found.Words) {
+			continue
 		}
+		if hides := hidden(words, len(r.Words)); hides != "" {
+			why = hides
+			continue
+		}
+		found = r
 	}
-	return found
+	if found != nil {
+		why = ""
+	}
+	return found, why
 }
 
 // restrict applies the asks and forbids to whatever the line may start.

@@ -16,7 +16,7 @@ import (
 // everyday are the rules that the corpora are judged by.
 const everyday = `
 [[command]]
-words = ["git", ["status", "diff", "log", "show", "branch", "add", "commit", "stash", "blame", "rev-parse", "ls-files"]]
+words = ["git", ["status", "diff", "log", "show", "branch", "add", "commit", "stash", "blame", "rev-parse", "ls-files", "grep", "fetch", "rebase"]]
 decision = "allow"
 
 [[command]]
@@ -28,7 +28,11 @@ words = ["npm", ["test", "run", "ls", "ci", "install"]]
 decision = "allow"
 
 [[command]]
-words = [["ls", "cat", "head", "tail", "wc", "grep", "rg", "sort", "uniq", "echo", "pwd", "true", "make", "pytest", "cargo", "mkdir"]]
+words = [["ls", "cat", "head", "tail", "wc", "grep", "rg", "sort", "uniq", "echo", "pwd", "true", "make", "pytest", "cargo", "mkdir", "find", "tar", "rsync", "man", "docker"]]
+decision = "allow"
+
+[[command]]
+words = [["python3", "sed", "xargs", "bash"], ["manage.py", "grep", "s/a/b/"]]
 decision = "allow"
 `
 
@@ -329,6 +333,11 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		{"\n[[command]]\nwords = [\"rm\"]\n  decision = \"forbid\"\n", `r:4:3: a forbid needs a reason`},
 		{"[[command]]\nwords = [\"eval\", \"x\"]\ndecision = \"allow\"\n", `r:2:1: "eval" changes the shell`},
 		{"[[command]]\nwords = [\"./x\", \"y\"]\ndecision = \"allow\"\n", `r:2:1: "./x" depends on the folder`},
+		{"[[command]]\nwords = [[\"ls\", \"bash\"]]\ndecision = \"allow\"\n", `r:2:1: bash runs a script or a text: add the words that say what (["bash" "NAME"])`},
+		{"[[command]]\nwords = [\"python3\", [\"a.py\", \"-m\"]]\ndecision = \"allow\"\n", `r:2:1: python3 runs a script`},
+		{"[[command]]\nwords = [\"env\", \"A=1\"]\ndecision = \"allow\"\n", `r:2:1: env runs its arguments`},
+		{"[[command]]\nwords = [\"timeout\", \"5\"]\ndecision = \"allow\"\n", `r:2:1: timeout runs its arguments`},
+		{"[[command]]\nwords = [\"sh\"]\ndecision = \"allow\"\nexact = true\n", `r:2:1: sh runs a script`},
 		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nmatch = [\"b\"]\n", `r:4:1: the rule does not match "b"`},
 		{"[[command]]\nwords = [\"a\"]\ndecision = \"allow\"\nmatch = [\"a > b\"]\n", `r:4:1: the rule does not match "a > b": it contains a redirection`},
 		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nnot_match = [\"sudo a\"]\n", `r:4:1: the rule matches "sudo a"`},
