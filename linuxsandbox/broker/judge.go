@@ -134,8 +134,12 @@ func (j *judge) git(n *notify.Notification, dir string) (is, own bool) {
 // there are other repositories, also new ones.
 func (j *judge) inForeignGit(n *notify.Notification, path string) bool {
 	root, d := j.protection.judge(path)
-	if d != nil || root == path || j.protection.isTemporary(path) {
+	if d != nil || j.protection.isTemporary(path) {
 		return false
+	}
+	ofGit := slices.ContainsFunc(j.policy.Write, func(r sandbox.Root) bool { return r.Git && r.Path == root })
+	if root == path {
+		return ofGit // packed-refs is written through a link, too
 	}
 	below := filepath.Base(path)
 	for dir := filepath.Dir(path); sandbox.Covers(root, dir) && dir != "/"; dir = filepath.Dir(dir) {
@@ -144,7 +148,7 @@ func (j *judge) inForeignGit(n *notify.Notification, path string) bool {
 		}
 		below = filepath.Base(dir) + "/" + below
 	}
-	return slices.ContainsFunc(j.policy.Write, func(r sandbox.Root) bool { return r.Git && r.Path == root })
+	return ofGit
 }
 
 // marked reports whether a directory has the entries of a git directory, or of the directory
