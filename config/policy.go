@@ -89,7 +89,11 @@ func (b *builder) build() (sandbox.Policy, error) {
 		return sandbox.Policy{}, err
 	}
 	for _, root := range p.Write {
-		p, _ = OpenWorktree(p, root.Path) // who reports the error calls it again
+		top := root.Path
+		if top == b.workspace {
+			top = WorktreeOf(top)
+		}
+		p, _ = OpenWorktree(p, top) // who reports the error calls it again
 	}
 	return p, nil
 }

@@ -30,11 +30,25 @@ var (
 	sharedFolders = []string{"objects", "refs", "logs", "reftable", "rr-cache", "lfs"}
 	sharedFiles   = []string{
 		"packed-refs", "packed-refs.lock", "packed-refs.new", "shallow", "shallow.lock", "gc.pid", "gc.pid.lock", "gc.log", "gc.log.lock",
+		"HEAD.lock", // git gc locks the HEAD of the main worktree, which it does not change
 	}
 )
 
-// OpenWorktree returns p with what git needs to work in the linked worktree at top, a write root
-// of p. The error says why nothing is opened; it is nil where top is no linked worktree.
+// WorktreeOf returns the folder whose .git git uses in the workspace: a session may work in a
+// subfolder of its worktree. It is the workspace itself if there is none.
+func WorktreeOf(workspace string) string {
+	for dir := workspace; ; dir = path.Dir(dir) {
+		switch _, err := hostfile.Lstat(path.Join(dir, ".git")); {
+		case err == nil:
+			return dir
+		case !errors.Is(err, fs.ErrNotExist) || dir == "/":
+			return workspace
+		}
+	}
+}
+
+// OpenWorktree returns p with what git needs to work in the linked worktree at top. The error says
+// why nothing is opened; it is nil where top is no linked worktree.
 func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
 	own, err := worktreeDir(top)
 	if err != nil {
@@ -51,6 +65,10 @@ func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
 		}
 	}
 	add(own, false)
+	for _, tree := range otherWorktrees(own) {
+		add(path.Join(tree, "HEAD.lock"), true)
+		add(path.Join(tree, "logs"), true)
+	}
 	for _, name := range slices.Concat(sharedFolders, sharedFiles) {
 		_, err := ownEntry(path.Join(common, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -58,12 +76,36 @@ func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
 		}
 		add(path.Join(common, name), true)
 	}
+	out.Protected.Paths = slices.Concat(out.Protected.Paths, gitDir(own), gitDir(common))
 	// Git takes objects from the folders that these name, so they could lead to any repository.
 	for _, name := range []string{"objects/info/alternates", "objects/info/http-alternates"} {
 		out.Protected.Paths = append(out.Protected.Paths, path.Join(common, name))
 	}
+	slices.Sort(out.Protected.Paths)
+	out.Protected.Paths = slices.Compact(out.Protected.Paths)
 	return out, nil
 }
+
+// otherWorktrees lists the git directories of the worktrees beside own that git gc visits: it locks
+// each HEAD, and shortens the log of each. HEAD itself stays shut. If there are more than
+// mostWorktrees, nothing of them is opened.
+func otherWorktrees(own string) []string {
+	entries, err := hostfile.ReadDir(path.Dir(own), mostWorktrees+1)
+	if err != nil || len(entries) > mostWorktrees {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		dir := path.Join(path.Dir(own), e.Name())
+		if _, err := ownEntry(path.Join(dir, "logs")); dir != own && e.IsDir() && err == nil {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// mostWorktrees bounds how many worktrees of a repository are opened for git gc.
+const mostWorktrees = 100
 
 func closedWorktree(top string, err error) error {
 	return fmt.Errorf("linked worktree %s: its repository stays read-only for commands: %w", placeName(top), err)

@@ -24,6 +24,8 @@ func linkWorktree(t *testing.T, h *home) {
 	}
 	h.write(t, "repo/.git/worktrees/app/gitdir", filepath.Join(h.ws, ".git")+"\n")
 	h.write(t, "repo/.git/worktrees/other/HEAD", "ref: refs/heads/other\n")
+	h.mkdir(t, "repo/.git/worktrees/other/logs", "repo/.git/worktrees/linked")
+	h.link(t, h.dir+"/victim/.git/logs", "repo/.git/worktrees/linked/logs")
 	h.write(t, "src/app/.git", "gitdir: "+filepath.Join(h.dir, "repo/.git/worktrees/app")+"\n")
 }
 
@@ -43,13 +45,52 @@ func TestPolicyLinkedWorktree(t *testing.T) {
 				"w src/app/.git": false, "w repo/.git/config": false, "w repo/.git/config.lock": false, "w repo/.git/config.worktree": false, "w repo/.git/HEAD": false, "w repo/.git/index": false,
 				"w repo/.git/hooks/pre-commit": false, "w repo/.git/info/attributes": false, "w repo/.git/objects/info/alternates": false, "w repo/.git/modules/m/config": false,
 				"w repo/.git/worktrees/app/config.worktree": false, "w repo/.git/worktrees/app/commondir": false, "w repo/.git/worktrees/app/gitdir": false,
-				"w repo/.git/worktrees/other/HEAD": false, "w repo/.git/worktrees/new": false, "w repo/.git": false, "w repo/file": false, "w victim/.git/objects/aa/b": false,
+				"w repo/.git/worktrees/other/HEAD": false, "w repo/.git/worktrees/other/index": false, "w repo/.git/worktrees/other/gitdir": false, "w repo/.git/worktrees/new": false,
+				"w repo/.git/HEAD.lock": true, "w repo/.git/worktrees/other/HEAD.lock": true, "w repo/.git/worktrees/other/logs/HEAD.lock": true,
+				"w repo/.git/worktrees/linked/HEAD.lock": false, "w repo/.git/worktrees/linked/logs/HEAD": false, "w repo/.git": false, "w repo/file": false, "w victim/.git/objects/aa/b": false,
 			})
 			h.check(t, h.mustPolicy(t, "sandbox.mode=read-only"), map[string]bool{"w repo/.git/objects/aa/b": false, "w repo/.git/worktrees/app/HEAD": false})
 			p := h.mustPolicy(t, `sandbox.protected=["~/repo/.git/refs", "logs"]`, `sandbox.deny_read=["~/repo/.git/objects"]`)
 			h.check(t, p, map[string]bool{
 				"w repo/.git/refs/heads/x": false, "w repo/.git/logs/HEAD": false, "w repo/.git/objects/aa/b": false, "w repo/.git/packed-refs": true,
 			})
+		})
+	}
+}
+
+// TestPolicyInsideWorktree: a session in a subfolder has the git directory of the worktree around
+// it, and nothing of its other files. The nearest .git counts, as for git, and another folder of
+// the settings opens no repository around it.
+func TestPolicyInsideWorktree(t *testing.T) {
+	opened := map[string]bool{"w repo/.git/objects/aa/b": true, "w repo/.git/worktrees/app/index.lock": true, "w src/app/a/b/file": true}
+	shut := map[string]bool{
+		"w repo/.git/config": false, "w repo/.git/hooks/x": false, "w repo/.git/worktrees/app/config.worktree": false, "w repo/.git/worktrees/app/commondir": false,
+		"w repo/.git/worktrees/app/modules/m/config": false, "w src/app/.git": false, "w src/app/file": false, "w src/app/a/file": false,
+	}
+	nothing := map[string]bool{"w repo/.git/objects/aa/b": false, "w repo/.git/worktrees/app/index.lock": false, "w repo/.git/worktrees/app/HEAD": false}
+	for name, c := range map[string]struct {
+		plant func(h *home)
+		set   []string
+		want  map[string]bool
+	}{
+		"a subfolder":                 {func(h *home) {}, nil, opened},
+		"a repository between":        {func(h *home) { h.write(t, "src/app/a/.git/HEAD", "x") }, nil, nothing},
+		"a forged .git between":       {func(h *home) { h.write(t, "src/app/a/.git", "gitdir: "+h.dir+"/victim/.git/worktrees/app\n") }, nil, nothing},
+		"read-only":                   {func(h *home) {}, []string{"sandbox.mode=read-only"}, map[string]bool{"w repo/.git/objects/aa/b": false}},
+		"another folder of settings":  {func(h *home) { h.mkdir(t, "plain"); h.place.Workspace = filepath.Join(h.dir, "plain") }, []string{`sandbox.add_dirs=["~/src/app/a/b"]`}, nothing},
+		"a git directory of its own":  {func(h *home) { h.write(t, "src/app/a/b/.git/HEAD", "x") }, nil, nothing},
+		"a link to the files of .git": {func(h *home) { h.link(t, "../.git", "src/app/a/.git") }, nil, nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t)
+			linkWorktree(t, h)
+			h.write(t, "repo/.git/worktrees/app/modules/m/HEAD", "x")
+			h.mkdir(t, "src/app/a/b")
+			h.place.Workspace = filepath.Join(h.dir, "src/app/a/b")
+			c.plant(h)
+			p := h.mustPolicy(t, c.set...)
+			h.check(t, p, c.want)
+			h.check(t, p, shut)
 		})
 	}
 }

@@ -31,6 +31,7 @@ var worktreeRows = []worktreeRow{
 	{"branches, rebase, merge, cherry-pick, reset", `echo f > f; git add f; git commit -qm f; git switch -qc feature HEAD~1; echo g > g; git add g; git commit -qm g; git rebase -q tree
 echo h > h; git add h; git commit -qm h; git switch -q tree; git cherry-pick feature > pick; rm pick; git merge -q -m m feature; git reset -q --hard HEAD~1; git tag t; git tag -d t`, true},
 	{"fetch, pull and pack", `git fetch -q ../other main; git merge -q --allow-unrelated-histories -m m FETCH_HEAD; git pack-refs --all; git stash list; git repack -qad; git prune; git branch x; git branch -qD x; ! test -e ../repo/.git/packed-refs.lock`, true},
+	{"all of git gc", `git reflog expire --expire=now --all; git gc -q; test -z "$(find .. -name 'HEAD.lock' -o -name 'gc.pid')"; git worktree prune; git worktree list; git fsck`, true},
 	{"conflict and abort", `echo 1 > c; git add c; git commit -qm c; git switch -qc side HEAD~1; echo 2 > c; git add c; git commit -qm d; ! git rebase tree; git rebase --abort; git reflog > /dev/null`, true},
 
 	{"a hook", `echo x > ../repo/.git/hooks/pre-commit`, false},
@@ -58,6 +59,10 @@ echo h > h; git add h; git commit -qm h; git switch -q tree; git cherry-pick fea
 	{"a reflog that leads out, moved there", `ln -s "$PWD/../other/o" l; mv -f l ../repo/.git/worktrees/tree/logs/HEAD`, false},
 	{"reflogs that lead out, in a folder", `mkdir d; ln -s "$PWD/../other/o" d/x; python3 -c 'import os; os.rename("d", "../repo/.git/worktrees/tree/logs/d")'`, false},
 	{"a ref that leads out", `ln -s "$PWD/../other/.git" ../repo/.git/refs/heads/out; echo x > ../repo/.git/refs/heads/out/config`, false},
+	{"packed refs that lead out", `ln -sf "$PWD/../other/o" ../repo/.git/packed-refs`, false},
+	{"packed refs that lead out, moved there", `ln -s "$PWD/../other/o" l; mv -f l ../repo/.git/packed-refs`, false},
+	{"a list of commits that leads out", `ln -s "$PWD/../other/o" ../repo/.git/shallow`, false},
+	{"conflicts that lead out, in a folder", `mkdir d; ln -s "$PWD/../other/o" d/x; mv -T d ../repo/.git/rr-cache`, false},
 	{"the repository's files", `echo x > ../repo/a`, false},
 }
 

@@ -65,8 +65,11 @@ func (ws *Workspace) trust(ctx context.Context, git string) Trusted {
 	}
 	_ = asking.Wait()
 	out := Trusted{paths: slices.Concat(answers...)}
-	for _, root := range roots {
-		if _, err := config.OpenWorktree(ws.Policy, root); err != nil {
+	for _, top := range roots {
+		if top == ws.Folder {
+			top = config.WorktreeOf(top)
+		}
+		if _, err := config.OpenWorktree(ws.Policy, top); err != nil {
 			out.shut = append(out.shut, err.Error())
 		}
 	}
