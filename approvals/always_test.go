@@ -327,12 +327,16 @@ func TestTrialDecidesAlike(t *testing.T) {
 		"untrusted":     func(g world) { g.SetMode(Untrusted) },
 		"an answer":     func(g world) { sayYes(t, g, wish, Session) },
 		"a revocation":  func(g world) { g.Ledger().Revoke("s1") },
-		"other rules":   func(g world) { g.Ledger().ReplaceRules("rules.toml", parsed(t, "[[path]]\npaths = ['/srv/data']\naccess = 'write'\n").Rules()) },
+		"other rules": func(g world) {
+			g.Ledger().ReplaceRules("rules.toml", parsed(t, "[[path]]\npaths = ['/srv/data']\naccess = 'write'\n").Rules())
+		},
 	} {
 		base := confined()
 		base.Write = append(base.Write, sandbox.Root{Path: "/srv/other"})
 		g := newGate(OnRequest, base, grants, func(o *Options) {
-			o.Settings = func() []ledger.Setting { return []ledger.Setting{{Source: "--add-dir", With: base, Without: confined()}} }
+			o.Settings = func() []ledger.Setting {
+				return []ledger.Setting{{Source: "--add-dir", With: base, Without: confined()}}
+			}
 		})
 		set(g)
 		trial := world{offer{Gate: g.Gate}.under(g.ledger.rules.Load()), g.disk}

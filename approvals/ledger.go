@@ -111,15 +111,15 @@ func singly(s ledger.Setting) (out []ledger.Entry) {
 
 // Beyond lists what a running command has and a command that starts now would not get: what it was
 // started under and granted, without what was revoked.
-func (l *Ledger) Beyond(started sandbox.Policy, granted, revoked []sandbox.Grant) []ledger.Entry {
+func (l *Ledger) Beyond(started sandbox.Policy, granted []sandbox.Grant, revoked []sandbox.Closing) []ledger.Entry {
 	if started.Unconfined {
 		return nil
 	}
 	for _, g := range granted {
 		started = started.With(g)
 	}
-	for _, g := range revoked {
-		started = started.Without(g)
+	for _, c := range revoked {
+		started = started.Closed(c)
 	}
 	return singly(ledger.Setting{With: started, Without: l.gate.Open()})
 }
@@ -339,6 +339,31 @@ func (l *Ledger) Revoke(id string) (Revocation, bool) {
 	return out, true
 }
 
+// Closing returns how running commands lose g, which was taken back: they keep what is open otherwise,
+// to a command that starts now or by a rule.
+func (l *Ledger) Closing(g sandbox.Grant) sandbox.Closing {
+	open, now := l.gate.Open(), l.gate.now()
+	for _, r := range l.rules.Load().Rules() {
+		if r.Expires.IsZero() || now.Before(r.Expires) {
+			open = open.With(l.gate.at.standing(ruleGrant(r)))
+		}
+	}
+	return sandbox.Closing{Grant: g, Open: open}
+}
+
+// ruleGrant is what a rule opens to commands by path or host.
+func ruleGrant(r *rules.Rule) (out sandbox.Grant) {
+	switch r.Access {
+	case "":
+		out.Hosts = r.Hosts
+	case rules.Write:
+		out.Write = r.Paths
+	case rules.Read:
+		out.Read = r.Paths
+	}
+	return out
+}
+
 // SetRules replaces the rules by those of set that hold in the workspace, and returns what the old ones opened by path or host and nothing
 // opens any more.
 func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
@@ -348,16 +373,7 @@ func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
 		if slices.ContainsFunc(set.Rules(), func(n *rules.Rule) bool { return ledger.RuleID(n) == ledger.RuleID(r) }) {
 			continue
 		}
-		var lost sandbox.Grant
-		switch r.Access {
-		case "":
-			lost.Hosts = r.Hosts
-		case rules.Write:
-			lost.Write = r.Paths
-		case rules.Read:
-			lost.Read = r.Paths
-		}
-		lost, _ = l.gate.split(lost)
+		lost, _ := l.gate.split(ruleGrant(r))
 		closed.Write, closed.Read, closed.Hosts = append(closed.Write, lost.Write...), append(closed.Read, lost.Read...), append(closed.Hosts, lost.Hosts...)
 	}
 	return closed

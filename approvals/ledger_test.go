@@ -162,7 +162,11 @@ func TestBeyond(t *testing.T) {
 	started := g.Base().With(once)
 	held := sandbox.Grant{Sockets: []string{"/run/s"}}
 	lines := func(revoked ...sandbox.Grant) (out []string) {
-		for _, e := range g.Ledger().Beyond(started, []sandbox.Grant{held}, revoked) {
+		var back []sandbox.Closing
+		for _, gr := range revoked {
+			back = append(back, g.Ledger().Closing(gr))
+		}
+		for _, e := range g.Ledger().Beyond(started, []sandbox.Grant{held}, back) {
 			out = append(out, e.Lines(nil)...)
 		}
 		return out
@@ -207,5 +211,57 @@ func TestRevokeFetchOrHost(t *testing.T) {
 	g.Ledger().Revoke("s2")
 	if outcome(g, inCommand) != "ask" || outcome(g, page) != "ask" {
 		t.Error("something is open after both")
+	}
+}
+
+// TestRevokeClosesBelow: a running command loses what was opened through the answer, rule or setting
+// that is taken back, and keeps what is open otherwise.
+func TestRevokeClosesBelow(t *testing.T) {
+	const folder, file = "[[path]]\npaths = ['/srv']\naccess = 'write'\n", "[[path]]\npaths = ['/srv/kept']\naccess = 'write'\n"
+	held := func(g world, p string) sandbox.Grant {
+		t.Helper()
+		out, ok := g.Granted(command("y", Wish{}), sandbox.Denial{Kind: sandbox.KindWrite, Target: p, Operation: "write"}, nil)
+		if !ok {
+			t.Fatalf("%s is not open", p)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		more   func(*Options)
+		revoke func(world) sandbox.Grant
+	}{
+		"an answer": {func(*Options) {}, func(g world) sandbox.Grant {
+			out, _ := g.Ledger().Revoke(g.Ledger().List()[1].ID)
+			return out.Closed
+		}},
+		"a rule": {func(o *Options) { o.Rules = parsed(t, folder+file) }, func(g world) sandbox.Grant {
+			return g.Ledger().DropRules("rules.toml", parsed(t, file).Rules())
+		}},
+	} {
+		base := confined()
+		base.Write = append(base.Write, sandbox.Root{Path: "/srv/app"})
+		g := newGate(OnRequest, base, grants, c.more)
+		if name == "an answer" {
+			sayYes(t, g, command("x", Wish{Write: []string{"/srv/kept"}}), Session)
+			sayYes(t, g, command("x", Wish{Write: []string{"/srv"}}), Session)
+		}
+		started := g.Base()
+		for _, p := range []string{"/srv/x", "/srv/kept"} {
+			a := command("x", Wish{Write: []string{p}})
+			permit, q, err := g.Decide(a)
+			if q != nil || err != nil {
+				t.Fatalf("%s: %v %v", name, q, err)
+			}
+			started = mustPolicy(t, permit, err, a).With(held(g, p)).With(sandbox.Grant{Write: sandbox.PathsOf(started.Write)})
+		}
+		left := started.Closed(g.Ledger().Closing(c.revoke(g)))
+		for p, want := range map[string]bool{"/srv/x": false, "/srv/y": false, "/srv/kept": true, "/srv/app/z": true, workspace + "/main.go": true} {
+			if !started.JudgeWrite(p).Allowed && p != "/srv/y" {
+				t.Fatalf("%s: %s was not open", name, p)
+			}
+			if got := left.JudgeWrite(p).Allowed; got != want {
+				t.Errorf("%s: %s open: %v", name, p, got)
+			}
+		}
 	}
 }

@@ -79,8 +79,9 @@ type Info struct {
 	Terminal bool
 	// Policy is what the job was started under, and Granted what its Holder added. Revoked was
 	// taken back since, as far as the system allows.
-	Policy           sandbox.Policy
-	Granted, Revoked []sandbox.Grant
+	Policy  sandbox.Policy
+	Granted []sandbox.Grant
+	Revoked []sandbox.Closing
 	// Starting: Start has not returned, and more may be granted.
 	Starting bool
 	Started  time.Time

@@ -35,26 +35,26 @@ func (c *commands) started(run *running, proc sandbox.Process) {
 	late := run.revoked
 	run.revoked = nil
 	c.mu.Unlock()
-	for _, g := range late {
-		_ = revoke(proc, g) // the answer to the revocation named this command as one that starts
+	for _, c := range late {
+		_ = revoke(proc, c) // the answer to the revocation named this command as one that starts
 	}
 }
 
-// Revoke takes g back from every command that runs, jobs included, as far as the system allows. It
+// Revoke takes back from every command that runs, jobs included, as far as the system allows. It
 // returns the number of commands, and what became of the revocation in all of them.
-func (r *Runner) Revoke(g sandbox.Grant) (running int, out sandbox.Revoked) {
-	if g.Empty() {
+func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked) {
+	if back.Empty() {
 		return 0, out
 	}
 	r.live.mu.Lock()
 	var procs []sandbox.Process
 	for run := range r.live.list {
-		run.taken = append(run.taken, g)
+		run.taken = append(run.taken, back)
 		switch {
 		case run.policy.Unconfined:
 			// It has no sandbox that anything could be taken back from.
 		case run.proc == nil:
-			run.revoked = append(run.revoked, g)
+			run.revoked = append(run.revoked, back)
 			running++
 		default:
 			procs = append(procs, run.proc)
@@ -62,7 +62,7 @@ func (r *Runner) Revoke(g sandbox.Grant) (running int, out sandbox.Revoked) {
 	}
 	r.live.mu.Unlock()
 	for _, proc := range procs {
-		one := revoke(proc, g)
+		one := revoke(proc, back)
 		out.Cut += one.Cut
 		for _, words := range one.Stays {
 			if !slices.Contains(out.Stays, words) {
@@ -74,29 +74,29 @@ func (r *Runner) Revoke(g sandbox.Grant) (running int, out sandbox.Revoked) {
 	return running + len(procs), out
 }
 
-// Revoke takes g back from one job. It reports false if there is no such job, or it has ended.
-func (l *Jobs) Revoke(id int, g sandbox.Grant) (sandbox.Revoked, bool) {
+// Revoke takes back from one job. It reports false if there is no such job, or it has ended.
+func (l *Jobs) Revoke(id int, back sandbox.Closing) (sandbox.Revoked, bool) {
 	j := l.Find(id)
 	if j == nil || !j.lives() {
 		return sandbox.Revoked{}, false
 	}
 	live := &l.runner.live
 	live.mu.Lock()
-	j.running.taken = append(j.running.taken, g)
+	j.running.taken = append(j.running.taken, back)
 	live.mu.Unlock()
-	return revoke(j.running.proc, g), true
+	return revoke(j.running.proc, back), true
 }
 
 // takenFrom returns what was taken back from a command.
-func (c *commands) takenFrom(run *running) []sandbox.Grant {
+func (c *commands) takenFrom(run *running) []sandbox.Closing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(run.taken)
 }
 
-func revoke(proc sandbox.Process, g sandbox.Grant) sandbox.Revoked {
+func revoke(proc sandbox.Process, back sandbox.Closing) sandbox.Revoked {
 	if p, ok := proc.(sandbox.Revoker); ok {
-		return p.Revoke(g)
+		return p.Revoke(back)
 	}
 	return sandbox.Revoked{Stays: []string{"all of it, in commands that run: this sandbox takes nothing back from them"}}
 }

@@ -14,19 +14,19 @@ import (
 type revocable struct {
 	exec.Plain
 	starting func()
-	taken    chan sandbox.Grant
+	taken    chan sandbox.Closing
 }
 
 type revocableProcess struct {
 	*slowProcess
-	taken chan sandbox.Grant
+	taken chan sandbox.Closing
 }
 
 func (p revocableProcess) Kill() { p.killed <- struct{}{} }
 
 func (p revocableProcess) Wait() (sandbox.Status, error) { <-p.killed; return sandbox.Status{}, nil }
 
-func (p revocableProcess) Revoke(g sandbox.Grant) sandbox.Revoked {
+func (p revocableProcess) Revoke(g sandbox.Closing) sandbox.Revoked {
 	p.taken <- g
 	return sandbox.Revoked{Cut: 1, Stays: []string{"open files"}}
 }
@@ -41,8 +41,8 @@ func (b *revocable) Start(context.Context, sandbox.Policy, sandbox.Command, sand
 // TestRevokeReachesAll: a revocation reaches commands that run and one that starts, and none that
 // has ended.
 func TestRevokeReachesAll(t *testing.T) {
-	g := sandbox.Grant{Write: []string{"/srv"}}
-	b := &revocable{taken: make(chan sandbox.Grant, 8)}
+	g := sandbox.Closing{Grant: sandbox.Grant{Write: []string{"/srv"}}}
+	b := &revocable{taken: make(chan sandbox.Closing, 8)}
 	r := exec.New(exec.Options{Backend: b, Files: exec.OS{}})
 	list := exec.NewJobs(r, nil)
 	begin := func() int {
@@ -56,7 +56,7 @@ func TestRevokeReachesAll(t *testing.T) {
 	if n, out := r.Revoke(g); n != 2 || out.Cut != 2 || !slices.Equal(out.Stays, []string{"open files"}) || len(b.taken) != 2 {
 		t.Errorf("%d commands, %+v", n, out)
 	}
-	only := sandbox.Grant{Sockets: []string{"/run/s"}}
+	only := sandbox.Closing{Grant: sandbox.Grant{Sockets: []string{"/run/s"}}}
 	if out, ok := list.Revoke(two, only); !ok || out.Cut != 1 || len(b.taken) != 3 {
 		t.Errorf("of one job: %+v %v", out, ok)
 	}

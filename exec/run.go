@@ -40,9 +40,9 @@ type running struct {
 	cap     *capture        // nil in the foreground
 	proc    sandbox.Process // set by commands.started
 	// revoked is what was taken back while it started; guarded by commands.mu.
-	revoked []sandbox.Grant
+	revoked []sandbox.Closing
 	// taken is all that was taken back; guarded by commands.mu.
-	taken []sandbox.Grant
+	taken []sandbox.Closing
 }
 
 // begin starts c under p. Every begin needs an end.

@@ -244,8 +244,8 @@ func (p *process) Signal(number int) error {
 	return nil
 }
 
-// Revoke closes what g opened.
-func (p *process) Revoke(g sandbox.Grant) sandbox.Revoked { return p.broker.Revoke(g) }
+// Revoke takes c back.
+func (p *process) Revoke(c sandbox.Closing) sandbox.Revoked { return p.broker.Revoke(c) }
 
 // Refused returns what the broker has refused so far.
 func (p *process) Refused() []sandbox.Denial { return p.broker.Refused() }

@@ -41,13 +41,13 @@ func greeter(t *testing.T, network, at string) (l net.Listener, ended <-chan err
 }
 
 // revoke takes g back from the running command.
-func (k *talk) revoke(g sandbox.Grant) sandbox.Revoked {
+func (k *talk) revoke(g sandbox.Grant, open ...sandbox.Policy) sandbox.Revoked {
 	k.Helper()
 	r, ok := k.proc.(sandbox.Revoker)
 	if !ok {
 		k.Fatal("nothing can be taken back from this process")
 	}
-	return r.Revoke(g)
+	return r.Revoke(sandbox.Closing{Grant: g, Open: append(open, sandbox.Policy{})[0]})
 }
 
 func (k *talk) endsSoon(ended <-chan error) {
@@ -188,13 +188,60 @@ func TestRevokeFolder(t *testing.T) {
 	}
 }
 
+// TestRevokeBelow: a file that was opened through a folder closes with it, whether that was before the
+// start or while the command ran; a file that is open otherwise does not.
+func TestRevokeBelow(t *testing.T) {
+	for name, held := range map[string]bool{"before the start": false, "while it ran": true} {
+		t.Run(name, func(t *testing.T) {
+			th := newTheatre(t, newBackend(t))
+			t.Cleanup(func() { th.b.Close() })
+			folder := filepath.Join(filepath.Dir(th.out), "granted")
+			if err := os.Mkdir(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			file, other := sandbox.Grant{Write: []string{folder + "/open"}}, sandbox.Grant{Write: []string{folder + "/other"}}
+			open := th.policy.With(other)
+			th.policy = open
+			if !held {
+				th.policy = th.policy.With(file)
+			}
+			k := th.talk(t, "bash", "-c", `
+				exec 3>`+folder+`/open && echo a > `+folder+`/other && echo made
+				read
+				echo more >&3 && echo still
+				(echo x > `+folder+`/open) 2>/dev/null || echo refused
+				rm -f `+folder+`/open 2>/dev/null || echo kept
+				echo x > `+folder+`/other && echo other
+				read`)
+			if held {
+				k.next(folder + "/open").answer <- &file
+			}
+			k.hears("made")
+			if out := k.revoke(sandbox.Grant{Write: []string{folder}}, open); len(out.Stays) != 1 || out.Cut != 0 {
+				t.Errorf("revoked: %+v", out)
+			}
+			k.tell()
+			for _, line := range []string{"still", "refused", "kept", "other"} {
+				k.hears(line)
+			}
+			select {
+			case q := <-k.asked:
+				t.Errorf("asked for %s", q.Target)
+			default:
+			}
+			k.tell()
+			k.hears("")
+		})
+	}
+}
+
 // TestRevokeSettings runs these tests in every setting.
 func TestRevokeSettings(t *testing.T) {
 	if !underCI() {
 		t.Skip("only with CI=true: outside of it these tests run in this setting, and as a user")
 	}
-	inSettings(t, "^TestRevoke(Host|Socket|Folder)$")
+	inSettings(t, "^TestRevoke(Host|Socket|Folder|Below)$")
 }
 
 // TestRevokeAsUser runs these tests for a user without privileges.
-func TestRevokeAsUser(t *testing.T) { againAsUser(t, "^TestRevoke(Host|Socket|Folder)$") }
+func TestRevokeAsUser(t *testing.T) { againAsUser(t, "^TestRevoke(Host|Socket|Folder|Below)$") }

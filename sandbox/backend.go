@@ -41,9 +41,9 @@ type Process interface {
 
 // Revoker is a Process from which grants can be taken back while it runs.
 type Revoker interface {
-	// Revoke closes what g opens for the command and all its descendants, as far as the system
-	// allows. It returns when that holds.
-	Revoke(g Grant) Revoked
+	// Revoke takes c back from the command and all its descendants, as far as the system allows.
+	// It returns when that holds.
+	Revoke(c Closing) Revoked
 }
 
 // Revoked is what became of a revocation in a running command.

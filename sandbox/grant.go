@@ -110,16 +110,38 @@ func (p Policy) With(g Grant) Policy {
 	return q
 }
 
+// Closing takes a grant back from a command that runs.
+type Closing struct {
+	Grant
+	// Open is what is open otherwise: what it opens below the paths of Grant stays open.
+	Open Policy
+}
+
 // Without returns p without what g opens: the roots, hosts and sockets that g names themselves. It
 // never widens p. Places of DenyRead that a grant lifted stay lifted.
 func (p Policy) Without(g Grant) Policy {
+	return p.without(g, func(path string) bool { return slices.Contains(g.Write, path) }, func(path string) bool { return slices.Contains(g.Read, path) })
+}
+
+// Closed returns p without what c takes back. A root below a path that is taken back may have been
+// opened through it, so it is closed too, unless it is open otherwise.
+func (p Policy) Closed(c Closing) Policy {
+	return p.without(c.Grant, func(path string) bool {
+		return slices.Contains(c.Write, path) || CoveredBy(c.Write, path) && !c.Open.JudgeWrite(path).Allowed
+	}, func(path string) bool {
+		return slices.Contains(c.Read, path) || CoveredBy(c.Read, path) && !c.Open.JudgeRead(path).Allowed
+	})
+}
+
+// without returns p without the hosts and sockets of g and the roots for which write or read holds.
+func (p Policy) without(g Grant, write, read func(path string) bool) Policy {
 	q := p.Clone()
-	drop := func(roots []Root, paths []string) []Root {
-		return slices.DeleteFunc(roots, func(r Root) bool { return slices.Contains(paths, r.Path) })
+	drop := func(roots []Root, gone func(string) bool) []Root {
+		return slices.DeleteFunc(roots, func(r Root) bool { return gone(r.Path) })
 	}
-	q.Write = drop(q.Write, g.Write)
+	q.Write = drop(q.Write, write)
 	if len(q.Read) > 0 {
-		if q.Read = drop(q.Read, g.Read); len(q.Read) == 0 {
+		if q.Read = drop(q.Read, read); len(q.Read) == 0 {
 			q.Read = []Root{{Path: nowhere, Optional: true}} // an empty list would mean everything
 		}
 	}

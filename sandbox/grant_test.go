@@ -217,3 +217,38 @@ func TestWithout(t *testing.T) {
 		t.Errorf("the last readable root was removed, and everything is readable: %+v", left)
 	}
 }
+
+// TestClosed: what lies below a folder that is taken back closes with it, unless it is open now in
+// another way.
+func TestClosed(t *testing.T) {
+	base := sandbox.WorkspaceWrite("/srv/app")
+	base.Protected.Paths = []string{"/srv/app/.git/hooks"}
+	for name, c := range map[string]struct {
+		more, back, now sandbox.Grant
+		open, shut      []string
+	}{
+		"the folder itself":     {sandbox.Grant{Write: []string{"/data"}}, sandbox.Grant{Write: []string{"/data"}}, sandbox.Grant{}, []string{"/srv/app/x"}, []string{"/data", "/data/x"}},
+		"a file of it":          {sandbox.Grant{Write: []string{"/data/x"}}, sandbox.Grant{Write: []string{"/data"}}, sandbox.Grant{}, []string{"/srv/app/x"}, []string{"/data/x"}},
+		"the folder around":     {sandbox.Grant{Write: []string{"/srv", "/srv/x"}}, sandbox.Grant{Write: []string{"/srv"}}, sandbox.Grant{}, []string{"/srv/app/x"}, []string{"/srv/x", "/srv/y"}},
+		"a name that begins so": {sandbox.Grant{Write: []string{"/data", "/data2"}}, sandbox.Grant{Write: []string{"/data"}}, sandbox.Grant{}, []string{"/data2/x"}, []string{"/data/x"}},
+		"another answer":        {sandbox.Grant{Write: []string{"/data", "/data/x", "/data/y"}}, sandbox.Grant{Write: []string{"/data"}}, sandbox.Grant{Write: []string{"/data/x"}}, []string{"/data/x"}, []string{"/data/y"}},
+		"what is protected":     {sandbox.Grant{Write: []string{"/srv/app/.git/hooks/a"}}, sandbox.Grant{Write: []string{"/srv/app/.git/hooks"}}, sandbox.Grant{}, []string{"/srv/app/x"}, []string{"/srv/app/.git/hooks/a"}},
+	} {
+		left := base.With(c.more).Closed(sandbox.Closing{Grant: c.back, Open: base.With(c.now)})
+		for _, p := range c.open {
+			if !left.JudgeWrite(p).Allowed {
+				t.Errorf("%s: %s is closed", name, p)
+			}
+		}
+		for _, p := range c.shut {
+			if left.JudgeWrite(p).Allowed {
+				t.Errorf("%s: %s is open", name, p)
+			}
+		}
+	}
+	readers := sandbox.Policy{Read: []sandbox.Root{{Path: "/usr"}}}
+	left := readers.With(sandbox.Grant{Read: []string{"/data/x"}}).Closed(sandbox.Closing{Grant: sandbox.Grant{Read: []string{"/data"}}, Open: readers})
+	if left.JudgeRead("/data/x").Allowed || !left.JudgeRead("/usr/bin").Allowed {
+		t.Errorf("read roots %v", left.Read)
+	}
+}

@@ -19,13 +19,13 @@ import (
 // narrower policy: it keeps making the changes in what was granted, and refuses them. What the
 // kernel holds for the command stays with it: an open file, and what Landlock lets it read.
 
-// Revoke closes what g opens, and returns when the broker judges by that.
-func (b *Broker) Revoke(g sandbox.Grant) sandbox.Revoked {
+// Revoke takes c back, and returns when the broker judges by that.
+func (b *Broker) Revoke(c sandbox.Closing) sandbox.Revoked {
 	if b == nil {
 		return sandbox.Revoked{Stays: []string{"this kernel does not report calls of commands, so a running command keeps all that it was started with"}}
 	}
 	done := make(chan sandbox.Revoked, 1)
-	if !b.posts.add(math.MaxInt, func() { done <- b.revoke(g) }) {
+	if !b.posts.add(math.MaxInt, func() { done <- b.revoke(c) }) {
 		return sandbox.Revoked{} // the command has ended
 	}
 	select {
@@ -37,9 +37,16 @@ func (b *Broker) Revoke(g sandbox.Grant) sandbox.Revoked {
 }
 
 // revoke runs on the broker's thread.
-func (b *Broker) revoke(g sandbox.Grant) (out sandbox.Revoked) {
-	j := &b.judge
-	j.policy, j.protection.policy = j.policy.Without(g), j.protection.policy.Without(g)
+func (b *Broker) revoke(c sandbox.Closing) (out sandbox.Revoked) {
+	g, j := c.Grant, &b.judge
+	had := j.policy.Write
+	j.policy, j.protection.policy = j.policy.Closed(c), j.protection.policy.Closed(c)
+	// Landlock still opens single files of the start. Whoever gets past the broker by that has what an
+	// open descriptor would have given.
+	j.reach = slices.DeleteFunc(j.reach, func(path string) bool {
+		root := func(r sandbox.Root) bool { return r.Path == path }
+		return slices.ContainsFunc(had, root) && !slices.ContainsFunc(j.policy.Write, root)
+	})
 	j.looks.done = nil // they were made under the wider policy
 	b.held.revoked = append(b.held.revoked, g)
 	if len(g.Hosts) > 0 {

@@ -91,7 +91,7 @@ func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 		}
 		closed, still = out.Closed, out.Still
 	}
-	running, became := ses.Workspace.Runner.Revoke(closed)
+	running, became := ses.Workspace.Runner.Revoke(l.Closing(closed))
 	return revokedWords(e, still, running, became), nil
 }
 
@@ -121,7 +121,7 @@ func (ses *Session) revokeOfJob(id string) (string, error) {
 	if _, err := fmt.Sscanf(list[i].Source, "job %d", &number); err != nil {
 		return "", err
 	}
-	became, ok := ses.Jobs.Revoke(number, list[i].Grant)
+	became, ok := ses.Jobs.Revoke(number, ses.Gate.Ledger().Closing(list[i].Grant))
 	if !ok {
 		return "", errNotListed
 	}
