@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +48,10 @@ func (ses *Session) adopt(ctx context.Context) error {
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--approvals: %w", err))
 	}
+	if ses.written(file) {
+		return cli.Usage(fmt.Errorf("--approvals: %s: commands can write this file, in this session or an earlier one, so what it says may be from one of them", file),
+			fmt.Sprintf("nothing was granted; move it to %s, which commands cannot write, or to a place outside of what they write", filepath.Join(ses.Workspace.Folder, ".codeagent")))
+	}
 	text, err := hostfile.Read(ctx, file, mostApprovals)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--approvals: %w", err))
@@ -59,6 +64,18 @@ func (ses *Session) adopt(ctx context.Context) error {
 		return cli.Usage(fmt.Errorf("--approvals: %w", err), "nothing was granted; docs/permissions.md describes the form")
 	}
 	return nil
+}
+
+// written reports whether a command may have written the file: it lies where commands write, and is
+// not protected there.
+func (ses *Session) written(file string) bool {
+	p := ses.Workspace.Policy.Clone()
+	p.Unconfined = false
+	if p.JudgeWrite(file).Allowed {
+		return true
+	}
+	p.Write = []sandbox.Root{{Path: "/"}} // the roots of earlier sessions are recorded, and their protected names are these
+	return ses.Workspace.Ground().Covers(file) && p.JudgeWrite(file).Kind != sandbox.KindProtected
 }
 
 // errNotListed: the ID names nothing that is open.
