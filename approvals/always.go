@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -151,7 +152,7 @@ func (g offer) checked(text string) (*Gate, *Refusal) {
 	}
 	wide := g.under(rules.Join(g.ledger.rules.Load().Rules(), list))
 	if _, ok := g.q.answers(wide); !ok {
-		return nil, refuse("no rule answers this question")
+		return nil, refuse("no rule answers this question (it asks to %s)", cmp.Or(grantWords(g.q.Grant), "run the command"))
 	}
 	return wide, nil
 }

@@ -21,6 +21,7 @@ package approvals
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,8 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // Options is what a Gate needs to judge.
@@ -329,14 +332,49 @@ func (o *questions) take(id string) (asked, bool) {
 	return q, ok
 }
 
-// who names the program or tool that wants something, in at most 40 letters.
+// who names the program or tool that wants something, in at most 40 letters, and says if the
+// command starts more.
 func who(a Action) string {
-	name := a.Tool
-	if a.Kind == word.KindCommand {
-		line, _, _ := strings.Cut(strings.TrimSpace(a.Command), "\n")
-		name = starts(strings.Fields(line))
+	if a.Kind != word.KindCommand {
+		return plainName(a.Tool)
 	}
-	return plainName(name)
+	name, more := programs(a.Command)
+	return plainName(name) + more
+}
+
+// programs names the first program of a command, and says how many follow. "cd" is none: it only
+// says where.
+func programs(command string) (name, more string) {
+	f, opaque := rules.ParseLine(command)
+	if opaque != "" {
+		line, rest, _ := strings.Cut(strings.TrimSpace(command), "\n")
+		if rest != "" || strings.ContainsAny(line, ";&|`") || strings.Contains(line, "$(") {
+			more = " (and more)"
+		}
+		return starts(strings.Fields(line)), more
+	}
+	count := 0
+	syntax.Walk(f, func(n syntax.Node) bool {
+		c, ok := n.(*syntax.CallExpr)
+		if !ok || len(c.Args) == 0 {
+			return true
+		}
+		var words []string
+		for _, w := range c.Args[:min(len(c.Args), 2)] {
+			words = append(words, command[w.Pos().Offset():w.End().Offset()])
+		}
+		if words[0] == "cd" {
+			return true
+		}
+		if count++; count == 1 {
+			name = starts(words)
+		}
+		return true
+	})
+	if count > 1 {
+		more = fmt.Sprintf(" (and %d more)", count-1)
+	}
+	return name, more
 }
 
 // plainName returns a program's name for one line, in at most 40 letters.
@@ -366,8 +404,8 @@ var commanders = []string{"apt", "apt-get", "brew", "bun", "cargo", "docker", "g
 // keywords are words of the shell itself where a program's name could be.
 var keywords = []string{"!", "(", "{", "[", "[[", "case", "export", "for", "if", "set", "until", "while"}
 
-// starts names the program that a command line starts: the first word after assignments,
-// without the folder, and for commanders also the second word if it is plain.
+// starts names the program that a command line starts: the first word after assignments, as it is
+// written, and for commanders also the second word if it is plain.
 func starts(words []string) string {
 	for len(words) > 1 && strings.Contains(words[0], "=") {
 		words = words[1:]
@@ -375,8 +413,8 @@ func starts(words []string) string {
 	if len(words) == 0 || slices.Contains(keywords, words[0]) {
 		return "" // no program
 	}
-	name := words[0][strings.LastIndexByte(words[0], '/')+1:]
-	if len(words) > 1 && slices.Contains(commanders, name) && strings.Trim(words[1], "abcdefghijklmnopqrstuvwxyz-") == "" {
+	name := words[0]
+	if len(words) > 1 && slices.Contains(commanders, path.Base(name)) && strings.Trim(words[1], "abcdefghijklmnopqrstuvwxyz-") == "" {
 		return name + " " + words[1]
 	}
 	return name

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"path"
 	"strconv"
 	"strings"
 
@@ -60,7 +61,7 @@ func namedPort(command, host string) (uint16, bool) {
 		}
 	}
 	for _, program := range remoteShells {
-		if starts(strings.Fields(text)) == program {
+		if path.Base(starts(strings.Fields(text))) == program {
 			return 22, true
 		}
 	}
