@@ -149,12 +149,12 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 		return sandbox.Grant{}, false
 	}
 	until := ""
-	if ans.Decision.Lasts() {
+	if became(question, ans).Lasts() {
 		until = forSession
 	}
 	// What a session answer, a rule or a setting opens is not the command's own: it ends when
 	// that is revoked.
-	h.allowed(grant, until, ans.Decision == approvals.Once && !errors.Is(why, errOpened))
+	h.allowed(grant, until, became(question, ans) == approvals.Once && !errors.Is(why, errOpened))
 	c.turn.agent.held.opened(gate)
 	return grant, true
 }

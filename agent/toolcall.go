@@ -239,6 +239,14 @@ func (c *toolCall) put(ctx context.Context, q *approvals.Request) approvals.Answ
 	return ans
 }
 
+// became returns what an answer counts as: one that was to last may not have been saved.
+func became(q *approvals.Request, ans approvals.Answer) approvals.Decision {
+	if q.Unsaved != "" {
+		return q.Instead
+	}
+	return ans.Decision
+}
+
 // answered reports how a question ended, and stops the turn if the answer says so.
 func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans approvals.Answer, err error) {
 	a := c.turn.agent
@@ -246,11 +254,12 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 	refusal, refused := approvals.AsRefusal(err)
 	switch {
 	case !refused:
-		e.Answer = word.AnswerOnce
-		if ans.Decision.Lasts() {
+		e.Answer, e.Unsaved = word.AnswerOnce, q.Unsaved
+		d := became(q, ans)
+		if d.Lasts() {
 			e.Answer = word.AnswerSession
 		}
-		if ans.Decision == approvals.Always {
+		if d == approvals.Always {
 			e.Answer = word.AnswerAlways
 		}
 		c.yeses.note(allowed(q, ans, a.cfg.Gate.Mode()))

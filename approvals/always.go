@@ -215,21 +215,29 @@ func (at *places) openable(base sandbox.Policy, shown sandbox.Grant, r *rules.Ru
 	return nil
 }
 
-// take saves the rules of an answer; they hold at once. Empty text means the rules as shown.
-// If they cannot be saved, the answer counts for the session; Options.Save reports the error.
-func (g offer) take(text string) (Decision, *Refusal) {
+// take saves the rules of an answer; they hold at once. Empty text means the rules as shown. If
+// they cannot be saved, the answer counts for the session, or once if its text was edited: that may
+// have an end. r then says so.
+func (g offer) take(r *Request, text string) (Decision, *Refusal) {
 	if g.q.Lasting == nil {
 		return Deny, refuse("the answer always was not offered")
 	}
-	if text == "" {
-		text = g.q.Lasting.Project
-	}
+	text = strings.TrimSpace(cmp.Or(text, g.q.Lasting.Project))
 	if _, refusal := g.checked(text); refusal != nil {
 		return Deny, refusal
 	}
-	list, err := g.opts.Save(strings.TrimSpace(text) + "\n")
-	if err != nil || len(list) == 0 {
-		return Session, nil
+	g.ledger.changing.Lock()
+	defer g.ledger.changing.Unlock()
+	list, err := g.opts.Save(text + "\n")
+	if err == nil && len(list) == 0 {
+		err = errors.New("the file has no rules afterwards")
+	}
+	if err != nil {
+		r.Instead, r.Unsaved = Once, err.Error()
+		if text == strings.TrimSpace(g.q.Lasting.Project) {
+			r.Instead = Session
+		}
+		return r.Instead, nil
 	}
 	g.ledger.ReplaceRules(list[0].File, list)
 	return Always, nil

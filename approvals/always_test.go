@@ -5,7 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
@@ -210,18 +212,77 @@ func TestAnEditedRule(t *testing.T) {
 	}
 }
 
-// TestARuleThatCannotBeSaved: the yes holds for the session.
+// TestARuleThatCannotBeSaved: the yes holds for the session if the rule was the one that was offered,
+// else once, and the question says so and why.
 func TestARuleThatCannotBeSaved(t *testing.T) {
-	g := newGate(OnRequest, confined(), func(o *Options) {
-		o.Save = func(string) ([]*rules.Rule, error) { return nil, errors.New("no space left") }
+	for rule, want := range map[string]struct {
+		instead Decision
+		next    string
+	}{
+		"": {Session, "run"},
+		"[[path]]\npaths = ['/srv/data/x']\naccess = 'write'\nexpires = 2099-01-01\n": {Once, "ask"},
+	} {
+		g := newGate(OnRequest, confined(), func(o *Options) {
+			o.Save = func(string) ([]*rules.Rule, error) { return nil, errors.New("no space left") }
+		})
+		a := command("tool", Wish{Write: []string{"/srv/data/x"}})
+		_, r, _ := g.Decide(a)
+		if rule == "" {
+			rule = r.Lasting.Project
+		}
+		if _, err := g.Settle(r, Answer{Decision: Always, Rule: rule}); err != nil || r.Instead != want.instead || r.Unsaved != "no space left" {
+			t.Errorf("%v, %q %q", err, r.Instead, r.Unsaved)
+		}
+		if got := decided(g.Decide(a)); got != want.next || g.ledger.rules.Load().Rules() != nil {
+			t.Errorf("%s, under %v", got, g.ledger.rules.Load().Rules())
+		}
+	}
+}
+
+// TestAlwaysBesideARevocation: a rule that is revoked while another is saved does not come back, and
+// the other holds.
+func TestAlwaysBesideARevocation(t *testing.T) {
+	const old = "[[path]]\npaths = ['/srv/old']\naccess = 'write'\n"
+	var writing sync.Mutex // as the lock of the file
+	file, revoked := old, make(chan sandbox.Grant, 1)
+	var g world
+	g = newGate(OnRequest, confined(), func(o *Options) {
+		o.Rules = parsed(t, old)
+		o.Save = func(text string) ([]*rules.Rule, error) {
+			writing.Lock()
+			file += "\n" + text
+			list := parsed(t, file).Rules()
+			writing.Unlock()
+			go func() {
+				closed, err := g.Ledger().DropRules("rules.toml", func() ([]*rules.Rule, error) {
+					writing.Lock()
+					defer writing.Unlock()
+					file = strings.TrimPrefix(file, old)
+					return parsed(t, file).Rules(), nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				revoked <- closed
+			}()
+			select {
+			case closed := <-revoked: // it did not wait
+				revoked <- closed
+			case <-time.After(20 * time.Millisecond):
+			}
+			return list, nil
+		}
 	})
 	a := command("tool", Wish{Write: []string{"/srv/data/x"}})
-	_, r, _ := g.Decide(a)
-	if _, err := g.Settle(r, Answer{Decision: Always}); err != nil {
-		t.Error(err)
+	sayYes(t, g, a, Always)
+	if closed := <-revoked; !slices.Equal(closed.Write, []string{"/srv/old"}) {
+		t.Errorf("closed %+v", closed)
 	}
-	if got := decided(g.Decide(a)); got != "run" || g.ledger.rules.Load().Rules() != nil {
-		t.Errorf("%s, under %v", got, g.ledger.rules.Load().Rules())
+	if got := outcome(g, command("tool", Wish{Write: []string{"/srv/old"}})); got != "ask" {
+		t.Errorf("what was revoked: %s, the rules are %v", got, g.ledger.rules.Load().Rules())
+	}
+	if got := outcome(g, a); got != "run" {
+		t.Errorf("what was saved: %s", got)
 	}
 }
 

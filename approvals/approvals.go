@@ -88,6 +88,10 @@ type Request struct {
 	Withheld []string
 	// Lasting is what the answer Always would save; nil if it is not offered.
 	Lasting *Lasting
+	// Unsaved says why the rules of an answer Always could not be saved, and Instead what it counts
+	// as. Settle sets both.
+	Unsaved string   `json:"-"`
+	Instead Decision `json:"-"`
 }
 
 // Option is one answer to a Request.

@@ -68,8 +68,8 @@ type Options struct {
 	Content content.Source
 	// Rules are the rules at the start, also those of other projects; nil: no rules. Now is the time; nil: time.Now.
 	Rules *rules.Set
-	// Save appends rules to the user's file, and returns all that the file then has. It reports
-	// its own errors. Nil: the answer Always is not offered.
+	// Save appends rules to the user's file, and returns all that the file then has. Nil: the
+	// answer Always is not offered.
 	Save func(text string) ([]*rules.Rule, error)
 	// Past calls each with the tool calls of earlier sessions of a folder, "" for all, the last
 	// first. part: there are more than it reads. Nil: nothing is known.

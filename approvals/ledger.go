@@ -18,6 +18,9 @@ import (
 type Ledger struct {
 	gate  *Gate
 	rules atomic.Pointer[rules.Set]
+	// changing is held while a file of rules changes and until its rules hold, so that a rule which is
+	// removed meanwhile does not come back.
+	changing sync.Mutex
 
 	mu sync.Mutex
 	// entries are the answers and what a file of approvals grants, oldest first.
@@ -387,16 +390,22 @@ func (l *Ledger) ReplaceRules(file string, list []*rules.Rule) (closed sandbox.G
 	return l.SetRules(rules.Join(here.Rules(), others))
 }
 
-// DropRules is SetRules after rules of one file were removed: left are those that the file has now.
-// It adds no rule.
-func (l *Ledger) DropRules(file string, left []*rules.Rule) (closed sandbox.Grant) {
+// DropRules is SetRules after remove removed rules of one file, which returns those that the file has
+// then. It adds no rule.
+func (l *Ledger) DropRules(file string, remove func() ([]*rules.Rule, error)) (closed sandbox.Grant, err error) {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	left, err := remove()
+	if err != nil {
+		return closed, err
+	}
 	now := l.rules.Load().Rules()
 	had := func(r *rules.Rule) bool {
 		return slices.ContainsFunc(now, func(o *rules.Rule) bool { return o.File == file && ledger.RuleID(o) == ledger.RuleID(r) })
 	}
 	left = slices.DeleteFunc(slices.Clone(left), func(r *rules.Rule) bool { return !had(r) })
 	others := slices.DeleteFunc(slices.Clone(now), func(r *rules.Rule) bool { return r.File == file })
-	return l.SetRules(rules.Join(left, others))
+	return l.SetRules(rules.Join(left, others)), nil
 }
 
 // split divides a grant that was taken back into what is closed now and what is still open.

@@ -235,7 +235,8 @@ func TestRevokeClosesBelow(t *testing.T) {
 			return out.Closed
 		}},
 		"a rule": {func(o *Options) { o.Rules = parsed(t, folder+file) }, func(g world) sandbox.Grant {
-			return g.Ledger().DropRules("rules.toml", parsed(t, file).Rules())
+			closed, _ := g.Ledger().DropRules("rules.toml", func() ([]*rules.Rule, error) { return parsed(t, file).Rules(), nil })
+			return closed
 		}},
 	} {
 		base := confined()

@@ -116,7 +116,7 @@ func numbered(options []Option) []Option {
 }
 
 // Settle converts the answer to r into a permit or a *Refusal. A question is settled once.
-// Only the ID of r is used.
+// Only the ID of r is used; Instead and Unsaved of it are set.
 func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 	asked, grant, err := g.answer(r, ans)
 	if err != nil {
@@ -148,7 +148,7 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 		return asked, sandbox.Grant{}, refusal
 	}
 	if ans.Decision == Always {
-		if ans.Decision, refusal = (offer{g, q}).take(ans.Rule); refusal != nil {
+		if ans.Decision, refusal = (offer{g, q}).take(r, ans.Rule); refusal != nil {
 			return asked, sandbox.Grant{}, refusal
 		}
 	}

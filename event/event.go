@@ -143,6 +143,9 @@ type PermissionAnswered struct {
 	Reason     string
 	// Hint says what would allow a refused action next time.
 	Hint string
+	// Unsaved says why the rule of an answer that was to last could not be saved. Answer is what it
+	// became.
+	Unsaved string
 }
 
 // PlanUpdated has the whole plan.

@@ -251,3 +251,29 @@ func TestRemoveShut(t *testing.T) {
 		t.Errorf("behind the link: %v, %v", info, err)
 	}
 }
+
+// TestLock: a folder is locked by one at a time; who does not get it within its patience has an error,
+// and does not go on.
+func TestLock(t *testing.T) {
+	dir := place(t)
+	unlock, err := Lock(dir)
+	must(t, err)
+	if second, err := lockWithin(dir, 30*time.Millisecond); !errors.Is(err, errLocked) || second != nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("while it is locked: %v", err)
+	}
+	waiting := make(chan error)
+	go func() {
+		second, err := Lock(dir)
+		if err == nil {
+			second()
+		}
+		waiting <- err
+	}()
+	unlock()
+	if err := <-waiting; err != nil {
+		t.Errorf("after it was unlocked: %v", err)
+	}
+	if _, err := Lock(dir + "/nothing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}

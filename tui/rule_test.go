@@ -11,6 +11,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/approvals/rules"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/golden"
 	"codeagent/tui/tuitest"
 )
@@ -101,8 +102,23 @@ func TestAlwaysInTheTranscript(t *testing.T) {
 	r.put(q)
 	r.press("ctrl+y", "3")
 	r.pass(r.press("enter"))
-	r.emit(event.PermissionAnswered{ID: q.ID, Answer: "session"})
+	r.emit(event.PermissionAnswered{ID: q.ID, Answer: "always"})
 	r.has("allowed, always: write ~/.npm")
+}
+
+// TestAnUnsavedRuleInTheTranscript: what the answer became is shown, and why.
+func TestAnUnsavedRuleInTheTranscript(t *testing.T) {
+	for answer, said := range map[word.Answer]string{"session": "allowed for this session: write ~/.npm", "once": "allowed once: write ~/.npm"} {
+		r := newRig(t, 200, 26)
+		q := always(r)
+		r.emit(event.PermissionRequested{ID: q.ID, Title: q.Title, Wanted: q.Grant})
+		r.put(q)
+		r.press("ctrl+y", "3")
+		r.pass(r.press("enter"))
+		r.emit(event.PermissionAnswered{ID: q.ID, Answer: answer, Unsaved: "no space left\x1b[2J"})
+		r.has(said, "the rule could not be saved: no space left␛[2J")
+		r.lacks("always:")
+	}
 }
 
 // TestTheWholeRuleIsSeenFirst: on a low screen a rule is saved only after each of its rows was

@@ -201,8 +201,8 @@ func TestAlwaysIntoABrokenFile(t *testing.T) {
 	term.Write("\x193")
 	term.WaitFor("Enter saves")
 	term.Write("\r")
-	term.WaitFor("cannot save the rule: " + file + ":2:")
-	term.WaitFor("The answer holds for this session only")
+	term.WaitFor("for this session")
+	term.WaitFor("the rule could not be saved: " + file + ":2:")
 	term.WaitFor("That was it.")
 	if data, err := os.ReadFile(file); err != nil || string(data) != broken {
 		t.Errorf("the file holds %q, %v", data, err)

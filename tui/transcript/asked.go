@@ -83,7 +83,7 @@ func (a *asked) lines(c Canvas) []string {
 	case word.AnswerSession:
 		s, said = paint.Good, "allowed for this session"
 	case word.AnswerAlways:
-		s, said = paint.Good, "always allowed"
+		s, said = paint.Good, "allowed, always"
 	case word.AnswerStopped:
 		said = "denied; turn stopped"
 	case word.AnswerRefused:
@@ -103,12 +103,12 @@ func (a *asked) lines(c Canvas) []string {
 	if a.chosen.Leaves() && s == paint.Good {
 		s, said, what = paint.Warn, said+", outside the sandbox", ""
 	}
-	if a.chosen == approvals.Always && s == paint.Good {
-		said = "allowed, always" // a rule that could not be saved is reported apart
-	}
 	spans := []paint.Span{s.Span(said)}
 	if what != "" {
 		spans = append(spans, paint.Text.Span(": "+what))
+	}
+	if a.answer.Unsaved != "" {
+		spans = append(spans, paint.Warn.Span("  the rule could not be saved: "+a.answer.Unsaved))
 	}
 	if reason != "" {
 		spans = append(spans, paint.Dim.Span("  “"+reason+"”"))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codeagent/approvals/ledger"
+	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/hostfile"
@@ -96,11 +97,12 @@ func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 	e := open[i]
 	var closed, still sandbox.Grant
 	if e.Origin == ledger.Rule {
-		after, err := workspace.RemoveRule(ctx, ses.Workspace.Stdio, ses.Workspace.Paths, id)
-		if err != nil {
+		var err error
+		if closed, err = l.DropRules(ses.Workspace.Paths.Rules, func() ([]*rules.Rule, error) {
+			return workspace.RemoveRule(ctx, ses.Workspace.Stdio, ses.Workspace.Paths, id)
+		}); err != nil {
 			return "", err
 		}
-		closed = l.DropRules(ses.Workspace.Paths.Rules, after)
 	} else {
 		out, ok := l.Revoke(id)
 		if !ok {

@@ -3,13 +3,10 @@ package conversation
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"codeagent/agent"
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/workspace"
-	"codeagent/event"
-	"codeagent/event/word"
 	"codeagent/model"
 	sessions "codeagent/session"
 )
@@ -22,14 +19,9 @@ func (ses *Session) saver() func(text string) ([]*rules.Rule, error) {
 	}
 	ws := ses.Workspace
 	return func(text string) ([]*rules.Rule, error) {
-		list, err := workspace.ChangeRules(context.Background(), ws.Stdio, ws.Paths, func(file []byte, _ []*rules.Rule) ([]byte, error) {
+		return workspace.ChangeRules(context.Background(), ws.Stdio, ws.Paths, func(file []byte, _ []*rules.Rule) ([]byte, error) {
 			return append(append(file, '\n'), text...), nil
 		})
-		if err != nil {
-			ses.emit(event.Notice{Level: word.LevelError, Text: fmt.Sprintf("cannot save the rule: %v. The answer holds for this session only", err)})
-			return nil, err
-		}
-		return list, nil
 	}
 }
 

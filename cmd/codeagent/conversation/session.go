@@ -82,8 +82,7 @@ type Session struct {
 	noUndo     error
 	Without    *without.Memory // what programs did without; damaged is what is wrong with its file
 	damaged    error
-	images     []model.Image     // of -i, until the first message takes them
-	emit       func(event.Event) // set by Join
+	images     []model.Image // of -i, until the first message takes them
 }
 
 // Open builds everything below the faces. The order matters: the permissions are fixed before
@@ -188,7 +187,6 @@ func (ses *Session) Join(screen Face) {
 		facts.Tools = append(facts.Tools, spec.Name)
 	}
 	screen = ses.Record.keep(screen)
-	ses.emit = screen.Emit
 	guides := instructions.New(ses.Workspace, ses.Gate.Base, screen.Emit)
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,11 +48,12 @@ func ChangeRules(ctx context.Context, s cli.Stdio, paths config.Paths, edit func
 		return nil, fmt.Errorf("rules: %w", err)
 	}
 	defer unlock()
-	list, text, err := ReadRules(ctx, s, paths)
+	list, before, err := ReadRules(ctx, s, paths)
 	if err != nil {
 		return nil, err
 	}
-	if text, err = edit(text, list); err != nil {
+	text, err := edit(slices.Clone(before), list)
+	if err != nil {
 		return nil, err
 	}
 	if len(text) > maxRulesFile {
@@ -59,6 +61,10 @@ func ChangeRules(ctx context.Context, s cli.Stdio, paths config.Paths, edit func
 	}
 	if list, err = rules.Parse(paths.Rules, text, s.Env("HOME")); err != nil {
 		return nil, cli.Usage(err, "nothing was changed")
+	}
+	// An editor knows no lock, and not every file system has one.
+	if now, err := hostfile.Read(ctx, paths.Rules, maxRulesFile); err != nil && !errors.Is(err, fs.ErrNotExist) || !bytes.Equal(now, before) {
+		return nil, fmt.Errorf("%s: another program changed it meanwhile; nothing was changed, so try again", paths.Rules)
 	}
 	return list, hostfile.Write(paths.Rules, text, 0o600)
 }

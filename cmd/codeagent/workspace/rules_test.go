@@ -77,3 +77,36 @@ func TestChangeRules(t *testing.T) {
 		t.Errorf("the file was changed: %s, %v", now, err)
 	}
 }
+
+// TestChangeRulesMeanwhile: what another program writes between the reading and the writing is kept: a
+// rule that it removed does not come back.
+func TestChangeRulesMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	paths, err := config.FindPaths(func(name string) string { return map[string]string{"CODEAGENT_HOME": dir}[name] }, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := paths.Create(); err != nil {
+		t.Fatal(err)
+	}
+	for before, after := range map[string]string{"[[path]]\npaths = ['/srv']\naccess = 'write'\n": "# none any more\n", "": "# the first\n"} {
+		if err := os.Remove(paths.Rules); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		write := func(text string) {
+			if err := os.WriteFile(paths.Rules, []byte(text), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		if before != "" {
+			write(before)
+		}
+		_, err := ChangeRules(t.Context(), cli.Stdio{}, paths, func(file []byte, _ []*rules.Rule) ([]byte, error) {
+			write(after)
+			return append(file, "[[path]]\npaths = ['/opt']\naccess = 'write'\n"...), nil
+		})
+		if now, rerr := os.ReadFile(paths.Rules); err == nil || !strings.Contains(err.Error(), paths.Rules) || rerr != nil || string(now) != after {
+			t.Errorf("%v, and the file holds %q (%v)", err, now, rerr)
+		}
+	}
+}
