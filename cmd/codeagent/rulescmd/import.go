@@ -2,6 +2,7 @@ package rulescmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,9 @@ func newImport(s cli.Stdio) *cobra.Command {
 		Long: "import prints what a file of another tool says as rules.toml, and says line by line what could not be\n" +
 			"carried over. What it prints is never wider than the file.",
 		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return cli.Usage(errors.New("codeagent rules import: name the tool and its file"), "codeagent rules import claude|codex FILE")
+		},
 	}
 	add := func(use, about string, of func(file string) reader) {
 		var append bool

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/cli"
@@ -39,7 +40,11 @@ func projectList(p workspace.ProjectRules) string {
 // where says where a rule stands, and how long it holds.
 func where(r *rules.Rule) string {
 	out := fmt.Sprintf("%s:%d", visible.Line(r.File), r.Line)
-	if !r.Expires.IsZero() {
+	switch {
+	case r.Expires.IsZero():
+	case r.Expires.Before(time.Now()):
+		out += ", ended " + r.Until()
+	default:
 		out += ", until " + r.Until()
 	}
 	return out

@@ -4,10 +4,12 @@
 package rulescmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -150,8 +152,22 @@ func newAdd(s cli.Stdio) *cobra.Command {
 					return cli.Usage(errors.New("--expires: want a date such as 2026-12-31"))
 				}
 				r.Expires = until.AddDate(0, 0, 1) // it holds to the end of that day
+				if r.Expires.Before(time.Now()) {
+					return cli.Usage(fmt.Errorf("--expires: %s is over", expires))
+				}
 			}
-			return change(cmd.Context(), s, func(text []byte, _ []*rules.Rule) ([]byte, error) {
+			// A fault of the arguments has no place in the file.
+			if _, err := rules.Parse("", r.TOML(), ""); err != nil {
+				if fault := new(rules.Error); errors.As(err, &fault) {
+					err = errors.New(fault.Problem)
+				}
+				return cli.Usage(err, "nothing was changed")
+			}
+			return change(cmd.Context(), s, func(text []byte, all []*rules.Rule) ([]byte, error) {
+				i := slices.IndexFunc(all, func(old *rules.Rule) bool { return bytes.Equal(old.TOML(), r.TOML()) })
+				if i >= 0 {
+					return nil, cli.Usage(fmt.Errorf("%s has this rule already", where(all[i])), "nothing was changed")
+				}
 				return append(text, r.TOML()...), nil
 			})
 		},
@@ -159,6 +175,7 @@ func newAdd(s cli.Stdio) *cobra.Command {
 	fl := cmd.Flags()
 	fl.SetInterspersed(false)
 	fl.StringVar(&decision, "decision", "", "allow, ask or forbid")
+	fl.BoolVar(&r.Exact, "exact", false, "with allow: exactly these words, and no more")
 	fl.StringVar(&r.Reason, "reason", "", "with forbid: what the model reads")
 	fl.StringVar(&expires, "expires", "", "the last day that the rule holds, as 2026-12-31")
 	return cmd
