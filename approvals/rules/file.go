@@ -79,7 +79,7 @@ func parseFile(name string, data []byte, home string, examples bool) ([]*Rule, e
 	var f file
 	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&f)
 	if err != nil {
-		return nil, decodeError(name, err)
+		return nil, Undecoded(name, err)
 	}
 	if n := len(f.Command) + len(f.Path) + len(f.Host); n > maxRules {
 		return nil, &Error{Place{name, 1, 1}, fmt.Sprintf("%d rules; at most %d are allowed", n, maxRules)}
@@ -103,18 +103,22 @@ func parseFile(name string, data []byte, home string, examples bool) ([]*Rule, e
 	return p.rules, nil
 }
 
-func decodeError(name string, err error) error {
+// Undecoded says what is wrong with a TOML file called name, and where: an *Error.
+func Undecoded(name string, err error) error {
 	var decode *toml.DecodeError
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
 		line, column := strict.Errors[0].Position()
 		return &Error{Place{name, line, column}, fmt.Sprintf("unknown key %s", strings.Join(strict.Errors[0].Key(), "."))}
 	}
-	at := Place{name, 1, 1}
+	at, problem := Place{name, 1, 1}, strings.TrimPrefix(err.Error(), "toml: ")
 	if errors.As(err, &decode) {
 		at.Line, at.Column = decode.Position()
 	}
-	return &Error{at, strings.TrimPrefix(err.Error(), "toml: ")}
+	if what, _, ok := strings.Cut(problem, " into "); ok { // what follows names types of ours
+		problem = strings.Replace(what, "cannot decode TOML", "this value cannot be of the type", 1)
+	}
+	return &Error{at, problem}
 }
 
 // where is an entry: the number i, counted from 0, of a kind.

@@ -349,6 +349,9 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		{"[[host]]\nhosts = [\"example.com:443\"]\naccess = \"read\"\n", `r:3:1: access is "read"; for hosts it can only be fetch`},
 		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nexact = true\n", `r:4:1: only an allow can be exact`},
 		{"[[command]\n", "r:1:"},
+		{"[[command]]\nwords = 3\n", "r:2:9: this value cannot be of the type integer"},
+		{"[[command]]\nwords = [\"a\"]\nreason = [1]\n", "r:3:10: this value cannot be of the type array"},
+		{"command = 3\n", "r:1:11: this value cannot be of the type integer"},
 		{"x = 1\n", "r:1:1: unknown key x"},
 	} {
 		_, err := Parse("r", []byte(c.text), "/home/ada")

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -167,11 +166,7 @@ func CodexConfig(name string, data []byte, home string) (Result, error) {
 		Profiles map[string]any `toml:"profiles"`
 	}
 	if err := toml.Unmarshal(data, &file); err != nil {
-		if fault := new(toml.DecodeError); errors.As(err, &fault) {
-			line, column := fault.Position()
-			return Result{}, fmt.Errorf("%s:%d:%d: %s", r.name, line, column, strings.TrimPrefix(err.Error(), "toml: "))
-		}
-		return Result{}, fmt.Errorf("%s: %w", r.name, err)
+		return Result{}, rules.Undecoded(r.name, err)
 	}
 	lines := strings.Split(string(data), "\n")
 	at := func(key string) int {

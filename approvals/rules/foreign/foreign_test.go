@@ -199,8 +199,8 @@ func TestBrokenFiles(t *testing.T) {
 		{Codex, "prefix_rule(pattern=['a']", "f:1:26: a bracket is not closed"},
 		{Codex, "\n)", "f:2:2: the brackets do not match"},
 		{Codex, strings.Repeat("(", 5000), "f:1:102: the brackets do not match, or are nested"},
-		{CodexConfig, "a = [", "f: toml:"},
-		{CodexConfig, "sandbox_workspace_write = 3", "f: toml:"},
+		{CodexConfig, "a = [", "f:1:5: array is incomplete"},
+		{CodexConfig, "sandbox_workspace_write = 3", "f:1:27: this value cannot be of the type integer"},
 	} {
 		got, err := c.read("/x/f", []byte(c.text), home)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || len(got.TOML) > 0 {
