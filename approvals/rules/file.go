@@ -127,7 +127,8 @@ type where struct {
 	i    int
 }
 
-// positions finds where each entry and its keys stand; the entry itself has the key "".
+// positions finds where each entry and its keys stand; the entry itself has the key "". What
+// defines entries in another form than [[command]] is number -1 of its kind.
 func positions(data []byte) map[where]map[string]unstable.Position {
 	out := map[where]map[string]unstable.Position{}
 	var p unstable.Parser
@@ -147,8 +148,13 @@ func positions(data []byte) map[where]map[string]unstable.Position {
 			now = where{string(key.Data), count[string(key.Data)]}
 			count[now.kind]++
 			out[now] = map[string]unstable.Position{"": at}
+		case unstable.Table:
+			now = where{string(key.Data), -1}
+			out[now] = map[string]unstable.Position{"": at}
 		case unstable.KeyValue:
-			if out[now] != nil {
+			if now == (where{}) {
+				out[where{string(key.Data), -1}] = map[string]unstable.Position{"": at}
+			} else {
 				out[now][string(key.Data)] = at
 			}
 		}
@@ -185,7 +191,11 @@ func (p *parser) add(at where, in scope, fill func(*Rule)) {
 	if p.fault != nil {
 		return
 	}
-	p.now = at
+	if p.now = at; p.at[at] == nil {
+		p.now.i = -1
+		p.fail("", "each rule begins with a line [[%s]]", at.kind) // it could not be removed alone
+		return
+	}
 	r := &Rule{Place: p.place(""), Decision: Allow}
 	switch t := in.Expires.(type) {
 	case nil:

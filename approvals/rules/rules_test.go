@@ -351,6 +351,8 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		{"[[command]\n", "r:1:"},
 		{"[[command]]\nwords = 3\n", "r:2:9: this value cannot be of the type integer"},
 		{"[[command]]\nwords = [\"a\"]\nreason = [1]\n", "r:3:10: this value cannot be of the type array"},
+		{"\ncommand = [{words = [\"a\"], decision = \"ask\"}]\n", "r:2:1: each rule begins with a line [[command]]"},
+		{"[[path]]\npaths = [\"/a\"]\naccess = \"read\"\n[command]\nwords = [\"a\"]\ndecision = \"ask\"\n", "r:4:2: each rule begins with a line [[command]]"},
 		{"command = 3\n", "r:1:11: this value cannot be of the type integer"},
 		{"x = 1\n", "r:1:1: unknown key x"},
 	} {
@@ -395,6 +397,19 @@ func TestRulesAreWrittenAsTheyAreRead(t *testing.T) {
 	}
 	if got := string(Without(text, list[1])); strings.TrimSpace(got) != strings.TrimSpace(first) {
 		t.Errorf("without the second rule:\n%s", got)
+	}
+	commented := []byte("# about a\n[[command]]\nwords = [\"a\"]\ndecision = \"ask\" # x\nmatch = [\n  # y\n  \"a\",\n]\n\n# about b\n\n[[command]]\nwords = [\"b\"]\ndecision = \"ask\"\n# end\n")
+	two, err := Parse("r", commented, "/home/ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		"# about a\n# about b\n\n[[command]]\nwords = [\"b\"]\ndecision = \"ask\"\n# end\n",
+		"# about a\n[[command]]\nwords = [\"a\"]\ndecision = \"ask\" # x\nmatch = [\n  # y\n  \"a\",\n]\n\n# about b\n\n# end\n",
+	} {
+		if got := string(Without(commented, two[i])); got != want {
+			t.Errorf("without rule %d:\n%s\nwant\n%s", i, got, want)
+		}
 	}
 	if got := string(Without(text, list[0])); strings.Contains(got, "ls") || !strings.Contains(got, "npm") || !strings.Contains(got, "# mine") {
 		t.Errorf("without the first rule:\n%s", got)

@@ -84,14 +84,23 @@ func (r *Rule) Until() string {
 	return r.Expires.UTC().Format(time.RFC3339)
 }
 
-// Without returns a file's text without the lines of the rule r, which was read from it: from
-// its header to the next one.
+// Without returns a file's text without the lines of the rule r, which was read from it: from its
+// header to the next one, and without the comments above that.
 func Without(text []byte, r *Rule) []byte {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	end := len(lines)
 	for _, keys := range positions(text) {
 		if at := keys[""].Line; at > r.Line {
 			end = min(end, at-1)
+		}
+	}
+	for i := end - 1; i >= r.Line; i-- {
+		line := bytes.TrimSpace(lines[i])
+		if len(line) > 0 && line[0] != '#' {
+			break
+		}
+		if len(line) > 0 {
+			end = i
 		}
 	}
 	return bytes.Join(append(append([][]byte(nil), lines[:r.Line-1]...), lines[end:]...), nil)
