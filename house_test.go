@@ -64,7 +64,7 @@ var rooms = []room{
 	{path: "internal/picture", imports: []string{"model"}},
 
 	// Floor 1: judgement and hands.
-	{path: "approvals", floor: 1, imports: []string{"approvals/content", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/short", "sandbox"}},
+	{path: "approvals", floor: 1, imports: []string{"approvals/content", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/short", "internal/visible", "sandbox"}},
 	// The rules that answer before a person is asked: their file, and what they match.
 	{path: "approvals/rules", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "mvdan.cc/sh/v3/syntax"}},
 	// Rules of other tools, read as rules of ours: their files are hostile input.
@@ -72,7 +72,7 @@ var rooms = []room{
 	// What programs did without: a file of codeagent's own, which decides only whether to ask.
 	{path: "approvals/without", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/named"}},
 	// What is open, as data: entries of the ledger, and the file that carries them elsewhere.
-	{path: "approvals/ledger", floor: 1, imports: []string{"approvals/content", "approvals/rules", "internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
+	{path: "approvals/ledger", floor: 1, imports: []string{"approvals/content", "approvals/rules", "internal/short", "internal/visible", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
 	// What is known about a request without asking anybody: its reason, and what it would open.
 	{path: "approvals/review", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true},
 	// What an answer is bound to, as data; the wiring reads the files.

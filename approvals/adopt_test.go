@@ -241,6 +241,8 @@ func TestBadFiles(t *testing.T) {
 		"around codeagent's":    {path("/opt/codeagent"), "belongs to codeagent"},
 		"a hidden character":    {path("/srv/a\\u202eb"), "control character"},
 		"a command in disguise": {head + "[[run]]\ncommand = 'ls \u202ehs.mr'\nfolder = \"/srv\"\n", "not shown"},
+		"an escape in disguise": {head + "[[run]]\ncommand = \"ls \\u202ehs.mr\"\nfolder = \"/srv\"\n", "not shown"},
+		"a filler":              {path("/srv/a\u3164"), "not shown"},
 		"no text":               {head + "# \xff\n", "not shown"},
 		"a host without port":   {head + "[[host]]\nhosts = [\"docs.example\"]\n", "name the port too"},
 		"a pattern of hosts":    {head + "[[host]]\nhosts = [\"*.example:443\"]\n", "*"},

@@ -113,6 +113,8 @@ type asked struct {
 	// wants: more than the sandbox allows is wanted, or a rule asks. about is what is wanted.
 	wants bool
 	about topics
+	// edits are the files of an edit, as they were found.
+	edits []string
 	// answers returns the permit with which a gate would answer it without a question, if it
 	// would. That of a held call is empty.
 	answers func(*Gate) (Permit, bool)
@@ -225,7 +227,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	if refusal := g.unasked(&r, a, w); refusal != nil {
 		return Permit{}, nil, refusal
 	}
-	return Permit{}, offer{g, asked{Request: r, mode: policy.mode, wants: f.about != 0 || f.ruled, about: f.about}}.put(func(g *Gate) (Permit, bool) {
+	return Permit{}, offer{g, asked{Request: r, mode: policy.mode, wants: f.about != 0 || f.ruled, about: f.about, edits: paths}}.put(func(g *Gate) (Permit, bool) {
 		permit, question, err := g.Decide(a)
 		return permit, question == nil && err == nil
 	}), nil

@@ -25,8 +25,12 @@ func wantInput(base sandbox.Policy, a Action) want {
 	case p.Unconfined, p.Network.Mode == sandbox.NetworkFull && base.Network.Mode != sandbox.NetworkFull:
 		return want{unsandboxed: true}
 	}
+	write := roots(p.Write, base.Write)
+	if p.SharedTemp && !base.SharedTemp {
+		write = append(write, sandbox.SharedTempFolders...)
+	}
 	return want{grant: sandbox.Grant{
-		Write: roots(p.Write, base.Write), Read: moreRead(base, p),
+		Write: write, Read: moreRead(base, p),
 		Hosts: moreHosts(base.Network, p.Network), Sockets: without(p.Sockets, base.Sockets),
 	}}
 }

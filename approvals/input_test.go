@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,25 @@ import (
 
 func typing(text string, p sandbox.Policy) Action {
 	return Action{CallID: "c4", Tool: "write_stdin", Kind: word.KindInput, Input: text, Running: Running{ID: 2, Command: "FOO=1 bash -i", Policy: p}}
+}
+
+// TestInputSeesTheSharedTemp: a command that may write the system's folders for temporary files is asked
+// about where they are closed by now.
+func TestInputSeesTheSharedTemp(t *testing.T) {
+	base := confined()
+	base.SharedTemp = true
+	g := newGate(OnRequest, base)
+	a := typing("make\n", base)
+	a.Running.Policy.Write = nil
+	if got := outcome(g, a); got != "run" {
+		t.Errorf("open to all: %s", got)
+	}
+	if err := g.SetReadOnly(true); err != nil {
+		t.Fatal(err)
+	}
+	if r := mustAsk(t, g, a); !slices.Contains(r.Grant.Write, "/tmp") {
+		t.Errorf("it may write %v", r.Grant.Write)
+	}
 }
 
 func TestInputShowsWhatIsTypedToWhatWithWhat(t *testing.T) {

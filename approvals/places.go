@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"codeagent/internal/visible"
 	"codeagent/sandbox"
 )
 
@@ -81,8 +82,7 @@ func plainText(s string) *Refusal {
 		return refuse("%q is not valid UTF-8, and cannot be shown and granted exactly", s)
 	}
 	for _, r := range s {
-		// Format characters (Cf) reorder or hide what a person reads.
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
+		if visible.Name(r) != "" {
 			return refuse("%q contains the control character %U, and cannot be shown and granted exactly", s, r)
 		}
 	}

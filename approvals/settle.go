@@ -142,12 +142,23 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 	if now := g.consent(); q.wants && now.question(q.about) == no {
 		return asked, sandbox.Grant{}, refuse("the approval policy changed while the question was open: %s", now.why(q.about))
 	}
+	if _, refusal := g.commandRules(asked.Action); refusal != nil {
+		return asked, sandbox.Grant{}, refusal // a rule that was saved while the question was open
+	}
+	for i, p := range q.edits {
+		if now, refusal := g.at.canonical(asked.Action.Folder, asked.Action.Paths[i]); refusal != nil || now != p {
+			return asked, sandbox.Grant{}, refuse("%s became something else while the question was open", show(p))
+		}
+	}
 	base := g.Base()
 	grant, refusal := g.yes(base, asked, ans)
 	if refusal != nil {
 		return asked, sandbox.Grant{}, refusal
 	}
 	if ans.Decision == Always {
+		if !opens(grant, asked.Grant) {
+			return asked, sandbox.Grant{}, refuse("an answer for always grants all that the question showed: less is an answer for the session")
+		}
 		if ans.Decision, refusal = (offer{g, q}).take(r, ans.Rule); refusal != nil {
 			return asked, sandbox.Grant{}, refusal
 		}
@@ -234,12 +245,7 @@ func (g *Gate) remember(asked asked, d Decision, grant sandbox.Grant) {
 		e.Bound = asked.bound.Clone()
 	case d == Session && a.Kind == word.KindEdit:
 		e.Grant = grant
-		for _, raw := range a.Paths {
-			// A path that cannot be resolved any more is asked about again.
-			if p, r := g.at.canonical(a.Folder, raw); r == nil {
-				e.Paths = append(e.Paths, p)
-			}
-		}
+		e.Paths = slices.Clone(asked.edits)
 	case d == AllEdits:
 		e.AllEdits = g.at.workspace
 	case d == Session:

@@ -400,3 +400,51 @@ func TestAllEditsAreOfTheWorkspace(t *testing.T) {
 		t.Errorf("offered without a sandbox: %s", keys(r))
 	}
 }
+
+// TestAlwaysGrantsWhatWasShown: the rule opens all that the question showed, so an answer that grants
+// less cannot be always.
+func TestAlwaysGrantsWhatWasShown(t *testing.T) {
+	file := ""
+	g := newGate(OnRequest, confined(), saves(t, &file))
+	a := command("tool", Wish{Write: []string{"/srv/data/x", "/srv/data/y"}})
+	less := sandbox.Grant{Write: []string{"/srv/data/x"}}
+	if _, err := g.Settle(mustAsk(t, g, a), Answer{Decision: Always, Grant: &less}); err == nil || file != "" {
+		t.Errorf("less than was shown: %v, saved %s", err, file)
+	}
+	all := sandbox.Grant{Write: []string{"/srv/data/x", "/srv/data/y"}}
+	if _, err := g.Settle(mustAsk(t, g, a), Answer{Decision: Always, Grant: &all}); err != nil || file == "" {
+		t.Errorf("all that was shown: %v, saved %s", err, file)
+	}
+}
+
+// TestAForbidAnswersAnOpenQuestion: what a rule forbids by now needs more than a yes.
+func TestAForbidAnswersAnOpenQuestion(t *testing.T) {
+	g := newGate(OnRequest, confined())
+	a := command("make all", Wish{Write: []string{"/srv/data/x"}})
+	r := mustAsk(t, g, a)
+	g.Ledger().ReplaceRules("rules.toml", parsed(t, "[[command]]\nwords = ['make']\ndecision = 'forbid'\nreason = 'not here'\n").Rules())
+	if _, err := g.Settle(r, Answer{Decision: Session}); err == nil || !strings.Contains(err.Error(), "not here") || len(g.Ledger().List()) != 0 {
+		t.Errorf("%v, open is %v", err, g.Ledger().List())
+	}
+}
+
+// TestEditsOfTheFilesThatWereAskedAbout: a name that leads elsewhere since the question gets nothing.
+func TestEditsOfTheFilesThatWereAskedAbout(t *testing.T) {
+	g := newGate(Untrusted, confined())
+	g.disk[workspace+"/here"], g.disk[workspace+"/other.go"] = "->main.go", "f"
+	r, same := mustAsk(t, g, edit("here")), mustAsk(t, g, edit("here"))
+	g.disk[workspace+"/here"] = "->other.go"
+	if _, err := g.Settle(r, Answer{Decision: Session}); err == nil || !strings.Contains(err.Error(), "became something else") {
+		t.Errorf("a link that leads elsewhere: %v", err)
+	}
+	g.disk[workspace+"/here"] = "->main.go"
+	if _, err := g.Settle(same, Answer{Decision: Session}); err != nil {
+		t.Error(err)
+	}
+	g.disk[workspace+"/here"] = "->other.go"
+	for name, want := range map[string]string{"main.go": "run", "other.go": "ask", "here": "ask"} {
+		if got := outcome(g, edit(name)); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

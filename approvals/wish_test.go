@@ -58,6 +58,8 @@ func TestWishesNobodyCanGrant(t *testing.T) {
 		{"escape", Wish{Write: []string{"/srv/\x1b[2J"}}, "control character"},
 		{"reordered", Wish{Write: []string{"/srv/\u202egnp.exe"}}, "control character"},
 		{"invisible", Wish{Write: []string{"/srv/a\u200bb"}}, "control character"},
+		{"a filler", Wish{Write: []string{"/srv/a\u3164"}}, "control character"},
+		{"an empty pattern of dots", Wish{Write: []string{"/srv/\u2800/a"}}, "control character"},
 		{"not UTF-8", Wish{Write: []string{"/srv/\xff"}}, "UTF-8"},
 		{"too many", Wish{Write: many}, "at most 32"},
 		{"far too many", Wish{Write: slices.Repeat([]string{"x"}, 1000)}, "at most 32"},

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"codeagent/approvals/rules"
 	"codeagent/internal/short"
+	"codeagent/internal/visible"
 	"codeagent/sandbox"
 
 	"github.com/pelletier/go-toml/v2"
@@ -149,7 +149,7 @@ func (e Entry) tables() (d document) {
 
 // hidden reports a character that a reader of the file does not see, or that reorders others.
 func hidden(r rune) bool {
-	return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
+	return r != '\n' && r != '\t' && r != '\r' && visible.Name(r) != ""
 }
 
 func printable(r rune) rune {
@@ -254,6 +254,9 @@ func (f File) check(now time.Time) error {
 	for _, r := range f.Runs {
 		if strings.TrimSpace(r.Command) == "" {
 			return errors.New("a table run names no command")
+		}
+		if strings.ContainsFunc(r.Command, hidden) {
+			return fmt.Errorf("%s: it contains a character that is not shown", visible.Line(short.Head(r.Command, 200)))
 		}
 		if err := errors.Join(literal([]string{r.Folder}), over(r.Command, r.Expires)); err != nil {
 			return err
