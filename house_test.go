@@ -64,7 +64,7 @@ var rooms = []room{
 	{path: "internal/picture", imports: []string{"model"}},
 
 	// Floor 1: judgement and hands.
-	{path: "approvals", floor: 1, imports: []string{"approvals/content", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/short", "internal/visible", "sandbox"}},
+	{path: "approvals", floor: 1, imports: []string{"approvals/content", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/short", "internal/visible", "sandbox", "sandbox/named"}},
 	// The rules that answer before a person is asked: their file, and what they match.
 	{path: "approvals/rules", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "mvdan.cc/sh/v3/syntax"}},
 	// Rules of other tools, read as rules of ours: their files are hostile input.

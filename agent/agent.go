@@ -150,7 +150,7 @@ type Agent struct {
 	carried carried         // facts that every summary must keep
 	total   model.Usage     // of the session
 	refused []event.Refusal // of this turn
-	unmet   []event.Refusal // of this turn, see unmet.go
+	unmet   []need          // of this turn, see unmet.go
 	unsaved bool            // the log failed, and that was reported
 	doubted bool            // the provider may read only a part, and that was reported
 }

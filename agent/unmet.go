@@ -3,36 +3,54 @@ package agent
 import (
 	"slices"
 
+	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/sandbox"
 	"codeagent/tools"
 )
 
-// A command can hide a refusal behind a status of 0. Where nobody can be asked, the turn reports what
-// the command itself names like any other permission that nobody could grant. A command that failed
-// for a refusal hides nothing: the model asks, finds another way or says so.
+// A command can fail for a refusal, or hide one behind a status of 0. Where nobody can be asked, the
+// turn reports what the command needed like any other permission that nobody could grant, unless the
+// model did the same otherwise before the turn ended.
 
-// note records what a command that passed needed and was refused.
+// need is what a command needed and was refused.
+type need struct {
+	action  approvals.Action
+	verdict sandbox.Verdict
+	refusal event.Refusal
+}
+
+// note records what a command needed and was refused. One that passed ends the needs that it met.
 func (c *toolCall) note(res tools.Result) {
-	a := c.turn.agent
+	a, v := c.turn.agent, res.Verdict
 	if a.cfg.Attended || res.Running {
 		return
 	}
-	if refusal := a.cfg.Gate.Unmet(c.action, res.Verdict); refusal != nil {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.unmet = append(a.unmet, event.Refusal{Title: refusal.Request.Title, Grant: refusal.Request.Grant, Hint: refusal.Hint})
+	gate := a.cfg.Gate
+	refusal := gate.Unmet(c.action, v)
+	if refusal != nil && v.Denied && v.Confidence != sandbox.Certain && a.cfg.Without.Unasked().Known(v.Needs()) {
+		refusal = nil // its programs usually do without
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case refusal != nil:
+		q := refusal.Request
+		a.unmet = append(a.unmet, need{c.action, v, event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint}})
+	case !res.Failed:
+		a.unmet = slices.DeleteFunc(a.unmet, func(n need) bool { return gate.Met(n.action, n.verdict, c.action, v) })
 	}
 }
 
 // refuseUnmet adds these needs to the turn's refusals, unless the model asked for the same or more.
 func (a *Agent) refuseUnmet() {
 	a.mu.Lock()
-	left := slices.DeleteFunc(a.unmet, func(u event.Refusal) bool {
-		return slices.ContainsFunc(a.refused, func(r event.Refusal) bool { return r.Grant.Covers(u.Grant) })
+	left := slices.DeleteFunc(a.unmet, func(n need) bool {
+		return slices.ContainsFunc(a.refused, func(r event.Refusal) bool { return r.Grant.Covers(n.refusal.Grant) })
 	})
 	a.unmet = nil
 	a.mu.Unlock()
-	for _, u := range left {
-		a.refuse(u)
+	for _, n := range left {
+		a.refuse(n.refusal)
 	}
 }

@@ -1,16 +1,24 @@
 package approvals
 
 import (
+	"slices"
+
 	"codeagent/event/word"
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
-// Unmet returns what a command that passed lost to the sandbox (sandbox.Verdict.Lost), as the refusal
-// that asking for it would have got where nobody can answer. It returns nil if there is nothing, or
-// nothing that anybody could grant.
+// Unmet returns what a command needed and did not get, as the refusal that asking for it would have
+// got where nobody can answer. It is what a command that passed lost (sandbox.Verdict.Lost), or what made
+// it fail by the kernel's records. It returns nil if there is nothing, if the command itself did the same
+// otherwise, or if nobody could grant it.
 func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 	base := g.Base()
-	if a.Kind != word.KindCommand || base.Unconfined || len(v.Lost()) == 0 {
+	needs := v.Needs()
+	if a.Kind != word.KindCommand || base.Unconfined || len(needs) == 0 || v.Denied && v.Suggest.Unsandboxed {
+		return nil
+	}
+	if !v.Denied && refusedIn(g.at.home, a, needs).Handled() {
 		return nil
 	}
 	w, refusal := g.want(base, a.Folder, suggested(a, v.Suggest))
@@ -18,8 +26,22 @@ func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 		return nil
 	}
 	r := g.request(a, w)
-	r.Title = heldWho(v.Lost()[0]) + " wants to " + grantWords(r.Grant)
+	r.Title = heldWho(needs[0]) + " wants to " + grantWords(r.Grant)
 	return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: g.hint(a.Kind, r.Grant), Request: &r}
+}
+
+// Met reports whether a command that passed did otherwise what a had needed, according to v: without
+// that refusal, and with the same words.
+func (g *Gate) Met(a Action, v sandbox.Verdict, by Action, passed sandbox.Verdict) bool {
+	needs := v.Needs()
+	again := func(d sandbox.Denial) bool {
+		return slices.ContainsFunc(needs, func(n sandbox.Denial) bool { return n.Kind == d.Kind && n.Target == d.Target })
+	}
+	return by.Kind == word.KindCommand && !passed.Failed && !slices.ContainsFunc(passed.Denials, again) && refusedIn(g.at.home, a, needs).DoneBy(by.Command)
+}
+
+func refusedIn(home string, a Action, denials []sandbox.Denial) *named.Refused {
+	return &named.Refused{Text: a.Command, Folder: a.Folder, Home: home, Denials: denials}
 }
 
 // suggested returns a suggestion as the wish of a.

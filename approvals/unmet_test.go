@@ -7,7 +7,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestUnmet: what a command that passed lost is a refusal with its hint.
+// TestUnmet: what a command that passed lost, or what made it fail, is a refusal with its hint.
 func TestUnmet(t *testing.T) {
 	lost := sandbox.Denial{Kind: sandbox.KindWrite, Target: "/srv/data/a", Executable: "/usr/bin/cp", Evidence: sandbox.EvidenceKernel, Named: true}
 	besides, moot, guess := lost, lost, lost
@@ -18,7 +18,12 @@ func TestUnmet(t *testing.T) {
 		want bool
 	}{
 		"passed":              {sandbox.Verdict{Denials: []sandbox.Denial{besides, lost}, Suggest: write}, true},
-		"failed":              {sandbox.Verdict{Denials: []sandbox.Denial{lost}, Suggest: write, Failed: true, Denied: true}, false},
+		"failed for it":       {sandbox.Verdict{Denials: []sandbox.Denial{lost}, Suggest: write, Failed: true, Denied: true}, true},
+		"failed otherwise":    {sandbox.Verdict{Denials: []sandbox.Denial{lost}, Suggest: write, Failed: true}, false},
+		"failed, not named":   {sandbox.Verdict{Denials: []sandbox.Denial{besides}, Suggest: write, Failed: true, Denied: true}, true},
+		"failed, moot":        {sandbox.Verdict{Denials: []sandbox.Denial{moot}, Suggest: write, Failed: true, Denied: true}, false},
+		"failed by its words": {sandbox.Verdict{Denials: []sandbox.Denial{guess}, Suggest: write, Failed: true, Denied: true}, false},
+		"failed for a call":   {sandbox.Verdict{Denials: []sandbox.Denial{lost}, Suggest: sandbox.Grant{Unsandboxed: true}, Failed: true, Denied: true}, false},
 		"besides":             {sandbox.Verdict{Denials: []sandbox.Denial{besides}, Suggest: write}, false},
 		"moot":                {sandbox.Verdict{Denials: []sandbox.Denial{moot}, Suggest: write}, false},
 		"read off the output": {sandbox.Verdict{Denials: []sandbox.Denial{guess}, Suggest: write}, false},

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -206,6 +207,14 @@ func (v Verdict) Lost() []Denial {
 		}
 	}
 	return out
+}
+
+// Needs are the denials that kept the command from something: what it lost, or what made it fail.
+func (v Verdict) Needs() []Denial {
+	if !v.Denied {
+		return v.Lost()
+	}
+	return slices.DeleteFunc(slices.Clone(v.Denials), func(d Denial) bool { return d.Moot || d.Evidence == EvidenceOutput })
 }
 
 // MarshalJSON encodes an empty list of denials as [].

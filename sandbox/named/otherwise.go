@@ -1,0 +1,235 @@
+package named
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A command that was refused something needs it no longer once the same is done otherwise: the same
+// program is started with the same words, except for options and for those that name what was
+// refused. This file finds that in texts; nothing is expanded.
+
+// maxStarts and maxRefused bound what is compared. A text with more is not looked into.
+const maxStarts, maxRefused = 64, 16
+
+// Refused is a command, and what the sandbox refused it.
+type Refused struct {
+	Text, Folder, Home string
+	Denials            []sandbox.Denial
+
+	touched map[string]bool // results of touches
+}
+
+// start is one program that a text starts: its words without options, and the files that it opens
+// for output.
+type start struct {
+	program      string
+	words, files []string
+}
+
+// Handled reports whether the text itself does otherwise whatever it was refused: each program that
+// names a refusal stands before ||, or in the condition of an if, and the other branch starts it again.
+func (r *Refused) Handled() bool {
+	f := parsed(r.Text)
+	if f == nil || len(r.Denials) == 0 || len(r.Denials) > maxRefused {
+		return false
+	}
+	var handled []*syntax.Stmt
+	branch := func(tried []*syntax.Stmt, otherwise ...syntax.Node) {
+		for _, one := range tried {
+			if s := r.start(one); s != nil && slices.ContainsFunc(r.starts(otherwise...), func(o start) bool { return r.again(*s, o, false) }) {
+				handled = append(handled, one)
+			}
+		}
+	}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.BinaryCmd:
+			if n.Op == syntax.OrStmt {
+				branch(deciders(n.X, false), n.Y)
+			}
+		case *syntax.IfClause:
+			for _, then := range n.Then {
+				branch(deciders(last(n.Cond), true), then)
+			}
+			if n.Else != nil {
+				branch(deciders(last(n.Cond), false), n.Else)
+			}
+		}
+		return true
+	})
+	for _, d := range r.Denials {
+		found := false
+		for _, one := range statements(f) {
+			if s := r.start(one); s != nil && r.names(*s, d) {
+				if found = true; !slices.Contains(handled, one) {
+					return false
+				}
+			}
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// DoneBy reports whether a later command, which passed, did the same otherwise: it starts each program
+// that names a refusal again, for a file or an address of the same name. If none names one, all count.
+func (r *Refused) DoneBy(later string) bool {
+	f, g := parsed(r.Text), parsed(later)
+	if f == nil || g == nil || len(r.Denials) > maxRefused {
+		return false
+	}
+	all := r.starts(f)
+	tried := slices.DeleteFunc(slices.Clone(all), func(s start) bool {
+		return !slices.ContainsFunc(r.Denials, func(d sandbox.Denial) bool { return r.names(s, d) })
+	})
+	if len(tried) == 0 {
+		tried = slices.DeleteFunc(all, func(s start) bool { return s.program == "cd" })
+	}
+	now := r.starts(g)
+	return len(tried) > 0 && !slices.ContainsFunc(tried, func(s start) bool {
+		return !slices.ContainsFunc(now, func(o start) bool { return r.again(s, o, true) })
+	})
+}
+
+// again reports whether o does what s did. alike: what names the refusal has the same name in o.
+func (r *Refused) again(s, o start, alike bool) bool {
+	if s.program != o.program || len(o.words) < len(s.words) || len(o.files) < len(s.files) {
+		return false
+	}
+	there := append(slices.Clone(o.words), o.files...)
+	for i, w := range append(slices.Clone(s.words), s.files...) {
+		refused := slices.ContainsFunc(r.Denials, func(d sandbox.Denial) bool { return r.touches(w, d) })
+		switch {
+		case !refused && i < len(s.words) && !slices.Contains(o.words, w),
+			refused && alike && !slices.ContainsFunc(there, func(t string) bool { return path.Base(t) == path.Base(w) }):
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Refused) names(s start, d sandbox.Denial) bool {
+	return slices.ContainsFunc(append(slices.Clone(s.words), s.files...), func(w string) bool { return r.touches(w, d) })
+}
+
+// touches reports whether a word names d, or a folder around it.
+func (r *Refused) touches(word string, d sandbox.Denial) (yes bool) {
+	key := strings.Join([]string{word, string(d.Kind), d.Target, d.Requested}, "\x00")
+	if yes, known := r.touched[key]; known {
+		return yes
+	}
+	t := Read(word, r.Folder, r.Home, nil)
+	yes = t.Exactly(d) || d.Kind != sandbox.KindNetwork && slices.ContainsFunc(t.Paths(), func(p string) bool {
+		return slices.ContainsFunc([]string{d.Target, d.Requested}, func(target string) bool { return path.IsAbs(target) && sandbox.Covers(p, path.Clean(target)) })
+	})
+	if r.touched == nil {
+		r.touched = map[string]bool{}
+	}
+	r.touched[key] = yes
+	return yes
+}
+
+// parsed returns a text that is short enough to be compared; else nil.
+func parsed(text string) *syntax.File {
+	if len(text) > maxParsed {
+		return nil
+	}
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil || len(statements(f)) > maxStarts {
+		return nil
+	}
+	return f
+}
+
+// deciders returns the simple commands of which each makes stmt fail if it fails; with negated, those
+// that make it pass.
+func deciders(stmt *syntax.Stmt, negated bool) []*syntax.Stmt {
+	if stmt == nil || stmt.Negated != negated || stmt.Background {
+		return nil
+	}
+	switch c := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		return []*syntax.Stmt{stmt}
+	case *syntax.Subshell:
+		return deciders(last(c.Stmts), false)
+	case *syntax.Block:
+		return deciders(last(c.Stmts), false)
+	case *syntax.BinaryCmd:
+		switch c.Op {
+		case syntax.AndStmt:
+			return append(deciders(c.X, false), deciders(c.Y, false)...)
+		case syntax.OrStmt:
+			return deciders(c.Y, false)
+		}
+	}
+	return nil
+}
+
+func last(stmts []*syntax.Stmt) *syntax.Stmt {
+	if len(stmts) == 0 {
+		return nil
+	}
+	return stmts[len(stmts)-1]
+}
+
+// statements returns the simple commands below the nodes, except those that filter what another one
+// writes.
+func statements(nodes ...syntax.Node) (out []*syntax.Stmt) {
+	filters := map[*syntax.Stmt]bool{}
+	for _, n := range nodes {
+		syntax.Walk(n, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.BinaryCmd:
+				filters[n.Y] = n.Op == syntax.Pipe || n.Op == syntax.PipeAll
+			case *syntax.Stmt:
+				if _, simple := n.Cmd.(*syntax.CallExpr); simple && !filters[n] {
+					out = append(out, n)
+				}
+			}
+			return true
+		})
+	}
+	return out
+}
+
+func (r *Refused) starts(nodes ...syntax.Node) (out []start) {
+	for _, one := range statements(nodes...) {
+		if s := r.start(one); s != nil {
+			out = append(out, *s)
+		}
+	}
+	return out
+}
+
+// start reads a simple command; nil: it starts nothing.
+func (r *Refused) start(stmt *syntax.Stmt) *start {
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return nil
+	}
+	known := map[string][]string{"HOME": {r.Home}, "PWD": {r.Folder}}
+	text := func(w *syntax.Word) string { return strings.Join(expand(w.Parts, known), " ") }
+	s := &start{program: path.Base(text(call.Args[0]))}
+	for _, w := range call.Args[1:] {
+		if word := text(w); !strings.HasPrefix(word, "-") {
+			s.words = append(s.words, word)
+		}
+	}
+	for _, redirect := range stmt.Redirs {
+		switch redirect.Op {
+		case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
+			if name := text(redirect.Word); name != "/dev/null" && (redirect.N == nil || redirect.N.Value == "1") {
+				s.files = append(s.files, name)
+			}
+		}
+	}
+	return s
+}
