@@ -243,6 +243,7 @@ func TestOneQuestionAfterwards(t *testing.T) {
 		held       bool
 		known      bool // it did without before
 		saysNo     bool // while it runs
+		job        bool // it runs in the background
 		say        approvals.Decision
 		asks       int
 		text       string
@@ -254,6 +255,9 @@ func TestOneQuestionAfterwards(t *testing.T) {
 		{name: "not held", confidence: sandbox.Certain, say: approvals.Once, text: "EACCES", last: without.Mattered},
 		{name: "it usually does without", confidence: sandbox.Likely, held: true, known: true, say: approvals.Once, text: "EACCES", last: without.Survived},
 		{name: "usually, but certain", confidence: sandbox.Certain, held: true, known: true, say: approvals.Once, asks: 1, text: "added", last: without.Mattered},
+		{name: "a job", confidence: sandbox.Certain, held: true, job: true, text: "running", last: without.Mattered},
+		{name: "a job, likely", confidence: sandbox.Likely, held: true, job: true, text: "running"},
+		{name: "a job that passed", held: true, job: true, text: "running", last: without.Survived},
 		{name: "a no while it ran", confidence: sandbox.Likely, held: true, saysNo: true, asks: 1, text: "EACCES"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -268,7 +272,8 @@ func TestOneQuestionAfterwards(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := npm(approvals.Wish{})
+			d, end := npm(approvals.Wish{}), make(chan struct{})
+			d.action.Background = c.job
 			d.run = func(ctx context.Context, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
 				if p.JudgeWrite(refused.Target).Allowed {
 					return tools.Result{Text: "added 1 package", Outcome: word.OK}, nil
@@ -278,7 +283,18 @@ func TestOneQuestionAfterwards(t *testing.T) {
 				}
 				res := refusedWrite(c.confidence)
 				res.Verdict.Denials = []sandbox.Denial{refused}
-				return res, nil
+				if c.confidence == "" {
+					res.Failed, res.Verdict.Denied = false, false
+				}
+				if !c.job {
+					close(end)
+					return res, nil
+				}
+				go func() { // it ends after the call
+					defer close(end)
+					s.Ended(res)
+				}()
+				return tools.Result{Text: "running", Outcome: word.OK, Running: true}, nil
 			}
 			r := newRig(approvals.OnRequest, toolbox{"npm": d}, play(call("1", "npm")))
 			r.cfg.Hold, r.cfg.Without = func() bool { return c.held }, memory
@@ -289,6 +305,7 @@ func TestOneQuestionAfterwards(t *testing.T) {
 			if text := r.check(t)[2].Text; len(r.face.asked) != c.asks || !strings.Contains(text, c.text) {
 				t.Errorf("asked %d times: %s", len(r.face.asked), text)
 			}
+			<-end
 			if got := memory.Of(refused).Last; got != c.last {
 				t.Errorf("remembered as %q", got)
 			}

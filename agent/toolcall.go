@@ -131,7 +131,6 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	if err != nil {
 		return res, err
 	}
-	c.learn(held, res, false)
 	question = nil
 	if ctx.Err() == nil && !held.saidNo() {
 		question = gate.AfterDenial(c.action, res.Verdict, held.offers(res.Verdict))
@@ -142,7 +141,9 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 		res.Text += c.after(ctx, res, held)
 	}
 	res.Text += held.words() + said
-	c.note(res)
+	if !c.action.Background {
+		c.note(res)
+	}
 	return res, nil
 }
 
@@ -175,9 +176,21 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	if held != nil {
 		stage.Holder = held
 	}
+	stage.Ended = func(res tools.Result) { // of a background command
+		c.over(held, res)
+		c.note(res)
+	}
 	res, err := c.planned.Run(ctx, permit, stage)
-	cfg.Gate.Saw(c.action, res.Verdict.Denials, time.Now())
+	if !c.action.Background {
+		c.over(held, res)
+	}
 	return res, err
+}
+
+// over records what the sandbox denied a command that has ended.
+func (c *toolCall) over(held *holder, res tools.Result) {
+	c.turn.agent.cfg.Gate.Saw(c.action, res.Verdict.Denials, time.Now())
+	c.learn(held, res, false)
 }
 
 // again asks whether a command that the sandbox denied something may run again with more
@@ -195,7 +208,6 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 		first.Text += "\n" + prompts.Denied(first.Verdict) + "[approval] It was allowed to run again with more. " + sentence(why)
 		return first
 	}
-	c.learn(held, second, false)
 	if !second.Failed {
 		c.learn(held, first, true) // it passes with what it lacked
 	}

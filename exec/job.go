@@ -89,7 +89,7 @@ func (j *Job) follow(over func()) {
 	j.stdin.Close()
 	j.writing.Unlock()
 	if j.about.Ended != nil {
-		o.Changed = j.about.Ended()
+		o.Changed = j.about.Ended(o)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

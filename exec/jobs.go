@@ -68,7 +68,7 @@ type Background struct {
 	Text string
 	// Ended, if set, is called once when all processes are gone and before the end is
 	// reported. It returns what the command changed.
-	Ended func() sandbox.Changes
+	Ended func(Outcome) sandbox.Changes
 }
 
 // Info is the present state of a job.

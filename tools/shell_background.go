@@ -59,11 +59,15 @@ var errNoJobs = errors.New("nothing can run in the background here")
 
 func startBackground(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b exec.Background, w exec.Wait) (Result, error) {
 	w.Sink = s.Output
-	if kept := s.kept; kept != nil {
-		b.Ended = func() sandbox.Changes { // what it changes after this call
-			kept.Settle()
-			return kept.Changed()
+	b.Ended = func(o exec.Outcome) (changed sandbox.Changes) {
+		if s.kept != nil { // what it changes after this call
+			s.kept.Settle()
+			changed = s.kept.Changed()
 		}
+		if s.Ended != nil {
+			s.Ended(ran(o, ""))
+		}
+		return changed
 	}
 	job, reading, err := jobs.Start(ctx, p, b, w)
 	if err == nil && !reading.Running {

@@ -51,6 +51,32 @@ func TestShellInTheBackgroundThatEndsAtOnce(t *testing.T) {
 	}
 }
 
+// TestEndOfAJob: how a background command ended is reported once, whether it ends within its call or
+// after it.
+func TestEndOfAJob(t *testing.T) {
+	p := newPlace(t, nil)
+	p.withJobs()
+	ends := make(chan Result, 4)
+	p.stage.Ended = func(r Result) { ends <- r }
+	if r, err := p.do("shell", args{"command": "exit 3", "background": true, "wait_for": "never", "yield_time_ms": longest}); err != nil || r.Running {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	if r := <-ends; r.Exit != 3 || !r.Failed || r.Running {
+		t.Errorf("at once: %+v", r)
+	}
+	if r := p.ok("shell", args{"command": "echo ready; read -r x", "background": true, "wait_for": "ready", "yield_time_ms": longest}); !r.Running || len(ends) != 0 {
+		t.Fatalf("%+v", r)
+	}
+	p.ok("write_stdin", args{"session_id": 2, "chars": "x\n", "wait_for": "never", "yield_time_ms": longest})
+	if r := <-ends; r.Exit != 0 || r.Failed {
+		t.Errorf("later: %+v", r)
+	}
+	p.ok("shell", args{"command": "true"})
+	if len(ends) != 0 {
+		t.Error("reported again")
+	}
+}
+
 func TestShellWithATerminal(t *testing.T) {
 	p := newPlace(t, nil)
 	p.withJobs()

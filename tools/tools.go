@@ -79,6 +79,8 @@ type Stage struct {
 	Output exec.Sink
 	// Holder answers a command's held calls; nil: refused calls fail at once.
 	Holder sandbox.Holder
+	// Ended, if set, receives once how a background command ended, which can be after the call.
+	Ended func(Result)
 	// Undo records files before a call changes them; nil: nothing is recorded.
 	Undo *undo.History
 	// kept is the record of this call in Undo; nil without Undo.
