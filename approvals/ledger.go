@@ -113,7 +113,8 @@ func singly(s ledger.Setting) (out []ledger.Entry) {
 }
 
 // Beyond lists what a running command has and a command that starts now would not get: what it was
-// started under and granted, without what was revoked.
+// started under and granted, without what was revoked. The ID of each says what it opens, so that it
+// never becomes another's.
 func (l *Ledger) Beyond(started sandbox.Policy, granted []sandbox.Grant, revoked []sandbox.Closing) []ledger.Entry {
 	if started.Unconfined {
 		return nil
@@ -124,7 +125,12 @@ func (l *Ledger) Beyond(started sandbox.Policy, granted []sandbox.Grant, revoked
 	for _, c := range revoked {
 		started = started.Closed(c)
 	}
-	return singly(ledger.Setting{With: started, Without: l.gate.Open()})
+	out := singly(ledger.Setting{With: started, Without: l.gate.Open()})
+	for i, e := range out {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%q", e.Lines(nil)))
+		out[i].ID = fmt.Sprintf("%x", sum[:8])
+	}
+	return out
 }
 
 // answers returns the answers that hold now.
@@ -339,6 +345,7 @@ func (l *Ledger) Revoke(id string) (Revocation, bool) {
 	}
 	l.tell()
 	out.Closed, out.Still = l.gate.split(out.Entry.Grant)
+	out.Closed.Unsandboxed = out.Entry.Outside
 	return out, true
 }
 

@@ -70,7 +70,9 @@ func TestRevoke(t *testing.T) {
 				t.Fatalf("listed: %+v: %q", all, all[0].Lines(nil))
 			}
 			out, ok := g.Ledger().Revoke(all[0].ID)
-			if !ok || !out.Still.Empty() || !slices.Equal(out.Closed.Lines(nil), all[0].Grant.Lines(nil)) {
+			closed := all[0].Grant
+			closed.Unsandboxed = row.answer == OutsideSession
+			if !ok || !out.Still.Empty() || !slices.Equal(out.Closed.Lines(nil), closed.Lines(nil)) {
 				t.Errorf("revoked: %v %+v", ok, out)
 			}
 			if got := outcome(g, row.a); got != "ask" || len(g.Ledger().List()) != 0 {
@@ -170,6 +172,15 @@ func TestBeyond(t *testing.T) {
 			out = append(out, e.Lines(nil)...)
 		}
 		return out
+	}
+	ids := func(revoked ...sandbox.Closing) (out []string) {
+		for _, e := range g.Ledger().Beyond(started, []sandbox.Grant{held}, revoked) {
+			out = append(out, e.ID)
+		}
+		return out
+	}
+	if all := ids(); len(all) != 3 || all[0] == all[1] || all[1] == all[2] || !slices.Equal(ids(g.Ledger().Closing(sandbox.Grant{Hosts: []sandbox.HostPort{manual}})), all[1:]) {
+		t.Errorf("the IDs are %q", all)
 	}
 	if got := lines(); !slices.Equal(got, []string{"network docs.example:443", "network other.example:443", "socket /run/s"}) {
 		t.Errorf("%q", got)

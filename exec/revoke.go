@@ -46,13 +46,17 @@ func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked)
 	if back.Empty() {
 		return 0, out
 	}
+	inside := len(back.Write)+len(back.Read)+len(back.Hosts)+len(back.Sockets) > 0
 	r.live.mu.Lock()
 	var procs []sandbox.Process
 	for run := range r.live.list {
 		run.taken = append(run.taken, back)
 		switch {
-		case run.policy.Unconfined:
-			// It has no sandbox that anything could be taken back from.
+		case run.policy.Unconfined && back.Unsandboxed:
+			running++
+			out.Stays = []string{"everything, in commands that run outside the sandbox"}
+		case run.policy.Unconfined, !inside:
+			// Nothing can be taken back from it, or nothing of it was.
 		case run.proc == nil:
 			run.revoked = append(run.revoked, back)
 			running++

@@ -3,6 +3,7 @@ package exec_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"codeagent/exec"
@@ -43,7 +44,7 @@ func (b *revocable) Start(context.Context, sandbox.Policy, sandbox.Command, sand
 func TestRevokeReachesAll(t *testing.T) {
 	g := sandbox.Closing{Grant: sandbox.Grant{Write: []string{"/srv"}}}
 	b := &revocable{taken: make(chan sandbox.Closing, 8)}
-	r := exec.New(exec.Options{Backend: b, Files: exec.OS{}})
+	r := exec.New(exec.Options{Backend: b, None: b, Files: exec.OS{}})
 	list := exec.NewJobs(r, nil)
 	begin := func() int {
 		j, _, err := list.Start(t.Context(), sandbox.ReadOnly(), exec.Background{Command: exec.Command{Argv: []string{"/bin/x"}, Dir: "/"}}, exec.Wait{})
@@ -81,6 +82,19 @@ func TestRevokeReachesAll(t *testing.T) {
 	}
 	list.Kill(one)
 	list.Kill(three)
+	b.starting = nil
+	free, _, err := list.Start(t.Context(), sandbox.FullAccess(), exec.Background{Command: exec.Command{Argv: []string{"/bin/x"}, Dir: "/"}}, exec.Wait{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, out := r.Revoke(g); n != 0 || len(out.Stays) != 0 {
+		t.Errorf("of a command outside the sandbox: %d, %+v", n, out)
+	}
+	leave := sandbox.Closing{Grant: sandbox.Grant{Unsandboxed: true}}
+	if n, out := r.Revoke(leave); n != 1 || len(out.Stays) != 1 || !strings.Contains(out.Stays[0], "outside the sandbox") || len(b.taken) != 4 {
+		t.Errorf("of the answer for outside: %d, %+v", n, out)
+	}
+	list.Kill(free.ID())
 	if n, _ := r.Revoke(g); n != 0 || len(b.taken) != 4 {
 		t.Errorf("%d commands after the last ended", n)
 	}

@@ -121,8 +121,8 @@ func (ses *Session) OfJobs() (out []ledger.Entry) {
 		if !job.Running {
 			continue
 		}
-		for i, e := range ses.Gate.Ledger().Beyond(job.Policy, job.Granted, job.Revoked) {
-			e.ID, e.Source, e.Title = fmt.Sprintf("j%d-%d", job.ID, i+1), fmt.Sprintf("job %d", job.ID), job.Text
+		for _, e := range ses.Gate.Ledger().Beyond(job.Policy, job.Granted, job.Revoked) {
+			e.ID, e.Source, e.Title = fmt.Sprintf("j%d-%s", job.ID, e.ID), fmt.Sprintf("job %d", job.ID), job.Text
 			out = append(out, e)
 		}
 	}
