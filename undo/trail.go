@@ -42,7 +42,7 @@ func (s *History) Mark() int64 {
 }
 
 // Since returns the paths that calls changed, or were about to, after mark: the last change of each, in
-// order. 0 is the start of this process. A call that is not over counts once more when it is, since
+// order. Where changes are not reported, a change is what differs when the call is over. 0 is the start of this process. A call that is not over counts once more when it is, since
 // it may write to what it has opened before. all is false if there were more than can be listed.
 func (s *History) Since(mark int64) (paths []string, all bool) {
 	t := &s.trail
