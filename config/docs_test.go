@@ -52,7 +52,7 @@ output = 32000
 vision = "no"
 ` + "```" + `
 
-A model that you trust less gets less. Which these are only you say: nothing follows from a name, a size or an address.
+You can give a model that you trust less fewer permissions. codeagent never decides this by a model's name, size or address.
 
 ` + "```toml" + `
 [models."ollama/*"]
