@@ -163,6 +163,7 @@ func (g offer) under(set *rules.Set) *Gate {
 	o := g.opts
 	o.Rules, o.Save, o.NewID, o.Settings, o.Changed, o.Facts = set, nil, nil, nil, nil, false
 	wide := NewGate(o)
+	wide.ledger.closings = g.ledger.revision()
 	wide.ledger.entries, wide.ledger.revoked = g.ledger.answers(), g.ledger.takenBack()
 	wide.modes.now, wide.asker.limits = g.consent(), g.limited()
 	return wide

@@ -387,7 +387,7 @@ func TestTrialDecidesAlike(t *testing.T) {
 		"never":         func(g world) { g.SetMode(Never) },
 		"untrusted":     func(g world) { g.SetMode(Untrusted) },
 		"an answer":     func(g world) { sayYes(t, g, wish, Session) },
-		"a revocation":  func(g world) { g.Ledger().Revoke("s1") },
+		"a revocation":  func(g world) { g.Ledger().Revoke("s1"); g.Ledger().Closing(sandbox.Grant{}) },
 		"other rules": func(g world) {
 			g.Ledger().ReplaceRules("rules.toml", parsed(t, "[[path]]\npaths = ['/srv/data']\naccess = 'write'\n").Rules())
 		},

@@ -153,6 +153,7 @@ func (g *Gate) Own() sandbox.Policy { return g.ledger.granted(g.settings()) }
 
 // granted adds the session's grants to p.
 func (l *Ledger) granted(p sandbox.Policy) sandbox.Policy {
+	p.Revision = l.revision() // before the answers are read
 	for _, e := range l.answers() {
 		p = p.With(l.gate.at.standing(e.Grant))
 	}

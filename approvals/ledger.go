@@ -30,6 +30,8 @@ type Ledger struct {
 	given   []ledger.Entry
 	known   bool
 	revoked []ledger.Entry
+	// closings counts those of Closing.
+	closings int
 	// uses counts the decisions that relied on a rule or a setting, by ID.
 	uses map[string]int
 }
@@ -358,7 +360,16 @@ func (l *Ledger) Closing(g sandbox.Grant) sandbox.Closing {
 			open = open.With(l.gate.at.standing(ruleGrant(r)))
 		}
 	}
-	return sandbox.Closing{Grant: g, Open: open}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closings++
+	return sandbox.Closing{Grant: g, Open: open, Number: l.closings}
+}
+
+func (l *Ledger) revision() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closings
 }
 
 // ruleGrant is what a rule opens to commands by path or host.

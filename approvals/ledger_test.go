@@ -225,6 +225,23 @@ func TestRevokeFetchOrHost(t *testing.T) {
 	}
 }
 
+// TestRevisions: a policy says which revocations it takes into account, so that a command which starts
+// under an older one loses what was revoked since.
+func TestRevisions(t *testing.T) {
+	g := newGate(OnRequest, confined(), grants)
+	a := command("x", Wish{Write: []string{"/srv/x"}})
+	sayYes(t, g, a, Session)
+	permit, _, err := g.Decide(a)
+	before := mustPolicy(t, permit, err, a)
+	out, _ := g.Ledger().Revoke("g1")
+	closing := g.Ledger().Closing(out.Closed)
+	permit, _, err = g.Decide(command("x", Wish{}))
+	after := mustPolicy(t, permit, err, command("x", Wish{}))
+	if before.Revision >= closing.Number || after.Revision < closing.Number || g.Open().Revision < closing.Number {
+		t.Errorf("before %d, the revocation %d, after %d", before.Revision, closing.Number, after.Revision)
+	}
+}
+
 // TestRevokeClosesBelow: a running command loses what was opened through the answer, rule or setting
 // that is taken back, and keeps what is open otherwise.
 func TestRevokeClosesBelow(t *testing.T) {

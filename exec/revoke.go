@@ -11,8 +11,12 @@ import (
 type commands struct {
 	mu   sync.Mutex
 	list map[*running]bool // guarded by mu
+	// revoked is what was taken back from all, the first first; guarded by mu.
+	revoked []sandbox.Closing
 }
 
+// add adds a command that starts. What was taken back since it was decided about will be taken back
+// from it.
 func (c *commands) add(run *running) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -20,6 +24,11 @@ func (c *commands) add(run *running) {
 		c.list = map[*running]bool{}
 	}
 	c.list[run] = true
+	for _, back := range c.revoked {
+		if back.Number > run.policy.Revision && !run.policy.Unconfined {
+			run.taken, run.revoked = append(run.taken, back), append(run.revoked, back)
+		}
+	}
 }
 
 func (c *commands) remove(run *running) {
@@ -48,6 +57,7 @@ func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked)
 	}
 	inside := len(back.Write)+len(back.Read)+len(back.Hosts)+len(back.Sockets) > 0
 	r.live.mu.Lock()
+	r.live.revoked = append(r.live.revoked, back)
 	var procs []sandbox.Process
 	for run := range r.live.list {
 		run.taken = append(run.taken, back)

@@ -115,6 +115,8 @@ type Closing struct {
 	Grant
 	// Open is what is open otherwise: what it opens below the paths of Grant stays open.
 	Open Policy
+	// Number counts from 1: a command whose Policy has a smaller Revision was decided about before.
+	Number int
 }
 
 // Without returns p without what g opens: the roots, hosts and sockets that g names themselves. It

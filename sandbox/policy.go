@@ -36,6 +36,8 @@ type Policy struct {
 	Temp string `json:"temp,omitempty"`
 	// SharedTemp also makes the system's shared /tmp writable. It is always a Weakness.
 	SharedTemp bool `json:"shared_temp,omitempty"`
+	// Revision is the Number of the last Closing that the policy takes into account.
+	Revision int `json:"revision,omitempty"`
 	// Unconfined runs the command outside every sandbox (danger-full-access, or a granted
 	// escalation). All fields except Env and Limits are then unused.
 	Unconfined bool `json:"unconfined,omitempty"`

@@ -31,7 +31,7 @@ func full() sandbox.Policy {
 		Limits:     sandbox.Limits{WallMillis: 1, CPUSeconds: 2, CPUPercent: 8, Memory: 3, Processes: 4, OpenFiles: 5, FileSize: 6, Output: 7},
 		Env:        sandbox.Env{Inherit: sandbox.EnvAll, Include: []string{"A"}, Exclude: []string{"B*"}, Set: map[string]string{"C": "d"}},
 		Temp:       "/state/tmp",
-		SharedTemp: true,
+		SharedTemp: true, Revision: 3,
 		Unconfined: true,
 	}
 }
