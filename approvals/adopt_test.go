@@ -246,7 +246,7 @@ func TestBadFiles(t *testing.T) {
 		"no text":               {head + "# \xff\n", "not shown"},
 		"a host without port":   {head + "[[host]]\nhosts = [\"docs.example\"]\n", "name the port too"},
 		"a pattern of hosts":    {head + "[[host]]\nhosts = [\"*.example:443\"]\n", "*"},
-		"expired":               {head + "[[host]]\nhosts = [\"docs.example:443\"]\nexpires = 2026-11-22\n", "expired"},
+		"expired":               {head + "[[host]]\nhosts = [\"docs.example:443\"]\nexpires = 2026-11-22\n", "has expired (2026-11-22)"},
 		"an expired socket":     {head + "[[socket]]\npaths = [\"/run/x\"]\nexpires = 2026-11-22T00:00:00Z\n", "expired"},
 		"a socket by name":      {head + "[[socket]]\npaths = [\"@x\"]\n", "absolute"},
 		"a forbid":              {head + "[[command]]\nwords = [\"npm\"]\ndecision = \"ask\"\n", "only allow"},

@@ -215,7 +215,7 @@ func Parse(name string, text []byte, now time.Time) (File, error) {
 func (f File) check(now time.Time) error {
 	over := func(what string, at time.Time) error {
 		if !at.IsZero() && !now.Before(at) {
-			return fmt.Errorf("%s has expired (%s)", short.Head(what, 200), at.Format(time.DateOnly))
+			return fmt.Errorf("%s has expired (%s)", short.Head(what, 200), at.Add(-time.Second).Format(time.DateOnly)) // the last day
 		}
 		return nil
 	}
