@@ -158,14 +158,17 @@ func hosts(d sandbox.Denial) (out []string) {
 }
 
 // End remembers what the refusals of the run meant. passed: the command succeeded. cause are
-// refusals that certainly made it fail. The refusals are the kernel's.
+// refusals that certainly made it fail. The refusals are the kernel's. Of several patterns of one
+// program it is not known which mattered: npm complains about its log in each failure.
 func (r *Run) End(now time.Time, passed bool, denials, cause []sandbox.Denial) error {
 	r.mu.Lock()
 	noes := slices.Clone(r.noes)
 	r.mu.Unlock()
 	var lessons []Lesson
 	for _, d := range cause {
-		lessons = append(lessons, Lesson{Denial: d, Mattered: true})
+		if r.memory.alone(d, cause) {
+			lessons = append(lessons, Lesson{Denial: d, Mattered: true})
+		}
 	}
 	for _, d := range denials {
 		if !passed || d.Moot || d.Evidence != sandbox.EvidenceKernel {

@@ -88,6 +88,7 @@ func TestEnd(t *testing.T) {
 	d, host := seen(write("/bin/tool", "/home/u/.x/y")), seen(reach("/bin/tool", "x.example:443"))
 	moot, guess := seen(write("/bin/tool", "/home/u/.moot/y")), write("/bin/tool", "/home/u/.guess/y")
 	moot.Moot = true
+	log, other, known := seen(write("/bin/tool", "/home/u/.x/log/z")), seen(write("/bin/other", "/home/u/.o/z")), seen(write("/bin/tool", "/home/u/.known/z"))
 	for name, row := range map[string]struct {
 		passed  bool
 		denials []sandbox.Denial
@@ -96,12 +97,19 @@ func TestEnd(t *testing.T) {
 		want    map[string]Outcome
 		denied  int
 	}{
-		"passed":           {passed: true, denials: []sandbox.Denial{d, moot, guess}, want: map[string]Outcome{d.Target: Survived}},
-		"passed after no":  {passed: true, denials: []sandbox.Denial{d, host}, no: []sandbox.Denial{reach("/bin/other", "x.example:80")}, want: map[string]Outcome{d.Target: Survived, host.Target: Survived}, denied: 1},
-		"failed for it":    {denials: []sandbox.Denial{d, host}, cause: []sandbox.Denial{d}, want: map[string]Outcome{d.Target: Mattered}},
-		"failed otherwise": {denials: []sandbox.Denial{d, host}},
+		"passed":                           {passed: true, denials: []sandbox.Denial{d, moot, guess}, want: map[string]Outcome{d.Target: Survived}},
+		"passed after no":                  {passed: true, denials: []sandbox.Denial{d, host}, no: []sandbox.Denial{reach("/bin/other", "x.example:80")}, want: map[string]Outcome{d.Target: Survived, host.Target: Survived}, denied: 1},
+		"failed for it":                    {denials: []sandbox.Denial{d, host}, cause: []sandbox.Denial{d}, want: map[string]Outcome{d.Target: Mattered}},
+		"failed for one of two":            {denials: []sandbox.Denial{d, log}, cause: []sandbox.Denial{d, log}},
+		"failed for one, and one survived": {denials: []sandbox.Denial{d, known}, cause: []sandbox.Denial{d, known}, want: map[string]Outcome{d.Target: Mattered}},
+		"failed for the like, twice":       {denials: []sandbox.Denial{d, d}, cause: []sandbox.Denial{d, d}, want: map[string]Outcome{d.Target: Mattered}},
+		"two programs failed for one each": {denials: []sandbox.Denial{d, other}, cause: []sandbox.Denial{d, other}, want: map[string]Outcome{d.Target: Mattered, other.Target: Mattered}},
+		"failed otherwise":                 {denials: []sandbox.Denial{d, host}},
 	} {
 		m := open(t, room(t))
+		if err := m.Learn(noon, []Lesson{{Denial: known}}); err != nil {
+			t.Fatal(err)
+		}
 		r := m.Unasked()
 		for _, no := range row.no {
 			r.Deny(no)
@@ -110,7 +118,7 @@ func TestEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		denied := 0
-		for _, one := range []sandbox.Denial{d, host, moot, guess} {
+		for _, one := range []sandbox.Denial{d, host, moot, guess, log, other} {
 			if got := m.Of(one); got.Last != row.want[one.Target] {
 				t.Errorf("%s: %s %q", name, one.Target, got.Last)
 			}

@@ -162,6 +162,20 @@ func (m *Memory) Of(d sandbox.Denial) Entry {
 	return Entry{}
 }
 
+// alone reports whether d is the only pattern of its program among cause that the program was not
+// known to survive.
+func (m *Memory) alone(d sandbox.Denial, cause []sandbox.Denial) bool {
+	key, ok := m.key(d)
+	others := 0
+	for _, c := range cause {
+		other, known := m.key(c)
+		if known && other.Program == key.Program && !other.same(key) && m.Of(c).Last != Survived {
+			others++
+		}
+	}
+	return ok && others == 0
+}
+
 // Refresh reads what other processes have learned meanwhile.
 func (m *Memory) Refresh() {
 	if m == nil {
@@ -300,6 +314,9 @@ func (m *Memory) change(afresh bool, do func([]Entry) []Entry) error {
 // key returns the entry that d belongs to, and false if its program or target has no name that
 // lasts.
 func (m *Memory) key(d sandbox.Denial) (Entry, bool) {
+	if m == nil {
+		return Entry{}, false
+	}
 	e := Entry{Program: d.Executable, Kind: d.Kind, Target: Pattern(d, m.home)}
 	if d.Kind == sandbox.KindMetadata {
 		e.Kind = sandbox.KindWrite // the same answer opens both
