@@ -39,22 +39,32 @@ func TestOutsideQuestionsShowWhatTheSessionMade(t *testing.T) {
 	})
 }
 
-// TestNoLastingYesForAScriptOfTheWorkspace: on the screen an answer for the session is not
-// accepted, and the question is asked each time.
-func TestNoLastingYesForAScriptOfTheWorkspace(t *testing.T) {
+// TestAYesForAScriptOfTheWorkspace: an answer for the session about running a script outside covers
+// the script as it is. Once the session has changed it, the question comes back and says so.
+func TestAYesForAScriptOfTheWorkspace(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
-		need(t, "git")
-		srv := serve(t, payload...)
+		srv := serve(t,
+			scripted.Reply{Calls: []scripted.Call{shellCall(`printf '#!/bin/sh\\necho x >> $HOME/ran\\n' > deploy.sh && chmod +x deploy.sh`)}},
+			scripted.Reply{Calls: []scripted.Call{outsideCall("./deploy.sh")}},
+			scripted.Reply{Calls: []scripted.Call{outsideCall("./deploy.sh")}},
+			scripted.Reply{Calls: []scripted.Call{shellCall("echo 'echo y >> $HOME/ran' >> deploy.sh")}},
+			scripted.Reply{Calls: []scripted.Call{outsideCall("./deploy.sh")}},
+			scripted.Reply{Text: "That was it."})
 		cmd := u.codeagent("--model", "test", "do it")
-		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, "PATH=/usr/bin:/bin")
 		term := golden.Start(t, cmd, 160, 50)
-		term.WaitFor("this session made the git directory")
-		term.WaitFor("which commands can") // change: its folder, or one of PATH
-		term.Write("\x192")                // no second yes: it is typed
-		term.WaitFor("› 2")
-		term.Write("\x7f\x19n")
+		term.WaitFor("this session changed what it can run or read: " + u.work + "/deploy.sh")
+		term.Write("\x192")
+		term.WaitFor("deploy.sh changed since your yes")
+		if data, err := os.ReadFile(u.home + "/ran"); err != nil || string(data) != "x\nx\n" {
+			t.Errorf("before the change it ran as %q, %v", data, err)
+		}
+		term.Write("\x19n")
 		term.WaitFor("reason (optional)")
 		term.Write("\r")
-		term.WaitFor("commands in the sandbox can change")
+		term.WaitFor("That was it.")
+		if data, _ := os.ReadFile(u.home + "/ran"); string(data) != "x\nx\n" {
+			t.Errorf("the changed script ran: %q", data)
+		}
 	})
 }
