@@ -161,7 +161,7 @@ func (g offer) checked(text string) (*Gate, *Refusal) {
 // is copied as a whole: the policy, the limits, what is granted and what was revoked.
 func (g offer) under(set *rules.Set) *Gate {
 	o := g.opts
-	o.Rules, o.Save, o.NewID, o.Settings, o.Changed, o.Facts = set, nil, nil, nil, nil, false
+	o.Rules, o.Save, o.NewID, o.Settings, o.Changed, o.Refresh, o.Facts = set, nil, nil, nil, nil, nil, false
 	wide := NewGate(o)
 	wide.ledger.closings = g.ledger.revision()
 	wide.ledger.entries, wide.ledger.revoked = g.ledger.answers(), g.ledger.takenBack()

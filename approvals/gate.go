@@ -71,6 +71,8 @@ type Options struct {
 	// Save appends rules to the user's file, and returns all that the file then has. Nil: the
 	// answer Always is not offered.
 	Save func(text string) ([]*rules.Rule, error)
+	// Refresh is called before each decision; it may drop rules (Ledger.DropRules). Nil: nothing.
+	Refresh func()
 	// Past calls each with the tool calls of earlier sessions of a folder, "" for all, the last
 	// first. part: there are more than it reads. Nil: nothing is known.
 	Past func(folder string, each func(rules.Past)) (part bool)
@@ -175,6 +177,9 @@ func (g *Gate) settings() sandbox.Policy {
 
 // Decide returns exactly one of a permit, a question to ask, or a *Refusal.
 func (g *Gate) Decide(a Action) (Permit, *Request, error) {
+	if g.opts.Refresh != nil {
+		g.opts.Refresh()
+	}
 	by, refusal := g.commandRules(a)
 	if refusal != nil {
 		return Permit{}, nil, refusal

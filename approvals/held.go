@@ -30,6 +30,9 @@ func (w *Wish) add(given []sandbox.Grant) {
 // DecideHeld judges a held call of a. It returns exactly one of a grant under which the call
 // may proceed, a question, or a *Refusal.
 func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.Grant, *Request, error) {
+	if g.opts.Refresh != nil {
+		g.opts.Refresh()
+	}
 	if grant, ok := g.Granted(a, d, so.Given); ok {
 		g.ledger.relied(grant)
 		return grant, nil, nil

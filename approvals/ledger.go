@@ -409,7 +409,7 @@ func (l *Ledger) ReplaceRules(file string, list []*rules.Rule) (closed sandbox.G
 }
 
 // DropRules is SetRules after remove removed rules of one file, which returns those that the file has
-// then. It adds no rule.
+// then. It adds no rule that allows something.
 func (l *Ledger) DropRules(file string, remove func() ([]*rules.Rule, error)) (closed sandbox.Grant, err error) {
 	l.changing.Lock()
 	defer l.changing.Unlock()
@@ -421,7 +421,7 @@ func (l *Ledger) DropRules(file string, remove func() ([]*rules.Rule, error)) (c
 	had := func(r *rules.Rule) bool {
 		return slices.ContainsFunc(now, func(o *rules.Rule) bool { return o.File == file && ledger.RuleID(o) == ledger.RuleID(r) })
 	}
-	left = slices.DeleteFunc(slices.Clone(left), func(r *rules.Rule) bool { return !had(r) })
+	left = slices.DeleteFunc(slices.Clone(left), func(r *rules.Rule) bool { return !r.Decision.Stricter(rules.None) && !had(r) })
 	others := slices.DeleteFunc(slices.Clone(now), func(r *rules.Rule) bool { return r.File == file })
 	return l.SetRules(rules.Join(left, others)), nil
 }

@@ -141,6 +141,40 @@ func TestRevokeRule(t *testing.T) {
 	}
 }
 
+// TestRefresh: what is removed from the file ends with the next decision, what forbids begins, and what
+// allows does not.
+func TestRefresh(t *testing.T) {
+	const old, allow = "[[path]]\npaths = ['/srv/old']\naccess = 'write'\n", "[[path]]\npaths = ['/srv/new']\naccess = 'write'\n"
+	const forbid = "[[command]]\nwords = ['make']\ndecision = 'forbid'\nreason = 'not here'\n"
+	file := old
+	var g world
+	g = newGate(OnRequest, confined(), func(o *Options) {
+		o.Rules = parsed(t, old)
+		o.Refresh = func() {
+			_, err := g.Ledger().DropRules("rules.toml", func() ([]*rules.Rule, error) { return parsed(t, file).Rules(), nil })
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	before, held := command("x", Wish{Write: []string{"/srv/old"}}), sandbox.Denial{Kind: sandbox.KindWrite, Target: "/srv/old", Operation: "write"}
+	if got := outcome(g, before); got != "run" {
+		t.Fatal(got)
+	}
+	file = allow + forbid
+	if _, q, err := g.DecideHeld(command("x", Wish{}), held, HeldAnswers{}); q == nil {
+		t.Errorf("held, by a rule that was removed: %v", err)
+	}
+	for _, c := range []struct {
+		a    Action
+		want string
+	}{{before, "ask"}, {command("x", Wish{Write: []string{"/srv/new"}}), "ask"}, {command("make all", Wish{}), "refuse"}} {
+		if got := outcome(g, c.a); got != c.want {
+			t.Errorf("%s %v: %s", c.a.Command, c.a.Wish.Write, got)
+		}
+	}
+}
+
 // TestExpiry: an answer with an end is not listed and opens nothing after it.
 func TestExpiry(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)

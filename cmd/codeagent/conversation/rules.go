@@ -3,10 +3,14 @@ package conversation
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
+	"os"
+	"sync"
 
 	"codeagent/agent"
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/workspace"
+	"codeagent/hostfile"
 	"codeagent/model"
 	sessions "codeagent/session"
 )
@@ -22,6 +26,46 @@ func (ses *Session) saver() func(text string) ([]*rules.Rule, error) {
 		return workspace.ChangeRules(context.Background(), ws.Stdio, ws.Paths, func(file []byte, _ []*rules.Rule) ([]byte, error) {
 			return append(append(file, '\n'), text...), nil
 		})
+	}
+}
+
+// refresher returns what notices that another process, or the user by hand, changed rules.toml: a rule
+// that is not there any more does not hold, and new ones that ask or forbid do. What it allows anew
+// begins with the next session, or an answer that saves a rule. A file that cannot be read changes
+// nothing.
+func (ses *Session) refresher() func() {
+	var mu sync.Mutex
+	var read fs.FileInfo
+	file := ses.Workspace.Paths.Rules
+	same := func(now fs.FileInfo) bool {
+		if read == nil || now == nil {
+			return read == now
+		}
+		return now.Size() == read.Size() && now.ModTime().Equal(read.ModTime()) && os.SameFile(now, read)
+	}
+	look := func() fs.FileInfo {
+		if info, err := hostfile.Lstat(file); err == nil {
+			return info
+		}
+		return nil
+	}
+	read = look()
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		now := look()
+		if same(now) {
+			return
+		}
+		read = now
+		l := ses.Gate.Ledger()
+		closed, err := l.DropRules(file, func() ([]*rules.Rule, error) {
+			list, _, err := workspace.ReadRules(context.Background(), ses.Workspace.Stdio, ses.Workspace.Paths)
+			return list, err
+		})
+		if err == nil && !closed.Empty() {
+			ses.Workspace.Runner.Revoke(l.Closing(closed))
+		}
 	}
 }
 

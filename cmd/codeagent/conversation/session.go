@@ -122,7 +122,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		return nil, err
 	}
 	ses.Gate = approvals.NewGate(approvals.Options{
-		Rules: rules.Join(own, ses.project.Narrower), Save: ses.saver(), Past: ses.past,
+		Rules: rules.Join(own, ses.project.Narrower), Save: ses.saver(), Refresh: ses.refresher(), Past: ses.past,
 		Mode: approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
