@@ -43,25 +43,32 @@ func rows(t *testing.T) (out []row) {
 
 // wishes are what each kind can want. Without a sandbox only that of a fetch means anything.
 var wishes = map[string]string{
-	"command": "none open path host both outside bad", "edit": "none open path bad", "fetch": "none open host bad", "input": "none path host outside",
+	"command": "none open path read socket protected host both outside bad", "edit": "none open path bad", "fetch": "none open host bad", "input": "none path host outside",
 	"plan": "-", "read": "-", "watch": "-", "held": "path read protected host socket open own syscall", "rerun": "path host own passed",
 }
 
 // combinations returns the keys that the table must have. asks: the keys of rows that ask.
 func combinations(asks map[string]bool) (out []string) {
 	for _, mode := range Modes() {
-		for _, box := range []string{"on", "off"} {
+		for _, box := range []string{"on", "closed", "off"} {
 			for kind, list := range wishes {
 				judgements, evidences := []string{"-"}, []string{"-"}
 				switch {
 				case box == "off" && (kind == "held" || kind == "rerun"):
 					continue // nothing is denied without a sandbox
+				case box == "closed" && kind != "edit" && kind != "command":
+					continue // the same as without it
 				case kind == "held":
 					evidences = []string{"kernel"}
 				case kind == "rerun":
 					evidences = []string{"kernel", "output"}
 				case kind == "command":
 					judgements = []string{"-", "known", "allowed", "asked", "forbidden"}
+				case kind == "input":
+					judgements = []string{"-", "allowed", "asked", "forbidden"}
+				}
+				if box == "closed" && kind == "command" {
+					list = "none path"
 				}
 				if box == "off" && (kind == "command" || kind == "edit" || kind == "input") {
 					list = "any"
@@ -155,8 +162,11 @@ func TestTable(t *testing.T) {
 
 func (r row) base() sandbox.Policy {
 	base := confined()
-	if r.sandbox == "off" {
+	switch r.sandbox {
+	case "off":
 		base = sandbox.FullAccess()
+	case "closed":
+		base.Write = nil
 	}
 	base.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "docs.example", Port: 443}}}
 	return base
@@ -252,6 +262,7 @@ func (r row) action(t *testing.T) Action {
 			"known": "cat main.go | wc -l", "-": "npm test", "allowed": "make all", "asked": "terraform apply", "forbidden": "npm publish",
 		}[r.rule]
 		a.Wish = map[string]Wish{
+			"read": {Read: []string{"~/.ssh"}}, "socket": {Sockets: []string{"/run/docker.sock"}}, "protected": {Write: []string{".git/hooks"}},
 			"none": {}, "path": {Write: []string{"~/.npm"}}, "host": {Hosts: []string{"other.example:443"}},
 			"both":    {Write: []string{"~/.npm"}, Hosts: []string{"other.example:443"}},
 			"open":    {Read: []string{"~/notes/b"}, Write: []string{"~/notes/a"}, Hosts: []string{"open.example:443"}},
@@ -262,7 +273,8 @@ func (r row) action(t *testing.T) Action {
 	case "fetch":
 		a.Wish.Hosts = []string{map[string]string{"none": "docs.example:443", "host": "other.example:443", "bad": "other example", "open": "open.example:443"}[r.wants]}
 	case "input":
-		a.Input, a.Running = "make\n", Running{ID: 1, Command: "bash", Policy: r.base().With(map[string]sandbox.Grant{
+		a.Input = map[string]string{"-": "make\n", "allowed": "make all\n", "asked": "terraform apply\n", "forbidden": "npm publish\n"}[r.rule]
+		a.Running = Running{ID: 1, Command: "bash", Policy: r.base().With(map[string]sandbox.Grant{
 			"none": {}, "path": {Write: []string{"/srv/data"}}, "host": {Hosts: []sandbox.HostPort{{Host: "other.example", Port: 443}}}, "outside": {Unsandboxed: true},
 		}[r.wants])}
 	}
