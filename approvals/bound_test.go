@@ -90,6 +90,55 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// TestBoundWhereItIsClosedNow: what the session changed is noticed also where its commands cannot change
+// it any more, or could not when the answer was given.
+func TestBoundWhereItIsClosedNow(t *testing.T) {
+	const script = workspace + "/main.go"
+	readOnly := func(g world, on bool) {
+		if err := g.SetReadOnly(on); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changes := func(d *contents) { d.sums[script] = "2"; d.changed = append(d.changed, script) }
+	for _, c := range []struct {
+		name, folder, text string
+		before, after      func(world, *contents)
+		want               string
+	}{
+		{"read-only since", workspace, "make deploy", func(world, *contents) {}, func(g world, d *contents) { changes(d); readOnly(g, true) }, "this session changed " + script},
+		{"read-only since, a script", workspace, "./main.go", func(world, *contents) {}, func(g world, d *contents) { changes(d); readOnly(g, true) }, script + " changed"},
+		{"read-only since, an argument", workspace, "make -f main.go", func(world, *contents) {}, func(g world, d *contents) { d.sums[script] = "2"; readOnly(g, true) }, script + " changed"},
+		{"read-only before", workspace, "make deploy", func(g world, d *contents) { readOnly(g, true) }, func(g world, d *contents) { readOnly(g, false); changes(d); readOnly(g, true) }, "this session changed " + script},
+		{"read-only, unchanged", workspace, "make deploy", func(world, *contents) {}, func(g world, d *contents) { readOnly(g, true) }, ""},
+		{"revoked since", "/srv/tools", "make deploy", func(g world, d *contents) { sayYes(t, g, command("x", Wish{Write: []string{"/srv/tools"}}), Session) },
+			func(g world, d *contents) {
+				d.changed = append(d.changed, "/srv/tools/Makefile")
+				g.Ledger().Revoke("g1")
+			}, "this session changed /srv/tools/Makefile"},
+		{"revoked since, a script", "/srv/tools", "./run", func(g world, d *contents) { sayYes(t, g, command("x", Wish{Write: []string{"/srv/tools"}}), Session) },
+			func(g world, d *contents) { d.sums["/srv/tools/run"] = "2"; g.Ledger().Revoke("g1") }, "/srv/tools/run changed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &contents{sums: map[string]string{script: "1", "/usr/bin/make": "m", "/srv/tools/run": "1"}}
+			g := bound(d)
+			g.disk["/srv/tools/run"] = "x"
+			c.before(g, d)
+			a := outsideOf(c.folder, c.text)
+			if _, err := g.Settle(mustAsk(t, g, a), Answer{Decision: OutsideSession}); err != nil {
+				t.Fatal(err)
+			}
+			c.after(g, d)
+			_, again, err := g.Decide(a)
+			if err != nil || (again != nil) != (c.want != "") {
+				t.Fatalf("asked again %v, %v", again != nil, err)
+			}
+			if again != nil && !slices.ContainsFunc(again.Warnings, func(w string) bool { return strings.Contains(w, c.want) }) {
+				t.Errorf("%q, want %q", again.Warnings, c.want)
+			}
+		})
+	}
+}
+
 // TestNotBound: an answer for the session is withheld where something would not be noticed.
 func TestNotBound(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -38,6 +38,8 @@ func (g leaving) outsideOf(base sandbox.Policy, a Action) outside {
 	if a.Kind != word.KindCommand || base.Unconfined {
 		return outside{}
 	}
+	// What is read-only now was not, or will not be.
+	base.Write = slices.Concat(base.WasWrite, base.Write)
 	words, plain := plainWords(a.Command)
 	var out outside
 	var named []string
@@ -161,6 +163,9 @@ func (g *Gate) remembered(a Action) (yes bool, news []string) {
 	}
 	out := leaving{g}.outsideOf(g.Base(), a)
 	source := g.opts.Content
+	if source != nil {
+		out.bound = out.bound.Again(source, e.Bound)
+	}
 	switch {
 	case out.changes != "":
 		return false, nil
@@ -185,7 +190,7 @@ func (g *Gate) moved(asked Request) string {
 		return ""
 	}
 	now := leaving{g}.outsideOf(g.Base(), asked.Action)
-	return strings.Join(asked.bound.Moved(now.bound, show), ", ")
+	return strings.Join(asked.bound.Moved(now.bound.Again(g.opts.Content, asked.bound), show), ", ")
 }
 
 // changedHere warns about what this session changed in the folder and among the named files: the

@@ -73,6 +73,30 @@ func (b Binding) At(s Source) Binding {
 	return b
 }
 
+// Again returns b, made now, with what was is about and b is not: a file or folder that commands could
+// change then and cannot change any more may have been changed between.
+func (b Binding) Again(s Source, was *Binding) Binding {
+	if was == nil {
+		return b
+	}
+	for _, it := range was.Items {
+		if slices.ContainsFunc(b.Items, func(now Item) bool { return now.Name == it.Name }) {
+			continue
+		}
+		now, err := Of(s, it.Name, it.Path, it.Sum == Unread)
+		if err != nil {
+			now = Item{Name: it.Name, Path: it.Path} // as if it had been removed
+		}
+		b.Items = append(b.Items, now)
+	}
+	for _, root := range was.Roots {
+		if !slices.Contains(b.Roots, root) {
+			b.Roots = append(b.Roots, root)
+		}
+	}
+	return b
+}
+
 // Clone returns a deep copy.
 func (b *Binding) Clone() *Binding {
 	if b == nil {
