@@ -460,3 +460,28 @@ func TestRuledGrantsWhatTheRulesOpen(t *testing.T) {
 		t.Errorf("a file that became a link: write roots %v", permit.policy.Write)
 	}
 }
+
+// TestProtectedWhileReadOnly: what is protected is said, and never saved as a rule, also where its folder
+// is read-only now, or where an answer opened it for the session.
+func TestProtectedWhileReadOnly(t *testing.T) {
+	const hook, names = workspace + "/.git/hooks/pre-commit", workspace + "/sub/.envrc"
+	rule := func(p string) string { return "[[path]]\npaths = ['" + p + "']\naccess = 'write'\n" }
+	for _, p := range []string{hook, names} {
+		file := ""
+		g := newGate(OnRequest, confined(), saves(t, &file))
+		if err := g.SetReadOnly(true); err != nil {
+			t.Fatal(err)
+		}
+		r := mustAsk(t, g, command("x", Wish{Write: []string{p}}))
+		said := func(w string) bool { return strings.Contains(w, "is protected") }
+		if r.Lasting != nil || !slices.ContainsFunc(r.Warnings, said) || !slices.ContainsFunc(r.Withheld, said) {
+			t.Errorf("%s: warnings %q, withheld %q", p, r.Warnings, r.Withheld)
+		}
+		g = newGate(OnRequest, confined(), saves(t, &file))
+		sayYes(t, g, command("x", Wish{Write: []string{p}}), Session)
+		other := mustAsk(t, g, command("x", Wish{Write: []string{"/srv/data/x"}}))
+		if _, err := other.Lasting.Check(rule("/srv/data/x") + rule(p)); err == nil || !strings.Contains(err.Error(), "protected") {
+			t.Errorf("%s: after an answer for the session: %v", p, err)
+		}
+	}
+}

@@ -38,8 +38,7 @@ func (g leaving) outsideOf(base sandbox.Policy, a Action) outside {
 	if a.Kind != word.KindCommand || base.Unconfined {
 		return outside{}
 	}
-	// What is read-only now was not, or will not be.
-	base.Write = slices.Concat(base.WasWrite, base.Write)
+	base = reopened(base)
 	words, plain := plainWords(a.Command)
 	var out outside
 	var named []string

@@ -203,7 +203,7 @@ func (at *places) flag(p string) string {
 
 func (at *places) writeWarnings(base sandbox.Policy, p string) []string {
 	var out []string
-	switch j := base.JudgeWrite(p); j.Kind {
+	switch j := reopened(base).JudgeWrite(p); j.Kind {
 	case sandbox.KindProtected:
 		out = append(out, fmt.Sprintf("%s is protected (%s): programs outside the sandbox run or trust what it says", show(p), j.Rule))
 	case sandbox.KindRead:

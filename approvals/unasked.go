@@ -108,6 +108,13 @@ func (k *asker) forModel(p sandbox.Policy) sandbox.Policy {
 	return p
 }
 
+// reopened returns p with what is read-only now as it was and may be again: for what is protected in it,
+// and what commands could change.
+func reopened(p sandbox.Policy) sandbox.Policy {
+	p.Write = slices.Concat(p.WasWrite, p.Write)
+	return p
+}
+
 // unasked returns the refusal of r, a question about what a wants that need not be put; nil if
 // it is to be put.
 func (k *asker) unasked(r *Request, a Action, w want) *Refusal {
