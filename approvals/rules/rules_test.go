@@ -382,6 +382,18 @@ func BenchmarkCommand200Rules(b *testing.B) {
 	}
 }
 
+// TestRulesThatDifferLookDifferent: a person reads the line of a rule, and its ID is made of it.
+func TestRulesThatDifferLookDifferent(t *testing.T) {
+	seen := map[string]bool{}
+	for _, words := range [][][]string{{{"git", "status"}}, {{"git"}, {"status"}}, {{"git status"}}, {{"git|status"}}, {{"git"}, {"\"status\""}}, {{"git"}, {"status|"}}} {
+		line := (&Rule{Decision: Allow, Words: words}).String()
+		if seen[line] {
+			t.Errorf("%q: written like another rule: %s", words, line)
+		}
+		seen[line] = true
+	}
+}
+
 func TestRulesAreWrittenAsTheyAreRead(t *testing.T) {
 	const first = "# mine\n[[command]]\nwords = [\n[\"ls\"],\n]\ndecision = \"allow\"\n"
 	r := &Rule{

@@ -3,6 +3,8 @@ package rules
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +15,13 @@ import (
 func (r *Rule) String() string {
 	var of []string
 	for _, alternatives := range r.Words {
-		of = append(of, strings.Join(alternatives, "|"))
+		words := slices.Clone(alternatives)
+		for i, word := range words {
+			if strings.ContainsAny(word, " \t\n|\"") {
+				words[i] = strconv.Quote(word) // else it passes for several
+			}
+		}
+		of = append(of, strings.Join(words, "|"))
 	}
 	if r.Exact {
 		of = append(of, "(and no more)")

@@ -161,7 +161,7 @@ func TestWhatIsLostTakesPermissionsAlong(t *testing.T) {
 		{Codex, "prefix_rule(pattern=['git'])\nprefix_rule(pattern=['rm'], decision='forbidden') if True else None", ""},
 		{Codex, "prefix_rule(pattern=['git'])\nprefix_rule(pattern=[f'rm'], decision='forbidden')", ""},
 		{Codex, "prefix_rule(pattern=['git'])\nprefix_rule(pattern=['rm'], pattern=['x'], decision='forbidden')", ""},
-		{Codex, "prefix_rule(pattern=['git']); prefix_rule(pattern=[r'r\\m', \"\"\"x\ny\"\"\", 'a\\tb\\'']) # end", "allow git, allow r\\m x\ny a\tb'"},
+		{Codex, "prefix_rule(pattern=['git']); prefix_rule(pattern=[r'r\\m', \"\"\"x\ny\"\"\", 'a\\tb\\'']) # end", `allow git, allow r\m "x\ny" "a\tb'"`},
 		{Codex, "prefix_rule(pattern=['git'])\nnetwork_rule(host='a.example', protocol='https', decision='allow')\nnetwork_rule(host='A.example', protocol='http', decision='prompt')", "allow git"},
 	} {
 		got, err := c.read("f", []byte(c.text), home)
