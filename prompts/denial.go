@@ -40,7 +40,7 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 		return told + "It belongs to codeagent itself, or lies around what does, and is never opened: do without it.\n"
 	}
 	if !canAsk(attended, mode) {
-		return told + "Nobody is asked about this: it stays refused. Do without it, or finish and say what it would have needed.\n"
+		return told + "This cannot be asked for here: it stays refused. Do without it, or finish and say what it would have needed.\n"
 	}
 	return told + howToAsk(v)
 }
