@@ -25,20 +25,26 @@ func TestLinkedWorktree(t *testing.T) {
 			}
 		}
 		git(`git config --global user.name u; git config --global user.email u@example.org; mkdir p; cd p; git init -q repo; cd repo; echo 1 > a; git add a; git commit -qm one
-git worktree add -q ../tree; git init -q ../other; cd ../other; git commit -q --allow-empty -m other`)
+git worktree add -q ../tree; mkdir ../tree/sub; git init -q ../other; cd ../other; git commit -q --allow-empty -m other`)
 		r := u.sandboxed(t, `set -eu; cd `+dir+`/tree; echo 2 > b; git add b; git commit -qm b; git switch -qc side HEAD~1; echo 3 > c; git add c; git stash -q; git stash pop -q
-git commit -qm c; git rebase -q tree; git fetch -q ../other; git log --format=%s`, "--cd", dir+"/tree")
+git commit -qm c; git rebase -q tree; git fetch -q ../other; git -c repack.updateServerInfo=false gc -q; git log --format=%s`, "--cd", dir+"/tree")
 		if r.code != 0 || r.stdout != "c\nb\none\n" || len(r.report.Denials) > 0 || strings.Contains(r.stderr, "worktree") {
 			t.Errorf("%v\n%+v", r, r.report.Denials)
 		}
 		for _, script := range []string{
 			`cd ` + dir + `/tree; git config core.fsmonitor evil`,
 			`echo x > ` + dir + `/repo/.git/hooks/pre-commit`,
+			`ln -sf ` + u.home + `/.absent ` + dir + `/repo/.git/packed-refs`,
 		} {
 			if r := u.sandboxed(t, script, "--cd", dir+"/tree"); r.code == 0 || !r.report.Denied {
 				t.Errorf("%s: %v", script, r)
 			}
 		}
+		r = u.sandboxed(t, `set -eu; mkdir -p deep; cd deep; echo 5 > e; git add e; git commit -qm e; git rm -q --cached e; git reset -q --soft HEAD~1`, "--cd", dir+"/tree/sub")
+		if r.code != 0 || len(r.report.Denials) > 0 {
+			t.Errorf("in a subfolder: %v\n%+v", r, r.report.Denials)
+		}
+		git(`rm -r p/tree/sub`)
 		// A turn commits, the user takes the commit over in another worktree, and undoes the turn.
 		srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("echo 4 > d && git add d && git commit -qm d")}}, scripted.Reply{Text: "done"})
 		cmd := u.codeagent("exec", "--cd", dir+"/tree", "--model", "test", "commit")
