@@ -57,7 +57,7 @@ type holder struct {
 	away    bool                  // a question had no answer; guarded by mu
 }
 
-var _ sandbox.Chooser = (*holder)(nil)
+var _ sandbox.Holder = (*holder)(nil)
 
 // holder returns what answers the held calls of a run of c; nil: refused calls fail at
 // once. Under untrusted the user was asked before the command started. Under never there are

@@ -74,14 +74,6 @@ func (h patientHolder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Gran
 	return h.Holder.Hold(ctx, d)
 }
 
-// Asks forwards the choice.
-func (h patientHolder) Asks(d sandbox.Denial) bool { return asks(h.Holder, d) }
-
-func asks(h sandbox.Holder, d sandbox.Denial) bool {
-	chooser, chooses := h.(sandbox.Chooser)
-	return !chooses || chooser.Asks(d)
-}
-
 // callHolder forwards questions while the tool call that started the command lasts.
 // Afterwards it denies, since the person would no longer see what the question is about. It
 // records its grants: the command keeps them, and they matter when input typed to it is
@@ -109,8 +101,8 @@ func (h *callHolder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant,
 	return grant, true
 }
 
-// Asks forwards the choice.
-func (h *callHolder) Asks(d sandbox.Denial) bool { return h.call.Err() == nil && asks(h.Holder, d) }
+// Asks refuses after the tool call.
+func (h *callHolder) Asks(d sandbox.Denial) bool { return h.call.Err() == nil && h.Holder.Asks(d) }
 
 // give records a grant before it takes effect, and reports whether it may take effect. A
 // yes that arrives after the tool call has ended does not count, since an input may have

@@ -42,14 +42,17 @@ func (p *slowProcess) work(d time.Duration) {
 	case <-p.killed:
 	}
 }
-func (p *slowProcess) Wait() (sandbox.Status, error) { <-p.ended; return sandbox.Status{}, nil }
-func (p *slowProcess) Kill()                         { close(p.killed) }
-func (p *slowProcess) Signal(int) error              { return nil }
-func (p *slowProcess) Refused() []sandbox.Denial     { return nil }
-func (p *slowProcess) Trace() sandbox.Trace          { return sandbox.Trace{} }
+func (p *slowProcess) Wait() (sandbox.Status, error)          { <-p.ended; return sandbox.Status{}, nil }
+func (p *slowProcess) Kill()                                  { close(p.killed) }
+func (p *slowProcess) Signal(int) error                       { return nil }
+func (p *slowProcess) Refused() []sandbox.Denial              { return nil }
+func (p *slowProcess) Trace() sandbox.Trace                   { return sandbox.Trace{} }
+func (p *slowProcess) Revoke(sandbox.Closing) sandbox.Revoked { return sandbox.Kept }
 
 // slowHolder takes some time for each call.
 type slowHolder struct{}
+
+func (slowHolder) Asks(sandbox.Denial) bool { return true }
 
 func (slowHolder) Hold(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 	wait := 4 * time.Minute

@@ -27,6 +27,8 @@ type answering struct {
 	late   chan struct{} // delays the answer about "late"
 }
 
+func (answering) Asks(sandbox.Denial) bool { return true }
+
 func (h answering) Hold(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 	h.asked <- d.Target
 	if d.Target == "late" {

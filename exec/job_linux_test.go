@@ -19,6 +19,8 @@ func init() {
 // openQuestion answers no when nobody waits for it any more.
 type openQuestion struct{ asked chan sandbox.Denial }
 
+func (openQuestion) Asks(sandbox.Denial) bool { return true }
+
 func (h openQuestion) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 	h.asked <- d
 	<-ctx.Done()

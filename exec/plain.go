@@ -120,8 +120,9 @@ func (u *unwatched) Wait() (sandbox.Status, error) {
 	return u.status, nil
 }
 
-func (u *unwatched) Refused() []sandbox.Denial { return nil }
-func (u *unwatched) Trace() sandbox.Trace      { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
+func (u *unwatched) Refused() []sandbox.Denial              { return nil }
+func (u *unwatched) Revoke(sandbox.Closing) sandbox.Revoked { return sandbox.Kept }
+func (u *unwatched) Trace() sandbox.Trace                   { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
 
 // plainProcess is an unconfined command.
 type plainProcess struct {

@@ -45,7 +45,7 @@ func (c *commands) started(run *running, proc sandbox.Process) {
 	run.revoked = nil
 	c.mu.Unlock()
 	for _, c := range late {
-		_ = revoke(proc, c) // the answer to the revocation named this command as one that starts
+		_ = proc.Revoke(c) // the answer to the revocation named this command as one that starts
 	}
 }
 
@@ -76,7 +76,7 @@ func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked)
 	}
 	r.live.mu.Unlock()
 	for _, proc := range procs {
-		one := revoke(proc, back)
+		one := proc.Revoke(back)
 		out.Cut += one.Cut
 		for _, words := range one.Stays {
 			if !slices.Contains(out.Stays, words) {
@@ -98,7 +98,7 @@ func (l *Jobs) Revoke(id int, back sandbox.Closing) (sandbox.Revoked, bool) {
 	live.mu.Lock()
 	j.running.taken = append(j.running.taken, back)
 	live.mu.Unlock()
-	return revoke(j.running.proc, back), true
+	return j.running.proc.Revoke(back), true
 }
 
 // takenFrom returns what was taken back from a command.
@@ -106,11 +106,4 @@ func (c *commands) takenFrom(run *running) []sandbox.Closing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(run.taken)
-}
-
-func revoke(proc sandbox.Process, back sandbox.Closing) sandbox.Revoked {
-	if p, ok := proc.(sandbox.Revoker); ok {
-		return p.Revoke(back)
-	}
-	return sandbox.Revoked{Stays: []string{"all of it, in commands that run: this sandbox takes nothing back from them"}}
 }

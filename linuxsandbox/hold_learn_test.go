@@ -15,6 +15,8 @@ import (
 // pupil grants everything that is refused, and records it.
 type pupil struct{ told []string }
 
+func (*pupil) Asks(sandbox.Denial) bool { return true }
+
 func (*pupil) Hold(context.Context, sandbox.Denial) (sandbox.Grant, bool) {
 	panic("no Holder is asked where Command.Learn answers")
 }

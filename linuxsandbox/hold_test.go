@@ -24,6 +24,8 @@ type asker struct {
 	asked []sandbox.Denial
 }
 
+func (*asker) Asks(sandbox.Denial) bool { return true }
+
 func (a *asker) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 	a.mu.Lock()
 	a.asked = append(a.asked, d)

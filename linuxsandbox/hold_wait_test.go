@@ -29,6 +29,8 @@ type asking struct {
 	answer chan<- *sandbox.Grant // nil means no
 }
 
+func (*person) Asks(sandbox.Denial) bool { return true }
+
 func (p *person) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 	answer := make(chan *sandbox.Grant, 1)
 	p.asked <- asking{d, ctx, answer}

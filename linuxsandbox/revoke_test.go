@@ -42,12 +42,7 @@ func greeter(t *testing.T, network, at string) (l net.Listener, ended <-chan err
 
 // revoke takes g back from the running command.
 func (k *talk) revoke(g sandbox.Grant, open ...sandbox.Policy) sandbox.Revoked {
-	k.Helper()
-	r, ok := k.proc.(sandbox.Revoker)
-	if !ok {
-		k.Fatal("nothing can be taken back from this process")
-	}
-	return r.Revoke(sandbox.Closing{Grant: g, Open: append(open, sandbox.Policy{})[0]})
+	return k.proc.Revoke(sandbox.Closing{Grant: g, Open: append(open, sandbox.Policy{})[0]})
 }
 
 func (k *talk) endsSoon(ended <-chan error) {

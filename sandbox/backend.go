@@ -35,16 +35,15 @@ type Process interface {
 	// Refused is what the backend has refused so far; it works while the command runs. It lacks
 	// what becomes known only at the end, which Trace has.
 	Refused() []Denial
+	// Revoke takes c back from the command and all its descendants, as far as the system allows.
+	// It returns when that holds.
+	Revoke(c Closing) Revoked
 	// Trace is what the backend saw. It is complete after Wait.
 	Trace() Trace
 }
 
-// Revoker is a Process from which grants can be taken back while it runs.
-type Revoker interface {
-	// Revoke takes c back from the command and all its descendants, as far as the system allows.
-	// It returns when that holds.
-	Revoke(c Closing) Revoked
-}
+// Kept is the answer of a backend that can take nothing back from a command that runs.
+var Kept = Revoked{Stays: []string{"all of it, in commands that run: this sandbox takes nothing back from them"}}
 
 // Revoked is what became of a revocation in a running command.
 type Revoked struct {
@@ -57,18 +56,13 @@ type Revoked struct {
 // Holder answers a denial while the refused call waits. For a model's commands, the only Holder
 // that can allow a call is in agent/held.go.
 type Holder interface {
+	// Asks reports whether the refused call waits for an answer; otherwise it fails at once. It is
+	// called on the thread that answers the command's calls, so it must not wait.
+	Asks(d Denial) bool
 	// Hold returns the grant under which the call may continue, or false. Several calls may run at
 	// the same time; after an answer, the same kind and target are not asked about again. When ctx
 	// ends, nobody waits for the answer any more.
 	Hold(ctx context.Context, d Denial) (Grant, bool)
-}
-
-// Chooser is a Holder that says first whether a denial is worth a question. Without it each is.
-type Chooser interface {
-	Holder
-	// Asks reports whether the refused call waits for an answer; otherwise it fails at once. It is
-	// called on the thread that answers the command's calls, so it must not wait.
-	Asks(d Denial) bool
 }
 
 // FileWorker as a Command's Path starts the backend's own file worker (package internal/fileworker)

@@ -143,8 +143,7 @@ func (h *holding) holds(n *notify.Notification, d *sandbox.Denial) bool {
 	if h.holder == nil || h.answered[keyOf(d)] || h.wasRevoked(d) || h.noes >= MaxNoes || len(h.calls) >= MaxWaiting || !h.askable(d) {
 		return false
 	}
-	chooser, chooses := h.holder.(sandbox.Chooser)
-	return !chooses || chooser.Asks(h.log.described(n, *d))
+	return h.holder.Asks(h.log.described(n, *d))
 }
 
 func keyOf(d *sandbox.Denial) heldKey { return heldKey{d.Kind, d.Target} }
