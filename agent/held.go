@@ -49,6 +49,8 @@ type holder struct {
 	call *toolCall
 	run  *without.Run
 	turn context.Context // its end answers every question with no
+	// onlyLoss: only what undo cannot reverse is asked about.
+	onlyLoss bool
 
 	mu      sync.Mutex
 	answers approvals.HeldAnswers // guarded by mu
@@ -60,14 +62,15 @@ type holder struct {
 var _ sandbox.Holder = (*holder)(nil)
 
 // holder returns what answers the held calls of a run of c; nil: refused calls fail at
-// once. Under untrusted the user was asked before the command started. Under never there are
-// no questions.
+// once. Under untrusted the user was asked before the command started, but not about what undo
+// cannot reverse. Under never there are no questions.
 func (c *toolCall) holder(turn context.Context) *holder {
 	cfg := c.turn.agent.cfg
-	if cfg.Hold == nil || !cfg.Hold() || !cfg.Attended || !cfg.Gate.Mode().Holds() || c.action.Kind != word.KindCommand {
+	mode := cfg.Gate.Mode()
+	if cfg.Hold == nil || !cfg.Hold() || !cfg.Attended || !mode.Holds() && mode != approvals.Untrusted || c.action.Kind != word.KindCommand {
 		return nil
 	}
-	return &holder{call: c, turn: turn, run: cfg.Without.Begin(turn, without.Command{
+	return &holder{call: c, turn: turn, onlyLoss: !mode.Holds(), run: cfg.Without.Begin(turn, without.Command{
 		Text: c.action.Command, Folder: c.action.Folder, Wishes: c.turn.wished(), Roots: sandbox.PathsOf(cfg.Gate.Open().Write),
 	})}
 }
@@ -95,7 +98,9 @@ func (t *turn) wished() []string {
 }
 
 // Asks reports whether the refused call d is worth a question.
-func (h *holder) Asks(d sandbox.Denial) bool { return h.run.Asks(d) }
+func (h *holder) Asks(d sandbox.Denial) bool {
+	return d.Kind == sandbox.KindLoss || !h.onlyLoss && h.run.Asks(d)
+}
 
 // learn remembers what the refusals of a command that has ended meant: it did without them, or
 // they certainly made it fail.
@@ -124,7 +129,7 @@ func (c *toolCall) learn(h *holder, res tools.Result, certain bool) {
 func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 	c, gate := h.call, h.call.turn.agent.cfg.Gate
 	so, away := h.soFar()
-	if away || h.run.Denied(d) {
+	if away || h.run.Denied(d) || h.onlyLoss && d.Kind != sandbox.KindLoss {
 		// A user who did not answer once is away: otherwise a program that tries again would wait
 		// each time.
 		return sandbox.Grant{}, false
@@ -147,6 +152,10 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 			c.turn.agent.held.alike(h, d)
 		}
 		return sandbox.Grant{}, false
+	}
+	if d.Kind == sandbox.KindLoss {
+		h.mayLose()
+		return grant, true
 	}
 	until := ""
 	if became(question, ans).Lasts() {
@@ -206,6 +215,13 @@ func (h *holder) allowed(g sandbox.Grant, until string, own bool) {
 	if what := things(g); !slices.Contains(h.opened, what) && !slices.Contains(h.opened, what+forSession) {
 		h.opened = append(h.opened, what+until)
 	}
+}
+
+// mayLose records a yes to what undo cannot reverse.
+func (h *holder) mayLose() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.opened = append(h.opened, "deleting and replacing files that /undo cannot bring back")
 }
 
 func (h *holder) refused(g sandbox.Grant, d sandbox.Denial, why error, away bool) {

@@ -287,6 +287,9 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 	if policy.mode != OnFailure && !(held != nil && known && policy.mode.Holds()) || !v.Denied || a.Kind != word.KindCommand || base.Unconfined {
 		return nil
 	}
+	if slices.ContainsFunc(v.Denials, isLoss) {
+		return nil // outside the sandbox it would be lost as well
+	}
 	w := want{unsandboxed: true}
 	if v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() { // words in the output alone must not propose a grant
 		var refusal *Refusal

@@ -3,6 +3,7 @@ package approvals
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"codeagent/event/word"
 	"codeagent/sandbox"
@@ -32,6 +33,9 @@ func (w *Wish) add(given []sandbox.Grant) {
 func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.Grant, *Request, error) {
 	if g.opts.Refresh != nil {
 		g.opts.Refresh()
+	}
+	if d.Kind == sandbox.KindLoss {
+		return loss{g}.decide(a, d)
 	}
 	if grant, ok := g.Granted(a, d, so.Given); ok {
 		g.ledger.relied(grant)
@@ -65,6 +69,43 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		_, ok := g.Granted(a, d, nil)
 		return Permit{}, ok
 	}), nil
+}
+
+// loss asks about what undo could not reverse.
+type loss struct{ *Gate }
+
+func isLoss(d sandbox.Denial) bool { return d.Kind == sandbox.KindLoss }
+
+// decide judges a change that undo could not reverse. The policy allows it, so a yes grants
+// nothing: it lets this command make such changes. There is no answer for later commands.
+func (g loss) decide(a Action, d sandbox.Denial) (sandbox.Grant, *Request, error) {
+	r := g.request(a, d)
+	if policy := g.consent(); policy.mode == Never {
+		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(0), Hint: lossHint, Request: &r}
+	}
+	return sandbox.Grant{}, g.open.put(asked{Request: r, mode: g.Mode(), wants: true}), nil
+}
+
+const lossHint = "codeagent exec -c undo.unkept=allow …"
+
+func (g loss) request(a Action, d sandbox.Denial) Request {
+	return Request{
+		ID: g.opts.NewID(), CallID: a.CallID, Action: cloneAction(a), Held: true, Denials: []sandbox.Denial{d},
+		Title: heldWho(d) + " wants to delete or replace what /undo cannot bring back",
+		Warnings: []string{
+			"the first file: " + shown(d.Target) + "; " + d.Why,
+			"a yes is for all that this command deletes or replaces",
+		},
+		Options: append([]Option{{Decision: Once, Label: "once, for this command"}}, noes...),
+	}
+}
+
+// shown writes the path of a command's own choice for one line.
+func shown(path string) string {
+	if plainText(path) != nil {
+		return strconv.Quote(path)
+	}
+	return show(path)
 }
 
 // Granted returns the grant under which a held call of a running command may proceed without

@@ -96,3 +96,56 @@ func TestHeldWriteOfACache(t *testing.T) {
 		}
 	}
 }
+
+// TestLoss: what undo could not reverse is asked about under each policy but never, for the one
+// command; nothing but a yes lets it go.
+func TestLoss(t *testing.T) {
+	d := sandbox.Denial{Kind: sandbox.KindLoss, Target: "/w/data/\x1bbig", Executable: "/usr/bin/rm", Why: "undo could not bring it back: over 64 MiB", Evidence: sandbox.EvidenceKernel}
+	a := command("rm -rf data", Wish{Justification: "it is small"})
+	for _, mode := range Modes() {
+		g := newGate(mode, confined())
+		ask := func() *Request {
+			_, r, err := g.DecideHeld(a, d, HeldAnswers{})
+			if (r == nil) != (mode == Never) || (err == nil) != (mode != Never) {
+				t.Fatalf("%s: %+v, %v", mode, r, err)
+			}
+			return r
+		}
+		r := ask()
+		if r == nil {
+			continue
+		}
+		var keys []string
+		for _, o := range r.Options {
+			keys = append(keys, o.Key+" "+string(o.Decision))
+		}
+		if got := strings.Join(keys, ", "); got != "1 once, n , s stop" || !r.Held || r.Justification != "" || !r.Grant.Empty() {
+			t.Errorf("%s: %s, %+v", mode, got, r)
+		}
+		if r.Title != "/usr/bin/rm wants to delete or replace what /undo cannot bring back" || r.Warnings[0] != "the first file: \"/w/data/\\x1bbig\"; undo could not bring it back: over 64 MiB" {
+			t.Errorf("%q, %q", r.Title, r.Warnings)
+		}
+		for ans, yes := range map[Answer]bool{{Decision: Once}: true, {}: false, {Decision: Session}: false, {Decision: Outside}: false, {Decision: Stop}: false, {Decision: Unanswered}: false} {
+			if grant, err := g.SettleHeld(ask(), ans); (err == nil) != yes || !grant.Empty() {
+				t.Errorf("%s: %q: %v, %v", mode, ans.Decision, grant, err)
+			}
+		}
+		r = ask()
+		g.SetMode(Never)
+		if _, err := g.SettleHeld(r, Answer{Decision: Once}); err == nil {
+			t.Errorf("%s: a yes counts after the policy became never", mode)
+		}
+	}
+}
+
+// TestLossIsNotRetried: no question after the command offers to run it again with more.
+func TestLossIsNotRetried(t *testing.T) {
+	v := sandbox.Verdict{Denied: true, Evidence: sandbox.EvidenceFull, Denials: []sandbox.Denial{{Kind: sandbox.KindLoss, Target: "/w/big", Evidence: sandbox.EvidenceKernel}}}
+	g := newGate(OnFailure, confined())
+	if r := g.AfterDenial(command("rm -rf data", Wish{}), v, nil); r != nil {
+		t.Errorf("%+v", r)
+	}
+	if refusal := g.Unmet(command("rm -rf data", Wish{}), v); refusal == nil || refusal.Hint != lossHint {
+		t.Errorf("%+v", refusal)
+	}
+}

@@ -11,8 +11,12 @@ import (
 // Unmet returns what a command needed and did not get, as the refusal that asking for it would have
 // got where nobody can answer. It is what a command that passed lost (sandbox.Verdict.Lost), or what made
 // it fail by the kernel's records. It returns nil if there is nothing, if the command itself did the same
-// otherwise, or if nobody could grant it.
+// otherwise, or if nobody could grant it. What undo could not reverse comes first.
 func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
+	if i := slices.IndexFunc(v.Denials, isLoss); i >= 0 && a.Kind == word.KindCommand {
+		r := loss{g}.request(a, v.Denials[i])
+		return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: lossHint, Request: &r}
+	}
 	base := g.Base()
 	needs := v.Needs()
 	if a.Kind != word.KindCommand || base.Unconfined || len(needs) == 0 || v.Denied && v.Suggest.Unsandboxed {

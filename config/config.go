@@ -32,6 +32,8 @@ type Config struct {
 	PatienceSeconds int64
 	// Speculation is speculation.mode, "off" or Decoding.
 	Speculation string
+	// Unkept is undo.unkept, "ask" or "allow".
+	Unkept string
 	// Tools says by tool name whether it is enabled; absent means enabled.
 	Tools map[string]*bool
 	// Providers holds the [providers.NAME] tables.

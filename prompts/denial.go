@@ -36,6 +36,9 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 	if !v.Denied { // only what is named is worth a question
 		v.Denials, v.Confidence = lost, sandbox.Certain
 	}
+	if v.Suggest.Empty() && slices.ContainsFunc(v.Denials, func(d sandbox.Denial) bool { return d.Kind == sandbox.KindLoss }) {
+		return told + "Only the user may allow what undo cannot reverse, and you cannot ask for it: do without it, or finish and say what is to be deleted or replaced.\n"
+	}
 	if neverOpened(v) {
 		return told + "It belongs to codeagent itself, or lies around what does, and is never opened: do without it.\n"
 	}
@@ -158,6 +161,7 @@ var verbs = map[sandbox.DenialKind]string{
 	sandbox.KindMetadata:   "change the metadata of",
 	sandbox.KindProtected:  "change the protected",
 	sandbox.KindSignal:     "signal",
+	sandbox.KindLoss:       "delete or replace",
 	sandbox.KindCapability: "use root's privileges for",
 }
 

@@ -259,6 +259,18 @@ type ChangeObserver interface {
 	BeforeChange(dir int, name, path string)
 }
 
+// LossObserver is a ChangeObserver that knows what it could not save. Without it nothing is held
+// or refused for that reason.
+type LossObserver interface {
+	ChangeObserver
+	// Unsaved returns in words why the content of a regular file could not be restored; empty if
+	// it could be, or if the session made the file. For a folder it may say so if anything could not
+	// be. It is called right before an entry that was reported is deleted, replaced, emptied or
+	// taken elsewhere, with the arguments of BeforeChange, but while other commands wait: so it reads
+	// no content.
+	Unsaved(dir int, name, path string) (why string)
+}
+
 // Observes reports whether changes at path are reported to a ChangeObserver. That holds if path is
 // in a write root that is neither the folder for temporary files nor a cache, whose entries may be
 // deleted at any time. The workspace, which is the first root, never counts as a cache. Objects of

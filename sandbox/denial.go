@@ -21,6 +21,8 @@ const (
 	KindCapability DenialKind = "capability"
 	KindSyscall    DenialKind = "syscall"
 	KindSignal     DenialKind = "signal"
+	// KindLoss is a deletion or replacement that the policy allows and undo cannot reverse.
+	KindLoss DenialKind = "loss"
 )
 
 // Evidence is the source of a denial, best first.

@@ -96,6 +96,7 @@ func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 	default:
 		if e = t.hold(p); e == nil {
 			c.found.Partial = true
+			s.lossy.Store(true)
 			return nil, false, false
 		}
 		e.busy, mine = true, true
@@ -177,6 +178,10 @@ func (c *Call) first(e *entry, dir int, name string, had *contents) {
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()
 	e.before, e.busy, e.mixed = s.brief(), false, changed
+	if e.turn.cut {
+		why = e.turn.more // its record may be missing
+	}
+	e.turn.unsaved(s, why)
 	if !known && s.Links > 1 {
 		e.turn.linked[s.inode()] = e.before
 	}

@@ -1,6 +1,11 @@
 package undo
 
-import "strings"
+import (
+	"strings"
+	"time"
+
+	"codeagent/sandbox"
+)
 
 // What a call deleted or overwrote that was not of the session's own making is counted when
 // the call is settled, for the words that say what /undo holds.
@@ -29,7 +34,7 @@ func (g *gone) note(s *History, p string, before, was, is *state) {
 	if is.Kind == file && !same && is.Links == 1 {
 		put(&g.came, is.content(), true)
 	}
-	if was.Kind != file || before.Kind != file || s.made[was.inode()] || strings.Contains(p, "/.git/") {
+	if was.Kind != file || before.Kind != file || !s.made[was.inode()].IsZero() || strings.Contains(p, "/.git/") {
 		return
 	}
 	switch kept := before.Kept != nil || before.Size == 0; {
@@ -40,9 +45,9 @@ func (g *gone) note(s *History, p string, before, was, is *state) {
 	}
 }
 
-func put[K comparable](m *map[K]bool, i K, value bool) {
+func put[K comparable, V any](m *map[K]V, i K, value V) {
 	if *m == nil {
-		*m = map[K]bool{}
+		*m = map[K]V{}
 	}
 	(*m)[i] = value
 }
@@ -54,7 +59,7 @@ func (g *gone) settled(s *History) {
 		if _, moved := g.deleted[i]; moved {
 			delete(g.deleted, i)
 		} else if len(s.made) < s.store.bounds.entries {
-			put(&s.made, i.inode, true)
+			put(&s.made, i.inode, s.store.now())
 		}
 	}
 	g.came = nil
@@ -71,4 +76,50 @@ func (g *gone) count() (deleted, overwritten, unkept int) {
 		}
 	}
 	return len(g.deleted), len(g.overwritten), unkept
+}
+
+var _ sandbox.LossObserver = (*Call)(nil)
+
+// Unsaved returns why the file could not be restored: see sandbox.LossObserver. What was made
+// since the turn began counts as the session's own, also where it was not recorded.
+func (c *Call) Unsaved(dir int, name, path string) (why string) {
+	if !c.history.lossy.Load() || c.history.Careless {
+		return ""
+	}
+	now, err := look(dir, name)
+	switch {
+	case err != nil || now.Kind != file && now.Kind != folder:
+		return ""
+	case now.Kind == folder:
+		return "not everything was saved, and it may contain such files"
+	}
+	born := birth(dir, name)
+	s := c.history
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.turn()
+	if born != 0 && !time.Unix(0, born).Before(t.began.Add(-clockStep)) {
+		return ""
+	}
+	if by := s.made[now.inode()]; born != 0 && !by.IsZero() && !time.Unix(0, born).After(by) {
+		return ""
+	}
+	if why = t.unkept[now.inode()]; why != "" {
+		return why
+	}
+	if e := t.entries[path]; e != nil || t.more == "" {
+		return ""
+	}
+	return t.more
+}
+
+// clockStep is longer than a step of the clock from which file systems take their times.
+const clockStep = 20 * time.Millisecond
+
+// unsaved notes that the content of the file s is not stored. The history's mu is held.
+func (t *turn) unsaved(s state, why string) {
+	if s.Kind == file && why != "" {
+		put(&t.unkept, s.inode(), why)
+		t.history.lossy.Store(true)
+	}
 }

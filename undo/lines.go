@@ -95,6 +95,7 @@ func (t *turn) stop(why string) {
 
 func (t *turn) stopLocked(why string) {
 	t.cut = true
+	t.history.lossy.Store(true)
 	if t.more == "" {
 		t.more = why
 	}

@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -104,8 +105,13 @@ type History struct {
 	last int
 	// watched holds the contents that Watch has stored.
 	watched contents
-	// made are files that the session's calls made; at most bounds.entries.
-	made map[inode]bool
+	// made are files that the session's calls made, with the time by which they were there; at
+	// most bounds.entries.
+	made map[inode]time.Time
+	// lossy: the current turn does not hold everything that was reported.
+	lossy atomic.Bool
+	// Careless: Unsaved names nothing. It is set before the first turn.
+	Careless bool
 	// sizes is the size of each turn in bytes; nil: not known yet.
 	sizes map[int]int64
 }
@@ -224,6 +230,7 @@ func (s *History) Begin(title string) {
 	s.mu.Lock()
 	was := s.current
 	s.current, s.running = newTurn(s, title), true
+	s.lossy.Store(false)
 	s.mu.Unlock()
 	was.close()
 }

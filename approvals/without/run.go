@@ -166,12 +166,12 @@ func (r *Run) End(now time.Time, passed bool, denials, cause []sandbox.Denial) e
 	r.mu.Unlock()
 	var lessons []Lesson
 	for _, d := range cause {
-		if r.memory.alone(d, cause) {
+		if d.Kind != sandbox.KindLoss && r.memory.alone(d, cause) { // a loss is asked about each time
 			lessons = append(lessons, Lesson{Denial: d, Mattered: true})
 		}
 	}
 	for _, d := range denials {
-		if !passed || d.Moot || d.Evidence != sandbox.EvidenceKernel {
+		if !passed || d.Moot || d.Kind == sandbox.KindLoss || d.Evidence != sandbox.EvidenceKernel {
 			continue
 		}
 		said := func(no sandbox.Denial) bool {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/golden"
 	"codeagent/internal/scripted"
 )
 
@@ -130,5 +131,117 @@ func TestOwnFilesAreNotDangerous(t *testing.T) {
 	}
 	if _, err := os.Lstat(u.work + "/b"); err == nil {
 		t.Error("b was not deleted")
+	}
+}
+
+// tooLarge is a file that undo does not keep, which takes no room.
+func tooLarge(t *testing.T, u user, name string) string {
+	t.Helper()
+	p := filepath.Join(u.work, name)
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, size := range map[string]int64{p: 65 << 20, filepath.Join(filepath.Dir(p), "small"): 5} {
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(file, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u.owns(t)
+	return p
+}
+
+// TestLossIsAsked: before a file is gone that undo could not bring back, the person is asked,
+// once for each command, also under untrusted; after a no it stays. Nobody is asked about what
+// the session made itself, in this command or an earlier one.
+func TestLossIsAsked(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		big, other := tooLarge(t, u, "data/big"), tooLarge(t, u, "more/other")
+		moved := tooLarge(t, u, "moved/big")
+		srv := serve(t,
+			scripted.Reply{Calls: []scripted.Call{shellCall("truncate -s 65M own own2 && rm own && echo made > note && rm note && echo one done")}},
+			scripted.Reply{Calls: []scripted.Call{shellCall("rm own2 && rm -rf data more; echo two done")}},
+			scripted.Reply{Calls: []scripted.Call{shellCall("echo > data/big && rm -rf data more && echo three done")}},
+			scripted.Reply{Calls: []scripted.Call{shellCall("mv moved away && truncate -s 66M new && mv new away/big && echo four done")}},
+			scripted.Reply{Text: "That was it."})
+		cmd := u.codeagent("--model", "test", "clean up")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		term := golden.Start(t, cmd, 160, 45)
+		const title = "wants to delete or replace what /undo cannot bring back"
+		term.WaitFor(title + " · the command waits")
+		term.WaitFor("the first file: " + big + "; undo could not bring it back: over 64 MiB")
+		term.WaitFor("a yes is for all that this command deletes or replaces")
+		term.Write("\x19n")
+		term.WaitFor("no, because:")
+		term.Write("I need it\r")
+		term.WaitUntil("the second question", func(s string) bool { return strings.Contains(s, "three done") && strings.Contains(s, title) })
+		for _, p := range []string{big, other} {
+			if info, err := os.Lstat(p); err != nil || info.Size() != 65<<20 {
+				t.Errorf("after a no: %v, %v", info, err)
+			}
+		}
+		if _, err := os.Lstat(filepath.Dir(big) + "/small"); err == nil {
+			t.Error("what undo holds was not deleted")
+		}
+		term.Write("\x191")
+		term.WaitUntil("the third question", func(s string) bool { return strings.Contains(s, "four done") && strings.Contains(s, title) })
+		for _, p := range []string{big, other} {
+			if _, err := os.Lstat(p); err == nil {
+				t.Errorf("%s is still there after a yes", p)
+			}
+		}
+		term.Write("\x19n")
+		term.WaitFor("no, because:")
+		term.Write("\r")
+		term.WaitFor("That was it.")
+		if info, err := os.Lstat(filepath.Join(u.work, "away/big")); err != nil || info.Size() != 65<<20 {
+			t.Errorf("%s, moved, was replaced after a no: %v, %v", moved, info, err)
+		}
+		requests := srv.Requests()
+		var told []string
+		for _, m := range requests[len(requests)-1].Messages {
+			told = append(told, m.Text)
+		}
+		text := strings.Join(told, "\n----\n")
+		for _, want := range []string{
+			"one done", "two done", "three done",
+			"the user was asked and did not open: " + big + " (the user said no: I need it)",
+			"the user opened for it: deleting and replacing files that /undo cannot bring back.",
+			"deleted 2 files that this session had not made; /undo brings all of it back",
+			"; /undo does not hold what was in them",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the model does not read %q", want)
+			}
+		}
+		if t.Failed() {
+			t.Log(text)
+		}
+	})
+}
+
+// TestLossIsRefused: where nobody can be asked the file stays, and the model reads why; the
+// setting lets it go.
+func TestLossIsRefused(t *testing.T) {
+	for _, args := range [][]string{nil, {"--ask-for-approval", "never"}} {
+		u := newUser(t, "self", -1)
+		big := tooLarge(t, u, "data/big")
+		for _, setting := range []string{"ask", "allow"} {
+			srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("rm -rf data")}}, scripted.Reply{Text: "done"})
+			cmd := u.codeagent(append([]string{"exec", "--model", "test", "-c", "undo.unkept=" + setting}, append(args, "go")...)...)
+			cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+			r := run1(t, cmd)
+			_, err := os.Lstat(big)
+			requests := srv.Requests()
+			messages := requests[len(requests)-1].Messages
+			told := messages[len(messages)-1].Text
+			refused := strings.Contains(told, "- delete or replace "+big) && strings.Contains(told, "undo could not bring it back: over 64 MiB") &&
+				strings.Contains(told, "Only the user may allow what undo cannot reverse")
+			if (err == nil) != (setting == "ask") || refused != (setting == "ask") || setting == "ask" && (r.code != 3 || !strings.Contains(r.stderr, "-c undo.unkept=allow")) || setting == "allow" && r.code != 0 {
+				t.Errorf("%v %s: %v, %v\n%s", args, setting, err, r, told)
+			}
+		}
 	}
 }

@@ -69,6 +69,11 @@ func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, 
 	if a, first := h.observer.beforeRemoval(s, &st, flags == unix.AT_REMOVEDIR); first {
 		return a
 	}
+	if flags == 0 {
+		if a, stops := h.losingEntry(n, c.Name, s, &st); stops {
+			return a
+		}
+	}
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)
 	}

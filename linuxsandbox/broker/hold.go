@@ -146,14 +146,19 @@ func (h *holding) holds(n *notify.Notification, d *sandbox.Denial) bool {
 	return h.holder.Asks(h.log.described(n, *d))
 }
 
-func keyOf(d *sandbox.Denial) heldKey { return heldKey{d.Kind, d.Target} }
+func keyOf(d *sandbox.Denial) heldKey {
+	if d.Kind == sandbox.KindLoss {
+		return heldKey{kind: d.Kind} // one question for all that the command would lose
+	}
+	return heldKey{d.Kind, d.Target}
+}
 
 // askable reports whether any answer could make the denied call succeed.
 func (h *holding) askable(d *sandbox.Denial) bool {
 	switch {
 	case d.Moot:
 		return false // it would fail without the sandbox too
-	case d.Kind == sandbox.KindSocket, d.Kind == sandbox.KindNetwork:
+	case d.Kind == sandbox.KindSocket, d.Kind == sandbox.KindNetwork, d.Kind == sandbox.KindLoss:
 		return true
 	case aboutFile(d.Kind):
 		return strings.HasPrefix(d.Target, "/") && spec.NeverWritable(d.Target) == "" && !sandbox.CoveredBy(h.judge.policy.Protected.Own, d.Target) &&

@@ -37,6 +37,10 @@ func (j *judge) widen(key heldKey, g sandbox.Grant) bool {
 	if g.Unsandboxed {
 		return false // a sandboxed command stays in the sandbox
 	}
+	if key.kind == sandbox.KindLoss {
+		j.mayLose = true
+		return true
+	}
 	for _, path := range g.Write {
 		if path != filepath.Clean(path) || !strings.HasPrefix(path, "/") || spec.NeverWritable(path) != "" || sandbox.CoveredBy(j.policy.Protected.Own, path) {
 			return false

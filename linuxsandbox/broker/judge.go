@@ -40,6 +40,8 @@ type judge struct {
 	walk    *pathwalk.Walker
 	looks   looks
 	log     *evidence
+	// mayLose: a person allowed the command to lose what undo cannot restore.
+	mayLose bool
 }
 
 // refusesPath returns the denial of any change at path, or nil.

@@ -121,6 +121,14 @@ func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) no
 	if a, first := h.observer.beforeMove(m); first {
 		return a
 	}
+	if h.takesOut(m.from.Dir, m.from.Last, m.from.Full(), m.to.Full()) || exchange && h.takesOut(m.to.Dir, m.to.Last, m.to.Full(), m.from.Full()) {
+		return notify.Failed(unix.EXDEV)
+	}
+	if m.there && !exchange && !kernel.IsFolder(&m.old) {
+		if a, stops := h.losingEntry(n, c.Name, m.to, &m.over); stops {
+			return a
+		}
+	}
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)
 	}
@@ -245,6 +253,9 @@ func (h moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	}
 	if a, first := h.observer.beforeLink(n, t, to); first {
 		return a
+	}
+	if h.takesOut(t.FD, ".", t.Path, to.Full()) {
+		return notify.Failed(unix.EXDEV)
 	}
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)

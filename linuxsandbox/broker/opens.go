@@ -180,6 +180,11 @@ func (h opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) n
 		if a, first := h.observer.beforeTarget(n, t); first {
 			return a
 		}
+		if o.flags&unix.O_TRUNC != 0 {
+			if a, stops := h.losingTarget(n, o.call, t); stops {
+				return a
+			}
+		}
 	}
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)
@@ -315,6 +320,11 @@ func (h opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 	}
 	if a, first := h.observer.beforeTarget(n, t); first {
 		return a
+	}
+	if size < t.Stat.Size {
+		if a, stops := h.losingTarget(n, c.Name, t); stops {
+			return a
+		}
 	}
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)

@@ -92,6 +92,7 @@ var words = map[sandbox.DenialKind]struct{ verb, why string }{
 	sandbox.KindMetadata:   {"", "outside the workspace"},
 	sandbox.KindCapability: {"", "needs a privilege"},
 	sandbox.KindSignal:     {"signal", "not a process of this command"},
+	sandbox.KindLoss:       {"delete or replace", "undo could not bring it back"},
 	sandbox.KindSyscall:    {"call", "system call not allowed"},
 }
 

@@ -259,7 +259,11 @@ func (ses *Session) Join(screen Face) {
 
 // holds reports whether a refused call of the command that starts now may be held.
 func (ses *Session) holds() bool {
-	return ses.Workspace.NotHeldUnder(ses.Gate.Mode()) == "" && (ses.Tour == nil || ses.Tour.Waits())
+	mode := ses.Gate.Mode()
+	if mode == approvals.Untrusted {
+		mode = approvals.OnRequest // it is asked there about what undo cannot reverse
+	}
+	return ses.Workspace.NotHeldUnder(mode) == "" && (ses.Tour == nil || ses.Tour.Waits())
 }
 
 // Close ends the background commands, records the grants and closes the rest.
@@ -306,6 +310,8 @@ func (ses *Session) openUndo() {
 	store := undo.New(ses.Workspace.Paths.Undo)
 	if ses.Undo, ses.noUndo = store.Open(id); ses.noUndo != nil {
 		ses.Undo = nil
+	} else {
+		ses.Undo.Careless = ses.Workspace.Config.Unkept == "allow"
 	}
 	go store.Sweep() // nothing waits for it
 }
