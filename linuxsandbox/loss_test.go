@@ -46,6 +46,8 @@ type agreeing struct {
 	asked []sandbox.Denial // guarded by mu
 }
 
+func (*agreeing) Asks(sandbox.Denial) bool { return true }
+
 func (a *agreeing) Hold(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
