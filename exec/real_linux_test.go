@@ -315,6 +315,8 @@ type toldPaths struct {
 	told map[string]string // guarded by mu
 }
 
+func (*toldPaths) Unsaved(int, string, string) string { return "" }
+
 func (k *toldPaths) BeforeChange(_ int, _, path string) {
 	data, err := os.ReadFile(path)
 	k.mu.Lock()

@@ -44,6 +44,8 @@ type inode struct{ dev, ino uint64 }
 
 func newAlbum() *album { return &album{first: map[string]photo{}, whole: map[string]bool{}} }
 
+func (*album) Unsaved(int, string, string) string { return "" }
+
 // BeforeChange implements sandbox.ChangeObserver.
 func (a *album) BeforeChange(dir int, name, path string) {
 	a.mu.Lock()

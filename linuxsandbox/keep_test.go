@@ -19,6 +19,8 @@ import (
 // tellTo is a change observer made of a function.
 type tellTo func(dir int, name, path string)
 
+func (tellTo) Unsaved(int, string, string) string { return "" }
+
 func (f tellTo) BeforeChange(dir int, name, path string) { f(dir, name, path) }
 
 // TestKeptElsewhere runs the tests of reports besides the table of TestKept, for root and for a

@@ -21,7 +21,7 @@ type lossy struct{ files []inode }
 
 func (lossy) BeforeChange(int, string, string) {}
 
-// Unsaved implements sandbox.LossObserver.
+// Unsaved implements sandbox.ChangeObserver.
 func (l lossy) Unsaved(dir int, name, _ string) string {
 	var st unix.Stat_t
 	flags := unix.AT_SYMLINK_NOFOLLOW

@@ -257,12 +257,6 @@ type ChangeObserver interface {
 	// on a thread with the command's rights: where codeagent runs as root, it can then read less
 	// than usual.
 	BeforeChange(dir int, name, path string)
-}
-
-// LossObserver is a ChangeObserver that knows what it could not save. Without it nothing is held
-// or refused for that reason.
-type LossObserver interface {
-	ChangeObserver
 	// Unsaved returns in words why the content of a regular file could not be restored; empty if
 	// it could be, or if the session made the file. For a folder it may say so if anything could not
 	// be. It is called right before an entry that was reported is deleted, replaced, emptied or

@@ -186,6 +186,8 @@ func TestTerminalText(t *testing.T) {
 // settled is a change observer that records the end of a command.
 type settled struct{ told chan struct{} }
 
+func (settled) Unsaved(int, string, string) string { return "" }
+
 func (settled) BeforeChange(int, string, string) {}
 func (settled) Watch([]string)                   {}
 func (settled) Made([]string)                    {}

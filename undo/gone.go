@@ -78,9 +78,7 @@ func (g *gone) count() (deleted, overwritten, unkept int) {
 	return len(g.deleted), len(g.overwritten), unkept
 }
 
-var _ sandbox.LossObserver = (*Call)(nil)
-
-// Unsaved returns why the file could not be restored: see sandbox.LossObserver. What was made
+// Unsaved returns why the file could not be restored: see sandbox.ChangeObserver. What was made
 // since the turn began counts as the session's own, also where it was not recorded.
 func (c *Call) Unsaved(dir int, name, path string) (why string) {
 	if !c.history.lossy.Load() || c.history.Careless {

@@ -18,11 +18,10 @@ import (
 
 // unsaved returns why the entry could not be restored; empty if it could, or if nobody says so.
 func (h *command) unsaved(dir int, entry, path string) string {
-	to, knows := h.observer.to.(sandbox.LossObserver)
-	if !knows || h.judge.mayLose || !h.observes(path) {
+	if h.observer.to == nil || h.judge.mayLose || !h.observes(path) {
 		return ""
 	}
-	return to.Unsaved(dir, entry, path)
+	return h.observer.to.Unsaved(dir, entry, path)
 }
 
 func (h *command) observes(path string) bool {

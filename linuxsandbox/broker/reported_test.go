@@ -59,4 +59,6 @@ func TestKeepingIsBounded(t *testing.T) {
 // counting makes a change observer of a function.
 type counting func(dir int, name, path string)
 
+func (counting) Unsaved(int, string, string) string { return "" }
+
 func (c counting) BeforeChange(dir int, name, path string) { c(dir, name, path) }
