@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"codeagent/sandbox"
 )
 
 // What a call deleted or overwrote that was not of the session's own making is counted when

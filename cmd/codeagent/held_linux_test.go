@@ -150,7 +150,7 @@ func TestTourInSettings(t *testing.T) {
 		t.Parallel()
 		term := golden.Start(t, launch(u.codeagent()), 100, 60)
 		term.WaitFor("⊘ write")
-		term.WaitFor("codeagent-tour-outside.txt ─")
+		term.WaitFor("this session") // the question
 		term.Write("\x191")
 		term.WaitFor("Last, the network.")
 		announced := false
