@@ -3,7 +3,6 @@ package undo
 import (
 	"strings"
 	"time"
-
 )
 
 // What a call deleted or overwrote that was not of the session's own making is counted when
