@@ -42,7 +42,7 @@ func (g offer) put(answers func(*Gate) (Permit, bool)) *Request {
 		e := review.Evidence{Now: g.now(), Home: g.at.home, Seen: g.seenSoFar(g.q.Request, g.now()), Entries: g.opts.Entries}
 		g.q.Facts = e.Facts(g.q.Action.Command, g.q.Grant)
 	}
-	if g.opts.Save == nil || g.q.Action.Kind == word.KindInput {
+	if g.opts.Save == nil || g.q.Action.Kind == word.KindInput || g.q.overwrites {
 		return g.open.put(g.q)
 	}
 	l := Lasting{}

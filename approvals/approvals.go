@@ -65,6 +65,8 @@ type Request struct {
 	Action Action
 	// bound is the content that a question about leaving the sandbox is about.
 	bound *content.Binding
+	// overwrites: a yes lets the command overwrite what a git repository elsewhere has.
+	overwrites bool
 	// Denials are earlier denials of the command (AfterFailure, Held).
 	Denials []sandbox.Denial
 	// Grant is what a yes allows; empty if the question is only whether to run in the sandbox.

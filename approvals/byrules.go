@@ -18,6 +18,8 @@ type byRules struct {
 	decision rules.Decision
 	place    string
 	rule     *rules.Rule
+	// overwrites: an allow says by its own words that a git push may overwrite.
+	overwrites bool
 }
 
 func (g *Gate) now() time.Time {
@@ -42,11 +44,26 @@ func (g *Gate) commandRules(a Action) (byRules, *Refusal) {
 	if j.Rule == nil || j.Decision == rules.Allow && a.Kind == word.KindInput {
 		return byRules{}, nil
 	}
-	by := byRules{j.Decision, fmt.Sprintf("%s:%d", show(j.Rule.File), j.Rule.Line), j.Rule}
+	by := byRules{decision: j.Decision, place: fmt.Sprintf("%s:%d", show(j.Rule.File), j.Rule.Line), rule: j.Rule}
+	by.overwrites = j.Decision == rules.Allow && overwritesByRule(j.Parts)
 	if j.Decision == rules.Forbid {
 		return by, refuse("the rule at %s forbids this: %s", by.place, short.Cut(j.Rule.Reason, maxReason))
 	}
 	return by, nil
+}
+
+// overwritesByRule reports whether rules allow each git push that overwrites, by words that say so.
+func overwritesByRule(parts []rules.Part) (found bool) {
+	for _, p := range parts {
+		if !rules.OverwritesByWords(p.Words) {
+			continue
+		}
+		if p.Rule == nil || !rules.OverwritesByWords(p.Words[:len(p.Rule.Words)]) {
+			return false
+		}
+		found = true
+	}
+	return found
 }
 
 // ruled is wanted under the rules for paths and hosts: what they allow is added to base.

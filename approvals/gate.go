@@ -89,6 +89,8 @@ type Options struct {
 	// a folder, see review.Evidence; nil: nothing is counted.
 	Facts   bool
 	Entries func(folder string) (n int, more, ok bool)
+	// Careless: what nothing can bring back needs no answer (the setting undo.unkept).
+	Careless bool
 }
 
 // Gate decides. It is safe for concurrent use.
@@ -205,9 +207,10 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 		g.ledger.count(a, paths, by)
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
 	}
+	overwrites := !w.unsandboxed && w.blocked == "" && remote{g}.loses(base, a, by)
 	known := policy.mode == Untrusted && a.Kind == word.KindCommand && knownReadOnly(a.Command)
 	f := facts{
-		kind: a.Kind, unconfined: base.Unconfined, about: about(a.Kind, w), ruled: by.decision == rules.Ask,
+		kind: a.Kind, unconfined: base.Unconfined, about: about(a.Kind, w), ruled: by.decision == rules.Ask || overwrites,
 		known: known || by.decision == rules.Allow, remembered: remembered,
 	}
 	switch policy.rule(f) {
@@ -215,17 +218,20 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 		g.ledger.count(a, paths, by)
 		return mint(a, base), nil, nil
 	case no:
-		if f.about == 0 {
+		if f.about == 0 && !overwrites {
 			return Permit{}, nil, refuse("the rule at %s asks about this, and the approval policy is never: nobody is asked", by.place)
 		}
-		r := g.request(a, w)
-		return Permit{}, nil, &Refusal{
-			Reason:  policy.why(f.about) + ", and the sandbox does not allow this (" + grantWords(r.Grant) + ")",
-			Hint:    g.hint(a.Kind, r.Grant),
-			Request: &r,
+		r := remote{g}.question(a, w, overwrites)
+		reason := policy.why(f.about)
+		if f.about != 0 {
+			reason += ", and the sandbox does not allow this (" + grantWords(r.Grant) + ")"
 		}
+		if overwrites {
+			reason += "; " + remoteWarning
+		}
+		return Permit{}, nil, &Refusal{Reason: reason, Hint: remote{g}.hintFor(r), Request: &r}
 	}
-	r := g.request(a, w)
+	r := remote{g}.question(a, w, overwrites)
 	r.Warnings = append(news, r.Warnings...)
 	if by.decision == rules.Ask {
 		r.Warnings = append(r.Warnings, "the rule at "+by.place+" asks about this")

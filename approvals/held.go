@@ -86,8 +86,6 @@ func (g loss) decide(a Action, d sandbox.Denial) (sandbox.Grant, *Request, error
 	return sandbox.Grant{}, g.open.put(asked{Request: r, mode: g.Mode(), wants: true}), nil
 }
 
-const lossHint = "codeagent exec -c undo.unkept=allow …"
-
 func (g loss) request(a Action, d sandbox.Denial) Request {
 	return Request{
 		ID: g.opts.NewID(), CallID: a.CallID, Action: cloneAction(a), Held: true, Denials: []sandbox.Denial{d},

@@ -189,9 +189,12 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 	case Stop:
 		return &Refusal{Reason: "the user said no and stopped the turn" + because, Stop: true}
 	case Unattended:
+		if asked.overwrites {
+			because += "; " + remoteWarning
+		}
 		return &Refusal{
 			Reason: "nobody could be asked, so it was refused" + because,
-			Hint:   g.hint(asked.Action.Kind, asked.Grant), Request: &asked,
+			Hint:   remote{g}.hintFor(asked), Request: &asked,
 		}
 	}
 	return refuse("unknown answer %q: it counts as no", string(ans.Decision))

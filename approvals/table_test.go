@@ -63,9 +63,9 @@ func combinations(asks map[string]bool) (out []string) {
 				case kind == "rerun":
 					evidences = []string{"kernel", "output"}
 				case kind == "command":
-					judgements = []string{"-", "known", "allowed", "asked", "forbidden"}
+					judgements = []string{"-", "known", "allowed", "asked", "forbidden", "push"}
 				case kind == "input":
-					judgements = []string{"-", "allowed", "asked", "forbidden"}
+					judgements = []string{"-", "allowed", "asked", "forbidden", "push"}
 				}
 				if box == "closed" && kind == "command" {
 					list = "none path"
@@ -259,7 +259,7 @@ func (r row) action(t *testing.T) Action {
 	switch r.kind {
 	case "command":
 		a.Command = map[string]string{
-			"known": "cat main.go | wc -l", "-": "npm test", "allowed": "make all", "asked": "terraform apply", "forbidden": "npm publish",
+			"known": "cat main.go | wc -l", "-": "npm test", "allowed": "make all", "asked": "terraform apply", "forbidden": "npm publish", "push": "git push --force",
 		}[r.rule]
 		a.Wish = map[string]Wish{
 			"read": {Read: []string{"~/.ssh"}}, "socket": {Sockets: []string{"/run/docker.sock"}}, "protected": {Write: []string{".git/hooks"}},
@@ -273,7 +273,7 @@ func (r row) action(t *testing.T) Action {
 	case "fetch":
 		a.Wish.Hosts = []string{map[string]string{"none": "docs.example:443", "host": "other.example:443", "bad": "other example", "open": "open.example:443"}[r.wants]}
 	case "input":
-		a.Input = map[string]string{"-": "make\n", "allowed": "make all\n", "asked": "terraform apply\n", "forbidden": "npm publish\n"}[r.rule]
+		a.Input = map[string]string{"-": "make\n", "allowed": "make all\n", "asked": "terraform apply\n", "forbidden": "npm publish\n", "push": "git push -f\n"}[r.rule]
 		a.Running = Running{ID: 1, Command: "bash", Policy: r.base().With(map[string]sandbox.Grant{
 			"none": {}, "path": {Write: []string{"/srv/data"}}, "host": {Hosts: []sandbox.HostPort{{Host: "other.example", Port: 443}}}, "outside": {Unsandboxed: true},
 		}[r.wants])}

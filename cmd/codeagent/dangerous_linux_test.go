@@ -245,3 +245,48 @@ func TestLossIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestOverwritingPushIsRefused: where nobody can be asked, no push overwrites or deletes a branch
+// of a remote repository, however it is written; the setting lets it, and other pushes run.
+func TestOverwritingPushIsRefused(t *testing.T) {
+	need(t, "git")
+	u := newUser(t, "self", -1)
+	script := `git init -q -b main . && git init -q --bare remote.git && git remote add origin ./remote.git &&
+echo remote.git > .gitignore && echo bin >> .gitignore && git add .gitignore && git commit -qm one && git push -q origin main main:old &&
+git commit -q --amend -m two`
+	cmd := exec.Command("sh", "-ec", script)
+	cmd.Dir = u.work
+	cmd.Env = append(os.Environ(), "HOME="+u.home, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	refs := func() string {
+		out, err := exec.Command("git", "-C", u.work+"/remote.git", "for-each-ref", "--format=%(refname:short) %(subject)").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	const before = "main one\nold one\n"
+	for _, c := range []struct{ command, setting, after string }{
+		{"git push -f origin main", "ask", before},
+		{"sh -c 'git push origin :old'", "ask", before},
+		{"git push origin main:new", "ask", "main one\nnew two\nold one\n"},
+		{"git push -f origin main && git push -d origin old", "allow", "main two\nnew two\n"},
+	} {
+		srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall(c.command)}}, scripted.Reply{Text: "done"})
+		cmd := u.codeagent("exec", "--model", "test", "-c", "undo.unkept="+c.setting, "go")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		r := run1(t, cmd)
+		requests := srv.Requests()
+		messages := requests[len(requests)-1].Messages
+		told := messages[len(messages)-1].Text
+		refused := c.after == before
+		if after := refs(); after != c.after {
+			t.Errorf("%s: the remote has %q, not %q", c.command, after, c.after)
+		}
+		if refused && (r.code != 3 || !strings.Contains(r.stderr, "-c undo.unkept=allow") || !strings.Contains(told, "nothing on this machine can bring back")) || !refused && r.code != 0 {
+			t.Errorf("%s: %v\n%s", c.command, r, told)
+		}
+	}
+}

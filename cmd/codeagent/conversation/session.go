@@ -128,7 +128,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit, Content: contents{ses},
 		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
-		Facts: facts, Entries: workspace.Entries,
+		Facts: facts, Entries: workspace.Entries, Careless: ws.Config.Unkept == "allow",
 	})
 	if err := ses.restrict(ses.chosen); err != nil {
 		ses.Close()

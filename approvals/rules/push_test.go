@@ -1,0 +1,201 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+)
+
+// overwriting and harmless pushes. Where bash gives a program the same words, the judgement is the
+// same.
+var pushLines = struct{ forced, not []string }{
+	forced: []string{
+		"git push -f",
+		"git push --force",
+		"git push --force origin main",
+		"git push origin main --force",
+		"git push --force-with-lease=main:abc origin main",
+		"git push --force-w",
+		"git push -uf origin x",
+		"git push -fu origin x",
+		"git push origin +main",
+		"git push origin +refs/heads/*:refs/heads/*",
+		"git push origin :old",
+		"git push origin --delete old",
+		"git push -d origin old",
+		"git push --mirror backup",
+		"git push --prune origin",
+		"git push -- origin +main",
+		"git push -o ci.skip -f",
+		"git push -f -o -n",
+		"git push -f -- -n",
+		"git push --dry-run --no-dry-run -f",
+		"/usr/bin/git push -f",
+		"git -C /srv/x push -f",
+		"git -C \"$d\" push -f",
+		"git --git-dir=$d/.git --work-tree . push -f",
+		"git --no-pager -c core.pager=cat push -f",
+		"git -c alias.p='push -f' p",
+		"git -c alias.p='!git push --force' p",
+		"git -c remote.origin.push=+refs/heads/*:refs/heads/* push",
+		"git -c remote.origin.mirror=true push origin",
+		"git send-pack --force ../other.git main",
+		"git-push -f",
+		"/usr/lib/git-core/git-send-pack --mirror x",
+		"g'i't pu\\sh \"-\"f",
+		"git $'push' $'\\x2df'",
+		"git pu\\\nsh -f",
+		"true && git push -f || true",
+		"if true; then git push -f; fi",
+		"(cd x; git push -f) &",
+		"x=$(git push -f 2>&1)",
+		"f() { git push -f; }; f",
+		"f() { git \"$@\"; }; f push -f",
+		"X=1 git push -f",
+		"env -i A=b git push -f",
+		"timeout -k 5 10 git push -f",
+		"sudo -u me nice -n 5 git push -f",
+		"command git push -f",
+		"exec git push -f",
+		"eval git push -f",
+		"eval \"git push -f\"",
+		"sh -c 'git push -f'",
+		"bash -lc \"cd x && git push -f\"",
+		"env bash -c 'sh -c \"git push -f\"'",
+		"bash <<< 'git push -f'",
+		"bash <<EOF\ngit push -f\nEOF",
+		"cat <<EOF | sh\ngit push -f\nEOF",
+		"echo git push -f | sh",
+		"printf '%s\\n' 'git push -f' | sudo bash",
+		"eval \"$(echo git push -f)\"",
+		"bash <(echo git push -f)",
+		"$(echo git) push -f",
+		"$(echo git push -f)",
+		"\"$GIT\" push -f",
+		"/usr/bin/g?t push -f",
+		"git $(echo push -f)",
+		"cmd='push -f'; git $cmd",
+		"X='git push'; $X -f",
+		"a=(push -f); git \"${a[@]}\"",
+		"set -- push -f; git \"$@\"",
+		"F=--force; git push $F",
+		"F=-; F+=f; git push $F",
+		"git push ${F:+--force}",
+		"git push $x",
+		"git push origin \"$x\"",
+		"git push -$x origin main",
+		"git push {-f,origin}",
+		"for r in a b; do git push -f $r; done",
+		"for f in -q -f; do git push $f; done",
+		"echo -f | xargs git push",
+		"git branch -r | xargs -n 1 git push origin --delete",
+		"find . -name .git -execdir git push -f ';'",
+		"find . -name .git -exec sh -c 'git push -f' ';'",
+		"git submodule foreach git push -f",
+		"git submodule foreach 'git push -f'",
+		"git rebase -x 'git push -f' main",
+		"docker run img sh -c 'git push -f'",
+		"python3 -c 'import os; os.system(\"git push -f\")'",
+		"python3 -c 'import subprocess as s; s.run([\"git\", \"push\", \"--force\"])'",
+		"env perl -e 'system \"git push -f\"'",
+		"python3 - <<'EOF'\nimport os\nos.system('git push -f')\nEOF",
+		"git push -f 'unfinished",
+		"git push -f # " + strings.Repeat("x", MaxLine),
+	},
+	not: []string{
+		"git push",
+		"git push origin main",
+		"git push -u origin x",
+		"git push --set-upstream origin x",
+		"git push --tags",
+		"git push --follow-tags --progress origin HEAD:refs/heads/x",
+		"git push -o ci.skip origin main",
+		"git push -ofoo origin main",
+		"git push --push-option -d origin main",
+		"git push origin :",
+		"git push --force --dry-run",
+		"git push -nf origin main",
+		"git push origin HEAD:$b",
+		"git push -u origin \"$(git branch --show-current)\"",
+		"git push origin $(git rev-parse --abbrev-ref HEAD)",
+		"b=topic; git push origin \"$b\"",
+		"b=$(git symbolic-ref --short HEAD) && git push -u origin \"$b\"",
+		"for r in origin backup; do git push \"$r\" main; done",
+		"a=(push origin main); git \"${a[@]}\"",
+		"git -C \"$dir\" push origin main",
+		"git -c push.default=current push",
+		"git -c user.name='A B' commit -m 'git push -f is over'",
+		"git stash push -f",
+		"git stash push -m +x",
+		"git fetch -f origin +main:main && git push origin topic",
+		"git branch -d old; git push origin topic",
+		"git commit -m \"push -f\"",
+		"git commit -m 'git push -f'",
+		"git log --grep 'git push --force'",
+		"git checkout -f; git status; echo push",
+		"git $cmd -f",
+		"echo git push -f",
+		"echo 'git push -f' > notes",
+		"printf '%s\\n' 'git push -f'",
+		"cat > notes <<EOF\ngit push -f\nEOF",
+		"grep -rn 'git push -f' .",
+		"sh -c 'echo git push -f'",
+		"bash -c 'git push origin main'",
+		"# git push -f\ngit push",
+		"docker push -f image",
+		"npm run push -- -f",
+		"make push && rm -f x",
+		"\"$PY\" setup.py push",
+		"rm -f \"$x\" push",
+		"git pull -f && ls -d push",
+		"go test ./... -run Push",
+		"xargs -n 1 git fetch < push",
+		"find . -name push -delete",
+	},
+}
+
+func TestOverwritesRemote(t *testing.T) {
+	if n := len(pushLines.forced) + len(pushLines.not); n < 60 {
+		t.Fatalf("%d lines", n)
+	}
+	for _, line := range pushLines.forced {
+		if !OverwritesRemote(line) {
+			t.Errorf("not seen: %s", line)
+		}
+	}
+	for _, line := range pushLines.not {
+		if OverwritesRemote(line) {
+			t.Errorf("forced: %s", line)
+		}
+	}
+}
+
+// TestEachWayToStartAPush: whatever starts a command does not hide what it does.
+func TestEachWayToStartAPush(t *testing.T) {
+	for _, form := range additions {
+		if line := added(form, "git push -f"); !OverwritesRemote(line) {
+			t.Errorf("not seen: %s", line)
+		}
+		if line := added(form, "git fetch -f origin push"); OverwritesRemote(line) {
+			t.Errorf("forced: %s", line)
+		}
+	}
+}
+
+func BenchmarkOverwritesRemote(b *testing.B) {
+	for name, line := range map[string]string{
+		"common":  "cd sub && go test ./... 2>&1 | tail -20",
+		"push":    "git add -A && git commit -m 'Say more' && git push -u origin topic",
+		"pipes":   strings.Repeat("echo push a|sh|", 200) + "sh",
+		"nested":  strings.Repeat("sh -c 'push ", 150),
+		"parens":  strings.Repeat("$(push ", 500),
+		"printed": strings.Repeat("eval \"$(echo git push)\";", 150),
+		"options": strings.Repeat("git -C push ", 100_000),
+		"pushes":  strings.Repeat("git push ", 100_000),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				OverwritesRemote(line)
+			}
+		})
+	}
+}
