@@ -206,6 +206,7 @@ func (r *pushReader) words(w *syntax.Word) []string {
 		if values := r.values[p.Param.Value]; len(values) > 0 && !changed(p) && !slices.Contains(values, unknown) {
 			return strings.Fields(strings.Join(values, " "))
 		}
+		r.mentions = r.mentions || mentionsPush(texts(p))
 		return []string{unknown}
 	case *syntax.CmdSubst:
 		if words := substituted(p); len(words) > 1 && base(words[0]) == "git" && slices.Contains(branchNames, words[1]) && !slices.ContainsFunc(words, overwrites) {
@@ -408,6 +409,8 @@ func (r *pushReader) git(words []string) bool {
 		case opaque && r.mentions && overwrites(word):
 			return true
 		case strings.HasPrefix(word, "-"):
+		case word == "config" && i+2 < len(words):
+			return configured(words[len(words)-2] + "=" + words[len(words)-1])
 		case !opaque:
 			return false // another subcommand
 		}
@@ -416,7 +419,7 @@ func (r *pushReader) git(words []string) bool {
 	return program == "git" && opaque && r.mentions
 }
 
-// configured reports a -c of git that makes a push forced: an alias, or the refs of a remote.
+// configured reports a setting of git that makes a push forced: an alias, or the refs of a remote.
 func configured(setting string) bool {
 	key, value, _ := strings.Cut(setting, "=")
 	words := strings.Fields(bare.Replace(value))

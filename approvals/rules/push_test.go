@@ -1,8 +1,13 @@
 package rules
 
 import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // overwriting and harmless pushes. Where bash gives a program the same words, the judgement is the
@@ -38,6 +43,14 @@ var pushLines = struct{ forced, not []string }{
 		"git -c alias.p='!git push --force' p",
 		"git -c remote.origin.push=+refs/heads/*:refs/heads/* push",
 		"git -c remote.origin.mirror=true push origin",
+		"git config --global alias.p 'push -f'",
+		"git config remote.origin.push +refs/heads/*:refs/heads/* && git push",
+		"git ${p:-push} -f",
+		"p=push; git $p -f",
+		"GIT=git; $GIT push -f",
+		"$(command -v git) push -f",
+		"source <(echo git push -f)",
+		"! git push -f",
 		"git send-pack --force ../other.git main",
 		"git-push -f",
 		"/usr/lib/git-core/git-send-pack --mirror x",
@@ -124,6 +137,8 @@ var pushLines = struct{ forced, not []string }{
 		"git -C \"$dir\" push origin main",
 		"git -c push.default=current push",
 		"git -c user.name='A B' commit -m 'git push -f is over'",
+		"git config push.default current && git push",
+		"git config remote.origin.fetch +refs/heads/*:refs/remotes/origin/* && git push",
 		"git stash push -f",
 		"git stash push -m +x",
 		"git fetch -f origin +main:main && git push origin topic",
@@ -162,7 +177,7 @@ func TestOverwritesRemote(t *testing.T) {
 			t.Errorf("not seen: %s", line)
 		}
 	}
-	for _, line := range pushLines.not {
+	for _, line := range append(lines(t, "everyday.txt"), pushLines.not...) {
 		if OverwritesRemote(line) {
 			t.Errorf("forced: %s", line)
 		}
@@ -177,6 +192,58 @@ func TestEachWayToStartAPush(t *testing.T) {
 		}
 		if line := added(form, "git fetch -f origin push"); OverwritesRemote(line) {
 			t.Errorf("forced: %s", line)
+		}
+	}
+}
+
+// TestPushesAsBashRunsThem runs the lines with a git that only notes its words: of no line that is
+// not seen does bash start a forced push.
+func TestPushesAsBashRunsThem(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	bin := t.TempDir()
+	for _, name := range []string{"bash", "cat", "env", "find", "nice", "sh", "timeout", "xargs"} {
+		if p, err := exec.LookPath(name); err == nil {
+			if err := os.Symlink(p, filepath.Join(bin, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const git = "#!/bin/sh\nfor w in git \"$@\"; do printf '%s\\0' \"$w\"; done >> \"$NOTES\"; printf '\\n\\0' >> \"$NOTES\"; exit 0\n"
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(git), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runs := func(line string) (forced bool) {
+		dir := t.TempDir()
+		notes := filepath.Join(t.TempDir(), "notes")
+		ctx, done := context.WithTimeout(context.Background(), time.Minute)
+		defer done()
+		cmd := exec.CommandContext(ctx, bash, "-c", line)
+		cmd.Dir, cmd.Env = dir, []string{"PATH=" + bin, "NOTES=" + notes, "HOME=" + dir}
+		_ = cmd.Run() // many fail: the programs that they need are not there
+		data, err := os.ReadFile(notes)
+		if err != nil {
+			return false // git was not started
+		}
+		for _, call := range strings.Split(string(data), "\x00\n\x00") {
+			forced = forced || OverwritesByWords(strings.Split(call, "\x00"))
+		}
+		return forced
+	}
+	seen := 0
+	for _, line := range pushLines.forced {
+		if !strings.Contains(line, "/usr/") && len(line) < MaxLine && runs(line) {
+			seen++
+		}
+	}
+	if seen < 50 {
+		t.Errorf("bash starts a forced push for %d lines", seen)
+	}
+	for _, line := range pushLines.not {
+		if runs(line) {
+			t.Errorf("bash starts a forced push: %s", line)
 		}
 	}
 }
@@ -198,4 +265,17 @@ func BenchmarkOverwritesRemote(b *testing.B) {
 			}
 		})
 	}
+}
+
+// FuzzOverwritesRemote: no text ends the reading, and a push in front of it stays seen.
+func FuzzOverwritesRemote(f *testing.F) {
+	for _, line := range pushLines.forced {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		OverwritesRemote(line)
+		if !OverwritesRemote("git push -f\n" + line) {
+			t.Errorf("not seen before %q", line)
+		}
+	})
 }
