@@ -11,18 +11,18 @@ import (
 	"codeagent/sandbox"
 )
 
-// Adopt grants what an exported file shows, for this session. It refuses all of it if one thing
-// could open more than the file shows, or cannot be granted here.
+// Adopt grants what an exported file lists, for this session. It rejects the whole file if one
+// entry would open more than the file shows, or cannot be granted here.
 func (l *Ledger) Adopt(f ledger.File, name string) error {
 	var entries []answered
-	// A rule of another project holds nothing here.
+	// A rule of another project has no effect here.
 	here := rules.Join(f.Rules).In(l.gate.at.workspace, func(p string) string { return p }).Rules()
 	for _, r := range here {
 		var g sandbox.Grant
 		e := ledger.Entry{Expires: r.Expires}
 		switch {
 		case len(r.Words) > 0:
-			continue // a rule stays a rule
+			continue // command rules do not become entries
 		case r.Access == rules.Fetch:
 			e.Fetch = slices.Clone(r.Hosts)
 		case len(r.Hosts) > 0:
@@ -60,8 +60,8 @@ func (l *Ledger) Adopt(f ledger.File, name string) error {
 	return nil
 }
 
-// adoptable returns why an entry of a file cannot be granted: it gets the checks of a wish of the
-// model, and each path must be the place itself.
+// adoptable returns why an entry of a file cannot be granted. An entry gets the same checks as a
+// request of the model. In addition, its paths must not lead through links.
 func (g *Gate) adoptable(e ledger.Entry) error {
 	base := g.opts.Base
 	for _, p := range slices.Concat(e.Grant.Write, e.Grant.Read, e.Grant.Sockets, e.Paths) {
@@ -86,8 +86,8 @@ func (g *Gate) adoptable(e ledger.Entry) error {
 	return nil
 }
 
-// runs reports whether e is from a file and names exactly this command line in this folder, as the
-// model's shell runs it.
+// runs reports whether e comes from a file and names exactly this command line in this folder, as
+// the model's shell would run it.
 func (e answered) runs(a Action) bool {
 	n := len(a.Argv)
 	return e.adopted && a.Kind == word.KindCommand && !a.Background && e.Command == a.Command && e.Folder == a.Folder &&

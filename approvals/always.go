@@ -13,29 +13,30 @@ import (
 	"codeagent/sandbox"
 )
 
-// The answer Always saves rules that answer the same question from then on. It is offered only
-// if a gate with these rules would not ask: that is tried with a copy of the gate. The person
-// may edit the rules; they are then checked in the same way, and may open nothing that a
-// question cannot offer.
+// The answer Always saves rules that answer the same question in the future. It is offered only if
+// a gate with these rules would not ask. To find out, the question is put to a copy of the gate
+// that has them. The person may edit the rules. Edited rules get the same check, and may not open
+// anything that a question cannot offer.
 
-// Lasting is what the answer Always saves: rules, as text for rules.toml.
+// Lasting is what the answer Always saves: the text of rules for rules.toml.
 type Lasting struct {
-	// Project holds in this project, Everywhere in every folder.
+	// Project is the text of rules for this project, Everywhere that for every folder.
 	Project, Everywhere string
-	// Replay says what Project would have answered in earlier sessions. Recall fills it.
+	// Replay counts the earlier calls that Project would have answered. Recall sets it.
 	Replay rules.Replay
-	// Check returns an error for a text that cannot be saved as the answer to this question, else
-	// what it would have answered in earlier sessions. It reads files.
+	// Check returns an error if text cannot be saved as the answer to this question. Otherwise it
+	// returns which earlier calls the text would have answered. It reads files.
 	Check func(text string) (rules.Replay, error) `json:"-"`
 }
 
-// oftenYes is after how many yeses a rule is proposed.
+// oftenYes is the number of earlier approvals after which the label of Always mentions them.
 const oftenYes = 3
 
-// mostLasting bounds the rules, and the bytes, of one answer.
+// mostLasting limits the number of rules of one answer, and their size in bytes.
 const mostLasting, maxLasting = 8, 16 << 10
 
-// put offers Always for a question and stores it as asked. answers is that of asked.
+// put adds the answer Always to a question where it can be offered, and stores the question.
+// answers is asked.answers.
 func (g offer) put(answers func(*Gate) (Permit, bool)) *Request {
 	g.q.answers = answers
 	if g.opts.Facts {
@@ -66,9 +67,10 @@ func (g offer) put(answers func(*Gate) (Permit, bool)) *Request {
 	return g.open.put(g.q)
 }
 
-// Ruled returns the permit for a question that the rules answer by now: one about what a command
-// was denied, where calls are not held, or one that a rule saved meanwhile answers. The question
-// is then closed. The permit opens what the rules open now, whatever the question showed.
+// Ruled returns a permit for a question that the current rules answer, and closes the question.
+// There are two cases: a rule was saved after the question was made, or the question is about a
+// denied command and calls are not held. The permit grants what the rules open now, even if the
+// question showed something else.
 func (g *Gate) Ruled(r *Request) (Permit, bool) {
 	q, ok := g.open.take(r.ID)
 	if !ok {
@@ -83,7 +85,7 @@ func (g *Gate) Ruled(r *Request) (Permit, bool) {
 	return Permit{}, false
 }
 
-// lasting returns the rules that allow just what q asks for, or why none should.
+// lasting returns the narrowest rules that answer q, or why no rule should.
 func lasting(q asked) (list []*rules.Rule, why string) {
 	gr, a := q.Grant, q.Action
 	switch {
@@ -115,7 +117,7 @@ func lasting(q asked) (list []*rules.Rule, why string) {
 	return list, ""
 }
 
-// rulesText writes rules for one project, or with "" for all.
+// rulesText writes the rules as text. An empty project means every folder.
 func rulesText(list []*rules.Rule, project string) string {
 	var b strings.Builder
 	for _, r := range list {
@@ -126,13 +128,13 @@ func rulesText(list []*rules.Rule, project string) string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// offer is the offer to save rules for the question q of a gate.
+// offer checks and saves rules as the answer to the question q.
 type offer struct {
 	*Gate
 	q asked
 }
 
-// checked returns a copy of g with the rules of text added, or why they cannot be the answer to q.
+// checked returns a copy of g with the rules in text added, or why they cannot answer q.
 func (g offer) checked(text string) (*Gate, *Refusal) {
 	if len(text) > maxLasting {
 		return nil, refuse("the rules are longer than 16 KiB")
@@ -157,8 +159,9 @@ func (g offer) checked(text string) (*Gate, *Refusal) {
 	return wide, nil
 }
 
-// under returns a copy of g with other rules, which offers and remembers nothing. What decides
-// is copied as a whole: the policy, the limits, what is granted and what was revoked.
+// under returns a copy of g with other rules. The copy offers no Always and records nothing. It
+// copies all state that decisions depend on: the policy, the limits, the grants and the
+// revocations.
 func (g offer) under(set *rules.Set) *Gate {
 	o := g.opts
 	o.Rules, o.Save, o.NewID, o.Settings, o.Changed, o.Refresh, o.Facts = set, nil, nil, nil, nil, nil, false
@@ -179,8 +182,9 @@ func (at *places) rulesHere(set *rules.Set) *rules.Set {
 	})
 }
 
-// openable refuses a rule that a person may write by hand, but not as an answer: one that
-// opens what no question opens, or that says less than it does. shown is what was asked for.
+// openable rejects rules that a person may write by hand but an answer may not save. Such a rule
+// opens something that no question can grant, or its text shows less than it opens. shown is the
+// grant in the question.
 func (at *places) openable(base sandbox.Policy, shown sandbox.Grant, r *rules.Rule) *Refusal {
 	if r.Decision != rules.Allow {
 		return refuse("an answer saves only rules that allow")
@@ -216,9 +220,9 @@ func (at *places) openable(base sandbox.Policy, shown sandbox.Grant, r *rules.Ru
 	return nil
 }
 
-// take saves the rules of an answer; they hold at once. Empty text means the rules as shown. If
-// they cannot be saved, the answer counts for the session, or once if its text was edited: that may
-// have an end. r then says so.
+// take saves the rules of an answer, and they apply at once. Empty text means the rules as shown.
+// If saving fails, the answer counts for the session, or once if the text was edited, because an
+// edited rule may expire. r then says so.
 func (g offer) take(r *Request, text string) (Decision, *Refusal) {
 	if g.q.Lasting == nil {
 		return Deny, refuse("the answer always was not offered")

@@ -63,9 +63,9 @@ type Request struct {
 	// Title says in one line who wants what.
 	Title  string
 	Action Action
-	// bound is the content that a question about leaving the sandbox is about.
+	// bound identifies the files that a question about leaving the sandbox depends on.
 	bound *content.Binding
-	// overwrites: a yes lets the command overwrite what a git repository elsewhere has.
+	// overwrites: a yes lets the command overwrite refs of a remote git repository.
 	overwrites bool
 	// Denials are earlier denials of the command (AfterFailure, Held).
 	Denials []sandbox.Denial
@@ -114,10 +114,9 @@ const (
 	Once Decision = "once"
 	// Session grants what was shown until the session ends.
 	Session Decision = "session"
-	// AllEdits lets edits of files in the workspace run without a question until the session
-	// ends.
+	// AllEdits allows edits of files in the workspace without a question until the session ends.
 	AllEdits Decision = "all_edits"
-	// Always saves a rule that answers the question from now on: see Lasting.
+	// Always saves a rule that answers this question in the future: see Lasting.
 	Always Decision = "always"
 	// Outside runs this action outside the sandbox, once.
 	Outside Decision = "outside"
@@ -128,22 +127,22 @@ const (
 	Stop Decision = "stop"
 	// Unattended: nobody can answer.
 	Unattended Decision = "unattended"
-	// Reviewed: the reviewer refused, and nobody was asked; the answer's Reason says why.
+	// Reviewed: the reviewer refused, so nobody was asked. The answer's Reason says why.
 	Reviewed Decision = "reviewed"
 	// Unanswered: the question ended without an answer; the answer's Reason says why.
 	Unanswered Decision = "unanswered"
 )
 
-// Yes reports whether d allows the action, Lasts whether also later ones, and Leaves whether
-// outside the sandbox.
+// Yes reports whether d allows the action. Lasts reports whether d also allows later actions, and
+// Leaves whether it allows them outside the sandbox.
 func (d Decision) Yes() bool { return d == Once || d == Outside || d.Lasts() }
 
-// Lasts is described at Yes.
+// Lasts: see Yes.
 func (d Decision) Lasts() bool {
 	return d == Session || d == AllEdits || d == Always || d == OutsideSession
 }
 
-// Leaves is described at Yes.
+// Leaves: see Yes.
 func (d Decision) Leaves() bool { return d == Outside || d == OutsideSession }
 
 // Answer answers a Request. The zero Answer means no.
@@ -156,7 +155,7 @@ type Answer struct {
 	// Command, if set, is the command that the person wants instead: the answer is no, and the
 	// model is given the command.
 	Command string
-	// Rule is the text to save with Always, edited by the person; empty: Lasting.Project.
+	// Rule is the edited text to save with Always. Empty means Lasting.Project.
 	Rule string
 }
 

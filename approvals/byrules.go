@@ -18,7 +18,7 @@ type byRules struct {
 	decision rules.Decision
 	place    string
 	rule     *rules.Rule
-	// overwrites: an allow says by its own words that a git push may overwrite.
+	// overwrites: an allow rule explicitly names the push options that overwrite.
 	overwrites bool
 }
 
@@ -52,7 +52,8 @@ func (g *Gate) commandRules(a Action) (byRules, *Refusal) {
 	return by, nil
 }
 
-// overwritesByRule reports whether rules allow each git push that overwrites, by words that say so.
+// overwritesByRule reports whether allow rules explicitly name the options of each git push that
+// overwrites.
 func overwritesByRule(parts []rules.Part) (found bool) {
 	for _, p := range parts {
 		if !rules.OverwritesByWords(p.Words) {
@@ -81,9 +82,9 @@ func (g *Gate) ruled(base sandbox.Policy, a Action, mode Mode) (sandbox.Policy, 
 	return base, w, edited, refusal
 }
 
-// opened returns the part of a wanted grant that rules allow. The rule for a folder opens
-// what a grant of the folder opens: a protected file in it needs a rule of its own. fetch: the
-// grant is for a fetch.
+// opened returns the part of a wanted grant that rules allow. A rule for a folder opens the same as
+// a grant of the folder: a protected file in it needs its own rule. fetch: the grant is for a
+// fetch.
 func (g *Gate) opened(base sandbox.Policy, wanted sandbox.Grant, fetch bool) (out sandbox.Grant) {
 	for _, p := range wanted.Write {
 		root := g.ruledRoot(rules.Write, p)

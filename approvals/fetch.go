@@ -31,7 +31,7 @@ func (g *Gate) baseOf(a Action) sandbox.Policy {
 	return base.With(sandbox.Grant{Hosts: hosts})
 }
 
-// wantFetch returns what a fetch needs beyond base in a mode.
+// wantFetch returns what a fetch needs beyond base under a mode.
 func (g *Gate) wantFetch(base sandbox.Policy, w Wish, mode Mode) (want, *Refusal) {
 	if len(w.Hosts) != 1 || len(w.Write)+len(w.Read)+len(w.Sockets) > 0 || w.Unsandboxed {
 		return want{}, refuse("a fetch may ask only for the host of its address")

@@ -42,8 +42,8 @@ import (
 type Options struct {
 	// Mode is the approval policy at the start; empty means OnRequest.
 	Mode Mode
-	// Refuse lists what questions are refused about under Granular: "escalation", "network",
-	// "edit", "fetch", "input".
+	// Refuse lists the topics of questions that Granular refuses: "escalation", "network", "edit",
+	// "fetch", "input".
 	Refuse []string
 	// Base is what an action may access without any answer.
 	Base  sandbox.Policy
@@ -64,32 +64,35 @@ type Options struct {
 	// MadeGit lists the git directories that commands of the session made; nil: none is
 	// known.
 	MadeGit func() []string
-	// Content knows the content of files and what the session changed; nil: neither is known.
+	// Content reads file hashes and lists what the session changed. Nil: both are unknown.
 	Content content.Source
-	// Rules are the rules at the start, also those of other projects; nil: no rules. Now is the time; nil: time.Now.
+	// Rules are the rules at the start, including those of other projects. Nil means no rules. Now
+	// returns the time. Nil means time.Now.
 	Rules *rules.Set
-	// Save appends rules to the user's file, and returns all that the file then has. Nil: the
-	// answer Always is not offered.
+	// Save appends rules to the user's file, and returns all rules that the file then has. Nil: Always
+	// is not offered.
 	Save func(text string) ([]*rules.Rule, error)
 	// Refresh is called before each decision; it may drop rules (Ledger.DropRules). Nil: nothing.
 	Refresh func()
-	// Past calls each with the tool calls of earlier sessions of a folder, "" for all, the last
-	// first. part: there are more than it reads. Nil: nothing is known.
+	// Past calls each with the tool calls of earlier sessions of a folder, or of all folders for "".
+	// The latest call comes first. part reports that some calls were not read. Nil: no earlier calls
+	// are known.
 	Past func(folder string, each func(rules.Past)) (part bool)
 	Now  func() time.Time
 	// Fetch is what fetches may reach without an answer, in addition to Base.
 	Fetch []sandbox.HostPort
-	// Settings lists what settings open in Base and Fetch, for the ledger; nil: nothing is listed.
+	// Settings lists the settings that open something in Base and Fetch, for the ledger. It may be
+	// nil.
 	Settings func() []ledger.Setting
-	// Changed is called with the answers that hold, after one was added or revoked; may be nil.
+	// Changed is called with the current answers after one was added or revoked. It may be nil.
 	Changed func([]ledger.Entry)
-	// Reasons: a command's request without a reason of its own is sent back to the model once.
+	// Reasons: a command's request without a valid reason is returned to the model once.
 	Reasons bool
-	// Facts: questions state what is known about what they ask for. Entries counts what lies in
-	// a folder, see review.Evidence; nil: nothing is counted.
+	// Facts: questions state known facts about what they ask for. Entries counts the entries of a
+	// folder, see review.Evidence. Nil: nothing is counted.
 	Facts   bool
 	Entries func(folder string) (n int, more, ok bool)
-	// Careless: what nothing can bring back needs no answer (the setting undo.unkept).
+	// Careless: losses that undo cannot reverse need no approval (the setting undo.unkept).
 	Careless bool
 }
 
@@ -103,24 +106,24 @@ type Gate struct {
 	open questions
 }
 
-// questions are those that are open.
+// questions are the open questions.
 type questions struct {
 	mu   sync.Mutex
 	byID map[string]asked // guarded by mu
 }
 
-// asked is a question that is open.
+// asked is an open question.
 type asked struct {
 	Request
-	// mode is the approval policy that it was asked under.
+	// mode is the approval policy under which the question was asked.
 	mode Mode
-	// wants: more than the sandbox allows is wanted, or a rule asks. about is what is wanted.
+	// wants: the action wants more than the sandbox allows, or a rule asks. about lists the topics.
 	wants bool
 	about topics
-	// edits are the files of an edit, as they were found.
+	// edits are the state of the files of an edit when the question was asked.
 	edits []string
-	// answers returns the permit with which a gate would answer it without a question, if it
-	// would. That of a held call is empty.
+	// answers returns the permit if a gate would now answer the question without asking. For a held
+	// call the permit is empty.
 	answers func(*Gate) (Permit, bool)
 }
 
@@ -140,7 +143,7 @@ func NewGate(o Options) *Gate {
 	return g
 }
 
-// Ledger returns what is open beyond the policy.
+// Ledger returns the ledger of what is open beyond the policy.
 func (g *Gate) Ledger() *Ledger { return &g.ledger }
 
 // Base returns what every action may access now without a question: the policy and the
@@ -152,7 +155,7 @@ func (g *Gate) Open() sandbox.Policy {
 	return g.ledger.granted(g.forModel(g.ledger.narrowed(g.opts.Base.Clone())))
 }
 
-// Own is Base for the user's own deeds, which the rules of the model do not concern.
+// Own is Base for the user's own commands. Rules for the model do not apply to them.
 func (g *Gate) Own() sandbox.Policy { return g.ledger.granted(g.settings()) }
 
 // granted adds the session's grants to p.
@@ -164,8 +167,8 @@ func (l *Ledger) granted(p sandbox.Policy) sandbox.Policy {
 	return p
 }
 
-// start returns the policy before any answer. What Trusted protects depends on what the settings
-// open, so it comes before the rules of the model: an answer may open that again.
+// start returns the policy before any answer. What Trusted protects depends on the settings. It is
+// therefore computed before the model's limits: an answer may reopen what they close.
 func (g *Gate) start() sandbox.Policy { return g.forModel(g.settings()) }
 
 // settings returns the policy of the settings.
@@ -245,7 +248,8 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	}), nil
 }
 
-// wanted returns what a needs beyond base in a mode, and the canonical files it edits.
+// wanted returns what a needs beyond base under a mode, and the canonical paths of the files that
+// it edits.
 func (g *Gate) wanted(base sandbox.Policy, a Action, mode Mode) (want, []string, *Refusal) {
 	switch a.Kind {
 	case word.KindPlan, word.KindRead, word.KindWatch:
@@ -281,11 +285,11 @@ func (g *Gate) wanted(base sandbox.Policy, a Action, mode Mode) (want, []string,
 	return want{}, nil, refuse("unknown kind of action %q", a.Kind)
 }
 
-// AfterDenial returns the question to ask after the sandbox denied something to a, according
-// to v: whether it may run again with all that it lacked. It returns nil if there is nothing to
-// ask. held are the answers of the run if its calls were held; then it is asked in each mode that
-// holds calls, if the kernel's records say what was lacking, and the next run also gets what was
-// granted in this one. With nil only on-failure asks.
+// AfterDenial returns the question to ask after the sandbox denied something to a, according to v:
+// may it run again with everything that it lacked? It returns nil if there is nothing to ask. held
+// are the answers of the run if its calls were held. Then every mode that holds calls asks, if the
+// kernel recorded what was lacking, and the next run also gets what was granted in this one. If
+// held is nil, only on-failure asks.
 func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Request {
 	base := g.Base()
 	policy := g.consent()
@@ -294,7 +298,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 		return nil
 	}
 	if slices.ContainsFunc(v.Denials, isLoss) {
-		return nil // outside the sandbox it would be lost as well
+		return nil // the change is lost outside the sandbox too
 	}
 	w := want{unsandboxed: true}
 	if v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() { // words in the output alone must not propose a grant
@@ -349,8 +353,8 @@ func (o *questions) take(id string) (asked, bool) {
 	return q, ok
 }
 
-// who names the program or tool that wants something, in at most 40 letters, and says if the
-// command starts more.
+// who names the program or tool that wants something, in at most 40 letters. It adds a note if the
+// command starts further programs.
 func who(a Action) string {
 	if a.Kind != word.KindCommand {
 		return plainName(a.Tool)
@@ -359,8 +363,8 @@ func who(a Action) string {
 	return plainName(name) + more
 }
 
-// programs names the first program of a command, and says how many follow. "cd" is none: it only
-// says where.
+// programs returns the name of the first program of a command, and the number of programs after it.
+// It skips "cd", which only sets the folder.
 func programs(command string) (name, more string) {
 	f, opaque := rules.ParseLine(command)
 	if opaque != "" {
@@ -421,8 +425,8 @@ var commanders = []string{"apt", "apt-get", "brew", "bun", "cargo", "docker", "g
 // keywords are words of the shell itself where a program's name could be.
 var keywords = []string{"!", "(", "{", "[", "[[", "case", "export", "for", "if", "set", "until", "while"}
 
-// starts names the program that a command line starts: the first word after assignments, as it is
-// written, and for commanders also the second word if it is plain.
+// starts returns the program that a command line starts: the first word after assignments, as
+// written. For commanders it includes the second word if that is plain.
 func starts(words []string) string {
 	for len(words) > 1 && strings.Contains(words[0], "=") {
 		words = words[1:]

@@ -71,13 +71,13 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	}), nil
 }
 
-// loss asks about what undo could not reverse.
+// loss asks about a change that undo could not reverse.
 type loss struct{ *Gate }
 
 func isLoss(d sandbox.Denial) bool { return d.Kind == sandbox.KindLoss }
 
-// decide judges a change that undo could not reverse. The policy allows it, so a yes grants
-// nothing: it lets this command make such changes. There is no answer for later commands.
+// decide judges a change that undo could not reverse. The policy already allows the change, so a
+// yes grants nothing; it only lets this command make such changes. No answer covers later commands.
 func (g loss) decide(a Action, d sandbox.Denial) (sandbox.Grant, *Request, error) {
 	r := g.request(a, d)
 	if policy := g.consent(); policy.mode == Never {
@@ -98,7 +98,7 @@ func (g loss) request(a Action, d sandbox.Denial) Request {
 	}
 }
 
-// shown writes the path of a command's own choice for one line.
+// shown writes a path that a command chose on one line.
 func shown(path string) string {
 	if plainText(path) != nil {
 		return strconv.Quote(path)
@@ -141,8 +141,8 @@ func heldWho(d sandbox.Denial) string {
 	return sandbox.Unexamined
 }
 
-// refusedWho names the programs that were refused something that mattered, with their verb:
-// by their files where the kernel recorded them, else the program that the command's text names.
+// refusedWho names the programs that were refused something that mattered, with their verb. It uses
+// the executables that the kernel recorded, or else the program in the command's text.
 func refusedWho(a Action, denials []sandbox.Denial) string {
 	var names []string
 	for _, d := range denials {

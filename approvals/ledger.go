@@ -13,34 +13,34 @@ import (
 	"codeagent/sandbox"
 )
 
-// Ledger holds what is open beyond the policy: the answers that apply to the session, the
-// settings and the rules that opened something. It is safe for concurrent use, and is not saved.
+// Ledger lists what is open beyond the policy: the answers of the session, the settings and the
+// rules. It is safe for concurrent use, and is not saved.
 type Ledger struct {
 	gate  *Gate
 	rules atomic.Pointer[rules.Set]
-	// changing is held while a file of rules changes and until its rules hold, so that a rule which is
-	// removed meanwhile does not come back.
+	// changing is held from the change of a rules file until the new rules apply. Otherwise a rule
+	// that is removed meanwhile could come back.
 	changing sync.Mutex
 
 	mu sync.Mutex
-	// entries are the answers and what a file of approvals grants, oldest first.
+	// entries are the answers and the grants of an approvals file, oldest first.
 	entries []answered
 	last    int // the last number of an ID
-	// given are the settings, once they are known; revoked is what was taken back of them.
+	// given are the settings, loaded on first use. revoked is what was revoked of them.
 	given   []ledger.Entry
 	known   bool
 	revoked []ledger.Entry
-	// closings counts those of Closing.
+	// closings counts the Closings.
 	closings int
 	// uses counts the decisions that relied on a rule or a setting, by ID.
 	uses map[string]int
 }
 
-// answered is an answer with what it is compared by.
+// answered is an answer, with the fields by which it is compared.
 type answered struct {
 	ledger.Entry
 	deed deed
-	// adopted: it is from a file, which names no program; see runs.
+	// adopted: it comes from a file, which names no program. See runs.
 	adopted bool
 }
 
@@ -74,8 +74,7 @@ func (l *Ledger) List() []ledger.Entry {
 	return out
 }
 
-// ofSettings returns the entries of settings that were not revoked. They are computed when
-// somebody first asks for them.
+// ofSettings returns the settings that were not revoked. They are computed on first use.
 func (l *Ledger) ofSettings() []ledger.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +90,7 @@ func (l *Ledger) ofSettings() []ledger.Entry {
 	return slices.Clone(l.given)
 }
 
-// singly returns an entry for each single thing that a setting opens.
+// singly returns one entry for each path, host or socket that a setting opens.
 func singly(s ledger.Setting) (out []ledger.Entry) {
 	add := func(g sandbox.Grant) { out = append(out, ledger.Entry{Grant: g}) }
 	had := sandbox.PathsOf(s.Without.Write)
@@ -114,9 +113,9 @@ func singly(s ledger.Setting) (out []ledger.Entry) {
 	return out
 }
 
-// Beyond lists what a running command has and a command that starts now would not get: what it was
-// started under and granted, without what was revoked. The ID of each says what it opens, so that it
-// never becomes another's.
+// Beyond lists what a running command may access and a new command may not. It starts from the
+// policy and grants of the running command, without what was revoked. The ID of an entry contains
+// what it opens, so an ID is never reused for something else.
 func (l *Ledger) Beyond(started sandbox.Policy, granted []sandbox.Grant, revoked []sandbox.Closing) []ledger.Entry {
 	if started.Unconfined {
 		return nil
@@ -135,7 +134,7 @@ func (l *Ledger) Beyond(started sandbox.Policy, granted []sandbox.Grant, revoked
 	return out
 }
 
-// answers returns the answers that hold now.
+// answers returns the answers that apply now.
 func (l *Ledger) answers() []answered {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +155,7 @@ func (l *Ledger) add(e answered) {
 	l.entries = append(l.entries, e)
 }
 
-// tell reports the answers that hold.
+// tell passes the current answers to Options.Changed.
 func (l *Ledger) tell() {
 	if l.gate.opts.Changed == nil {
 		return
@@ -212,7 +211,7 @@ func (l *Ledger) outside(a Action) (ledger.Entry, bool) {
 }
 
 // edits reports whether each of paths may be edited without a question. confined: the sandbox
-// protects files, without which no answer covers files that it did not name.
+// protects files. Otherwise an answer covers only files that it named.
 func (l *Ledger) edits(paths []string, confined bool) bool {
 	entries := l.answers()
 	for _, p := range paths {
@@ -236,7 +235,7 @@ func (l *Ledger) used(relied func(answered) bool) {
 	}
 }
 
-// relied counts a decision about a held call for what opens the grant.
+// relied counts a decision about a held call, for the entries that open the grant.
 func (l *Ledger) relied(g sandbox.Grant) {
 	l.used(func(e answered) bool { return covered(e.Entry, g) })
 	l.countRules(g)
@@ -252,8 +251,7 @@ func (l *Ledger) usedRule(r *rules.Rule) {
 	l.uses[ledger.RuleID(r)]++
 }
 
-// count records what a decision about a relied on, so that the ledger can say what is used. It
-// changes no decision.
+// count records which entries a decision about a relied on. It only counts; it changes no decision.
 func (l *Ledger) count(a Action, paths []string, by byRules) {
 	g := l.gate
 	if by.decision == rules.Allow && by.rule != nil {
@@ -262,7 +260,7 @@ func (l *Ledger) count(a Action, paths []string, by byRules) {
 	d := deedOf(a)
 	var wanted sandbox.Grant
 	if !a.Wish.Empty() || a.Kind == word.KindEdit {
-		// What the policy alone allows was not the answer's doing.
+		// What the policy alone allows is not counted for an answer.
 		base := g.start()
 		if a.Kind == word.KindFetch {
 			base = base.With(sandbox.Grant{Hosts: l.fetches(g.opts.Fetch)})
@@ -310,16 +308,17 @@ func covered(e ledger.Entry, wanted sandbox.Grant) bool {
 		slices.ContainsFunc(wanted.Hosts, func(h sandbox.HostPort) bool { return slices.Contains(e.Grant.Hosts, h) || slices.Contains(e.Fetch, h) })
 }
 
-// Revocation is what a revocation did.
+// Revocation is the result of a revocation.
 type Revocation struct {
 	Entry ledger.Entry
-	// Closed is what no entry and no setting opens any more: running commands lose it as far as
-	// the kernel allows. Still is what e opened and something else opens too.
+	// Closed is what nothing opens any more. Running commands lose it as far as the kernel allows.
+	// Still is the part that another entry or setting keeps open.
 	Closed, Still sandbox.Grant
 }
 
-// Revoke takes back an answer or a setting, from the next decision on; a setting until the session
-// ends. It reports false for any other ID: a rule is removed from its file (SetRules).
+// Revoke revokes an answer or a setting. It applies from the next decision on; for a setting, until
+// the session ends. It returns false for other IDs. A rule must be removed from its file instead
+// (SetRules).
 func (l *Ledger) Revoke(id string) (Revocation, bool) {
 	l.ofSettings()
 	l.mu.Lock()
@@ -351,8 +350,8 @@ func (l *Ledger) Revoke(id string) (Revocation, bool) {
 	return out, true
 }
 
-// Closing returns how running commands lose g, which was taken back: they keep what is open otherwise,
-// to a command that starts now or by a rule.
+// Closing returns what running commands lose when g is revoked. They keep what is still open to new
+// commands or by a rule.
 func (l *Ledger) Closing(g sandbox.Grant) sandbox.Closing {
 	open, now := l.gate.Open(), l.gate.now()
 	for _, r := range l.rules.Load().Rules() {
@@ -372,7 +371,7 @@ func (l *Ledger) revision() int {
 	return l.closings
 }
 
-// ruleGrant is what a rule opens to commands by path or host.
+// ruleGrant is the grant of a rule for paths or hosts.
 func ruleGrant(r *rules.Rule) (out sandbox.Grant) {
 	switch r.Access {
 	case "":
@@ -385,8 +384,8 @@ func ruleGrant(r *rules.Rule) (out sandbox.Grant) {
 	return out
 }
 
-// SetRules replaces the rules by those of set that hold in the workspace, and returns what the old ones opened by path or host and nothing
-// opens any more.
+// SetRules replaces the rules by those of set that apply to the workspace. It returns the paths and
+// hosts that only the old rules opened.
 func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
 	set = l.gate.at.rulesHere(set)
 	old := l.rules.Swap(set)
@@ -400,16 +399,16 @@ func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
 	return closed
 }
 
-// ReplaceRules is SetRules for the rules of one file; the rules of other files stay. Of list only
-// those count that hold in this project.
+// ReplaceRules is SetRules for the rules of one file; the rules of other files stay. Rules of list
+// for other projects are ignored.
 func (l *Ledger) ReplaceRules(file string, list []*rules.Rule) (closed sandbox.Grant) {
 	others := slices.DeleteFunc(slices.Clone(l.rules.Load().Rules()), func(r *rules.Rule) bool { return r.File == file })
 	here := rules.Join(list).In(l.gate.at.workspace, func(p string) string { return p })
 	return l.SetRules(rules.Join(here.Rules(), others))
 }
 
-// DropRules is SetRules after remove removed rules of one file, which returns those that the file has
-// then. It adds no rule that allows something.
+// DropRules calls remove, which removes rules from one file and returns the remaining ones, and
+// then SetRules. It never adds an allow rule.
 func (l *Ledger) DropRules(file string, remove func() ([]*rules.Rule, error)) (closed sandbox.Grant, err error) {
 	l.changing.Lock()
 	defer l.changing.Unlock()
@@ -426,7 +425,7 @@ func (l *Ledger) DropRules(file string, remove func() ([]*rules.Rule, error)) (c
 	return l.SetRules(rules.Join(left, others)), nil
 }
 
-// split divides a grant that was taken back into what is closed now and what is still open.
+// split divides a revoked grant into what is closed now and what is still open.
 func (g *Gate) split(gr sandbox.Grant) (closed, still sandbox.Grant) {
 	base := g.Open()
 	opened := g.opened(base, gr, false)

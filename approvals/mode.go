@@ -9,32 +9,32 @@ import (
 	"codeagent/sandbox"
 )
 
-// Mode is the approval policy: when a person is asked.
+// Mode is the approval policy: when codeagent asks a person.
 type Mode string
 
 const (
 	// Untrusted asks before every edit and every command that is not on the short list of
 	// known read-only ones.
 	Untrusted Mode = "untrusted"
-	// OnRequest runs everything in the sandbox and asks when the model requests more
-	// permissions. It is the default.
+	// OnRequest runs everything in the sandbox, and asks when the model requests more permissions. It
+	// is the default.
 	OnRequest Mode = "on-request"
-	// OnFailure is OnRequest, and also asks after a command that the sandbox denied something.
+	// OnFailure is OnRequest that also asks after the sandbox denied something to a command.
 	OnFailure Mode = "on-failure"
-	// Granular is OnRequest, and refuses the questions about what Options.Refuse lists.
+	// Granular is OnRequest that refuses questions about the topics in Options.Refuse.
 	Granular Mode = "granular"
-	// Never asks nobody: what the sandbox does not allow is refused.
+	// Never asks nobody. It refuses what the sandbox does not allow.
 	Never Mode = "never"
 )
 
 // Modes lists every Mode, the most careful first.
 func Modes() []Mode { return []Mode{Untrusted, OnRequest, OnFailure, Granular, Never} }
 
-// Holds reports whether a refused call of a running command can wait for an answer under m:
-// under Untrusted the user was asked before the command started.
+// Holds reports whether a refused call of a running command can wait for an answer under m. Under
+// Untrusted the user was already asked before the command started.
 func (m Mode) Holds() bool { return m == OnRequest || m == OnFailure || m == Granular }
 
-// topics is a set of what a question is about, as Options.Refuse names it.
+// topics is a set of question topics, as named in Options.Refuse.
 type topics uint8
 
 const (
@@ -53,7 +53,7 @@ var topicWords = []string{
 	"a path, a socket or leaving the sandbox", "a host for a command", "an edit outside the writable folders", "a page of a host", "input to a command that has more permissions",
 }
 
-// topicsOf returns the topics of names; a name that does not exist counts as all of them.
+// topicsOf returns the topics of names. An unknown name counts as all topics.
 func topicsOf(names []string) (out topics) {
 	for _, name := range names {
 		i := slices.Index(topicNames, name)
@@ -65,7 +65,7 @@ func topicsOf(names []string) (out topics) {
 	return out
 }
 
-// of returns those of the names, one for each topic, that t contains.
+// of returns the names, one per topic, of the topics in t.
 func (t topics) of(names []string) (out []string) {
 	for i, name := range names {
 		if t&(1<<i) != 0 {
@@ -75,7 +75,7 @@ func (t topics) of(names []string) (out []string) {
 	return out
 }
 
-// about returns what a question about w would be about; nothing if w wants nothing.
+// about returns the topics of a question about w. It is empty if w wants nothing.
 func about(kind word.Kind, w want) (out topics) {
 	switch {
 	case w.empty():
@@ -111,21 +111,21 @@ type consent struct {
 	refuse topics // under Granular
 }
 
-// facts are what the table judges an action by.
+// facts are the inputs of the decision table.
 type facts struct {
 	kind word.Kind
 	// unconfined: there is no sandbox.
 	unconfined bool
-	// about is what the action wants beyond the sandbox.
+	// about are the topics of what the action wants beyond the sandbox.
 	about topics
 	// ruled: a rule asks about the command.
 	ruled bool
-	// known: the command is on the read-only list, or a rule allows it. remembered: it was
-	// answered for the session.
+	// known: the command is on the read-only list, or a rule allows it. remembered: an answer for the
+	// session covers it.
 	known, remembered bool
 }
 
-// rule is the table without the rows for what nobody can grant and what a rule forbids.
+// rule is the decision table, without the rows for impossible grants and for forbid rules.
 func (c consent) rule(f facts) ruling {
 	wants := f.about != 0 || f.ruled
 	switch {
@@ -141,14 +141,14 @@ func (c consent) rule(f facts) ruling {
 	case f.remembered, f.kind == word.KindFetch:
 		return run
 	case f.kind == word.KindCommand && f.known && !f.unconfined:
-		// The list may replace a question only because the sandbox is the boundary; without a
-		// sandbox it replaces none.
+		// The list may replace a question only because the sandbox is the boundary. Without a sandbox the
+		// list has no effect.
 		return run
 	}
 	return askFirst
 }
 
-// question says whether somebody is asked about t, or it is refused.
+// question returns whether c asks about t or refuses.
 func (c consent) question(t topics) ruling {
 	if c.mode == Never || c.mode == Granular && t&c.refuse != 0 {
 		return no
@@ -164,7 +164,7 @@ func (c consent) why(t topics) string {
 	return "the approval policy is never: nobody is asked"
 }
 
-// cells are all that the table distinguishes.
+// cells are all combinations that the table distinguishes.
 func cells() (out []facts) {
 	wishes := map[word.Kind][]topics{
 		word.KindCommand: {0, escalation, network, escalation | network},
@@ -180,43 +180,43 @@ func cells() (out []facts) {
 	return out
 }
 
-// wider reports whether something is less strict under to than under c: it runs instead of
-// being asked about or refused, or is asked about instead of being refused.
+// wider reports whether to is less strict than c in any case: it runs an action instead of asking
+// or refusing, or asks instead of refusing.
 func (c consent) wider(to consent) bool {
 	return to.mode == OnFailure && c.mode != OnFailure || slices.ContainsFunc(cells(), func(f facts) bool { return to.rule(f) > c.rule(f) })
 }
 
-// modes is the approval policy of a session. It is safe for concurrent use.
+// modes holds the approval policy of a session. It is safe for concurrent use.
 type modes struct {
 	mu  sync.Mutex
 	now consent // guarded by mu
 }
 
-// Mode returns the present approval policy.
+// Mode returns the current approval policy.
 func (m *modes) Mode() Mode { return m.consent().mode }
 
-// SetMode changes the approval policy. It applies to every later decision. A question that is
-// open stays open; a yes to it is refused if the new policy would have refused to ask.
+// SetMode changes the approval policy for later decisions. An open question stays open. A yes to it
+// is refused if the new policy refuses such questions.
 func (m *modes) SetMode(to Mode) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now.mode = to
 }
 
-// Wider reports whether the approval policy to is less strict about something than the present
-// one: it should then be confirmed before SetMode.
+// Wider reports whether the approval policy to is less strict in any case than the current one.
+// Then a person should confirm it before SetMode.
 func (m *modes) Wider(to Mode) bool {
 	now := m.consent()
 	return now.wider(consent{to, now.refuse})
 }
 
-// Asks reports whether a request of a command for gr would be asked about, should it be needed;
-// without a grant, for running outside the sandbox.
+// Asks reports whether a command's request for gr would be asked about if it were needed. Without a
+// grant it means running outside the sandbox.
 func (m *modes) Asks(gr sandbox.Grant) bool {
 	return m.consent().question(about(word.KindCommand, want{grant: gr, unsandboxed: gr.Unsandboxed || gr.Empty()})) != no
 }
 
-// Refused names what questions are refused about under Granular, in words; empty: nothing.
+// Refused lists in words the topics that Granular refuses. It is empty under other policies.
 func (m *modes) Refused() string {
 	if now := m.consent(); now.mode == Granular {
 		return strings.Join(now.refuse.of(topicWords), "; ")

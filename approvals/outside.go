@@ -13,20 +13,22 @@ import (
 	"codeagent/sandbox"
 )
 
-// A yes to run outside the sandbox is bound to the text of a command, and the text names programs
-// and files. Sandboxed commands may change these files after the person has read the question.
-// Therefore a yes for the session is bound to content too: to the programs as PATH resolves them and
-// the named files, by their hashes, and to what the session has not changed since in the write roots
-// that hold its folder or a named file, since any program may read its folder (make, npm, git). Such a
-// call runs alone, and is asked about while a background command could change the files during it.
-// Where changes are not recorded, or the text hides what it runs, the yes applies to one call.
+// A yes to run outside the sandbox is bound to the text of a command. The text names programs and
+// files, and sandboxed commands may change these files after the person has read the question. A
+// yes for the session is therefore bound to content too. It is bound to the hashes of the programs
+// as PATH resolves them, and of the named files. Any program may read its folder (make, npm, git).
+// So the yes also ends when the session changes something in the write roots that contain the
+// command's folder or a named file. Such a call runs alone. It is asked about while a background
+// command could change these files. If changes are not recorded, or the text hides what it runs,
+// the yes applies to one call.
 
-// leaving judges what a command would run and read outside the sandbox.
+// leaving describes what a command would run and read outside the sandbox.
 type leaving struct{ *Gate }
 
 // outside is what a question about leaving the sandbox shows beside the text.
 type outside struct {
-	// changes says why a yes cannot apply to the session, "" if it can. bound is what it is bound to.
+	// changes says why a yes cannot apply to the session; "" if it can. bound is the content to bind
+	// it to.
 	changes  string
 	bound    content.Binding
 	warnings []string
@@ -54,7 +56,7 @@ func (g leaving) outsideOf(base sandbox.Policy, a Action) outside {
 		p, refusal := g.at.canonical(a.Folder, dir)
 		return refusal != nil || changeable(base, p)
 	})
-	var reads []string // what its folder or its words lead to, and commands can change
+	var reads []string // paths that commands can change: its folder, and files that its words lead to
 	switch {
 	case way >= 0:
 		out.changes = "programs are looked for in " + show(g.opts.Path[way]) + ", which commands can change"
@@ -76,9 +78,8 @@ func (g leaving) outsideOf(base sandbox.Policy, a Action) outside {
 	return out
 }
 
-// bind sets what a yes for the session is bound to. If that includes reads, all of it must be known:
-// then nothing in out.changes stands against such a yes any more. It returns why a program cannot be
-// bound.
+// bind sets the content that a yes for the session depends on. If that includes reads and all of it
+// is known, it clears out.changes. It returns why a program cannot be bound, or "".
 func (g leaving) bind(out *outside, base sandbox.Policy, a Action, reads, named []string) string {
 	source := g.opts.Content
 	if source == nil {
@@ -121,7 +122,8 @@ func (g leaving) bind(out *outside, base sandbox.Policy, a Action, reads, named 
 	return ""
 }
 
-// rootOf returns the widest write root of p that covers path, or path itself, which then holds roots.
+// rootOf returns the widest write root of p that covers path. If there is no such root, it returns
+// path.
 func rootOf(p sandbox.Policy, path string) string {
 	root := path
 	for _, r := range writeRoots(p) {
@@ -132,7 +134,7 @@ func rootOf(p sandbox.Policy, path string) string {
 	return root
 }
 
-// program returns the file that name leads to in folder, through PATH and links; "" if there is none.
+// program returns the file that name resolves to in folder, through PATH and links, or "".
 func (g leaving) program(folder, name string) string {
 	dirs := g.opts.Path
 	if strings.Contains(name, "/") {
@@ -153,8 +155,8 @@ func (g leaving) program(folder, name string) string {
 	return ""
 }
 
-// remembered reports whether an answer for the session covers a outside the sandbox. If it does not
-// because something changed, news says what.
+// remembered reports whether an answer for the session covers a outside the sandbox. If a change
+// ended the answer, news describes the change.
 func (g *Gate) remembered(a Action) (yes bool, news []string) {
 	e, ok := g.ledger.outside(a)
 	if !ok {
@@ -183,7 +185,7 @@ func (g *Gate) remembered(a Action) (yes bool, news []string) {
 	return len(news) == 0, news
 }
 
-// moved says which program or named file is not what it was when the question was asked.
+// moved lists the programs and named files that have changed since the question was asked.
 func (g *Gate) moved(asked Request) string {
 	if g.opts.Content == nil || asked.bound == nil {
 		return ""
@@ -192,8 +194,8 @@ func (g *Gate) moved(asked Request) string {
 	return strings.Join(asked.bound.Moved(now.bound.Again(g.opts.Content, asked.bound), show), ", ")
 }
 
-// changedHere warns about what this session changed in the folder and among the named files: the
-// command can run or read it.
+// changedHere warns about what this session changed in the folder and among the named files,
+// because the command can run or read it.
 func (g leaving) changedHere(base sandbox.Policy, folder string, named []string, plain bool) []string {
 	if g.opts.Content == nil {
 		return nil
@@ -314,7 +316,7 @@ func textOrFolder(word string) bool {
 	return strings.ContainsAny(word, " \t\n;&|<>()$`\\\"'*?[]{}!#~") || slices.Contains([]string{"cd", "pushd", "popd", "eval"}, word)
 }
 
-// programNames returns the words of a command that name its programs, each once.
+// programNames returns the words that name the programs of a command, each once.
 func programNames(command string) (names []string) {
 	if len(command) > rules.MaxLine {
 		return nil

@@ -8,19 +8,19 @@ import (
 	"codeagent/sandbox"
 )
 
-// remote asks about a git push that would overwrite or delete what the repository elsewhere has:
-// nothing on this machine can bring it back. The kernel does not see it, so the command's text
-// decides (rules.OverwritesRemote), as far as that goes.
+// remote asks about a git push that would overwrite or delete refs of a remote repository. Nothing
+// on this machine can undo that. The kernel does not see it, so codeagent judges the command's text
+// (rules.OverwritesRemote). That is a heuristic.
 type remote struct{ *Gate }
 
 const (
 	remoteWarning = "nothing on this machine can bring back what the remote then loses, /undo neither"
-	// lossHint is the setting that allows what nothing brings back.
+	// lossHint shows the setting that allows irreversible losses.
 	lossHint = "codeagent exec -c undo.unkept=allow …"
 )
 
-// loses reports whether a is such a push in the sandbox, and neither a setting nor a rule has
-// answered that. Outside the sandbox the question shows the whole command anyway.
+// loses reports whether a is such a push in the sandbox that neither a setting nor a rule allows.
+// Outside the sandbox the question shows the whole command anyway.
 func (g remote) loses(base sandbox.Policy, a Action, by byRules) bool {
 	switch {
 	case g.opts.Careless || base.Unconfined || by.overwrites:
@@ -31,8 +31,8 @@ func (g remote) loses(base sandbox.Policy, a Action, by byRules) bool {
 	return a.Kind == word.KindInput && rules.OverwritesRemote(a.Input)
 }
 
-// question is request; overwrites: a yes is also for such a push. It is for this once, because the
-// next push loses something else.
+// question is request for an action; overwrites: a yes also allows such a push. That yes applies
+// once, because the next push overwrites something else.
 func (g remote) question(a Action, w want, overwrites bool) Request {
 	r := g.request(a, w)
 	if !overwrites {
@@ -51,7 +51,7 @@ func (g remote) question(a Action, w want, overwrites bool) Request {
 	return r
 }
 
-// hintFor returns the flags or settings that would allow what r asks for where nobody can be asked.
+// hintFor returns the flags or settings that would allow r in a run without a person.
 func (g remote) hintFor(r Request) string {
 	switch hint := g.hint(r.Action.Kind, r.Grant); {
 	case !r.overwrites:

@@ -1,6 +1,6 @@
-// Package content binds an answer to what it was about: the programs of a command as PATH resolved
-// them, the files that it names, and the folders whose files it can run or read. It is plain data and
-// performs no IO. Start at Binding.Changed.
+// Package content binds an answer to the files that the question was about: the programs of a
+// command, the files that it names, and the folders that it can read. It is plain data and performs
+// no IO. Start at Binding.Changed.
 package content
 
 import (
@@ -13,32 +13,31 @@ import (
 	"codeagent/sandbox"
 )
 
-// Source knows the content of files, and what the session changed.
+// Source reads the content of files, and lists what the session changed.
 type Source interface {
-	// Digest returns a hash of the regular file path. If it is absent, errors.Is(err,
-	// fs.ErrNotExist) holds.
+	// Digest returns a hash of the regular file path. For an absent file the error is fs.ErrNotExist.
 	Digest(path string) (string, error)
-	// Mark names the present moment; false: changes are not recorded.
+	// Mark returns a marker for the present moment, or false if changes are not recorded.
 	Mark() (mark int64, ok bool)
-	// Changed returns the paths that the session's commands and edits changed after mark, oldest
-	// first. all is false if there are more.
+	// Changed returns the paths that commands and edits of the session changed after mark, oldest
+	// first. all is false if the list is incomplete.
 	Changed(mark int64) (paths []string, all bool)
-	// Quiet reports whether no background command of the session runs.
+	// Quiet reports whether the session has no running background command.
 	Quiet() bool
 }
 
-// Item is one file. An empty Path means that PATH had no program of that name, an empty Sum that the
-// file was absent, and Unread that it could not be read.
+// Item is one file. An empty Path means that PATH has no program of that name. An empty Sum means
+// that the file was absent. Unread means that the file could not be read.
 type Item struct {
 	Name string `json:"name"`
 	Path string `json:"path,omitempty"`
 	Sum  string `json:"sum,omitempty"`
 }
 
-// Unread stands for the hash of a program that may be run and not be read.
+// Unread replaces the hash of a program that is executable but not readable.
 const Unread = "unread"
 
-// Of returns the item for a file. It fails if the file cannot be read; unread: it then gets Unread.
+// Of returns the item for a file. If the file cannot be read, Of fails, or with unread sets Unread.
 func Of(s Source, name, path string, unread bool) (Item, error) {
 	it := Item{Name: name, Path: path}
 	if path == "" {
@@ -57,24 +56,25 @@ func Of(s Source, name, path string, unread bool) (Item, error) {
 	return it, nil
 }
 
-// Binding is what an answer is bound to.
+// Binding is the state of files that an answer depends on.
 type Binding struct {
 	Items []Item `json:"items,omitempty"`
-	// Roots are folders in which the session must not have changed anything since. They bind for the
-	// session that made them alone: no other one knows its changes.
+	// Roots are folders in which the session must not change anything. They only bind answers of this
+	// session, because another session does not know these changes.
 	Roots []string `json:"roots,omitempty"`
 	mark  int64
 	known bool
 }
 
-// At returns b as of the present moment of s.
+// At returns b with the marker of the present moment.
 func (b Binding) At(s Source) Binding {
 	b.mark, b.known = s.Mark()
 	return b
 }
 
-// Again returns b, made now, with what was is about and b is not: a file or folder that commands could
-// change then and cannot change any more may have been changed between.
+// Again adds to b the files and folders of the earlier binding was. A file that commands could
+// change when was was made may be closed to them now, and is then missing from b. It may have
+// changed in the meantime.
 func (b Binding) Again(s Source, was *Binding) Binding {
 	if was == nil {
 		return b
@@ -85,7 +85,7 @@ func (b Binding) Again(s Source, was *Binding) Binding {
 		}
 		now, err := Of(s, it.Name, it.Path, it.Sum == Unread)
 		if err != nil {
-			now = Item{Name: it.Name, Path: it.Path} // as if it had been removed
+			now = Item{Name: it.Name, Path: it.Path} // treated as removed
 		}
 		b.Items = append(b.Items, now)
 	}
@@ -107,8 +107,8 @@ func (b *Binding) Clone() *Binding {
 	return &c
 }
 
-// Moved says which items of b are not as they are in now, one thing a line. b does not cover an item
-// that it lacks. show formats a path.
+// Moved lists the items of b that differ from now, one per line. An item that b lacks counts as
+// different. show formats a path.
 func (b *Binding) Moved(now Binding, show func(string) string) []string {
 	var out []string
 	for _, it := range now.Items {
@@ -127,8 +127,8 @@ func (b *Binding) Moved(now Binding, show func(string) string) []string {
 	return out
 }
 
-// Changed says what differs between b and now, one thing a line; nothing means that an answer bound to
-// b still covers it.
+// Changed lists the differences between b and now, one per line. An empty list means that an answer
+// bound to b still applies.
 func (b *Binding) Changed(s Source, now Binding, show func(string) string) []string {
 	out := b.Moved(now, show)
 	var fresh []string
@@ -163,10 +163,10 @@ func orNone(path string, show func(string) string) string {
 	return show(path)
 }
 
-// mostNamed bounds the files that a line names.
+// mostNamed limits the files that a line names.
 const mostNamed = 3
 
-// Few names the last of paths, and counts the others.
+// Few names the last few of paths, and counts the others.
 func Few(paths []string, show func(string) string) string {
 	var names []string
 	for _, p := range slices.Backward(paths) {

@@ -18,14 +18,14 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// An exported file grants exactly what it shows. Its tables command, path and host are those of
-// rules.toml; three more say what no rule can: sockets, files that are edited without a question,
-// and single command lines. Everything is named absolutely and literally.
+// An exported file grants exactly what it shows. Its tables command, path and host have the form of
+// rules.toml. Three more tables list what rules cannot express: sockets, files that may be edited
+// without a question, and single command lines. All paths are absolute and literal.
 
 // header is the first line of an exported file.
 const header = "# codeagent approvals 1"
 
-// File is an exported file as it was read.
+// File is a parsed exported file.
 type File struct {
 	// Rules are the tables command, path and host.
 	Rules []*rules.Rule
@@ -47,7 +47,7 @@ type Run struct {
 	Expires time.Time `toml:"expires,omitempty"`
 }
 
-// document are the tables of the file. What rules.toml has too is read by package rules.
+// document has the tables of the file. Package rules reads those that rules.toml has too.
 type document struct {
 	Command []map[string]any `toml:"command,omitempty"`
 	Path    []map[string]any `toml:"path,omitempty"`
@@ -57,14 +57,14 @@ type document struct {
 	Run     []Run            `toml:"run,omitempty"`
 }
 
-// Why something is left out of a file.
+// Reasons for leaving something out of a file.
 const (
 	noTable = ": no file of approvals can grant it"
 	unseen  = ": it has a character that is not shown"
 )
 
-// Export writes entries and rules as a file. about says in a line where they come from. left names
-// each thing that the file does not carry, and why.
+// Export writes entries and rules as a file. about is a line that says where they come from. left
+// lists what the file leaves out, and why.
 func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, left []string) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s\n# %s\n# codeagent exec --approvals FILE grants exactly what stands here.\n", header, strings.Map(printable, about))
@@ -97,15 +97,15 @@ func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, lef
 			continue
 		}
 		out.Write(one)
-		if !r.Expires.IsZero() { // to the second: a date would mean the end of that day
+		if !r.Expires.IsZero() { // with the time: a date alone would mean the end of that day
 			fmt.Fprintf(&out, "expires = %s\n", r.Expires.UTC().Format(time.RFC3339))
 		}
 	}
 	return out.Bytes(), left
 }
 
-// portable returns the part of e that a file can carry. What runs outside the sandbox was approved
-// for the files of this machine.
+// portable returns the part of e that a file can contain. It leaves out commands outside the
+// sandbox, because their approval depends on the files of this machine.
 func (e Entry) portable() Entry {
 	out := Entry{Paths: e.Paths, Fetch: e.Fetch, Expires: e.Expires}
 	if !e.Grant.Unsandboxed {
@@ -117,7 +117,7 @@ func (e Entry) portable() Entry {
 	return out
 }
 
-// tables returns the tables that say what e opens.
+// tables returns the tables for what e opens.
 func (e Entry) tables() (d document) {
 	until := e.Expires.UTC()
 	ruled := func(key string, values []string, access rules.Access) []map[string]any {
@@ -147,7 +147,7 @@ func (e Entry) tables() (d document) {
 	return d
 }
 
-// hidden reports a character that a reader of the file does not see, or that reorders others.
+// hidden reports a character that is invisible or that reorders others.
 func hidden(r rune) bool {
 	return r != '\n' && r != '\t' && r != '\r' && visible.Name(r) != ""
 }
@@ -166,9 +166,9 @@ func texts(hosts []sandbox.HostPort) (out []string) {
 	return out
 }
 
-// Parse reads an exported file. It refuses what could open more than a reader sees: unknown keys,
-// paths that are not absolute and literal, hosts without a port, decisions other than allow, and
-// what has expired.
+// Parse reads an exported file. It rejects everything that could open more than a reader sees:
+// unknown keys, paths that are not absolute and literal, hosts without a port, decisions other than
+// allow, and expired entries.
 func Parse(name string, text []byte, now time.Time) (File, error) {
 	fail := func(format string, args ...any) (File, error) {
 		return File{}, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...))
@@ -197,11 +197,11 @@ func Parse(name string, text []byte, now time.Time) (File, error) {
 		return fail("%v", err)
 	}
 	f := File{Sockets: d.Socket, Edits: d.Edit, Runs: d.Run}
-	// Without a home folder "~/" is refused: it means another folder elsewhere.
+	// Without a home folder "~/" is rejected: on another machine it would mean another folder.
 	if f.Rules, err = rules.Parse(name, ruled, ""); err != nil {
 		var fault *rules.Error
 		if errors.As(err, &fault) {
-			return fail("%s", fault.Problem) // its position is in the text that was made here
+			return fail("%s", fault.Problem) // without its position, which refers to generated text
 		}
 		return fail("%v", err)
 	}
@@ -211,11 +211,11 @@ func Parse(name string, text []byte, now time.Time) (File, error) {
 	return f, nil
 }
 
-// check refuses what Parse could not see in a single value.
+// check makes the checks of Parse that need more than a single value.
 func (f File) check(now time.Time) error {
 	over := func(what string, at time.Time) error {
 		if !at.IsZero() && !now.Before(at) {
-			return fmt.Errorf("%s has expired (%s)", short.Head(what, 200), at.Add(-time.Second).Format(time.DateOnly)) // the last day
+			return fmt.Errorf("%s has expired (%s)", short.Head(what, 200), at.Add(-time.Second).Format(time.DateOnly)) // show the last valid day
 		}
 		return nil
 	}

@@ -1,6 +1,6 @@
 // Package ledger describes what is open beyond the policy: one entry for each answer, rule and
-// setting that opens something, with its origin. It is plain data and performs no IO; package
-// approvals keeps the entries of a session, and export.go writes and reads them as a file.
+// setting that opens something, with its origin. It is plain data and performs no IO. Start at
+// Entry; export.go writes and reads entries as a file.
 package ledger
 
 import (
@@ -15,7 +15,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// Origin is what an entry comes from.
+// Origin is the source of an entry.
 type Origin string
 
 // Origins of an entry.
@@ -30,7 +30,7 @@ const (
 	FromExport Origin = "export"
 )
 
-// Scope is where and how long an entry holds.
+// Scope is where and how long an entry applies.
 type Scope string
 
 // Scopes of an entry.
@@ -40,19 +40,19 @@ const (
 	Everywhere Scope = "everywhere"
 )
 
-// Entry is one thing that is open, bound to exactly what was shown. Grant is what every command
-// gets. Command and Folder: exactly this command in this folder runs without a question. Paths:
-// exactly these files are edited without a question. Fetch: codeagent fetches pages of exactly
-// these hosts, and no command reaches them. Rule is a rule in words.
+// Entry is one permission, limited to exactly what was shown. Grant applies to every command.
+// Command and Folder: exactly this command in this folder runs without a question. Paths: exactly
+// these files are edited without a question. Fetch: codeagent fetches pages of exactly these hosts,
+// and commands cannot reach them. Rule is a rule in words.
 type Entry struct {
-	// ID names the entry: stable while it exists; a rule's is the same in every session.
+	// ID names the entry for its lifetime. The ID of a rule is the same in every session.
 	ID     string `json:"id"`
 	Origin Origin `json:"origin"`
-	// Source says where exactly: the ID of the question, the line of rules.toml, the setting.
+	// Source is the ID of the question, the line of rules.toml, or the setting.
 	Source string    `json:"source"`
 	Made   time.Time `json:"made,omitzero"`
 	Scope  Scope     `json:"scope"`
-	// Expires is when it ends; zero: with its scope.
+	// Expires is when it ends. Zero: it ends with its scope.
 	Expires time.Time `json:"expires,omitzero"`
 	// Uses counts the decisions of this session that relied on it.
 	Uses int `json:"uses"`
@@ -64,9 +64,9 @@ type Entry struct {
 	Folder        string        `json:"folder,omitempty"`
 	// Outside: the command runs outside the sandbox when the model asks for it.
 	Outside bool `json:"outside,omitempty"`
-	// Bound is what an answer for outside is bound to beside the text of the command.
+	// Bound is the content that an answer for outside depends on, in addition to the command's text.
 	Bound *content.Binding `json:"bound,omitempty"`
-	// AllEdits is a folder: all files in it are edited without a question.
+	// AllEdits is a folder. All files in it may be edited without a question.
 	AllEdits string             `json:"all_edits,omitempty"`
 	Paths    []string           `json:"paths,omitempty"`
 	Fetch    []sandbox.HostPort `json:"fetch,omitempty"`
@@ -74,15 +74,15 @@ type Entry struct {
 }
 
 // Setting is a setting that opens something: the policy with it and without it. Fetch are hosts
-// that it opens to fetches alone.
+// that it opens only to fetches.
 type Setting struct {
-	// Source names the setting and where its value stands.
+	// Source names the setting, and the place that sets it.
 	Source        string
 	With, Without sandbox.Policy
 	Fetch         []sandbox.HostPort
 }
 
-// Lines says what e opens, one thing a line. show formats texts; nil leaves them as they are.
+// Lines lists what e opens, one item per line. show formats texts. Nil leaves them unchanged.
 func (e Entry) Lines(show func(string) string) []string {
 	if show == nil {
 		show = func(s string) string { return s }
@@ -116,7 +116,7 @@ func (e Entry) Clone() Entry {
 	return e
 }
 
-// RuleID names a rule by what it says, so that it keeps its name when lines are added above it.
+// RuleID names a rule by its content, so inserting lines above it does not change its ID.
 func RuleID(r *rules.Rule) string {
 	sum := sha256.Sum256([]byte(r.String()))
 	return "r" + hex.EncodeToString(sum[:4])

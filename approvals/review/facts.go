@@ -9,30 +9,30 @@ import (
 	"codeagent/sandbox"
 )
 
-// Seen is one thing that the sandbox refused in the session.
+// Seen is one refusal of the sandbox in this session.
 type Seen struct {
 	At      time.Time
 	Command string
 	Denial  sandbox.Denial
 }
 
-// Evidence is what is known about requests.
+// Evidence is what codeagent knows about requests.
 type Evidence struct {
 	Now time.Time
-	// Home is the user's folder; empty: not known.
+	// Home is the user's home folder. Empty means unknown.
 	Home string
-	// Seen is what was refused, the oldest first.
+	// Seen are the refusals, oldest first.
 	Seen []Seen
-	// Entries counts the files and folders below a folder, as far as it looks: more says that
-	// there are others. ok is false for what is no folder. Nil: nothing is counted.
+	// Entries counts the files and folders below a folder, up to a limit. more reports that the limit
+	// was reached. ok is false if the path is not a folder. Nil: nothing is counted.
 	Entries func(folder string) (n int, more, ok bool)
 }
 
-// mostFacts bounds the facts about one request. The rest is counted.
+// mostFacts limits the facts about one request. Further facts are only counted.
 const mostFacts = 8
 
-// Facts states what is known about what a yes to command would open: whether the sandbox refused
-// it, how much it is, and whether it is the user's own. It judges nothing.
+// Facts states what codeagent knows about a yes to command: whether the sandbox refused the access
+// before, how many files it opens, and whether they belong to the user. It judges nothing.
 func (e Evidence) Facts(command string, opens sandbox.Grant) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -80,7 +80,7 @@ func (e Evidence) refused(p, verb string, kinds ...sandbox.DenialKind) string {
 	return fmt.Sprintf("nothing was refused in this session that needs to %s %s", verb, name(p))
 }
 
-// contacted says whether the sandbox refused a contact with a host.
+// contacted says whether the sandbox refused a connection to a host.
 func (e Evidence) contacted(h sandbox.HostPort) string {
 	for _, s := range slices.Backward(e.Seen) {
 		d := s.Denial
@@ -100,7 +100,7 @@ func (e Evidence) contacted(h sandbox.HostPort) string {
 	return fmt.Sprintf("no command was refused %s in this session", h)
 }
 
-// stopped says what the sandbox refused to a command that would leave it.
+// stopped lists what the sandbox refused to a command that asks to leave it.
 func (e Evidence) stopped(command string) string {
 	n := 0
 	var last Seen
@@ -117,7 +117,7 @@ func (e Evidence) stopped(command string) string {
 	return fmt.Sprintf("the sandbox refused %s of this command, the last %s: %s %s", short.Count(n, "call"), e.ago(last.At), last.Denial.Operation, name(last.Denial.Target))
 }
 
-// size says how much lies in a folder, and that it is not in the user's.
+// size says how many entries a folder has, and whether it is outside the user's home folder.
 func (e Evidence) size(add func(string, ...any), p string) {
 	where := ""
 	if e.Home != "" && !sandbox.Covers(e.Home, p) {
@@ -145,7 +145,7 @@ func count(n int, more bool) string {
 	return words
 }
 
-// ago says how long before now t was.
+// ago formats the time since t.
 func (e Evidence) ago(t time.Time) string {
 	d := e.Now.Sub(t)
 	if d < 2*time.Second {
@@ -154,5 +154,5 @@ func (e Evidence) ago(t time.Time) string {
 	return short.Duration(d.Truncate(time.Second)) + " ago"
 }
 
-// name bounds a path that a command may have chosen.
+// name shortens a path that a command may have chosen.
 func name(p string) string { return short.Middle(p, 120) }

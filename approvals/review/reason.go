@@ -1,6 +1,6 @@
-// Package review judges a request for more permissions without a model: what the reason lacks
-// that a model gave for it (reason.go), and what codeagent knows about what a yes would open
-// (facts.go). It only computes: it reads nothing, and it decides nothing.
+// Package review judges a request for more permissions without a model: what the model's reason
+// lacks (reason.go), and facts about the permissions that it asks for (facts.go). It only computes:
+// it reads nothing and decides nothing. Start at Subject.Fault and Evidence.Facts.
 package review
 
 import (
@@ -20,20 +20,20 @@ type Subject struct {
 	Opens []string
 }
 
-// A reason says something about the request that the request does not say itself. Three general
-// rules find the ones that do not, in any language: names of programs, files and hosts are
-// written alike in all of them.
+// A reason must add something to the request. Three general rules find reasons that do not, in any
+// language, because names of programs, files and hosts are written alike in all languages.
 const (
-	// fewestWords and fewestLetters are what a reason has beside the words of the request.
+	// fewestWords and fewestLetters are the minimum that a reason must add to the words of the
+	// request.
 	fewestWords   = 2
 	fewestLetters = 10
-	// dense is how many letters a letter counts in scripts that write no spaces.
+	// dense is the weight of a letter in scripts without spaces between words.
 	dense = 3
-	// maxText bounds what is read of a command or of a reason, in bytes.
+	// maxText limits the bytes read of a command or reason.
 	maxText = 8 << 10
 )
 
-// Fault says what reason lacks, as the end of a sentence; "" if nothing.
+// Fault says what reason lacks, as the end of a sentence. It is "" if the reason is sufficient.
 func (s Subject) Fault(reason string) string {
 	said := wordsOf(reason)
 	if len(said) == 0 {
@@ -80,8 +80,8 @@ func (s Subject) Related(t Subject) bool {
 	return len(a) > 0 && len(b) > 0 && a[0] == b[0]
 }
 
-// wordsOf returns the words of text in lower case, each once: letters and digits of one script, two
-// or more. Text without spaces between words gives its pairs of letters.
+// wordsOf returns the distinct words of text in lower case. A word has two or more letters or
+// digits of one script. Text without spaces between words is split into pairs of letters.
 func wordsOf(text string) (out []string) {
 	if len(text) > maxText {
 		text = text[:maxText]
@@ -111,7 +111,7 @@ func wordsOf(text string) (out []string) {
 		word = append(word, r)
 		if now == unspaced && len(word) == 2 {
 			end()
-			word = append(word, r) // the next pair begins with it
+			word = append(word, r) // the next pair overlaps by one letter
 		}
 	}
 	end()
@@ -140,19 +140,19 @@ func scriptOf(r rune) script {
 	return other
 }
 
-// weight returns how many letters a word counts.
+// weight returns the number of letters that a word counts for.
 func weight(w string) int {
 	first, _ := utf8.DecodeRuneInString(w)
 	if scriptOf(first) == unspaced {
-		return dense // each pair adds one letter to the text
+		return dense // each pair adds one letter
 	}
 	return utf8.RuneCountInString(w)
 }
 
-// vocabulary are words by how they begin.
+// vocabulary holds words by their first letters.
 type vocabulary map[string][]string
 
-// beginning is how many letters the forms of one word have in common at least: no fewer bytes.
+// beginning is the minimum length, in bytes, of the prefix that forms of one word share.
 const beginning = 4
 
 func (v vocabulary) add(text string) {
@@ -162,7 +162,7 @@ func (v vocabulary) add(text string) {
 	}
 }
 
-// has reports whether v has w, or a word that begins alike as the forms of one word do.
+// has reports whether v contains w or another form of it.
 func (v vocabulary) has(w string) bool {
 	return slices.ContainsFunc(v[short.Head(w, beginning)], func(o string) bool { return alike(o, w) })
 }
