@@ -61,9 +61,9 @@ func (g *Gate) request(a Action, w want) Request {
 	return r
 }
 
-// options lists the answers, the least permission first, and says why others are withheld.
-// Running outside the sandbox is offered only if it was asked for, or if nothing less can be
-// enforced here; changes is why it cannot apply to the session.
+// options lists the answers, least permission first, and says why others are withheld. Running
+// outside the sandbox is offered only if it was requested, or if nothing less can be enforced here.
+// changes says why a yes to it cannot apply to the session.
 func (g *Gate) options(a Action, grant sandbox.Grant, w want, changes string) (out []Option, withheld []string) {
 	session := Option{Decision: Session, Label: "this session"}
 	switch {
@@ -102,7 +102,7 @@ func (at *places) inWorkspace(a Action) bool {
 // noes are the answers to every question that grant nothing.
 var noes = []Option{{Key: "n", Decision: Deny, Label: "no, because …"}, {Key: "s", Decision: Stop, Label: "stop"}}
 
-// numbered is applied to the options of every question. It returns them with their keys: numbers without gaps, and the letters of noes.
+// numbered assigns keys to the options of a question: consecutive numbers, and letters for denials.
 func numbered(options []Option) []Option {
 	out, n := slices.Clone(options), 0
 	for i := range out {
@@ -115,8 +115,8 @@ func numbered(options []Option) []Option {
 	return out
 }
 
-// Settle converts the answer to r into a permit or a *Refusal. A question is settled once.
-// Only the ID of r is used; Instead and Unsaved of it are set.
+// Settle converts the answer to r into a permit or a *Refusal. Each question can be settled once.
+// Of r only the ID is read; Settle sets Instead and Unsaved.
 func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 	asked, grant, err := g.answer(r, ans)
 	if err != nil {
@@ -143,7 +143,7 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 		return asked, sandbox.Grant{}, refuse("the approval policy changed while the question was open: %s", now.why(q.about))
 	}
 	if _, refusal := g.commandRules(asked.Action); refusal != nil {
-		return asked, sandbox.Grant{}, refusal // a rule that was saved while the question was open
+		return asked, sandbox.Grant{}, refusal // a rule was saved while the question was open
 	}
 	for i, p := range q.edits {
 		if now, refusal := g.at.canonical(asked.Action.Folder, asked.Action.Paths[i]); refusal != nil || now != p {

@@ -14,32 +14,31 @@ import (
 	"codeagent/sandbox"
 )
 
-// A person is not asked about everything that may be asked about. Three things come back to
-// the model instead, in words that say what to do: what the settings do not let this model ask
-// for, what the person has said no to, and a request without a reason of its own, once.
+// Some questions are not put to a person. The request returns to the model, with words that say
+// what to do, in three cases: the settings do not let this model ask for it, the person has already
+// said no to it, or it lacks a valid reason. The last happens once per request.
 
-// ModelRules is what the settings let the present model do.
+// ModelRules are the limits that the settings put on the current model.
 type ModelRules struct {
-	// ReadOnly: nothing outside the folder for temporary files is writable until an answer
-	// opens it.
+	// ReadOnly: only the folder for temporary files is writable until an answer opens more.
 	ReadOnly bool
-	// MustJustify: a request without a reason of its own is refused each time, and what asks by
-	// itself (edits, fetches) needs a reason too.
+	// MustJustify: a request without a valid reason is always refused. Actions that ask without a
+	// request (edits, fetches) need a reason too.
 	MustJustify bool
-	// NoOutside: it may not ask to run outside the sandbox.
+	// NoOutside: the model may not ask to run outside the sandbox.
 	NoOutside bool
 }
 
-// limits are what holds for who asks now. A gate that only tries something takes them as a whole.
+// limits are the current restrictions. A copy of the gate copies them as a whole.
 type limits struct {
 	readOnly bool // for every model
 	model    ModelRules
 }
 
-// asker is what a gate knows about who asks, and what was asked: it decides which questions are
-// not put. It is safe for concurrent use.
+// asker holds the limits and the earlier requests and answers of the session. It decides which
+// questions need not be put. It is safe for concurrent use.
 type asker struct {
-	// unconfined: there is no sandbox. reasons and facts are those of Options.
+	// unconfined: there is no sandbox. reasons and facts are set from Options.
 	unconfined, reasons, facts bool
 
 	mu       sync.Mutex
@@ -50,8 +49,8 @@ type asker struct {
 	seen     []review.Seen
 }
 
-// SetModel sets the rules of the model that asks from now on. The error says what cannot be
-// enforced; then nothing changed.
+// SetModel sets the limits of the current model. If they cannot be enforced, it returns an error
+// and changes nothing.
 func (k *asker) SetModel(m ModelRules) error {
 	if m.ReadOnly && k.unconfined {
 		return errors.New("the settings make this model read-only, and without a sandbox (danger-full-access) nothing can enforce that")
@@ -62,9 +61,9 @@ func (k *asker) SetModel(m ModelRules) error {
 	return nil
 }
 
-// SetReadOnly closes what the policy opens for writing, apart from temporary files, or opens it
-// again, for a model whose rules close it too: who opens it knows which model it is. Answers for
-// the session stay, and commands that run keep what they started with.
+// SetReadOnly closes what the policy opens for writing, except temporary files, or opens it again.
+// Opening it also opens it for a model whose own limits close it: the person who opens it knows the
+// model. Answers for the session stay. Running commands keep their policy.
 func (k *asker) SetReadOnly(on bool) error {
 	if on && k.unconfined {
 		return errors.New("without a sandbox (danger-full-access) nothing can enforce read-only")
@@ -75,7 +74,7 @@ func (k *asker) SetReadOnly(on bool) error {
 	return nil
 }
 
-// ReadOnly reports whether everything is read-only, by SetReadOnly or for the present model.
+// ReadOnly reports whether everything is read-only, by SetReadOnly or by the limits of the model.
 func (k *asker) ReadOnly() bool {
 	now := k.limited()
 	return now.readOnly || now.model.ReadOnly
@@ -87,17 +86,17 @@ func (k *asker) limited() limits {
 	return k.limits
 }
 
-// UserSpoke forgets what was said no to: the user has said something new since.
+// UserSpoke forgets the requests that were denied, because the user has sent a new message.
 func (k *asker) UserSpoke() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.noes, k.returned = nil, nil
 }
 
-// Model returns the rules of the present model.
+// Model returns the limits of the current model.
 func (k *asker) Model() ModelRules { return k.limited().model }
 
-// forModel returns what of p is open now, to the present model.
+// forModel returns the part of p that is open now to the current model.
 func (k *asker) forModel(p sandbox.Policy) sandbox.Policy {
 	if !k.ReadOnly() {
 		return p
@@ -108,15 +107,15 @@ func (k *asker) forModel(p sandbox.Policy) sandbox.Policy {
 	return p
 }
 
-// reopened returns p with what is read-only now as it was and may be again: for what is protected in it,
-// and what commands could change.
+// reopened returns p with the roots that read-only closed. It serves to find what is protected in
+// them, and what commands could change.
 func reopened(p sandbox.Policy) sandbox.Policy {
 	p.Write = slices.Concat(p.WasWrite, p.Write)
 	return p
 }
 
-// unasked returns the refusal of r, a question about what a wants that need not be put; nil if
-// it is to be put.
+// unasked returns the refusal of r, a question about what a wants, or nil if the question must be
+// put.
 func (k *asker) unasked(r *Request, a Action, w want) *Refusal {
 	if words := k.tooWide(w); words != "" {
 		return &Refusal{Reason: words, Request: r}
@@ -127,8 +126,7 @@ func (k *asker) unasked(r *Request, a Action, w want) *Refusal {
 	return k.reasonless(r, a, w)
 }
 
-// tooWide says that w can only be granted by leaving the sandbox, which the model may not ask
-// for; "" if that is not so.
+// tooWide says that w needs to leave the sandbox and that the model may not ask for that, or "".
 func (k *asker) tooWide(w want) string {
 	const never = "this model may not ask to run anything outside the sandbox (the user's setting may_ask_outside)"
 	switch {
@@ -141,14 +139,14 @@ func (k *asker) tooWide(w want) string {
 	return ""
 }
 
-// reasonless sends a request back to the model if its reason is none, once for what it asks
-// for, and adds to the question what is then known about the reason.
+// reasonless returns a request to the model if its reason is not valid, once for each request.
+// Otherwise it adds what is known about the reason to the question.
 func (k *asker) reasonless(r *Request, a Action, w want) *Refusal {
 	must := k.Model().MustJustify
 	byItself := a.Kind == word.KindEdit || a.Kind == word.KindFetch
 	switch {
 	case w.empty() || a.Kind == word.KindInput:
-		return nil // nothing was asked for, and the rules or the mode ask
+		return nil // the model requested nothing: a rule or the mode asks
 	case !must && (byItself || !k.reasons):
 		return nil
 	}
@@ -177,7 +175,7 @@ func (k *asker) Saw(a Action, denials []sandbox.Denial, at time.Time) {
 	k.seen = slices.Clone(k.seen[max(len(k.seen)-maxSeen, 0):])
 }
 
-// seenSoFar returns what was denied in the session, with what r is about.
+// seenSoFar returns the denials of the session, including those of r.
 func (k *asker) seenSoFar(r Request, now time.Time) []review.Seen {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -188,17 +186,17 @@ func (k *asker) seenSoFar(r Request, now time.Time) []review.Seen {
 	return out
 }
 
-// Bounds of what is remembered of a session. The oldest is forgotten.
+// Limits on what is remembered in a session. The oldest entries are dropped.
 const (
 	maxNoes    = 64
 	maxReasons = 64
 	maxSeen    = 256
-	// maxReturned is how many requests in a row are sent back: a model that cannot do better is
-	// not asked again.
+	// maxReturned limits how many requests in a row are returned: a model may be unable to give better
+	// reasons.
 	maxReturned = 3
 )
 
-// pastNo is a request that a person said no to.
+// pastNo is a request that a person denied.
 type pastNo struct {
 	kind    word.Kind
 	deed    string
@@ -226,7 +224,7 @@ func (k *asker) said(q Request, ans Answer) {
 	k.noes = k.noes[max(len(k.noes)-maxNoes, 0):]
 }
 
-// repeats refuses what contains a request that was answered with no.
+// repeats refuses a request that includes one that the user denied.
 func (k *asker) repeats(a Action, w want) *Refusal {
 	deed := deedText(a)
 	k.mu.Lock()
@@ -248,9 +246,9 @@ func (k *asker) repeats(a Action, w want) *Refusal {
 	return nil
 }
 
-// in reports whether a, which wants w, asks for all that was refused. Less than that is
-// another request, and so are other words to an edit or to a program that takes input. What a
-// page may be fetched from is no answer about what a command may reach.
+// in reports whether a, which wants w, includes everything that was denied. A request for less is a
+// new request. So is an edit or an input with other text. A denied fetch does not deny a command's
+// contact to the host, nor the reverse.
 func (no pastNo) in(a Action, deed string, w want) bool {
 	same := no.kind == a.Kind && no.deed == deed
 	switch {
@@ -264,8 +262,8 @@ func (no pastNo) in(a Action, deed string, w want) bool {
 	return opens(w.grant, no.grant)
 }
 
-// deedText identifies what a would do, apart from the spaces in a command and from what it
-// wishes.
+// deedText identifies an action without its request for permissions. It ignores the spacing of a
+// command.
 func deedText(a Action) string {
 	command := a.Command
 	if a.Kind == word.KindCommand {
@@ -274,8 +272,8 @@ func deedText(a Action) string {
 	return fmt.Sprintf("%q %q %q %q %q %d", a.Kind, command, a.Folder, a.Paths, a.Input, a.Running.ID)
 }
 
-// fault says what the reason for w lacks, "" if nothing. again: the request was sent back
-// before, or so many were that it is of no use.
+// fault says what the reason for w lacks, or "". again: this request was already returned once, or
+// too many requests in a row were.
 func (k *asker) fault(a Action, w want, reason string) (fault string, again bool) {
 	about := review.Subject{Command: a.Command, Opens: slices.Concat(w.grant.Write, w.grant.Read, w.grant.Sockets, a.Wish.Write, a.Wish.Read)}
 	if a.Kind == word.KindEdit {

@@ -8,10 +8,11 @@ import (
 	"codeagent/sandbox/named"
 )
 
-// Unmet returns what a command needed and did not get, as the refusal that asking for it would have
-// got where nobody can answer. It is what a command that passed lost (sandbox.Verdict.Lost), or what made
-// it fail by the kernel's records. It returns nil if there is nothing, if the command itself did the same
-// otherwise, or if nobody could grant it. What undo could not reverse comes first.
+// Unmet returns what a command needed and was refused, as the refusal of a request for it in a run
+// without a person. For a command that passed this is sandbox.Verdict.Lost; for one that failed it
+// is what made it fail, by the kernel's records. It returns nil if nothing was needed, if the
+// command itself achieved the same in another way, or if nobody could grant it. What undo could not
+// reverse comes first.
 func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 	if i := slices.IndexFunc(v.Denials, isLoss); i >= 0 && a.Kind == word.KindCommand {
 		r := loss{g}.request(a, v.Denials[i])
@@ -34,8 +35,8 @@ func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 	return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: g.hint(a.Kind, r.Grant), Request: &r}
 }
 
-// Met reports whether a command that passed did otherwise what a had needed, according to v: without
-// that refusal, and with the same words.
+// Met reports whether a command that passed achieved in another way what a had needed, according to
+// v: it ran the same words and was not refused that.
 func (g *Gate) Met(a Action, v sandbox.Verdict, by Action, passed sandbox.Verdict) bool {
 	needs := v.Needs()
 	again := func(d sandbox.Denial) bool {
@@ -48,7 +49,7 @@ func refusedIn(home string, a Action, denials []sandbox.Denial) *named.Refused {
 	return &named.Refused{Text: a.Command, Folder: a.Folder, Home: home, Denials: denials}
 }
 
-// suggested returns a suggestion as the wish of a.
+// suggested returns a suggestion as a request of a.
 func suggested(a Action, gr sandbox.Grant) Wish {
 	wish := Wish{Write: gr.Write, Read: gr.Read, Sockets: gr.Sockets, Unsandboxed: gr.Unsandboxed}
 	for _, h := range gr.Hosts {

@@ -58,7 +58,7 @@ type hostEntry struct {
 	scope
 }
 
-// scope is where and how long a rule holds: every entry may have it.
+// scope is where and how long a rule applies. Every entry may have these keys.
 type scope struct {
 	Project string `toml:"project"`
 	Expires any    `toml:"expires"`
@@ -103,7 +103,7 @@ func parseFile(name string, data []byte, home string, examples bool) ([]*Rule, e
 	return p.rules, nil
 }
 
-// Undecoded says what is wrong with a TOML file called name, and where: an *Error.
+// Undecoded describes a fault in the TOML file called name, with its position. It is an *Error.
 func Undecoded(name string, err error) error {
 	var decode *toml.DecodeError
 	var strict *toml.StrictMissingError
@@ -115,7 +115,7 @@ func Undecoded(name string, err error) error {
 	if errors.As(err, &decode) {
 		at.Line, at.Column = decode.Position()
 	}
-	if what, _, ok := strings.Cut(problem, " into "); ok { // what follows names types of ours
+	if what, _, ok := strings.Cut(problem, " into "); ok { // the rest names Go types
 		problem = strings.Replace(what, "cannot decode TOML", "this value cannot be of the type", 1)
 	}
 	return &Error{at, problem}
@@ -127,8 +127,8 @@ type where struct {
 	i    int
 }
 
-// positions finds where each entry and its keys stand; the entry itself has the key "". What
-// defines entries in another form than [[command]] is number -1 of its kind.
+// positions returns the position of each entry and of its keys; the entry itself has the key "".
+// Definitions in another form than [[command]] are number -1 of their kind.
 func positions(data []byte) map[where]map[string]unstable.Position {
 	out := map[where]map[string]unstable.Position{}
 	var p unstable.Parser
@@ -193,7 +193,7 @@ func (p *parser) add(at where, in scope, fill func(*Rule)) {
 	}
 	if p.now = at; p.at[at] == nil {
 		p.now.i = -1
-		p.fail("", "each rule begins with a line [[%s]]", at.kind) // it could not be removed alone
+		p.fail("", "each rule begins with a line [[%s]]", at.kind) // otherwise it could not be removed on its own
 		return
 	}
 	r := &Rule{Place: p.place(""), Decision: Allow}
@@ -265,8 +265,8 @@ func (p *parser) allowable(r *Rule) {
 	}
 }
 
-// names reports whether the words of a rule say what a program runs that runs its arguments: they
-// hold a word that is no option, assignment or number, or they are all of the command's words.
+// names reports whether a rule for a program that runs its arguments says what is run. It does if
+// one of its words is not an option, assignment or number, or if the rule is exact.
 func (r *Rule) names() bool {
 	return r.Exact && len(r.Words) > 1 || slices.ContainsFunc(r.Words[1:], func(alternatives []string) bool {
 		return !slices.ContainsFunc(alternatives, func(word string) bool {
@@ -348,7 +348,8 @@ func (p *parser) checkExamples() {
 	}
 }
 
-// Example is a command that the rule's file says it matches or not, judged by the rule alone.
+// Example is a command that a rule should match or not match, by its file. It is judged by the rule
+// alone.
 type Example struct {
 	// Key is "match" or "not_match".
 	Key, Line string

@@ -9,13 +9,14 @@ import (
 	"codeagent/sandbox"
 )
 
-// Rules that an answer saves, and what they would have answered before.
+// Rules that an answer saves, and the earlier calls that they would have answered.
 
-// mostParts bounds the programs of a line that gets rules: a person reads each.
+// mostParts limits the number of programs in a line that gets rules, because a person reads each
+// rule.
 const mostParts = 3
 
-// ForLine returns the narrowest rules that allow a command line, one for each of its programs.
-// Without rules, why says what no rule should allow.
+// ForLine returns the narrowest rules that allow a command line, one for each of its programs. If
+// no lasting rule should allow it, there are no rules and why gives the reason.
 func ForLine(line string) (list []*Rule, why string) {
 	parts, opaque := plainParts(line)
 	switch {
@@ -43,30 +44,29 @@ func ForLine(line string) (list []*Rule, why string) {
 	return list, ""
 }
 
-// Past is one tool call of an earlier session: its command, what the sandbox refused it, and
-// what a person allowed. A need has a Kind and a Target; allowing the command itself has
-// neither.
+// Past is one tool call of an earlier session: its command, what the sandbox refused, and what a
+// person allowed. A need has a Kind and a Target. Both are empty if the need is to run the command.
 type Past struct {
 	Command          string
 	Refused, Allowed []sandbox.Denial
 }
 
-// Replay is what a rule would have answered in earlier sessions.
+// Replay counts the earlier calls that a rule would have answered.
 type Replay struct {
-	// Calls counts the calls that were refused something and would have been allowed it. Shown
-	// are the first of what they would have been allowed.
+	// Calls counts the calls that were refused something that the rule would have allowed. Shown are
+	// the first things that it would have allowed.
 	Calls int
 	Shown []string
-	// Yeses counts the calls that a person allowed just that.
+	// Yeses counts the calls for which a person allowed the same.
 	Yeses int
-	// Part: there are more sessions than could be read.
+	// Part: not all earlier sessions were read.
 	Part bool
 }
 
-// mostShown bounds what a replay names.
+// mostShown limits Shown.
 const mostShown = 3
 
-// Add counts one call, which would have been allowed what.
+// Add counts one call for which the rule would have allowed what.
 func (r *Replay) Add(what []string) {
 	r.Calls++
 	for _, w := range what {
@@ -76,7 +76,7 @@ func (r *Replay) Add(what []string) {
 	}
 }
 
-// String says it in one line; empty without calls.
+// String describes the replay in one line. It is empty without calls.
 func (r Replay) String() string {
 	if r.Calls == 0 {
 		return ""

@@ -7,11 +7,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// OverwritesRemote reports whether a command line may make a git repository elsewhere lose
-// commits or branches: a git push with --force, --delete or the like, also where another program
-// starts it, or where the shell may add such an option. It judges by the text. No text says what a
-// script does that the line only names, or what git's configuration adds: so this decides about a
-// question, and no boundary rests on it.
+// OverwritesRemote reports whether a command line may delete or overwrite refs of a remote git
+// repository: by a git push with --force, --delete or the like, directly or through another
+// program, or where the shell may add such an option. It judges only the text. It cannot see the
+// contents of scripts that the line names, nor git's configuration. So it only decides whether to
+// ask; it is not a security boundary.
 func OverwritesRemote(line string) bool {
 	if !mentionsPush(bare.Replace(strings.ReplaceAll(line, "\\\n", ""))) && !strings.Contains(line, "$'") {
 		return false
@@ -24,39 +24,39 @@ func OverwritesByWords(words []string) bool {
 	return slices.ContainsFunc(words, mentionsPush) && (&pushReader{texts: maxTexts}).program(words, 0)
 }
 
-// maxTexts bounds the texts in a line that are read, and maxPushWords the words of a push. What
-// has more counts as overwriting.
+// maxTexts limits the texts that are read in a line, and maxPushWords the words of a push. Anything
+// longer counts as overwriting.
 const maxTexts, maxPushWords = 100, 256
 
 var (
 	// pushes are the subcommands of git that send refs.
 	pushes = []string{"push", "send-pack", "http-push"}
-	// overwriting are their options that delete or overwrite refs, and valued those that take
-	// the next word.
+	// overwriting are push options that delete or overwrite refs. valued are push options that take
+	// the next word as their value.
 	overwriting = []string{"--force", "--force-with-lease", "--mirror", "--delete", "--prune"}
 	valued      = []string{"-o", "--push-option", "--repo", "--receive-pack", "--exec"}
-	// gitValued are the options of git itself that take the next word.
+	// gitValued are options of git itself that take the next word as their value.
 	gitValued = []string{"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"}
-	// printers only print their words.
+	// printers only print their arguments.
 	printers = []string{"echo", "printf"}
-	// branchNames are the subcommands of git that print the names of branches.
+	// branchNames are subcommands of git that print branch names.
 	branchNames = []string{"branch", "rev-parse", "symbolic-ref"}
 )
 
-// pushReader reads one command line and the texts in it.
+// pushReader reads a command line and the texts in it.
 type pushReader struct {
-	// values are the texts that the line gives to each variable; unknown among them: any other.
+	// values are the texts that the line assigns to each variable. unknown among them means any text.
 	values map[string][]string
-	// functions are those that the line defines.
+	// functions are the functions that the line defines.
 	functions []string
-	// mentions: "push" is in a value or a substitution, so an unknown word may be it.
+	// mentions: a value or a substitution contains "push", so an unknown word may be "push".
 	mentions bool
-	// rough: the words are not those of a script of bash.
+	// rough: the words were not parsed as bash.
 	rough bool
 	texts int
 }
 
-// text reports whether a text overwrites as a script of bash.
+// text reports whether a text, run by bash, overwrites.
 func (r *pushReader) text(line string, depth int) (found bool) {
 	if r.texts--; r.texts < 0 || depth > maxNested {
 		return true
@@ -86,8 +86,8 @@ func (r *pushReader) text(line string, depth int) (found bool) {
 	return found
 }
 
-// raw judges a text that cannot be read as a script of bash. anywhere: a program may start at
-// each word, as in a text of another language.
+// raw judges a text that does not parse as bash. anywhere: each word may start a program, as in a
+// text of another language.
 func (r *pushReader) raw(text string, anywhere bool) bool {
 	rough := pushReader{rough: true}
 	separators := "\n;&|()`{}"
@@ -108,7 +108,7 @@ func (r *pushReader) raw(text string, anywhere bool) bool {
 	return false
 }
 
-// learn collects what the line gives to its variables, and the functions it defines.
+// learn collects the values that the line assigns to variables, and the functions that it defines.
 func (r *pushReader) learn(f *syntax.File) {
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -140,7 +140,7 @@ func (r *pushReader) learn(f *syntax.File) {
 			if len(n.Args) == 0 {
 				return true
 			}
-			// These give values that the line does not show.
+			// These assign values that the line does not show.
 			if name, _ := wordText(n.Args[0]); slices.Contains(shellBuiltins, name) {
 				for _, w := range n.Args[1:] {
 					text, _ := wordText(w)
@@ -153,7 +153,7 @@ func (r *pushReader) learn(f *syntax.File) {
 	})
 }
 
-// give adds a value to those of a variable; nil: any value.
+// give adds a possible value of a variable. Nil means any value.
 func (r *pushReader) give(name string, w *syntax.Word) {
 	if w == nil {
 		r.values[name] = append(r.values[name], unknown)
@@ -191,7 +191,7 @@ func (r *pushReader) call(c *syntax.CallExpr) (words []string) {
 	return words
 }
 
-// words returns the arguments that a word may become; unknown stands for any others.
+// words returns the arguments that a word may expand to. unknown stands for arbitrary ones.
 func (r *pushReader) words(w *syntax.Word) []string {
 	text, literal := wordText(w)
 	if literal {
@@ -210,7 +210,7 @@ func (r *pushReader) words(w *syntax.Word) []string {
 		return []string{unknown}
 	case *syntax.CmdSubst:
 		if words := substituted(p); len(words) > 1 && base(words[0]) == "git" && slices.Contains(branchNames, words[1]) && !slices.ContainsFunc(words, overwrites) {
-			return []string{"branch"} // the name of a branch begins with no dash
+			return []string{"branch"} // a branch name does not begin with a dash
 		}
 		r.mentions = r.mentions || mentionsPush(texts(p))
 		return []string{unknown}
@@ -219,15 +219,15 @@ func (r *pushReader) words(w *syntax.Word) []string {
 		r.mentions = r.mentions || mentionsPush(texts(w))
 		return []string{unknown}
 	}
-	return []string{text} // its beginning decides
+	return []string{text} // only its beginning matters
 }
 
-// changed reports an expansion that is not the value itself.
+// changed reports an expansion that modifies the value.
 func changed(p *syntax.ParamExp) bool {
 	return p.Exp != nil || p.Slice != nil || p.Repl != nil || p.Excl || p.Length || p.Width || p.Names != 0
 }
 
-// substituted returns the words of a substitution that is one program with literal words.
+// substituted returns the words of a substitution that runs one program with literal words.
 func substituted(s *syntax.CmdSubst) []string {
 	var parts [][]string
 	if len(s.Stmts) != 1 || plainStmt(s.Stmts[0], &parts) != "" || len(parts) != 1 {
@@ -236,7 +236,7 @@ func substituted(s *syntax.CmdSubst) []string {
 	return parts[0]
 }
 
-// statement judges one program of a script, with the texts that it is given.
+// statement judges one program of a script, and the texts passed to it.
 func (r *pushReader) statement(s *syntax.Stmt, depth int) (found bool) {
 	c, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(c.Args) == 0 {
@@ -252,7 +252,7 @@ func (r *pushReader) statement(s *syntax.Stmt, depth int) (found bool) {
 	if r.program(words, depth) {
 		return true
 	}
-	// What a substitution prints may be the program itself, or a script for it.
+	// The output of a substitution may be the program itself, or a script for it.
 	program := words[0]
 	if at := starter(words); at >= 0 {
 		program = words[at]
@@ -280,8 +280,8 @@ func (r *pushReader) statement(s *syntax.Stmt, depth int) (found bool) {
 	return found
 }
 
-// starter returns the number of the last word of a program that carries out the texts behind it;
-// -1 if there is none.
+// starter returns the index of the last word that is a program which runs the texts after it, or
+// -1.
 func starter(words []string) int {
 	at := -1
 	for i, word := range words {
@@ -295,14 +295,14 @@ func starter(words []string) int {
 	return at
 }
 
-// runsText reports whether words of a program are a text that it carries out. Of git these are
-// words of the subcommand; configured judges its own options.
+// runsText reports whether a program runs some of its words as a script. For git it checks the
+// words after the subcommand; configured checks git's own options.
 func runsText(words []string) bool {
 	words = subcommand(words)
 	return hidden(words, 1) != "" || len(words) > 2 && base(words[0]) == "git" && words[1] == "submodule" && words[2] == "foreach"
 }
 
-// subcommand returns the words of git without its own options.
+// subcommand returns the words of a git command without git's own options.
 func subcommand(words []string) []string {
 	if base(words[0]) != "git" {
 		return words
@@ -318,7 +318,7 @@ func subcommand(words []string) []string {
 	return words[:1]
 }
 
-// script judges a text that a program may carry out.
+// script judges a text that a program may run.
 func (r *pushReader) script(program, text string, depth int) bool {
 	if !strings.ContainsAny(text, " \t\n;$") {
 		return false
@@ -330,7 +330,7 @@ func (r *pushReader) script(program, text string, depth int) bool {
 	return r.raw(text, true)
 }
 
-// printed judges what the programs below a node print as scripts for another program.
+// printed judges the output of the programs below a node, as scripts for another program.
 func (r *pushReader) printed(n syntax.Node, program string, depth int) (found bool) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -351,13 +351,13 @@ func (r *pushReader) printed(n syntax.Node, program string, depth int) (found bo
 	return found
 }
 
-// program judges the words of a program, and of each program that these may start.
+// program judges the words of a program, and of each program that these words may start.
 func (r *pushReader) program(words []string, depth int) bool {
 	if len(words) == 0 || slices.Contains(printers, words[0]) {
 		return false
 	}
 	if slices.ContainsFunc(words, func(word string) bool { return base(word) == "xargs" }) {
-		words = append(slices.Clone(words), unknown) // what it reads
+		words = append(slices.Clone(words), unknown) // arguments that xargs reads
 	}
 	runs := starter(words)
 	for i, word := range words {
@@ -371,7 +371,7 @@ func (r *pushReader) program(words []string, depth int) bool {
 	return false
 }
 
-// option returns the value of --name=value, and any other word as it is.
+// option returns the value of --name=value. Other words are returned unchanged.
 func option(word string) string {
 	if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
 		return value
@@ -415,24 +415,24 @@ func (r *pushReader) git(words []string) bool {
 			return false // another subcommand
 		}
 	}
-	// An unknown word may be the subcommand with all that follows it.
+	// An unknown word may expand to the subcommand and its arguments.
 	return program == "git" && opaque && r.mentions
 }
 
-// configured reports a setting of git that makes a push forced: an alias, or the refs of a remote.
+// configured reports a git setting that forces a push: an alias, or the refs of a remote.
 func configured(setting string) bool {
 	key, value, _ := strings.Cut(setting, "=")
 	words := strings.Fields(bare.Replace(value))
 	return mentionsPush(key+" "+value) && slices.ContainsFunc(words, overwrites)
 }
 
-// mirrors reports remote.NAME.mirror.
+// mirrors reports the setting remote.NAME.mirror.
 func mirrors(setting string) bool {
 	key, value, _ := strings.Cut(strings.ToLower(setting), "=")
 	return strings.HasPrefix(key, "remote.") && strings.HasSuffix(key, ".mirror") && !slices.Contains([]string{"false", "no", "off", "0"}, value)
 }
 
-// forced reports whether the arguments of a push let it overwrite or delete.
+// forced reports whether the arguments of a push allow it to overwrite or delete refs.
 func (r *pushReader) forced(words []string) bool {
 	if len(words) > maxPushWords {
 		return true
@@ -457,7 +457,7 @@ func (r *pushReader) forced(words []string) bool {
 	return forced && !tries
 }
 
-// overwrites reports an argument of a push that forces or deletes, or may.
+// overwrites reports an argument of a push that forces or deletes, or may do so.
 func overwrites(word string) bool {
 	name, _, _ := strings.Cut(word, "=")
 	switch {

@@ -69,10 +69,10 @@ type Rule struct {
 	Reason string
 	// Expires is when the rule ends; zero: never.
 	Expires time.Time
-	// Project, if set, is the folder that the rule holds in, with those below it.
+	// Project, if set, limits the rule to this folder and the folders below it.
 	Project string
-	// Words are the first words of a command; each lists its alternatives. Exact: they are all
-	// of its words.
+	// Words are the first words of a command; each lists its alternatives. Exact: the command has no
+	// further words.
 	Words [][]string
 	Exact bool
 	// Paths are absolute, and Access is what is allowed there. Hosts have a port.
@@ -83,14 +83,14 @@ type Rule struct {
 	match, notMatch []string
 }
 
-// Access is what is done to a path or host.
+// Access is the kind of access to a path or host.
 type Access string
 
 // Accesses of a rule.
 const (
 	Read  Access = "read"
 	Write Access = "write"
-	// Fetch is the access of a rule for hosts that opens them to fetches, and not to commands.
+	// Fetch opens hosts to fetches of pages, but not to commands.
 	Fetch Access = "fetch"
 )
 
@@ -121,9 +121,9 @@ func (s *Set) Rules() []*Rule {
 	return s.all
 }
 
-// In returns the rules that hold in a session whose workspace is folder, which is canonical.
-// canonical returns what a project's path leads to. A link may ask or forbid elsewhere, but not
-// allow: a command may have made it.
+// In returns the rules that apply in a session with the canonical workspace folder. canonical
+// resolves a project's path. A rule whose project leads through a link may ask or forbid, but not
+// allow, because a command may have made the link.
 func (s *Set) In(folder string, canonical func(path string) string) *Set {
 	return Join(slices.DeleteFunc(slices.Clone(s.Rules()), func(r *Rule) bool {
 		return r.Project != "" && !sandbox.Covers(r.Project, folder) &&
@@ -192,8 +192,9 @@ func changesFolder(words []string) bool {
 	return len(words) == 2 && words[0] == "cd" && words[1] != "" && words[1][0] != '-'
 }
 
-// allow returns the longest rule that allows words, the first of equal ones. why: words behind
-// those of a rule hide what is started, and no other rule allows them.
+// allow returns the longest rule that allows words; of equally long rules the first. A rule does
+// not apply if the words after its own words could start another program. If that leaves no rule,
+// why names such a word.
 func (s *Set) allow(words []string, now time.Time) (found *Rule, why string) {
 	for _, r := range s.first[words[0]] {
 		if r.Decision != Allow || !r.holds(now) || !r.begins(words) || found != nil && len(r.Words) <= len(found.Words) {
@@ -316,7 +317,7 @@ func (s *Set) Path(access Access, path string, now time.Time) (root string) {
 	return root
 }
 
-// Host reports whether a rule allows a contact with a host: by a fetch, or by a command.
+// Host reports whether a rule allows a fetch or a command to contact a host.
 func (s *Set) Host(h sandbox.HostPort, fetch bool, now time.Time) bool {
 	return slices.ContainsFunc(s.Rules(), func(r *Rule) bool {
 		return r.holds(now) && (fetch || r.Access != Fetch) && slices.Contains(r.Hosts, h)

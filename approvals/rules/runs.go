@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// Some words of a command are commands themselves, or texts that a program carries out. An allow
-// shows what happens only if it shows these words.
+// Some arguments of a command are commands themselves, or scripts that a program runs. An allow
+// rule shows what happens only if it shows these arguments.
 //
-// Nothing but a program's manual says which these are. Most programs that a rule is written for
-// start others (git, go, npm, make), and words like "test" and "diff" are subcommands there and
-// programs elsewhere. So the lists below name what is common. What they lack runs in the sandbox
-// all the same: an allow opens nothing.
+// Only a program's manual says which arguments these are. Most programs for which people write
+// rules start others (git, go, npm, make). Words like "test" and "diff" are subcommands there, and
+// programs elsewhere. So the lists below name common cases. Programs that are missing in them still
+// run in the sandbox: an allow rule does not open the sandbox.
 var (
-	// interpreters carry out a text.
+	// interpreters run a script.
 	interpreters = []string{
 		"R", "Rscript", "ash", "awk", "bash", "bun", "busybox", "csh", "dash", "deno", "ed", "elixir", "emacs", "erl", "ex", "expect", "fish", "gawk", "gdb", "guile", "irb",
 		"jshell", "julia", "ksh", "lua", "luajit", "mawk", "mksh", "nawk", "node", "nodejs", "nu", "nvim", "ocaml", "octave", "osascript", "perl", "php", "powershell", "pwsh", "pypy", "python",
 		"ruby", "sed", "sh", "tcsh", "tclsh", "toybox", "ts-node", "tsx", "vi", "vim", "wish", "yash", "zsh",
 	}
-	// wrappers start what their arguments name.
+	// wrappers start the program in their arguments.
 	wrappers = []string{
 		"bunx", "chroot", "chrt", "doas", "entr", "env", "firejail", "flock", "ionice", "ltrace", "nice", "nohup", "npx", "nsenter", "parallel", "perf", "pkexec", "pnpx", "runuser", "screen",
 		"script", "setarch", "setpriv", "setsid", "ssh", "stdbuf", "strace", "su", "sudo", "systemd-run", "taskset", "time", "timeout", "tmux", "unbuffer", "unshare", "uvx", "valgrind", "watch",
 		"xargs", "xvfb-run",
 	}
-	// startOptions are the options that start a program: of any program (""), of one, and of a
-	// subcommand of git. Those of find also delete and write.
+	// startOptions are the options that start a program: of every program (""), of one program, and of
+	// a subcommand of git. Those of find also delete and write.
 	startOptions = map[string][]string{
 		"": {
 			"--checkpoint-action", "--command", "--compress-program", "--config-env", "--eval", "--exec", "--exec-path", "--execdir", "--ext-diff", "--extcmd", "--info-script", "--new-volume-script",
@@ -47,8 +47,8 @@ var (
 	}
 )
 
-// Runs says why no lasting rule should allow a command with these words: the program runs its
-// arguments or a script in them, so that the words say little about what happens.
+// Runs says why no lasting rule should allow a command with these words, or "". The program runs
+// its arguments or a script in them, so the words hardly show what happens.
 func Runs(words []string) string {
 	if changesFolder(words) {
 		return ""
@@ -62,7 +62,7 @@ func Runs(words []string) string {
 	return hidden(words, 1)
 }
 
-// runner says why a program shows little by its name.
+// runner says why the name of a program does not show what it does, or "".
 func runner(word string) string {
 	program := base(word)
 	stem := strings.TrimRight(program, "0123456789.-") // python3.12
@@ -75,8 +75,8 @@ func runner(word string) string {
 	return ""
 }
 
-// hidden says which of the words from number from on makes the program run another one; "" if
-// none is known to.
+// hidden says which of the words, from the given index on, makes the program run another one, or
+// "".
 func hidden(words []string, from int) string {
 	program := base(words[0])
 	own := startOptions[program]
@@ -94,9 +94,9 @@ func hidden(words []string, from int) string {
 	return ""
 }
 
-// starts reports whether word is one of the options, as getopt, Go and find read them: a letter
-// among others, a name behind one or two dashes, the beginning of a long name. It reports too many
-// rather than too few.
+// starts reports whether word is one of the options in the forms that getopt, Go and find accept: a
+// letter among others, a name after one or two dashes, or the beginning of a long name. In doubt it
+// reports true.
 func starts(options []string, word string) bool {
 	name, _, value := strings.Cut(word, "=")
 	bare := strings.TrimLeft(name, "-")

@@ -18,7 +18,7 @@ func (r *Rule) String() string {
 		words := slices.Clone(alternatives)
 		for i, word := range words {
 			if strings.ContainsAny(word, " \t\n|\"") {
-				words[i] = strconv.Quote(word) // else it passes for several
+				words[i] = strconv.Quote(word) // quoted, since a person could take it for several words
 			}
 		}
 		of = append(of, strings.Join(words, "|"))
@@ -43,7 +43,7 @@ func (r *Rule) String() string {
 	return out
 }
 
-// TOML returns the entry of a rule, as it is appended to a file.
+// TOML returns a rule as an entry that can be appended to a file.
 func (r *Rule) TOML() []byte {
 	kind, entry := "command", struct {
 		Words    []any    `toml:"words,omitempty"`
@@ -71,7 +71,7 @@ func (r *Rule) TOML() []byte {
 	case len(r.Hosts) > 0:
 		kind = "host"
 	default:
-		entry.Decision = r.Decision // the others can only allow
+		entry.Decision = r.Decision // rules for paths and hosts only allow
 	}
 	text, err := toml.Marshal(entry)
 	if err != nil {
@@ -84,7 +84,8 @@ func (r *Rule) TOML() []byte {
 	return out
 }
 
-// Until writes when the rule ends: a day if it holds to the end of that day here, else a time.
+// Until formats the end of a rule: a date if the rule applies to the end of that local day, else a
+// time.
 func (r *Rule) Until() string {
 	if end := r.Expires.In(time.Local); end.Equal(time.Date(end.Year(), end.Month(), end.Day(), 0, 0, 0, 0, time.Local)) {
 		return end.AddDate(0, 0, -1).Format(time.DateOnly)
@@ -92,8 +93,9 @@ func (r *Rule) Until() string {
 	return r.Expires.UTC().Format(time.RFC3339)
 }
 
-// Without returns a file's text without the lines of the rule r, which was read from it: from its
-// header to the next one, and without the comments above that.
+// Without returns the text of a file without the rule r, which was read from it. It removes the
+// lines from the rule's header to the next header, but keeps the comments directly above that
+// header.
 func Without(text []byte, r *Rule) []byte {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	end := len(lines)

@@ -26,7 +26,7 @@ func plainParts(line string) (parts [][]string, opaque string) {
 }
 
 // Words returns the words of a line that is one program with literal words. Otherwise opaque says
-// what else is in the line.
+// what else the line contains.
 func Words(line string) (words []string, opaque string) {
 	parts, opaque := plainParts(line)
 	if opaque == "" && len(parts) != 1 {
@@ -38,7 +38,7 @@ func Words(line string) (words []string, opaque string) {
 	return parts[0], ""
 }
 
-// plainOf is plainParts of what ParseLine returned.
+// plainOf is plainParts for a result of ParseLine.
 func plainOf(f *syntax.File, opaque string) (parts [][]string, _ string) {
 	if opaque != "" {
 		return nil, opaque
@@ -63,8 +63,8 @@ func unclear(line string) string {
 	case len(line) > MaxLine:
 		return "it is longer than 4 KiB"
 	case strings.Contains(line, "\\\n") || strings.HasSuffix(line, "\\"):
-		// The parser joins a comment that ends in a backslash with the next line; bash does not. It
-		// keeps a last backslash, and bash drops it after some lines.
+		// The parser joins a comment that ends in a backslash with the next line; bash does not. The
+		// parser keeps a final backslash; bash drops it after some lines.
 		return "a line ends with a backslash"
 	}
 	if !PlainASCII(line) {
@@ -234,11 +234,10 @@ func base(word string) string {
 	return path.Base(word)
 }
 
-// eachProgram calls visit with the words of everything that the line may start: each program at
-// any depth, and each literal text that could be a script. inside: the program stands in such
-// a text. whole is false if the text does not show everything that is started: a part is too
-// long, cannot be parsed, or computes the name of a program. parsed is the line as ParseLine
-// reads it; nil: it is parsed here.
+// eachProgram calls visit with the words of every program that the line may start, at any depth,
+// and with each literal text that could be a script. inside: the program is in such a text. whole
+// is false if the text may start more: a part is too long, does not parse, or computes the name of
+// a program. parsed is the result of ParseLine. If it is nil, the line is parsed here.
 func eachProgram(line string, parsed *syntax.File, visit func(words []string, inside bool)) (whole bool) {
 	r := reader{visit: visit, whole: true, parsed: parsed}
 	r.text(line, 0)
@@ -253,7 +252,7 @@ func eachProgram(line string, parsed *syntax.File, visit func(words []string, in
 type reader struct {
 	visit func(words []string, inside bool)
 	whole bool
-	// parsed is the outermost text, if it is parsed already.
+	// parsed is the outermost text if it was already parsed.
 	parsed *syntax.File
 }
 

@@ -14,30 +14,30 @@ import (
 	"codeagent/sandbox/named"
 )
 
-// A refused call is worth a question only if there is reason to think that it matters:
+// A refused call is put to a person only if there is reason to think that it matters:
 //
 //	a file or socket   the command, a script that it names, or the model's request names it; or the
 //	                   memory says that the program was stopped by such a refusal
 //	a host             the first contact of a program with it; or the command names it
 //
-// What a program survived a no to is not asked about again, nor is what a person said no to in
-// the same command. Everything else fails at once. If the command fails for it, one question
-// then offers all that it lacked (approvals.Gate.AfterDenial).
+// A person is not asked again about a refusal that the program survived before, nor about one that
+// they denied in the same command. Everything else fails at once. If that makes the command fail,
+// one question then offers everything that it lacked (approvals.Gate.AfterDenial).
 
 const (
-	// maxScripts bounds the files that are read because a command names them, and maxLooked the
-	// names that are looked at.
+	// maxScripts limits the files that are read because a command names them. maxLooked limits the
+	// names that are looked up.
 	maxScripts, maxLooked = 8, 64
 	scriptPatience        = 200 * time.Millisecond
 )
 
-// Command is what is about to run.
+// Command is a command that is about to start.
 type Command struct {
-	// Text is the command line, and Folder where it starts.
+	// Text is the command line, and Folder is its working directory.
 	Text, Folder string
-	// Wishes are what the model asked for in this turn: paths, hosts and justifications.
+	// Wishes are the paths, hosts and justifications that the model asked for in this turn.
 	Wishes []string
-	// Roots are the folders whose files the command may run: its workspace.
+	// Roots are folders whose scripts the command may run: its workspace.
 	Roots []string
 }
 
@@ -50,7 +50,7 @@ type Run struct {
 	noes []sandbox.Denial // what a person said no to; guarded by mu
 }
 
-// Begin reads what a command names. A nil Memory judges by that alone.
+// Begin reads the names in a command. If Memory is nil, only these names count.
 func (m *Memory) Begin(ctx context.Context, c Command) *Run {
 	m.Refresh()
 	home := ""
@@ -77,7 +77,7 @@ func (m *Memory) Begin(ctx context.Context, c Command) *Run {
 			continue
 		}
 		looked++
-		// A file that is no text, or that a link leads to, is no script.
+		// Only text files that are not behind a link count as scripts.
 		data, err := hostfile.ReadStart(ctx, p, named.MaxText)
 		if err == nil && !bytes.ContainsRune(data, 0) {
 			r.texts = append(r.texts, read(string(data)))
@@ -87,7 +87,7 @@ func (m *Memory) Begin(ctx context.Context, c Command) *Run {
 	return r
 }
 
-// Unasked returns the Run of a command about which nobody can be asked.
+// Unasked returns the Run of a command in a session without a person.
 func (m *Memory) Unasked() *Run { return &Run{memory: m} }
 
 // Asks reports whether d is worth a question now.
@@ -105,35 +105,35 @@ func (r *Run) Asks(d sandbox.Denial) bool {
 	return e.Last == Mattered
 }
 
-// Names reports whether the command, a script of it or a request of the model names d in one
-// word. "cp a b c /srv/" names three files in two words each: one question after it is better
-// than three on the way.
+// Names reports whether the command, one of its scripts or a request of the model names d in one
+// word. "cp a b c /srv/" names three files in two words each. One question after it is better than
+// three while it runs.
 func (r *Run) Names(d sandbox.Denial) bool {
 	return slices.ContainsFunc(r.texts, func(t *named.Text) bool { return t.Exactly(d) })
 }
 
-// nowhere reports a name that never exists (RFC 6761), so that looking it up fails anyway.
+// nowhere reports a name that never exists (RFC 6761), so looking it up fails anyway.
 func nowhere(target string) bool {
 	h, err := sandbox.ParseHostPort(target)
 	return err == nil && strings.HasSuffix(strings.ToLower(h.Host), ".invalid")
 }
 
-// Denied reports whether a person said no to d, or to the like of it.
+// Denied reports whether a person denied d or a similar refusal of this command.
 func (r *Run) Denied(d sandbox.Denial) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.noes, func(no sandbox.Denial) bool { return Alike(no, d) })
 }
 
-// Deny notes that a person said no to d.
+// Deny records that a person denied d.
 func (r *Run) Deny(d sandbox.Denial) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.noes = append(r.noes, d)
 }
 
-// Alike reports whether a no to one of them answers the other too: the same program and the same
-// kind, or the same host.
+// Alike reports whether a no to one of them also answers the other: both have the same program and
+// the same kind, or the same host.
 func Alike(a, b sandbox.Denial) bool {
 	if a.Kind == sandbox.KindNetwork || b.Kind == sandbox.KindNetwork {
 		return a.Kind == b.Kind && slices.ContainsFunc(hosts(a), func(h string) bool { return slices.Contains(hosts(b), h) })
@@ -147,7 +147,7 @@ func Alike(a, b sandbox.Denial) bool {
 	return kind(a) == kind(b) && a.Executable == b.Executable
 }
 
-// hosts are the names and the address of a denied connection.
+// hosts returns the names and the address of a denied connection.
 func hosts(d sandbox.Denial) (out []string) {
 	for _, target := range []string{d.Target, d.Requested} {
 		if h, err := sandbox.ParseHostPort(target); err == nil {
@@ -157,16 +157,16 @@ func hosts(d sandbox.Denial) (out []string) {
 	return out
 }
 
-// End remembers what the refusals of the run meant. passed: the command succeeded. cause are
-// refusals that certainly made it fail. The refusals are the kernel's. Of several patterns of one
-// program it is not known which mattered: npm complains about its log in each failure.
+// End records what the refusals of the run meant. passed: the command succeeded. cause are the
+// refusals that made it fail, by the kernel's records. If a program has several patterns in cause,
+// it is unknown which one mattered. For example, npm complains about its log at every failure.
 func (r *Run) End(now time.Time, passed bool, denials, cause []sandbox.Denial) error {
 	r.mu.Lock()
 	noes := slices.Clone(r.noes)
 	r.mu.Unlock()
 	var lessons []Lesson
 	for _, d := range cause {
-		if d.Kind != sandbox.KindLoss && r.memory.alone(d, cause) { // a loss is asked about each time
+		if d.Kind != sandbox.KindLoss && r.memory.alone(d, cause) { // a loss is asked about every time
 			lessons = append(lessons, Lesson{Denial: d, Mattered: true})
 		}
 	}
@@ -182,7 +182,7 @@ func (r *Run) End(now time.Time, passed bool, denials, cause []sandbox.Denial) e
 	return r.memory.Learn(now, lessons)
 }
 
-// Known reports whether all of denials are remembered as survived.
+// Known reports whether the memory lists all of denials as survived.
 func (r *Run) Known(denials []sandbox.Denial) bool {
 	return len(denials) > 0 && !slices.ContainsFunc(denials, func(d sandbox.Denial) bool { return r.memory.Of(d).Last != Survived })
 }

@@ -1,7 +1,7 @@
-// Package without remembers, for one user, what programs did without and what stopped them when
-// the sandbox refused it. It decides only whether a person is asked: it opens nothing. It is
-// learned from the kernel's records and from exits (Learn), so a command can teach it about its
-// own programs and no others. Start at Memory.
+// Package without remembers, for one user, which refusals of the sandbox a program survives and
+// which stop it. It only decides whether a person is asked: it opens nothing, and a command can
+// teach it only about its own programs, because it learns from the kernel's records and exit
+// statuses. It writes one file of codeagent's own folder. Start at Memory.
 package without
 
 import (
@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	// maxEntries bounds the memory, maxOfProgram what it holds of one program, maxLessons what
-	// one command teaches.
+	// maxEntries limits the memory, maxOfProgram its entries of one program, and maxLessons the
+	// entries that one command adds.
 	maxEntries, maxOfProgram, maxLessons = 1000, 100, 32
 	maxFile                              = 2 << 20
 	maxWord                              = 1024
 )
 
-// Outcome says what a refusal meant for a program the last time.
+// Outcome is what the latest refusal meant for a program.
 type Outcome string
 
 const (
@@ -40,21 +40,21 @@ const (
 	Unknown Outcome = ""
 	// Survived: the command succeeded without it.
 	Survived Outcome = "survived"
-	// Mattered: the command failed for it.
+	// Mattered: the command failed because of it.
 	Mattered Outcome = "mattered"
 )
 
-// Entry is what is remembered of one program and one pattern of targets.
+// Entry is the memory of one program and one pattern of targets.
 type Entry struct {
 	// Program is the executable as the kernel reported it.
 	Program string             `json:"program"`
 	Kind    sandbox.DenialKind `json:"kind"`
 	// Target is a pattern (see Pattern).
 	Target string `json:"target"`
-	// Last is what the latest refusal meant, and When its time.
+	// Last is what the latest refusal meant, and When is its time.
 	Last Outcome   `json:"last"`
 	When time.Time `json:"when"`
-	// Survived and Mattered count commands. Denied counts those of Survived in which a person
+	// Survived and Mattered count commands. Denied counts those commands of Survived in which a person
 	// said no.
 	Survived int `json:"survived,omitempty"`
 	Mattered int `json:"mattered,omitempty"`
@@ -71,28 +71,28 @@ func (e Entry) same(o Entry) bool {
 	return e.Program == o.Program && e.Kind == o.Kind && e.Target == o.Target
 }
 
-// Lesson is what one refusal meant for a command that has ended.
+// Lesson is what one refusal meant for a finished command.
 type Lesson struct {
 	Denial sandbox.Denial
-	// Mattered: the command failed for it; otherwise it succeeded without it.
+	// Mattered: the command failed because of it. Otherwise it succeeded without it.
 	Mattered bool
-	// Denied: a person said no to it.
+	// Denied: a person denied it.
 	Denied bool
 }
 
-// Memory is the remembered entries. It is safe for concurrent use, and processes may share its
-// file. A nil Memory remembers nothing.
+// Memory holds the remembered entries. It is safe for concurrent use. Several processes may share
+// its file. A nil Memory remembers nothing.
 type Memory struct {
 	file, home string
 
-	writing sync.Mutex // held while the file is changed, and before mu: nobody who asks Of waits for it
+	writing sync.Mutex // held while the file changes; locked before mu, so that Of does not wait
 	mu      sync.Mutex
 	entries []Entry     // guarded by mu
 	read    fs.FileInfo // the file as last read; nil: absent; guarded by mu
 }
 
-// Open reads the memory in file, an absolute path in codeagent's own folder. An absent file is
-// an empty memory. With an error the memory is empty, and learns nothing until it is cleared.
+// Open reads the memory in file, an absolute path in codeagent's own folder. An absent file is an
+// empty memory. After an error the memory is empty, and records nothing until it is cleared.
 func Open(file, home string) (*Memory, error) {
 	m := &Memory{file: file, home: home}
 	return m, m.load()
@@ -145,7 +145,7 @@ func decode(data []byte) ([]Entry, error) {
 	return d.Entries, nil
 }
 
-// Of returns what is remembered of d.
+// Of returns the entry for d.
 func (m *Memory) Of(d sandbox.Denial) Entry {
 	if m == nil {
 		return Entry{}
@@ -162,8 +162,8 @@ func (m *Memory) Of(d sandbox.Denial) Entry {
 	return Entry{}
 }
 
-// alone reports whether d is the only pattern of its program among cause that the program was not
-// known to survive.
+// alone reports whether d alone can explain why its program failed: cause has no other pattern of
+// that program, apart from patterns that it is known to survive.
 func (m *Memory) alone(d sandbox.Denial, cause []sandbox.Denial) bool {
 	key, ok := m.key(d)
 	others := 0
@@ -176,7 +176,7 @@ func (m *Memory) alone(d sandbox.Denial, cause []sandbox.Denial) bool {
 	return ok && others == 0
 }
 
-// Refresh reads what other processes have learned meanwhile.
+// Refresh reads what other processes have added.
 func (m *Memory) Refresh() {
 	if m == nil {
 		return
@@ -199,7 +199,7 @@ func (m *Memory) List() []Entry {
 	return out
 }
 
-// Clear forgets the entries with these IDs; without IDs all. It returns how many they were.
+// Clear removes the entries with these IDs, or all without IDs. It returns how many it removed.
 func (m *Memory) Clear(ids ...string) (forgotten int, err error) {
 	if m == nil {
 		return 0, nil
@@ -216,7 +216,7 @@ func (m *Memory) Clear(ids ...string) (forgotten int, err error) {
 	return forgotten, err
 }
 
-// Learn adds what the refusals of one command meant.
+// Learn records what the refusals of one command meant.
 func (m *Memory) Learn(now time.Time, lessons []Lesson) error {
 	if m == nil {
 		return nil
@@ -237,7 +237,7 @@ func (m *Memory) Learn(now time.Time, lessons []Lesson) error {
 		case i < 0:
 			keyed = append(keyed, key)
 		case key.Last == Mattered || keyed[i].Last == Survived && key.Denied > 0:
-			keyed[i] = key // one command counts once, and what stopped it counts most
+			keyed[i] = key // one lesson per entry and command; Mattered takes precedence
 		}
 	}
 	if len(keyed) == 0 {
@@ -255,9 +255,9 @@ func (m *Memory) Learn(now time.Time, lessons []Lesson) error {
 	})
 }
 
-// bounded removes an entry where there are too many: the oldest of the last one's program, so
-// that one program cannot make the memory forget others, else the oldest of the program with
-// the most.
+// bounded removes an entry when a limit is exceeded. If the program of the last entry has too many,
+// its oldest entry goes. So one program cannot displace the entries of others. Otherwise the oldest
+// entry of the program with the most entries goes.
 func bounded(list []Entry) []Entry {
 	count := map[string]int{}
 	most := ""
@@ -279,8 +279,8 @@ func bounded(list []Entry) []Entry {
 	return slices.Delete(list, i, i+1)
 }
 
-// change applies do to the entries in the file and writes them, with other processes locked
-// out. afresh: a damaged file is replaced.
+// change applies do to the entries in the file and writes them, while the file is locked against
+// other processes. afresh: a damaged file is replaced.
 func (m *Memory) change(afresh bool, do func([]Entry) []Entry) error {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -290,7 +290,7 @@ func (m *Memory) change(afresh bool, do func([]Entry) []Entry) error {
 	}
 	defer unlock()
 	m.mu.Lock()
-	m.read = nil // so that it is read again, whatever its time says
+	m.read = nil // forces reading it again, whatever its timestamp says
 	err = m.load()
 	list := slices.Clone(m.entries)
 	m.mu.Unlock()
@@ -311,8 +311,7 @@ func (m *Memory) change(afresh bool, do func([]Entry) []Entry) error {
 	return nil
 }
 
-// key returns the entry that d belongs to, and false if its program or target has no name that
-// lasts.
+// key returns the entry for d. It returns false if the program or target has no permanent name.
 func (m *Memory) key(d sandbox.Denial) (Entry, bool) {
 	if m == nil {
 		return Entry{}, false
@@ -324,9 +323,9 @@ func (m *Memory) key(d sandbox.Denial) (Entry, bool) {
 	return e, path.IsAbs(e.Program) && !strings.HasSuffix(e.Program, " (deleted)") && len(e.Program) <= maxWord && e.Target != "" && len(e.Target) <= maxWord
 }
 
-// Pattern returns what the target of d is remembered as: a host without its port; for a file
-// its folder and "*", with "#" for each number and "*" for each name that was made up. Files of
-// the home folder itself, of "/" and of its folders keep their names.
+// Pattern returns the form in which the target of d is remembered. A host loses its port. A file
+// becomes its folder and "*", with "#" for each number and "*" for each generated name. Files
+// directly in the home folder, in "/" and in the folders of "/" keep their names.
 func Pattern(d sandbox.Denial, home string) string {
 	if d.Kind == sandbox.KindNetwork {
 		h, err := sandbox.ParseHostPort(d.Target)
@@ -391,7 +390,7 @@ func word(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// random reports whether a word looks made up.
+// random reports whether a word looks generated.
 func random(w string) bool {
 	digits := strings.IndexFunc(w, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0
 	isHex := strings.Trim(w, "0123456789abcdef") == "" || strings.Trim(w, "0123456789ABCDEF") == ""

@@ -49,7 +49,7 @@ type claude struct{ reading }
 // maxDepth bounds how deep values are nested: reading them recurses.
 const maxDepth = 100
 
-// value is one text of a JSON file: its keys, joined by dots, without the indexes of lists.
+// value is one text of a JSON file. Its path is its keys joined by dots, without list indexes.
 type value struct {
 	key, text string
 	line      int
@@ -187,8 +187,9 @@ func (c *claude) command(line int, text, of string, d rules.Decision) {
 	c.entries = append(c.entries, e)
 }
 
-// fixed returns the path that a specifier names, with all below it; relative: it begins at the
-// project. ok is false for a pattern; then p is the folder that all it matches lies in.
+// fixed returns the path that a specifier names, with everything below it. relative: the path
+// starts at the project. For a pattern ok is false, and p is the folder that contains all its
+// matches.
 func (c *claude) fixed(of string) (p string, relative, ok bool) {
 	switch {
 	case strings.HasPrefix(of, "//"):
@@ -230,8 +231,8 @@ func (c *claude) path(line int, text, of string, access rules.Access, d rules.De
 	}
 }
 
-// losePath keeps permissions from what a lost rule for paths concerns. One that is relative
-// concerns the project, which is open in any case.
+// losePath records the paths of a lost rule, so that no permission for them is imported. A relative
+// path belongs to the project, which is open anyway.
 func (c *claude) losePath(line int, text, of string) {
 	p, relative, _ := c.fixed(of)
 	if of == "" {

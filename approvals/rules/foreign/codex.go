@@ -30,7 +30,7 @@ func Codex(name string, data []byte, home string) (Result, error) {
 
 type codex struct{ reading }
 
-// lose leaves out what may be a rule that asks or refuses.
+// lose records a statement that may be an ask or forbid rule and is not imported.
 func (c *codex) lose(s statement, why string) {
 	c.lost = append(c.lost, loss{line: s.line, from: s.text, commands: true, fetches: true})
 	c.note(s.line, s.text, "left out: %s", why)
@@ -44,7 +44,7 @@ func (c *codex) statement(s statement) {
 	}
 	switch name {
 	case "":
-		return // a text by itself does nothing
+		return // a string alone has no effect
 	case "prefix_rule":
 		err = c.prefix(s, args)
 	case "network_rule":
@@ -59,7 +59,7 @@ func (c *codex) statement(s statement) {
 	}
 }
 
-// decisions are Codex's words.
+// decisions maps Codex's words to decisions.
 var decisions = map[string]rules.Decision{"allow": rules.Allow, "prompt": rules.Ask, "forbidden": rules.Forbid}
 
 func (c *codex) prefix(s statement, args map[string]any) error {
@@ -88,7 +88,7 @@ func (c *codex) prefix(s statement, args map[string]any) error {
 	}
 	switch {
 	case e.decision != rules.Forbid:
-		e.reason = "" // only the reason of a forbid is read
+		e.reason = "" // only a forbid rule shows its reason
 	case e.reason == "":
 		e.reason = "forbidden by " + c.name
 	}
@@ -120,7 +120,7 @@ func examples(list []any) (out []string) {
 	return out
 }
 
-// quoted writes a word for a shell.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if word != "" && strings.Trim(word, plain) == "" {
 		return word
@@ -128,7 +128,7 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// ports are the ports of the protocols that name one.
+// ports maps protocols to their ports.
 var ports = map[string]string{"https": ":443", "http": ":80"}
 
 func (c *codex) network(s statement, args map[string]any) error {
@@ -151,8 +151,8 @@ func (c *codex) network(s statement, args map[string]any) error {
 	return nil
 }
 
-// CodexConfig reads the folders that a config.toml of Codex makes writable. What else it says
-// about permissions are settings, which the notes name.
+// CodexConfig reads the folders that a config.toml of Codex makes writable. The notes name its
+// other permission settings.
 func CodexConfig(name string, data []byte, home string) (Result, error) {
 	r := reading{name: path.Base(name), home: home}
 	var file struct {

@@ -1,8 +1,7 @@
-// Package foreign reads the permission files of other tools and writes what they say as
-// rules.toml. What it writes is never wider than what it read: a rule that cannot be carried
-// over exactly becomes a stricter one or is left out, and if something that asks or refuses is
-// left out, so is every permission that it might concern. Each such case has a note. It is pure.
-// Read Claude in claude.go or Codex in codex.go first.
+// Package foreign translates the permission files of other tools into rules.toml. The result is
+// never wider than the original: a rule without an exact translation becomes stricter or is left
+// out, and a lost ask or forbid rule takes along every permission that it might affect. Each such
+// case has a note. The package performs no IO. Start at Claude in claude.go or Codex in codex.go.
 package foreign
 
 import (
@@ -20,19 +19,19 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Result is what a file became.
+// Result is the translation of a file.
 type Result struct {
-	// TOML is the text of the rules, and Rules their number.
+	// TOML is the text of the rules, and Rules is their number.
 	TOML  []byte
 	Rules int
-	// Notes say what was left out, changed or has to be set elsewhere: one entry of the file a note.
+	// Notes say what was left out, changed, or must be set elsewhere, one note per entry of the file.
 	Notes []string
 }
 
-// entry is one rule of the file, in our words.
+// entry is one rule of the file, in the terms of rules.toml.
 type entry struct {
 	line int
-	// from is the rule as the file has it.
+	// from is the original text of the rule.
 	from string
 
 	words           []any
@@ -51,7 +50,7 @@ type reading struct {
 	name, home string
 	entries    []entry
 	notes      []note
-	// lost are rules that ask or refuse and could not be carried over.
+	// lost are ask and forbid rules that could not be translated.
 	lost []loss
 }
 
@@ -60,7 +59,7 @@ type note struct {
 	text string
 }
 
-// loss is what a lost rule concerns: all commands, all fetches, a path or a host.
+// loss is what a lost rule affects: all commands, all fetches, a path or a host.
 type loss struct {
 	line              int
 	from              string
@@ -72,7 +71,7 @@ func (r *reading) note(line int, from, format string, args ...any) {
 	r.notes = append(r.notes, note{line, fmt.Sprintf("%s:%d: %s: %s", r.name, line, short.Cut(from, 120), fmt.Sprintf(format, args...))})
 }
 
-// concerned returns the loss that concerns a permission; nil: none.
+// concerned returns the loss that affects a permission, or nil.
 func (r *reading) concerned(e entry) *loss {
 	if e.decision == rules.Ask || e.decision == rules.Forbid {
 		return nil
@@ -92,10 +91,10 @@ func (r *reading) concerned(e entry) *loss {
 	return nil
 }
 
-// order is the order of kinds of entries; those for paths and hosts come last.
+// order is the order of the kinds of entries. Those for paths and hosts come last.
 var order = []rules.Decision{rules.Forbid, rules.Ask, rules.Allow, ""}
 
-// result writes the entries that are valid rules and that no loss concerns.
+// result returns the entries that are valid rules and are not affected by a loss.
 func (r *reading) result() Result {
 	var out Result
 	slices.SortStableFunc(r.entries, func(a, b entry) int {
@@ -130,7 +129,7 @@ func (r *reading) result() Result {
 	return out
 }
 
-// text writes one entry; the error says why rules.toml cannot have it.
+// text returns one entry as text, or why rules.toml cannot express it.
 func (r *reading) text(e entry) ([]byte, error) {
 	for _, p := range e.paths {
 		if full := r.absolute(p); full == "/" || full == path.Clean(r.home) {
@@ -182,8 +181,8 @@ func (r *reading) absolute(p string) string {
 	return path.Clean(p)
 }
 
-// leading returns the first words of text that a shell leaves as they are. open: text goes on
-// after its end, so that its last word may be the beginning of a word.
+// leading returns the first words of text that a shell leaves unchanged. open: more text follows
+// without a space, so the last word may be incomplete.
 func leading(text string, open bool) (words []any) {
 	fields := strings.Fields(text)
 	for i, word := range fields {
@@ -197,7 +196,7 @@ func leading(text string, open bool) (words []any) {
 
 const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/:@%+,"
 
-// list makes words of texts.
+// list turns strings into words without alternatives.
 func list(texts []string) (out []any) {
 	for _, t := range texts {
 		out = append(out, t)

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// The part of Starlark that files of rules use: calls with literal values. Anything else is a
-// statement that is not understood, and said to be.
+// This parses the part of Starlark that rule files use: calls with literal values. Other statements
+// are reported as not understood.
 
-// statement is what stands between two line ends, brackets counted.
+// statement is the text of one logical line; line ends inside brackets do not end it.
 type statement struct {
 	line   int
 	text   string
 	tokens []token
 }
 
-// token is a word, a text or a sign.
+// token is a word, a string or a punctuation character.
 type token struct {
-	kind byte // 'w' for a word, '"' for a text, else the sign itself
+	kind byte // 'w' for a word, '"' for a string, else the character itself
 	text string
 }
 
@@ -50,7 +50,7 @@ func statements(file string) (out []statement, err error) {
 		if len(now.tokens) == 0 {
 			start, now.line = s.at, s.line
 			if indented {
-				now.tokens = append(now.tokens, token{' ', ""}) // part of a block
+				now.tokens = append(now.tokens, token{' ', ""}) // inside a block
 			}
 		}
 		t, err := s.next()
@@ -78,7 +78,7 @@ func statements(file string) (out []statement, err error) {
 // scanner reads tokens.
 type scanner struct {
 	file            string
-	at, line, begin int // begin is where the line begins
+	at, line, begin int // begin is the start of the line
 }
 
 func (s *scanner) fail(format string, args ...any) error {
@@ -96,7 +96,7 @@ func (s *scanner) advance(n int) {
 	}
 }
 
-// space skips spaces, comments and joined lines. It reports whether the line began with a space.
+// space skips spaces, comments and joined lines. It reports whether the line is indented.
 func (s *scanner) space() (indented bool) {
 	for s.at < len(s.file) {
 		switch c := s.file[s.at]; {
@@ -127,7 +127,7 @@ func (s *scanner) next() (token, error) {
 		if prefix := rest[:n]; prefix != "" && prefix != "r" {
 			s.advance(n)
 			_, err := s.quoted(false)
-			return token{'?', prefix}, err // bytes and texts with expressions
+			return token{'?', prefix}, err // bytes and formatted strings
 		}
 		s.advance(n)
 		text, err := s.quoted(n == 1)
@@ -140,7 +140,7 @@ func (s *scanner) next() (token, error) {
 	return token{rest[0], rest[:1]}, nil
 }
 
-// quoted reads a text from its quote on.
+// quoted reads a string from its opening quote.
 func (s *scanner) quoted(raw bool) (string, error) {
 	quote := s.file[s.at : s.at+1]
 	if strings.HasPrefix(s.file[s.at:], strings.Repeat(quote, 3)) {
@@ -183,7 +183,7 @@ func (s *scanner) quoted(raw bool) (string, error) {
 	return "", s.fail("a text is not closed")
 }
 
-// call reads NAME(KEY = VALUE, ...). The name is empty for a text by itself.
+// call reads NAME(KEY = VALUE, ...). A string alone has an empty name.
 func (s statement) call() (name string, args map[string]any, err error) {
 	p := &parser{s.tokens}
 	if len(s.tokens) == 1 && s.tokens[0].kind == '"' {
@@ -231,7 +231,7 @@ func (p *parser) take(kind byte) (text string, ok bool) {
 	return text, true
 }
 
-// value reads a text, None, or a list of values.
+// value reads a string, None, or a list of values.
 func (p *parser) value() (any, error) {
 	if text, ok := p.take('"'); ok {
 		return text, nil
