@@ -77,8 +77,8 @@ type Info struct {
 	Text     string
 	Dir      string
 	Terminal bool
-	// Policy is what the job was started under, and Granted what its Holder added. Revoked was
-	// taken back since, as far as the system allows.
+	// Policy is the policy under which the job started, and Granted what its Holder added. Revoked was
+	// revoked since then, as far as the system allows.
 	Policy  sandbox.Policy
 	Granted []sandbox.Grant
 	Revoked []sandbox.Closing
@@ -178,7 +178,7 @@ func (l *Jobs) running() int {
 	return n
 }
 
-// Running returns how many jobs run.
+// Running returns the number of running jobs.
 func (l *Jobs) Running() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// commands are those that run now, so that a grant can be taken back from them.
+// commands are the running commands, so that grants can be revoked from them.
 type commands struct {
 	mu   sync.Mutex
 	list map[*running]bool // guarded by mu
@@ -15,8 +15,7 @@ type commands struct {
 	revoked []sandbox.Closing
 }
 
-// add adds a command that starts. What was taken back since it was decided about will be taken back
-// from it.
+// add adds a command that starts. Revocations since the decision about it will be applied to it.
 func (c *commands) add(run *running) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +36,8 @@ func (c *commands) remove(run *running) {
 	delete(c.list, run)
 }
 
-// started gives a command its process. What was taken back while it started is taken back now.
+// started sets the process of a command, and applies the revocations that were made while it
+// started.
 func (c *commands) started(run *running, proc sandbox.Process) {
 	c.mu.Lock()
 	run.proc = proc
@@ -45,12 +45,12 @@ func (c *commands) started(run *running, proc sandbox.Process) {
 	run.revoked = nil
 	c.mu.Unlock()
 	for _, c := range late {
-		_ = proc.Revoke(c) // the answer to the revocation named this command as one that starts
+		_ = proc.Revoke(c) // already counted as a running command, by Runner.Revoke
 	}
 }
 
-// Revoke takes back from every command that runs, jobs included, as far as the system allows. It
-// returns the number of commands, and what became of the revocation in all of them.
+// Revoke revokes back from every running command, including jobs, as far as the system allows. It
+// returns the number of affected commands, and the combined result.
 func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked) {
 	if back.Empty() {
 		return 0, out
@@ -66,7 +66,8 @@ func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked)
 			running++
 			out.Stays = []string{"everything, in commands that run outside the sandbox"}
 		case run.policy.Unconfined, !inside:
-			// Nothing can be taken back from it, or nothing of it was.
+			// Nothing can be revoked from an unconfined command, and a grant to run outside does not affect
+			// a sandboxed one.
 		case run.proc == nil:
 			run.revoked = append(run.revoked, back)
 			running++
@@ -88,7 +89,7 @@ func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked)
 	return running + len(procs), out
 }
 
-// Revoke takes back from one job. It reports false if there is no such job, or it has ended.
+// Revoke revokes back from one job. It returns false if the job does not exist or has ended.
 func (l *Jobs) Revoke(id int, back sandbox.Closing) (sandbox.Revoked, bool) {
 	j := l.Find(id)
 	if j == nil || !j.lives() {
@@ -101,7 +102,7 @@ func (l *Jobs) Revoke(id int, back sandbox.Closing) (sandbox.Revoked, bool) {
 	return j.running.proc.Revoke(back), true
 }
 
-// takenFrom returns what was taken back from a command.
+// takenFrom returns what was revoked from a command.
 func (c *commands) takenFrom(run *running) []sandbox.Closing {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// revocable is a backend whose processes run until they are killed, and record what is taken back
+// revocable is a backend whose processes run until they are killed. They record what is revoked
 // from them. starting, if set, is called while a command starts.
 type revocable struct {
 	exec.Plain
@@ -39,8 +39,7 @@ func (b *revocable) Start(context.Context, sandbox.Policy, sandbox.Command, sand
 	return revocableProcess{&slowProcess{killed: make(chan struct{}, 8)}, b.taken}, nil
 }
 
-// TestRevokeReachesAll: a revocation reaches commands that run and one that starts, and none that
-// has ended.
+// TestRevokeReachesAll: a revocation reaches running and starting commands, but not ended ones.
 func TestRevokeReachesAll(t *testing.T) {
 	g := sandbox.Closing{Grant: sandbox.Grant{Write: []string{"/srv"}}}
 	b := &revocable{taken: make(chan sandbox.Closing, 8)}

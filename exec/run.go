@@ -41,7 +41,7 @@ type running struct {
 	proc    sandbox.Process // set by commands.started
 	// revoked is what was taken back while it started; guarded by commands.mu.
 	revoked []sandbox.Closing
-	// taken is all that was taken back; guarded by commands.mu.
+	// taken is everything that was revoked; guarded by commands.mu.
 	taken []sandbox.Closing
 }
 

@@ -36,8 +36,9 @@ type FileSystem interface {
 	Access(path string, write bool) error
 }
 
-// Judge returns the verdict. A command that passed or was interrupted is never denied; what
-// it was refused is suggested nevertheless, and only what its text names if that is some of it.
+// Judge returns the verdict. A command that passed or was interrupted is never denied. It still
+// gets a suggestion for what it was refused. If its text names some of that, the suggestion is
+// limited to those targets.
 func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	v := sandbox.Verdict{
 		Confidence: sandbox.NoConfidence, Evidence: level(e.Trace),

@@ -209,7 +209,8 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// TestLost: a command that passed has lost what its text names, and only this is suggested.
+// TestLost: a command that passed lost the targets that its text names, and only these are
+// suggested.
 func TestLost(t *testing.T) {
 	for _, c := range []struct {
 		named bool
