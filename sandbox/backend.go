@@ -35,28 +35,28 @@ type Process interface {
 	// Refused is what the backend has refused so far; it works while the command runs. It lacks
 	// what becomes known only at the end, which Trace has.
 	Refused() []Denial
-	// Revoke takes c back from the command and all its descendants, as far as the system allows.
-	// It returns when that holds.
+	// Revoke revokes c from the command and all its descendants, as far as the system allows. It
+	// returns when the revocation is in effect.
 	Revoke(c Closing) Revoked
 	// Trace is what the backend saw. It is complete after Wait.
 	Trace() Trace
 }
 
-// Kept is the answer of a backend that can take nothing back from a command that runs.
+// Kept is the result of a backend that cannot revoke anything from a running command.
 var Kept = Revoked{Stays: []string{"all of it, in commands that run: this sandbox takes nothing back from them"}}
 
-// Revoked is what became of a revocation in a running command.
+// Revoked is the result of a revocation for a running command.
 type Revoked struct {
 	// Cut is the number of connections that were ended.
 	Cut int
-	// Stays names what could not be taken back, in words.
+	// Stays says in words what could not be revoked.
 	Stays []string
 }
 
 // Holder answers a denial while the refused call waits. For a model's commands, the only Holder
 // that can allow a call is in agent/held.go.
 type Holder interface {
-	// Asks reports whether the refused call waits for an answer; otherwise it fails at once. It is
+	// Asks reports whether the refused call waits for an answer. Otherwise it fails at once. Asks is
 	// called on the thread that answers the command's calls, so it must not wait.
 	Asks(d Denial) bool
 	// Hold returns the grant under which the call may continue, or false. Several calls may run at
@@ -257,19 +257,19 @@ type ChangeObserver interface {
 	// on a thread with the command's rights: where codeagent runs as root, it can then read less
 	// than usual.
 	BeforeChange(dir int, name, path string)
-	// Unsaved returns in words why the content of a regular file could not be restored; empty if
-	// it could be, or if the session made the file. For a folder it may say so if anything could not
-	// be. It is called right before an entry that was reported is deleted, replaced, emptied or
-	// taken elsewhere, with the arguments of BeforeChange, but while other commands wait: so it reads
-	// no content.
+	// Unsaved says in words why the content of a regular file could not be restored. It is empty if
+	// the content could be restored, or if the session made the file. For a folder it may give a
+	// reason if anything in it could not be restored. It is called right before a reported entry is
+	// deleted, replaced, emptied or moved away, with the arguments of BeforeChange. Other commands
+	// wait during the call, so Unsaved reads no content.
 	Unsaved(dir int, name, path string) (why string)
 }
 
-// Observes reports whether changes at path are reported to a ChangeObserver. That holds if path is
-// in a write root that is neither the folder for temporary files nor a cache, whose entries may be
-// deleted at any time. The workspace, which is the first root, never counts as a cache. Objects of
-// a git directory elsewhere are not reported either: other worktrees may need them by the time that
-// a turn is undone.
+// Observes reports whether changes at path are reported to a ChangeObserver. They are if path is in
+// a write root other than the folder for temporary files and the caches, whose entries may be
+// deleted at any time. The workspace is the first root, and never counts as a cache. Objects of a
+// git directory elsewhere are not reported either: other worktrees may need them when a turn is
+// undone.
 func (p Policy) Observes(path string) bool {
 	deepest, observed := 0, false
 	for i, root := range p.Write {

@@ -14,8 +14,8 @@ type Changes struct {
 	More int
 	// Partial means that some reported changes could not be recorded.
 	Partial bool
-	// Deleted and Overwritten count the files that were there before and that the session had not
-	// made, git's own apart. Unkept counts those of them that undo cannot bring back.
+	// Deleted and Overwritten count the files that existed before and that the session had not made,
+	// except git's own files. Unkept counts those of them that undo cannot restore.
 	Deleted, Overwritten, Unkept int
 }
 
@@ -103,11 +103,11 @@ func (c *Changes) Join(later Changes) {
 	c.Deleted, c.Overwritten, c.Unkept = c.Deleted+later.Deleted, c.Overwritten+later.Overwritten, c.Unkept+later.Unkept
 }
 
-// fewOverwritten is how many overwritten files are an edit, of which nothing more is said.
+// fewOverwritten is the number of overwritten files up to which Undoable treats them as an edit.
 const fewOverwritten = 2
 
-// Undoable says in one line how many files are gone that the session had not made, and what undo
-// holds of them. It is empty if no file was deleted and at most two were overwritten.
+// Undoable says in one line how many files that the session had not made are gone, and which part
+// undo can restore. It is empty if no file was deleted and at most two were overwritten.
 func (c *Changes) Undoable() string {
 	if c.Deleted == 0 && c.Overwritten <= fewOverwritten {
 		return ""

@@ -76,8 +76,8 @@ type Denial struct {
 	Moot       bool   `json:"moot"`
 	MootReason string `json:"moot_reason,omitempty"`
 	Count      int    `json:"count"`
-	// Named means that the command's own text names the target: it is what the command is for, and
-	// not what a program does besides.
+	// Named means that the command's own text names the target. Then the target is likely the purpose
+	// of the command, and not a side effect of a program.
 	Named bool `json:"named,omitempty"`
 }
 
@@ -199,8 +199,8 @@ type Verdict struct {
 	Failed bool `json:"-"`
 }
 
-// Lost are the denials that a command which passed has hidden: its text names the target, so that
-// something it was to do did not happen, though its status is 0.
+// Lost are the denials that a command which passed has hidden. Its text names their targets, so
+// part of its task was not done although its status is 0.
 func (v Verdict) Lost() []Denial {
 	var out []Denial
 	for _, d := range v.Denials {
@@ -211,7 +211,7 @@ func (v Verdict) Lost() []Denial {
 	return out
 }
 
-// Needs are the denials that kept the command from something: what it lost, or what made it fail.
+// Needs are the denials that prevented something: what the command lost, or what made it fail.
 func (v Verdict) Needs() []Denial {
 	if !v.Denied {
 		return v.Lost()

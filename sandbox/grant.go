@@ -42,8 +42,8 @@ func (g Grant) Clone() Grant {
 	return g
 }
 
-// Covers reports whether g contains everything in other. It compares names, not rights: that to write
-// a path is not counted as that to read it.
+// Covers reports whether g contains everything in other. It compares names, not rights: permission
+// to write a path does not count as permission to read it.
 func (g Grant) Covers(other Grant) bool {
 	all := func(roots, paths []string) bool {
 		return !slices.ContainsFunc(paths, func(p string) bool { return !CoveredBy(roots, p) })
@@ -110,23 +110,23 @@ func (p Policy) With(g Grant) Policy {
 	return q
 }
 
-// Closing takes a grant back from a command that runs.
+// Closing describes a revocation for running commands.
 type Closing struct {
 	Grant
-	// Open is what is open otherwise: what it opens below the paths of Grant stays open.
+	// Open is what remains open: it protects paths below those of Grant.
 	Open Policy
-	// Number counts from 1: a command whose Policy has a smaller Revision was decided about before.
+	// Number counts from 1. A command whose Policy has a smaller Revision was decided about before.
 	Number int
 }
 
-// Without returns p without what g opens: the roots, hosts and sockets that g names themselves. It
-// never widens p. Places of DenyRead that a grant lifted stay lifted.
+// Without returns p without the roots, hosts and sockets that g names themselves. It never widens
+// p. If a grant lifted places of DenyRead, they stay lifted.
 func (p Policy) Without(g Grant) Policy {
 	return p.without(g, func(path string) bool { return slices.Contains(g.Write, path) }, func(path string) bool { return slices.Contains(g.Read, path) })
 }
 
-// Closed returns p without what c takes back. A root below a path that is taken back may have been
-// opened through it, so it is closed too, unless it is open otherwise.
+// Closed returns p without what c revokes. A root below a revoked path may have been opened through
+// that path, so it is closed too, unless it is open in another way.
 func (p Policy) Closed(c Closing) Policy {
 	return p.without(c.Grant, func(path string) bool {
 		return slices.Contains(c.Write, path) || CoveredBy(c.Write, path) && !c.Open.JudgeWrite(path).Allowed
@@ -135,7 +135,8 @@ func (p Policy) Closed(c Closing) Policy {
 	})
 }
 
-// without returns p without the hosts and sockets of g and the roots for which write or read holds.
+// without returns p without the hosts and sockets of g, and without the roots for which write or
+// read returns true.
 func (p Policy) without(g Grant, write, read func(path string) bool) Policy {
 	q := p.Clone()
 	drop := func(roots []Root, gone func(string) bool) []Root {
@@ -144,7 +145,7 @@ func (p Policy) without(g Grant, write, read func(path string) bool) Policy {
 	q.Write = drop(q.Write, write)
 	if len(q.Read) > 0 {
 		if q.Read = drop(q.Read, read); len(q.Read) == 0 {
-			q.Read = []Root{{Path: nowhere, Optional: true}} // an empty list would mean everything
+			q.Read = []Root{{Path: nowhere, Optional: true}} // an empty list would allow everything
 		}
 	}
 	q.Network.Hosts = slices.DeleteFunc(q.Network.Hosts, func(h HostPort) bool { return slices.Contains(g.Hosts, h) })

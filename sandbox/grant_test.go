@@ -202,7 +202,7 @@ func shared(t *testing.T, name string, a, b reflect.Value) {
 	}
 }
 
-// TestWithout: what a grant opened is closed again, and nothing gets wider.
+// TestWithout: what a grant opened is closed again, and nothing becomes wider.
 func TestWithout(t *testing.T) {
 	host := sandbox.HostPort{Host: "docs.example", Port: 443}
 	base := sandbox.WorkspaceWrite("/ws")
@@ -218,8 +218,7 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// TestClosed: what lies below a folder that is taken back closes with it, unless it is open now in
-// another way.
+// TestClosed: what is below a revoked folder closes with it, unless it is open in another way.
 func TestClosed(t *testing.T) {
 	base := sandbox.WorkspaceWrite("/srv/app")
 	base.Protected.Paths = []string{"/srv/app/.git/hooks"}

@@ -48,7 +48,8 @@ type Root struct {
 	Path string `json:"path"`
 	// Optional roots may be missing; any other missing root is an error.
 	Optional bool `json:"optional,omitempty"`
-	// Git roots are parts of a git directory outside the workspace: none of the project's files.
+	// Git roots are parts of a git directory outside the workspace. They contain no files of the
+	// project.
 	Git bool `json:"git,omitempty"`
 }
 
@@ -60,7 +61,7 @@ func PathsOf(roots []Root) (paths []string) {
 	return paths
 }
 
-// Folders returns the write roots with files of a project: those that are not parts of a git
+// Folders returns the write roots that contain project files: those that are not parts of a git
 // directory.
 func (p Policy) Folders() (roots []Root) {
 	return slices.DeleteFunc(slices.Clone(p.Write), func(r Root) bool { return r.Git })

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Spared are the denials that a command which passed did without: they made no difference that
-// anybody can see.
+// Spared are the denials that had no visible effect on a command that passed.
 func (v Verdict) Spared() []Denial {
 	if v.Denied || v.Failed {
 		return nil
@@ -19,11 +18,11 @@ func (v Verdict) Spared() []Denial {
 	})
 }
 
-// mostSpared is how many targets the line about spared denials names.
+// mostSpared is the number of targets in the line about spared denials.
 const mostSpared = 2
 
-// SparedWords says in one line what a command did without; "" for nothing. show makes a target
-// readable.
+// SparedWords says in one line what a command did without. It is empty for no denials. show formats
+// a target.
 func SparedWords(spared []Denial, show func(target string) string) string {
 	var names []string
 	calls := 0

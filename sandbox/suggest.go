@@ -77,7 +77,7 @@ func (s suggesting) places(d Denial) []string {
 	return []string{d.Target}
 }
 
-// MadeUp reports whether a name ends like those of mkstemp(3): in six or more characters that
+// MadeUp reports whether a name ends like those from mkstemp(3): in six or more characters that
 // contain a digit or mix upper and lower case.
 func MadeUp(base string) bool {
 	end := base[strings.LastIndexAny(base, ".-~")+1:]

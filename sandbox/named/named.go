@@ -1,6 +1,6 @@
-// Package named says which files and hosts a text names: a command line, a script, or what a
-// model wrote. Whether a refusal is worth a question, and whether a command that passed lost
-// something, depends on it. It permits nothing, and performs no IO. Start at Read.
+// Package named says which files and hosts a text names: a command line, a script, or what a model
+// wrote. Others use it to decide whether a refusal is worth a question, and whether a command that
+// passed lost something. It permits nothing and performs no IO. Start at Read.
 package named
 
 import (
@@ -16,40 +16,41 @@ import (
 )
 
 const (
-	// MaxText bounds what is read of a text, in bytes.
+	// MaxText limits the bytes read of a text.
 	MaxText = 64 << 10
-	// maxParsed bounds what is parsed as shell: the parser's time grows faster than the text.
+	// maxParsed limits the bytes parsed as shell, because the parser's time grows faster than the
+	// text.
 	maxParsed = 4 << 10
-	// maxNames bounds the paths of one text, and maxValues the values of one word.
+	// maxNames limits the paths of one text, and maxValues the values of one word.
 	maxNames, maxValues = 4096, 32
-	// maxFolders bounds the folders in which a word of one text can stand, and maxSteps the
-	// parts of all paths that are resolved.
+	// maxFolders limits the working directories in which a word of one text can be evaluated. maxSteps
+	// limits the parts of all resolved paths.
 	maxFolders, maxSteps = 8, 4096
-	// maxPath is the length of the longest path that Linux takes. maxWide bounds the values of one
-	// word, and maxWords those of all words, in bytes.
+	// maxPath is the longest path that Linux accepts. maxWide limits the bytes of the values of one
+	// word, and maxWords those of all words.
 	maxPath, maxWide, maxWords = 4096, 8 << 10, 256 << 10
 )
 
-// Text is what a text names.
+// Text is the set of names in a text.
 type Text struct {
 	home, folder string
 	paths        map[string]bool
-	// last has the last part of each word.
+	// last contains the last part of each word.
 	last map[string]bool
-	// patterns are the paths of which parts are not known: a hole stands for each.
+	// patterns are the paths with unknown parts. A hole replaces each unknown part.
 	patterns map[string]bool
 	lower    string
 	resolve  func(string) string
-	// resolved are the paths that were resolved, and steps how many parts they have.
+	// resolved are the resolved paths, and steps is the number of their parts.
 	resolved map[string]bool
 	steps    int
 }
 
-// hole stands for a part of a word that only the shell knows.
+// hole replaces a part of a word that only the shell knows.
 const hole = "\x00"
 
-// Read returns what text names if it is run in folder by the user whose home is home. resolve
-// returns the path that a path leads to; nil: paths lead where they say.
+// Read returns what text names if it is run in folder by the user with the home folder home.
+// resolve follows the links of a path. Nil: paths are not resolved.
 func Read(text, folder, home string, resolve func(path string) string) *Text {
 	if len(text) > MaxText {
 		text = text[:MaxText]
@@ -65,7 +66,7 @@ func Read(text, folder, home string, resolve func(path string) string) *Text {
 			words, folders = t.shellWords(f)
 		}
 	}
-	// Also what stands in quotes, in another language, or in text that no shell reads.
+	// This also finds names in quotes, in other languages, and in texts that are not shell scripts.
 	for _, token := range strings.FieldsFunc(text, notOfPath) {
 		words = append(words, t.fill(token)...)
 	}
@@ -81,8 +82,8 @@ func Read(text, folder, home string, resolve func(path string) string) *Text {
 	return t
 }
 
-// Mark sets Named of the denials whose target a command's argv names, as words or in a text that a
-// shell among them runs. The command ran in folder.
+// Mark sets Named in the denials whose target a command names: in a word of argv, or in a text that
+// a shell among the words runs. The command ran in folder.
 func Mark(denials []sandbox.Denial, argv []string, folder, home string, files sandbox.FileSystem) {
 	if len(denials) == 0 || files == nil {
 		return
@@ -115,7 +116,7 @@ func notOfPath(r rune) bool {
 	return r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-~+@%${}", r)
 }
 
-// fill replaces the variables of a token that are known: $HOME and $PWD.
+// fill replaces the known variables of a token: $HOME and $PWD.
 func (t *Text) fill(token string) []string {
 	for name, value := range map[string]string{"HOME": t.home, "PWD": t.folder} {
 		if value == "" || !strings.Contains(token, "$") {
@@ -127,7 +128,7 @@ func (t *Text) fill(token string) []string {
 		}
 	}
 	if strings.ContainsAny(token, "${}") {
-		return nil // the parser of shell text knows more of it, if it is one
+		return nil // the shell parser handles it if it is a shell text
 	}
 	return []string{token}
 }
@@ -135,8 +136,8 @@ func (t *Text) fill(token string) []string {
 // Paths returns the paths that the text names, sorted.
 func (t *Text) Paths() []string { return slices.Sorted(maps.Keys(t.paths)) }
 
-// Exactly reports whether the text names what d was denied in one word: the file itself,
-// something in a folder that has to be made first, or the host.
+// Exactly reports whether the text names the target of d in one word: the file itself, a missing
+// parent folder, or the host.
 func (t *Text) Exactly(d sandbox.Denial) bool {
 	if d.Kind == sandbox.KindNetwork {
 		h, err := sandbox.ParseHostPort(d.Target)
@@ -145,8 +146,7 @@ func (t *Text) Exactly(d sandbox.Denial) bool {
 	return t.file(d.Target) || path.IsAbs(d.Requested) && t.file(path.Clean(d.Requested))
 }
 
-// Target is Exactly, and also finds a file that several words name, or that is written beside
-// the named one.
+// Target is Exactly that also finds a file named by several words, or written next to a named file.
 func (t *Text) Target(d sandbox.Denial) bool {
 	if t.Exactly(d) {
 		return true
@@ -160,8 +160,8 @@ func (t *Text) Target(d sandbox.Denial) bool {
 	return false
 }
 
-// entry reports whether the text names target in two words, the folder and the name in it
-// (cp a /srv/), or names the file beside which target is written before it is renamed (sed -i).
+// entry reports whether the text names target in two words, its folder and its name (cp a /srv/).
+// It also accepts a temporary file next to a named file, which is renamed to it later (sed -i).
 func (t *Text) entry(target string) bool {
 	folder, name := path.Split(target)
 	folder = path.Clean(folder)
@@ -176,9 +176,9 @@ func (t *Text) entry(target string) bool {
 	return false
 }
 
-// isDraft reports whether name is one that programs give the new content of the file called base:
-// "base.lock", ".base.swp", "base~", or what mkstemp(3) makes up. In the home folder programs make up
-// names for files of their own.
+// isDraft reports whether programs use name for the new content of the file called base:
+// "base.lock", ".base.swp", "base~", or a name from mkstemp(3). In the home folder generated names
+// do not count, because programs use them there for their own files.
 func (t *Text) isDraft(name, base, folder string) bool {
 	if rest, ok := strings.CutPrefix(strings.TrimLeft(name, ".#"), strings.TrimLeft(base, ".")); ok && base != "" {
 		return rest != "" && !unicode.IsLetter(rune(rest[0])) && !unicode.IsDigit(rune(rest[0]))
@@ -228,8 +228,8 @@ func (t *Text) host(name string) bool {
 	}
 }
 
-// parts returns what of a word can be a path: its parts after the characters that options and
-// lists use, and the word itself.
+// parts returns the parts of a word that can be a path: the word itself, and what follows the
+// characters that options and lists use.
 func parts(word string) []string {
 	out := append(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("=:,@", r) }), word)
 	if i := strings.IndexAny(word, "/~"); i > 0 && strings.HasPrefix(word, "-") {
@@ -238,7 +238,7 @@ func parts(word string) []string {
 	return out
 }
 
-// add notes the paths that a part of a word means in each of the folders.
+// add records the paths that a part of a word means in each of the folders.
 func (t *Text) add(part string, folders []string) {
 	if part == "" || len(part) > maxPath {
 		return
@@ -260,8 +260,8 @@ func (t *Text) add(part string, folders []string) {
 			t.patterns[p] = true
 		default:
 			t.paths[p] = true
-			// Only what is outside the folder can be refused for its place, and only that is
-			// worth the look at the files.
+			// Only a path outside the folder can be refused because of its place. Only such a path is worth
+			// resolving.
 			if strings.Contains(part, "/") {
 				t.follow(p)
 			}
@@ -269,7 +269,7 @@ func (t *Text) add(part string, folders []string) {
 	}
 }
 
-// follow also notes the path that p leads to.
+// follow also records the path to which p resolves.
 func (t *Text) follow(p string) {
 	steps := strings.Count(p, "/")
 	if t.resolve == nil || !path.IsAbs(p) || t.resolved[p] || t.steps+steps > maxSteps {
@@ -297,8 +297,8 @@ func under(dir, name string) string {
 	return path.Clean(dir + "/" + name)
 }
 
-// matches reports whether a pattern can stand for target: its last part has a letter that is
-// known, or the folder before it is known as a whole.
+// matches reports whether a pattern can match target: its last part has a known letter, or the
+// folder before it is fully known.
 func matches(pattern, target string) bool {
 	dir, base := path.Split(pattern)
 	if strings.Trim(base, hole) == "" && (strings.Contains(dir, hole) || path.Dir(target) != path.Clean(dir)) {
@@ -319,8 +319,8 @@ func matches(pattern, target string) bool {
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// shellWords returns the words of a shell text with all values that the text itself gives its
-// variables, and the folders in which its commands may run.
+// shellWords returns the words of a shell text, with all values that the text itself assigns to its
+// variables. It also returns the folders in which its commands may run.
 func (t *Text) shellWords(f *syntax.File) (words, folders []string) {
 	values := map[string][]string{"PWD": {t.folder}}
 	if t.home != "" {
@@ -373,7 +373,7 @@ func (t *Text) shellWords(f *syntax.File) (words, folders []string) {
 	return words, folders
 }
 
-// expand returns the values that a word can have. Those that would be too much are left out.
+// expand returns the values that a word can have, up to the limits.
 func expand(parts []syntax.WordPart, values map[string][]string) []string {
 	out := []string{""}
 	times := func(more []string) {
@@ -409,8 +409,8 @@ func expand(parts []syntax.WordPart, values map[string][]string) []string {
 	return out
 }
 
-// literal removes the backslashes of an unquoted text, and replaces the characters by which the
-// shell matches names.
+// literal removes the backslashes of an unquoted text. It replaces the characters of shell
+// patterns.
 func literal(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

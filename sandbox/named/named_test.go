@@ -110,7 +110,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestMark: what the words of a command name, and what the text names that a shell among them runs.
+// TestMark: the words of a command name targets, and so does the text that a shell among them runs.
 func TestMark(t *testing.T) {
 	for _, row := range []struct {
 		argv []string
@@ -137,7 +137,7 @@ type nowhere struct{}
 func (nowhere) Lstat(string) (fs.FileMode, error) { return 0, fs.ErrNotExist }
 func (nowhere) Readlink(string) (string, error)   { return "", fs.ErrNotExist }
 
-// costly are texts that name much with little.
+// costly are short texts that name many things.
 func costly() map[string]string {
 	fill := func(size int, part func(i int) string) string {
 		var b strings.Builder
@@ -167,8 +167,8 @@ func costly() map[string]string {
 	}
 }
 
-// TestBounded: however much a text names, what is read of it and how often the file system is
-// asked stay small.
+// TestBounded: however much a text names, the number of names and of queries to the file system
+// stays small.
 func TestBounded(t *testing.T) {
 	for name, text := range costly() {
 		asked, steps := map[string]int{}, 0

@@ -10,14 +10,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A command that was refused something needs it no longer once the same is done otherwise: the same
-// program is started with the same words, except for options and for those that name what was
-// refused. This file finds that in texts; nothing is expanded.
+// A command may be refused something and then achieve the same in another way: the same program is
+// started with the same words, except for options and for words that name what was refused. This
+// file detects that in texts. It expands nothing.
 
-// maxStarts and maxRefused bound what is compared. A text with more is not looked into.
+// maxStarts and maxRefused limit the comparison. A text beyond these limits is not examined.
 const maxStarts, maxRefused = 64, 16
 
-// Refused is a command, and what the sandbox refused it.
+// Refused is a command with its refusals.
 type Refused struct {
 	Text, Folder, Home string
 	Denials            []sandbox.Denial
@@ -25,15 +25,14 @@ type Refused struct {
 	touched map[string]bool // results of touches
 }
 
-// start is one program that a text starts: its words without options, and the files that it opens
-// for output.
+// start is one program that a text starts: its words without options, and its output files.
 type start struct {
 	program      string
 	words, files []string
 }
 
-// Handled reports whether the text itself does otherwise whatever it was refused: each program that
-// names a refusal stands before ||, or in the condition of an if, and the other branch starts it again.
+// Handled reports whether the text itself handles every refusal: each program that names a refusal
+// is left of ||, or in the condition of an if, and the other branch starts it again.
 func (r *Refused) Handled() bool {
 	f := parsed(r.Text)
 	if f == nil || len(r.Denials) == 0 || len(r.Denials) > maxRefused {
@@ -79,8 +78,9 @@ func (r *Refused) Handled() bool {
 	return true
 }
 
-// DoneBy reports whether a later command, which passed, did the same otherwise: it starts each program
-// that names a refusal again, for a file or an address of the same name. If none names one, all count.
+// DoneBy reports whether a later command, which passed, achieved the same in another way. It must
+// start each program that names a refusal again, for a file or an address of the same name. If no
+// program names a refusal, all programs count.
 func (r *Refused) DoneBy(later string) bool {
 	f, g := parsed(r.Text), parsed(later)
 	if f == nil || g == nil || len(r.Denials) > maxRefused {
@@ -99,7 +99,8 @@ func (r *Refused) DoneBy(later string) bool {
 	})
 }
 
-// again reports whether o does what s did. alike: what names the refusal has the same name in o.
+// again reports whether o does the same as s. alike: the words that name the refusal have the same
+// base name in o.
 func (r *Refused) again(s, o start, alike bool) bool {
 	if s.program != o.program || len(o.words) < len(s.words) || len(o.files) < len(s.files) {
 		return false
@@ -120,7 +121,7 @@ func (r *Refused) names(s start, d sandbox.Denial) bool {
 	return slices.ContainsFunc(append(slices.Clone(s.words), s.files...), func(w string) bool { return r.touches(w, d) })
 }
 
-// touches reports whether a word names d, or a folder around it.
+// touches reports whether a word names d or a folder that contains it.
 func (r *Refused) touches(word string, d sandbox.Denial) (yes bool) {
 	key := strings.Join([]string{word, string(d.Kind), d.Target, d.Requested}, "\x00")
 	if yes, known := r.touched[key]; known {
@@ -137,7 +138,7 @@ func (r *Refused) touches(word string, d sandbox.Denial) (yes bool) {
 	return yes
 }
 
-// parsed returns a text that is short enough to be compared; else nil.
+// parsed parses a text. It returns nil if the text is too long for the comparison or invalid.
 func parsed(text string) *syntax.File {
 	if len(text) > maxParsed {
 		return nil
@@ -149,8 +150,8 @@ func parsed(text string) *syntax.File {
 	return f
 }
 
-// deciders returns the simple commands of which each makes stmt fail if it fails; with negated, those
-// that make it pass.
+// deciders returns the simple commands whose failure makes stmt fail. With negated it returns those
+// whose failure makes stmt pass.
 func deciders(stmt *syntax.Stmt, negated bool) []*syntax.Stmt {
 	if stmt == nil || stmt.Negated != negated || stmt.Background {
 		return nil
@@ -180,8 +181,8 @@ func last(stmts []*syntax.Stmt) *syntax.Stmt {
 	return stmts[len(stmts)-1]
 }
 
-// statements returns the simple commands below the nodes, except those that filter what another one
-// writes.
+// statements returns the simple commands below the nodes, except filters of another command's
+// output.
 func statements(nodes ...syntax.Node) (out []*syntax.Stmt) {
 	filters := map[*syntax.Stmt]bool{}
 	for _, n := range nodes {
@@ -209,7 +210,7 @@ func (r *Refused) starts(nodes ...syntax.Node) (out []start) {
 	return out
 }
 
-// start reads a simple command; nil: it starts nothing.
+// start parses a simple command. It returns nil if the command starts no program.
 func (r *Refused) start(stmt *syntax.Stmt) *start {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {

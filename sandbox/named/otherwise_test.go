@@ -18,8 +18,8 @@ func refused(text string, targets ...string) *Refused {
 	return r
 }
 
-// TestHandled: a refusal is handled by the text if its program stands before || and is started again
-// for another place, and not if something only hides its status.
+// TestHandled: the text handles a refusal if its program is left of || and is started again for
+// another place. Merely hiding the status does not count.
 func TestHandled(t *testing.T) {
 	for _, row := range []struct {
 		text    string
@@ -66,8 +66,8 @@ func TestHandled(t *testing.T) {
 	}
 }
 
-// TestDoneBy: a later command did the same if its programs and words are the same, options and the
-// refused place aside.
+// TestDoneBy: a later command did the same if its programs and words are the same, except for
+// options and the refused place.
 func TestDoneBy(t *testing.T) {
 	for _, row := range []struct {
 		text, target, later string
@@ -99,7 +99,7 @@ func TestDoneBy(t *testing.T) {
 	}
 }
 
-// FuzzOtherwise: a text that only adds a way to pass never handles a refusal, and reading ends.
+// FuzzOtherwise: a text that only adds a way to pass never handles a refusal. Parsing always ends.
 func FuzzOtherwise(f *testing.F) {
 	f.Add("mkdir /x || mkdir ./x", "mkdir x")
 	f.Add("if ! cp a /x; then cp a x; fi", "{ }")
