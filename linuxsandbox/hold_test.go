@@ -51,7 +51,7 @@ func yes(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 
 func no(context.Context, sandbox.Denial) (sandbox.Grant, bool) { return sandbox.Grant{}, false }
 
-// chooser is an asker who is asked only about what ends in "/asked".
+// chooser asks only about targets that end in "/asked".
 type chooser struct{ asker }
 
 func (*chooser) Asks(d sandbox.Denial) bool {
@@ -59,7 +59,7 @@ func (*chooser) Asks(d sandbox.Denial) bool {
 }
 
 // TestHeldChosen: a call that is not worth a question fails at once and is recorded. However many
-// there are, the one that is worth it still waits for its answer.
+// of these there are, the call that is worth a question still waits for its answer.
 func TestHeldChosen(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		dir := th.out + ".d"

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lossy is a change observer that saved neither of two files.
+// lossy is a change observer that failed to save two files.
 type lossy struct{ files []inode }
 
 func (lossy) BeforeChange(int, string, string) {}
@@ -39,7 +39,7 @@ func (l lossy) Unsaved(dir int, name, _ string) string {
 	return ""
 }
 
-// agreeing is a holder that gives one answer to all, and counts the questions.
+// agreeing is a holder that gives the same answer to all questions, and counts them.
 type agreeing struct {
 	yes   bool
 	mu    sync.Mutex
@@ -55,7 +55,7 @@ func (a *agreeing) Hold(_ context.Context, d sandbox.Denial) (sandbox.Grant, boo
 	return sandbox.Grant{}, a.yes
 }
 
-// lossWays are ways to lose big and d/big, the call that is refused, and what does not lose them.
+// lossWays are ways to lose big and d/big, the refused call, and an alternative that loses nothing.
 var lossWays = []struct{ name, script, call string }{
 	{"rm", `rm big d/big`, "unlinkat"},
 	{"rm -r", `rm -r d big`, "unlinkat"},
@@ -79,8 +79,8 @@ var lossWays = []struct{ name, script, call string }{
 	{"its own", `echo x > n; : > n; rm n; echo x > "$TMPDIR/n"; rm "$TMPDIR/n"`, ""},
 }
 
-// TestLoss: before a command loses what its observer did not save, a person is asked, once for
-// the command; after a no, or without anybody to ask, the files stay as they were.
+// TestLoss: before a command loses files that its observer did not save, a person is asked once per
+// command. After a no, or if nobody can be asked, the files remain.
 func TestLoss(t *testing.T) {
 	b, f := backendInSetting(t, "TestLossEverywhere")
 	if !f.Broker {
@@ -89,7 +89,7 @@ func TestLoss(t *testing.T) {
 	for i, w := range lossWays {
 		for _, holder := range []*agreeing{nil, {}, {yes: true}} {
 			if i > 0 && holder == nil || w.call == "" && holder.yes {
-				continue // as with a no
+				continue // as after a no
 			}
 			ws, p := keptPlace(t, sandbox.WorkspaceWrite())
 			furnishKept(t, ws, false)
@@ -147,7 +147,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// heldKept is runKept with a holder, and returns the denials.
+// heldKept is runKept with a holder. It returns the denials.
 func heldKept(t *testing.T, b *Backend, p sandbox.Policy, ws, script string, observer sandbox.ChangeObserver, h sandbox.Holder) (sandbox.Status, string, []sandbox.Denial) {
 	t.Helper()
 	r, w, err := os.Pipe()

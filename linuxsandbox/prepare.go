@@ -172,9 +172,9 @@ func linkedFiles(denied []string) []string {
 	})
 }
 
-// checkRules checks each root of the policy: whether it exists, whether a link is on the way, and
-// who owns a write root. brokered reports whether the broker opens the granted path of a rule. git
-// reports a root of a git directory, where an empty file would have a meaning, such as a lock.
+// checkRules checks each root of the policy: whether it exists, whether its path contains a link,
+// and who owns a write root. brokered reports whether the broker opens the granted path of a rule.
+// git reports a root in a git directory: an empty file there would have a meaning, such as a lock.
 func (p *prepared) checkRules(brokered func(spec.Rule) bool, git func(path string) bool) error {
 	kept := p.spec.Rules[:0]
 	for _, rule := range p.spec.Rules {
@@ -244,13 +244,13 @@ func parentExists(path string) bool {
 func brokeredGrant(p sandbox.Policy, f facts) func(spec.Rule) bool {
 	git := ofGit(p)
 	return func(r spec.Rule) bool {
-		// The repository around a root of git is shown there.
+		// A root of git is shown as part of its repository.
 		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", kernel.DevDir}, r.Path) && !git(r.Path)
 		return f.Broker && r.Optional && !replaced && len(p.Read) == 0
 	}
 }
 
-// ofGit reports the roots of p that are parts of a git directory.
+// ofGit reports which roots of p are parts of a git directory.
 func ofGit(p sandbox.Policy) func(path string) bool {
 	return func(path string) bool {
 		return slices.ContainsFunc(p.Write, func(r sandbox.Root) bool { return r.Git && r.Path == path })

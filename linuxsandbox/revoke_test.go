@@ -40,7 +40,7 @@ func greeter(t *testing.T, network, at string) (l net.Listener, ended <-chan err
 	return l, over
 }
 
-// revoke takes g back from the running command.
+// revoke revokes g from the running command.
 func (k *talk) revoke(g sandbox.Grant, open ...sandbox.Policy) sandbox.Revoked {
 	return k.proc.Revoke(sandbox.Closing{Grant: g, Open: append(open, sandbox.Policy{})[0]})
 }
@@ -54,8 +54,8 @@ func (k *talk) endsSoon(ended <-chan error) {
 	}
 }
 
-// TestRevokeHost: an open connection to a revoked host ends, one to another host does not, and the
-// revoked host cannot be reached again, nor is anybody asked.
+// TestRevokeHost: an open connection to a revoked host ends, and one to another host does not. The
+// revoked host cannot be reached again, and nobody is asked about it.
 func TestRevokeHost(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	first, firstEnded := greeter(t, "tcp", "127.77.0.1:0")
@@ -94,8 +94,8 @@ func TestRevokeHost(t *testing.T) {
 	k.hears("")
 }
 
-// TestRevokeSocket: a connection to a revoked path socket is shut down, in a child that inherited
-// it too.
+// TestRevokeSocket: a connection to a revoked path socket is shut down, also in a child that
+// inherited it.
 func TestRevokeSocket(t *testing.T) {
 	if _, err := lookIn(jobPath, "python3"); err != nil {
 		missing(t, "python3")
@@ -138,8 +138,8 @@ sys.stdin.readline()`)
 	k.hears("")
 }
 
-// TestRevokeFolder: a folder that was granted before the start, or while the command ran, cannot be
-// changed after its revocation; a file that is open stays so, which the answer says.
+// TestRevokeFolder: after its revocation a folder cannot be changed, whether it was granted before
+// the start or while the command ran. An open file stays open, and the answer says so.
 func TestRevokeFolder(t *testing.T) {
 	for name, held := range map[string]bool{"before the start": false, "while it ran": true} {
 		t.Run(name, func(t *testing.T) {
@@ -183,8 +183,9 @@ func TestRevokeFolder(t *testing.T) {
 	}
 }
 
-// TestRevokeBelow: a file that was opened through a folder closes with it, whether that was before the
-// start or while the command ran; a file that is open otherwise does not.
+// TestRevokeBelow: a file that was opened through a folder closes with the folder, whether it was
+// opened before the start or while the command ran. A file that is also open in another way stays
+// open.
 func TestRevokeBelow(t *testing.T) {
 	for name, held := range map[string]bool{"before the start": false, "while it ran": true} {
 		t.Run(name, func(t *testing.T) {

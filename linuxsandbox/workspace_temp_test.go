@@ -214,14 +214,15 @@ func tempVictim() {
 	os.Exit(0)
 }
 
-// races are the deeds that race, and how often they write. Without a sandbox it is until it is won.
+// races are the racing operations, and how often they write. Without a sandbox they run until the
+// race is won.
 var races = map[string]int{"race": 3000, untilWon: math.MaxInt}
 
 const untilWon = "race-until-won"
 
 // hookRace swaps a folder with one that contains a hook, while the hook is written under the
-// folder's name. It writes so many times, and continues until 500 swaps were made: on a busy machine
-// one thread could finish before the other starts.
+// folder's name. It writes the given number of times, and continues until there were 500 swaps: on
+// a busy machine one thread could finish before the other starts.
 func hookRace(p place, times int) error {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup

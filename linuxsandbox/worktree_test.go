@@ -16,11 +16,11 @@ import (
 )
 
 // TestLinkedWorktrees: git works in a linked worktree without a denial that matters, in every
-// setting. Nothing that names programs for git, and nothing of other worktrees, can be written.
+// setting. Files that name programs for git, and files of other worktrees, cannot be written.
 func TestLinkedWorktrees(t *testing.T) { inSettings(t, "^TestLinkedWorktreesInSetting$") }
 
-// worktreeRow is a script that runs in the linked worktree of furnishWorktree. It must succeed if
-// ok is set; otherwise it must succeed without a sandbox and fail in it.
+// worktreeRow is a script that runs in the linked worktree of furnishWorktree. With ok it must
+// succeed. Otherwise it must succeed without a sandbox and fail in it.
 type worktreeRow struct {
 	name, script string
 	ok           bool
@@ -80,7 +80,7 @@ func TestLinkedWorktreesInSetting(t *testing.T) {
 	t.Cleanup(func() { removeAll(base) })
 	for i, row := range worktreeRows {
 		if !underCI() && !row.ok && i%3 != time.Now().YearDay()%3 {
-			continue // for another day
+			continue // part of the sample on another day
 		}
 		t.Run(row.name, func(t *testing.T) {
 			dir := filepath.Join(base, strconv.Itoa(i))
@@ -106,7 +106,7 @@ func TestLinkedWorktreesInSetting(t *testing.T) {
 }
 
 // forgedWorktree: git itself follows a .git file that a command left, and writes to a repository
-// that has nothing to do with the workspace. In the sandbox that repository stays shut.
+// that does not belong to the workspace. In the sandbox that repository stays closed.
 func forgedWorktree(t *testing.T, b *Backend, dir string) {
 	const forge = `mkdir -p ws/.x/worktrees/w; cd ws; echo "gitdir: .x/worktrees/w" > .git; cd .x; cp ../../repo/.git/HEAD .; mkdir objects; cd worktrees/w
 cp ../../HEAD .; echo "$OLDPWD/../../repo/.git" > commondir; echo "$PWD/../../../.git" > gitdir; cd ../../..; git commit -q --allow-empty -m "$MESSAGE"; git -C ../repo log --oneline -1 main | grep "$MESSAGE"`

@@ -58,7 +58,7 @@ type holding struct {
 	// answered holds the keys of answered questions: no question is asked twice.
 	answered map[heldKey]bool
 	noes     int
-	// revoked is what was taken back while the command runs.
+	// revoked is what was revoked while the command runs.
 	revoked  []sandbox.Grant
 	looked   time.Time // last check of the callers
 	learning learning
@@ -148,7 +148,7 @@ func (h *holding) holds(n *notify.Notification, d *sandbox.Denial) bool {
 
 func keyOf(d *sandbox.Denial) heldKey {
 	if d.Kind == sandbox.KindLoss {
-		return heldKey{kind: d.Kind} // one question for all that the command would lose
+		return heldKey{kind: d.Kind} // one question covers every loss of the command
 	}
 	return heldKey{d.Kind, d.Target}
 }

@@ -40,7 +40,7 @@ type judge struct {
 	walk    *pathwalk.Walker
 	looks   looks
 	log     *evidence
-	// mayLose: a person allowed the command to lose what undo cannot restore.
+	// mayLose: a person allowed the command to make changes that undo cannot restore.
 	mayLose bool
 }
 
@@ -130,10 +130,10 @@ func (j *judge) git(n *notify.Notification, dir string) (is, own bool) {
 	return filepath.Base(dir) == gitDir || marked(fd), false
 }
 
-// inForeignGit reports whether path lies in a git directory that the session did not make. Git
-// follows links there: with a link as its reflog, the user's next commit outside the sandbox
-// would append to any file, and a branch's name can contain commands for a shell. In modules
-// there are other repositories, also new ones.
+// inForeignGit reports whether path is in a git directory that the session did not make. Git
+// follows links there. With a link as its reflog, the user's next commit outside the sandbox would
+// append to any file, and a branch name can contain shell commands. The folder modules contains
+// further repositories, including new ones.
 func (j *judge) inForeignGit(n *notify.Notification, path string) bool {
 	root, d := j.protection.judge(path)
 	if d != nil || j.protection.isTemporary(path) {
@@ -141,7 +141,7 @@ func (j *judge) inForeignGit(n *notify.Notification, path string) bool {
 	}
 	ofGit := slices.ContainsFunc(j.policy.Write, func(r sandbox.Root) bool { return r.Git && r.Path == root })
 	if root == path {
-		return ofGit // packed-refs is written through a link, too
+		return ofGit // git writes packed-refs through a link, too
 	}
 	below := filepath.Base(path)
 	for dir := filepath.Dir(path); sandbox.Covers(root, dir) && dir != "/"; dir = filepath.Dir(dir) {

@@ -11,12 +11,13 @@ import (
 )
 
 // The policy allows a command to delete and replace files in its write roots, because undo can
-// restore them. What undo could not save is lost for good, so such a call is held like a denied
-// one, or fails where nobody can be asked. It is judged last, right before the change is made, so
-// that nobody is asked about a call that fails anyway. Writing into a file is not held: programs
-// that do so keep what they do not overwrite.
+// restore them. Files that undo could not save would be lost for good. Such a call is held like a
+// denied one, or fails if nobody can be asked. This check comes last, right before the change, so
+// that nobody is asked about a call that fails anyway. Writes into a file are not held, because
+// programs that write that way keep the rest of its content.
 
-// unsaved returns why the entry could not be restored; empty if it could, or if nobody says so.
+// unsaved returns why the entry could not be restored. It is empty if the entry could be restored,
+// or if there is no observer.
 func (h *command) unsaved(dir int, entry, path string) string {
 	if h.observer.to == nil || h.judge.mayLose || !h.observes(path) {
 		return ""
@@ -28,16 +29,16 @@ func (h *command) observes(path string) bool {
 	return h.judge.policy.Observes(path) && !h.judge.protection.isTemporary(path)
 }
 
-// takesOut reports whether a new name would take something that could not be restored to where
-// deleting it is not judged, such as the folder for temporary files. The call then fails as
-// between two file systems, and mv copies file by file.
+// takesOut reports whether a rename would move something that cannot be restored to a place where
+// deletions are not judged, such as the folder for temporary files. The call then fails as if the
+// place were on another file system, and mv copies file by file.
 func (h *command) takesOut(dir int, entry, path, to string) bool {
 	return !h.observes(to) && h.unsaved(dir, entry, path) != ""
 }
 
 // losing returns the answer to a call that is about to delete, replace or empty the regular file
-// with the state st, if it may not do so now. entry is the entry of the folder dir, or "." for
-// the open file dir.
+// with the state st. stops is false if the call may proceed. entry is the entry in the folder dir,
+// or "." for the open file dir.
 func (h *command) losing(n *notify.Notification, call string, st *unix.Stat_t, dir int, entry, path string, p pin) (a notify.Reply, stops bool) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size == 0 {
 		return notify.Reply{}, false

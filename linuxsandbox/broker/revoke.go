@@ -15,11 +15,11 @@ import (
 	"codeagent/sandbox"
 )
 
-// A grant can be taken back while the command runs. From then on the broker judges by the
-// narrower policy: it keeps making the changes in what was granted, and refuses them. What the
-// kernel holds for the command stays with it: an open file, and what Landlock lets it read.
+// A grant can be revoked while the command runs. From then on the broker judges by the narrower
+// policy, and refuses changes in what was granted. Access that the kernel already gave the command
+// remains: open files, and what Landlock lets it read.
 
-// Revoke takes c back, and returns when the broker judges by that.
+// Revoke revokes c, and returns when the broker judges by the narrower policy.
 func (b *Broker) Revoke(c sandbox.Closing) sandbox.Revoked {
 	if b == nil {
 		return sandbox.Revoked{Stays: []string{"this kernel does not report calls of commands, so a running command keeps all that it was started with"}}
@@ -41,13 +41,13 @@ func (b *Broker) revoke(c sandbox.Closing) (out sandbox.Revoked) {
 	g, j := c.Grant, &b.judge
 	had := j.policy.Write
 	j.policy, j.protection.policy = j.policy.Closed(c), j.protection.policy.Closed(c)
-	// Landlock still opens single files of the start. Whoever gets past the broker by that has what an
-	// open descriptor would have given.
+	// Landlock rules from the start still open single files. A command that bypasses the broker this
+	// way gains no more than an open descriptor would give it.
 	j.reach = slices.DeleteFunc(j.reach, func(path string) bool {
 		root := func(r sandbox.Root) bool { return r.Path == path }
 		return slices.ContainsFunc(had, root) && !slices.ContainsFunc(j.policy.Write, root)
 	})
-	j.looks.done = nil // they were made under the wider policy
+	j.looks.done = nil // they used the wider policy
 	b.held.revoked = append(b.held.revoked, g)
 	if len(g.Hosts) > 0 {
 		out.Cut = b.sockets.CutHosts()
@@ -68,13 +68,13 @@ func (b *Broker) revoke(c sandbox.Closing) (out sandbox.Revoked) {
 	return out
 }
 
-// descriptorsBelow lists the descriptors of all processes below one. all is false if those of some
-// process cannot be listed.
+// descriptorsBelow lists the descriptors of all processes below one. all is false if the
+// descriptors of a process cannot be listed.
 func descriptorsBelow(root int) (out []sockets.Descriptor, all bool) {
 	all = true
 	for _, p := range kernel.Descendants(root)(kernel.Processes()) {
 		entries, err := os.ReadDir(kernel.ProcDir + "/" + strconv.Itoa(p.PID) + "/fd")
-		all = all && (err == nil || errors.Is(err, os.ErrNotExist)) // a process that has ended has none
+		all = all && (err == nil || errors.Is(err, os.ErrNotExist)) // a process that has ended has no descriptors
 		for _, e := range entries {
 			if number, err := strconv.ParseInt(e.Name(), 10, 32); err == nil {
 				out = append(out, sockets.Descriptor{PID: p.PID, Number: int32(number)})
@@ -84,8 +84,8 @@ func descriptorsBelow(root int) (out []sockets.Descriptor, all bool) {
 	return out, all
 }
 
-// wasRevoked reports whether what d was refused was taken back from this command. Nobody is
-// asked about it again.
+// wasRevoked reports whether what d was refused was revoked from this command. It is not asked
+// about again.
 func (h *holding) wasRevoked(d *sandbox.Denial) bool {
 	return slices.ContainsFunc(h.revoked, func(g sandbox.Grant) bool {
 		host, err := sandbox.ParseHostPort(d.Target)

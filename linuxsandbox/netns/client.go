@@ -21,8 +21,8 @@ type Client struct {
 	revoked revocation
 }
 
-// revocation is what a command may reach since something was taken back from it. count is the
-// number of revocations so far.
+// revocation is what a command may reach after the latest revocation. count is the number of
+// revocations.
 type revocation struct {
 	count  int64
 	policy sandbox.Policy
@@ -103,8 +103,8 @@ func (c *Client) Revocations() int64 {
 	return c.revoked.count
 }
 
-// Cut ends the connections of the command that the policy does not allow any more, also those
-// that are not carried yet, and returns their number.
+// Cut ends the connections of the command that the policy no longer allows, including unfinished
+// ones. It returns their number.
 func (c *Client) Cut(p *sandbox.Policy) (cut int) {
 	if c == nil {
 		return 0

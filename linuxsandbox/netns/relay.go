@@ -51,7 +51,7 @@ type relayDoor struct {
 type stream struct {
 	client *Client
 	cookie uint64
-	// began is the number of the client's revocations when the connection was allowed.
+	// began is the client's number of revocations when the connection was allowed.
 	began int64
 	// local is the address of the command's socket. to is the host to which the command believes it
 	// is connected.
@@ -258,7 +258,7 @@ func (r *relay) drop(c *stream) {
 	}
 }
 
-// cut resets a connection: both ends see an error.
+// cut resets a connection, so both ends see an error.
 func (r *relay) cut(c *stream) {
 	r.mu.Lock()
 	files, host := c.files, c.host

@@ -31,7 +31,7 @@ type connecting struct {
 	pause int
 	// until is when the socket's send timeout ends, zero for never.
 	until time.Time
-	// began is the number of revocations when the connection began.
+	// began is the number of revocations when the connection was started.
 	began int64
 }
 
@@ -124,7 +124,7 @@ func (s *Sockets) finish(c *connecting) {
 		}
 		errno, wait := unix.EAGAIN, true
 		if c.domain == unix.AF_UNIX && s.revocations.Load() != c.began {
-			answer(&c.n, unix.ECONNREFUSED) // the program may try again, and is judged anew
+			answer(&c.n, unix.ECONNREFUSED) // a new attempt of the program is judged anew
 			return
 		}
 		if ready {
@@ -210,7 +210,7 @@ type dialing struct {
 	// blocks: the command's own call would block, until the given time or forever.
 	blocks bool
 	until  time.Time
-	// began counts the revocations when the connection was allowed.
+	// began is the number of revocations when the connection was allowed.
 	began int64
 }
 

@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Connections that a revocation closes. Those to hosts run through the relay, which ends them.
-// A connection to a path socket is the command's own: the broker remembers its cookie, finds it
-// again among the descriptors of the command's processes, and shuts it down for all who share it.
+// This closes connections after a revocation. Connections to hosts go through the relay, which
+// resets them. A connection to a path socket belongs to the command. The broker remembers the
+// socket's cookie, finds it among the descriptors of the command's processes, and shuts it down for
+// all of them.
 
-// maxGranted bounds the remembered connections to granted sockets.
+// maxGranted limits the remembered connections to granted sockets.
 const maxGranted = 1024
 
 // granted is a connection to a granted socket.
@@ -31,8 +32,8 @@ func (s *Sockets) noteGranted(sock int, path string) {
 	s.granted = append(s.granted, granted{cookie, path})
 }
 
-// CutHosts ends the connections to hosts that the policy does not allow any more, also those in
-// progress, and returns their number.
+// CutHosts ends the connections to hosts that the policy no longer allows, including unfinished
+// ones. It returns their number.
 func (s *Sockets) CutHosts() int { return s.client.Cut(s.Policy) }
 
 // Descriptor is a descriptor of a process.
@@ -41,8 +42,8 @@ type Descriptor struct {
 	Number int32
 }
 
-// CutPaths shuts down the connections among these descriptors to the sockets at paths. all is false
-// if some may be left.
+// CutPaths shuts down those of the descriptors that are connected to the sockets at paths. all is
+// false if some may remain.
 func (s *Sockets) CutPaths(paths []string, descriptors []Descriptor) (cut int, all bool) {
 	s.revocations.Add(1)
 	gone := map[uint64]bool{}
@@ -71,7 +72,7 @@ func (s *Sockets) CutPaths(paths []string, descriptors []Descriptor) (cut int, a
 		}
 		cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
 		if err == nil && gone[cookie] {
-			delete(gone, cookie) // its other descriptors lead to the same connection
+			delete(gone, cookie) // other descriptors of the same connection need nothing
 			_ = unix.Shutdown(fd, unix.SHUT_RDWR)
 			cut++
 		}
