@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// What a call deleted or overwrote that was not of the session's own making is counted when
-// the call is settled, for the words that say what /undo holds.
+// When a call is settled, the history counts the files that the call deleted or overwrote and that
+// the session had not made. The messages about /undo use these numbers.
 
-// gone counts the files that a call deleted or overwrote. It is guarded by the history's mu.
+// gone records the files that a call deleted or overwrote. It is guarded by the history's mu.
 type gone struct {
-	// deleted and overwritten are files that the session had not made; the value is true where
-	// the content is stored.
+	// deleted and overwritten are files that the session had not made. The value is true if the
+	// content is stored.
 	deleted, overwritten map[content]bool
-	// came are files that have a name now which they did not have before the call.
+	// came are files with a new name since the call began.
 	came map[content]bool
 }
 
-// content identifies a file with its content: the inode alone can be that of a new file.
+// content identifies a file with its content, because a new file can reuse an inode.
 type content struct {
 	inode
 	size, mtime int64
@@ -25,8 +25,8 @@ type content struct {
 
 func (s *state) content() content { return content{s.inode(), s.Size, s.Mtime} }
 
-// note takes the change of the path p from was to is. before is its state before the turn,
-// which undo restores.
+// note records that the path p changed from was to is. before is its state before the turn, which
+// undo restores.
 func (g *gone) note(s *History, p string, before, was, is *state) {
 	same := was.Kind == file && is.Kind == file && was.inode() == is.inode()
 	if is.Kind == file && !same && is.Links == 1 {
@@ -50,8 +50,8 @@ func put[K comparable, V any](m *map[K]V, i K, value V) {
 	(*m)[i] = value
 }
 
-// settled ends one settling of a call: a file that only moved was not deleted, and what is new
-// was made by the session.
+// settled completes the settling of a call. A file that only moved was not deleted. New files were
+// made by the session.
 func (g *gone) settled(s *History) {
 	for i := range g.came {
 		if _, moved := g.deleted[i]; moved {
@@ -63,8 +63,8 @@ func (g *gone) settled(s *History) {
 	g.came = nil
 }
 
-// count returns how many files the session had not made were deleted and overwritten, and of
-// how many of them the content is not stored.
+// count returns how many files that the session had not made were deleted and overwritten. unkept
+// is the number of them whose content is not stored.
 func (g *gone) count() (deleted, overwritten, unkept int) {
 	for _, m := range []map[content]bool{g.deleted, g.overwritten} {
 		for _, kept := range m {
@@ -76,8 +76,8 @@ func (g *gone) count() (deleted, overwritten, unkept int) {
 	return len(g.deleted), len(g.overwritten), unkept
 }
 
-// Unsaved returns why the file could not be restored: see sandbox.ChangeObserver. What was made
-// since the turn began counts as the session's own, also where it was not recorded.
+// Unsaved says why the file could not be restored: see sandbox.ChangeObserver. Files made since the
+// turn began count as the session's own, even if they were not recorded.
 func (c *Call) Unsaved(dir int, name, path string) (why string) {
 	if !c.history.lossy.Load() || c.history.Careless {
 		return ""
@@ -112,7 +112,7 @@ func (c *Call) Unsaved(dir int, name, path string) (why string) {
 // clockStep is longer than a step of the clock from which file systems take their times.
 const clockStep = 20 * time.Millisecond
 
-// unsaved notes that the content of the file s is not stored. The history's mu is held.
+// unsaved records that the content of the file s is not stored. The history's mu is held.
 func (t *turn) unsaved(s state, why string) {
 	if s.Kind == file && why != "" {
 		put(&t.unkept, s.inode(), why)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestGone: what a call deleted or overwrote of files that the session had not made is
-// counted, and how much of it undo holds.
+// TestGone: files that the session had not made are counted when a call deletes or overwrites them.
+// So is the part that undo can restore.
 func TestGone(t *testing.T) {
 	many := func(b *bench, do func(name string)) {
 		for _, n := range []string{"a", "b", "c", "d/e"} {

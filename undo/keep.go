@@ -29,7 +29,7 @@ type turn struct {
 	// linked are files with several names (hard links), as they were when the turn first
 	// changed one of the names.
 	linked map[inode]state
-	// unkept says of which files the content is not stored, and why.
+	// unkept lists the files whose content is not stored, with the reason.
 	unkept map[inode]string
 	// logged is the size of the records about paths in the log, in bytes.
 	logged int64

@@ -11,7 +11,7 @@ import (
 // that does not exist yet, so contents are copied.
 func clone(to, from *os.File) error { return errors.ErrUnsupported }
 
-// birth returns when the file was made; 0: nothing asks for it here.
+// birth returns the creation time of the file. Here it returns 0, because nothing uses it.
 func birth(dir int, name string) int64 { return 0 }
 
 // flush syncs everything written to the disks.

@@ -12,8 +12,8 @@ func clone(to, from *os.File) error {
 	return unix.IoctlFileClone(int(to.Fd()), int(from.Fd()))
 }
 
-// birth returns when the file was made, in nanoseconds; 0 if the file system does not say.
-// Nobody can set that time.
+// birth returns the creation time of the file in nanoseconds, or 0 if the file system does not
+// report it. No program can set that time.
 func birth(dir int, name string) int64 {
 	var st unix.Statx_t
 	flags := unix.AT_SYMLINK_NOFOLLOW

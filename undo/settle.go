@@ -126,8 +126,8 @@ func (c *Call) unsettled() []*entry {
 	return out
 }
 
-// onlyWatched reports whether the call recorded e only in case it would change it, and did not. What
-// it reported counts as changed: it may have opened it.
+// onlyWatched reports whether the call recorded e only as a precaution and did not change it. What
+// the call reported counts as changed, because it may have been opened for writing.
 func (c *Call) onlyWatched(e *entry, s state) bool {
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// trail remembers which paths the calls of this process changed, in order. The turns' records answer
-// what there was before, the trail what changed since a moment.
+// trail records which paths the calls of this process changed, in order. The records of the turns
+// say what existed before a change; the trail says what changed since a given moment.
 type trail struct {
 	mu  sync.Mutex
 	now int64
-	// last is the moment of the last change of each path.
+	// last is the moment of the latest change of each path.
 	last map[string]int64
-	// from is the moment from which on last is complete.
+	// from is the earliest moment since which last is complete.
 	from int64
 }
 
-// maxTrail bounds the paths. With more, those so far are forgotten.
+// maxTrail limits the paths. Beyond it, the earlier ones are dropped.
 const maxTrail = 20_000
 
 func (t *trail) add(path string) {
@@ -34,16 +34,17 @@ func (t *trail) add(path string) {
 	t.last[path] = t.now
 }
 
-// Mark returns the present moment, for Since.
+// Mark returns the current moment, for Since.
 func (s *History) Mark() int64 {
 	s.trail.mu.Lock()
 	defer s.trail.mu.Unlock()
 	return s.trail.now
 }
 
-// Since returns the paths that calls changed, or were about to, after mark: the last change of each, in
-// order. Where changes are not reported, a change is what differs when the call is over. 0 is the start of this process. A call that is not over counts once more when it is, since
-// it may write to what it has opened before. all is false if there were more than can be listed.
+// Since returns the paths that calls changed or were about to change after mark, in the order of
+// their latest change. Where changes are not reported, it compares the files when the call is over.
+// A mark of 0 is the start of this process. A running call counts once more when it ends, because
+// it may write to files that it opened before. all is false if the list is incomplete.
 func (s *History) Since(mark int64) (paths []string, all bool) {
 	t := &s.trail
 	t.mu.Lock()

@@ -105,12 +105,12 @@ type History struct {
 	last int
 	// watched holds the contents that Watch has stored.
 	watched contents
-	// made are files that the session's calls made, with the time by which they were there; at
+	// made are files that the session's calls made, each with a time by which it existed. There are at
 	// most bounds.entries.
 	made map[inode]time.Time
-	// lossy: the current turn does not hold everything that was reported.
+	// lossy: the current turn did not save everything that was reported.
 	lossy atomic.Bool
-	// Careless: Unsaved names nothing. It is set before the first turn.
+	// Careless: Unsaved reports nothing. It is set before the first turn.
 	Careless bool
 	// sizes is the size of each turn in bytes; nil: not known yet.
 	sizes map[int]int64

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// unsaved asks about a file that is about to be lost, after the report that comes first.
+// unsaved asks about a file that is about to be lost, after reporting the change.
 func (b *bench) unsaved(name string) string {
 	b.t.Helper()
 	b.tell(name)
@@ -18,8 +18,8 @@ func (b *bench) unsaved(name string) string {
 	return b.call.Unsaved(int(dir.Fd()), filepath.Base(name), b.at(name))
 }
 
-// TestUnsaved: what could not be restored is named before it is lost, by whatever name, and
-// nothing else is.
+// TestUnsaved: a file that could not be restored is named before it is lost, under every name of
+// the file. No other file is named.
 func TestUnsaved(t *testing.T) {
 	const large, many, size = "over 1000 bytes", "the turn changed over 6 files", "the turn changed over 4.9 KiB"
 	for name, tt := range map[string]struct {
@@ -76,7 +76,7 @@ func TestUnsaved(t *testing.T) {
 			if birth(int(dir.Fd()), "a") == 0 {
 				t.Skip("the file system does not say when a file was made")
 			}
-			time.Sleep(2 * clockStep) // so that no file was made in the turn, by its time
+			time.Sleep(2 * clockStep) // so that by its time no file was made in the turn
 			if tt.earlier != nil {
 				b.turn(func() { tt.earlier(b) })
 				time.Sleep(2 * clockStep)

@@ -31,7 +31,7 @@ func (b *bench) watched(do func()) {
 	call.Settle()
 }
 
-// TestWatchedTrail: what a command was watched for and left alone has not changed.
+// TestWatchedTrail: a file that was watched for a command and left alone has not changed.
 func TestWatchedTrail(t *testing.T) {
 	b := newBench(t)
 	for _, name := range []string{"a", "b", "c", "d/e"} {
