@@ -97,14 +97,14 @@ type Config struct {
 	Log      Log
 	// Instructions returns the system prompt for the present policy.
 	Instructions func() string
-	// Reviewer reads each question before the user; nil: nobody does.
+	// Reviewer reads each question before the user does. It may be nil.
 	Reviewer *Reviewer
 	// Attended: somebody can answer a question.
 	Attended bool
 	// Hold reports whether refused system calls of a command that starts now may be held for
 	// an answer; nil: they are never held.
 	Hold func() bool
-	// Without remembers what programs did without; nil: nothing.
+	// Without remembers which refusals programs survive. It may be nil.
 	Without *without.Memory
 	// Parallel returns how many calls can run at once now: at least one, at most most; nil:
 	// most.
@@ -141,7 +141,7 @@ type Agent struct {
 	cfg     Config
 	turning sync.Mutex
 	held    heldQuestions
-	// unlearned: that the memory of refusals cannot be written was reported.
+	// unlearned: a failure to write the memory of refusals was already reported.
 	unlearned sync.Once
 
 	mu      sync.Mutex

@@ -31,8 +31,8 @@ type carried struct {
 	Partial bool     `json:"partial,omitempty"`
 	Refused []string `json:"refused,omitempty"`
 	Denied  []string `json:"denied,omitempty"`
-	// Yes is what the user allowed in one call, in the words of Denied. Later sessions read it:
-	// see Needs.
+	// Yes lists what the user allowed in one call, in the form of Denied. Later sessions read it with
+	// Needs.
 	Yes []string `json:"yes,omitempty"`
 
 	// granted is not stored: a later process of the session asks again.
@@ -239,8 +239,8 @@ func (c carried) words(most int) prompts.Carried {
 	return out
 }
 
-// allowed returns what a yes to q allowed, for carried.Yes. Leaving the sandbox is not a need
-// that a rule could answer.
+// allowed returns what a yes to q allowed, for carried.Yes. It is empty for a yes to leave the
+// sandbox, because no rule can allow that.
 func allowed(q *approvals.Request, ans approvals.Answer, mode approvals.Mode) (out []string) {
 	if ans.Decision.Leaves() {
 		return nil
@@ -258,7 +258,7 @@ func allowed(q *approvals.Request, ans approvals.Answer, mode approvals.Mode) (o
 	need(sandbox.KindRead, gr.Read...)
 	kind := sandbox.KindNetwork
 	if q.Action.Kind == word.KindFetch {
-		kind = "fetch" // the host of a page; no sandbox denies one
+		kind = "fetch" // hosts of pages have a kind of their own; the sandbox never denies a page
 	}
 	for _, h := range gr.Hosts {
 		need(kind, h.String())
@@ -269,8 +269,8 @@ func allowed(q *approvals.Request, ans approvals.Answer, mode approvals.Mode) (o
 	return out
 }
 
-// Needs returns what an item of a session records of one call: what it was refused, and what the
-// user allowed. The command itself has neither kind nor target.
+// Needs returns what an item of a session records about one call: what was refused, and what the
+// user allowed. A need to run the command itself has an empty kind and target.
 func Needs(item model.Item) (refused, allowed []sandbox.Denial) {
 	var c carried
 	if len(item.Carried) == 0 || json.Unmarshal(item.Carried, &c) != nil {
@@ -286,7 +286,7 @@ func Needs(item model.Item) (refused, allowed []sandbox.Denial) {
 	return read(c.Denied), read(c.Yes)
 }
 
-// yeses are what the user allowed for one call: several of its held calls may be answered at the
+// yeses lists what the user allowed for one call. Several held calls of it may be answered at the
 // same time.
 type yeses struct {
 	mu    sync.Mutex

@@ -49,7 +49,7 @@ type holder struct {
 	call *toolCall
 	run  *without.Run
 	turn context.Context // its end answers every question with no
-	// onlyLoss: only what undo cannot reverse is asked about.
+	// onlyLoss: only changes that undo cannot reverse are asked about.
 	onlyLoss bool
 
 	mu      sync.Mutex
@@ -61,9 +61,9 @@ type holder struct {
 
 var _ sandbox.Holder = (*holder)(nil)
 
-// holder returns what answers the held calls of a run of c; nil: refused calls fail at
-// once. Under untrusted the user was asked before the command started, but not about what undo
-// cannot reverse. Under never there are no questions.
+// holder returns the holder for a run of c, or nil if refused calls fail at once. Under untrusted
+// the user has already approved the command, but not changes that undo cannot reverse. Under never
+// there are no questions.
 func (c *toolCall) holder(turn context.Context) *holder {
 	cfg := c.turn.agent.cfg
 	mode := cfg.Gate.Mode()
@@ -75,7 +75,8 @@ func (c *toolCall) holder(turn context.Context) *holder {
 	})}
 }
 
-// wish notes what the model asks for in this turn: a refusal of that is worth a question.
+// wish records what the model requests in this turn. A refusal of something requested is worth a
+// question.
 func (t *turn) wish(w approvals.Wish) {
 	words := slices.Concat(w.Write, w.Read, w.Hosts, w.Sockets)
 	if w.Justification != "" {
@@ -88,7 +89,7 @@ func (t *turn) wish(w approvals.Wish) {
 	}
 }
 
-// mostWishes bounds the wishes that are kept of one turn.
+// mostWishes limits the requests that are kept per turn.
 const mostWishes = 32
 
 func (t *turn) wished() []string {
@@ -102,8 +103,8 @@ func (h *holder) Asks(d sandbox.Denial) bool {
 	return d.Kind == sandbox.KindLoss || !h.onlyLoss && h.run.Asks(d)
 }
 
-// learn remembers what the refusals of a command that has ended meant: it did without them, or
-// they certainly made it fail.
+// learn records what the refusals of a finished command meant: it survived them, or they made it
+// fail.
 func (c *toolCall) learn(h *holder, res tools.Result, certain bool) {
 	cfg, v := c.turn.agent.cfg, res.Verdict
 	if cfg.Without == nil || c.action.Kind != word.KindCommand || res.Running || len(v.Denials) == 0 {
@@ -161,8 +162,8 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 	if became(question, ans).Lasts() {
 		until = forSession
 	}
-	// What a session answer, a rule or a setting opens is not the command's own: it ends when
-	// that is revoked.
+	// A grant by a session answer, a rule or a setting does not belong to the command. It ends when
+	// the answer, rule or setting is revoked.
 	h.allowed(grant, until, became(question, ans) == approvals.Once && !errors.Is(why, errOpened))
 	c.turn.agent.held.opened(gate)
 	return grant, true
@@ -181,8 +182,8 @@ func (h *holder) wait(ctx context.Context, q *approvals.Request, d sandbox.Denia
 	w := &heldQuestion{holder: h, denial: d, open: func() { end(errOpened) }}
 	w.like = func() { end(errLike) }
 	held.add(w)
-	held.opened(gate)    // by an answer given just now
-	if h.run.Denied(d) { // meanwhile
+	held.opened(gate)    // by an answer given while this call waited
+	if h.run.Denied(d) { // denied while this call waited
 		w.like()
 	}
 	ans = h.call.put(asking, q)
@@ -204,7 +205,7 @@ func (h *holder) soFar() (so approvals.HeldAnswers, away bool) {
 	return approvals.HeldAnswers{Given: slices.Clone(h.answers.Given), Refused: slices.Clone(h.answers.Refused)}, h.away
 }
 
-// allowed records a grant. own: it is for this command alone.
+// allowed records a grant. own: it is only for this command.
 func (h *holder) allowed(g sandbox.Grant, until string, own bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -217,7 +218,7 @@ func (h *holder) allowed(g sandbox.Grant, until string, own bool) {
 	}
 }
 
-// mayLose records a yes to what undo cannot reverse.
+// mayLose records a yes to changes that undo cannot reverse.
 func (h *holder) mayLose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -249,8 +250,9 @@ func (h *holder) saidNo() bool {
 	return len(h.denied) > 0
 }
 
-// offers returns the answers of the run if one question after it may offer what it lacked: calls
-// are held, so a person is there, and what it lacked is not what its programs usually do without.
+// offers returns the answers of the run, or nil if there should be no question about it. A question
+// needs a person, which held calls imply. And the command must lack something that its programs do
+// not usually survive.
 func (h *holder) offers(v sandbox.Verdict) *approvals.HeldAnswers {
 	if h == nil {
 		return nil
@@ -307,7 +309,7 @@ func (q *heldQuestions) remove(w *heldQuestion) {
 	q.list = slices.DeleteFunc(q.list, func(o *heldQuestion) bool { return o == w })
 }
 
-// alike ends the waits of the same command that a no to d answers too.
+// alike ends the waits for calls of the same command that a no to d also answers.
 func (q *heldQuestions) alike(h *holder, d sandbox.Denial) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -45,7 +45,7 @@ func holding(denials ...sandbox.Denial) deed {
 
 func always() bool { return true }
 
-// begin judges the refusals of a command, without a memory.
+// begin starts judging the refusals of a command, without a memory.
 func begin(command string) *without.Run {
 	return (*without.Memory)(nil).Begin(context.Background(), without.Command{Text: command, Folder: "/w"})
 }
@@ -55,7 +55,7 @@ func waitingWrite(path string) sandbox.Denial {
 }
 
 // TestWhoIsHeld: a call is held only if a person can be asked and the settings allow it. Under
-// untrusted only what undo cannot reverse is.
+// untrusted, only changes that undo cannot reverse are held.
 func TestWhoIsHeld(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -234,9 +234,9 @@ func TestTryingAgainIsNoNewQuestion(t *testing.T) {
 	}
 }
 
-// TestOneQuestionAfterwards: a command that failed for what it was refused is asked about once,
-// where its calls could be held, and not where a person said no while it ran, or where its program
-// usually does without. What then turns out to matter is remembered.
+// TestOneQuestionAfterwards: a command that failed because of refusals is asked about once, if its
+// calls could be held. There is no question if a person denied it while it ran, or if its program
+// usually survives the refusal. The memory then records what mattered.
 func TestOneQuestionAfterwards(t *testing.T) {
 	refused := waitingWrite("/home/u/.npm/x")
 	refused.Executable = "/usr/bin/npm"
@@ -244,8 +244,8 @@ func TestOneQuestionAfterwards(t *testing.T) {
 		name       string
 		confidence sandbox.Confidence
 		held       bool
-		known      bool // it did without before
-		saysNo     bool // while it runs
+		known      bool // the memory says that it survives the refusal
+		saysNo     bool // the person denies while it runs
 		job        bool // it runs in the background
 		say        approvals.Decision
 		asks       int
@@ -293,7 +293,7 @@ func TestOneQuestionAfterwards(t *testing.T) {
 					close(end)
 					return res, nil
 				}
-				go func() { // it ends after the call
+				go func() { // it ends after the tool call
 					defer close(end)
 					s.Ended(res)
 				}()

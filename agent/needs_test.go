@@ -11,7 +11,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestNeeds: what a call was refused, and what the user allowed, is read back from its item.
+// TestNeeds: the refusals and approvals of a call can be read back from its item.
 func TestNeeds(t *testing.T) {
 	grant := sandbox.Grant{Write: []string{"/a b"}, Read: []string{"/c"}, Hosts: []sandbox.HostPort{{Host: "h.example", Port: 443}}}
 	less := sandbox.Grant{Write: []string{"/a b"}}
@@ -33,7 +33,7 @@ func TestNeeds(t *testing.T) {
 		q := &approvals.Request{Action: approvals.Action{Kind: c.kind}, Grant: grant, Held: c.held}
 		var y yeses
 		y.note(allowed(q, c.ans, c.mode))
-		y.note(allowed(q, c.ans, c.mode)) // the same again
+		y.note(allowed(q, c.ans, c.mode)) // a repetition is recorded once
 		denied := event.ToolFinished{Verdict: sandbox.Verdict{Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/d"}, {Kind: sandbox.KindRead, Target: "/e", Moot: true}}}}
 		refused, got := Needs(model.Item{Carried: carried{Yes: y.list()}.keep([]event.Event{denied})})
 		words := func(list []sandbox.Denial) string {

@@ -36,14 +36,14 @@ const (
 	maxReview    = 16 << 10 // bytes of its answer
 )
 
-// reviewed has the reviewer judge q. It returns the reason of a refusal; "" passes q on, and q
-// then says what came of the review.
+// reviewed lets the reviewer judge q. It returns the reason of a refusal, or "" to pass q on to the
+// user. q then mentions the result of the review.
 func (c *toolCall) reviewed(ctx context.Context, q *approvals.Request) string {
 	a := c.turn.agent
 	r := a.cfg.Reviewer
 	if r == nil || !a.cfg.Attended || q.Held {
-		// There is nobody to pass it on to, so that it is refused anyway; or a program waits, and
-		// no model gave a reason.
+		// Without a person the question is refused anyway. For a held call a program waits, and there is
+		// no reason of a model to judge.
 		return ""
 	}
 	var reason string
@@ -71,7 +71,7 @@ func (a *Agent) lastSaid() string {
 	return ""
 }
 
-// judge asks the reviewer about q. spent takes the tokens that this used.
+// judge asks the reviewer about q. spent receives the tokens that this used.
 func (r *Reviewer) judge(ctx context.Context, user string, q *approvals.Request, spent func(model.Usage)) (reason string, err error) {
 	late := fmt.Errorf("it took more than %s", reviewTime)
 	ctx, end := context.WithTimeoutCause(ctx, reviewTime, late)

@@ -15,8 +15,8 @@ import (
 	"codeagent/tools"
 )
 
-// TestReviewer: a second model can refuse a question or pass it on. Whatever else it answers,
-// the user is asked; nothing that it says is a yes.
+// TestReviewer: a second model can refuse a question or pass it on. After any other answer the user
+// is asked. No answer of it counts as a yes.
 func TestReviewer(t *testing.T) {
 	says := func(text string) []any {
 		return []any{model.TextDelta{Text: text}, model.Finished{Reason: model.StopEnd, Usage: model.Usage{Output: 7}}}
@@ -26,7 +26,7 @@ func TestReviewer(t *testing.T) {
 		name     string
 		reply    []any
 		refuses  bool
-		told     string // of the review, in the question
+		told     string // about the review, in the question
 		away     bool
 		unneeded bool // the reviewer is not asked
 	}{
@@ -60,7 +60,7 @@ func TestReviewer(t *testing.T) {
 			if c.told != "" && !strings.Contains(strings.Join(r.face.asked[0].Facts, "\n"), c.told) {
 				t.Errorf("facts %q, want %q", r.face.asked[0].Facts, c.told)
 			}
-			if spent := told[event.UsageUpdated](r.face); c.told == "" && !c.away && spent[len(spent)-1].Total.Output != 8 { // 1 of the first model
+			if spent := told[event.UsageUpdated](r.face); c.told == "" && !c.away && spent[len(spent)-1].Total.Output != 8 { // the first model uses 1
 				t.Errorf("the reviewer's tokens are not counted: %+v", spent)
 			}
 			if (len(second.requests) == 0) != c.unneeded {
@@ -76,8 +76,8 @@ func TestReviewer(t *testing.T) {
 	}
 }
 
-// TestFactsFromEarlierCalls: what the sandbox refused to one call is a fact in the question about
-// the next one.
+// TestFactsFromEarlierCalls: a refusal in one call becomes a fact in the question about the next
+// call.
 func TestFactsFromEarlierCalls(t *testing.T) {
 	refused := npm(approvals.Wish{})
 	refused.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
@@ -94,8 +94,8 @@ func TestFactsFromEarlierCalls(t *testing.T) {
 	}
 }
 
-// TestNoWayOutsideInResults: a model that may not ask to leave the sandbox does not read how to,
-// and still reads how to ask for a path.
+// TestNoWayOutsideInResults: results do not mention leaving the sandbox to a model that may not ask
+// for it. They still explain how to ask for a path.
 func TestNoWayOutsideInResults(t *testing.T) {
 	for _, c := range []struct{ noOutside, path bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		d := npm(approvals.Wish{})

@@ -54,9 +54,9 @@ type toolCall struct {
 	yeses   yeses                 // what the user allowed for it
 }
 
-// alone reports whether the call changes files, types or asks to run outside the sandbox: the calls
-// before it end first, and those after it see what it did. No other call can change what runs
-// outside between the answer and the run.
+// alone reports whether the call changes files, types input or asks to run outside the sandbox.
+// Earlier calls end before it starts, and later calls see its effects. So no other call can change
+// the files of a command outside between the answer and the run.
 func (c *toolCall) alone() bool {
 	return c.action.Kind == word.KindEdit || c.action.Kind == word.KindInput || c.action.Wish.Unsandboxed
 }
@@ -187,7 +187,7 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	return res, err
 }
 
-// over records what the sandbox denied a command that has ended.
+// over records the sandbox's denials to a finished command.
 func (c *toolCall) over(held *holder, res tools.Result) {
 	c.turn.agent.cfg.Gate.Saw(c.action, res.Verdict.Denials, time.Now())
 	c.learn(held, res, false)
@@ -209,7 +209,7 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 		return first
 	}
 	if !second.Failed {
-		c.learn(held, first, true) // it passes with what it lacked
+		c.learn(held, first, true) // it passed with the granted access
 	}
 	first.Changed.Join(second.Changed)
 	second.Changed = first.Changed
@@ -251,7 +251,7 @@ func (c *toolCall) put(ctx context.Context, q *approvals.Request) approvals.Answ
 	return ans
 }
 
-// became returns what an answer counts as: one that was to last may not have been saved.
+// became returns the decision that an answer counts as: saving a rule may have failed.
 func became(q *approvals.Request, ans approvals.Answer) approvals.Decision {
 	if q.Unsaved != "" {
 		return q.Instead

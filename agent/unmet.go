@@ -9,18 +9,19 @@ import (
 	"codeagent/tools"
 )
 
-// A command can fail for a refusal, or hide one behind a status of 0. Where nobody can be asked, the
-// turn reports what the command needed like any other permission that nobody could grant, unless the
-// model did the same otherwise before the turn ended.
+// A command can fail because of a refusal, or hide one behind a status of 0. In a run without a
+// person, the turn reports what the command needed, like any other permission that nobody could
+// grant. It does not if the model achieved the same in another way before the turn ended.
 
-// need is what a command needed and was refused.
+// need is a refusal of something that a command needed.
 type need struct {
 	action  approvals.Action
 	verdict sandbox.Verdict
 	refusal event.Refusal
 }
 
-// note records what a command needed and was refused. One that passed ends the needs that it met.
+// note records what a command needed and was refused. A command that passed removes the needs that
+// it met.
 func (c *toolCall) note(res tools.Result) {
 	a, v := c.turn.agent, res.Verdict
 	if a.cfg.Attended || res.Running {
@@ -29,7 +30,7 @@ func (c *toolCall) note(res tools.Result) {
 	gate := a.cfg.Gate
 	refusal := gate.Unmet(c.action, v)
 	if refusal != nil && v.Denied && v.Confidence != sandbox.Certain && a.cfg.Without.Unasked().Known(v.Needs()) {
-		refusal = nil // its programs usually do without
+		refusal = nil // its programs usually survive that
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -42,7 +43,8 @@ func (c *toolCall) note(res tools.Result) {
 	}
 }
 
-// refuseUnmet adds these needs to the turn's refusals, unless the model asked for the same or more.
+// refuseUnmet adds the remaining needs to the turn's refusals. It skips needs that the model's own
+// refused requests cover.
 func (a *Agent) refuseUnmet() {
 	a.mu.Lock()
 	left := slices.DeleteFunc(a.unmet, func(n need) bool {

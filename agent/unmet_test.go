@@ -11,11 +11,11 @@ import (
 	"codeagent/tools"
 )
 
-// TestUnmetNeeds: what the commands of a turn needed and were refused, where nobody can be asked. It
-// counts when the model gives up on it, whether the command failed or hid it, and no longer when
-// the command or a later one did the same otherwise.
+// TestUnmetNeeds covers the needs of a turn's commands in a run without a person. A refused need
+// counts whether the command failed or hid the refusal. It no longer counts when the command itself
+// or a later one achieved the same in another way.
 func TestUnmetNeeds(t *testing.T) {
-	// One command: what was refused, and how it ended.
+	// One command: its refusals, and how it ended.
 	type one struct {
 		text    string
 		refused string
