@@ -19,8 +19,8 @@ type Config struct {
 	// Wire is the top level's Chat or Responses; empty: chosen by the base URL.
 	Wire            string
 	ReasoningEffort string
-	// AskForApproval is "untrusted", "on-request", "on-failure", "granular" or "never". Refuse
-	// is granular.refuse: what questions are refused about.
+	// AskForApproval is "untrusted", "on-request", "on-failure", "granular" or "never". Refuse is
+	// granular.refuse: the topics of questions that granular refuses.
 	AskForApproval string
 	// Reviewer is "off", "facts" or the name of a model; see ReviewModel.
 	Reviewer string
@@ -123,8 +123,8 @@ func (c Config) CompactAt() int {
 	return int(c.Context.At)
 }
 
-// ReviewModel returns the model that reads questions first, "" for none. facts: questions state
-// what is known about them.
+// ReviewModel returns the model that reads questions before the user, or "". facts: questions state
+// known facts about the request.
 func (c Config) ReviewModel() (name string, facts bool) {
 	switch c.Reviewer {
 	case "", "off":

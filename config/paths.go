@@ -25,7 +25,7 @@ type Paths struct {
 	Sessions, Undo, Output, Ledger string
 	// Roots is the file that lists the write roots of every session so far.
 	Roots string
-	// Without is the file of what programs did without.
+	// Without is the file that remembers which refusals programs survive.
 	Without string
 	// Temp holds the sessions' private folders for temporary files. It is outside everything
 	// that Own lists, since commands write there.

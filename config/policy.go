@@ -93,7 +93,7 @@ func (b *builder) build() (sandbox.Policy, error) {
 		if top == b.workspace {
 			top = WorktreeOf(top)
 		}
-		p, _ = OpenWorktree(p, top) // who reports the error calls it again
+		p, _ = OpenWorktree(p, top) // the caller that reports the error calls OpenWorktree too
 	}
 	return p, nil
 }

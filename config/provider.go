@@ -316,8 +316,8 @@ func (p Provider) WireHint(file string) string {
 	return fmt.Sprintf("where the server speaks %s: %s = %q in %s", api, setting, value, file)
 }
 
-// LimitsOf returns what is known about a provider's model, each limit from the most specific
-// source: the [models.NAME] that match, the provider, the built-in table.
+// LimitsOf returns the known limits of a provider's model. Each limit comes from the most specific
+// source: the matching [models.NAME], the provider, the built-in table.
 func (c Config) LimitsOf(p Provider, model string) ModelLimits {
 	var l ModelLimits
 	for _, name := range c.modelNames(p, model) {
@@ -326,18 +326,18 @@ func (c Config) LimitsOf(p Provider, model string) ModelLimits {
 	return l.or(p.Limits).or(knownLimits(model))
 }
 
-// ModelRules is what the settings let a model do.
+// ModelRules are the limits that the settings put on a model.
 type ModelRules struct {
-	// Sandbox is ReadOnly, or empty for what sandbox.mode says.
+	// Sandbox is ReadOnly, or empty to follow sandbox.mode.
 	Sandbox string
-	// MustJustify: no request without a reason of its own. MayAskOutside: it may ask to run
+	// MustJustify: every request needs a reason of its own. MayAskOutside: the model may ask to run
 	// outside the sandbox.
 	MustJustify, MayAskOutside bool
 }
 
-// RulesOf returns what the settings let a provider's model do, each from the most specific
-// [models.NAME]. Nothing follows from a provider or a name by itself: a server on this machine
-// may pass requests on to any model.
+// RulesOf returns the limits for a provider's model, each from the most specific [models.NAME]. A
+// provider or a model name implies no limits: even a local server may pass requests on to any
+// model.
 func (c Config) RulesOf(p Provider, model string) ModelRules {
 	r := ModelRules{MayAskOutside: true}
 	for _, name := range slices.Backward(c.modelNames(p, model)) {
@@ -356,9 +356,9 @@ func (c Config) RulesOf(p Provider, model string) ModelRules {
 	return r
 }
 
-// modelNames returns the names of [models.NAME] that match a provider's model, the most specific
-// first: the name with the provider, the name, and patterns with * by the length of what they
-// spell out.
+// modelNames returns the [models.NAME] that match a provider's model. The most specific comes
+// first: the name with the provider, the name, then patterns with * by the length of their literal
+// text.
 func (c Config) modelNames(p Provider, model string) []string {
 	rank := func(name string) int {
 		switch {
@@ -376,7 +376,7 @@ func (c Config) modelNames(p Provider, model string) []string {
 	return names
 }
 
-// wildMatch reports whether text is what pattern spells, with any text for each *.
+// wildMatch reports whether text matches pattern, in which each * stands for any text.
 func wildMatch(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	text, ok := strings.CutPrefix(text, parts[0])

@@ -16,16 +16,17 @@ import (
 	"codeagent/sandbox"
 )
 
-// A linked worktree (git worktree add) has its git directory elsewhere: in worktrees/NAME of the
-// repository's. Commands may write what git needs there, and nothing that names programs.
+// A linked worktree (git worktree add) has its git directory elsewhere: in worktrees/NAME of its
+// repository. Commands may write what git needs there, but nothing that names programs.
 //
-// Threat: a command of an earlier session made the .git file, or what it leads to, so that it
-// opens a repository of the command's choice. So both ends must agree, and nothing is found
-// through a path that a file contains: the repository is the folder around worktrees/NAME, and
-// must name this worktree there. Only who may write in that repository can have made that.
+// Threat: a command of an earlier session made the .git file, or the place that it leads to, to
+// open a repository of its choice. Therefore the worktree and the repository must name each other,
+// and no repository is located through a path from a file. The repository is the folder that
+// contains worktrees/NAME, and its entry there must name this worktree. Only someone who may write
+// in that repository can have made that entry.
 
-// sharedFolders and sharedFiles are what git changes in a repository for all of its worktrees. A
-// file is replaced through its lock. Hooks, config, info and other worktrees are not among them.
+// sharedFolders and sharedFiles are what git changes in a repository for all its worktrees. To
+// replace a file, git also writes its lock. Hooks, config, info and other worktrees are excluded.
 var (
 	sharedFolders = []string{"objects", "refs", "logs", "reftable", "rr-cache", "lfs"}
 	sharedFiles   = []string{
@@ -34,8 +35,8 @@ var (
 	}
 )
 
-// WorktreeOf returns the folder whose .git git uses in the workspace: a session may work in a
-// subfolder of its worktree. It is the workspace itself if there is none.
+// WorktreeOf returns the nearest folder with a .git, from the workspace upwards. Without a .git it
+// returns the workspace.
 func WorktreeOf(workspace string) string {
 	for dir := workspace; ; dir = path.Dir(dir) {
 		switch _, err := hostfile.Lstat(path.Join(dir, ".git")); {
@@ -47,8 +48,8 @@ func WorktreeOf(workspace string) string {
 	}
 }
 
-// OpenWorktree returns p with what git needs to work in the linked worktree at top. The error says
-// why nothing is opened; it is nil where top is no linked worktree.
+// OpenWorktree returns p with what git needs to work in the linked worktree at top. If top is not a
+// linked worktree, it returns p unchanged. An error says why nothing was opened.
 func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
 	own, err := worktreeDir(top)
 	if err != nil {
@@ -77,7 +78,7 @@ func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
 		add(path.Join(common, name), true)
 	}
 	out.Protected.Paths = slices.Concat(out.Protected.Paths, gitDir(own), gitDir(common))
-	// Git takes objects from the folders that these name, so they could lead to any repository.
+	// These files name further object folders for git, so they could lead to any repository.
 	for _, name := range []string{"objects/info/alternates", "objects/info/http-alternates"} {
 		out.Protected.Paths = append(out.Protected.Paths, path.Join(common, name))
 	}
@@ -86,9 +87,9 @@ func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
 	return out, nil
 }
 
-// otherWorktrees lists the git directories of the worktrees beside own that git gc visits: it locks
-// each HEAD, and shortens the log of each. HEAD itself stays shut. If there are more than
-// mostWorktrees, nothing of them is opened.
+// otherWorktrees lists the git directories of the worktrees next to own, for git gc. Git gc locks
+// each HEAD and shortens each log. HEAD itself stays closed. If there are more than mostWorktrees,
+// none of them is opened.
 func otherWorktrees(own string) []string {
 	entries, err := hostfile.ReadDir(path.Dir(own), mostWorktrees+1)
 	if err != nil || len(entries) > mostWorktrees {
@@ -104,42 +105,42 @@ func otherWorktrees(own string) []string {
 	return out
 }
 
-// mostWorktrees bounds how many worktrees of a repository are opened for git gc.
+// mostWorktrees limits the worktrees of a repository that are opened for git gc.
 const mostWorktrees = 100
 
 func closedWorktree(top string, err error) error {
 	return fmt.Errorf("linked worktree %s: its repository stays read-only for commands: %w", placeName(top), err)
 }
 
-// mayOpen reports whether file is not writable yet, and not protected by a setting.
+// mayOpen reports whether file is not yet writable and is not protected by a setting.
 func mayOpen(p sandbox.Policy, file string) bool {
 	named := func(name string) bool { return strings.Contains(file+"/", "/"+name+"/") }
 	return !sandbox.CoveredBy(sandbox.PathsOf(p.Write), file) && !sandbox.CoveredBy(p.Protected.Paths, file) &&
 		!sandbox.CoveredBy(p.Protected.Own, file) && !slices.ContainsFunc(p.Protected.Names, named)
 }
 
-// worktreeDir returns the git directory of the linked worktree at top, or "" where top is none: it
-// has no .git file, or one that leads to another kind of git directory.
+// worktreeDir returns the git directory of the linked worktree at top. It returns "" if top has no
+// .git file, or one that leads to another kind of git directory.
 func worktreeDir(top string) (string, error) {
 	entry := path.Join(top, ".git")
 	info, err := hostfile.Lstat(entry)
 	if err != nil || !info.Mode().IsRegular() {
-		return "", nil // gitPaths reports it
+		return "", nil // gitPaths reports the error
 	}
 	text, err := readSome(context.Background(), entry)
 	own, ok := strings.CutPrefix(string(text), "gitdir: ")
 	if err != nil || !ok {
-		return "", nil // git finds no repository either
+		return "", nil // git finds no repository there either
 	}
 	own = lineFrom(top, own)
 	if _, err := hostfile.Lstat(path.Join(own, "commondir")); errors.Is(err, fs.ErrNotExist) && path.Base(path.Dir(own)) != "worktrees" {
-		return "", nil // a submodule, or init --separate-git-dir
+		return "", nil // a submodule, or a repository made with --separate-git-dir
 	}
 	return own, checkWorktree(entry, own)
 }
 
 // checkWorktree says why own is not the git directory that a repository keeps for the worktree
-// with the .git file entry.
+// whose .git file is entry.
 func checkWorktree(entry, own string) error {
 	common := path.Dir(path.Dir(own))
 	if path.Base(path.Dir(own)) != "worktrees" {
@@ -174,11 +175,11 @@ func checkWorktree(entry, own string) error {
 	return nil
 }
 
-// placeName quotes a path for a message, as a whole unless it is very long.
+// placeName quotes a path for a message. It shortens only very long paths.
 func placeName(name string) string { return short.Quote(name, 500) }
 
-// lineFrom returns the path that the text of a file of git names, relative to dir. No link is
-// followed: what is then used must be without links.
+// lineFrom returns the path named by the text of a git file, relative to dir. It follows no link,
+// so the caller must use the path without links.
 func lineFrom(dir, text string) string {
 	name := strings.TrimRight(text, "\r\n")
 	if !path.IsAbs(name) {
@@ -187,7 +188,8 @@ func lineFrom(dir, text string) string {
 	return path.Clean(name)
 }
 
-// ownEntry returns the mode of an entry that belongs to the user and that no link leads to.
+// ownEntry returns the mode of an entry. It fails if the entry is a link or belongs to another
+// user.
 func ownEntry(name string) (fs.FileMode, error) {
 	info, err := hostfile.Lstat(name)
 	if err != nil {

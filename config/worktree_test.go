@@ -58,9 +58,9 @@ func TestPolicyLinkedWorktree(t *testing.T) {
 	}
 }
 
-// TestPolicyInsideWorktree: a session in a subfolder has the git directory of the worktree around
-// it, and nothing of its other files. The nearest .git counts, as for git, and another folder of
-// the settings opens no repository around it.
+// TestPolicyInsideWorktree: a session in a subfolder may use the git directory of its worktree, and
+// no other files of the worktree. The nearest .git counts, as for git. Another folder of the
+// settings does not open the repository around it.
 func TestPolicyInsideWorktree(t *testing.T) {
 	opened := map[string]bool{"w repo/.git/objects/aa/b": true, "w repo/.git/worktrees/app/index.lock": true, "w src/app/a/b/file": true}
 	shut := map[string]bool{
@@ -95,12 +95,12 @@ func TestPolicyInsideWorktree(t *testing.T) {
 	}
 }
 
-// TestPolicyForgedWorktree: what a command can have left as .git, and in folders that it may
-// write, opens no repository. The victim stays shut, and the reason is said.
+// TestPolicyForgedWorktree: nothing that a command could leave as .git, or in folders that it may
+// write, opens a repository. The victim stays closed, and the reason is reported.
 func TestPolicyForgedWorktree(t *testing.T) {
 	for name, c := range map[string]struct {
 		plant func(h *home)
-		why   string // "": this is no linked worktree, and nothing is said
+		why   string // "": top is not a linked worktree, and nothing is reported
 	}{
 		"the repository of another worktree": {func(h *home) {
 			h.write(t, "src/app/.git", "gitdir: "+h.dir+"/victim/.git/worktrees/app\n")
