@@ -37,7 +37,7 @@ var rooms = []room{
 	// Texts, counts, sizes and times short enough for a line: one way for all rooms.
 	{path: "internal/short", pure: true},
 	{path: "sandbox", pure: true},
-	// Which files and hosts a text names: what is held for an answer, and what was lost, by it.
+	// Names of files and hosts in a text. They decide which calls are held, and what a command lost.
 	{path: "sandbox/named", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
 	{path: "model", pure: true},
 	{path: "patch", imports: []string{"internal/short"}, pure: true},
@@ -67,15 +67,15 @@ var rooms = []room{
 	{path: "approvals", floor: 1, imports: []string{"approvals/content", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/short", "internal/visible", "sandbox", "sandbox/named"}},
 	// The rules that answer before a person is asked: their file, and what they match.
 	{path: "approvals/rules", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "mvdan.cc/sh/v3/syntax"}},
-	// Rules of other tools, read as rules of ours: their files are hostile input.
+	// Rules of other tools, translated into rules.toml. Their files are hostile input.
 	{path: "approvals/rules/foreign", floor: 1, imports: []string{"approvals/rules", "internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
-	// What programs did without: a file of codeagent's own, which decides only whether to ask.
+	// Which refusals programs survive: a file of codeagent's own, which only decides whether to ask.
 	{path: "approvals/without", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/named"}},
-	// What is open, as data: entries of the ledger, and the file that carries them elsewhere.
+	// What is open, as data: entries of the ledger, and the exported file.
 	{path: "approvals/ledger", floor: 1, imports: []string{"approvals/content", "approvals/rules", "internal/short", "internal/visible", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
-	// What is known about a request without asking anybody: its reason, and what it would open.
+	// Facts about a request without asking anybody: its reason, and what it would open.
 	{path: "approvals/review", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true},
-	// What an answer is bound to, as data; the wiring reads the files.
+	// The files that an answer depends on, as data. The wiring reads the files.
 	{path: "approvals/content", floor: 1, imports: []string{"sandbox"}, pure: true},
 	{path: "config", floor: 1, imports: []string{"hostfile", "internal/short", "sandbox"}},
 	// It exports pages to be read: the same characters are shown by name there.

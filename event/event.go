@@ -131,7 +131,7 @@ type PermissionRequested struct {
 	Wanted        sandbox.Grant
 	// Warnings are sentences about what a yes allows.
 	Warnings []string
-	// Facts say what is known about that.
+	// Facts are known facts about the request.
 	Facts []string
 	Held  bool
 }
@@ -143,8 +143,8 @@ type PermissionAnswered struct {
 	Reason     string
 	// Hint says what would allow a refused action next time.
 	Hint string
-	// Unsaved says why the rule of an answer that was to last could not be saved. Answer is what it
-	// became.
+	// Unsaved says why the rule of an answer could not be saved. Answer is what the answer counted as
+	// instead.
 	Unsaved string
 }
 

@@ -277,7 +277,8 @@ func TestAReasonPassesForNothingElse(t *testing.T) {
 	}
 }
 
-// TestSparedDenialsAreOneLine: what a command that passed did without is one line on stderr.
+// TestSparedDenialsAreOneLine: the denials that a passed command did without are one line on
+// stderr.
 func TestSparedDenialsAreOneLine(t *testing.T) {
 	f := event.ToolFinished{CallID: "1", Kind: word.KindCommand.Shown(), Title: "$ go vet", Outcome: word.OK, Verdict: sandbox.Verdict{Denials: []sandbox.Denial{
 		{Kind: sandbox.KindWrite, Target: "/home/u/.a", Count: 2, Order: 1}, {Kind: sandbox.KindWrite, Target: "/out/q", Order: 2}, {Kind: sandbox.KindWrite, Target: "/out/lost", Named: true, Order: 3},

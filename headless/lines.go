@@ -101,7 +101,7 @@ type item struct {
 	Message string `json:"message,omitempty"`
 }
 
-// asked is what a permission_request would open, and what is known about that.
+// asked describes what a permission_request would open, with the known facts.
 type asked struct {
 	Wanted   *sandbox.Grant `json:"wanted,omitempty"`
 	Warnings []string       `json:"warnings,omitempty"`

@@ -216,8 +216,8 @@ func (p *progress) denied(denials []string, spared string) {
 	}
 }
 
-// denialLines returns the lines of what mattered, and one of what a command that passed did
-// without.
+// denialLines returns a line for each denial that mattered, and one line for those that a passed
+// command did without.
 func denialLines(v sandbox.Verdict) (mattered []string, spared string) {
 	list := v.Spared()
 	rest := slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool {

@@ -252,8 +252,8 @@ func TestRemoveShut(t *testing.T) {
 	}
 }
 
-// TestLock: a folder is locked by one at a time; who does not get it within its patience has an error,
-// and does not go on.
+// TestLock: one process at a time holds the lock of a folder. A caller that does not get it in time
+// gets an error.
 func TestLock(t *testing.T) {
 	dir := place(t)
 	unlock, err := Lock(dir)

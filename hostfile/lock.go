@@ -7,17 +7,16 @@ import (
 	"time"
 )
 
-// lockPatience is how long Lock waits. A holder keeps it for the reading and writing of a small
-// file.
+// lockPatience is how long Lock waits. A holder only needs the time to read and write a small file.
 const lockPatience = 5 * time.Second
 
-// errLocked: another process keeps a folder locked.
+// errLocked: another process holds the lock.
 var errLocked = errors.New("another process of codeagent keeps it locked; nothing was changed")
 
-// Lock locks a folder against other processes of codeagent that change a file in it. It returns
-// errLocked if a holder does not let go: what changed regardless could bring back what the holder
-// removes. A file system without locks stops nobody: there the caller reads the file again before
-// it writes.
+// Lock locks a folder against other codeagent processes that change a file in it. It returns
+// errLocked if the holder keeps the lock for too long: a change without the lock could restore what
+// the holder removes. On a file system without locks it succeeds at once. The caller must therefore
+// read the file again before it writes.
 func Lock(dir string) (unlock func(), err error) { return lockWithin(dir, lockPatience) }
 
 func lockWithin(dir string, patience time.Duration) (unlock func(), err error) {

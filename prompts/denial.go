@@ -33,7 +33,7 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 	if told == "" || !v.Denied && len(lost) == 0 {
 		return told
 	}
-	if !v.Denied { // only what is named is worth a question
+	if !v.Denied { // only named targets are worth a question
 		v.Denials, v.Confidence = lost, sandbox.Certain
 	}
 	if v.Suggest.Empty() && slices.ContainsFunc(v.Denials, func(d sandbox.Denial) bool { return d.Kind == sandbox.KindLoss }) {
@@ -48,7 +48,7 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 	return told + howToAsk(v)
 }
 
-// OnlyOutside reports that no path, host or socket can be asked for after v.
+// OnlyOutside reports whether v leaves no path, host or socket to ask for.
 func OnlyOutside(v sandbox.Verdict) bool {
 	a, _ := suggested(v.Suggest)
 	return a == nil
@@ -79,7 +79,7 @@ func Denied(v sandbox.Verdict) string {
 	return "[sandbox] The sandbox probably refused this. That is read from what the command printed: check before you ask.\n" + lines(denials)
 }
 
-// lostWords says what a command that passed did not do, and then what else it was refused.
+// lostWords says what a command that passed did not do, and then what else the sandbox refused.
 func lostWords(lost, all []sandbox.Denial) string {
 	said := "[sandbox] The command ended with 0, but not all of it happened. The sandbox refused this, which the command itself names:\n" + lines(lost)
 	rest := slices.DeleteFunc(slices.Clone(all), func(d sandbox.Denial) bool { return d.Named })

@@ -58,7 +58,7 @@ type Facts struct {
 	// answer a question.
 	Mode     string
 	Attended bool
-	// Refused names what questions are refused about; empty: nothing.
+	// Refused lists the topics of questions that are refused. It may be empty.
 	Refused string
 	// Held: a call that a running command is refused waits while the user is asked.
 	Held bool

@@ -238,7 +238,8 @@ func TestDenialsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNoOutside: a model that may not ask for running outside the sandbox does not read how.
+// TestNoOutside: the prompt does not explain running outside the sandbox to a model that may not
+// ask for it.
 func TestNoOutside(t *testing.T) {
 	f := Facts{Workspace: "/w", Preset: "read-only", Mode: "on-request", Attended: true, Tools: []string{"shell"}}
 	if !strings.Contains(System(f), "require_escalated") {
@@ -250,7 +251,8 @@ func TestNoOutside(t *testing.T) {
 	}
 }
 
-// TestLinkedWorktree: what git needs of a repository elsewhere is named once, not part by part.
+// TestLinkedWorktree: the prompt names a linked worktree's repository once, and not each part of
+// it.
 func TestLinkedWorktree(t *testing.T) {
 	f := facts()
 	for _, part := range []string{"worktrees/app", "objects", "refs", "packed-refs.lock"} {

@@ -12,24 +12,24 @@ import (
 //go:embed review.md
 var review string
 
-// Review is what a reviewer reads of a request for more permissions.
+// Review is a request for more permissions, as a reviewer reads it.
 type Review struct {
 	Title    string   `json:"title"`
 	Opens    []string `json:"opens"`
 	Warnings []string `json:"warnings,omitempty"`
 	Refused  []string `json:"refused,omitempty"`
 	Known    []string `json:"known,omitempty"`
-	// User is the user's last message; with Command and Agent it is text to judge.
+	// User is the user's last message. Like Command and Agent it is text to judge, not instructions.
 	User    string `json:"user,omitempty"`
 	Command string `json:"command,omitempty"`
 	Folder  string `json:"folder,omitempty"`
 	Agent   string `json:"agent_says,omitempty"`
 }
 
-// maxReviewed bounds each text that a reviewer reads, in bytes.
+// maxReviewed limits each text for a reviewer, in bytes.
 const maxReviewed = 4 << 10
 
-// ForReview returns the instructions of a reviewer, and the request as its message.
+// ForReview returns the instructions for a reviewer, and the request as a message.
 func ForReview(r Review, denials []sandbox.Denial) (instructions, message string) {
 	for _, d := range denials[:min(len(denials), maxDenials)] {
 		r.Refused = append(r.Refused, string(d.Kind)+" "+d.Operation+" "+d.Target)
@@ -45,11 +45,11 @@ func ForReview(r Review, denials []sandbox.Denial) (instructions, message string
 	return review, encode(r)
 }
 
-// maxVerdict bounds a reviewer's reason, in characters.
+// maxVerdict limits a reviewer's reason, in characters.
 const maxVerdict = 400
 
-// Reviewed reads the answer of a reviewer. ok is false if it is not an answer; then reason is
-// empty. A refusal without a reason is no answer.
+// Reviewed parses the answer of a reviewer. If ok is false, the answer is invalid and reason is
+// empty. A refusal without a reason is invalid.
 func Reviewed(answer string) (reason string, ok bool) {
 	from, to := strings.IndexByte(answer, '{'), strings.LastIndexByte(answer, '}')
 	if from < 0 || to < from {

@@ -132,7 +132,7 @@ func (p *process) Refused() []sandbox.Denial { return nil }
 // Trace has no denials either.
 func (p *process) Trace() sandbox.Trace { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
 
-// Revoke takes nothing back: a profile cannot be changed once it is applied (sandbox_init(3)).
+// Revoke revokes nothing: a profile cannot be changed once it is applied (sandbox_init(3)).
 func (p *process) Revoke(sandbox.Closing) sandbox.Revoked { return sandbox.Kept }
 
 // descendants returns the descendants of pid, as ps shows them now.

@@ -9,15 +9,16 @@ import (
 	"codeagent/model"
 )
 
-// Bounds of Calls: reading them takes a few milliseconds.
+// Limits of Calls, so that reading takes a few milliseconds.
 const (
 	mostSessions = 200
 	mostRecords  = 1 << 20 // bytes, of all sessions
 )
 
-// Calls calls each with the tool calls of the sessions of a folder and of those below it, "" for
-// all: the last used session first, its last call first. Of a result it reads what the agent
-// carries with it. part: there are more than it reads. What is damaged is left out.
+// Calls calls each with the tool calls of the sessions of a folder and the folders below it, or of
+// all sessions for "". The latest session comes first, and in it the latest call. Of a result it
+// reads only what the agent carries with it. part reports that a limit was reached. Damaged records
+// are skipped.
 func (s *Store) Calls(folder string, each func(call model.ToolCall, result model.Item)) (part bool) {
 	entries, err := s.entries()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"codeagent/model"
 )
 
-// TestCalls: the calls of a folder and of those below it, the last first, each with what its
-// result carries; what was rewound, damaged or lies beyond the bound is left out.
+// TestCalls: the calls of a folder and of the folders below it, latest first, each with the data
+// that its result carries. Calls that are rewound, damaged or beyond the limit are left out.
 func TestCalls(t *testing.T) {
 	dir := t.TempDir()
 	store := New(dir)

@@ -182,8 +182,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// TestWithoutEscalation: a model that may not ask for running outside the sandbox does not read
-// of it, and the other tools stay as they are.
+// TestWithoutEscalation: a model that may not ask for running outside the sandbox sees no text
+// about it. The other tools are unchanged.
 func TestWithoutEscalation(t *testing.T) {
 	may := true
 	set := All(Options{Outside: func() bool { return may }})

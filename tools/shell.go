@@ -47,7 +47,7 @@ type shellPermission struct {
 	Sockets []string `json:"sockets,omitempty" jsonschema:"Absolute paths of Unix sockets to connect to."`
 }
 
-// escalation are the parts of the tool's description and schema that offer to ask for running
+// escalation are the texts in the tool's description and schema that explain how to ask for running
 // outside the sandbox.
 var escalation = []string{
 	` Ask for "require_escalated" only when no list of paths and hosts would do.`,

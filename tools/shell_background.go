@@ -60,7 +60,7 @@ var errNoJobs = errors.New("nothing can run in the background here")
 func startBackground(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b exec.Background, w exec.Wait) (Result, error) {
 	w.Sink = s.Output
 	b.Ended = func(o exec.Outcome) (changed sandbox.Changes) {
-		if s.kept != nil { // what it changes after this call
+		if s.kept != nil { // for changes after this call
 			s.kept.Settle()
 			changed = s.kept.Changed()
 		}

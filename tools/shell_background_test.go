@@ -51,8 +51,8 @@ func TestShellInTheBackgroundThatEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestEndOfAJob: how a background command ended is reported once, whether it ends within its call or
-// after it.
+// TestEndOfAJob: the end of a background command is reported once, whether it ends during its call
+// or after it.
 func TestEndOfAJob(t *testing.T) {
 	p := newPlace(t, nil)
 	p.withJobs()

@@ -79,7 +79,7 @@ type Stage struct {
 	Output exec.Sink
 	// Holder answers a command's held calls; nil: refused calls fail at once.
 	Holder sandbox.Holder
-	// Ended, if set, receives once how a background command ended, which can be after the call.
+	// Ended, if set, receives the result of a background command once, possibly after the call.
 	Ended func(Result)
 	// Undo records files before a call changes them; nil: nothing is recorded.
 	Undo *undo.History
@@ -169,8 +169,8 @@ type Options struct {
 	Ripgrep string
 	// Jobs holds the background commands; nil: no command can run in the background.
 	Jobs *exec.Jobs
-	// Outside reports whether the model may ask to run a command outside the sandbox; nil: it
-	// may.
+	// Outside reports whether the model may ask to run a command outside the sandbox. Nil means that
+	// it may.
 	Outside func() bool
 }
 
@@ -292,7 +292,7 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	return r, err
 }
 
-// sayUndoable adds to the text what the call took that undo holds.
+// sayUndoable adds to the text what the call deleted or overwrote and undo can restore.
 func (r *Result) sayUndoable() {
 	if words := r.Changed.Undoable(); words != "" {
 		r.Text += "\n[undo] The command " + words + "."
