@@ -11,8 +11,8 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// TestAlways: a yes that is answered with always is not asked about in this process or the next,
-// rules.toml shows it, and keeps what a person writes there.
+// TestAlways: after the answer always, neither this process nor the next one asks again. rules.toml
+// shows the rule, and keeps what a person writes there.
 func TestAlways(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		file := filepath.Join(u.home, ".config/codeagent/rules.toml")
@@ -64,7 +64,7 @@ func TestAlways(t *testing.T) {
 		quit(term)
 		saved("[[path]]\n", "paths = ['"+u.home+"/a']", "project = '"+u.work+"'")
 
-		// A person edits the file; the next answer keeps that.
+		// The next answer keeps what a person writes by hand.
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestAlways(t *testing.T) {
 			t.Errorf("rules list: %v", r)
 		}
 
-		// Elsewhere the rule holds for nothing.
+		// In another project the rule has no effect.
 		srv := serve(t, appendTo("a"), scripted.Reply{Text: "That was it."})
 		cmd := u.codeagent("exec", "--model", "test", "--cd", u.out, "run it")
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
@@ -110,15 +110,15 @@ func TestAlways(t *testing.T) {
 	})
 }
 
-// TestAdviser: after the same yes three times the question says so, and the rule is judged by
-// what the sandbox refused in earlier sessions.
+// TestAdviser: after three approvals of the same request the question says so. It also says which
+// refusals of earlier sessions the rule would have allowed.
 func TestAdviser(t *testing.T) {
 	u := newUser(t, "self", -1)
 	a := scripted.Reply{Calls: []scripted.Call{shellCall("echo x >> " + filepath.Join(u.home, "a"))}}
 	srv := serve(t, a, a, scripted.Reply{Text: "done"})
 	cmd := u.codeagent("exec", "--model", "test", "run it")
 	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
-	run1(t, cmd) // nobody is asked: refused twice
+	run1(t, cmd) // without a person it is refused, twice
 
 	for i := range 4 {
 		srv := serve(t, a, scripted.Reply{Text: "That was it."})
@@ -183,8 +183,8 @@ func TestAlwaysForACommand(t *testing.T) {
 	}
 }
 
-// TestAlwaysIntoABrokenFile: a file that was broken by hand meanwhile stays as it is, the person
-// reads why, and the yes holds for the session.
+// TestAlwaysIntoABrokenFile: if the file was broken by hand meanwhile, it stays unchanged. The
+// person reads the reason, and the yes counts for the session.
 func TestAlwaysIntoABrokenFile(t *testing.T) {
 	u := newUser(t, "self", -1)
 	file := filepath.Join(u.home, ".config/codeagent/rules.toml")

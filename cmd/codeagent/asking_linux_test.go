@@ -15,7 +15,7 @@ func wishCall(file, reason string) scripted.Call {
 		`{"command":"echo x > %[1]s","sandbox_permissions":"with_additional_permissions","additional_permissions":{"write":["%[1]s"]},"justification":"%[2]s"}`, file, reason)}
 }
 
-// results returns what the model read of its calls, in order.
+// results returns the results of calls that the model read, in order.
 func results(srv *scripted.Server) []string {
 	var out []string
 	requests := srv.Requests()
@@ -27,9 +27,9 @@ func results(srv *scripted.Server) []string {
 	return out
 }
 
-// TestAskedOnceAndWithAReason: a request without a reason comes back to the model before the
-// person sees it, and after a no the same request is refused with the person's words, until they
-// say something new.
+// TestAskedOnceAndWithAReason: a request without a valid reason returns to the model before the
+// person sees it. After a no, the same request is refused with the person's words until the person
+// sends a new message.
 func TestAskedOnceAndWithAReason(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		file := u.home + "/report.txt"
@@ -64,7 +64,7 @@ func TestAskedOnceAndWithAReason(t *testing.T) {
 	})
 }
 
-// TestRulesOfAModel: the settings of a model hold in what it is offered and in what it gets.
+// TestRulesOfAModel: a model's settings apply to the tools that it is offered and to its calls.
 func TestRulesOfAModel(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		run := func(file string, rules ...string) (*scripted.Server, result) {
@@ -80,8 +80,8 @@ func TestRulesOfAModel(t *testing.T) {
 		offers := func(srv *scripted.Server) bool {
 			return strings.Contains(string(srv.Requests()[0].Body), "require_escalated")
 		}
-		// The usual way, so that the rest shows something. In a run without a person the prompt
-		// says nothing of asking, but the tool does.
+		// The default, for comparison. In a run without a person only the tool mentions asking, and the
+		// prompt does not.
 		srv, _ := run("here")
 		if got := results(srv); !offers(srv) || !strings.Contains(got[0], "nobody could be asked") || !strings.Contains(got[1], "exit status 0") {
 			t.Errorf("by default: offered %v, read %q", offers(srv), got)
@@ -97,8 +97,8 @@ func TestRulesOfAModel(t *testing.T) {
 	})
 }
 
-// TestReviewerOnTheScreen: the first question is refused by the second model, the second one is
-// passed on with facts.
+// TestReviewerOnTheScreen: the second model refuses the first question, and passes on the second
+// one with facts.
 func TestReviewerOnTheScreen(t *testing.T) {
 	u := newUser(t, "self", -1)
 	const reason = "the report.txt that you asked for belongs into your home"

@@ -14,8 +14,8 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// gone are ways to lose files, with the words of their results: whatever program it is and
-// however the command is written, the sandbox reports each change before it is made.
+// gone are ways to lose files, with the words of their results. The sandbox reports each change
+// before it is made, for every program and every form of the command.
 var gone = []struct{ name, command, deleted, needs string }{
 	{"rm", "rm -rf data", "deleted 500 files", ""},
 	{"substituted", `sh -c "$(echo rm -rf data)"`, "deleted 500 files", ""},
@@ -27,8 +27,8 @@ var gone = []struct{ name, command, deleted, needs string }{
 	{"replaced", "for f in data/1*; do echo x > $f; done", "overwrote 111 files", ""},
 }
 
-// dangerousTree fills the workspace with 500 files that git ignores, and with three tracked
-// ones that have changes.
+// dangerousTree fills the workspace with 500 files that git ignores and three changed tracked
+// files.
 func dangerousTree(t *testing.T, u user) {
 	t.Helper()
 	script := `mkdir data && i=0 && while [ $i -lt 500 ]; do echo $i > data/$i; i=$((i+1)); done
@@ -45,7 +45,7 @@ fi`
 	u.owns(t)
 }
 
-// owns gives everything in the workspace to u.
+// owns makes u the owner of everything in the workspace.
 func (u user) owns(t *testing.T) {
 	t.Helper()
 	if u.uid < 0 {
@@ -62,7 +62,7 @@ func (u user) owns(t *testing.T) {
 	}
 }
 
-// worktree is treeOf without what git keeps for itself.
+// worktree is treeOf without git's own files.
 func worktree(t *testing.T, u user) map[string]string {
 	t.Helper()
 	all := treeOf(t, u.work)
@@ -74,15 +74,15 @@ func worktree(t *testing.T, u user) map[string]string {
 	return all
 }
 
-// TestDangerousInside: what a command deletes or overwrites of files that the session had not
-// made is said in its result, once, and undo brings it back.
+// TestDangerousInside: the result says once which files a command deleted or overwrote, except
+// files that the session had made. Undo restores them.
 func TestDangerousInside(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		dangerousTree(t, u)
 		was := worktree(t, u)
 		for i, g := range gone {
 			if os.Getenv("CI") != "true" && i != time.Now().YearDay()%len(gone) {
-				continue // each day another one
+				continue // part of the sample on another day
 			}
 			t.Run(g.name, func(t *testing.T) {
 				if g.needs != "" {
@@ -120,8 +120,8 @@ func TestDangerousInside(t *testing.T) {
 	})
 }
 
-// TestOwnFilesAreNotDangerous: nothing is said of files that the session made itself, in this
-// command or an earlier one.
+// TestOwnFilesAreNotDangerous: files that the session itself made, in this command or an earlier
+// one, are not reported.
 func TestOwnFilesAreNotDangerous(t *testing.T) {
 	u := newUser(t, "self", -1)
 	r := u.play(t, "go", scripted.Reply{Calls: []scripted.Call{shellCall("mkdir a b; for i in 1 2 3 4; do echo > a/$i; echo > b/$i; done; rm -r a")}},
@@ -134,7 +134,7 @@ func TestOwnFilesAreNotDangerous(t *testing.T) {
 	}
 }
 
-// tooLarge is a file that undo does not keep, which takes no room.
+// tooLarge is a file that is too large for undo and uses no disk space.
 func tooLarge(t *testing.T, u user, name string) string {
 	t.Helper()
 	p := filepath.Join(u.work, name)
@@ -153,9 +153,9 @@ func tooLarge(t *testing.T, u user, name string) string {
 	return p
 }
 
-// TestLossIsAsked: before a file is gone that undo could not bring back, the person is asked,
-// once for each command, also under untrusted; after a no it stays. Nobody is asked about what
-// the session made itself, in this command or an earlier one.
+// TestLossIsAsked: before a file is lost that undo could not restore, the person is asked, once per
+// command, also under untrusted. After a no the file stays. Nobody is asked about files that the
+// session itself made, in this command or an earlier one.
 func TestLossIsAsked(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		big, other := tooLarge(t, u, "data/big"), tooLarge(t, u, "more/other")
@@ -222,8 +222,8 @@ func TestLossIsAsked(t *testing.T) {
 	})
 }
 
-// TestLossIsRefused: where nobody can be asked the file stays, and the model reads why; the
-// setting lets it go.
+// TestLossIsRefused: in a run without a person the file stays, and the model reads the reason. With
+// the setting undo.unkept the file is deleted.
 func TestLossIsRefused(t *testing.T) {
 	for _, args := range [][]string{nil, {"--ask-for-approval", "never"}} {
 		u := newUser(t, "self", -1)
@@ -246,8 +246,9 @@ func TestLossIsRefused(t *testing.T) {
 	}
 }
 
-// TestOverwritingPushIsRefused: where nobody can be asked, no push overwrites or deletes a branch
-// of a remote repository, however it is written; the setting lets it, and other pushes run.
+// TestOverwritingPushIsRefused: in a run without a person, no push overwrites or deletes a branch
+// of a remote repository, in any form of the command. The setting undo.unkept allows it. Other
+// pushes run.
 func TestOverwritingPushIsRefused(t *testing.T) {
 	need(t, "git")
 	u := newUser(t, "self", -1)

@@ -10,8 +10,9 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// TestModesOnTheScreen: an answer for all edits covers the next edit and no command; Shift+Tab
-// makes the policy wider after a yes and stricter at once, and the next call is judged by it.
+// TestModesOnTheScreen: an answer for all edits covers the next edit but no command. Shift+Tab
+// makes the policy wider after a yes, and stricter at once. The next call is judged by the new
+// policy.
 func TestModesOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		edit := func(name string) scripted.Reply {
@@ -43,7 +44,7 @@ func TestModesOnTheScreen(t *testing.T) {
 		}
 		term.Write("\x1b[Z")
 		term.WaitFor("from on-request to on-failure?")
-		term.Write("\x1b[Z") // passes over it
+		term.Write("\x1b[Z") // skips it
 		term.WaitFor("never asks")
 		term.WaitGone("on-failure?")
 		term.Write("again\r")
@@ -56,8 +57,8 @@ func TestModesOnTheScreen(t *testing.T) {
 	})
 }
 
-// TestReadOnlyOnTheScreen: /permissions closes the workspace at once and opens it again after a
-// yes; the next command runs under what applies then, and the model knows.
+// TestReadOnlyOnTheScreen: /permissions closes the workspace at once, and opens it again after a
+// yes. The next command runs under the new policy, and the model is informed.
 func TestReadOnlyOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		srv := serve(t,

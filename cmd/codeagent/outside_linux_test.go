@@ -39,8 +39,8 @@ func TestOutsideQuestionsShowWhatTheSessionMade(t *testing.T) {
 	})
 }
 
-// TestAYesForAScriptOfTheWorkspace: an answer for the session about running a script outside covers
-// the script as it is. Once the session has changed it, the question comes back and says so.
+// TestAYesForAScriptOfTheWorkspace: a session answer about running a script outside covers the
+// unchanged script. Once the session changes the script, the question comes back and says so.
 func TestAYesForAScriptOfTheWorkspace(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		srv := serve(t,

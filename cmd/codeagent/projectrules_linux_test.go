@@ -25,8 +25,8 @@ paths  = ["~/notes"]
 access = "write"
 `
 
-// TestProjectRules: what a project's file forbids holds, and what it would allow does not. No
-// command can change it. If it is broken, the session starts and says so, with line and column.
+// TestProjectRules: a project's file can forbid but not allow. No command can change it. If it is
+// broken, the session starts and reports the fault with line and column.
 func TestProjectRules(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		file := filepath.Join(u.work, ".codeagent", "rules.toml")
@@ -39,7 +39,7 @@ func TestProjectRules(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The model runs a command; told is its result.
+		// The model runs a command. told is the result that it reads.
 		run := func(command, arguments string) (r result, told string) {
 			t.Helper()
 			call := shellCall(command)
@@ -94,7 +94,8 @@ func TestProjectRules(t *testing.T) {
 	})
 }
 
-// adoptRule: an adopted rule holds as it was, in its project alone, whatever the file says later.
+// adoptRule: an adopted rule applies only in its project and as it was adopted, whatever the file
+// says later.
 func adoptRule(t *testing.T, u user, write func(text string), run func(command, arguments string) (result, string)) {
 	t.Helper()
 	rulesOf := func(args ...string) result { return run1(t, u.codeagent(append([]string{"rules"}, args...)...)) }
@@ -106,7 +107,7 @@ func adoptRule(t *testing.T, u user, write func(text string), run func(command, 
 			t.Fatal(r)
 		}
 	}
-	// id is what list shows for a rule of the project.
+	// id is the ID that list shows for a rule of the project.
 	id := func(state, rule string) string {
 		t.Helper()
 		before, _, found := strings.Cut(rulesOf("list").stdout, ": "+rule)
@@ -118,7 +119,7 @@ func adoptRule(t *testing.T, u user, write func(text string), run func(command, 
 		return id
 	}
 	touch := id("not adopted", "allow touch")
-	// A rule that has changed since it was listed is not adopted, wherever it stands now.
+	// A rule that changed since it was listed is not adopted, even if its position changed too.
 	write(strings.ReplaceAll(projectRules, `["touch"]`, `["touch", "x"]`))
 	for _, name := range []string{touch, touch[:4], "1", "2", ""} {
 		if r := rulesOf("adopt", name); r.code == 0 || !strings.Contains(r.stderr, "has changed") {

@@ -13,7 +13,7 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// endlessPage is a server whose page begins and does not end. It returns its address.
+// endlessPage starts a server whose page never ends, and returns its address.
 func endlessPage(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,12 +43,12 @@ func endlessPage(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// sessionKey is the key beside the answer for the session.
+// sessionKey is the key next to the answer for the session.
 var sessionKey = regexp.MustCompile(`(?m)(\d)\W+this session\b`)
 
 // TestRevokeOnTheScreen: an answer for the session is listed with its origin, and revoked while
-// curl reads from the host: the transfer is cut, the host cannot be reached again, and the next
-// command asks anew.
+// curl reads from the host. The transfer is cut, the host cannot be reached again, and the next
+// command asks again.
 func TestRevokeOnTheScreen(t *testing.T) {
 	u := newUser(t, "self", -1)
 	need(t, "curl")
@@ -96,8 +96,8 @@ func TestRevokeOnTheScreen(t *testing.T) {
 	}
 }
 
-// TestAnswerIsExported: what was answered for the session on the screen is listed afterwards, and
-// its export opens the same for a run without a screen, and no more.
+// TestAnswerIsExported: an answer for the session on the screen is listed afterwards. Its export
+// opens the same and no more in a run without a screen.
 func TestAnswerIsExported(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		term, _ := heldOnScreen(t, u)

@@ -11,9 +11,9 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// TestLinkedWorktree: the user makes a worktree with git and starts codeagent in it. Ordinary
-// work is denied nothing, and hooks and configuration stay shut. A .git file that leads to
-// another repository opens nothing, and codeagent says so.
+// TestLinkedWorktree: the user makes a worktree with git and starts codeagent in it. Ordinary work
+// succeeds without denials. Hooks and configuration stay closed. A .git file that leads to another
+// repository opens nothing, and codeagent says so.
 func TestLinkedWorktree(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		dir := filepath.Join(u.work, "p")
@@ -45,7 +45,7 @@ git commit -qm c; git rebase -q tree; git fetch -q ../other; git -c repack.updat
 			t.Errorf("in a subfolder: %v\n%+v", r, r.report.Denials)
 		}
 		git(`rm -r p/tree/sub`)
-		// A turn commits, the user takes the commit over in another worktree, and undoes the turn.
+		// A turn commits. The user makes a branch of it in another worktree, and undoes the turn.
 		srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("echo 4 > d && git add d && git commit -qm d")}}, scripted.Reply{Text: "done"})
 		cmd := u.codeagent("exec", "--cd", dir+"/tree", "--model", "test", "commit")
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)

@@ -9,12 +9,12 @@ import (
 	"codeagent/hostfile"
 )
 
-// contents answers the gate's questions about the content of files and what the session changed.
+// contents gives the gate the hashes of files and what the session changed.
 type contents struct{ ses *Session }
 
 var _ content.Source = contents{}
 
-// maxDigest bounds the files that are hashed, in bytes: programs of 100 MB and more are common.
+// maxDigest limits the files that are hashed, in bytes. Programs of 100 MB and more are common.
 const maxDigest = 512 << 20
 
 // Digest hashes a regular file.
@@ -35,7 +35,7 @@ func (contents) Digest(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Mark returns false where changes are not reported, or nothing records them.
+// Mark returns false if changes are not reported or not recorded.
 func (c contents) Mark() (int64, bool) {
 	if c.ses.Undo == nil || !c.ses.Workspace.Runner.Observes(c.ses.Workspace.Policy) {
 		return 0, false

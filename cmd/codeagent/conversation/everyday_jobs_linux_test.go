@@ -1,24 +1,25 @@
 package conversation
 
-// everydayJob is a command of a programmer's day. It runs by bash in a folder of its own in the
-// workspace. It is tried bare first: what fails there is no job of this machine.
+// everydayJob is a command of a programmer's day. It runs in bash, in its own folder in the
+// workspace. It runs without a sandbox first. If it fails there, this machine cannot run it and it
+// is skipped.
 type everydayJob struct {
 	name string
-	// needs is the program that it is about.
+	// needs is the program that the job tests.
 	needs string
-	// setup prepares the folder, before the session and without a sandbox.
+	// setup prepares the folder without a sandbox, before the session.
 	setup  string
 	script string
-	// want is in the output if it succeeded.
+	// want must be in the output of a success.
 	want string
-	// asks: it needs what the sandbox refuses, so one question may be put, and after a yes it
-	// succeeds. All others succeed as they are, and no question may be put.
+	// asks: the job needs something that the sandbox refuses. It may cause one question, and must
+	// succeed after a yes. All other jobs must succeed without a question.
 	asks bool
-	// slow jobs run with CI=true only.
+	// slow jobs run only with CI=true.
 	slow bool
 }
 
-// Folders that jobs begin with.
+// Setups of folders.
 const (
 	goModule = `printf 'module example.org/m\n\ngo 1.21\n' > go.mod
 printf 'package main\n\n//go:generate touch generated\n\nimport "fmt"\n\nfunc main() { fmt.Println(Sum(40, 2)) }\n' > main.go

@@ -30,9 +30,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestEveryday plays everyday jobs through the real gate and the real sandbox, with calls held
-// and a person who counts the questions: none for a job that succeeds as it is, at most one for
-// a job that needs something. Outside CI it is a sample, another one each hour.
+// TestEveryday runs everyday jobs with the real gate and the real sandbox. Calls are held, and a
+// person counts the questions. A job that succeeds in the sandbox causes no question. A job that
+// needs more causes at most one. Outside CI this is a sample, which changes each hour.
 func TestEveryday(t *testing.T) {
 	uids := map[string]int{"self": -1}
 	if os.Geteuid() == 0 {
@@ -59,11 +59,11 @@ func TestEveryday(t *testing.T) {
 const (
 	everydayUser     = 1001
 	everydayVariable = "CODEAGENT_TEST_EVERYDAY"
-	// everydaySample: outside CI each n-th job is tried.
+	// everydaySample: outside CI every n-th job runs.
 	everydaySample = 24
 )
 
-// everydayStage returns a folder of the user's with a copy of this test program.
+// everydayStage returns a folder owned by the user, with a copy of this test program.
 func everydayStage(t *testing.T, uid int) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "everyday-")
@@ -83,7 +83,7 @@ func everydayStage(t *testing.T, uid int) string {
 	return dir
 }
 
-// everydayPerson answers the questions of one job after the other, and counts them.
+// everydayPerson answers the questions of one job after another, and counts them.
 type everydayPerson struct {
 	mu    sync.Mutex
 	yes   bool
@@ -111,14 +111,14 @@ func (p *everydayPerson) Ask(_ context.Context, r approvals.Request) (approvals.
 
 func (*everydayPerson) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
-// begin forgets the job before.
+// begin starts a new count for the next job.
 func (p *everydayPerson) begin(yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.yes, p.asked, p.last = yes, nil, event.ToolFinished{}
 }
 
-// everydayModel makes one call and ends: the next job's.
+// everydayModel makes one call per turn: the next job.
 type everydayModel struct{ folder, script string }
 
 func (m *everydayModel) Stream(_ context.Context, r model.Request) iter.Seq2[model.Delta, error] {
@@ -133,7 +133,7 @@ func (m *everydayModel) Stream(_ context.Context, r model.Request) iter.Seq2[mod
 	}
 }
 
-// TestEverydayJobs is the body of TestEveryday in its user's process.
+// TestEverydayJobs is the body of TestEveryday, in a process of its user.
 func TestEverydayJobs(t *testing.T) {
 	stage := os.Getenv(everydayVariable)
 	if stage == "" {
@@ -165,7 +165,7 @@ func TestEverydayJobs(t *testing.T) {
 	t.Logf("%d questions in %d jobs", questions, tried)
 }
 
-// everydayHome plays the jobs in one home folder.
+// everydayHome runs the jobs in one home folder.
 func everydayHome(t *testing.T, base string, lived bool, jobs []everydayJob) (questions, tried int) {
 	home, work := base+"/home", base+"/work"
 	for _, dir := range []string{home, work, base + "/bare"} {
@@ -191,7 +191,8 @@ func everydayHome(t *testing.T, base string, lived bool, jobs []everydayJob) (qu
 	folder := func(i int) string { return fmt.Sprintf("%s/%03d", work, i) }
 	var can []int
 	for i, j := range jobs {
-		// A fresh home stays fresh, and a job that asks begins with what it makes missing.
+		// In a fresh home, and for jobs that ask, the trial uses another home folder. So the home stays
+		// fresh, and what these jobs make is still missing when the sandboxed run begins.
 		where := base + "/elsewhere"
 		if lived && !j.asks {
 			where = home
@@ -246,7 +247,7 @@ func everydayHome(t *testing.T, base string, lived bool, jobs []everydayJob) (qu
 			most = 1
 		}
 		for _, r := range person.asked {
-			// The first contact of a program with a host is asked about once, whatever comes of it.
+			// The first contact of a program with a host causes one question, whether or not it succeeds.
 			for _, d := range r.Denials {
 				if contact := d.Executable + " " + d.Target; d.Kind == sandbox.KindNetwork && !met[contact] {
 					met[contact] = true

@@ -19,22 +19,23 @@ import (
 	"codeagent/sandbox"
 )
 
-// noteGranted records what the answers of the session opened, for `codeagent permissions`. A session
-// without a record has no name there.
+// noteGranted records what the answers of the session opened, for `codeagent permissions`. It skips
+// a session without a record, which has no name there.
 func (ses *Session) noteGranted(entries []ledger.Entry) {
 	if ses.Record == nil {
 		return
 	}
-	// The answers hold without it, and nobody could do anything about an error now.
+	// The answers apply even if this fails, and the user could not fix the error now.
 	_ = workspace.NoteGranted(context.Background(), ses.Workspace.Paths, workspace.Granted{
 		Session: ses.Record.Log.ID(), Folder: ses.Workspace.Folder, At: time.Now(), Entries: entries,
 	})
 }
 
-// mostApprovals bounds a file of approvals, in bytes.
+// mostApprovals limits an approvals file, in bytes.
 const mostApprovals = 1 << 20
 
-// adopt grants what the file of --approvals shows. Any fault ends the run before it begins.
+// adopt grants what the file of --approvals lists. A fault in the file ends the run before it
+// begins.
 func (ses *Session) adopt(ctx context.Context) error {
 	name := ses.Options.Approvals
 	if name == "" {
@@ -44,7 +45,7 @@ func (ses *Session) adopt(ctx context.Context) error {
 	if err != nil {
 		return cli.Usage(err)
 	}
-	// A command of an earlier session may have made a link to another file.
+	// A command of an earlier session may have replaced the file by a link.
 	file, err := ses.Workspace.Ground().Resolve(here, name)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--approvals: %w", err))
@@ -67,23 +68,23 @@ func (ses *Session) adopt(ctx context.Context) error {
 	return nil
 }
 
-// written reports whether a command may have written the file: it lies where commands write, and is
-// not protected there.
+// written reports whether a command may have written the file: it is where commands may write, and
+// is not protected there.
 func (ses *Session) written(file string) bool {
 	p := ses.Workspace.Policy.Clone()
 	p.Unconfined = false
 	if p.JudgeWrite(file).Allowed {
 		return true
 	}
-	p.Write = []sandbox.Root{{Path: "/"}} // the roots of earlier sessions are recorded, and their protected names are these
+	p.Write = []sandbox.Root{{Path: "/"}} // the roots of earlier sessions are recorded, and have the same protected names
 	return ses.Workspace.Ground().Covers(file) && p.JudgeWrite(file).Kind != sandbox.KindProtected
 }
 
-// errNotListed: the ID names nothing that is open.
+// errNotListed: the ID matches nothing that is open.
 var errNotListed = errors.New("it is not open any more")
 
-// Revoke takes back what the entry of the ledger opens: from the next decision on, and from running
-// commands as far as the system allows. It returns what became of it, in words.
+// Revoke revokes a ledger entry for all later decisions, and from running commands as far as the
+// system allows. It returns the result in words.
 func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 	l := ses.Gate.Ledger()
 	if strings.HasPrefix(id, "j") {
@@ -114,8 +115,7 @@ func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 	return revokedWords(e, still, running, became), nil
 }
 
-// OfJobs lists what running jobs have beyond what a command that starts now would get. Source names
-// the job.
+// OfJobs lists what running jobs may access and a new command may not. Source names the job.
 func (ses *Session) OfJobs() (out []ledger.Entry) {
 	for _, job := range ses.Jobs.List() {
 		if !job.Running {
@@ -129,7 +129,7 @@ func (ses *Session) OfJobs() (out []ledger.Entry) {
 	return out
 }
 
-// revokeOfJob takes back what one job has for itself.
+// revokeOfJob revokes something from one job.
 func (ses *Session) revokeOfJob(id string) (string, error) {
 	list := ses.OfJobs()
 	i := slices.IndexFunc(list, func(e ledger.Entry) bool { return e.ID == id })
@@ -147,7 +147,7 @@ func (ses *Session) revokeOfJob(id string) (string, error) {
 	return revokedWords(list[i], sandbox.Grant{}, 1, became), nil
 }
 
-// revokedWords says what became of a revocation.
+// revokedWords describes the result of a revocation.
 func revokedWords(e ledger.Entry, still sandbox.Grant, running int, became sandbox.Revoked) string {
 	lines := []string{"revoked: " + strings.Join(e.Lines(nil), ", ")}
 	if e.Origin == ledger.FromSetting {

@@ -15,8 +15,8 @@ import (
 	sessions "codeagent/session"
 )
 
-// saver returns what saves rules, nil if nobody can answer a question with always. The tour
-// leaves nothing behind.
+// saver returns the function that saves rules. It is nil if nobody can answer a question with
+// always. The tour saves nothing.
 func (ses *Session) saver() func(text string) ([]*rules.Rule, error) {
 	if !ses.Options.Attended || ses.Tour != nil {
 		return nil
@@ -29,10 +29,9 @@ func (ses *Session) saver() func(text string) ([]*rules.Rule, error) {
 	}
 }
 
-// refresher returns what notices that another process, or the user by hand, changed rules.toml: a rule
-// that is not there any more does not hold, and new ones that ask or forbid do. What it allows anew
-// begins with the next session, or an answer that saves a rule. A file that cannot be read changes
-// nothing.
+// refresher returns a function that applies changes of rules.toml by another process or by hand.
+// Removed rules end, and new rules that ask or forbid apply. New allow rules apply only from the
+// next session, or from an answer that saves a rule. If the file cannot be read, nothing changes.
 func (ses *Session) refresher() func() {
 	var mu sync.Mutex
 	var read fs.FileInfo
@@ -75,7 +74,7 @@ func (ses *Session) past(folder string, each func(rules.Past)) (part bool) {
 		var args struct {
 			Command string `json:"command"`
 		}
-		_ = json.Unmarshal([]byte(c.Arguments), &args) // no command then
+		_ = json.Unmarshal([]byte(c.Arguments), &args) // on an error the command stays empty
 		p := rules.Past{Command: args.Command}
 		if p.Refused, p.Allowed = agent.Needs(result); p.Command != "" || len(p.Refused)+len(p.Allowed) > 0 {
 			each(p)

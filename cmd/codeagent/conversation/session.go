@@ -54,7 +54,7 @@ type Options struct {
 	Ephemeral bool
 	// Images are the files that -i names.
 	Images []string
-	// Approvals names an exported file whose grants the run gets; "": none.
+	// Approvals names an exported file whose grants the run gets. It may be empty.
 	Approvals string
 	// From is the session to resume; nil begins one.
 	From *sessionscmd.Resumed
@@ -261,7 +261,7 @@ func (ses *Session) Join(screen Face) {
 func (ses *Session) holds() bool {
 	mode := ses.Gate.Mode()
 	if mode == approvals.Untrusted {
-		mode = approvals.OnRequest // it is asked there about what undo cannot reverse
+		mode = approvals.OnRequest // it still asks about losses that undo cannot reverse
 	}
 	return ses.Workspace.NotHeldUnder(mode) == "" && (ses.Tour == nil || ses.Tour.Waits())
 }

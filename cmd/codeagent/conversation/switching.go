@@ -25,7 +25,7 @@ func (ses *Session) Use(ctx context.Context, list []providers.Listed, name strin
 		return fmt.Errorf("cannot use %s: %w", name, err)
 	}
 	if err := ses.Agent.Use(ses.choice(c)); err != nil {
-		_ = ses.restrict(now) // it was accepted before
+		_ = ses.restrict(now) // the same limits were accepted before
 		return err
 	}
 	if r := ses.Record; r != nil {
@@ -37,15 +37,15 @@ func (ses *Session) Use(ctx context.Context, list []providers.Listed, name strin
 	return nil
 }
 
-// restrict gives the gate what the settings let a model do.
+// restrict passes a model's limits from the settings to the gate.
 func (ses *Session) restrict(c providers.Chosen) error {
 	return ses.Gate.SetModel(approvals.ModelRules{
 		ReadOnly: c.Rules.Sandbox == config.ReadOnly, MustJustify: c.Rules.MustJustify, NoOutside: !c.Rules.MayAskOutside,
 	})
 }
 
-// reviewerOf connects to the model that reads questions first; nil where nobody can be asked, or
-// the settings name none.
+// reviewerOf connects to the model that reads questions before the user. It returns nil in a run
+// without a person, or if the settings name no such model.
 func (ses *Session) reviewerOf(ctx context.Context, name string) (*agent.Reviewer, error) {
 	if name == "" || !ses.Options.Attended {
 		return nil, nil

@@ -1,6 +1,6 @@
-// Package instructions reads the AGENTS.md files that the model follows and decides which of
-// them are trusted. The user's own file is read through hostfile, those of the project by
-// a file worker in the sandbox. Read Files.Current first.
+// Package instructions reads the AGENTS.md files that the model follows, and decides which of them
+// are trusted. It reads the user's own file through hostfile, and the project's files through a
+// file worker in the sandbox. Start at Files.Current.
 package instructions
 
 import (

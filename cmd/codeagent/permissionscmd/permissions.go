@@ -1,6 +1,7 @@
-// Package permissionscmd is `codeagent permissions`: it lists what is open beyond the policy,
-// removes rules that open something, and exports what was granted. It reads rules.toml and the
-// ledger of earlier sessions through package workspace. Read New first.
+// Package permissionscmd is the command `codeagent permissions`: it lists what is open beyond the
+// policy, revokes rules, forgets what programs did without, and exports what was granted. It may
+// change rules.toml and the memory of refusals, and it reads the ledger of earlier sessions through
+// package workspace. Start at New.
 package permissionscmd
 
 import (
@@ -137,7 +138,8 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags, session string, plain b
 	return err
 }
 
-// memory is what programs did without. A damaged file counts as empty: the program then asks.
+// memory opens the memory of refusals. A damaged file counts as empty, so codeagent asks more
+// often.
 func memory(s cli.Stdio, paths config.Paths) *without.Memory {
 	m, _ := without.Open(paths.Without, s.Env("HOME"))
 	return m
@@ -202,7 +204,7 @@ func export(ctx context.Context, s cli.Stdio, f cli.Flags, session, file string)
 		_, err = s.Text.Write(text)
 		return err
 	}
-	// Commands may have planted links in the folder that they work in.
+	// Commands may have made links in their working folder.
 	_, ground, err := workspace.Places(ctx, s)
 	if err != nil {
 		return err

@@ -104,7 +104,7 @@ func (ps Providers) Switch(ctx context.Context, now Chosen, list []Listed, name 
 	return c, err
 }
 
-// Named connects to a model as on the command line, and does not ask whether it answers.
+// Named connects to a model named as on the command line, without testing the connection.
 func (ps Providers) Named(ctx context.Context, now Chosen, name string) (Chosen, error) {
 	from, name := ps.cfg.Switch(now.from, name)
 	return ps.connect(ctx, from, name, false)

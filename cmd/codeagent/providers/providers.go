@@ -37,7 +37,7 @@ type Chosen struct {
 	Name    string // empty until first knows it
 	unnamed bool   // nobody named it: it is the default, or the first that the provider lists
 	Limits  config.ModelLimits
-	// Rules is what the settings let the model do.
+	// Rules are the limits that the settings put on the model.
 	Rules config.ModelRules
 	First *firstListed
 	// Notice says why this model was chosen, if that is not obvious.
@@ -166,10 +166,10 @@ const nameOne = "name one with --model, OPENAI_MODEL or the setting model"
 // needed, and again after a failure.
 type firstListed struct {
 	client client
-	// Found receives the name before the first request. An error says why the model cannot be
+	// Found receives the name before the first request. It returns an error if the model cannot be
 	// used.
 	Found func(name string) error
-	// Known returns what is known about a model of this provider.
+	// Known returns the known limits of a model of this provider.
 	Known func(name string) (config.ModelLimits, config.ModelRules)
 	name  string // turns are sequential, so no lock is needed
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reader reads the file called name of another tool.
+// reader translates a file of another tool; name is its name in messages.
 type reader func(name string, data []byte, home string) (foreign.Result, error)
 
 func newImport(s cli.Stdio) *cobra.Command {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// projectList shows the rules of the project: those that hold, those that the user has not
+// projectList lists the rules of the project: those that apply, those that the user has not
 // adopted, and the files that cannot be read.
 func projectList(p workspace.ProjectRules) string {
 	var out strings.Builder
@@ -37,7 +37,7 @@ func projectList(p workspace.ProjectRules) string {
 	return out.String()
 }
 
-// where says where a rule stands, and how long it holds.
+// where says on which line of which file a rule is, and when it ends.
 func where(r *rules.Rule) string {
 	out := fmt.Sprintf("%s:%d", visible.Line(r.File), r.Line)
 	switch {
@@ -50,8 +50,8 @@ func where(r *rules.Rule) string {
 	return out
 }
 
-// withProject returns the rules that a session in the folder would have: the user's, and what
-// the project narrows. Files that cannot be read are reported on stderr.
+// withProject returns the rules that would apply to a session in the folder: the user's rules, and
+// the project's rules that ask or forbid. Unreadable files are reported on stderr.
 func withProject(ctx context.Context, s cli.Stdio, f cli.Flags, own []*rules.Rule) (*rules.Set, error) {
 	folder, err := workspace.Enter(s, f)
 	if err != nil {

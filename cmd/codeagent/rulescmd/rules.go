@@ -151,12 +151,12 @@ func newAdd(s cli.Stdio) *cobra.Command {
 				if err != nil {
 					return cli.Usage(errors.New("--expires: want a date such as 2026-12-31"))
 				}
-				r.Expires = until.AddDate(0, 0, 1) // it holds to the end of that day
+				r.Expires = until.AddDate(0, 0, 1) // the rule applies to the end of that day
 				if r.Expires.Before(time.Now()) {
 					return cli.Usage(fmt.Errorf("--expires: %s is over", expires))
 				}
 			}
-			// A fault of the arguments has no place in the file.
+			// A fault in the arguments has no position in the file.
 			if _, err := rules.Parse("", r.TOML(), ""); err != nil {
 				if fault := new(rules.Error); errors.As(err, &fault) {
 					err = errors.New(fault.Problem)
@@ -211,7 +211,7 @@ func change(ctx context.Context, s cli.Stdio, edit func(text []byte, all []*rule
 	return count(s, paths, after)
 }
 
-// count says how many rules the file has now.
+// count says how many rules the file now contains.
 func count(s cli.Stdio, paths config.Paths, list []*rules.Rule) error {
 	_, err := fmt.Fprintf(s.Text, "%s in %s\n", short.Count(len(list), "rule"), visible.Line(paths.Rules))
 	return err

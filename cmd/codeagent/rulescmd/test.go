@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxFile bounds a file of rules, in bytes.
+// maxFile limits a rules file, in bytes.
 const maxFile = 1 << 20
 
 func newTest(s cli.Stdio) *cobra.Command {

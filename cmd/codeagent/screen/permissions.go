@@ -35,7 +35,7 @@ func (p permissions) List(context.Context) ([]tui.Permission, error) {
 	return out, nil
 }
 
-// didWithout says what is remembered of a refusal.
+// didWithout describes what is remembered of a refusal.
 func didWithout(e without.Entry) string {
 	if e.Last == without.Mattered {
 		return "needed " + short.Count(e.Mattered, "time") + ": is asked"
@@ -43,7 +43,7 @@ func didWithout(e without.Entry) string {
 	return "did without it " + short.Count(e.Survived, "time")
 }
 
-// about says where an entry comes from, and how long it holds.
+// about says where an entry comes from, and when it ends.
 func about(e ledger.Entry) string {
 	words := map[ledger.Origin]string{ledger.Question: "you answered", ledger.Rule: "rule", ledger.FromSetting: "setting", ledger.FromExport: "--approvals"}[e.Origin]
 	scope := map[ledger.Scope]string{ledger.Session: "this session", ledger.Project: "this project", ledger.Everywhere: "everywhere"}[e.Scope]
@@ -61,7 +61,7 @@ func more(e ledger.Entry) string {
 	return out + "  " + cmp.Or(e.Title, e.Source)
 }
 
-// Revoke takes back an entry of the ledger, or forgets what a program did without.
+// Revoke revokes a ledger entry, or forgets what a program did without.
 func (p permissions) Revoke(ctx context.Context, id string) (string, error) {
 	if strings.HasPrefix(id, "w-") {
 		n, err := p.ses.Without.Clear(id)

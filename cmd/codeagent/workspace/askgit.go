@@ -31,7 +31,7 @@ type Trusted struct {
 	// there; why says so.
 	closed []string
 	why    string
-	// shut says which linked worktrees cannot be worked in, and why.
+	// shut lists the linked worktrees in which git cannot work, and why.
 	shut []string
 }
 

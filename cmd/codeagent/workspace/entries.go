@@ -7,14 +7,15 @@ import (
 	"codeagent/hostfile"
 )
 
-// Bounds of a count of entries: what a question needs to tell much from little.
+// Limits of a count of entries. They suffice for a question to distinguish small from large
+// folders.
 const (
 	mostEntries = 10_000
 	entriesTime = 100 * time.Millisecond
 )
 
-// Entries counts the files and folders below a folder, through no link. more: there are others
-// that were not counted. ok is false for what is no folder that can be read.
+// Entries counts the files and folders below a folder, without following links. more reports that a
+// limit was reached. ok is false if the path is not a readable folder.
 func Entries(folder string) (n int, more, ok bool) {
 	end := time.Now().Add(entriesTime)
 	todo := []string{folder}

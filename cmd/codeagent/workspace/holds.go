@@ -16,8 +16,8 @@ func (ws *Workspace) NotHeld() string {
 	return ws.NotHeldUnder(approvals.Mode(ws.Config.AskForApproval))
 }
 
-// NotHeldUnder returns why a refused call is not held for a person's answer under an approval
-// policy; "" if it is. A person must attend as well.
+// NotHeldUnder says why refused calls are not held for a person's answer under an approval policy,
+// or "" if they are. A held call also needs a person, which the caller checks.
 func (ws *Workspace) NotHeldUnder(mode approvals.Mode) string {
 	switch {
 	case ws.Policy.Unconfined || ws.Enforcement.Weak("unconfined"):

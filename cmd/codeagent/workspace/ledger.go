@@ -14,8 +14,8 @@ import (
 	"codeagent/hostfile"
 )
 
-// Granted is what the answers of a session opened. ledger.jsonl has a line for each change of
-// them; the last line of a session counts.
+// Granted is what the answers of a session opened. ledger.jsonl has a line for each change. The
+// last line of a session is current.
 type Granted struct {
 	Session string         `json:"session"`
 	Folder  string         `json:"folder"`
@@ -23,7 +23,7 @@ type Granted struct {
 	Entries []ledger.Entry `json:"entries"`
 }
 
-// mostLedger bounds ledger.jsonl, in bytes; then only the newer half is kept.
+// mostLedger limits ledger.jsonl, in bytes. Beyond it, only the newer half is kept.
 const mostLedger = 4 << 20
 
 // NoteGranted appends a line to ledger.jsonl.
@@ -46,12 +46,12 @@ func NoteGranted(ctx context.Context, paths config.Paths, g Granted) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(line, '\n')) // one write, so that lines of several processes do not mix
+	_, err = f.Write(append(line, '\n')) // a single write keeps the lines of several processes apart
 	return errors.Join(err, f.Close())
 }
 
-// ReadGranted returns what choose accepts last: the state of one session. ok is false if there is
-// none.
+// ReadGranted returns the last line that choose accepts: the state of one session. ok is false if
+// choose accepts no line.
 func ReadGranted(ctx context.Context, paths config.Paths, choose func(Granted) bool) (out Granted, ok bool, err error) {
 	data, err := hostfile.Read(ctx, paths.Ledger, 2*mostLedger)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +59,7 @@ func ReadGranted(ctx context.Context, paths config.Paths, choose func(Granted) b
 	}
 	for line := range bytes.Lines(data) {
 		var g Granted
-		// A line that was not written whole is skipped.
+		// An incomplete line is skipped.
 		if json.Unmarshal(line, &g) == nil && choose(g) {
 			out, ok = g, true
 		}

@@ -5,12 +5,12 @@ import (
 	"codeagent/config"
 )
 
-// Opened lists the settings that open something in the policy. It compares the policy with the one
-// that the settings make without each of them.
+// Opened lists the settings that open something in the policy. For each setting it compares the
+// policy with the policy without that setting.
 func (ws *Workspace) Opened() []ledger.Setting {
 	with, err := config.Policy(ws.Config, ws.Place)
 	if err != nil || with.Unconfined {
-		return nil // it opened, so there is no error; without a sandbox no setting opens anything
+		return nil // no error occurs here, since the workspace opened; without a sandbox no setting opens anything
 	}
 	var out []ledger.Setting
 	for _, one := range []struct {

@@ -22,29 +22,29 @@ import (
 	"codeagent/internal/short"
 )
 
-// A project's rules stand in .codeagent/rules.toml, in the workspace or a folder above it. They
-// come with the project's files, so they may only ask and forbid. What would open something
-// counts once the user has adopted it: then it stands in the user's own file.
+// A project's rules are in .codeagent/rules.toml, in the workspace or a folder above it. They come
+// with the project's files, so they may only ask and forbid. A rule that opens something has no
+// effect until the user adopts it, which copies it to the user's own file.
 //
-// All folders above count, and not only those of the repository: a command could make a .git in
-// the workspace, and rules above it would end. No command may write a .codeagent.
+// All folders above count, and not only those of the repository. Otherwise a command could disable
+// rules above the workspace by making a .git in it. No command may write a .codeagent.
 
 // projectTime bounds the reading, so that a hanging file system does not block the start.
 const projectTime = 10 * time.Second
 
 // ProjectRules are the rules of the project around a workspace.
 type ProjectRules struct {
-	// Narrower ask or forbid, and hold.
+	// Narrower are the rules that ask or forbid. They apply.
 	Narrower []*rules.Rule
-	// Wider would allow something, and do not hold.
+	// Wider are the rules that would allow something. They do not apply.
 	Wider []*rules.Rule
-	// Faults are files whose rules do not hold, and why.
+	// Faults are errors of files whose rules do not apply.
 	Faults []error
 	own    []*rules.Rule
 }
 
-// projectRulesPlaces lists the files of rules in the folder and above it that exist, except the
-// user's own; the innermost is first.
+// projectRulesPlaces lists the existing rules files in the folder and above it, innermost first.
+// The user's own file is excluded.
 func projectRulesPlaces(folder, own string) (places []string) {
 	for dir := folder; ; dir = filepath.Dir(dir) {
 		place := filepath.Join(dir, ".codeagent", "rules.toml")
@@ -59,8 +59,8 @@ func projectRulesPlaces(folder, own string) (places []string) {
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// ReadProjectRules opens the workspace and reads its project's rules, for a report. Without such
-// a file it opens nothing.
+// ReadProjectRules opens the workspace and reads its project's rules, for a report. If there is no
+// such file, it does not open the workspace.
 func ReadProjectRules(ctx context.Context, s cli.Stdio, f cli.Flags, paths config.Paths, own []*rules.Rule) (ProjectRules, error) {
 	folder, err := Enter(s, f)
 	if err != nil || len(projectRulesPlaces(folder, paths.Rules)) == 0 {
@@ -74,7 +74,7 @@ func ReadProjectRules(ctx context.Context, s cli.Stdio, f cli.Flags, paths confi
 	return ws.ProjectRules(ctx, own), nil
 }
 
-// ProjectRules reads the project's rules, inside the sandbox. own are the user's.
+// ProjectRules reads the project's rules inside the sandbox. own are the user's rules.
 func (ws *Workspace) ProjectRules(ctx context.Context, own []*rules.Rule) (out ProjectRules) {
 	out.own = own
 	places := projectRulesPlaces(ws.Folder, ws.Paths.Rules)
@@ -99,7 +99,8 @@ func (ws *Workspace) ProjectRules(ctx context.Context, own []*rules.Rule) (out P
 	return out
 }
 
-// projectFile reads one file. No link is followed: the sandbox reads what the user may read.
+// projectFile reads one file. It follows no link, because the sandbox can read everything that the
+// user can read.
 func (ws *Workspace) projectFile(ctx context.Context, place string) ([]*rules.Rule, error) {
 	info, err := hostfile.Lstat(place)
 	if err == nil && !info.Mode().IsRegular() {
@@ -143,7 +144,7 @@ func (ws *Workspace) readInside(ctx context.Context, place string) ([]byte, erro
 	return data, nil
 }
 
-// Words says which files of rules do not hold, and how many rules the user has not adopted.
+// Words says which rules files do not apply, and how many rules the user has not adopted.
 func (p ProjectRules) Words() (warnings []string, note string) {
 	for _, err := range p.Faults {
 		warnings = append(warnings, fmt.Sprintf("the rules of this project's file do not hold, what they forbid included: %v", err))
@@ -155,15 +156,15 @@ func (p ProjectRules) Words() (warnings []string, note string) {
 	return warnings, note
 }
 
-// ForProject returns a copy of a project's rule that holds only in the folder of the project.
+// ForProject returns a copy of a project's rule that applies only in the project's folder.
 func ForProject(r *rules.Rule) *rules.Rule {
 	out := *r
 	out.Project = filepath.Dir(filepath.Dir(r.File))
 	return &out
 }
 
-// ProjectID names what adopting a project's rule would write, and nothing else. It is long enough
-// that the author of the file cannot find two rules with the same ID.
+// ProjectID is an ID for the entry that adopting a project's rule would write. It is too long for
+// the author of the file to construct two rules with the same ID.
 func ProjectID(r *rules.Rule) string {
 	sum := sha256.Sum256(ForProject(r).TOML())
 	return "p" + hex.EncodeToString(sum[:12])
@@ -177,8 +178,8 @@ func (p ProjectRules) Adopted(r *rules.Rule) bool {
 	})
 }
 
-// OwnerTrusted refuses a file of a stranger: every user may write to some folders above the
-// workspace, such as /tmp. The user, root and the owner of the workspace are trusted.
+// OwnerTrusted refuses a file of another user, because every user may write to some folders above
+// the workspace, such as /tmp. The user, root and the owner of the workspace are trusted.
 func OwnerTrusted(info fs.FileInfo, folder string) error {
 	owner, known := ownerOf(info)
 	if !known || owner == 0 || owner == os.Getuid() {

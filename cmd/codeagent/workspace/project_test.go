@@ -18,7 +18,7 @@ type ownedBy struct {
 
 func (o ownedBy) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
 
-// A stranger's file in a folder above the workspace is not trusted.
+// Another user's file in a folder above the workspace is not trusted.
 func TestOwnerTrusted(t *testing.T) {
 	me := uint32(os.Getuid())
 	folder := t.TempDir()
@@ -32,7 +32,7 @@ func TestOwnerTrusted(t *testing.T) {
 	}
 }
 
-// All folders above the workspace can have rules, also where a .git lies between.
+// All folders above the workspace can have rules, even above a .git.
 func TestProjectRulesPlaces(t *testing.T) {
 	root := t.TempDir()
 	deep := filepath.Join(root, "a", "b")
@@ -58,8 +58,8 @@ func TestProjectRulesPlaces(t *testing.T) {
 	}
 }
 
-// What is adopted holds in the project's folder alone, as long as the rule of the project, and
-// counts as adopted only as it was.
+// An adopted rule applies only in the project's folder, and for as long as the project's rule. A
+// changed rule no longer counts as adopted.
 func TestAdopted(t *testing.T) {
 	const text = "[[command]]\nwords = [\"a\"]\ndecision = \"allow\"\n[[host]]\nhosts = [\"example.com:443\"]\nexpires = 2031-02-03\n" +
 		"[[path]]\npaths = [\"/x\"]\naccess = \"read\"\nexpires = 2031-02-03T04:05:06Z\n"
@@ -85,8 +85,8 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-// TestProjectID: each difference between two rules, also in the folder and the last day, is one
-// between their IDs.
+// TestProjectID: two rules that differ in anything, including the folder and the last day, have
+// different IDs.
 func TestProjectID(t *testing.T) {
 	seen := map[string]string{}
 	for _, text := range []string{

@@ -37,8 +37,8 @@ func ReadRules(ctx context.Context, s cli.Stdio, paths config.Paths) ([]*rules.R
 	return list, data, nil
 }
 
-// ChangeRules writes what edit makes of rules.toml and returns its rules. If the file is not
-// valid before or after the edit, it stays as it is.
+// ChangeRules applies edit to rules.toml and returns the new rules. The file must be valid before
+// and after the edit; otherwise it stays unchanged.
 func ChangeRules(ctx context.Context, s cli.Stdio, paths config.Paths, edit func(text []byte, list []*rules.Rule) ([]byte, error)) ([]*rules.Rule, error) {
 	if err := paths.Create(); err != nil {
 		return nil, err
@@ -62,17 +62,17 @@ func ChangeRules(ctx context.Context, s cli.Stdio, paths config.Paths, edit func
 	if list, err = rules.Parse(paths.Rules, text, s.Env("HOME")); err != nil {
 		return nil, cli.Usage(err, "nothing was changed")
 	}
-	// An editor knows no lock, and not every file system has one.
+	// Editors ignore the lock, and some file systems have no locks.
 	if now, err := hostfile.Read(ctx, paths.Rules, maxRulesFile); err != nil && !errors.Is(err, fs.ErrNotExist) || !bytes.Equal(now, before) {
 		return nil, fmt.Errorf("%s: another program changed it meanwhile; nothing was changed, so try again", paths.Rules)
 	}
 	return list, hostfile.Write(paths.Rules, text, 0o600)
 }
 
-// RemoveRule removes the rule with that ledger.RuleID from the user's rules.toml.
+// RemoveRule removes the rule with the given ledger.RuleID from the user's rules.toml.
 func RemoveRule(ctx context.Context, s cli.Stdio, paths config.Paths, id string) ([]*rules.Rule, error) {
 	return ChangeRules(ctx, s, paths, func(text []byte, all []*rules.Rule) ([]byte, error) {
-		// From the end, so that the lines of the others stay right.
+		// The last rule goes first, so that the line numbers of the others stay correct.
 		all = slices.DeleteFunc(slices.Clone(all), func(r *rules.Rule) bool { return ledger.RuleID(r) != id })
 		slices.SortFunc(all, func(a, b *rules.Rule) int { return b.Line - a.Line })
 		for _, r := range all {
@@ -85,7 +85,7 @@ func RemoveRule(ctx context.Context, s cli.Stdio, paths config.Paths, id string)
 	})
 }
 
-// RulesIn returns the rules that hold in a session whose workspace is folder.
+// RulesIn returns the rules that apply in a session whose workspace is folder.
 func RulesIn(folder string, own []*rules.Rule, project ProjectRules) *rules.Set {
 	return rules.Join(own, project.Narrower).In(folder, func(p string) string {
 		if made, err := sandbox.Canonical(hostfile.OS{}, "/", p); err == nil {

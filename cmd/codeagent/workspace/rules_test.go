@@ -12,8 +12,8 @@ import (
 	"codeagent/config"
 )
 
-// TestChangeRules: changes at the same time are all kept, and so is what a person wrote. A file
-// that is broken, or would be, stays as it is.
+// TestChangeRules: concurrent changes are all kept, and so is what a person wrote. The file stays
+// unchanged if it is broken or the change would break it.
 func TestChangeRules(t *testing.T) {
 	dir := t.TempDir()
 	paths, err := config.FindPaths(func(name string) string { return map[string]string{"CODEAGENT_HOME": dir}[name] }, dir)
@@ -78,7 +78,7 @@ func TestChangeRules(t *testing.T) {
 	}
 }
 
-// TestChangeRulesMeanwhile: what another program writes between the reading and the writing is kept: a
+// TestChangeRulesMeanwhile: a change by another program between reading and writing is kept, so a
 // rule that it removed does not come back.
 func TestChangeRulesMeanwhile(t *testing.T) {
 	dir := t.TempDir()
