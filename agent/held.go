@@ -41,7 +41,7 @@ var (
 	errNoAnswer   = errors.New("nobody answered within five minutes")
 	errNotWaiting = errors.New("the command did not wait for the answer")
 	errOpened     = errors.New("another answer opened it")
-	errLike       = errors.New("the user said no to the like of it")
+	errLike       = errors.New("the user denied a similar request")
 )
 
 // holder answers the held calls of one run of a command, from several goroutines.

@@ -107,7 +107,7 @@ func (r *Reviewer) judge(ctx context.Context, user string, q *approvals.Request,
 	}
 	reason, ok := prompts.Reviewed(text.String())
 	if !ok {
-		return "", errors.New("its answer is not what it was asked for")
+		return "", errors.New("its answer is not in the requested form")
 	}
 	return reason, nil
 }

@@ -109,7 +109,7 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 			return tools.Result{Outcome: word.OK}, nil
 		}), want: "(no output)", outcome: "ok"},
 		{name: "denied: asked how", deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), want: `"additional_permissions":{"write":["/home/u/.npm"]}`, outcome: "failed"},
-		{name: "denied: nobody there", away: true, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), want: "This cannot be asked for here", never: "additional_permissions", outcome: "failed", refused: 1},
+		{name: "denied: nobody there", away: true, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), want: "You cannot ask for this here", never: "additional_permissions", outcome: "failed", refused: 1},
 		{name: "denied: a file tool", deed: with(deed{action: approvals.Action{Kind: word.KindRead}}, refusedOnce(sandbox.Certain)), want: "EACCES", never: "additional_permissions", outcome: "failed"},
 		{name: "on-failure: yes", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: yes(approvals.Once), want: "allowed to run again with more. The second run:\nadded 1 package", outcome: "ok", answered: "once"},
 		{name: "on-failure: likely, by the kernel's record", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Likely)), ask: yes(approvals.Once), want: "allowed to run again with more. The second run:\nadded 1 package", outcome: "ok", answered: "once"},

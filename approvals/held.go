@@ -92,7 +92,7 @@ func (g loss) request(a Action, d sandbox.Denial) Request {
 		Title: heldWho(d) + " wants to delete or replace what /undo cannot bring back",
 		Warnings: []string{
 			"the first file: " + shown(d.Target) + "; " + d.Why,
-			"a yes is for all that this command deletes or replaces",
+			"a yes covers everything that this command deletes or replaces",
 		},
 		Options: append([]Option{{Decision: Once, Label: "once, for this command"}}, noes...),
 	}

@@ -14,7 +14,7 @@ import (
 type remote struct{ *Gate }
 
 const (
-	remoteWarning = "nothing on this machine can bring back what the remote then loses, /undo neither"
+	remoteWarning = "nothing on this machine can restore what the remote loses, not even /undo"
 	// lossHint shows the setting that allows irreversible losses.
 	lossHint = "codeagent exec -c undo.unkept=allow …"
 )

@@ -26,7 +26,7 @@ func TestOverwritingPush(t *testing.T) {
 			answers = append(answers, o.Decision)
 		}
 		if !slices.Equal(answers, []Decision{Once, Deny, Stop}) || !strings.HasPrefix(r.Title, "git push would overwrite") ||
-			!strings.Contains(r.Title, host) || !strings.Contains(r.Warnings[0], "/undo neither") || len(r.Grant.Hosts) != len(wish.Hosts) {
+			!strings.Contains(r.Title, host) || !strings.Contains(r.Warnings[0], "not even /undo") || len(r.Grant.Hosts) != len(wish.Hosts) {
 			t.Errorf("%q: %+v", host, r)
 		}
 		if _, err := g.Settle(r, Answer{Decision: Session}); err == nil {
@@ -39,7 +39,7 @@ func TestOverwritingPush(t *testing.T) {
 		}
 		g.SetMode(Never)
 		_, _, err = g.Decide(a)
-		if refusal, ok := AsRefusal(err); !ok || refusal.Hint != hint || refusal.Request == nil || !strings.Contains(refusal.Reason, "/undo neither") {
+		if refusal, ok := AsRefusal(err); !ok || refusal.Hint != hint || refusal.Request == nil || !strings.Contains(refusal.Reason, "not even /undo") {
 			t.Errorf("%q: under never: %+v", host, err)
 		}
 	}

@@ -157,7 +157,7 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 	}
 	if ans.Decision == Always {
 		if !opens(grant, asked.Grant) {
-			return asked, sandbox.Grant{}, refuse("an answer for always grants all that the question showed: less is an answer for the session")
+			return asked, sandbox.Grant{}, refuse("always grants everything that the question showed; to grant less, answer for the session")
 		}
 		if ans.Decision, refusal = (offer{g, q}).take(r, ans.Rule); refusal != nil {
 			return asked, sandbox.Grant{}, refusal

@@ -76,7 +76,7 @@ func (g *Gate) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal)
 	}
 	for _, h := range out.grant.Hosts {
 		if words := ownPlace(h.Host); words != "" {
-			out.warnings = append(out.warnings, fmt.Sprintf("%s is %s: what serves there trusts what is close", h, words))
+			out.warnings = append(out.warnings, fmt.Sprintf("%s is %s: services there trust nearby clients", h, words))
 		}
 	}
 	// Only what is not allowed already counts: an edit may change many files.

@@ -43,7 +43,7 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 		return told + "It belongs to codeagent itself, or lies around what does, and is never opened: do without it.\n"
 	}
 	if !canAsk(attended, mode) {
-		return told + "This cannot be asked for here: it stays refused. Do without it, or finish and say what it would have needed.\n"
+		return told + "You cannot ask for this here: it stays refused. Do without it, or finish and say what it would have needed.\n"
 	}
 	return told + howToAsk(v)
 }
@@ -81,7 +81,7 @@ func Denied(v sandbox.Verdict) string {
 
 // lostWords says what a command that passed did not do, and then what else the sandbox refused.
 func lostWords(lost, all []sandbox.Denial) string {
-	said := "[sandbox] The command ended with 0, but not all of it happened. The sandbox refused this, which the command itself names:\n" + lines(lost)
+	said := "[sandbox] The command ended with 0, but part of it did not happen. The sandbox refused this, which the command names:\n" + lines(lost)
 	rest := slices.DeleteFunc(slices.Clone(all), func(d sandbox.Denial) bool { return d.Named })
 	if len(rest) > 0 {
 		said += "It did without this:\n" + lines(rest)

@@ -43,7 +43,7 @@ type Process interface {
 }
 
 // Kept is the result of a backend that cannot revoke anything from a running command.
-var Kept = Revoked{Stays: []string{"all of it, in commands that run: this sandbox takes nothing back from them"}}
+var Kept = Revoked{Stays: []string{"everything, in running commands: this sandbox cannot revoke anything from them"}}
 
 // Revoked is the result of a revocation for a running command.
 type Revoked struct {

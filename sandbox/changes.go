@@ -122,13 +122,13 @@ func (c *Changes) Undoable() string {
 	out := strings.Join(what, " and ") + " that this session had not made"
 	switch {
 	case c.Partial:
-		return out + "; /undo does not hold all of it"
+		return out + "; /undo cannot restore all of it"
 	case c.Unkept == c.Deleted+c.Overwritten:
-		return out + "; /undo does not hold what was in them"
+		return out + "; /undo cannot restore this"
 	case c.Unkept > 0:
-		return out + fmt.Sprintf("; /undo holds all but %d of them", c.Unkept)
+		return out + fmt.Sprintf("; /undo can restore all but %d of them", c.Unkept)
 	}
-	return out + "; /undo brings all of it back"
+	return out + "; /undo can restore all of it"
 }
 
 func files(n int) string {

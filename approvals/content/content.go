@@ -115,7 +115,7 @@ func (b *Binding) Moved(now Binding, show func(string) string) []string {
 		i := slices.IndexFunc(b.Items, func(was Item) bool { return was.Name == it.Name })
 		switch {
 		case i < 0:
-			out = append(out, show(it.Name)+" is not what was asked about")
+			out = append(out, show(it.Name)+" was added")
 		case b.Items[i].Path != it.Path:
 			out = append(out, fmt.Sprintf("%s means another program: %s", show(it.Name), orNone(it.Path, show)))
 		case it.Sum == "" && b.Items[i].Sum != "":
@@ -134,7 +134,7 @@ func (b *Binding) Changed(s Source, now Binding, show func(string) string) []str
 	var fresh []string
 	for _, root := range now.Roots {
 		if !b.known || !slices.Contains(b.Roots, root) {
-			return append(out, "it is not known what changed in "+show(root))
+			return append(out, "no record of changes in "+show(root))
 		}
 	}
 	if len(now.Roots) == 0 {

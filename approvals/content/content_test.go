@@ -71,7 +71,7 @@ func TestMoved(t *testing.T) {
 		{Item{"make", "", ""}, "make means another program: none"},
 		{Item{"none", "/w/none", "1"}, "none means another program: /w/none"},
 		{Item{"x", "/w/x", "1"}, "/w/x changed"},
-		{Item{"y", "/w/y", "1"}, "y is not what was asked about"},
+		{Item{"y", "/w/y", "1"}, "y was added"},
 	} {
 		if got := strings.Join(was.Moved(Binding{Items: []Item{c.now}}, plain), "; "); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.now, got, c.want)
@@ -98,8 +98,8 @@ func TestChanged(t *testing.T) {
 		{"before the answer", in.At(source{changed: []string{"/w/a"}}), in, source{changed: []string{"/w/a"}}, nil},
 		{"many", marked, in, source{changed: []string{"/w/1", "/w/2", "/w/3", "/w/4", "/w/5"}}, []string{"this session changed /w/5, /w/4, /w/3 and 2 more"}},
 		{"more than are listed", marked, in, source{lost: true}, []string{"this session changed more files than are listed"}},
-		{"no mark", in, in, source{}, []string{"it is not known what changed in /w"}},
-		{"another folder", marked, Binding{Roots: []string{"/w", "/v"}}, source{changed: []string{"/w/a"}}, []string{"it is not known what changed in /v"}},
+		{"no mark", in, in, source{}, []string{"no record of changes in /w"}},
+		{"another folder", marked, Binding{Roots: []string{"/w", "/v"}}, source{changed: []string{"/w/a"}}, []string{"no record of changes in /v"}},
 		{"no folder", marked, Binding{Items: []Item{item}}, source{changed: []string{"/w/a"}}, nil},
 		{"the file and the folder", marked, Binding{Items: []Item{{"x", "/w/x", "2"}}, Roots: []string{"/w"}}, source{changed: []string{"/w/a"}}, []string{"/w/x changed", "this session changed /w/a"}},
 	} {

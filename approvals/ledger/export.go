@@ -59,7 +59,7 @@ type document struct {
 
 // Reasons for leaving something out of a file.
 const (
-	noTable = ": no file of approvals can grant it"
+	noTable = ": an approvals file cannot grant it"
 	unseen  = ": it has a character that is not shown"
 )
 
@@ -67,7 +67,7 @@ const (
 // lists what the file leaves out, and why.
 func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, left []string) {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "%s\n# %s\n# codeagent exec --approvals FILE grants exactly what stands here.\n", header, strings.Map(printable, about))
+	fmt.Fprintf(&out, "%s\n# %s\n# codeagent exec --approvals FILE grants exactly what this file lists.\n", header, strings.Map(printable, about))
 	for _, e := range entries {
 		carried, why := e.portable(), noTable
 		one, err := toml.Marshal(carried.tables())
@@ -174,7 +174,7 @@ func Parse(name string, text []byte, now time.Time) (File, error) {
 		return File{}, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...))
 	}
 	if first, _, _ := strings.Cut(string(text), "\n"); strings.TrimSpace(first) != header {
-		return fail("the first line is not %q, so this is no file of approvals", header)
+		return fail("the first line is not %q, so this is not an approvals file", header)
 	}
 	if i := bytes.IndexFunc(text, hidden); i >= 0 || !utf8.Valid(text) {
 		return fail("it contains a character that is not shown (byte %d)", i)

@@ -118,7 +118,7 @@ func (m *Memory) load() error {
 	}
 	if err != nil {
 		m.entries, m.read = nil, nil
-		return fmt.Errorf("what programs did without (%s): %w", m.file, err)
+		return fmt.Errorf("memory of refusals (%s): %w", m.file, err)
 	}
 	m.entries, m.read = list, info
 	return nil
@@ -286,7 +286,7 @@ func (m *Memory) change(afresh bool, do func([]Entry) []Entry) error {
 	defer m.writing.Unlock()
 	unlock, err := hostfile.Lock(filepath.Dir(m.file))
 	if err != nil {
-		return fmt.Errorf("what programs did without: %w", err)
+		return fmt.Errorf("memory of refusals: %w", err)
 	}
 	defer unlock()
 	m.mu.Lock()
@@ -303,7 +303,7 @@ func (m *Memory) change(afresh bool, do func([]Entry) []Entry) error {
 		err = hostfile.Write(m.file, append(data, '\n'), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("what programs did without: %w", err)
+		return fmt.Errorf("memory of refusals: %w", err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

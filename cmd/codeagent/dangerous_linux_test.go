@@ -97,7 +97,7 @@ func TestDangerousInside(t *testing.T) {
 				cmd := u.codeagent("exec", "--model", "test", "go")
 				cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 				r := run1(t, cmd)
-				line := g.deleted + " that this session had not made; /undo brings all of it back"
+				line := g.deleted + " that this session had not made; /undo can restore all of it"
 				if r.code != 0 || strings.Count(r.stderr, line) != 1 {
 					t.Errorf("the user does not read %q: %v", line, r)
 				}
@@ -172,7 +172,7 @@ func TestLossIsAsked(t *testing.T) {
 		const title = "wants to delete or replace what /undo cannot bring back"
 		term.WaitFor(title + " · the command waits")
 		term.WaitFor("the first file: " + big + "; undo could not bring it back: over 64 MiB")
-		term.WaitFor("a yes is for all that this command deletes or replaces")
+		term.WaitFor("a yes covers everything that this command deletes or replaces")
 		term.Write("\x19n")
 		term.WaitFor("no, because:")
 		term.Write("I need it\r")
@@ -209,8 +209,8 @@ func TestLossIsAsked(t *testing.T) {
 			"one done", "two done", "three done",
 			"the user was asked and did not open: " + big + " (the user said no: I need it)",
 			"the user opened for it: deleting and replacing files that /undo cannot bring back.",
-			"deleted 2 files that this session had not made; /undo brings all of it back",
-			"; /undo does not hold what was in them",
+			"deleted 2 files that this session had not made; /undo can restore all of it",
+			"; /undo cannot restore this",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the model does not read %q", want)
@@ -286,7 +286,7 @@ git commit -q --amend -m two`
 		if after := refs(); after != c.after {
 			t.Errorf("%s: the remote has %q, not %q", c.command, after, c.after)
 		}
-		if refused && (r.code != 3 || !strings.Contains(r.stderr, "-c undo.unkept=allow") || !strings.Contains(told, "nothing on this machine can bring back")) || !refused && r.code != 0 {
+		if refused && (r.code != 3 || !strings.Contains(r.stderr, "-c undo.unkept=allow") || !strings.Contains(told, "nothing on this machine can restore")) || !refused && r.code != 0 {
 			t.Errorf("%s: %v\n%s", c.command, r, told)
 		}
 	}

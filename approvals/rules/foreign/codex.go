@@ -80,7 +80,7 @@ func (c *codex) prefix(s statement, args map[string]any) error {
 		case key == "not_match" && isList:
 			e.notMatch = examples(texts)
 		default:
-			return fmt.Errorf("%s is not of a known form", key)
+			return fmt.Errorf("%s has an unknown form", key)
 		}
 	}
 	if len(e.words) == 0 {

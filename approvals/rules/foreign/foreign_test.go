@@ -195,7 +195,7 @@ func TestBrokenFiles(t *testing.T) {
 		{Claude, "{\n\"permissions\": {\n", "f: line 2: the file ends too early"},
 		{Claude, "{} {}", "f: line 1: more than one value"},
 		{Claude, strings.Repeat("[", 5000), "f: line 1: it is nested too deeply"},
-		{Codex, "prefix_rule(\npattern=['a)", "f:2:13: a text is not closed"},
+		{Codex, "prefix_rule(\npattern=['a)", "f:2:13: a string is not closed"},
 		{Codex, "prefix_rule(pattern=['a']", "f:1:26: a bracket is not closed"},
 		{Codex, "\n)", "f:2:2: the brackets do not match"},
 		{Codex, strings.Repeat("(", 5000), "f:1:102: the brackets do not match, or are nested"},

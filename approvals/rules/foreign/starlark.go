@@ -155,7 +155,7 @@ func (s *scanner) quoted(raw bool) (string, error) {
 			s.advance(len(quote))
 			return b.String(), nil
 		case rest[0] == '\n' && len(quote) == 1:
-			return "", s.fail("a text is not closed")
+			return "", s.fail("a string is not closed")
 		case rest[0] != '\\':
 			b.WriteByte(rest[0])
 			s.advance(1)
@@ -180,7 +180,7 @@ func (s *scanner) quoted(raw bool) (string, error) {
 			s.advance(len(rest) - len(tail))
 		}
 	}
-	return "", s.fail("a text is not closed")
+	return "", s.fail("a string is not closed")
 }
 
 // call reads NAME(KEY = VALUE, ...). A string alone has an empty name.
@@ -203,7 +203,7 @@ func (s statement) call() (name string, args map[string]any, err error) {
 			return "", nil, errors.New("each argument needs its name")
 		}
 		if _, twice := args[key]; twice {
-			return "", nil, fmt.Errorf("%s stands there twice", key)
+			return "", nil, fmt.Errorf("%s is given twice", key)
 		}
 		if args[key], err = p.value(); err != nil {
 			return "", nil, err
@@ -213,7 +213,7 @@ func (s statement) call() (name string, args map[string]any, err error) {
 		}
 	}
 	if len(p.tokens) > 0 {
-		return "", nil, errors.New("something follows the call")
+		return "", nil, errors.New("unexpected text after the call")
 	}
 	return name, args, nil
 }
@@ -242,7 +242,7 @@ func (p *parser) value() (any, error) {
 		return nil, fmt.Errorf("%s is not a literal value", word)
 	}
 	if _, ok := p.take('['); !ok {
-		return nil, errors.New("only texts and lists of texts are understood")
+		return nil, errors.New("only strings and lists of strings are supported")
 	}
 	out := []any{}
 	for {
@@ -255,7 +255,7 @@ func (p *parser) value() (any, error) {
 		}
 		out = append(out, v)
 		if _, more := p.take(','); !more && !p.at(']') {
-			return nil, errors.New("only texts and lists of texts are understood")
+			return nil, errors.New("only strings and lists of strings are supported")
 		}
 	}
 }

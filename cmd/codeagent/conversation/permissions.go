@@ -51,8 +51,8 @@ func (ses *Session) adopt(ctx context.Context) error {
 		return cli.Usage(fmt.Errorf("--approvals: %w", err))
 	}
 	if ses.written(file) {
-		return cli.Usage(fmt.Errorf("--approvals: %s: commands can write this file, in this session or an earlier one, so what it says may be from one of them", file),
-			fmt.Sprintf("nothing was granted; move it to %s, which commands cannot write, or to a place outside of what they write", filepath.Join(ses.Workspace.Folder, ".codeagent")))
+		return cli.Usage(fmt.Errorf("--approvals: %s: commands of this or an earlier session can write this file, so they may have changed it", file),
+			fmt.Sprintf("nothing was granted; move it to %s, which commands cannot write, or to another folder that they cannot write", filepath.Join(ses.Workspace.Folder, ".codeagent")))
 	}
 	text, err := hostfile.Read(ctx, file, mostApprovals)
 	if err != nil {
@@ -160,7 +160,7 @@ func revokedWords(e ledger.Entry, still sandbox.Grant, running int, became sandb
 		lines = append(lines, short.Count(became.Cut, "open connection")+" ended")
 	}
 	if len(became.Stays) > 0 {
-		lines = append(lines, fmt.Sprintf("%s running; what cannot be taken back: %s", short.Count(running, "command"), strings.Join(became.Stays, "; ")))
+		lines = append(lines, fmt.Sprintf("%s running; cannot be revoked: %s", short.Count(running, "command"), strings.Join(became.Stays, "; ")))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -37,7 +37,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			"on the screen revokes them. docs/permissions.md has more.",
 		Args: cobra.NoArgs, RunE: list,
 	}
-	cmd.PersistentFlags().StringVar(&session, "session", "", "the session whose answers are meant")
+	cmd.PersistentFlags().StringVar(&session, "session", "", "the session whose answers to use")
 	show := &cobra.Command{Use: "list", Short: "List what is open", Args: cobra.NoArgs, RunE: list}
 	for _, c := range []*cobra.Command{cmd, show} {
 		c.Flags().BoolVar(&plain, "json", false, "print one entry a line as JSON")
@@ -183,7 +183,7 @@ func revoke(ctx context.Context, s cli.Stdio, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Text, "removed from %s: %s left. Sessions that run keep it: revoke it there with /permissions\n", visible.Line(paths.Rules), short.Count(len(left), "rule"))
+	_, err = fmt.Fprintf(s.Text, "removed from %s: %s left. Running sessions keep it: revoke it there with /permissions\n", visible.Line(paths.Rules), short.Count(len(left), "rule"))
 	return err
 }
 

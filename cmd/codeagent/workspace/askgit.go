@@ -133,7 +133,7 @@ func (t Trusted) Words() string {
 	if more := len(t.closed) - 1; more > 0 {
 		where += fmt.Sprintf(" and in %d more folders", more)
 	}
-	closed := "commands may change nothing in " + where + ": it cannot be read which programs git runs from there (" +
+	closed := "commands may change nothing in " + where + ": cannot determine which programs git runs from there (" +
 		short.Cut(strings.ReplaceAll(t.why, "\n", "; "), mostReason) + "). Repair it, and start again."
 	return strings.Join(append([]string{closed}, t.shut...), "\n")
 }

@@ -147,7 +147,7 @@ func (ws *Workspace) readInside(ctx context.Context, place string) ([]byte, erro
 // Words says which rules files do not apply, and how many rules the user has not adopted.
 func (p ProjectRules) Words() (warnings []string, note string) {
 	for _, err := range p.Faults {
-		warnings = append(warnings, fmt.Sprintf("the rules of this project's file do not hold, what they forbid included: %v", err))
+		warnings = append(warnings, fmt.Sprintf("the rules in this project's file do not apply, not even those that forbid: %v", err))
 	}
 	left := slices.DeleteFunc(slices.Clone(p.Wider), func(r *rules.Rule) bool { return p.Adopted(r) })
 	if len(left) > 0 {
