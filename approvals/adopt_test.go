@@ -16,7 +16,7 @@ import (
 
 var exportedAt = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// replay grants in a new gate what a file says.
+// replay grants the entries of a file in a new gate.
 func replay(t *testing.T, mode Mode, text []byte) world {
 	t.Helper()
 	f, err := ledger.Parse("approvals.toml", text, exportedAt)
@@ -30,7 +30,7 @@ func replay(t *testing.T, mode Mode, text []byte) world {
 	return g
 }
 
-// opened is all that a ledger opens, sorted.
+// opened is everything that a ledger opens, sorted.
 func opened(g world) (out []string) {
 	for _, e := range g.Ledger().List() {
 		out = append(out, e.Lines(nil)...)
@@ -39,7 +39,7 @@ func opened(g world) (out []string) {
 	return out
 }
 
-// TestExportReplay: for random sets of grants, an export that is replayed opens exactly the set.
+// TestExportReplay: for random sets of grants, replaying an export opens exactly the set.
 func TestExportReplay(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	word := func() string {
@@ -107,7 +107,7 @@ func TestExportReplay(t *testing.T) {
 	}
 }
 
-// TestReplayCoversNothingElse: what a file grants runs, and its neighbours are asked about.
+// TestReplayCoversNothingElse: what a file grants runs, and similar actions are asked about.
 func TestReplayCoversNothingElse(t *testing.T) {
 	text, _ := ledger.Export("a test", []ledger.Entry{
 		{Command: "make all", Folder: workspace}, {Paths: []string{workspace + "/a.go"}}, {Fetch: []sandbox.HostPort{manual}},
@@ -152,7 +152,7 @@ func TestReplayCoversNothingElse(t *testing.T) {
 	}
 }
 
-// TestExportedRules: command rules of a file hold for the run, and only allow.
+// TestExportedRules: command rules of a file apply for the run, and can only allow.
 func TestExportedRules(t *testing.T) {
 	list, err := rules.Parse("rules.toml", []byte("[[command]]\nwords = [\"make\", [\"all\", \"test\"]]\ndecision = \"allow\"\n\n[[command]]\nwords = [\"npm\"]\ndecision = \"ask\"\n"), "/home/u")
 	if err != nil {
@@ -176,7 +176,7 @@ func TestExportedRules(t *testing.T) {
 	}
 }
 
-// TestRulesOfAnotherProject: a file grants nothing of a rule that holds elsewhere.
+// TestRulesOfAnotherProject: a file grants nothing by a rule of another project.
 func TestRulesOfAnotherProject(t *testing.T) {
 	for project, want := range map[string]string{workspace: "run", "/srv/other": "ask"} {
 		rule := "project = \"" + project + "\"\n"
@@ -190,14 +190,14 @@ func TestRulesOfAnotherProject(t *testing.T) {
 	}
 }
 
-// TestLeftOut: what a file does not carry is named, and stands nowhere in it.
+// TestLeftOut: Export names what it leaves out, and the file does not contain it.
 func TestLeftOut(t *testing.T) {
 	bound := &content.Binding{Items: []content.Item{{Name: "./x", Path: "/srv/w/x", Sum: "1"}}}
 	for _, c := range []struct {
 		name  string
 		e     ledger.Entry
-		want  []string // each begins so
-		holds string   // what the file still has
+		want  []string // prefixes of the reasons
+		holds string   // what the file still contains
 	}{
 		{"outside", ledger.Entry{Command: "date", Folder: "/", Outside: true}, []string{"run outside the sandbox date in /: "}, ""},
 		{"outside, bound to files", ledger.Entry{Command: "./x", Folder: "/srv/w", Outside: true, Bound: bound}, []string{"run outside the sandbox ./x in /srv/w: "}, ""},
@@ -222,7 +222,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestBadFiles: a file that could open more than it shows grants nothing at all.
+// TestBadFiles: a file that could open more than it shows grants nothing.
 func TestBadFiles(t *testing.T) {
 	const head, fine = "# codeagent approvals 1\n", "[[path]]\npaths = [\"/srv/fine\"]\naccess = \"write\"\n"
 	path := func(p string) string { return head + fine + "[[path]]\npaths = [\"" + p + "\"]\naccess = \"write\"\n" }

@@ -39,7 +39,7 @@ func parsed(t *testing.T, text string) *rules.Set {
 	return rules.Join(list)
 }
 
-// label returns the label of the answer Always, "" where it is not offered.
+// label returns the label of the answer Always, or "" if it is not offered.
 func label(r *Request) string {
 	for _, o := range r.Options {
 		if o.Decision == Always {
@@ -49,8 +49,8 @@ func label(r *Request) string {
 	return ""
 }
 
-// TestAlways: what was answered with always is not asked again, by this gate or the next one,
-// and what differs from it is.
+// TestAlways: after the answer always, neither this gate nor the next one asks the same again.
+// Requests that differ are still asked about.
 func TestAlways(t *testing.T) {
 	fetch := func(host string) Action {
 		return Action{CallID: "c", Tool: "fetch_url", Kind: word.KindFetch, Command: "https://" + host, Wish: Wish{Hosts: []string{host + ":443"}}}
@@ -107,7 +107,7 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestAlwaysWhileHeld: a held call proceeds, and so do the like of any command.
+// TestAlwaysWhileHeld: a held call proceeds, and so do similar calls of any command.
 func TestAlwaysWhileHeld(t *testing.T) {
 	file := ""
 	g := newGate(OnRequest, confined(), saves(t, &file))
@@ -125,7 +125,8 @@ func TestAlwaysWhileHeld(t *testing.T) {
 	}
 }
 
-// TestAlwaysIsWithheld: where a rule would not answer the question, or say less than it does.
+// TestAlwaysIsWithheld: Always is not offered if a rule would not answer the question, or would
+// show less than it opens.
 func TestAlwaysIsWithheld(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode Mode
@@ -167,7 +168,8 @@ func TestAlwaysIsWithheld(t *testing.T) {
 	}
 }
 
-// TestAnEditedRule: it must answer the question, and open nothing that no question opens.
+// TestAnEditedRule: an edited rule must answer the question, and must not open what no question can
+// open.
 func TestAnEditedRule(t *testing.T) {
 	a := command("tool", Wish{Write: []string{"/srv/data/x"}})
 	const ok = "[[path]]\npaths = ['/srv/data/x']\naccess = 'write'\n"
@@ -212,8 +214,8 @@ func TestAnEditedRule(t *testing.T) {
 	}
 }
 
-// TestARuleThatCannotBeSaved: the yes holds for the session if the rule was the one that was offered,
-// else once, and the question says so and why.
+// TestARuleThatCannotBeSaved: if saving fails, the yes counts for the session for the offered rule,
+// and once for an edited rule. The question says so, and why.
 func TestARuleThatCannotBeSaved(t *testing.T) {
 	for rule, want := range map[string]struct {
 		instead Decision
@@ -239,11 +241,11 @@ func TestARuleThatCannotBeSaved(t *testing.T) {
 	}
 }
 
-// TestAlwaysBesideARevocation: a rule that is revoked while another is saved does not come back, and
-// the other holds.
+// TestAlwaysBesideARevocation: a rule that is revoked while another is saved does not come back,
+// and the saved rule applies.
 func TestAlwaysBesideARevocation(t *testing.T) {
 	const old = "[[path]]\npaths = ['/srv/old']\naccess = 'write'\n"
-	var writing sync.Mutex // as the lock of the file
+	var writing sync.Mutex // stands for the lock of the file
 	file, revoked := old, make(chan sandbox.Grant, 1)
 	var g world
 	g = newGate(OnRequest, confined(), func(o *Options) {
@@ -266,7 +268,7 @@ func TestAlwaysBesideARevocation(t *testing.T) {
 				revoked <- closed
 			}()
 			select {
-			case closed := <-revoked: // it did not wait
+			case closed := <-revoked: // the revocation did not wait
 				revoked <- closed
 			case <-time.After(20 * time.Millisecond):
 			}
@@ -341,7 +343,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestRuled: a rule answers a question that was not asked yet, and no other one.
+// TestRuled: a rule answers a question that was not asked yet, and no other question.
 func TestRuled(t *testing.T) {
 	file := ""
 	g := newGate(OnFailure, confined(), saves(t, &file))
@@ -370,7 +372,7 @@ func TestRuled(t *testing.T) {
 	}
 }
 
-// TestTrialDecidesAlike: a gate that only tries rules decides as its original does, whatever was
+// TestTrialDecidesAlike: a copy of a gate that tries rules decides like the original, whatever was
 // set since the start.
 func TestTrialDecidesAlike(t *testing.T) {
 	must := func(err error) {
@@ -414,8 +416,7 @@ func TestTrialDecidesAlike(t *testing.T) {
 	}
 }
 
-// TestReadOnlyIsNotRuled: what is asked about because everything is read-only needs an answer, or a
-// rule about it.
+// TestReadOnlyIsNotRuled: a question caused only by read-only needs an answer, or a rule about it.
 func TestReadOnlyIsNotRuled(t *testing.T) {
 	file := ""
 	g := newGate(OnRequest, confined(), saves(t, &file))
@@ -436,8 +437,8 @@ func TestReadOnlyIsNotRuled(t *testing.T) {
 	}
 }
 
-// TestRuledGrantsWhatTheRulesOpen: a name that leads elsewhere since the question was made is
-// granted as it is now, or asked about, and never as it was shown to nobody.
+// TestRuledGrantsWhatTheRulesOpen: a name may lead elsewhere since the question was made. Then its
+// present target is granted or asked about, but never a target that nobody saw.
 func TestRuledGrantsWhatTheRulesOpen(t *testing.T) {
 	set := parsed(t, "[[path]]\npaths = ['/srv/data/x']\naccess = 'write'\n").Rules()
 	g := newGate(OnFailure, confined())
@@ -461,8 +462,8 @@ func TestRuledGrantsWhatTheRulesOpen(t *testing.T) {
 	}
 }
 
-// TestProtectedWhileReadOnly: what is protected is said, and never saved as a rule, also where its folder
-// is read-only now, or where an answer opened it for the session.
+// TestProtectedWhileReadOnly: a question names what is protected, and Always is not offered for it.
+// This also holds if read-only closed its folder, or if an answer opened it for the session.
 func TestProtectedWhileReadOnly(t *testing.T) {
 	const hook, names = workspace + "/.git/hooks/pre-commit", workspace + "/sub/.envrc"
 	rule := func(p string) string { return "[[path]]\npaths = ['" + p + "']\naccess = 'write'\n" }

@@ -10,7 +10,7 @@ import (
 
 // contents is a content.Source of a test.
 type contents struct {
-	sums    map[string]string // "-": it cannot be read
+	sums    map[string]string // "-": the file cannot be read
 	changed []string
 	unknown bool // changes are not recorded
 	busy    bool
@@ -41,8 +41,8 @@ func bound(d *contents) world {
 	return g
 }
 
-// TestBound: an answer for the session to run outside covers the command as long as its programs, the
-// files that it names and the folders that it can read are what they were.
+// TestBound: a session answer to run outside covers the command while its programs, the files that
+// it names and the folders that it can read are unchanged.
 func TestBound(t *testing.T) {
 	const script = workspace + "/main.go"
 	start := func() *contents {
@@ -90,8 +90,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestBoundWhereItIsClosedNow: what the session changed is noticed also where its commands cannot change
-// it any more, or could not when the answer was given.
+// TestBoundWhereItIsClosedNow: changes of the session are noticed even where its commands can no
+// longer write, or could not write when the answer was given.
 func TestBoundWhereItIsClosedNow(t *testing.T) {
 	const script = workspace + "/main.go"
 	readOnly := func(g world, on bool) {
@@ -139,7 +139,7 @@ func TestBoundWhereItIsClosedNow(t *testing.T) {
 	}
 }
 
-// TestNotBound: an answer for the session is withheld where something would not be noticed.
+// TestNotBound: a session answer is withheld if some change would not be noticed.
 func TestNotBound(t *testing.T) {
 	for name, c := range map[string]struct {
 		d    contents
@@ -166,7 +166,7 @@ func TestNotBound(t *testing.T) {
 	}
 }
 
-// TestChangedWhileAsked: a yes is to what was there when the question was asked.
+// TestChangedWhileAsked: a yes applies to the files as they were when the question was asked.
 func TestChangedWhileAsked(t *testing.T) {
 	for _, answer := range []Decision{Outside, OutsideSession} {
 		d := &contents{sums: map[string]string{workspace + "/main.go": "1"}}

@@ -117,8 +117,8 @@ func TestRulesExpire(t *testing.T) {
 	}
 }
 
-// BenchmarkDecide200Rules decides about a common command with 200 rules, half of which
-// restrict something.
+// BenchmarkDecide200Rules decides about a common command with 200 rules. Half of the rules restrict
+// something.
 func BenchmarkDecide200Rules(b *testing.B) {
 	var text strings.Builder
 	text.WriteString("[[command]]\nwords = [\"go\", [\"build\", \"test\", \"vet\"]]\ndecision = \"allow\"\n[[command]]\nwords = [\"tail\"]\ndecision = \"allow\"\n")
@@ -143,8 +143,8 @@ func BenchmarkDecide200Rules(b *testing.B) {
 	}
 }
 
-// TestAHostForFetchesStaysClosedToCommands: neither a request nor a held call of a command
-// reaches it.
+// TestAHostForFetchesStaysClosedToCommands: a host opened to fetches stays closed to requests and
+// held calls of commands.
 func TestAHostForFetchesStaysClosedToCommands(t *testing.T) {
 	g := newGate(OnRequest, confined(), withRules(t, "[[host]]\nhosts = [\"docs.example:443\"]\naccess = \"fetch\"\n"))
 	if got := decided(g.Decide(fetch("docs.example:443"))); got != "run" {

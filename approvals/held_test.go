@@ -33,8 +33,9 @@ func TestHeldQuestionNamesWhoWasRefused(t *testing.T) {
 	}
 }
 
-// TestAfterFailureTheTitleNamesWhoWasRefused: the programs that the kernel recorded, not the one
-// that the command's text begins with; denials that made no difference are not named.
+// TestAfterFailureTheTitleNamesWhoWasRefused: the title names the programs that the kernel
+// recorded, and not the first program of the command's text. It leaves out denials that made no
+// difference.
 func TestAfterFailureTheTitleNamesWhoWasRefused(t *testing.T) {
 	by := func(file string, evidence sandbox.Evidence, moot bool) sandbox.Denial {
 		return sandbox.Denial{Kind: sandbox.KindWrite, Target: "/home/u/.npm/x", Executable: file, Evidence: evidence, Moot: moot}
@@ -97,8 +98,8 @@ func TestHeldWriteOfACache(t *testing.T) {
 	}
 }
 
-// TestLoss: what undo could not reverse is asked about under each policy but never, for the one
-// command; nothing but a yes lets it go.
+// TestLoss: every policy except never asks about changes that undo cannot reverse, for one command.
+// Only a yes lets them happen.
 func TestLoss(t *testing.T) {
 	d := sandbox.Denial{Kind: sandbox.KindLoss, Target: "/w/data/\x1bbig", Executable: "/usr/bin/rm", Why: "undo could not bring it back: over 64 MiB", Evidence: sandbox.EvidenceKernel}
 	a := command("rm -rf data", Wish{Justification: "it is small"})
@@ -138,7 +139,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestLossIsNotRetried: no question after the command offers to run it again with more.
+// TestLossIsNotRetried: after a command, no question offers to run it again because of a loss.
 func TestLossIsNotRetried(t *testing.T) {
 	v := sandbox.Verdict{Denied: true, Evidence: sandbox.EvidenceFull, Denials: []sandbox.Denial{{Kind: sandbox.KindLoss, Target: "/w/big", Evidence: sandbox.EvidenceKernel}}}
 	g := newGate(OnFailure, confined())

@@ -13,8 +13,8 @@ func typing(text string, p sandbox.Policy) Action {
 	return Action{CallID: "c4", Tool: "write_stdin", Kind: word.KindInput, Input: text, Running: Running{ID: 2, Command: "FOO=1 bash -i", Policy: p}}
 }
 
-// TestInputSeesTheSharedTemp: a command that may write the system's folders for temporary files is asked
-// about where they are closed by now.
+// TestInputSeesTheSharedTemp: input is asked about if its command may write the system's folders
+// for temporary files and these are closed by now.
 func TestInputSeesTheSharedTemp(t *testing.T) {
 	base := confined()
 	base.SharedTemp = true

@@ -10,7 +10,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// outcome is what Decide answered: "run", "ask" or "refuse".
+// outcome is the result of Decide: "run", "ask" or "refuse".
 func outcome(g world, a Action) string {
 	_, q, err := g.Decide(a)
 	switch {
@@ -22,7 +22,7 @@ func outcome(g world, a Action) string {
 	return "run"
 }
 
-// sayYes answers the question of a for the session.
+// sayYes answers a question about a with yes for the session.
 func sayYes(t *testing.T, g world, a Action, d Decision) {
 	t.Helper()
 	_, q, err := g.Decide(a)
@@ -36,8 +36,8 @@ func sayYes(t *testing.T, g world, a Action, d Decision) {
 
 func grants(o *Options) { o.GrantsHosts, o.GrantsSockets = true, true }
 
-// TestRevoke: whatever was granted is listed with its origin, counts its uses, and is asked about
-// again from the decision after its revocation; what else is open stays open.
+// TestRevoke: each grant is listed with its origin and counts its uses. After its revocation the
+// next decision asks again. Other grants stay open.
 func TestRevoke(t *testing.T) {
 	for name, row := range map[string]struct {
 		mode   Mode
@@ -113,7 +113,8 @@ func TestRevokeWhatElseIsOpen(t *testing.T) {
 	}
 }
 
-// TestRevokeRule: a rule that left its file closes what it opened at the next decision.
+// TestRevokeRule: after a rule is removed from its file, the next decision treats what it opened as
+// closed.
 func TestRevokeRule(t *testing.T) {
 	parse := func(text string) *rules.Set {
 		list, err := rules.Parse("rules.toml", []byte(text), "/home/u")
@@ -132,7 +133,7 @@ func TestRevokeRule(t *testing.T) {
 	if len(list) != 2 || list[1].Origin != ledger.Rule || list[1].Uses != 1 || list[0].Uses != 0 || list[1].Source != "rules.toml:1" {
 		t.Fatalf("%+v", list)
 	}
-	closed := g.Ledger().SetRules(parse("\n" + folder)) // the other rule moved, and is the same
+	closed := g.Ledger().SetRules(parse("\n" + folder)) // the other rule moved but is the same
 	if !slices.Equal(closed.Lines(nil), []string{"network docs.example:443"}) || outcome(g, a) != "ask" {
 		t.Errorf("closed %+v", closed)
 	}
@@ -141,8 +142,8 @@ func TestRevokeRule(t *testing.T) {
 	}
 }
 
-// TestRefresh: what is removed from the file ends with the next decision, what forbids begins, and what
-// allows does not.
+// TestRefresh: at the next decision removed rules end and new forbid rules apply. New allow rules
+// do not apply.
 func TestRefresh(t *testing.T) {
 	const old, allow = "[[path]]\npaths = ['/srv/old']\naccess = 'write'\n", "[[path]]\npaths = ['/srv/new']\naccess = 'write'\n"
 	const forbid = "[[command]]\nwords = ['make']\ndecision = 'forbid'\nreason = 'not here'\n"
@@ -175,7 +176,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestExpiry: an answer with an end is not listed and opens nothing after it.
+// TestExpiry: an expired answer is not listed and opens nothing.
 func TestExpiry(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	g := newGate(OnRequest, confined(), func(o *Options) { o.Now = func() time.Time { return now } })
@@ -190,7 +191,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestBeyond: a running command is listed with what a new one would not get, and no more.
+// TestBeyond: the list for a running command has exactly what a new command would not get.
 func TestBeyond(t *testing.T) {
 	g := newGate(OnRequest, confined(), grants)
 	sayYes(t, g, command("x", Wish{Write: []string{"/srv"}}), Session)
@@ -227,7 +228,7 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-// TestRevokeFetchOrHost: a setting for fetches and one for commands are revoked apart.
+// TestRevokeFetchOrHost: a setting for fetches and a setting for commands are revoked separately.
 func TestRevokeFetchOrHost(t *testing.T) {
 	base := confined()
 	base.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{manual}}
@@ -242,7 +243,7 @@ func TestRevokeFetchOrHost(t *testing.T) {
 		})
 	}
 	inCommand, page := command("x", Wish{Hosts: []string{"docs.example:443"}}), fetch("docs.example:443")
-	for id, want := range map[string][2]string{"s1": {"ask", "run"}, "s2": {"run", "run"}} { // what commands reach, fetches reach too
+	for id, want := range map[string][2]string{"s1": {"ask", "run"}, "s2": {"run", "run"}} { // fetches may use the hosts of commands
 		g := make()
 		if _, ok := g.Ledger().Revoke(id); !ok {
 			t.Fatal(id)
@@ -259,8 +260,8 @@ func TestRevokeFetchOrHost(t *testing.T) {
 	}
 }
 
-// TestRevisions: a policy says which revocations it takes into account, so that a command which starts
-// under an older one loses what was revoked since.
+// TestRevisions: a policy records which revocations it takes into account. A command that starts
+// under an older policy loses what was revoked since.
 func TestRevisions(t *testing.T) {
 	g := newGate(OnRequest, confined(), grants)
 	a := command("x", Wish{Write: []string{"/srv/x"}})
@@ -276,8 +277,8 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// TestRevokeClosesBelow: a running command loses what was opened through the answer, rule or setting
-// that is taken back, and keeps what is open otherwise.
+// TestRevokeClosesBelow: a running command loses what a revoked answer, rule or setting opened, and
+// keeps what is open otherwise.
 func TestRevokeClosesBelow(t *testing.T) {
 	const folder, file = "[[path]]\npaths = ['/srv']\naccess = 'write'\n", "[[path]]\npaths = ['/srv/kept']\naccess = 'write'\n"
 	held := func(g world, p string) sandbox.Grant {

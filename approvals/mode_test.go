@@ -15,7 +15,7 @@ func TestWider(t *testing.T) {
 	for _, c := range []struct {
 		from   Mode
 		refuse []string
-		wider  string // the modes to which a change is wider
+		wider  string // the modes that are less strict
 	}{
 		{Untrusted, nil, "on-request on-failure granular never"},
 		{OnRequest, nil, "on-failure"},
@@ -39,7 +39,8 @@ func TestWider(t *testing.T) {
 	}
 }
 
-// TestTheSettingNamesTheTopics: granular.refuse takes exactly the topics, and they have words.
+// TestTheSettingNamesTheTopics: granular.refuse accepts exactly the topics, and each has a
+// description.
 func TestTheSettingNamesTheTopics(t *testing.T) {
 	page, err := os.ReadFile("../docs/config.md")
 	if err != nil {
@@ -61,8 +62,8 @@ func TestTheSettingNamesTheTopics(t *testing.T) {
 	}
 }
 
-// TestModeChangesWhileAQuestionIsOpen: a yes counts only if the present policy would still
-// ask, or would not need to.
+// TestModeChangesWhileAQuestionIsOpen: a yes counts only if the current policy would also ask, or
+// would allow the action without asking.
 func TestModeChangesWhileAQuestionIsOpen(t *testing.T) {
 	path := command("npm test", Wish{Write: []string{"~/.npm"}})
 	plain := command("npm test", Wish{})
@@ -78,7 +79,7 @@ func TestModeChangesWhileAQuestionIsOpen(t *testing.T) {
 		{OnRequest, OnFailure, path, "run"},
 		{OnRequest, Never, ruled, "refuse"},
 		{OnRequest, Granular, ruled, "run"},
-		{Untrusted, Never, plain, "run"}, // never would not have asked
+		{Untrusted, Never, plain, "run"}, // never would have run it without a question
 		{Untrusted, Never, path, "refuse"},
 		{Untrusted, OnRequest, path, "run"},
 	} {
@@ -95,7 +96,7 @@ func TestModeChangesWhileAQuestionIsOpen(t *testing.T) {
 	}
 }
 
-// TestAHeldQuestionEndsWithTheMode: nothing is opened under never.
+// TestAHeldQuestionEndsWithTheMode: after a change to never, an answer opens nothing.
 func TestAHeldQuestionEndsWithTheMode(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	_, r, err := g.DecideHeld(command("npm i", Wish{}), sandbox.Denial{Kind: sandbox.KindWrite, Target: "/home/u/.cache/tool/x"}, HeldAnswers{})
@@ -108,8 +109,8 @@ func TestAHeldQuestionEndsWithTheMode(t *testing.T) {
 	}
 }
 
-// TestTheModeApplyingIsTheOneAskedUnder: a yes to leave the sandbox narrower remembers the
-// command only if the question was whether it may run at all.
+// TestTheModeApplyingIsTheOneAskedUnder: after a question about leaving the sandbox, a narrower yes
+// remembers the command only if the question was whether it may run at all.
 func TestTheModeApplyingIsTheOneAskedUnder(t *testing.T) {
 	a := command("npm test", Wish{Write: []string{"~/.npm"}})
 	g := newGate(OnRequest, confined())
@@ -146,8 +147,8 @@ func TestSetModeIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// TestReadOnly: what the policy opens for writing is asked about until it is opened again; an
-// answer for the session stays.
+// TestReadOnly: writes in folders that read-only closed are asked about until they are opened
+// again. A session answer stays.
 func TestReadOnly(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	grant := command("npm i", Wish{Write: []string{"~/.npm"}})
@@ -164,7 +165,7 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("write roots %v", pol.Write)
 	}
 	running := Action{CallID: "c", Tool: "t", Kind: word.KindInput, Folder: workspace, Input: "make\n", Running: Running{ID: 1, Command: "bash", Policy: confined()}}
-	mustAsk(t, g, running) // it may still write
+	mustAsk(t, g, running) // the running command may still write
 	if err := g.SetReadOnly(false); err != nil || g.ReadOnly() {
 		t.Fatal(err)
 	}

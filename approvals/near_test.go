@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNearHostsAreNamed: a question about an address that is not on the public internet says what
-// is there; the name of a host says nothing of where it leads.
+// TestNearHostsAreNamed: a question about an address outside the public internet describes the
+// address. A host name gives no such information.
 func TestNearHostsAreNamed(t *testing.T) {
 	for host, want := range map[string]string{
 		"169.254.169.254:80":    "a link-local address, where clouds hand out credentials",

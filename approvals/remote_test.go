@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOverwritingPush: the question says what is lost, and a yes is for once.
+// TestOverwritingPush: the question says what is lost, and a yes applies once.
 func TestOverwritingPush(t *testing.T) {
 	for _, host := range []string{"", "git.example:22"} {
 		g := newGate(OnRequest, confined(), func(o *Options) { o.GrantsHosts = true })
@@ -45,8 +45,8 @@ func TestOverwritingPush(t *testing.T) {
 	}
 }
 
-// TestOverwritingPushIsAnswered: a rule that says by its own words what is forced answers, and so
-// does the setting; a rule for pushes does not.
+// TestOverwritingPushIsAnswered: a rule that names the force option answers the question, and so
+// does the setting. A general rule for pushes does not.
 func TestOverwritingPushIsAnswered(t *testing.T) {
 	const allow = "[[command]]\nwords = [\"git\", \"push\", [\"-f\", \"--force\"]]\ndecision = \"allow\"\n"
 	for _, c := range []struct{ rules, command, want string }{

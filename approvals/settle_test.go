@@ -371,8 +371,8 @@ func TestGateIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-// TestAllEditsAreOfTheWorkspace: the answer covers later edits of its files, and neither other
-// files, nor protected ones, nor commands.
+// TestAllEditsAreOfTheWorkspace: the answer covers later edits of files in the workspace. It covers
+// no other files, protected files or commands.
 func TestAllEditsAreOfTheWorkspace(t *testing.T) {
 	g := newGate(Untrusted, confined())
 	e := edit("main.go")
@@ -380,7 +380,7 @@ func TestAllEditsAreOfTheWorkspace(t *testing.T) {
 	mustPolicy(t, p, err, e)
 	for file, asked := range map[string]bool{
 		"main.go": false, "sub/new.go": false, workspace + "/other.go": false,
-		".git/hooks/pre-commit": true, "../other/.envrc": true, "/etc/hosts": true, "out/x": true, // out leads to /srv/data
+		".git/hooks/pre-commit": true, "../other/.envrc": true, "/etc/hosts": true, "out/x": true, // out is a link to /srv/data
 	} {
 		if _, r, err := g.Decide(edit(file)); (r != nil) != asked || err != nil {
 			t.Errorf("edit of %s: asked %v, %v; want %v", file, r != nil, err, asked)
@@ -401,8 +401,8 @@ func TestAllEditsAreOfTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestAlwaysGrantsWhatWasShown: the rule opens all that the question showed, so an answer that grants
-// less cannot be always.
+// TestAlwaysGrantsWhatWasShown: the rule opens everything that the question showed, so an answer
+// that grants less cannot be always.
 func TestAlwaysGrantsWhatWasShown(t *testing.T) {
 	file := ""
 	g := newGate(OnRequest, confined(), saves(t, &file))
@@ -417,7 +417,8 @@ func TestAlwaysGrantsWhatWasShown(t *testing.T) {
 	}
 }
 
-// TestAForbidAnswersAnOpenQuestion: what a rule forbids by now needs more than a yes.
+// TestAForbidAnswersAnOpenQuestion: a yes does not override a forbid rule added while the question
+// was open.
 func TestAForbidAnswersAnOpenQuestion(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	a := command("make all", Wish{Write: []string{"/srv/data/x"}})
@@ -428,7 +429,8 @@ func TestAForbidAnswersAnOpenQuestion(t *testing.T) {
 	}
 }
 
-// TestEditsOfTheFilesThatWereAskedAbout: a name that leads elsewhere since the question gets nothing.
+// TestEditsOfTheFilesThatWereAskedAbout: a name that leads elsewhere since the question is not
+// granted.
 func TestEditsOfTheFilesThatWereAskedAbout(t *testing.T) {
 	g := newGate(Untrusted, confined())
 	g.disk[workspace+"/here"], g.disk[workspace+"/other.go"] = "->main.go", "f"

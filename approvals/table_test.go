@@ -41,13 +41,14 @@ func rows(t *testing.T) (out []row) {
 	return out
 }
 
-// wishes are what each kind can want. Without a sandbox only that of a fetch means anything.
+// wishes are the possible wishes of each kind. Without a sandbox only the wish of a fetch has an
+// effect.
 var wishes = map[string]string{
 	"command": "none open path read socket protected host both outside bad", "edit": "none open path bad", "fetch": "none open host bad", "input": "none path host outside",
 	"plan": "-", "read": "-", "watch": "-", "held": "path read protected host socket open own syscall", "rerun": "path host own passed",
 }
 
-// combinations returns the keys that the table must have. asks: the keys of rows that ask.
+// combinations returns the keys that the table must have. asks are the keys of rows that ask.
 func combinations(asks map[string]bool) (out []string) {
 	for _, mode := range Modes() {
 		for _, box := range []string{"on", "closed", "off"} {
@@ -118,7 +119,7 @@ func TestTableIsComplete(t *testing.T) {
 	}
 }
 
-// TestTable plays each row of gate.txt; a row of granular with each set of refused topics.
+// TestTable plays each row of gate.txt. It plays rows of granular with each set of refused topics.
 func TestTable(t *testing.T) {
 	rules := tableRules(t)
 	for _, r := range rows(t) {
@@ -127,7 +128,7 @@ func TestTable(t *testing.T) {
 			wants = strings.Fields(wishes[r.kind])
 		}
 		sets := 1
-		if r.policy == string(Granular) && r.before == "-" { // what is refused was not answered before
+		if r.policy == string(Granular) && r.before == "-" { // a refused topic has no earlier answer
 			sets = 1 << len(topicNames)
 		}
 		for _, one := range wants {
@@ -199,7 +200,7 @@ func (r row) play(t *testing.T, g world) (string, *Request) {
 	return r.judge(t, g, so)
 }
 
-// settled settles a question of any kind; the second result is always nil.
+// settled settles a question of any kind. The second result is always nil.
 func (w world) settled(q *Request, a Answer) (Permit, *Request, error) {
 	if !q.Held {
 		p, err := w.Settle(q, a)
@@ -226,7 +227,7 @@ func (r row) judge(t *testing.T, g world, so HeldAnswers) (string, *Request) {
 	return decided(p, q, err), q
 }
 
-// heldCalls are refused calls by what they want.
+// heldCalls are refused calls by the kind of access they need.
 var heldCalls = map[string]sandbox.Denial{
 	"path":      {Kind: sandbox.KindWrite, Operation: "openat", Target: "/srv/data/a"},
 	"read":      {Kind: sandbox.KindRead, Operation: "openat", Target: "/home/u/.ssh"},
@@ -252,7 +253,7 @@ func (r row) verdict() sandbox.Verdict {
 	return v
 }
 
-// action is what a row with a question of Decide is about.
+// action is the action that a row with a question of Decide is about.
 func (r row) action(t *testing.T) Action {
 	t.Helper()
 	a := Action{CallID: "c", Tool: "t", Kind: word.Kind(r.kind), Folder: workspace}

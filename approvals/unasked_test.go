@@ -31,8 +31,8 @@ func wishing(command string, write []string, hosts ...string) Action {
 	return Action{Kind: word.KindCommand, Tool: "shell", Command: command, Folder: workspace, Wish: Wish{Write: write, Hosts: hosts, Justification: "because"}}
 }
 
-// TestNotAskedAgain: after a no the same request is refused with the user's reason, and so is
-// what contains it. Less is another request.
+// TestNotAskedAgain: after a no, the same request is refused with the user's reason. So is a
+// request that includes it. A request for less is new.
 func TestNotAskedAgain(t *testing.T) {
 	outside := func(command string) Action {
 		a := wishing(command, nil)
@@ -47,7 +47,7 @@ func TestNotAskedAgain(t *testing.T) {
 	}
 	for _, c := range []struct {
 		denied, next Action
-		again        bool // asked
+		again        bool // the person is asked again
 	}{
 		{wishing("a", []string{"/srv/data"}), wishing("a", []string{"/srv/data"}), false},
 		{wishing("a", []string{"/srv/data"}), wishing("b", []string{"/srv/data"}), false},
@@ -91,7 +91,7 @@ func TestNotAskedAgain(t *testing.T) {
 	}
 }
 
-// TestOtherAnswersAreNoNo: only a person's no stops a request from being asked again.
+// TestOtherAnswersAreNoNo: only a person's no prevents asking again.
 func TestOtherAnswersAreNoNo(t *testing.T) {
 	for _, ans := range []Answer{{Decision: Unanswered}, {Decision: Unattended}, {Decision: Once, Command: "another"}, {Decision: Once}} {
 		g := newGate(OnRequest, confined())
@@ -111,8 +111,8 @@ func TestOtherAnswersAreNoNo(t *testing.T) {
 	}
 }
 
-// TestNotAskedAfterFailureAgain: a no to running a failed command again holds for the model's
-// own request, and for the next failure.
+// TestNotAskedAfterFailureAgain: a no to running a failed command again also applies to the model's
+// own request, and to the next failure.
 func TestNotAskedAfterFailureAgain(t *testing.T) {
 	g := newGate(OnFailure, confined())
 	a := command("a", Wish{})
@@ -130,7 +130,8 @@ func TestNotAskedAfterFailureAgain(t *testing.T) {
 	}
 }
 
-// TestReasonSentBackOnce: the second request is shown, with a warning.
+// TestReasonSentBackOnce: a request without a valid reason returns to the model once. The second
+// request is shown with a warning.
 func TestReasonSentBackOnce(t *testing.T) {
 	const good = "make writes its log to /srv/data"
 	with := func(reason string, paths ...string) Action {
@@ -150,7 +151,7 @@ func TestReasonSentBackOnce(t *testing.T) {
 	if got != "ask" || !slices.ContainsFunc(q.Warnings, func(w string) bool { return strings.Contains(w, "gave no reason of its own") }) {
 		t.Errorf("no reason again: %s %+v", got, q)
 	}
-	// A model that cannot do better is not asked for each request.
+	// A model that cannot give better reasons is not asked for one at every request.
 	returned := 0
 	for i := range 20 {
 		if got, _ := asks(t, g, with("please", fmt.Sprintf("/srv/%d", i))); back(got) {
@@ -160,7 +161,7 @@ func TestReasonSentBackOnce(t *testing.T) {
 	if returned != maxReturned-1 {
 		t.Errorf("%d requests in a row were sent back", returned)
 	}
-	// The reason of one request is none for another that has nothing in common with it.
+	// A request needs a new reason, unless it is related to an earlier request.
 	g.UserSpoke()
 	other := wishing("cargo build", nil, "crates.example:443")
 	other.Wish.Justification = "make and cargo need it for the release of today"
@@ -183,7 +184,7 @@ func TestModelRules(t *testing.T) {
 	for _, c := range []struct {
 		rules ModelRules
 		a     Action
-		want  string // the beginning of what the gate answers
+		want  string // prefix of the gate's answer
 	}{
 		{ModelRules{}, outside, "ask"},
 		{ModelRules{NoOutside: true}, outside, "this model may not ask to run anything outside"},
@@ -201,7 +202,7 @@ func TestModelRules(t *testing.T) {
 		if err := g.SetModel(c.rules); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // the answer stays the same
+		for range 3 { // the answer is stable
 			if got, _ := asks(t, g, c.a); !strings.HasPrefix(got, c.want) {
 				t.Errorf("%+v: %q %v: %s, want %s", c.rules, c.a.Command, c.a.Wish, got, c.want)
 			}
@@ -212,8 +213,8 @@ func TestModelRules(t *testing.T) {
 	}
 }
 
-// TestReadOnlyModelUntilWidened: an answer for the session opens what it says, and another model
-// gets the settings' policy.
+// TestReadOnlyModelUntilWidened: a session answer opens what it names. Another model gets the
+// policy of the settings.
 func TestReadOnlyModelUntilWidened(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	if err := g.SetModel(ModelRules{ReadOnly: true}); err != nil {
@@ -233,7 +234,7 @@ func TestReadOnlyModelUntilWidened(t *testing.T) {
 	if g := newGate(OnRequest, confined()); g.SetModel(ModelRules{ReadOnly: true}) != nil || g.Base().JudgeWrite(workspace+"/main.go").Allowed || !g.Own().JudgeWrite(workspace+"/main.go").Allowed {
 		t.Error("the user's own deeds are read-only too")
 	}
-	// What git trusts inside the workspace stays shut when an answer opens the workspace.
+	// What git trusts in the workspace stays closed when an answer opens the workspace.
 	trusted := workspace + "/submodule"
 	g = newGate(OnRequest, confined(), func(o *Options) {
 		o.Trusted = func(p sandbox.Policy) sandbox.Policy {
@@ -262,8 +263,8 @@ func TestReadOnlyModelUntilWidened(t *testing.T) {
 	}
 }
 
-// TestOutsideOfAnotherModel: an answer for the session does not take a model outside that may
-// not ask for it.
+// TestOutsideOfAnotherModel: a session answer to run outside does not apply to a model that may not
+// ask for it.
 func TestOutsideOfAnotherModel(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	a := Action{Kind: word.KindCommand, Tool: "shell", Command: "/usr/bin/id", Folder: "/etc", Wish: Wish{Unsandboxed: true}}

@@ -7,7 +7,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestUnmet: what a command that passed lost, or what made it fail, is a refusal with its hint.
+// TestUnmet: what a passed command lost, or what made a command fail, becomes a refusal with a
+// hint.
 func TestUnmet(t *testing.T) {
 	lost := sandbox.Denial{Kind: sandbox.KindWrite, Target: "/srv/data/a", Executable: "/usr/bin/cp", Evidence: sandbox.EvidenceKernel, Named: true}
 	besides, moot, guess := lost, lost, lost

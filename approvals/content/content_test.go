@@ -10,9 +10,9 @@ import (
 
 // source is a Source with these hashes and changes.
 type source struct {
-	sums    map[string]string // "-": it cannot be read
+	sums    map[string]string // "-": the file cannot be read
 	changed []string
-	lost    bool // the oldest changes are not listed
+	lost    bool // the list of changes is incomplete
 }
 
 func (s source) Digest(path string) (string, error) {
@@ -31,8 +31,8 @@ func (s source) Quiet() bool                         { return true }
 
 func plain(s string) string { return s }
 
-// TestOf: an absent file and a name that PATH does not have are known states. What cannot be read
-// is one for programs alone.
+// TestOf: absent files and program names that are not in PATH are known states. An unreadable file
+// is a known state only for programs.
 func TestOf(t *testing.T) {
 	s := source{sums: map[string]string{"/bin/a": "1", "/bin/x": "-"}}
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestMoved: each way in which a file or a program can differ from what was asked about.
+// TestMoved: each way in which a file or a program can differ from the question.
 func TestMoved(t *testing.T) {
 	was := Binding{Items: []Item{{"make", "/usr/bin/make", "m"}, {"x", "/w/x", ""}, {"none", "", ""}, {"sudo", "/usr/bin/sudo", Unread}}}
 	for _, c := range []struct {
@@ -79,8 +79,8 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestChanged: what the session changed below the folders counts, except the files whose hashes
-// are compared. What is not known counts as a change.
+// TestChanged: changes of the session below the folders count, except in files whose hashes are
+// compared. Unknown changes count as changes.
 func TestChanged(t *testing.T) {
 	item := Item{"x", "/w/x", "1"}
 	in := Binding{Items: []Item{item}, Roots: []string{"/w"}}

@@ -69,8 +69,8 @@ func TestSameAndRelated(t *testing.T) {
 	}
 }
 
-// FuzzFault: it returns for every text, a longer reason has at most the faults of a shorter one
-// that it contains as its own line.
+// FuzzFault: Fault returns for every text. A reason that contains another one as a line has no more
+// faults than that one.
 func FuzzFault(f *testing.F) {
 	f.Add("npm install", "npm needs its cache", "and more")
 	f.Fuzz(func(t *testing.T, command, reason, more string) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestForLine: the rules of a line allow it and no longer one, and where there are none it says
-// why.
+// TestForLine: the rules of a line allow the line, and no longer one. If there are no rules, the
+// reason is given.
 func TestForLine(t *testing.T) {
 	for line, want := range map[string]string{
 		"npm test":                       "",
@@ -58,8 +58,8 @@ func TestForLine(t *testing.T) {
 	}
 }
 
-// TestProject: a rule with a project holds there and below. Through a link a rule may forbid,
-// and not allow.
+// TestProject: a rule with a project applies in the project and below it. Through a link a rule may
+// forbid, but not allow.
 func TestProject(t *testing.T) {
 	list, err := Parse("r", []byte(`
 [[command]]

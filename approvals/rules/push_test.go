@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// overwriting and harmless pushes. Where bash gives a program the same words, the judgement is the
-// same.
+// overwriting and harmless pushes. Lines that bash turns into the same arguments are judged alike.
 var pushLines = struct{ forced, not []string }{
 	forced: []string{
 		"git push -f",
@@ -184,7 +183,7 @@ func TestOverwritesRemote(t *testing.T) {
 	}
 }
 
-// TestEachWayToStartAPush: whatever starts a command does not hide what it does.
+// TestEachWayToStartAPush: a push is recognised whatever program starts it.
 func TestEachWayToStartAPush(t *testing.T) {
 	for _, form := range additions {
 		if line := added(form, "git push -f"); !OverwritesRemote(line) {
@@ -196,8 +195,8 @@ func TestEachWayToStartAPush(t *testing.T) {
 	}
 }
 
-// TestPushesAsBashRunsThem runs the lines with a git that only notes its words: of no line that is
-// not seen does bash start a forced push.
+// TestPushesAsBashRunsThem runs the lines with a git that only records its arguments. No line that
+// is judged harmless starts a forced push.
 func TestPushesAsBashRunsThem(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -222,7 +221,7 @@ func TestPushesAsBashRunsThem(t *testing.T) {
 		defer done()
 		cmd := exec.CommandContext(ctx, bash, "-c", line)
 		cmd.Dir, cmd.Env = dir, []string{"PATH=" + bin, "NOTES=" + notes, "HOME=" + dir}
-		_ = cmd.Run() // many fail: the programs that they need are not there
+		_ = cmd.Run() // many fail, because the programs that they need do not exist
 		data, err := os.ReadFile(notes)
 		if err != nil {
 			return false // git was not started
@@ -267,7 +266,8 @@ func BenchmarkOverwritesRemote(b *testing.B) {
 	}
 }
 
-// FuzzOverwritesRemote: no text ends the reading, and a push in front of it stays seen.
+// FuzzOverwritesRemote: parsing always ends, and a forced push in front of any text is always
+// recognised.
 func FuzzOverwritesRemote(f *testing.F) {
 	for _, line := range pushLines.forced {
 		f.Add(line)

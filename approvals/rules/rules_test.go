@@ -265,7 +265,7 @@ expires = 2020-01-01
 	}
 }
 
-// TestExact: an exact rule allows its words and no more.
+// TestExact: an exact rule allows only its own words.
 func TestExact(t *testing.T) {
 	s := set(t, "[[command]]\nwords = [\"npm\", [\"test\", \"t\"]]\ndecision = \"allow\"\nexact = true\n")
 	for line, want := range map[string]Decision{
@@ -382,7 +382,8 @@ func BenchmarkCommand200Rules(b *testing.B) {
 	}
 }
 
-// TestRulesThatDifferLookDifferent: a person reads the line of a rule, and its ID is made of it.
+// TestRulesThatDifferLookDifferent: different rules have different lines, because a person reads
+// the line and the ID is computed from it.
 func TestRulesThatDifferLookDifferent(t *testing.T) {
 	seen := map[string]bool{}
 	for _, words := range [][][]string{{{"git", "status"}}, {{"git"}, {"status"}}, {{"git status"}}, {{"git|status"}}, {{"git"}, {"\"status\""}}, {{"git"}, {"status|"}}} {

@@ -12,8 +12,8 @@ func reach(program, host string) sandbox.Denial {
 	return sandbox.Denial{Kind: sandbox.KindNetwork, Executable: program, Target: host}
 }
 
-// TestAsks: a refusal is worth a question if something names it, if it is a program's first
-// contact with a host, or by what is remembered.
+// TestAsks: a refusal is worth a question if a text names its target, if it is a program's first
+// contact with a host, or if the memory says so.
 func TestAsks(t *testing.T) {
 	work := filepath.Dir(room(t))
 	for name, text := range map[string]string{"deploy.sh": "cp x /srv/site\n", "binary": "\x00 /srv/hidden"} {
@@ -81,8 +81,8 @@ func TestAsks(t *testing.T) {
 
 func ptr(d sandbox.Denial) *sandbox.Denial { return &d }
 
-// TestEnd: what a command that passed was refused, it survived; what certainly stopped it,
-// mattered; a command that failed otherwise teaches nothing.
+// TestEnd: a command that passed survived its refusals. A certain cause of failure mattered. Any
+// other failure teaches nothing.
 func TestEnd(t *testing.T) {
 	seen := func(d sandbox.Denial) sandbox.Denial { d.Evidence = sandbox.EvidenceKernel; return d }
 	d, host := seen(write("/bin/tool", "/home/u/.x/y")), seen(reach("/bin/tool", "x.example:443"))
@@ -130,7 +130,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestKnown: only what a program always did without explains a failure less.
+// TestKnown: refusals are known if the program survived each of them the last time.
 func TestKnown(t *testing.T) {
 	m := open(t, room(t))
 	a, b := write("/bin/a", "/home/u/.a/x"), write("/bin/b", "/home/u/.b/x")

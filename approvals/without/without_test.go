@@ -64,7 +64,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// TestLearn: what is remembered is about one program and one pattern; the latest outcome counts.
+// TestLearn: an entry is about one program and one pattern, and the latest outcome counts.
 func TestLearn(t *testing.T) {
 	file := room(t)
 	m := open(t, file)
@@ -127,7 +127,7 @@ func TestClear(t *testing.T) {
 	}
 }
 
-// TestSeveralProcesses: no lesson is lost, and each sees what the others learned.
+// TestSeveralProcesses: no lesson is lost, and each process sees the lessons of the others.
 func TestSeveralProcesses(t *testing.T) {
 	file := room(t)
 	var all sync.WaitGroup
@@ -154,8 +154,8 @@ func TestSeveralProcesses(t *testing.T) {
 	}
 }
 
-// TestBounds: a command with many programs or targets neither fills the memory nor makes it
-// forget others.
+// TestBounds: a command with many programs or targets cannot fill the memory, nor displace the
+// entries of others.
 func TestBounds(t *testing.T) {
 	m := open(t, room(t))
 	victim := write("/usr/bin/git", "/home/u/.config/git/x")
@@ -188,7 +188,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestDamaged: a file that is not a memory is reported and kept until the memory is cleared.
+// TestDamaged: a file that is not a memory is reported, and kept until the memory is cleared.
 func TestDamaged(t *testing.T) {
 	for _, text := range []string{"", "{", `{"version":2}`, `{"version":1,"entries":[{"program":"/x","last":"open"}]}`, strings.Repeat(" ", maxFile+1)} {
 		file := room(t)

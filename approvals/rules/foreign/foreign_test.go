@@ -32,7 +32,7 @@ func imported(t *testing.T, name string) Result {
 	return got
 }
 
-// TestImport compares rules and notes with the golden files; the rules are a valid file.
+// TestImport compares rules and notes with the golden files, and parses the rules.
 func TestImport(t *testing.T) {
 	for name := range readers {
 		got := imported(t, name)
@@ -57,8 +57,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// matcher returns what says whether one of Claude Code's rules for Bash matches a command that
-// is one program.
+// matcher returns a function that reports whether one of Claude Code's rules for Bash matches a
+// command that is one program.
 func matcher(list []string) func(command string) bool {
 	var forms []*regexp.Regexp
 	for _, rule := range list {
@@ -80,7 +80,7 @@ func form(of string) *regexp.Regexp {
 	return regexp.MustCompile("^" + form + "$")
 }
 
-// TestNeverWider compares what is allowed and forbidden with the original, for many commands.
+// TestNeverWider compares for many commands what the translation and the original allow and forbid.
 func TestNeverWider(t *testing.T) {
 	allow := []string{"Bash(npm run build)", "Bash(npm run test:*)", "Bash(git log *)", "Bash(git:*)", "Bash(ls*)", "Bash(make test)", "Bash(git * main)", "Bash(rm *)"}
 	ask := []string{"Bash(git push:*)", "Bash(make test --all)"}
@@ -132,13 +132,13 @@ func TestNeverWider(t *testing.T) {
 	}
 }
 
-// TestWhatIsLostTakesPermissionsAlong: where a rule that refuses cannot be carried over, no
-// permission that it may concern is.
+// TestWhatIsLostTakesPermissionsAlong: if a rule that refuses cannot be translated, permissions
+// that it may affect are left out.
 func TestWhatIsLostTakesPermissionsAlong(t *testing.T) {
 	for _, c := range []struct {
 		read func(string, []byte, string) (Result, error)
 		text string
-		want string // of the rules in words
+		want string // the rules in words
 	}{
 		{Claude, `{"permissions":{"allow":["Bash(git:*)","Edit(//a/**)"],"deny":["Bash(* --force)"]}}`, "allow write /a"},
 		{Claude, `{"permissions":{"allow":["Bash(git:*)"],"deny":["Bash"]}}`, ""},
@@ -209,7 +209,7 @@ func TestBrokenFiles(t *testing.T) {
 	}
 }
 
-// FuzzImport: no file ends the program, and what is written is a valid file of rules.
+// FuzzImport: no file crashes the program, and the output is always a valid rules file.
 func FuzzImport(f *testing.F) {
 	for name := range readers {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
