@@ -146,7 +146,7 @@ func (g offer) checked(text string) (*Gate, *Refusal) {
 	case len(list) == 0 || len(list) > mostLasting:
 		return nil, refuse("the text contains %d rules; an answer has 1 to %d", len(list), mostLasting)
 	}
-	base := g.settings() // an answer for the session, or read-only, hides what is protected
+	base := g.settings() // a session answer or read-only would hide what is protected
 	for _, r := range list {
 		if refusal := g.at.openable(base, g.q.Grant, r); refusal != nil {
 			return nil, refusal

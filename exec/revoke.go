@@ -11,7 +11,7 @@ import (
 type commands struct {
 	mu   sync.Mutex
 	list map[*running]bool // guarded by mu
-	// revoked is what was taken back from all, the first first; guarded by mu.
+	// revoked lists what was revoked from all commands, oldest first; guarded by mu.
 	revoked []sandbox.Closing
 }
 

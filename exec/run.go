@@ -39,7 +39,7 @@ type running struct {
 	clock   *wallClock
 	cap     *capture        // nil in the foreground
 	proc    sandbox.Process // set by commands.started
-	// revoked is what was taken back while it started; guarded by commands.mu.
+	// revoked lists what was revoked while the command started; guarded by commands.mu.
 	revoked []sandbox.Closing
 	// taken is everything that was revoked; guarded by commands.mu.
 	taken []sandbox.Closing

@@ -40,7 +40,7 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 		return told + "Only the user may allow what undo cannot reverse, and you cannot ask for it: do without it, or finish and say what is to be deleted or replaced.\n"
 	}
 	if neverOpened(v) {
-		return told + "It belongs to codeagent itself, or lies around what does, and is never opened: do without it.\n"
+		return told + "It belongs to codeagent itself, or contains something that does, and is never opened: do without it.\n"
 	}
 	if !canAsk(attended, mode) {
 		return told + "You cannot ask for this here: it stays refused. Do without it, or finish and say what it would have needed.\n"

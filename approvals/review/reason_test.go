@@ -76,7 +76,7 @@ func FuzzFault(f *testing.F) {
 	f.Fuzz(func(t *testing.T, command, reason, more string) {
 		s := Subject{Command: command, Opens: []string{command}}
 		if len(reason)+len(more) < maxText/2 && s.Fault(reason) == "" && s.Fault(reason+"\n"+more) != "" {
-			t.Errorf("%q is a reason for %q, and with %q it is none", reason, command, more)
+			t.Errorf("%q is a reason for %q, but not with %q added", reason, command, more)
 		}
 	})
 }

@@ -1,7 +1,7 @@
 // Package foreign translates the permission files of other tools into rules.toml. The result is
 // never wider than the original: a rule without an exact translation becomes stricter or is left
-// out, and a lost ask or forbid rule takes along every permission that it might affect. Each such
-// case has a note. The package performs no IO. Start at Claude in claude.go or Codex in codex.go.
+// out with a note, and a lost ask or forbid rule takes along every permission that it might affect.
+// The package performs no IO. Start at Claude in claude.go or Codex in codex.go.
 package foreign
 
 import (

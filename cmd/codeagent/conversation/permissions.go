@@ -51,8 +51,8 @@ func (ses *Session) adopt(ctx context.Context) error {
 		return cli.Usage(fmt.Errorf("--approvals: %w", err))
 	}
 	if ses.written(file) {
-		return cli.Usage(fmt.Errorf("--approvals: %s: commands of this or an earlier session can write this file, so they may have changed it", file),
-			fmt.Sprintf("nothing was granted; move it to %s, which commands cannot write, or to another folder that they cannot write", filepath.Join(ses.Workspace.Folder, ".codeagent")))
+		return cli.Usage(fmt.Errorf("--approvals: %s: commands can write this file, so one of this or an earlier session may have changed it", file),
+			fmt.Sprintf("nothing was granted; move it to %s, which commands cannot write, or to a folder outside of those that they can write", filepath.Join(ses.Workspace.Folder, ".codeagent")))
 	}
 	text, err := hostfile.Read(ctx, file, mostApprovals)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package rulescmd is `codeagent rules`: it shows the user's rules, says which of them decides
-// about a command, adds and removes rules. It reads and writes rules.toml through hostfile;
-// package approvals/rules judges. Read New first.
+// Package rulescmd is the command `codeagent rules`: it lists, tests, adds, imports, adopts and
+// removes rules, and says which rule decides about a command. It reads and writes rules.toml
+// through hostfile, and package approvals/rules judges. Start at New.
 package rulescmd
 
 import (

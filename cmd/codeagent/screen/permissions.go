@@ -38,7 +38,7 @@ func (p permissions) List(context.Context) ([]tui.Permission, error) {
 // didWithout describes what is remembered of a refusal.
 func didWithout(e without.Entry) string {
 	if e.Last == without.Mattered {
-		return "needed " + short.Count(e.Mattered, "time") + ": is asked"
+		return "needed " + short.Count(e.Mattered, "time") + ": you are asked"
 	}
 	return "did without it " + short.Count(e.Survived, "time")
 }
