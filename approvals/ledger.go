@@ -316,7 +316,7 @@ type Revocation struct {
 	Closed, Still sandbox.Grant
 }
 
-// Revoke revokes an answer or a setting. It applies from the next decision on; for a setting, until
+// Revoke ends an answer or a setting. It applies from the next decision on; for a setting, until
 // the session ends. It returns false for other IDs. A rule must be removed from its file instead
 // (SetRules).
 func (l *Ledger) Revoke(id string) (Revocation, bool) {

@@ -101,7 +101,7 @@ func (h *callHolder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant,
 	return grant, true
 }
 
-// Asks refuses after the tool call.
+// Asks returns false once the tool call has ended.
 func (h *callHolder) Asks(d sandbox.Denial) bool { return h.call.Err() == nil && h.Holder.Asks(d) }
 
 // give records a grant before it takes effect, and reports whether it may take effect. A

@@ -77,8 +77,8 @@ type Info struct {
 	Text     string
 	Dir      string
 	Terminal bool
-	// Policy is the policy under which the job started, and Granted what its Holder added. Revoked was
-	// revoked since then, as far as the system allows.
+	// Policy is the policy under which the job started, and Granted what its Holder added. Revoked
+	// lists what was revoked from it since then.
 	Policy  sandbox.Policy
 	Granted []sandbox.Grant
 	Revoked []sandbox.Closing

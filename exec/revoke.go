@@ -49,7 +49,7 @@ func (c *commands) started(run *running, proc sandbox.Process) {
 	}
 }
 
-// Revoke revokes back from every running command, including jobs, as far as the system allows. It
+// Revoke takes back what back lists from every running command, including jobs, if possible. It
 // returns the number of affected commands, and the combined result.
 func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked) {
 	if back.Empty() {
@@ -89,7 +89,7 @@ func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked)
 	return running + len(procs), out
 }
 
-// Revoke revokes back from one job. It returns false if the job does not exist or has ended.
+// Revoke takes back what back lists from one job. It returns false if the job does not exist or has ended.
 func (l *Jobs) Revoke(id int, back sandbox.Closing) (sandbox.Revoked, bool) {
 	j := l.Find(id)
 	if j == nil || !j.lives() {

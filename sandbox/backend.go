@@ -35,7 +35,7 @@ type Process interface {
 	// Refused is what the backend has refused so far; it works while the command runs. It lacks
 	// what becomes known only at the end, which Trace has.
 	Refused() []Denial
-	// Revoke revokes c from the command and all its descendants, as far as the system allows. It
+	// Revoke takes back what c lists from the command and its descendants, if possible. It
 	// returns when the revocation is in effect.
 	Revoke(c Closing) Revoked
 	// Trace is what the backend saw. It is complete after Wait.

@@ -72,9 +72,8 @@ func (b Binding) At(s Source) Binding {
 	return b
 }
 
-// Again adds to b the files and folders of the earlier binding was. A file that commands could
-// change when was was made may be closed to them now, and is then missing from b. It may have
-// changed in the meantime.
+// Again adds to b the files and folders of the earlier binding that b lacks. Commands could change
+// these at that time and cannot now, so b leaves them out. They may have changed in between.
 func (b Binding) Again(s Source, was *Binding) Binding {
 	if was == nil {
 		return b

@@ -19,7 +19,7 @@ import (
 // policy, and refuses changes in what was granted. Access that the kernel already gave the command
 // remains: open files, and what Landlock lets it read.
 
-// Revoke revokes c, and returns when the broker judges by the narrower policy.
+// Revoke narrows the policy by c, and returns when the broker judges by it.
 func (b *Broker) Revoke(c sandbox.Closing) sandbox.Revoked {
 	if b == nil {
 		return sandbox.Revoked{Stays: []string{"this kernel does not report calls of commands, so a running command keeps all that it was started with"}}

@@ -83,7 +83,7 @@ func (ses *Session) written(file string) bool {
 // errNotListed: the ID matches nothing that is open.
 var errNotListed = errors.New("it is not open any more")
 
-// Revoke revokes a ledger entry for all later decisions, and from running commands as far as the
+// Revoke ends a ledger entry for all later decisions, and for running commands as far as the
 // system allows. It returns the result in words.
 func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 	l := ses.Gate.Ledger()

@@ -61,7 +61,7 @@ func more(e ledger.Entry) string {
 	return out + "  " + cmp.Or(e.Title, e.Source)
 }
 
-// Revoke revokes a ledger entry, or forgets what a program did without.
+// Revoke ends a ledger entry, or forgets what a program did without.
 func (p permissions) Revoke(ctx context.Context, id string) (string, error) {
 	if strings.HasPrefix(id, "w-") {
 		n, err := p.ses.Without.Clear(id)
