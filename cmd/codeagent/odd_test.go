@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -44,9 +45,9 @@ var oddPlaces = []string{
 // TestOddEntries: whatever is in the place of codeagent's own files, no start blocks on it or
 // crashes: the error names it.
 func TestOddEntries(t *testing.T) {
-	calls := 0
+	var calls atomic.Int32
 	model, err := scripted.Start(t.Context(), func(scripted.Request) scripted.Reply {
-		if calls++; calls%2 == 0 {
+		if calls.Add(1)%2 == 0 {
 			return scripted.Reply{Text: "done"}
 		}
 		return scripted.Reply{Calls: []scripted.Call{{Name: "shell", Arguments: `{"command":"echo x > made; seq 20000"}`}}}
@@ -80,7 +81,7 @@ func TestOddEntries(t *testing.T) {
 			if err := chownAll(own, uid); err != nil {
 				t.Fatal(err)
 			}
-			calls = 0
+			calls.Store(0)
 			for _, args := range [][]string{{"sessions", "--all"}, {"undo"}, {"exec", "hi"}} {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				cmd := u.codeagent(args...)
