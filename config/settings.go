@@ -142,7 +142,7 @@ var settings = []setting{
 	{key: "speculation.mode", choices: []string{"off", Decoding}, def: `"decoding"`, at: func(c *Config, _ string) any { return &c.Speculation },
 		doc: "When tool calls start. `decoding`: while the answer is still coming, each as soon as it is complete; `read_file`, `list_files` and `search` once what they need is known, and again if the rest changes it. What needs a question is never run ahead. `off`: none starts before the answer is complete, so an answer that breaks off has done nothing."},
 	{key: "undo.unkept", choices: []string{"ask", "allow"}, def: `"ask"`, at: func(c *Config, _ string) any { return &c.Unkept },
-		doc: "When a command is about to delete, replace or empty a file that the session did not make and that `/undo` could not bring back. `ask`: that call waits and you are asked; where nobody can be asked it fails. `allow`: it is made."},
+		doc: "When a command is about to delete, replace or empty a file that the session did not make and that `/undo` could not bring back. `ask`: that call waits and you are asked; where nobody can be asked it fails. `allow`: it is made. The same holds for a `git push` that would overwrite or delete what the remote has."},
 	{key: "tui.mouse", def: "true", at: func(c *Config, _ string) any { return &c.TUI.Mouse },
 		doc: "`false` leaves wheel and drag to the terminal."},
 	{key: "providers.NAME.base_url", valid: validURL, at: func(c *Config, name string) any { return &entry(c.Providers, name).BaseURL },
