@@ -72,10 +72,7 @@ func yesWords(ans approvals.Answer) string {
 // things lists what a grant names.
 func things(g sandbox.Grant) string {
 	list := append(append([]string{}, g.Write...), g.Read...)
-	for _, h := range g.Hosts {
-		list = append(list, h.String())
-	}
-	list = append(list, g.Sockets...)
+	list = append(append(list, sandbox.HostsOf(g.Hosts)...), g.Sockets...)
 	if len(list) == 0 {
 		return "no extra permissions"
 	}

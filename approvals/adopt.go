@@ -16,23 +16,15 @@ import (
 func (l *Ledger) Adopt(f ledger.File, name string) error {
 	var entries []answered
 	// A rule of another project has no effect here.
-	here := rules.Join(f.Rules).In(l.gate.at.workspace, func(p string) string { return p }).Rules()
+	here := l.here(f.Rules)
 	for _, r := range here {
-		var g sandbox.Grant
-		e := ledger.Entry{Expires: r.Expires}
-		switch {
-		case len(r.Words) > 0:
+		if len(r.Words) > 0 {
 			continue // command rules do not become entries
-		case r.Access == rules.Fetch:
-			e.Fetch = slices.Clone(r.Hosts)
-		case len(r.Hosts) > 0:
-			g.Hosts = slices.Clone(r.Hosts)
-		case r.Access == rules.Read:
-			g.Read = slices.Clone(r.Paths)
-		default:
-			g.Write = slices.Clone(r.Paths)
 		}
-		e.Grant = g
+		e := ledger.Entry{Expires: r.Expires, Grant: ruleGrant(r).Clone()}
+		if r.Access == rules.Fetch {
+			e.Fetch = slices.Clone(r.Hosts)
+		}
 		entries = append(entries, answered{Entry: e})
 	}
 	for _, t := range f.Sockets {

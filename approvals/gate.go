@@ -449,13 +449,9 @@ func grantWords(gr sandbox.Grant) string {
 			out = append(out, verb+" "+firstOf(things, 100))
 		}
 	}
-	var hosts []string
-	for _, h := range gr.Hosts {
-		hosts = append(hosts, h.String())
-	}
 	list("write", gr.Write)
 	list("read", gr.Read)
-	list("reach", hosts)
+	list("reach", sandbox.HostsOf(gr.Hosts))
 	list("use the socket", gr.Sockets)
 	if gr.Unsandboxed {
 		out = append(out, "leave the sandbox")

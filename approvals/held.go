@@ -22,9 +22,7 @@ type HeldAnswers struct {
 func (w *Wish) add(given []sandbox.Grant) {
 	for _, g := range given {
 		w.Write, w.Read, w.Sockets = append(w.Write, g.Write...), append(w.Read, g.Read...), append(w.Sockets, g.Sockets...)
-		for _, h := range g.Hosts {
-			w.Hosts = append(w.Hosts, h.String())
-		}
+		w.Hosts = append(w.Hosts, sandbox.HostsOf(g.Hosts)...)
 	}
 }
 

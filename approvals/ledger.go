@@ -62,7 +62,7 @@ func (l *Ledger) List() []ledger.Entry {
 	}
 	now := l.gate.now()
 	for _, r := range l.rules.Load().Rules() {
-		if e, opens := ledger.OfRule(r); opens && (r.Expires.IsZero() || now.Before(r.Expires)) {
+		if e, opens := ledger.OfRule(r); opens && r.Holds(now) {
 			out = append(out, e)
 		}
 	}
@@ -293,7 +293,7 @@ func (l *Ledger) countRules(wanted sandbox.Grant) {
 		case r.Access == rules.Read:
 			e.Grant.Read = r.Paths
 		}
-		if covered(e, wanted) && (r.Expires.IsZero() || l.gate.now().Before(r.Expires)) {
+		if covered(e, wanted) && r.Holds(l.gate.now()) {
 			l.usedRule(r)
 		}
 	}
@@ -355,7 +355,7 @@ func (l *Ledger) Revoke(id string) (Revocation, bool) {
 func (l *Ledger) Closing(g sandbox.Grant) sandbox.Closing {
 	open, now := l.gate.Open(), l.gate.now()
 	for _, r := range l.rules.Load().Rules() {
-		if r.Expires.IsZero() || now.Before(r.Expires) {
+		if r.Holds(now) {
 			open = open.With(l.gate.at.standing(ruleGrant(r)))
 		}
 	}
@@ -403,8 +403,13 @@ func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
 // for other projects are ignored.
 func (l *Ledger) ReplaceRules(file string, list []*rules.Rule) (closed sandbox.Grant) {
 	others := slices.DeleteFunc(slices.Clone(l.rules.Load().Rules()), func(r *rules.Rule) bool { return r.File == file })
-	here := rules.Join(list).In(l.gate.at.workspace, func(p string) string { return p })
-	return l.SetRules(rules.Join(here.Rules(), others))
+	return l.SetRules(rules.Join(l.here(list), others))
+}
+
+// here returns the rules that apply to the workspace. The project of a rule must lead there without
+// a link.
+func (l *Ledger) here(list []*rules.Rule) []*rules.Rule {
+	return rules.Join(list).In(l.gate.at.workspace, func(p string) string { return p }).Rules()
 }
 
 // DropRules calls remove, which removes rules from one file and returns the remaining ones, and

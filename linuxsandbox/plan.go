@@ -69,10 +69,7 @@ func checkNetwork(p sandbox.Policy, f facts) error {
 	if p.Network.Mode != sandbox.NetworkAllow || len(p.Network.Hosts) == 0 || f.HostNet != 0 && pathSockets(p, f) {
 		return nil
 	}
-	var names []string
-	for _, h := range p.Network.Hosts {
-		names = append(names, h.String())
-	}
+	names := sandbox.HostsOf(p.Network.Hosts)
 	why := networkLayer(p, f).Reason
 	if f.HostNet != 0 {
 		why = cmp.Or(f.NoSockets, notifyLayer(f).Reason)

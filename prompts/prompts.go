@@ -232,11 +232,7 @@ func network(p sandbox.Policy, e sandbox.Enforcement) string {
 	case p.Network.Mode == sandbox.NetworkFull:
 		line = "- Network: open.\n"
 	case p.Network.Mode == sandbox.NetworkAllow && len(p.Network.Hosts) > 0:
-		var hosts []string
-		for _, h := range p.Network.Hosts {
-			hosts = append(hosts, h.String())
-		}
-		line = fmt.Sprintf("- Network: only %s, over TCP.\n", list(hosts))
+		line = fmt.Sprintf("- Network: only %s, over TCP.\n", list(sandbox.HostsOf(p.Network.Hosts)))
 	}
 	if p.Network.Mode != sandbox.NetworkFull && slices.Contains(e.Active(), "netns") {
 		line += "- Localhost is the session's own: a command reaches the servers that it starts, or that another running command did, and none of the user's.\n"

@@ -61,6 +61,14 @@ func PathsOf(roots []Root) (paths []string) {
 	return paths
 }
 
+// HostsOf returns the texts of hosts, in the form that ParseHostPort reads.
+func HostsOf(hosts []HostPort) (texts []string) {
+	for _, h := range hosts {
+		texts = append(texts, h.String())
+	}
+	return texts
+}
+
 // Folders returns the write roots that contain project files: those that are not parts of a git
 // directory.
 func (p Policy) Folders() (roots []Root) {

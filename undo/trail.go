@@ -2,7 +2,6 @@ package undo
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 )
@@ -49,10 +48,11 @@ func (s *History) Since(mark int64) (paths []string, all bool) {
 	t := &s.trail
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, p := range slices.SortedFunc(maps.Keys(t.last), func(a, b string) int { return cmp.Compare(t.last[a], t.last[b]) }) {
-		if t.last[p] > mark {
+	for p, at := range t.last {
+		if at > mark {
 			paths = append(paths, p)
 		}
 	}
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(t.last[a], t.last[b]) })
 	return paths, mark >= t.from
 }

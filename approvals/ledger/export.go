@@ -134,7 +134,7 @@ func (e Entry) tables() (d document) {
 		return []map[string]any{m}
 	}
 	d.Path = append(ruled("paths", e.Grant.Write, rules.Write), ruled("paths", e.Grant.Read, rules.Read)...)
-	d.Host = append(ruled("hosts", texts(e.Grant.Hosts), ""), ruled("hosts", texts(e.Fetch), rules.Fetch)...)
+	d.Host = append(ruled("hosts", sandbox.HostsOf(e.Grant.Hosts), ""), ruled("hosts", sandbox.HostsOf(e.Fetch), rules.Fetch)...)
 	if len(e.Grant.Sockets) > 0 {
 		d.Socket = []Paths{{e.Grant.Sockets, until}}
 	}
@@ -159,13 +159,6 @@ func printable(r rune) rune {
 	return r
 }
 
-func texts(hosts []sandbox.HostPort) (out []string) {
-	for _, h := range hosts {
-		out = append(out, h.String())
-	}
-	return out
-}
-
 // Parse reads an exported file. It rejects everything that could open more than a reader sees:
 // unknown keys, paths that are not absolute and literal, hosts without a port, decisions other than
 // allow, and expired entries.
@@ -181,16 +174,8 @@ func Parse(name string, text []byte, now time.Time) (File, error) {
 	}
 	var d document
 	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&d); err != nil {
-		line, column, problem := 1, 1, strings.TrimPrefix(err.Error(), "toml: ")
-		var strict *toml.StrictMissingError
-		var decode *toml.DecodeError
-		if errors.As(err, &strict) && len(strict.Errors) > 0 {
-			line, column = strict.Errors[0].Position()
-			problem = "unknown key " + strings.Join(strict.Errors[0].Key(), ".")
-		} else if errors.As(err, &decode) {
-			line, column = decode.Position()
-		}
-		return fail("%d:%d: %s", line, column, problem)
+		fault := rules.Undecoded(name, err)
+		return fail("%d:%d: %s", fault.Line, fault.Column, fault.Problem)
 	}
 	ruled, err := toml.Marshal(document{Command: d.Command, Path: d.Path, Host: d.Host})
 	if err != nil {

@@ -103,8 +103,8 @@ func parseFile(name string, data []byte, home string, examples bool) ([]*Rule, e
 	return p.rules, nil
 }
 
-// Undecoded describes a fault in the TOML file called name, with its position. It is an *Error.
-func Undecoded(name string, err error) error {
+// Undecoded describes a fault in the TOML file called name, with its position.
+func Undecoded(name string, err error) *Error {
 	var decode *toml.DecodeError
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {

@@ -131,7 +131,8 @@ func (s *Set) In(folder string, canonical func(path string) string) *Set {
 	}))
 }
 
-func (r *Rule) holds(now time.Time) bool { return r.Expires.IsZero() || now.Before(r.Expires) }
+// Holds reports whether the rule has not expired.
+func (r *Rule) Holds(now time.Time) bool { return r.Expires.IsZero() || now.Before(r.Expires) }
 
 // Part is one program of a command line, and the rule that decides about it; nil: none.
 type Part struct {
@@ -197,7 +198,7 @@ func changesFolder(words []string) bool {
 // why names such a word.
 func (s *Set) allow(words []string, now time.Time) (found *Rule, why string) {
 	for _, r := range s.first[words[0]] {
-		if r.Decision != Allow || !r.holds(now) || !r.begins(words) || found != nil && len(r.Words) <= len(found.Words) {
+		if r.Decision != Allow || !r.Holds(now) || !r.begins(words) || found != nil && len(r.Words) <= len(found.Words) {
 			continue
 		}
 		if hides := hidden(words, len(r.Words)); hides != "" {
@@ -214,7 +215,7 @@ func (s *Set) allow(words []string, now time.Time) (found *Rule, why string) {
 
 // restrict applies the asks and forbids to whatever the line may start.
 func (s *Set) restrict(j *Judgement, line string, parsed *syntax.File, now time.Time) {
-	i := slices.IndexFunc(s.all, func(r *Rule) bool { return len(r.Words) > 0 && r.Decision.Stricter(None) && r.holds(now) })
+	i := slices.IndexFunc(s.all, func(r *Rule) bool { return len(r.Words) > 0 && r.Decision.Stricter(None) && r.Holds(now) })
 	if i < 0 {
 		return
 	}
@@ -239,7 +240,7 @@ func (s *Set) strictest(words []string, program bool, now time.Time) (found *Rul
 		candidates = slices.DeleteFunc(slices.Clone(s.all), func(r *Rule) bool { return len(r.Words) < 2 })
 	}
 	for _, r := range candidates {
-		if r.Decision.Stricter(None) && r.holds(now) && mayBegin(r.Words, words) && (found == nil || r.Decision.Stricter(found.Decision)) {
+		if r.Decision.Stricter(None) && r.Holds(now) && mayBegin(r.Words, words) && (found == nil || r.Decision.Stricter(found.Decision)) {
 			found = r
 		}
 	}
@@ -305,7 +306,7 @@ func (r *Rule) begins(words []string) bool {
 // exact one; "" if none does. To allow writing is also to allow reading.
 func (s *Set) Path(access Access, path string, now time.Time) (root string) {
 	for _, r := range s.Rules() {
-		if !r.holds(now) || r.Access != access && r.Access != Write {
+		if !r.Holds(now) || r.Access != access && r.Access != Write {
 			continue
 		}
 		for _, dir := range r.Paths {
@@ -320,6 +321,6 @@ func (s *Set) Path(access Access, path string, now time.Time) (root string) {
 // Host reports whether a rule allows a fetch or a command to contact a host.
 func (s *Set) Host(h sandbox.HostPort, fetch bool, now time.Time) bool {
 	return slices.ContainsFunc(s.Rules(), func(r *Rule) bool {
-		return r.holds(now) && (fetch || r.Access != Fetch) && slices.Contains(r.Hosts, h)
+		return r.Holds(now) && (fetch || r.Access != Fetch) && slices.Contains(r.Hosts, h)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"codeagent/sandbox"
+
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -30,9 +32,7 @@ func (r *Rule) String() string {
 		of = append(of, string(r.Access))
 	}
 	of = append(of, r.Paths...)
-	for _, h := range r.Hosts {
-		of = append(of, h.String())
-	}
+	of = append(of, sandbox.HostsOf(r.Hosts)...)
 	out := string(r.Decision) + " " + strings.Join(of, " ")
 	if r.Project != "" {
 		out += " in " + r.Project
@@ -62,9 +62,7 @@ func (r *Rule) TOML() []byte {
 			entry.Words = append(entry.Words, alternatives)
 		}
 	}
-	for _, h := range r.Hosts {
-		entry.Hosts = append(entry.Hosts, h.String())
-	}
+	entry.Hosts = sandbox.HostsOf(r.Hosts)
 	switch {
 	case len(r.Paths) > 0:
 		kind = "path"

@@ -57,13 +57,7 @@ func (m *Memory) Begin(ctx context.Context, c Command) *Run {
 	if m != nil {
 		home = m.home
 	}
-	resolve := func(p string) string {
-		to, err := sandbox.Canonical(hostfile.OS{}, "/", p)
-		if err != nil {
-			return ""
-		}
-		return to
-	}
+	resolve := named.Through(hostfile.OS{})
 	read := func(text string) *named.Text { return named.Read(text, c.Folder, home, resolve) }
 	r := &Run{memory: m, texts: []*named.Text{read(c.Text)}}
 	for _, w := range c.Wishes {

@@ -61,10 +61,8 @@ func Read(text, folder, home string, resolve func(path string) string) *Text {
 	}
 	folders := []string{folder}
 	var words []string
-	if len(text) <= maxParsed {
-		if f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), ""); err == nil {
-			words, folders = t.shellWords(f)
-		}
+	if f := parsed(text); f != nil {
+		words, folders = t.shellWords(f)
 	}
 	// This also finds names in quotes, in other languages, and in texts that are not shell scripts.
 	for _, token := range strings.FieldsFunc(text, notOfPath) {
@@ -88,13 +86,7 @@ func Mark(denials []sandbox.Denial, argv []string, folder, home string, files sa
 	if len(denials) == 0 || files == nil {
 		return
 	}
-	resolve := func(p string) string {
-		to, err := sandbox.Canonical(files, "/", p)
-		if err != nil {
-			return ""
-		}
-		return to
-	}
+	resolve := Through(files)
 	var words []string
 	var texts []*Text
 	for _, arg := range argv {
@@ -109,6 +101,29 @@ func Mark(denials []sandbox.Denial, argv []string, folder, home string, files sa
 	for i, d := range denials {
 		denials[i].Named = slices.ContainsFunc(texts, func(t *Text) bool { return t.Target(d) })
 	}
+}
+
+// Through returns a resolve for Read, which follows the links of files.
+func Through(files sandbox.FileSystem) func(path string) string {
+	return func(p string) string {
+		to, err := sandbox.Canonical(files, "/", p)
+		if err != nil {
+			return ""
+		}
+		return to
+	}
+}
+
+// parsed parses a text. It returns nil if the text is too long or no shell text.
+func parsed(text string) *syntax.File {
+	if len(text) > maxParsed {
+		return nil
+	}
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil
+	}
+	return f
 }
 
 // notOfPath reports a character that ends a path in most languages.

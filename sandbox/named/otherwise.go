@@ -34,7 +34,7 @@ type start struct {
 // Handled reports whether the text itself handles every refusal: each program that names a refusal
 // is left of ||, or in the condition of an if, and the other branch starts it again.
 func (r *Refused) Handled() bool {
-	f := parsed(r.Text)
+	f := compared(r.Text)
 	if f == nil || len(r.Denials) == 0 || len(r.Denials) > maxRefused {
 		return false
 	}
@@ -82,7 +82,7 @@ func (r *Refused) Handled() bool {
 // start each program that names a refusal again, for a file or an address of the same name. If no
 // program names a refusal, all programs count.
 func (r *Refused) DoneBy(later string) bool {
-	f, g := parsed(r.Text), parsed(later)
+	f, g := compared(r.Text), compared(later)
 	if f == nil || g == nil || len(r.Denials) > maxRefused {
 		return false
 	}
@@ -138,13 +138,10 @@ func (r *Refused) touches(word string, d sandbox.Denial) (yes bool) {
 	return yes
 }
 
-// parsed parses a text. It returns nil if the text is too long for the comparison or invalid.
-func parsed(text string) *syntax.File {
-	if len(text) > maxParsed {
-		return nil
-	}
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
-	if err != nil || len(statements(f)) > maxStarts {
+// compared is parsed for the comparison. It also returns nil if the text starts too many programs.
+func compared(text string) *syntax.File {
+	f := parsed(text)
+	if f == nil || len(statements(f)) > maxStarts {
 		return nil
 	}
 	return f

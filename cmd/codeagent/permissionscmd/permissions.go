@@ -81,7 +81,7 @@ func read(ctx context.Context, s cli.Stdio, f cli.Flags, session string) (o open
 	}
 	now := time.Now()
 	for _, r := range all {
-		if _, opens := ledger.OfRule(r); opens && (r.Expires.IsZero() || now.Before(r.Expires)) {
+		if _, opens := ledger.OfRule(r); opens && r.Holds(now) {
 			o.rules = append(o.rules, r)
 		}
 	}
