@@ -94,7 +94,7 @@ func (c *Call) Unsaved(dir int, name, path string) (why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.turn()
-	if born != 0 && !time.Unix(0, born).Before(t.began.Add(-clockStep)) {
+	if born != 0 && born >= t.since {
 		return ""
 	}
 	if by := s.made[now.inode()]; born != 0 && !by.IsZero() && !time.Unix(0, born).After(by) {
@@ -108,9 +108,6 @@ func (c *Call) Unsaved(dir int, name, path string) (why string) {
 	}
 	return t.more
 }
-
-// clockStep is longer than a step of the clock from which file systems take their times.
-const clockStep = 20 * time.Millisecond
 
 // unsaved records that the content of the file s is not stored. The history's mu is held.
 func (t *turn) unsaved(s state, why string) {

@@ -22,6 +22,7 @@ type turn struct {
 	history *History
 	title   string
 	began   time.Time
+	since   int64 // fileClock then
 
 	// The next fields are guarded by history.mu: first the paths, and the size of their names in bytes.
 	entries map[string]*entry
@@ -54,7 +55,7 @@ type turn struct {
 }
 
 func newTurn(s *History, title string) *turn {
-	return &turn{history: s, title: title, began: s.store.now(), entries: map[string]*entry{}, linked: map[inode]state{}}
+	return &turn{history: s, title: title, began: s.store.now(), since: fileClock(), entries: map[string]*entry{}, linked: map[inode]state{}}
 }
 
 // smallFile is the size up to which contents share a file: half of the files that a command

@@ -76,10 +76,10 @@ func TestUnsaved(t *testing.T) {
 			if birth(int(dir.Fd()), "a") == 0 {
 				t.Skip("the file system does not say when a file was made")
 			}
-			time.Sleep(2 * clockStep) // so that by its time no file was made in the turn
+			step() // so that by its time no file was made in the turn
 			if tt.earlier != nil {
 				b.turn(func() { tt.earlier(b) })
-				time.Sleep(2 * clockStep)
+				step()
 			}
 			got := ""
 			b.turn(func() { tt.do(b); got = b.unsaved(tt.file) })
@@ -87,6 +87,13 @@ func TestUnsaved(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// step waits until the coarse clock has passed the present time.
+func step() {
+	for now := time.Now().UnixNano(); fileClock() <= now; {
+		time.Sleep(time.Millisecond)
 	}
 }
 
