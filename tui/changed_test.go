@@ -30,7 +30,7 @@ func TestWhatCommandsChangedIsShown(t *testing.T) {
 		}
 		run("gofmt -w .", much)
 		golden.Check(t, fmt.Sprintf("changed-%d.txt", w), r.screen())
-		r.press("ctrl+o")
+		r.press("ctrl+o", "ctrl+end")
 		r.has("changed f299", "changed 100 more")
 	}
 }

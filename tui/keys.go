@@ -12,6 +12,8 @@ import (
 // What only app and its panels do.
 const (
 	actSuspend   keys.Action = "suspend"
+	actAbove     keys.Action = "block above"
+	actBelow     keys.Action = "block below"
 	actRedraw    keys.Action = "redraw"
 	actToggle    keys.Action = "toggle"
 	actArm       keys.Action = "arm"
@@ -58,9 +60,11 @@ type binding struct {
 func bindings() []binding {
 	return []binding{
 		{everywhere, []string{"ctrl+c"}, keys.Interrupt, "clear the text; without text interrupt the turn; twice within 2 s quit"},
-		{everywhere, []string{"esc"}, keys.Back, "close the panel, else return from the question to typing, else interrupt the turn; with nothing to close, twice: edit the last message again"},
+		{everywhere, []string{"esc"}, keys.Back, "close the panel, else return from the question to typing, else let the chosen output be, else interrupt the turn; with nothing to close, twice: edit the last message again"},
 		{everywhere, []string{"ctrl+y"}, actArm, "answer the question now"},
-		{everywhere, []string{"ctrl+o"}, actToggle, "show all of the last output in view, or fold it; with a question, show all of it"},
+		{everywhere, []string{"ctrl+o"}, actToggle, "show all of the chosen output, else of the last one in view, or fold it, as a click on it does; with a question, show all of it"},
+		{everywhere, []string{"ctrl+up"}, actAbove, "choose the output above"},
+		{everywhere, []string{"ctrl+down"}, actBelow, "choose the output below"},
 		{everywhere, []string{"shift+tab"}, actMode, "change the approval policy: to a stricter one at once, to a wider one after a question"},
 		{everywhere, []string{"pgup"}, keys.PageUp, "scroll up"},
 		{everywhere, []string{"pgdown"}, keys.PageDown, "scroll down"},

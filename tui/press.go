@@ -73,6 +73,10 @@ func (m *app) common(do keys.Action) tea.Cmd {
 		}
 	case actToggle:
 		m.toggle()
+	case actAbove, actBelow:
+		if by := map[keys.Action]int{actAbove: -1, actBelow: 1}[do]; m.panel == nil {
+			m.transcript.Choose(m.canvas(), by)
+		}
 	case keys.PageUp:
 		m.scroll(-max(m.transcript.Height-2, 1))
 	case keys.PageDown:
@@ -121,6 +125,8 @@ func (m *app) back() tea.Cmd {
 		q.Bar()
 	case m.unread != nil:
 		m.unread.leave()
+	case m.transcript.Chosen():
+		m.transcript.Unchoose()
 	case m.work.running:
 		m.interrupt()
 	case q != nil || !m.composer.Empty() || m.offers.Back == nil:

@@ -23,6 +23,9 @@ func (s *selection) extend(x, y int) {
 	}
 }
 
+// clicked reports whether the button was pressed, and nothing dragged.
+func (s *selection) clicked() bool { return s.held && !s.any }
+
 // bounds returns the selected columns of row y, from inclusive and to exclusive.
 func (s *selection) bounds(y int) (from, to int) {
 	const edge = 1 << 16

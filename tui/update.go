@@ -84,6 +84,9 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case tea.MouseMotionMsg:
 		m.selection.extend(msg.X, msg.Y)
 	case tea.MouseReleaseMsg:
+		if m.selection.clicked() && m.panel == nil {
+			m.transcript.ToggleAt(msg.Y)
+		}
 		if text := m.selection.finish(m.rows); text != "" {
 			return tea.Batch(tea.SetClipboard(text), m.say(fmt.Sprintf("copied %d characters", utf8.RuneCountInString(text))))
 		}

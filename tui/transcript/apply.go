@@ -89,7 +89,6 @@ func (t *Transcript) Apply(e event.Event) {
 
 // applyBackgroundEnded shows the end of a background command like that of a call.
 func (t *Transcript) applyBackgroundEnded(e event.BackgroundEnded) {
-	t.settle()
 	call := &tool{kind: word.KindCommand, command: e.Command, folder: e.Folder, workspace: t.session.Folder}
 	outcome := word.OK
 	if e.Exit != 0 || e.Signal != "" {
@@ -103,7 +102,9 @@ func (t *Transcript) applyBackgroundEnded(e event.BackgroundEnded) {
 	t.add(call, false)
 }
 
-// settle closes the answer and the thought that were growing.
+// settle closes the answer and the thought that were growing. Entries that come from
+// elsewhere (a notice, a job's end, a call that had to wait) do not settle: the text
+// goes on above them, and its end brings the whole text once.
 func (t *Transcript) settle() {
 	if t.answer != nil {
 		t.answer.body.(*answer).finished = true
@@ -160,7 +161,6 @@ func (t *Transcript) thinking() *entry {
 func (t *Transcript) applyTool(e event.Event) {
 	switch e := e.(type) {
 	case event.ToolStarted:
-		t.settle()
 		if e.Kind == word.KindPlan {
 			return // the plan itself is shown when it changes
 		}
@@ -235,7 +235,6 @@ func (t *Transcript) applyPlan(e event.PlanUpdated) {
 // Note adds a line about the work.
 func (t *Transcript) Note(level word.Level, text string) {
 	if strings.TrimSpace(text) != "" {
-		t.settle()
 		t.add(&notice{level, text}, false)
 	}
 }

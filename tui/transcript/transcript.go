@@ -62,9 +62,8 @@ type Transcript struct {
 	top    place
 	// width and height are those of the last View.
 	width, Height int
-	// last is the last visible entry that can be opened.
-	last *entry
-	warm []*entry
+	warm          []*entry
+	folds
 }
 
 // New is an empty transcript; now is the clock.
@@ -140,25 +139,26 @@ func (t *Transcript) View(c Canvas, h int) []string {
 	t.width, t.Height = c.Width, h
 	start := t.start(c)
 	out := make([]string, 0, h)
-	t.last = nil
+	t.rows = t.rows[:0]
 	for i := start.at; i < len(t.entries) && len(out) < h; i++ {
 		lines := t.lines(i, c)
 		if i == start.at {
 			lines = lines[min(start.off, len(lines)):]
 		}
-		if o, ok := t.entries[i].body.(opener); ok && o.Foldable() && len(lines) > 0 {
-			t.last = t.entries[i]
+		lines = lines[:min(len(lines), h-len(out))]
+		if t.entries[i] == t.chosen {
+			lines = paint.Bar(c.Theme, lines)
 		}
-		out = append(out, lines[:min(len(lines), h-len(out))]...)
+		out = append(out, lines...)
+		for range lines {
+			t.rows = append(t.rows, i)
+		}
 	}
 	for len(out) < h {
 		out = append(out, "")
 	}
 	return out
 }
-
-// opener is a body that can have more to show than its summary.
-type opener interface{ Foldable() bool }
 
 // start is the first visible place. If what follows would not fill the screen, the
 // transcript follows its end again.
@@ -201,11 +201,3 @@ func (t *Transcript) Scroll(c Canvas, n int) {
 // Home shows the beginning, end the end.
 func (t *Transcript) Home(c Canvas) { t.top, t.Follow = place{}, false; t.start(c) }
 func (t *Transcript) End()          { t.Follow = true }
-
-// Toggle opens or folds the last visible entry that has more to show.
-func (t *Transcript) Toggle() {
-	if t.last != nil {
-		t.last.open = !t.last.open
-		t.last.changed()
-	}
-}

@@ -1,0 +1,98 @@
+package transcript
+
+import (
+	"slices"
+)
+
+// opener is a body that can have more to show than its summary.
+type opener interface{ Foldable() bool }
+
+// folds is which entry the keys open and fold, and where the entries are for the mouse.
+type folds struct {
+	// chosen is the entry that Toggle means; nil: the last visible one.
+	chosen *entry
+	// rows are the indexes of the entries in the rows of the last View.
+	rows []int
+}
+
+func (e *entry) foldable() bool {
+	o, ok := e.body.(opener)
+	return ok && o.Foldable()
+}
+
+// Toggle opens or folds the chosen entry, or else the last visible one that has more
+// to show.
+func (t *Transcript) Toggle() {
+	if i := slices.Index(t.entries, t.chosen); t.chosen != nil && i >= 0 {
+		t.toggle(i)
+		return
+	}
+	for _, i := range slices.Backward(t.rows) {
+		if t.entries[i].foldable() {
+			t.toggle(i)
+			return
+		}
+	}
+}
+
+// ToggleAt opens or folds the entry in a row of the last View; false: there is none
+// that has more to show.
+func (t *Transcript) ToggleAt(row int) bool {
+	if row < 0 || row >= len(t.rows) || !t.entries[t.rows[row]].foldable() {
+		return false
+	}
+	t.toggle(t.rows[row])
+	return true
+}
+
+// toggle leaves the entry where it is on the screen. A running one is followed on.
+func (t *Transcript) toggle(i int) {
+	e := t.entries[i]
+	e.open = !e.open
+	e.changed()
+	if e.moving && t.Follow {
+		return
+	}
+	t.Follow = false
+	if i == t.top.at && !e.open {
+		t.top.off = 0 // what was in view may be gone
+	}
+}
+
+// Choose chooses the next entry that has more to show, above with -1 and below with
+// +1, and brings it into view. The first one is the last or the first in view.
+func (t *Transcript) Choose(c Canvas, by int) {
+	at, seen := slices.Index(t.entries, t.chosen), t.rows
+	if len(seen) == 0 {
+		return
+	}
+	if t.chosen == nil || !slices.Contains(seen, at) {
+		if at = seen[0] - 1; by < 0 {
+			at = seen[len(seen)-1] + 1
+		}
+	}
+	for at += by; at >= 0 && at < len(t.entries); at += by {
+		if t.entries[at].foldable() && len(t.lines(at, c)) > 0 {
+			t.chosen = t.entries[at]
+			t.show(c, at)
+			return
+		}
+	}
+}
+
+// show scrolls only where entry at is not in view: upwards to its beginning, downwards
+// to its end.
+func (t *Transcript) show(c Canvas, at int) {
+	if slices.Contains(t.rows, at) {
+		return
+	}
+	above := at < t.rows[0]
+	t.top, t.Follow = place{at: at}, false
+	if t.start(c); !above && !t.Follow {
+		t.Scroll(c, min(len(t.lines(at, c)), t.Height)-t.Height)
+	}
+}
+
+// Chosen reports whether an entry is chosen; Unchoose ends that.
+func (f *folds) Chosen() bool { return f.chosen != nil }
+func (f *folds) Unchoose()    { f.chosen = nil }
