@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/tui/composer"
+	"codeagent/tui/message"
 )
 
 func TestEditing(t *testing.T) {
@@ -135,4 +138,65 @@ func TestComposerScrollsInside(t *testing.T) {
 		r.press("up")
 	}
 	r.lacks("LAST")
+}
+
+// A recalled message has its paste as one cell again, and what was typed as text.
+func TestRecallKeepsWhatWasTyped(t *testing.T) {
+	paste := strings.Repeat("pasted\n", 30)
+	for what, bring := range map[string]func(r *rig, sent message.Message){
+		"the history":                 func(r *rig, _ message.Message) { r.press("up") },
+		"undo after Ctrl+C":           func(r *rig, _ message.Message) { r.press("up"); r.press("ctrl+c"); r.press("up") },
+		"going back to it":            func(r *rig, sent message.Message) { r.app.composer.Restore(message.Message{Text: sent.Text}) },
+		"going back in a new session": func(r *rig, sent message.Message) { r.app.composer = composer.New(); r.app.composer.Restore(sent) },
+		"going back where none is new": func(r *rig, sent message.Message) {
+			r.app.composer = composer.New()
+			r.app.composer.Restore(message.Message{Text: sent.Text})
+		},
+	} {
+		r := newRig(t, 60, 24)
+		r.typeText("look at ")
+		r.send(tea.PasteMsg{Content: "this:\n" + paste})
+		r.typeText("and mend it")
+		r.press("enter")
+		sent := r.sent[0]
+		r.send(turnDoneMsg{})
+		bring(r, sent)
+		if got := r.app.composer.Value(); got != sent.Text {
+			t.Errorf("%s: %d bytes came back, %d were sent", what, len(got), len(sent.Text))
+		}
+		if s := r.app.composer.Text; !strings.HasPrefix(s, "look at") || !strings.HasSuffix(s, "and mend it") || strings.Count(s, "\n") > 2 {
+			t.Errorf("%s: the editor holds %q", what, s)
+		}
+	}
+}
+
+// Up takes the newest message that waits out of the queue, once; earlier ones follow,
+// then the history.
+func TestUpTakesAWaitingMessageBack(t *testing.T) {
+	r := newRig(t, 80, 24)
+	say := func(text, key string) { r.typeText(text); r.press(key) }
+	say("started", "enter")
+	say("steering", "enter")
+	say("queued", "tab")
+	r.has("next  steering", "after the turn  queued")
+	r.press("up")
+	if got := r.app.composer.Value(); got != "queued" {
+		t.Errorf("the editor holds %q", got)
+	}
+	r.lacks("after the turn")
+	r.typeText("!")
+	r.press("tab")
+	r.has("after the turn  queued!")
+	r.press("up", "up")
+	if got := r.app.composer.Value(); got != "steering\n\nqueued!" {
+		t.Errorf("the editor holds %q", got)
+	}
+	r.lacks("next  steering")
+	if _, ok := r.app.box.steered(); ok {
+		t.Error("a message that was taken back is still delivered")
+	}
+	r.press("ctrl+c", "up", "up", "up", "up")
+	if got := r.app.composer.Value(); got != "started" {
+		t.Errorf("behind the cleared text the history has %q", got)
+	}
 }

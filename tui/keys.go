@@ -78,7 +78,7 @@ func bindings() []binding {
 		{inComposer, []string{"enter"}, keys.Send, "send the message; while the model works it is delivered after the current tool call"},
 		{inComposer, []string{"tab"}, actQueue, "while the model works: send the message after the turn"},
 		{inComposer, []string{"shift+enter", "ctrl+j", "alt+enter"}, keys.Newline, "start a new line"},
-		{inComposer, []string{"up", "ctrl+p"}, keys.Up, "one row up; in the first row the earlier message"},
+		{inComposer, []string{"up", "ctrl+p"}, keys.Up, "one row up; in the first row edit a message that waits, else the earlier message"},
 		{inComposer, []string{"down", "ctrl+n"}, keys.Down, "one row down; in the last row the later message"},
 		{inComposer, []string{"left", "ctrl+b"}, keys.Left, "one character left"},
 		{inComposer, []string{"right"}, keys.Right, "one character right"},

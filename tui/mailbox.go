@@ -141,6 +141,19 @@ func (m *mailbox) unsteer() []message.Message {
 	return all
 }
 
+// unsteerLast removes and returns the newest message that was not delivered.
+func (m *mailbox) unsteerLast() (message.Message, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(m.steers)
+	if n == 0 {
+		return message.Message{}, false
+	}
+	s := m.steers[n-1]
+	m.steers = m.steers[:n-1]
+	return s, true
+}
+
 func (m *mailbox) waiting() []message.Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()

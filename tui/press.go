@@ -268,6 +268,8 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 		return true, tea.Quit
 	case do == actClipboard:
 		return true, m.readClipboard(c)
+	case do == keys.Up && c == &m.composer && c.AtTop(w) && takeBackWaiting(m):
+		return true, nil
 	default:
 		return c.Edit(do, w), nil
 	}

@@ -105,6 +105,21 @@ func (m *app) sendWaiting() tea.Cmd {
 	return nil
 }
 
+// takeBackWaiting moves the newest message that waits into the editor; false: none
+// waits.
+func takeBackWaiting(m *app) bool {
+	if n := len(m.work.queued); n > 0 {
+		m.composer.TakeBack(m.work.queued[n-1])
+		m.work.queued = m.work.queued[:n-1]
+		return true
+	}
+	s, ok := m.box.unsteerLast()
+	if ok {
+		m.composer.TakeBack(s)
+	}
+	return ok
+}
+
 // between is "" while no turn runs, else a hint what to do first. The key comes
 // first in it, because a narrow screen cuts the end off.
 func (w *work) between(what string) string {

@@ -66,13 +66,14 @@ func (c *Composer) Empty() bool { return c.Text == "" }
 // Value is the whole text, every chip replaced by what was pasted.
 func (c *Composer) Value() string { return c.Message().Text }
 
-// Message is the whole text with its images.
+// Message is the whole text with its images and its pastes.
 func (c *Composer) Message() message.Message {
 	if !strings.ContainsFunc(c.Text, isChip) {
 		return message.Message{Text: c.Text}
 	}
 	var b strings.Builder
 	var images []message.Image
+	var pastes []string
 	for _, r := range c.Text {
 		switch i := int(r - firstChip); {
 		case !isChip(r) || i >= len(c.chips):
@@ -82,9 +83,10 @@ func (c *Composer) Message() message.Message {
 			images = append(images, *c.chips[i].image)
 		default:
 			b.WriteString(c.chips[i].text)
+			pastes = append(pastes, c.chips[i].text)
 		}
 	}
-	return message.Message{Text: b.String(), Images: images}
+	return message.Message{Text: b.String(), Images: images, Pastes: pastes}
 }
 
 func isChip(r rune) bool { return r >= firstChip && r <= lastChip }
@@ -97,10 +99,13 @@ func (c *Composer) Set(s string) {
 }
 
 // Restore puts a message back: each image is a chip again in place of its label, or
-// at the end without a label.
+// at the end without a label, and each paste is one in place of its text.
 func (c *Composer) Restore(s message.Message) {
 	c.save(false)
 	c.Text, c.Cursor = "", 0
+	if s.Pastes == nil {
+		s.Pastes = c.history.pastes(s.Text)
+	}
 	rest, images := s.Text, slices.Clone(s.Images)
 	for {
 		first, at := -1, len(rest)
@@ -109,21 +114,47 @@ func (c *Composer) Restore(s message.Message) {
 				first, at = i, found
 			}
 		}
-		if first < 0 {
+		if s.Pastes = c.restore(rest[:at], s.Pastes); first < 0 {
 			break
 		}
-		c.Put(rest[:at])
 		c.attach(images[first])
 		rest = rest[at+len(images[first].Label()):]
 		images = slices.Delete(images, first, first+1)
 	}
-	c.Put(rest)
 	for i := range images {
 		if i == 0 && s.Text != "" {
 			c.insert(" ")
 		}
 		c.attach(images[i])
 	}
+}
+
+// restore puts text back with the pastes in it, and returns those that are left. Of a
+// big text without known pastes the first and the last line are kept as text: there
+// the words are that were typed.
+func (c *Composer) restore(text string, pastes []string) (left []string) {
+	known := false
+	for len(pastes) > 0 {
+		before, after, found := strings.Cut(text, pastes[0])
+		if !found {
+			break
+		}
+		c.insert(noChips(before))
+		c.Put(pastes[0])
+		text, pastes, known = after, pastes[1:], true
+	}
+	first, last := strings.IndexByte(text, '\n')+1, strings.LastIndexByte(text, '\n')
+	switch {
+	case known:
+		c.insert(noChips(text))
+	case isBig(text) && 0 < first && first < last && first <= chipChars && len(text)-last <= chipChars:
+		c.insert(noChips(text[:first]))
+		c.Put(text[first:last])
+		c.insert(noChips(text[last:]))
+	default:
+		c.Put(text)
+	}
+	return pastes
 }
 
 // Clear empties the editor; undo and the history bring the text back.
@@ -142,6 +173,23 @@ func (c *Composer) Take() message.Message {
 	return v
 }
 
+// TakeBack puts a message that was taken but not sent before the text, to be edited;
+// the history has it again once it is sent.
+func (c *Composer) TakeBack(s message.Message) {
+	c.history.forget(s.Text)
+	if !c.Empty() {
+		s = message.Join([]message.Message{s, c.Message()})
+	}
+	c.Restore(s)
+}
+
+// AtTop reports whether the cursor is in the first row of w columns of a text that is
+// not recalled from the history.
+func (c *Composer) AtTop(w int) bool {
+	row, _ := c.where(c.Rows(w))
+	return row == 0 && c.history.at == 0
+}
+
 // Typed inserts what was typed.
 func (c *Composer) Typed(s string) {
 	c.save(true)
@@ -157,10 +205,14 @@ func (c *Composer) Paste(s string) {
 // Put inserts text at the cursor, as a chip where it is big; undo does not see it.
 func (c *Composer) Put(s string) {
 	s = noChips(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
-	if (utf8.RuneCountInString(s) > chipChars || strings.Count(s, "\n") >= chipLines) && c.insertChip(chip{text: s}) {
+	if isBig(s) && c.insertChip(chip{text: s}) {
 		return
 	}
 	c.insert(s)
+}
+
+func isBig(s string) bool {
+	return utf8.RuneCountInString(s) > chipChars || strings.Count(s, "\n") >= chipLines
 }
 
 // Attach inserts an image.

@@ -1,6 +1,8 @@
 package composer
 
 import (
+	"slices"
+
 	"codeagent/tui/message"
 )
 
@@ -25,6 +27,26 @@ func (h *history) add(s message.Message) {
 	if len(h.items) > maxHistory {
 		h.items = h.items[1:]
 	}
+}
+
+// forget removes the latest message with this text.
+func (h *history) forget(text string) {
+	for i, s := range slices.Backward(h.items) {
+		if s.Text == text {
+			h.items = slices.Delete(h.items, i, i+1)
+			return
+		}
+	}
+}
+
+// pastes are those of the latest message with this text.
+func (h *history) pastes(text string) []string {
+	for _, s := range slices.Backward(h.items) {
+		if s.Text == text {
+			return s.Pastes
+		}
+	}
+	return nil
 }
 
 // recall steps by +1 to older and by -1 to newer messages; now is the editor's

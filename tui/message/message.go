@@ -15,6 +15,9 @@ import (
 type Message struct {
 	Text   string
 	Images []Image
+	// Pastes are the parts of Text that the editor shows as one cell each, in their
+	// order; nil where that is not known.
+	Pastes []string
 }
 
 // Image is a picture that goes with a message.
@@ -46,6 +49,7 @@ func Join(all []Message) Message {
 	for i, m := range all {
 		texts[i] = m.Text
 		one.Images = append(one.Images, m.Images...)
+		one.Pastes = append(one.Pastes, m.Pastes...)
 	}
 	one.Text = strings.Join(texts, "\n\n")
 	return one
