@@ -45,7 +45,6 @@ type app struct {
 	hint      notification
 	selection selection
 	picture
-	pulse pulse
 }
 
 // host is what the screen does outside of app.
@@ -55,6 +54,8 @@ type host struct {
 	aside     func(func(context.Context) then) tea.Cmd
 	interrupt func()
 	suspend   func() tea.Cmd
+	// away does work while another program has the terminal.
+	away func(work func()) tea.Cmd
 }
 
 // timer returns the command that waits and then sends a message.
@@ -96,13 +97,13 @@ func newApp(box *mailbox, now func() time.Time) *app {
 		box: box, clock: clock{now: now, after: tea.Tick}, offers: Options{Grace: grace},
 		theme: paint.New(true), keyboard: keyboard{keys: newKeymap(bindings())}, composer: composer.New(),
 		transcript: transcript.New(now), questions: question.Queue{Keys: questionKeys()}, shownEnds: map[string]bool{},
-		host: host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return tea.Suspend }},
+		host: host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return nil }},
 	}
 }
 
-// Init asks the terminal for its background and waits for events.
+// Init waits for events.
 func (m *app) Init() tea.Cmd {
-	cmds := []tea.Cmd{tea.RequestBackgroundColor, m.box.wait(0)}
+	cmds := []tea.Cmd{m.box.wait(0)}
 	if text := m.offers.InitialPrompt; strings.TrimSpace(text) != "" {
 		cmds = append(cmds, func() tea.Msg { return submitMsg{message.Message{Text: text}} })
 	}

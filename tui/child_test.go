@@ -46,7 +46,13 @@ func child() int {
 		Home:    os.Getenv("HOME"),
 		Still:   !strings.Contains(mode, "moving"),
 		Mouse:   strings.Contains(mode, "mouse"),
-		Grace:   grace,
+		Suspend: func(context.Context) {
+			woken := make(chan os.Signal, 1)
+			signal.Notify(woken, syscall.SIGCONT)
+			_ = syscall.Kill(0, syscall.SIGTSTP)
+			<-woken
+		},
+		Grace: grace,
 		Turn: func(ctx context.Context, said message.Message) error {
 			return play(ctx, s, said.Text)
 		},
@@ -146,6 +152,16 @@ func play(ctx context.Context, s *Screen, text string) error {
 		}
 		s.Emit(event.TextDelta{Text: "All tokens told."})
 		return finish("done", "")
+	case "flood":
+		for i := 0; ctx.Err() == nil; i++ {
+			word := "token "
+			if i%40 == 39 {
+				word = "end.\n\n"
+			}
+			s.Emit(event.TextDelta{Text: word})
+			time.Sleep(2 * time.Millisecond)
+		}
+		return finish("interrupted", "")
 	case "tour":
 		return tourTurn(ctx, s)
 	}

@@ -2,8 +2,10 @@ package tui
 
 import (
 	"fmt"
+	"math/rand"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,22 +51,46 @@ func BenchmarkFirstPaintFloor(b *testing.B) {
 	}
 }
 
-// BenchmarkEcho is the time from a key to its letter on the screen.
+// BenchmarkEcho is the time from a key to its letter on the screen, with random gaps between the
+// keys as a person leaves them.
 func BenchmarkEcho(b *testing.B) {
-	term := benchStart(b, "moving")
-	term.WaitFor("workspace-write")
+	b.Run("idle", func(b *testing.B) {
+		term := benchStart(b, "moving")
+		term.WaitFor("workspace-write")
+		echo(b, term)
+	})
+	b.Run("streaming", func(b *testing.B) {
+		term := benchStart(b, "moving")
+		term.WaitFor("workspace-write")
+		term.Write("flood\r")
+		term.WaitFor("token")
+		echo(b, term)
+	})
+}
+
+func echo(b *testing.B, term *golden.Terminal) {
+	r := rand.New(rand.NewSource(1))
+	var took []time.Duration
 	typed := ""
 	for b.Loop() {
+		b.StopTimer()
+		time.Sleep(time.Duration(20+r.Intn(180)) * time.Millisecond)
 		c := string(rune('a' + len(typed)%26))
 		typed += c
+		b.StartTimer()
+		start := time.Now()
 		term.Write(c)
 		term.WaitFor("› " + typed)
+		took = append(took, time.Since(start))
 		if len(typed) == 60 {
 			term.Write("\x15")
-			term.WaitFor("Ask codeagent")
+			term.WaitGone("› a")
 			typed = ""
 		}
 	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
+	term.Kill()
 }
 
 // BenchmarkThousandTokens streams 1,000 tokens at 200 a second.

@@ -100,7 +100,7 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	case actMode:
 		return nextMode(m)
 	case actRedraw:
-		return tea.ClearScreen
+		return func() tea.Msg { return redrawMsg{} }
 	case actSuspend:
 		return m.suspend()
 	}

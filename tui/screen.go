@@ -23,6 +23,7 @@ import (
 	"codeagent/internal/environ"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
+	"codeagent/tui/terminal"
 )
 
 // Options is what a Screen needs.
@@ -79,11 +80,12 @@ type Screen struct {
 	box   *mailbox
 	turns sync.WaitGroup // turns, and work beside them
 
-	mu     sync.Mutex
-	ctx    context.Context         // Run's; guarded by mu
-	cancel context.CancelCauseFunc // ends the running turn, nil without one; guarded by mu
-	over   bool                    // Run is leaving: no turn may start; guarded by mu
-	broke  any                     // a turn's panic value; written before turns is done
+	mu      sync.Mutex
+	ctx     context.Context         // Run's; guarded by mu
+	cancel  context.CancelCauseFunc // ends the running turn, nil without one; guarded by mu
+	over    bool                    // Run is leaving: no turn may start; guarded by mu
+	release func()                  // gives the terminal back; set by Run
+	broke   any                     // a turn's panic value; written before turns is done
 }
 
 // ErrClosed answers a question when the screen is gone.
@@ -102,6 +104,9 @@ func New(opt Options) *Screen {
 	}
 	if opt.In == nil {
 		opt.In = os.Stdin
+	}
+	if opt.Suspend == nil {
+		opt.Suspend = func(context.Context) {}
 	}
 	if opt.Out == nil {
 		opt.Out = os.Stdout
@@ -152,17 +157,33 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	s.ctx = ctx
 	s.mu.Unlock()
 
+	profile := colorprofile.Env(s.opt.Environ) // not Detect, which executes tmux by PATH
+	owned, err := terminal.Open(terminal.Options{In: s.opt.In, Out: s.opt.Out, Environ: environ.Inert(s.opt.Environ), Profile: profile})
+	if err != nil {
+		return fmt.Errorf("screen: %w", err)
+	}
 	m := newApp(s.box, s.opt.Now)
 	m.facts.home = s.opt.Home
-	m.suspend = func() tea.Cmd { return s.suspend(ctx) }
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
 	m.offers, m.alone = s.opt, alone
-	profile := colorprofile.Env(s.opt.Environ) // not Detect, which executes tmux by PATH
-	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
-		tea.WithEnvironment(environ.Inert(s.opt.Environ)), tea.WithoutSignalHandler(),
-		tea.WithFPS(framesPerSecond), tea.WithColorProfile(profile))
-	m.pulse.program = program
-	_, err := program.Run()
+	width, height := owned.Size()
+	program := tea.NewProgram(drawn{m, owned}, tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
+		tea.WithEnvironment(environ.Inert(s.opt.Environ)), tea.WithoutSignalHandler(), tea.WithColorProfile(profile),
+		tea.WithoutRenderer(), tea.WithFPS(1), tea.WithWindowSize(width, height), tea.WithFilter(written(owned)))
+	owned.Watch(func() { program.Send(sizeOf(owned)) })
+	m.away = func(work func()) tea.Cmd {
+		return tea.Exec(apart(func() error {
+			owned.Release()
+			work()
+			return owned.Take()
+		}), func(error) tea.Msg { return sizeOf(owned) })
+	}
+	m.suspend = func() tea.Cmd { return m.away(func() { s.opt.Suspend(ctx) }) }
+	s.mu.Lock()
+	s.release = owned.Release
+	s.mu.Unlock()
+	_, err = program.Run()
+	owned.Close()
 
 	s.mu.Lock()
 	s.over = true
@@ -183,20 +204,18 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	return fmt.Errorf("screen: %w", err)
 }
 
-// suspended is the time in which the program does not have the terminal.
-type suspended func()
-
-func (f suspended) Run() error        { f(); return nil }
-func (suspended) SetStdin(io.Reader)  {}
-func (suspended) SetStdout(io.Writer) {}
-func (suspended) SetStderr(io.Writer) {}
-
-func (s *Screen) suspend(ctx context.Context) tea.Cmd {
-	if s.opt.Suspend == nil {
-		return tea.Suspend
-	}
-	return tea.Exec(suspended(func() { s.opt.Suspend(ctx) }), nil)
+func sizeOf(t *terminal.Terminal) tea.Msg {
+	width, height := t.Size()
+	return tea.WindowSizeMsg{Width: width, Height: height}
 }
+
+// apart is work during which the program does not have the terminal.
+type apart func() error
+
+func (f apart) Run() error        { return f() }
+func (apart) SetStdin(io.Reader)  {}
+func (apart) SetStdout(io.Writer) {}
+func (apart) SetStderr(io.Writer) {}
 
 func (s *Screen) turn(said message.Message) tea.Cmd {
 	return s.run(func(ctx context.Context) (then, error) { return nil, s.opt.Turn(ctx, said) })
@@ -253,6 +272,7 @@ func (s *Screen) begin() (context.Context, context.CancelCauseFunc, bool) {
 func (s *Screen) noteBreak() {
 	if said := recover(); said != nil {
 		s.broke = said
+		s.release()
 		panic(said)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/event"
 	"codeagent/tui/message"
@@ -41,16 +42,13 @@ type (
 
 // Update takes one message.
 func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	if _, ok := msg.(calmMsg); ok {
-		return m, m.pulse.calm(m.now(), m.after) // what is shown stays as it is
-	}
 	m.fresh = false
 	shown := m.panel != nil
 	cmd := m.handle(msg)
 	if m.alone != nil && shown && m.panel == nil {
 		cmd = tea.Quit
 	}
-	return m, tea.Batch(cmd, m.pulse.stirred(m.now(), m.after))
+	return m, cmd
 }
 
 func (m *app) handle(msg tea.Msg) tea.Cmd {
@@ -88,7 +86,7 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 			m.transcript.ToggleAt(msg.Y)
 		}
 		if text := m.selection.finish(m.rows); text != "" {
-			return tea.Batch(tea.SetClipboard(text), m.say(fmt.Sprintf("copied %d characters", utf8.RuneCountInString(text))))
+			return tea.Batch(tea.Raw(ansi.SetSystemClipboard(text)), m.say(fmt.Sprintf("copied %d characters", utf8.RuneCountInString(text))))
 		}
 	case inboxMsg:
 		cmd := m.drain()

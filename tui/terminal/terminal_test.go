@@ -1,0 +1,190 @@
+package terminal
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/vt"
+)
+
+// glass is a terminal that is no file: what is written to it can be read from another goroutine.
+type glass struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (g *glass) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.all.Write(p)
+}
+
+func (g *glass) String() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.all.String()
+}
+
+func open(t *testing.T) (*Terminal, *glass) {
+	g := &glass{}
+	on, err := Open(Options{In: strings.NewReader(""), Out: g, Environ: []string{"TERM=xterm-256color"}, Profile: colorprofile.TrueColor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return on, g
+}
+
+// TestFramesAreWhatIsShown draws random frames over one another, at changing sizes, and compares an
+// emulator's screen with each.
+func TestFramesAreWhatIsShown(t *testing.T) {
+	seed := time.Now().UnixNano()
+	r := rand.New(rand.NewSource(seed))
+	words := []string{"a", "漢字", "é", "\x1b[1mbold\x1b[m", "\x1b[48;5;3m  \x1b[m", "👩‍👩‍👧", "──", " ", "x y"}
+	c := newCanvas(Options{Environ: []string{"TERM=xterm-256color"}, Profile: colorprofile.TrueColor}, false)
+	c.byGrapheme()
+	w, h := 20, 6
+	screen := vt.NewEmulator(w, h)
+	for n := range 400 {
+		if n%40 == 39 {
+			w, h = 10+r.Intn(40), 2+r.Intn(12)
+			screen.Resize(w, h)
+		}
+		var rows []string
+		for range h {
+			row := ""
+			for range r.Intn(8) {
+				if word := words[r.Intn(len(words))]; ansi.StringWidth(row+word) < w {
+					row += word
+				}
+			}
+			rows = append(rows, row)
+		}
+		_, _ = screen.Write([]byte(c.draw(Frame{View: tea.View{Content: strings.Join(rows, "\n")}, Width: w, Height: h})))
+		for y, row := range rows {
+			got := ""
+			for x := 0; x < w; x++ {
+				if cell := screen.CellAt(x, y); cell != nil {
+					got += cell.Content
+				}
+			}
+			if want := ansi.Strip(row); strings.TrimRight(got, " ") != strings.TrimRight(want, " ") {
+				t.Fatalf("seed %d, frame %d, row %d: shown %q, drawn %q", seed, n, y, got, want)
+			}
+		}
+	}
+}
+
+// TestOnlyChangesAreWritten: an equal frame writes nothing, and a letter only itself.
+func TestOnlyChangesAreWritten(t *testing.T) {
+	c := newCanvas(Options{Environ: []string{"TERM=xterm-256color"}, Profile: colorprofile.TrueColor}, false)
+	frame := func(text string) Frame {
+		return Frame{View: tea.View{Content: strings.Repeat("line of text\n", 20) + text}, Width: 80, Height: 24}
+	}
+	c.draw(frame("› he"))
+	if again := c.draw(frame("› he")); again != "" {
+		t.Errorf("an equal frame writes %q", again)
+	}
+	if one := c.draw(frame("› hel")); len(one) > 20 || !strings.HasSuffix(one, "l") {
+		t.Errorf("a letter writes %q", one)
+	}
+}
+
+// TestItIsGivenBack: everything that is set is taken back, in any state, and once.
+func TestItIsGivenBack(t *testing.T) {
+	on, g := open(t)
+	on.Show(Frame{View: tea.View{
+		Content: "hello", MouseMode: tea.MouseModeCellMotion, ReportFocus: true, WindowTitle: "job\x07\x1b]0;x",
+		ProgressBar: tea.NewProgressBar(tea.ProgressBarIndeterminate, 0), Cursor: tea.NewCursor(1, 0),
+	}, Width: 20, Height: 4})
+	on.Close()
+	on.Release()
+	all := g.String()
+	for _, pair := range [][2]string{
+		{ansi.SetModeAltScreenSaveCursor, ansi.ResetModeAltScreenSaveCursor},
+		{ansi.SetModeBracketedPaste, ansi.ResetModeBracketedPaste},
+		{ansi.SetModeMouseButtonEvent, ansi.ResetModeMouseButtonEvent},
+		{ansi.SetModeFocusEvent, ansi.ResetModeFocusEvent},
+		{ansi.PushKittyKeyboard(1), ansi.PopKittyKeyboard(1)},
+		{ansi.ResetModeTextCursorEnable, ansi.SetModeTextCursorEnable},
+		{ansi.SetIndeterminateProgressBar, ansi.ResetProgressBar},
+		{ansi.SetWindowTitle("job]0;x"), ansi.SetWindowTitle("")},
+	} {
+		on, off := strings.Index(all, pair[0]), strings.LastIndex(all, pair[1])
+		if on < 0 || off < on || strings.LastIndex(all, pair[0]) > off || strings.Count(all, pair[1]) != 1 && pair[1] != ansi.SetModeTextCursorEnable {
+			t.Errorf("%q is set at %d, taken back at %d (%d times): %q", pair[0], on, off, strings.Count(all, pair[1]), all)
+		}
+	}
+	if !strings.Contains(all, "hello") {
+		t.Errorf("the last frame is lost: %q", all)
+	}
+}
+
+// TestReleasedIsQuiet: nothing is written while another program has the terminal, and afterwards the
+// whole frame is.
+func TestReleasedIsQuiet(t *testing.T) {
+	on, g := open(t)
+	defer on.Close()
+	f := Frame{View: tea.View{Content: "first"}, Width: 20, Height: 4}
+	on.Release()
+	before := g.String()
+	on.Show(f)
+	on.Write("\a")
+	on.Redraw()
+	if now := g.String(); now != before {
+		t.Errorf("written meanwhile: %q", now[len(before):])
+	}
+	if err := on.Take(); err != nil {
+		t.Fatal(err)
+	}
+	on.Show(f)
+	waitFor(t, g, "first")
+}
+
+// TestSynchronized: a terminal that can show a frame at once is told where it begins and ends.
+func TestSynchronized(t *testing.T) {
+	on, g := open(t)
+	defer on.Close()
+	on.Answered(tea.ModeReportMsg{Mode: ansi.ModeSynchronizedOutput, Value: ansi.ModeReset})
+	on.Show(Frame{View: tea.View{Content: "hello"}, Width: 20, Height: 4})
+	waitFor(t, g, ansi.ResetModeSynchronizedOutput)
+	if _, rest, ok := strings.Cut(g.String(), ansi.SetModeSynchronizedOutput); !ok || !strings.Contains(rest, "hello") {
+		t.Errorf("%q", g.String())
+	}
+}
+
+func waitFor(t *testing.T, g *glass, text string) {
+	t.Helper()
+	for start := time.Now(); !strings.Contains(g.String(), text); time.Sleep(time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatalf("%q is not written: %q", text, g.String())
+		}
+	}
+}
+
+// TestPace: keys are drawn at once, and no stream is drawn more than 120 times a second.
+func TestPace(t *testing.T) {
+	var p pace
+	now := time.Unix(1, 0)
+	for i := range 4 { // a key, and what streams beside it
+		if wait := p.next(now); wait > 0 {
+			t.Errorf("frame %d waits %v", i, wait)
+		}
+		now = now.Add(5 * time.Millisecond)
+	}
+	start, drawn := now, 0
+	for now.Sub(start) < 10*time.Second {
+		now = now.Add(max(p.next(now), time.Millisecond))
+		drawn++
+	}
+	if rate := fmt.Sprint(drawn / 10); drawn/10 > 121 || drawn/10 < 115 {
+		t.Errorf("%s frames a second", rate)
+	}
+}
