@@ -11,6 +11,7 @@ import (
 	"codeagent/internal/short"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
+	"codeagent/tui/mark"
 	"codeagent/tui/message"
 	"codeagent/tui/paint"
 	"codeagent/tui/question"
@@ -190,7 +191,7 @@ func (m *app) draw() tea.View {
 		lines = append(lines, m.facts.footer(t, w, policyOf(m), modeOf(m)))
 	}
 	m.rows = lines[:min(len(lines), m.height)]
-	v := tea.View{Content: strings.Join(m.selection.mark(m.rows), "\n"), AltScreen: true}
+	v := tea.View{Content: strings.Join(mark.Lines(m.selection.mark(m.rows)), "\n"), AltScreen: true}
 	if m.offers.Mouse {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
@@ -209,7 +210,7 @@ func drawAlone(panel overlay, t *paint.Theme, w, h int) tea.View {
 	v := tea.View{AltScreen: true}
 	if panel != nil {
 		lines, x, y := panel.View(t, w, h)
-		if v.Content = strings.Join(lines, "\n"); y >= 0 {
+		if v.Content = strings.Join(mark.Lines(lines), "\n"); y >= 0 {
 			v.Cursor = tea.NewCursor(x, y)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/internal/environ"
+	"codeagent/tui/mark"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
 	"codeagent/tui/terminal"
@@ -296,7 +297,7 @@ func (s *Screen) printTail(m *app, profile colorprofile.Profile) {
 	m.offers.Still = true
 	m.transcript.Follow = true
 	lines := m.transcript.View(m.canvas(), tailLines)
-	text := strings.Trim(strings.Join(lines, "\n"), "\n")
+	text := strings.Trim(strings.Join(mark.Lines(lines), "\n"), "\n")
 	out := &colorprofile.Writer{Forward: s.opt.Out, Profile: profile}
 	if _, err := io.WriteString(out, text+"\n"); err != nil {
 		return // the terminal is gone

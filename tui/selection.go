@@ -5,6 +5,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"codeagent/tui/mark"
 	"codeagent/tui/paint"
 )
 
@@ -55,6 +56,7 @@ func (s *selection) mark(rows []string) []string {
 		from, to := s.bounds(y)
 		w := ansi.StringWidth(row)
 		if to = min(to, w); from < to {
+			row = mark.Strip(row)
 			out[y] = ansi.Cut(row, 0, from) + paint.Reset + reversed + ansi.Strip(ansi.Cut(row, from, to)) + paint.Reset + ansi.Cut(row, to, w)
 		}
 	}
@@ -63,16 +65,16 @@ func (s *selection) mark(rows []string) []string {
 
 const reversed = "\x1b[7m"
 
-// text is the selected text, without colours and trailing spaces.
+// text is what the selected cells stand for: tabs, no margins, and no breaks that only
+// the width of the screen made.
 func (s *selection) text(rows []string) string {
-	var out []string
+	var out mark.Copied
 	for y, row := range rows {
-		from, to := s.bounds(y)
-		if to > from {
-			out = append(out, strings.TrimRight(ansi.Strip(ansi.Cut(row, from, min(to, ansi.StringWidth(row)))), " "))
+		if from, to := s.bounds(y); to > from {
+			out.Add(row, from, to)
 		}
 	}
-	return strings.Trim(strings.Join(out, "\n"), "\n")
+	return strings.Trim(out.String(), "\n")
 }
 
 // finish ends the drag and returns the selected text, which goes to the terminal's

@@ -3,6 +3,9 @@ package markdown
 import (
 	"strings"
 
+	gmtext "github.com/yuin/goldmark/text"
+
+	"codeagent/tui/highlight"
 	"codeagent/tui/paint"
 )
 
@@ -18,6 +21,8 @@ type Document struct {
 	start int
 	// Ended: no more text comes.
 	Ended bool
+	// Quiet draws all of it in a style of less importance.
+	Quiet bool
 
 	theme *paint.Theme
 	width int
@@ -30,11 +35,14 @@ type Document struct {
 type part struct {
 	src    strings.Builder
 	fence  string // the fence that closes it; "" for prose
+	lang   string // the language that stands behind the fence
 	blank  bool   // the last line was blank
 	closed bool
 	// drawn are the lines of the first taken bytes of a growing part.
 	drawn []string
 	taken int
+	// reader colours the code behind taken.
+	reader highlight.Reader
 }
 
 // Bounds of what is drawn again while an answer arrives: without them a long part
@@ -68,7 +76,7 @@ func (d *Document) Add(s string) {
 // Set replaces the text if it differs from what was streamed.
 func (d *Document) Set(s string) {
 	if d.text.String() != s {
-		*d = Document{Ended: d.Ended}
+		*d = Document{Ended: d.Ended, Quiet: d.Quiet}
 		d.Add(s)
 	}
 }
@@ -89,7 +97,7 @@ func (d *Document) take(line string) {
 	}
 	if fence := opens(line); fence != "" {
 		p.closed = true
-		d.parts = append(d.parts, &part{fence: fence})
+		d.parts = append(d.parts, &part{fence: fence, lang: language(line[len(fence):])})
 		return
 	}
 	if strings.TrimSpace(line) == "" {
@@ -139,7 +147,7 @@ func (d *Document) Lines(t *paint.Theme, w int) []string {
 		}
 	}
 	for d.done < len(d.parts) && d.parts[d.done].closed {
-		d.settled = apart(d.settled, d.parts[d.done].lines(t, w, "", true))
+		d.settled = apart(d.settled, d.parts[d.done].lines(d, "", true))
 		d.parts[d.done].drawn = nil
 		d.done++
 	}
@@ -151,7 +159,7 @@ func (d *Document) Lines(t *paint.Theme, w int) []string {
 	if d.done == len(d.parts) && line == "" {
 		return out
 	}
-	return apart(out, d.open().lines(t, w, line, d.Ended))
+	return apart(out, d.open().lines(d, line, d.Ended))
 }
 
 // apart joins two stretches with a blank line.
@@ -164,12 +172,16 @@ func apart(a, b []string) []string {
 
 // lines draws the part and the unfinished line behind it. With whole no more text
 // comes, and all of it is drawn.
-func (p *part) lines(t *paint.Theme, w int, line string, whole bool) []string {
+func (p *part) lines(d *Document, line string, whole bool) []string {
 	if p.fence == "" {
-		return p.prose(t, w, line, whole)
+		return p.prose(d, line, whole)
+	}
+	t, w := d.theme, d.width
+	if p.drawn == nil {
+		p.drawn, p.reader = []string{ruleAbove(t, p.lang, w)}, highlight.For(p.lang)
 	}
 	if fresh := p.src.String()[p.taken:]; fresh != "" {
-		p.drawn = append(p.drawn, codeLines(t, strings.TrimSuffix(fresh, "\n"), w)...)
+		p.drawn = append(p.drawn, codeLines(t, &p.reader, strings.TrimSuffix(fresh, "\n"), w)...)
 		p.taken = p.src.Len()
 	}
 	out := p.drawn[:len(p.drawn):len(p.drawn)]
@@ -177,23 +189,50 @@ func (p *part) lines(t *paint.Theme, w int, line string, whole bool) []string {
 		if !whole {
 			line = tail(line)
 		}
-		out = append(out, codeLines(t, line, w)...)
+		next := p.reader // the line is read again when it is whole
+		out = append(out, codeLines(t, &next, line, w)...)
+	}
+	if whole {
+		out = append(out, ruleBelow(t, w))
 	}
 	return out
 }
 
 // prose draws the whole part, or the new text below what was drawn before.
-func (p *part) prose(t *paint.Theme, w int, line string, whole bool) []string {
+func (p *part) prose(d *Document, line string, whole bool) []string {
 	src := p.src.String()
 	n := len(src) + len(line)
 	if whole || n <= maxFresh || p.taken == 0 || n-p.taken > p.taken/8 {
-		p.drawn, p.taken = markdown(t, src+line, w), n
+		p.drawn, p.taken = markdown(d.theme, src+line, d.width, d.Quiet), n
 		return p.drawn
 	}
 	out := p.drawn[:len(p.drawn):len(p.drawn)]
 	since := tail(src[min(p.taken, len(src)):]) + tail(line[max(min(p.taken-len(src), len(line)), 0):])
 	if since = strings.Trim(since, "\n"); since != "" {
-		out = append(out, t.Wrap(w, paint.Text.Span(since))...)
+		out = append(out, d.theme.Wrap(min(d.width, maxProse), base(d.Quiet).Span(since))...)
+	}
+	return out
+}
+
+// Text is all that was written.
+func (d *Document) Text() string { return d.text.String() }
+
+// Code returns the blocks of code from top to bottom.
+func (d *Document) Code() []string {
+	var out []string
+	for i, p := range d.parts {
+		src := p.src.String()
+		if i == len(d.parts)-1 && !p.closed {
+			src += d.text.String()[d.start:]
+		}
+		if p.fence != "" {
+			out = append(out, src)
+			continue
+		}
+		source := []byte(src)
+		for n := range codeBlocks(parsers().Parse(gmtext.NewReader(source))) {
+			out = append(out, string(n.Lines().Value(source)))
+		}
 	}
 	return out
 }

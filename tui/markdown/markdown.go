@@ -4,6 +4,7 @@
 package markdown
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,9 +24,13 @@ var parsers = sync.OnceValue(newParser)
 // maxDepth bounds nested quotes and lists; deeper ones are drawn flat.
 const maxDepth = 12
 
-func markdown(t *paint.Theme, src string, w int) []string {
+// maxProse is the greatest width of prose: longer lines are hard to read. Tables and
+// code take what there is.
+const maxProse = 100
+
+func markdown(t *paint.Theme, src string, w int, quiet bool) []string {
 	source := []byte(src)
-	d := drawer{theme: t, source: source}
+	d := drawer{theme: t, source: source, base: base(quiet)}
 	return d.blocks(parsers().Parse(gmtext.NewReader(source)), w, false, 0)
 }
 
@@ -34,6 +39,30 @@ func markdown(t *paint.Theme, src string, w int) []string {
 type drawer struct {
 	theme  *paint.Theme
 	source []byte
+	base   paint.Style // of ordinary text
+}
+
+func base(quiet bool) paint.Style {
+	if quiet {
+		return paint.Dim.With(paint.Italic)
+	}
+	return paint.Text
+}
+
+// codeBlocks are the blocks of code in a parsed text.
+func codeBlocks(root ast.Node) iter.Seq[ast.Node] {
+	return func(yield func(ast.Node) bool) {
+		_ = ast.Walk(root, func(n ast.Node, enter bool) (ast.WalkStatus, error) {
+			switch n.(type) {
+			case *ast.FencedCodeBlock, *ast.CodeBlock:
+				if enter && !yield(n) {
+					return ast.WalkStop, nil
+				}
+				return ast.WalkSkipChildren, nil
+			}
+			return ast.WalkContinue, nil
+		})
+	}
 }
 
 // blocks draws the children of n, with a blank line between them unless tight.
@@ -55,17 +84,19 @@ func (d drawer) blocks(n ast.Node, w int, tight bool, depth int) []string {
 func (d drawer) block(n ast.Node, w, depth int) []string {
 	switch n := n.(type) {
 	case *ast.Heading:
-		s := paint.Strong
-		if n.Level <= 2 {
+		s := d.base.With(paint.Bold)
+		if n.Level <= 2 && d.base == paint.Text {
 			s = paint.Accent.With(paint.Bold)
 		}
 		return d.wrap(w, d.inline(n, s))
 	case *ast.Paragraph, *ast.TextBlock:
-		return d.wrap(w, d.inline(n, paint.Text))
+		return d.wrap(w, d.inline(n, d.base))
 	case *ast.ThematicBreak:
 		return []string{d.theme.Paint(paint.Faint, strings.Repeat("─", min(w, 40)))}
-	case *ast.FencedCodeBlock, *ast.CodeBlock:
-		return codeLines(d.theme, strings.TrimRight(d.raw(n), "\n"), w)
+	case *ast.FencedCodeBlock:
+		return code(d.theme, language(d.info(n)), strings.TrimRight(d.raw(n), "\n"), w)
+	case *ast.CodeBlock:
+		return code(d.theme, "", strings.TrimRight(d.raw(n), "\n"), w)
 	case *ast.HTMLBlock:
 		raw := d.raw(n)
 		if n.HasClosure() {
@@ -73,7 +104,8 @@ func (d drawer) block(n ast.Node, w, depth int) []string {
 		}
 		return d.wrap(w, []paint.Span{paint.Dim.Span(strings.TrimRight(raw, "\n"))})
 	case *ast.Blockquote:
-		return d.nest(n, w, false, depth, paint.Faint.Span("▎ "), paint.Faint.Span("▎ "))
+		bar := prefix{paint.Faint.Span("▎ "), "> "}
+		return d.nest(n, w, false, depth, bar, bar)
 	case *ast.List:
 		return d.list(n, w, depth)
 	case *extast.Table:
@@ -85,54 +117,92 @@ func (d drawer) block(n ast.Node, w, depth int) []string {
 	return nil
 }
 
+// bullets are the marks of lists by their depth, as far as they differ.
+var bullets = []string{"• ", "◦ ", "▪ "}
+
 func (d drawer) list(n *ast.List, w, depth int) []string {
 	var out []string
-	number := n.Start
+	number, widest := n.Start, 0
+	if n.IsOrdered() {
+		widest = len(strconv.Itoa(n.Start + max(n.ChildCount()-1, 0)))
+	}
+	inner := 0
+	for p := n.Parent(); p != nil; p = p.Parent() {
+		if l, ok := p.(*ast.List); ok && !l.IsOrdered() {
+			inner++
+		}
+	}
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
-		mark := "• "
+		first := prefix{paint.Dim.Span(bullets[min(inner, len(bullets)-1)]), "- "}
 		if n.IsOrdered() {
-			mark = strconv.Itoa(number) + ". "
+			written := strconv.Itoa(number) + ". "
+			first = prefix{paint.Dim.Span(strings.Repeat(" ", max(widest+2-len(written), 0)) + written), written}
 			number++
+		} else if box := taskBox(item); box != nil {
+			// The box stands in place of the bullet.
+			first = prefix{paint.Dim.Span("☐ "), "- [ ] "}
+			if box.IsChecked {
+				first = prefix{paint.Good.Span("☑ "), "- [x] "}
+			}
 		}
 		if len(out) > 0 && !n.IsTight {
 			out = append(out, "")
 		}
-		blank := strings.Repeat(" ", paint.Width(mark))
-		lines := d.nest(item, w, n.IsTight, depth, paint.Dim.Span(mark), paint.Text.Span(blank))
+		blank := strings.Repeat(" ", paint.Width(first.shown.Text))
+		lines := d.nest(item, w, n.IsTight, depth, first, prefix{paint.Text.Span(blank), blank})
 		if len(lines) == 0 {
-			lines = []string{d.theme.Paint(paint.Dim, mark)}
+			lines = []string{d.theme.Decor(first.stands, first.shown)}
 		}
 		out = append(out, lines...)
 	}
 	return out
 }
 
-// nest draws the children of n behind a prefix.
-func (d drawer) nest(n ast.Node, w int, tight bool, depth int, first, rest paint.Span) []string {
-	if depth >= maxDepth || w < 12 {
-		first.Text, rest.Text = "", ""
+// taskBox is the box at the beginning of an item of a bulleted list, or nil.
+func taskBox(item ast.Node) *extast.TaskCheckBox {
+	if p := item.FirstChild(); p != nil {
+		box, _ := p.FirstChild().(*extast.TaskCheckBox)
+		return box
 	}
-	lines := d.blocks(n, w-paint.Width(first.Text), tight, depth+1)
+	return nil
+}
+
+// prefix stands before the lines of a nested block; in a copy stands takes its place.
+type prefix struct {
+	shown  paint.Span
+	stands string
+}
+
+// nest draws the children of n behind a prefix.
+func (d drawer) nest(n ast.Node, w int, tight bool, depth int, first, rest prefix) []string {
+	if depth >= maxDepth || w < 12 {
+		first.shown.Text, rest.shown.Text = "", ""
+	}
+	lines := d.blocks(n, w-paint.Width(first.shown.Text), tight, depth+1)
 	for i := range lines {
 		p := rest
 		if i == 0 {
 			p = first
 		}
-		lines[i] = d.theme.Paint(p.Style, p.Text) + lines[i]
+		if p.shown.Text != "" {
+			lines[i] = d.theme.Decor(p.stands, p.shown) + lines[i]
+		}
 	}
 	return lines
 }
 
 func (d drawer) wrap(w int, spans []paint.Span) []string {
-	return d.theme.Wrap(w, spans...)
+	return d.theme.Wrap(min(w, maxProse), spans...)
 }
 
 func (d drawer) raw(n ast.Node) string { return string(n.Lines().Value(d.source)) }
 
-// codeLines draws a block of code: indented, broken only at the edge.
-func codeLines(t *paint.Theme, src string, w int) []string {
-	gutter := []paint.Span{paint.Text.Span("  ")}
-	return paint.Wrapper{Theme: t, Width: w, First: gutter, Rest: gutter, Hard: true}.Lines(paint.Code.Span(src))
+// info is what stands behind a fence.
+func (d drawer) info(n *ast.FencedCodeBlock) string {
+	if n.Info == nil {
+		return ""
+	}
+	return string(n.Info.Segment.Value(d.source))
 }
 
 // inline draws the children of n in style s.
@@ -181,6 +251,9 @@ func (d drawer) inlineNode(n ast.Node, s paint.Style) []paint.Span {
 	case *ast.RawHTML:
 		return []paint.Span{paint.Dim.With(s.Attr).Span(string(n.Segments.Value(d.source)))}
 	case *extast.TaskCheckBox:
+		if list, ok := n.Parent().Parent().Parent().(*ast.List); ok && !list.IsOrdered() {
+			return nil // in place of the bullet
+		}
 		if n.IsChecked {
 			return []paint.Span{paint.Good.Span("☑ ")}
 		}

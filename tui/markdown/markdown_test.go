@@ -3,9 +3,13 @@ package markdown
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"codeagent/internal/golden"
+	"codeagent/tui/mark"
 	"codeagent/tui/paint"
 	"codeagent/tui/tuitest"
 )
@@ -68,7 +72,7 @@ func TestDocumentSetReplacesDifferentText(t *testing.T) {
 func TestOpenFenceShowsCode(t *testing.T) {
 	var d Document
 	d.Add("before\n```py\nx = 1\ny = *2*")
-	if got := tuitest.Stripped(d.Lines(paint.New(true), 40)); got != "before\n\n  x = 1\n  y = *2*\n" {
+	if got := tuitest.Stripped(d.Lines(paint.New(true), 40)); got != "before\n\n── py ──────────────────────────────────\n  x = 1\n  y = *2*\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -77,13 +81,80 @@ func FuzzMarkdown(f *testing.F) {
 	for _, s := range append(tuitest.Nasty(), sample) {
 		f.Add(s, 40)
 	}
-	f.Fuzz(func(t *testing.T, s string, w int) {
-		var d Document
-		d.Add(s)
-		for _, l := range d.Lines(paint.New(true), 10+(w%100+100)%100) {
-			tuitest.Harmless(t, l)
+	f.Fuzz(func(t *testing.T, s string, w int) { checkDrawn(t, s, 10+(w%100+100)%100) })
+}
+
+// checkDrawn holds for every text: only styles and text are drawn, in the given width,
+// and a streamed text looks like a whole one.
+func checkDrawn(t *testing.T, s string, w int) {
+	th := paint.New(true)
+	d := Document{Ended: true}
+	d.Add(s)
+	whole := d.Lines(th, w)
+	for _, l := range whole {
+		tuitest.Harmless(t, l)
+		if n := ansi.StringWidth(l); n > w {
+			t.Errorf("a line is %d wide in %d: %q", n, w, l)
 		}
-	})
+	}
+	var pieces Document
+	step := max(7, len(s)/40)
+	for i := 0; i < len(s); i += step {
+		pieces.Add(s[i:min(i+step, len(s))])
+		pieces.Lines(th, w)
+	}
+	pieces.Ended = true
+	if got, want := strings.Join(pieces.Lines(th, w), "\n"), strings.Join(whole, "\n"); got != want {
+		t.Errorf("streamed %q is drawn as\n%q\nwhole as\n%q", s, got, want)
+	}
+}
+
+func TestNastyTextIsDrawn(t *testing.T) {
+	for i, s := range append(tuitest.Nasty(), sample, wide) {
+		checkDrawn(t, s, 10+i*5)
+		checkDrawn(t, "```go\n"+s, 10+i*5)
+		checkDrawn(t, "| a | b |\n|---|---|\n| "+s+" | x |\n", 10+i*5)
+		checkDrawn(t, "- [ ] "+s+"\n  - "+s, 10+i*5)
+	}
+}
+
+// wide has what is cut or wrapped on a narrow screen.
+const wide = "| option | what it does | default |\n|---|---|--:|\n| `--retries` | How often a failed request is sent again before the turn fails | 5 |\n| `--timeout` | Seconds, for one request | 120 |\n\n" +
+	"1. one\n9. nine\n2. [x] two\n1. a\n1. b\n1. c\n1. d\n1. e\n1. f\n1. ten\n   - [ ] inner\n     - deepest of all\n\n" +
+	"```python title=x\ndef f(x):\n\treturn \"a string that does not fit in a narrow line\"  # why\n```\n\n" +
+	"A line of prose that is longer than a hundred columns is broken before it becomes hard to read, whatever the screen's width is.\n"
+
+func TestWideThings(t *testing.T) {
+	for _, w := range []int{36, 77, 140} {
+		d := Document{Ended: true}
+		d.Add(wide)
+		golden.Check(t, fmt.Sprintf("wide-%d.txt", w), tuitest.Stripped(d.Lines(paint.New(true), w)))
+	}
+}
+
+// What is copied is what was written, at every width.
+func TestCopyOfADocument(t *testing.T) {
+	const src = "Some prose that wraps at a narrow width, and  two spaces.\n\n```go\nfunc f() {\n\treturn\n\n\t// " + "a comment that is too long for the screen" + "\n}\n```\n\n- one item of several words\n- [x] done\n\n> a quote of many words in it\n"
+	const want = "Some prose that wraps at a narrow width, and  two spaces.\n\nfunc f() {\n\treturn\n\n\t// a comment that is too long for the screen\n}\n\n- one item of several words\n- [x] done\n\n> a quote of many words in it"
+	for _, w := range []int{12, 20, 33, 80} {
+		d := Document{Ended: true}
+		d.Add(src)
+		var c mark.Copied
+		for _, l := range d.Lines(paint.New(true), w) {
+			c.Add(l, 0, 1<<16)
+		}
+		if got := c.String(); got != want {
+			t.Errorf("at %d columns:\n%q\nwant\n%q", w, got, want)
+		}
+	}
+}
+
+func TestCodeOfADocument(t *testing.T) {
+	var d Document
+	d.Add("```go\nx\n```\n\n- item\n\n  ```\n  inner\n  ```\n\n~~~\nlast")
+	if got := strings.Join(d.Code(), "|"); got != "x\n|inner\n|last" {
+		t.Errorf("got %q", got)
+	}
 }
 
 // A frame of a growing answer costs what its last part costs.

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"codeagent/tui/mark"
 )
 
 // Span is text in one style.
@@ -21,6 +23,7 @@ type piece struct {
 	w     int
 	style Style
 	space bool
+	tab   bool
 }
 
 // Wrapper lays spans out in lines of a width. first is put before the first line,
@@ -31,6 +34,8 @@ type Wrapper struct {
 	First, Rest []Span
 	// Hard breaks lines exactly at the edge and keeps every space, for code.
 	Hard bool
+	// FirstText and RestText are what the prefixes stand for in a copy; "": nothing.
+	FirstText, RestText string
 	// clip cuts a line at the edge instead of wrapping it.
 	clip bool
 }
@@ -52,6 +57,11 @@ func (w Wrapper) Lines(spans ...Span) []string {
 		out = append(out, w.paint(len(out) == 0, row))
 		row, used = row[:0], 0
 	}
+	// wrap ends a line that goes on in the next one; broken is what stood at the break.
+	wrap := func(broken []piece) {
+		flush()
+		out[len(out)-1] += mark.Joined(written(broken))
+	}
 	limit := room()
 	skipping := false
 	for _, s := range spans {
@@ -62,7 +72,7 @@ func (w Wrapper) Lines(spans ...Span) []string {
 				continue
 			}
 			n, shown, cw := Cell(text, used)
-			p := piece{shown, cw, s.Style, text[0] == ' ' || text[0] == '\t'}
+			p := piece{shown, cw, s.Style, text[0] == ' ' || text[0] == '\t', text[0] == '\t'}
 			text = text[n:]
 			if skipping {
 				continue
@@ -73,15 +83,16 @@ func (w Wrapper) Lines(spans ...Span) []string {
 			}
 			if p.space && used > 0 && used+cw > limit && !w.Hard {
 				// A space at the edge is the break itself.
-				flush()
+				wrap([]piece{p})
 				limit = room()
 				continue
 			}
 			for used > 0 && used+cw > limit {
 				end, next := w.breakAt(row)
 				tail := append([]piece(nil), row[next:]...)
+				broken := append([]piece(nil), row[end:next]...)
 				row = row[:end]
-				flush()
+				wrap(broken)
 				limit = room()
 				for _, t := range tail {
 					row, used = append(row, t), used+t.w
@@ -119,21 +130,38 @@ func ellipsis(row []piece, limit int) []piece {
 	used := 0
 	for i, p := range row {
 		if used+p.w > limit-1 {
-			return append(row[:i], piece{"…", 1, Dim, false})
+			return append(row[:i], piece{shown: "…", w: 1, style: Dim})
 		}
 		used += p.w
 	}
 	return row
 }
 
+// written is the source of pieces that are spaces.
+func written(row []piece) string {
+	var b strings.Builder
+	for _, p := range row {
+		if p.tab {
+			b.WriteByte('\t')
+		} else {
+			b.WriteString(p.shown)
+		}
+	}
+	return b.String()
+}
+
 func (w Wrapper) paint(first bool, row []piece) string {
 	var b strings.Builder
-	prefix := w.Rest
+	prefix, stands := w.Rest, w.RestText
 	if first {
-		prefix = w.First
+		prefix, stands = w.First, w.FirstText
 	}
-	for _, s := range prefix {
-		b.WriteString(w.Theme.Paint(s.Style, Show(s.Text)))
+	if len(prefix) > 0 {
+		b.WriteString(mark.For(stands))
+		for _, s := range prefix {
+			b.WriteString(w.Theme.Paint(s.Style, Show(s.Text)))
+		}
+		b.WriteString(mark.End)
 	}
 	for i := 0; i < len(row); {
 		j := i
@@ -143,7 +171,11 @@ func (w Wrapper) paint(first bool, row []piece) string {
 		on := w.Theme.on(row[i].style)
 		b.WriteString(on)
 		for _, p := range row[i:j] {
-			b.WriteString(p.shown)
+			if p.tab {
+				b.WriteString(mark.For("\t") + p.shown + mark.End)
+			} else {
+				b.WriteString(p.shown)
+			}
 		}
 		if on != "" {
 			b.WriteString(Reset)
@@ -239,6 +271,11 @@ func Bar(t *Theme, lines []string) []string {
 		out[i] = l
 	}
 	return out
+}
+
+// Decor is drawn text that a copy leaves out, or replaces by what it stands for.
+func (t *Theme) Decor(stands string, s Span) string {
+	return mark.For(stands) + t.Paint(s.Style, Show(s.Text)) + mark.End
 }
 
 // Everything is more lines than any page has.

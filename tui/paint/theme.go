@@ -37,10 +37,23 @@ const (
 	attributes = 1 << iota
 )
 
-// Style is how a text looks: its role, and attributes such as bold.
+// Tint is a background that sets cells apart. Without colour it is not seen: what it
+// says is then said by an attribute or a mark too.
+type Tint uint8
+
+const (
+	plainTint Tint = iota
+	TintSaid       // a message of the person's
+	TintAdded      // added words within a line
+	TintGone       // removed words within a line
+	tints
+)
+
+// Style is how a text looks: its role, attributes such as bold, and its background.
 type Style struct {
 	ink  ink
 	Attr attribute
+	Tint Tint
 }
 
 // The plain styles by name.
@@ -64,6 +77,12 @@ func (s Style) With(a attribute) Style {
 	return s
 }
 
+// On is the style on a background.
+func (s Style) On(t Tint) Style {
+	s.Tint = t
+	return s
+}
+
 // Reset ends every style.
 const Reset = ansi.ResetStyle
 
@@ -71,6 +90,7 @@ const Reset = ansi.ResetStyle
 type Theme struct {
 	Dark     bool
 	switches [inks][attributes]string
+	tints    [tints]string
 }
 
 // palette lists each ink's colour on a light and on a dark background. The renderer
@@ -88,6 +108,14 @@ var palette = [inks][2]string{
 	inkGone:   {"#b42d34", "#e8969a"},
 }
 
+// backgrounds lists each tint's colour on a light and on a dark background. The
+// contrast of every ink that is drawn on it is at least 4.5.
+var backgrounds = [tints][2]string{
+	TintSaid:  {"#eceef2", "#24272d"},
+	TintAdded: {"#d9f2e1", "#153d25"},
+	TintGone:  {"#fbe3e4", "#4a1c20"},
+}
+
 // New is the theme for a dark or a light background.
 func New(dark bool) *Theme {
 	t := &Theme{Dark: dark}
@@ -100,6 +128,9 @@ func New(dark bool) *Theme {
 		for a := range attribute(attributes) {
 			t.switches[i][a] = sequence(c, a)
 		}
+	}
+	for i := plainTint + 1; i < tints; i++ {
+		t.tints[i] = ansi.Style{}.BackgroundColor(pick(lipgloss.Color(backgrounds[i][0]), lipgloss.Color(backgrounds[i][1]))).String()
 	}
 	return t
 }
@@ -124,7 +155,12 @@ func sequence(c color.Color, a attribute) string {
 	return s.String()
 }
 
-func (t *Theme) on(s Style) string { return t.switches[s.ink][s.Attr] }
+func (t *Theme) on(s Style) string {
+	if s.Tint == plainTint {
+		return t.switches[s.ink][s.Attr]
+	}
+	return t.switches[s.ink][s.Attr] + t.tints[s.Tint]
+}
 
 // Paint styles text that show has made harmless.
 func (t *Theme) Paint(s Style, shown string) string {

@@ -23,8 +23,9 @@ func Nasty() []string {
 	}
 }
 
-// styles are the sequences that set colours and attributes.
-var styles = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
+// styles are the sequences that set colours and attributes, and the marks of room mark,
+// which the screen removes.
+var styles = regexp.MustCompile(`\x1b\[[0-9;:]*m|\x1b_[=+.-][ -~]*?\x1b\\`)
 
 // Harmless checks that a drawn line has no control character but styles.
 func Harmless(t testing.TB, line string) {
