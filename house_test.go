@@ -127,7 +127,7 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "sandbox", "tui/composer", "tui/keys", "tui/mark", "tui/message", "tui/paint", "tui/picker", "tui/question", "tui/terminal", "tui/transcript"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "sandbox", "tui/composer", "tui/keys", "tui/mark", "tui/message", "tui/paint", "tui/picker", "tui/question", "tui/rewind", "tui/terminal", "tui/transcript"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
@@ -141,6 +141,7 @@ var rooms = []room{
 	{path: "tui/markdown", floor: 3, imports: []string{"tui/highlight", "tui/mark", "tui/paint"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi", "github.com/yuin/goldmark/ast", "github.com/yuin/goldmark/extension", "github.com/yuin/goldmark/extension/ast", "github.com/yuin/goldmark/parser", "github.com/yuin/goldmark/text", "github.com/yuin/goldmark/util"}},
 	{path: "tui/composer", floor: 3, imports: []string{"tui/keys", "tui/message", "tui/paint"}, pure: true},
 	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint"}, pure: true, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	{path: "tui/rewind", floor: 3, imports: []string{"tui/message", "tui/paint"}, pure: true},
 	{path: "tui/question", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox", "tui/composer", "tui/denial", "tui/paint"}, pure: true},
 	{path: "tui/transcript", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/denial", "tui/markdown", "tui/message", "tui/paint"}, pure: true},
 	{path: "headless", floor: 3, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}},

@@ -89,8 +89,8 @@ func TestCompactedGoesOnFromTheSummary(t *testing.T) {
 		{4, []model.Item{first, user("three"), answer("3")}},
 		{2, []model.Item{user("one"), answer("1")}},
 	} {
-		if m, err := ses.Message(step.to); err != nil || m.Text != messages[step.to-1].Text {
-			t.Errorf("message %d: %+v, %v", step.to, m, err)
+		if said, first, err := ses.Messages(2); err != nil || said[step.to-first].Text != messages[step.to-1].Text {
+			t.Errorf("the messages from %d on: %+v, %v", first, said, err)
 		}
 		if err := ses.Back(step.to); err != nil {
 			t.Fatal(err)

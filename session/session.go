@@ -187,17 +187,17 @@ func (s *Session) settle() error {
 	return err
 }
 
-// Message returns message n, counted as in Back.
-func (s *Session) Message(n int) (model.Item, error) {
+// Messages returns the user's last messages, oldest first, at most limit, and the number of
+// the first of them, counted as in Back.
+func (s *Session) Messages(limit int) (items []model.Item, first int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, err := s.place(n)
-	if err != nil {
-		return model.Item{}, err
+	if s.f == nil {
+		return nil, 0, s.broken
 	}
-	item, err := s.view.itemAt(at)
-	s.store.showImages(s.info.ID, []model.Item{item})
-	return item, err
+	items, count, err := s.view.userItems(limit)
+	s.store.showImages(s.info.ID, items)
+	return items, count - len(items) + 1, err
 }
 
 // History returns the conversation without removed items, at most limit bytes of its end.

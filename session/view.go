@@ -179,16 +179,25 @@ func (v view) before(n int) (int64, error) {
 	return at[len(at)-n], nil
 }
 
-func (v view) itemAt(at int64) (model.Item, error) {
-	line, err := readLine(bufio.NewReaderSize(io.NewSectionReader(v.f, at, v.end-at), firstChunk))
-	if err != nil {
-		return model.Item{}, fmt.Errorf("read the session: %w", err)
+// userItems returns the last messages, oldest first, at most limit, and how many there are.
+func (v view) userItems(limit int) (items []model.Item, count int, err error) {
+	for r, err := range v.live() {
+		if err != nil && !errors.Is(err, errDamaged) {
+			return nil, 0, err
+		}
+		if r.kind != userKind {
+			continue
+		}
+		if count++; count <= limit {
+			item := decodeItem(r.line)
+			if item == nil {
+				return nil, 0, errDamaged
+			}
+			items = append(items, *item)
+		}
 	}
-	item := decodeItem(line)
-	if item == nil {
-		return model.Item{}, errDamaged
-	}
-	return *item, nil
+	slices.Reverse(items)
+	return items, count, nil
 }
 
 // spans returns the parts of the file that form the conversation, first to last.

@@ -15,6 +15,7 @@ import (
 	"codeagent/tui/message"
 	"codeagent/tui/paint"
 	"codeagent/tui/question"
+	"codeagent/tui/rewind"
 	"codeagent/tui/transcript"
 )
 
@@ -34,6 +35,7 @@ type app struct {
 	facts      facts
 	transcript transcript.Transcript
 	composer   composer.Composer
+	rewind     rewind.Rewind
 	questions  question.Queue
 	widening   widening
 	panel      overlay // nil: none
@@ -41,10 +43,8 @@ type app struct {
 	work       work
 	images     message.Count
 	unread     reading
-	// shownEnds are the background commands whose end was shown between turns.
-	shownEnds map[string]bool
-	hint      notification
-	selection selection
+	hint       notification
+	selection  selection
 	picture
 }
 
@@ -75,7 +75,6 @@ type keyboard struct {
 	keys   keymap
 	stirs  int       // counts what restarts the wait of a question (grace.go)
 	quitAt time.Time // of the last Ctrl+C
-	escAt  time.Time // of an Esc that had nothing to do
 }
 
 // notification is a hint that is shown above the message for a while.
@@ -97,7 +96,7 @@ func newApp(box *mailbox, now func() time.Time) *app {
 	return &app{
 		box: box, clock: clock{now: now, after: tea.Tick}, offers: Options{Grace: grace},
 		theme: paint.New(true), keyboard: keyboard{keys: newKeymap(bindings())}, composer: composer.New(),
-		transcript: transcript.New(now), questions: question.Queue{Keys: questionKeys()}, shownEnds: map[string]bool{},
+		transcript: transcript.New(now), questions: question.Queue{Keys: questionKeys()}, work: work{shownEnds: map[string]bool{}},
 		host: host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return nil }},
 	}
 }
@@ -236,6 +235,8 @@ func (m *app) status(t *paint.Theme, w int) string {
 		if _, ok := m.panel.(*questionPage); ok {
 			left = []paint.Span{paint.Accent.Span("  " + keyFor(everywhere, keys.Back)), paint.Dim.Span(" closes the full view")}
 		}
+	case m.rewind.Active():
+		left = m.rewind.Hint(w)
 	case m.unread != nil:
 		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + keyFor(everywhere, keys.Back)), paint.Dim.Span(" cancels")}
 	case m.work.running:

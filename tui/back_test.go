@@ -1,6 +1,10 @@
 package tui
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,105 +13,174 @@ import (
 
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/internal/golden"
 	"codeagent/tui/message"
+	"codeagent/tui/rewind"
 )
 
-// talked is a screen with two messages and their answers, and what taking back
-// returns.
-func talked(t *testing.T, last func() (message.Message, bool)) *rig {
-	r := newRig(t, 80, 24)
-	r.app.offers.Back = last
-	r.emit(event.SessionStarted{ID: "1"}, event.TurnStarted{Text: "first question"}, event.MessageFinished{Text: "first answer"}, event.TurnFinished{Outcome: "done"},
-		event.TurnStarted{Text: "second question"}, event.MessageFinished{Text: "second answer"}, event.TurnFinished{Outcome: "done"})
-	return r
+// pastMessages are the messages of a session; back notes which were removed.
+type pastMessages struct {
+	said  []string
+	first int
+	fails error
+	back  []int
+	notes func(event.Event)
 }
 
-// Twice Esc with nothing else to do takes the last message into the editor.
-func TestEscTwiceGoesBack(t *testing.T) {
-	taken := 0
-	r := talked(t, func() (message.Message, bool) { taken++; return message.Message{Text: "second question"}, true })
-	if cmd := r.press("esc"); cmd == nil || !strings.Contains(r.screen(), "Esc again edits your last message") {
-		t.Errorf("nothing says what a second Esc would do:\n%s", r.screen())
+func (p *pastMessages) Messages(context.Context) ([]message.Message, int, error) {
+	var out []message.Message
+	for _, s := range p.said {
+		out = append(out, message.Message{Text: s})
 	}
-	r.clock = r.clock.Add(escWindow)
+	return out, p.first, nil
+}
+
+func (p *pastMessages) Back(_ context.Context, n int) error {
+	p.back = append(p.back, n)
+	if p.fails == nil {
+		p.said = p.said[:n-p.first]
+	}
+	if p.notes != nil {
+		p.notes(event.Notice{Level: word.LevelInfo, Text: "that was before the summary"})
+	}
+	return p.fails
+}
+
+// talked is a screen with three messages and their answers.
+func talked(t *testing.T) (*rig, *pastMessages) {
+	r := newRig(t, 80, 24)
+	past := &pastMessages{first: 1}
+	r.app.offers.Rewind = past
+	r.emit(event.SessionStarted{ID: "1"})
+	for _, n := range []string{"first", "second", "third"} {
+		past.said = append(past.said, n+" question")
+		r.emit(event.TurnStarted{Text: n + " question"}, event.MessageFinished{Text: n + " answer"}, event.TurnFinished{Outcome: "done"})
+	}
+	return r, past
+}
+
+func (r *rig) escTwice() {
+	r.t.Helper()
+	r.press("esc")
 	r.do(r.press("esc"))
-	screen := r.screen()
-	if taken != 1 || r.app.composer.Value() != "second question" || strings.Contains(screen, "second answer") || !strings.Contains(screen, "first answer") {
-		t.Errorf("%d taken, the editor holds %q:\n%s", taken, r.app.composer.Value(), screen)
+}
+
+func (r *rig) holds(want string) {
+	r.t.Helper()
+	if got := r.app.composer.Value(); got != want {
+		r.t.Errorf("the editor holds %q, want %q", got, want)
 	}
-	// The text is there now: Esc leaves it alone.
-	r.press("esc", "esc")
-	if taken != 1 || r.app.composer.Value() != "second question" {
-		t.Errorf("%d taken, %q", taken, r.app.composer.Value())
+}
+
+// Twice Esc takes nothing away: it shows which message is edited, and what the keys do.
+func TestEscTwiceEditsAnEarlierMessage(t *testing.T) {
+	r, past := talked(t)
+	before := r.screen()
+	r.press("esc")
+	r.has("Esc again edits an earlier message")
+	r.clock = r.clock.Add(rewind.Window)
+	r.do(r.press("esc"))
+	r.holds("third question")
+	r.has("editing message 3 · Enter resends · Esc cancels · ↑↓ another", "third answer", "first answer")
+	golden.Check(t, "editing-earlier-80.txt", r.screen())
+
+	r.press("up")
+	r.holds("second question")
+	r.has("editing message 2")
+	r.typeText(" of mine")
+	r.press("up", "up", "up")
+	r.has("editing message 1")
+	r.press("down")
+	r.holds("second question of mine") // what was edited is kept
+	r.press("down", "down", "down")
+	r.has("editing message 3")
+
+	r.press("esc")
+	if got := r.screen(); got != before || len(past.back) > 0 {
+		t.Errorf("after Esc, removed %v:\n%s\nbefore:\n%s", past.back, got, before)
+	}
+	r.press("up") // the history is as it was
+	r.holds("")
+}
+
+// Enter removes the message with what followed, and sends the edited one.
+func TestAnEditedMessageIsSentAgain(t *testing.T) {
+	r, past := talked(t)
+	r.escTwice()
+	r.press("up")
+	r.typeText(" better")
+	r.do(r.press("enter"))
+	if !slices.Equal(past.back, []int{2}) || !slices.Equal(r.turns, []string{"second question better"}) {
+		t.Errorf("went back to %v, sent %q", past.back, r.turns)
+	}
+	r.has("first answer", "› second question better")
+	for _, gone := range []string{"second answer", "third", "editing"} {
+		r.lacks(gone)
+	}
+	r.holds("")
+}
+
+func TestAMessageThatCannotBeSentAgainStays(t *testing.T) {
+	r, past := talked(t)
+	past.fails = errors.New("cannot save the rewind")
+	r.escTwice()
+	r.typeText(" better")
+	r.do(r.press("enter"))
+	r.has("third answer", "✗ cannot save the rewind")
+	r.holds("third question better")
+	if len(r.turns) > 0 {
+		t.Errorf("sent %q", r.turns)
 	}
 }
 
 func TestEscGoesBackOnlyWhereItHasNothingElseToDo(t *testing.T) {
-	taken := 0
-	take := func() (message.Message, bool) { taken++; return message.Message{}, false }
 	for what, do := range map[string]func(r *rig){
-		"once":                  func(r *rig) { r.press("esc") },
-		"slowly":                func(r *rig) { r.press("esc"); r.clock = r.clock.Add(escWindow + time.Millisecond); r.press("esc") },
-		"another key between":   func(r *rig) { r.press("esc", "pgup", "esc") },
-		"a panel closed first":  func(r *rig) { r.typeText("/help"); r.press("enter", "esc", "esc") },
-		"text in the editor":    func(r *rig) { r.typeText("x"); r.press("esc", "esc") },
-		"a turn that runs":      func(r *rig) { r.typeText("x"); r.press("enter", "esc", "esc") },
-		"where it is not given": func(r *rig) { r.app.offers.Back = nil; r.press("esc", "esc") },
+		"once": func(r *rig) { r.do(r.press("esc")) },
+		"slowly": func(r *rig) {
+			r.press("esc")
+			r.clock = r.clock.Add(rewind.Window + time.Millisecond)
+			r.do(r.press("esc"))
+		},
+		"another key between":   func(r *rig) { r.press("esc", "pgup"); r.do(r.press("esc")) },
+		"a panel closed first":  func(r *rig) { r.typeText("/help"); r.press("enter", "esc"); r.do(r.press("esc")) },
+		"text in the editor":    func(r *rig) { r.typeText("x"); r.escTwice() },
+		"a turn that runs":      func(r *rig) { r.typeText("x"); r.press("enter"); r.escTwice() },
+		"where it is not given": func(r *rig) { r.app.offers.Rewind = nil; r.escTwice() },
+		"typed since": func(r *rig) {
+			r.press("esc")
+			cmd := r.press("esc")
+			r.typeText("x")
+			r.do(cmd)
+		},
 	} {
-		r := talked(t, take)
+		r, past := talked(t)
 		do(r)
-		if !strings.Contains(r.screen(), "second answer") && what != "a turn that runs" || taken > 0 {
-			t.Errorf("%s: it went back\n%s", what, r.screen())
+		if r.lacks("editing message"); len(past.back) > 0 {
+			t.Errorf("%s: it went back", what)
 		}
 	}
-	r := talked(t, take)
-	r.press("esc")
-	r.do(r.press("esc"))
-	if !strings.Contains(r.screen(), "there is no message to go back to") || !strings.Contains(r.screen(), "second answer") {
-		t.Errorf("%s", r.screen())
-	}
+	r, past := talked(t)
+	past.said = nil
+	r.escTwice()
+	r.has("there is no message to go back to", "third answer")
 }
 
-// While a message is taken back, which reads the disk, further Escs take back no
-// second one, and what is sent waits.
-func TestEscWhileGoingBack(t *testing.T) {
-	taken := 0
-	r := talked(t, func() (message.Message, bool) { taken++; return message.Message{Text: "second question"}, true })
-	r.press("esc")
-	first := r.press("esc")
-	var more []tea.Cmd
-	for range 4 {
-		more = append(more, r.press("esc"))
-	}
-	r.typeText("third question")
-	more = append(more, r.press("enter"))
+// While a message is being removed, which reads the disk, what is sent waits.
+func TestWhatIsSentWhileGoingBackWaits(t *testing.T) {
+	r, past := talked(t)
+	r.escTwice()
+	r.press("up")
+	going := r.press("enter")
+	r.has("Going back")
+	r.typeText("a further one")
+	r.press("enter")
 	if len(r.turns) > 0 {
-		t.Errorf("a turn began while a message was undone: %q", r.turns)
+		t.Errorf("a turn began: %q", r.turns)
 	}
-	r.has("Going back", "third question")
-	r.do(first)
-	for _, cmd := range more {
-		r.do(cmd)
-	}
-	if taken != 1 || len(r.turns) != 1 || r.turns[0] != "third question" || r.app.composer.Value() != "second question" {
-		t.Errorf("%d taken, sent %q, the editor holds %q", taken, r.turns, r.app.composer.Value())
-	}
-	r.lacks("second answer")
-}
-
-// Notices about going back follow the entries that are left.
-func TestWhatGoingBackTells(t *testing.T) {
-	var r *rig
-	r = talked(t, func() (message.Message, bool) {
-		r.app.box.post(event.Notice{Level: word.LevelError, Text: "it cannot be saved"})
-		return message.Message{Text: "second question"}, true
-	})
-	r.press("esc")
-	r.do(r.press("esc"))
-	r.has("first answer", "✗ it cannot be saved")
-	r.lacks("second answer")
-	if r.app.composer.Value() != "second question" {
-		t.Errorf("the editor holds %q", r.app.composer.Value())
+	r.do(going)
+	r.send(turnDoneMsg{})
+	if want := []string{"second question", "a further one"}; !slices.Equal(r.turns, want) || !slices.Equal(past.back, []int{2}) {
+		t.Errorf("sent %q, went back to %v", r.turns, past.back)
 	}
 }
 
@@ -115,17 +188,54 @@ func TestWhatGoingBackTells(t *testing.T) {
 // all of it, and leaves the notices about it.
 func TestGoingBackBeyondWhatIsShown(t *testing.T) {
 	r := newRig(t, 80, 24)
-	r.app.offers.Back = func() (message.Message, bool) {
-		r.app.box.post(event.Notice{Level: word.LevelInfo, Text: "that was before the summary"})
-		return message.Message{Text: "the first question"}, true
-	}
+	past := &pastMessages{said: []string{"the 7th question", "the 8th question"}, first: 7}
+	past.notes = func(e event.Event) { r.app.box.post(e) }
+	r.app.offers.Rewind = past
 	r.emit(event.SessionStarted{ID: "1"}, event.Compacted{Summary: "what was said"}, event.MessageFinished{Text: "its last answer"})
-	r.press("esc")
-	r.do(r.press("esc"))
-	r.has("that was before the summary")
+	r.escTwice()
+	r.press("up")
+	r.has("editing message 7")
+	r.do(r.press("enter"))
+	r.has("that was before the summary", "› the 7th question")
 	r.lacks("its last answer")
 	r.lacks("Compacted")
-	if r.app.composer.Value() != "the first question" {
-		t.Errorf("the editor holds %q", r.app.composer.Value())
+}
+
+// A message with images and a paste is edited with them.
+func TestEarlierMessagesKeepTheirPastes(t *testing.T) {
+	r, past := talked(t)
+	past.said[2] = "look:\n" + strings.Repeat("pasted\n", 40) + "mend it"
+	r.escTwice()
+	r.holds(past.said[2])
+	r.has("› look:", "[pasted 40 lines]", "mend it")
+}
+
+func TestRewindHintFits(t *testing.T) {
+	for w := 10; w < 90; w += 7 {
+		r := newRig(t, w, 15)
+		r.app.offers.Rewind = &pastMessages{said: []string{"a", "b"}, first: 41}
+		r.emit(session())
+		r.escTwice()
+		r.screen()
+		if w > 30 {
+			r.has("editing message 42")
+		}
+		if w > 45 {
+			r.has("Enter resends")
+		}
 	}
+}
+
+// Ctrl+C cancels as Esc does, and empties the editor.
+func TestCtrlCCancelsEditing(t *testing.T) {
+	r, past := talked(t)
+	r.escTwice()
+	if cmd := r.press("ctrl+c"); cmd != nil {
+		if _, quits := cmd().(tea.QuitMsg); quits {
+			t.Error("it quits")
+		}
+	}
+	r.lacks("editing message")
+	r.holds("")
+	r.has(fmt.Sprint(past.said[2]))
 }

@@ -84,7 +84,8 @@ func TestImagesComeBack(t *testing.T) {
 	r.press("ctrl+c")
 	r.do(func() tea.Msg {
 		return then(func(m *app) tea.Cmd {
-			return m.tookBack(message.Message{Text: "see [image 7: x.png 1×2] and that", Images: []message.Image{{Name: "x.png", Width: 1, Height: 2}, {Name: "y.png"}}}, true, m.transcript.Size())
+			editEarlier(m, message.Message{Text: "see [image 7: x.png 1×2] and that", Images: []message.Image{{Name: "x.png", Width: 1, Height: 2}, {Name: "y.png"}}})
+			return nil
 		})
 	})
 	if got := r.app.composer.Message(); len(got.Images) != 2 || got.Images[0].Number != 7 || got.Images[1].Number != 8 {
@@ -103,13 +104,13 @@ func TestLabelsAreMatchedByName(t *testing.T) {
 		"":                                                            "[image 1: red.png 20×20][image 2: shot.png 10×10]",
 	} {
 		r, _ := offers(t, 120, 20)
-		r.app.tookBack(message.Message{Text: text, Images: []message.Image{red, shot}}, true, r.app.transcript.Size())
+		editEarlier(r.app, message.Message{Text: text, Images: []message.Image{red, shot}})
 		if got := r.app.composer.Message(); got.Text != want || len(got.Images) != 2 {
 			t.Errorf("%q came back as %q with %d images, want %q", text, got.Text, len(got.Images), want)
 		}
 	}
 	r, _ := offers(t, 80, 20)
-	r.app.tookBack(message.Message{Text: "[image 1: shot.png 10×10][image 2: shot.png 10×10]", Images: []message.Image{shot, shot}}, true, r.app.transcript.Size())
+	editEarlier(r.app, message.Message{Text: "[image 1: shot.png 10×10][image 2: shot.png 10×10]", Images: []message.Image{shot, shot}})
 	if got := r.app.composer.Message(); len(got.Images) != 2 || got.Images[0].Number != 1 || got.Images[1].Number != 2 || len(r.app.composer.Text) != 8 {
 		t.Errorf("the same image twice: %+v in %q", got, r.app.composer.Text)
 	}

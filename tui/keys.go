@@ -60,7 +60,7 @@ type binding struct {
 func bindings() []binding {
 	return []binding{
 		{everywhere, []string{"ctrl+c"}, keys.Interrupt, "clear the text; without text interrupt the turn; twice within 2 s quit"},
-		{everywhere, []string{"esc"}, keys.Back, "close the panel, else return from the question to typing, else let the chosen output be, else interrupt the turn; with nothing to close, twice: edit the last message again"},
+		{everywhere, []string{"esc"}, keys.Back, "close the panel, else return from the question to typing, else let the chosen output be, else interrupt the turn; with nothing to close, twice: edit an earlier message and send it again"},
 		{everywhere, []string{"ctrl+y"}, actArm, "answer the question now"},
 		{everywhere, []string{"ctrl+o"}, actToggle, "show all of the chosen output, else of the last one in view, or fold it, as a click on it does; with a question, show all of it"},
 		{everywhere, []string{"ctrl+up"}, actAbove, "choose the output above"},

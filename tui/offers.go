@@ -40,6 +40,15 @@ type Clipboard interface {
 	Read(ctx context.Context) (Clip, error)
 }
 
+// Rewind goes back to an earlier message of the person's.
+type Rewind interface {
+	// Messages returns the last messages, oldest first, and the number of the first one,
+	// counted from 1. It changes nothing.
+	Messages(ctx context.Context) (said []message.Message, first int, err error)
+	// Back removes message n and all that followed. It is called while no turn runs.
+	Back(ctx context.Context, n int) error
+}
+
 // Approvals is the approval policy of the session, and whether it is read-only. Unlike the others it performs no IO: its
 // methods are called on the screen's goroutine.
 type Approvals interface {

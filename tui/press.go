@@ -1,16 +1,13 @@
 package tui
 
 import (
-	"context"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/internal/short"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
-	"codeagent/tui/message"
 	"codeagent/tui/paint"
 	"codeagent/tui/question"
 )
@@ -22,7 +19,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 		m.hint.text = ""
 	}
 	if k.Code != tea.KeyEscape {
-		m.escAt = time.Time{}
+		m.rewind.Moved()
 	}
 	q := m.questions.Front()
 	switch {
@@ -107,15 +104,10 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	return nil
 }
 
-// escWindow is how soon a second Esc must follow to go back to the last message.
-const escWindow = 500 * time.Millisecond
-
 // back is Esc: it closes what is in front, or else interrupts the turn. With neither,
 // twice goes back to the last message.
 func (m *app) back() tea.Cmd {
 	q := m.questions.Front()
-	since := m.escAt
-	m.escAt = time.Time{}
 	switch {
 	case m.panel != nil:
 		m.panel = nil
@@ -125,33 +117,17 @@ func (m *app) back() tea.Cmd {
 		q.Bar()
 	case m.unread != nil:
 		m.unread.leave()
+	case m.rewind.Active():
+		cancelRewind(m)
 	case m.transcript.Chosen():
 		m.transcript.Unchoose()
 	case m.work.running:
 		m.interrupt()
-	case q != nil || !m.composer.Empty() || m.offers.Back == nil:
-	case m.now().Sub(since) <= escWindow:
-		// It runs like a turn: a further Esc interrupts it, and no turn starts meanwhile.
-		take, shown := m.offers.Back, m.transcript.Size()
-		return m.begin("Going back", m.run(func(context.Context) (then, error) {
-			last, ok := take()
-			return func(m *app) tea.Cmd { return m.tookBack(last, ok, shown) }, nil
-		}))
+	case q != nil || !m.composer.Empty() || m.offers.Rewind == nil:
+	case m.rewind.Pressed(m.now()):
+		return beginRewind(m)
 	default:
-		m.escAt = m.now()
-		return m.say("Esc again edits your last message")
-	}
-	return nil
-}
-
-// tookBack removes the last message from the screen and puts it into the editor.
-func (m *app) tookBack(last message.Message, ok bool, shown int) tea.Cmd {
-	if !ok {
-		return m.say("there is no message to go back to")
-	}
-	m.transcript.Rewind(shown)
-	if m.composer.Empty() { // else something was typed meanwhile
-		m.composer.Restore(m.images.Numbered(last))
+		return m.say("Esc again edits an earlier message")
 	}
 	return nil
 }
@@ -163,7 +139,8 @@ func (m *app) ctrlC() tea.Cmd {
 		return tea.Quit
 	}
 	m.unread.leave()
-	if m.panel == nil && !m.composer.Empty() {
+	if m.panel == nil && (m.rewind.Active() || !m.composer.Empty()) {
+		cancelRewind(m)
 		m.composer.Clear()
 		return nil
 	}
@@ -268,8 +245,8 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 		return true, tea.Quit
 	case do == actClipboard:
 		return true, m.readClipboard(c)
+	case c == &m.composer && m.rewind.Active() && stepRewind(m, do, w):
 	case do == keys.Up && c == &m.composer && c.AtTop(w) && takeBackWaiting(m):
-		return true, nil
 	default:
 		return c.Edit(do, w), nil
 	}
@@ -280,6 +257,9 @@ func (m *app) send() tea.Cmd {
 	text := strings.TrimSpace(m.composer.Value())
 	if text == "" {
 		return nil
+	}
+	if m.rewind.Active() {
+		return resend(m)
 	}
 	if c, argument, ok := called(text, offeredCommands(m.offers)); ok {
 		m.composer.Take()

@@ -40,10 +40,6 @@ type Options struct {
 	// Turn runs one turn for a message and returns when it is over. The screen
 	// calls it on one goroutine at a time and cancels ctx on Esc and on leaving.
 	Turn func(context.Context, message.Message) error
-	// Back removes the person's last message with all that followed, and returns it;
-	// false if there is no message. It is called while no turn runs. Nil: not
-	// offered.
-	Back func() (message.Message, bool)
 	// Compact summarizes the conversation; focus says what to keep ("": no focus).
 	// It runs like a turn. Nil: not offered, as with the groups below.
 	Compact func(ctx context.Context, focus string) error
@@ -52,6 +48,7 @@ type Options struct {
 	// returns when the program has the terminal again, or when ctx ends.
 	Suspend func(ctx context.Context)
 
+	Rewind     Rewind
 	Approvals  Approvals
 	Models     Models
 	Sessions   Sessions

@@ -21,6 +21,8 @@ type work struct {
 	since   time.Time
 	outcome word.TurnOutcome  // how it ended; "" while it runs
 	queued  []message.Message // for after the turn
+	// shownEnds are the background commands whose end was shown between turns.
+	shownEnds map[string]bool
 }
 
 // apply takes the outcome that an event reports.
@@ -75,7 +77,9 @@ func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
 	}
 	var cmd tea.Cmd
 	if msg.next != nil {
-		cmd = msg.next(m)
+		if cmd = msg.next(m); m.work.running {
+			return cmd // what waits is for the turn that began
+		}
 	}
 	return tea.Batch(cmd, m.sendWaiting(), m.lookForEnds())
 }

@@ -183,11 +183,18 @@ func (c *Composer) TakeBack(s message.Message) {
 	c.Restore(s)
 }
 
+// AtEdge reports whether the cursor is in the first row of w columns, with +1 in the
+// last one.
+func (c *Composer) AtEdge(by, w int) bool {
+	rows := c.Rows(w)
+	row, _ := c.where(rows)
+	return row == 0 && by < 0 || row == len(rows)-1 && by > 0
+}
+
 // AtTop reports whether the cursor is in the first row of w columns of a text that is
 // not recalled from the history.
 func (c *Composer) AtTop(w int) bool {
-	row, _ := c.where(c.Rows(w))
-	return row == 0 && c.history.at == 0
+	return c.AtEdge(-1, w) && c.history.at == 0
 }
 
 // Typed inserts what was typed.

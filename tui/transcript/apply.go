@@ -258,20 +258,27 @@ func (t *Transcript) Show(text string) {
 	t.End()
 }
 
-// Rewind removes the last message and what followed it, of the first shown
-// entries; what came later stays. Without a message on the screen all of them go:
-// it was sent before a resumed session was shown.
-func (t *Transcript) Rewind(shown int) {
-	from := 0
+// Rewind removes a message and what followed it, of the first shown entries; what came
+// later stays. last counts from the last message, which is 0. Without that message on
+// the screen all of them go: it was sent before a resumed session was shown.
+func (t *Transcript) Rewind(shown, last int) {
+	at := max(t.said(shown, last), 0)
+	t.drop(at, func(*entry) bool { at++; return at <= shown })
+	t.End()
+}
+
+// said is the index of a message, counted from the last one of the first shown entries;
+// -1: there is none.
+func (t *Transcript) said(shown, last int) int {
 	for i, e := range slices.Backward(t.entries[:shown]) {
 		if _, ok := e.body.(*said); ok {
-			from = i
-			break
+			if last == 0 {
+				return i
+			}
+			last--
 		}
 	}
-	at := from
-	t.drop(from, func(*entry) bool { at++; return at <= shown })
-	t.End()
+	return -1
 }
 
 // Chose notes which option the person picked for a request.

@@ -80,6 +80,15 @@ func (t *Transcript) Choose(c Canvas, by int) {
 	}
 }
 
+// ChooseSaid chooses a message of the person's, counted from the last one, which is 0.
+func (t *Transcript) ChooseSaid(c Canvas, last int) {
+	t.chosen = nil
+	if at := t.said(len(t.entries), last); at >= 0 && len(t.rows) > 0 {
+		t.chosen = t.entries[at]
+		t.show(c, at)
+	}
+}
+
 // show scrolls only where entry at is not in view: upwards to its beginning, downwards
 // to its end.
 func (t *Transcript) show(c Canvas, at int) {

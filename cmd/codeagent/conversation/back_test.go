@@ -70,9 +70,12 @@ func TestBackAcrossASummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := 4; n >= 0; n-- {
-		in, ok := ses.Back(screen)
-		if !ok || in.Text != fmt.Sprint("wish ", n) {
-			t.Fatalf("taken back: %q, %t, %q", in.Text, ok, screen.notices)
+		said, first, err := ses.Messages()
+		if err != nil || first != 1 || len(said) != n+1 || said[n].Text != fmt.Sprint("wish ", n) {
+			t.Fatalf("the messages are %v from %d on, %v", said, first, err)
+		}
+		if err := ses.Back(screen, n+1); err != nil {
+			t.Fatal(err)
 		}
 		items := ses.Agent.History()
 		h, err := ses.Record.Log.History(sessions.HistoryLimit)
@@ -83,19 +86,51 @@ func TestBackAcrossASummary(t *testing.T) {
 			t.Errorf("before message %d: %d items, compacted: %t", n, len(items), ses.Agent.Compacted())
 		}
 	}
-	if _, ok := ses.Back(screen); ok || len(screen.notices) != 1 || !strings.Contains(screen.notices[0], "before the summary") {
-		t.Errorf("there was still something: %q", screen.notices)
+	if err := ses.Back(screen, 1); err == nil || len(screen.notices) != 1 || !strings.Contains(screen.notices[0], "before the summary") {
+		t.Errorf("there was still something: %v, %q", err, screen.notices)
 	}
 }
 
+// Without a record only the messages behind the summary can be gone back to.
 func TestBackAcrossASummaryWithoutARecord(t *testing.T) {
 	ses, screen := talkedAndCompacted(t, false)
-	for range 4 {
-		if _, ok := ses.Back(screen); !ok {
-			break
+	if err := ses.Agent.Turn(t.Context(), agent.Input{Text: "wish 4"}); err != nil {
+		t.Fatal(err)
+	}
+	said, first, err := ses.Messages()
+	if err != nil || len(said) == 0 || len(said) == 5 {
+		t.Fatalf("the messages are %v, %v", said, err)
+	}
+	if err := ses.Back(screen, first+len(said)); err == nil {
+		t.Error("it went back to a message that is not there")
+	}
+	if err := ses.Back(screen, first); err != nil || !ses.Agent.Compacted() {
+		t.Errorf("%v, compacted: %t", err, ses.Agent.Compacted())
+	}
+	if said, _, _ := ses.Messages(); len(said) != 0 {
+		t.Errorf("left: %v", said)
+	}
+}
+
+// Going back by several messages leaves the conversation and the record alike.
+func TestBackBySeveral(t *testing.T) {
+	screen := &unwatched{}
+	ses := &Session{Record: &record{Log: sessions.New(t.TempDir()).Create(sessions.Info{ID: sessions.NewID(), Folder: "/w"})}}
+	t.Cleanup(func() { ses.Record.Log.Close() })
+	ses.Agent = agent.New(agent.Config{Model: says(2), Frontend: screen, Tools: tools.All(tools.Options{Workspace: t.TempDir()}), Log: ses.Record.Log})
+	if said, _, err := ses.Messages(); err != nil || len(said) != 0 {
+		t.Errorf("a new session has %v, %v", said, err)
+	}
+	for n := range 5 {
+		if err := ses.Agent.Turn(t.Context(), agent.Input{Text: fmt.Sprint("wish ", n)}); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if n := len(screen.notices); n != 1 || !strings.Contains(screen.notices[n-1], "a summary has replaced that message") {
-		t.Errorf("%q", screen.notices)
+	if err := ses.Back(screen, 3); err != nil {
+		t.Fatal(err)
+	}
+	h, err := ses.Record.Log.History(sessions.HistoryLimit)
+	if err != nil || len(h.Items) != 4 || len(ses.Agent.History()) != 4 {
+		t.Errorf("the record holds %d items, the conversation %d, %v", len(h.Items), len(ses.Agent.History()), err)
 	}
 }

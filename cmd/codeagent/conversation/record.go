@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"errors"
 	"fmt"
 
 	"codeagent/agent"
@@ -90,48 +89,67 @@ func (r *record) keep(screen Face) Face {
 	return recorded{screen, r.Log}
 }
 
-// Back removes the person's last message from the conversation and from its record. Files
-// stay as they are. If a summary has replaced the message, the summary is removed too, and
-// the record gets the new state of the conversation.
-func (ses *Session) Back(screen Face) (agent.Input, bool) {
-	var in agent.Input
-	var ok bool
-	var err error
-	compacted := ses.Agent.Compacted()
-	if ses.Record != nil && compacted {
-		if in, ok, err = ses.backInRecord(); ok && !ses.Agent.Compacted() {
-			screen.Emit(event.Notice{Level: word.LevelInfo, Text: "this was before the summary: the model gets the original messages again"})
+// mostEarlier is how many messages a person can choose from to go back to.
+const mostEarlier = 200
+
+// Messages returns the person's last messages, oldest first, and the number of the first of
+// them, counted from 1. A run without a record has those that no summary has replaced.
+func (ses *Session) Messages() (said []agent.Input, first int, err error) {
+	items, first := ses.Agent.History(), 1
+	if ses.Record != nil {
+		if items, first, err = ses.Record.Log.Messages(mostEarlier); err != nil {
+			return nil, 0, fmt.Errorf("cannot read the session: %w", err)
 		}
-	} else if in, ok = ses.Agent.Back(); ok && ses.Record != nil {
-		err = ses.Record.Log.Back(sessions.Last)
 	}
-	switch {
-	case err != nil:
-		screen.Emit(event.Notice{Level: word.LevelError, Text: "cannot save the rewind: " + err.Error()})
-	case !ok && compacted && ses.Record == nil:
-		screen.Emit(event.Notice{Level: word.LevelWarning, Text: "a summary has replaced that message, and this run keeps no session to go back in"})
+	for _, i := range items {
+		if i.Kind == model.User {
+			said = append(said, agent.Input{Text: i.Text, Images: i.Images})
+		}
 	}
-	return in, ok
+	return said, first, nil
 }
 
-// backInRecord removes the last message in the record and makes the agent continue from
-// there.
-func (ses *Session) backInRecord() (in agent.Input, ok bool, err error) {
-	log := ses.Record.Log
-	err = ses.Agent.Restart(func() ([]model.Item, error) {
-		last, err := log.Message(sessions.Last)
-		if err != nil {
-			return nil, err
+// Back removes message n, counted as in Messages, and all that followed, from the
+// conversation and from its record. Files stay as they are. If a summary has replaced the
+// message, the summary is removed too, and the record gets the new state of the conversation.
+func (ses *Session) Back(screen Face, n int) error {
+	said, first, err := ses.Messages()
+	if err != nil {
+		return err
+	}
+	if n < first || n >= first+len(said) {
+		return fmt.Errorf("there is no message %d any more", n)
+	}
+	if ses.Record != nil && ses.Agent.Compacted() {
+		if err := ses.backInRecord(n); err != nil {
+			return fmt.Errorf("cannot save the rewind: %w", err)
 		}
-		if err = log.Back(sessions.Last); err != nil {
+		if !ses.Agent.Compacted() {
+			screen.Emit(event.Notice{Level: word.LevelInfo, Text: "this was before the summary: the model gets the original messages again"})
+		}
+		return nil
+	}
+	for range first + len(said) - n {
+		if _, ok := ses.Agent.Back(); !ok {
+			return agent.ErrBusy
+		}
+	}
+	if ses.Record != nil {
+		if err := ses.Record.Log.Back(n); err != nil {
+			return fmt.Errorf("cannot save the rewind: %w", err)
+		}
+	}
+	return nil
+}
+
+// backInRecord removes message n in the record and makes the agent continue from there.
+func (ses *Session) backInRecord(n int) error {
+	log := ses.Record.Log
+	return ses.Agent.Restart(func() ([]model.Item, error) {
+		if err := log.Back(n); err != nil {
 			return nil, err
 		}
 		h, err := log.History(sessions.HistoryLimit)
-		in, ok = agent.Input{Text: last.Text, Images: last.Images}, err == nil
 		return h.Items, err
 	})
-	if errors.Is(err, agent.ErrBusy) {
-		err = nil // there is nothing to remove yet
-	}
-	return in, ok, err
 }

@@ -74,10 +74,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		},
 	}
 	if ses.Tour == nil { // it plays only once
-		options.Back = func() (message.Message, bool) {
-			in, ok := ses.Back(drawn{screen})
-			return screenMessage(in), ok
-		}
+		options.Rewind = rewinding{ses, func() conversation.Face { return drawn{screen} }}
 	}
 	kept := offer(ses, &options, func(e event.Event) { screen.Emit(e) })
 	screen = tui.New(options)

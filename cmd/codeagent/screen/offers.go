@@ -47,6 +47,23 @@ func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *s
 	return kept
 }
 
+// rewinding goes back to an earlier message.
+type rewinding struct {
+	ses  *conversation.Session
+	face func() conversation.Face
+}
+
+func (r rewinding) Messages(context.Context) ([]message.Message, int, error) {
+	all, first, err := r.ses.Messages()
+	var said []message.Message
+	for _, in := range all {
+		said = append(said, screenMessage(in))
+	}
+	return said, first, err
+}
+
+func (r rewinding) Back(_ context.Context, n int) error { return r.ses.Back(r.face(), n) }
+
 // policies are the approval policies of a session.
 type policies struct {
 	*approvals.Gate

@@ -1,0 +1,83 @@
+// Package rewind is the choice of an earlier message to edit and send again: which
+// one, and what was edited. It removes nothing and performs no IO. Start with Rewind.
+package rewind
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"codeagent/tui/message"
+	"codeagent/tui/paint"
+)
+
+// Window is how soon the second press must follow that begins a choice.
+const Window = 500 * time.Millisecond
+
+// Rewind is empty while nothing is chosen.
+type Rewind struct {
+	said  []message.Message // with what was edited
+	first int               // the number of said[0]
+	at    int
+	since time.Time // of the first press
+}
+
+// Pressed notes the first press, and reports whether this was the second one. Moved
+// forgets the first.
+func (r *Rewind) Pressed(now time.Time) (second bool) {
+	since := r.since
+	if second = now.Sub(since) <= Window; second {
+		r.since = time.Time{}
+		return true
+	}
+	r.since = now
+	return false
+}
+
+// Moved forgets a first press.
+func (r *Rewind) Moved() { r.since = time.Time{} }
+
+// Begin chooses the last of these messages; the first of them has number first.
+func (r *Rewind) Begin(said []message.Message, first int) message.Message {
+	*r = Rewind{said: slices.Clone(said), first: first, at: len(said) - 1}
+	return r.said[r.at]
+}
+
+// Active reports whether a message is chosen; End chooses none.
+func (r *Rewind) Active() bool { return len(r.said) > 0 }
+func (r *Rewind) End()         { *r = Rewind{} }
+
+// Number is the chosen message's, and Last its distance from the last one.
+func (r *Rewind) Number() int { return r.first + r.at }
+func (r *Rewind) Last() int   { return len(r.said) - 1 - r.at }
+
+// Step chooses an older message with -1, a newer one with +1. now is what the editor
+// holds, which is kept. ok is false at either end.
+func (r *Rewind) Step(by int, now message.Message) (next message.Message, ok bool) {
+	to := r.at + by
+	if to < 0 || to >= len(r.said) {
+		return message.Message{}, false
+	}
+	r.said[r.at] = now
+	r.at = to
+	return r.said[to], true
+}
+
+// Hint says what is edited, and which keys do what: the longest form that fits.
+func (r *Rewind) Hint(w int) []paint.Span {
+	what := []paint.Span{paint.Accent.Span("✎ "), paint.Text.Span(fmt.Sprintf("editing message %d", r.Number()))}
+	hint := func(key, does string) []paint.Span {
+		return []paint.Span{paint.Accent.Span(key), paint.Dim.Span(" " + does)}
+	}
+	keys := [][]paint.Span{hint("Enter", "resends"), hint("Esc", "cancels")}
+	if len(r.said) > 1 {
+		keys = append(keys, hint("↑↓", "another"))
+	}
+	files := []paint.Span{paint.Dim.Span("files stay as they are")}
+	for _, more := range [][][]paint.Span{append(slices.Clone(keys), files), keys, keys[:2], keys[:1]} {
+		if out := paint.Joined(append([][]paint.Span{what}, more...)...); paint.WidthOf(out) < w {
+			return out
+		}
+	}
+	return what
+}

@@ -1,0 +1,89 @@
+package tui
+
+import (
+	"context"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/event/word"
+	"codeagent/tui/keys"
+	"codeagent/tui/message"
+)
+
+// Twice Esc, with nothing else to do, puts an earlier message into the editor. Nothing
+// is removed before it is sent again.
+
+// beginRewind reads the messages, beside what the person does meanwhile.
+func beginRewind(m *app) tea.Cmd {
+	offered := m.offers.Rewind
+	return m.aside(func(ctx context.Context) then {
+		said, first, err := offered.Messages(ctx)
+		return func(m *app) tea.Cmd {
+			switch {
+			case err != nil:
+				m.transcript.Note(word.LevelError, err.Error())
+			case len(said) == 0:
+				return m.say("there is no message to go back to")
+			case m.work.running || m.panel != nil || m.questions.Front() != nil || !m.composer.Empty() || m.rewind.Active():
+				// The person does something else by now.
+			default:
+				editEarlier(m, m.rewind.Begin(said, first))
+			}
+			return nil
+		}
+	})
+}
+
+func editEarlier(m *app, said message.Message) {
+	m.composer.Restore(m.images.Numbered(said))
+	m.transcript.ChooseSaid(m.canvas(), m.rewind.Last())
+}
+
+// stepRewind chooses an older or a newer message at the edges of the editor; false:
+// the key does something else.
+func stepRewind(m *app, do keys.Action, w int) bool {
+	by := map[keys.Action]int{keys.Up: -1, keys.Down: 1}[do]
+	if by == 0 || !m.composer.AtEdge(by, w) {
+		return false
+	}
+	if said, ok := m.rewind.Step(by, m.composer.Message()); ok {
+		editEarlier(m, said)
+	}
+	return true // at either end the history must not come up
+}
+
+// cancelRewind leaves the conversation as it is.
+func cancelRewind(m *app) {
+	if m.rewind.Active() {
+		m.rewind.End()
+		m.transcript.Unchoose()
+		m.transcript.End()
+		m.composer.Set("")
+	}
+}
+
+// resend removes the chosen message with all that followed, and sends the edited one.
+func resend(m *app) tea.Cmd {
+	if hint := m.work.between("sending again"); hint != "" {
+		return m.say(hint)
+	}
+	if m.unread != nil {
+		return m.say(stillRead)
+	}
+	n, last, shown := m.rewind.Number(), m.rewind.Last(), m.transcript.Size()
+	edited, offered := m.composer.Take(), m.offers.Rewind
+	m.rewind.End()
+	m.transcript.Unchoose()
+	// It runs like a turn: what is sent meanwhile waits.
+	return m.begin("Going back", m.run(func(ctx context.Context) (then, error) {
+		err := offered.Back(ctx, n)
+		return func(m *app) tea.Cmd {
+			if err != nil {
+				m.composer.TakeBack(edited)
+				return nil
+			}
+			m.transcript.Rewind(shown, last)
+			return m.startTurn(edited)
+		}, err
+	}))
+}
