@@ -94,7 +94,7 @@ func recordWeaknesses(p sandbox.Policy, f facts) []possible {
 			reading, "they are not there, and a mount needs something to go over", ""},
 		{p.SharedTemp, "shared-temp",
 			"a command can write the /tmp that all programs of this machine share",
-			"the policy asks for it", `leave tmp at "private"`},
+			"the settings ask for it", `set sandbox.tmp to "private"`},
 	}
 }
 
@@ -108,12 +108,12 @@ func pathWeaknesses(linked, unheld, piped []string) []sandbox.Weakness {
 			"Landlock judges the name by which a file is opened", "find them with find -samefile and deny or remove them"},
 		{len(unheld) > 0, "deny-read-later",
 			"a command can read these denied paths if another program makes them while it runs: " + list(unheld),
-			"they lie in /tmp beside a write root, where Landlock opens all that is mounted, and a mount needs something to go over",
-			"keep workspaces out of /tmp"},
+			"they lie in a part of /tmp that is shown to commands, where Landlock opens all that is mounted, and a mount needs something to go over",
+			"make them before the session starts: what exists is hidden"},
 		{len(piped) > 0, "temp-pipes",
 			"a command can write to named pipes of the host in " + list(piped),
 			"without a broker Landlock opens the command's own folder for temporary files with all that is mounted in it, and a read-only file system does not stop writes to its pipes",
-			"keep workspaces out of /tmp"},
+			"move these out of /tmp, or the pipes in them"},
 	})
 }
 

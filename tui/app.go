@@ -74,7 +74,7 @@ type clock struct {
 type keyboard struct {
 	keys   keymap
 	stirs  int       // counts what restarts the wait of a question (grace.go)
-	quitAt time.Time // of the last Ctrl+C
+	quitAt time.Time // of the last key that would have quit
 }
 
 // notification is a hint that is shown above the message for a while.

@@ -12,6 +12,7 @@ import (
 // What only app and its panels do.
 const (
 	actSuspend   keys.Action = "suspend"
+	actLeave     keys.Action = "leave"
 	actAbove     keys.Action = "block above"
 	actBelow     keys.Action = "block below"
 	actRedraw    keys.Action = "redraw"
@@ -87,7 +88,8 @@ func bindings() []binding {
 		{inComposer, []string{"home", "ctrl+a"}, keys.LineStart, "to the start of the line"},
 		{inComposer, []string{"end", "ctrl+e"}, keys.LineEnd, "to the end of the line"},
 		{inComposer, []string{"backspace", "ctrl+h", "shift+backspace"}, keys.Backspace, "delete the character before the cursor"},
-		{inComposer, []string{"delete", "ctrl+d"}, keys.Delete, "delete the character under the cursor; Ctrl+D without text quits"},
+		{inComposer, []string{"delete"}, keys.Delete, "delete the character under the cursor"},
+		{inComposer, []string{"ctrl+d"}, actLeave, "the same; without text quit, and while something runs only by a second press"},
 		{inComposer, []string{"ctrl+w", "alt+backspace", "ctrl+backspace"}, keys.CutWord, "delete the word before the cursor"},
 		{inComposer, []string{"alt+d", "ctrl+delete"}, keys.CutNext, "delete the word after the cursor"},
 		{inComposer, []string{"ctrl+u"}, keys.CutLeft, "delete to the start of the line"},

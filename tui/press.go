@@ -15,7 +15,7 @@ import (
 // key takes a key press. The part in front gets it first: a panel, a note, an armed
 // question, the command menu, the message.
 func (m *app) key(k tea.Key) tea.Cmd {
-	if k.Keystroke() != "ctrl+c" {
+	if k.Keystroke() != "ctrl+c" && k.Keystroke() != "ctrl+d" {
 		m.hint.text = ""
 	}
 	if k.Code != tea.KeyEscape {
@@ -134,7 +134,6 @@ func (m *app) back() tea.Cmd {
 
 // ctrlC clears the message. If that is empty it interrupts, and twice quits.
 func (m *app) ctrlC() tea.Cmd {
-	now := m.now()
 	if m.alone != nil {
 		return tea.Quit
 	}
@@ -144,16 +143,32 @@ func (m *app) ctrlC() tea.Cmd {
 		m.composer.Clear()
 		return nil
 	}
-	if !m.quitAt.IsZero() && now.Sub(m.quitAt) < quitWindow {
-		return tea.Quit
-	}
-	m.quitAt = now
+	cmd := m.quit("Ctrl+C")
 	if m.work.running {
 		m.interrupt()
 	}
-	hint := "Ctrl+C again quits"
-	if n := m.facts.running; n > 0 {
-		hint += " and ends " + short.Count(n, "background command")
+	return cmd
+}
+
+// quit asks for a second press where the first one would be too easy: by Ctrl+C always,
+// by another key while something runs. The hint says what ends with codeagent.
+func (m *app) quit(key string) tea.Cmd {
+	now := m.now()
+	jobs := m.facts.running
+	if !m.quitAt.IsZero() && now.Sub(m.quitAt) < quitWindow || key != "Ctrl+C" && !m.work.running && jobs == 0 {
+		return tea.Quit
+	}
+	m.quitAt = now
+	var ends []string
+	if m.work.running && key != "Ctrl+C" { // which interrupts it
+		ends = append(ends, "the turn")
+	}
+	if jobs > 0 {
+		ends = append(ends, short.Count(jobs, "background command"))
+	}
+	hint := key + " again quits"
+	if len(ends) > 0 {
+		hint += " and ends " + strings.Join(ends, " and ")
 	}
 	return m.say(hint)
 }
@@ -241,8 +256,10 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 		return true, m.common(keys.Top)
 	case do == keys.LineEnd && c.Empty():
 		return true, m.common(keys.End)
-	case do == keys.Delete && c.Empty():
-		return true, tea.Quit
+	case do == actLeave && c == &m.composer && c.Empty():
+		return true, m.quit(keyFor(inComposer, actLeave))
+	case do == actLeave:
+		c.Edit(keys.Delete, w)
 	case do == actClipboard:
 		return true, m.readClipboard(c)
 	case c == &m.composer && m.rewind.Active() && stepRewind(m, do, w):

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,7 +21,6 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/hostfile"
-	"codeagent/model/tour"
 	sessions "codeagent/session"
 	"codeagent/tui"
 	"codeagent/tui/message"
@@ -62,13 +62,14 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		prompt = ses.Tour.Prompt
 	}
 	var screen *tui.Screen
+	var tidy cleanup
 	options := tui.Options{
 		In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), InitialPrompt: prompt, Mouse: ses.Workspace.Config.TUI.Mouse,
 		Suspend: func(ctx context.Context) { suspend(ctx, s.In) },
 		Turn: func(ctx context.Context, said message.Message) error {
 			err := ses.Turn(ctx, input(said))
 			if err == nil && ses.Tour != nil {
-				offerCleanup(ctx, screen, ses.Tour)
+				tidy.offer(ctx, drawn{screen}, ses.Tour.Made())
 			}
 			return err
 		},
@@ -89,9 +90,12 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	return kept.next, err
 }
 
-// offerCleanup asks once whether the tour's files should be removed.
-func offerCleanup(ctx context.Context, screen *tui.Screen, t *tour.Tour) {
-	made := t.Made()
+// cleanup asks whether the tour's files should be removed.
+type cleanup struct{ kept []string }
+
+// offer asks about the files that the person has not decided to keep.
+func (c *cleanup) offer(ctx context.Context, screen conversation.Face, made []string) {
+	made = slices.DeleteFunc(made, func(name string) bool { return slices.Contains(c.kept, name) })
 	if len(made) == 0 {
 		return
 	}
@@ -103,10 +107,14 @@ func offerCleanup(ctx context.Context, screen *tui.Screen, t *tour.Tour) {
 			{Key: "n", Decision: approvals.Deny, Label: "keep them"},
 		},
 	})
-	if err != nil || answer.Decision != approvals.Once {
+	if err != nil {
+		return // interrupted: not decided
+	}
+	if answer.Decision != approvals.Once {
+		c.kept = append(c.kept, made...)
 		return
 	}
-	for _, name := range t.Made() {
+	for _, name := range made {
 		if err := hostfile.Remove(name); err != nil {
 			screen.Emit(event.Notice{Level: word.LevelError, Text: err.Error()})
 			continue
