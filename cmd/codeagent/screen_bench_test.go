@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/internal/golden"
+	"codeagent/internal/scripted"
+)
+
+// What the screen of the built program costs on a pseudo terminal of 120 columns and 40 rows, with
+// the real sandbox and a scripted model. These are figures to read, not limits to fail on.
+
+const tokens = 1000
+
+// benchScreen returns what starts the program. Its model answers with 1,000 tokens at 500 a second.
+func benchScreen(b *testing.B) func() *golden.Terminal {
+	u := benchUser(b)
+	word := "token **bold** "
+	srv, err := scripted.Start(context.Background(), func(scripted.Request) scripted.Reply {
+		return scripted.Reply{Text: strings.Repeat(word, tokens*4/len(word)) + "told-all", TokensPerSecond: 500}
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(srv.Close)
+	return func() *golden.Terminal {
+		cmd := u.codeagent("--model", "test", "--ephemeral")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, "TERM=xterm-256color", "COLORTERM=truecolor")
+		return golden.Start(b, cmd, 120, 40)
+	}
+}
+
+// BenchmarkScreenFirstPaint is the time from the start of the process to the composer.
+func BenchmarkScreenFirstPaint(b *testing.B) {
+	start := benchScreen(b)
+	for b.Loop() {
+		term := start()
+		term.WaitFor("Ask codeagent")
+		b.StopTimer()
+		term.Kill()
+		b.StartTimer()
+	}
+}
+
+// BenchmarkScreenEcho is the time from a key to its letter, with random gaps between keys.
+func BenchmarkScreenEcho(b *testing.B) {
+	for _, mode := range []string{"idle", "streaming"} {
+		b.Run(mode, func(b *testing.B) {
+			term := benchScreen(b)()
+			term.WaitFor("Ask codeagent")
+			r := rand.New(rand.NewSource(1))
+			var took []time.Duration
+			typed := ""
+			for b.Loop() {
+				b.StopTimer()
+				if mode == "streaming" && !strings.Contains(term.Screen(), "Working") {
+					typed = "" // the answer has ended, and the next one begins
+					term.Write("\x15stream\r")
+					term.WaitFor("Working")
+				}
+				time.Sleep(time.Duration(20+r.Intn(180)) * time.Millisecond)
+				if len(typed) == 60 {
+					term.Write("\x15")
+					term.WaitGone("› " + typed)
+					typed = ""
+				}
+				c := string(rune('a' + len(typed)%26))
+				typed += c
+				b.StartTimer()
+				start := time.Now()
+				term.Write(c)
+				term.WaitFor("› " + typed)
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
+			term.Kill()
+		})
+	}
+}
+
+// BenchmarkScreenTokens is what 1,000 streamed tokens cost.
+func BenchmarkScreenTokens(b *testing.B) {
+	var cpu time.Duration
+	written := 0
+	start := benchScreen(b)
+	for b.Loop() {
+		term := start()
+		term.WaitFor("Ask codeagent")
+		before, used := term.Written(), usedBy(b, term.PID())
+		term.Write("stream\r")
+		term.WaitFor("told-all")
+		term.WaitGone("Working")
+		cpu += usedBy(b, term.PID()) - used
+		written += term.Written() - before
+		term.Kill()
+	}
+	b.ReportMetric(float64(cpu.Milliseconds())/float64(b.N), "cpu-ms/op")
+	b.ReportMetric(float64(written)/1000/float64(b.N), "KB/op")
+}
+
+// BenchmarkScreenIdle is ten seconds of nothing.
+func BenchmarkScreenIdle(b *testing.B) {
+	start := benchScreen(b)
+	for b.Loop() {
+		term := start()
+		term.WaitFor("Ask codeagent")
+		time.Sleep(2 * time.Second)
+		before, used := term.Written(), usedBy(b, term.PID())
+		time.Sleep(10 * time.Second)
+		b.ReportMetric(float64(term.Written()-before), "B")
+		b.ReportMetric(float64((usedBy(b, term.PID()) - used).Milliseconds()), "cpu-ms")
+		b.ReportMetric(memory(b, term.PID(), "VmRSS"), "MB")
+		term.Kill()
+	}
+}
+
+// usedBy is what a process has used so far.
+func usedBy(b *testing.B, pid int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Skipf("no /proc to read the processor time from: %v", err)
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
+	var user, system int64
+	fmt.Sscan(fields[11], &user)
+	fmt.Sscan(fields[12], &system)
+	const ticks = 100 // USER_HZ, the same on every Linux
+	return time.Duration(user+system) * time.Second / ticks
+}
+
+// memory is a line of a process's status, in megabytes.
+func memory(b *testing.B, pid int, name string) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Skipf("no /proc to read the memory from: %v", err)
+	}
+	_, after, _ := strings.Cut(string(status), name+":")
+	var kb int
+	fmt.Sscan(after, &kb)
+	return float64(kb) / 1024
+}
