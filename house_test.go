@@ -130,7 +130,7 @@ var rooms = []room{
 	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "sandbox", "tui/composer", "tui/keys", "tui/mark", "tui/message", "tui/paint", "tui/picker", "tui/question", "tui/rewind", "tui/terminal", "tui/transcript"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
-	{path: "tui/keys", floor: 3, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
+	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
 	{path: "tui/message", floor: 3, pure: true},
 	// Marks in drawn lines say what a copy gives back.
 	{path: "tui/mark", floor: 3, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
@@ -149,7 +149,7 @@ var rooms = []room{
 	// Floor 4: wiring.
 	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
 	// One package a command, and below them what they share. None knows package main.
-	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "event", "exec", "hostfile", "internal/picture", "internal/short", "model", "sandbox", "session", "tui", "tui/message", "undo"}},
+	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "config", "event", "exec", "hostfile", "internal/picture", "internal/short", "model", "sandbox", "session", "tui", "tui/keys", "tui/message", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "event", "headless", "hostfile"}},
 	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "egress", "event", "exec", "hostfile", "internal/short", "internal/visible", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "tools", "undo"}},
 	{path: "cmd/codeagent/permissionscmd", floor: 4, imports: []string{"approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "internal/short", "internal/visible"}},

@@ -40,6 +40,8 @@ type Config struct {
 	Providers map[string]*Provider
 	// Models holds the [models.NAME] tables.
 	Models map[string]*ModelSettings
+	// Bound is the [keys] table: the keys of each action that it names.
+	Bound map[string]*[]string
 	// ProjectFile is the path of a .codeagent/config.toml in the workspace. It
 	// is not read; a notice says so. Empty: no such file.
 	ProjectFile string
@@ -107,6 +109,8 @@ type Env struct {
 type TUI struct {
 	// Mouse captures the wheel and dragging.
 	Mouse bool
+	// Vim edits messages with the keys of vi.
+	Vim bool
 }
 
 // Context is the [context] table.

@@ -72,7 +72,7 @@ type clock struct {
 
 // keyboard is the table of keys, and what was pressed when.
 type keyboard struct {
-	keys   keymap
+	keys   *keys.Table
 	stirs  int       // counts what restarts the wait of a question (grace.go)
 	quitAt time.Time // of the last key that would have quit
 }
@@ -95,8 +95,8 @@ type picture struct {
 func newApp(box *mailbox, now func() time.Time) *app {
 	return &app{
 		box: box, clock: clock{now: now, after: tea.Tick}, offers: Options{Grace: grace},
-		theme: paint.New(true), keyboard: keyboard{keys: newKeymap(bindings())}, composer: composer.New(),
-		transcript: transcript.New(now), questions: question.Queue{Keys: questionKeys()}, work: work{shownEnds: map[string]bool{}},
+		theme: paint.New(true), keyboard: keyboard{keys: keys.Standard()}, composer: composer.New(),
+		transcript: transcript.New(now), questions: question.Queue{Keys: questionKeys(keys.Standard())}, work: work{shownEnds: map[string]bool{}},
 		host: host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return nil }},
 	}
 }
@@ -231,23 +231,23 @@ func (m *app) status(t *paint.Theme, w int) string {
 	case m.questions.Front() != nil && m.panel == nil:
 		// The question above says it.
 	case m.questions.Front() != nil:
-		left = []paint.Span{paint.Warn.Span("?"), paint.Text.Span(" question pending: " + keyFor(everywhere, keys.Back) + " to answer it")}
+		left = []paint.Span{paint.Warn.Span("?"), paint.Text.Span(" question pending: " + m.keys.Name(everywhere, keys.Back) + " to answer it")}
 		if _, ok := m.panel.(*questionPage); ok {
-			left = []paint.Span{paint.Accent.Span("  " + keyFor(everywhere, keys.Back)), paint.Dim.Span(" closes the full view")}
+			left = []paint.Span{paint.Accent.Span("  " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" closes the full view")}
 		}
 	case m.rewind.Active():
 		left = m.rewind.Hint(w)
 	case m.unread != nil:
-		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + keyFor(everywhere, keys.Back)), paint.Dim.Span(" cancels")}
+		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" cancels")}
 	case m.work.running:
 		left = []paint.Span{paint.Accent.Span(paint.Spinner(m.canvas().Frame)), paint.Text.Span(" " + cmp.Or(m.work.doing, "Working"))}
 		if d := m.now().Sub(m.work.since); d >= time.Second {
 			left = append(left, paint.Dim.Span(" "+short.Duration(d.Truncate(time.Second))))
 		}
-		hints := [][]paint.Span{{paint.Accent.Span("   " + keyFor(everywhere, keys.Back)), paint.Dim.Span(" interrupts")}}
+		hints := [][]paint.Span{{paint.Accent.Span("   " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" interrupts")}}
 		if !m.composer.Empty() {
-			hints = append(hints, []paint.Span{paint.Accent.Span("  " + keyFor(inComposer, keys.Send)), paint.Dim.Span(" steers")},
-				[]paint.Span{paint.Accent.Span("  " + keyFor(inComposer, actQueue)), paint.Dim.Span(" queues")})
+			hints = append(hints, []paint.Span{paint.Accent.Span("  " + m.keys.Name(inComposer, keys.Send)), paint.Dim.Span(" steers")},
+				[]paint.Span{paint.Accent.Span("  " + m.keys.Name(inComposer, actQueue)), paint.Dim.Span(" queues")})
 		}
 		for _, h := range hints { // whole, or not at all
 			if paint.WidthOf(left)+paint.WidthOf(h)+paint.WidthOf(right) >= w {

@@ -87,6 +87,7 @@ func keyOf(name string) tea.Key {
 		"enter": tea.KeyEnter, "tab": tea.KeyTab, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown,
 		"left": tea.KeyLeft, "right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd, "pgup": tea.KeyPgUp,
 		"pgdown": tea.KeyPgDown, "backspace": tea.KeyBackspace, "delete": tea.KeyDelete, "space": tea.KeySpace,
+		"f2": tea.KeyF2, "f4": tea.KeyF4,
 	}
 	if c, ok := codes[last]; ok {
 		k.Code = c

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,37 +17,37 @@ func TestKeysPage(t *testing.T) { golden.CheckFile(t, "../docs/keys.md", keysPag
 // In a scope a key stands for one thing, and each key can be pressed.
 func TestKeysAreDistinct(t *testing.T) {
 	seen := map[string]string{}
-	for _, b := range bindings() {
-		for _, k := range b.keys {
-			id := string(b.where) + " " + k
+	for _, b := range keys.Standard().Bindings {
+		for _, k := range b.Keys {
+			id := string(b.Where) + " " + k
 			if other, ok := seen[id]; ok {
-				t.Errorf("%s is bound to %q and %q", id, other, b.help)
+				t.Errorf("%s is bound to %q and %q", id, other, b.Help)
 			}
-			seen[id] = b.help
+			seen[id] = b.Help
 			if got := keyOf(k).Keystroke(); got != k {
 				t.Errorf("the key %q is called %q when it is pressed", k, got)
 			}
 		}
-		if b.help == "" || b.do == keys.None {
-			t.Errorf("%v does nothing or has no description", b.keys)
+		if b.Help == "" || b.Do == keys.None {
+			t.Errorf("%v does nothing or has no description", b.Keys)
 		}
 	}
 }
 
 // Every action of the table does something: no key is listed that is dead.
 func TestNoDeadKeys(t *testing.T) {
-	for _, b := range bindings() {
-		if b.where != everywhere {
+	for _, b := range keys.Standard().Bindings {
+		if b.Where != everywhere {
 			continue
 		}
-		for _, other := range bindings() {
-			if other.where != inComposer {
+		for _, other := range keys.Standard().Bindings {
+			if other.Where != inComposer {
 				continue
 			}
-			for _, k := range b.keys {
-				for _, o := range other.keys {
+			for _, k := range b.Keys {
+				for _, o := range other.Keys {
 					if k == o {
-						t.Errorf("%s of %q is taken by %q while writing", k, b.help, other.help)
+						t.Errorf("%s of %q is taken by %q while writing", k, b.Help, other.Help)
 					}
 				}
 			}
@@ -55,10 +56,10 @@ func TestNoDeadKeys(t *testing.T) {
 }
 
 func TestHelpListsEveryKeyAndCommand(t *testing.T) {
-	page := tuitest.Stripped(helpPage(paint.New(true), 100, offeredCommands(everythingOffered(t).offers)))
-	for _, b := range bindings() {
-		if !strings.Contains(page, b.keyNames()) {
-			t.Errorf("help lacks %s", b.keyNames())
+	page := tuitest.Stripped(helpPage(paint.New(true), 100, offeredCommands(everythingOffered(t).offers), keys.Standard()))
+	for _, b := range keys.Standard().Bindings {
+		if !strings.Contains(page, b.KeyNames()) {
+			t.Errorf("help lacks %s", b.KeyNames())
 		}
 	}
 	for _, c := range commands() {
@@ -66,21 +67,72 @@ func TestHelpListsEveryKeyAndCommand(t *testing.T) {
 			t.Errorf("help lacks /%s", c.name)
 		}
 	}
-	golden.Check(t, "help-80.txt", tuitest.Stripped(helpPage(paint.New(true), 77, offeredCommands(everythingOffered(t).offers))))
+	golden.Check(t, "help-80.txt", tuitest.Stripped(helpPage(paint.New(true), 77, offeredCommands(everythingOffered(t).offers), keys.Standard())))
 }
 
 // keysPage is docs/keys.md.
 func keysPage() string {
 	var b strings.Builder
-	b.WriteString("# Keys\n\nMade from the table in `tui/keys.go` by `go test ./tui -run TestKeysPage -update`.\n")
+	b.WriteString("# Keys\n\nMade from the table in `tui/keys/standard.go` by `go test ./tui -run TestKeysPage -update`.\n\n" +
+		"Each action can get other keys in `[keys]` of config.toml, by the name in the last column: `message-newline = [\"ctrl+j\", \"f2\"]`. " +
+		"An empty list takes its keys away. A key that then means two things in one place is an error.\n")
 	where := scope("")
-	for _, k := range bindings() {
-		if k.where != where {
-			where = k.where
-			b.WriteString("\n## " + string(where) + "\n\n| key | does |\n|---|---|\n")
+	for _, k := range keys.Standard().Bindings {
+		if k.Where != where {
+			where = k.Where
+			b.WriteString("\n## " + string(where) + "\n\n| key | does | setting |\n|---|---|---|\n")
 		}
-		b.WriteString("| " + k.keyNames() + " | " + k.help + " |\n")
+		b.WriteString("| " + k.KeyNames() + " | " + k.Help + " | " + setting(k) + " |\n")
 	}
 	b.WriteString("\nWhere the mouse is captured the wheel scrolls, a drag selects and copies through the terminal's clipboard, and Shift+drag is the terminal's own.\n")
 	return b.String()
+}
+
+func setting(b keys.Binding) string {
+	if b.Setting() == "" {
+		return ""
+	}
+	return "`" + b.Setting() + "`"
+}
+
+// Every scope and action of the table is one that the screen knows, and no name is used twice.
+func TestTableIsKnown(t *testing.T) {
+	scopes := []scope{everywhere, inComposer, inQuestion, inNote, inRule, inOverlay, inSlashMenu, inPicker}
+	names := map[string]bool{}
+	for _, b := range keys.Standard().Bindings {
+		if !slices.Contains(scopes, b.Where) {
+			t.Errorf("nobody asks for the keys of %q", b.Where)
+		}
+		if s := b.Setting(); s != "" && names[s] {
+			t.Errorf("two bindings are called %s", s)
+		} else {
+			names[s] = true
+		}
+	}
+}
+
+// TestReboundKeys: a key of the person's does what it stands for, the old one does not, and
+// help and hints name the new one.
+func TestReboundKeys(t *testing.T) {
+	r := newRig(t, 80, 24)
+	table, err := keys.Rebind([]keys.Change{{Setting: "message-newline", Keys: []string{"f2"}}, {Setting: "back", Keys: []string{"f4", "esc"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.app.keys = table
+	r.typeText("a")
+	r.press("f2", "b", "ctrl+j", "c")
+	if got := r.app.composer.Text; got != "a\nbc" {
+		t.Errorf("the text is %q", got)
+	}
+	r.app.work.running = true
+	r.press("d")
+	r.has("F4 interrupts")
+	r.press("f4")
+	if r.stops != 1 {
+		t.Error("F4 interrupts nothing")
+	}
+	if page := tuitest.Stripped(helpPage(paint.New(true), 100, nil, table)); !strings.Contains(page, "F4, Esc") || strings.Contains(page, "Ctrl+J") {
+		t.Errorf("help shows other keys:\n%s", page)
+	}
 }

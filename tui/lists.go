@@ -24,14 +24,14 @@ func showSessions(m *app, _ string) tea.Cmd {
 	l := &sessionList{Picker: p, m: m, kept: m.offers.Sessions}
 	p.Choose = l.open
 	p.Deeds = []picker.Deed{
-		{Do: actAll, Key: keyFor(inPicker, actAll), Help: "all folders", All: true, Run: func(picker.Row, string) tea.Cmd {
+		{Do: actAll, Key: m.keys.Name(inPicker, actAll), Help: "all folders", All: true, Run: func(picker.Row, string) tea.Cmd {
 			l.all = !l.all
 			return l.load()
 		}},
-		{Do: actRename, Key: keyFor(inPicker, actRename), Help: "renames", Writes: func(r picker.Row) string { return r.Text }, Run: func(r picker.Row, title string) tea.Cmd {
+		{Do: actRename, Key: m.keys.Name(inPicker, actRename), Help: "renames", Writes: func(r picker.Row) string { return r.Text }, Run: func(r picker.Row, title string) tea.Cmd {
 			return l.change(func(ctx context.Context) error { return l.kept.Rename(ctx, r.Id, title) })
 		}},
-		{Do: actRemove, Key: keyFor(inPicker, actRemove), Help: "deletes", Asks: "Delete %s permanently?", Fits: func(r picker.Row) bool { return !r.Mark }, Run: func(r picker.Row, _ string) tea.Cmd {
+		{Do: actRemove, Key: m.keys.Name(inPicker, actRemove), Help: "deletes", Asks: "Delete %s permanently?", Fits: func(r picker.Row) bool { return !r.Mark }, Run: func(r picker.Row, _ string) tea.Cmd {
 			return l.change(func(ctx context.Context) error { return l.kept.Delete(ctx, r.Id) })
 		}},
 	}
@@ -90,7 +90,7 @@ func (l *sessionList) open(r picker.Row) tea.Cmd {
 		m.panel = nil
 		return nil
 	}
-	if hint := m.work.between("/sessions"); hint != "" {
+	if hint := m.between("/sessions"); hint != "" {
 		return m.say(hint)
 	}
 	return m.aside(func(ctx context.Context) then {
@@ -143,7 +143,7 @@ func showModels(m *app, name string) tea.Cmd {
 }
 
 func useModel(m *app, name string) tea.Cmd {
-	if hint := m.work.between("/model"); hint != "" {
+	if hint := m.between("/model"); hint != "" {
 		return m.say(hint)
 	}
 	m.panel = nil
@@ -173,7 +173,7 @@ func showCommands(m *app, _ string) tea.Cmd {
 	p.None, p.Enter = "no command was started in the background", "shows its output"
 	p.Live = func() tea.Cmd { return listCommands(m, p) }
 	p.Choose = func(r picker.Row) tea.Cmd { return showOutput(m, p, r) }
-	p.Deeds = []picker.Deed{{Do: actRemove, Key: keyFor(inPicker, actRemove), Help: "ends it", Asks: "End %s and all it started?", Fits: func(r picker.Row) bool { return !r.Over }, Run: func(r picker.Row, _ string) tea.Cmd {
+	p.Deeds = []picker.Deed{{Do: actRemove, Key: m.keys.Name(inPicker, actRemove), Help: "ends it", Asks: "End %s and all it started?", Fits: func(r picker.Row) bool { return !r.Over }, Run: func(r picker.Row, _ string) tea.Cmd {
 		return kill(m, p, r)
 	}}}
 	m.panel = list{p}

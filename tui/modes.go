@@ -138,7 +138,7 @@ func forgetWidening(m *app) {
 
 func setMode(m *app, to approvals.Mode) tea.Cmd {
 	m.offers.Approvals.SetMode(to)
-	return m.say("approvals: " + approvalName(string(to)) + " (" + keyFor(everywhere, actMode) + " changes it)")
+	return m.say("approvals: " + approvalName(string(to)) + " (" + m.keys.Name(everywhere, actMode) + " changes it)")
 }
 
 // answered closes the front question and records the answer.

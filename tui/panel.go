@@ -27,8 +27,8 @@ type list struct{ *picker.Picker }
 func (l list) live() func() tea.Cmd { return l.Picker.Live }
 
 func (l list) key(m *app, k tea.Key) tea.Cmd {
-	do := m.keys.find(k, inPicker, everywhere)
-	cmd, handled := l.Press(k, do, m.keys.find(k, inComposer))
+	do := m.keys.Find(k, inPicker, everywhere)
+	cmd, handled := l.Press(k, do, m.keys.Find(k, inComposer))
 	if handled {
 		return cmd
 	}
@@ -62,7 +62,7 @@ func (p *panel) live() func() tea.Cmd { return p.refresh }
 func (p *panel) close(m *app) { m.panel = p.under }
 
 func (p *panel) key(m *app, k tea.Key) tea.Cmd {
-	switch do := m.keys.find(k, inOverlay, everywhere); {
+	switch do := m.keys.Find(k, inOverlay, everywhere); {
 	case do == actClose && k.Code == tea.KeyEnter && p.accept != nil:
 		return p.accept(m)
 	case do == actClose, do == keys.Back:
@@ -132,7 +132,7 @@ func (p *questionPage) key(m *app, k tea.Key) tea.Cmd {
 			return cmd
 		}
 	}
-	switch do := m.keys.find(k, inOverlay, everywhere); do {
+	switch do := m.keys.Find(k, inOverlay, everywhere); do {
 	case actClose, keys.Back, actToggle:
 		m.panel = nil
 		return nil

@@ -35,7 +35,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 		}
 	}
 	if choices := m.menu.choices(m.composer.Text, m.offers); len(choices) > 0 {
-		if run, handled := m.menu.press(m.keys.find(k, inSlashMenu), choices, &m.composer); handled {
+		if run, handled := m.menu.press(m.keys.Find(k, inSlashMenu), choices, &m.composer); handled {
 			if run == nil {
 				return nil
 			}
@@ -48,7 +48,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 		m.menu.at = 0
 		return nil
 	}
-	do := m.keys.find(k, inComposer, everywhere)
+	do := m.keys.Find(k, inComposer, everywhere)
 	if handled, cmd := m.edit(&m.composer, do, m.composerWidth()); handled {
 		return cmd
 	}
@@ -186,7 +186,7 @@ func (m *app) toggle() {
 
 // questionKey takes a key of an armed question; other keys go to the message.
 func (m *app) questionKey(q *question.Question, k tea.Key) (handled bool, cmd tea.Cmd) {
-	switch m.keys.find(k, inQuestion) {
+	switch m.keys.Find(k, inQuestion) {
 	case actOption:
 		key := k.Keystroke()
 		if !q.Has(key) {
@@ -205,7 +205,7 @@ func (m *app) questionKey(q *question.Question, k tea.Key) (handled bool, cmd te
 
 // noteKey takes a key while a note is written.
 func (m *app) noteKey(q *question.Question, k tea.Key) tea.Cmd {
-	do := m.keys.find(k, inNote, everywhere)
+	do := m.keys.Find(k, inNote, everywhere)
 	switch do {
 	case keys.Send:
 		if m.unread != nil {
@@ -230,7 +230,7 @@ func (m *app) noteKey(q *question.Question, k tea.Key) tea.Cmd {
 		return nil
 	}
 	if do == keys.None {
-		do = m.keys.find(k, inComposer)
+		do = m.keys.Find(k, inComposer)
 	}
 	switch do {
 	case keys.Newline, actQueue, keys.Up, keys.Down:
@@ -257,7 +257,7 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 	case do == keys.LineEnd && c.Empty():
 		return true, m.common(keys.End)
 	case do == actLeave && c == &m.composer && c.Empty():
-		return true, m.quit(keyFor(inComposer, actLeave))
+		return true, m.quit(m.keys.Name(inComposer, actLeave))
 	case do == actLeave:
 		c.Edit(keys.Delete, w)
 	case do == actClipboard:

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"codeagent/tui/keys"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,7 +107,7 @@ func readAll(t *testing.T, w, h int, q approvals.Request) {
 	}
 	done := tried()
 	if !done {
-		r.has("n no", keyFor(everywhere, actToggle)) // the no stays, and the way to the rest
+		r.has("n no", keys.Standard().Name(everywhere, actToggle)) // the no stays, and the way to the rest
 		r.press("ctrl+o")
 		clicks = h
 		bothEnds := func() bool { r.press("end"); return tried() }

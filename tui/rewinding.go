@@ -64,7 +64,7 @@ func cancelRewind(m *app) {
 
 // resend removes the chosen message with all that followed, and sends the edited one.
 func resend(m *app) tea.Cmd {
-	if hint := m.work.between("sending again"); hint != "" {
+	if hint := m.between("sending again"); hint != "" {
 		return m.say(hint)
 	}
 	if m.unread != nil {

@@ -15,7 +15,7 @@ const checkPause = 300 * time.Millisecond
 
 // ruleKey takes a key while the rule of the answer "always" is shown.
 func ruleKey(m *app, q *question.Question, k tea.Key) tea.Cmd {
-	switch do := m.keys.find(k, inRule, everywhere); do {
+	switch do := m.keys.Find(k, inRule, everywhere); do {
 	case keys.Send:
 		return saveRule(m, q)
 	case keys.Back, keys.Interrupt:
@@ -37,7 +37,7 @@ func ruleKey(m *app, q *question.Question, k tea.Key) tea.Cmd {
 		return checkSoon(m, q)
 	}
 	before := q.Rule.Text.Text
-	q.Rule.Text.Edit(m.keys.find(k, inComposer), question.RuleWidth(m.width))
+	q.Rule.Text.Edit(m.keys.Find(k, inComposer), question.RuleWidth(m.width))
 	if q.Rule.Text.Text == before {
 		return nil
 	}

@@ -21,6 +21,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/internal/environ"
+	"codeagent/tui/keys"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
@@ -66,6 +67,8 @@ type Options struct {
 	// Grace is how long the fingers must rest before a question takes keys; zero
 	// means 700 ms.
 	Grace time.Duration
+	// Keys is the table of keys; nil means the standard one.
+	Keys *keys.Table
 	// Mouse captures the mouse: the wheel scrolls, a drag selects and copies.
 	// Without it many terminals turn the wheel into arrow keys.
 	Mouse bool
@@ -164,6 +167,9 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	m.facts.home = s.opt.Home
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
 	m.offers, m.alone = s.opt, alone
+	if s.opt.Keys != nil {
+		m.keys, m.questions.Keys = s.opt.Keys, questionKeys(s.opt.Keys)
+	}
 	width, height := owned.Size()
 	program := tea.NewProgram(drawn{m, owned}, tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
 		tea.WithEnvironment(environ.Inert(s.opt.Environ)), tea.WithoutSignalHandler(), tea.WithColorProfile(profile),

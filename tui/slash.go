@@ -32,7 +32,7 @@ func commands() []command {
 	}
 	return []command{
 		{name: "help", help: "the keys and commands",
-			run: page("Help", func(m *app, t *paint.Theme, w int) []string { return helpPage(t, w, offeredCommands(m.offers)) })},
+			run: page("Help", func(m *app, t *paint.Theme, w int) []string { return helpPage(t, w, offeredCommands(m.offers), m.keys) })},
 		{name: "status", help: "model, folder, sandbox, what is not enforced here, tokens",
 			run: page("Status", func(m *app, t *paint.Theme, w int) []string { return m.facts.page(t, w, policyOf(m), modeOf(m)) })},
 		{name: "permissions", takes: "[policy]", help: "what is open and why, revoke it; or change the policy, such as to read-only", run: showPermissions},
@@ -131,7 +131,7 @@ func (n *menu) view(t *paint.Theme, w int, choices []command) []string {
 	return out
 }
 
-func helpPage(t *paint.Theme, w int, commands []command) []string {
+func helpPage(t *paint.Theme, w int, commands []command, table *keys.Table) []string {
 	out := []string{t.Paint(paint.Accent.With(paint.Bold), "Commands"), ""}
 	var pairs [][2]string
 	for _, c := range commands {
@@ -147,12 +147,12 @@ func helpPage(t *paint.Theme, w int, commands []command) []string {
 		}
 		pairs = nil
 	}
-	for _, b := range bindings() {
-		if b.where != where {
+	for _, b := range table.Bindings {
+		if b.Where != where {
 			flush()
-			where = b.where
+			where = b.Where
 		}
-		pairs = append(pairs, [2]string{b.keyNames(), b.help})
+		pairs = append(pairs, [2]string{b.KeyNames(), b.Help})
 	}
 	flush()
 	return out

@@ -15,7 +15,7 @@ import (
 
 // showUndo is /undo: it shows what would be undone; Enter undoes it.
 func showUndo(m *app, _ string) tea.Cmd {
-	if hint := m.work.between("/undo"); hint != "" {
+	if hint := m.between("/undo"); hint != "" {
 		return m.say(hint)
 	}
 	return lookAtTurn(m, m.offers.Undo.Preview, "nothing to undo")
@@ -23,7 +23,7 @@ func showUndo(m *app, _ string) tea.Cmd {
 
 // goEarlier shows the turn before one of which nothing can be undone.
 func goEarlier(m *app) tea.Cmd {
-	if hint := m.work.between("/undo"); hint != "" {
+	if hint := m.between("/undo"); hint != "" {
 		return m.say(hint)
 	}
 	m.panel = nil
@@ -106,7 +106,7 @@ func undoLine(t *paint.Theme, w int, named func(string) string, f UndoFile) []st
 }
 
 func takeBack(m *app) tea.Cmd {
-	if hint := m.work.between("/undo"); hint != "" {
+	if hint := m.between("/undo"); hint != "" {
 		return m.say(hint)
 	}
 	m.panel = nil

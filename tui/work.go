@@ -126,16 +126,16 @@ func takeBackWaiting(m *app) bool {
 
 // between is "" while no turn runs, else a hint what to do first. The key comes
 // first in it, because a narrow screen cuts the end off.
-func (w *work) between(what string) string {
-	if w.running {
-		return keyFor(everywhere, keys.Back) + " interrupts the turn; " + what + " needs no turn running"
+func (m *app) between(what string) string {
+	if m.work.running {
+		return m.keys.Name(everywhere, keys.Back) + " interrupts the turn; " + what + " needs no turn running"
 	}
 	return ""
 }
 
 // compact is /compact: it runs as a turn does.
 func compact(m *app, focus string) tea.Cmd {
-	if hint := m.work.between("/compact"); hint != "" {
+	if hint := m.between("/compact"); hint != "" {
 		return m.say(hint)
 	}
 	m.transcript.End()

@@ -1,6 +1,6 @@
-// Package keys names what the keys of the screen do, where several of its parts know
-// an action. It holds words only, and Bubble Tea's type of a key press. Start with
-// Action; package tui has the table that says which key means which action.
+// Package keys is the table of keys: which key means which action, and the person's changes
+// to it. It performs no IO; of Bubble Tea it knows only the type of a key press. Start with
+// Table; standard.go is the table itself.
 package keys
 
 import tea "charm.land/bubbletea/v2"

@@ -61,10 +61,14 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	if ses.Tour != nil && prompt == "" {
 		prompt = ses.Tour.Prompt
 	}
+	table, err := keyTable(ses.Workspace.Config)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
 	var screen *tui.Screen
 	var tidy cleanup
 	options := tui.Options{
-		In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), InitialPrompt: prompt, Mouse: ses.Workspace.Config.TUI.Mouse,
+		In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), InitialPrompt: prompt, Mouse: ses.Workspace.Config.TUI.Mouse, Keys: table,
 		Suspend: func(ctx context.Context) { suspend(ctx, s.In) },
 		Turn: func(ctx context.Context, said message.Message) error {
 			err := ses.Turn(ctx, input(said))
