@@ -42,6 +42,8 @@ var rooms = []room{
 	{path: "model", pure: true},
 	{path: "patch", imports: []string{"internal/short"}, pure: true},
 	{path: "event", imports: []string{"sandbox", "model"}, pure: true},
+	// The pages of docs/, for codeagent help.
+	{path: "docs", pure: true},
 	{path: "prompts", imports: []string{"event", "internal/short", "sandbox"}, pure: true},
 	// What serves file requests inside the sandbox. Standard library only: it is
 	// linked into the helper, and its protocol is shared with exec.
@@ -147,11 +149,12 @@ var rooms = []room{
 	{path: "headless", floor: 3, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.
-	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
+	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/helpcmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
 	// One package a command, and below them what they share. None knows package main.
 	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "config", "event", "exec", "hostfile", "internal/picture", "internal/short", "model", "sandbox", "session", "tui", "tui/keys", "tui/message", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "event", "headless", "hostfile"}},
 	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "egress", "event", "exec", "hostfile", "internal/short", "internal/visible", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "tools", "undo"}},
+	{path: "cmd/codeagent/helpcmd", floor: 4, imports: []string{"cmd/codeagent/cli", "docs", "tui/markdown", "tui/paint"}},
 	{path: "cmd/codeagent/permissionscmd", floor: 4, imports: []string{"approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "internal/short", "internal/visible"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
 	{path: "cmd/codeagent/rulescmd", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "approvals/rules/foreign", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "hostfile", "internal/short", "internal/visible"}},

@@ -207,7 +207,7 @@ func TestMistakes(t *testing.T) {
 		{"swapped letters", "[sandbox]\nmdoe = 'strict'\n", `:2:1: unknown setting "sandbox.mdoe" (did you mean "sandbox.mode"?)`},
 		{"misspelt table", "[sandbx]\nmode = 'strict'\n", `:1:2: unknown setting "sandbx"`},
 		{"table missing", "add_dirs = ['/a']\n", `:1:1: unknown setting "add_dirs" (did you mean "sandbox.add_dirs"?)`},
-		{"nothing near", "quux = 1\n", `:1:1: unknown setting "quux" (docs/config.md lists them all)`},
+		{"nothing near", "quux = 1\n", `:1:1: unknown setting "quux" (codeagent help config lists them all)`},
 		{"scalar for a table", "sandbox = 'read-only'\n", ":1:1: sandbox is a table, not a value: set one of sandbox.mode, "},
 		{"table for a scalar", "[model]\nname = 'x'\n", ":1:2: model: got a table; use a string"},
 		{"type", "[tui]\nmouse = 'no'\n", `:2:1: tui.mouse: got the string "no"; use true or false`},

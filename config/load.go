@@ -246,5 +246,5 @@ func unknown(parts []string) string {
 			return fmt.Sprintf("unknown setting %s (did you mean %q?)", quoted(key), k)
 		}
 	}
-	return fmt.Sprintf("unknown setting %s (docs/config.md lists them all)", quoted(key))
+	return fmt.Sprintf("unknown setting %s (codeagent help config lists them all)", quoted(key))
 }

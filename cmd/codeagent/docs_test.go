@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"encoding/json"
+	"go/scanner"
+	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +17,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/sandboxcmd"
 	"codeagent/config"
+	"codeagent/docs"
 	"codeagent/exec"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -190,6 +194,50 @@ func TestToolsAreListed(t *testing.T) {
 	for _, name := range names {
 		if !strings.Contains(row, "`"+name+"`") {
 			t.Errorf("%s is not named in %q", name, row)
+		}
+	}
+}
+
+// TestErrorsNamePagesThatAreInstalled: no text of the program names a file of docs/, and
+// each page that a text names can be shown.
+func TestErrorsNamePagesThatAreInstalled(t *testing.T) {
+	shown, named := regexp.MustCompile(`docs/\w+\.md`), regexp.MustCompile(`codeagent help ([\w-]+)`)
+	pages := 0
+	err := filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		src, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files := token.NewFileSet()
+		var words scanner.Scanner
+		words.Init(files.AddFile(name, -1, len(src)), src, nil, 0)
+		for {
+			pos, tok, lit := words.Scan()
+			if tok == token.EOF {
+				return nil
+			}
+			if tok != token.STRING {
+				continue
+			}
+			if found := shown.FindString(lit); found != "" {
+				t.Errorf("%s names %s, which an installed program does not have", files.Position(pos), found)
+			}
+			for _, m := range named.FindAllStringSubmatch(lit, -1) {
+				if pages++; docs.Page(m[1]) == "" {
+					t.Errorf("%s names the page %q", files.Position(pos), m[1])
+				}
+			}
+		}
+	})
+	if err != nil || pages < 5 {
+		t.Errorf("%d pages are named, %v", pages, err)
+	}
+	for _, topic := range docs.Topics() {
+		if len(docs.Page(topic)) < 200 {
+			t.Errorf("the page %s is %q", topic, docs.Page(topic))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/doctor"
 	"codeagent/cmd/codeagent/execcmd"
+	"codeagent/cmd/codeagent/helpcmd"
 	"codeagent/cmd/codeagent/permissionscmd"
 	"codeagent/cmd/codeagent/rulescmd"
 	"codeagent/cmd/codeagent/sandboxcmd"
@@ -70,6 +71,7 @@ func newRoot(s cli.Stdio) *cobra.Command {
 	attach.Flag(root.Flags(), &o.Images)
 	root.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "keep no session of this run")
 	root.AddCommand(execcmd.New(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), doctor.New(s, f), permissionscmd.New(s, f), rulescmd.New(s, f), newVersion(s))
+	root.SetHelpCommand(helpcmd.New(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	cli.ExplainArguments(root)
 	return root

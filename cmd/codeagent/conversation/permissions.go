@@ -63,7 +63,7 @@ func (ses *Session) adopt(ctx context.Context) error {
 		err = ses.Gate.Ledger().Adopt(f, name)
 	}
 	if err != nil {
-		return cli.Usage(fmt.Errorf("--approvals: %w", err), "nothing was granted; docs/permissions.md describes the form")
+		return cli.Usage(fmt.Errorf("--approvals: %w", err), "nothing was granted; codeagent help permissions has the form")
 	}
 	return nil
 }

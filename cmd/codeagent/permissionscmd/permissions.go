@@ -34,7 +34,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		Use: "permissions", Short: "List, revoke and export what was granted",
 		Long: "permissions lists the rules that open something, and what the answers of a session opened: of the one\n" +
 			"that --session names, else of the last one in this folder. Answers end with their session; /permissions\n" +
-			"on the screen revokes them. docs/permissions.md has more.",
+			"on the screen revokes them. codeagent help permissions has more.",
 		Args: cobra.NoArgs, RunE: list,
 	}
 	cmd.PersistentFlags().StringVar(&session, "session", "", "the session whose answers to use")

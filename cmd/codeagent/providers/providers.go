@@ -110,7 +110,7 @@ func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 	}
 	hints := []string{
 		"set OPENAI_API_KEY, or OPENAI_BASE_URL for anything that speaks the OpenAI API",
-		"or name a provider and its model: --model groq/NAME (docs/config.md lists them)",
+		"or name a provider and its model: --model groq/NAME (codeagent help config lists them)",
 	}
 	hints = append(hints, found()...)
 	if gone != nil {
@@ -253,7 +253,7 @@ func (c Chosen) Sees(images []model.Image) error {
 	name := c.Title(c.Name)
 	return cli.Usage(fmt.Errorf("the model %s cannot see images", name),
 		"leave -i away, or choose a model that can: --model NAME",
-		fmt.Sprintf("if it can: -c 'models.%q.vision=\"yes\"' (docs/config.md)", name))
+		fmt.Sprintf("if it can: -c 'models.%q.vision=\"yes\"' (codeagent help config)", name))
 }
 
 // Of returns the providers of the settings.

@@ -30,7 +30,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rules", Short: "Show, test and change the rules that answer questions",
 		Long: "Rules answer before you are asked: they allow commands, always ask about them or forbid them, and open\n" +
-			"paths and hosts. They stand in rules.toml beside the settings; docs/rules.md describes the form.",
+			"paths and hosts. They stand in rules.toml beside the settings; codeagent help rules has their form.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s, *f) },
 	}

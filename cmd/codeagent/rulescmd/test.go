@@ -58,7 +58,7 @@ func test(ctx context.Context, s cli.Stdio, args []string) error {
 	}
 	all, err := rules.ParseUntested(file, data, s.Env("HOME"))
 	if err != nil {
-		return cli.Usage(err, "the form of rules is described in docs/rules.md")
+		return cli.Usage(err, "codeagent help rules has the form of rules")
 	}
 	var out strings.Builder
 	tested, failed, without := 0, 0, 0

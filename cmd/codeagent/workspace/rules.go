@@ -32,7 +32,7 @@ func ReadRules(ctx context.Context, s cli.Stdio, paths config.Paths) ([]*rules.R
 	}
 	list, err := rules.Parse(paths.Rules, data, s.Env("HOME"))
 	if err != nil {
-		return nil, nil, cli.Usage(err, "the form of rules is described in docs/rules.md")
+		return nil, nil, cli.Usage(err, "codeagent help rules has the form of rules")
 	}
 	return list, data, nil
 }

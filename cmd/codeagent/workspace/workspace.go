@@ -98,7 +98,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 		return err
 	}
 	if ws.Config, err = config.Load(ctx, sources); err != nil {
-		return cli.Usage(err, "the settings are listed in docs/config.md")
+		return cli.Usage(err, "codeagent help config lists the settings")
 	}
 	if err := ws.Paths.Create(); err != nil {
 		return cli.Hinted(cli.ExitFailed, err, "CODEAGENT_HOME can name another folder for settings and sessions")
