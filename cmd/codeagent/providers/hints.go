@@ -45,7 +45,19 @@ func (h hinting) hinted(err error, absent []string) error {
 	case notThere(err) && len(absent) > 0:
 		return cli.Hinted(cli.ExitFailed, err, absent...)
 	}
+	var failed *model.Error
+	if errors.As(err, &failed) && advice[failed.Kind] != "" {
+		return cli.Hinted(cli.ExitFailed, err, advice[failed.Kind])
+	}
 	return err
+}
+
+// advice says what to do about errors that no setting of the provider explains.
+var advice = map[model.ErrorKind]string{
+	model.RateLimited: "wait and send it again, or use another model; retry.patience_s says how long codeagent tries (codeagent help config)",
+	model.ContextFull: "begin a new session, or set models.NAME.context to what the model takes (codeagent help config)",
+	model.Transport:   "check the network and the address; codeagent doctor tries the model",
+	model.ServerFault: "the fault is the provider's: send it again later, or use another model",
 }
 
 // otherWire reports whether the server answers as another API does, or says that the model
