@@ -24,6 +24,8 @@ type piece struct {
 	style Style
 	space bool
 	tab   bool
+	// binds: it is a space between a number and its unit.
+	binds bool
 }
 
 // Wrapper lays spans out in lines of a width. first is put before the first line,
@@ -72,8 +74,9 @@ func (w Wrapper) Lines(spans ...Span) []string {
 				continue
 			}
 			n, shown, cw := Cell(text, used)
-			p := piece{shown, cw, s.Style, text[0] == ' ' || text[0] == '\t', text[0] == '\t'}
+			p := piece{shown, cw, s.Style, text[0] == ' ' || text[0] == '\t', text[0] == '\t', false}
 			text = text[n:]
+			p.binds = p.shown == " " && endsInDigit(row) && unit(text)
 			if skipping {
 				continue
 			}
@@ -81,7 +84,7 @@ func (w Wrapper) Lines(spans ...Span) []string {
 				row, skipping = ellipsis(row, limit), true
 				continue
 			}
-			if p.space && used > 0 && used+cw > limit && !w.Hard {
+			if p.space && used > 0 && used+cw > limit && !w.Hard && !(p.binds && w.breaks(row)) {
 				// A space at the edge is the break itself.
 				wrap([]piece{p})
 				limit = room()
@@ -111,19 +114,51 @@ func (w Wrapper) breakAt(row []piece) (end, next int) {
 	if w.Hard {
 		return len(row), len(row)
 	}
+	anyway := len(row) // a break between a number and its unit, for want of another
 	for i := len(row) - 1; i > 0; i-- {
-		if row[i].space {
-			end = i
-			for end > 0 && row[end-1].space {
-				end--
-			}
-			if end == 0 {
-				break
-			}
+		if !row[i].space {
+			continue
+		}
+		end = i
+		for end > 0 && row[end-1].space {
+			end--
+		}
+		if end == 0 {
+			break
+		}
+		if !row[i].binds {
 			return end, i + 1
 		}
+		anyway = min(anyway, i)
 	}
-	return len(row), len(row)
+	return anyway, min(anyway+1, len(row))
+}
+
+// breaks reports whether a row has a place to break.
+func (w Wrapper) breaks(row []piece) bool {
+	end, _ := w.breakAt(row)
+	return end < len(row)
+}
+
+// maxUnit is the longest word, in bytes, that stays with the number before it.
+const maxUnit = 7
+
+// unit reports whether text begins with a short word, such as "ms" or "tokens" behind a
+// number.
+func unit(text string) bool {
+	n := 0
+	for n < len(text) && (text[n] == '%' || 'a' <= text[n]|0x20 && text[n]|0x20 <= 'z') {
+		n++
+	}
+	return 0 < n && n <= maxUnit
+}
+
+func endsInDigit(row []piece) bool {
+	if len(row) == 0 {
+		return false
+	}
+	last := row[len(row)-1].shown
+	return len(last) == 1 && '0' <= last[0] && last[0] <= '9'
 }
 
 func ellipsis(row []piece, limit int) []piece {
