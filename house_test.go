@@ -145,7 +145,7 @@ var rooms = []room{
 	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint"}, pure: true, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	{path: "tui/rewind", floor: 3, imports: []string{"tui/message", "tui/paint"}, pure: true},
 	{path: "tui/question", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox", "tui/composer", "tui/denial", "tui/paint"}, pure: true},
-	{path: "tui/transcript", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/denial", "tui/markdown", "tui/message", "tui/paint"}, pure: true},
+	{path: "tui/transcript", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/denial", "tui/mark", "tui/markdown", "tui/message", "tui/paint"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi", "znkr.io/diff"}},
 	{path: "headless", floor: 3, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.

@@ -199,7 +199,7 @@ func TestTurnIsShownAtOnceAndOnce(t *testing.T) {
 	if len(r.turns) != 1 || r.turns[0] != "fix it" {
 		t.Fatalf("turns = %q", r.turns)
 	}
-	r.has("› fix it", "Working", "Ask codeagent")
+	r.has("┃ fix it", "Working", "Ask codeagent")
 	r.emit(event.TurnStarted{Text: "fix it"})
 	if n := strings.Count(r.screen(), "fix it"); n != 1 {
 		t.Errorf("the message is shown %d times", n)
@@ -237,7 +237,7 @@ func TestEnterWhileWorkingSteers(t *testing.T) {
 		t.Fatalf("steered %q, %v", text, ok)
 	}
 	r.emit(event.Steered{Text: text})
-	r.has("› faster")
+	r.has("┃ faster")
 	r.lacks("↳")
 }
 

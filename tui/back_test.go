@@ -113,7 +113,7 @@ func TestAnEditedMessageIsSentAgain(t *testing.T) {
 	if !slices.Equal(past.back, []int{2}) || !slices.Equal(r.turns, []string{"second question better"}) {
 		t.Errorf("went back to %v, sent %q", past.back, r.turns)
 	}
-	r.has("first answer", "› second question better")
+	r.has("first answer", "┃ second question better")
 	for _, gone := range []string{"second answer", "third", "editing"} {
 		r.lacks(gone)
 	}
@@ -196,7 +196,7 @@ func TestGoingBackBeyondWhatIsShown(t *testing.T) {
 	r.press("up")
 	r.has("editing message 7")
 	r.do(r.press("enter"))
-	r.has("that was before the summary", "› the 7th question")
+	r.has("that was before the summary", "┃ the 7th question")
 	r.lacks("its last answer")
 	r.lacks("Compacted")
 }

@@ -128,9 +128,9 @@ func TestFirstPromptBelowTheWelcome(t *testing.T) {
 	r.app.box.post(session())
 	r.send(submitMsg{message.Message{Text: "first"}})
 	r.emit(event.TurnStarted{Text: "first", Images: []string{"red.png (PNG, 20×20)"}})
-	r.has("› first\n  ▣ red.png (PNG, 20×20)\n")
+	r.has("┃ first\n┃ ▣ red.png (PNG, 20×20)\n")
 	screen := r.screen()
-	if strings.Index(screen, "◆ codeagent") > strings.Index(screen, "› first") || strings.Count(screen, "first") != 1 {
+	if strings.Index(screen, "◆ codeagent") > strings.Index(screen, "┃ first") || strings.Count(screen, "first") != 1 {
 		t.Errorf("the welcome and the message stand as:\n%s", screen)
 	}
 }

@@ -3,8 +3,6 @@ package paint
 import (
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"codeagent/tui/mark"
 )
 
@@ -292,18 +290,6 @@ func Indent(lines []string) []string {
 		if l != "" {
 			out[i] = strings.Repeat(" ", Gutter) + l
 		}
-	}
-	return out
-}
-
-// Bar draws a bar in the gutter of drawn lines, beside the mark of the first one.
-func Bar(t *Theme, lines []string) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		if w := ansi.StringWidth(l); w > Gutter {
-			l = ansi.Cut(l, 0, Gutter-1) + Reset + t.Paint(Accent, "▎") + ansi.Cut(l, Gutter, w)
-		}
-		out[i] = l
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/short"
+	"codeagent/tui/markdown"
 	"codeagent/tui/paint"
 )
 
@@ -18,13 +19,19 @@ type stream struct {
 	started bool
 	// echo is the message that was shown before its turn began; nil afterwards.
 	echo    *entry
-	tools   map[string]*entry // calls that have not ended, by their id
-	answer  *entry            // grows
-	thought *entry            // grows
+	tools   map[string]call // those that have not ended, by their id
+	answer  *entry          // grows
+	thought *entry          // grows
 	// request is the index of the first entry of the current request.
 	request    int
 	retrying   *entry // waits for the next attempt
 	compacting *entry // the summary that is being written
+}
+
+// call is a tool call that runs, and the entry that shows it.
+type call struct {
+	*tool
+	at *entry
 }
 
 // Apply changes the transcript by one event. Every kind of event has its case;
@@ -37,7 +44,7 @@ func (t *Transcript) Apply(e event.Event) {
 		t.session, t.started = e, true
 		switch {
 		case !again:
-			t.add(&welcome{e}, false)
+			t.add(&welcome{e})
 		case was.Model != "" && was.Model != e.Model:
 			t.Note(word.LevelInfo, "now using "+e.Model)
 		}
@@ -47,11 +54,11 @@ func (t *Transcript) Apply(e event.Event) {
 			t.echo.changed()
 			t.echo = nil
 		} else if strings.TrimSpace(e.Text) != "" || len(e.Images) > 0 {
-			t.add(&said{e.Text, e.Images}, false)
+			t.add(&said{e.Text, e.Images})
 		}
 	case event.Steered:
 		t.settle()
-		t.add(&said{e.Text, e.Images}, false)
+		t.add(&said{e.Text, e.Images})
 	case event.RequestStarted:
 		t.settle()
 		t.request = len(t.entries)
@@ -73,7 +80,7 @@ func (t *Transcript) Apply(e event.Event) {
 		t.applyBackgroundEnded(e)
 	case event.Compacting:
 		t.settle()
-		t.compacting = t.add(&compaction{reason: e.Reason}, false)
+		t.compacting = t.add(&compaction{reason: e.Reason})
 		t.compacting.moving = true
 	case event.Compacted:
 		t.applyCompacted(e)
@@ -99,7 +106,7 @@ func (t *Transcript) applyBackgroundEnded(e event.BackgroundEnded) {
 		Output: e.Output, Verdict: e.Verdict, Message: e.Message, Job: e.Job,
 		Changed: e.Changed,
 	})
-	t.add(call, false)
+	t.add(call)
 }
 
 // settle closes the answer and the thought that were growing. Entries that come from
@@ -129,13 +136,11 @@ func (t *Transcript) applyWords(e event.Event) {
 			t.settle()
 		}
 	case event.ReasoningDelta:
-		t.thinking().body.(*thought).text.WriteString(e.Text)
+		t.thinking().body.(*thought).doc.Add(e.Text)
 		t.thought.changed()
 	case event.ReasoningFinished:
 		if t.thought != nil || strings.TrimSpace(e.Text) != "" {
-			whole := t.thinking().body.(*thought)
-			whole.text.Reset()
-			whole.text.WriteString(e.Text)
+			t.thinking().body.(*thought).doc.Set(e.Text)
 			t.settle()
 		}
 	}
@@ -145,7 +150,7 @@ func (t *Transcript) applyWords(e event.Event) {
 func (t *Transcript) growing() *entry {
 	if t.answer == nil {
 		t.settle()
-		t.answer = t.add(&answer{}, false)
+		t.answer = t.add(&answer{})
 	}
 	return t.answer
 }
@@ -153,7 +158,7 @@ func (t *Transcript) growing() *entry {
 func (t *Transcript) thinking() *entry {
 	if t.thought == nil {
 		t.settle()
-		t.thought = t.add(&thought{}, false)
+		t.thought = t.add(&thought{doc: markdown.Document{Quiet: true}})
 	}
 	return t.thought
 }
@@ -166,42 +171,53 @@ func (t *Transcript) applyTool(e event.Event) {
 		}
 		t.startTool(e)
 	case event.ToolOutput:
-		if en := t.tools[e.CallID]; en != nil {
-			en.body.(*tool).output(e)
-			en.changed()
+		if on, ok := t.tools[e.CallID]; ok {
+			on.output(e)
+			on.at.changed()
 		}
 	case event.ToolFinished:
-		en := t.tools[e.CallID]
-		if en == nil {
+		on, ok := t.tools[e.CallID]
+		if !ok {
 			if e.Kind == word.KindPlan && (e.Outcome == word.OK || e.Outcome == "") {
 				return
 			}
-			en = t.startTool(event.ToolStarted{CallID: e.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title})
+			on = t.startTool(event.ToolStarted{CallID: e.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title})
 		}
-		en.body.(*tool).finish(e)
-		en.moving = false
-		en.changed()
+		on.end(e)
 		delete(t.tools, e.CallID)
 	}
 }
 
-func (t *Transcript) startTool(e event.ToolStarted) *entry {
-	call := &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: t.now(), workspace: t.session.Folder}
-	en := t.add(call, e.Kind == word.KindRead)
-	en.moving = true
-	t.tools[e.CallID] = en
-	return en
+func (t *Transcript) startTool(e event.ToolStarted) call {
+	on := call{tool: &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: t.now(), workspace: t.session.Folder}}
+	if e.Kind == word.KindRead {
+		on.at = t.startRead(on.tool)
+	} else {
+		on.at = t.add(on.tool)
+	}
+	on.at.moving = true
+	on.at.changed()
+	t.tools[e.CallID] = on
+	return on
+}
+
+// end ends the call; its entry moves on while others in it run.
+func (on call) end(e event.ToolFinished) {
+	on.finish(e)
+	r, ok := on.at.body.(*reads)
+	on.at.moving = ok && r.running()
+	on.at.changed()
 }
 
 func (t *Transcript) applyRequest(e event.PermissionRequested) {
 	a := &asked{request: e}
 	t.asked = append(t.asked, a)
-	if en := t.tools[e.CallID]; en != nil {
-		en.body.(*tool).asks = append(en.body.(*tool).asks, a)
-		en.changed()
+	if on, ok := t.tools[e.CallID]; ok {
+		on.asks = append(on.asks, a)
+		on.at.changed()
 		return
 	}
-	t.add(a, false)
+	t.add(a)
 }
 
 func (t *Transcript) applyAnswer(e event.PermissionAnswered) {
@@ -213,7 +229,7 @@ func (t *Transcript) applyAnswer(e event.PermissionAnswered) {
 	}
 	for _, en := range t.entries[max(len(t.entries)-64, 0):] {
 		switch en.body.(type) {
-		case *tool, *asked:
+		case *tool, *reads, *asked:
 			en.changed()
 		}
 	}
@@ -229,24 +245,20 @@ func (t *Transcript) applyPlan(e event.PlanUpdated) {
 			return
 		}
 	}
-	t.add(p, false)
+	t.add(p)
 }
 
 // Note adds a line about the work.
 func (t *Transcript) Note(level word.Level, text string) {
 	if strings.TrimSpace(text) != "" {
-		t.add(&notice{level, text}, false)
+		t.add(&notice{level, text})
 	}
 }
 
 // Interrupt closes what an ended turn left open.
 func (t *Transcript) Interrupt() {
-	for id, e := range t.tools {
-		if call := e.body.(*tool); call.done == nil {
-			call.finish(event.ToolFinished{CallID: id, Outcome: word.Interrupted})
-			e.moving = false
-			e.changed()
-		}
+	for id, on := range t.tools {
+		on.end(event.ToolFinished{CallID: id, Outcome: word.Interrupted})
 	}
 	clear(t.tools)
 	t.settle()
@@ -254,7 +266,7 @@ func (t *Transcript) Interrupt() {
 
 // Show adds a message of the person's before its turn begins.
 func (t *Transcript) Show(text string) {
-	t.echo = t.add(&said{text: text}, false)
+	t.echo = t.add(&said{text: text})
 	t.End()
 }
 
@@ -269,7 +281,7 @@ func (t *Transcript) Rewind(shown, last int) {
 
 // said is the index of a message, counted from the last one of the first shown entries;
 // -1: there is none.
-func (t *Transcript) said(shown, last int) int {
+func (t *list) said(shown, last int) int {
 	for i, e := range slices.Backward(t.entries[:shown]) {
 		if _, ok := e.body.(*said); ok {
 			if last == 0 {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/tui/markdown"
@@ -15,6 +17,9 @@ import (
 
 // Inner is the width of text behind the gutter.
 func (c Canvas) Inner() int { return max(c.Width-paint.Gutter-1, 8) }
+
+// prose is the width of text that is read as such: no longer than is easy to read.
+func (c Canvas) prose() int { return min(c.Inner(), 100) }
 
 func (c Canvas) row(spans ...paint.Span) []string {
 	return paint.Indent([]string{c.Theme.Row(c.Inner(), spans...)})
@@ -42,7 +47,7 @@ func (c Canvas) Fold(lines []string, head, tail int) []string {
 }
 
 func (c Canvas) hidden(n int) string {
-	return c.Theme.Paint(paint.Faint, "… ") + c.Theme.Paint(paint.Dim, fmt.Sprintf("%d more lines", n)) + c.Theme.Paint(paint.Faint, "  ctrl+o")
+	return c.Theme.Row(c.Inner(), paint.Faint.Span("… "), paint.Dim.Span(fmt.Sprintf("%d more lines", n)), paint.Faint.Span("  ctrl+o"))
 }
 
 // said is a message of the person. Images without a label in the text are listed
@@ -53,17 +58,24 @@ type said struct {
 }
 
 func (s *said) Foldable() bool { return true }
+
+// Draw shows a bar beside the message on a row of its own colour: without colours the
+// bar tells it from an answer.
 func (s *said) Draw(c Canvas) []string {
+	own := func(s paint.Style) paint.Style { return s.On(paint.TintSaid) }
 	var lines []string
 	if text := strings.TrimSpace(s.text); text != "" || len(s.images) == 0 {
-		lines = c.Theme.Wrap(c.Inner(), paint.Strong.Span(text))
+		lines = c.Theme.Wrap(c.prose(), own(paint.Strong).Span(text))
 	}
 	for _, i := range s.images[len(message.Labels.FindAllString(s.text, len(s.images))):] {
-		lines = append(lines, c.Theme.Row(c.Inner(), paint.Dim.Span("▣ "+i)))
+		lines = append(lines, c.Theme.Row(c.prose(), own(paint.Dim).Span("▣ "+i)))
 	}
-	out := paint.Indent(c.Fold(lines, 8, 2))
-	out[0] = c.Theme.Paint(paint.Accent, "›") + " " + strings.TrimPrefix(out[0], "  ")
-	return out
+	lines = c.Fold(lines, 8, 2)
+	for i, l := range lines {
+		pad := strings.Repeat(" ", max(c.Width-1-paint.Gutter-ansi.StringWidth(l), 0))
+		lines[i] = c.Theme.Decor("", own(paint.Accent).Span("┃ ")) + l + c.Theme.Decor("", own(paint.Text).Span(pad))
+	}
+	return lines
 }
 
 // answer is the text of the model.
@@ -83,29 +95,25 @@ func (a *answer) Draw(c Canvas) []string {
 // thought is the model's reasoning, dimmed. Folded it shows the last lines while it
 // arrives and the first ones afterwards.
 type thought struct {
-	text     strings.Builder
+	doc      markdown.Document
 	finished bool
 }
 
 func (t *thought) Foldable() bool { return true }
 func (t *thought) Draw(c Canvas) []string {
-	s := strings.TrimSpace(t.text.String())
-	if s == "" {
+	if t.doc.Empty() {
 		return nil
 	}
-	// While it arrives folded, only the end is visible.
-	const enough = 8 << 10
-	if !c.open && !t.finished && len(s) > enough {
-		s = s[len(s)-enough:]
-		if i := strings.IndexByte(s, '\n'); i >= 0 {
-			s = s[i+1:]
-		}
-	}
-	lines := c.Theme.Wrap(c.Inner(), paint.Dim.With(paint.Italic).Span(s))
+	t.doc.Ended = t.finished
+	lines := t.doc.Lines(c.Theme, c.prose())
 	if !t.finished && !c.open {
 		lines = lines[max(len(lines)-4, 0):]
 	} else {
-		lines = c.Fold(lines, 2, 0)
+		head := min(2, len(lines))
+		if lines[head-1] == "" {
+			head = 1
+		}
+		lines = c.Fold(lines, head, 0)
 	}
 	return paint.Indent(lines)
 }
@@ -126,6 +134,7 @@ func (n *notice) Draw(c Canvas) []string {
 	case word.LevelError:
 		mark, s = paint.Bad.Span("✗"), paint.Text
 	}
+	c.Width = min(c.Width, c.prose()+paint.Gutter+1)
 	return c.Fold(c.Hang(mark, s.Span(strings.TrimSpace(n.text))), 8, 0)
 }
 
@@ -178,7 +187,7 @@ func (b *compaction) Draw(c Canvas) []string {
 		head = fmt.Sprintf("Compacted: %s → %s tokens", paint.Count(b.done.Before), paint.Count(b.done.After))
 	}
 	out := c.Hang(paint.Accent.Span("≡"), paint.Text.Span(head), paint.Dim.Span(why))
-	lines := c.Theme.Wrap(c.Inner(), paint.Dim.Span(strings.TrimSpace(b.done.Summary)))
+	lines := c.Theme.Wrap(c.prose(), paint.Dim.Span(strings.TrimSpace(b.done.Summary)))
 	return append(out, paint.Indent(c.Fold(lines, 0, 0))...)
 }
 
@@ -187,7 +196,7 @@ func (t *Transcript) applyCompacted(e event.Compacted) {
 	t.settle()
 	en := t.compacting
 	if t.compacting = nil; en == nil {
-		en = t.add(&compaction{reason: e.Reason}, false)
+		en = t.add(&compaction{reason: e.Reason})
 	}
 	en.body.(*compaction).done = &e
 	en.moving = false
@@ -246,7 +255,7 @@ func (t *Transcript) applyRetry(e event.Retrying) {
 		t.retrying.body = r
 	} else {
 		t.retried(event.RequestStarted{})
-		t.retrying = t.add(r, false)
+		t.retrying = t.add(r)
 	}
 	t.retrying.moving = true
 	t.retrying.changed()

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
 	"codeagent/tui/paint"
@@ -40,7 +41,7 @@ func TestEndOfLongOutputIsShown(t *testing.T) {
 	}
 	call := tool{kind: "command", done: &event.ToolFinished{Kind: "command", Output: printed.String() + "THE END\n", Exit: 1, Outcome: "failed"}}
 	for open, want := range map[bool][]string{
-		false: {"2998 more lines", "line 2998", "line 2999", "THE END"},
+		false: {"2991 more lines", "line 2991", "line 2999", "THE END"},
 		true:  {"line 0", "line 999", "1001 more lines not shown", "line 2001", "THE END"},
 	} {
 		drawn := ansi.Strip(strings.Join(call.printed(Canvas{Theme: paint.New(true), Width: 80, open: open}), "\n"))
@@ -87,4 +88,65 @@ func TestNothingStaysOpen(t *testing.T) {
 	if tr.answer != nil || tr.thought != nil {
 		t.Errorf("a finished turn leaves open: answer %v, thought %v", tr.answer, tr.thought)
 	}
+}
+
+// checkDiff holds for every text that is drawn as a diff.
+func checkDiff(t *testing.T, s string, w int) {
+	t.Helper()
+	within(t, diffLines(paint.New(true), s, w), w)
+}
+
+// within checks that lines are harmless and not wider than w.
+func within(t *testing.T, lines []string, w int) {
+	t.Helper()
+	for _, l := range lines {
+		tuitest.Harmless(t, l)
+		if n := ansi.StringWidth(l); n > w {
+			t.Errorf("a line is %d wide in %d: %q", n, w, l)
+		}
+	}
+}
+
+// checkEntries draws a text as everything that a transcript can show, folded and open.
+func checkEntries(t *testing.T, s string, w int) {
+	t.Helper()
+	tr := New(time.Now)
+	for _, e := range []event.Event{
+		event.TurnStarted{Text: s, Images: []string{s}},
+		event.ReasoningDelta{Text: s},
+		event.ReasoningFinished{Text: s},
+		event.TextDelta{Text: s},
+		event.MessageFinished{Text: s},
+		event.ToolStarted{CallID: "r", Kind: word.KindRead, Title: s},
+		event.ToolFinished{CallID: "r", Kind: word.KindRead, Outcome: word.OK, Message: s},
+		event.ToolStarted{CallID: "q", Kind: word.KindRead, Title: "read " + s},
+		event.ToolFinished{CallID: "q", Kind: word.KindRead, Outcome: word.Failed, Message: s, Output: s},
+		event.ToolStarted{CallID: "c", Kind: word.KindCommand, Command: s, Folder: s},
+		event.ToolOutput{CallID: "c", Data: []byte(s)},
+		event.ToolFinished{CallID: "c", Kind: word.KindCommand, Outcome: word.Failed, Exit: 1, Output: s + "\n" + s, Spill: s},
+		event.ToolFinished{CallID: "e", Kind: word.KindEdit, Outcome: word.OK, Changes: []event.FileChange{{Path: s, Diff: s}, {Path: "b", Diff: "@@ -1 +1 @@\n-" + s + "\n+x" + s}}},
+		event.Notice{Level: word.LevelError, Text: s},
+		event.PlanUpdated{Explanation: s, Steps: []event.PlanStep{{Step: s, Status: word.StepInProgress}}},
+	} {
+		tr.Apply(e)
+		within(t, tr.View(Canvas{Theme: paint.New(true), Width: w}, 30), w)
+	}
+	for _, e := range tr.entries {
+		e.open = true
+		e.changed()
+	}
+	within(t, tr.View(Canvas{Theme: paint.New(false), Width: w}, 400), w)
+}
+
+func TestNastyTextIsDrawn(t *testing.T) {
+	for i, s := range tuitest.Nasty() {
+		checkEntries(t, s, 12+4*i)
+		checkDiff(t, "@@ -1 +1 @@\n-"+s+"\n+"+s+"x", 12+4*i)
+	}
+}
+
+func FuzzEntries(f *testing.F) {
+	f.Add("\x1b[31mred\x1b[0m\n| a |\n|---|\n", 40)
+	f.Add("0\n0\n|-", 111)
+	f.Fuzz(func(t *testing.T, s string, w int) { checkEntries(t, s, 12+(w%100+100)%100) })
 }

@@ -14,6 +14,7 @@ type hunkLine struct {
 	sign   byte // ' ', '+', '-', '~' between hunks, '\\' for the note on the last newline
 	number int
 	text   string
+	spans  []paint.Span // text with its changed words marked; nil: nothing is marked
 }
 
 // parseDiff reads the hunks of a unified diff and skips what comes before the first
@@ -39,15 +40,15 @@ func parseDiff(diff string) []hunkLine {
 		}
 		switch sign {
 		case '+':
-			out = append(out, hunkLine{'+', after, rest})
+			out = append(out, hunkLine{sign: '+', number: after, text: rest})
 			after++
 		case '-':
-			out = append(out, hunkLine{'-', before, rest})
+			out = append(out, hunkLine{sign: '-', number: before, text: rest})
 			before++
 		case '\\':
-			out = append(out, hunkLine{'\\', 0, strings.TrimSpace(rest)})
+			out = append(out, hunkLine{sign: '\\', text: strings.TrimSpace(rest)})
 		default:
-			out = append(out, hunkLine{' ', after, rest})
+			out = append(out, hunkLine{sign: ' ', number: after, text: rest})
 			before, after = before+1, after+1
 		}
 	}
@@ -75,6 +76,7 @@ func hunkStart(header string, sign byte) int {
 // diff is readable without colour.
 func diffLines(t *paint.Theme, diff string, w int) []string {
 	hunks := parseDiff(diff)
+	markWords(hunks)
 	most := 0
 	for _, h := range hunks {
 		most = max(most, h.number)
@@ -101,12 +103,16 @@ func diffLines(t *paint.Theme, diff string, w int) []string {
 		if h.sign == '-' {
 			sign = "−"
 		}
+		spans := h.spans
+		if spans == nil {
+			spans = []paint.Span{s.Span(h.text)}
+		}
 		number := paint.Faint.Span(fmt.Sprintf("%*d ", digits, h.number))
 		out = append(out, paint.Wrapper{
 			Theme: t, Width: w, Hard: true,
 			First: []paint.Span{number, s.Span(sign + " ")},
 			Rest:  []paint.Span{paint.Text.Span(strings.Repeat(" ", digits+1)), s.Span("  ")},
-		}.Lines(s.Span(h.text))...)
+		}.Lines(spans...)...)
 	}
 	return out
 }

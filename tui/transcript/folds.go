@@ -2,6 +2,10 @@ package transcript
 
 import (
 	"slices"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"codeagent/tui/paint"
 )
 
 // opener is a body that can have more to show than its summary.
@@ -22,7 +26,7 @@ func (e *entry) foldable() bool {
 
 // Toggle opens or folds the chosen entry, or else the last visible one that has more
 // to show.
-func (t *Transcript) Toggle() {
+func (t *list) Toggle() {
 	if i := slices.Index(t.entries, t.chosen); t.chosen != nil && i >= 0 {
 		t.toggle(i)
 		return
@@ -37,7 +41,7 @@ func (t *Transcript) Toggle() {
 
 // ToggleAt opens or folds the entry in a row of the last View; false: there is none
 // that has more to show.
-func (t *Transcript) ToggleAt(row int) bool {
+func (t *list) ToggleAt(row int) bool {
 	if row < 0 || row >= len(t.rows) || !t.entries[t.rows[row]].foldable() {
 		return false
 	}
@@ -46,7 +50,7 @@ func (t *Transcript) ToggleAt(row int) bool {
 }
 
 // toggle leaves the entry where it is on the screen. A running one is followed on.
-func (t *Transcript) toggle(i int) {
+func (t *list) toggle(i int) {
 	e := t.entries[i]
 	e.open = !e.open
 	e.changed()
@@ -61,7 +65,7 @@ func (t *Transcript) toggle(i int) {
 
 // Choose chooses the next entry that has more to show, above with -1 and below with
 // +1, and brings it into view. The first one is the last or the first in view.
-func (t *Transcript) Choose(c Canvas, by int) {
+func (t *list) Choose(c Canvas, by int) {
 	at, seen := slices.Index(t.entries, t.chosen), t.rows
 	if len(seen) == 0 {
 		return
@@ -81,7 +85,7 @@ func (t *Transcript) Choose(c Canvas, by int) {
 }
 
 // ChooseSaid chooses a message of the person's, counted from the last one, which is 0.
-func (t *Transcript) ChooseSaid(c Canvas, last int) {
+func (t *list) ChooseSaid(c Canvas, last int) {
 	t.chosen = nil
 	if at := t.said(len(t.entries), last); at >= 0 && len(t.rows) > 0 {
 		t.chosen = t.entries[at]
@@ -91,7 +95,7 @@ func (t *Transcript) ChooseSaid(c Canvas, last int) {
 
 // show scrolls only where entry at is not in view: upwards to its beginning, downwards
 // to its end.
-func (t *Transcript) show(c Canvas, at int) {
+func (t *list) show(c Canvas, at int) {
 	if slices.Contains(t.rows, at) {
 		return
 	}
@@ -105,3 +109,15 @@ func (t *Transcript) show(c Canvas, at int) {
 // Chosen reports whether an entry is chosen; Unchoose ends that.
 func (f *folds) Chosen() bool { return f.chosen != nil }
 func (f *folds) Unchoose()    { f.chosen = nil }
+
+// bar draws a bar in the gutter of drawn lines, beside the mark of the first one.
+func bar(t *paint.Theme, lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		if w := ansi.StringWidth(l); w > paint.Gutter {
+			l = ansi.Cut(l, 0, paint.Gutter-1) + paint.Reset + t.Paint(paint.Accent, "▎") + ansi.Cut(l, paint.Gutter, w)
+		}
+		out[i] = l
+	}
+	return out
+}

@@ -21,6 +21,9 @@ const (
 	keptLive = 64 << 10
 	// OpenLines bounds what Ctrl+O shows of one call; the rest is in its file.
 	OpenLines = 2000
+	// foldedLines is how many lines of ended output are shown folded, failedLines how many
+	// of a call that failed: they usually say why.
+	foldedLines, failedLines = 3, 10
 	// diffSummary is how many lines of a change are shown folded.
 	diffSummary = 20
 )
@@ -116,7 +119,7 @@ func (t *tool) head(c Canvas) []string {
 	}
 	lines := c.Hang(mark, spans...)
 	if !c.open && len(lines) > 4 {
-		lines = append(lines[:3:3], paint.Indent([]string{c.Theme.Paint(paint.Dim, fmt.Sprintf("… %d more lines", len(lines)-3))})...)
+		lines = append(lines[:3:3], c.row(paint.Dim.Span(fmt.Sprintf("… %d more lines", len(lines)-3)))...)
 		lines = append(lines, c.row(t.status(c)...)...)
 	}
 	if c.open && t.folder != "" && t.folder != t.workspace {
@@ -222,7 +225,7 @@ func (t *tool) running(c Canvas) []string {
 	if n := len(live) - 8<<10; n > 0 && !c.open {
 		live = live[n:] // far more than liveLines show
 	}
-	lines := paint.OutputLines(string(live))
+	lines := paint.Printed(string(live), paint.Dim)
 	if n := len(lines) - liveLines; n > 0 && !c.open {
 		lines = lines[n:]
 	}
@@ -267,16 +270,20 @@ func (t *tool) ownLine() bool {
 // printed draws the call's output: its last lines, which usually say how it ended,
 // or in an open call the first and the last ones.
 func (t *tool) printed(c Canvas) []string {
-	lines := paint.OutputLines(t.done.Output)
+	lines := paint.Printed(t.done.Output, paint.Dim)
 	if !c.open {
-		if n := len(lines) - 3; n > 1 {
+		few := foldedLines
+		if t.done.Outcome == word.Failed || t.done.Outcome == word.TimedOut {
+			few = failedLines
+		}
+		if n := len(lines) - few; n > 1 {
 			return append(paint.Indent([]string{c.hidden(n)}), t.quote(c, lines[n:])...)
 		}
 		return t.quote(c, lines)
 	}
 	var out []string
 	if n := len(lines) - OpenLines; n > 0 {
-		out = append(t.quote(c, lines[:OpenLines/2]), paint.Indent([]string{c.Theme.Paint(paint.Dim, fmt.Sprintf("… %d more lines not shown", n))})...)
+		out = append(t.quote(c, lines[:OpenLines/2]), c.row(paint.Dim.Span(fmt.Sprintf("… %d more lines not shown", n)))...)
 		lines = lines[OpenLines/2+n:]
 	}
 	out = append(out, t.quote(c, lines)...)
@@ -286,8 +293,8 @@ func (t *tool) printed(c Canvas) []string {
 	return out
 }
 
-// quote draws output: dim, one line each unless the call is open.
-func (t *tool) quote(c Canvas, lines []string) []string {
+// quote draws output, one line each unless the call is open.
+func (t *tool) quote(c Canvas, lines [][]paint.Span) []string {
 	draw := c.row
 	if c.open {
 		draw = func(spans ...paint.Span) []string {
@@ -296,7 +303,7 @@ func (t *tool) quote(c Canvas, lines []string) []string {
 	}
 	var out []string
 	for _, l := range lines {
-		out = append(out, draw(paint.Dim.Span(l))...)
+		out = append(out, draw(l...)...)
 	}
 	return out
 }

@@ -32,9 +32,7 @@ type Body interface{ Draw(c Canvas) []string }
 // entry is a body's place in the transcript, with its drawn lines.
 type entry struct {
 	body Body
-	// tight entries have no blank line between them.
-	tight bool
-	open  bool
+	open bool
 	// moving entries show a time or a spinner and are drawn again each frame.
 	moving bool
 
@@ -49,47 +47,53 @@ type entry struct {
 // one-line entries. Others are drawn again when they are scrolled to.
 const warmEntries = 400
 
-// Transcript is the conversation as a list of entries. Only the visible ones are
-// drawn: a place is an entry and a line of it, and every movement walks from the
-// current place. A frame costs the same after ten entries and after ten thousand.
+// Transcript is the conversation: what events did to a list of entries.
 type Transcript struct {
+	list
 	stream
-	now     func() time.Time
+	now   func() time.Time
+	asked []*asked // the permissions of this session
+}
+
+// New is an empty transcript; now is the clock.
+func New(now func() time.Time) Transcript {
+	return Transcript{now: now, list: list{Follow: true}, stream: stream{tools: map[string]call{}}}
+}
+
+// list is entries one below the other, and the view of them. Only the visible ones are
+// drawn: a place is an entry and a line of it, and every movement walks from the current
+// place. A frame costs the same after ten entries and after ten thousand.
+type list struct {
 	entries []*entry
-	asked   []*asked // the permissions of this session
 	// Follow keeps the end in view; else top is the first visible line.
 	Follow bool
 	top    place
+	held   anchor
 	// width and height are those of the last View.
 	width, Height int
 	warm          []*entry
 	folds
 }
 
-// New is an empty transcript; now is the clock.
-func New(now func() time.Time) Transcript {
-	return Transcript{now: now, Follow: true, stream: stream{tools: map[string]*entry{}}}
-}
-
 // place is line off of entry at, counting the blank line before it.
 type place struct{ at, off int }
 
 // Add puts an entry at the end.
-func (t *Transcript) Add(b Body) { t.add(b, false) }
+func (t *list) Add(b Body) { t.add(b) }
 
-func (t *Transcript) add(b Body, tight bool) *entry {
-	e := &entry{body: b, tight: tight}
+func (t *list) add(b Body) *entry {
+	e := &entry{body: b}
 	t.entries = append(t.entries, e)
 	return e
 }
 
 // Size is the number of entries.
-func (t *Transcript) Size() int { return len(t.entries) }
+func (t *list) Size() int { return len(t.entries) }
 
 func (e *entry) changed() { e.stale = true }
 
 // drop removes the entries from index from on for which gone is true.
-func (t *Transcript) drop(from int, gone func(*entry) bool) {
+func (t *list) drop(from int, gone func(*entry) bool) {
 	kept := t.entries[:min(from, len(t.entries))]
 	for _, e := range t.entries[len(kept):] {
 		if !gone(e) {
@@ -104,12 +108,12 @@ func (t *Transcript) drop(from int, gone func(*entry) bool) {
 }
 
 // lines returns the drawn lines of entry i, with the blank line before it.
-func (t *Transcript) lines(i int, c Canvas) []string {
+func (t *list) lines(i int, c Canvas) []string {
 	e := t.entries[i]
 	if e.drawn == nil || e.stale || e.moving && e.seq != c.Seq || e.theme != c.Theme || e.width != c.Width {
 		c.open = e.open
 		gap := []string{""}
-		if i == 0 || e.tight && t.entries[i-1].tight {
+		if i == 0 {
 			gap = nil
 		}
 		if e.drawn == nil {
@@ -124,7 +128,7 @@ func (t *Transcript) lines(i int, c Canvas) []string {
 	return e.drawn
 }
 
-func (t *Transcript) keepWarm(e *entry) {
+func (t *list) keepWarm(e *entry) {
 	t.warm = append(t.warm, e)
 	if len(t.warm) > 2*warmEntries {
 		for _, cold := range t.warm[:warmEntries] {
@@ -135,7 +139,7 @@ func (t *Transcript) keepWarm(e *entry) {
 }
 
 // View returns exactly h lines.
-func (t *Transcript) View(c Canvas, h int) []string {
+func (t *list) View(c Canvas, h int) []string {
 	t.width, t.Height = c.Width, h
 	start := t.start(c)
 	out := make([]string, 0, h)
@@ -147,7 +151,7 @@ func (t *Transcript) View(c Canvas, h int) []string {
 		}
 		lines = lines[:min(len(lines), h-len(out))]
 		if t.entries[i] == t.chosen {
-			lines = paint.Bar(c.Theme, lines)
+			lines = bar(c.Theme, lines)
 		}
 		out = append(out, lines...)
 		for range lines {
@@ -160,17 +164,7 @@ func (t *Transcript) View(c Canvas, h int) []string {
 	return out
 }
 
-// start is the first visible place. If what follows would not fill the screen, the
-// transcript follows its end again.
-func (t *Transcript) start(c Canvas) place {
-	tail := t.tail(c, t.Height)
-	if t.Follow || t.top.at > tail.at || t.top.at == tail.at && t.top.off >= tail.off {
-		t.Follow, t.top = true, tail
-	}
-	return t.top
-}
-
-func (t *Transcript) tail(c Canvas, h int) place {
+func (t *list) tail(c Canvas, h int) place {
 	for i := len(t.entries) - 1; i >= 0; i-- {
 		n := len(t.lines(i, c))
 		if n >= h {
@@ -182,7 +176,7 @@ func (t *Transcript) tail(c Canvas, h int) place {
 }
 
 // Scroll moves the view by n lines, up when negative.
-func (t *Transcript) Scroll(c Canvas, n int) {
+func (t *list) Scroll(c Canvas, n int) {
 	p := t.start(c)
 	p.off += n
 	for p.off < 0 && p.at > 0 {
@@ -199,5 +193,5 @@ func (t *Transcript) Scroll(c Canvas, n int) {
 }
 
 // Home shows the beginning, end the end.
-func (t *Transcript) Home(c Canvas) { t.top, t.Follow = place{}, false; t.start(c) }
-func (t *Transcript) End()          { t.Follow = true }
+func (t *list) Home(c Canvas) { t.top, t.Follow = place{}, false; t.start(c) }
+func (t *list) End()          { t.Follow, t.held = true, anchor{} }
