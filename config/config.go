@@ -42,6 +42,8 @@ type Config struct {
 	Models map[string]*ModelSettings
 	// Bound is the [keys] table: the keys of each action that it names.
 	Bound map[string]*[]string
+	// Themes is the [themes] table: colours by role.
+	Themes map[string]*map[string]string
 	// ProjectFile is the path of a .codeagent/config.toml in the workspace. It
 	// is not read; a notice says so. Empty: no such file.
 	ProjectFile string
@@ -111,6 +113,8 @@ type TUI struct {
 	Mouse bool
 	// Vim edits messages with the keys of vi.
 	Vim bool
+	// Theme names the colours.
+	Theme string
 }
 
 // Context is the [context] table.

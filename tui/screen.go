@@ -49,6 +49,9 @@ type Options struct {
 	// returns when the program has the terminal again, or when ctx ends.
 	Suspend func(ctx context.Context)
 
+	// Look chooses the colours.
+	Look Look
+
 	Rewind     Rewind
 	Approvals  Approvals
 	Models     Models
@@ -167,6 +170,8 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	m.facts.home = s.opt.Home
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
 	m.offers, m.alone = s.opt, alone
+	m.offers.Look.few = profile == colorprofile.ANSI
+	m.theme = m.offers.Look.on(true)
 	if s.opt.Keys != nil {
 		m.keys, m.questions.Keys = s.opt.Keys, questionKeys(s.opt.Keys)
 	}

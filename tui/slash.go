@@ -46,6 +46,7 @@ func commands() []command {
 			offered: func(o Options) bool { return o.Background != nil }},
 		{name: "sessions", help: "resume, rename or delete an earlier session", run: showSessions,
 			offered: func(o Options) bool { return o.Sessions != nil }},
+		{name: "theme", takes: "[name]", help: "other colours", run: showThemes},
 		{name: "quit", help: "leave codeagent", run: func(m *app, _ string) tea.Cmd { return tea.Quit }},
 	}
 }

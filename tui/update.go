@@ -10,7 +10,6 @@ import (
 
 	"codeagent/event"
 	"codeagent/tui/message"
-	"codeagent/tui/paint"
 	"codeagent/tui/question"
 )
 
@@ -57,7 +56,7 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 		m.width, m.height = msg.Width, msg.Height
 	case tea.BackgroundColorMsg:
 		if dark := msg.IsDark(); dark != m.theme.Dark {
-			m.theme = paint.New(dark)
+			m.theme = m.offers.Look.on(dark)
 		}
 	case tea.KeyPressMsg:
 		m.selection = selection{}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"codeagent/tui/palette"
 	"codeagent/tui/tuitest"
 )
 
@@ -119,5 +120,14 @@ func checkCells(t *testing.T, s string, w int) {
 func TestCellsOnNastyText(t *testing.T) {
 	for i, s := range tuitest.Nasty() {
 		checkCells(t, s, 10+i*7)
+	}
+}
+
+// TestEveryRoleIsInThePalettes: an ink or a tint without a role would have no colour.
+func TestEveryRoleIsInThePalettes(t *testing.T) {
+	for _, role := range append(inkRoles[inkText+1:], tintRoles[plainTint+1:]...) {
+		if palette.For(true).Colour(role) == "" || palette.For(false).Colour(role) == "" {
+			t.Errorf("%q has no colour", role)
+		}
 	}
 }

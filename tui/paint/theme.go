@@ -8,6 +8,8 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"codeagent/tui/palette"
 )
 
 // ink is the role of a text; the theme gives it a colour.
@@ -93,44 +95,35 @@ type Theme struct {
 	tints    [tints]string
 }
 
-// palette lists each ink's colour on a light and on a dark background. The renderer
-// reduces them to what the terminal can show, and drops them under NO_COLOR. The
-// contrast against #fff and #111 is at least 4.5 for all but inkFaint.
-var palette = [inks][2]string{
-	inkDim:    {"#666a73", "#8b909a"},
-	inkFaint:  {"#b4b8bf", "#4d525b"},
-	inkAccent: {"#2457b3", "#8ab4f8"},
-	inkGood:   {"#1a7f4b", "#7fc99a"},
-	inkBad:    {"#b42d34", "#f0858a"},
-	inkWarn:   {"#8f5b00", "#e6b566"},
-	inkCode:   {"#7a3e9d", "#c9a8e8"},
-	inkAdded:  {"#1a7f4b", "#8fd0a5"},
-	inkGone:   {"#b42d34", "#e8969a"},
-}
+// The roles of inks and tints in a palette.
+var (
+	inkRoles  = [inks]string{inkDim: "dim", inkFaint: "faint", inkAccent: "accent", inkGood: "good", inkBad: "bad", inkWarn: "warn", inkCode: "code", inkAdded: "added", inkGone: "gone"}
+	tintRoles = [tints]string{TintSaid: "said", TintAdded: "added-words", TintGone: "gone-words"}
+)
 
-// backgrounds lists each tint's colour on a light and on a dark background. The
-// contrast of every ink that is drawn on it is at least 4.5.
-var backgrounds = [tints][2]string{
-	TintSaid:  {"#eceef2", "#24272d"},
-	TintAdded: {"#d9f2e1", "#153d25"},
-	TintGone:  {"#fbe3e4", "#4a1c20"},
-}
-
-// New is the theme for a dark or a light background.
-func New(dark bool) *Theme {
+// New is the theme for a dark or a light background, with the built-in colours or those of a
+// palette.
+func New(dark bool, own ...palette.Palette) *Theme {
 	t := &Theme{Dark: dark}
-	pick := lipgloss.LightDark(dark)
-	for i := range inks {
-		var c color.Color
-		if i != inkText {
-			c = pick(lipgloss.Color(palette[i][0]), lipgloss.Color(palette[i][1]))
+	p := palette.For(dark)
+	if len(own) > 0 {
+		p = own[0]
+	}
+	colour := func(role string) color.Color {
+		if value := p.Colour(role); value != "" {
+			return lipgloss.Color(value)
 		}
+		return nil
+	}
+	for i, role := range inkRoles {
 		for a := range attribute(attributes) {
-			t.switches[i][a] = sequence(c, a)
+			t.switches[i][a] = sequence(colour(role), a)
 		}
 	}
-	for i := plainTint + 1; i < tints; i++ {
-		t.tints[i] = ansi.Style{}.BackgroundColor(pick(lipgloss.Color(backgrounds[i][0]), lipgloss.Color(backgrounds[i][1]))).String()
+	for i, role := range tintRoles {
+		if c := colour(role); c != nil {
+			t.tints[i] = ansi.Style{}.BackgroundColor(c).String()
+		}
 	}
 	return t
 }

@@ -1,0 +1,89 @@
+package tui
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/tui/paint"
+	"codeagent/tui/palette"
+	"codeagent/tui/picker"
+)
+
+// Auto is the theme that follows the terminal: its background, and how many colours it has.
+const Auto = "auto"
+
+// Look chooses the colours. The zero value follows the terminal.
+type Look struct {
+	// Theme is Auto, a name of Own, or a built-in palette's.
+	Theme string
+	// Own are the person's palettes.
+	Own map[string]palette.Palette
+	// few: the terminal has 16 colours.
+	few bool
+}
+
+// Check reports a theme that is not known.
+func (l Look) Check() error {
+	if l.Theme != "" && !slices.Contains(l.names(), l.Theme) {
+		return fmt.Errorf("theme %q is not one of %s", l.Theme, strings.Join(l.names(), ", "))
+	}
+	return nil
+}
+
+// names are the themes to choose from.
+func (l Look) names() []string {
+	names := []string{Auto, palette.Light, palette.Dark, palette.ANSI}
+	for _, name := range slices.Sorted(maps.Keys(l.Own)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// on is the theme on a dark or a light background.
+func (l Look) on(dark bool) *paint.Theme {
+	if own, ok := l.Own[l.Theme]; ok {
+		return paint.New(dark, own)
+	}
+	name := l.Theme
+	if (name == Auto || name == "") && l.few {
+		name = palette.ANSI
+	}
+	if p, ok := palette.Named(name); ok {
+		return paint.New(dark, p)
+	}
+	return paint.New(dark)
+}
+
+// showThemes is /theme: it uses the named theme, or lists the themes.
+func showThemes(m *app, name string) tea.Cmd {
+	if name != "" {
+		return useTheme(m, name)
+	}
+	p := picker.New("Themes")
+	p.Enter = "uses it until codeagent ends"
+	p.Choose = func(r picker.Row) tea.Cmd { m.panel = nil; return useTheme(m, r.Id) }
+	m.panel = list{p}
+	var rows []picker.Row
+	for _, n := range m.offers.Look.names() {
+		rows = append(rows, picker.Row{Id: n, Text: n, Mark: n == m.offers.Look.Theme || n == Auto && m.offers.Look.Theme == ""})
+	}
+	p.Fill(rows, "")
+	return nil
+}
+
+func useTheme(m *app, name string) tea.Cmd {
+	look := m.offers.Look
+	look.Theme = name
+	if err := look.Check(); err != nil {
+		return m.say(err.Error())
+	}
+	m.offers.Look = look
+	m.theme = look.on(m.theme.Dark)
+	return m.say("theme " + name + ", until codeagent ends; tui.theme in the settings keeps it")
+}
