@@ -113,7 +113,7 @@ func (b *builder) preset(temp string) (sandbox.Policy, error) {
 		p.Protected.Names = slices.Clone(sandbox.ProtectedNames)
 	case WorkspaceWrite:
 		if err := b.checkRoot("the workspace", b.workspace); err != nil {
-			return p, err
+			return p, &WorkspaceError{err}
 		}
 		p = sandbox.WorkspaceWrite(b.workspace)
 	default:

@@ -9,6 +9,13 @@ import (
 
 // This file protects codeagent's own files, whatever the settings allow.
 
+// WorkspaceError says why commands may not write the workspace. Another folder, or
+// read-only, is possible.
+type WorkspaceError struct{ Err error }
+
+func (e *WorkspaceError) Error() string { return e.Err.Error() }
+func (e *WorkspaceError) Unwrap() error { return e.Err }
+
 // checkRoot refuses a write root that would make protection impossible: the whole file system,
 // the home folder, or a folder that contains codeagent's own files.
 func (b *builder) checkRoot(what, root string) error {

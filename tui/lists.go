@@ -28,7 +28,7 @@ func showSessions(m *app, _ string) tea.Cmd {
 			l.all = !l.all
 			return l.load()
 		}},
-		{Do: actRename, Key: m.keys.Name(inPicker, actRename), Help: "renames", Writes: func(r picker.Row) string { return r.Text }, Run: func(r picker.Row, title string) tea.Cmd {
+		{Do: actRename, Key: m.keys.Name(inPicker, actRename), Help: "renames", Label: "title", Saves: "saves", Writes: func(r picker.Row) string { return r.Text }, Run: func(r picker.Row, title string) tea.Cmd {
 			return l.change(func(ctx context.Context) error { return l.kept.Rename(ctx, r.Id, title) })
 		}},
 		{Do: actRemove, Key: m.keys.Name(inPicker, actRemove), Help: "deletes", Asks: "Delete %s permanently?", Fits: func(r picker.Row) bool { return !r.Mark }, Run: func(r picker.Row, _ string) tea.Cmd {
@@ -117,6 +117,34 @@ func ago(d time.Duration) string {
 		}
 	}
 	return "just now"
+}
+
+// showPlaces lists where a session can work; chosen gets the answer.
+func showPlaces(m *app, why string, places []Place, chosen func(string)) tea.Cmd {
+	p := picker.New("Where should codeagent work?")
+	p.Enter = "works there"
+	other := &picker.Deed{Label: "folder", Saves: "works there", Writes: func(picker.Row) string { return "~/" }, Run: func(_ picker.Row, folder string) tea.Cmd {
+		if rest, ok := strings.CutPrefix(folder, "~/"); ok {
+			folder = m.facts.home + "/" + rest
+		}
+		chosen(folder)
+		return tea.Quit
+	}}
+	rows := make([]picker.Row, len(places))
+	for i, place := range places {
+		rows[i] = picker.Row{Id: place.Name, Text: cmp.Or(place.Text, paint.Tilde(place.Name, m.facts.home)), About: place.About}
+	}
+	p.Choose = func(r picker.Row) tea.Cmd {
+		if i := slices.IndexFunc(places, func(at Place) bool { return at.Name == r.Id }); places[i].Write {
+			p.Ask(other, r)
+			return nil
+		}
+		chosen(r.Id)
+		return tea.Quit
+	}
+	p.Fill(rows, why)
+	m.panel = list{p}
+	return nil
 }
 
 // showModels is /model: it switches to the named model, or lists the models.

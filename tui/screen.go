@@ -153,6 +153,23 @@ func (s *Screen) PickSession(ctx context.Context) error {
 	return s.show(ctx, func(m *app) tea.Cmd { return showSessions(m, "") })
 }
 
+// Place is where a session can work, for PickPlace.
+type Place struct {
+	// Name is what PickPlace returns: a folder, or a word of the caller's. Text is shown
+	// for it; "": the folder.
+	Name, Text, About string
+	// Write: the person writes the folder.
+	Write bool
+}
+
+// PickPlace shows only a list of places, with the reason why one is to be chosen. It
+// returns the name of the chosen one or the written folder; "": the person left.
+func (s *Screen) PickPlace(ctx context.Context, why string, places []Place) (string, error) {
+	var chosen string
+	err := s.show(ctx, func(m *app) tea.Cmd { return showPlaces(m, why, places, func(name string) { chosen = name }) })
+	return chosen, err
+}
+
 // show is Run; with alone it shows only the overlay that alone opens.
 func (s *Screen) show(ctx context.Context, alone then) error {
 	ctx, leave := context.WithCancel(ctx)

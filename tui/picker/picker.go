@@ -59,7 +59,9 @@ type Deed struct {
 	Asks string
 	// Writes returns the text to edit first; nil: no text is needed.
 	Writes func(r Row) string
-	Run    func(r Row, text string) tea.Cmd
+	// Label stands before that text, and Saves says what Enter does with it.
+	Label, Saves string
+	Run          func(r Row, text string) tea.Cmd
 	// All: it is for the list, and needs no row. fits says which rows it is for;
 	// nil: every row.
 	All  bool
@@ -199,14 +201,19 @@ func (p *Picker) deed(do keys.Action) (tea.Cmd, bool) {
 		case d.Asks != "":
 			p.asked, p.about = d, r
 		case d.Writes != nil:
-			p.writing, p.about, p.field = d, r, composer.New()
-			p.field.Typed(d.Writes(r))
+			p.Ask(d, r)
 		default:
 			return d.Run(r, ""), true
 		}
 		return nil, true
 	}
 	return nil, false
+}
+
+// Ask begins to write the text of a deed, as its key does.
+func (p *Picker) Ask(d *Deed, r Row) {
+	p.writing, p.about, p.field = d, r, composer.New()
+	p.field.Typed(d.Writes(r))
 }
 
 func (p *Picker) answer(yes bool) tea.Cmd {

@@ -18,9 +18,10 @@ func (p *Picker) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 	x, y = -1, -1
 	foot := p.foot(t, w)
 	if p.writing != nil {
-		line, at, _ := p.field.View(t, max(w-paint.Gutter-8, 4), 1)
-		foot = []string{"  " + t.Paint(paint.Accent, "title ") + line[0], t.Row(w-1, paint.Accent.Span("  Enter"), paint.Dim.Span(" saves   "), paint.Accent.Span("Esc"), paint.Dim.Span(" cancels"))}
-		x, y = paint.Gutter+6+at, h-2
+		label := p.writing.Label + " "
+		line, at, _ := p.field.View(t, max(w-paint.Gutter-2-paint.Width(label), 4), 1)
+		foot = []string{"  " + t.Paint(paint.Accent, label) + line[0], t.Row(w-1, paint.Accent.Span("  Enter"), paint.Dim.Span(" "+p.writing.Saves+"   "), paint.Accent.Span("Esc"), paint.Dim.Span(" cancels"))}
+		x, y = paint.Gutter+paint.Width(label)+at, h-2
 	}
 	if h < lowList && p.asked == nil && p.writing == nil {
 		foot = nil
@@ -81,6 +82,9 @@ func (p *Picker) list(t *paint.Theme, w, room int) []string {
 	return out
 }
 
+// mostProblem is how many lines a problem may take.
+const mostProblem = 4
+
 // foot is the part below the list: a problem, more about the selected row, and what
 // the keys do.
 func (p *Picker) foot(t *paint.Theme, w int) []string {
@@ -91,7 +95,11 @@ func (p *Picker) foot(t *paint.Theme, w int) []string {
 	r, ok := p.chosen()
 	var out []string
 	if p.Problem != "" {
-		out = append(out, t.Row(w-1, paint.Warn.Span("  ▲ "+p.Problem)))
+		lines := t.Hang(w-1, paint.Warn.Span("  ▲ "), paint.Warn.Span(p.Problem))
+		if len(lines) > mostProblem {
+			lines = append(lines[:mostProblem-1], t.Row(w-1, paint.Warn.Span("    …")))
+		}
+		out = append(out, lines...)
 	}
 	if ok && r.More != "" {
 		out = append(out, t.Row(w-1, paint.Dim.Span("  "+r.More)))

@@ -43,6 +43,10 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 	prompt := strings.Join(args, " ")
 	for {
 		next, err := playSession(ctx, s, f, o, prompt)
+		if again, ok := elsewhere(ctx, s, f, err); ok {
+			f = again
+			continue
+		}
 		if err != nil || next == nil {
 			return err
 		}

@@ -1,0 +1,69 @@
+package screen
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/config"
+	"codeagent/hostfile"
+	sessions "codeagent/session"
+	"codeagent/tui"
+)
+
+// mostPlaces is how many folders of earlier sessions are offered.
+const mostPlaces = 8
+
+// elsewhere asks where to work if err is about the workspace, and returns the flags for
+// that; false: err is about something else, or the person chose nothing.
+func elsewhere(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (cli.Flags, bool) {
+	var shut *config.WorkspaceError
+	if !errors.As(err, &shut) {
+		return f, false
+	}
+	here, err := workspace.Enter(s, f)
+	if err != nil {
+		return f, false
+	}
+	places := []tui.Place{{Name: config.ReadOnly, Text: "Here, read-only", About: "commands change nothing"}}
+	for _, folder := range recentFolders(ctx, s, here) {
+		places = append(places, tui.Place{Name: folder, About: "an earlier session"})
+	}
+	places = append(places, tui.Place{Name: "other", Text: "Another folder …", Write: true})
+	why := shut.Error()
+	for {
+		chosen, err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, why, places)
+		switch {
+		case err != nil || chosen == "":
+			return f, false
+		case chosen == config.ReadOnly:
+			f.Folder, f.Sandbox = here, config.ReadOnly
+			return f, true
+		}
+		f.Folder = chosen
+		if _, err := workspace.Enter(s, f); err != nil {
+			why = err.Error()
+			continue
+		}
+		return f, true
+	}
+}
+
+// recentFolders are the folders of earlier sessions that are still there, last used first.
+func recentFolders(ctx context.Context, s cli.Stdio, here string) (out []string) {
+	paths, _, err := workspace.Places(ctx, s)
+	if err != nil {
+		return nil
+	}
+	for sum, err := range sessions.New(paths.Sessions).List() {
+		if err != nil || len(out) == mostPlaces || ctx.Err() != nil {
+			break
+		}
+		if info, err := hostfile.Seen(sum.Folder); err == nil && info.IsDir() && sum.Folder != here && !slices.Contains(out, sum.Folder) {
+			out = append(out, sum.Folder)
+		}
+	}
+	return out
+}
