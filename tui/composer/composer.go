@@ -41,9 +41,11 @@ type Composer struct {
 	// Top is the first visible row.
 	Top int
 
-	undo    []snapshot
-	typing  bool // the last change was typing; further typing is the same undo step
-	history history
+	undo, redo []snapshot
+	typing     bool // the last change was typing; further typing is the same undo step
+	history    history
+	ring       ring
+	vim        vim
 }
 
 type snapshot struct {
@@ -169,7 +171,8 @@ func (c *Composer) Clear() {
 func (c *Composer) Take() message.Message {
 	v := c.Message()
 	c.history.add(v)
-	*c = Composer{goal: -1, history: c.history}
+	c.ring.expand(c)
+	*c = Composer{goal: -1, history: c.history, ring: c.ring, vim: vim{on: c.vim.on}}
 	return v
 }
 
@@ -263,7 +266,7 @@ func (c *Composer) save(typing bool) {
 	if typing && c.typing {
 		return
 	}
-	c.typing = typing
+	c.typing, c.redo, c.ring.joins = typing, nil, false
 	c.undo = append(c.undo, snapshot{c.Text, c.Cursor})
 	if len(c.undo) > maxUndo {
 		c.undo = c.undo[1:]
@@ -272,9 +275,23 @@ func (c *Composer) save(typing bool) {
 
 func (c *Composer) undoLast() {
 	if n := len(c.undo); n > 0 {
-		c.Text, c.Cursor = c.undo[n-1].text, c.undo[n-1].cursor
-		c.undo, c.typing, c.goal = c.undo[:n-1], false, -1
+		c.redo = append(c.redo, snapshot{c.Text, c.Cursor})
+		c.back(c.undo[n-1])
+		c.undo = c.undo[:n-1]
 	}
+}
+
+func (c *Composer) redoLast() {
+	if n := len(c.redo); n > 0 {
+		c.undo = append(c.undo, snapshot{c.Text, c.Cursor})
+		c.back(c.redo[n-1])
+		c.redo = c.redo[:n-1]
+	}
+}
+
+func (c *Composer) back(to snapshot) {
+	c.Text, c.Cursor = to.text, to.cursor
+	c.typing, c.goal = false, -1
 }
 
 func (c *Composer) remove(from, to int) {
@@ -331,7 +348,7 @@ func (c *Composer) wordRight() int {
 func isWord(r rune) bool  { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || isChip(r) }
 func notWord(r rune) bool { return !isWord(r) }
 
-func (c *Composer) move(to int) { c.Cursor, c.goal, c.typing = to, -1, false }
+func (c *Composer) move(to int) { c.Cursor, c.goal, c.typing, c.ring.joins = to, -1, false, false }
 
 // cell shows the first cluster of s: text, or a chip.
 func (c *Composer) cell(s string, col int) (size int, shown string, w int) {
@@ -382,15 +399,21 @@ func (c *Composer) Edit(do keys.Action, w int) bool {
 	case keys.Delete:
 		c.remove(c.Cursor, c.next())
 	case keys.CutWord:
-		c.remove(c.wordLeft(), c.Cursor)
+		c.cut(c.wordLeft(), c.Cursor)
 	case keys.CutNext:
-		c.remove(c.Cursor, c.wordRight())
+		c.cut(c.Cursor, c.wordRight())
 	case keys.CutLeft:
-		c.remove(c.lineStart(), c.Cursor)
+		c.cut(c.lineStart(), c.Cursor)
 	case keys.CutRight:
-		c.remove(c.Cursor, c.lineEnd())
+		c.cut(c.Cursor, c.cutEnd())
+	case keys.Yank:
+		c.yank()
+	case keys.YankOlder:
+		c.yankOlder()
 	case keys.Undo:
 		c.undoLast()
+	case keys.Redo:
+		c.redoLast()
 	default:
 		return false
 	}

@@ -35,6 +35,9 @@ const (
 	CutLeft   Action = "cut to start"
 	CutRight  Action = "cut to end"
 	Undo      Action = "undo"
+	Redo      Action = "redo"
+	Yank      Action = "yank"
+	YankOlder Action = "yank older"
 )
 
 // Typed is the text that a key enters; "" for a command.

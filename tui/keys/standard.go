@@ -24,7 +24,7 @@ func standard() []Binding {
 	return []Binding{
 		{everywhere, []string{"ctrl+c"}, Interrupt, "clear the text; without text interrupt the turn; twice within 2 s quit"},
 		{everywhere, []string{"esc"}, Back, "close the panel, else return from the question to typing, else let the chosen output be, else interrupt the turn; with nothing to close, twice: edit an earlier message and send it again"},
-		{everywhere, []string{"ctrl+y"}, "arm", "answer the question now"},
+		{everywhere, []string{"ctrl+y"}, "arm", "answer the question now; without one insert the text that was cut last"},
 		{everywhere, []string{"ctrl+o"}, "toggle", "show all of the chosen output, else of the last one in view, or fold it, as a click on it does; with a question, show all of it"},
 		{everywhere, []string{"ctrl+up"}, "block above", "choose the output above"},
 		{everywhere, []string{"ctrl+down"}, "block below", "choose the output below"},
@@ -57,6 +57,8 @@ func standard() []Binding {
 		{inComposer, []string{"ctrl+u"}, CutLeft, "delete to the start of the line"},
 		{inComposer, []string{"ctrl+k"}, CutRight, "delete to the end of the line"},
 		{inComposer, []string{"ctrl+_", "ctrl+-", "ctrl+shift+-"}, Undo, "undo the last change of the text"},
+		{inComposer, []string{"alt+_", "alt+-", "alt+shift+-", "ctrl+shift+z"}, Redo, "redo what was undone"},
+		{inComposer, []string{"alt+y"}, YankOlder, "insert the text that was cut last; again: what was cut before it"},
 		{inComposer, []string{"ctrl+v"}, "clipboard", "paste the clipboard: an image, which a terminal does not paste, else its text"},
 
 		{inQuestion, []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "n", "s"}, "option", "give the answer beside the key; a yes works only after everything it allows was visible"},
