@@ -23,6 +23,8 @@ type Paths struct {
 	File, Rules string
 	// Sessions, Undo and Output are folders in State; Ledger is a file there.
 	Sessions, Undo, Output, Ledger string
+	// History is the folder of what was typed in each project.
+	History string
 	// Roots is the file that lists the write roots of every session so far.
 	Roots string
 	// Without is the file that remembers which refusals programs survive.
@@ -66,14 +68,14 @@ func newPaths(config, state, temp string) Paths {
 		File: filepath.Join(config, "config.toml"), Rules: filepath.Join(config, "rules.toml"),
 		Sessions: filepath.Join(state, "sessions"), Undo: filepath.Join(state, "undo"),
 		Output: filepath.Join(state, "output"), Ledger: filepath.Join(state, "ledger.jsonl"),
-		Roots: filepath.Join(state, "write-roots"), Without: filepath.Join(state, "without.json"),
+		History: filepath.Join(state, "history"), Roots: filepath.Join(state, "write-roots"), Without: filepath.Join(state, "without.json"),
 	}
 }
 
 // Resolved returns the paths as resolve returns them; resolve gets an absolute folder and
 // a name.
 func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, error) {
-	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Output, &p.Ledger, &p.Roots, &p.Without, &p.Temp} {
+	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Output, &p.History, &p.Ledger, &p.Roots, &p.Without, &p.Temp} {
 		var err error
 		if *at, err = resolve("/", *at); err != nil {
 			return p, err
@@ -85,7 +87,7 @@ func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, 
 // Own lists what no command may ever write, whatever is granted.
 func (p Paths) Own() []string {
 	// Each may be the user's own link to another folder.
-	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.Ledger, p.Roots, p.Without}
+	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.History, p.Ledger, p.Roots, p.Without}
 	if p.home != "" {
 		// Temp is in the same folder, so the folder itself cannot be listed.
 		return files
@@ -94,9 +96,9 @@ func (p Paths) Own() []string {
 }
 
 // Hidden lists the paths of Own that no command may ever read: earlier contents of files,
-// including keys, and all conversations. Output is not hidden: the model receives the paths
+// including keys, all conversations, and what was typed. Output is not hidden: the model receives the paths
 // of the files there, and reads them.
-func (p Paths) Hidden() []string { return []string{p.Sessions, p.Undo} }
+func (p Paths) Hidden() []string { return []string{p.Sessions, p.Undo, p.History} }
 
 // HiddenInside lists further paths of Own that no command may read even if a write root
 // contains them: permission to write the home folder does not include them.
@@ -110,7 +112,7 @@ func (p Paths) HiddenInside() []string {
 // Create makes the folders, for the user only. It removes other users' access to an existing
 // folder; anything else in the place of a folder is an error.
 func (p Paths) Create() error {
-	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Output, p.Temp} {
+	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Output, p.History, p.Temp} {
 		if err := createPrivate(dir); err != nil {
 			return err
 		}

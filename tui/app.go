@@ -75,6 +75,7 @@ type keyboard struct {
 	keys   *keys.Table
 	stirs  int       // counts what restarts the wait of a question (grace.go)
 	quitAt time.Time // of the last key that would have quit
+	burst  burst
 }
 
 // notification is a hint that is shown above the message for a while.
@@ -103,7 +104,7 @@ func newApp(box *mailbox, now func() time.Time) *app {
 
 // Init waits for events.
 func (m *app) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.box.wait(0)}
+	cmds := []tea.Cmd{m.box.wait(0), loadHistory(m)}
 	if text := m.offers.InitialPrompt; strings.TrimSpace(text) != "" {
 		cmds = append(cmds, func() tea.Msg { return submitMsg{message.Message{Text: text}} })
 	}

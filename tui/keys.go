@@ -19,6 +19,8 @@ const (
 	actLineDown  keys.Action = "line down"
 	actQueue     keys.Action = "queue"
 	actClipboard keys.Action = "clipboard"
+	actEarlier   keys.Action = "earlier"
+	actEditor    keys.Action = "editor"
 	actOption    keys.Action = "option"
 	actNote      keys.Action = "note"
 	actClose     keys.Action = "close"

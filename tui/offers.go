@@ -49,6 +49,24 @@ type Rewind interface {
 	Back(ctx context.Context, n int) error
 }
 
+// Writing is what belongs to the editor of the message; what is nil is not offered.
+type Writing struct {
+	// Vim edits messages with the keys of vi.
+	Vim bool
+	// Edit lets the person edit a text in another program, which has the terminal
+	// meanwhile, and returns the new one.
+	Edit    func(text string) (string, error)
+	History History
+}
+
+// History are the messages that were sent from this folder, in earlier runs too.
+type History interface {
+	// Load returns them, the oldest first. It is called once.
+	Load(ctx context.Context) ([]message.Message, error)
+	// Add keeps one more.
+	Add(ctx context.Context, said message.Message) error
+}
+
 // Approvals is the approval policy of the session, and whether it is read-only. Unlike the others it performs no IO: its
 // methods are called on the screen's goroutine.
 type Approvals interface {

@@ -34,6 +34,14 @@ func (m *app) key(k tea.Key) tea.Cmd {
 			return cmd
 		}
 	}
+	if cmd, handled := joinBurst(m, k); handled {
+		return cmd
+	}
+	return m.write(k)
+}
+
+// write takes a key that is for the message.
+func (m *app) write(k tea.Key) tea.Cmd {
 	if choices := m.menu.choices(m.composer.Text, m.offers); len(choices) > 0 {
 		if run, handled := m.menu.press(m.keys.Find(k, inSlashMenu), choices, &m.composer); handled {
 			if run == nil {
@@ -44,11 +52,15 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	}
 	if s := keys.Typed(k); s != "" {
 		m.questions.Disarm()
+		if m.composer.Normal() {
+			m.composer.Command(s, m.composerWidth())
+			return nil
+		}
 		m.composer.Typed(s)
 		m.menu.at = 0
 		return nil
 	}
-	do := m.keys.Find(k, inComposer, everywhere)
+	do := m.composer.VimAction(m.keys.Find(k, inComposer, everywhere))
 	if handled, cmd := m.edit(&m.composer, do, m.composerWidth()); handled {
 		return cmd
 	}
@@ -67,6 +79,8 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	case actArm:
 		if q := m.questions.Front(); q != nil && m.panel == nil {
 			q.Arm()
+		} else if q == nil && m.panel == nil {
+			m.composer.Edit(keys.Yank, m.composerWidth())
 		}
 	case actToggle:
 		m.toggle()
@@ -115,6 +129,7 @@ func (m *app) back() tea.Cmd {
 		forgetWidening(m)
 	case q != nil && q.Armed():
 		q.Bar()
+	case m.panel == nil && m.composer.Escape():
 	case m.unread != nil:
 		m.unread.leave()
 	case m.rewind.Active():
@@ -250,7 +265,9 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 		return true, m.send()
 	case do == actQueue:
 		if m.work.running && m.unread == nil && strings.TrimSpace(c.Value()) != "" { // after the turn
-			m.work.queued = append(m.work.queued, c.Take())
+			said, keep := take(m)
+			m.work.queued = append(m.work.queued, said)
+			return true, keep
 		}
 	case do == keys.LineStart && c.Empty():
 		return true, m.common(keys.Top)
@@ -262,6 +279,10 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 		c.Edit(keys.Delete, w)
 	case do == actClipboard:
 		return true, m.readClipboard(c)
+	case do == actEarlier && c == &m.composer:
+		return true, showEarlier(m)
+	case do == actEditor && c == &m.composer:
+		return true, openEditor(m)
 	case c == &m.composer && m.rewind.Active() && stepRewind(m, do, w):
 	case do == keys.Up && c == &m.composer && c.AtTop(w) && takeBackWaiting(m):
 	default:
@@ -279,8 +300,8 @@ func (m *app) send() tea.Cmd {
 		return resend(m)
 	}
 	if c, argument, ok := called(text, offeredCommands(m.offers)); ok {
-		m.composer.Take()
-		return c.run(m, argument)
+		_, keep := take(m)
+		return tea.Batch(keep, c.run(m, argument))
 	}
 	if name, ok := slashName(text); ok {
 		return m.say("no command /" + name + "; /help lists them")
@@ -288,5 +309,6 @@ func (m *app) send() tea.Cmd {
 	if m.unread != nil {
 		return m.say(stillRead)
 	}
-	return m.submit(m.composer.Take())
+	said, keep := take(m)
+	return tea.Batch(keep, m.submit(said))
 }

@@ -71,11 +71,12 @@ func resend(m *app) tea.Cmd {
 		return m.say(stillRead)
 	}
 	n, last, shown := m.rewind.Number(), m.rewind.Last(), m.transcript.Size()
-	edited, offered := m.composer.Take(), m.offers.Rewind
+	edited, keep := take(m)
+	offered := m.offers.Rewind
 	m.rewind.End()
 	m.transcript.Unchoose()
 	// It runs like a turn: what is sent meanwhile waits.
-	return m.begin("Going back", m.run(func(ctx context.Context) (then, error) {
+	return tea.Batch(keep, m.begin("Going back", m.run(func(ctx context.Context) (then, error) {
 		err := offered.Back(ctx, n)
 		return func(m *app) tea.Cmd {
 			if err != nil {
@@ -85,5 +86,5 @@ func resend(m *app) tea.Cmd {
 			m.transcript.Rewind(shown, last)
 			return m.startTurn(edited)
 		}, err
-	}))
+	})))
 }

@@ -62,6 +62,8 @@ type Options struct {
 	Permissions Permissions
 	Images      Images
 	Clipboard   Clipboard
+	// Writing belongs to the editor of the message.
+	Writing Writing
 
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -189,6 +191,10 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	m.offers, m.alone = s.opt, alone
 	m.offers.Look.few = profile == colorprofile.ANSI
 	m.theme = m.offers.Look.on(true)
+	m.burst.gap = burstGap
+	if s.opt.Writing.Vim {
+		m.composer.UseVim()
+	}
 	if s.opt.Keys != nil {
 		m.keys, m.questions.Keys = s.opt.Keys, questionKeys(s.opt.Keys)
 	}

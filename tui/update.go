@@ -90,6 +90,8 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case inboxMsg:
 		cmd := m.drain()
 		return tea.Batch(cmd, m.box.wait(frame))
+	case heldMsg:
+		return endBurst(m, msg.at)
 	case quietMsg:
 		m.quiet(msg)
 	case tickMsg:

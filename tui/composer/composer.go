@@ -30,12 +30,17 @@ const (
 	maxUndo = 100
 )
 
-// Composer is the message editor. Its text is one string with a cursor that
-// is between grapheme clusters; a big paste is a single rune in it.
-type Composer struct {
+// buffer is a text with a cursor in it, and what its chips stand for.
+type buffer struct {
 	Text   string
 	Cursor int // byte offset
 	chips  []chip
+}
+
+// Composer is the message editor. Its text is one string with a cursor that
+// is between grapheme clusters; a big paste is a single rune in it.
+type Composer struct {
+	buffer
 	// goal is the column that up and down try to keep; -1 when unset.
 	goal int
 	// Top is the first visible row.
@@ -63,13 +68,13 @@ type chip struct {
 func New() Composer { return Composer{goal: -1} }
 
 // Empty reports whether there is no text.
-func (c *Composer) Empty() bool { return c.Text == "" }
+func (c *buffer) Empty() bool { return c.Text == "" }
 
 // Value is the whole text, every chip replaced by what was pasted.
-func (c *Composer) Value() string { return c.Message().Text }
+func (c *buffer) Value() string { return c.Message().Text }
 
 // Message is the whole text with its images and its pastes.
-func (c *Composer) Message() message.Message {
+func (c *buffer) Message() message.Message {
 	if !strings.ContainsFunc(c.Text, isChip) {
 		return message.Message{Text: c.Text}
 	}
@@ -303,7 +308,7 @@ func (c *Composer) remove(from, to int) {
 }
 
 // next and previous are the places one cluster to the right and to the left.
-func (c *Composer) next() int {
+func (c *buffer) next() int {
 	if c.Cursor >= len(c.Text) {
 		return len(c.Text)
 	}
@@ -311,7 +316,7 @@ func (c *Composer) next() int {
 	return c.Cursor + n
 }
 
-func (c *Composer) previous() int {
+func (c *buffer) previous() int {
 	at := c.lineStart()
 	if at == c.Cursor {
 		return max(c.Cursor-1, 0)
@@ -325,9 +330,9 @@ func (c *Composer) previous() int {
 	}
 }
 
-func (c *Composer) lineStart() int { return strings.LastIndexByte(c.Text[:c.Cursor], '\n') + 1 }
+func (c *buffer) lineStart() int { return strings.LastIndexByte(c.Text[:c.Cursor], '\n') + 1 }
 
-func (c *Composer) lineEnd() int {
+func (c *buffer) lineEnd() int {
 	if i := strings.IndexByte(c.Text[c.Cursor:], '\n'); i >= 0 {
 		return c.Cursor + i
 	}
@@ -335,12 +340,12 @@ func (c *Composer) lineEnd() int {
 }
 
 // wordLeft and wordRight are the places a word away.
-func (c *Composer) wordLeft() int {
+func (c *buffer) wordLeft() int {
 	before := strings.TrimRightFunc(c.Text[:c.Cursor], notWord)
 	return len(strings.TrimRightFunc(before, isWord))
 }
 
-func (c *Composer) wordRight() int {
+func (c *buffer) wordRight() int {
 	rest := strings.TrimLeftFunc(c.Text[c.Cursor:], notWord)
 	return len(c.Text) - len(strings.TrimLeftFunc(rest, isWord))
 }
@@ -351,7 +356,7 @@ func notWord(r rune) bool { return !isWord(r) }
 func (c *Composer) move(to int) { c.Cursor, c.goal, c.typing, c.ring.joins = to, -1, false, false }
 
 // cell shows the first cluster of s: text, or a chip.
-func (c *Composer) cell(s string, col int) (size int, shown string, w int) {
+func (c *buffer) cell(s string, col int) (size int, shown string, w int) {
 	if r, n := utf8.DecodeRuneInString(s); isChip(r) {
 		label := c.label(r)
 		return n, label, paint.Width(label)
@@ -359,7 +364,7 @@ func (c *Composer) cell(s string, col int) (size int, shown string, w int) {
 	return paint.Cell(s, col)
 }
 
-func (c *Composer) label(r rune) string {
+func (c *buffer) label(r rune) string {
 	if i := int(r - firstChip); i < len(c.chips) {
 		k := c.chips[i]
 		if k.image != nil {

@@ -29,6 +29,26 @@ func (h *history) add(s message.Message) {
 	}
 }
 
+// Recall puts the messages of earlier runs, the oldest first, before those of this one.
+func (c *Composer) Recall(earlier []message.Message) {
+	c.history.items = append(slices.Clone(earlier), c.history.items...)
+	c.history.items = c.history.items[max(len(c.history.items)-maxHistory, 0):]
+}
+
+// Earlier are the messages that can be recalled, the oldest first, each once.
+func (c *Composer) Earlier() []message.Message {
+	var out []message.Message
+	seen := map[string]bool{}
+	for _, s := range slices.Backward(c.history.items) {
+		if !seen[s.Text] {
+			seen[s.Text] = true
+			out = append(out, s)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
 // forget removes the latest message with this text.
 func (h *history) forget(text string) {
 	for i, s := range slices.Backward(h.items) {

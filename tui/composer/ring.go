@@ -91,7 +91,7 @@ func (r *ring) expand(c *Composer) {
 		return
 	}
 	for i, s := range r.cut {
-		whole := Composer{Text: s, chips: c.chips}
+		whole := buffer{Text: s, chips: c.chips}
 		r.cut[i] = whole.Value()
 	}
 }

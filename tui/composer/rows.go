@@ -15,7 +15,7 @@ type editRow struct {
 
 // Rows lays the text out in w columns. A row breaks behind a space if it has one.
 // The cursor may be behind the last cell of the last row.
-func (c *Composer) Rows(w int) []editRow {
+func (c *buffer) Rows(w int) []editRow {
 	w = max(w, 4)
 	var out []editRow
 	start, col, space := 0, 0, -1
@@ -45,7 +45,7 @@ func (c *Composer) Rows(w int) []editRow {
 	return append(out, editRow{start, len(c.Text), false})
 }
 
-func (c *Composer) where(rows []editRow) (row, col int) {
+func (c *buffer) where(rows []editRow) (row, col int) {
 	for i, r := range rows {
 		if c.Cursor < r.end || c.Cursor == r.end && !r.wrapped {
 			return i, c.columns(r.start, c.Cursor)
@@ -55,7 +55,7 @@ func (c *Composer) where(rows []editRow) (row, col int) {
 	return last, c.columns(rows[last].start, c.Cursor)
 }
 
-func (c *Composer) columns(from, to int) int {
+func (c *buffer) columns(from, to int) int {
 	col := 0
 	for at := from; at < to; {
 		n, _, w := c.cell(c.Text[at:], col)
@@ -114,7 +114,7 @@ func (c *Composer) View(t *paint.Theme, w, h int) (lines []string, x, y int) {
 	return lines, min(col, w), row - c.Top
 }
 
-func (c *Composer) paint(t *paint.Theme, r editRow) string {
+func (c *buffer) paint(t *paint.Theme, r editRow) string {
 	var b strings.Builder
 	col := 0
 	for at := r.start; at < r.end; {

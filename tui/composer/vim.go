@@ -24,6 +24,9 @@ type vim struct {
 	found      rune
 }
 
+// vi is the editor for these commands.
+type vi struct{ *Composer }
+
 // UseVim turns the keys of vi on.
 func (c *Composer) UseVim() { c.vim.on = true }
 
@@ -54,7 +57,7 @@ func (v *vim) reset() { v.op, v.opCount, v.wait, v.count = 0, 0, 0, 0 }
 // Command takes what was typed in normal mode, in a text of w columns.
 func (c *Composer) Command(s string, w int) {
 	for _, r := range s {
-		c.command(r, w)
+		vi{c}.command(r, w)
 	}
 	if !c.vim.normal {
 		return
@@ -64,7 +67,7 @@ func (c *Composer) Command(s string, w int) {
 	}
 }
 
-func (c *Composer) command(r rune, w int) {
+func (c vi) command(r rune, w int) {
 	v := &c.vim
 	if !v.normal {
 		c.Typed(string(r))
@@ -106,10 +109,10 @@ func (c *Composer) command(r rune, w int) {
 }
 
 // times is the count, of the operator and of its motion.
-func (c *Composer) times() int { return max(c.vim.count, 1) * max(c.vim.opCount, 1) }
+func (c vi) times() int { return max(c.vim.count, 1) * max(c.vim.opCount, 1) }
 
 // waited takes the second key of a command of two.
-func (c *Composer) waited(r rune) {
+func (c vi) waited(r rune) {
 	v := &c.vim
 	wait := v.wait
 	v.wait = 0
@@ -155,7 +158,7 @@ func (c *Composer) waited(r rune) {
 
 // reachFound goes to the character of the last f, F, t or T, in the direction of kind;
 // again: t and T do not stay where they are.
-func (c *Composer) reachFound(kind byte, again bool) {
+func (c vi) reachFound(kind byte, again bool) {
 	at := c.Cursor
 	for range c.times() {
 		next := c.seek(kind, at, again)
@@ -174,7 +177,7 @@ func (c *Composer) reachFound(kind byte, again bool) {
 	c.reach(at, kind == 'f' || kind == 't')
 }
 
-func (c *Composer) seek(kind byte, at int, again bool) int {
+func (c vi) seek(kind byte, at int, again bool) int {
 	if kind == 'f' || kind == 't' {
 		from := c.after(at)
 		if kind == 't' && again && from < len(c.Text) && strings.HasPrefix(c.Text[from:], string(c.vim.found)) {
@@ -200,7 +203,7 @@ func (c *Composer) seek(kind byte, at int, again bool) int {
 }
 
 // motion is where a motion leads. inclusive: an operator takes the character there too.
-func (c *Composer) motion(r rune) (to int, inclusive, ok bool) {
+func (c vi) motion(r rune) (to int, inclusive, ok bool) {
 	v, at := &c.vim, c.Cursor
 	step := func(next func(int) int) int {
 		for range c.times() {
@@ -249,7 +252,7 @@ func (c *Composer) motion(r rune) (to int, inclusive, ok bool) {
 }
 
 // reach goes to a place, or does the operator on all that lies between.
-func (c *Composer) reach(to int, inclusive bool) {
+func (c vi) reach(to int, inclusive bool) {
 	v := &c.vim
 	if v.op == 0 {
 		c.move(to)
@@ -264,7 +267,7 @@ func (c *Composer) reach(to int, inclusive bool) {
 }
 
 // operate does the operator on a part of the text.
-func (c *Composer) operate(from, to int) {
+func (c vi) operate(from, to int) {
 	v := &c.vim
 	op := v.op
 	v.reset()
@@ -285,7 +288,7 @@ func (c *Composer) operate(from, to int) {
 }
 
 // operateLines does the operator on whole lines.
-func (c *Composer) operateLines(from, to int) {
+func (c vi) operateLines(from, to int) {
 	v := &c.vim
 	op := v.op
 	if op == 'c' {
@@ -313,7 +316,7 @@ func (c *Composer) operateLines(from, to int) {
 }
 
 // operateNear is an operator with j or k: this line and those below or above.
-func (c *Composer) operateNear(r rune) {
+func (c vi) operateNear(r rune) {
 	n := c.times()
 	if r == 'j' {
 		c.operateLines(c.lineStart(), c.linesDown(n))
@@ -327,7 +330,7 @@ func (c *Composer) operateNear(r rune) {
 }
 
 // linesDown is the end of the line n lines below.
-func (c *Composer) linesDown(n int) int {
+func (c vi) linesDown(n int) int {
 	end := c.lineEnd()
 	for range n {
 		if end == len(c.Text) {
@@ -343,7 +346,7 @@ func (c *Composer) linesDown(n int) int {
 }
 
 // deed is a command of one key.
-func (c *Composer) deed(r rune) {
+func (c vi) deed(r rune) {
 	v := &c.vim
 	insert := func(at int) {
 		c.move(at)
@@ -408,7 +411,7 @@ func (c *Composer) deed(r rune) {
 	}
 }
 
-func (c *Composer) swapCase() {
+func (c vi) swapCase() {
 	for range c.times() {
 		if c.Cursor == c.lineEnd() {
 			return
@@ -427,7 +430,7 @@ func (c *Composer) swapCase() {
 	}
 }
 
-func (c *Composer) vimPut(behind bool) {
+func (c vi) vimPut(behind bool) {
 	r := &c.ring
 	if len(r.cut) == 0 {
 		return
@@ -467,14 +470,14 @@ func class(r rune, big bool) int {
 	return 2
 }
 
-func (c *Composer) classAt(at int, big bool) int {
+func (c vi) classAt(at int, big bool) int {
 	if at >= len(c.Text) {
 		return 0
 	}
 	return class(first(c.Text[at:]), big)
 }
 
-func (c *Composer) wordNext(at int, big bool) int {
+func (c vi) wordNext(at int, big bool) int {
 	if is := c.classAt(at, big); is != 0 {
 		for at < len(c.Text) && c.classAt(at, big) == is {
 			at = c.after(at)
@@ -486,7 +489,7 @@ func (c *Composer) wordNext(at int, big bool) int {
 	return at
 }
 
-func (c *Composer) wordBack(at int, big bool) int {
+func (c vi) wordBack(at int, big bool) int {
 	for at > 0 && c.classAt(c.before(at), big) == 0 {
 		at = c.before(at)
 	}
@@ -501,7 +504,7 @@ func (c *Composer) wordBack(at int, big bool) int {
 
 // wordEnd is behind the end of the word at a place, or of the next one; here: of this one
 // even where it ends here.
-func (c *Composer) wordEnd(at int, big, here bool) int {
+func (c vi) wordEnd(at int, big, here bool) int {
 	if !here {
 		at = c.after(at)
 	}
@@ -515,7 +518,7 @@ func (c *Composer) wordEnd(at int, big, here bool) int {
 }
 
 // word is the word under the cursor; around: with the space behind it.
-func (c *Composer) word(around bool) (from, to int) {
+func (c vi) word(around bool) (from, to int) {
 	from, to = c.Cursor, c.Cursor
 	is := c.classAt(from, false)
 	for from > c.lineStart() && c.classAt(c.before(from), false) == is {
@@ -531,7 +534,7 @@ func (c *Composer) word(around bool) (from, to int) {
 }
 
 // after and before are the places one character away from at.
-func (c *Composer) after(at int) int {
+func (c vi) after(at int) int {
 	was := c.Cursor
 	c.Cursor = at
 	at = c.next()
@@ -539,7 +542,7 @@ func (c *Composer) after(at int) int {
 	return at
 }
 
-func (c *Composer) before(at int) int {
+func (c vi) before(at int) int {
 	was := c.Cursor
 	c.Cursor = at
 	at = c.previous()

@@ -59,6 +59,8 @@ func standard() []Binding {
 		{inComposer, []string{"ctrl+_", "ctrl+-", "ctrl+shift+-"}, Undo, "undo the last change of the text"},
 		{inComposer, []string{"alt+_", "alt+-", "alt+shift+-", "ctrl+shift+z"}, Redo, "redo what was undone"},
 		{inComposer, []string{"alt+y"}, YankOlder, "insert the text that was cut last; again: what was cut before it"},
+		{inComposer, []string{"ctrl+r"}, "earlier", "search the messages that were sent from this folder, in earlier sessions too"},
+		{inComposer, []string{"ctrl+g"}, "editor", "edit the message in $VISUAL or $EDITOR"},
 		{inComposer, []string{"ctrl+v"}, "clipboard", "paste the clipboard: an image, which a terminal does not paste, else its text"},
 
 		{inQuestion, []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "n", "s"}, "option", "give the answer beside the key; a yes works only after everything it allows was visible"},

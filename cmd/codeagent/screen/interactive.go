@@ -89,6 +89,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	if ses.Tour == nil { // it plays only once
 		options.Rewind = rewinding{ses, func() conversation.Face { return drawn{screen} }}
 	}
+	offerWriting(ctx, ses, &options)
 	kept := offer(ses, &options, func(e event.Event) { screen.Emit(e) })
 	screen = tui.New(options)
 	ses.Join(drawn{screen})
