@@ -141,7 +141,7 @@ func (m *app) draw() tea.View {
 		return drawAlone(m.panel, t, w, m.height)
 	}
 	q := m.questions.Front()
-	choices := m.menu.choices(m.composer.Text, m.offers)
+	choices, chosen := m.menu.draw(t, w, m.composer.Text, m.offers)
 	need := wants{menu: len(choices), composer: len(m.composer.Rows(m.composerWidth()))}
 	var asked question.Drawn
 	cx, cy := -1, -1
@@ -174,7 +174,8 @@ func (m *app) draw() tea.View {
 	}
 	lines = append(lines, waiting[:a.queued.height]...)
 	if a.menu.height > 0 {
-		lines = append(lines, m.menu.view(t, w, choices)[:a.menu.height]...)
+		top := max(min(chosen-a.menu.height/2, len(choices)-a.menu.height), 0)
+		lines = append(lines, choices[top:top+a.menu.height]...)
 	}
 	if a.rule.height > 0 {
 		lines = append(lines, t.Paint(paint.Faint, strings.Repeat("─", w)))
@@ -184,6 +185,9 @@ func (m *app) draw() tea.View {
 		prompt := "  "
 		if i == 0 && m.composer.Top == 0 {
 			prompt = t.Paint(paint.Accent, "›") + " "
+			if m.composer.Normal() {
+				prompt = t.Paint(paint.Accent, "N") + " "
+			}
 		}
 		lines = append(lines, prompt+l)
 	}

@@ -57,6 +57,8 @@ type Writing struct {
 	// meanwhile, and returns the new one.
 	Edit    func(text string) (string, error)
 	History History
+	// Files lists the files of the workspace, the likeliest first; cut: there are more.
+	Files func(ctx context.Context) (names []string, cut bool, err error)
 }
 
 // History are the messages that were sent from this folder, in earlier runs too.

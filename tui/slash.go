@@ -96,8 +96,20 @@ func (n *menu) choices(typed string, o Options) []command {
 	return slices.DeleteFunc(offeredCommands(o), func(c command) bool { return !strings.HasPrefix(c.name, name) })
 }
 
-// menu is the list of choices above the message.
-type menu struct{ at int }
+// menu is the list of choices above the message: commands, or files.
+type menu struct {
+	at    int
+	files mentions
+}
+
+// draw draws the choices; chosen is the row of the selected one.
+func (n *menu) draw(t *paint.Theme, w int, typed string, o Options) (rows []string, chosen int) {
+	if rows := n.files.view(t, w); rows != nil {
+		return rows, n.files.at
+	}
+	rows = n.view(t, w, n.choices(typed, o))
+	return rows, n.at
+}
 
 // press takes a key while there are choices; run is the command to run, if any.
 func (n *menu) press(do keys.Action, choices []command, c *composer.Composer) (run func(*app, string) tea.Cmd, handled bool) {

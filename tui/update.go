@@ -191,7 +191,8 @@ func (m *app) paste(s string) tea.Cmd {
 	case q != nil && q.Field != nil:
 		return m.pasteInto(q.Field, s)
 	default:
-		return m.pasteInto(&m.composer, s)
+		cmd := m.pasteInto(&m.composer, s)
+		return tea.Batch(cmd, lookUp(m))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 // offerWriting gives the screen what belongs to writing a message.
 func offerWriting(ctx context.Context, ses *conversation.Session, o *tui.Options) {
 	o.Writing.Vim, o.Writing.History = ses.Workspace.Config.TUI.Vim, offerHistory(ses)
+	o.Writing.Files = func(ctx context.Context) ([]string, bool, error) { return listFiles(ctx, ses) }
 	o.Writing.Edit = func(text string) (string, error) { return edit(ctx, ses.Workspace, text) }
 }
 
