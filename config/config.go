@@ -115,6 +115,9 @@ type TUI struct {
 	Vim bool
 	// Theme names the colours.
 	Theme string
+	// Notify and Progress are how the person is called back; Title sets the terminal's.
+	Notify, Progress string
+	Title            bool
 }
 
 // Context is the [context] table.

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/internal/short"
+	"codeagent/tui/attention"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
 	"codeagent/tui/mark"
@@ -43,8 +44,8 @@ type app struct {
 	work       work
 	images     message.Count
 	unread     reading
-	hint       notification
-	selection  selection
+	notices
+	selection selection
 	picture
 }
 
@@ -76,6 +77,13 @@ type keyboard struct {
 	stirs  int       // counts what restarts the wait of a question (grace.go)
 	quitAt time.Time // of the last key that would have quit
 	burst  burst
+}
+
+// notices are what the person is told beside the conversation: on the screen, and while
+// looking elsewhere.
+type notices struct {
+	hint  notification
+	calls attention.Attention
 }
 
 // notification is a hint that is shown above the message for a while.
@@ -196,6 +204,13 @@ func (m *app) draw() tea.View {
 	}
 	m.rows = lines[:min(len(lines), m.height)]
 	v := tea.View{Content: strings.Join(mark.Lines(m.selection.mark(m.rows)), "\n"), AltScreen: true}
+	v.WindowTitle, v.ReportFocus = m.calls.TitleText(), m.calls.Notify != "" && m.calls.Notify != attention.Off
+	if shown, stopped := m.calls.Bar(); shown {
+		v.ProgressBar = tea.NewProgressBar(tea.ProgressBarIndeterminate, 0)
+		if stopped {
+			v.ProgressBar = tea.NewProgressBar(tea.ProgressBarWarning, 100)
+		}
+	}
 	if m.offers.Mouse {
 		v.MouseMode = tea.MouseModeCellMotion
 	}

@@ -16,6 +16,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
+	"codeagent/tui/attention"
 	"codeagent/tui/message"
 )
 
@@ -40,6 +41,10 @@ func child() int {
 	if strings.Contains(mode, "unrested") {
 		grace = time.Hour
 	}
+	var calls attention.Settings
+	if strings.Contains(mode, "calls") {
+		calls = attention.Settings{Notify: attention.OSC9, Title: true, Progress: attention.On}
+	}
 	var s *Screen
 	s = New(Options{
 		Environ: os.Environ(),
@@ -52,7 +57,8 @@ func child() int {
 			_ = syscall.Kill(0, syscall.SIGTSTP)
 			<-woken
 		},
-		Grace: grace,
+		Grace:     grace,
+		Attention: calls,
 		Turn: func(ctx context.Context, said message.Message) error {
 			return play(ctx, s, said.Text)
 		},

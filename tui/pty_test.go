@@ -243,3 +243,42 @@ func TestRealTermination(t *testing.T) {
 		t.Error("the alternate screen is left on")
 	}
 }
+
+// Who looks at another window is called for a question and for the end of a turn, once
+// each, and the title and the progress say what goes on. All is taken back at the end.
+func TestRealCallsBack(t *testing.T) {
+	const asks, ended = "\x1b]9;codeagent has a question · app\x1b\\", "\x1b]9;codeagent finished · app\x1b\\"
+	term := start(t, "still calls", 80, 30)
+	term.WaitWritten("\x1b[?1004h")
+	term.WaitWritten("\x1b]2;app · codeagent\a")
+	term.Write("\x1b[I") // it has the focus
+	term.Write("wait\r")
+	term.WaitWritten("\x1b]2;● app · codeagent\a")
+	term.Write("\x1b")
+	term.WaitFor("Interrupted.")
+	term.WaitGone("Working")
+	term.Write("\x1b[O") // and now it has not
+	term.Write("ask\r")
+	term.WaitWritten(asks)
+	term.WaitWritten("\x1b]2;? app · codeagent\a")
+	term.WaitWritten("\x1b]9;4;4;100\a")
+	term.WaitFor("Tab adds a note")
+	term.Write("n\r")
+	term.WaitFor("Answer:")
+	term.WaitWritten(ended)
+	term.Write("\x03\x03")
+	if err := term.WaitExit(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	raw := term.Raw()
+	for _, once := range []string{asks, ended} {
+		if n := strings.Count(raw, once); n != 1 {
+			t.Errorf("%q was written %d times", once, n)
+		}
+	}
+	for on, off := range map[string]string{"\x1b[?1004h": "\x1b[?1004l", "\x1b]2;": "\x1b[23;2t", "\x1b]9;4;3": "\x1b]9;4;0"} {
+		if strings.LastIndex(raw, off) < strings.LastIndex(raw, on) {
+			t.Errorf("%q is left on", on)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/internal/environ"
+	"codeagent/tui/attention"
 	"codeagent/tui/keys"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
@@ -74,6 +76,8 @@ type Options struct {
 	Grace time.Duration
 	// Keys is the table of keys; nil means the standard one.
 	Keys *keys.Table
+	// Attention says how the person is called back.
+	Attention attention.Settings
 	// Mouse captures the mouse: the wheel scrolls, a drag selects and copies.
 	// Without it many terminals turn the wheel into arrow keys.
 	Mouse bool
@@ -195,6 +199,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	if s.opt.Writing.Vim {
 		m.composer.UseVim()
 	}
+	m.calls.Settings = s.opt.Attention.For(s.env)
 	if s.opt.Keys != nil {
 		m.keys, m.questions.Keys = s.opt.Keys, questionKeys(s.opt.Keys)
 	}
@@ -234,6 +239,16 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 		return fmt.Errorf("screen: %w: %v", err, s.broke)
 	}
 	return fmt.Errorf("screen: %w", err)
+}
+
+// env is the last value of a variable.
+func (s *Screen) env(name string) string {
+	for _, kv := range slices.Backward(s.opt.Environ) {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			return v
+		}
+	}
+	return ""
 }
 
 func sizeOf(t *terminal.Terminal) tea.Msg {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"path"
 	"time"
 	"unicode/utf8"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/event"
+	"codeagent/tui/attention"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
 )
@@ -47,7 +49,22 @@ func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if m.alone != nil && shown && m.panel == nil {
 		cmd = tea.Quit
 	}
-	return m, cmd
+	return m, tea.Batch(cmd, call(m))
+}
+
+// call calls the person who looks elsewhere, if something waits.
+func call(m *app) tea.Cmd {
+	s := attention.State{Working: m.work.running}
+	if folder := m.facts.session.Folder; folder != "" {
+		s.Folder = path.Base(folder)
+	}
+	if q := m.questions.Front(); q != nil {
+		s.Asks = q
+	}
+	if sequence := m.calls.Look(s, m.now()); sequence != "" {
+		return tea.Raw(sequence)
+	}
+	return nil
 }
 
 func (m *app) handle(msg tea.Msg) tea.Cmd {
@@ -58,7 +75,12 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 		if dark := msg.IsDark(); dark != m.theme.Dark {
 			m.theme = m.offers.Look.on(dark)
 		}
+	case tea.FocusMsg:
+		m.calls.Focused(true)
+	case tea.BlurMsg:
+		m.calls.Focused(false)
 	case tea.KeyPressMsg:
+		m.calls.Active(m.now())
 		m.selection = selection{}
 		cmd := m.key(tea.Key(msg))
 		return tea.Batch(cmd, m.stir())

@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -155,6 +156,12 @@ func (term *Terminal) Raw() string {
 	term.mu.Lock()
 	defer term.mu.Unlock()
 	return string(term.raw)
+}
+
+// WaitWritten waits until the program has written these bytes.
+func (term *Terminal) WaitWritten(sequence string) {
+	term.t.Helper()
+	term.WaitUntil(fmt.Sprintf("the program to write %q", sequence), func(string) bool { return strings.Contains(string(term.raw), sequence) })
 }
 
 func (term *Terminal) text() string {

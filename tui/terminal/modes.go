@@ -27,13 +27,26 @@ func change(from, to tea.View) string {
 		b.WriteString(mouse[from.MouseMode].off + mouse[to.MouseMode].on)
 	}
 	if to.WindowTitle != from.WindowTitle {
+		// Terminals without a stack of titles pass over these, and a shell sets its title again.
+		if from.WindowTitle == "" {
+			b.WriteString(pushTitle)
+		}
 		b.WriteString(ansi.SetWindowTitle(strings.Map(printed, to.WindowTitle)))
+		if to.WindowTitle == "" {
+			b.WriteString(popTitle)
+		}
 	}
 	if was, is := progress(from), progress(to); was != is {
 		b.WriteString(is)
 	}
 	return b.String()
 }
+
+// Keep the title on the terminal's stack, and take it from there (xterm's window operations).
+const (
+	pushTitle = "\x1b[22;2t"
+	popTitle  = "\x1b[23;2t"
+)
 
 // printed drops controls, which would end the title's sequence.
 func printed(r rune) rune {

@@ -116,6 +116,7 @@ func TestItIsGivenBack(t *testing.T) {
 		{ansi.ResetModeTextCursorEnable, ansi.SetModeTextCursorEnable},
 		{ansi.SetIndeterminateProgressBar, ansi.ResetProgressBar},
 		{ansi.SetWindowTitle("job]0;x"), ansi.SetWindowTitle("")},
+		{pushTitle, popTitle},
 	} {
 		on, off := strings.Index(all, pair[0]), strings.LastIndex(all, pair[1])
 		if on < 0 || off < on || strings.LastIndex(all, pair[0]) > off || strings.Count(all, pair[1]) != 1 && pair[1] != ansi.SetModeTextCursorEnable {

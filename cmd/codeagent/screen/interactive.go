@@ -17,12 +17,14 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/config"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/hostfile"
 	sessions "codeagent/session"
 	"codeagent/tui"
+	"codeagent/tui/attention"
 	"codeagent/tui/message"
 )
 
@@ -77,7 +79,8 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	var tidy cleanup
 	options := tui.Options{
 		In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), InitialPrompt: prompt, Mouse: ses.Workspace.Config.TUI.Mouse, Keys: table, Look: colours,
-		Suspend: func(ctx context.Context) { suspend(ctx, s.In) },
+		Attention: callBack(ses.Workspace.Config.TUI),
+		Suspend:   func(ctx context.Context) { suspend(ctx, s.In) },
 		Turn: func(ctx context.Context, said message.Message) error {
 			err := ses.Turn(ctx, input(said))
 			if err == nil && ses.Tour != nil {
@@ -101,6 +104,11 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		fmt.Fprintf(s.Out, "to resume: codeagent resume %s\n", ses.Record.Log.ID())
 	}
 	return kept.next, err
+}
+
+// callBack is how the settings say that the person is called.
+func callBack(c config.TUI) attention.Settings {
+	return attention.Settings{Notify: c.Notify, Progress: c.Progress, Title: c.Title}
 }
 
 // cleanup asks whether the tour's files should be removed.
