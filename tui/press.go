@@ -45,11 +45,11 @@ func (m *app) write(k tea.Key) tea.Cmd {
 	if m.menu.files.press(m, m.keys.Find(k, inSlashMenu, everywhere)) {
 		return lookUp(m)
 	}
-	cmd := m.enter(k)
+	cmd := enterKey(m, k)
 	return tea.Batch(cmd, lookUp(m))
 }
 
-func (m *app) enter(k tea.Key) tea.Cmd {
+func enterKey(m *app, k tea.Key) tea.Cmd {
 	if choices := m.menu.choices(m.composer.Text, m.offers); len(choices) > 0 {
 		if run, handled := m.menu.press(m.keys.Find(k, inSlashMenu), choices, &m.composer); handled {
 			if run == nil {

@@ -185,10 +185,10 @@ func TestVimOnTheScreen(t *testing.T) {
 		t.Error("the first Esc interrupts")
 	}
 	r.typeText("bx")
-	r.has("› one wo")
+	r.has("N one wo")
 	r.press("backspace")
 	r.typeText("x")
-	r.has("› onewo")
+	r.has("N onewo")
 	r.press("esc")
 	if r.stops != 1 {
 		t.Error("Esc in normal mode does not interrupt")
