@@ -152,3 +152,39 @@ func BenchmarkIdle(b *testing.B) {
 		term.Kill()
 	}
 }
+
+// BenchmarkLarge is a transcript of 20 MB: its memory, a page up, and a new size.
+func BenchmarkLarge(b *testing.B) {
+	term := benchStart(b, "still")
+	term.WaitFor("workspace-write")
+	term.Write("large\r")
+	term.WaitFor("told-all")
+	term.WaitGone("Working")
+	var pages, sizes []time.Duration
+	until := func(took *[]time.Duration, do func()) {
+		was, start := term.Written(), time.Now()
+		for do(); term.Written() == was; {
+			time.Sleep(100 * time.Microsecond)
+		}
+		*took = append(*took, time.Since(start))
+		time.Sleep(20 * time.Millisecond)
+	}
+	for n := 0; b.Loop(); n++ {
+		until(&pages, func() { term.Write("\x1b[5~") })
+		until(&sizes, func() { term.Resize(110+n%2*10, 40) })
+	}
+	slices.Sort(pages)
+	slices.Sort(sizes)
+	b.ReportMetric(float64(pages[len(pages)*95/100].Microseconds())/1000, "page-p95-ms")
+	b.ReportMetric(float64(sizes[len(sizes)*95/100].Microseconds())/1000, "resize-p95-ms")
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", term.PID()))
+	if err != nil {
+		b.Skipf("no /proc to read the memory from: %v", err)
+	}
+	for _, name := range []string{"VmRSS", "VmHWM"} {
+		_, after, _ := strings.Cut(string(status), name+":")
+		var kb int
+		fmt.Sscan(after, &kb)
+		b.ReportMetric(float64(kb)/1024, name+"-MB")
+	}
+}
