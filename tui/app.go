@@ -257,6 +257,10 @@ func (m *app) status(t *paint.Theme, w int) string {
 		}
 	case m.rewind.Active():
 		left = m.rewind.Hint(w)
+	case m.transcript.Chosen() && m.composer.Empty() && m.panel == nil:
+		for _, hint := range [][2]string{{m.keys.Name(inBlock, actOpen), "opens and folds"}, {m.keys.Name(inBlock, actCopy), "copies"}, {m.keys.Name(everywhere, keys.Back), "goes back"}} {
+			left = append(left, paint.Accent.Span("  "+hint[0]), paint.Dim.Span(" "+hint[1]))
+		}
 	case m.unread != nil:
 		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" cancels")}
 	case m.work.running:

@@ -3,13 +3,18 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/event/word"
+	"codeagent/internal/short"
 	"codeagent/tui/composer"
 	"codeagent/tui/message"
 )
@@ -156,4 +161,42 @@ func (m *app) pasteImage(pasted string) tea.Cmd {
 			return nil
 		}
 	})
+}
+
+// putInClipboard puts a text into the clipboard: by the terminal, which does not report whether
+// it did, and by a program of this desktop, where there is one.
+func putInClipboard(m *app, text string) tea.Cmd {
+	if text == "" {
+		return nil
+	}
+	cmd := tea.Batch(tea.Raw(ansi.SetSystemClipboard(text)), m.say(fmt.Sprintf("copied %s", short.Count(utf8.RuneCountInString(text), "character"))))
+	clipboard := m.offers.Clipboard
+	if clipboard == nil {
+		return cmd
+	}
+	return tea.Batch(cmd, m.aside(func(ctx context.Context) then {
+		if err := clipboard.Write(ctx, text); err != nil {
+			return func(m *app) tea.Cmd { return m.say("copied by the terminal only: " + err.Error()) }
+		}
+		return nil
+	}))
+}
+
+// copyAnswer is /copy: the last answer, or one of its blocks of code.
+func copyAnswer(m *app, which string) tea.Cmd {
+	text, code := m.transcript.Answer()
+	switch n, err := strconv.Atoi(which); {
+	case text == "":
+		return m.say("there is no answer to copy")
+	case which == "":
+	case err != nil:
+		return m.say("/copy N takes the number of a block of code")
+	case len(code) == 0:
+		return m.say("the last answer has no block of code")
+	case n < 1 || n > len(code):
+		return m.say("the last answer has " + short.Count(len(code), "block") + " of code")
+	default:
+		text = strings.TrimRight(code[n-1], "\n")
+	}
+	return putInClipboard(m, text)
 }

@@ -12,10 +12,11 @@ import (
 
 // fakeClipboard holds clip, or err; or its owner never answers.
 type fakeClipboard struct {
-	clip  Clip
-	err   error
-	hangs bool
-	read  int
+	written string
+	clip    Clip
+	err     error
+	hangs   bool
+	read    int
 }
 
 func (f *fakeClipboard) Read(ctx context.Context) (Clip, error) {
@@ -24,6 +25,11 @@ func (f *fakeClipboard) Read(ctx context.Context) (Clip, error) {
 		<-ctx.Done() // else the test does not end
 	}
 	return f.clip, f.err
+}
+
+func (f *fakeClipboard) Write(_ context.Context, text string) error {
+	f.written = text
+	return f.err
 }
 
 func clipboardRig(t *testing.T) (*rig, *fakeClipboard) {

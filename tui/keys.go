@@ -30,6 +30,12 @@ const (
 	actMode      keys.Action = "mode"
 	actScope     keys.Action = "scope"
 	actExpiry    keys.Action = "expiry"
+	actRead      keys.Action = "transcript"
+	actFind      keys.Action = "find"
+	actNext      keys.Action = "next"
+	actPrevious  keys.Action = "previous"
+	actOpen      keys.Action = "open"
+	actCopy      keys.Action = "copy"
 )
 
 // scope says where a key holds, in the words of /help.
@@ -45,6 +51,8 @@ const (
 	inOverlay   scope = "Reading a panel"
 	inSlashMenu scope = "Choosing a command"
 	inPicker    scope = "Choosing from a list"
+	inBlock     scope = "With a chosen block"
+	inReading   scope = "Reading the transcript"
 )
 
 func questionKeys(t *keys.Table) question.Keys {

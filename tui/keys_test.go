@@ -84,7 +84,7 @@ func keysPage() string {
 		}
 		b.WriteString("| " + k.KeyNames() + " | " + k.Help + " | " + setting(k) + " |\n")
 	}
-	b.WriteString("\nWhere the mouse is captured the wheel scrolls, a drag selects and copies through the terminal's clipboard, and Shift+drag is the terminal's own.\n")
+	b.WriteString("\nWhere the mouse is captured the wheel scrolls, a drag selects and copies what was written: tabs, no margins, no breaks that only the width made. Shift+drag is the terminal's own.\n")
 	return b.String()
 }
 
@@ -97,7 +97,7 @@ func setting(b keys.Binding) string {
 
 // Every scope and action of the table is one that the screen knows, and no name is used twice.
 func TestTableIsKnown(t *testing.T) {
-	scopes := []scope{everywhere, inComposer, inQuestion, inNote, inRule, inOverlay, inSlashMenu, inPicker}
+	scopes := []scope{everywhere, inComposer, inQuestion, inNote, inRule, inOverlay, inSlashMenu, inPicker, inBlock, inReading}
 	names := map[string]bool{}
 	for _, b := range keys.Standard().Bindings {
 		if !slices.Contains(scopes, b.Where) {

@@ -38,6 +38,9 @@ type Clipboard interface {
 	// to paste and what to do instead. Read may be called while an earlier call,
 	// whose context is done, has not returned yet.
 	Read(ctx context.Context) (Clip, error)
+	// Write replaces the content by a text. Nil also where this desktop has no program
+	// for it: the terminal itself was asked. The error says in a few words what failed.
+	Write(ctx context.Context, text string) error
 }
 
 // Rewind goes back to an earlier message of the person's.

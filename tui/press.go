@@ -37,6 +37,9 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	if cmd, handled := joinBurst(m, k); handled {
 		return cmd
 	}
+	if handled, cmd := blockKey(m, k); handled {
+		return cmd
+	}
 	return m.write(k)
 }
 
@@ -116,6 +119,10 @@ func (m *app) common(do keys.Action) tea.Cmd {
 		} else {
 			m.transcript.End()
 		}
+	case actRead:
+		readTranscript(m)
+	case actFind:
+		return findText(m, "")
 	case actMode:
 		return nextMode(m)
 	case actRedraw:

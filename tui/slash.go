@@ -40,6 +40,8 @@ func commands() []command {
 			offered: func(o Options) bool { return o.Models != nil }},
 		{name: "compact", takes: "[focus]", help: "summarize the conversation; the focus says what to keep", run: compact,
 			offered: func(o Options) bool { return o.Compact != nil }},
+		{name: "copy", takes: "[N]", help: "copy the last answer, or its N-th block of code", run: copyAnswer},
+		{name: "find", takes: "[text]", help: "find a text in the whole transcript", run: findText},
 		{name: "undo", help: "undo what the last turn changed, after a preview", run: showUndo,
 			offered: func(o Options) bool { return o.Undo != nil }},
 		{name: "ps", help: "show background commands and their output; end them", run: showCommands,

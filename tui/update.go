@@ -1,13 +1,10 @@
 package tui
 
 import (
-	"fmt"
 	"path"
 	"time"
-	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/event"
 	"codeagent/tui/attention"
@@ -107,7 +104,7 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 			m.transcript.ToggleAt(msg.Y)
 		}
 		if text := m.selection.finish(m.rows); text != "" {
-			return tea.Batch(tea.Raw(ansi.SetSystemClipboard(text)), m.say(fmt.Sprintf("copied %d characters", utf8.RuneCountInString(text))))
+			return putInClipboard(m, text)
 		}
 	case inboxMsg:
 		cmd := m.drain()
@@ -203,7 +200,7 @@ func (m *app) paste(s string) tea.Cmd {
 	q := m.questions.Front()
 	switch {
 	case m.panel != nil:
-		if p, ok := m.panel.(list); ok {
+		if p, ok := m.panel.(interface{ Paste(string) }); ok {
 			p.Paste(s)
 		}
 	case q != nil && q.Rule != nil:

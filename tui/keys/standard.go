@@ -10,12 +10,15 @@ const (
 	inOverlay   Scope = "Reading a panel"
 	inSlashMenu Scope = "Choosing a command"
 	inPicker    Scope = "Choosing from a list"
+	inBlock     Scope = "With a chosen block"
+	inReading   Scope = "Reading the transcript"
 )
 
 // short are the scopes in the names of the settings.
 var short = map[Scope]string{
 	inComposer: "message-", inQuestion: "question-", inNote: "note-", inRule: "rule-",
 	inOverlay: "page-", inSlashMenu: "menu-", inPicker: "list-",
+	inBlock: "block-", inReading: "transcript-",
 }
 
 // standard is the table of all keys, from which dispatch, hints, /help and docs/keys.md
@@ -23,11 +26,13 @@ var short = map[Scope]string{
 func standard() []Binding {
 	return []Binding{
 		{everywhere, []string{"ctrl+c"}, Interrupt, "clear the text; without text interrupt the turn; twice within 2 s quit"},
-		{everywhere, []string{"esc"}, Back, "close the panel, else return from the question to typing, else let the chosen output be, else interrupt the turn; with nothing to close, twice: edit an earlier message and send it again"},
+		{everywhere, []string{"esc"}, Back, "close the panel, else return from the question to typing, else let the chosen block be, else interrupt the turn; with nothing to close, twice: edit an earlier message and send it again"},
 		{everywhere, []string{"ctrl+y"}, "arm", "answer the question now; without one insert the text that was cut last"},
-		{everywhere, []string{"ctrl+o"}, "toggle", "show all of the chosen output, else of the last one in view, or fold it, as a click on it does; with a question, show all of it"},
-		{everywhere, []string{"ctrl+up"}, "block above", "choose the output above"},
-		{everywhere, []string{"ctrl+down"}, "block below", "choose the output below"},
+		{everywhere, []string{"ctrl+o"}, "toggle", "show all of the chosen block, else of the last output in view, or fold it, as a click on it does; with a question, show all of it"},
+		{everywhere, []string{"ctrl+up"}, "block above", "choose the block above: a message, an answer, a call"},
+		{everywhere, []string{"ctrl+down"}, "block below", "choose the block below"},
+		{everywhere, []string{"ctrl+t"}, "transcript", "read the whole transcript, with all outputs open"},
+		{everywhere, []string{"ctrl+f"}, "find", "find a text in the transcript"},
 		{everywhere, []string{"shift+tab"}, "mode", "change the approval policy: to a stricter one at once, to a wider one after a question"},
 		{everywhere, []string{"pgup"}, PageUp, "scroll up"},
 		{everywhere, []string{"pgdown"}, PageDown, "scroll down"},
@@ -86,6 +91,14 @@ func standard() []Binding {
 		{inPicker, []string{"tab"}, "all", "sessions: this folder or all; permissions: what was asked"},
 		{inPicker, []string{"ctrl+r"}, "rename", "sessions: rename the selected one"},
 		{inPicker, []string{"ctrl+x"}, "remove", "delete the selected session, end the command, revoke the permission"},
+
+		{inBlock, []string{"enter", "space"}, "open", "show all of it, or fold it"},
+		{inBlock, []string{"c"}, "copy", "copy it as it was written; other keys go on typing"},
+
+		{inReading, []string{"ctrl+f", "/"}, "find", "find a text; Enter goes to it"},
+		{inReading, []string{"n"}, "next", "to the next place with the text"},
+		{inReading, []string{"shift+n"}, "previous", "to the place before"},
+		{inReading, []string{"ctrl+t"}, "close", "close it"},
 
 		{inOverlay, []string{"q", "enter"}, "close", "close the panel; in a preview Enter does what the top line says"},
 		{inOverlay, []string{"up", "k"}, "line up", "one line up"},

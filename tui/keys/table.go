@@ -155,7 +155,7 @@ func (b Binding) accept(want []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if typed(key) && b.Where != inOverlay {
+		if typed(key) && b.Where != inOverlay && b.Where != inBlock && b.Where != inReading {
 			return nil, fmt.Errorf("the key %q types text here; add ctrl+ or alt+", k)
 		}
 		if slices.Contains(out, key) {

@@ -32,6 +32,13 @@ func Joined(text string) string {
 	return open + "+" + strings.ReplaceAll(text, "\t", "~") + close
 }
 
+// Continues reports whether a line goes on in the next one, and what stood at the break.
+func Continues(line string) (text string, ok bool) {
+	_, after, ok := strings.Cut(line, open+"+")
+	text, _, _ = strings.Cut(after, close)
+	return strings.ReplaceAll(text, "~", "\t"), ok
+}
+
 // Strip removes the marks.
 func Strip(line string) string {
 	i := strings.Index(line, open)

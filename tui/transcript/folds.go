@@ -63,7 +63,7 @@ func (t *list) toggle(i int) {
 	}
 }
 
-// Choose chooses the next entry that has more to show, above with -1 and below with
+// Choose chooses the next entry, above with -1 and below with
 // +1, and brings it into view. The first one is the last or the first in view.
 func (t *list) Choose(c Canvas, by int) {
 	at, seen := slices.Index(t.entries, t.chosen), t.rows
@@ -76,7 +76,7 @@ func (t *list) Choose(c Canvas, by int) {
 		}
 	}
 	for at += by; at >= 0 && at < len(t.entries); at += by {
-		if t.entries[at].foldable() && len(t.lines(at, c)) > 0 {
+		if t.entries[at].source() != "" && len(t.lines(at, c)) > 0 {
 			t.chosen = t.entries[at]
 			t.show(c, at)
 			return

@@ -28,6 +28,14 @@ const (
 	diffSummary = 20
 )
 
+// most is how many lines of one call are drawn.
+func (c Canvas) most() int {
+	if c.whole {
+		return paint.Everything
+	}
+	return OpenLines
+}
+
 // tool is a tool call: what it does, its output while it runs, and its result. It
 // knows kinds of calls, never names of tools.
 type tool struct {
@@ -229,7 +237,7 @@ func (t *tool) running(c Canvas) []string {
 	if n := len(lines) - liveLines; n > 0 && !c.open {
 		lines = lines[n:]
 	}
-	return t.quote(c, lines[max(len(lines)-OpenLines, 0):])
+	return t.quote(c, lines[max(len(lines)-c.most(), 0):])
 }
 
 func (t *tool) ended(c Canvas) []string {
@@ -282,7 +290,7 @@ func (t *tool) printed(c Canvas) []string {
 		return t.quote(c, lines)
 	}
 	var out []string
-	if n := len(lines) - OpenLines; n > 0 {
+	if n := len(lines) - c.most(); n > 0 {
 		out = append(t.quote(c, lines[:OpenLines/2]), c.row(paint.Dim.Span(fmt.Sprintf("… %d more lines not shown", n)))...)
 		lines = lines[OpenLines/2+n:]
 	}
@@ -320,7 +328,7 @@ func (t *tool) changes(c Canvas) []string {
 			out = append(out, c.row(spans...)...)
 		}
 		lines := c.Fold(diffLines(c.Theme, ch.Diff, c.Inner()), diffSummary, 0)
-		out = append(out, paint.Indent(lines[:min(len(lines), OpenLines)])...)
+		out = append(out, paint.Indent(lines[:min(len(lines), c.most())])...)
 	}
 	return out
 }

@@ -15,9 +15,9 @@ type Canvas struct {
 	Width int
 	// Home is shortened to ~ in shown paths.
 	Home string
-	// open draws everything, not the summary.
-	open bool
-	Now  time.Time
+	// open draws everything, not the summary; whole sets no bound to it.
+	open, whole bool
+	Now         time.Time
 	// Frame counts the spinner's steps; -1: it does not move.
 	Frame int
 	// Seq numbers the drawings of the screen.
@@ -36,11 +36,12 @@ type entry struct {
 	// moving entries show a time or a spinner and are drawn again each frame.
 	moving bool
 
-	stale bool
-	theme *paint.Theme
-	width int
-	seq   int
-	drawn []string
+	stale   bool
+	version int // counts the changes
+	theme   *paint.Theme
+	width   int
+	seq     int
+	drawn   []string
 }
 
 // warmEntries is how many entries keep their drawn lines: several screens of
@@ -90,7 +91,7 @@ func (t *list) add(b Body) *entry {
 // Size is the number of entries.
 func (t *list) Size() int { return len(t.entries) }
 
-func (e *entry) changed() { e.stale = true }
+func (e *entry) changed() { e.stale = true; e.version++ }
 
 // drop removes the entries from index from on for which gone is true.
 func (t *list) drop(from int, gone func(*entry) bool) {

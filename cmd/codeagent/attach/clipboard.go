@@ -31,7 +31,7 @@ const (
 // instead ends the error about a clipboard that cannot be read.
 const instead = "paste the image's path, or start codeagent with -i FILE"
 
-// Clipboard reads the desktop's clipboard with the desktop's own programs, run unconfined
+// Clipboard reads and writes the desktop's clipboard with the desktop's own programs, run unconfined
 // and only when the person presses the key. The content comes from whichever program copied
 // last, perhaps a web page: an image is decoded by package picture, anything else is text.
 type Clipboard struct {
@@ -83,6 +83,46 @@ func (c Clipboard) Read(ctx context.Context) (Clip, error) {
 		return Clip{}, fmt.Errorf("the text in the clipboard: %w", err)
 	}
 	return Clip{Text: p.text(text)}, nil
+}
+
+// Write replaces the content of the clipboard by a text, by a program of this desktop. It does
+// nothing where there is none.
+func (c Clipboard) Write(ctx context.Context, text string) error {
+	name, path, args := c.writer()
+	if path == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.most)
+	defer cancel()
+	cmd, err := c.ws.Ground().Command(ctx, c.ws.Stdio.Environ, path, args...)
+	if err != nil {
+		return err
+	}
+	// No output is read: the program leaves a child behind that serves the text, and would
+	// hold the pipe.
+	cmd.Stdin = strings.NewReader(text)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// writer is the program that takes a text for the clipboard; path is "" without one.
+func (c Clipboard) writer() (name, path string, args []string) {
+	s := c.ws.Stdio
+	switch {
+	case c.os == "darwin":
+		name = "pbcopy"
+	case s.Env("WAYLAND_DISPLAY") != "":
+		name = "wl-copy"
+	case s.Env("DISPLAY") != "":
+		name, args = "xclip", []string{"-selection", "clipboard", "-i"}
+	default:
+		return "", "", nil
+	}
+	return name, c.ws.Program(name), args
 }
 
 // program returns the clipboard program for this desktop, and its path. Without one the

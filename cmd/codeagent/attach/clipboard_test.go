@@ -241,6 +241,30 @@ func TestClipboardThatHangs(t *testing.T) {
 	}
 }
 
+// A text goes to the desktop's program by its standard input; the child that such a program
+// leaves behind is not waited for.
+func TestTextIsWritten(t *testing.T) {
+	for name, c := range map[string]struct{ os, env string }{
+		"wl-copy": {"linux", "WAYLAND_DISPLAY=w"}, "xclip": {"linux", "DISPLAY=:0"}, "pbcopy": {"darwin", "HOME=/"},
+	} {
+		d := newFakeDesktop(t)
+		d.program(name, "{ while [ ! -e $D/over ]; do :; done; } &")
+		err := d.clipboard(c.os, false, c.env).Write(t.Context(), "a\tb\n漢")
+		d.file("over", "")
+		if got, readErr := os.ReadFile(filepath.Join(d.dir, "input")); err != nil || readErr != nil || string(got) != "a\tb\n漢" {
+			t.Errorf("%s got %q: %v %v", name, got, err, readErr)
+		}
+	}
+	d := newFakeDesktop(t)
+	if err := d.clipboard("linux", false, "DISPLAY=:0").Write(t.Context(), "x"); err != nil {
+		t.Errorf("without a program: %v", err)
+	}
+	d.program("xclip", "exit 3")
+	if err := d.clipboard("linux", false, "DISPLAY=:0").Write(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "xclip") {
+		t.Errorf("a program that fails: %v", err)
+	}
+}
+
 // TestNoClipboard: if the clipboard cannot be read, a line says what to do.
 func TestNoClipboard(t *testing.T) {
 	t.Parallel()

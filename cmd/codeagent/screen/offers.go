@@ -88,6 +88,8 @@ func (p pasting) Read(ctx context.Context) (tui.Clip, error) {
 	return tui.Clip{Image: &img}, nil
 }
 
+func (p pasting) Write(ctx context.Context, text string) error { return p.from.Write(ctx, text) }
+
 // imageLoader loads images whose paths the person pastes.
 type imageLoader struct{ ses *conversation.Session }
 

@@ -1,0 +1,222 @@
+package transcript
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"codeagent/tui/mark"
+)
+
+// Page is the whole transcript to read: everything in it is open. It has a place of its
+// own, and the transcript goes on behind it.
+type Page struct {
+	list
+	of *Transcript
+	// versions are those of the transcript's entries that the page's own show.
+	versions []int
+	bodies   []*entry
+	found    match
+}
+
+// match is what was found: characters from (inclusive) to to (exclusive) of the text of
+// an entry's lines.
+type match struct {
+	text     string // what was looked for, in lower case
+	entry    *entry
+	line     int
+	from, to int // columns
+}
+
+// NewPage is a page that shows what the transcript shows.
+func NewPage(of *Transcript, c Canvas) *Page {
+	p := &Page{of: of, list: list{Follow: of.Follow}}
+	p.sync()
+	if at := of.top.at; !of.Follow && at < len(p.entries) {
+		p.top = place{at: at}
+	}
+	return p
+}
+
+// sync takes over what changed in the transcript.
+func (p *Page) sync() {
+	for i, e := range p.of.entries {
+		if i < len(p.bodies) && p.bodies[i] != e {
+			p.entries, p.bodies, p.versions = p.entries[:i], p.bodies[:i], p.versions[:i] // entries went
+		}
+		if i == len(p.bodies) {
+			p.entries = append(p.entries, &entry{body: e.body, open: true, moving: e.moving})
+			p.bodies, p.versions = append(p.bodies, e), append(p.versions, e.version)
+		}
+		if p.versions[i] != e.version {
+			own := p.entries[i]
+			own.body, own.moving, p.versions[i] = e.body, e.moving, e.version
+			own.changed()
+		}
+	}
+	n := len(p.of.entries)
+	p.entries, p.bodies, p.versions = p.entries[:n], p.bodies[:n], p.versions[:n]
+}
+
+// View returns exactly h lines, with what was found marked.
+func (p *Page) View(c Canvas, h int) []string {
+	p.sync()
+	c.whole = true
+	out := p.list.View(c, h)
+	if p.found.entry == nil {
+		return out
+	}
+	for y, i := range p.rows {
+		if p.entries[i] != p.found.entry {
+			continue
+		}
+		line := y
+		for line > 0 && p.rows[line-1] == i {
+			line--
+		}
+		at := y - line
+		if line == 0 && p.top.at == i {
+			at += p.top.off
+		}
+		if at == p.found.line {
+			out[y] = highlit(out[y], p.found.from, p.found.to)
+		}
+	}
+	return out
+}
+
+// highlit reverses columns of a line.
+func highlit(line string, from, to int) string {
+	line = mark.Strip(line)
+	w := ansi.StringWidth(line)
+	to = min(to, w)
+	if from >= to {
+		return line
+	}
+	return ansi.Cut(line, 0, from) + ansi.ResetStyle + "\x1b[7m" + ansi.Strip(ansi.Cut(line, from, to)) + ansi.ResetStyle + ansi.Cut(line, to, w)
+}
+
+// Find goes to the next place with the text behind the present one, or with back to the
+// one before it; round the end of the transcript. Capitals do not matter. False: the
+// text is nowhere.
+func (p *Page) Find(c Canvas, text string, back bool) bool {
+	p.sync()
+	c.whole = true
+	text = strings.ToLower(strings.TrimSpace(text))
+	n := len(p.entries)
+	if text == "" || n == 0 {
+		p.found = match{}
+		return false
+	}
+	at, line, col := p.start(c).at, p.top.off, -1
+	if p.found.entry != nil && p.found.text == text {
+		for i, e := range p.entries {
+			if e == p.found.entry {
+				at, line, col = i, p.found.line, p.found.from
+			}
+		}
+	} else if back {
+		line--
+	}
+	step := 1
+	if back {
+		step = -1
+	}
+	for k := 0; k <= n; k++ {
+		i := ((at+step*k)%n + n) % n
+		e := p.entries[i]
+		if s, ok := e.body.(source); ok && k > 0 && k < n && !mayHold(s, text) {
+			continue
+		}
+		lines := p.lines(i, c)
+		first := k == 0
+		if m, ok := inLines(lines, text, back, first, line, col); ok {
+			m.text, m.entry = text, e
+			p.found = m
+			p.reveal(c, i, m.line)
+			return true
+		}
+	}
+	p.found = match{text: text}
+	return false
+}
+
+// mayHold tells without drawing whether an entry may show the text. What an entry adds
+// to its source in words of ours is short, and not worth the drawing of all entries: it
+// is found only in the present one.
+func mayHold(s source, text string) bool {
+	return containsFold(s.Source(), text)
+}
+
+// containsFold is whether s has the lower-case text, whatever its capitals. Breaks of
+// lines count as spaces, as in what is drawn.
+func containsFold(s, text string) bool {
+	word, _, _ := strings.Cut(text, " ")
+	return strings.Contains(strings.ToLower(s), word)
+}
+
+// inLines looks for the text in the lines of an entry: with after only behind line and
+// column (before them with back).
+func inLines(lines []string, text string, back, after bool, line, col int) (m match, ok bool) {
+	for k := range lines {
+		i := k
+		if back {
+			i = len(lines) - 1 - k
+		}
+		if after && (back && i > line || !back && i < line) {
+			continue
+		}
+		shown := ansi.Strip(lines[i])
+		here := len(strings.Map(unicode.ToLower, shown))
+		if broken, ok := mark.Continues(lines[i]); ok && i+1 < len(lines) { // the text may go on in the next line
+			shown += broken + strings.TrimLeft(ansi.Strip(lines[i+1]), " ▎")
+		}
+		for _, from := range places(shown, text, here) {
+			if after && i == line && (!back && from <= col || back && (col < 0 || from >= col)) {
+				continue
+			}
+			m, ok = match{line: i, from: from, to: from + ansi.StringWidth(text)}, true
+			if !back {
+				return m, true
+			}
+		}
+		if ok {
+			return m, true
+		}
+	}
+	return m, false
+}
+
+// mostPlaces bounds the places of one line.
+const mostPlaces = 1000
+
+// places are the columns of a line where the text begins, before byte end.
+func places(line, text string, end int) []int {
+	lower := strings.Map(unicode.ToLower, line)
+	var out []int
+	at, col := 0, 0
+	for len(out) < mostPlaces {
+		i := strings.Index(lower[at:], text)
+		if i < 0 || at+i >= end {
+			break
+		}
+		col += ansi.StringWidth(lower[at : at+i])
+		out = append(out, col)
+		at += i + len(text)
+		col += ansi.StringWidth(text)
+	}
+	return out
+}
+
+// reveal shows a line of an entry: a third of the page below the top, unless it is in
+// view.
+func (p *Page) reveal(c Canvas, i, line int) {
+	if from := p.start(c); i-from.at < p.Height && (i > from.at || i == from.at && line >= from.off) {
+		if below := p.between(c, from, place{i, line}); below < p.Height {
+			return
+		}
+	}
+	p.top, p.Follow = place{i, line}, false
+	p.Scroll(c, -p.Height/3)
+}
