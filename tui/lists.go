@@ -244,28 +244,39 @@ func kill(m *app, p *picker.Picker, r picker.Row) tea.Cmd {
 	})
 }
 
-// showOutput shows the end of a job's output, and follows it.
-func showOutput(m *app, from *picker.Picker, r picker.Row) tea.Cmd {
+// printedPage is a page of output, and the function that sets the output: a page is drawn
+// far more often than output arrives.
+func printedPage(title string, under overlay) (page *panel, set func(output []byte)) {
 	var output []byte
-	// drawn is output in drawnTheme and drawnWidth, nil before the first drawing: a
-	// page is drawn far more often than output arrives.
+	// drawn is output in drawnTheme and drawnWidth, nil before the first drawing.
 	var drawn []string
 	var drawnTheme *paint.Theme
 	var drawnWidth int
-	page := &panel{title: r.Text, tails: true, follow: true, under: list{from}}
+	page = &panel{title: title, under: under}
 	page.page = func(t *paint.Theme, w int) []string {
 		if drawn != nil && t == drawnTheme && w == drawnWidth {
 			return drawn
 		}
 		drawn, drawnTheme, drawnWidth = nil, t, w
-		for _, l := range paint.OutputLines(string(output)) {
-			drawn = append(drawn, paint.Wrapper{Theme: t, Width: w, Hard: true}.Lines(paint.Text.Span(l))...)
+		for _, l := range paint.Printed(string(output), paint.Text) {
+			drawn = append(drawn, paint.Wrapper{Theme: t, Width: w, Hard: true}.Lines(l...)...)
 		}
 		if len(drawn) == 0 {
 			drawn = []string{t.Paint(paint.Dim, "no output yet")}
 		}
 		return drawn
 	}
+	return page, func(data []byte) {
+		if !bytes.Equal(data, output) {
+			output, drawn = data, nil
+		}
+	}
+}
+
+// showOutput shows the end of a job's output, and follows it.
+func showOutput(m *app, from *picker.Picker, r picker.Row) tea.Cmd {
+	page, set := printedPage(r.Text, list{from})
+	page.tails, page.follow = true, true
 	commands := m.offers.Background
 	page.refresh = func() tea.Cmd {
 		return m.aside(func(context.Context) then {
@@ -274,9 +285,7 @@ func showOutput(m *app, from *picker.Picker, r picker.Row) tea.Cmd {
 				if err != nil {
 					data = []byte(err.Error())
 				}
-				if !bytes.Equal(data, output) {
-					output, drawn = data, nil
-				}
+				set(data)
 				return nil
 			}
 		})

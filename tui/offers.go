@@ -190,7 +190,7 @@ type Permission struct {
 	Text, About, More string
 }
 
-// Background are the jobs: commands that run in the background. A
+// Background are the jobs: commands that run in the background, and outputs. A
 // BackgroundChanged is emitted whenever their number changes.
 type Background interface {
 	// List returns the jobs of the session, ended ones too, the newest first. It
@@ -198,6 +198,9 @@ type Background interface {
 	List() []BackgroundCommand
 	// Output is the end of a job's output, at most that many bytes.
 	Output(id string, most int) ([]byte, error)
+	// File is the beginning of a file with the whole output of a command, of which the
+	// screen has a part: at most that many bytes.
+	File(ctx context.Context, file string, most int64) ([]byte, error)
 	// Kill ends a job with all its descendants, and returns when they are gone.
 	Kill(ctx context.Context, id string) error
 }

@@ -81,6 +81,10 @@ func (f fakeBackground) List() []BackgroundCommand { return f.commands }
 func (f fakeBackground) Output(id string, _ int) ([]byte, error) {
 	return []byte(strings.Repeat("line of "+id+"\n", 60) + "the end of " + id + "\x1b[2J\n"), nil
 }
+func (f fakeBackground) File(context.Context, string, int64) ([]byte, error) {
+	return nil, errors.New("no file")
+}
+
 func (f fakeBackground) Kill(_ context.Context, id string) error {
 	f.killed = id
 	return f.err

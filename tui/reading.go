@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -117,11 +118,40 @@ func (r *reader) key(m *app, k tea.Key) tea.Cmd {
 		r.find(do == actPrevious)
 	case actClose, keys.Back:
 		m.panel = nil
-	case actToggle, actAbove, actBelow, actRead:
+	case actToggle:
+		return r.wholeOutput(m)
+	case actAbove, actBelow, actRead:
 	default:
 		return m.common(do)
 	}
 	return nil
+}
+
+// mostOutput bounds what is shown of a file with a command's output.
+const mostOutput = 4 << 20
+
+// wholeOutput shows the output of a command of which the page has a part.
+func (r *reader) wholeOutput(m *app) tea.Cmd {
+	command, file := r.Output()
+	outputs := m.offers.Background
+	if file == "" || outputs == nil {
+		return m.say("all output of the commands in view is shown here")
+	}
+	page, set := printedPage(command, r)
+	m.panel = page
+	return m.aside(func(ctx context.Context) then {
+		data, err := outputs.File(ctx, file, mostOutput)
+		return func(m *app) tea.Cmd {
+			switch {
+			case err != nil:
+				data = []byte(err.Error())
+			case len(data) == mostOutput:
+				data = append(data, "\n… the rest is in "+paint.Tilde(file, m.facts.home)...)
+			}
+			set(data)
+			return nil
+		}
+	})
 }
 
 // write takes a key of the field.

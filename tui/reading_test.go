@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -163,4 +165,50 @@ func TestCopyCommand(t *testing.T) {
 	say("/copy 2", "copied 2 characters", "ls")
 	say("/copy 3", "has 2 blocks", "")
 	say("/copy x", "takes the number", "")
+}
+
+// fakeOutputs holds the text of every file.
+type fakeOutputs struct {
+	Background
+	text, file string
+	err        error
+}
+
+func (f *fakeOutputs) File(_ context.Context, file string, most int64) ([]byte, error) {
+	f.file = file
+	return []byte(f.text[:min(len(f.text), int(most))]), f.err
+}
+
+// The whole output of a command, of which the screen has a part, is read from its file.
+func TestWholeOutput(t *testing.T) {
+	r := newRig(t, 80, 24)
+	f := &fakeOutputs{text: strings.Repeat("\x1b[32mrow\x1b[0m\n", 50) + "THE MIDDLE\n" + strings.Repeat("row\n", 50)}
+	r.app.offers.Background = f
+	r.emit(printed("short", 3)...)
+	r.press("ctrl+t")
+	r.do(r.press("ctrl+o"))
+	r.has("all output of the commands in view is shown here")
+	r.emit(event.ToolStarted{CallID: "c", Kind: word.KindCommand, Command: "make all"},
+		event.ToolFinished{CallID: "c", Kind: word.KindCommand, Outcome: word.OK, Output: "row\n… 3 lines …\nrow\n", Spill: "/home/ada/out/1"})
+	r.has("full output: ~/out/1  ctrl+o reads it")
+	r.do(r.press("ctrl+o"))
+	r.has("── make all", "row")
+	for range 45 {
+		r.press("down")
+	}
+	r.has("THE MIDDLE")
+	if f.file != "/home/ada/out/1" {
+		t.Errorf("read %q", f.file)
+	}
+	r.press("q")
+	r.has("── Transcript")
+	f.text = strings.Repeat("x", mostOutput+1)
+	r.do(r.press("ctrl+o"))
+	r.press("end")
+	r.has("… the rest is in ~/out/1")
+	r.press("esc", "esc")
+	f.err = errors.New("it was removed")
+	r.press("ctrl+t")
+	r.do(r.press("ctrl+o"))
+	r.has("it was removed")
 }

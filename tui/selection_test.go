@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/event"
+	"codeagent/event/word"
 )
 
 func TestDragSelectsWhatIsShown(t *testing.T) {
@@ -56,5 +57,50 @@ func TestSelectionMarksWideCells(t *testing.T) {
 	}
 	if got := s.text(rows); got != "字漢" {
 		t.Errorf("selected %q", got)
+	}
+}
+
+// selectAll drags over all rows of the transcript and returns what would be copied.
+func (r *rig) selectAll() string {
+	r.t.Helper()
+	r.screen()
+	var s selection
+	s.start(0, 0)
+	s.extend(r.app.width, r.app.transcript.Height-1)
+	return s.text(r.app.rows)
+}
+
+// A selection gives back what was written, at every width, folded or chosen: tabs, no
+// margins, no line numbers, no breaks that only the width made.
+func TestSelectionIsWhatWasWritten(t *testing.T) {
+	const question = "please look at this rather long question, which wraps on every narrow screen"
+	const code = "func Sum(a, b int) int {\n\treturn a + b // a comment that makes the line too long for the screen\n}"
+	want := question + "\n\nHere it is, in a sentence that is wrapped as well:\n\n" + code + "\n\n- one item of some length, so that it wraps too\n- another\n\n> quoted words that go on and on and on\n\nDone."
+	for _, w := range []int{24, 40, 80, 120} {
+		r := newRig(t, w, 60)
+		r.emit(event.TurnStarted{Text: question},
+			event.MessageFinished{Text: "Here it is, in a sentence that is wrapped as well:\n\n```go\n" + code + "\n```\n\n- one item of some length, so that it wraps too\n- another\n\n> quoted words that go on and on and on\n\nDone."})
+		if got := r.selectAll(); got != want {
+			t.Errorf("at %d columns\n%q\nwant\n%q", w, got, want)
+		}
+		r.press("ctrl+up")
+		if got := r.selectAll(); got != want {
+			t.Errorf("chosen, at %d columns\n%q\nwant\n%q", w, got, want)
+		}
+		r.press("ctrl+t")
+		if got := r.selectAll(); !strings.HasSuffix(got, want) {
+			t.Errorf("as a page, at %d columns\n%q\nwant\n%q", w, got, want)
+		}
+	}
+}
+
+// Output and diffs are copied without numbers and signs.
+func TestSelectionOfOutputAndDiff(t *testing.T) {
+	r := newRig(t, 60, 40)
+	r.emit(event.ToolStarted{CallID: "c", Kind: word.KindCommand, Command: "make"},
+		event.ToolFinished{CallID: "c", Kind: word.KindCommand, Outcome: word.OK, Output: "a\tb\n\x1b[31mred\x1b[0m\n"},
+		event.ToolFinished{CallID: "e", Kind: word.KindEdit, Title: "edit x", Outcome: word.OK, Changes: []event.FileChange{{Path: "x", Diff: "@@ -1 +1 @@\n-\told\n+\tnew\n"}}})
+	if got, want := r.selectAll(), "$ make\na\tb\nred\n\nedit x  +0 −0\n\told\n\tnew"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -123,8 +123,8 @@ func (c *Copied) Add(line string, from, to int) {
 			}
 		}
 	}
-	if c.joined {
-		c.text.WriteString(before)
+	if c.joined { // blanks before the break are text
+		c.text.WriteString(c.pad + before)
 	}
 }
 

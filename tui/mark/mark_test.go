@@ -15,6 +15,7 @@ func TestCopied(t *testing.T) {
 		{[]string{"one", "two"}, "one\ntwo"},
 		{[]string{"one" + Joined(" "), "two"}, "one two"},
 		{[]string{"on" + Joined(""), "e"}, "one"},
+		{[]string{"on " + Joined(""), "e  ", "x"}, "on e\nx"},
 		{[]string{For("\t") + "    " + End + "x" + Joined("\t"), "y"}, "\tx\ty"},
 		{[]string{bar + "a" + Joined(" "), bar + "b", bar + "c"}, "> a b\n> c"},
 		{[]string{Decoration + "── go ──", "x   ", "", "  y"}, "x\n\n  y"},

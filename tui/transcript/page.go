@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 
@@ -84,6 +85,21 @@ func (p *Page) View(c Canvas, h int) []string {
 		}
 	}
 	return out
+}
+
+// Output is the first call in view whose whole output is in a file, or that in which a
+// text was found: its command and the file; "": there is none.
+func (p *Page) Output() (command, file string) {
+	for _, i := range p.rows {
+		t, ok := p.entries[i].body.(*tool)
+		if !ok || t.done == nil || t.done.Spill == "" {
+			continue
+		}
+		if file == "" || p.entries[i] == p.found.entry {
+			command, file = strings.Join(strings.Fields(cmp.Or(t.command, t.title)), " "), t.done.Spill
+		}
+	}
+	return command, file
 }
 
 // highlit reverses columns of a line.

@@ -296,7 +296,11 @@ func (t *tool) printed(c Canvas) []string {
 	}
 	out = append(out, t.quote(c, lines)...)
 	if t.done.Spill != "" {
-		out = append(out, c.wrap(paint.Dim.Span("full output: "+paint.Tilde(t.done.Spill, c.Home)))...)
+		spans := []paint.Span{paint.Dim.Span("full output: " + paint.Tilde(t.done.Spill, c.Home))}
+		if c.whole {
+			spans = append(spans, paint.Faint.Span("  ctrl+o reads it"))
+		}
+		out = append(out, c.wrap(spans...)...)
 	}
 	return out
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"codeagent/exec"
 	"codeagent/hostfile"
 	"codeagent/internal/picture"
+	"codeagent/internal/visible"
 	sessions "codeagent/session"
 	"codeagent/tui"
 	"codeagent/tui/message"
@@ -89,6 +92,18 @@ func (p pasting) Read(ctx context.Context) (tui.Clip, error) {
 }
 
 func (p pasting) Write(ctx context.Context, text string) error { return p.from.Write(ctx, text) }
+
+// outputFile reads the beginning of a file in the folder of outputs.
+func outputFile(ctx context.Context, folder, file string, most int64) ([]byte, error) {
+	if filepath.Dir(file) != filepath.Clean(folder) {
+		return nil, fmt.Errorf("%s is not a file with a command's output", visible.Line(file))
+	}
+	data, err := hostfile.ReadStart(ctx, file, most)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("the output was removed: newer ones needed the room")
+	}
+	return data, err
+}
 
 // imageLoader loads images whose paths the person pastes.
 type imageLoader struct{ ses *conversation.Session }
@@ -181,6 +196,10 @@ func (b backgroundCommands) Output(id string, most int) ([]byte, error) {
 	}
 	data := b.ses.Jobs.Output(n)
 	return data[max(len(data)-most, 0):], nil
+}
+
+func (b backgroundCommands) File(ctx context.Context, file string, most int64) ([]byte, error) {
+	return outputFile(ctx, b.ses.Workspace.Paths.Output, file, most)
 }
 
 func (b backgroundCommands) Kill(_ context.Context, id string) error {
