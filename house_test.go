@@ -129,7 +129,7 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "sandbox", "tui/attention", "tui/composer", "tui/keys", "tui/mark", "tui/mention", "tui/message", "tui/paint", "tui/palette", "tui/picker", "tui/question", "tui/rewind", "tui/terminal", "tui/transcript"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "model", "sandbox", "tui/attention", "tui/composer", "tui/keys", "tui/mark", "tui/mention", "tui/message", "tui/paint", "tui/palette", "tui/picker", "tui/question", "tui/rewind", "tui/terminal", "tui/transcript"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},

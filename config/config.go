@@ -118,6 +118,8 @@ type TUI struct {
 	// Notify and Progress are how the person is called back; Title sets the terminal's.
 	Notify, Progress string
 	Title            bool
+	// StatusCommand prints the footer; empty: codeagent's own.
+	StatusCommand string
 }
 
 // Context is the [context] table.

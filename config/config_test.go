@@ -134,6 +134,9 @@ func TestEverySetting(t *testing.T) {
 		if key == "providers.n.key_command" {
 			v = `["pass", "show"]`
 		}
+		if key == "models.n.price" {
+			v = `{input = "1.25"}`
+		}
 		if strings.HasSuffix(key, "base_url") {
 			v = `"http://x/v1"`
 		}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -44,7 +45,12 @@ type ModelLimits struct {
 type ModelSettings struct {
 	ModelLimits
 	ModelRules
+	// Prices are those of PriceOf, as written.
+	Prices map[string]string
 }
+
+// Price is what a model costs, in one currency for a million tokens; the zero value: not known.
+type Price struct{ Input, Cached, Output float64 }
 
 // The values of the setting wire.
 const (
@@ -354,6 +360,27 @@ func (c Config) RulesOf(p Provider, model string) ModelRules {
 		}
 	}
 	return r
+}
+
+// PriceOf returns what the most specific [models.NAME] with a price says. Input from the
+// provider's cache costs what other input does where nothing else is said.
+func (c Config) PriceOf(p Provider, model string) Price {
+	for _, name := range c.modelNames(p, model) {
+		of := c.Models[name].Prices
+		if len(of) == 0 {
+			continue
+		}
+		number := func(key string) float64 {
+			n, _ := strconv.ParseFloat(of[key], 64) // validPrices parsed it
+			return n
+		}
+		price := Price{Input: number("input"), Cached: number("cached"), Output: number("output")}
+		if of["cached"] == "" {
+			price.Cached = price.Input
+		}
+		return price
+	}
+	return Price{}
 }
 
 // modelNames returns the [models.NAME] that match a provider's model. The most specific comes

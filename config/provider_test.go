@@ -347,3 +347,30 @@ func TestWireHint(t *testing.T) {
 		}
 	}
 }
+
+// TestPrices: the most specific price counts, and cached input costs what other input does
+// where nothing is said.
+func TestPrices(t *testing.T) {
+	c, err := load(t, "", config.Sources{Overrides: []string{
+		`models."gpt*".price={input = "1.25", cached = "0.125", output = "10"}`, `models."groq/*".price={input = "2"}`,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for model, want := range map[string]config.Price{
+		"gpt-5": {Input: 1.25, Cached: 0.125, Output: 10}, "llama": {Input: 2, Cached: 2}, "other": {},
+	} {
+		p := config.Provider{}
+		if model == "llama" {
+			p.Name = "groq"
+		}
+		if got := c.PriceOf(p, model); got != want {
+			t.Errorf("%s: %+v, want %+v", model, got, want)
+		}
+	}
+	for _, wrong := range []string{`{input = "free"}`, `{input = "-1"}`, `{input = "NaN"}`, `{words = "1"}`} {
+		if _, err := load(t, "", config.Sources{Overrides: []string{"models.x.price=" + wrong}}); err == nil {
+			t.Errorf("%s is accepted", wrong)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -155,6 +156,8 @@ var settings = []setting{
 		doc: "The terminal's title names the folder, with `●` while the model works and `?` while a question waits. `false` leaves the title alone."},
 	{key: "tui.progress", choices: []string{"auto", "on", "off"}, def: `"auto"`, at: func(c *Config, _ string) any { return &c.TUI.Progress },
 		doc: "Shows in the taskbar or the tab that the model works (OSC 9;4), and that a question waits. `auto`: only in Windows Terminal, ConEmu, Ghostty and WezTerm, since others may print it."},
+	{key: "tui.status_command", at: func(c *Config, _ string) any { return &c.TUI.StatusCommand },
+		doc: "A shell command whose first line the footer shows in place of model, folder and tokens; sandbox and approval policy stay. It runs at the start and after each turn, in the sandbox: it writes nothing, reaches no network and has two seconds. `CODEAGENT_MODEL`, `_FOLDER`, `_BRANCH`, `_SANDBOX`, `_APPROVALS`, `_CONTEXT` (percent), `_INPUT_TOKENS`, `_OUTPUT_TOKENS` and `_COST` are set."},
 	{key: "themes.NAME", at: func(c *Config, name string) any { return entry(c.Themes, name) },
 		doc: "A theme of yours: `{base = \"dark\", accent = \"#88c0d0\", warn = \"3\"}`. A colour is `#rrggbb` or one of the terminal's own, `0` to `15`. These have one: dim, faint, accent, good, bad, warn, code, added, gone, and the backgrounds said, added-words, gone-words. `base` gives the others theirs."},
 	{key: "keys.NAME", at: func(c *Config, name string) any { return entry(c.Bound, name) },
@@ -179,6 +182,8 @@ var settings = []setting{
 		doc: "How many tokens the model NAME takes; NAME may be `\"PROVIDER/MODEL\"`, and `*` in it stands for any text. The most specific name counts. 0: not known."},
 	{key: "models.NAME.output", most: mostTokens, def: "0", at: func(c *Config, name string) any { return &entry(c.Models, name).Output },
 		doc: "How many tokens an answer of it may have. 0: the provider's own limit."},
+	{key: "models.NAME.price", valid: validPrices, at: func(c *Config, name string) any { return &entry(c.Models, name).Prices },
+		doc: "What it costs, in one currency for a million tokens: `{input = \"1.25\", cached = \"0.13\", output = \"10\"}`. The footer and `/status` then show what the session cost; `cached` is input from the provider's cache, at the price of `input` where it is not given."},
 	{key: "models.NAME.vision", choices: []string{"", "yes", "no"}, def: `""`, at: func(c *Config, name string) any { return &entry(c.Models, name).Vision },
 		doc: "Whether it sees images, as for a provider."},
 	{key: "models.NAME.sandbox", choices: []string{"", ReadOnly}, def: `""`, at: func(c *Config, name string) any { return &entry(c.Models, name).Sandbox },
@@ -238,6 +243,19 @@ func validReviewer(v any) error {
 func validProgram(v any) error {
 	if len(v.([]string)) == 0 {
 		return errors.New("must name a program and its arguments")
+	}
+	return nil
+}
+
+// validPrices accepts the prices of a model.
+func validPrices(v any) error {
+	for name, price := range v.(map[string]string) {
+		if name != "input" && name != "cached" && name != "output" {
+			return fmt.Errorf("unknown price %s; use input, cached, output", quoted(name))
+		}
+		if n, err := strconv.ParseFloat(price, 64); err != nil || !(n >= 0 && n <= 1e6) {
+			return fmt.Errorf("the price of %s is %s; use a number such as \"1.25\"", name, quoted(price))
+		}
 	}
 	return nil
 }

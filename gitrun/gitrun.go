@@ -174,6 +174,16 @@ type Status struct {
 	More bool
 }
 
+// Branch returns what is checked out in the repository that holds dir: the branch, or the
+// short name of the commit on a detached head. Without a repository it fails.
+func (g *Git) Branch(ctx context.Context, dir string) (string, error) {
+	name, _, err := g.run(ctx, dir, nil, "symbolic-ref", "--quiet", "--short", "HEAD")
+	if err != nil {
+		name, _, err = g.run(ctx, dir, nil, "rev-parse", "--short", "HEAD")
+	}
+	return strings.TrimSpace(name), err
+}
+
 // Status reads the state of the repository that holds dir; without a repository it
 // fails.
 func (g *Git) Status(ctx context.Context, dir string) (Status, error) {

@@ -153,6 +153,26 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+func TestBranch(t *testing.T) {
+	dir := repository(t)
+	g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
+	if name, err := g.Branch(t.Context(), dir); err != nil || name != "main" {
+		t.Errorf("%q, %v", name, err)
+	}
+	git(t, dir, "checkout", "-q", "-b", "of/mine")
+	if name, err := g.Branch(t.Context(), dir); err != nil || name != "of/mine" {
+		t.Errorf("%q, %v", name, err)
+	}
+	git(t, dir, "checkout", "-q", "--detach")
+	commit, _ := bare(t, dir, "rev-parse", "HEAD")
+	if name, err := g.Branch(t.Context(), dir); err != nil || len(name) < 4 || !strings.HasPrefix(commit, name) {
+		t.Errorf("detached at %s: %q, %v", commit, name, err)
+	}
+	if name, err := g.Branch(t.Context(), t.TempDir()); err == nil {
+		t.Errorf("without a repository: %q", name)
+	}
+}
+
 func modified(t *testing.T, dir string) [2]int64 {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(dir, ".git/index"))

@@ -110,6 +110,11 @@ type Usage struct {
 	Reasoning int `json:"reasoning_output_tokens"`
 }
 
+// Since returns what was used after v.
+func (u Usage) Since(v Usage) Usage {
+	return Usage{u.Input - v.Input, u.Cached - v.Cached, u.Output - v.Output, u.Reasoning - v.Reasoning}
+}
+
 // Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Cached + v.Cached, u.Output + v.Output, u.Reasoning + v.Reasoning}

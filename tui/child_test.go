@@ -57,8 +57,8 @@ func child() int {
 			_ = syscall.Kill(0, syscall.SIGTSTP)
 			<-woken
 		},
-		Grace:     grace,
-		Attention: calls,
+		Grace: grace,
+		Look:  Look{Attention: calls},
 		Turn: func(ctx context.Context, said message.Message) error {
 			return play(ctx, s, said.Text)
 		},

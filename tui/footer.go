@@ -3,9 +3,11 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"codeagent/event"
+	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tui/paint"
 )
@@ -17,6 +19,40 @@ type facts struct {
 	usage   event.UsageUpdated
 	running int // background commands
 	home    string
+	spent   spent
+	place   place
+}
+
+// spent is what the session cost so far, in the currency of the settings.
+type spent struct {
+	cost float64
+	// priced and unpriced: a model with a price was used, and one without.
+	priced, unpriced bool
+}
+
+func (s *spent) add(u model.Usage, p event.Price) {
+	switch {
+	case u == model.Usage{}:
+	case p == event.Price{}:
+		s.unpriced = true
+	default:
+		s.cost, s.priced = s.cost+p.Of(u), true
+	}
+}
+
+// String is "" without a price; a + says that not everything is counted.
+func (s *spent) String() string {
+	out := fmt.Sprintf("%.2f", s.cost)
+	if s.cost > 0 && s.cost < 0.01 {
+		out = "<0.01"
+	}
+	if s.unpriced {
+		out += "+"
+	}
+	if !s.priced {
+		return ""
+	}
+	return out
 }
 
 // apply takes what an event says about the session.
@@ -28,6 +64,7 @@ func (f *facts) apply(e event.Event) {
 		}
 		f.session, f.started = e, true
 	case event.UsageUpdated:
+		f.spent.add(e.Total.Since(f.usage.Total), f.session.Price)
 		f.usage = e
 	case event.BackgroundChanged:
 		f.running = e.Running
@@ -41,8 +78,8 @@ func (f *facts) apply(e event.Event) {
 // unnamed stands for a model whose name the provider has not sent yet.
 const unnamed = "the provider's model"
 
-// footer is one line: on the left the model, the sandbox, the approvals and what is
-// not enforced, on the right the tokens. It is shown in the longest form that fits;
+// footer is one line: on the left the model, the folder and its branch, the sandbox, the
+// approvals and what is not enforced, on the right the tokens and the cost. It is shown in the longest form that fits;
 // what is not enforced is dropped last. preset and mode are the policies that apply now.
 func (f *facts) footer(t *paint.Theme, w int, preset, mode string) string {
 	if !f.started {
@@ -61,9 +98,23 @@ func (f *facts) footer(t *paint.Theme, w int, preset, mode string) string {
 	if f.running > 0 {
 		beside = []paint.Span{paint.Accent.Span(fmt.Sprintf("%d running", f.running))}
 	}
-	left := paint.Joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, long, beside)
+	if f.place.line != "" {
+		return f.ownLine(t, w, paint.Joined([]paint.Span{policy}, []paint.Span{asks}, short, beside))
+	}
+	tokens, least := f.tokens(), 0
+	if n := len(tokens); n > 0 {
+		least = paint.WidthOf(tokens[n-1]) + 2
+	}
+	var left []paint.Span
+	for _, at := range f.place.forms(f.session.Folder) { // only beside the tokens
+		left = paint.Joined([]paint.Span{name}, at, []paint.Span{policy}, []paint.Span{asks}, long, beside)
+		if paint.WidthOf(left)+least+paint.Gutter+1 <= w {
+			break
+		}
+	}
 	for _, form := range [][]paint.Span{
 		left,
+		paint.Joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, long, beside),
 		paint.Joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, short, beside),
 		paint.Joined([]paint.Span{policy}, []paint.Span{asks}, short, beside),
 		paint.Joined([]paint.Span{policy}, []paint.Span{paint.Dim.Span(mode)}, short, beside),
@@ -73,7 +124,7 @@ func (f *facts) footer(t *paint.Theme, w int, preset, mode string) string {
 			break
 		}
 	}
-	for _, right := range f.tokens() {
+	for _, right := range tokens {
 		if paint.WidthOf(left)+paint.WidthOf(right)+paint.Gutter+3 <= w {
 			return "  " + t.Justify(w-paint.Gutter-1, left, right)
 		}
@@ -125,7 +176,14 @@ func (f *facts) tokens() [][]paint.Span {
 		long, short = s.Span(fmt.Sprintf("%d%% of %s", share, of)), s.Span(fmt.Sprintf("%d%%", share))
 	}
 	total := paint.Dim.Span(paint.Count(u.Total.Input+u.Total.Output) + " used")
-	return [][]paint.Span{{long, paint.Faint.Span(" · "), total}, {short}}
+	out := [][]paint.Span{{long, paint.Faint.Span(" · "), total}, {short}}
+	if cost := f.spent.String(); cost != "" {
+		for i := range out {
+			out[i] = append(out[i], paint.Faint.Span(" · "), paint.Dim.Span("cost "+cost))
+		}
+		out = append(out, []paint.Span{short})
+	}
+	return out
 }
 
 // context is how many tokens a request uses and how many it can use, by the agent's
@@ -165,6 +223,12 @@ func (f *facts) page(t *paint.Theme, w int, preset, mode string) []string {
 		{"session", cmp.Or(s.ID, "-")},
 		{"context", f.window()},
 		{"tokens", fmt.Sprintf("%d in, %d cached, %d out in the session", f.usage.Total.Input, f.usage.Total.Cached, f.usage.Total.Output)},
+	}
+	if f.place.branch != "" {
+		pairs = slices.Insert(pairs, 2, [2]string{"branch", f.place.branch})
+	}
+	if cost := f.spent.String(); cost != "" {
+		pairs = append(pairs, [2]string{"cost", cost + " by the prices of the settings"})
 	}
 	out := columns(t, w, pairs)
 	for _, l := range s.Enforcement.Layers {

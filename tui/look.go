@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"codeagent/tui/attention"
 	"codeagent/tui/paint"
 	"codeagent/tui/palette"
 	"codeagent/tui/picker"
@@ -16,12 +17,15 @@ import (
 // Auto is the theme that follows the terminal: its background, and how many colours it has.
 const Auto = "auto"
 
-// Look chooses the colours. The zero value follows the terminal.
+// Look chooses the colours, and how the person is called back. The zero value follows the
+// terminal, and calls nobody.
 type Look struct {
 	// Theme is Auto, a name of Own, or a built-in palette's.
 	Theme string
 	// Own are the person's palettes.
 	Own map[string]palette.Palette
+	// Attention says how the person is called back.
+	Attention attention.Settings
 	// few: the terminal has 16 colours.
 	few bool
 }

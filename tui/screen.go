@@ -22,7 +22,6 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/internal/environ"
-	"codeagent/tui/attention"
 	"codeagent/tui/keys"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
@@ -51,7 +50,7 @@ type Options struct {
 	// returns when the program has the terminal again, or when ctx ends.
 	Suspend func(ctx context.Context)
 
-	// Look chooses the colours.
+	// Look chooses the colours, and how the person is called back.
 	Look Look
 
 	Rewind     Rewind
@@ -60,6 +59,8 @@ type Options struct {
 	Sessions   Sessions
 	Undo       Undo
 	Background Background
+	// Surroundings are for the footer; nil: it has no branch.
+	Surroundings Surroundings
 	// Permissions is for /permissions; nil: it shows only what was asked.
 	Permissions Permissions
 	Images      Images
@@ -76,8 +77,6 @@ type Options struct {
 	Grace time.Duration
 	// Keys is the table of keys; nil means the standard one.
 	Keys *keys.Table
-	// Attention says how the person is called back.
-	Attention attention.Settings
 	// Mouse captures the mouse: the wheel scrolls, a drag selects and copies.
 	// Without it many terminals turn the wheel into arrow keys.
 	Mouse bool
@@ -199,7 +198,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	if s.opt.Writing.Vim {
 		m.composer.UseVim()
 	}
-	m.calls.Settings = s.opt.Attention.For(s.env)
+	m.calls.Settings = s.opt.Look.Attention.For(s.env)
 	if s.opt.Keys != nil {
 		m.keys, m.questions.Keys = s.opt.Keys, questionKeys(s.opt.Keys)
 	}

@@ -171,6 +171,9 @@ func (m *app) drain() tea.Cmd {
 		switch item := item.(type) {
 		case event.Event:
 			m.apply(item)
+			if _, ok := item.(event.SessionStarted); ok {
+				cmd = tea.Batch(cmd, lookAround(m))
+			}
 			if _, ok := item.(event.BackgroundChanged); ok {
 				cmd = tea.Batch(cmd, m.lookForEnds())
 				if live := m.live(); live != nil {

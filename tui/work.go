@@ -81,7 +81,7 @@ func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
 			return cmd // what waits is for the turn that began
 		}
 	}
-	return tea.Batch(cmd, m.sendWaiting(), m.lookForEnds())
+	return tea.Batch(cmd, m.sendWaiting(), m.lookForEnds(), lookAround(m))
 }
 
 // sendWaiting sends what waited for the end of the turn, or gives it back.

@@ -217,6 +217,7 @@ func (ses *Session) Join(screen Face) {
 		ses.start.Policy = ses.preset()
 	}
 	ses.start.Window, ses.start.Assumed = ses.chosen.Window()
+	ses.start.Price = ses.chosen.Price(ses.Workspace.Config)
 	screen.Emit(ses.start)
 	ses.Record.showPast(screen.Emit, set, ses.Options.Attended)
 	if first := ses.chosen.First; first != nil {

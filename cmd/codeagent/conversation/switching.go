@@ -87,5 +87,6 @@ func (ses *Session) asks(c providers.Chosen, tell func(event.Event)) {
 	ses.choosing.Unlock()
 	ses.start.Model = c.Title(c.Name)
 	ses.start.Window, ses.start.Assumed = c.Window()
+	ses.start.Price = c.Price(ses.Workspace.Config)
 	tell(ses.start)
 }

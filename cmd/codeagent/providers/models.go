@@ -11,6 +11,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/config"
+	"codeagent/event"
 	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/model/chat"
@@ -128,6 +129,9 @@ func (c Chosen) Window() (tokens int64, assumed bool) {
 	}
 	return agent.DefaultContext, true
 }
+
+// Price returns what the settings say that the model costs.
+func (c Chosen) Price(cfg config.Config) event.Price { return event.Price(cfg.PriceOf(c.from, c.Name)) }
 
 // answers checks that the provider has the model. Some lists are incomplete, so a model that
 // is not listed gets a request.

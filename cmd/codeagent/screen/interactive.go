@@ -75,12 +75,12 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
+	colours.Attention = callBack(ses.Workspace.Config.TUI)
 	var screen *tui.Screen
 	var tidy cleanup
 	options := tui.Options{
 		In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), InitialPrompt: prompt, Mouse: ses.Workspace.Config.TUI.Mouse, Keys: table, Look: colours,
-		Attention: callBack(ses.Workspace.Config.TUI),
-		Suspend:   func(ctx context.Context) { suspend(ctx, s.In) },
+		Suspend: func(ctx context.Context) { suspend(ctx, s.In) },
 		Turn: func(ctx context.Context, said message.Message) error {
 			err := ses.Turn(ctx, input(said))
 			if err == nil && ses.Tour != nil {

@@ -16,6 +16,7 @@ import (
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/providers"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/hostfile"
@@ -30,6 +31,7 @@ import (
 // supports only undo. It returns the list of sessions that can be resumed from here.
 func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *saved {
 	kept := &saved{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
+	o.Surroundings = surroundings{ses.Workspace}
 	o.Undo, o.Approvals = offerUndo(ses), policies{ses.Gate, len(ses.Workspace.Config.Refuse) > 0}
 	if ses.Tour != nil {
 		return kept
@@ -66,6 +68,23 @@ func (r rewinding) Messages(context.Context) ([]message.Message, int, error) {
 }
 
 func (r rewinding) Back(_ context.Context, n int) error { return r.ses.Back(r.face(), n) }
+
+// surroundings are what the footer shows beside the events.
+type surroundings struct{ ws *workspace.Workspace }
+
+func (s surroundings) Branch(ctx context.Context) string { return s.ws.Branch(ctx) }
+
+func (s surroundings) Line(ctx context.Context, now tui.Standing) string {
+	vars := map[string]string{
+		"CODEAGENT_MODEL": now.Model, "CODEAGENT_FOLDER": now.Folder, "CODEAGENT_BRANCH": now.Branch,
+		"CODEAGENT_SANDBOX": now.Sandbox, "CODEAGENT_APPROVALS": now.Approvals, "CODEAGENT_COST": now.Cost,
+		"CODEAGENT_INPUT_TOKENS": strconv.Itoa(now.Used.Input), "CODEAGENT_OUTPUT_TOKENS": strconv.Itoa(now.Used.Output),
+	}
+	if now.Context >= 0 {
+		vars["CODEAGENT_CONTEXT"] = strconv.Itoa(now.Context)
+	}
+	return s.ws.StatusLine(ctx, vars)
+}
 
 // policies are the approval policies of a session.
 type policies struct {

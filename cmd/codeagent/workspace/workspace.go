@@ -36,6 +36,9 @@ type Workspace struct {
 	// Enforcement is what the runner's backend enforces for Policy.
 	Enforcement sandbox.Enforcement
 	git         *gitrun.Git
+	// confined runs what is always confined, also where the commands of the model are not; nil
+	// without a sandbox.
+	confined *exec.Runner
 	// GrantsHosts and GrantsSockets: the backend can grant a single host or socket.
 	GrantsHosts, GrantsSockets bool
 	// reports: the workspace is opened for a report, even if no sandbox works. Cannot is then
@@ -162,7 +165,8 @@ func (ws *Workspace) onlyRead() (sandbox.Policy, error) {
 func (ws *Workspace) newGit(backend sandbox.Backend) *gitrun.Git {
 	o := gitrun.Options{Policy: ws.Policy}
 	if _, plain := backend.(exec.Plain); backend != nil && !plain {
-		o.Runner, o.Program = exec.New(exec.Options{Backend: backend, Files: ws.Files}), ws.Program("git")
+		ws.confined = exec.New(exec.Options{Backend: backend, Environ: ws.Stdio.Environ, Files: ws.Files})
+		o.Runner, o.Program = ws.confined, ws.Program("git")
 	}
 	return gitrun.New(o)
 }

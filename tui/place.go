@@ -1,0 +1,99 @@
+package tui
+
+import (
+	"context"
+	"path"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/model"
+	"codeagent/tui/paint"
+)
+
+// place is what the footer shows about the folder: it is looked at when the session
+// starts and after each turn, beside everything else.
+type place struct {
+	branch string
+	// line is what the person's own status command printed; "": the footer is ours.
+	line string
+	// looking: a look is under way; again: another one was asked for meanwhile.
+	looking, again bool
+}
+
+// Standing is what a status command of the person's is told.
+type Standing struct {
+	Model, Folder, Branch, Sandbox, Approvals string
+	// Context is how full the model's context is, in percent; -1: not known.
+	Context int
+	Used    model.Usage
+	// Cost is empty without a price.
+	Cost string
+}
+
+// Surroundings are what the footer shows that no event reports.
+type Surroundings interface {
+	// Branch returns what is checked out in the session's folder; "": no repository.
+	Branch(ctx context.Context) string
+	// Line returns what the person's status command prints; "": there is none, or it
+	// failed, and the footer is the usual one.
+	Line(ctx context.Context, s Standing) string
+}
+
+// lookAround looks at the folder, one look at a time.
+func lookAround(m *app) tea.Cmd {
+	p, around := &m.facts.place, m.offers.Surroundings
+	switch {
+	case around == nil || !m.facts.started:
+		return nil
+	case p.looking:
+		p.again = true
+		return nil
+	}
+	p.looking = true
+	now := m.facts.standing(policyOf(m), modeOf(m))
+	return m.aside(func(ctx context.Context) then {
+		now.Branch = around.Branch(ctx)
+		line := ""
+		if lines := paint.OutputLines(around.Line(ctx, now)); len(lines) > 0 {
+			line = lines[0]
+		}
+		return func(m *app) tea.Cmd {
+			p := &m.facts.place
+			again := p.again
+			*p = place{branch: now.Branch, line: line}
+			if again {
+				return lookAround(m)
+			}
+			return nil
+		}
+	})
+}
+
+func (f *facts) standing(preset, mode string) Standing {
+	s := Standing{Model: f.session.Model, Folder: f.session.Folder, Sandbox: preset, Approvals: mode, Context: -1, Used: f.usage.Total, Cost: f.spent.String()}
+	if used, window, _ := f.context(); window > 0 {
+		s.Context = int(int64(used) * 100 / window)
+	}
+	return s
+}
+
+// forms are the folder and its branch for the footer, the longest first, and nothing.
+func (p *place) forms(folder string) (out [][]paint.Span) {
+	const most = 24
+	if folder != "" {
+		name := paint.Dim.Span(paint.Cut(path.Base(folder), most))
+		if p.branch != "" {
+			out = append(out, []paint.Span{name, paint.Faint.Span(" ("), paint.Dim.Span(paint.Cut(p.branch, most)), paint.Faint.Span(")")})
+		}
+		out = append(out, []paint.Span{name})
+	}
+	return append(out, nil)
+}
+
+// ownLine is the footer with what the person's command printed. What codeagent computed of
+// the sandbox stays, and is never cut by it.
+func (f *facts) ownLine(t *paint.Theme, w int, policy []paint.Span) string {
+	room := w - paint.Gutter - 1
+	left := paint.Dim.Span(paint.Cut(f.place.line, max(room-paint.WidthOf(policy)-2, 0)))
+	return "  " + t.Justify(room, []paint.Span{left}, policy)
+}

@@ -1,0 +1,121 @@
+package tui
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"codeagent/event"
+	"codeagent/model"
+	"codeagent/tui/tuitest"
+)
+
+// around are surroundings that note what they were told.
+type around struct {
+	branch, line string
+	told         []Standing
+}
+
+func (a *around) Branch(context.Context) string { return a.branch }
+func (a *around) Line(_ context.Context, s Standing) string {
+	a.told = append(a.told, s)
+	return a.line
+}
+
+func (r *rig) footer() string {
+	lines := strings.Split(strings.TrimRight(r.screen(), "\n"), "\n")
+	return lines[len(lines)-1]
+}
+
+// inPlace is a screen whose session has begun, in surroundings.
+func inPlace(t *testing.T, w int, a *around) *rig {
+	r := newRig(t, w, 20)
+	r.app.offers.Surroundings = a
+	r.app.box.post(session())
+	r.do(r.send(inboxMsg{}))
+	return r
+}
+
+func TestFooterNamesTheBranch(t *testing.T) {
+	for w, want := range map[int]string{
+		120: "scripted-1 · app (main) · workspace-write · asks on request · ▲ 1 not enforced",
+		82:  "scripted-1 · app (main) · workspace-write · asks on request · ▲ 1 not enforced",
+		78:  "scripted-1 · app · workspace-write · asks on request · ▲ 1 not enforced",
+		72:  "scripted-1 · workspace-write · asks on request · ▲ 1 not enforced",
+		40:  "workspace-write · on-request · ▲ 1",
+	} {
+		r := inPlace(t, w, &around{branch: "main"})
+		if got := strings.TrimSpace(r.footer()); got != want {
+			t.Errorf("%d columns: %q, want %q", w, got, want)
+		}
+	}
+	// After a turn it is looked at again; in the time between only once more.
+	a := &around{branch: "main"}
+	r := inPlace(t, 120, a)
+	a.branch = "feature/" + strings.Repeat("x", 100)
+	first := r.send(turnDoneMsg{})
+	for range 5 {
+		r.do(r.send(turnDoneMsg{}))
+	}
+	r.do(first)
+	if !strings.Contains(r.footer(), "(feature/xxx") || len(a.told) != 3 {
+		t.Errorf("looked %d times: %q", len(a.told), r.footer())
+	}
+}
+
+func TestFooterShowsTheCost(t *testing.T) {
+	begin := session()
+	begin.Price = event.Price{Input: 1, Cached: 0.1, Output: 10}
+	r := newRig(t, 120, 20)
+	r.emit(begin)
+	for _, c := range []struct {
+		total model.Usage
+		want  string
+	}{
+		{model.Usage{Input: 100}, "cost <0.01"},
+		{model.Usage{Input: 1_000_000, Cached: 500_000}, "cost 0.55"},
+		{model.Usage{Input: 1_000_000, Cached: 500_000, Output: 100_000}, "cost 1.55"},
+	} {
+		r.emit(event.UsageUpdated{Total: c.total})
+		if got := r.footer(); !strings.HasSuffix(got, c.want) {
+			t.Errorf("after %+v: %q, want %q", c.total, got, c.want)
+		}
+	}
+	// What a model without a price used is not in it.
+	begin.Model, begin.Price = "another", event.Price{}
+	r.emit(begin, event.UsageUpdated{Total: model.Usage{Input: 3_000_000, Cached: 500_000, Output: 100_000}})
+	if got := r.footer(); !strings.HasSuffix(got, "cost 1.55+") {
+		t.Errorf("%q", got)
+	}
+	r.typeText("/status")
+	r.press("enter")
+	r.has("1.55+ by the prices of the settings")
+
+	free := newRig(t, 120, 20)
+	free.emit(session(), event.UsageUpdated{Total: model.Usage{Input: 1000}})
+	free.lacks("cost")
+}
+
+// The footer of the person's own keeps what codeagent says of the sandbox, whatever the
+// command prints.
+func TestStatusCommandsLine(t *testing.T) {
+	a := &around{branch: "main", line: "\x1b[31mmine\x1b[0m main"}
+	r := inPlace(t, 100, a)
+	if got := r.footer(); !strings.HasPrefix(got, "  mine main  ") || !strings.HasSuffix(got, "  workspace-write · asks on request · ▲ 1") {
+		t.Errorf("%q", got)
+	}
+	if s := a.told[0]; s.Model != "scripted-1" || s.Branch != "main" || s.Folder != "/home/ada/src/app" || s.Sandbox != "workspace-write" || s.Approvals != "on-request" || s.Context != -1 {
+		t.Errorf("it was told %+v", s)
+	}
+	for _, nasty := range append(tuitest.Nasty(), strings.Repeat("▲ all enforced ", 50)) {
+		for _, w := range []int{30, 80} {
+			r := inPlace(t, w, &around{branch: nasty, line: nasty})
+			if got := r.footer(); !strings.Contains(got, "workspace-write") {
+				t.Errorf("%q leaves %q", nasty, got)
+			}
+			for line := range strings.SplitSeq(r.app.View().Content, "\n") {
+				tuitest.Harmless(t, line)
+			}
+		}
+	}
+}
