@@ -220,12 +220,10 @@ func TestRealNoColor(t *testing.T) {
 	term := golden.Start(t, cmd, 80, 24)
 	term.WaitFor("workspace-write")
 	term.Write("tour\r")
+	term.WaitFor("┃ ") // tells the message from the answer
 	term.WaitFor("wants to leave the sandbox")
 	term.Write("\x191")
 	term.WaitFor("Nothing else changed")
-	if !contains(term.Screen(), "┃ ") && !strings.Contains(term.Raw(), "┃ tour") {
-		t.Error("without colours nothing tells the message from the answer")
-	}
 	for _, seq := range []string{"\x1b[38;", "\x1b[48;", "\x1b[31", "\x1b[32", "\x1b[33"} {
 		if strings.Contains(term.Raw(), seq) {
 			t.Errorf("a colour (%q) was sent under NO_COLOR", seq)
