@@ -305,6 +305,17 @@ func (c *toolCall) refusedAtOnce(err error) {
 // finish makes the result for the model, logs it, and then reports it, so that nothing that
 // was reported can be lost.
 func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) model.Item {
+	text, events := c.report(ctx, res, err)
+	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed || err != nil, Carried: carried{Yes: c.yeses.list()}.keep(events)}
+	c.turn.agent.log(item)
+	for _, e := range events {
+		c.turn.agent.emit(e)
+	}
+	return item
+}
+
+// report is the text for the model about how the call ended, and the events about it.
+func (c *toolCall) report(ctx context.Context, res tools.Result, err error) (text string, events []event.Event) {
 	if err != nil {
 		res.Failed = true
 		res.Outcome, res.Text = notRun(ctx, err)
@@ -312,11 +323,9 @@ func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) mode
 			res.Message, _, _ = strings.Cut(res.Text, "\n")
 		}
 	}
-	text := strings.TrimRight(res.Text, "\n")
-	if text == "" {
+	if text = strings.TrimRight(res.Text, "\n"); text == "" {
 		text = "(no output)"
 	}
-	var events []event.Event
 	if res.Plan != nil {
 		events = append(events, event.PlanUpdated{Explanation: res.Explanation, Steps: res.Plan})
 	}
@@ -324,10 +333,5 @@ func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) mode
 	if res.Warning != "" {
 		events = append(events, event.Notice{Level: word.LevelWarning, Text: res.Warning})
 	}
-	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed, Carried: carried{Yes: c.yeses.list()}.keep(events)}
-	c.turn.agent.log(item)
-	for _, e := range events {
-		c.turn.agent.emit(e)
-	}
-	return item
+	return text, events
 }

@@ -236,3 +236,27 @@ func (g *Git) Diff(ctx context.Context, dir string) (text string, cut bool, err 
 	}
 	return g.run(ctx, dir, overrides, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=all", "HEAD")
 }
+
+// SinceBase returns the difference between the working tree and the place where it left a
+// branch; OfCommit returns what a commit changed, with its message. Both are bounded as Diff is.
+func (g *Git) SinceBase(ctx context.Context, dir, branch string) (text string, cut bool, err error) {
+	return g.compare(ctx, dir, branch, "diff", "--merge-base")
+}
+
+// OfCommit: see SinceBase.
+func (g *Git) OfCommit(ctx context.Context, dir, commit string) (text string, cut bool, err error) {
+	return g.compare(ctx, dir, commit, "show")
+}
+
+// compare runs a command that shows a difference for a name that somebody typed.
+func (g *Git) compare(ctx context.Context, dir, name string, command ...string) (text string, cut bool, err error) {
+	if name == "" || strings.HasPrefix(name, "-") || len(name) > 200 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return "", false, fmt.Errorf("%q is not the name of a branch or a commit", name)
+	}
+	overrides, err := g.emptied(ctx, dir)
+	if err != nil {
+		return "", false, err
+	}
+	args := append(command, "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=all", "--end-of-options", name, "--")
+	return g.run(ctx, dir, overrides, args...)
+}

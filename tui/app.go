@@ -112,7 +112,7 @@ func newApp(box *mailbox, now func() time.Time) *app {
 
 // Init waits for events.
 func (m *app) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.box.wait(0), loadHistory(m)}
+	cmds := []tea.Cmd{m.box.wait(0), loadHistory(m), loadOwn(m)}
 	if text := m.offers.InitialPrompt; strings.TrimSpace(text) != "" {
 		cmds = append(cmds, func() tea.Msg { return submitMsg{message.Message{Text: text}} })
 	}
@@ -193,6 +193,9 @@ func (m *app) draw() tea.View {
 		prompt := "  "
 		if i == 0 && m.composer.Top == 0 {
 			prompt = t.Paint(paint.Accent, "›") + " "
+			if strings.HasPrefix(m.composer.Text, "!") && m.offers.Writing.Run != nil {
+				prompt = t.Paint(paint.Warn.With(paint.Bold), "$") + " "
+			}
 			if m.composer.Normal() {
 				prompt = t.Paint(paint.Accent, "N") + " "
 			}

@@ -18,6 +18,7 @@ type facts struct {
 	started bool
 	usage   event.UsageUpdated
 	running int // background commands
+	plan    []event.PlanStep
 	home    string
 	spent   spent
 	place   place
@@ -57,6 +58,7 @@ func (s *spent) String() string {
 
 // apply takes what an event says about the session.
 func (f *facts) apply(e event.Event) {
+	f.planned(e)
 	switch e := e.(type) {
 	case event.SessionStarted:
 		if f.started && f.session.ID == e.ID && f.session.Model != "" && f.session.Model != e.Model {

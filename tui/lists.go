@@ -149,6 +149,9 @@ func showPlaces(m *app, why string, places []Place, chosen func(string)) tea.Cmd
 
 // showModels is /model: it switches to the named model, or lists the models.
 func showModels(m *app, name string) tea.Cmd {
+	if name, effort := effortOf(name); effort != "" && m.offers.Extras.Effort != nil {
+		return useEffort(m, name, effort)
+	}
 	if name != "" {
 		return useModel(m, name)
 	}

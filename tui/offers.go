@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/tui/keys"
 	"codeagent/tui/message"
 )
 
@@ -54,12 +55,16 @@ type Rewind interface {
 
 // Writing is what belongs to the editor of the message; what is nil is not offered.
 type Writing struct {
+	// Keys is the table of keys; nil means the standard one.
+	Keys *keys.Table
 	// Vim edits messages with the keys of vi.
 	Vim bool
 	// Edit lets the person edit a text in another program, which has the terminal
 	// meanwhile, and returns the new one.
 	Edit    func(text string) (string, error)
 	History History
+	// Run runs a command in the sandbox, like a turn, and shows it to the model.
+	Run func(ctx context.Context, command string) error
 	// Files lists the files of the workspace, the likeliest first; cut: there are more.
 	Files func(ctx context.Context) (names []string, cut bool, err error)
 }

@@ -136,6 +136,12 @@ func offers(t *testing.T, w, h int) (*rig, *offered) {
 // everythingOffered is a screen with every command.
 func everythingOffered(t *testing.T) *app {
 	r, _ := offers(t, 80, 24)
+	page := func(context.Context) (string, error) { return "", nil }
+	deed := func(context.Context) error { return nil }
+	r.app.offers.Extras = Extras{
+		Diff: page, Sandbox: page, Doctor: page, Feedback: page, Export: func(context.Context, string) (string, error) { return "", nil }, Fresh: deed, Fork: deed,
+		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, error) { return "", nil },
+	}
 	return r.app
 }
 

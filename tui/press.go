@@ -315,8 +315,14 @@ func (m *app) send() tea.Cmd {
 		return resend(m)
 	}
 	if c, argument, ok := called(text, offeredCommands(m.offers)); ok {
+		if c.name == "quit" { // whether it is kept would depend on who is quicker
+			return c.run(m, argument)
+		}
 		_, keep := take(m)
 		return tea.Batch(keep, c.run(m, argument))
+	}
+	if command, ok := strings.CutPrefix(text, "!"); ok && m.offers.Writing.Run != nil {
+		return runCommand(m, strings.TrimSpace(command))
 	}
 	if name, ok := slashName(text); ok {
 		return m.say("no command /" + name + "; /help lists them")

@@ -22,7 +22,6 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/internal/environ"
-	"codeagent/tui/keys"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
@@ -65,6 +64,8 @@ type Options struct {
 	Permissions Permissions
 	Images      Images
 	Clipboard   Clipboard
+	// Extras are more commands.
+	Extras Extras
 	// Writing belongs to the editor of the message.
 	Writing Writing
 
@@ -75,8 +76,6 @@ type Options struct {
 	// Grace is how long the fingers must rest before a question takes keys; zero
 	// means 700 ms.
 	Grace time.Duration
-	// Keys is the table of keys; nil means the standard one.
-	Keys *keys.Table
 	// Mouse captures the mouse: the wheel scrolls, a drag selects and copies.
 	// Without it many terminals turn the wheel into arrow keys.
 	Mouse bool
@@ -199,8 +198,8 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 		m.composer.UseVim()
 	}
 	m.calls.Settings = s.opt.Look.Attention.For(s.env)
-	if s.opt.Keys != nil {
-		m.keys, m.questions.Keys = s.opt.Keys, questionKeys(s.opt.Keys)
+	if s.opt.Writing.Keys != nil {
+		m.keys, m.questions.Keys = s.opt.Writing.Keys, questionKeys(s.opt.Writing.Keys)
 	}
 	width, height := owned.Size()
 	program := tea.NewProgram(drawn{m, owned}, tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),

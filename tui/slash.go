@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -30,13 +29,13 @@ func commands() []command {
 			return nil
 		}
 	}
-	return []command{
+	return slices.Concat([]command{
 		{name: "help", help: "the keys and commands",
 			run: page("Help", func(m *app, t *paint.Theme, w int) []string { return helpPage(t, w, offeredCommands(m.offers), m.keys) })},
 		{name: "status", help: "model, folder, sandbox, what is not enforced here, tokens",
 			run: page("Status", func(m *app, t *paint.Theme, w int) []string { return m.facts.page(t, w, policyOf(m), modeOf(m)) })},
 		{name: "permissions", takes: "[policy]", help: "what is open and why, revoke it; or change the policy, such as to read-only", run: showPermissions},
-		{name: "model", takes: "[name]", help: "switch to another model", run: showModels,
+		{name: "model", takes: "[name] [effort]", help: "switch to another model; the effort says how long it may think: low, medium, high", run: showModels,
 			offered: func(o Options) bool { return o.Models != nil }},
 		{name: "compact", takes: "[focus]", help: "summarize the conversation; the focus says what to keep", run: compact,
 			offered: func(o Options) bool { return o.Compact != nil }},
@@ -49,8 +48,9 @@ func commands() []command {
 		{name: "sessions", help: "resume, rename or delete an earlier session", run: showSessions,
 			offered: func(o Options) bool { return o.Sessions != nil }},
 		{name: "theme", takes: "[name]", help: "other colours", run: showThemes},
+	}, moreCommands(), []command{
 		{name: "quit", help: "leave codeagent", run: func(m *app, _ string) tea.Cmd { return tea.Quit }},
-	}
+	})
 }
 
 func (c command) usage() string { return strings.TrimSpace("/" + c.name + " " + c.takes) }
@@ -64,7 +64,8 @@ func (c command) typed() string {
 }
 
 func offeredCommands(o Options) []command {
-	return slices.DeleteFunc(commands(), func(c command) bool { return c.offered != nil && !c.offered(o) })
+	all := slices.DeleteFunc(commands(), func(c command) bool { return c.offered != nil && !c.offered(o) })
+	return append(all, ownCommands(o, commands())...)
 }
 
 // called returns the command that a message calls, and its argument. A text that
@@ -136,12 +137,16 @@ func (n *menu) press(do keys.Action, choices []command, c *composer.Composer) (r
 func (n *menu) view(t *paint.Theme, w int, choices []command) []string {
 	n.at = max(min(n.at, len(choices)-1), 0)
 	var out []string
+	left := 17
+	for _, c := range choices {
+		left = max(left, min(paint.Width(c.usage()), w/3))
+	}
 	for i, c := range choices {
 		mark, s := paint.Text.Span("  "), paint.Text
 		if i == n.at {
 			mark, s = paint.Accent.Span("› "), paint.Accent.With(paint.Bold)
 		}
-		out = append(out, t.Row(w-1, mark, s.Span(fmt.Sprintf("%-17s", c.usage())), paint.Dim.Span(c.help)))
+		out = append(out, t.Row(w-1, mark, s.Span(padded(paint.Cut(c.usage(), left), left+1)), paint.Dim.Span(c.help)))
 	}
 	return out
 }
@@ -172,3 +177,6 @@ func helpPage(t *paint.Theme, w int, commands []command, table *keys.Table) []st
 	flush()
 	return out
 }
+
+// padded fills a text with spaces.
+func padded(s string, w int) string { return s + strings.Repeat(" ", max(w-paint.Width(s), 0)) }

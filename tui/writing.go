@@ -104,3 +104,18 @@ func openEditor(m *app) tea.Cmd {
 		})
 	})
 }
+
+// runCommand runs a command of the person's; the model gets it with the next message.
+func runCommand(m *app, command string) tea.Cmd {
+	if command == "" {
+		return m.say("! and a command runs it in the sandbox, and shows it to the model")
+	}
+	if hint := m.between("!"); hint != "" {
+		return m.say(hint)
+	}
+	_, keep := take(m)
+	m.transcript.End()
+	m.transcript.Show("! " + command)
+	run := m.offers.Writing.Run
+	return tea.Batch(keep, m.begin("Running", m.run(func(ctx context.Context) (then, error) { return nil, run(ctx, command) })))
+}

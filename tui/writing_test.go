@@ -200,3 +200,35 @@ func TestVimOnTheScreen(t *testing.T) {
 		t.Errorf("sent %q", r.turns)
 	}
 }
+
+// TestCommandOfThePerson: ! runs a command like a turn, one at a time, and sends nothing.
+func TestCommandOfThePerson(t *testing.T) {
+	r := newRig(t, 70, 20)
+	var ran []string
+	problem := error(nil)
+	r.app.offers.Writing.Run = func(_ context.Context, command string) error { ran = append(ran, command); return problem }
+	r.typeText("! go test ./...")
+	r.has("$ ! go test ./...")
+	cmd := r.press("enter")
+	r.has("! go test ./...", "Running")
+	r.typeText("!ls")
+	r.press("enter")
+	r.has("interrupts the turn; ! needs no turn running", "$ !ls")
+	r.settle(cmd)
+	problem = ErrInterrupted
+	r.settle(r.press("enter"))
+	r.has("! ls", "Interrupted.")
+	if !slices.Equal(ran, []string{"go test ./...", "ls"}) || len(r.turns) > 0 {
+		t.Errorf("ran %q, sent %q", ran, r.turns)
+	}
+	r.typeText("!")
+	r.press("enter")
+	r.has("runs it in the sandbox")
+	r.press("ctrl+u")
+	r.app.offers.Writing.Run = nil
+	r.typeText("!important")
+	r.press("enter")
+	if !slices.Equal(r.turns, []string{"!important"}) {
+		t.Errorf("sent %q", r.turns)
+	}
+}

@@ -328,6 +328,15 @@ func (ses *Session) closeUndo() {
 	}
 }
 
+// Command runs a command of the user's; /undo restores what it changed, as after a turn.
+func (ses *Session) Command(ctx context.Context, command string) error {
+	if ses.Undo != nil {
+		ses.Undo.Begin("! " + command)
+		defer ses.Undo.End()
+	}
+	return ses.Agent.Command(ctx, command)
+}
+
 // Turn delivers a message and starts a turn in the undo history. The first message of the
 // run gets the images of -i, after those that its text numbers.
 func (ses *Session) Turn(ctx context.Context, in agent.Input) error {

@@ -37,6 +37,17 @@ func (ses *Session) Use(ctx context.Context, list []providers.Listed, name strin
 	return nil
 }
 
+// Think changes how long the model may think, from the next turn on.
+func (ses *Session) Think(_ context.Context, effort string) error {
+	was := ses.Workspace.Config.ReasoningEffort
+	ses.Workspace.Config.ReasoningEffort = effort
+	if err := ses.Agent.Use(ses.choice(ses.Asked())); err != nil {
+		ses.Workspace.Config.ReasoningEffort = was
+		return err
+	}
+	return nil
+}
+
 // restrict passes a model's limits from the settings to the gate.
 func (ses *Session) restrict(c providers.Chosen) error {
 	return ses.Gate.SetModel(approvals.ModelRules{

@@ -40,6 +40,14 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	}
 }
 
+// Report returns what the command prints. An error is of what was found, too.
+func Report(ctx context.Context, s cli.Stdio, f cli.Flags) (string, error) {
+	var text bytes.Buffer
+	s.Text = &cli.Output{W: &text}
+	err := run(ctx, s, f)
+	return text.String(), err
+}
+
 func run(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	ws, err := workspace.OpenReport(ctx, s, f)
 	if err != nil {

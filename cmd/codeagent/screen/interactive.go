@@ -52,7 +52,12 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 		if err != nil || next == nil {
 			return err
 		}
-		o, prompt = Options{from: next}, ""
+		prompt = ""
+		if next.ID == "" { // a new one, in the same folder
+			f.Folder, o.Images, o.from = next.Folder, nil, nil
+			continue
+		}
+		o = Options{from: next}
 		f.Folder = "" // each session has its own folder
 	}
 }
@@ -79,7 +84,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	var screen *tui.Screen
 	var tidy cleanup
 	options := tui.Options{
-		In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), InitialPrompt: prompt, Mouse: ses.Workspace.Config.TUI.Mouse, Keys: table, Look: colours,
+		In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), InitialPrompt: prompt, Mouse: ses.Workspace.Config.TUI.Mouse, Look: colours,
 		Suspend: func(ctx context.Context) { suspend(ctx, s.In) },
 		Turn: func(ctx context.Context, said message.Message) error {
 			err := ses.Turn(ctx, input(said))
@@ -92,8 +97,10 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	if ses.Tour == nil { // it plays only once
 		options.Rewind = rewinding{ses, func() conversation.Face { return drawn{screen} }}
 	}
-	offerWriting(ctx, ses, &options)
 	kept := offer(ses, &options, func(e event.Event) { screen.Emit(e) })
+	options.Writing.Keys = table
+	offerWriting(ctx, ses, &options)
+	offerExtras(ses, f, kept, &options)
 	screen = tui.New(options)
 	ses.Join(drawn{screen})
 	err = screen.Run(ctx)

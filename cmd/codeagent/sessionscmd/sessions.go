@@ -14,6 +14,7 @@ import (
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
+	"codeagent/hostfile"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	sessions "codeagent/session"
@@ -198,6 +199,20 @@ func newSessionsExport(s cli.Stdio) *cobra.Command {
 	cmd.Flags().StringVar(&format, "format", "", "markdown or html; else by the name of the file")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file, for you alone, instead of stdout")
 	return cmd
+}
+
+// Export writes a session to a new file, as the name of the file says.
+func Export(s cli.Stdio, id, file, folder string) error {
+	if _, err := hostfile.Lstat(file); err == nil {
+		return fmt.Errorf("%s exists; name another file", file)
+	}
+	as, err := exportFormat("", file)
+	if err != nil {
+		return err
+	}
+	return found(s, (*sessions.Store).Find, id, func(store *sessions.Store, sum sessions.Summary) error {
+		return exportFile(s, file, folder, func(w io.Writer) error { return store.Export(w, sum.ID, as) })
+	})
 }
 
 func exportFormat(format, output string) (sessions.Format, error) {

@@ -1,0 +1,115 @@
+package screen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"codeagent/cmd/codeagent/conversation"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/exec/worker"
+	"codeagent/hostfile"
+	"codeagent/tui"
+)
+
+const (
+	// mostOwn bounds the commands of one folder, ownBytes each file.
+	mostOwn  = 200
+	ownBytes = 64 << 10
+)
+
+// ownCommands reads the prompts that a person gave names: NAME.md in the folder commands beside
+// config.toml, and in .codeagent/commands of the workspace. The project's come after the
+// person's own, from files of owners that AGENTS.md is taken from, and are read inside the
+// sandbox. A prompt does nothing by itself: it is sent when the person calls it.
+func ownCommands(ctx context.Context, ses *conversation.Session) ([]tui.OwnCommand, error) {
+	own, err := commandsIn(filepath.Join(ses.Workspace.Paths.Config, "commands"), "", func(file string) ([]byte, error) { return hostfile.Read(ctx, file, ownBytes) })
+	dir := filepath.Join(ses.Workspace.Folder, ".codeagent", "commands")
+	if _, absent := hostfile.Lstat(dir); absent != nil {
+		return own, err
+	}
+	policy := ses.Gate.Base().OnlyRead()
+	files, werr := ses.Workspace.Runner.Files(ctx, policy, nil)
+	if werr != nil {
+		return own, errors.Join(err, werr)
+	}
+	defer files.Close()
+	project, perr := commandsIn(dir, "project: ", func(file string) ([]byte, error) { return projectPrompt(files, ses.Workspace, file) })
+	return append(own, project...), errors.Join(err, perr)
+}
+
+func projectPrompt(files *worker.Client, ws *workspace.Workspace, file string) ([]byte, error) {
+	info, err := hostfile.Lstat(file)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &hostfile.KindError{Mode: info.Mode()}
+	}
+	if err == nil {
+		err = workspace.OwnerTrusted(info, ws.Folder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := files.ReadFile(file, 0, ownBytes+1)
+	if err == nil && len(data) > ownBytes {
+		err = &hostfile.TooLargeError{Size: int64(len(data)), Most: ownBytes}
+	}
+	return data, err
+}
+
+// commandsIn reads the prompts of a folder; about goes before their descriptions.
+func commandsIn(dir, about string, read func(file string) ([]byte, error)) (out []tui.OwnCommand, err error) {
+	entries, err := hostfile.ReadDir(dir, mostOwn)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var errs []error
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".md")
+		if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r != '-' && r != '_' && !unicode.IsLower(r) && !unicode.IsDigit(r) }) {
+			continue
+		}
+		file := filepath.Join(dir, e.Name())
+		data, err := read(file)
+		if err == nil && (!utf8.Valid(data) || slices.Contains(data, 0)) {
+			err = errors.New("it is not UTF-8 text")
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("command %s: %w", file, err))
+			continue
+		}
+		c := parsePrompt(name, string(data))
+		c.About = about + c.About
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b tui.OwnCommand) int { return strings.Compare(a.Name, b.Name) })
+	return out, errors.Join(errs...)
+}
+
+// parsePrompt parts a file into its description and its text. The description is that of
+// the lines between --- at the beginning, else the first line.
+func parsePrompt(name, text string) tui.OwnCommand {
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
+	c := tui.OwnCommand{Name: name}
+	if rest, ok := strings.CutPrefix(text, "---\n"); ok {
+		if head, body, ok := strings.Cut(rest, "\n---\n"); ok {
+			text = body
+			for line := range strings.Lines(head) {
+				if value, ok := strings.CutPrefix(line, "description:"); ok {
+					c.About = strings.Trim(strings.TrimSpace(value), `"'`)
+				}
+			}
+		}
+	}
+	c.Text = strings.TrimSpace(text)
+	if c.About == "" {
+		line, _, _ := strings.Cut(c.Text, "\n")
+		c.About = strings.TrimSpace(strings.TrimLeft(line, "# "))
+	}
+	return c
+}

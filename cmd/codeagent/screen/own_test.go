@@ -1,0 +1,70 @@
+package screen
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/hostfile"
+	"codeagent/sandbox"
+	"codeagent/tui"
+)
+
+// TestCommandsIn: which files are commands, and what is read of them.
+func TestCommandsIn(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"fix.md": "# Fix an issue\n\nFix issue $1.\n", "deploy-it.md": "---\ndescription: \"Ship it\"\nmodel: x\n---\nShip $ARGUMENTS\n", "odd name.md": "x", "UP.md": "x", "..md": "x", "notes.txt": "x",
+		"binary.md": "a\x00b", "latin.md": "caf\xe9", "large.md": strings.Repeat("x", ownBytes+1), "open.md": "---\nno end",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link.md")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := commandsIn(dir, "project: ", func(file string) ([]byte, error) { return hostfile.Read(context.Background(), file, ownBytes) })
+	want := []tui.OwnCommand{
+		{Name: "deploy-it", About: "project: Ship it", Text: "Ship $ARGUMENTS"},
+		{Name: "fix", About: "project: Fix an issue", Text: "# Fix an issue\n\nFix issue $1."},
+		{Name: "open", About: "project: ---", Text: "---\nno end"},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%+v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%+v, want %+v", got[i], want[i])
+		}
+	}
+	for _, name := range []string{"binary.md", "latin.md", "large.md", "link.md"} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("the error does not name %s: %v", name, err)
+		}
+	}
+	if got, err := commandsIn(dir+"/absent", "", nil); err != nil || got != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestDescribePolicy: what is open is listed, and what is shut.
+func TestDescribePolicy(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/home/ada/src")
+	p.DenyRead, p.DenyGlobs = []string{"/home/ada/.ssh"}, []string{"**/.env"}
+	text := describePolicy(p, "/home/ada")
+	for _, want := range []string{"may write\n  ~/src\n", "neither read nor write\n  ~/.ssh\n  **/.env\n", "may reach\n  no host\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q lacks %q", text, want)
+		}
+	}
+	p.Network.Mode = sandbox.NetworkFull
+	if text := describePolicy(p, ""); !strings.Contains(text, "every host") {
+		t.Errorf("%q", text)
+	}
+	if text := describePolicy(sandbox.FullAccess(), ""); !strings.Contains(text, "no sandbox") {
+		t.Errorf("%q", text)
+	}
+}

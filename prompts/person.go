@@ -1,0 +1,36 @@
+package prompts
+
+import (
+	_ "embed"
+	"strings"
+)
+
+// Prompts that the person sends with a command of the screen.
+var (
+	//go:embed init.md
+	initText string
+	//go:embed planfirst.md
+	planFirst string
+	//go:embed reviewing.md
+	reviewing string
+)
+
+// Init asks for an AGENTS.md.
+func Init() string { return strings.TrimSpace(initText) }
+
+// PlanFirst asks for a plan of a task before anything is changed.
+func PlanFirst(task string) string { return planFirst + "\n" + strings.TrimSpace(task) }
+
+// Reviewing asks for a review of a diff; what says of what it is. cut: its middle is left out.
+func Reviewing(what, diff string, cut bool) string {
+	var b strings.Builder
+	b.WriteString("Review " + what + ". " + strings.TrimSpace(reviewing) + "\n\n")
+	if cut {
+		b.WriteString("The middle of the diff is left out here, because it is long: read the rest with git.\n\n")
+	}
+	fence := "```"
+	for strings.Contains(diff, fence) {
+		fence += "`"
+	}
+	return b.String() + fence + "diff\n" + strings.TrimRight(diff, "\n") + "\n" + fence
+}

@@ -1,0 +1,382 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/event"
+	"codeagent/event/word"
+	"codeagent/internal/short"
+	"codeagent/tui/keys"
+	"codeagent/tui/message"
+	"codeagent/tui/paint"
+)
+
+// Extras are commands of one step: a page to read, a prompt, a deed with a line of words.
+// What is nil is not offered.
+type Extras struct {
+	// Diff, Sandbox and Doctor return pages to read.
+	Diff, Sandbox, Doctor func(ctx context.Context) (string, error)
+	// Feedback and Export write a file, and return where it is.
+	Feedback func(ctx context.Context) (file string, err error)
+	Export   func(ctx context.Context, file string) (string, error)
+	// Fresh and Fork make the program begin a session, or resume a copy of this one, after
+	// the screen has ended.
+	Fresh, Fork func(ctx context.Context) error
+	// Effort changes how long the model may think.
+	Effort func(ctx context.Context, effort string) error
+	// Init, Review and Plan return prompts. of is "", "base BRANCH" or "commit ID".
+	Init   func() string
+	Review func(ctx context.Context, of string) (string, error)
+	Plan   func(task string) string
+	// Own reads the person's own commands, and the project's. It is called once.
+	Own func(ctx context.Context) ([]OwnCommand, error)
+
+	own []OwnCommand // as read
+}
+
+// OwnCommand is a prompt with a name. In Text $ARGUMENTS stands for all that follows the
+// name, $1 to $9 for a word of it.
+type OwnCommand struct{ Name, About, Text string }
+
+// efforts are the words that /model takes besides a name.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
+
+// moreCommands are the commands of Extras.
+func moreCommands() []command {
+	page := func(title string, of func(Extras) func(context.Context) (string, error), style func(string) paint.Style) func(*app, string) tea.Cmd {
+		return func(m *app, _ string) tea.Cmd { return showText(m, title, of(m.offers.Extras), style) }
+	}
+	plain := func(string) paint.Style { return paint.Text }
+	diff := func(e Extras) func(context.Context) (string, error) { return e.Diff }
+	confines := func(e Extras) func(context.Context) (string, error) { return e.Sandbox }
+	doctor := func(e Extras) func(context.Context) (string, error) { return e.Doctor }
+	return []command{
+		{name: "sandbox", help: "what commands may touch now", run: page("Sandbox", confines, plain), offered: func(o Options) bool { return o.Extras.Sandbox != nil }},
+		{name: "diff", help: "what differs from the last commit", run: page("Changes since the last commit", diff, diffStyle), offered: func(o Options) bool { return o.Extras.Diff != nil }},
+		{name: "plan", takes: "[task]", help: "show the model's plan; or have it plan a task before it changes anything", run: showPlan, offered: func(o Options) bool { return o.Extras.Plan != nil }},
+		{name: "review", takes: "[base BRANCH | commit ID]", help: "have the model review what is uncommitted, a branch or a commit", run: review, offered: func(o Options) bool { return o.Extras.Review != nil }},
+		{name: "init", help: "have the model write AGENTS.md for this project", run: func(m *app, _ string) tea.Cmd { return m.submit(message.Message{Text: m.offers.Extras.Init()}) },
+			offered: func(o Options) bool { return o.Extras.Init != nil }},
+		{name: "new", help: "begin a new session; this one can be resumed", run: leaving("/new", func(e Extras) func(context.Context) error { return e.Fresh }), offered: func(o Options) bool { return o.Extras.Fresh != nil }},
+		{name: "clear", help: "the same as /new", run: leaving("/clear", func(e Extras) func(context.Context) error { return e.Fresh }), offered: func(o Options) bool { return o.Extras.Fresh != nil }},
+		{name: "resume", help: "resume an earlier session", run: showSessions, offered: func(o Options) bool { return o.Sessions != nil }},
+		{name: "fork", help: "continue in a copy of this session", run: leaving("/fork", func(e Extras) func(context.Context) error { return e.Fork }), offered: func(o Options) bool { return o.Extras.Fork != nil }},
+		{name: "rename", takes: "[title]", help: "give this session a title", run: rename, offered: func(o Options) bool { return o.Sessions != nil && o.Extras.Fork != nil }},
+		{name: "export", takes: "[file]", help: "write this session as a page, .md or .html", run: export, offered: func(o Options) bool { return o.Extras.Export != nil }},
+		{name: "keys", help: "the keys, and their names for [keys] in the settings", run: showKeys},
+		{name: "doctor", help: "what this machine enforces, found by trying it", run: page("Doctor", doctor, plain), offered: func(o Options) bool { return o.Extras.Doctor != nil }},
+		{name: "feedback", help: "write a file with version, doctor and settings, without secrets and content", run: feedback, offered: func(o Options) bool { return o.Extras.Feedback != nil }},
+	}
+}
+
+// loadOwn reads the person's own commands.
+func loadOwn(m *app) tea.Cmd {
+	read := m.offers.Extras.Own
+	if read == nil {
+		return nil
+	}
+	return m.aside(func(ctx context.Context) then {
+		list, err := read(ctx)
+		return func(m *app) tea.Cmd {
+			m.offers.Extras.own = list
+			if err != nil {
+				m.transcript.Note(word.LevelWarning, err.Error())
+			}
+			return nil
+		}
+	})
+}
+
+// ownCommands are those of the person whose names are not taken.
+func ownCommands(o Options, taken []command) []command {
+	var out []command
+	for _, own := range o.Extras.own {
+		if slices.ContainsFunc(slices.Concat(taken, out), func(c command) bool { return c.name == own.Name }) {
+			continue
+		}
+		out = append(out, command{name: own.Name, help: own.About, takes: "[…]", run: func(m *app, argument string) tea.Cmd {
+			return m.submit(message.Message{Text: own.expand(argument)})
+		}})
+	}
+	return out
+}
+
+// expand puts the arguments in; where the text has no place for them they follow it.
+func (c OwnCommand) expand(argument string) string {
+	var out strings.Builder
+	words, placed := arguments(argument), false
+	for rest := c.Text; rest != ""; {
+		before, after, found := strings.Cut(rest, "$")
+		out.WriteString(before)
+		if !found {
+			break
+		}
+		rest = after
+		tail, all := strings.CutPrefix(after, "ARGUMENTS")
+		switch {
+		case all:
+			out.WriteString(argument)
+			rest, placed = tail, true
+		case after != "" && after[0] >= '1' && after[0] <= '9':
+			if n, _ := strconv.Atoi(after[:1]); n <= len(words) {
+				out.WriteString(words[n-1])
+			}
+			rest, placed = after[1:], true
+		default:
+			out.WriteByte('$')
+		}
+	}
+	if text := out.String(); placed || argument == "" {
+		return text
+	} else {
+		return strings.TrimRight(text, "\n") + "\n\n" + argument
+	}
+}
+
+// arguments are the words of a text; quotes hold one together.
+func arguments(s string) []string {
+	var out []string
+	word, quote, open := "", rune(0), false
+	for _, r := range s {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, open = r, true
+		case quote == 0 && unicode.IsSpace(r):
+			if word != "" || open {
+				out = append(out, word)
+			}
+			word, open = "", false
+		default:
+			word += string(r)
+		}
+	}
+	if word != "" || open {
+		out = append(out, word)
+	}
+	return out
+}
+
+// textMost bounds a page.
+const textMost = 512 << 10
+
+// showText shows a text that is read beside what the person does.
+func showText(m *app, title string, read func(context.Context) (string, error), style func(string) paint.Style) tea.Cmd {
+	text, ready := "", false
+	// drawn is text in drawnTheme and drawnWidth: a page is drawn again for every key.
+	var drawn []string
+	var drawnTheme *paint.Theme
+	var drawnWidth int
+	m.panel = &panel{title: title, page: func(t *paint.Theme, w int) []string {
+		switch {
+		case !ready:
+			return []string{t.Paint(paint.Dim, "…")}
+		case drawn != nil && t == drawnTheme && w == drawnWidth:
+			return drawn
+		}
+		drawn, drawnTheme, drawnWidth = nil, t, w
+		for _, l := range paint.OutputLines(text) {
+			drawn = append(drawn, paint.Wrapper{Theme: t, Width: w, Hard: true}.Lines(style(l).Span(l))...)
+		}
+		return drawn
+	}}
+	return m.aside(func(ctx context.Context) then {
+		got, err := read(ctx)
+		return func(*app) tea.Cmd {
+			if err != nil {
+				got = strings.TrimSpace(got + "\n\n" + err.Error())
+			}
+			text, ready = short.Bound(cmp.Or(strings.TrimRight(got, "\n"), "(nothing)"), textMost), true
+			return nil
+		}
+	})
+}
+
+// diffStyle colours a line of a unified diff.
+func diffStyle(line string) paint.Style {
+	switch {
+	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "):
+		return paint.Strong
+	case strings.HasPrefix(line, "+"):
+		return paint.Good
+	case strings.HasPrefix(line, "-"):
+		return paint.Bad
+	case strings.HasPrefix(line, "@@"):
+		return paint.Accent
+	}
+	return paint.Text
+}
+
+// showKeys is /keys: the table, with the names by which the settings change it.
+func showKeys(m *app, _ string) tea.Cmd {
+	m.panel = &panel{title: "Keys", page: func(t *paint.Theme, w int) []string {
+		var out []string
+		where := keys.Scope("")
+		for _, b := range m.keys.Bindings {
+			if b.Where != where {
+				where = b.Where
+				out = append(out, "", t.Paint(paint.Accent.With(paint.Bold), string(where)), "")
+			}
+			name := b.KeyNames()
+			if name == "" {
+				name = "(no key)"
+			}
+			out = append(out, t.Hang(w, paint.Accent.Span(name+"  "), paint.Text.Span(b.Help+"  "), paint.Dim.Span(b.Setting()))...)
+		}
+		return out[min(1, len(out)):]
+	}}
+	return nil
+}
+
+// showPlan is /plan: the plan that the model wrote last, or a prompt to make one.
+func showPlan(m *app, task string) tea.Cmd {
+	if task != "" {
+		return m.submit(message.Message{Text: m.offers.Extras.Plan(task)})
+	}
+	steps := m.facts.plan
+	if len(steps) == 0 {
+		return m.say("the model has made no plan; /plan TASK asks for one")
+	}
+	m.panel = &panel{title: "Plan", page: func(t *paint.Theme, w int) []string {
+		var out []string
+		for _, s := range steps {
+			mark, style := paint.Dim.Span("☐ "), paint.Text
+			switch s.Status {
+			case word.StepCompleted:
+				mark, style = paint.Good.Span("☑ "), paint.Dim
+			case word.StepInProgress:
+				mark, style = paint.Accent.Span("▸ "), paint.Strong
+			}
+			out = append(out, t.Hang(w, mark, style.Span(s.Step))...)
+		}
+		return out
+	}}
+	return nil
+}
+
+// review is /review: a prompt with a diff, which is read first.
+func review(m *app, of string) tea.Cmd {
+	if hint := m.between("/review"); hint != "" {
+		return m.say(hint)
+	}
+	read := m.offers.Extras.Review
+	return m.aside(func(ctx context.Context) then {
+		prompt, err := read(ctx, of)
+		return func(m *app) tea.Cmd {
+			if err != nil {
+				m.transcript.Note(word.LevelError, err.Error())
+				m.transcript.End()
+				return nil
+			}
+			return m.submit(message.Message{Text: prompt})
+		}
+	})
+}
+
+// leaving is a command after which the program goes on with another session.
+func leaving(name string, of func(Extras) func(context.Context) error) func(*app, string) tea.Cmd {
+	return func(m *app, _ string) tea.Cmd {
+		if hint := m.between(name); hint != "" {
+			return m.say(hint)
+		}
+		if n := m.facts.running; n > 0 {
+			return m.say(name + " would end " + short.Count(n, "background command") + "; /ps ends them")
+		}
+		do := of(m.offers.Extras)
+		return m.aside(func(ctx context.Context) then {
+			err := do(ctx)
+			return func(m *app) tea.Cmd {
+				if err != nil {
+					m.transcript.Note(word.LevelError, err.Error())
+					m.transcript.End()
+					return nil
+				}
+				return tea.Quit
+			}
+		})
+	}
+}
+
+// told does something beside the screen, and reports how it ended in a line.
+func told(m *app, do func(context.Context) (string, error)) tea.Cmd {
+	m.transcript.End()
+	return m.aside(func(ctx context.Context) then {
+		words, err := do(ctx)
+		return func(m *app) tea.Cmd {
+			if err != nil {
+				m.transcript.Note(word.LevelError, err.Error())
+			} else {
+				m.transcript.Note(word.LevelInfo, words)
+			}
+			return nil
+		}
+	})
+}
+
+func rename(m *app, title string) tea.Cmd {
+	if title == "" {
+		return m.say("/rename TITLE gives this session a title")
+	}
+	saved, id := m.offers.Sessions, m.facts.session.ID
+	return told(m, func(ctx context.Context) (string, error) {
+		return fmt.Sprintf("this session is called “%s”", title), saved.Rename(ctx, id, title)
+	})
+}
+
+func export(m *app, file string) tea.Cmd {
+	write := m.offers.Extras.Export
+	return told(m, func(ctx context.Context) (string, error) {
+		name, err := write(ctx, file)
+		return "this session is written to " + name, err
+	})
+}
+
+func feedback(m *app, _ string) tea.Cmd {
+	write := m.offers.Extras.Feedback
+	return told(m, func(ctx context.Context) (string, error) {
+		name, err := write(ctx)
+		return "written to " + name + "\nIt has no content of the conversation and no keys. Nothing was sent: read it, and send it yourself.", err
+	})
+}
+
+// effortOf parts what /model takes: a name, how long to think, or both.
+func effortOf(argument string) (name, effort string) {
+	words := strings.Fields(argument)
+	if n := len(words); n > 0 && slices.Contains(efforts, words[n-1]) {
+		return strings.Join(words[:n-1], " "), words[n-1]
+	}
+	return argument, ""
+}
+
+// useEffort changes how long the model thinks, and the model if a name is given.
+func useEffort(m *app, name, effort string) tea.Cmd {
+	if hint := m.between("/model"); hint != "" {
+		return m.say(hint)
+	}
+	change, models := m.offers.Extras.Effort, m.offers.Models
+	m.transcript.End()
+	return m.begin("Switching", m.run(func(ctx context.Context) (then, error) {
+		if name != "" {
+			if err := models.Use(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+		return func(m *app) tea.Cmd { return m.say("reasoning effort: " + effort) }, change(ctx, effort)
+	}))
+}
+
+// planned keeps the model's plan for /plan.
+func (f *facts) planned(e event.Event) {
+	if e, ok := e.(event.PlanUpdated); ok {
+		f.plan = e.Steps
+	}
+}

@@ -1,0 +1,161 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/event"
+	"codeagent/event/word"
+)
+
+// TestOwnCommands: a prompt of the person's is completed, gets its arguments and is sent; a
+// built-in command keeps its name.
+func TestOwnCommands(t *testing.T) {
+	for _, c := range []struct{ text, argument, want string }{
+		{"Fix $ARGUMENTS now", "the  parser", "Fix the  parser now"},
+		{"Compare $1 with $2.", `a "b c" d`, "Compare a with b c."},
+		{"Compare $1 with $2.", "a", "Compare a with ."},
+		{"It costs $5 or $", "", "It costs  or $"},
+		{"Fix it\n", "in main.go", "Fix it\n\nin main.go"},
+		{"Fix it\n", "", "Fix it\n"},
+		{"$1 $ARGUMENTS", "$2 $ARGUMENTS", "$2 $2 $ARGUMENTS"},
+		{"$1", `''`, ""},
+	} {
+		if got := (OwnCommand{Text: c.text}).expand(c.argument); got != c.want {
+			t.Errorf("%q with %q is %q, want %q", c.text, c.argument, got, c.want)
+		}
+	}
+	r := newRig(t, 80, 24)
+	r.app.offers.Extras.Own = func(context.Context) ([]OwnCommand, error) {
+		return []OwnCommand{{"tidy", "fix an issue", "Fix issue $1."}, {"help", "mine", "x"}, {"tidy", "another", "y"}}, errors.New("commands/bad.md: too large")
+	}
+	r.settle(loadOwn(r.app))
+	r.has("commands/bad.md: too large")
+	r.typeText("/ti")
+	r.has("› /tidy […]         fix an issue")
+	r.press("tab")
+	r.typeText("12")
+	r.press("enter")
+	if !slices.Equal(r.turns, []string{"Fix issue 12."}) {
+		t.Errorf("sent %q", r.turns)
+	}
+	r.send(turnDoneMsg{})
+	r.typeText("/help")
+	r.press("enter")
+	r.has("── Help")
+}
+
+// TestExtras: each command does what it says, or says why not.
+func TestExtras(t *testing.T) {
+	var did []string
+	problem := error(nil)
+	text := func(name, out string) func(context.Context) (string, error) {
+		return func(context.Context) (string, error) { did = append(did, name); return out, problem }
+	}
+	deed := func(name string) func(context.Context) error {
+		return func(context.Context) error { did = append(did, name); return problem }
+	}
+	r := newRig(t, 80, 24)
+	r.app.offers.Extras = Extras{
+		Diff: text("diff", "@@ -1 +1 @@\n-old\n+new \x1b[2J"), Sandbox: text("sandbox", "write  ~/src"), Doctor: text("doctor", "sandbox: works"),
+		Feedback: text("feedback", "/state/feedback.md"), Fresh: deed("fresh"), Fork: deed("fork"),
+		Export: func(_ context.Context, file string) (string, error) {
+			did = append(did, "export "+file)
+			return "/work/" + file, problem
+		},
+		Init: func() string { return "Write AGENTS.md." }, Plan: func(task string) string { return "Plan first: " + task },
+		Review: func(_ context.Context, of string) (string, error) { return "Review " + of + ":\n+x", problem },
+	}
+	do := func(command string) {
+		t.Helper()
+		r.app.panel = nil
+		r.app.composer.Set(command)
+		r.settle(r.press("enter"))
+	}
+	for _, c := range []struct{ command, shows string }{
+		{"/diff", "+new ␛[2J"}, {"/sandbox", "write  ~/src"}, {"/doctor", "sandbox: works"}, {"/keys", "message-newline"},
+		{"/export a.html", "this session is written to /work/a.html"}, {"/feedback", "Nothing was sent"}, {"/plan", "the model has made no plan"},
+	} {
+		do(c.command)
+		r.app.fresh = false
+		if s := r.screen(); !strings.Contains(s, c.shows) && !(c.command == "/diff" && strings.Contains(s, "+new ")) && c.command != "/keys" {
+			t.Errorf("%s does not show %q:\n%s", c.command, c.shows, s)
+		}
+	}
+	do("/keys")
+	r.press("end")
+	r.has("page-page-down")
+	r.emit(event.PlanUpdated{Steps: []event.PlanStep{{Step: "read", Status: word.StepCompleted}, {Step: "write", Status: word.StepInProgress}, {Step: "test"}}})
+	do("/plan")
+	r.has("☑ read", "▸ write", "☐ test")
+	for _, command := range []string{"/init", "/plan add a flag", "/review base main"} {
+		do(command)
+		r.send(turnDoneMsg{})
+	}
+	if want := []string{"Write AGENTS.md.", "Plan first: add a flag", "Review base main:\n+x"}; !slices.Equal(r.turns, want) {
+		t.Errorf("sent %q", r.turns)
+	}
+	problem = errors.New("no such branch")
+	do("/review base x")
+	r.has("no such branch")
+	do("/fork")
+	r.app.facts.running = 2
+	did = nil
+	do("/new")
+	r.has("/new would end 2 background commands")
+	r.app.facts.running, problem = 0, nil
+	r.app.composer.Set("/new")
+	cmd := r.press("enter")
+	quits := false
+	var settle func(tea.Cmd)
+	settle = func(cmd tea.Cmd) {
+		if cmd == nil {
+			return
+		}
+		switch msg := cmd().(type) {
+		case tea.BatchMsg:
+			for _, c := range msg {
+				settle(c)
+			}
+		case then:
+			settle(r.send(msg))
+		case tea.QuitMsg:
+			quits = true
+		}
+	}
+	settle(cmd)
+	if !quits || !slices.Equal(did, []string{"fresh"}) {
+		t.Errorf("/new: quits %v, did %q", quits, did)
+	}
+}
+
+// TestModelWithEffort: /model takes how long to think, beside a name or alone.
+func TestModelWithEffort(t *testing.T) {
+	for _, c := range []struct{ in, name, effort string }{
+		{"gpt-5 high", "gpt-5", "high"}, {"low", "", "low"}, {"gpt-5", "gpt-5", ""}, {"", "", ""}, {"a b", "a b", ""},
+	} {
+		if name, effort := effortOf(c.in); name != c.name || effort != c.effort {
+			t.Errorf("%q is %q, %q", c.in, name, effort)
+		}
+	}
+	r := newRig(t, 80, 24)
+	set := ""
+	r.app.offers.Models = &noModels{}
+	r.app.offers.Extras.Effort = func(_ context.Context, effort string) error { set = effort; return nil }
+	r.app.composer.Set("/model high")
+	r.settle(r.press("enter"))
+	if set != "high" {
+		t.Errorf("the effort is %q", set)
+	}
+	r.has("reasoning effort: high")
+}
+
+type noModels struct{}
+
+func (*noModels) List(context.Context) ([]Model, error) { return nil, nil }
+func (*noModels) Use(context.Context, string) error     { return nil }
