@@ -261,9 +261,12 @@ func (m *app) status(t *paint.Theme, w int) string {
 	case m.rewind.Active():
 		left = m.rewind.Hint(w)
 	case m.transcript.Chosen() && m.composer.Empty() && m.panel == nil:
-		for _, hint := range [][2]string{{m.keys.Name(inBlock, actOpen), "opens and folds"}, {m.keys.Name(inBlock, actCopy), "copies"}, {m.keys.Name(everywhere, keys.Back), "goes back"}} {
-			left = append(left, paint.Accent.Span("  "+hint[0]), paint.Dim.Span(" "+hint[1]))
-		}
+		right = nil
+		left = whole(w, nil, [][]paint.Span{
+			{paint.Accent.Span("  " + m.keys.Name(inBlock, actOpen)), paint.Dim.Span(" opens")},
+			{paint.Accent.Span("  " + m.keys.Name(inBlock, actCopy)), paint.Dim.Span(" copies")},
+			{paint.Accent.Span("  " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" goes back")},
+		})
 	case m.unread != nil:
 		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" cancels")}
 	case m.work.running:
@@ -276,14 +279,20 @@ func (m *app) status(t *paint.Theme, w int) string {
 			hints = append(hints, []paint.Span{paint.Accent.Span("  " + m.keys.Name(inComposer, keys.Send)), paint.Dim.Span(" steers")},
 				[]paint.Span{paint.Accent.Span("  " + m.keys.Name(inComposer, actQueue)), paint.Dim.Span(" queues")})
 		}
-		for _, h := range hints { // whole, or not at all
-			if paint.WidthOf(left)+paint.WidthOf(h)+paint.WidthOf(right) >= w {
-				break
-			}
-			left = append(left, h...)
-		}
+		left = whole(w-paint.WidthOf(right), left, hints)
 	}
 	return t.Justify(w, left, right)
+}
+
+// whole appends hints as long as they fit in w: each whole, or not at all.
+func whole(w int, left []paint.Span, hints [][]paint.Span) []paint.Span {
+	for _, h := range hints {
+		if paint.WidthOf(left)+paint.WidthOf(h) >= w {
+			break
+		}
+		left = append(left, h...)
+	}
+	return left
 }
 
 func waitingLines(t *paint.Theme, w int, steers, queued []message.Message) []string {

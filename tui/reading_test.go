@@ -31,6 +31,18 @@ func TestReadTheWholeTranscript(t *testing.T) {
 	}
 }
 
+// A chosen block has a bar, and the status says what its keys do.
+func TestBlocksAreChosen(t *testing.T) {
+	for _, size := range [][2]int{{40, 15}, {80, 24}, {120, 40}} {
+		r := newRig(t, size[0], size[1])
+		r.emit(looks()...)
+		r.press("ctrl+up", "ctrl+up", "ctrl+up")
+		golden.Check(t, fmt.Sprintf("chosen-%d.txt", size[0]), r.screen())
+		r.press("enter")
+		golden.Check(t, fmt.Sprintf("chosen-open-%d.txt", size[0]), r.screen())
+	}
+}
+
 // What is found is shown, forward and back, round the end, also in what was folded and
 // where a text is broken by the width.
 func TestFindGoesThroughTheTranscript(t *testing.T) {

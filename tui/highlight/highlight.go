@@ -1,6 +1,7 @@
 // Package highlight names the parts of source code by which it is coloured: keywords,
 // strings, comments. It reads line by line and keeps what a line leaves open, so code
-// that still arrives is read once, in time linear in its length, whatever it is. It
+// that still arrives is read once, in time linear in its length, whatever it is: a
+// library such as chroma reads a block as a whole, by expressions that backtrack. It
 // performs no IO. Start with For; languages.go is the table of languages.
 package highlight
 

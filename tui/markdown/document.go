@@ -23,6 +23,9 @@ type Document struct {
 	Ended bool
 	// Quiet draws all of it in a style of less importance.
 	Quiet bool
+	// Margin puts the lines behind the gutter; they are then not copied for that in each
+	// frame.
+	Margin bool
 
 	theme *paint.Theme
 	width int
@@ -76,7 +79,7 @@ func (d *Document) Add(s string) {
 // Set replaces the text if it differs from what was streamed.
 func (d *Document) Set(s string) {
 	if d.text.String() != s {
-		*d = Document{Ended: d.Ended, Quiet: d.Quiet}
+		*d = Document{Ended: d.Ended, Quiet: d.Quiet, Margin: d.Margin}
 		d.Add(s)
 	}
 }
@@ -162,6 +165,14 @@ func (d *Document) Lines(t *paint.Theme, w int) []string {
 	return apart(out, d.open().lines(d, line, d.Ended))
 }
 
+// behind puts lines behind the gutter, if they belong there.
+func (d *Document) behind(lines []string) []string {
+	if d.Margin {
+		return paint.Indent(lines)
+	}
+	return lines
+}
+
 // apart joins two stretches with a blank line.
 func apart(a, b []string) []string {
 	if len(a) > 0 && len(b) > 0 {
@@ -178,10 +189,10 @@ func (p *part) lines(d *Document, line string, whole bool) []string {
 	}
 	t, w := d.theme, d.width
 	if p.drawn == nil {
-		p.drawn, p.reader = []string{ruleAbove(t, p.lang, w)}, highlight.For(p.lang)
+		p.drawn, p.reader = d.behind([]string{ruleAbove(t, p.lang, w)}), highlight.For(p.lang)
 	}
 	if fresh := p.src.String()[p.taken:]; fresh != "" {
-		p.drawn = append(p.drawn, codeLines(t, &p.reader, strings.TrimSuffix(fresh, "\n"), w)...)
+		p.drawn = append(p.drawn, d.behind(codeLines(t, &p.reader, strings.TrimSuffix(fresh, "\n"), w))...)
 		p.taken = p.src.Len()
 	}
 	out := p.drawn[:len(p.drawn):len(p.drawn)]
@@ -190,10 +201,10 @@ func (p *part) lines(d *Document, line string, whole bool) []string {
 			line = tail(line)
 		}
 		next := p.reader // the line is read again when it is whole
-		out = append(out, codeLines(t, &next, line, w)...)
+		out = append(out, d.behind(codeLines(t, &next, line, w))...)
 	}
 	if whole {
-		out = append(out, ruleBelow(t, w))
+		out = append(out, d.behind([]string{ruleBelow(t, w)})...)
 	}
 	return out
 }
@@ -203,13 +214,13 @@ func (p *part) prose(d *Document, line string, whole bool) []string {
 	src := p.src.String()
 	n := len(src) + len(line)
 	if whole || n <= maxFresh || p.taken == 0 || n-p.taken > p.taken/8 {
-		p.drawn, p.taken = markdown(d.theme, src+line, d.width, d.Quiet), n
+		p.drawn, p.taken = d.behind(markdown(d.theme, src+line, d.width, d.Quiet)), n
 		return p.drawn
 	}
 	out := p.drawn[:len(p.drawn):len(p.drawn)]
 	since := tail(src[min(p.taken, len(src)):]) + tail(line[max(min(p.taken-len(src), len(line)), 0):])
 	if since = strings.Trim(since, "\n"); since != "" {
-		out = append(out, d.theme.Wrap(min(d.width, maxProse), base(d.Quiet).Span(since))...)
+		out = append(out, d.behind(d.theme.Wrap(min(d.width, maxProse), base(d.Quiet).Span(since)))...)
 	}
 	return out
 }

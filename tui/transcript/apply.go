@@ -150,7 +150,7 @@ func (t *Transcript) applyWords(e event.Event) {
 func (t *Transcript) growing() *entry {
 	if t.answer == nil {
 		t.settle()
-		t.answer = t.add(&answer{})
+		t.answer = t.add(&answer{doc: markdown.Document{Margin: true}})
 	}
 	return t.answer
 }

@@ -89,7 +89,7 @@ func (a *answer) Draw(c Canvas) []string {
 		return nil
 	}
 	a.doc.Ended = a.finished
-	return paint.Indent(a.doc.Lines(c.Theme, c.Inner()))
+	return a.doc.Lines(c.Theme, c.Inner())
 }
 
 // thought is the model's reasoning, dimmed. Folded it shows the last lines while it
