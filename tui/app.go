@@ -77,6 +77,7 @@ type keyboard struct {
 	stirs  int       // counts what restarts the wait of a question (grace.go)
 	quitAt time.Time // of the last key that would have quit
 	burst  burst
+	answer answering
 }
 
 // notices are what the person is told beside the conversation: on the screen, and while

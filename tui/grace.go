@@ -4,6 +4,9 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/tui/keys"
+	"codeagent/tui/question"
 )
 
 // A question must not catch the keys of somebody who is typing when it appears. It
@@ -13,6 +16,10 @@ import (
 
 // grace is how long no key must be pressed before a question is armed.
 const grace = 700 * time.Millisecond
+
+// answerHold is how long the answer to a question that a pause has armed waits: what is typed
+// within it shows that the key began a word. Ctrl+Y arms for an answer at once.
+const answerHold = 250 * time.Millisecond
 
 // quietMsg ends the wait that began with stir number at.
 type quietMsg struct{ at int }
@@ -36,4 +43,70 @@ func (m *app) quiet(msg quietMsg) {
 	if q != nil && msg.at == m.stirs && q.Waits() && m.composer.Empty() && !covered && m.unread == nil {
 		q.Arm()
 	}
+}
+
+// answering is an answer that waits for what follows it.
+type answering struct {
+	hold   time.Duration      // 0: none waits
+	sure   *question.Question // armed by Ctrl+Y
+	key    *tea.Key           // the answer that waits, about the question
+	about  *question.Question
+	number int
+}
+
+// answerMsg ends the wait of answer number at.
+type answerMsg struct{ at int }
+
+// holdAnswer takes an answer to a question that a pause has armed; false: it is given at once.
+func holdAnswer(m *app, q *question.Question, k tea.Key) (tea.Cmd, bool) {
+	a := &m.answer
+	if a.hold == 0 || a.sure == q || keys.Typed(k) == "" || m.keys.Find(k, inQuestion) != actOption || !q.Has(k.Keystroke()) {
+		return nil, false
+	}
+	a.key, a.about, a.number = &k, q, a.number+1
+	at := a.number
+	return m.after(a.hold, func(time.Time) tea.Msg { return answerMsg{at} }), true
+}
+
+// settleAnswer takes the key that follows an answer that waits: more text makes it the
+// beginning of a message, Esc and Backspace take it back.
+func settleAnswer(m *app, k tea.Key) (cmd tea.Cmd, handled bool) {
+	if m.answer.key == nil {
+		return nil, false
+	}
+	switch {
+	case keys.Typed(k) != "":
+		typeHeld(m)
+		return nil, false
+	case k.Code == tea.KeyEscape, k.Code == tea.KeyBackspace:
+		m.answer.key = nil
+		return nil, true
+	}
+	cmd = giveAnswer(m, m.answer.number)
+	return tea.Batch(cmd, m.key(k)), true
+}
+
+// giveAnswer gives the answer that waits; where its question is gone, it was typed.
+func giveAnswer(m *app, at int) tea.Cmd {
+	a := &m.answer
+	if a.key == nil || at != a.number {
+		return nil
+	}
+	q, k := m.questions.Front(), *a.key
+	if q != a.about || !q.Armed() || m.panel != nil {
+		typeHeld(m)
+		return nil
+	}
+	a.key = nil
+	_, cmd := m.questionKey(q, k)
+	return cmd
+}
+
+// typeHeld puts the answer that waits into the message.
+func typeHeld(m *app) {
+	k := *m.answer.key
+	m.answer.key = nil
+	m.questions.Disarm()
+	m.composer.Typed(keys.Typed(k))
+	m.burst.last, m.burst.text = m.now(), true
 }

@@ -15,6 +15,9 @@ import (
 // key takes a key press. The part in front gets it first: a panel, a note, an armed
 // question, the command menu, the message.
 func (m *app) key(k tea.Key) tea.Cmd {
+	if cmd, handled := settleAnswer(m, k); handled {
+		return cmd
+	}
 	if k.Keystroke() != "ctrl+c" && k.Keystroke() != "ctrl+d" {
 		m.hint.text = ""
 	}
@@ -30,6 +33,9 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	case q != nil && q.Field != nil:
 		return m.noteKey(q, k)
 	case q != nil && q.Armed():
+		if cmd, handled := holdAnswer(m, q, k); handled {
+			return cmd
+		}
 		if handled, cmd := m.questionKey(q, k); handled {
 			return cmd
 		}
@@ -90,6 +96,7 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	case actArm:
 		if q := m.questions.Front(); q != nil && m.panel == nil {
 			q.Arm()
+			m.answer.sure = q
 		} else if q == nil && m.panel == nil {
 			m.composer.Edit(keys.Yank, m.composerWidth())
 		}

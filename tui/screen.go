@@ -193,7 +193,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	m.offers, m.alone = s.opt, alone
 	m.offers.Look.few = profile == colorprofile.ANSI
 	m.theme = m.offers.Look.on(true)
-	m.burst.gap = burstGap
+	m.burst.gap, m.answer.hold = burstGap, answerHold
 	if s.opt.Writing.Vim {
 		m.composer.UseVim()
 	}

@@ -109,8 +109,12 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case inboxMsg:
 		cmd := m.drain()
 		return tea.Batch(cmd, m.box.wait(frame))
+	case answerMsg:
+		cmd := giveAnswer(m, msg.at)
+		return tea.Batch(cmd, m.stir())
 	case heldMsg:
-		return endBurst(m, msg.at)
+		cmd := endBurst(m, msg.at)
+		return tea.Batch(cmd, m.stir())
 	case quietMsg:
 		m.quiet(msg)
 	case tickMsg:
@@ -200,6 +204,9 @@ func (m *app) drain() tea.Cmd {
 
 // paste inserts into the note that is being written, or else into the message.
 func (m *app) paste(s string) tea.Cmd {
+	if m.answer.key != nil {
+		typeHeld(m)
+	}
 	q := m.questions.Front()
 	switch {
 	case m.panel != nil:
