@@ -260,7 +260,7 @@ func (m *app) status(t *paint.Theme, w int) string {
 			left = []paint.Span{paint.Accent.Span("  " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" closes the full view")}
 		}
 	case m.rewind.Active():
-		left = m.rewind.Hint(w)
+		left = m.rewind.Hint(w - paint.WidthOf(right))
 	case m.transcript.Chosen() && m.composer.Empty() && m.panel == nil:
 		right = nil
 		left = whole(w, nil, [][]paint.Span{

@@ -101,7 +101,8 @@ func (f *facts) footer(t *paint.Theme, w int, preset, mode string) string {
 		beside = []paint.Span{paint.Accent.Span(fmt.Sprintf("%d running", f.running))}
 	}
 	if f.place.line != "" {
-		return f.ownLine(t, w, paint.Joined([]paint.Span{policy}, []paint.Span{asks}, short, beside))
+		return f.ownLine(t, w, paint.Joined([]paint.Span{policy}, []paint.Span{asks}, short, beside),
+			paint.Joined([]paint.Span{policy}, []paint.Span{paint.Dim.Span(mode)}, short, beside), paint.Joined([]paint.Span{policy}, short, beside))
 	}
 	tokens, least := f.tokens(), 0
 	if n := len(tokens); n > 0 {

@@ -92,8 +92,14 @@ func (p *place) forms(folder string) (out [][]paint.Span) {
 
 // ownLine is the footer with what the person's command printed. What codeagent computed of
 // the sandbox stays, and is never cut by it.
-func (f *facts) ownLine(t *paint.Theme, w int, policy []paint.Span) string {
+func (f *facts) ownLine(t *paint.Theme, w int, policies ...[]paint.Span) string {
 	room := w - paint.Gutter - 1
+	policy := policies[0]
+	for _, policy = range policies {
+		if paint.WidthOf(policy) <= room {
+			break
+		}
+	}
 	left := paint.Dim.Span(paint.Cut(f.place.line, max(room-paint.WidthOf(policy)-2, 0)))
 	return "  " + t.Justify(room, []paint.Span{left}, policy)
 }

@@ -196,16 +196,19 @@ func (m *app) quit(key string) tea.Cmd {
 		return tea.Quit
 	}
 	m.quitAt = now
-	var ends []string
+	var ends, narrow []string
 	if m.work.running && key != "Ctrl+C" { // which interrupts it
-		ends = append(ends, "the turn")
+		ends, narrow = append(ends, "the turn"), append(narrow, "turn")
 	}
 	if jobs > 0 {
-		ends = append(ends, short.Count(jobs, "background command"))
+		ends, narrow = append(ends, short.Count(jobs, "background command")), append(narrow, short.Count(jobs, "job"))
 	}
 	hint := key + " again quits"
 	if len(ends) > 0 {
 		hint += " and ends " + strings.Join(ends, " and ")
+		if paint.Width(hint)+paint.Gutter > m.width { // what ends is never cut off
+			hint = key + " quits, ends " + strings.Join(narrow, ", ")
+		}
 	}
 	return m.say(hint)
 }
