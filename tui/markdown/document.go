@@ -32,6 +32,7 @@ type Document struct {
 	// settled are the drawn lines of the complete parts, done is their number.
 	settled []string
 	done    int
+	number  numbering // behind the settled parts
 }
 
 // part is a stretch of prose, or the inside of a fence.
@@ -144,13 +145,16 @@ func closes(line, fence string) bool {
 // Lines draws the document; the caller must not change the result.
 func (d *Document) Lines(t *paint.Theme, w int) []string {
 	if d.theme != t || d.width != w {
-		d.theme, d.width, d.settled, d.done = t, w, nil, 0
+		d.theme, d.width, d.settled, d.done, d.number = t, w, nil, 0, numbering{}
 		for _, p := range d.parts {
 			p.drawn, p.taken = nil, 0
 		}
 	}
 	for d.done < len(d.parts) && d.parts[d.done].closed {
-		d.settled = apart(d.settled, d.parts[d.done].lines(d, "", true))
+		if d.parts[d.done].fence != "" {
+			d.number = numbering{}
+		}
+		d.settled = apart(d.settled, d.parts[d.done].lines(d, &d.number, "", true))
 		d.parts[d.done].drawn = nil
 		d.done++
 	}
@@ -162,7 +166,8 @@ func (d *Document) Lines(t *paint.Theme, w int) []string {
 	if d.done == len(d.parts) && line == "" {
 		return out
 	}
-	return apart(out, d.open().lines(d, line, d.Ended))
+	number := d.number
+	return apart(out, d.open().lines(d, &number, line, d.Ended))
 }
 
 // behind puts lines behind the gutter, if they belong there.
@@ -183,9 +188,9 @@ func apart(a, b []string) []string {
 
 // lines draws the part and the unfinished line behind it. With whole no more text
 // comes, and all of it is drawn.
-func (p *part) lines(d *Document, line string, whole bool) []string {
+func (p *part) lines(d *Document, number *numbering, line string, whole bool) []string {
 	if p.fence == "" {
-		return p.prose(d, line, whole)
+		return p.prose(d, number, line, whole)
 	}
 	t, w := d.theme, d.width
 	if p.drawn == nil {
@@ -210,11 +215,11 @@ func (p *part) lines(d *Document, line string, whole bool) []string {
 }
 
 // prose draws the whole part, or the new text below what was drawn before.
-func (p *part) prose(d *Document, line string, whole bool) []string {
+func (p *part) prose(d *Document, number *numbering, line string, whole bool) []string {
 	src := p.src.String()
 	n := len(src) + len(line)
 	if whole || n <= maxFresh || p.taken == 0 || n-p.taken > p.taken/8 {
-		p.drawn, p.taken = d.behind(markdown(d.theme, src+line, d.width, d.Quiet)), n
+		p.drawn, p.taken = d.behind(markdown(d.theme, src+line, d.width, d.Quiet, number)), n
 		return p.drawn
 	}
 	out := p.drawn[:len(p.drawn):len(p.drawn)]

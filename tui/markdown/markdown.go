@@ -28,10 +28,34 @@ const maxDepth = 12
 // code take what there is.
 const maxProse = 100
 
-func markdown(t *paint.Theme, src string, w int, quiet bool) []string {
+func markdown(t *paint.Theme, src string, w int, quiet bool, number *numbering) []string {
 	source := []byte(src)
-	d := drawer{theme: t, source: source, base: base(quiet)}
+	d := drawer{theme: t, source: source, base: base(quiet), from: *number, ended: number}
+	*number = numbering{}
 	return d.blocks(parsers().Parse(gmtext.NewReader(source)), w, false, 0)
+}
+
+// numbering is where an ordered list ended a part of a document: the next part may go on
+// with it.
+type numbering struct {
+	next   int  // 0: no such list
+	marker byte // . or )
+}
+
+// goOn returns the first number of an ordered list. It keeps the number behind the last
+// one, where the list ends the text.
+func (d drawer) goOn(list *ast.List) int {
+	first := list.Start
+	if list.Parent().Kind() != ast.KindDocument {
+		return first
+	}
+	if list.PreviousSibling() == nil && d.from.next > 0 && d.from.marker == list.Marker {
+		first = d.from.next
+	}
+	if list.NextSibling() == nil {
+		*d.ended = numbering{first + list.ChildCount(), list.Marker}
+	}
+	return first
 }
 
 // drawer draws a parsed document. Every text passes through wrapper, and so through
@@ -40,6 +64,9 @@ type drawer struct {
 	theme  *paint.Theme
 	source []byte
 	base   paint.Style // of ordinary text
+	// from is where the part before ended a list, ended where this one does.
+	from  numbering
+	ended *numbering
 }
 
 func base(quiet bool) paint.Style {
@@ -124,7 +151,8 @@ func (d drawer) list(n *ast.List, w, depth int) []string {
 	var out []string
 	number, widest := n.Start, 0
 	if n.IsOrdered() {
-		widest = len(strconv.Itoa(n.Start + max(n.ChildCount()-1, 0)))
+		number = d.goOn(n)
+		widest = len(strconv.Itoa(number + max(n.ChildCount()-1, 0)))
 	}
 	inner := 0
 	for p := n.Parent(); p != nil; p = p.Parent() {

@@ -149,6 +149,27 @@ func TestCopyOfADocument(t *testing.T) {
 	}
 }
 
+// A list that is cut into parts is one list, whose numbers count on as in any markdown.
+func TestListsCountOn(t *testing.T) {
+	for src, want := range map[string]string{
+		"1. a\n\n1. b\n\n1. c\n":           "1. a\n\n2. b\n\n3. c\n",
+		"3. a\n\n   more\n\n9. b\n":        "3. a\n\n   more\n\n4. b\n",
+		"1. a\n\ntext\n\n1. b\n":           "1. a\n\ntext\n\n1. b\n",
+		"1. a\n\n1) b\n":                   "1. a\n\n1. b\n",
+		"1. a\n\n- b\n\n1. c\n":            "1. a\n\n• b\n\n1. c\n",
+		"1. a\n   1. x\n\n   1. y\n\n1. b": "1. a\n\n   1. x\n\n   2. y\n\n2. b\n",
+	} {
+		var d Document
+		for i := range len(src) {
+			d.Add(src[i : i+1])
+			d.Lines(paint.New(true), 40)
+		}
+		if got := tuitest.Stripped(d.Lines(paint.New(true), 40)); got != want {
+			t.Errorf("%q is drawn as\n%swant\n%s", src, got, want)
+		}
+	}
+}
+
 func TestCodeOfADocument(t *testing.T) {
 	var d Document
 	d.Add("```go\nx\n```\n\n- item\n\n  ```\n  inner\n  ```\n\n~~~\nlast")

@@ -165,11 +165,16 @@ func mayHold(s source, text string) bool {
 	return containsFold(s.Source(), text)
 }
 
-// containsFold is whether s has the lower-case text, whatever its capitals. Breaks of
-// lines count as spaces, as in what is drawn.
+// containsFold is whether s has every word of the lower-case text, whatever its capitals:
+// what is drawn has other breaks and no marks.
 func containsFold(s, text string) bool {
-	word, _, _ := strings.Cut(text, " ")
-	return strings.Contains(strings.ToLower(s), word)
+	s = strings.ToLower(s)
+	for word := range strings.FieldsSeq(text) {
+		if !strings.Contains(s, word) {
+			return false
+		}
+	}
+	return true
 }
 
 // inLines looks for the text in the lines of an entry: with after only behind line and
