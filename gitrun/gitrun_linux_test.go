@@ -153,6 +153,29 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestCompare: a branch and a commit are compared by names that cannot be options.
+func TestCompare(t *testing.T) {
+	dir := repository(t)
+	git(t, dir, "checkout", "-qb", "side")
+	git(t, dir, "commit", "-qam", "a message")
+	write(t, 0o644, "three\n", dir, "a")
+	g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
+	if text, _, err := g.SinceBase(t.Context(), dir, "main"); err != nil || !strings.Contains(text, "-one\n+three\n") {
+		t.Errorf("%q, %v", text, err)
+	}
+	if text, _, err := g.OfCommit(t.Context(), dir, "HEAD"); err != nil || !strings.Contains(text, "a message") || !strings.Contains(text, "-one\n+two\n") {
+		t.Errorf("%q, %v", text, err)
+	}
+	for _, name := range []string{"", "--output=x", "-p", "a b", "x\ny", strings.Repeat("x", 300), "absent"} {
+		if _, _, err := g.OfCommit(t.Context(), dir, name); err == nil {
+			t.Errorf("%q is taken", name)
+		}
+		if _, _, err := g.SinceBase(t.Context(), dir, name); err == nil {
+			t.Errorf("%q is taken", name)
+		}
+	}
+}
+
 func TestBranch(t *testing.T) {
 	dir := repository(t)
 	g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
@@ -358,6 +381,8 @@ func TestTraps(t *testing.T) {
 				for _, folder := range folders {
 					s, err := g.Status(t.Context(), folder)
 					_, _, derr := g.Diff(t.Context(), folder)
+					_, _, _ = g.SinceBase(t.Context(), folder, "main")
+					_, _, _ = g.OfCommit(t.Context(), folder, "HEAD")
 					if _, missing := os.Stat(marker); missing == nil {
 						text, _ := os.ReadFile(marker)
 						t.Errorf("%s, %s: a program of the repository ran: %s (%+v, %v, %v)", name, folder, text, s, err, derr)

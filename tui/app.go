@@ -151,7 +151,7 @@ func (m *app) draw() tea.View {
 	}
 	q := m.questions.Front()
 	choices, chosen := m.menu.draw(t, w, m.composer.Text, m.offers)
-	need := wants{menu: len(choices), composer: len(m.composer.Rows(m.composerWidth()))}
+	need := wants{menu: min(len(choices), menuRows), composer: len(m.composer.Rows(m.composerWidth()))}
 	var asked question.Drawn
 	cx, cy := -1, -1
 	if q != nil && m.panel == nil {

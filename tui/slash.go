@@ -99,6 +99,9 @@ func (n *menu) choices(typed string, o Options) []command {
 	return slices.DeleteFunc(offeredCommands(o), func(c command) bool { return !strings.HasPrefix(c.name, name) })
 }
 
+// menuRows is how many choices are shown at most; the others scroll.
+const menuRows = 10
+
 // menu is the list of choices above the message: commands, or files.
 type menu struct {
 	at    int
