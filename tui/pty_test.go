@@ -219,8 +219,10 @@ func TestRealNoColor(t *testing.T) {
 	cmd.Env = []string{childVariable + "=still", "TERM=xterm-256color", "NO_COLOR=1", "HOME=/home/ada"}
 	term := golden.Start(t, cmd, 80, 24)
 	term.WaitFor("workspace-write")
+	term.Write("echo x\r")
+	term.WaitFor("┃ echo x") // tells the message from the answer
+	term.WaitGone("Working")
 	term.Write("tour\r")
-	term.WaitFor("┃ ") // tells the message from the answer
 	term.WaitFor("wants to leave the sandbox")
 	term.Write("\x191")
 	term.WaitFor("Nothing else changed")
