@@ -28,7 +28,6 @@ func newCanvas(opt Options, cooked bool) canvas {
 	out := &bytes.Buffer{}
 	screen := uv.NewTerminalRenderer(out, opt.Environ)
 	screen.SetColorProfile(opt.Profile)
-	screen.SetScrollOptim(true)
 	screen.SetMapNewline(cooked)
 	screen.SetTabStops(-1)
 	screen.SetFullscreen(true)
@@ -66,6 +65,13 @@ func (c *canvas) draw(f Frame) string {
 			uv.NewStyledString(row).Draw(c.cells, uv.Rect(0, y, f.Width, 1))
 		}
 	}
+	// The renderer scrolls rows that look alike, and then looks only at those that were drawn: a row
+	// that stays as it was, in what is scrolled, has to be looked at too.
+	scrolls := scrolled(c.rows, rows)
+	c.screen.SetScrollOptim(scrolls)
+	for y := 0; scrolls && y < f.Height; y++ {
+		c.cells.TouchLine(0, y, f.Width)
+	}
 	c.rows = rows
 	c.screen.Render(c.cells.RenderBuffer)
 	if at := f.View.Cursor; at != nil {
@@ -74,4 +80,20 @@ func (c *canvas) draw(f Frame) string {
 	_ = c.screen.Flush() // to a buffer
 	defer c.out.Reset()
 	return c.out.String()
+}
+
+// scrolled reports whether a row of before is another row of now, and its place has changed.
+func scrolled(before, now []string) bool {
+	at := make(map[string]bool, len(before))
+	for y, row := range before {
+		if row != "" && row != now[y] {
+			at[row] = true
+		}
+	}
+	for y, row := range now {
+		if len(at) > 0 && at[row] && row != before[y] {
+			return true
+		}
+	}
+	return false
 }

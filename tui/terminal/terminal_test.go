@@ -68,17 +68,53 @@ func TestFramesAreWhatIsShown(t *testing.T) {
 			rows = append(rows, row)
 		}
 		_, _ = screen.Write([]byte(c.draw(Frame{View: tea.View{Content: strings.Join(rows, "\n")}, Width: w, Height: h})))
-		for y, row := range rows {
-			got := ""
-			for x := 0; x < w; x++ {
-				if cell := screen.CellAt(x, y); cell != nil {
-					got += cell.Content
-				}
-			}
-			if want := ansi.Strip(row); strings.TrimRight(got, " ") != strings.TrimRight(want, " ") {
-				t.Fatalf("seed %d, frame %d, row %d: shown %q, drawn %q", seed, n, y, got, want)
+		compare(t, screen, rows, fmt.Sprintf("seed %d, frame %d", seed, n))
+	}
+}
+
+// compare reports the first row of the emulator's screen that is not what was drawn.
+func compare(t *testing.T, screen *vt.Emulator, rows []string, what string) {
+	t.Helper()
+	for y, row := range rows {
+		got, tinted := "", false
+		for x := range screen.Width() {
+			if cell := screen.CellAt(x, y); cell != nil {
+				got += cell.Content
+				tinted = tinted || cell.Style.Bg != nil
 			}
 		}
+		if want := ansi.Strip(row); strings.TrimRight(got, " ") != strings.TrimRight(want, " ") || tinted != strings.Contains(row, "\x1b[48;") {
+			t.Fatalf("%s, row %d: shown %q, drawn %q", what, y, got, row)
+		}
+	}
+}
+
+// TestScrolledFrames: what grows scrolls above rows that stay, and rows that look the same before and
+// after (empty ones, and tinted ones beside plain ones) are shown where they belong.
+func TestScrolledFrames(t *testing.T) {
+	seed := time.Now().UnixNano()
+	r := rand.New(rand.NewSource(seed))
+	c := newCanvas(Options{Environ: []string{"TERM=tmux-256color"}, Profile: colorprofile.TrueColor}, false)
+	const w, h = 20, 14
+	screen := vt.NewEmulator(w, h)
+	all := make([]string, h)
+	for n := range 400 {
+		if all[len(all)-1] == "* working" { // what stood only for now
+			all = all[:len(all)-1]
+		}
+		for range r.Intn(10) {
+			all = append(all, []string{"", "", fmt.Sprint("line ", n, r.Intn(99)), "same", "\x1b[48;5;3m" + strings.Repeat(" ", w) + "\x1b[m"}[r.Intn(5)])
+		}
+		if r.Intn(2) == 0 {
+			all = append(all, "* working")
+		}
+		end := len(all)
+		if r.Intn(4) == 0 {
+			end -= r.Intn(min(len(all)-h+1, 9))
+		}
+		rows := append(append([]string{}, all[end-h+2:end]...), "----", fmt.Sprint("> ", n/2))
+		_, _ = screen.Write([]byte(c.draw(Frame{View: tea.View{Content: strings.Join(rows, "\n")}, Width: w, Height: h})))
+		compare(t, screen, rows, fmt.Sprintf("seed %d, frame %d", seed, n))
 	}
 }
 
