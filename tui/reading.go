@@ -120,7 +120,13 @@ func (r *reader) key(m *app, k tea.Key) tea.Cmd {
 		m.panel = nil
 	case actToggle:
 		return r.wholeOutput(m)
-	case actAbove, actBelow, actRead:
+	case actAbove:
+		r.Choose(r.canvas(), -1)
+	case actBelow:
+		r.Choose(r.canvas(), 1)
+	case actCopy:
+		return putInClipboard(m, r.Source())
+	case actRead:
 	default:
 		return m.common(do)
 	}

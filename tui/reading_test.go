@@ -156,6 +156,37 @@ func TestChosenBlock(t *testing.T) {
 	}
 }
 
+// The same in the page of the whole transcript; long outputs are whole there, however
+// they come into view.
+func TestBlocksOfThePage(t *testing.T) {
+	r, f := clipboardRig(t)
+	r.emit(printed("first", 3)...)
+	r.emit(printed("long", 5000)...)
+	r.emit(printed("last", 3)...)
+	r.press("ctrl+t")
+	for range 4 {
+		r.press("pgup")
+	}
+	r.has("long 4940")
+	for range 120 {
+		r.press("pgup")
+	}
+	r.has("long 3260")
+	r.press("ctrl+f")
+	r.typeText("long 2500")
+	r.press("enter")
+	r.has("long 2500")
+	r.do(r.press("c"))
+	if !strings.HasPrefix(f.written, "$ make long\nlong 0\n") {
+		t.Errorf("copied %.40q", f.written)
+	}
+	r.press("end", "ctrl+up", "ctrl+up", "ctrl+up")
+	r.do(r.press("c"))
+	if f.written != "$ make first\nfirst 0\nfirst 1\nfirst 2" {
+		t.Errorf("copied %.40q", f.written)
+	}
+}
+
 func TestCopyCommand(t *testing.T) {
 	r, f := clipboardRig(t)
 	say := func(command, hint, want string) {

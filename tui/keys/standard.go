@@ -98,6 +98,7 @@ func standard() []Binding {
 		{inReading, []string{"ctrl+f", "/"}, "find", "find a text; Enter goes to it"},
 		{inReading, []string{"n"}, "next", "to the next place with the text"},
 		{inReading, []string{"shift+n"}, "previous", "to the place before"},
+		{inReading, []string{"c"}, "copy", "copy the chosen block, or the one in which the text was found"},
 		{inReading, []string{"ctrl+t"}, "close", "close it"},
 
 		{inOverlay, []string{"q", "enter"}, "close", "close the panel; in a preview Enter does what the top line says"},

@@ -160,7 +160,7 @@ func (d *Document) Lines(t *paint.Theme, w int) []string {
 	}
 	out := d.settled[:len(d.settled):len(d.settled)]
 	line := d.text.String()[d.start:]
-	if opens(line) != "" || strings.Trim(line, "`~") == "" {
+	if !d.Ended && (opens(line) != "" || strings.Trim(line, "`~") == "") {
 		line = "" // it may become a fence
 	}
 	if d.done == len(d.parts) && line == "" {

@@ -110,7 +110,7 @@ func (t *thought) Draw(c Canvas) []string {
 		lines = lines[max(len(lines)-4, 0):]
 	} else {
 		head := min(2, len(lines))
-		if lines[head-1] == "" {
+		if head == 2 && lines[1] == "" {
 			head = 1
 		}
 		lines = c.Fold(lines, head, 0)

@@ -10,6 +10,7 @@ import (
 
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
 	"codeagent/tui/paint"
@@ -135,11 +136,20 @@ func checkEntries(t *testing.T, s string, w int) {
 		e.open = true
 		e.changed()
 	}
-	within(t, tr.View(Canvas{Theme: paint.New(false), Width: w}, 400), w)
+	c := Canvas{Theme: paint.New(false), Width: w}
+	within(t, tr.View(c, 400), w)
+	p := NewPage(&tr, c)
+	p.View(c, 20)
+	for _, text := range []string{s, short.Head(s, 5), "a", "ok", " ", "\x1b"} {
+		for _, back := range []bool{false, true} {
+			p.Find(c, text, back)
+			within(t, p.View(c, 20), w)
+		}
+	}
 }
 
 func TestNastyTextIsDrawn(t *testing.T) {
-	for i, s := range tuitest.Nasty() {
+	for i, s := range append(tuitest.Nasty(), "`", "~~~", "```", "|-") {
 		checkEntries(t, s, 12+4*i)
 		checkDiff(t, "@@ -1 +1 @@\n-"+s+"\n+"+s+"x", 12+4*i)
 	}
@@ -148,5 +158,6 @@ func TestNastyTextIsDrawn(t *testing.T) {
 func FuzzEntries(f *testing.F) {
 	f.Add("\x1b[31mred\x1b[0m\n| a |\n|---|\n", 40)
 	f.Add("0\n0\n|-", 111)
+	f.Add("`", 171)
 	f.Fuzz(func(t *testing.T, s string, w int) { checkEntries(t, s, 12+(w%100+100)%100) })
 }

@@ -32,7 +32,7 @@ type match struct {
 
 // NewPage is a page that shows what the transcript shows.
 func NewPage(of *Transcript, c Canvas) *Page {
-	p := &Page{of: of, list: list{Follow: of.Follow}}
+	p := &Page{of: of, list: list{Follow: of.Follow, whole: true}}
 	p.sync()
 	if at := of.top.at; !of.Follow && at < len(p.entries) {
 		p.top = place{at: at}
@@ -63,7 +63,6 @@ func (p *Page) sync() {
 // View returns exactly h lines, with what was found marked.
 func (p *Page) View(c Canvas, h int) []string {
 	p.sync()
-	c.whole = true
 	out := p.list.View(c, h)
 	if p.found.entry == nil {
 		return out
@@ -102,6 +101,15 @@ func (p *Page) Output() (command, file string) {
 	return command, file
 }
 
+// Source is what the chosen entry holds, as it was written; without one that in which a
+// text was found.
+func (p *Page) Source() string {
+	if p.chosen == nil && p.found.entry != nil {
+		return p.found.entry.source()
+	}
+	return p.folds.Source()
+}
+
 // highlit reverses columns of a line.
 func highlit(line string, from, to int) string {
 	line = mark.Strip(line)
@@ -118,7 +126,6 @@ func highlit(line string, from, to int) string {
 // text is nowhere.
 func (p *Page) Find(c Canvas, text string, back bool) bool {
 	p.sync()
-	c.whole = true
 	text = strings.ToLower(strings.TrimSpace(text))
 	n := len(p.entries)
 	if text == "" || n == 0 {

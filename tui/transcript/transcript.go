@@ -73,6 +73,7 @@ type list struct {
 	// width and height are those of the last View.
 	width, Height int
 	warm          []*entry
+	whole         bool // draws its entries without bounds
 	folds
 }
 
@@ -112,7 +113,7 @@ func (t *list) drop(from int, gone func(*entry) bool) {
 func (t *list) lines(i int, c Canvas) []string {
 	e := t.entries[i]
 	if e.drawn == nil || e.stale || e.moving && e.seq != c.Seq || e.theme != c.Theme || e.width != c.Width {
-		c.open = e.open
+		c.open, c.whole = e.open, t.whole
 		gap := []string{""}
 		if i == 0 {
 			gap = nil
