@@ -237,3 +237,26 @@ func TestCtrlCCancelsEditing(t *testing.T) {
 	r.holds("")
 	r.has(fmt.Sprint(past.said[2]))
 }
+
+// What only looks like a message does not count: the message that is edited is the one
+// that is shown as edited, and the one that goes.
+func TestGoingBackPassesOverCommands(t *testing.T) {
+	r, past := talked(t)
+	r.app.transcript.Show("! make")
+	r.emit(event.MessageFinished{Text: "made"})
+	r.escTwice()
+	r.press("up")
+	for row := range strings.SplitSeq(r.screen(), "\n") {
+		if strings.Contains(row, "▎") != strings.Contains(row, "second question") && !strings.HasPrefix(row, "›") {
+			t.Errorf("it is marked: %q", row)
+		}
+	}
+	r.do(r.press("enter"))
+	r.has("first answer", "second question")
+	for _, gone := range []string{"second answer", "third", "! make", "made"} {
+		r.lacks(gone)
+	}
+	if !slices.Equal(past.back, []int{2}) {
+		t.Errorf("went back to %v", past.back)
+	}
+}

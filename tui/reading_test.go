@@ -122,7 +122,7 @@ func TestPageFollowsTheTranscript(t *testing.T) {
 	r.has("question two", "half")
 	r.emit(event.MessageFinished{Text: "half of it"})
 	r.has("half of it")
-	r.app.transcript.Rewind(r.app.transcript.Size(), 0)
+	r.app.transcript.Rewind(r.app.transcript.Size(), []string{"question two"})
 	r.emit(event.Notice{Text: "went back"})
 	r.lacks("question two")
 	r.has("answer one", "went back")

@@ -36,7 +36,7 @@ func beginRewind(m *app) tea.Cmd {
 
 func editEarlier(m *app, said message.Message) {
 	m.composer.Restore(m.images.Numbered(said))
-	m.transcript.ChooseSaid(m.canvas(), m.rewind.Last())
+	m.transcript.ChooseSaid(m.canvas(), m.rewind.Sent())
 }
 
 // stepRewind chooses an older or a newer message at the edges of the editor; false:
@@ -70,7 +70,7 @@ func resend(m *app) tea.Cmd {
 	if m.unread != nil {
 		return m.say(stillRead)
 	}
-	n, last, shown := m.rewind.Number(), m.rewind.Last(), m.transcript.Size()
+	n, sent, shown := m.rewind.Number(), m.rewind.Sent(), m.transcript.Size()
 	edited, keep := take(m)
 	offered := m.offers.Rewind
 	m.rewind.End()
@@ -83,7 +83,7 @@ func resend(m *app) tea.Cmd {
 				m.composer.TakeBack(edited)
 				return nil
 			}
-			m.transcript.Rewind(shown, last)
+			m.transcript.Rewind(shown, sent)
 			return m.startTurn(edited)
 		}, err
 	})))

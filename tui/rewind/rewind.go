@@ -17,6 +17,7 @@ const Window = 500 * time.Millisecond
 // Rewind is empty while nothing is chosen.
 type Rewind struct {
 	said  []message.Message // with what was edited
+	sent  []string          // as they were sent
 	first int               // the number of said[0]
 	at    int
 	since time.Time // of the first press
@@ -40,6 +41,9 @@ func (r *Rewind) Moved() { r.since = time.Time{} }
 // Begin chooses the last of these messages; the first of them has number first.
 func (r *Rewind) Begin(said []message.Message, first int) message.Message {
 	*r = Rewind{said: slices.Clone(said), first: first, at: len(said) - 1}
+	for _, s := range said {
+		r.sent = append(r.sent, s.Text)
+	}
 	return r.said[r.at]
 }
 
@@ -47,9 +51,10 @@ func (r *Rewind) Begin(said []message.Message, first int) message.Message {
 func (r *Rewind) Active() bool { return len(r.said) > 0 }
 func (r *Rewind) End()         { *r = Rewind{} }
 
-// Number is the chosen message's, and Last its distance from the last one.
-func (r *Rewind) Number() int { return r.first + r.at }
-func (r *Rewind) Last() int   { return len(r.said) - 1 - r.at }
+// Number is the chosen message's, and Sent are the texts of it and those after it, as
+// they were sent.
+func (r *Rewind) Number() int    { return r.first + r.at }
+func (r *Rewind) Sent() []string { return r.sent[r.at:] }
 
 // Step chooses an older message with -1, a newer one with +1. now is what the editor
 // holds, which is kept. ok is false at either end.

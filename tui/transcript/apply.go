@@ -271,23 +271,23 @@ func (t *Transcript) Show(text string) {
 }
 
 // Rewind removes a message and what followed it, of the first shown entries; what came
-// later stays. last counts from the last message, which is 0. Without that message on
-// the screen all of them go: it was sent before a resumed session was shown.
-func (t *Transcript) Rewind(shown, last int) {
-	at := max(t.said(shown, last), 0)
+// later stays. sent are the texts of the message and of those after it. Without that
+// message on the screen all of them go: it was sent before a resumed session was shown.
+func (t *Transcript) Rewind(shown int, sent []string) {
+	at := max(t.said(shown, sent), 0)
 	t.drop(at, func(*entry) bool { at++; return at <= shown })
 	t.End()
 }
 
-// said is the index of a message, counted from the last one of the first shown entries;
-// -1: there is none.
-func (t *list) said(shown, last int) int {
+// said is the index of the first of these messages among the first shown entries; -1: it
+// is not shown. What looks like a message and is none of them is passed over: a command
+// of the person's own, what was never sent.
+func (t *list) said(shown int, sent []string) int {
 	for i, e := range slices.Backward(t.entries[:shown]) {
-		if _, ok := e.body.(*said); ok {
-			if last == 0 {
+		if s, ok := e.body.(*said); ok && len(sent) > 0 && s.text == sent[len(sent)-1] {
+			if sent = sent[:len(sent)-1]; len(sent) == 0 {
 				return i
 			}
-			last--
 		}
 	}
 	return -1

@@ -84,10 +84,10 @@ func (t *list) Choose(c Canvas, by int) {
 	}
 }
 
-// ChooseSaid chooses a message of the person's, counted from the last one, which is 0.
-func (t *list) ChooseSaid(c Canvas, last int) {
+// ChooseSaid chooses the first of these messages, which are the last ones of the person.
+func (t *list) ChooseSaid(c Canvas, sent []string) {
 	t.chosen = nil
-	if at := t.said(len(t.entries), last); at >= 0 && len(t.rows) > 0 {
+	if at := t.said(len(t.entries), sent); at >= 0 && len(t.rows) > 0 {
 		t.chosen = t.entries[at]
 		t.show(c, at)
 	}
