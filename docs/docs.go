@@ -22,11 +22,13 @@ var (
 	sandbox string
 	//go:embed sessions.md
 	sessions string
+	//go:embed writing.md
+	writing string
 )
 
 // Topics are the names of the pages, sorted.
 func Topics() []string {
-	return []string{"config", "exec", "exit-codes", "keys", "permissions", "rules", "sandbox", "sessions"}
+	return []string{"config", "exec", "exit-codes", "keys", "permissions", "rules", "sandbox", "sessions", "writing"}
 }
 
 // Page returns a page in Markdown; "" if there is no such topic.
@@ -49,6 +51,8 @@ func Page(topic string) string {
 		return sandbox
 	case "sessions":
 		return sessions
+	case "writing":
+		return writing
 	}
 	return ""
 }

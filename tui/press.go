@@ -78,6 +78,9 @@ func enterKey(m *app, k tea.Key) tea.Cmd {
 		return nil
 	}
 	do := m.composer.VimAction(m.keys.Find(k, inComposer, everywhere))
+	if do == actEarlier && m.composer.Normal() {
+		do = keys.Redo // as in vi
+	}
 	if handled, cmd := m.edit(&m.composer, do, m.composerWidth()); handled {
 		return cmd
 	}

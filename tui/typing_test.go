@@ -181,9 +181,9 @@ func TestAnswersWaitForWhatFollows(t *testing.T) {
 			for _, a := range y.asked {
 				if ans, ok := y.answered(a); ok {
 					got = string(ans.Decision)
-				if got == "" {
-					got = "deny"
-				}
+					if got == "" {
+						got = "deny"
+					}
 				}
 			}
 			if got != c.answer || y.app.composer.Value() != c.text {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
@@ -24,6 +25,7 @@ import (
 func run(args []string, s cli.Stdio) int {
 	s.Text = &cli.Output{W: s.Out}
 	s.Version, s.HelperSum = version, helperSum
+	s.Lent = new(atomic.Bool)
 	ctx, stop := withSignals(context.Background(), s)
 	defer stop()
 	root := newRoot(s)

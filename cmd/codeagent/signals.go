@@ -31,7 +31,8 @@ func withSignals(parent context.Context, s cli.Stdio) (context.Context, func()) 
 	over := make(chan struct{})
 	go func() { // ends with stop
 		for sig := range ch {
-			if sig == syscall.SIGHUP && stays {
+			typed := sig == os.Interrupt || sig == syscall.SIGQUIT
+			if sig == syscall.SIGHUP && stays || typed && s.Lent != nil && s.Lent.Load() {
 				continue
 			}
 			if ctx.Err() != nil && s.Quit != nil {

@@ -13,7 +13,8 @@ import (
 
 // TestWritingOnTheScreen: ! runs a command in the sandbox and the model gets its report with
 // the next message, @ names a file that .gitignore does not hide, Ctrl+G opens the editor,
-// and the next run recalls what was sent; an ephemeral one keeps nothing.
+// the next run recalls what was sent, where an ephemeral one keeps nothing; the commands of
+// the person and of the project are sent, and a session is exported, forked and left for a new one.
 func TestWritingOnTheScreen(t *testing.T) {
 	var mu sync.Mutex
 	var said []string // by the person and about what they did, in the last request
@@ -31,6 +32,7 @@ func TestWritingOnTheScreen(t *testing.T) {
 	editor := filepath.Join(u.home, "editor.sh")
 	for name, data := range map[string]string{
 		u.work + "/.gitignore": "*.log\n", u.work + "/needle.log": "", u.work + "/src/needle.go": "",
+		u.home + "/.config/codeagent/commands/fix.md": "---\ndescription: fix an issue\n---\nFix issue $1.\n", u.work + "/.codeagent/commands/ship.md": "Ship it.\n",
 		editor: "#!/bin/sh\nprintf ' and edited' >>\"$1\"\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -94,7 +96,28 @@ func TestWritingOnTheScreen(t *testing.T) {
 	term.WaitFor("Earlier messages")
 	term.Write("\r")
 	term.WaitFor("› see @src/needle.go  and edited")
-	term.Write("\x15")
+	term.Write("\x15/")
+	term.WaitFor("/help")
+	term.Write("ship")
+	term.WaitFor("project: Ship it.")
+	term.Write("\x15/fix 12\r")
+	term.WaitFor("I see.")
+	term.WaitFor("┃ Fix issue 12.")
+	term.Write("/export page.md\r")
+	term.WaitFor("this session is written to")
+	if data, err := os.ReadFile(u.work + "/page.md"); err != nil || !strings.Contains(string(data), "Fix issue 12.") {
+		t.Errorf("the page holds %q, %v", data, err)
+	}
+	term.Write("/export page.md\r")
+	term.WaitFor("exists; name another file")
+	term.Write("/fork\r")
+	term.WaitFor("resumed session")
+	term.WaitFor("┃ Fix issue 12.")
+	term.Write("/rename A title\r")
+	term.WaitFor("called “A title”")
+	term.Write("/new\r")
+	term.WaitGone("Fix issue 12.")
+	term.WaitFor("Ask codeagent")
 	quit(term)
 	files, err := filepath.Glob(u.home + "/.local/state/codeagent/history/*")
 	if err != nil || len(files) != 1 {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"codeagent/hostfile"
 	"codeagent/internal/visible"
@@ -30,6 +31,9 @@ type Stdio struct {
 	// Version is the git description of the build, HelperSum the SHA-512 of the sandbox
 	// helper built with it. If HelperSum is empty, any helper beside codeagent is accepted.
 	Version, HelperSum string
+	// Lent: another program has the terminal, and what Ctrl+C and Ctrl+\ send is for it. Nil: none
+	// ever has.
+	Lent *atomic.Bool
 	// Quit ends the process at once, without cleaning up; nil: never.
 	Quit func(code int)
 }

@@ -51,6 +51,10 @@ func edit(ctx context.Context, ws *workspace.Workspace, text string) (string, er
 		return "", fmt.Errorf("editor: %w", err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Out
+	if s.Lent != nil {
+		s.Lent.Store(true)
+		defer s.Lent.Store(false)
+	}
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("editor %s: %w; the message is as it was", words[0], err)
 	}
