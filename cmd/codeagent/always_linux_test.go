@@ -27,6 +27,7 @@ func TestAlways(t *testing.T) {
 		}
 		quit := func(term *golden.Terminal) {
 			term.WaitFor("That was it.")
+			term.WaitGone("Working")
 			term.Write("\x04")
 			_ = term.WaitExit() // however it ends
 		}
@@ -132,6 +133,7 @@ func TestAdviser(t *testing.T) {
 			}
 			term.Write("\x191")
 			term.WaitFor("That was it.")
+			term.WaitGone("Working")
 			term.Write("\x04")
 			_ = term.WaitExit() // however it ends
 			continue
@@ -175,6 +177,7 @@ func TestAlwaysForACommand(t *testing.T) {
 		if err := os.Remove(filepath.Join(u.work, "made")); err != nil {
 			t.Fatal(err)
 		}
+		term.WaitGone("Working")
 		term.Write("\x04")
 		_ = term.WaitExit() // however it ends
 	}

@@ -61,7 +61,7 @@ func TestImagesOnTheScreen(t *testing.T) {
 	term.WaitFor("two images")
 	term.WaitGone(working)
 	// The message is back in the editor, with a chip for each image.
-	takeBack(t, term, "[image 1: a shot.png 40×30] what is this? [image 2: a shot.png 40×30]", "two images")
+	takeBack(t, term, "[image 1: a shot.png 40×30] what is this? [image 2: a shot.png 40×30]")
 	term.Write("\r")
 	term.WaitFor("two images")
 	term.WaitGone(working)

@@ -52,6 +52,7 @@ func TestModesOnTheScreen(t *testing.T) {
 		if _, err := os.Lstat(outside); err == nil {
 			t.Error("a command wrote outside the workspace under never")
 		}
+		term.WaitGone("Working")
 		term.Write("\x04")
 		_ = term.WaitExit() // however it ends
 	})
@@ -87,6 +88,7 @@ func TestReadOnlyOnTheScreen(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(u.work, "b")); err != nil {
 			t.Error(err)
 		}
+		term.WaitGone("Working")
 		term.Write("\x04")
 		_ = term.WaitExit() // however it ends
 	})
