@@ -16,6 +16,8 @@ var (
 	keys string
 	//go:embed permissions.md
 	permissions string
+	//go:embed reading.md
+	reading string
 	//go:embed rules.md
 	rules string
 	//go:embed sandbox.md
@@ -28,7 +30,7 @@ var (
 
 // Topics are the names of the pages, sorted.
 func Topics() []string {
-	return []string{"config", "exec", "exit-codes", "keys", "permissions", "rules", "sandbox", "sessions", "writing"}
+	return []string{"config", "exec", "exit-codes", "keys", "permissions", "reading", "rules", "sandbox", "sessions", "writing"}
 }
 
 // Page returns a page in Markdown; "" if there is no such topic.
@@ -45,6 +47,8 @@ func Page(topic string) string {
 		return keys
 	case "permissions":
 		return permissions
+	case "reading":
+		return reading
 	case "rules":
 		return rules
 	case "sandbox":
