@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -143,5 +144,37 @@ func TestOpeningMovesNothingAbove(t *testing.T) {
 			t.Errorf("%s moved from row %d to %d:\n%s", name, before, after, r.screen())
 		}
 		r.click("make " + name)
+	}
+}
+
+// TestOnlyWhatHidesOpens: Ctrl+O passes what has no more to show, a short message and a notice that
+// fits, and a click on it leaves the screen following the end.
+func TestOnlyWhatHidesOpens(t *testing.T) {
+	r := newRig(t, 80, 20)
+	r.emit(event.SessionStarted{ID: "s", Model: "m"})
+	r.emit(printed("early", 8)...)
+	r.emit(event.Notice{Level: word.LevelWarning, Text: strings.Repeat("a notice in full ", 10)}, event.TurnStarted{Text: "short"})
+	r.click("short")
+	r.press("ctrl+o")
+	if s := r.screen(); !strings.Contains(s, "early 0") {
+		t.Errorf("the output is not opened:\n%s", s)
+	}
+	r.press("ctrl+o")
+	r.click("short")
+	r.emit(printed("late", 8)...)
+	r.emit(printed("later", 8)...)
+	if s := r.screen(); !strings.Contains(s, "later 7") {
+		t.Errorf("the end is not followed:\n%s", s)
+	}
+}
+
+// TestStatusIsNotParted: how a command ended stands in one row, beside the command or below it.
+func TestStatusIsNotParted(t *testing.T) {
+	for n := range 40 {
+		r := newRig(t, 40, 20)
+		r.emit(event.SessionStarted{ID: "s", Model: "m"},
+			event.ToolStarted{CallID: "c", Kind: word.KindCommand, Command: "make " + strings.Repeat("x", n)},
+			event.ToolFinished{CallID: "c", Kind: word.KindCommand, Outcome: word.Interrupted, Duration: 597 * time.Millisecond})
+		r.has("interrupted · 597 ms")
 	}
 }

@@ -223,7 +223,7 @@ func (m *app) toggle() {
 		return
 	}
 	if m.panel == nil {
-		m.transcript.Toggle()
+		m.transcript.Toggle(m.canvas())
 	}
 }
 

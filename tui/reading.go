@@ -191,7 +191,7 @@ func blockKey(m *app, k tea.Key) (handled bool, cmd tea.Cmd) {
 	}
 	switch m.keys.Find(k, inBlock) {
 	case actOpen:
-		m.transcript.Toggle()
+		m.transcript.Toggle(m.canvas())
 	case actCopy:
 		return true, putInClipboard(m, m.transcript.Source())
 	default:

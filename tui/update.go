@@ -101,7 +101,7 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 		m.selection.extend(msg.X, msg.Y)
 	case tea.MouseReleaseMsg:
 		if m.selection.clicked() && m.panel == nil {
-			m.transcript.ToggleAt(msg.Y)
+			m.transcript.ToggleAt(m.canvas(), msg.Y)
 		}
 		if text := m.selection.finish(m.rows); text != "" {
 			return putInClipboard(m, text)

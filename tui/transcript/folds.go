@@ -19,20 +19,30 @@ type folds struct {
 	rows []int
 }
 
-func (e *entry) foldable() bool {
-	o, ok := e.body.(opener)
-	return ok && o.Foldable()
+// foldable reports whether opening or folding entry i would show anything else.
+func (t *list) foldable(i int, c Canvas) bool {
+	e := t.entries[i]
+	if o, ok := e.body.(opener); !ok || !o.Foldable() {
+		return false
+	}
+	if e.moving {
+		return true // more may come
+	}
+	c.whole = t.whole
+	shut, open := c, c
+	open.open = true
+	return !slices.Equal(e.body.Draw(shut), e.body.Draw(open))
 }
 
 // Toggle opens or folds the chosen entry, or else the last visible one that has more
 // to show.
-func (t *list) Toggle() {
+func (t *list) Toggle(c Canvas) {
 	if i := slices.Index(t.entries, t.chosen); t.chosen != nil && i >= 0 {
 		t.toggle(i)
 		return
 	}
-	for _, i := range slices.Backward(t.rows) {
-		if t.entries[i].foldable() {
+	for _, i := range slices.Backward(slices.Compact(slices.Clone(t.rows))) {
+		if t.foldable(i, c) {
 			t.toggle(i)
 			return
 		}
@@ -41,8 +51,8 @@ func (t *list) Toggle() {
 
 // ToggleAt opens or folds the entry in a row of the last View; false: there is none
 // that has more to show.
-func (t *list) ToggleAt(row int) bool {
-	if row < 0 || row >= len(t.rows) || !t.entries[t.rows[row]].foldable() {
+func (t *list) ToggleAt(c Canvas, row int) bool {
+	if row < 0 || row >= len(t.rows) || !t.foldable(t.rows[row], c) {
 		return false
 	}
 	t.toggle(t.rows[row])

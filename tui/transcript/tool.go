@@ -116,19 +116,22 @@ func (t *tool) head(c Canvas) []string {
 	if t.kind == word.KindRead && t.done != nil && t.done.Outcome == word.OK {
 		s = paint.Dim
 	}
-	spans := []paint.Span{s.Span(strings.ReplaceAll(title, "\n", "\n  "))}
-	if status := t.status(c); len(status) > 0 {
-		spans = append(append(spans, paint.Dim.Span("  ")), status...)
-	}
 	if t.done == nil && t.waiting() && !c.open {
 		// The question below shows all of it.
 		left := []paint.Span{mark, paint.Text.Span(" "), s.Span(strings.ReplaceAll(title, "\n", " "))}
 		return []string{c.Theme.Justify(c.Width-1, left, append([]paint.Span{paint.Text.Span(" ")}, t.status(c)...))}
 	}
-	lines := c.Hang(mark, spans...)
+	said := s.Span(strings.ReplaceAll(title, "\n", "\n  "))
+	lines, status := c.Hang(mark, said), t.status(c)
 	if !c.open && len(lines) > 4 {
 		lines = append(lines[:3:3], c.row(paint.Dim.Span(fmt.Sprintf("… %d more lines", len(lines)-3)))...)
-		lines = append(lines, c.row(t.status(c)...)...)
+		lines = append(lines, c.row(status...)...)
+	} else if len(status) > 0 {
+		beside := c.Hang(mark, append([]paint.Span{said, paint.Dim.Span("  ")}, status...)...)
+		if len(beside) > len(lines) { // it is not parted: it gets rows of its own
+			beside = append(lines, c.wrap(status...)...)
+		}
+		lines = beside
 	}
 	if c.open && t.folder != "" && t.folder != t.workspace {
 		lines = append(lines, c.row(paint.Dim.Span("in "+paint.Tilde(t.folder, c.Home)))...)
