@@ -123,6 +123,31 @@ func TestLongPartCostsItsLength(t *testing.T) {
 	}
 }
 
+// A block of code that grows is read once: streamed in pieces it costs little more than at
+// once, and its colours are the same.
+func TestCodeIsReadOnce(t *testing.T) {
+	th := paint.New(true)
+	src := "```go\n" + strings.Repeat("func f(x int) string { /* one\n\ttwo */ return `a\nb` + \"c\" }\n", 400)
+	draw := func(n int) (d Document, allocs float64) {
+		allocs = testing.AllocsPerRun(1, func() {
+			d = Document{}
+			for piece := range slices.Chunk([]byte(src), n) {
+				d.Add(string(piece))
+				d.Lines(th, 100)
+			}
+		})
+		return d, allocs
+	}
+	whole, once := draw(len(src))
+	pieces, streamed := draw(60)
+	if streamed > 3*once {
+		t.Errorf("drawn whole it takes %.0f allocations, streamed %.0f", once, streamed)
+	}
+	if !slices.Equal(whole.Lines(th, 100), pieces.Lines(th, 100)) {
+		t.Error("what was streamed has other colours in the end")
+	}
+}
+
 // An ordinary long answer is within every bound.
 func TestLongAnswersAreDrawnAsMarkdown(t *testing.T) {
 	d := Document{Ended: true}

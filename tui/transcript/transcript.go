@@ -1,6 +1,7 @@
 // Package transcript is the conversation on the screen: it takes events, keeps one
 // entry for each message, call or notice, and draws the visible ones. It performs no
-// IO. Start with Transcript.Apply; bodies.go and tool.go draw the entries.
+// IO. Start with Transcript.Apply; bodies.go and tool.go draw the entries, anchor.go keeps
+// what is read where it is, page.go is the whole transcript to read.
 package transcript
 
 import (
