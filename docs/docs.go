@@ -3,62 +3,42 @@
 package docs
 
 import (
-	_ "embed"
+	"embed"
+	"slices"
 	"strings"
 )
 
-var (
-	//go:embed config.md
-	config string
-	//go:embed exec.md
-	exec string
-	//go:embed keys.md
-	keys string
-	//go:embed permissions.md
-	permissions string
-	//go:embed reading.md
-	reading string
-	//go:embed rules.md
-	rules string
-	//go:embed sandbox.md
-	sandbox string
-	//go:embed sessions.md
-	sessions string
-	//go:embed writing.md
-	writing string
-)
+//go:embed *.md
+var pages embed.FS
+
+// exitCodes is the topic that is made from parts of pages.
+const exitCodes = "exit-codes"
 
 // Topics are the names of the pages, sorted.
 func Topics() []string {
-	return []string{"config", "exec", "exit-codes", "keys", "permissions", "reading", "rules", "sandbox", "sessions", "writing"}
+	files, err := pages.ReadDir(".")
+	if err != nil {
+		return nil // cannot happen: the files are part of the program
+	}
+	out := []string{exitCodes}
+	for _, f := range files {
+		out = append(out, strings.TrimSuffix(f.Name(), ".md"))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Page returns a page in Markdown; "" if there is no such topic.
 func Page(topic string) string {
-	switch topic {
-	case "config":
-		return config
-	case "exec":
-		return exec
-	case "exit-codes":
-		return "# Exit statuses\n\n## codeagent and codeagent exec\n\n" + section(exec, "Exit status") +
-			"\n## codeagent sandbox\n\n" + section(sandbox, "Exit status")
-	case "keys":
-		return keys
-	case "permissions":
-		return permissions
-	case "reading":
-		return reading
-	case "rules":
-		return rules
-	case "sandbox":
-		return sandbox
-	case "sessions":
-		return sessions
-	case "writing":
-		return writing
+	if topic == exitCodes {
+		return "# Exit statuses\n\n## codeagent and codeagent exec\n\n" + section(Page("exec"), "Exit status") +
+			"\n## codeagent sandbox\n\n" + section(Page("sandbox"), "Exit status")
 	}
-	return ""
+	text, err := pages.ReadFile(topic + ".md")
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // section returns what is below a heading of a page.

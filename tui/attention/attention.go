@@ -81,7 +81,7 @@ func (a *Attention) away(now time.Time) bool {
 	if a.reports {
 		return !a.focused
 	}
-	return !a.active.IsZero() && now.Sub(a.active) >= rest
+	return now.Sub(a.active) >= rest
 }
 
 // Look compares the state with the last one, and returns what calls the person: nothing
@@ -89,6 +89,9 @@ func (a *Attention) away(now time.Time) bool {
 func (a *Attention) Look(s State, now time.Time) (sequence string) {
 	was := a.last
 	a.last = s
+	if a.active.IsZero() {
+		a.active = now // who started it was there
+	}
 	asks, ended := s.Asks != nil && s.Asks != was.Asks, was.Working && !s.Working && s.Asks == nil
 	if !asks && !ended || !a.away(now) {
 		return ""

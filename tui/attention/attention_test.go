@@ -118,3 +118,15 @@ func TestFoldersCannotWriteSequences(t *testing.T) {
 		}
 	}
 }
+
+// Who starts a long turn and goes away is called, also where no key was pressed and the
+// terminal does not report its focus.
+func TestWhoLeavesAfterTheStartIsCalled(t *testing.T) {
+	a := &Attention{Settings: Settings{Notify: Bell}}
+	if s := a.Look(State{Working: true}, noon); s != "" {
+		t.Errorf("called at once: %q", s)
+	}
+	if s := a.Look(State{}, noon.Add(rest)); s != "\a" {
+		t.Errorf("not called: %q", s)
+	}
+}
