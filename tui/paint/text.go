@@ -253,6 +253,9 @@ func (t *Theme) Justify(w int, left, right []Span) string {
 		room--
 	}
 	l := min(WidthOf(left), room)
+	if room == 0 {
+		return strings.Repeat(" ", w-r) + t.Row(r, right...)
+	}
 	return t.Row(room, left...) + strings.Repeat(" ", w-l-r) + t.Row(r, right...)
 }
 
