@@ -129,6 +129,26 @@ func TestRealQuestion(t *testing.T) {
 
 // TestRealQuestionAtOnce: here the fingers never rest long enough, however slow
 // the machine is.
+// TestRealTypingAtAQuestion: a word that begins like an answer, at a question that a pause has
+// armed, is text, as fast as it comes.
+func TestRealTypingAtAQuestion(t *testing.T) {
+	term := start(t, "still", 80, 30)
+	term.Write("ask\r")
+	term.WaitFor("npm install wants to leave the sandbox")
+	for _, text := range []string{"1st, now 2 more", "no, s1 is next", "send 12 s"} {
+		term.WaitFor("Tab adds a note") // 700 ms without a key arm it
+		for _, c := range text {
+			term.Write(string(c))
+		}
+		term.WaitFor("› " + text)
+		term.Write("\x15") // Ctrl+U
+		term.WaitFor("Ask codeagent")
+	}
+	term.WaitFor("Tab adds a note")
+	term.Write("1")
+	term.WaitFor(`Answer: "once"`)
+}
+
 func TestRealQuestionAtOnce(t *testing.T) {
 	term := start(t, "still unrested", 80, 30)
 	term.Write("ask\r")

@@ -68,7 +68,7 @@ func standard() []Binding {
 		{inComposer, []string{"ctrl+g"}, "editor", "edit the message in $VISUAL or $EDITOR"},
 		{inComposer, []string{"ctrl+v"}, "clipboard", "paste the clipboard: an image, which a terminal does not paste, else its text"},
 
-		{inQuestion, []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "n", "s"}, "option", "give the answer beside the key; a yes works only after everything it allows was visible"},
+		{inQuestion, []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "n", "s"}, "option", "give the answer beside the key; a yes works only after everything it allows was visible; after a pause the answer waits a quarter of a second, and becomes text if more is typed"},
 		{inQuestion, []string{"tab"}, "note", "add a note for the model to the answer"},
 
 		{inNote, []string{"enter"}, Send, "send the answer, or save the note and go back to the options"},
