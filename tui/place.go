@@ -96,7 +96,7 @@ func (f *facts) ownLine(t *paint.Theme, w int, policies ...[]paint.Span) string 
 	room := w - paint.Gutter - 1
 	policy := policies[0]
 	for _, policy = range policies {
-		if paint.WidthOf(policy) <= room {
+		if paint.WidthOf(policy)+2+min(paint.Width(f.place.line), room/2) <= room {
 			break
 		}
 	}

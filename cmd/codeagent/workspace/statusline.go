@@ -3,10 +3,12 @@ package workspace
 import (
 	"context"
 	"maps"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"codeagent/exec"
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
@@ -18,11 +20,26 @@ const (
 
 // Branch returns what is checked out in the folder, or "".
 func (ws *Workspace) Branch(ctx context.Context) string {
+	if !inRepository(ws.Folder) {
+		return "" // no git needs to be started to learn that
+	}
 	name, err := ws.git.Branch(ctx, ws.Folder)
 	if err != nil {
 		return ""
 	}
 	return name
+}
+
+// inRepository reports whether git could find a repository that holds folder.
+func inRepository(folder string) bool {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		if _, err := hostfile.Seen(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
 }
 
 // StatusLine runs tui.status_command and returns the first line that it prints; "" if there
