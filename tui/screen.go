@@ -86,6 +86,7 @@ type Options struct {
 type Screen struct {
 	opt   Options
 	box   *mailbox
+	after timer
 	turns sync.WaitGroup // turns, and work beside them
 
 	mu      sync.Mutex
@@ -119,7 +120,7 @@ func New(opt Options) *Screen {
 	if opt.Out == nil {
 		opt.Out = os.Stdout
 	}
-	return &Screen{opt: opt, box: newMailbox()}
+	return &Screen{opt: opt, box: newMailbox(), after: tea.Tick}
 }
 
 // Emit shows an event. It never waits for the screen.
@@ -188,6 +189,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 		return fmt.Errorf("screen: %w", err)
 	}
 	m := newApp(s.box, s.opt.Now)
+	m.after = s.after
 	m.facts.home = s.opt.Home
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
 	m.offers, m.alone = s.opt, alone

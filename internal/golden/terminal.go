@@ -27,7 +27,9 @@ type Terminal struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	screen  *vt.Emulator
-	written int // bytes the program wrote
+	cursor  bool // it is visible
+	written int  // bytes the program wrote
+	wrote   time.Time
 	raw     []byte
 	ended   bool
 	waited  chan struct{}
@@ -43,23 +45,45 @@ func Start(t testing.TB, cmd *exec.Cmd, w, h int) *Terminal {
 		t.Fatalf("start on a pseudo terminal: %v", err)
 	}
 	term := &Terminal{t: t, cmd: cmd, pty: file, screen: vt.NewEmulator(w, h), waited: make(chan struct{})}
-	term.changed = sync.NewCond(&term.mu)
+	term.begin(func() { _ = cmd.Process.Kill() })
+	return term
+}
+
+// Open returns a terminal for a program that is a part of the test's process, and the file that is
+// that program's input and output. The test ends the program before its own end.
+func Open(t testing.TB, w, h int) (*Terminal, *os.File) {
+	t.Helper()
+	file, tty, err := pty.Open()
+	if err == nil {
+		err = pty.Setsize(file, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
+	}
+	if err != nil {
+		t.Fatalf("open a pseudo terminal: %v", err)
+	}
+	term := &Terminal{t: t, pty: file, screen: vt.NewEmulator(w, h), waited: make(chan struct{})}
+	term.begin(func() { _ = tty.Close() })
+	return term, tty
+}
+
+// begin reads what the program writes, and types the emulator's answers. end ends the program.
+func (term *Terminal) begin(end func()) {
+	term.changed, term.cursor, term.wrote = sync.NewCond(&term.mu), true, time.Now()
+	term.screen.SetCallbacks(vt.Callbacks{CursorVisibility: func(visible bool) { term.cursor = visible }})
 	answers := make(chan struct{})
 	go func() { // ends when the input pipe is closed below
 		defer close(answers)
-		_, _ = io.Copy(file, term.screen)
+		_, _ = io.Copy(term.pty, term.screen)
 	}()
 	go term.read()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+	term.t.Cleanup(func() {
+		end()
 		<-term.waited
-		_ = file.Close()
+		_ = term.pty.Close()
 		if c, ok := term.screen.InputPipe().(io.Closer); ok {
 			_ = c.Close()
 		}
 		<-answers
 	})
-	return term
 }
 
 // read feeds the emulator until the program has ended.
@@ -70,6 +94,7 @@ func (term *Terminal) read() {
 		term.mu.Lock()
 		_, _ = term.screen.Write(buf[:n])
 		term.written += n
+		term.wrote = time.Now()
 		term.raw = append(term.raw, buf[:n]...)
 		if len(term.raw) > 1<<20 {
 			term.raw = term.raw[len(term.raw)-1<<20:]
@@ -80,7 +105,10 @@ func (term *Terminal) read() {
 			break
 		}
 	}
-	err := term.cmd.Wait()
+	var err error
+	if term.cmd != nil {
+		err = term.cmd.Wait()
+	}
 	term.mu.Lock()
 	term.ended, term.err = true, err
 	term.changed.Broadcast()
@@ -188,6 +216,10 @@ func (term *Terminal) WaitGone(text string) {
 // program has written.
 func (term *Terminal) WaitUntil(what string, ok func(screen string) bool) {
 	term.t.Helper()
+	patience := patience
+	if *update { // somebody waits
+		patience /= 8
+	}
 	deadline := time.Now().Add(patience) // passed when late wakes the wait
 	late := time.AfterFunc(patience, func() {
 		term.mu.Lock()
@@ -202,6 +234,62 @@ func (term *Terminal) WaitUntil(what string, ok func(screen string) bool) {
 			term.t.Fatalf("waited in vain for %s; ended: %v (%v); the screen:\n%s", what, term.ended, term.err, term.text())
 		}
 		term.changed.Wait()
+	}
+}
+
+const (
+	// still is how long nothing may be written before a screen is taken as the last one.
+	still = 20 * time.Millisecond
+	// given is how long nothing may be written before a screen that differs is taken as the last one.
+	given = 5 * time.Second
+)
+
+// CheckScreen compares the screen at rest, and where the cursor is, with a golden file. It waits
+// until they are the same.
+func (term *Terminal) CheckScreen(file string) {
+	term.t.Helper()
+	if *update {
+		CheckFile(term.t, file, term.rest(400*time.Millisecond))
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		term.t.Fatalf("%v (run with -update to write it)", err)
+	}
+	for begin := time.Now(); ; {
+		if term.rest(still) == string(want) {
+			return
+		}
+		term.mu.Lock()
+		before := term.written
+		wake := time.AfterFunc(given, term.changed.Broadcast)
+		term.changed.Wait()
+		over := term.written == before && time.Since(term.wrote) >= given || time.Since(begin) > patience
+		wake.Stop()
+		term.mu.Unlock()
+		if over {
+			CheckFile(term.t, file, term.rest(0))
+			return
+		}
+	}
+}
+
+// rest returns the screen and the place of its cursor after nothing was written for a while.
+func (term *Terminal) rest(quiet time.Duration) string {
+	for {
+		term.mu.Lock()
+		wait := quiet - time.Since(term.wrote)
+		if wait <= 0 {
+			at := "no cursor"
+			if p := term.screen.CursorPosition(); term.cursor {
+				at = fmt.Sprintf("cursor at %d,%d", p.X, p.Y)
+			}
+			text := term.text() + "\n" + at + "\n"
+			term.mu.Unlock()
+			return text
+		}
+		term.mu.Unlock()
+		time.Sleep(wait)
 	}
 }
 
