@@ -185,7 +185,7 @@ func later(d time.Duration) do {
 // TestGoldenScreens plays each situation at each size. Outside CI it is a sample of the situations
 // that changes every day.
 func TestGoldenScreens(t *testing.T) {
-	all := situations()
+	all := everySituation()
 	names := map[string]bool{}
 	for _, it := range all {
 		if names[it.name] {
