@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
@@ -166,7 +167,7 @@ func (m *app) pasteImage(pasted string) tea.Cmd {
 // putInClipboard puts a text into the clipboard: by the terminal, which does not report whether
 // it did, and by a program of this desktop, where there is one.
 func putInClipboard(m *app, text string) tea.Cmd {
-	if text == "" {
+	if text = pasteable(text); text == "" {
 		return nil
 	}
 	cmd := tea.Batch(tea.Raw(ansi.SetSystemClipboard(text)), m.say(fmt.Sprintf("copied %s", short.Count(utf8.RuneCountInString(text), "character"))))
@@ -180,6 +181,17 @@ func putInClipboard(m *app, text string) tea.Cmd {
 		}
 		return nil
 	}))
+}
+
+// pasteable is text without controls but tabs and line breaks: a shell that it is pasted into
+// would take them for keys, such as the end of the paste. The screen shows them as signs.
+func pasteable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
 // copyAnswer is /copy: the last answer, or one of its blocks of code.

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"codeagent/event"
 	"codeagent/tui/message"
 )
 
@@ -185,4 +186,14 @@ func TestNoClipboard(t *testing.T) {
 	}
 	r.send(tea.KeyPressMsg{Code: 'x', Text: "x"})
 	r.has("› x")
+}
+
+// TestCopiesHoldNoControls: a shell that a copy is pasted into would take them for keys.
+func TestCopiesHoldNoControls(t *testing.T) {
+	r, f := clipboardRig(t)
+	r.emit(event.TextDelta{Text: "```\nmake\n\tall\x1b[201~\rrm -rf ~\u009b\x00\n```\n"})
+	r.do(copyAnswer(r.app, "1"))
+	if want := "make\n\tall\ufffd[201~\ufffdrm -rf ~\ufffd\ufffd"; f.written != want {
+		t.Errorf("copied %q, want %q", f.written, want)
+	}
 }

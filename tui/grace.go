@@ -51,6 +51,7 @@ type answering struct {
 	sure   *question.Question // armed by Ctrl+Y
 	key    *tea.Key           // the answer that waits, about the question
 	about  *question.Question
+	at     time.Time // when it was pressed
 	number int
 }
 
@@ -63,24 +64,24 @@ func holdAnswer(m *app, q *question.Question, k tea.Key) (tea.Cmd, bool) {
 	if a.hold == 0 || a.sure == q || keys.Typed(k) == "" || m.keys.Find(k, inQuestion) != actOption || !q.Has(k.Keystroke()) {
 		return nil, false
 	}
-	a.key, a.about, a.number = &k, q, a.number+1
+	a.key, a.about, a.at, a.number = &k, q, m.now(), a.number+1
 	at := a.number
 	return m.after(a.hold, func(time.Time) tea.Msg { return answerMsg{at} }), true
 }
 
-// settleAnswer takes the key that follows an answer that waits: more text makes it the
-// beginning of a message, Esc and Backspace take it back.
+// settleAnswer takes the key that follows an answer that waits: more text, or any key as quick
+// as those of a paste, makes it the beginning of a message; Esc, Backspace and Ctrl+C take it back.
 func settleAnswer(m *app, k tea.Key) (cmd tea.Cmd, handled bool) {
 	if m.answer.key == nil {
 		return nil, false
 	}
 	switch {
-	case keys.Typed(k) != "":
-		typeHeld(m)
-		return nil, false
-	case k.Code == tea.KeyEscape, k.Code == tea.KeyBackspace:
+	case k.Code == tea.KeyEscape, k.Code == tea.KeyBackspace, m.keys.Find(k, everywhere) == keys.Interrupt:
 		m.answer.key = nil
 		return nil, true
+	case keys.Typed(k) != "", m.now().Sub(m.answer.at) <= burstGap:
+		typeHeld(m)
+		return nil, false
 	}
 	cmd = giveAnswer(m, m.answer.number)
 	return tea.Batch(cmd, m.key(k)), true

@@ -327,17 +327,18 @@ func (m *app) send() tea.Cmd {
 	if m.rewind.Active() {
 		return resend(m)
 	}
-	if c, argument, ok := called(text, offeredCommands(m.offers)); ok {
+	seen := strings.TrimSpace(m.composer.Text) // what a chip hides is no command
+	if c, argument, ok := called(text, offeredCommands(m.offers)); ok && seen[0] == text[0] {
 		if c.name == "quit" { // whether it is kept would depend on who is quicker
 			return c.run(m, argument)
 		}
 		_, keep := take(m)
 		return tea.Batch(keep, c.run(m, argument))
 	}
-	if command, ok := strings.CutPrefix(text, "!"); ok && m.offers.Writing.Run != nil {
+	if command, ok := strings.CutPrefix(text, "!"); ok && seen[0] == text[0] && m.offers.Writing.Run != nil {
 		return runCommand(m, strings.TrimSpace(command))
 	}
-	if name, ok := slashName(text); ok {
+	if name, ok := slashName(seen); ok {
 		return m.say("no command /" + name + "; /help lists them")
 	}
 	if m.unread != nil {

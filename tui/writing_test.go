@@ -232,3 +232,20 @@ func TestCommandOfThePerson(t *testing.T) {
 		t.Errorf("sent %q", r.turns)
 	}
 }
+
+// TestFoldedPasteIsNoCommand: what a chip hides is sent as a message, and neither run nor called.
+func TestFoldedPasteIsNoCommand(t *testing.T) {
+	for _, begins := range []string{"!rm -rf .\n", "/feedback\n", "/export x\n", "/quit " + strings.Repeat("x", 3000)} {
+		r := newRig(t, 70, 20)
+		var ran []string
+		r.app.offers.Writing.Run = func(_ context.Context, command string) error { ran = append(ran, command); return nil }
+		r.app.offers.Extras.Export = func(_ context.Context, file string) (string, error) { ran = append(ran, file); return "", nil }
+		paste := begins + strings.Repeat("line\n", 20)
+		r.send(tea.PasteMsg{Content: paste})
+		r.has("[pasted ")
+		r.settle(r.press("enter"))
+		if len(ran) > 0 || len(r.turns) != 1 || strings.TrimSpace(r.turns[0]) != strings.TrimSpace(paste) {
+			t.Errorf("%q: ran %q, sent %d messages", begins, ran, len(r.turns))
+		}
+	}
+}

@@ -146,15 +146,13 @@ func (c *Composer) restore(text string, pastes []string) (left []string) {
 		if !found {
 			break
 		}
-		c.insert(noChips(before))
+		c.Put(before)
 		c.Put(pastes[0])
 		text, pastes, known = after, pastes[1:], true
 	}
 	first, last := strings.IndexByte(text, '\n')+1, strings.LastIndexByte(text, '\n')
 	switch {
-	case known:
-		c.insert(noChips(text))
-	case isBig(text) && 0 < first && first < last && first <= chipChars && len(text)-last <= chipChars:
+	case !known && isBig(text) && 0 < first && first < last && first <= chipChars && len(text)-last <= chipChars:
 		c.insert(noChips(text[:first]))
 		c.Put(text[first:last])
 		c.insert(noChips(text[last:]))

@@ -1,10 +1,12 @@
 package composer
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"codeagent/tui/keys"
+	"codeagent/tui/message"
 	"codeagent/tui/paint"
 	"codeagent/tui/tuitest"
 )
@@ -59,5 +61,16 @@ func checkEdits(t *testing.T, text, presses string, w int) {
 func TestEditsOnNastyText(t *testing.T) {
 	for i, s := range tuitest.Nasty() {
 		checkEdits(t, s, "\x00\x00\x04\x06\x02\x05\x07\x0c\x08\x02\x02\x03\x0d\x0e\x0f\x09\x0a\x0b\x0c\x0c", i)
+	}
+}
+
+// TestRestoredTextIsFolded: a text that an editor left is one cell where it is big, beside a
+// paste too: each key lays all rows out again.
+func TestRestoredTextIsFolded(t *testing.T) {
+	paste, big := strings.Repeat("line\n", 20), strings.Repeat("word ", 100_000)
+	c := New()
+	c.Restore(message.Message{Text: big + paste + big, Pastes: []string{paste}})
+	if len(c.Text) > 100 || c.Value() != big+paste+big {
+		t.Errorf("%d bytes are laid out for %d", len(c.Text), len(c.Value()))
 	}
 }

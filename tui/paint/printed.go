@@ -12,8 +12,26 @@ import (
 func Printed(s string, base Style) [][]Span {
 	var out [][]Span
 	var line []Span
-	style, filled := base, 0
+	var text strings.Builder // of the span that is not in line yet
+	style, of, filled := base, base, 0
+	span := func() {
+		if text.Len() > 0 {
+			line = append(line, of.Span(text.String()))
+			text.Reset()
+		}
+	}
+	put := func(s string) {
+		if s == "" {
+			return
+		}
+		if of != style {
+			span()
+			of = style
+		}
+		text.WriteString(s)
+	}
 	end := func() {
+		span()
 		out = append(out, line)
 		if line != nil {
 			filled = len(out)
@@ -26,7 +44,7 @@ func Printed(s string, base Style) [][]Span {
 		if i < 0 {
 			i = len(s)
 		}
-		line = appendSpan(line, style.Span(s[:i]))
+		put(s[:i])
 		s = s[i:]
 		if s == "" {
 			break
@@ -39,7 +57,7 @@ func Printed(s string, base Style) [][]Span {
 			}
 			s = s[n:]
 		case s[0] == 0x1b:
-			line = appendSpan(line, style.Span(s[:1]))
+			put(s[:1])
 			s = s[1:]
 		default:
 			end()
@@ -48,17 +66,6 @@ func Printed(s string, base Style) [][]Span {
 	}
 	end()
 	return out[:filled] // without the empty lines at the end
-}
-
-func appendSpan(line []Span, s Span) []Span {
-	if s.Text == "" {
-		return line
-	}
-	if n := len(line); n > 0 && line[n-1].Style == s.Style {
-		line[n-1].Text += s.Text
-		return line
-	}
-	return append(line, s)
 }
 
 // mostParameters bounds what is read of one sequence.

@@ -2,6 +2,7 @@ package paint
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -62,4 +63,20 @@ func FuzzPrinted(f *testing.F) {
 			t.Errorf("%q: kept %q, want %q", s, got, want)
 		}
 	})
+}
+
+// TestPrintedIsLinear: what it takes grows with the output, however often the style is set.
+func TestPrintedIsLinear(t *testing.T) {
+	for _, unit := range []string{"a\x1b[0m", "\x1b[", "a\x1b[31mb\x1b[32m", "\r"} {
+		took := func(n int) uint64 {
+			var from, to runtime.MemStats
+			runtime.ReadMemStats(&from)
+			Printed(strings.Repeat(unit, n), Dim)
+			runtime.ReadMemStats(&to)
+			return to.TotalAlloc - from.TotalAlloc
+		}
+		if little, much := took(1<<10), took(16<<10); much > 64*little {
+			t.Errorf("%q: %d bytes, for 16 times as much %d", unit, little, much)
+		}
+	}
 }

@@ -125,9 +125,7 @@ func (t *Terminal) Release() {
 func (t *Terminal) Close() {
 	close(t.over)
 	t.done.Wait()
-	t.mu.Lock()
-	t.draw()
-	t.mu.Unlock()
+	t.frame()
 	t.Release()
 }
 
@@ -184,10 +182,22 @@ func (t *Terminal) paint() {
 			case <-time.After(wait):
 			}
 		}
-		t.mu.Lock()
-		t.draw()
-		t.mu.Unlock()
+		t.frame()
 	}
+}
+
+// frame writes the frame that waits. When it panics the terminal is given back before the
+// program ends.
+func (t *Terminal) frame() {
+	defer func() {
+		if said := recover(); said != nil {
+			t.Release()
+			panic(said)
+		}
+	}()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.draw()
 }
 
 // draw writes the frame that waits; mu is held.

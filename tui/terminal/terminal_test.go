@@ -225,3 +225,21 @@ func TestPace(t *testing.T) {
 		t.Errorf("%s frames a second", rate)
 	}
 }
+
+// TestPanicGivesTheTerminalBack: a frame that cannot be drawn ends the program, not the terminal.
+func TestPanicGivesTheTerminalBack(t *testing.T) {
+	on, g := open(t)
+	defer on.Close()
+	on.next.Store(&Frame{Width: -5, Height: -5, View: tea.View{Content: "x"}})
+	said := func() (said any) {
+		defer func() { said = recover() }()
+		on.frame()
+		return nil
+	}()
+	if said == nil {
+		t.Fatal("the frame is drawn")
+	}
+	if out := g.String(); !strings.Contains(out, ansi.ResetModeAltScreenSaveCursor) {
+		t.Errorf("written: %q", out)
+	}
+}
