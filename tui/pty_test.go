@@ -127,8 +127,6 @@ func TestRealQuestion(t *testing.T) {
 	term.WaitFor(`Answer: "" reason "not now"`)
 }
 
-// TestRealQuestionAtOnce: here the fingers never rest long enough, however slow
-// the machine is.
 // TestRealTypingAtAQuestion: a word that begins like an answer, at a question that a pause has
 // armed, is text, as fast as it comes.
 func TestRealTypingAtAQuestion(t *testing.T) {
@@ -149,6 +147,8 @@ func TestRealTypingAtAQuestion(t *testing.T) {
 	term.WaitFor(`Answer: "once"`)
 }
 
+// TestRealQuestionAtOnce: here the fingers never rest long enough, however slow
+// the machine is.
 func TestRealQuestionAtOnce(t *testing.T) {
 	term := start(t, "still unrested", 80, 30)
 	term.Write("ask\r")
@@ -286,7 +286,9 @@ func TestRealCallsBack(t *testing.T) {
 	term.WaitWritten("\x1b]2;? app · codeagent\a")
 	term.WaitWritten("\x1b]9;4;4;100\a")
 	term.WaitFor("Tab adds a note")
-	term.Write("n\r")
+	term.Write("n")
+	term.WaitFor("no, because:")
+	term.Write("\r")
 	term.WaitFor("Answer:")
 	term.WaitWritten(ended)
 	term.Write("\x03\x03")
