@@ -5,12 +5,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"codeagent/model"
 )
 
 // commandMS is how long a command of the user's may take: as long as any.
 const commandMS = 3_600_000
+
+// userRan begins the note about a command of the user's.
+const userRan = "[The user ran this command, in the same sandbox as yours:]\n$ "
+
+// UserCommand returns the command of the user's that a note is about, and its report.
+func UserCommand(i model.Item) (command, report string, ok bool) {
+	text, ok := strings.CutPrefix(i.Text, userRan)
+	if !ok || i.Kind != model.Note {
+		return "", "", false
+	}
+	text = strings.ReplaceAll(text, "\n> ", "\x00")
+	command, report, _ = strings.Cut(text, "\n")
+	return strings.ReplaceAll(command, "\x00", "\n"), strings.ReplaceAll(report, "\x00", "\n> "), true
+}
 
 // Command runs a command that the user typed, in the sandbox and through the gate like one of
 // the model's. It and its report are in the conversation as a note, which the model gets with
@@ -33,8 +48,7 @@ func (a *Agent) Command(ctx context.Context, command string) error {
 	c.plan()
 	res, err := c.contained(ctx)
 	text, events := c.report(ctx, res, err)
-	text = fmt.Sprintf("[The user ran this command, in the same sandbox as yours:]\n$ %s\n%s", command, text)
-	a.append(model.Item{Kind: model.Note, Text: text, Carried: carried{Yes: c.yeses.list()}.keep(events)})
+	a.append(model.Item{Kind: model.Note, Text: userRan + strings.ReplaceAll(command, "\n", "\n> ") + "\n" + text, Failed: res.Failed || err != nil, Carried: carried{Yes: c.yeses.list()}.keep(events)})
 	for _, e := range events {
 		a.emit(e)
 	}

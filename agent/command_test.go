@@ -87,3 +87,23 @@ func TestInterruptedCommandOfTheUser(t *testing.T) {
 		t.Errorf("beside a turn: %v", err)
 	}
 }
+
+// TestUserCommand: what a note says of a command comes back, and no other item is one.
+func TestUserCommand(t *testing.T) {
+	for _, command := range []string{"ls", "cat <<E\na\n> b\nE", "echo '$ x'"} {
+		r := newRig(approvals.OnRequest, toolbox{"shell": deed{run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
+			return tools.Result{Text: "out\n> put", Outcome: word.OK}, nil
+		}}})
+		if err := r.Command(t.Context(), command); err != nil {
+			t.Fatal(err)
+		}
+		item := r.History()[0]
+		if got, report, ok := UserCommand(item); !ok || got != command || report != "out\n> put" {
+			t.Errorf("%q: %q, %q, %v", command, got, report, ok)
+		}
+		item.Kind = model.User
+		if _, _, ok := UserCommand(item); ok {
+			t.Error("a message of the user's is taken for one")
+		}
+	}
+}

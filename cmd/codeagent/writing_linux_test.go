@@ -82,6 +82,8 @@ func TestWritingOnTheScreen(t *testing.T) {
 		}
 	}
 	quit(term)
+	_, first, _ := strings.Cut(term.Screen(), "codeagent resume ")
+	first, _, _ = strings.Cut(first, "\n")
 
 	term = start("--ephemeral")
 	term.Write("\x1b[A")
@@ -118,6 +120,12 @@ func TestWritingOnTheScreen(t *testing.T) {
 	term.Write("/new\r")
 	term.WaitGone("Fix issue 12.")
 	term.WaitFor("Ask codeagent")
+	quit(term)
+	cmd := u.codeagent("--model", "first", "resume", strings.TrimSpace(first))
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+	term = golden.Start(t, cmd, 100, 30)
+	term.WaitFor("resumed session")
+	term.WaitFor("$ echo here; echo x >")
 	quit(term)
 	files, err := filepath.Glob(u.home + "/.local/state/codeagent/history/*")
 	if err != nil || len(files) != 1 {

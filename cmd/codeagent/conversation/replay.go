@@ -39,10 +39,19 @@ func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 	items = items[max(0, len(items)-replayed):]
 	calls := map[string]event.ToolStarted{}
 	var open []string
-	for _, i := range items {
+	for n, i := range items {
 		switch i.Kind {
 		case model.User:
 			emit(event.TurnStarted{Text: i.Text, Images: agent.Input{Images: i.Images}.Shown()})
+		case model.Note:
+			if command, report, ok := agent.UserCommand(i); ok {
+				id, outcome := fmt.Sprintf("user-%d", n), word.OK
+				if i.Failed {
+					outcome = word.Failed
+				}
+				emit(event.ToolStarted{CallID: id, Tool: "shell", Kind: word.KindCommand, Title: "$ " + command, Command: command})
+				emit(event.ToolFinished{CallID: id, Tool: "shell", Kind: word.KindCommand, Title: "$ " + command, Outcome: outcome, Output: report})
+			}
 		case model.Summary:
 			emit(event.Compacted{Summary: i.Text})
 		case model.Assistant:
