@@ -52,8 +52,8 @@ func withSignals(parent context.Context, s cli.Stdio) (context.Context, func()) 
 	}
 }
 
-// lastResort ends codeagent if something blocks its end: a hanging file system, or a stopped
-// helper.
+// lastResort ends codeagent if something blocks its end: a hanging file system, a stopped
+// helper, or a terminal that takes nothing more.
 func lastResort(s cli.Stdio, sig os.Signal, terminal exec.TerminalState, over <-chan struct{}) {
 	select {
 	case <-over:
@@ -63,9 +63,17 @@ func lastResort(s cli.Stdio, sig os.Signal, terminal exec.TerminalState, over <-
 	left := linuxsandbox.EndKeepers()
 	terminal.Restore()
 	code, message, _ := cli.ExitOf(&cli.SignalError{Signal: sig})
-	fmt.Fprintf(s.Err, "codeagent: %s by a second signal; not everything has ended\n", message)
-	if len(left) > 0 {
-		fmt.Fprintf(s.Err, "  still running: process %s\n", visible.Line(strings.Join(left, ", ")))
+	said := make(chan struct{})
+	go func() { // what blocks may be the terminal
+		defer close(said)
+		fmt.Fprintf(s.Err, "codeagent: %s by a second signal; not everything has ended\n", message)
+		if len(left) > 0 {
+			fmt.Fprintf(s.Err, "  still running: process %s\n", visible.Line(strings.Join(left, ", ")))
+		}
+	}()
+	select {
+	case <-said:
+	case <-time.After(orderly):
 	}
 	s.Quit(code)
 }
