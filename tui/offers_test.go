@@ -98,10 +98,8 @@ func (f fakeImages) Load(_ context.Context, path string) (message.Image, error) 
 	return i, nil
 }
 
-// offers is a rig with all of it.
-func offers(t *testing.T, w, h int) (*rig, *offered) {
-	r := newRig(t, w, h)
-	now := r.clock
+// offeredAt is what is there to choose from at a time.
+func offeredAt(now time.Time) *offered {
 	f := &offered{
 		now:    now,
 		models: []Model{{Name: "openai/gpt-5", About: "400k · images"}, {Name: "scripted-1", About: "configured", Current: true}, {Name: "ollama/qwen3:8b", About: "Ollama"}},
@@ -124,6 +122,13 @@ func offers(t *testing.T, w, h int) (*rig, *offered) {
 		images: map[string]message.Image{"/tmp/shot.png": {Name: "/tmp/shot.png", Width: 1280, Height: 720, Type: "image/png"}, "/tmp/a b.jpg": {Name: "a b.jpg", Width: 10, Height: 20}},
 	}
 	f.report = UndoReport{Done: f.preview.Files, Conflicts: f.preview.Conflicts}
+	return f
+}
+
+// offers is a rig with all of it.
+func offers(t *testing.T, w, h int) (*rig, *offered) {
+	r := newRig(t, w, h)
+	f := offeredAt(r.clock)
 	r.app.offers = Options{
 		Still:  true,
 		Models: fakeModels{f}, Sessions: fakeSessions{f}, Undo: fakeUndo{f}, Background: fakeBackground{f}, Images: fakeImages{f},

@@ -52,11 +52,13 @@ var sizes = [][2]int{{80, 24}, {120, 40}, {40, 15}}
 // play brings the situation about on a terminal of w columns and h rows.
 func (it situation) play(t *testing.T, w, h int) {
 	term, tty := golden.Open(t, w, h)
-	f := &offered{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	f := offeredAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	s := &stage{t: t, term: term, offers: f, began: make(chan string, 1), over: make(chan error), clock: f.now, ended: t.Context()}
 	s.opt = Options{
 		In: tty, Out: tty, Environ: []string{"TERM=xterm-256color", "COLORTERM=truecolor", "LANG=C.UTF-8", "HOME=/home/ada"}, Home: "/home/ada",
 		Turn: s.turn, Still: true, Grace: time.Hour,
+		Models: fakeModels{f}, Sessions: fakeSessions{f}, Undo: fakeUndo{f}, Background: fakeBackground{f}, Images: fakeImages{f},
+		Approvals: &policies{mode: approvals.OnRequest},
 		Now: func() time.Time {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -157,7 +159,7 @@ func presses(names ...string) do {
 
 // keyBytes are keys as a terminal sends them.
 var keyBytes = map[string]string{
-	"esc": "\x1b", "enter": "\r", "tab": "\t", "up": "\x1b[A", "down": "\x1b[B", "left": "\x1b[D", "right": "\x1b[C",
+	"esc": "\x1b[27u", "enter": "\r", "tab": "\t", "up": "\x1b[A", "down": "\x1b[B", "left": "\x1b[D", "right": "\x1b[C",
 	"pgup": "\x1b[5~", "pgdown": "\x1b[6~", "home": "\x1b[H", "end": "\x1b[F", "shift+tab": "\x1b[Z",
 	"ctrl+up": "\x1b[1;5A", "ctrl+down": "\x1b[1;5B", "ctrl+home": "\x1b[1;5H", "ctrl+end": "\x1b[1;5F",
 	"ctrl+c": "\x03", "ctrl+d": "\x04", "ctrl+f": "\x06", "ctrl+j": "\n", "ctrl+o": "\x0f", "ctrl+r": "\x12", "ctrl+t": "\x14", "ctrl+u": "\x15",
@@ -182,8 +184,7 @@ func later(d time.Duration) do {
 	}
 }
 
-// TestGoldenScreens plays each situation at each size. Outside CI it is a sample of the situations
-// that changes every day.
+// TestGoldenScreens plays each situation at each size.
 func TestGoldenScreens(t *testing.T) {
 	all := everySituation()
 	names := map[string]bool{}
@@ -202,15 +203,16 @@ func TestGoldenScreens(t *testing.T) {
 			})
 		}
 	}
-	// No file is left of a situation that is gone.
-	files, err := os.ReadDir(filepath.Join("testdata", "screens"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		name := f.Name()
-		if at := strings.LastIndexByte(name, '-'); at < 0 || !names[name[:at]] {
-			t.Errorf("testdata/screens/%s belongs to no situation", name)
+	t.Cleanup(func() { // after all of them
+		files, err := os.ReadDir(filepath.Join("testdata", "screens"))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		for _, f := range files {
+			name := f.Name()
+			if at := strings.LastIndexByte(name, '-'); at < 0 || !names[name[:at]] {
+				t.Errorf("testdata/screens/%s belongs to no situation", name)
+			}
+		}
+	})
 }
