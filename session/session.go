@@ -123,7 +123,7 @@ func (s *Session) Rename(title string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.f == nil {
-		return errors.New("there is nothing in it yet")
+		return errors.New("this session has no message yet")
 	}
 	title = firstWords(title)
 	if err := s.record(record{Kind: kindTitle, Title: title}); err != nil {

@@ -103,12 +103,14 @@ type picture struct {
 }
 
 func newApp(box *mailbox, now func() time.Time) *app {
-	return &app{
+	m := &app{
 		box: box, clock: clock{now: now, after: tea.Tick}, offers: Options{Grace: grace},
 		theme: paint.New(true), keyboard: keyboard{keys: keys.Standard()}, composer: composer.New(),
 		transcript: transcript.New(now), questions: question.Queue{Keys: questionKeys(keys.Standard())}, work: work{shownEnds: map[string]bool{}},
 		host: host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return nil }},
 	}
+	m.composer.Hint = "Ask codeagent"
+	return m
 }
 
 // Init waits for events.

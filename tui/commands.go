@@ -185,7 +185,9 @@ func showText(m *app, title string, read func(context.Context) (string, error), 
 		}
 		drawn, drawnTheme, drawnWidth = nil, t, w
 		for _, l := range paint.OutputLines(text) {
-			drawn = append(drawn, paint.Wrapper{Theme: t, Width: w, Hard: true}.Lines(style(l).Span(l))...)
+			words := strings.TrimLeft(l, " ")
+			margin := []paint.Span{paint.Text.Span(l[:min(len(l)-len(words), w/2)])}
+			drawn = append(drawn, paint.Wrapper{Theme: t, Width: w, First: margin, Rest: margin}.Lines(style(l).Span(words))...)
 		}
 		return drawn
 	}}

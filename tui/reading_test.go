@@ -255,3 +255,12 @@ func TestWholeOutput(t *testing.T) {
 	r.do(r.press("ctrl+o"))
 	r.has("it was removed")
 }
+
+// TestEmptyFields: what invites to write a message stands in the editor of the message alone.
+func TestEmptyFields(t *testing.T) {
+	r := newRig(t, 80, 20)
+	r.press("ctrl+f")
+	if s := r.screen(); strings.Count(s, "Ask codeagent") != 1 || !strings.Contains(s, "  find:") {
+		t.Errorf("%s", s)
+	}
+}

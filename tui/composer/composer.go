@@ -45,6 +45,8 @@ type Composer struct {
 	goal int
 	// Top is the first visible row.
 	Top int
+	// Hint stands where nothing is written yet.
+	Hint string
 
 	undo, redo []snapshot
 	typing     bool // the last change was typing; further typing is the same undo step
@@ -175,7 +177,7 @@ func (c *Composer) Take() message.Message {
 	v := c.Message()
 	c.history.add(v)
 	c.ring.expand(c)
-	*c = Composer{goal: -1, history: c.history, ring: c.ring, vim: vim{on: c.vim.on}}
+	*c = Composer{goal: -1, Hint: c.Hint, history: c.history, ring: c.ring, vim: vim{on: c.vim.on}}
 	return v
 }
 

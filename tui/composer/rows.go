@@ -100,7 +100,7 @@ func (c *Composer) vertical(w, by int) bool {
 func (c *Composer) View(t *paint.Theme, w, h int) (lines []string, x, y int) {
 	if c.Text == "" {
 		c.Top = 0
-		return []string{t.Row(w, paint.Dim.Span("Ask codeagent"))}, 0, 0
+		return []string{t.Row(w, paint.Dim.Span(c.Hint))}, 0, 0
 	}
 	rows := c.Rows(w)
 	row, col := c.where(rows)
