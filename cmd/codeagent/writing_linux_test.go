@@ -76,7 +76,7 @@ func TestWritingOnTheScreen(t *testing.T) {
 	mu.Lock()
 	all := strings.Join(said, "\n")
 	mu.Unlock()
-	for _, want := range []string{"The user ran this command", "$ echo here; echo x > " + outside, "\nhere\n", "see @src/needle.go  and edited"} {
+	for _, want := range []string{"The user ran this command", "$ echo here; echo x > " + outside, "\n| here\n", "see @src/needle.go  and edited"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the model was sent %q, without %q", all, want)
 		}
