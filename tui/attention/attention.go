@@ -138,7 +138,17 @@ func (a *Attention) Bar() (shown, stopped bool) {
 }
 
 // shown is a name without anything that a terminal could obey, and without what
-// separates the parts of a sequence.
+// separates the parts of a sequence. Some terminals end a sequence at the byte 0x9C also where it
+// is part of a character, and would print the rest of the name.
 func shown(name string) string {
-	return paint.Cut(strings.ReplaceAll(paint.Show(name), ";", ","), 40)
+	plain := strings.Map(func(r rune) rune {
+		switch {
+		case r == ';':
+			return ','
+		case strings.IndexByte(string(r), 0x9c) >= 0:
+			return '?'
+		}
+		return r
+	}, paint.Show(name))
+	return paint.Cut(plain, 40)
 }

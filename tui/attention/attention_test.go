@@ -130,3 +130,12 @@ func TestWhoLeavesAfterTheStartIsCalled(t *testing.T) {
 		t.Errorf("not called: %q", s)
 	}
 }
+
+// A character whose bytes hold 0x9C, at which some terminals end a sequence, is not in a title.
+func TestNoByteEndsATitle(t *testing.T) {
+	a := Attention{Settings: Settings{Title: true}}
+	a.Look(State{Folder: "a\u299c漢;b"}, time.Now())
+	if got := a.TitleText(); got != "a?漢,b · codeagent" {
+		t.Errorf("the title is %q", got)
+	}
+}

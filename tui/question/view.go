@@ -301,8 +301,8 @@ func (q *Question) rule(t *paint.Theme, w int, now time.Time, more int) (string,
 	}
 	right = paint.Cut(right, max(w-16, 0))
 	title := titleOf(q.request)
-	shown := paint.Cut(title, max(w-6-paint.Width(right), 10))
-	whole := paint.Width(title) <= max(w-6-paint.Width(right), 10)
+	room := max(w-6-paint.Width(right), 1)
+	shown, whole := paint.Cut(title, room), paint.Width(title) <= room
 	line := max(w-4-paint.Width(shown)-paint.Width(right), 0)
 	return t.Paint(s, "─⊘ "+shown) + t.Paint(paint.Dim, paint.Show(right)) + " " + t.Paint(paint.Warn, strings.Repeat("─", line)), whole
 }
