@@ -175,15 +175,6 @@ func sees(text string) do { return func(s *stage) { s.term.WaitFor(text) } }
 // loses waits until a text is not on the screen.
 func loses(text string) do { return func(s *stage) { s.term.WaitGone(text) } }
 
-// later moves the clock.
-func later(d time.Duration) do {
-	return func(s *stage) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.clock = s.clock.Add(d)
-	}
-}
-
 // TestGoldenScreens plays each situation at each size.
 func TestGoldenScreens(t *testing.T) {
 	all := everySituation()
