@@ -212,6 +212,9 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 		return tea.Exec(apart(func() error {
 			owned.Release()
 			work()
+			if ctx.Err() != nil {
+				return nil // it ends, and the terminal is somebody else's
+			}
 			return owned.Take()
 		}), func(error) tea.Msg { return sizeOf(owned) })
 	}

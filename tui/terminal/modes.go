@@ -8,11 +8,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// enter is written when the terminal is taken: the modes that are always set, and questions. Terminals
-// pass over what they do not know.
+// enter is written when the terminal is taken: the modes that are always set. Terminals pass over what
+// they do not know.
 var enter = ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste +
-	ansi.SetModifyOtherKeys2 + ansi.PushKittyKeyboard(ansi.KittyDisambiguateEscapeCodes) + ansi.RequestKittyKeyboard +
-	ansi.RequestBackgroundColor + ansi.RequestModeSynchronizedOutput + ansi.RequestModeUnicodeCore
+	ansi.SetModifyOtherKeys2 + ansi.PushKittyKeyboard(ansi.KittyDisambiguateEscapeCodes)
+
+// questions are asked once: an answer that arrives after the end is typed into the shell.
+var questions = ansi.RequestKittyKeyboard + ansi.RequestBackgroundColor + ansi.RequestModeSynchronizedOutput + ansi.RequestModeUnicodeCore
 
 // change returns what turns the modes of one view into those of another.
 func change(from, to tea.View) string {

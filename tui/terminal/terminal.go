@@ -44,6 +44,7 @@ type Terminal struct {
 	canvas canvas      // what is shown
 	modes  tea.View    // what was set
 	sync   bool        // it writes a frame at once (mode 2026)
+	wide   bool        // it measures text by graphemes when it is asked to (mode 2027)
 	pace   pace
 }
 
@@ -54,6 +55,7 @@ func Open(opt Options) (*Terminal, error) {
 	if err := t.Take(); err != nil {
 		return nil, err
 	}
+	t.Write(questions)
 	t.done.Go(t.paint)
 	return t, nil
 }
@@ -104,6 +106,7 @@ func (t *Terminal) Take() error {
 	}
 	t.held, t.modes, t.canvas = true, tea.View{}, newCanvas(t.opt, t.before == nil)
 	t.write(enter)
+	t.measure()
 	return nil
 }
 
@@ -161,7 +164,15 @@ func (t *Terminal) Answered(m tea.ModeReportMsg) {
 	switch {
 	case m.Mode == ansi.ModeSynchronizedOutput && m.Value == ansi.ModeReset:
 		t.sync = true
-	case m.Mode == ansi.ModeUnicodeCore && t.held && (m.Value == ansi.ModeReset || m.Value == ansi.ModeSet || m.Value == ansi.ModePermanentlySet):
+	case m.Mode == ansi.ModeUnicodeCore && (m.Value == ansi.ModeReset || m.Value == ansi.ModeSet || m.Value == ansi.ModePermanentlySet):
+		t.wide = true
+		t.measure()
+	}
+}
+
+// measure makes the terminal and the canvas measure text alike; mu is held.
+func (t *Terminal) measure() {
+	if t.wide && t.held {
 		t.write(ansi.SetModeUnicodeCore)
 		t.canvas.byGrapheme()
 	}

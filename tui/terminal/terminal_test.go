@@ -243,3 +243,24 @@ func TestPanicGivesTheTerminalBack(t *testing.T) {
 		t.Errorf("written: %q", out)
 	}
 }
+
+// TestAskedOnce: the terminal is asked at the start alone, and what it answered holds when it is taken
+// again.
+func TestAskedOnce(t *testing.T) {
+	on, g := open(t)
+	defer on.Close()
+	on.Answered(tea.ModeReportMsg{Mode: ansi.ModeUnicodeCore, Value: ansi.ModeReset})
+	for range 2 {
+		on.Release()
+		if err := on.Take(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := g.String()
+	if n := strings.Count(all, ansi.RequestBackgroundColor); n != 1 {
+		t.Errorf("asked %d times: %q", n, all)
+	}
+	if n := strings.Count(all, ansi.SetModeUnicodeCore); n != 3 || on.canvas.cells.Method != ansi.GraphemeWidth {
+		t.Errorf("mode 2027 is set %d times, want 3", n)
+	}
+}
