@@ -427,12 +427,7 @@ func (c *Composer) Edit(do keys.Action, w int) bool {
 
 // upDown moves by a row; at the edge it recalls messages.
 func (c *Composer) upDown(w, by int) {
-	if c.vertical(w, by) {
-		return
-	}
-	if s, ok := c.history.recall(-by, c.Message()); ok {
-		h := c.history
-		c.Restore(s)
-		c.history = h
+	if !c.vertical(w, by) {
+		recall(c, -by)
 	}
 }

@@ -16,6 +16,8 @@ type history struct {
 	// at is the item shown plus one, counted from the end; 0 shows the draft.
 	at    int
 	draft message.Message
+	// whole: those of earlier runs are there; early: one was wanted before.
+	whole, early bool
 }
 
 func (h *history) add(s message.Message) {
@@ -29,10 +31,28 @@ func (h *history) add(s message.Message) {
 	}
 }
 
-// Recall puts the messages of earlier runs, the oldest first, before those of this one.
+// Recall puts the messages of earlier runs, the oldest first, before those of this one. If one was
+// wanted before it came, it is shown now, unless something else was written.
 func (c *Composer) Recall(earlier []message.Message) {
 	c.history.items = append(slices.Clone(earlier), c.history.items...)
 	c.history.items = c.history.items[max(len(c.history.items)-maxHistory, 0):]
+	early := c.history.early
+	c.history.whole, c.history.early = true, false
+	if early && c.Message().Empty() {
+		recall(c, 1)
+	}
+}
+
+// recall shows an older (+1) or newer (-1) message.
+func recall(c *Composer, by int) {
+	s, ok := c.history.recall(by, c.Message())
+	if !ok {
+		c.history.early = !c.history.whole && by > 0
+		return
+	}
+	h := c.history
+	c.Restore(s)
+	c.history = h
 }
 
 // Earlier are the messages that can be recalled, the oldest first, each once.
