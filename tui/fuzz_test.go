@@ -2,6 +2,7 @@ package tui
 
 import (
 	"bytes"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -57,14 +58,15 @@ func FuzzScreen(f *testing.F) {
 		written := out.String()
 		checkWritten(t, written)
 		screen := vt.NewEmulator(w, h)
-		go func() { // its answers
-			for buf := make([]byte, 1<<10); ; {
-				if _, err := screen.Read(buf); err != nil {
-					return
-				}
-			}
+		answers := make(chan struct{})
+		go func() {
+			defer close(answers)
+			_, _ = io.Copy(io.Discard, screen)
 		}()
-		defer screen.Close()
+		defer func() {
+			_ = screen.InputPipe().(io.Closer).Close()
+			<-answers
+		}()
 		// As a terminal does that is not raw: the input is no terminal.
 		_, _ = screen.WriteString(strings.ReplaceAll(written[:strings.LastIndex(written, ansi.ResetModeUnicodeCore)], "\n", "\r\n"))
 		shown := strings.Split(screen.String(), "\n")

@@ -204,7 +204,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 		m.keys, m.questions.Keys = s.opt.Writing.Keys, questionKeys(s.opt.Writing.Keys)
 	}
 	width, height := owned.Size()
-	program := tea.NewProgram(drawn{m, owned}, tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
+	program := tea.NewProgram(drawn{m, owned}, tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
 		tea.WithEnvironment(environ.Inert(s.opt.Environ)), tea.WithoutSignalHandler(), tea.WithColorProfile(profile),
 		tea.WithoutRenderer(), tea.WithFPS(1), tea.WithWindowSize(width, height), tea.WithFilter(written(owned)))
 	owned.Watch(func() { program.Send(sizeOf(owned)) })
@@ -222,7 +222,10 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	s.mu.Lock()
 	s.release = owned.Release
 	s.mu.Unlock()
+	// Not tea.WithContext: it would close the reader of keys while that still reads.
+	stay := context.AfterFunc(ctx, program.Quit)
 	_, err = program.Run()
+	ended := !stay()
 	owned.Close()
 
 	s.mu.Lock()
@@ -234,10 +237,10 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	s.turns.Wait()
 	s.printTail(m, profile)
 	switch {
+	case err == nil && ended:
+		return context.Cause(ctx)
 	case err == nil:
 		return nil
-	case ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) && !errors.Is(err, tea.ErrProgramPanic):
-		return context.Cause(ctx)
 	case s.broke != nil:
 		return fmt.Errorf("screen: %w: %v", err, s.broke)
 	}

@@ -120,13 +120,24 @@ func says(text string) do {
 	}
 }
 
-// emits has the agent report events.
+// emits has the agent report events, and waits until the screen has taken them: keys that follow
+// are handled after them.
 func emits(events ...event.Event) do {
 	return func(s *stage) {
 		for _, e := range events {
 			s.screen.Emit(e)
 		}
+		for !s.taken() && s.ended.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
 	}
+}
+
+// taken reports whether the screen has taken what was posted.
+func (s *stage) taken() bool {
+	s.screen.box.mu.Lock()
+	defer s.screen.box.mu.Unlock()
+	return len(s.screen.box.items) == 0
 }
 
 // ends ends the turn.

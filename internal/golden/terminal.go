@@ -33,6 +33,7 @@ type Terminal struct {
 	wrote   time.Time
 	raw     []byte
 	ended   bool
+	left    atomic.Bool // by a program of the test's process
 	waited  chan struct{}
 	err     error
 }
@@ -62,7 +63,12 @@ func Open(t testing.TB, w, h int) (*Terminal, *os.File) {
 		t.Fatalf("open a pseudo terminal: %v", err)
 	}
 	term := &Terminal{t: t, pty: file, screen: vt.NewEmulator(w, h), waited: make(chan struct{})}
-	term.begin(func() { _ = tty.Close() })
+	term.begin(func() {
+		// tty is not closed here: a reader of keys that the program left behind may still look at it.
+		// A last byte wakes the reading of the screen instead.
+		term.left.Store(true)
+		_, _ = tty.Write([]byte{0})
+	})
 	return term, tty
 }
 
@@ -92,6 +98,9 @@ func (term *Terminal) read() {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := term.pty.Read(buf)
+		if term.left.Load() {
+			break
+		}
 		term.mu.Lock()
 		_, _ = term.screen.Write(buf[:n])
 		term.written += n
