@@ -216,10 +216,10 @@ func TestRewindHintFits(t *testing.T) {
 		r.escTwice()
 		r.screen()
 		if w > 30 {
-			r.has("editing message 42")
+			r.has("✎", "42")
 		}
-		if w > 45 {
-			r.has("Enter resends")
+		if w > 35 {
+			r.has("sends", "Esc cancels")
 		}
 	}
 }

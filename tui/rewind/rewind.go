@@ -70,7 +70,10 @@ func (r *Rewind) Step(by int, now message.Message) (next message.Message, ok boo
 
 // Hint says what is edited, and which keys do what: the longest form that fits.
 func (r *Rewind) Hint(w int) []paint.Span {
-	what := []paint.Span{paint.Accent.Span("✎ "), paint.Text.Span(fmt.Sprintf("editing message %d", r.Number()))}
+	head := func(words string) []paint.Span {
+		return []paint.Span{paint.Accent.Span("✎ "), paint.Text.Span(fmt.Sprintf(words, r.Number()))}
+	}
+	what := head("editing message %d")
 	hint := func(key, does string) []paint.Span {
 		return []paint.Span{paint.Accent.Span(key), paint.Dim.Span(" " + does)}
 	}
@@ -79,10 +82,13 @@ func (r *Rewind) Hint(w int) []paint.Span {
 		keys = append(keys, hint("↑↓", "another"))
 	}
 	files := []paint.Span{paint.Dim.Span("files stay as they are")}
-	for _, more := range [][][]paint.Span{append(slices.Clone(keys), files), keys, keys[:2], keys[:1]} {
-		if out := paint.Joined(append([][]paint.Span{what}, more...)...); paint.WidthOf(out) < w {
+	for _, form := range [][][]paint.Span{
+		slices.Concat([][]paint.Span{what}, keys, [][]paint.Span{files}), slices.Concat([][]paint.Span{what}, keys),
+		{what, keys[0], keys[1]}, {head("editing %d"), hint("Enter", "sends"), keys[1]}, {head("%d"), keys[0], keys[1]}, {what, keys[0]},
+	} {
+		if out := paint.Joined(form...); paint.WidthOf(out) < w {
 			return out
 		}
 	}
-	return what
+	return head("%d")
 }
