@@ -26,8 +26,8 @@ type Look struct {
 	Own map[string]palette.Palette
 	// Attention says how the person is called back.
 	Attention attention.Settings
-	// few: the terminal has 16 colours.
-	few bool
+	// few: the terminal has 16 colours; none: it shows none.
+	few, none bool
 }
 
 // Check reports a theme that is not known.
@@ -66,6 +66,9 @@ func (l Look) on(dark bool) *paint.Theme {
 
 // showThemes is /theme: it uses the named theme, or lists the themes.
 func showThemes(m *app, name string) tea.Cmd {
+	if m.offers.Look.none {
+		return m.say("no colours here (NO_COLOR or the terminal)")
+	}
 	if name != "" {
 		return useTheme(m, name)
 	}

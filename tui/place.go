@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"path"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -100,6 +101,16 @@ func (f *facts) ownLine(t *paint.Theme, w int, policies ...[]paint.Span) string 
 			break
 		}
 	}
-	left := paint.Dim.Span(paint.Cut(f.place.line, max(room-paint.WidthOf(policy)-2, 0)))
+	left := paint.Dim.Span(cutWords(f.place.line, max(room-paint.WidthOf(policy)-2, 0)))
 	return "  " + t.Justify(room, []paint.Span{left}, policy)
+}
+
+// cutWords is paint.Cut, between words where one of them fits.
+func cutWords(s string, w int) string {
+	cut := paint.Cut(s, w)
+	kept, ok := strings.CutSuffix(cut, "…")
+	if at := strings.LastIndexByte(kept, ' '); ok && at > 0 && !strings.HasPrefix(s, kept+" ") {
+		return strings.TrimRight(kept[:at], " ,;") + "…"
+	}
+	return cut
 }

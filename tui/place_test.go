@@ -119,3 +119,30 @@ func TestStatusCommandsLine(t *testing.T) {
 		}
 	}
 }
+
+func TestNoThemeWithoutColours(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.app.offers.Look.none = true
+	r.slash("/theme dark")
+	r.has("no colours here")
+	r.lacks("theme dark,")
+}
+
+func TestCutWords(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		w    int
+		want string
+	}{
+		{"app on main", 11, "app on main"},
+		{"app on main", 10, "app on…"},
+		{"app on main", 7, "app on…"},
+		{"app on, main", 10, "app on…"},
+		{"application", 5, "appl…"},
+		{"", 5, ""},
+	} {
+		if got := cutWords(c.text, c.w); got != c.want {
+			t.Errorf("%q in %d columns: %q, want %q", c.text, c.w, got, c.want)
+		}
+	}
+}

@@ -193,7 +193,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	m.facts.home = s.opt.Home
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
 	m.offers, m.alone = s.opt, alone
-	m.offers.Look.few = profile == colorprofile.ANSI
+	m.offers.Look.few, m.offers.Look.none = profile == colorprofile.ANSI, profile < colorprofile.ANSI
 	m.theme = m.offers.Look.on(true)
 	m.burst.gap, m.answer.hold = burstGap, answerHold
 	if s.opt.Writing.Vim {
