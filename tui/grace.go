@@ -94,7 +94,7 @@ func giveAnswer(m *app, at int) tea.Cmd {
 		return nil
 	}
 	q, k := m.questions.Front(), *a.key
-	if q != a.about || !q.Armed() || m.panel != nil {
+	if full, ok := m.panel.(*questionPage); q != a.about || !q.Armed() || m.panel != nil && (!ok || full.Q != q) {
 		typeHeld(m)
 		return nil
 	}
@@ -103,10 +103,13 @@ func giveAnswer(m *app, at int) tea.Cmd {
 	return cmd
 }
 
-// typeHeld puts the answer that waits into the message.
+// typeHeld puts the answer that waits into the message, where the rest of the word follows it.
 func typeHeld(m *app) {
 	k := *m.answer.key
 	m.answer.key = nil
+	if _, ok := m.panel.(*questionPage); ok {
+		m.panel = nil
+	}
 	m.questions.Disarm()
 	m.composer.Typed(keys.Typed(k))
 	m.burst.last, m.burst.text = m.now(), true

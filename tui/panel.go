@@ -125,10 +125,10 @@ func (p *questionPage) live() func() tea.Cmd { return nil }
 
 func (p *questionPage) key(m *app, k tea.Key) tea.Cmd {
 	if p.Q.Armed() {
+		if cmd, handled := holdAnswer(m, p.Q, k); handled {
+			return cmd
+		}
 		if handled, cmd := m.questionKey(p.Q, k); handled {
-			if p.Q.Field != nil || p.Q.Rule != nil || m.questions.Front() != p.Q {
-				m.panel = nil // the note is written below the transcript
-			}
 			return cmd
 		}
 	}
@@ -138,6 +138,7 @@ func (p *questionPage) key(m *app, k tea.Key) tea.Cmd {
 		return nil
 	case actArm:
 		p.Q.Arm()
+		m.answer.sure = p.Q
 		return nil
 	case keys.PageUp:
 		p.Scroll(-p.Room)

@@ -229,6 +229,11 @@ func (m *app) toggle() {
 
 // questionKey takes a key of an armed question; other keys go to the message.
 func (m *app) questionKey(q *question.Question, k tea.Key) (handled bool, cmd tea.Cmd) {
+	defer func() {
+		if _, full := m.panel.(*questionPage); full && (q.Field != nil || q.Rule != nil || m.questions.Front() != q) {
+			m.panel = nil // a note is written below the transcript
+		}
+	}()
 	switch m.keys.Find(k, inQuestion) {
 	case actOption:
 		key := k.Keystroke()

@@ -154,6 +154,23 @@ func TestAnswersWaitForWhatFollows(t *testing.T) {
 		answer string
 		text   string
 	}{
+		{"alone in the full view", func(y *typist) { y.rig.press("ctrl+o"); y.press("1"); y.pass(answerHold) }, "once", ""},
+		{"too soon in the full view", func(y *typist) { y.rig.press("ctrl+o"); y.press("1"); y.pass(answerHold / 2) }, "", ""},
+		{"a word in the full view", func(y *typist) {
+			y.rig.press("ctrl+o")
+			y.press("1")
+			y.pass(answerHold / 2)
+			y.press("s")
+			y.press("t")
+			y.pass(answerHold)
+		}, "", "1st"},
+		{"a paste in the full view", func(y *typist) {
+			y.rig.press("ctrl+o")
+			y.press("1")
+			y.send(tea.PasteMsg{Content: "0 times"})
+			y.pass(answerHold)
+		}, "", "10 times"},
+		{"Ctrl+Y in the full view", func(y *typist) { y.rig.press("ctrl+o"); y.rig.press("ctrl+y"); y.press("1") }, "once", ""},
 		{"alone", func(y *typist) { y.press("1"); y.pass(answerHold) }, "once", ""},
 		{"too soon", func(y *typist) { y.press("1"); y.pass(answerHold / 2) }, "", ""},
 		{"a word", func(y *typist) { y.press("1"); y.pass(answerHold / 2); y.press("s"); y.press("t"); y.pass(answerHold) }, "", "1st"},
