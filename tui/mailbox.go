@@ -26,9 +26,10 @@ type mailbox struct {
 	mu     sync.Mutex
 	items  []any             // event.Event, *ask or withdrawn; guarded by mu
 	steers []message.Message // written by the screen, taken by the agent; guarded by mu
-	closed bool              // guarded by mu
+	left   bool              // the screen is gone; guarded by mu
+	closed bool              // and so are its turns; guarded by mu
 	wake   chan struct{}     // one token when there are items
-	done   chan struct{}     // closed with the mailbox
+	done   chan struct{}     // closed when the screen is gone
 }
 
 // withdrawn reports that nobody waits for the answer any more.
@@ -38,7 +39,7 @@ func newMailbox() *mailbox {
 	return &mailbox{wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// post hands x to the screen; it reports false when the screen is gone.
+// post hands x to the screen; it reports false when nothing is taken any more.
 func (m *mailbox) post(x any) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +96,7 @@ func (m *mailbox) take() []any {
 type inboxMsg struct{}
 
 // wait returns a command that ends when the mailbox has items and after has passed,
-// or when the mailbox is closed.
+// or when the screen is gone.
 func (m *mailbox) wait(after time.Duration) tea.Cmd {
 	return func() tea.Msg {
 		pause := time.NewTimer(after)
@@ -160,11 +161,21 @@ func (m *mailbox) waiting() []message.Message {
 	return slices.Clone(m.steers)
 }
 
-func (m *mailbox) close() {
+// leave ends what waits for the screen. Events are still taken: turns that end say how.
+func (m *mailbox) leave() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.closed {
-		m.closed, m.items = true, nil
+	if !m.left {
+		m.left = true
 		close(m.done)
 	}
+}
+
+// close takes nothing more, and returns what nobody has taken.
+func (m *mailbox) close() []any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	items := m.items
+	m.closed, m.items = true, nil
+	return items
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -73,5 +74,21 @@ func TestDeleteNeverQuits(t *testing.T) {
 	r.press("left")
 	if quits(r.press("ctrl+d")) || r.app.composer.Value() != "a" {
 		t.Errorf("Ctrl+D in a text leaves %q", r.app.composer.Value())
+	}
+}
+
+// What runs at the end is shown as ended in what is left on the terminal.
+func TestTheTailShowsHowWorkEnded(t *testing.T) {
+	for _, mode := range []string{"moving", "still"} {
+		term := start(t, mode, 80, 24)
+		term.Write("wait\r")
+		term.WaitFor("sleeping")
+		term.Write("\x04\x04")
+		if err := term.WaitExit(); err != nil {
+			t.Errorf("ended with %v", err)
+		}
+		if s := term.Screen(); !strings.Contains(s, "■ $ sleep 1000  interrupted") || strings.ContainsAny(s, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏●") {
+			t.Errorf("%q leaves\n%s", mode, s)
+		}
 	}
 }

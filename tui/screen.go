@@ -231,10 +231,11 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
-	s.box.close()
+	s.box.leave()
 	s.interrupt()
 	leave()
 	s.turns.Wait()
+	showLast(m, s.box.close())
 	s.printTail(m, profile)
 	switch {
 	case err == nil && ended:
@@ -347,6 +348,7 @@ func (s *Screen) printTail(m *app, profile colorprofile.Profile) {
 		return
 	}
 	m.offers.Still = true
+	m.seq++
 	m.transcript.Follow = true
 	lines := m.transcript.View(m.canvas(), tailLines)
 	text := strings.Trim(strings.Join(mark.Lines(lines), "\n"), "\n")

@@ -202,6 +202,16 @@ func (m *app) drain() tea.Cmd {
 	return cmd
 }
 
+// showLast shows how what ran at the end has ended.
+func showLast(m *app, items []any) {
+	for _, item := range items {
+		if e, ok := item.(event.Event); ok {
+			m.apply(e)
+		}
+	}
+	m.transcript.Interrupt()
+}
+
 // paste inserts into the note that is being written, or else into the message.
 func (m *app) paste(s string) tea.Cmd {
 	if m.answer.key != nil {
