@@ -223,6 +223,7 @@ func showKeys(m *app, _ string) tea.Cmd {
 	m.panel = &panel{title: "Keys", page: func(t *paint.Theme, w int) []string {
 		var out []string
 		where := keys.Scope("")
+		w = min(w, 76) // a name far from its keys is hard to follow
 		for _, b := range m.keys.Bindings {
 			if b.Where != where {
 				where = b.Where
@@ -232,7 +233,8 @@ func showKeys(m *app, _ string) tea.Cmd {
 			if name == "" {
 				name = "(no key)"
 			}
-			out = append(out, t.Hang(w, paint.Accent.Span(name+"  "), paint.Text.Span(b.Help+"  "), paint.Dim.Span(b.Setting()))...)
+			out = append(out, t.Justify(w, []paint.Span{paint.Accent.Span(name)}, []paint.Span{paint.Dim.Span(b.Setting())}))
+			out = append(out, t.Hang(w, paint.Text.Span("  "), paint.Text.Span(b.Help))...)
 		}
 		return out[min(1, len(out)):]
 	}}

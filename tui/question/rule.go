@@ -208,6 +208,9 @@ func (r *Rule) foot(t *paint.Theme, w int, home string, until []paint.Span) []st
 	if paint.WidthOf(keys)+paint.WidthOf(until)+2 < w {
 		return append(out, t.Justify(w-1, keys, until))
 	}
+	for paint.WidthOf(keys) >= w && len(keys) > 4 { // each whole; the first two must be there
+		keys = keys[:len(keys)-2]
+	}
 	return append(out, t.Row(w-1, keys...))
 }
 
