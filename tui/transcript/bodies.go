@@ -46,8 +46,11 @@ func (c Canvas) Fold(lines []string, head, tail int) []string {
 	return append(out, lines[len(lines)-tail:]...)
 }
 
-func (c Canvas) hidden(n int) string {
-	return c.Theme.Row(c.Inner(), paint.Faint.Span("… "), paint.Dim.Span(fmt.Sprintf("%d more lines", n)), paint.Faint.Span("  ctrl+o"))
+func (c Canvas) hidden(n int) string { return c.more(fmt.Sprintf("%d more lines", n)) }
+
+// more is the line for what is left out.
+func (c Canvas) more(what string) string {
+	return c.Theme.Row(c.Inner(), paint.Faint.Span("… "), paint.Dim.Span(what), paint.Faint.Span("  ctrl+o"))
 }
 
 // said is a message of the person. Images without a label in the text are listed

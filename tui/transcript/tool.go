@@ -287,8 +287,12 @@ func (t *tool) printed(c Canvas) []string {
 		if t.done.Outcome == word.Failed || t.done.Outcome == word.TimedOut {
 			few = failedLines
 		}
-		if n := len(lines) - few; n > 1 {
-			return append(paint.Indent([]string{c.hidden(n)}), t.quote(c, lines[n:])...)
+		if n := len(lines) - few; n > 1 || t.done.Spill != "" && n > 0 {
+			hidden := c.hidden(n)
+			if t.done.Spill != "" { // only a part of it was kept
+				hidden = c.more(fmt.Sprintf("more than %d lines", n))
+			}
+			return append(paint.Indent([]string{hidden}), t.quote(c, lines[n:])...)
 		}
 		return t.quote(c, lines)
 	}
@@ -326,13 +330,19 @@ func (t *tool) quote(c Canvas, lines [][]paint.Span) []string {
 func (t *tool) changes(c Canvas) []string {
 	var out []string
 	for _, ch := range t.done.Changes {
+		if len(t.done.Changes) == 1 && ch.From != "" {
+			out = append(out, c.row(paint.Dim.Span("moved from "), paint.Text.Span(paint.Tilde(ch.From, c.Home)))...)
+		}
 		if len(t.done.Changes) > 1 {
 			verb := map[sandbox.ChangeKind]string{sandbox.Added: "new", sandbox.Deleted: "deleted", sandbox.Moved: "moved"}[ch.Kind]
 			if verb == "" {
 				verb = "edited"
 			}
-			spans := append([]paint.Span{paint.Dim.Span(verb + " "), paint.Text.Span(paint.Tilde(ch.Path, c.Home)), paint.Dim.Span("  ")}, changeCount(ch)...)
-			out = append(out, c.row(spans...)...)
+			spans := []paint.Span{paint.Dim.Span(verb + " "), paint.Text.Span(paint.Tilde(ch.Path, c.Home))}
+			if ch.From != "" {
+				spans = append(spans, paint.Dim.Span(" from "), paint.Text.Span(paint.Tilde(ch.From, c.Home)))
+			}
+			out = append(out, c.row(append(append(spans, paint.Dim.Span("  ")), changeCount(ch)...)...)...)
 		}
 		lines := c.Fold(diffLines(c.Theme, ch.Diff, c.Inner()), diffSummary, 0)
 		out = append(out, paint.Indent(lines[:min(len(lines), c.most())])...)
@@ -369,6 +379,10 @@ func (t *tool) changed(c Canvas) []string {
 	return out
 }
 
+// changeCount is how many lines changed; of a file that only moved, whence.
 func changeCount(ch event.FileChange) []paint.Span {
+	if ch.From != "" && ch.Added == 0 && ch.Removed == 0 {
+		return nil
+	}
 	return []paint.Span{paint.Good.Span(fmt.Sprintf("+%d", ch.Added)), paint.Bad.Span(fmt.Sprintf(" −%d", ch.Removed))}
 }
