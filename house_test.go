@@ -241,6 +241,7 @@ var starters = []permitted{
 	{"config/git.go", "lists many folders at the same time, all joined before it returns"},
 	{"cmd/codeagent/conversation", "the sweep of what was kept to be undone"},
 	{"cmd/codeagent/sandboxcmd", "the copier of the command's stderr, ended with the command"},
+	{"cmd/codeagent/screen/lines.go", "the reader of typed lines, which ends with the input"},
 	{"cmd/codeagent/providers", "the lists of models of several providers, each ended by its time limit"},
 	{"cmd/codeagent/workspace", "the sandbox and what git trusts while a session starts, the sweep of old temporary folders"},
 	{"exec", "output copiers and the waiter, joined before Run returns; jobs"},

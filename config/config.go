@@ -111,6 +111,8 @@ type Env struct {
 type TUI struct {
 	// Mouse captures the wheel and dragging.
 	Mouse bool
+	// ScreenReader writes lines instead of a screen.
+	ScreenReader bool
 	// Vim edits messages with the keys of vi.
 	Vim bool
 	// Theme names the colours.

@@ -146,6 +146,8 @@ var settings = []setting{
 		doc: "When a command is about to delete, replace or empty a file that the session did not make and that `/undo` could not bring back. `ask`: that call waits and you are asked; where nobody can be asked it fails. `allow`: it is made. The same holds for a `git push` that would overwrite or delete what the remote has."},
 	{key: "tui.mouse", def: "true", at: func(c *Config, _ string) any { return &c.TUI.Mouse },
 		doc: "`false` leaves wheel and drag to the terminal."},
+	{key: "tui.screen_reader", def: "false", at: func(c *Config, _ string) any { return &c.TUI.ScreenReader },
+		doc: "`true` draws no screen: what happens is written in lines, each once, without colours and frames, and you type whole lines. Made for screen readers. A terminal with `TERM=dumb` always gets this."},
 	{key: "tui.vim", def: "false", at: func(c *Config, _ string) any { return &c.TUI.Vim },
 		doc: "`true` edits the message with the keys of vi: it starts in insert mode, Esc goes to normal mode."},
 	{key: "tui.theme", def: `"auto"`, at: func(c *Config, _ string) any { return &c.TUI.Theme },

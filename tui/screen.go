@@ -188,11 +188,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	if err != nil {
 		return fmt.Errorf("screen: %w", err)
 	}
-	m := newApp(s.box, s.opt.Now)
-	m.after = s.after
-	m.facts.home = s.opt.Home
-	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
-	m.offers, m.alone = s.opt, alone
+	m := s.newApp(alone)
 	m.offers.Look.few, m.offers.Look.none = profile == colorprofile.ANSI, profile < colorprofile.ANSI
 	m.theme = m.offers.Look.on(true)
 	m.burst.gap, m.answer.hold = burstGap, answerHold
@@ -200,9 +196,6 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 		m.composer.UseVim()
 	}
 	m.calls.Settings = s.opt.Look.Attention.For(s.env)
-	if s.opt.Writing.Keys != nil {
-		m.keys, m.questions.Keys = s.opt.Writing.Keys, questionKeys(s.opt.Writing.Keys)
-	}
 	width, height := owned.Size()
 	program := tea.NewProgram(drawn{m, owned}, tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
 		tea.WithEnvironment(environ.Inert(s.opt.Environ)), tea.WithoutSignalHandler(), tea.WithColorProfile(profile),
@@ -227,7 +220,26 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	_, err = program.Run()
 	ended := !stay()
 	owned.Close()
+	s.finish(m, leave)
+	s.printTail(m, profile)
+	return s.ending(ctx, err, ended)
+}
 
+// newApp is the app with what the screen was given.
+func (s *Screen) newApp(alone then) *app {
+	m := newApp(s.box, s.opt.Now)
+	m.after = s.after
+	m.facts.home = s.opt.Home
+	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
+	m.offers, m.alone = s.opt, alone
+	if s.opt.Writing.Keys != nil {
+		m.keys, m.questions.Keys = s.opt.Writing.Keys, questionKeys(s.opt.Writing.Keys)
+	}
+	return m
+}
+
+// finish ends what runs, and waits for it; leave cancels the screen's context.
+func (s *Screen) finish(m *app, leave func()) {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
@@ -236,7 +248,10 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	leave()
 	s.turns.Wait()
 	showLast(m, s.box.close())
-	s.printTail(m, profile)
+}
+
+// ending is the error of a screen that has ended: by its context, or by one of its program.
+func (s *Screen) ending(ctx context.Context, err error, ended bool) error {
 	switch {
 	case err == nil && ended:
 		return context.Cause(ctx)

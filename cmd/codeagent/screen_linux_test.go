@@ -33,17 +33,53 @@ func TestQuitLeavesASaneTerminal(t *testing.T) {
 	})
 }
 
-// TestADumbTerminalGetsNoScreen: it would show nothing but escape sequences.
-func TestADumbTerminalGetsNoScreen(t *testing.T) {
-	eachUser(t, func(t *testing.T, u user) {
-		cmd := u.codeagent()
-		cmd.Env = append(cmd.Env, "TERM=dumb")
-		term := golden.Start(t, cmd, 80, 24)
-		err, _ := term.WaitExit().(*exec.ExitError)
-		if err == nil || err.ExitCode() != 2 || strings.Contains(term.Raw(), "\x1b") || !strings.Contains(term.Raw(), "cannot show a screen") {
-			t.Errorf("%v: %q", err, term.Raw())
+// TestLines: on a terminal that cannot move its cursor, and by the setting for screen readers, the
+// session is written in lines: no byte of it controls the terminal. Messages, answers, choices and
+// Ctrl+C are typed.
+func TestLines(t *testing.T) {
+	for _, how := range [][2]string{{"TERM=dumb", "tui.vim=false"}, {"TERM=xterm-256color", "tui.screen_reader=true"}} {
+		u := newUser(t, "self", -1)
+		srv := serve(t,
+			scripted.Reply{Calls: []scripted.Call{shellCall("for f in a; do echo x > $HOME/$f && echo wrote $f || echo no $f; done; seq 40")}},
+			scripted.Reply{Text: "Hello, **world**."},
+			scripted.Reply{Calls: []scripted.Call{shellCall("sleep 1000")}},
+			scripted.Reply{Text: "Again."})
+		cmd := u.codeagent("--model", "test", "-c", how[1], "run it")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, how[0])
+		term := golden.Start(t, cmd, 80, 200)
+		term.WaitFor("question: ")
+		term.WaitFor("wants to write " + u.home + "/a")
+		term.WaitFor("Answer with one of these")
+		term.Write("maybe\n")
+		term.WaitFor("The question still waits")
+		term.Write("n\n")
+		term.WaitFor("reason (optional)")
+		term.Write("one will do\n")
+		term.WaitFor("denied while it ran: write ~/a")
+		term.WaitFor("Hello, world.")
+		term.Write("/more\n")
+		term.WaitFor("\n  1\n  2\n")
+		term.Write("/resume\n")
+		term.WaitFor("1: run it")
+		term.WaitFor("(in use)")
+		term.Write("\n/status\n")
+		term.WaitFor("enforced by")
+		term.Write("again\n")
+		term.WaitFor("running: $ sleep 1000")
+		term.Write("\x03")
+		term.WaitFor("stopped: $ sleep 1000")
+		term.WaitFor("Interrupted.")
+		term.Write("/quit\n")
+		if err := term.WaitExit(); err != nil {
+			t.Error(err)
 		}
-	})
+		if raw := term.Raw(); strings.Contains(raw, "\x1b") || !strings.Contains(raw, "to resume: ") {
+			t.Errorf("%s, %s: %q", how[0], how[1], raw)
+		}
+		if _, err := os.Lstat(u.home + "/a"); err == nil {
+			t.Error("a was written")
+		}
+	}
 }
 
 // TestTheTerminalRunsNothing: inside tmux, with a workspace's folder in PATH, no library of the

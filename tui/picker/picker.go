@@ -94,6 +94,22 @@ func (p *Picker) Fill(rows []Row, problem string) {
 	}
 }
 
+// Rows are those that match the filter; ready is false while they are being loaded.
+func (p *Picker) Rows() (rows []Row, ready bool) {
+	for _, i := range p.shown {
+		rows = append(rows, p.rows[i])
+	}
+	return rows, !p.loading
+}
+
+// Pick chooses row n of Rows, counted from 1.
+func (p *Picker) Pick(n int) tea.Cmd {
+	if n < 1 || n > len(p.shown) {
+		return nil
+	}
+	return p.Choose(p.rows[p.shown[n-1]])
+}
+
 // match lists the rows that contain every word of the filter.
 func (p *Picker) match() {
 	words := strings.Fields(strings.ToLower(p.filter.Value()))

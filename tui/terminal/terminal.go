@@ -66,6 +66,11 @@ func (t *Terminal) Size() (width, height int) {
 	if !ok {
 		return 0, 0
 	}
+	return SizeOf(out)
+}
+
+// SizeOf is the size of a terminal; 0 if the file is none.
+func SizeOf(out *os.File) (width, height int) {
 	width, height, err := term.GetSize(int(out.Fd()))
 	if err != nil {
 		return 0, 0

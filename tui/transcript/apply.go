@@ -337,5 +337,8 @@ func (h *welcome) Draw(c Canvas) []string {
 	if n := len(s.Enforcement.Weaknesses); n > 0 {
 		out = append(out, c.Hang(paint.Text.Span(" "), paint.Warn.Span("▲ "+short.Count(n, "thing")+" not enforced on this machine: "), paint.Accent.Span("/status"), paint.Dim.Span(" lists them"))...)
 	}
+	if c.Lines {
+		return append(out, c.Hang(paint.Text.Span(" "), paint.Dim.Span("/help lists the commands. /more shows all of the last output. Ctrl+C interrupts."))...)
+	}
 	return append(out, c.Hang(paint.Text.Span(" "), paint.Accent.Span("/"), paint.Dim.Span(" commands   "), paint.Accent.Span("Ctrl+J"), paint.Dim.Span(" new line   "), paint.Accent.Span("Esc"), paint.Dim.Span(" interrupts"))...)
 }

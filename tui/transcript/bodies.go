@@ -50,7 +50,11 @@ func (c Canvas) hidden(n int) string { return c.more(fmt.Sprintf("%d more lines"
 
 // more is the line for what is left out.
 func (c Canvas) more(what string) string {
-	return c.Theme.Row(c.Inner(), paint.Faint.Span("… "), paint.Dim.Span(what), paint.Faint.Span("  ctrl+o"))
+	opens := "  ctrl+o"
+	if c.Lines {
+		opens = "  /more"
+	}
+	return c.Theme.Row(c.Inner(), paint.Faint.Span("… "), paint.Dim.Span(what), paint.Faint.Span(opens))
 }
 
 // said is a message of the person. Images without a label in the text are listed

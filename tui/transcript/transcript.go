@@ -23,6 +23,8 @@ type Canvas struct {
 	Frame int
 	// Seq numbers the drawings of the screen.
 	Seq int
+	// Lines: what is drawn is written in lines, and no key opens it.
+	Lines bool
 }
 
 // Body is the content of an entry: a message, a tool call, a notice. draw returns

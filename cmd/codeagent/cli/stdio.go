@@ -83,16 +83,13 @@ func PrintJSON(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// NoScreen returns why no screen can be shown: there is no terminal, or it cannot move its
-// cursor. It returns nil if a screen is possible.
+// Dumb reports whether the terminal cannot move its cursor.
+func (s Stdio) Dumb() bool { return s.Env("TERM") == "dumb" }
+
+// NoScreen returns why nobody can be talked to: there is no terminal. It returns nil if there is.
 func (s Stdio) NoScreen() error {
-	switch {
-	case s.Interactive() && s.Env("TERM") != "dumb":
+	if s.Interactive() {
 		return nil
-	case s.Interactive():
-		return Usage(errors.New("this terminal cannot show a screen (TERM=dumb)"),
-			"without a screen use: codeagent exec \"PROMPT\"",
-			"where the terminal can do more than it says: TERM=xterm-256color codeagent")
 	}
 	return Usage(errors.New("no terminal here"), "in scripts use: codeagent exec \"PROMPT\"", "to see the tour without a terminal: codeagent exec </dev/null")
 }

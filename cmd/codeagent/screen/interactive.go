@@ -43,8 +43,9 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 		return err
 	}
 	prompt := strings.Join(args, " ")
+	typed := &typing{s: s}
 	for {
-		next, err := playSession(ctx, s, f, o, prompt)
+		next, err := playSession(ctx, s, f, o, prompt, typed)
 		if again, ok := elsewhere(ctx, s, f, err); ok {
 			f = again
 			continue
@@ -63,7 +64,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 }
 
 // playSession plays one session and returns the one to resume next, nil to end.
-func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, prompt string) (*sessionscmd.Resumed, error) {
+func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, prompt string, typed *typing) (*sessionscmd.Resumed, error) {
 	ses, err := conversation.Open(ctx, s, f, conversation.Options{Attended: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from})
 	if err != nil {
 		return nil, err
@@ -103,7 +104,11 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	offerExtras(ses, f, kept, &options)
 	screen = tui.New(options)
 	ses.Join(drawn{screen})
-	err = screen.Run(ctx)
+	if s.Dumb() || ses.Workspace.Config.TUI.ScreenReader {
+		err = typed.run(ctx, screen)
+	} else {
+		err = screen.Run(ctx)
+	}
 	if ses.Tour != nil {
 		ses.ReportTourFiles() // files left when the tour was stopped, or kept
 	}

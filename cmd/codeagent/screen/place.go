@@ -20,7 +20,7 @@ const mostPlaces = 8
 // that; false: err is about something else, or the person chose nothing.
 func elsewhere(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (cli.Flags, bool) {
 	var shut *config.WorkspaceError
-	if !errors.As(err, &shut) {
+	if !errors.As(err, &shut) || s.Dumb() {
 		return f, false
 	}
 	here, err := workspace.Enter(s, f)

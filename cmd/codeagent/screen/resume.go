@@ -33,7 +33,9 @@ func interactiveFrom(s cli.Stdio, f *cli.Flags, use, short string, fork bool, lo
 			if err := s.NoScreen(); err != nil {
 				return err
 			}
-			r.Pick = pickSession(s, *f, fork)
+			if !s.Dumb() {
+				r.Pick = pickSession(s, *f, fork)
+			}
 			from, rest, err := r.Find(cmd.Context(), s, *f, args)
 			if err != nil {
 				return err

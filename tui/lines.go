@@ -1,0 +1,413 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"codeagent/internal/environ"
+	"codeagent/tui/paint"
+	"codeagent/tui/question"
+	"codeagent/tui/terminal"
+	"codeagent/tui/transcript"
+)
+
+// Input is what a person types where no screen is drawn.
+type Input struct {
+	// Lines are whole messages, commands and answers; closed at the end of the input.
+	Lines <-chan string
+	// Interrupts has one value for each Ctrl+C.
+	Interrupts <-chan os.Signal
+}
+
+// RunLines is Run without a screen, for screen readers and for terminals that cannot move their
+// cursor: what happens is written in lines, each once, and none is drawn again. It is the same
+// app: only its drawing and its keys are replaced.
+func (s *Screen) RunLines(ctx context.Context, in Input) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	s.mu.Lock()
+	s.ctx, s.release = ctx, func() {}
+	s.mu.Unlock()
+	m := s.newApp(nil)
+	m.offers.Still = true
+	m.width, m.height = linesWidth(s.opt.Out), tallest
+	m.suspend, m.away = func() tea.Cmd { return nil }, nil
+	m.offers.Writing.Edit = nil
+	spoken := &inLines{app: m, out: s.opt.Out, in: in}
+	program := tea.NewProgram(spoken, tea.WithInput(nil), tea.WithOutput(io.Discard), tea.WithEnvironment(environ.Inert(s.opt.Environ)),
+		tea.WithoutSignalHandler(), tea.WithoutRenderer(), tea.WithFPS(1), tea.WithWindowSize(m.width, m.height))
+	stay := context.AfterFunc(ctx, program.Quit)
+	_, err := program.Run()
+	ended := !stay()
+	s.finish(m, leave)
+	spoken.write()
+	return s.ending(ctx, err, ended)
+}
+
+// tallest is the height of a page that is written as a whole.
+const tallest = 4000
+
+func linesWidth(out *os.File) int {
+	if w, _ := terminal.SizeOf(out); w > 0 {
+		return w
+	}
+	return 80
+}
+
+type (
+	lineMsg      string
+	interruptMsg struct{}
+	// openMsg opens a question for answers.
+	openMsg struct{ q *question.Question }
+	// announceMsg names the calls that have run for a while.
+	announceMsg struct{}
+)
+
+// announceAfter is how long a call runs before it is named: others are named by their end.
+const announceAfter = time.Second
+
+// inLines is the app in lines: after each message it writes what is new.
+type inLines struct {
+	*app
+	out io.Writer
+	in  Input
+	// shown is how many entries of the transcript were written, named how many were named as running.
+	shown, named int
+	hinted       int                // the number of the last hint
+	asked        *question.Question // the question that was written
+	part         any                // its note or rule that was written
+	open         *question.Question // the question that takes an answer, and until its invitation
+	until        string
+	page         overlay // the page that was written and takes a line
+	prompted     bool    // the prompt is the last thing that was written
+	announcing   bool
+}
+
+const (
+	// mostTyped bounds a message, in bytes.
+	mostTyped = 1 << 20
+	// together is how soon the next line of a paste follows.
+	together = 30 * time.Millisecond
+)
+
+// next waits for what the person types.
+func (d *inLines) next() tea.Msg {
+	select {
+	case line, ok := <-d.in.Lines:
+		if !ok {
+			return tea.Quit()
+		}
+		return lineMsg(d.in.joined(line))
+	case <-d.in.Interrupts:
+		return interruptMsg{}
+	case <-d.box.done:
+		return nil
+	}
+}
+
+// joined is a line with those that belong to it. Lines of a paste are one message, and so are those
+// that end in a backslash with the next; a command is a line.
+func (in Input) joined(text string) string {
+	for len(text) < mostTyped && text != "" && !strings.HasPrefix(text, "/") {
+		wait := time.Hour
+		if rest, ok := strings.CutSuffix(text, "\\"); ok {
+			text = rest
+		} else {
+			wait = together
+		}
+		select {
+		case line, ok := <-in.Lines:
+			if !ok {
+				return text
+			}
+			text += "\n" + line
+		case <-in.Interrupts:
+			return ""
+		case <-time.After(wait):
+			return text
+		}
+	}
+	return text
+}
+
+// Init waits for events, and for lines.
+func (d *inLines) Init() tea.Cmd { return tea.Batch(d.app.Init(), d.next) }
+
+// View draws nothing.
+func (d *inLines) View() tea.View { return tea.View{} }
+
+// Update takes one message.
+func (d *inLines) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
+	d.width = linesWidth(fileOf(d.out))
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		return d, nil
+	case lineMsg:
+		d.prompted = false
+		cmd = tea.Batch(d.line(strings.TrimSpace(string(msg))), d.next)
+	case interruptMsg:
+		d.prompted = false
+		d.print("")
+		if cmd = tea.Quit; d.work.running {
+			d.interrupt()
+			cmd = d.next
+		}
+	case openMsg:
+		if msg.q == d.questions.Front() {
+			d.open = msg.q
+			d.print(d.until)
+		}
+	case announceMsg:
+		d.announcing = false
+		d.announce()
+	default:
+		_, cmd = d.app.Update(msg)
+	}
+	cmd = tea.Batch(cmd, d.write())
+	if d.work.running && !d.announcing {
+		d.announcing = true
+		cmd = tea.Batch(cmd, d.after(announceAfter, func(time.Time) tea.Msg { return announceMsg{} }))
+	}
+	return d, cmd
+}
+
+func fileOf(w io.Writer) *os.File {
+	f, _ := w.(*os.File)
+	return f
+}
+
+// line takes what the person wrote: an answer, a choice, a command or a message.
+func (d *inLines) line(text string) tea.Cmd {
+	m, q := d.app, d.questions.Front()
+	switch page := d.page.(type) {
+	case list:
+		d.page, m.panel = nil, nil
+		if n, err := strconv.Atoi(text); err == nil {
+			return page.Pick(n)
+		}
+	case *panel:
+		d.page, m.panel = nil, nil
+		if text == "" {
+			return page.accept(m)
+		}
+	}
+	switch {
+	case q != nil && q.Field != nil:
+		q.Field.Typed(text)
+		return m.noteKey(q, tea.Key{Code: tea.KeyEnter})
+	case q != nil && q.Rule != nil:
+		return d.rule(q, text)
+	case q != nil && q.Has(text) && q == d.open:
+		if ans, ok := q.Choose(text); ok {
+			return m.answered(ans)
+		}
+		return nil
+	case text == "":
+		return nil
+	case text == "/more":
+		for _, l := range m.transcript.Opened(d.canvas()) {
+			d.print(spokenLine(l))
+		}
+		return nil
+	}
+	m.composer.Set(text)
+	cmd := m.send()
+	if left := m.composer.Value(); left != "" {
+		m.composer.Set("") // a hint says why it was not sent
+	}
+	if q != nil {
+		d.print("That is a message for the model. The question still waits for one of its answers.")
+	}
+	return cmd
+}
+
+// rule takes a line while the rule of the answer "always" is shown.
+func (d *inLines) rule(q *question.Question, text string) tea.Cmd {
+	switch text {
+	case "":
+		return saveRule(d.app, q)
+	case "scope":
+		q.Rule.ToggleScope()
+		d.part = nil
+	default:
+		q.Rule = nil
+	}
+	return nil
+}
+
+// write writes what is new since the last time.
+func (d *inLines) write() tea.Cmd {
+	m := d.app
+	m.seq++
+	d.shown = min(d.shown, m.transcript.Size())
+	lines, shown := m.transcript.Settled(d.canvas(), d.shown)
+	for _, l := range lines {
+		d.print(spokenLine(l))
+	}
+	d.shown, d.named = shown, max(d.named, shown)
+	if m.hint.number != d.hinted {
+		if d.hinted = m.hint.number; m.hint.text != "" {
+			d.print(m.hint.text)
+		}
+	}
+	d.writePanel()
+	cmd := d.writeQuestion()
+	if !m.work.running && m.questions.Front() == nil && m.panel == nil && !d.prompted && m.facts.started && !m.box.left {
+		fmt.Fprint(d.out, "> ")
+		d.prompted = true
+	}
+	return cmd
+}
+
+// announce names the calls that run.
+func (d *inLines) announce() {
+	for _, l := range d.transcript.Running(d.canvas(), d.named) {
+		d.print(spokenLine(l))
+	}
+	d.named = d.transcript.Size()
+}
+
+func (d *inLines) writeQuestion() (cmd tea.Cmd) {
+	q := d.questions.Front()
+	if q == nil {
+		d.asked, d.open = nil, nil
+		return nil
+	}
+	var part any
+	switch {
+	case q.Field != nil:
+		part = q.Field
+	case q.Rule != nil:
+		part = q.Rule
+	}
+	if q == d.asked && part == d.part {
+		return nil
+	}
+	if q != d.asked { // what is being typed is not about it
+		d.open = nil
+		cmd = d.after(d.offers.Grace, func(time.Time) tea.Msg { return openMsg{q} })
+	}
+	d.asked, d.part = q, part
+	switch {
+	case q.Field != nil:
+		d.print("reason (optional), then Enter:")
+	case q.Rule != nil:
+		drawn := q.View(d.theme, d.width, tallest, d.facts.home, d.now(), 0)
+		q.OnScreen(drawn)
+		for _, l := range drawn.Lines {
+			d.print(spokenLine(l))
+		}
+		d.print("Enter saves this rule; the word scope changes where it holds; anything else goes back")
+	default:
+		q.Arm() // for what its drawing offers
+		lines, _, _ := question.NewPage(q, d.facts.home, d.now).View(d.theme, d.width, tallest)
+		lines = withoutTail(lines)
+		for i, l := range lines[:max(len(lines)-1, 0)] {
+			if l = spokenLine(l); i == 0 {
+				l = "question: " + strings.TrimPrefix(l, "denied: ")
+			}
+			d.print(l)
+		}
+		// The last line is about keys, and about the time that is left.
+		until := ""
+		if _, left, held := strings.Cut(ansi.Strip(lines[len(lines)-1]), "auto-deny"); held {
+			until = " Auto-deny" + left + "."
+		}
+		d.until = "Answer with one of these, then Enter." + until
+	}
+	return cmd
+}
+
+func (d *inLines) writePanel() {
+	m := d.app
+	if m.panel == nil || m.panel == d.page {
+		return
+	}
+	switch p := m.panel.(type) {
+	case list:
+		rows, ready := p.Rows()
+		if !ready {
+			return
+		}
+		d.print(p.Title)
+		for _, l := range []string{p.Problem, p.None} {
+			if l != "" && (len(rows) == 0 || l == p.Problem) {
+				d.print(l)
+			}
+		}
+		for i, r := range rows {
+			words := []string{strconv.Itoa(i+1) + ":", r.Text, r.About, r.More}
+			if r.Mark {
+				words = append(words, "(in use)")
+			}
+			d.print(strings.Join(strings.Fields(strings.Join(words, " ")), " "))
+		}
+		if m.panel = nil; len(rows) > 0 {
+			d.page, m.panel = p, p
+			d.print("A number " + p.Enter + "; an empty line closes the list.")
+		}
+	case *panel:
+		lines := withoutTail(p.page(d.theme, d.width-1))
+		if len(lines) == 1 && ansi.Strip(lines[0]) == "…" {
+			return // it is being read
+		}
+		d.print(p.title)
+		for _, l := range lines {
+			d.print(spokenLine(l))
+		}
+		if m.panel = nil; p.accept != nil {
+			d.page, m.panel = p, p
+			d.print("Enter " + p.enter + "; any other line closes this.")
+		}
+	default:
+		m.panel = nil
+		d.print("this needs a screen")
+	}
+}
+
+// print writes a line of shown text.
+func (d *inLines) print(text string) {
+	if d.prompted {
+		fmt.Fprintln(d.out)
+		d.prompted = false
+	}
+	for l := range strings.SplitSeq(text, "\n") {
+		fmt.Fprintln(d.out, strings.TrimRight(paint.Show(l), " "))
+	}
+}
+
+func (d *inLines) canvas() transcript.Canvas {
+	c := d.app.canvas()
+	c.Lines, c.Width = true, max(c.Width-9, 20) // a mark in words is wider
+	return c
+}
+
+func withoutTail(lines []string) []string {
+	for len(lines) > 0 && strings.TrimSpace(ansi.Strip(lines[len(lines)-1])) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// spokenLine is a drawn line as it is read aloud: no styles, no frames, words for the mark in the gutter.
+func spokenLine(l string) string {
+	l = strings.TrimLeft(strings.TrimRight(ansi.Strip(l), " ─│"), "─")
+	for _, m := range [][2]string{
+		{"✓", "done:"}, {"✗", "failed:"}, {"⊘", "denied:"}, {"?", "asked:"}, {"▲", "warning:"}, {"■", "stopped:"}, {"●", "running:"}, {"┃", "message:"},
+		{"·", ""}, {"◆", ""}, {"≡", ""}, {"↶", ""},
+	} {
+		if rest, ok := strings.CutPrefix(l, m[0]+" "); ok {
+			return strings.TrimLeft(m[1]+" "+rest, " ")
+		}
+	}
+	return l
+}
