@@ -78,8 +78,8 @@ func (r *reader) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 	}
 	head := hint(everywhere, keys.Back, "closes")
 	for _, more := range [][]paint.Span{hint(inReading, actFind, "finds"), hint(inReading, actNext, "next")} {
-		if title := 14; paint.WidthOf(head)+paint.WidthOf(more)+title < w {
-			head = append(more, head...)
+		if title := 15; paint.WidthOf(head)+paint.WidthOf(more)+title < w {
+			head = append(append(more, paint.Text.Span(" ")), head...)
 		}
 	}
 	out = append(out, t.Justify(w, []paint.Span{paint.Faint.Span("── "), paint.Strong.Span("Transcript")}, head))

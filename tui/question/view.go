@@ -204,7 +204,11 @@ func (q *Question) noteLine(t *paint.Theme, w int) (string, int) {
 	shown, x, _ := q.Field.View(t, max(w-paint.Width(prompt)-1, 8), 1)
 	line := shown[0]
 	if q.Field.Empty() {
-		line = t.Row(max(w-paint.Width(prompt)-1, 8), paint.Dim.Span("reason (optional), Enter to send"))
+		room, hint := max(w-paint.Width(prompt)-1, 8), "reason (optional), Enter to send"
+		if paint.Width(hint) > room {
+			hint = "Enter sends"
+		}
+		line = t.Row(room, paint.Dim.Span(hint))
 	}
 	return t.Paint(paint.Accent, prompt) + line, paint.Width(prompt) + x
 }
