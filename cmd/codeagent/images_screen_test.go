@@ -63,8 +63,10 @@ func TestImagesOnTheScreen(t *testing.T) {
 	// The message is back in the editor, with a chip for each image.
 	takeBack(t, term, "[image 1: a shot.png 40×30] what is this? [image 2: a shot.png 40×30]")
 	term.Write("\r")
-	term.WaitFor("two images")
+	term.WaitFor("Ask codeagent") // sent: the answer on the screen is still that to the first
+	term.WaitGone("Going back")
 	term.WaitGone(working)
+	term.WaitFor("two images")
 	term.Write("/model mole\r")
 	term.WaitFor("now using mole")
 	term.WaitGone(switching)
