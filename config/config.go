@@ -51,6 +51,7 @@ type Config struct {
 	origins map[string]Origin
 	// fileDirs are the folders of sandbox.add_dirs that the file names.
 	fileDirs []string
+	profiles profiles
 }
 
 // Sandbox is the [sandbox] table.
@@ -164,11 +165,11 @@ func (c Config) Patience(attended bool) time.Duration {
 
 // Origin is the source of a value.
 type Origin struct {
-	// Kind is "default", "file", "environment", "flag" or "-c".
+	// Kind is "default", "file", "environment", "profile", "-c" or "flag".
 	Kind string
-	// Name is the file's path, the variable's or the flag's name.
+	// Name is the path of the file, also for a profile, the variable's or the flag's name.
 	Name string
-	// Line and Column are set for files, from 1.
+	// Line and Column are set for files and profiles, from 1.
 	Line, Column int
 }
 
@@ -178,7 +179,7 @@ func (o Origin) typed() bool { return o.Kind == "flag" || o.Kind == "-c" }
 // String names the origin for a person: "~/x/config.toml:3:1", "--model".
 func (o Origin) String() string {
 	switch o.Kind {
-	case "file":
+	case "file", "profile":
 		return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Column)
 	case "environment":
 		return "$" + o.Name

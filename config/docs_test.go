@@ -18,7 +18,7 @@ const docsHead = `# Settings
 
 This page is made from the table in ` + "`config/settings.go`" + ` by ` + "`go test ./config -run TestDocs -update`" + `; a test fails when it is stale.
 
-Settings come from, each overriding the one before: the defaults, your file, the environment, ` + "`-c key=value`" + `, and flags.
+Settings come from, each overriding the one before: the defaults, your file, the environment, the profile of ` + "`--profile`" + `, ` + "`-c key=value`" + `, and flags.
 Your file is ` + "`$CODEAGENT_HOME/config.toml`" + ` where that variable is set, else ` + "`~/.config/codeagent/config.toml`" + ` (` + "`$XDG_CONFIG_HOME`" + ` is respected).
 A key that is not in this list is an error, and so is a value of another type; the message names file, line, column and what was expected.
 
@@ -26,6 +26,23 @@ A key that is not in this list is an error, and so is a value of another type; t
 
 A project's own ` + "`.codeagent/config.toml`" + ` is not read; that there is one is reported. Settings marked *narrower* are those that
 such a file may one day set, to something narrower than yours; it may set no others.
+
+## Profiles
+
+A table ` + "`[profiles.NAME]`" + ` of your file may hold any setting of this list. ` + "`-p NAME`" + ` (` + "`--profile`" + `) uses these instead of the file's other values:
+
+` + "```toml" + `
+[profiles.ci]
+model = "openai/gpt-5-mini"
+ask_for_approval = "never"
+
+[profiles.ci.sandbox]
+mode = "read-only"
+` + "```" + `
+
+A list in a profile replaces the file's list. Errors in a profile are reported also when it is not used.
+
+## Keys
 
 Keys are never kept in a file: ` + "`api_key_env`" + ` and ` + "`key_env`" + ` name the variable that holds them, ` + "`key_command`" + ` the program that prints it.
 

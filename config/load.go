@@ -15,10 +15,12 @@ import (
 )
 
 // Sources are the sources of settings, from lowest to highest priority: the defaults, the
-// user's file, the environment, -c, flags.
+// user's file, the environment, the profile, -c, flags.
 type Sources struct {
 	// File is the user's own config.toml; it may be absent.
 	File string
+	// Profile is the NAME of the [profiles.NAME] in File that applies; "": none.
+	Profile string
 	// Workspace is the folder that may contain .codeagent/config.toml.
 	Workspace string
 	// Getenv reads the environment; usually os.Getenv.
@@ -70,13 +72,19 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 		}
 		s.apply(c, "", v)
 	}
+	c.profiles.name = src.Profile
 	errs := c.loadFile(ctx, src.File)
-	c.fileDirs = c.Sandbox.AddDirs
+	if len(errs) == 0 {
+		errs = append(errs, c.checkProfile(src.File))
+	}
+	dirs := c.Sandbox.AddDirs
 	for _, e := range environment {
 		if t := src.Getenv(e.variable); t != "" {
 			errs = append(errs, c.set(Origin{Kind: "environment", Name: e.variable}, e.key, t))
 		}
 	}
+	c.useProfile()
+	c.fileDirs = slices.Concat(dirs, c.Sandbox.AddDirs)
 	for _, o := range src.Overrides {
 		key, t, ok := strings.Cut(o, "=")
 		key = strings.TrimSpace(key)

@@ -91,9 +91,12 @@ func (c Config) Provider(name string, getenv func(string) string) (Provider, boo
 	return p, p.BaseURL != ""
 }
 
-// Asked reports whether the command line names the model or the provider.
+// Asked reports whether the command line names the model or the provider, also by a profile.
 func (c Config) Asked() bool {
-	return slices.ContainsFunc([]string{"model", "model_provider", "base_url"}, func(key string) bool { return c.Origin(key).typed() })
+	return slices.ContainsFunc([]string{"model", "model_provider", "base_url"}, func(key string) bool {
+		o := c.Origin(key)
+		return o.typed() || o.Kind == "profile"
+	})
 }
 
 // prefixed reports whether the model's prefix may choose the provider.
@@ -161,7 +164,7 @@ func (c Config) Ready(getenv func(string) string) []Provider {
 
 // rank orders origins: a later source overrides an earlier one.
 func (o Origin) rank() int {
-	return slices.Index([]string{"default", "file", "environment", "-c", "flag"}, o.Kind)
+	return slices.Index([]string{"default", "file", "environment", "profile", "-c", "flag"}, o.Kind)
 }
 
 // Resolve replaces the variables in BaseURL and Headers and determines the wire. A variable

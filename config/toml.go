@@ -51,6 +51,7 @@ func (c *Config) takeFile(name string, data []byte) []error {
 	}
 	f := &file{config: c, top: at, places: map[string]Origin{}}
 	f.locate(data)
+	f.takeProfiles(tree)
 	f.walk(nil, tree)
 	slices.SortFunc(f.errs, func(a, b *Error) int {
 		return cmp.Or(a.Origin.Line-b.Origin.Line, a.Origin.Column-b.Origin.Column)
@@ -72,6 +73,8 @@ type file struct {
 	places map[string]Origin
 	parser unstable.Parser
 	errs   []*Error
+	// profile is the [profiles.NAME] that is read; "" outside of one.
+	profile string
 }
 
 func (f *file) say(parts []string, problem string) {
@@ -79,6 +82,9 @@ func (f *file) say(parts []string, problem string) {
 }
 
 func (f *file) origin(parts []string) Origin {
+	if f.profile != "" {
+		parts = append([]string{profilesKey, f.profile}, parts...)
+	}
 	for n := len(parts); n > 0; n-- {
 		if at, ok := f.places[joinKey(parts[:n])]; ok {
 			return at
@@ -115,8 +121,7 @@ func (f *file) take(s setting, parts []string, name string, raw any) {
 		f.say(parts, key+": "+err.Error())
 		return
 	}
-	s.apply(f.config, name, v)
-	f.config.origins[key] = f.origin(parts)
+	f.config.takeFromFile(f.profile, value{s, key, name, v, f.origin(parts)})
 }
 
 // joinKey joins a key whose parts may contain dots.

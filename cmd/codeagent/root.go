@@ -64,6 +64,7 @@ func newRoot(s cli.Stdio) *cobra.Command {
 	p.StringVarP(&f.Sandbox, "sandbox", "s", "", "what commands may touch: read-only, workspace-write, danger-full-access, strict")
 	p.StringVarP(&f.Approval, "ask-for-approval", "a", "", "when to ask: untrusted, on-request, on-failure, granular, never")
 	p.StringVarP(&f.Model, "model", "m", "", "the model to use")
+	p.StringVarP(&f.Profile, "profile", "p", "", "use the settings of [profiles.NAME] in config.toml")
 	p.StringVarP(&f.Folder, "cd", "C", "", "work in this folder")
 	p.StringArrayVar(&f.AddDirs, "add-dir", nil, "a further folder that commands may write")
 	p.StringArrayVar(&f.AddFiles, "add-file", nil, "a single file that commands may write; it may be absent yet")

@@ -156,8 +156,10 @@ func StorageError(err error) error {
 // Flags are the values of the flags that every command shares.
 type Flags struct {
 	Sandbox, Approval, Model, Folder string
-	AddDirs, AddFiles                []string
-	Hosts, FetchHosts, Settings      []string
+	// Profile is the NAME of a [profiles.NAME].
+	Profile                     string
+	AddDirs, AddFiles           []string
+	Hosts, FetchHosts, Settings []string
 	// DenyRead and Sockets are flags of `codeagent sandbox` only.
 	DenyRead, Sockets []string
 }

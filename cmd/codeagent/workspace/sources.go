@@ -46,7 +46,7 @@ func (ws *Workspace) enter(folder string) error {
 // sources returns the sources of the settings. An empty value of a list flag is usually an
 // unset shell variable, so it is refused.
 func (ws *Workspace) sources(f cli.Flags) (config.Sources, error) {
-	src := config.Sources{File: ws.Paths.File, Workspace: ws.Folder, Getenv: ws.Stdio.Env, Overrides: f.Settings}
+	src := config.Sources{File: ws.Paths.File, Profile: f.Profile, Workspace: ws.Folder, Getenv: ws.Stdio.Env, Overrides: f.Settings}
 	add := func(name, key, value string) {
 		if value != "" {
 			src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: []string{value}})
