@@ -230,6 +230,12 @@ func splitKey(key string) []string {
 	}
 }
 
+// Known reports whether the dotted key is a setting.
+func Known(key string) bool {
+	_, _, ok := find(splitKey(key))
+	return ok
+}
+
 // unknown returns the error for a key that is not in the table, with the most similar key.
 func unknown(parts []string) string {
 	key := strings.Join(parts, ".")

@@ -150,7 +150,7 @@ func TestNothingToListIsAnEmptyList(t *testing.T) {
 func TestPlainJSONHasNothingOfOurs(t *testing.T) {
 	stdout, _ := play(Options{JSON: true, Plain: true}, aRun())
 	golden.Check(t, "run.plain.jsonl", stdout)
-	for _, ours := range []string{"permission_request", "sandbox", "refused", "duration_ms", "compaction", `"session":`, `"running":`} {
+	for _, ours := range []string{"permission_request", "sandbox", "refused", "duration_ms", "compaction", `"session":`, `"running":`, "declined", "notice"} {
 		if strings.Contains(stdout, ours) {
 			t.Errorf("plain lines contain %q", ours)
 		}

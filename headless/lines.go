@@ -158,28 +158,15 @@ func (l *lines) fail(err error) []byte {
 }
 
 func (l *lines) marshal(ln line) []byte {
+	var v any = ln
 	if l.plain {
-		ln.Model, ln.Folder, ln.Outcome, ln.Refused, ln.Sandbox = "", "", "", nil, nil
-		if ln.Item != nil {
-			it := *ln.Item
-			if it.Job != 0 && it.Type == "tool_call" {
-				// The output and the end of a background command have the shape that readers know.
-				it.Type, it.Command, it.Tool, it.Title = "command_execution", it.Title, "", ""
-			}
-			if it.Status == "not_started" {
-				it.Status = failed
-			}
-			it.Sandbox, it.DurationMS, it.Signal, it.Job, it.Running = nil, 0, "", 0, nil
-			if it.Type == "command_execution" {
-				it.changeList = changeList{}
-			}
-			ln.Item = &it
-			if it.Type == "permission_request" || it.Type == "tool_call" || it.Type == "compaction" {
-				return nil
-			}
+		plain, ok := ln.plain()
+		if !ok {
+			return nil
 		}
+		v = plain
 	}
-	data, err := visible.JSON(ln, "")
+	data, err := visible.JSON(v, "")
 	if err != nil { // lines hold plain data only
 		data = []byte(`{"type":"error","message":"bug: a line could not be encoded"}`)
 	}

@@ -20,6 +20,7 @@ import (
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/headless"
 	"codeagent/hostfile"
 
@@ -36,6 +37,7 @@ type flags struct {
 	maxTurns               int
 	ephemeral              bool
 	images                 []string
+	codex                  codexFlags
 	// from is the session to resume.
 	from *sessionscmd.Resumed
 }
@@ -71,6 +73,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
 	fl.IntVar(&x.maxTurns, "max-turns", 0, fmt.Sprintf("ask the model at most this many times (status 1); 0: %d", agent.DefaultRequests))
 	attach.Flag(fl, &x.images)
+	x.codex.add(fl)
 	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Resume an earlier session", false),
 		newExecFrom(s, f, &x, "fork", "Resume a copy of an earlier session", true))
 	return cmd
@@ -100,6 +103,12 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 	if prompt == "" && len(x.images) > 0 {
 		return cli.Usage(errors.New("an image needs a prompt that says what to do with it"), "give a prompt as the last argument, or on stdin")
 	}
+	var warnings []string
+	if x.plainJSON {
+		if f, warnings, err = fromCodex(s, f, x.codex); err != nil {
+			return err
+		}
+	}
 	printer := headless.New(headless.Options{
 		Out: s.Out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.ErrColor(),
 	})
@@ -127,6 +136,9 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 	ses.Join(Printed{printer, func() {
 		ses.EndJobs(func(e event.BackgroundEnded) { printer.Emit(e) })
 	}})
+	for _, w := range warnings {
+		printer.Emit(event.Notice{Level: word.LevelWarning, Text: w})
+	}
 	err = ses.Turn(ctx, agent.Input{Text: prompt})
 	if out != nil {
 		werr := out.Write(func(w io.Writer) error {

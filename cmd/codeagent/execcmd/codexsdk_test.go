@@ -1,0 +1,90 @@
+package execcmd
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"codeagent/cmd/codeagent/cli"
+)
+
+// TestDialect: what the SDK passes, and what codeagent is set to.
+func TestDialect(t *testing.T) {
+	rows := []struct {
+		name     string
+		flags    cli.Flags
+		codex    codexFlags
+		environ  []string
+		settings []string // wanted
+		dirs     []string // wanted
+		warning  string   // a part of the only one; "": none
+		fails    string   // a part of the error
+	}{
+		{name: "nothing"},
+		{name: "base URL and key", flags: cli.Flags{Settings: []string{`openai_base_url="http://h/v1"`}}, environ: []string{"CODEX_API_KEY=k"},
+			settings: []string{"api_key_env=CODEX_API_KEY", "model_provider=", "wire=responses", `base_url="http://h/v1"`}},
+		{name: "another API at the base URL", flags: cli.Flags{Settings: []string{`wire="chat"`, `openai_base_url="http://h/v1"`}},
+			settings: []string{"model_provider=", "wire=responses", `wire="chat"`, `base_url="http://h/v1"`}},
+		{name: "network", flags: cli.Flags{Sandbox: "workspace-write", Settings: []string{"sandbox_workspace_write.network_access=true"}},
+			settings: []string{"sandbox.network=full"}},
+		{name: "the last network setting counts", flags: cli.Flags{Settings: []string{"sandbox_workspace_write={network_access=true}", "sandbox_workspace_write.network_access=false"}},
+			settings: []string{"sandbox.network=deny"}},
+		{name: "read-only opens no network", flags: cli.Flags{Sandbox: "read-only", Settings: []string{"sandbox_workspace_write.network_access=true"}}},
+		{name: "read-only as a setting", flags: cli.Flags{Settings: []string{"sandbox_workspace_write.network_access=true", `sandbox_mode="read-only"`}},
+			settings: []string{`sandbox.mode="read-only"`}},
+		{name: "the flag counts before the setting", flags: cli.Flags{Sandbox: "workspace-write", Settings: []string{"sandbox_workspace_write.network_access=true", `sandbox_mode="read-only"`}},
+			settings: []string{`sandbox.mode="read-only"`, "sandbox.network=full"}},
+		{name: "read-only writes no folder", flags: cli.Flags{Sandbox: "read-only", AddDirs: []string{"/d"}, Settings: []string{`sandbox_workspace_write.writable_roots=["/e"]`}},
+			warning: "additional directories"},
+		{name: "folders", flags: cli.Flags{AddDirs: []string{"/d"}, Settings: []string{`sandbox_workspace_write.writable_roots=["/e"]`}},
+			settings: []string{`sandbox.add_dirs=["/e"]`}, dirs: []string{"/d"}},
+		{name: "approval and effort", flags: cli.Flags{Settings: []string{`approval_policy="never"`, `model_reasoning_effort="high"`}},
+			settings: []string{`ask_for_approval="never"`, `reasoning_effort="high"`}},
+		{name: "an effort of the SDK alone", flags: cli.Flags{Settings: []string{`model_reasoning_effort="ultra"`}},
+			settings: []string{`reasoning_effort="xhigh"`}, warning: "ultra"},
+		{name: "no web search", flags: cli.Flags{Settings: []string{`web_search="disabled"`}}},
+		{name: "web search", flags: cli.Flags{Settings: []string{`web_search="live"`}}, warning: "web_search"},
+		{name: "a provider", flags: cli.Flags{Settings: []string{`model_provider="p"`, `model_providers.p={name="P", base_url="http://h", env_key="K", http_headers={"X-A"="b"}}`}},
+			settings: []string{"providers.p.wire=responses", `model_provider="p"`, `providers.p.base_url="http://h"`, `providers.p.key_env="K"`, `providers.p.headers={"X-A" = "b"}`}},
+		{name: "Codex's own provider", flags: cli.Flags{Settings: []string{`model_provider="openai"`}}, settings: []string{`model_provider=""`}},
+		{name: "a profile of permissions", flags: cli.Flags{Settings: []string{`default_permissions=":read-only"`}}, settings: []string{`sandbox.mode="read-only"`}},
+		{name: "a profile of one's own", flags: cli.Flags{Settings: []string{`default_permissions="audit"`}}, fails: "no such limit"},
+		{name: "what commands may not read", flags: cli.Flags{Settings: []string{`permissions.audit.filesystem={":root"="read","/p/.env"="deny"}`}}, fails: "no such limit"},
+		{name: "a limit without a counterpart", flags: cli.Flags{Settings: []string{`shell_environment_policy.include_only=["PATH"]`}}, fails: "no such limit"},
+		{name: "a network that is not a boolean", flags: cli.Flags{Settings: []string{`sandbox_workspace_write.network_access="x"`}}, fails: "no such limit"},
+		{name: "temporary files", flags: cli.Flags{Settings: []string{"sandbox_workspace_write.exclude_slash_tmp=true"}}, settings: []string{`sandbox.tmp="private"`}},
+		{name: "codeagent's own setting", flags: cli.Flags{Settings: []string{`sandbox={deny_read=["**/.env"]}`, "retry.patience_s=5"}},
+			settings: []string{`sandbox.deny_read=["**/.env"]`, "retry.patience_s=5"}},
+		{name: "a string without quotes", flags: cli.Flags{Settings: []string{"approval_policy=on-request"}}, settings: []string{`ask_for_approval="on-request"`}},
+		{name: "unknown", flags: cli.Flags{Settings: []string{"show_raw_agent_reasoning=true"}}, warning: `"show_raw_agent_reasoning" has no effect`},
+		{name: "no value", flags: cli.Flags{Settings: []string{"x"}}, settings: []string{"x"}}, // config refuses it
+		{name: "ignored flags", codex: codexFlags{skipGitCheck: true, threadSource: "user", cyberProgram: "standard"}},
+		{name: "a program for access", codex: codexFlags{cyberProgram: "daybreak_red"}, warning: "cyber-access-program"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			got, warnings, err := fromCodex(cli.Stdio{Environ: r.environ}, r.flags, r.codex)
+			if r.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), r.fails) {
+					t.Fatalf("error %v, want one with %q", err, r.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got.Settings, r.settings) {
+				t.Errorf("settings %q, want %q", got.Settings, r.settings)
+			}
+			if !slices.Equal(got.AddDirs, r.dirs) {
+				t.Errorf("folders %q, want %q", got.AddDirs, r.dirs)
+			}
+			switch {
+			case r.warning == "" && len(warnings) > 0:
+				t.Errorf("warnings %q, want none", warnings)
+			case r.warning != "" && (len(warnings) != 1 || !strings.Contains(warnings[0], r.warning)):
+				t.Errorf("warnings %q, want one with %q", warnings, r.warning)
+			}
+		})
+	}
+}
