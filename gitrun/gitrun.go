@@ -96,27 +96,62 @@ func readOnly(p sandbox.Policy) sandbox.Policy {
 // run runs git in dir, an absolute path, and returns its output. If the output is too long,
 // its middle is cut out and cut is set.
 func (g *Git) run(ctx context.Context, dir string, overrides []string, args ...string) (out string, cut bool, err error) {
+	o, err := g.start(ctx, dir, overrides, nil, args)
+	if err == nil {
+		err = failure(o, args)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	return string(o.Output.Head) + string(o.Output.Tail), o.Output.Skipped > 0, nil
+}
+
+// whole is run for output that is longer than a Runner keeps: the first most bytes of it. An exit
+// status of 1 without a word is no error: git grep found nothing.
+func (g *Git) whole(ctx context.Context, dir string, overrides []string, most int, args ...string) (out string, cut bool, err error) {
+	var b strings.Builder
+	o, err := g.start(ctx, dir, overrides, func(data []byte) {
+		n := min(len(data), most-b.Len())
+		b.Write(data[:n])
+		cut = cut || n < len(data)
+	}, args)
+	if err == nil && (o.Status.Exit != 1 || o.TimedOut || len(o.Output.Errors) > 0) {
+		err = failure(o, args)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	return b.String(), cut, nil
+}
+
+// start runs git to its end. tap receives all of its output; it may be nil.
+func (g *Git) start(ctx context.Context, dir string, overrides []string, tap func([]byte), args []string) (exec.Outcome, error) {
 	if g.o.Program == "" {
-		return "", false, ErrNoGit
+		return exec.Outcome{}, ErrNoGit
 	}
 	if !filepath.IsAbs(g.o.Program) {
-		return "", false, fmt.Errorf("git program %q: want an absolute path", g.o.Program)
+		return exec.Outcome{}, fmt.Errorf("git program %q: want an absolute path", g.o.Program)
 	}
 	argv := []string{g.o.Program, "--no-pager", "--literal-pathspecs"}
 	for _, s := range slices.Concat(settings, overrides) {
 		argv = append(argv, "-c", s)
 	}
-	o, err := g.o.Runner.Run(ctx, g.o.Policy, exec.Command{Argv: append(argv, args...), Dir: dir, Timeout: g.o.Timeout, Apart: true}, nil)
+	o, err := g.o.Runner.Run(ctx, g.o.Policy, exec.Command{Argv: append(argv, args...), Dir: dir, Timeout: g.o.Timeout, Apart: true, Tap: tap}, nil)
 	if err != nil {
-		return "", false, fmt.Errorf("git %s: %w", args[0], err)
+		return o, fmt.Errorf("git %s: %w", args[0], err)
 	}
-	if o.TimedOut {
-		return "", false, fmt.Errorf("git %s: %w", args[0], errTooLong)
+	return o, nil
+}
+
+// failure returns the error of a git that failed, or nil.
+func failure(o exec.Outcome, args []string) error {
+	switch {
+	case o.TimedOut:
+		return fmt.Errorf("git %s: %w", args[0], errTooLong)
+	case o.Failed():
+		return fmt.Errorf("git %s: %s", args[0], why(o))
 	}
-	if o.Failed() {
-		return "", false, fmt.Errorf("git %s: %s", args[0], why(o))
-	}
-	return string(o.Output.Head) + string(o.Output.Tail), o.Output.Skipped > 0, nil
+	return nil
 }
 
 // why returns the first line of git's error output, or how git ended.
@@ -225,38 +260,4 @@ func (s Status) String() string {
 		return where + ", clean"
 	}
 	return fmt.Sprintf("%s, %d changed, %d untracked", where, s.Changed, s.Untracked)
-}
-
-// Diff returns the difference between the working tree and the last commit, bounded;
-// cut: its middle is left out.
-func (g *Git) Diff(ctx context.Context, dir string) (text string, cut bool, err error) {
-	overrides, err := g.emptied(ctx, dir)
-	if err != nil {
-		return "", false, err
-	}
-	return g.run(ctx, dir, overrides, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=all", "HEAD")
-}
-
-// SinceBase returns the difference between the working tree and the place where it left a
-// branch; OfCommit returns what a commit changed, with its message. Both are bounded as Diff is.
-func (g *Git) SinceBase(ctx context.Context, dir, branch string) (text string, cut bool, err error) {
-	return g.compare(ctx, dir, branch, "diff", "--merge-base")
-}
-
-// OfCommit: see SinceBase.
-func (g *Git) OfCommit(ctx context.Context, dir, commit string) (text string, cut bool, err error) {
-	return g.compare(ctx, dir, commit, "show")
-}
-
-// compare runs a command that shows a difference for a name that somebody typed.
-func (g *Git) compare(ctx context.Context, dir, name string, command ...string) (text string, cut bool, err error) {
-	if name == "" || strings.HasPrefix(name, "-") || len(name) > 200 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return "", false, fmt.Errorf("%q is not the name of a branch or a commit", name)
-	}
-	overrides, err := g.emptied(ctx, dir)
-	if err != nil {
-		return "", false, err
-	}
-	args := append(command, "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=all", "--end-of-options", name, "--")
-	return g.run(ctx, dir, overrides, args...)
 }

@@ -140,9 +140,8 @@ func TestStatus(t *testing.T) {
 	if s.String() != "branch main, 2 changed, 1 untracked" {
 		t.Error(s)
 	}
-	text, cut, err := g.Diff(t.Context(), dir)
-	if err != nil || cut || !strings.Contains(text, "-one\n+two\n") {
-		t.Errorf("diff %q, %v, %v", text, cut, err)
+	if c, err := g.Diff(t.Context(), dir, gitrun.Of{}); err != nil || c.Cut || !strings.Contains(c.Text, "-one\n+two\n") {
+		t.Errorf("%+v, %v", c, err)
 	}
 	if modified(t, dir) != index {
 		t.Error("the index was written")
@@ -150,29 +149,6 @@ func TestStatus(t *testing.T) {
 	git(t, dir, "checkout", "-q", "--detach")
 	if s, err = g.Status(t.Context(), dir); err != nil || s.Branch != "" || !strings.HasPrefix(s.String(), "no branch, ") {
 		t.Errorf("detached: %+v, %v", s, err)
-	}
-}
-
-// TestCompare: a branch and a commit are compared by names that cannot be options.
-func TestCompare(t *testing.T) {
-	dir := repository(t)
-	git(t, dir, "checkout", "-qb", "side")
-	git(t, dir, "commit", "-qam", "a message")
-	write(t, 0o644, "three\n", dir, "a")
-	g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
-	if text, _, err := g.SinceBase(t.Context(), dir, "main"); err != nil || !strings.Contains(text, "-one\n+three\n") {
-		t.Errorf("%q, %v", text, err)
-	}
-	if text, _, err := g.OfCommit(t.Context(), dir, "HEAD"); err != nil || !strings.Contains(text, "a message") || !strings.Contains(text, "-one\n+two\n") {
-		t.Errorf("%q, %v", text, err)
-	}
-	for _, name := range []string{"", "--output=x", "-p", "a b", "x\ny", strings.Repeat("x", 300), "absent"} {
-		if _, _, err := g.OfCommit(t.Context(), dir, name); err == nil {
-			t.Errorf("%q is taken", name)
-		}
-		if _, _, err := g.SinceBase(t.Context(), dir, name); err == nil {
-			t.Errorf("%q is taken", name)
-		}
 	}
 }
 
@@ -380,9 +356,11 @@ func TestTraps(t *testing.T) {
 				g := gitrun.New(gitrun.Options{Runner: runner, Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
 				for _, folder := range folders {
 					s, err := g.Status(t.Context(), folder)
-					_, _, derr := g.Diff(t.Context(), folder)
-					_, _, _ = g.SinceBase(t.Context(), folder, "main")
-					_, _, _ = g.OfCommit(t.Context(), folder, "HEAD")
+					c, derr := g.Diff(t.Context(), folder, gitrun.Of{})
+					_, _ = g.Lines(t.Context(), c, []string{"a"})
+					_, _ = g.Diff(t.Context(), folder, gitrun.Of{Base: "main"})
+					c, _ = g.Diff(t.Context(), folder, gitrun.Of{Commit: "HEAD"})
+					_, _ = g.Lines(t.Context(), c, []string{"a"})
 					if _, missing := os.Stat(marker); missing == nil {
 						text, _ := os.ReadFile(marker)
 						t.Errorf("%s, %s: a program of the repository ran: %s (%+v, %v, %v)", name, folder, text, s, err, derr)

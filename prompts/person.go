@@ -21,12 +21,12 @@ func Init() string { return strings.TrimSpace(initText) }
 // PlanFirst asks for a plan of a task before anything is changed.
 func PlanFirst(task string) string { return planFirst + "\n" + strings.TrimSpace(task) }
 
-// Reviewing asks for a review of a diff; what says of what it is. cut: its middle is left out.
+// Reviewing asks for a review of a diff; what says of what it is. cut: its end is left out.
 func Reviewing(what, diff string, cut bool) string {
 	var b strings.Builder
 	b.WriteString("Review " + what + ". " + strings.TrimSpace(reviewing) + "\n\n")
 	if cut {
-		b.WriteString("The middle of the diff is left out here, because it is long: read the rest with git.\n\n")
+		b.WriteString("The end of the diff is left out here, because it is long: read the rest with git.\n\n")
 	}
 	fence := "```"
 	for strings.Contains(diff, fence) {

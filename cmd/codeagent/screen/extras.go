@@ -28,11 +28,11 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 	}
 	o.Extras.Doctor = func(ctx context.Context) (string, error) { return doctor.Report(ctx, ws.Stdio, f) }
 	o.Extras.Diff = func(ctx context.Context) (string, error) {
-		_, text, cut, err := ws.Diff(ctx, "")
-		if cut {
-			text += "\n(the middle is left out)"
+		_, c, err := ws.Diff(ctx, "")
+		if c.Cut {
+			c.Text += "\n(the rest is left out)"
 		}
-		return text, err
+		return c.Text, err
 	}
 	if ses.Tour != nil {
 		return
@@ -40,11 +40,8 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 	o.Extras.Feedback = func(ctx context.Context) (string, error) { return feedback(ctx, ses, f) }
 	o.Extras.Init, o.Extras.Plan = prompts.Init, prompts.PlanFirst
 	o.Extras.Review = func(ctx context.Context, of string) (string, error) {
-		what, diff, cut, err := ws.Diff(ctx, of)
-		if err == nil && strings.TrimSpace(diff) == "" {
-			err = fmt.Errorf("%s: there is nothing to review", what)
-		}
-		return prompts.Reviewing(what, diff, cut), err
+		what, c, err := ws.ToReview(ctx, of)
+		return prompts.Reviewing(what, c.Text, c.Cut), err
 	}
 	o.Extras.Effort = ses.Think
 	o.Extras.Own = func(ctx context.Context) ([]tui.OwnCommand, error) { return ownCommands(ctx, ses) }

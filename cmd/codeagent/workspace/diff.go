@@ -5,27 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"codeagent/gitrun"
 )
 
 // Diff returns what git says differs, bounded: of is "" for what is uncommitted, "base BRANCH"
 // for what a branch lacks, "commit ID" for what a commit changed. what names it.
-func (ws *Workspace) Diff(ctx context.Context, of string) (what, text string, cut bool, err error) {
+func (ws *Workspace) Diff(ctx context.Context, of string) (what string, c gitrun.Change, err error) {
 	kind, name, _ := strings.Cut(strings.TrimSpace(of), " ")
 	name = strings.TrimSpace(name)
+	var sides gitrun.Of
 	switch {
 	case ws.git == nil:
-		return "", "", false, errors.New("git cannot be asked here")
+		return "", c, errors.New("git cannot be asked here")
 	case kind == "":
 		what = "the uncommitted changes"
-		text, cut, err = ws.git.Diff(ctx, ws.Folder)
 	case kind == "base" && name != "":
-		what = "the changes since " + name
-		text, cut, err = ws.git.SinceBase(ctx, ws.Folder, name)
+		what, sides.Base = "the changes since "+name, name
 	case kind == "commit" && name != "":
-		what = "commit " + name
-		text, cut, err = ws.git.OfCommit(ctx, ws.Folder, name)
+		what, sides.Commit = "commit "+name, name
 	default:
-		err = fmt.Errorf("%q: want nothing for what is uncommitted, base BRANCH, or commit ID", of)
+		return "", c, fmt.Errorf("%q: want nothing for what is uncommitted, base BRANCH, or commit ID", of)
 	}
-	return what, text, cut, err
+	c, err = ws.git.Diff(ctx, ws.Folder, sides)
+	return what, c, err
+}
+
+// ToReview is Diff for a review: an empty change is an error.
+func (ws *Workspace) ToReview(ctx context.Context, of string) (what string, c gitrun.Change, err error) {
+	what, c, err = ws.Diff(ctx, of)
+	if err == nil && strings.TrimSpace(c.Text) == "" {
+		err = fmt.Errorf("%s: %w", what, ErrNothing)
+	}
+	return what, c, err
+}
+
+// ErrNothing: a change is empty.
+var ErrNothing = errors.New("there is nothing to review")
+
+// Lines returns how many lines files have on the new side of c: see gitrun.Git.Lines.
+func (ws *Workspace) Lines(ctx context.Context, c gitrun.Change, files []string) (map[string]int, error) {
+	return ws.git.Lines(ctx, c, files)
 }

@@ -1,0 +1,121 @@
+package gitrun_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/gitrun"
+	"codeagent/sandbox"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDiff: what differs, with the files that git does not track, and the lines of its files.
+func TestDiff(t *testing.T) {
+	dir := repository(t)
+	git(t, dir, "checkout", "-qb", "side")
+	git(t, dir, "commit", "-qam", "a message")
+	write(t, 0o644, "three\n", dir, "a")
+	write(t, 0o644, "ignored\n", dir, ".gitignore")
+	write(t, 0o644, "secret\n", dir, "ignored")
+	write(t, 0o644, "first\n\nlast", dir, "sub", "new file")
+	write(t, 0o644, "x\n", dir, "a\nb")
+	write(t, 0o644, "x\x00y\n", dir, "picture")
+	write(t, 0o644, "outside\n", dir, "..", filepath.Base(dir)+".outside")
+	if err := os.Symlink("../"+filepath.Base(dir)+".outside", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	// The settings of the repository change no format that is parsed.
+	for _, set := range []string{"grep.column", "color.grep", "color.diff", "diff.relative", "grep.fullName"} {
+		git(t, dir, "config", set, map[bool]string{true: "always", false: "true"}[strings.HasPrefix(set, "color.")])
+	}
+	g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
+	asked := []string{"a", "b", "sub/new file", "sub/../a", "a\nb", "absent", "ignored", "/etc/passwd", "link"}
+	untracked := "diff --git a/sub/new file b/sub/new file\nnew file, untracked\n--- /dev/null\n+++ b/sub/new file\n@@ -0,0 +1,3 @@\n+first\n+\n+last\n"
+	for _, row := range []struct {
+		name       string
+		of         gitrun.Of
+		with, lack []string
+		lines      map[string]int
+	}{
+		{"uncommitted", gitrun.Of{}, []string{"-two\n+three\n", untracked, "b/picture\nnew file, untracked\ndiff", `"a/a\nb"`}, []string{"secret", "outside\n", "x\x00"}, map[string]int{"a": 1, "b": 0, "sub/new file": 3, "link": 0}},
+		{"base", gitrun.Of{Base: "main"}, []string{"-one\n+three\n", untracked}, []string{"a message"}, map[string]int{"a": 1, "b": 0, "sub/new file": 3, "link": 0}},
+		{"commit", gitrun.Of{Commit: "HEAD"}, []string{"a message", "-one\n+two\n"}, []string{"three", "untracked"}, map[string]int{"a": 1}},
+	} {
+		for _, from := range []string{dir, filepath.Join(dir, "sub")} {
+			c, err := g.Diff(t.Context(), from, row.of)
+			if err != nil || c.Cut || c.Top != dir {
+				t.Errorf("%s in %s: %+v, %v", row.name, from, c, err)
+			}
+			for _, part := range row.with {
+				if !strings.Contains(c.Text, part) {
+					t.Errorf("%s in %s lacks %q:\n%s", row.name, from, part, c.Text)
+				}
+			}
+			for _, part := range row.lack {
+				if strings.Contains(c.Text, part) {
+					t.Errorf("%s in %s has %q:\n%s", row.name, from, part, c.Text)
+				}
+			}
+			lines, err := g.Lines(t.Context(), c, asked)
+			if d := cmp.Diff(row.lines, lines); d != "" || err != nil {
+				t.Errorf("%s: %v: %s", row.name, err, d)
+			}
+		}
+	}
+	for _, name := range []string{"--output=x", "-p", "a b", "x\ny", strings.Repeat("x", 300), "absent"} {
+		for _, of := range []gitrun.Of{{Base: name}, {Commit: name}} {
+			if _, err := g.Diff(t.Context(), dir, of); err == nil {
+				t.Errorf("%+v is taken", of)
+			}
+		}
+	}
+}
+
+// TestDiffOfMuch: a long change is cut, and so are long and many untracked files.
+func TestDiffOfMuch(t *testing.T) {
+	long := strings.Repeat("0123456789\n", 20000)
+	for name, set := range map[string]func(dir string){
+		"tracked":   func(dir string) { write(t, 0o644, long, dir, "a") },
+		"untracked": func(dir string) { write(t, 0o644, long, dir, "new") },
+		"many": func(dir string) {
+			for i := range 400 {
+				write(t, 0o644, "", dir, strings.Repeat("x", 200)+string(rune('a'+i%26))+strings.Repeat("y", i/26))
+			}
+		},
+	} {
+		dir := repository(t)
+		set(dir)
+		g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
+		c, err := g.Diff(t.Context(), dir, gitrun.Of{})
+		if err != nil || !c.Cut || len(c.Text) > 64<<10 || len(c.Text) < 1000 {
+			t.Errorf("%s: %d bytes, cut %v, %v", name, len(c.Text), c.Cut, err)
+		}
+	}
+}
+
+// TestDiffWithoutCommit: before the first commit everything is new.
+func TestDiffWithoutCommit(t *testing.T) {
+	repository(t) // skips where there is no git
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "init", "-q")
+	write(t, 0o644, "staged\n", dir, "s")
+	write(t, 0o644, "loose\n", dir, "l")
+	git(t, dir, "add", "s")
+	g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
+	c, err := g.Diff(t.Context(), dir, gitrun.Of{})
+	if err != nil || !strings.Contains(c.Text, "+staged\n") || !strings.Contains(c.Text, "+loose\n") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if lines, err := g.Lines(t.Context(), c, []string{"s", "l"}); err != nil || lines["s"] != 1 || lines["l"] != 1 {
+		t.Errorf("%v, %v", lines, err)
+	}
+}
