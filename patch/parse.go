@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"codeagent/internal/short"
@@ -22,8 +23,10 @@ const (
 )
 
 var (
-	gitHunk = regexp.MustCompile(`^@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@`)
-	heredoc = regexp.MustCompile(`^(?:apply_patch\s+)?<<-?\s*['"]?(\w+)['"]?$`)
+	gitHunk = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@`)
+	})
+	heredoc = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:apply_patch\s+)?<<-?\s*['"]?(\w+)['"]?$`) })
 )
 
 // Parse reads a patch. Every error is an *Error that names the line.
@@ -95,7 +98,7 @@ func (p *parser) frame() error {
 		return p.errorf(1, "the patch is empty; it starts with %q and ends with %q", beginMark, endMark)
 	}
 	first, last := strings.TrimSpace(p.lines[lo]), strings.TrimSpace(p.lines[hi-1])
-	if m := heredoc.FindStringSubmatch(first); m != nil && hi-lo > 1 && last == m[1] ||
+	if m := heredoc().FindStringSubmatch(first); m != nil && hi-lo > 1 && last == m[1] ||
 		strings.HasPrefix(first, "```") && hi-lo > 1 && last == "```" {
 		if lo, hi = p.trim(lo+1, hi-1); lo == hi {
 			return p.errorf(lo+1, "the patch is empty")
@@ -256,7 +259,7 @@ func (p *parser) hunk() (Hunk, error) {
 	h := Hunk{Line: p.at + 1}
 	for ; p.at < p.end && strings.HasPrefix(p.lines[p.at], "@@"); p.at++ {
 		l := strings.TrimRight(p.lines[p.at], " \t\r")
-		if m := gitHunk.FindStringSubmatch(l); m != nil {
+		if m := gitHunk().FindStringSubmatch(l); m != nil {
 			at, _ := strconv.Atoi(m[1])
 			if m[2] == "0" {
 				at++ // git names the line before an insertion

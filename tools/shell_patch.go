@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"codeagent/approvals"
 	"codeagent/sandbox"
@@ -23,9 +24,11 @@ import (
 // the command asks for only the reason is kept, since the files show what is needed.
 
 // patchHead matches the first line; the folder is a word that a shell would not change.
-var patchHead = regexp.MustCompile(
-	`^\s*(?:cd[ \t]+('[^'\n]*'|"[^"\n$` + "`" + `\\!]*"|[\w./@%+=:,][\w./@%+=:,-]*)[ \t]*&&\s*)?` +
-		`apply_patch[ \t]*<<[ \t]*('\w+'|"\w+"|\w+)[ \t]*\n`)
+var patchHead = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^\s*(?:cd[ \t]+('[^'\n]*'|"[^"\n$` + "`" + `\\!]*"|[\w./@%+=:,][\w./@%+=:,-]*)[ \t]*&&\s*)?` +
+			`apply_patch[ \t]*<<[ \t]*('\w+'|"\w+"|\w+)[ \t]*\n`)
+})
 
 // patchCommand is such a command, parsed.
 type patchCommand struct {
@@ -39,7 +42,7 @@ var errPatchExpands = errors.New("a shell would expand \"$\", \"`\" and \"\\\" i
 // asPatch parses a command that does nothing but apply a patch. It returns false for
 // everything that it does not read exactly as a shell would.
 func asPatch(command string) (patchCommand, bool, error) {
-	m := patchHead.FindStringSubmatch(command)
+	m := patchHead().FindStringSubmatch(command)
 	if m == nil {
 		return patchCommand{}, false, nil
 	}

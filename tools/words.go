@@ -3,6 +3,7 @@ package tools
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -52,12 +53,14 @@ func nearest(s string, names []string) string {
 
 // escapes matches a terminal's control sequences: CSI, the strings (OSC, DCS, SOS, PM, APC)
 // up to their end, charset selection, and the short ones.
-var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]+[0-~]|[0-Z\\\\`-~])")
+var escapes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]+[0-~]|[0-Z\\\\`-~])")
+})
 
 // terminalText returns roughly what a terminal shows of an output: without control
 // sequences, and with overwritten lines and erased letters in their last state.
 func terminalText(s string) string {
-	s = escapes.ReplaceAllString(s, "")
+	s = escapes().ReplaceAllString(s, "")
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
 		line = strings.TrimRight(line, "\r")

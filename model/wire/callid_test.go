@@ -32,7 +32,7 @@ func TestCallIDs(t *testing.T) {
 		if again := used.Unique(c.id); again == kept || again == "" {
 			t.Errorf("%q is used twice: %q", c.id, again)
 		}
-		if !c.sent && !anyones.MatchString(sent) || sent != CallID(c.id, c.model) || CallID(sent, c.model) != sent {
+		if !c.sent && !anyones().MatchString(sent) || sent != CallID(c.id, c.model) || CallID(sent, c.model) != sent {
 			t.Errorf("%q is sent as %q", c.id, sent)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"codeagent/model"
 )
@@ -99,7 +100,7 @@ func NewCallIDs(items []model.Item) CallIDs {
 // no provider is known to want back.
 func (used CallIDs) Unique(theirs string) string {
 	id := theirs
-	if id != "" && !anyones.MatchString(id) && !kimis.MatchString(id) {
+	if id != "" && !anyones().MatchString(id) && !kimis().MatchString(id) {
 		id = madeID(id)
 	}
 	for n := len(used) + 1; id == "" || used[id]; n++ {
@@ -112,16 +113,16 @@ func (used CallIDs) Unique(theirs string) string {
 var (
 	// anyones matches call ids that every provider accepts: OpenAI refuses more than 40 bytes,
 	// Anthropic other characters.
-	anyones = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
+	anyones = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`) })
 	// kimis matches the call ids of Kimi (functions.shell:0). Its models call worse if earlier
 	// calls have other ids.
-	kimis = regexp.MustCompile(`^functions\.[a-zA-Z0-9_-]{1,64}:[0-9]{1,6}$`)
+	kimis = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^functions\.[a-zA-Z0-9_-]{1,64}:[0-9]{1,6}$`) })
 )
 
 // CallID returns an id for a call that the providers of that model accept. An id that others
 // may refuse, and with it the whole conversation, is replaced, always by the same one.
 func CallID(id, model string) string {
-	if anyones.MatchString(id) || kimis.MatchString(id) && strings.Contains(strings.ToLower(model), "kimi") {
+	if anyones().MatchString(id) || kimis().MatchString(id) && strings.Contains(strings.ToLower(model), "kimi") {
 		return id
 	}
 	return madeID(id)

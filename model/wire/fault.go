@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"codeagent/internal/short"
@@ -220,18 +221,20 @@ func words(raw json.RawMessage, depth int) string {
 }
 
 var (
-	pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-	pageNoise = regexp.MustCompile(`(?is)<(script|style)\b.*?</(script|style)>|<!--.*?-->|<[^>]*>`)
+	pageTitle = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`) })
+	pageNoise = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?is)<(script|style)\b.*?</(script|style)>|<!--.*?-->|<[^>]*>`)
+	})
 )
 
 // pageText returns the title of a web page, or its text.
 func pageText(page string) string {
 	text := ""
-	if m := pageTitle.FindStringSubmatch(page); m != nil {
+	if m := pageTitle().FindStringSubmatch(page); m != nil {
 		text = m[1]
 	}
 	if strings.TrimSpace(text) == "" {
-		text = pageNoise.ReplaceAllString(page, " ")
+		text = pageNoise().ReplaceAllString(page, " ")
 	}
 	return "a web page: " + strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }
@@ -240,10 +243,12 @@ func pageText(page string) string {
 func shortened(page string) string { return short.Bound(page, len("a web page: ")+200) }
 
 // tryAgain matches the wait that OpenAI and others write into the message.
-var tryAgain = regexp.MustCompile(`(?i)(?:try again|retry) (?:in|after) ((?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ms|s|m|h| ?seconds?| ?minutes?))`)
+var tryAgain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:try again|retry) (?:in|after) ((?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ms|s|m|h| ?seconds?| ?minutes?))`)
+})
 
 func waitInText(message string) time.Duration {
-	m := tryAgain.FindStringSubmatch(message)
+	m := tryAgain().FindStringSubmatch(message)
 	if m == nil {
 		return 0
 	}
