@@ -21,14 +21,14 @@ run: build
 	  echo "no terminal here: playing the tour unattended (what nobody can approve is refused, so it ends with status 3)"; \
 	  $(BIN)/codeagent exec </dev/null; s=$$?; [ $$s -eq 0 ] || [ $$s -eq 3 ]; fi
 
-# The helper comes first: codeagent carries its SHA-512 and refuses any other. It
+# The helper comes first: codeagent carries its SHA-256 and refuses any other. It
 # is started for each command, so what it weighs counts: functions start at every
 # 16 bytes, not 32. Nothing reads what go would stamp of the repository, and where
 # the checkout belongs to another user, git refuses to report it.
 build:
 	@mkdir -p $(BIN)
 	@$(GO) build -buildvcs=false -trimpath -ldflags '$(LDFLAGS) -funcalign=16' -o $(BIN)/linux-sandbox-helper ./cmd/linux-sandbox-helper
-	@sum=$$( (sha512sum $(BIN)/linux-sandbox-helper 2>/dev/null || shasum -a 512 $(BIN)/linux-sandbox-helper) | cut -d' ' -f1); \
+	@sum=$$( (sha256sum $(BIN)/linux-sandbox-helper 2>/dev/null || shasum -a 256 $(BIN)/linux-sandbox-helper) | cut -d' ' -f1); \
 	  $(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLAGS) $(ENTRY) -X main.helperSum=$$sum -X main.version=$(VERSION)" -o $(BIN)/codeagent ./cmd/codeagent
 
 # One test command. CI=true adds the slow suites and the race detector, and turns a skip

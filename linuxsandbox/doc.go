@@ -35,7 +35,7 @@ type Options struct {
 	// name beside the running executable, else the running executable itself under the helper's
 	// name.
 	Helper string
-	// HelperSum is the SHA-512 of the helper in hex; the build links it into codeagent. If it is
+	// HelperSum is the SHA-256 of the helper in hex; the build links it into codeagent. If it is
 	// set, New refuses a helper file with another sum. It does not apply where codeagent serves as
 	// its own helper.
 	HelperSum string

@@ -3,7 +3,7 @@
 package linuxsandbox
 
 import (
-	"crypto/sha512"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -62,12 +62,12 @@ func openHelper(o Options) (image, error) {
 
 // checkSum checks the sum of the copy, so the checked program is the one that runs.
 func checkSum(img image, o Options) error {
-	h := sha512.New()
+	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(kernel.File(img.fd), 0, img.state.Size)); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != strings.ToLower(o.HelperSum) {
-		return fmt.Errorf("this is not the helper that codeagent was built with (SHA-512 %s instead of %s): "+
+		return fmt.Errorf("this is not the helper that codeagent was built with (SHA-256 %s instead of %s): "+
 			"it was replaced, or only one of the two was rebuilt; run make build, or reinstall codeagent", got, o.HelperSum)
 	}
 	return nil

@@ -5,7 +5,7 @@ package linuxsandbox
 import (
 	"bytes"
 	"context"
-	"crypto/sha512"
+	"crypto/sha256"
 	"debug/elf"
 	"encoding/hex"
 	"errors"
@@ -32,7 +32,7 @@ func TestHelperSum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := sha512.Sum512(data)
+	sum := sha256.Sum256(data)
 	good := Options{Helper: path, HelperSum: hex.EncodeToString(sum[:])}
 	b, err := New(good)
 	if err != nil {

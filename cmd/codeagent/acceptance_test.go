@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha512"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -383,5 +383,5 @@ func fileSum(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%x", sha512.Sum512(data)), nil
+	return fmt.Sprintf("%x", sha256.Sum256(data)), nil
 }

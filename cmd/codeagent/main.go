@@ -20,7 +20,7 @@ import (
 var (
 	// version is the git description of the build.
 	version = "dev"
-	// helperSum is the SHA-512 of the sandbox helper built beside this program. It is
+	// helperSum is the SHA-256 of the sandbox helper built beside this program. It is
 	// empty after a plain `go build`; then any helper beside it is accepted.
 	helperSum = ""
 )

@@ -28,7 +28,7 @@ type Stdio struct {
 	Environ      []string
 	// Text writes to Out and remembers an error: codeagent fails if its output was lost.
 	Text *Output
-	// Version is the git description of the build, HelperSum the SHA-512 of the sandbox
+	// Version is the git description of the build, HelperSum the SHA-256 of the sandbox
 	// helper built with it. If HelperSum is empty, any helper beside codeagent is accepted.
 	Version, HelperSum string
 	// Lent: another program has the terminal, and what Ctrl+C and Ctrl+\ send is for it. Nil: none
