@@ -1,6 +1,10 @@
 package headless
 
-import "strings"
+import (
+	"strings"
+
+	"codeagent/event/word"
+)
 
 // The lines of --experimental-json: the types of @openai/codex-sdk 0.163.0 (dist/index.d.ts:
 // ThreadEvent, ThreadItem) and nothing else. What those types require is always there, also
@@ -57,7 +61,11 @@ type plainError struct {
 // plain returns the line without what only codeagent has; false if nothing remains.
 func (ln line) plain() (plainLine, bool) {
 	out := plainLine{Type: ln.Type, ThreadID: ln.ThreadID, Usage: ln.Usage, Message: ln.Message}
-	if ln.Error != nil {
+	switch {
+	case ln.Type == "turn.failed" && ln.Outcome == word.TurnInterrupted:
+		// The SDK takes a failed turn for the model's: an abort would not be an AbortError.
+		out.Type, out.Message = "error", ln.Error.Message
+	case ln.Error != nil:
 		out.Error = &plainFailure{ln.Error.Message}
 	}
 	if ln.Item == nil {
@@ -97,14 +105,14 @@ func (it *item) plain() any {
 	return nil
 }
 
-// plainOutput is the output, and as its last line what codeagent says about the command: the
-// SDK's type has no other place for it.
+// plainOutput is the output. For a command without an exit status, its last line is why: the SDK's
+// type has no other place for it.
 func (it *item) plainOutput() string {
 	text := ""
 	if it.Output != nil {
 		text = *it.Output
 	}
-	if it.Message == "" {
+	if it.Message == "" || it.ExitCode != nil {
 		return text
 	}
 	if text != "" && !strings.HasSuffix(text, "\n") {

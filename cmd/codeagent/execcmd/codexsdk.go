@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
@@ -23,6 +24,10 @@ import (
 
 // codexKey is the variable in which the SDK passes the option apiKey.
 const codexKey = "CODEX_API_KEY"
+
+// leftover bounds the wait for the codeagent of the turn before, which the SDK ends with SIGTERM
+// and does not wait for.
+const leftover = 10 * time.Second
 
 // codexFlags are flags of the SDK that no flag of ours stands for.
 type codexFlags struct {

@@ -251,6 +251,17 @@ func newExecFrom(s cli.Stdio, f *cli.Flags, x *flags, verb, short string, fork b
 
 func runExecFrom(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, r sessionscmd.Which, args []string) error {
 	from, rest, err := r.Find(ctx, s, f, args)
+	switch {
+	case err != nil && x.plainJSON:
+		// The SDK writes the prompt before it looks for errors, and ends with a broken pipe.
+		_, _ = readPrompt(ctx, s, x, args[min(1, len(args)):])
+		return err
+	case err != nil:
+		return err
+	case x.plainJSON:
+		// After a turn that failed or was left the SDK begins the next at once.
+		err = sessionscmd.AwaitFree(ctx, s, from.ID, leftover)
+	}
 	if err != nil {
 		return err
 	}

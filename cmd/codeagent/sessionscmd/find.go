@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
@@ -90,6 +91,28 @@ func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string
 		}
 	}
 	return &Resumed{ID: sum.ID, Folder: sum.Folder, Fork: r.Fork, Before: r.before}, args, nil
+}
+
+// AwaitFree waits until no other process writes the session, at most the given time. The error is
+// that of ctx: what else is wrong with the session is reported where it is opened.
+func AwaitFree(ctx context.Context, s cli.Stdio, id string, most time.Duration) error {
+	store, err := Store(s)
+	if err != nil {
+		return err
+	}
+	const pause = 20 * time.Millisecond
+	for range most / pause {
+		var inUse *sessions.InUseError
+		if !errors.As(store.Free(id), &inUse) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+	return nil
 }
 
 // lastUsed returns the session last used in this folder, or anywhere. If that one is damaged

@@ -1,0 +1,35 @@
+// Base URL and key, model, effort, the environment that a program gives.
+import { assert, codex, thread, key, steps, shell, say, items, received } from "./lib.mjs";
+
+const got = await received(thread({ model: "some/model", modelReasoningEffort: "high" }));
+assert.equal(got.wire, "responses");
+assert.equal(got.authorization, `Bearer ${key}`);
+assert.equal(got.model, "some/model");
+assert.equal(got.effort, "high");
+
+// Commands do not see the key.
+for (const [sandboxMode, command] of [["workspace-write", "env; cat /proc/[0-9]*/environ"], ["danger-full-access", "env"]]) {
+  const turn = await thread({ sandboxMode }).run(steps(shell(command + "; true"), say("done")));
+  const output = items(turn, "command_execution")[0].aggregated_output;
+  assert.match(output, /^PATH=/m);
+  assert.doesNotMatch(output, new RegExp(key));
+}
+
+// A key that is refused, an address where nobody listens, a server that fails.
+await assert.rejects(thread().run(steps({ status: 401 })), /401|key/);
+await assert.rejects(thread({}, { baseUrl: "http://127.0.0.1:1/v1", config: { retry: { patience_s: 1 } } }).run(steps(say("never"))), /connect/);
+
+// The environment of the README's example: no HOME.
+const bare = codex({ env: { PATH: process.env.PATH, CODEAGENT_HOME: process.env.OUT + "/home" } }).startThread({ model: "scripted" });
+assert.equal((await bare.run(steps(say("here")))).finalResponse, "here");
+
+// No model is named: the server's first, also where codeagent's own settings name another provider.
+assert.equal((await received(codex().startThread())).model, "scripted");
+const elsewhere = codex({ env: { ...process.env, OPENAI_BASE_URL: "http://127.0.0.1:1/v1", OPENAI_API_KEY: "other" } });
+const there = await received(elsewhere.startThread({ model: "scripted" }));
+assert.equal(there.authorization, `Bearer ${key}`);
+
+// A provider of the program's own.
+const own = codex({ baseUrl: undefined, apiKey: undefined, env: { ...process.env, OWN_KEY: "own-key" }, config: {
+  model_provider: "own", model_providers: { own: { name: "Own", base_url: process.env.BASE_URL, env_key: "OWN_KEY", wire_api: "responses" } } } });
+assert.equal((await received(own.startThread({ model: "scripted" }))).authorization, "Bearer own-key");
