@@ -13,6 +13,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/visible"
 )
 
@@ -29,9 +30,22 @@ type Options struct {
 	// Plain drops every field and item from the JSON that only codeagent has
 	// (--experimental-json).
 	Plain bool
-	// Color allows colour on Err; only when it is a terminal.
+	// Color allows colour on Err.
 	Color bool
+	// Detail is how much Err gets.
+	Detail Detail
 }
+
+// Detail is how much of a run progress shows.
+type Detail int
+
+const (
+	Normal Detail = iota
+	// Quiet: warnings, errors and what was refused.
+	Quiet
+	// Verbose: also the model's thinking, the output of every command, and tokens.
+	Verbose
+)
 
 // Printer renders one run. It is safe for concurrent use. The first write error on Out ends
 // the writing and is returned by Err.
@@ -46,7 +60,7 @@ type Printer struct {
 
 // New returns a Printer for one run.
 func New(o Options) *Printer {
-	p := &Printer{opts: o, progress: &progress{w: o.Err, color: o.Color, silent: o.JSON}}
+	p := &Printer{opts: o, progress: &progress{w: o.Err, color: o.Color, silent: o.JSON, detail: o.Detail}}
 	if o.JSON {
 		p.json = &lines{plain: o.Plain, calls: map[string]*item{}, asked: map[string]*item{}}
 	}
@@ -83,6 +97,13 @@ func (p *Printer) Fail(err error) {
 	if p.json != nil {
 		p.write(p.json.fail(err))
 	}
+}
+
+// Warn shows a warning on Err.
+func (p *Printer) Warn(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.progress.notice(event.Notice{Level: word.LevelWarning, Text: text})
 }
 
 // Last returns the last finished turn.

@@ -295,3 +295,19 @@ func TestSparedDenialsAreOneLine(t *testing.T) {
 		}
 	}
 }
+
+// TestDetail: quiet leaves what a person must know, verbose adds what a normal run leaves out.
+// Neither changes the lines of stdout.
+func TestDetail(t *testing.T) {
+	stdout, stderr := play(Options{Detail: Quiet}, aRun())
+	golden.Check(t, "run.quiet.stderr", stderr)
+	if stdout != "Done, but not hosts.\n" {
+		t.Errorf("stdout = %q", stdout)
+	}
+	_, stderr = play(Options{Detail: Verbose}, aRun())
+	golden.Check(t, "run.verbose.stderr", stderr)
+	normal, _ := play(Options{JSON: true}, aRun())
+	if quiet, _ := play(Options{JSON: true, Detail: Quiet}, aRun()); quiet != normal {
+		t.Error("--quiet changes the lines of --json")
+	}
+}

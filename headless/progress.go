@@ -29,12 +29,17 @@ type progress struct {
 	// words holds the model's messages; silent: they go to stdout as JSON lines.
 	words  words
 	silent bool
+	detail Detail
 }
 
 func (p *progress) print(e event.Event) {
+	if p.detail == Quiet {
+		p.quietly(e)
+		return
+	}
 	if !p.silent {
 		for _, text := range p.words.after(e) {
-			p.said(text)
+			p.said(">", text)
 		}
 	}
 	switch e := e.(type) {
@@ -57,7 +62,7 @@ func (p *progress) print(e event.Event) {
 	case event.Retrying:
 		p.line("33", "! %s", retryWords(e))
 	case event.Notice:
-		p.line(map[word.Level]string{word.LevelWarning: "33", word.LevelError: "31"}[e.Level], "%s: %s", e.Level, e.Text)
+		p.notice(e)
 	case event.BackgroundEnded:
 		p.ended(e)
 	case event.Compacting:
@@ -71,10 +76,37 @@ func (p *progress) print(e event.Event) {
 		}
 	case event.TurnFinished:
 		p.finished(e)
+	case event.ReasoningFinished:
+		if p.detail == Verbose {
+			p.said("~", e.Text)
+		}
+	case event.UsageUpdated:
+		if p.detail == Verbose {
+			p.of = ""
+			p.line("2", "tokens: %d in (%d of them cached), %d out; context: %d of %d", e.Last.Input, e.Last.Cached, e.Last.Output, e.Context, e.Limit)
+		}
 	case event.TurnStarted, event.Steered, event.TextDelta, event.ReasoningDelta, event.MessageFinished,
-		event.ReasoningFinished, event.ToolOutput, event.RequestStarted, event.UsageUpdated, event.BackgroundChanged:
-		// The model's text was handled above; output is shown when a command failed.
+		event.ToolOutput, event.RequestStarted, event.BackgroundChanged:
+		// The model's text was handled above; output is shown when a command ended.
 	}
+}
+
+// quietly prints what --quiet leaves of an event: what a person must know in any case.
+func (p *progress) quietly(e event.Event) {
+	switch e := e.(type) {
+	case event.SessionStarted:
+		p.weaknesses(e)
+	case event.Notice:
+		if e.Level != word.LevelInfo {
+			p.notice(e)
+		}
+	case event.TurnFinished:
+		p.finished(e)
+	}
+}
+
+func (p *progress) notice(e event.Notice) {
+	p.line(map[word.Level]string{word.LevelWarning: "33", word.LevelError: "31"}[e.Level], "%s: %s", e.Level, e.Text)
 }
 
 // requested shows a question: first what codeagent computed, then the model's reason, at
@@ -136,6 +168,10 @@ func (p *progress) session(e event.SessionStarted) {
 		model = "the built-in tour"
 	}
 	p.line("2", "codeagent · %s · %s · %s, approval %s", model, e.Folder, e.Policy, e.Approval)
+	p.weaknesses(e)
+}
+
+func (p *progress) weaknesses(e event.SessionStarted) {
 	for _, w := range e.Enforcement.Weaknesses {
 		p.line("33", "not enforced here: %s (%s)", w.What, w.Why)
 	}
@@ -197,7 +233,7 @@ func (p *progress) tool(e event.ToolFinished) {
 	default:
 		p.line("31", "  %s", e.Outcome)
 	}
-	if e.Kind == word.KindCommand && e.Outcome == word.Failed {
+	if e.Kind == word.KindCommand && e.Outcome == word.Failed || p.detail == Verbose && (e.Kind == word.KindCommand || e.Job != 0) {
 		p.output(e.Output)
 	}
 	for _, c := range e.Changes {
@@ -250,7 +286,11 @@ func (p *progress) changed(c sandbox.Changes) {
 }
 
 func (p *progress) output(text string) {
-	for _, l := range lastLines(text, outputShown) {
+	shown := outputShown
+	if p.detail == Verbose {
+		shown = len(text)
+	}
+	for _, l := range lastLines(text, shown) {
 		p.line("2", "  | %s", l)
 	}
 }

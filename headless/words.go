@@ -52,23 +52,23 @@ func (w *words) after(e event.Event) []string {
 	return said
 }
 
-// said shows one message of the model. Each line has a mark, so that no line of the model
+// said shows one text of the model. Each line has a mark, so that no line of the model
 // can be mistaken for one of codeagent, or obeyed by a CI system (which interprets lines
 // that begin with "::").
-func (p *progress) said(text string) {
+func (p *progress) said(mark, text string) {
 	p.of = ""
 	left := wordsBytes
 	for i, l := range strings.Split(strings.TrimSpace(text), "\n") {
 		if i == wordsLines {
-			p.line("2", "> …")
+			p.line("2", "%s …", mark)
 			return
 		}
 		l = strings.TrimRight(l, " \t\r")
 		if len(l) > left {
-			p.line("", "> %s…", short.Head(l, left))
+			p.line("", "%s %s…", mark, short.Head(l, left))
 			return
 		}
 		left -= len(l)
-		p.line("", "%s", strings.TrimRight("> "+l, " "))
+		p.line("", "%s", strings.TrimRight(mark+" "+l, " "))
 	}
 }

@@ -32,7 +32,9 @@ const promptLimit = 16 << 20
 
 type flags struct {
 	json, plainJSON, stdin bool
+	quiet, verbose         bool
 	output, approvals      string
+	color                  string
 	timeout                time.Duration
 	maxTurns               int
 	ephemeral              bool
@@ -69,6 +71,9 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	fl.BoolVar(&x.plainJSON, "experimental-json", false, "as --json, without the fields and items of our own")
 	fl.BoolVar(&x.stdin, "stdin", false, "add stdin to the prompt given as the argument")
 	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
+	fl.BoolVarP(&x.quiet, "quiet", "q", false, "print only warnings, errors and refusals on stderr")
+	fl.BoolVarP(&x.verbose, "verbose", "v", false, "also print the model's thinking, the output of every command and tokens on stderr")
+	fl.StringVar(&x.color, "color", "auto", "colour on stderr: auto, always, never")
 	fl.StringVar(&x.approvals, "approvals", "", "grant exactly what this file shows (codeagent permissions export)")
 	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
 	fl.IntVar(&x.maxTurns, "max-turns", 0, fmt.Sprintf("ask the model at most this many times (status 1); 0: %d", agent.DefaultRequests))
@@ -84,9 +89,8 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 	// Ignore: every command would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
-	if x.timeout < 0 || x.maxTurns < 0 {
-		return cli.Usage(errors.New("--timeout and --max-turns cannot be negative"),
-			fmt.Sprintf("--timeout 0 means no limit, --max-turns 0 the usual %d requests", agent.DefaultRequests))
+	if err := x.check(); err != nil {
+		return err
 	}
 	if x.timeout > 0 {
 		var cancel context.CancelFunc
@@ -110,8 +114,9 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 		}
 	}
 	printer := headless.New(headless.Options{
-		Out: s.Out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.ErrColor(),
+		Out: s.Out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: x.colors(s), Detail: x.detail(),
 	})
+	defer x.warnUnread(s, printer, args)()
 	failed := func(err error) error {
 		printer.Fail(err)
 		return err
@@ -189,11 +194,7 @@ func readPrompt(ctx context.Context, s cli.Stdio, x flags, args []string) (strin
 	if len(args) == 1 && args[0] != "-" {
 		prompt = args[0]
 	}
-	fromStdin := x.stdin || prompt == ""
-	if len(args) == 0 && cli.IsTerminal(s.In) {
-		fromStdin = false
-	}
-	if !fromStdin {
+	if !x.readsStdin(s, args) {
 		return prompt, nil
 	}
 	// A signal ends the wait for the writer of stdin.

@@ -1,0 +1,63 @@
+package execcmd
+
+import (
+	"errors"
+	"fmt"
+
+	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/exec"
+	"codeagent/headless"
+)
+
+// check checks what the flags' types cannot.
+func (x flags) check() error {
+	switch {
+	case x.timeout < 0 || x.maxTurns < 0:
+		return cli.Usage(errors.New("--timeout and --max-turns cannot be negative"),
+			fmt.Sprintf("--timeout 0 means no limit, --max-turns 0 the usual %d requests", agent.DefaultRequests))
+	case x.quiet && x.verbose:
+		return cli.Usage(errors.New("--quiet and --verbose exclude each other"))
+	case x.color != "auto" && x.color != "always" && x.color != "never":
+		return cli.Usage(fmt.Errorf("--color: invalid value %q; use auto, always or never", x.color))
+	}
+	return nil
+}
+
+func (x flags) detail() headless.Detail {
+	switch {
+	case x.quiet:
+		return headless.Quiet
+	case x.verbose:
+		return headless.Verbose
+	}
+	return headless.Normal
+}
+
+// colors reports whether progress has colour.
+func (x flags) colors(s cli.Stdio) bool {
+	return x.color == "always" || x.color == "auto" && s.ErrColor()
+}
+
+// readsStdin reports whether the prompt comes from stdin, or continues there.
+func (x flags) readsStdin(s cli.Stdio, args []string) bool {
+	if len(args) == 0 {
+		return x.stdin || !cli.IsTerminal(s.In)
+	}
+	return x.stdin || args[0] == "-" || args[0] == ""
+}
+
+// warnUnread warns once of input that waits in a pipe on stdin and is not read: now, or when
+// the returned function runs, since its writer may be slow. An open pipe without input is
+// none: many programs start others with one.
+func (x flags) warnUnread(s cli.Stdio, p *headless.Printer, args []string) func() {
+	warned := x.readsStdin(s, args)
+	warn := func() {
+		if !warned && exec.Unread(s.In) {
+			warned = true
+			p.Warn("stdin has input that was not read: --stdin adds it to the prompt")
+		}
+	}
+	warn()
+	return warn
+}
