@@ -198,6 +198,7 @@ func run1(t testing.TB, cmd *exec.Cmd) result {
 	if err != nil && cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
+	checkLines(t, cmd, out.String())
 	return result{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errs.String()}
 }
 

@@ -103,6 +103,7 @@ func TestSignalsEndTheRun(t *testing.T) {
 					t.Fatal(err)
 				}
 				_ = cmd.Wait()
+				checkLines(t, cmd, out.String())
 				if got := cmd.ProcessState.ExitCode(); got != tt.code {
 					t.Errorf("exit status %d, want %d", got, tt.code)
 				}

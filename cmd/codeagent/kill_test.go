@@ -195,6 +195,7 @@ func (k *killing) run(after time.Duration, args ...string) result {
 	kill := time.AfterFunc(after, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
 	defer kill.Stop()
 	_ = cmd.Wait()
+	checkLines(k.t, cmd, out.String())
 	return result{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errs.String()}
 }
 

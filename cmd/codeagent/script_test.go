@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -24,7 +24,6 @@ import (
 	"codeagent/sandbox/sandboxtest"
 	sessions "codeagent/session"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -83,43 +82,62 @@ func awayFromProjects() error {
 }
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
-		RequireExplicitExec: true,
-		Setup: func(env *testscript.Env) error {
-			home := filepath.Join(env.WorkDir, "home")
-			workspace := filepath.Join(env.WorkDir, "work")
-			for _, dir := range []string{home, workspace} {
-				if err := os.MkdirAll(dir, 0o755); err != nil {
-					return err
-				}
-			}
-			env.Setenv("HOME", home)
-			env.Setenv("LANG", "C.UTF-8")
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector each process would end a second late
-			env.Setenv("WORKSPACE", workspace)
-			// The sandbox has its own /tmp: a command sees a file of the host's /tmp only if it names it.
-			bin, err := filepath.Abs(filepath.SplitList(env.Getenv("PATH"))[0])
-			if err != nil {
-				return err
-			}
-			env.Setenv("BIN", bin)
-			env.Cd = workspace
-			return nil
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"model":  scriptModel,
-			"listen": scriptListen,
-			"serve":  scriptServe,
-			"greet":  scriptGreet,
-			"status": scriptStatus,
-			"until":  scriptUntil,
-			"lines":  scriptLines,
-			"web":    scriptWeb,
-			"last":   scriptLast,
-			"image":  scriptImage,
-		},
-	})
+	runScripts(t, testscript.Params{Dir: "testdata/script"})
+}
+
+// runScripts runs scripts, and checks every line of JSON that they print. A Setup of p
+// changes the environment last.
+func runScripts(t *testing.T, p testscript.Params) {
+	if deadline, ok := t.Deadline(); ok {
+		p.Deadline = deadline
+	}
+	p.RequireExplicitExec, p.RequireUniqueNames = true, true
+	more := p.Setup
+	p.Setup = func(env *testscript.Env) error {
+		if err := scriptSetup(env); err != nil || more == nil {
+			return err
+		}
+		return more(env)
+	}
+	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
+		"model":    scriptModel,
+		"listen":   scriptListen,
+		"serve":    scriptServe,
+		"greet":    scriptGreet,
+		"status":   scriptStatus,
+		"until":    scriptUntil,
+		"lines":    scriptLines,
+		"web":      scriptWeb,
+		"last":     scriptLast,
+		"image":    scriptImage,
+		"open":     scriptOpen,
+		"gone":     scriptGone,
+		"signal":   scriptSignal,
+		"terminal": scriptTerminal,
+	}
+	testscript.RunT(linesT{t}, p)
+}
+
+func scriptSetup(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	workspace := filepath.Join(env.WorkDir, "work")
+	for _, dir := range []string{home, workspace} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	env.Setenv("HOME", home)
+	env.Setenv("LANG", "C.UTF-8")
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector each process would end a second late
+	env.Setenv("WORKSPACE", workspace)
+	// The sandbox has its own /tmp: a command sees a file of the host's /tmp only if it names it.
+	bin, err := filepath.Abs(filepath.SplitList(env.Getenv("PATH"))[0])
+	if err != nil {
+		return err
+	}
+	env.Setenv("BIN", bin)
+	env.Cd = workspace
+	return nil
 }
 
 // step is one line of a model's script.
@@ -140,8 +158,11 @@ type step struct {
 }
 
 var faults = map[string]scripted.Fault{
-	"": scripted.NoFault, "truncate": scripted.Truncate, "drop": scripted.Drop, "reset": scripted.Reset, "stall": scripted.Stall,
+	"": scripted.NoFault, "never": scripted.NeverAnswer, "truncate": scripted.Truncate, "drop": scripted.Drop, "reset": scripted.Reset, "stall": scripted.Stall,
 }
+
+// asked counts the requests to each model, by the absolute name of its file.
+var asked sync.Map
 
 // scriptModel starts a model server that plays FILE, one JSON step per line, and points
 // OPENAI_BASE_URL at it: model FILE. The instructions of request N, from 1, are then in
@@ -168,7 +189,10 @@ func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 		replies = append(replies, st.reply())
 	}
 	file, steps := ts.MkAbs(args[0]), play(replies...)
-	var requests atomic.Int64
+	requests := new(atomic.Int64)
+	asked.Store(file, requests)
+	ts.Defer(func() { asked.Delete(file) })
+	ts.Setenv("MODEL", file)
 	srv, err := scripted.Start(context.Background(), func(r scripted.Request) scripted.Reply {
 		name := fmt.Sprintf("%s.%d", file, requests.Add(1))
 		_ = os.WriteFile(name, []byte(r.Instructions), 0o644) // its absence fails the script
@@ -284,24 +308,4 @@ func scriptLast(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	ts.Fatalf("no session is kept")
-}
-
-// scriptLines checks that each line of FILE fits the schema: lines FILE.
-func scriptLines(ts *testscript.TestScript, neg bool, args []string) {
-	raw, err := os.ReadFile("../../headless/schema/lines.json")
-	ts.Check(err)
-	var schema jsonschema.Schema
-	ts.Check(json.Unmarshal(raw, &schema))
-	fits, err := schema.Resolve(nil)
-	ts.Check(err)
-	for i, line := range bytes.Split(bytes.TrimSpace([]byte(ts.ReadFile(args[0]))), []byte("\n")) {
-		var v map[string]any
-		err := json.Unmarshal(line, &v)
-		if err == nil {
-			err = fits.Validate(v)
-		}
-		if err != nil {
-			ts.Fatalf("line %d is not what the schema says: %v: %s", i+1, err, line)
-		}
-	}
 }

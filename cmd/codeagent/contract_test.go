@@ -1,0 +1,131 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// contractSample is the part of the contract's scripts that runs without CI=true: every n-th.
+const contractSample = 8
+
+// TestContract holds `codeagent exec` to docs/exec.md: each script of testdata/contract quotes
+// in its first line the sentence that it tests. They run the built programs.
+func TestContract(t *testing.T) {
+	files, err := filepath.Glob("testdata/contract/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if offset := time.Now().YearDay() % contractSample; os.Getenv("CI") != "true" {
+		t.Logf("a sample: every %d. script from %d on; CI=true runs all", contractSample, offset)
+		all := files
+		files = nil
+		for i := offset; i < len(all); i += contractSample {
+			files = append(files, all[i])
+		}
+	}
+	bin := programs(t)
+	runScripts(t, testscript.Params{Files: files, Setup: func(env *testscript.Env) error {
+		env.Setenv("BIN", bin)
+		env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
+		return nil
+	}})
+}
+
+// TestContractIsWhole: each quoted sentence is on the page. It names the sentences without a
+// script.
+func TestContractIsWhole(t *testing.T) {
+	sentences := sentencesOf(page(t, "docs/exec.md"))
+	held := make([]bool, len(sentences))
+	files, err := filepath.Glob("testdata/contract/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		script, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		quote := quoted(string(script))
+		if quote == "" {
+			t.Errorf("%s does not begin with a comment that quotes a sentence", name)
+			continue
+		}
+		found := false
+		for i, s := range sentences {
+			if strings.Contains(s, quote) {
+				found, held[i] = true, true
+			}
+		}
+		if !found {
+			t.Errorf("%s quotes what docs/exec.md does not say: %s", name, quote)
+		}
+	}
+	for i, s := range sentences {
+		if !held[i] {
+			t.Logf("docs/exec.md promises what no script of testdata/contract tests: %s", s)
+		}
+	}
+	if len(sentences) < 90 || len(files) < 50 {
+		t.Errorf("only %d sentences and %d scripts", len(sentences), len(files))
+	}
+}
+
+// quoted returns the comment that a script begins with, as one line.
+func quoted(script string) string {
+	var words []string
+	for line := range strings.Lines(script) {
+		comment, ok := strings.CutPrefix(line, "#")
+		if !ok {
+			break
+		}
+		words = append(words, strings.Fields(comment)...)
+	}
+	return strings.Join(words, " ")
+}
+
+var (
+	fences   = regexp.MustCompile("(?ms)^```.*?^```\n")
+	links    = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`)
+	sentence = regexp.MustCompile(`[.!?] +[A-Z` + "`" + `]`)
+)
+
+// sentencesOf returns the sentences of a page. The row of a table is one sentence, its cells
+// joined by colons. Links are their words, and code blocks are left out.
+func sentencesOf(page string) []string {
+	page = links.ReplaceAllString(fences.ReplaceAllString(page, "\n"), "$1")
+	var out []string
+	for block := range strings.SplitSeq(page, "\n\n") {
+		text := ""
+		for line := range strings.Lines(block) {
+			line = strings.TrimSpace(line)
+			row, isRow := strings.CutPrefix(line, "| ")
+			switch {
+			case line == "" || strings.HasPrefix(line, "#"):
+			case isRow:
+				cells := strings.TrimSpace(strings.ReplaceAll(strings.TrimSuffix(row, "|"), " | ", ": "))
+				out = append(out, strings.TrimSuffix(cells, ":"))
+			case strings.HasPrefix(line, "|--"):
+				out = out[:len(out)-1] // the head of a table
+			default:
+				text += " " + strings.TrimPrefix(line, "- ")
+			}
+		}
+		text = strings.Join(strings.Fields(text), " ")
+		for text != "" {
+			at := sentence.FindStringIndex(text)
+			if at == nil {
+				out = append(out, text)
+				break
+			}
+			out = append(out, text[:at[0]+1])
+			text = text[at[1]-1:]
+		}
+	}
+	return out
+}
