@@ -89,13 +89,12 @@ func (p *Printer) Ask(context.Context, approvals.Request) (approvals.Answer, err
 	return approvals.Answer{Decision: approvals.Unattended}, nil
 }
 
-// Fail reports an error that ended the run before or between turns, where no event could
-// carry it.
-func (p *Printer) Fail(err error) {
+// Fail reports why the run ends: in the JSON, if no event has said that a turn failed.
+func (p *Printer) Fail(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json != nil {
-		p.write(p.json.fail(err))
+		p.write(p.json.fail(message))
 	}
 }
 

@@ -141,7 +141,18 @@ type lines struct {
 	plan  *item
 	// summary is the running compaction.
 	summary *item
+	turn    turnState
 }
+
+// turnState is how far the run's turn is.
+type turnState int
+
+const (
+	turnNone turnState = iota
+	turnOpen
+	turnFailed
+	turnCompleted
+)
 
 // encode returns the lines for one event, each ended by a newline; empty if the event has
 // none.
@@ -153,8 +164,18 @@ func (l *lines) encode(e event.Event) []byte {
 	return out
 }
 
-func (l *lines) fail(err error) []byte {
-	return l.marshal(line{Type: "error", Message: err.Error()})
+// fail returns the line for a run that ends with an error: turn.failed in a turn, nothing after
+// a turn that failed, else error.
+func (l *lines) fail(message string) []byte {
+	message = strings.ToValidUTF8(message, "\uFFFD")
+	switch l.turn {
+	case turnOpen:
+		l.turn = turnFailed
+		return l.marshal(line{Type: "turn.failed", Outcome: word.TurnFailed, Error: &failure{Message: message}})
+	case turnFailed:
+		return nil
+	}
+	return l.marshal(line{Type: "error", Message: message})
 }
 
 func (l *lines) marshal(ln line) []byte {
@@ -179,6 +200,7 @@ func (l *lines) lines(e event.Event) []line {
 		return []line{{Type: "thread.started", ThreadID: e.ID, Model: e.Model, Folder: e.Folder,
 			Sandbox: factsOf(e)}}
 	case event.TurnStarted:
+		l.turn = turnOpen
 		return []line{{Type: "turn.started"}}
 	case event.MessageFinished:
 		return l.completed(&item{Type: "agent_message", Text: e.Text})
@@ -370,7 +392,9 @@ func (l *lines) turnFinished(e event.TurnFinished) []line {
 		out = append(out, line{Type: "item.completed", Item: l.plan})
 		l.plan = nil
 	}
+	l.turn = turnCompleted
 	if e.Outcome == word.TurnFailed || e.Outcome == word.TurnInterrupted {
+		l.turn = turnFailed
 		message := string(e.Outcome)
 		if e.Err != nil {
 			message = e.Err.Error()

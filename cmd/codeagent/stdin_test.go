@@ -4,17 +4,21 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"codeagent/cmd/codeagent/cli"
 )
 
-// TestSignalWhileReadingStdin: a signal ends a run that waits for the end of its prompt.
+// TestSignalWhileReadingStdin: a signal ends a run that waits for the end of its prompt, and the
+// JSON says so.
 func TestSignalWhileReadingStdin(t *testing.T) {
 	for sig, want := range map[syscall.Signal]int{syscall.SIGINT: cli.ExitInterrupt, syscall.SIGTERM: cli.ExitTerminate, syscall.SIGHUP: cli.ExitHangup} {
 		dir := t.TempDir()
-		cmd := exec.Command("codeagent", "exec", "-")
+		cmd := exec.Command("codeagent", "exec", "--json", "-")
+		var out strings.Builder
+		cmd.Stdout = &out
 		cmd.Dir, cmd.Env = dir, []string{"HOME=" + filepath.Join(dir, "home"), "PATH=/usr/bin:/bin"}
 		stdin, err := cmd.StdinPipe()
 		if err != nil {
@@ -34,6 +38,9 @@ func TestSignalWhileReadingStdin(t *testing.T) {
 		var exit *exec.ExitError
 		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != want {
 			t.Errorf("%v: %v, want status %d", sig, err, want)
+		}
+		if !strings.HasPrefix(out.String(), `{"type":"error","message":"`) || strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("%v: stdout is %q, want one line", sig, out.String())
 		}
 		stdin.Close()
 	}

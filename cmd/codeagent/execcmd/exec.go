@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -62,7 +60,9 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd.Context(), s, *f, x, args)
+			return report(cmd.Context(), s, x, func(p *headless.Printer) error {
+				return run(cmd.Context(), s, *f, x, args, p)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&x.ephemeral, "ephemeral", false, "keep no session of this run")
@@ -84,14 +84,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return cmd
 }
 
-func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) error {
-	// If the reader of stdout goes away, that is not an error of codeagent. Notify and not
-	// Ignore: every command would inherit an ignored signal.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-
-	if err := x.check(); err != nil {
-		return err
-	}
+func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, printer *headless.Printer) error {
 	if x.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, cli.ErrTimeLimit)
@@ -113,28 +106,21 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 			return err
 		}
 	}
-	printer := headless.New(headless.Options{
-		Out: s.Out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: x.colors(s), Detail: x.detail(),
-	})
 	defer x.warnUnread(s, printer, args)()
-	failed := func(err error) error {
-		printer.Fail(err)
-		return err
-	}
 	ses, err := conversation.Open(ctx, s, f, conversation.Options{HasPrompt: prompt != "", MaxRequests: x.maxTurns, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals})
 	if err != nil {
-		return failed(err)
+		return err
 	}
 	defer ses.Close()
 	out, err := cli.OpenOutput(ses.Workspace.Ground(), "-o", x.output, 0o666)
 	if err != nil {
-		return failed(err)
+		return err
 	}
 	defer out.Close()
 	switch {
 	case prompt != "":
 	case ses.Tour == nil:
-		return failed(cli.Usage(errors.New("no prompt"), "give it as the last argument, or on stdin"))
+		return cli.Usage(errors.New("no prompt"), "give it as the last argument, or on stdin")
 	default:
 		prompt = ses.Tour.Prompt
 	}
@@ -243,14 +229,16 @@ func newExecFrom(s cli.Stdio, f *cli.Flags, x *flags, verb, short string, fork b
 		Long: verb + " takes the prompt as exec does, and works in the session's own folder unless --cd names another.",
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runExecFrom(cmd.Context(), s, *f, *x, r, args)
+			return report(cmd.Context(), s, *x, func(p *headless.Printer) error {
+				return runExecFrom(cmd.Context(), s, *f, *x, r, args, p)
+			})
 		},
 	}
 	r.Add(cmd, verb)
 	return cmd
 }
 
-func runExecFrom(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, r sessionscmd.Which, args []string) error {
+func runExecFrom(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, r sessionscmd.Which, args []string, p *headless.Printer) error {
 	from, rest, err := r.Find(ctx, s, f, args)
 	switch {
 	case err != nil && x.plainJSON:
@@ -270,5 +258,5 @@ func runExecFrom(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, r sessi
 		return cli.Usage(errors.New("--last takes one prompt and no ID"))
 	}
 	x.from = from
-	return run(ctx, s, f, x, rest)
+	return run(ctx, s, f, x, rest, p)
 }

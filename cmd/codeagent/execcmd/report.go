@@ -1,0 +1,38 @@
+package execcmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/headless"
+)
+
+// report runs do with a printer, and reports an error of it there, also a panic: with JSON the
+// last line says how the run ended, however it ended.
+func report(ctx context.Context, s cli.Stdio, x flags, do func(*headless.Printer) error) (err error) {
+	// If the reader of stdout goes away, that is not an error of codeagent. Notify and not
+	// Ignore: every command would inherit an ignored signal.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+
+	if err := x.check(); err != nil {
+		return err
+	}
+	p := headless.New(headless.Options{
+		Out: s.Out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: x.colors(s), Detail: x.detail(),
+	})
+	defer func() {
+		if v := recover(); v != nil {
+			_, _ = s.Err.Write(debug.Stack()) // names of functions and addresses, no foreign text
+			err = fmt.Errorf("bug: %v", v)
+		}
+		if _, message, _ := cli.ExitOf(cli.BySignal(ctx, err)); message != "" {
+			p.Fail(message)
+		}
+	}()
+	return do(p)
+}
