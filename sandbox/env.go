@@ -42,7 +42,7 @@ var coreVariables = []string{
 }
 
 // secretPatterns match names whose values a command gets only if Include names them.
-var secretPatterns = []string{"*KEY*", "*SECRET*", "*TOKEN*", "*PASSWORD*", "*PASSWD*", "*CREDENTIAL*"}
+var secretPatterns = []string{"*KEY*", "*SECRET*", "*TOKEN*", "*PASSWORD*", "*PASSWD*", "*CREDENTIAL*", "*_HEADERS"}
 
 // Apply computes the command's environment, sorted, from codeagent's own. It drops codeagent's own
 // variables (CODEAGENT_*) and those that load foreign code into every program (LD_*, DYLD_*,
@@ -69,13 +69,16 @@ func (e Env) passes(name string) bool {
 		return false
 	case slices.Contains(e.Include, name):
 		return true
-	case e.Inherit == EnvNone, matches(secretPatterns, strings.ToUpper(name)):
+	case e.Inherit == EnvNone, SecretName(name):
 		return false
 	case e.Inherit == EnvAll:
 		return true
 	}
 	return matches(coreVariables, name)
 }
+
+// SecretName reports whether the value of a variable of this name is probably a secret.
+func SecretName(name string) bool { return matches(secretPatterns, strings.ToUpper(name)) }
 
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {

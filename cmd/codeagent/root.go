@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"codeagent/cmd/codeagent/attach"
@@ -16,6 +17,9 @@ import (
 	"codeagent/cmd/codeagent/screen"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/undocmd"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/eventlog"
+	"codeagent/internal/visible"
 
 	"github.com/spf13/cobra"
 )
@@ -25,7 +29,7 @@ import (
 func run(args []string, s cli.Stdio) int {
 	s.Text = &cli.Output{W: s.Out}
 	s.Version, s.HelperSum = version, helperSum
-	s.Lent = new(atomic.Bool)
+	s.Lent, s.Log = new(atomic.Bool), new(eventlog.Log)
 	ctx, stop := withSignals(context.Background(), s)
 	defer stop()
 	root := newRoot(s)
@@ -37,7 +41,12 @@ func run(args []string, s cli.Stdio) int {
 	if err == nil && s.Text.Err != nil {
 		err = fmt.Errorf("write the output: %w", s.Text.Err)
 	}
-	return cli.Report(s, cli.BySignal(ctx, err))
+	err = cli.BySignal(ctx, err)
+	status, message, _ := cli.ExitOf(err)
+	if lost := s.Log.Ended(status, message); lost != nil {
+		fmt.Fprintf(s.Err, "codeagent: --log: %s\n", visible.Line(lost.Error()))
+	}
+	return cli.Report(s, err)
 }
 
 func newRoot(s cli.Stdio) *cobra.Command {
@@ -53,6 +62,9 @@ func newRoot(s cli.Stdio) *cobra.Command {
 		Args:          cobra.ArbitraryArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return workspace.OpenLog(cmd.Context(), s, *f, cmd.CommandPath())
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return screen.Run(cmd.Context(), s, *f, o, args)
 		},
@@ -71,6 +83,8 @@ func newRoot(s cli.Stdio) *cobra.Command {
 	p.StringArrayVar(&f.Hosts, "allow-host", nil, "a host that commands and fetch_url may reach, as name:port")
 	p.StringArrayVar(&f.FetchHosts, "allow-fetch", nil, "a host whose pages fetch_url may read, and commands may not, as name:port")
 	p.StringArrayVarP(&f.Settings, "config", "c", nil, "set one setting, as key=value")
+	p.StringVar(&f.Log, "log", "", "add a line to this file for each event; - is stderr")
+	p.StringVar(&f.LogLevel, "log-level", "", "the least level that is logged: "+strings.Join(eventlog.Levels(), ", ")+" (default info)")
 	attach.Flag(root.Flags(), &o.Images)
 	root.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "keep no session of this run")
 	root.AddCommand(execcmd.New(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), doctor.New(s, f), permissionscmd.New(s, f), rulescmd.New(s, f), newVersion(s))

@@ -160,6 +160,8 @@ type Flags struct {
 	Profile                     string
 	AddDirs, AddFiles           []string
 	Hosts, FetchHosts, Settings []string
+	// Log names the file of the log, "-" for stderr; LogLevel the least level of its lines.
+	Log, LogLevel string
 	// DenyRead and Sockets are flags of `codeagent sandbox` only.
 	DenyRead, Sockets []string
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"codeagent/eventlog"
 	"codeagent/hostfile"
 	"codeagent/internal/visible"
 
@@ -34,6 +35,8 @@ type Stdio struct {
 	// Lent: another program has the terminal, and what Ctrl+C and Ctrl+\ send is for it. Nil: none
 	// ever has.
 	Lent *atomic.Bool
+	// Log is what --log opens; nil or closed: no log.
+	Log *eventlog.Log
 	// Quit ends the process at once, without cleaning up; nil: never.
 	Quit func(code int)
 }

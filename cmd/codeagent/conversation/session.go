@@ -33,6 +33,7 @@ import (
 	"codeagent/prompts"
 	"codeagent/sandbox"
 	sessions "codeagent/session"
+	"codeagent/telemetry"
 	"codeagent/tools"
 	"codeagent/undo"
 )
@@ -82,7 +83,8 @@ type Session struct {
 	noUndo     error
 	Without    *without.Memory // what programs did without; damaged is what is wrong with its file
 	damaged    error
-	images     []model.Image // of -i, until the first message takes them
+	images     []model.Image       // of -i, until the first message takes them
+	telemetry  *telemetry.Exporter // nil: off
 }
 
 // Open builds everything below the faces. The order matters: the permissions are fixed before
@@ -186,7 +188,7 @@ func (ses *Session) Join(screen Face) {
 	for _, spec := range set.Specs() {
 		facts.Tools = append(facts.Tools, spec.Name)
 	}
-	screen = ses.Record.keep(screen)
+	screen = ses.observe(ses.Record.keep(screen))
 	guides := instructions.New(ses.Workspace, ses.Gate.Base, screen.Emit)
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
@@ -273,6 +275,7 @@ func (ses *Session) Close() {
 	if ses.Tour != nil {
 		ses.Tour.Close()
 	}
+	ses.endTelemetry()
 	ses.closeUndo()
 	if ses.Gate != nil {
 		_ = ses.Workspace.NoteGrants(ses.Gate.Base()) // the program ends, and nobody reads an error

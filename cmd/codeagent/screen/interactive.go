@@ -4,7 +4,9 @@
 package screen
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -41,6 +43,9 @@ type Options struct {
 func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string) error {
 	if err := s.NoScreen(); err != nil {
 		return err
+	}
+	if cmp.Or(f.Log, s.Env("CODEAGENT_LOG")) == "-" && cli.IsTerminal(s.Err) {
+		return cli.Usage(errors.New("--log - would write over the screen"), "name a file, or redirect stderr: codeagent --log - 2>codeagent.log")
 	}
 	prompt := strings.Join(args, " ")
 	typed := &typing{s: s}

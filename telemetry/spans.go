@@ -1,0 +1,270 @@
+package telemetry
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"codeagent/event"
+	"codeagent/event/word"
+	"codeagent/sandbox"
+)
+
+// spans are the spans that have begun.
+type spans struct {
+	session []attribute
+	model   string
+	turn    *span
+	request *span
+	compact *span
+	calls   map[string]*span // by the ID of the call
+	waits   map[string]*span // by the ID of the question
+	// settled are the calls with an answered question: their refusals have a span.
+	settled map[string]bool
+}
+
+func (s *spans) begin() {
+	s.calls, s.waits, s.settled = map[string]*span{}, map[string]*span{}, map[string]bool{}
+}
+
+// Observe takes an event of the session.
+//
+//	turn
+//	  model request
+//	  compaction
+//	  tool call
+//	    wait for a person     a question, until it was answered
+//	    grant                 the answer was yes
+//	    refusal               a person, the policy or a rule said no
+func (x *Exporter) Observe(e event.Event) {
+	switch e.(type) {
+	case event.TextDelta, event.ReasoningDelta, event.ToolOutput: // many, and of no use here
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o := &x.spans
+	switch e := e.(type) {
+	case event.SessionStarted:
+		o.model = e.Model
+		o.session = []attribute{text("gen_ai.conversation.id", e.ID), text("codeagent.sandbox", e.Policy), text("codeagent.approval", e.Approval), text("codeagent.backend", e.Enforcement.Backend)}
+	case event.TurnStarted:
+		x.finish()
+		o.turn = x.start("turn", nil, append([]attribute{text("gen_ai.operation.name", "invoke_agent"), text("gen_ai.agent.name", "codeagent")}, o.session...)...)
+	case event.RequestStarted:
+		x.endRequest(nil)
+		o.request = x.start("model request", cmp.Or(o.compact, o.turn), text("gen_ai.operation.name", "chat"), text("gen_ai.request.model", o.model))
+		o.request.Kind = kindClient
+	case event.Retrying:
+		if s := cmp.Or(o.request, o.compact, o.turn); s != nil && len(s.Events) < 100 {
+			s.Events = append(s.Events, spanEvent{stamp(x.now()), "retry", []attribute{count("codeagent.attempt", e.Attempt), text("error.message", x.line(e.Message))}})
+		}
+	case event.UsageUpdated:
+		x.usage(e)
+	case event.Compacting:
+		x.endRequest(nil)
+		o.compact = x.start("compaction", o.turn, text("codeagent.reason", string(e.Reason)))
+	case event.Compacted:
+		x.endRequest(nil)
+		if o.compact != nil {
+			x.end(o.compact, failure(e.Err), count("codeagent.tokens.before", e.Before), count("codeagent.tokens.after", e.After))
+			o.compact = nil
+		}
+	case event.ToolStarted:
+		s := x.start("tool call", o.turn, text("gen_ai.operation.name", "execute_tool"), text("gen_ai.tool.name", e.Tool), text("gen_ai.tool.call.id", e.CallID), text("codeagent.kind", string(e.Kind)))
+		if x.set.content {
+			s.Attributes = append(s.Attributes, text("codeagent.call", x.mask.Text(e.Title)))
+		}
+		o.calls[e.CallID] = s
+	case event.ToolFinished:
+		x.call(e)
+	case event.PermissionRequested:
+		o.waits[e.ID] = x.start("wait for a person", cmp.Or(o.calls[e.CallID], o.turn), wanted(e.Wanted)...)
+	case event.PermissionAnswered:
+		x.answer(e)
+	case event.BackgroundEnded:
+		x.denied(e.Verdict)
+	case event.TurnFinished:
+		x.turn(e)
+	}
+}
+
+// start begins a span below another, or one of the program that started codeagent.
+func (x *Exporter) start(name string, below *span, attributes ...attribute) *span {
+	s := &span{Name: name, Kind: kindInternal, SpanID: newID(8), Start: stamp(x.now()), Attributes: attributes}
+	switch p := x.set.parent; {
+	case below != nil:
+		s.TraceID, s.ParentID, s.TraceState, s.sampled = below.TraceID, below.SpanID, below.TraceState, below.sampled
+		return s
+	case p.traceID != "":
+		s.TraceID, s.ParentID, s.TraceState = p.traceID, p.spanID, p.state
+	default:
+		s.TraceID = newID(16)
+	}
+	s.sampled = x.set.sampled(s.TraceID)
+	return s
+}
+
+// end ends a span and returns how long it took.
+func (x *Exporter) end(s *span, err error, attributes ...attribute) time.Duration {
+	now := x.now()
+	s.End = stamp(now)
+	s.Attributes = append(s.Attributes, attributes...)
+	if err != nil {
+		s.Status = status{statusError, x.line(err.Error())}
+	}
+	x.enqueue(s)
+	return now.Sub(time.Time(s.Start))
+}
+
+// finish ends what a turn left open, from the innermost span on.
+func (x *Exporter) finish() {
+	o, ended := &x.spans, errors.New("interrupted")
+	for _, open := range []map[string]*span{o.waits, o.calls} {
+		for _, key := range slices.Sorted(maps.Keys(open)) {
+			x.end(open[key], ended)
+		}
+	}
+	o.begin()
+	x.endRequest(ended)
+	for _, s := range []*span{o.compact, o.turn} {
+		if s != nil {
+			x.end(s, ended)
+		}
+	}
+	o.compact, o.turn = nil, nil
+}
+
+func (x *Exporter) endRequest(err error, attributes ...attribute) {
+	s := x.spans.request
+	if s == nil {
+		return
+	}
+	took := x.end(s, err, attributes...)
+	x.spans.request = nil
+	of := []attribute{text("gen_ai.operation.name", "chat"), text("gen_ai.request.model", x.spans.model)}
+	if err != nil {
+		of = append(of, text("error.type", "failed"))
+	}
+	x.meter.add(requestDuration, took.Seconds(), of...)
+}
+
+// usage ends a model request: its answer was read.
+func (x *Exporter) usage(e event.UsageUpdated) {
+	u := e.Last
+	x.endRequest(nil, count("gen_ai.usage.input_tokens", u.Input), count("gen_ai.usage.cache_read.input_tokens", u.Cached), count("gen_ai.usage.output_tokens", u.Output))
+	for _, k := range []struct {
+		kind string
+		n    int
+	}{{"input", u.Input}, {"output", u.Output}} {
+		if k.n > 0 {
+			x.meter.add(tokenUsage, float64(k.n), text("gen_ai.operation.name", "chat"), text("gen_ai.request.model", x.spans.model), text("gen_ai.token.type", k.kind))
+		}
+	}
+}
+
+func (x *Exporter) call(e event.ToolFinished) {
+	s := x.spans.calls[e.CallID]
+	if s == nil {
+		return
+	}
+	delete(x.spans.calls, e.CallID)
+	if e.Outcome == word.Refused && !x.spans.settled[e.CallID] { // by a rule or the policy, without a question
+		x.refused(s, "policy", nil)
+	}
+	delete(x.spans.settled, e.CallID)
+	var err error
+	if e.Outcome != word.OK {
+		err = errors.New(string(e.Outcome))
+	}
+	about := []attribute{text("codeagent.outcome", string(e.Outcome))}
+	if e.Kind == word.KindCommand && !e.Running && (e.Outcome == word.OK || e.Outcome == word.Failed) {
+		about = append(about, count("process.exit.code", e.Exit))
+	}
+	if n := x.denied(e.Verdict); n > 0 {
+		about = append(about, count("codeagent.denials", n))
+	}
+	took := x.end(s, err, about...)
+	x.meter.add(callDuration, took.Seconds(), text("gen_ai.tool.name", e.Tool), text("codeagent.outcome", string(e.Outcome)))
+}
+
+// denied counts what the sandbox denied.
+func (x *Exporter) denied(v sandbox.Verdict) int {
+	for _, d := range v.Denials {
+		x.meter.add(denials, 1, text("codeagent.kind", string(d.Kind)))
+	}
+	return len(v.Denials)
+}
+
+func (x *Exporter) answer(e event.PermissionAnswered) {
+	o := &x.spans
+	wait := o.waits[e.ID]
+	if wait == nil {
+		return
+	}
+	delete(o.waits, e.ID)
+	o.settled[e.CallID] = true
+	below, wishes, answer := cmp.Or(o.calls[e.CallID], o.turn), wait.Attributes, text("codeagent.answer", string(e.Answer))
+	by := "person"
+	if e.Answer == word.AnswerRefused { // nobody was asked, so nothing waited
+		by = "policy"
+	} else {
+		took := x.end(wait, nil, answer)
+		x.meter.add(waitDuration, took.Seconds(), answer)
+	}
+	if !e.Answer.Granted() {
+		x.refused(below, by, wishes)
+		return
+	}
+	x.end(x.start("grant", below, answer), nil, wishes...)
+	x.meter.add(grants, 1, answer)
+}
+
+// refused records a refusal.
+func (x *Exporter) refused(below *span, by string, wishes []attribute) {
+	x.end(x.start("refusal", below, text("codeagent.by", by)), nil, wishes...)
+	x.meter.add(refusals, 1, text("codeagent.by", by))
+}
+
+func (x *Exporter) turn(e event.TurnFinished) {
+	s := x.spans.turn
+	if s == nil {
+		return
+	}
+	err := e.Err
+	if err == nil && e.Outcome != word.TurnDone {
+		err = errors.New(string(e.Outcome))
+	}
+	x.endRequest(err)
+	x.spans.turn = nil
+	x.finish()
+	took := x.end(s, err, text("codeagent.outcome", string(e.Outcome)), count("codeagent.refused", len(e.Refused)),
+		count("gen_ai.usage.input_tokens", e.Usage.Input), count("gen_ai.usage.output_tokens", e.Usage.Output))
+	x.meter.add(turnDuration, took.Seconds(), text("codeagent.outcome", string(e.Outcome)))
+}
+
+// wanted counts what a request asks for, by kind.
+func wanted(g sandbox.Grant) []attribute {
+	var out []attribute
+	for _, k := range []struct {
+		name string
+		n    int
+	}{{"write", len(g.Write)}, {"read", len(g.Read)}, {"hosts", len(g.Hosts)}, {"sockets", len(g.Sockets)}} {
+		if k.n > 0 {
+			out = append(out, count("codeagent.wanted."+k.name, k.n))
+		}
+	}
+	if g.Unsandboxed {
+		out = append(out, yes("codeagent.wanted.outside"))
+	}
+	return out
+}
+
+func failure(message string) error {
+	if message == "" {
+		return nil
+	}
+	return errors.New(message)
+}

@@ -1,0 +1,255 @@
+// Package telemetry reports a session to an OpenTelemetry collector: it turns the events of
+// a session into spans and metrics, and sends them as OTLP over HTTP in its JSON encoding. It
+// is off unless a standard OTEL_* variable names a collector. It reaches exactly the
+// addresses that these variables name. Start with New, then Observe in spans.go.
+//
+// The official SDK is not used: it would add 9 MB to a program of 19 MB.
+//
+// Spans have names of tools and models, counts, durations and outcomes. Messages, commands,
+// paths and output are not sent; OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true adds
+// the line that describes a call, without secrets.
+package telemetry
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"codeagent/internal/mask"
+)
+
+const (
+	// sendEvery is how often ended spans are sent, atOnce how many of them at most.
+	sendEvery = 5 * time.Second
+	atOnce    = 512
+	// mostQueued bounds the spans that wait. Later ones are dropped and counted.
+	mostQueued = 2048
+	// lastSend bounds the sending of what is left at the end.
+	lastSend = 2 * time.Second
+)
+
+// Exporter observes a session. It is safe for concurrent use, and never waits for a network.
+type Exporter struct {
+	set     *settings
+	version string
+	mask    *mask.Mask
+	client  *http.Client
+	now     func() time.Time
+
+	mu    sync.Mutex
+	meter meter
+	spans spans
+	queue []*span
+	// lost counts the spans that could not be sent; why is the first reason.
+	lost int
+	why  error
+
+	full  chan struct{} // there is enough to send now
+	quit  chan struct{}
+	ended chan struct{}
+	stop  context.CancelFunc
+}
+
+// New returns an Exporter, or nil if the variables name no collector. problems are sentences
+// about variables that it cannot follow.
+func New(env func(string) string, version string, m *mask.Mask) (x *Exporter, problems []string) {
+	set, problems := read(env, version)
+	if set == nil {
+		return nil, problems
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	x = &Exporter{
+		set: set, version: version, mask: m, now: time.Now, stop: stop,
+		full: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		client: &http.Client{
+			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the headers have keys
+		},
+	}
+	x.meter = meter{all: map[string]*series{}, since: x.now()}
+	x.spans.begin()
+	go x.run(ctx)
+	return x, problems
+}
+
+// Close sends what is left, for at most two seconds. It returns an error if anything could
+// not be sent.
+func (x *Exporter) Close() error {
+	x.mu.Lock()
+	x.finish()
+	x.mu.Unlock()
+	late := time.AfterFunc(lastSend, x.stop)
+	defer late.Stop()
+	close(x.quit)
+	<-x.ended
+	x.stop()
+	x.client.CloseIdleConnections()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.why == nil {
+		return nil
+	}
+	return fmt.Errorf("telemetry: not everything was sent (%d spans lost): %w", x.lost, x.why)
+}
+
+// run sends until Close.
+func (x *Exporter) run(ctx context.Context) {
+	defer close(x.ended)
+	tick := time.NewTicker(sendEvery)
+	defer tick.Stop()
+	reported := x.now()
+	for {
+		over := false
+		select {
+		case <-x.quit:
+			over = true
+		case <-x.full:
+		case <-tick.C:
+		}
+		for x.sendSpans(ctx, over) {
+		}
+		if over || x.now().Sub(reported) >= x.set.interval {
+			reported = x.now()
+			x.sendMetrics(ctx, over)
+		}
+		if over {
+			return
+		}
+	}
+}
+
+// enqueue takes an ended span; x.mu is held.
+func (x *Exporter) enqueue(s *span) {
+	switch {
+	case x.set.traces == nil || !s.sampled:
+		return
+	case len(x.queue) >= mostQueued:
+		x.fail(1, errors.New("too many were waiting"))
+		return
+	}
+	if x.queue = append(x.queue, s); len(x.queue) >= atOnce {
+		select {
+		case x.full <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// fail counts lost spans; x.mu is held.
+func (x *Exporter) fail(lost int, why error) {
+	x.lost += lost
+	if x.why == nil {
+		x.why = why
+	}
+}
+
+// sendSpans sends the first spans of the queue, and reports whether there are more and the
+// collector takes them. What can be sent again stays in the queue, but for the last time.
+func (x *Exporter) sendSpans(ctx context.Context, last bool) (more bool) {
+	x.mu.Lock()
+	batch := x.queue[:min(len(x.queue), atOnce):min(len(x.queue), atOnce)]
+	x.mu.Unlock()
+	if len(batch) == 0 {
+		return false
+	}
+	again, err := x.post(ctx, x.set.traces, traceRequest{[]resourceSpans{{resource{x.set.resource}, []scopeSpans{{x.scope(), batch}}}}})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case err != nil && again && !last:
+		return false
+	case err != nil && again:
+		x.fail(len(x.queue), err)
+		x.queue = nil
+	case err != nil:
+		x.fail(len(batch), err)
+		x.queue = x.queue[len(batch):]
+	default:
+		x.queue = x.queue[len(batch):]
+	}
+	return len(x.queue) > 0
+}
+
+func (x *Exporter) sendMetrics(ctx context.Context, last bool) {
+	if x.set.metrics == nil {
+		return
+	}
+	x.mu.Lock()
+	report := x.meter.report(x.now(), x.set.delta)
+	x.mu.Unlock()
+	if len(report) == 0 {
+		return
+	}
+	_, err := x.post(ctx, x.set.metrics, metricRequest{[]resourceMetrics{{resource{x.set.resource}, []scopeMetrics{{x.scope(), report}}}}})
+	if err != nil && (last || x.set.delta) { // otherwise the next report has it all
+		x.mu.Lock()
+		x.fail(0, err)
+		x.mu.Unlock()
+	}
+}
+
+func (x *Exporter) scope() scope { return scope{"codeagent", x.version} }
+
+// post sends one request. again: it may be sent again later. The error has no part of the
+// address but its host.
+func (x *Exporter) post(ctx context.Context, t *target, request any) (again bool, err error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	encoding := ""
+	if t.gzip {
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		_, _ = w.Write(body) // a buffer takes everything
+		_ = w.Close()
+		body, encoding = packed.Bytes(), "gzip"
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(body))
+	if err != nil {
+		return false, fmt.Errorf("%s: the address is not valid", t.host)
+	}
+	for k, v := range t.headers {
+		r.Header.Set(k, v)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "codeagent/"+x.version)
+	if encoding != "" {
+		r.Header.Set("Content-Encoding", encoding)
+	}
+	answer, err := x.client.Do(r)
+	if err != nil {
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			err = failed.Err // without the address
+		}
+		if ctx.Err() != nil {
+			err = errors.New("no answer in time")
+		}
+		return true, fmt.Errorf("%s: %s", t.host, x.line(err.Error()))
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
+	switch answer.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		again = true
+	}
+	if answer.StatusCode/100 != 2 {
+		return again, fmt.Errorf("%s answered with HTTP %d", t.host, answer.StatusCode)
+	}
+	return false, nil
+}
+
+// line returns text as one bounded line without secrets.
+func (x *Exporter) line(s string) string { return shown(x.mask.Text(strings.TrimSpace(s))) }
