@@ -60,8 +60,8 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return report(cmd.Context(), s, x, func(p *headless.Printer) error {
-				return run(cmd.Context(), s, *f, x, args, p)
+			return report(cmd.Context(), s, x, func(ctx context.Context, p *headless.Printer) error {
+				return run(ctx, s, *f, x, args, p)
 			})
 		},
 	}
@@ -85,11 +85,6 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 }
 
 func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, printer *headless.Printer) error {
-	if x.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, cli.ErrTimeLimit)
-		defer cancel()
-	}
 	prompt, err := readPrompt(ctx, s, x, args)
 	if err != nil {
 		return err
@@ -112,11 +107,11 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		return err
 	}
 	defer ses.Close()
-	out, err := cli.OpenOutput(ses.Workspace.Ground(), "-o", x.output, 0o666)
+	last, err := cli.OpenOutput(ses.Workspace.Ground(), "-o", x.output, 0o666)
 	if err != nil {
 		return err
 	}
-	defer out.Close()
+	defer last.Close()
 	switch {
 	case prompt != "":
 	case ses.Tour == nil:
@@ -131,8 +126,8 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		printer.Emit(event.Notice{Level: word.LevelWarning, Text: w})
 	}
 	err = ses.Turn(ctx, agent.Input{Text: prompt})
-	if out != nil {
-		werr := out.Write(func(w io.Writer) error {
+	if last != nil {
+		werr := last.Write(func(w io.Writer) error {
 			_, err := io.WriteString(w, printer.Last().Answer)
 			return err
 		})
@@ -229,8 +224,8 @@ func newExecFrom(s cli.Stdio, f *cli.Flags, x *flags, verb, short string, fork b
 		Long: verb + " takes the prompt as exec does, and works in the session's own folder unless --cd names another.",
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return report(cmd.Context(), s, *x, func(p *headless.Printer) error {
-				return runExecFrom(cmd.Context(), s, *f, *x, r, args, p)
+			return report(cmd.Context(), s, *x, func(ctx context.Context, p *headless.Printer) error {
+				return runExecFrom(ctx, s, *f, *x, r, args, p)
 			})
 		},
 	}

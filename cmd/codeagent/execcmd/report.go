@@ -14,7 +14,7 @@ import (
 
 // report runs do with a printer, and reports an error of it there, also a panic: with JSON the
 // last line says how the run ended, however it ended.
-func report(ctx context.Context, s cli.Stdio, x flags, do func(*headless.Printer) error) (err error) {
+func report(ctx context.Context, s cli.Stdio, x flags, do func(context.Context, *headless.Printer) error) (err error) {
 	// If the reader of stdout goes away, that is not an error of codeagent. Notify and not
 	// Ignore: every command would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -22,8 +22,15 @@ func report(ctx context.Context, s cli.Stdio, x flags, do func(*headless.Printer
 	if err := x.check(); err != nil {
 		return err
 	}
+	if x.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, cli.ErrTimeLimit)
+		defer cancel()
+	}
+	out, release := patiently(ctx, s.Out)
+	defer release()
 	p := headless.New(headless.Options{
-		Out: s.Out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: x.colors(s), Detail: x.detail(),
+		Out: out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: x.colors(s), Detail: x.detail(),
 	})
 	defer func() {
 		if v := recover(); v != nil {
@@ -34,5 +41,5 @@ func report(ctx context.Context, s cli.Stdio, x flags, do func(*headless.Printer
 			p.Fail(message)
 		}
 	}()
-	return do(p)
+	return do(ctx, p)
 }

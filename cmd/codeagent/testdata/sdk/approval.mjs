@@ -9,7 +9,7 @@ for (const [approvalPolicy, inside] of [["never", true], ["on-request", true], [
   const turn = await thread({ approvalPolicy }).run(steps(
     shell("touch made"),
     shell(`touch ${outside}/file`),
-    shell(`touch ${outside}/file`, { additional_permissions: { write: [outside] }, justification: `touch writes ${outside}/file` }),
+    shell(`touch ${outside}/file`, { sandbox_permissions: "with_additional_permissions", additional_permissions: { write: [outside] }, justification: `touch writes ${outside}/file` }),
     say("done"),
   ));
   assert.equal(turn.finalResponse, "done", approvalPolicy);

@@ -11,7 +11,7 @@ const all = await events(thread(), steps(
   { tool: "update_plan", args: { plan: [{ step: "first", status: "completed" }, { step: "second", status: "in_progress" }] } },
   { tool: "update_plan", args: { plan: [{ step: "first", status: "completed" }, { step: "second", status: "completed" }] } },
   { tool: "read_file", args: { path: "made.txt" } },
-  shell("sleep 60", { background: true }),
+  shell("sleep 60", { background: true, yield_time_ms: 100 }),
   say("done"),
 ));
 assert.equal(fs.readFileSync("made.txt", "utf8"), "text\n");
