@@ -19,7 +19,10 @@ import (
 // Lines are added to the file. Like other files that a flag names it is found through no link
 // that a command may have made.
 func OpenLog(ctx context.Context, s cli.Stdio, f cli.Flags, command string) error {
-	name := cmp.Or(f.Log, s.Env("CODEAGENT_LOG"))
+	name, from := f.Log, "--log"
+	if name == "" {
+		name, from = s.Env("CODEAGENT_LOG"), "CODEAGENT_LOG"
+	}
 	if name == "" {
 		return nil
 	}
@@ -31,7 +34,7 @@ func OpenLog(ctx context.Context, s cli.Stdio, f cli.Flags, command string) erro
 			if errors.As(err, &known) {
 				return err
 			}
-			return cli.Usage(fmt.Errorf("--log: %w", err))
+			return cli.Usage(fmt.Errorf("%s: %w", from, err))
 		}
 	}
 	if !s.Log.Open(out, cmp.Or(f.LogLevel, "info"), mask.New(s.Environ, sandbox.SecretName)) {
