@@ -102,6 +102,9 @@ func (ws *Workspace) TrustBeside(ctx context.Context) func() Trusted {
 // CheckedOut asks git what is checked out while the session starts. The answer, or "", stays
 // for the whole session: a changed prompt is not in the provider's cache.
 func (ws *Workspace) CheckedOut(ctx context.Context) func() string {
+	if !inRepository(ws.Folder) {
+		return func() string { return "" }
+	}
 	return beside(ctx, ws, func(ctx context.Context) string {
 		status, err := ws.git.Status(ctx, ws.Folder)
 		if err != nil {
