@@ -96,7 +96,7 @@ var rooms = []room{
 	{path: "linuxsandbox/control", imports: []string{"linuxsandbox/kernel"}},
 	// The network of a session. Only codeagent links it: the helper has nothing that
 	// reaches a network.
-	{path: "linuxsandbox/netns", floor: 1, imports: []string{"sandbox", "linuxsandbox/control", "linuxsandbox/kernel", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/netns", floor: 1, imports: []string{"sandbox", "linuxsandbox/control", "linuxsandbox/kernel"}},
 	// The filter is policy of its own: a table that can be read without any other room.
 	{path: "linuxsandbox/filter"},
 	// Calls of Linux that several rooms of linuxsandbox make alike.

@@ -3,7 +3,6 @@
 package linuxsandbox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -30,10 +29,11 @@ type Backend struct {
 	// outside is what the session's network knows of the host.
 	outside netns.Outside
 
-	// probe sets the following fields once.
-	probeOnce sync.Once
-	probed    facts
-	probeErr  error
+	// probing guards known; once known is set, the fields after it do not change (session.go).
+	probing  sync.Mutex
+	known    bool
+	probed   facts
+	probeErr error
 	// namespaces are the namespaces of the session; nil if none could be made.
 	namespaces *netns.Namespaces
 	groups     groups
@@ -83,6 +83,11 @@ func (*Backend) Name() string { return "linux" }
 
 // Close releases the descriptors. Commands that still run keep running.
 func (b *Backend) Close() error {
+	b.probing.Lock()
+	if !b.known {
+		b.known, b.probeErr = true, startError("probe", errors.New("the backend is closed"))
+	}
+	b.probing.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -92,7 +97,6 @@ func (b *Backend) Close() error {
 	for _, g := range b.guards {
 		g.close()
 	}
-	b.probeOnce.Do(func() { b.probeErr = startError("probe", errors.New("the backend is closed")) })
 	b.namespaces.Close()
 	b.brokers.Net.Close()
 	if b.running == 0 { // otherwise they would lose their limits
@@ -103,8 +107,9 @@ func (b *Backend) Close() error {
 	return errors.Join(unix.Close(b.helper.fd), unix.Close(b.exe.fd))
 }
 
-// Enforcement reports the layers and weaknesses for p. The first call of a session runs the helper
-// once, up to its self-test, so each reported layer was tried. An error is a *sandbox.StartError.
+// Enforcement reports the layers and weaknesses for p. If no command has run yet, the first call
+// runs the helper once, up to its self-test, so each reported layer was tried. An error is a
+// *sandbox.StartError.
 func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	f, err := b.factsFor(p)
 	if err != nil {
@@ -124,112 +129,25 @@ func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 // if p has limits for them.
 func (b *Backend) factsFor(p sandbox.Policy) (facts, error) {
 	f, err := b.probe()
-	if err == nil && wantsGroup(p.Limits) {
+	if err == nil {
+		f = b.withPolicy(f, p)
+	}
+	return f, err
+}
+
+func (b *Backend) withPolicy(f facts, p sandbox.Policy) facts {
+	if wantsGroup(p.Limits) {
 		f.Groups = b.groups.open()
 	}
-	if err == nil && f.Namespaces {
+	if f.Namespaces {
 		f.Globs = b.globs.find(p)
 	}
-	return f, err
-}
-
-// probe confines a keeper under a trivial policy, once a session. It tries with namespaces first,
-// then without.
-func (b *Backend) probe() (facts, error) {
-	b.probeOnce.Do(func() {
-		why := b.tryNamespaces()
-		if why == nil {
-			return
-		}
-		b.probed, b.probeErr = b.tryKeeper(nil)
-		b.probed.NamespacesWhy = why.Error()
-	})
-	return b.probed, b.probeErr
-}
-
-// tryNamespaces returns why keepers get no namespaces here; nil if they do.
-func (b *Backend) tryNamespaces() error {
-	if b.plain != nil {
-		return b.plain
-	}
-	conf, _ := os.ReadFile("/etc/resolv.conf") // without it, resolver libraries use their defaults
-	hosts, _ := os.ReadFile("/etc/hosts")
-	n, err := netns.Make(netns.Helper{FD: b.helper.fd, Name: HelperName, Env: keeperEnv}, asRoot(), string(conf))
-	if err != nil {
-		return err
-	}
-	b.namespaces = n
-	f, err := b.tryKeeper(&spec.Mounts{Memory: true, Devices: true, Terminals: true})
-	if noPIDs := err; noPIDs != nil {
-		// In a container that covers parts of /proc, the kernel refuses to mount another /proc.
-		f, err = b.tryKeeper(&spec.Mounts{HostProc: true, Memory: true, Devices: true, Terminals: true})
-		f.NoPIDs = "a helper in one could not start: " + innerError(noPIDs)
-	}
-	if err != nil {
-		b.namespaces = nil
-		n.Close()
-		return err
-	}
-	b.outside.Hosts = string(hosts)
-	b.brokers.Net = n.Serve(b.outside)
-	b.probed = f
-	b.probed.Namespaces, b.probed.HostNet = true, n.HostNet
-	return nil
-}
-
-// innerError is the cause inside a start error, without the stage and exit code.
-func innerError(err error) string {
-	if refused := (*sandbox.StartError)(nil); errors.As(err, &refused) {
-		return refused.Err.Error()
-	}
-	return err.Error()
-}
-
-// tryKeeper starts a keeper and takes it through its self-test.
-func (b *Backend) tryKeeper(mounts *spec.Mounts) (facts, error) {
-	order := spec.Spec{Rules: []spec.Rule{{Path: "/", Access: spec.AccessRead}}, Mounts: mounts, Probe: true, Ask: true, PathSockets: true}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return facts{}, startError("probe", err)
-	}
-	defer null.Close()
-	if mounts != nil {
-		order.Network, order.HostNet = true, b.namespaces.HostNet
-	}
-	k, err := b.startKeeper([3]*os.File{null, null, null}, false, nil, b.joinedBy(&order))
-	if err != nil {
-		return facts{}, startError("helper", err)
-	}
-	f := facts{}
-	if err = k.sendSpec(context.Background(), order); err == nil {
-		var listener int
-		f.Facts, listener, err = k.confined(context.Background())
-		f.tryBroker(listener, k.pid)
-	}
-	k.close()
-	k.reap()
-	return f, err
+	return f
 }
 
 // MadeGit lists the git directories that commands of this session created. Commands may write to
 // them, including hooks and configuration.
 func (b *Backend) MadeGit() []string { return b.brokers.MadeGit() }
-
-// tryBroker closes the listener of the probe and tests whether a broker could work.
-func (f *facts) tryBroker(listener, keeper int) {
-	if listener < 0 {
-		return
-	}
-	unix.Close(listener)
-	taking, noSockets, err := broker.Probe(keeper, f.Thread)
-	if err != nil {
-		f.Broker, f.NoBroker = false, "codeagent may not look at what it confines: "+err.Error()
-		return
-	}
-	if f.Sockets = taking; noSockets != nil {
-		f.NoSockets = noSockets.Error()
-	}
-}
 
 // Survey reports whether this kernel has the layers without which no command runs. It only asks the
 // kernel, for machines on which a keeper cannot start and so cannot prove anything.

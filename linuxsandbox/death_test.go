@@ -295,7 +295,7 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeNull()
-	k, err := b.startKeeper(files, false, nil, b.joinedBy(&order))
+	k, err := b.startKeeper(files, false, nil, &order, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

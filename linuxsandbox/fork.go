@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,8 @@ import (
 //	    ▲                     │ vfork, with mount, PID and IPC namespace
 //	    └──── parent ───── keeper, PID 1, with capabilities over its own mounts
 //
-// Neither child copies memory or writes a uid map, which halves the time.
+// Neither child copies memory or writes a uid map, which halves the time. The first keeper of a
+// session is cloned into new namespaces (cloneKeeper), which the others join.
 
 // keeperNamespaces are created for every command, together with a PID namespace where a /proc can
 // be mounted for it.
@@ -99,6 +101,27 @@ func forkKeeper(image int, join *joined, files []int, setsid bool) (int, error) 
 		return 0, os.NewSyscallError(step, errno)
 	}
 	return pid, nil
+}
+
+// cloneKeeper starts the helper like forkKeeper, in the namespaces that it makes.
+func cloneKeeper(image int, made *netns.Namespaces, hostPIDs bool, files []int, setsid bool) (int, error) {
+	sys := made.Clone(asRoot())
+	sys.Setsid = setsid
+	sys.Cloneflags |= keeperNamespaces
+	if !hostPIDs {
+		sys.Cloneflags |= unix.CLONE_NEWPID
+	}
+	if !asRoot() {
+		sys.AmbientCaps = append(sys.AmbientCaps, keeperCaps...)
+	}
+	var fds []uintptr
+	for _, fd := range files {
+		fds = append(fds, uintptr(fd))
+	}
+	pid, err := syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(image), []string{HelperName, spec.KeeperArg}, &syscall.ProcAttr{
+		Dir: "/", Env: keeperEnv, Sys: sys, Files: fds,
+	})
+	return pid, os.NewSyscallError("clone", err)
 }
 
 // keepCaps makes the child retain keeperCaps across its exec, where a user other than 0 loses all

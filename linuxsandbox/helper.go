@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,11 +61,15 @@ func openHelper(o Options) (image, error) {
 
 // checkSum checks the sum of the copy, so the checked program is the one that runs.
 func checkSum(img image, o Options) error {
-	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(kernel.File(img.fd), 0, img.state.Size)); err != nil {
-		return err
+	data, err := unix.Mmap(img.fd, 0, int(img.state.Size), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return os.NewSyscallError("mmap", err)
 	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != strings.ToLower(o.HelperSum) {
+	sum := sha256.Sum256(data)
+	if err := unix.Munmap(data); err != nil {
+		return os.NewSyscallError("munmap", err)
+	}
+	if got := hex.EncodeToString(sum[:]); got != strings.ToLower(o.HelperSum) {
 		return fmt.Errorf("this is not the helper that codeagent was built with (SHA-256 %s instead of %s): "+
 			"it was replaced, or only one of the two was rebuilt; run make build, or reinstall codeagent", got, o.HelperSum)
 	}

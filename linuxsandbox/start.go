@@ -15,6 +15,7 @@ import (
 
 	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/control"
+	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
@@ -27,14 +28,23 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 	if err := ctx.Err(); err != nil {
 		return nil, startError("start", err)
 	}
-	f, err := b.factsFor(p)
-	if err != nil {
-		return nil, err
-	}
 	command, err := newCommand(cmd)
 	if err != nil {
 		return nil, startError("command", err)
 	}
+	if proc, err, done := b.startFirst(ctx, p, cmd, command, h); done {
+		return proc, err
+	}
+	f, err := b.factsFor(p)
+	if err != nil {
+		return nil, err
+	}
+	return b.startUnder(ctx, p, cmd, command, h, f, nil)
+}
+
+// startUnder is Start on a machine with the facts f. If one is set, nothing is known yet, and f is
+// what it hopes for.
+func (b *Backend) startUnder(ctx context.Context, p sandbox.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder, f facts, one *first) (sandbox.Process, error) {
 	ready, err := prepare(p, f)
 	if err != nil {
 		return nil, startError("policy", err)
@@ -57,7 +67,7 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 	if err != nil {
 		err = startError("cgroup", err)
 	} else {
-		err = b.launch(ctx, proc, ready.spec, cmd)
+		err = b.launch(ctx, proc, ready.spec, cmd, one)
 	}
 	if err != nil {
 		proc.group.end()
@@ -120,7 +130,7 @@ func (b *Backend) enter(p sandbox.Policy, ready *prepared) (*process, error) {
 }
 
 // launch starts the keeper and takes it through the handshake. After an error nothing runs.
-func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cmd sandbox.Command) error {
+func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cmd sandbox.Command, one *first) error {
 	files, closeNull, err := standardFiles(cmd)
 	if err != nil {
 		return startError("files", err)
@@ -152,13 +162,20 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 		extra = append(extra, door)
 		order.Group = spec.ControlFD + len(extra)
 	}
-	k, err := b.startKeeper(files, cmd.Foreground, extra, b.joinedBy(&order))
+	var made *netns.Namespaces
+	if one != nil {
+		if err := one.plan(&order); err != nil {
+			return startError("probe", err)
+		}
+		made = one.made
+	}
+	k, err := b.startKeeper(files, cmd.Foreground, extra, &order, made)
 	if err != nil {
 		return startError("helper", err)
 	}
 	proc.keeper = k
 	stop := context.AfterFunc(ctx, proc.Kill)
-	err = proc.handshake(ctx, order, cmd)
+	err = proc.handshake(ctx, order, cmd, one)
 	if err != nil {
 		stop()
 		k.close()
@@ -214,23 +231,33 @@ func isLoose(fd int) bool {
 // the Spec, so none of its variables affects the keeper.
 var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOTRACEBACK=none"}
 
-// startKeeper starts a keeper with a control socket.
-func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, join *joined) (*keeperProcess, error) {
+// startKeeper starts a keeper with a control socket. If made is set, the keeper is the first in these
+// namespaces; else it joins those of the session.
+func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, order *spec.Spec, made *netns.Namespaces) (*keeperProcess, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socketpair: %w", err)
 	}
 	defer unix.Close(pair[1])
-	pid, err := b.forkWith(files, append([]int{pair[1]}, extra...), join, !foreground)
+	pid, err := b.forkWith(files, append([]int{pair[1]}, extra...), order, made, !foreground)
 	if err != nil {
 		unix.Close(pair[0])
 		return nil, err
 	}
-	return (&keeperProcess{pid: pid, sock: pair[0], contained: join != nil && !join.hostPIDs}).register(), nil
+	k := (&keeperProcess{pid: pid, sock: pair[0], contained: order.Mounts != nil && !order.Mounts.HostProc}).register()
+	if made != nil {
+		err = made.Open(pid, asRoot())
+	}
+	if err != nil {
+		k.close()
+		k.reap()
+		return nil, err
+	}
+	return k, nil
 }
 
 // forkWith forks a keeper with files as its descriptors 0 to 2 and extra as those from 3 on.
-func (b *Backend) forkWith(files [3]*os.File, extra []int, join *joined, setsid bool) (int, error) {
+func (b *Backend) forkWith(files [3]*os.File, extra []int, order *spec.Spec, made *netns.Namespaces, setsid bool) (int, error) {
 	// Orphans of a killed keeper become children of codeagent, which ends them.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("become subreaper: %w", err)
@@ -245,19 +272,28 @@ func (b *Backend) forkWith(files [3]*os.File, extra []int, join *joined, setsid 
 			return 0, err
 		}
 	}
-	pid, err := forkKeeper(b.helper.fd, join, append(fds, extra...), setsid)
-	runtime.KeepAlive(files)
-	return pid, err
+	defer runtime.KeepAlive(files)
+	if made != nil {
+		return cloneKeeper(b.helper.fd, made, order.Mounts.HostProc, append(fds, extra...), setsid)
+	}
+	return forkKeeper(b.helper.fd, b.joinedBy(order), append(fds, extra...), setsid)
 }
 
 // handshake takes the keeper to the point where the command runs. It sends FrameGo right behind the
 // Spec. The keeper reads it only after its self-test, and codeagent need not be ready by then: the
-// filter's notifications wait for the broker.
-func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Command) error {
+// filter's notifications wait for the broker. The first keeper of a session gets FrameGo only after
+// codeagent has seen what it found.
+func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Command, one *first) error {
 	k := p.keeper
 	err := k.sendSpec(ctx, order)
 	if err != nil {
 		return err
+	}
+	listener := -1
+	if one != nil {
+		if listener, err = one.meet(ctx, k); err != nil {
+			return err
+		}
 	}
 	if order.Ask {
 		o := broker.Options{
@@ -265,14 +301,18 @@ func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Co
 			Session: &p.backend.brokers, Taking: p.backend.probed.Sockets, Holder: p.holder, Life: ctx,
 		}
 		if p.broker, err = broker.New(o); err != nil {
+			if listener >= 0 {
+				unix.Close(listener)
+			}
 			return startError("notify", err)
 		}
 	}
 	// A keeper that is gone by now has reported why; that report is read next.
 	_ = k.send(control.FrameGo, nil)
-	_, listener, err := k.confined(ctx)
-	if err != nil {
-		return err
+	if one == nil {
+		if _, listener, err = k.confined(ctx); err != nil {
+			return err
+		}
 	}
 	if listener >= 0 {
 		if err := p.broker.Serve(listener); err != nil {
@@ -288,7 +328,7 @@ func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Co
 	}
 	err = spec.Decode(body, &k.command)
 	if kind != control.FrameStarted || err != nil {
-		return startError("start", fmt.Errorf("bug: unexpected frame %q", kind))
+		return startError("start", unexpected(kind))
 	}
 	return nil
 }
@@ -308,21 +348,42 @@ func (k *keeperProcess) sendSpec(ctx context.Context, order spec.Spec) error {
 // keeper's findings and the listener of its filter, or -1.
 func (k *keeperProcess) confined(ctx context.Context) (spec.Facts, int, error) {
 	var f spec.Facts
-	kind, body, listener, err := control.Socket(k.sock).ReceiveFD()
+	kind, body, fds, err := k.receive(ctx)
 	if err != nil {
-		return f, -1, k.lost(ctx, "helper", err)
-	}
-	if kind == control.FrameFailed {
-		return f, -1, startFailure(body)
+		return f, -1, err
 	}
 	err = spec.Decode(body, &f)
-	if kind != control.FrameReady || err != nil || f.Broker != (listener >= 0) {
-		if listener >= 0 {
-			unix.Close(listener)
-		}
-		return f, -1, startError("helper", fmt.Errorf("bug: unexpected frame %q", kind))
+	if kind != control.FrameReady || err != nil || len(fds) > 1 || f.Broker != (len(fds) == 1) {
+		closeAll(fds)
+		return f, -1, startError("helper", unexpected(kind))
 	}
-	return f, listener, nil
+	if len(fds) == 0 {
+		return f, -1, nil
+	}
+	return f, fds[0], nil
+}
+
+// receive receives one frame of a keeper whose command has not started. The error is the keeper's
+// if it failed.
+func (k *keeperProcess) receive(ctx context.Context) (control.Frame, []byte, []int, error) {
+	kind, body, fds, err := control.Socket(k.sock).ReceiveFDs()
+	if err != nil {
+		err = k.lost(ctx, "helper", err)
+	} else if kind == control.FrameFailed {
+		err = startFailure(body)
+	}
+	if err != nil {
+		closeAll(fds)
+	}
+	return kind, body, fds, err
+}
+
+func unexpected(kind control.Frame) error { return fmt.Errorf("bug: unexpected frame %q", kind) }
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
 }
 
 // lost returns the error for a keeper that is no longer there.

@@ -26,6 +26,7 @@ const (
 	FrameGo     Frame = 'g' // start the command
 	FrameSignal Frame = 'k' // one byte: a signal number for the command
 	// From the keeper.
+	FrameDoor    Frame = 'd' // the sockets of the namespaces that the keeper made (door.go)
 	FrameReady   Frame = 'r' // spec.Facts: confined and self-tested
 	FrameStarted Frame = 'p' // the command's pid, an int in the encoding of spec.Encode
 	FrameFailed  Frame = 'f' // a spec.Failure: the command did not run
@@ -43,13 +44,13 @@ const (
 type Socket int
 
 // Send writes one frame. If the peer is gone it returns EPIPE and raises no signal.
-func (s Socket) Send(kind Frame, body []byte) error { return s.SendFD(kind, body, -1) }
+func (s Socket) Send(kind Frame, body []byte) error { return s.SendFDs(kind, body) }
 
-// SendFD writes one frame and sends a copy of the descriptor passed with it, unless passed is -1.
-func (s Socket) SendFD(kind Frame, body []byte, passed int) error {
+// SendFDs writes one frame and sends copies of the descriptors passed with it.
+func (s Socket) SendFDs(kind Frame, body []byte, passed ...int) error {
 	var rights []byte
-	if passed >= 0 {
-		rights = unix.UnixRights(passed)
+	if len(passed) > 0 {
+		rights = unix.UnixRights(passed...)
 	}
 	buf := make([]byte, frameHeader, frameHeader+len(body))
 	buf[0] = byte(kind)
@@ -84,23 +85,23 @@ func (s Socket) send(buf []byte) (int, error) {
 	return int(n), nil
 }
 
-// ReceiveFD is Receive for a frame that may carry a descriptor; passed is -1 if it carries none.
-func (s Socket) ReceiveFD() (kind Frame, body []byte, passed int, err error) {
-	passed = -1
+// maxPassed bounds the number of descriptors with a frame.
+const maxPassed = 64
+
+// ReceiveFDs is Receive for a frame that may carry descriptors.
+func (s Socket) ReceiveFDs() (kind Frame, body []byte, passed []int, err error) {
 	var first [1]byte
-	oob := make([]byte, unix.CmsgSpace(4))
+	oob := make([]byte, unix.CmsgSpace(4*maxPassed))
 	for {
 		n, oobn, _, _, err := unix.Recvmsg(int(s), first[:], oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil || n == 0 {
-			return 0, nil, -1, kernel.ErrClosed
+			return 0, nil, nil, kernel.ErrClosed
 		}
 		if messages, err := unix.ParseSocketControlMessage(oob[:oobn]); err == nil && len(messages) == 1 {
-			if fds, err := unix.ParseUnixRights(&messages[0]); err == nil && len(fds) == 1 {
-				passed = fds[0]
-			}
+			passed, _ = unix.ParseUnixRights(&messages[0])
 		}
 		break
 	}

@@ -70,7 +70,7 @@ type handOutlet struct {
 
 func (h *handOutlet) proceed() error { return nil }
 
-func (h *handOutlet) report(kind control.Frame, value any, _ int) error {
+func (h *handOutlet) report(kind control.Frame, value any, _ ...int) error {
 	if f, ok := value.(spec.Failure); ok {
 		err := &sandbox.StartError{Code: f.Code, Stage: f.Stage, Err: errors.New(f.Text)}
 		_, e := unix.Write(h.stderr, []byte(spec.HelperName+": "+err.Error()+"\n"))

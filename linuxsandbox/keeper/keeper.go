@@ -42,7 +42,6 @@ import (
 // Main is the entire linux-sandbox-helper. args is os.Args; the result is the exit status.
 //
 //	--keeper                          started by codeagent, control socket at 3
-//	--session [NAMESERVER]...         makes a session's namespaces, answers at 3
 //	--file-worker                     serves file requests on stdin and stdout
 //	CWD POLICY-JSON -- CMD [ARG]...   by hand; exits with the command's status
 func Main(args []string) int {
@@ -50,8 +49,6 @@ func Main(args []string) int {
 	switch {
 	case len(args) == 2 && args[1] == spec.KeeperArg:
 		return keeperMain()
-	case len(args) >= 2 && args[1] == spec.SessionArg:
-		return sessionMain(args[2:])
 	case len(args) == 2 && args[1] == spec.FileWorkerArg:
 		debug.SetGCPercent(100)
 		if err := fileworker.Serve(os.Stdin, os.Stdout); err != nil {
@@ -72,9 +69,9 @@ func say(code int, what string) int {
 
 // outlet is where the keeper reports to: codeagent, or a user's shell.
 type outlet interface {
-	// report passes on a frame with its value and the filter's listener; -1 without one. An error
+	// report passes on a frame with its value and the filter's listener, if there is one. An error
 	// means that codeagent has ended.
-	report(kind control.Frame, value any, listener int) error
+	report(kind control.Frame, value any, listener ...int) error
 	// proceed waits until the command may start.
 	proceed() error
 	// wait blocks until the next order. When wake becomes readable, it returns the order to end.
@@ -101,6 +98,11 @@ func keeperMain() int {
 	if err != nil {
 		return refuse(out, "spec", err)
 	}
+	if order.Session != nil {
+		if err := openSession(out.fd, order.Session); err != nil {
+			return refuse(out, spec.StageNetwork, err)
+		}
+	}
 	t := &task{Spec: order, lastFD: lastFD}
 	if t.Mounts != nil {
 		var rules []spec.Rule
@@ -115,7 +117,7 @@ func keeperMain() int {
 
 // refuse reports a failure before the command thread, and returns the keeper's exit status.
 func refuse(out outlet, stage string, err error) int {
-	_ = out.report(control.FrameFailed, *fail(stage, err), -1)
+	_ = out.report(control.FrameFailed, *fail(stage, err))
 	return sandbox.ExitCannotConfine
 }
 
@@ -157,7 +159,7 @@ func (k *keeper) run() int {
 		return s.code
 	}
 	k.reap(s.pid)
-	if err := k.out.report(control.FrameGone, nil, -1); err != nil {
+	if err := k.out.report(control.FrameGone, nil); err != nil {
 		restoreAll(k.task.Own)
 	}
 	return 0
@@ -210,27 +212,26 @@ func onSecondThread(f func()) {
 // command gets its death signal (PR_SET_PDEATHSIG acts on the thread).
 func (k *keeper) commandThread(started chan<- spawned) {
 	r, bad := restrict(k.task)
-	if bad == nil && !k.task.Probe {
-		// The command runs as the same user, so it could read the keeper's memory and its /proc
-		// entries. A probe has no command, and codeagent tests whether it can read the thread.
-		if err := unfiltered(func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }); err != nil {
-			bad = fail("keeper", err)
-		}
-	}
 	var pid, pidfd int
 	if bad == nil {
 		if !k.ready(r) {
 			started <- spawned{}
 			return
 		}
-		pid, pidfd, bad = spawn(k.task, r)
+		// The command runs as the same user, so it could read the keeper's memory and its /proc
+		// entries. Until here codeagent may test whether it can read the thread.
+		if err := unfiltered(func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }); err != nil {
+			bad = fail("keeper", err)
+		} else {
+			pid, pidfd, bad = spawn(k.task, r)
+		}
 	}
 	if bad != nil {
-		_ = k.out.report(control.FrameFailed, *bad, -1)
+		_ = k.out.report(control.FrameFailed, *bad)
 		started <- spawned{code: bad.Code}
 		return
 	}
-	_ = k.out.report(control.FrameStarted, pid, -1)
+	_ = k.out.report(control.FrameStarted, pid)
 	started <- spawned{pid: pid}
 	dropStandardFiles()
 	k.watch(r, pid, pidfd)
@@ -239,7 +240,11 @@ func (k *keeper) commandThread(started chan<- spawned) {
 // ready hands over the listener, and waits until the command may start. It reports false for a probe
 // and where codeagent has ended.
 func (k *keeper) ready(r *restricted) bool {
-	err := unfiltered(func() error { return k.out.report(control.FrameReady, r.facts, r.listener) })
+	var listener []int
+	if r.listener >= 0 {
+		listener = []int{r.listener}
+	}
+	err := unfiltered(func() error { return k.out.report(control.FrameReady, r.facts, listener...) })
 	if r.listener >= 0 {
 		// Without any holder of the listener the kernel answers ENOSYS, so a call does not wait for
 		// ever when codeagent has ended.
@@ -336,7 +341,7 @@ func (k *keeper) reap(command int) {
 		if ws.Signaled() {
 			k.status = spec.Ended{Exit: -1, Signal: int(ws.Signal()), Limit: limitOf(k.task.Limits, ws.Signal(), &used)}
 		}
-		_ = k.out.report(control.FrameExited, k.status, -1)
+		_ = k.out.report(control.FrameExited, k.status)
 		_, _ = unix.Write(k.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
 }
@@ -344,12 +349,12 @@ func (k *keeper) reap(command int) {
 // socketOutlet reports to codeagent.
 type socketOutlet struct{ fd control.Socket }
 
-func (s socketOutlet) report(kind control.Frame, value any, fd int) error {
+func (s socketOutlet) report(kind control.Frame, value any, listener ...int) error {
 	var body []byte
 	if value != nil {
 		body = spec.Encode(value)
 	}
-	return s.fd.SendFD(kind, body, fd)
+	return s.fd.SendFDs(kind, body, listener...)
 }
 
 func (s socketOutlet) proceed() error {

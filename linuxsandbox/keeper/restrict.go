@@ -30,7 +30,7 @@ type restricted struct {
 // filter comes last because it intercepts some of the other calls. The thread must be locked to its
 // goroutine and must not be the process's first, which stays unconfined.
 func restrict(s *task) (*restricted, *spec.Failure) {
-	r := &restricted{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot()}}
+	r := &restricted{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot(), Thread: unix.Gettid()}}
 	if err := r.facts.CheckLandlock(); err != nil {
 		return nil, fail("landlock", err)
 	}
@@ -69,9 +69,6 @@ func restrict(s *task) (*restricted, *spec.Failure) {
 	}
 	if r.facts.SignalProof, err = selfTest(s, parent, abi, keep); err != nil {
 		return nil, fail("self-test", err)
-	}
-	if s.Probe {
-		r.facts.Thread = unix.Gettid()
 	}
 	return r, nil
 }

@@ -4,6 +4,7 @@ package keeper
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"os"
 	"slices"
@@ -11,26 +12,25 @@ import (
 	"unsafe"
 
 	"codeagent/linuxsandbox/control"
-	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 
 	"golang.org/x/sys/unix"
 )
 
-// The helper sets up the network namespace of a session. It is cloned into the namespace, brings
-// the loopback up, makes the sockets that codeagent needs there, hands them over (control.SendDoor)
-// and ends.
+// The first keeper of a session sets up the network namespace that later ones join. It is cloned
+// into the namespace, brings the loopback up, makes the sockets that codeagent needs there and hands
+// them over. Then it continues like every keeper.
 
-// sessionMain is the helper's main function for a session. resolvers are the addresses of the
-// machine's name servers.
-func sessionMain(resolvers []string) int {
-	door, err := openDoor(resolvers)
-	if control.SendDoor(spec.ControlFD, door, kernel.ErrnoOf(err)) != nil {
-		return 1
+// openSession does this, before the mounts.
+func openSession(out control.Socket, s *spec.Session) error {
+	door, err := openDoor(s.NameServers)
+	if err == nil {
+		err = out.SendDoor(door)
 	}
-	var word [1]byte
-	_ = kernel.ReadFull(spec.ControlFD, word[:]) // wait until codeagent has opened the namespaces
-	return 0
+	for _, d := range door {
+		unix.Close(d.FD)
+	}
+	return err
 }
 
 // relayAddresses are unlikely to collide with what commands serve.
@@ -40,7 +40,7 @@ var relayAddresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 255, 255, 254}), 
 // socket; the others are optional.
 func openDoor(resolvers []string) ([]control.DoorSocket, error) {
 	if err := loopbackUp(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("bring the loopback up: %w", err)
 	}
 	allowPing()
 	allowLowPorts()

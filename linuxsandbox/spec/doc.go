@@ -12,9 +12,6 @@ const HelperName = "linux-sandbox-helper"
 const (
 	// KeeperArg runs one command, with the control socket at ControlFD.
 	KeeperArg = "--keeper"
-	// SessionArg makes the namespaces that the commands of a session share. The further arguments
-	// are the addresses of this machine's name servers.
-	SessionArg = "--session"
 	// FileWorkerArg runs package internal/fileworker on standard input and output.
 	FileWorkerArg = "--file-worker"
 )

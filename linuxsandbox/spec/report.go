@@ -19,7 +19,7 @@ type Facts struct {
 	Broker bool
 	// NoBroker is the reason if it has none; empty if it was not tried.
 	NoBroker string
-	// Thread is the confined thread of a probe.
+	// Thread is the confined thread.
 	Thread int
 	// CoreHandler means that the host pipes the memory of a crashed program to a handler.
 	CoreHandler bool
@@ -40,6 +40,9 @@ func (f Facts) CheckLandlock() error {
 	}
 	return nil
 }
+
+// StageNetwork is the stage of a Failure in the namespaces of a session.
+const StageNetwork = "network"
 
 // Failure is what the keeper reports instead of running the command (FrameFailed).
 type Failure struct {

@@ -1,0 +1,242 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"reflect"
+	"sync"
+
+	"codeagent/linuxsandbox/broker"
+	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/control"
+	"codeagent/linuxsandbox/keeper"
+	"codeagent/linuxsandbox/netns"
+	"codeagent/linuxsandbox/spec"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// The first keeper of a session makes the namespaces that later ones join, and its self-test shows
+// what this machine can enforce.
+//
+//	Enforcement first     a keeper of its own, without a command (probe)
+//	Start first           the command's keeper, planned for a machine that has everything; if it
+//	                      shows anything else, it ends before its command, and probe follows
+
+// probe returns the facts of a keeper that runs no command. It runs once a session, and not at all
+// where a command was first.
+func (b *Backend) probe() (facts, error) {
+	b.probing.Lock()
+	defer b.probing.Unlock()
+	if b.known {
+		return b.probed, b.probeErr
+	}
+	b.known = true
+	if why := b.tryNamespaces(); why != nil {
+		b.probed, _, b.probeErr = b.tryKeeper(nil)
+		b.probed.NamespacesWhy = why.Error()
+	}
+	return b.probed, b.probeErr
+}
+
+// tryNamespaces returns why keepers get no namespaces here; nil if they do.
+func (b *Backend) tryNamespaces() error {
+	if b.plain != nil {
+		return b.plain
+	}
+	f, made, err := b.tryKeeper(&spec.Mounts{Memory: true, Devices: true, Terminals: true})
+	if noPIDs := err; noPIDs != nil && !inNetwork(noPIDs) {
+		// In a container that covers parts of /proc, the kernel refuses to mount another /proc.
+		f, made, err = b.tryKeeper(&spec.Mounts{HostProc: true, Memory: true, Devices: true, Terminals: true})
+		f.NoPIDs = "a helper in one could not start: " + innerError(noPIDs)
+	}
+	if err != nil {
+		return errors.New(innerError(err))
+	}
+	b.adopt(f, made)
+	return nil
+}
+
+// inNetwork reports whether a keeper failed in the network namespace that it made.
+func inNetwork(err error) bool {
+	failed := (*sandbox.StartError)(nil)
+	return errors.As(err, &failed) && failed.Stage == spec.StageNetwork
+}
+
+// innerError is the cause inside a start error, without the stage and exit code.
+func innerError(err error) string {
+	if refused := (*sandbox.StartError)(nil); errors.As(err, &refused) {
+		return refused.Err.Error()
+	}
+	return err.Error()
+}
+
+// adopt makes the namespaces of the first keeper those of the session.
+func (b *Backend) adopt(f facts, made *netns.Namespaces) {
+	hosts, _ := os.ReadFile("/etc/hosts") // without it, resolver libraries use their defaults
+	b.outside.Hosts = string(hosts)
+	b.namespaces, b.brokers.Net = made, made.Serve(b.outside)
+	b.known, b.probed = true, f
+}
+
+// planSession returns namespaces for the first keeper to make.
+func planSession() (*netns.Namespaces, error) {
+	conf, _ := os.ReadFile("/etc/resolv.conf") // see adopt
+	return netns.Plan(string(conf))
+}
+
+// tryKeeper starts a keeper and takes it through its self-test. With mounts it makes namespaces, and
+// returns them.
+func (b *Backend) tryKeeper(mounts *spec.Mounts) (f facts, made *netns.Namespaces, err error) {
+	order := spec.Spec{Rules: []spec.Rule{{Path: "/", Access: spec.AccessRead}}, Mounts: mounts, Probe: true, Ask: true, PathSockets: true}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return f, nil, startError("probe", err)
+	}
+	defer null.Close()
+	if mounts != nil {
+		if made, err = planSession(); err != nil {
+			return f, nil, err
+		}
+		order.Network, order.HostNet, order.Session = true, made.HostNet, &spec.Session{NameServers: made.NameServers}
+	}
+	k, err := b.startKeeper([3]*os.File{null, null, null}, false, nil, &order, made)
+	if err != nil {
+		return f, nil, startError("helper", err)
+	}
+	if err = k.sendSpec(context.Background(), order); err == nil {
+		var listener int
+		if f, listener, err = k.discover(context.Background(), made); listener >= 0 {
+			unix.Close(listener)
+		}
+	}
+	k.close()
+	k.reap()
+	if err != nil {
+		made.Close()
+		made = nil
+	}
+	return f, made, err
+}
+
+// discover receives what the first keeper of a session made and found out, and tests on it whether
+// a broker could work. The listener is -1 if there is none.
+func (k *keeperProcess) discover(ctx context.Context, made *netns.Namespaces) (f facts, listener int, err error) {
+	if made != nil {
+		kind, kinds, fds, err := k.receive(ctx)
+		if err != nil {
+			return f, -1, err
+		}
+		door, err := control.Door(kinds, fds)
+		if err == nil && kind != control.FrameDoor {
+			err = unexpected(kind)
+		}
+		if err != nil {
+			closeAll(fds)
+			return f, -1, startError("helper", err)
+		}
+		if err := made.Furnish(door); err != nil {
+			return f, -1, startError("helper", err)
+		}
+		f.Namespaces, f.HostNet = true, made.HostNet
+	}
+	if f.Facts, listener, err = k.confined(ctx); err == nil && listener >= 0 {
+		f.tryBroker(k.pid)
+	}
+	return f, listener, err
+}
+
+// tryBroker tests whether a broker could work.
+func (f *facts) tryBroker(keeper int) {
+	taking, noSockets, err := broker.Probe(keeper, f.Thread)
+	if err != nil {
+		f.Broker, f.NoBroker = false, "codeagent may not look at what it confines: "+err.Error()
+		return
+	}
+	if f.Sockets = taking; noSockets != nil {
+		f.NoSockets = noSockets.Error()
+	}
+}
+
+// first is the start of a command whose keeper makes the session.
+type first struct {
+	backend *Backend
+	made    *netns.Namespaces
+	// hoped is what the command's Spec was planned for.
+	hoped facts
+	// release unlocks Backend.probing, at the latest when the start is over.
+	release func()
+	adopted bool
+}
+
+// startFirst starts the first command of a session, if nothing is known about this machine. It
+// reports false if the command must be started in the ordinary way.
+func (b *Backend) startFirst(ctx context.Context, p sandbox.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder) (sandbox.Process, error, bool) {
+	b.probing.Lock()
+	release := sync.OnceFunc(b.probing.Unlock)
+	defer release()
+	if b.known || b.plain != nil {
+		return nil, nil, false
+	}
+	one, err := b.planFirst(release)
+	if err != nil {
+		return nil, nil, false
+	}
+	proc, err := b.startUnder(ctx, p, cmd, command, h, b.withPolicy(one.hoped, p), one)
+	if one.adopted {
+		return proc, err, true
+	}
+	one.made.Close()
+	return nil, nil, false
+}
+
+// planFirst plans for a machine that has everything.
+func (b *Backend) planFirst(release func()) (*first, error) {
+	made, err := planSession()
+	if err != nil {
+		return nil, err
+	}
+	return &first{backend: b, made: made, release: release, hoped: facts{
+		Facts:      spec.Facts{LandlockABI: keeper.LandlockABI(), Root: asRoot(), Broker: true},
+		Namespaces: true, HostNet: made.HostNet, Sockets: sockets.TakesCopies,
+	}}, nil
+}
+
+// errOrdinary ends the start of a first command that cannot show what this machine can enforce.
+var errOrdinary = errors.New("the machine must be probed first")
+
+// plan makes order that of the session's first keeper. Its mounts must be those that later commands
+// may need, and it must have the session's network.
+func (o *first) plan(order *spec.Spec) error {
+	m := order.Mounts
+	if m == nil || !m.Devices || !m.Terminals || order.HostNet == 0 || !order.Network || !order.Ask || !order.PathSockets {
+		return errOrdinary
+	}
+	order.Session = &spec.Session{NameServers: o.made.NameServers}
+	return nil
+}
+
+// meet compares what the keeper found with what its order was planned for, and returns the listener.
+// The keeper still waits to start the command.
+func (o *first) meet(ctx context.Context, k *keeperProcess) (listener int, err error) {
+	f, listener, err := k.discover(ctx, o.made)
+	if err != nil {
+		return listener, err
+	}
+	// No Spec depends on these.
+	o.hoped.SignalProof, o.hoped.CoreHandler, o.hoped.Thread = f.SignalProof, f.CoreHandler, f.Thread
+	if !reflect.DeepEqual(f, o.hoped) {
+		if listener >= 0 {
+			unix.Close(listener)
+		}
+		return -1, errOrdinary
+	}
+	o.backend.adopt(f, o.made)
+	o.adopted = true
+	o.release()
+	return listener, nil
+}
