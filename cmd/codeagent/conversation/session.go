@@ -123,11 +123,12 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		ses.Close()
 		return nil, err
 	}
+	hosts, sockets := ws.Grantable()
 	ses.Gate = approvals.NewGate(approvals.Options{
 		Rules: rules.Join(own, ses.project.Narrower), Save: ses.saver(), Refresh: ses.refresher(), Past: ses.past,
 		Mode: approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
-		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
+		GrantsHosts: hosts, GrantsSockets: sockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit, Content: contents{ses},
 		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
 		Facts: facts, Entries: workspace.Entries, Careless: ws.Config.Unkept == "allow",

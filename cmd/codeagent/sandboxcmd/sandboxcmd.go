@@ -65,7 +65,11 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 	if x.yes && !x.learn {
 		return cli.Usage(errors.New("--yes needs --learn"))
 	}
-	ws, err := workspace.Open(ctx, s, f)
+	open := workspace.OpenForOne
+	if x.learn || x.report != "" { // which need to know what is enforced
+		open = workspace.Open
+	}
+	ws, err := open(ctx, s, f)
 	if err != nil {
 		return err
 	}
@@ -107,7 +111,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 		return errors.Join(cli.ErrTimeLimit, err)
 	}
 	if err != nil {
-		return err
+		return ws.Unfit(err)
 	}
 	outcome.Limit = exec.Reached(ws.Policy.Limits, outcome)
 	outcome.Verdict = exec.Judge(ws.Policy, outcome, ws.Files, ws.Folder)

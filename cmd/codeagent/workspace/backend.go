@@ -55,6 +55,34 @@ func (ws *Workspace) backend() (sandbox.Backend, error) {
 		// setting allows running unconfined.
 		return nil, CannotConfine(err, false)
 	}
+	if err == nil && ws.unchecked() {
+		return backend, nil
+	}
+	return ws.check(backend, err)
+}
+
+// unchecked reports whether the one command may start before it is known what this machine
+// enforces: its start fails where the policy cannot be enforced, and no setting asks for more or
+// for less.
+func (ws *Workspace) unchecked() bool {
+	return ws.forOne && !ws.Policy.Unconfined && len(ws.Config.Sandbox.RequiredLayers) == 0 && ws.Config.Sandbox.Fallback != "warn"
+}
+
+// Unfit explains the error of the one command of OpenForOne, if no command can run under the
+// settings.
+func (ws *Workspace) Unfit(err error) error {
+	var start *sandbox.StartError
+	if !ws.unchecked() || !errors.As(err, &start) || start.Code != sandbox.ExitCannotConfine {
+		return err
+	}
+	if _, unfit := ws.check(ws.used, nil); unfit != nil {
+		return unfit
+	}
+	return err
+}
+
+// check asks for the enforcement of the session's policy. err is why there is no backend.
+func (ws *Workspace) check(backend sandbox.Backend, err error) (sandbox.Backend, error) {
 	if err == nil {
 		ws.Enforcement, err = backend.Enforcement(ws.Policy)
 	}

@@ -39,7 +39,7 @@ func (ws *Workspace) NetworkNotHeld() string {
 	if why := ws.NotHeld(); why != "" {
 		return why
 	}
-	if !ws.GrantsHosts {
+	if hosts, _ := ws.Grantable(); !hosts {
 		return "a single host can be opened only in a network of the session's own, and none can be made here (netns)"
 	}
 	return ""

@@ -33,19 +33,21 @@ type Workspace struct {
 	FetchHosts []sandbox.HostPort
 	Files      verdict.FileSystem
 	Runner     *exec.Runner
-	// Enforcement is what the runner's backend enforces for Policy.
+	// Enforcement is what the runner's backend enforces for Policy; unknown after OpenForOne.
 	Enforcement sandbox.Enforcement
 	git         *gitrun.Git
 	// confined runs what is always confined, also where the commands of the model are not; nil
 	// without a sandbox.
 	confined *exec.Runner
-	// GrantsHosts and GrantsSockets: the backend can grant a single host or socket.
-	GrantsHosts, GrantsSockets bool
 	// reports: the workspace is opened for a report, even if no sandbox works. Cannot is then
 	// why no command can run under the settings. Without a sandbox there is no Runner;
 	// otherwise Runner uses a read-only policy.
 	reports bool
 	Cannot  error
+	// forOne: the workspace is opened for one command, which shows what the backend enforces.
+	// It has no git. used is the backend.
+	forOne bool
+	used   sandbox.Backend
 	// Offered is the system's backend; nil if the system has none.
 	Offered sandbox.Backend
 	Stdio   cli.Stdio
@@ -70,6 +72,12 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, error) {
 // OpenReport is Open for a report: a missing sandbox is not an error.
 func OpenReport(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, error) {
 	return prepare(ctx, &Workspace{Files: exec.OS{}, Stdio: s, reports: true}, f)
+}
+
+// OpenForOne is Open for a single command: its start finds out what this machine enforces, which
+// otherwise takes a start of its own. Unfit says why it could not start.
+func OpenForOne(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, error) {
+	return prepare(ctx, &Workspace{Files: exec.OS{}, Stdio: s, forOne: true}, f)
 }
 
 func prepare(ctx context.Context, ws *Workspace, f cli.Flags) (*Workspace, error) {
@@ -145,13 +153,17 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
 		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants,
 	})
-	ws.git = ws.newGit(backend)
-	ws.GrantsHosts, ws.GrantsSockets = approvals.Grantable(backend)
-	if ws.Enforcement.Backend == "" { // not the system's own backend
+	if ws.used = backend; !ws.forOne {
+		ws.git = ws.newGit(backend)
+	}
+	if ws.Enforcement.Backend == "" && !ws.unchecked() { // not the system's own backend
 		ws.Enforcement, err = ws.Runner.Enforcement(ws.Policy)
 	}
 	return err
 }
+
+// Grantable reports whether the backend can grant a single host and a single socket.
+func (ws *Workspace) Grantable() (hosts, sockets bool) { return approvals.Grantable(ws.used) }
 
 // onlyRead returns a policy that every workspace allows.
 func (ws *Workspace) onlyRead() (sandbox.Policy, error) {
