@@ -8,6 +8,7 @@ import (
 
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/completion"
 	"codeagent/cmd/codeagent/doctor"
 	"codeagent/cmd/codeagent/execcmd"
 	"codeagent/cmd/codeagent/helpcmd"
@@ -32,7 +33,11 @@ func run(args []string, s cli.Stdio) int {
 	s.Lent, s.Log = new(atomic.Bool), new(eventlog.Log)
 	ctx, stop := withSignals(context.Background(), s)
 	defer stop()
-	root := newRoot(s)
+	f := &cli.Flags{}
+	root := newRoot(s, f)
+	if len(args) > 0 && isCompletion(args[0]) {
+		completion.Add(root, s, f)
+	}
 	root.SetArgs(args)
 	root.SetIn(s.In)
 	root.SetOut(s.Text)
@@ -49,8 +54,10 @@ func run(args []string, s cli.Stdio) int {
 	return cli.Report(s, err)
 }
 
-func newRoot(s cli.Stdio) *cobra.Command {
-	f := &cli.Flags{}
+// isCompletion reports whether a shell asks what may come next on a command line.
+func isCompletion(command string) bool { return strings.HasPrefix(command, cobra.ShellCompRequestCmd) }
+
+func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var o screen.Options
 	root := &cobra.Command{
 		Use:   "codeagent [PROMPT]",
@@ -63,6 +70,9 @@ func newRoot(s cli.Stdio) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if isCompletion(cmd.Name()) {
+				return nil
+			}
 			return workspace.OpenLog(cmd.Context(), s, *f, cmd.CommandPath())
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
