@@ -1,16 +1,21 @@
 package execcmd
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
+	"codeagent/hostfile"
 	"codeagent/internal/short"
 
 	"github.com/pelletier/go-toml/v2"
@@ -28,6 +33,26 @@ const codexKey = "CODEX_API_KEY"
 // leftover bounds the wait for the codeagent of the turn before, which the SDK ends with SIGTERM
 // and does not wait for.
 const leftover = 10 * time.Second
+
+// atHome returns s with the account's home folder if the environment names none: programs give the
+// SDK an environment of their own, and Codex looks the folder up.
+func atHome(ctx context.Context, s cli.Stdio) cli.Stdio {
+	if s.Env("HOME") != "" || s.Env("CODEAGENT_HOME") != "" {
+		return s
+	}
+	data, err := hostfile.Read(ctx, "/etc/passwd", 1<<20)
+	if err != nil {
+		return s // without a home folder codeagent says what to set
+	}
+	for account := range strings.Lines(string(data)) {
+		fields := strings.Split(account, ":")
+		if len(fields) == 7 && fields[2] == strconv.Itoa(os.Getuid()) && path.IsAbs(fields[5]) {
+			s.Environ = append(slices.Clone(s.Environ), "HOME="+fields[5])
+			break
+		}
+	}
+	return s
+}
 
 // codexFlags are flags of the SDK that no flag of ours stands for.
 type codexFlags struct {

@@ -1,7 +1,10 @@
 package execcmd
 
 import (
+	"os"
+	"os/user"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,5 +89,21 @@ func TestDialect(t *testing.T) {
 				t.Errorf("warnings %q, want one with %q", warnings, r.warning)
 			}
 		})
+	}
+}
+
+// TestAtHome: without HOME it is the account's, and nothing else changes.
+func TestAtHome(t *testing.T) {
+	for _, given := range [][]string{{"HOME=/h"}, {"CODEAGENT_HOME=/c"}} {
+		if got := atHome(t.Context(), cli.Stdio{Environ: given}).Environ; !slices.Equal(got, given) {
+			t.Errorf("%q becomes %q", given, got)
+		}
+	}
+	want := []string{"A=b"}
+	if account, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		want = append(want, "HOME="+account.HomeDir)
+	}
+	if got := atHome(t.Context(), cli.Stdio{Environ: []string{"A=b"}}).Environ; !slices.Equal(got, want) {
+		t.Errorf("the environment %q, want %q", got, want)
 	}
 }

@@ -97,8 +97,12 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 	}
 	var warnings []string
 	if x.plainJSON {
+		s = atHome(ctx, s)
 		if f, warnings, err = fromCodex(s, f, x.codex); err != nil {
 			return err
+		}
+		for _, w := range warnings { // the SDK shows stderr where the run fails
+			fmt.Fprintln(s.Err, "codeagent: warning:", w)
 		}
 	}
 	defer x.warnUnread(s, printer, args)()
@@ -234,6 +238,9 @@ func newExecFrom(s cli.Stdio, f *cli.Flags, x *flags, verb, short string, fork b
 }
 
 func runExecFrom(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, r sessionscmd.Which, args []string, p *headless.Printer) error {
+	if x.plainJSON {
+		s = atHome(ctx, s)
+	}
 	from, rest, err := r.Find(ctx, s, f, args)
 	switch {
 	case err != nil && x.plainJSON:

@@ -144,6 +144,9 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 	first := &firstListed{client: client, Known: func(name string) (config.ModelLimits, config.ModelRules) {
 		return ps.cfg.LimitsOf(p, name), ps.cfg.RulesOf(p, name)
 	}}
+	if p.Wire == config.Responses {
+		first.fallback = defaultModel // a proxy of OpenAI that has this API alone
+	}
 	if attended {
 		c.Model, c.First = first, first
 		return c, nil
@@ -171,12 +174,17 @@ type firstListed struct {
 	Found func(name string) error
 	// Known returns the known limits of a model of this provider.
 	Known func(name string) (config.ModelLimits, config.ModelRules)
-	name  string // turns are sequential, so no lock is needed
+	// fallback is used if the server has no list; "": none.
+	fallback string
+	name     string // turns are sequential, so no lock is needed
 }
 
 // ask returns the model's name; the provider has a few seconds to answer.
 func (f *firstListed) ask(ctx context.Context) (string, error) {
 	served, err := f.client.Models(ctx)
+	if f.fallback != "" && notThere(err) {
+		return f.fallback, nil
+	}
 	if err == nil && len(served) == 0 {
 		err = errors.New("it lists no models")
 	}
