@@ -112,23 +112,18 @@ type Config struct {
 	// WholeAnswers: no call starts before its answer is complete.
 	WholeAnswers bool
 	// News returns the background commands that have ended since the last call; may be nil.
-	News func() []event.BackgroundEnded
-	// MaxRequests bounds the requests of one turn; 0 is DefaultRequests.
-	MaxRequests int
+	News   func() []event.BackgroundEnded
+	Bounds Bounds
 	// History is the conversation so far, from a session. Calls without a result get one.
 	History []model.Item
 }
 
-// DefaultRequests is how many requests a turn may make.
-const DefaultRequests = 200
-
 // How a turn can end, besides success and errors of the model.
 var (
 	// ErrStopped: the person answered a question with stop.
-	ErrStopped       = errors.New("stopped by the user")
-	ErrOutOfRequests = errors.New("reached the limit of requests to the model")
-	ErrBusy          = errors.New("a turn is running already")
-	ErrEmpty         = errors.New("the model gave only empty answers")
+	ErrStopped = errors.New("stopped by the user")
+	ErrBusy    = errors.New("a turn is running already")
+	ErrEmpty   = errors.New("the model gave only empty answers")
 	// ErrCutOff, ErrFiltered: the turn's answer is incomplete.
 	ErrCutOff   = errors.New("the answer was cut off at the model's output limit (`output` in the configuration of the provider or the model)")
 	ErrFiltered = errors.New("the provider's content filter cut the answer off")
@@ -149,6 +144,7 @@ type Agent struct {
 	budget  budget          // of items
 	carried carried         // facts that every summary must keep
 	total   model.Usage     // of the session
+	guessed model.Usage     // of answers without a report of the provider, estimated
 	refused []event.Refusal // of this turn
 	unmet   []need          // of this turn, see unmet.go
 	unsaved bool            // the log failed, and that was reported
@@ -157,8 +153,8 @@ type Agent struct {
 
 // New returns an agent that continues cfg.History.
 func New(cfg Config) *Agent {
-	if cfg.MaxRequests <= 0 {
-		cfg.MaxRequests = DefaultRequests
+	if cfg.Bounds.Requests <= 0 {
+		cfg.Bounds.Requests = DefaultRequests
 	}
 	a := &Agent{cfg: cfg, budget: newBudget(cfg.ContextLimit, cfg.MaxOutputTokens, cfg.CompactAt)}
 	a.restart(cfg.History)
@@ -232,7 +228,7 @@ type turn struct {
 }
 
 func (t *turn) work(ctx context.Context) error {
-	for range t.agent.cfg.MaxRequests {
+	for range t.agent.cfg.Bounds.Requests {
 		t.steer()
 		t.news()
 		more, err := t.request(ctx)
@@ -254,6 +250,9 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return false, err
 	}
+	if err := t.spentAll(); err != nil {
+		return false, err
+	}
 	switch err := t.room(ctx); {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
@@ -265,6 +264,7 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	items, b := a.now()
 	err = ans.read(ctx, a.cfg.Model.Stream(ctx, a.ask(items, b.items)))
 	ans.end()
+	a.guess(ans.usage, weighAll(ans.items))
 	a.remember(ans.items...)
 	calls := batch.calls
 	a.remember(batch.wait()...)

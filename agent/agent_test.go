@@ -164,7 +164,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	for i := range 9 {
 		r.model.list = append(r.model.list, play(call(fmt.Sprint(i), "shell")))
 	}
-	r.cfg.MaxRequests = 5
+	r.cfg.Bounds.Requests = 5
 	if err := r.Turn(t.Context(), Input{Text: "x"}); !errors.Is(err, ErrOutOfRequests) {
 		t.Fatal(err)
 	}

@@ -31,6 +31,7 @@ type answer struct {
 	run    strings.Builder
 	kind   model.Kind
 	reason model.StopReason
+	usage  model.Usage
 	// brokeOff: the provider wanted to send the answer again after calls of it had started.
 	// Calls that ran cannot be undone, so the answer ends here and the next request
 	// continues from their results.
@@ -83,6 +84,7 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 			a.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: unseenWords(a.turn.agent.cfg.ModelName, d)})
 		case model.Finished:
 			a.reason = d.Reason
+			a.usage = d.Usage
 			a.turn.count(d.Usage)
 			if !a.decoding() {
 				a.start()

@@ -110,6 +110,7 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 	done.After = a.budget.used()
 	a.mu.Unlock()
 	a.emit(done)
+	a.guess(usage, weighText(len(text)))
 	a.spent(usage)
 	return done, usage, err
 }

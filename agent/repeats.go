@@ -9,7 +9,7 @@ import (
 )
 
 // A model that repeats itself may be waiting for something, or may be stuck. Nothing here
-// ends a turn: the model and the user are warned, and MaxRequests bounds the cost.
+// ends a turn: the model and the user are warned, and Bounds.Requests bounds the cost.
 
 const (
 	// failuresNamed is the number of equal failures in a row after which the model is warned.
@@ -87,13 +87,4 @@ func (t *turn) nameRounds(fingerprint string) {
 	if t.same.shown() {
 		t.agent.emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("the model has repeated the same call with the same result %d times in a row", n)})
 	}
-}
-
-// outOfRequests returns the error of a turn that has made all its requests.
-func (t *turn) outOfRequests() error {
-	err := fmt.Errorf("%w (%d)", ErrOutOfRequests, t.agent.cfg.MaxRequests)
-	if t.same.count >= roundsNamed {
-		err = fmt.Errorf("%w; the last %d repeated the same call with the same result", err, t.same.count)
-	}
-	return err
 }

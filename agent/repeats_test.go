@@ -73,7 +73,7 @@ func TestEndlessPollingIsNamed(t *testing.T) {
 // Different rounds, and failing calls, do not count as equal rounds.
 func TestDifferentRoundsAreNotRepetition(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"run": {}})
-	r.cfg.MaxRequests = 60
+	r.cfg.Bounds.Requests = 60
 	r.model.next = func(n int) []any {
 		c := call(fmt.Sprint("n", n), "run")
 		c.Arguments = fmt.Sprintf(`{"n":%d}`, n/4)

@@ -59,8 +59,8 @@ type Options struct {
 	Approvals string
 	// From is the session to resume; nil begins one.
 	From *sessionscmd.Resumed
-	// MaxRequests bounds the requests to the model in one turn; 0: the agent's own bound.
-	MaxRequests int
+	// Bounds end a turn that uses too much. The price is the settings'.
+	Bounds agent.Bounds
 }
 
 // Session is one run of a session: the agent and everything it needs.
@@ -105,6 +105,10 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		ses.Record, err = ses.openRecord()
 	}
 	if err != nil {
+		ses.Close()
+		return nil, err
+	}
+	if ses.Options.Bounds.Price, err = ses.priced(o.Bounds.Cost); err != nil {
 		ses.Close()
 		return nil, err
 	}
@@ -195,7 +199,7 @@ func (ses *Session) Join(screen Face) {
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Workspace.Config.CompactAt(), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
 		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Stdio.Version), Asking: ses.Options.Attended, Mode: mode},
-		Frontend: screen, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, MaxRequests: ses.Options.MaxRequests, Reviewer: ses.reviewer,
+		Frontend: screen, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {

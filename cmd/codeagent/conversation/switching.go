@@ -12,6 +12,7 @@ import (
 	"codeagent/config"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/internal/visible"
 )
 
 // Use switches to another model, if it answers.
@@ -46,6 +47,17 @@ func (ses *Session) Think(_ context.Context, effort string) error {
 		return err
 	}
 	return nil
+}
+
+// priced returns the price of the model. A bound of its cost needs one.
+func (ses *Session) priced(most float64) (event.Price, error) {
+	price := ses.chosen.Price(ses.Workspace.Config)
+	if most > 0 && price == (event.Price{}) {
+		name := ses.chosen.Title(ses.chosen.Name)
+		return price, cli.Usage(fmt.Errorf("--max-cost: no price of %s is configured", visible.Line(name)),
+			fmt.Sprintf("set it in %s, for a million tokens: [models.%q] price = { input = \"1.25\", output = \"10\" }", ses.Workspace.Paths.File, name))
+	}
+	return price, nil
 }
 
 // restrict passes a model's limits from the settings to the gate.

@@ -34,7 +34,8 @@ type flags struct {
 	output, approvals      string
 	color                  string
 	timeout                time.Duration
-	maxTurns               int
+	maxTurns, maxTokens    int
+	maxCost                float64
 	ephemeral              bool
 	images                 []string
 	codex                  codexFlags
@@ -77,6 +78,8 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	fl.StringVar(&x.approvals, "approvals", "", "grant exactly what this file shows (codeagent permissions export)")
 	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
 	fl.IntVar(&x.maxTurns, "max-turns", 0, fmt.Sprintf("ask the model at most this many times (status 1); 0: %d", agent.DefaultRequests))
+	fl.IntVar(&x.maxTokens, "max-tokens", 0, "end the run when its requests and answers have this many tokens (status 1)")
+	fl.Float64Var(&x.maxCost, "max-cost", 0, "end the run when it has cost this much, by models.NAME.price (status 1)")
 	attach.Flag(fl, &x.images)
 	x.codex.add(fl)
 	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Resume an earlier session", false),
@@ -106,7 +109,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		}
 	}
 	defer x.warnUnread(s, printer, args)()
-	ses, err := conversation.Open(ctx, s, f, conversation.Options{HasPrompt: prompt != "", MaxRequests: x.maxTurns, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals})
+	ses, err := conversation.Open(ctx, s, f, conversation.Options{HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost}, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals})
 	if err != nil {
 		return err
 	}
@@ -151,14 +154,7 @@ func statusOf(ctx context.Context, err error, p *headless.Printer, x flags) erro
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return cause
 		}
-		if errors.Is(err, agent.ErrOutOfRequests) {
-			hints := []string{"--max-turns allows more of them"}
-			if !x.ephemeral {
-				hints = append(hints, "codeagent exec resume --last PROMPT continues this session")
-			}
-			return cli.Hinted(cli.ExitFailed, err, hints...)
-		}
-		return err
+		return x.explain(err)
 	}
 	switch err := p.Err(); {
 	case err != nil && !errors.Is(err, syscall.EPIPE):

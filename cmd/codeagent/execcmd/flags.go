@@ -3,6 +3,7 @@ package execcmd
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
@@ -13,9 +14,9 @@ import (
 // check checks what the flags' types cannot.
 func (x flags) check() error {
 	switch {
-	case x.timeout < 0 || x.maxTurns < 0:
-		return cli.Usage(errors.New("--timeout and --max-turns cannot be negative"),
-			fmt.Sprintf("--timeout 0 means no limit, --max-turns 0 the usual %d requests", agent.DefaultRequests))
+	case x.timeout < 0 || x.maxTurns < 0 || x.maxTokens < 0 || !(x.maxCost >= 0 && x.maxCost < math.MaxFloat64):
+		return cli.Usage(errors.New("--timeout, --max-turns, --max-tokens and --max-cost cannot be negative or infinite"),
+			fmt.Sprintf("0 means no limit, for --max-turns the usual %d requests", agent.DefaultRequests))
 	case x.quiet && x.verbose:
 		return cli.Usage(errors.New("--quiet and --verbose exclude each other"))
 	case x.color != "auto" && x.color != "always" && x.color != "never":
@@ -32,6 +33,21 @@ func (x flags) detail() headless.Detail {
 		return headless.Verbose
 	}
 	return headless.Normal
+}
+
+// explain adds to the error of a turn that reached a bound how to continue.
+func (x flags) explain(err error) error {
+	for bound, flag := range map[error]string{agent.ErrOutOfRequests: "--max-turns", agent.ErrOutOfTokens: "--max-tokens", agent.ErrOutOfCost: "--max-cost"} {
+		if !errors.Is(err, bound) {
+			continue
+		}
+		hints := []string{flag + " allows more"}
+		if !x.ephemeral {
+			hints = append(hints, "codeagent exec resume --last PROMPT continues this session")
+		}
+		return cli.Hinted(cli.ExitFailed, err, hints...)
+	}
+	return err
 }
 
 // colors reports whether progress has colour.

@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+
+	"codeagent/event"
+	"codeagent/model"
+)
+
+// Bounds end a turn that uses too much. They are checked before each request: the calls of the
+// last answer have run by then.
+type Bounds struct {
+	// Requests bounds the requests of one turn; 0 is DefaultRequests.
+	Requests int
+	// Tokens bounds the input and output of all requests together, Cost their cost by Price; 0:
+	// unbounded.
+	Tokens int
+	Cost   float64
+	Price  event.Price
+}
+
+// DefaultRequests is how many requests a turn may make.
+const DefaultRequests = 200
+
+// How a turn ends that reaches a bound.
+var (
+	ErrOutOfRequests = errors.New("reached the limit of requests to the model")
+	ErrOutOfTokens   = errors.New("reached the limit of tokens")
+	ErrOutOfCost     = errors.New("reached the limit of cost")
+)
+
+// outOfRequests returns the error of a turn that has made all its requests.
+func (t *turn) outOfRequests() error {
+	err := fmt.Errorf("%w (%d)", ErrOutOfRequests, t.agent.cfg.Bounds.Requests)
+	if t.same.count >= roundsNamed {
+		err = fmt.Errorf("%w; the last %d repeated the same call with the same result", err, t.same.count)
+	}
+	return err
+}
+
+// spentAll returns an error if the tokens or the cost so far forbid another request.
+func (t *turn) spentAll() error {
+	a, b := t.agent, t.agent.cfg.Bounds
+	a.mu.Lock()
+	used := a.total.Add(a.guessed)
+	a.mu.Unlock()
+	if n := used.Input + used.Output; b.Tokens > 0 && n >= b.Tokens {
+		return fmt.Errorf("%w (%d of %d)", ErrOutOfTokens, n, b.Tokens)
+	}
+	if cost := b.Price.Of(used); b.Cost > 0 && cost >= b.Cost {
+		return fmt.Errorf("%w (%.4g of %.4g)", ErrOutOfCost, cost, b.Cost)
+	}
+	return nil
+}
+
+// guess estimates the tokens of an answer whose tokens the provider did not report: the bounds
+// hold for such a provider too. weight is the answer's.
+func (a *Agent) guess(reported model.Usage, weight int) {
+	if reported.Input > 0 || reported.Output > 0 || weight == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.guessed = a.guessed.Add(model.Usage{Input: a.budget.asked, Output: weight})
+}
