@@ -255,6 +255,18 @@ type PlanStep struct {
 	Status word.StepStatus `json:"status" jsonschema:"How far the step is."`
 }
 
+// Finding is one finding of a review.
+type Finding struct {
+	File string
+	// Line is a line of the new version of the file; 0: the whole file, or a line that is gone.
+	Line int
+	// Severity is critical, high, medium or low.
+	Severity string
+	Message  string
+	// Note says why File or Line cannot be right; empty: they are.
+	Note string
+}
+
 // Refusal is one permission that was refused because nobody could be asked.
 type Refusal struct {
 	Title string

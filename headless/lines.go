@@ -18,7 +18,7 @@ import (
 //
 // Our additions: `sandbox` on thread.started and command_execution; `limit`, `session`,
 // `running` and the changed files on command_execution; `refused` on turn.completed; and the
-// item types `permission_request`, `tool_call` and `compaction`. Schema: schema/lines.json.
+// item types `permission_request`, `tool_call`, `compaction` and `finding`. Schema: schema/lines.json.
 
 type line struct {
 	Type     string           `json:"type"`
@@ -97,7 +97,8 @@ type item struct {
 	Reason   string      `json:"reason,omitempty"`
 	Hint     string      `json:"hint,omitempty"`
 	tokens
-	// error
+	finding
+	// error and finding
 	Message string `json:"message,omitempty"`
 }
 

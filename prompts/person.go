@@ -13,6 +13,10 @@ var (
 	planFirst string
 	//go:embed reviewing.md
 	reviewing string
+	//go:embed reporting.md
+	reporting string
+	//go:embed reportnow.md
+	reportNow string
 )
 
 // Init asks for an AGENTS.md.
@@ -22,9 +26,32 @@ func Init() string { return strings.TrimSpace(initText) }
 func PlanFirst(task string) string { return planFirst + "\n" + strings.TrimSpace(task) }
 
 // Reviewing asks for a review of a diff; what says of what it is. cut: its end is left out.
-func Reviewing(what, diff string, cut bool) string {
+func Reviewing(what, diff string, cut bool) string { return reviewOf(what, diff, cut, "") }
+
+// Report is what a review that is reported with a tool needs beside its diff.
+type Report struct {
+	// Top is the folder where the paths of the diff start, Also what the user adds.
+	Top, Also string
+}
+
+// ReviewingToReport is Reviewing for findings that report_findings takes.
+func ReviewingToReport(what, diff string, cut bool, r Report) string {
+	more := fill(reporting, "top", bounded(r.Top))
+	if r.Also != "" {
+		more += "\nThe user adds: " + r.Also + "\n"
+	}
+	return reviewOf(what, diff, cut, more)
+}
+
+// ReportNow asks for a report that is missing.
+func ReportNow() string { return strings.TrimSpace(reportNow) }
+
+func reviewOf(what, diff string, cut bool, more string) string {
 	var b strings.Builder
 	b.WriteString("Review " + what + ". " + strings.TrimSpace(reviewing) + "\n\n")
+	if more != "" {
+		b.WriteString(strings.TrimSpace(more) + "\n\n")
+	}
 	if cut {
 		b.WriteString("The end of the diff is left out here, because it is long: read the rest with git.\n\n")
 	}

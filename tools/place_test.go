@@ -45,7 +45,7 @@ func newPlace(t *testing.T, files map[string]string) *place {
 		p.write(name, data)
 	}
 	p.policy = sandbox.WorkspaceWrite(p.ws)
-	p.options = Options{Workspace: p.ws, Files: exec.OS{}, Shell: "/bin/sh"}
+	p.options = Options{Workspace: p.ws, Files: exec.OS{}, Shell: "/bin/sh", Findings: every.Findings}
 	p.stage = Stage{Asking: true, Mode: p.mode}
 	return p
 }

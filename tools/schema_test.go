@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"codeagent/event"
 	"codeagent/event/word"
 )
 
@@ -33,13 +35,19 @@ var argumentTypes = map[string]any{
 	"fetch_url":   fetchURLArguments{},
 	"write_stdin": writeStdinArguments{},
 	"background":  backgroundArguments{},
+
+	"report_findings": reportFindingsArguments{},
 }
+
+// every is the options with which every tool is offered.
+var every = Options{Findings: func(_ context.Context, list []event.Finding) []event.Finding { return list }}
 
 // enums are the values of arguments with few values.
 var enums = map[string][]any{
 	"sandbox_permissions": {useDefault, withAdditional, requireEscalated},
 	"action":              {listAction, killAction},
 	"status":              {word.StepPending, word.StepInProgress, word.StepCompleted},
+	"severity":            {"critical", "high", "medium", "low"},
 }
 
 // minimums keep counts sensible.
@@ -113,7 +121,7 @@ func TestSchemasAreGenerated(t *testing.T) {
 // Every object is closed, lists its required members, and has no nullable type: strict
 // providers refuse other schemas.
 func TestSchemasAreStrict(t *testing.T) {
-	for _, spec := range All(Options{}).Specs() {
+	for _, spec := range All(every).Specs() {
 		var s any
 		if err := json.Unmarshal(spec.Schema, &s); err != nil {
 			t.Fatalf("%s: %v", spec.Name, err)
@@ -150,7 +158,7 @@ func checkStrict(t *testing.T, at string, v any) {
 // The complete description of the tools that the model reads.
 func TestSpecsGolden(t *testing.T) {
 	var b bytes.Buffer
-	for _, s := range All(Options{}).Specs() {
+	for _, s := range All(every).Specs() {
 		fmt.Fprintf(&b, "# %s\n%s\n\n%s\n", s.Name, s.Description, s.Schema)
 	}
 	golden(t, "specs.txt", b.Bytes())
@@ -176,7 +184,7 @@ func golden(t *testing.T, name string, got []byte) {
 // BenchmarkStart is what every start of codeagent pays for its tools.
 func BenchmarkStart(b *testing.B) {
 	for range b.N {
-		if len(All(Options{}).Specs()) != len(argumentTypes) {
+		if len(All(every).Specs()) != len(argumentTypes) {
 			b.Fatal("a tool is missing")
 		}
 	}

@@ -172,6 +172,9 @@ type Options struct {
 	// Outside reports whether the model may ask to run a command outside the sandbox. Nil means that
 	// it may.
 	Outside func() bool
+	// Findings takes all findings of a review and returns them as they are kept: File as it is
+	// printed, and Note set where File or Line cannot be right. Nil: there is no tool for it.
+	Findings func(context.Context, []event.Finding) []event.Finding
 }
 
 // Set holds the tools of a session.
@@ -185,7 +188,7 @@ type Set struct {
 func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace}
 	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]}
-	return &Set{disabled: o.Disabled, outside: o.Outside, tools: []tool{
+	s := &Set{disabled: o.Disabled, outside: o.Outside, tools: []tool{
 		describe("shell", shellExample, shell.plan),
 		describe("apply_patch", applyPatchExample, (&applyPatchTool{paths}).plan),
 		describe("read_file", readFileExample, (&readFileTool{paths}).plan),
@@ -197,6 +200,10 @@ func All(o Options) *Set {
 		describe("write_stdin", writeStdinExample, (&writeStdinTool{o.Jobs}).plan),
 		describe("background", backgroundExample, (&backgroundTool{o.Jobs}).plan),
 	}}
+	if o.Findings != nil {
+		s.tools = append(s.tools, describe("report_findings", reportFindingsExample, (&reportFindingsTool{o.Findings}).plan))
+	}
+	return s
 }
 
 // Specs describes the enabled tools.

@@ -25,6 +25,8 @@ var everyCall = map[string]args{
 	"fetch_url":   {"url": "http://docs.example/"},
 	"write_stdin": {"session_id": 1, "chars": "x\n"},
 	"background":  {"action": "list"},
+
+	"report_findings": {"findings": []args{{"file": "a.txt", "severity": "low", "message": "m"}}},
 }
 
 // A call runs with the permit minted for its own action and with no other: not

@@ -71,7 +71,7 @@ func TestExampleSettings(t *testing.T) {
 	}
 }
 
-// TestExecPage: the lines on it fit the schema, and it names every kind of line and
+// TestExecPage: the lines on it, and on that of review, fit the schema, and it names every kind of line and
 // item and every exit status.
 func TestExecPage(t *testing.T) {
 	text := page(t, "docs/exec.md")
@@ -84,11 +84,11 @@ func TestExecPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := fenced(text)
-	if len(blocks) != 1 {
+	blocks := append(fenced(text), fenced(page(t, "docs/review.md"))...)
+	if len(blocks) != 2 {
 		t.Fatalf("%d recorded runs", len(blocks))
 	}
-	for line := range strings.Lines(blocks[0]) {
+	for line := range strings.Lines(strings.Join(blocks, "")) {
 		var v any
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
 			t.Fatalf("%v: %s", err, line)
@@ -104,7 +104,7 @@ func TestExecPage(t *testing.T) {
 			}
 		}
 	}
-	for _, status := range []int{cli.ExitOK, cli.ExitFailed, cli.ExitUsage, cli.ExitRefused, cli.ExitSignIn, cli.ExitTimeLimit, sandbox.ExitCannotConfine, cli.ExitHangup, cli.ExitInterrupt, cli.ExitTerminate} {
+	for _, status := range []int{cli.ExitOK, cli.ExitFailed, cli.ExitUsage, cli.ExitRefused, cli.ExitSignIn, cli.ExitFindings, cli.ExitTimeLimit, sandbox.ExitCannotConfine, cli.ExitHangup, cli.ExitInterrupt, cli.ExitTerminate} {
 		if !strings.Contains(text, "\n| "+strconv.Itoa(status)+" | ") {
 			t.Errorf("status %d is not in the table", status)
 		}

@@ -21,6 +21,7 @@ const (
 	ExitUsage     = 2
 	ExitRefused   = 3   // a permission was refused because nobody could answer
 	ExitSignIn    = 4   // no model, or the provider rejected the key
+	ExitFindings  = 5   // a review found something
 	ExitTimeLimit = 124 // as timeout(1)
 	ExitHangup    = 128 + int(syscall.SIGHUP)
 	ExitInterrupt = 128 + int(syscall.SIGINT)

@@ -59,6 +59,10 @@ type Options struct {
 	Approvals string
 	// From is the session to resume; nil begins one.
 	From *sessionscmd.Resumed
+	// ReadOnly: commands may write temporary files only.
+	ReadOnly bool
+	// Findings takes the findings of a review: see tools.Options. It may be nil.
+	Findings func(context.Context, []event.Finding) []event.Finding
 	// Bounds end a turn that uses too much. The price is the settings'.
 	Bounds agent.Bounds
 }
@@ -137,7 +141,11 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
 		Facts: facts, Entries: workspace.Entries, Careless: ws.Config.Unkept == "allow",
 	})
-	if err := ses.restrict(ses.chosen); err != nil {
+	err = ses.restrict(ses.chosen)
+	if err == nil && o.ReadOnly {
+		err = ses.Gate.SetReadOnly(true)
+	}
+	if err != nil {
 		ses.Close()
 		return nil, cli.Usage(err)
 	}
@@ -178,7 +186,7 @@ func (ses *Session) Join(screen Face) {
 	set := tools.All(tools.Options{
 		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, AllowedWorkdirs: ses.Workspace.Workdirs(),
 		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs,
-		Outside: func() bool { return !ses.Gate.Model().NoOutside },
+		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings,
 	})
 	facts := prompts.Facts{
 		Workspace: ses.Workspace.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Workspace.Shell(), Date: time.Now().Format(time.DateOnly),

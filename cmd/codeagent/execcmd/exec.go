@@ -17,12 +17,14 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/headless"
 	"codeagent/hostfile"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // promptLimit bounds a prompt read from stdin, in bytes.
@@ -41,6 +43,27 @@ type flags struct {
 	codex                  codexFlags
 	// from is the session to resume.
 	from *sessionscmd.Resumed
+	// review is the review that the run is; nil for exec.
+	review *review
+}
+
+// add declares the flags that exec and review share.
+func (x *flags) add(fl *pflag.FlagSet) {
+	fl.BoolVar(&x.json, "json", false, "print one event a line on stdout")
+	fl.BoolVar(&x.stdin, "stdin", false, "add stdin to the prompt given as the argument")
+	fl.StringVar(&x.approvals, "approvals", "", "grant exactly what this file shows (codeagent permissions export)")
+	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
+	fl.IntVar(&x.maxTurns, "max-turns", 0, fmt.Sprintf("ask the model at most this many times (status 1); 0: %d", agent.DefaultRequests))
+	fl.IntVar(&x.maxTokens, "max-tokens", 0, "end the run when its requests and answers have this many tokens (status 1)")
+	fl.Float64Var(&x.maxCost, "max-cost", 0, "end the run when it has cost this much, by models.NAME.price (status 1)")
+	fl.BoolVarP(&x.quiet, "quiet", "q", false, "print only warnings, errors and refusals on stderr")
+	fl.BoolVarP(&x.verbose, "verbose", "v", false, "also print the model's thinking, the output of every command and tokens on stderr")
+	fl.StringVar(&x.color, "color", "auto", "colour on stderr: auto, always, never")
+}
+
+// addEphemeral declares a flag that resume and fork do not take.
+func (x *flags) addEphemeral(fl *pflag.FlagSet) {
+	fl.BoolVar(&x.ephemeral, "ephemeral", false, "keep no session of this run")
 }
 
 // New returns the command `codeagent exec`.
@@ -66,20 +89,11 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&x.ephemeral, "ephemeral", false, "keep no session of this run")
+	x.addEphemeral(cmd.Flags())
 	fl := cmd.PersistentFlags() // resume and fork accept them too
-	fl.BoolVar(&x.json, "json", false, "print one event a line on stdout")
+	x.add(fl)
 	fl.BoolVar(&x.plainJSON, "experimental-json", false, "as --json, without the fields and items of our own")
-	fl.BoolVar(&x.stdin, "stdin", false, "add stdin to the prompt given as the argument")
 	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
-	fl.BoolVarP(&x.quiet, "quiet", "q", false, "print only warnings, errors and refusals on stderr")
-	fl.BoolVarP(&x.verbose, "verbose", "v", false, "also print the model's thinking, the output of every command and tokens on stderr")
-	fl.StringVar(&x.color, "color", "auto", "colour on stderr: auto, always, never")
-	fl.StringVar(&x.approvals, "approvals", "", "grant exactly what this file shows (codeagent permissions export)")
-	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
-	fl.IntVar(&x.maxTurns, "max-turns", 0, fmt.Sprintf("ask the model at most this many times (status 1); 0: %d", agent.DefaultRequests))
-	fl.IntVar(&x.maxTokens, "max-tokens", 0, "end the run when its requests and answers have this many tokens (status 1)")
-	fl.Float64Var(&x.maxCost, "max-cost", 0, "end the run when it has cost this much, by models.NAME.price (status 1)")
 	attach.Flag(fl, &x.images)
 	x.codex.add(fl)
 	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Resume an earlier session", false),
@@ -109,7 +123,12 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		}
 	}
 	defer x.warnUnread(s, printer, args)()
-	ses, err := conversation.Open(ctx, s, f, conversation.Options{HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost}, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals})
+	o := conversation.Options{HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost}, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals}
+	if x.review != nil {
+		x.review.printer = printer
+		o.HasPrompt, o.ReadOnly, o.Findings = true, x.review.readOnly(f), x.review.take
+	}
+	ses, err := conversation.Open(ctx, s, f, o)
 	if err != nil {
 		return err
 	}
@@ -120,15 +139,28 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 	}
 	defer last.Close()
 	switch {
+	case x.review != nil:
+		prompt, err = x.review.prompt(ctx, ses.Workspace, prompt)
+		if errors.Is(err, workspace.ErrNothing) {
+			x.review.nothing(err)
+			return statusOf(ctx, nil, printer, x)
+		}
+		if err != nil {
+			return err
+		}
 	case prompt != "":
 	case ses.Tour == nil:
 		return cli.Usage(errors.New("no prompt"), "give it as the last argument, or on stdin")
 	default:
 		prompt = ses.Tour.Prompt
 	}
-	ses.Join(Printed{printer, func() {
+	var face conversation.Face = Printed{printer, func() {
 		ses.EndJobs(func(e event.BackgroundEnded) { printer.Emit(e) })
-	}})
+	}}
+	if x.review != nil {
+		face = reviewFace{face, x.review}
+	}
+	ses.Join(face)
 	for _, w := range warnings {
 		printer.Emit(event.Notice{Level: word.LevelWarning, Text: w})
 	}
@@ -159,6 +191,8 @@ func statusOf(ctx context.Context, err error, p *headless.Printer, x flags) erro
 	switch err := p.Err(); {
 	case err != nil && !errors.Is(err, syscall.EPIPE):
 		return fmt.Errorf("write the answer: %w", err) // the answer is lost, for example on a full disk
+	case x.review != nil && x.review.status() != nil: // also where nobody read the findings
+		return x.review.status()
 	case err != nil || x.plainJSON:
 		return nil
 	}

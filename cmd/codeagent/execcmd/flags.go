@@ -58,7 +58,7 @@ func (x flags) colors(s cli.Stdio) bool {
 // readsStdin reports whether the prompt comes from stdin, or continues there.
 func (x flags) readsStdin(s cli.Stdio, args []string) bool {
 	if len(args) == 0 {
-		return x.stdin || !cli.IsTerminal(s.In)
+		return x.stdin || x.review == nil && !cli.IsTerminal(s.In)
 	}
 	return x.stdin || args[0] == "-" || args[0] == ""
 }

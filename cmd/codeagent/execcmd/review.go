@@ -1,0 +1,242 @@
+package execcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/conversation"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/event"
+	"codeagent/event/word"
+	"codeagent/gitrun"
+	"codeagent/headless"
+	"codeagent/prompts"
+
+	"github.com/spf13/cobra"
+)
+
+// review is the run of `codeagent review`: a prompt with a change, and a tool for the findings.
+//
+//	git -> change -> prompt -> the model reads -> report_findings -> checked -> the next report replaces it
+//	an answer without a call and no report yet -> it is asked for once -> still none: the run fails
+type review struct {
+	base, commit string
+	uncommitted  bool
+
+	printer *headless.Printer
+	ws      *workspace.Workspace
+	change  gitrun.Change
+
+	mu       sync.Mutex
+	reported bool
+	findings []event.Finding
+	// calls counts those of the present answer; asked: the report was asked for.
+	calls, requests int
+	asked           bool
+}
+
+var errNoReport = errors.New("the model did not report its findings (report_findings), so the result of the review is not known")
+
+// NewReview returns the command `codeagent review`.
+func NewReview(s cli.Stdio, f *cli.Flags) *cobra.Command {
+	var x flags
+	var r review
+	cmd := &cobra.Command{
+		Use:   "review [--base BRANCH | --commit ID | --uncommitted] [PROMPT | -]",
+		Short: "Have the model review a change: findings with file, line and severity",
+		Long: "review has the model read a change of a git repository and report what is wrong in it: one\n" +
+			"finding a line on stdout, progress on stderr. PROMPT adds to what it looks for.\n" +
+			"Commands can write temporary files only, unless --sandbox says otherwise.\n\n" +
+			"Exit status: 0 no findings, 5 findings, all others as of codeagent exec.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usage(errors.New("review takes one prompt"), "quote it: codeagent review \"look for races\"")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.usage(cmd, *f); err != nil {
+				return err
+			}
+			x.review = &r
+			return report(cmd.Context(), s, x, func(ctx context.Context, p *headless.Printer) error {
+				return run(ctx, s, *f, x, args, p)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&r.base, "base", "", "review what differs from the place where this branch was left")
+	fl.StringVar(&r.commit, "commit", "", "review this commit")
+	fl.BoolVar(&r.uncommitted, "uncommitted", false, "review what is not committed, with new files (the default)")
+	x.add(fl)
+	x.addEphemeral(fl)
+	return cmd
+}
+
+func (r *review) usage(cmd *cobra.Command, f cli.Flags) error {
+	chosen := 0
+	for name, value := range map[string]string{"base": r.base, "commit": r.commit, "uncommitted": "yes"} {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		if chosen++; value == "" {
+			return cli.Usage(fmt.Errorf("--%s is empty", name))
+		}
+	}
+	if chosen > 1 {
+		return cli.Usage(errors.New("--base, --commit and --uncommitted exclude each other"))
+	}
+	if r.readOnly(f) && len(f.AddDirs)+len(f.AddFiles) > 0 {
+		return cli.Usage(errors.New("a review writes nothing; leave --add-dir and --add-file out"), "or let it write: --sandbox workspace-write")
+	}
+	return nil
+}
+
+// readOnly reports whether commands may only write temporary files.
+func (r *review) readOnly(f cli.Flags) bool { return f.Sandbox == "" }
+
+// of names the change as Workspace.Diff takes it.
+func (r *review) of() string {
+	switch {
+	case r.base != "":
+		return "base " + r.base
+	case r.commit != "":
+		return "commit " + r.commit
+	}
+	return ""
+}
+
+// prompt returns the message for the model; also is what the user adds.
+func (r *review) prompt(ctx context.Context, ws *workspace.Workspace, also string) (string, error) {
+	what, change, err := ws.ToReview(ctx, r.of())
+	if err != nil {
+		return "", err
+	}
+	r.ws, r.change = ws, change
+	return prompts.ReviewingToReport(what, change.Text, change.Cut, prompts.Report{Top: change.Top, Also: also}), nil
+}
+
+// nothing ends a run without a change.
+func (r *review) nothing(err error) {
+	r.reported = true
+	r.printer.Emit(event.Notice{Level: word.LevelInfo, Text: err.Error()})
+	r.printer.Findings(nil)
+	r.printer.Emit(event.TurnFinished{Outcome: word.TurnDone})
+}
+
+// take replaces the findings, and marks those that cannot be right.
+func (r *review) take(ctx context.Context, list []event.Finding) []event.Finding {
+	list = r.check(ctx, list)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reported, r.findings = true, list
+	return list
+}
+
+func (r *review) check(ctx context.Context, list []event.Finding) []event.Finding {
+	var asked []string
+	for _, f := range list {
+		asked = append(asked, r.names(f.File)...)
+	}
+	lines, err := r.ws.Lines(ctx, r.change, asked)
+	out := make([]event.Finding, 0, len(list))
+	for _, f := range list {
+		names := r.names(f.File)
+		f.File = names[0]
+		switch n, name := known(lines, names); {
+		case err != nil:
+			f.Note = "not checked: " + err.Error()
+		case name == "":
+			f.Note = "the change has no such file"
+		default:
+			if f.File = name; f.Line > n {
+				f.Note = fmt.Sprintf("the file has %d lines", n)
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// names returns what a model may mean by a path, relative to the top of the repository.
+func (r *review) names(file string) []string {
+	within := func(name string) string {
+		if rel, err := filepath.Rel(r.change.Top, name); err == nil {
+			return rel
+		}
+		return name
+	}
+	if filepath.IsAbs(file) {
+		return []string{within(filepath.Clean(file))}
+	}
+	names := []string{path.Clean(file), within(filepath.Join(r.ws.Folder, file))}
+	for _, side := range []string{"a/", "b/"} { // as in the head of a diff
+		if rest, ok := strings.CutPrefix(file, side); ok {
+			names = append(names, path.Clean(rest))
+		}
+	}
+	return names
+}
+
+// known returns the first of names that has an entry.
+func known(lines map[string]int, names []string) (int, string) {
+	for _, name := range names {
+		if n, ok := lines[name]; ok {
+			return n, name
+		}
+	}
+	return 0, ""
+}
+
+// status returns what decides the exit status beside how the turn ended, or nil.
+func (r *review) status() error {
+	switch {
+	case !r.reported:
+		return errNoReport
+	case len(r.findings) > 0:
+		return cli.StatusError(cli.ExitFindings)
+	}
+	return nil
+}
+
+// reviewFace is the face of a review: stdout gets the findings in place of the answer.
+type reviewFace struct {
+	conversation.Face
+	*review
+}
+
+func (f reviewFace) Emit(e event.Event) {
+	f.mu.Lock()
+	switch what := e.(type) {
+	case event.RequestStarted:
+		f.requests, f.calls = f.requests+1, 0
+	case event.ToolStarted:
+		f.calls++
+	case event.TurnFinished:
+		f.printer.Findings(f.findings)
+		if what.Answer = ""; !f.reported && what.Outcome == word.TurnDone {
+			what.Outcome, what.Err = word.TurnFailed, errNoReport
+		}
+		e = what
+	}
+	f.mu.Unlock()
+	f.Face.Emit(e)
+}
+
+// Steer asks for the report, once, after an answer without a call.
+func (f reviewFace) Steer() (agent.Input, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.reported || f.asked || f.requests == 0 || f.calls > 0 {
+		return agent.Input{}, false
+	}
+	f.asked = true
+	return agent.Input{Text: prompts.ReportNow()}, true
+}
