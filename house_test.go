@@ -44,7 +44,9 @@ var rooms = []room{
 	{path: "event", imports: []string{"sandbox", "model"}, pure: true},
 	// The pages of docs/, for codeagent help.
 	{path: "docs", pure: true},
-	{path: "prompts", imports: []string{"event", "internal/short", "sandbox"}, pure: true},
+	{path: "prompts", imports: []string{"event", "internal/short", "sandbox", "skills"}, pure: true},
+	// The front matter of SKILL.md files, which come from anybody.
+	{path: "skills", imports: []string{"internal/short", "internal/visible"}, pure: true},
 	// What serves file requests inside the sandbox. Standard library only: it is
 	// linked into the helper, and its protocol is shared with exec.
 	{path: "internal/fileworker"},
@@ -74,6 +76,8 @@ var rooms = []room{
 	{path: "approvals/rules", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "mvdan.cc/sh/v3/syntax"}},
 	// Rules of other tools, translated into rules.toml. Their files are hostile input.
 	{path: "approvals/rules/foreign", floor: 1, imports: []string{"approvals/rules", "internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
+	// What hooks answer: hostile text, which may deny, ask and add words, and permit nothing.
+	{path: "hooks", floor: 1, imports: []string{"event", "internal/short", "internal/visible", "patch", "sandbox"}, pure: true},
 	// Which refusals programs survive: a file of codeagent's own, which only decides whether to ask.
 	{path: "approvals/without", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/named"}},
 	// What is open, as data: entries of the ledger, and the exported file.
@@ -131,7 +135,7 @@ var rooms = []room{
 	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/worker", "hostfile", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
-	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
+	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
 	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "model", "sandbox", "tui/attention", "tui/composer", "tui/keys", "tui/mark", "tui/mention", "tui/message", "tui/paint", "tui/palette", "tui/picker", "tui/question", "tui/rewind", "tui/terminal", "tui/transcript"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
@@ -165,7 +169,7 @@ var rooms = []room{
 	// One package a command, and below them what they share. None knows package main.
 	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "config", "event", "exec", "exec/worker", "hostfile", "internal/picture", "internal/short", "internal/visible", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/keys", "tui/message", "tui/palette", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "gitrun", "headless", "hostfile", "internal/short", "prompts"}},
-	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "egress", "event", "exec", "hostfile", "internal/mask", "internal/short", "internal/visible", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},
+	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},
 	{path: "cmd/codeagent/helpcmd", floor: 4, imports: []string{"cmd/codeagent/cli", "docs", "tui/markdown", "tui/paint"}},
 	// What a shell offers while a command line is typed.
 	{path: "cmd/codeagent/completion", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "eventlog", "internal/visible"}},
@@ -178,8 +182,10 @@ var rooms = []room{
 	{path: "cmd/codeagent/undocmd", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "internal/visible", "model", "sandbox", "session", "undo"}},
 	{path: "cmd/codeagent/attach", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/picture", "internal/visible", "model"}},
 	{path: "cmd/codeagent/instructions", floor: 4, imports: []string{"cmd/codeagent/workspace", "event", "exec/worker", "hostfile", "prompts", "sandbox"}},
+	// Reads what the user and trusted projects add: hooks and skills.
+	{path: "cmd/codeagent/extensions", floor: 4, imports: []string{"cmd/codeagent/workspace", "config", "exec/worker", "hooks", "hostfile", "internal/short", "sandbox", "sandbox/named", "skills"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
-	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/cli", "config", "eventlog", "exec", "exec/verdict", "gitrun", "hostfile", "internal/mask", "internal/short", "linuxsandbox", "sandbox", "seatbelt"}},
+	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/cli", "config", "eventlog", "exec", "exec/verdict", "gitrun", "hooks", "hostfile", "internal/mask", "internal/short", "linuxsandbox", "sandbox", "seatbelt"}},
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"eventlog", "hostfile", "internal/visible", "sandbox"}},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox/keeper"}},
 

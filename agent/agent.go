@@ -17,6 +17,7 @@ import (
 	"codeagent/approvals/without"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/hooks"
 	"codeagent/model"
 	"codeagent/tools"
 )
@@ -99,6 +100,8 @@ type Config struct {
 	Instructions func() string
 	// Reviewer reads each question before the user does. It may be nil.
 	Reviewer *Reviewer
+	// Hooks are commands of the user's that can only tighten. It may be nil.
+	Hooks *hooks.Set
 	// Attended: somebody can answer a question.
 	Attended bool
 	// Hold reports whether refused system calls of a command that starts now may be held for
@@ -135,6 +138,7 @@ var (
 type Agent struct {
 	cfg     Config
 	turning sync.Mutex
+	begun   bool // the hooks for the start have run; guarded by turning
 	held    heldQuestions
 	// unlearned: a failure to write the memory of refusals was already reported.
 	unlearned sync.Once
@@ -184,9 +188,16 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	a.refused, a.unmet, a.unsaved = nil, nil, false
 	a.mu.Unlock()
 
-	a.say(in, func(in Input) event.Event { return event.TurnStarted{Text: in.Text, Images: in.Shown()} })
 	t := &turn{agent: a, stop: stop}
-	err := t.work(ctx)
+	note, err := prompted(ctx, a, in)
+	started := func(in Input) event.Event { return event.TurnStarted{Text: in.Text, Images: in.Shown()} }
+	if err != nil {
+		a.emit(started(in))
+	} else {
+		a.say(in, started)
+		hooked(a, note)
+		err = t.work(ctx)
+	}
 	outcome := word.TurnFailed
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrStopped):
@@ -220,6 +231,7 @@ type turn struct {
 	// compaction, further summaries are of no use.
 	since     int
 	compacted string
+	held      int // how often hooks made the turn continue
 	same      rounds
 	failing   repeats
 
@@ -229,14 +241,14 @@ type turn struct {
 
 func (t *turn) work(ctx context.Context) error {
 	for range t.agent.cfg.Bounds.Requests {
-		t.steer()
+		t.steer(ctx)
 		t.news()
 		more, err := t.request(ctx)
 		if err != nil {
 			return err
 		}
 		// A message that was typed during the last answer is delivered now.
-		if !more && !t.steer() {
+		if !more && !t.steer(ctx) && !t.continued(ctx) {
 			return nil
 		}
 	}
@@ -354,15 +366,21 @@ func (a *Agent) about(items []model.Item) model.Request {
 const maxSteers = 16
 
 // steer delivers messages that were typed meanwhile and reports whether there were any.
-func (t *turn) steer() bool {
+func (t *turn) steer(ctx context.Context) bool {
 	any := false
 	for range maxSteers {
 		in, ok := t.agent.cfg.Frontend.Steer()
 		if !ok {
 			break
 		}
+		note, err := prompted(ctx, t.agent, in)
+		if err != nil {
+			t.agent.emit(event.Notice{Level: word.LevelWarning, Text: err.Error()})
+			continue
+		}
 		any = true
 		t.agent.say(in, func(in Input) event.Event { return event.Steered{Text: in.Text, Images: in.Shown()} })
+		hooked(t.agent, note)
 	}
 	return any
 }

@@ -5,7 +5,10 @@ package agent
 //	model.ToolCall
 //	  | plan    Tools.Plan           bad arguments, unknown tool ------> words, not run
 //	  v
-//	Action -> decide  Gate.Decide    refused: policy, impossible wish -> words, not run
+//	Action -> before  Hooks.Fire     a hook denies, or fails ----------> words, not run
+//	  | a hook may want a question
+//	  v
+//	decide  Gate.Decide              refused: policy, impossible wish -> words, not run
 //	  | permit   | question
 //	  |          v
 //	  |     ask     Frontend.Ask     no, stop, nobody, interrupted ----> words, not run
@@ -17,6 +20,8 @@ package agent
 //	  | a refused system call that waits -> held.go: decide, ask, settle -> grant or no
 //	  v
 //	Verdict -> denied, and on-failure or calls are held: ask, settle, run once more
+//	  v
+//	after   Hooks.Fire               adds words
 //	  v
 //	report  result text for the model (with what was refused), ToolFinished
 //
@@ -110,8 +115,21 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, context.Cause(ctx)
 	}
+	asks, words, err := c.before(ctx)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	res, err := c.decided(ctx, asks)
+	if err != nil {
+		return res, err
+	}
+	return c.followed(ctx, res, words), nil
+}
+
+// decided goes from the decision to the result. asks are why hooks want a question.
+func (c *toolCall) decided(ctx context.Context, asks []string) (tools.Result, error) {
 	gate := c.turn.agent.cfg.Gate
-	permit, question, err := gate.Decide(c.action)
+	permit, question, err := gate.Decide(c.action, asks...)
 	var said string
 	switch {
 	case question != nil:
@@ -233,13 +251,19 @@ func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (
 
 // put reports a question and asks it. A face that cannot ask counts as a no.
 func (c *toolCall) put(ctx context.Context, q *approvals.Request) approvals.Answer {
-	reason := c.reviewed(ctx, q)
+	reason, hooked := c.reviewed(ctx, q), ""
+	if reason == "" {
+		hooked = c.questioned(ctx, q)
+	}
 	if c.turn.agent.cfg.Attended {
 		q.Recall()
 	}
 	c.turn.agent.emit(requested(q))
 	if reason != "" {
 		return approvals.Answer{Decision: approvals.Reviewed, Reason: reason}
+	}
+	if hooked != "" {
+		return approvals.Answer{Decision: approvals.Reviewed, By: "a hook", Reason: hooked}
 	}
 	ans, err := c.turn.agent.cfg.Frontend.Ask(ctx, *q)
 	switch {

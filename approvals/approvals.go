@@ -127,7 +127,7 @@ const (
 	Stop Decision = "stop"
 	// Unattended: nobody can answer.
 	Unattended Decision = "unattended"
-	// Reviewed: the reviewer refused, so nobody was asked. The answer's Reason says why.
+	// Reviewed: the reviewer or a hook refused, so nobody was asked. The answer's Reason says why.
 	Reviewed Decision = "reviewed"
 	// Unanswered: the question ended without an answer; the answer's Reason says why.
 	Unanswered Decision = "unanswered"
@@ -150,6 +150,8 @@ type Answer struct {
 	Decision Decision
 	// Reason is a note for the model, with either answer.
 	Reason string
+	// By says who refused, of Reviewed. Empty: the reviewer.
+	By string
 	// Grant, if set, is less than what was asked. A larger one is refused.
 	Grant *sandbox.Grant
 	// Command, if set, is the command that the person wants instead: the answer is no, and the

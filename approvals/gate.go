@@ -171,6 +171,9 @@ func (l *Ledger) granted(p sandbox.Policy) sandbox.Policy {
 // therefore computed before the model's limits: an answer may reopen what they close.
 func (g *Gate) start() sandbox.Policy { return g.forModel(g.settings()) }
 
+// Ungranted returns the policy without any answer of the user's.
+func (l *Ledger) Ungranted() sandbox.Policy { return l.gate.start() }
+
 // settings returns the policy of the settings.
 func (g *Gate) settings() sandbox.Policy {
 	p := g.ledger.narrowed(g.opts.Base.Clone())
@@ -180,8 +183,10 @@ func (g *Gate) settings() sandbox.Policy {
 	return p
 }
 
-// Decide returns exactly one of a permit, a question to ask, or a *Refusal.
-func (g *Gate) Decide(a Action) (Permit, *Request, error) {
+// Decide returns exactly one of a permit, a question to ask, or a *Refusal. asks are the reasons why
+// hooks of the user's want a question: with one it returns no permit.
+func (g *Gate) Decide(a Action, asks ...string) (Permit, *Request, error) {
+	why := strings.Join(asks, "; ")
 	if g.opts.Refresh != nil {
 		g.opts.Refresh()
 	}
@@ -206,14 +211,14 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	if (w.unsandboxed || w.blocked != "") && g.tooWide(w) == "" {
 		covers, news = g.remembered(a)
 	}
-	if covers {
+	if covers && len(asks) == 0 {
 		g.ledger.count(a, paths, by)
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
 	}
 	overwrites := !w.unsandboxed && w.blocked == "" && remote{g}.loses(base, a, by)
 	known := policy.mode == Untrusted && a.Kind == word.KindCommand && knownReadOnly(a.Command)
 	f := facts{
-		kind: a.Kind, unconfined: base.Unconfined, about: about(a.Kind, w), ruled: by.decision == rules.Ask || overwrites,
+		kind: a.Kind, unconfined: base.Unconfined, about: about(a.Kind, w), ruled: by.decision == rules.Ask || overwrites || len(asks) > 0,
 		known: known || by.decision == rules.Allow, remembered: remembered,
 	}
 	switch policy.rule(f) {
@@ -221,6 +226,9 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 		g.ledger.count(a, paths, by)
 		return mint(a, base), nil, nil
 	case no:
+		if f.about == 0 && len(asks) > 0 {
+			return Permit{}, nil, refuse("a hook asks about this, and the approval policy is never: nobody is asked (%s)", why)
+		}
 		if f.about == 0 && !overwrites {
 			return Permit{}, nil, refuse("the rule at %s asks about this, and the approval policy is never: nobody is asked", by.place)
 		}
@@ -239,11 +247,17 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	if by.decision == rules.Ask {
 		r.Warnings = append(r.Warnings, "the rule at "+by.place+" asks about this")
 	}
+	if len(asks) > 0 {
+		r.Warnings = append(r.Warnings, "asked by the "+why)
+		if r.Grant.Empty() { // the hook asks again about the next call, whatever is answered now
+			r.Options = slices.DeleteFunc(r.Options, func(o Option) bool { return o.Decision.Lasts() })
+		}
+	}
 	if refusal := g.unasked(&r, a, w); refusal != nil {
 		return Permit{}, nil, refusal
 	}
 	return Permit{}, offer{g, asked{Request: r, mode: policy.mode, wants: f.about != 0 || f.ruled, about: f.about, edits: paths}}.put(func(g *Gate) (Permit, bool) {
-		permit, question, err := g.Decide(a)
+		permit, question, err := g.Decide(a, asks...)
 		return permit, question == nil && err == nil
 	}), nil
 }

@@ -118,7 +118,7 @@ type facts struct {
 	unconfined bool
 	// about are the topics of what the action wants beyond the sandbox.
 	about topics
-	// ruled: a rule asks about the command.
+	// ruled: a rule asks about the command, or a hook about the call.
 	ruled bool
 	// known: the command is on the read-only list, or a rule allows it. remembered: an answer for the
 	// session covers it.
@@ -129,7 +129,7 @@ type facts struct {
 func (c consent) rule(f facts) ruling {
 	wants := f.about != 0 || f.ruled
 	switch {
-	case f.kind == word.KindPlan || f.kind == word.KindRead || f.kind == word.KindWatch:
+	case (f.kind == word.KindPlan || f.kind == word.KindRead || f.kind == word.KindWatch) && !f.ruled:
 		return run
 	case c.mode == OnRequest || c.mode == OnFailure || c.mode == Granular || c.mode == Never:
 		if !wants {

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -183,7 +184,7 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 	case Deny:
 		return &Refusal{Reason: "the user said no" + because}
 	case Reviewed:
-		return &Refusal{Reason: "the reviewer refused this, and the user was not asked" + because}
+		return &Refusal{Reason: cmp.Or(ans.By, "the reviewer") + " refused this, and the user was not asked" + because}
 	case Unanswered:
 		return &Refusal{Reason: "no answer" + because}
 	case Stop:

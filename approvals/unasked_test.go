@@ -11,7 +11,7 @@ import (
 )
 
 type decider interface {
-	Decide(Action) (Permit, *Request, error)
+	Decide(Action, ...string) (Permit, *Request, error)
 }
 
 // asks returns how the gate answers a: "run", "ask", or its refusal.

@@ -43,7 +43,8 @@ type Config struct {
 	// Bound is the [keys] table: the keys of each action that it names.
 	Bound map[string]*[]string
 	// Themes is the [themes] table: colours by role.
-	Themes map[string]*map[string]string
+	Themes     map[string]*map[string]string
+	Extensions Extensions
 	// ProjectFile is the path of a .codeagent/config.toml in the workspace. It
 	// is not read; a notice says so. Empty: no such file.
 	ProjectFile string

@@ -127,6 +127,7 @@ func TestFile(t *testing.T) {
 func TestEverySetting(t *testing.T) {
 	sample := map[string]string{
 		"string": `"x"`, "true or false": "true", "whole number": "1", "list of strings": `[]`, "table of strings": `{a = "b"}`,
+		"list of tables": `[{command = "true", match = "shell", timeout_s = 3}]`,
 	}
 	for _, s := range config.Table() {
 		key := strings.ReplaceAll(s.Key, "NAME", "n")

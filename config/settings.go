@@ -22,6 +22,7 @@ const (
 	number kind = "whole number"
 	texts  kind = "list of strings"
 	table  kind = "table of strings"
+	tables kind = "list of tables"
 )
 
 // setting is one row of the table. NAME in a key stands for any name.
@@ -51,6 +52,8 @@ func (s setting) kind() kind {
 		return texts
 	case *map[string]string:
 		return table
+	case *[]Hook:
+		return tables
 	}
 	if len(s.choices) > 0 {
 		return choice
@@ -82,6 +85,10 @@ var settings = []setting{
 		doc: "What checks a request before you are asked. `facts`: the question says whether the sandbox refused exactly that, how much a yes opens, and where it lies. A model, written as in `model`: the facts, and that model reads each request first. It may refuse with a reason, or pass the question on to you; it cannot say yes. If it fails, you are asked. It gets your last message, the command and the reason. `off`: nothing."},
 	{key: "ask_for_approval", choices: []string{"untrusted", "on-request", "on-failure", "granular", "never"}, def: `"on-request"`, narrower: true, at: func(c *Config, _ string) any { return &c.AskForApproval },
 		doc: "When to ask: `untrusted` before every edit, every command that is not known to only read, everything typed to one, and each page of a host that no setting names; `on-request` when the model asks for more than the sandbox allows, or for a page of such a host; `on-failure` also after a refused command; `granular` like `on-request`, but what `granular.refuse` lists is refused; `never` refuses instead of asking."},
+	{key: "trusted_folders", at: func(c *Config, _ string) any { return &c.Extensions.Trusted },
+		doc: "Folders whose projects may bring hooks and skills of their own, with all below them. `~/` is your home folder. Other projects' are not read, and codeagent says so."},
+	{key: "claude_code", def: "true", at: func(c *Config, _ string) any { return &c.Extensions.Claude },
+		doc: "Reads the hooks and skills of Claude Code too: of `~/.claude`, and of `.claude` in a trusted folder."},
 	{key: "granular.refuse", choices: []string{"escalation", "network", "edit", "fetch", "input"}, narrower: true, at: func(c *Config, _ string) any { return &c.Refuse },
 		doc: "Kinds of questions that `granular` refuses without asking: `escalation` (a command wants a path, a socket, or to leave the sandbox), `network` (it wants a host), `edit` (a file outside the writable folders), `fetch` (a page of a host), `input` (to a command that may do more than the sandbox allows)."},
 	{key: "sandbox.mode", choices: []string{ReadOnly, WorkspaceWrite, FullAccess, Strict}, def: `"workspace-write"`, narrower: true, at: func(c *Config, _ string) any { return &c.Sandbox.Mode },
@@ -142,6 +149,12 @@ var settings = []setting{
 		doc: "How many seconds a request waits and is tried again while the provider is busy (429), fails (5xx) or cannot be reached. A longer wait that the provider asks for ends it at once. 0: 120 without a screen, 60 with one, where Esc ends it."},
 	{key: "speculation.mode", choices: []string{"off", Decoding}, def: `"decoding"`, at: func(c *Config, _ string) any { return &c.Speculation },
 		doc: "When tool calls start. `decoding`: while the answer is still coming, each as soon as it is complete; `read_file`, `list_files` and `search` once what they need is known, and again if the rest changes it. What needs a question is never run ahead. `off`: none starts before the answer is complete, so an answer that breaks off has done nothing."},
+	hook("before_tool", "Commands to run before a tool call: `[[hooks.before_tool]]` with `command`, `match` (a regular expression for the whole name of the tool; unset: all) and `timeout_s` (10). They run in the sandbox and may deny the call, have you asked, or add words for the model ([hooks.md](hooks.md))."),
+	hook("after_tool", "As `hooks.before_tool`, after a call: they get its result with what the sandbox denied, and may add words."),
+	hook("question", "As `hooks.before_tool`, before you are asked: they may answer no."),
+	hook("prompt", "As `hooks.before_tool`, before your message is sent: they may refuse it or add words. `match` has no effect."),
+	hook("turn_end", "As `hooks.prompt`, when the model makes no more calls: they may give the model a reason to continue."),
+	hook("session_start", "As `hooks.prompt`, before the first message of a run: they may add words."),
 	{key: "undo.unkept", choices: []string{"ask", "allow"}, def: `"ask"`, at: func(c *Config, _ string) any { return &c.Unkept },
 		doc: "When a command is about to delete, replace or empty a file that the session did not make and that `/undo` could not bring back. `ask`: that call waits and you are asked; where nobody can be asked it fails. `allow`: it is made. The same holds for a `git push` that would overwrite or delete what the remote has."},
 	{key: "tui.mouse", def: "true", at: func(c *Config, _ string) any { return &c.TUI.Mouse },

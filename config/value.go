@@ -48,6 +48,9 @@ func (s setting) typed(raw any) (any, error) {
 		if kind == texts {
 			return s.checkTexts(v)
 		}
+		if kind == tables {
+			return checkHooks(v)
+		}
 	case map[string]any:
 		if kind == table {
 			return checkTable(v)

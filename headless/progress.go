@@ -24,6 +24,8 @@ type progress struct {
 	// of is the call that was named last. Calls run in parallel, and a line about another
 	// call names that call first.
 	of string
+	// asked are the calls about which a question was shown, with its answer.
+	asked map[string]bool
 	// folder is the session's folder; paths inside it are shown relative to it.
 	folder string
 	// words holds the model's messages; silent: they go to stdout as JSON lines.
@@ -113,6 +115,10 @@ func (p *progress) notice(e event.Notice) {
 // most three lines of it, each with its mark (words.go).
 func (p *progress) requested(e event.PermissionRequested) {
 	p.of = e.CallID
+	if p.asked == nil {
+		p.asked = map[string]bool{}
+	}
+	p.asked[e.CallID] = true
 	p.line("33", "? %s", e.Title)
 	for _, g := range e.Wanted.Lines(nil) {
 		p.line("", "  opens: %s", g)
@@ -198,7 +204,9 @@ func (p *progress) tool(e event.ToolFinished) {
 	verdict := e.Verdict
 	verdict.Failed = verdict.Failed || e.Outcome != word.OK || e.Running
 	denials, spared := denialLines(verdict)
-	silent := e.Outcome == word.Refused || e.Outcome == word.OK && e.Kind == word.KindPlan
+	shown := p.asked[e.CallID]
+	delete(p.asked, e.CallID)
+	silent := e.Outcome == word.Refused && (shown || e.Message == "") || e.Outcome == word.OK && e.Kind == word.KindPlan
 	if !silent || len(e.Changes) > 0 || len(denials) > 0 || spared != "" {
 		p.about(e)
 	}
@@ -229,7 +237,9 @@ func (p *progress) tool(e event.ToolFinished) {
 	case word.NotStarted:
 		p.line("31", "  %s", e.Message)
 	case word.Refused:
-		// The answer to the question was already shown.
+		if !shown && e.Message != "" { // else the answer to the question was shown
+			p.line("33", "  %s", e.Message)
+		}
 	default:
 		p.line("31", "  %s", e.Outcome)
 	}

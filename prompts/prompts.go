@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codeagent/sandbox"
+	"codeagent/skills"
 )
 
 // The texts. A {{name}} is replaced once; what replaces it is never searched.
@@ -41,6 +42,8 @@ var (
 	environment string
 	//go:embed instructions.md
 	instructions string
+	//go:embed skills.md
+	skillsText string
 )
 
 // Facts are what the system prompt is made from.
@@ -70,6 +73,8 @@ type Facts struct {
 	Tools []string
 	// Instructions are the AGENTS.md files, the most general first.
 	Instructions []Instruction
+	// Skills are listed with their descriptions; the model reads the rest on demand.
+	Skills []skills.Skill
 }
 
 // Instruction is one AGENTS.md, as far as it was read.
@@ -117,6 +122,7 @@ func System(f Facts) string {
 			fmt.Fprintf(&b, "- %s: %s\n", fact.name, bounded(fact.value))
 		}
 	}
+	b.WriteString(skilled(f.Skills))
 	b.WriteString(instructed(f.Instructions))
 	return b.String()
 }
@@ -139,6 +145,19 @@ func instructed(files []Instruction) string {
 		return ""
 	}
 	return instructions + b.String()
+}
+
+// skilled lists the skills. Their texts are bounded and on one line.
+func skilled(list []skills.Skill) string {
+	if len(list) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(skillsText)
+	for _, s := range list {
+		fmt.Fprintf(&b, "- %s: %s (%s)\n", s.Name, s.Description, bounded(s.File))
+	}
+	return b.String()
 }
 
 // toolHints say how tools go together; each tool describes itself in its spec.

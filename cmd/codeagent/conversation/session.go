@@ -17,6 +17,7 @@ import (
 	"codeagent/approvals/without"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/extensions"
 	"codeagent/cmd/codeagent/instructions"
 	"codeagent/cmd/codeagent/providers"
 	"codeagent/cmd/codeagent/sessionscmd"
@@ -26,6 +27,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/exec"
+	"codeagent/hooks"
 	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/model/chat"
@@ -79,6 +81,7 @@ type Session struct {
 	Jobs       *exec.Jobs               // set by join
 	Tour       *tour.Tour               // nil with a real model
 	project    workspace.ProjectRules
+	found      extensions.Found
 	start      event.SessionStarted // as last reported
 	reviewer   *agent.Reviewer      // may be nil
 	choosing   sync.Mutex           // guards chosen once a turn may run
@@ -126,6 +129,8 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		return nil, err
 	}
 	ses.project = ws.ProjectRules(ctx, own)
+	ses.found = extensions.Read(ctx, ws)
+	ws.Policy = ses.found.Protect(ws, ws.Policy)
 	reviewer, facts := ws.Config.ReviewModel()
 	if ses.reviewer, err = ses.reviewerOf(ctx, reviewer); err != nil {
 		ses.Close()
@@ -219,10 +224,17 @@ func (ses *Session) Join(screen Face) {
 			facts.Git = ses.checkedOut()
 			unknown()
 			facts.Instructions = guides.Current()
+			facts.Skills = ses.found.Skills
 			return prompts.System(facts)
 		},
 	}
 	id := ses.Record.join(&cfg)
+	cfg.Hooks = hooks.New(hooks.Options{
+		Hooks: ses.found.Hooks, Session: id, Folder: ses.Workspace.Folder,
+		Run: func(ctx context.Context, h hooks.Hook, stdin []byte) hooks.Ended {
+			return ses.Workspace.RunHook(ctx, ses.Gate.Ledger().Ungranted(), h, stdin)
+		},
+	})
 	ses.Agent = agent.New(cfg)
 	ses.start = event.SessionStarted{
 		ID: id, Model: ses.chosen.Title(ses.chosen.Name), Folder: ses.Workspace.Folder, Policy: ses.Workspace.Config.Sandbox.Mode, Approval: string(mode),
@@ -267,6 +279,12 @@ func (ses *Session) Join(screen Face) {
 	}
 	if note != "" {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: note})
+	}
+	for _, words := range ses.found.Left {
+		screen.Emit(event.Notice{Level: word.LevelWarning, Text: words})
+	}
+	if ses.found.Untrusted != "" {
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.found.Untrusted})
 	}
 	if ses.Workspace.Config.ProjectFile != "" {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Workspace.Config.ProjectFile + " is ignored: codeagent reads no settings of a project"})

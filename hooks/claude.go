@@ -1,0 +1,125 @@
+package hooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"codeagent/internal/short"
+)
+
+// claudeTimeout is what Claude Code gives a hook without a timeout.
+const claudeTimeout = time.Minute
+
+// claudeEvents names the events as Claude Code does.
+var claudeEvents = map[Event]string{
+	SessionStart: "SessionStart", Prompt: "UserPromptSubmit", BeforeTool: "PreToolUse", AfterTool: "PostToolUse", Question: "PermissionRequest", TurnEnd: "Stop",
+}
+
+// eventOf returns the event that Claude Code calls name.
+func eventOf(name string) (e Event, notifies, ok bool) {
+	if name == "Notification" {
+		return Question, true, true
+	}
+	for e, known := range claudeEvents {
+		if known == name {
+			return e, false, true
+		}
+	}
+	return "", false, false
+}
+
+// Claude reads the hooks of a settings.json of Claude Code. left says which are left out and why.
+func Claude(file string, data []byte) (list []Hook, left []string, err error) {
+	var settings struct {
+		Off   bool                       `json:"disableAllHooks"`
+		Hooks map[string]json.RawMessage `json:"hooks"`
+	}
+	if err := json.Unmarshal(data, &settings); err != nil {
+		return nil, nil, fmt.Errorf("%s%s: not valid JSON: %w", file, line(data, err), err)
+	}
+	if settings.Off {
+		return nil, nil, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(settings.Hooks)) {
+		place := file + " " + short.Cut(name, 40)
+		event, notifies, ok := eventOf(name)
+		if !ok {
+			left = append(left, place+": codeagent has no such event")
+			continue
+		}
+		var groups []struct {
+			Matcher string            `json:"matcher"`
+			Hooks   []json.RawMessage `json:"hooks"`
+		}
+		if err := json.Unmarshal(settings.Hooks[name], &groups); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", place, err)
+		}
+		for _, g := range groups {
+			for _, raw := range g.Hooks {
+				h, err := claudeHook(raw)
+				h.Event, h.Notifies, h.Place, h.Match = event, notifies, place, g.Matcher
+				if err == nil {
+					h, err = h.Compile()
+				}
+				if err != nil {
+					left = append(left, fmt.Sprintf("%s: %v", place, err))
+					continue
+				}
+				list = append(list, h)
+			}
+		}
+	}
+	return list, left, nil
+}
+
+// claudeHook reads one entry. A field that narrows when it runs is not ignored.
+func claudeHook(raw json.RawMessage) (Hook, error) {
+	var entry struct {
+		Type    string          `json:"type"`
+		Command string          `json:"command"`
+		Timeout float64         `json:"timeout"`
+		If      json.RawMessage `json:"if"`
+	}
+	if err := json.Unmarshal(raw, &entry); err != nil {
+		return Hook{}, err
+	}
+	switch {
+	case entry.Type != "command":
+		return Hook{}, fmt.Errorf("a hook of the type %s, and only commands are run", short.Quote(entry.Type, 40))
+	case len(entry.If) > 0:
+		return Hook{}, errors.New(`its condition "if" is not understood`)
+	}
+	timeout := claudeTimeout
+	if entry.Timeout > 0 {
+		timeout = time.Duration(min(entry.Timeout, MaxTimeout.Seconds()) * float64(time.Second))
+	}
+	return Hook{Command: entry.Command, Timeout: timeout, Claude: true}, nil
+}
+
+// line returns ":LINE" where err says where data is wrong.
+func line(data []byte, err error) string {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	offset := int64(-1)
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &kind):
+		offset = kind.Offset
+	}
+	if offset < 0 || offset > int64(len(data)) {
+		return ""
+	}
+	return fmt.Sprintf(":%d", 1+bytes.Count(data[:offset], []byte("\n")))
+}
+
+// Variables are what a hook finds in its environment beside those of any command.
+func Variables(folder string) map[string]string {
+	return map[string]string{"CLAUDE_PROJECT_DIR": folder, "CODEAGENT_FOLDER": strings.TrimSuffix(folder, "/")}
+}

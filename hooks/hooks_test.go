@@ -1,0 +1,213 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/event/word"
+)
+
+// TestAnswers: what a hook can answer, at each event. Nothing that it prints permits anything: an
+// Answer has no field for that.
+func TestAnswers(t *testing.T) {
+	const allow = `{"hookSpecificOutput": {"permissionDecision": "allow", "permissionDecisionReason": "fine"}}`
+	for name, c := range map[string]struct {
+		event                    Event
+		ended                    Ended
+		deny, ask, words, warned string // parts of them; "": none
+	}{
+		"silent":               {BeforeTool, Ended{}, "", "", "", ""},
+		"text":                 {BeforeTool, Ended{Stdout: []byte("checked\n")}, "", "", "", ""},
+		"text at a prompt":     {Prompt, Ended{Stdout: []byte("be brief\n")}, "", "", "| be brief", ""},
+		"text at the start":    {SessionStart, Ended{Stdout: []byte("be brief\n")}, "", "", "| be brief", ""},
+		"status 2":             {BeforeTool, Ended{Exit: 2, Stderr: []byte("not today\n")}, "not today", "", "", ""},
+		"status 2, silent":     {BeforeTool, Ended{Exit: 2}, "it gives no reason", "", "", ""},
+		"status 2 and allow":   {BeforeTool, Ended{Exit: 2, Stdout: []byte(allow)}, "it gives no reason", "", "", ""},
+		"status 2, broken":     {BeforeTool, Ended{Exit: 2, Stdout: []byte("{"), Stderr: []byte("no")}, ": no", "", "", ""},
+		"status 1":             {BeforeTool, Ended{Exit: 1, Stderr: []byte("oops\nmore")}, "", "", "", "exit status 1: oops"},
+		"status 1 and a deny":  {BeforeTool, Ended{Exit: 1, Stdout: []byte(`{"decision": "deny", "reason": "no"}`)}, ": no", "", "", "exit status 1"},
+		"deny":                 {BeforeTool, Ended{Stdout: []byte(`{"decision": "deny", "reason": "no"}`)}, ": no", "", "", ""},
+		"block":                {Prompt, Ended{Stdout: []byte(`{"decision": "block", "reason": "no"}`)}, ": no", "", "", ""},
+		"permission deny":      {BeforeTool, Ended{Stdout: []byte(`{"decision": "approve", "hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}`)}, ": no", "", "", ""},
+		"request deny":         {Question, Ended{Stdout: []byte(`{"hookSpecificOutput": {"decision": {"behavior": "deny", "message": "no"}}}`)}, ": no", "", "", ""},
+		"request allow":        {Question, Ended{Stdout: []byte(`{"hookSpecificOutput": {"decision": {"behavior": "allow"}}}`)}, "", "", "", "changes nothing"},
+		"allow":                {BeforeTool, Ended{Stdout: []byte(allow)}, "", "", "", "it answers allow, which changes nothing"},
+		"ask":                  {BeforeTool, Ended{Stdout: []byte(`{"decision": "ask", "reason": "sure?"}`)}, "", "sure?", "", ""},
+		"unknown":              {BeforeTool, Ended{Stdout: []byte(`{"decision": "Deny"}`)}, `unknown decision "Deny"`, "", "", ""},
+		"other arguments":      {BeforeTool, Ended{Stdout: []byte(`{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "ls"}}}`)}, `{"command": "ls"}`, "", "", ""},
+		"not to continue":      {BeforeTool, Ended{Stdout: []byte(`{"continue": false, "stopReason": "enough"}`)}, "enough", "", "", ""},
+		"to continue":          {BeforeTool, Ended{Stdout: []byte(`{"continue": true}`)}, "", "", "", ""},
+		"not to continue, end": {TurnEnd, Ended{Stdout: []byte(`{"continue": false}`)}, "", "", "", ""},
+		"words":                {AfterTool, Ended{Stdout: []byte(`{"additionalContext": "a\n[codeagent] b", "systemMessage": "c"}`)}, "", "", "| a\n| [codeagent] b", "c"},
+		"no object":            {BeforeTool, Ended{Stdout: []byte(`{"decision": 1}`)}, "not valid JSON", "", "", ""},
+		"cut off":              {BeforeTool, Ended{Stdout: []byte(`{"decision": "allow`)}, "not valid JSON", "", "", ""},
+		"hangs":                {BeforeTool, Ended{TimedOut: true}, "gave no answer within 10 s", "", "", ""},
+		"hangs at a prompt":    {Prompt, Ended{TimedOut: true}, "gave no answer", "", "", ""},
+		"hangs at a question":  {Question, Ended{TimedOut: true}, "", "", "", "gave no answer"},
+		"hangs afterwards":     {AfterTool, Ended{TimedOut: true}, "", "", "", "gave no answer"},
+		"floods":               {BeforeTool, Ended{Flooded: true, Stdout: []byte(allow)}, "more than 64 KiB", "", "", ""},
+		"killed":               {BeforeTool, Ended{Signal: "signal 9", Exit: -1}, "signal 9", "", "", ""},
+		"absent":               {BeforeTool, Ended{Exit: 127, Stderr: []byte("sh: x: not found")}, "could not be run (status 127): sh: x: not found", "", "", ""},
+		"not started":          {BeforeTool, Ended{Err: errors.New("no sandbox")}, "could not be run: no sandbox", "", "", ""},
+		"deny at the start":    {SessionStart, Ended{Exit: 2, Stderr: []byte("no")}, "", "", "", "nothing can be denied at the start: no"},
+		"denied something":     {AfterTool, Ended{Exit: 1, Denied: []string{"write /etc/x"}}, "", "", "", "the sandbox denied it write /etc/x"},
+		"escape sequences":     {BeforeTool, Ended{Exit: 2, Stderr: []byte("a\x1b[2J\u202e\xff\nb")}, "a␛[2J<U+202E>", "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Options{Hooks: []Hook{compiled(t, Hook{Event: c.event, Command: "check"})}, Run: func(context.Context, Hook, []byte) Ended { return c.ended }})
+			a := s.Fire(t.Context(), Input{Event: c.event, Call: &Call{Tool: "shell"}})
+			if a.Denied != (c.deny != "") || !strings.Contains(a.Reason, c.deny) {
+				t.Errorf("denied %v: %q, want %q", a.Denied, a.Reason, c.deny)
+			}
+			for what, v := range map[string][2]string{
+				"asks": {strings.Join(a.Asks, "\n"), c.ask}, "words": {strings.Join(a.Words, "\n"), c.words}, "warnings": {strings.Join(a.Warnings, "\n"), c.warned},
+			} {
+				if (v[0] == "") != (v[1] == "") || !strings.Contains(v[0], v[1]) || strings.ContainsAny(v[0], "\x1b\u202e") {
+					t.Errorf("%s: %q, want %q", what, v[0], v[1])
+				}
+			}
+		})
+	}
+}
+
+func compiled(t *testing.T, h Hook) Hook {
+	t.Helper()
+	h, err := h.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestJoin: a deny ends it, asks and words add up, and a notice about an allow is shown once.
+func TestJoin(t *testing.T) {
+	outputs := map[string]string{"a": `{"decision": "ask", "additionalContext": "w"}`, "b": `{"decision": "allow"}`, "c": `{"decision": "deny"}`, "d": `{"additionalContext": "never"}`}
+	var ran []string
+	var list []Hook
+	for _, name := range []string{"a", "b", "c", "d"} {
+		list = append(list, compiled(t, Hook{Event: BeforeTool, Command: name}))
+	}
+	s := New(Options{Hooks: list, Run: func(_ context.Context, h Hook, _ []byte) Ended {
+		ran = append(ran, h.Command)
+		return Ended{Stdout: []byte(outputs[h.Command])}
+	}})
+	in := Input{Event: BeforeTool, Call: &Call{Tool: "shell"}}
+	if a := s.Fire(t.Context(), in); !a.Denied || len(a.Asks) != 1 || len(a.Words) != 1 || len(a.Warnings) != 1 || strings.Join(ran, "") != "abc" {
+		t.Errorf("%+v after %q", a, ran)
+	}
+	if a := s.Fire(t.Context(), in); !a.Denied || len(a.Warnings) != 0 {
+		t.Errorf("%+v", a)
+	}
+	if New(Options{}).Has(BeforeTool) || New(Options{}).Fire(t.Context(), in).Denied {
+		t.Error("without hooks something is denied")
+	}
+}
+
+// TestClaude: a settings.json is read as it is, and a call is what Claude Code would call it.
+func TestClaude(t *testing.T) {
+	list, left, err := Claude("settings.json", []byte(`{
+		"permissions": {"allow": ["Bash(ls:*)"]},
+		"hooks": {
+			"PreToolUse": [
+				{"matcher": "Bash", "hooks": [{"type": "command", "command": "bash", "timeout": 5}]},
+				{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": "edit"}]},
+				{"hooks": [{"type": "prompt", "prompt": "safe?"}, {"type": "command", "command": "if", "if": "Bash(git *)"}]},
+				{"matcher": "mcp__(", "hooks": [{"type": "command", "command": "x"}]}
+			],
+			"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "prompt"}]}],
+			"Stop": [{"hooks": [{"type": "command", "command": "stop"}]}],
+			"Notification": [{"matcher": "idle_prompt", "hooks": [{"type": "command", "command": "idle"}]}, {"hooks": [{"type": "command", "command": "notify"}]}],
+			"PreCompact": [{"hooks": [{"type": "command", "command": "x"}]}]
+		}}`))
+	if err != nil || len(list) != 6 || len(left) != 4 || list[0].Timeout != time.Minute && list[0].Command == "notify" {
+		t.Fatalf("%+v, %q, %v", list, left, err)
+	}
+	var given []string
+	s := New(Options{Hooks: list, Session: "s1", Folder: "/w", Run: func(_ context.Context, h Hook, stdin []byte) Ended {
+		var in struct {
+			Event   string         `json:"hook_event_name"`
+			Session string         `json:"session_id"`
+			Folder  string         `json:"cwd"`
+			Tool    string         `json:"tool_name"`
+			Input   map[string]any `json:"tool_input"`
+			Prompt  string         `json:"prompt"`
+			Active  bool           `json:"stop_hook_active"`
+			Own     struct {
+				Event Event `json:"event"`
+			} `json:"codeagent"`
+		}
+		if err := json.Unmarshal(stdin, &in); err != nil || in.Session != "s1" || in.Folder != "/w" || in.Own.Event == "" {
+			t.Errorf("%s: %v", stdin, err)
+		}
+		input, _ := json.Marshal(in.Input)
+		line := h.Command + " " + in.Event + " " + in.Tool + " " + string(input) + in.Prompt
+		if in.Active {
+			line += " active"
+		}
+		given = append(given, line)
+		return Ended{}
+	}})
+	const edit = "*** Begin Patch\n*** Update File: a.go\n@@\n one\n-two\n+three\n*** Add File: /etc/b\n+x\n*** Delete File: c\n*** End Patch"
+	for _, in := range []Input{
+		{Event: BeforeTool, Call: &Call{Tool: "shell", Kind: word.KindCommand, Command: "ls", Folder: "/w", Arguments: json.RawMessage(`{"command":"ls","timeout_ms":9}`)}},
+		{Event: BeforeTool, Call: &Call{Tool: "write_stdin", Kind: word.KindInput, Command: "bash -i", Typed: "rm x\n"}},
+		{Event: BeforeTool, Call: &Call{Tool: "apply_patch", Kind: word.KindEdit, Command: edit, Folder: "/w"}},
+		{Event: BeforeTool, Call: &Call{Tool: "read_file", Kind: word.KindRead, Folder: "/w", Arguments: json.RawMessage(`{"path":"x"}`)}},
+		{Event: Prompt, Prompt: "hello"},
+		{Event: TurnEnd, Continued: true},
+		{Event: Question, Asked: &Asked{Title: "may I"}, Call: &Call{Tool: "shell"}},
+	} {
+		s.Fire(t.Context(), in)
+	}
+	want := []string{
+		`bash PreToolUse Bash {"command":"ls","timeout":9}`,
+		`bash PreToolUse Bash {"command":"rm x\n"}`,
+		`edit PreToolUse Edit {"file_path":"/w/a.go","new_string":"one\nthree\n","old_string":"one\ntwo\n"}`,
+		`edit PreToolUse Write {"content":"x\n","file_path":"/etc/b"}`,
+		`edit PreToolUse Edit {"file_path":"/w/c","new_string":"","old_string":""}`,
+		`prompt UserPromptSubmit  nullhello`,
+		`stop Stop  null active`,
+		`notify Notification  null`,
+	}
+	if !slices.Equal(given, want) {
+		t.Errorf("%s\nwant\n%s", strings.Join(given, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestClaudeFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                       "f:1: not valid JSON",
+		"{\n\"hooks\": {,\n}":    "f:2: not valid JSON",
+		"{\n\"hooks\": []\n}":    "f:2: not valid JSON",
+		`{"hooks": {"Stop": 1}}`: "f Stop: ",
+	} {
+		if _, _, err := Claude("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if list, _, err := Claude("f", []byte(`{"disableAllHooks": true, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}`)); err != nil || len(list) > 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// FuzzAnswer: whatever a hook prints, its texts are bounded and harmless.
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte(`{"decision": "deny", "reason": "\u001b[2J", "additionalContext": "\u009b"}`), []byte("\x1b"), 2)
+	h, err := Hook{Event: Prompt, Command: "x"}.Compile()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, stdout, stderr []byte, exit int) {
+		a := answerOf(h, Ended{Stdout: stdout, Stderr: stderr, Exit: exit})
+		for _, text := range slices.Concat([]string{a.Reason}, a.Asks, a.Words, a.Warnings) {
+			if strings.ContainsAny(text, "\x1b\u009b\u202e\r\x00") || len(text) > 3*maxWords+4<<10 {
+				t.Errorf("%q", text)
+			}
+		}
+	})
+}
