@@ -32,7 +32,7 @@ const codexKey = "CODEX_API_KEY"
 
 // leftover bounds the wait for the codeagent of the turn before, which the SDK ends with SIGTERM
 // and does not wait for.
-const leftover = 10 * time.Second
+const leftover = 30 * time.Second
 
 // atHome returns s with the account's home folder if the environment names none: programs give the
 // SDK an environment of their own, and Codex looks the folder up.
