@@ -14,7 +14,7 @@ TIMEOUT := $(if $(CI),40m,10m)
 
 export CGO_ENABLED := 0
 
-.PHONY: run build test bench compat lint install cross clean recording
+.PHONY: run build test bench compat lint man install cross clean recording
 
 run: build
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/codeagent; else \
@@ -64,10 +64,17 @@ cross:
 	GOOS=linux  GOARCH=arm64 $(GO) build -buildvcs=false -o /dev/null ./cmd/codeagent && GOOS=linux GOARCH=arm64 $(GO) build -buildvcs=false -o /dev/null ./cmd/linux-sandbox-helper
 	GOOS=darwin GOARCH=arm64 $(GO) build -buildvcs=false -o /dev/null ./cmd/codeagent
 
+# The manual pages are made of the flags and of docs/.
+man: build
+	@rm -rf $(BIN)/man && mkdir -p $(BIN)/man && $(BIN)/codeagent help --man $(BIN)/man
+
 # Both binaries go to one folder: codeagent finds its helper beside itself.
-install: build
+install: man
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(BIN)/codeagent $(BIN)/linux-sandbox-helper $(DESTDIR)$(PREFIX)/bin/
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
+	install -m 644 $(BIN)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 $(BIN)/man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7/
 
 clean:
 	rm -rf $(BIN)

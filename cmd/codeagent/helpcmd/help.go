@@ -1,9 +1,10 @@
 // Package helpcmd is `codeagent help`: the usage of a command, or a page of docs/, which
-// an installed program has no files of. It reads nothing and writes to the streams. Start
-// with New.
+// an installed program has no files of. --man writes manual pages to the folder that it names;
+// otherwise it writes to the streams alone. Start with New.
 package helpcmd
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ import (
 // New returns the command. A page comes before a command of the same name, whose usage its
 // own --help prints.
 func New(s cli.Stdio) *cobra.Command {
-	return &cobra.Command{
+	man := ""
+	cmd := &cobra.Command{
 		Use:   "help [TOPIC or COMMAND]",
 		Short: "Help about a topic: " + strings.Join(docs.Topics(), ", "),
 		Long: "Prints a page about a topic: " + strings.Join(docs.Topics(), ", ") + ".\n" +
@@ -39,6 +41,12 @@ func New(s cli.Stdio) *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if man != "" && len(args) > 0 {
+				return cli.Usage(errors.New("--man writes all pages and takes no topic"))
+			}
+			if man != "" {
+				return writeManual(cmd, s, man)
+			}
 			if len(args) == 1 && docs.Page(args[0]) != "" {
 				return page(s, cmd.Root(), args[0])
 			}
@@ -50,6 +58,8 @@ func New(s cli.Stdio) *cobra.Command {
 			return found.Help()
 		},
 	}
+	cmd.Flags().StringVar(&man, "man", "", "write the manual pages to this `FOLDER` instead")
+	return cmd
 }
 
 // page prints a page: drawn for a terminal, as Markdown to anything else.
