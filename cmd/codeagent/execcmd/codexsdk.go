@@ -93,13 +93,15 @@ var codexProfiles = []struct{ profile, mode string }{
 	{":read-only", config.ReadOnly}, {":workspace", config.WorkspaceWrite}, {":danger-full-access", config.FullAccess},
 }
 
+// openNetwork is network_access = true.
+const openNetwork = "sandbox.network=full"
+
 // dialect translates the settings of one run.
 type dialect struct {
 	// first has the lowest priority; then come the settings in their order.
 	first, settings []string
-	// mode is the last sandbox mode named; network is the last network_access, as a setting.
-	mode, network string
-	warnings      []string
+	mode            string // the last sandbox mode named
+	warnings        []string
 }
 
 // fromCodex translates the flags and settings of the SDK to ours. What has no effect here is
@@ -125,18 +127,17 @@ func fromCodex(s cli.Stdio, f cli.Flags, c codexFlags) (cli.Flags, []string, err
 	if f.Sandbox != "" {
 		d.mode = f.Sandbox
 	}
-	// In Codex both belong to the mode workspace-write.
-	switch {
-	case d.mode != config.ReadOnly:
-		d.settings = append(d.settings, d.network)
-	case len(f.AddDirs) > 0:
-		f.AddDirs = nil
-		d.warn("additional directories have no effect: the sandbox mode is %s", d.mode)
-	}
 	if d.mode == config.ReadOnly {
-		d.settings = slices.DeleteFunc(d.settings, func(o string) bool { return strings.HasPrefix(o, "sandbox.add_dirs=") })
+		// In Codex the network and further directories belong to the mode workspace-write.
+		if len(f.AddDirs) > 0 {
+			f.AddDirs = nil
+			d.warn("additional directories have no effect: the sandbox mode is %s", d.mode)
+		}
+		d.settings = slices.DeleteFunc(d.settings, func(o string) bool {
+			return o == openNetwork || strings.HasPrefix(o, "sandbox.add_dirs=")
+		})
 	}
-	f.Settings = slices.DeleteFunc(append(d.first, d.settings...), func(o string) bool { return o == "" })
+	f.Settings = append(d.first, d.settings...)
 	return f, d.warnings, nil
 }
 
@@ -220,13 +221,18 @@ func (d *dialect) special(key string, v any) bool {
 		if !isBool {
 			return false
 		}
-		d.network = "sandbox.network=deny"
 		if on {
-			d.network = "sandbox.network=full"
+			d.settings = append(d.settings, openNetwork)
+		} else {
+			d.set("sandbox.network", "deny")
 		}
 	case "sandbox_workspace_write.exclude_slash_tmp", "sandbox_workspace_write.exclude_tmpdir_env_var":
 		if on {
 			d.set("sandbox.tmp", "private") // false is what codeagent's own settings say
+		}
+	case "shell_environment_policy.ignore_default_excludes":
+		if on || !isBool {
+			d.warn("%s has no effect: variables that look like secrets stay hidden unless sandbox.env.include names them", key)
 		}
 	default:
 		// Codex asks each provider over the Responses API, and shows its name only.
