@@ -104,7 +104,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, printer *headless.Printer) error {
 	prompt, err := readPrompt(ctx, s, x, args)
 	if err != nil {
-		return err
+		return byLimit(ctx, err)
 	}
 	if prompt == "" && x.from != nil {
 		return cli.Usage(errors.New("resume needs a prompt"), "give it as the last argument, or on stdin")
@@ -130,7 +130,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 	}
 	ses, err := conversation.Open(ctx, s, f, o)
 	if err != nil {
-		return err
+		return byLimit(ctx, err)
 	}
 	defer ses.Close()
 	last, err := cli.OpenOutput(ses.Workspace.Ground(), "-o", x.output, 0o666)
@@ -178,6 +178,15 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		ses.ReportTourFiles()
 	}
 	return statusOf(ctx, err, printer, x)
+}
+
+// byLimit returns the time limit instead of an error after it: what failed before the turn
+// did so because its time was over.
+func byLimit(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, cli.ErrTimeLimit) {
+		return cause
+	}
+	return err
 }
 
 // statusOf converts the result of a run to the error that carries its exit status.
