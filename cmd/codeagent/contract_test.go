@@ -30,11 +30,23 @@ func TestContract(t *testing.T) {
 		}
 	}
 	bin := programs(t)
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
 	runScripts(t, testscript.Params{Files: files, Setup: func(env *testscript.Env) error {
 		env.Setenv("BIN", bin)
+		env.Setenv("EXAMPLES", examples)
 		env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 		return nil
 	}})
+}
+
+// heldElsewhere are the beginnings of sentences that no script can hold, with the test that does.
+var heldElsewhere = map[string]string{
+	"Ctrl+V on the screen takes":  "TestClipboardOnTheScreen",
+	"Unknown fields may be added": "headless: TestLinesAreGoldenAndFitTheSchema",
+	"A recorded run, shortened":   "TestExecPage",
 }
 
 // TestContractIsWhole: each quoted sentence is on the page. It names the sentences without a
@@ -67,8 +79,11 @@ func TestContractIsWhole(t *testing.T) {
 		}
 	}
 	for i, s := range sentences {
+		for begins := range heldElsewhere {
+			held[i] = held[i] || strings.HasPrefix(s, begins)
+		}
 		if !held[i] {
-			t.Logf("docs/exec.md promises what no script of testdata/contract tests: %s", s)
+			t.Logf("not tried in testdata/contract, but promised in docs/exec.md: %s", s)
 		}
 	}
 	if len(sentences) < 90 || len(files) < 50 {

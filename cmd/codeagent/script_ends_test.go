@@ -67,10 +67,10 @@ func scriptTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	_, _ = io.WriteString(ts.Stdout(), out.String())
 }
 
-var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT}
+var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "KILL": syscall.SIGKILL}
 
-// scriptSignal sends a signal to a command at a certain point, and compares its exit status:
-// signal NAME POINT ARG N CMD... The points are:
+// scriptSignal sends a signal to a command at a certain point, makes the file signalled, and
+// compares the exit status: signal NAME POINT ARG N CMD... The points are:
 //
 //	asked COUNT   the model of this script has had so many requests
 //	made FILE     the file is there
@@ -78,7 +78,7 @@ var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.S
 //	reads BYTES   it has read so many bytes, more than a pipe holds, from a stdin that stays open
 func scriptSignal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 5 || signals[args[0]] == 0 {
-		ts.Fatalf("usage: signal INT|TERM|HUP|QUIT asked|made|says|reads ARG N CMD...")
+		ts.Fatalf("usage: signal INT|TERM|HUP|QUIT|KILL asked|made|says|reads ARG N CMD...")
 	}
 	point, arg := args[1], args[2]
 	cmd, out, errs := scriptCommand(ts, args[4:])
@@ -122,6 +122,7 @@ func scriptSignal(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Check(cmd.Process.Signal(signals[args[0]]))
+	ts.Check(os.WriteFile(ts.MkAbs("signalled"), nil, 0o644))
 	scriptEnd(ts, args[3], <-over, cmd)
 	_, _ = io.WriteString(ts.Stdout(), out.String())
 	_, _ = io.WriteString(ts.Stderr(), errs.String())

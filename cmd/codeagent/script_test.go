@@ -143,6 +143,8 @@ func scriptSetup(env *testscript.Env) error {
 // step is one line of a model's script.
 type step struct {
 	Text  string `json:"text"`
+	Think string `json:"reasoning"`
+	Stop  string `json:"stop"` // the finish_reason
 	Calls []struct {
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
@@ -178,6 +180,7 @@ func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var replies []scripted.Reply
 	lines := bufio.NewScanner(strings.NewReader(ts.ReadFile(args[0])))
+	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
@@ -206,7 +209,7 @@ func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func (st step) reply() scripted.Reply {
-	r := scripted.Reply{Text: st.Text, Status: st.Status, Body: st.Body, Fault: faults[st.Fault], After: st.After}
+	r := scripted.Reply{Text: st.Text, Reasoning: st.Think, Stop: st.Stop, Status: st.Status, Body: st.Body, Fault: faults[st.Fault], After: st.After}
 	r.Delay = time.Duration(st.Delay) * time.Millisecond
 	if st.Repeat > 0 {
 		r.Text, r.Piece = strings.Repeat(st.Text, st.Repeat), 4096
