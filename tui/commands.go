@@ -22,8 +22,8 @@ import (
 // Extras are commands of one step: a page to read, a prompt, a deed with a line of words.
 // What is nil is not offered.
 type Extras struct {
-	// Diff, Sandbox and Doctor return pages to read.
-	Diff, Sandbox, Doctor func(ctx context.Context) (string, error)
+	// Diff, Sandbox, Doctor and Skills return pages to read.
+	Diff, Sandbox, Doctor, Skills func(ctx context.Context) (string, error)
 	// Feedback and Export write a file, and return where it is.
 	Feedback func(ctx context.Context) (file string, err error)
 	Export   func(ctx context.Context, file string) (string, error)
@@ -58,9 +58,11 @@ func moreCommands() []command {
 	diff := func(e Extras) func(context.Context) (string, error) { return e.Diff }
 	confines := func(e Extras) func(context.Context) (string, error) { return e.Sandbox }
 	doctor := func(e Extras) func(context.Context) (string, error) { return e.Doctor }
+	skills := func(e Extras) func(context.Context) (string, error) { return e.Skills }
 	return []command{
 		{name: "sandbox", help: "what commands may touch now", run: page("Sandbox", confines, plain), offered: func(o Options) bool { return o.Extras.Sandbox != nil }},
 		{name: "diff", help: "what differs from the last commit", run: page("Changes since the last commit", diff, diffStyle), offered: func(o Options) bool { return o.Extras.Diff != nil }},
+		{name: "skills", help: "the skills and hooks in use, and which are left out", run: page("Skills and hooks", skills, plain), offered: func(o Options) bool { return o.Extras.Skills != nil }},
 		{name: "plan", takes: "[task]", help: "show the model's plan; or have it plan a task before it changes anything", run: showPlan, offered: func(o Options) bool { return o.Extras.Plan != nil }},
 		{name: "review", takes: "[base BRANCH | commit ID]", help: "have the model review what is uncommitted, a branch or a commit", run: review, offered: func(o Options) bool { return o.Extras.Review != nil }},
 		{name: "init", help: "have the model write AGENTS.md for this project", run: func(m *app, _ string) tea.Cmd { return m.submit(message.Message{Text: m.offers.Extras.Init()}) },

@@ -62,7 +62,7 @@ func TestExtras(t *testing.T) {
 	}
 	r := newRig(t, 80, 24)
 	r.app.offers.Extras = Extras{
-		Diff: text("diff", "@@ -1 +1 @@\n-old\n+new \x1b[2J"), Sandbox: text("sandbox", "write  ~/src\n    "+strings.Repeat("word ", 14)+"unparted"), Doctor: text("doctor", "sandbox: works"),
+		Diff: text("diff", "@@ -1 +1 @@\n-old\n+new \x1b[2J"), Sandbox: text("sandbox", "write  ~/src\n    "+strings.Repeat("word ", 14)+"unparted"), Doctor: text("doctor", "sandbox: works"), Skills: text("skills", "Skills\n  pdf \x1b[2J"),
 		Feedback: text("feedback", "/state/feedback.md"), Fresh: deed("fresh"), Fork: deed("fork"),
 		Export: func(_ context.Context, file string) (string, error) {
 			did = append(did, "export "+file)
@@ -78,7 +78,7 @@ func TestExtras(t *testing.T) {
 		r.settle(r.press("enter"))
 	}
 	for _, c := range []struct{ command, shows string }{
-		{"/diff", "+new ␛[2J"}, {"/sandbox", "write  ~/src"}, {"/sandbox", "\n      unparted"}, {"/doctor", "sandbox: works"}, {"/keys", "message-newline"},
+		{"/diff", "+new ␛[2J"}, {"/sandbox", "write  ~/src"}, {"/sandbox", "\n      unparted"}, {"/doctor", "sandbox: works"}, {"/skills", "pdf ␛[2J"}, {"/keys", "message-newline"},
 		{"/export a.html", "this session is written to /work/a.html"}, {"/feedback", "Nothing was sent"}, {"/plan", "the model has made no plan"},
 	} {
 		do(c.command)

@@ -81,7 +81,7 @@ type Session struct {
 	Jobs       *exec.Jobs               // set by join
 	Tour       *tour.Tour               // nil with a real model
 	project    workspace.ProjectRules
-	found      extensions.Found
+	Extensions extensions.Found
 	start      event.SessionStarted // as last reported
 	reviewer   *agent.Reviewer      // may be nil
 	choosing   sync.Mutex           // guards chosen once a turn may run
@@ -129,8 +129,8 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		return nil, err
 	}
 	ses.project = ws.ProjectRules(ctx, own)
-	ses.found = extensions.Read(ctx, ws)
-	ws.Policy = ses.found.Protect(ws, ws.Policy)
+	ses.Extensions = extensions.Read(ctx, ws)
+	ws.Policy = ses.Extensions.Protect(ws, ws.Policy)
 	reviewer, facts := ws.Config.ReviewModel()
 	if ses.reviewer, err = ses.reviewerOf(ctx, reviewer); err != nil {
 		ses.Close()
@@ -224,13 +224,13 @@ func (ses *Session) Join(screen Face) {
 			facts.Git = ses.checkedOut()
 			unknown()
 			facts.Instructions = guides.Current()
-			facts.Skills = ses.found.Skills
+			facts.Skills = ses.Extensions.Skills
 			return prompts.System(facts)
 		},
 	}
 	id := ses.Record.join(&cfg)
 	cfg.Hooks = hooks.New(hooks.Options{
-		Hooks: ses.found.Hooks, Session: id, Folder: ses.Workspace.Folder,
+		Hooks: ses.Extensions.Hooks, Session: id, Folder: ses.Workspace.Folder,
 		Run: func(ctx context.Context, h hooks.Hook, stdin []byte) hooks.Ended {
 			return ses.Workspace.RunHook(ctx, ses.Gate.Ledger().Ungranted(), h, stdin)
 		},
@@ -280,11 +280,11 @@ func (ses *Session) Join(screen Face) {
 	if note != "" {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: note})
 	}
-	for _, words := range ses.found.Left {
+	for _, words := range ses.Extensions.Left {
 		screen.Emit(event.Notice{Level: word.LevelWarning, Text: words})
 	}
-	if ses.found.Untrusted != "" {
-		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.found.Untrusted})
+	if ses.Extensions.Untrusted != "" {
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Extensions.Untrusted})
 	}
 	if ses.Workspace.Config.ProjectFile != "" {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Workspace.Config.ProjectFile + " is ignored: codeagent reads no settings of a project"})

@@ -26,6 +26,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 	o.Extras.Sandbox = func(context.Context) (string, error) {
 		return describePolicy(ses.Gate.Base(), ws.Stdio.Env("HOME")), nil
 	}
+	o.Extras.Skills = func(context.Context) (string, error) { return ses.Extensions.Page(), nil }
 	o.Extras.Doctor = func(ctx context.Context) (string, error) { return doctor.Report(ctx, ws.Stdio, f) }
 	o.Extras.Diff = func(ctx context.Context) (string, error) {
 		_, c, err := ws.Diff(ctx, "")
