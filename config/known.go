@@ -9,20 +9,24 @@ import (
 // What a person may type, for the completion of a shell. It comes from the settings alone: no
 // provider is asked.
 
-// Choices returns the values of a setting that has a few.
-func Choices(key string) []string {
-	s, _, ok := find(splitKey(key))
-	if !ok {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(s.choices), func(c string) bool { return c == "" })
-}
-
-// SettingKeys returns the keys of all settings; NAME stands for any name.
-func SettingKeys() []string {
+// Completions returns what part, the beginning of KEY=VALUE, may become: the keys of all
+// settings but those with a NAME, or the values of a setting that has a few.
+func Completions(part string) []string {
 	var out []string
+	key, _, hasValue := strings.Cut(part, "=")
+	if s, _, ok := find(splitKey(key)); hasValue {
+		if !ok {
+			return nil
+		}
+		for _, c := range s.choices {
+			out = append(out, key+"="+c)
+		}
+		return out
+	}
 	for _, s := range settings {
-		out = append(out, s.key)
+		if !strings.Contains(s.key, "NAME") {
+			out = append(out, s.key+"=")
+		}
 	}
 	return out
 }

@@ -50,8 +50,8 @@ func Add(root *cobra.Command, s cli.Stdio, f *cli.Flags) {
 			return lines(c.Profiles()), noFile
 		},
 		"config":           setting,
-		"sandbox":          one(config.Choices("sandbox.mode")...),
-		"ask-for-approval": one(config.Choices("ask_for_approval")...),
+		"sandbox":          one(values("sandbox.mode")...),
+		"ask-for-approval": one(values("ask_for_approval")...),
 		"log-level":        one(eventlog.Levels()...),
 		"color":            one("auto", "always", "never"),
 		"format":           one("markdown", "html"),
@@ -101,20 +101,16 @@ func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 
 // setting offers the keys of settings, and after the "=" the values.
 func setting(_ *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
+	return config.Completions(part), noFile | cobra.ShellCompDirectiveNoSpace
+}
+
+// values returns the values of a setting that has a few.
+func values(key string) []string {
 	var out []string
-	key, _, hasValue := strings.Cut(part, "=")
-	if hasValue {
-		for _, v := range config.Choices(key) {
-			out = append(out, key+"="+v)
-		}
-		return out, noFile
+	for _, c := range config.Completions(key + "=") {
+		out = append(out, strings.TrimPrefix(c, key+"="))
 	}
-	for _, k := range config.SettingKeys() {
-		if !strings.Contains(k, "NAME") {
-			out = append(out, k+"=")
-		}
-	}
-	return out, noFile | cobra.ShellCompDirectiveNoSpace
+	return out
 }
 
 // lines makes names from a file safe to show.
