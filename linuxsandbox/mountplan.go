@@ -33,8 +33,8 @@ type mountPlan struct {
 }
 
 // planMounts turns p and its rules into a mountPlan. denied are the canonical exact deny-read
-// paths.
-func planMounts(p sandbox.Policy, rules []spec.Rule, denied []string) *mountPlan {
+// paths, held what heldPaths returned.
+func planMounts(p sandbox.Policy, rules []spec.Rule, denied, held []string) *mountPlan {
 	m := &mountPlan{denied: denied, readsAll: len(p.Read) == 0, Mounts: &spec.Mounts{
 		Memory: len(writeRoots(p)) > 0 && present(kernel.ShmDir), Terminals: present(kernel.PtsDir) && present(kernel.Ptmx),
 	}}
@@ -61,7 +61,7 @@ func planMounts(p sandbox.Policy, rules []spec.Rule, denied []string) *mountPlan
 	for _, root := range p.Read {
 		m.show(root.Path)
 	}
-	for _, path := range heldPaths(p) {
+	for _, path := range held {
 		m.protect(path)
 	}
 	for _, path := range denied {

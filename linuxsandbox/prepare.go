@@ -54,12 +54,13 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	q.DenyRead = denied
 	out := &prepared{own: ownFiles(p, f)}
 	records := readableRecords(q)
+	var held []string
 	if f.Namespaces {
 		if err := checkRoots(p, f); err != nil {
 			return nil, err
 		}
 		// Mounts protect the paths that exist, so these are not a weakness.
-		held := heldPaths(p)
+		held = heldPaths(p)
 		q.Protected.Paths = slices.DeleteFunc(q.Protected.Paths, func(path string) bool { return sandbox.CoveredBy(held, path) })
 		q.Protected.Own = slices.DeleteFunc(q.Protected.Own, func(path string) bool { return sandbox.CoveredBy(held, path) })
 		q.Protected.Hidden = slices.DeleteFunc(q.Protected.Hidden, present)
@@ -91,7 +92,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	}
 	var unheld, piped []string
 	if f.Namespaces {
-		out.mounts = planMounts(p, out.spec.Rules, denied)
+		out.mounts = planMounts(p, out.spec.Rules, denied, held)
 		out.spec.Mounts = out.mounts.Mounts
 		out.mounts.HostProc = f.NoPIDs != ""
 		unheld = out.mounts.unheld
