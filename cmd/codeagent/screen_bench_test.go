@@ -40,13 +40,17 @@ func benchScreen(b *testing.B) func() *golden.Terminal {
 // BenchmarkScreenFirstPaint is the time from the start of the process to the composer.
 func BenchmarkScreenFirstPaint(b *testing.B) {
 	start := benchScreen(b)
+	least := time.Hour
 	for b.Loop() {
+		began := time.Now()
 		term := start()
 		term.WaitFor("Ask codeagent")
+		least = min(least, time.Since(began))
 		b.StopTimer()
 		term.Kill()
 		b.StartTimer()
 	}
+	b.ReportMetric(float64(least.Microseconds())/1000, "least-ms")
 }
 
 // BenchmarkScreenEcho is the time from a key to its letter, with random gaps between keys.
