@@ -73,8 +73,8 @@ func (t linesT) Run(name string, f func(testscript.T)) {
 func (linesT) Verbose() bool { return true }
 
 var (
-	runsJSON = regexp.MustCompile(`^> (?:\[\S+\] *)*(?:! *)?(?:exec|status \d+|open \d+|signal .*?) codeagent exec (?:.* )?--(?:experimental-)?json\b`)
-	command  = regexp.MustCompile(`^> `)
+	runsJSON = regexp.MustCompile(`^> (?:\[\S+\] *)*(?:! *)?(?:exec|status \d+|open \d+|signal .*?) codeagent (?:exec|review) (?:.* )?--(?:experimental-)?json\b`)
+	aCommand = regexp.MustCompile(`^> `)
 	looksOK  = regexp.MustCompile(`^\{"type":"(?:thread|turn|item)\.`)
 )
 
@@ -84,7 +84,7 @@ func (t linesT) Log(args ...any) {
 	all, inStdout, helps := false, false, false
 	for line := range strings.Lines(text) {
 		switch {
-		case command.MatchString(line):
+		case aCommand.MatchString(line):
 			all, inStdout, helps = runsJSON.MatchString(line), false, strings.Contains(line, "--help")
 		case line == "[stdout]\n":
 			inStdout = true
