@@ -60,15 +60,15 @@ type Exporter struct {
 }
 
 // New returns an Exporter, or nil if the variables name no collector. problems are sentences
-// about variables that it cannot follow.
-func New(env func(string) string, version string, m *mask.Mask) (x *Exporter, problems []string) {
+// about variables that it cannot follow. secrets is called only if there is an Exporter.
+func New(env func(string) string, version string, secrets func() *mask.Mask) (x *Exporter, problems []string) {
 	set, problems := read(env, version)
 	if set == nil {
 		return nil, problems
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	x = &Exporter{
-		set: set, version: version, mask: m, now: time.Now, stop: stop,
+		set: set, version: version, mask: secrets(), now: time.Now, stop: stop,
 		full: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		client: &http.Client{
 			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10},

@@ -118,23 +118,23 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+func noMask() *mask.Mask { return nil }
+
 // collector keeps what it gets.
 type collector struct {
 	*httptest.Server
 	mu     sync.Mutex
 	bodies map[string][]string // by path
 	header http.Header
-	status int
 }
 
 func collect(t *testing.T) *collector {
-	c := &collector{bodies: map[string][]string{}, status: 200}
-	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c := &collector{bodies: map[string][]string{}}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.bodies[r.URL.Path], c.header = append(c.bodies[r.URL.Path], string(body)), r.Header
-		w.WriteHeader(c.status)
 	}))
 	t.Cleanup(c.Server.Close)
 	return c
@@ -211,7 +211,9 @@ var session = []event.Event{
 
 func TestSpans(t *testing.T) {
 	c := collect(t)
-	x, problems := New(variables(endpoint+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=api-key=k1", "TRACEPARENT=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), "v1", mask.New([]string{"K=sk-verysecret"}, func(string) bool { return true }))
+	x, problems := New(variables(endpoint+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=api-key=k1", "TRACEPARENT=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), "v1", func() *mask.Mask {
+		return mask.New([]string{"K=sk-verysecret"}, func(string) bool { return true })
+	})
 	if x == nil || len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -259,7 +261,7 @@ func TestSpans(t *testing.T) {
 // Events in any order, and without their partners, do no harm.
 func TestOddOrder(t *testing.T) {
 	c := collect(t)
-	x, _ := New(variables(endpoint+c.URL), "v1", nil)
+	x, _ := New(variables(endpoint+c.URL), "v1", noMask)
 	for range 2 {
 		for _, e := range slices.Backward(append(event.All(), session...)) {
 			x.Observe(e)
@@ -272,7 +274,7 @@ func TestOddOrder(t *testing.T) {
 
 func TestContent(t *testing.T) {
 	c := collect(t)
-	x, _ := New(variables(endpoint+c.URL, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"), "v1", nil)
+	x, _ := New(variables(endpoint+c.URL, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"), "v1", noMask)
 	for _, e := range session {
 		x.Observe(e)
 	}
@@ -289,13 +291,12 @@ func TestContent(t *testing.T) {
 func TestNotSent(t *testing.T) {
 	elsewhere := collect(t)
 	for status, want := range map[int]string{401: "HTTP 401", 503: "HTTP 503", 307: "HTTP 307"} {
-		c := collect(t)
-		c.status = status
-		c.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", elsewhere.URL)
 			w.WriteHeader(status)
-		})
-		x, _ := New(variables(endpoint+c.URL), "v1", nil)
+		}))
+		t.Cleanup(c.Close)
+		x, _ := New(variables(endpoint+c.URL), "v1", noMask)
 		x.Observe(event.TurnStarted{})
 		x.Observe(event.TurnFinished{Outcome: word.TurnDone})
 		if err := x.Close(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "1 spans lost") {
@@ -310,7 +311,7 @@ func TestNotSent(t *testing.T) {
 // TestSilentCollector: what nobody takes delays nothing, and the end by two seconds at most.
 func TestSilentCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x, _ := New(variables(endpoint+"http://c"), "v1", nil)
+		x, _ := New(variables(endpoint+"http://c"), "v1", noMask)
 		x.client.Transport = never{}
 		began := time.Now()
 		for range mostQueued + 10 {

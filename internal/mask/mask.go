@@ -29,13 +29,24 @@ func New(environ []string, secret func(name string) bool) *Mask {
 	m := &Mask{}
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
-		if value = strings.TrimSpace(value); len(value) >= leastValue && secret(name) {
-			m.values = append(m.values, value)
+		if !secret(name) {
+			continue
+		}
+		m.add(value)
+		for pair := range strings.SplitSeq(value, ",") { // NAME=VALUE,NAME=VALUE, as of headers
+			_, v, _ := strings.Cut(pair, "=")
+			m.add(v)
 		}
 	}
 	// The longest first, since one may be the beginning of another.
 	slices.SortFunc(m.values, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return m
+}
+
+func (m *Mask) add(value string) {
+	if value = strings.TrimSpace(value); len(value) >= leastValue {
+		m.values = append(m.values, value)
+	}
 }
 
 // shapes match texts with a secret; their first group stays.

@@ -6,7 +6,7 @@ import (
 )
 
 func TestText(t *testing.T) {
-	m := New([]string{"API_KEY=abcdef", "LONG_KEY=abcdefghij", "X_KEY=ab", "PATH=/usr/bin:/bin"}, func(name string) bool { return strings.HasSuffix(name, "_KEY") })
+	m := New([]string{"API_KEY=abcdef", "LONG_KEY=abcdefghij", "X_KEY=ab", "H_KEY=a=firstvalue, b=second=value", "PATH=/usr/bin:/bin"}, func(name string) bool { return strings.HasSuffix(name, "_KEY") })
 	for _, tt := range []struct{ in, want string }{
 		{"echo abcdefghij", "echo [secret]"}, // the longer of two with the same beginning
 		{"xabcdefx", "x[secret]x"},
@@ -20,6 +20,7 @@ func TestText(t *testing.T) {
 		{"http://example.com:80/a@b", "http://example.com:80/a@b"},
 		{"the bearer of this", "the bearer of this"},
 		{"$ npm test", "$ npm test"},
+		{"firstvalue and second=value", "[secret] and [secret]"},
 	} {
 		if got := m.Text(tt.in); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.in, got, tt.want)

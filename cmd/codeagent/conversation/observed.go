@@ -32,7 +32,8 @@ func (ses *Session) observe(screen Face) Face {
 		by = append(by, s.Log.Observe)
 	}
 	var problems []string
-	if ses.telemetry, problems = telemetry.New(s.Env, s.Version, mask.New(s.Environ, sandbox.SecretName)); ses.telemetry != nil {
+	secrets := func() *mask.Mask { return mask.New(s.Environ, sandbox.SecretName) }
+	if ses.telemetry, problems = telemetry.New(s.Env, s.Version, secrets); ses.telemetry != nil {
 		by = append(by, ses.telemetry.Observe)
 	}
 	if len(by) > 0 {
