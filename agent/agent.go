@@ -79,6 +79,8 @@ type Log interface {
 type Config struct {
 	Model             Model
 	ModelName, Effort string
+	// Schema is the form of the turn's answer; nil: any text.
+	Schema *Schema
 	// CacheKey identifies the conversation. MaxOutputTokens is the model's output limit; 0
 	// leaves it to the provider. See model.Request.
 	CacheKey        string
@@ -223,6 +225,7 @@ type turn struct {
 	usage  model.Usage
 	answer string // the text of the last answer
 	empty  int    // empty answers in a row
+	unfit  int    // answers that did not fit the schema
 	broken int    // answers in a row that broke off after tool calls
 	full   int    // requests in a row that were refused as too long
 	futile int    // compactions in a row that made no progress
@@ -274,7 +277,9 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	batch := newBatch(ctx, t)
 	ans := answer{turn: t, batch: batch, guesses: guesses{batch: batch}}
 	items, b := a.now()
-	err = ans.read(ctx, a.cfg.Model.Stream(ctx, a.ask(items, b.items)))
+	ask := a.ask(items, b.items)
+	ask.Schema = a.cfg.Schema.json()
+	err = ans.read(ctx, a.cfg.Model.Stream(ctx, ask))
 	ans.end()
 	a.guess(ans.usage, weighAll(ans.items))
 	a.remember(ans.items...)
@@ -301,11 +306,11 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	t.broken, t.full = 0, 0
-	return t.goOn(&ans, len(calls))
+	return t.goOn(ctx, &ans, len(calls))
 }
 
 // goOn evaluates a complete answer.
-func (t *turn) goOn(ans *answer, calls int) (more bool, err error) {
+func (t *turn) goOn(ctx context.Context, ans *answer, calls int) (more bool, err error) {
 	switch text := ans.text(); {
 	case calls > 0:
 		t.empty = 0
@@ -325,7 +330,7 @@ func (t *turn) goOn(ans *answer, calls int) (more bool, err error) {
 	case model.StopFilter:
 		return false, ErrFiltered
 	}
-	return false, nil
+	return t.checkAnswer(ctx)
 }
 
 // ask returns the request for items, of that weight, which is sent now.

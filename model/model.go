@@ -97,6 +97,9 @@ type Request struct {
 	Effort string
 	// Blind: the model cannot see images. It receives words in place of each image.
 	Blind bool
+	// Schema is the JSON Schema that the text of the answer must fit; nil: any text. A provider that
+	// does not offer this gets the request without it.
+	Schema json.RawMessage
 	// CacheKey is the same for all requests of a conversation, so that the provider's prompt
 	// cache applies. Empty: unset.
 	CacheKey string

@@ -36,6 +36,8 @@ var (
 	onFailure string
 	//go:embed granular.md
 	granular string
+	//go:embed schema.md
+	schema string
 	//go:embed nobody.md
 	nobody string
 	//go:embed environment.md
@@ -71,6 +73,8 @@ type Facts struct {
 	Evidence sandbox.EvidenceLevel
 	// Tools are the names of the tools on offer.
 	Tools []string
+	// Schema is the JSON Schema of the last message; empty: any text.
+	Schema string
 	// Instructions are the AGENTS.md files, the most general first.
 	Instructions []Instruction
 	// Skills are listed with their descriptions; the model reads the rest on demand.
@@ -124,6 +128,9 @@ func System(f Facts) string {
 	}
 	b.WriteString(skilled(f.Skills))
 	b.WriteString(instructed(f.Instructions))
+	if f.Schema != "" {
+		b.WriteString(fill(schema, "schema", f.Schema))
+	}
 	return b.String()
 }
 

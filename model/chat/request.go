@@ -17,7 +17,8 @@ type quirks struct {
 	noReasoning bool // reasoning_content of earlier messages
 	// limit is the field for the output limit: "", "max_tokens",
 	// "max_completion_tokens" or "none".
-	limit string
+	limit  string
+	format wire.Format
 }
 
 // After learns from a refusal, see wire.Client.
@@ -28,6 +29,8 @@ func (q quirks) After(err error) (quirks, bool) {
 		q.noUsage = true
 	case refused.Names("reasoning_effort"):
 		q.noEffort = true
+	case q.format.After(refused) != q.format:
+		q.format = q.format.After(refused)
 	case refused.Names("reasoning_content"):
 		q.noReasoning = true
 	case refused.Names("max_tokens") && refused.Names("max_completion_tokens"):
@@ -79,6 +82,12 @@ func request(a *attempt) (openai.ChatCompletionRequest, additions) {
 	}
 	if !a.Quirks.noEffort {
 		out.ReasoningEffort = a.Effort
+	}
+	if a.Schema != nil && a.Quirks.format.Sent() {
+		out.ResponseFormat = &openai.ChatCompletionResponseFormat{
+			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: a.Quirks.format.Name(), Schema: a.Schema, Strict: a.Quirks.format.Strict()},
+		}
 	}
 	limit := a.Quirks.limit
 	if limit == "" {

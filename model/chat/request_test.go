@@ -218,3 +218,32 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		t.Errorf("%d connections for 5 requests", n)
 	}
 }
+
+// TestSchemaOfTheAnswer: the schema is sent in the form of the wire; a provider that refuses it gets
+// it without strict, then not at all.
+func TestSchemaOfTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		refusals []string
+		want     string
+	}{
+		{nil, `{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"},"strict":true}}`},
+		{[]string{"response_format: 'required' must list every property"}, `{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"},"strict":false}}`},
+		{[]string{"response_format: 'required' must list every property", "response_format json_schema is unavailable"}, ``},
+	} {
+		var replies []scripted.Reply
+		for _, words := range c.refusals {
+			replies = append(replies, scripted.Reply{Status: http.StatusBadRequest, Body: `{"error":{"message":"` + words + `"}}`})
+		}
+		srv := serve(t, scripted.Steps(append(replies, scripted.Reply{Text: "{}"})...))
+		req := hello()
+		req.Schema = json.RawMessage(`{"type":"object"}`)
+		got, err := collect(client(t, chat.Options{BaseURL: srv.URL}).Stream(t.Context(), req))
+		if err != nil || got.Text != "{}" || got.Retries != 0 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if got := field(t, srv, "response_format"); got != c.want {
+			t.Errorf("after %d refusals: %s, want %s", len(c.refusals), got, c.want)
+		}
+	}
+}

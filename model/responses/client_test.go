@@ -192,3 +192,32 @@ func TestThinkingWithoutWhatItLedTo(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSchemaOfTheAnswer: the schema is sent in the form of the wire; a provider that refuses it gets
+// it without strict, then not at all.
+func TestSchemaOfTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		refusals []string
+		want     string
+	}{
+		{nil, `{"format":{"type":"json_schema","name":"answer","schema":{"type":"object"},"strict":true}}`},
+		{[]string{"text.format: 'required' must list every property"}, `{"format":{"type":"json_schema","name":"answer","schema":{"type":"object"}}}`},
+		{[]string{"text.format: 'required' must list every property", "text.format json_schema is unavailable"}, ``},
+	} {
+		var replies []scripted.Reply
+		for _, words := range c.refusals {
+			replies = append(replies, scripted.Reply{Status: http.StatusBadRequest, Body: `{"error":{"message":"` + words + `"}}`})
+		}
+		srv := serve(t, scripted.Steps(append(replies, scripted.Reply{Text: "{}"})...))
+		req := hello()
+		req.Schema = json.RawMessage(`{"type":"object"}`)
+		got, err := modeltest.Collect(t, client(t, responses.Options{BaseURL: srv.URL}).Stream(t.Context(), req))
+		if err != nil || got.Text != "{}" || got.Retries != 0 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if got := string(last(t, srv)["text"]); got != c.want {
+			t.Errorf("after %d refusals: %s, want %s", len(c.refusals), got, c.want)
+		}
+	}
+}

@@ -19,12 +19,15 @@ type quirks struct {
 	noCacheKey bool
 	noStore    bool
 	noLimit    bool // max_output_tokens
+	format     wire.Format
 }
 
 // After learns from a refusal, see wire.Client.
 func (q quirks) After(err error) (quirks, bool) {
 	refused, old := wire.RefusalIn(err, 400, 404, 422), q
 	switch {
+	case q.format.After(refused) != q.format:
+		q.format = q.format.After(refused)
 	case refused.Names("encrypted content is not supported", "reasoning.encrypted_content", "'include'"):
 		q.noInclude = true
 	case refused.Names("encrypted content", "encrypted_content", "items are not persisted", "required following item", "required 'reasoning' item"):
@@ -64,6 +67,11 @@ func request(a *attempt) openai.CreateResponseRequest {
 	}
 	if !q.noLimit {
 		out.MaxOutputTokens = a.MaxOutputTokens
+	}
+	if a.Schema != nil && q.format.Sent() {
+		out.Text = &openai.ResponseTextConfig{Format: &openai.ResponseTextFormat{
+			Type: "json_schema", Name: q.format.Name(), Schema: a.Schema, Strict: q.format.Strict(),
+		}}
 	}
 	var r openai.ResponseReasoning
 	if !q.noEffort {

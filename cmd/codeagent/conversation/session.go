@@ -67,6 +67,8 @@ type Options struct {
 	Findings func(context.Context, []event.Finding) []event.Finding
 	// Bounds end a turn that uses too much. The price is the settings'.
 	Bounds agent.Bounds
+	// Schema is the form of answers; nil: any text.
+	Schema *agent.Schema
 }
 
 // Session is one run of a session: the agent and everything it needs.
@@ -197,6 +199,9 @@ func (ses *Session) Join(screen Face) {
 		Workspace: ses.Workspace.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Workspace.Shell(), Date: time.Now().Format(time.DateOnly),
 		Preset: ses.Workspace.Config.Sandbox.Mode, Enforcement: ses.Workspace.Enforcement, Attended: ses.Options.Attended,
 	}
+	if s := ses.Options.Schema; s != nil {
+		facts.Schema = string(s.JSON)
+	}
 	facts.Evidence, _ = ses.Workspace.Evidence()
 	unknown := sync.OnceFunc(func() {
 		if words := ses.trusted().Words(); words != "" {
@@ -212,7 +217,7 @@ func (ses *Session) Join(screen Face) {
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Workspace.Config.CompactAt(), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
 		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Stdio.Version), Asking: ses.Options.Attended, Mode: mode},
-		Frontend: screen, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Reviewer: ses.reviewer,
+		Frontend: screen, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Schema: ses.Options.Schema, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {

@@ -34,6 +34,7 @@ type flags struct {
 	json, plainJSON, stdin bool
 	quiet, verbose         bool
 	output, approvals      string
+	schema                 string
 	color                  string
 	timeout                time.Duration
 	maxTurns, maxTokens    int
@@ -94,6 +95,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	x.add(fl)
 	fl.BoolVar(&x.plainJSON, "experimental-json", false, "as --json, without the fields and items of our own")
 	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
+	fl.StringVar(&x.schema, "output-schema", "", "the answer must fit the JSON Schema in this file")
 	attach.Flag(fl, &x.images)
 	x.codex.add(fl)
 	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Resume an earlier session", false),
@@ -138,6 +140,9 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		return err
 	}
 	defer last.Close()
+	if ses.Options.Schema, err = readSchema(ctx, ses.Workspace.Ground(), x.schema); err != nil {
+		return err
+	}
 	switch {
 	case x.review != nil:
 		prompt, err = x.review.prompt(ctx, ses.Workspace, prompt)
