@@ -18,6 +18,8 @@ type Bounds struct {
 	Tokens int
 	Cost   float64
 	Price  event.Price
+	// Refused: the first permission that nobody can grant ends the turn.
+	Refused bool
 }
 
 // DefaultRequests is how many requests a turn may make.
@@ -28,6 +30,7 @@ var (
 	ErrOutOfRequests = errors.New("reached the limit of requests to the model")
 	ErrOutOfTokens   = errors.New("reached the limit of tokens")
 	ErrOutOfCost     = errors.New("reached the limit of cost")
+	ErrRefused       = errors.New("stopped at a refused permission")
 )
 
 // outOfRequests returns the error of a turn that has made all its requests.
@@ -63,4 +66,12 @@ func (a *Agent) guess(reported model.Usage, weight int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.guessed = a.guessed.Add(model.Usage{Input: a.budget.asked, Output: weight})
+}
+
+// refused records a permission that nobody could grant. It may end the turn.
+func (t *turn) refused(r event.Refusal) {
+	t.agent.refuse(r)
+	if t.agent.cfg.Bounds.Refused {
+		t.stop(ErrRefused)
+	}
 }

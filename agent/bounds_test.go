@@ -52,3 +52,22 @@ func TestTokensAndCostAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// TestTheFirstRefusalEndsTheTurn where that is asked for: the question and its answer are reported,
+// and the call does not run.
+func TestTheFirstRefusalEndsTheTurn(t *testing.T) {
+	for _, stops := range []bool{false, true} {
+		r := newRig(approvals.OnRequest, toolbox{"shell": npm(writes("/home/u/.npm"))}, play(call("1", "shell")), play("done"))
+		r.face.ask = answer1(approvals.Answer{Decision: approvals.Unattended}, nil)
+		r.cfg.Bounds.Refused = stops
+		err := r.Turn(t.Context(), Input{Text: "x"})
+		r.check(t)
+		end, requests := r.face.last(t), 2
+		if stops {
+			requests = 1
+		}
+		if errors.Is(err, ErrRefused) != stops || (err == nil) == stops || len(r.model.requests) != requests || len(end.Refused) != 1 || (end.Outcome == "failed") != stops {
+			t.Errorf("stops %v: %v, %d requests, %+v", stops, err, len(r.model.requests), end)
+		}
+	}
+}

@@ -303,7 +303,7 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 		e.Answer = word.AnswerStopped
 	case ans.Decision == approvals.Unattended:
 		e.Answer, e.Reason, e.Hint = word.AnswerRefused, refusal.Reason, refusal.Hint
-		a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
+		defer c.turn.refused(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 	default:
 		e.Answer, e.Reason = word.AnswerDenied, refusal.Reason
 	}
@@ -323,7 +323,7 @@ func (c *toolCall) refusedAtOnce(err error) {
 	q, a := refusal.Request, c.turn.agent
 	a.emit(requested(q))
 	a.answered(q, event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: word.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint})
-	a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
+	c.turn.refused(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }
 
 // finish makes the result for the model, logs it, and then reports it, so that nothing that

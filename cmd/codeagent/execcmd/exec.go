@@ -35,7 +35,7 @@ type flags struct {
 	quiet, verbose         bool
 	output, approvals      string
 	schema                 string
-	color                  string
+	color, onRefused       string
 	timeout                time.Duration
 	maxTurns, maxTokens    int
 	maxCost                float64
@@ -59,6 +59,7 @@ func (x *flags) add(fl *pflag.FlagSet) {
 	fl.Float64Var(&x.maxCost, "max-cost", 0, "end the run when it has cost this much, by models.NAME.price (status 1)")
 	fl.BoolVarP(&x.quiet, "quiet", "q", false, "print only warnings, errors and refusals on stderr")
 	fl.BoolVarP(&x.verbose, "verbose", "v", false, "also print the model's thinking, the output of every command and tokens on stderr")
+	fl.StringVar(&x.onRefused, "on-refused", "continue", "after a refused permission: continue, or stop the run (status 3)")
 	fl.StringVar(&x.color, "color", "auto", "colour on stderr: auto, always, never")
 }
 
@@ -125,7 +126,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		}
 	}
 	defer x.warnUnread(s, printer, args)()
-	o := conversation.Options{HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost}, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals}
+	o := conversation.Options{HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost, Refused: x.onRefused == "stop"}, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals}
 	if x.review != nil {
 		x.review.printer = printer
 		o.HasPrompt, o.ReadOnly, o.Findings = true, x.review.readOnly(f), x.review.take

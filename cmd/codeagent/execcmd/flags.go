@@ -21,6 +21,8 @@ func (x flags) check() error {
 		return cli.Usage(errors.New("--quiet and --verbose exclude each other"))
 	case x.color != "auto" && x.color != "always" && x.color != "never":
 		return cli.Usage(fmt.Errorf("--color: invalid value %q; use auto, always or never", x.color))
+	case x.onRefused != "continue" && x.onRefused != "stop":
+		return cli.Usage(fmt.Errorf("--on-refused: invalid value %q; use continue or stop", x.onRefused))
 	}
 	return nil
 }
@@ -37,6 +39,9 @@ func (x flags) detail() headless.Detail {
 
 // explain adds to the error of a turn that reached a bound how to continue.
 func (x flags) explain(err error) error {
+	if errors.Is(err, agent.ErrRefused) {
+		return cli.Hinted(cli.ExitRefused, err, "--on-refused=continue lets the model work without it")
+	}
 	for bound, flag := range map[error]string{agent.ErrOutOfRequests: "--max-turns", agent.ErrOutOfTokens: "--max-tokens", agent.ErrOutOfCost: "--max-cost"} {
 		if !errors.Is(err, bound) {
 			continue

@@ -54,7 +54,7 @@ func TestTheLastLineSaysHowTheRunEnded(t *testing.T) {
 			if c.ctx == nil {
 				c.ctx = t.Context()
 			}
-			err = report(c.ctx, cli.Stdio{Out: out, Err: null}, flags{json: true, color: "auto"}, func(_ context.Context, p *headless.Printer) error {
+			err = report(c.ctx, cli.Stdio{Out: out, Err: null}, flags{json: true, color: "auto", onRefused: "continue"}, func(_ context.Context, p *headless.Printer) error {
 				for _, e := range c.events {
 					p.Emit(e)
 				}
