@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -34,12 +36,20 @@ func TestContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runScripts(t, testscript.Params{Files: files, Setup: func(env *testscript.Env) error {
+	runScripts(t, testscript.Params{Files: files, Condition: canMount, Setup: func(env *testscript.Env) error {
 		env.Setenv("BIN", bin)
 		env.Setenv("EXAMPLES", examples)
 		env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 		return nil
 	}})
+}
+
+// canMount is the condition [mounts]: a script can mount a file system for itself.
+func canMount(cond string) (bool, error) {
+	if cond != "mounts" {
+		return false, fmt.Errorf("there is no condition %q", cond)
+	}
+	return exec.Command("unshare", "-rm", "true").Run() == nil, nil
 }
 
 // heldElsewhere are the beginnings of sentences that no script can hold, with the test that does.
