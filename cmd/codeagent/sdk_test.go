@@ -163,10 +163,13 @@ func reportSDK(r scripted.Request, turns int, said string, last scripted.Message
 		Reasoning struct {
 			Effort string `json:"effort"`
 		} `json:"reasoning"`
+		Text struct {
+			Format json.RawMessage `json:"format"`
+		} `json:"text"`
 	}
 	_ = json.Unmarshal(r.Body, &body) // the server has parsed it
 	text, err := json.Marshal(map[string]any{
-		"wire": r.Wire, "model": r.Model, "authorization": r.Header.Get("Authorization"), "effort": body.Reasoning.Effort,
+		"wire": r.Wire, "model": r.Model, "authorization": r.Header.Get("Authorization"), "effort": body.Reasoning.Effort, "format": body.Text.Format,
 		"turns": turns, "said": said, "images": append([]string{}, last.Images...), "length": len(last.Text), "last": last.Text[max(0, len(last.Text)-100):],
 	})
 	if err != nil {
