@@ -161,7 +161,7 @@ var rooms = []room{
 
 	// Observers of the same events, for those who run codeagent: a log and a collector. Both are
 	// off unless they are asked for.
-	{path: "eventlog", floor: 3, imports: []string{"event", "internal/mask", "internal/visible"}, pure: true},
+	{path: "eventlog", floor: 3, imports: []string{"event", "internal/mask", "internal/visible", "sandbox"}, pure: true},
 	{path: "telemetry", floor: 3, imports: []string{"event", "internal/mask", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.

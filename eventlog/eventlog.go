@@ -15,6 +15,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/mask"
 	"codeagent/internal/visible"
+	"codeagent/sandbox"
 )
 
 // longest bounds a value in bytes.
@@ -118,7 +119,7 @@ func (l *Log) add(level slog.Level, message string, about ...any) {
 // Observe logs an event of a session. Texts of messages, commands and answers are logged at
 // the level debug only.
 func (l *Log) Observe(e event.Event) {
-	if l.logger == nil {
+	if !l.On() {
 		return
 	}
 	const debug, info, warn, failed = slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError
@@ -170,6 +171,7 @@ func (l *Log) Observe(e event.Event) {
 		l.add(debug, "background commands", "running", e.Running)
 	case event.BackgroundEnded:
 		l.add(info, "background command ended", "job", e.Job, "exit", e.Exit, "signal", e.Signal, "limit", string(e.Limit), "duration", e.Duration, "denials", len(e.Verdict.Denials))
+		l.Denied("", e.Verdict)
 		l.add(debug, "background command", "job", e.Job, "command", e.Command)
 	case event.TurnFinished:
 		level, message := info, ""
@@ -185,8 +187,16 @@ func (l *Log) Observe(e event.Event) {
 func (l *Log) finished(e event.ToolFinished) {
 	l.add(slog.LevelInfo, "tool call", "call", e.CallID, "tool", e.Tool, "outcome", string(e.Outcome), "exit", e.Exit, "signal", e.Signal, "limit", string(e.Limit),
 		"duration", e.Duration, "job", e.Job, "running", e.Running, "changes", len(e.Changes), "denials", len(e.Verdict.Denials))
-	for _, d := range e.Verdict.Denials {
-		l.add(slog.LevelWarn, "denied", "call", e.CallID, "kind", string(d.Kind), "operation", d.Operation, "target", d.Target, "program", d.Program, "count", d.Count)
+	l.Denied(e.CallID, e.Verdict)
+}
+
+// Denied logs what the sandbox denied to a command; call may be empty.
+func (l *Log) Denied(call string, v sandbox.Verdict) {
+	if !l.On() {
+		return
+	}
+	for _, d := range v.Denials {
+		l.add(slog.LevelWarn, "denied", "call", call, "kind", string(d.Kind), "operation", d.Operation, "target", d.Target, "program", d.Program, "count", d.Count)
 	}
 }
 

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
@@ -131,7 +132,18 @@ type collector struct {
 func collect(t *testing.T) *collector {
 	c := &collector{bodies: map[string][]string{}}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
+		from := io.Reader(r.Body)
+		if r.Header.Get("Content-Encoding") == "gzip" {
+			var err error
+			if from, err = gzip.NewReader(r.Body); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		body, err := io.ReadAll(from)
+		if err != nil {
+			t.Error(err)
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.bodies[r.URL.Path], c.header = append(c.bodies[r.URL.Path], string(body)), r.Header
@@ -274,15 +286,15 @@ func TestOddOrder(t *testing.T) {
 
 func TestContent(t *testing.T) {
 	c := collect(t)
-	x, _ := New(variables(endpoint+c.URL, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"), "v1", noMask)
+	x, _ := New(variables(endpoint+c.URL, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true", "OTEL_EXPORTER_OTLP_COMPRESSION=gzip"), "v1", noMask)
 	for _, e := range session {
 		x.Observe(e)
 	}
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if sent := strings.Join(c.bodies["/v1/traces"], ""); !strings.Contains(sent, "$ TOKEN=[secret] cat /etc/passwd") {
-		t.Errorf("sent %s", sent)
+	if sent := strings.Join(c.bodies["/v1/traces"], ""); !strings.Contains(sent, "$ TOKEN=[secret] cat /etc/passwd") || c.header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("sent %s with %v", sent, c.header)
 	}
 }
 

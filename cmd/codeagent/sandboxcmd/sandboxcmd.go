@@ -115,6 +115,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 	}
 	outcome.Limit = exec.Reached(ws.Policy.Limits, outcome)
 	outcome.Verdict = exec.Judge(ws.Policy, outcome, ws.Files, ws.Folder)
+	s.Log.Denied("", outcome.Verdict)
 	r := newReport(ws.Enforcement, outcome)
 	r.summarize(s.Err)
 	switch {
