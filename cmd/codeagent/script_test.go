@@ -168,8 +168,9 @@ var asked sync.Map
 
 // scriptModel starts a model server that plays FILE, one JSON step per line, and points
 // OPENAI_BASE_URL at it: model FILE. The instructions of request N, from 1, are then in
-// FILE.N, and its conversation in FILE.N.said. With the argument inorder each request gets the
-// next step, otherwise each conversation begins with the first.
+// FILE.N, its conversation in FILE.N.said, and the request itself in FILE.N.body. With the
+// argument inorder each request gets the next step, otherwise each conversation begins with
+// the first.
 func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 	play := scripted.Steps
 	if len(args) == 2 && args[1] == "inorder" {
@@ -200,6 +201,7 @@ func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 		name := fmt.Sprintf("%s.%d", file, requests.Add(1))
 		_ = os.WriteFile(name, []byte(r.Instructions), 0o644) // its absence fails the script
 		_ = os.WriteFile(name+".said", []byte(said(r)), 0o644)
+		_ = os.WriteFile(name+".body", r.Body, 0o644)
 		return steps(r)
 	})
 	ts.Check(err)
