@@ -149,12 +149,15 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		Facts: facts, Entries: workspace.Entries, Careless: ws.Config.Unkept == "allow",
 	})
 	err = ses.restrict(ses.chosen)
+	var hints []string
 	if err == nil && o.ReadOnly {
-		err = ses.Gate.SetReadOnly(true)
+		if err = ses.Gate.SetReadOnly(true); err != nil {
+			hints = []string{"--sandbox read-only uses one; --sandbox danger-full-access goes without"}
+		}
 	}
 	if err != nil {
 		ses.Close()
-		return nil, cli.Usage(err)
+		return nil, cli.Usage(err, hints...)
 	}
 	if err := ses.adopt(ctx); err != nil {
 		ses.Close()

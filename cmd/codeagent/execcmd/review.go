@@ -220,7 +220,9 @@ func (f reviewFace) Emit(e event.Event) {
 	case event.ToolStarted:
 		f.calls++
 	case event.TurnFinished:
-		f.printer.Findings(f.findings)
+		if f.reported {
+			f.printer.Findings(f.findings)
+		}
 		if what.Answer = ""; !f.reported && what.Outcome == word.TurnDone {
 			what.Outcome, what.Err = word.TurnFailed, errNoReport
 		}
