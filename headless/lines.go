@@ -17,8 +17,9 @@ import (
 //	turn.completed turn.failed error
 //
 // Our additions: `sandbox` on thread.started and command_execution; `limit`, `session`,
-// `running` and the changed files on command_execution; `refused` on turn.completed; and the
-// item types `permission_request`, `tool_call`, `compaction` and `finding`. Schema: schema/lines.json.
+// `running` and the changed files on command_execution; `refused` on turn.completed; the
+// output of a running call in item.updated; and the item types `permission_request`, `tool_call`,
+// `compaction` and `finding`. Schema: schema/lines.json.
 
 type line struct {
 	Type     string           `json:"type"`
@@ -82,9 +83,8 @@ type item struct {
 	Limit      sandbox.Limit    `json:"limit,omitempty"`
 	DurationMS int64            `json:"duration_ms,omitempty"`
 	Sandbox    *sandbox.Verdict `json:"sandbox,omitempty"`
-	// command_execution and tool_call: the background command they refer to
-	Job     int   `json:"session,omitempty"`
-	Running *bool `json:"running,omitempty"`
+	background
+	delta
 	changeList
 	// todo_list
 	Items []todo `json:"items,omitempty"`
@@ -100,6 +100,20 @@ type item struct {
 	finding
 	// error and finding
 	Message string `json:"message,omitempty"`
+}
+
+// background is the background command that a command_execution or a tool_call refers to.
+type background struct {
+	Job     int   `json:"session,omitempty"`
+	Running *bool `json:"running,omitempty"`
+}
+
+// delta is new output of a running call, in an item.updated.
+type delta struct {
+	CallID string `json:"call_id,omitempty"`
+	Delta  string `json:"delta,omitempty"`
+	// Skipped counts the bytes left out before it.
+	Skipped int64 `json:"skipped_bytes,omitempty"`
 }
 
 // asked describes what a permission_request would open, with the known facts.
@@ -135,11 +149,12 @@ type todo struct {
 
 // lines converts events to lines; it keeps the ids of items that have started.
 type lines struct {
-	plain bool
-	next  int
-	calls map[string]*item // running calls by call id
-	asked map[string]*item // open questions by request id
-	plan  *item
+	plain  bool
+	next   int
+	calls  map[string]*item // running calls by call id
+	prints map[string]*printing
+	asked  map[string]*item // open questions by request id
+	plan   *item
 	// summary is the running compaction.
 	summary *item
 	turn    turnState
@@ -236,9 +251,11 @@ func (l *lines) lines(e event.Event) []line {
 		return []line{{Type: "item.started", Item: l.summary}}
 	case event.Compacted:
 		return l.compacted(e)
-	case event.Steered, event.TextDelta, event.ReasoningDelta, event.ToolOutput, event.RequestStarted, event.UsageUpdated,
+	case event.ToolOutput:
+		return l.printed(e)
+	case event.Steered, event.TextDelta, event.ReasoningDelta, event.RequestStarted, event.UsageUpdated,
 		event.BackgroundChanged:
-		// Deltas are not repeated: items carry the whole text.
+		// Pieces of texts are not repeated: items carry the whole text.
 	}
 	return nil
 }
@@ -291,6 +308,7 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 		return nil
 	}
 	delete(l.calls, e.CallID)
+	delete(l.prints, e.CallID)
 	it := *started
 	it.Status = map[word.Outcome]status{word.OK: completed, word.Refused: declined, word.NotStarted: notStarted}[e.Outcome]
 	if it.Status == "" {
@@ -336,7 +354,7 @@ func (it *item) changed(c sandbox.Changes) {
 // backgroundEnded returns the item of a background command whose end no call reports.
 func backgroundEnded(e event.BackgroundEnded) *item {
 	it := &item{Type: "command_execution", Command: e.Command, Output: &e.Output, Signal: e.Signal, Limit: e.Limit,
-		Status: completed, DurationMS: e.Duration.Milliseconds(), Job: e.Job, Running: new(bool), Message: e.Message}
+		Status: completed, DurationMS: e.Duration.Milliseconds(), background: background{e.Job, new(bool)}, Message: e.Message}
 	if e.Exit != 0 || e.Signal != "" || e.Killed {
 		it.Status = failed
 	}
