@@ -19,9 +19,6 @@ func report(ctx context.Context, s cli.Stdio, x flags, do func(context.Context, 
 	// Ignore: every command would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
-	if err := x.check(); err != nil {
-		return err
-	}
 	if x.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, cli.ErrTimeLimit)
@@ -41,5 +38,8 @@ func report(ctx context.Context, s cli.Stdio, x flags, do func(context.Context, 
 			p.Fail(message)
 		}
 	}()
+	if err := x.check(); err != nil {
+		return err
+	}
 	return do(ctx, p)
 }
