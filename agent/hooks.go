@@ -57,7 +57,10 @@ func prompted(ctx context.Context, a *Agent, in Input) (note string, err error) 
 		words = fire(ctx, a, hooks.Input{Event: hooks.SessionStart, Resumed: len(a.History()) > 0}).Words
 	}
 	answer := fire(ctx, a, hooks.Input{Event: hooks.Prompt, Prompt: in.Text})
-	if answer.Denied {
+	switch {
+	case a.cfg.Hooks.Has(hooks.Prompt) && ctx.Err() != nil:
+		return "", context.Cause(ctx) // the hooks have not answered
+	case answer.Denied:
 		return "", fmt.Errorf("%w: %s", ErrHooked, answer.Reason)
 	}
 	return strings.Join(append(words, answer.Words...), "\n"), nil

@@ -90,7 +90,7 @@ func answerOf(h Hook, e Ended) Answer {
 			if e.Exit == 2 {
 				return denied(h, string(e.Stderr))
 			}
-			return failure(h, e, "its answer is not valid JSON: "+err.Error())
+			return failure(h, e, "answered with JSON that is not valid: "+err.Error())
 		}
 	}
 	a := out.answer(h)
@@ -155,7 +155,7 @@ func denied(h Hook, reason string) Answer {
 func failure(h Hook, e Ended, why string) Answer {
 	why = plain(why) + denials(e)
 	if h.Event == BeforeTool || h.Event == Prompt {
-		return Answer{Denied: true, Reason: h.name() + ": it " + strings.TrimPrefix(why, "it ") + ". A hook that fails denies"}
+		return Answer{Denied: true, Reason: h.name() + ": it " + why + ". A hook that fails denies"}
 	}
 	return Answer{Warnings: []string{why}}
 }
