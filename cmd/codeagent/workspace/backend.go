@@ -62,10 +62,10 @@ func (ws *Workspace) backend() (sandbox.Backend, error) {
 }
 
 // unchecked reports whether the one command may start before it is known what this machine
-// enforces: its start fails where the policy cannot be enforced, and no setting asks for more or
-// for less.
+// enforces. No setting may ask for more or for less than its policy, and the start must test the
+// confinement, as only Linux' does.
 func (ws *Workspace) unchecked() bool {
-	return ws.forOne && !ws.Policy.Unconfined && len(ws.Config.Sandbox.RequiredLayers) == 0 && ws.Config.Sandbox.Fallback != "warn"
+	return ws.forOne && runtime.GOOS == "linux" && !ws.Policy.Unconfined && len(ws.Config.Sandbox.RequiredLayers) == 0 && ws.Config.Sandbox.Fallback != "warn"
 }
 
 // Unfit explains the error of the one command of OpenForOne, if no command can run under the
