@@ -18,7 +18,7 @@ func TestHookAsks(t *testing.T) {
 			scripted.Reply{Calls: []scripted.Call{shellCall("echo first")}},
 			scripted.Reply{Calls: []scripted.Call{shellCall("echo first")}},
 			scripted.Reply{Text: "That was it."})
-		cmd := u.codeagent("--model", "test", "-c", `hooks.before_tool=[{match="shell", command='''echo '{"decision": "ask", "reason": "is that needed?"}' '''}]`, "go on")
+		cmd := u.codeagent("--model", "test", "-c", `hooks.before_tool=[{match="shell", timeout_s=120, command='''echo '{"decision": "ask", "reason": "is that needed?"}' '''}]`, "go on")
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 160, 40)
 		term.WaitFor("is that needed?")
