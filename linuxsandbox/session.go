@@ -191,7 +191,7 @@ func (b *Backend) startFirst(ctx context.Context, p sandbox.Policy, cmd sandbox.
 		return proc, err, true
 	}
 	one.made.Close()
-	return nil, nil, false
+	return nil, err, ctx.Err() != nil
 }
 
 // planFirst plans for a machine that has everything.
