@@ -66,12 +66,10 @@ func (u *unprivileged) run(dir string, env map[string]string, stdin string, argv
 		cmd.Path, cmd.Err = u.bin+"/codeagent", nil
 	}
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
-	for _, kv := range []string{
-		"PATH=" + u.path, "HOME=" + u.home, "LANG=C.UTF-8", "OPENAI_BASE_URL=" + u.model.URL, "OPENAI_MODEL=test", "OPENAI_API_KEY=the-secret-key",
+	cmd.Env = append(cmd.Env,
+		"PATH="+u.path, "HOME="+u.home, "LANG=C.UTF-8", "OPENAI_BASE_URL="+u.model.URL, "OPENAI_MODEL=test", "OPENAI_API_KEY=the-secret-key",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org",
-	} {
-		cmd.Env = append(cmd.Env, kv)
-	}
+	)
 	for k, v := range env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
