@@ -36,12 +36,12 @@ type Trusted struct {
 }
 
 // Trust finds what the repositories that exist now trust, also those that git does not recognise.
-func (ws *Workspace) Trust(ctx context.Context) Trusted { return ws.trust(ctx, ws.Program("git")) }
+func (ws *Workspace) Trust(ctx context.Context) Trusted { return ws.trust(ctx, ws.Program("git"), ws.Policy) }
 
-// trust is Trust with the path of git, "" for none.
-func (ws *Workspace) trust(ctx context.Context, git string) Trusted {
-	roots := sandbox.PathsOf(ws.Policy.Folders())
-	if ws.Policy.Unconfined || len(roots) == 0 {
+// trust is Trust with the path of git, "" for none, and the policy.
+func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) Trusted {
+	roots := sandbox.PathsOf(p.Folders())
+	if p.Unconfined || len(roots) == 0 {
 		return Trusted{}
 	}
 	trees := config.GitTrees(ctx, ws.Files, roots)
@@ -59,7 +59,7 @@ func (ws *Workspace) trust(ctx context.Context, git string) Trusted {
 			continue
 		}
 		asking.Go(func() error {
-			answers[i], trees[i].Err = gitrun.Trusted(ctx, gitrun.Tree{Top: t.Top, Dirs: t.Dirs}, ws.Policy, home, ws.Files)
+			answers[i], trees[i].Err = gitrun.Trusted(ctx, gitrun.Tree{Top: t.Top, Dirs: t.Dirs}, p, home, ws.Files)
 			return nil
 		})
 	}
@@ -69,7 +69,7 @@ func (ws *Workspace) trust(ctx context.Context, git string) Trusted {
 		if top == ws.Folder {
 			top = config.WorktreeOf(top)
 		}
-		if _, err := config.OpenWorktree(ws.Policy, top); err != nil {
+		if _, err := config.OpenWorktree(p, top); err != nil {
 			out.shut = append(out.shut, err.Error())
 		}
 	}
@@ -96,7 +96,8 @@ func (t *Trusted) close(tree config.GitTree) {
 // result: no command runs before it is known what git trusts.
 func (ws *Workspace) TrustBeside(ctx context.Context) func() Trusted {
 	git := ws.Program("git") // here: it reads Live, which the session sets meanwhile
-	return beside(ctx, ws, func(ctx context.Context) Trusted { return ws.trust(ctx, git) })
+	policy := ws.Policy // the session protects more in it meanwhile
+	return beside(ctx, ws, func(ctx context.Context) Trusted { return ws.trust(ctx, git, policy) })
 }
 
 // CheckedOut asks git what is checked out while the session starts. The answer, or "", stays
