@@ -36,7 +36,9 @@ type Trusted struct {
 }
 
 // Trust finds what the repositories that exist now trust, also those that git does not recognise.
-func (ws *Workspace) Trust(ctx context.Context) Trusted { return ws.trust(ctx, ws.Program("git"), ws.Policy) }
+func (ws *Workspace) Trust(ctx context.Context) Trusted {
+	return ws.trust(ctx, ws.Program("git"), ws.Policy)
+}
 
 // trust is Trust with the path of git, "" for none, and the policy.
 func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) Trusted {
@@ -96,7 +98,7 @@ func (t *Trusted) close(tree config.GitTree) {
 // result: no command runs before it is known what git trusts.
 func (ws *Workspace) TrustBeside(ctx context.Context) func() Trusted {
 	git := ws.Program("git") // here: it reads Live, which the session sets meanwhile
-	policy := ws.Policy // the session protects more in it meanwhile
+	policy := ws.Policy      // the session protects more in it meanwhile
 	return beside(ctx, ws, func(ctx context.Context) Trusted { return ws.trust(ctx, git, policy) })
 }
 
