@@ -14,7 +14,7 @@ import (
 
 // frame is the least time between two drawings of events: tokens that arrive faster
 // are drawn together.
-const frame = 33 * time.Millisecond
+const frame = 50 * time.Millisecond
 
 // keptUnread bounds, in bytes, the undrawn output of one call while the screen is
 // suspended; older output is counted as skipped.
