@@ -124,7 +124,7 @@ func (b *Backend) tryKeeper(mounts *spec.Mounts) (f facts, made *netns.Namespace
 }
 
 // discover receives what the first keeper of a session made and found out, and tests on it whether
-// a broker could work. The listener is -1 if there is none.
+// a broker could work. The listener is -1 if the keeper sent none.
 func (k *keeperProcess) discover(ctx context.Context, made *netns.Namespaces) (f facts, listener int, err error) {
 	if made != nil {
 		kind, kinds, fds, err := k.receive(ctx)

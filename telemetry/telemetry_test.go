@@ -298,7 +298,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// A collector that refuses, redirects or does not exist is told once, and what is queued is
+// A collector that refuses, redirects or does not exist is reported once, and what is queued is
 // bounded.
 func TestNotSent(t *testing.T) {
 	elsewhere := collect(t)

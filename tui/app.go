@@ -80,7 +80,7 @@ type keyboard struct {
 	answer answering
 }
 
-// notices are what the person is told beside the conversation: on the screen, and while
+// notices are messages to the person beside the conversation: on the screen, and while
 // looking elsewhere.
 type notices struct {
 	hint  notification

@@ -288,7 +288,7 @@ func review(m *app, of string) tea.Cmd {
 	})
 }
 
-// leaving is a command after which the program goes on with another session.
+// leaving is a command after which the program continues with another session.
 func leaving(name string, of func(Extras) func(context.Context) error) func(*app, string) tea.Cmd {
 	return func(m *app, _ string) tea.Cmd {
 		if hint := m.between(name); hint != "" {

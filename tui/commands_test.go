@@ -112,23 +112,15 @@ func TestExtras(t *testing.T) {
 	r.app.composer.Set("/new")
 	cmd := r.press("enter")
 	quits := false
-	var settle func(tea.Cmd)
-	settle = func(cmd tea.Cmd) {
-		if cmd == nil {
-			return
-		}
-		switch msg := cmd().(type) {
-		case tea.BatchMsg:
-			for _, c := range msg {
-				settle(c)
-			}
+	settle(cmd, func(msg tea.Msg) tea.Cmd {
+		switch msg.(type) {
 		case then:
-			settle(r.send(msg))
+			return r.send(msg)
 		case tea.QuitMsg:
 			quits = true
 		}
-	}
-	settle(cmd)
+		return nil
+	})
 	if !quits || !slices.Equal(did, []string{"fresh"}) {
 		t.Errorf("/new: quits %v, did %q", quits, did)
 	}

@@ -1,12 +1,10 @@
 package tui
 
 import (
-	"fmt"
 	"math/rand"
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -104,30 +102,16 @@ func BenchmarkThousandTokens(b *testing.B) {
 		term := benchStart(b, "moving")
 		term.WaitFor("workspace-write")
 		before := term.Written()
-		used := cpuTime(b, term)
+		used := term.CPU()
 		term.Write("tokens\r")
 		term.WaitFor("All tokens told.")
 		term.WaitGone("Working")
-		cpu += cpuTime(b, term) - used
+		cpu += term.CPU() - used
 		bytes += term.Written() - before
 		term.Kill()
 	}
 	b.ReportMetric(float64(cpu.Milliseconds())/float64(b.N), "cpu-ms/op")
 	b.ReportMetric(float64(bytes)/1000/float64(b.N), "KB/op")
-}
-
-// cpuTime is what the program has used so far, from /proc.
-func cpuTime(b *testing.B, term *golden.Terminal) time.Duration {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", term.PID()))
-	if err != nil {
-		b.Skipf("no /proc to read the processor time from: %v", err)
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
-	var user, system int64
-	fmt.Sscan(fields[11], &user)
-	fmt.Sscan(fields[12], &system)
-	const ticks = 100 // USER_HZ, the same on every Linux
-	return time.Duration(user+system) * time.Second / ticks
 }
 
 // BenchmarkIdle is the processor time and memory of ten idle seconds.
@@ -138,17 +122,11 @@ func BenchmarkIdle(b *testing.B) {
 	for b.Loop() {
 		term := benchStart(b, "moving")
 		term.WaitFor("workspace-write")
-		used, bytes := cpuTime(b, term), term.Written()
+		used, bytes := term.CPU(), term.Written()
 		time.Sleep(10 * time.Second)
-		b.ReportMetric(float64((cpuTime(b, term)-used).Milliseconds())/10, "cpu-ms/s")
+		b.ReportMetric(float64((term.CPU()-used).Milliseconds())/10, "cpu-ms/s")
 		b.ReportMetric(float64(term.Written()-bytes)/10, "B/s")
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", term.PID()))
-		if err == nil {
-			_, after, _ := strings.Cut(string(status), "VmRSS:")
-			var kb int
-			fmt.Sscan(after, &kb)
-			b.ReportMetric(float64(kb)/1000, "rss-MB")
-		}
+		b.ReportMetric(term.Memory("VmRSS"), "rss-MB")
 		term.Kill()
 	}
 }
@@ -177,14 +155,7 @@ func BenchmarkLarge(b *testing.B) {
 	slices.Sort(sizes)
 	b.ReportMetric(float64(pages[len(pages)*95/100].Microseconds())/1000, "page-p95-ms")
 	b.ReportMetric(float64(sizes[len(sizes)*95/100].Microseconds())/1000, "resize-p95-ms")
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", term.PID()))
-	if err != nil {
-		b.Skipf("no /proc to read the memory from: %v", err)
-	}
 	for _, name := range []string{"VmRSS", "VmHWM"} {
-		_, after, _ := strings.Cut(string(status), name+":")
-		var kb int
-		fmt.Sscan(after, &kb)
-		b.ReportMetric(float64(kb)/1024, name+"-MB")
+		b.ReportMetric(term.Memory(name), name+"-MB")
 	}
 }

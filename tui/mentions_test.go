@@ -105,21 +105,12 @@ func BenchmarkMentionKey(b *testing.B) {
 	}
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
 	_, cmd := m.Update(tea.KeyPressMsg{Code: '@', Text: "@"})
-	var settle func(tea.Cmd)
-	settle = func(cmd tea.Cmd) {
-		if cmd == nil {
-			return
-		}
-		switch msg := cmd().(type) {
-		case tea.BatchMsg:
-			for _, c := range msg {
-				settle(c)
-			}
-		case then:
+	settle(cmd, func(msg tea.Msg) tea.Cmd {
+		if _, ok := msg.(then); ok {
 			m.Update(msg)
 		}
-	}
-	settle(cmd)
+		return nil
+	})
 	if m.menu.files.index == nil {
 		b.Fatal("the files were not read")
 	}

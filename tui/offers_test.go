@@ -153,17 +153,28 @@ func everythingOffered(t *testing.T) *app {
 // do sends what a command's work leads to, as the program does.
 func (r *rig) do(cmd tea.Cmd) {
 	r.t.Helper()
+	settle(cmd, func(msg tea.Msg) tea.Cmd {
+		switch msg.(type) {
+		case then, turnDoneMsg:
+			return r.send(msg)
+		}
+		return nil
+	})
+}
+
+// settle runs a command, and those that take returns for its messages.
+func settle(cmd tea.Cmd, take func(tea.Msg) tea.Cmd) {
 	if cmd == nil {
 		return
 	}
-	switch msg := cmd().(type) {
-	case tea.BatchMsg:
-		for _, c := range msg {
-			r.do(c)
+	msg := cmd()
+	if batch, ok := msg.(tea.BatchMsg); ok {
+		for _, c := range batch {
+			settle(c, take)
 		}
-	case then, turnDoneMsg:
-		r.do(r.send(msg))
+		return
 	}
+	settle(take(msg), take)
 }
 
 // slash types a command and runs it with what it leads to.

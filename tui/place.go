@@ -21,7 +21,7 @@ type place struct {
 	looking, again bool
 }
 
-// Standing is what a status command of the person's is told.
+// Standing is what a status command of the person's receives.
 type Standing struct {
 	Model, Folder, Branch, Sandbox, Approvals string
 	// Context is how full the model's context is, in percent; -1: not known.
@@ -35,7 +35,7 @@ type Standing struct {
 type Surroundings interface {
 	// Branch returns what is checked out in the session's folder; "": no repository.
 	Branch(ctx context.Context) string
-	// Line returns what the person's status command prints; "": there is none, or it
+	// Line returns what the person's status command prints; "": it has no command, or it
 	// failed, and the footer is the usual one.
 	Line(ctx context.Context, s Standing) string
 }

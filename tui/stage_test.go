@@ -20,7 +20,7 @@ import (
 	"codeagent/tui/message"
 )
 
-// stage is a Screen on a terminal of its own, in the test's process: its clock stands still unless
+// stage is a Screen on a terminal of its own, in the test's process: its clock does not move unless
 // the test moves it, and the test plays the turns.
 type stage struct {
 	t      *testing.T

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math/rand"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -98,11 +96,11 @@ func BenchmarkScreenTokens(b *testing.B) {
 	for b.Loop() {
 		term := start()
 		term.WaitFor("Ask codeagent")
-		before, used := term.Written(), usedBy(b, term.PID())
+		before, used := term.Written(), term.CPU()
 		term.Write("stream\r")
 		term.WaitFor("told-all")
 		term.WaitGone("Working")
-		cpu += usedBy(b, term.PID()) - used
+		cpu += term.CPU() - used
 		written += term.Written() - before
 		term.Kill()
 	}
@@ -117,37 +115,11 @@ func BenchmarkScreenIdle(b *testing.B) {
 		term := start()
 		term.WaitFor("Ask codeagent")
 		time.Sleep(2 * time.Second)
-		before, used := term.Written(), usedBy(b, term.PID())
+		before, used := term.Written(), term.CPU()
 		time.Sleep(10 * time.Second)
 		b.ReportMetric(float64(term.Written()-before), "B")
-		b.ReportMetric(float64((usedBy(b, term.PID()) - used).Milliseconds()), "cpu-ms")
-		b.ReportMetric(memory(b, term.PID(), "VmRSS"), "MB")
+		b.ReportMetric(float64((term.CPU() - used).Milliseconds()), "cpu-ms")
+		b.ReportMetric(term.Memory("VmRSS"), "MB")
 		term.Kill()
 	}
-}
-
-// usedBy is what a process has used so far.
-func usedBy(b *testing.B, pid int) time.Duration {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		b.Skipf("no /proc to read the processor time from: %v", err)
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
-	var user, system int64
-	fmt.Sscan(fields[11], &user)
-	fmt.Sscan(fields[12], &system)
-	const ticks = 100 // USER_HZ, the same on every Linux
-	return time.Duration(user+system) * time.Second / ticks
-}
-
-// memory is a line of a process's status, in megabytes.
-func memory(b *testing.B, pid int, name string) float64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		b.Skipf("no /proc to read the memory from: %v", err)
-	}
-	_, after, _ := strings.Cut(string(status), name+":")
-	var kb int
-	fmt.Sscan(after, &kb)
-	return float64(kb) / 1024
 }

@@ -168,6 +168,37 @@ func (term *Terminal) AltScreenHeld() bool { return term.screen.IsAltScreen() }
 // PID is the program's process id.
 func (term *Terminal) PID() int { return term.cmd.Process.Pid }
 
+// CPU is the processor time that the program has used so far. A machine without /proc skips the test.
+func (term *Terminal) CPU() time.Duration {
+	term.t.Helper()
+	stat := term.proc("stat")
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+2:])
+	var user, system int64
+	fmt.Sscan(fields[11], &user)
+	fmt.Sscan(fields[12], &system)
+	const ticks = 100 // USER_HZ, the same on every Linux
+	return time.Duration(user+system) * time.Second / ticks
+}
+
+// Memory is a line of the program's status, such as VmRSS, in MiB. A machine without /proc skips the
+// test.
+func (term *Terminal) Memory(name string) float64 {
+	term.t.Helper()
+	_, after, _ := strings.Cut(term.proc("status"), name+":")
+	var kb int
+	fmt.Sscan(after, &kb)
+	return float64(kb) / 1024
+}
+
+func (term *Terminal) proc(name string) string {
+	term.t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", term.PID(), name))
+	if err != nil {
+		term.t.Skipf("no /proc to read what the program uses from: %v", err)
+	}
+	return string(data)
+}
+
 // Signal sends a signal to the program.
 func (term *Terminal) Signal(s os.Signal) {
 	term.t.Helper()

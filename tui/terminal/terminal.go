@@ -69,7 +69,7 @@ func (t *Terminal) Size() (width, height int) {
 	return SizeOf(out)
 }
 
-// SizeOf is the size of a terminal; 0 if the file is none.
+// SizeOf is the size of a terminal; 0 if the file is not a terminal.
 func SizeOf(out *os.File) (width, height int) {
 	width, height, err := term.GetSize(int(out.Fd()))
 	if err != nil {

@@ -185,7 +185,7 @@ func TestReleasedIsQuiet(t *testing.T) {
 	waitFor(t, g, "first")
 }
 
-// TestSynchronized: a terminal that can show a frame at once is told where it begins and ends.
+// TestSynchronized: a terminal that can show a frame at once reads where it begins and ends.
 func TestSynchronized(t *testing.T) {
 	on, g := open(t)
 	defer on.Close()

@@ -280,7 +280,7 @@ func (t *Transcript) Rewind(shown int, sent []string) {
 }
 
 // said is the index of the first of these messages among the first shown entries; -1: it
-// is not shown. What looks like a message and is none of them is passed over: a command
+// is not shown. What looks like a message but is not is passed over: a command
 // of the person's own, what was never sent.
 func (t *list) said(shown int, sent []string) int {
 	for i, e := range slices.Backward(t.entries[:shown]) {

@@ -49,7 +49,7 @@ func (t *list) Toggle(c Canvas) {
 	}
 }
 
-// ToggleAt opens or folds the entry in a row of the last View; false: there is none
+// ToggleAt opens or folds the entry in a row of the last View; false: the row has no entry
 // that has more to show.
 func (t *list) ToggleAt(c Canvas, row int) bool {
 	if row < 0 || row >= len(t.rows) || !t.foldable(t.rows[row], c) {

@@ -87,7 +87,7 @@ func (p *Page) View(c Canvas, h int) []string {
 }
 
 // Output is the first call in view whose whole output is in a file, or that in which a
-// text was found: its command and the file; "": there is none.
+// text was found: its command and the file; "" without one.
 func (p *Page) Output() (command, file string) {
 	for _, i := range p.rows {
 		t, ok := p.entries[i].body.(*tool)

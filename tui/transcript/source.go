@@ -90,7 +90,7 @@ func (f *folds) Source() string {
 }
 
 // Answer is the last answer of the model as it was written, and the blocks of code in
-// it; "": there is none.
+// it; "" without one.
 func (t *Transcript) Answer() (text string, code []string) {
 	for _, e := range slices.Backward(t.entries) {
 		if a, ok := e.body.(*answer); ok && !a.doc.Empty() {

@@ -269,6 +269,11 @@ func (ses *Session) Join(screen Face) {
 		}
 	}
 	ses.reportImages(screen)
+	ses.tell(screen)
+}
+
+// tell reports what was found when the session was opened.
+func (ses *Session) tell(screen Face) {
 	if ses.chosen.Notice.Text != "" {
 		screen.Emit(ses.chosen.Notice)
 	}

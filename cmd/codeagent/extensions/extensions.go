@@ -106,7 +106,7 @@ func (r *reader) configured() {
 // project adds what the project brings, from the root of its repository down to the workspace.
 func (r *reader) project(own []string) {
 	var present []string
-	for _, dir := range projectFolders(r.ws.Folder) {
+	for _, dir := range workspace.ProjectFolders(r.ws.Folder) {
 		if r.root == "" {
 			r.root = dir
 		}
@@ -149,23 +149,6 @@ func places(e config.Extensions) []string {
 	if e.Claude {
 		out = append(out, ".claude/settings.json", ".claude/settings.local.json", ".claude/skills")
 	}
-	return out
-}
-
-// projectFolders lists the folders from the one with the .git, if there is one, down to the
-// workspace.
-func projectFolders(workspace string) (out []string) {
-	for dir := workspace; ; dir = filepath.Dir(dir) {
-		out = append(out, dir)
-		if _, err := hostfile.Lstat(filepath.Join(dir, ".git")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			out = out[:1] // not in a repository
-			break
-		}
-	}
-	slices.Reverse(out)
 	return out
 }
 
@@ -325,17 +308,10 @@ func (r *reader) projectFile(name string, most int64) ([]byte, error) {
 	if !sandbox.Covers(r.root, file) {
 		return nil, fmt.Errorf("it leads out of the project, to %s", file)
 	}
-	info, err := hostfile.Lstat(file)
-	if err == nil && !info.Mode().IsRegular() {
-		err = &hostfile.KindError{Mode: info.Mode()}
+	if _, err := workspace.TrustedFile(file, r.ws.Folder); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = workspace.OwnerTrusted(info, r.ws.Folder)
-	}
-	if err == nil {
-		err = r.readable(file)
-	}
-	if err != nil {
+	if err := r.readable(file); err != nil {
 		return nil, err
 	}
 	if r.files == nil {

@@ -84,19 +84,11 @@ func New(ws *workspace.Workspace, policy func() sandbox.Policy, tell func(event.
 
 // projectPlaces lists where a project may have instructions: from the folder with its .git,
 // if there is one, down to the workspace.
-func projectPlaces(workspace string) []string {
-	var places []string
-	for dir := workspace; ; dir = filepath.Dir(dir) {
-		places = append(places, filepath.Join(dir, fileName))
-		if _, err := hostfile.Lstat(filepath.Join(dir, ".git")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			places = places[:1] // not in a repository
-			break
-		}
+func projectPlaces(folder string) []string {
+	places := workspace.ProjectFolders(folder)
+	for i, dir := range places {
+		places[i] = filepath.Join(dir, fileName)
 	}
-	slices.Reverse(places)
 	return places
 }
 

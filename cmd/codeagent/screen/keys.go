@@ -11,7 +11,7 @@ import (
 	"codeagent/tui/palette"
 )
 
-// keyTable is the table of keys with the person's changes; nil: there are none.
+// keyTable is the table of keys with the person's changes; nil without changes.
 func keyTable(c config.Config) (*keys.Table, error) {
 	var changes []keys.Change
 	for _, name := range slices.Sorted(maps.Keys(c.Bound)) {

@@ -45,14 +45,7 @@ func ownCommands(ctx context.Context, ses *conversation.Session) ([]tui.OwnComma
 }
 
 func projectPrompt(files *worker.Client, ws *workspace.Workspace, file string) ([]byte, error) {
-	info, err := hostfile.Lstat(file)
-	if err == nil && !info.Mode().IsRegular() {
-		err = &hostfile.KindError{Mode: info.Mode()}
-	}
-	if err == nil {
-		err = workspace.OwnerTrusted(info, ws.Folder)
-	}
-	if err != nil {
+	if _, err := workspace.TrustedFile(file, ws.Folder); err != nil {
 		return nil, err
 	}
 	data, _, err := files.ReadFile(file, 0, ownBytes+1)

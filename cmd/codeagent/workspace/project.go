@@ -102,13 +102,7 @@ func (ws *Workspace) ProjectRules(ctx context.Context, own []*rules.Rule) (out P
 // projectFile reads one file. It follows no link, because the sandbox can read everything that the
 // user can read.
 func (ws *Workspace) projectFile(ctx context.Context, place string) ([]*rules.Rule, error) {
-	info, err := hostfile.Lstat(place)
-	if err == nil && !info.Mode().IsRegular() {
-		err = &hostfile.KindError{Mode: info.Mode()}
-	}
-	if err == nil {
-		err = OwnerTrusted(info, ws.Folder)
-	}
+	info, err := TrustedFile(place, ws.Folder)
 	if j := ws.Policy.JudgeRead(place); err == nil && !j.Allowed {
 		err = fmt.Errorf("the sandbox does not allow to read it (%s)", j.Rule)
 	}
@@ -176,6 +170,35 @@ func (p ProjectRules) Adopted(r *rules.Rule) bool {
 	return slices.ContainsFunc(p.own, func(o *rules.Rule) bool {
 		return o.Project != "" && bytes.Equal(o.TOML(), entry)
 	})
+}
+
+// ProjectFolders lists the folders from the one with the .git, if there is one, down to folder.
+func ProjectFolders(folder string) (out []string) {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		out = append(out, dir)
+		if _, err := hostfile.Lstat(filepath.Join(dir, ".git")); err == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			out = out[:1] // not in a repository
+			break
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// TrustedFile looks at a file of the project in folder, and refuses what is not a regular file or
+// belongs to another user. It follows no link at the end of the path.
+func TrustedFile(place, folder string) (fs.FileInfo, error) {
+	info, err := hostfile.Lstat(place)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &hostfile.KindError{Mode: info.Mode()}
+	}
+	if err == nil {
+		err = OwnerTrusted(info, folder)
+	}
+	return info, err
 }
 
 // OwnerTrusted refuses a file of another user, because every user may write to some folders above

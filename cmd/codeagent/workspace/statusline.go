@@ -43,7 +43,7 @@ func inRepository(folder string) bool {
 }
 
 // StatusLine runs tui.status_command and returns the first line that it prints; "" if there
-// is none, if it fails, or if there is no sandbox for it: it writes nothing, reaches no
+// is no command, if it fails, or if there is no sandbox for it: it writes nothing, reaches no
 // network and has two seconds. vars are added to its variables.
 func (ws *Workspace) StatusLine(ctx context.Context, vars map[string]string) string {
 	command := ws.Config.TUI.StatusCommand
