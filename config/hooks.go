@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -35,6 +36,22 @@ func hook(event, doc string) setting {
 		key: "hooks." + event, doc: doc,
 		at: func(c *Config, _ string) any { return entry(c.Extensions.Hooks, event) },
 	}
+}
+
+// HooksOf returns the settings of a project's hooks.toml alone: it has [[hooks.EVENT]] tables as
+// config.toml does, and anything else in it is an error.
+func (Config) HooksOf(name string, data []byte) (Config, error) {
+	c := newConfig()
+	errs := c.takeFile(name, data)
+	for _, key := range slices.Sorted(maps.Keys(c.origins)) {
+		if !strings.HasPrefix(key, "hooks.") {
+			errs = append(errs, &Error{c.origins[key], key + ": this file has [[hooks.EVENT]] tables only"})
+		}
+	}
+	if len(c.profiles.names) > 0 {
+		errs = append(errs, fmt.Errorf("%s: profiles: this file has [[hooks.EVENT]] tables only", name))
+	}
+	return *c, errors.Join(errs...)
 }
 
 // checkHooks converts a list of tables.

@@ -53,7 +53,7 @@ func Read(ctx context.Context, ws *workspace.Workspace) Found {
 	r.ctx, end = context.WithTimeout(ctx, timeLimit)
 	defer end()
 	defer r.close()
-	r.configured()
+	r.configured(ws.Config)
 	home := ws.Stdio.Env("HOME")
 	own := []string{ws.Paths.Config}
 	if filepath.IsAbs(home) {
@@ -84,14 +84,14 @@ func (r *reader) leave(format string, args ...any) {
 	r.out.Left = append(r.out.Left, fmt.Sprintf(format, args...))
 }
 
-// configured adds the hooks of config.toml and -c.
-func (r *reader) configured() {
+// configured adds the hooks of c: of config.toml and -c, or of a project's hooks.toml.
+func (r *reader) configured(c config.Config) {
 	for _, event := range hooks.Events() {
-		list := r.ws.Config.Extensions.Hooks[string(event)]
+		list := c.Extensions.Hooks[string(event)]
 		if list == nil {
 			continue
 		}
-		place := r.ws.Config.Origin("hooks." + string(event)).String()
+		place := c.Origin("hooks." + string(event)).String()
 		for _, c := range *list {
 			h, err := hooks.Hook{Event: event, Match: c.Match, Command: c.Command, Timeout: time.Duration(c.Seconds) * time.Second, Place: place}.Compile()
 			if err != nil {
@@ -145,7 +145,7 @@ func (r *reader) project(own []string) {
 
 // places are the files and folders of a project that bring something.
 func places(e config.Extensions) []string {
-	out := []string{".codeagent/hooks.json", ".codeagent/skills", ".agents/skills"}
+	out := []string{".codeagent/hooks.toml", ".codeagent/hooks.json", ".codeagent/skills", ".agents/skills"}
 	if e.Claude {
 		out = append(out, ".claude/settings.json", ".claude/settings.local.json", ".claude/skills")
 	}
@@ -178,7 +178,7 @@ func (r *reader) trusts() (func(string) bool, error) {
 	}, errs
 }
 
-// hooks adds those of a file in the format of Claude Code.
+// hooks adds those of a file: hooks.toml has codeagent's format, any other that of Claude Code.
 func (r *reader) hooks(file string, read func(string, int64) ([]byte, error)) {
 	data, err := read(file, maxFile)
 	switch {
@@ -189,6 +189,15 @@ func (r *reader) hooks(file string, read func(string, int64) ([]byte, error)) {
 	}
 	if err != nil {
 		r.leave("the hooks of %s do not apply: %v", file, err)
+		return
+	}
+	if filepath.Ext(file) == ".toml" {
+		c, err := r.ws.Config.HooksOf(file, data)
+		if err != nil {
+			r.leave("the hooks of this file do not apply: %v", err)
+			return
+		}
+		r.configured(c)
 		return
 	}
 	list, left, err := hooks.Claude(file, data)
