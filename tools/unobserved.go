@@ -80,3 +80,17 @@ func (ps paths) keptRoots(p sandbox.Policy) []string {
 	}
 	return out
 }
+
+// Recorded runs do, a command of the user's under p, such that /undo restores what it changes. The
+// observer is nil where nothing is recorded.
+func (o Options) Recorded(ctx context.Context, p sandbox.Policy, s Stage, do func(sandbox.ChangeObserver)) {
+	if s.Undo == nil {
+		do(nil)
+		return
+	}
+	kept := s.Undo.Call()
+	defer kept.Settle()
+	s.kept = kept
+	defer paths{o.Files, o.Workspace}.keepUnobserved(ctx, p, s)()
+	do(kept)
+}

@@ -193,11 +193,12 @@ func (ses *Session) chooseModel(ctx context.Context) error {
 func (ses *Session) Join(screen Face) {
 	mode := ses.Gate.Mode()
 	ses.Jobs = exec.NewJobs(ses.Workspace.Runner, func(running int) { screen.Emit(event.BackgroundChanged{Running: running}) })
-	set := tools.All(tools.Options{
+	options := tools.Options{
 		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, AllowedWorkdirs: ses.Workspace.Workdirs(),
 		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs,
 		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings,
-	})
+	}
+	set := tools.All(options)
 	facts := prompts.Facts{
 		Workspace: ses.Workspace.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Workspace.Shell(), Date: time.Now().Format(time.DateOnly),
 		Preset: ses.Workspace.Config.Sandbox.Mode, Enforcement: ses.Workspace.Enforcement, Attended: ses.Options.Attended,
@@ -240,7 +241,14 @@ func (ses *Session) Join(screen Face) {
 	cfg.Hooks = hooks.New(hooks.Options{
 		Hooks: ses.Extensions.Hooks, Session: id, Folder: ses.Workspace.Folder,
 		Run: func(ctx context.Context, h hooks.Hook, stdin []byte) hooks.Ended {
-			return ses.Workspace.RunHook(ctx, ses.Gate.Ledger().Ungranted(), h, stdin)
+			p, err := ses.Workspace.HookPolicy(ses.Gate.Ledger().Ungranted())
+			ended := hooks.Ended{Err: err}
+			if err == nil {
+				options.Recorded(ctx, p, cfg.Stage, func(o sandbox.ChangeObserver) {
+					ended = ses.Workspace.RunHook(ctx, p, o, h, stdin)
+				})
+			}
+			return ended
 		},
 	})
 	ses.Agent = agent.New(cfg)
@@ -300,7 +308,7 @@ func (ses *Session) tell(screen Face) {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Extensions.Untrusted})
 	}
 	if ses.Workspace.Config.ProjectFile != "" {
-		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Workspace.Config.ProjectFile + " is ignored: codeagent reads no settings of a project"})
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Workspace.Config.ProjectFile + " is ignored: codeagent reads no settings of a project (its hooks go in .codeagent/hooks.toml)"})
 	}
 }
 

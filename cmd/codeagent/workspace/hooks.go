@@ -12,19 +12,21 @@ import (
 	"codeagent/sandbox"
 )
 
-// RunHook runs a hook under p, which no answer of the user's has widened. Also where the commands of
-// the model are not confined, a hook is, and then it only reads. Its input is written while it runs;
-// it need not read it.
-func (ws *Workspace) RunHook(ctx context.Context, p sandbox.Policy, h hooks.Hook, stdin []byte) hooks.Ended {
-	if ws.confined == nil {
-		return hooks.Ended{Err: errors.New("no sandbox works here, and hooks run in one")}
+// HookPolicy returns the policy of a hook where that of commands is p, which no answer of the user's
+// has widened. Also where the commands of the model are not confined, a hook is, and then it only reads.
+func (ws *Workspace) HookPolicy(p sandbox.Policy) (sandbox.Policy, error) {
+	switch {
+	case ws.confined == nil:
+		return p, errors.New("no sandbox works here, and hooks run in one")
+	case p.Unconfined:
+		return ws.onlyRead()
 	}
-	if p.Unconfined {
-		var err error
-		if p, err = ws.onlyRead(); err != nil {
-			return hooks.Ended{Err: err}
-		}
-	}
+	return p, nil
+}
+
+// RunHook runs a hook under p, its HookPolicy. o may be nil. Its input is written while it runs; it
+// need not read it.
+func (ws *Workspace) RunHook(ctx context.Context, p sandbox.Policy, o sandbox.ChangeObserver, h hooks.Hook, stdin []byte) hooks.Ended {
 	p = p.Clone()
 	set := hooks.Variables(ws.Folder)
 	maps.Copy(set, p.Env.Set)
@@ -41,8 +43,8 @@ func (ws *Workspace) RunHook(ctx context.Context, p sandbox.Policy, h hooks.Hook
 	within, kill := context.WithCancel(ctx)
 	defer kill()
 	var e hooks.Ended
-	o, err := ws.confined.Run(within, p, exec.Command{
-		Argv: []string{ws.Shell(), "-c", h.Command}, Dir: ws.Folder, Timeout: h.Timeout, Apart: true, Stdin: in,
+	out, err := ws.confined.Run(within, p, exec.Command{
+		Argv: []string{ws.Shell(), "-c", h.Command}, Dir: ws.Folder, Timeout: h.Timeout, Apart: true, Stdin: in, Observer: o,
 		Tap: func(data []byte) {
 			room := min(len(data), hooks.MaxOutput-len(e.Stdout))
 			e.Stdout = append(e.Stdout, data[:room]...)
@@ -52,11 +54,11 @@ func (ws *Workspace) RunHook(ctx context.Context, p sandbox.Policy, h hooks.Hook
 			}
 		},
 	}, nil)
-	e.Err, e.Stderr, e.Exit, e.TimedOut = err, o.Output.Errors, o.Status.Exit, o.TimedOut
-	if o.Status.Signal != 0 {
-		e.Signal = fmt.Sprintf("signal %d", o.Status.Signal)
+	e.Err, e.Stderr, e.Exit, e.TimedOut = err, out.Output.Errors, out.Status.Exit, out.TimedOut
+	if out.Status.Signal != 0 {
+		e.Signal = fmt.Sprintf("signal %d", out.Status.Signal)
 	}
-	for _, d := range o.Verdict.Needs() {
+	for _, d := range out.Verdict.Needs() {
 		e.Denied = append(e.Denied, string(d.Kind)+" "+d.Target)
 	}
 	if e.Flooded {
