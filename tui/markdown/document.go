@@ -144,11 +144,25 @@ func closes(line, fence string) bool {
 
 // Lines draws the document; the caller must not change the result.
 func (d *Document) Lines(t *paint.Theme, w int) []string {
+	out := d.lines(t, w)
+	if d.Ended {
+		d.forget() // the next call is rare, and a long conversation has many documents
+	}
+	return out
+}
+
+// forget drops the drawn lines.
+func (d *Document) forget() {
+	d.theme, d.settled, d.done, d.number = nil, nil, 0, numbering{}
+	for _, p := range d.parts {
+		p.drawn, p.taken = nil, 0
+	}
+}
+
+func (d *Document) lines(t *paint.Theme, w int) []string {
 	if d.theme != t || d.width != w {
-		d.theme, d.width, d.settled, d.done, d.number = t, w, nil, 0, numbering{}
-		for _, p := range d.parts {
-			p.drawn, p.taken = nil, 0
-		}
+		d.forget()
+		d.theme, d.width = t, w
 	}
 	for d.done < len(d.parts) && d.parts[d.done].closed {
 		if d.parts[d.done].fence != "" {

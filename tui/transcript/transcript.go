@@ -45,11 +45,16 @@ type entry struct {
 	width   int
 	seq     int
 	drawn   []string
+	counted int // lines that count as warm
 }
 
-// warmEntries is how many entries keep their drawn lines: several screens of
-// one-line entries. Others are drawn again when they are scrolled to.
-const warmEntries = 400
+// Entries keep their drawn lines until warmLines are drawn after them: many screens. Others are
+// drawn again when they are scrolled to. The last fewWarm entries keep theirs however long they are,
+// because they may all be on the screen.
+const (
+	warmLines = 10_000
+	fewWarm   = 8
+)
 
 // Transcript is the conversation: what events did to a list of entries.
 type Transcript struct {
@@ -75,8 +80,9 @@ type list struct {
 	held   anchor
 	// width and height are those of the last View.
 	width, Height int
-	warm          []*entry
-	whole         bool // draws its entries without bounds
+	warm          []*entry // those with drawn lines
+	warmed        int      // the lines that they count
+	whole         bool     // draws its entries without bounds
 	folds
 }
 
@@ -121,25 +127,25 @@ func (t *list) lines(i int, c Canvas) []string {
 		if i == 0 {
 			gap = nil
 		}
-		if e.drawn == nil {
-			t.keepWarm(e)
-		}
 		body := e.body.Draw(c)
 		if len(body) == 0 {
 			gap = []string{}
 		}
+		cold := e.drawn == nil
 		e.drawn, e.theme, e.width, e.stale, e.seq = append(gap, body...), c.Theme, c.Width, false, c.Seq
+		if cold {
+			t.keepWarm(e)
+		}
 	}
 	return e.drawn
 }
 
 func (t *list) keepWarm(e *entry) {
-	t.warm = append(t.warm, e)
-	if len(t.warm) > 2*warmEntries {
-		for _, cold := range t.warm[:warmEntries] {
-			cold.drawn = nil
-		}
-		t.warm = append([]*entry(nil), t.warm[warmEntries:]...)
+	e.counted = len(e.drawn)
+	t.warm, t.warmed = append(t.warm, e), t.warmed+e.counted
+	for t.warmed > warmLines && len(t.warm) > fewWarm {
+		cold := t.warm[0]
+		cold.drawn, t.warm, t.warmed = nil, t.warm[1:], t.warmed-cold.counted
 	}
 }
 
