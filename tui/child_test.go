@@ -159,8 +159,8 @@ func play(ctx context.Context, s *Screen, text string) error {
 		s.Emit(event.TextDelta{Text: "All tokens told."})
 		return finish("done", "")
 	case "large": // 20 MB in 400 answers
-		text := strings.Repeat(strings.Repeat("token **bold** word ", 40)+"\n\n", 50<<10/(40*20))
-		for range 400 {
+		for i := range 400 {
+			text := fmt.Sprintf("answer %d\n\n", i) + strings.Repeat(strings.Repeat("token **bold** word ", 40)+"\n\n", 50<<10/(40*20))
 			s.Emit(event.TextDelta{Text: text})
 			s.Emit(event.MessageFinished{Text: text})
 			s.Emit(event.RequestStarted{})

@@ -15,7 +15,7 @@ import (
 // drawn again as it grows. Whole texts are cut in the same way, so a streamed answer
 // looks the same as a finished one.
 type Document struct {
-	text  strings.Builder
+	text  growing
 	parts []*part
 	// start is where the unfinished last line of text begins.
 	start int
@@ -35,13 +35,45 @@ type Document struct {
 	number  numbering // behind the settled parts
 }
 
+// growing is a text that arrives in pieces, with "\n" for each "\r\n". When it is whole it is the
+// very string that the conversation has, so that a long one is in memory once.
+type growing struct {
+	arrived strings.Builder
+	whole   string // in place of arrived
+	held    string // a "\r" at the end, which a "\n" may follow
+}
+
+func (g *growing) add(s string) {
+	g.arrived.WriteString(g.whole)
+	s, g.whole = g.held+s, ""
+	rest := strings.TrimSuffix(s, "\r")
+	g.held = s[len(rest):]
+	g.arrived.WriteString(strings.ReplaceAll(rest, "\r\n", "\n"))
+}
+
+// is reports whether the text is s, and then keeps s.
+func (g *growing) is(s string) bool {
+	if g.held != "" || g.text() != s {
+		return false
+	}
+	*g = growing{whole: s}
+	return true
+}
+
+func (g *growing) text() string {
+	if g.whole != "" {
+		return g.whole
+	}
+	return g.arrived.String()
+}
+
 // part is a stretch of prose, or the inside of a fence.
 type part struct {
-	src    strings.Builder
-	fence  string // the fence that closes it; "" for prose
-	lang   string // the language that stands behind the fence
-	blank  bool   // the last line was blank
-	closed bool
+	from, to int    // the lines of the document that it is
+	fence    string // the fence that closes it; "" for prose
+	lang     string // the language that stands behind the fence
+	blank    bool   // the last line was blank
+	closed   bool
 	// drawn are the lines of the first taken bytes of a growing part.
 	drawn []string
 	taken int
@@ -63,45 +95,46 @@ const (
 
 // Add appends what was streamed.
 func (d *Document) Add(s string) {
-	d.text.WriteString(s)
+	next := len(d.text.text())
+	d.text.add(s)
+	text := d.text.text()
 	for {
-		i := strings.IndexByte(s, '\n')
+		i := strings.IndexByte(text[next:], '\n')
 		if i < 0 {
 			return
 		}
-		s = s[i+1:]
-		end := d.text.Len() - len(s)
-		line := d.text.String()[d.start : end-1]
-		d.start = end
-		d.take(strings.TrimSuffix(line, "\r"))
+		next += i + 1
+		from := d.start
+		d.start = next
+		d.take(text[from:next-1], from, next)
 	}
 }
 
 // Set replaces the text if it differs from what was streamed.
 func (d *Document) Set(s string) {
-	if d.text.String() != s {
+	if !d.text.is(s) && d.Text() != strings.ReplaceAll(s, "\r\n", "\n") {
 		*d = Document{Ended: d.Ended, Quiet: d.Quiet, Margin: d.Margin}
 		d.Add(s)
 	}
 }
 
 // Empty reports whether there is nothing to draw.
-func (d *Document) Empty() bool { return strings.TrimSpace(d.text.String()) == "" }
+func (d *Document) Empty() bool { return strings.TrimSpace(d.text.text()) == "" }
 
-// take places one whole line.
-func (d *Document) take(line string) {
-	p := d.open()
+// take places one whole line, which stands from from to to.
+func (d *Document) take(line string, from, to int) {
+	p := d.open(from)
 	if p.fence != "" {
 		if closes(line, p.fence) {
 			p.closed = true
 			return
 		}
-		p.src.WriteString(line + "\n")
+		p.to = to
 		return
 	}
 	if fence := opens(line); fence != "" {
 		p.closed = true
-		d.parts = append(d.parts, &part{fence: fence, lang: language(line[len(fence):])})
+		d.parts = append(d.parts, &part{from: to, to: to, fence: fence, lang: language(line[len(fence):])})
 		return
 	}
 	if strings.TrimSpace(line) == "" {
@@ -109,18 +142,19 @@ func (d *Document) take(line string) {
 	} else {
 		if p.blank && line[0] != ' ' && line[0] != '\t' {
 			p.closed = true
-			p = d.open()
+			p = d.open(from)
 		}
 		p.blank = false
 	}
-	p.src.WriteString(line + "\n")
+	p.to = to
 }
 
-func (d *Document) open() *part {
+// open returns the part that takes the line at from.
+func (d *Document) open(from int) *part {
 	if n := len(d.parts); n > 0 && !d.parts[n-1].closed {
 		return d.parts[n-1]
 	}
-	p := &part{}
+	p := &part{from: from, to: from}
 	d.parts = append(d.parts, p)
 	return p
 }
@@ -173,7 +207,7 @@ func (d *Document) lines(t *paint.Theme, w int) []string {
 		d.done++
 	}
 	out := d.settled[:len(d.settled):len(d.settled)]
-	line := d.text.String()[d.start:]
+	line := d.text.text()[d.start:]
 	if !d.Ended && (opens(line) != "" || strings.Trim(line, "`~") == "") {
 		line = "" // it may become a fence
 	}
@@ -181,7 +215,7 @@ func (d *Document) lines(t *paint.Theme, w int) []string {
 		return out
 	}
 	number := d.number
-	return apart(out, d.open().lines(d, &number, line, d.Ended))
+	return apart(out, d.open(d.start).lines(d, &number, line, d.Ended))
 }
 
 // behind puts lines behind the gutter, if they belong there.
@@ -210,9 +244,9 @@ func (p *part) lines(d *Document, number *numbering, line string, whole bool) []
 	if p.drawn == nil {
 		p.drawn, p.reader = d.behind([]string{ruleAbove(t, p.lang, w)}), highlight.For(p.lang)
 	}
-	if fresh := p.src.String()[p.taken:]; fresh != "" {
+	if fresh := d.of(p)[p.taken:]; fresh != "" {
 		p.drawn = append(p.drawn, d.behind(codeLines(t, &p.reader, strings.TrimSuffix(fresh, "\n"), w))...)
-		p.taken = p.src.Len()
+		p.taken = p.to - p.from
 	}
 	out := p.drawn[:len(p.drawn):len(p.drawn)]
 	if line != "" {
@@ -230,7 +264,7 @@ func (p *part) lines(d *Document, number *numbering, line string, whole bool) []
 
 // prose draws the whole part, or the new text below what was drawn before.
 func (p *part) prose(d *Document, number *numbering, line string, whole bool) []string {
-	src := p.src.String()
+	src := d.of(p)
 	n := len(src) + len(line)
 	if whole || n <= maxFresh || p.taken == 0 || n-p.taken > p.taken/8 {
 		p.drawn, p.taken = d.behind(markdown(d.theme, src+line, d.width, d.Quiet, number)), n
@@ -244,16 +278,18 @@ func (p *part) prose(d *Document, number *numbering, line string, whole bool) []
 	return out
 }
 
-// Text is all that was written.
-func (d *Document) Text() string { return d.text.String() }
+// Text is all that was written, with "\n" at the end of each line.
+func (d *Document) Text() string { return d.text.text() + d.text.held }
+
+func (d *Document) of(p *part) string { return d.text.text()[p.from:p.to] }
 
 // Code returns the blocks of code from top to bottom.
 func (d *Document) Code() []string {
 	var out []string
 	for i, p := range d.parts {
-		src := p.src.String()
+		src := d.of(p)
 		if i == len(d.parts)-1 && !p.closed {
-			src += d.text.String()[d.start:]
+			src += d.text.text()[d.start:]
 		}
 		if p.fence != "" {
 			out = append(out, src)

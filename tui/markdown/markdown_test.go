@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -188,5 +189,35 @@ func BenchmarkStream1MB(b *testing.B) {
 			d.Lines(th, 100)
 		}
 		b.SetBytes(int64(1000 * len(sample)))
+	}
+}
+
+// TestLineEndsAndOneCopy: "\r\n" is a line's end wherever the pieces are cut, and a document
+// keeps the string that it was set to, not a copy.
+func TestLineEndsAndOneCopy(t *testing.T) {
+	const written, want = "a\r\n\r\n```go\r\nx := 1\r\n```\r\nb\r", "a\n\n```go\nx := 1\n```\nb\r"
+	for cut := range len(written) {
+		var d Document
+		d.Add(written[:cut])
+		d.Add(written[cut:])
+		if d.Text() != want || strings.Join(d.Code(), "|") != "x := 1\n" {
+			t.Errorf("cut at %d: %q with the code %q", cut, d.Text(), d.Code())
+		}
+		d.Set(written)
+		if d.Set(want); d.Text() != want {
+			t.Errorf("cut at %d, set: %q", cut, d.Text())
+		}
+	}
+	whole := strings.Repeat("one line\n\n", 3)
+	var d Document
+	d.Add(whole[:4])
+	d.Add(whole[4:])
+	d.Set(whole)
+	if unsafe.StringData(d.Text()) != unsafe.StringData(whole) {
+		t.Error("the text is in memory twice")
+	}
+	d.Add("more")
+	if d.Text() != whole+"more" {
+		t.Errorf("after more: %q", d.Text())
 	}
 }
