@@ -175,6 +175,8 @@ type Options struct {
 	// Findings takes all findings of a review and returns them as they are kept: File as it is
 	// printed, and Note set where File or Line cannot be right. Nil: there is no tool for it.
 	Findings func(context.Context, []event.Finding) []event.Finding
+	// External are the tools of others; nil: none.
+	External External
 }
 
 // Set holds the tools of a session.
@@ -182,13 +184,14 @@ type Set struct {
 	tools    []tool
 	disabled map[string]bool
 	outside  func() bool // may be nil
+	others   External    // may be nil
 }
 
 // All returns every tool; those in o.Disabled are disabled.
 func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace}
 	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]}
-	s := &Set{disabled: o.Disabled, outside: o.Outside, tools: []tool{
+	s := &Set{disabled: o.Disabled, outside: o.Outside, others: o.External, tools: []tool{
 		describe("shell", shellExample, shell.plan),
 		describe("apply_patch", applyPatchExample, (&applyPatchTool{paths}).plan),
 		describe("read_file", readFileExample, (&readFileTool{paths}).plan),
@@ -206,7 +209,7 @@ func All(o Options) *Set {
 	return s
 }
 
-// Specs describes the enabled tools.
+// Specs describes the enabled tools, codeagent's own first.
 func (s *Set) Specs() []model.ToolSpec {
 	var out []model.ToolSpec
 	inside := s.outside != nil && !s.outside()
@@ -219,7 +222,12 @@ func (s *Set) Specs() []model.ToolSpec {
 			out = append(out, t.ToolSpec)
 		}
 	}
-	return out
+	return append(out, s.external()...)
+}
+
+// own returns the index of codeagent's tool of that name, or -1.
+func (s *Set) own(name string) int {
+	return slices.IndexFunc(s.tools, func(t tool) bool { return t.Name == name })
 }
 
 // Names lists the enabled tools.
@@ -234,7 +242,12 @@ func (s *Set) Names() []string {
 // Plan plans a call. The error is written for the model, also for a tool that does not
 // exist or is disabled.
 func (s *Set) Plan(c model.ToolCall) (Call, error) {
-	at := slices.IndexFunc(s.tools, func(t tool) bool { return t.Name == c.Name })
+	at := s.own(c.Name)
+	if at < 0 && s.others != nil {
+		if planned, ok, err := s.others.Plan(c); ok {
+			return planned, err
+		}
+	}
 	switch {
 	case at < 0:
 		hint := ""

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/agent"
+	"codeagent/agent/inquiry"
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/model"
@@ -38,6 +39,10 @@ func (*unwatched) Ask(context.Context, approvals.Request) (approvals.Answer, err
 }
 
 func (*unwatched) Steer() (agent.Input, bool) { return agent.Input{}, false }
+
+func (*unwatched) Inquire(context.Context, inquiry.Question) (inquiry.Reply, error) {
+	return inquiry.Reply{Action: inquiry.Declined}, nil
+}
 
 // talkedAndCompacted returns a session of four messages, replaced by a summary.
 func talkedAndCompacted(t *testing.T, kept bool) (*Session, *unwatched) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/agent/inquiry"
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
@@ -110,6 +111,10 @@ func (p *everydayPerson) Ask(_ context.Context, r approvals.Request) (approvals.
 }
 
 func (*everydayPerson) Steer() (agent.Input, bool) { return agent.Input{}, false }
+
+func (*everydayPerson) Inquire(context.Context, inquiry.Question) (inquiry.Reply, error) {
+	return inquiry.Reply{Action: inquiry.Declined}, nil
+}
 
 // begin starts a new count for the next job.
 func (p *everydayPerson) begin(yes bool) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/agent/inquiry"
 	"codeagent/approvals"
 	"codeagent/approvals/rules"
 	"codeagent/approvals/without"
@@ -23,6 +24,7 @@ import (
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
+	"codeagent/config/server"
 	"codeagent/egress"
 	"codeagent/event"
 	"codeagent/event/word"
@@ -45,6 +47,9 @@ type Face interface {
 	Emit(event.Event)
 	Ask(context.Context, approvals.Request) (approvals.Answer, error)
 	Steer() (agent.Input, bool)
+	// Inquire puts a question of an MCP server to the person and waits for the answer or for ctx.
+	// Several goroutines may call it. An error counts as a decline.
+	Inquire(context.Context, inquiry.Question) (inquiry.Reply, error)
 }
 
 // Options configures the run of a session.
@@ -69,6 +74,8 @@ type Options struct {
 	Bounds agent.Bounds
 	// Schema is the form of answers; nil: any text.
 	Schema *agent.Schema
+	// Servers are MCP servers that an editor hands in, by name. They join those of the settings.
+	Servers map[string]server.Settings
 }
 
 // Session is one run of a session: the agent and everything it needs.

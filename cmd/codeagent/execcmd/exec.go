@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/agent/inquiry"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/conversation"
@@ -265,6 +266,12 @@ func (p Printed) Emit(e event.Event) {
 
 // Steer returns nothing: nobody types.
 func (Printed) Steer() (agent.Input, bool) { return agent.Input{}, false }
+
+// Inquire declines, because nobody can answer, and says so.
+func (p Printed) Inquire(_ context.Context, q inquiry.Question) (inquiry.Reply, error) {
+	p.Printer.Emit(event.Notice{Level: word.LevelWarning, Text: "the server " + q.Server + " asks for input; nobody can answer, so codeagent declined"})
+	return inquiry.Reply{Action: inquiry.Declined}, nil
+}
 
 func newExecFrom(s cli.Stdio, f *cli.Flags, x *flags, verb, short string, fork bool) *cobra.Command {
 	r := sessionscmd.Which{Fork: fork}

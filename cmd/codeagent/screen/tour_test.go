@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/agent"
+	"codeagent/agent/inquiry"
 	"codeagent/approvals"
 	"codeagent/event"
 )
@@ -24,6 +25,10 @@ func (a *answering) Ask(_ context.Context, r approvals.Request) (approvals.Answe
 	return approvals.Answer{Decision: a.decision}, nil
 }
 func (*answering) Steer() (agent.Input, bool) { return agent.Input{}, false }
+
+func (*answering) Inquire(context.Context, inquiry.Question) (inquiry.Reply, error) {
+	return inquiry.Reply{Action: inquiry.Declined}, nil
+}
 
 // Who keeps the tour's files is not asked about them again, only about new ones.
 func TestKeptFilesAreNotAskedAboutAgain(t *testing.T) {

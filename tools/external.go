@@ -1,0 +1,27 @@
+package tools
+
+import "codeagent/model"
+
+// External offers the tools of others beside codeagent's own: those of MCP servers. Set asks it
+// after its own tools, so a name that imitates one of them never wins.
+type External interface {
+	// Specs describes the tools at this moment. Their order changes only when the tools do.
+	Specs() []model.ToolSpec
+	// Plan plans a call; ok is false if the tool is not one of these. The error is written for
+	// the model. The call only reads files through Options.Files and changes nothing.
+	Plan(c model.ToolCall) (planned Call, ok bool, err error)
+}
+
+// external returns the tools of others that the set offers: none with the name of an own tool.
+func (s *Set) external() []model.ToolSpec {
+	if s.others == nil {
+		return nil
+	}
+	var out []model.ToolSpec
+	for _, spec := range s.others.Specs() {
+		if s.own(spec.Name) < 0 {
+			out = append(out, spec)
+		}
+	}
+	return out
+}
