@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"codeagent/approvals/plain"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/short"
@@ -126,7 +127,7 @@ func (p *progress) requested(e event.PermissionRequested) {
 	for _, w := range e.Warnings {
 		p.line("33", "  warning: %s", w)
 	}
-	for _, l := range DenialLines(e.Denials) {
+	for _, l := range plain.Denials(e.Denials) {
 		p.line("", "  refused: %s", l)
 	}
 	for _, f := range e.Facts {
@@ -136,36 +137,13 @@ func (p *progress) requested(e event.PermissionRequested) {
 		return
 	}
 	p.line("", "  reason, in the model's words:")
-	for _, l := range quotedRows(e.Justification) {
+	for _, l := range plain.Quoted(visible.Line(e.Justification), reasonRows) {
 		p.line("", "  > %s", l)
 	}
 }
 
-// A reason is wrapped here: a row wrapped by the terminal would have no mark.
-const (
-	reasonRows    = 3
-	reasonColumns = 72
-)
-
-func quotedRows(text string) []string {
-	var rows []string
-	row, used := "", 0
-	for _, r := range visible.Line(text) {
-		columns := 1
-		if r >= 0x300 { // it may be two columns wide
-			columns = 2
-		}
-		if used+columns > reasonColumns {
-			if rows = append(rows, row); len(rows) == reasonRows {
-				rows[reasonRows-1] += "…"
-				return rows
-			}
-			row, used = "", 0
-		}
-		row, used = row+string(r), used+columns
-	}
-	return append(rows, row)
-}
+// reasonRows bounds the rows of a model's reason.
+const reasonRows = 3
 
 func (p *progress) session(e event.SessionStarted) {
 	p.folder = e.Folder
@@ -269,7 +247,7 @@ func denialLines(v sandbox.Verdict) (mattered []string, spared string) {
 	rest := slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool {
 		return slices.ContainsFunc(list, func(o sandbox.Denial) bool { return o.Order == d.Order && o.Kind == d.Kind && o.Target == d.Target })
 	})
-	return DenialLines(rest), sandbox.SparedWords(list, func(name string) string { return name })
+	return plain.Denials(rest), sandbox.SparedWords(list, func(name string) string { return name })
 }
 
 // ended reports a background command whose end no call reports.
@@ -303,45 +281,6 @@ func (p *progress) output(text string) {
 	for _, l := range lastLines(text, shown) {
 		p.line("2", "  | %s", l)
 	}
-}
-
-// denialsShown bounds the denials shown of one command: a program can cause any number.
-const denialsShown = 12
-
-// DenialLines returns what the sandbox denied, and which denials mattered, one per line:
-// "write /etc/hosts, by /usr/bin/touch". Names in them are not escaped.
-func DenialLines(denials []sandbox.Denial) []string {
-	var out []string
-	more := 0
-	for _, d := range denials {
-		switch {
-		case d.Moot:
-			continue
-		case len(out) == denialsShown:
-			more++
-			continue
-		}
-		line := string(d.Kind) + " " + d.Target
-		if who := d.Who(); who != "" {
-			line += ", by " + who
-		}
-		for _, note := range []string{d.Why, d.Note} {
-			if note != "" {
-				line += ": " + note
-			}
-		}
-		if d.Count > 1 {
-			line += fmt.Sprintf(", %d times", d.Count)
-		}
-		if d.Evidence == sandbox.EvidenceOutput {
-			line += " (likely, by the command's output)"
-		}
-		out = append(out, line)
-	}
-	if more > 0 {
-		out = append(out, fmt.Sprintf("and %d more", more))
-	}
-	return out
 }
 
 func (p *progress) answered(e event.PermissionAnswered) {

@@ -8,6 +8,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event/word"
+	"codeagent/internal/visible"
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
 	"codeagent/tui/paint"
@@ -112,7 +113,7 @@ func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titl
 	}
 	s.opens(q.request)
 	for i, text := range q.request.Warnings {
-		s.add(field{name: fmt.Sprint("warning ", i), need: forYes, mark: paint.Warn.Span("▲ "), spans: paint.Flat([]paint.Span{paint.Warn.Span(fact(text))})})
+		s.add(field{name: fmt.Sprint("warning ", i), need: forYes, mark: paint.Warn.Span("▲ "), spans: paint.Flat([]paint.Span{paint.Warn.Span(visible.Fact(text))})})
 	}
 	s.answers(q.request.Options, label)
 	s.refused(q.request.Denials, q.request.Held)
@@ -121,7 +122,7 @@ func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titl
 		if i > 0 {
 			label = ""
 		}
-		s.add(field{label: label, name: fmt.Sprint("fact ", i), need: forYes, spans: paint.Flat([]paint.Span{paint.Text.Span(fact(text))})})
+		s.add(field{label: label, name: fmt.Sprint("fact ", i), need: forYes, spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(text))})})
 	}
 	s.action(q.request)
 	if reason := q.request.Justification; reason != "" {
@@ -129,7 +130,7 @@ func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titl
 	}
 	name := "withheld"
 	for _, why := range q.request.Withheld {
-		s.add(field{label: name, spans: paint.Flat([]paint.Span{paint.Dim.Span(fact(why))})})
+		s.add(field{label: name, spans: paint.Flat([]paint.Span{paint.Dim.Span(visible.Fact(why))})})
 		name = ""
 	}
 	return s.out
@@ -143,7 +144,7 @@ func (s *sheet) answers(all []approvals.Option, long int) {
 		if !o.Decision.Yes() || shortLabel(o, s.w, long) == o.Label {
 			continue
 		}
-		s.add(field{label: label, name: "answer " + o.Key, need: forYes, mark: paint.Text.Span(o.Key + " "), spans: paint.Flat([]paint.Span{paint.Text.Span(fact(o.Label))})})
+		s.add(field{label: label, name: "answer " + o.Key, need: forYes, mark: paint.Text.Span(o.Key + " "), spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(o.Label))})})
 		label = ""
 	}
 }
@@ -159,7 +160,7 @@ func (s *sheet) opens(r approvals.Request) {
 		if i > 0 {
 			label = ""
 		}
-		s.add(field{label: label, name: name, need: forYes, mark: paint.Good.Span(mark), hard: true, spans: paint.Flat([]paint.Span{paint.Strong.Span(fact(text))})})
+		s.add(field{label: label, name: name, need: forYes, mark: paint.Good.Span(mark), hard: true, spans: paint.Flat([]paint.Span{paint.Strong.Span(visible.Fact(text))})})
 	}
 	lines := denial.Grants(r.Grant, s.home)
 	for i, g := range lines {
@@ -193,11 +194,11 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 			return
 		}
 		verb, _ := denial.Words(d)
-		spans := []paint.Span{paint.Text.Span(verb + " "), paint.Text.Span(fact(paint.Tilde(d.Target, s.home)))}
+		spans := []paint.Span{paint.Text.Span(verb + " "), paint.Text.Span(visible.Fact(paint.Tilde(d.Target, s.home)))}
 		if d.Count > 1 {
 			spans = append(spans, paint.Dim.Span(fmt.Sprintf(" ×%d", d.Count)))
 		}
-		spans = append(spans, paint.Dim.Span("  "+fact(witness(d))))
+		spans = append(spans, paint.Dim.Span("  "+visible.Fact(witness(d))))
 		f := field{label: label, mark: paint.Warn.Span("⊘ "), spans: paint.Flat(spans)}
 		if held { // it names who asks in full, which the title may shorten
 			f.name, f.need = fmt.Sprint("refused ", i), forYes
@@ -208,7 +209,7 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 			continue
 		}
 		for _, l := range denial.Records(d, s.home) {
-			s.add(field{mark: paint.Dim.Span("  "), spans: paint.Flat([]paint.Span{paint.Dim.Span(fact(l))})})
+			s.add(field{mark: paint.Dim.Span("  "), spans: paint.Flat([]paint.Span{paint.Dim.Span(visible.Fact(l))})})
 		}
 	}
 }
@@ -234,13 +235,13 @@ func (s *sheet) action(r approvals.Request) {
 	case a.Command != "":
 		f.spans = []paint.Span{paint.Strong.Span("$ " + a.Command)}
 	case a.Title != "" && a.Title != r.Title:
-		f.label, f.name, f.need, f.spans = "does", "", forNothing, paint.Flat([]paint.Span{paint.Strong.Span(fact(a.Title))})
+		f.label, f.name, f.need, f.spans = "does", "", forNothing, paint.Flat([]paint.Span{paint.Strong.Span(visible.Fact(a.Title))})
 	default:
 		return
 	}
 	s.add(f)
 	if a.Folder != "" {
-		s.add(field{label: "in", name: "folder", need: forOutside, hard: true, spans: paint.Flat([]paint.Span{paint.Text.Span(fact(paint.Tilde(a.Folder, s.home)))})})
+		s.add(field{label: "in", name: "folder", need: forOutside, hard: true, spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(paint.Tilde(a.Folder, s.home)))})})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event/word"
+	"codeagent/internal/visible"
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
 	"codeagent/tui/paint"
@@ -176,7 +177,7 @@ func TestWhateverIsAsked(t *testing.T) {
 // facts are what a yes to r allows and the warnings, as rows show them.
 func facts(r approvals.Request) (out []string) {
 	for _, text := range slices.Concat(denial.Grants(r.Grant, "/home/ada"), r.Warnings, r.Facts) {
-		out = append(out, ansi.Strip(paint.Show(fact(text))))
+		out = append(out, ansi.Strip(paint.Show(visible.Fact(text))))
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/internal/visible"
 	"codeagent/tui/composer"
 	"codeagent/tui/paint"
 )
@@ -185,14 +186,14 @@ func (r *Rule) foot(t *paint.Theme, w int, home string, until []paint.Span) []st
 	if e := r.value("expires"); e != "" {
 		expires = "after " + e
 	}
-	out := row("holds ", paint.Text.Span(fact(scope+", expires "+expires)))
+	out := row("holds ", paint.Text.Span(visible.Fact(scope+", expires "+expires)))
 	switch {
 	case r.checking:
 		out = append(out, row("", paint.Dim.Span("checking …"))...)
 	case r.problem != "":
-		out = append(out, row("▲ ", paint.Warn.Span(fact(r.problem)))...)
+		out = append(out, row("▲ ", paint.Warn.Span(visible.Fact(r.problem)))...)
 	case r.replay != "":
-		out = append(out, row("", paint.Warn.Span(fact(r.replay)))...)
+		out = append(out, row("", paint.Warn.Span(visible.Fact(r.replay)))...)
 	}
 	var keys []paint.Span
 	for _, k := range [][2]string{{r.keys.Save, " saves"}, {r.keys.Back, " back"}, {r.keys.Scope, " scope"}, {r.keys.Expiry, " expiry"}} {

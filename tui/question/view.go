@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/internal/visible"
 	"codeagent/tui/paint"
 )
 
@@ -312,7 +313,7 @@ func (q *Question) rule(t *paint.Theme, w int, now time.Time, more int) (string,
 }
 
 func titleOf(r approvals.Request) string {
-	return fact(cmp.Or(r.Title, r.Action.Title, "permission needed"))
+	return visible.Fact(cmp.Or(r.Title, r.Action.Title, "permission needed"))
 }
 
 // roomy is the width from which the times of a held call are written out.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/approvals/plain"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/exec"
-	"codeagent/headless"
 	"codeagent/hostfile"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
@@ -59,7 +59,7 @@ func newReport(e sandbox.Enforcement, o exec.Outcome) Report {
 // summarize prints on stderr, for a person, what the sandbox denied and how to allow it. It
 // prints nothing for a command without a denial.
 func (r Report) summarize(w io.Writer) {
-	for _, l := range headless.DenialLines(r.Denials) {
+	for _, l := range plain.Denials(r.Denials) {
 		fmt.Fprintf(w, "codeagent: ⊘ %s\n", visible.Line(l))
 	}
 	if r.TimedOut {
