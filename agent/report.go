@@ -21,6 +21,9 @@ func started(a approvals.Action) event.ToolStarted {
 	if a.Kind == word.KindCommand {
 		e.Command = a.Command
 	}
+	if s := a.Server; s != nil {
+		e.Server = &event.ServerCall{Server: s.Server, Tool: s.Tool, Arguments: s.Arguments}
+	}
 	return e
 }
 

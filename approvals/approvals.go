@@ -31,6 +31,8 @@ type Action struct {
 	// Input is what is typed, and Running the command that receives it.
 	Input   string
 	Running Running
+	// Server is set for a call of a tool of an MCP server.
+	Server *ServerCall
 }
 
 // Running is a background command: its number, its text, the policy it was started under,

@@ -308,8 +308,8 @@ func covered(e ledger.Entry, wanted sandbox.Grant) bool {
 		slices.ContainsFunc(wanted.Hosts, func(h sandbox.HostPort) bool { return slices.Contains(e.Grant.Hosts, h) || slices.Contains(e.Fetch, h) })
 }
 
-// Revocation is the result of a revocation.
-type Revocation struct {
+// revocation is the result of a revocation.
+type revocation struct {
 	Entry ledger.Entry
 	// Closed is what nothing opens any more. Running commands lose it as far as the kernel allows.
 	// Still is the part that another entry or setting keeps open.
@@ -319,10 +319,10 @@ type Revocation struct {
 // Revoke ends an answer or a setting. It applies from the next decision on; for a setting, until
 // the session ends. It returns false for other IDs. A rule must be removed from its file instead
 // (SetRules).
-func (l *Ledger) Revoke(id string) (Revocation, bool) {
+func (l *Ledger) Revoke(id string) (revocation, bool) {
 	l.ofSettings()
 	l.mu.Lock()
-	var out Revocation
+	var out revocation
 	found := false
 	l.entries = slices.DeleteFunc(l.entries, func(e answered) bool {
 		if e.ID != id || found {
@@ -342,7 +342,7 @@ func (l *Ledger) Revoke(id string) (Revocation, bool) {
 	out.Entry.Uses += l.uses[id]
 	l.mu.Unlock()
 	if !found {
-		return Revocation{}, false
+		return revocation{}, false
 	}
 	l.tell()
 	out.Closed, out.Still = l.gate.split(out.Entry.Grant)

@@ -319,6 +319,7 @@ func cloneAction(a Action) Action {
 	for i, gr := range a.Running.Granted {
 		a.Running.Granted[i] = gr.Clone()
 	}
+	a.Server = a.Server.clone()
 	w := &a.Wish
 	w.Write, w.Read = slices.Clone(w.Write), slices.Clone(w.Read)
 	w.Hosts, w.Sockets = slices.Clone(w.Hosts), slices.Clone(w.Sockets)

@@ -15,6 +15,7 @@ import (
 func TestPermitIsForExactlyOneAction(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	a := command("npm test", Wish{Write: []string{"."}, Justification: "why"})
+	a.Server = &ServerCall{Server: "s"}
 	p, _, err := g.Decide(a)
 	mustPolicy(t, p, err, a)
 	// Every field, present and future, is part of what was permitted.
@@ -44,6 +45,12 @@ func TestPermitIsForExactlyOneAction(t *testing.T) {
 			old := v.Interface()
 			v.Set(reflect.MakeMap(v.Type()))
 			v.SetMapIndex(reflect.ValueOf("x"), reflect.ValueOf("y"))
+			check()
+			v.Set(reflect.ValueOf(old))
+		case reflect.Pointer:
+			old := v.Interface()
+			change(v.Elem(), check)
+			v.SetZero()
 			check()
 			v.Set(reflect.ValueOf(old))
 		case reflect.Int, reflect.Int64:

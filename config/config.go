@@ -27,7 +27,7 @@ type Config struct {
 	Refuse   []string
 	Sandbox  Sandbox
 	TUI      TUI
-	Context  Context
+	Context  compaction
 	// PatienceSeconds is retry.patience_s; 0: unset, see Patience.
 	PatienceSeconds int64
 	// Speculation is speculation.mode, "off" or Decoding.
@@ -45,10 +45,17 @@ type Config struct {
 	// Themes is the [themes] table: colours by role.
 	Themes     map[string]*map[string]string
 	Extensions Extensions
+	// MCP is the [mcp] table.
+	MCP mcp
 	// ProjectFile is the path of a .codeagent/config.toml in the workspace. It
 	// is not read; a notice says so. Empty: no such file.
 	ProjectFile string
 
+	sources
+}
+
+// sources are where the values come from.
+type sources struct {
 	origins map[string]Origin
 	// fileDirs are the folders of sandbox.add_dirs that the file names.
 	fileDirs []string
@@ -126,8 +133,8 @@ type TUI struct {
 	StatusCommand string
 }
 
-// Context is the [context] table.
-type Context struct {
+// compaction is the [context] table.
+type compaction struct {
 	// At is compact_at, in percent; 0: only on request.
 	At int64
 }

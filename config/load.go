@@ -109,7 +109,7 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 }
 
 func newConfig() *Config {
-	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, origins: map[string]Origin{}}
+	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{tables: map[string]*Server{}}, sources: sources{origins: map[string]Origin{}}}
 }
 
 func (c *Config) loadFile(ctx context.Context, name string) []error {

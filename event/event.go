@@ -72,14 +72,20 @@ type ReasoningFinished struct{ Text string }
 // ToolStarted: a call was planned; the decision about it follows.
 type ToolStarted struct {
 	CallID, Tool string
-	// Kind is word.KindCommand, KindEdit, KindRead, KindPlan or KindInput.
+	// Kind is word.KindCommand, KindEdit, KindRead, KindPlan, KindInput or KindServer.
 	Kind word.Kind
 	// Title describes the call in one line ("$ npm test", "edit main.go").
 	Title string
 	// Command is the whole command text for KindCommand.
 	Command string
 	Folder  string
+	// Server is set for KindServer.
+	Server *ServerCall
 }
+
+// ServerCall is a call of a tool of an MCP server. Tool is the server's own name for it, and
+// Arguments is the JSON of the call.
+type ServerCall struct{ Server, Tool, Arguments string }
 
 // ToolOutput is output of a running call. Parts may be missing: Skipped counts the bytes
 // between the end of the last piece and Offset.

@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"codeagent/approvals"
@@ -56,7 +55,7 @@ func (a *updatePlanArguments) steps() ([]event.PlanStep, error) {
 		switch {
 		case text == "" || len(text) > maxStep:
 			return nil, fmt.Errorf("plan[%d].step must have 1 to %d characters", i, maxStep)
-		case !slices.Contains(word.StepStatuses(), p.Status):
+		case !p.Status.Known():
 			return nil, fmt.Errorf("plan[%d].status must be one of pending, in_progress, completed, not %s", i, show(string(p.Status)))
 		}
 		if p.Status == word.StepInProgress {

@@ -20,6 +20,8 @@ const (
 	KindInput Kind = "input"
 	// KindWatch reads background commands, or ends one. Events report it as KindRead.
 	KindWatch Kind = "watch"
+	// KindServer calls a tool of an MCP server.
+	KindServer Kind = "server"
 )
 
 // Shown returns the kind that events report for a call: a fetch and a look at background
@@ -86,8 +88,10 @@ const (
 	StepCompleted  StepStatus = "completed"
 )
 
-// StepStatuses lists every StepStatus, in order.
-func StepStatuses() []StepStatus { return []StepStatus{StepPending, StepInProgress, StepCompleted} }
+// Known reports whether s is one of the statuses.
+func (s StepStatus) Known() bool {
+	return s == StepPending || s == StepInProgress || s == StepCompleted
+}
 
 // Level is the importance of a notice.
 type Level string
