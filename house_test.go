@@ -135,6 +135,10 @@ var rooms = []room{
 	{path: "internal/scripted", floor: 1},
 	{path: "model/tour", floor: 1, imports: []string{"hostfile", "internal/scripted", "sandbox"}},
 
+	// The client of one MCP server. It starts no program, touches no file and permits nothing;
+	// what a server says is bounded and made harmless there.
+	{path: "mcp", floor: 1, imports: []string{"internal/picture", "internal/short", "internal/visible", "model"}},
+
 	// Floor 2: deeds.
 	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/worker", "hostfile", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
 
@@ -223,7 +227,7 @@ type door struct {
 
 var doors = []door{
 	{"os/exec", []string{"seatbelt", "hostfile"}, "commands start in exec and linuxsandbox, by system calls of their own, or as sandbox-exec; hostfile starts codeagent's own programs"},
-	{"net/http", []string{"model/wire", "egress", "internal/scripted", "telemetry"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in; telemetry sends to the collector that OTEL_* names"},
+	{"net/http", []string{"model/wire", "egress", "internal/scripted", "mcp", "telemetry"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in; telemetry sends to the collector that OTEL_* names; mcp to the servers that the settings name by URL"},
 	{"net", []string{"model/wire", "model/tour", "egress", "internal/scripted", "cmd/codeagent/doctor", "cmd/codeagent/workspace"}, "the same, doctor's probe, and the lookup of names for the session's network; addresses are parsed with net/netip"},
 	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/picker", "tui/terminal"}, "one room draws; keys and picker know its key presses and commands, terminal its views"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
@@ -278,6 +282,7 @@ var starters = []permitted{
 	{"agent/batch.go", "parallel tool calls, an errgroup"},
 	{"agent/speculate.go", "reads ahead of calls that are not complete, in the same errgroup"},
 	{"tui/terminal", "the painter and the watcher of the size, joined by Close"},
+	{"mcp", "the reader and the writer of a server's pipes, and what reads a changed list, ended by Close"},
 	{"telemetry", "the sender, ended by Close within two seconds"},
 	{"internal/scripted", "the accept loop of the scripted server, ended by Close"},
 }

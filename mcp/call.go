@@ -1,0 +1,175 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"codeagent/internal/short"
+	"codeagent/model"
+)
+
+// progressEvery is how often the progress of a call is told.
+const progressEvery = 100 * time.Millisecond
+
+// Result is what a tool answered. All texts are the server's: bounded, and with hidden
+// characters named.
+type Result struct {
+	// Text is all content as text; what a model cannot read is described.
+	Text   string
+	Images []model.Image
+	// Structured is the structured content, nil if there is none. Its numbers are as exact as a
+	// float64.
+	Structured json.RawMessage
+	// Failed: the tool says that it failed.
+	Failed bool
+}
+
+// running is one call that has no answer yet.
+type running struct {
+	progress func(text string)
+	told     time.Time
+}
+
+// Call calls a tool by the server's name for it. progress, which may be nil, gets the server's
+// words on how far it is; it must not block. When ctx ends the server is told that the call is
+// cancelled.
+//
+// A tool that failed is a Result. The error says that there was none, and errors.Is tells
+// ErrEnded, ErrTime and ErrSignIn apart.
+func (c *Client) Call(ctx context.Context, tool string, arguments json.RawMessage, progress func(text string)) (Result, error) {
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	limited, stop := c.limit(ctx)
+	defer stop()
+	token, done := c.track(progress)
+	defer done()
+	var answer *sdk.CallToolResult
+	err := c.again404(limited, func(s *sdk.ClientSession) (err error) {
+		params := &sdk.CallToolParams{Name: tool, Arguments: arguments}
+		params.SetProgressToken(token)
+		answer, err = s.CallTool(limited, params)
+		return err
+	})
+	if err != nil {
+		return Result{}, c.words(limited, "calling "+line(tool, maxName), err)
+	}
+	result := c.content(ctx, answer.Content)
+	result.Failed = answer.IsError
+	c.structured(&result, answer.StructuredContent)
+	return result, nil
+}
+
+// track gives a call its token for progress.
+func (c *Client) track(progress func(string)) (token string, done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.number++
+	token = fmt.Sprint("call-", c.number)
+	if progress != nil {
+		c.calls[token] = &running{progress: progress}
+	}
+	return token, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.calls, token)
+	}
+}
+
+// progressed hands on how far a call is. A token that belongs to no call of ours is ignored.
+func (c *Client) progressed(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+	if r.Params == nil {
+		return
+	}
+	token, _ := r.Params.ProgressToken.(string)
+	c.mu.Lock()
+	call := c.calls[token]
+	now := time.Now()
+	if call == nil || now.Sub(call.told) < progressEvery && (r.Params.Total == 0 || r.Params.Progress < r.Params.Total) {
+		c.mu.Unlock()
+		return
+	}
+	call.told = now
+	c.mu.Unlock()
+	said := line(r.Params.Message, maxTitle)
+	switch p := r.Params; {
+	case p.Total > 0 && said == "":
+		said = fmt.Sprintf("%g of %g", p.Progress, p.Total)
+	case p.Total > 0:
+		said = fmt.Sprintf("%g of %g: %s", p.Progress, p.Total, said)
+	case said == "":
+		said = fmt.Sprintf("%g", p.Progress)
+	}
+	call.progress(said)
+}
+
+// limit bounds a call by its time limit, in which the time of questions to a person does not
+// count.
+func (c *Client) limit(ctx context.Context) (limited context.Context, stop func()) {
+	limited, cancel := context.WithCancelCause(ctx)
+	var timer *time.Timer
+	ready := make(chan struct{})
+	timer = time.AfterFunc(c.o.Call, func() {
+		<-ready
+		if left := c.left(); left > 0 {
+			timer.Reset(left)
+			return
+		}
+		cancel(ErrTime)
+	})
+	close(ready)
+	return limited, func() {
+		timer.Stop()
+		cancel(context.Canceled)
+	}
+}
+
+// left is for how long a call may go on because a person was asked.
+func (c *Client) left() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.open > 0:
+		return time.Second
+	case c.asked.IsZero():
+		return 0
+	}
+	return c.o.Call - time.Since(c.asked)
+}
+
+// again404 does what do does, and once more in a new session when the server has forgotten the
+// old one: it answers 404 then, and has done nothing.
+func (c *Client) again404(ctx context.Context, do func(*sdk.ClientSession) error) error {
+	session := c.current()
+	err := do(session)
+	if !errors.Is(err, sdk.ErrSessionMissing) {
+		return err
+	}
+	if err := c.reconnect(ctx, session); err != nil {
+		return err
+	}
+	return do(c.current())
+}
+
+// structured adds structured content to a result.
+func (c *Client) structured(r *Result, v any) {
+	if v == nil {
+		return
+	}
+	data, err := json.Marshal(v)
+	switch {
+	case err != nil:
+		return
+	case len(data) > maxText:
+		r.Text = short.Head(r.Text, maxText) + fmt.Sprintf("\n[structured content of %s is left out: more than %s]", short.Size(int64(len(data))), short.Size(maxText))
+		return
+	}
+	if r.Structured = data; r.Text == "" {
+		r.Text = text(string(data), maxText)
+	}
+}

@@ -1,0 +1,349 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds of a question: more than a person reads is declined, not cut, because what cannot be
+// seen would be accepted with the rest.
+const (
+	maxMessage = 4 << 10
+	maxFields  = 20
+	maxChoices = 50
+	// maxWaiting is how many questions wait for a person.
+	maxWaiting = 3
+)
+
+// Elicitation is what a server wants to know from a person. All texts are the server's: bounded
+// and safe to show.
+type Elicitation struct {
+	Message string
+	// Fields are the answers it wants, in the order of their names but the required ones first.
+	Fields []Field
+	// URL is a page that the server wants the person to open, http or https; "" for a form. It is
+	// opened by the person or not at all.
+	URL string
+}
+
+// Field is one field of a form.
+type Field struct {
+	Name, Title, Description string
+	// Kind is "string", "number", "integer", "boolean", "choice" or "choices".
+	Kind     string
+	Required bool
+	// Choices are the values that may be chosen, as they are shown.
+	Choices []string
+	// Default is a value that fits Kind: string, float64, bool, or []string for choices; nil if
+	// there is none.
+	Default any
+}
+
+// ElicitationReply is a person's answer.
+type ElicitationReply struct {
+	// Action is "accept", "decline" or "cancel".
+	Action string
+	// Values are the answers by Field.Name: string, float64, bool, or []string for choices.
+	Values map[string]any
+}
+
+// elicit asks the person, one question at a time.
+func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	decline := &sdk.ElicitResult{Action: "decline"}
+	if c.waiting.Add(1) > maxWaiting {
+		c.waiting.Add(-1)
+		c.log.say("warning", "a question of the server was declined, because others wait")
+		return decline, nil
+	}
+	defer c.waiting.Add(-1)
+	f, why := formOf(r.Params)
+	if why != "" {
+		c.log.say("warning", "a question of the server was declined: "+why)
+		return decline, nil
+	}
+	c.count(1)
+	defer c.count(-1)
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	if ctx.Err() != nil {
+		return &sdk.ElicitResult{Action: "cancel"}, nil
+	}
+	reply := c.o.Elicit(ctx, f.asked)
+	switch reply.Action {
+	case "accept":
+		values, why := f.values(reply.Values)
+		if why != "" {
+			c.log.say("warning", "an answer to the server was not sent: "+why)
+			return &sdk.ElicitResult{Action: "cancel"}, nil
+		}
+		return &sdk.ElicitResult{Action: "accept", Content: values}, nil
+	case "decline":
+		return decline, nil
+	}
+	return &sdk.ElicitResult{Action: "cancel"}, nil
+}
+
+// count notes that a person is asked, or is not any more: calls wait meanwhile.
+func (c *Client) count(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open += n
+	c.asked = time.Now()
+}
+
+// form is a question, and what its answers are to the server.
+type form struct {
+	asked Elicitation
+	// names are the server's names of the fields, raw their choices' values.
+	names []string
+	raw   [][]string
+}
+
+// formOf reads a question; why says why nobody is asked.
+func formOf(p *sdk.ElicitParams) (f form, why string) {
+	if p == nil {
+		return f, "it is empty"
+	}
+	if len(p.Message) > maxMessage {
+		return f, fmt.Sprintf("its message has more than %d KiB", maxMessage>>10)
+	}
+	f.asked.Message = text(p.Message, maxMessage)
+	if p.Mode == "url" || p.URL != "" {
+		u, err := url.Parse(p.URL)
+		if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil || !nameable(p.URL, maxURI) {
+			return f, "its URL is not one to open"
+		}
+		// In ASCII, so that letters of two scripts that look alike are told apart.
+		f.asked.URL = u.String()
+		return f, ""
+	}
+	return f, f.fields(p.RequestedSchema)
+}
+
+// property is one field as the protocol has it.
+type property struct {
+	Type        string          `json:"type"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Format      string          `json:"format"`
+	Enum        []string        `json:"enum"`
+	EnumNames   []string        `json:"enumNames"`
+	OneOf       []constant      `json:"oneOf"`
+	Items       *choices        `json:"items"`
+	Default     json.RawMessage `json:"default"`
+	MinLength   *float64        `json:"minLength"`
+	MaxLength   *float64        `json:"maxLength"`
+	Minimum     *float64        `json:"minimum"`
+	Maximum     *float64        `json:"maximum"`
+	MinItems    *float64        `json:"minItems"`
+	MaxItems    *float64        `json:"maxItems"`
+}
+
+type constant struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
+type choices struct {
+	Enum  []string   `json:"enum"`
+	AnyOf []constant `json:"anyOf"`
+}
+
+// fields reads the fields of a form.
+func (f *form) fields(schema any) (why string) {
+	data, err := json.Marshal(schema)
+	var s struct {
+		Properties map[string]property `json:"properties"`
+		Required   []string            `json:"required"`
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		return "its form is not valid"
+	}
+	if len(s.Properties) > maxFields {
+		return fmt.Sprintf("its form has more than %d fields", maxFields)
+	}
+	for name := range s.Properties {
+		if !nameable(name, maxName) {
+			return "a field of its form has no name that can be seen"
+		}
+		f.names = append(f.names, name)
+	}
+	slices.SortFunc(f.names, func(a, b string) int {
+		first, second := slices.Contains(s.Required, a), slices.Contains(s.Required, b)
+		switch {
+		case first && !second:
+			return -1
+		case second && !first:
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range f.names {
+		p := s.Properties[name]
+		field, raw, why := p.field()
+		if why != "" {
+			return why
+		}
+		field.Name, field.Required = name, slices.Contains(s.Required, name)
+		f.asked.Fields = append(f.asked.Fields, field)
+		f.raw = append(f.raw, raw)
+	}
+	return ""
+}
+
+// field is p for a person; raw are the values of its choices.
+func (p property) field() (f Field, raw []string, why string) {
+	f = Field{Title: line(p.Title, maxTitle), Description: line(p.Description, maxError), Kind: p.Type}
+	list, titled := p.Enum, p.OneOf
+	if p.Type == "array" {
+		if p.Items == nil {
+			return f, nil, "a field of its form is a list without choices"
+		}
+		list, titled = p.Items.Enum, p.Items.AnyOf
+	}
+	shown := list
+	if len(p.EnumNames) == len(list) && len(list) > 0 {
+		shown = p.EnumNames
+	}
+	for _, c := range titled {
+		list, shown = append(list, c.Const), append(shown, c.Title)
+	}
+	switch {
+	case len(list) > maxChoices:
+		return f, nil, fmt.Sprintf("a field of its form has more than %d choices", maxChoices)
+	case p.Type == "array":
+		f.Kind = "choices"
+	case len(list) > 0:
+		f.Kind = "choice"
+	}
+	if f.Kind == "choices" && len(list) == 0 {
+		return f, nil, "a field of its form is a list without choices"
+	}
+	for i, s := range shown {
+		if s = line(s, maxTitle); s == "" || slices.Contains(f.Choices, s) {
+			s = line(list[i], maxTitle) // titles that do not tell choices apart
+		}
+		if slices.Contains(f.Choices, s) {
+			return f, nil, "two choices of a field look the same"
+		}
+		f.Choices = append(f.Choices, s)
+	}
+	if !slices.Contains([]string{"string", "number", "integer", "boolean", "choice", "choices"}, f.Kind) {
+		return f, nil, "a field of its form is of a kind that is not known"
+	}
+	f.Description = p.bounds(f.Description)
+	f.Default = p.preset(f, list)
+	return f, list, ""
+}
+
+// bounds adds to a description what the value must be.
+func (p property) bounds(said string) string {
+	add := func(words string) {
+		if said != "" {
+			said += "; "
+		}
+		said += words
+	}
+	switch p.Format {
+	case "email":
+		add("an e-mail address")
+	case "uri":
+		add("a URI")
+	case "date":
+		add("a date, 2006-01-02")
+	case "date-time":
+		add("a time, 2006-01-02T15:04:05Z")
+	}
+	for _, b := range []struct {
+		words string
+		value *float64
+	}{{"at least %g characters", p.MinLength}, {"at most %g characters", p.MaxLength}, {"at least %g", p.Minimum}, {"at most %g", p.Maximum}, {"at least %g of them", p.MinItems}, {"at most %g of them", p.MaxItems}} {
+		if b.value != nil {
+			add(fmt.Sprintf(b.words, *b.value))
+		}
+	}
+	return said
+}
+
+// preset is the default value as the person sees it, nil if there is none that fits.
+func (p property) preset(f Field, list []string) any {
+	var v any
+	if len(p.Default) == 0 || json.Unmarshal(p.Default, &v) != nil {
+		return nil
+	}
+	switch v := v.(type) {
+	case string:
+		if at := slices.Index(list, v); f.Kind == "choice" && at >= 0 {
+			return f.Choices[at]
+		}
+		if f.Kind == "string" && nameable(v, maxTitle) {
+			return v
+		}
+	case float64:
+		if f.Kind == "number" || f.Kind == "integer" {
+			return v
+		}
+	case bool:
+		if f.Kind == "boolean" {
+			return v
+		}
+	case []any:
+		chosen := []string{}
+		for _, one := range v {
+			s, _ := one.(string)
+			if at := slices.Index(list, s); f.Kind == "choices" && at >= 0 {
+				chosen = append(chosen, f.Choices[at])
+			}
+		}
+		if f.Kind == "choices" {
+			return chosen
+		}
+	}
+	return nil
+}
+
+// values are a person's answers as the server wants them.
+func (f form) values(given map[string]any) (values map[string]any, why string) {
+	values = map[string]any{}
+	for i, field := range f.asked.Fields {
+		v, ok := given[field.Name]
+		if !ok || v == nil {
+			if field.Required {
+				return nil, field.Name + " has no value"
+			}
+			continue
+		}
+		switch field.Kind {
+		case "choice":
+			s, _ := v.(string)
+			at := slices.Index(field.Choices, s)
+			if at < 0 {
+				return nil, field.Name + " is none of its choices"
+			}
+			v = f.raw[i][at]
+		case "choices":
+			chosen, _ := v.([]string)
+			list := []string{}
+			for _, s := range chosen {
+				at := slices.Index(field.Choices, s)
+				if at < 0 {
+					return nil, field.Name + " is none of its choices"
+				}
+				list = append(list, f.raw[i][at])
+			}
+			v = list
+		}
+		values[field.Name] = v
+	}
+	return values, ""
+}

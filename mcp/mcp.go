@@ -1,0 +1,261 @@
+// Package mcp is a client of one MCP server: over the pipes of a program that somebody else
+// started and confined, or over HTTP. It lists tools, calls them, reads resources and prompts,
+// and hands on what the server asks a person. It starts no program, touches no file and
+// permits nothing.
+//
+// Threat: everything that a server says is hostile. So each message is bounded in bytes and in
+// depth before it is decoded, a flood is slowed down to what costs little, all text is bounded
+// and shows its hidden characters by name, and no answer of a server blocks codeagent for
+// longer than its time limit. What a server claims about its tools is a claim.
+//
+// Start reading at Options and OverPipes, then pipes.go, which judges each line.
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"codeagent/internal/short"
+	"codeagent/internal/visible"
+)
+
+// Time limits that apply where Options says nothing.
+const (
+	defaultStartup = 20 * time.Second
+	defaultCall    = 2 * time.Minute
+	// listTime bounds the reading of one list, and of a resource or a prompt.
+	listTime = 30 * time.Second
+)
+
+// Options says what a client is called, what it takes of a server, and who hears of it. The
+// functions may be called at any time and from several goroutines; they must not block, except
+// for Elicit. Texts that they get are bounded and safe to show.
+type Options struct {
+	// Name is the configured name of the server: tools are told apart by it, never by the name
+	// that the server reports.
+	Name string
+	// Version is codeagent's own.
+	Version string
+	// Startup bounds the connection and the first lists; Call bounds one call, without the time
+	// in which a person was asked. 0: usual limits.
+	Startup, Call time.Duration
+	// Enabled names the tools that are offered, by the server's names for them; empty: all.
+	// Disabled names those that are not.
+	Enabled, Disabled []string
+	// Elicit asks a person what the server wants to know; nil: the server learns that it cannot
+	// ask. Several calls never run at the same time.
+	Elicit func(ctx context.Context, e Elicitation) ElicitationReply
+	// Changed is called after the list of tools became another one.
+	Changed func()
+	// Log gets what a person may want to know about the server: what was dropped, what it logs.
+	// Level is "debug", "info", "warning" or "error".
+	Log func(level, text string)
+}
+
+// Errors of a connection, for errors.Is.
+var (
+	// ErrEnded: the server closed the connection, crashed, or Close was called.
+	ErrEnded = errors.New("the server has ended")
+	// ErrTime: the server did not answer within its time limit.
+	ErrTime = errors.New("the server did not answer in time")
+	// ErrSignIn: the server wants a sign-in (HTTP 401 or 403) that the configured headers do not
+	// give.
+	ErrSignIn = errors.New("the server needs a sign-in")
+)
+
+// Client speaks to one server. It is safe for concurrent use.
+type Client struct {
+	o       Options
+	log     *logger
+	dial    func(ctx context.Context) (*sdk.ClientSession, error)
+	ends    context.Context
+	end     context.CancelFunc
+	tools   atomic.Pointer[[]Tool]
+	asking  sync.Mutex // held while a person is asked
+	waiting atomic.Int32
+
+	mu       sync.Mutex
+	session  *sdk.ClientSession
+	calls    map[string]*running
+	number   int
+	changing bool // a list is read anew
+	again    bool // and once more after that
+	asked    time.Time
+	open     int // questions to a person
+}
+
+// OverPipes connects to a server by its standard output and input, and reads its tools. The
+// pipes belong to the client from then on; Close, and a failure, close them.
+func OverPipes(ctx context.Context, out io.ReadCloser, in io.WriteCloser, o Options) (*Client, error) {
+	c := newClient(o)
+	c.dial = func(ctx context.Context) (*sdk.ClientSession, error) {
+		return c.connector().Connect(ctx, &pipes{out: out, in: in, log: c.log}, nil)
+	}
+	return c.start(ctx)
+}
+
+func newClient(o Options) *Client {
+	if o.Startup <= 0 {
+		o.Startup = defaultStartup
+	}
+	if o.Call <= 0 {
+		o.Call = defaultCall
+	}
+	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*running{}}
+	c.ends, c.end = context.WithCancel(context.Background())
+	c.tools.Store(&[]Tool{})
+	return c
+}
+
+// start connects and reads the list of tools.
+func (c *Client) start(ctx context.Context) (*Client, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, c.o.Startup, ErrTime)
+	defer cancel()
+	err := c.connect(limited)
+	if err == nil {
+		err = c.readTools(limited)
+	}
+	if err != nil {
+		c.Close()
+		return nil, c.words(limited, "starting", err)
+	}
+	return c, nil
+}
+
+// connect opens a session.
+func (c *Client) connect(ctx context.Context) error {
+	session, err := c.dial(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.session = session
+	c.mu.Unlock()
+	return nil
+}
+
+// connector is the SDK's client with what codeagent offers to servers: elicitation, and neither
+// sampling nor roots.
+func (c *Client) connector() *sdk.Client {
+	capabilities := &sdk.ClientCapabilities{}
+	o := &sdk.ClientOptions{
+		Logger:                      slog.New(c.log),
+		Capabilities:                capabilities,
+		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.changed() },
+		LoggingMessageHandler:       c.logged,
+		ProgressNotificationHandler: c.progressed,
+	}
+	if c.o.Elicit != nil {
+		o.ElicitationHandler = c.elicit
+		capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "codeagent", Version: c.o.Version}, o)
+	client.AddSendingMiddleware(probe(c.o.Startup / 4))
+	return client
+}
+
+// probe bounds the question for the newer protocol. A server of the older one must answer it
+// with an error, and some do not answer at all before they are initialized; the SDK then speaks
+// the older protocol.
+func probe(limit time.Duration) sdk.Middleware {
+	return func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+			if method == "server/discover" {
+				limited, cancel := context.WithTimeout(ctx, limit)
+				defer cancel()
+				ctx = limited
+			}
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// Close ends the connection and all that waits for it. It may be called more than once.
+func (c *Client) Close() {
+	c.end()
+	c.mu.Lock()
+	session := c.session
+	c.mu.Unlock()
+	if session != nil {
+		_ = session.Close() // what it reports is the end of what is ended here
+	}
+}
+
+// Ended is closed once Close was called.
+func (c *Client) current() *sdk.ClientSession {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// Protocol is the revision that the server and codeagent agreed on.
+func (c *Client) Protocol() string {
+	if r := c.current().InitializeResult(); r != nil {
+		return r.ProtocolVersion
+	}
+	return ""
+}
+
+// Instructions are the server's words on how its tools are used, bounded and safe to show.
+func (c *Client) Instructions() string {
+	if r := c.current().InitializeResult(); r != nil {
+		return text(r.Instructions, maxInstructions)
+	}
+	return ""
+}
+
+// logged hands on what the server logs.
+func (c *Client) logged(_ context.Context, r *sdk.LoggingMessageRequest) {
+	if r.Params == nil {
+		return
+	}
+	c.log.say(string(r.Params.Level), fmt.Sprint(r.Params.Data))
+}
+
+// words makes an error of err that names what failed, with the server's words bounded and safe
+// to show.
+func (c *Client) words(ctx context.Context, doing string, err error) error {
+	switch {
+	case context.Cause(ctx) != nil && errors.Is(context.Cause(ctx), ErrTime):
+		err = ErrTime
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, ErrSignIn), errors.Is(err, ErrTime):
+	case errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF), c.ends.Err() != nil:
+		err = ErrEnded
+	default:
+		err = errors.New(line(err.Error(), maxError))
+	}
+	return fmt.Errorf("MCP server %s, %s: %w", line(c.o.Name, maxName), doing, err)
+}
+
+// Bounds of texts, in bytes.
+const (
+	maxError        = 600
+	maxName         = 128
+	maxTitle        = 200
+	maxDescription  = 64 << 10
+	maxInstructions = 8 << 10
+	maxText         = 1 << 20
+)
+
+// line is hostile text as one line of at most n bytes.
+func line(s string, n int) string { return cut(visible.Line(short.Head(s, n+1)), n) }
+
+// text is hostile text of several lines and at most about n bytes.
+func text(s string, n int) string { return cut(visible.Text(short.Head(s, n+1)), n) }
+
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return short.Head(s, n) + " … [cut]"
+}

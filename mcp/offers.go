@@ -1,0 +1,151 @@
+package mcp
+
+import (
+	"context"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"codeagent/internal/visible"
+)
+
+// maxOffers bounds the resources, and the prompts, of a server.
+const maxOffers = 500
+
+// Resource is something that can be read from a server. All texts are the server's: bounded and
+// safe to show.
+type Resource struct {
+	URI, Name, Title, Description, MediaType string
+}
+
+// Prompt is a message that a server writes for the person. All texts are the server's: bounded
+// and safe to show.
+type Prompt struct {
+	Name, Title, Description string
+	Arguments                []PromptArgument
+}
+
+// PromptArgument is one argument of a prompt.
+type PromptArgument struct {
+	Name, Description string
+	Required          bool
+}
+
+// Resources lists the resources of the server, at most 500. One whose URI is long or holds
+// characters that cannot be seen is left out.
+func (c *Client) Resources(ctx context.Context) ([]Resource, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, listTime, ErrTime)
+	defer cancel()
+	var all []*sdk.Resource
+	err := c.again404(limited, func(s *sdk.ClientSession) (err error) {
+		if r := s.InitializeResult(); r != nil && (r.Capabilities == nil || r.Capabilities.Resources == nil) {
+			return nil
+		}
+		all, err = pages(limited, maxOffers, func(ctx context.Context, cursor string) ([]*sdk.Resource, string, error) {
+			r, err := s.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return r.Resources, r.NextCursor, nil
+		}, c.log)
+		return err
+	})
+	if err != nil {
+		return nil, c.words(limited, "listing its resources", err)
+	}
+	var list []Resource
+	for _, r := range all {
+		if r != nil && nameable(r.URI, maxURI) {
+			list = append(list, Resource{r.URI, line(r.Name, maxTitle), line(r.Title, maxTitle), line(r.Description, maxTitle), line(r.MIMEType, maxName)})
+		}
+	}
+	return list, nil
+}
+
+// maxURI bounds the URI of a resource, in bytes.
+const maxURI = 1024
+
+// nameable reports a name of the server's that people and models can repeat.
+func nameable(name string, most int) bool {
+	return name != "" && len(name) <= most && visible.Line(name) == name
+}
+
+// ReadResource reads a resource of the server.
+func (c *Client) ReadResource(ctx context.Context, uri string) (Result, error) {
+	limited, stop := c.limit(ctx)
+	defer stop()
+	var answer *sdk.ReadResourceResult
+	err := c.again404(limited, func(s *sdk.ClientSession) (err error) {
+		answer, err = s.ReadResource(limited, &sdk.ReadResourceParams{URI: uri})
+		return err
+	})
+	if err != nil {
+		return Result{}, c.words(limited, "reading "+line(uri, maxTitle), err)
+	}
+	var g gathering
+	for _, r := range answer.Contents[:min(len(answer.Contents), maxParts)] {
+		g.resource(ctx, r)
+	}
+	return Result{Text: g.b.String(), Images: g.images}, nil
+}
+
+// Prompts lists the prompts of the server, at most 500, without those that cannot be named.
+func (c *Client) Prompts(ctx context.Context) ([]Prompt, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, listTime, ErrTime)
+	defer cancel()
+	var all []*sdk.Prompt
+	err := c.again404(limited, func(s *sdk.ClientSession) (err error) {
+		if r := s.InitializeResult(); r != nil && (r.Capabilities == nil || r.Capabilities.Prompts == nil) {
+			return nil
+		}
+		all, err = pages(limited, maxOffers, func(ctx context.Context, cursor string) ([]*sdk.Prompt, string, error) {
+			r, err := s.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return r.Prompts, r.NextCursor, nil
+		}, c.log)
+		return err
+	})
+	if err != nil {
+		return nil, c.words(limited, "listing its prompts", err)
+	}
+	var list []Prompt
+	for _, p := range all {
+		if p == nil || !nameable(p.Name, maxName) || len(p.Arguments) > maxFields ||
+			slices.ContainsFunc(p.Arguments, func(a *sdk.PromptArgument) bool { return a == nil || !nameable(a.Name, maxName) }) {
+			continue
+		}
+		one := Prompt{Name: p.Name, Title: line(p.Title, maxTitle), Description: line(p.Description, maxTitle)}
+		for _, a := range p.Arguments {
+			one.Arguments = append(one.Arguments, PromptArgument{a.Name, line(a.Description, maxTitle), a.Required})
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// Prompt gets the text of a prompt. What the server wrote for an assistant is marked so.
+func (c *Client) Prompt(ctx context.Context, name string, arguments map[string]string) (Result, error) {
+	limited, stop := c.limit(ctx)
+	defer stop()
+	var answer *sdk.GetPromptResult
+	err := c.again404(limited, func(s *sdk.ClientSession) (err error) {
+		answer, err = s.GetPrompt(limited, &sdk.GetPromptParams{Name: name, Arguments: arguments})
+		return err
+	})
+	if err != nil {
+		return Result{}, c.words(limited, "getting the prompt "+line(name, maxName), err)
+	}
+	var g gathering
+	for _, m := range answer.Messages[:min(len(answer.Messages), maxParts)] {
+		if m == nil {
+			continue
+		}
+		if m.Role != "user" {
+			g.say("[" + line(string(m.Role), maxName) + "]")
+		}
+		g.add(ctx, m.Content)
+	}
+	return Result{Text: g.b.String(), Images: g.images}, nil
+}

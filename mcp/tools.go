@@ -1,0 +1,239 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"codeagent/internal/short"
+	"codeagent/internal/visible"
+)
+
+// Bounds of a list of tools.
+const (
+	maxTools = 500
+	maxPages = 100
+	// maxListed bounds all descriptions and schemas of a server together, in bytes: the model
+	// pays for each of them in each request.
+	maxListed = 1 << 20
+	// maxOffered bounds a tool's name for the model, in bytes, as providers do.
+	maxOffered = 64
+	// changeEvery is how often a list that changes is read.
+	changeEvery = time.Second
+)
+
+// Tool is one tool of a server. All texts are the server's: bounded and safe to show.
+type Tool struct {
+	// Name is the server's name for it, as Call takes it.
+	Name string
+	// Offered is its name for the model, NAME__tool: at most 64 of [a-zA-Z0-9_-], and no other
+	// tool of this server has it.
+	Offered string
+	// Title is for people, "" if there is none.
+	Title       string
+	Description string
+	// Schema is the JSON Schema object of its arguments.
+	Schema json.RawMessage
+	// ReadOnly and Destructive are the server's claims. They are not evidence. A tool without
+	// them counts as one that may destroy.
+	ReadOnly, Destructive bool
+	// Sum is a SHA-256 over all of the above: another one means that the server has changed what
+	// a person or a model has seen.
+	Sum string
+
+	output json.RawMessage
+}
+
+// Tools are the tools that the server offers now, in the order of their names.
+func (c *Client) Tools() []Tool { return slices.Clone(*c.tools.Load()) }
+
+// readTools reads the list anew.
+func (c *Client) readTools(ctx context.Context) error {
+	session := c.current()
+	if r := session.InitializeResult(); r != nil && (r.Capabilities == nil || r.Capabilities.Tools == nil) {
+		return nil
+	}
+	tools, err := pages(ctx, maxTools, func(ctx context.Context, cursor string) ([]*sdk.Tool, string, error) {
+		r, err := session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return nil, "", err
+		}
+		return r.Tools, r.NextCursor, nil
+	}, c.log)
+	if err != nil {
+		return err
+	}
+	list := c.checked(tools)
+	c.tools.Store(&list)
+	return nil
+}
+
+// pages reads a list of several pages: at most most entries, and no page twice.
+func pages[T any](ctx context.Context, most int, page func(ctx context.Context, cursor string) ([]T, string, error), log *logger) ([]T, error) {
+	var all []T
+	seen := map[string]bool{}
+	cursor := ""
+	for range maxPages {
+		entries, next, err := page(ctx, cursor)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, entries...); len(all) > most {
+			log.say("warning", fmt.Sprintf("the server lists more than %d entries; the others are left out", most))
+			return all[:most], nil
+		}
+		if next == "" {
+			return all, nil
+		}
+		if seen[next] {
+			log.say("warning", "the server lists the same page twice; its list ends there")
+			return all, nil
+		}
+		seen[next] = true
+		cursor = next
+	}
+	log.say("warning", fmt.Sprintf("the server lists more than %d pages; the others are left out", maxPages))
+	return all, nil
+}
+
+// checked are the tools that can be offered, by name. What cannot is told.
+func (c *Client) checked(tools []*sdk.Tool) []Tool {
+	var list []Tool
+	names := map[string]bool{}
+	for _, t := range tools {
+		if t == nil {
+			continue
+		}
+		tool, why := c.checkedTool(t)
+		switch {
+		case why == "" && names[tool.Name]:
+			why = "its name is listed twice"
+		case why == "" && !c.wanted(tool.Name):
+			continue
+		}
+		if why != "" {
+			c.log.say("warning", fmt.Sprintf("tool %s is left out: %s", line(t.Name, maxName), why))
+			continue
+		}
+		names[tool.Name] = true
+		list = append(list, tool)
+	}
+	slices.SortFunc(list, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	return c.named(list)
+}
+
+// wanted reports whether the settings offer a tool.
+func (c *Client) wanted(name string) bool {
+	return (len(c.o.Enabled) == 0 || slices.Contains(c.o.Enabled, name)) && !slices.Contains(c.o.Disabled, name)
+}
+
+// checkedTool is a tool with its texts bounded; why says why it cannot be offered.
+func (c *Client) checkedTool(t *sdk.Tool) (tool Tool, why string) {
+	switch {
+	case t.Name == "":
+		return Tool{}, "it has no name"
+	case len(t.Name) > maxName:
+		return Tool{}, fmt.Sprintf("its name is longer than %d bytes", maxName)
+	case visible.Line(t.Name) != t.Name:
+		return Tool{}, "its name has characters that cannot be seen"
+	}
+	schema, why := checkedSchema(t.InputSchema)
+	if why != "" {
+		return Tool{}, "the schema of its arguments is not valid: " + why
+	}
+	tool = Tool{Name: t.Name, Title: line(t.Title, maxTitle), Description: text(t.Description, maxDescription), Schema: schema, Destructive: true}
+	if a := t.Annotations; a != nil {
+		if tool.Title == "" {
+			tool.Title = line(a.Title, maxTitle)
+		}
+		tool.ReadOnly = a.ReadOnlyHint
+		tool.Destructive = !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
+	}
+	if t.OutputSchema != nil {
+		tool.output, _ = json.Marshal(t.OutputSchema)
+	}
+	return tool, ""
+}
+
+// named gives each tool its name for the model and its sum, and leaves out what exceeds
+// maxListed.
+func (c *Client) named(list []Tool) []Tool {
+	taken := map[string]bool{}
+	total := 0
+	for i := range list {
+		t := &list[i]
+		if total += len(t.Description) + len(t.Schema); total > maxListed {
+			c.log.say("warning", fmt.Sprintf("%d tools are left out: all descriptions together have more than %d KiB", len(list)-i, maxListed>>10))
+			return list[:i]
+		}
+		t.Offered = offered(c.o.Name, t.Name, taken)
+		taken[t.Offered] = true
+		sum := sha256.New()
+		for _, s := range []string{t.Name, t.Title, t.Description, string(t.Schema), fmt.Sprint(t.ReadOnly, t.Destructive)} {
+			fmt.Fprintf(sum, "%d:%s", len(s), s)
+		}
+		t.Sum = hex.EncodeToString(sum.Sum(nil))
+	}
+	return list
+}
+
+var unnameable = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+
+// offered is a tool's name for the model. A name that had to be changed, or that is taken, ends
+// with some digits of the sum of the real one, so it is the same in each session.
+func offered(server, tool string, taken map[string]bool) string {
+	name := unnameable.ReplaceAllString(server, "_") + "__" + unnameable.ReplaceAllString(tool, "_")
+	if len(name) <= maxOffered && !taken[name] {
+		return name
+	}
+	sum := sha256.Sum256([]byte(server + "\x00" + tool))
+	end := "_" + hex.EncodeToString(sum[:4])
+	return short.Head(name, maxOffered-len(end)) + end
+}
+
+// changed reads the list of tools anew, once at a time and not more often than changeEvery.
+func (c *Client) changed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.again = c.changing; c.changing {
+		return
+	}
+	c.changing = true
+	go c.follow()
+}
+
+// follow reads the list until no change is waiting. It ends with the client.
+func (c *Client) follow() {
+	for {
+		ctx, cancel := context.WithTimeoutCause(c.ends, listTime, ErrTime)
+		before := c.Tools()
+		err := c.readTools(ctx)
+		if err != nil && c.ends.Err() == nil {
+			c.log.say("warning", c.words(ctx, "reading its changed list of tools", err).Error())
+		}
+		cancel()
+		if c.o.Changed != nil && !slices.EqualFunc(before, c.Tools(), func(a, b Tool) bool { return a.Sum == b.Sum && a.Offered == b.Offered }) {
+			c.o.Changed()
+		}
+		select {
+		case <-c.ends.Done():
+			return
+		case <-time.After(changeEvery):
+		}
+		c.mu.Lock()
+		c.changing, c.again = c.again, false
+		more := c.changing
+		c.mu.Unlock()
+		if !more {
+			return
+		}
+	}
+}
