@@ -45,7 +45,7 @@ func (r *Runner) newCapture(p sandbox.Policy, cmd Command, sink Sink) (*capture,
 	} else {
 		err = c.openPipes(cmd.Apart)
 	}
-	if err == nil && r.options.SpillDir != "" {
+	if err == nil && r.options.SpillDir != "" && cmd.served == nil {
 		c.kept.spill, err = openSpill(r.spills, r.options.SpillDir, p.Limits.Output)
 	}
 	if err != nil {

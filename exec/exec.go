@@ -97,6 +97,8 @@ type Command struct {
 	Terminal bool
 	// background: see Jobs.
 	background bool
+	// served is the stdout of a Service, which is not captured.
+	served *os.File
 	// Stdin is /dev/null when nil. Stdout and Stderr apply only with Foreground.
 	Stdin, Stdout, Stderr *os.File
 	// Apart gives stdout and stderr a pipe each, for a caller that parses stdout. Each stream

@@ -66,6 +66,9 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Si
 			return nil, cannot("output", err)
 		}
 		run.cap.hand(&cmd)
+		if c.served != nil {
+			cmd.Stdout = c.served
+		}
 	}
 	run.start = time.Now()
 	// The backend's context must outlive ctx by the grace period of stop.

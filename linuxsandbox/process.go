@@ -247,6 +247,9 @@ func (p *process) Signal(number int) error {
 // Revoke takes c back.
 func (p *process) Revoke(c sandbox.Closing) sandbox.Revoked { return p.broker.Revoke(c) }
 
+// Renew begins the next part of the run, and returns what the broker saw in the one before.
+func (p *process) Renew() sandbox.Trace { return p.broker.Renew() }
+
 // Refused returns what the broker has refused so far.
 func (p *process) Refused() []sandbox.Denial { return p.broker.Refused() }
 

@@ -42,6 +42,16 @@ type Process interface {
 	Trace() Trace
 }
 
+// Renewer is a Process that can serve several callers, one after the other, for example a server
+// with one tool call after the other.
+type Renewer interface {
+	// Renew ends one part of the run and begins the next. It returns what was seen in the part that
+	// ends, and denies its held calls. In the next part denials are recorded, refused calls are
+	// asked about and changes are reported as for a new command: what one part did can neither
+	// exhaust the bounds nor silence the questions of the next. A yes to a loss ends with its part.
+	Renew() Trace
+}
+
 // Kept is the result of a backend that cannot revoke anything from a running command.
 var Kept = Revoked{Stays: []string{"everything, in running commands: this sandbox cannot revoke anything from them"}}
 
