@@ -139,8 +139,9 @@ var (
 // Agent holds one conversation. One turn runs at a time.
 type Agent struct {
 	cfg     Config
-	turning sync.Mutex
-	begun   bool // the hooks for the start have run; guarded by turning
+	turning sync.RWMutex // held by a turn, and shared by those of Call
+	apart   sync.RWMutex // held by a Call that changes files, and shared by the others
+	begun   bool         // the hooks for the start have run; guarded by turning
 	held    heldQuestions
 	// unlearned: a failure to write the memory of refusals was already reported.
 	unlearned sync.Once

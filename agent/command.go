@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"codeagent/event"
 	"codeagent/model"
 )
 
@@ -56,4 +57,30 @@ func (a *Agent) Command(ctx context.Context, command string) error {
 		return cause
 	}
 	return nil
+}
+
+// Call runs one tool call that no model of this conversation made: that of another program. It goes
+// the whole way of a model's call, and is logged as one, but no model gets it. Several may run at
+// the same time; a call that changes files runs alone. refused are the permissions that it needed
+// and nobody could grant. The error is ErrBusy while a turn runs.
+func (a *Agent) Call(ctx context.Context, mc model.ToolCall) (result model.Item, refused []event.Refusal, err error) {
+	if !a.turning.TryRLock() {
+		return model.Item{}, nil, ErrBusy
+	}
+	defer a.turning.RUnlock()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	c := &toolCall{turn: &turn{agent: a, stop: stop}, model: mc}
+	a.log(model.Item{Kind: model.Call, Call: &mc})
+	c.plan()
+	if c.alone() {
+		a.apart.Lock()
+		defer a.apart.Unlock()
+	} else {
+		a.apart.RLock()
+		defer a.apart.RUnlock()
+	}
+	res, err := c.contained(ctx)
+	result = c.finish(ctx, res, err)
+	return result, a.refusedCall(mc.ID), nil
 }

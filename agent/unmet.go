@@ -56,3 +56,19 @@ func (a *Agent) refuseUnmet() {
 		a.refuse(n.refusal)
 	}
 }
+
+// refusedCall removes and returns what one call needed and was refused. The result of a call that
+// did not run says itself what would allow it, so what is kept of those is dropped.
+func (a *Agent) refusedCall(id string) (out []event.Refusal) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unmet = slices.DeleteFunc(a.unmet, func(n need) bool {
+		if n.action.CallID != id {
+			return false
+		}
+		out = append(out, n.refusal)
+		return true
+	})
+	a.refused = nil
+	return out
+}

@@ -118,6 +118,19 @@ func (s *History) Earlier(p *Plan, may func(Step) string) (*Plan, error) {
 	return s.planBelow(p.number, later, may)
 }
 
+// PlanOf is Plan for the turn with this number (see Recorded), and ErrNothing if nothing of it is
+// left to undo. What later turns changed is left alone, as with Earlier.
+func (s *History) PlanOf(number int, may func(Step) string) (*Plan, error) {
+	p, err := s.Plan(may)
+	for err == nil && p.number > number {
+		p, err = s.Earlier(p, may)
+	}
+	if err == nil && p.number != number {
+		return nil, ErrNothing
+	}
+	return p, err
+}
+
 // planBelow is Plan for the turns with a number below top.
 func (s *History) planBelow(top int, later map[string]bool, may func(Step) string) (*Plan, error) {
 	if err := s.settle(); err != nil {

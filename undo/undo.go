@@ -247,6 +247,19 @@ func (s *History) End() {
 	t.end()
 }
 
+// Recorded returns the number of the current turn; 0 as long as nothing is recorded in it.
+func (s *History) Recorded() int {
+	s.mu.Lock()
+	t := s.current
+	s.mu.Unlock()
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.number
+}
+
 // turn returns the turn that receives changes: what a background command changes between
 // two turns belongs to the first. mu is held.
 func (s *History) turn() *turn {

@@ -137,6 +137,32 @@ func TestTurnByTurn(t *testing.T) {
 	}
 }
 
+// TestNamedTurn: a turn is undone by its number, and what a later turn changed as well is left alone.
+func TestNamedTurn(t *testing.T) {
+	b := newBench(t)
+	b.user("a", "0")
+	b.user("b", "0")
+	if n := b.ses.Recorded(); n != 0 {
+		t.Errorf("a session without a turn has number %d", n)
+	}
+	b.turn(func() { b.write("a", "1"); b.write("b", "1") })
+	first := b.ses.Recorded()
+	b.turn(func() { b.write("b", "2") })
+	if second := b.ses.Recorded(); first == 0 || second != first+1 {
+		t.Fatalf("the numbers are %d and %d", first, second)
+	}
+	all := func(Step) string { return "" }
+	p, err := b.ses.PlanOf(first, all)
+	if err != nil || len(p.Steps) != 1 || p.Steps[0].Path != b.at("a") || len(p.Conflicts) != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	for _, n := range []int{first + 2, -1, 0} {
+		if _, err := b.ses.PlanOf(n, all); !errors.Is(err, ErrNothing) {
+			t.Errorf("turn %d: %v", n, err)
+		}
+	}
+}
+
 // TestUsersEdits: what the user changed after the agent, or between its calls, is
 // shown and left alone.
 func TestUsersEdits(t *testing.T) {

@@ -76,6 +76,9 @@ type Options struct {
 	Schema *agent.Schema
 	// Servers are MCP servers that an editor hands in, by name. They join those of the settings.
 	Servers map[string]server.Settings
+	// ToolsOnly: there is no model, and another program calls the tools. No command runs in the
+	// background.
+	ToolsOnly bool
 }
 
 // Session is one run of a session: the agent and everything it needs.
@@ -101,6 +104,7 @@ type Session struct {
 	damaged    error
 	images     []model.Image       // of -i, until the first message takes them
 	telemetry  *telemetry.Exporter // nil: off
+	calls      calls               // of Call
 }
 
 // Open builds everything below the faces. The order matters: the permissions are fixed before
@@ -177,6 +181,9 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 // chooseModel chooses the model: a provider's, or the tour if no provider is configured.
 func (ses *Session) chooseModel(ctx context.Context) error {
 	o := ses.Options
+	if o.ToolsOnly {
+		return nil
+	}
 	w := providers.Wish{Attended: o.Attended, Needed: o.HasPrompt || o.From != nil || len(o.Images) > 0}
 	if o.From != nil {
 		w.Session, w.Switched = o.From.ID, o.From.After
@@ -204,6 +211,9 @@ func (ses *Session) Join(screen Face) {
 		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, AllowedWorkdirs: ses.Workspace.Workdirs(),
 		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs,
 		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings,
+	}
+	if ses.Options.ToolsOnly {
+		options.Jobs = nil
 	}
 	set := tools.All(options)
 	facts := prompts.Facts{

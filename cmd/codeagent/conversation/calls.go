@@ -1,0 +1,77 @@
+package conversation
+
+import (
+	"context"
+	"sync"
+
+	"codeagent/event"
+	"codeagent/event/word"
+	"codeagent/model"
+)
+
+// calls counts the calls of another program that run now.
+type calls struct {
+	mu      sync.Mutex
+	running int
+	noted   bool // the record says whose calls they are
+}
+
+// othersCalls begins the record of a session without a model.
+const othersCalls = "[Another program used codeagent's tools. The calls that follow are its own.]"
+
+// Called is the result of a call of another program.
+type Called struct {
+	// Result is what a model would get.
+	Result model.Item
+	// Refused are the permissions that the call needed and nobody could grant.
+	Refused []event.Refusal
+	// Turn is the number of the call in the history of undo; 0: it changed nothing. Calls that
+	// run at the same time have one number, and are undone together.
+	Turn int
+}
+
+// Call runs a tool call of another program. See agent.Agent.Call.
+func (ses *Session) Call(ctx context.Context, mc model.ToolCall, title string) (Called, error) {
+	ses.beginCall(title)
+	item, refused, err := ses.Agent.Call(ctx, mc)
+	out := Called{Result: item, Refused: refused}
+	if ses.Undo != nil {
+		out.Turn = ses.Undo.Recorded()
+	}
+	ses.endCall(item.Failed)
+	return out, err
+}
+
+func (ses *Session) beginCall(title string) {
+	ses.calls.mu.Lock()
+	defer ses.calls.mu.Unlock()
+	if ses.calls.running++; ses.calls.running > 1 {
+		return
+	}
+	if !ses.calls.noted {
+		ses.calls.noted = true
+		ses.Agent.Note(othersCalls)
+	}
+	if ses.Undo != nil {
+		ses.Undo.Begin(title)
+	}
+}
+
+func (ses *Session) endCall(failed bool) {
+	ses.calls.mu.Lock()
+	defer ses.calls.mu.Unlock()
+	if ses.calls.running--; ses.calls.running > 0 {
+		return
+	}
+	if ses.Undo != nil {
+		ses.Undo.End()
+	}
+	if ses.Record == nil {
+		return
+	}
+	outcome := word.TurnDone
+	if failed {
+		outcome = word.TurnFailed
+	}
+	_ = ses.Record.Log.EndTurn(string(outcome), model.Usage{}) // a log that failed was reported by the agent
+}
