@@ -213,7 +213,7 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	case err == nil:
 		outcome = word.TurnDone
 	}
-	a.refuseUnmet()
+	refuseUnmet(a)
 	a.mu.Lock()
 	refused := slices.Clone(a.refused)
 	a.mu.Unlock()

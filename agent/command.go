@@ -82,5 +82,5 @@ func (a *Agent) Call(ctx context.Context, mc model.ToolCall) (result model.Item,
 	}
 	res, err := c.contained(ctx)
 	result = c.finish(ctx, res, err)
-	return result, a.refusedCall(mc.ID), nil
+	return result, refusedCall(a, mc.ID), nil
 }

@@ -45,7 +45,7 @@ func (c *toolCall) note(res tools.Result) {
 
 // refuseUnmet adds the remaining needs to the turn's refusals. It skips needs that the model's own
 // refused requests cover.
-func (a *Agent) refuseUnmet() {
+func refuseUnmet(a *Agent) {
 	a.mu.Lock()
 	left := slices.DeleteFunc(a.unmet, func(n need) bool {
 		return slices.ContainsFunc(a.refused, func(r event.Refusal) bool { return r.Grant.Covers(n.refusal.Grant) })
@@ -59,7 +59,7 @@ func (a *Agent) refuseUnmet() {
 
 // refusedCall removes and returns what one call needed and was refused. The result of a call that
 // did not run says itself what would allow it, so what is kept of those is dropped.
-func (a *Agent) refusedCall(id string) (out []event.Refusal) {
+func refusedCall(a *Agent, id string) (out []event.Refusal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unmet = slices.DeleteFunc(a.unmet, func(n need) bool {

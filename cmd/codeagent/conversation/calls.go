@@ -32,24 +32,25 @@ type Called struct {
 
 // Call runs a tool call of another program. See agent.Agent.Call.
 func (ses *Session) Call(ctx context.Context, mc model.ToolCall, title string) (Called, error) {
-	ses.beginCall(title)
+	ses.calls.begin(ses, title)
 	item, refused, err := ses.Agent.Call(ctx, mc)
 	out := Called{Result: item, Refused: refused}
 	if ses.Undo != nil {
 		out.Turn = ses.Undo.Recorded()
 	}
-	ses.endCall(item.Failed)
+	ses.calls.end(ses, item.Failed)
 	return out, err
 }
 
-func (ses *Session) beginCall(title string) {
-	ses.calls.mu.Lock()
-	defer ses.calls.mu.Unlock()
-	if ses.calls.running++; ses.calls.running > 1 {
+// begin begins a turn of undo with the first call.
+func (c *calls) begin(ses *Session, title string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running++; c.running > 1 {
 		return
 	}
-	if !ses.calls.noted {
-		ses.calls.noted = true
+	if !c.noted {
+		c.noted = true
 		ses.Agent.Note(othersCalls)
 	}
 	if ses.Undo != nil {
@@ -57,10 +58,11 @@ func (ses *Session) beginCall(title string) {
 	}
 }
 
-func (ses *Session) endCall(failed bool) {
-	ses.calls.mu.Lock()
-	defer ses.calls.mu.Unlock()
-	if ses.calls.running--; ses.calls.running > 0 {
+// end ends the turn with the last call.
+func (c *calls) end(ses *Session, failed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running--; c.running > 0 {
 		return
 	}
 	if ses.Undo != nil {
