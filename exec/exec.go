@@ -2,7 +2,8 @@
 // enforces its wall limit, kills everything it started, and has exec/verdict judge whether
 // the sandbox denied it something. It starts programs only through a sandbox.Backend, and
 // writes only the files of long outputs. Start reading at run.go; jobs.go has the
-// commands that run in the background, worker.go starts the file worker.
+// commands that run in the background, serve.go a program that runs on and answers calls,
+// worker.go starts the file worker.
 package exec
 
 import (
