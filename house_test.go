@@ -169,16 +169,20 @@ var rooms = []room{
 	{path: "tui/transcript", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/denial", "tui/mark", "tui/markdown", "tui/message", "tui/paint"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi", "znkr.io/diff"}},
 	{path: "headless", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/short", "internal/visible", "sandbox"}},
 
+	// The face for editors: the Agent Client Protocol over two streams.
+	{path: "acp", floor: 3, imports: []string{"approvals", "event", "internal/picture", "internal/short", "internal/visible", "model"}, pure: true, libraries: []string{"github.com/coder/acp-go-sdk"}},
+
 	// Observers of the same events, for those who run codeagent: a log and a collector. Both are
 	// off unless they are asked for.
 	{path: "eventlog", floor: 3, imports: []string{"event", "internal/mask", "internal/visible", "sandbox"}, pure: true},
 	{path: "telemetry", floor: 3, imports: []string{"event", "internal/mask", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.
-	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/completion", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/helpcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "eventlog", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
+	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/acpcmd", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/completion", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/helpcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "eventlog", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
 	// One package a command, and below them what they share. None knows package main.
 	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "agent/inquiry", "approvals", "approvals/ledger", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "config", "event", "exec", "exec/worker", "hostfile", "internal/picture", "internal/short", "internal/visible", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/keys", "tui/message", "tui/palette", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "agent/inquiry", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "gitrun", "headless", "hostfile", "internal/short", "prompts"}},
+	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "agent/inquiry", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "event", "hostfile", "session"}},
 	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "agent/inquiry", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},
 	{path: "cmd/codeagent/helpcmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "docs", "hostfile", "tui/markdown", "tui/paint"}},
 	// What a shell offers while a command line is typed.
@@ -215,7 +219,7 @@ var rooms = []room{
 }
 
 // apart are rooms of one floor that not even tests may join.
-var apart = []string{"agent", "tui", "headless"}
+var apart = []string{"agent", "tui", "headless", "acp"}
 
 // door is an import that only some rooms may use. A prefix also covers what
 // lies below it.
@@ -235,7 +239,7 @@ var doors = []door{
 	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "linuxsandbox/control", "linuxsandbox/keeper"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox/keeper"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
-	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/screen", "tui/terminal"}, "signals are the program's, not a library's; doctor tries to send one, screen waits for SIGCONT after Ctrl+Z, terminal for SIGWINCH, exec takes SIGPIPE"},
+	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/acpcmd", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/screen", "tui/terminal"}, "signals are the program's, not a library's; doctor tries to send one, screen waits for SIGCONT after Ctrl+Z, terminal for SIGWINCH, exec and acp take SIGPIPE"},
 	{"html/template", nil, "it escapes prompts"},
 	{"unsafe", []string{"linuxsandbox", "linuxsandbox/keeper", "linuxsandbox/broker/notify", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/control"}, "for system calls that x/sys/unix does not wrap"},
 	{"C", nil, "both programs are built without cgo"},
@@ -279,6 +283,7 @@ var starters = []permitted{
 	{"linuxsandbox/broker", "a thread for each running command, ended by Stop; one for each held question, ended with the command; the probe"},
 	{"linuxsandbox", "the follower of each command, the spare helper"},
 	{"linuxsandbox/keeper", "the thread that is confined and starts the command, short calls on a thread without the filter, and the sweep where no domain holds the command"},
+	{"acp", "the reader of the editor's messages, the writer, one for each request; joined before Serve returns, but for a reader or writer that the editor blocks"},
 	{"agent/batch.go", "parallel tool calls, an errgroup"},
 	{"agent/speculate.go", "reads ahead of calls that are not complete, in the same errgroup"},
 	{"tui/terminal", "the painter and the watcher of the size, joined by Close"},

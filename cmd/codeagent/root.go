@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"codeagent/cmd/codeagent/acpcmd"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/completion"
@@ -98,7 +99,7 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	p.StringVar(&f.LogLevel, "log-level", "", "the least level that is logged: "+strings.Join(eventlog.Levels(), ", ")+" (default info)")
 	attach.Flag(root.Flags(), &o.Images)
 	root.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "keep no session of this run")
-	root.AddCommand(execcmd.New(s, f), execcmd.NewReview(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), doctor.New(s, f), mcpcmd.New(s, f), permissionscmd.New(s, f), rulescmd.New(s, f), newVersion(s))
+	root.AddCommand(execcmd.New(s, f), execcmd.NewReview(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), acpcmd.New(s, f), doctor.New(s, f), mcpcmd.New(s, f), permissionscmd.New(s, f), rulescmd.New(s, f), newVersion(s))
 	root.SetHelpCommand(helpcmd.New(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	cli.ExplainArguments(root)

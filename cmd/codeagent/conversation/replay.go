@@ -11,14 +11,28 @@ import (
 	"codeagent/tools"
 )
 
-// showPast shows the earlier conversation to a face, as far back as a person is likely to
-// scroll, and says how long it is.
-func (r *record) showPast(emit func(event.Event), set *tools.Set, attended bool) {
+// Past is how much of the earlier conversation a face is shown.
+type Past int
+
+const (
+	// PastRecent is as far back as a person is likely to scroll; nothing if nobody attends.
+	PastRecent Past = iota
+	PastNone
+	// PastAll is everything that the model still receives.
+	PastAll
+)
+
+// showPast shows the earlier conversation to a face, and says how long it is.
+func (r *record) showPast(emit func(event.Event), set *tools.Set, o Options) {
 	if r == nil || len(r.before.Items) == 0 {
 		return
 	}
-	if attended { // the other faces print only what happens now
-		replay(emit, set, r.before.Items)
+	items := r.before.Items
+	switch {
+	case o.Past == PastAll:
+		replay(emit, set, items)
+	case o.Past == PastRecent && o.Attended: // the other faces print only what happens now
+		replay(emit, set, items[max(0, len(items)-replayed):])
 	}
 	text := fmt.Sprintf("resumed session %s", r.Log.ID())
 	if r.before.Omitted {
@@ -30,13 +44,12 @@ func (r *record) showPast(emit func(event.Event), set *tools.Set, attended bool)
 	}
 }
 
-// replayed is how many earlier items are shown.
+// replayed is how many earlier items PastRecent shows.
 const replayed = 400
 
 // replay sends items as events, as if they happened now. Of a call it knows only what the
 // model received. A call without a result was cut off by the end of the process.
 func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
-	items = items[max(0, len(items)-replayed):]
 	calls := map[string]event.ToolStarted{}
 	var open []string
 	for n, i := range items {

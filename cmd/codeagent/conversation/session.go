@@ -66,6 +66,8 @@ type Options struct {
 	Approvals string
 	// From is the session to resume; nil begins one.
 	From *sessionscmd.Resumed
+	// Past is how much of the earlier conversation the face is shown.
+	Past Past
 	// ReadOnly: commands may write temporary files only.
 	ReadOnly bool
 	// Findings takes the findings of a review: see tools.Options. It may be nil.
@@ -279,7 +281,7 @@ func (ses *Session) Join(screen Face) {
 	ses.start.Window, ses.start.Assumed = ses.chosen.Window()
 	ses.start.Price = ses.chosen.Price(ses.Workspace.Config)
 	screen.Emit(ses.start)
-	ses.Record.showPast(screen.Emit, set, ses.Options.Attended)
+	ses.Record.showPast(screen.Emit, set, ses.Options)
 	if first := ses.chosen.First; first != nil {
 		first.Found = func(name string) error {
 			c := ses.Asked()

@@ -1,0 +1,311 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// Options configures Serve.
+type Options struct {
+	Host Host
+	// Version is the version of codeagent that the editor is told.
+	Version string
+}
+
+// lineMost bounds a message, in bytes. A prompt may hold several images.
+const lineMost = 64 << 20
+
+// Serve answers the editor's messages until in ends or ctx does. Then it ends every turn and
+// closes every session. It returns nil at the end of in, else the cause.
+//
+// Messages are taken up in their order: what a message changes for later ones (a session that
+// begins, a prompt that waits, a cancellation) is noted before the next is read. The work itself
+// runs beside the reader.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s := &server{
+		host: o.Host, version: o.Version, ctx: ctx,
+		sessions: map[string]*session{}, opened: map[*session]struct{}{}, running: map[string]context.CancelFunc{}, asked: map[int]chan message{},
+	}
+	s.out = newOutbox(out, func(err error) { end(err) })
+	over := make(chan error, 1)
+	go func() { over <- s.read(in) }() // it may wait for in until the process ends
+	var err error
+	select {
+	case err = <-over:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	end(errEnded)
+	s.close()
+	s.out.finish()
+	return err
+}
+
+// errEnded ends the work of a connection that is over.
+var errEnded = errors.New("the editor has ended the connection")
+
+type server struct {
+	host    Host
+	version string
+	out     *outbox
+	ctx     context.Context // of the connection
+
+	work sync.WaitGroup // requests that run
+
+	mu     sync.Mutex
+	over   bool // nothing new starts
+	client client
+	// sessions are those that requests can name, opened all that are not closed yet.
+	sessions map[string]*session
+	opened   map[*session]struct{}
+	// running are the requests that can be cancelled, by their ids.
+	running map[string]context.CancelFunc
+	// asked are our own requests that wait for an answer.
+	asked map[int]chan message
+	last  int // the id of our last request
+}
+
+// read takes up each line until in ends.
+func (s *server) read(in io.Reader) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, long, err := readLine(r)
+		line = bytes.TrimSpace(line)
+		switch {
+		case long:
+			s.fail(null, errorf(codeRequest, "a message has at most %d MiB", lineMost>>20))
+		case len(line) > 0:
+			s.receive(line)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readLine reads a line. Of one that is too long it keeps nothing.
+func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > lineMost {
+			line, long = nil, true
+		}
+		if !long {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, long, err
+		}
+	}
+}
+
+func (s *server) receive(line []byte) {
+	m, bad := parse(line)
+	switch {
+	case bad != nil:
+		s.fail(m.id, bad)
+	case m.response:
+		s.answered(m)
+	case m.id == nil:
+		s.notified(m)
+	default:
+		s.request(m)
+	}
+}
+
+// request takes up a request. It answers at once, or begins work that answers.
+func (s *server) request(m message) {
+	take, ok := map[string]func(message) *Error{
+		"initialize": s.initialize, "authenticate": s.authenticate,
+		"session/new": s.newSession, "session/load": s.loadSession, "session/resume": s.resumeSession,
+		"session/list": s.listSessions, "session/delete": s.deleteSession, "session/close": s.closeSession,
+		"session/prompt": s.prompt,
+	}[m.method]
+	if !ok {
+		s.fail(m.id, errorf(codeMethod, "unknown method %q", m.method))
+		return
+	}
+	if err := take(m); err != nil {
+		s.fail(m.id, err)
+	}
+}
+
+// notified takes up a notification. Nothing is answered, also if it cannot be used.
+func (s *server) notified(m message) {
+	switch m.method {
+	case "session/cancel":
+		var p struct {
+			SessionID string `json:"sessionId"`
+		}
+		if decode(m.params, &p) == nil {
+			if ses := s.find(p.SessionID); ses != nil {
+				ses.cancel()
+			}
+		}
+	case "$/cancel_request":
+		var p struct {
+			RequestID json.RawMessage `json:"requestId"`
+		}
+		if decode(m.params, &p) == nil {
+			s.mu.Lock()
+			cancel := s.running[string(p.RequestID)]
+			s.mu.Unlock()
+			if cancel != nil {
+				cancel()
+			}
+		}
+	}
+}
+
+// start runs the work of a request and answers with what it returns. The request can be cancelled.
+func (s *server) start(m message, work func(ctx context.Context) (any, error)) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		cancel()
+		s.fail(m.id, errorf(codeCancelled, "%v", errEnded))
+		return
+	}
+	s.running[string(m.id)] = cancel
+	s.work.Add(1)
+	s.mu.Unlock()
+	go func() {
+		defer s.work.Done()
+		defer cancel()
+		result, err := work(ctx)
+		s.mu.Lock()
+		delete(s.running, string(m.id))
+		s.mu.Unlock()
+		if err != nil {
+			s.fail(m.id, asError(ctx, err))
+			return
+		}
+		last, ok := result.(then)
+		if ok {
+			result = last.result
+		}
+		s.succeed(m.id, result)
+		if ok {
+			last.do()
+		}
+	}()
+}
+
+// then is a result after which something remains to be done.
+type then struct {
+	result any
+	do     func()
+}
+
+// asError returns the error of a request as the protocol has it.
+func asError(ctx context.Context, err error) *Error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	if ctx.Err() != nil {
+		return errorf(codeCancelled, "cancelled")
+	}
+	return errorf(codeInternal, "%v", err)
+}
+
+func (s *server) succeed(id json.RawMessage, result any) {
+	s.out.put(encode(resultLine{"2.0", id, result}))
+}
+
+func (s *server) fail(id json.RawMessage, err *Error) {
+	if id != nil {
+		s.out.put(encode(errorLine{"2.0", id, err}))
+	}
+}
+
+func (s *server) notify(method string, params any) {
+	s.out.put(encode(notificationLine{"2.0", method, params}))
+}
+
+// call sends a request and waits for its answer. If ctx ends first, the client is told.
+func (s *server) call(ctx context.Context, method string, params, result any) error {
+	got := make(chan message, 1)
+	s.mu.Lock()
+	s.last++
+	id := s.last
+	s.asked[id] = got
+	s.mu.Unlock()
+	s.out.put(encode(requestLine{"2.0", id, method, params}))
+	select {
+	case m := <-got:
+		if m.failure != nil {
+			return m.failure
+		}
+		if err := decode(m.result, result); err != nil {
+			return err
+		}
+		return nil
+	case <-ctx.Done():
+		s.mu.Lock()
+		delete(s.asked, id)
+		s.mu.Unlock()
+		s.notify("$/cancel_request", map[string]any{"requestId": id})
+		return context.Cause(ctx)
+	}
+}
+
+// answered passes an answer to the one who asked. An answer to nothing is dropped.
+func (s *server) answered(m message) {
+	id, err := strconv.Atoi(string(m.id))
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	got := s.asked[id]
+	delete(s.asked, id)
+	s.mu.Unlock()
+	if got != nil {
+		got <- m
+	}
+}
+
+// find returns the session with this id; nil if it is not open.
+func (s *server) find(id string) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[id]
+}
+
+// session returns the session that parameters name.
+func (s *server) session(id string) (*session, *Error) {
+	if ses := s.find(id); ses != nil {
+		return ses, nil
+	}
+	return nil, errorf(codeNotFound, "session %q is not open", id)
+}
+
+// close waits for the requests, which have been cancelled, and closes the sessions.
+func (s *server) close() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.work.Wait()
+	s.mu.Lock()
+	left := slices.Collect(maps.Keys(s.opened))
+	s.mu.Unlock()
+	var all sync.WaitGroup
+	for _, ses := range left {
+		all.Go(ses.end)
+	}
+	all.Wait()
+}

@@ -1,0 +1,245 @@
+package acp
+
+import (
+	"context"
+	"path"
+	"sync"
+)
+
+// session is a session that the editor has opened, or is opening.
+type session struct {
+	server *server
+	// steps keeps what changes the session in order, turns its prompts.
+	steps, turns lane
+
+	mu sync.Mutex
+	id string
+	// open is set once the session is open.
+	open Session
+	// held are updates that wait for the answer which names the session; holding: there is one.
+	held    []any
+	holding bool
+	// replaying: events are those of the past.
+	replaying bool
+	prompts   map[*prompt]struct{}
+	view      view
+}
+
+// lane lets those who enter it proceed one after the other. Only the reader of messages enters.
+type lane struct{ last chan struct{} }
+
+// enter returns what to wait for, and what lets the next one proceed.
+func (l *lane) enter() (turn <-chan struct{}, leave func()) {
+	before, mine := l.last, make(chan struct{})
+	if before == nil {
+		before = make(chan struct{})
+		close(before)
+	}
+	l.last = mine
+	return before, sync.OnceFunc(func() { close(mine) })
+}
+
+// prompt is a prompt that waits or runs.
+type prompt struct{ cancel context.CancelFunc }
+
+// opening begins to open a session, and answers with what answer returns.
+func (s *server) opening(m message, o Opening, answer func(*session) any) *Error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	ses := &session{server: s, id: o.Session, holding: o.Session == "", replaying: o.Replay, prompts: map[*prompt]struct{}{}}
+	if o.Session != "" {
+		s.mu.Lock()
+		_, taken := s.sessions[o.Session]
+		if !taken {
+			s.sessions[o.Session] = ses
+		}
+		s.mu.Unlock()
+		if taken {
+			return errorf(codeRequest, "session %q is open already", o.Session)
+		}
+	}
+	_, opened := ses.steps.enter()
+	s.start(m, func(ctx context.Context) (any, error) {
+		defer opened()
+		open, err := s.host.Open(ctx, o, ses)
+		if err != nil {
+			s.mu.Lock()
+			delete(s.sessions, o.Session)
+			s.mu.Unlock()
+			return nil, err
+		}
+		ses.mu.Lock()
+		ses.open, ses.id, ses.replaying = open, open.ID(), false
+		ses.mu.Unlock()
+		s.mu.Lock()
+		s.sessions[open.ID()], s.opened[ses] = ses, struct{}{}
+		s.mu.Unlock()
+		// The editor learns the session's id from the answer, so updates come after it.
+		return then{answer(ses), ses.release}, nil
+	})
+	return nil
+}
+
+func (o Opening) check() *Error {
+	for _, dir := range append([]string{o.Folder}, o.More...) {
+		if !path.IsAbs(dir) {
+			return errorf(codeParams, "%q is not an absolute path", dir)
+		}
+	}
+	return nil
+}
+
+// update sends an update, or keeps it until the editor knows the session. The caller holds mu.
+func (ses *session) update(u any) {
+	if ses.holding {
+		ses.held = append(ses.held, u)
+		return
+	}
+	ses.server.notify("session/update", updateParams{ses.id, u})
+}
+
+type updateParams struct {
+	SessionID string `json:"sessionId"`
+	Update    any    `json:"update"`
+}
+
+// release sends the updates that were kept.
+func (ses *session) release() {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	ses.holding = false
+	for _, u := range ses.held {
+		ses.update(u)
+	}
+	ses.held = nil
+}
+
+// mostPrompts bounds the prompts of a session that wait.
+const mostPrompts = 32
+
+// prompt queues a prompt. From here on a cancellation counts for it.
+func (s *server) prompt(m message) *Error {
+	var p promptParams
+	if err := decode(m.params, &p); err != nil {
+		return err
+	}
+	ses, err := s.session(p.SessionID)
+	if err != nil {
+		return err
+	}
+	if p.Prompt == nil {
+		return errorf(codeParams, "prompt is missing")
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	mine := &prompt{cancel}
+	ses.mu.Lock()
+	full := len(ses.prompts) >= mostPrompts
+	if !full {
+		ses.prompts[mine] = struct{}{}
+	}
+	ses.mu.Unlock()
+	if full {
+		cancel()
+		return errorf(codeRequest, "%d prompts of this session are waiting already", mostPrompts)
+	}
+	opened, step := ses.steps.enter()
+	before, over := ses.turns.enter()
+	s.start(m, func(request context.Context) (any, error) {
+		defer context.AfterFunc(request, cancel)() // $/cancel_request
+		defer over()
+		defer func() {
+			ses.mu.Lock()
+			delete(ses.prompts, mine)
+			ses.mu.Unlock()
+			cancel()
+		}()
+		<-opened
+		step()
+		<-before
+		return ses.turn(ctx, p)
+	})
+	return nil
+}
+
+// turn runs a prompt. One that was cancelled ends with that as its result.
+func (ses *session) turn(ctx context.Context, p promptParams) (any, error) {
+	in, bad := p.message(ctx)
+	if bad != nil && ctx.Err() == nil {
+		return nil, bad
+	}
+	ses.mu.Lock()
+	open := ses.open
+	ses.mu.Unlock()
+	if open == nil {
+		return nil, errorf(codeNotFound, "session %q could not be opened", ses.id)
+	}
+	stop := StopCancelled
+	var err error
+	if ctx.Err() == nil {
+		stop, err = open.Turn(ctx, in)
+	}
+	if ctx.Err() != nil {
+		stop, err = StopCancelled, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return promptResult{stop}, nil
+}
+
+type promptResult struct {
+	StopReason Stop `json:"stopReason"`
+}
+
+// cancel ends the prompt that runs and those that wait.
+func (ses *session) cancel() {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	for p := range ses.prompts {
+		p.cancel()
+	}
+}
+
+// closeSession ends a session: first what runs in it.
+func (s *server) closeSession(m message) *Error {
+	var p struct {
+		SessionID string `json:"sessionId"`
+	}
+	if err := decode(m.params, &p); err != nil {
+		return err
+	}
+	ses, err := s.session(p.SessionID)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	delete(s.sessions, p.SessionID)
+	s.mu.Unlock()
+	ses.cancel()
+	steps, step := ses.steps.enter()
+	turns, turn := ses.turns.enter()
+	s.start(m, func(context.Context) (any, error) {
+		defer step()
+		defer turn()
+		<-steps
+		<-turns
+		ses.end()
+		return struct{}{}, nil
+	})
+	return nil
+}
+
+// end closes a session in which nothing runs any more.
+func (ses *session) end() {
+	ses.mu.Lock()
+	open := ses.open
+	ses.open = nil
+	ses.mu.Unlock()
+	if open != nil {
+		open.Close()
+	}
+	ses.server.mu.Lock()
+	delete(ses.server.opened, ses)
+	ses.server.mu.Unlock()
+}

@@ -1,0 +1,164 @@
+package acpcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"codeagent/acp"
+	"codeagent/agent"
+	"codeagent/agent/inquiry"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/conversation"
+	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/event"
+	"codeagent/event/word"
+	"codeagent/hostfile"
+	sessions "codeagent/session"
+)
+
+// host opens sessions for an editor.
+type host struct {
+	stdio cli.Stdio
+	flags cli.Flags
+}
+
+var _ acp.Host = (*host)(nil)
+
+// Open opens a session under the settings of its folder. What the command line says counts for
+// all sessions.
+func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Session, error) {
+	f := h.flags
+	f.Folder = o.Folder
+	f.AddDirs = append(append([]string(nil), f.AddDirs...), o.More...)
+	if info, err := hostfile.Seen(o.Folder); err != nil || !info.IsDir() {
+		return nil, acp.Invalid(fmt.Errorf("cwd is not a folder: %s", o.Folder))
+	}
+	options := conversation.Options{Attended: true, HasPrompt: true}
+	if o.Session != "" {
+		store, err := sessionscmd.Store(h.stdio)
+		if err != nil {
+			return nil, inWords(err)
+		}
+		sum, err := store.Find(o.Session)
+		if errors.Is(err, sessions.ErrNotFound) || err == nil && sum.ID != o.Session { // Find takes beginnings too
+			return nil, acp.NotFound(fmt.Errorf("there is no session %q", o.Session))
+		}
+		if err != nil {
+			return nil, inWords(sessionscmd.Error(err))
+		}
+		options.From = &sessionscmd.Resumed{ID: sum.ID, Folder: o.Folder}
+		options.Past = conversation.PastNone
+		if o.Replay {
+			options.Past = conversation.PastAll
+		}
+	}
+	ses, err := conversation.Open(ctx, h.stdio, f, options)
+	if err != nil {
+		return nil, inWords(err)
+	}
+	ses.Join(shown{face})
+	return &open{ses: ses}, nil
+}
+
+// inWords returns an error with its hints, and with the code of the protocol where it has one.
+func inWords(err error) error {
+	code, _, _ := cli.ExitOf(err)
+	err = cli.InWords(err)
+	if code == cli.ExitSignIn {
+		return acp.SignIn(err)
+	}
+	return err
+}
+
+// listed is how many sessions a page of the list has.
+const listed = 50
+
+func (h *host) List(ctx context.Context, folder, cursor string) ([]acp.Saved, string, error) {
+	skip := 0
+	if cursor != "" {
+		var err error
+		if skip, err = strconv.Atoi(cursor); err != nil || skip < 0 {
+			return nil, "", acp.Invalid(errors.New("the cursor is not one of codeagent"))
+		}
+	}
+	store, err := sessionscmd.Store(h.stdio)
+	if err != nil {
+		return nil, "", inWords(err)
+	}
+	var out []acp.Saved
+	seen := 0
+	for sum, err := range store.List() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, "", inWords(cli.StorageError(err))
+		}
+		if sum.Folder == "" || folder != "" && sum.Folder != folder {
+			continue
+		}
+		if seen++; seen <= skip {
+			continue
+		}
+		if len(out) == listed {
+			return out, strconv.Itoa(seen - 1), nil
+		}
+		out = append(out, acp.Saved{ID: sum.ID, Folder: sum.Folder, Title: sum.Name(), Updated: sum.Used.UTC().Format(time.RFC3339)})
+	}
+	return out, "", nil
+}
+
+func (h *host) Delete(_ context.Context, id string) error {
+	store, err := sessionscmd.Store(h.stdio)
+	if err != nil {
+		return inWords(err)
+	}
+	switch err := store.Delete(id); {
+	case errors.Is(err, sessions.ErrNotFound):
+		return acp.NotFound(err)
+	case err != nil:
+		return inWords(sessionscmd.Error(err))
+	}
+	return sessionscmd.ForgetUndo(h.stdio, id)
+}
+
+// shown adapts an editor to a session's Face.
+type shown struct{ acp.Face }
+
+// Steer returns nothing: a prompt that comes while another runs waits for its end.
+func (shown) Steer() (agent.Input, bool) { return agent.Input{}, false }
+
+// Inquire declines: the editor is asked for permissions only.
+func (f shown) Inquire(_ context.Context, q inquiry.Question) (inquiry.Reply, error) {
+	f.Emit(event.Notice{Level: word.LevelWarning, Text: "the server " + q.Server + " asks for input, which this editor is not offered; codeagent declined"})
+	return inquiry.Reply{Action: inquiry.Declined}, nil
+}
+
+// open is an open session.
+type open struct{ ses *conversation.Session }
+
+var _ acp.Session = (*open)(nil)
+
+func (o *open) ID() string { return o.ses.Record.Log.ID() }
+
+func (o *open) Close() { o.ses.Close() }
+
+func (o *open) Turn(ctx context.Context, in acp.Message) (acp.Stop, error) {
+	err := o.ses.Turn(ctx, agent.Input{Text: in.Text, Images: in.Images})
+	switch {
+	case err == nil:
+		return acp.StopDone, nil
+	case errors.Is(err, agent.ErrStopped):
+		return acp.StopCancelled, nil
+	case errors.Is(err, agent.ErrFiltered):
+		return acp.StopRefusal, nil
+	case errors.Is(err, agent.ErrOutOfRequests):
+		return acp.StopRequests, nil
+	case errors.Is(err, agent.ErrCutOff), errors.Is(err, agent.ErrOutOfTokens):
+		return acp.StopTokens, nil
+	}
+	return "", inWords(err)
+}
