@@ -50,7 +50,7 @@ func (c *Client) Call(ctx context.Context, tool string, arguments json.RawMessag
 	token, done := c.track(progress)
 	defer done()
 	var answer *sdk.CallToolResult
-	err := c.again404(limited, func(s *sdk.ClientSession) (err error) {
+	err := c.inSession(limited, func(s *sdk.ClientSession) (err error) {
 		params := &sdk.CallToolParams{Name: tool, Arguments: arguments}
 		params.SetProgressToken(token)
 		answer, err = s.CallTool(limited, params)
@@ -142,12 +142,23 @@ func (c *Client) left() time.Duration {
 	return c.o.Call - time.Since(c.asked)
 }
 
-// again404 does what do does, and once more in a new session when the server has forgotten the
-// old one: it answers 404 then, and has done nothing.
-func (c *Client) again404(ctx context.Context, do func(*sdk.ClientSession) error) error {
+// inSession does what do does, in a session that is open. When the server has forgotten the
+// session it answers 404 and has done nothing: then it is done once more in a new one.
+func (c *Client) inSession(ctx context.Context, do func(*sdk.ClientSession) error) error {
 	session := c.current()
+	select {
+	case <-c.Ended():
+		if !c.remote {
+			return ErrEnded
+		}
+		if err := c.reconnect(ctx, session); err != nil {
+			return err
+		}
+		session = c.current()
+	default:
+	}
 	err := do(session)
-	if !errors.Is(err, sdk.ErrSessionMissing) {
+	if !c.remote || !errors.Is(err, sdk.ErrSessionMissing) {
 		return err
 	}
 	if err := c.reconnect(ctx, session); err != nil {

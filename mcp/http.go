@@ -1,27 +1,37 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // OverHTTP connects to a server by streamable HTTP, and reads its tools. headers are sent with
-// every request, and to no other host.
+// every request to the host of address, and to no other. When the server has forgotten the
+// session, or ended it, the next call opens another one.
+//
+// Threat: headers hold secrets, so they are not sent in plain text over a network, and no
+// redirect leads to another host.
 func OverHTTP(ctx context.Context, address string, headers map[string]string, o Options) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil {
-		return nil, fmt.Errorf("MCP server %s: its url must be http:// or https:// with a host and without a password", line(o.Name, maxName))
+		return nil, fmt.Errorf("MCP server %s: its url must be http:// or https:// with a host, and without a password", line(o.Name, maxName))
 	}
 	if u.Scheme == "http" && len(headers) > 0 && !loopback(u.Hostname()) {
-		return nil, fmt.Errorf("MCP server %s: its headers would be sent over http:// in plain text; write https:// in its url", line(o.Name, maxName))
+		return nil, fmt.Errorf("MCP server %s: its headers would be sent in plain text; write https:// in its url", line(o.Name, maxName))
 	}
 	c := newClient(o)
+	c.remote = true
 	via := &http.Client{Transport: newRound(u, headers), CheckRedirect: sameHost}
 	c.dial = func(ctx context.Context) (*sdk.ClientSession, error) {
 		return c.connector().Connect(ctx, &sdk.StreamableClientTransport{Endpoint: address, HTTPClient: via, MaxEventSize: maxLine}, nil)
@@ -29,28 +39,38 @@ func OverHTTP(ctx context.Context, address string, headers map[string]string, o 
 	return c.start(ctx)
 }
 
+// loopback reports a host on this machine.
 func loopback(host string) bool {
-	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// sameHost follows a redirect to the same scheme and host alone: the headers hold secrets.
+// errElsewhere ends a request that is redirected to another host.
+var errElsewhere = errors.New("it redirects to another address, which is not followed; write that address in its url")
+
+// sameHost follows a redirect to the same scheme and host alone.
 func sameHost(next *http.Request, before []*http.Request) error {
 	first := before[0].URL
 	if len(before) > 3 || next.URL.Scheme != first.Scheme || next.URL.Host != first.Host {
-		return http.ErrUseLastResponse
+		return errElsewhere
 	}
 	return nil
 }
 
 // round sends requests with the server's headers, and bounds the answers.
 type round struct {
-	host    string
+	at      *url.URL
 	headers map[string]string
 	next    http.RoundTripper
+
+	mu    sync.Mutex
+	rate  *meter // of all answers together
+	again *meter // of streams that are opened anew: the server says how soon
 }
 
-func newRound(u *url.URL, headers map[string]string) *round {
-	return &round{host: u.Host, headers: headers, next: &http.Transport{
+func newRound(at *url.URL, headers map[string]string) *round {
+	now := time.Now()
+	return &round{at: at, headers: headers, rate: newMeter(now), again: &meter{at: now, messages: 20}, next: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second,
 	}}
@@ -58,23 +78,116 @@ func newRound(u *url.URL, headers map[string]string) *round {
 
 // RoundTrip is part of http.RoundTripper.
 func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Host == r.host && len(r.headers) > 0 {
-		req = req.Clone(req.Context())
+	ctx := req.Context()
+	if req.Method == http.MethodGet {
+		if err := wait(ctx, r.streams()); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.headers) > 0 && req.URL.Host == r.at.Host && req.URL.Scheme == r.at.Scheme {
+		req = req.Clone(ctx)
 		for name, value := range r.headers {
 			req.Header.Set(name, value)
 		}
 	}
-	return r.next.RoundTrip(req)
+	resp, err := r.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+		resp.Body.Close()
+		return nil, fmt.Errorf("%w: it answered HTTP %d; set its headers in the settings", ErrSignIn, resp.StatusCode)
+	case resp.StatusCode == http.StatusNotFound && req.Header.Get("Mcp-Session-Id") != "":
+		// Whatever a body says beside it, 404 means that the session is gone.
+		resp.Body.Close()
+		resp.Body = http.NoBody
+	default:
+		stream := strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream")
+		resp.Body = &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}
+	}
+	return resp, nil
 }
 
-// reconnect opens a new session in place of one that the server has forgotten.
+// streams counts a stream that is opened, and returns how long to wait before it.
+func (r *round) streams() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	r.again.messages = min(20, r.again.messages+now.Sub(r.again.at).Seconds()) - 1
+	r.again.at = now
+	return time.Duration(max(0, -r.again.messages) * float64(time.Second))
+}
+
+// wait waits for d, or until ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// body is an answer that is read. One message is at most maxLine bytes and maxDepth deep, after
+// it is unpacked; a stream of them has no end, and is read no faster than the rates say.
+type body struct {
+	io.ReadCloser
+	round  *round
+	ctx    context.Context
+	stream bool
+	read   int
+	depth  nesting
+}
+
+// Read is part of io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	got := p[:n]
+	messages := 0
+	if b.stream {
+		messages = bytes.Count(got, []byte("\n")) / 2 // an event has two at least
+	} else if b.read += n; b.read > maxLine {
+		return 0, fmt.Errorf("its answer has more than %d MiB", maxLine>>20)
+	}
+	for part := range bytes.Lines(got) {
+		if b.depth.over(part) {
+			return 0, fmt.Errorf("its answer nests deeper than %d", maxDepth)
+		}
+		if b.stream && part[len(part)-1] == '\n' { // a line of an event is JSON by itself
+			b.depth = nesting{}
+		}
+	}
+	b.round.mu.Lock()
+	pause := b.round.rate.take(time.Now(), n, messages)
+	b.round.mu.Unlock()
+	if stopped := wait(b.ctx, pause); stopped != nil {
+		return 0, stopped
+	}
+	return n, err
+}
+
+// reconnect opens a new session in place of old.
 func (c *Client) reconnect(ctx context.Context, old *sdk.ClientSession) error {
+	c.renewing.Lock()
+	defer c.renewing.Unlock()
 	if c.current() != old { // another call was first
 		return nil
+	}
+	if c.ends.Err() != nil {
+		return ErrEnded
 	}
 	if err := c.connect(ctx); err != nil {
 		return err
 	}
-	_ = old.Close()
-	return c.readTools(ctx)
+	if old != nil {
+		go old.Close() // it is gone, and the SDK may wait some seconds for the server to say so
+	}
+	c.changed()
+	return nil
 }

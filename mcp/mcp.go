@@ -73,17 +73,20 @@ var (
 
 // Client speaks to one server. It is safe for concurrent use.
 type Client struct {
-	o       Options
-	log     *logger
-	dial    func(ctx context.Context) (*sdk.ClientSession, error)
-	ends    context.Context
-	end     context.CancelFunc
-	tools   atomic.Pointer[[]Tool]
-	asking  sync.Mutex // held while a person is asked
-	waiting atomic.Int32
+	o        Options
+	log      *logger
+	dial     func(ctx context.Context) (*sdk.ClientSession, error)
+	remote   bool // dial can be called again
+	ends     context.Context
+	end      context.CancelFunc
+	tools    atomic.Pointer[[]Tool]
+	asking   sync.Mutex // held while a person is asked
+	renewing sync.Mutex // held while a session is opened anew
+	waiting  atomic.Int32
 
 	mu       sync.Mutex
 	session  *sdk.ClientSession
+	over     chan struct{} // closed when the session has ended
 	calls    map[string]*running
 	number   int
 	changing bool // a list is read anew
@@ -109,7 +112,7 @@ func newClient(o Options) *Client {
 	if o.Call <= 0 {
 		o.Call = defaultCall
 	}
-	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*running{}}
+	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*running{}, over: make(chan struct{})}
 	c.ends, c.end = context.WithCancel(context.Background())
 	c.tools.Store(&[]Tool{})
 	return c
@@ -124,8 +127,9 @@ func (c *Client) start(ctx context.Context) (*Client, error) {
 		err = c.readTools(limited)
 	}
 	if err != nil {
+		err = c.words(limited, "starting", err) // before Close, which is an end too
 		c.Close()
-		return nil, c.words(limited, "starting", err)
+		return nil, err
 	}
 	return c, nil
 }
@@ -136,9 +140,18 @@ func (c *Client) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = session.Wait() // why it ended, the calls say that it ended
+	}()
 	c.mu.Lock()
-	c.session = session
+	c.session, c.over = session, over
 	c.mu.Unlock()
+	if c.ends.Err() != nil { // Close was called meanwhile, and may have seen the session before
+		_ = session.Close()
+		return ErrEnded
+	}
 	return nil
 }
 
@@ -189,7 +202,15 @@ func (c *Client) Close() {
 	}
 }
 
-// Ended is closed once Close was called.
+// Ended is closed when the connection has ended, whoever ended it. A client over HTTP connects
+// anew for the next call, and Ended is another channel then.
+func (c *Client) Ended() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over
+}
+
+// current is the session.
 func (c *Client) current() *sdk.ClientSession {
 	c.mu.Lock()
 	defer c.mu.Unlock()

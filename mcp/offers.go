@@ -37,7 +37,7 @@ func (c *Client) Resources(ctx context.Context) ([]Resource, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, listTime, ErrTime)
 	defer cancel()
 	var all []*sdk.Resource
-	err := c.again404(limited, func(s *sdk.ClientSession) (err error) {
+	err := c.inSession(limited, func(s *sdk.ClientSession) (err error) {
 		if r := s.InitializeResult(); r != nil && (r.Capabilities == nil || r.Capabilities.Resources == nil) {
 			return nil
 		}
@@ -75,7 +75,7 @@ func (c *Client) ReadResource(ctx context.Context, uri string) (Result, error) {
 	limited, stop := c.limit(ctx)
 	defer stop()
 	var answer *sdk.ReadResourceResult
-	err := c.again404(limited, func(s *sdk.ClientSession) (err error) {
+	err := c.inSession(limited, func(s *sdk.ClientSession) (err error) {
 		answer, err = s.ReadResource(limited, &sdk.ReadResourceParams{URI: uri})
 		return err
 	})
@@ -94,7 +94,7 @@ func (c *Client) Prompts(ctx context.Context) ([]Prompt, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, listTime, ErrTime)
 	defer cancel()
 	var all []*sdk.Prompt
-	err := c.again404(limited, func(s *sdk.ClientSession) (err error) {
+	err := c.inSession(limited, func(s *sdk.ClientSession) (err error) {
 		if r := s.InitializeResult(); r != nil && (r.Capabilities == nil || r.Capabilities.Prompts == nil) {
 			return nil
 		}
@@ -130,7 +130,7 @@ func (c *Client) Prompt(ctx context.Context, name string, arguments map[string]s
 	limited, stop := c.limit(ctx)
 	defer stop()
 	var answer *sdk.GetPromptResult
-	err := c.again404(limited, func(s *sdk.ClientSession) (err error) {
+	err := c.inSession(limited, func(s *sdk.ClientSession) (err error) {
 		answer, err = s.GetPrompt(limited, &sdk.GetPromptParams{Name: name, Arguments: arguments})
 		return err
 	})

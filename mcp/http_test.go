@@ -1,0 +1,146 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// streamable is a server of the SDK with one tool, behind before.
+func streamable(t *testing.T, before func(http.Handler) http.Handler) *httptest.Server {
+	t.Helper()
+	server := sdk.NewServer(&sdk.Implementation{Name: "fake", Version: "1"}, nil)
+	sdk.AddTool(server, &sdk.Tool{Name: "echo"}, func(_ context.Context, _ *sdk.CallToolRequest, in echoed) (*sdk.CallToolResult, echoed, error) {
+		return nil, in, nil
+	})
+	s := httptest.NewServer(before(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func remote(t *testing.T, address string, headers map[string]string) (*Client, error) {
+	t.Helper()
+	c, err := OverHTTP(t.Context(), address, headers, Options{Name: "web"})
+	if err == nil {
+		t.Cleanup(c.Close)
+	}
+	return c, err
+}
+
+// Each request has the headers of the settings and the protocol's version.
+func TestHTTP(t *testing.T) {
+	s := streamable(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer key" {
+				t.Errorf("%s without the header of the settings", r.Method)
+			}
+			body, _ := io.ReadAll(r.Body)
+			if !strings.Contains(string(body), `"initialize"`) && r.Header.Get("MCP-Protocol-Version") == "" {
+				t.Errorf("%s %s without a version", r.Method, body)
+			}
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			next.ServeHTTP(w, r)
+		})
+	})
+	c, err := remote(t, s.URL, map[string]string{"Authorization": "Bearer key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := c.Call(t.Context(), "echo", []byte(`{"said":"hello"}`), nil); err != nil || r.Text != `{"said":"hello"}` {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// A server that has forgotten the session answers 404, with whatever words: the call is made in
+// a new session.
+func TestForgottenSession(t *testing.T) {
+	var forget atomic.Bool
+	var opened atomic.Int32
+	s := streamable(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			data, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(strings.NewReader(string(data)))
+			switch {
+			case strings.Contains(string(data), "server/discover"): // sessions are of the older protocol
+				http.Error(w, "no", http.StatusBadRequest)
+				return
+			case strings.Contains(string(data), `"initialize"`):
+				opened.Add(1)
+			case strings.Contains(string(data), "tools/call") && forget.CompareAndSwap(true, false):
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusNotFound)
+				var m struct{ ID json.RawMessage }
+				if err := json.Unmarshal(data, &m); err != nil {
+					t.Error(err)
+				}
+				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":{"code":-32001,"message":"Session not found"}}`)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	c, err := remote(t, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forget.Store(true)
+	r, err := c.Call(t.Context(), "echo", []byte(`{"said":"hello"}`), nil)
+	if err != nil || r.Text != `{"said":"hello"}` || opened.Load() != 2 {
+		t.Errorf("%+v %v after %d sessions", r, err, opened.Load())
+	}
+}
+
+// Headers hold secrets: no other host gets them, and no network in plain text.
+func TestHeadersStay(t *testing.T) {
+	stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("a stranger got %s %v", r.Method, r.Header)
+	}))
+	defer stranger.Close()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, stranger.URL, http.StatusTemporaryRedirect)
+	}))
+	defer s.Close()
+	key := map[string]string{"Authorization": "Bearer key"}
+	if _, err := remote(t, s.URL, key); err == nil || !strings.Contains(err.Error(), "redirects to another address") {
+		t.Errorf("%v", err)
+	}
+	if _, err := remote(t, "http://example.com/mcp", key); err == nil || !strings.Contains(err.Error(), "plain text") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSignIn(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "OBEY-ME", http.StatusUnauthorized)
+	}))
+	defer s.Close()
+	if _, err := remote(t, s.URL, nil); !errors.Is(err, ErrSignIn) || strings.Contains(err.Error(), "OBEY-ME") {
+		t.Errorf("%v", err)
+	}
+}
+
+// An answer without end, or nested without end, is an error.
+func TestEndlessAnswers(t *testing.T) {
+	for name, piece := range map[string]string{"long": strings.Repeat(" ", 1<<20), "deep": strings.Repeat("[", 1<<20)} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			for range 2 * maxLine >> 20 {
+				if _, err := io.WriteString(w, piece); err != nil {
+					return
+				}
+			}
+		}))
+		if c, err := remote(t, s.URL, nil); err == nil {
+			t.Errorf("%s: %s", name, c.Protocol())
+		}
+		s.Close()
+	}
+}

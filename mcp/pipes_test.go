@@ -1,0 +1,223 @@
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// told collects what a client tells.
+type told struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *told) log(level, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, level+": "+text)
+}
+
+func (l *told) all() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}
+
+// What is no message is dropped and told, and what follows it is read.
+func TestCleaner(t *testing.T) {
+	const good = `{"jsonrpc":"2.0","method":"notifications/x"}`
+	for name, tt := range map[string]struct {
+		bad, want string
+	}{
+		"a banner":      {"Server \x1b]0;owned\x07 ready", "␛]0;owned␇"},
+		"no JSON":       {`{"jsonrpc":"2.0"`, "not JSON"},
+		"no message":    {`{"a":1}`, "no JSON-RPC message"},
+		"a number":      {"42", "not JSON"},
+		"nested deep":   {strings.Repeat("[", 1<<20), "nests deeper"},
+		"a large batch": {"[" + strings.Repeat(good+",", maxBatch) + good + "]", "more than 100 messages"},
+		"a long line":   {strings.Repeat("x", maxLine+1), "a line of 16 MiB"},
+	} {
+		var l told
+		c := &cleaner{r: bufio.NewReader(strings.NewReader(tt.bad + "\n\r\n" + good + "\n")), log: newLogger(l.log)}
+		var got []jsonrpc.Message
+		for {
+			messages, _, err := c.next()
+			got = append(got, messages...)
+			if err != nil {
+				break
+			}
+		}
+		if len(got) != 1 || c.dropped != 1 || !strings.Contains(l.all(), tt.want) || strings.ContainsAny(l.all(), "\x1b\x07") || len(l.all()) > 2*maxError {
+			t.Errorf("%s: %d messages, %d dropped, told %q", name, len(got), c.dropped, l.all())
+		}
+	}
+}
+
+func FuzzCleaner(f *testing.F) {
+	for _, s := range []string{"\n", "{}", `{"jsonrpc":"2.0","id":1,"result":{}}`, `[{"jsonrpc":"2.0","method":"a"}]`, "\x1b[2J\r\n{", `["\"[[["]`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := &cleaner{r: bufio.NewReaderSize(strings.NewReader(string(data)), 16), log: newLogger(func(_, text string) {
+			if strings.ContainsAny(text, "\x1b\x07\u009b") || len(text) > 2*maxError {
+				t.Errorf("told %q", text)
+			}
+		})}
+		total := 0
+		for {
+			messages, size, err := c.next()
+			total += size
+			for _, m := range messages {
+				if _, err := jsonrpc.EncodeMessage(m); err != nil {
+					t.Errorf("%q became %v: %v", data, m, err)
+				}
+			}
+			if err != nil {
+				break
+			}
+		}
+		if total != len(data) {
+			t.Errorf("%d of %d bytes were read", total, len(data))
+		}
+	})
+}
+
+// A flood is read at the rates, whatever it consists of.
+func TestMeter(t *testing.T) {
+	at := time.Unix(0, 0)
+	m := newMeter(at)
+	if d := m.take(at, bytesBurst, messagesBurst); d != 0 {
+		t.Errorf("the burst waits %v", d)
+	}
+	if d := m.take(at, bytesRate, 1); d != time.Second {
+		t.Errorf("a second's bytes wait %v", d)
+	}
+	if d := m.take(at.Add(time.Second), 1, 2*messagesRate); d < time.Second || d > 2*time.Second {
+		t.Errorf("two seconds' messages wait %v", d)
+	}
+}
+
+// raw plays a server by hand: say gets each request of the client and writes lines.
+func raw(t *testing.T, o Options, say func(w io.Writer, method string, id json.RawMessage)) (*Client, error) {
+	t.Helper()
+	fromServer, out := io.Pipe()
+	in, toServer := io.Pipe()
+	go func() { // ends with the client's side of the pipes
+		defer out.Close()
+		lines := bufio.NewScanner(in)
+		for lines.Scan() {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			if json.Unmarshal(lines.Bytes(), &m) == nil {
+				say(out, m.Method, m.ID)
+			}
+		}
+	}()
+	o.Name = "raw"
+	c, err := OverPipes(t.Context(), fromServer, toServer, o)
+	if err == nil {
+		t.Cleanup(c.Close)
+	}
+	return c, err
+}
+
+// answer writes the answer to one request, like a server with the given tools.
+func answer(w io.Writer, method string, id json.RawMessage, tools string) {
+	switch method {
+	case "server/discover":
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`+"\n", id)
+	case "initialize":
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`+"\n", id)
+	case "tools/list":
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`+"\n", id, tools)
+	}
+}
+
+// A server that prints beside the protocol is connected to; tools that cannot be offered are
+// left out and told, the others stay.
+func TestHostileTools(t *testing.T) {
+	var l told
+	long := strings.Repeat("n", 80)
+	c, err := raw(t, Options{Log: l.log}, func(w io.Writer, method string, id json.RawMessage) {
+		fmt.Fprintln(w, "DEBUG: \x1b[2J", method)
+		answer(w, method, id, strings.Join([]string{
+			`null`, `{"name":"good","inputSchema":{"type":"object"}}`, `{"name":"good","inputSchema":{"type":"object"}}`,
+			`{"name":"a.b","inputSchema":{"type":"object"}}`, `{"name":"a/b","inputSchema":{"type":"object"}}`,
+			`{"name":"` + long + `","inputSchema":{"type":"object"}}`, `{"name":"e\u001b[2J","inputSchema":{"type":"object"}}`,
+			`{"name":"kind","inputSchema":{"type":"object","properties":{"p":{"type":"strnig"}}}}`,
+			`{"name":"away","inputSchema":{"type":"object","properties":{"p":{"$ref":"https://evil.example/"}}}}`,
+			`{"name":"list","inputSchema":{"type":"array"}}`, `{"name":"none"}`}, ","))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	seen := map[string]bool{}
+	for _, tool := range c.Tools() {
+		names = append(names, tool.Name)
+		if len(tool.Offered) > maxOffered || unnameable.MatchString(tool.Offered) || seen[tool.Offered] || !strings.HasPrefix(tool.Offered, "raw__") {
+			t.Errorf("%s is offered as %q", tool.Name, tool.Offered)
+		}
+		seen[tool.Offered] = true
+	}
+	if got := strings.Join(names, " "); got != "a.b a/b good "+long {
+		t.Errorf("offered: %s", got)
+	}
+	for _, want := range []string{"tool kind is left out", "tool away is left out", "tool list is left out", "tool none is left out", "tool e␛[2J is left out", "listed twice"} {
+		if !strings.Contains(l.all(), want) {
+			t.Errorf("not told: %s, in\n%s", want, l.all())
+		}
+	}
+}
+
+// A server that says nothing, or ends, is an error within the time limit.
+func TestSilentServers(t *testing.T) {
+	if _, err := raw(t, Options{Startup: 50 * time.Millisecond}, func(io.Writer, string, json.RawMessage) {}); !errors.Is(err, ErrTime) {
+		t.Errorf("a silent server: %v", err)
+	}
+	_, err := raw(t, Options{}, func(w io.Writer, _ string, _ json.RawMessage) { w.(io.Closer).Close() })
+	if !errors.Is(err, ErrEnded) {
+		t.Errorf("a server that ends: %v", err)
+	}
+	c, err := raw(t, Options{Call: 50 * time.Millisecond}, func(w io.Writer, method string, id json.RawMessage) {
+		answer(w, method, id, `{"name":"hang","inputSchema":{"type":"object"}}`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Call(t.Context(), "hang", nil, nil); !errors.Is(err, ErrTime) {
+		t.Errorf("a call without an answer: %v", err)
+	}
+}
+
+// The end of a call's context reaches the tool.
+func TestCancellation(t *testing.T) {
+	started, stopped := make(chan struct{}), make(chan struct{})
+	c := serve(t, Options{}, func(s *sdk.Server) {
+		sdk.AddTool(s, &sdk.Tool{Name: "wait"}, func(ctx context.Context, _ *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+			close(started)
+			<-ctx.Done()
+			close(stopped)
+			return nil, nil, ctx.Err()
+		})
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-started; cancel() }()
+	if _, err := c.Call(ctx, "wait", nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	<-stopped
+}
