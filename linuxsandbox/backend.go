@@ -21,9 +21,9 @@ import (
 // Backend confines commands with Landlock and seccomp, and gives each of them a keeper process. It
 // is safe for concurrent use. Close it when the last command has ended.
 type Backend struct {
-	// helper is the sealed copy of the helper, which every keeper runs. Its state is that of the
-	// original file.
-	helper image
+	// helper waits for the sealed copy of the helper, which every keeper runs, and for the check of
+	// its sum; without both there is nothing to start. Its state is that of the original file.
+	helper func() (image, error)
 	// exe is the file of the running program.
 	exe image
 	// outside is what the session's network knows of the host.
@@ -62,20 +62,24 @@ type holder struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New opens the helper and copies it into sealed memory, which takes about a millisecond. It starts
-// no process: the first Enforcement or Start finds out what this machine can enforce. The error
-// says what to do when the helper is missing or does not belong to this codeagent.
+// New begins to copy the helper into sealed memory and to check its sum, which takes some
+// milliseconds; Ready waits for that. It starts no process: the first Enforcement or Start finds
+// out what this machine can enforce.
 func New(o Options) (*Backend, error) {
-	helper, err := openHelper(o)
-	if err != nil {
-		return nil, fmt.Errorf("sandbox helper: %w", err)
-	}
 	exe, err := openExecutable()
 	if err != nil {
-		unix.Close(helper.fd)
 		return nil, fmt.Errorf("sandbox helper: %w", err)
 	}
+	helper := sync.OnceValues(func() (image, error) { return openHelper(o) })
+	go helper() // ends by itself; at exit the kernel closes what nobody closed
 	return &Backend{helper: helper, exe: exe, outside: netns.Outside{Lookup: o.Lookup}, guards: map[string]*guard{}, holders: map[string]*holder{}}, nil
+}
+
+// Ready waits until the helper is copied and its sum is checked. The error says what to do when
+// the helper is missing or does not belong to this codeagent; then every Start fails with it.
+func (b *Backend) Ready() error {
+	_, err := b.helper()
+	return err
 }
 
 // Name is "linux".
@@ -104,7 +108,10 @@ func (b *Backend) Close() error {
 	}
 	b.brokers.Close()
 	b.globs.close()
-	return errors.Join(unix.Close(b.helper.fd), unix.Close(b.exe.fd))
+	if helper, err := b.helper(); err == nil {
+		unix.Close(helper.fd)
+	}
+	return unix.Close(b.exe.fd)
 }
 
 // Enforcement reports the layers and weaknesses for p. If no command has run yet, the first call

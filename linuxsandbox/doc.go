@@ -36,7 +36,7 @@ type Options struct {
 	// name.
 	Helper string
 	// HelperSum is the SHA-256 of the helper in hex; the build links it into codeagent. If it is
-	// set, New refuses a helper file with another sum. It does not apply where codeagent serves as
+	// set, a helper file with another sum is refused before a process starts. It does not apply where codeagent serves as
 	// its own helper.
 	HelperSum string
 	// Lookup finds the addresses of host names that a policy allows; nil finds none. The caller

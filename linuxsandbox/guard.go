@@ -61,11 +61,15 @@ func (b *Backend) newGuard(p sandbox.Policy, path string) (*guard, error) {
 	if g.file.State, err = keeper.StateAt(path); err != nil || !g.file.State.Exists {
 		return g, err
 	}
+	helper, err := b.helper()
+	if err != nil {
+		return nil, err
+	}
 	s := g.file.State
 	g.fresh = time.Since(time.Unix(s.Ctime.Unix())) < clockTick
 	switch {
-	case s.Dev == b.helper.state.Dev && s.Ino == b.helper.state.Ino && s.Size == b.helper.state.Size && s.Mtime == b.helper.state.Mtime:
-		g.file.Source = b.helper.fd
+	case s.Dev == helper.state.Dev && s.Ino == helper.state.Ino && s.Size == helper.state.Size && s.Mtime == helper.state.Mtime:
+		g.file.Source = helper.fd
 	case s.Dev == b.exe.state.Dev && s.Ino == b.exe.state.Ino:
 		// The kernel lets nobody write to a running program (ETXTBSY).
 		g.file.Source, g.file.SourceState = b.exe.fd, &b.exe.state

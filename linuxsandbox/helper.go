@@ -26,9 +26,17 @@ type image struct {
 	state spec.FileState
 }
 
-// openHelper finds the helper and copies it into sealed memory. After that, no change on disk
-// affects which program runs.
+// openHelper finds the helper, copies it into sealed memory and checks the copy's sum. After that,
+// no change on disk affects which program runs.
 func openHelper(o Options) (image, error) {
+	img, err := checkedCopy(o)
+	if err != nil {
+		return image{}, fmt.Errorf("sandbox helper: %w", err)
+	}
+	return img, nil
+}
+
+func checkedCopy(o Options) (image, error) {
 	path := o.Helper
 	own := false
 	if path == "" {

@@ -24,8 +24,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHelperSum: New refuses a helper that does not belong to this build, and the message says what
-// to do.
+// TestHelperSum: a helper that does not belong to this build is refused before a process starts, and
+// the message says what to do.
 func TestHelperSum(t *testing.T) {
 	path := realHelper(t)
 	data, err := os.ReadFile(path)
@@ -34,26 +34,54 @@ func TestHelperSum(t *testing.T) {
 	}
 	sum := sha256.Sum256(data)
 	good := Options{Helper: path, HelperSum: hex.EncodeToString(sum[:])}
-	b, err := New(good)
-	if err != nil {
+	if err := started(t, good); err != nil {
 		t.Fatal(err)
 	}
-	b.Close()
 	other := filepath.Join(t.TempDir(), HelperName)
 	if err := os.WriteFile(other, append(data, 0), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	bad := good
 	bad.Helper = other
-	if _, err := New(bad); err == nil || !strings.Contains(err.Error(), "make build") || !strings.Contains(err.Error(), other) {
+	if err := started(t, bad); err == nil || !strings.Contains(err.Error(), "make build") || !strings.Contains(err.Error(), other) {
 		t.Errorf("a replaced helper: %v", err)
 	}
-	if _, err := New(Options{Helper: filepath.Join(t.TempDir(), "missing")}); err == nil {
-		t.Error("New accepts a helper that is missing")
+	if err := started(t, Options{Helper: filepath.Join(t.TempDir(), "missing")}); err == nil {
+		t.Error("a helper that is missing is accepted")
 	}
 }
 
-// TestSealedHelper: keepers run the copy made by New, and nothing can change it.
+// started starts a command under a new Backend, first of all and after a probe, and returns the
+// error of Ready, which both must agree with.
+func started(t *testing.T, o Options) error {
+	t.Helper()
+	for _, probes := range []bool{false, true} {
+		b, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		ready := b.Ready()
+		if probes {
+			if _, err := b.Enforcement(sandbox.ReadOnly()); (err == nil) != (ready == nil) {
+				t.Errorf("Enforcement: %v, and Ready: %v", err, ready)
+			}
+		}
+		p, err := b.Start(context.Background(), sandbox.ReadOnly(), sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}, nil)
+		if (err == nil) != (ready == nil) {
+			t.Errorf("Start: %v, and Ready: %v", err, ready)
+		}
+		if err == nil {
+			p.Wait()
+		}
+		if ready != nil {
+			return ready
+		}
+	}
+	return nil
+}
+
+// TestSealedHelper: keepers run the copy in memory, and nothing can change it.
 func TestSealedHelper(t *testing.T) {
 	path := filepath.Join(t.TempDir(), HelperName)
 	copyFile(t, realHelper(t), path)
@@ -62,16 +90,20 @@ func TestSealedHelper(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
+	helper, err := b.helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nexit 0\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unix.Write(b.helper.fd, []byte("x")); err == nil {
+	if _, err := unix.Write(helper.fd, []byte("x")); err == nil {
 		t.Error("the copy can be written")
 	}
-	if err := unix.Ftruncate(b.helper.fd, 0); err == nil {
+	if err := unix.Ftruncate(helper.fd, 0); err == nil {
 		t.Error("the copy can be truncated")
 	}
-	if seals, err := unix.FcntlInt(uintptr(b.helper.fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE); err == nil {
+	if seals, err := unix.FcntlInt(uintptr(helper.fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE); err == nil {
 		t.Errorf("seals can be added: %d", seals)
 	}
 	if _, err := b.Enforcement(sandbox.ReadOnly()); err != nil {

@@ -234,12 +234,16 @@ var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=
 // startKeeper starts a keeper with a control socket. If made is set, the keeper is the first in these
 // namespaces; else it joins those of the session.
 func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, order *spec.Spec, made *netns.Namespaces) (*keeperProcess, error) {
+	helper, err := b.helper() // no process before its program is checked
+	if err != nil {
+		return nil, err
+	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socketpair: %w", err)
 	}
 	defer unix.Close(pair[1])
-	pid, err := b.forkWith(files, append([]int{pair[1]}, extra...), order, made, !foreground)
+	pid, err := b.forkWith(helper, files, append([]int{pair[1]}, extra...), order, made, !foreground)
 	if err != nil {
 		unix.Close(pair[0])
 		return nil, err
@@ -256,8 +260,8 @@ func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, o
 	return k, nil
 }
 
-// forkWith forks a keeper with files as its descriptors 0 to 2 and extra as those from 3 on.
-func (b *Backend) forkWith(files [3]*os.File, extra []int, order *spec.Spec, made *netns.Namespaces, setsid bool) (int, error) {
+// forkWith forks a keeper of helper with files as its descriptors 0 to 2 and extra as those from 3 on.
+func (b *Backend) forkWith(helper image, files [3]*os.File, extra []int, order *spec.Spec, made *netns.Namespaces, setsid bool) (int, error) {
 	// Orphans of a killed keeper become children of codeagent, which ends them.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("become subreaper: %w", err)
@@ -274,9 +278,9 @@ func (b *Backend) forkWith(files [3]*os.File, extra []int, order *spec.Spec, mad
 	}
 	defer runtime.KeepAlive(files)
 	if made != nil {
-		return cloneKeeper(b.helper.fd, made, order.Mounts.HostProc, append(fds, extra...), setsid)
+		return cloneKeeper(helper.fd, made, order.Mounts.HostProc, append(fds, extra...), setsid)
 	}
-	return forkKeeper(b.helper.fd, b.joinedBy(order), append(fds, extra...), setsid)
+	return forkKeeper(helper.fd, b.joinedBy(order), append(fds, extra...), setsid)
 }
 
 // handshake takes the keeper to the point where the command runs. It sends FrameGo right behind the

@@ -32,6 +32,9 @@ import (
 func run(args []string, s cli.Stdio) int {
 	s.Text = &cli.Output{W: s.Out}
 	s.Version, s.HelperSum = version, helperSum
+	if len(args) > 0 && (args[0] == "sandbox" || args[0] == "exec") {
+		s.Linux, _ = workspace.Linux(s.HelperSum) // which the workspace tries again, and reports
+	}
 	s.Lent, s.Log = new(atomic.Bool), new(eventlog.Log)
 	ctx, stop := withSignals(context.Background(), s)
 	defer stop()

@@ -18,6 +18,7 @@ import (
 	"codeagent/eventlog"
 	"codeagent/hostfile"
 	"codeagent/internal/visible"
+	"codeagent/linuxsandbox"
 
 	"golang.org/x/term"
 )
@@ -32,6 +33,8 @@ type Stdio struct {
 	// Version is the git description of the build, HelperSum the SHA-256 of the sandbox
 	// helper built with it. If HelperSum is empty, any helper beside codeagent is accepted.
 	Version, HelperSum string
+	// Linux is the backend of Linux, where it is already being prepared; it is for one workspace.
+	Linux *linuxsandbox.Backend
 	// Lent: another program has the terminal, and what Ctrl+C and Ctrl+\ send is for it. Nil: none
 	// ever has.
 	Lent *atomic.Bool

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/exec"
@@ -18,14 +17,10 @@ import (
 	"codeagent/seatbelt"
 )
 
-// prepareLinux copies the helper and checks its sum in the background, which takes some
-// milliseconds. It does not start the helper.
-func prepareLinux(helperSum string) func() (*linuxsandbox.Backend, error) {
-	ready := sync.OnceValues(func() (*linuxsandbox.Backend, error) {
-		return linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Lookup: net.DefaultResolver.LookupNetIP})
-	})
-	go ready() // ends by itself; at exit the kernel closes an unused result
-	return ready
+// Linux prepares the Linux backend. It begins to copy the helper and to check its sum, which takes
+// some milliseconds, and does not start it. The earlier it is called, the less there is to wait for.
+func Linux(helperSum string) (*linuxsandbox.Backend, error) {
+	return linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Lookup: net.DefaultResolver.LookupNetIP})
 }
 
 // backend chooses the system's backend: one line each. If it does not work, the
@@ -36,10 +31,11 @@ func (ws *Workspace) backend() (sandbox.Backend, error) {
 	var err error
 	switch runtime.GOOS {
 	case "linux":
-		var linux *linuxsandbox.Backend
-		if linux, err = ws.linux(); err == nil {
-			ws.closers = append(ws.closers, linux.Close)
-			backend, ws.MadeGit = linux, linux.MadeGit
+		if err = ws.unprepared; err == nil && !ws.unchecked() {
+			err = ws.linux.Ready()
+		}
+		if err == nil {
+			backend, ws.MadeGit = ws.linux, ws.linux.MadeGit
 		}
 	case "darwin":
 		backend = seatbelt.New(seatbelt.Options{})
@@ -74,6 +70,9 @@ func (ws *Workspace) Unfit(err error) error {
 	var start *sandbox.StartError
 	if !ws.unchecked() || !errors.As(err, &start) || start.Code != sandbox.ExitCannotConfine {
 		return err
+	}
+	if err := ws.linux.Ready(); err != nil {
+		return CannotConfine(err, false)
 	}
 	if _, unfit := ws.check(ws.used, nil); unfit != nil {
 		return unfit

@@ -51,9 +51,11 @@ type Workspace struct {
 	// Offered is the system's backend; nil if the system has none.
 	Offered sandbox.Backend
 	Stdio   cli.Stdio
-	// linux returns the Linux backend, which is prepared while the settings are read.
-	linux   func() (*linuxsandbox.Backend, error)
-	closers []func() error
+	// linux is the Linux backend, which is prepared while the settings are read; unprepared is why
+	// there is none.
+	linux      *linuxsandbox.Backend
+	unprepared error
+	closers    []func() error
 	// recorded is what commands of earlier sessions could write. Live returns the policy with
 	// this session's grants; nil before there is a gate.
 	recorded hostfile.Ground
@@ -81,7 +83,12 @@ func OpenForOne(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, erro
 }
 
 func prepare(ctx context.Context, ws *Workspace, f cli.Flags) (*Workspace, error) {
-	ws.linux = prepareLinux(ws.Stdio.HelperSum)
+	if ws.linux = ws.Stdio.Linux; ws.linux == nil {
+		ws.linux, ws.unprepared = Linux(ws.Stdio.HelperSum)
+	}
+	if ws.linux != nil {
+		ws.closers = append(ws.closers, ws.linux.Close)
+	}
 	if err := ws.open(ctx, f); err != nil {
 		ws.Close()
 		return nil, err
