@@ -137,6 +137,8 @@ var rooms = []room{
 
 	// The client of one MCP server. It starts no program, touches no file and permits nothing;
 	// what a server says is bounded and made harmless there.
+	// The other half: codeagent as a server. Its client is hostile too.
+	{path: "mcp/serve", floor: 1, imports: []string{"internal/short", "internal/visible", "model"}},
 	{path: "mcp", floor: 1, imports: []string{"internal/picture", "internal/short", "internal/visible", "model"}},
 
 	// Floor 2: deeds.
@@ -287,6 +289,7 @@ var starters = []permitted{
 	{"agent/batch.go", "parallel tool calls, an errgroup"},
 	{"agent/speculate.go", "reads ahead of calls that are not complete, in the same errgroup"},
 	{"tui/terminal", "the painter and the watcher of the size, joined by Close"},
+	{"mcp/serve", "the reader and the writer of the client's pipes, a call that goes on between two requests, its progress; all but the reader of stdin end before Run returns"},
 	{"mcp", "the reader and the writer of a server's pipes, and what reads a changed list, ended by Close"},
 	{"telemetry", "the sender, ended by Close within two seconds"},
 	{"internal/scripted", "the accept loop of the scripted server, ended by Close"},

@@ -1,0 +1,276 @@
+package serve
+
+// The way of a call. Revisions up to 2025-11-25 let the server ask in the middle of a call; from
+// 2026-07-28 on the call is answered with the question, goes on meanwhile, and the client calls
+// again with the answer:
+//
+//	tools/call -> run -> Host.Call, which may Ask
+//	  2025-11-25   elicitation/create -> answer -> the run continues -> result
+//	  2026-07-28   result: input_required with a state -> the run is parked
+//	               tools/call with the state and the answer -> the run continues -> result
+//	               no answer in time -> the run ends
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"codeagent/internal/short"
+	"codeagent/internal/visible"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// newest is the revision in which a server sends no requests.
+const newest = "2026-07-28"
+
+// maxParked is how many calls may wait for a client to come back with an answer.
+const maxParked = 16
+
+// Reasons why a call ended before its tool did.
+var (
+	errCancelled = errors.New("cancelled by the client")
+	errNoAnswer  = errors.New("the question was not answered in time")
+)
+
+// server is what the calls of one client share.
+type server struct {
+	ctx     context.Context // ends with the client
+	options Options
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	parked map[string]*run // by state
+}
+
+// run is one call from its start to its result, over one request or several.
+type run struct {
+	tool      string
+	arguments []byte
+	end       context.CancelCauseFunc
+	done      chan struct{} // closed when result is set
+	result    *mcp.CallToolResult
+	asked     chan asking // the next question, unbuffered
+	lines     lines
+	// waiting is the question that the client has; set while the run is parked. Guarded by the
+	// server's mu.
+	waiting *asking
+	expires *time.Timer
+}
+
+// asking is a question that waits for its answer.
+type asking struct {
+	question Question
+	answer   chan string // buffered
+}
+
+// handle serves one tools/call.
+func (s *server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	r, err := s.runOf(req)
+	if err != nil {
+		return nil, err
+	}
+	stop := s.show(ctx, req, r)
+	defer stop()
+	select {
+	case <-r.done:
+		return r.result, nil
+	case q := <-r.asked:
+		return s.park(r, q)
+	case <-ctx.Done():
+		r.end(errCancelled)
+		<-r.done
+		return nil, context.Cause(ctx)
+	}
+}
+
+// runOf begins a run, or finds the parked one that the request answers.
+func (s *server) runOf(req *mcp.CallToolRequest) (*run, error) {
+	p := req.Params
+	if p.RequestState != "" {
+		return s.resumed(p)
+	}
+	if arguments := bytes.TrimSpace(p.Arguments); len(arguments) > 0 && arguments[0] != '{' {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "arguments must be an object"}
+	}
+	ctx, end := context.WithCancelCause(s.ctx)
+	r := &run{tool: p.Name, arguments: p.Arguments, end: end, done: make(chan struct{}), asked: make(chan asking)}
+	call := Call{Tool: p.Name, Arguments: p.Arguments, Asks: asks(req), Progress: r.lines.add, Ask: s.asker(req, r), Roots: s.roots(req)}
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		defer close(r.done)
+		defer end(nil)
+		r.result = resultOf(s.options.Host.Call(ctx, call))
+	}()
+	return r, nil
+}
+
+func resultOf(res Result) *mcp.CallToolResult {
+	out := &mcp.CallToolResult{IsError: res.Failed, StructuredContent: res.Structured, Content: []mcp.Content{&mcp.TextContent{Text: res.Text}}}
+	for _, i := range res.Images {
+		out.Content = append(out.Content, &mcp.ImageContent{MIMEType: i.MediaType, Data: i.Data})
+	}
+	return out
+}
+
+// modern reports whether the server may send no request to this client. The SDK decides by the same.
+func modern(req *mcp.CallToolRequest) bool {
+	p := req.Session.InitializeParams()
+	return p != nil && p.ProtocolVersion >= newest
+}
+
+// asks reports whether the client can show a form.
+func asks(req *mcp.CallToolRequest) bool {
+	c := req.ClientCapabilities()
+	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+// asker returns Call.Ask.
+func (s *server) asker(req *mcp.CallToolRequest, r *run) func(context.Context, Question) (string, error) {
+	return func(ctx context.Context, q Question) (string, error) {
+		if !asks(req) {
+			return "", errors.New("the client cannot show questions (it declares no elicitation)")
+		}
+		if !modern(req) {
+			return s.elicit(ctx, req, q)
+		}
+		a := asking{q, make(chan string, 1)}
+		select {
+		case r.asked <- a:
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+		select {
+		case id := <-a.answer:
+			return id, nil
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+// elicit asks in the middle of the request.
+func (s *server) elicit(ctx context.Context, req *mcp.CallToolRequest, q Question) (string, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, s.options.Patience, errNoAnswer)
+	defer stop()
+	res, err := req.Session.Elicit(ctx, form(q))
+	if err != nil {
+		return "", fmt.Errorf("the client did not answer: %s", visible.Line(short.Cut(err.Error(), 300)))
+	}
+	return chosen(q, res), nil
+}
+
+// park keeps a run until the client comes back with the answer to q.
+func (s *server) park(r *run, q asking) (*mcp.CallToolResult, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.parked) >= maxParked {
+		r.end(errNoAnswer)
+		return nil, &jsonrpc.Error{Code: codeBusy, Message: "too many calls wait for an answer"}
+	}
+	state := rand.Text() // what nobody can guess needs no signature
+	r.waiting = &q
+	s.parked[state] = r
+	r.expires = time.AfterFunc(s.options.Patience, func() {
+		s.mu.Lock()
+		_, still := s.parked[state]
+		delete(s.parked, state)
+		s.mu.Unlock()
+		if still {
+			r.end(errNoAnswer)
+		}
+	})
+	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{answerKey: form(q.question)}, RequestState: state}, nil
+}
+
+// resumed hands the answer to the parked run, which is then parked no more: a state is good once.
+func (s *server) resumed(p *mcp.CallToolParamsRaw) (*run, error) {
+	s.mu.Lock()
+	r := s.parked[p.RequestState]
+	if r != nil && (r.tool != p.Name || !bytes.Equal(r.arguments, p.Arguments)) {
+		r = nil
+	}
+	if r != nil {
+		delete(s.parked, p.RequestState)
+	}
+	s.mu.Unlock()
+	if r == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no call with these arguments waits for this requestState: call again without it"}
+	}
+	r.expires.Stop()
+	res, _ := p.InputResponses[answerKey].(*mcp.ElicitResult)
+	r.waiting.answer <- chosen(r.waiting.question, res)
+	return r, nil
+}
+
+// answerKey is the name of the question in input_required, and of its only field.
+const answerKey = "answer"
+
+// form is a question as an elicitation: one choice.
+func form(q Question) *mcp.ElicitParams {
+	type choice struct {
+		Const string `json:"const"`
+		Title string `json:"title"`
+	}
+	list := []choice{}
+	message := q.Message
+	for _, o := range q.Options {
+		list = append(list, choice{o.ID, o.Label})
+		message += fmt.Sprintf("\n[%s] %s", o.ID, o.Label) // for clients that draw no titles
+	}
+	schema, err := json.Marshal(map[string]any{
+		"type": "object", "required": []string{answerKey},
+		"properties": map[string]any{answerKey: map[string]any{"type": "string", "title": "Answer", "oneOf": list}},
+	})
+	if err != nil {
+		schema = []byte(`{"type":"object","properties":{}}`) // strings always marshal
+	}
+	return &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: json.RawMessage(schema)}
+}
+
+// chosen returns the option that an answer names, or "": everything else is a no.
+func chosen(q Question, res *mcp.ElicitResult) string {
+	if res == nil || res.Action != "accept" {
+		return ""
+	}
+	id, _ := res.Content[answerKey].(string)
+	for _, o := range q.Options {
+		if o.ID == id {
+			return id
+		}
+	}
+	return ""
+}
+
+// roots returns Call.Roots. The newest revision has deprecated them.
+func (s *server) roots(req *mcp.CallToolRequest) func(context.Context) []string {
+	return func(ctx context.Context) []string {
+		c := req.ClientCapabilities()
+		if modern(req) || c == nil || c.RootsV2 == nil {
+			return nil
+		}
+		ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+		defer stop()
+		res, err := req.Session.ListRoots(ctx, nil)
+		if err != nil {
+			return nil
+		}
+		var out []string
+		for _, r := range res.Roots {
+			u, err := url.Parse(r.URI)
+			if err == nil && u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") && filepath.IsAbs(u.Path) {
+				out = append(out, filepath.Clean(u.Path))
+			}
+		}
+		return out
+	}
+}
