@@ -18,7 +18,8 @@ type Bounds struct {
 	Tokens int
 	Cost   float64
 	Price  event.Price
-	// Refused: the first permission that nobody can grant ends the turn.
+	// Refused: the first permission that nobody can grant ends the turn, whether the model asked
+	// for it or the sandbox denied it to a command that needed it.
 	Refused bool
 }
 

@@ -21,7 +21,7 @@ type need struct {
 }
 
 // note records what a command needed and was refused. A command that passed removes the needs that
-// it met.
+// it met. With Bounds.Refused the first need ends the turn.
 func (c *toolCall) note(res tools.Result) {
 	a, v := c.turn.agent, res.Verdict
 	if a.cfg.Attended || res.Running {
@@ -38,6 +38,9 @@ func (c *toolCall) note(res tools.Result) {
 	case refusal != nil:
 		q := refusal.Request
 		a.unmet = append(a.unmet, need{c.action, v, event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint}})
+		if a.cfg.Bounds.Refused {
+			c.turn.stop(ErrRefused)
+		}
 	case !res.Failed:
 		a.unmet = slices.DeleteFunc(a.unmet, func(n need) bool { return gate.Met(n.action, n.verdict, c.action, v) })
 	}
