@@ -30,6 +30,8 @@ type Options struct {
 	// Plain drops every field and item from the JSON that only codeagent has
 	// (--experimental-json).
 	Plain bool
+	// Kind returns the kind of the error that ended a run, for the JSON; nil: it has none.
+	Kind func(error) ErrorKind
 	// Color allows colour on Err.
 	Color bool
 	// Detail is how much Err gets.
@@ -62,7 +64,7 @@ type Printer struct {
 func New(o Options) *Printer {
 	p := &Printer{opts: o, progress: &progress{w: o.Err, color: o.Color, silent: o.JSON, detail: o.Detail}}
 	if o.JSON {
-		p.json = &lines{plain: o.Plain, calls: map[string]*item{}, asked: map[string]*item{}, prints: map[string]*printing{}}
+		p.json = &lines{plain: o.Plain, kindOf: o.Kind, calls: map[string]*item{}, asked: map[string]*item{}, prints: map[string]*printing{}}
 	}
 	return p
 }
@@ -89,12 +91,17 @@ func (p *Printer) Ask(context.Context, approvals.Request) (approvals.Answer, err
 	return approvals.Answer{Decision: approvals.Unattended}, nil
 }
 
-// Fail reports why the run ends: in the JSON, if no event has said that a turn failed.
-func (p *Printer) Fail(message string) {
+// Fail reports why the run ends: in the JSON, if no event has said that a turn failed. The message
+// is that of err, in words for the user.
+func (p *Printer) Fail(message string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json != nil {
-		p.write(p.json.fail(message))
+		var kind ErrorKind
+		if p.opts.Kind != nil {
+			kind = p.opts.Kind(err)
+		}
+		p.write(p.json.fail(message, kind))
 	}
 }
 

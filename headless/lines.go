@@ -16,7 +16,7 @@ import (
 //	thread.started turn.started item.started item.updated item.completed
 //	turn.completed turn.failed error
 //
-// Our additions: `sandbox` on thread.started and command_execution; `limit`, `session`,
+// Our additions: `kind` of an error; `sandbox` on thread.started and command_execution; `limit`, `session`,
 // `running` and the changed files on command_execution; `refused` on turn.completed; the
 // output of a running call in item.updated; and the item types `permission_request`, `tool_call`,
 // `compaction` and `finding`. Schema: schema/lines.json.
@@ -30,6 +30,7 @@ type line struct {
 	Usage    *usage           `json:"usage,omitempty"`
 	Error    *failure         `json:"error,omitempty"`
 	Message  string           `json:"message,omitempty"`
+	Kind     ErrorKind        `json:"kind,omitempty"`
 	Outcome  word.TurnOutcome `json:"outcome,omitempty"`
 	Refused  []refused        `json:"refused,omitempty"`
 	Sandbox  *sandboxFacts    `json:"sandbox,omitempty"`
@@ -43,8 +44,8 @@ type usage struct {
 }
 
 type failure struct {
-	Message string `json:"message"`
-	Kind    string `json:"kind,omitempty"`
+	Message string    `json:"message"`
+	Kind    ErrorKind `json:"kind,omitempty"`
 }
 
 type refused struct {
@@ -150,6 +151,7 @@ type todo struct {
 // lines converts events to lines; it keeps the ids of items that have started.
 type lines struct {
 	plain  bool
+	kindOf func(error) ErrorKind // nil: no kinds
 	next   int
 	calls  map[string]*item // running calls by call id
 	prints map[string]*printing
@@ -182,16 +184,16 @@ func (l *lines) encode(e event.Event) []byte {
 
 // fail returns the line for a run that ends with an error: turn.failed in a turn, nothing after
 // a turn that failed, else error.
-func (l *lines) fail(message string) []byte {
+func (l *lines) fail(message string, kind ErrorKind) []byte {
 	message = strings.ToValidUTF8(message, "\uFFFD")
 	switch l.turn {
 	case turnOpen:
 		l.turn = turnFailed
-		return l.marshal(line{Type: "turn.failed", Outcome: word.TurnFailed, Error: &failure{Message: message}})
+		return l.marshal(line{Type: "turn.failed", Outcome: word.TurnFailed, Error: &failure{message, kind}})
 	case turnFailed:
 		return nil
 	}
-	return l.marshal(line{Type: "error", Message: message})
+	return l.marshal(line{Type: "error", Message: message, Kind: kind})
 }
 
 func (l *lines) marshal(ln line) []byte {
@@ -414,11 +416,14 @@ func (l *lines) turnFinished(e event.TurnFinished) []line {
 	l.turn = turnCompleted
 	if e.Outcome == word.TurnFailed || e.Outcome == word.TurnInterrupted {
 		l.turn = turnFailed
-		message := string(e.Outcome)
+		message, kind := string(e.Outcome), ErrorKind("")
 		if e.Err != nil {
 			message = e.Err.Error()
 		}
-		return append(out, line{Type: "turn.failed", Outcome: e.Outcome, Error: &failure{Message: strings.ToValidUTF8(message, "\uFFFD")}, Refused: refusals(e)})
+		if l.kindOf != nil {
+			kind = l.kindOf(e.Err)
+		}
+		return append(out, line{Type: "turn.failed", Outcome: e.Outcome, Error: &failure{strings.ToValidUTF8(message, "\uFFFD"), kind}, Refused: refusals(e)})
 	}
 	u := usage{e.Usage.Input, e.Usage.Cached, e.Usage.Output, e.Usage.Reasoning}
 	return append(out, line{Type: "turn.completed", Outcome: e.Outcome, Usage: &u, Refused: refusals(e)})

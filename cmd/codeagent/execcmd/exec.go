@@ -178,7 +178,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 			return err
 		})
 		if werr != nil {
-			return errors.Join(err, werr)
+			return errors.Join(err, lostAnswer{werr})
 		}
 	}
 	if ses.Tour != nil {
@@ -206,7 +206,7 @@ func statusOf(ctx context.Context, err error, p *headless.Printer, x flags) erro
 	}
 	switch err := p.Err(); {
 	case err != nil && !errors.Is(err, syscall.EPIPE):
-		return fmt.Errorf("write the answer: %w", err) // the answer is lost, for example on a full disk
+		return lostAnswer{fmt.Errorf("write the answer: %w", err)} // the answer is lost, for example on a full disk
 	case x.review != nil && x.review.status() != nil: // also where nobody read the findings
 		return x.review.status()
 	case err != nil || x.plainJSON:

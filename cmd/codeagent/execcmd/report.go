@@ -27,15 +27,16 @@ func report(ctx context.Context, s cli.Stdio, x flags, do func(context.Context, 
 	out, release := patiently(ctx, s.Out)
 	defer release()
 	p := headless.New(headless.Options{
-		Out: out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: x.colors(s), Detail: x.detail(),
+		Out: out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Kind: kindOf, Color: x.colors(s), Detail: x.detail(),
 	})
 	defer func() {
 		if v := recover(); v != nil {
 			_, _ = s.Err.Write(debug.Stack()) // names of functions and addresses, no foreign text
-			err = fmt.Errorf("bug: %v", v)
+			err = fmt.Errorf("%w: %v", errBug, v)
 		}
-		if _, message, _ := cli.ExitOf(cli.BySignal(ctx, err)); message != "" {
-			p.Fail(message)
+		ended := cli.BySignal(ctx, err)
+		if _, message, _ := cli.ExitOf(ended); message != "" {
+			p.Fail(message, ended)
 		}
 	}()
 	if err := x.check(); err != nil {
