@@ -170,9 +170,9 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 
 // noInWords returns the refusal for a no, or nil for a yes.
 func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
-	because := ""
-	if reason := strings.TrimSpace(strings.ToValidUTF8(short.Head(ans.Reason, maxReason), "")); reason != "" {
-		because = ": " + reason
+	words, because := strings.TrimSpace(strings.ToValidUTF8(short.Head(ans.Reason, maxReason), "")), ""
+	if words != "" {
+		because = ": " + words
 	}
 	if ans.Decision.Yes() {
 		if ans.Command == "" || ans.Command == asked.Action.Command {
@@ -182,13 +182,13 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 	}
 	switch ans.Decision {
 	case Deny:
-		return &Refusal{Reason: "the user said no" + because}
+		return &Refusal{Reason: word.AnswerDenied.Reason(words)}
 	case Reviewed:
 		return &Refusal{Reason: cmp.Or(ans.By, "the reviewer") + " refused this, and the user was not asked" + because}
 	case Unanswered:
 		return &Refusal{Reason: "no answer" + because}
 	case Stop:
-		return &Refusal{Reason: "the user said no and stopped the turn" + because, Stop: true}
+		return &Refusal{Reason: word.AnswerStopped.Reason(words), Stop: true}
 	case Unattended:
 		if asked.overwrites {
 			because += "; " + remoteWarning

@@ -265,11 +265,7 @@ func (m *app) status(t *paint.Theme, w int) string {
 		left = m.rewind.Hint(w - paint.WidthOf(right))
 	case m.transcript.Chosen() && m.composer.Empty() && m.panel == nil:
 		right = nil
-		left = whole(w, nil, [][]paint.Span{
-			{paint.Accent.Span("  " + m.keys.Name(inBlock, actOpen)), paint.Dim.Span(" opens")},
-			{paint.Accent.Span("  " + m.keys.Name(inBlock, actCopy)), paint.Dim.Span(" copies")},
-			{paint.Accent.Span("  " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" goes back")},
-		})
+		left = whole(w, nil, blockHints(m))
 	case m.unread != nil:
 		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" cancels")}
 	case m.work.running:
@@ -285,6 +281,19 @@ func (m *app) status(t *paint.Theme, w int) string {
 		left = whole(w-paint.WidthOf(right), left, hints)
 	}
 	return t.Justify(w, left, right)
+}
+
+// blockHints are the keys of the chosen block that do something there.
+func blockHints(m *app) (hints [][]paint.Span) {
+	hint := func(key, does string) {
+		hints = append(hints, []paint.Span{paint.Accent.Span("  " + key), paint.Dim.Span(" " + does)})
+	}
+	if does := m.transcript.Deed(m.canvas()); does != "" {
+		hint(m.keys.Name(inBlock, actOpen), does)
+	}
+	hint(m.keys.Name(inBlock, actCopy), "copies")
+	hint(m.keys.Name(everywhere, keys.Back), "goes back")
+	return hints
 }
 
 // whole appends hints as long as they fit in w: each whole, or not at all.

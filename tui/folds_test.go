@@ -94,6 +94,27 @@ func TestEveryFoldOpensByClick(t *testing.T) {
 	}
 }
 
+// The hint at a chosen block says what its key does there, and promises nothing where
+// there is nothing to open.
+func TestHintOfAChosenBlock(t *testing.T) {
+	r := newRig(t, 80, 30)
+	r.emit(event.SessionStarted{ID: "s", Model: "m"}, event.TurnStarted{Text: "a short message"})
+	r.emit(printed("one", 9)...)
+	r.emit(event.TurnFinished{Outcome: word.TurnDone})
+	r.press("ctrl+up")
+	r.has("Enter opens  c copies  Esc goes back")
+	r.press("enter")
+	r.has("one 0", "Enter folds  c copies")
+	r.press("ctrl+up")
+	r.has("  c copies  Esc goes back")
+	r.lacks("Enter")
+	before := r.screen()
+	r.press("enter")
+	if r.screen() != before {
+		t.Errorf("Enter on a message that is shown whole changed the screen:\n%s", r.screen())
+	}
+}
+
 func TestEveryFoldOpensByKey(t *testing.T) {
 	r := newRig(t, 80, 20)
 	for i := range 12 {

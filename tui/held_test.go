@@ -6,6 +6,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/golden"
 	"codeagent/sandbox"
 	"codeagent/tui/question"
@@ -89,7 +90,7 @@ func TestHeldQuestionInterrupted(t *testing.T) {
 	r.emit(event.PermissionAnswered{ID: "q", CallID: "c", Answer: "denied", Reason: "no answer: interrupted by the user"},
 		event.ToolFinished{CallID: "c", Kind: "command", Outcome: "interrupted", Verdict: sandbox.Verdict{Denied: true, Denials: q.Denials}},
 		event.TurnFinished{Outcome: "interrupted"})
-	r.has("no answer while it ran: network example.org:443  “interrupted by the user”", "Interrupted.")
+	r.has("no answer while it ran: network example.org:443  interrupted by the user", "Interrupted.")
 	r.lacks("⊘")
 	r.press("ctrl+o")
 	r.has("⊘ connect example.org:443")
@@ -115,7 +116,36 @@ func TestHeldQuestionsOfOneCommandQueueUp(t *testing.T) {
 	r.wantAnswer(c, approvals.Deny, "")
 	r.emit(event.PermissionAnswered{ID: "q3", CallID: "c", Answer: "denied", Reason: "the user said no"})
 	r.lacks("waiting for your answer")
-	r.has("denied while it ran: network example.org:80")
+	r.has("denied while it ran: network example.org:80\n")
+}
+
+// In an answered question only words of the person are in quotes.
+func TestAnswersInQuotes(t *testing.T) {
+	for _, c := range []struct{ answer, reason, want, never string }{
+		{"denied", "the user said no", "denied: write ~/.npm\n", "“"},
+		{"denied", "the user said no: use pnpm", "denied: write ~/.npm  “use pnpm”", "the user"},
+		{"denied", "a hook refused this, and the user was not asked", "denied: write ~/.npm  a hook refused this, and the user was not asked", "“"},
+		{"stopped", "not today", "denied; turn stopped: write ~/.npm  “not today”", ""},
+		{"once", "only now", "allowed once: write ~/.npm  “only now”", ""},
+	} {
+		r := newRig(t, 80, 26)
+		r.emit(event.SessionStarted{ID: "s", Model: "m"}, event.TurnStarted{Text: "go"}, event.ToolStarted{CallID: "c", Kind: "command", Command: "npm install"},
+			event.PermissionRequested{ID: "q", CallID: "c", Wanted: sandbox.Grant{Write: []string{"/home/ada/.npm"}}},
+			event.PermissionAnswered{ID: "q", CallID: "c", Answer: word.Answer(c.answer), Reason: c.reason})
+		r.has(c.want)
+		if c.never != "" {
+			r.lacks(c.never)
+		}
+	}
+}
+
+// The home folder is shortened in the title of a question as in the rows below it.
+func TestTitleOfAQuestion(t *testing.T) {
+	r := newRig(t, 80, 26)
+	q := npmRequest("q")
+	q.Title = "npm wants to write /home/ada/.npm, /home/adam/x and read /home/ada"
+	r.hold(q)
+	r.has("npm wants to write ~/.npm, /home/adam/x and read ~ ")
 }
 
 // TestRecordsInTheDetails: an open call says who was refused what, and how that

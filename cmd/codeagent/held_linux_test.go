@@ -29,11 +29,11 @@ func heldOnScreen(t *testing.T, u user, args ...string) (term *golden.Terminal, 
 func TestHeldOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		term, srv := heldOnScreen(t, u)
-		term.WaitFor("wants to write " + u.home + "/a · the command waits")
+		term.WaitFor("wants to write ~/a · the command waits")
 		term.WaitFor("waiting for your answer")
 		term.WaitUntil("how long there is to answer", regexp.MustCompile(`auto-deny in [0-4]:[0-5]\d`).MatchString)
 		term.Write("\x191") // Ctrl+Y, once
-		term.WaitFor("wants to write " + u.home + "/b · the command waits")
+		term.WaitFor("wants to write ~/b · the command waits")
 		term.WaitFor("allowed while it ran: write ~/a")
 		term.Resize(60, 30)
 		term.Write("\x19n")

@@ -101,13 +101,13 @@ func TestRevokeOnTheScreen(t *testing.T) {
 func TestAnswerIsExported(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		term, _ := heldOnScreen(t, u)
-		term.WaitFor("wants to write " + u.home + "/a · the command waits")
+		term.WaitFor("wants to write ~/a · the command waits")
 		key := sessionKey.FindStringSubmatch(term.Screen())
 		if key == nil {
 			t.Fatalf("no answer for the session:\n%s", term.Screen())
 		}
 		term.Write("\x19" + key[1])
-		term.WaitFor("wants to write " + u.home + "/b · the command waits")
+		term.WaitFor("wants to write ~/b · the command waits")
 		term.Write("\x19n")
 		term.WaitFor("no, because:")
 		term.Write("\r")

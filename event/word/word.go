@@ -78,6 +78,35 @@ const (
 // Granted reports whether the answer was yes.
 func (a Answer) Granted() bool { return a == AnswerOnce || a == AnswerSession || a == AnswerAlways }
 
+// saidNo begins the reason of a person's no; their own words come last.
+const saidNo = "the user said no"
+
+// Reason is the reason of a person's no with their own words, which may be empty.
+func (a Answer) Reason(words string) string {
+	reason := saidNo
+	if a == AnswerStopped {
+		reason += " and stopped the turn"
+	}
+	if words != "" {
+		reason += ": " + words
+	}
+	return reason
+}
+
+// OwnWords returns what a person wrote, from the reason of an answer; own is false for a reason
+// that no person wrote. A yes and a stop have the words alone.
+func (a Answer) OwnWords(reason string) (words string, own bool) {
+	switch no := saidNo + ": "; {
+	case a != AnswerDenied && a != AnswerRefused:
+		return reason, true
+	case reason == saidNo:
+		return "", true
+	case len(reason) > len(no) && reason[:len(no)] == no:
+		return reason[len(no):], true
+	}
+	return reason, false
+}
+
 // StepStatus is the progress of a step.
 type StepStatus string
 

@@ -109,7 +109,7 @@ func (s *sheet) shortened(rows []stanzaRow, most, tail int) []stanzaRow {
 func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titled bool, label int) []stanza {
 	s := &sheet{t: t, w: w, home: home, most: most, all: q.keys.All}
 	if !titled {
-		s.add(field{label: "asks", name: "title", need: forYes, spans: paint.Flat([]paint.Span{paint.Strong.Span(titleOf(q.request))})})
+		s.add(field{label: "asks", name: "title", need: forYes, spans: paint.Flat([]paint.Span{paint.Strong.Span(titleOf(q.request, home))})})
 	}
 	s.opens(q.request)
 	for i, text := range q.request.Warnings {
@@ -231,9 +231,9 @@ func (s *sheet) action(r approvals.Request) {
 	case a.Kind == word.KindInput: // quoted, so that every character is seen for what it is
 		f.label, f.need, f.hard, f.spans = "types", forYes, true, []paint.Span{paint.Strong.Span(strconv.Quote(a.Input))}
 		s.add(f)
-		f = field{label: "into", quoted: true, most: s.most.command, tail: f.tail, spans: []paint.Span{paint.Text.Span("$ " + a.Running.Command)}}
+		f = field{label: "into", quoted: true, most: s.most.command, tail: f.tail, mark: paint.Text.Span("$ "), spans: []paint.Span{paint.Text.Span(a.Running.Command)}}
 	case a.Command != "":
-		f.spans = []paint.Span{paint.Strong.Span("$ " + a.Command)}
+		f.mark, f.spans = paint.Strong.Span("$ "), []paint.Span{paint.Strong.Span(a.Command)}
 	case a.Title != "" && a.Title != r.Title:
 		f.label, f.name, f.need, f.spans = "does", "", forNothing, paint.Flat([]paint.Span{paint.Strong.Span(visible.Fact(a.Title))})
 	default:

@@ -48,7 +48,7 @@ type roll struct {
 
 // rolled draws everything within limits, for at most h rows with the answers.
 func (q *Question) rolled(t *paint.Theme, w, h int, home string, most limits, now time.Time, more int) roll {
-	title, whole := q.rule(t, w, now, more)
+	title, whole := q.rule(t, w, home, now, more)
 	head := 1
 	if !hasHead(h, whole) {
 		head = 0
@@ -84,7 +84,7 @@ func titleSight(w int) sight { return sight{"title", forYes, 0, 1, w} }
 // not allow.
 func (q *Question) View(t *paint.Theme, w, h int, home string, now time.Time, more int) Drawn {
 	if q.Rule != nil {
-		title, _ := q.rule(t, w, now, more)
+		title, _ := q.rule(t, w, home, now, more)
 		rows, text, x, y := q.Rule.view(t, w, max(h-1, 1), home, q.deadline(w, now))
 		rows = append([]string{title}, rows...)
 		return Drawn{Lines: rows[:min(len(rows), h)], X: x, Y: y + 1, rule: text[:max(min(len(text), h-1), 0)]}
@@ -285,7 +285,7 @@ func taken(d approvals.Decision, yes, outside bool) bool {
 
 // rule is the line above the question with its title, and whether the title is
 // complete.
-func (q *Question) rule(t *paint.Theme, w int, now time.Time, more int) (string, bool) {
+func (q *Question) rule(t *paint.Theme, w int, home string, now time.Time, more int) (string, bool) {
 	s := paint.Warn
 	if q.armed {
 		s = s.With(paint.Bold)
@@ -305,15 +305,20 @@ func (q *Question) rule(t *paint.Theme, w int, now time.Time, more int) (string,
 		right += waits + paint.Minutes(now.Sub(q.Asks[0].since))
 	}
 	right = paint.Cut(right, max(w-16, 0))
-	title := titleOf(q.request)
+	title := titleOf(q.request, home)
 	room := max(w-6-paint.Width(right), 1)
 	shown, whole := paint.Cut(title, room), paint.Width(title) <= room
 	line := max(w-4-paint.Width(shown)-paint.Width(right), 0)
 	return t.Paint(s, "─⊘ "+shown) + t.Paint(paint.Dim, paint.Show(right)) + " " + t.Paint(paint.Warn, strings.Repeat("─", line)), whole
 }
 
-func titleOf(r approvals.Request) string {
-	return visible.Fact(cmp.Or(r.Title, r.Action.Title, "permission needed"))
+// titleOf is the title with the home folder of its paths shortened, as in the rows below it.
+func titleOf(r approvals.Request, home string) string {
+	words := strings.Split(cmp.Or(r.Title, r.Action.Title, "permission needed"), " ")
+	for i, word := range words {
+		words[i] = paint.Tilde(word, home)
+	}
+	return visible.Fact(strings.Join(words, " "))
 }
 
 // roomy is the width from which the times of a held call are written out.

@@ -110,13 +110,22 @@ func (a *asked) lines(c Canvas) []string {
 	if a.answer.Unsaved != "" {
 		spans = append(spans, paint.Warn.Span("  the rule could not be saved: "+a.answer.Unsaved))
 	}
-	if reason != "" {
-		spans = append(spans, paint.Dim.Span("  “"+reason+"”"))
+	if reason := quoted(a.answer.Answer, reason); reason != "" {
+		spans = append(spans, paint.Dim.Span("  "+reason))
 	}
 	if a.answer.Hint != "" {
 		spans = append(spans, paint.Dim.Span("  "+a.answer.Hint))
 	}
 	return c.Theme.Wrap(c.Inner(), spans...)
+}
+
+// quoted is the reason of an answer: only the person's own words are in quotes.
+func quoted(answer word.Answer, reason string) string {
+	words, own := answer.OwnWords(reason)
+	if !own || words == "" {
+		return words
+	}
+	return "“" + words + "”"
 }
 
 // Permissions lists the session's questions and answers, the latest last.

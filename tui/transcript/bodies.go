@@ -31,8 +31,15 @@ func (c Canvas) wrap(spans ...paint.Span) []string {
 
 // Hang wraps spans behind a mark in the gutter.
 func (c Canvas) Hang(mark paint.Span, spans ...paint.Span) []string {
+	return c.hang(mark, 0, spans...)
+}
+
+// hang is Hang with the rows below the first one indented by further columns.
+func (c Canvas) hang(mark paint.Span, further int, spans ...paint.Span) []string {
 	mark.Text += strings.Repeat(" ", max(paint.Gutter-paint.Width(mark.Text), 0))
-	return c.Theme.Hang(max(c.Width-1, paint.Gutter+8), mark, spans...)
+	rest := paint.Text.Span(strings.Repeat(" ", paint.Width(mark.Text)+further))
+	w := paint.Wrapper{Theme: c.Theme, Width: max(c.Width-1, paint.Gutter+8), First: []paint.Span{mark}, Rest: []paint.Span{rest}}
+	return w.Lines(spans...)
 }
 
 // Fold keeps the first head and the last tail lines of a longer text, with a line

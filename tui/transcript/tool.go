@@ -24,6 +24,9 @@ const (
 	// foldedLines is how many lines of ended output are shown folded, failedLines how many
 	// of a call that failed: they usually say why.
 	foldedLines, failedLines = 3, 10
+	// prompt is before a command; its further rows are indented as far, so that they are
+	// not taken for its output.
+	prompt = "$ "
 	// diffSummary is how many lines of a change are shown folded.
 	diffSummary = 20
 )
@@ -107,7 +110,7 @@ func (t *tool) answers(c Canvas) []string {
 func (t *tool) head(c Canvas) []string {
 	title := t.title
 	if t.kind == word.KindCommand && t.command != "" {
-		title = "$ " + strings.TrimSpace(t.command)
+		title = prompt + strings.TrimSpace(t.command)
 	}
 	if title == "" {
 		title = string(t.kind)
@@ -121,13 +124,16 @@ func (t *tool) head(c Canvas) []string {
 		left := []paint.Span{mark, paint.Text.Span(" "), s.Span(strings.ReplaceAll(title, "\n", " "))}
 		return []string{c.Theme.Justify(c.Width-1, left, append([]paint.Span{paint.Text.Span(" ")}, t.status(c)...))}
 	}
-	said := s.Span(strings.ReplaceAll(title, "\n", "\n  "))
-	lines, status := c.Hang(mark, said), t.status(c)
+	said, under := s.Span(title), 0
+	if strings.HasPrefix(title, prompt) {
+		under = len(prompt)
+	}
+	lines, status := c.hang(mark, under, said), t.status(c)
 	if !c.open && len(lines) > 4 {
 		lines = append(lines[:3:3], c.row(paint.Dim.Span(fmt.Sprintf("… %d more lines", len(lines)-3)))...)
 		lines = append(lines, c.row(status...)...)
 	} else if len(status) > 0 {
-		beside := c.Hang(mark, append([]paint.Span{said, paint.Dim.Span("  ")}, status...)...)
+		beside := c.hang(mark, under, append([]paint.Span{said, paint.Dim.Span("  ")}, status...)...)
 		if len(beside) > len(lines) { // it is not parted: it gets rows of its own
 			beside = append(lines, c.wrap(status...)...)
 		}
