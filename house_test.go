@@ -190,7 +190,7 @@ var rooms = []room{
 	// What a shell offers while a command line is typed.
 	{path: "cmd/codeagent/completion", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "eventlog", "internal/visible"}},
 	{path: "cmd/codeagent/permissionscmd", floor: 4, imports: []string{"approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "internal/short", "internal/visible"}},
-	{path: "cmd/codeagent/mcpcmd", floor: 4, imports: []string{"cmd/codeagent/cli"}},
+	{path: "cmd/codeagent/mcpcmd", floor: 4, imports: []string{"agent", "agent/inquiry", "approvals", "approvals/plain", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "event", "exec", "internal/short", "internal/visible", "mcp/serve", "model", "sandbox", "tools", "undo"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
 	{path: "cmd/codeagent/rulescmd", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "approvals/rules/foreign", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "hostfile", "internal/short", "internal/visible"}},
 	{path: "cmd/codeagent/doctor", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/providers", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "linuxsandbox", "sandbox"}},
@@ -241,7 +241,7 @@ var doors = []door{
 	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "linuxsandbox/control", "linuxsandbox/keeper"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox/keeper"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
-	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/acpcmd", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/screen", "tui/terminal"}, "signals are the program's, not a library's; doctor tries to send one, screen waits for SIGCONT after Ctrl+Z, terminal for SIGWINCH, exec and acp take SIGPIPE"},
+	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/acpcmd", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/screen", "tui/terminal"}, "signals are the program's, not a library's; doctor tries to send one, screen waits for SIGCONT after Ctrl+Z, terminal for SIGWINCH, exec, acp and mcp take SIGPIPE"},
 	{"html/template", nil, "it escapes prompts"},
 	{"unsafe", []string{"linuxsandbox", "linuxsandbox/keeper", "linuxsandbox/broker/notify", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/control"}, "for system calls that x/sys/unix does not wrap"},
 	{"C", nil, "both programs are built without cgo"},

@@ -10,10 +10,16 @@ import (
 )
 
 // New returns the command `codeagent mcp`.
-func New(_ cli.Stdio, _ *cli.Flags) *cobra.Command {
+func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp",
 		Short: "Offer codeagent to other programs as an MCP server",
-		Args:  cobra.NoArgs,
+		Long: "mcp serves the Model Context Protocol on stdin and stdout, for programs that start it as a\n" +
+			"server. Its tools are shell, apply_patch, agent and undo. They work in the folder where it was\n" +
+			"started, or on which the client works, under your settings; commands run in the sandbox. A\n" +
+			"permission is asked for in the client if that can show questions; otherwise it is refused,\n" +
+			"and the result says what would allow it. All that it has started ends with stdin.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return serveStdio(cmd.Context(), s, *f) },
 	}
 }
