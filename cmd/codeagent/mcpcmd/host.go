@@ -114,7 +114,7 @@ func (h *host) tool(ctx context.Context, c serve.Call) serve.Result {
 	for _, refused := range called.Refused {
 		r.Refused = append(r.Refused, list([]refusal{{Title: refused.Title, Hint: refused.Hint}})...)
 		if refused.Hint != "" {
-			text += "\n[approval] Nobody could be asked. What would allow it, for the user to decide: " + refused.Hint
+			text += "\n[approval] Nobody could be asked. What would allow it, for the user to decide: " + here(refused.Hint)
 		}
 	}
 	r.UndoID = h.changed(t, called.Turn)
