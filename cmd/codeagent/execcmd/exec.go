@@ -150,7 +150,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		prompt, err = x.review.prompt(ctx, ses.Workspace, prompt)
 		if errors.Is(err, workspace.ErrNothing) {
 			x.review.nothing(err)
-			return statusOf(ctx, nil, printer, x)
+			return errors.Join(save(last, ""), statusOf(ctx, nil, printer, x))
 		}
 		if err != nil {
 			return err
@@ -172,19 +172,32 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		printer.Emit(event.Notice{Level: word.LevelWarning, Text: w})
 	}
 	err = ses.Turn(ctx, agent.Input{Text: prompt})
-	if last != nil {
-		werr := last.Write(func(w io.Writer) error {
-			_, err := io.WriteString(w, printer.Last().Answer)
-			return err
-		})
-		if werr != nil {
-			return errors.Join(err, lostAnswer{werr})
-		}
+	answer := printer.Last().Answer
+	if x.review != nil {
+		answer = x.review.text()
+	}
+	if lost := save(last, answer); lost != nil {
+		return errors.Join(err, lost)
 	}
 	if ses.Tour != nil {
 		ses.ReportTourFiles()
 	}
 	return statusOf(ctx, err, printer, x)
+}
+
+// save writes the answer to the file of -o, if there is one.
+func save(file *cli.OutputFile, answer string) error {
+	if file == nil {
+		return nil
+	}
+	err := file.Write(func(w io.Writer) error {
+		_, err := io.WriteString(w, answer)
+		return err
+	})
+	if err != nil {
+		return lostAnswer{err}
+	}
+	return nil
 }
 
 // byLimit returns the time limit instead of an error after it: what failed before the turn

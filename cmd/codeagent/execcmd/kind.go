@@ -44,6 +44,7 @@ var kinds = []struct {
 	{agent.ErrFiltered, headless.KindAnswer},
 	{agent.ErrBroken, headless.KindAnswer},
 	{agent.ErrUnfit, headless.KindAnswer},
+	{errNoReport, headless.KindAnswer},
 	{errBug, headless.KindInternal},
 }
 

@@ -77,6 +77,7 @@ func NewReview(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	fl.BoolVar(&r.uncommitted, "uncommitted", false, "review what is not committed, with new files (the default)")
 	x.add(fl)
 	x.addEphemeral(fl)
+	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the findings to this file, one a line")
 	return cmd
 }
 
@@ -193,6 +194,17 @@ func known(lines map[string]int, names []string) (int, string) {
 		}
 	}
 	return 0, ""
+}
+
+// text returns the findings as they are on stdout.
+func (r *review) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out strings.Builder
+	for _, f := range r.findings {
+		out.WriteString(headless.FindingText(f))
+	}
+	return out.String()
 }
 
 // status returns what decides the exit status beside how the turn ended, or nil.
