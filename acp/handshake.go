@@ -75,7 +75,6 @@ func (s *server) initialize(m message) *Error {
 	}
 	r.AgentCapabilities.LoadSession = true
 	r.AgentCapabilities.PromptCapabilities = sdk.PromptCapabilities{Image: true, EmbeddedContext: true}
-	r.AgentCapabilities.MCPCapabilities = sdk.McpCapabilities{Http: true}
 	s.succeed(m.id, r)
 	return nil
 }

@@ -97,6 +97,10 @@ func (v *view) updates(e event.Event, replaying bool) []any {
 		return v.finished(&v.message, "agent_message_chunk", e.Text)
 	case event.ReasoningFinished:
 		return v.finished(&v.thought, "agent_thought_chunk", e.Text)
+	case event.Notice:
+		if e.Level != word.LevelInfo { // the protocol has no notices: a message of its own says it
+			return []any{chunkUpdate{"agent_message_chunk", v.next(), text("[codeagent] " + e.Text + "\n\n")}}
+		}
 	case event.ToolStarted:
 		return v.started(e)
 	case event.ToolOutput:

@@ -160,9 +160,10 @@ func (c *Client) connect(ctx context.Context) error {
 func (c *Client) connector() *sdk.Client {
 	capabilities := &sdk.ClientCapabilities{}
 	o := &sdk.ClientOptions{
-		Logger:                      slog.New(c.log),
-		Capabilities:                capabilities,
-		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.changed() },
+		Logger:                 slog.New(c.log),
+		Capabilities:           capabilities,
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { c.changed() },
+		//lint:ignore SA1019 servers of the older revision send logs, and it stays in use
 		LoggingMessageHandler:       c.logged,
 		ProgressNotificationHandler: c.progressed,
 	}

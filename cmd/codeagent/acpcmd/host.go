@@ -60,6 +60,9 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 		return nil, inWords(err)
 	}
 	ses.Join(shown{face})
+	if len(o.Servers) > 0 {
+		face.Emit(event.Notice{Level: word.LevelWarning, Text: "codeagent starts no MCP servers in a session of an editor; it works with its own tools"})
+	}
 	return &open{ses: ses}, nil
 }
 
