@@ -25,7 +25,7 @@ func TestCodexSDK(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	dir := sdkFolder(t)
+	dir := npmFolder(t, "testdata/sdk")
 	files, err := filepath.Glob(filepath.Join(dir, "*.mjs"))
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +41,8 @@ func TestCodexSDK(t *testing.T) {
 	})
 }
 
-// sdkFolder installs the SDK by the lock file, beside the programs.
-func sdkFolder(t *testing.T) string {
+// npmFolder installs packages by the lock file of a folder, beside the programs in it.
+func npmFolder(t *testing.T, from string) string {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		t.Skip(err)
@@ -52,7 +52,7 @@ func sdkFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.CopyFS(dir, os.DirFS("testdata/sdk")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
 	// What is optional are Codex's own programs, 100 MB each.

@@ -32,14 +32,18 @@ type shown struct {
 // mostRefused bounds the refusals of a result.
 const mostRefused = 50
 
+// mostWarnings bounds what is written to stderr, which a client may never read: it fits in a pipe.
+const mostWarnings = 100
+
 // face shows a session to an MCP client: events as progress, questions as elicitations. Everything
 // belongs to the call that causes it: to a tool call by its ID, or to the turn that runs.
 type face struct {
 	warn io.Writer
 
-	mu    sync.Mutex
-	calls map[string]*shown // by call ID
-	turn  *shown
+	mu     sync.Mutex
+	warned int               // the notices written to warn
+	calls  map[string]*shown // by call ID
+	turn   *shown
 }
 
 // begin makes events and questions belong to s until the function that it returns. id is the ID
@@ -105,8 +109,10 @@ func (f *face) Emit(e event.Event) {
 			f.turn.turn = e
 		}
 	case event.Notice:
-		fmt.Fprintln(f.warn, "codeagent: "+visible.Line(e.Text))
-		f.progress("", e.Text)
+		if f.progress("", e.Text); f.turn == nil && f.warned < mostWarnings {
+			f.warned++
+			fmt.Fprintln(f.warn, "codeagent: "+visible.Line(short.Cut(e.Text, 500)))
+		}
 	}
 }
 
