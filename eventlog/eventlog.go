@@ -74,7 +74,7 @@ func shown(s string) string {
 	if len(s) > longest {
 		s = strings.ToValidUTF8(s[:longest], "") + "…"
 	}
-	return visible.Line(s)
+	return visible.Log(visible.Line(s))
 }
 
 // On reports whether the log is open.

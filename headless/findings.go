@@ -37,12 +37,9 @@ func (p *Printer) Findings(list []event.Finding) {
 }
 
 // FindingText is a finding as "file:line: severity: message". All of it is the model's: further lines
-// of the message are indented, so that none can be taken for another finding or be obeyed by a CI system.
+// of the message are indented, so that none can be taken for another finding, and no CI system obeys one.
 func FindingText(f event.Finding) string {
 	where := visible.Line(f.File)
-	if strings.HasPrefix(where, ":") {
-		where = "./" + where // "::" begins a command of GitHub Actions
-	}
 	if f.Line > 0 {
 		where += fmt.Sprintf(":%d", f.Line)
 	}
@@ -50,5 +47,5 @@ func FindingText(f event.Finding) string {
 	if f.Note != "" {
 		text += "\n(" + f.Note + ")"
 	}
-	return where + ": " + f.Severity + ": " + strings.ReplaceAll(visible.Text(text), "\n", "\n  | ") + "\n"
+	return visible.Log(where+": "+f.Severity+": "+strings.ReplaceAll(visible.Text(text), "\n", "\n  | ")) + "\n"
 }

@@ -311,9 +311,9 @@ func (p *progress) finished(e event.TurnFinished) {
 }
 
 // line writes one line. Its text may come from the model or a command, so control
-// characters are made visible.
+// characters are made visible, and no CI system obeys it.
 func (p *progress) line(color, format string, args ...any) {
-	text := visible.Line(fmt.Sprintf(format, args...))
+	text := visible.Log(visible.Line(fmt.Sprintf(format, args...)))
 	if p.color && color != "" {
 		text = "\x1b[" + color + "m" + text + "\x1b[0m"
 	}

@@ -137,7 +137,7 @@ func TestGitHubActionsExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := newUnprivileged(t,
-		scripted.Reply{Text: "::warning::obey me", Calls: []scripted.Call{shellCall("touch made; env; sudo -n true")}},
+		scripted.Reply{Text: "::warning::obey me", Calls: []scripted.Call{shellCall("touch made; env; sudo -n true; echo '##vso[task.complete]'; exit 1")}},
 		scripted.Reply{Calls: []scripted.Call{{Name: "report_findings", Arguments: string(report)}}},
 		scripted.Reply{Text: "done"})
 	_, project := u.repository("project")
@@ -199,6 +199,9 @@ func TestGitHubActionsExample(t *testing.T) {
 	}
 	if log := ran["review"].stdout; !regexp.MustCompile(`^::stop-commands::([0-9a-f]{32})\n::[0-9a-f]{32}::\n$`).MatchString(log) {
 		t.Errorf("what the log obeys: %q", log)
+	}
+	if log := ran["review"].stderr; regexp.MustCompile(`(?m)^\s*::|##(vso)?\[`).MatchString(log) || !strings.Contains(log, `#\#vso[task.complete]`) {
+		t.Errorf("what the log obeys without stop-commands: %q", log)
 	}
 	if len(workflow.Permissions) != 1 || workflow.Permissions["contents"] != "read" || !strings.Contains(job.If, "head.repo.full_name == github.repository") {
 		t.Errorf("more than it needs: %v, if %q", workflow.Permissions, job.If)

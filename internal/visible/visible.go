@@ -112,9 +112,10 @@ func JSON(v any, indent string) ([]byte, error) {
 	return Escaped(data), nil
 }
 
-// Escaped returns JSON with hidden characters escaped. Characters beyond ASCII occur only in
-// strings, where such an escape is valid.
+// Escaped returns JSON with hidden characters escaped, and what a CI system would obey in its log
+// (Log). Characters beyond ASCII and # occur only in strings, where such an escape is valid.
 func Escaped(data []byte) []byte {
+	data = unobeyed(data)
 	hides := func(r rune) bool { return r >= 0x7f && Name(r) != "" }
 	if bytes.IndexFunc(data, hides) < 0 {
 		return data

@@ -118,10 +118,10 @@ func BySignal(ctx context.Context, err error) error {
 func Report(s Stdio, err error) int {
 	code, message, hints := ExitOf(err)
 	if message != "" {
-		fmt.Fprintf(s.Err, "codeagent: %s\n", visible.Text(message))
+		fmt.Fprintf(s.Err, "codeagent: %s\n", visible.Log(visible.Text(message)))
 	}
 	for _, h := range hints {
-		fmt.Fprintf(s.Err, "  %s\n", visible.Text(h))
+		fmt.Fprintf(s.Err, "  %s\n", visible.Log(visible.Text(h)))
 	}
 	return code
 }

@@ -60,7 +60,7 @@ func newReport(e sandbox.Enforcement, o exec.Outcome) Report {
 // prints nothing for a command without a denial.
 func (r Report) summarize(w io.Writer) {
 	for _, l := range plain.Denials(r.Denials) {
-		fmt.Fprintf(w, "codeagent: ⊘ %s\n", visible.Line(l))
+		fmt.Fprintf(w, "codeagent: ⊘ %s\n", visible.Log(visible.Line(l)))
 	}
 	if r.TimedOut {
 		fmt.Fprintf(w, "codeagent: wall limit reached after %s; the command and all it started were ended\n", time.Duration(r.DurationMS)*time.Millisecond)
@@ -94,7 +94,7 @@ func (r Report) summarize(w io.Writer) {
 // shell. For a name that cannot be shown unchanged it prints no flag, since the shown one
 // would name something else.
 func hint(w io.Writer, flag, name, note string) {
-	if shown := visible.Line(name); shown != name {
+	if shown := visible.Log(visible.Line(name)); shown != name {
 		fmt.Fprintf(w, "  no flag can name this: it has characters that cannot be shown: %s\n", shown)
 		return
 	}
