@@ -54,6 +54,7 @@ func Add(root *cobra.Command, s cli.Stdio, f *cli.Flags) {
 		"ask-for-approval": one(values("ask_for_approval")...),
 		"log-level":        one(eventlog.Levels()...),
 		"color":            one("auto", "always", "never"),
+		"on-refused":       one("continue", "stop"),
 		"format":           one("markdown", "html"),
 		"decision":         one("allow", "ask", "forbid"),
 		"cd":               folders, "add-dir": folders,
