@@ -89,8 +89,8 @@ var rooms = []room{
 	// The files that an answer depends on, as data. The wiring reads the files.
 	{path: "approvals/content", floor: 1, imports: []string{"sandbox"}, pure: true},
 	// The settings of MCP servers, which the servers' room and the gate share.
-	{path: "config/server", pure: true},
-	{path: "config", floor: 1, imports: []string{"hostfile", "internal/short", "sandbox"}},
+	{path: "config/server", floor: 1, imports: []string{"internal/short", "sandbox"}},
+	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/short", "sandbox"}},
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},

@@ -148,6 +148,14 @@ func TestEverySetting(t *testing.T) {
 		if strings.HasPrefix(key, "providers.n.") {
 			overrides = append(overrides, "providers.n.base_url=http://x/v1")
 		}
+		switch {
+		case key == "mcp.servers.n.url":
+			overrides = []string{`mcp.servers.n.url="http://x/mcp"`}
+		case key == "mcp.servers.n.headers":
+			overrides = append(overrides, "mcp.servers.n.url=http://x/mcp")
+		case strings.HasPrefix(key, "mcp.servers.n.") && key != "mcp.servers.n.command":
+			overrides = append(overrides, "mcp.servers.n.command=x")
+		}
 		c, err := load(t, "", config.Sources{Overrides: overrides})
 		if key == "model_provider" {
 			continue // needs its provider; TestProvider

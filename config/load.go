@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/config/server"
 	"codeagent/hostfile"
 	"codeagent/internal/short"
 )
@@ -98,7 +99,7 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 	for _, f := range src.Flags {
 		errs = append(errs, c.setFlag(f))
 	}
-	errs = append(errs, c.checkTogether())
+	errs = append(errs, c.checkTogether(), c.takeServers())
 	if src.Workspace != "" {
 		project := filepath.Join(src.Workspace, ".codeagent", "config.toml")
 		if _, err := hostfile.Lstat(project); err == nil {
@@ -109,7 +110,7 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 }
 
 func newConfig() *Config {
-	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{tables: map[string]*Server{}}, sources: sources{origins: map[string]Origin{}}}
+	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{tables: map[string]*server.Settings{}}, sources: sources{origins: map[string]Origin{}}}
 }
 
 func (c *Config) loadFile(ctx context.Context, name string) []error {

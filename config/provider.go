@@ -239,7 +239,19 @@ func (p Provider) Key(getenv func(string) string) Secret {
 // keyVariables returns the variables that the user's settings name for keys and headers,
 // sorted.
 func (c Config) keyVariables() []string {
-	var names []string
+	names := c.providerVariables()
+	for _, s := range c.MCP.Servers {
+		names = append(names, s.Variables()...)
+	}
+	if c.Origin("api_key_env").Kind != "default" {
+		names = append(names, c.APIKeyEnv)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" })
+}
+
+// providerVariables returns the variables that [providers.NAME] name for keys and headers.
+func (c Config) providerVariables() (names []string) {
 	for _, p := range c.Providers {
 		names = append(names, p.KeyEnv)
 		for _, v := range p.Headers {
@@ -248,11 +260,7 @@ func (c Config) keyVariables() []string {
 			}
 		}
 	}
-	if c.Origin("api_key_env").Kind != "default" {
-		names = append(names, c.APIKeyEnv)
-	}
-	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" })
+	return names
 }
 
 // Lacks returns the variable that must hold a key and does not; "" if none is missing. The

@@ -3,13 +3,13 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+	"time"
+
+	"codeagent/config/server"
 )
 
 // kind is the type of a setting's value.
@@ -32,7 +32,7 @@ type setting struct {
 	// stands for NAME.
 	at      func(c *Config, name string) any
 	choices []string // of a string, or of the elements of a list
-	most    int64    // of a number; the minimum is 0
+	most    int64    // of a number; the minimum is 0. A time.Duration is a number of seconds
 	def     string   // the default as TOML; empty: unset
 	// narrower: a project's file may set it, to something narrower than the user's value. It
 	// may not set other settings at all.
@@ -46,7 +46,7 @@ func (s setting) kind() kind {
 	switch s.at(newConfig(), "").(type) {
 	case *bool:
 		return flag
-	case *int64:
+	case *int64, *time.Duration:
 		return number
 	case *[]string:
 		return texts
@@ -63,7 +63,12 @@ func (s setting) kind() kind {
 
 // apply stores a value that check returned.
 func (s setting) apply(c *Config, name string, v any) {
-	reflect.ValueOf(s.at(c, name)).Elem().Set(reflect.ValueOf(v))
+	at := s.at(c, name)
+	if d, ok := at.(*time.Duration); ok {
+		*d = time.Duration(v.(int64)) * time.Second
+		return
+	}
+	reflect.ValueOf(at).Elem().Set(reflect.ValueOf(v))
 }
 
 const gigabytes = 1 << 30 // the largest number of MB for a limit in bytes is far above this
@@ -155,6 +160,22 @@ var settings = []setting{
 	hook("prompt", "As `hooks.before_tool`, before your message is sent: they may refuse it or add words. `match` has no effect."),
 	hook("turn_end", "As `hooks.prompt`, when the model makes no more calls: they may give the model a reason to continue."),
 	hook("session_start", "As `hooks.prompt`, before the first message of a run: they may add words."),
+	serverRow("command", "The program of the MCP server NAME, which codeagent starts in the sandbox and speaks to over its standard input and output ([mcp.md](mcp.md)). NAME becomes a part of its tools' names, `NAME__tool`: letters, digits, `-` and `_`, at most 32.", func(s *server.Settings) any { return &s.Command }),
+	serverRow("args", "The arguments of `command`.", func(s *server.Settings) any { return &s.Args }),
+	serverRow("env", "Variables for the server, beside the usual ones (HOME, PATH and the like): `{API_TOKEN = \"$API_TOKEN\"}`. `$NAME` and `${NAME}` in a value stand for that variable of yours, `$$` for a dollar.", func(s *server.Settings) any { return &s.Env }),
+	serverRow("url", "The address of an MCP server that runs elsewhere (streamable HTTP), in place of `command`. What it does is not in the sandbox. `$NAME` as in `env`.", func(s *server.Settings) any { return &s.URL }),
+	serverRow("headers", "HTTP headers for `url`: `{Authorization = \"Bearer $API_TOKEN\"}`, with `$NAME` as in `env`. A header that carries a key has to name a variable.", func(s *server.Settings) any { return &s.Headers }),
+	serverRow("enabled_tools", "The tools of the server that the model may see, by the server's names. Unset: all.", func(s *server.Settings) any { return &s.EnabledTools }),
+	serverRow("disabled_tools", "Tools of the server that the model does not see.", func(s *server.Settings) any { return &s.DisabledTools }),
+	serverRow("startup_timeout_s", "How many seconds the server may take to start.", func(s *server.Settings) any { return &s.StartupTimeout }),
+	serverRow("tool_timeout_s", "How many seconds a call of one of its tools may take.", func(s *server.Settings) any { return &s.ToolTimeout }),
+	serverRow("required", "`true`: without this server no session starts. `false`: codeagent says that it failed, and works without it.", func(s *server.Settings) any { return &s.Required }),
+	serverRow("sandbox.workspace", "What the server may do in the workspace.", func(s *server.Settings) any { return &s.Sandbox.Workspace }),
+	serverRow("sandbox.read", "More files and folders that the server may read, absolute or with `~/` in front.", func(s *server.Settings) any { return &s.Sandbox.Read }),
+	serverRow("sandbox.write", "More files and folders that the server may write. It always has a folder of its own.", func(s *server.Settings) any { return &s.Sandbox.Write }),
+	serverRow("sandbox.allow_hosts", "Hosts that the server may reach, each as `name:port`.", func(s *server.Settings) any { return &s.Sandbox.AllowHosts }),
+	serverRow("sandbox.allow_sockets", "Sockets with a path that the server may connect to: the program that listens there acts outside the sandbox.", func(s *server.Settings) any { return &s.Sandbox.AllowSockets }),
+	serverRow("sandbox.env", "Variables of yours that the server gets, by their exact names.", func(s *server.Settings) any { return &s.Sandbox.Env }),
 	{key: "undo.unkept", choices: []string{"ask", "allow"}, def: `"ask"`, at: func(c *Config, _ string) any { return &c.Unkept },
 		doc: "When a command is about to delete, replace or empty a file that the session did not make and that `/undo` could not bring back. `ask`: that call waits and you are asked; where nobody can be asked it fails. `allow`: it is made. The same holds for a `git push` that would overwrite or delete what the remote has."},
 	{key: "tui.mouse", def: "true", at: func(c *Config, _ string) any { return &c.TUI.Mouse },
@@ -183,7 +204,7 @@ var settings = []setting{
 		doc: "The name of the variable that holds its key; commands do not see it. Unset: no key is sent."},
 	{key: "providers.NAME.key_command", valid: validProgram, at: func(c *Config, name string) any { return &entry(c.Providers, name).KeyCommand },
 		doc: "A program and its arguments that prints the key: `[\"pass\", \"show\", \"openai\"]`. It runs outside of the sandbox, once, and again when the key is refused."},
-	{key: "providers.NAME.headers", valid: validHeaders, at: func(c *Config, name string) any { return &entry(c.Providers, name).Headers },
+	{key: "providers.NAME.headers", valid: checks(server.CheckHeaders), at: func(c *Config, name string) any { return &entry(c.Providers, name).Headers },
 		doc: "HTTP headers to send along. `$NAME` as a whole value is replaced by that variable."},
 	{key: "providers.NAME.wire", choices: []string{"", Chat, Responses}, def: `""`, at: func(c *Config, name string) any { return &entry(c.Providers, name).Wire },
 		doc: "As `wire` above, for this provider."},
@@ -270,22 +291,6 @@ func validPrices(v any) error {
 		}
 		if n, err := strconv.ParseFloat(price, 64); err != nil || !(n >= 0 && n <= 1e6) {
 			return fmt.Errorf("the price of %s is %s; use a number such as \"1.25\"", name, quoted(price))
-		}
-	}
-	return nil
-}
-
-// headerName is a token of RFC 9110, 5.6.2.
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-
-func validHeaders(v any) error {
-	headers := v.(map[string]string)
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		if !headerName.MatchString(name) {
-			return fmt.Errorf("invalid header name %s", quoted(name))
-		}
-		if strings.ContainsFunc(headers[name], unicode.IsControl) {
-			return fmt.Errorf("the header %s has control characters", quoted(name))
 		}
 	}
 	return nil

@@ -1,17 +1,25 @@
-// Package server holds the settings of an MCP server.
+// Package server holds the settings of an MCP server: what they may be, the servers that a
+// project's .mcp.json brings, and the variables that settings name. It performs no IO. Start
+// reading at Settings.
 package server
 
-import "time"
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"codeagent/internal/short"
+)
 
 // Settings are those of one MCP server: a program that is started in the sandbox, or a URL.
 type Settings struct {
 	// Command and Args start a server that speaks over its stdin and stdout. Env is added to
-	// the core variables, the only other ones that it gets.
+	// the core variables, the only other ones that it gets. See Resolve for what a value names.
 	Command string
 	Args    []string
 	Env     map[string]string
-	// URL is that of a server over streamable HTTP. Headers are sent to it: by header, the name
-	// of the variable that holds the value.
+	// URL is that of a server over streamable HTTP, and Headers are sent with each request. See
+	// Resolve.
 	URL     string
 	Headers map[string]string
 	// EnabledTools, if not empty, are the only tools that are offered; DisabledTools never are.
@@ -28,7 +36,7 @@ type Settings struct {
 // Sandbox is what a server may access beside its private folder. The zero value is the
 // default: the workspace for reading, and no network.
 type Sandbox struct {
-	// Read and Write are folders.
+	// Read and Write are folders and files, absolute or with ~/ in front.
 	Read, Write []string
 	// AllowHosts and AllowSockets are as in the settings of the sandbox for commands.
 	AllowHosts, AllowSockets []string
@@ -44,3 +52,53 @@ const (
 	OfProject = ".mcp.json"
 	OfEditor  = "editor"
 )
+
+// Seconds that a server may take where the settings say nothing, and the most that they may say.
+const (
+	StartupSeconds = 30
+	ToolSeconds    = 120
+	MostSeconds    = 24 * 3600
+)
+
+// nameForm is what the name of a server may be: it becomes a part of the names of tools, which are
+// at most 64 bytes long, and two underscores end it there.
+var nameForm = regexp.MustCompile("^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$")
+
+// mostName is the length of the longest name.
+const mostName = 32
+
+// BadName says what is wrong with the name of a server, or "".
+func BadName(name string) string {
+	if len(name) <= mostName && nameForm.MatchString(name) {
+		return ""
+	}
+	return fmt.Sprintf("the name %s of an MCP server becomes a part of the names of its tools; use letters, digits, - and single _, at most %d", short.Quote(name, 60), mostName)
+}
+
+// Complete returns s with its defaults, or says why its settings do not fit each other. table is how
+// messages call it.
+func (s Settings) Complete(table string) (out Settings, problem string) {
+	box := s.Sandbox
+	switch {
+	case s.Command == "" && s.URL == "":
+		return s, table + " has neither a command nor a url: add command = \"PROGRAM\", or url = \"https://…\""
+	case s.Command != "" && s.URL != "":
+		return s, table + " has a command and a url: a server is started here or runs elsewhere; remove one"
+	case s.URL != "" && (len(s.Args) > 0 || len(s.Env) > 0):
+		return s, table + " has a url, so nothing is started: remove args and env"
+	case s.URL != "" && (len(box.Read)+len(box.Write)+len(box.AllowHosts)+len(box.AllowSockets)+len(box.Env) > 0 || box.Workspace != ""):
+		return s, table + " has a url: the server runs elsewhere, and no sandbox is around it; remove the table sandbox"
+	case s.URL == "" && len(s.Headers) > 0:
+		return s, table + " has headers, which only a server with a url gets: remove them, or use env"
+	}
+	if s.Sandbox.Workspace == "" {
+		s.Sandbox.Workspace = "read"
+	}
+	if s.StartupTimeout == 0 {
+		s.StartupTimeout = StartupSeconds * time.Second
+	}
+	if s.ToolTimeout == 0 {
+		s.ToolTimeout = ToolSeconds * time.Second
+	}
+	return s, ""
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// projectServer is one entry of mcpServers in a .mcp.json. Unknown keys belong to other programs and
+// are skipped: nothing in such a file opens anything in the sandbox.
+type projectServer struct {
+	Type    string            `json:"type"`
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+}
+
+// mostProjectServers bounds the servers of one .mcp.json.
+const mostProjectServers = 64
+
+// OfFile reads the .mcp.json called name: the format of Claude Code and others. It returns the
+// servers that can be used, and an error that joins what is wrong with the others.
+func OfFile(name string, data []byte) (map[string]Settings, error) {
+	fault := func(offset int64, problem string) error {
+		before := data[:min(max(offset, 0), int64(len(data)))]
+		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
+		return fmt.Errorf("%s:%d:%d: %s", name, line, column, problem)
+	}
+	var file struct {
+		Servers map[string]json.RawMessage `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, fault(offsetOf(err), "not valid JSON: "+strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if len(file.Servers) > mostProjectServers {
+		return nil, fault(0, fmt.Sprintf("%d servers; at most %d are read", len(file.Servers), mostProjectServers))
+	}
+	out := map[string]Settings{}
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(file.Servers)) {
+		s, problem := serverOf(key, file.Servers[key])
+		if problem != "" {
+			quotedKey, _ := json.Marshal(key) // a string can always be written
+			errs = append(errs, fault(int64(bytes.Index(data, quotedKey)), problem))
+			continue
+		}
+		out[key] = s
+	}
+	return out, errors.Join(errs...)
+}
+
+func offsetOf(err error) int64 {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return syntax.Offset - 1
+	case errors.As(err, &kind):
+		return kind.Offset - 1
+	}
+	return 0
+}
+
+// serverOf converts one entry, or says what is wrong with it.
+func serverOf(name string, raw json.RawMessage) (Settings, string) {
+	if bad := BadName(name); bad != "" {
+		return Settings{}, bad
+	}
+	var p projectServer
+	table := "the server " + quoted(name)
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return Settings{}, table + ": " + strings.TrimPrefix(err.Error(), "json: ")
+	}
+	switch p.Type {
+	case "", "stdio", "http", "streamable-http":
+	default:
+		return Settings{}, table + " has the type " + quoted(p.Type) + "; codeagent uses servers of the types \"stdio\" and \"http\""
+	}
+	s := Settings{Command: literal(p.Command), Args: p.Args, Env: p.Env, URL: literal(p.URL), Headers: p.Headers, Origin: OfProject}
+	texts := append([]string{p.Command, p.URL}, p.Args...)
+	for i, arg := range s.Args {
+		s.Args[i] = literal(arg)
+	}
+	for _, table := range []map[string]string{s.Env, s.Headers} {
+		for key, value := range table {
+			texts = append(texts, key, value)
+			table[key] = literal(value)
+		}
+	}
+	for _, t := range texts {
+		if strings.ContainsFunc(t, unicode.IsControl) {
+			return Settings{}, table + " has control characters in " + quoted(t)
+		}
+	}
+	for _, err := range []error{CheckEnv(s.Env), CheckHeaders(s.Headers)} {
+		if err != nil {
+			return Settings{}, table + ": " + err.Error()
+		}
+	}
+	if s.URL != "" {
+		if err := CheckURL(s.URL); err != nil {
+			return Settings{}, table + ": url: " + err.Error()
+		}
+	}
+	return s.Complete(table)
+}
+
+// inBraces is a variable as a .mcp.json names it, or a dollar that means itself there.
+var inBraces = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}|\$`)
+
+// literal converts a text of a .mcp.json, where only ${NAME} is a variable, to one for Resolve.
+func literal(text string) string {
+	return inBraces.ReplaceAllStringFunc(text, func(found string) string {
+		if found == "$" {
+			return "$$"
+		}
+		return found
+	})
+}

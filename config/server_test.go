@@ -1,0 +1,99 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeagent/config"
+	"codeagent/config/server"
+)
+
+// loadServers loads a settings file with text, and overrides.
+func loadServers(t *testing.T, text, profile string, overrides ...string) (config.Config, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return config.Load(t.Context(), config.Sources{File: file, Profile: profile, Overrides: overrides, Getenv: func(string) string { return "" }})
+}
+
+func TestServers(t *testing.T) {
+	const text = `
+[mcp.servers.files]
+command = "npx"
+args = ["-y", "server-files", "/srv"]
+env = {TOKEN = "$FILES_TOKEN"}
+disabled_tools = ["remove"]
+tool_timeout_s = 5
+required = true
+
+[mcp.servers.files.sandbox]
+workspace = "write"
+allow_hosts = ["api.example.com:443"]
+write = ["~/notes"]
+
+[mcp.servers.far]
+url = "https://mcp.example.com/mcp"
+headers = {Authorization = "Bearer $FAR_TOKEN"}
+
+[profiles.quick.mcp.servers.files]
+tool_timeout_s = 1
+`
+	c, err := loadServers(t, text, "quick", `mcp.servers.files.args=["x"]`, "mcp.servers.third.command=prog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := server.Settings{
+		Command: "npx", Args: []string{"x"}, Env: map[string]string{"TOKEN": "$FILES_TOKEN"}, DisabledTools: []string{"remove"},
+		StartupTimeout: 30 * time.Second, ToolTimeout: time.Second, Required: true, Origin: "user",
+	}
+	files.Sandbox.Workspace, files.Sandbox.AllowHosts, files.Sandbox.Write = "write", []string{"api.example.com:443"}, []string{"~/notes"}
+	third := server.Settings{Command: "prog", StartupTimeout: 30 * time.Second, ToolTimeout: 2 * time.Minute, Origin: "user"}
+	third.Sandbox.Workspace = "read"
+	far := server.Settings{
+		URL: "https://mcp.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer $FAR_TOKEN"},
+		StartupTimeout: 30 * time.Second, ToolTimeout: 2 * time.Minute, Origin: "user",
+	}
+	far.Sandbox.Workspace = "read"
+	if diff := cmp.Diff(map[string]server.Settings{"files": files, "far": far, "third": third}, c.MCP.Servers); diff != "" {
+		t.Error(diff)
+	}
+	p, err := config.Policy(c, newHome(t).place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(p.Env.Exclude, " "), "FAR_TOKEN") {
+		t.Errorf("commands see the variable of a server's header: %+v", p.Env)
+	}
+}
+
+func TestServerErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"[mcp.servers.a]\nargs = [\"x\"]":                                               `:2:1: [mcp.servers.a] has neither a command nor a url: add command = "PROGRAM"`,
+		"[mcp.servers.a]\ncommand = \"x\"\nurl = \"https://h/\"":                        `:2:1: [mcp.servers.a] has a command and a url`,
+		"[mcp.servers.a]\nurl = \"https://h/\"\n[mcp.servers.a.sandbox]\nread=[\"/x\"]": "[mcp.servers.a] has a url: the server runs elsewhere",
+		"[mcp.servers.a]\ncommand = \"x\"\nheaders = {A = \"b\"}":                       "has headers, which only a server with a url gets",
+		"[mcp.servers.a__b]\ncommand = \"x\"":                                           `:2:1: the name "a__b" of an MCP server becomes a part`,
+		"[mcp.servers.a]\ncommand = \" \"":                                              ":2:1: mcp.servers.a.command: must name a program",
+		"[mcp.servers.a]\ncomand = \"x\"":                                               `:2:1: unknown setting "mcp.servers.a.comand" (did you mean "mcp.servers.a.command"?)`,
+		"[mcp.servers.a]\ncommand = [\"x\"]":                                            "got a list; use a string",
+		"[mcp.servers.a]\ncommand = \"x\"\ntool_timeout_s = 0":                          ":3:1: mcp.servers.a.tool_timeout_s: invalid value 0; use a whole number from 1 to 86400",
+		"[mcp.servers.a]\nurl = \"mcp.example.com\"":                                    `use an address such as "https://mcp.example.com/mcp"`,
+		"[mcp.servers.a]\nurl = \"https://h/\"\nheaders = {X-Api-Key = \"s3cr3t\"}":     `write "$NAME" or "Bearer $NAME"`,
+		"[mcp.servers.a]\ncommand = \"x\"\nenv = {\"A B\" = \"c\"}":                     `"A B" is not the name of a variable`,
+		"[mcp.servers.a.sandbox]\nwrite = [\"notes\"]":                                  `element 1: "notes" is neither absolute nor begins with ~/`,
+		"[mcp.servers.a.sandbox]\nallow_hosts = [\"example.com\"]":                      `"example.com" has no port; use name:port`,
+		"[mcp.servers.a.sandbox]\nworkspace = \"all\"":                                  `use one of "read", "write", "none"`,
+	} {
+		_, err := loadServers(t, text, "")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("%s\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
