@@ -172,7 +172,7 @@ var rooms = []room{
 	{path: "headless", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/short", "internal/visible", "sandbox"}},
 
 	// The face for editors: the Agent Client Protocol over two streams.
-	{path: "acp", floor: 3, imports: []string{"approvals", "event", "internal/picture", "internal/short", "internal/visible", "model"}, pure: true, libraries: []string{"github.com/coder/acp-go-sdk"}},
+	{path: "acp", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/picture", "internal/short", "internal/visible", "model"}, pure: true, libraries: []string{"github.com/coder/acp-go-sdk"}},
 
 	// Observers of the same events, for those who run codeagent: a log and a collector. Both are
 	// off unless they are asked for.

@@ -4,15 +4,20 @@ import (
 	"context"
 
 	"codeagent/approvals"
+	"codeagent/approvals/plain"
 	"codeagent/internal/visible"
 
 	sdk "github.com/coder/acp-go-sdk"
 )
 
+// permissionKey is the name in _meta under which a question stands as data: see plain.Question.
+const permissionKey = "codeagent/permission"
+
 type permissionParams struct {
 	SessionID string                 `json:"sessionId"`
 	ToolCall  callUpdate             `json:"toolCall"`
 	Options   []sdk.PermissionOption `json:"options"`
+	Meta      map[string]any         `json:"_meta"`
 }
 
 type permissionResult struct {
@@ -22,17 +27,20 @@ type permissionResult struct {
 	} `json:"outcome"`
 }
 
-// Ask asks the editor's user. Everything but an option that was offered is a no: an error, a
-// cancellation, an unknown option, an answer that cannot be read.
+// Ask asks the editor's user: in words as the content of the call, and as data in _meta.
+// Everything but an option that was offered is a no: an error, a cancellation, an unknown option,
+// an answer that cannot be read.
 func (ses *session) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error) {
 	ses.mu.Lock()
 	id := ses.id
 	ses.mu.Unlock()
-	p := permissionParams{SessionID: id, ToolCall: callUpdate{ToolCallID: r.CallID, Title: visible.Line(r.Title), Kind: kindOf(r.Action.Kind)}}
-	offered := map[string]approvals.Decision{}
-	for _, o := range r.Options {
-		offered[o.Key] = o.Decision
-		p.Options = append(p.Options, sdk.PermissionOption{OptionId: sdk.PermissionOptionId(o.Key), Name: visible.Line(o.Label), Kind: optionKind(o.Decision)})
+	q := plain.Of(r)
+	p := permissionParams{SessionID: id, Meta: map[string]any{permissionKey: q}, ToolCall: callUpdate{
+		ToolCallID: r.CallID, Title: visible.Line(r.Title), Kind: kindOf(r.Action.Kind),
+		Content: []any{contentItem{"content", textBlock{"text", q.Markdown()}}},
+	}}
+	for _, o := range q.Options {
+		p.Options = append(p.Options, sdk.PermissionOption{OptionId: sdk.PermissionOptionId(o.ID), Name: o.Label, Kind: optionKind(o.Decision)})
 	}
 	var answer permissionResult
 	if err := ses.server.call(ctx, "session/request_permission", p, &answer); err != nil {
@@ -41,7 +49,7 @@ func (ses *session) Ask(ctx context.Context, r approvals.Request) (approvals.Ans
 	if answer.Outcome.Outcome != "selected" {
 		return approvals.Answer{}, nil
 	}
-	return approvals.Answer{Decision: offered[answer.Outcome.OptionID]}, nil
+	return q.Answer(answer.Outcome.OptionID), nil
 }
 
 func optionKind(d approvals.Decision) sdk.PermissionOptionKind {

@@ -55,15 +55,20 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 			options.Past = conversation.PastAll
 		}
 	}
-	ses, err := conversation.Open(ctx, h.stdio, f, options)
-	if err != nil {
+	// What git trusts is looked up beside the session's start and outlives the request: it ends
+	// with the session.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	opening := context.AfterFunc(ctx, end)
+	ses, err := conversation.Open(life, h.stdio, f, options)
+	if opening(); err != nil {
+		end()
 		return nil, inWords(err)
 	}
 	ses.Join(shown{face})
 	if len(o.Servers) > 0 {
 		face.Emit(event.Notice{Level: word.LevelWarning, Text: "codeagent starts no MCP servers in a session of an editor; it works with its own tools"})
 	}
-	return &open{ses: ses}, nil
+	return &open{ses, end}, nil
 }
 
 // inWords returns an error with its hints, and with the code of the protocol where it has one.
@@ -141,13 +146,19 @@ func (f shown) Inquire(_ context.Context, q inquiry.Question) (inquiry.Reply, er
 }
 
 // open is an open session.
-type open struct{ ses *conversation.Session }
+type open struct {
+	ses *conversation.Session
+	end context.CancelFunc // ends what was started beside the session's start
+}
 
 var _ acp.Session = (*open)(nil)
 
 func (o *open) ID() string { return o.ses.Record.Log.ID() }
 
-func (o *open) Close() { o.ses.Close() }
+func (o *open) Close() {
+	o.end()
+	o.ses.Close()
+}
 
 func (o *open) Turn(ctx context.Context, in acp.Message) (acp.Stop, error) {
 	err := o.ses.Turn(ctx, agent.Input{Text: in.Text, Images: in.Images})

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"codeagent/internal/scripted"
+)
+
+// editor is a client of `codeagent acp`.
+type editor struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+	// answer is the result, or the error, of each question; asked are their parameters.
+	answer string
+	asked  []string
+	// updates are what the sessions showed, in order.
+	updates []string
+	last    int
+}
+
+// acpMessage is a line of the agent's.
+type acpMessage struct {
+	ID     *int
+	Method string
+	Params json.RawMessage
+	Result json.RawMessage
+	Error  *struct {
+		Code    int
+		Message string
+	}
+}
+
+// startEditor starts `codeagent acp` and shakes hands.
+func startEditor(t *testing.T, u user, url string) *editor {
+	t.Helper()
+	cmd := u.codeagent("acp", "--model", "test")
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+url)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait() // it may have ended
+	})
+	e := &editor{t: t, cmd: cmd, in: in, out: bufio.NewReader(out)}
+	if m := e.request("initialize", `{"protocolVersion":1,"clientCapabilities":{}}`); m.Error != nil || !strings.Contains(string(m.Result), `"loadSession":true`) {
+		t.Fatalf("initialize: %+v", m)
+	}
+	return e
+}
+
+func (e *editor) line(text string) {
+	e.t.Helper()
+	if _, err := io.WriteString(e.in, text+"\n"); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// start sends a request and returns its ID.
+func (e *editor) start(method, params string) int {
+	e.t.Helper()
+	e.last++
+	e.line(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, e.last, method, params))
+	return e.last
+}
+
+func (e *editor) request(method, params string) acpMessage {
+	e.t.Helper()
+	return e.await(e.start(method, params))
+}
+
+// next reads one line.
+func (e *editor) next() acpMessage {
+	e.t.Helper()
+	text, err := e.out.ReadString('\n')
+	if err != nil {
+		e.t.Fatalf("the agent's output ended: %v (%q)", err, text)
+	}
+	var m acpMessage
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		e.t.Fatalf("%q: %v", text, err)
+	}
+	return m
+}
+
+// await answers questions and collects updates until the answer to a request comes.
+func (e *editor) await(id int) acpMessage {
+	e.t.Helper()
+	for {
+		m := e.next()
+		switch {
+		case m.Method == "session/update":
+			e.updates = append(e.updates, string(m.Params))
+		case m.Method == "session/request_permission":
+			e.asked = append(e.asked, string(m.Params))
+			e.line(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, *m.ID, e.answer))
+		case m.Method == "" && m.ID != nil && *m.ID == id:
+			return m
+		default:
+			e.t.Fatalf("unexpected: %+v", m)
+		}
+	}
+}
+
+// open opens a session in a folder and returns its ID.
+func (e *editor) open(folder string) string {
+	e.t.Helper()
+	m := e.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, folder))
+	var r struct{ SessionID string }
+	if err := json.Unmarshal(m.Result, &r); err != nil || r.SessionID == "" {
+		e.t.Fatalf("session/new: %+v", m)
+	}
+	return r.SessionID
+}
+
+func prompt(session, text string) string {
+	return fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}`, session, text)
+}
+
+// shows reports whether an update so far holds all parts.
+func (e *editor) shows(parts ...string) bool {
+	return slices.ContainsFunc(e.updates, func(u string) bool {
+		return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(u, p) })
+	})
+}
+
+// awaitUpdate reads updates until one holds all parts.
+func (e *editor) awaitUpdate(parts ...string) {
+	e.t.Helper()
+	for !e.shows(parts...) {
+		m := e.next()
+		if m.Method != "session/update" {
+			e.t.Fatalf("unexpected: %s %s", m.Method, m.Params)
+		}
+		e.updates = append(e.updates, string(m.Params))
+	}
+}
+
+// TestACPPermission: only the offered answers that say yes open anything, and the question carries
+// what opens, in words and as data.
+func TestACPPermission(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		file := filepath.Join(u.out, "granted")
+		for name, c := range map[string]struct {
+			answer  string
+			written bool
+		}{
+			"once":         {`"result":{"outcome":{"outcome":"selected","optionId":"once"}}`, true},
+			"session":      {`"result":{"outcome":{"outcome":"selected","optionId":"session"}}`, true},
+			"no":           {`"result":{"outcome":{"outcome":"selected","optionId":"no"}}`, false},
+			"not offered":  {`"result":{"outcome":{"outcome":"selected","optionId":"1"}}`, false},
+			"cancelled":    {`"result":{"outcome":{"outcome":"cancelled"}}`, false},
+			"an error":     {`"error":{"code":-32603,"message":"no window"}`, false},
+			"not readable": {`"result":["once"]`, false},
+		} {
+			t.Run(name, func(t *testing.T) {
+				_ = os.Remove(file)
+				srv := serve(t, scripted.Reply{Calls: []scripted.Call{wishCall(file, "bash writes granted into the folder that you named")}}, scripted.Reply{Text: "That was it."})
+				e := startEditor(t, u, srv.URL)
+				e.answer = c.answer
+				m := e.request("session/prompt", prompt(e.open(u.work), "go"))
+				if m.Error != nil || !strings.Contains(string(m.Result), `"end_turn"`) {
+					t.Fatalf("%+v", m)
+				}
+				if len(e.asked) != 1 || !strings.Contains(e.asked[0], `allows: write `+file) || !strings.Contains(e.asked[0], `"allows":["write `+file) {
+					t.Fatalf("the question does not carry what opens: %q; updates %q", e.asked, e.updates)
+				}
+				if _, err := os.Stat(file); (err == nil) != c.written {
+					t.Errorf("written: %v, want %v", err == nil, c.written)
+				}
+				if !e.shows("agent_message_chunk", "That was it.") {
+					t.Errorf("no answer in %q", e.updates)
+				}
+			})
+		}
+	})
+}
+
+// TestACPCancel: a cancel kills the command with all that it started, and the prompt ends as
+// cancelled after its updates; a cancel right behind its prompt counts.
+func TestACPCancel(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		pid := filepath.Join(u.work, "pid")
+		srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("sleep 3041 & echo $! > pid; echo begun; wait")}}, scripted.Reply{Text: "never"})
+		e := startEditor(t, u, srv.URL)
+		session := e.open(u.work)
+		id := e.start("session/prompt", prompt(session, "go"))
+		e.awaitUpdate("tool_call_update", "begun")
+		if _, err := os.ReadFile(pid); err != nil {
+			t.Fatal(err)
+		}
+		e.line(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, session))
+		if m := e.await(id); m.Error != nil || !strings.Contains(string(m.Result), `"cancelled"`) {
+			t.Fatalf("%+v", m)
+		}
+		if !e.shows("tool_call_update", `"failed"`) {
+			t.Errorf("the call's end was not shown before the answer: %q", e.updates)
+		}
+		out, err := exec.Command("pgrep", "-f", "^sleep 3041$", "-u", fmt.Sprint(max(u.uid, os.Getuid()))).Output()
+		if err == nil {
+			t.Errorf("the command still runs: %s", out)
+		}
+		id = e.start("session/prompt", prompt(session, "again"))
+		e.line(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, session))
+		if m := e.await(id); m.Error != nil || !strings.Contains(string(m.Result), `"cancelled"`) {
+			t.Fatalf("a cancel right behind its prompt: %+v", m)
+		}
+	})
+}
+
+// TestACPTwoSessionsAndLoad: two sessions at once share no grant; load replays, resume does not.
+func TestACPTwoSessionsAndLoad(t *testing.T) {
+	u := newUser(t, "self", -1)
+	file := filepath.Join(u.out, "granted")
+	wish := scripted.Reply{Calls: []scripted.Call{wishCall(file, "bash writes granted into the folder that you named")}}
+	srv := serve(t, wish, scripted.Reply{Text: "first answer"}, wish, scripted.Reply{Text: "second answer"})
+	e := startEditor(t, u, srv.URL)
+	e.answer = `"result":{"outcome":{"outcome":"selected","optionId":"session"}}`
+	other := filepath.Join(u.out, "other")
+	if err := os.Mkdir(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	one, two := e.open(u.work), e.open(other)
+	e.request("session/prompt", prompt(one, "first question"))
+	e.answer = `"result":{"outcome":{"outcome":"selected","optionId":"no"}}`
+	if e.request("session/prompt", prompt(two, "second question")); len(e.asked) != 2 {
+		t.Fatalf("%d questions: a grant of one session counted in the other", len(e.asked))
+	}
+	if m := e.request("session/close", fmt.Sprintf(`{"sessionId":%q}`, one)); m.Error != nil {
+		t.Fatalf("%+v", m)
+	}
+	for method, replays := range map[string]bool{"session/resume": false, "session/load": true} {
+		later := startEditor(t, u, srv.URL)
+		if m := later.request(method, fmt.Sprintf(`{"sessionId":%q,"cwd":%q,"mcpServers":[]}`, one, u.work)); m.Error != nil {
+			t.Fatalf("%s: %+v", method, m)
+		}
+		for _, part := range []string{"first question", "first answer"} {
+			if later.shows(part) != replays {
+				t.Errorf("%s: replays %q: %v", method, part, !replays)
+			}
+		}
+		later.in.Close()
+		_ = later.cmd.Wait()
+	}
+}
+
+// TestACPErrors: malformed requests are answered by errors, and the agent goes on.
+func TestACPErrors(t *testing.T) {
+	u := newUser(t, "self", -1)
+	e := startEditor(t, u, "http://127.0.0.1:1/v1")
+	for line, code := range map[string]int{
+		`{nope`: -32700,
+		`[{"jsonrpc":"2.0","id":7,"method":"session/list","params":{}}]`:                                    -32600,
+		`{"jsonrpc":"2.0","id":8,"method":"no/such","params":{}}`:                                           -32601,
+		`{"jsonrpc":"2.0","id":9,"method":"session/new","params":{"cwd":"relative","mcpServers":[]}}`:       -32602,
+		`{"jsonrpc":"2.0","id":10,"method":"session/prompt","params":{"sessionId":"absent","prompt":[]}}`:   -32002,
+		`{"jsonrpc":"2.0","id":11,"method":"session/new","params":{}}`:                                      -32602,
+		`{"jsonrpc":"2.0","id":12,"method":"\xff","params":{}}`:                                             -32700,
+		`{"jsonrpc":"2.0","id":13,"method":"no/such","params":{"x":"` + strings.Repeat("a", 12<<20) + `"}}`: -32601,
+	} {
+		e.line(line)
+		if m := e.next(); m.Error == nil || m.Error.Code != code || m.Error.Message == "" {
+			t.Errorf("%.80s: %+v, want %d", line, m.Error, code)
+		}
+	}
+	if m := e.request("session/list", `{}`); m.Error != nil {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestACPEnds: at the end of its input and at SIGTERM, codeagent ends and all it started with it.
+func TestACPEnds(t *testing.T) {
+	for name, end := range map[string]func(*editor) error{
+		"end of file": func(e *editor) error { return e.in.Close() },
+		"SIGTERM":     func(e *editor) error { return e.cmd.Process.Signal(syscall.SIGTERM) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUser(t, "self", -1)
+			srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("echo begun; sleep 3042")}})
+			e := startEditor(t, u, srv.URL)
+			e.start("session/prompt", prompt(e.open(u.work), "go"))
+			e.awaitUpdate("tool_call_update", "begun")
+			if err := end(e); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() {
+				_, _ = io.Copy(io.Discard, e.out)
+				ended <- e.cmd.Wait()
+			}()
+			select {
+			case <-ended:
+			case <-time.After(30 * time.Second):
+				_ = e.cmd.Process.Kill()
+				t.Fatal("codeagent did not end")
+			}
+			if out, err := exec.Command("pgrep", "-f", "^sleep 3042$").Output(); err == nil {
+				t.Errorf("the command still runs: %s", out)
+			}
+		})
+	}
+}
