@@ -30,6 +30,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/hooks"
+	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/model/chat"
@@ -325,6 +326,9 @@ func (ses *Session) tell(screen Face) {
 	}
 	if ses.Extensions.Untrusted != "" {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Extensions.Untrusted})
+	}
+	if n := len(ses.Workspace.Config.MCP.Servers) + len(ses.Options.Servers); n > 0 {
+		screen.Emit(event.Notice{Level: word.LevelWarning, Text: short.Count(n, "MCP server") + " named, none started: this version of codeagent works with its own tools only"})
 	}
 	if ses.Workspace.Config.ProjectFile != "" {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Workspace.Config.ProjectFile + " is ignored: codeagent reads no settings of a project (its hooks go in .codeagent/hooks.toml)"})
