@@ -18,8 +18,8 @@ func (l *Ledger) Adopt(f ledger.File, name string) error {
 	// A rule of another project has no effect here.
 	here := l.here(f.Rules)
 	for _, r := range here {
-		if len(r.Words) > 0 {
-			continue // command rules do not become entries
+		if judges(r) {
+			continue // rules about commands and tools do not become entries
 		}
 		e := ledger.Entry{Expires: r.Expires, Grant: ruleGrant(r).Clone()}
 		if r.Access == rules.Fetch {
@@ -42,7 +42,7 @@ func (l *Ledger) Adopt(f ledger.File, name string) error {
 		}
 		entries[i].Origin, entries[i].Source = ledger.FromExport, name
 	}
-	commands := slices.DeleteFunc(slices.Clone(here), func(r *rules.Rule) bool { return len(r.Words) == 0 })
+	commands := slices.DeleteFunc(slices.Clone(here), func(r *rules.Rule) bool { return !judges(r) })
 	if len(commands) > 0 {
 		l.SetRules(rules.Join(l.rules.Load().Rules(), commands))
 	}
@@ -51,6 +51,9 @@ func (l *Ledger) Adopt(f ledger.File, name string) error {
 	}
 	return nil
 }
+
+// judges reports whether r is about commands or tools, and opens nothing by itself.
+func judges(r *rules.Rule) bool { return len(r.Words) > 0 || r.Tool != "" }
 
 // adoptable returns why an entry of a file cannot be granted. An entry gets the same checks as a
 // request of the model. In addition, its paths must not lead through links.

@@ -41,7 +41,11 @@ func (g offer) put(answers func(*Gate) (Permit, bool)) *Request {
 	g.q.answers = answers
 	if g.opts.Facts {
 		e := review.Evidence{Now: g.now(), Home: g.at.home, Seen: g.seenSoFar(g.q.Request, g.now()), Entries: g.opts.Entries}
-		g.q.Facts = e.Facts(g.q.Action.Command, g.q.Grant)
+		command := g.q.Action.Command
+		if g.q.Action.Kind == word.KindServer {
+			command = "" // the words of a call are no command line
+		}
+		g.q.Facts = e.Facts(command, g.q.Grant)
 	}
 	if g.opts.Save == nil || g.q.Action.Kind == word.KindInput || g.q.overwrites {
 		return g.open.put(g.q)
@@ -93,6 +97,8 @@ func lasting(q asked) (list []*rules.Rule, why string) {
 		return nil, "it asks to leave the sandbox"
 	case len(gr.Sockets) > 0:
 		return nil, "no rule opens a socket"
+	case a.calls():
+		return a.Server.lasting(gr)
 	}
 	if len(gr.Write) > 0 {
 		list = append(list, &rules.Rule{Decision: rules.Allow, Paths: gr.Write, Access: rules.Write})
@@ -267,6 +273,9 @@ func (g offer) check(text string) (rules.Replay, error) {
 	wanted := len(g.q.Grant.Write) + len(g.q.Grant.Read) + len(g.q.Grant.Hosts) // by a yes to all of it
 	if p.commands {
 		wanted++
+	}
+	if wanted == 0 {
+		return rules.Replay{}, nil // a tool: sessions do not keep which calls were asked about
 	}
 	var out rules.Replay
 	out.Part = g.opts.Past(folder, func(past rules.Past) {

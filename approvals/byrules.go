@@ -37,6 +37,8 @@ func (g *Gate) commandRules(a Action) (byRules, *Refusal) {
 	case word.KindCommand:
 	case word.KindInput:
 		text = a.Input
+	case word.KindServer:
+		return toolRules(g, a.Server)
 	default:
 		return byRules{}, nil
 	}

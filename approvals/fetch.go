@@ -14,8 +14,12 @@ import (
 // reaches a host can send it anything, while a fetch sends only its URL. Therefore such a
 // grant is possible also where the backend cannot grant single hosts.
 
-// baseOf is Base for a; a fetch also has what was granted to fetches.
+// baseOf is Base for a; a fetch also has what was granted to fetches. A call of a server's tool has
+// the policy of the server.
 func (g *Gate) baseOf(a Action) sandbox.Policy {
+	if a.calls() {
+		return g.ledger.granted(a.Server.Policy.Clone(), a.Server.Server)
+	}
 	base := g.Base()
 	if a.Kind != word.KindFetch {
 		return base
@@ -58,7 +62,9 @@ func (g *Gate) wantFetch(base sandbox.Policy, w Wish, mode Mode) (want, *Refusal
 func (g *Gate) named(base sandbox.Policy) []sandbox.HostPort {
 	out := slices.Clone(base.Network.Hosts)
 	for _, e := range g.ledger.answers() {
-		out = append(out, e.Grant.Hosts...)
+		if e.Server == "" {
+			out = append(out, e.Grant.Hosts...)
+		}
 	}
 	return out
 }

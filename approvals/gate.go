@@ -5,9 +5,11 @@ package approvals
 // short:
 //
 //	What a rule forbids, or nobody can grant, is refused under every policy.
-//	untrusted  asks about everything but reads, plans, pages of named hosts, and commands in the
-//	           sandbox that are known only to read or that a rule allows.
-//	on-request asks about what the sandbox does not allow, and where a rule asks; all else runs.
+//	untrusted  asks about everything but reads, plans, pages of named hosts, commands in the
+//	           sandbox that are known only to read or that a rule allows, and tools of MCP servers
+//	           that a rule allows.
+//	on-request asks about what the sandbox does not allow, about tools of MCP servers that do not
+//	           claim to only read, and where a rule asks; all else runs.
 //	           Where calls are held, a command that failed for what the kernel refused it is
 //	           asked about once, with all that it lacked.
 //	on-failure does the same, and asks after a command that the sandbox denied something: for
@@ -43,7 +45,7 @@ type Options struct {
 	// Mode is the approval policy at the start; empty means OnRequest.
 	Mode Mode
 	// Refuse lists the topics of questions that Granular refuses: "escalation", "network", "edit",
-	// "fetch", "input".
+	// "fetch", "input", "mcp".
 	Refuse []string
 	// Base is what an action may access without any answer.
 	Base  sandbox.Policy
@@ -148,21 +150,23 @@ func (g *Gate) Ledger() *Ledger { return &g.ledger }
 
 // Base returns what every action may access now without a question: the policy and the
 // session's grants.
-func (g *Gate) Base() sandbox.Policy { return g.ledger.granted(g.start()) }
+func (g *Gate) Base() sandbox.Policy { return g.ledger.granted(g.start(), "") }
 
 // Open returns Base without the protection of Trusted: it never blocks, and allows no less.
 func (g *Gate) Open() sandbox.Policy {
-	return g.ledger.granted(g.forModel(g.ledger.narrowed(g.opts.Base.Clone())))
+	return g.ledger.granted(g.forModel(g.ledger.narrowed(g.opts.Base.Clone())), "")
 }
 
 // Own is Base for the user's own commands. Rules for the model do not apply to them.
-func (g *Gate) Own() sandbox.Policy { return g.ledger.granted(g.settings()) }
+func (g *Gate) Own() sandbox.Policy { return g.ledger.granted(g.settings(), "") }
 
-// granted adds the session's grants to p.
-func (l *Ledger) granted(p sandbox.Policy) sandbox.Policy {
+// granted adds the session's grants to p: those for an MCP server, or for "" those for commands.
+func (l *Ledger) granted(p sandbox.Policy, server string) sandbox.Policy {
 	p.Revision = l.revision() // before the answers are read
 	for _, e := range l.answers() {
-		p = p.With(l.gate.at.standing(e.Grant))
+		if e.Server == server {
+			p = p.With(l.gate.at.standing(e.Grant))
+		}
 	}
 	return p
 }
@@ -205,11 +209,15 @@ func (g *Gate) Decide(a Action, asks ...string) (Permit, *Request, error) {
 		remembered = g.ledger.edits(paths, !base.Unconfined)
 	case word.KindInput:
 		remembered = false
+	case word.KindServer:
+		remembered = g.ledger.tool(*a.Server)
 	}
-	var news []string
+	news := toolNews(g, a, by)
 	covers := false
 	if (w.unsandboxed || w.blocked != "") && g.tooWide(w) == "" {
-		covers, news = g.remembered(a)
+		var since []string
+		covers, since = g.remembered(a)
+		news = append(news, since...)
 	}
 	if covers && len(asks) == 0 {
 		g.ledger.count(a, paths, by)
@@ -218,7 +226,7 @@ func (g *Gate) Decide(a Action, asks ...string) (Permit, *Request, error) {
 	overwrites := !w.unsandboxed && w.blocked == "" && remote{g}.loses(base, a, by)
 	known := policy.mode == Untrusted && a.Kind == word.KindCommand && knownReadOnly(a.Command)
 	f := facts{
-		kind: a.Kind, unconfined: base.Unconfined, about: about(a.Kind, w), ruled: by.decision == rules.Ask || overwrites || len(asks) > 0,
+		kind: a.Kind, unconfined: base.Unconfined, about: aboutCall(a, w), ruled: by.decision == rules.Ask || overwrites || len(asks) > 0,
 		known: known || by.decision == rules.Allow, remembered: remembered,
 	}
 	switch policy.rule(f) {
@@ -226,15 +234,15 @@ func (g *Gate) Decide(a Action, asks ...string) (Permit, *Request, error) {
 		g.ledger.count(a, paths, by)
 		return mint(a, base), nil, nil
 	case no:
-		if f.about == 0 && len(asks) > 0 {
+		if f.about&^serverCalls == 0 && len(asks) > 0 {
 			return Permit{}, nil, refuse("a hook asks about this, and the approval policy is never: nobody is asked (%s)", why)
 		}
-		if f.about == 0 && !overwrites {
+		if f.about&^serverCalls == 0 && !overwrites && by.decision == rules.Ask {
 			return Permit{}, nil, refuse("the rule at %s asks about this, and the approval policy is never: nobody is asked", by.place)
 		}
 		r := remote{g}.question(a, w, overwrites)
 		reason := policy.why(f.about)
-		if f.about != 0 {
+		if f.about&^serverCalls != 0 {
 			reason += ", and the sandbox does not allow this (" + grantWords(r.Grant) + ")"
 		}
 		if overwrites {
@@ -295,6 +303,8 @@ func (g *Gate) wanted(base sandbox.Policy, a Action, mode Mode) (want, []string,
 		return w, nil, r
 	case word.KindInput:
 		return wantInput(base, a), nil, nil
+	case word.KindServer:
+		return want{}, nil, checkServer(a)
 	}
 	return want{}, nil, refuse("unknown kind of action %q", a.Kind)
 }
@@ -305,10 +315,10 @@ func (g *Gate) wanted(base sandbox.Policy, a Action, mode Mode) (want, []string,
 // kernel recorded what was lacking, and the next run also gets what was granted in this one. If
 // held is nil, only on-failure asks.
 func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Request {
-	base := g.Base()
+	base := g.baseOf(a)
 	policy := g.consent()
 	known := v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() && !v.Suggest.Unsandboxed
-	if policy.mode != OnFailure && !(held != nil && known && policy.mode.Holds()) || !v.Denied || a.Kind != word.KindCommand || base.Unconfined {
+	if policy.mode != OnFailure && !(held != nil && known && policy.mode.Holds()) || !v.Denied || !runsConfined(a) || base.Unconfined {
 		return nil
 	}
 	if slices.ContainsFunc(v.Denials, isLoss) {
@@ -325,6 +335,9 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 			return nil
 		}
 	}
+	if a.Kind == word.KindServer && (w.unsandboxed || w.blocked != "") {
+		return nil // a server does not leave the sandbox
+	}
 	if g.tooWide(w) != "" || g.repeats(a, w) != nil || policy.question(about(a.Kind, w)) == no {
 		return nil
 	}
@@ -332,8 +345,8 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 	r.AfterFailure, r.Denials = true, v.Denials
 	r.Title = refusedWho(a, v.Denials) + " refused by the sandbox"
 	return offer{g, asked{Request: r, mode: policy.mode, wants: true, about: about(a.Kind, w)}}.put(func(g *Gate) (Permit, bool) {
-		base := g.Base()
-		yes := opens(g.opened(base, w.grant, false), w.grant) && opens(g.at.standing(w.grant), w.grant)
+		base := g.baseOf(a)
+		yes := a.Kind == word.KindCommand && opens(g.opened(base, w.grant, false), w.grant) && opens(g.at.standing(w.grant), w.grant)
 		return mint(a, base.With(w.grant)), yes
 	})
 }
@@ -370,6 +383,9 @@ func (o *questions) take(id string) (asked, bool) {
 // who names the program or tool that wants something, in at most 40 letters. It adds a note if the
 // command starts further programs.
 func who(a Action) string {
+	if a.calls() {
+		return "the tool " + plainName(a.Server.Tool) + " of the MCP server " + plainName(a.Server.Server)
+	}
 	if a.Kind != word.KindCommand {
 		return plainName(a.Tool)
 	}

@@ -143,6 +143,19 @@ access = "write"
 
 [[host]]
 hosts = ["open.example:443"]
+
+[[tool]]
+tool = "s__allowed"
+decision = "allow"
+
+[[tool]]
+tool = "s__asked"
+decision = "ask"
+
+[[tool]]
+tool = "s__forbidden"
+decision = "forbid"
+reason = "people do this"
 `), "/home/u")
 	if err != nil {
 		t.Fatal(err)

@@ -36,10 +36,10 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		return loss{g}.decide(a, d)
 	}
 	if grant, ok := g.Granted(a, d, so.Given); ok {
-		g.ledger.relied(grant)
+		g.ledger.relied(grant, a.serverName())
 		return grant, nil, nil
 	}
-	w, refusal := g.heldWant(g.start(), a, d)
+	w, refusal := g.heldWant(startOf(g, a), a, d)
 	switch {
 	case refusal != nil:
 		return sandbox.Grant{}, nil, refusal
@@ -58,10 +58,10 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		r.Warnings = append(r.Warnings, d.Note)
 	}
 	r.Justification = "" // the model gave it for its own wish, not for this call
-	r.Options = heldOptions(r.Options)
+	r.Options = heldOptions(a, r.Options)
 	policy, topics := g.consent(), about(a.Kind, w)
 	if policy.question(topics) == no {
-		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(topics), Hint: g.hint(word.KindCommand, w.grant), Request: &r}
+		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(topics), Hint: heldHint(g, a, w.grant), Request: &r}
 	}
 	return sandbox.Grant{}, offer{g, asked{Request: r, mode: policy.mode, wants: true, about: topics}}.put(func(g *Gate) (Permit, bool) {
 		_, ok := g.Granted(a, d, nil)
@@ -108,12 +108,12 @@ func shown(path string) string {
 // a question: given, a rule, or a session grant made after the command started covers it.
 func (g *Gate) Granted(a Action, d sandbox.Denial, given []sandbox.Grant) (sandbox.Grant, bool) {
 	// Judge the wish against the policy alone first: the running command has no newer grants.
-	w, refusal := g.heldWant(g.start(), a, d)
+	w, refusal := g.heldWant(startOf(g, a), a, d)
 	if refusal != nil || w.empty() || w.blocked != "" {
 		return sandbox.Grant{}, false
 	}
-	base := g.Base()
-	if opens(g.opened(base, w.grant, false), w.grant) {
+	base := g.baseOf(a)
+	if a.Kind == word.KindCommand && opens(g.opened(base, w.grant, false), w.grant) {
 		return w.grant, true
 	}
 	now := base
@@ -179,11 +179,14 @@ func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, 
 
 // heldOptions returns the answers about a command that runs already: it cannot leave the
 // sandbox, and its grants end with it.
-func heldOptions(all []Option) []Option {
+func heldOptions(a Action, all []Option) []Option {
 	all = slices.DeleteFunc(all, func(o Option) bool { return o.Decision.Leaves() })
 	for i := range all {
 		if all[i].Decision == Once {
 			all[i].Label = "once, for this command"
+			if a.Kind == word.KindServer {
+				all[i].Label = "once, for this call"
+			}
 		}
 	}
 	return all

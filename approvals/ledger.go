@@ -235,10 +235,13 @@ func (l *Ledger) used(relied func(answered) bool) {
 	}
 }
 
-// relied counts a decision about a held call, for the entries that open the grant.
-func (l *Ledger) relied(g sandbox.Grant) {
-	l.used(func(e answered) bool { return covered(e.Entry, g) })
-	l.countRules(g)
+// relied counts a decision about a held call of a command, or of an MCP server, for the entries that
+// open the grant.
+func (l *Ledger) relied(g sandbox.Grant, server string) {
+	l.used(func(e answered) bool { return e.Server == server && covered(e.Entry, g) })
+	if server == "" {
+		l.countRules(g)
+	}
 }
 
 // usedRule counts a decision that relied on a rule.
@@ -256,6 +259,10 @@ func (l *Ledger) count(a Action, paths []string, by byRules) {
 	g := l.gate
 	if by.decision == rules.Allow && by.rule != nil {
 		l.usedRule(by.rule)
+	}
+	if a.calls() {
+		l.used(func(e answered) bool { return e.covers(*a.Server) })
+		return
 	}
 	d := deedOf(a)
 	var wanted sandbox.Grant

@@ -38,19 +38,21 @@ func (m Mode) Holds() bool { return m == OnRequest || m == OnFailure || m == Gra
 type topics uint8
 
 const (
-	escalation topics = 1 << iota // a command wants a path, a socket, or to leave the sandbox
-	network                       // a command wants a host
-	edits                         // an edit outside the write roots
-	fetches                       // a page of a host
-	inputs                        // input to a command that may do more than the sandbox
+	escalation  topics = 1 << iota // a command wants a path, a socket, or to leave the sandbox
+	network                        // a command wants a host
+	edits                          // an edit outside the write roots
+	fetches                        // a page of a host
+	inputs                         // input to a command that may do more than the sandbox
+	serverCalls                    // a tool of an MCP server that may change something
 )
 
 // topicNames names the topics, in the order of their bits.
-var topicNames = []string{"escalation", "network", "edit", "fetch", "input"}
+var topicNames = []string{"escalation", "network", "edit", "fetch", "input", "mcp"}
 
 // topicWords describe the topics, for the model.
 var topicWords = []string{
 	"a path, a socket or leaving the sandbox", "a host for a command", "an edit outside the writable folders", "a page of a host", "input to a command that has more permissions",
+	"a tool of an MCP server",
 }
 
 // topicsOf returns the topics of names. An unknown name counts as all topics.
@@ -129,6 +131,8 @@ type facts struct {
 func (c consent) rule(f facts) ruling {
 	wants := f.about != 0 || f.ruled
 	switch {
+	case f.kind == word.KindServer && c.mode != Untrusted && !f.ruled && (f.known || f.remembered):
+		return run
 	case (f.kind == word.KindPlan || f.kind == word.KindRead || f.kind == word.KindWatch) && !f.ruled:
 		return run
 	case c.mode == OnRequest || c.mode == OnFailure || c.mode == Granular || c.mode == Never:
@@ -136,6 +140,8 @@ func (c consent) rule(f facts) ruling {
 			return run
 		}
 		return c.question(f.about)
+	case f.kind == word.KindServer && !f.ruled && (f.known || f.remembered):
+		return run
 	case wants:
 		return askFirst
 	case f.remembered, f.kind == word.KindFetch:
@@ -169,6 +175,7 @@ func cells() (out []facts) {
 	wishes := map[word.Kind][]topics{
 		word.KindCommand: {0, escalation, network, escalation | network},
 		word.KindEdit:    {0, edits}, word.KindFetch: {0, fetches}, word.KindInput: {0, inputs},
+		word.KindServer: {0, serverCalls},
 	}
 	for kind, list := range wishes {
 		for _, t := range list {

@@ -53,7 +53,11 @@ func (g remote) question(a Action, w want, overwrites bool) Request {
 
 // hintFor returns the flags or settings that would allow r in a run without a person.
 func (g remote) hintFor(r Request) string {
-	switch hint := g.hint(r.Action.Kind, r.Grant); {
+	hint := g.hint(r.Action.Kind, r.Grant)
+	if r.Action.calls() {
+		hint = r.Action.Server.hint(r.Grant)
+	}
+	switch {
 	case !r.overwrites:
 		return hint
 	case r.Grant.Empty():

@@ -1,6 +1,18 @@
 package approvals
 
-import "codeagent/sandbox"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"codeagent/approvals/rules"
+	"codeagent/event/word"
+	"codeagent/internal/short"
+	"codeagent/sandbox"
+)
+
+// A call of a tool of an MCP server. Its question is not about the sandbox: the server's policy
+// confines it already, but what it does elsewhere (send a message, open an issue) no sandbox knows.
 
 // ServerCall is a call of a tool of an MCP server. All but Policy and the name of the server are
 // the server's or the model's words.
@@ -30,4 +42,142 @@ func (c *ServerCall) clone() *ServerCall {
 	out := *c
 	out.Policy = c.Policy.Clone()
 	return &out
+}
+
+// Name is the name of the tool in rules: "NAME__tool".
+func (c ServerCall) Name() string { return c.Server + "__" + c.Tool }
+
+// serverName is the server whose tool a calls, or "".
+func (a Action) serverName() string {
+	if !a.calls() {
+		return ""
+	}
+	return a.Server.Server
+}
+
+// calls reports whether a calls a tool of a server.
+func (a Action) calls() bool { return a.Kind == word.KindServer && a.Server != nil }
+
+// runsConfined reports whether a runs a process that the sandbox can refuse something.
+func runsConfined(a Action) bool {
+	return a.Kind == word.KindCommand || a.calls() && !a.Server.Remote
+}
+
+// checkServer refuses a call that is not whole.
+func checkServer(a Action) *Refusal {
+	if a.Server == nil || a.Server.Server == "" || a.Server.Tool == "" {
+		return refuse("a call of a server names no server or no tool")
+	}
+	return nil
+}
+
+// aboutCall returns the topics of a question about a, which wants w. A tool of a server that does
+// not claim to only read is a topic by itself.
+func aboutCall(a Action, w want) topics {
+	if a.calls() && !a.Server.ReadOnly {
+		return serverCalls | about(a.Kind, w)
+	}
+	return about(a.Kind, w)
+}
+
+// toolRules judges the tool by the rules.
+func toolRules(g *Gate, c *ServerCall) (byRules, *Refusal) {
+	if c == nil {
+		return byRules{}, nil // checkServer refuses it
+	}
+	r, _ := g.ledger.rules.Load().Tool(rules.ToolCall{Name: c.Name(), Described: c.Described}, g.now())
+	if r == nil {
+		return byRules{}, nil
+	}
+	by := byRules{decision: r.Decision, place: placeOf(r), rule: r}
+	if r.Decision == rules.Forbid {
+		return by, refuse("the rule at %s forbids this: %s", by.place, short.Cut(r.Reason, maxReason))
+	}
+	return by, nil
+}
+
+func placeOf(r *rules.Rule) string { return fmt.Sprintf("%s:%d", show(r.File), r.Line) }
+
+// toolNews says that the server describes a tool in another way than when a yes was given to it.
+func toolNews(g *Gate, a Action, by byRules) (news []string) {
+	if !a.calls() || by.decision == rules.Allow || g.ledger.tool(*a.Server) {
+		return nil
+	}
+	name := a.Server.Name()
+	_, changed := g.ledger.rules.Load().Tool(rules.ToolCall{Name: name, Described: a.Server.Described}, g.now())
+	switch {
+	case changed != nil:
+		news = append(news, "the server describes this tool in another way than when the rule at "+placeOf(changed)+" allowed it")
+	case slices.ContainsFunc(g.ledger.answers(), func(e answered) bool { return e.Tool == name }):
+		news = append(news, "the server describes this tool in another way than when you allowed it for the session")
+	}
+	return news
+}
+
+// tool reports whether an answer for the session covers a call.
+func (l *Ledger) tool(c ServerCall) bool {
+	return slices.ContainsFunc(l.answers(), func(e answered) bool { return e.covers(c) })
+}
+
+func (e answered) covers(c ServerCall) bool { return e.Tool == c.Name() && e.Described == c.Described }
+
+// startOf returns the policy of a before any answer.
+func startOf(g *Gate, a Action) sandbox.Policy {
+	if a.calls() {
+		return a.Server.Policy.Clone()
+	}
+	return g.start()
+}
+
+// lasting returns the rule that answers a question about a call in the future, or why there is none.
+func (c *ServerCall) lasting(gr sandbox.Grant) ([]*rules.Rule, string) {
+	switch {
+	case !gr.Empty():
+		return nil, "what a server may access stands in its settings, [mcp.servers." + c.Server + ".sandbox]"
+	case c.huge():
+		return nil, "the arguments are too long to be shown whole"
+	case plainText(c.Name()) != nil || strings.ContainsAny(c.Name(), " \t*"):
+		return nil, "the name of the tool has characters that no rule can have"
+	}
+	return []*rules.Rule{{Decision: rules.Allow, Tool: c.Name(), Described: c.Described}}, ""
+}
+
+// mostArguments bounds the arguments that a question shows whole, in bytes.
+const mostArguments = 16 << 10
+
+// huge reports whether a question cannot show the arguments whole.
+func (c *ServerCall) huge() bool { return len(c.Arguments) > mostArguments }
+
+// warnings say what about a call is not confined.
+func (c *ServerCall) warnings() (out []string) {
+	switch {
+	case c.Remote:
+		out = append(out, "the server runs elsewhere: it gets the arguments, and no sandbox is around what it does")
+	case c.Policy.Unconfined:
+		out = append(out, "the server runs outside the sandbox (danger-full-access)")
+	}
+	if c.ReadOnly {
+		out = append(out, "the server says that this tool only reads; nothing proves it")
+	}
+	if c.huge() {
+		out = append(out, "the arguments are too long to be shown whole")
+	}
+	return out
+}
+
+// hint returns the command or setting that would allow a call, or gr to its server, in a run without
+// a person.
+func (c *ServerCall) hint(gr sandbox.Grant) string {
+	if gr.Empty() {
+		return "codeagent rules add --decision allow --tool " + ShellWord(c.Name())
+	}
+	return "codeagent mcp learn " + ShellWord(c.Server) + ", or the settings [mcp.servers." + c.Server + ".sandbox]"
+}
+
+// heldHint is hint for a held call of a.
+func heldHint(g *Gate, a Action, gr sandbox.Grant) string {
+	if a.calls() {
+		return a.Server.hint(gr)
+	}
+	return g.hint(word.KindCommand, gr)
 }

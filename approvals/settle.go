@@ -55,6 +55,8 @@ func (g *Gate) request(a Action, w want) Request {
 		}
 		r.Warnings = append(r.Warnings, "outside the sandbox it can change every file that you can change, and reach every host")
 		r.Warnings = append(r.Warnings, out.warnings...)
+	} else if a.calls() {
+		r.Warnings = append(r.Warnings, a.Server.warnings()...)
 	} else if g.opts.Base.Unconfined {
 		r.Warnings = append(r.Warnings, "there is no sandbox (danger-full-access)")
 	}
@@ -72,6 +74,10 @@ func (g *Gate) options(a Action, grant sandbox.Grant, w want, changes string) (o
 		session.Label = "this session, these files"
 	case a.Kind == word.KindFetch:
 		session.Label = "this session, pages of this host"
+	case a.calls() && grant.Empty():
+		session.Label = "this session, this tool"
+	case a.calls():
+		session.Label = "this session, for this server"
 	case grant.Empty():
 		session.Label = "this session, exactly this command in this folder"
 	}
@@ -152,6 +158,9 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 		}
 	}
 	base := g.Base()
+	if asked.Action.calls() {
+		base = g.baseOf(asked.Action)
+	}
 	grant, refusal := g.yes(base, asked, ans)
 	if refusal != nil {
 		return asked, sandbox.Grant{}, refusal
@@ -252,6 +261,10 @@ func (g *Gate) remember(asked asked, d Decision, grant sandbox.Grant) {
 		e.Paths = slices.Clone(asked.edits)
 	case d == AllEdits:
 		e.AllEdits = g.at.workspace
+	case d == Session && a.Kind == word.KindServer && !asked.Held && !asked.AfterFailure:
+		e.Tool, e.Described = a.Server.Name(), a.Server.Described
+	case d == Session && a.Kind == word.KindServer:
+		e.Grant, e.Server = grant, a.Server.Server
 	case d == Session:
 		e.Grant = grant
 		if asked.mode == Untrusted && a.Kind == word.KindCommand && !asked.Held {
@@ -266,6 +279,9 @@ func (g *Gate) remember(asked asked, d Decision, grant sandbox.Grant) {
 // hint returns the flag or setting that would allow gr where nobody can be asked.
 func (g *Gate) hint(kind word.Kind, gr sandbox.Grant) string {
 	const ask = "run codeagent in a terminal with --ask-for-approval on-request to be asked"
+	if kind == word.KindServer {
+		return "" // see serverHint
+	}
 	host := "--allow-host"
 	if kind == word.KindFetch {
 		host = "--allow-fetch" // the narrowest flag: it allows nothing to commands

@@ -45,7 +45,7 @@ func rows(t *testing.T) (out []row) {
 // effect.
 var wishes = map[string]string{
 	"command": "none open path read socket protected host both outside bad", "edit": "none open path bad", "fetch": "none open host bad", "input": "none path host outside",
-	"plan": "-", "read": "-", "watch": "-", "held": "path read protected host socket open own syscall", "rerun": "path host own passed",
+	"server": "reads acts", "plan": "-", "read": "-", "watch": "-", "held": "path read protected host socket open own syscall", "rerun": "path host own passed",
 }
 
 // combinations returns the keys that the table must have. asks are the keys of rows that ask.
@@ -65,6 +65,8 @@ func combinations(asks map[string]bool) (out []string) {
 					evidences = []string{"kernel", "output"}
 				case kind == "command":
 					judgements = []string{"-", "known", "allowed", "asked", "forbidden", "push"}
+				case kind == "server":
+					judgements = []string{"-", "allowed", "asked", "forbidden"}
 				case kind == "input":
 					judgements = []string{"-", "allowed", "asked", "forbidden", "push"}
 				}
@@ -271,6 +273,8 @@ func (r row) action(t *testing.T) Action {
 		}[r.wants]
 	case "edit":
 		a.Paths = []string{map[string]string{"none": "main.go", "path": "/srv/data/x", "bad": "~/.config/codeagent/config.toml", "open": "~/notes/a"}[r.wants]}
+	case "server":
+		a.Server = &ServerCall{Server: "s", Tool: map[string]string{"-": "other"}[r.rule] + strings.TrimPrefix(r.rule, "-"), ReadOnly: r.wants == "reads", Described: "d", Policy: r.base()}
 	case "fetch":
 		a.Wish.Hosts = []string{map[string]string{"none": "docs.example:443", "host": "other.example:443", "bad": "other example", "open": "open.example:443"}[r.wants]}
 	case "input":

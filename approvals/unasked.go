@@ -269,7 +269,11 @@ func deedText(a Action) string {
 	if a.Kind == word.KindCommand {
 		command = strings.Join(strings.Fields(command), " ")
 	}
-	return fmt.Sprintf("%q %q %q %q %q %d", a.Kind, command, a.Folder, a.Paths, a.Input, a.Running.ID)
+	var call ServerCall
+	if a.Server != nil {
+		call = *a.Server
+	}
+	return fmt.Sprintf("%q %q %q %q %q %d %q %q", a.Kind, command, a.Folder, a.Paths, a.Input, a.Running.ID, call.Name(), call.Arguments)
 }
 
 // fault says what the reason for w lacks, or "". again: this request was already returned once, or

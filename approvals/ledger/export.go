@@ -18,8 +18,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// An exported file grants exactly what it shows. Its tables command, path and host have the form of
-// rules.toml. Three more tables list what rules cannot express: sockets, files that may be edited
+// An exported file grants exactly what it shows. Its tables command, path, host and tool have the form
+// of rules.toml. Three more tables list what rules cannot express: sockets, files that may be edited
 // without a question, and single command lines. All paths are absolute and literal.
 
 // header is the first line of an exported file.
@@ -27,7 +27,7 @@ const header = "# codeagent approvals 1"
 
 // File is a parsed exported file.
 type File struct {
-	// Rules are the tables command, path and host.
+	// Rules are the tables command, path, host and tool.
 	Rules []*rules.Rule
 	// Sockets and Edits list paths, Runs single command lines.
 	Sockets, Edits []Paths
@@ -52,6 +52,7 @@ type document struct {
 	Command []map[string]any `toml:"command,omitempty"`
 	Path    []map[string]any `toml:"path,omitempty"`
 	Host    []map[string]any `toml:"host,omitempty"`
+	Tool    []map[string]any `toml:"tool,omitempty"`
 	Socket  []Paths          `toml:"socket,omitempty"`
 	Edit    []Paths          `toml:"edit,omitempty"`
 	Run     []Run            `toml:"run,omitempty"`
@@ -108,7 +109,8 @@ func Export(about string, entries []Entry, list []*rules.Rule) (text []byte, lef
 // sandbox, because their approval depends on the files of this machine.
 func (e Entry) portable() Entry {
 	out := Entry{Paths: e.Paths, Fetch: e.Fetch, Expires: e.Expires}
-	if !e.Grant.Unsandboxed {
+	out.Tool, out.Described = e.Tool, e.Described
+	if !e.Grant.Unsandboxed && e.Server == "" { // the settings of another run may name another server so
 		out.Grant = e.Grant
 	}
 	if !e.Outside {
@@ -140,6 +142,13 @@ func (e Entry) tables() (d document) {
 	}
 	if len(e.Paths) > 0 {
 		d.Edit = []Paths{{e.Paths, until}}
+	}
+	d.Tool = ruled("tool", []string{e.Tool}[:min(len(e.Tool), 1)], "")
+	for _, m := range d.Tool {
+		m["tool"], m["decision"] = e.Tool, rules.Allow
+		if e.Described != "" {
+			m["described"] = e.Described
+		}
 	}
 	if e.Command != "" {
 		d.Run = []Run{{e.Command, e.Folder, until}}
@@ -177,7 +186,7 @@ func Parse(name string, text []byte, now time.Time) (File, error) {
 		fault := rules.Undecoded(name, err)
 		return fail("%d:%d: %s", fault.Line, fault.Column, fault.Problem)
 	}
-	ruled, err := toml.Marshal(document{Command: d.Command, Path: d.Path, Host: d.Host})
+	ruled, err := toml.Marshal(document{Command: d.Command, Path: d.Path, Host: d.Host, Tool: d.Tool})
 	if err != nil {
 		return fail("%v", err)
 	}

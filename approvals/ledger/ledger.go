@@ -71,6 +71,12 @@ type Entry struct {
 	Paths    []string           `json:"paths,omitempty"`
 	Fetch    []sandbox.HostPort `json:"fetch,omitempty"`
 	Rule     string             `json:"rule,omitempty"`
+	// Tool is a tool of an MCP server ("NAME__tool") that may be called without a question, while the
+	// server describes it as Described says.
+	Tool      string `json:"tool,omitempty"`
+	Described string `json:"described,omitempty"`
+	// Server limits Grant to an MCP server; empty: Grant applies to commands.
+	Server string `json:"server,omitempty"`
 }
 
 // Setting is a setting that opens something: the policy with it and without it. Fetch are hosts
@@ -88,6 +94,14 @@ func (e Entry) Lines(show func(string) string) []string {
 		show = func(s string) string { return s }
 	}
 	out := e.Grant.Lines(show)
+	if e.Server != "" {
+		for i := range out {
+			out[i] += " (the MCP server " + show(e.Server) + ")"
+		}
+	}
+	if e.Tool != "" {
+		out = append(out, "call "+show(e.Tool))
+	}
 	for _, p := range e.Paths {
 		out = append(out, "edit "+show(p))
 	}

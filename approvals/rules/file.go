@@ -34,6 +34,7 @@ type file struct {
 	Command []commandEntry `toml:"command"`
 	Path    []pathEntry    `toml:"path"`
 	Host    []hostEntry    `toml:"host"`
+	Tool    []toolEntry    `toml:"tool"`
 }
 
 type commandEntry struct {
@@ -55,6 +56,14 @@ type pathEntry struct {
 type hostEntry struct {
 	Hosts  []string `toml:"hosts"`
 	Access Access   `toml:"access"`
+	scope
+}
+
+type toolEntry struct {
+	Tool      string   `toml:"tool"`
+	Described string   `toml:"described"`
+	Decision  Decision `toml:"decision"`
+	Reason    string   `toml:"reason"`
 	scope
 }
 
@@ -81,7 +90,7 @@ func parseFile(name string, data []byte, home string, examples bool) ([]*Rule, e
 	if err != nil {
 		return nil, Undecoded(name, err)
 	}
-	if n := len(f.Command) + len(f.Path) + len(f.Host); n > maxRules {
+	if n := len(f.Command) + len(f.Path) + len(f.Host) + len(f.Tool); n > maxRules {
 		return nil, &Error{Place{name, 1, 1}, fmt.Sprintf("%d rules; at most %d are allowed", n, maxRules)}
 	}
 	p := parser{name: name, home: home, at: positions(data)}
@@ -93,6 +102,9 @@ func parseFile(name string, data []byte, home string, examples bool) ([]*Rule, e
 	}
 	for i, e := range f.Host {
 		p.add(where{"host", i}, e.scope, func(r *Rule) { p.host(r, e) })
+	}
+	for i, e := range f.Tool {
+		p.add(where{"tool", i}, e.scope, func(r *Rule) { p.tool(r, e) })
 	}
 	if p.fault == nil && examples {
 		p.checkExamples()
@@ -215,14 +227,10 @@ func (p *parser) add(at where, in scope, fill func(*Rule)) {
 
 func (p *parser) command(r *Rule, e commandEntry) {
 	r.Decision, r.Reason, r.Exact, r.match, r.notMatch = e.Decision, e.Reason, e.Exact, e.Match, e.NotMatch
-	switch {
-	case e.Exact && e.Decision != Allow:
+	if e.Exact && e.Decision != Allow {
 		p.fail("exact", "only an allow can be exact: what asks or forbids also applies to what is added")
-	case !slices.Contains([]Decision{Allow, Ask, Forbid}, e.Decision):
-		p.fail("decision", "decision is %q; it must be allow, ask or forbid", short.Head(string(e.Decision), 40))
-	case e.Decision == Forbid && strings.TrimSpace(e.Reason) == "":
-		p.fail("decision", "a forbid needs a reason, which the model reads")
 	}
+	p.decided(e.Decision, e.Reason)
 	for _, word := range e.Words {
 		list, ok := word.([]any)
 		if !ok {
@@ -247,6 +255,16 @@ func (p *parser) command(r *Rule, e commandEntry) {
 		p.fail("words", "a rule for commands needs words")
 	} else if r.Decision == Allow {
 		p.allowable(r)
+	}
+}
+
+// decided checks the decision of a rule that may ask and forbid.
+func (p *parser) decided(d Decision, reason string) {
+	switch {
+	case !slices.Contains([]Decision{Allow, Ask, Forbid}, d):
+		p.fail("decision", "decision is %q; it must be allow, ask or forbid", short.Head(string(d), 40))
+	case d == Forbid && strings.TrimSpace(reason) == "":
+		p.fail("decision", "a forbid needs a reason, which the model reads")
 	}
 }
 

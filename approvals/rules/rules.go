@@ -21,6 +21,11 @@
 //	hosts    = ["registry.npmjs.org:443"]
 //	access   = "fetch"                              # to fetches alone; left out: to commands too
 //
+//	[[tool]]                                        # a tool of an MCP server
+//	tool      = "github__create_issue"              # github__* is all of the server
+//	decision  = "allow"                             # allow, ask or forbid
+//	described = "1f0c…"                             # an allow: only while the server describes the tool so
+//
 // The strictest rule that matches decides. An allow needs a rule for each program of the
 // command line, and never applies to a line that is not understood as a whole. A forbid or
 // ask also applies to what it may start: behind wrappers, in substitutions, in scripts that
@@ -79,6 +84,9 @@ type Rule struct {
 	Paths  []string
 	Access Access
 	Hosts  []sandbox.HostPort
+	// Tool is a tool of an MCP server, "NAME__tool" or "NAME__*". If Described is set, the rule
+	// applies only while the server describes the tool so: see ToolCall.
+	Tool, Described string
 
 	match, notMatch []string
 }

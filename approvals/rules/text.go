@@ -33,6 +33,9 @@ func (r *Rule) String() string {
 	}
 	of = append(of, r.Paths...)
 	of = append(of, sandbox.HostsOf(r.Hosts)...)
+	if r.Tool != "" {
+		of = append(of, "the tool "+r.Tool)
+	}
 	out := string(r.Decision) + " " + strings.Join(of, " ")
 	if r.Project != "" {
 		out += " in " + r.Project
@@ -46,15 +49,17 @@ func (r *Rule) String() string {
 // TOML returns a rule as an entry that can be appended to a file.
 func (r *Rule) TOML() []byte {
 	kind, entry := "command", struct {
-		Words    []any    `toml:"words,omitempty"`
-		Paths    []string `toml:"paths,omitempty"`
-		Access   Access   `toml:"access,omitempty"`
-		Hosts    []string `toml:"hosts,omitempty"`
-		Decision Decision `toml:"decision,omitempty"`
-		Exact    bool     `toml:"exact,omitempty"`
-		Reason   string   `toml:"reason,omitempty"`
-		Project  string   `toml:"project,omitempty"`
-	}{Paths: r.Paths, Access: r.Access, Exact: r.Exact, Reason: r.Reason, Project: r.Project}
+		Words     []any    `toml:"words,omitempty"`
+		Paths     []string `toml:"paths,omitempty"`
+		Access    Access   `toml:"access,omitempty"`
+		Hosts     []string `toml:"hosts,omitempty"`
+		Tool      string   `toml:"tool,omitempty"`
+		Described string   `toml:"described,omitempty"`
+		Decision  Decision `toml:"decision,omitempty"`
+		Exact     bool     `toml:"exact,omitempty"`
+		Reason    string   `toml:"reason,omitempty"`
+		Project   string   `toml:"project,omitempty"`
+	}{Paths: r.Paths, Access: r.Access, Exact: r.Exact, Reason: r.Reason, Project: r.Project, Tool: r.Tool, Described: r.Described}
 	for _, alternatives := range r.Words {
 		if len(alternatives) == 1 {
 			entry.Words = append(entry.Words, alternatives[0])
@@ -68,6 +73,8 @@ func (r *Rule) TOML() []byte {
 		kind = "path"
 	case len(r.Hosts) > 0:
 		kind = "host"
+	case r.Tool != "":
+		kind, entry.Decision = "tool", r.Decision
 	default:
 		entry.Decision = r.Decision // rules for paths and hosts only allow
 	}
