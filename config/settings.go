@@ -91,7 +91,7 @@ var settings = []setting{
 	{key: "ask_for_approval", choices: []string{"untrusted", "on-request", "on-failure", "granular", "never"}, def: `"on-request"`, narrower: true, at: func(c *Config, _ string) any { return &c.AskForApproval },
 		doc: "When to ask: `untrusted` before every edit, every command that is not known to only read, everything typed to one, and each page of a host that no setting names; `on-request` when the model asks for more than the sandbox allows, for a page of such a host, or for a tool of an MCP server that does not claim to only read; `on-failure` also after a refused command; `granular` like `on-request`, but what `granular.refuse` lists is refused; `never` refuses instead of asking."},
 	{key: "trusted_folders", at: func(c *Config, _ string) any { return &c.Extensions.Trusted },
-		doc: "Folders whose projects may bring hooks and skills of their own, with all below them. `~/` is your home folder. Other projects' are not read, and codeagent says so."},
+		doc: "Folders whose projects may bring hooks, skills and MCP servers (`.mcp.json`) of their own, with all below them. `~/` is your home folder. Other projects' are not read, and codeagent says so."},
 	{key: "claude_code", def: "true", at: func(c *Config, _ string) any { return &c.Extensions.Claude },
 		doc: "Reads the hooks and skills of Claude Code too: of `~/.claude`, and of `.claude` in a trusted folder."},
 	{key: "granular.refuse", choices: []string{"escalation", "network", "edit", "fetch", "input", "mcp"}, narrower: true, at: func(c *Config, _ string) any { return &c.Refuse },

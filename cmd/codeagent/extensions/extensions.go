@@ -1,4 +1,5 @@
-// Package extensions reads what the user and trusted projects add to codeagent: hooks and skills.
+// Package extensions reads what the user and trusted projects add to codeagent: hooks, skills, and
+// the MCP servers of a project.
 // It reads the user's own files through hostfile, and a project's through a file worker in the
 // sandbox. A project's are read only where the user trusts its folder. Start reading at Read.
 package extensions
@@ -15,6 +16,7 @@ import (
 
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
+	"codeagent/config/server"
 	"codeagent/exec/worker"
 	"codeagent/hooks"
 	"codeagent/hostfile"
@@ -39,6 +41,8 @@ const (
 type Found struct {
 	Hooks  []hooks.Hook
 	Skills []skills.Skill
+	// Servers are the MCP servers of the project, by name. None has the name of one in the settings.
+	Servers map[string]server.Settings
 	// Left says what is left out, and why. Untrusted is a sentence about what a project brings that is
 	// not read; it may be empty.
 	Left      []string
@@ -132,6 +136,8 @@ func (r *reader) project(own []string) {
 		switch {
 		case !trusted(place):
 			refused = append(refused, place)
+		case filepath.Base(place) == serverFile:
+			r.servers(place)
 		case filepath.Base(place) == "skills":
 			r.skills(place, r.projectFile)
 		default:
@@ -139,13 +145,27 @@ func (r *reader) project(own []string) {
 		}
 	}
 	if len(refused) > 0 {
-		r.out.Untrusted = fmt.Sprintf("hooks and skills of this project are not read: %s. To use them, name the folder in trusted_folders of config.toml", short.List(refused, 4))
+		servers := 0
+		for _, place := range refused {
+			if filepath.Base(place) == serverFile {
+				servers++
+			}
+		}
+		what := "hooks and skills"
+		switch servers {
+		case 0:
+		case len(refused):
+			what = "MCP servers"
+		default:
+			what = "hooks, skills and MCP servers"
+		}
+		r.out.Untrusted = fmt.Sprintf("%s of this project are not read: %s. To use them, name the folder in trusted_folders of config.toml", what, short.List(refused, 4))
 	}
 }
 
 // places are the files and folders of a project that bring something.
 func places(e config.Extensions) []string {
-	out := []string{".codeagent/hooks.toml", ".codeagent/hooks.json", ".codeagent/skills", ".agents/skills"}
+	out := []string{".codeagent/hooks.toml", ".codeagent/hooks.json", ".codeagent/skills", ".agents/skills", serverFile}
 	if e.Claude {
 		out = append(out, ".claude/settings.json", ".claude/settings.local.json", ".claude/skills")
 	}
