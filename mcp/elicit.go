@@ -10,6 +10,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"codeagent/mcp/inquiry"
 )
 
 // Bounds of a question: more than a person reads is declined, not cut, because what cannot be
@@ -22,41 +24,9 @@ const (
 	maxWaiting = 3
 )
 
-// Elicitation is what a server wants to know from a person. All texts are the server's: bounded
-// and safe to show.
-type Elicitation struct {
-	Message string
-	// Fields are the answers it wants, in the order of their names but the required ones first.
-	Fields []Field
-	// URL is a page that the server wants the person to open, http or https; "" for a form. It is
-	// opened by the person or not at all.
-	URL string
-}
-
-// Field is one field of a form.
-type Field struct {
-	Name, Title, Description string
-	// Kind is "string", "number", "integer", "boolean", "choice" or "choices".
-	Kind     string
-	Required bool
-	// Choices are the values that may be chosen, as they are shown.
-	Choices []string
-	// Default is a value that fits Kind: string, float64, bool, or []string for choices; nil if
-	// there is none.
-	Default any
-}
-
-// ElicitationReply is a person's answer.
-type ElicitationReply struct {
-	// Action is "accept", "decline" or "cancel".
-	Action string
-	// Values are the answers by Field.Name: string, float64, bool, or []string for choices.
-	Values map[string]any
-}
-
 // elicit asks the person, one question at a time.
 func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	decline := &sdk.ElicitResult{Action: "decline"}
+	decline := &sdk.ElicitResult{Action: inquiry.Declined}
 	if c.waiting.Add(1) > maxWaiting {
 		c.waiting.Add(-1)
 		c.log.say("warning", "a question of the server was declined, because others wait")
@@ -73,21 +43,22 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	if ctx.Err() != nil {
-		return &sdk.ElicitResult{Action: "cancel"}, nil
+		return &sdk.ElicitResult{Action: inquiry.Cancelled}, nil
 	}
+	f.asked.Server = c.o.Name
 	reply := c.o.Elicit(ctx, f.asked)
 	switch reply.Action {
-	case "accept":
+	case inquiry.Accepted:
 		values, why := f.values(reply.Values)
 		if why != "" {
 			c.log.say("warning", "an answer to the server was not sent: "+why)
-			return &sdk.ElicitResult{Action: "cancel"}, nil
+			return &sdk.ElicitResult{Action: inquiry.Cancelled}, nil
 		}
-		return &sdk.ElicitResult{Action: "accept", Content: values}, nil
-	case "decline":
+		return &sdk.ElicitResult{Action: inquiry.Accepted, Content: values}, nil
+	case inquiry.Declined:
 		return decline, nil
 	}
-	return &sdk.ElicitResult{Action: "cancel"}, nil
+	return &sdk.ElicitResult{Action: inquiry.Cancelled}, nil
 }
 
 // count notes that a person is asked, or is not any more: calls wait meanwhile.
@@ -100,7 +71,7 @@ func (c *Client) count(n int) {
 
 // form is a question, and what its answers are to the server.
 type form struct {
-	asked Elicitation
+	asked inquiry.Question
 	// names are the server's names of the fields, raw their choices' values.
 	names []string
 	raw   [][]string
@@ -202,8 +173,8 @@ func (f *form) fields(schema any) (why string) {
 }
 
 // field is p for a person; raw are the values of its choices.
-func (p property) field() (f Field, raw []string, why string) {
-	f = Field{Title: line(p.Title, maxTitle), Description: line(p.Description, maxError), Kind: p.Type}
+func (p property) field() (f inquiry.Field, raw []string, why string) {
+	f = inquiry.Field{Title: line(p.Title, maxTitle), Description: line(p.Description, maxError), Kind: inquiry.Kind(p.Type)}
 	list, titled := p.Enum, p.OneOf
 	if p.Type == "array" {
 		if p.Items == nil {
@@ -222,11 +193,11 @@ func (p property) field() (f Field, raw []string, why string) {
 	case len(list) > maxChoices:
 		return f, nil, fmt.Sprintf("a field of its form has more than %d choices", maxChoices)
 	case p.Type == "array":
-		f.Kind = "choices"
+		f.Kind = inquiry.Choices
 	case len(list) > 0:
-		f.Kind = "choice"
+		f.Kind = inquiry.Choice
 	}
-	if f.Kind == "choices" && len(list) == 0 {
+	if f.Kind == inquiry.Choices && len(list) == 0 {
 		return f, nil, "a field of its form is a list without choices"
 	}
 	for i, s := range shown {
@@ -238,112 +209,80 @@ func (p property) field() (f Field, raw []string, why string) {
 		}
 		f.Choices = append(f.Choices, s)
 	}
-	if !slices.Contains([]string{"string", "number", "integer", "boolean", "choice", "choices"}, f.Kind) {
+	switch f.Kind {
+	case inquiry.String:
+		f.Least, f.Most = p.MinLength, p.MaxLength
+		if slices.Contains([]string{"email", "uri", "date", "date-time"}, p.Format) {
+			f.Format = p.Format
+		}
+	case inquiry.Number, inquiry.Integer:
+		f.Least, f.Most = p.Minimum, p.Maximum
+	case inquiry.Choices:
+		f.Least, f.Most = p.MinItems, p.MaxItems
+	case inquiry.Boolean, inquiry.Choice:
+	default:
 		return f, nil, "a field of its form is of a kind that is not known"
 	}
-	f.Description = p.bounds(f.Description)
-	f.Default = p.preset(f, list)
+	if v := p.preset(f, list); f.Fits(v) == nil {
+		f.Default = v
+	}
 	return f, list, ""
 }
 
-// bounds adds to a description what the value must be.
-func (p property) bounds(said string) string {
-	add := func(words string) {
-		if said != "" {
-			said += "; "
-		}
-		said += words
-	}
-	switch p.Format {
-	case "email":
-		add("an e-mail address")
-	case "uri":
-		add("a URI")
-	case "date":
-		add("a date, 2006-01-02")
-	case "date-time":
-		add("a time, 2006-01-02T15:04:05Z")
-	}
-	for _, b := range []struct {
-		words string
-		value *float64
-	}{{"at least %g characters", p.MinLength}, {"at most %g characters", p.MaxLength}, {"at least %g", p.Minimum}, {"at most %g", p.Maximum}, {"at least %g of them", p.MinItems}, {"at most %g of them", p.MaxItems}} {
-		if b.value != nil {
-			add(fmt.Sprintf(b.words, *b.value))
-		}
-	}
-	return said
-}
-
-// preset is the default value as the person sees it, nil if there is none that fits.
-func (p property) preset(f Field, list []string) any {
+// preset is the default value as the person sees it, nil if there is none.
+func (p property) preset(f inquiry.Field, list []string) any {
 	var v any
 	if len(p.Default) == 0 || json.Unmarshal(p.Default, &v) != nil {
 		return nil
 	}
-	switch v := v.(type) {
-	case string:
-		if at := slices.Index(list, v); f.Kind == "choice" && at >= 0 {
+	shown := func(v any) string {
+		s, _ := v.(string)
+		if at := slices.Index(list, s); at >= 0 {
 			return f.Choices[at]
 		}
-		if f.Kind == "string" && nameable(v, maxTitle) {
-			return v
+		return s
+	}
+	switch all := v.(type) {
+	case string:
+		if f.Kind == inquiry.Choice {
+			return shown(v)
 		}
-	case float64:
-		if f.Kind == "number" || f.Kind == "integer" {
-			return v
-		}
-	case bool:
-		if f.Kind == "boolean" {
-			return v
+		if !nameable(all, maxTitle) {
+			return nil
 		}
 	case []any:
 		chosen := []string{}
-		for _, one := range v {
-			s, _ := one.(string)
-			if at := slices.Index(list, s); f.Kind == "choices" && at >= 0 {
-				chosen = append(chosen, f.Choices[at])
-			}
+		for _, one := range all {
+			chosen = append(chosen, shown(one))
 		}
-		if f.Kind == "choices" {
-			return chosen
-		}
+		return chosen
 	}
-	return nil
+	return v
 }
 
 // values are a person's answers as the server wants them.
 func (f form) values(given map[string]any) (values map[string]any, why string) {
+	if err := f.asked.Fits(given); err != nil {
+		return nil, err.Error()
+	}
 	values = map[string]any{}
 	for i, field := range f.asked.Fields {
-		v, ok := given[field.Name]
-		if !ok || v == nil {
-			if field.Required {
-				return nil, field.Name + " has no value"
+		switch v := given[field.Name].(type) {
+		case nil:
+		case string:
+			if field.Kind == inquiry.Choice {
+				v = f.raw[i][slices.Index(field.Choices, v)]
 			}
-			continue
-		}
-		switch field.Kind {
-		case "choice":
-			s, _ := v.(string)
-			at := slices.Index(field.Choices, s)
-			if at < 0 {
-				return nil, field.Name + " is none of its choices"
-			}
-			v = f.raw[i][at]
-		case "choices":
-			chosen, _ := v.([]string)
+			values[field.Name] = v
+		case []string:
 			list := []string{}
-			for _, s := range chosen {
-				at := slices.Index(field.Choices, s)
-				if at < 0 {
-					return nil, field.Name + " is none of its choices"
-				}
-				list = append(list, f.raw[i][at])
+			for _, s := range v {
+				list = append(list, f.raw[i][slices.Index(field.Choices, s)])
 			}
-			v = list
+			values[field.Name] = list
+		default:
+			values[field.Name] = v
 		}
-		values[field.Name] = v
 	}
 	return values, ""
 }

@@ -25,6 +25,7 @@ import (
 
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
+	"codeagent/mcp/inquiry"
 )
 
 // Time limits that apply where Options says nothing.
@@ -51,8 +52,9 @@ type Options struct {
 	// Disabled names those that are not.
 	Enabled, Disabled []string
 	// Elicit asks a person what the server wants to know; nil: the server learns that it cannot
-	// ask. Several calls never run at the same time.
-	Elicit func(ctx context.Context, e Elicitation) ElicitationReply
+	// ask. Several calls never run at the same time. Which tool call a question belongs to the
+	// client does not know.
+	Elicit func(ctx context.Context, q inquiry.Question) inquiry.Reply
 	// Changed is called after the list of tools became another one.
 	Changed func()
 	// Log gets what a person may want to know about the server: what was dropped, what it logs.

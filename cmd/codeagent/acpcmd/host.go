@@ -9,13 +9,13 @@ import (
 
 	"codeagent/acp"
 	"codeagent/agent"
-	"codeagent/agent/inquiry"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/hostfile"
+	"codeagent/mcp/inquiry"
 	sessions "codeagent/session"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"codeagent/agent"
-	"codeagent/agent/inquiry"
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/mcp/inquiry"
 	"codeagent/model"
 	sessions "codeagent/session"
 	"codeagent/tools"

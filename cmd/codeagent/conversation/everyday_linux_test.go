@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"codeagent/agent"
-	"codeagent/agent/inquiry"
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/linuxsandbox"
+	"codeagent/mcp/inquiry"
 	"codeagent/model"
 	"codeagent/sandbox"
 )

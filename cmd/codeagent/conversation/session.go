@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"codeagent/agent"
-	"codeagent/agent/inquiry"
 	"codeagent/approvals"
 	"codeagent/approvals/rules"
 	"codeagent/approvals/without"
@@ -32,6 +31,7 @@ import (
 	"codeagent/hooks"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
+	"codeagent/mcp/inquiry"
 	"codeagent/model"
 	"codeagent/model/chat"
 	"codeagent/model/tour"

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"codeagent/agent"
-	"codeagent/agent/inquiry"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/conversation"
@@ -23,6 +22,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/headless"
 	"codeagent/hostfile"
+	"codeagent/mcp/inquiry"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -9,12 +9,12 @@ import (
 	"sync"
 
 	"codeagent/agent"
-	"codeagent/agent/inquiry"
 	"codeagent/approvals"
 	"codeagent/approvals/plain"
 	"codeagent/event"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
+	"codeagent/mcp/inquiry"
 	"codeagent/mcp/serve"
 )
 

@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"codeagent/agent"
-	"codeagent/agent/inquiry"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/mcp/inquiry"
 	"codeagent/model"
 	"codeagent/tui"
 	"codeagent/tui/message"

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"codeagent/agent"
-	"codeagent/agent/inquiry"
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/mcp/inquiry"
 )
 
 // answering is a face that answers every question alike.
