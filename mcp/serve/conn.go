@@ -7,6 +7,7 @@ package serve
 //	line -> too long, not UTF-8, not JSON ----------> answered with -32700
 //	  | a batch, not a message, an ID in use -------> answered with -32600
 //	  | an unknown revision in _meta ---------------> answered with -32022
+//	  | a method of what is not offered ------------> answered with -32601
 //	  | too many requests at once ------------------> answered with -32000
 //	  v
 //	request -> the SDK -> response -> its request was cancelled: dropped
@@ -42,6 +43,9 @@ const (
 	// handshake is the newest revision that begins with initialize.
 	handshake = "2025-11-25"
 )
+
+// served are the methods of a server that offers tools and nothing else.
+var served = []string{"initialize", "ping", "server/discover", "subscriptions/listen", "tools/call", "tools/list"}
 
 // transport hands a conn to the SDK.
 type transport struct{ conn *conn }
@@ -207,20 +211,23 @@ func (c *conn) begin(r *jsonrpc.Request) bool {
 			mcp.UnsupportedProtocolVersionData{Supported: mcp.SupportedProtocolVersions(), Requested: short.Cut(asked, 64)})
 		return false
 	}
+	known := slices.Contains(served, r.Method)
 	c.mu.Lock()
 	_, used := c.open[r.ID.Raw()]
 	full := len(c.open) >= maxRequests
-	if !used && !full {
+	if known && !used && !full {
 		c.open[r.ID.Raw()] = false
 	}
 	c.mu.Unlock()
 	switch {
 	case used: // an answer with this ID would seem to belong to the other request
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, "the ID of this request is in use")
+	case !known:
+		c.refuse(r.ID.Raw(), jsonrpc.CodeMethodNotFound, "this server has no method "+short.Quote(r.Method, 64))
 	case full:
 		c.refuse(r.ID.Raw(), codeBusy, fmt.Sprintf("too many requests at once: wait for one of %d", maxRequests))
 	}
-	return !used && !full
+	return known && !used && !full
 }
 
 // revision returns the protocol version that a request names for itself.

@@ -25,7 +25,8 @@ type Host interface {
 // Tool describes one tool to the client.
 type Tool struct {
 	Name, Title, Description string
-	// Input and Output are JSON Schemas of the arguments and of Result.Structured.
+	// Input and Output are JSON Schemas of the arguments and of Result.Structured; no Output: nothing
+	// is structured.
 	Input, Output json.RawMessage
 	// Destructive and OpenWorld are the hints of the protocol.
 	Destructive, OpenWorld bool
@@ -114,8 +115,12 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 }
 
 func described(t Tool) *mcp.Tool {
-	return &mcp.Tool{
-		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.Input, OutputSchema: t.Output,
+	out := &mcp.Tool{
+		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.Input,
 		Annotations: &mcp.ToolAnnotations{Title: t.Title, DestructiveHint: &t.Destructive, OpenWorldHint: &t.OpenWorld},
 	}
+	if t.Output != nil { // else the schema would be null, which is none
+		out.OutputSchema = t.Output
+	}
+	return out
 }

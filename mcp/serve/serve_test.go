@@ -122,6 +122,9 @@ func TestHostileLines(t *testing.T) {
 		"an ID of a list":     {line: `{"jsonrpc":"2.0","id":[5],"method":"ping"}`, code: -32600},
 		"deeply nested":       {line: strings.Repeat("[", 1<<20), code: -32700},
 		"an unknown method":   {line: `{"jsonrpc":"2.0","id":5,"method":"no/such"}`, code: -32601, id: 5.0},
+		"resources":           {line: `{"jsonrpc":"2.0","id":5,"method":"resources/list","params":{}}`, code: -32601, id: 5.0},
+		"a prompt":            {line: `{"jsonrpc":"2.0","id":5,"method":"prompts/get","params":{"name":"x"}}`, code: -32601, id: 5.0},
+		"a log level":         {line: `{"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"info"}}`, code: -32601, id: 5.0},
 		"an unknown tool":     {line: callLine(5, "rm", ""), code: -32602, id: 5.0},
 		"arguments of a list": {line: `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","arguments":[1]}}`, code: -32602, id: 5.0},
 		"a name of a number":  {line: `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":1}}`, code: -32602, id: 5.0},
@@ -156,6 +159,10 @@ func TestBeforeInitialize(t *testing.T) {
 	p.send(fmt.Sprintf(initialize, "2999-01-01", "{}"))
 	if m := p.next(); !strings.Contains(m.line, `"protocolVersion":"`+handshake+`"`) {
 		t.Error(m.line)
+	}
+	p.send(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
+	if m := p.next(); m.Error != nil || strings.Contains(m.line, "outputSchema") {
+		t.Errorf("a tool without a schema of its output: %s", m.line)
 	}
 	p.send(callLine(2, "echo", ""))
 	if m := p.next(); m.Error != nil || strings.Contains(m.line, "resultType") {
