@@ -12,7 +12,7 @@ import (
 )
 
 // TestMCPClients: the official clients of both revisions, and the official inspector, work with
-// `codeagent mcp`. package-lock.json pins the packages.
+// `codeagent mcp`, and it passes the official conformance suite. package-lock.json pins the packages.
 func TestMCPClients(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("the packages of the clients are fetched only with CI=true")
@@ -39,6 +39,17 @@ func TestMCPClients(t *testing.T) {
 			})
 		}
 		t.Run("inspector", func(t *testing.T) { inspect(t, u, node, dir) })
+	})
+	t.Run("conformance", func(t *testing.T) {
+		uid := -1
+		if os.Geteuid() == 0 {
+			uid = ordinary
+		}
+		u := newUser(t, "conformance", uid)
+		conform(t, node, dir, "mcpclients/conformance.txt", func() pipes { return program(t, u) })
+	})
+	t.Run("conformance of the room", func(t *testing.T) {
+		conform(t, node, dir, "mcpclients/conformance_room.txt", func() pipes { return room(t.Context()) })
 	})
 }
 
