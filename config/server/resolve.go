@@ -23,6 +23,9 @@ func variablesIn(value string) (out []string) {
 	return out
 }
 
+// WithoutVariables returns what a value holds beside the variables that it names.
+func WithoutVariables(value string) string { return reference.ReplaceAllString(value, "") }
+
 // Variables returns the variables that may hold keys of s: those of its URL and headers.
 func (s Settings) Variables() []string {
 	out := variablesIn(s.URL)

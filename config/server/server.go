@@ -4,8 +4,10 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"codeagent/internal/short"
@@ -45,6 +47,31 @@ type Sandbox struct {
 	// Env names variables of codeagent's environment that the server gets.
 	Env []string
 }
+
+// Words says in a line what a server with this sandbox may do.
+func (b Sandbox) Words() string {
+	workspace := map[string]string{"write": "reads and writes the workspace", "none": "no access to the workspace"}[b.Workspace]
+	words := []string{cmp.Or(workspace, "reads the workspace")}
+	if len(b.Read) > 0 {
+		words = append(words, "reads "+short.List(b.Read, mostWords))
+	}
+	words = append(words, "writes "+short.List(append([]string{"a folder of its own"}, b.Write...), mostWords))
+	if len(b.AllowHosts) > 0 {
+		words = append(words, "reaches "+short.List(b.AllowHosts, mostWords))
+	} else {
+		words = append(words, "no network")
+	}
+	if len(b.AllowSockets) > 0 {
+		words = append(words, "connects to "+short.List(b.AllowSockets, mostWords))
+	}
+	if len(b.Env) > 0 {
+		words = append(words, "gets "+short.List(b.Env, mostWords))
+	}
+	return strings.Join(words, "; ")
+}
+
+// mostWords bounds each list in Words.
+const mostWords = 8
 
 // The values of Settings.Origin.
 const (
