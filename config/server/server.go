@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"codeagent/internal/short"
@@ -89,14 +90,14 @@ const (
 
 // nameForm is what the name of a server may be: it becomes a part of the names of tools, which are
 // at most 64 bytes long, and two underscores end it there.
-var nameForm = regexp.MustCompile("^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$")
+var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$") })
 
 // mostName is the length of the longest name.
 const mostName = 32
 
 // BadName says what is wrong with the name of a server, or "".
 func BadName(name string) string {
-	if len(name) <= mostName && nameForm.MatchString(name) {
+	if len(name) <= mostName && nameForm().MatchString(name) {
 		return ""
 	}
 	return fmt.Sprintf("the name %s of an MCP server becomes a part of the names of its tools; use letters, digits, - and single _, at most %d", short.Quote(name, 60), mostName)
