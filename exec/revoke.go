@@ -24,6 +24,9 @@ func (c *commands) add(run *running) {
 	}
 	c.list[run] = true
 	for _, back := range c.revoked {
+		if run.serves() {
+			break
+		}
 		if back.Number > run.policy.Revision && !run.policy.Unconfined {
 			run.taken, run.revoked = append(run.taken, back), append(run.revoked, back)
 		}
@@ -49,8 +52,12 @@ func (c *commands) started(run *running, proc sandbox.Process) {
 	}
 }
 
+// serves reports whether run is that of a Service, which has a policy of its own: see
+// Service.Revoke.
+func (run *running) serves() bool { return run.command.served != nil }
+
 // Revoke takes back what back lists from every running command, including jobs, if possible. It
-// returns the number of affected commands, and the combined result.
+// leaves services alone. It returns the number of affected commands, and the combined result.
 func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked) {
 	if back.Empty() {
 		return 0, out
@@ -60,6 +67,9 @@ func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked)
 	r.live.revoked = append(r.live.revoked, back)
 	var procs []sandbox.Process
 	for run := range r.live.list {
+		if run.serves() {
+			continue
+		}
 		run.taken = append(run.taken, back)
 		switch {
 		case run.policy.Unconfined && back.Unsandboxed:

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 	"sync"
@@ -25,9 +24,6 @@ const (
 	// closePatience is how long a service may take to end after the end of its stdin.
 	closePatience = 500 * time.Millisecond
 )
-
-// ErrCallTime ends the context of a call that has used its time.
-var ErrCallTime = errors.New("the time limit of the call was reached")
 
 // Service is a confined program that runs on. Begin and End are called by one goroutine at a
 // time, all other methods by any.
@@ -90,30 +86,18 @@ func (r *Runner) Serve(ctx context.Context, p sandbox.Policy, c Command) (*Servi
 	return s, nil
 }
 
-// Begin begins a call. Its context ends with ctx, with End, and with ErrCallTime after limit, if
-// that is not 0; the time in which h waits for a person does not count. h answers the refused
-// system calls of the call, nil: they fail at once. k, if not nil, receives the changes from now
-// on. Begin returns what the sandbox saw since the last call ended.
-func (s *Service) Begin(ctx context.Context, limit time.Duration, h sandbox.Holder, k sandbox.ChangeObserver) (call context.Context, between sandbox.Trace) {
+// Begin begins a call, which ctx and End end. h answers the refused system calls of the call,
+// nil: they fail at once. k, if not nil, receives the changes from now on. Begin returns what the
+// sandbox saw since the last call ended.
+func (s *Service) Begin(ctx context.Context, h sandbox.Holder, k sandbox.ChangeObserver) (between sandbox.Trace) {
 	between = s.part()
 	s.changes.set(k)
-	call, cancel := context.WithCancelCause(ctx)
-	clock := newWallClock(limit)
-	go func() { // ends with the call
-		select {
-		case <-clock.expired():
-			cancel(ErrCallTime)
-		case <-call.Done():
-		}
-	}()
-	s.over = func() {
-		cancel(nil)
-		clock.end()
-	}
+	call, over := context.WithCancel(ctx)
+	s.over = over
 	if h != nil {
-		s.held.Store(&callHolder{Holder: patientHolder{h, clock}, call: call})
+		s.held.Store(&callHolder{Holder: h, call: call})
 	}
-	return call, between
+	return between
 }
 
 // End ends the call that Begin began. It returns what the sandbox saw during it, and what the

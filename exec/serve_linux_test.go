@@ -3,7 +3,6 @@ package exec_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	osexec "os/exec"
@@ -40,7 +39,7 @@ func serve(t *testing.T, r *exec.Runner, p sandbox.Policy, c exec.Command) serve
 // call sends a line in a call of its own.
 func (s served) call(line string, h sandbox.Holder) (answer string, during sandbox.Trace, granted []sandbox.Grant) {
 	s.t.Helper()
-	if _, between := s.Begin(s.t.Context(), 0, h, nil); len(between.Denials) > 0 {
+	if between := s.Begin(s.t.Context(), h, nil); len(between.Denials) > 0 {
 		s.t.Errorf("refused between calls: %+v", between.Denials)
 	}
 	fmt.Fprintln(s.In, line)
@@ -95,19 +94,22 @@ func TestServeParts(t *testing.T) {
 	}
 }
 
-// TestServeRevoked: Runner.Revoke reaches a service as it reaches a command.
+// TestServeRevoked: a revocation from the commands leaves a service alone, since what the settings
+// open for it belongs to no command. Its own reaches it.
 func TestServeRevoked(t *testing.T) {
 	r, p, ws, _ := confined(t)
 	s := serve(t, r, p, sh(ws, writing))
 	x := filepath.Join(ws, "x")
+	back := sandbox.Closing{Grant: sandbox.Grant{Write: []string{ws}}}
+	if running, _ := r.Revoke(back); running != 0 {
+		t.Errorf("%d services were counted as commands", running)
+	}
 	if answer, _, _ := s.call(x, nil); answer != "ok" {
-		t.Fatal(answer)
+		t.Errorf("after a revocation from the commands: %s", answer)
 	}
-	if running, _ := r.Revoke(sandbox.Closing{Grant: sandbox.Grant{Write: []string{ws}}}); running != 1 {
-		t.Errorf("%d services", running)
-	}
+	s.Revoke(back)
 	if answer, during, _ := s.call(x, nil); answer != "no" || len(during.Denials) == 0 {
-		t.Errorf("%s, %+v", answer, during.Denials)
+		t.Errorf("after its own: %s, %+v", answer, during.Denials)
 	}
 }
 
@@ -147,24 +149,12 @@ func (w waiting) Hold(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool)
 	return sandbox.Grant{Write: []string{d.Target}}, true
 }
 
-// TestServeCallTime: a call ends when its time is up.
-func TestServeCallTime(t *testing.T) {
-	r, p, ws, _ := confined(t)
-	s := serve(t, r, p, sh(ws, "read -r x; sleep 60"))
-	call, _ := s.Begin(t.Context(), time.Millisecond, nil, nil)
-	<-call.Done()
-	if err := context.Cause(call); !errors.Is(err, exec.ErrCallTime) {
-		t.Error(err)
-	}
-	s.End()
-}
-
 // TestServeLateYes: a yes after the end of the call opens nothing.
 func TestServeLateYes(t *testing.T) {
 	r, p, ws, out := confined(t)
 	s := serve(t, r, p, sh(ws, writing))
 	w := waiting{make(chan struct{}), make(chan struct{})}
-	s.Begin(t.Context(), 0, w, nil)
+	s.Begin(t.Context(), w, nil)
 	fmt.Fprintln(s.In, filepath.Join(out, "x"))
 	<-w.asked
 	during, granted := s.End()
@@ -199,7 +189,7 @@ func TestServeObserved(t *testing.T) {
 	x := filepath.Join(ws, "x")
 	for range 2 {
 		var o observed
-		s.Begin(t.Context(), 0, nil, &o)
+		s.Begin(t.Context(), nil, &o)
 		fmt.Fprintln(s.In, x)
 		s.out.Scan()
 		s.End()
