@@ -29,6 +29,9 @@ type Paths struct {
 	Roots string
 	// Without is the file that remembers which refusals programs survive.
 	Without string
+	// Servers holds the private folders of MCP servers. No command reads or writes them, and each
+	// server has one.
+	Servers string
 	// Temp holds the sessions' private folders for temporary files. It is outside everything
 	// that Own lists, since commands write there.
 	Temp string
@@ -44,7 +47,7 @@ func FindPaths(getenv func(string) string, home string) (Paths, error) {
 			return Paths{}, fmt.Errorf("CODEAGENT_HOME is %s; use an absolute path", quoted(dir))
 		}
 		dir = filepath.Clean(dir)
-		p := newPaths(dir, dir, filepath.Join(dir, "tmp"))
+		p := newPaths(dir, dir, filepath.Join(dir, "servers"), filepath.Join(dir, "tmp"))
 		p.home = dir
 		return p, nil
 	}
@@ -59,12 +62,12 @@ func FindPaths(getenv func(string) string, home string) (Paths, error) {
 		return filepath.Join(home, fallback, "codeagent")
 	}
 	return newPaths(base("XDG_CONFIG_HOME", ".config"), base("XDG_STATE_HOME", ".local/state"),
-		filepath.Join(base("XDG_CACHE_HOME", ".cache"), "tmp")), nil
+		filepath.Join(base("XDG_DATA_HOME", ".local/share"), "servers"), filepath.Join(base("XDG_CACHE_HOME", ".cache"), "tmp")), nil
 }
 
-func newPaths(config, state, temp string) Paths {
+func newPaths(config, state, servers, temp string) Paths {
 	return Paths{
-		Config: config, State: state, Temp: temp,
+		Config: config, State: state, Servers: servers, Temp: temp,
 		File: filepath.Join(config, "config.toml"), Rules: filepath.Join(config, "rules.toml"),
 		Sessions: filepath.Join(state, "sessions"), Undo: filepath.Join(state, "undo"),
 		Output: filepath.Join(state, "output"), Ledger: filepath.Join(state, "ledger.jsonl"),
@@ -75,7 +78,7 @@ func newPaths(config, state, temp string) Paths {
 // Resolved returns the paths as resolve returns them; resolve gets an absolute folder and
 // a name.
 func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, error) {
-	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Output, &p.History, &p.Ledger, &p.Roots, &p.Without, &p.Temp} {
+	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Output, &p.History, &p.Ledger, &p.Roots, &p.Without, &p.Servers, &p.Temp} {
 		var err error
 		if *at, err = resolve("/", *at); err != nil {
 			return p, err
@@ -88,6 +91,7 @@ func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, 
 func (p Paths) Own() []string {
 	// Each may be the user's own link to another folder.
 	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.History, p.Ledger, p.Roots, p.Without}
+	files = append(files, p.servers()...)
 	if p.home != "" {
 		// Temp is in the same folder, so the folder itself cannot be listed.
 		return files
@@ -96,9 +100,19 @@ func (p Paths) Own() []string {
 }
 
 // Hidden lists the paths of Own that no command may ever read: earlier contents of files,
-// including keys, all conversations, and what was typed. Output is not hidden: the model receives the paths
+// including keys, all conversations, what was typed, and the data of MCP servers. Output is not hidden: the model receives the paths
 // of the files there, and reads them.
-func (p Paths) Hidden() []string { return []string{p.Sessions, p.Undo, p.History} }
+func (p Paths) Hidden() []string {
+	return append([]string{p.Sessions, p.Undo, p.History}, p.servers()...)
+}
+
+// servers is empty for the policy of a server itself.
+func (p Paths) servers() []string {
+	if p.Servers == "" {
+		return nil
+	}
+	return []string{p.Servers}
+}
 
 // HiddenInside lists further paths of Own that no command may read even if a write root
 // contains them: permission to write the home folder does not include them.
@@ -112,7 +126,7 @@ func (p Paths) HiddenInside() []string {
 // Create makes the folders, for the user only. It removes other users' access to an existing
 // folder; anything else in the place of a folder is an error.
 func (p Paths) Create() error {
-	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Output, p.History, p.Temp} {
+	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Output, p.History, p.Servers, p.Temp} {
 		if err := createPrivate(dir); err != nil {
 			return err
 		}

@@ -35,14 +35,15 @@ type Place struct {
 // canonical. An error names the setting and says what to do.
 func Policy(c Config, at Place) (sandbox.Policy, error) {
 	b := &builder{config: c, at: at}
-	p, err := b.build()
+	temp, err := b.places()
 	if err != nil {
 		return sandbox.Policy{}, err
 	}
-	if err := p.Validate(); err != nil {
-		return sandbox.Policy{}, fmt.Errorf("sandbox: %w", err)
+	p, err := b.preset(temp)
+	if err != nil {
+		return sandbox.Policy{}, err
 	}
-	return p, nil
+	return b.complete(p)
 }
 
 type builder struct {
@@ -52,26 +53,25 @@ type builder struct {
 	home      string
 }
 
-func (b *builder) build() (sandbox.Policy, error) {
-	var err error
+// places resolves the folders that every policy depends on.
+func (b *builder) places() (temp string, err error) {
 	if b.workspace, err = b.folder("the workspace", b.at.Workspace); err != nil {
-		return sandbox.Policy{}, err
+		return "", err
 	}
 	if b.at.Home != "" {
 		if b.home, err = b.canonical(b.at.Home); err != nil {
-			return sandbox.Policy{}, fmt.Errorf("home folder: %w", err)
+			return "", fmt.Errorf("home folder: %w", err)
 		}
 	}
-	temp := ""
-	if b.at.Temp != "" {
-		if temp, err = b.folder("the folder for temporary files", b.at.Temp); err != nil {
-			return sandbox.Policy{}, err
-		}
+	if b.at.Temp == "" {
+		return "", nil
 	}
-	p, err := b.preset(temp)
-	if err != nil {
-		return sandbox.Policy{}, err
-	}
+	return b.folder("the folder for temporary files", b.at.Temp)
+}
+
+// complete adds to the roots of p all else that the settings say, and what is always protected.
+func (b *builder) complete(p sandbox.Policy) (sandbox.Policy, error) {
+	var err error
 	s := b.config.Sandbox
 	b.limits(&p.Limits, s.Limits)
 	p.Env = environmentPolicy(s.Env, b.config.keyVariables())
@@ -94,6 +94,9 @@ func (b *builder) build() (sandbox.Policy, error) {
 			top = WorktreeOf(top)
 		}
 		p, _ = OpenWorktree(p, top) // the caller that reports the error calls OpenWorktree too
+	}
+	if err := p.Validate(); err != nil {
+		return sandbox.Policy{}, fmt.Errorf("sandbox: %w", err)
 	}
 	return p, nil
 }
