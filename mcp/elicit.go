@@ -38,8 +38,7 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 		c.log.say("warning", "a question of the server was declined: "+why)
 		return decline, nil
 	}
-	c.count(1)
-	defer c.count(-1)
+	defer c.Asked()()
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	if ctx.Err() != nil {

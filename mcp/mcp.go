@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"codeagent/internal/short"
@@ -211,6 +212,22 @@ func (c *Client) Ended() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.over
+}
+
+// Asked notes that a person is asked about what the server does, until answered is called: the time
+// limit of its calls waits meanwhile.
+func (c *Client) Asked() (answered func()) {
+	c.count(1)
+	return func() { c.count(-1) }
+}
+
+// Answers reports whether the server answers within limit: one that does not hangs.
+func (c *Client) Answers(ctx context.Context, limit time.Duration) bool {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var refused *jsonrpc.Error
+	err := c.current().Ping(limited, nil)
+	return err == nil || errors.As(err, &refused) // a revision without ping answers with an error
 }
 
 // current is the session.
