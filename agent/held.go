@@ -61,18 +61,27 @@ type holder struct {
 
 var _ sandbox.Holder = (*holder)(nil)
 
-// holder returns the holder for a run of c, or nil if refused calls fail at once. Under untrusted
+// holder returns the holder for a run of c, a command or a call of a confined server, or nil if refused calls fail at once. Under untrusted
 // the user has already approved the command, but not changes that undo cannot reverse. Under never
 // there are no questions.
 func (c *toolCall) holder(turn context.Context) *holder {
 	cfg := c.turn.agent.cfg
 	mode := cfg.Gate.Mode()
-	if cfg.Hold == nil || !cfg.Hold() || !cfg.Attended || !mode.Holds() && mode != approvals.Untrusted || c.action.Kind != word.KindCommand {
+	if cfg.Hold == nil || !cfg.Hold() || !cfg.Attended || !mode.Holds() && mode != approvals.Untrusted || !c.action.Confined() {
 		return nil
 	}
-	return &holder{call: c, turn: turn, onlyLoss: !mode.Holds(), run: cfg.Without.Begin(turn, without.Command{
-		Text: c.action.Command, Folder: c.action.Folder, Wishes: c.turn.wished(), Roots: sandbox.PathsOf(cfg.Gate.Open().Write),
-	})}
+	return &holder{call: c, turn: turn, onlyLoss: !mode.Holds(), run: cfg.Without.Begin(turn, c.named())}
+}
+
+// named returns what c names: a refusal of that is worth a question.
+func (c *toolCall) named() without.Command {
+	named := without.Command{Text: c.action.Command, Folder: c.action.Folder, Wishes: c.turn.wished()}
+	if s := c.action.Server; s != nil {
+		named.Text = s.Strings()
+		return named
+	}
+	named.Roots = sandbox.PathsOf(c.turn.agent.cfg.Gate.Open().Write)
+	return named
 }
 
 // wish records what the model requests in this turn. A refusal of something requested is worth a
@@ -107,7 +116,7 @@ func (h *holder) Asks(d sandbox.Denial) bool {
 // fail.
 func (c *toolCall) learn(h *holder, res tools.Result, certain bool) {
 	cfg, v := c.turn.agent.cfg, res.Verdict
-	if cfg.Without == nil || c.action.Kind != word.KindCommand || res.Running || len(v.Denials) == 0 {
+	if cfg.Without == nil || !c.action.Confined() || res.Running || len(v.Denials) == 0 {
 		return
 	}
 	run := cfg.Without.Unasked()

@@ -104,6 +104,9 @@ func (c *toolCall) denialWords(res tools.Result) string {
 		return c.deniedWords(res)
 	}
 	words := c.turn.agent.denial(res.Verdict)
+	if s := c.action.Server; s != nil {
+		words = prompts.ServerDenial(res.Verdict, s.Server)
+	}
 	if words == "" {
 		return ""
 	}
@@ -130,11 +133,11 @@ func (a *Agent) denial(v sandbox.Verdict) string {
 	return prompts.Denial(v, a.cfg.Attended && a.cfg.Gate.Asks(v.Suggest), string(a.cfg.Gate.Mode()))
 }
 
-// aboutCommand reports whether the call's verdict is about a command: its own, or a
-// background command whose end it reported.
+// aboutCommand reports whether the call's verdict is about a command: its own, a background
+// command whose end it reported, or an MCP server.
 func (c *toolCall) aboutCommand() bool {
 	switch c.action.Kind {
-	case word.KindCommand, word.KindInput, word.KindWatch:
+	case word.KindCommand, word.KindInput, word.KindWatch, word.KindServer:
 		return true
 	}
 	return false

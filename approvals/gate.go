@@ -318,7 +318,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 	base := g.baseOf(a)
 	policy := g.consent()
 	known := v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() && !v.Suggest.Unsandboxed
-	if policy.mode != OnFailure && !(held != nil && known && policy.mode.Holds()) || !v.Denied || !runsConfined(a) || base.Unconfined {
+	if policy.mode != OnFailure && !(held != nil && known && policy.mode.Holds()) || !v.Denied || !a.Confined() || base.Unconfined {
 		return nil
 	}
 	if slices.ContainsFunc(v.Denials, isLoss) {

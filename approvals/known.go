@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"codeagent/approvals/rules"
 
@@ -180,6 +179,4 @@ func (p program) allows(arg string) bool {
 }
 
 // lineRange accepts sed's "12p" and "12,40p".
-func lineRange(script string) bool { return lineRangeForm().MatchString(script) }
-
-var lineRangeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+(,[0-9]+)?p$`) })
+var lineRange = regexp.MustCompile(`^[0-9]+(,[0-9]+)?p$`).MatchString

@@ -352,6 +352,10 @@ func (l *Ledger) Revoke(id string) (revocation, bool) {
 		return revocation{}, false
 	}
 	l.tell()
+	if out.Entry.Server != "" { // Lapsed compares it with the server's policy
+		out.Closed = out.Entry.Grant
+		return out, true
+	}
 	out.Closed, out.Still = l.gate.split(out.Entry.Grant)
 	out.Closed.Unsandboxed = out.Entry.Outside
 	return out, true
@@ -366,6 +370,10 @@ func (l *Ledger) Closing(g sandbox.Grant) sandbox.Closing {
 			open = open.With(l.gate.at.standing(ruleGrant(r)))
 		}
 	}
+	return l.closing(open, g)
+}
+
+func (l *Ledger) closing(open sandbox.Policy, g sandbox.Grant) sandbox.Closing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closings++

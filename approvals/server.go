@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,6 +48,21 @@ func (c *ServerCall) clone() *ServerCall {
 // Name is the name of the tool in rules: "NAME__tool".
 func (c ServerCall) Name() string { return c.Server + "__" + c.Tool }
 
+// Strings are the strings in the arguments, each as a word of a shell: what the call names.
+func (c ServerCall) Strings() string {
+	var words []string
+	d := json.NewDecoder(strings.NewReader(c.Arguments))
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return strings.Join(words, "\n")
+		}
+		if s, ok := t.(string); ok {
+			words = append(words, ShellWord(s))
+		}
+	}
+}
+
 // serverName is the server whose tool a calls, or "".
 func (a Action) serverName() string {
 	if !a.calls() {
@@ -58,8 +74,8 @@ func (a Action) serverName() string {
 // calls reports whether a calls a tool of a server.
 func (a Action) calls() bool { return a.Kind == word.KindServer && a.Server != nil }
 
-// runsConfined reports whether a runs a process that the sandbox can refuse something.
-func runsConfined(a Action) bool {
+// Confined reports whether a runs a process that the sandbox can refuse something.
+func (a Action) Confined() bool {
 	return a.Kind == word.KindCommand || a.calls() && !a.Server.Remote
 }
 
@@ -120,6 +136,46 @@ func (l *Ledger) tool(c ServerCall) bool {
 }
 
 func (e answered) covers(c ServerCall) bool { return e.Tool == c.Name() && e.Described == c.Described }
+
+// ServerPolicy returns p, the policy by the settings of a server, with the session's answers about
+// that server.
+func (l *Ledger) ServerPolicy(server string, p sandbox.Policy) sandbox.Policy {
+	return l.granted(p.Clone(), server)
+}
+
+// Lapsed returns what a running server loses of the grants given when now is its ServerPolicy.
+func (l *Ledger) Lapsed(now sandbox.Policy, given []sandbox.Grant) sandbox.Closing {
+	var lost sandbox.Grant
+	for _, g := range given {
+		g = g.Clone()
+		lost.Write = append(lost.Write, slices.DeleteFunc(g.Write, func(p string) bool { return now.JudgeWrite(p).Allowed })...)
+		lost.Read = append(lost.Read, slices.DeleteFunc(g.Read, func(p string) bool { return now.JudgeRead(p).Allowed })...)
+		lost.Hosts = append(lost.Hosts, slices.DeleteFunc(g.Hosts, func(h sandbox.HostPort) bool { return now.JudgeHost(h).Allowed })...)
+		lost.Sockets = append(lost.Sockets, slices.DeleteFunc(g.Sockets, func(p string) bool { return slices.Contains(now.Sockets, p) })...)
+	}
+	return l.closing(now, lost)
+}
+
+// Opens returns what p opens beside reading, and under does not: what a permit for p grants to a
+// server that was started under under.
+func (*Ledger) Opens(under, p sandbox.Policy) (g sandbox.Grant) {
+	for _, root := range p.Write {
+		if !slices.Contains(under.Write, root) {
+			g.Write = append(g.Write, root.Path)
+		}
+	}
+	for _, h := range p.Network.Hosts {
+		if !slices.Contains(under.Network.Hosts, h) {
+			g.Hosts = append(g.Hosts, h)
+		}
+	}
+	for _, s := range p.Sockets {
+		if !slices.Contains(under.Sockets, s) {
+			g.Sockets = append(g.Sockets, s)
+		}
+	}
+	return g
+}
 
 // startOf returns the policy of a before any answer.
 func startOf(g *Gate, a Action) sandbox.Policy {

@@ -48,6 +48,16 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 	return told + howToAsk(v)
 }
 
+// ServerDenial is Denial for a call of a tool of an MCP server. No argument of the call asks for more:
+// the user is asked by codeagent itself, or changes the settings of the server.
+func ServerDenial(v sandbox.Verdict, server string) string {
+	told := denied(v, "call")
+	if told == "" || !v.Denied && len(v.Lost()) == 0 || neverOpened(v) {
+		return told
+	}
+	return told + "This is the sandbox of the MCP server " + bounded(server) + ", not that of your commands. You cannot ask for more by an argument: do without it, or finish and say what the server would need. The user can open it in the settings (codeagent mcp learn " + bounded(server) + ").\n"
+}
+
 // OnlyOutside reports whether v leaves no path, host or socket to ask for.
 func OnlyOutside(v sandbox.Verdict) bool {
 	a, _ := suggested(v.Suggest)
@@ -55,33 +65,40 @@ func OnlyOutside(v sandbox.Verdict) bool {
 }
 
 // Denied says what was refused and how sure that is, and nothing of asking.
-func Denied(v sandbox.Verdict) string {
+func Denied(v sandbox.Verdict) string { return denied(v, "command") }
+
+// denied is Denied for a command or a call.
+func denied(v sandbox.Verdict, who string) string {
 	denials := worthTelling(v)
 	switch {
 	case !v.Denied && len(v.Lost()) > 0:
-		return lostWords(v.Lost(), denials)
+		return lostWords(v.Lost(), denials, who)
 	case !v.Denied && len(denials) > 0 && v.Failed:
-		return "[sandbox] Refused along the way; as far as can be known it is not why the command failed:\n" + lines(denials)
+		return "[sandbox] Refused along the way; as far as can be known it is not why the " + who + " failed:\n" + lines(denials)
 	case !v.Denied && len(denials) > 0:
-		return "[sandbox] Refused along the way; the command did without it:\n" + lines(denials)
+		return "[sandbox] Refused along the way; the " + who + " did without it:\n" + lines(denials)
 	case !v.Denied:
 		if own := ownPermissions(v); v.Failed && len(own) > 0 {
 			return "[sandbox] The user's own permissions do not allow this; the sandbox is not the reason, and asking would not help:\n" + lines(own)
 		}
 		return ""
 	case v.Confidence == sandbox.Certain && v.Evidence != sandbox.EvidenceOutputOnly:
-		return "[sandbox] The sandbox refused this; without it the command would have passed:\n" + lines(denials)
+		return "[sandbox] The sandbox refused this; without it the " + who + " would have passed:\n" + lines(denials)
 	case len(denials) == 0:
-		return "[sandbox] The sandbox probably refused something: what the command printed looks like it.\n"
+		return "[sandbox] The sandbox probably refused something: what the " + who + " printed looks like it.\n"
 	case slices.ContainsFunc(denials, func(d sandbox.Denial) bool { return d.Evidence == sandbox.EvidenceKernel }):
-		return "[sandbox] The sandbox refused this, and it is probably why the command failed:\n" + lines(denials)
+		return "[sandbox] The sandbox refused this, and it is probably why the " + who + " failed:\n" + lines(denials)
 	}
-	return "[sandbox] The sandbox probably refused this. That is read from what the command printed: check before you ask.\n" + lines(denials)
+	return "[sandbox] The sandbox probably refused this. That is read from what the " + who + " printed: check before you ask.\n" + lines(denials)
 }
 
 // lostWords says what a command that passed did not do, and then what else the sandbox refused.
-func lostWords(lost, all []sandbox.Denial) string {
-	said := "[sandbox] The command ended with 0, but part of it did not happen. The sandbox refused this, which the command names:\n" + lines(lost)
+func lostWords(lost, all []sandbox.Denial, who string) string {
+	how := "ended with 0"
+	if who != "command" {
+		how = "succeeded"
+	}
+	said := "[sandbox] The " + who + " " + how + ", but part of it did not happen. The sandbox refused this, which the " + who + " names:\n" + lines(lost)
 	rest := slices.DeleteFunc(slices.Clone(all), func(d sandbox.Denial) bool { return d.Named })
 	if len(rest) > 0 {
 		said += "It did without this:\n" + lines(rest)

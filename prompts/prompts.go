@@ -7,6 +7,7 @@ package prompts
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,6 +47,8 @@ var (
 	instructions string
 	//go:embed skills.md
 	skillsText string
+	//go:embed servers.md
+	serversText string
 )
 
 // Facts are what the system prompt is made from.
@@ -79,6 +82,8 @@ type Facts struct {
 	Instructions []Instruction
 	// Skills are listed with their descriptions; the model reads the rest on demand.
 	Skills []skills.Skill
+	// Servers are the words of MCP servers on how their tools are used, by name.
+	Servers map[string]string
 }
 
 // Instruction is one AGENTS.md, as far as it was read.
@@ -127,6 +132,7 @@ func System(f Facts) string {
 		}
 	}
 	b.WriteString(skilled(f.Skills))
+	b.WriteString(served(f.Servers))
 	b.WriteString(instructed(f.Instructions))
 	if f.Schema != "" {
 		b.WriteString(fill(schema, "schema", f.Schema))
@@ -163,6 +169,22 @@ func skilled(list []skills.Skill) string {
 	b.WriteString(skillsText)
 	for _, s := range list {
 		fmt.Fprintf(&b, "- %s: %s (%s)\n", s.Name, s.Description, bounded(s.File))
+	}
+	return b.String()
+}
+
+// served is what MCP servers say about their tools. Each line of theirs is marked.
+func served(words map[string]string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(serversText)
+	for _, name := range slices.Sorted(maps.Keys(words)) {
+		fmt.Fprintf(&b, "The server %s says:\n", name)
+		for line := range strings.SplitSeq(strings.TrimRight(words[name], "\n"), "\n") {
+			b.WriteString("| " + line + "\n")
+		}
 	}
 	return b.String()
 }

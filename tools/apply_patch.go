@@ -97,7 +97,7 @@ func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage
 	// applied or undone.
 	whole, stop := context.WithTimeout(context.WithoutCancel(ctx), patchTime)
 	defer stop()
-	files, err := s.Exec.Files(whole, policy, s.observer())
+	files, err := s.Exec.Files(whole, policy, s.Observer())
 	if err != nil {
 		return Result{}, err
 	}

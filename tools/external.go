@@ -1,6 +1,12 @@
 package tools
 
-import "codeagent/model"
+import (
+	"context"
+
+	"codeagent/approvals"
+	"codeagent/model"
+	"codeagent/sandbox"
+)
 
 // External offers the tools of others beside codeagent's own: those of MCP servers. Set asks it
 // after its own tools, so a name that imitates one of them never wins.
@@ -24,4 +30,10 @@ func (s *Set) external() []model.ToolSpec {
 		}
 	}
 	return out
+}
+
+// Outside returns the Call of a tool of others: it runs only under a permit for a, like every other.
+// p is the permit's policy.
+func Outside(a approvals.Action, run func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error)) Call {
+	return &call{action: a, run: run}
 }

@@ -117,7 +117,7 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 	}
 	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		defer t.keepUnobserved(ctx, p, s)()
-		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.observer()}
+		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer()}
 		if a.Background {
 			return startBackground(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command}, wait)
 		}

@@ -105,8 +105,8 @@ type keeping interface {
 	Changed() sandbox.Changes
 }
 
-// observer returns the observer of a call's changes; nil where nothing is recorded.
-func (s Stage) observer() sandbox.ChangeObserver {
+// Observer returns the observer of a call's changes; nil where nothing is recorded.
+func (s Stage) Observer() sandbox.ChangeObserver {
 	if s.kept == nil {
 		return nil
 	}
@@ -290,12 +290,12 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", c.action.Tool, context.Cause(ctx))
 	}
-	defer func() { r.sayUndoable() }()
-	if kind := c.action.Kind; s.Undo != nil && (kind == word.KindCommand || kind == word.KindEdit) {
+	defer func() { r.sayUndoable(c.action) }()
+	if edit := c.action.Kind == word.KindEdit; s.Undo != nil && (edit || c.action.Confined()) {
 		kept := s.Undo.Call()
 		defer func() {
 			kept.Settle()
-			if kind == word.KindCommand { // an edit reports its own changes
+			if !edit { // an edit reports its own changes
 				r.Changed.Join(kept.Changed())
 			}
 		}()
@@ -313,9 +313,13 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 }
 
 // sayUndoable adds to the text what the call deleted or overwrote and undo can restore.
-func (r *Result) sayUndoable() {
+func (r *Result) sayUndoable(a approvals.Action) {
+	who := "command"
+	if a.Server != nil {
+		who = "server"
+	}
 	if words := r.Changed.Undoable(); words != "" {
-		r.Text += "\n[undo] The command " + words + "."
+		r.Text += "\n[undo] The " + who + " " + words + "."
 	}
 }
 
