@@ -190,6 +190,18 @@ func (l *Log) finished(e event.ToolFinished) {
 	l.Denied(e.CallID, e.Verdict)
 }
 
+// Server logs what an MCP server logs, at its own level.
+func (l *Log) Server(name, level, text string) {
+	if !l.On() {
+		return
+	}
+	at := slog.LevelInfo
+	if level == "debug" {
+		at = slog.LevelDebug
+	}
+	l.add(at, "mcp server", "server", name, "text", text)
+}
+
 // Denied logs what the sandbox denied to a command; call may be empty.
 func (l *Log) Denied(call string, v sandbox.Verdict) {
 	if !l.On() {

@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		"codeagent":             main,
 		"socketclient":          socketClient,
 		"longtalk":              liveLong,
+		"fakemcp":               fakeMCP,
 		linuxsandbox.HelperName: func() { syscall.Exit(linuxsandbox.HelperMain(os.Args)) },
 	})
 }

@@ -64,7 +64,6 @@ type drawer struct {
 	theme  *paint.Theme
 	source []byte
 	base   paint.Style // of ordinary text
-	inCell bool        // in a table, where code has a backslash before each bar
 	// from is where the part before ended a list, ended where this one does.
 	from  numbering
 	ended *numbering
@@ -262,11 +261,7 @@ func (d drawer) inlineNode(n ast.Node, s paint.Style) []paint.Span {
 				b.Write(t.Segment.Value(d.source))
 			}
 		}
-		text := strings.ReplaceAll(b.String(), "\n", " ")
-		if d.inCell {
-			text = strings.ReplaceAll(text, `\|`, "|")
-		}
-		return []paint.Span{paint.Code.With(s.Attr).Span(text)}
+		return []paint.Span{paint.Code.With(s.Attr).Span(strings.ReplaceAll(b.String(), "\n", " "))}
 	case *ast.Emphasis:
 		if n.Level >= 2 {
 			s = s.With(paint.Bold)

@@ -111,6 +111,10 @@ func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 		}
 		closed, still = out.Closed, out.Still
 	}
+	if e.Server != "" {
+		running, became := ses.Servers.Revoke(e.Server, closed)
+		return revokedWords(e, still, running, became), nil
+	}
 	running, became := ses.Workspace.Runner.Revoke(l.Closing(closed))
 	return revokedWords(e, still, running, became), nil
 }

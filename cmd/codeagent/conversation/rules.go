@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 
 	"codeagent/agent"
@@ -71,6 +72,9 @@ func (ses *Session) refresher() func() {
 // past calls each with the calls of earlier sessions.
 func (ses *Session) past(folder string, each func(rules.Past)) (part bool) {
 	return sessions.New(ses.Workspace.Paths.Sessions).Calls(folder, func(c model.ToolCall, result model.Item) {
+		if strings.Contains(c.Name, "__") {
+			return // of an MCP server: nothing in it concerns commands
+		}
 		var args struct {
 			Command string `json:"command"`
 		}

@@ -6,6 +6,7 @@ package conversation
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"codeagent/cmd/codeagent/extensions"
 	"codeagent/cmd/codeagent/instructions"
 	"codeagent/cmd/codeagent/providers"
+	"codeagent/cmd/codeagent/servers"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
@@ -29,7 +31,6 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/hooks"
-	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
@@ -79,6 +80,8 @@ type Options struct {
 	Schema *agent.Schema
 	// Servers are MCP servers that an editor hands in, by name. They join those of the settings.
 	Servers map[string]server.Settings
+	// Learn is servers.Options.Learn.
+	Learn func(name string) func(sandbox.Denial) (sandbox.Grant, bool)
 	// ToolsOnly: there is no model, and another program calls the tools. No command runs in the
 	// background.
 	ToolsOnly bool
@@ -97,6 +100,7 @@ type Session struct {
 	Tour       *tour.Tour               // nil with a real model
 	project    workspace.ProjectRules
 	Extensions extensions.Found
+	Servers    *servers.Servers     // nil without MCP servers
 	start      event.SessionStarted // as last reported
 	reviewer   *agent.Reviewer      // may be nil
 	choosing   sync.Mutex           // guards chosen once a turn may run
@@ -146,7 +150,8 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	}
 	ses.project = ws.ProjectRules(ctx, own)
 	ses.Extensions = extensions.Read(ctx, ws)
-	ws.Policy = ses.Extensions.Protect(ws, ws.Policy)
+	configured := configured(o, ses.Extensions, ws.Config)
+	ws.Policy = servers.Protect(ws, ses.Extensions.Protect(ws, ws.Policy), configured)
 	reviewer, facts := ws.Config.ReviewModel()
 	if ses.reviewer, err = ses.reviewerOf(ctx, reviewer); err != nil {
 		ses.Close()
@@ -178,7 +183,28 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		return nil, err
 	}
 	ses.Workspace.Live = ses.Gate.Open
+	ses.Servers = servers.Open(ctx, servers.Options{
+		Workspace: ws, Configured: configured, Ledger: ses.Gate.Ledger(), Undo: ses.Undo, Learn: o.Learn,
+		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) },
+	})
+	if err := ses.Servers.Required(ctx); err != nil {
+		ses.Close()
+		return nil, cli.Hinted(cli.ExitFailed, err, "codeagent mcp test NAME says more; required = false in the settings starts without it")
+	}
 	return ses, nil
+}
+
+// configured returns the MCP servers of a session: those of the settings, the project and the editor,
+// in this order of precedence. Where there is no model, nobody uses them.
+func configured(o Options, project extensions.Found, settings config.Config) map[string]server.Settings {
+	if o.ToolsOnly {
+		return nil
+	}
+	out := map[string]server.Settings{}
+	for _, list := range []map[string]server.Settings{o.Servers, project.Servers, settings.MCP.Servers} {
+		maps.Copy(out, list)
+	}
+	return out
 }
 
 // chooseModel chooses the model: a provider's, or the tour if no provider is configured.
@@ -218,6 +244,9 @@ func (ses *Session) Join(screen Face) {
 	if ses.Options.ToolsOnly {
 		options.Jobs = nil
 	}
+	if ses.Servers != nil {
+		options.External = ses.Servers
+	}
 	set := tools.All(options)
 	facts := prompts.Facts{
 		Workspace: ses.Workspace.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Workspace.Shell(), Date: time.Now().Format(time.DateOnly),
@@ -232,10 +261,8 @@ func (ses *Session) Join(screen Face) {
 			screen.Emit(event.Notice{Level: word.LevelWarning, Text: words})
 		}
 	})
-	for _, spec := range set.Specs() {
-		facts.Tools = append(facts.Tools, spec.Name)
-	}
 	screen = ses.observe(ses.Record.keep(screen))
+	ses.Servers.Attach(screen)
 	guides := instructions.New(ses.Workspace, ses.Gate.Base, screen.Emit)
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
@@ -254,6 +281,7 @@ func (ses *Session) Join(screen Face) {
 			unknown()
 			facts.Instructions = guides.Current()
 			facts.Skills = ses.Extensions.Skills
+			facts.Tools, facts.Servers = set.Names(), ses.Servers.Instructions()
 			return prompts.System(facts)
 		},
 	}
@@ -327,9 +355,6 @@ func (ses *Session) tell(screen Face) {
 	if ses.Extensions.Untrusted != "" {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Extensions.Untrusted})
 	}
-	if n := len(ses.Workspace.Config.MCP.Servers) + len(ses.Options.Servers); n > 0 {
-		screen.Emit(event.Notice{Level: word.LevelWarning, Text: short.Count(n, "MCP server") + " named, none started: this version of codeagent works with its own tools only"})
-	}
 	if ses.Workspace.Config.ProjectFile != "" {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: ses.Workspace.Config.ProjectFile + " is ignored: codeagent reads no settings of a project (its hooks go in .codeagent/hooks.toml)"})
 	}
@@ -346,6 +371,7 @@ func (ses *Session) holds() bool {
 
 // Close ends the background commands, records the grants and closes the rest.
 func (ses *Session) Close() {
+	ses.Servers.Close()
 	ses.EndJobs(func(e event.BackgroundEnded) { fmt.Fprintln(ses.Workspace.Stdio.Err, visible.Line(e.Message)) })
 	if ses.Tour != nil {
 		ses.Tour.Close()
@@ -424,5 +450,8 @@ func (ses *Session) Turn(ctx context.Context, in agent.Input) error {
 	}
 	in.Images = append(in.Images, ses.images...)
 	ses.images = nil
+	if err := ses.Servers.Ready(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
 	return ses.Agent.Turn(ctx, in)
 }

@@ -42,9 +42,7 @@ type Found struct {
 	Hooks  []hooks.Hook
 	Skills []skills.Skill
 	// Servers are the MCP servers of the project, by name. None has the name of one in the settings.
-	// ServerFiles has the file of each.
-	Servers     map[string]server.Settings
-	ServerFiles map[string]string
+	Servers map[string]server.Settings
 	// Left says what is left out, and why. Untrusted is a sentence about what a project brings that is
 	// not read; it may be empty.
 	Left      []string
@@ -79,7 +77,6 @@ func Read(ctx context.Context, ws *workspace.Workspace) Found {
 }
 
 type reader struct {
-	only  string // the one name that is read of places; "": all
 	ctx   context.Context
 	ws    *workspace.Workspace
 	out   Found
@@ -119,9 +116,6 @@ func (r *reader) project(own []string) {
 		}
 		for _, name := range places(r.ws.Config.Extensions) {
 			place := filepath.Join(dir, name)
-			if r.only != "" && name != r.only {
-				continue
-			}
 			if slices.ContainsFunc(own, func(o string) bool { return sandbox.Covers(o, place) }) {
 				continue // the user's own, read already
 			}

@@ -172,6 +172,9 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 // Grantable reports whether the backend can grant a single host and a single socket.
 func (ws *Workspace) Grantable() (hosts, sockets bool) { return approvals.Grantable(ws.used) }
 
+// Confines reports whether a sandbox works here, also where commands run without one.
+func (ws *Workspace) Confines() bool { return ws.confined != nil }
+
 // onlyRead returns a policy that every workspace allows.
 func (ws *Workspace) onlyRead() (sandbox.Policy, error) {
 	c := ws.Config

@@ -1,0 +1,185 @@
+package servers
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/config"
+	"codeagent/config/server"
+	"codeagent/hostfile"
+	"codeagent/internal/short"
+	"codeagent/internal/visible"
+	"codeagent/sandbox"
+)
+
+// box is where a server runs.
+type box struct {
+	policy sandbox.Policy // by the settings, without answers of the user
+	argv   []string
+	dir    string
+	own    string // its private folder
+}
+
+// ownFolder is the variable that names the private folder of a server.
+const ownFolder = "CODEAGENT_SERVER_DIR"
+
+// folder is the private folder of a server. Servers that a project or an editor names do not share
+// one with the user's: names of servers have no dot.
+func (s *Servers) folder(name string, of server.Settings) string {
+	switch of.Origin {
+	case server.OfProject:
+		sum := sha256.Sum256([]byte(s.options.Workspace.Folder))
+		name += "." + hex.EncodeToString(sum[:8])
+	case server.OfEditor:
+		name += ".editor"
+	}
+	return filepath.Join(s.options.Workspace.Paths.Servers, name)
+}
+
+// makeFolders makes the private folders of all servers before one starts: no server may read the
+// folder of another, and what does not exist is not hidden.
+func (s *Servers) makeFolders() error {
+	for _, m := range s.members {
+		if m.remote() {
+			continue
+		}
+		if err := hostfile.MkdirAll(s.folder(m.name, m.configured), 0o700); err != nil {
+			return fmt.Errorf("its private folder: %w", err)
+		}
+	}
+	return nil
+}
+
+// others are the private folders of all servers but own.
+func (s *Servers) others(own string) (out []string, err error) {
+	dir := s.options.Workspace.Paths.Servers
+	entries, err := hostfile.ReadDir(dir, mostFolders)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) == mostFolders {
+		return nil, fmt.Errorf("%s has more than %d entries; remove those of servers that you do not use", dir, mostFolders-1)
+	}
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); path != own {
+			out = append(out, path)
+		}
+	}
+	return out, nil
+}
+
+// mostFolders bounds the private folders: each is hidden from each server.
+const mostFolders = 257
+
+// prepare replaces the variables of the settings, and finds out what the server runs and may do.
+func (m *member) prepare() error {
+	ws := m.all.options.Workspace
+	own := m.all.folder(m.name, m.configured)
+	settings, err := ws.Config.Resolved(m.configured, func(name string) string {
+		if name == ownFolder {
+			return own
+		}
+		return ws.Stdio.Env(name)
+	})
+	if err != nil {
+		return err
+	}
+	var b box
+	if !m.remote() {
+		if !ws.Confines() {
+			return errors.New("no sandbox works here, and MCP servers run in one")
+		}
+		if b, err = m.all.boxOf(settings, own); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.box, m.settings = b, settings
+	return nil
+}
+
+// boxOf returns where a server with the settings s runs.
+func (s *Servers) boxOf(set server.Settings, own string) (box, error) {
+	ws := s.options.Workspace
+	b := box{own: own, dir: ws.Folder}
+	if set.Sandbox.Workspace == "none" {
+		b.dir = own
+	}
+	program, err := programOf(ws, set.Command)
+	if err != nil {
+		return b, err
+	}
+	b.argv = append([]string{program}, set.Args...)
+	others, err := s.others(own)
+	if err != nil {
+		return b, err
+	}
+	set.Env = maps.Clone(set.Env)
+	if set.Env == nil {
+		set.Env = map[string]string{}
+	}
+	set.Env[ownFolder] = own
+	place := ws.Place
+	place.Temp = "" // each start has one of its own
+	if b.policy, err = config.ServerPolicy(ws.Config, place, set, own, others); err != nil {
+		return b, err
+	}
+	if s.options.Trusted != nil {
+		b.policy = s.options.Trusted(b.policy)
+	}
+	return b, nil
+}
+
+// programOf finds the program of a server. One in PATH must be where no command can have put it,
+// because it gets the variables and hosts of the server. One with a folder in its name is what the
+// user chose; Protect keeps commands from changing it.
+func programOf(ws *workspace.Workspace, command string) (string, error) {
+	if !strings.Contains(command, "/") {
+		return ws.Ground().Program(ws.Stdio.Env("PATH"), command)
+	}
+	return sandbox.Canonical(ws.Files, ws.Folder, command)
+}
+
+// Protect protects in p the files in write roots that the command lines of servers name: otherwise a
+// command could change what a server does.
+func Protect(ws *workspace.Workspace, p sandbox.Policy, list map[string]server.Settings) sandbox.Policy {
+	if len(list) == 0 || p.Unconfined {
+		return p
+	}
+	p = p.Clone()
+	for _, s := range list {
+		for _, name := range append([]string{s.Command}, s.Args...) {
+			file, err := sandbox.Canonical(ws.Files, ws.Folder, name)
+			if err != nil || !sandbox.CoveredBy(sandbox.PathsOf(p.Write), file) {
+				continue
+			}
+			if mode, err := ws.Files.Lstat(file); err == nil && mode.IsRegular() {
+				p.Protected.Paths = append(p.Protected.Paths, file)
+			}
+		}
+	}
+	slices.Sort(p.Protected.Paths)
+	p.Protected.Paths = slices.Compact(p.Protected.Paths)
+	return p
+}
+
+// program says in one line what the server is: its command line, or its URL.
+func (m *member) program() string {
+	if m.remote() {
+		return visible.Line(m.configured.URL)
+	}
+	words := []string{approvals.ShellWord(m.configured.Command)}
+	for _, arg := range m.configured.Args {
+		words = append(words, approvals.ShellWord(arg))
+	}
+	return visible.Line(short.Bound(strings.Join(words, " "), 2<<10))
+}

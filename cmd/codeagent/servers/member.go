@@ -1,0 +1,359 @@
+package servers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/config/server"
+	"codeagent/event/word"
+	"codeagent/exec"
+	"codeagent/internal/short"
+	"codeagent/internal/visible"
+	"codeagent/mcp"
+	"codeagent/sandbox"
+)
+
+// member is one server of a session.
+type member struct {
+	all  *Servers
+	name string
+	// configured are the settings as written: what is shown holds no value of a variable.
+	configured server.Settings
+	// turn is held by what uses the connection: one call, or a start.
+	turn chan struct{}
+
+	mu sync.Mutex
+	// box and settings, with variables replaced, are set once, before state is Running.
+	box      box
+	settings server.Settings
+	live     *instance  // nil: it does not run; guarded by mu
+	tools    []mcp.Tool // of the last instance; guarded by mu
+	state    string
+	problem  string
+	took     time.Duration
+	protocol string
+	words    string // its instructions
+	refused  []sandbox.Denial
+	calling  string // the ID of the tool call that runs, or ""
+}
+
+// instance is one run of a server.
+type instance struct {
+	client  *mcp.Client
+	service *exec.Service // nil: the server is remote
+	// under is what it was started with, without what was revoked since; guarded by member.mu.
+	under sandbox.Policy
+	// given is what it was granted since; only the holder of member.turn uses it.
+	given []sandbox.Grant
+	// closing: its end is wanted; guarded by member.mu.
+	closing bool
+	discard func() // removes its folder for temporary files
+}
+
+func newMember(s *Servers, name string, settings server.Settings) *member {
+	return &member{all: s, name: name, configured: settings, settings: settings, state: Starting, turn: make(chan struct{}, 1)}
+}
+
+// begin prepares the server and starts it the first time. fault is why it cannot.
+func (m *member) begin(fault error) {
+	err := fault
+	if err == nil {
+		err = m.prepare()
+	}
+	if err == nil {
+		m.turn <- struct{}{}
+		_, err = m.start(m.all.life, m.all.options.Ledger.ServerPolicy(m.name, m.box.policy))
+		<-m.turn
+	}
+	if err != nil {
+		m.failed(err)
+	}
+}
+
+// failed records why the server does not run, and says it.
+func (m *member) failed(err error) {
+	// Room mcp names the server and what it was doing, for errors of calls.
+	problem := strings.TrimPrefix(visible.Text(cli.InWords(err).Error()), "MCP server "+m.name+", starting: ")
+	m.mu.Lock()
+	m.state, m.problem = Failed, problem
+	m.mu.Unlock()
+	if m.all.life.Err() == nil {
+		m.all.notice(word.LevelWarning, "the MCP server %s did not start: %s", m.name, oneLine(problem))
+	}
+}
+
+// start starts the server under p and reads its tools. The caller holds m.turn.
+func (m *member) start(ctx context.Context, p sandbox.Policy) (*instance, error) {
+	begun := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, m.settings.StartupTimeout, mcp.ErrTime)
+	defer cancel()
+	one := &instance{under: p, discard: func() {}}
+	var err error
+	if m.remote() {
+		one.client, err = mcp.OverHTTP(ctx, m.settings.URL, m.settings.Headers, m.clientOptions())
+	} else {
+		err = m.serve(ctx, one)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	m.live, m.state, m.problem, m.took = one, Running, "", time.Since(begun)
+	m.tools, m.protocol, m.words = one.client.Tools(), one.client.Protocol(), one.client.Instructions()
+	m.mu.Unlock()
+	if one.service != nil {
+		go m.follow(one)
+	}
+	return one, nil
+}
+
+// serve starts the program of the server.
+func (m *member) serve(ctx context.Context, one *instance) error {
+	temp, discard, err := m.all.options.Workspace.Paths.NewTemp()
+	if err != nil {
+		return err
+	}
+	one.discard = func() { _ = discard() } // what is left is swept later
+	one.under.Temp = temp
+	c := exec.Command{Argv: m.box.argv, Dir: m.box.dir, Observer: m.observer()}
+	if learn := m.all.options.Learn; learn != nil {
+		c.Learn, c.Evidence = learn(m.name), sandbox.EvidenceFull
+	}
+	if one.service, err = m.all.options.Workspace.Runner.Serve(ctx, one.under, c); err != nil {
+		one.discard()
+		return err
+	}
+	one.service.Begin(ctx, nil, nil)
+	one.client, err = mcp.OverPipes(ctx, one.service.Out, one.service.In, m.clientOptions())
+	during, _ := one.service.End()
+	m.note(one, during, err != nil)
+	if err != nil {
+		one.service.Close()
+		err = m.whyEnded(one, err)
+		one.discard()
+	}
+	return err
+}
+
+// whyEnded adds to err how the program ended, what it printed last, and what it was refused.
+func (m *member) whyEnded(one *instance, err error) error {
+	var b strings.Builder
+	b.WriteString(err.Error())
+	if errors.Is(err, mcp.ErrEnded) {
+		if o, failed := one.service.Outcome(); failed == nil {
+			b.WriteString(" (" + ending(o) + ")")
+		}
+	}
+	if said := lastLines(one.service.Errors()); said != "" {
+		b.WriteString("\nit printed: " + said)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.refused[:min(len(m.refused), mostRefused)] {
+		b.WriteString("\nthe sandbox refused it: " + string(d.Kind) + " " + d.Target)
+	}
+	if len(m.refused) > 0 {
+		b.WriteString("\ncodeagent mcp learn " + m.name + " finds out what it needs")
+	}
+	return errors.New(b.String())
+}
+
+// ending says how a program ended.
+func ending(o exec.Outcome) string {
+	if o.Status.Signal != 0 {
+		return fmt.Sprintf("signal %d", o.Status.Signal)
+	}
+	return fmt.Sprintf("exit status %d", o.Status.Exit)
+}
+
+// mostPrinted bounds what of a server's stderr is shown, in bytes; mostRefused how many refusals are.
+const (
+	mostPrinted = 600
+	mostRefused = 6
+)
+
+func lastLines(text string) string {
+	return visible.Text(strings.TrimSpace(short.Tail(strings.TrimSpace(text), mostPrinted)))
+}
+
+// mostNoted bounds the refusals outside of calls that are kept.
+const mostNoted = 50
+
+// note records what the sandbox refused outside of tool calls. failed: the server did not do what it
+// was to do.
+func (m *member) note(one *instance, during sandbox.Trace, failed bool) {
+	if len(during.Denials) == 0 {
+		return
+	}
+	v := one.service.Judge(during, failed, "")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range v.Denials {
+		same := func(o sandbox.Denial) bool { return o.Kind == d.Kind && o.Target == d.Target && o.Program == d.Program }
+		if !d.Moot && len(m.refused) < mostNoted && !slices.ContainsFunc(m.refused, same) {
+			m.refused = append(m.refused, d)
+		}
+	}
+}
+
+// follow notices the end of an instance that nobody wanted. It ends with the instance.
+func (m *member) follow(one *instance) {
+	select {
+	case <-one.service.Done():
+	case <-one.client.Ended():
+	}
+	m.mu.Lock()
+	if one.closing || m.live != one {
+		m.mu.Unlock()
+		return
+	}
+	one.closing, m.live, m.state = true, nil, Ended
+	m.mu.Unlock()
+	one.close()
+	problem := m.whyEnded(one, fmt.Errorf("the MCP server %s: %w", m.name, mcp.ErrEnded)).Error()
+	m.mu.Lock()
+	m.problem = problem
+	m.mu.Unlock()
+	m.all.notice(word.LevelWarning, "%s; the next call of one of its tools starts it again", oneLine(problem))
+}
+
+// oneLine joins the lines of a problem for a notice.
+func oneLine(problem string) string { return strings.ReplaceAll(problem, "\n", "; ") }
+
+// stop ends the present instance, if there is one.
+func (m *member) stop() {
+	m.mu.Lock()
+	one := m.live
+	if one == nil {
+		m.mu.Unlock()
+		return
+	}
+	one.closing, m.live, m.state = true, nil, Ended
+	m.mu.Unlock()
+	one.close()
+}
+
+func (one *instance) close() {
+	one.client.Close()
+	if one.service != nil {
+		one.service.Close()
+	}
+	one.discard()
+}
+
+// close ends the server. A call that runs learns that it has ended.
+func (m *member) close() { m.stop() }
+
+func (m *member) restart(ctx context.Context) error {
+	if err := m.enter(ctx); err != nil {
+		return err
+	}
+	defer m.leave()
+	m.stop()
+	if len(m.box.argv) == 0 && !m.remote() { // it was never prepared
+		if err := cmp.Or(m.all.makeFolders(), m.prepare()); err != nil {
+			return err
+		}
+	}
+	_, err := m.start(ctx, m.all.options.Ledger.ServerPolicy(m.name, m.box.policy))
+	if err != nil {
+		m.mu.Lock()
+		m.state, m.problem = Failed, visible.Text(cli.InWords(err).Error())
+		m.mu.Unlock()
+	}
+	return err
+}
+
+// enter waits until nothing else uses the connection.
+func (m *member) enter(ctx context.Context) error {
+	select {
+	case m.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (m *member) leave() { <-m.turn }
+
+// running returns an instance that may do what p allows: the present one, or a new one where there
+// is none or reading is to become another. The caller holds m.turn.
+func (m *member) running(ctx context.Context, p sandbox.Policy) (*instance, error) {
+	m.mu.Lock()
+	one := m.live
+	m.mu.Unlock()
+	if one != nil && (one.service == nil || sameReads(one.under, p)) {
+		return one, nil
+	}
+	m.stop()
+	now := m.all.options.Ledger.ServerPolicy(m.name, m.box.policy)
+	now.Read, now.DenyRead, now.DenyGlobs = p.Read, p.DenyRead, p.DenyGlobs // all else is granted while it runs
+	one, err := m.start(ctx, now)
+	if err != nil {
+		m.failed(err)
+	}
+	return one, err
+}
+
+// sameReads reports whether p and q allow the same to be read, beside what is written. What a
+// running program may read stays as it was at its start.
+func sameReads(p, q sandbox.Policy) bool {
+	return slices.Equal(p.DenyRead, q.DenyRead) && slices.Equal(p.DenyGlobs, q.DenyGlobs) && slices.Equal(p.Read, q.Read)
+}
+
+func (m *member) remote() bool { return m.configured.URL != "" }
+
+func (m *member) offers() []mcp.Tool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.tools
+}
+
+func (m *member) status() Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	st := Status{
+		Name: m.name, Origin: m.configured.Origin, Remote: m.remote(), Program: m.program(), State: m.state, Problem: m.problem, Took: m.took,
+		Protocol: m.protocol, Instructions: m.words, Tools: slices.Clone(m.tools), Refused: slices.Clone(m.refused),
+	}
+	if !st.Remote && m.state != Starting {
+		st.Policy = m.all.options.Ledger.ServerPolicy(m.name, m.box.policy)
+	}
+	return st
+}
+
+// changed follows a list of tools that has changed.
+func (m *member) changed(c *mcp.Client) {
+	now := c.Tools()
+	m.mu.Lock()
+	before := m.tools
+	m.tools = now
+	m.mu.Unlock()
+	find := func(list []mcp.Tool, t mcp.Tool) int {
+		return slices.IndexFunc(list, func(o mcp.Tool) bool { return o.Name == t.Name })
+	}
+	var what []string
+	for _, t := range now {
+		switch i := find(before, t); {
+		case i < 0:
+			what = append(what, t.Name+" (new)")
+		case before[i].Sum != t.Sum:
+			what = append(what, t.Name+" (described in another way)")
+		}
+	}
+	for _, t := range before {
+		if find(now, t) < 0 {
+			what = append(what, t.Name+" (gone)")
+		}
+	}
+	if len(what) > 0 {
+		m.all.notice(word.LevelInfo, "the MCP server %s has changed its tools: %s", m.name, short.List(what, 8))
+	}
+}
