@@ -164,7 +164,13 @@ func (c *Client) inSession(ctx context.Context, do func(*sdk.ClientSession) erro
 	if err := c.reconnect(ctx, session); err != nil {
 		return err
 	}
-	return do(c.current())
+	if err = do(c.current()); errors.Is(err, sdk.ErrSessionMissing) {
+		select { // the next call must not meet the session that ends
+		case <-c.Ended():
+		case <-ctx.Done():
+		}
+	}
+	return err
 }
 
 // structured adds structured content to a result.

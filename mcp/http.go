@@ -30,13 +30,18 @@ func OverHTTP(ctx context.Context, address string, headers map[string]string, o 
 	if u.Scheme == "http" && len(headers) > 0 && !loopback(u.Hostname()) {
 		return nil, fmt.Errorf("MCP server %s: its headers would be sent in plain text; write https:// in its url", line(o.Name, maxName))
 	}
+	return newRemote(u, newRound(u, headers), o).start(ctx)
+}
+
+// newRemote is a client of the server at an address, over requests that transport sends.
+func newRemote(at *url.URL, transport http.RoundTripper, o Options) *Client {
 	c := newClient(o)
 	c.remote = true
-	via := &http.Client{Transport: newRound(u, headers), CheckRedirect: sameHost}
+	via := &http.Client{Transport: transport, CheckRedirect: sameHost}
 	c.dial = func(ctx context.Context) (*sdk.ClientSession, error) {
-		return c.connector().Connect(ctx, &sdk.StreamableClientTransport{Endpoint: address, HTTPClient: via, MaxEventSize: maxLine}, nil)
+		return c.connector().Connect(ctx, &sdk.StreamableClientTransport{Endpoint: at.String(), HTTPClient: via, MaxEventSize: maxLine}, nil)
 	}
-	return c.start(ctx)
+	return c
 }
 
 // loopback reports a host on this machine.
