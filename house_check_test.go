@@ -259,6 +259,9 @@ func (h *house) checkSyntax(f source) {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
 			h.say(fn.Pos(), "package-level init: what a program does at start is written in main")
 		}
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.VAR {
+			h.checkVariables(g)
+		}
 	}
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -274,6 +277,19 @@ func (h *house) checkSyntax(f source) {
 			h.checkSelector(f, n)
 		}
 		return true
+	})
+}
+
+// checkVariables keeps every start from compiling expressions, which few commands use.
+func (h *house) checkVariables(g *ast.GenDecl) {
+	ast.Inspect(g, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := sel.X.(*ast.Ident); ok && id.Name == "regexp" && strings.HasSuffix(sel.Sel.Name, "Compile") {
+				h.say(sel.Pos(), "compiles an expression at every start: sync.OnceValue does it on first use")
+			}
+		}
+		_, later := n.(*ast.FuncLit)
+		return !later
 	})
 }
 

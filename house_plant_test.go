@@ -171,6 +171,8 @@ var plants = []struct{ name, file, text, want string }{
 	{"log.Fatal", "config/plant.go", "package p\nimport \"log\"\nfunc f() { log.Fatalf(\"x\") }\n", "ends the process"},
 	{"exit beside main", "cmd/codeagent/plant.go", "package p\nimport \"os\"\nfunc f() { os.Exit(1) }\n", "ends the process"},
 	{"init", "config/plant.go", "package p\nfunc init() {}\n", "package-level init"},
+	{"an expression of every start", "config/plant.go", "package p\nimport \"regexp\"\nvar form = regexp.MustCompile(\"x\")\n", "at every start"},
+	{"an expression of the first use", "config/plant.go", "package p\nimport (\n\"regexp\"\n\"sync\"\n)\nvar form = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(\"x\") })\n", ""},
 	// How large anything may be.
 	{"a type with many methods", "gitrun/plant.go", "package p\ntype t int\n" + many(41, "func (*t) m#() {}\n"), "41 methods"},
 	{"a generic type with many methods", "gitrun/plant.go", "package p\ntype t[K any] []K\n" + many(41, "func (t[K]) m#() {}\n"), "41 methods"},

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"codeagent/approvals/rules"
 
@@ -179,4 +180,6 @@ func (p program) allows(arg string) bool {
 }
 
 // lineRange accepts sed's "12p" and "12,40p".
-var lineRange = regexp.MustCompile(`^[0-9]+(,[0-9]+)?p$`).MatchString
+func lineRange(script string) bool { return lineRangeForm().MatchString(script) }
+
+var lineRangeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+(,[0-9]+)?p$`) })

@@ -109,6 +109,12 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 	return *c, errors.Join(errs...)
 }
 
+// Check reports what is wrong with text, as that of File.
+func (src Sources) Check(text []byte) error {
+	c := newConfig()
+	return errors.Join(append(c.takeFile(src.File, text), c.checkTogether(), c.takeServers())...)
+}
+
 func newConfig() *Config {
 	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{tables: map[string]*server.Settings{}}, sources: sources{origins: map[string]Origin{}}}
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"codeagent/config/server"
@@ -259,11 +260,11 @@ func validURL(v any) error {
 	return nil
 }
 
-var variableName = regexp.MustCompile("^[A-Za-z_][A-Za-z0-9_]*$")
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[A-Za-z_][A-Za-z0-9_]*$") })
 
 // validVariable never includes the value in the error: an invalid name may be the key itself.
 func validVariable(v any) error {
-	if name := v.(string); name != "" && !variableName.MatchString(name) {
+	if name := v.(string); name != "" && !variableName().MatchString(name) {
 		return errors.New("not a variable name. Put the key in an environment variable and name that variable here")
 	}
 	return nil

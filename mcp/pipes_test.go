@@ -168,7 +168,7 @@ func TestHostileTools(t *testing.T) {
 	seen := map[string]bool{}
 	for _, tool := range c.Tools() {
 		names = append(names, tool.Name)
-		if len(tool.Offered) > maxOffered || unnameable.MatchString(tool.Offered) || seen[tool.Offered] || !strings.HasPrefix(tool.Offered, "raw__") {
+		if len(tool.Offered) > maxOffered || unnameable().MatchString(tool.Offered) || seen[tool.Offered] || !strings.HasPrefix(tool.Offered, "raw__") {
 			t.Errorf("%s is offered as %q", tool.Name, tool.Offered)
 		}
 		seen[tool.Offered] = true

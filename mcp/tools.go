@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -185,12 +186,12 @@ func (c *Client) named(list []Tool) []Tool {
 	return list
 }
 
-var unnameable = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+var unnameable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9_-]`) })
 
 // offered is a tool's name for the model. A name that had to be changed, or that is taken, ends
 // with some digits of the sum of the real one, so it is the same in each session.
 func offered(server, tool string, taken map[string]bool) string {
-	name := unnameable.ReplaceAllString(server, "_") + "__" + unnameable.ReplaceAllString(tool, "_")
+	name := unnameable().ReplaceAllString(server, "_") + "__" + unnameable().ReplaceAllString(tool, "_")
 	if len(name) <= maxOffered && !taken[name] {
 		return name
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -357,12 +358,12 @@ func (b *builder) network(p sandbox.Policy) error {
 
 // terminalName matches the path of the far end of a pseudo-terminal on macOS. Such a path needs no
 // escaping in a profile.
-var terminalName = regexp.MustCompile(`^/dev/ttys[0-9]+$`)
+var terminalName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/dev/ttys[0-9]+$`) })
 
 // terminalRules open the terminal that codeagent created for a command: its path, and /dev/tty.
 // They open no other terminal, and a command without its own has no /dev/tty.
 func terminalRules(name string) (string, error) {
-	if !terminalName.MatchString(name) {
+	if !terminalName().MatchString(name) {
 		return "", fmt.Errorf("%q is not a terminal", name)
 	}
 	return fmt.Sprintf("(allow file-read* file-write-data file-ioctl\n  (require-all (vnode-type CHARACTER-DEVICE) (require-any (literal %q) (literal \"/dev/tty\"))))\n", name), nil

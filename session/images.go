@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 
 	"codeagent/hostfile"
 	"codeagent/model"
@@ -27,13 +28,13 @@ import (
 const imagesSuffix = ".images"
 
 // sums matches the names of images: nothing else becomes a file name.
-var sums = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var sums = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
 
 func (s *Store) imageDir(id string) string { return filepath.Join(s.dir, id+imagesSuffix) }
 
 // imageFile returns the path of an image of a session; id is valid.
 func (s *Store) imageFile(id, sum string) (string, error) {
-	if !sums.MatchString(sum) {
+	if !sums().MatchString(sum) {
 		return "", fmt.Errorf("an image without a name: %.64q", sum)
 	}
 	return filepath.Join(s.imageDir(id), sum), nil

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -54,7 +55,7 @@ func NewID() string {
 }
 
 // ids matches session IDs: no other text becomes a file name.
-var ids = regexp.MustCompile(`^[0-9a-f]{16}$`)
+var ids = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{16}$`) })
 
 const suffix = ".jsonl"
 
@@ -220,7 +221,7 @@ func (s *Store) Delete(id string) error {
 		if err := own(f, id); err != nil {
 			return err
 		}
-	case !ids.MatchString(id), errors.Is(err, ErrNotFound), errors.Is(err, syscall.EROFS):
+	case !ids().MatchString(id), errors.Is(err, ErrNotFound), errors.Is(err, syscall.EROFS):
 		return err
 	}
 	// Remove the session last: until then the deletion can be repeated.
@@ -318,7 +319,7 @@ func (s *Store) file(id string) string { return filepath.Join(s.dir, id+suffix) 
 
 // openFile opens the file of a session, for the user only and following no link.
 func (s *Store) openFile(id string, flag int) (*os.File, error) {
-	if !ids.MatchString(id) {
+	if !ids().MatchString(id) {
 		return nil, fmt.Errorf("%w: %.64q", ErrNotFound, id)
 	}
 	f, err := hostfile.OpenFile(s.file(id), flag, 0o600)
@@ -336,7 +337,7 @@ func failed(id string, err error) error { return fmt.Errorf("session %s: %w", id
 // idOf returns the ID of the session in a file, "" for another file.
 func idOf(name string) string {
 	id, ok := strings.CutSuffix(name, suffix)
-	if !ok || !ids.MatchString(id) {
+	if !ok || !ids().MatchString(id) {
 		return ""
 	}
 	return id

@@ -37,14 +37,16 @@ type webPage struct {
 
 // mediaType matches types that may be shown outside the frame: a server may send any text
 // as its Content-Type.
-var mediaType = regexp.MustCompile(`^(application|audio|font|image|model|text|video)/[a-z0-9.+-]+$`)
+var mediaType = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(application|audio|font|image|model|text|video)/[a-z0-9.+-]+$`)
+})
 
 // readPage converts a response to text.
 func readPage(p egress.Page, asked string, raw bool) *webPage {
 	w := &webPage{Page: p, asked: asked}
 	if p.Opaque() || !p.Text() && !webtext.Plain(p.Body) {
 		kind, size := "unknown", "unknown"
-		if len(p.Type) <= 60 && mediaType.MatchString(p.Type) {
+		if len(p.Type) <= 60 && mediaType().MatchString(p.Type) {
 			kind = p.Type
 		}
 		if p.Size >= 0 {

@@ -48,7 +48,7 @@ func (s slot) String() string {
 func parseSlot(text []byte) slot {
 	var s slot
 	_, err := fmt.Sscanf(string(text), "%s %d %d", &s.id, &s.turn, &s.at)
-	if err != nil || !ids.MatchString(s.id) || s.turn <= 0 {
+	if err != nil || !ids().MatchString(s.id) || s.turn <= 0 {
 		return slot{}
 	}
 	return s

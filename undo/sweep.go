@@ -35,7 +35,7 @@ func (s *Store) Sweep() {
 	var list []stored
 	var total int64
 	for _, e := range entries {
-		if !e.IsDir() || !ids.MatchString(e.Name()) {
+		if !e.IsDir() || !ids().MatchString(e.Name()) {
 			continue
 		}
 		one := stored{id: e.Name()}
@@ -56,7 +56,7 @@ func (s *Store) Sweep() {
 
 // Remove removes the history of the session id. It fails with ErrInUse.
 func (s *Store) Remove(id string) error {
-	if !ids.MatchString(id) {
+	if !ids().MatchString(id) {
 		return fs.ErrNotExist
 	}
 	dir := filepath.Join(s.dir, id)

@@ -78,7 +78,7 @@ var (
 )
 
 // ids matches session IDs: no other text becomes a folder's name.
-var ids = regexp.MustCompile(`^[0-9a-f]{16}$`)
+var ids = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{16}$`) })
 
 // History is the record of one conversation. It is safe for concurrent use.
 type History struct {
@@ -119,7 +119,7 @@ type History struct {
 // Open continues the history of the session id, or begins it. It fails with ErrInUse if
 // another process has it open. It writes nothing before there is something to record.
 func (s *Store) Open(id string) (*History, error) {
-	if !ids.MatchString(id) {
+	if !ids().MatchString(id) {
 		return nil, fmt.Errorf("undo: no session is called %.64q", id)
 	}
 	ses := &History{store: s, dir: filepath.Join(s.dir, id), open: map[*Call]bool{}}
@@ -147,7 +147,7 @@ func (s *Store) Open(id string) (*History, error) {
 
 // Has reports whether there is a history of the session id.
 func (s *Store) Has(id string) bool {
-	if !ids.MatchString(id) {
+	if !ids().MatchString(id) {
 		return false
 	}
 	turns, err := (&History{store: s, dir: filepath.Join(s.dir, id)}).turns()

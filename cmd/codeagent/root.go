@@ -18,6 +18,7 @@ import (
 	"codeagent/cmd/codeagent/rulescmd"
 	"codeagent/cmd/codeagent/sandboxcmd"
 	"codeagent/cmd/codeagent/screen"
+	"codeagent/cmd/codeagent/serverscmd"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/undocmd"
 	"codeagent/cmd/codeagent/workspace"
@@ -102,7 +103,9 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	p.StringVar(&f.LogLevel, "log-level", "", "the least level that is logged: "+strings.Join(eventlog.Levels(), ", ")+" (default info)")
 	attach.Flag(root.Flags(), &o.Images)
 	root.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "keep no session of this run")
-	root.AddCommand(execcmd.New(s, f), execcmd.NewReview(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), acpcmd.New(s, f), doctor.New(s, f), mcpcmd.New(s, f), permissionscmd.New(s, f), rulescmd.New(s, f), newVersion(s))
+	mcp := mcpcmd.New(s, f)
+	mcp.AddCommand(serverscmd.New(s, f)...)
+	root.AddCommand(execcmd.New(s, f), execcmd.NewReview(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), acpcmd.New(s, f), doctor.New(s, f), mcp, permissionscmd.New(s, f), rulescmd.New(s, f), newVersion(s))
 	root.SetHelpCommand(helpcmd.New(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	cli.ExplainArguments(root)

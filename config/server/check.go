@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"codeagent/internal/short"
@@ -39,12 +40,12 @@ func CheckURL(address string) error {
 	return nil
 }
 
-var variableName = regexp.MustCompile("^[A-Za-z_][A-Za-z0-9_]*$")
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[A-Za-z_][A-Za-z0-9_]*$") })
 
 // CheckEnv accepts variables with their values.
 func CheckEnv(env map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if !variableName.MatchString(name) {
+		if !variableName().MatchString(name) {
 			return fmt.Errorf("%s is not the name of a variable", quoted(name))
 		}
 	}
@@ -52,12 +53,12 @@ func CheckEnv(env map[string]string) error {
 }
 
 // headerName is a token of RFC 9110, 5.6.2.
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+var headerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") })
 
 // CheckHeaders accepts HTTP headers with their values.
 func CheckHeaders(headers map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		if !headerName.MatchString(name) {
+		if !headerName().MatchString(name) {
 			return fmt.Errorf("invalid header name %s", quoted(name))
 		}
 		if strings.ContainsFunc(headers[name], unicode.IsControl) {
@@ -68,12 +69,14 @@ func CheckHeaders(headers map[string]string) error {
 }
 
 // carriesKey matches the names of headers whose values are secrets.
-var carriesKey = regexp.MustCompile("(?i)^(proxy-)?authorization$|^cookie$|key|token|secret")
+var carriesKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?i)^(proxy-)?authorization$|^cookie$|key|token|secret")
+})
 
 // CheckKeys accepts headers that hold no key themselves.
 func CheckKeys(headers map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		if carriesKey.MatchString(name) && len(variablesIn(headers[name])) == 0 {
+		if carriesKey().MatchString(name) && len(variablesIn(headers[name])) == 0 {
 			return fmt.Errorf("the header %s carries a key, and keys do not stand in a file. Put it in an environment variable and write \"$NAME\" or \"Bearer $NAME\"", quoted(name))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -114,11 +115,11 @@ func serverOf(name string, raw json.RawMessage) (Settings, string) {
 }
 
 // inBraces is a variable as a .mcp.json names it, or a dollar that means itself there.
-var inBraces = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}|\$`)
+var inBraces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}|\$`) })
 
 // literal converts a text of a .mcp.json, where only ${NAME} is a variable, to one for Resolve.
 func literal(text string) string {
-	return inBraces.ReplaceAllStringFunc(text, func(found string) string {
+	return inBraces().ReplaceAllStringFunc(text, func(found string) string {
 		if found == "$" {
 			return "$$"
 		}

@@ -8,20 +8,26 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // reference is a variable in a value: $NAME, ${NAME} or ${NAME:-DEFAULT}; $$ is a dollar.
-var reference = regexp.MustCompile(`\$\$|\$([A-Za-z_][A-Za-z0-9_]*)|\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+var reference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\$|\$([A-Za-z_][A-Za-z0-9_]*)|\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+})
 
 // variablesIn returns the variables that a value names.
 func variablesIn(value string) (out []string) {
-	for _, m := range reference.FindAllStringSubmatch(value, -1) {
+	for _, m := range reference().FindAllStringSubmatch(value, -1) {
 		if name := m[1] + m[2]; name != "" {
 			out = append(out, name)
 		}
 	}
 	return out
 }
+
+// WithoutVariables returns what a value holds beside the variables that it names.
+func WithoutVariables(value string) string { return reference().ReplaceAllString(value, "") }
 
 // Variables returns the variables that may hold keys of s: those of its URL and headers.
 func (s Settings) Variables() []string {
@@ -65,8 +71,8 @@ func (r *resolver) table(where string, values map[string]string) map[string]stri
 }
 
 func (r *resolver) expand(where, value string) string {
-	return reference.ReplaceAllStringFunc(value, func(ref string) string {
-		m := reference.FindStringSubmatch(ref)
+	return reference().ReplaceAllStringFunc(value, func(ref string) string {
+		m := reference().FindStringSubmatch(ref)
 		name := m[1] + m[2]
 		switch {
 		case name == "":

@@ -4,8 +4,11 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"strings"
+	"sync"
 	"time"
 
 	"codeagent/internal/short"
@@ -46,6 +49,31 @@ type Sandbox struct {
 	Env []string
 }
 
+// Words says in a line what a server with this sandbox may do.
+func (b Sandbox) Words() string {
+	workspace := map[string]string{"write": "reads and writes the workspace", "none": "no access to the workspace"}[b.Workspace]
+	words := []string{cmp.Or(workspace, "reads the workspace")}
+	if len(b.Read) > 0 {
+		words = append(words, "reads "+short.List(b.Read, mostWords))
+	}
+	words = append(words, "writes "+short.List(append([]string{"a folder of its own"}, b.Write...), mostWords))
+	if len(b.AllowHosts) > 0 {
+		words = append(words, "reaches "+short.List(b.AllowHosts, mostWords))
+	} else {
+		words = append(words, "no network")
+	}
+	if len(b.AllowSockets) > 0 {
+		words = append(words, "connects to "+short.List(b.AllowSockets, mostWords))
+	}
+	if len(b.Env) > 0 {
+		words = append(words, "gets "+short.List(b.Env, mostWords))
+	}
+	return strings.Join(words, "; ")
+}
+
+// mostWords bounds each list in Words.
+const mostWords = 8
+
 // The values of Settings.Origin.
 const (
 	OfUser    = "user"
@@ -62,14 +90,14 @@ const (
 
 // nameForm is what the name of a server may be: it becomes a part of the names of tools, which are
 // at most 64 bytes long, and two underscores end it there.
-var nameForm = regexp.MustCompile("^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$")
+var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$") })
 
 // mostName is the length of the longest name.
 const mostName = 32
 
 // BadName says what is wrong with the name of a server, or "".
 func BadName(name string) string {
-	if len(name) <= mostName && nameForm.MatchString(name) {
+	if len(name) <= mostName && nameForm().MatchString(name) {
 		return ""
 	}
 	return fmt.Sprintf("the name %s of an MCP server becomes a part of the names of its tools; use letters, digits, - and single _, at most %d", short.Quote(name, 60), mostName)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"codeagent/hostfile"
 	"codeagent/internal/scripted"
@@ -42,9 +43,9 @@ const (
 )
 
 var (
-	lookDone  = regexp.MustCompile(`ls ended with 0`)
-	writeDone = regexp.MustCompile(`written: +\d+ bytes`)
-	never     = regexp.MustCompile(`[^\s\S]`)
+	lookDone  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`ls ended with 0`) })
+	writeDone = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`written: +\d+ bytes`) })
+	never     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^\s\S]`) })
 )
 
 // judge parses a result. done matches what the command prints at its end, which the command's
@@ -139,14 +140,14 @@ func (t *Tour) answer(r scripted.Request) scripted.Reply {
 }
 
 func (s *scene) next() scripted.Reply {
-	look := s.outcome(stepLook, lookDone)
+	look := s.outcome(stepLook, lookDone())
 	if look == notYet {
 		return s.look()
 	}
 	if _, ok := s.results[stepEdit]; !ok {
 		return s.edit(look)
 	}
-	write, ask := s.outcome(stepWrite, writeDone), s.outcome(stepAsk, writeDone)
+	write, ask := s.outcome(stepWrite, writeDone()), s.outcome(stepAsk, writeDone())
 	switch {
 	case write == notYet:
 		return s.write()
@@ -288,7 +289,7 @@ func (s *scene) reached() (string, string) {
 	case s.door.Knocks() > s.knocks || strings.Contains(result, strings.TrimSpace(greeting)):
 		return "The connection went through: the policy in force allows the network, or nothing is enforced here.", "went through"
 	}
-	switch judge(result, true, never) {
+	switch judge(result, true, never()) {
 	case declined:
 		return "The network call was not run: the answer was no.", "not run, the answer was no"
 	case refused:
@@ -304,7 +305,7 @@ func (s *scene) end(write, ask outcome) scripted.Reply {
 		b.WriteString(written(write, ask) + "\n\n")
 	}
 	b.WriteString(reach + "\n\n" + closing + " What happened:\n\n")
-	fmt.Fprintf(&b, "- reading this folder: %s\n", words(s.outcome(stepLook, lookDone)))
+	fmt.Fprintf(&b, "- reading this folder: %s\n", words(s.outcome(stepLook, lookDone())))
 	edit := "not done"
 	if exists(s.file) {
 		edit = "done, as a diff"

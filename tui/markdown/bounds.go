@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	gmtext "github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
@@ -28,8 +27,6 @@ const (
 	// maxHeading bounds how many times longer than its table the heading is when it
 	// is repeated in each row.
 	maxHeading = 16
-	// maxEscaped is how many escaped bars the tables of one text may hold.
-	maxEscaped = 1000
 )
 
 // newParser is the parser of CommonMark with tables, strikethrough and task
@@ -43,8 +40,8 @@ func newParser() parser.Parser {
 		}
 	}
 	inlines := append(parser.DefaultInlineParsers(),
-		util.Prioritized(extension.NewStrikethroughParser(), 500),
-		util.Prioritized(extension.NewTaskCheckBoxParser(), 0))
+		util.Prioritized(strikethrough{}, 500),
+		util.Prioritized(taskBoxes{}, 0))
 	for i, p := range inlines {
 		bounded := boundedInline{p.Value.(parser.InlineParser)}
 		inlines[i].Value = bounded
@@ -60,9 +57,7 @@ func newParser() parser.Parser {
 		parser.WithInlineParsers(inlines...),
 		parser.WithParagraphTransformers(
 			util.Prioritized(boundedDefinitions{}, 100),
-			util.Prioritized(boundedTable{}, 200)),
-		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
-	)
+			util.Prioritized(boundedTable{}, 200)))
 }
 
 // boundedContainer opens no list or quote that is nested too deep.
@@ -135,17 +130,13 @@ func (boundedDefinitions) Transform(n *ast.Paragraph, r gmtext.Reader, pc parser
 // text, or its drawing would be far longer than its text.
 type boundedTable struct{}
 
-var escapedKey = parser.NewContextKey()
-
-func (boundedTable) Transform(n *ast.Paragraph, r gmtext.Reader, pc parser.Context) {
+func (boundedTable) Transform(n *ast.Paragraph, r gmtext.Reader, _ parser.Context) {
 	lines := n.Lines()
 	size, columns, heading := 0, 0, 0
-	escaped, _ := pc.Get(escapedKey).(int)
 	for i := range lines.Len() {
 		at := lines.At(i)
 		line := at.Value(r.Source())
 		size += len(line)
-		escaped += bytes.Count(line, []byte(`\|`))
 		if i > 0 && len(bytes.Trim(line, " \t\r\n|-:")) == 0 {
 			// It may be the line below the heading.
 			columns = max(columns, bytes.Count(line, []byte{'|'})+1)
@@ -153,9 +144,8 @@ func (boundedTable) Transform(n *ast.Paragraph, r gmtext.Reader, pc parser.Conte
 			heading = max(heading, above.Len())
 		}
 	}
-	pc.Set(escapedKey, escaped)
-	if columns == 0 || lines.Len()*columns > size+2*columns || lines.Len()*heading > maxHeading*size || escaped > maxEscaped {
+	if columns == 0 || lines.Len()*columns > size+2*columns || lines.Len()*heading > maxHeading*size {
 		return
 	}
-	extension.NewTableParagraphTransformer().Transform(n, r, pc)
+	makeTable(n, r.Source())
 }

@@ -64,6 +64,7 @@ type drawer struct {
 	theme  *paint.Theme
 	source []byte
 	base   paint.Style // of ordinary text
+	inCell bool        // in a table, where code has a backslash before each bar
 	// from is where the part before ended a list, ended where this one does.
 	from  numbering
 	ended *numbering
@@ -261,7 +262,11 @@ func (d drawer) inlineNode(n ast.Node, s paint.Style) []paint.Span {
 				b.Write(t.Segment.Value(d.source))
 			}
 		}
-		return []paint.Span{paint.Code.With(s.Attr).Span(strings.ReplaceAll(b.String(), "\n", " "))}
+		text := strings.ReplaceAll(b.String(), "\n", " ")
+		if d.inCell {
+			text = strings.ReplaceAll(text, `\|`, "|")
+		}
+		return []paint.Span{paint.Code.With(s.Attr).Span(text)}
 	case *ast.Emphasis:
 		if n.Level >= 2 {
 			s = s.With(paint.Bold)

@@ -166,6 +166,7 @@ func fitting(widths, words []int, room int) (out []int, ok bool) {
 }
 
 func (d drawer) cell(n ast.Node, s paint.Style) cellText {
+	d.inCell = true
 	spans := paint.Flat(d.inline(n, s))
 	return cellText{spans, paint.WidthOf(spans)}
 }

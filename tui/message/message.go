@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Message is what the person sends. Text holds a label for each image, such as
@@ -56,14 +57,14 @@ func Join(all []Message) Message {
 }
 
 // Labels finds the labels in a message that came back.
-var Labels = regexp.MustCompile(`\[image (\d{1,6}): `)
+var Labels = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[image (\d{1,6}): `) })
 
 // Count numbers the images of a session: it is the highest number in use.
 type Count int
 
 // Counted keeps the numbers of a text's labels from being used again.
 func (c *Count) Counted(text string) {
-	for _, label := range Labels.FindAllStringSubmatch(text, -1) {
+	for _, label := range Labels().FindAllStringSubmatch(text, -1) {
 		n, _ := strconv.Atoi(label[1]) // six digits are a number
 		*c = max(*c, Count(n))
 	}
@@ -75,7 +76,7 @@ func (c *Count) Numbered(s Message) Message {
 	for i := range s.Images {
 		s.Images[i].Number = 0
 	}
-	for _, at := range Labels.FindAllStringSubmatchIndex(s.Text, -1) {
+	for _, at := range Labels().FindAllStringSubmatchIndex(s.Text, -1) {
 		n, _ := strconv.Atoi(s.Text[at[2]:at[3]])
 		for i := range s.Images {
 			named := s.Images[i]

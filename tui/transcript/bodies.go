@@ -81,7 +81,7 @@ func (s *said) Draw(c Canvas) []string {
 	if text := strings.TrimSpace(s.text); text != "" || len(s.images) == 0 {
 		lines = c.Theme.Wrap(c.prose(), own(paint.Strong).Span(text))
 	}
-	for _, i := range s.images[len(message.Labels.FindAllString(s.text, len(s.images))):] {
+	for _, i := range s.images[len(message.Labels().FindAllString(s.text, len(s.images))):] {
 		lines = append(lines, c.Theme.Row(c.prose(), own(paint.Dim).Span("▣ "+i)))
 	}
 	lines = c.Fold(lines, 8, 2)

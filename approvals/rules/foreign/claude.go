@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"codeagent/approvals/rules"
 )
@@ -102,13 +103,13 @@ func texts(data []byte) (out []value, err error) {
 }
 
 // ruleForm is TOOL or TOOL(SPECIFIER).
-var ruleForm = regexp.MustCompile(`(?s)^([A-Za-z_][A-Za-z0-9_-]*)(?:\((.*)\))?$`)
+var ruleForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^([A-Za-z_][A-Za-z0-9_-]*)(?:\((.*)\))?$`) })
 
 // parameter is the form "name:value" of a specifier, which concerns a parameter of the tool.
-var parameter = regexp.MustCompile(`^[a-z_]+:[^*\s]`)
+var parameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_]+:[^*\s]`) })
 
 func (c *claude) rule(line int, text string, d rules.Decision) {
-	m := ruleForm.FindStringSubmatch(strings.TrimSpace(text))
+	m := ruleForm().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		c.note(line, text, "left out: not of the form Tool(specifier)")
 		if d != rules.Allow {
@@ -146,7 +147,7 @@ func (c *claude) command(line int, text, of string, d rules.Decision) {
 	}
 	e := entry{line: line, from: text, decision: d, exact: d == rules.Allow && !star}
 	if d != rules.Allow {
-		if !parameter.MatchString(of) || prefix {
+		if !parameter().MatchString(of) || prefix {
 			e.words = leading(before, star)
 		}
 		if len(e.words) == 0 {
@@ -167,7 +168,7 @@ func (c *claude) command(line int, text, of string, d rules.Decision) {
 		c.note(line, text, "left out: no rule allows every command; see ask_for_approval in config.toml")
 		return
 	}
-	if parameter.MatchString(of) && !prefix {
+	if parameter().MatchString(of) && !prefix {
 		c.note(line, text, "left out: it is about a parameter of the tool")
 		return
 	}

@@ -5,6 +5,7 @@ package completion
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ import (
 
 // fromSessions are the commands whose arguments name sessions.
 var fromSessions = []string{"resume", "fork", "exec resume", "exec fork", "sessions show", "sessions rename", "sessions delete", "sessions export", "undo"}
+
+// ofServers are the commands whose argument names an MCP server of the settings.
+var ofServers = []string{"mcp remove"}
 
 const noFile = cobra.ShellCompDirectiveNoFileComp
 
@@ -57,9 +61,20 @@ func Add(root *cobra.Command, s cli.Stdio, f *cli.Flags) {
 		"on-refused":       one("continue", "stop"),
 		"format":           one("markdown", "html"),
 		"decision":         one("allow", "ask", "forbid"),
+		"workspace":        one("read", "write", "none"),
 		"cd":               folders, "add-dir": folders,
 	}
+	servers := func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		c, err := settings(cmd.Context(), s, *f)
+		if err != nil || len(args) > 0 {
+			return nil, noFile
+		}
+		return slices.Sorted(maps.Keys(c.MCP.Servers)), noFile
+	}
 	walk(root, func(cmd *cobra.Command) {
+		if slices.Contains(ofServers, strings.TrimPrefix(cmd.CommandPath(), root.Name()+" ")) {
+			cmd.ValidArgsFunction = servers
+		}
 		if path := strings.TrimPrefix(cmd.CommandPath(), root.Name()+" "); slices.Contains(fromSessions, path) {
 			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
 				if len(args) > 0 && path != "sessions delete" {

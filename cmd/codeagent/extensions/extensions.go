@@ -42,7 +42,9 @@ type Found struct {
 	Hooks  []hooks.Hook
 	Skills []skills.Skill
 	// Servers are the MCP servers of the project, by name. None has the name of one in the settings.
-	Servers map[string]server.Settings
+	// ServerFiles has the file of each.
+	Servers     map[string]server.Settings
+	ServerFiles map[string]string
 	// Left says what is left out, and why. Untrusted is a sentence about what a project brings that is
 	// not read; it may be empty.
 	Left      []string
@@ -77,6 +79,7 @@ func Read(ctx context.Context, ws *workspace.Workspace) Found {
 }
 
 type reader struct {
+	only  string // the one name that is read of places; "": all
 	ctx   context.Context
 	ws    *workspace.Workspace
 	out   Found
@@ -116,6 +119,9 @@ func (r *reader) project(own []string) {
 		}
 		for _, name := range places(r.ws.Config.Extensions) {
 			place := filepath.Join(dir, name)
+			if r.only != "" && name != r.only {
+				continue
+			}
 			if slices.ContainsFunc(own, func(o string) bool { return sandbox.Covers(o, place) }) {
 				continue // the user's own, read already
 			}

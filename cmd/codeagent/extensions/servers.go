@@ -1,18 +1,48 @@
 package extensions
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config/server"
+	"codeagent/hostfile"
 	"codeagent/internal/short"
 )
 
 // serverFile is where a project names MCP servers, for codeagent and other agents. Commands cannot
 // write it: see sandbox.ProtectedNames.
 const serverFile = ".mcp.json"
+
+// ServerFiles lists the files of a project around folder that name MCP servers. They are not read.
+func ServerFiles(folder string) (out []string) {
+	for _, dir := range workspace.ProjectFolders(folder) {
+		if place := filepath.Join(dir, serverFile); present(place) {
+			out = append(out, place)
+		}
+	}
+	return out
+}
+
+func present(place string) bool {
+	_, err := hostfile.Seen(place)
+	return err == nil
+}
+
+// ReadServers is Read for the MCP servers of a project alone.
+func ReadServers(ctx context.Context, ws *workspace.Workspace) Found {
+	r := &reader{ws: ws, only: serverFile}
+	var end context.CancelFunc
+	r.ctx, end = context.WithTimeout(ctx, timeLimit)
+	defer end()
+	defer r.close()
+	r.project(nil)
+	return r.out
+}
 
 // servers adds the MCP servers of a trusted project's file. One in a folder closer to the workspace
 // replaces one of the same name, but none replaces one of the settings.
@@ -35,9 +65,9 @@ func (r *reader) servers(file string) {
 			continue
 		}
 		if r.out.Servers == nil {
-			r.out.Servers = map[string]server.Settings{}
+			r.out.Servers, r.out.ServerFiles = map[string]server.Settings{}, map[string]string{}
 		}
-		r.out.Servers[name] = list[name]
+		r.out.Servers[name], r.out.ServerFiles[name] = list[name], file
 	}
 }
 

@@ -1,12 +1,10 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"codeagent/approvals/ledger"
@@ -39,34 +37,25 @@ func ReadRules(ctx context.Context, s cli.Stdio, paths config.Paths) ([]*rules.R
 
 // ChangeRules applies edit to rules.toml and returns the new rules. The file must be valid before
 // and after the edit; otherwise it stays unchanged.
-func ChangeRules(ctx context.Context, s cli.Stdio, paths config.Paths, edit func(text []byte, list []*rules.Rule) ([]byte, error)) ([]*rules.Rule, error) {
-	if err := paths.Create(); err != nil {
+func ChangeRules(ctx context.Context, s cli.Stdio, paths config.Paths, edit func(text []byte, list []*rules.Rule) ([]byte, error)) (list []*rules.Rule, err error) {
+	err = changeFile(ctx, paths, paths.Rules, maxRulesFile, func([]byte) ([]byte, error) {
+		all, before, err := ReadRules(ctx, s, paths)
+		if err != nil {
+			return nil, err
+		}
+		text, err := edit(slices.Clone(before), all)
+		if err != nil {
+			return nil, err
+		}
+		if list, err = rules.Parse(paths.Rules, text, s.Env("HOME")); err != nil {
+			return nil, cli.Usage(err, "nothing was changed")
+		}
+		return text, nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	unlock, err := hostfile.Lock(filepath.Dir(paths.Rules))
-	if err != nil {
-		return nil, fmt.Errorf("rules: %w", err)
-	}
-	defer unlock()
-	list, before, err := ReadRules(ctx, s, paths)
-	if err != nil {
-		return nil, err
-	}
-	text, err := edit(slices.Clone(before), list)
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxRulesFile {
-		return nil, cli.Usage(fmt.Errorf("%s would be longer than 1 MiB", paths.Rules), "nothing was changed")
-	}
-	if list, err = rules.Parse(paths.Rules, text, s.Env("HOME")); err != nil {
-		return nil, cli.Usage(err, "nothing was changed")
-	}
-	// Editors ignore the lock, and some file systems have no locks.
-	if now, err := hostfile.Read(ctx, paths.Rules, maxRulesFile); err != nil && !errors.Is(err, fs.ErrNotExist) || !bytes.Equal(now, before) {
-		return nil, fmt.Errorf("%s: another program changed it meanwhile; nothing was changed, so try again", paths.Rules)
-	}
-	return list, hostfile.Write(paths.Rules, text, 0o600)
+	return list, nil
 }
 
 // RemoveRule removes the rule with the given ledger.RuleID from the user's rules.toml.

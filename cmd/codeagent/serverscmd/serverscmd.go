@@ -1,0 +1,94 @@
+// Package serverscmd is the commands below `codeagent mcp` about the MCP servers that codeagent
+// itself uses: add, list, remove. It changes config.toml through package workspace, and reads a
+// project's servers through package extensions. Start at New.
+package serverscmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/config"
+	"codeagent/config/server"
+	"codeagent/internal/short"
+	"codeagent/internal/visible"
+
+	"github.com/spf13/cobra"
+)
+
+// New returns the commands.
+func New(s cli.Stdio, f *cli.Flags) []*cobra.Command {
+	return []*cobra.Command{newAdd(s), newList(s, f), newRemove(s)}
+}
+
+func newRemove(s cli.Stdio) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Remove an MCP server from the settings", Args: cobra.ExactArgs(1),
+		Long: "remove takes the tables of the server out of config.toml and leaves all else there as it is.",
+		RunE: func(cmd *cobra.Command, args []string) error { return remove(cmd.Context(), s, args[0]) },
+	}
+}
+
+func remove(ctx context.Context, s cli.Stdio, name string) error {
+	paths, _, err := workspace.Places(ctx, s)
+	if err != nil {
+		return err
+	}
+	err = workspace.ChangeSettings(ctx, paths, func(text []byte) ([]byte, error) {
+		known, err := server.Names(text)
+		if err == nil && !slices.Contains(known, name) {
+			return nil, unknown(name, known)
+		}
+		return server.Without(text, name)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Text, "removed the MCP server %s from %s\n", name, visible.Line(paths.File))
+	return err
+}
+
+// unknown is the error for a name that no server has.
+func unknown(name string, known []string) error {
+	err := fmt.Errorf("no MCP server %s", short.Quote(name, 40))
+	if near := short.Nearest(name, known); near != "" {
+		err = fmt.Errorf("%w (did you mean %q?)", err, near)
+	}
+	return cli.Usage(err, "codeagent mcp list shows the servers")
+}
+
+// faults says what is wrong with a server's settings, by the flags that gave them.
+func faults(name string, settings server.Settings) error {
+	var errs []error
+	for _, err := range each(config.Sources{}.Check(settings.TOML(name))) {
+		fault := new(config.Error)
+		if !errors.As(err, &fault) {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, errors.New(inFlags(name, fault.Problem)))
+	}
+	return errors.Join(errs...)
+}
+
+// each returns the errors that err joins, also below joined ones.
+func each(err error) (out []error) {
+	var joined interface{ Unwrap() []error }
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &joined):
+		for _, one := range joined.Unwrap() {
+			out = append(out, each(one)...)
+		}
+		return out
+	}
+	return []error{err}
+}
+
+// names are the keys of a table, in order.
+func names[T any](table map[string]T) []string { return slices.Sorted(maps.Keys(table)) }

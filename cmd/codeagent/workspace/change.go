@@ -1,0 +1,65 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/config"
+	"codeagent/hostfile"
+)
+
+// maxSettings bounds config.toml, in bytes.
+const maxSettings = 1 << 20
+
+// ChangeSettings applies edit to the user's config.toml. The file must be valid after the edit;
+// otherwise it stays unchanged.
+func ChangeSettings(ctx context.Context, paths config.Paths, edit func(text []byte) ([]byte, error)) error {
+	return changeFile(ctx, paths, paths.File, maxSettings, func(before []byte) ([]byte, error) {
+		text, err := edit(slices.Clone(before))
+		if known := new(cli.HintError); errors.As(err, &known) {
+			return nil, err
+		}
+		if err != nil {
+			return nil, cli.Usage(fmt.Errorf("%s: %w", paths.File, err), "nothing was changed")
+		}
+		if err := (config.Sources{File: paths.File}).Check(text); err != nil {
+			return nil, cli.Usage(err, "nothing was changed", "codeagent help config lists the settings")
+		}
+		return text, nil
+	})
+}
+
+// changeFile writes what edit makes of one of the user's own files; absent, it is empty. One process
+// at a time changes them.
+func changeFile(ctx context.Context, paths config.Paths, file string, most int64, edit func(before []byte) ([]byte, error)) error {
+	if err := paths.Create(); err != nil {
+		return err
+	}
+	unlock, err := hostfile.Lock(filepath.Dir(file))
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	defer unlock()
+	before, err := hostfile.Read(ctx, file, most)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cli.Usage(err)
+	}
+	text, err := edit(before)
+	if err != nil {
+		return err
+	}
+	if int64(len(text)) > most {
+		return cli.Usage(fmt.Errorf("%s would be longer than 1 MiB", file), "nothing was changed")
+	}
+	// Editors ignore the lock, and some file systems have no locks.
+	if now, err := hostfile.Read(ctx, file, most); err != nil && !errors.Is(err, fs.ErrNotExist) || !bytes.Equal(now, before) {
+		return fmt.Errorf("%s: another program changed it meanwhile; nothing was changed, so try again", file)
+	}
+	return hostfile.Write(file, text, 0o600)
+}

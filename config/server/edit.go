@@ -1,0 +1,325 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// Changes of the tables [mcp.servers.NAME] in the text of a settings file. Comments, order and
+// layout of all else stay. No edit trusts its own work: the values before and after are
+// compared, and an edit that would change anything else is an error.
+
+// TOML returns the tables of a server as text: its [mcp.servers.NAME] and below it the sandbox. It
+// leaves out defaults.
+func (s Settings) TOML(name string) []byte {
+	table := struct {
+		Command  string            `toml:"command,omitempty"`
+		Args     []string          `toml:"args,omitempty"`
+		Env      map[string]string `toml:"env,inline,omitempty"`
+		URL      string            `toml:"url,omitempty"`
+		Headers  map[string]string `toml:"headers,inline,omitempty"`
+		Enabled  []string          `toml:"enabled_tools,omitempty"`
+		Disabled []string          `toml:"disabled_tools,omitempty"`
+		Startup  int64             `toml:"startup_timeout_s,omitempty"`
+		Tool     int64             `toml:"tool_timeout_s,omitempty"`
+		Required bool              `toml:"required,omitempty"`
+	}{s.Command, s.Args, s.Env, s.URL, s.Headers, s.EnabledTools, s.DisabledTools, 0, 0, s.Required}
+	if n := int64(s.StartupTimeout.Seconds()); n != StartupSeconds {
+		table.Startup = n
+	}
+	if n := int64(s.ToolTimeout.Seconds()); n != ToolSeconds {
+		table.Tool = n
+	}
+	text, _ := toml.Marshal(table) // texts, lists and numbers can always be written
+	out := append([]byte("[mcp.servers."+name+"]\n"), text...)
+	if box := sandboxLines(s.Sandbox); len(box) > 0 {
+		out = fmt.Appendf(out, "\n[mcp.servers.%s.sandbox]\n%s", name, box)
+	}
+	return out
+}
+
+// sandboxLines are the lines of a table sandbox.
+func sandboxLines(b Sandbox) []byte {
+	if b.Workspace == "read" {
+		b.Workspace = ""
+	}
+	text, _ := toml.Marshal(struct {
+		Workspace string   `toml:"workspace,omitempty"`
+		Read      []string `toml:"read,omitempty"`
+		Write     []string `toml:"write,omitempty"`
+		Hosts     []string `toml:"allow_hosts,omitempty"`
+		Sockets   []string `toml:"allow_sockets,omitempty"`
+		Env       []string `toml:"env,omitempty"`
+	}{b.Workspace, b.Read, b.Write, b.AllowHosts, b.AllowSockets, b.Env}) // as above
+	return text
+}
+
+// With adds the tables of a server at the end of text.
+func With(text []byte, name string, s Settings) ([]byte, error) {
+	if i := slices.IndexFunc(expressions(text), func(e expression) bool { return e.in(name) }); i >= 0 {
+		return nil, fmt.Errorf("line %d has an MCP server %s already", expressions(text)[i].line, quoted(name))
+	}
+	table := s.TOML(name)
+	added, err := decoded(table)
+	if err != nil {
+		return nil, err
+	}
+	return checked(text, after(text, len(text), string(table)), name, func(map[string]any) map[string]any {
+		return serverIn(added, name)
+	})
+}
+
+// Without removes the tables of a server from text. Comments above and below them stay.
+func Without(text []byte, name string) ([]byte, error) {
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	all := expressions(text)
+	for i, e := range slices.Backward(all) {
+		if !e.in(name) {
+			continue
+		}
+		first, end := e.line-1, lastLine(lines, all, i)
+		if i+1 < len(all) && all[i+1].in(name) {
+			end = max(end, min(all[i+1].line-1, len(lines))) // what stands between two parts of it
+		}
+		// A blank line on either side is one too many.
+		if first > 0 && blank(lines[first-1]) && (end >= len(lines) || blank(lines[end])) {
+			first--
+		}
+		lines = slices.Delete(lines, first, end)
+	}
+	return checked(text, bytes.Join(lines, nil), name, func(map[string]any) map[string]any { return nil })
+}
+
+// Widened adds the elements of lists to those of a server's table sandbox, each under the name
+// of its setting: read, write, allow_hosts, allow_sockets.
+func Widened(text []byte, name string, lists map[string][]string) ([]byte, error) {
+	out := text
+	for _, key := range slices.Sorted(maps.Keys(lists)) {
+		if len(lists[key]) > 0 {
+			out = withElements(out, []string{"mcp", "servers", name, "sandbox", key}, lists[key])
+		}
+	}
+	return checked(text, out, name, func(was map[string]any) map[string]any {
+		if was == nil {
+			return nil // there is no such server
+		}
+		box, _ := was["sandbox"].(map[string]any)
+		if box == nil {
+			box = map[string]any{}
+		}
+		for key, values := range lists {
+			list, _ := box[key].([]any)
+			for _, v := range values {
+				list = append(list, v)
+			}
+			if len(list) > 0 {
+				box[key] = list
+			}
+		}
+		was["sandbox"] = box
+		return was
+	})
+}
+
+// withElements adds elements to the list with this key, or adds the list.
+func withElements(text []byte, key, values []string) []byte {
+	var written []string
+	for _, v := range values {
+		one, _ := toml.Marshal(map[string]string{"v": v}) // a string can always be written
+		written = append(written, strings.TrimSpace(strings.TrimPrefix(string(one), "v = ")))
+	}
+	add := strings.Join(written, ", ")
+	all := expressions(text)
+	if i := slices.IndexFunc(all, func(e expression) bool { return slices.Equal(e.key, key) }); i >= 0 {
+		if at := all[i].lastElement; at > 0 {
+			return slices.Concat(text[:at], []byte(", "+add), text[at:])
+		}
+		at := all[i].end + bytes.IndexByte(text[all[i].end:], '[') + 1
+		return slices.Concat(text[:at], []byte(add), text[at:])
+	}
+	pair := key[len(key)-1] + " = [" + add + "]\n"
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	table := key[:len(key)-1]
+	if i := slices.IndexFunc(all, func(e expression) bool { return e.header && slices.Equal(e.key, table) }); i >= 0 {
+		at := len(bytes.Join(lines[:all[i].line], nil))
+		return slices.Concat(text[:at], pairAfter(text, at, pair), text[at:])
+	}
+	end := len(text)
+	for i, e := range all {
+		if e.in(key[2]) {
+			end = len(bytes.Join(lines[:lastLine(lines, all, i)], nil))
+		}
+	}
+	return after(text, end, "["+strings.Join(table, ".")+"]\n"+pair)
+}
+
+// pairAfter is a line that follows the one that ends at a place of text.
+func pairAfter(text []byte, at int, pair string) []byte {
+	if at > 0 && text[at-1] != '\n' {
+		pair = "\n" + pair
+	}
+	return asIn(text, pair)
+}
+
+// after puts a table behind the line that ends at a place of text, with a blank line between.
+func after(text []byte, at int, table string) []byte {
+	gap := "\n"
+	switch {
+	case at == 0 || bytes.HasSuffix(text[:at], []byte("\n\n")) || bytes.HasSuffix(text[:at], []byte("\n\r\n")):
+		gap = ""
+	case text[at-1] != '\n':
+		gap = "\n\n"
+	}
+	return slices.Concat(text[:at], asIn(text, gap+table), text[at:])
+}
+
+// asIn writes lines with the ends that those of text have.
+func asIn(text []byte, lines string) []byte {
+	if bytes.Contains(text, []byte("\r\n")) {
+		lines = strings.ReplaceAll(lines, "\n", "\r\n")
+	}
+	return []byte(lines)
+}
+
+// Names lists the names of the servers in the text of a settings file.
+func Names(text []byte) ([]string, error) {
+	tree, err := decoded(text)
+	mcp, _ := tree["mcp"].(map[string]any)
+	servers, _ := mcp["servers"].(map[string]any)
+	return slices.Sorted(maps.Keys(servers)), err
+}
+
+// mark is the byte order mark that some editors put before UTF-8.
+var mark = []byte("\xEF\xBB\xBF")
+
+// errLayout: a person wrote the server in a form that is not edited.
+var errLayout = errors.New("the server is written in a form that codeagent does not edit (a table in braces, or keys with dots)")
+
+// checked returns edited, if it is text with nothing changed but the server name, which became what
+// change makes of it; nil: it is gone.
+func checked(text, edited []byte, name string, change func(was map[string]any) map[string]any) ([]byte, error) {
+	want, err := decoded(text)
+	if err != nil {
+		return nil, err
+	}
+	got, err := decoded(edited)
+	if err != nil {
+		return nil, errLayout
+	}
+	setServer(want, name, change(serverIn(want, name)))
+	setServer(got, name, serverIn(got, name))
+	if !reflect.DeepEqual(want, got) {
+		return nil, errLayout
+	}
+	return edited, nil
+}
+
+func decoded(text []byte) (map[string]any, error) {
+	tree := map[string]any{}
+	return tree, toml.Unmarshal(bytes.TrimPrefix(text, mark), &tree)
+}
+
+// serverIn returns the table of a server; nil: there is none.
+func serverIn(tree map[string]any, name string) map[string]any {
+	mcp, _ := tree["mcp"].(map[string]any)
+	servers, _ := mcp["servers"].(map[string]any)
+	one, _ := servers[name].(map[string]any)
+	return one
+}
+
+// setServer sets or removes the table of a server, and removes the empty ones around it.
+func setServer(tree map[string]any, name string, one map[string]any) {
+	mcp, _ := tree["mcp"].(map[string]any)
+	servers, _ := mcp["servers"].(map[string]any)
+	if one != nil {
+		if servers == nil {
+			servers = map[string]any{}
+		}
+		if mcp == nil {
+			mcp = map[string]any{}
+		}
+		servers[name], mcp["servers"], tree["mcp"] = one, servers, mcp
+		return
+	}
+	delete(servers, name)
+	if len(servers) == 0 {
+		delete(mcp, "servers")
+	}
+	if len(mcp) == 0 {
+		delete(tree, "mcp")
+	}
+}
+
+// expression is the header of a table, or a value.
+type expression struct {
+	key    []string // whole
+	line   int      // its first one, from 1
+	header bool
+	// end is where its key ends, and lastElement where the last element of a list does; 0: there
+	// is none. Both are offsets.
+	end, lastElement int
+}
+
+// in reports whether e belongs to the server name alone.
+func (e expression) in(name string) bool {
+	return len(e.key) >= 3 && slices.Equal(e.key[:3], []string{"mcp", "servers", name})
+}
+
+// expressions lists those of a valid file, in order.
+func expressions(text []byte) (out []expression) {
+	data := bytes.TrimPrefix(text, mark)
+	skipped := len(text) - len(data)
+	var p unstable.Parser
+	p.Reset(data)
+	var table []string
+	for p.NextExpression() {
+		n := p.Expression()
+		e := expression{header: n.Kind != unstable.KeyValue}
+		if !e.header {
+			e.key = slices.Clone(table)
+		}
+		for it := n.Key(); it.Next(); {
+			part := it.Node()
+			e.key = append(e.key, string(part.Data))
+			if shape := p.Shape(part.Raw); e.line == 0 {
+				e.line = shape.Start.Line
+			}
+			e.end = skipped + int(part.Raw.Offset+part.Raw.Length)
+		}
+		if e.header {
+			table = e.key
+		} else if n.Value().Kind == unstable.Array {
+			for it := n.Value().Children(); it.Next(); {
+				e.lastElement = skipped + int(it.Node().Raw.Offset+it.Node().Raw.Length)
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// lastLine is the number of the last line of an expression, without the comments and blank lines
+// that lead to the next one.
+func lastLine(lines [][]byte, all []expression, i int) int {
+	end := len(lines)
+	if i+1 < len(all) {
+		end = min(all[i+1].line-1, len(lines))
+	}
+	for end > all[i].line { // which stays in any case
+		if line := bytes.TrimSpace(lines[end-1]); len(line) > 0 && line[0] != '#' {
+			break
+		}
+		end--
+	}
+	return end
+}
+
+func blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
