@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -47,6 +48,19 @@ func (c *ServerCall) clone() *ServerCall {
 
 // Name is the name of the tool in rules: "NAME__tool".
 func (c ServerCall) Name() string { return c.Server + "__" + c.Tool }
+
+// Readable is the arguments for a person: short ones on a line, else a value a line.
+func (c ServerCall) Readable() string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, []byte(c.Arguments)); err == nil && b.Len() <= 72 {
+		return b.String()
+	}
+	b.Reset()
+	if err := json.Indent(&b, []byte(c.Arguments), "", "  "); err != nil {
+		return c.Arguments
+	}
+	return b.String()
+}
 
 // Strings are the strings in the arguments, each as a word of a shell: what the call names.
 func (c ServerCall) Strings() string {

@@ -56,7 +56,7 @@ func ours(screen string) []string {
 	return out
 }
 
-var labels = map[string]bool{"command": true, "reason": true, "types": true, "into": true, "fetch": true, "change": true, "does": true}
+var labels = map[string]bool{"command": true, "reason": true, "types": true, "into": true, "fetch": true, "change": true, "does": true, "sends": true, "to": true}
 
 // TestNoYesBeforeAllWasSeen: at sizes where a question does not fit, each way to say
 // yes is dead until everything that a yes allows, and every warning, was visible.
@@ -67,8 +67,12 @@ func TestNoYesBeforeAllWasSeen(t *testing.T) {
 	input.Action = approvals.Action{Kind: word.KindInput, Input: strings.Repeat("rm -rf /srv/x; ", 60), Running: approvals.Running{ID: 1, Command: "bash -i"}}
 	edit := crowdedRequest("edit")
 	edit.Action = approvals.Action{Kind: word.KindEdit, Command: "*** Begin Patch\n" + strings.Repeat("+x\n", 50) + "*** End Patch\n", Paths: []string{"/home/ada/.bashrc"}}
+	server := crowdedRequest("server")
+	server.Action = approvals.Action{Kind: word.KindServer, Server: &approvals.ServerCall{
+		Server: "mail", Tool: "send", Program: "mail-server\n allows FAKE", Arguments: `{"to": "` + strings.Repeat("x@example.com, ", 60) + `"}`,
+	}}
 	for _, size := range [][2]int{{80, 24}, {40, 15}, {24, 10}} {
-		for _, q := range []approvals.Request{crowdedRequest("q"), held, input, edit} {
+		for _, q := range []approvals.Request{crowdedRequest("q"), held, input, edit, server} {
 			t.Run(fmt.Sprintf("%dx%d/%s", size[0], size[1], q.ID), func(t *testing.T) { readAll(t, size[0], size[1], q) })
 		}
 	}

@@ -30,8 +30,8 @@ type Question struct {
 	Held     bool     `json:"held,omitempty"`
 	Patience int      `json:"patience_s,omitempty"`
 	Known    []string `json:"known,omitempty"`
-	// Does names what Text is: "runs", "changes", "fetches", "types". Text and Into, the command
-	// that is typed to, are rows of the model's; Folder is where it happens.
+	// Does names what Text is: "runs", "changes", "fetches", "types", "sends". Text, and Into, the command
+	// that is typed to or the server that is sent to, are rows of the model's; Folder is where it happens.
 	Does   string   `json:"does,omitempty"`
 	Text   []string `json:"text,omitempty"`
 	Into   []string `json:"into,omitempty"`
@@ -120,9 +120,10 @@ func allows(r approvals.Request) []string {
 }
 
 // blind reports whether every yes is to a text that nothing else limits: outside the sandbox, and
-// for requests and inputs that leave the policy as it is, only the text says what happens.
+// for requests, inputs and calls of servers that leave the policy as it is, only the text says what
+// happens.
 func blind(r approvals.Request) bool {
-	return r.Grant.Unsandboxed || r.Action.Kind == word.KindFetch || r.Action.Kind == word.KindInput
+	return r.Action.Kind == word.KindServer && r.Grant.Empty() || r.Grant.Unsandboxed || r.Action.Kind == word.KindFetch || r.Action.Kind == word.KindInput
 }
 
 // action writes what happens and where. It reports whether the text, which a person has to read
@@ -139,6 +140,9 @@ func (q *Question) action(r approvals.Request) (long bool) {
 		q.Does, text = "fetches", "GET "+a.Command
 	case a.Kind == word.KindEdit:
 		q.Does = "changes"
+	case a.Server != nil:
+		q.Does, text = "sends", a.Server.Readable()
+		q.Into = Quoted(a.Server.Program, 0)
 	case text != "":
 		q.Does = "runs"
 	case a.Title != r.Title:

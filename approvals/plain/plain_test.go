@@ -61,12 +61,14 @@ func TestWordsOfOtherActions(t *testing.T) {
 	input := approvals.Request{Title: "type", Grant: sandbox.Grant{Write: []string{"/srv"}},
 		Action: approvals.Action{Kind: word.KindInput, Input: "rm -r x\x03", Running: approvals.Running{Command: "bash\n-i"}}}
 	fetch := approvals.Request{Title: "fetch", Action: approvals.Action{Kind: word.KindFetch, Command: "https://a.example/?q=1"}}
+	server := approvals.Request{Title: "call", Action: approvals.Action{Kind: word.KindServer, Title: "m: send", Server: &approvals.ServerCall{Server: "m", Tool: "send", Program: "m --x", Arguments: `{ "a": 1 }`}}}
 	other := approvals.Request{Title: "it wants to run", Action: approvals.Action{Kind: word.KindRead, Title: "read a.png"}}
 	for want, r := range map[string]approvals.Request{
 		"edit\nallows: write /srv/b\nallows: write /work/a\nchanges:\n  | *** Begin Patch":         edit,
 		"type\nthe command may: write /srv\ntypes:\n  | \"rm -r x\\x03\"\ninto:\n  | bash\n  | -i": input,
 		"fetch\nallows: no extra permissions\nfetches:\n  | GET https://a.example/?q=1":            fetch,
 		"it wants to run\nallows: no extra permissions\ndoes:\n  | read a.png":                     other,
+		"call\nallows: no extra permissions\nsends:\n  | {\"a\":1}\ninto:\n  | m --x":              server,
 		"permission needed\nallows: no extra permissions":                                          {},
 		"run\nallows: outside the sandbox\nruns:\n  | x":                                           {Title: "run", Grant: sandbox.Grant{Unsandboxed: true}, Action: approvals.Action{Kind: word.KindCommand, Command: "x"}},
 	} {
@@ -201,6 +203,7 @@ func TestTooLongForAYes(t *testing.T) {
 	for name, r := range map[string]approvals.Request{
 		"a command outside": {Grant: sandbox.Grant{Unsandboxed: true}, Action: approvals.Action{Kind: word.KindCommand, Command: command + "y"}},
 		"an input":          {Action: approvals.Action{Kind: word.KindInput, Input: command}},
+		"a call":            {Action: approvals.Action{Kind: word.KindServer, Server: &approvals.ServerCall{Arguments: command + "y"}}},
 		"an address":        {Action: approvals.Action{Kind: word.KindFetch, Command: command}},
 	} {
 		r.Options = outside.Options

@@ -232,6 +232,13 @@ func (s *sheet) action(r approvals.Request) {
 		f.label, f.need, f.hard, f.spans = "types", forYes, true, []paint.Span{paint.Strong.Span(strconv.Quote(a.Input))}
 		s.add(f)
 		f = field{label: "into", quoted: true, most: s.most.command, tail: f.tail, mark: paint.Text.Span("$ "), spans: []paint.Span{paint.Text.Span(a.Running.Command)}}
+	case a.Server != nil: // what it does with them, no sandbox knows
+		f.label, f.hard, f.spans = "sends", true, []paint.Span{paint.Strong.Span(a.Server.Readable())}
+		if f.need = forNothing; r.Grant.Empty() {
+			f.need, f.most = forYes, 0
+		}
+		s.add(f)
+		f = field{label: "to", quoted: true, most: s.most.command, tail: f.tail, spans: []paint.Span{paint.Text.Span(a.Server.Program)}}
 	case a.Command != "":
 		f.mark, f.spans = paint.Strong.Span("$ "), []paint.Span{paint.Strong.Span(a.Command)}
 	case a.Title != "" && a.Title != r.Title:

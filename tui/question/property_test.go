@@ -73,12 +73,15 @@ func anyRequest(r *rand.Rand) approvals.Request {
 		{Key: "n", Label: "no, because …"}, {Key: "s", Decision: approvals.Stop, Label: "stop"},
 	}
 	text := alien + hostile(r, r.IntN(80))
-	switch q.Action = (approvals.Action{Kind: word.KindCommand, Command: text, Folder: place(r)}); r.IntN(4) {
+	switch q.Action = (approvals.Action{Kind: word.KindCommand, Command: text, Folder: place(r)}); r.IntN(5) {
 	case 0:
 		q.Action.Kind = word.KindEdit
 	case 1:
 		q.Action.Kind, q.Action.Input, q.Action.Running.Command = word.KindInput, text, text
 	case 2:
+		q.Action.Kind, q.Action.Command = word.KindServer, ""
+		q.Action.Server = &approvals.ServerCall{Server: "s", Tool: "t", Program: text, Arguments: text}
+	case 3:
 		q.Held, q.Patience = true, time.Minute
 	}
 	return q
@@ -88,7 +91,7 @@ func anyRequest(r *rand.Rand) approvals.Request {
 func ours(row string) bool {
 	before, _, barred := strings.Cut(row, "│ ")
 	before = strings.TrimSpace(before)
-	return !barred || !slices.Contains([]string{"", "command", "reason", "types", "into", "change"}, before)
+	return !barred || !slices.Contains([]string{"", "command", "reason", "types", "into", "change", "sends", "to"}, before)
 }
 
 // squeezed leaves out space, where rows end.
