@@ -30,6 +30,21 @@ const (
 // Modes lists every Mode, the most careful first.
 func Modes() []Mode { return []Mode{Untrusted, OnRequest, OnFailure, Granular, Never} }
 
+// modeWords are the approval policies in two words, and what each does.
+var modeWords = map[Mode]struct{ short, means string }{
+	Untrusted: {"asks first", "every edit and every command is asked about first, known read-only commands apart"},
+	OnRequest: {"asks on request", "everything runs in the sandbox; you are asked when more is needed"},
+	OnFailure: {"asks on failure", "everything runs in the sandbox; you are asked when more is needed, and after a command that the sandbox denied something"},
+	Granular:  {"asks by kind", "everything runs in the sandbox; when more is needed the settings say by its kind whether you are asked or it is refused"},
+	Never:     {"never asks", "everything runs in the sandbox; what needs more is refused, and you are asked nothing"},
+}
+
+// Short names m in two or three words; it is empty for an unknown one.
+func (m Mode) Short() string { return modeWords[m].short }
+
+// Means says in a line what m does.
+func (m Mode) Means() string { return modeWords[m].means }
+
 // Holds reports whether a refused call of a running command can wait for an answer under m. Under
 // Untrusted the user was already asked before the command started.
 func (m Mode) Holds() bool { return m == OnRequest || m == OnFailure || m == Granular }

@@ -5,15 +5,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/short"
+	"codeagent/prompts"
 	"codeagent/tui/keys"
 	"codeagent/tui/message"
 	"codeagent/tui/paint"
@@ -37,14 +36,10 @@ type Extras struct {
 	Review func(ctx context.Context, of string) (string, error)
 	Plan   func(task string) string
 	// Own reads the person's own commands, and the project's. It is called once.
-	Own func(ctx context.Context) ([]OwnCommand, error)
+	Own func(ctx context.Context) ([]prompts.Own, error)
 
-	own []OwnCommand // as read
+	own []prompts.Own // as read
 }
-
-// OwnCommand is a prompt with a name. In Text $ARGUMENTS stands for all that follows the
-// name, $1 to $9 for a word of it.
-type OwnCommand struct{ Name, About, Text string }
 
 // efforts are the words that /model takes besides a name.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
@@ -105,65 +100,8 @@ func ownCommands(o Options, taken []command) []command {
 			continue
 		}
 		out = append(out, command{name: own.Name, help: own.About, takes: "[…]", run: func(m *app, argument string) tea.Cmd {
-			return m.submit(message.Message{Text: own.expand(argument)})
+			return m.submit(message.Message{Text: own.Expand(argument)})
 		}})
-	}
-	return out
-}
-
-// expand puts the arguments in; where the text has no place for them they follow it.
-func (c OwnCommand) expand(argument string) string {
-	var out strings.Builder
-	words, placed := arguments(argument), false
-	for rest := c.Text; rest != ""; {
-		before, after, found := strings.Cut(rest, "$")
-		out.WriteString(before)
-		if !found {
-			break
-		}
-		rest = after
-		tail, all := strings.CutPrefix(after, "ARGUMENTS")
-		switch {
-		case all:
-			out.WriteString(argument)
-			rest, placed = tail, true
-		case after != "" && after[0] >= '1' && after[0] <= '9':
-			if n, _ := strconv.Atoi(after[:1]); n <= len(words) {
-				out.WriteString(words[n-1])
-			}
-			rest, placed = after[1:], true
-		default:
-			out.WriteByte('$')
-		}
-	}
-	if text := out.String(); placed || argument == "" {
-		return text
-	} else {
-		return strings.TrimRight(text, "\n") + "\n\n" + argument
-	}
-}
-
-// arguments are the words of a text; quotes hold one together.
-func arguments(s string) []string {
-	var out []string
-	word, quote, open := "", rune(0), false
-	for _, r := range s {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '"' || r == '\''):
-			quote, open = r, true
-		case quote == 0 && unicode.IsSpace(r):
-			if word != "" || open {
-				out = append(out, word)
-			}
-			word, open = "", false
-		default:
-			word += string(r)
-		}
-	}
-	if word != "" || open {
-		out = append(out, word)
 	}
 	return out
 }

@@ -11,28 +11,15 @@ import (
 
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/prompts"
 )
 
 // TestOwnCommands: a prompt of the person's is completed, gets its arguments and is sent; a
 // built-in command keeps its name.
 func TestOwnCommands(t *testing.T) {
-	for _, c := range []struct{ text, argument, want string }{
-		{"Fix $ARGUMENTS now", "the  parser", "Fix the  parser now"},
-		{"Compare $1 with $2.", `a "b c" d`, "Compare a with b c."},
-		{"Compare $1 with $2.", "a", "Compare a with ."},
-		{"It costs $5 or $", "", "It costs  or $"},
-		{"Fix it\n", "in main.go", "Fix it\n\nin main.go"},
-		{"Fix it\n", "", "Fix it\n"},
-		{"$1 $ARGUMENTS", "$2 $ARGUMENTS", "$2 $2 $ARGUMENTS"},
-		{"$1", `''`, ""},
-	} {
-		if got := (OwnCommand{Text: c.text}).expand(c.argument); got != c.want {
-			t.Errorf("%q with %q is %q, want %q", c.text, c.argument, got, c.want)
-		}
-	}
 	r := newRig(t, 80, 24)
-	r.app.offers.Extras.Own = func(context.Context) ([]OwnCommand, error) {
-		return []OwnCommand{{"tidy", "fix an issue", "Fix issue $1."}, {"help", "mine", "x"}, {"tidy", "another", "y"}}, errors.New("commands/bad.md: too large")
+	r.app.offers.Extras.Own = func(context.Context) ([]prompts.Own, error) {
+		return []prompts.Own{{Name: "tidy", About: "fix an issue", Text: "Fix issue $1."}, {Name: "help", About: "mine", Text: "x"}, {Name: "tidy", About: "another", Text: "y"}}, errors.New("commands/bad.md: too large")
 	}
 	r.settle(loadOwn(r.app))
 	r.has("commands/bad.md: too large")

@@ -24,17 +24,8 @@ type widening struct {
 	writes bool
 }
 
-// modeWords are the approval policies for the footer, and what each does.
-var modeWords = map[approvals.Mode]struct{ short, means string }{
-	approvals.Untrusted: {"asks first", "every edit and every command is asked about first, known read-only commands apart"},
-	approvals.OnRequest: {"asks on request", "everything runs in the sandbox; you are asked when more is needed"},
-	approvals.OnFailure: {"asks on failure", "everything runs in the sandbox; you are asked when more is needed, and after a command that the sandbox denied something"},
-	approvals.Granular:  {"asks by kind", "everything runs in the sandbox; when more is needed the settings say by its kind whether you are asked or it is refused"},
-	approvals.Never:     {"never asks", "everything runs in the sandbox; what needs more is refused, and you are asked nothing"},
-}
-
 func approvalName(mode string) string {
-	return cmp.Or(modeWords[approvals.Mode(mode)].short, "approvals "+cmp.Or(mode, "?"))
+	return cmp.Or(approvals.Mode(mode).Short(), "approvals "+cmp.Or(mode, "?"))
 }
 
 // nextMode changes to the approval policy after the one that is asked about or applies.
@@ -112,7 +103,7 @@ var wideningAnswers = []approvals.Option{
 func wideningRequest(from, to approvals.Mode, unconfined bool) approvals.Request {
 	r := approvals.Request{
 		Title:    fmt.Sprintf("change the approval policy from %s to %s?", from, to),
-		Warnings: []string{fmt.Sprintf("now, %s: %s", from, modeWords[from].means), fmt.Sprintf("then, %s: %s", to, modeWords[to].means)},
+		Warnings: []string{fmt.Sprintf("now, %s: %s", from, from.Means()), fmt.Sprintf("then, %s: %s", to, to.Means())},
 		Options:  wideningAnswers,
 	}
 	if unconfined {

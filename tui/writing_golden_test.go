@@ -11,6 +11,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/golden"
+	"codeagent/prompts"
 	"codeagent/tui/message"
 	"codeagent/tui/tuitest"
 )
@@ -73,7 +74,7 @@ func TestWritingScreens(t *testing.T) {
 				e.Review = func(context.Context, string) (string, error) {
 					return "", fmt.Errorf("the uncommitted changes: there is nothing to review")
 				}
-				e.own = []OwnCommand{{"fix", "fix an issue by its number", "Fix issue $1."}}
+				e.own = []prompts.Own{{Name: "fix", About: "fix an issue by its number", Text: "Fix issue $1."}}
 				r.settle(loadHistory(r.app))
 				play(r)
 				golden.Check(t, fmt.Sprintf("writing-%s-%d.txt", name, size[0]), r.screen())
@@ -96,7 +97,7 @@ func TestHostileWriting(t *testing.T) {
 			r.app.offers.Writing.History = &keptMessages{all: []message.Message{{Text: nasty + "x"}}, err: errors.New(nasty)}
 			e := &r.app.offers.Extras
 			e.Diff = func(context.Context) (string, error) { return "+" + nasty, errors.New(nasty) }
-			e.own = []OwnCommand{{"fix", nasty, nasty}}
+			e.own = []prompts.Own{{Name: "fix", About: nasty, Text: nasty}}
 			r.settle(loadHistory(r.app))
 			look := func() {
 				t.Helper()

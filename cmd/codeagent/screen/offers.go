@@ -9,16 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
-	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/attach"
+	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
-	"codeagent/cmd/codeagent/providers"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
-	"codeagent/exec"
 	"codeagent/hostfile"
 	"codeagent/internal/picture"
 	"codeagent/internal/visible"
@@ -32,23 +29,17 @@ import (
 func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *saved {
 	kept := &saved{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
 	o.Surroundings = surroundings{ses.Workspace}
-	o.Undo, o.Approvals = offerUndo(ses), policies{ses.Gate, len(ses.Workspace.Config.Refuse) > 0}
+	o.Undo, o.Approvals = offerUndo(ses), policies{ses.Gate, ses}
 	if ses.Tour != nil {
 		return kept
 	}
 	if ses.Record != nil {
 		kept.current = ses.Record.Log
 	}
-	o.Sessions, o.Models, o.Images = kept, &models{ses: ses, show: tell}, imageLoader{ses}
+	o.Sessions, o.Models, o.Images = kept, models{&commands.Models{Ses: ses, Show: tell}}, imageLoader{ses}
 	o.Clipboard = pasting{attach.NewClipboard(ses.Workspace, ses.Sees)}
 	o.Background, o.Permissions = backgroundCommands{ses}, permissions{ses}
-	o.Compact = func(ctx context.Context, focus string) error {
-		_, err := ses.Agent.Compact(ctx, focus)
-		if errors.Is(err, agent.ErrNothing) || errors.Is(err, agent.ErrBusy) {
-			return err
-		}
-		return nil // Compacted reports any other error
-	}
+	o.Compact = func(ctx context.Context, focus string) error { return commands.Compact(ctx, ses, focus) }
 	return kept
 }
 
@@ -89,14 +80,10 @@ func (s surroundings) Line(ctx context.Context, now tui.Standing) string {
 // policies are the approval policies of a session.
 type policies struct {
 	*approvals.Gate
-	granular bool // the settings say what granular refuses
+	ses *conversation.Session
 }
 
-func (p policies) Modes() []approvals.Mode {
-	return slices.DeleteFunc(approvals.Modes(), func(m approvals.Mode) bool {
-		return m == approvals.Granular && !p.granular && p.Mode() != m
-	})
-}
+func (p policies) Modes() []approvals.Mode { return commands.Modes(p.ses) }
 
 // pasting adapts the clipboard to the screen.
 type pasting struct{ from attach.Clipboard }
@@ -145,31 +132,15 @@ func (l imageLoader) Load(ctx context.Context, path string) (message.Image, erro
 }
 
 // models are the models that the person can switch to during a session.
-type models struct {
-	ses    *conversation.Session
-	show   func(event.Event)
-	mu     sync.Mutex
-	listed []providers.Listed // the last list; guarded by mu
-}
+type models struct{ *commands.Models }
 
-func (m *models) List(ctx context.Context) ([]tui.Model, error) {
-	now := m.ses.Asked()
-	list, err := providers.Of(m.ses.Workspace).List(ctx, now, m.ses.Options.Attended)
-	m.mu.Lock()
-	m.listed = list
-	m.mu.Unlock()
+func (m models) List(ctx context.Context) ([]tui.Model, error) {
+	list, err := m.Models.List(ctx)
 	out := []tui.Model{}
-	for _, l := range list {
-		out = append(out, tui.Model{Name: l.Title, About: l.About, Current: l.Title == now.Title(now.Name)})
+	for _, one := range list {
+		out = append(out, tui.Model(one))
 	}
 	return out, err
-}
-
-func (m *models) Use(ctx context.Context, name string) error {
-	m.mu.Lock()
-	list := m.listed
-	m.mu.Unlock()
-	return m.ses.Use(ctx, list, name, m.show)
 }
 
 // backgroundCommands implements tui.Background for /ps.
@@ -181,26 +152,13 @@ func (b backgroundCommands) List() []tui.BackgroundCommand {
 		id := strconv.Itoa(info.ID)
 		c := tui.BackgroundCommand{ID: id, Command: info.Text, Started: info.Started, Running: info.Running}
 		if !info.Running {
-			c.End, c.Ended, c.News = ending(info.Outcome), info.Started.Add(info.Outcome.Duration), !info.Reported
+			c.End, c.Ended, c.News = commands.Ending(info.Outcome), info.Started.Add(info.Outcome.Duration), !info.Reported
 		}
 		c.Last = lastLine(string(b.ses.Jobs.Output(info.ID)))
 		out = append(out, c)
 	}
 	slices.Reverse(out)
 	return out
-}
-
-// ending says in a word or two how a command ended.
-func ending(o exec.Outcome) string {
-	switch {
-	case o.Interrupted:
-		return "killed"
-	case o.TimedOut:
-		return "out of time"
-	case o.Status.Signal != 0:
-		return fmt.Sprintf("signal %d", o.Status.Signal)
-	}
-	return fmt.Sprintf("exit %d", o.Status.Exit)
 }
 
 func lastLine(output string) string {

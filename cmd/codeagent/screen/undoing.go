@@ -4,60 +4,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
+	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
-	"codeagent/cmd/codeagent/undocmd"
 	"codeagent/sandbox"
 	"codeagent/tui"
 	"codeagent/undo"
 )
 
 // undoing implements /undo of the screen.
-type undoing struct {
-	ses *conversation.Session
-	// since is when the session was opened: earlier changes were made by another process.
-	since time.Time
-	// plan is the plan that was shown last.
-	plan *undo.Plan
-}
+type undoing struct{ *commands.Undoing }
 
-var _ tui.Undo = (*undoing)(nil)
+var _ tui.Undo = undoing{}
 
 // offerUndo returns nil if nothing is recorded.
 func offerUndo(ses *conversation.Session) tui.Undo {
-	if ses.Undo == nil {
+	u := commands.NewUndoing(ses)
+	if u == nil {
 		return nil
 	}
-	return &undoing{ses: ses, since: time.Now()}
+	return undoing{u}
 }
 
 // Preview returns what undoing the last turn would do.
-func (u *undoing) Preview(context.Context) (tui.UndoPreview, error) {
-	return u.show(u.ses.Undo.Plan(undo.MayChange(u.ses.Gate.Own())))
-}
+func (u undoing) Preview(context.Context) (tui.UndoPreview, error) { return preview(u.Last()) }
 
 // Earlier returns the same for the turn before the one that was shown.
-func (u *undoing) Earlier(context.Context) (tui.UndoPreview, error) {
-	if u.plan == nil {
-		return tui.UndoPreview{}, undo.ErrNothing
-	}
-	return u.show(u.ses.Undo.Earlier(u.plan, undo.MayChange(u.ses.Gate.Own())))
+func (u undoing) Earlier(context.Context) (tui.UndoPreview, error) {
+	return preview(u.Undoing.Earlier())
 }
 
-// show makes p the plan that is shown.
-func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
-	var out tui.UndoPreview
-	u.plan = p
+func preview(p *undo.Plan, opens string, err error) (out tui.UndoPreview, _ error) {
 	switch {
 	case errors.Is(err, undo.ErrNothing):
 		return out, nil
 	case err != nil:
 		return out, err
-	case p.Began.Before(u.since) && !u.ses.Workspace.Policy.Unconfined:
-		p.LeaveRepositories()
 	}
-	p.LeaveProtected()
 	out = tui.UndoPreview{Message: p.Title, At: p.Began, Files: shownSteps(p.Steps), Conflicts: shownLeft(p.Conflicts), NotKept: shownLeft(p.NotKept)}
 	switch {
 	case p.Unrecorded:
@@ -65,25 +48,20 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	case p.More != "":
 		out.NotKept = append(out.NotKept, tui.UndoFile{Path: "further files", Why: p.More})
 	}
-	opening := undocmd.Opening(u.ses.Workspace, p)
 	for _, c := range p.Closed {
-		out.Closed = append(out.Closed, tui.UndoFile{Path: c.Path, Does: does[c.Do], Why: c.Reason(opening != "")})
+		out.Closed = append(out.Closed, tui.UndoFile{Path: c.Path, Does: does[c.Do], Why: c.Reason(opens != "")})
 	}
-	if opening != "" && u.ses.Record != nil { // otherwise nothing is kept after the session
-		out.Opens = "once this session has ended: codeagent undo " + u.ses.Record.Log.ID() + opening
+	if opens != "" {
+		out.Opens = "once this session has ended: " + opens
 	}
 	return out, nil
 }
 
-// Apply executes the plan that was shown, and informs the model.
-func (u *undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
-	p := u.plan
-	if u.plan = nil; p == nil {
-		return tui.UndoReport{}, undo.ErrNothing
-	}
-	r, err := undocmd.Apply(ctx, u.ses.Workspace, u.ses.Undo, p, u.ses.Gate.Own())
-	if note := p.Note(r); note != "" {
-		u.ses.Agent.Note(note)
+// Apply executes the plan that was shown.
+func (u undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
+	p, r, err := u.Undoing.Apply(ctx)
+	if p == nil {
+		return tui.UndoReport{}, err
 	}
 	return tui.UndoReport{Done: shownSteps(r.Done), Conflicts: shownLeft(p.Conflicts), Failed: shownLeft(r.Failed)}, err
 }

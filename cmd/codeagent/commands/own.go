@@ -1,4 +1,4 @@
-package screen
+package commands
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/exec/worker"
 	"codeagent/hostfile"
-	"codeagent/tui"
+	"codeagent/prompts"
 )
 
 const (
@@ -24,11 +24,11 @@ const (
 	ownBytes = 64 << 10
 )
 
-// ownCommands reads the prompts that a person gave names: NAME.md in the folder commands beside
+// Own reads the prompts that a person gave names: NAME.md in the folder commands beside
 // config.toml, and in .codeagent/commands of the workspace. The project's come after the
 // person's own, from files of owners that AGENTS.md is taken from, and are read inside the
 // sandbox. A prompt does nothing by itself: it is sent when the person calls it.
-func ownCommands(ctx context.Context, ses *conversation.Session) ([]tui.OwnCommand, error) {
+func Own(ctx context.Context, ses *conversation.Session) ([]prompts.Own, error) {
 	own, err := commandsIn(filepath.Join(ses.Workspace.Paths.Config, "commands"), "", func(file string) ([]byte, error) { return hostfile.Read(ctx, file, ownBytes) })
 	dir := filepath.Join(ses.Workspace.Folder, ".codeagent", "commands")
 	if _, absent := hostfile.Lstat(dir); absent != nil {
@@ -56,7 +56,7 @@ func projectPrompt(files *worker.Client, ws *workspace.Workspace, file string) (
 }
 
 // commandsIn reads the prompts of a folder; about goes before their descriptions.
-func commandsIn(dir, about string, read func(file string) ([]byte, error)) (out []tui.OwnCommand, err error) {
+func commandsIn(dir, about string, read func(file string) ([]byte, error)) (out []prompts.Own, err error) {
 	entries, err := hostfile.ReadDir(dir, mostOwn)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -76,33 +76,10 @@ func commandsIn(dir, about string, read func(file string) ([]byte, error)) (out 
 			errs = append(errs, fmt.Errorf("command %s: %w", file, err))
 			continue
 		}
-		c := parsePrompt(name, string(data))
+		c := prompts.ParseOwn(name, string(data))
 		c.About = about + c.About
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b tui.OwnCommand) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b prompts.Own) int { return strings.Compare(a.Name, b.Name) })
 	return out, errors.Join(errs...)
-}
-
-// parsePrompt parts a file into its description and its text. The description is that of
-// the lines between --- at the beginning, else the first line.
-func parsePrompt(name, text string) tui.OwnCommand {
-	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
-	c := tui.OwnCommand{Name: name}
-	if rest, ok := strings.CutPrefix(text, "---\n"); ok {
-		if head, body, ok := strings.Cut(rest, "\n---\n"); ok {
-			text = body
-			for line := range strings.Lines(head) {
-				if value, ok := strings.CutPrefix(line, "description:"); ok {
-					c.About = strings.Trim(strings.TrimSpace(value), `"'`)
-				}
-			}
-		}
-	}
-	c.Text = strings.TrimSpace(text)
-	if c.About == "" {
-		line, _, _ := strings.Cut(c.Text, "\n")
-		c.About = strings.TrimSpace(strings.TrimLeft(line, "# "))
-	}
-	return c
 }

@@ -1,4 +1,4 @@
-package screen
+package commands
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"codeagent/hostfile"
+	"codeagent/prompts"
 	"codeagent/sandbox"
-	"codeagent/tui"
 )
 
 // TestCommandsIn: which files are commands, and what is read of them.
@@ -27,7 +27,7 @@ func TestCommandsIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := commandsIn(dir, "project: ", func(file string) ([]byte, error) { return hostfile.Read(context.Background(), file, ownBytes) })
-	want := []tui.OwnCommand{
+	want := []prompts.Own{
 		{Name: "deploy-it", About: "project: Ship it", Text: "Ship $ARGUMENTS"},
 		{Name: "fix", About: "project: Fix an issue", Text: "# Fix an issue\n\nFix issue $1."},
 		{Name: "open", About: "project: ---", Text: "---\nno end"},
@@ -54,17 +54,17 @@ func TestCommandsIn(t *testing.T) {
 func TestDescribePolicy(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/ada/src")
 	p.DenyRead, p.DenyGlobs = []string{"/home/ada/.ssh"}, []string{"**/.env"}
-	text := describePolicy(p, "/home/ada")
+	text := describe(p, "/home/ada")
 	for _, want := range []string{"may write\n  ~/src\n", "neither read nor write\n  ~/.ssh\n  **/.env\n", "may reach\n  no host\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q lacks %q", text, want)
 		}
 	}
 	p.Network.Mode = sandbox.NetworkFull
-	if text := describePolicy(p, ""); !strings.Contains(text, "every host") {
+	if text := describe(p, ""); !strings.Contains(text, "every host") {
 		t.Errorf("%q", text)
 	}
-	if text := describePolicy(sandbox.FullAccess(), ""); !strings.Contains(text, "no sandbox") {
+	if text := describe(sandbox.FullAccess(), ""); !strings.Contains(text, "no sandbox") {
 		t.Errorf("%q", text)
 	}
 }

@@ -1,0 +1,69 @@
+package commands
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"codeagent/cmd/codeagent/conversation"
+	"codeagent/sandbox"
+)
+
+// Sandbox says what commands may touch now.
+func Sandbox(ses *conversation.Session) string {
+	return describe(ses.Gate.Base(), ses.Workspace.Stdio.Env("HOME"))
+}
+
+// describe writes a policy in words.
+func describe(p sandbox.Policy, home string) string {
+	short := func(path string) string {
+		if rest, ok := strings.CutPrefix(path, home+"/"); ok && home != "" {
+			return "~/" + rest
+		}
+		return path
+	}
+	var b strings.Builder
+	list := func(head string, paths []string, none string) {
+		fmt.Fprintln(&b, head)
+		for _, path := range paths {
+			fmt.Fprintln(&b, "  "+short(path))
+		}
+		if len(paths) == 0 {
+			fmt.Fprintln(&b, "  "+none)
+		}
+		fmt.Fprintln(&b)
+	}
+	roots := func(list []sandbox.Root) []string {
+		var out []string
+		for _, r := range list {
+			out = append(out, r.Path)
+		}
+		return out
+	}
+	if p.Unconfined {
+		return "There is no sandbox: commands can do what you can."
+	}
+	list("Commands may write", roots(p.Write), "nothing")
+	if p.Temp != "" {
+		list("and their folder for temporary files", []string{p.Temp}, "")
+	}
+	list("They may read", roots(p.Read), "everything that you may read, except what follows")
+	list("They may neither read nor write", slices.Concat(p.DenyRead, p.DenyGlobs), "(nothing is hidden by a setting)")
+	list("They may reach", hostsOf(p), "no host")
+	if len(p.Sockets) > 0 {
+		list("and connect to the sockets", p.Sockets, "")
+	}
+	b.WriteString("/permissions lists where each of it comes from, and takes it back; /status says what enforces it.")
+	return b.String()
+}
+
+func hostsOf(p sandbox.Policy) []string {
+	if p.Network.Mode == sandbox.NetworkFull {
+		return []string{"every host"}
+	}
+	var out []string
+	for _, h := range p.Network.Hosts {
+		out = append(out, h.String())
+	}
+	return out
+}
