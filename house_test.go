@@ -172,7 +172,7 @@ var rooms = []room{
 	{path: "headless", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/short", "internal/visible", "sandbox"}},
 
 	// The face for editors: the Agent Client Protocol over two streams.
-	{path: "acp", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/picture", "internal/short", "internal/visible", "model"}, pure: true, libraries: []string{"github.com/coder/acp-go-sdk"}},
+	{path: "acp", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/picture", "internal/short", "internal/visible", "model", "sandbox"}, pure: true, libraries: []string{"github.com/coder/acp-go-sdk"}},
 
 	// Observers of the same events, for those who run codeagent: a log and a collector. Both are
 	// off unless they are asked for.
@@ -184,7 +184,7 @@ var rooms = []room{
 	// One package a command, and below them what they share. None knows package main.
 	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "hostfile", "internal/picture", "internal/visible", "mcp/inquiry", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/keys", "tui/message", "tui/palette", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "gitrun", "headless", "hostfile", "internal/short", "mcp/inquiry", "model", "prompts", "sandbox"}},
-	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "event", "hostfile", "mcp/inquiry", "session"}},
+	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/sessionscmd", "config", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "undo"}},
 	// What the screen and an editor offer beside talking: written once, shown in two ways.
 	{path: "cmd/codeagent/commands", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/without", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "event", "exec", "exec/worker", "hostfile", "internal/short", "prompts", "sandbox", "undo"}},
 	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},
@@ -282,6 +282,7 @@ var starters = []permitted{
 	{"cmd/codeagent/conversation", "the sweep of what was kept to be undone"},
 	{"cmd/codeagent/sandboxcmd", "the copier of the command's stderr, ended with the command"},
 	{"cmd/codeagent/screen/lines.go", "the reader of typed lines, which ends with the input"},
+	{"cmd/codeagent/acpcmd", "what is looked up beside the start of a session, ended with it"},
 	{"cmd/codeagent/servers", "the starts of the servers and who follows each to its end, ended by Close; who waits for all starts, which have time limits"},
 	{"cmd/codeagent/providers", "the lists of models of several providers, each ended by its time limit"},
 	{"cmd/codeagent/workspace", "what git trusts while a session starts, the sweep of old temporary folders"},

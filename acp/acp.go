@@ -53,20 +53,57 @@ type Saved struct {
 	ID, Folder, Title, Updated string
 }
 
-// Face shows a session to the editor and asks its user.
+// Face shows a session to the editor and asks its user. Its methods may be called from any
+// goroutine.
 type Face interface {
 	Emit(event.Event)
 	Ask(context.Context, approvals.Request) (approvals.Answer, error)
+	// Refresh sends the settings and commands of the session again if they have changed.
+	Refresh()
+	// Buffer returns the text of a file as the editor has it, with changes that are not saved. ok
+	// is false if the editor offers no such thing, does not answer in time or answers something else.
+	Buffer(ctx context.Context, path string) (text string, ok bool)
 }
 
 // Session is one open session. Its methods may be called while a turn runs.
 type Session interface {
 	ID() string
-	// Turn sends a message and works until the turn ends. Updates come before it returns.
+	// Turn sends a message and works until the turn ends, or runs the command that the message
+	// names. Updates come before it returns.
 	Turn(ctx context.Context, in Message) (Stop, error)
+	// Settings returns what the editor's user can choose, Commands what a message can name, Title
+	// what the session is called ("": nothing yet).
+	Settings() Settings
+	Commands() []Command
+	Title() string
+	// Set changes a choice to one of its values.
+	Set(ctx context.Context, choice, value string) error
 	// Close ends everything that the session has started.
 	Close()
 }
+
+// Settings are the choices of a session. Mode is the one for editors that know one choice only;
+// it is none of Choices, and a change of either shows in the other.
+type Settings struct {
+	Mode    Choice
+	Choices []Choice
+}
+
+// Choice is a setting with a list of values. Category is a word of the protocol, or "".
+type Choice struct {
+	ID, Name, About, Category string
+	Value                     string
+	Values                    []Value
+	// Between: it can be changed only while no turn runs.
+	Between bool
+}
+
+// Value is one value of a choice.
+type Value struct{ ID, Name, About string }
+
+// Command is a message that codeagent itself carries out: a slash, its name, and an argument if
+// Hint is not empty.
+type Command struct{ Name, About, Hint string }
 
 // Message is what the user sends.
 type Message struct {

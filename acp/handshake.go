@@ -130,11 +130,7 @@ func (s *server) newSession(m message) *Error {
 	if o.Session = ""; p.McpServers == nil {
 		return errorf(codeParams, "mcpServers is missing")
 	}
-	return s.opening(m, o, func(ses *session) any { return openResult{SessionID: ses.id} })
-}
-
-type openResult struct {
-	SessionID string `json:"sessionId,omitempty"`
+	return s.opening(m, o)
 }
 
 func (s *server) loadSession(m message) *Error {
@@ -162,7 +158,7 @@ func (s *server) continueSession(m message, o Opening) *Error {
 	if o.Session == "" {
 		return errorf(codeParams, "sessionId is missing")
 	}
-	return s.opening(m, o, func(*session) any { return openResult{} })
+	return s.opening(m, o)
 }
 
 type savedSession struct {

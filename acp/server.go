@@ -132,7 +132,7 @@ func (s *server) request(m message) {
 		"initialize": s.initialize, "authenticate": s.authenticate,
 		"session/new": s.newSession, "session/load": s.loadSession, "session/resume": s.resumeSession,
 		"session/list": s.listSessions, "session/delete": s.deleteSession, "session/close": s.closeSession,
-		"session/prompt": s.prompt,
+		"session/prompt": s.prompt, "session/set_mode": s.setMode, "session/set_config_option": s.setChoice,
 	}[m.method]
 	if !ok {
 		s.fail(m.id, errorf(codeMethod, "unknown method %q", m.method))

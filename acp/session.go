@@ -23,6 +23,10 @@ type session struct {
 	replaying bool
 	prompts   map[*prompt]struct{}
 	view      view
+	// mute: the editor does not answer questions about its buffers.
+	mute bool
+
+	sent sent
 }
 
 // lane lets those who enter it proceed one after the other. Only the reader of messages enters.
@@ -42,12 +46,22 @@ func (l *lane) enter() (turn <-chan struct{}, leave func()) {
 // prompt is a prompt that waits or runs.
 type prompt struct{ cancel context.CancelFunc }
 
-// opening begins to open a session, and answers with what answer returns.
-func (s *server) opening(m message, o Opening, answer func(*session) any) *Error {
+// openResult answers a request that opens a session. A new one has an ID.
+type openResult struct {
+	SessionID string         `json:"sessionId,omitempty"`
+	Modes     modes          `json:"modes"`
+	Options   []configOption `json:"configOptions"`
+}
+
+// opening begins to open a session.
+func (s *server) opening(m message, o Opening) *Error {
 	if err := o.check(); err != nil {
 		return err
 	}
 	ses := &session{server: s, id: o.Session, holding: o.Session == "", replaying: o.Replay, prompts: map[*prompt]struct{}{}}
+	s.mu.Lock()
+	ses.view = view{client: s.client, cwd: path.Clean(o.Folder)}
+	s.mu.Unlock()
 	if o.Session != "" {
 		s.mu.Lock()
 		_, taken := s.sessions[o.Session]
@@ -75,8 +89,15 @@ func (s *server) opening(m message, o Opening, answer func(*session) any) *Error
 		s.mu.Lock()
 		s.sessions[open.ID()], s.opened[ses] = ses, struct{}{}
 		s.mu.Unlock()
+		answer := openResult{Modes: ses.modes(open), Options: ses.options(open)}
+		if o.Session == "" {
+			answer.SessionID = open.ID()
+		}
 		// The editor learns the session's id from the answer, so updates come after it.
-		return then{answer(ses), ses.release}, nil
+		return then{answer, func() {
+			ses.release()
+			ses.Refresh()
+		}}, nil
 	})
 	return nil
 }
@@ -182,6 +203,7 @@ func (ses *session) turn(ctx context.Context, p promptParams) (any, error) {
 	if ctx.Err() != nil {
 		stop, err = StopCancelled, nil
 	}
+	ses.Refresh()
 	if err != nil {
 		return nil, err
 	}

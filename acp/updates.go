@@ -1,8 +1,8 @@
 package acp
 
 import (
-	"path"
 	"strconv"
+	"strings"
 
 	"codeagent/event"
 	"codeagent/event/word"
@@ -12,27 +12,21 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// Bounds of what the editor is shown of one call, in bytes.
-const (
-	outputMost = 64 << 10 // the output of a call that has ended
-	tailMost   = 8 << 10  // the end of the output of one that runs: each update repeats it
-	titleMost  = 1 << 10
-)
-
-// view turns events into updates. It keeps what later updates need.
+// view turns events into updates. It keeps what later updates need. calls.go has the updates of
+// tool calls.
 type view struct {
-	folder string
-	// message and thought are the numbers of the texts that are being written.
-	texts   int
-	message string
-	thought string
-	calls   map[string]*shownCall
-}
-
-// shownCall is a call that runs.
-type shownCall struct {
-	title  string
-	output []byte // its end
+	client client
+	// folder is the session's folder, cwd the editor's name for it, which may be a link.
+	folder, cwd string
+	price       event.Price
+	// message and thought are the IDs of the texts that are being written.
+	texts       int
+	message     string
+	thought     string
+	compactions int
+	calls       map[string]*shownCall
+	// questions are the calls of open questions, by the question's ID.
+	questions map[string]string
 }
 
 type chunkUpdate struct {
@@ -48,46 +42,32 @@ type textBlock struct {
 
 func text(s string) textBlock { return textBlock{"text", visible.Text(s)} }
 
-type contentItem struct {
-	Type    string `json:"type"`
-	Content any    `json:"content"`
-}
-
-// callUpdate is a tool_call or a tool_call_update: what is left out stays as it was, and lists
-// replace the earlier ones.
-type callUpdate struct {
-	SessionUpdate string                 `json:"sessionUpdate,omitempty"`
-	ToolCallID    string                 `json:"toolCallId"`
-	Title         string                 `json:"title,omitempty"`
-	Name          string                 `json:"name,omitempty"`
-	Kind          sdk.ToolKind           `json:"kind,omitempty"`
-	Status        sdk.ToolCallStatus     `json:"status,omitempty"`
-	Content       []any                  `json:"content,omitempty"`
-	Locations     []sdk.ToolCallLocation `json:"locations,omitempty"`
-	RawInput      any                    `json:"rawInput,omitempty"`
-	RawOutput     any                    `json:"rawOutput,omitempty"`
-	Meta          map[string]any         `json:"_meta,omitempty"`
-}
-
 // Emit shows one event to the editor.
 func (ses *session) Emit(e event.Event) {
 	if _, output := e.(event.ToolOutput); output && ses.server.out.busy() {
 		return // the end of the call shows it
 	}
 	ses.mu.Lock()
-	defer ses.mu.Unlock()
 	for _, u := range ses.view.updates(e, ses.replaying) {
 		ses.update(u)
+	}
+	ses.mu.Unlock()
+	if _, ok := e.(event.SessionStarted); ok {
+		ses.Refresh() // the model has changed
 	}
 }
 
 func (v *view) updates(e event.Event, replaying bool) []any {
 	switch e := e.(type) {
 	case event.SessionStarted:
-		v.folder = e.Folder
+		v.folder, v.price = e.Folder, e.Price
 	case event.TurnStarted:
 		if replaying { // otherwise the editor shows what it has sent
-			return []any{chunkUpdate{"user_message_chunk", v.next(), text(e.Text)}}
+			lines := []string{e.Text}
+			for _, name := range e.Images {
+				lines = append(lines, "["+name+"]")
+			}
+			return []any{chunkUpdate{"user_message_chunk", v.next(), text(strings.Join(lines, "\n"))}}
 		}
 	case event.TextDelta:
 		return v.chunk(&v.message, "agent_message_chunk", e.Text)
@@ -97,16 +77,38 @@ func (v *view) updates(e event.Event, replaying bool) []any {
 		return v.finished(&v.message, "agent_message_chunk", e.Text)
 	case event.ReasoningFinished:
 		return v.finished(&v.thought, "agent_thought_chunk", e.Text)
+	case event.PlanUpdated:
+		return planned(e)
+	case event.UsageUpdated:
+		return v.used(e)
+	}
+	if out, ok := v.tool(e); ok {
+		return out
+	}
+	return v.aside(e)
+}
+
+// aside are the updates about what is neither a text nor a call.
+func (v *view) aside(e event.Event) []any {
+	switch e := e.(type) {
 	case event.Notice:
-		if e.Level != word.LevelInfo { // the protocol has no notices: a message of its own says it
-			return []any{chunkUpdate{"agent_message_chunk", v.next(), text("[codeagent] " + e.Text + "\n\n")}}
+		return v.notice(e.Level, e.Text)
+	case event.Retrying:
+		v.message, v.thought = "", "" // what was written of the answer is void
+		return v.notice(word.LevelWarning, "retry "+e.Number()+" in "+short.Duration(e.Delay)+": "+e.Message)
+	case event.BackgroundEnded:
+		level := word.LevelInfo
+		if e.Exit != 0 || e.Signal != "" {
+			level = word.LevelWarning
 		}
-	case event.ToolStarted:
-		return v.started(e)
-	case event.ToolOutput:
-		return v.output(e)
-	case event.ToolFinished:
-		return v.ended(e)
+		return v.notice(level, e.Message+"\n"+short.Bound(visible.Line(e.Command), titleMost))
+	case event.Compacting:
+		v.compactions++
+		if v.client.compactions {
+			return []any{compactionUpdate{SessionUpdate: "compaction_update", CompactionID: v.compaction(), Status: "in_progress"}}
+		}
+	case event.Compacted:
+		return v.compacted(e)
 	}
 	return nil
 }
@@ -135,54 +137,104 @@ func (v *view) finished(of *string, kind, whole string) []any {
 	return out
 }
 
-// kinds maps what calls do to the protocol's words.
-var kinds = map[word.Kind]sdk.ToolKind{
-	word.KindCommand: sdk.ToolKindExecute, word.KindEdit: sdk.ToolKindEdit, word.KindRead: sdk.ToolKindRead,
-	word.KindPlan: sdk.ToolKindThink, word.KindInput: sdk.ToolKindExecute, word.KindFetch: sdk.ToolKindFetch, word.KindWatch: sdk.ToolKindRead,
+type noticeUpdate struct {
+	SessionUpdate string `json:"sessionUpdate"`
+	Severity      string `json:"severity"`
+	Title         string `json:"title"`
+	Description   string `json:"description,omitempty"`
 }
 
-func kindOf(k word.Kind) sdk.ToolKind {
-	if kind, ok := kinds[k]; ok {
-		return kind
-	}
-	return sdk.ToolKindOther
-}
-
-func (v *view) started(e event.ToolStarted) []any {
-	if v.calls == nil {
-		v.calls = map[string]*shownCall{}
-	}
-	title := short.Bound(visible.Line(e.Title), titleMost)
-	v.calls[e.CallID] = &shownCall{title: title}
-	return []any{callUpdate{SessionUpdate: "tool_call", ToolCallID: e.CallID, Title: title, Name: e.Tool, Kind: kindOf(e.Kind), Status: sdk.ToolCallStatusInProgress}}
-}
-
-func (v *view) output(e event.ToolOutput) []any {
-	c := v.calls[e.CallID]
-	if c == nil {
+// notice is a line for the user: a notice where the editor shows them, else a message of its own,
+// unless the line is only for information.
+func (v *view) notice(level word.Level, words string) []any {
+	if !v.client.notices && level == word.LevelInfo {
 		return nil
 	}
-	c.output = append(c.output, e.Data...)
-	c.output = c.output[max(0, len(c.output)-tailMost):]
-	return []any{callUpdate{SessionUpdate: "tool_call_update", ToolCallID: e.CallID, Content: []any{contentItem{"content", text(string(c.output))}}}}
+	if !v.client.notices {
+		return []any{chunkUpdate{"agent_message_chunk", v.next(), text("[codeagent] " + words + "\n\n")}}
+	}
+	title, more, _ := strings.Cut(strings.TrimSpace(words), "\n")
+	if title == "" {
+		return nil
+	}
+	return []any{noticeUpdate{"notice", string(level), visible.Line(title), visible.Text(more)}}
 }
 
-func (v *view) ended(e event.ToolFinished) []any {
-	delete(v.calls, e.CallID)
-	u := callUpdate{SessionUpdate: "tool_call_update", ToolCallID: e.CallID, Status: sdk.ToolCallStatusFailed}
-	if e.Outcome == word.OK {
-		u.Status = sdk.ToolCallStatusCompleted
-	}
-	for _, c := range e.Changes {
-		if path.IsAbs(c.Path) {
-			u.Locations = append(u.Locations, sdk.ToolCallLocation{Path: c.Path})
+type compactionUpdate struct {
+	SessionUpdate string      `json:"sessionUpdate"`
+	CompactionID  string      `json:"compactionId"`
+	Status        string      `json:"status"`
+	Summary       []textBlock `json:"summary,omitempty"`
+	Error         string      `json:"error,omitempty"`
+}
+
+func (v *view) compaction() string { return "c" + strconv.Itoa(v.compactions) }
+
+// compacted shows the end of a compaction. In a replay it has no beginning.
+func (v *view) compacted(e event.Compacted) []any {
+	if !v.client.compactions {
+		switch {
+		case e.Err != "":
+			return v.notice(word.LevelWarning, "the conversation was not summarized: "+e.Err)
+		case e.Before > 0:
+			return v.notice(word.LevelWarning, "the conversation was summarized for the model: "+short.Count(e.Before, "token")+" became "+strconv.Itoa(e.After))
 		}
+		return nil
 	}
-	if e.Output != "" {
-		u.Content = append(u.Content, contentItem{"content", text(short.Bound(e.Output, outputMost))})
+	if e.Before == 0 && e.Err == "" { // of a replay
+		v.compactions++
 	}
-	if e.Message != "" {
-		u.Content = append(u.Content, contentItem{"content", text(e.Message)})
+	u := compactionUpdate{SessionUpdate: "compaction_update", CompactionID: v.compaction(), Status: "completed"}
+	if e.Err != "" {
+		u.Status, u.Error = "failed", visible.Text(e.Err)
+	} else if e.Summary != "" {
+		u.Summary = []textBlock{text(e.Summary)}
 	}
 	return []any{u}
+}
+
+type planEntry struct {
+	Content  string `json:"content"`
+	Priority string `json:"priority"`
+	Status   string `json:"status"`
+}
+
+// planned shows the plan. Steps of codeagent have no priority, and the protocol requires one.
+func planned(e event.PlanUpdated) []any {
+	u := struct {
+		SessionUpdate string      `json:"sessionUpdate"`
+		Entries       []planEntry `json:"entries"`
+	}{"plan", []planEntry{}}
+	for _, s := range e.Steps {
+		u.Entries = append(u.Entries, planEntry{visible.Line(s.Step), string(sdk.PlanEntryPriorityMedium), string(s.Status)})
+	}
+	return []any{u}
+}
+
+// costKey names what the session cost in _meta: the currency is that of the settings, and the
+// protocol's own field needs its name.
+const costKey = "codeagent/cost"
+
+// used shows how full the model's context is. Without a known size there is nothing to compare.
+func (v *view) used(e event.UsageUpdated) []any {
+	if e.Limit <= 0 {
+		return nil
+	}
+	u := struct {
+		SessionUpdate string         `json:"sessionUpdate"`
+		Used          int            `json:"used"`
+		Size          int            `json:"size"`
+		Meta          map[string]any `json:"_meta,omitempty"`
+	}{"usage_update", max(e.Context, 0), e.Limit, map[string]any{"codeagent/tokens": tokens{e.Total.Input, e.Total.Cached, e.Total.Output}}}
+	if v.price != (event.Price{}) {
+		u.Meta[costKey] = v.price.Of(e.Total)
+	}
+	return []any{u}
+}
+
+// tokens are those of the session so far.
+type tokens struct {
+	Input  int `json:"input"`
+	Cached int `json:"cached"`
+	Output int `json:"output"`
 }

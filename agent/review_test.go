@@ -84,7 +84,7 @@ func TestFactsFromEarlierCalls(t *testing.T) {
 		return refusedWrite(sandbox.Certain), nil
 	}
 	r := newRig(approvals.OnRequest, toolbox{"first": refused, "again": npm(writes("/home/u/.npm/x"))}, play(call("1", "first")), play(call("2", "again")))
-	r.cfg.Gate = approvals.NewGate(approvals.Options{Base: sandbox.WorkspaceWrite("/w"), Files: folders{}, Home: "/home/u", Workspace: "/w", Facts: true})
+	r.cfg.Gate = approvals.NewGate(approvals.Options{Base: sandbox.WorkspaceWrite("/w"), Files: folders{}, Home: "/home/u", Workspace: "/w", Entries: func(string) (int, bool, bool) { return 0, false, false }})
 	r.face.ask = yes(approvals.Once)
 	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil || len(r.face.asked) != 1 {
 		t.Fatalf("%v, %d questions", err, len(r.face.asked))

@@ -39,7 +39,7 @@ const mostLasting, maxLasting = 8, 16 << 10
 // answers is asked.answers.
 func (g offer) put(answers func(*Gate) (Permit, bool)) *Request {
 	g.q.answers = answers
-	if g.opts.Facts {
+	if g.opts.Entries != nil {
 		e := review.Evidence{Now: g.now(), Home: g.at.home, Seen: g.seenSoFar(g.q.Request, g.now()), Entries: g.opts.Entries}
 		command := g.q.Action.Command
 		if g.q.Action.Kind == word.KindServer {
@@ -170,7 +170,7 @@ func (g offer) checked(text string) (*Gate, *Refusal) {
 // revocations.
 func (g offer) under(set *rules.Set) *Gate {
 	o := g.opts
-	o.Rules, o.Save, o.NewID, o.Settings, o.Changed, o.Refresh, o.Facts = set, nil, nil, nil, nil, nil, false
+	o.Rules, o.Save, o.NewID, o.Settings, o.Changed, o.Refresh, o.Entries = set, nil, nil, nil, nil, nil, nil
 	wide := NewGate(o)
 	wide.ledger.closings = g.ledger.revision()
 	wide.ledger.entries, wide.ledger.revoked = g.ledger.answers(), g.ledger.takenBack()

@@ -90,10 +90,12 @@ type Options struct {
 	Changed func([]ledger.Entry)
 	// Reasons: a command's request without a valid reason is returned to the model once.
 	Reasons bool
-	// Facts: questions state known facts about what they ask for. Entries counts the entries of a
-	// folder, see review.Evidence. Nil: nothing is counted.
-	Facts   bool
+	// Entries counts the entries of a folder, for the known facts that questions then state: see
+	// review.Evidence. Nil: they state none.
 	Entries func(folder string) (n int, more, ok bool)
+	// Hint is the hint of every refusal, where flags of codeagent exec would not help the person;
+	// "" means those flags.
+	Hint string
 	// Careless: losses that undo cannot reverse need no approval (the setting undo.unkept).
 	Careless bool
 }
@@ -139,7 +141,7 @@ func NewGate(o Options) *Gate {
 		var count atomic.Int64
 		o.NewID = func() string { return fmt.Sprintf("question-%d", count.Add(1)) }
 	}
-	g := &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}, asker: asker{unconfined: o.Base.Unconfined, reasons: o.Reasons, facts: o.Facts}}
+	g := &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}, asker: asker{unconfined: o.Base.Unconfined, reasons: o.Reasons, facts: o.Entries != nil}}
 	g.ledger.gate = g
 	g.ledger.rules.Store(g.at.rulesHere(o.Rules))
 	return g
@@ -248,7 +250,7 @@ func (g *Gate) Decide(a Action, asks ...string) (Permit, *Request, error) {
 		if overwrites {
 			reason += "; " + remoteWarning
 		}
-		return Permit{}, nil, &Refusal{Reason: reason, Hint: remote{g}.hintFor(r), Request: &r}
+		return Permit{}, nil, &Refusal{Reason: reason, Hint: remedy(g, remote{g}.hintFor(r)), Request: &r}
 	}
 	r := remote{g}.question(a, w, overwrites)
 	r.Warnings = append(news, r.Warnings...)

@@ -61,7 +61,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	r.Options = heldOptions(a, r.Options)
 	policy, topics := g.consent(), about(a.Kind, w)
 	if policy.question(topics) == no {
-		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(topics), Hint: heldHint(g, a, w.grant), Request: &r}
+		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(topics), Hint: remedy(g, heldHint(g, a, w.grant)), Request: &r}
 	}
 	return sandbox.Grant{}, offer{g, asked{Request: r, mode: policy.mode, wants: true, about: topics}}.put(func(g *Gate) (Permit, bool) {
 		_, ok := g.Granted(a, d, nil)
@@ -79,7 +79,7 @@ func isLoss(d sandbox.Denial) bool { return d.Kind == sandbox.KindLoss }
 func (g loss) decide(a Action, d sandbox.Denial) (sandbox.Grant, *Request, error) {
 	r := g.request(a, d)
 	if policy := g.consent(); policy.mode == Never {
-		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(0), Hint: lossHint, Request: &r}
+		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(0), Hint: remedy(g.Gate, lossHint), Request: &r}
 	}
 	return sandbox.Grant{}, g.open.put(asked{Request: r, mode: g.Mode(), wants: true}), nil
 }

@@ -204,7 +204,7 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 		}
 		return &Refusal{
 			Reason: "nobody could be asked, so it was refused" + because,
-			Hint:   remote{g}.hintFor(asked), Request: &asked,
+			Hint:   remedy(g, remote{g}.hintFor(asked)), Request: &asked,
 		}
 	}
 	return refuse("unknown answer %q: it counts as no", string(ans.Decision))
@@ -274,6 +274,15 @@ func (g *Gate) remember(asked asked, d Decision, grant sandbox.Grant) {
 		return
 	}
 	g.ledger.add(e)
+}
+
+// remedy returns what would allow a refused action: hint, or what the face of this session says
+// in place of it.
+func remedy(g *Gate, hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return cmp.Or(g.opts.Hint, hint)
 }
 
 // hint returns the flag or setting that would allow gr where nobody can be asked.

@@ -16,7 +16,7 @@ import (
 func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 	if i := slices.IndexFunc(v.Denials, isLoss); i >= 0 && a.Kind == word.KindCommand {
 		r := loss{g}.request(a, v.Denials[i])
-		return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: lossHint, Request: &r}
+		return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: remedy(g, lossHint), Request: &r}
 	}
 	base := g.Base()
 	needs := v.Needs()
@@ -32,7 +32,7 @@ func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 	}
 	r := g.request(a, w)
 	r.Title = heldWho(needs[0]) + " wants to " + grantWords(r.Grant)
-	return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: g.hint(a.Kind, r.Grant), Request: &r}
+	return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: remedy(g, g.hint(a.Kind, r.Grant)), Request: &r}
 }
 
 // Met reports whether a command that passed achieved in another way what a had needed, according to

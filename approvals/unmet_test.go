@@ -40,3 +40,21 @@ func TestUnmet(t *testing.T) {
 		}
 	}
 }
+
+// TestHintOfTheFace: the hint of a face replaces that of every refusal, and no refusal without a
+// hint gets one.
+func TestHintOfTheFace(t *testing.T) {
+	g := newGate(Never, confined())
+	g.opts.Hint = "choose on-request"
+	loss := sandbox.Verdict{Denials: []sandbox.Denial{{Kind: sandbox.KindLoss, Target: "/w/big", Evidence: sandbox.EvidenceKernel}}}
+	_, _, wish := g.Decide(command("cp a b", Wish{Write: []string{"/srv/x"}, Justification: "it copies"}))
+	_, _, held := g.DecideHeld(command("cp a /srv/x", Wish{}), sandbox.Denial{Kind: sandbox.KindWrite, Target: "/srv/x", Evidence: sandbox.EvidenceKernel}, HeldAnswers{})
+	for name, err := range map[string]error{"a wish": wish, "a held call": held, "a loss": g.Unmet(command("rm -rf d", Wish{}), loss)} {
+		if r, ok := AsRefusal(err); !ok || r.Hint != "choose on-request" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := remedy(g.Gate, ""); got != "" {
+		t.Errorf("a refusal without a remedy has the hint %q", got)
+	}
+}

@@ -81,6 +81,8 @@ type ToolStarted struct {
 	Folder  string
 	// Server is set for KindServer.
 	Server *ServerCall
+	// Paths are the files that the call names, absolute.
+	Paths []string
 }
 
 // ServerCall is a call of a tool of an MCP server. Tool is the server's own name for it, and
@@ -134,6 +136,9 @@ type FileChange struct {
 	// Diff is unified, bounded to 256 KiB.
 	Diff           string
 	Added, Removed int
+	// Before and After are the whole texts of a file up to 256 KiB. Before is nil for a new file,
+	// After for a deleted one; both are nil for a binary or longer file.
+	Before, After *string
 }
 
 // PermissionRequested: a question was asked, or answered at once by policy.

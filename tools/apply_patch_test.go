@@ -44,11 +44,12 @@ func TestApplyPatch(t *testing.T) {
 	if fi, err := os.Stat(filepath.Join(p.ws, "bin/c.sh")); err != nil || fi.Mode().Perm() != 0o755 {
 		t.Errorf("mode of a moved file: %v, %v", fi.Mode(), err)
 	}
+	text := func(s string) *string { return &s }
 	changes := []event.FileChange{
-		{Path: "a.txt", Kind: "update", Added: 1, Removed: 1, Diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"},
-		{Path: "b.txt", Kind: "delete", Removed: 1, Diff: "--- a/b.txt\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-b\n"},
-		{Path: "new/deep/n.txt", Kind: "add", Added: 1, Diff: "--- /dev/null\n+++ b/new/deep/n.txt\n@@ -0,0 +1,1 @@\n+n\n"},
-		{Path: "bin/c.sh", Kind: "move", From: "c.sh", Added: 1, Diff: "--- a/c.sh\n+++ b/bin/c.sh\n@@ -1,1 +1,2 @@\n #!/bin/sh\n+exit 0\n"},
+		{Path: "a.txt", Kind: "update", Added: 1, Removed: 1, Diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n", Before: text("one\ntwo\nthree\n"), After: text("one\n2\nthree\n")},
+		{Path: "b.txt", Kind: "delete", Removed: 1, Diff: "--- a/b.txt\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-b\n", Before: text("b\n")},
+		{Path: "new/deep/n.txt", Kind: "add", Added: 1, Diff: "--- /dev/null\n+++ b/new/deep/n.txt\n@@ -0,0 +1,1 @@\n+n\n", After: text("n\n")},
+		{Path: "bin/c.sh", Kind: "move", From: "c.sh", Added: 1, Diff: "--- a/c.sh\n+++ b/bin/c.sh\n@@ -1,1 +1,2 @@\n #!/bin/sh\n+exit 0\n", Before: text("#!/bin/sh\n"), After: text("#!/bin/sh\nexit 0\n")},
 	}
 	if diff := cmp.Diff(changes, r.Changes); diff != "" {
 		t.Error(diff)

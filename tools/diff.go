@@ -38,6 +38,9 @@ func changeOf(c patch.Change, display func(string) string) event.FileChange {
 		out.Diff = "(binary or very large: not shown)\n"
 		return out
 	}
+	if len(old) <= maxDiff && len(now) <= maxDiff {
+		out.Before, out.After = textOf(c.Old), textOf(c.New)
+	}
 	edits := textdiff.Edits(string(old), string(now))
 	for _, e := range edits {
 		switch e.Op {
@@ -60,6 +63,15 @@ func changeOf(c patch.Change, display func(string) string) event.FileChange {
 	}
 	out.Diff = header(c, out) + bounded(body)
 	return out
+}
+
+// textOf returns the text of a file; nil if there is none.
+func textOf(c *patch.Content) *string {
+	if c == nil {
+		return nil
+	}
+	text := string(c.Data)
+	return &text
 }
 
 func comparable(data []byte) bool {

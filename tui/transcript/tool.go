@@ -66,6 +66,10 @@ func (t *tool) output(o event.ToolOutput) {
 }
 
 func (t *tool) finish(f event.ToolFinished) {
+	f.Changes = slices.Clone(f.Changes)
+	for i := range f.Changes { // the diffs are what is drawn
+		f.Changes[i].Before, f.Changes[i].After = nil, nil
+	}
 	t.done = &f
 	t.live = nil
 	if t.title == "" {

@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"codeagent/acp"
-	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/hostfile"
-	"codeagent/mcp/inquiry"
 	sessions "codeagent/session"
 )
 
@@ -36,7 +35,7 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 	if info, err := hostfile.Seen(o.Folder); err != nil || !info.IsDir() {
 		return nil, acp.Invalid(fmt.Errorf("cwd is not a folder: %s", o.Folder))
 	}
-	options := conversation.Options{Attended: true, HasPrompt: true}
+	options := conversation.Options{Attended: true, HasPrompt: true, Hint: hint}
 	if o.Session != "" {
 		store, err := sessionscmd.Store(h.stdio)
 		if err != nil {
@@ -64,11 +63,14 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 		end()
 		return nil, inWords(err)
 	}
-	ses.Join(shown{face})
+	out := &open{ses: ses, face: face, flags: f, end: end, undoing: commands.NewUndoing(ses), effort: ses.Workspace.Config.ReasoningEffort}
+	out.listed = &commands.Models{Ses: ses, Show: out.Emit}
+	ses.Join(out)
 	if len(o.Servers) > 0 {
 		face.Emit(event.Notice{Level: word.LevelWarning, Text: "codeagent starts no MCP servers in a session of an editor; it works with its own tools"})
 	}
-	return &open{ses, end}, nil
+	out.looks.Go(func() { out.look(life) })
+	return out, nil
 }
 
 // inWords returns an error with its hints, and with the code of the protocol where it has one.
@@ -126,53 +128,9 @@ func (h *host) Delete(_ context.Context, id string) error {
 	}
 	switch err := store.Delete(id); {
 	case errors.Is(err, sessions.ErrNotFound):
-		return acp.NotFound(err)
+		return nil // the specification asks for this: it is gone
 	case err != nil:
 		return inWords(sessionscmd.Error(err))
 	}
 	return sessionscmd.ForgetUndo(h.stdio, id)
-}
-
-// shown adapts an editor to a session's Face.
-type shown struct{ acp.Face }
-
-// Steer returns nothing: a prompt that comes while another runs waits for its end.
-func (shown) Steer() (agent.Input, bool) { return agent.Input{}, false }
-
-// Inquire declines: the editor is asked for permissions only.
-func (f shown) Inquire(_ context.Context, q inquiry.Question) (inquiry.Reply, error) {
-	f.Emit(event.Notice{Level: word.LevelWarning, Text: "the server " + q.Server + " asks for input, which this editor is not offered; codeagent declined"})
-	return inquiry.Reply{Action: inquiry.Declined}, nil
-}
-
-// open is an open session.
-type open struct {
-	ses *conversation.Session
-	end context.CancelFunc // ends what was started beside the session's start
-}
-
-var _ acp.Session = (*open)(nil)
-
-func (o *open) ID() string { return o.ses.Record.Log.ID() }
-
-func (o *open) Close() {
-	o.end()
-	o.ses.Close()
-}
-
-func (o *open) Turn(ctx context.Context, in acp.Message) (acp.Stop, error) {
-	err := o.ses.Turn(ctx, agent.Input{Text: in.Text, Images: in.Images})
-	switch {
-	case err == nil:
-		return acp.StopDone, nil
-	case errors.Is(err, agent.ErrStopped):
-		return acp.StopCancelled, nil
-	case errors.Is(err, agent.ErrFiltered):
-		return acp.StopRefusal, nil
-	case errors.Is(err, agent.ErrOutOfRequests):
-		return acp.StopRequests, nil
-	case errors.Is(err, agent.ErrCutOff), errors.Is(err, agent.ErrOutOfTokens):
-		return acp.StopTokens, nil
-	}
-	return "", inWords(err)
 }

@@ -82,6 +82,8 @@ type Options struct {
 	Servers map[string]server.Settings
 	// Learn is servers.Options.Learn.
 	Learn func(name string) func(sandbox.Denial) (sandbox.Grant, bool)
+	// Hint is what a person can do about a refusal in this face; "": flags of codeagent exec.
+	Hint string
 	// ToolsOnly: there is no model, and another program calls the tools. No command runs in the
 	// background.
 	ToolsOnly bool
@@ -165,7 +167,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		GrantsHosts: hosts, GrantsSockets: sockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit, Content: contents{ses},
 		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
-		Facts: facts, Entries: workspace.Entries, Careless: ws.Config.Unkept == "allow",
+		Hint: o.Hint, Entries: counting(facts), Careless: ws.Config.Unkept == "allow",
 	})
 	err = ses.restrict(ses.chosen)
 	var hints []string
@@ -205,6 +207,14 @@ func configured(o Options, project extensions.Found, settings config.Config) map
 		maps.Copy(out, list)
 	}
 	return out
+}
+
+// counting returns what counts the entries of a folder; nil if questions state no facts.
+func counting(facts bool) func(string) (int, bool, bool) {
+	if !facts {
+		return nil
+	}
+	return workspace.Entries
 }
 
 // chooseModel chooses the model: a provider's, or the tour if no provider is configured.
