@@ -47,9 +47,6 @@ type sheet struct {
 	out  []stanza
 }
 
-// narrow is the width below which labels have no column: each is above its stanza.
-const narrow = 50
-
 // field is a stanza to be drawn.
 type field struct {
 	label  string
@@ -64,28 +61,8 @@ type field struct {
 }
 
 func (s *sheet) add(f field) {
-	const left = 12
-	indent := fmt.Sprintf("%*s", left, "")
-	first := []paint.Span{paint.Dim.Span(fmt.Sprintf("   %-9s", f.label))}
-	rest := []paint.Span{paint.Text.Span(indent)}
-	st := stanza{name: f.name, need: f.need}
-	var above []string
-	if s.w < narrow {
-		first, rest = []paint.Span{paint.Text.Span("   ")}, []paint.Span{paint.Text.Span("   ")}
-		if f.label != "" {
-			above = []string{s.t.Row(s.w-1, paint.Dim.Span(" "+f.label))}
-		}
-	}
-	if f.quoted {
-		bar := paint.Faint.Span("│ ")
-		first, rest = append(first, bar), append(rest, bar)
-	}
-	if f.mark.Text != "" {
-		first, rest = append(first, f.mark), append(rest, paint.Text.Span(fmt.Sprintf("%*s", paint.Width(f.mark.Text), "")))
-	}
-	lines := paint.Wrapper{Theme: s.t, Width: s.w - 1, First: first, Rest: rest, Hard: f.hard}.Lines(f.spans...)
-	lines = append(above, lines...)
-	st.of = len(lines)
+	lines := s.t.Labelled(s.w-1, paint.Labelled{Label: f.label, Mark: f.mark, Quoted: f.quoted, Hard: f.hard}, f.spans...)
+	st := stanza{name: f.name, need: f.need, of: len(lines)}
 	for i, l := range lines {
 		st.rows = append(st.rows, stanzaRow{l, i})
 	}

@@ -199,7 +199,7 @@ func (r *Rule) foot(t *paint.Theme, w int, home string, until []paint.Span) []st
 	for _, k := range [][2]string{{r.keys.Save, " saves"}, {r.keys.Back, " back"}, {r.keys.Scope, " scope"}, {r.keys.Expiry, " expiry"}} {
 		keys = append(keys, paint.Accent.Span("   "+k[0]), paint.Dim.Span(k[1]))
 	}
-	if w < narrow {
+	if w < paint.Narrow {
 		for i := range keys {
 			if keys[i].Text = strings.TrimPrefix(keys[i].Text, "  "); i == 0 {
 				keys[i].Text = "  " + keys[i].Text
