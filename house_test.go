@@ -148,7 +148,7 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "model", "prompts", "sandbox", "tui/attention", "tui/composer", "tui/keys", "tui/mark", "tui/mention", "tui/message", "tui/paint", "tui/palette", "tui/picker", "tui/question", "tui/rewind", "tui/terminal", "tui/transcript"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "model", "prompts", "sandbox", "tui/attention", "tui/composer", "tui/form", "tui/keys", "tui/mark", "tui/mention", "tui/message", "tui/paint", "tui/palette", "tui/picker", "tui/question", "tui/rewind", "tui/terminal", "tui/transcript"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
@@ -167,6 +167,8 @@ var rooms = []room{
 	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint"}, pure: true, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	{path: "tui/attention", floor: 3, imports: []string{"tui/paint"}, pure: true},
 	{path: "tui/rewind", floor: 3, imports: []string{"tui/message", "tui/paint"}, pure: true},
+	// What an MCP server asks: its words, and what is sent to it.
+	{path: "tui/form", floor: 3, imports: []string{"internal/visible", "mcp/inquiry", "tui/composer", "tui/keys", "tui/paint"}, pure: true},
 	{path: "tui/question", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox", "tui/composer", "tui/denial", "tui/paint"}, pure: true},
 	{path: "tui/transcript", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/denial", "tui/mark", "tui/markdown", "tui/message", "tui/paint"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi", "znkr.io/diff"}},
 	{path: "headless", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/short", "internal/visible", "sandbox"}},
@@ -182,7 +184,7 @@ var rooms = []room{
 	// Floor 4: wiring.
 	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/acpcmd", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/completion", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/helpcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/serverscmd", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "eventlog", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
 	// One package a command, and below them what they share. None knows package main.
-	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "hostfile", "internal/picture", "internal/visible", "mcp/inquiry", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/keys", "tui/message", "tui/palette", "undo"}},
+	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "hostfile", "internal/picture", "internal/visible", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/keys", "tui/message", "tui/palette", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "gitrun", "headless", "hostfile", "internal/short", "mcp/inquiry", "model", "prompts", "sandbox"}},
 	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/sessionscmd", "config", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "undo"}},
 	// What the screen and an editor offer beside talking: written once, shown in two ways.

@@ -11,6 +11,7 @@ import (
 	"codeagent/internal/short"
 	"codeagent/tui/attention"
 	"codeagent/tui/composer"
+	"codeagent/tui/form"
 	"codeagent/tui/keys"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
@@ -37,13 +38,13 @@ type app struct {
 	transcript transcript.Transcript
 	composer   composer.Composer
 	rewind     rewind.Rewind
-	questions  question.Queue
-	widening   widening
-	panel      overlay // nil: none
-	menu       menu
-	work       work
-	images     message.Count
-	unread     reading
+	docks
+	widening widening
+	panel    overlay // nil: none
+	menu     menu
+	work     work
+	images   message.Count
+	unread   reading
 	notices
 	selection selection
 	picture
@@ -106,7 +107,7 @@ func newApp(box *mailbox, now func() time.Time) *app {
 	m := &app{
 		box: box, clock: clock{now: now, after: tea.Tick}, offers: Options{Grace: grace},
 		theme: paint.New(true), keyboard: keyboard{keys: keys.Standard()}, composer: composer.New(),
-		transcript: transcript.New(now), questions: question.Queue{Keys: questionKeys(keys.Standard())}, work: work{shownEnds: map[string]bool{}},
+		transcript: transcript.New(now), docks: docks{question.Queue{Keys: questionKeys(keys.Standard())}, form.Queue{Keys: formKeys(keys.Standard())}}, work: work{shownEnds: map[string]bool{}},
 		host: host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return nil }},
 	}
 	m.composer.Hint = "Ask codeagent"
@@ -151,25 +152,21 @@ func (m *app) draw() tea.View {
 	if m.alone != nil {
 		return drawAlone(m.panel, t, w, m.height)
 	}
-	q := m.questions.Front()
 	choices, chosen := m.menu.draw(t, w, m.composer.Text, m.offers)
 	need := wants{menu: min(len(choices), menuRows), composer: len(m.composer.Rows(m.composerWidth()))}
-	var asked question.Drawn
 	cx, cy := -1, -1
-	if q != nil && m.panel == nil {
-		asked = q.View(t, w, questionRoom(m.height), m.facts.home, m.now(), len(m.questions.Waiting)-1)
-		need.question = len(asked.Lines)
-	}
+	asked := drawAsked(m, questionRoom(m.height))
+	need.question = len(asked.lines)
 	waiting := waitingLines(t, w, m.box.waiting(), m.work.queued)
 	need.queued = len(waiting)
 	_, need.full = m.panel.(*questionPage)
 	a := arrange(m.height, need)
-	if q != nil && m.panel == nil {
-		if a.question.height < len(asked.Lines) {
-			asked = q.View(t, w, a.question.height, m.facts.home, m.now(), len(m.questions.Waiting)-1)
-		}
-		cx, cy = asked.X, asked.Y
-		q.OnScreen(asked)
+	if a.question.height < len(asked.lines) {
+		asked = drawAsked(m, a.question.height)
+	}
+	if asked.seen != nil {
+		cx, cy = asked.x, asked.y
+		asked.seen()
 	}
 	lines := make([]string, 0, m.height)
 	if m.panel != nil {
@@ -179,7 +176,7 @@ func (m *app) draw() tea.View {
 	} else {
 		lines = append(lines, m.transcript.View(m.canvas(), a.transcript.height)...)
 	}
-	lines = append(lines, asked.Lines...)
+	lines = append(lines, asked.lines...)
 	if a.status.height > 0 {
 		lines = append(lines, m.status(t, w))
 	}
@@ -225,10 +222,35 @@ func (m *app) draw() tea.View {
 		v.Cursor = tea.NewCursor(cx, a.transcript.top+cy)
 	case cy >= 0:
 		v.Cursor = tea.NewCursor(cx, a.question.top+cy)
-	case m.panel == nil && (q == nil || !q.Armed()):
+	case m.panel == nil && (m.front() == nil || !m.front().Armed()):
 		v.Cursor = tea.NewCursor(x+paint.Gutter, a.composer.top+y)
 	}
 	return v
+}
+
+// askedRows is the drawing of a question, docked below the transcript. seen records that the person
+// sees it; nil: there is none.
+type askedRows struct {
+	lines []string
+	x, y  int
+	seen  func()
+}
+
+// asked draws the question in front in at most h rows.
+func drawAsked(m *app, h int) askedRows {
+	if m.panel != nil {
+		return askedRows{}
+	}
+	more := len(m.questions.Waiting) + len(m.forms.Waiting) - 1
+	if f := m.form(); f != nil {
+		d := f.View(m.theme, m.width, h, more)
+		return askedRows{d.Lines, d.X, d.Y, func() { f.OnScreen(d) }}
+	}
+	if q := m.questions.Front(); q != nil {
+		d := q.View(m.theme, m.width, h, m.facts.home, m.now(), more)
+		return askedRows{d.Lines, d.X, d.Y, func() { q.OnScreen(d) }}
+	}
+	return askedRows{}
 }
 
 func drawAlone(panel overlay, t *paint.Theme, w, h int) tea.View {
@@ -254,9 +276,9 @@ func (m *app) status(t *paint.Theme, w int) string {
 	switch {
 	case m.hint.text != "":
 		left = []paint.Span{paint.Warn.Span("  " + m.hint.text)}
-	case m.questions.Front() != nil && m.panel == nil:
+	case m.front() != nil && m.panel == nil:
 		// The question above says it.
-	case m.questions.Front() != nil:
+	case m.front() != nil:
 		left = []paint.Span{paint.Warn.Span("?"), paint.Text.Span(" question pending: " + m.keys.Name(everywhere, keys.Back) + " to answer it")}
 		if _, ok := m.panel.(*questionPage); ok {
 			left = []paint.Span{paint.Accent.Span("  " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" closes the full view")}

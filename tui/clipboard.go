@@ -31,7 +31,7 @@ func (m *app) readClipboard(c *composer.Composer) tea.Cmd {
 		return nil
 	}
 	if c == &m.composer {
-		m.questions.Disarm()
+		m.disarm()
 	}
 	wanted, leave := context.WithCancel(context.Background())
 	m.unread = reading(leave)
@@ -62,7 +62,7 @@ func (r *reading) leave() {
 }
 
 func (m *app) clipped(c *composer.Composer, clip Clip, err error) tea.Cmd {
-	q := m.questions.Front()
+	q := m.question()
 	note := c != &m.composer
 	switch {
 	case err != nil:
@@ -73,7 +73,7 @@ func (m *app) clipped(c *composer.Composer, clip Clip, err error) tea.Cmd {
 	case note && clip.Image != nil:
 		return m.say("a note takes text only")
 	case clip.Image != nil:
-		m.questions.Disarm()
+		m.disarm()
 		m.composer.Attach(m.images.Numbered(message.Message{Images: []message.Image{*clip.Image}}).Images[0])
 	default:
 		return m.pasteInto(c, clip.Text)
@@ -87,7 +87,7 @@ func (m *app) pasteInto(c *composer.Composer, s string) tea.Cmd {
 		c.Paste(strings.Join(strings.Fields(s), " "))
 		return nil
 	}
-	m.questions.Disarm()
+	m.disarm()
 	if cmd := m.pasteImage(s); cmd != nil {
 		return cmd
 	}

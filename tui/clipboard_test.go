@@ -128,7 +128,7 @@ func TestClipboardAndQuestions(t *testing.T) {
 		t.Errorf("the note holds %q, the message %q", field.Value(), r.app.composer.Value())
 	}
 	late := r.press("ctrl+v")
-	r.app.box.post(withdrawn{first})
+	r.app.box.post(withdrawn{ask: first})
 	r.send(inboxMsg{})
 	r.do(late)
 	if field.Value() != "use the cache" || !r.app.composer.Empty() {

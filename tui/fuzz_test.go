@@ -16,6 +16,7 @@ import (
 
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/mcp/inquiry"
 	"codeagent/sandbox"
 	"codeagent/tui/attention"
 	"codeagent/tui/question"
@@ -106,10 +107,14 @@ func hostileSteps(r *rig, s string) []func() {
 			}
 		},
 		func() { asks = append(asks, r.put(q)) },
+		func() {
+			r.inquire(hostileForm(s))
+			r.inquire(inquiry.Question{Server: s, CallID: "c", Message: s, URL: s})
+		},
 		func() { r.press("ctrl+y", "ctrl+o") },
 		func() {
 			for _, a := range asks {
-				r.app.box.post(withdrawn{a})
+				r.app.box.post(withdrawn{ask: a})
 			}
 			r.send(inboxMsg{})
 		},

@@ -6,7 +6,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/tui/keys"
-	"codeagent/tui/question"
 )
 
 // A question must not catch the keys of somebody who is typing when it appears. It
@@ -27,7 +26,7 @@ type quietMsg struct{ at int }
 // stir counts a key or a new question. While a question waits it restarts the wait.
 func (m *app) stir() tea.Cmd {
 	m.stirs++
-	q := m.questions.Front()
+	q := m.front()
 	if q == nil || !q.Waits() || !m.composer.Empty() {
 		return nil
 	}
@@ -37,9 +36,9 @@ func (m *app) stir() tea.Cmd {
 
 // quiet arms the question if nothing happened since.
 func (m *app) quiet(msg quietMsg) {
-	q := m.questions.Front()
+	q := m.front()
 	full, _ := m.panel.(*questionPage)
-	covered := m.panel != nil && (full == nil || full.Q != q)
+	covered := m.panel != nil && (full == nil || docked(full.Q) != q)
 	if q != nil && msg.at == m.stirs && q.Waits() && m.composer.Empty() && !covered && m.unread == nil {
 		q.Arm()
 	}
@@ -47,10 +46,10 @@ func (m *app) quiet(msg quietMsg) {
 
 // answering is an answer that waits for what follows it.
 type answering struct {
-	hold   time.Duration      // 0: none waits
-	sure   *question.Question // armed by Ctrl+Y
-	key    *tea.Key           // the answer that waits, about the question
-	about  *question.Question
+	hold   time.Duration // 0: none waits
+	sure   docked        // armed by Ctrl+Y
+	key    *tea.Key      // the answer that waits, about the question
+	about  docked
 	at     time.Time // when it was pressed
 	number int
 }
@@ -59,7 +58,7 @@ type answering struct {
 type answerMsg struct{ at int }
 
 // holdAnswer takes an answer to a question that a pause has armed; false: it is given at once.
-func holdAnswer(m *app, q *question.Question, k tea.Key) (tea.Cmd, bool) {
+func holdAnswer(m *app, q docked, k tea.Key) (tea.Cmd, bool) {
 	a := &m.answer
 	if a.hold == 0 || a.sure == q || keys.Typed(k) == "" || m.keys.Find(k, inQuestion) != actOption || !q.Has(k.Keystroke()) {
 		return nil, false
@@ -93,13 +92,13 @@ func giveAnswer(m *app, at int) tea.Cmd {
 	if a.key == nil || at != a.number {
 		return nil
 	}
-	q, k := m.questions.Front(), *a.key
-	if full, ok := m.panel.(*questionPage); q != a.about || !q.Armed() || m.panel != nil && (!ok || full.Q != q) {
+	q, k := m.front(), *a.key
+	if full, ok := m.panel.(*questionPage); q != a.about || !q.Armed() || m.panel != nil && (!ok || docked(full.Q) != q) {
 		typeHeld(m)
 		return nil
 	}
 	a.key = nil
-	_, cmd := m.questionKey(q, k)
+	_, cmd := answerKey(m, q, k)
 	return cmd
 }
 
@@ -110,7 +109,7 @@ func typeHeld(m *app) {
 	if _, ok := m.panel.(*questionPage); ok {
 		m.panel = nil
 	}
-	m.questions.Disarm()
+	m.disarm()
 	m.composer.Typed(keys.Typed(k))
 	m.burst.last, m.burst.text = m.now(), true
 }

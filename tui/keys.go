@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"codeagent/tui/form"
 	"codeagent/tui/keys"
 	"codeagent/tui/question"
 )
@@ -48,12 +49,20 @@ const (
 	inQuestion  scope = "Answering a question"
 	inNote      scope = "Writing a note"
 	inRule      scope = "Saving a rule"
+	inForm      scope = "Answering a server"
 	inOverlay   scope = "Reading a panel"
 	inSlashMenu scope = "Choosing a command"
 	inPicker    scope = "Choosing from a list"
 	inBlock     scope = "With a chosen block"
 	inReading   scope = "Reading the transcript"
 )
+
+func formKeys(t *keys.Table) form.Keys {
+	return form.Keys{
+		Arm: t.Name(everywhere, actArm), Next: t.Name(inForm, keys.Send), Back: t.Name(everywhere, keys.Back),
+		Page: t.Name(everywhere, keys.PageDown),
+	}
+}
 
 func questionKeys(t *keys.Table) question.Keys {
 	return question.Keys{

@@ -97,7 +97,7 @@ func setting(b keys.Binding) string {
 
 // Every scope and action of the table is one that the screen knows, and no name is used twice.
 func TestTableIsKnown(t *testing.T) {
-	scopes := []scope{everywhere, inComposer, inQuestion, inNote, inRule, inOverlay, inSlashMenu, inPicker, inBlock, inReading}
+	scopes := []scope{everywhere, inComposer, inQuestion, inNote, inRule, inForm, inOverlay, inSlashMenu, inPicker, inBlock, inReading}
 	names := map[string]bool{}
 	for _, b := range keys.Standard().Bindings {
 		if !slices.Contains(scopes, b.Where) {

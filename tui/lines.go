@@ -66,7 +66,7 @@ type (
 	lineMsg      string
 	interruptMsg struct{}
 	// openMsg opens a question for answers.
-	openMsg struct{ q *question.Question }
+	openMsg struct{ q docked }
 	// announceMsg names the calls that have run for a while.
 	announceMsg struct{}
 )
@@ -84,7 +84,8 @@ type inLines struct {
 	hinted       int                // the number of the last hint
 	asked        *question.Question // the question that was written
 	part         any                // its note or rule that was written
-	open         *question.Question // the question that takes an answer, and until its invitation
+	open         docked             // the question that takes an answer, and until its invitation
+	asking       asking             // the question of a server that was written
 	until        string
 	page         overlay // the page that was written and takes a line
 	prompted     bool    // the prompt is the last thing that was written
@@ -162,7 +163,7 @@ func (d *inLines) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			cmd = d.next
 		}
 	case openMsg:
-		if msg.q == d.questions.Front() {
+		if msg.q == d.front() {
 			d.open = msg.q
 			d.print(d.until)
 		}
@@ -187,7 +188,7 @@ func fileOf(w io.Writer) *os.File {
 
 // line takes what the person wrote: an answer, a choice, a command or a message.
 func (d *inLines) line(text string) tea.Cmd {
-	m, q := d.app, d.questions.Front()
+	m, q, f := d.app, d.app.question(), d.app.form()
 	switch page := d.page.(type) {
 	case list:
 		d.page, m.panel = nil, nil
@@ -201,16 +202,22 @@ func (d *inLines) line(text string) tea.Cmd {
 		}
 	}
 	switch {
+	case f != nil && d.open == docked(f):
+		if cmd, handled := d.formLine(text); handled {
+			return cmd
+		}
 	case q != nil && q.Field != nil:
 		q.Field.Typed(text)
 		return m.noteKey(q, tea.Key{Code: tea.KeyEnter})
 	case q != nil && q.Rule != nil:
 		return d.rule(q, text)
-	case q != nil && q.Has(text) && q == d.open:
+	case q != nil && q.Has(text) && docked(q) == d.open:
 		if ans, ok := q.Choose(text); ok {
 			return m.answered(ans)
 		}
 		return nil
+	}
+	switch {
 	case text == "":
 		return nil
 	case text == "/more":
@@ -224,7 +231,7 @@ func (d *inLines) line(text string) tea.Cmd {
 	if left := m.composer.Value(); left != "" {
 		m.composer.Set("") // a hint says why it was not sent
 	}
-	if q != nil {
+	if m.front() != nil {
 		d.print("That is a message for the model. The question still waits for one of its answers.")
 	}
 	return cmd
@@ -260,8 +267,8 @@ func (d *inLines) write() tea.Cmd {
 		}
 	}
 	d.writePanel()
-	cmd := d.writeQuestion()
-	if !m.work.running && m.questions.Front() == nil && m.panel == nil && !d.prompted && m.facts.started && !m.box.left {
+	cmd := tea.Batch(d.writeQuestion(), d.writeForm())
+	if !m.work.running && m.front() == nil && m.panel == nil && !d.prompted && m.facts.started && !m.box.left {
 		fmt.Fprint(d.out, "> ")
 		d.prompted = true
 	}
@@ -277,9 +284,11 @@ func (d *inLines) announce() {
 }
 
 func (d *inLines) writeQuestion() (cmd tea.Cmd) {
-	q := d.questions.Front()
+	q := d.app.question()
 	if q == nil {
-		d.asked, d.open = nil, nil
+		if d.asked = nil; d.app.form() == nil {
+			d.open, d.asking = nil, asking{}
+		}
 		return nil
 	}
 	var part any
@@ -293,7 +302,7 @@ func (d *inLines) writeQuestion() (cmd tea.Cmd) {
 		return nil
 	}
 	if q != d.asked { // what is being typed is not about it
-		d.open = nil
+		d.open, d.asking = nil, asking{} // a form is asked again afterwards, with what was given
 		cmd = d.after(d.offers.Grace, func(time.Time) tea.Msg { return openMsg{q} })
 	}
 	d.asked, d.part = q, part

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"codeagent/event"
+	"codeagent/internal/golden"
+	"codeagent/mcp/inquiry"
 	"codeagent/tui/tuitest"
 )
 
@@ -59,5 +61,45 @@ func TestLinesAreHarmless(t *testing.T) {
 			t.Errorf("%q", l)
 		}
 		tuitest.Harmless(t, l)
+	}
+}
+
+// TestFormInLines answers a question of a server without a screen: each field in its turn, a wrong
+// value asked for again, and all of it said before it is sent.
+func TestFormInLines(t *testing.T) {
+	r := newRig(t, 80, 24)
+	var out strings.Builder
+	d := &inLines{app: r.app, out: &out}
+	a := r.inquire(signUp())
+	for _, s := range []string{"", "1"} { // too early: that is about something else
+		if d.write(); s != "" {
+			d.line(s)
+		}
+	}
+	r.wantReply(a, "", nil)
+	d.Update(openMsg{r.app.front()})
+	for _, s := range []string{"1", "Al", "Ada  King", "", "window", "3, 1", "no", "-", "1"} {
+		d.line(s)
+		d.write()
+	}
+	r.wantReply(a, inquiry.Accepted, map[string]any{"name": "Ada King", "age": 36.0, "seat": "window", "extras": []string{"bicycle", "quiet coach"}, "mail": false})
+	golden.CheckFile(t, "testdata/form-lines.txt", out.String())
+
+	out.Reset()
+	a = r.inquire(signUp())
+	d.write()
+	d.Update(openMsg{r.app.front()})
+	d.line("1")
+	d.line("Ada")
+	r.put(npmRequest("q")) // comes between, and is answered first
+	d.write()
+	d.Update(openMsg{r.app.front()})
+	d.line("s")
+	d.write()
+	d.Update(openMsg{r.app.front()})
+	d.line("n")
+	r.wantReply(a, inquiry.Declined, nil)
+	for l := range strings.Lines(out.String()) {
+		tuitest.Harmless(t, strings.TrimSuffix(l, "\n"))
 	}
 }

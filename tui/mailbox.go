@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/tui/form"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
 )
@@ -33,7 +34,10 @@ type mailbox struct {
 }
 
 // withdrawn reports that nobody waits for the answer any more.
-type withdrawn struct{ ask *question.Ask }
+type withdrawn struct {
+	ask  *question.Ask
+	form *form.Ask
+}
 
 func newMailbox() *mailbox {
 	return &mailbox{wake: make(chan struct{}, 1), done: make(chan struct{})}

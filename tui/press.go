@@ -24,19 +24,21 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	if k.Code != tea.KeyEscape {
 		m.rewind.Moved()
 	}
-	q := m.questions.Front()
+	q, f, front := m.question(), m.form(), m.front()
 	switch {
 	case m.panel != nil:
 		return m.panel.key(m, k)
+	case f != nil && f.Filling():
+		return fillKey(m, f, k)
 	case q != nil && q.Rule != nil:
 		return ruleKey(m, q, k)
 	case q != nil && q.Field != nil:
 		return m.noteKey(q, k)
-	case q != nil && q.Armed():
-		if cmd, handled := holdAnswer(m, q, k); handled {
+	case front != nil && front.Armed():
+		if cmd, handled := holdAnswer(m, front, k); handled {
 			return cmd
 		}
-		if handled, cmd := m.questionKey(q, k); handled {
+		if handled, cmd := answerKey(m, front, k); handled {
 			return cmd
 		}
 	}
@@ -68,7 +70,7 @@ func enterKey(m *app, k tea.Key) tea.Cmd {
 		}
 	}
 	if s := keys.Typed(k); s != "" {
-		m.questions.Disarm()
+		m.disarm()
 		if m.composer.Normal() {
 			m.composer.Command(s, m.composerWidth())
 			return nil
@@ -97,9 +99,12 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	case actClose:
 		m.panel = nil
 	case actArm:
-		if q := m.questions.Front(); q != nil && m.panel == nil {
+		if q := m.front(); q != nil && m.panel == nil {
 			q.Arm()
 			m.answer.sure = q
+			if f := m.form(); f != nil {
+				f.Fill()
+			}
 		} else if q == nil && m.panel == nil {
 			m.composer.Edit(keys.Yank, m.composerWidth())
 		}
@@ -146,7 +151,7 @@ func (m *app) common(do keys.Action) tea.Cmd {
 // back is Esc: it closes what is in front, or else interrupts the turn. With neither,
 // twice goes back to the last message.
 func (m *app) back() tea.Cmd {
-	q := m.questions.Front()
+	q := m.front()
 	switch {
 	case m.panel != nil:
 		m.panel = nil
@@ -218,7 +223,7 @@ func (m *app) quit(key string) tea.Cmd {
 
 // toggle shows the whole question, or opens and folds the last output in view.
 func (m *app) toggle() {
-	if q := m.questions.Front(); q != nil && m.panel == nil {
+	if q := m.question(); q != nil && m.panel == nil {
 		m.panel = &questionPage{question.NewPage(q, m.facts.home, m.now)}
 		return
 	}

@@ -192,7 +192,7 @@ func TestFullViewClosesWithItsQuestion(t *testing.T) {
 	b.Title = "another"
 	next := r.put(b)
 	r.press("ctrl+y", "ctrl+o")
-	r.app.box.post(withdrawn{a})
+	r.app.box.post(withdrawn{ask: a})
 	r.send(inboxMsg{})
 	r.lacks("closes the full view")
 	r.press("1")

@@ -170,10 +170,10 @@ func TestEscOrder(t *testing.T) {
 func TestWithdrawnQuestionGoes(t *testing.T) {
 	r := newRig(t, 80, 30)
 	a, b := r.put(npmRequest("q1")), r.put(npmRequest("q2"))
-	r.app.box.post(withdrawn{a})
+	r.app.box.post(withdrawn{ask: a})
 	r.send(inboxMsg{})
 	r.has("wants to leave the sandbox")
-	r.app.box.post(withdrawn{b})
+	r.app.box.post(withdrawn{ask: b})
 	r.send(inboxMsg{})
 	r.lacks("wants to leave the sandbox")
 }

@@ -22,6 +22,8 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/internal/environ"
+	"codeagent/mcp/inquiry"
+	"codeagent/tui/form"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
@@ -137,10 +139,28 @@ func (s *Screen) Ask(ctx context.Context, r approvals.Request) (approvals.Answer
 	case ans := <-a.Reply:
 		return ans, nil
 	case <-ctx.Done():
-		s.box.post(withdrawn{a})
+		s.box.post(withdrawn{ask: a})
 		return approvals.Answer{}, context.Cause(ctx)
 	case <-s.box.done:
 		return approvals.Answer{}, ErrClosed
+	}
+}
+
+// Inquire puts a question of an MCP server to the person and waits for the answer. The error is
+// ctx's cause, or ErrClosed; the reply then cancels.
+func (s *Screen) Inquire(ctx context.Context, q inquiry.Question) (inquiry.Reply, error) {
+	a := &form.Ask{Question: q, Reply: make(chan inquiry.Reply, 1)}
+	if !s.box.post(a) {
+		return inquiry.Reply{Action: inquiry.Cancelled}, ErrClosed
+	}
+	select {
+	case r := <-a.Reply:
+		return r, nil
+	case <-ctx.Done():
+		s.box.post(withdrawn{form: a})
+		return inquiry.Reply{Action: inquiry.Cancelled}, context.Cause(ctx)
+	case <-s.box.done:
+		return inquiry.Reply{Action: inquiry.Cancelled}, ErrClosed
 	}
 }
 
@@ -233,7 +253,7 @@ func (s *Screen) newApp(alone then) *app {
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
 	m.offers, m.alone = s.opt, alone
 	if s.opt.Writing.Keys != nil {
-		m.keys, m.questions.Keys = s.opt.Writing.Keys, questionKeys(s.opt.Writing.Keys)
+		m.keys, m.questions.Keys, m.forms.Keys = s.opt.Writing.Keys, questionKeys(s.opt.Writing.Keys), formKeys(s.opt.Writing.Keys)
 	}
 	return m
 }

@@ -71,7 +71,7 @@ func (y *typist) open() {
 }
 
 func (y *typist) close(i int) {
-	y.app.box.post(withdrawn{y.asked[i]})
+	y.app.box.post(withdrawn{ask: y.asked[i]})
 	y.send(inboxMsg{})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"codeagent/event"
 	"codeagent/tui/attention"
+	"codeagent/tui/form"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
 )
@@ -55,7 +56,7 @@ func call(m *app) tea.Cmd {
 	if folder := m.facts.session.Folder; folder != "" {
 		s.Folder = path.Base(folder)
 	}
-	if q := m.questions.Front(); q != nil {
+	if q := m.front(); q != nil {
 		s.Asks = q
 	}
 	if sequence := m.calls.Look(s, m.now()); sequence != "" {
@@ -171,6 +172,7 @@ func (m *app) apply(e event.Event) {
 
 func (m *app) drain() tea.Cmd {
 	var cmd tea.Cmd
+	was := m.front()
 	for _, item := range m.box.take() {
 		switch item := item.(type) {
 		case event.Event:
@@ -185,19 +187,19 @@ func (m *app) drain() tea.Cmd {
 				}
 			}
 		case *question.Ask:
-			first := m.questions.Front() == nil
 			m.questions.Add(item, m.now())
-			if first {
-				cmd = tea.Batch(cmd, m.stir())
-			}
+		case *form.Ask:
+			item.Call = m.transcript.Title(item.Question.CallID)
+			m.forms.Add(item)
 		case withdrawn:
-			was := m.questions.Front()
 			m.questions.Withdraw(item.ask)
+			m.forms.Withdraw(item.form)
 			m.leaveStalePage()
-			if m.questions.Front() != was {
-				cmd = tea.Batch(cmd, m.stir())
-			}
 		}
+	}
+	if front := m.front(); front != nil && front != was {
+		m.forms.Disarm() // what was armed is behind another question, or ended
+		cmd = tea.Batch(cmd, m.stir())
 	}
 	return cmd
 }
@@ -217,7 +219,7 @@ func (m *app) paste(s string) tea.Cmd {
 	if m.answer.key != nil {
 		typeHeld(m)
 	}
-	q := m.questions.Front()
+	q, f := m.question(), m.form()
 	switch {
 	case m.panel != nil:
 		if p, ok := m.panel.(interface{ Paste(string) }); ok {
@@ -227,6 +229,8 @@ func (m *app) paste(s string) tea.Cmd {
 		q.Rule.Text.Paste(s)
 		q.Rule.Changed()
 		return checkSoon(m, q)
+	case f != nil && f.Filling():
+		f.Paste(s)
 	case q != nil && q.Field != nil:
 		return m.pasteInto(q.Field, s)
 	default:

@@ -7,6 +7,7 @@ const (
 	inQuestion  Scope = "Answering a question"
 	inNote      Scope = "Writing a note"
 	inRule      Scope = "Saving a rule"
+	inForm      Scope = "Answering a server"
 	inOverlay   Scope = "Reading a panel"
 	inSlashMenu Scope = "Choosing a command"
 	inPicker    Scope = "Choosing from a list"
@@ -16,7 +17,7 @@ const (
 
 // short are the scopes in the names of the settings.
 var short = map[Scope]string{
-	inComposer: "message-", inQuestion: "question-", inNote: "note-", inRule: "rule-",
+	inComposer: "message-", inQuestion: "question-", inNote: "note-", inRule: "rule-", inForm: "form-",
 	inOverlay: "page-", inSlashMenu: "menu-", inPicker: "list-",
 	inBlock: "block-", inReading: "transcript-",
 }
@@ -68,7 +69,7 @@ func standard() []Binding {
 		{inComposer, []string{"ctrl+g"}, "editor", "edit the message in $VISUAL or $EDITOR"},
 		{inComposer, []string{"ctrl+v"}, "clipboard", "paste the clipboard: an image, which a terminal does not paste, else its text"},
 
-		{inQuestion, []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "n", "s"}, "option", "give the answer beside the key; a yes works only after everything it allows was visible; after a pause the answer waits a quarter of a second, and becomes text if more is typed"},
+		{inQuestion, []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "n", "s", "c", "u"}, "option", "give the answer beside the key; a yes works only after everything it allows was visible; after a pause the answer waits a quarter of a second, and becomes text if more is typed"},
 		{inQuestion, []string{"tab"}, "note", "add a note for the model to the answer"},
 
 		{inNote, []string{"enter"}, Send, "send the answer, or save the note and go back to the options"},
@@ -77,6 +78,10 @@ func standard() []Binding {
 		{inRule, []string{"tab"}, "scope", "let it hold everywhere, or in this project"},
 		{inRule, []string{"shift+tab"}, "expiry", "let it expire after a day, a week, a month, three months, or never"},
 		{inRule, []string{"esc"}, Back, "go back to the question; nothing is saved"},
+
+		{inForm, []string{"enter"}, Send, "to the next field; after the last one send the answers"},
+		{inForm, []string{"up", "shift+tab"}, Up, "to the field or choice above"},
+		{inForm, []string{"down", "tab"}, Down, "to the field or choice below; Space chooses"},
 
 		{inSlashMenu, []string{"up", "ctrl+p"}, Up, "select the command above"},
 		{inSlashMenu, []string{"down", "ctrl+n"}, Down, "select the command below"},

@@ -8,44 +8,30 @@ import (
 // Narrow is the width of a screen below which labels have no column: each is above its text.
 const Narrow = 50
 
-// Labelled is how a text stands in a question, beside a label.
-type Labelled struct {
-	Label string
-	// Mark is before the first row, as wide as the indentation of the others.
-	Mark Span
-	// Quoted: words of others, drawn behind a bar that no row of codeagent has. They cannot imitate
-	// one.
-	Quoted bool
-	// Hard: every space stays, for paths.
-	Hard bool
-	// Behind: Mark is before the bar.
-	Behind bool
-}
+// bar is before each row of words of others: no row of codeagent has it, so they cannot imitate one.
+const bar = "│ "
 
-// Labelled lays spans out in rows of at most w columns, one less than the screen has.
-func (t *Theme) Labelled(w int, l Labelled, spans ...Span) []string {
-	const left = 12
-	first, rest := []Span{Dim.Span(fmt.Sprintf("   %-9s", l.Label))}, []Span{Text.Span(strings.Repeat(" ", left))}
+// Labelled lays spans out beside a label, in rows of one column less than the screen has. First is
+// what comes before the first row, behind the label; before the others it is blank, but for "│ ", the bar before words of others.
+func (w Wrapper) Labelled(label string, spans ...Span) []string {
+	blank := func(s Span) Span {
+		if s.Text == bar {
+			return s
+		}
+		return Text.Span(strings.Repeat(" ", Width(s.Text)))
+	}
+	name := Dim.Span(fmt.Sprintf("   %-9s", label))
 	var above []string
-	if w+1 < Narrow {
-		first, rest = []Span{Text.Span("   ")}, []Span{Text.Span("   ")}
-		if l.Label != "" {
-			above = []string{t.Row(w, Dim.Span(" "+l.Label))}
+	if w.Width+1 < Narrow {
+		name = Text.Span("   ")
+		if label != "" {
+			above = []string{w.Theme.Row(w.Width, Dim.Span(" "+label))}
 		}
 	}
-	bar := func() {
-		if l.Quoted {
-			first, rest = append(first, Faint.Span("│ ")), append(rest, Faint.Span("│ "))
-		}
+	first, rest := []Span{name}, []Span{blank(name)}
+	for _, s := range w.First {
+		first, rest = append(first, s), append(rest, blank(s))
 	}
-	if !l.Behind {
-		bar()
-	}
-	if l.Mark.Text != "" {
-		first, rest = append(first, l.Mark), append(rest, Text.Span(strings.Repeat(" ", Width(l.Mark.Text))))
-	}
-	if l.Behind {
-		bar()
-	}
-	return append(above, Wrapper{Theme: t, Width: w, First: first, Rest: rest, Hard: l.Hard}.Lines(spans...)...)
+	w.First, w.Rest = first, rest
+	return append(above, w.Lines(spans...)...)
 }

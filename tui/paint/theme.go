@@ -39,12 +39,12 @@ const (
 	attributes = 1 << iota
 )
 
-// Tint is a background that sets cells apart. Without colour it is not seen: what it
+// tint is a background that sets cells apart. Without colour it is not seen: what it
 // says is then said by an attribute or a mark too.
-type Tint uint8
+type tint uint8
 
 const (
-	plainTint Tint = iota
+	plainTint tint = iota
 	TintSaid       // a message of the person's
 	TintAdded      // added words within a line
 	TintGone       // removed words within a line
@@ -55,7 +55,7 @@ const (
 type Style struct {
 	ink  ink
 	Attr attribute
-	Tint Tint
+	Tint tint
 }
 
 // The plain styles by name.
@@ -80,7 +80,7 @@ func (s Style) With(a attribute) Style {
 }
 
 // On is the style on a background.
-func (s Style) On(t Tint) Style {
+func (s Style) On(t tint) Style {
 	s.Tint = t
 	return s
 }

@@ -61,7 +61,11 @@ type field struct {
 }
 
 func (s *sheet) add(f field) {
-	lines := s.t.Labelled(s.w-1, paint.Labelled{Label: f.label, Mark: f.mark, Quoted: f.quoted, Hard: f.hard}, f.spans...)
+	var marks []paint.Span
+	if f.quoted {
+		marks = append(marks, paint.Faint.Span("│ "))
+	}
+	lines := paint.Wrapper{Theme: s.t, Width: s.w - 1, First: append(marks, f.mark), Hard: f.hard}.Labelled(f.label, f.spans...)
 	st := stanza{name: f.name, need: f.need, of: len(lines)}
 	for i, l := range lines {
 		st.rows = append(st.rows, stanzaRow{l, i})

@@ -201,6 +201,14 @@ func (t *Transcript) startTool(e event.ToolStarted) call {
 	return on
 }
 
+// Title is the title of a call that runs; "" for one that does not.
+func (t *Transcript) Title(callID string) string {
+	if on, ok := t.tools[callID]; ok {
+		return on.title
+	}
+	return ""
+}
+
 // end ends the call; its entry moves on while others in it run.
 func (on call) end(e event.ToolFinished) {
 	on.finish(e)

@@ -22,6 +22,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/headless"
 	"codeagent/hostfile"
+	"codeagent/internal/short"
 	"codeagent/mcp/inquiry"
 
 	"github.com/spf13/cobra"
@@ -282,7 +283,7 @@ func (Printed) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
 // Inquire declines, because nobody can answer, and says so.
 func (p Printed) Inquire(_ context.Context, q inquiry.Question) (inquiry.Reply, error) {
-	p.Printer.Emit(event.Notice{Level: word.LevelWarning, Text: "the server " + q.Server + " asks for input; nobody can answer, so codeagent declined"})
+	p.Printer.Emit(event.Notice{Level: word.LevelWarning, Text: "declined a question of the MCP server " + q.Server + ", because nobody can answer it here: “" + short.Cut(q.Message, 200) + "”"})
 	return inquiry.Reply{Action: inquiry.Declined}, nil
 }
 

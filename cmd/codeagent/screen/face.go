@@ -1,13 +1,9 @@
 package screen
 
 import (
-	"context"
-
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
-	"codeagent/event/word"
-	"codeagent/mcp/inquiry"
 	"codeagent/model"
 	"codeagent/tui"
 	"codeagent/tui/message"
@@ -20,12 +16,6 @@ type drawn struct{ *tui.Screen }
 func (s drawn) Steer() (agent.Input, bool) {
 	said, ok := s.Screen.Steer()
 	return input(said), ok
-}
-
-// Inquire declines.
-func (s drawn) Inquire(_ context.Context, q inquiry.Question) (inquiry.Reply, error) {
-	s.Screen.Emit(event.Notice{Level: word.LevelInfo, Text: "the server " + q.Server + " asks for input, which the screen cannot ask for; declined"})
-	return inquiry.Reply{Action: inquiry.Declined}, nil
 }
 
 // Emit adds hints to the error of a failed turn, since the screen shows it for the last

@@ -1,0 +1,107 @@
+package form
+
+import (
+	"fmt"
+	"strings"
+
+	"codeagent/internal/visible"
+	"codeagent/mcp/inquiry"
+)
+
+// Where no screen is drawn a form is asked line by line: what it is, its answers, then each field,
+// and at the end what is sent.
+
+// Spoken is the question in lines, for a person who gets all of it and not as a drawing.
+func (f *Form) Spoken() []string {
+	q := f.Ask.Question
+	out := []string{"question: " + f.who()}
+	if f.Ask.Call != "" {
+		out = append(out, "during: "+visible.Fact(f.Ask.Call))
+	}
+	switch {
+	case q.URL != "":
+		out = append(out, "at host: "+visible.Fact(host(q.URL)), "address, in the server's words: "+visible.Line(q.URL), "codeagent does not open this page; you would.")
+	case len(q.Fields) > 0:
+		out = append(out, "The server gets what you enter: no passwords, no keys.")
+	}
+	f.seen.left = false
+	return append(out, "the server says: “"+visible.Line(q.Message)+"”")
+}
+
+// Answers names the answers in a line.
+func (f *Form) Answers() string {
+	switch q := f.Ask.Question; {
+	case q.URL != "":
+		return "1: agree, and open it yourself; n: decline; c: cancel"
+	case len(q.Fields) == 0:
+		return "1: agree; n: decline; c: cancel"
+	}
+	return "1: answer; n: decline; c: cancel"
+}
+
+// Fields is how many fields are asked.
+func (f *Form) Fields() int { return len(f.fields) }
+
+// Prompt asks for field i, in lines.
+func (f *Form) Prompt(i int) []string {
+	e := &f.fields[i]
+	words := fmt.Sprintf("field %d of %d, the server calls it “%s”: %s", i+1, len(f.fields), visible.Line(e.Label()), e.Wants())
+	if e.Required {
+		words += ", required"
+	}
+	out := []string{words}
+	if e.Description != "" && e.Description != e.Label() {
+		out = append(out, "the server says: “"+visible.Line(e.Description)+"”")
+	}
+	if e.Kind != inquiry.Boolean {
+		for n, c := range e.Choices {
+			out = append(out, fmt.Sprintf("%d: “%s”", n+1, visible.Line(c)))
+		}
+	}
+	hint := "an empty line leaves it out"
+	switch v, err := e.value(); {
+	case err == nil && v != nil && e.Required:
+		hint = "an empty line keeps “" + visible.Line(e.Written(v)) + "”"
+	case err == nil && v != nil:
+		hint = "an empty line keeps “" + visible.Line(e.Written(v)) + "”, a - leaves it out"
+	case e.Required:
+		hint = ""
+	}
+	if hint != "" {
+		out = append(out, hint)
+	}
+	return out
+}
+
+// Take makes a line the value of field i. The error says why it does not fit.
+func (f *Form) Take(i int, line string) error {
+	e := &f.fields[i]
+	switch {
+	case line == "":
+		_, err := e.value()
+		return err
+	case line == "-" && !e.Required:
+		e.set(nil)
+		return nil
+	}
+	v, err := e.Parse(oneLine(line))
+	if err == nil {
+		e.set(v)
+	}
+	return err
+}
+
+// Summary says what is sent.
+func (f *Form) Summary() string {
+	var all []string
+	for i := range f.fields {
+		e := &f.fields[i]
+		if v, err := e.value(); err == nil && v != nil {
+			all = append(all, visible.Line(e.Label())+": “"+visible.Line(e.Written(v))+"”")
+		}
+	}
+	if len(all) == 0 {
+		return "sends: nothing"
+	}
+	return "sends: " + strings.Join(all, ", ")
+}
