@@ -143,6 +143,17 @@ func entryOf(name string, one server.Settings) entry {
 	return e
 }
 
+// shown returns what the server is: its command line, or its URL.
+func (e entry) shown() (key, value string) {
+	if e.URL != "" {
+		return "url", e.URL
+	}
+	for _, word := range e.Command {
+		value = strings.TrimSpace(value + " " + approvals.ShellWord(word))
+	}
+	return "command", value
+}
+
 // hidden hides what has the shape of a key and is not the name of a variable.
 func hidden(text string) string {
 	if literal := server.WithoutVariables(text); (*mask.Mask)(nil).Text(literal) == literal {
@@ -158,13 +169,6 @@ func (l listed) text(sandboxes map[string]string) string {
 		fmt.Fprintln(&out, "no MCP servers; codeagent mcp add adds one")
 	}
 	for _, e := range l.Servers {
-		by, where := "command", ""
-		if e.URL != "" {
-			by, where = "url", e.URL
-		}
-		for _, word := range e.Command {
-			where = strings.TrimSpace(where + " " + approvals.ShellWord(word))
-		}
 		origin := e.Origin
 		if e.Origin == server.OfProject {
 			origin += ", trusted"
@@ -175,7 +179,7 @@ func (l listed) text(sandboxes map[string]string) string {
 				fmt.Fprintf(&out, "  %-8s %s\n", key, visible.Line(short.Cut(value, 300)))
 			}
 		}
-		row(by, where)
+		row(e.shown())
 		if e.Sandbox != nil {
 			row("sandbox", sandboxes[e.Name])
 		} else {
