@@ -63,6 +63,8 @@ type Tools interface {
 	Plan(model.ToolCall) (tools.Call, error)
 	// Reads reports whether the calls of the tool name only read.
 	Reads(name string) bool
+	// Ready waits until all tools are there. The error is that of ctx.
+	Ready(ctx context.Context) error
 }
 
 // Log stores the conversation. Append is called for each complete item: a call before it
@@ -246,6 +248,9 @@ type turn struct {
 }
 
 func (t *turn) work(ctx context.Context) error {
+	if err := t.agent.cfg.Tools.Ready(ctx); err != nil {
+		return err
+	}
 	for range t.agent.cfg.Bounds.Requests {
 		t.steer(ctx)
 		t.news()

@@ -161,6 +161,8 @@ type deed struct {
 // toolbox is fake tools by name.
 type toolbox map[string]deed
 
+func (toolbox) Ready(context.Context) error { return nil }
+
 func (b toolbox) Reads(string) bool { return false }
 
 func (b toolbox) Specs() []model.ToolSpec { return []model.ToolSpec{{Name: "fake"}} }

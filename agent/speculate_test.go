@@ -43,6 +43,8 @@ type glance struct {
 	what    string
 }
 
+func (*library) Ready(context.Context) error { return nil }
+
 func (l *library) Reads(name string) bool { return name == "read" }
 
 func (l *library) Plan(c model.ToolCall) (tools.Call, error) {

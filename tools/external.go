@@ -16,6 +16,17 @@ type External interface {
 	// Plan plans a call; ok is false if the tool is not one of these. The error is written for
 	// the model. The call only reads files through Options.Files and changes nothing.
 	Plan(c model.ToolCall) (planned Call, ok bool, err error)
+	// Ready waits until the tools are there, and says so if that takes long. The error is that of
+	// ctx.
+	Ready(ctx context.Context) error
+}
+
+// Ready waits until the tools of others are there.
+func (s *Set) Ready(ctx context.Context) error {
+	if s.others == nil {
+		return nil
+	}
+	return s.others.Ready(ctx)
 }
 
 // external returns the tools of others that the set offers: none with the name of an own tool.

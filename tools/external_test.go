@@ -34,6 +34,8 @@ func (g *guests) Plan(c model.ToolCall) (Call, bool, error) {
 	return guestCall{}, true, nil
 }
 
+func (g *guests) Ready(context.Context) error { return nil }
+
 type guestCall struct{ Call }
 
 func (guestCall) Action() approvals.Action { return approvals.Action{Tool: "a__echo"} }

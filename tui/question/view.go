@@ -300,7 +300,7 @@ func (q *Question) rule(t *paint.Theme, w int, home string, now time.Time, more 
 	if q.request.Held {
 		waits := " · waits "
 		if w >= roomy {
-			waits = " · the command waits "
+			waits = " · the " + waiter(q.request) + " waits "
 		}
 		right += waits + paint.Minutes(now.Sub(q.Asks[0].since))
 	}
@@ -310,6 +310,14 @@ func (q *Question) rule(t *paint.Theme, w int, home string, now time.Time, more 
 	shown, whole := paint.Cut(title, room), paint.Width(title) <= room
 	line := max(w-4-paint.Width(shown)-paint.Width(right), 0)
 	return t.Paint(s, "─⊘ "+shown) + t.Paint(paint.Dim, paint.Show(right)) + " " + t.Paint(paint.Warn, strings.Repeat("─", line)), whole
+}
+
+// waiter is what a held call belongs to.
+func waiter(r approvals.Request) string {
+	if r.Action.Server != nil {
+		return "server"
+	}
+	return "command"
 }
 
 // titleOf is the title with the home folder of its paths shortened, as in the rows below it.

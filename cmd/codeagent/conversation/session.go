@@ -460,8 +460,5 @@ func (ses *Session) Turn(ctx context.Context, in agent.Input) error {
 	}
 	in.Images = append(in.Images, ses.images...)
 	ses.images = nil
-	if err := ses.Servers.Ready(ctx); err != nil && ctx.Err() == nil {
-		return err
-	}
 	return ses.Agent.Turn(ctx, in)
 }

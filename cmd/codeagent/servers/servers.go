@@ -26,6 +26,7 @@ import (
 	"codeagent/config/server"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/internal/short"
 	"codeagent/mcp"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
@@ -142,7 +143,11 @@ func (s *Servers) inquire(ctx context.Context, q inquiry.Question) inquiry.Reply
 	return reply
 }
 
-// Ready waits until every server has started or failed. The error is that of ctx.
+// slowStart is after how long Ready says for which servers it waits.
+const slowStart = 700 * time.Millisecond
+
+// Ready waits until every server has started or failed, and says so if that takes long. The error is
+// that of ctx.
 func (s *Servers) Ready(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -152,6 +157,18 @@ func (s *Servers) Ready(ctx context.Context) error {
 		defer close(done)
 		s.begun.Wait()
 	}()
+	say := time.AfterFunc(slowStart, func() {
+		var names []string
+		for _, m := range s.members {
+			if m.status().State == Starting {
+				names = append(names, m.name)
+			}
+		}
+		if len(names) > 0 {
+			s.notice(word.LevelInfo, "waiting for %s to start: %s", short.Count(len(names), "MCP server"), short.List(names, 8))
+		}
+	})
+	defer say.Stop()
 	select {
 	case <-done:
 		return nil
