@@ -98,12 +98,16 @@ func (s *server) runOf(req *mcp.CallToolRequest) (*run, error) {
 	if p.RequestState != "" {
 		return s.resumed(p)
 	}
-	if arguments := bytes.TrimSpace(p.Arguments); len(arguments) > 0 && arguments[0] != '{' {
+	arguments := bytes.TrimSpace(p.Arguments)
+	if string(arguments) == "null" { // as some clients write none
+		arguments = nil
+	}
+	if len(arguments) > 0 && arguments[0] != '{' {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "arguments must be an object"}
 	}
 	ctx, end := context.WithCancelCause(s.ctx)
 	r := &run{tool: p.Name, arguments: p.Arguments, end: end, done: make(chan struct{}), asked: make(chan asking)}
-	call := Call{Tool: p.Name, Arguments: p.Arguments, Asks: asks(req), Progress: r.lines.add, Ask: s.asker(req, r), Roots: s.roots(req)}
+	call := Call{Tool: p.Name, Arguments: arguments, Asks: asks(req), Progress: r.lines.add, Ask: s.asker(req, r), Roots: s.roots(req)}
 	s.running.Add(1)
 	go func() {
 		defer s.running.Done()
@@ -162,7 +166,8 @@ func (s *server) asker(req *mcp.CallToolRequest, r *run) func(context.Context, Q
 func (s *server) elicit(ctx context.Context, req *mcp.CallToolRequest, q Question) (string, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, s.options.Patience, errNoAnswer)
 	defer stop()
-	res, err := req.Session.Elicit(ctx, form(q))
+	p := req.Session.InitializeParams()
+	res, err := req.Session.Elicit(ctx, form(q, p != nil && p.ProtocolVersion >= handshake))
 	if err != nil {
 		return "", fmt.Errorf("the client did not answer: %s", visible.Line(short.Cut(err.Error(), 300)))
 	}
@@ -189,7 +194,9 @@ func (s *server) park(r *run, q asking) (*mcp.CallToolResult, error) {
 			r.end(errNoAnswer)
 		}
 	})
-	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{answerKey: form(q.question)}, RequestState: state}, nil
+	return &mcp.CallToolResult{
+		Content: []mcp.Content{}, InputRequests: mcp.InputRequestMap{answerKey: form(q.question, true)}, RequestState: state,
+	}, nil
 }
 
 // resumed hands the answer to the parked run, which is then parked no more: a state is good once.
@@ -215,21 +222,25 @@ func (s *server) resumed(p *mcp.CallToolParamsRaw) (*run, error) {
 // answerKey is the name of the question in input_required, and of its only field.
 const answerKey = "answer"
 
-// form is a question as an elicitation: one choice.
-func form(q Question) *mcp.ElicitParams {
+// form is a question as an elicitation: one choice. titled: the client knows choices with titles, which
+// came with 2025-11-25. Before it there were names beside the values, and no modes.
+func form(q Question, titled bool) *mcp.ElicitParams {
 	type choice struct {
 		Const string `json:"const"`
 		Title string `json:"title"`
 	}
-	list := []choice{}
+	list, ids, labels := []choice{}, []string{}, []string{}
 	message := q.Message
 	for _, o := range q.Options {
-		list = append(list, choice{o.ID, o.Label})
+		list, ids, labels = append(list, choice{o.ID, o.Label}), append(ids, o.ID), append(labels, o.Label)
 		message += fmt.Sprintf("\n[%s] %s", o.ID, o.Label) // for clients that draw no titles
 	}
+	answer := map[string]any{"type": "string", "title": "Answer", "oneOf": list}
+	if !titled {
+		answer = map[string]any{"type": "string", "title": "Answer", "enum": ids, "enumNames": labels}
+	}
 	schema, err := json.Marshal(map[string]any{
-		"type": "object", "required": []string{answerKey},
-		"properties": map[string]any{answerKey: map[string]any{"type": "string", "title": "Answer", "oneOf": list}},
+		"type": "object", "required": []string{answerKey}, "properties": map[string]any{answerKey: answer},
 	})
 	if err != nil {
 		schema = []byte(`{"type":"object","properties":{}}`) // strings always marshal

@@ -5,7 +5,7 @@ package serve
 // read here:
 //
 //	line -> too long, not UTF-8, not JSON ----------> answered with -32700
-//	  | a batch, not a message, an ID in use -------> answered with -32600
+//	  | a batch, not a message, an ID in use -------> answered with -32600 (envelope.go)
 //	  | an unknown revision in _meta ---------------> answered with -32022
 //	  | a method of what is not offered ------------> answered with -32601
 //	  | too many requests at once ------------------> answered with -32000
@@ -23,6 +23,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"codeagent/internal/short"
@@ -40,6 +41,8 @@ const (
 	maxRequests = 256
 	// codeBusy is of the range that JSON-RPC leaves to servers.
 	codeBusy = -32000
+	// leave is how long a client that has ended its output may take to read what it asked for.
+	leave = 3 * time.Second
 	// handshake is the newest revision that begins with initialize.
 	handshake = "2025-11-25"
 )
@@ -159,6 +162,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			continue
 		}
 		if l.err != nil {
+			time.AfterFunc(leave, func() { _ = c.Close() })
 			return nil, l.err
 		}
 		if msg := c.accept(l.data); msg != nil {
@@ -181,9 +185,22 @@ func (c *conn) accept(data []byte) jsonrpc.Message {
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, "batches are not supported: send each message in a line of its own")
 		return nil
 	}
-	msg, err := jsonrpc.DecodeMessage(data)
-	if err != nil {
-		c.refuse(nil, jsonrpc.CodeInvalidRequest, "not a JSON-RPC message: "+err.Error())
+	if data[0] != '{' {
+		c.refuse(nil, jsonrpc.CodeInvalidRequest, "a message is a JSON object")
+		return nil
+	}
+	e, problem := opened(data)
+	var msg jsonrpc.Message
+	if problem == nil {
+		var err error
+		if msg, err = jsonrpc.DecodeMessage(data); err != nil { // it reads names more strictly, and less deep
+			problem = invalid("this message is nested too deeply, or its fields are not those of JSON-RPC")
+		}
+	}
+	if problem != nil {
+		if e.asks {
+			c.refuse(e.id, problem.Code, problem.Message)
+		}
 		return nil
 	}
 	r, ok := msg.(*jsonrpc.Request)
@@ -191,7 +208,9 @@ func (c *conn) accept(data []byte) jsonrpc.Message {
 	case !ok:
 		return msg
 	case r.Method == "notifications/cancelled":
-		c.cancelled(r.Params)
+		if !c.cancelled(r.Params) { // the SDK might take it for one of a later request
+			return nil
+		}
 		return msg
 	case !r.IsCall():
 		return msg
@@ -236,8 +255,11 @@ func revision(params json.RawMessage) (string, bool) {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
 	var version string
-	if json.Unmarshal(params, &p) != nil || json.Unmarshal(p.Meta[mcp.MetaKeyProtocolVersion], &version) != nil {
+	if json.Unmarshal(params, &p) != nil || p.Meta[mcp.MetaKeyProtocolVersion] == nil {
 		return "", false
+	}
+	if json.Unmarshal(p.Meta[mcp.MetaKeyProtocolVersion], &version) != nil {
+		version = "" // not a string: supported by nobody
 	}
 	return version, true
 }
@@ -261,23 +283,26 @@ func negotiable(params json.RawMessage) json.RawMessage {
 	return out
 }
 
-// cancelled notes that nothing may be sent for a request any more. The SDK ends its context.
-func (c *conn) cancelled(params json.RawMessage) {
+// cancelled notes that nothing may be sent for a request any more, and reports whether it is open. The
+// SDK ends its context.
+func (c *conn) cancelled(params json.RawMessage) bool {
 	var p struct {
-		ID any `json:"requestId"`
+		ID json.RawMessage `json:"requestId"`
 	}
 	if json.Unmarshal(params, &p) != nil {
-		return
+		return false
 	}
-	id, err := jsonrpc.MakeID(p.ID)
+	id, err := idOf(p.ID)
 	if err != nil {
-		return
+		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.open[id.Raw()]; ok {
-		c.open[id.Raw()] = true
+	_, open := c.open[id]
+	if open {
+		c.open[id] = true
 	}
+	return open
 }
 
 // Write sends a message. The response to a cancelled request is dropped.
@@ -297,16 +322,6 @@ func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
 		return err
 	}
 	return c.send(data)
-}
-
-// coded gives an error of the SDK that has no code the one of JSON-RPC: all of them are about
-// requests that are not possible in this place.
-func coded(err error) error {
-	var known *jsonrpc.Error
-	if err == nil || errors.As(err, &known) && known.Code != 0 {
-		return err
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: visible.Line(short.Cut(err.Error(), 500))}
 }
 
 // refuse answers a line that the SDK does not get. id is nil if it is not known.

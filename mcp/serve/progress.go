@@ -50,8 +50,8 @@ func (l *lines) take() (text string, n int, ok bool) {
 // show sends the progress of r for one request that asked for it. stop ends that: nothing is sent
 // after it returned.
 func (s *server) show(ctx context.Context, req *mcp.CallToolRequest, r *run) (stop func()) {
-	token := req.Params.GetProgressToken()
-	if token == nil {
+	token, ok := token(req)
+	if !ok {
 		return func() {}
 	}
 	more, over, ended := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
@@ -91,4 +91,15 @@ func (s *server) show(ctx context.Context, req *mcp.CallToolRequest, r *run) (st
 		<-ended
 		cancel()
 	}
+}
+
+// token returns the progress token of a request, which each line of progress repeats.
+func token(req *mcp.CallToolRequest) (any, bool) {
+	switch t := req.Params.GetProgressToken().(type) {
+	case string:
+		return t, len(t) <= maxID
+	case float64: // each number of JSON
+		return t, true
+	}
+	return nil, false
 }

@@ -105,50 +105,6 @@ const meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","
 
 func echo(_ context.Context, c Call) Result { return Result{Text: c.Tool} }
 
-// TestHostileLines: each gets its error, and the server goes on.
-func TestHostileLines(t *testing.T) {
-	for name, c := range map[string]struct {
-		line string
-		code int
-		id   any
-	}{
-		"not JSON":            {line: `hello`, code: -32700},
-		"half JSON":           {line: `{"jsonrpc":"2.0","id":5,`, code: -32700},
-		"invalid UTF-8":       {line: "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"\xff\"}", code: -32700},
-		"a huge line":         {line: `{"jsonrpc":"2.0","id":5,"method":"` + strings.Repeat("x", maxLine) + `"}`, code: -32700},
-		"a batch":             {line: `[{"jsonrpc":"2.0","id":5,"method":"ping"}]`, code: -32600},
-		"a number":            {line: `5`, code: -32600},
-		"no version":          {line: `{"id":5,"method":"ping"}`, code: -32600},
-		"an ID of a list":     {line: `{"jsonrpc":"2.0","id":[5],"method":"ping"}`, code: -32600},
-		"deeply nested":       {line: strings.Repeat("[", 1<<20), code: -32700},
-		"an unknown method":   {line: `{"jsonrpc":"2.0","id":5,"method":"no/such"}`, code: -32601, id: 5.0},
-		"resources":           {line: `{"jsonrpc":"2.0","id":5,"method":"resources/list","params":{}}`, code: -32601, id: 5.0},
-		"a prompt":            {line: `{"jsonrpc":"2.0","id":5,"method":"prompts/get","params":{"name":"x"}}`, code: -32601, id: 5.0},
-		"a log level":         {line: `{"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"info"}}`, code: -32601, id: 5.0},
-		"an unknown tool":     {line: callLine(5, "rm", ""), code: -32602, id: 5.0},
-		"arguments of a list": {line: `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","arguments":[1]}}`, code: -32602, id: 5.0},
-		"a name of a number":  {line: `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":1}}`, code: -32602, id: 5.0},
-		"no params":           {line: `{"jsonrpc":"2.0","id":5,"method":"tools/call"}`, code: -32600, id: 5.0},
-		"a made-up state":     {line: callLine(5, "echo", `,"requestState":"guess"`), code: -32602, id: 5.0},
-		"a second initialize": {line: strings.Replace(fmt.Sprintf(initialize, handshake, "{}"), `"id":0`, `"id":5`, 1), code: -32600, id: 5.0},
-		"an unknown revision": {line: callLine(5, "echo", `,"_meta":{"io.modelcontextprotocol/protocolVersion":"1999-01-01"}`), code: -32022, id: 5.0},
-		"a later revision":    {line: callLine(5, "echo", `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2999-01-01"}`), code: -32022, id: 5.0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := start(t, t.Context(), host{"echo": echo}.options())
-			p.initialize("{}")
-			p.send("", c.line)
-			if m := p.next(); m.Error == nil || m.Error.Code != c.code || m.ID != c.id {
-				t.Errorf("%.300s, want code %d and id %v", m.line, c.code, c.id)
-			}
-			p.send(callLine(6, "echo", ""))
-			if m := p.next(); m.ID != 6.0 || !strings.Contains(m.line, `"text":"echo"`) {
-				t.Errorf("afterwards: %s", m.line)
-			}
-		})
-	}
-}
-
 // TestBeforeInitialize: a call without a handshake is an error with a code, and initialize works after it.
 func TestBeforeInitialize(t *testing.T) {
 	p := start(t, t.Context(), host{"echo": echo}.options())
@@ -321,6 +277,20 @@ func TestElicitation(t *testing.T) {
 			}
 		})
 	}
+	t.Run("2025-06-18", func(t *testing.T) { // which has no titles of choices
+		p := start(t, t.Context(), host{"ask": asking1}.options())
+		p.send(fmt.Sprintf(initialize, "2025-06-18", `{"elicitation":{}}`))
+		p.next()
+		p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, callLine(1, "ask", ""))
+		m := p.next()
+		if !strings.Contains(m.line, `"enum":["once","no"],"enumNames":["Yes, once","No"]`) || strings.Contains(m.line, "oneOf") {
+			t.Fatal(m.line)
+		}
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"action":"accept","content":{"answer":"once"}}}`, m.ID))
+		if m = p.next(); !strings.Contains(unquoted(m), `answer="once" err=<nil>`) {
+			t.Error(m.line)
+		}
+	})
 	t.Run("an error", func(t *testing.T) {
 		p := start(t, t.Context(), host{"ask": asking1}.options())
 		p.initialize(`{"elicitation":{}}`)
@@ -380,7 +350,7 @@ func (p *peer) parked() string {
 		ResultType, RequestState string
 		InputRequests            map[string]struct{ Method string }
 	}
-	if err := json.Unmarshal(m.Result, &r); err != nil || r.ResultType != "input_required" || r.InputRequests["answer"].Method != "elicitation/create" || r.RequestState == "" {
+	if err := json.Unmarshal(m.Result, &r); err != nil || r.ResultType != "input_required" || r.InputRequests["answer"].Method != "elicitation/create" || r.RequestState == "" || !strings.Contains(m.line, `"content":[]`) {
 		p.t.Fatal(m.line)
 	}
 	return r.RequestState
@@ -432,9 +402,11 @@ func TestProgress(t *testing.T) {
 	if len(got) != 2 || strings.Contains(got[0], "\x1b") || got[1] != "two" {
 		t.Errorf("%q", got)
 	}
-	p.send(callLine(2, "work", ""))
-	if m := p.next(); m.ID != 2.0 {
-		t.Errorf("a client that asked for no progress got %s", m.line)
+	for i, extra := range []string{"", `,"_meta":{"progressToken":{"a":1}}`, `,"_meta":{"progressToken":"` + strings.Repeat("x", maxID+1) + `"}`} {
+		p.send(callLine(2+i, "work", extra))
+		if m := p.next(); m.ID != float64(2+i) {
+			t.Errorf("a client that asked for no progress, or with no token, got %s", m.line)
+		}
 	}
 }
 
