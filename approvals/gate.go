@@ -107,6 +107,7 @@ type Gate struct {
 	ledger Ledger
 	modes
 	asker
+	starter
 	open questions
 }
 

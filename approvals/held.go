@@ -79,7 +79,7 @@ func isLoss(d sandbox.Denial) bool { return d.Kind == sandbox.KindLoss }
 func (g loss) decide(a Action, d sandbox.Denial) (sandbox.Grant, *Request, error) {
 	r := g.request(a, d)
 	if policy := g.consent(); policy.mode == Never {
-		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(0), Hint: remedy(g.Gate, lossHint), Request: &r}
+		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(0), Hint: remedy(g.Gate, g.run(lossFlag)), Request: &r}
 	}
 	return sandbox.Grant{}, g.open.put(asked{Request: r, mode: g.Mode(), wants: true}), nil
 }

@@ -1,8 +1,6 @@
 package approvals
 
 import (
-	"strings"
-
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
@@ -15,8 +13,8 @@ type remote struct{ *Gate }
 
 const (
 	remoteWarning = "nothing on this machine can restore what the remote loses, not even /undo"
-	// lossHint shows the setting that allows irreversible losses.
-	lossHint = "codeagent exec -c undo.unkept=allow …"
+	// lossFlag is the setting that allows irreversible losses.
+	lossFlag = "-c undo.unkept=allow"
 )
 
 // loses reports whether a is such a push in the sandbox that neither a setting nor a rule allows.
@@ -53,16 +51,14 @@ func (g remote) question(a Action, w want, overwrites bool) Request {
 
 // hintFor returns the flags or settings that would allow r in a run without a person.
 func (g remote) hintFor(r Request) string {
-	hint := g.hint(r.Action.Kind, r.Grant)
-	if r.Action.calls() {
-		hint = r.Action.Server.hint(r.Grant)
-	}
 	switch {
+	case r.Action.calls():
+		return r.Action.Server.hint(r.Grant)
 	case !r.overwrites:
-		return hint
+		return g.hint(r.Action.Kind, r.Grant)
 	case r.Grant.Empty():
-		return lossHint
+		return g.run(lossFlag)
 	default:
-		return strings.Replace(hint, "codeagent exec ", strings.TrimSuffix(lossHint, "…"), 1)
+		return g.hint(r.Action.Kind, r.Grant, lossFlag)
 	}
 }

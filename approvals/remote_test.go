@@ -11,7 +11,7 @@ func TestOverwritingPush(t *testing.T) {
 	for _, host := range []string{"", "git.example:22"} {
 		g := newGate(OnRequest, confined(), func(o *Options) { o.GrantsHosts = true })
 		wish := Wish{Justification: "publish the rebased branch topic on git.example"}
-		hint := lossHint
+		hint := "codeagent exec -c undo.unkept=allow …"
 		if host != "" {
 			wish.Hosts = []string{host}
 			hint = "codeagent exec -c undo.unkept=allow --allow-host git.example:22 …"
@@ -37,6 +37,14 @@ func TestOverwritingPush(t *testing.T) {
 		if refusal, ok := AsRefusal(err); !ok || refusal.Hint != hint || refusal.Request == nil {
 			t.Errorf("%q: nobody there: %+v", host, err)
 		}
+		g.SetCommand("mcp")
+		_, r, _ = g.Decide(a)
+		_, err = g.Settle(r, Answer{Decision: Unattended})
+		elsewhere := strings.TrimSuffix(strings.Replace(hint, "codeagent exec", "codeagent mcp", 1), " …")
+		if refusal, ok := AsRefusal(err); !ok || refusal.Hint != elsewhere {
+			t.Errorf("%q: under another command: %+v", host, err)
+		}
+		g.SetCommand("")
 		g.SetMode(Never)
 		_, _, err = g.Decide(a)
 		if refusal, ok := AsRefusal(err); !ok || refusal.Hint != hint || refusal.Request == nil || !strings.Contains(refusal.Reason, "not even /undo") {

@@ -285,8 +285,9 @@ func remedy(g *Gate, hint string) string {
 	return cmp.Or(g.opts.Hint, hint)
 }
 
-// hint returns the flag or setting that would allow gr where nobody can be asked.
-func (g *Gate) hint(kind word.Kind, gr sandbox.Grant) string {
+// hint returns the flag or setting that would allow gr where nobody can be asked. more are flags that
+// are needed besides.
+func (g *Gate) hint(kind word.Kind, gr sandbox.Grant, more ...string) string {
 	const ask = "run codeagent in a terminal with --ask-for-approval on-request to be asked"
 	if kind == word.KindServer {
 		return "" // see serverHint
@@ -301,7 +302,7 @@ func (g *Gate) hint(kind word.Kind, gr sandbox.Grant) string {
 	if len(gr.Write) > 0 && g.ReadOnly() {
 		return ask // what flags open is shut
 	}
-	var flags []string
+	flags := more
 	for _, p := range gr.Write {
 		name := g.at.flag(p)
 		if name == "" {
@@ -312,7 +313,21 @@ func (g *Gate) hint(kind word.Kind, gr sandbox.Grant) string {
 	for _, h := range gr.Hosts {
 		flags = append(flags, host+" "+ShellWord(h.String()))
 	}
-	return "codeagent exec " + strings.Join(flags, " ") + " …"
+	return g.run(strings.Join(flags, " "))
+}
+
+// starter is the command of codeagent that a session runs under; "" is exec.
+type starter struct{ command string }
+
+// SetCommand names that command, for hints. It must be called before the first decision.
+func (s *starter) SetCommand(name string) { s.command = name }
+
+// run returns the command line that starts such a session with these flags.
+func (s *starter) run(flags string) string {
+	if s.command == "" {
+		return "codeagent exec " + flags + " …" // the prompt
+	}
+	return "codeagent " + s.command + " " + flags
 }
 
 // ShellWord writes p as one word of a POSIX shell.

@@ -16,7 +16,7 @@ import (
 func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 	if i := slices.IndexFunc(v.Denials, isLoss); i >= 0 && a.Kind == word.KindCommand {
 		r := loss{g}.request(a, v.Denials[i])
-		return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: remedy(g, lossHint), Request: &r}
+		return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: remedy(g, g.run(lossFlag)), Request: &r}
 	}
 	base := g.Base()
 	needs := v.Needs()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,8 @@ const (
 type shellArguments struct {
 	Command       string           `json:"command" jsonschema:"The command line, as typed into a shell. Pipes, redirections and several lines are fine."`
 	Workdir       string           `json:"workdir,omitempty" jsonschema:"The folder to run in, absolute or relative to the workspace. Default: the workspace."`
-	TimeoutMS     int              `json:"timeout_ms,omitempty" jsonschema:"After how many milliseconds the command and all it started are killed. Default 120000, at most 3600000; in the background never, at most 86400000."`
-	Background    bool             `json:"background,omitempty" jsonschema:"true lets the command go on after this call: servers, watchers, long builds, programs to talk to. The result has its session_id for write_stdin, or the whole output when it ended at once."`
+	TimeoutMS     int              `json:"timeout_ms,omitempty" jsonschema:"After how many milliseconds the command and all it started are killed. Default 120000, at most 3600000."`
+	Background    bool             `json:"background,omitempty" jsonschema:"true lets the command go on after this call: servers, watchers, long builds, programs to talk to. The result has its session_id for write_stdin, or the whole output when it ended at once. timeout_ms then has no default, and may be 86400000."`
 	TTY           bool             `json:"tty,omitempty" jsonschema:"With background: true gives the command a terminal (TERM=dumb) instead of pipes, for programs that need one to talk: python3 -i, bash -i, gdb."`
 	YieldMS       int              `json:"yield_time_ms,omitempty" jsonschema:"With background: how many milliseconds to wait for output at most. Default 5000, at most 600000."`
 	WaitFor       string           `json:"wait_for,omitempty" jsonschema:"With background: wait until this text appears in the output, like 'Listening on'. Without it until there is output and then silence for a tenth of yield_time_ms."`
@@ -211,7 +212,9 @@ func (t *shellTool) folder(workdir string) (string, error) {
 		if sandbox.Covers(c, dir) {
 			return dir, nil
 		}
-		names = append(names, c)
+		if !slices.Contains(names, c) {
+			names = append(names, c)
+		}
 	}
 	return "", fmt.Errorf("workdir: a command cannot start in %s; it may start in or below %s, and use absolute paths from there", dir, strings.Join(names, ", "))
 }

@@ -188,6 +188,7 @@ func (c *mcpClient) calledWith(tool string, arguments any, more string) mcpResul
 	}
 	out := mcpResult{Text: r.Content[0].Text, Failed: r.IsError}
 	if r.StructuredContent == nil {
+		c.t.Errorf("%s: no structured content: %s", tool, raw)
 		return out
 	}
 	if err := c.output[tool].Validate(r.StructuredContent); err != nil {
@@ -223,6 +224,7 @@ func bothRevisions(t *testing.T, f func(t *testing.T, u user, newest bool)) {
 func TestMCPServerTools(t *testing.T) {
 	bothRevisions(t, func(t *testing.T, u user, newest bool) {
 		c := mcpServe(t, u.codeagent(), "{}", newest)
+		c.mistakes(u)
 		first := c.call("shell", object{"command": "echo one > a; cat a"})
 		if first.Failed || *first.Report.Exit != 0 || !strings.Contains(first.Text, "one") || first.Report.UndoID == "" {
 			t.Errorf("%+v", first)
@@ -265,6 +267,34 @@ func TestMCPServerTools(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
+}
+
+// mistakes are calls that no tool does: each has a report, words that help, and flags of this command.
+func (c *mcpClient) mistakes(u user) {
+	c.t.Helper()
+	outside := "*** Begin Patch\n*** Add File: " + u.home + "/not\n+x\n*** End Patch"
+	for _, m := range []struct {
+		tool      string
+		arguments object
+		want      string
+	}{
+		{"shell", object{}, `the argument "command" is missing`},
+		{"shell", object{"command": 5}, `the argument "command" must be a string`},
+		{"shell", object{"command": "true", "tty": true}, `shell has no argument "tty"; nothing was done`},
+		{"shell", object{"command": "true", "workdir": "/etc"}, "it may start in or below " + u.work},
+		{"apply_patch", object{"patch": "hello"}, "the first line must be"},
+		{"apply_patch", object{"patch": outside}, "codeagent mcp --add-file " + u.home + "/not"},
+		{"agent", object{}, `the argument "prompt" is missing`},
+		{"agent", object{"prompt": "x", "session": 5}, `the argument "session" must be a string`},
+		{"agent", object{"prompt": "x", "session": "nope"}, `no such session: "nope"`},
+		{"undo", object{}, "nothing to undo"},
+		{"undo", object{"id": "x"}, `undo has no argument "id"`},
+	} {
+		r := c.call(m.tool, m.arguments)
+		if !r.Failed || !strings.Contains(r.Text, m.want) || strings.Contains(r.Text, "codeagent exec") || strings.Contains(r.Text, u.work+", "+u.work+",") {
+			c.t.Errorf("%s %v: %+v", m.tool, m.arguments, r)
+		}
+	}
 }
 
 // TestMCPServerAsks: a refused call of a running command is a question to the client; only a yes
@@ -410,16 +440,27 @@ func TestMCPServerAgent(t *testing.T) {
 		}
 		c.in.Close()
 		_ = c.cmd.Wait()
+		resume := u.codeagent("exec", "--model", "test", "resume", session, "and now?")
+		resume.Env = append(resume.Env, "OPENAI_BASE_URL="+srv.URL)
+		if r := run1(t, resume); r.code != 0 || !strings.HasSuffix(r.stdout, "messages so far\n") {
+			t.Errorf("codeagent exec resume: %s", r)
+		}
 		c = serve()
 		if r := c.call("agent", object{"prompt": "and now?", "session": session}); r.Failed || !strings.Contains(r.Report.Answer, "messages so far") {
 			t.Errorf("another server: %+v", r)
+		}
+		if r := c.call("shell", object{"command": "echo here"}); r.Failed {
+			t.Errorf("%+v", r)
+		}
+		if r := run1(t, u.codeagent("sessions")); !strings.Contains(r.stdout, session) || !strings.Contains(r.stdout, "mcp: echo here") {
+			t.Errorf("codeagent sessions: %s", r)
 		}
 		for _, id := range []string{"ffffffffffffffff", session[:6], "../x"} {
 			if r := c.call("agent", object{"prompt": "x", "session": id}); !r.Failed || r.Report.Session != "" {
 				t.Errorf("session %s: %+v", id, r)
 			}
 		}
-		if r := mcpServe(t, u.codeagent(), "{}", newest).call("agent", object{"prompt": "x"}); !r.Failed || !strings.Contains(r.Text, "OPENAI_API_KEY") {
+		if r := mcpServe(t, u.codeagent(), "{}", newest).call("agent", object{"prompt": "x"}); !r.Failed || !strings.Contains(r.Text, "OPENAI_API_KEY") || strings.Contains(r.Text, "tour") {
 			t.Errorf("without a model: %+v", r)
 		}
 	})

@@ -13,7 +13,8 @@ import (
 type calls struct {
 	mu      sync.Mutex
 	running int
-	noted   bool // the record says whose calls they are
+	noted   bool   // the record says whose calls they are
+	title   string // of the first call: the session's, once it has a record; then ""
 }
 
 // othersCalls begins the record of a session without a model.
@@ -50,7 +51,7 @@ func (c *calls) begin(ses *Session, title string) {
 		return
 	}
 	if !c.noted {
-		c.noted = true
+		c.noted, c.title = true, title
 		ses.Agent.Note(othersCalls)
 	}
 	if ses.Undo != nil {
@@ -70,6 +71,9 @@ func (c *calls) end(ses *Session, failed bool) {
 	}
 	if ses.Record == nil {
 		return
+	}
+	if c.title != "" && ses.Record.Log.Rename(c.title) == nil {
+		c.title = ""
 	}
 	outcome := word.TurnDone
 	if failed {

@@ -66,6 +66,8 @@ type Options struct {
 	Images []string
 	// Approvals names an exported file whose grants the run gets. It may be empty.
 	Approvals string
+	// Command is the command of codeagent that opens the session, for hints about flags; empty: exec.
+	Command string
 	// From is the session to resume; nil begins one.
 	From *sessionscmd.Resumed
 	// Past is how much of the earlier conversation the face is shown.
@@ -169,6 +171,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
 		Hint: o.Hint, Entries: counting(facts), Careless: ws.Config.Unkept == "allow",
 	})
+	ses.Gate.SetCommand(o.Command)
 	err = ses.restrict(ses.chosen)
 	var hints []string
 	if err == nil && o.ReadOnly {
@@ -223,7 +226,7 @@ func (ses *Session) chooseModel(ctx context.Context) error {
 	if o.ToolsOnly {
 		return nil
 	}
-	w := providers.Wish{Attended: o.Attended, Needed: o.HasPrompt || o.From != nil || len(o.Images) > 0}
+	w := providers.Wish{Attended: o.Attended, Served: o.Command != "", Needed: o.HasPrompt || o.From != nil || len(o.Images) > 0}
 	if o.From != nil {
 		w.Session, w.Switched = o.From.ID, o.From.After
 	}

@@ -2,7 +2,6 @@ package mcpcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
+	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
@@ -40,9 +40,10 @@ var (
 // host runs the calls of one client: shell and apply_patch in a session without a model, each
 // session of the tool agent in one of its own.
 type host struct {
-	ctx   context.Context // ends with the client
-	stdio cli.Stdio
-	slots chan struct{}
+	ctx    context.Context // ends with the client
+	stdio  cli.Stdio
+	inputs inputs
+	slots  chan struct{}
 
 	// opening is held while a session is opened; it is taken before mu.
 	opening sync.Mutex
@@ -71,7 +72,10 @@ func (h *host) Call(ctx context.Context, c serve.Call) serve.Result {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	case <-ctx.Done():
-		return failed(context.Cause(ctx), nil)
+		return failed(c, context.Cause(ctx))
+	}
+	if err := h.inputs.check(c); err != nil {
+		return failed(c, err)
 	}
 	switch c.Tool {
 	case "agent":
@@ -82,16 +86,27 @@ func (h *host) Call(ctx context.Context, c serve.Call) serve.Result {
 	return h.tool(ctx, c)
 }
 
-// failed returns the result of a call that was not done. structured may be nil.
-func failed(err error, structured any) serve.Result {
-	return serve.Result{Failed: true, Text: visible.Text(cli.InWords(err).Error()), Structured: structured}
+// failed returns the result of a call that was not done. It has a report too: the client was
+// promised one for each result.
+func failed(c serve.Call, err error) serve.Result {
+	text := visible.Text(cli.InWords(err).Error())
+	out := serve.Result{Failed: true, Text: text}
+	switch c.Tool {
+	case "agent":
+		out.Structured = agentReport{Outcome: word.TurnFailed, Error: text, Refused: []refusal{}}
+	case "undo":
+		out.Structured = undoReport{Restored: []aPath{}, Left: []aPath{}}
+	default:
+		out.Structured = reportOf(event.ToolFinished{Outcome: word.NotStarted}, nil)
+	}
+	return out
 }
 
 // tool runs shell or apply_patch.
 func (h *host) tool(ctx context.Context, c serve.Call) serve.Result {
 	t, err := h.directTalk(ctx, c)
 	if err != nil {
-		return failed(err, nil)
+		return failed(c, err)
 	}
 	h.mu.Lock()
 	h.calls++
@@ -103,9 +118,9 @@ func (h *host) tool(ctx context.Context, c serve.Call) serve.Result {
 	}
 	s := &shown{call: c}
 	defer t.face.begin(id, s)()
-	called, err := t.ses.Call(ctx, model.ToolCall{ID: id, Name: c.Tool, Arguments: arguments}, "mcp "+c.Tool+" "+arguments)
+	called, err := t.ses.Call(ctx, model.ToolCall{ID: id, Name: c.Tool, Arguments: arguments}, titleOf(c))
 	if err != nil {
-		return failed(err, nil)
+		return failed(c, err)
 	}
 	text := called.Result.Text
 	t.face.mu.Lock()
@@ -114,11 +129,20 @@ func (h *host) tool(ctx context.Context, c serve.Call) serve.Result {
 	for _, refused := range called.Refused {
 		r.Refused = append(r.Refused, list([]refusal{{Title: refused.Title, Hint: refused.Hint}})...)
 		if refused.Hint != "" {
-			text += "\n[approval] Nobody could be asked. What would allow it, for the user to decide: " + here(refused.Hint)
+			text += "\n[approval] Nobody could be asked. What would allow it, for the user to decide: " + refused.Hint
 		}
 	}
 	r.UndoID = h.changed(t, called.Turn)
 	return serve.Result{Text: text, Images: called.Result.Images, Failed: called.Result.Failed, Structured: r}
+}
+
+// titleOf names a call in the lists of sessions and of what can be undone.
+func titleOf(c serve.Call) string {
+	title := c.Tool
+	if c.Tool == "shell" {
+		_ = texts(c, map[string]*string{"command": &title}) // what is no text is refused by the tool
+	}
+	return "mcp: " + title
 }
 
 // directTalk returns the session of shell and apply_patch.
@@ -141,7 +165,7 @@ func (h *host) directTalk(ctx context.Context, c serve.Call) (*talk, error) {
 // open opens a session in the working folder. opening is held.
 func (h *host) open(ctx context.Context, c serve.Call, o conversation.Options) (*talk, error) {
 	h.place(ctx, c)
-	o.Attended = c.Asks
+	o.Attended, o.Command = c.Asks, "mcp"
 	ses, err := conversation.Open(h.ctx, h.stdio, h.flags, o)
 	if err != nil {
 		return nil, err
@@ -167,33 +191,27 @@ func (h *host) place(ctx context.Context, c serve.Call) {
 	h.flags.Folder = roots[0]
 }
 
-// agentArguments are the arguments of the tool agent.
-type agentArguments struct {
-	Prompt  string `json:"prompt"`
-	Session string `json:"session"`
-}
-
 // agent runs a turn of a session.
 func (h *host) agent(ctx context.Context, c serve.Call) serve.Result {
-	var a agentArguments
-	err := decode(c.Arguments, &a)
-	if err == nil && strings.TrimSpace(a.Prompt) == "" {
+	var prompt, session string
+	err := texts(c, map[string]*string{"prompt": &prompt, "session": &session})
+	if err == nil && strings.TrimSpace(prompt) == "" {
 		err = errors.New("the argument \"prompt\" is missing: say what to do")
 	}
 	if err != nil {
-		return failed(err, nil)
+		return failed(c, err)
 	}
-	t, err := h.agentTalk(ctx, c, a.Session)
+	t, err := h.agentTalk(ctx, c, session)
 	if err != nil {
-		return failed(err, nil)
+		return failed(c, err)
 	}
 	if !t.turning.TryLock() {
-		return failed(errBusy, nil)
+		return failed(c, errBusy)
 	}
 	defer t.turning.Unlock()
 	s := &shown{call: c}
 	end := t.face.begin("", s)
-	err = t.ses.Turn(ctx, agent.Input{Text: a.Prompt})
+	err = t.ses.Turn(ctx, agent.Input{Text: prompt})
 	end()
 	r := agentReport{Session: t.ses.Record.Log.ID(), Outcome: s.turn.Outcome, Answer: s.turn.Answer, Refused: []refusal{}}
 	if t.ses.Undo != nil {
@@ -314,17 +332,4 @@ func (h *host) close() {
 	for _, t := range h.talks {
 		t.ses.Close()
 	}
-}
-
-// decode reads the arguments of a tool, of which none may be unknown.
-func decode(arguments json.RawMessage, into any) error {
-	if len(arguments) == 0 {
-		return nil
-	}
-	d := json.NewDecoder(strings.NewReader(string(arguments)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return fmt.Errorf("invalid arguments: %w", err)
-	}
-	return nil
 }

@@ -94,7 +94,49 @@ func TestReports(t *testing.T) {
 	for _, outcome := range []word.TurnOutcome{word.TurnDone, word.TurnFailed, word.TurnInterrupted, word.TurnStopped} {
 		fits(t, "agent.out.json", agentReport{Outcome: outcome, Refused: list([]refusal{{Title: "t"}})})
 	}
+	for tool, schema := range map[string]string{"shell": "call.out.json", "apply_patch": "call.out.json", "agent": "agent.out.json", "undo": "undo.out.json"} {
+		fits(t, schema, failed(serve.Call{Tool: tool}, errors.New("x")).Structured)
+	}
 	fits(t, "undo.out.json", undoReport{Restored: []aPath{{"a", "restore"}}, Left: []aPath{}})
+}
+
+// TestArguments: what a tool does not offer is refused by name and in few words, and so is what is no text.
+func TestArguments(t *testing.T) {
+	list, err := offered()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := inputsOf(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", 1<<20)
+	for _, c := range []struct{ tool, arguments, want string }{
+		{"shell", "", ""},
+		{"shell", `{"command":5,"timeout_ms":"x"}`, ""}, // the tool's own errors
+		{"shell", `{"command":"true","background":true}`, `shell has no argument "background"; nothing was done. The arguments are additional_permissions, command, justification`},
+		{"apply_patch", `{"input":"x"}`, `apply_patch has no argument "input"; nothing was done. The arguments are justification, patch`},
+		{"agent", `{"prompt":"x","session":null}`, ""},
+		{"agent", `{"prompt":"x","Session":"y"}`, `agent has no argument "Session"`},
+		{"agent", `{"prompt":[1]}`, `the argument "prompt" must be a string, not "[1]"`},
+		{"undo", `{"undo_id":{"a":"` + long + `"}}`, `the argument "undo_id" must be a string, not "{\"a\":`},
+		{"undo", `{"` + long + `":1}`, `undo has no argument "xxx`},
+	} {
+		call := serve.Call{Tool: c.tool, Arguments: json.RawMessage(c.arguments)}
+		err := in.check(call)
+		if err == nil && c.tool != "shell" {
+			var text string
+			err = texts(call, map[string]*string{"prompt": &text, "session": &text, "undo_id": &text})
+		}
+		if got := ""; err != nil || c.want != "" {
+			if err != nil {
+				got = err.Error()
+			}
+			if c.want == "" || !strings.HasPrefix(got, c.want) || len(got) > 400 {
+				t.Errorf("%s %.100s: %.500s", c.tool, c.arguments, got)
+			}
+		}
+	}
 }
 
 func newFace() *face { return &face{warn: io.Discard, calls: map[string]*shown{}} }

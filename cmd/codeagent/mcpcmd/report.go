@@ -1,8 +1,6 @@
 package mcpcmd
 
 import (
-	"strings"
-
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/visible"
@@ -118,15 +116,7 @@ func lines(names []string) []string {
 func list(refused []refusal) []refusal {
 	out := []refusal{}
 	for _, r := range refused {
-		out = append(out, refusal{visible.Line(r.Title), visible.Line(r.Reason), visible.Line(here(r.Hint))})
+		out = append(out, refusal{visible.Line(r.Title), visible.Line(r.Reason), visible.Line(r.Hint)})
 	}
 	return out
-}
-
-// here returns a hint for a run of `codeagent exec` as one for this server: the flags are the same.
-func here(hint string) string {
-	if flags, ok := strings.CutPrefix(hint, "codeagent exec "); ok {
-		return "codeagent mcp " + strings.TrimSuffix(flags, " …")
-	}
-	return hint
 }

@@ -28,7 +28,11 @@ func serveStdio(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	if err != nil {
 		return err
 	}
-	h := &host{ctx: ctx, stdio: s, flags: f, talks: map[string]*talk{}, slots: make(chan struct{}, exec.AtOnce(mostAtOnce))}
+	in, err := inputsOf(list)
+	if err != nil {
+		return err
+	}
+	h := &host{ctx: ctx, stdio: s, inputs: in, flags: f, talks: map[string]*talk{}, slots: make(chan struct{}, exec.AtOnce(mostAtOnce))}
 	defer h.close()
 	return serve.Run(ctx, s.In, s.Out, serve.Options{
 		Name: "codeagent", Title: "codeagent", Version: visible.Line(s.Version), Instructions: instructions, Tools: list, Host: h,

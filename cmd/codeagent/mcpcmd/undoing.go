@@ -42,36 +42,33 @@ func (h *host) changed(t *talk, turn int) string {
 
 // undoCall restores what a call changed.
 func (h *host) undoCall(ctx context.Context, c serve.Call) serve.Result {
-	var a struct {
-		ID string `json:"undo_id"`
-	}
-	r := undoReport{Restored: []aPath{}, Left: []aPath{}}
-	if err := decode(c.Arguments, &a); err != nil {
-		return failed(err, r)
+	var id string
+	if err := texts(c, map[string]*string{"undo_id": &id}); err != nil {
+		return failed(c, err)
 	}
 	h.mu.Lock()
 	list := slices.Clone(h.undo)
 	h.mu.Unlock()
 	slices.Reverse(list)
-	if a.ID != "" {
-		list = slices.DeleteFunc(list, func(c change) bool { return c.id != a.ID })
+	if id != "" {
+		list = slices.DeleteFunc(list, func(o change) bool { return o.id != id })
 	}
-	for _, c := range list {
-		res, err := h.undoOne(ctx, c)
+	for _, o := range list {
+		res, err := h.undoOne(ctx, o)
 		if errors.Is(err, undo.ErrNothing) { // it was undone, or changed nothing in the end
-			h.forget(c)
+			h.forget(o)
 			continue
 		}
 		if err != nil {
-			return failed(err, r)
+			return failed(c, err)
 		}
 		return res
 	}
 	err := errors.New("nothing to undo: no call since the server started changed anything that is not undone")
-	if a.ID != "" {
-		err = fmt.Errorf("nothing to undo for undo_id %s: it is unknown here, or was undone", short.Quote(a.ID, 64))
+	if id != "" {
+		err = fmt.Errorf("nothing to undo for undo_id %s: it is unknown here, or was undone", short.Quote(id, 64))
 	}
-	return failed(err, r)
+	return failed(c, err)
 }
 
 func (h *host) forget(c change) {

@@ -70,6 +70,8 @@ type Wish struct {
 	Attended bool
 	// Needed: there is a prompt, which the tour cannot answer.
 	Needed bool
+	// Served: another program holds the conversation. It cannot show the tour.
+	Served bool
 	// Session is the ID of the session to resume, "" for a new one. switched: the person
 	// switched to it from another session of this run.
 	Session  string
@@ -116,9 +118,10 @@ func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 	if gone != nil {
 		hints = append(hints, gone.Error())
 	}
-	return Chosen{}, cli.Hinted(cli.ExitSignIn, err, append(hints,
-		"or start codeagent without a prompt to see the tour",
-	)...)
+	if !w.Served {
+		hints = append(hints, "or start codeagent without a prompt to see the tour")
+	}
+	return Chosen{}, cli.Hinted(cli.ExitSignIn, err, hints...)
 }
 
 // connect makes the client of p and determines the model's name. With a screen, a name that
