@@ -207,7 +207,7 @@ func (c *conn) accept(data []byte) jsonrpc.Message {
 	switch {
 	case !ok:
 		return msg
-	case r.Method == "notifications/cancelled":
+	case r.Method == "notifications/cancelled" && !r.IsCall():
 		if !c.cancelled(r.Params) { // the SDK might take it for one of a later request
 			return nil
 		}

@@ -42,6 +42,7 @@ func TestHostileLines(t *testing.T) {
 		"resources":           {line: `{"jsonrpc":"2.0","id":5,"method":"resources/list","params":{}}`, code: -32601, id: 5.0},
 		"a prompt":            {line: `{"jsonrpc":"2.0","id":5,"method":"prompts/get","params":{"name":"x"}}`, code: -32601, id: 5.0},
 		"a log level":         {line: `{"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"info"}}`, code: -32601, id: 5.0},
+		"a cancelling call":   {line: `{"jsonrpc":"2.0","id":5,"method":"notifications/cancelled","params":{"requestId":6}}`, code: -32601, id: 5.0},
 		"an unknown tool":     {line: callLine(5, "rm", ""), code: -32602, id: 5.0},
 		"arguments of a list": {line: `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","arguments":[1]}}`, code: -32602, id: 5.0},
 		"a name of a number":  {line: `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":1}}`, code: -32602, id: 5.0},
