@@ -12,8 +12,8 @@ import (
 const maxLessons = 4096
 
 // Lesson grants everything that a command is denied and records it, so that the needed
-// settings can be printed. Only `codeagent sandbox --learn` uses it, which a user starts in a
-// terminal. The command then does what it would do without a sandbox, except for what is
+// settings can be printed. Only `codeagent sandbox --learn` and `codeagent mcp learn` use it, which a
+// user starts in a terminal. The command then does what it would do without a sandbox, except for what is
 // protected or closed to reading, which the backend never asks about. No tool call leads
 // here.
 type Lesson struct {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/config/server"
 	"codeagent/sandbox"
 
 	"github.com/pelletier/go-toml/v2"
@@ -80,6 +81,41 @@ func Write(c Config, at Place, needs sandbox.Grant) (Snippet, error) {
 	text, err := toml.Marshal(t)
 	out.TOML = string(text)
 	return out, err
+}
+
+// ServerNeeds returns needs as elements of the lists of a server's table sandbox, by the name of the
+// list. It tests each, and left names what ServerPolicy would refuse, with the reason. own and others
+// are as there.
+func (at Place) ServerNeeds(c Config, s server.Settings, own string, others []string, needs sandbox.Grant) (lists map[string][]string, left []string) {
+	lists = map[string][]string{}
+	add := func(key string, list *[]string, name string) {
+		before := *list
+		if slices.Contains(before, name) {
+			return
+		}
+		*list = append(slices.Clone(before), name)
+		setting, _, _ := find([]string{"mcp", "servers", "NAME", "sandbox", key})
+		_, err := setting.check([]any{name})
+		if err == nil {
+			_, err = ServerPolicy(c, at, s, own, others)
+		}
+		if err != nil {
+			*list = before
+			left = append(left, name+": "+err.Error())
+			return
+		}
+		lists[key] = append(lists[key], name)
+	}
+	for _, name := range needs.Write {
+		add("write", &s.Sandbox.Write, at.tilde(name))
+	}
+	for _, host := range needs.Hosts {
+		add("allow_hosts", &s.Sandbox.AllowHosts, host.String())
+	}
+	for _, name := range needs.Sockets {
+		add("allow_sockets", &s.Sandbox.AllowSockets, at.tilde(name))
+	}
+	return lists, left
 }
 
 // tilde writes a path with "~" if it is in the home folder, so that it also works on another

@@ -40,10 +40,15 @@ func (s Settings) TOML(name string) []byte {
 	}
 	text, _ := toml.Marshal(table) // texts, lists and numbers can always be written
 	out := append([]byte("[mcp.servers."+name+"]\n"), text...)
-	if box := sandboxLines(s.Sandbox); len(box) > 0 {
-		out = fmt.Appendf(out, "\n[mcp.servers.%s.sandbox]\n%s", name, box)
+	if len(sandboxLines(s.Sandbox)) > 0 {
+		out = append(append(out, '\n'), s.SandboxTOML(name)...)
 	}
 	return out
+}
+
+// SandboxTOML returns the table of a server's sandbox as text.
+func (s Settings) SandboxTOML(name string) []byte {
+	return fmt.Appendf(nil, "[mcp.servers.%s.sandbox]\n%s", name, sandboxLines(s.Sandbox))
 }
 
 // sandboxLines are the lines of a table sandbox.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,6 +87,8 @@ type Options struct {
 	Learn func(name string) func(sandbox.Denial) (sandbox.Grant, bool)
 	// Hint is what a person can do about a refusal in this face; "": flags of codeagent exec.
 	Hint string
+	// Rules are further rules, for this run.
+	Rules []*rules.Rule
 	// ToolsOnly: there is no model, and another program calls the tools. No command runs in the
 	// background.
 	ToolsOnly bool
@@ -163,7 +166,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	}
 	hosts, sockets := ws.Grantable()
 	ses.Gate = approvals.NewGate(approvals.Options{
-		Rules: rules.Join(own, ses.project.Narrower), Save: ses.saver(), Refresh: ses.refresher(), Past: ses.past,
+		Rules: rules.Join(slices.Concat(own, o.Rules), ses.project.Narrower), Save: ses.saver(), Refresh: ses.refresher(), Past: ses.past,
 		Mode: approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: hosts, GrantsSockets: sockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/conversation"
@@ -24,6 +25,7 @@ import (
 	"codeagent/hostfile"
 	"codeagent/internal/short"
 	"codeagent/mcp/inquiry"
+	"codeagent/sandbox"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -46,6 +48,9 @@ type flags struct {
 	codex                  codexFlags
 	// from is the session to resume.
 	from *sessionscmd.Resumed
+	// learn and rules are those of conversation.Options.
+	learn func(server string) func(sandbox.Denial) (sandbox.Grant, bool)
+	rules []*rules.Rule
 	// review is the review that the run is; nil for exec.
 	review *review
 }
@@ -106,6 +111,14 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return cmd
 }
 
+// Learn runs a prompt as exec does, with further rules, while servers learn.
+func Learn(ctx context.Context, s cli.Stdio, f cli.Flags, prompt string, learn func(server string) func(sandbox.Denial) (sandbox.Grant, bool), further []*rules.Rule) error {
+	x := flags{onRefused: "continue", color: "auto", learn: learn, rules: further}
+	return report(ctx, s, x, func(ctx context.Context, p *headless.Printer) error {
+		return run(ctx, s, f, x, []string{prompt}, p)
+	})
+}
+
 func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, printer *headless.Printer) error {
 	prompt, err := readPrompt(ctx, s, x, args)
 	if err != nil {
@@ -128,7 +141,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		}
 	}
 	defer x.warnUnread(s, printer, args)()
-	o := conversation.Options{HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost, Refused: x.onRefused == "stop"}, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals}
+	o := conversation.Options{HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost, Refused: x.onRefused == "stop"}, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals, Learn: x.learn, Rules: x.rules}
 	if x.review != nil {
 		x.review.printer = printer
 		o.HasPrompt, o.ReadOnly, o.Findings = true, x.review.readOnly(f), x.review.take

@@ -24,6 +24,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/hostfile"
+	"codeagent/sandbox"
 	sessions "codeagent/session"
 	"codeagent/tui"
 	"codeagent/tui/attention"
@@ -34,6 +35,8 @@ import (
 type Options struct {
 	Ephemeral bool
 	Images    []string
+	// Learn is conversation.Options.Learn of the first session.
+	Learn func(server string) func(sandbox.Denial) (sandbox.Grant, bool)
 	// from is the session to resume.
 	from *sessionscmd.Resumed
 }
@@ -60,7 +63,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 		}
 		prompt = ""
 		if next.ID == "" { // a new one, in the same folder
-			f.Folder, o.Images, o.from = next.Folder, nil, nil
+			f.Folder, o.Images, o.Learn, o.from = next.Folder, nil, nil, nil
 			continue
 		}
 		o = Options{from: next}
@@ -70,7 +73,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 
 // playSession plays one session and returns the one to resume next, nil to end.
 func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, prompt string, typed *typing) (*sessionscmd.Resumed, error) {
-	ses, err := conversation.Open(ctx, s, f, conversation.Options{Attended: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from})
+	ses, err := conversation.Open(ctx, s, f, conversation.Options{Attended: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from, Learn: o.Learn})
 	if err != nil {
 		return nil, err
 	}

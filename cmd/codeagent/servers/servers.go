@@ -86,18 +86,6 @@ func Open(ctx context.Context, o Options) *Servers {
 	return s
 }
 
-// Policy returns what a server would be started under, and its command line, without starting it.
-func Policy(o Options, name string, set server.Settings) (sandbox.Policy, []string, error) {
-	s := &Servers{options: o}
-	m := newMember(s, name, set)
-	s.members = []*member{m}
-	if err := s.makeFolders(); err != nil {
-		return sandbox.Policy{}, nil, err
-	}
-	err := m.prepare()
-	return m.box.policy, m.box.argv, err
-}
-
 // Attach gives the servers a face. What happened before is shown now.
 func (s *Servers) Attach(f Face) {
 	if s == nil {

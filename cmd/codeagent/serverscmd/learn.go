@@ -1,0 +1,212 @@
+package serverscmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/approvals/rules"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/execcmd"
+	"codeagent/cmd/codeagent/learning"
+	"codeagent/cmd/codeagent/screen"
+	"codeagent/cmd/codeagent/servers"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/config/server"
+	"codeagent/hostfile"
+	"codeagent/internal/visible"
+	"codeagent/sandbox"
+
+	"github.com/spf13/cobra"
+)
+
+// codeagent mcp learn lets one server do what its sandbox would refuse, except what is protected or
+// closed to reading, and prints the settings under which it would have succeeded. As with codeagent
+// sandbox --learn, only the user can start it, and no tool call and no setting leads here.
+
+func newLearn(s cli.Stdio, f *cli.Flags) *cobra.Command {
+	var yes, write bool
+	cmd := &cobra.Command{
+		Use: "learn NAME [PROMPT]", Short: "Find out what an MCP server needs its sandbox to open", Args: cobra.RangeArgs(1, 2),
+		Long: "learn lets the server out of its sandbox, but for what is protected or closed to reading, and prints\n" +
+			"the [mcp.servers.NAME.sandbox] under which it would have got what it wanted. With a PROMPT the model\n" +
+			"works on that and may call the server's tools; without one the screen opens, or, where there is no\n" +
+			"terminal, the server only starts and lists what it offers.\n\n" +
+			"--write saves the settings, and so does a yes to the question at the end. Those of a project's server\n" +
+			"become a server of yours.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l := &learner{s: s, f: *f, yes: yes, write: write}
+			return l.run(cmd.Context(), args[0], strings.Join(args[1:], ""))
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask before the server is started")
+	cmd.Flags().BoolVar(&write, "write", false, "write the settings to config.toml without asking")
+	return cmd
+}
+
+// learner runs learn.
+type learner struct {
+	s          cli.Stdio
+	f          cli.Flags
+	yes, write bool
+	lesson     approvals.Lesson
+	refused    []sandbox.Denial // what it was refused nevertheless, as far as that is known
+}
+
+func (l *learner) run(ctx context.Context, name, prompt string) error {
+	c, err := choose(ctx, l.s, l.f, name)
+	if err != nil {
+		return err
+	}
+	defer c.ws.Close()
+	if c.settings.URL != "" {
+		return cli.Usage(fmt.Errorf("the MCP server %s runs elsewhere and has no sandbox: there is nothing to learn", name))
+	}
+	o := c.options(ctx)
+	prepared, err := servers.Prepare(o, name, c.settings)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	if err := learning.Ask(ctx, c.ws, "mcp learn", " to "+name, prepared.Argv, l.yes); err != nil {
+		return err
+	}
+	l.lesson.Command = strings.Join(prepared.Argv, " ")
+	ran := l.use(ctx, c, o, prompt)
+	return errors.Join(ran, l.tell(ctx, c, prepared))
+}
+
+// use has the server work while it learns.
+func (l *learner) use(ctx context.Context, c *chosen, o servers.Options, prompt string) error {
+	learn := func(server string) func(sandbox.Denial) (sandbox.Grant, bool) {
+		if server != c.name {
+			return nil
+		}
+		return l.lesson.Learn
+	}
+	switch {
+	case prompt != "":
+		// Nobody is there to be asked, and the person said yes to the whole server.
+		allow := &rules.Rule{Decision: rules.Allow, Tool: c.name + "__*"}
+		return execcmd.Learn(ctx, l.s, l.f, prompt, learn, []*rules.Rule{allow})
+	case l.s.NoScreen() == nil:
+		return screen.Run(ctx, l.s, l.f, screen.Options{Learn: learn}, nil)
+	}
+	o.Learn = learn
+	list, err := c.start(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	t := c.look(ctx, list)
+	l.refused = t.Refused
+	fmt.Fprint(l.s.Err, visible.Log(t.text()))
+	if t.State != servers.Running {
+		return cli.StatusError(cli.ExitFailed)
+	}
+	return nil
+}
+
+// tell prints what was learned, and saves it if the person wants that.
+func (l *learner) tell(ctx context.Context, c *chosen, p servers.Prepared) error {
+	denials, guessed, all := l.lesson.Learned()
+	home := l.s.Env("HOME")
+	lists, left, err := p.Settings(sandbox.Suggest(p.Policy, home, nil, denials))
+	if err != nil {
+		return err
+	}
+	n := learning.Needs{
+		Header:  fmt.Sprintf("What the MCP server %s needs beyond its sandbox: %s", c.name, l.lesson.Command),
+		Where:   fmt.Sprintf("For %s: each line replaces the one of its name.", c.ws.Paths.File),
+		Guessed: guessed, Left: left, Stays: learning.Stays(p.Policy, home, denials, l.refused), All: all,
+	}
+	needs := c.settings
+	needs.Sandbox = wider(needs.Sandbox, lists)
+	if len(lists) > 0 {
+		n.TOML = string(needs.SandboxTOML(c.name))
+	}
+	if err := n.Write(l.s.Text); err != nil || len(lists) == 0 {
+		return err
+	}
+	if !l.write {
+		if !learning.CanAsk(l.s) {
+			return nil
+		}
+		if l.write, err = learning.Yes(ctx, l.s, question(c)); err != nil || !l.write {
+			return err
+		}
+	}
+	return l.save(ctx, c, needs, lists)
+}
+
+func question(c *chosen) string {
+	if c.settings.Origin != server.OfUser {
+		return fmt.Sprintf("Make %s a server of yours, with these settings? It then starts in every folder, and the project's file no longer decides about it. [y/N] ", c.name)
+	}
+	return fmt.Sprintf("Write these settings to %s? [y/N] ", visible.Line(c.ws.Paths.File))
+}
+
+// wider returns b with the elements of lists.
+func wider(b server.Sandbox, lists map[string][]string) server.Sandbox {
+	b.Write, b.AllowHosts, b.AllowSockets = slices.Concat(b.Write, lists["write"]), slices.Concat(b.AllowHosts, lists["allow_hosts"]), slices.Concat(b.AllowSockets, lists["allow_sockets"])
+	return b
+}
+
+func (l *learner) save(ctx context.Context, c *chosen, needs server.Settings, lists map[string][]string) error {
+	err := workspace.ChangeSettings(ctx, c.ws.Paths, func(text []byte) ([]byte, error) {
+		known, err := server.Names(text)
+		switch {
+		case err != nil:
+			return nil, err
+		case slices.Contains(known, c.name):
+			return server.Widened(text, c.name, lists)
+		case needs.Origin == server.OfUser: // -c
+			return nil, cli.Usage(fmt.Errorf("the MCP server %s does not stand in %s", c.name, c.ws.Paths.File), "nothing was changed")
+		}
+		own, err := c.adopted(needs)
+		if err != nil {
+			return nil, err
+		}
+		return server.With(text, c.name, own)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(l.s.Err, "codeagent: written to %s\n", visible.Line(c.ws.Paths.File))
+	return err
+}
+
+// adopted returns a project's server as one of the user's. It runs the project's files also in other
+// folders: a name that is relative would be that of a file there, which would then have this
+// server's sandbox.
+func (c *chosen) adopted(s server.Settings) (server.Settings, error) {
+	s.Args = slices.Clone(s.Args)
+	words := append([]string{s.Command}, s.Args...)
+	for i, word := range words {
+		plain, err := server.Plain(word)
+		if err != nil {
+			return s, fmt.Errorf("%w: write the server to your settings yourself", err)
+		}
+		words[i] = plain
+		flag, value := "", plain
+		if before, after, ok := strings.Cut(plain, "="); ok && i > 0 {
+			flag, value = before+"=", after
+		}
+		if value == "" || filepath.IsAbs(value) || i == 0 && !strings.Contains(value, "/") {
+			continue
+		}
+		if place := filepath.Join(c.ws.Folder, value); i == 0 || exists(place) {
+			words[i] = flag + place
+		}
+	}
+	s.Command, s.Args = words[0], words[1:]
+	return s, nil
+}
+
+func exists(place string) bool {
+	_, err := hostfile.Lstat(place)
+	return err == nil
+}
