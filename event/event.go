@@ -117,6 +117,8 @@ type ToolFinished struct {
 	Changes []FileChange
 	// Changed is what a command changed, as far as that is known.
 	Changed sandbox.Changes
+	// Structured is the structured content that an MCP server answered, as JSON, or "".
+	Structured string
 	// Message says in one line what was done or failed; may be empty.
 	Message string
 	// Job is the background command that the call started, typed to, read or ended, 0 for

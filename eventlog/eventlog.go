@@ -144,6 +144,9 @@ func (l *Log) Observe(e event.Event) {
 		l.add(warn, "retry", "attempt", e.Number(), "delay", e.Delay, "error", e.Message)
 	case event.ToolStarted:
 		l.add(debug, "tool call started", "call", e.CallID, "tool", e.Tool, "title", e.Title, "command", e.Command, "folder", e.Folder)
+		if s := e.Server; s != nil {
+			l.add(debug, "mcp call", "call", e.CallID, "server", s.Server, "tool", s.Tool, "arguments", s.Arguments)
+		}
 	case event.ToolFinished:
 		l.finished(e)
 	case event.PermissionRequested:

@@ -75,9 +75,14 @@ func TestHostileText(t *testing.T) {
 		{event.Notice{Text: "\x1b[2J\u009b1m\u202e"}, `level=INFO msg=notice text=␛[2J<U+009B>1m<U+202E>`},
 		{event.Notice{Text: "it was s3cretvalue, X_TOKEN=abcdef"}, `level=INFO msg=notice text="it was [secret], X_TOKEN=[secret]"`},
 		{event.ToolFinished{Tool: "a=b \"", Outcome: word.Failed, Exit: 2}, `level=INFO msg="tool call" tool="a=b \"" outcome=failed exit=2`},
+		{event.ToolStarted{CallID: "c", Kind: word.KindServer, Server: &event.ServerCall{Server: "files", Tool: "read\x1b", Arguments: `{"key":"s3cretvalue"}`}}, `level=DEBUG msg="mcp call" call=c server=files tool=read␛ arguments="{\"key\":\"[secret]\"}"`},
 		{event.TurnFinished{Outcome: word.TurnFailed, Err: errors.New("s3cretvalue")}, `level=ERROR msg="turn finished" outcome=failed error=[secret]`},
 	} {
-		if got := logged(t, "info", tt.e); len(got) != 1 || got[0] != tt.want {
+		level := "info"
+		if strings.HasPrefix(tt.want, "level=DEBUG") {
+			level = "debug"
+		}
+		if got := logged(t, level, tt.e); len(got) == 0 || got[len(got)-1] != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // Our additions: `kind` of an error; `sandbox` on thread.started and command_execution; `limit`, `session`,
 // `running` and the changed files on command_execution; `refused` on turn.completed; the
 // output of a running call in item.updated; and the item types `permission_request`, `tool_call`,
-// `compaction` and `finding`. Schema: schema/lines.json.
+// `compaction` and `finding`; `sandbox` on mcp_tool_call. Schema: schema/lines.json.
 
 type line struct {
 	Type     string           `json:"type"`
@@ -87,6 +87,7 @@ type item struct {
 	background
 	delta
 	changeList
+	*served
 	// todo_list
 	Items []todo `json:"items,omitempty"`
 	// tool_call and permission_request
@@ -94,9 +95,7 @@ type item struct {
 	Title         string `json:"title,omitempty"`
 	Justification string `json:"justification,omitempty"`
 	asked
-	Decision word.Answer `json:"decision,omitempty"`
-	Reason   string      `json:"reason,omitempty"`
-	Hint     string      `json:"hint,omitempty"`
+	decided
 	tokens
 	finding
 	// error and finding
@@ -115,6 +114,13 @@ type delta struct {
 	Delta  string `json:"delta,omitempty"`
 	// Skipped counts the bytes left out before it.
 	Skipped int64 `json:"skipped_bytes,omitempty"`
+}
+
+// decided is how a permission_request was answered, or why a compaction is made.
+type decided struct {
+	Decision word.Answer `json:"decision,omitempty"`
+	Reason   string      `json:"reason,omitempty"`
+	Hint     string      `json:"hint,omitempty"`
 }
 
 // asked describes what a permission_request would open, with the known facts.
@@ -249,7 +255,7 @@ func (l *lines) lines(e event.Event) []line {
 	case event.TurnFinished:
 		return l.turnFinished(e)
 	case event.Compacting:
-		l.summary = &item{ID: l.id(), Type: "compaction", Status: inProgress, Reason: string(e.Reason)}
+		l.summary = &item{ID: l.id(), Type: "compaction", Status: inProgress, decided: decided{Reason: string(e.Reason)}}
 		return []line{{Type: "item.started", Item: l.summary}}
 	case event.Compacted:
 		return l.compacted(e)
@@ -287,13 +293,17 @@ func (l *lines) completed(it *item) []line {
 
 func (l *lines) toolStarted(e event.ToolStarted) []line {
 	it := &item{ID: l.id(), Status: inProgress}
-	switch e.Kind {
-	case word.KindCommand:
+	switch {
+	case e.Kind == word.KindCommand:
 		empty := ""
 		it.Type, it.Command, it.Output = "command_execution", e.Command, &empty
-	case word.KindEdit:
+	case e.Kind == word.KindEdit:
 		it.Type = "file_change"
-	case word.KindPlan:
+	case e.Kind == word.KindServer && e.Server != nil:
+		it.Type = "mcp_tool_call"
+		it.served = servedCall(e)
+		it.Tool = e.Server.Tool
+	case e.Kind == word.KindPlan:
 		it.Type = "todo_list"
 		l.next-- // the plan has an item of its own for the whole run
 		return nil
@@ -328,6 +338,11 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 			it.ExitCode = &e.Exit
 		}
 		if e.Verdict.Confidence != "" { // it ran, and was judged
+			it.Sandbox = &e.Verdict
+		}
+	case it.Type == "mcp_tool_call":
+		it.served = started.served.answered(e)
+		if e.Verdict.Confidence != "" {
 			it.Sandbox = &e.Verdict
 		}
 	case it.Type == "file_change":

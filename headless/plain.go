@@ -48,6 +48,14 @@ type plainEdit struct {
 	Status  status   `json:"status"`
 }
 
+// plainCall is an McpToolCallItem.
+type plainCall struct {
+	plainHead
+	Tool string `json:"tool"`
+	served
+	Status status `json:"status"`
+}
+
 type plainPlan struct {
 	plainHead
 	Items []todo `json:"items"`
@@ -93,6 +101,8 @@ func (it *item) plain() any {
 		return plainEdit{head, append([]change{}, it.Changes...), it.Status.plain()}
 	case it.Type == "command_execution":
 		return plainCommand{head, it.Command, it.plainOutput(), it.ExitCode, it.Status.plain()}
+	case it.Type == "mcp_tool_call":
+		return plainCall{head, it.Tool, *it.served, it.Status.plain()}
 	case it.Type == "tool_call" && it.Job != 0:
 		// The output and the end of a background command have the shape that readers know.
 		head.Type = "command_execution"

@@ -44,7 +44,7 @@ func (l *lines) printed(e event.ToolOutput) []line {
 		return nil
 	}
 	p.sent += len(whole)
-	it := &item{ID: started.ID, Type: started.Type, Command: started.Command, Tool: started.Tool, Title: started.Title, Status: inProgress,
+	it := &item{ID: started.ID, Type: started.Type, Command: started.Command, Tool: started.Tool, Title: started.Title, served: started.served, Status: inProgress,
 		delta: delta{CallID: e.CallID, Delta: strings.ToValidUTF8(string(whole), "\uFFFD"), Skipped: p.skipped}}
 	p.skipped = 0
 	return []line{{Type: "item.updated", Item: it}}

@@ -51,6 +51,9 @@ func (p *progress) print(e event.Event) {
 	case event.ToolStarted:
 		p.of = e.CallID
 		p.line("1", "%s", e.Title)
+		if s := e.Server; s != nil && s.Arguments != "{}" {
+			p.line("2", "  sends %s", short.Cut(s.Arguments, argumentsShown))
+		}
 	case event.ToolFinished:
 		p.tool(e)
 	case event.PermissionRequested:
@@ -93,6 +96,9 @@ func (p *progress) print(e event.Event) {
 		// The model's text was handled above; output is shown when a command ended.
 	}
 }
+
+// argumentsShown is how much of what an MCP server gets is printed, in bytes.
+const argumentsShown = 300
 
 // quietly prints what --quiet leaves of an event: what a person must know in any case.
 func (p *progress) quietly(e event.Event) {
@@ -197,7 +203,11 @@ func (p *progress) tool(e event.ToolFinished) {
 			p.line("32", "  %s", e.Message)
 			break
 		}
-		p.line("32", "  done in %s", e.Duration.Round(time.Millisecond))
+		done := "  done in " + e.Duration.Round(time.Millisecond).String()
+		if e.Kind == word.KindServer && e.Message != "" {
+			done += ": " + e.Message
+		}
+		p.line("32", "%s", done)
 	case word.TimedOut:
 		p.line("31", "  timed out after %s", e.Duration.Round(time.Millisecond))
 	case word.Failed:
@@ -221,7 +231,7 @@ func (p *progress) tool(e event.ToolFinished) {
 	default:
 		p.line("31", "  %s", e.Outcome)
 	}
-	if e.Kind == word.KindCommand && e.Outcome == word.Failed || p.detail == Verbose && (e.Kind == word.KindCommand || e.Job != 0) {
+	if e.Kind == word.KindCommand && e.Outcome == word.Failed || p.detail == Verbose && (e.Kind == word.KindCommand || e.Kind == word.KindServer || e.Job != 0) {
 		p.output(e.Output)
 	}
 	for _, c := range e.Changes {

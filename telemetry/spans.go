@@ -74,8 +74,14 @@ func (x *Exporter) Observe(e event.Event) {
 		}
 	case event.ToolStarted:
 		s := x.start("tool call", o.turn, text("gen_ai.operation.name", "execute_tool"), text("gen_ai.tool.name", e.Tool), text("gen_ai.tool.call.id", e.CallID), text("codeagent.kind", string(e.Kind)))
+		if e.Server != nil {
+			s.Attributes = append(s.Attributes, text("mcp.method.name", "tools/call"), text("codeagent.mcp.server", x.line(e.Server.Server)))
+		}
 		if x.set.content {
 			s.Attributes = append(s.Attributes, text("codeagent.call", x.mask.Text(e.Title)))
+			if e.Server != nil {
+				s.Attributes = append(s.Attributes, text("gen_ai.tool.call.arguments", x.mask.Text(e.Server.Arguments)))
+			}
 		}
 		o.calls[e.CallID] = s
 	case event.ToolFinished:

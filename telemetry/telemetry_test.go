@@ -212,7 +212,7 @@ var session = []event.Event{
 	event.PermissionRequested{ID: "q2", CallID: "c2"},
 	event.PermissionAnswered{ID: "q2", CallID: "c2", Answer: word.AnswerDenied},
 	event.ToolFinished{CallID: "c2", Tool: "shell", Outcome: word.Refused},
-	event.ToolStarted{CallID: "c3", Tool: "shell"},
+	event.ToolStarted{CallID: "c3", Tool: "files__read", Kind: word.KindServer, Server: &event.ServerCall{Server: "files", Tool: "read", Arguments: `{"path":"an-argument","TOKEN":"abcdef123"}`}},
 	event.ToolFinished{CallID: "c3", Tool: "shell", Outcome: word.Refused}, // by a rule
 	event.ToolStarted{CallID: "c4", Tool: "shell"},
 	event.PermissionRequested{ID: "q4", CallID: "c4"},
@@ -247,12 +247,12 @@ func TestSpans(t *testing.T) {
 		t.Errorf("spans:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	traces, metrics := strings.Join(c.bodies["/v1/traces"], ""), strings.Join(c.bodies["/v1/metrics"], "")
-	for _, never := range []string{"the prompt", "/a/path", "passwd", "verysecret", "abcdef123"} {
+	for _, never := range []string{"the prompt", "/a/path", "passwd", "verysecret", "abcdef123", "an-argument"} {
 		if strings.Contains(traces+metrics, never) {
 			t.Errorf("%q was sent", never)
 		}
 	}
-	for _, always := range []string{`"traceId":"4bf92f3577b34da6a3ce929d0e0e4736"`, `"parentSpanId":"00f067aa0ba902b7"`, `"gen_ai.usage.input_tokens","value":{"intValue":"10"}`} {
+	for _, always := range []string{`"traceId":"4bf92f3577b34da6a3ce929d0e0e4736"`, `"parentSpanId":"00f067aa0ba902b7"`, `"gen_ai.usage.input_tokens","value":{"intValue":"10"}`, `"codeagent.mcp.server","value":{"stringValue":"files"}`} {
 		if !strings.Contains(traces, always) {
 			t.Errorf("%s is not in the spans", always)
 		}
@@ -293,7 +293,7 @@ func TestContent(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if sent := strings.Join(c.bodies["/v1/traces"], ""); !strings.Contains(sent, "$ TOKEN=[secret] cat /etc/passwd") || c.header.Get("Content-Encoding") != "gzip" {
+	if sent := strings.Join(c.bodies["/v1/traces"], ""); !strings.Contains(sent, "$ TOKEN=[secret] cat /etc/passwd") || !strings.Contains(sent, "an-argument") || strings.Contains(sent, "abcdef123") || c.header.Get("Content-Encoding") != "gzip" {
 		t.Errorf("sent %s with %v", sent, c.header)
 	}
 }

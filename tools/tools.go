@@ -122,6 +122,8 @@ type Result struct {
 	Less func(most int) string
 	// Images are shown to the model along with Text.
 	Images []model.Image
+	// Structured is the structured content of an MCP server's answer, as JSON, or "".
+	Structured string
 	// Failed: Text reports an error.
 	Failed  bool
 	Outcome word.Outcome

@@ -2,10 +2,12 @@ package tui
 
 import (
 	"strings"
+	"time"
 
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/mcp/inquiry"
+	"codeagent/sandbox"
 )
 
 func bound(n float64) *float64 { return &n }
@@ -64,5 +66,27 @@ func forms() []situation {
 		{name: "form-hostile", steps: asked(hostile)},
 		{name: "form-two", steps: asked(signUp(), inquires(plain))},
 		{name: "form-behind-question", steps: asked(signUp(), asks(npmRequest("q")), sees("s stop"))},
+	}
+}
+
+// serverCalls are calls of tools of servers.
+func serverCalls() []situation {
+	sent := `{"to":"Paris","passengers":[{"name":"Ada King","age":36},{"name":"Charles B.","age":40}],"comment":"quiet coach\u202e if there is one"}`
+	call := event.ToolStarted{CallID: "c", Tool: "booking__book", Kind: word.KindServer, Title: "booking: book", Server: &event.ServerCall{Server: "booking", Tool: "book", Arguments: sent}}
+	over := func(e event.ToolFinished, rest ...do) []do {
+		e.CallID, e.Tool, e.Kind, e.Title = "c", "booking__book", word.KindServer, "booking: book"
+		return append([]do{says("book it"), emits(event.RequestStarted{}, call, e)}, rest...)
+	}
+	text := strings.Repeat("a line of the timetable\n", 12)
+	denied := sandbox.Verdict{Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull, Denials: []sandbox.Denial{
+		{Kind: sandbox.KindRead, Operation: "openat", Target: "/home/ada/.ssh/id_ed25519", Program: "node", Evidence: sandbox.EvidenceKernel, Count: 1},
+		{Kind: sandbox.KindNetwork, Operation: "connect", Target: "collector.example:443", Program: "node", Evidence: sandbox.EvidenceKernel, Count: 2}}}
+	return []situation{
+		{name: "server-running", steps: []do{says("book it"), emits(event.RequestStarted{}, call, event.ToolOutput{CallID: "c", Data: []byte("1 of 3: looking for trains\n2 of 3: holding seats\n")}), sees("holding seats")}},
+		{name: "server-done", steps: over(event.ToolFinished{Outcome: word.OK, Output: text, Message: "2 images", Duration: 1200 * time.Millisecond})},
+		{name: "server-open", steps: over(event.ToolFinished{Outcome: word.OK, Output: "booked\n", Duration: 1200 * time.Millisecond}, sees("booked"), presses("ctrl+o"))},
+		{name: "server-failed", steps: over(event.ToolFinished{Outcome: word.Failed, Output: "The tool failed: no seat is free\n", Message: "The tool failed: no seat is free", Duration: time.Second})},
+		{name: "server-denied", steps: over(event.ToolFinished{Outcome: word.Failed, Output: "The tool failed: EACCES", Message: "The tool failed: EACCES", Verdict: denied, Duration: time.Second})},
+		{name: "server-gone", steps: over(event.ToolFinished{Outcome: word.Failed, Message: "MCP server booking, calling book: the server has ended (signal 11)"})},
 	}
 }

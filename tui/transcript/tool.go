@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/short"
@@ -46,6 +47,7 @@ type tool struct {
 	title, command, folder string
 	started                time.Time
 	workspace              string
+	server                 *event.ServerCall // nil: it is no call of a server
 
 	live []byte
 	done *event.ToolFinished
@@ -81,12 +83,28 @@ func (t *tool) finish(f event.ToolFinished) {
 }
 
 func (t *tool) Draw(c Canvas) []string {
-	out := t.head(c)
+	out := append(t.head(c), t.sent(c)...)
 	out = append(out, t.answers(c)...)
 	if t.done == nil {
 		return append(out, t.running(c)...)
 	}
 	return append(out, t.ended(c)...)
+}
+
+// sent is what a server got: the beginning on a line, or all of it in an open call.
+func (t *tool) sent(c Canvas) []string {
+	if t.server == nil || t.done == nil && t.waiting() && !c.open { // the question below shows it
+		return nil
+	}
+	text := approvals.ServerCall{Arguments: t.server.Arguments}.Readable()
+	switch {
+	case text == "" || text == "{}":
+		return nil
+	case c.open:
+		lines := paint.Wrapper{Theme: c.Theme, Width: c.Inner(), Hard: true}.Lines(paint.Dim.Span("sends " + text))
+		return paint.Indent(lines[:min(len(lines), c.most())])
+	}
+	return c.row(paint.Dim.Span("sends "), paint.Dim.Span(strings.Join(strings.Fields(short.Cut(text, 1000)), " ")))
 }
 
 // answers are the answered questions of the call: the last few, or all in an open
@@ -194,6 +212,8 @@ func (t *tool) status(c Canvas) []paint.Span {
 		switch {
 		case t.kind == word.KindRead && f.Message != "":
 			return []paint.Span{paint.Faint.Span(f.Message)}
+		case t.kind == word.KindServer && f.Message != "":
+			words = append(words, f.Message) // how many images
 		case t.kind == word.KindCommand && f.Running:
 			return []paint.Span{paint.Dim.Span(fmt.Sprintf("running in the background (job %d)", f.Job))}
 		case t.kind != word.KindCommand && f.Job != 0 && !f.Running:
@@ -235,7 +255,7 @@ func (t *tool) status(c Canvas) []paint.Span {
 	if len(words) > 0 {
 		how = []paint.Span{s.Span(strings.Join(words, " "))}
 	}
-	if f.Duration >= time.Millisecond && t.kind == word.KindCommand {
+	if f.Duration >= time.Millisecond && (t.kind == word.KindCommand || t.kind == word.KindServer) {
 		took = []paint.Span{paint.Dim.Span(short.Duration(f.Duration))}
 	}
 	return paint.Joined(count, how, took)
@@ -246,8 +266,11 @@ func (t *tool) running(c Canvas) []string {
 	if n := len(live) - 8<<10; n > 0 && !c.open {
 		live = live[n:] // far more than liveLines show
 	}
-	lines := paint.Printed(string(live), paint.Dim)
-	if n := len(lines) - liveLines; n > 0 && !c.open {
+	lines, most := paint.Printed(string(live), paint.Dim), liveLines
+	if t.kind == word.KindServer {
+		most = 1 // how far it is
+	}
+	if n := len(lines) - most; n > 0 && !c.open {
 		lines = lines[n:]
 	}
 	return t.quote(c, lines[max(len(lines)-c.most(), 0):])
@@ -261,7 +284,7 @@ func (t *tool) ended(c Canvas) []string {
 	}
 	if len(f.Changes) > 0 {
 		out = append(out, t.changes(c)...)
-	} else if t.kind == word.KindCommand || f.Job != 0 || f.Outcome == word.Failed && f.Message == "" || c.open {
+	} else if t.kind == word.KindCommand || t.kind == word.KindServer || f.Job != 0 || f.Outcome == word.Failed && f.Message == "" || c.open {
 		out = append(out, t.printed(c)...)
 	}
 	out = append(out, t.changed(c)...)
@@ -282,6 +305,8 @@ func (t *tool) ownLine() bool {
 		return false
 	case f.Outcome == word.Refused:
 		return len(t.asks) == 0
+	case t.kind == word.KindServer:
+		return f.Outcome != word.OK && f.Output == ""
 	case t.kind == word.KindCommand:
 		return f.Outcome == word.NotStarted || f.Outcome == word.Failed && f.Exit == 0 && f.Signal == ""
 	}
@@ -297,7 +322,9 @@ func (t *tool) printed(c Canvas) []string {
 		if t.done.Outcome == word.Failed || t.done.Outcome == word.TimedOut {
 			few = failedLines
 		}
-		if n := len(lines) - few; n > 1 || t.done.Spill != "" && n > 0 {
+		if n := len(lines) - few; t.kind == word.KindServer && n > 1 { // a text, which begins at its beginning
+			return append(t.quote(c, lines[:few]), paint.Indent([]string{c.hidden(n)})...)
+		} else if n > 1 || t.done.Spill != "" && n > 0 {
 			hidden := c.hidden(n)
 			if t.done.Spill != "" { // only a part of it was kept
 				hidden = c.more(fmt.Sprintf("more than %d lines", n))

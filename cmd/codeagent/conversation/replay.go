@@ -3,10 +3,12 @@ package conversation
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"codeagent/agent"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/tools"
 )
@@ -79,6 +81,12 @@ func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 				if a.Kind == word.KindCommand {
 					e.Command = a.Command
 				}
+				if s := a.Server; s != nil {
+					e.Server = &event.ServerCall{Server: s.Server, Tool: s.Tool, Arguments: s.Arguments}
+				}
+			} else if server, tool, ok := strings.Cut(i.Call.Name, "__"); ok { // it does not run yet, or no more
+				e.Kind, e.Title = word.KindServer, visible.Line(server+": "+tool)
+				e.Server = &event.ServerCall{Server: server, Tool: tool, Arguments: i.Call.Arguments}
 			}
 			calls[e.CallID] = e
 			open = append(open, e.CallID)
