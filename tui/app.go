@@ -271,7 +271,7 @@ func (p *picture) composerWidth() int { return max(p.width-paint.Gutter-1, 4) }
 func (m *app) status(t *paint.Theme, w int) string {
 	var left, right []paint.Span
 	if !m.transcript.Follow && m.panel == nil {
-		right = []paint.Span{paint.Accent.Span("↓ "), paint.Dim.Span("Ctrl+End follows ")}
+		right = []paint.Span{paint.Accent.Span("↓ "), paint.Dim.Span(m.keys.Name(everywhere, keys.End) + " follows ")}
 	}
 	switch {
 	case m.hint.text != "":

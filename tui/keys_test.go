@@ -1,10 +1,12 @@
 package tui
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"codeagent/event"
 	"codeagent/internal/golden"
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
@@ -115,7 +117,7 @@ func TestTableIsKnown(t *testing.T) {
 // help and hints name the new one.
 func TestReboundKeys(t *testing.T) {
 	r := newRig(t, 80, 24)
-	table, err := keys.Rebind([]keys.Change{{Setting: "message-newline", Keys: []string{"f2"}}, {Setting: "back", Keys: []string{"f4", "esc"}}})
+	table, err := keys.Rebind([]keys.Change{{Setting: "message-newline", Keys: []string{"f2"}}, {Setting: "back", Keys: []string{"f4", "esc"}}, {Setting: "end", Keys: []string{"f6"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +134,12 @@ func TestReboundKeys(t *testing.T) {
 	if r.stops != 1 {
 		t.Error("F4 interrupts nothing")
 	}
+	r.app.work.running = false
+	for i := range 40 {
+		r.emit(event.MessageFinished{Text: fmt.Sprintf("message %d", i)})
+	}
+	r.press("pgup")
+	r.has("F6 follows")
 	if page := tuitest.Stripped(helpPage(paint.New(true), 100, nil, table)); !strings.Contains(page, "F4, Esc") || strings.Contains(page, "Ctrl+J") {
 		t.Errorf("help shows other keys:\n%s", page)
 	}
