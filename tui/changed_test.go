@@ -22,7 +22,7 @@ func TestWhatCommandsChangedIsShown(t *testing.T) {
 		run("true", sandbox.Changes{})
 		run("make", sandbox.Changes{List: []sandbox.Change{
 			{Path: "/home/ada/app/a.go", Kind: sandbox.Updated}, {Path: "/home/ada/app/b.go", Kind: sandbox.Deleted},
-			{Path: "/home/ada/app/dir/", Kind: sandbox.Added}, {Path: "/srv/more/x", Kind: sandbox.Updated}}})
+			{Path: "/home/ada/app/dir/", Kind: sandbox.Added}, {Path: "/srv/more/x", Kind: sandbox.Updated}, {Path: "/home/ada/notes/", Kind: sandbox.Added}}})
 		run("touch", sandbox.Changes{List: []sandbox.Change{{Path: "/home/ada/app/\x1b[2J\n\u202exe", Kind: sandbox.Added}}})
 		var much sandbox.Changes
 		for n := range 400 {

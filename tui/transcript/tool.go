@@ -387,10 +387,22 @@ func (t *tool) changes(c Canvas) []string {
 	return out
 }
 
+// short returns changes with paths below the home folder shortened, but for those of the workspace,
+// which are named by their place in it.
+func (t *tool) short(all sandbox.Changes, home string) sandbox.Changes {
+	all.List = slices.Clone(all.List)
+	for i, ch := range all.List {
+		if !strings.HasPrefix(ch.Path, strings.TrimSuffix(t.workspace, "/")+"/") {
+			all.List[i].Path = paint.Tilde(ch.Path, home)
+		}
+	}
+	return all
+}
+
 // changed names what a command changed: as many names as fit in one line, or each on
 // its own line in an open call.
 func (t *tool) changed(c Canvas) []string {
-	all := t.done.Changed
+	all := t.short(t.done.Changed, c.Home)
 	if all.None() {
 		return nil
 	}
