@@ -130,7 +130,7 @@ var (
 	// ErrStopped: the person answered a question with stop.
 	ErrStopped = errors.New("stopped by the user")
 	ErrBusy    = errors.New("a turn is running already")
-	ErrEmpty   = errors.New("the model gave only empty answers")
+	ErrEmpty   = errors.New("the model gave only empty answers: try again, or choose another model")
 	// ErrCutOff, ErrFiltered: the turn's answer is incomplete.
 	ErrCutOff   = errors.New("the answer was cut off at the model's output limit (`output` in the configuration of the provider or the model)")
 	ErrFiltered = errors.New("the provider's content filter cut the answer off")
