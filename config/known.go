@@ -37,7 +37,7 @@ func (c Config) Profiles() []string { return slices.Clone(c.profiles.names) }
 // KnownModels returns the models that the settings name, and each provider that can be used at
 // once as "NAME/", after which its model is written.
 func (c Config) KnownModels(getenv func(string) string) []string {
-	out := []string{c.Model}
+	out := append([]string{c.Model}, c.profiles.models...)
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
 		if !strings.ContainsAny(name, "*?[") {
 			out = append(out, name)
@@ -46,5 +46,10 @@ func (c Config) KnownModels(getenv func(string) string) []string {
 	for _, p := range c.Ready(getenv) {
 		out = append(out, p.Name+"/")
 	}
-	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
+	var seen []string // the order stays
+	return slices.DeleteFunc(out, func(name string) bool {
+		known := name == "" || slices.Contains(seen, name)
+		seen = append(seen, name)
+		return known
+	})
 }

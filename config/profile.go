@@ -18,6 +18,8 @@ type profiles struct {
 	// name is the chosen one; "": none.
 	name  string
 	names []string
+	// models are those that any of them names.
+	models []string
 	// values are the settings of the chosen one. They apply after the environment.
 	values []value
 }
@@ -55,6 +57,9 @@ func (f *file) takeProfiles(tree map[string]any) {
 // takeFromFile applies a value of the file. One of the chosen profile waits for useProfile,
 // one of another profile does not apply.
 func (c *Config) takeFromFile(profile string, v value) {
+	if model, ok := v.value.(string); ok && v.setting.key == "model" && profile != "" {
+		c.profiles.models = append(c.profiles.models, model)
+	}
 	switch {
 	case profile == "":
 		c.take(v.setting, v.key, v.name, v.value, v.origin)
