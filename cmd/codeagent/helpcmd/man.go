@@ -38,6 +38,9 @@ func writeManual(cmd *cobra.Command, s cli.Stdio, dir string) error {
 		return err
 	}
 	ground = ground.With(here)
+	if err := makeFolder(ground, dir); err != nil {
+		return cli.Usage(fmt.Errorf("--man: %w", err))
+	}
 	pages := manual(cmd.Root(), s.Version)
 	names := make([]string, 0, len(pages))
 	for name := range pages {
@@ -59,6 +62,18 @@ func writeManual(cmd *cobra.Command, s cli.Stdio, dir string) error {
 		}
 	}
 	return nil
+}
+
+// makeFolder makes the folder dir where it is missing, through no link that a command may have made.
+func makeFolder(ground hostfile.Ground, dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = ground.Resolve("/", dir)
+	}
+	if err != nil {
+		return err
+	}
+	return hostfile.MkdirAll(dir, 0o755)
 }
 
 // manual returns the pages by the names of their files.
