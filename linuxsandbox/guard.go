@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -79,7 +80,7 @@ func (b *Backend) newGuard(p sandbox.Policy, path string) (*guard, error) {
 			return nil, err
 		}
 		defer unix.Close(fd)
-		copied, err := sealedCopy(fd, "own-file")
+		copied, err := sealedCopy(fd, "own-file", io.Discard)
 		if err != nil {
 			return nil, err
 		}

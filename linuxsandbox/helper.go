@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,39 +55,30 @@ func checkedCopy(o Options) (image, error) {
 		return image{}, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
-	img, err := sealedCopy(fd, HelperName)
+	sum, known := sha256.New(), o.HelperSum != "" && !own
+	var seen io.Writer = sum
+	if !known {
+		seen = io.Discard
+	}
+	img, err := sealedCopy(fd, HelperName, seen)
 	if err != nil {
 		return image{}, fmt.Errorf("copy %s into memory: %w", path, err)
 	}
-	if o.HelperSum != "" && !own {
-		if err := checkSum(img, o); err != nil {
-			unix.Close(img.fd)
-			return image{}, fmt.Errorf("%s: %w", path, err)
-		}
+	if got := hex.EncodeToString(sum.Sum(nil)); known && got != strings.ToLower(o.HelperSum) {
+		unix.Close(img.fd)
+		return image{}, fmt.Errorf("%s: this is not the helper that codeagent was built with (SHA-256 %s instead of %s): "+
+			"it was replaced, or only one of the two was rebuilt; run make build, or reinstall codeagent", path, got, o.HelperSum)
 	}
 	return img, nil
 }
 
-// checkSum checks the sum of the copy, so the checked program is the one that runs.
-func checkSum(img image, o Options) error {
-	data, err := unix.Mmap(img.fd, 0, int(img.state.Size), unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		return os.NewSyscallError("mmap", err)
-	}
-	sum := sha256.Sum256(data)
-	if err := unix.Munmap(data); err != nil {
-		return os.NewSyscallError("munmap", err)
-	}
-	if got := hex.EncodeToString(sum[:]); got != strings.ToLower(o.HelperSum) {
-		return fmt.Errorf("this is not the helper that codeagent was built with (SHA-256 %s instead of %s): "+
-			"it was replaced, or only one of the two was rebuilt; run make build, or reinstall codeagent", got, o.HelperSum)
-	}
-	return nil
-}
+// copyPiece is a size that stays in a processor's cache while a piece is read, summed and written.
+const copyPiece = 64 << 10
 
 // sealedCopy copies the file at fd into memory that nothing can change: it is sealed against
-// writing, growing, shrinking and further sealing. The state is that of the original file.
-func sealedCopy(fd int, name string) (image, error) {
+// writing, growing, shrinking and further sealing. The state is that of the original file. What is
+// copied is also written to seen.
+func sealedCopy(fd int, name string, seen io.Writer) (image, error) {
 	state, err := keeper.StateOf(fd)
 	if err != nil {
 		return image{}, err
@@ -107,16 +99,19 @@ func sealedCopy(fd int, name string) (image, error) {
 	if err != nil {
 		return image{}, err
 	}
-	if err := fill(high, fd, state.Size); err != nil {
+	if err := fill(high, fd, state.Size, seen); err != nil {
 		unix.Close(high)
 		return image{}, err
 	}
 	return image{high, state}, nil
 }
 
-func fill(mem, fd int, size int64) error {
+// fill copies size bytes from fd to mem, and seals mem. Each piece goes from the same memory of
+// codeagent to mem and to seen, so a sum is that of the copy, whoever changes the file meanwhile.
+func fill(mem, fd int, size int64, seen io.Writer) error {
+	buf := make([]byte, min(size, copyPiece))
 	for off := int64(0); off < size; {
-		n, err := unix.Sendfile(mem, fd, &off, int(size-off))
+		n, err := unix.Pread(fd, buf[:min(size-off, copyPiece)], off)
 		if err == unix.EINTR {
 			continue
 		}
@@ -126,6 +121,15 @@ func fill(mem, fd int, size int64) error {
 		if n == 0 {
 			return errors.New("the file became shorter while it was read")
 		}
+		_, _ = seen.Write(buf[:n]) // a hash, or nothing: no error
+		for rest := buf[:n]; len(rest) > 0; {
+			m, err := unix.Write(mem, rest)
+			if err != nil && err != unix.EINTR {
+				return err
+			}
+			rest = rest[max(m, 0):]
+		}
+		off += int64(n)
 	}
 	seals := unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(uintptr(mem), unix.F_ADD_SEALS, seals); err != nil {
