@@ -296,7 +296,7 @@ var starters = []permitted{
 	{"linuxsandbox/broker/sockets", "one for each connection that is not ready, joined before the broker ends; what is asked with other capabilities"},
 	{"linuxsandbox/netns", "what the name service and the relay serve, and each stream and lookup"},
 	{"linuxsandbox/broker", "a thread for each running command, ended by Stop; one for each held question, ended with the command; the probe"},
-	{"linuxsandbox", "the follower of each command, the copy of the helper"},
+	{"linuxsandbox", "the follower of each command; the copy of the helper, and the first keeper that is started ahead"},
 	{"linuxsandbox/keeper", "the thread that is confined and starts the command, short calls on a thread without the filter, and the sweep where no domain holds the command"},
 	{"acp", "the reader of the editor's messages, the writer, one for each request; joined before Serve returns, but for a reader or writer that the editor blocks"},
 	{"agent/batch.go", "parallel tool calls, an errgroup"},

@@ -26,6 +26,9 @@ type Backend struct {
 	helper func() (image, error)
 	// exe is the file of the running program.
 	exe image
+	// ahead waits for the first keeper of the session, which was started ahead; nil if there is none,
+	// or somebody has taken it. probing guards it.
+	ahead func() (opening, error)
 	// outside is what the session's network knows of the host.
 	outside netns.Outside
 
@@ -63,16 +66,23 @@ type holder struct {
 var _ sandbox.Backend = (*Backend)(nil)
 
 // New begins to copy the helper into sealed memory and to check its sum, which takes some
-// milliseconds; Ready waits for that. It starts no process: the first Enforcement or Start finds
-// out what this machine can enforce.
+// milliseconds; Ready waits for that. Without Options.Ahead it starts no process: the first
+// Enforcement or Start finds out what this machine can enforce.
 func New(o Options) (*Backend, error) {
 	exe, err := openExecutable()
 	if err != nil {
 		return nil, fmt.Errorf("sandbox helper: %w", err)
 	}
 	helper := sync.OnceValues(func() (image, error) { return openHelper(o) })
-	go helper() // ends by itself; at exit the kernel closes what nobody closed
-	return &Backend{helper: helper, exe: exe, outside: netns.Outside{Lookup: o.Lookup}, guards: map[string]*guard{}, holders: map[string]*holder{}}, nil
+	b := &Backend{helper: helper, exe: exe, outside: netns.Outside{Lookup: o.Lookup}, guards: map[string]*guard{}, holders: map[string]*holder{}}
+	if !o.Ahead {
+		go helper() // ends by itself; at exit the kernel closes what nobody closed
+		return b, nil
+	}
+	ahead := sync.OnceValues(b.openAhead)
+	b.ahead = ahead
+	go ahead() // ends by itself, and its keeper with codeagent
+	return b, nil
 }
 
 // Ready waits until the helper is copied and its sum is checked. The error says what to do when
@@ -90,6 +100,11 @@ func (b *Backend) Close() error {
 	b.probing.Lock()
 	if !b.known {
 		b.known, b.probeErr = true, startError("probe", errors.New("the backend is closed"))
+	}
+	if b.ahead != nil {
+		if o, err := b.takeOpening(); err == nil {
+			o.end()
+		}
 	}
 	b.probing.Unlock()
 	b.mu.Lock()

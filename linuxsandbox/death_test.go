@@ -295,7 +295,11 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeNull()
-	k, err := b.startKeeper(files, false, nil, &order, nil)
+	fds, err := numbers(files[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := b.startKeeper(fds, false, &order)
 	if err != nil {
 		t.Fatal(err)
 	}

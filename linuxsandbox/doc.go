@@ -39,6 +39,9 @@ type Options struct {
 	// set, a helper file with another sum is refused before a process starts. It does not apply where codeagent serves as
 	// its own helper.
 	HelperSum string
+	// Ahead starts the first keeper of the session as soon as the helper is checked. It makes the
+	// namespaces while the caller still reads settings, and waits for the first Enforcement or Start.
+	Ahead bool
 	// Lookup finds the addresses of host names that a policy allows; nil finds none. The caller
 	// supplies it because only a few rooms may import package net.
 	Lookup LookupFunc

@@ -104,9 +104,8 @@ func forkKeeper(image int, join *joined, files []int, setsid bool) (int, error) 
 }
 
 // cloneKeeper starts the helper like forkKeeper, in the namespaces that it makes.
-func cloneKeeper(image int, made *netns.Namespaces, hostPIDs bool, files []int, setsid bool) (int, error) {
+func cloneKeeper(image int, made *netns.Namespaces, hostPIDs bool, files []int) (int, error) {
 	sys := made.Clone(asRoot())
-	sys.Setsid = setsid
 	sys.Cloneflags |= keeperNamespaces
 	if !hostPIDs {
 		sys.Cloneflags |= unix.CLONE_NEWPID

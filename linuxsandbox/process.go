@@ -41,13 +41,13 @@ const (
 )
 
 // send writes one frame. Several goroutines may call it.
-func (k *keeperProcess) send(kind control.Frame, body []byte) error {
+func (k *keeperProcess) send(kind control.Frame, body []byte, passed ...int) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.sock < 0 {
 		return os.ErrProcessDone
 	}
-	return control.Socket(k.sock).Send(kind, body)
+	return control.Socket(k.sock).SendFDs(kind, body, passed...)
 }
 
 // end asks the keeper to kill everything: the keeper reads end of file. codeagent can still receive

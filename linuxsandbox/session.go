@@ -23,6 +23,7 @@ import (
 // The first keeper of a session makes the namespaces that later ones join, and its self-test shows
 // what this machine can enforce.
 //
+//	Options.Ahead         it is started at once, before it is known what it will do
 //	Enforcement first     a keeper of its own, without a command (probe)
 //	Start first           the command's keeper, planned for a machine that has everything; if it
 //	                      shows anything else, it ends before its command, and probe follows
@@ -48,7 +49,11 @@ func (b *Backend) tryNamespaces() error {
 	if b.plain != nil {
 		return b.plain
 	}
+	waited := b.ahead != nil
 	f, made, err := b.tryKeeper(&spec.Mounts{Memory: true, Devices: true, Terminals: true})
+	if err != nil && waited { // anybody may have killed it meanwhile
+		f, made, err = b.tryKeeper(&spec.Mounts{Memory: true, Devices: true, Terminals: true})
+	}
 	if noPIDs := err; noPIDs != nil && !inNetwork(noPIDs) {
 		// In a container that covers parts of /proc, the kernel refuses to mount another /proc.
 		f, made, err = b.tryKeeper(&spec.Mounts{HostProc: true, Memory: true, Devices: true, Terminals: true})
@@ -83,65 +88,140 @@ func (b *Backend) adopt(f facts, made *netns.Namespaces) {
 	b.known, b.probed = true, f
 }
 
-// planSession returns namespaces for the first keeper to make.
-func planSession() (*netns.Namespaces, error) {
+// opening is the first keeper of a session. It has made the namespaces and waits for its Spec.
+type opening struct {
+	keeper *keeperProcess
+	made   *netns.Namespaces
+}
+
+// openAhead is openSession for a keeper that is started before anything is known of its command.
+func (b *Backend) openAhead() (opening, error) { return b.openSession(false) }
+
+// openSession starts the first keeper of a session, and takes over what it made.
+func (b *Backend) openSession(hostPIDs bool) (o opening, err error) {
 	conf, _ := os.ReadFile("/etc/resolv.conf") // see adopt
-	return netns.Plan(string(conf))
+	if o.made, err = netns.Plan(string(conf)); err != nil {
+		return o, startError("probe", err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return o, startError("probe", err)
+	}
+	defer null.Close()
+	o.keeper, err = b.newKeeper(!hostPIDs, func(helper image, control int) (int, error) {
+		fd := int(null.Fd())
+		return cloneKeeper(helper.fd, o.made, hostPIDs, []int{fd, fd, fd, control})
+	})
+	if err == nil {
+		err = o.made.Open(o.keeper.pid, asRoot())
+	}
+	if err != nil {
+		err = startError("helper", err)
+	} else {
+		err = o.furnish()
+	}
+	if err != nil {
+		o.end()
+	}
+	return o, err
+}
+
+// furnish has the keeper set the session up, and receives its sockets.
+func (o opening) furnish() error {
+	ctx := context.Background()
+	if err := o.keeper.send(control.FrameSession, spec.Encode(spec.Session{NameServers: o.made.NameServers})); err != nil {
+		return o.keeper.lost(ctx, "helper", err)
+	}
+	kind, kinds, fds, err := o.keeper.receive(ctx)
+	if err != nil {
+		return err
+	}
+	door, err := control.Door(kinds, fds)
+	if err == nil && kind != control.FrameDoor {
+		err = unexpected(kind)
+	}
+	if err != nil {
+		closeAll(fds)
+		return startError("helper", err)
+	}
+	if err := o.made.Furnish(door); err != nil {
+		return startError("helper", err)
+	}
+	return nil
+}
+
+// end ends the keeper and releases what it made.
+func (o opening) end() {
+	if o.keeper != nil {
+		o.keeper.close()
+		o.keeper.reap()
+	}
+	o.made.Close()
+}
+
+// takeOpening returns the keeper that was started ahead, once, or starts one. The caller holds
+// Backend.probing.
+func (b *Backend) takeOpening() (opening, error) {
+	if open := b.ahead; open != nil {
+		b.ahead = nil
+		return open()
+	}
+	return b.openSession(false)
 }
 
 // tryKeeper starts a keeper and takes it through its self-test. With mounts it makes namespaces, and
 // returns them.
 func (b *Backend) tryKeeper(mounts *spec.Mounts) (f facts, made *netns.Namespaces, err error) {
 	order := spec.Spec{Rules: []spec.Rule{{Path: "/", Access: spec.AccessRead}}, Mounts: mounts, Probe: true, Ask: true, PathSockets: true}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	var o opening
+	switch {
+	case mounts == nil:
+		o.keeper, err = b.startProbe(&order)
+	case mounts.HostProc:
+		o, err = b.openSession(true)
+	default:
+		o, err = b.takeOpening()
+	}
 	if err != nil {
-		return f, nil, startError("probe", err)
+		return f, nil, err
 	}
-	defer null.Close()
-	if mounts != nil {
-		if made, err = planSession(); err != nil {
-			return f, nil, err
-		}
-		order.Network, order.HostNet, order.Session = true, made.HostNet, &spec.Session{NameServers: made.NameServers}
+	if o.made != nil {
+		order.Network, order.HostNet, order.First = true, o.made.HostNet, true
 	}
-	k, err := b.startKeeper([3]*os.File{null, null, null}, false, nil, &order, made)
-	if err != nil {
-		return f, nil, startError("helper", err)
-	}
-	if err = k.sendSpec(context.Background(), order); err == nil {
+	if err = o.keeper.sendSpec(context.Background(), order); err == nil {
 		var listener int
-		if f, listener, err = k.discover(context.Background(), made); listener >= 0 {
+		if f, listener, err = o.keeper.discover(context.Background(), o.made); listener >= 0 {
 			unix.Close(listener)
 		}
 	}
-	k.close()
-	k.reap()
 	if err != nil {
-		made.Close()
-		made = nil
+		o.end()
+		return f, nil, err
 	}
-	return f, made, err
+	o.keeper.close()
+	o.keeper.reap()
+	return f, o.made, nil
 }
 
-// discover receives what the first keeper of a session made and found out, and tests on it whether
-// a broker could work. The listener is -1 if the keeper sent none.
+// startProbe starts a keeper without namespaces.
+func (b *Backend) startProbe(order *spec.Spec) (*keeperProcess, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, startError("probe", err)
+	}
+	defer null.Close()
+	fd := int(null.Fd())
+	k, err := b.startKeeper([]int{fd, fd, fd}, false, order)
+	if err != nil {
+		return nil, startError("helper", err)
+	}
+	return k, nil
+}
+
+// discover receives what a keeper found out that is the first of the session, or has no namespaces,
+// and tests on it whether a broker could work. The listener is -1 if the keeper sent none.
 func (k *keeperProcess) discover(ctx context.Context, made *netns.Namespaces) (f facts, listener int, err error) {
 	if made != nil {
-		kind, kinds, fds, err := k.receive(ctx)
-		if err != nil {
-			return f, -1, err
-		}
-		door, err := control.Door(kinds, fds)
-		if err == nil && kind != control.FrameDoor {
-			err = unexpected(kind)
-		}
-		if err != nil {
-			closeAll(fds)
-			return f, -1, startError("helper", err)
-		}
-		if err := made.Furnish(door); err != nil {
-			return f, -1, startError("helper", err)
-		}
 		f.Namespaces, f.HostNet = true, made.HostNet
 	}
 	if f.Facts, listener, err = k.confined(ctx); err == nil && listener >= 0 {
@@ -165,7 +245,7 @@ func (f *facts) tryBroker(keeper int) {
 // first is the start of a command whose keeper makes the session.
 type first struct {
 	backend *Backend
-	made    *netns.Namespaces
+	made    *netns.Namespaces // since take
 	// hoped is what the command's Spec was planned for.
 	hoped facts
 	// release unlocks Backend.probing, at the latest when the start is over.
@@ -196,28 +276,32 @@ func (b *Backend) startFirst(ctx context.Context, p sandbox.Policy, cmd sandbox.
 
 // planFirst plans for a machine that has everything.
 func (b *Backend) planFirst(release func()) (*first, error) {
-	made, err := planSession()
+	host, err := netns.HostNet()
 	if err != nil {
 		return nil, err
 	}
-	return &first{backend: b, made: made, release: release, hoped: facts{
+	return &first{backend: b, release: release, hoped: facts{
 		Facts:      spec.Facts{LandlockABI: keeper.LandlockABI(), Root: asRoot(), Broker: true},
-		Namespaces: true, HostNet: made.HostNet, Sockets: sockets.TakesCopies,
+		Namespaces: true, HostNet: host, Sockets: sockets.TakesCopies,
 	}}, nil
 }
 
 // errOrdinary ends the start of a first command that cannot show what this machine can enforce.
 var errOrdinary = errors.New("the machine must be probed first")
 
-// plan makes order that of the session's first keeper. Its mounts must be those that later commands
-// may need, and it must have the session's network.
-func (o *first) plan(order *spec.Spec) error {
+// take returns the session's first keeper, and makes order its order. The mounts must be those that
+// later commands may need, and it must have the session's network.
+func (o *first) take(order *spec.Spec) (*keeperProcess, error) {
 	m := order.Mounts
 	if m == nil || !m.Devices || !m.Terminals || order.HostNet == 0 || !order.Network || !order.Ask || !order.PathSockets {
-		return errOrdinary
+		return nil, startError("probe", errOrdinary)
 	}
-	order.Session = &spec.Session{NameServers: o.made.NameServers}
-	return nil
+	opened, err := o.backend.takeOpening()
+	if err != nil {
+		return nil, err
+	}
+	order.First, o.made = true, opened.made
+	return opened.keeper, nil
 }
 
 // meet compares what the keeper found with what its order was planned for, and returns the listener.

@@ -4,12 +4,16 @@ package linuxsandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestFirstCommandShowsTheMachine: a session whose first keeper runs a command knows the same of
@@ -38,6 +42,90 @@ func TestFirstCommandShowsTheMachine(t *testing.T) {
 			got.Thread = want.Thread
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+// TestAhead: a keeper that was started before its command was known serves a command or a probe, has
+// the command's descriptors and no others, and ends with the backend if nobody used it.
+func TestAhead(t *testing.T) {
+	start := func(t *testing.T) (*Backend, opening) {
+		b, err := New(Options{Helper: realHelper(t), Ahead: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { b.Close() })
+		o, err := b.ahead()
+		if err != nil {
+			t.Skip("this machine has not everything: ", err)
+		}
+		return b, o
+	}
+	for name, row := range map[string]struct {
+		foreground bool
+		probe      bool
+		session    string // of the keeper, in its PID namespace
+	}{
+		"a command":                   {session: "1"},
+		"a command in the foreground": {foreground: true, session: "0"},
+		"a probe":                     {probe: true, session: "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, o := start(t)
+			if row.probe {
+				if _, err := b.probe(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			const script = `cut -d" " -f6 /proc/1/stat; for n in /proc/self/fd/*; do echo "${n##*/}"; done; cat`
+			in := filepath.Join(t.TempDir(), "in")
+			if err := os.WriteFile(in, []byte("read"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			stdin, err := os.Open(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stdin.Close()
+			st, got := run(t, b, sandbox.ReadOnly(), sandbox.Command{
+				Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: []string{"PATH=/bin:/usr/bin"}, Dir: "/", Stdin: stdin, Foreground: row.foreground,
+			})
+			// The shell lists the folder by a descriptor of its own.
+			if want := row.session + "\n0\n1\n2\n3\nread"; st.Exit != 0 || got != want && got != strings.Replace(want, "\n3", "", 1) {
+				t.Errorf("status %d; the command says %q, want %q", st.Exit, got, want)
+			}
+			if b.ahead != nil || b.namespaces != o.made {
+				t.Error("the keeper that was started ahead was not used")
+			}
+		})
+	}
+	t.Run("nobody", func(t *testing.T) {
+		b, o := start(t)
+		// What a terminal sends to codeagent's process group does not end the keeper.
+		if err := errors.Join(unix.Kill(o.keeper.pid, unix.SIGINT), unix.Kill(o.keeper.pid, unix.SIGTERM)); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Kill(o.keeper.pid, 0); err != unix.ESRCH {
+			t.Errorf("the keeper is still there: %v", err)
+		}
+	})
+	for _, probe := range []bool{false, true} {
+		t.Run(fmt.Sprintf("somebody killed it, and a probe is first: %v", probe), func(t *testing.T) {
+			b, o := start(t)
+			if err := unix.Kill(o.keeper.pid, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if !probe {
+				if st, _ := run(t, b, sandbox.ReadOnly(), sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}); st.Exit != 0 {
+					t.Errorf("status %d", st.Exit)
+				}
+			}
+			if f, err := b.probe(); err != nil || !f.Namespaces || f.NoPIDs != "" {
+				t.Errorf("the session's facts: %+v, %v", f, err)
 			}
 		})
 	}

@@ -15,7 +15,6 @@ import (
 
 	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/control"
-	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
@@ -162,20 +161,24 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 		extra = append(extra, door)
 		order.Group = spec.ControlFD + len(extra)
 	}
-	var made *netns.Namespaces
-	if one != nil {
-		if err := one.plan(&order); err != nil {
-			return startError("probe", err)
-		}
-		made = one.made
-	}
-	k, err := b.startKeeper(files, cmd.Foreground, extra, &order, made)
+	fds, err := numbers(files[:])
 	if err != nil {
-		return startError("helper", err)
+		return startError("files", err)
+	}
+	defer runtime.KeepAlive(files)
+	fds = append(fds, extra...)
+	var k *keeperProcess
+	if one != nil {
+		k, err = one.take(&order)
+	} else if k, err = b.startKeeper(fds, cmd.Foreground, &order); err != nil {
+		err = startError("helper", err)
+	}
+	if err != nil {
+		return err
 	}
 	proc.keeper = k
 	stop := context.AfterFunc(ctx, proc.Kill)
-	err = proc.handshake(ctx, order, cmd, one)
+	err = proc.handshake(ctx, order, fds, cmd, one)
 	if err != nil {
 		stop()
 		k.close()
@@ -231,9 +234,16 @@ func isLoose(fd int) bool {
 // the Spec, so none of its variables affects the keeper.
 var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOTRACEBACK=none"}
 
-// startKeeper starts a keeper with a control socket. If made is set, the keeper is the first in these
-// namespaces; else it joins those of the session.
-func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, order *spec.Spec, made *netns.Namespaces) (*keeperProcess, error) {
+// startKeeper starts a keeper that joins the namespaces of the session. The first three files become
+// its descriptors 0 to 2, and the others those behind the control socket.
+func (b *Backend) startKeeper(files []int, foreground bool, order *spec.Spec) (*keeperProcess, error) {
+	return b.newKeeper(order.Mounts != nil && !order.Mounts.HostProc, func(helper image, control int) (int, error) {
+		return forkKeeper(helper.fd, b.joinedBy(order), slices.Insert(slices.Clone(files), spec.ControlFD, control), !foreground)
+	})
+}
+
+// newKeeper starts a keeper by fork, which gets the other end of its control socket.
+func (b *Backend) newKeeper(contained bool, fork func(helper image, control int) (pid int, err error)) (*keeperProcess, error) {
 	helper, err := b.helper() // no process before its program is checked
 	if err != nil {
 		return nil, err
@@ -243,53 +253,45 @@ func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, o
 		return nil, fmt.Errorf("socketpair: %w", err)
 	}
 	defer unix.Close(pair[1])
-	pid, err := b.forkWith(helper, files, append([]int{pair[1]}, extra...), order, made, !foreground)
+	// Orphans of a killed keeper become children of codeagent, which ends them.
+	if err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		err = fmt.Errorf("become subreaper: %w", err)
+	}
+	pid := 0
+	if err == nil {
+		pid, err = fork(helper, pair[1])
+	}
 	if err != nil {
 		unix.Close(pair[0])
 		return nil, err
 	}
-	k := (&keeperProcess{pid: pid, sock: pair[0], contained: order.Mounts != nil && !order.Mounts.HostProc}).register()
-	if made != nil {
-		err = made.Open(pid, asRoot())
-	}
-	if err != nil {
-		k.close()
-		k.reap()
-		return nil, err
-	}
-	return k, nil
+	return (&keeperProcess{pid: pid, sock: pair[0], contained: contained}).register(), nil
 }
 
-// forkWith forks a keeper of helper with files as its descriptors 0 to 2 and extra as those from 3 on.
-func (b *Backend) forkWith(helper image, files [3]*os.File, extra []int, order *spec.Spec, made *netns.Namespaces, setsid bool) (int, error) {
-	// Orphans of a killed keeper become children of codeagent, which ends them.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("become subreaper: %w", err)
-	}
-	var fds []int
+// numbers returns the descriptors of files, which must stay open.
+func numbers(files []*os.File) (fds []int, err error) {
 	for _, f := range files {
 		conn, err := f.SyscallConn()
 		if err == nil {
 			err = conn.Control(func(fd uintptr) { fds = append(fds, int(fd)) })
 		}
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
-	defer runtime.KeepAlive(files)
-	if made != nil {
-		return cloneKeeper(helper.fd, made, order.Mounts.HostProc, append(fds, extra...), setsid)
-	}
-	return forkKeeper(helper.fd, b.joinedBy(order), append(fds, extra...), setsid)
+	return fds, nil
 }
 
 // handshake takes the keeper to the point where the command runs. It sends FrameGo right behind the
 // Spec. The keeper reads it only after its self-test, and codeagent need not be ready by then: the
 // filter's notifications wait for the broker. The first keeper of a session gets FrameGo only after
 // codeagent has seen what it found.
-func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Command, one *first) error {
+func (p *process) handshake(ctx context.Context, order spec.Spec, files []int, cmd sandbox.Command, one *first) error {
 	k := p.keeper
-	err := k.sendSpec(ctx, order)
+	if one == nil {
+		files = nil // it was started with them
+	}
+	err := k.sendSpec(ctx, order, files...)
 	if err != nil {
 		return err
 	}
@@ -337,12 +339,13 @@ func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Co
 	return nil
 }
 
-func (k *keeperProcess) sendSpec(ctx context.Context, order spec.Spec) error {
+// sendSpec sends the Spec, and to a first keeper its files.
+func (k *keeperProcess) sendSpec(ctx context.Context, order spec.Spec, files ...int) error {
 	body, err := order.Encode()
 	if err != nil {
 		return startError("spec", err)
 	}
-	if err := k.send(control.FrameSpec, body); err != nil {
+	if err := k.send(control.FrameSpec, body, files...); err != nil {
 		return k.lost(ctx, "spec", err)
 	}
 	return nil

@@ -22,9 +22,10 @@ type Frame byte
 
 const (
 	// From codeagent.
-	FrameSpec   Frame = 's' // a spec.Spec, first and once
-	FrameGo     Frame = 'g' // start the command
-	FrameSignal Frame = 'k' // one byte: a signal number for the command
+	FrameSession Frame = 'n' // a spec.Session: the keeper is the first of its session; comes before the Spec
+	FrameSpec    Frame = 's' // a spec.Spec, once; to a first keeper with the command's files
+	FrameGo      Frame = 'g' // start the command
+	FrameSignal  Frame = 'k' // one byte: a signal number for the command
 	// From the keeper.
 	FrameDoor    Frame = 'd' // the sockets of the namespaces that the keeper made (door.go)
 	FrameReady   Frame = 'r' // spec.Facts: confined and self-tested

@@ -85,23 +85,32 @@ type order struct {
 }
 
 func keeperMain() int {
+	ignoreSignals() // the first of a session waits here in codeagent's process group
 	lastFD, err := closeOnExec(spec.ControlFD)
 	if err != nil {
 		return say(sandbox.ExitCannotConfine, "close_range: "+err.Error())
 	}
 	out := socketOutlet{fd: spec.ControlFD}
-	kind, body, err := control.Socket(spec.ControlFD).Receive()
-	if err != nil || kind != control.FrameSpec {
-		return sandbox.ExitCannotConfine // codeagent has ended: nobody receives a report
-	}
-	order, err := spec.DecodeSpec(body)
-	if err != nil {
-		return refuse(out, "spec", err)
-	}
-	if order.Session != nil {
-		if err := openSession(out.fd, order.Session); err != nil {
+	kind, body, files, err := out.fd.ReceiveFDs()
+	first := err == nil && kind == control.FrameSession
+	if first {
+		if err := openSession(out.fd, body); err != nil {
 			return refuse(out, spec.StageNetwork, err)
 		}
+		kind, body, files, err = out.fd.ReceiveFDs()
+	}
+	if err != nil || kind != control.FrameSpec {
+		return sandbox.ExitCannotConfine // codeagent has ended, or has no use for this keeper
+	}
+	order, err := spec.DecodeSpec(body)
+	if err == nil && order.First != first {
+		err = errors.New("bug: it is not known whether the keeper is the first of its session")
+	}
+	if err == nil && first {
+		err = joinCommand(order, files)
+	}
+	if err != nil {
+		return refuse(out, "spec", err)
 	}
 	t := &task{Spec: order, lastFD: lastFD}
 	if t.Mounts != nil {

@@ -180,7 +180,7 @@ func testNetwork(s *task) error {
 			return fmt.Errorf("the network namespace has a way out, by a socket of family %d", family)
 		}
 	}
-	if s.Session != nil {
+	if s.First {
 		return onlyLoopback() // once a session: no command can create a device
 	}
 	return nil

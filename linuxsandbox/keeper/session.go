@@ -19,10 +19,15 @@ import (
 
 // The first keeper of a session sets up the network namespace that later ones join. It is cloned
 // into the namespace, brings the loopback up, makes the sockets that codeagent needs there and hands
-// them over. Then it continues like every keeper.
+// them over. Then it waits for its Spec and continues like every keeper. codeagent starts it while
+// it still reads the settings, so the command's files come with the Spec.
 
-// openSession does this, before the mounts.
-func openSession(out control.Socket, s *spec.Session) error {
+// openSession does what body says, a spec.Session, before the mounts.
+func openSession(out control.Socket, body []byte) error {
+	var s spec.Session
+	if err := spec.Decode(body, &s); err != nil {
+		return err
+	}
 	door, err := openDoor(s.NameServers)
 	if err == nil {
 		err = out.SendDoor(door)
@@ -31,6 +36,43 @@ func openSession(out control.Socket, s *spec.Session) error {
 		unix.Close(d.FD)
 	}
 	return err
+}
+
+// joinCommand gives the first keeper what others are forked with: the command's standard files, a
+// session of its own unless the command is in the foreground, and the further descriptors that the
+// Spec names by their numbers behind the control socket. A probe gets no files.
+func joinCommand(order *spec.Spec, files []int) error {
+	if !order.Command.Foreground {
+		if _, err := unix.Setsid(); err != nil {
+			return os.NewSyscallError("setsid", err)
+		}
+	}
+	for fd := range min(len(files), 3) {
+		if err := unix.Dup3(files[fd], fd, 0); err != nil {
+			return os.NewSyscallError("dup3", err)
+		}
+		unix.Close(files[fd])
+	}
+	further := files[min(len(files), 3):]
+	move := func(number *int) error {
+		at := *number - spec.ControlFD - 1
+		if at < 0 || at >= len(further) {
+			return fmt.Errorf("bug: descriptor %d did not come with the Spec", *number)
+		}
+		*number = further[at]
+		return nil
+	}
+	for i := range order.Own {
+		if own := &order.Own[i]; own.Source >= 0 {
+			if err := move(&own.Source); err != nil {
+				return err
+			}
+		}
+	}
+	if order.Group > 0 {
+		return move(&order.Group)
+	}
+	return nil
 }
 
 // relayAddresses are unlikely to collide with what commands serve.

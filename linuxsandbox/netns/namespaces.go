@@ -52,13 +52,20 @@ func Plan(conf string) (*Namespaces, error) {
 	for _, server := range n.conf.servers {
 		n.NameServers = append(n.NameServers, server.String())
 	}
+	var err error
+	n.HostNet, err = HostNet()
+	return n, err
+}
+
+// HostNet returns the cookie of this process's network namespace.
+func HostNet() (uint64, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
+		return 0, os.NewSyscallError("socket", err)
 	}
 	defer unix.Close(fd)
-	n.HostNet, err = unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
-	return n, os.NewSyscallError("getsockopt SO_NETNS_COOKIE", err)
+	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	return cookie, os.NewSyscallError("getsockopt SO_NETNS_COOKIE", err)
 }
 
 // Clone returns how the first process is cloned into the namespaces, with the capabilities to set

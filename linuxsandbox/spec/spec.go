@@ -16,7 +16,7 @@ import (
 
 // Version is the version of Spec. Both halves come from one build; a helper of another version
 // refuses to run anything.
-const Version = 3
+const Version = 4
 
 // maxSpec bounds an encoded Spec in bytes, including command line and environment.
 const maxSpec = 1 << 20
@@ -54,16 +54,17 @@ type Spec struct {
 	// Mounts is set if the keeper has its own mount and IPC namespaces, and a PID namespace unless
 	// it retains the host's /proc.
 	Mounts *Mounts
-	// Session is set if the keeper was cloned into the namespaces that the session's commands will
-	// share: it sets the network up and hands over sockets (FrameDoor).
-	Session *Session
+	// First is set if the keeper was cloned into the namespaces that the session's commands will
+	// share. It has set them up as a Session says, and gets its files with the Spec.
+	First bool
 	// Probe asks for everything up to the self-test, and for no command.
 	Probe bool
 	// Command is the command to start; it is unset with Probe.
 	Command Command
 }
 
-// Session is what the first keeper of a session does for the ones after it.
+// Session is what the first keeper of a session does for the ones after it, before it gets its Spec:
+// it sets the network up and hands over sockets (FrameDoor).
 type Session struct {
 	// NameServers are the addresses of this machine's name servers.
 	NameServers []string

@@ -31,7 +31,7 @@ func exampleSpec() Spec {
 			Writable: []string{"/w"}, Temp: "/t", Private: []string{"/tmp"}, Readable: []string{"/tmp/r"}, Pins: []string{"/w/.git"},
 			Protected: []string{"/w/.git/hooks"}, Granted: []string{"/w/.git/hooks/g"}, Hidden: []string{"/w/h"}, Memory: true, HostProc: true, Devices: true, Terminals: true, Console: []string{"/dev/pts/7"},
 		},
-		Session: &Session{NameServers: []string{"10.0.0.53"}},
+		First:   true,
 		Probe:   true,
 		Command: Command{Path: "sh", Args: []string{"sh", "-c", "echo \xff"}, Env: []string{"A=\xfe", "B=\u00e9"}, Dir: "/w", Foreground: true, Terminal: true},
 	}

@@ -17,10 +17,11 @@ import (
 	"codeagent/seatbelt"
 )
 
-// Linux prepares the Linux backend. It begins to copy the helper and to check its sum, which takes
-// some milliseconds, and does not start it. The earlier it is called, the less there is to wait for.
+// Linux prepares the Linux backend. It begins to copy the helper and to check its sum, and starts the
+// session's first keeper, which takes some milliseconds. The earlier it is called, the less there is
+// to wait for.
 func Linux(helperSum string) (*linuxsandbox.Backend, error) {
-	return linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Lookup: net.DefaultResolver.LookupNetIP})
+	return linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Ahead: true, Lookup: net.DefaultResolver.LookupNetIP})
 }
 
 // backend chooses the system's backend: one line each. If it does not work, the
