@@ -8,9 +8,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
@@ -103,6 +105,9 @@ func Read(ctx context.Context, name string, data []byte) (img model.Image, err e
 	if f == nil {
 		return model.Image{}, fmt.Errorf("it is %s; %w", guess(data), ErrFormat)
 	}
+	if f.mediaType == "image/png" {
+		data = withoutBroken(data)
+	}
 	one.Lock()
 	defer one.Unlock()
 	defer func() {
@@ -121,6 +126,27 @@ func Read(ctx context.Context, name string, data []byte) (img model.Image, err e
 	}
 	sum := sha256.Sum256(file)
 	return model.Image{Name: name, MediaType: mediaType, Width: size.X, Height: size.Y, Sum: hex.EncodeToString(sum[:]), Data: file}, nil
+}
+
+// withoutBroken returns a PNG file without the chunks that it can be shown without and whose sums are
+// wrong. Editors leave them behind, and viewers skip them (PNG, section 13.2); the decoder, and
+// providers, refuse the file.
+func withoutBroken(data []byte) []byte {
+	const signature, frame = 8, 12 // of a chunk: its length, type and sum
+	out, rest := data[:signature:signature], data[signature:]
+	for len(rest) >= frame {
+		size := uint64(binary.BigEndian.Uint32(rest)) + frame
+		if size > uint64(len(rest)) {
+			break
+		}
+		chunk := rest[:size]
+		needless := chunk[4]&0x20 != 0 // a small first letter
+		if body := chunk[4 : size-4]; !needless || crc32.ChecksumIEEE(body) == binary.BigEndian.Uint32(chunk[size-4:]) {
+			out = append(out, chunk...)
+		}
+		rest = rest[size:]
+	}
+	return append(out, rest...)
 }
 
 // TooLarge returns the error for a file of size bytes, which need not be read first.
