@@ -25,6 +25,8 @@ type Result struct {
 	// Structured is the structured content, nil if there is none. Its numbers are as exact as a
 	// float64.
 	Structured json.RawMessage
+	// Repeated: Text says Structured too.
+	Repeated bool
 	// Failed: the tool says that it failed.
 	Failed bool
 }
@@ -62,6 +64,7 @@ func (c *Client) Call(ctx context.Context, tool string, arguments json.RawMessag
 	result := c.content(ctx, answer.Content)
 	result.Failed = answer.IsError
 	c.structured(&result, answer.StructuredContent)
+	result.Repeated = result.Repeated || repeats(answer.Content, answer.StructuredContent)
 	return result, nil
 }
 
@@ -187,6 +190,6 @@ func (c *Client) structured(r *Result, v any) {
 		return
 	}
 	if r.Structured = data; r.Text == "" {
-		r.Text = text(string(data), maxText)
+		r.Text, r.Repeated = text(string(data), maxText), true
 	}
 }

@@ -2,8 +2,11 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -69,6 +72,9 @@ func (g *gathering) resource(ctx context.Context, r *sdk.ResourceContents) {
 	case r.Blob == nil:
 		g.say("[resource " + line(r.URI, maxTitle) + "]")
 		g.say(text(r.Text, maxText))
+	case strings.HasPrefix(r.MIMEType, "text/") && utf8.Valid(r.Blob):
+		g.say("[resource " + line(r.URI, maxTitle) + "]")
+		g.say(text(string(r.Blob), maxText))
 	case picture.Type(r.Blob) != "":
 		g.say("[resource " + line(r.URI, maxTitle) + "]")
 		g.image(ctx, r.MIMEType, r.Blob)
@@ -105,6 +111,31 @@ func (g *gathering) say(s string) {
 		s = short.Head(s, left) + "\n[the rest is left out: more than " + short.Size(maxText) + "]"
 	}
 	g.b.WriteString(s)
+}
+
+// repeats reports whether one of the texts among parts is the structured content v, or the only
+// member of it: servers send both, for clients that read one of them.
+func repeats(parts []sdk.Content, v any) bool {
+	values := []any{v}
+	if object, ok := v.(map[string]any); ok && len(object) == 1 {
+		for _, member := range object {
+			values = append(values, member)
+		}
+	}
+	for _, p := range parts {
+		t, ok := p.(*sdk.TextContent)
+		if !ok || len(t.Text) > maxText {
+			continue
+		}
+		var parsed any
+		isJSON := json.Unmarshal([]byte(t.Text), &parsed) == nil
+		for _, value := range values {
+			if s, ok := value.(string); ok && strings.TrimSpace(s) == strings.TrimSpace(t.Text) || isJSON && reflect.DeepEqual(parsed, value) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // described are words for what a model cannot read.

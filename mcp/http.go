@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -175,6 +176,17 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, stopped
 	}
 	return n, err
+}
+
+// unreached is err without what the layers above a request say about one that was not answered.
+func unreached(err error) error {
+	if u := new(url.Error); errors.As(err, &u) {
+		err = u.Err
+	}
+	if op := new(net.OpError); errors.As(err, &op) && op.Op == "dial" && op.Addr != nil {
+		err = fmt.Errorf("cannot reach %s: %w", op.Addr, op.Err)
+	}
+	return err
 }
 
 // reconnect opens a new session in place of old.

@@ -127,6 +127,16 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
+// A server that is not there is named by its address, without the layers of the protocol.
+func TestNoServer(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	s.Close()
+	_, err := remote(t, s.URL, nil)
+	if want := "MCP server web, starting: cannot reach " + strings.TrimPrefix(s.URL, "http://") + ": connect: connection refused"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // An answer without end, or nested without end, is an error.
 func TestEndlessAnswers(t *testing.T) {
 	for name, piece := range map[string]string{"long": strings.Repeat(" ", 1<<20), "deep": strings.Repeat("[", 1<<20)} {

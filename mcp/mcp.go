@@ -273,7 +273,7 @@ func (c *Client) words(ctx context.Context, doing string, err error) error {
 	case errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF), c.ends.Err() != nil:
 		err = ErrEnded
 	default:
-		err = errors.New(line(err.Error(), maxError))
+		err = errors.New(line(unreached(err).Error(), maxError))
 	}
 	return fmt.Errorf("MCP server %s, %s: %w", line(c.o.Name, maxName), doing, err)
 }

@@ -55,3 +55,43 @@ func TestCall(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// What a result repeats in its structured content is said once.
+func TestRepeated(t *testing.T) {
+	text := func(s string) []sdk.Content {
+		return []sdk.Content{&sdk.TextContent{Text: "first"}, &sdk.TextContent{Text: s}}
+	}
+	for _, c := range []struct {
+		parts      []sdk.Content
+		structured any
+		repeated   bool
+	}{
+		{text(`{"b": 1, "a": [2]}`), map[string]any{"a": []any{2.0}, "b": 1.0}, true},
+		{text(`{"b": 2, "a": [2]}`), map[string]any{"a": []any{2.0}, "b": 1.0}, false},
+		{text("the file"), map[string]any{"content": "the file\n"}, true},
+		{text("another file"), map[string]any{"content": "the file\n"}, false},
+		{text("the file"), map[string]any{"content": "the file", "size": 8.0}, false},
+		{text(`[{"name": "Ada"}]`), map[string]any{"entities": []any{map[string]any{"name": "Ada"}}}, true},
+		{nil, map[string]any{"a": 1.0}, true},
+	} {
+		client := serve(t, Options{}, func(s *sdk.Server) {
+			s.AddTool(&sdk.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return &sdk.CallToolResult{Content: c.parts, StructuredContent: c.structured}, nil
+			})
+		})
+		if r, err := client.Call(t.Context(), "t", nil, nil); err != nil || r.Structured == nil || r.Repeated != c.repeated {
+			t.Errorf("%v: %+v, %v", c.structured, r, err)
+		}
+	}
+}
+
+// A text that a server sends as bytes is a text.
+func TestTextAsBytes(t *testing.T) {
+	c := newClient(Options{})
+	for data, want := range map[string]string{"hello\x1b": "[resource r:1]\nhello␛", "\xff\xfe": "[resource r:1, text/plain, 2 bytes: not shown]"} {
+		r := c.content(t.Context(), []sdk.Content{&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "r:1", MIMEType: "text/plain", Blob: []byte(data)}}})
+		if r.Text != want {
+			t.Errorf("%q became %q, want %q", data, r.Text, want)
+		}
+	}
+}

@@ -177,7 +177,7 @@ func (m *member) result(ctx context.Context, answer mcp.Result, err error, v san
 	case answer.Failed:
 		r.Failed, r.Outcome, r.Text = true, word.Failed, "The tool failed: "+answer.Text
 	}
-	if answer.Structured != nil && !strings.Contains(r.Text, string(answer.Structured)) {
+	if answer.Structured != nil && !answer.Repeated {
 		r.Text += "\nstructured content: " + string(answer.Structured)
 	}
 	r.Output = exec.Shorten(r.Text, mostShown, "")
