@@ -43,6 +43,7 @@ func checkedSchema(v any) (schema json.RawMessage, why string) {
 	if why := checkSchema(top, "", 0); why != "" {
 		return nil, why
 	}
+	fit(top)
 	schema, err := visible.JSON(top, "")
 	switch {
 	case err != nil:

@@ -258,16 +258,49 @@ type functionSpec struct {
 func validSpecs(specs []functionSpec) error {
 	seen := map[string]bool{}
 	for _, s := range specs {
-		var schema struct {
-			Type string `json:"type"`
-		}
+		var schema map[string]any
 		if !name.MatchString(s.Name) || seen[s.Name] {
 			return fmt.Errorf("the tool name %q is invalid", s.Name)
 		}
-		if json.Unmarshal(s.Parameters, &schema) != nil || schema.Type != "object" {
+		if json.Unmarshal(s.Parameters, &schema) != nil || schema["type"] != "object" {
 			return fmt.Errorf("the parameters of %s are not an object: %s", s.Name, s.Parameters)
 		}
+		for _, word := range []string{"$ref", "allOf", "anyOf", "oneOf", "enum", "not"} {
+			if _, ok := schema[word]; ok {
+				return fmt.Errorf("the parameters of %s have %s at the top: %s", s.Name, word, s.Parameters)
+			}
+		}
+		if err := validSchema(schema); err != nil {
+			return fmt.Errorf("the parameters of %s: %w: %s", s.Name, err, s.Parameters)
+		}
 		seen[s.Name] = true
+	}
+	return nil
+}
+
+// validSchema checks what OpenAI wants of the parts of a schema: an object lists its properties, and
+// an array says what its items are. A keyword and a property of the same name are not told apart:
+// no tool here has a property "type" that is a text.
+func validSchema(v any) error {
+	switch v := v.(type) {
+	case map[string]any:
+		if v["type"] == "object" && v["properties"] == nil {
+			return errors.New("object schema missing properties")
+		}
+		if v["type"] == "array" && v["items"] == nil {
+			return errors.New("array schema missing items")
+		}
+		for _, part := range v {
+			if err := validSchema(part); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, part := range v {
+			if err := validSchema(part); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
