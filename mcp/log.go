@@ -24,6 +24,7 @@ type logger struct {
 	left   int
 	at     time.Time
 	missed int
+	banner string // what was printed last before the first message
 }
 
 func newLogger(tell func(level, text string)) *logger {
@@ -52,6 +53,20 @@ func (l *logger) say(level, s string) {
 		l.tell("warning", fmt.Sprintf("%d messages of this server were left out, because there were too many", missed))
 	}
 	l.tell(level, text(s, maxError))
+}
+
+// keep keeps what a server printed before its first message.
+func (l *logger) keep(s string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.banner = line(s, maxError)
+}
+
+// printed is what keep kept.
+func (l *logger) printed() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.banner
 }
 
 // take reports whether another message may be told now, and how many were not.

@@ -131,6 +131,9 @@ func (c *Client) start(ctx context.Context) (*Client, error) {
 	}
 	if err != nil {
 		err = c.words(limited, "starting", err) // before Close, which is an end too
+		if said := c.log.printed(); said != "" {
+			err = fmt.Errorf("%w; what it printed is no message of the protocol: %s", err, said)
+		}
 		c.Close()
 		return nil, err
 	}

@@ -199,6 +199,7 @@ type cleaner struct {
 	log     *logger
 	buf     []byte
 	dropped int
+	heard   bool // a message has arrived
 }
 
 // next returns the messages of the next line that has some, and how many bytes were read. The
@@ -217,6 +218,7 @@ func (c *cleaner) next() (messages []jsonrpc.Message, size int, err error) {
 		return nil, size, nil
 	}
 	messages, why := decode(data)
+	c.heard = c.heard || len(messages) > 0
 	if why != "" {
 		c.drop(why + ": " + string(data[:min(len(data), 200)]))
 	}
@@ -243,9 +245,14 @@ func (c *cleaner) line() (data []byte, size int, err error) {
 }
 
 // drop counts what is no message, and tells the first ones and then each time their number has
-// doubled.
+// doubled. A banner before the first message is usual, and worth a warning only if no message comes.
 func (c *cleaner) drop(what string) {
 	if c.dropped++; c.dropped > 3 && c.dropped&(c.dropped-1) != 0 {
+		return
+	}
+	if !c.heard {
+		c.log.keep(what)
+		c.log.say("info", "the server printed before its first message: "+what)
 		return
 	}
 	c.log.say("warning", fmt.Sprintf("the server printed what is no message of the protocol (%d so far): %s", c.dropped, what))

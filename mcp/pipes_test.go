@@ -64,6 +64,32 @@ func TestCleaner(t *testing.T) {
 	}
 }
 
+// A banner before the first message is worth no warning, unless no message comes; later ones are.
+func TestBanner(t *testing.T) {
+	const good = `{"jsonrpc":"2.0","method":"notifications/x"}`
+	var l told
+	c := &cleaner{r: bufio.NewReader(strings.NewReader("hello\n" + good + "\nlater\n" + good + "\n")), log: newLogger(l.log)}
+	for range 4 {
+		if _, _, err := c.next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := l.all(), "info: the server printed before its first message: it is not JSON: hello\nwarning: the server printed what is no message of the protocol (2 so far): it is not JSON: later"; got != want {
+		t.Errorf("told %q, want %q", got, want)
+	}
+	out := io.NopCloser(strings.NewReader("Usage: server \x1b[1mPORT\n"))
+	_, err := OverPipes(t.Context(), out, discarding{}, Options{Name: "x"})
+	if !errors.Is(err, ErrEnded) || !strings.HasSuffix(err.Error(), "the server has ended; what it printed is no message of the protocol: it is not JSON: Usage: server ␛[1mPORT") {
+		t.Errorf("%v", err)
+	}
+}
+
+// discarding is the stdin of a program that reads nothing.
+type discarding struct{}
+
+func (discarding) Write(p []byte) (int, error) { return len(p), nil }
+func (discarding) Close() error                { return nil }
+
 func FuzzCleaner(f *testing.F) {
 	for _, s := range []string{"\n", "{}", `{"jsonrpc":"2.0","id":1,"result":{}}`, `[{"jsonrpc":"2.0","method":"a"}]`, "\x1b[2J\r\n{", `["\"[[["]`} {
 		f.Add([]byte(s))

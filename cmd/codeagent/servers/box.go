@@ -31,6 +31,13 @@ type box struct {
 // ownFolder is the variable that names the private folder of a server.
 const ownFolder = "CODEAGENT_SERVER_DIR"
 
+// caches are the variables that name where programs keep what they have fetched, by the folder for it
+// in the private folder. npx and uvx run a server from there.
+//
+// Threat: a server that could write the caches of the user would change what other programs run,
+// outside of its sandbox. npm has a variable of its own; uv, pip, Deno and Go follow XDG's.
+var caches = map[string]string{"XDG_CACHE_HOME": "cache", "npm_config_cache": "cache/npm"}
+
 // folder is the private folder of a server. Servers that a project or an editor names do not share
 // one with the user's: names of servers have no dot.
 func (s *Servers) folder(name string, of server.Settings) string {
@@ -128,6 +135,11 @@ func (s *Servers) boxOf(set server.Settings, own string) (box, error) {
 		set.Env = map[string]string{}
 	}
 	set.Env[ownFolder] = own
+	for name, folder := range caches {
+		if _, ok := set.Env[name]; !ok && !slices.Contains(set.Sandbox.Env, name) {
+			set.Env[name] = filepath.Join(own, folder)
+		}
+	}
 	place := ws.Place
 	place.Temp = "" // each start has one of its own
 	if b.policy, err = config.ServerPolicy(ws.Config, place, set, own, others); err != nil {

@@ -98,6 +98,7 @@ func (m *member) start(ctx context.Context, p sandbox.Policy) (*instance, error)
 	var err error
 	if m.remote() {
 		one.client, err = mcp.OverHTTP(ctx, m.settings.URL, m.settings.Headers, m.clientOptions())
+		err = m.limited(err)
 	} else {
 		err = m.serve(ctx, one)
 	}
@@ -136,10 +137,18 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 	m.note(one, during, err != nil)
 	if err != nil {
 		one.service.Close()
-		err = m.whyEnded(one, err)
+		err = m.whyEnded(one, m.limited(err))
 		one.discard()
 	}
 	return err
+}
+
+// limited adds to the err of a start that took too long which limit it was.
+func (m *member) limited(err error) error {
+	if !errors.Is(err, mcp.ErrTime) {
+		return err
+	}
+	return fmt.Errorf("%w (startup_timeout_s is %.0f)", err, m.settings.StartupTimeout.Seconds())
 }
 
 // whyEnded adds to err how the program ended, what it printed last, and what it was refused.
@@ -157,12 +166,26 @@ func (m *member) whyEnded(one *instance, err error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range m.refused[:min(len(m.refused), mostRefused)] {
-		b.WriteString("\nthe sandbox refused it: " + string(d.Kind) + " " + d.Target)
+		b.WriteString("\nthe sandbox refused it: " + refusal(d))
 	}
 	if len(m.refused) > 0 {
 		b.WriteString("\ncodeagent mcp learn " + m.name + " finds out what it needs")
 	}
 	return errors.New(b.String())
+}
+
+// refusal says what was refused, to which program, and what its name does not show.
+func refusal(d sandbox.Denial) string {
+	words := string(d.Kind) + " " + d.Target
+	if who := d.Who(); who != "" {
+		words += " (" + who + ")"
+	}
+	for _, more := range []string{d.Why, d.Note} {
+		if more != "" {
+			words += ": " + more
+		}
+	}
+	return visible.Line(short.Bound(words, mostPrinted))
 }
 
 // ending says how a program ended.
