@@ -155,10 +155,21 @@ func (s *Servers) boxOf(set server.Settings, own string) (box, error) {
 // because it gets the variables and hosts of the server. One with a folder in its name is what the
 // user chose; Protect keeps commands from changing it.
 func programOf(ws *workspace.Workspace, command string) (string, error) {
-	if !strings.Contains(command, "/") {
-		return ws.Ground().Program(ws.Stdio.Env("PATH"), command)
+	if below, ok := strings.CutPrefix(command, "~/"); ok {
+		command = filepath.Join(ws.Stdio.Env("HOME"), below)
 	}
-	return sandbox.Canonical(ws.Files, ws.Folder, command)
+	if strings.Contains(command, "/") {
+		return sandbox.Canonical(ws.Files, ws.Folder, command)
+	}
+	program, err := ws.Ground().Program(ws.Stdio.Env("PATH"), command)
+	var ground *hostfile.GroundError
+	switch {
+	case err != nil && strings.Contains(command, " "):
+		err = fmt.Errorf("%w; arguments belong into args", err)
+	case errors.As(err, &ground):
+		err = fmt.Errorf("%w, so %s in PATH may be theirs; its whole path in command starts it all the same", err, short.Quote(command, 60))
+	}
+	return program, err
 }
 
 // Protect protects in p the files in write roots that the command lines of servers name: otherwise a
@@ -170,6 +181,9 @@ func Protect(ws *workspace.Workspace, p sandbox.Policy, list map[string]server.S
 	p = p.Clone()
 	for _, s := range list {
 		for _, name := range append([]string{s.Command}, s.Args...) {
+			if below, ok := strings.CutPrefix(name, "~/"); ok {
+				name = filepath.Join(ws.Stdio.Env("HOME"), below)
+			}
 			file, err := sandbox.Canonical(ws.Files, ws.Folder, name)
 			if err != nil || !sandbox.CoveredBy(sandbox.PathsOf(p.Write), file) {
 				continue
