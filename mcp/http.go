@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -183,8 +182,8 @@ func unreached(err error) error {
 	if u := new(url.Error); errors.As(err, &u) {
 		err = u.Err
 	}
-	if op := new(net.OpError); errors.As(err, &op) && op.Op == "dial" && op.Addr != nil {
-		err = fmt.Errorf("cannot reach %s: %w", op.Addr, op.Err)
+	if rest, ok := strings.CutPrefix(err.Error(), "dial tcp "); ok {
+		err = errors.New("cannot reach " + rest)
 	}
 	return err
 }
