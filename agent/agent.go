@@ -27,6 +27,8 @@ type Input struct {
 	Text string
 	// Images are within the limits of package model.
 	Images []model.Image
+	// Notes go with the message and are not its words: what it names, as text for the model.
+	Notes []string
 }
 
 // Shown describes the images in words.

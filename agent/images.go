@@ -42,6 +42,9 @@ func (a *Agent) say(in Input, told func(Input) event.Event) {
 		a.cfg.Gate.UserSpoke()
 	}
 	a.append(model.Item{Kind: model.User, Text: in.Text, Images: in.Images})
+	for _, note := range in.Notes {
+		a.append(model.Item{Kind: model.Note, Text: note})
+	}
 	if over > 0 {
 		a.emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("a message has at most %d images; the last %d were left out", MaxImages, over)})
 	}

@@ -85,6 +85,9 @@ type Options struct {
 	Servers map[string]server.Settings
 	// Learn is servers.Options.Learn.
 	Learn func(name string) func(sandbox.Denial) (sandbox.Grant, bool)
+	// Mentions: a message that names resources of MCP servers, as @NAME:uri, brings them along. Only
+	// where a person or a script of theirs writes the messages.
+	Mentions bool
 	// Hint is what a person can do about a refusal in this face; "": flags of codeagent exec.
 	Hint string
 	// Rules are further rules, for this run.
@@ -119,6 +122,7 @@ type Session struct {
 	images     []model.Image       // of -i, until the first message takes them
 	telemetry  *telemetry.Exporter // nil: off
 	calls      calls               // of Call
+	face       Face                // set by Join
 }
 
 // Open builds everything below the faces. The order matters: the permissions are fixed before
@@ -277,7 +281,8 @@ func (ses *Session) Join(screen Face) {
 			screen.Emit(event.Notice{Level: word.LevelWarning, Text: words})
 		}
 	})
-	screen = ses.observe(ses.Record.keep(screen))
+	screen = mentioning(ses, ses.observe(ses.Record.keep(screen)))
+	ses.face = screen
 	ses.Servers.Attach(screen)
 	guides := instructions.New(ses.Workspace, ses.Gate.Base, screen.Emit)
 	cfg := agent.Config{
@@ -466,5 +471,6 @@ func (ses *Session) Turn(ctx context.Context, in agent.Input) error {
 	}
 	in.Images = append(in.Images, ses.images...)
 	ses.images = nil
+	in = mentioned(ctx, ses, in)
 	return ses.Agent.Turn(ctx, in)
 }

@@ -141,7 +141,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		}
 	}
 	defer x.warnUnread(s, printer, args)()
-	o := conversation.Options{HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost, Refused: x.onRefused == "stop"}, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals, Learn: x.learn, Rules: x.rules}
+	o := conversation.Options{Mentions: true, HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost, Refused: x.onRefused == "stop"}, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals, Learn: x.learn, Rules: x.rules}
 	if x.review != nil {
 		x.review.printer = printer
 		o.HasPrompt, o.ReadOnly, o.Findings = true, x.review.readOnly(f), x.review.take

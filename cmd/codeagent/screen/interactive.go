@@ -73,7 +73,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 
 // playSession plays one session and returns the one to resume next, nil to end.
 func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, prompt string, typed *typing) (*sessionscmd.Resumed, error) {
-	ses, err := conversation.Open(ctx, s, f, conversation.Options{Attended: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from, Learn: o.Learn})
+	ses, err := conversation.Open(ctx, s, f, conversation.Options{Attended: true, Mentions: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from, Learn: o.Learn})
 	if err != nil {
 		return nil, err
 	}

@@ -58,19 +58,20 @@ type instance struct {
 }
 
 func newMember(s *Servers, name string, settings server.Settings) *member {
-	return &member{all: s, name: name, configured: settings, settings: settings, state: Starting, turn: make(chan struct{}, 1)}
+	m := &member{all: s, name: name, configured: settings, settings: settings, state: Starting, turn: make(chan struct{}, 1)}
+	m.turn <- struct{}{} // until begin is over: nothing uses a server that is not prepared
+	return m
 }
 
 // begin prepares the server and starts it the first time. fault is why it cannot.
 func (m *member) begin(fault error) {
+	defer m.leave()
 	err := fault
 	if err == nil {
 		err = m.prepare()
 	}
 	if err == nil {
-		m.turn <- struct{}{}
 		_, err = m.start(m.all.life, m.all.options.Ledger.ServerPolicy(m.name, m.box.policy))
-		<-m.turn
 	}
 	if err != nil {
 		m.failed(err)
@@ -314,6 +315,9 @@ func (m *member) running(ctx context.Context, p sandbox.Policy) (*instance, erro
 	m.mu.Unlock()
 	if one != nil && (one.service == nil || sameReads(one.under, p)) {
 		return one, nil
+	}
+	if len(m.box.argv) == 0 && !m.remote() { // it was never prepared, and it was said why
+		return nil, fmt.Errorf("the MCP server %s did not start: %s", m.name, m.status().Problem)
 	}
 	m.stop()
 	now := m.all.options.Ledger.ServerPolicy(m.name, m.box.policy)

@@ -237,6 +237,9 @@ func (s *Servers) Status() (out []Status) {
 	return out
 }
 
+// Has reports whether there is a server called name.
+func (s *Servers) Has(name string) bool { return s.member(name) != nil }
+
 // member returns the server called name.
 func (s *Servers) member(name string) *member {
 	if s == nil {

@@ -1,0 +1,31 @@
+package conversation
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestNamed has a row for each way in which a text can name a resource, or not.
+func TestNamed(t *testing.T) {
+	known := func(name string) bool { return name == "files" || name == "t" }
+	for _, c := range []struct {
+		text string
+		want []resource
+	}{
+		{"", nil},
+		{"@files:file:///a/b.txt", []resource{{"files", "file:///a/b.txt"}}},
+		{"see @t:note:1, and (@t:note:2).", []resource{{"t", "note:1"}, {"t", "note:2"}}},
+		{"@t:x @t:x", []resource{{"t", "x"}}},
+		{`the "@t:x" and @"t:a b"!`, []resource{{"t", "x"}, {"t", "a b"}}},
+		{"line\n@t:x\n", []resource{{"t", "x"}}},
+		{"mail ada@t:x", nil},
+		{"@other:x @file.go:3 @t @t: @ @@ t:x", nil},
+		{"@@t:x", nil},
+		{`@"t:never closed`, []resource{{"t", "never closed"}}},
+		{"@t:mailto:a@t:b", []resource{{"t", "mailto:a@t:b"}}},
+	} {
+		if got := named(c.text, known); !slices.Equal(got, c.want) {
+			t.Errorf("%q names %v, want %v", c.text, got, c.want)
+		}
+	}
+}
