@@ -141,6 +141,8 @@ var rooms = []room{
 	// What an MCP server asks the person, and whether an answer fits: for the client and all faces.
 	{path: "mcp/inquiry", pure: true},
 	{path: "mcp/serve", floor: 1, imports: []string{"internal/short", "internal/visible", "model"}},
+	// The sign-in to a server that is reached by URL: it listens on loopback, and keeps secrets.
+	{path: "mcp/signin", floor: 1, imports: []string{"hostfile", "internal/short", "internal/visible", "sandbox"}},
 	{path: "mcp", floor: 1, imports: []string{"internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model"}},
 
 	// Floor 2: deeds.
@@ -198,7 +200,7 @@ var rooms = []room{
 	// What sandbox --learn and mcp learn share: the same question before, the same text after.
 	{path: "cmd/codeagent/learning", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/visible", "sandbox"}},
 	// The commands about the servers that codeagent uses: they change settings, mcpcmd serves.
-	{path: "cmd/codeagent/serverscmd", floor: 4, imports: []string{"approvals", "approvals/plain", "approvals/rules", "cmd/codeagent/cli", "cmd/codeagent/execcmd", "cmd/codeagent/extensions", "cmd/codeagent/learning", "cmd/codeagent/screen", "cmd/codeagent/servers", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "sandbox"}},
+	{path: "cmd/codeagent/serverscmd", floor: 4, imports: []string{"approvals", "approvals/plain", "approvals/rules", "cmd/codeagent/cli", "cmd/codeagent/execcmd", "cmd/codeagent/extensions", "cmd/codeagent/learning", "cmd/codeagent/screen", "cmd/codeagent/servers", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "mcp/signin", "sandbox"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
 	{path: "cmd/codeagent/rulescmd", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "approvals/rules/foreign", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "hostfile", "internal/short", "internal/visible"}},
 	{path: "cmd/codeagent/doctor", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/providers", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "linuxsandbox", "sandbox"}},
@@ -209,7 +211,7 @@ var rooms = []room{
 	{path: "cmd/codeagent/instructions", floor: 4, imports: []string{"cmd/codeagent/workspace", "event", "exec/worker", "hostfile", "prompts", "sandbox"}},
 	// The MCP servers of a session: the one place where settings, sandbox, protocol and gate of a
 	// server meet.
-	{path: "cmd/codeagent/servers", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "config/server", "event", "exec", "hostfile", "internal/short", "internal/visible", "mcp", "mcp/inquiry", "model", "sandbox", "tools", "undo"}},
+	{path: "cmd/codeagent/servers", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "config/server", "event", "exec", "hostfile", "internal/short", "internal/visible", "mcp", "mcp/inquiry", "mcp/signin", "model", "sandbox", "tools", "undo"}},
 	// Reads what the user and trusted projects add: hooks and skills.
 	{path: "cmd/codeagent/extensions", floor: 4, imports: []string{"cmd/codeagent/workspace", "config", "config/server", "exec/worker", "hooks", "hostfile", "internal/short", "sandbox", "sandbox/named", "skills"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
@@ -225,6 +227,8 @@ var rooms = []room{
 	// Other projects' tests, bare and in the sandbox; it builds both programs to run them.
 	{path: "internal/compat", support: true, imports: []string{"internal/attack"}},
 	{path: "internal/golden", support: true},
+	// An MCP server that wants a sign-in, and the authorization server for it.
+	{path: "mcp/signin/signintest", support: true},
 	// Hostile texts for the parts of the screen.
 	{path: "tui/tuitest", support: true},
 	// What `make test` prints: reads `go test -json`, ships with nothing.
@@ -244,8 +248,8 @@ type door struct {
 
 var doors = []door{
 	{"os/exec", []string{"seatbelt", "hostfile"}, "commands start in exec and linuxsandbox, by system calls of their own, or as sandbox-exec; hostfile starts codeagent's own programs"},
-	{"net/http", []string{"model/wire", "egress", "internal/scripted", "mcp", "telemetry"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in; telemetry sends to the collector that OTEL_* names; mcp to the servers that the settings name by URL"},
-	{"net", []string{"model/wire", "model/tour", "egress", "internal/scripted", "cmd/codeagent/doctor", "cmd/codeagent/workspace"}, "the same, doctor's probe, and the lookup of names for the session's network; addresses are parsed with net/netip"},
+	{"net/http", []string{"model/wire", "egress", "internal/scripted", "mcp", "mcp/signin", "telemetry"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in; telemetry sends to the collector that OTEL_* names; mcp to the servers that the settings name by URL, mcp/signin to where they have a person sign in"},
+	{"net", []string{"model/wire", "mcp/signin", "model/tour", "egress", "internal/scripted", "cmd/codeagent/doctor", "cmd/codeagent/workspace"}, "the same, where the answer to a sign-in arrives on loopback, doctor's probe, and the lookup of names for the session's network; addresses are parsed with net/netip"},
 	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/picker", "tui/terminal"}, "one room draws; keys and picker know its key presses and commands, terminal its views"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},
@@ -304,6 +308,7 @@ var starters = []permitted{
 	{"tui/terminal", "the painter and the watcher of the size, joined by Close"},
 	{"mcp/serve", "the reader and the writer of the client's pipes, a call that goes on between two requests, its progress; all but the reader of stdin end before Run returns"},
 	{"mcp", "the reader and the writer of a server's pipes, and what reads a changed list, ended by Close"},
+	{"mcp/signin", "the server of one answer on loopback, ended with the sign-in"},
 	{"telemetry", "the sender, ended by Close within two seconds"},
 	{"internal/scripted", "the accept loop of the scripted server, ended by Close"},
 }

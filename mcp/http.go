@@ -30,7 +30,12 @@ func OverHTTP(ctx context.Context, address string, headers map[string]string, o 
 	if u.Scheme == "http" && len(headers) > 0 && !loopback(u.Hostname()) {
 		return nil, fmt.Errorf("MCP server %s: its headers would be sent in plain text; write https:// in its url", line(o.Name, maxName))
 	}
-	return newRemote(u, newRound(u, headers), o).start(ctx)
+	r := newRound(u, headers)
+	r.name = line(o.Name, maxName)
+	if !authorized(headers) && (u.Scheme == "https" || loopback(u.Hostname())) {
+		r.signIn = o.SignIn
+	}
+	return newRemote(u, r, o).start(ctx)
 }
 
 // newRemote is a client of the server at an address, over requests that transport sends.
@@ -42,6 +47,16 @@ func newRemote(at *url.URL, transport http.RoundTripper, o Options) *Client {
 		return c.connector().Connect(ctx, &sdk.StreamableClientTransport{Endpoint: at.String(), HTTPClient: via, MaxEventSize: maxLine}, nil)
 	}
 	return c
+}
+
+// authorized reports whether headers say themselves who sends them.
+func authorized(headers map[string]string) bool {
+	for name := range headers {
+		if strings.EqualFold(name, "Authorization") {
+			return true
+		}
+	}
+	return false
 }
 
 // loopback reports a host on this machine.
@@ -64,8 +79,10 @@ func sameHost(next *http.Request, before []*http.Request) error {
 
 // round sends requests with the server's headers, and bounds the answers.
 type round struct {
+	name    string // of the server, as configured
 	at      *url.URL
 	headers map[string]string
+	signIn  SignIn // nil: no token is sent
 	next    http.RoundTripper
 
 	mu    sync.Mutex
@@ -89,20 +106,14 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	if len(r.headers) > 0 && req.URL.Host == r.at.Host && req.URL.Scheme == r.at.Scheme {
-		req = req.Clone(ctx)
-		for name, value := range r.headers {
-			req.Header.Set(name, value)
-		}
-	}
-	resp, err := r.next.RoundTrip(req)
+	resp, err := r.send(req)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
 		resp.Body.Close()
-		return nil, fmt.Errorf("%w: it answered HTTP %d; set its headers in the settings", ErrSignIn, resp.StatusCode)
+		return nil, fmt.Errorf("%w: it answered HTTP %d; codeagent mcp login %s signs in, or set its headers in the settings", ErrSignIn, resp.StatusCode, r.name)
 	case resp.StatusCode == http.StatusNotFound && req.Header.Get("Mcp-Session-Id") != "":
 		// Whatever a body says beside it, 404 means that the session is gone.
 		resp.Body.Close()
@@ -112,6 +123,46 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}
 	}
 	return resp, nil
+}
+
+// send sends a request with the headers and the token of the server, if it is one to the server. A
+// request with a token that is refused is sent once more with another one.
+func (r *round) send(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	if req.URL.Host != r.at.Host || req.URL.Scheme != r.at.Scheme {
+		return r.next.RoundTrip(req)
+	}
+	req = req.Clone(ctx)
+	for name, value := range r.headers {
+		req.Header.Set(name, value)
+	}
+	if r.signIn == nil {
+		return r.next.RoundTrip(req)
+	}
+	token, err := r.signIn.Token(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := r.next.RoundTrip(req)
+	if err != nil || token == "" || resp.StatusCode != http.StatusUnauthorized || req.Body != nil && req.GetBody == nil {
+		return resp, err
+	}
+	other, err := r.signIn.Token(ctx, token)
+	if err != nil || other == "" {
+		return resp, nil // the server's answer says what is missing
+	}
+	resp.Body.Close()
+	again := req.Clone(ctx)
+	if req.GetBody != nil {
+		if again.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	again.Header.Set("Authorization", "Bearer "+other)
+	return r.next.RoundTrip(again)
 }
 
 // streams counts a stream that is opened, and returns how long to wait before it.

@@ -56,11 +56,20 @@ type Options struct {
 	// ask. Several calls never run at the same time. Which tool call a question belongs to the
 	// client does not know.
 	Elicit func(ctx context.Context, q inquiry.Question) inquiry.Reply
+	// SignIn gives the tokens for a server that is reached by HTTP; nil: there are none.
+	SignIn SignIn
 	// Changed is called after the list of tools became another one.
 	Changed func()
 	// Log gets what a person may want to know about the server: what was dropped, what it logs.
 	// Level is "debug", "info", "warning" or "error".
 	Log func(level, text string)
+}
+
+// SignIn gives the tokens of a person's sign-in.
+type SignIn interface {
+	// Token returns a token for the server, or "" if there is none. refused is the one that the
+	// server has just refused, or "": another one is wanted.
+	Token(ctx context.Context, refused string) (string, error)
 }
 
 // Errors of a connection, for errors.Is.

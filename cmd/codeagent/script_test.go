@@ -110,6 +110,8 @@ func runScripts(t *testing.T, p testscript.Params) {
 		"lines":    scriptLines,
 		"web":      scriptWeb,
 		"last":     scriptLast,
+		"signin":   scriptSignIn,
+		"login":    scriptLogin,
 		"image":    scriptImage,
 		"open":     scriptOpen,
 		"gone":     scriptGone,

@@ -24,7 +24,7 @@ import (
 var fromSessions = []string{"resume", "fork", "exec resume", "exec fork", "sessions show", "sessions rename", "sessions delete", "sessions export", "undo"}
 
 // ofServers are the commands whose argument names an MCP server of the settings.
-var ofServers = []string{"mcp remove", "mcp test", "mcp learn"}
+var ofServers = []string{"mcp remove", "mcp test", "mcp learn", "mcp login", "mcp logout"}
 
 const noFile = cobra.ShellCompDirectiveNoFileComp
 

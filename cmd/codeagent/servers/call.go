@@ -16,6 +16,7 @@ import (
 	"codeagent/internal/visible"
 	"codeagent/mcp"
 	"codeagent/mcp/inquiry"
+	"codeagent/mcp/signin"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -268,6 +269,9 @@ func (m *member) clientOptions() mcp.Options {
 				m.all.options.Workspace.Stdio.Log.Server(m.name, level, text)
 			}
 		},
+	}
+	if ws := m.all.options.Workspace; m.remote() {
+		o.SignIn = signin.Store{Dir: ws.Paths.SignIns}.Tokens(m.name, m.settings.URL)
 	}
 	o.Changed = func() {
 		m.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"codeagent/internal/mask"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
+	"codeagent/mcp/signin"
 
 	"github.com/spf13/cobra"
 )
@@ -39,6 +40,7 @@ type entry struct {
 	Enabled  []string `json:"enabled_tools,omitempty"`
 	Disabled []string `json:"disabled_tools,omitempty"`
 	Required bool     `json:"required"`
+	SignedIn bool     `json:"signed_in"`
 	Sandbox  *box     `json:"sandbox,omitempty"` // null: it has a URL and runs elsewhere
 }
 
@@ -80,10 +82,17 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags) (l listed, words map[st
 	if err != nil {
 		return l, nil, cli.Usage(err, "codeagent help config lists the settings")
 	}
+	paths, _, err := workspace.Places(ctx, s)
+	if err != nil {
+		return l, nil, err
+	}
 	l, words = listed{Version: 1, Servers: []entry{}, LeftOut: []string{}}, map[string]string{}
 	add := func(name, place string, one server.Settings) {
 		e := entryOf(name, one)
 		e.Place = place
+		if set, err := c.Resolved(one, s.Env); err == nil && one.URL != "" {
+			_, e.SignedIn, _ = signin.Store{Dir: paths.SignIns}.Read(ctx, name, set.URL) // a use says what is wrong
+		}
 		l.Servers = append(l.Servers, e)
 		words[name] = one.Sandbox.Words()
 	}
@@ -184,6 +193,9 @@ func (l listed) text(sandboxes map[string]string) string {
 			row("sandbox", sandboxes[e.Name])
 		} else {
 			row("sandbox", "none: it runs elsewhere")
+		}
+		if e.SignedIn {
+			row("sign-in", "yes")
 		}
 		row("env", strings.Join(e.Env, ", "))
 		row("headers", strings.Join(e.Headers, ", "))

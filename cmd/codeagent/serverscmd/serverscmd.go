@@ -1,5 +1,5 @@
 // Package serverscmd is the commands below `codeagent mcp` about the MCP servers that codeagent
-// itself uses: add, list, remove, test, learn. It changes config.toml through package workspace, and reads a
+// itself uses: add, list, remove, test, learn, login, logout. It changes config.toml through package workspace, and reads a
 // project's servers through package extensions. Start at New.
 package serverscmd
 
@@ -22,7 +22,7 @@ import (
 
 // New returns the commands.
 func New(s cli.Stdio, f *cli.Flags) []*cobra.Command {
-	return []*cobra.Command{newAdd(s), newList(s, f), newRemove(s), newTest(s, f), newLearn(s, f)}
+	return []*cobra.Command{newAdd(s), newList(s, f), newRemove(s), newTest(s, f), newLearn(s, f), newLogin(s, f), newLogout(s)}
 }
 
 func newRemove(s cli.Stdio) *cobra.Command {
