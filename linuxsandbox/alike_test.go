@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -37,7 +38,7 @@ func TestFilesAlikeInSetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer removeAll(base)
+	defer attack.RemoveAll(base)
 	// Both runs use the same path, so that names and links are equal.
 	dir := filepath.Join(base, "work")
 	all := underCI() && strings.HasPrefix(s.name, "user") && !strings.Contains(s.name, "namespaces")
@@ -55,7 +56,7 @@ func TestFilesAlikeInSetting(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, plain)
 	}
-	removeAll(dir)
+	attack.RemoveAll(dir)
 	steps()
 	p := sandbox.WorkspaceWrite(dir)
 	st, boxed := run(t, b, p, sandbox.Command{Path: os.Args[0], Args: args, Env: env, Dir: dir})

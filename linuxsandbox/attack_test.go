@@ -86,7 +86,7 @@ func newStage(t *testing.T, uid int) stage {
 		t.Fatal(err)
 	}
 	s := stage{binary: filepath.Join(root, "victim"), dir: filepath.Join(root, "work")}
-	copyFile(t, "/proc/self/exe", s.binary)
+	attack.CopyFile(t, "/proc/self/exe", s.binary)
 	if err := os.Mkdir(s.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	playRole()
 	sandboxtest.HeedSignals()
 	code := m.Run()
-	builtHelper.remove()
-	builtTests.remove()
+	builtHelper.Remove()
+	builtTests.Remove()
 	os.Exit(code)
 }
 

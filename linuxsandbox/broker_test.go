@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/filter"
 	"codeagent/sandbox"
@@ -115,7 +116,7 @@ func withAndWithoutMounts(t *testing.T, test func(t *testing.T, th *theatre)) {
 		name    string
 		backend func(testing.TB) *Backend
 	}{{"without mounts", newPlainBackend}, {"with mounts", newBackend}} {
-		if kind.name == "without mounts" && os.Getenv(envSetting) != "" {
+		if kind.name == "without mounts" && os.Getenv(attack.EnvSetting) != "" {
 			continue
 		}
 		t.Run(kind.name, func(t *testing.T) {

@@ -21,10 +21,10 @@ func TestOldContainerFilter(t *testing.T) {
 			if os.Getuid() != 0 {
 				t.Skip("needs root, to set its surroundings up")
 			}
-			s := setting{name: "old filter", surroundings: attack.SurroundOldFilter, uid: uid}
-			out, err := s.command(t, "^TestOldContainerFilterInside$").CombinedOutput()
+			s := attack.Setting{Name: "old filter", Surroundings: attack.SurroundOldFilter, UID: uid}
+			out, err := commandIn(t, s, "^TestOldContainerFilterInside$").CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "--- PASS: ") {
-				t.Errorf("%v\n%s", err, withoutPassed(string(out)))
+				t.Errorf("%v\n%s", err, attack.WithoutPassed(string(out)))
 			}
 		})
 	}
@@ -32,7 +32,7 @@ func TestOldContainerFilter(t *testing.T) {
 
 // TestOldContainerFilterInside is the body of TestOldContainerFilter.
 func TestOldContainerFilterInside(t *testing.T) {
-	if os.Getenv(envSetting) != "old filter" {
+	if os.Getenv(attack.EnvSetting) != "old filter" {
 		bodyOf(t, "TestOldContainerFilter")
 	}
 	if err := unix.CloseRange(1000, 1000, unix.CLOSE_RANGE_CLOEXEC); err != unix.EPERM {

@@ -4,19 +4,14 @@ package linuxsandbox
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -52,44 +47,8 @@ func newBackend(t testing.TB) *Backend {
 // helperVariable names a helper that was built before.
 const helperVariable = "LINUXSANDBOX_TEST_HELPER"
 
-// program is a program that the tests build once.
-type program struct {
-	once sync.Once
-	path string
-	err  error
-}
-
 // builtHelper and builtTests are removed when the tests end.
-var builtHelper, builtTests program
-
-// build builds the program with the go command; args say from what.
-func (p *program) build(t testing.TB, name string, args ...string) string {
-	t.Helper()
-	p.once.Do(func() {
-		var dir string
-		if dir, p.err = os.MkdirTemp("", name); p.err != nil {
-			return
-		}
-		p.path = filepath.Join(dir, name)
-		start := time.Now()
-		build := exec.Command("go", slices.Insert(args, len(args)-1, "-o", p.path)...)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			p.err = fmt.Errorf("build %s: %w\n%s", name, err, out)
-		}
-		t.Logf("of the time of this test building %s took %v", name, time.Since(start).Round(time.Millisecond))
-	})
-	if p.err != nil {
-		t.Fatal(p.err)
-	}
-	return p.path
-}
-
-func (p *program) remove() {
-	if p.path != "" {
-		os.RemoveAll(filepath.Dir(p.path))
-	}
-}
+var builtHelper, builtTests attack.Program
 
 // realHelper builds the helper once, as `make build` does. The test binary could be the helper too
 // (TestStart), but with the race detector each start takes a second.
@@ -98,22 +57,16 @@ func realHelper(t testing.TB) string {
 	if path := os.Getenv(helperVariable); path != "" {
 		return path
 	}
-	return builtHelper.build(t, HelperName, "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w -funcalign=16", "codeagent/cmd/linux-sandbox-helper")
+	return builtHelper.BuildHelper(t, HelperName)
 }
 
-// plainTests are these tests without the race detector. In a process that tries one setting the
-// detector finds nothing that it does not find in others, and it makes tests three to ten times
-// slower.
+// plainTests are these tests without the race detector.
 func plainTests(t testing.TB) string {
 	t.Helper()
-	info, _ := debug.ReadBuildInfo()
-	if info == nil || !slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		return "/proc/self/exe"
-	}
-	return builtTests.build(t, "tests", "test", "-c", "-vet=off", "codeagent/linuxsandbox")
+	return builtTests.BuildPlain(t, "codeagent/linuxsandbox")
 }
 
-const plainUser = 1001
+const plainUser = attack.PlainUser
 
 // againAsUser runs tests of this binary as uid 1001, with files of its own.
 func againAsUser(t *testing.T, pattern string) {
@@ -127,9 +80,9 @@ func againAsUser(t *testing.T, pattern string) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	binary := filepath.Join(dir, "tests")
-	copyFile(t, "/proc/self/exe", binary)
+	attack.CopyFile(t, "/proc/self/exe", binary)
 	helper := filepath.Join(dir, HelperName)
-	copyFile(t, realHelper(t), helper)
+	attack.CopyFile(t, realHelper(t), helper)
 	temp := filepath.Join(dir, "tmp")
 	for _, step := range []error{os.Chmod(dir, 0o755), os.Mkdir(temp, 0o700), os.Chown(temp, plainUser, plainUser)} {
 		if step != nil {
@@ -145,30 +98,6 @@ func againAsUser(t *testing.T, pattern string) {
 		t.Errorf("as uid %d: %v\n%s", plainUser, err, out)
 	} else {
 		t.Logf("as uid %d:\n%s", plainUser, out)
-	}
-}
-
-// copyFile copies files, also executables. Nobody may fork meanwhile: a child that another test
-// starts would hold the copy open for writing until it executes its own program, and until then
-// nobody can execute the copy (ETXTBSY).
-func copyFile(t testing.TB, from, to string) {
-	t.Helper()
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	src, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-	if err == nil {
-		_, err = io.Copy(dst, src)
-	}
-	if err == nil {
-		err = dst.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -61,7 +62,7 @@ func newHost(t *testing.T) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { removeAll(dir) })
+	t.Cleanup(func() { attack.RemoveAll(dir) })
 	b := newBackend(t)
 	h := &host{t: t, binary: os.Args[0], base: dir, backend: b, hosts: map[string]func() error{}, terminals: map[string]*os.File{}, trusted: map[string][]string{}, got: map[string]bool{}, news: make(chan struct{}, 1)}
 	b.outside.Lookup = h.lookup
@@ -71,17 +72,6 @@ func newHost(t *testing.T) *host {
 		}
 	})
 	return h
-}
-
-// removeAll also removes folders that a victim made inaccessible.
-func removeAll(dir string) {
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	_ = os.RemoveAll(dir)
 }
 
 // bare runs a victim as a plain child.

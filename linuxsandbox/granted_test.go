@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 )
 
@@ -31,7 +32,7 @@ func TestGrantedNames(t *testing.T) {
 		{"f new", "ln $OUT/f $OUT/new", "ln $OUT/g $OUT/new"},
 		{"../ws/guarded/new", "echo x >guarded/new && echo y >guarded/new && rm guarded/new", "touch guarded/news"},
 	}
-	base := stageDir(t, os.Getuid())
+	base := attack.Stage(t, os.Getuid())
 	for name, b := range map[string]*Backend{"namespaces": newBackend(t), "none": newPlainBackend(t)} {
 		defer b.Close()
 		for _, row := range rows {

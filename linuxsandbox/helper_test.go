@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -84,7 +85,7 @@ func started(t *testing.T, o Options) error {
 // TestSealedHelper: keepers run the copy in memory, and nothing can change it.
 func TestSealedHelper(t *testing.T) {
 	path := filepath.Join(t.TempDir(), HelperName)
-	copyFile(t, realHelper(t), path)
+	attack.CopyFile(t, realHelper(t), path)
 	b, err := New(Options{Helper: path})
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func TestByHand(t *testing.T) {
 // TestByHandAlone: without codeagent beside it, the helper says what is missing.
 func TestByHandAlone(t *testing.T) {
 	helper := filepath.Join(t.TempDir(), HelperName)
-	copyFile(t, realHelper(t), helper)
+	attack.CopyFile(t, realHelper(t), helper)
 	out, err := exec.Command(helper, "/", `{"version":1}`, "--", "true").CombinedOutput()
 	if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.ExitCode() != 125 || !strings.Contains(string(out), "codeagent: no such file") {
 		t.Errorf("%v: %s", err, out)
@@ -186,7 +187,7 @@ func withCodeagent(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	helper := filepath.Join(dir, HelperName)
-	copyFile(t, realHelper(t), helper)
+	attack.CopyFile(t, realHelper(t), helper)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -76,9 +77,9 @@ print(open(out + "/named").read())'`},
 // furnish creates a job's folders: its own, and those outside.
 func (th *theatre) furnish(t *testing.T) (work, out, other string) {
 	t.Helper()
-	removeAll(th.dir)
+	attack.RemoveAll(th.dir)
 	away := filepath.Dir(th.out)
-	removeAll(away)
+	attack.RemoveAll(away)
 	out, other = away+"/out", away+"/other"
 	steps := []error{os.Mkdir(th.dir, 0o755), os.Mkdir(away, 0o755), os.Mkdir(th.dir+"/folder", 0o755),
 		os.WriteFile(th.dir+"/here", []byte("inside\n"), 0o644), os.WriteFile(th.dir+"/folder/x", []byte("x\n"), 0o644), os.Symlink("x", th.dir+"/folder/l")}

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unsafe"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -34,8 +35,8 @@ func TestHeldRaces(t *testing.T) {
 			for _, flip := range []string{"memory", "link", "folder"} {
 				t.Run(ws.name+", "+flip, func(t *testing.T) {
 					away := filepath.Dir(th.out)
-					removeAll(away)
-					removeAll(th.dir)
+					attack.RemoveAll(away)
+					attack.RemoveAll(th.dir)
 					steps := []error{os.Mkdir(th.dir, 0o755), os.Mkdir(away, 0o755)}
 					for _, dir := range []string{"/good", "/evil"} {
 						steps = append(steps, os.MkdirAll(away+dir+"/way", 0o755), os.WriteFile(away+dir+"/f", []byte("text"), 0o644), os.WriteFile(away+dir+"/way/f", nil, 0o644))

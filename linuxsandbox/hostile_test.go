@@ -19,6 +19,7 @@ import (
 	"time"
 	"unsafe"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/sandbox"
 
@@ -93,7 +94,7 @@ func hostilePlay(t *testing.T, b *Backend, kind string, deal []byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer removeAll(dir)
+	defer attack.RemoveAll(dir)
 	in, out, program := filepath.Join(dir, "ins"), filepath.Join(dir, "out"), filepath.Join(dir, "deal")
 	furnishTemp(t, in, filepath.Join(dir, "temp"))
 	furnishTemp(t, out, filepath.Join(dir, "temp"))

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/broker"
 	"codeagent/sandbox"
 )
@@ -170,7 +171,7 @@ func TestKeptFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { removeAll(out) })
+			t.Cleanup(func() { attack.RemoveAll(out) })
 			ws, p := keptPlace(t, sandbox.WorkspaceWrite())
 			file, absent := filepath.Join(out, "f"), filepath.Join(out, "new")
 			if err := errors.Join(os.WriteFile(file, []byte("one\n"), 0o644), os.Mkdir(filepath.Join(out, "d"), 0o755)); err != nil {

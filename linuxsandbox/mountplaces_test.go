@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 )
 
@@ -27,7 +28,7 @@ func newLodging(t *testing.T) lodging {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { removeAll(base); removeAll(base + "-foreign") })
+	t.Cleanup(func() { attack.RemoveAll(base); attack.RemoveAll(base + "-foreign") })
 	l := lodging{base, base + "/a/b/ws", base + "/beside", t.TempDir(), base + "-foreign"}
 	err = errors.Join(os.MkdirAll(l.ws, 0o755), os.MkdirAll(l.beside, 0o755), os.Mkdir(l.foreign, 0o755))
 	for _, dir := range []string{l.ws, l.beside, l.foreign} {

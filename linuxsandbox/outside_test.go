@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -41,7 +42,7 @@ func TestOutsideAlikeInSetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer removeAll(base)
+	defer attack.RemoveAll(base)
 	ws, out := filepath.Join(base, "ws"), filepath.Join(base, "out")
 	env := []string{envOutside + "=" + out, envEvery + "=" + sample(t, underCI() && s.name == "user", 31), sandboxtest.NoPause}
 	args := []string{os.Args[0], "-test.run=^TestOutsideVictim$"}
@@ -51,7 +52,7 @@ func TestOutsideAlikeInSetting(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, plain)
 	}
-	removeAll(out)
+	attack.RemoveAll(out)
 	if err := os.Mkdir(ws, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestOutsideVictim(t *testing.T) {
 			continue
 		}
 		if os.Getenv(envFresh) != "" {
-			removeAll(dir)
+			attack.RemoveAll(dir)
 			furnishAlike(dir)
 		}
 		if err := os.Chdir(dir); err != nil {
@@ -142,7 +143,7 @@ func TestReplica(t *testing.T) { withAndWithoutMounts(t, replica) }
 func replica(t *testing.T, th *theatre) {
 	// The pipe is not beside the workspace: there it would appear in the command's own /tmp, which
 	// Landlock opens, and a read-only mount does not stop writes to a pipe.
-	pipe := filepath.Join(stageDir(t, os.Getuid()), "pipe")
+	pipe := filepath.Join(attack.Stage(t, os.Getuid()), "pipe")
 	single := th.out + "-granted"
 	if err := errors.Join(os.WriteFile(single, []byte("x"), 0o644), unix.Mkfifo(pipe, 0o644), os.Symlink(th.in, th.out+"-link")); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 )
 
@@ -80,7 +81,7 @@ func TestProtectedInSessionInSetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { removeAll(base) })
+	t.Cleanup(func() { attack.RemoveAll(base) })
 	for i, row := range sessionRows {
 		t.Run(row.name, func(t *testing.T) {
 			dir := filepath.Join(base, string(rune('a'+i%26))+strings.Repeat("x", i/26))
@@ -98,7 +99,7 @@ func TestProtectedInSessionInSetting(t *testing.T) {
 				if out, err := bare.CombinedOutput(); err != nil {
 					t.Fatalf("does not work without a sandbox: %v\n%s", err, out)
 				}
-				removeAll(dir)
+				attack.RemoveAll(dir)
 				furnishSession(t, ws, temp)
 			}
 			st, out := run(t, b, p, sandbox.Command{Path: "/bin/bash", Args: command, Dir: ws, Env: jobEnv(ws, temp)})

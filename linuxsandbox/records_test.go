@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 )
 
@@ -22,7 +23,7 @@ func newRecords(t testing.TB) records {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { removeAll(base) })
+	t.Cleanup(func() { attack.RemoveAll(base) })
 	return fillRecords(t, base)
 }
 

@@ -9,11 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -32,41 +29,18 @@ type setting struct {
 	slowJobs bool
 }
 
-var settings = []setting{
-	{name: "root", surroundings: attack.SurroundPlain, slowJobs: true},
-	{name: "user", surroundings: attack.SurroundPlain, uid: plainUser, race: true},
-	{name: "root, no namespaces", surroundings: attack.SurroundNoNamespaces},
-	{name: "user, no namespaces", surroundings: attack.SurroundNoNamespaces, uid: plainUser, slowJobs: true},
-	{name: "root in a container", surroundings: attack.SurroundContainer},
-	{name: "user in a container", surroundings: attack.SurroundContainer, uid: plainUser},
-	{name: "user, covered /proc", surroundings: attack.SurroundMaskedProc, uid: plainUser},
+func settingOf(s attack.Setting) setting {
+	return setting{name: s.Name, surroundings: s.Surroundings, uid: s.UID, race: s.Name == "user", slowJobs: s.Name == "root" || s.Name == "user, no namespaces"}
 }
 
-const (
-	// envSetting names the setting of a test process.
-	envSetting = "CODEAGENT_TEST_SETTING"
-	// envStage is a folder that its user may write.
-	envStage = "CODEAGENT_TEST_STAGE"
-)
+// envStage is a folder that its user may write.
+const envStage = attack.EnvStage
 
 // underCI selects all settings, and races of seconds.
-func underCI() bool { return os.Getenv("CI") != "" }
+func underCI() bool { return attack.UnderCI() }
 
 // races reports whether to run races: in one setting, and under CI in all.
 func (s setting) races() bool { return s.name == "user" || underCI() }
-
-// today returns the settings that are tried today outside CI: an ordinary user's, and one of the
-// others in turn.
-func today() []string {
-	const always = "user"
-	var others []string
-	for _, s := range settings {
-		if s.name != always {
-			others = append(others, s.name)
-		}
-	}
-	return []string{always, others[time.Now().YearDay()%len(others)]}
-}
 
 // TestEscapes runs the table of escapes in every setting.
 func TestEscapes(t *testing.T) { inSettings(t, "^TestEscapesInSetting$") }
@@ -79,143 +53,33 @@ func inEachSetting(t *testing.T, pattern string) { runSettings(t, pattern, false
 
 func runSettings(t *testing.T, pattern string, together bool) {
 	t.Helper()
-	if together {
-		t.Parallel() // with other tests of settings, after all tests that use this process alone
-	}
-	for _, s := range settings {
-		t.Run(s.name, func(t *testing.T) {
-			if together {
-				t.Parallel()
-			}
-			switch {
-			case s.uid != os.Getuid() && os.Getuid() != 0, os.Getuid() != 0 && s.surroundings != attack.SurroundPlain:
-				t.Skip("needs root, to become another user and to set its surroundings up")
-			case !underCI() && !slices.Contains(today(), s.name):
-				t.Skipf("only with CI=true: today's sample of the settings is %q", today())
-			}
-			cmd := s.command(t, pattern)
-			out, err := cmd.CombinedOutput()
-			if err != nil || !ranHere(string(out)) {
-				t.Errorf("%s: %v\n%s", s.name, err, withoutPassed(string(out)))
-			} else {
-				t.Logf("%s:\n%s", s.name, out)
-			}
-			for _, line := range skipped(string(out)) {
-				t.Logf("not tried in %s: %s", s.name, line)
-			}
-			for _, line := range sampled.FindAllString(string(out), -1) {
-				t.Logf("in %s %s", s.name, line)
-			}
-		})
-	}
+	attack.InSettings(t, together, func(t *testing.T, s attack.Setting) *exec.Cmd { return commandIn(t, s, pattern) })
 }
 
-// ranHere reports whether tests ran to their end in a process of a setting, or reported why they do
-// not apply.
-func ranHere(out string) bool {
-	return (strings.Contains(out, "--- PASS: ") || strings.Contains(out, "--- SKIP: ")) && !strings.Contains(out, "body of ")
-}
-
-// sampled matches the lines of sample that do not say "all".
-var sampled = regexp.MustCompile(`a sample: every \d\d+\. .*`)
-
-// skipped lists the tests that a verbose run skipped, by reason. The summary of all tests names
-// them (internal/testsummary).
-func skipped(out string) []string {
-	names, reasons, last := map[string][]string{}, []string{}, ""
-	for line := range strings.Lines(out) {
-		line = strings.TrimSpace(line)
-		if rest, ok := strings.CutPrefix(line, "--- SKIP: "); ok {
-			name, _, _ := strings.Cut(rest, " ")
-			if names[last] == nil {
-				reasons = append(reasons, last)
-			}
-			names[last] = append(names[last], name)
-		}
-		_, last, _ = strings.Cut(line, ": ")
-	}
-	for i, why := range reasons {
-		reasons[i] = why + ": " + strings.Join(names[why], ", ")
-	}
-	return reasons
-}
-
-// withoutPassed is the output of a verbose test run without the lines that only say which tests
-// started and passed, so that failures are visible in a truncated log.
-func withoutPassed(out string) string {
-	var kept strings.Builder
-	for line := range strings.Lines(out) {
-		if text := strings.TrimSpace(line); !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- PASS: ") {
-			kept.WriteString(line)
-		}
-	}
-	return kept.String()
-}
-
-// command runs this test binary again, in the setting.
-func (s setting) command(t *testing.T, pattern string) *exec.Cmd {
+// commandIn runs this test binary again, in the setting.
+func commandIn(t *testing.T, s attack.Setting, pattern string) *exec.Cmd {
 	t.Helper()
-	dir := stageDir(t, s.uid)
+	dir := attack.Stage(t, s.UID)
 	binary := filepath.Join(dir, "tests")
 	from := "/proc/self/exe"
-	if !s.race {
+	if !settingOf(s).race {
 		from = plainTests(t)
 	}
-	copyFile(t, from, binary)
+	attack.CopyFile(t, from, binary)
 	helper := filepath.Join(dir, HelperName)
-	copyFile(t, realHelper(t), helper)
+	attack.CopyFile(t, realHelper(t), helper)
 	id, err := lookIn(jobPath, "id")
 	if err != nil {
 		t.Fatal(err)
 	}
 	setUID := filepath.Join(dir, "id")
-	copyFile(t, id, setUID)
+	attack.CopyFile(t, id, setUID)
 	if err := errors.Join(os.Chown(setUID, strangerUID, strangerUID), os.Chmod(setUID, os.ModeSetuid|0o755)); err != nil {
 		t.Fatal(err)
 	}
-	attr, env := &syscall.SysProcAttr{}, ""
-	if s.surroundings == attack.SurroundNoNamespaces {
-		if attr, env, err = attack.NewUserNamespace(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{attack.LauncherName, s.surroundings, strconv.Itoa(s.uid), binary, "-test.run", pattern, "-test.v"}
-	cmd.SysProcAttr, cmd.Dir = attr, dir+"/tmp"
-	cmd.Env = append(os.Environ(), env, envSetting+"="+s.name, envStage+"="+dir+"/files",
-		helperVariable+"="+helper, sandboxtest.NoPause, "TMPDIR="+dir+"/tmp", "HOME="+dir+"/tmp", "HOST_SECRET="+hostSecret)
+	cmd := s.Command(t, dir, binary, pattern)
+	cmd.Env = append(cmd.Env, helperVariable+"="+helper, sandboxtest.NoPause, "HOST_SECRET="+hostSecret)
 	return cmd
-}
-
-// stageDir is a folder accessible to a user, with two folders of the user's own: tmp and files. If
-// possible it is not below /tmp: a sandbox that gives commands their own /tmp would hide it.
-func stageDir(t *testing.T, uid int) string {
-	t.Helper()
-	var dir string
-	var err error
-	for _, parent := range []string{"/srv", "/var/lib", ""} {
-		if dir, err = os.MkdirTemp(parent, "codeagent-settings"); err == nil {
-			break
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { removeAll(dir) })
-	steps := []error{os.Chmod(dir, 0o755)}
-	for _, name := range []string{"tmp", "files"} {
-		own := filepath.Join(dir, name)
-		steps = append(steps, os.Mkdir(own, 0o755))
-		if os.Getuid() == 0 {
-			steps = append(steps, os.Chown(own, uid, uid))
-		}
-	}
-	for _, err := range steps {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
 }
 
 // TestEscapesAreMany: there are as many attempts as promised, before multiplying by users and
@@ -307,18 +171,10 @@ func inSample(t *testing.T, i int) bool {
 	return i%n == offset
 }
 
-// currentSetting is the setting of this process, after a check. In a process that was not started
-// for a setting it skips the test: the test named test starts one for each.
+// currentSetting is attack.CurrentSetting.
 func currentSetting(t *testing.T, test string) setting {
 	t.Helper()
-	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == os.Getenv(envSetting) })
-	if i < 0 {
-		bodyOf(t, test)
-	}
-	if err := attack.Surrounded(settings[i].surroundings); err != nil || os.Getuid() != settings[i].uid {
-		t.Fatalf("not in the setting: uid %d, %v", os.Getuid(), err)
-	}
-	return settings[i]
+	return settingOf(attack.CurrentSetting(t, test))
 }
 
 // backendInSetting returns a backend that is closed when the test ends, and the facts that it

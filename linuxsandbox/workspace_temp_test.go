@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -116,7 +117,7 @@ func TestWorkspaceInTempInSetting(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(func() { removeAll(dir) })
+				t.Cleanup(func() { attack.RemoveAll(dir) })
 				ws, p := place.make(t, dir)
 				furnishTemp(t, ws, p.Temp)
 				if f.Namespaces { // without namespaces the policy is refused
@@ -176,7 +177,7 @@ func attackInTemp(t *testing.T, b *Backend, p sandbox.Policy, ws, script, watch,
 	if out, err := bare.CombinedOutput(); err != nil || look(copied) == before {
 		t.Errorf("%s: does not work without a sandbox: %v %s", name, err, out)
 	}
-	removeAll(copied)
+	attack.RemoveAll(copied)
 	before = look(ws)
 	_, out := run(t, b, p, tempAttack(script, ws, p.Temp))
 	if after := look(ws); after != before {
@@ -262,7 +263,7 @@ func legitInTemp(t *testing.T, b *Backend, f facts, base string, make func(*test
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { removeAll(dir) })
+	t.Cleanup(func() { attack.RemoveAll(dir) })
 	ws, p := make(t, dir)
 	furnishTemp(t, ws, p.Temp)
 	var told []string

@@ -12,6 +12,7 @@ import (
 
 	"codeagent/config"
 	"codeagent/hostfile"
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 )
 
@@ -77,7 +78,7 @@ func TestLinkedWorktreesInSetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { removeAll(base) })
+	t.Cleanup(func() { attack.RemoveAll(base) })
 	for i, row := range worktreeRows {
 		if !underCI() && !row.ok && i%3 != time.Now().YearDay()%3 {
 			continue // part of the sample on another day
@@ -92,7 +93,7 @@ func TestLinkedWorktreesInSetting(t *testing.T) {
 				if out, err := bare.CombinedOutput(); err != nil {
 					t.Fatalf("does not work without a sandbox: %v\n%s", err, out)
 				}
-				removeAll(dir)
+				attack.RemoveAll(dir)
 				furnishWorktree(t, dir)
 			}
 			p := worktreePolicy(t, dir, tree)
@@ -129,7 +130,7 @@ cp ../../HEAD .; echo "$OLDPWD/../../repo/.git" > commondir; echo "$PWD/../../..
 				t.Errorf("%+v %s\n%v %s", st, out, err, log)
 			}
 		}
-		removeAll(dir)
+		attack.RemoveAll(dir)
 	}
 }
 

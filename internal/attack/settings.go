@@ -1,0 +1,289 @@
+//go:build linux
+
+package attack
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Setting is a kind of machine on which the sandbox must work.
+type Setting struct {
+	Name, Surroundings string
+	UID                int
+}
+
+// PlainUser is an ordinary user.
+const PlainUser = 1001
+
+// Settings are those in which every attack is tried.
+var Settings = []Setting{
+	{"root", SurroundPlain, 0},
+	{"user", SurroundPlain, PlainUser},
+	{"root, no namespaces", SurroundNoNamespaces, 0},
+	{"user, no namespaces", SurroundNoNamespaces, PlainUser},
+	{"root in a container", SurroundContainer, 0},
+	{"user in a container", SurroundContainer, PlainUser},
+	{"user, covered /proc", SurroundMaskedProc, PlainUser},
+}
+
+const (
+	// EnvSetting names the setting of a test process.
+	EnvSetting = "CODEAGENT_TEST_SETTING"
+	// EnvStage is a folder that the user of a setting may write.
+	EnvStage = "CODEAGENT_TEST_STAGE"
+)
+
+// UnderCI selects all settings.
+func UnderCI() bool { return os.Getenv("CI") != "" }
+
+// today returns the settings that are tried today outside CI: an ordinary user's, and one of the
+// others in turn.
+func today() []string {
+	const always = "user"
+	var others []string
+	for _, s := range Settings {
+		if s.Name != always {
+			others = append(others, s.Name)
+		}
+	}
+	return []string{always, others[time.Now().YearDay()%len(others)]}
+}
+
+// InSettings runs in every setting what start returns: the tests of a binary in a process of the
+// setting. together: the settings run beside each other. A user other than root has only one.
+func InSettings(t *testing.T, together bool, start func(t *testing.T, s Setting) *exec.Cmd) {
+	t.Helper()
+	if together {
+		t.Parallel() // with other tests of settings, after all tests that use this process alone
+	}
+	for _, s := range Settings {
+		t.Run(s.Name, func(t *testing.T) {
+			if together {
+				t.Parallel()
+			}
+			switch {
+			case s.UID != os.Getuid() && os.Getuid() != 0, os.Getuid() != 0 && s.Surroundings != SurroundPlain:
+				t.Skip("needs root, to become another user and to set its surroundings up")
+			case !UnderCI() && !slices.Contains(today(), s.Name):
+				t.Skipf("only with CI=true: today's sample of the settings is %q", today())
+			}
+			out, err := start(t, s).CombinedOutput()
+			if err != nil || !ranHere(string(out)) {
+				t.Errorf("%s: %v\n%s", s.Name, err, WithoutPassed(string(out)))
+			} else {
+				t.Logf("%s:\n%s", s.Name, out)
+			}
+			for _, line := range skipped(string(out)) {
+				t.Logf("not tried in %s: %s", s.Name, line)
+			}
+			for _, line := range sampled.FindAllString(string(out), -1) {
+				t.Logf("in %s %s", s.Name, line)
+			}
+		})
+	}
+}
+
+// Command returns the command that runs tests of binary in the setting, with files of their own in
+// dir, a folder of Stage.
+func (s Setting) Command(t *testing.T, dir, binary, pattern string) *exec.Cmd {
+	t.Helper()
+	attr, env := &syscall.SysProcAttr{}, ""
+	if s.Surroundings == SurroundNoNamespaces {
+		var err error
+		if attr, env, err = NewUserNamespace(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{LauncherName, s.Surroundings, strconv.Itoa(s.UID), binary, "-test.run", pattern, "-test.v"}
+	cmd.SysProcAttr, cmd.Dir = attr, dir+"/tmp"
+	cmd.Env = append(os.Environ(), env, EnvSetting+"="+s.Name, EnvStage+"="+dir+"/files", "TMPDIR="+dir+"/tmp", "HOME="+dir+"/tmp")
+	return cmd
+}
+
+// CurrentSetting is the setting of this process, after a check. In a process that was not started
+// for a setting it skips the test: the test named test starts one for each.
+func CurrentSetting(t *testing.T, test string) Setting {
+	t.Helper()
+	i := slices.IndexFunc(Settings, func(s Setting) bool { return s.Name == os.Getenv(EnvSetting) })
+	if i < 0 {
+		t.Skip("body of " + test)
+	}
+	if err := Surrounded(Settings[i].Surroundings); err != nil || os.Getuid() != Settings[i].UID {
+		t.Fatalf("not in the setting: uid %d, %v", os.Getuid(), err)
+	}
+	return Settings[i]
+}
+
+// ranHere reports whether tests ran to their end in a process of a setting, or reported why they do
+// not apply.
+func ranHere(out string) bool {
+	return (strings.Contains(out, "--- PASS: ") || strings.Contains(out, "--- SKIP: ")) && !strings.Contains(out, "body of ")
+}
+
+// sampled matches the lines of tests that try a sample of their rows.
+var sampled = regexp.MustCompile(`a sample: every \d\d+\. .*`)
+
+// skipped lists the tests that a verbose run skipped, by reason. The summary of all tests names
+// them (internal/testsummary).
+func skipped(out string) []string {
+	names, reasons, last := map[string][]string{}, []string{}, ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "--- SKIP: "); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			if names[last] == nil {
+				reasons = append(reasons, last)
+			}
+			names[last] = append(names[last], name)
+		}
+		_, last, _ = strings.Cut(line, ": ")
+	}
+	for i, why := range reasons {
+		reasons[i] = why + ": " + strings.Join(names[why], ", ")
+	}
+	return reasons
+}
+
+// WithoutPassed is the output of a verbose test run without the lines that only say which tests
+// started and passed, so that failures are visible in a truncated log.
+func WithoutPassed(out string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(out) {
+		if text := strings.TrimSpace(line); !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- PASS: ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// Stage is a folder accessible to a user, with two folders of the user's own: tmp and files. If
+// possible it is not below /tmp: a sandbox that gives commands their own /tmp would hide it.
+func Stage(t *testing.T, uid int) string {
+	t.Helper()
+	var dir string
+	var err error
+	for _, parent := range []string{"/srv", "/var/lib", ""} {
+		if dir, err = os.MkdirTemp(parent, "codeagent-settings"); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { RemoveAll(dir) })
+	steps := []error{os.Chmod(dir, 0o755)}
+	for _, name := range []string{"tmp", "files"} {
+		own := filepath.Join(dir, name)
+		steps = append(steps, os.Mkdir(own, 0o755))
+		if os.Getuid() == 0 {
+			steps = append(steps, os.Chown(own, uid, uid))
+		}
+	}
+	if err := errors.Join(steps...); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// RemoveAll also removes folders that a victim made inaccessible.
+func RemoveAll(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+// CopyFile copies files, also executables. Nobody may fork meanwhile: a child that another test
+// starts would hold the copy open for writing until it executes its own program, and until then
+// nobody can execute the copy (ETXTBSY).
+func CopyFile(t testing.TB, from, to string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	src, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err == nil {
+		_, err = dst.ReadFrom(src)
+	}
+	if err == nil {
+		err = dst.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Program is a program that the tests of a process build once.
+type Program struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// Build builds the program with the go command; args say from what.
+func (p *Program) Build(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	p.once.Do(func() {
+		var dir string
+		if dir, p.err = os.MkdirTemp("", name); p.err != nil {
+			return
+		}
+		p.path = filepath.Join(dir, name)
+		start := time.Now()
+		build := exec.Command("go", slices.Insert(args, len(args)-1, "-o", p.path)...)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			p.err = errors.New("build " + name + ": " + err.Error() + "\n" + string(out))
+		}
+		t.Logf("of the time of this test building %s took %v", name, time.Since(start).Round(time.Millisecond))
+	})
+	if p.err != nil {
+		t.Fatal(p.err)
+	}
+	return p.path
+}
+
+// BuildHelper builds the sandbox's helper as `make build` does.
+func (p *Program) BuildHelper(t testing.TB, name string) string {
+	t.Helper()
+	return p.Build(t, name, "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w -funcalign=16", "codeagent/cmd/linux-sandbox-helper")
+}
+
+// BuildPlain are the tests of a package without the race detector. In a process that tries one
+// setting the detector finds nothing that it does not find in others, and it makes tests three to ten
+// times slower.
+func (p *Program) BuildPlain(t testing.TB, pkg string) string {
+	t.Helper()
+	info, _ := debug.ReadBuildInfo()
+	if info == nil || !slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return "/proc/self/exe"
+	}
+	return p.Build(t, "tests", "test", "-c", "-vet=off", pkg)
+}
+
+// Remove removes what was built.
+func (p *Program) Remove() {
+	if p.path != "" {
+		os.RemoveAll(filepath.Dir(p.path))
+	}
+}
