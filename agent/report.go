@@ -148,9 +148,9 @@ func notRun(ctx context.Context, err error) (outcome word.Outcome, text string) 
 	refusal, refused := approvals.AsRefusal(err)
 	switch {
 	case refused && refusal.Hint != "":
-		return word.Refused, "Not run: " + sentence(refusal.Reason) + "\nWhat would allow it, for the user to read: " + refusal.Hint
+		return word.Refused, "Not run: " + sentence(refusal.Error()) + "\nWhat would allow it, for the user to read: " + refusal.Hint
 	case refused:
-		return word.Refused, "Not run: " + sentence(refusal.Reason)
+		return word.Refused, "Not run: " + sentence(refusal.Error())
 	case ctx.Err() != nil:
 		return word.Interrupted, "Not run: " + endedBy(ctx) + "."
 	}

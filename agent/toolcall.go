@@ -343,7 +343,9 @@ func (c *toolCall) report(ctx context.Context, res tools.Result, err error) (tex
 	if err != nil {
 		res.Failed = true
 		res.Outcome, res.Text = notRun(ctx, err)
-		if res.Message == "" {
+		if refusal, ok := approvals.AsRefusal(err); ok && res.Message == "" {
+			res.Message = "Not run: " + sentence(refusal.Reason) // without what the model could do instead
+		} else if res.Message == "" {
 			res.Message, _, _ = strings.Cut(res.Text, "\n")
 		}
 	}

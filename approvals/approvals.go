@@ -165,8 +165,9 @@ type Answer struct {
 
 // Refusal is a no with its reason. It is the only error type of Decide and Settle.
 type Refusal struct {
-	// Reason is for the model and the person.
-	Reason string
+	// Reason is for the model and the person. Advice is for the model: what it can do instead; may be
+	// empty.
+	Reason, Advice string
 	// Hint is a printable command or setting that would allow it; may be empty.
 	Hint string
 	// Stop: the person ended the turn.
@@ -176,4 +177,10 @@ type Refusal struct {
 	Request *Request
 }
 
-func (r *Refusal) Error() string { return r.Reason }
+// Error returns the words for the model.
+func (r *Refusal) Error() string {
+	if r.Advice == "" {
+		return r.Reason
+	}
+	return r.Reason + ". " + r.Advice
+}

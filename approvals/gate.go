@@ -217,7 +217,7 @@ func (g *Gate) Decide(a Action, asks ...string) (Permit, *Request, error) {
 	}
 	news := toolNews(g, a, by)
 	covers := false
-	if (w.unsandboxed || w.blocked != "") && g.tooWide(w) == "" {
+	if (w.unsandboxed || w.blocked != "") && g.tooWide(w) == nil {
 		var since []string
 		covers, since = g.remembered(a)
 		news = append(news, since...)
@@ -341,7 +341,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 	if a.Kind == word.KindServer && (w.unsandboxed || w.blocked != "") {
 		return nil // a server does not leave the sandbox
 	}
-	if g.tooWide(w) != "" || g.repeats(a, w) != nil || policy.question(about(a.Kind, w)) == no {
+	if g.tooWide(w) != nil || g.repeats(a, w) != nil || policy.question(about(a.Kind, w)) == no {
 		return nil
 	}
 	r := g.request(a, w)

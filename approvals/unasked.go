@@ -117,8 +117,9 @@ func reopened(p sandbox.Policy) sandbox.Policy {
 // unasked returns the refusal of r, a question about what a wants, or nil if the question must be
 // put.
 func (k *asker) unasked(r *Request, a Action, w want) *Refusal {
-	if words := k.tooWide(w); words != "" {
-		return &Refusal{Reason: words, Request: r}
+	if refusal := k.tooWide(w); refusal != nil {
+		refusal.Request = r
+		return refusal
 	}
 	if refusal := k.repeats(a, w); refusal != nil {
 		return refusal
@@ -126,17 +127,17 @@ func (k *asker) unasked(r *Request, a Action, w want) *Refusal {
 	return k.reasonless(r, a, w)
 }
 
-// tooWide says that w needs to leave the sandbox and that the model may not ask for that, or "".
-func (k *asker) tooWide(w want) string {
+// tooWide returns a refusal if w needs to leave the sandbox and the model may not ask for that.
+func (k *asker) tooWide(w want) *Refusal {
 	const never = "this model may not ask to run anything outside the sandbox (the user's setting may_ask_outside)"
 	switch {
 	case !k.Model().NoOutside:
 	case w.unsandboxed:
-		return never + ": ask for the paths and hosts that are needed, or say what is missing"
+		return &Refusal{Reason: never, Advice: "Ask for the paths and hosts that are needed, or say what is missing"}
 	case w.blocked != "":
-		return never + ", and " + w.blocked + ": do without it, or say what is missing"
+		return &Refusal{Reason: never + ", and " + w.blocked, Advice: "Do without it, or say what is missing"}
 	}
-	return ""
+	return nil
 }
 
 // reasonless returns a request to the model if its reason is not valid, once for each request.
@@ -156,7 +157,7 @@ func (k *asker) reasonless(r *Request, a Action, w want) *Refusal {
 	}
 	const how = "Make the same call again with a justification for the user: what in it needs this, by name (the program, the file, the host), and why now"
 	if must || !again {
-		return refuse("the user was not asked, because the justification %s. %s", fault, how)
+		return &Refusal{Reason: "the user was not asked, because the justification " + fault, Advice: how}
 	}
 	r.Warnings = append(r.Warnings, "the model gave no reason of its own, though it was asked for one: the justification "+fault)
 	return nil
@@ -241,7 +242,10 @@ func (k *asker) repeats(a Action, w want) *Refusal {
 		if words := grantWords(no.grant); words != "" {
 			what = words
 		}
-		return refuse("the user has said no to %s%s and was not asked again: do it differently, or say what is missing", what, because)
+		return &Refusal{
+			Reason: fmt.Sprintf("the user has said no to %s%s and was not asked again", what, because),
+			Advice: "Do it differently, or say what is missing",
+		}
 	}
 	return nil
 }

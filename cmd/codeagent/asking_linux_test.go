@@ -54,6 +54,12 @@ func TestAskedOnceAndWithAReason(t *testing.T) {
 			!strings.Contains(got[2], "has said no") || !strings.Contains(got[2], "the work folder will do") {
 			t.Fatalf("the model read %q", got)
 		}
+		for i, advice := range []string{"Make the same call again", "", "Do it differently"} { // for the model alone
+			if !strings.Contains(got[i], advice) || advice != "" && strings.Contains(term.Screen(), advice) {
+				t.Errorf("%q in %q, and on the screen:\n%s", advice, got[i], term.Screen())
+			}
+		}
+		term.WaitFor("was not asked again")
 		term.Write("ask again\r")
 		term.WaitFor("the model says:")
 		term.Write("\x191")
