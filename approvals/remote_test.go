@@ -44,6 +44,13 @@ func TestOverwritingPush(t *testing.T) {
 		if refusal, ok := AsRefusal(err); !ok || refusal.Hint != elsewhere {
 			t.Errorf("%q: under another command: %+v", host, err)
 		}
+		a.Wish = Wish{Unsandboxed: true, Justification: wish.Justification}
+		_, r, _ = g.Decide(a)
+		_, err = g.Settle(r, Answer{Decision: Unattended})
+		if refusal, ok := AsRefusal(err); !ok || !strings.HasPrefix(refusal.Hint, "codeagent mcp --ask-for-approval on-request") {
+			t.Errorf("%q: outside, under another command: %+v", host, err)
+		}
+		a.Wish = wish
 		g.SetCommand("")
 		g.SetMode(Never)
 		_, _, err = g.Decide(a)

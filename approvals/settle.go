@@ -288,7 +288,7 @@ func remedy(g *Gate, hint string) string {
 // hint returns the flag or setting that would allow gr where nobody can be asked. more are flags that
 // are needed besides.
 func (g *Gate) hint(kind word.Kind, gr sandbox.Grant, more ...string) string {
-	const ask = "run codeagent in a terminal with --ask-for-approval on-request to be asked"
+	ask := g.asking()
 	if kind == word.KindServer {
 		return "" // see serverHint
 	}
@@ -321,6 +321,14 @@ type starter struct{ command string }
 
 // SetCommand names that command, for hints. It must be called before the first decision.
 func (s *starter) SetCommand(name string) { s.command = name }
+
+// asking says where such a session can ask.
+func (s *starter) asking() string {
+	if s.command == "" {
+		return "run codeagent in a terminal with --ask-for-approval on-request to be asked"
+	}
+	return "codeagent " + s.command + " --ask-for-approval on-request, for a program that can show questions"
+}
 
 // run returns the command line that starts such a session with these flags.
 func (s *starter) run(flags string) string {

@@ -470,18 +470,20 @@ func TestMCPServerAgent(t *testing.T) {
 // is not continued there.
 func TestMCPServerFolder(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
-		roots := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"roots":[{"uri":"file://%s"}]}}`, u.work)
 		cmd := u.codeagent()
 		cmd.Dir = u.out
 		c := mcpServe(t, cmd, `{"roots":{}}`, false)
-		id := c.start("tools/call", `{"name":"shell","arguments":{"command":"pwd; echo x > here"}}`)
-		asked, err := c.out.ReadString('\n')
-		if err != nil || !strings.Contains(asked, `"roots/list"`) {
-			t.Fatal(asked, err)
-		}
-		c.line(roots)
-		if r := string(c.await(id)); !strings.Contains(r, u.work+`"`) && !strings.Contains(r, u.work+`\n`) {
-			t.Error(r)
+		for n, root := range []string{u.home + "/missing", u.work} { // one that is no folder is asked for again
+			id := c.start("tools/call", `{"name":"shell","arguments":{"command":"pwd; echo x > here"}}`)
+			asked, err := c.out.ReadString('\n')
+			if err != nil || !strings.Contains(asked, `"roots/list"`) {
+				t.Fatal(asked, err)
+			}
+			c.line(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"roots":[{"uri":"file://%s"}]}}`, n+1, root))
+			r := string(c.await(id))
+			if refused := strings.Contains(r, "(its roots), and no session opens there"); refused != (n == 0) || !strings.Contains(r, root) {
+				t.Error(r)
+			}
 		}
 		if _, err := os.Lstat(u.work + "/here"); err != nil {
 			t.Error(err)

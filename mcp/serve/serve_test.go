@@ -85,6 +85,19 @@ func (p *peer) next() message {
 	return m
 }
 
+// answer returns the response to a request. The server may take its question back meanwhile.
+func (p *peer) answer(id float64) message {
+	p.t.Helper()
+	m := p.next()
+	for m.Method == "notifications/cancelled" {
+		m = p.next()
+	}
+	if m.ID != id {
+		p.t.Fatalf("instead of the response to %v came %s", id, m.line)
+	}
+	return m
+}
+
 const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":%s,"clientInfo":{"name":"test","version":"1"}}}`
 
 func (p *peer) initialize(capabilities string) {
@@ -298,6 +311,22 @@ func TestElicitation(t *testing.T) {
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"error":{"code":-1,"message":"no \u001b[2J"}}`, p.next().ID))
 		if m := p.next(); !strings.Contains(m.line, "the client did not answer") || strings.Contains(unquoted(m), "\x1b") {
 			t.Error(m.line)
+		}
+	})
+	t.Run("never", func(t *testing.T) {
+		o := host{"ask": asking1, "echo": echo}.options()
+		o.Patience = 50 * time.Millisecond
+		p := start(t, t.Context(), o)
+		p.initialize(`{"elicitation":{}}`)
+		p.send(callLine(1, "ask", ""))
+		asked := p.next()
+		late := p.answer(1)
+		if !strings.Contains(unquoted(late), `answer="" err=the client did not answer`) {
+			t.Error(late.line)
+		}
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"action":"accept","content":{"answer":"once"}}}`, asked.ID), callLine(2, "echo", ""))
+		if m := p.answer(2); m.Error != nil {
+			t.Errorf("after an answer that came too late: %s", m.line)
 		}
 	})
 	t.Run("no elicitation", func(t *testing.T) {

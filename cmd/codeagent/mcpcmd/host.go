@@ -49,6 +49,7 @@ type host struct {
 	opening sync.Mutex
 	flags   cli.Flags // Folder is the working folder once placed; guarded by opening
 	placed  bool      // guarded by opening
+	rooted  bool      // Folder is a root of the client; guarded by opening
 
 	mu     sync.Mutex
 	direct *talk            // nil before the first call
@@ -168,7 +169,7 @@ func (h *host) open(ctx context.Context, c serve.Call, o conversation.Options) (
 	o.Attended, o.Command = c.Asks, "mcp"
 	ses, err := conversation.Open(h.ctx, h.stdio, h.flags, o)
 	if err != nil {
-		return nil, err
+		return nil, h.misplaced(err)
 	}
 	t := &talk{ses: ses, face: &face{warn: h.stdio.Err, calls: map[string]*shown{}}}
 	ses.Join(t.face)
@@ -188,7 +189,20 @@ func (h *host) place(ctx context.Context, c serve.Call) {
 	if err != nil || len(roots) == 0 || slices.ContainsFunc(roots, func(r string) bool { return sandbox.Covers(r, here) }) {
 		return
 	}
-	h.flags.Folder = roots[0]
+	h.flags.Folder, h.rooted = roots[0], true
+}
+
+// misplaced returns the error of a session that did not open. If that was the first one, in a folder
+// that the client named, the next call asks for its folders again.
+func (h *host) misplaced(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.rooted || h.direct != nil || len(h.talks) > 0 {
+		return err
+	}
+	err = fmt.Errorf("the client works on %s (its roots), and no session opens there: %w", short.Quote(h.flags.Folder, 200), err)
+	h.flags.Folder, h.placed, h.rooted = "", false, false
+	return err
 }
 
 // agent runs a turn of a session.
@@ -289,7 +303,7 @@ func (h *host) earlier(ctx context.Context, c serve.Call, id string) (*sessionsc
 	h.place(ctx, c)
 	here, err := workspace.Enter(h.stdio, h.flags)
 	if err != nil {
-		return nil, err
+		return nil, h.misplaced(err)
 	}
 	if sum.Folder != here {
 		return nil, fmt.Errorf("session %s belongs to %s, and this server works in %s", sum.ID, sum.Folder, here)
