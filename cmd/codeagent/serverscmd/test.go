@@ -139,7 +139,10 @@ func (t tested) text() string {
 	}
 	fmt.Fprintf(&out, "%s: %s\n", t.Name, t.State)
 	for line := range strings.Lines(t.Problem) {
-		row("", line)
+		// The rows below say what it was refused.
+		if line = strings.TrimSuffix(line, "\n"); !strings.HasPrefix(line, "the sandbox refused it: ") && !strings.HasPrefix(line, "codeagent mcp learn ") {
+			fmt.Fprintf(&out, "  %s\n", visible.Line(short.Cut(line, 300)))
+		}
 	}
 	row(t.shown())
 	row("sandbox", t.SandboxWords)
