@@ -27,6 +27,7 @@ const (
 // shownCall is a call that runs.
 type shownCall struct {
 	output []byte // its end
+	hint   string // what would allow what was refused
 }
 
 type contentItem struct {
@@ -96,6 +97,9 @@ func (v *view) tool(e event.Event) (out []any, ok bool) {
 	case event.PermissionAnswered:
 		call := v.questions[e.ID]
 		delete(v.questions, e.ID)
+		if c := v.calls[call]; c != nil && !e.Answer.Granted() {
+			c.hint = e.Hint
+		}
 		if call == "" || !e.Answer.Granted() {
 			return nil, true
 		}
@@ -161,7 +165,9 @@ type result struct {
 // line about it.
 func (v *view) ended(e event.ToolFinished) []any {
 	u := callUpdate{SessionUpdate: "tool_call_update", ToolCallID: e.CallID, Status: sdk.ToolCallStatusFailed, Content: []any{}}
-	if v.calls[e.CallID] == nil {
+	c := v.calls[e.CallID]
+	if c == nil {
+		c = &shownCall{}
 		if e.Kind == word.KindPlan && e.Outcome == word.OK {
 			return nil
 		}
@@ -193,6 +199,9 @@ func (v *view) ended(e event.ToolFinished) []any {
 	}
 	if e.Message != "" {
 		u.Content = append(u.Content, words(e.Message))
+	}
+	if c.hint != "" {
+		u.Content = append(u.Content, words("what would allow it: "+c.hint))
 	}
 	u.Meta = map[string]any{resultKey: resultOf(e)}
 	return []any{u}

@@ -35,7 +35,10 @@ type readFileArguments struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"How many lines to return at most. Default and most: 2000."`
 }
 
-type readFileTool struct{ paths }
+type readFileTool struct {
+	paths
+	unsaved func(ctx context.Context, path string) (string, bool) // may be nil
+}
 
 func (t *readFileTool) plan(a readFileArguments) (*call, error) {
 	if a.Offset < 0 || a.Limit < 0 {
@@ -75,9 +78,40 @@ func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path 
 	if v.binary != "" {
 		return done(v.binary, "binary file"), nil
 	}
+	if r, ok := t.buffer(ctx, files, path, v); ok {
+		return r, nil
+	}
 	r := done(v.text(readBytes), short.Count(v.shown, "line"))
 	r.Less = v.text
 	return r, nil
+}
+
+// unsavedMost is the largest file of which an editor is asked for unsaved changes.
+const unsavedMost = 4 << 20
+
+// unsavedNote tells the model what it reads: an edit by it would not find these lines.
+const unsavedNote = "[The user's editor has unsaved changes in this file, and the lines are those of the editor. Commands and edits see the file on disk, which differs: before you edit it, ask the user to save it.]\n"
+
+// buffer returns the lines of a file with unsaved changes, as an editor has them. The file was read
+// before, under the policy: nothing is asked that the call may not see.
+func (t *readFileTool) buffer(ctx context.Context, files *worker.Client, path string, disk view) (Result, bool) {
+	if t.unsaved == nil || disk.size > unsavedMost {
+		return Result{}, false
+	}
+	text, ok := t.unsaved(ctx, path)
+	if !ok {
+		return Result{}, false
+	}
+	saved, _, err := files.ReadFile(path, 0, unsavedMost+1)
+	if err != nil || string(saved) == text {
+		return Result{}, false
+	}
+	v := view{first: disk.first, limit: disk.limit, line: 1, size: int64(len(text)), complete: true}
+	v.take([]byte(text))
+	v.end()
+	r := done(unsavedNote+v.text(readBytes-len(unsavedNote)), short.Count(v.shown, "line")+", not saved")
+	r.Less = func(most int) string { return unsavedNote + v.text(max(most-len(unsavedNote), 0)) }
+	return r, true
 }
 
 // view collects the lines first to first+limit-1 of a file.

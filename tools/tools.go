@@ -177,6 +177,9 @@ type Options struct {
 	// Findings takes all findings of a review and returns them as they are kept: File as it is
 	// printed, and Note set where File or Line cannot be right. Nil: there is no tool for it.
 	Findings func(context.Context, []event.Finding) []event.Finding
+	// Unsaved returns the text of a file as an editor has it; ok is false if there is none. Nil: no
+	// editor is asked.
+	Unsaved func(ctx context.Context, path string) (text string, ok bool)
 	// External are the tools of others; nil: none.
 	External External
 }
@@ -196,7 +199,7 @@ func All(o Options) *Set {
 	s := &Set{disabled: o.Disabled, outside: o.Outside, others: o.External, tools: []tool{
 		describe("shell", shellExample, shell.plan),
 		describe("apply_patch", applyPatchExample, (&applyPatchTool{paths}).plan),
-		describe("read_file", readFileExample, (&readFileTool{paths}).plan),
+		describe("read_file", readFileExample, (&readFileTool{paths, o.Unsaved}).plan),
 		describe("view_image", viewImageExample, (&viewImageTool{paths}).plan),
 		describe("list_files", listFilesExample, (&listFilesTool{paths}).plan),
 		describe("search", searchExample, (&searchTool{paths, o.Ripgrep}).plan),

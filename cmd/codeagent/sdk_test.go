@@ -111,8 +111,9 @@ type sdkStep struct {
 	Reasoning string          `json:"reasoning"`
 	Tool      string          `json:"tool"`
 	Args      json.RawMessage `json:"args"`
-	// Report answers what the server received.
+	// Report answers what the server received, Seen the results of the calls.
 	Report bool `json:"report"`
+	Seen   bool `json:"seen"`
 	// Status fails the request. Slow sends the text for a long time, Silent nothing.
 	Status       int
 	Slow, Silent bool
@@ -122,18 +123,21 @@ type sdkStep struct {
 func playSDK(r scripted.Request) scripted.Reply {
 	var steps []sdkStep
 	turns, done := 0, 0
-	said, last := "", scripted.Message{}
+	said, seen, last := "", "", scripted.Message{}
 	for _, m := range r.Messages {
 		switch m.Role {
 		case "user":
 			var list []sdkStep
-			if json.NewDecoder(strings.NewReader(m.Text)).Decode(&list) == nil {
+			text := m.Text[max(strings.LastIndex("\n"+m.Text, "\n[{"), 0):] // notes of codeagent may come first
+			if json.NewDecoder(strings.NewReader(text)).Decode(&list) == nil {
 				steps, done, last = list, 0, m
 				turns++
 			}
 		case "assistant":
 			done++
 			said += m.Text + "\n"
+		case "tool":
+			seen += m.Text + "\n"
 		}
 	}
 	if done >= len(steps) {
@@ -145,6 +149,8 @@ func playSDK(r scripted.Request) scripted.Reply {
 		return scripted.Reply{Status: step.Status, Body: `{"error":{"message":"scripted failure"}}`}
 	case step.Silent:
 		return scripted.Reply{Fault: scripted.NeverAnswer}
+	case step.Seen:
+		return scripted.Reply{Text: seen}
 	case step.Report:
 		return scripted.Reply{Text: reportSDK(r, turns, said, last), Piece: 4096}
 	}
@@ -163,13 +169,14 @@ func reportSDK(r scripted.Request, turns int, said string, last scripted.Message
 		Reasoning struct {
 			Effort string `json:"effort"`
 		} `json:"reasoning"`
-		Text struct {
+		Effort string `json:"reasoning_effort"` // of the other wire
+		Text   struct {
 			Format json.RawMessage `json:"format"`
 		} `json:"text"`
 	}
 	_ = json.Unmarshal(r.Body, &body) // the server has parsed it
 	text, err := json.Marshal(map[string]any{
-		"wire": r.Wire, "model": r.Model, "authorization": r.Header.Get("Authorization"), "effort": body.Reasoning.Effort, "format": body.Text.Format,
+		"wire": r.Wire, "model": r.Model, "authorization": r.Header.Get("Authorization"), "effort": body.Reasoning.Effort + body.Effort, "format": body.Text.Format,
 		"turns": turns, "said": said, "images": append([]string{}, last.Images...), "length": len(last.Text), "last": last.Text[max(0, len(last.Text)-100):],
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 	if info, err := hostfile.Seen(o.Folder); err != nil || !info.IsDir() {
 		return nil, acp.Invalid(fmt.Errorf("cwd is not a folder: %s", o.Folder))
 	}
-	options := conversation.Options{Attended: true, HasPrompt: true, Hint: hint, Command: "acp"}
+	options := conversation.Options{Attended: true, HasPrompt: true, Mentions: true, Hint: hint, Command: "acp", Unsaved: face.Buffer}
 	if o.Session != "" {
 		store, err := sessionscmd.Store(h.stdio)
 		if err != nil {

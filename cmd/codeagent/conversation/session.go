@@ -88,6 +88,8 @@ type Options struct {
 	// Mentions: a message that names resources of MCP servers, as @NAME:uri, brings them along. Only
 	// where a person or a script of theirs writes the messages.
 	Mentions bool
+	// Unsaved is tools.Options.Unsaved.
+	Unsaved func(ctx context.Context, path string) (text string, ok bool)
 	// Hint is what a person can do about a refusal in this face; "": flags of codeagent exec.
 	Hint string
 	// Rules are further rules, for this run.
@@ -258,7 +260,7 @@ func (ses *Session) Join(screen Face) {
 	ses.Jobs = exec.NewJobs(ses.Workspace.Runner, func(running int) { screen.Emit(event.BackgroundChanged{Running: running}) })
 	options := tools.Options{
 		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, AllowedWorkdirs: ses.Workspace.Workdirs(),
-		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs,
+		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
 		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings,
 	}
 	if ses.Options.ToolsOnly {

@@ -1,0 +1,33 @@
+// Questions are asked and answered both ways, and an answer that is none opens nothing.
+import { assert, fs, out, say, start, steps, wish } from "./lib.mjs";
+
+const file = `${out}/granted`;
+const refuse = () => { throw new Error("no window"); };
+for (const [answer, written] of [["once", true], ["session", true], ["no", false], ["stop", false], ["cancelled", false], ["allow", false], ["1", false], [refuse, false]]) {
+  fs.rmSync(file, { force: true });
+  const editor = await start({ answer });
+  const { sessionId } = await editor.open();
+  const { stopReason } = await editor.prompt(sessionId, steps(wish(file), say("That was it.")));
+  assert.equal(stopReason, answer === "stop" ? "cancelled" : "end_turn", String(answer));
+  assert.equal(editor.asked.length, 1);
+  const [question] = editor.asked;
+  assert.equal(question.sessionId, sessionId);
+  // In words, in data, and as options with their kinds.
+  const { text } = question.toolCall.content[0].content;
+  assert.match(text, new RegExp(`^allows: write ${file}$`, "m"));
+  assert.match(text, /^ {2}> bash writes granted into the folder that you named$/m);
+  const meta = question._meta["codeagent/permission"];
+  assert.deepEqual(meta.allows, [`write ${file}`]);
+  const kinds = Object.fromEntries(question.options.map((o) => [o.optionId, o.kind]));
+  assert.equal(kinds.once, "allow_once");
+  assert.equal(kinds.session, "allow_always");
+  assert.equal(kinds.always, "allow_always");
+  assert.equal(kinds.no, "reject_once");
+  assert.ok(meta.rule.join("\n").includes(file), "the rule that always saves is not there");
+  assert.ok(text.includes("always saves this rule:"));
+  assert.equal(fs.existsSync(file), written, String(answer));
+  // The question waits before the call runs: pending, then in progress, then its end.
+  const states = [...editor.of(sessionId, "tool_call"), ...editor.of(sessionId, "tool_call_update")].map((u) => u.status).filter(Boolean);
+  assert.deepEqual(states, written ? ["in_progress", "pending", "in_progress", "completed"] : ["in_progress", "pending", "failed"]);
+  await editor.end();
+}

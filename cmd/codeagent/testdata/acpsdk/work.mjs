@@ -1,0 +1,64 @@
+// What a turn shows: edits as diffs, the plan, the fill of the context, output, and commands.
+import { assert, fs, patch, say, shell, start, steps, work } from "./lib.mjs";
+
+const editor = await start({ capabilities: { session: { notices: {}, compaction: {} } } });
+const { sessionId } = await editor.open();
+fs.writeFileSync(`${work}/old.txt`, "one\ntwo\nthree\n");
+const plan = { tool: "update_plan", args: { plan: [{ step: "Look", status: "completed" }, { step: "Write", status: "in_progress" }] } };
+await editor.prompt(sessionId, steps(
+  plan, patch("*** Update File: old.txt\n@@\n one\n-two\n+2\n three\n*** Add File: dir/new.txt\n+new"), shell("echo printed; exit 3"),
+  patch("*** Delete File: old.txt"), say("Done."),
+));
+assert.deepEqual(editor.of(sessionId, "plan").at(-1).entries, [
+  { content: "Look", priority: "medium", status: "completed" }, { content: "Write", priority: "medium", status: "in_progress" },
+]);
+const edits = editor.of(sessionId, "tool_call").filter((c) => c.kind === "edit").map((c) => editor.call(sessionId, (d) => d.toolCallId === c.toolCallId));
+assert.deepEqual(edits[0].content.filter((c) => c.type === "diff"), [
+  { type: "diff", path: `${work}/old.txt`, oldText: "one\ntwo\nthree\n", newText: "one\n2\nthree\n" },
+  { type: "diff", path: `${work}/dir/new.txt`, oldText: null, newText: "new\n" },
+]);
+assert.deepEqual(edits[0].locations, [{ path: `${work}/old.txt`, line: 1 }, { path: `${work}/dir/new.txt`, line: 1 }]);
+assert.deepEqual(edits[1].content.filter((c) => c.type === "diff"), [{ type: "diff", path: `${work}/old.txt`, oldText: "one\n2\nthree\n", newText: "" }]);
+const command = editor.call(sessionId, (c) => c.kind === "execute");
+assert.equal(command.status, "failed");
+assert.equal(command.rawInput.command, "echo printed; exit 3");
+assert.equal(command._meta["codeagent/result"].exit, 3);
+assert.ok(JSON.stringify(command.content).includes("printed"));
+const usage = editor.of(sessionId, "usage_update").at(-1);
+assert.ok(usage.used > 0 && usage.size >= usage.used);
+
+// Commands: those that are offered run from a prompt, and are no messages to the model.
+const offered = editor.of(sessionId, "available_commands_update").at(-1).availableCommands;
+for (const name of ["status", "permissions", "model", "compact", "undo", "ps", "sandbox", "diff", "review", "doctor", "tidy"]) {
+  assert.ok(offered.some((c) => c.name === name), name);
+}
+assert.ok(offered.every((c) => c.description && (c.input === undefined || c.input.hint)));
+const run = async (text) => {
+  const before = editor.text(sessionId).length;
+  assert.equal((await editor.prompt(sessionId, text)).stopReason, "end_turn");
+  return editor.text(sessionId).slice(before);
+};
+assert.match(await run("/status"), /sandbox +workspace-write/);
+assert.match(await run("/sandbox"), new RegExp(`Commands may write\n  .*${work.split("/").at(-1)}`));
+assert.match(await run("/undo preview"), /recreate +\S*new.txt|remove +\S*new.txt|old\.txt/);
+assert.match(await run("/undo"), /old\.txt/);
+assert.equal(fs.readFileSync(`${work}/old.txt`, "utf8"), "one\ntwo\nthree\n");
+assert.ok(!fs.existsSync(`${work}/dir/new.txt`));
+assert.match(await run("/undo"), /nothing to undo/);
+assert.match(await run("/permissions never"), /approvals: never/);
+assert.equal(editor.of(sessionId, "current_mode_update").at(-1).currentModeId, "never");
+assert.match(await run("/permissions nonsense"), /takes one of/);
+assert.match(await run("/rename A title"), /A title/);
+assert.equal(editor.of(sessionId, "session_info_update").at(-1).title, "A title");
+assert.match(await run(`/export ${work}/page.md`), /page\.md/);
+assert.ok(fs.readFileSync(`${work}/page.md`, "utf8").includes("Done."));
+// The user's own prompt gets its argument and goes to the model.
+assert.match(await run(`/tidy ${steps(say("tidied"), say("A summary."))}`), /tidied/);
+await run("/compact keep the plan");
+const compactions = editor.of(sessionId, "compaction_update");
+assert.deepEqual(compactions.map((c) => c.status), ["in_progress", "completed"]);
+assert.match(compactions[1].summary[0].text, /A summary\./);
+assert.match(await run("/model"), /scripted/);
+// A text that only begins like a command is a message.
+assert.match(await run(`/nosuch thing\n${steps(say("a message"))}`), /a message/);
+await editor.end();
