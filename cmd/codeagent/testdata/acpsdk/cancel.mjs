@@ -24,7 +24,7 @@ assert.equal(editor.call(sessionId, () => true).status, "failed");
 assert.ok(!alive(sleeper), "the command still runs");
 assert.ok(!editor.text(sessionId).includes("never"));
 
-running = editor.prompt(sessionId, steps(say("too late")));
+running = editor.prompt(sessionId, steps(shell("sleep 3053"), say("too late")));
 await cancel();
 assert.equal((await running).stopReason, "cancelled");
 
