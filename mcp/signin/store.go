@@ -54,6 +54,12 @@ func (s Store) Write(name string, g Grant) error {
 	return hostfile.Write(s.file(name), data, 0o600)
 }
 
+// Has reports whether there is a sign-in under that name, to whatever address.
+func (s Store) Has(name string) bool {
+	_, err := hostfile.Lstat(s.file(name))
+	return err == nil
+}
+
 // Remove forgets a sign-in, and reports whether there was one.
 func (s Store) Remove(name string) (bool, error) {
 	err := hostfile.Remove(s.file(name))

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -16,6 +17,7 @@ import (
 	"codeagent/config/server"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
+	"codeagent/mcp/signin"
 
 	"github.com/spf13/cobra"
 )
@@ -48,7 +50,11 @@ func remove(ctx context.Context, s cli.Stdio, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Text, "removed the MCP server %s from %s\n", name, visible.Line(paths.File))
+	out := fmt.Sprintf("removed the MCP server %s from %s\n", name, visible.Line(paths.File))
+	if (signin.Store{Dir: paths.SignIns}).Has(name) {
+		out += fmt.Sprintf("  its sign-in stays; codeagent mcp logout %s removes it\n", name)
+	}
+	_, err = io.WriteString(s.Text, out)
 	return err
 }
 
