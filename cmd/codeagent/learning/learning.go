@@ -20,20 +20,21 @@ import (
 	"codeagent/sandbox"
 )
 
-// Ask returns nil if the sandbox of ws can learn and the person lets the program out of it. flag names
-// what asked for it, and unrefused what is not refused meanwhile; yes skips the question.
-func Ask(ctx context.Context, ws *workspace.Workspace, flag, unrefused string, argv []string, yes bool) error {
-	if !slices.Contains(ws.Enforcement.Active(), "notify") {
+// Ask returns nil if the program's sandbox, of which e is enforced, can learn and the person lets the
+// program out of it. flag names what asked for it, and unrefused what is not refused meanwhile; yes
+// skips the question.
+func Ask(ctx context.Context, s cli.Stdio, e sandbox.Enforcement, flag, unrefused string, argv []string, yes bool) error {
+	if !slices.Contains(e.Active(), "notify") {
 		return workspace.CannotConfine(errors.New(flag+": "+workspace.NoNotify), false)
 	}
-	fmt.Fprintf(ws.Stdio.Err, "codeagent: %s counts as running outside the sandbox: nothing is refused%s\nbut what is protected or closed to reading\n", flag, unrefused)
+	fmt.Fprintf(s.Err, "codeagent: %s counts as running outside the sandbox: nothing is refused%s\nbut what is protected or closed to reading\n", flag, unrefused)
 	if yes {
 		return nil
 	}
-	if !CanAsk(ws.Stdio) {
+	if !CanAsk(s) {
 		return cli.Usage(fmt.Errorf("%s asks before it starts the command, and there is no terminal to ask on", flag), "--yes starts it without the question")
 	}
-	yes, err := Yes(ctx, ws.Stdio, fmt.Sprintf("  $ %s\nRun it? [y/N] ", visible.Line(strings.Join(argv, " "))))
+	yes, err := Yes(ctx, s, fmt.Sprintf("  $ %s\nRun it? [y/N] ", visible.Line(strings.Join(argv, " "))))
 	if err == nil && !yes {
 		err = cli.Hinted(cli.ExitRefused, errors.New("not run"))
 	}

@@ -27,7 +27,7 @@ func beginLearning(ctx context.Context, b *workspace.Workspace, x flags, argv []
 	if b.Policy.Unconfined {
 		return nil, cli.Usage(errors.New("--learn: commands run without a sandbox, so there is nothing to learn"), "use --sandbox workspace-write")
 	}
-	if err := learning.Ask(ctx, b, "--learn", "", argv, x.yes); err != nil {
+	if err := learning.Ask(ctx, b.Stdio, b.Enforcement, "--learn", "", argv, x.yes); err != nil {
 		return nil, err
 	}
 	return &approvals.Lesson{Command: strings.Join(argv, " ")}, nil

@@ -71,7 +71,11 @@ func (l *learner) run(ctx context.Context, name, prompt string) error {
 	if err != nil {
 		return cli.Usage(err)
 	}
-	if err := learning.Ask(ctx, c.ws, "mcp learn", " to "+name, prepared.Argv, l.yes); err != nil {
+	enforced, err := c.ws.Runner.Enforcement(prepared.Policy) // also where commands run without a sandbox
+	if err != nil {
+		return err
+	}
+	if err := learning.Ask(ctx, l.s, enforced, "mcp learn", " to "+name, prepared.Argv, l.yes); err != nil {
 		return err
 	}
 	l.lesson.Command = strings.Join(prepared.Argv, " ")
