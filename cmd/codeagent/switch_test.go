@@ -20,7 +20,12 @@ func TestSwitchOnTheScreen(t *testing.T) {
 		}
 		return scripted.Reply{Text: r.Model + " was asked"}
 	})
-	other := answering(t, func(scripted.Request) scripted.Reply { return scripted.Reply{Text: "the other one answers"} })
+	other := answering(t, func(r scripted.Request) scripted.Reply {
+		if strings.Contains(string(r.Body), `"reasoning_effort":"high"`) {
+			return scripted.Reply{Text: "the other one answers after long thought"}
+		}
+		return scripted.Reply{Text: "the other one answers"}
+	})
 	u := newUser(t, "self", -1)
 	settings := "[providers.other]\nbase_url = '" + other.URL + "'\n[providers.locked]\nbase_url = '" + other.URL + "'\nkey_env = 'NO_SUCH_KEY'\n"
 	if err := os.MkdirAll(u.home+"/.config/codeagent", 0o700); err != nil {
@@ -78,13 +83,23 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	term.Write("\x1b[B")
 	term.WaitFor("› a question") // the one that was left for this one
 	term.Write("\r")
-	term.WaitFor("using other/scripted, as this session did last")
+	term.WaitFor("using other/scripted, as last used")
+	term.Write("/model high\r")
+	term.WaitFor("reasoning effort: high")
+	for _, before := range []string{"a question", "in a new one"} { // each has the model and the effort of the one before it
+		term.Write("/new\r")
+		term.WaitGone(before)
+		term.WaitFor("using other/scripted, as last used")
+		term.Write("in a new one\r")
+		term.WaitFor("the other one answers after long thought")
+		term.WaitGone(working)
+	}
 	term.Write("/quit\r")
 	if err := term.WaitExit(); err != nil {
 		t.Errorf("ended with %v", err)
 	}
 	files, err := filepath.Glob(u.home + "/.local/state/codeagent/sessions/*.jsonl")
-	if err != nil || len(files) != 2 {
+	if err != nil || len(files) != 4 {
 		t.Fatal(files, err)
 	}
 	var all []byte
@@ -95,7 +110,7 @@ func TestSwitchOnTheScreen(t *testing.T) {
 		}
 		all = append(all, data...)
 	}
-	if n := strings.Count(string(all), `"model":"other/scripted"`); n != 2 {
+	if n := strings.Count(string(all), `"model":"other/scripted"`); n != 4 {
 		t.Errorf("the record names the new model %d times:\n%s", n, all)
 	}
 }

@@ -4,6 +4,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -69,8 +70,12 @@ type Options struct {
 	Approvals string
 	// Command is the command of codeagent that opens the session, for hints about flags; empty: exec.
 	Command string
-	// From is the session to resume; nil begins one.
+	// From is the session to resume; nil begins one. Like is the ID of the session of this run that came
+	// before a new one, whose model is asked; empty: none did, or it has no record.
 	From *sessionscmd.Resumed
+	Like string
+	// Effort is how long the model may think, as the person chose in this run; empty: the setting.
+	Effort string
 	// Past is how much of the earlier conversation the face is shown.
 	Past Past
 	// ReadOnly: commands may write temporary files only.
@@ -137,6 +142,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	if err != nil {
 		return nil, err
 	}
+	ws.Config.ReasoningEffort = cmp.Or(o.Effort, ws.Config.ReasoningEffort)
 	ses := &Session{Workspace: ws, Options: o}
 	if ses.images, err = attach.Images(ctx, ws.Ground(), o.Images); err == nil {
 		err = ses.chooseModel(ctx)
@@ -238,6 +244,8 @@ func (ses *Session) chooseModel(ctx context.Context) error {
 	w := providers.Wish{Attended: o.Attended, Served: o.Command != "", Needed: o.HasPrompt || o.From != nil || len(o.Images) > 0}
 	if o.From != nil {
 		w.Session, w.Switched = o.From.ID, o.From.After
+	} else if o.Like != "" {
+		w.Session, w.Switched = o.Like, true
 	}
 	var err error
 	if ses.chosen, err = providers.Of(ses.Workspace).Choose(ctx, w); err != nil {

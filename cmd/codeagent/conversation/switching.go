@@ -46,6 +46,7 @@ func (ses *Session) Think(_ context.Context, effort string) error {
 		ses.Workspace.Config.ReasoningEffort = was
 		return err
 	}
+	ses.Options.Effort = effort
 	return nil
 }
 

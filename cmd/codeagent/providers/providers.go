@@ -72,13 +72,13 @@ type Wish struct {
 	Needed bool
 	// Served: another program holds the conversation. It cannot show the tour.
 	Served bool
-	// Session is the ID of the session to resume, "" for a new one. switched: the person
-	// switched to it from another session of this run.
+	// Session is the ID of the session whose model is asked: that to resume, or the one before a new
+	// one; "" for none. Switched: another session of this run came before.
 	Session  string
 	Switched bool
 }
 
-// Choose returns the model that the resumed session used last, else the configured
+// Choose returns the model that w.Session used last, else the configured
 // provider's. Without a provider it fails if one is needed, and otherwise returns no model.
 // A server on this machine is offered and never chosen: it may have been started for
 // another purpose.
@@ -96,7 +96,7 @@ func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 		case gone != nil:
 			c.Notice = event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("%v; using %s", gone, now)}
 		case again:
-			c.Notice = event.Notice{Level: word.LevelInfo, Text: "using " + now + ", as this session did last"}
+			c.Notice = event.Notice{Level: word.LevelInfo, Text: "using " + now + ", as last used"}
 		case passed != "":
 			c.Notice = event.Notice{Level: word.LevelInfo, Text: fmt.Sprintf("using %s, the base URL, instead of the provider %s", c.host, passed)}
 		}

@@ -45,7 +45,10 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 	o.Extras.Effort = ses.Think
 	o.Extras.Own = func(ctx context.Context) ([]prompts.Own, error) { return commands.Own(ctx, ses) }
 	o.Extras.Fresh = func(context.Context) error {
-		kept.next = &sessionscmd.Resumed{Folder: ws.Folder}
+		kept.next = &sessionscmd.Resumed{Fresh: true, Folder: ws.Folder, Effort: ses.Options.Effort}
+		if ses.Record != nil && ses.Record.Log.Kept() {
+			kept.next.ID = ses.Record.Log.ID()
+		}
 		return nil
 	}
 	if ses.Record == nil {
@@ -56,7 +59,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 		if !log.Kept() {
 			return commands.ErrNoMessage
 		}
-		kept.next = &sessionscmd.Resumed{ID: log.ID(), Folder: ws.Folder, Fork: true, After: true}
+		kept.next = &sessionscmd.Resumed{ID: log.ID(), Folder: ws.Folder, Fork: true, After: true, Effort: ses.Options.Effort}
 		return nil
 	}
 	o.Extras.Export = func(_ context.Context, file string) (string, error) { return commands.Export(ses, file) }

@@ -37,7 +37,7 @@ type Options struct {
 	Images    []string
 	// Learn is conversation.Options.Learn of the first session.
 	Learn func(server string) func(sandbox.Denial) (sandbox.Grant, bool)
-	// from is the session to resume.
+	// from is the session to resume, or the one before a new one.
 	from *sessionscmd.Resumed
 }
 
@@ -62,8 +62,8 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 			return err
 		}
 		prompt = ""
-		if next.ID == "" { // a new one, in the same folder
-			f.Folder, o.Images, o.Learn, o.from = next.Folder, nil, nil, nil
+		if next.Fresh { // in the same folder
+			f.Folder, o.Images, o.Learn, o.from = next.Folder, nil, nil, next
 			continue
 		}
 		o = Options{from: next}
@@ -73,7 +73,14 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 
 // playSession plays one session and returns the one to resume next, nil to end.
 func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, prompt string, typed *typing) (*sessionscmd.Resumed, error) {
-	ses, err := conversation.Open(ctx, s, f, conversation.Options{Attended: true, Mentions: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from, Learn: o.Learn})
+	opening := conversation.Options{Attended: true, Mentions: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from, Learn: o.Learn}
+	if o.from != nil {
+		opening.Effort = o.from.Effort
+		if o.from.Fresh {
+			opening.From, opening.Like = nil, o.from.ID
+		}
+	}
+	ses, err := conversation.Open(ctx, s, f, opening)
 	if err != nil {
 		return nil, err
 	}

@@ -36,12 +36,17 @@ type Which struct {
 // Resumed is the session that a run resumes.
 type Resumed struct {
 	ID, Folder string
+	// Fresh begins a new session in Folder. ID is the one before it, whose model is asked, or "".
+	Fresh bool
 	// Fork resumes a copy and leaves the session unchanged.
 	Fork bool
 	// Before is the message from which on everything is dropped; 0 for none.
 	Before int
 	// After: another session of this run came before, and --model applied to that one.
 	After bool
+	// Effort is how long the model may think, as the person chose in the session before; empty: they did
+	// not.
+	Effort string
 }
 
 func (r *Which) Add(cmd *cobra.Command, verb string) {
