@@ -209,6 +209,19 @@ func TestHostileTools(t *testing.T) {
 	}
 }
 
+// A list that changes before the connection is open ends nothing, and is read once it is open.
+func TestEarlyChange(t *testing.T) {
+	c, err := raw(t, Options{}, func(w io.Writer, method string, id json.RawMessage) {
+		if method == "initialize" {
+			fmt.Fprintln(w, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+		answer(w, method, id, `{"name":"good","inputSchema":{"type":"object"}}`)
+	})
+	if err != nil || len(c.Tools()) != 1 {
+		t.Errorf("%v", err)
+	}
+}
+
 // A server that says nothing, or ends, is an error within the time limit.
 func TestSilentServers(t *testing.T) {
 	if _, err := raw(t, Options{Startup: 50 * time.Millisecond}, func(io.Writer, string, json.RawMessage) {}); !errors.Is(err, ErrTime) {

@@ -204,6 +204,9 @@ func offered(server, tool string, taken map[string]bool) string {
 func (c *Client) changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.session == nil { // it is still connecting: start reads the list after that
+		return
+	}
 	if c.again = c.changing; c.changing {
 		return
 	}
