@@ -139,16 +139,16 @@ type called struct {
 	want            string // a regular expression
 }
 
-// calls runs `codeagent exec --json` with a model that makes the calls one after the other, checks
+// calls runs `codeagent exec --json` with a model that makes the calls one after the other. It checks
 // their results, and that a strict provider takes every request.
-func (n npmServers) calls(t *testing.T, wire string, list []called) (*scripted.Server, result) {
+func (n npmServers) calls(t *testing.T, wire, prompt string, list []called) (*scripted.Server, result) {
 	t.Helper()
 	var replies []scripted.Reply
 	for _, c := range list {
 		replies = append(replies, scripted.Reply{Calls: []scripted.Call{{Name: c.tool, Arguments: c.arguments}}})
 	}
 	srv := serve(t, append(replies, scripted.Reply{Text: "done"})...)
-	cmd := n.codeagent("exec", "--json", "--model", "test", "-c", "wire="+wire, "go")
+	cmd := n.codeagent("exec", "--json", "--model", "test", "-c", "wire="+wire, prompt)
 	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, "OPENAI_API_KEY=x", "KEY_OF_TEST=k")
 	r := run1(t, cmd)
 	valid := map[string]func([]byte) error{scripted.Chat: modeltest.ValidChat, scripted.Responses: modeltest.ValidResponses}[wire]
@@ -174,7 +174,7 @@ func (n npmServers) calls(t *testing.T, wire string, list []called) (*scripted.S
 
 // everything calls the tools of the server "everything".
 func (n npmServers) everything(t *testing.T, wire string) {
-	srv, r := n.calls(t, wire, []called{
+	srv, r := n.calls(t, wire, "look at @everything:demo://resource/dynamic/text/7", []called{
 		{"everything__echo", `{"message":"hello"}`, `^Echo: hello$`},
 		{"everything__get-sum", `{"a":1,"b":2}`, `^The sum of 1 and 2 is 3\.$`},
 		{"everything__get-sum", `{"a":"x"}`, `^The tool failed: (.|\n)*Input validation error`},
@@ -202,6 +202,9 @@ func (n npmServers) everything(t *testing.T, wire string) {
 	// The server adds its tools for clients that can ask after it is initialized, and says so.
 	if tools := requests[0].Tools; !slices.Contains(tools, "everything__trigger-elicitation-request") || slices.Contains(tools, "everything__trigger-sampling-request") {
 		t.Errorf("the model was offered %q", tools)
+	}
+	if !bytes.Contains(requests[0].Body, []byte("Resource 7: This is a plaintext resource")) {
+		t.Errorf("the resource did not come with the message: %s", requests[0].Body)
 	}
 	for _, want := range []string{`"delta":"1 of 3\n"`, `"type":"mcp_tool_call"`, "because nobody can answer it here"} {
 		if !strings.Contains(r.stdout, want) {
@@ -290,7 +293,7 @@ func (n npmServers) filesystem(t *testing.T) {
 	n.makeFolder(t, n.home+"/.ssh")
 	n.writeFile(t, n.home+"/.ssh/id_ed25519", "SECRET")
 	n.configure(t, n.server("fs", n.published("filesystem"), docs, closed, n.home+"/.ssh")+"[mcp.servers.fs.sandbox]\nwrite = [\"~/docs\"]\n"+n.rules("fs"))
-	_, r := n.calls(t, "chat", []called{
+	_, r := n.calls(t, "chat", "go", []called{
 		{"fs__write_file", fmt.Sprintf(`{"path":"%s/a.txt","content":"hi\n"}`, docs), `^Successfully wrote to`},
 		{"fs__read_text_file", fmt.Sprintf(`{"path":"%s/a.txt"}`, docs), `^hi\n?$`},
 		{"fs__edit_file", fmt.Sprintf(`{"path":"%s/a.txt","edits":[{"oldText":"hi","newText":"ho"}]}`, docs), `\+ho`},
@@ -314,13 +317,13 @@ func (n npmServers) filesystem(t *testing.T) {
 func (n npmServers) memory(t *testing.T) {
 	n.configure(t, n.server("memory", n.published("memory"))+"env = { MEMORY_FILE_PATH = \"$CODEAGENT_SERVER_DIR/memory.jsonl\" }\n"+n.rules("memory"))
 	file := n.home + "/.local/share/codeagent/servers/memory/memory.jsonl"
-	n.calls(t, "chat", []called{
+	n.calls(t, "chat", "go", []called{
 		{"memory__create_entities", `{"entities":[{"name":"Ada","entityType":"person","observations":["wrote programs"]}]}`, `"Ada"`},
 	})
 	if data, err := os.ReadFile(file); !strings.Contains(string(data), "wrote programs") {
 		t.Fatalf("%q, %v", data, err)
 	}
-	srv, _ := n.calls(t, "chat", []called{
+	srv, _ := n.calls(t, "chat", "go", []called{
 		{"memory__read_graph", `{}`, `wrote programs`},
 		{"shell", `{"command":"cat ` + file + `"}`, `Permission denied|No such file`},
 	})
