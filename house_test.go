@@ -176,7 +176,7 @@ var rooms = []room{
 	{path: "headless", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/short", "internal/visible", "sandbox"}},
 
 	// The face for editors: the Agent Client Protocol over two streams.
-	{path: "acp", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/picture", "internal/short", "internal/visible", "model", "sandbox"}, pure: true, libraries: []string{"github.com/coder/acp-go-sdk"}},
+	{path: "acp", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model", "sandbox"}, pure: true, libraries: []string{"github.com/coder/acp-go-sdk"}},
 
 	// Observers of the same events, for those who run codeagent: a log and a collector. Both are
 	// off unless they are asked for.
@@ -188,7 +188,7 @@ var rooms = []room{
 	// One package a command, and below them what they share. None knows package main.
 	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "hostfile", "internal/picture", "internal/visible", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/keys", "tui/message", "tui/palette", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "approvals/rules", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "gitrun", "headless", "hostfile", "internal/short", "mcp/inquiry", "model", "prompts", "sandbox"}},
-	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/sessionscmd", "config", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "undo"}},
+	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/sessionscmd", "config", "config/server", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "undo"}},
 	// What the screen and an editor offer beside talking: written once, shown in two ways.
 	{path: "cmd/codeagent/commands", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/without", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "event", "exec", "exec/worker", "hostfile", "internal/short", "prompts", "sandbox", "undo"}},
 	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},

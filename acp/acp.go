@@ -10,6 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/mcp/inquiry"
 	"codeagent/model"
 )
 
@@ -58,6 +59,9 @@ type Saved struct {
 type Face interface {
 	Emit(event.Event)
 	Ask(context.Context, approvals.Request) (approvals.Answer, error)
+	// Inquire puts a question of an MCP server to the editor's user. It declines where the editor
+	// does not offer that.
+	Inquire(context.Context, inquiry.Question) (inquiry.Reply, error)
 	// Refresh sends the settings and commands of the session again if they have changed.
 	Refresh()
 	// Buffer returns the text of a file as the editor has it, with changes that are not saved. ok

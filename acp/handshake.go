@@ -12,15 +12,12 @@ const protocolVersion = sdk.ProtocolVersionNumber
 
 // client is what the editor says that it can do. What it leaves out it cannot do.
 type client struct {
-	fileReads, notices, compactions, terminals bool
+	fileReads, notices, compactions, forms, pages bool
 }
 
 type initializeParams struct {
 	ProtocolVersion    *json.Number `json:"protocolVersion"`
 	ClientCapabilities struct {
-		Meta struct {
-			TerminalOutput bool `json:"terminal_output"`
-		} `json:"_meta"`
 		FS struct {
 			ReadTextFile bool `json:"readTextFile"`
 		} `json:"fs"`
@@ -28,6 +25,10 @@ type initializeParams struct {
 			Compaction *struct{} `json:"compaction"`
 			Notices    *struct{} `json:"notices"`
 		} `json:"session"`
+		Elicitation struct {
+			Form *struct{} `json:"form"`
+			URL  *struct{} `json:"url"`
+		} `json:"elicitation"`
 	} `json:"clientCapabilities"`
 }
 
@@ -65,7 +66,7 @@ func (s *server) initialize(m message) *Error {
 	}
 	c := p.ClientCapabilities
 	s.mu.Lock()
-	s.client = client{c.FS.ReadTextFile, c.Session.Notices != nil, c.Session.Compaction != nil, c.Meta.TerminalOutput}
+	s.client = client{c.FS.ReadTextFile, c.Session.Notices != nil, c.Session.Compaction != nil, c.Elicitation.Form != nil, c.Elicitation.URL != nil}
 	s.mu.Unlock()
 	title := "codeagent"
 	r := initializeResult{
@@ -74,6 +75,7 @@ func (s *server) initialize(m message) *Error {
 		AuthMethods:     []struct{}{},
 	}
 	r.AgentCapabilities.LoadSession = true
+	r.AgentCapabilities.MCPCapabilities.Http = true
 	r.AgentCapabilities.PromptCapabilities = sdk.PromptCapabilities{Image: true, EmbeddedContext: true}
 	s.succeed(m.id, r)
 	return nil

@@ -237,6 +237,14 @@ func (s *server) notify(method string, params any) {
 	s.out.put(encode(notificationLine{"2.0", method, params}))
 }
 
+// name returns a name that no other question of this connection has.
+func (s *server) name() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	return "codeagent-" + strconv.Itoa(s.last)
+}
+
 // call sends a request and waits for its answer. If ctx ends first, the client is told.
 func (s *server) call(ctx context.Context, method string, params, result any) error {
 	got := make(chan message, 1)

@@ -23,8 +23,10 @@ type editor struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
-	// answer is the result, or the error, of each question; asked are their parameters.
+	// answer is the result, or the error, of each question; asked are their parameters. A question
+	// that holds denied, if that is set, is answered with no.
 	answer string
+	denied string
 	asked  []string
 	// updates are what the sessions showed, in order.
 	updates []string
@@ -115,13 +117,37 @@ func (e *editor) await(id int) acpMessage {
 			e.updates = append(e.updates, string(m.Params))
 		case m.Method == "session/request_permission":
 			e.asked = append(e.asked, string(m.Params))
-			e.line(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, *m.ID, e.answer))
+			answer := e.answer
+			if e.denied != "" && strings.Contains(string(m.Params), e.denied) {
+				answer = `"result":{"outcome":{"outcome":"selected","optionId":"no"}}`
+			}
+			e.line(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, *m.ID, answer))
 		case m.Method == "" && m.ID != nil && *m.ID == id:
 			return m
 		default:
 			e.t.Fatalf("unexpected: %+v", m)
 		}
 	}
+}
+
+// fakeMCP returns the program of an MCP server that tries things, where no command can write.
+func (u user) fakeMCP(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(u.bin, "fakemcp") // the test binary chooses its part by this name
+	if err := os.Link(self, file); err != nil && !os.IsExist(err) {
+		data, err := os.ReadFile(self)
+		if err == nil {
+			err = os.WriteFile(file, data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file
 }
 
 // open opens a session in a folder and returns its ID.
@@ -321,4 +347,49 @@ func TestACPEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestACPServers: an editor's MCP server runs in its session only, in a sandbox, and its tools are
+// asked about.
+func TestACPServers(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		inside, outside := filepath.Join(u.out, "folder"), filepath.Join(u.home, "planted")
+		if err := os.Mkdir(inside, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		call := func(tool, path string) scripted.Reply {
+			return scripted.Reply{Calls: []scripted.Call{{Name: "My-Server__" + tool, Arguments: fmt.Sprintf(`{"path":%q}`, path)}}}
+		}
+		srv := serve(t, call("write", outside), scripted.Reply{Text: "done"}, scripted.Reply{Text: "no tools"})
+		e := startEditor(t, u, srv.URL)
+		e.answer = `"result":{"outcome":{"outcome":"selected","optionId":"once"}}`
+		e.denied = "allows: write " + outside
+		m := e.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[{"name":"My Server","command":%q,"args":[],"env":[{"name":"LITERAL","value":"$HOME"}]}]}`, inside, u.fakeMCP(t)))
+		var r struct{ SessionID string }
+		if err := json.Unmarshal(m.Result, &r); err != nil || r.SessionID == "" {
+			t.Fatalf("session/new: %+v", m)
+		}
+		if m := e.request("session/prompt", prompt(r.SessionID, "go")); m.Error != nil {
+			t.Fatalf("%+v", m)
+		}
+		if len(e.asked) != 2 || !strings.Contains(e.asked[0], "the tool write of the MCP server My-Server") || !strings.Contains(e.asked[1], e.denied) {
+			t.Errorf("want a question about the tool and one about the write that waits: %q", e.asked)
+		}
+		if _, err := os.Stat(outside); err == nil {
+			t.Error("the server wrote outside its sandbox")
+		}
+		if !e.shows("tool_call_update", "planted", "failed") {
+			t.Errorf("the refusal is not named with its call: %q", e.updates)
+		}
+		other := e.open(u.out)
+		if m := e.request("session/prompt", prompt(other, "go")); m.Error != nil {
+			t.Fatalf("%+v", m)
+		}
+		requests := srv.Requests()
+		for i, offered := range map[int]bool{0: true, len(requests) - 1: false} {
+			if got := strings.Contains(string(requests[i].Body), "My-Server__write"); got != offered {
+				t.Errorf("request %d offers the tool: %v", i, got)
+			}
+		}
+	})
 }

@@ -68,10 +68,11 @@ func runACP(t *testing.T, u user, node, file string, judge *acpJudge) {
 			t.Fatal(err)
 		}
 	}
+	fake := u.fakeMCP(t)
 	cmd := u.codeagent()
 	limit := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // it waits for messages
 	defer limit.Stop()
-	cmd.Env = append(cmd.Env, "CODEAGENT="+cmd.Path, "BASE_URL="+server.URL, "WORK="+work, "OUT="+u.out, "RAW="+raw)
+	cmd.Env = append(cmd.Env, "CODEAGENT="+cmd.Path, "BASE_URL="+server.URL, "WORK="+work, "OUT="+u.out, "RAW="+raw, "FAKEMCP="+fake)
 	cmd.Path, cmd.Args, cmd.Dir = node, []string{"node", file}, work
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -12,8 +12,6 @@ import (
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
-	"codeagent/event"
-	"codeagent/event/word"
 	"codeagent/hostfile"
 	sessions "codeagent/session"
 )
@@ -36,6 +34,10 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 		return nil, acp.Invalid(fmt.Errorf("cwd is not a folder: %s", o.Folder))
 	}
 	options := conversation.Options{Attended: true, HasPrompt: true, Mentions: true, Hint: hint, Command: "acp", Unsaved: face.Buffer}
+	var err error
+	if options.Servers, err = handedIn(o.Servers); err != nil {
+		return nil, acp.Invalid(err)
+	}
 	if o.Session != "" {
 		store, err := sessionscmd.Store(h.stdio)
 		if err != nil {
@@ -66,9 +68,6 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 	out := &open{ses: ses, face: face, flags: f, end: end, undoing: commands.NewUndoing(ses), effort: ses.Workspace.Config.ReasoningEffort}
 	out.listed = &commands.Models{Ses: ses, Show: out.Emit}
 	ses.Join(out)
-	if len(o.Servers) > 0 {
-		face.Emit(event.Notice{Level: word.LevelWarning, Text: "codeagent starts no MCP servers in a session of an editor; it works with its own tools"})
-	}
 	out.looks.Go(func() { out.look(life) })
 	return out, nil
 }

@@ -82,10 +82,9 @@ func (o *open) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, 
 // Steer returns nothing: a prompt that comes while another runs waits for its end.
 func (*open) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
-// Inquire declines: the editor is asked for permissions only.
-func (o *open) Inquire(_ context.Context, q inquiry.Question) (inquiry.Reply, error) {
-	o.Emit(event.Notice{Level: word.LevelWarning, Text: "the server " + q.Server + " asks for input, which this editor is not offered; codeagent declined"})
-	return inquiry.Reply{Action: inquiry.Declined}, nil
+// Inquire puts a question of an MCP server to the editor's user.
+func (o *open) Inquire(ctx context.Context, q inquiry.Question) (inquiry.Reply, error) {
+	return o.face.Inquire(ctx, q)
 }
 
 func (o *open) ID() string { return o.ses.Record.Log.ID() }

@@ -64,6 +64,7 @@ export class Editor {
         this.reads = [...(this.reads ?? []), params];
         return { content: this.buffers?.[params.path] ?? fs.readFileSync(params.path, "utf8") };
       });
+    if (this.form) app.onRequest(methods.client.elicitation.create, ({ params }) => this.form(params));
     const stream = ndJsonStream(sent, Readable.toWeb(this.process.stdout));
     this.connection = app.connect(stream);
     this.agent = this.connection.agent;
