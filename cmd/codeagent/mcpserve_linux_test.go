@@ -145,6 +145,7 @@ func (c *mcpClient) await(id int) json.RawMessage {
 		case m.Method == "elicitation/create":
 			c.asked = append(c.asked, m.Params.Message)
 			c.line(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, m.ID, c.answer))
+		case m.Method == "notifications/cancelled": // of a question
 		case m.Method == "notifications/progress":
 			c.progress = append(c.progress, m.Params.Message)
 		case m.ID != id || m.Error != nil:
@@ -337,9 +338,26 @@ func TestMCPServerAsks(t *testing.T) {
 	}
 }
 
-// TestMCPServerEnds: cancelling a call, the end of stdin and SIGTERM end a command and everything
-// it started.
+// TestMCPServerEnds: cancelling a call, the end of stdin, SIGTERM and SIGHUP end a command and everything
+// it started: while it runs, while a question about it waits, and in a session of the tool agent.
 func TestMCPServerEnds(t *testing.T) {
+	// Whoever holds the other end of the pipe is alive. A session of its own keeps nothing alive.
+	const begin = "exec 5>fifo; echo up >&5; setsid sleep 1000 & "
+	srv := answering(t, func(scripted.Request) scripted.Reply {
+		return scripted.Reply{Calls: []scripted.Call{shellCall(begin + "sleep 1000")}}
+	})
+	stages := map[string]struct {
+		tool      string
+		arguments object
+		can       string // the client's capability
+	}{
+		"runs":     {"shell", object{"command": begin + "sleep 1000"}, ""},
+		"asks":     {"shell", object{"command": begin + "echo x > ~/wanted; sleep 1000"}, `"elicitation":{}`},
+		"in agent": {"agent", object{"prompt": "sleep"}, ""},
+	}
+	signalled := func(sig syscall.Signal) func(c *mcpClient, id int) {
+		return func(c *mcpClient, _ int) { _ = c.cmd.Process.Signal(sig); _ = c.cmd.Wait() }
+	}
 	for name, test := range map[string]struct {
 		end  func(c *mcpClient, id int)
 		code int
@@ -351,47 +369,77 @@ func TestMCPServerEnds(t *testing.T) {
 			}
 		}},
 		"end of file": {end: func(c *mcpClient, _ int) { c.in.Close(); _ = c.cmd.Wait() }},
-		"SIGTERM":     {end: func(c *mcpClient, _ int) { _ = c.cmd.Process.Signal(syscall.SIGTERM); _ = c.cmd.Wait() }, code: 143},
+		"SIGTERM":     {end: signalled(syscall.SIGTERM), code: 143},
+		"SIGHUP":      {end: signalled(syscall.SIGHUP), code: 129},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bothRevisions(t, func(t *testing.T, u user, newest bool) {
-				c := mcpServe(t, u.codeagent(), "{}", newest)
-				fifo := u.work + "/fifo"
-				os.Remove(fifo)
-				if err := syscall.Mkfifo(fifo, 0o666); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Chmod(fifo, 0o666); err != nil {
-					t.Fatal(err)
-				}
-				// Whoever holds the other end of the pipe is alive. A session of its own keeps nothing alive.
-				id := c.start("tools/call", `{"name":"shell","arguments":{"command":"exec 5>fifo; echo up >&5; setsid sleep 1000 & sleep 1000"}}`)
-				f, err := os.Open(fifo)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer f.Close()
-				up := make([]byte, 3)
-				if _, err := io.ReadFull(f, up); err != nil {
-					t.Fatal(err)
-				}
-				test.end(c, id)
-				ended := make(chan error, 1)
-				go func() { _, err := io.ReadAll(f); ended <- err }()
-				select {
-				case err := <-ended:
-					if err != nil {
-						t.Error(err)
+		for stage, call := range stages {
+			t.Run(name+" "+stage, func(t *testing.T) {
+				bothRevisions(t, func(t *testing.T, u user, newest bool) {
+					asks := call.can != ""
+					if asks && newest && name == "cancelled" {
+						return // the call is answered by its question, and can be cancelled no more
 					}
-				case <-time.After(20 * time.Second):
-					t.Error("something of the command still runs")
-				}
-				if s := c.cmd.ProcessState; s != nil && s.ExitCode() != test.code {
-					t.Errorf("status %d, want %d", s.ExitCode(), test.code)
-				}
+					cmd := u.codeagent("--model", "test")
+					cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+					c := mcpServe(t, cmd, fmt.Sprintf(`{%s}`, call.can), newest)
+					ended := c.fifo(u.work + "/fifo")
+					arguments, err := json.Marshal(call.arguments)
+					if err != nil {
+						t.Fatal(err)
+					}
+					id := c.start("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, call.tool, arguments))
+					if err := <-ended; err != nil { // it is up
+						t.Fatal(err)
+					}
+					for text := ""; asks && !strings.Contains(text, "elicitation/create"); {
+						if text, err = c.out.ReadString('\n'); err != nil {
+							t.Fatal(err)
+						}
+					}
+					test.end(c, id)
+					select {
+					case err := <-ended:
+						if err != nil {
+							t.Error(err)
+						}
+					case <-time.After(20 * time.Second):
+						t.Error("something of the command still runs")
+					}
+					if s := c.cmd.ProcessState; s != nil && s.ExitCode() != test.code {
+						t.Errorf("status %d, want %d", s.ExitCode(), test.code)
+					}
+				})
 			})
-		})
+		}
 	}
+}
+
+// fifo makes a pipe at path. The channel says when somebody wrote "up" to it, and then when nobody has
+// it open for writing any more.
+func (c *mcpClient) fifo(path string) <-chan error {
+	c.t.Helper()
+	os.Remove(path)
+	err := syscall.Mkfifo(path, 0o666)
+	if err == nil {
+		err = os.Chmod(path, 0o666)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	out := make(chan error, 2)
+	go func() {
+		f, err := os.Open(path)
+		if err == nil {
+			defer f.Close()
+			_, err = io.ReadFull(f, make([]byte, len("up\n")))
+		}
+		out <- err
+		if err == nil {
+			_, err = io.ReadAll(f)
+			out <- err
+		}
+	}()
+	return out
 }
 
 // TestMCPServerAgent: a session of codeagent works on a prompt with progress, is continued by its
