@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -153,13 +154,18 @@ func (s *Servers) boxOf(set server.Settings, own string) (box, error) {
 
 // programOf finds the program of a server. One in PATH must be where no command can have put it,
 // because it gets the variables and hosts of the server. One with a folder in its name is what the
-// user chose; Protect keeps commands from changing it.
+// user chose; Protect keeps commands from changing it. Its last link is not followed: the python of a
+// virtual environment is a link, and finds its packages beside the link.
 func programOf(ws *workspace.Workspace, command string) (string, error) {
 	if below, ok := strings.CutPrefix(command, "~/"); ok {
 		command = filepath.Join(ws.Stdio.Env("HOME"), below)
 	}
 	if strings.Contains(command, "/") {
-		return sandbox.Canonical(ws.Files, ws.Folder, command)
+		if !filepath.IsAbs(command) {
+			command = filepath.Join(ws.Folder, command)
+		}
+		dir, err := sandbox.Canonical(ws.Files, ws.Folder, filepath.Dir(command))
+		return filepath.Join(dir, filepath.Base(command)), err
 	}
 	program, err := ws.Ground().Program(ws.Stdio.Env("PATH"), command)
 	var ground *hostfile.GroundError
@@ -172,8 +178,8 @@ func programOf(ws *workspace.Workspace, command string) (string, error) {
 	return program, err
 }
 
-// Protect protects in p the files in write roots that the command lines of servers name: otherwise a
-// command could change what a server does.
+// Protect protects in p the files in write roots that the command lines of servers name, and the links
+// that lead to them: otherwise a command could change what a server does.
 func Protect(ws *workspace.Workspace, p sandbox.Policy, list map[string]server.Settings) sandbox.Policy {
 	if len(list) == 0 || p.Unconfined {
 		return p
@@ -184,18 +190,51 @@ func Protect(ws *workspace.Workspace, p sandbox.Policy, list map[string]server.S
 			if below, ok := strings.CutPrefix(name, "~/"); ok {
 				name = filepath.Join(ws.Stdio.Env("HOME"), below)
 			}
-			file, err := sandbox.Canonical(ws.Files, ws.Folder, name)
-			if err != nil || !sandbox.CoveredBy(sandbox.PathsOf(p.Write), file) {
-				continue
-			}
-			if mode, err := ws.Files.Lstat(file); err == nil && mode.IsRegular() {
-				p.Protected.Paths = append(p.Protected.Paths, file)
+			for _, entry := range way(ws.Files, ws.Folder, name) {
+				if sandbox.CoveredBy(sandbox.PathsOf(p.Write), entry) {
+					p.Protected.Paths = append(p.Protected.Paths, entry)
+				}
 			}
 		}
 	}
 	slices.Sort(p.Protected.Paths)
 	p.Protected.Paths = slices.Compact(p.Protected.Paths)
 	return p
+}
+
+// way returns the links that name, relative to dir, goes through, and the regular file that it leads
+// to; nothing if it leads to none.
+func way(files sandbox.FileSystem, dir, name string) (entries []string) {
+	if !filepath.IsAbs(name) {
+		name = dir + "/" + name
+	}
+	at, rest := "/", strings.Split(name, "/")
+	for len(rest) > 0 {
+		part := rest[0]
+		rest = rest[1:]
+		next := filepath.Join(at, part)
+		mode, err := files.Lstat(next)
+		switch {
+		case err != nil:
+			return nil
+		case mode.Type() != fs.ModeSymlink:
+			at = next
+			continue
+		}
+		entries = append(entries, next)
+		target, err := files.Readlink(next)
+		if err != nil || len(entries) > 40 { // as many as the kernel follows
+			return nil
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+	}
+	if mode, err := files.Lstat(at); err != nil || !mode.IsRegular() {
+		return nil
+	}
+	return append(entries, at)
 }
 
 // program says in one line what the server is: its command line, or its URL.
