@@ -38,6 +38,19 @@ func TestCompactedGoesOnFromTheSummary(t *testing.T) {
 	put(t, ses, user("four"), answer("4"))
 	want := []model.Item{first, user("three"), answer("3"), user("four"), answer("4")}
 	same(t, "at once", history(t, ses), want...)
+	var all []model.Item
+	for item, err := range ses.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		item.Carried = nil
+		all = append(all, item)
+	}
+	shown := summary("of one and two")
+	shown.Carried = nil
+	if d := cmp.Diff([]model.Item{user("one"), answer("1"), user("two"), answer("2"), user("three"), answer("3"), shown, user("four"), answer("4")}, all); d != "" {
+		t.Errorf("all: %s", d)
+	}
 	if err := ses.EndTurn("done", model.Usage{}); err != nil {
 		t.Fatal(err)
 	}

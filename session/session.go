@@ -8,6 +8,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"strings"
 	"sync"
@@ -210,6 +211,29 @@ func (s *Session) History(limit int64) (History, error) {
 	h, err := s.view.history(limit)
 	s.store.showImages(s.info.ID, h.Items)
 	return h, err
+}
+
+// All yields the whole conversation without removed items, also what summaries have replaced for the
+// model: each summary stands where it replaced what came before. It reads the file as it goes, and
+// the images have no data. The session must not be closed meanwhile.
+func (s *Session) All() iter.Seq2[model.Item, error] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.f == nil {
+		return func(func(model.Item, error) bool) {}
+	}
+	v := s.view
+	return func(yield func(model.Item, error) bool) {
+		for r, err := range v.items() {
+			if err != nil {
+				yield(model.Item{}, err)
+				return
+			}
+			if !yield(*r.Item, nil) {
+				return
+			}
+		}
+	}
 }
 
 // Close closes the session; another process may then resume it.

@@ -283,7 +283,7 @@ func TestACPTwoSessionsAndLoad(t *testing.T) {
 			t.Fatalf("%s: %+v", method, m)
 		}
 		for _, part := range []string{"first question", "first answer"} {
-			if later.shows(part) != replays {
+			if later.shows("_message_chunk", part) != replays {
 				t.Errorf("%s: replays %q: %v", method, part, !replays)
 			}
 		}

@@ -1,7 +1,9 @@
 package conversation
 
 import (
+	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -20,7 +22,7 @@ const (
 	// PastRecent is as far back as a person is likely to scroll; nothing if nobody attends.
 	PastRecent Past = iota
 	PastNone
-	// PastAll is everything that the model still receives.
+	// PastAll is everything, also what summaries have replaced for the model.
 	PastAll
 )
 
@@ -32,9 +34,9 @@ func (r *record) showPast(emit func(event.Event), set *tools.Set, o Options) {
 	items := r.before.Items
 	switch {
 	case o.Past == PastAll:
-		replay(emit, set, items)
+		r.replayAll(emit, set)
 	case o.Past == PastRecent && o.Attended: // the other faces print only what happens now
-		replay(emit, set, items[max(0, len(items)-replayed):])
+		replay(emit, set, slices.Values(items[max(0, len(items)-replayed):]))
 	}
 	text := fmt.Sprintf("resumed session %s", r.Log.ID())
 	if r.before.Omitted {
@@ -46,15 +48,45 @@ func (r *record) showPast(emit func(event.Event), set *tools.Set, o Options) {
 	}
 }
 
+// replayAll shows the whole conversation from the disk, and the plan that it ends with.
+func (r *record) replayAll(emit func(event.Event), set *tools.Set) {
+	var failed error
+	var plan event.PlanUpdated
+	replay(emit, set, func(yield func(model.Item) bool) {
+		for item, err := range r.Log.All() {
+			if failed = err; err != nil {
+				return
+			}
+			if item.Kind == model.Call && item.Call.Name == "update_plan" {
+				var p struct{ Plan []event.PlanStep }
+				if json.Unmarshal([]byte(item.Call.Arguments), &p) == nil && len(p.Plan) > 0 {
+					plan.Steps = p.Plan
+				}
+			}
+			if !yield(item) {
+				return
+			}
+		}
+	})
+	if plan.Steps != nil {
+		emit(plan)
+	}
+	if failed != nil {
+		emit(event.Notice{Level: word.LevelWarning, Text: "not the whole conversation could be read: " + failed.Error()})
+	}
+}
+
 // replayed is how many earlier items PastRecent shows.
 const replayed = 400
 
 // replay sends items as events, as if they happened now. Of a call it knows only what the
 // model received. A call without a result was cut off by the end of the process.
-func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
+func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) {
 	calls := map[string]event.ToolStarted{}
 	var open []string
-	for n, i := range items {
+	n := -1
+	for i := range items {
+		n++
 		switch i.Kind {
 		case model.User:
 			emit(event.TurnStarted{Text: i.Text, Images: agent.Input{Images: i.Images}.Shown()})
@@ -77,7 +109,7 @@ func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Kind: word.KindRead, Title: i.Call.Name}
 			if planned, err := set.Plan(*i.Call); err == nil {
 				a := planned.Action()
-				e.Kind, e.Title, e.Folder = a.Kind.Shown(), a.Title, a.Folder
+				e.Kind, e.Title, e.Folder, e.Paths = a.Kind.Shown(), a.Title, a.Folder, a.Paths
 				if a.Kind == word.KindCommand {
 					e.Command = a.Command
 				}

@@ -1,5 +1,5 @@
 // What a turn shows: edits as diffs, the plan, the fill of the context, output, and commands.
-import { assert, fs, patch, say, shell, start, steps, work } from "./lib.mjs";
+import { assert, fs, methods, patch, say, shell, start, steps, work } from "./lib.mjs";
 
 const editor = await start({ capabilities: { session: { notices: {}, compaction: {} } } });
 const { sessionId } = await editor.open();
@@ -61,4 +61,17 @@ assert.match(compactions[1].summary[0].text, /A summary\./);
 assert.match(await run("/model"), /scripted/);
 // A text that only begins like a command is a message.
 assert.match(await run(`/nosuch thing\n${steps(say("a message"))}`), /a message/);
+await editor.agent.request(methods.agent.session.close, { sessionId });
 await editor.end();
+
+// Load replays what the summary has replaced for the model, too.
+const later = await start({ capabilities: { session: { compaction: {} } } });
+await later.agent.request(methods.agent.session.load, { sessionId, cwd: work, mcpServers: [] });
+assert.ok(later.text(sessionId, "user_message_chunk").includes("Delete File: old.txt"), "the first message is missing");
+assert.ok(later.text(sessionId).includes("Done.") && later.text(sessionId).includes("tidied"));
+assert.deepEqual(later.of(sessionId, "compaction_update").map((c) => c.status), ["completed"]);
+assert.equal(later.of(sessionId, "plan").at(-1).entries.length, 2);
+assert.deepEqual(later.of(sessionId, "tool_call").find((c) => c.kind === "edit").locations.map((l) => l.path), [`${work}/old.txt`, `${work}/dir/new.txt`]);
+const order = later.updates.map((u) => u.update.sessionUpdate);
+assert.ok(order.indexOf("compaction_update") > order.indexOf("tool_call"));
+await later.end();
