@@ -43,8 +43,18 @@ type setting struct {
 	doc   string
 }
 
+// shapes is a Config whose values have the types of the settings; nothing reads the values. A start
+// asks for the kind of each setting, and a new Config for each takes 200 KB.
+var shapes = struct {
+	sync.Mutex // at adds entries to its maps
+	get        func() *Config
+}{get: sync.OnceValue(newConfig)}
+
 func (s setting) kind() kind {
-	switch s.at(newConfig(), "").(type) {
+	shapes.Lock()
+	at := s.at(shapes.get(), "")
+	shapes.Unlock()
+	switch at.(type) {
 	case *bool:
 		return flag
 	case *int64, *time.Duration:
