@@ -45,8 +45,10 @@ func withSignals(parent context.Context, s cli.Stdio) (context.Context, func()) 
 		}
 	}()
 	return ctx, func() {
-		signal.Stop(ch)
-		close(ch)
+		if s.Quit == nil { // otherwise the process ends, with the status that it has by now
+			signal.Stop(ch)
+			close(ch)
+		}
 		close(over)
 		cancel(nil)
 	}
