@@ -11,6 +11,7 @@ import (
 
 	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/keeper"
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -52,6 +53,10 @@ type Backend struct {
 	// holders counts the users of each placeholder by its path.
 	holders map[string]*holder
 	closed  bool
+	// ending counts the keepers that have no process left and have not ended themselves; stuck are
+	// those that cannot, until somebody was informed.
+	ending sync.WaitGroup
+	stuck  []kernel.Process
 }
 
 // asRoot reports whether commands of this process run as uid 0.
@@ -95,7 +100,8 @@ func (b *Backend) Ready() error {
 // Name is "linux".
 func (*Backend) Name() string { return "linux" }
 
-// Close releases the descriptors. Commands that still run keep running.
+// Close releases the descriptors and waits for the keepers of commands that have ended. Commands
+// that still run keep running. The error is a *sandbox.LeftError if a keeper cannot be killed.
 func (b *Backend) Close() error {
 	b.probing.Lock()
 	if !b.known {
@@ -108,25 +114,29 @@ func (b *Backend) Close() error {
 	}
 	b.probing.Unlock()
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return nil
-	}
+	was := b.closed
 	b.closed = true
-	for _, g := range b.guards {
-		g.close()
+	b.mu.Unlock()
+	if was {
+		return nil
 	}
 	b.namespaces.Close()
 	b.brokers.Net.Close()
-	if b.running == 0 { // otherwise they would lose their limits
-		b.groups.close()
-	}
 	b.brokers.Close()
 	b.globs.close()
 	if helper, err := b.helper(); err == nil {
 		unix.Close(helper.fd)
 	}
-	return unix.Close(b.exe.fd)
+	b.ending.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range b.guards {
+		g.close()
+	}
+	if b.running == 0 { // otherwise they would lose their limits
+		b.groups.close()
+	}
+	return errors.Join(b.takeStuck(), unix.Close(b.exe.fd))
 }
 
 // Enforcement reports the layers and weaknesses for p. If no command has run yet, the first call

@@ -45,6 +45,7 @@ func TestNothingLeft(t *testing.T) {
 	for range 3 {
 		one()
 	}
+	b.ending.Wait() // for keepers, which end behind their commands
 	before := inventory(t, ws, temp)
 	times := 100
 	if underCI() {
@@ -53,6 +54,7 @@ func TestNothingLeft(t *testing.T) {
 	for range times {
 		one()
 	}
+	b.ending.Wait()
 	if after := inventory(t, ws, temp); after != before {
 		t.Errorf("after %d commands there is\n%s\nbefore\n%s", times, after, before)
 	}

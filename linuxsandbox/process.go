@@ -178,8 +178,13 @@ func (p *process) follow(stop func() bool) {
 	}
 	stop()
 	p.keeper.close()
-	_, over := p.keeper.reap()
-	left := leftError(p.keeper.leftovers(gone, over))
+	var left error
+	if gone {
+		left = p.backend.collect(p.keeper)
+	} else {
+		_, over := p.keeper.reap()
+		left = leftError(p.keeper.leftovers(false, over))
+	}
 	limit := p.group.end()
 	p.broker.Stop()
 	p.trace = p.broker.Trace()
@@ -194,6 +199,35 @@ func (p *process) follow(stop func() bool) {
 	}
 	p.err = errors.Join(p.leave(), left)
 	close(p.done)
+}
+
+// collect waits for a keeper that has no process left, while the caller continues: its mounts end
+// with it, which takes as long as a short command. Close waits for it. The error names keepers of
+// earlier commands that cannot be killed.
+func (b *Backend) collect(k *keeperProcess) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		go k.reap()
+		return nil
+	}
+	b.ending.Add(1)
+	go func() {
+		defer b.ending.Done()
+		if _, over := k.reap(); !over {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.stuck = append(b.stuck, k.leftovers(true, false)...)
+		}
+	}()
+	return b.takeStuck()
+}
+
+// takeStuck returns each of b.stuck once. The caller holds b.mu.
+func (b *Backend) takeStuck() error {
+	left := leftError(b.stuck)
+	b.stuck = nil
+	return left
 }
 
 // leave undoes what enter did. The error reports own files of codeagent that could not be restored.

@@ -88,7 +88,8 @@ func (b *Backend) adopt(f facts, made *netns.Namespaces) {
 	b.known, b.probed = true, f
 }
 
-// opening is the first keeper of a session. It has made the namespaces and waits for its Spec.
+// opening is the first keeper of a session. It sets up the namespaces into which it was cloned, hands
+// over the sockets that it makes there, and waits for its Spec.
 type opening struct {
 	keeper *keeperProcess
 	made   *netns.Namespaces
@@ -97,7 +98,7 @@ type opening struct {
 // openAhead is openSession for a keeper that is started before anything is known of its command.
 func (b *Backend) openAhead() (opening, error) { return b.openSession(false) }
 
-// openSession starts the first keeper of a session, and takes over what it made.
+// openSession starts the first keeper of a session.
 func (b *Backend) openSession(hostPIDs bool) (o opening, err error) {
 	conf, _ := os.ReadFile("/etc/resolv.conf") // see adopt
 	if o.made, err = netns.Plan(string(conf)); err != nil {
@@ -115,39 +116,14 @@ func (b *Backend) openSession(hostPIDs bool) (o opening, err error) {
 	if err == nil {
 		err = o.made.Open(o.keeper.pid, asRoot())
 	}
-	if err != nil {
-		err = startError("helper", err)
-	} else {
-		err = o.furnish()
+	if err == nil {
+		err = o.keeper.send(control.FrameSession, spec.Encode(spec.Session{NameServers: o.made.NameServers}))
 	}
 	if err != nil {
 		o.end()
+		return opening{}, startError("helper", err)
 	}
-	return o, err
-}
-
-// furnish has the keeper set the session up, and receives its sockets.
-func (o opening) furnish() error {
-	ctx := context.Background()
-	if err := o.keeper.send(control.FrameSession, spec.Encode(spec.Session{NameServers: o.made.NameServers})); err != nil {
-		return o.keeper.lost(ctx, "helper", err)
-	}
-	kind, kinds, fds, err := o.keeper.receive(ctx)
-	if err != nil {
-		return err
-	}
-	door, err := control.Door(kinds, fds)
-	if err == nil && kind != control.FrameDoor {
-		err = unexpected(kind)
-	}
-	if err != nil {
-		closeAll(fds)
-		return startError("helper", err)
-	}
-	if err := o.made.Furnish(door); err != nil {
-		return startError("helper", err)
-	}
-	return nil
+	return o, nil
 }
 
 // end ends the keeper and releases what it made.
@@ -222,12 +198,35 @@ func (b *Backend) startProbe(order *spec.Spec) (*keeperProcess, error) {
 // and tests on it whether a broker could work. The listener is -1 if the keeper sent none.
 func (k *keeperProcess) discover(ctx context.Context, made *netns.Namespaces) (f facts, listener int, err error) {
 	if made != nil {
+		if err := k.furnish(ctx, made); err != nil {
+			return f, -1, err
+		}
 		f.Namespaces, f.HostNet = true, made.HostNet
 	}
 	if f.Facts, listener, err = k.confined(ctx); err == nil && listener >= 0 {
 		f.tryBroker(k.pid)
 	}
 	return f, listener, err
+}
+
+// furnish receives the sockets that the first keeper of a session made.
+func (k *keeperProcess) furnish(ctx context.Context, made *netns.Namespaces) error {
+	kind, kinds, fds, err := k.receive(ctx)
+	if err != nil {
+		return err
+	}
+	door, err := control.Door(kinds, fds)
+	if err == nil && kind != control.FrameDoor {
+		err = unexpected(kind)
+	}
+	if err != nil {
+		closeAll(fds)
+		return startError("helper", err)
+	}
+	if err := made.Furnish(door); err != nil {
+		return startError("helper", err)
+	}
+	return nil
 }
 
 // tryBroker tests whether a broker could work.

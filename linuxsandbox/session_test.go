@@ -102,10 +102,6 @@ func TestAhead(t *testing.T) {
 	}
 	t.Run("nobody", func(t *testing.T) {
 		b, o := start(t)
-		// What a terminal sends to codeagent's process group does not end the keeper.
-		if err := errors.Join(unix.Kill(o.keeper.pid, unix.SIGINT), unix.Kill(o.keeper.pid, unix.SIGTERM)); err != nil {
-			t.Fatal(err)
-		}
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -128,6 +124,30 @@ func TestAhead(t *testing.T) {
 				t.Errorf("the session's facts: %+v, %v", f, err)
 			}
 		})
+	}
+}
+
+// TestCloseWaitsForKeepers: a keeper ends behind its command, and the backend not before it.
+func TestCloseWaitsForKeepers(t *testing.T) {
+	b := newBackend(t)
+	var keepers []int
+	for range 3 {
+		p, err := b.Start(t.Context(), sandbox.ReadOnly(), sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st, err := p.Wait(); err != nil || st.Exit != 0 {
+			t.Fatal(st, err)
+		}
+		keepers = append(keepers, p.(*process).keeper.pid)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range keepers {
+		if err := unix.Kill(pid, 0); err != unix.ESRCH {
+			t.Errorf("keeper %d is still there: %v", pid, err)
+		}
 	}
 }
 

@@ -230,7 +230,8 @@ func isLoose(fd int) bool {
 	return err != nil || bad != nil || apart != nil || domain != unix.AF_UNIX || kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET
 }
 
-// keeperEnv sets up the keeper's Go runtime for a short life. The command's environment crosses in
+// keeperEnv sets up the keeper's Go runtime for a short life: a collection costs more than the memory
+// that it frees. The command's environment crosses in
 // the Spec, so none of its variables affects the keeper.
 var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOTRACEBACK=none"}
 
@@ -346,6 +347,11 @@ func (k *keeperProcess) sendSpec(ctx context.Context, order spec.Spec, files ...
 		return startError("spec", err)
 	}
 	if err := k.send(control.FrameSpec, body, files...); err != nil {
+		_, _, fds, failed := k.receive(ctx)
+		if failed != nil {
+			return failed // the first keeper of a session reports here that it could not set it up
+		}
+		closeAll(fds)
 		return k.lost(ctx, "spec", err)
 	}
 	return nil

@@ -45,7 +45,6 @@ import (
 //	--file-worker                     serves file requests on stdin and stdout
 //	CWD POLICY-JSON -- CMD [ARG]...   by hand; exits with the command's status
 func Main(args []string) int {
-	debug.SetGCPercent(-1) // the process is short-lived: a collection costs more than the memory it frees
 	switch {
 	case len(args) == 2 && args[1] == spec.KeeperArg:
 		return keeperMain()

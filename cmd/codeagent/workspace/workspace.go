@@ -8,6 +8,8 @@ package workspace
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"codeagent/approvals"
@@ -193,10 +195,13 @@ func (ws *Workspace) newGit(backend sandbox.Backend) *gitrun.Git {
 	return gitrun.New(o)
 }
 
-// Close releases what Open opened, in reverse order.
+// Close releases what Open opened, in reverse order. It names processes that cannot be killed; the
+// program ends, and the exit closes what else is open.
 func (ws *Workspace) Close() {
 	for i := len(ws.closers) - 1; i >= 0; i-- {
-		_ = ws.closers[i]() // the program ends, and the exit closes the rest
+		if left := (*sandbox.LeftError)(nil); errors.As(ws.closers[i](), &left) {
+			fmt.Fprintf(ws.Stdio.Err, "codeagent: could not be killed and still there: %q\n", left.Processes)
+		}
 	}
 }
 
