@@ -23,41 +23,63 @@ import (
 //	SandboxTrue          10 ms
 //	ScreenFirstPaint     20 ms
 //
-// On a busy one the least times are the ones to compare.
+// On a busy one the least times are the ones to compare, and the medians with those of another build
+// in turns: CODEAGENT_BASE is the path of its codeagent.
 
 func benchUser(b *testing.B) user {
 	b.Helper()
 	return newUser(b, "self", -1)
 }
 
-// measure runs cmd b.N times, by testdata/measured.
+// measure runs cmd b.N times, by testdata/measured; where there is a base, in turns with it.
 func measure(b *testing.B, cmd func() *exec.Cmd) {
 	b.Helper()
 	measured := filepath.Join(b.TempDir(), "measured")
 	if err := goBuild(measured, "./testdata/measured", ""); err != nil {
 		b.Fatal(err)
 	}
-	var walls, cpus []float64
-	peak := 0.0
-	for b.Loop() {
-		c := cmd()
-		c.Args = append([]string{measured, c.Path}, c.Args[1:]...)
+	run := func(c *exec.Cmd, path string) (wall, cpu, memory float64) {
+		c.Args = append([]string{measured, path}, c.Args[1:]...)
 		c.Path = measured
 		var said bytes.Buffer
 		c.Stderr = &said
 		out, err := c.Output()
-		var wall, cpu, memory float64
 		if err == nil {
 			_, err = fmt.Sscan(string(out), &wall, &cpu, &memory)
 		}
 		if err != nil {
 			b.Fatalf("%v: %s%s", err, out, said.String())
 		}
-		walls, cpus, peak = append(walls, wall/1000), append(cpus, cpu/1000), max(peak, memory/1024)
+		return wall / 1000, cpu / 1000, memory / 1024
+	}
+	var walls, cpus, before []float64
+	peak := 0.0
+	base := os.Getenv("CODEAGENT_BASE")
+	if filepath.Base(cmd().Path) != "codeagent" {
+		base = ""
+	}
+	for b.Loop() {
+		c := cmd()
+		wall, cpu, memory := run(c, c.Path)
+		walls, cpus, peak = append(walls, wall), append(cpus, cpu), max(peak, memory)
+		if base != "" {
+			wall, _, _ = run(cmd(), base)
+			before = append(before, wall)
+		}
 	}
 	b.ReportMetric(slices.Min(walls), "least-ms")
+	b.ReportMetric(median(walls), "median-ms")
 	b.ReportMetric(slices.Min(cpus), "least-cpu-ms")
 	b.ReportMetric(peak, "peak-MB")
+	if base != "" {
+		b.ReportMetric(slices.Min(before), "base-least-ms")
+		b.ReportMetric(median(before), "base-median-ms")
+	}
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
 }
 
 func BenchmarkVersion(b *testing.B) {
