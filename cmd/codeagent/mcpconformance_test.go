@@ -46,7 +46,13 @@ func conform(t *testing.T, node, dir, file string, connect func() pipes) {
 		}
 		name = strings.TrimSpace(name)
 		g.Go(func() error {
-			row := scenario(t, node, suite, name, offer, connect)
+			row, faults := scenario(t, node, suite, name, offer, connect)
+			if len(faults) > 0 { // the suite waits two seconds for some answers, which a busy machine may miss
+				row, faults = scenario(t, node, suite, name, offer, connect)
+			}
+			for _, fault := range faults {
+				t.Errorf("%s: %s", name, fault)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			rows = append(rows, name+": "+row+"\n")
@@ -124,8 +130,8 @@ type check struct {
 	Details                  struct{ ToolFound *bool }
 }
 
-// scenario runs one scenario and says what became of it.
-func scenario(t *testing.T, node, suite, name string, offer offering, connect func() pipes) string {
+// scenario runs one scenario, and says what became of it and what was wrong.
+func scenario(t *testing.T, node, suite, name string, offer offering, connect func() pipes) (row string, faults []string) {
 	b := &bridge{t: t, connect: connect, sessions: map[string]*bridged{}}
 	srv := httptest.NewServer(b)
 	results := t.TempDir()
@@ -142,32 +148,33 @@ func scenario(t *testing.T, node, suite, name string, offer offering, connect fu
 		}
 	}
 	if err != nil || len(checks) == 0 {
-		t.Errorf("%s: %v, %v\n%s", name, err, runErr, out)
-		return "not run"
+		return "not run", []string{fmt.Sprintf("%v, %v\n%s", err, runErr, out)}
 	}
 	if b.foreign > 0 {
-		return "does not apply: tests the HTTP server, which is the test's"
+		return "does not apply: tests the HTTP server, which is the test's", nil
 	}
 	for _, r := range b.sent {
 		if why, code := offer.lacks(r); why != "" {
 			if r.code != code {
-				t.Errorf("%s: %s %s was answered by the error %d, want %d", name, r.method, r.tool, r.code, code)
+				faults = append(faults, fmt.Sprintf("%s %s was answered by the error %d, want %d", r.method, r.tool, r.code, code))
 			}
-			return "does not apply: " + why
+			return "does not apply: " + why, faults
 		}
 	}
 	for _, c := range checks {
 		if f := c.Details.ToolFound; f != nil && !*f {
-			return "does not apply: looks for a tool of the suite"
+			return "does not apply: looks for a tool of the suite", nil
 		}
 	}
 	for _, c := range checks {
 		if c.Status == "FAILURE" || c.Status == "WARNING" {
-			t.Errorf("%s: %s: %s: %s", name, c.ID, c.Status, c.ErrorMessage)
-			return "failed"
+			faults = append(faults, fmt.Sprintf("%s: %s: %s", c.ID, c.Status, c.ErrorMessage))
 		}
 	}
-	return "passed"
+	if len(faults) > 0 {
+		return "failed", faults
+	}
+	return "passed", nil
 }
 
 // program starts `codeagent mcp` as a user.

@@ -377,7 +377,8 @@ func TestMCPServerEnds(t *testing.T) {
 				bothRevisions(t, func(t *testing.T, u user, newest bool) {
 					asks := call.can != ""
 					if asks && newest && name == "cancelled" {
-						return // the call is answered by its question, and can be cancelled no more
+						t.Log("not tried in 2026-07-28: the call is answered by its question, and can be cancelled no more")
+						return
 					}
 					cmd := u.codeagent("--model", "test")
 					cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
