@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +25,7 @@ import (
 //	ExecOneMessage       30 ms and 35 MB
 //	ExecFiftyCalls       500 ms
 //	SandboxTrue          10 ms
+//	ACPInitialize        20 ms
 //	ScreenFirstPaint     20 ms
 //
 // On a busy one the least times are the ones to compare, and the medians with those of another build
@@ -189,4 +194,34 @@ func BenchmarkSandboxTrue(b *testing.B) {
 	b.Run("plain", func(b *testing.B) {
 		measure(b, func() *exec.Cmd { return exec.Command("/bin/true") })
 	})
+}
+
+// BenchmarkACPInitialize is the time from the start of `codeagent acp` to its first answer.
+func BenchmarkACPInitialize(b *testing.B) {
+	u := benchUser(b)
+	_ = programs(b)
+	least := time.Hour
+	for b.Loop() {
+		cmd := u.codeagent("acp")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		began := time.Now()
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`+"\n")
+		line, readErr := bufio.NewReader(out).ReadString('\n')
+		least = min(least, time.Since(began))
+		in.Close()
+		if err := errors.Join(err, readErr, cmd.Wait()); err != nil || !strings.Contains(line, `"protocolVersion":1`) {
+			b.Fatalf("%v: %s", err, line)
+		}
+	}
+	b.ReportMetric(float64(least.Microseconds())/1000, "least-ms")
 }

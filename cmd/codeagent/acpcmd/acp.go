@@ -22,7 +22,8 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		Long: "acp speaks the Agent Client Protocol (https://agentclientprotocol.com) on stdin and stdout,\n" +
 			"for editors that start an agent as a program. Each session works in the folder that the\n" +
 			"editor names, under your settings; its commands run in the sandbox, and questions appear in\n" +
-			"the editor. It ends, with everything that it has started, when stdin does.",
+			"the editor. It ends, with everything that it has started, when stdin does. How editors are set\n" +
+			"up: codeagent help acp.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// If the editor goes away, that must not end codeagent before its commands have ended.
