@@ -29,6 +29,8 @@ type Input struct {
 	Images []model.Image
 	// Notes go with the message and are not its words: what it names, as text for the model.
 	Notes []string
+	// Foreign: others than the user wrote the text.
+	Foreign bool
 }
 
 // Shown describes the images in words.

@@ -38,7 +38,12 @@ type Extras struct {
 	// Own reads the person's own commands, and the project's. It is called once.
 	Own func(ctx context.Context) ([]prompts.Own, error)
 
-	own []prompts.Own // as read
+	// Servers and ServerOffers are the MCP servers; nil: there are none.
+	Servers      Servers
+	ServerOffers ServerOffers
+
+	own    []prompts.Own  // as read
+	served []ServerPrompt // as read last
 }
 
 // efforts are the words that /model takes besides a name.
@@ -57,6 +62,7 @@ func moreCommands() []command {
 	return []command{
 		{name: "sandbox", help: "what commands may touch now", run: page("Sandbox", confines, plain), offered: func(o Options) bool { return o.Extras.Sandbox != nil }},
 		{name: "diff", help: "what differs from the last commit", run: page("Changes since the last commit", diff, diffStyle), offered: func(o Options) bool { return o.Extras.Diff != nil }},
+		{name: "mcp", help: "the MCP servers: state, tools, what their sandboxes open; restart one", run: showServers, offered: func(o Options) bool { return o.Extras.Servers != nil }},
 		{name: "skills", help: "the skills and hooks in use, and which are left out", run: page("Skills and hooks", skills, plain), offered: func(o Options) bool { return o.Extras.Skills != nil }},
 		{name: "plan", takes: "[task]", help: "show the model's plan; or have it plan a task before it changes anything", run: showPlan, offered: func(o Options) bool { return o.Extras.Plan != nil }},
 		{name: "review", takes: "[base BRANCH | commit ID]", help: "have the model review what is uncommitted, a branch or a commit", run: review, offered: func(o Options) bool { return o.Extras.Review != nil }},

@@ -18,7 +18,7 @@ import (
 // compared.
 func everySituation() []situation {
 	var all []situation
-	for _, some := range [][]situation{beginnings(), questions(), forms(), serverCalls(), calls(), words(), lists(), endings()} {
+	for _, some := range [][]situation{beginnings(), questions(), forms(), serverCalls(), servers(), calls(), words(), lists(), endings()} {
 		all = append(all, some...)
 	}
 	return all

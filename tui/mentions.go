@@ -24,11 +24,14 @@ const (
 // mentions are the files to choose from while a word with @ is typed. Their list is read
 // beside what the person does.
 type mentions struct {
-	index   *mention.Index
-	cut     bool // there are more files than are listed
-	loading bool
-	read    time.Time
-	problem string
+	index *mention.Index
+	cut   bool // there are more files than are listed
+	// files and resources are what the index has, of the workspace and of MCP servers.
+	files, resources []string
+	asked            time.Time // when the servers were
+	loading          bool
+	read             time.Time
+	problem          string
 	// open: a word with @ is under the cursor, from its place on; shut: Esc closed it.
 	open, shut bool
 	from       int
@@ -57,19 +60,49 @@ func lookUp(m *app) tea.Cmd {
 		return nil
 	}
 	f.loading = true
-	read := m.offers.Writing.Files
-	return m.aside(func(ctx context.Context) then {
+	read, resources := m.offers.Writing.Files, f.resources
+	return tea.Batch(lookForResources(m), m.aside(func(ctx context.Context) then {
 		list, cut, err := read(ctx)
-		index := mention.New(list)
+		index := mention.New(slices.Concat(list, resources))
 		return func(m *app) tea.Cmd {
 			f := &m.menu.files
 			f.loading, f.read, f.problem = false, m.now(), problem(err)
-			f.index, f.cut = index, cut
-			f.find()
-			f.at = min(f.at, max(len(f.found)-1, 0))
+			f.files, f.cut = list, cut
+			if !slices.Equal(resources, f.resources) { // they came meanwhile
+				index = mention.New(slices.Concat(f.files, f.resources))
+			}
+			f.indexed(index)
+			return nil
+		}
+	}))
+}
+
+// lookForResources reads what the servers have, beside the files: a slow server delays no file.
+func lookForResources(m *app) tea.Cmd {
+	offers, f := m.offers.Extras.ServerOffers, &m.menu.files
+	if offers == nil || !f.asked.IsZero() && m.now().Sub(f.asked) < servedFresh {
+		return nil
+	}
+	f.asked = m.now()
+	return m.aside(func(ctx context.Context) then {
+		list, _ := offers.Resources(ctx) // what a server does not list can be written all the same
+		return func(m *app) tea.Cmd {
+			f := &m.menu.files
+			if slices.Equal(list, f.resources) {
+				return nil
+			}
+			if f.resources = list; f.index != nil {
+				f.indexed(mention.New(slices.Concat(f.files, f.resources)))
+			}
 			return nil
 		}
 	})
+}
+
+func (f *mentions) indexed(index *mention.Index) {
+	f.index = index
+	f.find()
+	f.at = min(f.at, max(len(f.found)-1, 0))
 }
 
 // find searches the files, without the one that is named already.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/mcp/inquiry"
 	"codeagent/tui/keys"
 	"codeagent/tui/message"
 )
@@ -193,6 +194,39 @@ type Permission struct {
 	// Text says what is open, About in a few words where that comes from and how long
 	// it holds, More the rest in a line.
 	Text, About, More string
+}
+
+// Servers are the MCP servers of the session. All texts of a server are bounded, and shown by name
+// where a terminal would obey them.
+type Servers interface {
+	// List describes them as they are now. It reads memory only.
+	List() []Server
+	// Page is all that is known about one of them.
+	Page(name string) string
+	// Restart ends a server and starts it again.
+	Restart(ctx context.Context, name string) error
+}
+
+// Server is one MCP server. About says its state in a few words, More what it is in a line. Failed:
+// it does not run.
+type Server struct {
+	Name, About, More string
+	Failed            bool
+}
+
+// ServerOffers are what the servers offer to the person. Its methods ask the servers.
+type ServerOffers interface {
+	// Resources are what a message can name behind an @: "NAME:uri".
+	Resources(ctx context.Context) ([]string, error)
+	Prompts(ctx context.Context) ([]ServerPrompt, error)
+	// Prompt is the message that a server's prompt makes.
+	Prompt(ctx context.Context, server, name string, arguments map[string]string) (message.Message, error)
+}
+
+// ServerPrompt is a message that a server writes. Fields are its arguments.
+type ServerPrompt struct {
+	Server, Name, About string
+	Fields              []inquiry.Field
 }
 
 // Background are the jobs: commands that run in the background, and outputs. A

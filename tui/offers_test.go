@@ -145,7 +145,7 @@ func everythingOffered(t *testing.T) *app {
 	deed := func(context.Context) error { return nil }
 	r.app.offers.Extras = Extras{
 		Diff: page, Sandbox: page, Doctor: page, Skills: page, Feedback: page, Export: func(context.Context, string) (string, error) { return "", nil }, Fresh: deed, Fork: deed,
-		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, error) { return "", nil },
+		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, error) { return "", nil }, Servers: &fakeServers{},
 	}
 	return r.app
 }

@@ -57,7 +57,7 @@ func (m *app) write(k tea.Key) tea.Cmd {
 		return lookUp(m)
 	}
 	cmd := enterKey(m, k)
-	return tea.Batch(cmd, lookUp(m))
+	return tea.Batch(cmd, lookUp(m), lookForPrompts(m))
 }
 
 func enterKey(m *app, k tea.Key) tea.Cmd {
@@ -347,6 +347,10 @@ func (m *app) send() tea.Cmd {
 	}
 	if command, ok := strings.CutPrefix(text, "!"); ok && seen[0] == text[0] && m.offers.Writing.Run != nil {
 		return runCommand(m, strings.TrimSpace(command))
+	}
+	if name, argument, ok := servedName(m, text); ok && seen[0] == text[0] { // before the prompts were listed
+		_, keep := take(m)
+		return tea.Batch(keep, usePrompt(m, name, argument))
 	}
 	if name, ok := slashName(seen); ok {
 		return m.say("no command /" + name + "; /help lists them")

@@ -65,7 +65,7 @@ func (c command) typed() string {
 
 func offeredCommands(o Options) []command {
 	all := slices.DeleteFunc(commands(), func(c command) bool { return c.offered != nil && !c.offered(o) })
-	return append(all, ownCommands(o, commands())...)
+	return slices.Concat(all, ownCommands(o, commands()), servedCommands(o))
 }
 
 // called returns the command that a message calls, and its argument. A text that
@@ -104,8 +104,9 @@ const menuRows = 10
 
 // menu is the list of choices above the message: commands, or files.
 type menu struct {
-	at    int
-	files mentions
+	at     int
+	files  mentions
+	served served
 }
 
 // draw draws the choices; chosen is the row of the selected one.

@@ -198,7 +198,9 @@ func (m *app) drain() tea.Cmd {
 		}
 	}
 	if front := m.front(); front != nil && front != was {
-		m.forms.Disarm() // what was armed is behind another question, or ended
+		if f := m.form(); f == nil || !f.Filling() {
+			m.forms.Disarm() // what was armed is behind another question, or ended
+		}
 		cmd = tea.Batch(cmd, m.stir())
 	}
 	return cmd

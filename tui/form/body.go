@@ -112,7 +112,7 @@ func (f *Form) body(t *paint.Theme, w int) []row {
 	q := f.Ask.Question
 	s := &sheet{t: t, w: w}
 	if paint.Width(f.who()) > titleRoom(w, 10) { // however many others come
-		s.add("server", labelled{label: "asks"}, paint.Strong.Span(f.who()))
+		s.add("server", labelled{label: "asks"}, paint.Strong.Span("the MCP server "+visible.Fact(q.Server)))
 	}
 	if f.Ask.Call != "" {
 		s.add("call", labelled{label: "during"}, paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(f.Ask.Call))})...)

@@ -22,6 +22,8 @@ type Ask struct {
 	// is not known.
 	Call  string
 	Reply chan inquiry.Reply
+	// Wanted: the person asked for it, so it is filled in at once.
+	Wanted bool
 }
 
 // Keys are the names of the keys that a form's hints mention.
@@ -76,6 +78,9 @@ func (q *Queue) Add(a *Ask) {
 	f := &Form{Ask: a, keys: q.Keys, seen: sights{rows: map[sight]bool{}, whole: map[string]bool{}, left: true}}
 	for _, field := range a.Question.Fields {
 		f.fields = append(f.fields, newEntry(field))
+	}
+	if a.Wanted && len(q.Waiting) == 0 {
+		f.Fill()
 	}
 	q.Waiting = append(q.Waiting, f)
 }

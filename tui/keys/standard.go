@@ -94,7 +94,7 @@ func standard() []Binding {
 		{inPicker, []string{"home"}, Top, "select the first one"},
 		{inPicker, []string{"end"}, End, "select the last one"},
 		{inPicker, []string{"tab"}, "all", "sessions: this folder or all; permissions: what was asked"},
-		{inPicker, []string{"ctrl+r"}, "rename", "sessions: rename the selected one"},
+		{inPicker, []string{"ctrl+r"}, "rename", "sessions: rename the selected one; servers: restart it"},
 		{inPicker, []string{"ctrl+x"}, "remove", "delete the selected session, end the command, revoke the permission"},
 
 		{inBlock, []string{"enter", "space"}, "open", "show all of it, or fold it"},

@@ -19,6 +19,9 @@ type Message struct {
 	// Pastes are the parts of Text that the editor shows as one cell each, in their
 	// order; nil where that is not known.
 	Pastes []string
+	// Foreign: others than the person wrote the text, so the resources that it names do not come
+	// along.
+	Foreign bool
 }
 
 // Image is a picture that goes with a message.
@@ -51,6 +54,7 @@ func Join(all []Message) Message {
 		texts[i] = m.Text
 		one.Images = append(one.Images, m.Images...)
 		one.Pastes = append(one.Pastes, m.Pastes...)
+		one.Foreign = one.Foreign || m.Foreign
 	}
 	one.Text = strings.Join(texts, "\n\n")
 	return one

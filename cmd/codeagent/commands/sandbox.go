@@ -14,8 +14,16 @@ func Sandbox(ses *conversation.Session) string {
 	return describe(ses.Gate.Base(), ses.Workspace.Stdio.Env("HOME"))
 }
 
-// describe writes a policy in words.
+// describe writes what commands may touch.
 func describe(p sandbox.Policy, home string) string {
+	if p.Unconfined {
+		return "There is no sandbox: commands can do what you can."
+	}
+	return confined(p, home, "Commands") + "\n/permissions lists where each of it comes from, and takes it back; /status says what enforces it."
+}
+
+// confined writes a policy in words. who is whom it confines.
+func confined(p sandbox.Policy, home, who string) string {
 	short := func(path string) string {
 		if rest, ok := strings.CutPrefix(path, home+"/"); ok && home != "" {
 			return "~/" + rest
@@ -40,10 +48,7 @@ func describe(p sandbox.Policy, home string) string {
 		}
 		return out
 	}
-	if p.Unconfined {
-		return "There is no sandbox: commands can do what you can."
-	}
-	list("Commands may write", roots(p.Write), "nothing")
+	list(who+" may write", roots(p.Write), "nothing")
 	if p.Temp != "" {
 		list("and their folder for temporary files", []string{p.Temp}, "")
 	}
@@ -53,8 +58,7 @@ func describe(p sandbox.Policy, home string) string {
 	if len(p.Sockets) > 0 {
 		list("and connect to the sockets", p.Sockets, "")
 	}
-	b.WriteString("/permissions lists where each of it comes from, and takes it back; /status says what enforces it.")
-	return b.String()
+	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
 func hostsOf(p sandbox.Policy) []string {

@@ -58,7 +58,7 @@ func named(text string, known func(server string) bool) (list []resource) {
 // mentioned adds to a message what it names. What cannot be read is said, and the message is sent
 // without it.
 func mentioned(ctx context.Context, ses *Session, in agent.Input) agent.Input {
-	if !ses.Options.Mentions || ses.Servers == nil {
+	if !ses.Options.Mentions || in.Foreign || ses.Servers == nil {
 		return in
 	}
 	list := named(in.Text, ses.Servers.Has)

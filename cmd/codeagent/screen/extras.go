@@ -36,6 +36,9 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 	if ses.Tour != nil {
 		return
 	}
+	if ses.Servers != nil {
+		o.Extras.Servers, o.Extras.ServerOffers = serverList{ses}, serverList{ses}
+	}
 	o.Extras.Feedback = func(ctx context.Context) (string, error) { return feedback(ctx, ses, f) }
 	o.Extras.Init, o.Extras.Plan = prompts.Init, prompts.PlanFirst
 	o.Extras.Review = func(ctx context.Context, of string) (string, error) {

@@ -29,7 +29,7 @@ func (s drawn) Emit(e event.Event) {
 }
 
 func input(said message.Message) agent.Input {
-	in := agent.Input{Text: said.Text}
+	in := agent.Input{Text: said.Text, Foreign: said.Foreign}
 	for _, i := range said.Images {
 		in.Images = append(in.Images, model.Image{Name: i.Name, MediaType: i.Type, Width: i.Width, Height: i.Height, Sum: i.Sum, Data: i.Data})
 	}

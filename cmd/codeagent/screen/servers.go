@@ -1,0 +1,62 @@
+package screen
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"codeagent/cmd/codeagent/commands"
+	"codeagent/cmd/codeagent/conversation"
+	"codeagent/cmd/codeagent/servers"
+	"codeagent/internal/visible"
+	"codeagent/mcp/inquiry"
+	"codeagent/tui"
+	"codeagent/tui/message"
+)
+
+// serverList implements tui.Servers and tui.ServerOffers.
+type serverList struct{ ses *conversation.Session }
+
+func (l serverList) List() (out []tui.Server) {
+	for _, st := range l.ses.Servers.Status() {
+		problem, _, _ := strings.Cut(st.Problem, "\n")
+		out = append(out, tui.Server{
+			Name: st.Name, About: commands.ServerState(st), More: visible.Line(cmp.Or(problem, st.Program)), Failed: st.State == servers.Failed || st.State == servers.Ended,
+		})
+	}
+	return out
+}
+
+func (l serverList) Page(name string) string { return commands.ServerPage(l.ses, name) }
+
+func (l serverList) Restart(ctx context.Context, name string) error {
+	return l.ses.Servers.Restart(ctx, name)
+}
+
+func (l serverList) Resources(ctx context.Context) (names []string, err error) {
+	all, err := l.ses.Servers.Resources(ctx)
+	for _, r := range all {
+		names = append(names, r.Server+":"+r.URI)
+	}
+	return names, err
+}
+
+func (l serverList) Prompts(ctx context.Context) (out []tui.ServerPrompt, err error) {
+	all, err := commands.ServerPrompts(ctx, l.ses)
+	for _, p := range all {
+		one := tui.ServerPrompt{Server: p.Server, Name: p.Name, About: cmp.Or(p.Description, p.Title)}
+		for _, a := range p.Arguments {
+			one.Fields = append(one.Fields, inquiry.Field{Name: a.Name, Description: a.Description, Kind: inquiry.String, Required: a.Required})
+		}
+		out = append(out, one)
+	}
+	return out, err
+}
+
+func (l serverList) Prompt(ctx context.Context, server, name string, arguments map[string]string) (message.Message, error) {
+	in, err := commands.ServerPrompt(ctx, l.ses, server, name, arguments)
+	if err == nil && len(in.Images) > 0 {
+		err = l.ses.Sees()
+	}
+	return screenMessage(in), err
+}

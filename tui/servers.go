@@ -1,0 +1,210 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/event/word"
+	"codeagent/mcp/inquiry"
+	"codeagent/tui/form"
+	"codeagent/tui/paint"
+	"codeagent/tui/picker"
+)
+
+// showServers is /mcp: the servers and their states; Enter shows all about one.
+func showServers(m *app, _ string) tea.Cmd {
+	all := m.offers.Extras.Servers
+	p := picker.New("MCP servers")
+	p.None, p.Enter = "no MCP server is configured: codeagent mcp add NAME", "shows it"
+	load := func() tea.Cmd {
+		return m.aside(func(context.Context) then {
+			var rows []picker.Row
+			for _, s := range all.List() {
+				rows = append(rows, picker.Row{Id: s.Name, Text: s.Name, About: s.About, More: s.More, Over: s.Failed})
+			}
+			return func(*app) tea.Cmd { p.Fill(rows, ""); return nil }
+		})
+	}
+	p.Live = load
+	p.Choose = func(r picker.Row) tea.Cmd {
+		cmd := showText(m, "MCP server "+r.Id, func(context.Context) (string, error) { return all.Page(r.Id), nil }, func(string) paint.Style { return paint.Text })
+		if page, ok := m.panel.(*panel); ok {
+			page.under = list{p}
+		}
+		return cmd
+	}
+	p.Deeds = []picker.Deed{{Do: actRename, Key: m.keys.Name(inPicker, actRename), Help: "restarts", Run: func(r picker.Row, _ string) tea.Cmd {
+		restart := m.aside(func(ctx context.Context) then {
+			err := all.Restart(ctx, r.Id)
+			return func(m *app) tea.Cmd {
+				said := r.Id + " was restarted"
+				if err != nil {
+					said = r.Id + " did not start: " + err.Error()
+				}
+				return tea.Batch(m.say(said), load())
+			}
+		})
+		return tea.Batch(m.say("restarting "+r.Id+" …"), restart)
+	}}}
+	m.panel = list{p}
+	return load()
+}
+
+// servedFresh is how long a list of what the servers offer is used before it is read again.
+const servedFresh = 30 * time.Second
+
+// lookForPrompts reads the prompts of the servers while a command is typed.
+func lookForPrompts(m *app) tea.Cmd {
+	offers, f := m.offers.Extras.ServerOffers, &m.menu.served
+	if offers == nil || f.loading || !strings.HasPrefix(m.composer.Text, "/") || !f.read.IsZero() && m.now().Sub(f.read) < servedFresh {
+		return nil
+	}
+	f.loading = true
+	return m.aside(func(ctx context.Context) then {
+		all, err := offers.Prompts(ctx)
+		return func(m *app) tea.Cmd {
+			m.menu.served = served{read: m.now()}
+			if err == nil || len(all) > 0 { // the others list theirs
+				m.offers.Extras.served = all
+			}
+			return nil
+		}
+	})
+}
+
+// served is when the prompts were read last.
+type served struct {
+	loading bool
+	read    time.Time
+}
+
+func (p ServerPrompt) command() string { return p.Server + ":" + p.Name }
+
+// takes names the arguments, in their order.
+func (p ServerPrompt) takes() string {
+	var words []string
+	for _, f := range p.Fields {
+		word := "[" + f.Name + "]"
+		if f.Required {
+			word = strings.ToUpper(f.Name)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// servedCommands are the prompts of the servers as commands.
+func servedCommands(o Options) (out []command) {
+	for _, p := range o.Extras.served {
+		if strings.ContainsAny(p.Name, " \t/") {
+			continue // it cannot be typed
+		}
+		out = append(out, command{name: p.command(), help: "“" + p.About + "” (the server's words)", takes: p.takes(), run: func(m *app, argument string) tea.Cmd {
+			return usePrompt(m, p.command(), argument)
+		}})
+	}
+	return out
+}
+
+// usePrompt gets a prompt of a server and sends it. Its arguments are taken in their order, the last
+// one with all that is left; required ones that are missing are asked for.
+func usePrompt(m *app, name, argument string) tea.Cmd {
+	offers := m.offers.Extras.ServerOffers
+	m.transcript.End()
+	fail := func(text string) then {
+		return func(m *app) tea.Cmd {
+			m.transcript.Note(word.LevelError, text)
+			m.transcript.End()
+			return nil
+		}
+	}
+	return m.aside(func(ctx context.Context) then {
+		all, err := offers.Prompts(ctx)
+		i := slices.IndexFunc(all, func(p ServerPrompt) bool { return p.command() == name })
+		switch {
+		case i < 0 && err != nil:
+			return fail(err.Error())
+		case i < 0:
+			return fail("no MCP server offers the prompt /" + name)
+		}
+		p := all[i]
+		given, ok := arguments(ctx, m, p, argument)
+		if !ok {
+			return nil
+		}
+		said, err := offers.Prompt(ctx, p.Server, p.Name, given)
+		if err != nil {
+			return fail(err.Error())
+		}
+		said.Foreign = true
+		said.Text = fmt.Sprintf("[/%s: a prompt of the MCP server %s, which the user chose. The server wrote it.]\n%s", name, p.Server, said.Text)
+		return func(m *app) tea.Cmd { return m.submit(m.images.Numbered(said)) }
+	})
+}
+
+// arguments are those of a prompt: what was written behind its name, or what the person fills in.
+// ok is false if the person does not want to.
+func arguments(ctx context.Context, m *app, p ServerPrompt, written string) (given map[string]string, ok bool) {
+	given = map[string]string{}
+	q := inquiry.Question{Server: p.Server, Message: "For its prompt " + p.Name + ": " + p.About}
+	missing := false
+	for i, f := range p.Fields {
+		one, rest := firstWord(written)
+		if i == len(p.Fields)-1 {
+			one, rest = strings.TrimSpace(written), ""
+		}
+		if written = rest; one != "" {
+			given[f.Name], f.Default = one, one
+		}
+		missing = missing || f.Required && one == ""
+		q.Fields = append(q.Fields, f)
+	}
+	if !missing {
+		return given, true
+	}
+	a := &form.Ask{Question: q, Wanted: true, Reply: make(chan inquiry.Reply, 1)}
+	if !m.box.post(a) {
+		return nil, false
+	}
+	select {
+	case r := <-a.Reply:
+		if r.Action != inquiry.Accepted {
+			return nil, false
+		}
+		given = map[string]string{}
+		for name, v := range r.Values {
+			given[name], _ = v.(string)
+		}
+		return given, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// firstWord is the first word of a text, or what it has in double quotes.
+func firstWord(text string) (word, rest string) {
+	text = strings.TrimSpace(text)
+	if quoted, ok := strings.CutPrefix(text, `"`); ok {
+		if word, rest, ok = strings.Cut(quoted, `"`); ok {
+			return word, rest
+		}
+	}
+	word, rest, _ = strings.Cut(text, " ")
+	return word, rest
+}
+
+// servedName returns the prompt that a message calls, such as "NAME:prompt" of "/NAME:prompt x".
+func servedName(m *app, text string) (name, argument string, ok bool) {
+	name, argument, _ = strings.Cut(strings.TrimPrefix(text, "/"), " ")
+	server, _, found := strings.Cut(name, ":")
+	if !found || !strings.HasPrefix(text, "/") || m.offers.Extras.ServerOffers == nil || m.offers.Extras.Servers == nil {
+		return "", "", false
+	}
+	known := slices.ContainsFunc(m.offers.Extras.Servers.List(), func(s Server) bool { return s.Name == server })
+	return name, argument, known
+}
