@@ -21,7 +21,7 @@ import (
 // Whole-process figures of the built programs: wall and processor time of a run, its peak memory,
 // and the size of what is shipped. The goals, on an idle machine:
 //
-//	codeagent            at most 20 MB
+//	codeagent            at most 24 MB
 //	ExecOneMessage       30 ms and 35 MB
 //	ExecFiftyCalls       500 ms
 //	SandboxTrue          10 ms
