@@ -109,6 +109,12 @@ func (p Paths) Hidden() []string {
 	return append([]string{p.Sessions, p.Undo, p.History, p.SignIns}, p.servers()...)
 }
 
+// records are the folders that no MCP server may read, whatever is set: those of Hidden and the outputs
+// of commands. As paths that may not be read they are kept on every machine, which Hidden is not.
+func (p Paths) records() []string {
+	return append(p.Hidden(), p.Output)
+}
+
 // servers is empty for the policy of a server itself.
 func (p Paths) servers() []string {
 	if p.Servers == "" {

@@ -11,7 +11,7 @@ import (
 )
 
 // ServerPolicy builds the policy of an MCP server with the settings s. It always writes own, its
-// private folder, and never reads others, those of other servers. Beside that it may do what its
+// private folder, and never reads others, those of other servers, nor codeagent's records. Beside that it may do what its
 // table sandbox says: the workspace is written only where commands may write it, and places of
 // keys are read only if the table names them. at.Temp is a folder of the server's own, and own and
 // others are canonical.
@@ -58,6 +58,7 @@ func ServerPolicy(c Config, at Place, s server.Settings, own string, others []st
 			return p, fmt.Errorf("sandbox.read: %w", err)
 		}
 	}
+	p.DenyRead = append(p.DenyRead, at.Paths.records()...)
 	return p, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
@@ -28,7 +29,14 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == linuxsandbox.HelperName {
 		syscall.Exit(linuxsandbox.HelperMain(os.Args))
 	}
-	os.Exit(m.Run())
+	attack.Launcher()
+	hostileServer()
+	goneAway()
+	hostilePreyMain()
+	code := m.Run()
+	hostileHelper.Remove()
+	hostileTests.Remove()
+	os.Exit(code)
 }
 
 // TestEveryday runs everyday jobs with the real gate and the real sandbox. Calls are held, and a
