@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
@@ -20,6 +23,7 @@ import (
 	"codeagent/linuxsandbox"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
+	"codeagent/sandbox"
 )
 
 var hostileHelper, hostileTests attack.Program
