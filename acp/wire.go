@@ -78,7 +78,7 @@ func parse(line []byte) (message, *Error) {
 	if hasID && !isID(id) {
 		return m, errorf(codeRequest, "the id is neither a string nor an integer")
 	}
-	if hasID {
+	if hasID && utf8.Valid(id) {
 		m.id = bytes.Clone(id)
 	}
 	if !utf8.Valid(line) {
