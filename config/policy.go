@@ -34,7 +34,7 @@ type Place struct {
 // Policy builds the policy that every command of a session starts from. All its paths are
 // canonical. An error names the setting and says what to do.
 func Policy(c Config, at Place) (sandbox.Policy, error) {
-	b := &builder{config: c, at: at}
+	b := newBuilder(c, at)
 	temp, err := b.places()
 	if err != nil {
 		return sandbox.Policy{}, err
@@ -51,6 +51,11 @@ type builder struct {
 	at        Place
 	workspace string
 	home      string
+}
+
+func newBuilder(c Config, at Place) *builder {
+	at.Files = newSnapshot(at.Files)
+	return &builder{config: c, at: at}
 }
 
 // places resolves the folders that every policy depends on.

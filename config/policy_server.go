@@ -23,7 +23,7 @@ func ServerPolicy(c Config, at Place, s server.Settings, own string, others []st
 	c.Sandbox.Env = Env{Inherit: "core", Include: s.Sandbox.Env, Set: s.Env}
 	c.Sandbox.Limits.WallSeconds, c.Sandbox.Limits.CPUSeconds = 0, 0 // of a command, not of a program that runs on
 	at.Paths.Servers = ""                                            // own lies there
-	b := &builder{config: c, at: at}
+	b := newBuilder(c, at)
 	temp, err := b.places()
 	if err != nil {
 		return sandbox.Policy{}, err

@@ -1,0 +1,115 @@
+package servers
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/config/server"
+	"codeagent/linuxsandbox"
+	"codeagent/mcp"
+	"codeagent/sandbox"
+)
+
+// TestMain lets the test binary be the sandbox's helper.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == linuxsandbox.HelperName {
+		syscall.Exit(linuxsandbox.HelperMain(os.Args))
+	}
+	os.Exit(m.Run())
+}
+
+// answers is a server that reads and answers the first requests of a client, and nothing more.
+const answers = `r() { read -r line; }
+r; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}'
+r; echo '{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"t","version":"1"}}}'
+r; r; echo '{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}}'
+r`
+
+// BenchmarkStart measures the way from the settings to the tools of one server, and the same server
+// started without a sandbox. The difference should be below 5 ms on an idle machine; on a busy one the
+// best times are the ones to compare. The workspace is open and its first sandbox is made, as in a
+// session.
+func BenchmarkStart(b *testing.B) {
+	base := b.TempDir()
+	for _, dir := range []string{"home", "work"} {
+		if err := os.Mkdir(filepath.Join(base, dir), 0o700); err != nil {
+			b.Fatal(err)
+		}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer null.Close()
+	env := []string{"HOME=" + base + "/home", "PATH=" + os.Getenv("PATH")}
+	ws, err := workspace.Open(b.Context(), cli.Stdio{In: null, Out: null, Err: null, Environ: env, Text: &cli.Output{W: io.Discard}}, cli.Flags{Folder: base + "/work"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer ws.Close()
+	gate := approvals.NewGate(approvals.Options{Base: ws.Policy, Files: ws.Files, Workspace: ws.Folder, Home: base + "/home"})
+	set, problem := server.Settings{Command: "/bin/sh", Args: []string{"-c", answers}, Origin: server.OfUser}.Complete("")
+	if problem != "" {
+		b.Fatal(problem)
+	}
+	options := Options{
+		Workspace: ws, Configured: map[string]server.Settings{"t": set}, Ledger: gate.Ledger(),
+		Trusted: func(p sandbox.Policy) sandbox.Policy { return p },
+	}
+	var bare, boxed []time.Duration
+	for b.Loop() {
+		bare = append(bare, startBare(b))
+		begun := time.Now()
+		s := Open(b.Context(), options)
+		if err := s.Ready(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		boxed = append(boxed, time.Since(begun))
+		if st := s.Status()[0]; st.State != Running || len(st.Tools) != 1 {
+			b.Fatal(st.Problem)
+		}
+		s.Close()
+	}
+	slices.Sort(bare)
+	slices.Sort(boxed)
+	report := func(d time.Duration, unit string) { b.ReportMetric(d.Seconds()*1e3, unit) }
+	report(bare[0], "bare-best-ms")
+	report(boxed[0], "served-best-ms")
+	report(boxed[0]-bare[0], "added-best-ms")
+	report(boxed[len(boxed)/2]-bare[len(bare)/2], "added-median-ms")
+}
+
+// startBare is how long the server takes without a sandbox.
+func startBare(b *testing.B) time.Duration {
+	begun := time.Now()
+	cmd := exec.Command("/bin/sh", "-c", answers)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	client, err := mcp.OverPipes(b.Context(), out, in, mcp.Options{Name: "t"})
+	if err != nil || len(client.Tools()) != 1 || strings.TrimSpace(client.Protocol()) == "" {
+		b.Fatal(err)
+	}
+	took := time.Since(begun)
+	client.Close()
+	_ = cmd.Wait() // it may be at its last read
+	return took
+}
