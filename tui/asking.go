@@ -131,7 +131,9 @@ func fillKey(m *app, f *form.Form, k tea.Key) tea.Cmd {
 func replied(m *app, r inquiry.Reply) tea.Cmd {
 	f := m.form()
 	said := map[string]string{inquiry.Accepted: "answered", inquiry.Declined: "declined", inquiry.Cancelled: "cancelled"}[r.Action]
-	m.transcript.Note(word.LevelInfo, "question of the MCP server "+f.Ask.Question.Server+": "+said)
+	if !f.Ask.Wanted {
+		m.transcript.Note(word.LevelInfo, "question of the MCP server "+f.Ask.Question.Server+": "+said)
+	}
 	m.forms.Answer(r)
 	return nil
 }

@@ -177,9 +177,12 @@ func (f *Form) typed(s *sheet, i int) {
 		bar = paint.Accent
 	}
 	lines, x, y := e.text.View(s.t, textWidth(s.w), mostTyped)
+	proposed := e.Default != nil && e.text.Value() == oneLine(e.Written(e.Default))
 	for at, line := range lines {
 		r := row{text: strings.Repeat(" ", indent(s.w)) + s.t.Paint(bar, "▏") + line, stop: stop{i, 0}, x: -1}
-		r.at = sight{fmt.Sprint("field ", i, " value ", e.text.Value()), at, len(lines), s.w}
+		if proposed {
+			r.at = sight{fmt.Sprint("field ", i, " value"), at, len(lines), s.w}
+		}
 		if focus && at == y {
 			r.x = indent(s.w) + 1 + x
 		}
