@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"path"
 
 	sdk "github.com/coder/acp-go-sdk"
 )
@@ -177,6 +178,9 @@ func (s *server) listSessions(m message) *Error {
 	}
 	if err := decode(m.params, &p); err != nil {
 		return err
+	}
+	if p.Cwd != "" && !path.IsAbs(p.Cwd) {
+		return errorf(codeParams, "%q is not an absolute path", p.Cwd)
 	}
 	s.start(m, func(ctx context.Context) (any, error) {
 		list, next, err := s.host.List(ctx, p.Cwd, p.Cursor)

@@ -1,6 +1,7 @@
 package acpcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/hostfile"
 	sessions "codeagent/session"
 )
@@ -97,6 +99,14 @@ func (h *host) List(ctx context.Context, folder, cursor string) ([]acp.Saved, st
 	if err != nil {
 		return nil, "", inWords(err)
 	}
+	here := folder
+	if folder != "" {
+		f := h.flags
+		f.Folder = folder
+		if canonical, err := workspace.Enter(h.stdio, f); err == nil { // the editor's name may be a link
+			here = canonical
+		}
+	}
 	var out []acp.Saved
 	seen := 0
 	for sum, err := range store.List() {
@@ -106,7 +116,7 @@ func (h *host) List(ctx context.Context, folder, cursor string) ([]acp.Saved, st
 		if err != nil {
 			return nil, "", inWords(cli.StorageError(err))
 		}
-		if sum.Folder == "" || folder != "" && sum.Folder != folder {
+		if sum.Folder == "" || here != "" && sum.Folder != here {
 			continue
 		}
 		if seen++; seen <= skip {
@@ -115,7 +125,7 @@ func (h *host) List(ctx context.Context, folder, cursor string) ([]acp.Saved, st
 		if len(out) == listed {
 			return out, strconv.Itoa(seen - 1), nil
 		}
-		out = append(out, acp.Saved{ID: sum.ID, Folder: sum.Folder, Title: sum.Name(), Updated: sum.Used.UTC().Format(time.RFC3339)})
+		out = append(out, acp.Saved{ID: sum.ID, Folder: cmp.Or(folder, sum.Folder), Title: sum.Name(), Updated: sum.Used.UTC().Format(time.RFC3339)})
 	}
 	return out, "", nil
 }

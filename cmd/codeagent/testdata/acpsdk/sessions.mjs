@@ -29,6 +29,11 @@ assert.deepEqual(sessions.map((s) => s.sessionId), [two]);
 assert.equal(sessions[0].cwd, other);
 assert.ok(!Number.isNaN(Date.parse(sessions[0].updatedAt)));
 
+// The editor's name of a folder may be a link.
+fs.symlinkSync(other, `${out}/link`);
+const linked = (await editor.agent.request(methods.agent.session.list, { cwd: `${out}/link` })).sessions;
+assert.deepEqual(linked.map((s) => [s.sessionId, s.cwd]), [[two, `${out}/link`]]);
+
 // One that is open is not loaded twice.
 await failure(editor.agent.request(methods.agent.session.load, { sessionId: one, cwd: work, mcpServers: [] }));
 await editor.agent.request(methods.agent.session.close, { sessionId: one });
