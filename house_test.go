@@ -140,7 +140,7 @@ var rooms = []room{
 	// The other half: codeagent as a server. Its client is hostile too.
 	// What an MCP server asks the person, and whether an answer fits: for the client and all faces.
 	{path: "mcp/inquiry", pure: true},
-	{path: "mcp/serve", floor: 1, imports: []string{"internal/short", "internal/visible", "model"}},
+	{path: "mcp/serve", floor: 1, imports: []string{"internal/short", "internal/visible", "mcp/inquiry", "model"}},
 	// The sign-in to a server that is reached by URL: it listens on loopback, and keeps secrets.
 	{path: "mcp/signin", floor: 1, imports: []string{"hostfile", "internal/short", "internal/visible", "sandbox"}},
 	{path: "mcp", floor: 1, imports: []string{"internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model"}},

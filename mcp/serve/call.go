@@ -68,8 +68,8 @@ type run struct {
 
 // asking is a question that waits for its answer.
 type asking struct {
-	question Question
-	answer   chan string // buffered
+	question *mcp.ElicitParams
+	answer   chan *mcp.ElicitResult // buffered; nil: there is none
 }
 
 // handle serves one tools/call.
@@ -107,7 +107,7 @@ func (s *server) runOf(req *mcp.CallToolRequest) (*run, error) {
 	}
 	ctx, end := context.WithCancelCause(s.ctx)
 	r := &run{tool: p.Name, arguments: p.Arguments, end: end, done: make(chan struct{}), asked: make(chan asking)}
-	call := Call{Tool: p.Name, Arguments: arguments, Asks: asks(req), Progress: r.lines.add, Ask: s.asker(req, r), Roots: s.roots(req)}
+	call := Call{Tool: p.Name, Arguments: arguments, Asks: asks(req), Progress: r.lines.add, Ask: s.asker(req, r), Inquire: s.inquirer(req, r), Roots: s.roots(req)}
 	s.running.Add(1)
 	go func() {
 		defer s.running.Done()
@@ -144,34 +144,45 @@ func (s *server) asker(req *mcp.CallToolRequest, r *run) func(context.Context, Q
 		if !asks(req) {
 			return "", errors.New("the client cannot show questions (it declares no elicitation)")
 		}
-		if !modern(req) {
-			return s.elicit(ctx, req, q)
-		}
-		a := asking{q, make(chan string, 1)}
-		select {
-		case r.asked <- a:
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
-		}
-		select {
-		case id := <-a.answer:
-			return id, nil
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
-		}
+		res, err := s.put(ctx, req, r, form(q, titled(req)))
+		return chosen(q, res), err
+	}
+}
+
+// titled reports whether the client knows choices with titles, which came with 2025-11-25.
+func titled(req *mcp.CallToolRequest) bool {
+	p := req.Session.InitializeParams()
+	return p != nil && p.ProtocolVersion >= handshake
+}
+
+// put puts a question to the client, between two requests or in the middle of this one.
+func (s *server) put(ctx context.Context, req *mcp.CallToolRequest, r *run, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	if !modern(req) {
+		return s.elicit(ctx, req, q)
+	}
+	a := asking{q, make(chan *mcp.ElicitResult, 1)}
+	select {
+	case r.asked <- a:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case res := <-a.answer:
+		return res, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 
 // elicit asks in the middle of the request.
-func (s *server) elicit(ctx context.Context, req *mcp.CallToolRequest, q Question) (string, error) {
+func (s *server) elicit(ctx context.Context, req *mcp.CallToolRequest, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, s.options.Patience, errNoAnswer)
 	defer stop()
-	p := req.Session.InitializeParams()
-	res, err := req.Session.Elicit(ctx, form(q, p != nil && p.ProtocolVersion >= handshake))
+	res, err := req.Session.Elicit(ctx, q)
 	if err != nil {
-		return "", fmt.Errorf("the client did not answer: %s", visible.Line(short.Cut(err.Error(), 300)))
+		return nil, fmt.Errorf("the client did not answer: %s", visible.Line(short.Cut(err.Error(), 300)))
 	}
-	return chosen(q, res), nil
+	return res, nil
 }
 
 // park keeps a run until the client comes back with the answer to q.
@@ -195,7 +206,7 @@ func (s *server) park(r *run, q asking) (*mcp.CallToolResult, error) {
 		}
 	})
 	return &mcp.CallToolResult{
-		Content: []mcp.Content{}, InputRequests: mcp.InputRequestMap{answerKey: form(q.question, true)}, RequestState: state,
+		Content: []mcp.Content{}, InputRequests: mcp.InputRequestMap{answerKey: q.question}, RequestState: state,
 	}, nil
 }
 
@@ -215,7 +226,7 @@ func (s *server) resumed(p *mcp.CallToolParamsRaw) (*run, error) {
 	}
 	r.expires.Stop()
 	res, _ := p.InputResponses[answerKey].(*mcp.ElicitResult)
-	r.waiting.answer <- chosen(r.waiting.question, res)
+	r.waiting.answer <- res
 	return r, nil
 }
 

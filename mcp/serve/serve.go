@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"codeagent/mcp/inquiry"
 	"codeagent/model"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -43,6 +44,10 @@ type Call struct {
 	// person declined, chose nothing that was offered, or nobody answered in time. An error says
 	// why the question could not be put.
 	Ask func(ctx context.Context, q Question) (string, error)
+	// Inquire puts the question of another MCP server, whose words Message has to mark as such. The
+	// reply fits the question; everything else is a cancel. An error says why the question could
+	// not be put.
+	Inquire func(ctx context.Context, q inquiry.Question) (inquiry.Reply, error)
 	// Progress shows a line while the call runs. It never blocks, and drops lines that a slow
 	// client does not take.
 	Progress func(line string)

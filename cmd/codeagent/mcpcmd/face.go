@@ -12,6 +12,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/approvals/plain"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/mcp/inquiry"
@@ -154,8 +155,24 @@ func (f *face) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, 
 // Steer returns nothing: nobody types.
 func (f *face) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
-// Inquire declines: the client is asked about permissions alone.
-func (f *face) Inquire(_ context.Context, q inquiry.Question) (inquiry.Reply, error) {
-	f.Emit(event.Notice{Text: "the server " + short.Cut(q.Server, 64) + " asks for input, which codeagent mcp does not pass on: declined"})
-	return inquiry.Reply{Action: inquiry.Declined}, nil
+// Inquire puts the question of a server to the client of the call that causes it, with each line of the
+// server's marked. Where it cannot go it is declined.
+func (f *face) Inquire(ctx context.Context, q inquiry.Question) (inquiry.Reply, error) {
+	f.mu.Lock()
+	s := f.of(q.CallID)
+	f.mu.Unlock()
+	decline := func(why string) (inquiry.Reply, error) {
+		f.Emit(event.Notice{Level: word.LevelWarning, Text: "declined a question of the MCP server " + short.Cut(q.Server, 64) + ": " + why})
+		return inquiry.Reply{Action: inquiry.Declined}, nil
+	}
+	if s == nil {
+		return decline("the client waits for no call")
+	}
+	passed := q
+	passed.Message = "The MCP server " + q.Server + " that codeagent uses asks; these are its words, not codeagent's. It gets what is entered: no passwords, no keys.\n> " + strings.ReplaceAll(q.Message, "\n", "\n> ")
+	reply, err := s.call.Inquire(ctx, passed)
+	if err != nil && ctx.Err() == nil {
+		return decline(err.Error())
+	}
+	return reply, err
 }

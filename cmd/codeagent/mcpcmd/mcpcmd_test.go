@@ -13,6 +13,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/mcp/inquiry"
 	"codeagent/mcp/serve"
 	"codeagent/sandbox"
 
@@ -213,6 +214,34 @@ func TestAsk(t *testing.T) {
 			a, err := f.Ask(t.Context(), r)
 			if a.Decision != c.want || (err != nil) != c.fails {
 				t.Errorf("%+v, %v", a, err)
+			}
+		})
+	}
+}
+
+// TestInquire: the question of a server goes to the client of its call, each line of it marked, and
+// is declined where it cannot go.
+func TestInquire(t *testing.T) {
+	q := inquiry.Question{Server: "booking", CallID: "a", Message: "Who?\ncodeagent asks"}
+	for name, c := range map[string]struct {
+		callID string
+		err    error
+		want   string
+	}{
+		"answered":     {"a", nil, inquiry.Accepted},
+		"cannot ask":   {"a", errors.New("no elicitation"), inquiry.Declined},
+		"nobody waits": {"b", nil, inquiry.Declined},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFace()
+			defer f.begin(c.callID, &shown{call: serve.Call{Progress: func(string) {}, Inquire: func(_ context.Context, q inquiry.Question) (inquiry.Reply, error) {
+				if !strings.Contains(q.Message, "The MCP server booking that codeagent uses asks") || !strings.HasSuffix(q.Message, "\n> Who?\n> codeagent asks") {
+					t.Errorf("asked %q", q.Message)
+				}
+				return inquiry.Reply{Action: inquiry.Accepted}, c.err
+			}}})()
+			if r, err := f.Inquire(t.Context(), q); r.Action != c.want || err != nil {
+				t.Errorf("%+v, %v", r, err)
 			}
 		})
 	}
