@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,7 +155,13 @@ func (u user) fakeMCP(t *testing.T) string {
 // open opens a session in a folder and returns its ID.
 func (e *editor) open(folder string) string {
 	e.t.Helper()
-	m := e.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, folder))
+	return e.openWith(folder, "")
+}
+
+// openWith opens a session with MCP servers.
+func (e *editor) openWith(folder, servers string) string {
+	e.t.Helper()
+	m := e.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[%s]}`, folder, servers))
 	var r struct{ SessionID string }
 	if err := json.Unmarshal(m.Result, &r); err != nil || r.SessionID == "" {
 		e.t.Fatalf("session/new: %+v", m)
@@ -326,8 +334,12 @@ func TestACPEnds(t *testing.T) {
 			u := newUser(t, "self", -1)
 			srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("echo begun; sleep 3042")}})
 			e := startEditor(t, u, srv.URL)
-			e.start("session/prompt", prompt(e.open(u.work), "go"))
+			fake := u.fakeMCP(t)
+			e.start("session/prompt", prompt(e.openWith(u.out, fmt.Sprintf(`{"name":"fake","command":%q,"args":[],"env":[]}`, fake)), "go"))
 			e.awaitUpdate("tool_call_update", "begun")
+			if err := exec.Command("pgrep", "-f", "^"+fake).Run(); err != nil {
+				t.Fatalf("the MCP server does not run: %v", err)
+			}
 			if err := end(e); err != nil {
 				t.Fatal(err)
 			}
@@ -344,6 +356,9 @@ func TestACPEnds(t *testing.T) {
 			}
 			if out, err := exec.Command("pgrep", "-f", "^sleep 3042$").Output(); err == nil {
 				t.Errorf("the command still runs: %s", out)
+			}
+			if out, err := exec.Command("pgrep", "-f", "^"+fake).Output(); err == nil {
+				t.Errorf("the MCP server still runs: %s", out)
 			}
 		})
 	}
@@ -364,12 +379,8 @@ func TestACPServers(t *testing.T) {
 		e := startEditor(t, u, srv.URL)
 		e.answer = `"result":{"outcome":{"outcome":"selected","optionId":"once"}}`
 		e.denied = "allows: write " + outside
-		m := e.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[{"name":"My Server","command":%q,"args":[],"env":[{"name":"LITERAL","value":"$HOME"}]}]}`, inside, u.fakeMCP(t)))
-		var r struct{ SessionID string }
-		if err := json.Unmarshal(m.Result, &r); err != nil || r.SessionID == "" {
-			t.Fatalf("session/new: %+v", m)
-		}
-		if m := e.request("session/prompt", prompt(r.SessionID, "go")); m.Error != nil {
+		session := e.openWith(inside, fmt.Sprintf(`{"name":"My Server","command":%q,"args":[],"env":[{"name":"LITERAL","value":"$HOME"}]}`, u.fakeMCP(t)))
+		if m := e.request("session/prompt", prompt(session, "go")); m.Error != nil {
 			t.Fatalf("%+v", m)
 		}
 		if len(e.asked) != 2 || !strings.Contains(e.asked[0], "the tool write of the MCP server My-Server") || !strings.Contains(e.asked[1], e.denied) {
@@ -392,4 +403,50 @@ func TestACPServers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestACPRemoteServer: an editor's MCP server over HTTP is reached with the headers that the editor
+// gives, as they are.
+func TestACPRemoteServer(t *testing.T) {
+	u := newUser(t, "self", -1)
+	keys := make(chan string, 100)
+	remote := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get("Authorization")
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		if m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		answer := map[string]string{
+			"initialize": `"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"x","version":"1"},"capabilities":{"tools":{}}}`,
+			"tools/list": `"result":{"tools":[{"name":"greet","description":"greets","inputSchema":{"type":"object"}}]}`,
+			"tools/call": `"result":{"content":[{"type":"text","text":"hello from afar"}]}`,
+		}[m.Method]
+		if answer == "" {
+			answer = `"error":{"code":-32601,"message":"no such method"}`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, answer)
+	}))
+	defer remote.Close()
+	srv := serve(t, scripted.Reply{Calls: []scripted.Call{{Name: "far__greet", Arguments: `{}`}}}, scripted.Reply{Text: "done"})
+	e := startEditor(t, u, srv.URL)
+	e.answer = `"result":{"outcome":{"outcome":"selected","optionId":"once"}}`
+	session := e.openWith(u.out, fmt.Sprintf(`{"type":"http","name":"far","url":%q,"headers":[{"name":"Authorization","value":"Bearer a$HOME"}]}`, remote.URL))
+	if m := e.request("session/prompt", prompt(session, "go")); m.Error != nil || !e.shows("tool_call_update", "hello from afar") {
+		t.Fatalf("%+v, %q", m, e.updates)
+	}
+	if len(e.asked) != 1 || !strings.Contains(e.asked[0], "the server runs elsewhere") {
+		t.Errorf("the question does not say where the server runs: %q", e.asked)
+	}
+	if key := <-keys; key != "Bearer a$HOME" {
+		t.Errorf("the server got %q", key)
+	}
 }
