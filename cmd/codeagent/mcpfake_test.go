@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +23,11 @@ func fakeMCP() {
 		case "touch": // at the start
 			if err := os.WriteFile(value, nil, 0o600); err != nil {
 				fmt.Fprintln(os.Stderr, err)
+			}
+		case "many": // tools
+			n, _ := strconv.Atoi(value)
+			for i := range n {
+				f.tools = append(f.tools, fmt.Sprint("more", i))
 			}
 		case "exit":
 			syscall.Exit(7)
