@@ -112,14 +112,16 @@ func (c *Client) progressed(_ context.Context, r *sdk.ProgressNotificationClient
 }
 
 // limit bounds a call by its time limit, in which the time of questions to a person does not
-// count.
+// count. The server may ask until stop.
 func (c *Client) limit(ctx context.Context) (limited context.Context, stop func()) {
 	limited, cancel := context.WithCancelCause(ctx)
+	c.active(1)
+	begun, before := time.Now(), c.waited()
 	var timer *time.Timer
 	ready := make(chan struct{})
 	timer = time.AfterFunc(c.o.Call, func() {
 		<-ready
-		if left := c.left(); left > 0 {
+		if left := c.left(begun, before); left > 0 {
 			timer.Reset(left)
 			return
 		}
@@ -127,22 +129,41 @@ func (c *Client) limit(ctx context.Context) (limited context.Context, stop func(
 	})
 	close(ready)
 	return limited, func() {
+		c.active(-1)
 		timer.Stop()
 		cancel(context.Canceled)
 	}
 }
 
-// left is for how long a call may go on because a person was asked.
-func (c *Client) left() time.Duration {
+// active counts the calls that run.
+func (c *Client) active(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.open > 0:
-		return time.Second
-	case c.asked.IsZero():
-		return 0
+	if c.atOnce == 0 {
+		c.questions = 0
 	}
-	return c.o.Call - time.Since(c.asked)
+	c.atOnce += n
+}
+
+// left is for how long a call may go on that began at begun, when calls had waited for before.
+func (c *Client) left(begun time.Time, before time.Duration) time.Duration {
+	left := c.o.Call - time.Since(begun) + c.waited() - before
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open > 0 {
+		return max(left, time.Second)
+	}
+	return left
+}
+
+// waited is for how long calls have waited for a person so far.
+func (c *Client) waited() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open > 0 {
+		return c.answering + time.Since(c.asked)
+	}
+	return c.answering
 }
 
 // inSession does what do does, in a session that is open. When the server has forgotten the

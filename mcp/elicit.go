@@ -22,6 +22,9 @@ const (
 	maxChoices = 50
 	// maxWaiting is how many questions wait for a person.
 	maxWaiting = 3
+	// maxQuestions is how many questions one call may put. Threat: a server that asks without end tires
+	// the person until something is accepted.
+	maxQuestions = 10
 )
 
 // elicit asks the person, one question at a time.
@@ -34,6 +37,9 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 	}
 	defer c.waiting.Add(-1)
 	f, why := formOf(r.Params)
+	if why == "" {
+		why = c.mayAsk()
+	}
 	if why != "" {
 		c.log.say("warning", "a question of the server was declined: "+why)
 		return decline, nil
@@ -60,12 +66,31 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 	return &sdk.ElicitResult{Action: inquiry.Cancelled}, nil
 }
 
+// mayAsk counts a question; why says why nobody is asked.
+func (c *Client) mayAsk() (why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.questions++
+	switch {
+	case c.atOnce == 0:
+		return "nobody has called it"
+	case c.questions > maxQuestions:
+		return fmt.Sprintf("it has asked %d times during this call", maxQuestions)
+	}
+	return ""
+}
+
 // count notes that a person is asked, or is not any more: calls wait meanwhile.
 func (c *Client) count(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	switch {
+	case c.open == 0:
+		c.asked = time.Now()
+	case c.open+n == 0:
+		c.answering += time.Since(c.asked)
+	}
 	c.open += n
-	c.asked = time.Now()
 }
 
 // form is a question, and what its answers are to the server.

@@ -53,7 +53,7 @@ type Options struct {
 	// Disabled names those that are not.
 	Enabled, Disabled []string
 	// Elicit asks a person what the server wants to know; nil: the server learns that it cannot
-	// ask. Several calls never run at the same time. Which tool call a question belongs to the
+	// ask. Nobody is asked while no call runs. Several calls never run at the same time. Which tool call a question belongs to the
 	// client does not know.
 	Elicit func(ctx context.Context, q inquiry.Question) inquiry.Reply
 	// SignIn gives the tokens for a server that is reached by HTTP; nil: there are none.
@@ -96,15 +96,18 @@ type Client struct {
 	renewing sync.Mutex // held while a session is opened anew
 	waiting  atomic.Int32
 
-	mu       sync.Mutex
-	session  *sdk.ClientSession
-	over     chan struct{} // closed when the session has ended
-	calls    map[string]*running
-	number   int
-	changing bool // a list is read anew
-	again    bool // and once more after that
-	asked    time.Time
-	open     int // questions to a person
+	mu        sync.Mutex
+	session   *sdk.ClientSession
+	over      chan struct{} // closed when the session has ended
+	calls     map[string]*running
+	number    int
+	changing  bool          // a list is read anew
+	again     bool          // and once more after that
+	open      int           // questions to a person
+	asked     time.Time     // since when there are some
+	answering time.Duration // how long there were some before that
+	atOnce    int           // calls that run now
+	questions int           // of the calls that run
 }
 
 // OverPipes connects to a server by its standard output and input, and reads its tools. The

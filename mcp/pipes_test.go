@@ -3,6 +3,8 @@ package mcp
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,6 +179,8 @@ func answer(w io.Writer, method string, id json.RawMessage, tools string) {
 func TestHostileTools(t *testing.T) {
 	var l told
 	long := strings.Repeat("n", 80)
+	sum := sha256.Sum256([]byte("raw\x00x_y"))
+	end := "_" + hex.EncodeToString(sum[:4])
 	c, err := raw(t, Options{Log: l.log}, func(w io.Writer, method string, id json.RawMessage) {
 		fmt.Fprintln(w, "DEBUG: \x1b[2J", method)
 		answer(w, method, id, strings.Join([]string{
@@ -185,7 +189,9 @@ func TestHostileTools(t *testing.T) {
 			`{"name":"` + long + `","inputSchema":{"type":"object"}}`, `{"name":"e\u001b[2J","inputSchema":{"type":"object"}}`,
 			`{"name":"kind","inputSchema":{"type":"object","properties":{"p":{"type":"strnig"}}}}`,
 			`{"name":"away","inputSchema":{"type":"object","properties":{"p":{"$ref":"https://evil.example/"}}}}`,
-			`{"name":"list","inputSchema":{"type":"array"}}`, `{"name":"none"}`}, ","))
+			`{"name":"list","inputSchema":{"type":"array"}}`, `{"name":"none"}`,
+			// The last one becomes what the second one is called, unless that is looked at.
+			`{"name":"x.y","inputSchema":{"type":"object"}}`, `{"name":"x.y` + end + `","inputSchema":{"type":"object"}}`, `{"name":"x_y","inputSchema":{"type":"object"}}`}, ","))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +205,7 @@ func TestHostileTools(t *testing.T) {
 		}
 		seen[tool.Offered] = true
 	}
-	if got := strings.Join(names, " "); got != "a.b a/b good "+long {
+	if got := strings.Join(names, " "); got != "a.b a/b good "+long+" x.y x.y"+end+" x_y" {
 		t.Errorf("offered: %s", got)
 	}
 	for _, want := range []string{"tool kind is left out", "tool away is left out", "tool list is left out", "tool none is left out", "tool e␛[2J is left out", "listed twice"} {

@@ -188,16 +188,20 @@ func (c *Client) named(list []Tool) []Tool {
 
 var unnameable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9_-]`) })
 
-// offered is a tool's name for the model. A name that had to be changed, or that is taken, ends
-// with some digits of the sum of the real one, so it is the same in each session.
+// offered is a tool's name for the model. Where that is taken or too long, it ends with some digits of
+// the sum of the real one, so it is the same in each session.
+//
+// Threat: a provider refuses a request in which two tools have one name, and a server can compute the
+// digits of another of its tools. So the name is tried until it is free.
 func offered(server, tool string, taken map[string]bool) string {
 	name := unnameable().ReplaceAllString(server, "_") + "__" + unnameable().ReplaceAllString(tool, "_")
-	if len(name) <= maxOffered && !taken[name] {
-		return name
+	out := name
+	for n := 0; len(out) > maxOffered || taken[out]; n++ {
+		sum := sha256.Sum256([]byte(server + strings.Repeat("\x00", n+1) + tool))
+		end := "_" + hex.EncodeToString(sum[:4])
+		out = short.Head(name, maxOffered-len(end)) + end
 	}
-	sum := sha256.Sum256([]byte(server + "\x00" + tool))
-	end := "_" + hex.EncodeToString(sum[:4])
-	return short.Head(name, maxOffered-len(end)) + end
+	return out
 }
 
 // changed reads the list of tools anew, once at a time and not more often than changeEvery.
