@@ -114,12 +114,12 @@ func mentioning(ses *Session, screen Face) Face {
 	return mentions{screen, ses}
 }
 
-// Steer returns the next message with what it names. The turn waits for the reading, which has its
-// time limit.
+// Steer returns the next message with what it names. The turn, which calls it, waits for the reading;
+// its end ends that.
 func (m mentions) Steer() (agent.Input, bool) {
 	in, ok := m.Face.Steer()
 	if ok {
-		in = mentioned(context.Background(), m.ses, in)
+		in = mentioned(m.ses.during, m.ses, in)
 	}
 	return in, ok
 }

@@ -130,6 +130,7 @@ type Session struct {
 	telemetry  *telemetry.Exporter // nil: off
 	calls      calls               // of Call
 	face       Face                // set by Join
+	during     context.Context     // of the turn that runs, whose goroutine alone uses it
 }
 
 // Open builds everything below the faces. The order matters: the permissions are fixed before
@@ -481,6 +482,7 @@ func (ses *Session) Turn(ctx context.Context, in agent.Input) error {
 	}
 	in.Images = append(in.Images, ses.images...)
 	ses.images = nil
+	ses.during = ctx
 	in = mentioned(ctx, ses, in)
 	return ses.Agent.Turn(ctx, in)
 }
