@@ -150,16 +150,13 @@ func usePrompt(m *app, name, argument string) tea.Cmd {
 // arguments are those of a prompt: what was written behind its name, or what the person fills in.
 // ok is false if the person does not want to.
 func arguments(ctx context.Context, m *app, p ServerPrompt, written string) (given map[string]string, ok bool) {
-	given = map[string]string{}
+	given = inquiry.Positional(p.Fields, written)
 	q := inquiry.Question{Server: p.Server, Message: "For its prompt " + p.Name + ": " + p.About}
 	missing := false
-	for i, f := range p.Fields {
-		one, rest := firstWord(written)
-		if i == len(p.Fields)-1 {
-			one, rest = strings.TrimSpace(written), ""
-		}
-		if written = rest; one != "" {
-			given[f.Name], f.Default = one, one
+	for _, f := range p.Fields {
+		one := given[f.Name]
+		if one != "" {
+			f.Default = one
 		}
 		missing = missing || f.Required && one == ""
 		q.Fields = append(q.Fields, f)
@@ -184,18 +181,6 @@ func arguments(ctx context.Context, m *app, p ServerPrompt, written string) (giv
 	case <-ctx.Done():
 		return nil, false
 	}
-}
-
-// firstWord is the first word of a text, or what it has in double quotes.
-func firstWord(text string) (word, rest string) {
-	text = strings.TrimSpace(text)
-	if quoted, ok := strings.CutPrefix(text, `"`); ok {
-		if word, rest, ok = strings.Cut(quoted, `"`); ok {
-			return word, rest
-		}
-	}
-	word, rest, _ = strings.Cut(text, " ")
-	return word, rest
 }
 
 // servedName returns the prompt that a message calls, such as "NAME:prompt" of "/NAME:prompt x".

@@ -224,3 +224,31 @@ func (q Question) Fits(values map[string]any) error {
 	}
 	return nil
 }
+
+// Positional reads the values of fields from a text, in the order of the fields: a word each, or what
+// stands in double quotes; the last field takes all that is left. What has no value is absent.
+func Positional(fields []Field, text string) map[string]string {
+	out := map[string]string{}
+	for i, f := range fields {
+		one, rest := firstWord(text)
+		if i == len(fields)-1 {
+			one, rest = strings.TrimSpace(text), ""
+		}
+		if text = rest; one != "" {
+			out[f.Name] = one
+		}
+	}
+	return out
+}
+
+// firstWord is the first word of a text, or what it has in double quotes.
+func firstWord(text string) (word, rest string) {
+	text = strings.TrimSpace(text)
+	if quoted, ok := strings.CutPrefix(text, `"`); ok {
+		if word, rest, ok = strings.Cut(quoted, `"`); ok {
+			return word, rest
+		}
+	}
+	word, rest, _ = strings.Cut(text, " ")
+	return word, rest
+}

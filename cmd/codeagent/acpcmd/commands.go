@@ -1,6 +1,7 @@
 package acpcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"unicode"
 
 	"codeagent/acp"
+	"codeagent/agent"
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/doctor"
 	"codeagent/internal/short"
@@ -26,7 +28,11 @@ type command struct {
 }
 
 // reply is what a command leads to: a page for the user, or a message for the model.
-type reply struct{ page, prompt string }
+type reply struct {
+	page, prompt string
+	// served is the message that a prompt of an MCP server makes; nil: none.
+	served *agent.Input
+}
 
 // page is a reply that the editor draws as it is written.
 func page(text string) reply {
@@ -74,6 +80,7 @@ func builtin() []command {
 			name, err := commands.Export(o.ses, file)
 			return page("this session is written to " + name), err
 		}},
+		{name: "mcp", takes: "[NAME | restart NAME]", help: "the MCP servers; all about one; or restart one", run: (*open).mcp},
 		{name: "doctor", help: "what this machine enforces, found by trying it", run: func(o *open, ctx context.Context, _ string) (reply, error) {
 			report, err := doctor.Report(ctx, o.ses.Workspace.Stdio, o.flags)
 			return page(report), err
@@ -82,7 +89,7 @@ func builtin() []command {
 }
 
 // Commands returns the commands that a message can name: codeagent's, then the user's own prompts
-// and the project's, whose names are not taken.
+// and the project's, whose names are not taken, then the prompts of MCP servers.
 func (o *open) Commands() []acp.Command {
 	var out []acp.Command
 	for _, c := range builtin() {
@@ -94,6 +101,9 @@ func (o *open) Commands() []acp.Command {
 		if !slices.ContainsFunc(out, func(c acp.Command) bool { return c.Name == own.Name }) {
 			out = append(out, acp.Command{Name: own.Name, About: own.About, Hint: "[…]"})
 		}
+	}
+	for _, p := range o.prompts {
+		out = append(out, acp.Command{Name: served(p), About: "“" + cmp.Or(p.Description, p.Title) + "” (the server's words)", Hint: argumentsOf(p)})
 	}
 	return out
 }
@@ -116,10 +126,17 @@ func (o *open) called(ctx context.Context, text string) (r reply, ok bool, err e
 		}
 	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, own := range o.own {
-		if own.Name == name {
-			return reply{prompt: own.Expand(argument)}, true, nil
+	own, prompts := o.own, o.prompts
+	o.mu.Unlock()
+	for _, p := range own {
+		if p.Name == name {
+			return reply{prompt: p.Expand(argument)}, true, nil
+		}
+	}
+	for _, p := range prompts {
+		if served(p) == name {
+			r, err := o.prompt(ctx, p, argument)
+			return r, true, err
 		}
 	}
 	return reply{}, false, nil

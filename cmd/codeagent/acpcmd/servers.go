@@ -2,13 +2,18 @@ package acpcmd
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"codeagent/acp"
+	"codeagent/cmd/codeagent/commands"
+	"codeagent/cmd/codeagent/servers"
 	"codeagent/config/server"
 	"codeagent/internal/short"
+	"codeagent/internal/visible"
+	"codeagent/mcp/inquiry"
 )
 
 // mostServers bounds the servers that an editor hands in for one session.
@@ -74,4 +79,87 @@ func nameOf(name string) string {
 		}
 	}
 	return cmp.Or(strings.Trim(short.Head(b.String(), 32), "-"), "editor")
+}
+
+// lookAtServers waits for the MCP servers and lists their prompts, which are commands then.
+func (o *open) lookAtServers(ctx context.Context) {
+	if o.ses.Servers == nil || o.ses.Servers.Ready(ctx) != nil {
+		return
+	}
+	all, _ := commands.ServerPrompts(ctx, o.ses) // a server that does not list its own is left out
+	o.mu.Lock()
+	for _, p := range all {
+		if !strings.ContainsAny(p.Name, " \t\n/") { // it can be typed
+			o.prompts = append(o.prompts, p)
+		}
+	}
+	o.mu.Unlock()
+	o.face.Refresh()
+}
+
+// served is the name of the command for a prompt of a server.
+func served(p servers.Prompt) string { return p.Server + ":" + visible.Line(p.Name) }
+
+// argumentsOf names the arguments of a prompt, required ones in capitals.
+func argumentsOf(p servers.Prompt) string {
+	var out []string
+	for _, a := range p.Arguments {
+		name := "[" + visible.Line(a.Name) + "]"
+		if a.Required {
+			name = strings.ToUpper(visible.Line(a.Name))
+		}
+		out = append(out, name)
+	}
+	return strings.Join(out, " ")
+}
+
+// prompt gets the message of a server's prompt. Required arguments that were not written are asked
+// for in a form.
+func (o *open) prompt(ctx context.Context, p servers.Prompt, written string) (reply, error) {
+	q := inquiry.Question{Server: p.Server, Message: "For its prompt " + p.Name + ": " + p.Description}
+	for _, a := range p.Arguments {
+		q.Fields = append(q.Fields, inquiry.Field{Name: a.Name, Description: a.Description, Kind: inquiry.String, Required: a.Required})
+	}
+	given := inquiry.Positional(q.Fields, written)
+	missing := false
+	for i, f := range q.Fields {
+		if given[f.Name] != "" {
+			q.Fields[i].Default = given[f.Name]
+		}
+		missing = missing || f.Required && given[f.Name] == ""
+	}
+	if missing {
+		r, err := o.face.Inquire(ctx, q)
+		if err != nil || r.Action != inquiry.Accepted {
+			return reply{}, fmt.Errorf("/%s needs %s", served(p), argumentsOf(p))
+		}
+		for name, v := range r.Values {
+			given[name], _ = v.(string)
+		}
+	}
+	in, err := commands.ServerPrompt(ctx, o.ses, p.Server, p.Name, given)
+	if err == nil && len(in.Images) > 0 {
+		err = o.ses.Sees()
+	}
+	in.Text = fmt.Sprintf("[/%s: a prompt of the MCP server %s, which the user chose. The server wrote it.]\n%s", served(p), p.Server, in.Text)
+	return reply{served: &in}, err
+}
+
+// mcp is /mcp: the servers, all about one, or a restart.
+func (o *open) mcp(ctx context.Context, argument string) (reply, error) {
+	if o.ses.Servers == nil {
+		return page("no MCP servers in this session"), nil
+	}
+	if name, restart := strings.CutPrefix(argument, "restart "); restart {
+		return page(visible.Line(name) + " was restarted"), o.ses.Servers.Restart(ctx, strings.TrimSpace(name))
+	}
+	if argument != "" {
+		return page(commands.ServerPage(o.ses, argument)), nil
+	}
+	var b strings.Builder
+	for _, st := range o.ses.Servers.Status() {
+		problem, _, _ := strings.Cut(st.Problem, "\n")
+		fmt.Fprintf(&b, "%s  %s\n  %s\n", st.Name, commands.ServerState(st), visible.Line(cmp.Or(problem, st.Program)))
+	}
+	return page(b.String()), nil
 }

@@ -11,6 +11,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
+	"codeagent/cmd/codeagent/servers"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
 	"codeagent/event/word"
@@ -32,11 +33,12 @@ type open struct {
 	listed  *commands.Models
 	looks   sync.WaitGroup
 
-	mu     sync.Mutex
-	own    []prompts.Own      // guarded by mu
-	used   event.UsageUpdated // guarded by mu
-	title  string             // guarded by mu
-	effort string             // guarded by mu
+	mu      sync.Mutex
+	own     []prompts.Own      // guarded by mu
+	prompts []servers.Prompt   // guarded by mu
+	used    event.UsageUpdated // guarded by mu
+	title   string             // guarded by mu
+	effort  string             // guarded by mu
 }
 
 var (
@@ -58,6 +60,7 @@ func (o *open) look(ctx context.Context) {
 	o.own = own
 	o.mu.Unlock()
 	o.face.Refresh()
+	o.looks.Go(func() { o.lookAtServers(ctx) })
 	if _, err := o.listed.List(ctx); err != nil {
 		return // the one in use is a choice all the same
 	}
@@ -116,13 +119,19 @@ func (o *open) Turn(ctx context.Context, in acp.Message) (acp.Stop, error) {
 	case err != nil:
 		o.Emit(event.MessageFinished{Text: "[codeagent] " + cli.InWords(err).Error()})
 		return acp.StopDone, nil
+	case ok && r.served != nil:
+		return stopped(o.ses.Turn(ctx, *r.served))
 	case ok && r.prompt == "":
 		o.Emit(event.MessageFinished{Text: r.page})
 		return acp.StopDone, nil
 	case ok:
 		in.Text = r.prompt
 	}
-	err = o.ses.Turn(ctx, agent.Input{Text: in.Text, Images: in.Images})
+	return stopped(o.ses.Turn(ctx, agent.Input{Text: in.Text, Images: in.Images}))
+}
+
+// stopped says how a turn ended.
+func stopped(err error) (acp.Stop, error) {
 	switch {
 	case err == nil:
 		return acp.StopDone, nil
