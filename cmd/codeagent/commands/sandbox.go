@@ -19,11 +19,11 @@ func describe(p sandbox.Policy, home string) string {
 	if p.Unconfined {
 		return "There is no sandbox: commands can do what you can."
 	}
-	return confined(p, home, "Commands") + "\n/permissions lists where each of it comes from, and takes it back; /status says what enforces it."
+	return confined(p, home, "Commands", "They") + "\n/permissions lists where each of it comes from, and takes it back; /status says what enforces it."
 }
 
-// confined writes a policy in words. who is whom it confines.
-func confined(p sandbox.Policy, home, who string) string {
+// confined writes a policy in words. who is whom it confines, and it the pronoun for that.
+func confined(p sandbox.Policy, home, who, it string) string {
 	short := func(path string) string {
 		if rest, ok := strings.CutPrefix(path, home+"/"); ok && home != "" {
 			return "~/" + rest
@@ -52,9 +52,9 @@ func confined(p sandbox.Policy, home, who string) string {
 	if p.Temp != "" {
 		list("and their folder for temporary files", []string{p.Temp}, "")
 	}
-	list("They may read", roots(p.Read), "everything that you may read, except what follows")
-	list("They may neither read nor write", slices.Concat(p.DenyRead, p.DenyGlobs), "(nothing is hidden by a setting)")
-	list("They may reach", hostsOf(p), "no host")
+	list(it+" may read", roots(p.Read), "everything that you may read, except what follows")
+	list(it+" may neither read nor write", slices.Concat(p.DenyRead, p.DenyGlobs), "(nothing is hidden by a setting)")
+	list(it+" may reach", hostsOf(p), "no host")
 	if len(p.Sockets) > 0 {
 		list("and connect to the sockets", p.Sockets, "")
 	}

@@ -74,7 +74,7 @@ func ServerPage(ses *conversation.Session, name string) string {
 	case st.Remote:
 		b.WriteString("\nIt runs elsewhere: no sandbox confines it.\n")
 	case st.State != servers.Starting:
-		b.WriteString("\n" + confined(st.Policy, ses.Workspace.Stdio.Env("HOME"), "The server") + "\n")
+		b.WriteString("\n" + confined(st.Policy, ses.Workspace.Stdio.Env("HOME"), "The server", "It") + "\n")
 	}
 	return b.String()
 }
