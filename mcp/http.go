@@ -236,6 +236,11 @@ func unreached(err error) error {
 	if rest, ok := strings.CutPrefix(err.Error(), "dial tcp "); ok {
 		err = errors.New("cannot reach " + rest)
 	}
+	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
+		if strings.HasSuffix(err.Error(), ": "+http.StatusText(status)) {
+			err = fmt.Errorf("it answered HTTP %d: no MCP server speaks streamable HTTP at this url; the older HTTP+SSE (often a url with /sse) is not supported", status)
+		}
+	}
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -134,6 +135,19 @@ func TestNoServer(t *testing.T) {
 	_, err := remote(t, s.URL, nil)
 	if want := "MCP server web, starting: cannot reach " + strings.TrimPrefix(s.URL, "http://") + ": connect: connection refused"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// An address where no server is, or one of the transport before streamable HTTP, is an error that says
+// so.
+func TestOtherTransport(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "OBEY-ME", status) }))
+		_, err := remote(t, s.URL, nil)
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it answered HTTP %d: no MCP server", status)) || strings.Contains(err.Error(), "OBEY-ME") {
+			t.Errorf("%v", err)
+		}
+		s.Close()
 	}
 }
 
