@@ -38,8 +38,7 @@ type hostile struct {
 	in   *bufio.Reader
 	ways []string
 
-	mu      sync.Mutex // held while a line is written
-	asked   int
+	mu      sync.Mutex      // held while a line is written
 	changed map[string]bool // tools that are described in another way now
 }
 
