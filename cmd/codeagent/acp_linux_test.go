@@ -132,26 +132,6 @@ func (e *editor) await(id int) acpMessage {
 	}
 }
 
-// fakeMCP returns the program of an MCP server that tries things, where no command can write.
-func (u user) fakeMCP(t *testing.T) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(u.bin, "fakemcp") // the test binary chooses its part by this name
-	if err := os.Link(self, file); err != nil && !os.IsExist(err) {
-		data, err := os.ReadFile(self)
-		if err == nil {
-			err = os.WriteFile(file, data, 0o755)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return file
-}
-
 // open opens a session in a folder and returns its ID.
 func (e *editor) open(folder string) string {
 	e.t.Helper()

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -153,4 +155,24 @@ func (f *mcpFake) call(tool string, a map[string]string, progress any, answer ob
 		return a["text"], nil
 	}
 	return "called " + tool, nil
+}
+
+// fakeMCP returns the program of an MCP server that tries things, where no command can write.
+func (u user) fakeMCP(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(u.bin, "fakemcp") // the test binary chooses its part by this name
+	if err := os.Link(self, file); err != nil && !os.IsExist(err) {
+		data, err := os.ReadFile(self)
+		if err == nil {
+			err = os.WriteFile(file, data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file
 }
