@@ -33,6 +33,7 @@ func FuzzScreen(f *testing.F) {
 	}
 	f.Add([]byte("| a | b |\n|---|---|\n| 漢 | `x` |\n\n```go\nfunc f() {\n"), uint8(0), uint8(9))
 	f.Add([]byte("0\u299c"), uint8(6), uint8(38))
+	f.Add([]byte("\u202e"), uint8(0), uint8(12))
 	f.Add([]byte("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-\told\n+\tnew\n \x1b[2J\n"), uint8(2), uint8(40))
 	f.Fuzz(func(t *testing.T, data []byte, first, width uint8) {
 		if len(data) > 4<<10 {

@@ -72,6 +72,9 @@ func (w Wrapper) Lines(spans ...Span) []string {
 				continue
 			}
 			n, shown, cw := Cell(text, used)
+			if cw > max(w.Width-WidthOf(w.Rest), 1) { // the name of a hidden character, in a very narrow row
+				shown, cw = "…", 1
+			}
 			p := piece{shown, cw, s.Style, text[0] == ' ' || text[0] == '\t', text[0] == '\t', false}
 			text = text[n:]
 			p.binds = p.shown == " " && endsInDigit(row) && unit(text)
