@@ -50,11 +50,12 @@ type Service struct {
 // Serve starts c under p. The end of ctx ends the start, and has no effect afterwards. No wall
 // limit applies, neither that of c nor that of p. c.Observer receives the changes until the first
 // Begin. If it is nil, no changes are ever reported. c.Holder is not used. The caller closes the
-// service; a goroutine follows the program to its end.
+// service; a goroutine follows the program to its end. What the sandbox sees from the start on belongs
+// to no call: the first Begin returns it, or End, before any Begin.
 func (r *Runner) Serve(ctx context.Context, p sandbox.Policy, c Command) (*Service, error) {
 	p = p.Clone()
 	p.Limits.WallMillis = 0
-	s := &Service{done: make(chan struct{})}
+	s := &Service{done: make(chan struct{}), over: func() {}}
 	c.background, c.Timeout, c.Apart, c.Terminal, c.Foreground = true, 0, false, false, false
 	c.Holder, c.Tap = serviceHolder{s}, s.keepErrors
 	if c.Observer != nil {

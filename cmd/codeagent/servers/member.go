@@ -132,7 +132,6 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 		one.discard()
 		return err
 	}
-	one.service.Begin(ctx, nil, nil)
 	one.client, err = mcp.OverPipes(ctx, one.service.Out, one.service.In, m.clientOptions())
 	during, _ := one.service.End()
 	m.note(one, during, err != nil)
