@@ -199,6 +199,9 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 		c.note(res)
 	}
 	res, err := c.planned.Run(ctx, permit, stage)
+	if c.action.Kind == word.KindServer {
+		res.Text = prompts.Foreign(res.Text)
+	}
 	if !c.action.Background {
 		c.over(held, res)
 	}

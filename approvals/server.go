@@ -27,8 +27,8 @@ type ServerCall struct {
 	Remote bool
 	// Program says what the server is: its command line, or its URL.
 	Program string
-	// Described identifies how the server describes the tool now: a hash of its name, description,
-	// schema and annotations. A yes covers later calls only while it stays the same.
+	// Described identifies the server, and how it describes the tool now: a hash of its program, and of
+	// name, description, schema and annotations of the tool. A yes covers later calls only while it stays the same.
 	Described string
 	// Policy is what the server may do now. A permit widens this policy and not that of commands.
 	Policy sandbox.Policy
@@ -128,18 +128,20 @@ func toolRules(g *Gate, c *ServerCall) (byRules, *Refusal) {
 
 func placeOf(r *rules.Rule) string { return fmt.Sprintf("%s:%d", show(r.File), r.Line) }
 
-// toolNews says that the server describes a tool in another way than when a yes was given to it.
+// toolNews says that the server describes a tool in another way than when a yes was given to it, or is
+// another one.
 func toolNews(g *Gate, a Action, by byRules) (news []string) {
 	if !a.calls() || by.decision == rules.Allow || g.ledger.tool(*a.Server) {
 		return nil
 	}
+	const other = "the server, or how it describes this tool, is not the same as when "
 	name := a.Server.Name()
 	_, changed := g.ledger.rules.Load().Tool(rules.ToolCall{Name: name, Described: a.Server.Described}, g.now())
 	switch {
 	case changed != nil:
-		news = append(news, "the server describes this tool in another way than when the rule at "+placeOf(changed)+" allowed it")
+		news = append(news, other+"the rule at "+placeOf(changed)+" allowed it")
 	case slices.ContainsFunc(g.ledger.answers(), func(e answered) bool { return e.Tool == name }):
-		news = append(news, "the server describes this tool in another way than when you allowed it for the session")
+		news = append(news, other+"you allowed it for the session")
 	}
 	return news
 }

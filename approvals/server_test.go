@@ -53,7 +53,7 @@ func TestServerYesIsForTheToolAsDescribed(t *testing.T) {
 		t.Errorf("another tool: %q", q.Warnings)
 	}
 	b.Server.Described = "2"
-	if q := mustAsk(t, g, b); !slices.ContainsFunc(q.Warnings, func(w string) bool { return strings.Contains(w, "in another way than when you allowed it") }) {
+	if q := mustAsk(t, g, b); !slices.ContainsFunc(q.Warnings, func(w string) bool { return strings.Contains(w, "not the same as when you allowed it") }) {
 		t.Errorf("a tool that changed: %q", q.Warnings)
 	}
 	entries := g.Ledger().List()
@@ -85,7 +85,7 @@ func TestServerAlways(t *testing.T) {
 		t.Errorf("after the rule: %v, %v", q, err)
 	}
 	a.Server.Described = "2"
-	if q := mustAsk(t, g, a); !strings.Contains(strings.Join(q.Warnings, "; "), "than when the rule at /home/u/rules.toml:1 allowed it") {
+	if q := mustAsk(t, g, a); !strings.Contains(strings.Join(q.Warnings, "; "), "as when the rule at /home/u/rules.toml:1 allowed it") {
 		t.Errorf("%q", q.Warnings)
 	}
 	sessionYes(t, g, a)

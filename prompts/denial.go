@@ -64,6 +64,23 @@ func OnlyOutside(v sandbox.Verdict) bool {
 	return a == nil
 }
 
+// ownLines are the beginnings of lines by which results tell the model what codeagent did.
+var ownLines = []string{"[sandbox]", "[approval]", "[ended early"}
+
+// Foreign returns the words of somebody else in a result: lines that look like codeagent's own get a
+// bar in front.
+func Foreign(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		start := strings.ToLower(strings.TrimLeftFunc(line, unicode.IsSpace))
+		if slices.ContainsFunc(ownLines, func(own string) bool { return strings.HasPrefix(start, own) }) {
+			b.WriteString("| ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
 // Denied says what was refused and how sure that is, and nothing of asking.
 func Denied(v sandbox.Verdict) string { return denied(v, "command") }
 

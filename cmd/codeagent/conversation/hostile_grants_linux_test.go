@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,6 +94,15 @@ func appendTo(path, text string) error {
 	return err
 }
 
+// fifo makes a FIFO.
+func (h *hostileHost) fifo(path string) string {
+	h.t.Helper()
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	return path
+}
+
 // let lets the server go on, whose call is over, and returns how that went.
 func (h *hostileHost) let(s *hostileScene) string {
 	h.t.Helper()
@@ -130,10 +138,8 @@ func TestHostileGrantsInSetting(t *testing.T) {
 	}
 	ses.face.yes = func(r approvals.Request) approvals.Answer { return approvals.Answer{Decision: approvals.Once} }
 	s.Own = s.Home + "/.local/share/codeagent/servers/reads"
-	s.FIFO = s.Own + "/told"
-	if err := errors.Join(unix.Mkfifo(s.FIFO, 0o600), unix.Mkfifo(s.Own+"/go", 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	s.FIFO = h.fifo(s.Own + "/told")
+	h.fifo(s.Own + "/go")
 	file := func(name string) string {
 		path := filepath.Join(s.Out, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {

@@ -54,6 +54,7 @@ type hostileFace struct {
 	asked    []approvals.Request
 	inquired []inquiry.Question
 	yes      func(approvals.Request) approvals.Answer
+	news     *sync.Cond // of notices; nil: nobody waits
 }
 
 func (f *hostileFace) Emit(e event.Event) {
@@ -64,6 +65,19 @@ func (f *hostileFace) Emit(e event.Event) {
 		f.finished = append(f.finished, e)
 	case event.Notice:
 		f.notices = append(f.notices, e.Text)
+		if f.news != nil {
+			f.news.Broadcast()
+		}
+	}
+}
+
+// heard waits for a notice.
+func (f *hostileFace) heard(part string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.news = sync.NewCond(&f.mu)
+	for !slices.ContainsFunc(f.notices, func(text string) bool { return strings.Contains(text, part) }) {
+		f.news.Wait()
 	}
 }
 

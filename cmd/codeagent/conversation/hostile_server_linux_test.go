@@ -153,7 +153,15 @@ func (h *hostile) tools() (list []obj) {
 	}
 	add("try", "tries something", nil)
 	for name := range hostileTools {
-		add(name, "does "+name, nil)
+		var claims obj
+		if name == "wipe" {
+			claims = obj{"annotations": obj{}}
+		}
+		add(name, "does "+name, claims)
+	}
+	if h.does("nests") {
+		deep := strings.Repeat(`{"properties":{"a":`, 200) + `{}` + strings.Repeat(`}}`, 200)
+		add("deep", "nests", obj{"inputSchema": json.RawMessage(deep)})
 	}
 	if !h.does("imitates") {
 		return list
@@ -162,8 +170,6 @@ func (h *hostile) tools() (list []obj) {
 		add(name, "runs a command"+hostileEscapes, nil)
 	}
 	add("try", "a second one of this name", nil)
-	deep := strings.Repeat(`{"properties":{"a":`, 200) + `{}` + strings.Repeat(`}}`, 200)
-	add("deep", "nests", obj{"inputSchema": json.RawMessage(deep)})
 	add("huge", strings.Repeat("h", 2<<20), nil)
 	add("big", "has a large schema", obj{"inputSchema": obj{"type": "object", "description": strings.Repeat("s", 600<<10)}})
 	for n := range 500 {

@@ -40,32 +40,12 @@ r`
 // best times are the ones to compare. The workspace is open and its first sandbox is made, as in a
 // session.
 func BenchmarkStart(b *testing.B) {
-	base := b.TempDir()
-	for _, dir := range []string{"home", "work"} {
-		if err := os.Mkdir(filepath.Join(base, dir), 0o700); err != nil {
-			b.Fatal(err)
-		}
-	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer null.Close()
-	env := []string{"HOME=" + base + "/home", "PATH=" + os.Getenv("PATH")}
-	ws, err := workspace.Open(b.Context(), cli.Stdio{In: null, Out: null, Err: null, Environ: env, Text: &cli.Output{W: io.Discard}}, cli.Flags{Folder: base + "/work"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer ws.Close()
-	gate := approvals.NewGate(approvals.Options{Base: ws.Policy, Files: ws.Files, Workspace: ws.Folder, Home: base + "/home"})
+	options := testOptions(b)
 	set, problem := server.Settings{Command: "/bin/sh", Args: []string{"-c", answers}, Origin: server.OfUser}.Complete("")
 	if problem != "" {
 		b.Fatal(problem)
 	}
-	options := Options{
-		Workspace: ws, Configured: map[string]server.Settings{"t": set}, Ledger: gate.Ledger(),
-		Trusted: func(p sandbox.Policy) sandbox.Policy { return p },
-	}
+	options.Configured = map[string]server.Settings{"t": set}
 	var bare, boxed []time.Duration
 	for b.Loop() {
 		bare = append(bare, startBare(b))
@@ -87,6 +67,30 @@ func BenchmarkStart(b *testing.B) {
 	report(boxed[0], "served-best-ms")
 	report(boxed[0]-bare[0], "added-best-ms")
 	report(boxed[len(boxed)/2]-bare[len(bare)/2], "added-median-ms")
+}
+
+// testOptions are those of a session in a new home folder and a new workspace.
+func testOptions(t testing.TB) Options {
+	t.Helper()
+	base := t.TempDir()
+	for _, dir := range []string{"home", "work"} {
+		if err := os.Mkdir(filepath.Join(base, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { null.Close() })
+	env := []string{"HOME=" + base + "/home", "PATH=" + os.Getenv("PATH")}
+	ws, err := workspace.Open(t.Context(), cli.Stdio{In: null, Out: null, Err: null, Environ: env, Text: &cli.Output{W: io.Discard}}, cli.Flags{Folder: base + "/work"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ws.Close)
+	gate := approvals.NewGate(approvals.Options{Base: ws.Policy, Files: ws.Files, Workspace: ws.Folder, Home: base + "/home"})
+	return Options{Workspace: ws, Ledger: gate.Ledger(), Trusted: func(p sandbox.Policy) sandbox.Policy { return p }}
 }
 
 // startBare is how long the server takes without a sandbox.

@@ -2,6 +2,8 @@ package servers
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +47,7 @@ func (m *member) plan(c model.ToolCall) (tools.Call, error) {
 		return nil, fmt.Errorf("%s: the arguments must be a JSON object that fits the tool's schema", tool.Offered)
 	}
 	call := &approvals.ServerCall{
-		Server: m.name, Tool: tool.Name, ReadOnly: tool.ReadOnly, Remote: m.remote(), Described: tool.Sum, Arguments: arguments,
+		Server: m.name, Tool: tool.Name, ReadOnly: tool.ReadOnly, Remote: m.remote(), Described: m.described(tool), Arguments: arguments,
 	}
 	m.mu.Lock()
 	call.Program, call.Policy = m.program(), m.box.policy
@@ -57,6 +59,17 @@ func (m *member) plan(c model.ToolCall) (tools.Call, error) {
 	return tools.Outside(action, func(ctx context.Context, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
 		return m.call(ctx, action, p, s)
 	}), nil
+}
+
+// described identifies what a yes to a tool is bound to: how the server describes the tool, and which
+// server that is. Threat: a server of a project or of an editor takes the name of one that the user
+// trusted, and describes its tools alike.
+func (m *member) described(t mcp.Tool) string {
+	sum := sha256.New()
+	for _, s := range append([]string{t.Sum, m.all.folder(m.name, m.configured), m.configured.URL, m.configured.Command}, m.configured.Args...) {
+		fmt.Fprintf(sum, "%d:%s", len(s), s)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // errOther: what the person and the model saw is not what would be called.
@@ -94,7 +107,7 @@ func (m *member) call(ctx context.Context, a approvals.Action, p sandbox.Policy,
 // unchanged refuses a call of a tool that is described in another way than when it was planned.
 func (m *member) unchanged(a approvals.Action) error {
 	for _, t := range m.offers() {
-		if t.Name == a.Server.Tool && t.Sum == a.Server.Described {
+		if t.Name == a.Server.Tool && m.described(t) == a.Server.Described {
 			return nil
 		}
 	}
@@ -264,7 +277,7 @@ func (m *member) clientOptions() mcp.Options {
 		Log: func(level, text string) {
 			switch level {
 			case "warning", "error":
-				m.all.notice(word.LevelWarning, "the MCP server %s: %s", m.name, text)
+				m.all.notice(word.LevelWarning, "the MCP server %s: %s", m.name, visible.Line(text))
 			default:
 				m.all.options.Workspace.Stdio.Log.Server(m.name, level, text)
 			}

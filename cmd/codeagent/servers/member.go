@@ -95,6 +95,7 @@ func (m *member) start(ctx context.Context, p sandbox.Policy) (*instance, error)
 	begun := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, m.settings.StartupTimeout, mcp.ErrTime)
 	defer cancel()
+	defer context.AfterFunc(m.all.life, cancel)()
 	one := &instance{under: p, discard: func() {}}
 	var err error
 	if m.remote() {
@@ -107,6 +108,11 @@ func (m *member) start(ctx context.Context, p sandbox.Policy) (*instance, error)
 		return nil, err
 	}
 	m.mu.Lock()
+	if m.all.life.Err() != nil { // close has looked for a live one already
+		m.mu.Unlock()
+		one.close()
+		return nil, errOver
+	}
 	m.live, m.state, m.problem, m.took = one, Running, "", time.Since(begun)
 	m.tools, m.protocol, m.words = one.client.Tools(), one.client.Protocol(), one.client.Instructions()
 	m.mu.Unlock()
@@ -271,8 +277,17 @@ func (one *instance) close() {
 	one.discard()
 }
 
-// close ends the server. A call that runs learns that it has ended.
-func (m *member) close() { m.stop() }
+// errOver: nothing is started at the end of a session.
+var errOver = errors.New("the session is over")
+
+// close ends the server, at the end of the session. A call or a start that runs learns that, and close
+// returns when it has ended too.
+func (m *member) close() {
+	m.stop()
+	m.turn <- struct{}{}
+	defer m.leave()
+	m.stop()
+}
 
 func (m *member) restart(ctx context.Context) error {
 	if err := m.enter(ctx); err != nil {
@@ -298,10 +313,16 @@ func (m *member) restart(ctx context.Context) error {
 func (m *member) enter(ctx context.Context) error {
 	select {
 	case m.turn <- struct{}{}:
-		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-m.all.life.Done():
+		return errOver
 	}
+	if m.all.life.Err() != nil {
+		m.leave()
+		return errOver
+	}
+	return nil
 }
 
 func (m *member) leave() { <-m.turn }
