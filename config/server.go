@@ -32,6 +32,8 @@ func serverRow(key, doc string, field func(*server.Settings) any) setting {
 		s.most, s.def, s.valid = server.MostSeconds, strconv.Itoa(server.ToolSeconds), validSeconds
 	case "required":
 		s.def = "false"
+	case "cwd":
+		s.choices = []string{"private", "workspace"}
 	case "sandbox.workspace":
 		s.choices, s.def = []string{"read", "write", "none"}, `"read"`
 	case "command":

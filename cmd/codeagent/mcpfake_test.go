@@ -17,7 +17,7 @@ import (
 // fakeMCP is a program that serves MCP over its standard streams with tools that try things. It
 // stands on no SDK, so that it can also misbehave.
 func fakeMCP() {
-	f := &mcpFake{in: bufio.NewReader(os.Stdin), tools: []string{"write", "read", "connect", "ask", "die", "grow", "picture", "facts", "slow", "print"}}
+	f := &mcpFake{in: bufio.NewReader(os.Stdin), tools: []string{"write", "read", "connect", "ask", "die", "grow", "picture", "facts", "slow", "print", "where"}}
 	for _, arg := range os.Args[1:] {
 		switch name, value, _ := strings.Cut(arg, "="); name {
 		case "print": // to stderr, at the start
@@ -30,6 +30,11 @@ func fakeMCP() {
 			n, _ := strconv.Atoi(value)
 			for i := range n {
 				f.tools = append(f.tools, fmt.Sprint("more", i))
+			}
+		case "plug": // as npx does, it takes what the folder has that it runs in
+			if data, err := os.ReadFile(value); err == nil {
+				fmt.Fprintln(os.Stderr, string(data))
+				syscall.Exit(9)
 			}
 		case "exit":
 			syscall.Exit(7)
@@ -153,6 +158,8 @@ func (f *mcpFake) call(tool string, a map[string]string, progress any, answer ob
 		return os.Getenv("CODEAGENT_SERVER_DIR"), nil
 	case "print":
 		return a["text"], nil
+	case "where":
+		return os.Getwd()
 	}
 	return "called " + tool, nil
 }

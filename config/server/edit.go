@@ -31,7 +31,8 @@ func (s Settings) TOML(name string) []byte {
 		Startup  int64             `toml:"startup_timeout_s,omitempty"`
 		Tool     int64             `toml:"tool_timeout_s,omitempty"`
 		Required bool              `toml:"required,omitempty"`
-	}{s.Command, s.Args, s.Env, s.URL, s.Headers, s.EnabledTools, s.DisabledTools, 0, 0, s.Required}
+		Cwd      string            `toml:"cwd,omitempty"`
+	}{s.Command, s.Args, s.Env, s.URL, s.Headers, s.EnabledTools, s.DisabledTools, 0, 0, s.Required, s.Cwd}
 	if n := int64(s.StartupTimeout.Seconds()); n != StartupSeconds {
 		table.Startup = n
 	}

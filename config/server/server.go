@@ -31,7 +31,9 @@ type Settings struct {
 	StartupTimeout, ToolTimeout time.Duration
 	// Required: a session without this server is an error.
 	Required bool
-	Sandbox  Sandbox
+	// Cwd is "private" or "workspace": the folder that the server starts in. Empty: see InWorkspace.
+	Cwd     string
+	Sandbox Sandbox
 	// Origin says who configured it: OfUser, OfProject or OfEditor.
 	Origin string
 }
@@ -47,6 +49,15 @@ type Sandbox struct {
 	Workspace string
 	// Env names variables of codeagent's environment that the server gets.
 	Env []string
+}
+
+// InWorkspace reports whether the server starts in the workspace and not in its private folder.
+//
+// Threat: programs such as npx and python -m prefer packages of the folder that they run in. Commands
+// may write the workspace, and what they put there would get the server's keys and hosts. So a server
+// of the user's starts in its own folder. One of a project or an editor belongs to the workspace.
+func (s Settings) InWorkspace() bool {
+	return s.Sandbox.Workspace != "none" && (s.Cwd == "workspace" || s.Cwd == "" && s.Origin != OfUser)
 }
 
 // Words says in a line what a server with this sandbox may do.
@@ -116,6 +127,10 @@ func (s Settings) Complete(table string) (out Settings, problem string) {
 		return s, table + " has a url, so nothing is started: remove args and env"
 	case s.URL != "" && (len(box.Read)+len(box.Write)+len(box.AllowHosts)+len(box.AllowSockets)+len(box.Env) > 0 || box.Workspace != ""):
 		return s, table + " has a url: the server runs elsewhere, and no sandbox is around it; remove the table sandbox"
+	case s.URL != "" && s.Cwd != "":
+		return s, table + " has a url, so nothing is started: remove cwd"
+	case s.Cwd == "workspace" && box.Workspace == "none":
+		return s, table + " starts in the workspace, which its table sandbox hides: remove cwd or sandbox.workspace"
 	case s.URL == "" && len(s.Headers) > 0:
 		return s, table + " has headers, which only a server with a url gets: remove them, or use env"
 	}

@@ -51,3 +51,24 @@ func TestOfFile(t *testing.T) {
 		}
 	}
 }
+
+// TestInWorkspace: only what belongs to the workspace, or what the settings say, starts in it.
+func TestInWorkspace(t *testing.T) {
+	for _, row := range []struct {
+		origin, cwd, workspace string
+		want                   bool
+	}{
+		{server.OfUser, "", "read", false}, {server.OfUser, "private", "write", false}, {server.OfUser, "workspace", "read", true},
+		{server.OfProject, "", "read", true}, {server.OfEditor, "", "read", true}, {server.OfProject, "", "none", false}, {server.OfEditor, "private", "read", false},
+	} {
+		s := server.Settings{Origin: row.origin, Cwd: row.cwd, Sandbox: server.Sandbox{Workspace: row.workspace}}
+		if got := s.InWorkspace(); got != row.want {
+			t.Errorf("%+v: %t", row, got)
+		}
+	}
+	for _, s := range []server.Settings{{URL: "https://h/", Cwd: "private"}, {Command: "x", Cwd: "workspace", Sandbox: server.Sandbox{Workspace: "none"}}} {
+		if _, problem := s.Complete("it"); !strings.Contains(problem, "cwd") {
+			t.Errorf("%+v: %q", s, problem)
+		}
+	}
+}

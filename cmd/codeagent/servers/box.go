@@ -118,9 +118,9 @@ func (m *member) prepare() error {
 // boxOf returns where a server with the settings s runs.
 func (s *Servers) boxOf(set server.Settings, own string) (box, error) {
 	ws := s.options.Workspace
-	b := box{own: own, dir: ws.Folder}
-	if set.Sandbox.Workspace == "none" {
-		b.dir = own
+	b := box{own: own, dir: own}
+	if set.InWorkspace() {
+		b.dir = ws.Folder
 	}
 	program, err := programOf(ws, set.Command)
 	if err != nil {

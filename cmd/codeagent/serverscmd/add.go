@@ -31,7 +31,7 @@ type added struct {
 var flagOf = map[string]string{
 	"command": "COMMAND", "args": "ARG", "env": "--env", "url": "--url", "headers": "--header",
 	"enabled_tools": "--enabled-tools", "disabled_tools": "--disabled-tools",
-	"startup_timeout_s": "--startup-timeout", "tool_timeout_s": "--tool-timeout", "required": "--required",
+	"cwd": "--cwd", "startup_timeout_s": "--startup-timeout", "tool_timeout_s": "--tool-timeout", "required": "--required",
 	"sandbox.workspace": "--workspace", "sandbox.read": "--read", "sandbox.write": "--write",
 	"sandbox.allow_hosts": "--allow-host", "sandbox.allow_sockets": "--allow-socket", "sandbox.env": "--pass-env",
 }
@@ -67,6 +67,7 @@ func newAdd(s cli.Stdio) *cobra.Command {
 	fl.StringArrayVar(&box.AllowHosts, "allow-host", nil, "a host that the server may reach, as name:port")
 	fl.StringArrayVar(&box.AllowSockets, "allow-socket", nil, "a socket with a path that the server may connect to")
 	fl.StringVar(&box.Workspace, "workspace", "", "what the server may do in the workspace: read, write or none (default read)")
+	fl.StringVar(&a.settings.Cwd, "cwd", "", "the folder that the server starts in: private, its own, or workspace (default private)")
 	fl.StringSliceVar(&a.settings.EnabledTools, "enabled-tools", nil, "the only tools that the model sees, separated by commas")
 	fl.StringSliceVar(&a.settings.DisabledTools, "disabled-tools", nil, "tools that the model does not see, separated by commas")
 	fl.Int64Var(&a.startup, "startup-timeout", server.StartupSeconds, "seconds that the server may take to start")
