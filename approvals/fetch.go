@@ -18,7 +18,7 @@ import (
 // the policy of the server.
 func (g *Gate) baseOf(a Action) sandbox.Policy {
 	if a.calls() {
-		return g.ledger.granted(a.Server.Policy.Clone(), a.Server.Server)
+		return g.ledger.ServerPolicy(a.Server.Server, a.Server.Policy)
 	}
 	base := g.Base()
 	if a.Kind != word.KindFetch {

@@ -156,7 +156,17 @@ func (e answered) covers(c ServerCall) bool { return e.Tool == c.Name() && e.Des
 // ServerPolicy returns p, the policy by the settings of a server, with the session's answers about
 // that server.
 func (l *Ledger) ServerPolicy(server string, p sandbox.Policy) sandbox.Policy {
-	return l.granted(p.Clone(), server)
+	return l.granted(forServer(l.gate, p.Clone()), server)
+}
+
+// forServer returns the part of p, the policy by the settings of a server, that is open now: while
+// commands may only read, a server writes nothing that commands could write before.
+func forServer(g *Gate, p sandbox.Policy) sandbox.Policy {
+	if g.ReadOnly() {
+		closed := sandbox.PathsOf(g.settings().Write)
+		p.Write = slices.DeleteFunc(p.Write, func(r sandbox.Root) bool { return sandbox.CoveredBy(closed, r.Path) })
+	}
+	return p
 }
 
 // Lapsed returns what a running server loses of the grants given when now is its ServerPolicy.
@@ -196,7 +206,7 @@ func (*Ledger) Opens(under, p sandbox.Policy) (g sandbox.Grant) {
 // startOf returns the policy of a before any answer.
 func startOf(g *Gate, a Action) sandbox.Policy {
 	if a.calls() {
-		return a.Server.Policy.Clone()
+		return forServer(g, a.Server.Policy.Clone())
 	}
 	return g.start()
 }

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -213,6 +214,18 @@ func TestHostileGrantsInSetting(t *testing.T) {
 	}
 	if said := h.let(s); said == "ok" {
 		t.Error("the place of a key can be read after the call")
+	}
+	// A session that becomes read-only is so for servers too.
+	plain := obj{"row": "write the workspace that is read-only", "scene": s}
+	if _, said := ses.call("writes__try", plain); !owned(s.Work + "/code") {
+		t.Errorf("a server that may write the workspace does not: %q", said)
+	}
+	err := errors.Join(os.Remove(s.Work+"/code"), ses.ses.Gate.SetReadOnly(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, said := ses.call("writes__try", plain); owned(s.Work + "/code") {
+		t.Errorf("a server writes the workspace of a session that is read-only: %q", said)
 	}
 	if _, said := ses.call("reads__quiet", obj{"scene": s}); !strings.Contains(said, "quiet") {
 		t.Errorf("the server does not run any more: %q", said)

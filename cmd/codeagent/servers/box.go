@@ -178,15 +178,25 @@ func programOf(ws *workspace.Workspace, command string) (string, error) {
 	return program, err
 }
 
-// Protect protects in p the files in write roots that the command lines of servers name, and the links
-// that lead to them: otherwise a command could change what a server does.
+// Protect protects in p the files in write roots that the command lines of servers name, also behind
+// the "=" of an option, and the links that lead to them: otherwise a command could change what a server
+// does. What such files load in turn is not known.
 func Protect(ws *workspace.Workspace, p sandbox.Policy, list map[string]server.Settings) sandbox.Policy {
 	if len(list) == 0 || p.Unconfined {
 		return p
 	}
 	p = p.Clone()
 	for _, s := range list {
-		for _, name := range append([]string{s.Command}, s.Args...) {
+		resolved, err := ws.Config.Resolved(s, func(name string) string {
+			if name == ownFolder {
+				return ws.Paths.Servers // commands write nothing there anyway
+			}
+			return ws.Stdio.Env(name)
+		})
+		if err == nil { // else it does not start
+			s = resolved
+		}
+		for _, name := range words(s) {
 			if below, ok := strings.CutPrefix(name, "~/"); ok {
 				name = filepath.Join(ws.Stdio.Env("HOME"), below)
 			}
@@ -200,6 +210,17 @@ func Protect(ws *workspace.Workspace, p sandbox.Policy, list map[string]server.S
 	slices.Sort(p.Protected.Paths)
 	p.Protected.Paths = slices.Compact(p.Protected.Paths)
 	return p
+}
+
+// words are the words of a command line, and the values of its options.
+func words(s server.Settings) []string {
+	out := append([]string{s.Command}, s.Args...)
+	for _, arg := range s.Args {
+		if name, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(name, "-") {
+			out = append(out, value)
+		}
+	}
+	return out
 }
 
 // way returns the links that name, relative to dir, goes through, and the regular file that it leads

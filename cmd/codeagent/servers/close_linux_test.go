@@ -11,6 +11,7 @@ import (
 
 	"codeagent/config/server"
 	"codeagent/mcp"
+	"codeagent/sandbox"
 )
 
 // TestCloseDuringStart: a server that is started again as the session ends does not outlive it.
@@ -91,5 +92,26 @@ func TestYesToOneServer(t *testing.T) {
 			t.Errorf("%s is taken for %s", name, other)
 		}
 		seen[of(set)] = name
+	}
+}
+
+// TestProtect: files of the workspace that a command line names are protected, however it names them.
+func TestProtect(t *testing.T) {
+	o := testOptions(t)
+	ws := o.Workspace
+	for _, name := range []string{"a.js", "b.js", "c.js", "d.js", "other.js"} {
+		if err := os.WriteFile(filepath.Join(ws.Folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("d.js", filepath.Join(ws.Folder, "link.js")); err != nil {
+		t.Fatal(err)
+	}
+	set := server.Settings{Command: "node", Args: []string{"a.js", "${HOME}/../work/b.js", "--require=./c.js", "link.js"}, Origin: server.OfProject}
+	p := Protect(ws, ws.Policy, map[string]server.Settings{"t": set})
+	for name, want := range map[string]bool{"a.js": true, "b.js": true, "c.js": true, "d.js": true, "link.js": true, "other.js": false} {
+		if got := p.JudgeWrite(filepath.Join(ws.Folder, name)).Kind == sandbox.KindProtected; got != want {
+			t.Errorf("%s is protected: %v", name, got)
+		}
 	}
 }

@@ -333,7 +333,7 @@ func (m *member) running(ctx context.Context, p sandbox.Policy) (*instance, erro
 	m.mu.Lock()
 	one := m.live
 	m.mu.Unlock()
-	if one != nil && (one.service == nil || sameReads(one.under, p)) {
+	if one != nil && (one.service == nil || sameReads(one.under, p) && !writesMore(one.under, p)) {
 		return one, nil
 	}
 	if len(m.box.argv) == 0 && !m.remote() { // it was never prepared, and it was said why
@@ -347,6 +347,12 @@ func (m *member) running(ctx context.Context, p sandbox.Policy) (*instance, erro
 		m.failed(err)
 	}
 	return one, err
+}
+
+// writesMore reports whether a server that was started under p has write roots that q does not have: the
+// session became read-only since.
+func writesMore(p, q sandbox.Policy) bool {
+	return slices.ContainsFunc(p.Write, func(r sandbox.Root) bool { return !slices.Contains(q.Write, r) })
 }
 
 // sameReads reports whether p and q allow the same to be read, beside what is written. What a
