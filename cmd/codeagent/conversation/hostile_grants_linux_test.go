@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -229,5 +230,41 @@ func TestHostileGrantsInSetting(t *testing.T) {
 	}
 	if _, said := ses.call("reads__quiet", obj{"scene": s}); !strings.Contains(said, "quiet") {
 		t.Errorf("the server does not run any more: %q", said)
+	}
+}
+
+// TestHostileModesInSetting is a body of TestHostileServer, in a process of the setting: servers are
+// confined whatever commands may do.
+func TestHostileModesInSetting(t *testing.T) {
+	attack.CurrentSetting(t, "TestHostileServer")
+	h := newHostileHost(t)
+	for mode, writes := range map[string]bool{"danger-full-access": true, "workspace-write": true, "read-only": false, "strict": false} {
+		s := h.scene(mode)
+		// The program of the test lies outside of what strict lets a server read.
+		settings := strings.ReplaceAll(hostileSettings(s), "command =", fmt.Sprintf("sandbox.read = [%q]\ncommand =", filepath.Dir(os.Args[0])))
+		ses := h.session(s, false, settings, `sandbox.mode="`+mode+`"`)
+		if err := ses.ses.Servers.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, st := range ses.ses.Servers.Status() {
+			if st.State != servers.Running {
+				t.Fatalf("%s: %s: %s", mode, st.Name, st.Problem)
+			}
+		}
+		for _, server := range []string{"reads", "writes"} {
+			s.Own = s.Home + "/.local/share/codeagent/servers/" + server
+			for _, row := range []string{"write outside", "read a key of ~/.ssh", "connect to a TCP port of the host", "read every environment", "write a hook of git"} {
+				i := slices.IndexFunc(hostileRows, func(r hostileRow) bool { return r.name == row })
+				ended, said := ses.call(server+"__try", obj{"row": row, "scene": s})
+				if strings.Contains(said, hostileSecret) || hostileRows[i].landed != nil && hostileRows[i].landed(h, s, said) || ended.Outcome != "failed" {
+					t.Errorf("%s, %s: %s: %s %q", mode, server, row, ended.Outcome, said)
+				}
+			}
+		}
+		_, said := ses.call("writes__try", obj{"row": "write the workspace that is read-only", "scene": s})
+		if owned(s.Work+"/code") != writes {
+			t.Errorf("%s: a server that may write the workspace as far as commands may: %q", mode, said)
+		}
+		ses.ses.Close()
 	}
 }
