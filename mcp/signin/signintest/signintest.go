@@ -46,11 +46,14 @@ type T interface {
 // New starts both servers, which end with the test.
 func New(t T) *Servers {
 	s := &Servers{t: t, Lives: 3600, pages: map[string]url.Values{}, valid: map[string]bool{}, counts: map[string]int{}}
-	resource := httptest.NewServer(http.HandlerFunc(s.resource))
-	authority := httptest.NewServer(http.HandlerFunc(s.authority))
-	t.Cleanup(resource.Close)
-	t.Cleanup(authority.Close)
-	s.URL, s.Issuer = resource.URL+"/mcp", authority.URL
+	resource := httptest.NewUnstartedServer(http.HandlerFunc(s.resource))
+	authority := httptest.NewUnstartedServer(http.HandlerFunc(s.authority))
+	// Set before either serves: what answers a request reads them.
+	s.URL, s.Issuer = "http://"+resource.Listener.Addr().String()+"/mcp", "http://"+authority.Listener.Addr().String()
+	for _, server := range []*httptest.Server{resource, authority} {
+		server.Start()
+		t.Cleanup(server.Close)
+	}
 	return s
 }
 
