@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // hostileName is the first argument of the hostile server.
@@ -57,6 +58,13 @@ func (h *hostile) send(v any) {
 	fmt.Printf("%s\n", data)
 }
 
+// hangs never returns. An empty select would end a program that has no other goroutine.
+func hangs() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
 // start misbehaves before the first message.
 func (h *hostile) start() {
 	for _, way := range h.ways {
@@ -84,7 +92,7 @@ func (h *hostile) start() {
 		}
 	}
 	if h.does("never reads") {
-		select {}
+		hangs()
 	}
 	if h.does("ends at once") {
 		syscall.Exit(3)
@@ -110,7 +118,7 @@ func (h *hostile) handle(line []byte) {
 		return
 	}
 	if h.does("hangs at " + m.Method) {
-		select {}
+		hangs()
 	}
 	if h.does("ends at " + m.Method) {
 		syscall.Exit(4)

@@ -254,7 +254,7 @@ func (m *member) follow(one *instance) {
 }
 
 // oneLine joins the lines of a problem for a notice.
-func oneLine(problem string) string { return strings.ReplaceAll(problem, "\n", "; ") }
+func oneLine(problem string) string { return visible.Line(strings.ReplaceAll(problem, "\n", "; ")) }
 
 // stop ends the present instance, if there is one.
 func (m *member) stop() {
