@@ -88,8 +88,10 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	term.WaitFor("reasoning effort: high")
 	for _, before := range []string{"a question", "in a new one"} { // each has the model and the effort of the one before it
 		term.Write("/new\r")
-		term.WaitGone(before)
-		term.WaitFor("using other/scripted, as last used")
+		// Not the tail of the session before, which stands in the terminal until the next screen is drawn.
+		term.WaitUntil("the new session", func(s string) bool {
+			return strings.Contains(s, "Ask codeagent") && strings.Contains(s, "using other/scripted, as last used") && !strings.Contains(s, before)
+		})
 		term.Write("in a new one\r")
 		term.WaitFor("the other one answers after long thought")
 		term.WaitGone(working)
