@@ -77,7 +77,7 @@ func TestYesToOneServer(t *testing.T) {
 		return m.described(mcp.Tool{Name: "a", Sum: "1"})
 	}
 	user := server.Settings{Command: "node", Args: []string{"a.js"}, Origin: server.OfUser}
-	if of(user) != of(user) {
+	if first, again := of(user), of(user); first != again {
 		t.Error("the same server differs")
 	}
 	seen := map[string]string{of(user): "the user's"}
