@@ -40,9 +40,11 @@ type Backend struct {
 	probeErr error
 	// namespaces are the namespaces of the session; nil if none could be made.
 	namespaces *netns.Namespaces
-	groups     groups
-	brokers    broker.Session
-	globs      globIndex
+	// groups are shared by a backend and those apart from it; apart: another one closes them.
+	groups  *groups
+	apart   bool
+	brokers broker.Session
+	globs   globIndex
 	// plain, if set, is the reason why no namespaces are tried. Only tests set it.
 	plain error
 
@@ -79,7 +81,7 @@ func New(o Options) (*Backend, error) {
 		return nil, fmt.Errorf("sandbox helper: %w", err)
 	}
 	helper := sync.OnceValues(func() (image, error) { return openHelper(o) })
-	b := &Backend{helper: helper, exe: exe, outside: netns.Outside{Lookup: o.Lookup}, guards: map[string]*guard{}, holders: map[string]*holder{}}
+	b := &Backend{helper: helper, exe: exe, outside: netns.Outside{Lookup: o.Lookup}, groups: new(groups), guards: map[string]*guard{}, holders: map[string]*holder{}}
 	if !o.Ahead {
 		go helper() // ends by itself; at exit the kernel closes what nobody closed
 		return b, nil
@@ -88,6 +90,35 @@ func New(o Options) (*Backend, error) {
 	b.ahead = ahead
 	go ahead() // ends by itself, and its keeper with codeagent
 	return b, nil
+}
+
+// Apart returns a backend with the helper of b and a session of its own, for a program that must not
+// meet the commands of b, nor they it: where namespaces work it has its own network. Close it before b.
+//
+// Threat: the commands of a session share a loopback, so that one finds the server that another one
+// started. A program without a network would reach what they serve, and they what it serves.
+func (b *Backend) Apart() (*Backend, error) {
+	exe, err := kernel.DupAbove(b.exe.fd, kernel.LowestFD)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox helper: %w", err)
+	}
+	out := &Backend{
+		helper: sync.OnceValues(func() (image, error) {
+			img, err := b.helper()
+			if err == nil {
+				img.fd, err = kernel.DupAbove(img.fd, kernel.LowestFD)
+			}
+			return img, err
+		}),
+		exe: image{exe, b.exe.state}, outside: netns.Outside{Lookup: b.outside.Lookup}, groups: b.groups, apart: true,
+		guards: map[string]*guard{}, holders: map[string]*holder{},
+	}
+	b.probing.Lock()
+	defer b.probing.Unlock()
+	if out.plain = b.plain; b.known && b.namespaces == nil { // there is nothing to have apart
+		out.known, out.probed, out.probeErr = true, b.probed, b.probeErr
+	}
+	return out, nil
 }
 
 // Ready waits until the helper is copied and its sum is checked. The error says what to do when
@@ -133,7 +164,7 @@ func (b *Backend) Close() error {
 	for _, g := range b.guards {
 		g.close()
 	}
-	if b.running == 0 { // otherwise they would lose their limits
+	if b.running == 0 && !b.apart { // otherwise they would lose their limits
 		b.groups.close()
 	}
 	return errors.Join(b.takeStuck(), unix.Close(b.exe.fd))

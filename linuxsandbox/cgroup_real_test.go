@@ -56,7 +56,7 @@ func TestCommandInGroup(t *testing.T) {
 			b := newBackend(t)
 			defer b.Close()
 			files := &withoutControllers{}
-			b.plain, b.groups = plain, groups{files: files}
+			b.plain, b.groups = plain, &groups{files: files}
 			ws := t.TempDir()
 			p := sandbox.WorkspaceWrite(ws)
 			p.Limits = sandbox.Limits{Memory: 1 << 30, Processes: 1000, CPUPercent: 100}
@@ -99,7 +99,7 @@ func TestCommandInGroup(t *testing.T) {
 func TestMemoryOfAll(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
-	b.groups = groups{}
+	b.groups = new(groups)
 	ws := t.TempDir()
 	p := sandbox.WorkspaceWrite(ws)
 	p.Limits.Memory = 96 << 20

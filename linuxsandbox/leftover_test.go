@@ -27,7 +27,7 @@ func TestNothingLeft(t *testing.T) {
 	ws := t.TempDir()
 	b := newBackend(t)
 	defer b.Close()
-	b.groups = groups{files: &withoutControllers{}} // each in a control group, where possible
+	b.groups = &groups{files: &withoutControllers{}} // each in a control group, where possible
 	p := sandbox.WorkspaceWrite(ws)
 	p.Limits.Processes = 1 << 20
 	commands := 0

@@ -145,6 +145,24 @@ func TestSessionNetwork(t *testing.T) {
 		if got := dial(other, sandbox.ReadOnly()); !strings.Contains(got, "connection refused") {
 			t.Errorf("%s: a command of another session: %q", at, got)
 		}
+		apart, err := b.Apart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := dial(apart, sandbox.ReadOnly()); !strings.Contains(got, "connection refused") {
+			t.Errorf("%s: a program apart from the session: %q", at, got)
+		}
+		stopApart := startServer(t, apart, "127.0.0.1:8")
+		if got := strings.TrimSpace(output(t, b, "dial 127.0.0.1:8")); !strings.Contains(got, "connection refused") {
+			t.Errorf("a command reaches a program apart: %q", got)
+		}
+		if got := strings.TrimSpace(output(t, apart, "dial 127.0.0.1:8")); got != "inside <nil>" {
+			t.Errorf("the program apart does not reach itself: %q", got)
+		}
+		stopApart()
+		if err := apart.Close(); err != nil {
+			t.Error(err)
+		}
 		c, err := net.Dial("tcp", at)
 		if err != nil {
 			t.Fatal(err)
@@ -159,6 +177,13 @@ func TestSessionNetwork(t *testing.T) {
 		}
 		l.Close()
 	}
+}
+
+// output is what a victim of b prints.
+func output(t *testing.T, b *Backend, order string) string {
+	t.Helper()
+	_, out := run(t, b, sandbox.ReadOnly(), netVictimCommand(order))
+	return out
 }
 
 // startServer runs a server in b's session, and returns when it serves.

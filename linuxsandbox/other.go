@@ -22,6 +22,9 @@ var _ sandbox.Backend = (*Backend)(nil)
 // New returns ErrNotLinux.
 func New(Options) (*Backend, error) { return nil, ErrNotLinux }
 
+// Apart returns ErrNotLinux.
+func (*Backend) Apart() (*Backend, error) { return nil, ErrNotLinux }
+
 // Ready returns ErrNotLinux.
 func (*Backend) Ready() error { return ErrNotLinux }
 

@@ -134,7 +134,16 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 	if learn := m.all.options.Learn; learn != nil {
 		c.Learn, c.Evidence = learn(m.name), sandbox.EvidenceFull
 	}
-	if one.service, err = m.all.options.Workspace.Runner.Serve(ctx, one.under, c); err != nil {
+	runner, over, err := m.all.options.Workspace.Apart() // it meets neither commands nor other servers
+	if err != nil {
+		one.discard()
+		return err
+	}
+	one.discard = func() {
+		over()
+		_ = discard()
+	}
+	if one.service, err = runner.Serve(ctx, one.under, c); err != nil {
 		one.discard()
 		return err
 	}

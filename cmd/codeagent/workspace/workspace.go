@@ -157,11 +157,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	if err != nil {
 		return err
 	}
-	ws.Runner = exec.New(exec.Options{
-		Backend: backend, None: exec.Plain{}, SpillDir: ws.Paths.Output, SpillSession: ws.Config.Sandbox.Limits.OutputSessionMB << 20,
-		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
-		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants,
-	})
+	ws.Runner = ws.runner(backend, exec.Plain{})
 	if ws.used = backend; !ws.forOne {
 		ws.git = ws.newGit(backend)
 	}
@@ -169,6 +165,28 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 		ws.Enforcement, err = ws.Runner.Enforcement(ws.Policy)
 	}
 	return err
+}
+
+// runner returns a runner over backend; none runs what is not confined.
+func (ws *Workspace) runner(backend, none sandbox.Backend) *exec.Runner {
+	return exec.New(exec.Options{
+		Backend: backend, None: none, SpillDir: ws.Paths.Output, SpillSession: ws.Config.Sandbox.Limits.OutputSessionMB << 20,
+		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
+		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants,
+	})
+}
+
+// Apart returns a runner whose programs share no network with the commands of the session nor with
+// those of other such runners, where the system has networks of their own. over releases it.
+func (ws *Workspace) Apart() (r *exec.Runner, over func(), err error) {
+	if ws.linux == nil {
+		return ws.Runner, func() {}, nil
+	}
+	backend, err := ws.linux.Apart()
+	if err != nil {
+		return nil, nil, err
+	}
+	return ws.runner(backend, nil), func() { _ = backend.Close() }, nil
 }
 
 // Grantable reports whether the backend can grant a single host and a single socket.
