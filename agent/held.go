@@ -77,7 +77,7 @@ func (c *toolCall) holder(turn context.Context) *holder {
 func (c *toolCall) named() without.Command {
 	named := without.Command{Text: c.action.Command, Folder: c.action.Folder, Wishes: c.turn.wished()}
 	if s := c.action.Server; s != nil {
-		named.Text = s.Strings()
+		named.Text = s.Text()
 		return named
 	}
 	named.Roots = sandbox.PathsOf(c.turn.agent.cfg.Gate.Open().Write)

@@ -62,19 +62,27 @@ func (c ServerCall) Readable() string {
 	return b.String()
 }
 
-// Strings are the strings in the arguments, each as a word of a shell: what the call names.
-func (c ServerCall) Strings() string {
-	var words []string
+// Strings are the strings in the arguments: what the call names.
+func (c ServerCall) Strings() (out []string) {
 	d := json.NewDecoder(strings.NewReader(c.Arguments))
 	for {
 		t, err := d.Token()
 		if err != nil {
-			return strings.Join(words, "\n")
+			return out
 		}
 		if s, ok := t.(string); ok {
-			words = append(words, ShellWord(s))
+			out = append(out, s)
 		}
 	}
+}
+
+// Text is Strings as words of a shell, one a line.
+func (c ServerCall) Text() string {
+	words := c.Strings()
+	for i, w := range words {
+		words[i] = ShellWord(w)
+	}
+	return strings.Join(words, "\n")
 }
 
 // serverName is the server whose tool a calls, or "".

@@ -127,6 +127,8 @@ type Outcome struct {
 	// Argv is the command that ran.
 	Argv   []string
 	Output Output
+	// names are what a call of a Service named.
+	names []string
 	// Trace is what the backend observed.
 	Trace   sandbox.Trace
 	Verdict sandbox.Verdict

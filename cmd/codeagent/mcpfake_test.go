@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -126,6 +127,9 @@ func (f *mcpFake) call(tool string, a map[string]string, progress any, answer ob
 		return "wrote " + a["path"], os.WriteFile(a["path"], []byte("x\n"), 0o600)
 	case "read":
 		data, err := os.ReadFile(a["path"])
+		if err != nil && a["quiet"] != "" { // why, it keeps to itself
+			err = errors.New("no")
+		}
 		return string(data), err
 	case "connect":
 		c, err := net.DialTimeout("tcp", a["address"], 2*time.Second)

@@ -27,8 +27,15 @@ var shapes = sync.OnceValue(func() (s struct{ file, lookup, connect, name, addre
 	return s
 })
 
-// read returns the denials that the output reports, of kinds that no broker observes.
+// read returns the denials that the output reports, of kinds that no broker observes, and the names
+// that are closed to reading.
 func read(e Evidence, files FileSystem) (said []sandbox.Denial) {
+	for _, name := range e.Names {
+		if d := e.file(files, name); d.Kind == sandbox.KindRead && len(said) < maxSaid {
+			d.Evidence, d.Count = sandbox.EvidenceOutput, 1
+			said = append(said, d)
+		}
+	}
 	for _, line := range e.Output[max(0, len(e.Output)-maxLines):] {
 		var found []sandbox.Denial
 		refused := len(line) < 2000 && shapes().file.MatchString(line)

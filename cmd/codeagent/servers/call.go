@@ -127,7 +127,7 @@ func (m *member) confined(ctx context.Context, one *instance, a approvals.Action
 	during, granted := one.service.End()
 	one.given = append(one.given, granted...)
 	m.lapse(one)
-	v := one.service.Judge(during, err != nil || answer.Failed, answer.Text)
+	v := one.service.Judge(during, err != nil || answer.Failed, answer.Text, a.Server.Strings()...)
 	if errors.Is(err, mcp.ErrTime) && !one.client.Answers(ctx, hangs) {
 		m.stop()
 		err = fmt.Errorf("%w, nor a ping after that; it was ended, and the next call starts it again", err)
