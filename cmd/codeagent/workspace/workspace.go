@@ -157,7 +157,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	if err != nil {
 		return err
 	}
-	ws.Runner = ws.runner(backend, exec.Plain{})
+	ws.Runner = runnerOf(ws, backend, exec.Plain{})
 	if ws.used = backend; !ws.forOne {
 		ws.git = ws.newGit(backend)
 	}
@@ -167,8 +167,8 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	return err
 }
 
-// runner returns a runner over backend; none runs what is not confined.
-func (ws *Workspace) runner(backend, none sandbox.Backend) *exec.Runner {
+// runnerOf returns a runner over backend; none runs what is not confined.
+func runnerOf(ws *Workspace, backend, none sandbox.Backend) *exec.Runner {
 	return exec.New(exec.Options{
 		Backend: backend, None: none, SpillDir: ws.Paths.Output, SpillSession: ws.Config.Sandbox.Limits.OutputSessionMB << 20,
 		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
@@ -186,7 +186,7 @@ func (ws *Workspace) Apart() (r *exec.Runner, over func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return ws.runner(backend, nil), func() { _ = backend.Close() }, nil
+	return runnerOf(ws, backend, nil), func() { _ = backend.Close() }, nil
 }
 
 // Grantable reports whether the backend can grant a single host and a single socket.
