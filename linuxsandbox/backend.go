@@ -93,7 +93,8 @@ func New(o Options) (*Backend, error) {
 }
 
 // Apart returns a backend with the helper of b and a session of its own, for a program that must not
-// meet the commands of b, nor they it: where namespaces work it has its own network. Close it before b.
+// meet the commands of b, nor they it: where namespaces work it has its own network. Its first keeper is
+// started at once, as with Options.Ahead. Close it before b.
 //
 // Threat: the commands of a session share a loopback, so that one finds the server that another one
 // started. A program without a network would reach what they serve, and they what it serves.
@@ -117,6 +118,10 @@ func (b *Backend) Apart() (*Backend, error) {
 	defer b.probing.Unlock()
 	if out.plain = b.plain; b.known && b.namespaces == nil { // there is nothing to have apart
 		out.known, out.probed, out.probeErr = true, b.probed, b.probeErr
+	} else {
+		ahead := sync.OnceValues(out.openAhead)
+		out.ahead = ahead
+		go ahead() // ends by itself, and its keeper with codeagent
 	}
 	return out, nil
 }

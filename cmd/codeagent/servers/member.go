@@ -28,6 +28,8 @@ type member struct {
 	configured server.Settings
 	// turn is held by what uses the connection: one call, or a start.
 	turn chan struct{}
+	// ahead is made for the first start while the settings are prepared; begin alone uses it.
+	ahead *ground
 
 	mu sync.Mutex
 	// box and settings, with variables replaced, are set once, before state is Running.
@@ -63,13 +65,35 @@ func newMember(s *Servers, name string, settings server.Settings) *member {
 	return m
 }
 
+// ground is where a run of a server takes place: it meets neither commands nor other servers.
+type ground struct {
+	runner *exec.Runner
+	over   func()
+}
+
+func (m *member) newGround() (*ground, error) {
+	runner, over, err := m.all.options.Workspace.Apart()
+	if err != nil {
+		return nil, err
+	}
+	return &ground{runner, over}, nil
+}
+
 // begin prepares the server and starts it the first time. fault is why it cannot.
 func (m *member) begin(fault error) {
 	defer m.leave()
 	err := fault
+	if err == nil && !m.remote() && m.all.options.Workspace.Confines() {
+		m.ahead, err = m.newGround()
+	}
 	if err == nil {
 		err = m.prepare()
 	}
+	defer func() {
+		if m.ahead != nil { // it was not started
+			m.ahead.over()
+		}
+	}()
 	if err == nil {
 		_, err = m.start(m.all.life, m.all.options.Ledger.ServerPolicy(m.name, m.box.policy))
 	}
@@ -134,16 +158,18 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 	if learn := m.all.options.Learn; learn != nil {
 		c.Learn, c.Evidence = learn(m.name), sandbox.EvidenceFull
 	}
-	runner, over, err := m.all.options.Workspace.Apart() // it meets neither commands nor other servers
-	if err != nil {
-		one.discard()
-		return err
+	g := m.ahead
+	if m.ahead = nil; g == nil {
+		if g, err = m.newGround(); err != nil {
+			one.discard()
+			return err
+		}
 	}
 	one.discard = func() {
-		over()
+		g.over()
 		_ = discard()
 	}
-	if one.service, err = runner.Serve(ctx, one.under, c); err != nil {
+	if one.service, err = g.runner.Serve(ctx, one.under, c); err != nil {
 		one.discard()
 		return err
 	}
