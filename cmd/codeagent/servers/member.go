@@ -152,7 +152,6 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 	if err != nil {
 		return err
 	}
-	one.discard = func() { _ = discard() } // what is left is swept later
 	one.under.Temp = temp
 	c := exec.Command{Argv: m.box.argv, Dir: m.box.dir, Observer: m.observer()}
 	if learn := m.all.options.Learn; learn != nil {
@@ -161,13 +160,13 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 	g := m.ahead
 	if m.ahead = nil; g == nil {
 		if g, err = m.newGround(); err != nil {
-			one.discard()
+			_ = discard()
 			return err
 		}
 	}
 	one.discard = func() {
 		g.over()
-		_ = discard()
+		_ = discard() // what is left is swept later
 	}
 	if one.service, err = g.runner.Serve(ctx, one.under, c); err != nil {
 		one.discard()
