@@ -32,7 +32,7 @@ build:
 	@mkdir -p $(BIN)
 	@$(GO) build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/linux-sandbox-helper ./cmd/linux-sandbox-helper
 	@sum=$$( (sha256sum $(BIN)/linux-sandbox-helper 2>/dev/null || shasum -a 256 $(BIN)/linux-sandbox-helper) | cut -d' ' -f1); \
-	  $(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLAGS) $(ENTRY) -X main.helperSum=$$sum -X main.version=$(VERSION)" -o $(BIN)/codeagent ./cmd/codeagent
+	  $(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLAGS) $(ENTRY) -X codeagent/cmd/codeagent/early.HelperSum=$$sum -X main.version=$(VERSION)" -o $(BIN)/codeagent ./cmd/codeagent
 	@cp $(BIN)/codeagent $(BIN)/.copy && mv -f $(BIN)/.copy $(BIN)/codeagent
 
 # One test command. CI=true adds the slow suites and the race detector, and turns a skip

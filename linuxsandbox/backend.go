@@ -80,7 +80,7 @@ func New(o Options) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox helper: %w", err)
 	}
-	helper := sync.OnceValues(func() (image, error) { return openHelper(o) })
+	helper := sync.OnceValues(o.openHelper)
 	b := &Backend{helper: helper, exe: exe, outside: netns.Outside{Lookup: o.Lookup}, groups: new(groups), guards: map[string]*guard{}, holders: map[string]*holder{}}
 	if !o.Ahead {
 		go helper() // ends by itself; at exit the kernel closes what nobody closed

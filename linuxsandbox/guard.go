@@ -13,6 +13,7 @@ import (
 
 	"codeagent/linuxsandbox/keeper"
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/program"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
@@ -80,11 +81,11 @@ func (b *Backend) newGuard(p sandbox.Policy, path string) (*guard, error) {
 			return nil, err
 		}
 		defer unix.Close(fd)
-		copied, err := sealedCopy(fd, "own-file", io.Discard)
+		copied, err := program.SealedCopy(fd, "own-file", io.Discard)
 		if err != nil {
 			return nil, err
 		}
-		g.file.Source, g.owned = copied.fd, true
+		g.file.Source, g.owned = copied.FD, true
 	}
 	return g, nil
 }

@@ -16,14 +16,8 @@ import (
 	"codeagent/seatbelt"
 )
 
-// Set by the Makefile with -X.
-var (
-	// version is the git description of the build.
-	version = "dev"
-	// helperSum is the SHA-256 of the sandbox helper built beside this program. It is
-	// empty after a plain `go build`; then any helper beside it is accepted.
-	helperSum = ""
-)
+// version is the git description of the build, set by the Makefile with -X.
+var version = "dev"
 
 func main() {
 	// If there is no helper beside it, codeagent runs itself under the helper's name.

@@ -11,6 +11,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/completion"
 	"codeagent/cmd/codeagent/doctor"
+	"codeagent/cmd/codeagent/early"
 	"codeagent/cmd/codeagent/execcmd"
 	"codeagent/cmd/codeagent/helpcmd"
 	"codeagent/cmd/codeagent/mcpcmd"
@@ -32,9 +33,9 @@ import (
 // returns the exit status.
 func run(args []string, s cli.Stdio) int {
 	s.Text = &cli.Output{W: s.Out}
-	s.Version, s.HelperSum = version, helperSum
-	if len(args) > 0 && (args[0] == "sandbox" || args[0] == "exec") {
-		s.Linux, _ = workspace.Linux(s.HelperSum) // which the workspace tries again, and reports
+	s.Version, s.HelperSum = version, early.HelperSum
+	if early.Wanted {
+		s.Linux, _ = workspace.Linux(s.HelperSum, early.Helper()) // which the workspace tries again, and reports
 	}
 	s.Lent, s.Log = new(atomic.Bool), new(eventlog.Log)
 	ctx, stop := withSignals(context.Background(), s)

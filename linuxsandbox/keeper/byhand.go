@@ -24,7 +24,7 @@ func askCodeagent(args []string) int {
 	self, err := os.Executable()
 	if err == nil {
 		codeagent := filepath.Join(filepath.Dir(self), "codeagent")
-		err = unix.Exec(codeagent, append([]string{spec.HelperName}, args[1:]...), os.Environ())
+		err = unix.Exec(codeagent, append([]string{control.HelperName}, args[1:]...), os.Environ())
 		err = &os.PathError{Op: "start", Path: codeagent, Err: err}
 	}
 	return say(sandbox.ExitCannotConfine, err.Error())
@@ -73,7 +73,7 @@ func (h *handOutlet) proceed() error { return nil }
 func (h *handOutlet) report(kind control.Frame, value any, _ ...int) error {
 	if f, ok := value.(spec.Failure); ok {
 		err := &sandbox.StartError{Code: f.Code, Stage: f.Stage, Err: errors.New(f.Text)}
-		_, e := unix.Write(h.stderr, []byte(spec.HelperName+": "+err.Error()+"\n"))
+		_, e := unix.Write(h.stderr, []byte(control.HelperName+": "+err.Error()+"\n"))
 		return e
 	}
 	h.ran = h.ran || kind == control.FrameStarted

@@ -57,12 +57,12 @@ func Main(args []string) int {
 	case IsByHand(args):
 		return askCodeagent(args)
 	}
-	return say(sandbox.ExitCannotConfine, "usage: "+spec.HelperName+" CWD POLICY-JSON -- CMD [ARG]... (codeagent starts it in its own way)")
+	return say(sandbox.ExitCannotConfine, "usage: "+control.HelperName+" CWD POLICY-JSON -- CMD [ARG]... (codeagent starts it in its own way)")
 }
 
 // say writes the helper's one line and returns the exit status code.
 func say(code int, what string) int {
-	_, _ = io.WriteString(os.Stderr, spec.HelperName+": "+what+"\n")
+	_, _ = io.WriteString(os.Stderr, control.HelperName+": "+what+"\n")
 	return code
 }
 

@@ -31,7 +31,8 @@ import (
 // ownFile is a spec.OwnFile that can be restored.
 type ownFile spec.OwnFile
 
-func stateOf(st *unix.Stat_t) spec.FileState {
+// StateIn returns the state of a file from what fstat(2) said.
+func StateIn(st *unix.Stat_t) spec.FileState {
 	return spec.FileState{
 		Exists: true, Dev: st.Dev, Ino: st.Ino, Mode: st.Mode, UID: st.Uid, GID: st.Gid,
 		Size: st.Size, Mtime: st.Mtim, Ctime: st.Ctim,
@@ -44,7 +45,7 @@ func StateOf(fd int) (spec.FileState, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return spec.FileState{}, err
 	}
-	return stateOf(&st), nil
+	return StateIn(&st), nil
 }
 
 // StateAt returns the state of the file at path and follows no link. If a link is on the way, the

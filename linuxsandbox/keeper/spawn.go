@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -103,7 +104,7 @@ func planChild(s *task, r *restricted) (c *kernel.Child, names []string, err err
 	args := s.Command.Args
 	names = sandbox.Programs(s.Command.Path, s.Command.Env)
 	if s.Command.Path == sandbox.FileWorker {
-		names, args = []string{"/proc/self/exe"}, []string{spec.HelperName, spec.FileWorkerArg}
+		names, args = []string{"/proc/self/exe"}, []string{control.HelperName, spec.FileWorkerArg}
 	}
 	return c, names, c.Exec(names, args, s.Command.Env)
 }

@@ -4,10 +4,6 @@
 // order.
 package spec
 
-// HelperName is the file name of the helper. Where that file is missing, codeagent starts itself
-// under this name.
-const HelperName = "linux-sandbox-helper"
-
 // The helper's first argument names its task.
 const (
 	// KeeperArg runs one command, with the control socket at ControlFD.

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package program
+
+import "errors"
+
+// Open fails: only Linux has a helper.
+func Open(path, want string) (Image, error) {
+	return Image{}, errors.New("the sandbox helper is for Linux")
+}
