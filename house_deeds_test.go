@@ -69,7 +69,7 @@ var exceptions = []exception{
 	{"linuxsandbox", []string{"unix.*"}, "makes the sandbox and holds it: it acts on descriptors that it has opened and judged, for the command or in mounts that nobody else sees"},
 	{"linuxsandbox/keeper", []string{"unix.*", "syscall.*"}, "confines itself: mounts in a namespace of its own, the paths that its Spec names, the command that it starts"},
 	{"linuxsandbox/keeper", []string{"os.ReadFile", "os.WriteFile"}, "the kernel's own files in /proc/sys"},
-	{"linuxsandbox/filter", []string{"os.ReadFile", "unix.Syscall"}, "puts the filter on the calling thread and reads /proc/thread-self/status"},
+	{"linuxsandbox/filter", []string{"unix.Open", "unix.Syscall"}, "puts the filter on the calling thread and reads /proc/thread-self/status"},
 	{"linuxsandbox/broker", []string{"unix.*", "os.ReadDir"}, "makes the changes of a command: it acts on descriptors that it has opened and judged, with the rights of the command"},
 	{"linuxsandbox/broker/calls", []string{"unix.*"}, "changes the mode, owner, times and attributes of a file that was opened and judged"},
 	{"linuxsandbox/broker/notify", []string{"unix.Syscall", "unix.RawSyscall"}, "calls of a seccomp listener, which x/sys/unix does not wrap"},

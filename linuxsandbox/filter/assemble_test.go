@@ -344,7 +344,7 @@ func (p *program) write(where []int) ([]bpf.RawInstruction, error) {
 			if past < 0 {
 				return nil, fmt.Errorf("bug: the scope at instruction %d ends nowhere", i)
 			}
-			out = append(out, bpf.RawInstruction{Op: jumpAlways, Jt: uint8(ins.only), K: uint32(past)})
+			out = append(out, bpf.RawInstruction{Op: jumpAlways, Jt: uint8(ins.only), Jf: uint8(ins.only >> 8), K: uint32(past)})
 			continue
 		}
 		if !ins.isJump {

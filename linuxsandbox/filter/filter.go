@@ -9,7 +9,6 @@ package filter
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"runtime"
 	"strconv"
 	"unsafe"
@@ -32,6 +31,8 @@ type Options struct {
 	AskSends bool
 	// AskLocks sends flock to the broker; it requires a broker that can copy descriptors.
 	AskLocks bool
+	// AskReads sends the opens that only read too; it requires Ask.
+	AskReads bool
 }
 
 // Brokered reports whether the filter needs a broker that answers.
@@ -40,8 +41,8 @@ func (o Options) Brokered() bool { return o.AllowUnix || o.Ask }
 // Program is the filter under o for goarch, "amd64" or "arm64".
 //
 // There is one generated program for each architecture. In it, a jump stands before each row that
-// holds only for some Options. The row's conditions are in the jump's Jt, which the kernel does not
-// read in an unconditional jump. Program removes what o does not need: the kernel takes longer to
+// holds only for some Options. The row's conditions are in the jump's Jt and Jf, which the kernel does
+// not read in an unconditional jump. Program removes what o does not need: the kernel takes longer to
 // install a longer filter.
 func Program(goarch string, o Options) ([]bpf.RawInstruction, error) {
 	for _, p := range programs {
@@ -62,7 +63,7 @@ func link(code []bpf.RawInstruction, o Options) ([]bpf.RawInstruction, error) {
 		next[i] = i
 		yes, no := successors(i, code[i])
 		switch {
-		case isScope(code[i]) && scope(code[i].Jt).covers(o):
+		case isScope(code[i]) && scopeOf(code[i]).covers(o):
 			next[i] = next[i+1]
 		case isScope(code[i]):
 			next[i] = next[yes]
@@ -111,7 +112,10 @@ func link(code []bpf.RawInstruction, o Options) ([]bpf.RawInstruction, error) {
 func isJump(ins bpf.RawInstruction) bool { return ins.Op&7 == unix.BPF_JMP } // the low bits are the class
 
 // isScope reports whether ins is the jump before a row with conditions.
-func isScope(ins bpf.RawInstruction) bool { return ins.Op == jumpAlways && ins.Jt != 0 }
+func isScope(ins bpf.RawInstruction) bool { return ins.Op == jumpAlways && scopeOf(ins) != 0 }
+
+// scopeOf returns the conditions of the row behind the jump ins.
+func scopeOf(ins bpf.RawInstruction) scope { return scope(ins.Jf)<<8 | scope(ins.Jt) }
 
 // sameAnswer reports whether both instructions end the program with the same answer.
 func sameAnswer(a, b bpf.RawInstruction) bool { return a.Op == returns && a == b }
@@ -159,11 +163,15 @@ func Asked(o Options) []string {
 //
 // With listen the filter gets a listener, and Install returns it; otherwise it returns -1.
 func Install(prog []bpf.RawInstruction, listen bool) (listener int, err error) {
-	before, nested := seccompState{}, false
+	before, status := seccompState{}, -1
 	// The mode is faster to get than the file, and most threads have no filter yet.
 	if mode, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0); err != nil || mode != unix.SECCOMP_MODE_DISABLED {
-		nested = true
-		if before, err = readSeccomp(); err != nil {
+		// With prog the open could wait for the broker.
+		if status, err = unix.Open(statusFile, unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+			return -1, fmt.Errorf("open %s: %w", statusFile, err)
+		}
+		defer unix.Close(status)
+		if before, err = readSeccomp(status); err != nil {
 			return -1, err
 		}
 	}
@@ -194,8 +202,8 @@ func Install(prog []bpf.RawInstruction, listen bool) (listener int, err error) {
 	// kernel removes it then, and the reaper of the process waits for that. If there was no filter
 	// before, the mode alone proves that there is one now.
 	after := seccompState{filters: -1}
-	if nested {
-		after, err = readSeccomp()
+	if status >= 0 {
+		after, err = readSeccomp(status)
 	} else {
 		after.mode, err = unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0)
 	}
@@ -216,13 +224,16 @@ func Install(prog []bpf.RawInstruction, listen bool) (listener int, err error) {
 // reports no count.
 type seccompState struct{ mode, filters int }
 
-// readSeccomp reads /proc/thread-self/status.
-func readSeccomp() (seccompState, error) {
-	const file = "/proc/thread-self/status"
-	text, err := os.ReadFile(file)
+const statusFile = "/proc/thread-self/status"
+
+// readSeccomp reads the present content of statusFile, which is open as fd.
+func readSeccomp(fd int) (seccompState, error) {
+	text := make([]byte, 16<<10) // a list of groups can make it long
+	n, err := unix.Pread(fd, text, 0)
 	if err != nil {
-		return seccompState{}, err
+		return seccompState{}, fmt.Errorf("read %s: %w", statusFile, err)
 	}
+	text = text[:n]
 	s := seccompState{mode: -1, filters: -1}
 	for line := range bytes.Lines(text) {
 		name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":\t"))
@@ -233,11 +244,11 @@ func readSeccomp() (seccompState, error) {
 			s.filters, err = strconv.Atoi(string(value))
 		}
 		if err != nil {
-			return seccompState{}, fmt.Errorf("read %s: %w", file, err)
+			return seccompState{}, fmt.Errorf("read %s: %w", statusFile, err)
 		}
 	}
 	if s.mode < 0 {
-		return seccompState{}, fmt.Errorf("read %s: no line about seccomp", file)
+		return seccompState{}, fmt.Errorf("read %s: no line about seccomp", statusFile)
 	}
 	return s, nil
 }

@@ -39,7 +39,7 @@ func TestInstallFilterChild(t *testing.T) {
 	if os.Getenv(filterChild) != "install" {
 		t.Skip("body of TestInstallFilter")
 	}
-	before, err := readSeccomp()
+	before, err := threadSeccomp()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestInstallFilterChild(t *testing.T) {
 	if err := confineSelf(Options{}); err != nil {
 		t.Fatal(err)
 	}
-	after, err := readSeccomp()
+	after, err := threadSeccomp()
 	if err != nil || after.mode != 2 || after.filters != before.filters+1 {
 		t.Errorf("before %+v, after %+v, %v", before, after, err)
 	}
@@ -62,7 +62,7 @@ func TestInstallFilterChild(t *testing.T) {
 	}
 	other := make(chan error)
 	go func() {
-		s, err := readSeccomp()
+		s, err := threadSeccomp()
 		if err == nil && s.mode != before.mode {
 			err = fmt.Errorf("another thread has mode %d", s.mode)
 		}
@@ -81,4 +81,13 @@ func TestInstallFilter(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "install checked") {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+func threadSeccomp() (seccompState, error) {
+	fd, err := unix.Open(statusFile, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return seccompState{}, err
+	}
+	defer unix.Close(fd)
+	return readSeccomp(fd)
 }

@@ -67,9 +67,9 @@ type test struct {
 	wide bool
 }
 
-// scope is a set of conditions on Options, all of which must hold. It fits into one byte of a BPF
+// scope is a set of conditions on Options, all of which must hold. It fits into two bytes of a BPF
 // instruction, where a generated program stores it.
-type scope uint8
+type scope uint16
 
 const (
 	inetDenied scope = 1 << iota
@@ -79,6 +79,7 @@ const (
 	filesAsked
 	sendsAsked
 	locksAsked
+	readsAsked
 	brokered // some call goes to the broker
 
 	noSockets = inetDenied | unixDenied
@@ -88,7 +89,7 @@ func (s scope) covers(o Options) bool {
 	return (s&inetDenied == 0 || !o.AllowInet) && (s&inetAllowed == 0 || o.AllowInet) &&
 		(s&unixDenied == 0 || !o.AllowUnix) && (s&unixAllowed == 0 || o.AllowUnix) &&
 		(s&filesAsked == 0 || o.Ask) && (s&sendsAsked == 0 || o.AskSends) &&
-		(s&locksAsked == 0 || o.AskLocks) && (s&brokered == 0 || o.Brokered())
+		(s&locksAsked == 0 || o.AskLocks) && (s&readsAsked == 0 || o.AskReads) && (s&brokered == 0 || o.Brokered())
 }
 
 const (
@@ -281,11 +282,15 @@ var table = []rule{
 
 	// Changes of files by name. Landlock allows none of them where protected names may exist.
 	{calls: []string{"open"}, only: filesAsked, when: []test{{arg: 1, mask: unix.O_ACCMODE | WriteIntent, in: []uint32{0}, not: true}}, do: ask,
-		why: "may make or change a file; an open for reading is Landlock's alone"},
+		why: "may make or change a file; Landlock alone decides about an open for reading"},
 	{calls: []string{"openat"}, only: filesAsked, when: []test{{arg: 2, mask: unix.O_ACCMODE | WriteIntent, in: []uint32{0}, not: true}}, do: ask,
 		why: "the same"},
 	{calls: []string{"openat2"}, only: filesAsked, do: ask,
 		why: "the same; its flags lie in memory"},
+	{calls: []string{"open"}, only: readsAsked, when: []test{{arg: 1, mask: unix.O_PATH, in: []uint32{0}}}, do: ask,
+		why: "only reads, and proceeds: the broker records what Landlock and the mounts refuse. With O_PATH nothing can be read"},
+	{calls: []string{"openat"}, only: readsAsked, when: []test{{arg: 2, mask: unix.O_PATH, in: []uint32{0}}}, do: ask,
+		why: "the same"},
 	{calls: []string{
 		"creat", "truncate", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "rename", "renameat", "renameat2",
 		"link", "linkat", "symlink", "symlinkat", "mknod", "mknodat",

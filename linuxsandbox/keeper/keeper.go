@@ -271,11 +271,10 @@ func unfiltered(call func() error) error {
 }
 
 // dropStandardFiles closes the command's files in the keeper, so that the reader of a pipe sees end
-// of file when the last process of the command has closed it. /dev/null takes their place, opened
-// for reading: an open for writing goes to the broker, which refuses it because it cannot look at
-// the keeper.
+// of file when the last process of the command has closed it. A reference to /dev/null takes their
+// place: other opens can go to the broker, which refuses them because it cannot look at the keeper.
 func dropStandardFiles() {
-	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	null, err := unix.Open("/dev/null", unix.O_PATH|unix.O_CLOEXEC, 0)
 	for fd := range 3 {
 		if err != nil {
 			unix.Close(fd)

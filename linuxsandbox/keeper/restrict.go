@@ -61,7 +61,7 @@ func restrict(s *task) (*restricted, *spec.Failure) {
 		return nil, fail("landlock", err)
 	}
 	// With the filter on, these calls would wait for a broker that does not answer yet.
-	if err := errors.Join(testNetwork(s), testLandlock(s)); err != nil {
+	if err := errors.Join(testNetwork(s), testLandlock(s), testUnreadable(s)); err != nil {
 		return nil, fail("self-test", err)
 	}
 	if err := r.filter(s); err != nil {
@@ -93,7 +93,9 @@ func forbidCores() (handled bool, err error) {
 // filter installs the seccomp filter on the calling thread. A probe may go without the listener:
 // the kernel allows only one in a chain of filters, and codeagent may itself run under codeagent.
 func (r *restricted) filter(s *task) error {
-	o := filter.Options{AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks}
+	o := filter.Options{
+		AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks, AskReads: s.Reads,
+	}
 	prog, err := filter.Program(runtime.GOARCH, o)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 
 // Version is the version of Spec. Both halves come from one build; a helper of another version
 // refuses to run anything.
-const Version = 4
+const Version = 5
 
 // maxSpec bounds an encoded Spec in bytes, including command line and environment.
 const maxSpec = 1 << 20
@@ -42,6 +42,8 @@ type Spec struct {
 	PathSockets bool
 	// Locks requires Ask: the broker carries out flock(2) too.
 	Locks bool
+	// Reads requires Ask: the broker sees the opens that only read too.
+	Reads bool
 	// KeepFileCaps retains DAC_OVERRIDE, FOWNER and CHOWN, for root in another user's workspace.
 	KeepFileCaps bool
 	// Limits become resource limits of the command. codeagent itself limits wall time and output.
