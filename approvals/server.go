@@ -62,27 +62,19 @@ func (c ServerCall) Readable() string {
 	return b.String()
 }
 
-// Strings are the strings in the arguments: what the call names.
-func (c ServerCall) Strings() (out []string) {
+// Text is what the call names: the strings in the arguments as words of a shell, one a line.
+func (c ServerCall) Text() string {
+	var words []string
 	d := json.NewDecoder(strings.NewReader(c.Arguments))
 	for {
 		t, err := d.Token()
 		if err != nil {
-			return out
+			return strings.Join(words, "\n")
 		}
 		if s, ok := t.(string); ok {
-			out = append(out, s)
+			words = append(words, ShellWord(s))
 		}
 	}
-}
-
-// Text is Strings as words of a shell, one a line.
-func (c ServerCall) Text() string {
-	words := c.Strings()
-	for i, w := range words {
-		words[i] = ShellWord(w)
-	}
-	return strings.Join(words, "\n")
 }
 
 // serverName is the server whose tool a calls, or "".

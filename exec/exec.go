@@ -98,7 +98,7 @@ type Command struct {
 	Terminal bool
 	// background: see Jobs.
 	background bool
-	// served is the stdout of a Service, which is not captured.
+	// served is the stdout of a Service, which is not captured. Of such a program refused reads are seen.
 	served *os.File
 	// Stdin is /dev/null when nil. Stdout and Stderr apply only with Foreground.
 	Stdin, Stdout, Stderr *os.File
@@ -127,8 +127,6 @@ type Outcome struct {
 	// Argv is the command that ran.
 	Argv   []string
 	Output Output
-	// names are what a call of a Service named.
-	names []string
 	// Trace is what the backend observed.
 	Trace   sandbox.Trace
 	Verdict sandbox.Verdict
@@ -198,7 +196,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 	return sandbox.Command{
 		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
-		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Observer: c.Observer, Learn: c.Learn,
+		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
 	}, nil
 }
 

@@ -154,14 +154,6 @@ func Judge(p sandbox.Policy, o Outcome, files verdict.FileSystem, dir string) sa
 	named.Mark(e.Trace.Denials, e.Argv, dir, e.Home, files)
 	if o.Failed() {
 		e.Output = strings.Split(plainQuotes.Replace(Shown(o.Output.Text())), "\n")
-		for _, name := range o.names {
-			if below, ok := strings.CutPrefix(name, "~/"); ok {
-				name = e.Home + "/" + below
-			}
-			if strings.Contains(name, "/") {
-				e.Names = append(e.Names, name)
-			}
-		}
 	}
 	return verdict.Judge(e, files)
 }

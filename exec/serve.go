@@ -131,11 +131,10 @@ func (s *Service) part() sandbox.Trace {
 	return t
 }
 
-// Judge returns the verdict on a call: what it answered, whether that reports a failure, what it
-// named, and what the sandbox saw. A refused read is not seen: a failed call that names what is closed
-// to reading was probably refused that.
-func (s *Service) Judge(during sandbox.Trace, failed bool, answer string, names ...string) sandbox.Verdict {
-	o := Outcome{Argv: s.running.command.Argv, Trace: during, names: names}
+// Judge returns the verdict on a call: what it answered, whether that reports a failure, and what the
+// sandbox saw.
+func (s *Service) Judge(during sandbox.Trace, failed bool, answer string) sandbox.Verdict {
+	o := Outcome{Argv: s.running.command.Argv, Trace: during}
 	if failed {
 		o.Status.Exit = 1
 		var k keeper

@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,6 +35,15 @@ func TestAskedVictim(t *testing.T) {
 		defer unix.Close(server)
 		call = func() error { return connectOnce(path) }
 	}
+	if os.Getenv("CODEAGENT_TEST_READ") != "" {
+		call = func() error {
+			fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err == nil {
+				err = unix.Close(fd)
+			}
+			return err
+		}
+	}
 	start := time.Now()
 	for range askedCalls {
 		if call() != nil {
@@ -63,11 +73,21 @@ func BenchmarkAsked(b *testing.B) { benchmarkAsked(b, "") }
 // closing of the socket.
 func BenchmarkAskedConnect(b *testing.B) { benchmarkAsked(b, "CODEAGENT_TEST_CONNECT=1") }
 
-func benchmarkAsked(b *testing.B, env string) {
+// BenchmarkOpens measures an open that only reads, with its close: where the broker sees it (Reads) and
+// where it does not.
+func BenchmarkOpens(b *testing.B) {
+	for _, reads := range []bool{false, true} {
+		b.Run(fmt.Sprintf("seen=%v", reads), func(b *testing.B) { askedOf(b, "CODEAGENT_TEST_READ=1", reads) })
+	}
+}
+
+func benchmarkAsked(b *testing.B, env string) { askedOf(b, env, false) }
+
+func askedOf(b *testing.B, env string, reads bool) {
 	backend := newBackend(b)
 	defer backend.Close()
 	ws := b.TempDir()
-	file := filepath.Join(ws, "file")
+	file, closed := filepath.Join(ws, "file"), b.TempDir()
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -75,6 +95,8 @@ func benchmarkAsked(b *testing.B, env string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	p := sandbox.WorkspaceWrite(ws)
+	p.DenyRead = []string{closed}
 	total := 0
 	for b.Loop() {
 		out, err := os.CreateTemp(b.TempDir(), "out")
@@ -82,8 +104,8 @@ func benchmarkAsked(b *testing.B, env string) {
 			b.Fatal(err)
 		}
 		defer out.Close()
-		proc, err := backend.Start(b.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
-			Path: exe, Args: []string{"victim", "-test.run=^TestAskedVictim$"}, Dir: ws, Env: []string{"CODEAGENT_TEST_ASKED=" + file, env}, Stdout: out,
+		proc, err := backend.Start(b.Context(), p, sandbox.Command{
+			Reads: reads, Path: exe, Args: []string{"victim", "-test.run=^TestAskedVictim$"}, Dir: ws, Env: []string{"CODEAGENT_TEST_ASKED=" + file, env}, Stdout: out,
 		}, nil)
 		if err != nil {
 			b.Fatal(err)

@@ -55,7 +55,7 @@ func (b *Backend) startUnder(ctx context.Context, p sandbox.Policy, cmd sandbox.
 	if err != nil {
 		return nil, startError("policy", err)
 	}
-	ready.spec.Command = command
+	ready.spec.Command, ready.spec.Reads = command, ready.spec.Ask && cmd.Reads
 	proc.policy, proc.protection, proc.holder = p, ready.protection, h
 	if ready.mounts != nil {
 		ready.mounts.forCommand(cmd)

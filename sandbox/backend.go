@@ -94,6 +94,9 @@ type Command struct {
 	// EvidenceNetworkOnly or EvidenceNothing. Empty means EvidenceFull. It does not change what is
 	// enforced.
 	Evidence EvidenceLevel
+	// Reads asks for the refused reads too, where Evidence is full: Trace.Reads reports whether the
+	// backend sees them. It makes each open slower, and is for programs that must not read in silence.
+	Reads bool
 	// Observer receives changes in write roots before they happen; it may be nil.
 	// Enforcement.Observes reports whether a backend calls it.
 	Observer ChangeObserver

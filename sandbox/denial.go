@@ -159,7 +159,9 @@ type Trace struct {
 	// Evidence is how much the backend could see: EvidenceFull, EvidenceNetworkOnly,
 	// EvidencePartial or EvidenceNothing.
 	Evidence EvidenceLevel
-	Denials  []Denial
+	// Reads means that Denials has the refused reads too. Otherwise no refused read is seen.
+	Reads   bool
+	Denials []Denial
 	// Exits are in order, from the first denial on: no denial can have caused an earlier exit.
 	Exits []Exit
 }

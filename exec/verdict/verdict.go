@@ -26,10 +26,7 @@ type Evidence struct {
 	Limit sandbox.Limit
 	// Output is its output as plain lines (see words.go).
 	Output []string
-	// Names are the paths that it was asked about: no broker sees a refused read, so one of them that
-	// is closed to reading is what a call that failed was probably refused.
-	Names []string
-	Trace sandbox.Trace
+	Trace  sandbox.Trace
 }
 
 // FileSystem gives verdicts access to file metadata.

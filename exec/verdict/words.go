@@ -27,15 +27,8 @@ var shapes = sync.OnceValue(func() (s struct{ file, lookup, connect, name, addre
 	return s
 })
 
-// read returns the denials that the output reports, of kinds that no broker observes, and the names
-// that are closed to reading.
+// read returns the denials that the output reports, of kinds that no broker observes.
 func read(e Evidence, files FileSystem) (said []sandbox.Denial) {
-	for _, name := range e.Names {
-		if d := e.file(files, name); d.Kind == sandbox.KindRead && len(said) < maxSaid {
-			d.Evidence, d.Count = sandbox.EvidenceOutput, 1
-			said = append(said, d)
-		}
-	}
 	for _, line := range e.Output[max(0, len(e.Output)-maxLines):] {
 		var found []sandbox.Denial
 		refused := len(line) < 2000 && shapes().file.MatchString(line)
@@ -49,7 +42,7 @@ func read(e Evidence, files FileSystem) (said []sandbox.Denial) {
 		}
 		for _, d := range found {
 			same := func(o sandbox.Denial) bool { return o.Target == d.Target }
-			unseen := d.Kind == sandbox.KindRead || d.Kind != "" && e.Trace.Evidence != sandbox.EvidenceFull
+			unseen := d.Kind == sandbox.KindRead && !e.Trace.Reads || d.Kind != "" && e.Trace.Evidence != sandbox.EvidenceFull
 			if unseen && len(said) < maxSaid && !slices.ContainsFunc(said, same) && !slices.ContainsFunc(e.Trace.Denials, same) {
 				d.Evidence, d.Count = sandbox.EvidenceOutput, 1
 				said = append(said, d)

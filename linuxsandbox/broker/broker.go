@@ -146,8 +146,8 @@ func assemble(o Options) (*Broker, error) {
 	}
 	mounts, caps := o.Order.Mounts, o.Order.KeptCaps()
 	b.walk = pathwalk.Walker{Mounts: mountsOf(mounts), Instead: b.judge.inMemory, OnHost: b.judge.onHost}
-	b.log = evidence{level: o.Command.Evidence, keeper: o.Keeper, walk: &b.walk}
-	b.judge = judge{policy: withOwnFolders(o.Policy, mounts), protection: o.Protection, reach: o.reach(), session: o.Session, walk: &b.walk, log: &b.log}
+	b.log = evidence{level: o.Command.Evidence, reads: o.Order.Reads, keeper: o.Keeper, walk: &b.walk}
+	b.judge = judge{policy: withOwnFolders(o.Policy, mounts), protection: o.Protection, reach: o.reach(), reading: readingOf(o.Order), session: o.Session, walk: &b.walk, log: &b.log}
 	b.rights = rights{keep: caps, mounted: mounts != nil, log: &b.log}
 	held.judge, held.log, held.handle = &b.judge, &b.log, b.handleAll
 	b.observer = observer{to: o.Command.Observer, judge: &b.judge, walk: &b.walk, session: o.Session}
@@ -363,11 +363,13 @@ func (b *Broker) changeFile(n *notify.Notification, c *calls.File) notify.Reply 
 	if !b.judge.protection.any() && !b.log.sees() {
 		return b.rules.Proceed(notify.ByLandlock) // no path is brokered
 	}
-	b.session.mu.Lock()
-	defer b.session.mu.Unlock()
 	switch c.Kind {
 	case calls.Open, calls.Creat, calls.Openat2:
 		return opens{&b.command}.openFile(n, c)
+	}
+	b.session.mu.Lock()
+	defer b.session.mu.Unlock()
+	switch c.Kind {
 	case calls.Truncate:
 		return opens{&b.command}.truncate(n, c)
 	case calls.Rename:

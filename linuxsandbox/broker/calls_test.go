@@ -108,7 +108,7 @@ func readsNothing(n *notify.Notification) bool {
 // askedNumbers returns the calls that the filter asks about.
 func askedNumbers(t *testing.T) map[string]int {
 	lib, out := library(t), map[string]int{}
-	all := filter.Options{AllowInet: true, AllowUnix: true, Ask: true, AskSends: true, AskLocks: true}
+	all := filter.Options{AllowInet: true, AllowUnix: true, Ask: true, AskSends: true, AskLocks: true, AskReads: true}
 	for _, name := range append(filter.Asked(all), filter.Asked(filter.Options{Ask: true})...) {
 		if nr, ok := lib.SyscallNames[name]; ok {
 			out[name] = nr
@@ -130,7 +130,7 @@ func notifiedSpecs(t *testing.T) map[string]*spec.Spec {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { os.RemoveAll(ws) })
-		out[name] = &spec.Spec{Ask: true, Network: true, HostNet: 1, Command: spec.Command{Dir: ws}, KeepFileCaps: os.Getuid() == 0 && base == kernel.ShmDir}
+		out[name] = &spec.Spec{Ask: true, Network: true, HostNet: 1, Reads: base == "/var/tmp", Command: spec.Command{Dir: ws}, KeepFileCaps: os.Getuid() == 0 && base == kernel.ShmDir}
 	}
 	return out
 }

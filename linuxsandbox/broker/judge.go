@@ -36,6 +36,7 @@ type judge struct {
 	roots grantedRoots
 	// reach is what Landlock lets the command write without the broker.
 	reach   []string
+	reading reading
 	session *Session
 	walk    *pathwalk.Walker
 	looks   looks

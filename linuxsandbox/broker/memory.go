@@ -18,8 +18,8 @@ import (
 //	command: open("/dev/shm/sem.x", O_RDWR|O_CREAT) ─▶ broker: Temp/.shm/sem.x
 //
 // The new path is judged like any other. A name that exists in the machine's /dev/shm is not
-// redirected, so that the denial shows it. The filter does not ask about an open that only
-// reads: it is not redirected and does not find the file.
+// redirected, so that the denial shows it. An open that only reads is not redirected,
+// and does not find the file.
 
 // memoryFolder is the name of that folder in the session's folder for temporary files.
 const memoryFolder = ".shm"

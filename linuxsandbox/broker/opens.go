@@ -18,7 +18,7 @@ import (
 )
 
 // The filter asks about every open that may change something, and about every openat2, whose
-// flags are in memory. A path in a write root (protect.go) is judged, opened by the broker, and
+// flags are in memory; reads.go says when it asks about all opens. A path in a write root (protect.go) is judged, opened by the broker, and
 // the descriptor is installed in the caller. A path outside all roots is denied (outside.go).
 // The rest proceeds: the path may name another file when the kernel reads it, but none that
 // Landlock would let the command write (notify/proceed.go).
@@ -50,8 +50,10 @@ func (h opens) openFile(n *notify.Notification, c *calls.File) notify.Reply {
 		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&filter.WriteIntent == 0 {
-		return h.rules.Proceed(notify.ByLandlock) // it only reads, and Landlock alone decides about reading
+		return h.read(n, o)
 	}
+	h.session.mu.Lock()
+	defer h.session.mu.Unlock()
 	return h.openJudged(n, o)
 }
 
@@ -158,11 +160,11 @@ func (h opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, 
 	case kind == unix.S_IFIFO && h.judge.roots.opens(t.Path):
 		return notify.Failed(unix.EACCES), false // a program on the host may read the pipe
 	case who == nobodys && o.access(kind)&unix.W_OK == 0:
-		return h.rules.Proceed(notify.ByLandlock), false // the file exists, and the call only reads it
+		return h.read(n, o), false // the file exists, and the call only reads it
 	case who == nobodys:
 		return h.refuseFile(n, o.call, t, o.access(kind)), false
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
-		return h.rules.Proceed(notify.ByLandlock), false // a device: Landlock denies it
+		return h.read(n, o), false // a device, or what hides a file: Landlock or its mount denies it
 	case kernelFile(t.FD):
 		return h.rules.Proceed(notify.ByLandlock), false
 	}

@@ -215,13 +215,16 @@ func (h *command) unread(n *notify.Notification, call string, kind sandbox.Denia
 }
 
 // noteHidden records that a call failed because the command's mounts hide the host's file,
-// if the policy would deny the change too.
+// if the policy would deny it too.
 func (h *command) noteHidden(n *notify.Notification, call string, kind sandbox.DenialKind, m pathwalk.Name, err error) {
 	if err != unix.ENOENT {
 		return
 	}
-	path := h.walk.Hidden(n, m)
-	if path != "" && !h.judge.policy.JudgeWrite(path).Allowed {
+	judge := h.judge.policy.JudgeWrite
+	if kind == sandbox.KindRead {
+		judge = h.judge.policy.JudgeRead
+	}
+	if path := h.walk.Hidden(n, m); path != "" && !judge(path).Allowed {
 		h.log.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: path, Errno: "ENOENT"})
 	}
 }

@@ -95,6 +95,9 @@ func (h *hostileHost) scene(kind string) *hostileScene {
 		}
 	}
 	put(hostileSecret, s.Home+"/.ssh/id_ed25519", s.Home+"/.ssh/id_rsa", s.Home+"/.aws/credentials", s.Home+"/.netrc", s.Work+"/code")
+	for _, name := range silentNames {
+		put(hostileSecret, s.Home+"/.ssh/"+name)
+	}
 	for _, folder := range []string{"undo", "history", "output", "sign-ins"} {
 		put(hostileSecret, s.State+"/"+folder+"/old")
 	}

@@ -19,6 +19,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/attack"
 	"codeagent/linuxsandbox"
 	"codeagent/mcp/inquiry"
@@ -261,6 +262,8 @@ func TestHostileRowsInSetting(t *testing.T) {
 			t.Errorf("%s: ESCAPE: %q", row.name, said)
 		case ended.Outcome == "":
 			t.Errorf("%s: the call did not run: %q", row.name, said)
+		case row.quiet && (ended.Outcome != word.OK || !strings.Contains(said, one.target)):
+			t.Errorf("%s: %s, and the model reads %q", row.name, ended.Outcome, said)
 		case row.silent == "" && !names(ended.Verdict, row.kind, one.target):
 			t.Errorf("%s: the call does not name %s %s: %+v", row.name, row.kind, one.target, ended.Verdict.Denials)
 		}

@@ -59,6 +59,8 @@ type hostileRow struct {
 	kind   sandbox.DenialKind
 	target func(s *hostileScene) string
 	silent string
+	// quiet: the server does not say that it was refused anything, and its call succeeds.
+	quiet bool
 	// prey: the row needs a process of the user.
 	prey bool
 }
@@ -131,7 +133,7 @@ const (
 	unnamed = "the kernel refuses it by the process's credentials or the filter, which the broker does not see"
 )
 
-var hostileRows = []hostileRow{
+var hostileRows = append(silentRows, []hostileRow{
 	reads("a key of ~/.ssh", func(s *hostileScene) string { return s.Home + "/.ssh/id_ed25519" }),
 	reads("~/.aws", func(s *hostileScene) string { return s.Home + "/.aws/credentials" }),
 	reads("~/.netrc", func(s *hostileScene) string { return s.Home + "/.netrc" }),
@@ -243,7 +245,7 @@ var hostileRows = []hostileRow{
 		do: func(s *hostileScene) (string, error) { return "", forkAway(s.Mark) },
 		// It is looked at again after the end of the session.
 		landed: func(h *hostileHost, s *hostileScene, _ string) bool { return !h.boxed && hostileAlive(s.Mark) }},
-}
+}...)
 
 // awayName is the argv[0] of what forks away.
 const awayName = "hostile-away"

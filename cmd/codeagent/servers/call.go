@@ -127,7 +127,7 @@ func (m *member) confined(ctx context.Context, one *instance, a approvals.Action
 	during, granted := one.service.End()
 	one.given = append(one.given, granted...)
 	m.lapse(one)
-	v := one.service.Judge(during, err != nil || answer.Failed, answer.Text, a.Server.Strings()...)
+	v := one.service.Judge(during, err != nil || answer.Failed, answer.Text)
 	if errors.Is(err, mcp.ErrTime) && !one.client.Answers(ctx, hangs) {
 		m.stop()
 		err = fmt.Errorf("%w, nor a ping after that; it was ended, and the next call starts it again", err)
@@ -149,7 +149,8 @@ func (m *member) setCalling(id string) {
 }
 
 // lapse takes from the server what it was granted and neither its settings nor an answer for the
-// session opens. The caller holds m.turn.
+// session opens. If it may read more than that it is ended, and the next call starts it again: what a
+// running program may read stays as it was at its start. The caller holds m.turn.
 func (m *member) lapse(one *instance) {
 	l := m.all.options.Ledger
 	now := l.ServerPolicy(m.name, m.box.policy)
@@ -157,6 +158,12 @@ func (m *member) lapse(one *instance) {
 		one.service.Revoke(back)
 	}
 	one.given = slices.DeleteFunc(one.given, func(g sandbox.Grant) bool { return !l.Lapsed(now, []sandbox.Grant{g}).Empty() })
+	m.mu.Lock()
+	reads := sameReads(one.under, now)
+	m.mu.Unlock()
+	if !reads {
+		m.stop()
+	}
 }
 
 // revoke is Servers.Revoke.

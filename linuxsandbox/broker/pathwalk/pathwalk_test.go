@@ -282,6 +282,46 @@ func TestProc(t *testing.T) {
 	}
 }
 
+// TestStraight: only a path that is the file's own name is taken as such.
+func TestStraight(t *testing.T) {
+	w, root := newWalker(t), newTree(t)
+	t.Chdir(root)
+	for path, want := range map[string]error{
+		root + "/d/file": nil, root: nil, root + "/absent": unix.ENOENT, root + "/file/x": unix.ENOTDIR,
+		root + "/dir/file": unix.ELOOP, root + "//file": unix.ELOOP, root + "/d/../file": unix.ELOOP, root + "/d/": unix.ELOOP, "file": unix.ELOOP, "": unix.ELOOP,
+		"/proc/self/cwd/file": unix.ELOOP,
+	} {
+		fd, err := w.Straight(self{}, Name{Dir: unix.AT_FDCWD, Path: path})
+		if err == nil {
+			unix.Close(fd)
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", path, err, want)
+		}
+	}
+}
+
+// TestReached: how far a path leads.
+func TestReached(t *testing.T) {
+	w, root := newWalker(t), newTree(t)
+	t.Chdir(root)
+	for _, row := range []struct{ path, at, rest string }{
+		{root + "/d/file", "d/file", ""},
+		{root + "/d/new", "d/new", ""},
+		{root + "/dir/file/x/y", "d/file", "x/y"},
+		{"d/file/x", "d/file", "x"},
+		{"dir/no/x/../y", "d/no", "y"},
+	} {
+		at, rest, err := w.Reached(self{}, Name{Dir: unix.AT_FDCWD, Path: row.path})
+		if err != nil || at != root+"/"+row.at || rest != row.rest {
+			t.Errorf("%q: %q, %q, %v", row.path, at, rest, err)
+		}
+	}
+	if _, _, err := w.Reached(self{}, Name{Dir: 999, Path: "x/y"}); err == nil {
+		t.Error("from a closed descriptor something was reached")
+	}
+}
+
 // TestItself: a descriptor that is the file, or the start of a path.
 func TestItself(t *testing.T) {
 	w, root := newWalker(t), newTree(t)

@@ -189,7 +189,8 @@ func (w *stepper) step(at int, part string, follow bool) (next int, target strin
 	if w.links++; w.links > maxLinks {
 		return -1, "", unix.ELOOP
 	}
-	if kernel.OnProc(fd) {
+	// The links in /proc itself, such as mounts and net, have a text like any other.
+	if kernel.OnProc(fd) && kernel.PathOf(at) != kernel.ProcDir {
 		if !w.ours(at) {
 			return -1, "", unix.EACCES
 		}

@@ -9,6 +9,7 @@ package pathwalk
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"codeagent/linuxsandbox/kernel"
@@ -63,6 +64,16 @@ func (w *Walker) Open(c Caller, m Name) (int, error) {
 	return w.view.open(c.Thread(), m)
 }
 
+// Straight is Open for an absolute path that leads to a file through no link and so is its path in the
+// policy too. It saves looking that up. For any other path the error is ELOOP.
+func (w *Walker) Straight(c Caller, m Name) (int, error) {
+	inPlace := func(p ownPlace) bool { return sandbox.Covers(p.dir, m.Path) }
+	if m.Path == "" || m.Path[0] != '/' || filepath.Clean(m.Path) != m.Path || w.Look(c) != nil || slices.ContainsFunc(w.places, inPlace) {
+		return -1, unix.ELOOP
+	}
+	return kernel.Openat2(w.root, m.Path, unix.O_PATH|unix.O_CLOEXEC, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_SYMLINKS)
+}
+
 // HostPath returns the host's path of an open file of the command.
 func (w *Walker) HostPath(fd int) string {
 	return strings.TrimPrefix(w.PolicyPath(fd), HostsOwn)
@@ -75,6 +86,23 @@ func (w *Walker) Hidden(c Caller, m Name) string {
 		return ""
 	}
 	return w.view.hidden(c.Thread(), m)
+}
+
+// Reached returns the policy's path of the deepest entry on the way of m that the caller reaches, and
+// the rest of the way. It is for reports about calls that fail, never for decisions.
+func (w *Walker) Reached(c Caller, m Name) (at, rest string, err error) {
+	for {
+		t, err := w.Target(c, m, true)
+		if err == nil {
+			defer t.Close()
+			return t.Path, rest, nil
+		}
+		head, last, _ := cutName(m.Path)
+		if last == "" || last == "." {
+			return "", "", err
+		}
+		m.Path, rest = head, filepath.Join(last, rest)
+	}
 }
 
 // DeviceOf returns the device number of the folder at path in the command's view.

@@ -1,0 +1,222 @@
+//go:build linux
+
+package broker
+
+import (
+	"path"
+	"strings"
+
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Landlock and the mounts decide about reading, and nobody else. With Spec.Reads the filter asks
+// about opens that only read too: each proceeds, and the broker records those that the kernel is
+// about to refuse.
+//
+// A command that changes the path after the broker has looked at it can keep a refused read out of
+// the record. It gains nothing by that: the call has no more rights than any other one.
+
+// reading is a replica of what the keeper opens for reading.
+type reading struct {
+	// asked: the filter asks about opens that only read.
+	asked bool
+	// access is that of Landlock's rules by their paths, and closed for what stays shut whatever they
+	// open: something empty is mounted there.
+	access map[string]spec.Access
+}
+
+// closed is not an access that a keeper knows.
+const closed spec.Access = "closed"
+
+func readingOf(s *spec.Spec) reading {
+	r := reading{asked: s.Ask && s.Reads}
+	if !r.asked {
+		return r
+	}
+	r.access = map[string]spec.Access{}
+	for _, rule := range s.Rules {
+		if was, ok := r.access[rule.Path]; !ok || was == spec.AccessList {
+			r.access[rule.Path] = rule.Access
+		}
+	}
+	if m := s.Mounts; m != nil {
+		if m.Memory {
+			r.access[kernel.ShmDir] = spec.AccessWrite
+		}
+		if m.Terminals {
+			r.access[kernel.PtsDir], r.access[kernel.Ptmx] = spec.AccessRead, spec.AccessDevice
+		}
+		for _, dir := range m.Private {
+			r.access[dir] = spec.AccessWrite // Landlock walks up through what is mounted in it
+		}
+	}
+	for _, path := range s.Unreadable {
+		r.access[path] = closed
+	}
+	return r
+}
+
+// What a path is to a command that reads it.
+type readable int
+
+const (
+	shutToAll readable = iota
+	listable           // a folder can be listed
+	fullyOpen
+)
+
+// of returns what may be read at the canonical path.
+func (r *reading) of(name string) readable {
+	best := shutToAll
+	for at := name; ; {
+		switch access := r.access[at]; {
+		case access == closed:
+			return shutToAll
+		case access == spec.AccessRead, access == spec.AccessWrite, access == spec.AccessDevice && at == name:
+			best = fullyOpen
+		case access == spec.AccessList:
+			best = max(best, listable)
+		}
+		up := strings.LastIndexByte(at, '/')
+		if up < 0 || at == "/" {
+			return best
+		}
+		at = at[:max(up, 1)]
+	}
+}
+
+// read answers an open that only reads. It always proceeds, unless the caller cannot be examined.
+func (h opens) read(n *notify.Notification, o *opening) notify.Reply {
+	if h.judge.reading.asked && o.flags&unix.O_PATH == 0 && h.log.sees() {
+		if errno := h.noteRead(n, o); errno != 0 {
+			return notify.Failed(errno)
+		}
+	}
+	return h.rules.Proceed(notify.ByLandlock)
+}
+
+// noteRead records an open that the kernel is about to refuse. It returns an errno if the caller
+// cannot be examined.
+func (h opens) noteRead(n *notify.Notification, o *opening) unix.Errno {
+	m := o.name
+	m.NoFollow = o.flags&unix.O_NOFOLLOW != 0
+	fd, path, err := h.openToRead(n, m, o.resolve)
+	switch err {
+	case nil:
+		defer unix.Close(fd)
+		switch {
+		case h.judge.reading.of(path) != fullyOpen:
+			h.noteClosed(n, o, fd, path)
+		case h.rights.dropped&capsAccess != 0 && unix.Faccessat2(fd, "", unix.R_OK, unix.AT_EMPTY_PATH|unix.AT_EACCESS) == unix.EACCES && !kernelFile(fd):
+			h.noteRefused(n, o, sandbox.Denial{Kind: sandbox.KindCapability, Target: path}, lack{}, unix.EACCES)
+		}
+	case unix.EPERM, unix.ESRCH:
+		return h.unread(n, o.call, sandbox.KindRead, err)
+	case unix.EACCES:
+		h.noteMasked(n, o, m)
+	case unix.ENOENT:
+		h.noteHidden(n, o.call, sandbox.KindRead, m, err)
+		if h.rights.mounted && h.rights.keep&capsAccess != 0 {
+			h.noteMasked(n, o, m) // the command may search what is mounted over a closed folder
+		}
+	}
+	return 0
+}
+
+// openToRead opens with O_PATH what the call names, and returns its path in the policy.
+func (h opens) openToRead(n *notify.Notification, m pathwalk.Name, resolve uint64) (fd int, path string, err error) {
+	if resolve == 0 {
+		if fd, err = h.walk.Straight(n, m); err != unix.ELOOP {
+			return fd, m.Path, err
+		}
+		if fd, err = h.walk.Open(n, m); err == nil {
+			path = h.walk.PolicyPath(fd)
+		}
+		return fd, path, err
+	}
+	t, err := h.walk.ScopedTarget(n, m, !m.NoFollow, resolve)
+	if err != nil {
+		return -1, "", err
+	}
+	t.Spot.Close()
+	if t.FD < 0 {
+		return -1, "", unix.ENOENT
+	}
+	return t.FD, t.Path, nil
+}
+
+// noteClosed records the open of an existing file that is not open for reading, unless the kernel
+// fails it for another reason, or reading it takes no right.
+func (h *command) noteClosed(n *notify.Notification, o *opening, fd int, path string) {
+	var st unix.Stat_t
+	if !strings.HasPrefix(path, "/") || unix.Fstat(fd, &st) != nil || st.Nlink == 0 {
+		return
+	}
+	folder := kernel.IsFolder(&st)
+	switch kind := st.Mode & unix.S_IFMT; {
+	case kind == unix.S_IFLNK, kind == unix.S_IFSOCK:
+		return
+	case folder && h.judge.reading.of(path) == listable:
+		return
+	case !folder && o.flags&unix.O_DIRECTORY != 0:
+		return
+	}
+	d := sandbox.Denial{Kind: sandbox.KindRead, Target: path}
+	switch judged := h.judge.policy.JudgeRead(path); {
+	case judged.Final:
+		d.Why = judged.Rule
+	case judged.Allowed && folder:
+		d.Why = "a folder above a place that is closed to reading cannot be listed"
+	case judged.Allowed:
+		d.Why = "only what was there at the start can be read beside a place that is closed to reading"
+	}
+	h.noteRefused(n, o, d, h.rights.lacksAccess(fd, path, unix.R_OK), unix.EACCES)
+}
+
+// noteMasked records an open below a folder over which something empty is mounted, or below one
+// that only a missing capability would let root search.
+func (h *command) noteMasked(n *notify.Notification, o *opening, m pathwalk.Name) {
+	if !h.rights.mounted && h.rights.dropped&capsAccess == 0 {
+		return
+	}
+	at, rest, err := h.walk.Reached(n, m)
+	if err != nil || !strings.HasPrefix(at, "/") {
+		return
+	}
+	target := path.Join(at, rest)
+	if h.judge.reading.of(at) != shutToAll || h.judge.reading.of(target) != shutToAll {
+		if h.rights.dropped&capsAccess != 0 && unix.Faccessat2(unix.AT_FDCWD, at, unix.X_OK, unix.AT_EACCESS) == unix.EACCES {
+			h.noteRefused(n, o, sandbox.Denial{Kind: sandbox.KindCapability, Target: target}, lack{}, unix.EACCES)
+		}
+		return
+	}
+	host := unix.Faccessat2(unix.AT_FDCWD, target, unix.R_OK, 0)
+	if host == unix.ENOENT || host == unix.ENOTDIR {
+		return // it would not exist without the mount either
+	}
+	l := lack{}
+	if host != nil {
+		l = lack{errno: kernel.ErrnoOf(host), caps: capsAccess}
+	}
+	d := sandbox.Denial{Kind: sandbox.KindRead, Target: target}
+	if judged := h.judge.policy.JudgeRead(target); judged.Final {
+		d.Why = judged.Rule
+	}
+	h.noteRefused(n, o, d, l, unix.EACCES)
+}
+
+// noteRefused records the denial of a read that the kernel is about to refuse with errno, to a user who
+// lacks l.
+func (h *command) noteRefused(n *notify.Notification, o *opening, d sandbox.Denial, l lack, errno unix.Errno) {
+	d.Operation, d.Errno = o.call, unix.ErrnoName(h.rights.weigh(&d, l, errno))
+	if o.name.Path != d.Target {
+		d.Requested = o.name.Path
+	}
+	h.log.record(n, d)
+}
