@@ -40,7 +40,8 @@ type Backend struct {
 	probeErr error
 	// namespaces are the namespaces of the session; nil if none could be made.
 	namespaces *netns.Namespaces
-	// groups are shared by a backend and those apart from it; apart: another one closes them.
+	// groups and brokers.Files are shared by a backend and those apart from it; apart: another one closes
+	// them.
 	groups  *groups
 	apart   bool
 	brokers broker.Session
@@ -82,6 +83,7 @@ func New(o Options) (*Backend, error) {
 	}
 	helper := sync.OnceValues(o.openHelper)
 	b := &Backend{helper: helper, exe: exe, outside: netns.Outside{Lookup: o.Lookup}, groups: new(groups), guards: map[string]*guard{}, holders: map[string]*holder{}}
+	b.brokers.Files = new(broker.Files)
 	if !o.Ahead {
 		go helper() // ends by itself; at exit the kernel closes what nobody closed
 		return b, nil
@@ -114,6 +116,7 @@ func (b *Backend) Apart() (*Backend, error) {
 		exe: image{exe, b.exe.state}, outside: netns.Outside{Lookup: b.outside.Lookup}, groups: b.groups, apart: true,
 		guards: map[string]*guard{}, holders: map[string]*holder{},
 	}
+	out.brokers.Files = b.brokers.Files // both may change the workspace
 	b.probing.Lock()
 	defer b.probing.Unlock()
 	if out.plain = b.plain; b.known && b.namespaces == nil { // there is nothing to have apart
@@ -159,6 +162,9 @@ func (b *Backend) Close() error {
 	b.namespaces.Close()
 	b.brokers.Net.Close()
 	b.brokers.Close()
+	if !b.apart {
+		b.brokers.Files.Close()
+	}
 	b.globs.close()
 	if helper, err := b.helper(); err == nil {
 		unix.Close(helper.fd)
@@ -213,8 +219,8 @@ func (b *Backend) withPolicy(f facts, p sandbox.Policy) facts {
 	return f
 }
 
-// MadeGit lists the git directories that commands of this session created. Commands may write to
-// them, including hooks and configuration.
+// MadeGit lists the git directories that commands of this backend and of those apart from it created.
+// Commands may write to them, including hooks and configuration.
 func (b *Backend) MadeGit() []string { return b.brokers.MadeGit() }
 
 // Survey reports whether this kernel has the layers without which no command runs. It only asks the

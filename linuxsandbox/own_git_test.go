@@ -34,3 +34,31 @@ func TestMadeGit(t *testing.T) {
 		}
 	})
 }
+
+// TestMadeGitApart: what a program apart created in the same folder, such as an MCP server, is known like
+// what a command created: when the program has ended too, and by the name that a command gave it.
+func TestMadeGitApart(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		missing(t, "git")
+	}
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		apart, err := th.b.Apart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := *th
+		of.b = apart
+		if out, denials := of.shell(t, "git init -q served; git init -q kept"); len(denials) > 0 {
+			t.Errorf("%s %+v", out, denials)
+		}
+		if err := apart.Close(); err != nil {
+			t.Error(err)
+		}
+		if out, denials := th.shell(t, "mv served moved"); len(denials) > 0 {
+			t.Errorf("%s %+v", out, denials)
+		}
+		if got, want := th.b.MadeGit(), []string{th.dir + "/kept/.git", th.dir + "/moved/.git"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}

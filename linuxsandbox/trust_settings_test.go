@@ -11,5 +11,5 @@ func TestTrustSettings(t *testing.T) {
 	if !underCI() {
 		t.Skip("only with CI=true: outside of it these tests run in this setting, and some as a user")
 	}
-	inSettings(t, "^(Test(Held|Rebound|)NamesLeadNowhereClose|TestMayReachByName|TestHeldNamesTheExecutable|TestCallerCacheKnowsAnotherProgram|TestMadeGit)$")
+	inSettings(t, "^(Test(Held|Rebound|)NamesLeadNowhereClose|TestMayReachByName|TestHeldNamesTheExecutable|TestCallerCacheKnowsAnotherProgram|TestMadeGit|TestMadeGitApart)$")
 }

@@ -96,15 +96,21 @@ type Options struct {
 	Life   context.Context
 }
 
-// Session is what the brokers of one Backend share.
+// Session is what the brokers of one Backend share. Its Files must be set.
 type Session struct {
-	// mu makes a look at the file system and the change that follows one step among all
-	// commands: no command can move a file while another command's call on it is judged. Only
-	// looks through large folders do without it (look.go).
-	mu      sync.Mutex
+	*Files
 	sockets sockets.Records
 	// Net is the session's shared network, nil for none.
 	Net *netns.Network
+}
+
+// Files are what brokers share whose commands may change the same files: those of a Backend and those
+// of the backends apart from it. The zero value is ready.
+type Files struct {
+	// mu makes a look at the file system and the change that follows one step among all
+	// commands: no command can move a file while another command's call on it is judged. Only
+	// looks through large folders do without it (look.go).
+	mu sync.Mutex
 	// own are the git directories that the session's commands made.
 	own ownGit
 	// changes are the latest changes that the session's commands made; guarded by mu.

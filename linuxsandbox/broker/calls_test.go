@@ -141,7 +141,7 @@ func notifiedBroker(t *testing.T, spec *spec.Spec) *Broker {
 	p := sandbox.WorkspaceWrite(ws)
 	p.Temp = filepath.Join(ws, "temp")
 	b, err := assemble(Options{
-		Policy: p, Protection: PlanProtection(p, []string{ws}, nil), Order: spec, Session: &Session{},
+		Policy: p, Protection: PlanProtection(p, []string{ws}, nil), Order: spec, Session: &Session{Files: new(Files)},
 		Taking: sockets.TakesCopies, Life: t.Context(),
 	})
 	if err != nil {

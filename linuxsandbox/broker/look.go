@@ -20,7 +20,7 @@ import (
 //	rename, from the call's start ─▶ locked: the look is still valid ─▶ done
 //
 // A look is valid for the same folder at the same path, until a command of the session makes
-// or moves something there (Session.changed). So it finds the same as a look under the lock.
+// or moves something there (Files.changed). So it finds the same as a look under the lock.
 // The lock never kept out changes by other programs on the host. After lookRounds looks that
 // became invalid, the broker makes one under the lock.
 
@@ -115,30 +115,30 @@ type changes struct {
 	paths []string
 }
 
-// changed records paths where something was made or moved; session.mu is held.
-func (s *Session) changed(paths ...string) {
+// changed records paths where something was made or moved; mu is held.
+func (f *Files) changed(paths ...string) {
 	for _, path := range paths {
-		if len(s.changes.paths) < maxChanges {
-			s.changes.paths = append(s.changes.paths, path)
+		if len(f.changes.paths) < maxChanges {
+			f.changes.paths = append(f.changes.paths, path)
 		} else {
-			s.changes.paths[s.changes.count%maxChanges] = path
+			f.changes.paths[f.changes.count%maxChanges] = path
 		}
-		s.changes.count++
+		f.changes.count++
 	}
 }
 
 // changeCount returns the number of changes so far.
-func (s *Session) changeCount() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changes.count
+func (f *Files) changeCount() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changes.count
 }
 
 // changedBelow reports whether something was made or moved in or above the folder at path since
-// the change with that number; session.mu is held. It is true if some of these changes are no
+// the change with that number; mu is held. It is true if some of these changes are no
 // longer remembered.
-func (s *Session) changedBelow(path string, since uint64) bool {
-	c := &s.changes
+func (f *Files) changedBelow(path string, since uint64) bool {
+	c := &f.changes
 	if c.count-since > uint64(len(c.paths)) {
 		return true
 	}

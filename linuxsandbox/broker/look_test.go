@@ -23,7 +23,7 @@ func TestLookThrough(t *testing.T) {
 	fill(t, filepath.Join(ws, "small"), lookHeld-10)
 	p := sandbox.WorkspaceWrite(ws)
 	newJudge := func() *judge {
-		return &judge{policy: p, protection: PlanProtection(p, []string{ws}, nil), session: &Session{}}
+		return &judge{policy: p, protection: PlanProtection(p, []string{ws}, nil), session: &Session{Files: new(Files)}}
 	}
 	dir, err := unix.Open(ws, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -96,10 +96,12 @@ func (o *ownGit) renamed(from, to string, exchange bool) {
 	}
 }
 
-// Close forgets what the session's commands made: from now on it is protected as foreign.
-func (s *Session) Close() {
-	s.sockets.Close()
-	o := &s.own
+// Close forgets the sockets of the session's commands.
+func (s *Session) Close() { s.sockets.Close() }
+
+// Close forgets what commands made: from now on it is protected as foreign.
+func (f *Files) Close() {
+	o := &f.own
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for id, e := range o.held {
@@ -108,12 +110,12 @@ func (s *Session) Close() {
 	}
 }
 
-// MadeGit lists the git directories that commands of this session made or renamed to .git.
-func (s *Session) MadeGit() []string {
-	s.own.mu.Lock()
-	defer s.own.mu.Unlock()
-	out := slices.Clone(s.own.called)
-	for _, e := range s.own.held {
+// MadeGit lists the git directories that commands made or renamed to .git.
+func (f *Files) MadeGit() []string {
+	f.own.mu.Lock()
+	defer f.own.mu.Unlock()
+	out := slices.Clone(f.own.called)
+	for _, e := range f.own.held {
 		out = append(out, e.path)
 	}
 	slices.Sort(out)
