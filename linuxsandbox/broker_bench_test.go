@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -78,6 +79,31 @@ func BenchmarkAskedConnect(b *testing.B) { benchmarkAsked(b, "CODEAGENT_TEST_CON
 func BenchmarkOpens(b *testing.B) {
 	for _, reads := range []bool{false, true} {
 		b.Run(fmt.Sprintf("seen=%v", reads), func(b *testing.B) { askedOf(b, "CODEAGENT_TEST_READ=1", reads) })
+	}
+}
+
+// plainPath has the interpreters themselves; PATH may begin with scripts that start them.
+const plainPath = "/usr/local/bin:/usr/bin:/bin"
+
+// BenchmarkStartsSeen measures what it adds to the start of interpreters that their reads are seen, as they
+// are of MCP servers.
+func BenchmarkStartsSeen(b *testing.B) {
+	for _, argv := range [][]string{{"python3", "-c", "pass"}, {"python3", "-c", "import asyncio, json, http.client"}, {"node", "-e", "0"}} {
+		b.Run(argv[0]+" "+argv[2], func(b *testing.B) {
+			if err := exec.Command("/usr/bin/env", "PATH="+plainPath, argv[0], "--version").Run(); err != nil {
+				b.Skip(argv[0], err)
+			}
+			backend := newLayered(b, true, true)
+			defer backend.Close()
+			ws, closed := b.TempDir(), b.TempDir()
+			p := sandbox.WorkspaceWrite(ws)
+			p.DenyRead = []string{closed}
+			unseen := sandbox.Command{Path: argv[0], Args: argv, Dir: ws, Env: []string{"PATH=" + plainPath}}
+			seen := unseen
+			seen.Reads = true
+			one, two := inTurns(b, confined(b, backend, p, unseen), confined(b, backend, p, seen), func() {})
+			reportAbove(b, one, two)
+		})
 	}
 }
 
