@@ -130,6 +130,9 @@ func (f *mcpFake) call(tool string, a map[string]string, progress any, answer ob
 		if err != nil && a["quiet"] != "" { // why, it keeps to itself
 			err = errors.New("no")
 		}
+		if a["silent"] != "" { // that it failed, too
+			err = nil
+		}
 		return string(data), err
 	case "connect":
 		c, err := net.DialTimeout("tcp", a["address"], 2*time.Second)
