@@ -59,6 +59,23 @@ func openIn(folder, path string) error {
 	return openRead(fd, path, unix.O_RDONLY)
 }
 
+// openLimited opens a file by openat2, through a descriptor of a folder.
+func openLimited(folder, path string, resolve uint64) error {
+	dir, err := unix.Open(folder, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC, Resolve: resolve})
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+// readInOneMount is a row that opens a link which the test has made.
+const readInOneMount = "by openat2 and a link, in one mount"
+
 // openBy opens a path that a link in the workspace leads to.
 func openBy(stage, target, rest string) error {
 	link := filepath.Join(stage, "work", "link-"+filepath.Base(target))
@@ -71,24 +88,27 @@ func openBy(stage, target, rest string) error {
 
 var silentReads = []silentRead{
 	{name: "by its name", do: func(_, f string) error { return openRead(unix.AT_FDCWD, f, unix.O_RDONLY) }},
-	{name: "by openat2", do: func(_, f string) error {
-		fd, err := unix.Openat2(unix.AT_FDCWD, f, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC})
-		if err == nil {
-			unix.Close(fd)
-		}
-		return err
-	}},
+	{name: "by openat2", do: func(_, f string) error { return openLimited("/", f, 0) }},
 	{name: "in a scope of openat2", do: func(stage, f string) error {
-		dir, err := unix.Open(stage, unix.O_PATH|unix.O_CLOEXEC, 0)
+		return openLimited(stage, strings.TrimPrefix(f, stage+"/"), unix.RESOLVE_BENEATH)
+	}},
+	{name: "by openat2, from the cache", do: func(_, f string) error {
+		_ = unix.Access(f, unix.F_OK)    // so that it is there
+		return openLimited("/", f, 0x20) // RESOLVE_CACHED
+	}},
+	{name: readInOneMount, do: func(stage, _ string) error { return openLimited(stage, "made", unix.RESOLVE_NO_XDEV) }},
+	{name: "by the root of its child", do: func(_, f string) error {
+		child := exec.Command("/bin/cat")
+		in, err := child.StdinPipe()
+		if err == nil {
+			err = child.Start()
+		}
 		if err != nil {
 			return err
 		}
-		defer unix.Close(dir)
-		fd, err := unix.Openat2(dir, strings.TrimPrefix(f, stage+"/"), &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH})
-		if err == nil {
-			unix.Close(fd)
-		}
-		return err
+		defer child.Wait()
+		defer in.Close()
+		return openRead(unix.AT_FDCWD, fmt.Sprintf("/proc/%d/root%s", child.Process.Pid, f), unix.O_RDONLY)
 	}},
 	{name: "with O_CREAT", do: func(_, f string) error { return openRead(unix.AT_FDCWD, f, unix.O_RDONLY|unix.O_CREAT) }},
 	{name: "by a link", do: func(stage, f string) error { return openBy(stage, f, "") }},
@@ -249,7 +269,9 @@ func readsStage(t *testing.T) (stage string, p sandbox.Policy) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(stage+"/home/open", 0); err != nil {
+	made := slices.IndexFunc(silentReads, func(r silentRead) bool { return r.name == readInOneMount })
+	err = errors.Join(os.Chmod(stage+"/home/open", 0), os.Symlink(silentReads[made].path(".", made), stage+"/made"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	p = sandbox.WorkspaceWrite(stage + "/work")

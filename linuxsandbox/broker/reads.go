@@ -105,7 +105,7 @@ func (h opens) read(n *notify.Notification, o *opening) notify.Reply {
 // cannot be examined.
 func (h opens) noteRead(n *notify.Notification, o *opening) unix.Errno {
 	m := o.name
-	m.NoFollow = o.flags&unix.O_NOFOLLOW != 0
+	m.NoFollow, m.Others = o.flags&unix.O_NOFOLLOW != 0, true
 	fd, path, err := h.openToRead(n, m, o.resolve)
 	switch err {
 	case nil:
@@ -129,9 +129,10 @@ func (h opens) noteRead(n *notify.Notification, o *opening) unix.Errno {
 	return 0
 }
 
-// openToRead opens with O_PATH what the call names, and returns its path in the policy.
+// openToRead opens with O_PATH what the call names, and returns its path in the policy. Of the limits of
+// openat2 it heeds those that can lead elsewhere, or keep the call from a link.
 func (h opens) openToRead(n *notify.Notification, m pathwalk.Name, resolve uint64) (fd int, path string, err error) {
-	if resolve == 0 {
+	if resolve &= pathwalk.Resolves; resolve&(kernel.Scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
 		if fd, err = h.walk.Straight(n, m); err != unix.ELOOP {
 			return fd, m.Path, err
 		}

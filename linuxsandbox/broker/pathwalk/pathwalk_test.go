@@ -4,7 +4,9 @@ package pathwalk
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -319,6 +321,26 @@ func TestReached(t *testing.T) {
 	}
 	if _, _, err := w.Reached(self{}, Name{Dir: 999, Path: "x/y"}); err == nil {
 		t.Error("from a closed descriptor something was reached")
+	}
+}
+
+// TestOthers: a report may follow the links of other processes in /proc.
+func TestOthers(t *testing.T) {
+	w, root := newWalker(t), newTree(t)
+	cmd := exec.Command("/bin/sleep", "1000")
+	cmd.Dir = root
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	m := Name{Dir: unix.AT_FDCWD, Path: fmt.Sprintf("/proc/%d/cwd/file", cmd.Process.Pid)}
+	if _, err := w.Open(self{}, m); err != unix.EACCES {
+		t.Errorf("for a decision: %v", err)
+	}
+	m.Others = true
+	got, err := w.Target(self{}, m, true)
+	if is := endOf(got, err, root); is != "file" {
+		t.Errorf("for a report: %s", is)
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 // broker opens each part of the path with the caller's limits.
 
 const (
-	// knownResolve are the known limits, except for resolveCached (RESOLVE_CACHED in
+	// Resolves are the known limits, except for resolveCached (RESOLVE_CACHED in
 	// linux/openat2.h), which may always fail with EAGAIN.
-	knownResolve  = kernel.Scopes | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS
+	Resolves      = kernel.Scopes | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS
 	resolveCached = 0x20
 )
 
@@ -25,7 +25,7 @@ func (w *Walker) ScopedTarget(c Caller, m Name, follow bool, resolve uint64) (*T
 	switch {
 	case resolve&resolveCached != 0:
 		return nil, unix.EAGAIN
-	case resolve&^knownResolve != 0, resolve&kernel.Scopes == kernel.Scopes:
+	case resolve&^Resolves != 0, resolve&kernel.Scopes == kernel.Scopes:
 		return nil, unix.EINVAL
 	case m.Path == "":
 		return nil, unix.ENOENT

@@ -61,7 +61,7 @@ func (w *Walker) Spot(c Caller, m Name) (Spot, error) {
 	if m.Path == "" {
 		return Spot{}, unix.ENOENT
 	}
-	dir, err := w.Open(c, Name{Dir: m.Dir, Path: head})
+	dir, err := w.Open(c, Name{Dir: m.Dir, Path: head, Others: m.Others})
 	if err != nil {
 		return Spot{}, err
 	}
@@ -154,7 +154,7 @@ func (w *Walker) lookup(c Caller, t *Target, m Name, follow bool) (err error) {
 		t.FD, err = kernel.Openat2(t.Spot.Dir, t.Spot.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	default:
 		// /proc/self must mean the caller, not the broker.
-		t.FD, err = w.Open(c, Name{Dir: m.Dir, Path: m.Path, NoFollow: !follow})
+		t.FD, err = w.Open(c, Name{Dir: m.Dir, Path: m.Path, NoFollow: !follow, Others: m.Others})
 	}
 	return err
 }

@@ -20,7 +20,7 @@ import (
 // The walk starts at the command's own root (view), its working directory or its
 // descriptor, with no more rights than the command has. Paths below /proc need care:
 // /proc/self would mean the broker, and the links there that jump to an open file (fd/N,
-// cwd, root) are followed only if they belong to the caller.
+// cwd, root) are followed only if they belong to the caller (but see Name.Others).
 
 const maxLinks = 40 // MAXSYMLINKS
 
@@ -32,6 +32,9 @@ type Name struct {
 	Itself bool
 	// NoFollow: a link in the last component is not followed.
 	NoFollow bool
+	// Others: links of other processes in /proc that jump to an open file are followed too. The kernel
+	// may refuse them to the caller, so this is for reports, not for decisions.
+	Others bool
 }
 
 // open opens with O_PATH what the thread means by m.
@@ -67,7 +70,7 @@ func (v *view) open(tid int, m Name) (int, error) {
 	}
 	// The path led out of the scope, or a component was missing because /proc/self meant the
 	// broker. Walk the path by single components.
-	w := stepper{view: v, tid: tid}
+	w := stepper{view: v, tid: tid, others: m.Others}
 	return w.walk(base, m.Path, !m.NoFollow)
 }
 
@@ -118,8 +121,9 @@ func OpenProc(tid int, link string, flags uint64) (int, error) {
 // stepper walks a path one component at a time.
 type stepper struct {
 	*view
-	tid   int
-	links int
+	tid    int
+	others bool
+	links  int
 }
 
 // walk opens the end of path, starting at base, which stays open.
@@ -191,7 +195,7 @@ func (w *stepper) step(at int, part string, follow bool) (next int, target strin
 	}
 	// The links in /proc itself, such as mounts and net, have a text like any other.
 	if kernel.OnProc(fd) && kernel.PathOf(at) != kernel.ProcDir {
-		if !w.ours(at) {
+		if !w.others && !w.ours(at) {
 			return -1, "", unix.EACCES
 		}
 		next, err = kernel.Openat2(at, part, unix.O_PATH|unix.O_CLOEXEC, 0)
