@@ -358,6 +358,8 @@ func TestAsk(t *testing.T) {
 	<-c.over
 }
 
+const initialize = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":1}}`
+
 // FuzzServe: no line ends the server, and whatever it writes is one message a line.
 func FuzzServe(f *testing.F) {
 	for _, line := range []string{
@@ -371,7 +373,7 @@ func FuzzServe(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var out strings.Builder
-		in := `{"jsonrpc":"2.0","id":"n","method":"session/new","params":{"cwd":"/","mcpServers":[]}}` + "\n" + string(line) + "\n"
+		in := initialize + "\n" + `{"jsonrpc":"2.0","id":"n","method":"session/new","params":{"cwd":"/","mcpServers":[]}}` + "\n" + string(line) + "\n"
 		if err := Serve(context.Background(), strings.NewReader(in), &out, Options{Host: &fakeHost{}}); err != nil {
 			t.Fatal(err)
 		}

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"codeagent/internal/picture"
 	"codeagent/internal/short"
-
-	sdk "github.com/coder/acp-go-sdk"
 )
 
 type promptParams struct {
@@ -22,43 +22,66 @@ type promptParams struct {
 // embeddedMost bounds the text of one embedded resource, in bytes.
 const embeddedMost = 1 << 20
 
+// block is a content block. What only describes it is not read, so that nothing in that makes a
+// prompt invalid.
+type block struct {
+	Type     string  `json:"type"`
+	Text     *string `json:"text"`
+	Data     *string `json:"data"`
+	URI      *string `json:"uri"`
+	Name     *string `json:"name"`
+	Resource *struct {
+		URI  *string `json:"uri"`
+		Text *string `json:"text"`
+		Blob *string `json:"blob"`
+	} `json:"resource"`
+}
+
 // message reads the prompt. A block of a kind that was not offered is refused, not left out: the
 // user would believe that the model sees it.
 func (p promptParams) message(ctx context.Context) (Message, *Error) {
 	var in Message
 	var text []string
 	for i, raw := range p.Prompt {
-		var kind struct {
-			Type string `json:"type"`
-		}
-		var b sdk.ContentBlock
-		// The type is looked at first: without one, the SDK takes a block for text.
-		if json.Unmarshal(raw, &kind) != nil || kind.Type == "" || json.Unmarshal(raw, &b) != nil {
+		var b block
+		if json.Unmarshal(raw, &b) != nil {
 			return in, errorf(codeParams, "block %d of the prompt cannot be read", i+1)
 		}
-		var err error
-		switch {
-		case kind.Type == "text" && b.Text != nil:
-			text = append(text, b.Text.Text)
-		case kind.Type == "image" && b.Image != nil:
-			err = in.addImage(ctx, b.Image.Data, fmt.Sprintf("image %d", len(in.Images)+1))
-		case kind.Type == "resource_link" && b.ResourceLink != nil:
-			text = append(text, linked(*b.ResourceLink))
-		case kind.Type == "resource" && b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
-			r := b.Resource.Resource.TextResourceContents
-			text = append(text, embedded(place(r.Uri), r.Text))
-		case kind.Type == "resource" && b.Resource != nil && b.Resource.Resource.BlobResourceContents != nil:
-			r := b.Resource.Resource.BlobResourceContents
-			err = in.addImage(ctx, r.Blob, place(r.Uri))
-		default:
-			return in, errorf(codeParams, "block %d of the prompt is of the type %q, which is not supported", i+1, short.Bound(kind.Type, 100))
-		}
+		words, err := in.add(ctx, b)
 		if err != nil {
 			return in, errorf(codeParams, "block %d of the prompt: %v", i+1, err)
 		}
+		if words != "" || b.Type == "text" {
+			text = append(text, words)
+		}
 	}
-	in.Text = strings.Join(text, "\n")
+	if in.Text = strings.Join(text, "\n"); strings.TrimSpace(in.Text) == "" && len(in.Images) == 0 {
+		return in, errorf(codeParams, "the prompt is empty")
+	}
 	return in, nil
+}
+
+// add adds a block to the message, an image at once. It returns what the block says in words.
+func (in *Message) add(ctx context.Context, b block) (string, error) {
+	switch r := b.Resource; {
+	case b.Type == "text" && b.Text != nil:
+		return *b.Text, nil
+	case b.Type == "image" && b.Data != nil:
+		return "", in.addImage(ctx, *b.Data, fmt.Sprintf("image %d", len(in.Images)+1))
+	case b.Type == "resource_link" && b.URI != nil && *b.URI != "":
+		return linked(*b.URI, b.Name), nil
+	case b.Type == "resource" && r != nil && r.URI != nil && r.Text != nil:
+		return embedded(place(*r.URI), *r.Text), nil
+	case b.Type == "resource" && r != nil && r.URI != nil && r.Blob != nil:
+		file, err := base64.StdEncoding.DecodeString(*r.Blob)
+		if err == nil && utf8.Valid(file) && !slices.Contains(file, 0) {
+			return embedded(place(*r.URI), string(file)), nil
+		}
+		return "", in.addImage(ctx, *r.Blob, place(*r.URI))
+	case slices.Contains([]string{"text", "image", "resource_link", "resource"}, b.Type):
+		return "", fmt.Errorf("a field that the type %s requires is missing", b.Type)
+	}
+	return "", fmt.Errorf("the type %s is not supported", short.Quote(b.Type, 100))
 }
 
 // addImage adds an image to the message.
@@ -76,12 +99,12 @@ func (in *Message) addImage(ctx context.Context, data, name string) error {
 }
 
 // linked names a resource that the model can read by itself.
-func linked(l sdk.ContentBlockResourceLink) string {
-	where := place(l.Uri)
-	if l.Name == "" || strings.HasSuffix(where, "/"+l.Name) || l.Name == where {
+func linked(uri string, name *string) string {
+	where := place(uri)
+	if name == nil || *name == "" || strings.HasSuffix(where, "/"+*name) || *name == where {
 		return "@" + where
 	}
-	return "@" + where + " (" + l.Name + ")"
+	return "@" + where + " (" + *name + ")"
 }
 
 // embedded is the text of a resource, with where it comes from.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"path"
+	"strings"
+
+	"codeagent/internal/short"
 
 	sdk "github.com/coder/acp-go-sdk"
 )
@@ -17,20 +20,36 @@ type client struct {
 }
 
 type initializeParams struct {
-	ProtocolVersion    *json.Number `json:"protocolVersion"`
-	ClientCapabilities struct {
+	ProtocolVersion    json.RawMessage `json:"protocolVersion"`
+	ClientCapabilities json.RawMessage `json:"clientCapabilities"`
+}
+
+// object is a capability that is offered by an object, whatever that has in it.
+type object bool
+
+func (o *object) UnmarshalJSON(data []byte) error {
+	*o = data[0] == '{'
+	return nil
+}
+
+// clientOf reads what an editor offers. A value of another type than the protocol's offers nothing,
+// and takes nothing from the others: some editors write an empty object as [].
+func clientOf(capabilities json.RawMessage) client {
+	var c struct {
 		FS struct {
 			ReadTextFile bool `json:"readTextFile"`
 		} `json:"fs"`
 		Session struct {
-			Compaction *struct{} `json:"compaction"`
-			Notices    *struct{} `json:"notices"`
+			Compaction object `json:"compaction"`
+			Notices    object `json:"notices"`
 		} `json:"session"`
 		Elicitation struct {
-			Form *struct{} `json:"form"`
-			URL  *struct{} `json:"url"`
+			Form object `json:"form"`
+			URL  object `json:"url"`
 		} `json:"elicitation"`
-	} `json:"clientCapabilities"`
+	}
+	_ = json.Unmarshal(capabilities, &c) // a value of the wrong type is skipped, and the rest is read
+	return client{c.FS.ReadTextFile, bool(c.Session.Notices), bool(c.Session.Compaction), bool(c.Elicitation.Form), bool(c.Elicitation.URL)}
 }
 
 type initializeResult struct {
@@ -59,15 +78,16 @@ func (s *server) initialize(m message) *Error {
 	if err := decode(m.params, &p); err != nil {
 		return err
 	}
-	if p.ProtocolVersion == nil {
+	// Whatever version is asked for, the answer names the one that is spoken.
+	switch version := p.ProtocolVersion; {
+	case len(version) == 0 || string(version) == "null":
 		return errorf(codeParams, "protocolVersion is missing")
+	case strings.ContainsRune("{[tf", rune(version[0])):
+		return errorf(codeParams, "protocolVersion is not a number")
 	}
-	if _, err := p.ProtocolVersion.Int64(); err != nil {
-		return errorf(codeParams, "protocolVersion is not an integer")
-	}
-	c := p.ClientCapabilities
+	s.ready = true
 	s.mu.Lock()
-	s.client = client{c.FS.ReadTextFile, c.Session.Notices != nil, c.Session.Compaction != nil, c.Elicitation.Form != nil, c.Elicitation.URL != nil}
+	s.client = clientOf(p.ClientCapabilities)
 	s.mu.Unlock()
 	title := "codeagent"
 	r := initializeResult{
@@ -91,66 +111,92 @@ type openParams struct {
 	SessionID             string          `json:"sessionId"`
 	Cwd                   string          `json:"cwd"`
 	AdditionalDirectories []string        `json:"additionalDirectories"`
-	McpServers            []sdk.McpServer `json:"mcpServers"`
+	McpServers            json.RawMessage `json:"mcpServers"`
 }
 
-// read reads the parameters of a request that opens a session.
-func (p *openParams) read(params json.RawMessage) (Opening, *Error) {
+type serverParams struct {
+	Type    string       `json:"type"`
+	Name    string       `json:"name"`
+	Command string       `json:"command"`
+	Args    []string     `json:"args"`
+	Env     []namedValue `json:"env"`
+	URL     string       `json:"url"`
+	Headers []namedValue `json:"headers"`
+}
+
+type namedValue struct{ Name, Value string }
+
+// server returns a server that an editor hands in.
+func (p serverParams) server() (ToolServer, *Error) {
+	one := ToolServer{Name: p.Name, Values: map[string]string{}}
+	values := p.Env
+	switch p.Type {
+	case "", "stdio":
+		one.Command, one.Args = p.Command, p.Args
+	case "http":
+		one.URL, values = p.URL, p.Headers
+	default:
+		return one, errorf(codeParams, "the MCP server %s is of the type %s; supported are stdio and http", short.Quote(p.Name, 60), short.Quote(p.Type, 60))
+	}
+	for _, v := range values {
+		one.Values[v.Name] = v.Value
+	}
+	if one.Name == "" || one.Command == "" && one.URL == "" {
+		return one, errorf(codeParams, "an MCP server needs a name, and a command or, of the type http, a url")
+	}
+	return one, nil
+}
+
+// read reads the parameters of a request that opens a session. A list may be null. Only resume may
+// leave the servers out.
+func (p *openParams) read(params json.RawMessage, resume bool) (Opening, *Error) {
 	if err := decode(params, p); err != nil {
 		return Opening{}, err
 	}
 	o := Opening{Folder: p.Cwd, More: p.AdditionalDirectories, Session: p.SessionID}
-	for _, server := range p.McpServers {
-		one := ToolServer{Values: map[string]string{}}
-		switch {
-		case server.Stdio != nil:
-			one.Name, one.Command, one.Args = server.Stdio.Name, server.Stdio.Command, server.Stdio.Args
-			for _, v := range server.Stdio.Env {
-				one.Values[v.Name] = v.Value
-			}
-		case server.Http != nil:
-			one.Name, one.URL = server.Http.Name, server.Http.Url
-			for _, h := range server.Http.Headers {
-				one.Values[h.Name] = h.Value
-			}
-		default:
-			return o, errorf(codeParams, "an MCP server is neither a program nor reached over http")
+	if p.McpServers == nil {
+		if !resume {
+			return o, errorf(codeParams, "mcpServers is missing")
 		}
-		if one.Name == "" || one.Command == "" && one.URL == "" {
-			return o, errorf(codeParams, "an MCP server needs a name and a command or a URL")
+		return o, nil
+	}
+	var list []serverParams
+	if err := json.Unmarshal(p.McpServers, &list); err != nil {
+		return o, errorf(codeParams, "mcpServers: %v", err)
+	}
+	for _, one := range list {
+		server, err := one.server()
+		if err != nil {
+			return o, err
 		}
-		o.Servers = append(o.Servers, one)
+		o.Servers = append(o.Servers, server)
 	}
 	return o, nil
 }
 
 func (s *server) newSession(m message) *Error {
 	var p openParams
-	o, err := p.read(m.params)
+	o, err := p.read(m.params, false)
 	if err != nil {
 		return err
 	}
-	if o.Session = ""; p.McpServers == nil {
-		return errorf(codeParams, "mcpServers is missing")
-	}
+	o.Session = ""
 	return s.opening(m, o)
 }
 
 func (s *server) loadSession(m message) *Error {
 	var p openParams
-	o, err := p.read(m.params)
+	o, err := p.read(m.params, false)
 	if err != nil {
 		return err
 	}
-	if o.Replay = true; p.McpServers == nil {
-		return errorf(codeParams, "mcpServers is missing")
-	}
+	o.Replay = true
 	return s.continueSession(m, o)
 }
 
 func (s *server) resumeSession(m message) *Error {
 	var p openParams
-	o, err := p.read(m.params)
+	o, err := p.read(m.params, true)
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,7 @@ type server struct {
 	version string
 	out     *outbox
 	ctx     context.Context // of the connection
+	ready   bool            // initialize was answered; only the reader of messages uses it
 
 	work sync.WaitGroup // requests that run
 
@@ -136,6 +137,10 @@ func (s *server) request(m message) {
 	}[m.method]
 	if !ok {
 		s.fail(m.id, errorf(codeMethod, "unknown method %q", m.method))
+		return
+	}
+	if !s.ready && m.method != "initialize" {
+		s.fail(m.id, errorf(codeRequest, "%s comes before initialize", m.method))
 		return
 	}
 	if err := take(m); err != nil {

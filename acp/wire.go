@@ -129,9 +129,13 @@ func isID(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &n) == nil
 }
 
-// decode reads parameters into to.
+// decode reads parameters into to. Some editors write none as null, as an empty list, or not at all.
 func decode(params json.RawMessage, to any) *Error {
-	if len(params) == 0 || params[0] != '{' {
+	var list []json.RawMessage
+	if len(params) == 0 || json.Unmarshal(params, &list) == nil && len(list) == 0 {
+		params = json.RawMessage("{}")
+	}
+	if params[0] != '{' {
 		return errorf(codeParams, "the parameters are not an object")
 	}
 	if err := json.Unmarshal(params, to); err != nil {

@@ -35,6 +35,11 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 	if info, err := hostfile.Seen(o.Folder); err != nil || !info.IsDir() {
 		return nil, acp.Invalid(fmt.Errorf("cwd is not a folder: %s", o.Folder))
 	}
+	for _, dir := range o.More {
+		if info, err := hostfile.Seen(dir); err != nil || !info.IsDir() {
+			return nil, acp.Invalid(fmt.Errorf("additionalDirectories: not a folder: %s", dir))
+		}
+	}
 	options := conversation.Options{Attended: true, HasPrompt: true, Mentions: true, Hint: hint, Command: "acp", Unsaved: face.Buffer}
 	var err error
 	if options.Servers, err = handedIn(o.Servers); err != nil {

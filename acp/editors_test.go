@@ -1,0 +1,142 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// askHost keeps how sessions were opened.
+type askHost struct {
+	fakeHost
+	opened []Opening
+}
+
+func (h *askHost) Open(ctx context.Context, o Opening, face Face) (Session, error) {
+	h.opened = append(h.opened, o)
+	return h.fakeHost.Open(ctx, o, face)
+}
+
+// exchange sends lines to a server and returns what it answers to each id.
+func exchange(t *testing.T, h Host, lines ...string) map[string]string {
+	t.Helper()
+	var out strings.Builder
+	if err := Serve(t.Context(), strings.NewReader(strings.Join(lines, "\n")+"\n"), &out, Options{Host: h}); err != nil {
+		t.Fatal(err)
+	}
+	answers := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		var m struct{ ID *string }
+		if json.Unmarshal([]byte(line), &m) == nil && m.ID != nil {
+			answers[*m.ID] = line
+		}
+	}
+	return answers
+}
+
+// TestInitializeAsEditorsWriteIt: the version of an editor, and what it offers in another form than the
+// protocol's, do not end the handshake, and offer nothing by mistake.
+func TestInitializeAsEditorsWriteIt(t *testing.T) {
+	for params, ok := range map[string]bool{
+		`{"protocolVersion":1}`: true, `{"protocolVersion":99}`: true, `{"protocolVersion":1.0}`: true, `{"protocolVersion":"2025-03-26"}`: true,
+		`{"protocolVersion":null}`: false, `{}`: false, `{"protocolVersion":{}}`: false, `{"protocolVersion":true}`: false,
+		`{"protocolVersion":1,"clientCapabilities":[]}`: true, `{"protocolVersion":1,"clientCapabilities":{"fs":[],"session":true,"elicitation":null}}`: true,
+	} {
+		got := exchange(t, &fakeHost{}, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":`+params+`}`)["i"]
+		if strings.Contains(got, `"protocolVersion":1`) != ok || strings.Contains(got, "-32602") == ok {
+			t.Errorf("%s: %s", params, got)
+		}
+	}
+	for capabilities, want := range map[string]client{
+		`{"fs":{"readTextFile":true},"session":{"notices":{},"compaction":{"x":1}},"elicitation":{"form":{},"url":{}}}`:  {true, true, true, true, true},
+		`{"fs":{"readTextFile":"yes"},"session":{"notices":true,"compaction":false},"elicitation":{"form":[],"url":{}}}`: {pages: true},
+		`{"fs":[],"session":{"notices":{}},"elicitation":null,"terminal":5,"_meta":{"terminal-auth":true}}`:              {notices: true},
+		`null`: {}, `5`: {}, ``: {},
+	} {
+		if got := clientOf(json.RawMessage(capabilities)); got != want {
+			t.Errorf("%s offers %+v, want %+v", capabilities, got, want)
+		}
+	}
+}
+
+// TestInitializeComesFirst: nothing is opened for an editor that has not said what it can do.
+func TestInitializeComesFirst(t *testing.T) {
+	h := &askHost{}
+	open := `{"jsonrpc":"2.0","id":"n","method":"session/new","params":{"cwd":"/","mcpServers":[]}}`
+	if got := exchange(t, h, open)["n"]; !strings.Contains(got, "-32600") || len(h.opened) > 0 {
+		t.Errorf("opened %d: %s", len(h.opened), got)
+	}
+	if got := exchange(t, h, initialize, open)["n"]; !strings.Contains(got, "sessionId") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestNoParameters: a request without parameters is one with an empty object.
+func TestNoParameters(t *testing.T) {
+	for params, ok := range map[string]bool{`,"params":{}`: true, ``: true, `,"params":null`: true, `,"params":[]`: true, `,"params":["x"]`: false, `,"params":5`: false} {
+		got := exchange(t, &fakeHost{}, initialize, `{"jsonrpc":"2.0","id":"l","method":"session/list"`+params+`}`)["l"]
+		if strings.Contains(got, `"sessions":[]`) != ok {
+			t.Errorf("%q: %s", params, got)
+		}
+	}
+}
+
+// TestServersAsEditorsWriteThem: lists may be null or missing, what cannot be used is named.
+func TestServersAsEditorsWriteThem(t *testing.T) {
+	for servers, want := range map[string]string{
+		`null`: "[]", `[]`: "[]",
+		`[{"name":"a","command":"/x"}]`:                                                                      "[{a /x [] map[] }]",
+		`[{"type":"stdio","name":"a","command":"/x","args":null,"env":null}]`:                                "[{a /x [] map[] }]",
+		`[{"name":"a","command":"/x","args":["y"],"env":[{"name":"N","value":"V"}],"_meta":{}}]`:             "[{a /x [y] map[N:V] }]",
+		`[{"type":"http","name":"a","url":"http://h/","headers":[{"name":"N","value":"V"}],"command":"/x"}]`: "[{a  [] map[N:V] http://h/}]",
+		`[{"type":"sse","name":"a","url":"http://h/","headers":[]}]`:                                         `is of the type \"sse\"`,
+		`[{"type":"http","name":"a","command":"/x"}]`:                                                        "needs a name",
+		`[{"name":"a","url":"http://h/"}]`:                                                                   "needs a name",
+		`[null]`:                                                                                             "needs a name", `{"a":{"command":"/x"}}`: "mcpServers: ", `[{"name":"a","command":"/x","env":{"N":"V"}}]`: "mcpServers: ",
+	} {
+		h := &askHost{}
+		got := exchange(t, h, initialize, `{"jsonrpc":"2.0","id":"n","method":"session/new","params":{"cwd":"/","mcpServers":`+servers+`}}`)["n"]
+		if len(h.opened) == 1 {
+			got = fmt.Sprint(h.opened[0].Servers)
+		}
+		if len(h.opened) == 1 && got != want || len(h.opened) == 0 && (!strings.Contains(got, "-32602") || !strings.Contains(got, want)) {
+			t.Errorf("%s: %s, want %s", servers, got, want)
+		}
+	}
+}
+
+// TestPrompts: what describes a block does not matter, what a block needs does, and an empty prompt
+// is no message.
+func TestPrompts(t *testing.T) {
+	for blocks, want := range map[string]string{
+		`{"type":"text","text":"a","annotations":5,"_meta":7}`:                                                           "a",
+		`{"type":"resource_link","uri":"file:///w/a%20b.txt#L1:2","name":"a b.txt (1:2)","size":1.5,"annotations":null}`: "@/w/a b.txt#L1:2 (a b.txt (1:2))",
+		`{"type":"resource_link","uri":"file:///w/%C3%A9.txt","name":null}`:                                              "@/w/é.txt",
+		`{"type":"resource_link","uri":"zed:///agent/thread/x?name=T","name":"T"}`:                                       "@zed:///agent/thread/x?name=T (T)",
+		`{"type":"resource","resource":{"uri":"file:///w/a?symbol=f#L1:2","text":"x","mimeType":5}}`:                     "<file path=\"/w/a#L1:2\">\nx\n</file>",
+		`{"type":"resource","resource":{"uri":"file:///w/a","blob":"aGkK","mimeType":"text/plain"}}`:                     "<file path=\"/w/a\">\nhi\n\n</file>",
+		`{"type":"resource","resource":{"uri":"file:///w/a.pdf","blob":"AAE="}}`:                                         "!block 1 of the prompt: ",
+		`{"type":"resource","resource":{}}`:                                                                              "!requires is missing",
+		`{"type":"resource_link","uri":""}`:                                                                              "!requires is missing",
+		`{"type":"text"}`:                                                                                                "!requires is missing",
+		`{"type":"audio","data":"aa","mimeType":"audio/wav"}`:                                                            "!is not supported",
+		`{}`:                         "!is not supported",
+		`{"type":"text","text":" "}`: "!the prompt is empty",
+		``:                           "!the prompt is empty",
+	} {
+		var p promptParams
+		if err := json.Unmarshal([]byte(`{"prompt":[`+blocks+`]}`), &p); err != nil {
+			t.Fatal(err)
+		}
+		in, bad := p.message(t.Context())
+		got := in.Text
+		if bad != nil {
+			got = "!" + bad.Message
+		}
+		if refused := strings.TrimPrefix(want, "!"); got != want && (refused == want || bad == nil || !strings.Contains(got, refused)) {
+			t.Errorf("%s is %q, want %q", blocks, got, want)
+		}
+	}
+}
