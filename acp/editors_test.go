@@ -3,9 +3,12 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"codeagent/approvals"
 )
 
 // askHost keeps how sessions were opened.
@@ -138,5 +141,62 @@ func TestPrompts(t *testing.T) {
 		if refused := strings.TrimPrefix(want, "!"); got != want && (refused == want || bad == nil || !strings.Contains(got, refused)) {
 			t.Errorf("%s is %q, want %q", blocks, got, want)
 		}
+	}
+}
+
+// TestOneButtonForEachKind: an editor that sends the first option of a kind, or the last, never sends a
+// wider answer than the one that its button names.
+func TestOneButtonForEachKind(t *testing.T) {
+	all := []approvals.Option{
+		{Decision: approvals.Once, Label: "this once"}, {Decision: approvals.Session, Label: "this session"},
+		{Decision: approvals.Outside, Label: "outside the sandbox, once"}, {Decision: approvals.OutsideSession, Label: "outside the sandbox, this session"},
+		{Decision: approvals.Deny, Label: "no"}, {Decision: approvals.Stop, Label: "stop"},
+	}
+	for name, c := range map[string]struct {
+		options []approvals.Option
+		want    string
+	}{
+		"inside and outside": {all, "once allow_once, session allow_always, no reject_once, stop reject_always"},
+		"outside":            {all[2:], "outside allow_once, outside_session allow_always, no reject_once, stop reject_always"},
+	} {
+		asked := make(chan error, 1)
+		h := &fakeHost{turn: func(ctx context.Context, face Face, _ Message) (Stop, error) {
+			ans, err := face.Ask(ctx, approvals.Request{Title: "t", Options: c.options})
+			if ans.Decision.Yes() {
+				err = errors.New("a yes: " + string(ans.Decision))
+			}
+			asked <- err
+			return StopDone, nil
+		}}
+		e := connect(t, h, `{}`)
+		e.send(said("1", "x"))
+		line := e.until("session/request_permission")
+		var m struct {
+			ID     int
+			Params struct{ Options []struct{ OptionID, Kind string } }
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, o := range m.Params.Options {
+			got = append(got, o.OptionID+" "+o.Kind)
+		}
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		if withheld := strings.Contains(line, "not offered: outside the sandbox, once: "); withheld != (name == "inside and outside") {
+			t.Errorf("%s: says what is not offered: %v", name, withheld)
+		}
+		answer := "outside" // not offered beside an answer that stays inside
+		if name == "outside" {
+			answer = "once"
+		}
+		e.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, m.ID, answer))
+		if err := <-asked; err != nil {
+			t.Error(err)
+		}
+		e.until("stopReason")
+		e.end()
 	}
 }

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"slices"
 
 	"codeagent/approvals"
 	"codeagent/approvals/plain"
@@ -34,7 +35,7 @@ func (ses *session) Ask(ctx context.Context, r approvals.Request) (approvals.Ans
 	ses.mu.Lock()
 	id := ses.id
 	ses.mu.Unlock()
-	q := plain.Of(r)
+	q := apart(plain.Of(r))
 	p := permissionParams{SessionID: id, Meta: map[string]any{permissionKey: q}, ToolCall: callUpdate{
 		ToolCallID: r.CallID, Title: visible.Line(r.Title), Kind: kindOf(r.Action.Kind),
 		Content: []any{contentItem{"content", textBlock{"text", q.Markdown()}}},
@@ -52,12 +53,33 @@ func (ses *session) Ask(ctx context.Context, r approvals.Request) (approvals.Ans
 	return q.Answer(answer.Outcome.OptionID), nil
 }
 
+// apart makes a question that is safe in an editor with one button for each kind of option: some of
+// these send the first option of a kind, some the last. So "this once" is the only option of its kind,
+// and running outside the sandbox is not offered beside it; optionKind keeps the noes apart.
+func apart(q plain.Question) plain.Question {
+	if !slices.ContainsFunc(q.Options, func(o plain.Option) bool { return o.Decision.Yes() && !o.Decision.Leaves() }) {
+		return q
+	}
+	var kept []plain.Option
+	for _, o := range q.Options {
+		if o.Decision.Leaves() {
+			q.Withheld = append(q.Withheld, o.Label+": an editor may show it as the same button as an answer that stays inside")
+			continue
+		}
+		kept = append(kept, o)
+	}
+	q.Options = kept
+	return q
+}
+
 func optionKind(d approvals.Decision) sdk.PermissionOptionKind {
 	switch {
 	case d.Lasts():
 		return sdk.PermissionOptionKindAllowAlways
 	case d.Yes():
 		return sdk.PermissionOptionKindAllowOnce
+	case d == approvals.Stop:
+		return sdk.PermissionOptionKindRejectAlways
 	}
 	return sdk.PermissionOptionKindRejectOnce
 }
