@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"codeagent/approvals"
+	"codeagent/event"
 )
 
 // askHost keeps how sessions were opened.
@@ -161,7 +165,7 @@ func TestOneButtonForEachKind(t *testing.T) {
 	} {
 		asked := make(chan error, 1)
 		h := &fakeHost{turn: func(ctx context.Context, face Face, _ Message) (Stop, error) {
-			ans, err := face.Ask(ctx, approvals.Request{Title: "t", Options: c.options})
+			ans, err := face.Ask(ctx, approvals.Request{Title: "t", Options: c.options}, nil)
 			if ans.Decision.Yes() {
 				err = errors.New("a yes: " + string(ans.Decision))
 			}
@@ -173,7 +177,9 @@ func TestOneButtonForEachKind(t *testing.T) {
 		line := e.until("session/request_permission")
 		var m struct {
 			ID     int
-			Params struct{ Options []struct{ OptionID, Kind string } }
+			Params struct {
+				Options []struct{ OptionID, Kind string }
+			}
 		}
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)
@@ -198,5 +204,33 @@ func TestOneButtonForEachKind(t *testing.T) {
 		}
 		e.until("stopReason")
 		e.end()
+	}
+}
+
+// TestProposedEdits: a question about an edit shows it as diffs, first, within bounds, and none that an
+// editor would draw as something else.
+func TestProposedEdits(t *testing.T) {
+	text := func(s string) *string { return &s }
+	v := view{folder: "/real", cwd: "/link"}
+	diffs, files, left := v.proposed([]event.FileChange{
+		{Path: "/real/a", Before: text("1\r\n\t2\n"), After: text("3\n")}, {Path: "/real/new", After: text("é👩‍💻\n")}, {Path: "/real/gone", Before: text("x")},
+		{Path: "/real/bidi", Before: text("a"), After: text("a\u202eb")}, {Path: "/real/esc", Before: text("\x1b[2J"), After: text("")},
+		{Path: "/etc/binary"}, {Path: "/real/long", After: text(strings.Repeat("x", diffBytesMost))},
+	})
+	want := []any{
+		diffItem{"diff", "/link/a", text("1\r\n\t2\n"), "3\n"}, diffItem{"diff", "/link/new", nil, "é👩‍💻\n"}, diffItem{"diff", "/link/gone", text("x"), ""},
+	}
+	if d := cmp.Diff(want, diffs); d != "" {
+		t.Error(d)
+	}
+	if len(files) != 7 || files[3].Path != "/link/bidi" {
+		t.Errorf("files: %+v", files)
+	}
+	if got := strings.Join(left, "; "); got != "no diff of /link/bidi: it has characters that an editor does not show; no diff of /link/esc: it has characters that an editor does not show; "+
+		"no diff of /etc/binary: it is binary or very large; no diff of /link/long: the changes are too many to be shown" {
+		t.Errorf("left: %s", got)
+	}
+	if diffs, _, left := v.proposed(slices.Repeat([]event.FileChange{{Path: "a", After: text("x")}}, 2*diffsMost)); len(diffs) != diffsMost || len(left) != diffsMost {
+		t.Errorf("%d diffs, %d left", len(diffs), len(left))
 	}
 }

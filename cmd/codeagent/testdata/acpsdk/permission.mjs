@@ -1,5 +1,5 @@
 // Questions are asked and answered both ways, and an answer that is none opens nothing.
-import { assert, fs, out, say, start, steps, wish } from "./lib.mjs";
+import { assert, fs, out, patch, say, start, steps, wish } from "./lib.mjs";
 
 const file = `${out}/granted`;
 const refuse = () => { throw new Error("no window"); };
@@ -29,5 +29,24 @@ for (const [answer, written] of [["once", true], ["session", true], ["no", false
   // The question waits before the call runs: pending, then in progress, then its end.
   const states = [...editor.of(sessionId, "tool_call"), ...editor.of(sessionId, "tool_call_update")].map((u) => u.status).filter(Boolean);
   assert.deepEqual(states, written ? ["in_progress", "pending", "in_progress", "completed"] : ["in_progress", "pending", "failed"]);
+  await editor.end();
+}
+
+// A question about an edit shows the edit: a diff of each file first, then the words.
+{
+  const target = `${out}/edited`;
+  fs.writeFileSync(target, "one\ntwo\n");
+  const edit = patch(`*** Update File: ${target}\n@@\n-two\n+2`);
+  edit.args.justification = "edited is the file outside the workspace that you named";
+  const editor = await start({ answer: "once" });
+  const { sessionId } = await editor.open();
+  await editor.prompt(sessionId, steps(edit, say("Done.")));
+  assert.equal(editor.asked.length, 1);
+  const { toolCall } = editor.asked[0];
+  assert.deepEqual(toolCall.content[0], { type: "diff", path: target, oldText: "one\ntwo\n", newText: "one\n2\n" });
+  assert.match(toolCall.content[1].content.text, new RegExp(`^allows: write ${target}$`, "m"));
+  assert.deepEqual(toolCall.locations, [{ path: target }]);
+  assert.equal(toolCall.kind, "edit");
+  assert.equal(fs.readFileSync(target, "utf8"), "one\n2\n");
   await editor.end();
 }
