@@ -41,15 +41,31 @@ var caches = map[string]string{"XDG_CACHE_HOME": "cache", "npm_config_cache": "c
 
 // folder is the private folder of a server. Servers that a project or an editor names do not share
 // one with the user's: names of servers have no dot.
+//
+// Threat: what one editor calls "files", another one calls another program, and each workspace has its
+// own. A server would find what another one of its name keeps there, such as keys and caches of
+// programs. So a server of an editor is known by its workspace and its command line.
 func (s *Servers) folder(name string, of server.Settings) string {
+	dir, workspace := s.options.Workspace.Paths.Servers, s.options.Workspace.Folder
 	switch of.Origin {
 	case server.OfProject:
-		sum := sha256.Sum256([]byte(s.options.Workspace.Folder))
-		name += "." + hex.EncodeToString(sum[:8])
+		name += "." + digest(workspace)
 	case server.OfEditor:
-		name += ".editor"
+		return filepath.Join(dir, name+".editor", digest(append([]string{workspace, of.Command}, of.Args...)...))
 	}
-	return filepath.Join(s.options.Workspace.Paths.Servers, name)
+	return filepath.Join(dir, name)
+}
+
+// digest names a list of words.
+func digest(words ...string) string {
+	h := sha256.New()
+	for i, w := range words {
+		if i > 0 {
+			h.Write([]byte{0}) // no path and no argument has one
+		}
+		h.Write([]byte(w))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // makeFolders makes the private folders of all servers before one starts: no server may read the
@@ -66,25 +82,29 @@ func (s *Servers) makeFolders() error {
 	return nil
 }
 
-// others are the private folders of all servers but own.
+// others are the private folders of all servers but own: beside it, and beside each folder that it
+// lies in.
 func (s *Servers) others(own string) (out []string, err error) {
-	dir := s.options.Workspace.Paths.Servers
-	entries, err := hostfile.ReadDir(dir, mostFolders)
-	if err != nil {
-		return nil, err
-	}
-	if len(entries) == mostFolders {
-		return nil, fmt.Errorf("%s has more than %d entries; remove those of servers that you do not use", dir, mostFolders-1)
-	}
-	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); path != own {
-			out = append(out, path)
+	top := s.options.Workspace.Paths.Servers
+	for at := own; at != top && sandbox.Covers(top, at); at = filepath.Dir(at) {
+		dir := filepath.Dir(at)
+		entries, err := hostfile.ReadDir(dir, mostFolders)
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) == mostFolders {
+			return nil, fmt.Errorf("%s has more than %d entries; remove those of servers that you do not use", dir, mostFolders-1)
+		}
+		for _, e := range entries {
+			if path := filepath.Join(dir, e.Name()); path != at {
+				out = append(out, path)
+			}
 		}
 	}
 	return out, nil
 }
 
-// mostFolders bounds the private folders: each is hidden from each server.
+// mostFolders bounds the private folders in one folder: each is hidden from each server.
 const mostFolders = 257
 
 // prepare replaces the variables of the settings, and finds out what the server runs and may do.
@@ -258,13 +278,16 @@ func way(files sandbox.FileSystem, dir, name string) (entries []string) {
 	return append(entries, at)
 }
 
-// program says in one line what the server is: its command line, or its URL.
-func (m *member) program() string {
-	if m.remote() {
-		return visible.Line(m.configured.URL)
+// program says in one line what the server is.
+func (m *member) program() string { return Program(m.configured) }
+
+// Program says in one line what a server is: its command line, or its URL.
+func Program(of server.Settings) string {
+	if of.URL != "" {
+		return visible.Line(of.URL)
 	}
-	words := []string{approvals.ShellWord(m.configured.Command)}
-	for _, arg := range m.configured.Args {
+	words := []string{approvals.ShellWord(of.Command)}
+	for _, arg := range of.Args {
 		words = append(words, approvals.ShellWord(arg))
 	}
 	return visible.Line(short.Bound(strings.Join(words, " "), 2<<10))
