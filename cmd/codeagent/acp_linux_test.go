@@ -385,6 +385,28 @@ func TestACPServers(t *testing.T) {
 	})
 }
 
+// TestACPServerReplaced: the editor shows which of its servers is not used, since the settings have one
+// of that name.
+func TestACPServerReplaced(t *testing.T) {
+	u := newUser(t, "self", -1)
+	fake := u.fakeMCP(t)
+	settings := filepath.Join(u.home, ".config/codeagent/config.toml")
+	if err := os.MkdirAll(filepath.Dir(settings), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(settings, fmt.Appendf(nil, "[mcp.servers.My-Server]\ncommand = %q\n", fake), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := startEditor(t, u, serve(t, scripted.Reply{Text: "done"}).URL)
+	const notice = "the MCP server My-Server is that of your settings"
+	own := e.openWith(u.out, `{"name":"theirs","command":"/bin/cat","args":[],"env":[]}`)
+	if m := e.request("session/prompt", prompt(own, "go")); m.Error != nil || e.shows(notice) {
+		t.Errorf("%+v, %q", m, e.updates)
+	}
+	e.openWith(u.out, `{"name":"My Server","command":"/bin/cat","args":["a b"],"env":[]}`)
+	e.awaitUpdate("agent_message_chunk", notice+" ("+fake+"), in place of the editor's (/bin/cat 'a b')")
+}
+
 // TestACPRemoteServer: an editor's MCP server over HTTP is reached with the headers that the editor
 // gives, as they are.
 func TestACPRemoteServer(t *testing.T) {

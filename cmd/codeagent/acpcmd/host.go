@@ -75,6 +75,7 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 	out := &open{ses: ses, face: face, flags: f, end: end, undoing: commands.NewUndoing(ses), effort: ses.Workspace.Config.ReasoningEffort}
 	out.listed = &commands.Models{Ses: ses, Show: out.Emit}
 	ses.Join(out)
+	out.replaced(options.Servers)
 	out.looks.Go(func() { out.look(life) })
 	return out, nil
 }

@@ -11,6 +11,8 @@ import (
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/servers"
 	"codeagent/config/server"
+	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/mcp/inquiry"
@@ -55,6 +57,23 @@ func handedIn(list []acp.ToolServer) (map[string]server.Settings, error) {
 		out[name] = set
 	}
 	return out, nil
+}
+
+// replaced says which servers of the editor are not used, because one of the settings or the project has
+// the name.
+func (o *open) replaced(given map[string]server.Settings) {
+	for _, st := range o.ses.Servers.Status() {
+		theirs, ok := given[st.Name]
+		if !ok || st.Origin == server.OfEditor {
+			continue
+		}
+		whose := "your settings"
+		if st.Origin != server.OfUser {
+			whose = "this project"
+		}
+		o.Emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("the MCP server %s is that of %s (%s), in place of the editor's (%s); another name in one of them gives you both",
+			st.Name, whose, st.Program, servers.Program(theirs))})
+	}
 }
 
 // literal writes a value that names no variables in the form of settings, where $ does.
