@@ -35,7 +35,9 @@ func OverHTTP(ctx context.Context, address string, headers map[string]string, o 
 	if !authorized(headers) && (u.Scheme == "https" || loopback(u.Hostname())) {
 		r.signIn = o.SignIn
 	}
-	return newRemote(u, r, o).start(ctx)
+	c := newRemote(u, r, o)
+	r.tasks = &c.tasksOnly
+	return c.start(ctx)
 }
 
 // newRemote is a client of the server at an address, over requests that transport sends.
@@ -84,6 +86,7 @@ type round struct {
 	headers map[string]string
 	signIn  SignIn // nil: no token is sent
 	next    http.RoundTripper
+	tasks   *tasks // notes which tools run only as tasks; nil: nothing is noted
 
 	mu    sync.Mutex
 	rate  *meter // of all answers together
@@ -121,6 +124,9 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 	default:
 		stream := strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream")
 		resp.Body = &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}
+		if r.tasks != nil && lists(req) {
+			resp.Body = &listing{ReadCloser: resp.Body, tasks: r.tasks, stream: stream}
+		}
 	}
 	return resp, nil
 }
@@ -235,6 +241,9 @@ func unreached(err error) error {
 	}
 	if rest, ok := strings.CutPrefix(err.Error(), "dial tcp "); ok {
 		err = errors.New("cannot reach " + rest)
+	}
+	if method, rest, ok := strings.Cut(err.Error(), `": `); ok && strings.HasPrefix(method, `calling "`) {
+		err = errors.New(rest)
 	}
 	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
 		if strings.HasSuffix(err.Error(), ": "+http.StatusText(status)) {

@@ -95,6 +95,8 @@ type Client struct {
 	asking   sync.Mutex // held while a person is asked
 	renewing sync.Mutex // held while a session is opened anew
 	waiting  atomic.Int32
+	// tasksOnly are the tools that cannot be called.
+	tasksOnly tasks
 
 	mu        sync.Mutex
 	session   *sdk.ClientSession
@@ -115,7 +117,7 @@ type Client struct {
 func OverPipes(ctx context.Context, out io.ReadCloser, in io.WriteCloser, o Options) (*Client, error) {
 	c := newClient(o)
 	c.dial = func(ctx context.Context) (*sdk.ClientSession, error) {
-		return c.connector().Connect(ctx, &pipes{out: out, in: in, log: c.log}, nil)
+		return c.connector().Connect(ctx, &pipes{out: out, in: in, log: c.log, tasks: &c.tasksOnly}, nil)
 	}
 	return c.start(ctx)
 }

@@ -42,12 +42,14 @@ type pipes struct {
 	out io.ReadCloser
 	in  io.WriteCloser
 	log *logger
+	// tasks notes which tools run only as tasks.
+	tasks *tasks
 }
 
 // Connect is part of sdk.Transport.
 func (p *pipes) Connect(context.Context) (sdk.Connection, error) {
 	c := &pipeConn{
-		out: p.out, in: p.in, log: p.log, closed: make(chan struct{}),
+		out: p.out, in: p.in, log: p.log, tasks: p.tasks, closed: make(chan struct{}),
 		incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, maxQueued),
 	}
 	go c.read()
@@ -60,6 +62,7 @@ type pipeConn struct {
 	out      io.ReadCloser
 	in       io.WriteCloser
 	log      *logger
+	tasks    *tasks
 	incoming chan jsonrpc.Message
 	outgoing chan []byte
 	closed   chan struct{}
@@ -133,7 +136,7 @@ func (c *pipeConn) write() {
 // read hands on the messages of the server until its output ends.
 func (c *pipeConn) read() {
 	defer close(c.incoming)
-	in := &cleaner{r: bufio.NewReaderSize(c.out, 64<<10), log: c.log}
+	in := &cleaner{r: bufio.NewReaderSize(c.out, 64<<10), log: c.log, tasks: c.tasks}
 	rate := newMeter(time.Now())
 	for {
 		messages, size, err := in.next()
@@ -197,7 +200,9 @@ func (c *pipeConn) refused(m jsonrpc.Message) bool {
 type cleaner struct {
 	r       *bufio.Reader
 	log     *logger
+	tasks   *tasks // nil: nothing is noted
 	buf     []byte
+	outline outline // of a line that is too long
 	dropped int
 	heard   bool // a message has arrived
 }
@@ -210,8 +215,9 @@ func (c *cleaner) next() (messages []jsonrpc.Message, size int, err error) {
 		return nil, size, err
 	}
 	if size > maxLine {
-		c.drop(fmt.Sprintf("a line of %d MiB; at most %d MiB are read", size>>20, maxLine>>20))
-		return nil, size, nil
+		what := fmt.Sprintf("a line of %d MiB; at most %d MiB are read", size>>20, maxLine>>20)
+		c.drop(what)
+		return c.outline.instead(what), size, nil
 	}
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
@@ -219,20 +225,34 @@ func (c *cleaner) next() (messages []jsonrpc.Message, size int, err error) {
 	}
 	messages, why := decode(data)
 	c.heard = c.heard || len(messages) > 0
+	if why == "" && c.tasks != nil {
+		c.tasks.note(data)
+	}
 	if why != "" {
 		c.drop(why + ": " + string(data[:min(len(data), 200)]))
+		if len(messages) == 0 {
+			var o outline
+			o.add(data)
+			messages = o.instead(why)
+		}
 	}
 	return messages, size, nil
 }
 
-// line reads one line: at most maxLine bytes of it are kept.
+// line reads one line: at most maxLine bytes of it are kept, and of a longer one its outline.
 func (c *cleaner) line() (data []byte, size int, err error) {
-	c.buf = c.buf[:0]
+	c.buf, c.outline = c.buf[:0], outline{}
 	for {
 		piece, err := c.r.ReadSlice('\n')
+		before := size
 		size += len(piece)
 		if size <= maxLine {
 			c.buf = append(c.buf, piece...)
+		} else {
+			if before <= maxLine {
+				c.outline.add(c.buf)
+			}
+			c.outline.add(piece)
 		}
 		if err != bufio.ErrBufferFull {
 			data := c.buf

@@ -174,6 +174,33 @@ func answer(w io.Writer, method string, id json.RawMessage, tools string) {
 	}
 }
 
+// A call whose answer cannot be read fails at once, whatever the order of the answer's members, and
+// the server stays.
+func TestUnreadableAnswers(t *testing.T) {
+	deep := strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1)
+	for name, tt := range map[string]struct{ answer, want string }{
+		"too long":        {`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", maxLine) + `"}]}}`, "a line of 16 MiB; at most 16 MiB are read"},
+		"its ID the last": {`{"result":{"id":"no","content":[{"type":"text","text":"\"` + strings.Repeat("{", maxLine) + `"}]},"jsonrpc":"2.0","id":%s}`, "a line of 16 MiB"},
+		"too deep":        {`{"result":{"structuredContent":{"a":` + deep + `}},"jsonrpc":"2.0","id":%s}`, "it nests deeper than 100"},
+		"no version":      {`{"id":%s,"result":{"content":[]}}`, "no JSON-RPC message"},
+	} {
+		c, err := raw(t, Options{}, func(w io.Writer, method string, id json.RawMessage) {
+			answer(w, method, id, `{"name":"big","inputSchema":{"type":"object"}}`)
+			if method == "tools/call" {
+				fmt.Fprintf(w, tt.answer+"\n", id)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := c.Call(t.Context(), "big", nil, nil); err == nil || !strings.HasPrefix(err.Error(), "MCP server raw, calling big: its answer cannot be read: ") || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
 // A server that prints beside the protocol is connected to; tools that cannot be offered are
 // left out and told, the others stay.
 func TestHostileTools(t *testing.T) {

@@ -1,0 +1,68 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// maxOutline bounds the outline of a message, in bytes.
+const maxOutline = 4 << 10
+
+// outline is a JSON object that arrives in pieces, with null in place of what nests in it: all that is
+// kept of a message that is too large or too deep to read.
+type outline struct {
+	text            []byte
+	depth           int
+	quoted, escaped bool
+}
+
+// add takes another piece.
+func (o *outline) add(data []byte) {
+	for _, b := range data {
+		within := o.depth <= 1 // this byte belongs to the outline
+		switch {
+		case o.escaped:
+			o.escaped = false
+		case o.quoted && b == '\\':
+			o.escaped = true
+		case b == '"':
+			o.quoted = !o.quoted
+		case o.quoted:
+		case b == '{', b == '[':
+			if o.depth++; o.depth == 2 {
+				o.keep([]byte("null")...)
+				within = false
+			}
+		case b == '}', b == ']':
+			o.depth--
+		}
+		if within {
+			o.keep(b)
+		}
+	}
+}
+
+func (o *outline) keep(b ...byte) {
+	if len(o.text) <= maxOutline {
+		o.text = append(o.text, b...)
+	}
+}
+
+// instead returns the answer that stands in place of the one that the message is, and says why it is
+// not read. There is none if the message is no answer. Without it a call would wait for its time limit.
+func (o *outline) instead(why string) []jsonrpc.Message {
+	var m struct {
+		ID     any             `json:"id"`
+		Method json.RawMessage `json:"method"`
+	}
+	if json.Unmarshal(o.text, &m) != nil || m.Method != nil {
+		return nil
+	}
+	id, err := jsonrpc.MakeID(m.ID)
+	if err != nil || !id.IsValid() {
+		return nil
+	}
+	return []jsonrpc.Message{&jsonrpc.Response{ID: id, Error: errors.New("its answer cannot be read: " + why)}}
+}
