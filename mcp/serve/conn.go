@@ -21,8 +21,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -43,6 +45,12 @@ const (
 	codeBusy = -32000
 	// leave is how long a client that has ended its output may take to read what it asked for.
 	leave = 3 * time.Second
+	// unheard is how long an error for a line waits for a client that takes nothing. From then on such
+	// errors are dropped until it takes something.
+	//
+	// Threat: no line is read meanwhile, so the end of the input would not be noticed either, and a
+	// client that floods the server and goes away would leave it behind.
+	unheard = 10 * time.Second
 	// handshake is the newest revision that begins with initialize.
 	handshake = "2025-11-25"
 )
@@ -62,6 +70,7 @@ type conn struct {
 	writes chan write
 	once   sync.Once
 	closed chan struct{}
+	deaf   atomic.Bool // the client has taken nothing for unheard
 
 	mu sync.Mutex
 	// open are the requests without a response, by ID; the value is true for a cancelled one.
@@ -75,8 +84,9 @@ type line struct {
 }
 
 type write struct {
-	data []byte
-	done chan error // buffered
+	data    []byte
+	answers any        // the ID of the request that it answers, or nil
+	done    chan error // buffered
 }
 
 var errTooLong = fmt.Errorf("a message may have at most %s", short.Size(maxLine))
@@ -138,7 +148,13 @@ func (c *conn) write(out io.Writer) {
 	for {
 		select {
 		case w := <-c.writes:
+			if w.answers != nil { // not before: what waits to be sent counts
+				c.mu.Lock()
+				delete(c.open, w.answers)
+				c.mu.Unlock()
+			}
 			_, err := out.Write(w.data)
+			c.deaf.Store(false)
 			w.done <- err
 		case <-c.closed:
 			return
@@ -307,12 +323,16 @@ func (c *conn) cancelled(params json.RawMessage) bool {
 
 // Write sends a message. The response to a cancelled request is dropped.
 func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
+	var answers any
 	if r, ok := msg.(*jsonrpc.Response); ok {
+		answers = r.ID.Raw()
 		c.mu.Lock()
-		dropped, known := c.open[r.ID.Raw()]
-		delete(c.open, r.ID.Raw())
+		dropped := c.open[answers]
+		if dropped {
+			delete(c.open, answers)
+		}
 		c.mu.Unlock()
-		if known && dropped {
+		if dropped {
 			return nil
 		}
 		r.Error = coded(r.Error)
@@ -321,7 +341,7 @@ func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	return c.send(data)
+	return c.send(data, answers, nil)
 }
 
 // refuse answers a line that the SDK does not get. id is nil if it is not known.
@@ -340,16 +360,23 @@ func (c *conn) answer(id any, e *jsonrpc.Error, data any) {
 		ID      any    `json:"id"`
 		Error   body   `json:"error"`
 	}{"2.0", id, body{e.Code, e.Message, data}})
-	if err == nil {
-		_ = c.send(out) // a client that reads nothing ends the connection elsewhere
+	if err != nil || c.deaf.Load() {
+		return
 	}
+	late := time.NewTimer(unheard)
+	defer late.Stop()
+	_ = c.send(out, nil, late.C) // a client that is gone ends the connection elsewhere
 }
 
-// send writes one line. A client that takes nothing does not keep it after Close.
-func (c *conn) send(data []byte) error {
-	w := write{append(visible.Escaped(data), '\n'), make(chan error, 1)}
+// send writes one line: the answer to the request with the ID answers, or something else if that is nil.
+// A client that takes nothing does not keep it after Close, nor after late, which may be nil.
+func (c *conn) send(data []byte, answers any, late <-chan time.Time) error {
+	w := write{append(visible.Escaped(data), '\n'), answers, make(chan error, 1)}
 	select {
 	case c.writes <- w:
+	case <-late:
+		c.deaf.Store(true)
+		return os.ErrDeadlineExceeded
 	case <-c.closed:
 		return io.ErrClosedPipe
 	case <-c.ctx.Done():
@@ -358,6 +385,9 @@ func (c *conn) send(data []byte) error {
 	select {
 	case err := <-w.done:
 		return err
+	case <-late: // it is being written
+		c.deaf.Store(true)
+		return os.ErrDeadlineExceeded
 	case <-c.closed:
 		return io.ErrClosedPipe
 	case <-c.ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestHostileLines: each gets its error, and the server goes on.
@@ -114,6 +115,30 @@ func TestNoArguments(t *testing.T) {
 	}
 }
 
+// TestLateReader: a client that sends too many requests and reads late gets an answer to each.
+func TestLateReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, t.Context(), host{"echo": echo}.options())
+		go func() {
+			for i := range 2 * maxRequests {
+				if _, err := fmt.Fprintf(p.in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", i); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		time.Sleep(unheard - time.Second)
+		busy := 0
+		for range 2 * maxRequests {
+			if m := p.next(); m.Error != nil && m.Error.Code == codeBusy {
+				busy++
+			}
+		}
+		if busy == 0 { // it is not read on before the first of them is answered
+			t.Error("no request was one too many")
+		}
+	})
+}
+
 // TestUnread: a client that reads nothing and ends its output does not keep the server.
 func TestUnread(t *testing.T) {
 	synctest.Test(t, unread)
@@ -125,7 +150,7 @@ func unread(t *testing.T) {
 	defer outR.Close()
 	over := make(chan error, 1)
 	go func() { over <- Run(t.Context(), inR, outW, host{"echo": echo}.options()) }()
-	for i := range 5 { // each answer waits for the one before
+	for i := range 2 * maxRequests { // each answer waits for the one before
 		if _, err := fmt.Fprintf(inW, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", i); err != nil {
 			t.Fatal(err)
 		}

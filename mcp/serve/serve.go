@@ -7,6 +7,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 
@@ -115,6 +116,9 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s.running.Wait()
 	if cause != nil {
 		return cause
+	}
+	if errors.Is(err, io.ErrClosedPipe) { // an answer that was not sent when the client had left
+		return nil
 	}
 	return err
 }
