@@ -120,6 +120,7 @@ func (v *view) started(e event.ToolStarted) []any {
 	if v.calls == nil {
 		v.calls = map[string]*shownCall{}
 	}
+	v.spoke = false
 	v.calls[e.CallID] = &shownCall{}
 	u := v.call(e.CallID, e.Tool, e.Title, e.Kind)
 	u.Status = sdk.ToolCallStatusInProgress

@@ -13,6 +13,8 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
+	"codeagent/internal/visible"
 )
 
 // askHost keeps how sessions were opened.
@@ -232,5 +234,39 @@ func TestProposedEdits(t *testing.T) {
 	}
 	if diffs, _, left := v.proposed(slices.Repeat([]event.FileChange{{Path: "a", After: text("x")}}, 2*diffsMost)); len(diffs) != diffsMost || len(left) != diffsMost {
 		t.Errorf("%d diffs, %d left", len(diffs), len(left))
+	}
+}
+
+// TestPiecesMakeTheText: whatever pieces a provider sends, the chunks of a text make the text, with every
+// line break, and a notice is a paragraph of its own.
+func TestPiecesMakeTheText(t *testing.T) {
+	const whole = "# Head\n\n- a\r\n- b\n\n```go\n\tx := 1\n```\nA family: 👩\u200d💻. Hidden: a\u202eb, \u200d, \x1b[31m\n"
+	want := visible.Text(whole) + "\n"
+	for size := 1; size <= len([]rune(whole)); size++ {
+		var v view
+		got := ""
+		for part := range slices.Chunk([]rune(whole), size) {
+			for _, u := range v.updates(event.TextDelta{Text: string(part)}, false) {
+				got += u.(chunkUpdate).Content.(textBlock).Text
+			}
+		}
+		if got != want {
+			t.Errorf("in pieces of %d: %q, want %q", size, got, want)
+		}
+	}
+	var v view
+	got := ""
+	for _, e := range []event.Event{
+		event.TextDelta{Text: "one"}, event.Notice{Level: word.LevelWarning, Text: "first"}, event.Notice{Level: word.LevelWarning, Text: "second"},
+		event.TextDelta{Text: "two"}, event.ToolStarted{CallID: "c"}, event.Notice{Level: word.LevelWarning, Text: "third"}, event.TextDelta{Text: "end"},
+	} {
+		for _, u := range v.updates(e, false) {
+			if c, ok := u.(chunkUpdate); ok {
+				got += c.Content.(textBlock).Text
+			}
+		}
+	}
+	if got != "one\n\n[codeagent] first\n\n[codeagent] second\n\ntwo[codeagent] third\n\nend" {
+		t.Errorf("%q", got)
 	}
 }

@@ -3,6 +3,7 @@ package acp
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"codeagent/event"
 	"codeagent/event/word"
@@ -19,10 +20,11 @@ type view struct {
 	// folder is the session's folder, cwd the editor's name for it, which may be a link.
 	folder, cwd string
 	price       event.Price
-	// message and thought are the IDs of the texts that are being written.
-	texts       int
-	message     string
-	thought     string
+	// message and thought are the texts that are being written.
+	texts            int
+	message, thought written
+	// spoke: the last thing that was shown is a text.
+	spoke       bool
 	compactions int
 	calls       map[string]*shownCall
 	// questions are the calls of open questions, by the question's ID.
@@ -41,6 +43,27 @@ type textBlock struct {
 }
 
 func text(s string) textBlock { return textBlock{"text", visible.Text(s)} }
+
+// written is a text that is being written; the zero value is none.
+type written struct {
+	id   string
+	last rune // the last one that was written
+}
+
+// piece returns the next piece as it is shown. All line breaks stay, also at the end of a piece, and a
+// character that joins others is judged by the one before it, though that came with another piece.
+func (w *written) piece(s string) textBlock {
+	before := ""
+	if w.last >= utf8.RuneSelf && visible.Name(w.last) == "" {
+		before = string(w.last)
+	}
+	if s != "" {
+		w.last, _ = utf8.DecodeLastRuneInString(s)
+	}
+	const end = "." // visible.Text removes line breaks at the end
+	shown := visible.Text(before + strings.TrimSuffix(s, "\r") + end)
+	return textBlock{"text", strings.TrimSuffix(strings.TrimPrefix(shown, before), end)}
+}
 
 // Emit shows one event to the editor.
 func (ses *session) Emit(e event.Event) {
@@ -62,6 +85,7 @@ func (v *view) updates(e event.Event, replaying bool) []any {
 	case event.SessionStarted:
 		v.folder, v.price = e.Folder, e.Price
 	case event.TurnStarted:
+		v.spoke = false
 		if replaying { // otherwise the editor shows what it has sent
 			lines := []string{e.Text}
 			for _, name := range e.Images {
@@ -94,7 +118,7 @@ func (v *view) aside(e event.Event) []any {
 	case event.Notice:
 		return v.notice(e.Level, e.Text)
 	case event.Retrying:
-		v.message, v.thought = "", "" // what was written of the answer is void
+		v.message, v.thought = written{}, written{} // what was written of the answer is void
 		return v.notice(word.LevelWarning, "retry "+e.Number()+" in "+short.Duration(e.Delay)+": "+e.Message)
 	case event.BackgroundEnded:
 		level := word.LevelInfo
@@ -120,20 +144,21 @@ func (v *view) next() string {
 }
 
 // chunk is the next piece of a text.
-func (v *view) chunk(of *string, kind, piece string) []any {
-	if *of == "" {
-		*of = v.next()
+func (v *view) chunk(of *written, kind, piece string) []any {
+	if of.id == "" {
+		of.id = v.next()
 	}
-	return []any{chunkUpdate{kind, *of, text(piece)}}
+	v.spoke = true
+	return []any{chunkUpdate{kind, of.id, of.piece(piece)}}
 }
 
 // finished ends a text. One without pieces, as in a replay, is shown whole.
-func (v *view) finished(of *string, kind, whole string) []any {
+func (v *view) finished(of *written, kind, whole string) []any {
 	var out []any
-	if *of == "" && whole != "" {
+	if of.id == "" && whole != "" {
 		out = v.chunk(of, kind, whole)
 	}
-	*of = ""
+	*of = written{}
 	return out
 }
 
@@ -151,7 +176,13 @@ func (v *view) notice(level word.Level, words string) []any {
 		return nil
 	}
 	if !v.client.notices {
-		return []any{chunkUpdate{"agent_message_chunk", v.next(), text("[codeagent] " + words + "\n\n")}}
+		// Many editors join the chunks of all messages, so the line is a paragraph of its own.
+		line := visible.Text("[codeagent] "+words) + "\n\n"
+		if v.spoke {
+			line = "\n\n" + line
+		}
+		v.spoke = false
+		return []any{chunkUpdate{"agent_message_chunk", v.next(), textBlock{"text", line}}}
 	}
 	title, more, _ := strings.Cut(strings.TrimSpace(words), "\n")
 	if title == "" {
