@@ -87,7 +87,7 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return cli.Usage(err, fmt.Sprintf("see %s --help", cmd.CommandPath()))
+		return cli.Usage(cli.NamedFlag(err), fmt.Sprintf("see %s --help", cmd.CommandPath()))
 	})
 	p := root.PersistentFlags()
 	p.StringVarP(&f.Sandbox, "sandbox", "s", "", "what commands may touch: read-only, workspace-write, danger-full-access, strict")
@@ -110,6 +110,7 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	root.SetHelpCommand(helpcmd.New(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	cli.ExplainArguments(root)
+	cli.RefuseEmpty(root)
 	return root
 }
 

@@ -156,9 +156,12 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		return err
 	}
 	defer last.Close()
-	if ses.Options.Schema, err = readSchema(ctx, ses.Workspace.Ground(), x.schema); err != nil {
+	schema, unchecked, err := readSchema(ctx, ses.Workspace.Ground(), x.schema)
+	if err != nil {
 		return err
 	}
+	ses.Options.Schema = schema
+	warnings = append(warnings, unchecked...)
 	switch {
 	case x.review != nil:
 		prompt, err = x.review.prompt(ctx, ses.Workspace, prompt)
@@ -250,7 +253,9 @@ func statusOf(ctx context.Context, err error, p *headless.Printer, x flags) erro
 func readPrompt(ctx context.Context, s cli.Stdio, x flags, args []string) (string, error) {
 	prompt := ""
 	if len(args) == 1 && args[0] != "-" {
-		prompt = args[0]
+		if prompt = args[0]; strings.TrimSpace(prompt) == "" { // in a script, a variable that is not set
+			return "", cli.Usage(errors.New("the prompt is empty"), "without an argument, or with -, it is read from stdin")
+		}
 	}
 	if !x.readsStdin(s, args) {
 		return prompt, nil

@@ -65,7 +65,7 @@ func (x flags) readsStdin(s cli.Stdio, args []string) bool {
 	if len(args) == 0 {
 		return x.stdin || x.review == nil && !cli.IsTerminal(s.In)
 	}
-	return x.stdin || args[0] == "-" || args[0] == ""
+	return x.stdin || args[0] == "-"
 }
 
 // warnUnread warns once of input that waits in a pipe on stdin and is not read: now, or when

@@ -83,12 +83,9 @@ func NewReview(s cli.Stdio, f *cli.Flags) *cobra.Command {
 
 func (r *review) usage(cmd *cobra.Command, f cli.Flags) error {
 	chosen := 0
-	for name, value := range map[string]string{"base": r.base, "commit": r.commit, "uncommitted": "yes"} {
-		if !cmd.Flags().Changed(name) {
-			continue
-		}
-		if chosen++; value == "" {
-			return cli.Usage(fmt.Errorf("--%s is empty", name))
+	for _, name := range []string{"base", "commit", "uncommitted"} {
+		if cmd.Flags().Changed(name) {
+			chosen++
 		}
 	}
 	if chosen > 1 {

@@ -2,6 +2,7 @@ package execcmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,10 +28,11 @@ const (
 	checkTime   = 10 * time.Second
 )
 
-// readSchema reads the file of --output-schema; "" has none.
-func readSchema(ctx context.Context, g hostfile.Ground, path string) (*agent.Schema, error) {
+// readSchema reads the file of --output-schema; "" has none. The warnings say what of it is not
+// checked.
+func readSchema(ctx context.Context, g hostfile.Ground, path string) (s *agent.Schema, warnings []string, err error) {
 	if path == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	name, err := filepath.Abs(path)
 	if err == nil {
@@ -40,41 +42,58 @@ func readSchema(ctx context.Context, g hostfile.Ground, path string) (*agent.Sch
 	if err == nil {
 		data, err = hostfile.Read(ctx, name, schemaBytes)
 	}
-	var s *agent.Schema
 	if err == nil {
-		s, err = newSchema(data)
+		s, warnings, err = newSchema(data)
 	}
 	if err != nil && ctx.Err() == nil {
 		err = cli.Usage(fmt.Errorf("--output-schema %s: %w", path, err))
 	}
-	return s, err
+	return s, warnings, err
 }
 
 // newSchema parses and checks a schema.
-func newSchema(data []byte) (*agent.Schema, error) {
+func newSchema(data []byte) (*agent.Schema, []string, error) {
 	var tree map[string]any
 	if err := json.Unmarshal(data, &tree); err != nil || tree == nil {
-		return nil, errors.New("a schema is a JSON object" + place(data, err))
+		return nil, nil, errors.New("a schema is a JSON object" + place(data, err))
 	}
 	refs := references{root: tree, state: map[string]int{}}
 	if err := refs.check("", tree, 0); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(data, &schema); err != nil {
-		return nil, fmt.Errorf("not a JSON Schema: %s", short.Cut(err.Error(), 300))
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		return nil, fmt.Errorf("not a JSON Schema: %s", short.Cut(err.Error(), 300))
+	// A pattern that cannot be checked counts as matched by every text, or by none: under `not` the
+	// second is the milder one. An answer that fits either way is taken.
+	var mild []*jsonschema.Resolved
+	var warnings []string
+	for _, instead := range []string{"", never} {
+		var schema jsonschema.Schema
+		if err := json.Unmarshal(data, &schema); err != nil {
+			return nil, nil, fmt.Errorf("not a JSON Schema: %s", short.Cut(err.Error(), 300))
+		}
+		foreign, err := words(&schema, instead)
+		if err != nil {
+			return nil, nil, fmt.Errorf("not a JSON Schema: %w", err)
+		}
+		resolved, err := schema.Resolve(nil)
+		if err != nil {
+			return nil, nil, fmt.Errorf("not a JSON Schema: %s", short.Cut(err.Error(), 300))
+		}
+		mild = append(mild, resolved)
+		if len(foreign) == 0 {
+			break
+		}
+		warnings = []string{"codeagent does not check this pattern of the schema, because its regular expressions have no such form: " + short.Quote(foreign[0], 100)}
+		if more := len(foreign) - 1; more > 0 {
+			warnings[0] += fmt.Sprintf(" (and %d more)", more)
+		}
 	}
 	var small bytes.Buffer
 	if err := json.Compact(&small, data); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return &agent.Schema{JSON: small.Bytes(), Check: func(ctx context.Context, answer string) error {
-		return fits(ctx, resolved, answer)
-	}}, nil
+		return fits(ctx, mild, answer)
+	}}, warnings, nil
 }
 
 // place says where JSON is wrong.
@@ -87,14 +106,25 @@ func place(data []byte, err error) string {
 	return fmt.Sprintf(": line %d: %v", 1+bytes.Count(before, []byte("\n")), syntax)
 }
 
-func fits(ctx context.Context, schema *jsonschema.Resolved, answer string) error {
+// fits reports whether an answer fits one of the schemas; the error is that of the first.
+func fits(ctx context.Context, schemas []*jsonschema.Resolved, answer string) error {
 	var v any
 	if err := json.Unmarshal([]byte(answer), &v); err != nil {
 		return fmt.Errorf("it is not one JSON value: %w", err)
 	}
 	ctx, end := context.WithTimeoutCause(ctx, checkTime, errors.New("the check took too long"))
 	defer end()
-	_, err := hostfile.Within(ctx, func() (any, error) { return nil, schema.Validate(v) })
+	_, err := hostfile.Within(ctx, func() (any, error) {
+		var first error
+		for _, schema := range schemas {
+			err := schema.Validate(v)
+			if err == nil {
+				return nil, nil
+			}
+			first = cmp.Or(first, err)
+		}
+		return nil, first
+	})
 	return err
 }
 

@@ -19,6 +19,11 @@ func TestSchemas(t *testing.T) {
 		{`true`, "a schema is a JSON object"},
 		{`{"type":3}`, "not a JSON Schema: "},
 		{`{"pattern":"("}`, "not a JSON Schema: "},
+		{`{"properties":{"a":{"items":{"type":"strng"}}}}`, `type "strng": use one of array, `},
+		{`{"anyOf":[{"type":["string","nil"]}]}`, `type "nil": use one of array, `},
+		{`{"$schema":"http://json-schema.org/draft-04/schema#"}`, `$schema "http://json-schema.org/draft-04/schema#": use `},
+		{`{"$schema":"https://json-schema.org/draft-07/schema"}`, ""},
+		{`{"$schema":"https://json-schema.org/draft/2020-12/schema#"}`, ""},
 		{`{"$ref":"http://127.0.0.1:1/x"}`, `$ref "http://127.0.0.1:1/x": use # or`},
 		{`{"$ref":"file:///etc/passwd"}`, "use # or"},
 		{`{"$ref":"#/$defs/none"}`, "use # or"},
@@ -30,7 +35,7 @@ func TestSchemas(t *testing.T) {
 		{`{"dependentSchemas":{"x":{"$ref":"#"}}}`, "leads back to itself"},
 		{strings.Repeat(`{"properties":{"a":`, 200) + `{}` + strings.Repeat(`}}`, 200), "nested more than"},
 	} {
-		_, err := newSchema([]byte(c.schema))
+		_, _, err := newSchema([]byte(c.schema))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%.80s: %v, want %q", c.schema, err, c.want)
 		}
@@ -39,7 +44,7 @@ func TestSchemas(t *testing.T) {
 
 // TestAnswersAreChecked: one JSON value that fits, and nothing around it.
 func TestAnswersAreChecked(t *testing.T) {
-	s, err := newSchema([]byte(` { "type": "object", "required": ["n"],
+	s, _, err := newSchema([]byte(` { "type": "object", "required": ["n"],
 		"properties": {"n": {"type": "integer"}, "next": {"$ref": "#"}}, "additionalProperties": false } `))
 	if err != nil {
 		t.Fatal(err)
@@ -63,5 +68,32 @@ func TestAnswersAreChecked(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", answer, err, want)
 		}
+	}
+}
+
+// TestForeignPatterns: a pattern that Go cannot hold is not checked, and that is said; the rest of the
+// schema is. The first is what zod writes for an e-mail address.
+func TestForeignPatterns(t *testing.T) {
+	email := `^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$`
+	for _, c := range []struct{ schema, fits, not string }{
+		{`{"properties":{"a":{"type":"string","pattern":"` + email + `"}},"required":["a"]}`, `{"a":"x"}`, `{"a":1}`},
+		{`{"properties":{"a":{"not":{"pattern":"(.)\\1"},"maxLength":2}}}`, `{"a":"xy"}`, `{"a":"xyz"}`},
+		{`{"items":{"anyOf":[{"pattern":"^\\p{Script=Greek}+$"},{"type":"null"}]}}`, `["α",null]`, `{}{}`},
+		{`{"$defs":{"a":{"type":"string","pattern":"a{2000}"}},"$ref":"#/$defs/a"}`, `"x"`, `3`},
+	} {
+		s, warnings, err := newSchema([]byte(c.schema))
+		if err != nil || len(warnings) != 1 {
+			t.Errorf("%s: %v, %q", c.schema, err, warnings)
+			continue
+		}
+		if err := s.Check(t.Context(), c.fits); err != nil {
+			t.Errorf("%s: %s: %v", c.schema, c.fits, err)
+		}
+		if s.Check(t.Context(), c.not) == nil {
+			t.Errorf("%s: %s fits", c.schema, c.not)
+		}
+	}
+	if _, warnings, err := newSchema([]byte(`{"pattern":"^[a-z]+$"}`)); err != nil || len(warnings) > 0 {
+		t.Error(err, warnings)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"codeagent/cmd/codeagent/cli"
@@ -19,6 +20,10 @@ import (
 // Lines are added to the file. Like other files that a flag names it is found through no link
 // that a command may have made.
 func OpenLog(ctx context.Context, s cli.Stdio, f cli.Flags, command string) error {
+	level := cmp.Or(f.LogLevel, "info")
+	if !slices.Contains(eventlog.Levels(), level) { // also where nothing is logged
+		return cli.Usage(fmt.Errorf("--log-level: invalid value %q; use one of %s", level, strings.Join(eventlog.Levels(), ", ")))
+	}
 	name, from := f.Log, "--log"
 	if name == "" {
 		name, from = s.Env("CODEAGENT_LOG"), "CODEAGENT_LOG"
@@ -37,9 +42,7 @@ func OpenLog(ctx context.Context, s cli.Stdio, f cli.Flags, command string) erro
 			return cli.Usage(fmt.Errorf("%s: %w", from, err))
 		}
 	}
-	if !s.Log.Open(out, cmp.Or(f.LogLevel, "info"), mask.New(s.Environ, sandbox.SecretName)) {
-		return cli.Usage(fmt.Errorf("--log-level: invalid value %q; use one of %s", f.LogLevel, strings.Join(eventlog.Levels(), ", ")))
-	}
+	s.Log.Open(out, level, mask.New(s.Environ, sandbox.SecretName))
 	s.Log.Began(s.Version, command, os.Getpid())
 	return nil
 }

@@ -31,6 +31,10 @@ const zod = {
 };
 assert.deepEqual(JSON.parse((await thread().run(steps(say('{"n":"x"}'), say('{"n":null}')), { outputSchema: zod })).finalResponse), { n: null });
 
+// As zod writes an e-mail address: the lookahead is for the provider, codeagent checks the rest.
+const email = { type: "object", properties: { to: { type: "string", format: "email", pattern: "^(?!\\.)(?!.*\\.\\.)[A-Za-z.]*[A-Za-z]@([a-z]+\\.)+[a-z]{2,}$" } }, required: ["to"] };
+assert.deepEqual(JSON.parse((await thread().run(steps(say('{"to":3}'), say('{"to":"a@b.example"}')), { outputSchema: email })).finalResponse), { to: "a@b.example" });
+
 // A schema that cannot be used, with a prompt that is larger than a pipe.
 await assert.rejects(thread().run(steps(say("never")) + " ".repeat(1 << 20), { outputSchema: { type: 5 } }), /schema/i);
 
