@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,7 +69,10 @@ type reader struct {
 }
 
 func (r *reader) problem(format string, args ...any) {
-	r.problems = append(r.problems, fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(r.problems, text) { // both signals read the variables that they share
+		r.problems = append(r.problems, text)
+	}
 }
 
 // either returns the variable of a signal ("TRACES"), or that of all signals, and its name.
