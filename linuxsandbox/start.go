@@ -55,7 +55,8 @@ func (b *Backend) startUnder(ctx context.Context, p sandbox.Policy, cmd sandbox.
 	if err != nil {
 		return nil, startError("policy", err)
 	}
-	ready.spec.Command, ready.spec.Reads = command, ready.spec.Ask && cmd.Reads
+	full := cmd.Evidence == "" || cmd.Evidence == sandbox.EvidenceFull
+	ready.spec.Command, ready.spec.Reads = command, ready.spec.Ask && cmd.Reads && full
 	proc.policy, proc.protection, proc.holder = p, ready.protection, h
 	if ready.mounts != nil {
 		ready.mounts.forCommand(cmd)

@@ -134,7 +134,7 @@ func (e *evidence) refused() []sandbox.Denial {
 // trace returns what was seen, once the broker has ended. blind: the broker missed
 // something.
 func (e *evidence) trace(blind bool) sandbox.Trace {
-	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Reads: e.reads && e.sees(), Denials: slices.Clone(e.list), Exits: slices.Clone(e.exits.list)}
+	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Reads: e.reads, Denials: slices.Clone(e.list), Exits: slices.Clone(e.exits.list)}
 	if e.lost || blind {
 		t.Evidence = sandbox.EvidencePartial
 	}
