@@ -74,14 +74,14 @@ func kindOf(k word.Kind) sdk.ToolKind {
 }
 
 // tool returns the updates for an event about a call; ok is false for other events.
-func (v *view) tool(e event.Event) (out []any, ok bool) {
+func (v *view) tool(e event.Event, replaying bool) (out []any, ok bool) {
 	switch e := e.(type) {
 	case event.ToolStarted:
 		return v.started(e), true
 	case event.ToolOutput:
 		return v.output(e), true
 	case event.ToolFinished:
-		return v.ended(e), true
+		return v.ended(e, replaying), true
 	case event.PermissionRequested:
 		if v.calls[e.CallID] == nil {
 			return nil, true
@@ -164,7 +164,7 @@ type result struct {
 
 // ended shows the end of a call: with the diffs of the files that it changed, its output, and a
 // line about it.
-func (v *view) ended(e event.ToolFinished) []any {
+func (v *view) ended(e event.ToolFinished, replaying bool) []any {
 	u := callUpdate{SessionUpdate: "tool_call_update", ToolCallID: e.CallID, Status: sdk.ToolCallStatusFailed, Content: []any{}}
 	c := v.calls[e.CallID]
 	if c == nil {
@@ -204,13 +204,15 @@ func (v *view) ended(e event.ToolFinished) []any {
 	if c.hint != "" {
 		u.Content = append(u.Content, words("what would allow it: "+c.hint))
 	}
-	u.Meta = map[string]any{resultKey: resultOf(e)}
+	u.Meta = map[string]any{resultKey: resultOf(e, replaying)}
 	return []any{u}
 }
 
-func resultOf(e event.ToolFinished) result {
+// resultOf has the exit status of a command that ran and has ended. A replay does not know it.
+func resultOf(e event.ToolFinished, replaying bool) result {
 	r := result{Outcome: e.Outcome, Signal: e.Signal}
-	if e.Kind == word.KindCommand && e.Signal == "" && (e.Outcome == word.OK || e.Outcome == word.Failed) {
+	ended := e.Outcome == word.OK || e.Outcome == word.Failed && e.Exit != 0
+	if e.Kind == word.KindCommand && e.Signal == "" && ended && !e.Running && !replaying {
 		r.Exit = &e.Exit
 	}
 	for _, d := range e.Verdict.Denials {

@@ -270,3 +270,31 @@ func TestPiecesMakeTheText(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestExitIsKnown: an exit status is sent for a command that has ended with one, and not for another.
+func TestExitIsKnown(t *testing.T) {
+	command := func(e event.ToolFinished) event.ToolFinished {
+		e.CallID, e.Kind = "c", word.KindCommand
+		return e
+	}
+	for name, c := range map[string]struct {
+		e         event.ToolFinished
+		replaying bool
+		want      string
+	}{
+		"ended":            {command(event.ToolFinished{Outcome: word.OK}), false, `"exit":0`},
+		"failed":           {command(event.ToolFinished{Outcome: word.Failed, Exit: 3}), false, `"exit":3`},
+		"did not run":      {command(event.ToolFinished{Outcome: word.Failed}), false, ""},
+		"runs on":          {command(event.ToolFinished{Outcome: word.OK, Job: 1, Running: true}), false, ""},
+		"by a signal":      {command(event.ToolFinished{Outcome: word.Failed, Exit: -1, Signal: "SIGKILL"}), false, ""},
+		"refused":          {command(event.ToolFinished{Outcome: word.Refused}), false, ""},
+		"failed, replayed": {command(event.ToolFinished{Outcome: word.Failed}), true, ""},
+		"ended, replayed":  {command(event.ToolFinished{Outcome: word.OK}), true, ""},
+	} {
+		var v view
+		line := string(encode(v.updates(c.e, c.replaying)))
+		if !strings.Contains(line, `"outcome":`) || strings.Contains(line, `"exit"`) != (c.want != "") || !strings.Contains(line, c.want) {
+			t.Errorf("%s: %s", name, line)
+		}
+	}
+}

@@ -106,7 +106,7 @@ func (v *view) updates(e event.Event, replaying bool) []any {
 	case event.UsageUpdated:
 		return v.used(e)
 	}
-	if out, ok := v.tool(e); ok {
+	if out, ok := v.tool(e, replaying); ok {
 		return out
 	}
 	return v.aside(e)
