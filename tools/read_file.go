@@ -103,7 +103,7 @@ func (t *readFileTool) buffer(ctx context.Context, files *worker.Client, path st
 		return Result{}, false
 	}
 	saved, _, err := files.ReadFile(path, 0, unsavedMost+1)
-	if err != nil || string(saved) == text {
+	if err != nil || !utf8.Valid(saved) || sameLines(string(saved), text) {
 		return Result{}, false
 	}
 	v := view{first: disk.first, limit: disk.limit, line: 1, size: int64(len(text)), complete: true}
@@ -112,6 +112,18 @@ func (t *readFileTool) buffer(ctx context.Context, files *worker.Client, path st
 	r := done(unsavedNote+v.text(readBytes-len(unsavedNote)), short.Count(v.shown, "line")+", not saved")
 	r.Less = func(most int) string { return unsavedNote + v.text(max(most-len(unsavedNote), 0)) }
 	return r, true
+}
+
+// sameLines reports whether a file on disk has the lines that an editor has. Editors keep lines: some
+// answer with another line ending than the file's, without the one at its end, or without its byte
+// order mark, and none of that is a change that is not saved.
+func sameLines(disk, editor string) bool {
+	lines := func(s string) string {
+		s = strings.TrimPrefix(s, "\ufeff")
+		s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+		return strings.TrimSuffix(s, "\n")
+	}
+	return disk == editor || lines(disk) == lines(editor)
 }
 
 // view collects the lines first to first+limit-1 of a file.
