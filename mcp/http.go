@@ -234,23 +234,51 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unreached is err without what the layers above a request say about one that was not answered.
-func unreached(err error) error {
+// cause is why a request was not answered, if err says that. It leaves out the address, which may hold
+// a key.
+func cause(err error) error {
 	if u := new(url.Error); errors.As(err, &u) {
-		err = u.Err
-	}
-	if rest, ok := strings.CutPrefix(err.Error(), "dial tcp "); ok {
-		err = errors.New("cannot reach " + rest)
-	}
-	if method, rest, ok := strings.Cut(err.Error(), `": `); ok && strings.HasPrefix(method, `calling "`) {
-		err = errors.New(rest)
-	}
-	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
-		if strings.HasSuffix(err.Error(), ": "+http.StatusText(status)) {
-			err = fmt.Errorf("it answered HTTP %d: no MCP server speaks streamable HTTP at this url; the older HTTP+SSE (often a url with /sse) is not supported", status)
-		}
+		return u.Err
 	}
 	return err
+}
+
+// unreached is err without what the layers above a request say about one that was not answered.
+func unreached(err error) error {
+	err = cause(err)
+	said := bare(err.Error())
+	if rest, ok := strings.CutPrefix(said, "dial tcp"); ok {
+		return errors.New("cannot reach " + strings.TrimLeft(rest, ": "))
+	}
+	for status := http.StatusBadRequest; status <= http.StatusNetworkAuthenticationRequired; status++ {
+		switch {
+		case said == "" || said != http.StatusText(status):
+		case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
+			return fmt.Errorf("it answered HTTP %d: no MCP server speaks streamable HTTP at this url; the older HTTP+SSE (often a url with /sse) is not supported", status)
+		default:
+			return fmt.Errorf("it answered HTTP %d (%s)", status, said)
+		}
+	}
+	if said == err.Error() {
+		return err
+	}
+	return errors.New(said)
+}
+
+// bare is an error of the SDK without the layers in front of its cause.
+func bare(said string) string {
+	for {
+		before := said
+		for _, layer := range []string{"connection closed: ", "client is closing: ", "rejected by transport: "} {
+			said = strings.TrimPrefix(said, layer)
+		}
+		if method, rest, ok := strings.Cut(said, `": `); ok && (strings.HasPrefix(method, `calling "`) || strings.HasPrefix(method, `sending "`)) {
+			said = rest
+		}
+		if said == before {
+			return said
+		}
+	}
 }
 
 // reconnect opens a new session in place of old.

@@ -123,8 +123,10 @@ func TestSignIn(t *testing.T) {
 		http.Error(w, "OBEY-ME", http.StatusUnauthorized)
 	}))
 	defer s.Close()
-	if _, err := remote(t, s.URL, nil); !errors.Is(err, ErrSignIn) || strings.Contains(err.Error(), "OBEY-ME") {
-		t.Errorf("%v", err)
+	// Threat: a key may stand in the address, and errors are shown, logged and sent to the model.
+	_, err := remote(t, s.URL+"/?key=SECRET", nil)
+	if want := "MCP server web, starting: the server needs a sign-in: it answered HTTP 401; codeagent mcp login web signs in, or set its headers in the settings"; !errors.Is(err, ErrSignIn) || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 
@@ -146,6 +148,31 @@ func TestOtherTransport(t *testing.T) {
 		_, err := remote(t, s.URL, nil)
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it answered HTTP %d: no MCP server", status)) || strings.Contains(err.Error(), "OBEY-ME") {
 			t.Errorf("%v", err)
+		}
+		s.Close()
+	}
+}
+
+// What answers and is no MCP server, or a broken one, is named by what it answered.
+func TestOtherAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		status          int
+		kind, body, why string
+	}{
+		{http.StatusInternalServerError, "text/plain", "OBEY-ME", "it answered HTTP 500 (Internal Server Error)"},
+		{http.StatusTooManyRequests, "text/plain", "OBEY-ME", "it answered HTTP 429 (Too Many Requests)"},
+		{http.StatusOK, "text/html", "<h1>OBEY-ME</h1>", `it does not answer as an MCP server does: unsupported content type "text/html"`},
+		{http.StatusOK, "application/json", "", "it does not answer as an MCP server does: failed to decode response: unmarshaling jsonrpc message: EOF"},
+		{http.StatusOK, "text/event-stream", "data: {\n\n", "it does not answer as an MCP server does: failed to decode event: unmarshaling jsonrpc message: unexpected EOF"},
+		{http.StatusOK, "text/event-stream", "", "request terminated without response"},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", tt.kind)
+			w.WriteHeader(tt.status)
+			fmt.Fprint(w, tt.body)
+		}))
+		if _, err := remote(t, s.URL+"/?key=SECRET", nil); err == nil || err.Error() != "MCP server web, starting: "+tt.why {
+			t.Errorf("%v, want %s", err, tt.why)
 		}
 		s.Close()
 	}

@@ -286,9 +286,17 @@ func (c *Client) words(ctx context.Context, doing string, err error) error {
 		err = ErrTime
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, ErrSignIn), errors.Is(err, ErrTime):
-	case errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF), c.ends.Err() != nil:
+	case errors.Is(err, ErrTime):
+	case errors.Is(err, ErrSignIn):
+		err = cause(err)
+	case c.ends.Err() != nil, errors.Is(err, io.EOF):
 		err = ErrEnded
+	case errors.Is(err, sdk.ErrConnectionClosed):
+		if why := bare(err.Error()); c.remote && why != sdk.ErrConnectionClosed.Error() {
+			err = errors.New("it does not answer as an MCP server does: " + line(why, maxError))
+		} else {
+			err = ErrEnded
+		}
 	default:
 		err = errors.New(line(unreached(err).Error(), maxError))
 	}
