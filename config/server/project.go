@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-// projectServer is one entry of mcpServers in a .mcp.json. Unknown keys belong to other programs and
+// projectServer is one entry of a .mcp.json. Unknown keys belong to other programs and
 // are skipped: nothing in such a file opens anything in the sandbox.
 type projectServer struct {
 	Type    string            `json:"type"`
@@ -22,14 +22,18 @@ type projectServer struct {
 	Env     map[string]string `json:"env"`
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers"`
+	// Disabled is written by some editors.
+	Disabled bool `json:"disabled"`
 }
 
 // mostProjectServers bounds the servers of one .mcp.json.
 const mostProjectServers = 64
 
-// OfFile reads the .mcp.json called name: the format of Claude Code and others. It returns the
-// servers that can be used, and an error that joins what is wrong with the others.
+// OfFile reads the .mcp.json called name: the format of Claude Code and others (mcpServers), or that of
+// VS Code (servers). It returns the servers that can be used, and an error that joins what is wrong with
+// the others.
 func OfFile(name string, data []byte) (map[string]Settings, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	fault := func(offset int64, problem string) error {
 		before := data[:min(max(offset, 0), int64(len(data)))]
 		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
@@ -37,9 +41,16 @@ func OfFile(name string, data []byte) (map[string]Settings, error) {
 	}
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
+		VSCode  map[string]json.RawMessage `json:"servers"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fault(offsetOf(err), "not valid JSON: "+strings.TrimPrefix(err.Error(), "json: "))
+		return nil, fault(offsetOf(err), inWords(err))
+	}
+	if file.Servers == nil {
+		file.Servers = file.VSCode
+	}
+	if file.Servers == nil {
+		return nil, fault(0, `it names no servers: "mcpServers" is missing`)
 	}
 	if len(file.Servers) > mostProjectServers {
 		return nil, fault(0, fmt.Sprintf("%d servers; at most %d are read", len(file.Servers), mostProjectServers))
@@ -48,6 +59,9 @@ func OfFile(name string, data []byte) (map[string]Settings, error) {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(file.Servers)) {
 		s, problem := serverOf(key, file.Servers[key])
+		if problem == disabled {
+			continue
+		}
 		if problem != "" {
 			quotedKey, _ := json.Marshal(key) // a string can always be written
 			errs = append(errs, fault(int64(bytes.Index(data, quotedKey)), problem))
@@ -70,6 +84,21 @@ func offsetOf(err error) int64 {
 	return 0
 }
 
+// inWords is an error of package json, without the types of Go.
+func inWords(err error) string {
+	var kind *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &kind):
+		return "not valid JSON: " + err.Error()
+	case kind.Field == "":
+		return "this is a JSON " + kind.Value + " and must be an object"
+	}
+	return quoted(kind.Field) + " cannot be a JSON " + kind.Value
+}
+
+// disabled is the problem of a server that its file does not want.
+const disabled = "disabled"
+
 // serverOf converts one entry, or says what is wrong with it.
 func serverOf(name string, raw json.RawMessage) (Settings, string) {
 	if bad := BadName(name); bad != "" {
@@ -78,10 +107,13 @@ func serverOf(name string, raw json.RawMessage) (Settings, string) {
 	var p projectServer
 	table := "the server " + quoted(name)
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return Settings{}, table + ": " + strings.TrimPrefix(err.Error(), "json: ")
+		return Settings{}, table + ": " + inWords(err)
+	}
+	if p.Disabled {
+		return Settings{}, disabled
 	}
 	switch p.Type {
-	case "", "stdio", "http", "streamable-http":
+	case "", "stdio", "http", "streamable-http", "streamableHttp":
 	default:
 		return Settings{}, table + " has the type " + quoted(p.Type) + "; codeagent uses servers of the types \"stdio\" and \"http\""
 	}

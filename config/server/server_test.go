@@ -43,11 +43,29 @@ func TestOfFile(t *testing.T) {
 		"{\n  \"mcpServers\": x}":                             "/p/.mcp.json:2:17: not valid JSON",
 		`{"mcpServers": {"a": {"command": "x\u0000"}}}`:       "control characters",
 		`{"mcpServers": {"a/b": {"command": "x"}}}`:           `the name "a/b" of an MCP server`,
-		`{"mcpServers": {"a": {"command": 5}}}`:               "cannot unmarshal number",
+		`{"mcpServers": {"a": {"command": 5}}}`:               `the server "a": "command" cannot be a JSON number`,
 		`{"mcpServers": {"a": {"command": "x", "url": "y"}}}`: "invalid value",
+		`{"mcpServers": {"a": "x"}}`:                          `the server "a": this is a JSON string and must be an object`,
+		`["a"]`:                                               "/p/.mcp.json:1:1: this is a JSON array and must be an object",
+		`{"mcpservices": {"a": {"command": "x"}}}`:            `"mcpServers" is missing`,
 	} {
 		if servers, err := server.OfFile("/p/.mcp.json", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || len(servers) > 0 {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestOtherForms: the forms that other programs write are read too, and a server that is disabled there
+// is none.
+func TestOtherForms(t *testing.T) {
+	for _, text := range []string{
+		"\ufeff" + `{"mcpServers": {"a": {"command": "x"}}}`,
+		`{"inputs": [], "servers": {"a": {"type": "stdio", "command": "x"}}}`,
+		`{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x", "disabled": true}}}`,
+		`{"mcpServers": {"a": {"type": "streamableHttp", "url": "https://h/"}}}`,
+	} {
+		if servers, err := server.OfFile("/p/.mcp.json", []byte(text)); err != nil || len(servers) != 1 || servers["a"].Origin != server.OfProject {
+			t.Errorf("%s: %+v, %v", text, servers, err)
 		}
 	}
 }

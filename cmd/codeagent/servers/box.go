@@ -112,8 +112,11 @@ func (m *member) prepare() error {
 	ws := m.all.options.Workspace
 	own := m.all.folder(m.name, m.configured)
 	settings, err := ws.Config.Resolved(m.configured, func(name string) string {
-		if name == ownFolder {
+		switch {
+		case name == ownFolder:
 			return own
+		case name == "workspaceFolder" && m.configured.Origin == server.OfProject: // as VS Code has it
+			return ws.Folder
 		}
 		return ws.Stdio.Env(name)
 	})
