@@ -110,10 +110,11 @@ type Value struct{ ID, Name, About string }
 // Hint is not empty.
 type Command struct{ Name, About, Hint string }
 
-// Message is what the user sends.
+// Message is what the user sends. Text is all of it; Typed is what the user wrote, and Attached the
+// links and files in it, which some editors add by themselves.
 type Message struct {
-	Text   string
-	Images []model.Image
+	Text, Typed, Attached string
+	Images                []model.Image
 }
 
 // Stop says why a turn ended.

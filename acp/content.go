@@ -41,7 +41,7 @@ type block struct {
 // user would believe that the model sees it.
 func (p promptParams) message(ctx context.Context) (Message, *Error) {
 	var in Message
-	var text []string
+	var text, typed, attached []string
 	for i, raw := range p.Prompt {
 		var b block
 		if json.Unmarshal(raw, &b) != nil {
@@ -51,10 +51,17 @@ func (p promptParams) message(ctx context.Context) (Message, *Error) {
 		if err != nil {
 			return in, errorf(codeParams, "block %d of the prompt: %v", i+1, err)
 		}
-		if words != "" || b.Type == "text" {
-			text = append(text, words)
+		switch {
+		case b.Type == "text":
+			typed = append(typed, words)
+		case words != "":
+			attached = append(attached, words)
+		default: // an image
+			continue
 		}
+		text = append(text, words)
 	}
+	in.Typed, in.Attached = strings.Join(typed, "\n"), strings.Join(attached, "\n")
 	if in.Text = strings.Join(text, "\n"); strings.TrimSpace(in.Text) == "" && len(in.Images) == 0 {
 		return in, errorf(codeParams, "the prompt is empty")
 	}

@@ -298,3 +298,31 @@ func TestExitIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestIntegersAsIDs: an id is an integer however it is written, and its answer has it as it was.
+func TestIntegersAsIDs(t *testing.T) {
+	for id, ok := range map[string]bool{`1`: true, `1.0`: true, `1e2`: true, `-3`: true, `123456789012345678901234567890`: true, `"x"`: true, `null`: true, `1.5`: false, `true`: false, `{}`: false, `[1]`: false} {
+		var out strings.Builder
+		in := initialize + "\n" + `{"jsonrpc":"2.0","id":` + id + `,"method":"no/such"}` + "\n"
+		if err := Serve(t.Context(), strings.NewReader(in), &out, Options{Host: &fakeHost{}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), `"id":`+id+`,"error":{"code":-32601`); got != ok || !ok && !strings.Contains(out.String(), `"id":null,"error":{"code":-32600`) {
+			t.Errorf("%s: %s", id, out.String())
+		}
+	}
+	read := make(chan string, 1)
+	h := &fakeHost{turn: func(ctx context.Context, face Face, _ Message) (Stop, error) {
+		text, _ := face.Buffer(ctx, "/f")
+		read <- text
+		return StopDone, nil
+	}}
+	e := connect(t, h, `{"fs":{"readTextFile":true}}`)
+	e.send(said("1", "x"))
+	e.until("fs/read_text_file")
+	e.send(`{"jsonrpc":"2.0","id":1.0,"result":{"content":"text"}}`)
+	if text := <-read; text != "text" {
+		t.Errorf("the answer to 1.0 is %q", text)
+	}
+	e.end()
+}

@@ -279,10 +279,11 @@ func (s *server) call(ctx context.Context, method string, params, result any) er
 
 // answered passes an answer to the one who asked. An answer to nothing is dropped.
 func (s *server) answered(m message) {
-	id, err := strconv.Atoi(string(m.id))
+	n, err := strconv.ParseFloat(string(m.id), 64)
 	if err != nil {
 		return
 	}
+	id := int(n) // an integer: see isID
 	s.mu.Lock()
 	got := s.asked[id]
 	delete(s.asked, id)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"unicode/utf8"
 
 	"codeagent/internal/short"
@@ -119,14 +121,15 @@ func (m message) answer(fields map[string]json.RawMessage) (message, *Error) {
 	return m, nil
 }
 
-// isID reports whether an id is a string, an integer or null.
+// isID reports whether an id is a string, an integer or null. Some encoders write the integer 1 as
+// 1.0 or 1e0.
 func isID(raw json.RawMessage) bool {
 	switch raw[0] {
 	case '"', 'n':
 		return true
 	}
-	var n int64
-	return json.Unmarshal(raw, &n) == nil
+	n, err := strconv.ParseFloat(string(raw), 64)
+	return err == nil && n == math.Trunc(n)
 }
 
 // decode reads parameters into to. Some editors write none as null, as an empty list, or not at all.

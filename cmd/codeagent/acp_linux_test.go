@@ -385,6 +385,24 @@ func TestACPServers(t *testing.T) {
 	})
 }
 
+// TestACPAttached: the model gets what an editor attaches to a command that is a prompt, and nothing
+// of a command that is none.
+func TestACPAttached(t *testing.T) {
+	u := newUser(t, "self", -1)
+	srv := serve(t, scripted.Reply{Text: "planned"})
+	e := startEditor(t, u, srv.URL)
+	id := e.open(u.out)
+	for _, typed := range []string{"/status", "/plan tidy up"} {
+		link := `{"type":"resource_link","uri":"file:///srv/a%20file.txt","name":"a file.txt"}`
+		if m := e.request("session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[%s,{"type":"text","text":%q}]}`, id, link, typed)); m.Error != nil {
+			t.Fatalf("%+v", m)
+		}
+	}
+	if requests := srv.Requests(); len(requests) != 1 || !strings.Contains(string(requests[0].Body), "tidy up") || !strings.Contains(string(requests[0].Body), "@/srv/a file.txt") {
+		t.Errorf("%d requests, and the first one is %s", len(requests), requests[0].Body)
+	}
+}
+
 // TestACPServerReplaced: the editor shows which of its servers is not used, since the settings have one
 // of that name.
 func TestACPServerReplaced(t *testing.T) {

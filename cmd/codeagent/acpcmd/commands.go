@@ -109,9 +109,24 @@ func (o *open) Commands() []acp.Command {
 }
 
 // called returns the reply of the command that a message calls; ok is false if it calls none. A text
-// that only begins like a command is a message: "/tmp is full".
-func (o *open) called(ctx context.Context, text string) (r reply, ok bool, err error) {
-	rest, slash := strings.CutPrefix(text, "/")
+// that only begins like a command is a message: "/tmp is full". What editors attach, also unasked, is
+// no argument; the model gets it with the prompt that a command makes.
+func (o *open) called(ctx context.Context, in acp.Message) (r reply, ok bool, err error) {
+	r, ok, err = o.run(ctx, strings.TrimSpace(in.Typed))
+	if in.Attached == "" {
+		return r, ok, err
+	}
+	if r.prompt != "" {
+		r.prompt += "\n" + in.Attached
+	}
+	if r.served != nil {
+		r.served.Text += "\n" + in.Attached
+	}
+	return r, ok, err
+}
+
+func (o *open) run(ctx context.Context, typed string) (r reply, ok bool, err error) {
+	rest, slash := strings.CutPrefix(typed, "/")
 	if !slash {
 		return reply{}, false, nil
 	}

@@ -120,7 +120,7 @@ func (o *open) Close() {
 
 // Turn sends a message, or runs the command that it names.
 func (o *open) Turn(ctx context.Context, in acp.Message) (acp.Stop, error) {
-	r, ok, err := o.called(ctx, in.Text)
+	r, ok, err := o.called(ctx, in)
 	switch {
 	case err != nil:
 		o.Emit(event.MessageFinished{Text: "[codeagent] " + cli.InWords(err).Error()})

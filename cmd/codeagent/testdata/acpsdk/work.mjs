@@ -52,6 +52,16 @@ assert.match(await run("/rename A title"), /A title/);
 assert.equal(editor.of(sessionId, "session_info_update").at(-1).title, "A title");
 assert.match(await run(`/export ${work}/page.md`), /page\.md/);
 assert.ok(fs.readFileSync(`${work}/page.md`, "utf8").includes("Done."));
+// What an editor attaches, before or after, is no argument of a command, and goes to the model with a prompt.
+const file = { type: "resource_link", uri: `file://${work}/a%20file.txt`, name: "a file.txt" };
+const attached = async (...prompt) => {
+  const before = editor.text(sessionId).length;
+  await editor.agent.request(methods.agent.session.prompt, { sessionId, prompt });
+  return editor.text(sessionId).slice(before);
+};
+assert.match(await attached({ type: "text", text: "/status" }, file), /sandbox +workspace-write/);
+assert.match(await attached({ type: "resource", resource: { uri: file.uri, text: "one" } }, { type: "text", text: "/status" }), /sandbox +workspace-write/);
+assert.match(await attached(file, { type: "text", text: `/tidy ${steps(say("tidied again"))}` }), /tidied again/);
 // The user's own prompt gets its argument and goes to the model.
 assert.match(await run(`/tidy ${steps(say("tidied"), say("A summary."))}`), /tidied/);
 await run("/compact keep the plan");
