@@ -1,6 +1,7 @@
 package gitrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,11 @@ func (g *Git) Diff(ctx context.Context, dir string, of Of) (Change, error) {
 		return c, err
 	}
 	c.Top = strings.TrimSuffix(top, "\n")
+	if name := cmp.Or(of.Base, of.Commit); name != "" { // git shows a folder or a range too, which is no change
+		if _, _, err := g.run(ctx, c.Top, overrides, "rev-parse", "--verify", "--quiet", name+"^{commit}"); err != nil {
+			return c, fmt.Errorf("there is no branch or commit %q: %w", name, err)
+		}
+	}
 	args, err := g.sides(ctx, c, overrides)
 	if err != nil {
 		return c, err
@@ -71,7 +77,9 @@ func (g *Git) sides(ctx context.Context, c Change, overrides []string, more ...s
 	command, side := []string{"diff"}, "HEAD"
 	switch {
 	case c.Commit != "":
-		command, side = []string{"show"}, c.Commit
+		// Of a merge git shows by default what differs from all parents: mostly nothing. What it
+		// brought is the difference from the first.
+		command, side = []string{"show", "-m", "--first-parent"}, c.Commit
 	case c.Base != "":
 		command, side = []string{"diff", "--merge-base"}, c.Base
 	default:

@@ -68,12 +68,34 @@ func TestDiff(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"--output=x", "-p", "a b", "x\ny", strings.Repeat("x", 300), "absent"} {
+	for _, name := range []string{"--output=x", "-p", "a b", "x\ny", strings.Repeat("x", 300), "absent", "HEAD^{tree}", "HEAD:a", "main..HEAD"} {
 		for _, of := range []gitrun.Of{{Base: name}, {Commit: name}} {
 			if _, err := g.Diff(t.Context(), dir, of); err == nil {
 				t.Errorf("%+v is taken", of)
 			}
 		}
+	}
+}
+
+// TestDiffOfAMerge: what the merge brought, as of one commit.
+func TestDiffOfAMerge(t *testing.T) {
+	dir := repository(t)
+	git(t, dir, "commit", "-qam", "two")
+	git(t, dir, "checkout", "-qb", "side")
+	write(t, 0o644, "brought\n", dir, "new")
+	git(t, dir, "add", "new")
+	git(t, dir, "commit", "-qm", "of the side")
+	git(t, dir, "checkout", "-q", "main")
+	git(t, dir, "commit", "-q", "--allow-empty", "-m", "of main")
+	git(t, dir, "merge", "-qm", "the merge", "side")
+	g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
+	c, err := g.Diff(t.Context(), dir, gitrun.Of{Commit: "HEAD"})
+	if err != nil || !strings.Contains(c.Text, "the merge") || strings.Count(c.Text, "+brought\n") != 1 {
+		t.Fatalf("%v\n%s", err, c.Text)
+	}
+	lines, err := g.Lines(t.Context(), c, []string{"new", "a"})
+	if d := cmp.Diff(map[string]int{"new": 1}, lines); d != "" || err != nil {
+		t.Error(err, d)
 	}
 }
 
