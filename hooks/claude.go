@@ -34,8 +34,12 @@ func eventOf(name string) (e Event, notifies, ok bool) {
 	return "", false, false
 }
 
-// Claude reads the hooks of a settings.json of Claude Code. left says which are left out and why.
-func Claude(file string, data []byte) (list []Hook, left []string, err error) {
+// Claude reads the hooks of a settings.json of Claude Code. said has a sentence for each that is left
+// out or runs more often than it says.
+func Claude(file string, data []byte) (list []Hook, said []string, err error) {
+	leave := func(place string, why any) {
+		said = append(said, fmt.Sprintf("a hook is left out: %s: %v", place, why))
+	}
 	var settings struct {
 		Off   bool                       `json:"disableAllHooks"`
 		Hooks map[string]json.RawMessage `json:"hooks"`
@@ -50,7 +54,7 @@ func Claude(file string, data []byte) (list []Hook, left []string, err error) {
 		place := file + " " + short.Cut(name, 40)
 		event, notifies, ok := eventOf(name)
 		if !ok {
-			left = append(left, place+": codeagent has no such event")
+			leave(place, "codeagent has no such event")
 			continue
 		}
 		var groups []struct {
@@ -67,15 +71,22 @@ func Claude(file string, data []byte) (list []Hook, left []string, err error) {
 				if err == nil {
 					h, err = h.Compile()
 				}
+				var bad badMatch
+				if errors.As(err, &bad) && bad.elsewhere() {
+					// It may be there to deny: better at too many calls than at none.
+					said = append(said, fmt.Sprintf("a hook runs at every tool call: %s: codeagent cannot follow the regular expression %s", place, short.Quote(h.Match, 60)))
+					h.Match = ""
+					h, err = h.Compile()
+				}
 				if err != nil {
-					left = append(left, fmt.Sprintf("%s: %v", place, err))
+					leave(place, err)
 					continue
 				}
 				list = append(list, h)
 			}
 		}
 	}
-	return list, left, nil
+	return list, said, nil
 }
 
 // claudeHook reads one entry. A field that narrows when it runs is not ignored.

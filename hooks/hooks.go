@@ -6,8 +6,10 @@ package hooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"sync"
@@ -79,10 +81,27 @@ func (h Hook) Compile() (Hook, error) {
 	if h.Match != "" && h.Match != "*" {
 		var err error
 		if h.match, err = regexp.Compile("^(?:" + h.Match + ")$"); err != nil {
-			return h, fmt.Errorf("match %s is not a regular expression", short.Quote(h.Match, 60))
+			return h, badMatch{h.Match, err}
 		}
 	}
 	return h, nil
+}
+
+// badMatch is a match that cannot be followed.
+type badMatch struct {
+	match string
+	err   error
+}
+
+func (b badMatch) Error() string {
+	return fmt.Sprintf("match %s is not a regular expression", short.Quote(b.match, 60))
+}
+
+// elsewhere reports whether it can be a regular expression of JavaScript: one with a lookahead or a
+// backreference.
+func (b badMatch) elsewhere() bool {
+	var wrong *syntax.Error
+	return errors.As(b.err, &wrong) && (wrong.Code == syntax.ErrInvalidPerlOp || wrong.Code == syntax.ErrInvalidEscape)
 }
 
 // about returns what the hook is given about in, one entry for each run; none if it does not match.

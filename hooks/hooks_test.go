@@ -108,6 +108,21 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// TestMatchersOfJavaScript: Go has no lookahead. Such a hook may be there to deny, so it runs at every
+// tool, and that is said.
+func TestMatchersOfJavaScript(t *testing.T) {
+	list, said, err := Claude("settings.json", []byte(`{"hooks": {"PreToolUse": [{"matcher": "(?!Read).*", "hooks": [{"type": "command", "command": "guard"}]}]}}`))
+	if err != nil || len(list) != 1 || len(said) != 1 || !strings.Contains(said[0], "runs at every tool call: settings.json PreToolUse: ") {
+		t.Fatalf("%+v, %q, %v", list, said, err)
+	}
+	s := New(Options{Hooks: list, Run: func(context.Context, Hook, []byte) Ended { return Ended{Exit: 2} }})
+	for _, tool := range []string{"shell", "read_file"} {
+		if a := s.Fire(t.Context(), Input{Event: BeforeTool, Call: &Call{Tool: tool}}); !a.Denied {
+			t.Errorf("%s runs: %+v", tool, a)
+		}
+	}
+}
+
 // TestClaude: a settings.json is read as it is, and a call is what Claude Code would call it.
 func TestClaude(t *testing.T) {
 	list, left, err := Claude("settings.json", []byte(`{

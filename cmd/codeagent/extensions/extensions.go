@@ -226,14 +226,14 @@ func (r *reader) hooks(file string, read func(string, int64) ([]byte, error)) {
 		r.configured(c)
 		return
 	}
-	list, left, err := hooks.Claude(file, data)
+	list, said, err := hooks.Claude(file, data)
 	if err != nil {
 		r.leave("the hooks of this file do not apply: %v", err)
 		return
 	}
 	r.out.Hooks = append(r.out.Hooks, list...)
-	for _, why := range left {
-		r.leave("a hook is left out: %s", why)
+	for _, sentence := range said {
+		r.leave("%s", sentence)
 	}
 }
 
