@@ -188,7 +188,13 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 	for _, w := range warnings {
 		printer.Emit(event.Notice{Level: word.LevelWarning, Text: w})
 	}
-	err = ses.Turn(ctx, agent.Input{Text: prompt})
+	in := agent.Input{Text: prompt}
+	if x.review == nil {
+		if in, err = message(ctx, ses, printer, prompt); err != nil {
+			return byLimit(ctx, err)
+		}
+	}
+	err = ses.Turn(ctx, in)
 	answer := printer.Last().Answer
 	if x.review != nil {
 		answer = x.review.text()
