@@ -22,13 +22,18 @@ func (v Verdict) Spared() []Denial {
 const mostSpared = 2
 
 // SparedWords says in one line what a command did without. It is empty for no denials. show formats
-// a target.
+// a target. A read is called one: a file that nothing may read says more than one that may not be
+// changed.
 func SparedWords(spared []Denial, show func(target string) string) string {
 	var names []string
 	calls := 0
 	for _, d := range spared {
-		if calls += max(d.Count, 1); !slices.Contains(names, d.Target) {
-			names = append(names, d.Target)
+		name := show(d.Target)
+		if d.Kind == KindRead {
+			name = "read " + name
+		}
+		if calls += max(d.Count, 1); !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
@@ -39,7 +44,7 @@ func SparedWords(spared []Denial, show func(target string) string) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(show(n))
+		b.WriteString(n)
 	}
 	if more := len(names) - mostSpared; more > 0 {
 		fmt.Fprintf(&b, " and %d more", more)

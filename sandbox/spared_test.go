@@ -14,6 +14,7 @@ func TestSpared(t *testing.T) {
 	}{
 		{"nothing", Verdict{}, ""},
 		{"one", Verdict{Denials: []Denial{{Kind: KindNetwork, Target: "x.org:443"}}}, "did without: x.org:443"},
+		{"read", Verdict{Denials: []Denial{{Kind: KindRead, Target: "/home/u/.ssh/id"}, one}}, "did without: read ~/.ssh/id, ~/.a (4 refused calls)"},
 		{"often", Verdict{Denials: []Denial{one}}, "did without: ~/.a (3 refused calls)"},
 		{"several", Verdict{Denials: []Denial{one, one, {Target: "/b"}, {Target: "/c"}, {Target: "/d"}}}, "did without: ~/.a, /b and 2 more (9 refused calls)"},
 		{"moot", Verdict{Denials: []Denial{{Target: "/b", Moot: true}}}, ""},
