@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"codeagent/internal/picture"
 	"codeagent/internal/short"
+	"codeagent/internal/visible"
 )
 
 type promptParams struct {
@@ -105,21 +107,31 @@ func (in *Message) addImage(ctx context.Context, data, name string) error {
 	return nil
 }
 
-// linked names a resource that the model can read by itself.
+// nameMost bounds the name of a resource, in bytes.
+const nameMost = 4 << 10
+
+// linked names a resource that the model can read by itself. Files can be called anything, so the name
+// is one line.
 func linked(uri string, name *string) string {
 	where := place(uri)
-	if name == nil || *name == "" || strings.HasSuffix(where, "/"+*name) || *name == where {
-		return "@" + where
+	out := "@" + where
+	if name != nil && *name != "" && !strings.HasSuffix(where, "/"+*name) && *name != where {
+		out += " (" + short.Bound(*name, nameMost) + ")"
 	}
-	return "@" + where + " (" + *name + ")"
+	return visible.Line(short.Bound(out, 2*nameMost))
 }
 
-// embedded is the text of a resource, with where it comes from.
+// embedded is the text of a resource, with where it comes from. What ends it does not occur in it, so
+// that no text of a file passes for what the user wrote.
 func embedded(where, text string) string {
 	if len(text) > embeddedMost {
 		text = short.Head(text, embeddedMost) + fmt.Sprintf("\n[%s more are left out]", short.Size(int64(len(text)-embeddedMost)))
 	}
-	return fmt.Sprintf("<file path=%q>\n%s\n</file>", where, text)
+	tag := "file"
+	if strings.Contains(text, "</"+tag) {
+		tag += fmt.Sprintf("-%x", sha256.Sum256([]byte(text)))[:9]
+	}
+	return fmt.Sprintf("<%s path=%q>\n%s\n</%s>", tag, short.Bound(where, nameMost), text, tag)
 }
 
 // place is the path of a file's URI, and any other URI as it is. The fragment, which names lines
