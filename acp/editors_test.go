@@ -218,7 +218,7 @@ func TestProposedEdits(t *testing.T) {
 	v := view{folder: "/real", cwd: "/link"}
 	diffs, files, left := v.proposed([]event.FileChange{
 		{Path: "/real/a", Before: text("1\r\n\t2\n"), After: text("3\n")}, {Path: "/real/new", After: text("é👩‍💻\n")}, {Path: "/real/gone", Before: text("x")},
-		{Path: "/real/bidi", Before: text("a"), After: text("a\u202eb")}, {Path: "/real/esc", Before: text("\x1b[2J"), After: text("")},
+		{Path: "/real/bidi", Before: text("a"), After: text("a\u202eb")}, {Path: "/real/esc", Before: text("\x1b[2J"), After: text("")}, {Path: "/real/a\u202eb\n", After: text("x")},
 		{Path: "/etc/binary"}, {Path: "/real/long", After: text(strings.Repeat("x", diffBytesMost))},
 	})
 	want := []any{
@@ -227,10 +227,11 @@ func TestProposedEdits(t *testing.T) {
 	if d := cmp.Diff(want, diffs); d != "" {
 		t.Error(d)
 	}
-	if len(files) != 7 || files[3].Path != "/link/bidi" {
+	if len(files) != 8 || files[3].Path != "/link/bidi" {
 		t.Errorf("files: %+v", files)
 	}
 	if got := strings.Join(left, "; "); got != "no diff of /link/bidi: it has characters that an editor does not show; no diff of /link/esc: it has characters that an editor does not show; "+
+		"no diff of /link/a<U+202E>b⏎: it has characters that an editor does not show; "+
 		"no diff of /etc/binary: it is binary or very large; no diff of /link/long: the changes are too many to be shown" {
 		t.Errorf("left: %s", got)
 	}

@@ -84,7 +84,7 @@ func (v *view) proposed(changes []event.FileChange) (diffs []any, files []sdk.To
 			why = "it is binary or very large"
 		case len(diffs) == diffsMost || size > diffBytesMost:
 			why = "the changes are too many to be shown"
-		case hides(old) || hides(d.NewText):
+		case visible.Line(d.Path) != d.Path || hides(old) || hides(d.NewText):
 			why = "it has characters that an editor does not show"
 		}
 		if why == "" {
