@@ -22,6 +22,8 @@ const (
 	commandMost = 64 << 10
 	// placesMost is how many files a call names.
 	placesMost = 100
+	// changedMost is the most of files, before and after, that a call that has ended shows as diffs.
+	changedMost = 4 << 20
 )
 
 // shownCall is a call that runs.
@@ -43,6 +45,15 @@ type diffItem struct {
 	Path    string  `json:"path"`
 	OldText *string `json:"oldText"`
 	NewText string  `json:"newText"`
+}
+
+// size is how much text the diff has, in bytes.
+func (d diffItem) size() int {
+	n := len(d.NewText)
+	if d.OldText != nil {
+		n += len(*d.OldText)
+	}
+	return n
 }
 
 // callUpdate is a tool_call or a tool_call_update: what is left out stays as it was, and lists
@@ -179,13 +190,15 @@ func (v *view) ended(e event.ToolFinished, replaying bool) []any {
 	if e.Outcome == word.OK {
 		u.Status = sdk.ToolCallStatusCompleted
 	}
+	size := 0
 	for _, c := range e.Changes {
 		at := sdk.ToolCallLocation{Path: v.path(c.Path)}
 		if line := firstLine(c.Diff); line > 0 {
 			at.Line = &line
 		}
 		u.Locations = append(u.Locations, at)
-		if d, ok := v.diff(c); ok {
+		d, ok := v.diff(c)
+		if size += d.size(); ok && size <= changedMost {
 			u.Content = append(u.Content, d)
 		}
 	}

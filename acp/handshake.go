@@ -161,8 +161,9 @@ func (p *openParams) read(params json.RawMessage, resume bool) (Opening, *Error)
 		return o, nil
 	}
 	var list []serverParams
-	if err := json.Unmarshal(p.McpServers, &list); err != nil {
-		return o, errorf(codeParams, "mcpServers: %v", err)
+	if err := misread(json.Unmarshal(p.McpServers, &list)); err != nil {
+		err.Message = "mcpServers: " + err.Message
+		return o, err
 	}
 	for _, one := range list {
 		server, err := one.server()

@@ -79,7 +79,7 @@ func (v *view) proposed(changes []event.FileChange) (diffs []any, files []sdk.To
 			old = *d.OldText
 		}
 		why := ""
-		switch size += len(old) + len(d.NewText); {
+		switch size += d.size(); {
 		case !ok:
 			why = "it is binary or very large"
 		case len(diffs) == diffsMost || size > diffBytesMost:

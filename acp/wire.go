@@ -2,7 +2,9 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -141,10 +143,19 @@ func decode(params json.RawMessage, to any) *Error {
 	if params[0] != '{' {
 		return errorf(codeParams, "the parameters are not an object")
 	}
-	if err := json.Unmarshal(params, to); err != nil {
-		return errorf(codeParams, "%v", err)
+	return misread(json.Unmarshal(params, to))
+}
+
+// misread says in words of the protocol why parameters cannot be read; nil if they can.
+func misread(err error) *Error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong):
+		return errorf(codeParams, "%s must not be of the type %s", cmp.Or(wrong.Field, "this"), wrong.Value)
 	}
-	return nil
+	return errorf(codeParams, "%v", err)
 }
 
 // The shapes of what is written.
