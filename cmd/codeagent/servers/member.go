@@ -172,6 +172,7 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 		one.discard()
 		return err
 	}
+	m.note(one, one.service.Begin(ctx, early{m}, nil), false)
 	one.client, err = mcp.OverPipes(ctx, one.service.Out, one.service.In, m.clientOptions())
 	during, _ := one.service.End()
 	m.note(one, during, err != nil)
@@ -203,13 +204,8 @@ func (m *member) whyEnded(one *instance, err error) error {
 	if said := lastLines(one.service.Errors()); said != "" {
 		b.WriteString("\nit printed: " + said)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, d := range m.refused[:min(len(m.refused), mostRefused)] {
-		b.WriteString("\nthe sandbox refused it: " + refusal(d))
-	}
-	if len(m.refused) > 0 {
-		b.WriteString("\ncodeagent mcp learn " + m.name + " finds out what it needs")
+	for _, words := range m.refusals() {
+		b.WriteString("\n" + words)
 	}
 	return errors.New(b.String())
 }
@@ -259,10 +255,22 @@ func (m *member) note(one *instance, during sandbox.Trace, failed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range v.Denials {
-		same := func(o sandbox.Denial) bool { return o.Kind == d.Kind && o.Target == d.Target && o.Program == d.Program }
-		if !d.Moot && len(m.refused) < mostNoted && !slices.ContainsFunc(m.refused, same) {
-			m.refused = append(m.refused, d)
-		}
+		m.add(d)
+	}
+}
+
+// add adds d to what the server was refused outside of calls, in place of one alike that knew less. The
+// caller holds m.mu.
+func (m *member) add(d sandbox.Denial) {
+	i := slices.IndexFunc(m.refused, func(o sandbox.Denial) bool {
+		return o.Kind == d.Kind && o.Target == d.Target && o.Program == d.Program
+	})
+	switch {
+	case d.Moot:
+	case i >= 0:
+		m.refused[i] = d
+	case len(m.refused) < mostNoted:
+		m.refused = append(m.refused, d)
 	}
 }
 

@@ -132,9 +132,6 @@ func (s *Servers) inquire(ctx context.Context, q inquiry.Question) inquiry.Reply
 	return reply
 }
 
-// slowStart is after how long Ready says for which servers it waits.
-const slowStart = 700 * time.Millisecond
-
 // Ready waits until every server has started or failed, and says so if that takes long. The error is
 // that of ctx.
 func (s *Servers) Ready(ctx context.Context) error {
@@ -146,18 +143,8 @@ func (s *Servers) Ready(ctx context.Context) error {
 		defer close(done)
 		s.begun.Wait()
 	}()
-	say := time.AfterFunc(slowStart, func() {
-		var names []string
-		for _, m := range s.members {
-			if m.status().State == Starting {
-				names = append(names, m.name)
-			}
-		}
-		if len(names) > 0 {
-			s.notice(word.LevelInfo, "waiting for %s to start: %s", short.Count(len(names), "MCP server"), short.List(names, 8))
-		}
-	})
-	defer say.Stop()
+	defer time.AfterFunc(slowStart, s.sayWaiting).Stop()
+	defer time.AfterFunc(stuckStart, s.sayRefused).Stop()
 	select {
 	case <-done:
 		s.counted.Do(s.count)

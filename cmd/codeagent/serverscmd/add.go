@@ -103,6 +103,7 @@ func add(ctx context.Context, s cli.Stdio, name string, a added) error {
 	fmt.Fprintf(&shown, "added the MCP server %s to %s\n", name, visible.Line(paths.File))
 	if settings.URL == "" {
 		fmt.Fprintf(&shown, "  sandbox: %s\n", visible.Line(settings.Sandbox.Words()))
+		fmt.Fprintf(&shown, "  next:    codeagent mcp test %s starts it; codeagent mcp learn %s finds out what its sandbox has to open\n", name, name)
 	}
 	if line := strings.Join(settings.Args, " "); (*mask.Mask)(nil).Text(line) != line {
 		fmt.Fprintf(s.Err, "codeagent: warning: the arguments look as if they hold a key, which now stands in %s; --env 'NAME=$NAME' gives the server a variable\n", visible.Line(paths.File))

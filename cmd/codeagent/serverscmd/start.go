@@ -73,10 +73,14 @@ func (c *chosen) start(ctx context.Context, o servers.Options) (*servers.Servers
 	return list, nil
 }
 
-// Emit keeps warnings.
+// Emit keeps warnings, and shows on a terminal what a start waits for.
 func (c *chosen) Emit(e event.Event) {
-	if n, ok := e.(event.Notice); ok && n.Level == word.LevelWarning {
+	n, ok := e.(event.Notice)
+	switch {
+	case ok && n.Level == word.LevelWarning:
 		c.warn(n.Text)
+	case ok && cli.IsTerminal(c.ws.Stdio.Err):
+		fmt.Fprintf(c.ws.Stdio.Err, "codeagent: %s\n", visible.Log(n.Text))
 	}
 }
 

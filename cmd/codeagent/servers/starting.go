@@ -1,0 +1,74 @@
+package servers
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"codeagent/event/word"
+	"codeagent/internal/short"
+	"codeagent/sandbox"
+)
+
+// After slowStart Ready says for which servers it waits, and after stuckStart what they were refused so
+// far: programs such as npx try for a long time what the sandbox refused them.
+const (
+	slowStart  = 700 * time.Millisecond
+	stuckStart = 4 * time.Second
+)
+
+// starting are the members that have neither started nor failed.
+func (s *Servers) starting() []*member {
+	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return m.status().State != Starting })
+}
+
+// sayWaiting names the servers that are waited for.
+func (s *Servers) sayWaiting() {
+	var names []string
+	for _, m := range s.starting() {
+		names = append(names, m.name)
+	}
+	if len(names) > 0 {
+		s.notice(word.LevelInfo, "waiting for %s to start: %s", short.Count(len(names), "MCP server"), short.List(names, 8))
+	}
+}
+
+// sayRefused says what the servers that are waited for were refused.
+func (s *Servers) sayRefused() {
+	for _, m := range s.starting() {
+		if words := m.refusals(); len(words) > 0 {
+			s.notice(word.LevelInfo, "the MCP server %s has not started yet: %s", m.name, strings.Join(words, "; "))
+		}
+	}
+}
+
+// refusals are the lines that say what the server was refused outside of calls, and what the person can
+// do about it; none if it was refused nothing.
+func (m *member) refusals() (out []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.refused[:min(len(m.refused), mostRefused)] {
+		out = append(out, "the sandbox refused it: "+refusal(d))
+	}
+	if len(m.refused) > 0 {
+		out = append(out, "codeagent mcp learn "+m.name+" finds out what it needs")
+	}
+	return out
+}
+
+// early sees what a server is refused while it starts. It grants nothing, and no call waits for it.
+type early struct{ m *member }
+
+// Asks is part of sandbox.Holder.
+func (e early) Asks(d sandbox.Denial) bool {
+	e.m.mu.Lock()
+	defer e.m.mu.Unlock()
+	e.m.add(d)
+	return false
+}
+
+// Hold is part of sandbox.Holder.
+func (early) Hold(context.Context, sandbox.Denial) (sandbox.Grant, bool) {
+	return sandbox.Grant{}, false
+}

@@ -1,0 +1,81 @@
+package servers
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"codeagent/config/server"
+	"codeagent/event"
+	"codeagent/mcp/inquiry"
+)
+
+// heard is a face that keeps the notices.
+type heard struct{ texts chan string }
+
+func (h heard) Emit(e event.Event) {
+	if n, ok := e.(event.Notice); ok {
+		h.texts <- n.Text
+	}
+}
+
+func (heard) Inquire(context.Context, inquiry.Question) (inquiry.Reply, error) {
+	return inquiry.Reply{Action: inquiry.Declined}, nil
+}
+
+// TestRefusedWhileStarting: what a server is refused is known and said while it still starts, and is
+// known once afterwards.
+func TestRefusedWhileStarting(t *testing.T) {
+	o := testOptions(t)
+	outside := filepath.Join(filepath.Dir(o.Workspace.Folder), "outside")
+	// It begins with the first message, and answers that after it was let on.
+	script := `cd "$CODEAGENT_SERVER_DIR"; read -r line; echo x >"$0"; echo x >begun; read -r _ <on
+` + strings.Replace(answers, "r; ", "", 1)
+	set, problem := server.Settings{Command: "/bin/sh", Args: []string{"-c", script, outside}, Origin: server.OfUser}.Complete("")
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	o.Configured = map[string]server.Settings{"t": set}
+	own := (&Servers{options: o}).folder("t", set)
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	begun, on := filepath.Join(own, "begun"), filepath.Join(own, "on")
+	for _, path := range []string{begun, on} {
+		if err := unix.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := Open(t.Context(), o)
+	defer s.Close()
+	face := heard{make(chan string, 10)}
+	s.Attach(face)
+	if _, err := os.ReadFile(begun); err != nil {
+		t.Fatal(err)
+	}
+	s.sayRefused()
+	select {
+	case said := <-face.texts:
+		if !strings.HasPrefix(said, "the MCP server t has not started yet: the sandbox refused it: write "+outside) || !strings.HasSuffix(said, "; codeagent mcp learn t finds out what it needs") {
+			t.Errorf("said: %s", said)
+		}
+	default:
+		t.Error("nothing was said")
+	}
+	if st := s.Status()[0]; st.State != Starting || len(st.Refused) != 1 {
+		t.Errorf("%+v", st)
+	}
+	if err := os.WriteFile(on, []byte("x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Status()[0]; st.State != Running || len(st.Refused) != 1 {
+		t.Errorf("%+v", st)
+	}
+}
