@@ -3,6 +3,7 @@ package config_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -302,6 +303,9 @@ func TestCommandLineMistakes(t *testing.T) {
 		"sandbox.limits.cpu_s=9999999": "use a whole number from 0 to",
 		"model.x=1":                    "nothing lies below it",
 		"=x":                           "unknown setting",
+		"sandbox.env.set.=x":           "unknown setting",
+		"sandbox.env.set.A.B=x":        "unknown setting",
+		"providers.p.headers.A=b\nc":   "control characters",
 	} {
 		if _, err := load(t, "", config.Sources{Overrides: []string{arg}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("-c %q: %v, want %q", arg, err, want)
@@ -316,13 +320,13 @@ func TestCommandLineMistakes(t *testing.T) {
 func TestOverrideForms(t *testing.T) {
 	c, err := load(t, "", config.Sources{Overrides: []string{
 		`model="quoted"`, "base_url=http://x/v1?a=b", `sandbox.add_dirs=["/x", "/y"]`, "sandbox.limits.cpu_s=3", "tools.shell.enabled=false",
-		`sandbox.env.set={A = "b"}`, "sandbox.allow_home=true", `providers.p.base_url=http://p/v1`, "model_provider=p",
+		`sandbox.env.set={A = "b"}`, "sandbox.env.set.PORT=8080", `sandbox.env.set."x.y"="q"`, "sandbox.allow_home=true", `providers.p.base_url=http://p/v1`, "model_provider=p",
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Model != "quoted" || c.BaseURL != "http://x/v1?a=b" || !slices.Equal(c.Sandbox.AddDirs, []string{"/x", "/y"}) || c.Sandbox.Limits.CPUSeconds != 3 ||
-		*c.Tools["shell"] || c.Sandbox.Env.Set["A"] != "b" || !c.Sandbox.AllowHome || c.Providers["p"].BaseURL != "http://p/v1" {
+		*c.Tools["shell"] || !maps.Equal(c.Sandbox.Env.Set, map[string]string{"A": "b", "PORT": "8080", "x.y": "q"}) || !c.Sandbox.AllowHome || c.Providers["p"].BaseURL != "http://p/v1" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -22,7 +22,7 @@ Settings come from, each overriding the one before: the defaults, your file, the
 Your file is ` + "`$CODEAGENT_HOME/config.toml`" + ` where that variable is set, else ` + "`~/.config/codeagent/config.toml`" + ` (` + "`$XDG_CONFIG_HOME`" + ` is respected).
 A key that is not in this list is an error, and so is a value of another type; the message names file, line, column and what was expected.
 
-` + "`-c`" + ` takes the dotted key and a TOML value: ` + "`-c sandbox.limits.cpu_s=10`" + `, ` + "`-c 'sandbox.add_dirs=[\"/data\"]'`" + `. A string may stand without quotes: ` + "`-c sandbox.mode=read-only`" + `.
+` + "`-c`" + ` takes the dotted key and a TOML value: ` + "`-c sandbox.limits.cpu_s=10`" + `, ` + "`-c 'sandbox.add_dirs=[\"/data\"]'`" + `. A string may stand without quotes: ` + "`-c sandbox.mode=read-only`" + `. One entry of a table is a key of its own: ` + "`-c sandbox.env.set.LANG=C`" + `.
 
 A project's own ` + "`.codeagent/config.toml`" + ` is not read; that there is one is reported. Settings marked *narrower* are those that
 such a file may one day set, to something narrower than yours; it may set no others.

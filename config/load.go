@@ -13,6 +13,8 @@ import (
 	"codeagent/config/server"
 	"codeagent/hostfile"
 	"codeagent/internal/short"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 // Sources are the sources of settings, from lowest to highest priority: the defaults, the
@@ -139,16 +141,49 @@ func readSome(ctx context.Context, name string) ([]byte, error) {
 }
 
 func (c *Config) set(origin Origin, key, t string) error {
-	s, name, ok := find(splitKey(key))
-	if !ok {
-		return &Error{origin, unknown(splitKey(key))}
+	parts := splitKey(key)
+	var v any
+	var err error
+	s, name, ok := find(parts)
+	if ok {
+		v, err = s.parseValue(t)
+	} else if s, name, ok = tableOf(parts); ok {
+		last := len(parts) - 1
+		v, err = s.withEntry(c, name, parts[last], t)
+		parts = parts[:last]
 	}
-	v, err := s.parseValue(t)
-	if err != nil {
+	switch {
+	case !ok:
+		return &Error{origin, unknown(parts)}
+	case err != nil:
 		return &Error{origin, key + ": " + err.Error()}
 	}
-	c.take(s, strings.Join(splitKey(key), "."), name, v, origin)
+	c.take(s, strings.Join(parts, "."), name, v, origin)
 	return nil
+}
+
+// tableOf returns the setting that is a table with an entry of the name parts.
+func tableOf(parts []string) (s setting, name string, ok bool) {
+	last := len(parts) - 1
+	if last < 1 || parts[last] == "" {
+		return s, "", false
+	}
+	s, name, ok = find(parts[:last])
+	return s, name, ok && s.kind() == table
+}
+
+// withEntry returns the value of a table with one entry more. t is its value, in TOML or bare.
+func (s setting) withEntry(c *Config, name, entry, t string) (any, error) {
+	all := map[string]any{}
+	for k, v := range *s.at(c, name).(*map[string]string) {
+		all[k] = v
+	}
+	all[entry] = t
+	var holder struct{ V string }
+	if err := toml.Unmarshal([]byte("v = "+t), &holder); err == nil {
+		all[entry] = holder.V
+	}
+	return s.check(all)
 }
 
 func (c *Config) setFlag(f Flag) error {
@@ -237,9 +272,12 @@ func splitKey(key string) []string {
 	}
 }
 
-// Known reports whether the dotted key is a setting.
+// Known reports whether the dotted key is a setting, or an entry of one that is a table.
 func Known(key string) bool {
 	_, _, ok := find(splitKey(key))
+	if !ok {
+		_, _, ok = tableOf(splitKey(key))
+	}
 	return ok
 }
 
