@@ -82,6 +82,15 @@ var codexNames = []struct{ theirs, ours string }{
 	{"model_providers.NAME.env_key", "providers.NAME.key_env"},
 	{"model_providers.NAME.http_headers", "providers.NAME.headers"},
 	{"model_providers.NAME.wire_api", "providers.NAME.wire"},
+	{"mcp_servers.NAME.command", "mcp.servers.NAME.command"},
+	{"mcp_servers.NAME.args", "mcp.servers.NAME.args"},
+	{"mcp_servers.NAME.env", "mcp.servers.NAME.env"},
+	{"mcp_servers.NAME.env_vars", "mcp.servers.NAME.sandbox.env"},
+	{"mcp_servers.NAME.url", "mcp.servers.NAME.url"},
+	{"mcp_servers.NAME.http_headers", "mcp.servers.NAME.headers"},
+	{"mcp_servers.NAME.enabled_tools", "mcp.servers.NAME.enabled_tools"},
+	{"mcp_servers.NAME.disabled_tools", "mcp.servers.NAME.disabled_tools"},
+	{"mcp_servers.NAME.required", "mcp.servers.NAME.required"},
 }
 
 // codexLimits are tables and settings of Codex that limit commands. One that cannot be translated
@@ -100,7 +109,8 @@ const openNetwork = "sandbox.network=full"
 type dialect struct {
 	// first has the lowest priority; then come the settings in their order.
 	first, settings []string
-	mode            string // the last sandbox mode named
+	mode            string   // the last sandbox mode named
+	off             []string // MCP servers that are not to start
 	warnings        []string
 }
 
@@ -137,7 +147,7 @@ func fromCodex(s cli.Stdio, f cli.Flags, c codexFlags) (cli.Flags, []string, err
 			return o == openNetwork || strings.HasPrefix(o, "sandbox.add_dirs=")
 		})
 	}
-	f.Settings = append(d.first, d.settings...)
+	f.Settings = append(d.first, d.withoutOff()...)
 	return f, d.warnings, nil
 }
 
@@ -145,16 +155,30 @@ func (d *dialect) warn(format string, args ...any) {
 	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
 }
 
-func (d *dialect) set(key string, v any) { d.settings = append(d.settings, key+"="+inTOML(v)) }
+func (d *dialect) set(key string, v any) {
+	if parts := strings.Split(key, "."); len(parts) > 3 && parts[0] == "mcp" && slices.Contains([]string{"env", "url", "headers"}, parts[3]) {
+		v = literally(v)
+	}
+	d.settings = append(d.settings, key+"="+inTOML(v))
+}
 
 // translate translates one setting; a table that is not a setting, each entry of it.
 func (d *dialect) translate(key string, v any) error {
 	if d.special(key, v) {
 		return nil
 	}
+	parent, entry := key, ""
+	if last := strings.LastIndexByte(key, '.'); last > 0 {
+		parent, entry = key[:last], key[last:]
+	}
 	for _, n := range codexNames {
 		if ours, ok := renamed(key, n.theirs, n.ours); ok {
 			d.set(ours, v)
+			return nil
+		}
+		// The SDK passes each entry of an object as a setting of its own.
+		if ours, ok := renamed(parent, n.theirs, n.ours); ok && config.Known(ours+entry) {
+			d.set(ours+entry, v)
 			return nil
 		}
 	}
@@ -235,8 +259,15 @@ func (d *dialect) special(key string, v any) bool {
 			d.warn("%s has no effect: variables that look like secrets stay hidden unless sandbox.env.include names them", key)
 		}
 	default:
+		if parts := strings.Split(key, "."); len(parts) >= 3 && parts[0] == "mcp_servers" {
+			return d.server(parts[1], strings.Join(parts[2:], "."), v)
+		}
 		// Codex asks each provider over the Responses API, and shows its name only.
 		parts := strings.Split(key, ".")
+		if len(parts) == 4 && parts[0] == "model_providers" && parts[2] == "env_http_headers" {
+			d.set("providers."+parts[1]+".headers."+parts[3], "$"+text)
+			return true
+		}
 		if len(parts) != 3 || parts[0] != "model_providers" {
 			return false
 		}
@@ -258,7 +289,8 @@ func renamed(key, theirs, ours string) (string, bool) {
 	if !ok || !strings.HasPrefix(key, before) || !strings.HasSuffix(key, after) || len(key) <= len(theirs)-len("NAME") {
 		return "", false
 	}
-	return strings.Replace(ours, "NAME", key[len(before):len(key)-len(after)], 1), true
+	name := key[len(before) : len(key)-len(after)]
+	return strings.Replace(ours, "NAME", name, 1), !strings.Contains(name, ".")
 }
 
 // tomlValue returns the value of a setting: as Codex does, a text that is not TOML is a string.

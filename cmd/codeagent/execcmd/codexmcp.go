@@ -1,0 +1,66 @@
+package execcmd
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// server translates a setting of an MCP server of Codex that needs more than another name. A server
+// runs in the sandbox that codeagent's own have by default: Codex confines none.
+func (d *dialect) server(name, key string, v any) bool {
+	ours := "mcp.servers." + name + "."
+	text, isText := v.(string)
+	switch {
+	case key == "enabled":
+		if v == false {
+			d.off = append(d.off, ours)
+		} else {
+			d.off = slices.DeleteFunc(d.off, func(o string) bool { return o == ours })
+		}
+	case key == "bearer_token_env_var" && isText:
+		d.settings = append(d.settings, ours+"headers.Authorization="+inTOML("Bearer $"+text))
+	case strings.HasPrefix(key, "env_http_headers.") && isText:
+		d.settings = append(d.settings, ours+"headers."+strings.TrimPrefix(key, "env_http_headers.")+"="+inTOML("$"+text))
+	case key == "startup_timeout_sec", key == "tool_timeout_sec":
+		return d.seconds(ours+strings.TrimSuffix(key, "ec"), v)
+	default:
+		return false
+	}
+	return true
+}
+
+// seconds sets a time that Codex may give as a fraction; codeagent takes whole seconds.
+func (d *dialect) seconds(key string, v any) bool {
+	n, ok := v.(float64)
+	if whole, is := v.(int64); is {
+		n, ok = float64(whole), true
+	}
+	if !ok || !(n > 0 && n < 1<<31) {
+		return false
+	}
+	d.set(key, int64(math.Ceil(n)))
+	return true
+}
+
+// withoutOff returns the settings without those of servers that are not to start.
+func (d *dialect) withoutOff() []string {
+	return slices.DeleteFunc(d.settings, func(o string) bool {
+		return slices.ContainsFunc(d.off, func(server string) bool { return strings.HasPrefix(o, server) })
+	})
+}
+
+// literally escapes what settings of servers here take as the name of a variable.
+func literally(v any) any {
+	switch v := v.(type) {
+	case string:
+		return strings.ReplaceAll(v, "$", "$$")
+	case map[string]any:
+		out := map[string]any{}
+		for name, one := range v {
+			out[name] = literally(one)
+		}
+		return out
+	}
+	return v
+}
