@@ -50,6 +50,16 @@ type acpMessage struct {
 // startEditor starts `codeagent acp` and shakes hands.
 func startEditor(t *testing.T, u user, url string) *editor {
 	t.Helper()
+	e := launchEditor(t, u, url)
+	if m := e.request("initialize", `{"protocolVersion":1,"clientCapabilities":{}}`); m.Error != nil || !strings.Contains(string(m.Result), `"loadSession":true`) {
+		t.Fatalf("initialize: %+v", m)
+	}
+	return e
+}
+
+// launchEditor starts `codeagent acp`.
+func launchEditor(t *testing.T, u user, url string) *editor {
+	t.Helper()
 	cmd := u.codeagent("acp", "--model", "test")
 	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+url)
 	cmd.Stderr = os.Stderr
@@ -68,11 +78,7 @@ func startEditor(t *testing.T, u user, url string) *editor {
 		in.Close()
 		_ = cmd.Wait() // it may have ended
 	})
-	e := &editor{t: t, cmd: cmd, in: in, out: bufio.NewReader(out)}
-	if m := e.request("initialize", `{"protocolVersion":1,"clientCapabilities":{}}`); m.Error != nil || !strings.Contains(string(m.Result), `"loadSession":true`) {
-		t.Fatalf("initialize: %+v", m)
-	}
-	return e
+	return &editor{t: t, cmd: cmd, in: in, out: bufio.NewReader(out)}
 }
 
 func (e *editor) line(text string) {
