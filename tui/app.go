@@ -243,6 +243,7 @@ func drawAsked(m *app, h int) askedRows {
 	}
 	more := len(m.questions.Waiting) + len(m.forms.Waiting) - 1
 	if f := m.form(); f != nil {
+		f.Behind = m.questions.Front() != nil
 		d := f.View(m.theme, m.width, h, more)
 		return askedRows{d.Lines, d.X, d.Y, func() { f.OnScreen(d) }}
 	}

@@ -169,7 +169,7 @@ func TestFormAndPermission(t *testing.T) {
 	q = r.put(npmRequest("r"))
 	r.typeText("s1n")
 	r.wantNone(q)
-	r.has("Adas1n", "1 more")
+	r.has("Adas1n", "1 more", "Esc permission request waiting")
 	r.press("esc")
 	r.has("npm install wants")
 	r.typeText("n")

@@ -351,6 +351,8 @@ func (f *Form) hint(t *paint.Theme, w, above, below int) string {
 	switch {
 	case f.problem != "":
 		left = []paint.Span{paint.Warn.Span("   " + f.problem)}
+	case f.filling && f.Behind:
+		left = append([]paint.Span{paint.Accent.Span("   " + f.keys.Back), paint.Warn.Span(" permission request waiting")}, keys([2]string{f.keys.Next, "next"})...)
 	case f.filling && f.at.field+1 == len(f.fields):
 		left = keys([2]string{f.keys.Next, "sends"}, [2]string{f.keys.Back, "back"}, f.chooses())
 	case f.filling:

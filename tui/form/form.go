@@ -31,6 +31,8 @@ type Keys struct{ Arm, Next, Back, Page string }
 
 // Form is a question of a server, docked below the transcript.
 type Form struct {
+	// Behind: a request for a permission waits while this form is filled in.
+	Behind bool
 	Ask    *Ask
 	fields []entry
 	keys   Keys

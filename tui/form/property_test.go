@@ -77,6 +77,7 @@ func TestWhateverIsAsked(t *testing.T) {
 		}
 		shown := map[sight]bool{}
 		look := func() {
+			f.Behind = r.IntN(4) == 0
 			d := f.View(theme, w, h, r.IntN(3))
 			for _, l := range d.Lines {
 				tuitest.Harmless(t, l)
