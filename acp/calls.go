@@ -39,6 +39,11 @@ type contentItem struct {
 
 func words(s string) contentItem { return contentItem{"content", text(s)} }
 
+// printed is what a command printed. Editors draw text as Markdown, which would join its lines.
+func printed(s string) contentItem {
+	return contentItem{"content", textBlock{"text", visible.Fenced(visible.Text(s), "")}}
+}
+
 // diffItem is a changed file. OldText is null for a new file.
 type diffItem struct {
 	Type    string  `json:"type"`
@@ -158,7 +163,7 @@ func (v *view) output(e event.ToolOutput) []any {
 	}
 	c.output = append(c.output, e.Data...)
 	c.output = c.output[max(0, len(c.output)-tailMost):]
-	return []any{callUpdate{SessionUpdate: "tool_call_update", ToolCallID: e.CallID, Content: []any{words(string(c.output))}}}
+	return []any{callUpdate{SessionUpdate: "tool_call_update", ToolCallID: e.CallID, Content: []any{printed(string(c.output))}}}
 }
 
 // resultKey names the end of a call as data in _meta.
@@ -209,7 +214,7 @@ func (v *view) ended(e event.ToolFinished, replaying bool) []any {
 		u.Locations = u.Locations[:placesMost]
 	}
 	if e.Output != "" {
-		u.Content = append(u.Content, words(short.Bound(e.Output, outputMost)))
+		u.Content = append(u.Content, printed(short.Bound(e.Output, outputMost)))
 	}
 	if e.Message != "" {
 		u.Content = append(u.Content, words(e.Message))

@@ -353,3 +353,17 @@ func TestWrongTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestOutputKeepsItsLines: editors draw text as Markdown, in which lines are joined.
+func TestOutputKeepsItsLines(t *testing.T) {
+	var v view
+	v.updates(event.ToolStarted{CallID: "c", Kind: word.KindCommand}, false)
+	const want = "````\n# a\n```b\n````"
+	for _, e := range []event.Event{
+		event.ToolOutput{CallID: "c", Data: []byte("# a\n```b\n")}, event.ToolFinished{CallID: "c", Kind: word.KindCommand, Outcome: word.OK, Output: "# a\n```b\n"},
+	} {
+		if got := v.updates(e, false)[0].(callUpdate).Content[0].(contentItem).Content.(textBlock).Text; got != want {
+			t.Errorf("%T: %q", e, got)
+		}
+	}
+}

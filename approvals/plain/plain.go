@@ -220,12 +220,7 @@ func (q Question) Words() string {
 // Markdown is Words in a fenced block, for clients that draw Markdown: nothing in it is drawn as
 // a link, a picture or a heading. The fence is longer than every row of backquotes inside.
 func (q Question) Markdown() string {
-	text := q.Words()
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + "text\n" + text + "\n" + fence
+	return visible.Fenced(q.Words(), "text")
 }
 
 // Answer returns the answer that the option with this ID means. Every other ID is a no.

@@ -36,11 +36,7 @@ type reply struct {
 
 // page is a reply that the editor draws as it is written.
 func page(text string) reply {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return reply{page: fence + "text\n" + strings.TrimRight(text, "\n") + "\n" + fence}
+	return reply{page: visible.Fenced(strings.TrimRight(text, "\n"), "text")}
 }
 
 // builtin is the table of / commands, in the order they are shown. They are those of the screen that
@@ -304,9 +300,7 @@ func (o *open) diff(ctx context.Context, _ string) (reply, error) {
 	if err == nil && c.Text == "" {
 		c.Text = "(nothing)"
 	}
-	r := page(c.Text)
-	r.page = strings.Replace(r.page, "text\n", "diff\n", 1)
-	return r, err
+	return reply{page: visible.Fenced(strings.TrimRight(c.Text, "\n"), "diff")}, err
 }
 
 func (o *open) rename(_ context.Context, title string) (reply, error) {
