@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,6 +23,7 @@ func RefuseEmpty(cmd *cobra.Command) {
 			_, done := f.Value.(filled)
 			if kind := f.Value.Type(); !done && !f.Hidden && (kind == "string" || kind == "stringArray") {
 				f.Value = filled{f.Value}
+				f.DefValue = strings.TrimSuffix(f.DefValue, "[]") // pflag prints it where it does not know the type
 			}
 		})
 	}

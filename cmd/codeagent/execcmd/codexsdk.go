@@ -225,8 +225,8 @@ func (d *dialect) special(key string, v any) bool {
 			text = "xhigh"
 		}
 		d.set("reasoning_effort", text)
-	case "web_search":
-		if text != "disabled" {
+	case "web_search", "features.web_search_request", "tools.web_search":
+		if text != "disabled" && (on || !isBool) {
 			d.warn("web_search has no effect: codeagent does not search the web")
 		}
 	case "sandbox_mode":

@@ -46,6 +46,8 @@ func TestDialect(t *testing.T) {
 		{name: "an effort of the SDK alone", flags: cli.Flags{Settings: []string{`model_reasoning_effort="ultra"`}},
 			settings: []string{`reasoning_effort="xhigh"`}, warning: "ultra"},
 		{name: "no web search", flags: cli.Flags{Settings: []string{`web_search="disabled"`}}},
+		{name: "no web search, of earlier SDKs", flags: cli.Flags{Settings: []string{"features.web_search_request=false"}}},
+		{name: "web search of earlier SDKs", flags: cli.Flags{Settings: []string{"features.web_search_request=true"}}, warning: "web_search"},
 		{name: "web search", flags: cli.Flags{Settings: []string{`web_search="live"`}}, warning: "web_search"},
 		{name: "a provider", flags: cli.Flags{Settings: []string{`model_provider="p"`, `model_providers.p={name="P", base_url="http://h", env_key="K", http_headers={"X-A"="b"}}`}},
 			settings: []string{"providers.p.wire=responses", `model_provider="p"`, `providers.p.base_url="http://h"`, `providers.p.key_env="K"`, `providers.p.headers={"X-A" = "b"}`}},
