@@ -113,10 +113,15 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	forbidden := resp.StatusCode == http.StatusForbidden
 	switch {
-	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+	case resp.StatusCode == http.StatusUnauthorized, forbidden && resp.Header.Get("WWW-Authenticate") != "":
 		resp.Body.Close()
 		return nil, fmt.Errorf("%w: it answered HTTP %d; codeagent mcp login %s signs in, or set its headers in the settings", ErrSignIn, resp.StatusCode, r.name)
+	case forbidden: // often a server on this machine that wants to be called by another name
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, maxTitle))
+		resp.Body.Close()
+		return nil, fmt.Errorf("it refused the request (HTTP 403), with the words %q: check its url and headers", line(strings.TrimSpace(string(said)), maxTitle))
 	case resp.StatusCode == http.StatusNotFound && req.Header.Get("Mcp-Session-Id") != "":
 		// Whatever a body says beside it, 404 means that the session is gone.
 		resp.Body.Close()

@@ -160,6 +160,7 @@ func TestOtherAnswers(t *testing.T) {
 		kind, body, why string
 	}{
 		{http.StatusInternalServerError, "text/plain", "OBEY-ME", "it answered HTTP 500 (Internal Server Error)"},
+		{http.StatusForbidden, "text/plain", "only at \x1b[1mlocalhost\n", `it refused the request (HTTP 403), with the words "only at ␛[1mlocalhost": check its url and headers`},
 		{http.StatusTooManyRequests, "text/plain", "OBEY-ME", "it answered HTTP 429 (Too Many Requests)"},
 		{http.StatusOK, "text/html", "<h1>OBEY-ME</h1>", `it does not answer as an MCP server does: unsupported content type "text/html"`},
 		{http.StatusOK, "application/json", "", "it does not answer as an MCP server does: failed to decode response: unmarshaling jsonrpc message: EOF"},

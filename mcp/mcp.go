@@ -78,8 +78,8 @@ var (
 	ErrEnded = errors.New("the server has ended")
 	// ErrTime: the server did not answer within its time limit.
 	ErrTime = errors.New("the server did not answer in time")
-	// ErrSignIn: the server wants a sign-in (HTTP 401 or 403) that the configured headers do not
-	// give.
+	// ErrSignIn: the server wants a sign-in (HTTP 401, or 403 with WWW-Authenticate) that the
+	// configured headers do not give.
 	ErrSignIn = errors.New("the server needs a sign-in")
 )
 
