@@ -33,6 +33,9 @@ func TestTaskTools(t *testing.T) {
 		listed := tools
 		c, err := raw(t, Options{Log: l.log}, func(w io.Writer, method string, id json.RawMessage) { answer(w, method, id, listed) })
 		check(t, c, err, &l)
+		if err := c.readTools(t.Context()); err != nil || strings.Count(l.all(), "tool bound is left out") != 1 {
+			t.Errorf("%v, told again: %s", err, l.all())
+		}
 		listed = strings.ReplaceAll(tools, `"required"`, `"forbidden"`)
 		if err := c.readTools(t.Context()); err != nil || len(c.Tools()) != 3 {
 			t.Errorf("%v, %+v", err, c.Tools())

@@ -88,20 +88,20 @@ func pages[T any](ctx context.Context, most int, page func(ctx context.Context, 
 			return nil, err
 		}
 		if all = append(all, entries...); len(all) > most {
-			log.say("warning", fmt.Sprintf("the server lists more than %d entries; the others are left out", most))
+			log.sayOnce(fmt.Sprintf("the server lists more than %d entries; the others are left out", most))
 			return all[:most], nil
 		}
 		if next == "" {
 			return all, nil
 		}
 		if seen[next] {
-			log.say("warning", "the server lists the same page twice; its list ends there")
+			log.sayOnce("the server lists the same page twice; its list ends there")
 			return all, nil
 		}
 		seen[next] = true
 		cursor = next
 	}
-	log.say("warning", fmt.Sprintf("the server lists more than %d pages; the others are left out", maxPages))
+	log.sayOnce(fmt.Sprintf("the server lists more than %d pages; the others are left out", maxPages))
 	return all, nil
 }
 
@@ -123,7 +123,7 @@ func (c *Client) checked(tools []*sdk.Tool) []Tool {
 			continue
 		}
 		if why != "" {
-			c.log.say("warning", fmt.Sprintf("tool %s is left out: %s", line(t.Name, maxName), why))
+			c.log.sayOnce(fmt.Sprintf("tool %s is left out: %s", line(t.Name, maxName), why))
 			continue
 		}
 		names[tool.Name] = true
@@ -174,7 +174,7 @@ func (c *Client) named(list []Tool) []Tool {
 	for i := range list {
 		t := &list[i]
 		if total += len(t.Description) + len(t.Schema); total > maxListed {
-			c.log.say("warning", fmt.Sprintf("%d tools are left out: all descriptions together have more than %d KiB", len(list)-i, maxListed>>10))
+			c.log.sayOnce(fmt.Sprintf("%d tools are left out: all descriptions together have more than %d KiB", len(list)-i, maxListed>>10))
 			return list[:i]
 		}
 		t.Offered = offered(c.o.Name, t.Name, taken)
