@@ -16,7 +16,7 @@ assert.deepEqual(editor.reads.map((r) => [r.sessionId, r.path]), [[sessionId, fi
 const seen = editor.text(sessionId);
 assert.ok(seen.includes("not saved"), "the buffer was not read");
 assert.ok(seen.includes("unsaved changes"), "the model is not told");
-assert.ok(contents(editor, sessionId).some((c) => c.includes('"text":"saved"')), "cat did not read the disk");
+assert.ok(contents(editor, sessionId).some((c) => c.includes('"text":"```\\nsaved\\n```"')), "cat did not read the disk");
 assert.equal(fs.readFileSync(file, "utf8"), "saved\n");
 await editor.end();
 
