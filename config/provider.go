@@ -191,7 +191,7 @@ func (p Provider) Resolve(getenv func(string) string) (Provider, error) {
 	headers := map[string]string{}
 	for name, v := range p.Headers {
 		if variable, ok := strings.CutPrefix(v, "$"); ok {
-			if v = getenv(variable); v == "" {
+			if v = strings.TrimSpace(getenv(variable)); v == "" { // as a key: files end in a line break
 				return p, fmt.Errorf("providers.%s.headers: %s names the variable %s, which is not set", p.Name, quoted(name), quoted(variable))
 			}
 		}

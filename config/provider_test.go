@@ -11,7 +11,7 @@ import (
 )
 
 func TestChosenProvider(t *testing.T) {
-	keys := map[string]string{"OPENAI_API_KEY": " sk-1\n", "LOCAL_KEY": "lk", "H": "secret"}
+	keys := map[string]string{"OPENAI_API_KEY": " sk-1\n", "LOCAL_KEY": "lk", "H": "secret\n"}
 	c, err := load(t, "", config.Sources{})
 	if err != nil {
 		t.Fatal(err)

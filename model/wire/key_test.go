@@ -72,3 +72,28 @@ func TestNoKey(t *testing.T) {
 		}
 	}
 }
+
+// A key or a header of two lines is not sent, and not tried again: no connection failed.
+func TestHeadersOfTwoLines(t *testing.T) {
+	t.Parallel()
+	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		t.Error("it was sent")
+		return nil, io.EOF
+	})
+	for _, c := range []struct {
+		header, value string
+		kind          model.ErrorKind
+	}{
+		{"Authorization", "Bearer one\ntwo", model.SignIn},
+		{"Authorization", "Bearer one\x00", model.SignIn},
+		{"X-Team", "one\r\ntwo", model.BadRequest},
+	} {
+		req := request(t.Context(), t)
+		req.Header.Set(c.header, c.value)
+		_, err := (&transport{Base: base}).RoundTrip(req)
+		f := new(model.Error)
+		if !errors.As(err, &f) || f.Kind != c.kind || f.Retryable() || strings.Contains(err.Error(), "two") {
+			t.Errorf("%s: %q: %v", c.header, c.value, err)
+		}
+	}
+}

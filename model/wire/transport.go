@@ -82,8 +82,31 @@ func NewBase() *http.Transport {
 	}
 }
 
+// unsendable returns the error of a header that net/http would not send, as a key of two lines. To
+// net/http it is a failed connection, which would be retried.
+func unsendable(h http.Header) error {
+	for name, values := range h {
+		for _, v := range values {
+			if !strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+				continue
+			}
+			if name == "Authorization" {
+				return &model.Error{Kind: model.SignIn, Message: "the API key has a line break or another control character in it, and was not sent"}
+			}
+			return &model.Error{Kind: model.BadRequest, Message: "the header " + clean(name) + " has a line break or another control character in its value, and was not sent"}
+		}
+	}
+	return nil
+}
+
 // RoundTrip sends one request. See transport.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := unsendable(req.Header); err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, err
+	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	w := &watched{ctx: ctx, cancel: cancel, idle: t.Idle}
 	if w.idle == 0 {
