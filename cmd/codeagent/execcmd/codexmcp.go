@@ -1,6 +1,8 @@
 package execcmd
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -50,15 +52,24 @@ func (d *dialect) withoutOff() []string {
 	})
 }
 
-// literally escapes what settings of servers here take as the name of a variable.
-func literally(v any) any {
+// literally returns a value of Codex for the setting ours, which takes $NAME as a variable. The value
+// of a header may be a key, and codeagent takes keys from variables only: it gets one of its own, which
+// no command sees.
+func (d *dialect) literally(ours string, v any) any {
 	switch v := v.(type) {
 	case string:
-		return strings.ReplaceAll(v, "$", "$$")
+		switch {
+		case strings.HasSuffix(ours, ".headers"):
+			name := fmt.Sprintf("CODEX_HEADER_TOKEN_%d", len(d.environ)+1)
+			d.environ = append(d.environ, name+"="+v)
+			return "$" + name
+		case strings.HasPrefix(ours, "mcp.servers.NAME.env"), strings.HasSuffix(ours, ".url"):
+			return strings.ReplaceAll(v, "$", "$$")
+		}
 	case map[string]any:
 		out := map[string]any{}
-		for name, one := range v {
-			out[name] = literally(one)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			out[name] = d.literally(ours, v[name])
 		}
 		return out
 	}

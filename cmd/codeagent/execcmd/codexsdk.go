@@ -111,12 +111,13 @@ type dialect struct {
 	first, settings []string
 	mode            string   // the last sandbox mode named
 	off             []string // MCP servers that are not to start
+	environ         []string // variables for the values of headers
 	warnings        []string
 }
 
-// fromCodex translates the flags and settings of the SDK to ours. What has no effect here is
-// a warning.
-func fromCodex(s cli.Stdio, f cli.Flags, c codexFlags) (cli.Flags, []string, error) {
+// fromCodex translates the flags and settings of the SDK to ours, and adds to s the variables that they
+// name. What has no effect here is a warning.
+func fromCodex(s *cli.Stdio, f cli.Flags, c codexFlags) (cli.Flags, []string, error) {
 	var d dialect
 	if s.Env(codexKey) != "" {
 		d.first = append(d.first, "api_key_env="+codexKey)
@@ -148,6 +149,7 @@ func fromCodex(s cli.Stdio, f cli.Flags, c codexFlags) (cli.Flags, []string, err
 		})
 	}
 	f.Settings = append(d.first, d.withoutOff()...)
+	s.Environ = append(slices.Clip(s.Environ), d.environ...)
 	return f, d.warnings, nil
 }
 
@@ -155,12 +157,7 @@ func (d *dialect) warn(format string, args ...any) {
 	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
 }
 
-func (d *dialect) set(key string, v any) {
-	if parts := strings.Split(key, "."); len(parts) > 3 && parts[0] == "mcp" && slices.Contains([]string{"env", "url", "headers"}, parts[3]) {
-		v = literally(v)
-	}
-	d.settings = append(d.settings, key+"="+inTOML(v))
-}
+func (d *dialect) set(key string, v any) { d.settings = append(d.settings, key+"="+inTOML(v)) }
 
 // translate translates one setting; a table that is not a setting, each entry of it.
 func (d *dialect) translate(key string, v any) error {
@@ -173,12 +170,12 @@ func (d *dialect) translate(key string, v any) error {
 	}
 	for _, n := range codexNames {
 		if ours, ok := renamed(key, n.theirs, n.ours); ok {
-			d.set(ours, v)
+			d.set(ours, d.literally(n.ours, v))
 			return nil
 		}
 		// The SDK passes each entry of an object as a setting of its own.
 		if ours, ok := renamed(parent, n.theirs, n.ours); ok && config.Known(ours+entry) {
-			d.set(ours+entry, v)
+			d.set(ours+entry, d.literally(n.ours, v))
 			return nil
 		}
 	}
