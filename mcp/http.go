@@ -264,6 +264,9 @@ func unreached(err error) error {
 			return fmt.Errorf("it answered HTTP %d (%s)", status, said)
 		}
 	}
+	if wrong, _, found := strings.Cut(said, " into Go "); found {
+		said = "its answer does not have the form of the protocol: " + strings.TrimPrefix(wrong, "json: ")
+	}
 	if said == err.Error() {
 		return err
 	}

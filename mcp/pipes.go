@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -298,9 +299,26 @@ func decode(data []byte) (messages []jsonrpc.Message, why string) {
 			why = "it is no JSON-RPC message"
 			continue
 		}
-		messages = append(messages, m)
+		messages = append(messages, mended(m))
 	}
 	return messages, why
+}
+
+// mended is m, or a better form of an answer. The IDs of this client are numbers, and some servers
+// answer with a text. An answer with neither a result nor an error would end the connection.
+func mended(m jsonrpc.Message) jsonrpc.Message {
+	r, ok := m.(*jsonrpc.Response)
+	if !ok {
+		return m
+	}
+	text, _ := r.ID.Raw().(string)
+	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
+		r.ID, _ = jsonrpc.MakeID(float64(n))
+	}
+	if r.Error == nil && len(r.Result) == 0 {
+		r.Error = errors.New("its answer has neither a result nor an error")
+	}
+	return r
 }
 
 // deep reports JSON that nests deeper than maxDepth.

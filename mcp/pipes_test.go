@@ -182,6 +182,8 @@ func TestUnreadableAnswers(t *testing.T) {
 		"too long":        {`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", maxLine) + `"}]}}`, "a line of 16 MiB; at most 16 MiB are read"},
 		"its ID the last": {`{"result":{"id":"no","content":[{"type":"text","text":"\"` + strings.Repeat("{", maxLine) + `"}]},"jsonrpc":"2.0","id":%s}`, "a line of 16 MiB"},
 		"too deep":        {`{"result":{"structuredContent":{"a":` + deep + `}},"jsonrpc":"2.0","id":%s}`, "it nests deeper than 100"},
+		"nothing":         {`{"jsonrpc":"2.0","id":%s}`, "neither a result nor an error"},
+		"another form":    {`{"jsonrpc":"2.0","id":%s,"result":{"content":"text"}}`, "does not have the form of the protocol: cannot unmarshal"},
 		"no version":      {`{"id":%s,"result":{"content":[]}}`, "no JSON-RPC message"},
 	} {
 		c, err := raw(t, Options{}, func(w io.Writer, method string, id json.RawMessage) {
@@ -194,7 +196,7 @@ func TestUnreadableAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if _, err := c.Call(t.Context(), "big", nil, nil); err == nil || !strings.HasPrefix(err.Error(), "MCP server raw, calling big: its answer cannot be read: ") || !strings.Contains(err.Error(), tt.want) {
+			if _, err := c.Call(t.Context(), "big", nil, nil); err == nil || !strings.HasPrefix(err.Error(), "MCP server raw, calling big: its answer ") || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "Go ") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -239,6 +241,17 @@ func TestHostileTools(t *testing.T) {
 		if !strings.Contains(l.all(), want) {
 			t.Errorf("not told: %s, in\n%s", want, l.all())
 		}
+	}
+}
+
+// A server may answer with its IDs as texts, and an answer to nothing of ours is dropped.
+func TestTextIDs(t *testing.T) {
+	c, err := raw(t, Options{}, func(w io.Writer, method string, id json.RawMessage) {
+		fmt.Fprintln(w, `{"jsonrpc":"2.0","id":"x","result":{}}`)
+		answer(w, method, json.RawMessage(`"`+string(id)+`"`), `{"name":"good","inputSchema":{"type":"object"}}`)
+	})
+	if err != nil || len(c.Tools()) != 1 {
+		t.Errorf("%v", err)
 	}
 }
 
