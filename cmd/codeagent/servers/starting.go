@@ -2,12 +2,14 @@ package servers
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"codeagent/event/word"
 	"codeagent/internal/short"
+	"codeagent/internal/visible"
 	"codeagent/sandbox"
 )
 
@@ -23,6 +25,19 @@ func (s *Servers) starting() []*member {
 	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return m.status().State != Starting })
 }
 
+// meanwhile says what is waited for. Before there is a face, while the session waits for the required
+// servers, it stands on stderr at once.
+func (s *Servers) meanwhile(format string, args ...any) {
+	s.mu.Lock()
+	faceless := s.face == nil
+	s.mu.Unlock()
+	if faceless {
+		fmt.Fprintln(s.options.Workspace.Stdio.Err, "codeagent: "+visible.Log(fmt.Sprintf(format, args...)))
+		return
+	}
+	s.notice(word.LevelInfo, format, args...)
+}
+
 // sayWaiting names the servers that are waited for.
 func (s *Servers) sayWaiting() {
 	var names []string
@@ -30,7 +45,7 @@ func (s *Servers) sayWaiting() {
 		names = append(names, m.name)
 	}
 	if len(names) > 0 {
-		s.notice(word.LevelInfo, "waiting for %s to start: %s", short.Count(len(names), "MCP server"), short.List(names, 8))
+		s.meanwhile("waiting for %s to start: %s", short.Count(len(names), "MCP server"), short.List(names, 8))
 	}
 }
 
@@ -38,7 +53,7 @@ func (s *Servers) sayWaiting() {
 func (s *Servers) sayRefused() {
 	for _, m := range s.starting() {
 		if words := m.refusals(); len(words) > 0 {
-			s.notice(word.LevelInfo, "the MCP server %s has not started yet: %s", m.name, strings.Join(words, "; "))
+			s.meanwhile("the MCP server %s has not started yet: %s", m.name, strings.Join(words, "; "))
 		}
 	}
 }

@@ -50,8 +50,18 @@ func TestRefusedWhileStarting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	said := filepath.Join(t.TempDir(), "stderr")
+	var err error
+	if o.Workspace.Stdio.Err, err = os.Create(said); err != nil {
+		t.Fatal(err)
+	}
+	defer o.Workspace.Stdio.Err.Close()
 	s := Open(t.Context(), o)
 	defer s.Close()
+	s.sayWaiting() // as a session does that has a required server, and no screen yet
+	if text, err := os.ReadFile(said); err != nil || string(text) != "codeagent: waiting for 1 MCP server to start: t\n" {
+		t.Errorf("%q, %v", text, err)
+	}
 	face := heard{make(chan string, 10)}
 	s.Attach(face)
 	if _, err := os.ReadFile(begun); err != nil {
