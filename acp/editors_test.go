@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -366,4 +367,34 @@ func TestOutputKeepsItsLines(t *testing.T) {
 			t.Errorf("%T: %q", e, got)
 		}
 	}
+}
+
+// TestCancelWithoutReader: a cancellation counts also while the editor does not read what it is sent.
+func TestCancelWithoutReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cancelled := make(chan struct{})
+		h := &fakeHost{turn: func(ctx context.Context, face Face, _ Message) (Stop, error) {
+			go func() {
+				<-ctx.Done()
+				close(cancelled)
+			}()
+			text := strings.Repeat("x", 1<<20)
+			for range 2 + outboxMost>>20 { // the last one waits for the editor
+				face.Emit(event.TextDelta{Text: text})
+			}
+			return StopDone, nil
+		}}
+		c := connect(t, h, `{}`)
+		c.send(said("1", "x"))
+		synctest.Wait()
+		c.send(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}`)
+		synctest.Wait()
+		select {
+		case <-cancelled:
+		default:
+			t.Error("the turn was not cancelled")
+		}
+		c.until(`"id":"1"`, "cancelled")
+		c.end()
+	})
 }

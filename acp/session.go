@@ -21,12 +21,18 @@ type session struct {
 	holding bool
 	// replaying: events are those of the past.
 	replaying bool
-	prompts   map[*prompt]struct{}
 	view      view
 	// mute: the editor does not answer questions about its buffers.
 	mute bool
 
 	sent sent
+
+	// asked are the prompts that run or wait. It has a lock of its own: mu may be held until the editor
+	// reads what it is sent, and a cancellation does not wait for that.
+	asked struct {
+		sync.Mutex
+		prompts map[*prompt]struct{}
+	}
 }
 
 // lane lets those who enter it proceed one after the other. Only the reader of messages enters.
@@ -58,7 +64,8 @@ func (s *server) opening(m message, o Opening) *Error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	ses := &session{server: s, id: o.Session, holding: o.Session == "", replaying: o.Replay, prompts: map[*prompt]struct{}{}}
+	ses := &session{server: s, id: o.Session, holding: o.Session == "", replaying: o.Replay}
+	ses.asked.prompts = map[*prompt]struct{}{}
 	s.mu.Lock()
 	ses.view = view{client: s.client, cwd: path.Clean(o.Folder)}
 	s.mu.Unlock()
@@ -154,12 +161,12 @@ func (s *server) prompt(m message) *Error {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	mine := &prompt{cancel}
-	ses.mu.Lock()
-	full := len(ses.prompts) >= mostPrompts
+	ses.asked.Lock()
+	full := len(ses.asked.prompts) >= mostPrompts
 	if !full {
-		ses.prompts[mine] = struct{}{}
+		ses.asked.prompts[mine] = struct{}{}
 	}
-	ses.mu.Unlock()
+	ses.asked.Unlock()
 	if full {
 		cancel()
 		return errorf(codeRequest, "%d prompts of this session are waiting already", mostPrompts)
@@ -170,9 +177,9 @@ func (s *server) prompt(m message) *Error {
 		defer context.AfterFunc(request, cancel)() // $/cancel_request
 		defer over()
 		defer func() {
-			ses.mu.Lock()
-			delete(ses.prompts, mine)
-			ses.mu.Unlock()
+			ses.asked.Lock()
+			delete(ses.asked.prompts, mine)
+			ses.asked.Unlock()
 			cancel()
 		}()
 		<-opened
@@ -216,9 +223,9 @@ type promptResult struct {
 
 // cancel ends the prompt that runs and those that wait.
 func (ses *session) cancel() {
-	ses.mu.Lock()
-	defer ses.mu.Unlock()
-	for p := range ses.prompts {
+	ses.asked.Lock()
+	defer ses.asked.Unlock()
+	for p := range ses.asked.prompts {
 		p.cancel()
 	}
 }
