@@ -51,6 +51,9 @@ const (
 	// Threat: no line is read meanwhile, so the end of the input would not be noticed either, and a
 	// client that floods the server and goes away would leave it behind.
 	unheard = 10 * time.Second
+	// finish is how long requests may take that wait for their response when the client ends its output: a
+	// script writes its requests and closes the pipe at once. The SDK answers none from then on.
+	finish = 500 * time.Millisecond
 	// handshake is the newest revision that begins with initialize.
 	handshake = "2025-11-25"
 )
@@ -75,6 +78,9 @@ type conn struct {
 	mu sync.Mutex
 	// open are the requests without a response, by ID; the value is true for a cancelled one.
 	open map[any]bool
+	// unsent is how many requests have no response on its way to the client. Guarded by mu.
+	unsent int
+	sent   chan struct{} // has a value when unsent was lowered; buffered
 }
 
 // line is one line of the client, or why there is no further one.
@@ -94,7 +100,7 @@ var errTooLong = fmt.Errorf("a message may have at most %s", short.Size(maxLine)
 // newConn starts the reader and the writer. The writer ends with Close; the reader with in, which
 // cannot be interrupted, or with the next line after Close.
 func newConn(ctx context.Context, in io.Reader, out io.Writer) *conn {
-	c := &conn{ctx: ctx, lines: make(chan line), writes: make(chan write), closed: make(chan struct{}), open: map[any]bool{}}
+	c := &conn{ctx: ctx, lines: make(chan line), writes: make(chan write), closed: make(chan struct{}), open: map[any]bool{}, sent: make(chan struct{}, 1)}
 	go c.read(bufio.NewReaderSize(in, 64<<10))
 	go c.write(out)
 	return c
@@ -155,6 +161,11 @@ func (c *conn) write(out io.Writer) {
 			}
 			_, err := out.Write(w.data)
 			c.deaf.Store(false)
+			if w.answers != nil {
+				c.mu.Lock()
+				c.answered()
+				c.mu.Unlock()
+			}
 			w.done <- err
 		case <-c.closed:
 			return
@@ -179,10 +190,43 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		if l.err != nil {
 			time.AfterFunc(leave, func() { _ = c.Close() })
+			c.finish()
 			return nil, l.err
 		}
 		if msg := c.accept(l.data); msg != nil {
 			return msg, nil
+		}
+	}
+}
+
+// answered notes that a request has had its response. The caller holds mu.
+func (c *conn) answered() {
+	c.unsent--
+	select {
+	case c.sent <- struct{}{}:
+	default:
+	}
+}
+
+// finish waits until all requests have their responses, not longer than the constant finish.
+func (c *conn) finish() {
+	late := time.NewTimer(finish)
+	defer late.Stop()
+	for {
+		c.mu.Lock()
+		left := c.unsent
+		c.mu.Unlock()
+		if left <= 0 {
+			return
+		}
+		select {
+		case <-c.sent:
+		case <-late.C:
+			return
+		case <-c.closed:
+			return
+		case <-c.ctx.Done():
+			return
 		}
 	}
 }
@@ -252,6 +296,7 @@ func (c *conn) begin(r *jsonrpc.Request) bool {
 	full := len(c.open) >= maxRequests
 	if known && !used && !full {
 		c.open[r.ID.Raw()] = false
+		c.unsent++
 	}
 	c.mu.Unlock()
 	switch {
@@ -330,6 +375,7 @@ func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
 		dropped := c.open[answers]
 		if dropped {
 			delete(c.open, answers)
+			c.answered()
 		}
 		c.mu.Unlock()
 		if dropped {

@@ -160,3 +160,36 @@ func unread(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOneShot: a client that writes its requests and ends its output at once gets the responses. A call
+// that takes longer ends.
+func TestOneShot(t *testing.T) {
+	for range 50 { // without the wait it depends on which goroutine is first
+		synctest.Test(t, func(t *testing.T) {
+			ended := make(chan error, 1)
+			p := start(t, t.Context(), host{"echo": echo, "hang": func(ctx context.Context, _ Call) Result {
+				<-ctx.Done()
+				ended <- context.Cause(ctx)
+				return Result{}
+			}}.options())
+			go func() {
+				fmt.Fprintf(p.in, initialize+"\n%s\n%s\n", handshake, "{}", callLine(1, "echo", ""), callLine(2, "hang", ""))
+				p.in.Close()
+			}()
+			got := map[any]bool{}
+			for range 2 {
+				m := p.next()
+				got[m.ID] = m.Error == nil
+			}
+			if !got[0.0] || !got[1.0] {
+				t.Errorf("%v", got)
+			}
+			if err := <-ended; err == nil {
+				t.Error("a call outlives the client")
+			}
+			if err := <-p.over; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
