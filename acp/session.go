@@ -3,7 +3,9 @@ package acp
 import (
 	"context"
 	"path"
+	"strconv"
 	"sync"
+	"time"
 )
 
 // session is a session that the editor has opened, or is opening.
@@ -67,7 +69,7 @@ func (s *server) opening(m message, o Opening) *Error {
 	ses := &session{server: s, id: o.Session, holding: o.Session == "", replaying: o.Replay}
 	ses.asked.prompts = map[*prompt]struct{}{}
 	s.mu.Lock()
-	ses.view = view{client: s.client, cwd: path.Clean(o.Folder)}
+	ses.view = view{client: s.client, cwd: path.Clean(o.Folder), stem: strconv.FormatInt(time.Now().UnixNano(), 36) + "-"}
 	s.mu.Unlock()
 	if o.Session != "" {
 		s.mu.Lock()

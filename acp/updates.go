@@ -20,6 +20,9 @@ type view struct {
 	// folder is the session's folder, cwd the editor's name for it, which may be a link.
 	folder, cwd string
 	price       event.Price
+	// stem begins the IDs of texts and compactions: they are unique in the session, which other openings
+	// have continued or will, and an editor may still show what those wrote.
+	stem string
 	// message and thought are the texts that are being written.
 	texts            int
 	message, thought written
@@ -140,7 +143,7 @@ func (v *view) aside(e event.Event) []any {
 // next names the next text.
 func (v *view) next() string {
 	v.texts++
-	return "m" + strconv.Itoa(v.texts)
+	return "m" + v.stem + strconv.Itoa(v.texts)
 }
 
 // chunk is the next piece of a text.
@@ -199,7 +202,7 @@ type compactionUpdate struct {
 	Error         string      `json:"error,omitempty"`
 }
 
-func (v *view) compaction() string { return "c" + strconv.Itoa(v.compactions) }
+func (v *view) compaction() string { return "c" + v.stem + strconv.Itoa(v.compactions) }
 
 // compacted shows the end of a compaction. In a replay it has no beginning.
 func (v *view) compacted(e event.Compacted) []any {
