@@ -45,7 +45,7 @@ func Claude(file string, data []byte) (list []Hook, said []string, err error) {
 		Hooks map[string]json.RawMessage `json:"hooks"`
 	}
 	if err := json.Unmarshal(data, &settings); err != nil {
-		return nil, nil, fmt.Errorf("%s%s: not valid JSON: %w", file, line(data, err), err)
+		return nil, nil, fmt.Errorf("%s%s: %s", file, line(data, err), inWords(err))
 	}
 	if settings.Off {
 		return nil, nil, nil
@@ -57,14 +57,20 @@ func Claude(file string, data []byte) (list []Hook, said []string, err error) {
 			leave(place, "codeagent has no such event")
 			continue
 		}
-		var groups []struct {
-			Matcher string            `json:"matcher"`
-			Hooks   []json.RawMessage `json:"hooks"`
-		}
+		var groups []json.RawMessage
 		if err := json.Unmarshal(settings.Hooks[name], &groups); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", place, err)
+			leave(place, inWords(err))
+			continue
 		}
-		for _, g := range groups {
+		for _, group := range groups {
+			var g struct {
+				Matcher string            `json:"matcher"`
+				Hooks   []json.RawMessage `json:"hooks"`
+			}
+			if err := json.Unmarshal(group, &g); err != nil {
+				leave(place, inWords(err))
+				continue
+			}
 			for _, raw := range g.Hooks {
 				h, err := claudeHook(raw)
 				h.Event, h.Notifies, h.Place, h.Match = event, notifies, place, g.Matcher
@@ -79,7 +85,7 @@ func Claude(file string, data []byte) (list []Hook, said []string, err error) {
 					h, err = h.Compile()
 				}
 				if err != nil {
-					leave(place, err)
+					leave(place, inWords(err))
 					continue
 				}
 				list = append(list, h)
@@ -111,6 +117,23 @@ func claudeHook(raw json.RawMessage) (Hook, error) {
 		timeout = time.Duration(min(entry.Timeout, MaxTimeout.Seconds()) * float64(time.Second))
 	}
 	return Hook{Command: entry.Command, Timeout: timeout, Claude: true}, nil
+}
+
+// inWords says what is wrong with JSON without names of Go's.
+func inWords(err error) string {
+	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &kind):
+		what := "it"
+		if kind.Field != "" {
+			what = kind.Field
+		}
+		return what + " cannot be a JSON " + kind.Value
+	case errors.As(err, &syntax):
+		return "not valid JSON: " + err.Error()
+	}
+	return err.Error()
 }
 
 // line returns ":LINE" where err says where data is wrong.

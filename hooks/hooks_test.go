@@ -123,6 +123,33 @@ func TestMatchersOfJavaScript(t *testing.T) {
 	}
 }
 
+// TestBrokenGroups: what cannot be read of a settings.json leaves the other hooks in it, and is named
+// without types of Go.
+func TestBrokenGroups(t *testing.T) {
+	const guard = `{"matcher": "Bash", "hooks": [{"type": "command", "command": "guard"}]}`
+	for _, broken := range []string{
+		`"PreToolUse": [{"matcher": ["Bash"], "hooks": []}, ` + guard + `]`,
+		`"PreToolUse": [{"hooks": {}}, ` + guard + `]`,
+		`"PreToolUse": [7, ` + guard + `]`,
+		`"PostToolUse": {}, "PreToolUse": [` + guard + `]`,
+		`"PreToolUse": [{"hooks": [{"type": "command", "command": ["x"]}, {"type": "command", "command": "guard"}]}]`,
+	} {
+		list, said, err := Claude("settings.json", []byte(`{"hooks": {`+broken+`}}`))
+		if err != nil || len(list) != 1 || list[0].Command != "guard" || len(said) != 1 {
+			t.Errorf("%s: %+v, %q, %v", broken, list, said, err)
+			continue
+		}
+		if words := said[0]; !strings.Contains(words, "cannot be a JSON ") || strings.Contains(words, "struct") || strings.Contains(words, "[]") {
+			t.Error(words)
+		}
+	}
+	for _, file := range []string{`[]`, `{"hooks": []}`, `{"hooks": `} {
+		if _, _, err := Claude("settings.json", []byte(file)); err == nil || !strings.HasPrefix(err.Error(), "settings.json:1: ") || strings.Contains(err.Error(), "struct") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
 // TestClaude: a settings.json is read as it is, and a call is what Claude Code would call it.
 func TestClaude(t *testing.T) {
 	list, left, err := Claude("settings.json", []byte(`{
@@ -196,10 +223,9 @@ func TestClaude(t *testing.T) {
 
 func TestClaudeFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                       "f:1: not valid JSON",
-		"{\n\"hooks\": {,\n}":    "f:2: not valid JSON",
-		"{\n\"hooks\": []\n}":    "f:2: not valid JSON",
-		`{"hooks": {"Stop": 1}}`: "f Stop: ",
+		"":                    "f:1: not valid JSON",
+		"{\n\"hooks\": {,\n}": "f:2: not valid JSON",
+		"{\n\"hooks\": []\n}": "f:2: hooks cannot be a JSON array",
 	} {
 		if _, _, err := Claude("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
