@@ -143,8 +143,7 @@ func (s *Servers) Ready(ctx context.Context) error {
 		defer close(done)
 		s.begun.Wait()
 	}()
-	defer time.AfterFunc(slowStart, s.sayWaiting).Stop()
-	defer time.AfterFunc(stuckStart, s.sayRefused).Stop()
+	defer s.sayWhileWaiting()()
 	select {
 	case <-done:
 		s.counted.Do(s.count)
@@ -179,12 +178,17 @@ func (s *Servers) Required(ctx context.Context) error {
 	if s == nil || !slices.ContainsFunc(s.members, func(m *member) bool { return m.configured.Required }) {
 		return nil
 	}
-	if err := s.Ready(ctx); err != nil {
-		return err
-	}
+	defer s.sayWhileWaiting()()
 	var errs []error
 	for _, m := range s.members {
-		if st := m.status(); m.configured.Required && st.State == Failed {
+		if !m.configured.Required {
+			continue // the first turn waits for it
+		}
+		if err := m.enter(ctx); err != nil {
+			return err
+		}
+		m.leave()
+		if st := m.status(); st.State == Failed {
 			errs = append(errs, fmt.Errorf("the MCP server %s is required and did not start: %s", m.name, st.Problem))
 		}
 	}

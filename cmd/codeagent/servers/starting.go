@@ -25,6 +25,12 @@ func (s *Servers) starting() []*member {
 	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return m.status().State != Starting })
 }
 
+// sayWhileWaiting says what is waited for, until stop.
+func (s *Servers) sayWhileWaiting() (stop func()) {
+	slow, stuck := time.AfterFunc(slowStart, s.sayWaiting), time.AfterFunc(stuckStart, s.sayRefused)
+	return func() { slow.Stop(); stuck.Stop() }
+}
+
 // meanwhile says what is waited for. Before there is a face, while the session waits for the required
 // servers, it stands on stderr at once.
 func (s *Servers) meanwhile(format string, args ...any) {

@@ -89,3 +89,24 @@ func TestRefusedWhileStarting(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 }
+
+// TestRequiredAlone: a session waits at its begin for the servers that it requires, and for no other.
+func TestRequiredAlone(t *testing.T) {
+	o := testOptions(t)
+	o.Configured = map[string]server.Settings{}
+	for name, script := range map[string]string{"a": "read -r _; sleep 1000", "b": answers, "c": "sleep 1000"} {
+		set, problem := server.Settings{Command: "/bin/sh", Args: []string{"-c", script}, Origin: server.OfUser, Required: name == "b"}.Complete("")
+		if problem != "" {
+			t.Fatal(problem)
+		}
+		o.Configured[name] = set
+	}
+	s := Open(t.Context(), o)
+	defer s.Close()
+	if err := s.Required(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a, b, c := s.members[0].status(), s.members[1].status(), s.members[2].status(); a.State != Starting || b.State != Running || c.State != Starting {
+		t.Errorf("%s, %s, %s", a.State, b.State, c.State)
+	}
+}
