@@ -13,6 +13,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -275,7 +276,15 @@ func (c *Client) logged(_ context.Context, r *sdk.LoggingMessageRequest) {
 	if r.Params == nil {
 		return
 	}
-	c.log.say(string(r.Params.Level), fmt.Sprint(r.Params.Data))
+	said, ok := r.Params.Data.(string)
+	if !ok {
+		data, err := json.Marshal(r.Params.Data)
+		if err != nil {
+			return
+		}
+		said = string(data)
+	}
+	c.log.say(string(r.Params.Level), said)
 }
 
 // words makes an error of err that names what failed, with the server's words bounded and safe
