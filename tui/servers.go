@@ -104,7 +104,11 @@ func servedCommands(o Options) (out []command) {
 		if strings.ContainsAny(p.Name, " \t/") {
 			continue // it cannot be typed
 		}
-		out = append(out, command{name: p.command(), help: "“" + p.About + "” (the server's words)", takes: p.takes(), run: func(m *app, argument string) tea.Cmd {
+		help := "“" + p.About + "” (the server's words)"
+		if p.About == "" {
+			help = "a prompt of the MCP server " + p.Server
+		}
+		out = append(out, command{name: p.command(), help: help, takes: p.takes(), run: func(m *app, argument string) tea.Cmd {
 			return usePrompt(m, p.command(), argument)
 		}})
 	}

@@ -109,6 +109,11 @@ func TestServerPrompts(t *testing.T) {
 	r, _ := offers(t, 80, 24)
 	f := &fakeServers{}
 	r.app.offers.Extras.Servers, r.app.offers.Extras.ServerOffers = f, f
+	var o Options
+	o.Extras.served = []ServerPrompt{{Server: "booking", Name: "bare"}, {Server: "booking", Name: "plan", About: "plan a journey"}}
+	if got := servedCommands(o); len(got) != 2 || got[0].help != "a prompt of the MCP server booking" || got[1].help != "“plan a journey” (the server's words)" {
+		t.Errorf("%+v", got)
+	}
 	r.slash("/booking:nothing")
 	r.has("no MCP server offers the prompt /booking:nothing")
 	r.slash("/other:x")
