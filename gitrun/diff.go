@@ -33,6 +33,7 @@ const (
 	maxText  = 64 << 10
 	maxPaths = 1 << 20
 	maxArgs  = 64 << 10
+	maxHead  = 512 // of a commit: its tree and its parents
 )
 
 // plainDiff starts no program and compares no renames.
@@ -56,9 +57,12 @@ func (g *Git) Diff(ctx context.Context, dir string, of Of) (Change, error) {
 	}
 	c.Top = strings.TrimSuffix(top, "\n")
 	if name := cmp.Or(of.Base, of.Commit); name != "" { // git shows a folder or a range too, which is no change
-		if _, _, err := g.run(ctx, c.Top, overrides, "rev-parse", "--verify", "--quiet", name+"^{commit}"); err != nil {
+		if _, _, err := g.run(ctx, c.Top, overrides, "rev-parse", "--verify", name+"^{commit}"); err != nil {
 			return c, fmt.Errorf("there is no branch or commit %q: %w", name, err)
 		}
+	}
+	if err := g.complete(ctx, c, overrides); err != nil {
+		return c, err
 	}
 	args, err := g.sides(ctx, c, overrides)
 	if err != nil {
@@ -70,6 +74,28 @@ func (g *Git) Diff(ctx context.Context, dir string, of Of) (Change, error) {
 	}
 	c.Text = strings.ToValidUTF8(c.Text, "\uFFFD")
 	return c, err
+}
+
+// complete refuses a commit whose parent a shallow clone lacks, and a branch whose beginning it lacks:
+// git would show every file of the repository as new, or say only that nothing is common.
+func (g *Git) complete(ctx context.Context, c Change, overrides []string) error {
+	side := cmp.Or(c.Base, c.Commit)
+	if side == "" {
+		return nil
+	}
+	if out, _, err := g.run(ctx, c.Top, overrides, "rev-parse", "--is-shallow-repository"); err != nil || strings.TrimSpace(out) != "true" {
+		return err
+	}
+	probe := []string{"rev-parse", "--verify", "--quiet", side + "^1"}
+	if c.Base != "" {
+		probe = []string{"merge-base", side, "HEAD"}
+	} else if raw, _, err := g.whole(ctx, c.Top, overrides, maxHead, "cat-file", "commit", side); err != nil || !strings.Contains(raw, "\nparent ") {
+		return err // its first lines name the parents, also those that are not here
+	}
+	if _, _, err := g.run(ctx, c.Top, overrides, probe...); err != nil {
+		return fmt.Errorf("this clone is shallow and lacks what came before %q: git fetch --unshallow brings it", side)
+	}
+	return nil
 }
 
 // sides returns the git command that shows c. more are further options of it.

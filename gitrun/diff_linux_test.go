@@ -99,6 +99,38 @@ func TestDiffOfAMerge(t *testing.T) {
 	}
 }
 
+// TestDiffOfAShallowClone: what the clone lacks is said. git alone would show each file as new.
+func TestDiffOfAShallowClone(t *testing.T) {
+	dir := repository(t)
+	git(t, dir, "commit", "-qam", "two")
+	git(t, dir, "checkout", "-qb", "side")
+	git(t, dir, "commit", "-q", "--allow-empty", "-m", "three")
+	head := func(name string) string {
+		out, err := bare(t, dir, "rev-parse", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	write(t, 0o644, head("main")+"\n", dir, ".git", "shallow")
+	g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
+	if all, err := bare(t, dir, "show", "main"); err != nil || !strings.Contains(string(all), "new file mode") {
+		t.Fatalf("git shows no file as new: %v\n%s", err, all)
+	}
+	if c, err := g.Diff(t.Context(), dir, gitrun.Of{Commit: "main"}); err == nil || !strings.Contains(err.Error(), "git fetch --unshallow") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, of := range []gitrun.Of{{Commit: "side"}, {Base: "main"}, {}} {
+		if _, err := g.Diff(t.Context(), dir, of); err != nil {
+			t.Errorf("%+v: %v", of, err)
+		}
+	}
+	write(t, 0o644, head("main")+"\n"+head("side")+"\n", dir, ".git", "shallow")
+	if c, err := g.Diff(t.Context(), dir, gitrun.Of{Base: "main"}); err == nil || !strings.Contains(err.Error(), "git fetch --unshallow") {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // TestDiffOfMuch: a long change is cut, and so are long and many untracked files.
 func TestDiffOfMuch(t *testing.T) {
 	long := strings.Repeat("0123456789\n", 20000)

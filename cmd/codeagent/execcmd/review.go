@@ -3,7 +3,6 @@ package execcmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/gitrun"
 	"codeagent/headless"
+	"codeagent/internal/short"
 	"codeagent/prompts"
 
 	"github.com/spf13/cobra"
@@ -155,7 +155,7 @@ func (r *review) check(ctx context.Context, list []event.Finding) []event.Findin
 			f.Note = "the change has no such file"
 		default:
 			if f.File = name; f.Line > n {
-				f.Note = fmt.Sprintf("the file has %d lines", n)
+				f.Note = "the file has " + short.Count(n, "line")
 			}
 		}
 		out = append(out, f)
