@@ -53,6 +53,7 @@ func readSchema(ctx context.Context, g hostfile.Ground, path string) (s *agent.S
 
 // newSchema parses and checks a schema.
 func newSchema(data []byte) (*agent.Schema, []string, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // editors of Windows write one
 	var tree map[string]any
 	if err := json.Unmarshal(data, &tree); err != nil || tree == nil {
 		return nil, nil, errors.New("a schema is a JSON object" + place(data, err))

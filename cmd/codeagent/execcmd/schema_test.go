@@ -13,6 +13,7 @@ func TestSchemas(t *testing.T) {
 		{`{"$defs":{"node":{"properties":{"next":{"$ref":"#/$defs/node"},"all":{"items":{"$ref":"#"}}}}},"$ref":"#/$defs/node"}`, ""},
 		{`{"properties":{"$ref":{"type":"string"},"$id":{"type":"string"}}}`, ""},
 		{`{"$defs":{"a/b~c":{"type":"string"}},"$ref":"#/$defs/a~1b~0c"}`, ""},
+		{"\xef\xbb\xbf{\"type\":\"string\"}", ""},
 		{"{\n\"type\": \"string\",,}", "a schema is a JSON object: line 2: "},
 		{`[]`, "a schema is a JSON object"},
 		{`null`, "a schema is a JSON object"},
