@@ -99,7 +99,11 @@ func (o *open) Commands() []acp.Command {
 		}
 	}
 	for _, p := range o.prompts {
-		out = append(out, acp.Command{Name: served(p), About: "“" + cmp.Or(p.Description, p.Title) + "” (the server's words)", Hint: argumentsOf(p)})
+		about := "a prompt of the MCP server " + p.Server
+		if said := cmp.Or(p.Description, p.Title); said != "" {
+			about = "“" + said + "” (the server's words)"
+		}
+		out = append(out, acp.Command{Name: served(p), About: about, Hint: argumentsOf(p)})
 	}
 	return out
 }
