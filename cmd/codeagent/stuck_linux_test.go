@@ -50,6 +50,7 @@ func TestAStoppedKeeperHoldsNothingUp(t *testing.T) {
 		{"time limit", []string{"--timeout=1s"}, nil, 124},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // each waits for seconds
 			eachUser(t, func(t *testing.T, u user) {
 				args := append(append([]string{"sandbox"}, c.flags...), "--", "sh", "-c", "echo go; exec sleep 1000")
 				cmd := u.codeagent(args...)

@@ -20,7 +20,7 @@ func TestAReaderThatStopsReadingHoldsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	t.Cleanup(func() { server.Close() })
 	for _, c := range []struct {
 		name   string
 		flags  []string
@@ -32,6 +32,7 @@ func TestAReaderThatStopsReadingHoldsNothingUp(t *testing.T) {
 		{"lines, the time limit", []string{"--json", "--timeout=1s"}, 0, 124},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // each waits for seconds
 			r, w, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)
