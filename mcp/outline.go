@@ -13,32 +13,19 @@ const maxOutline = 4 << 10
 // outline is a JSON object that arrives in pieces, with null in place of what nests in it: all that is
 // kept of a message that is too large or too deep to read.
 type outline struct {
-	text            []byte
-	depth           int
-	quoted, escaped bool
+	text []byte
+	at   nesting
 }
 
 // add takes another piece.
 func (o *outline) add(data []byte) {
 	for _, b := range data {
-		within := o.depth <= 1 // this byte belongs to the outline
+		before := o.at.depth
+		o.at.next(b)
 		switch {
-		case o.escaped:
-			o.escaped = false
-		case o.quoted && b == '\\':
-			o.escaped = true
-		case b == '"':
-			o.quoted = !o.quoted
-		case o.quoted:
-		case b == '{', b == '[':
-			if o.depth++; o.depth == 2 {
-				o.keep([]byte("null")...)
-				within = false
-			}
-		case b == '}', b == ']':
-			o.depth--
-		}
-		if within {
+		case before == 1 && o.at.depth == 2:
+			o.keep([]byte("null")...)
+		case before <= 1:
 			o.keep(b)
 		}
 	}

@@ -333,23 +333,28 @@ type nesting struct {
 	quoted, escaped bool
 }
 
+// next takes the next byte.
+func (n *nesting) next(b byte) {
+	switch {
+	case n.escaped:
+		n.escaped = false
+	case n.quoted && b == '\\':
+		n.escaped = true
+	case b == '"':
+		n.quoted = !n.quoted
+	case n.quoted:
+	case b == '{', b == '[':
+		n.depth++
+	case b == '}', b == ']':
+		n.depth--
+	}
+}
+
 // over takes another piece, and reports whether it nests too deep.
 func (n *nesting) over(data []byte) bool {
 	for _, b := range data {
-		switch {
-		case n.escaped:
-			n.escaped = false
-		case n.quoted && b == '\\':
-			n.escaped = true
-		case b == '"':
-			n.quoted = !n.quoted
-		case n.quoted:
-		case b == '{', b == '[':
-			if n.depth++; n.depth > maxDepth {
-				return true
-			}
-		case b == '}', b == ']':
-			n.depth--
+		if n.next(b); n.depth > maxDepth {
+			return true
 		}
 	}
 	return false

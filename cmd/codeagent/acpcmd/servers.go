@@ -135,10 +135,7 @@ func argumentsOf(p servers.Prompt) string {
 // prompt gets the message of a server's prompt. Required arguments that were not written are asked
 // for in a form.
 func (o *open) prompt(ctx context.Context, p servers.Prompt, written string) (reply, error) {
-	q := inquiry.Question{Server: p.Server, Message: "For its prompt " + p.Name + ": " + p.Description}
-	for _, a := range p.Arguments {
-		q.Fields = append(q.Fields, inquiry.Field{Name: a.Name, Description: a.Description, Kind: inquiry.String, Required: a.Required})
-	}
+	q := inquiry.Question{Server: p.Server, Message: "For its prompt " + p.Name + ": " + p.Description, Fields: p.Fields()}
 	given := inquiry.Positional(q.Fields, written)
 	missing := false
 	for i, f := range q.Fields {
@@ -157,9 +154,6 @@ func (o *open) prompt(ctx context.Context, p servers.Prompt, written string) (re
 		}
 	}
 	in, err := commands.ServerPrompt(ctx, o.ses, p.Server, p.Name, given)
-	if err == nil && len(in.Images) > 0 {
-		err = o.ses.Sees()
-	}
 	in.Text = fmt.Sprintf("[/%s: a prompt of the MCP server %s, which the user chose. The server wrote it.]\n%s", served(p), p.Server, in.Text)
 	return reply{served: &in}, err
 }

@@ -91,11 +91,15 @@ func ServerPrompts(ctx context.Context, ses *conversation.Session) ([]servers.Pr
 	return ses.Servers.Prompts(ctx)
 }
 
-// ServerPrompt is the message that a prompt of a server makes.
+// ServerPrompt is the message that a prompt of a server makes. One with images is an error if the model
+// sees none.
 func ServerPrompt(ctx context.Context, ses *conversation.Session, server, name string, arguments map[string]string) (agent.Input, error) {
 	got, err := ses.Servers.Prompt(ctx, server, name, arguments)
 	if err == nil && strings.TrimSpace(got.Text) == "" && len(got.Images) == 0 {
 		err = fmt.Errorf("the prompt %s of the MCP server %s is empty", name, server)
+	}
+	if err == nil && len(got.Images) > 0 {
+		err = ses.Sees()
 	}
 	return agent.Input{Text: short.Bound(got.Text, mostPrompt), Images: got.Images, Foreign: true}, err
 }

@@ -52,9 +52,6 @@ func message(ctx context.Context, ses *conversation.Session, printer *headless.P
 		return agent.Input{}, cli.Usage(fmt.Errorf("/%s needs %s", visible.Line(command), strings.Join(missing, ", ")), "arguments follow the name, in their order")
 	}
 	in, err := commands.ServerPrompt(ctx, ses, server, name, given)
-	if err == nil && len(in.Images) > 0 {
-		err = ses.Sees()
-	}
 	if err != nil {
 		return agent.Input{}, err
 	}
@@ -64,16 +61,13 @@ func message(ctx context.Context, ses *conversation.Session, printer *headless.P
 }
 
 // fieldsOf returns the arguments of a prompt, in their order.
-func fieldsOf(ctx context.Context, ses *conversation.Session, server, name string) (fields []inquiry.Field, err error) {
+func fieldsOf(ctx context.Context, ses *conversation.Session, server, name string) ([]inquiry.Field, error) {
 	all, err := commands.ServerPrompts(ctx, ses)
 	for _, p := range all {
 		if p.Server != server || p.Name != name {
 			continue
 		}
-		for _, a := range p.Arguments {
-			fields = append(fields, inquiry.Field{Name: a.Name, Description: a.Description, Kind: inquiry.String, Required: a.Required})
-		}
-		return fields, nil
+		return p.Fields(), nil
 	}
 	if err != nil {
 		return nil, err

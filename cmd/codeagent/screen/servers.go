@@ -9,7 +9,6 @@ import (
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/servers"
 	"codeagent/internal/visible"
-	"codeagent/mcp/inquiry"
 	"codeagent/tui"
 	"codeagent/tui/message"
 )
@@ -44,19 +43,12 @@ func (l serverList) Resources(ctx context.Context) (names []string, err error) {
 func (l serverList) Prompts(ctx context.Context) (out []tui.ServerPrompt, err error) {
 	all, err := commands.ServerPrompts(ctx, l.ses)
 	for _, p := range all {
-		one := tui.ServerPrompt{Server: p.Server, Name: p.Name, About: cmp.Or(p.Description, p.Title)}
-		for _, a := range p.Arguments {
-			one.Fields = append(one.Fields, inquiry.Field{Name: a.Name, Description: a.Description, Kind: inquiry.String, Required: a.Required})
-		}
-		out = append(out, one)
+		out = append(out, tui.ServerPrompt{Server: p.Server, Name: p.Name, About: cmp.Or(p.Description, p.Title), Fields: p.Fields()})
 	}
 	return out, err
 }
 
 func (l serverList) Prompt(ctx context.Context, server, name string, arguments map[string]string) (message.Message, error) {
 	in, err := commands.ServerPrompt(ctx, l.ses, server, name, arguments)
-	if err == nil && len(in.Images) > 0 {
-		err = l.ses.Sees()
-	}
 	return screenMessage(in), err
 }

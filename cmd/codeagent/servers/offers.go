@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"codeagent/mcp"
+	"codeagent/mcp/inquiry"
 )
 
 // Resource is a resource of one server.
@@ -19,6 +20,14 @@ type Resource struct {
 type Prompt struct {
 	Server string
 	mcp.Prompt
+}
+
+// Fields are its arguments, in their order.
+func (p Prompt) Fields() (out []inquiry.Field) {
+	for _, a := range p.Arguments {
+		out = append(out, inquiry.Field{Name: a.Name, Description: a.Description, Kind: inquiry.String, Required: a.Required})
+	}
+	return out
 }
 
 // Resources lists the resources of the running servers, by server. A server that does not list its
