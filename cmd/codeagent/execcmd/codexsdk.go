@@ -256,11 +256,11 @@ func (d *dialect) special(key string, v any) bool {
 			d.warn("%s has no effect: variables that look like secrets stay hidden unless sandbox.env.include names them", key)
 		}
 	default:
-		if parts := strings.Split(key, "."); len(parts) >= 3 && parts[0] == "mcp_servers" {
+		parts := strings.Split(key, ".")
+		if len(parts) >= 3 && parts[0] == "mcp_servers" {
 			return d.server(parts[1], strings.Join(parts[2:], "."), v)
 		}
 		// Codex asks each provider over the Responses API, and shows its name only.
-		parts := strings.Split(key, ".")
 		if len(parts) == 4 && parts[0] == "model_providers" && parts[2] == "env_http_headers" {
 			d.set("providers."+parts[1]+".headers."+parts[3], "$"+text)
 			return true
