@@ -91,6 +91,7 @@ func planChild(s *task, r *restricted) (c *kernel.Child, names []string, err err
 		each := c.Call("files", unix.SYS_FCNTL, 3, unix.F_SETFD, unix.FD_CLOEXEC)
 		each.UpTo, each.Ignore = uintptr(s.lastFD), unix.EBADF
 	}
+	roomForFiles(c)
 	if s.Group > 0 {
 		itself := []byte{'0'}
 		c.Call("cgroup", unix.SYS_WRITE, uintptr(s.Group), c.Pin(unsafe.Pointer(&itself[0])), 1)
@@ -107,6 +108,15 @@ func planChild(s *task, r *restricted) (c *kernel.Child, names []string, err err
 		names, args = []string{"/proc/self/exe"}, []string{control.HelperName, spec.FileWorkerArg}
 	}
 	return c, names, c.Exec(names, args, s.Command.Env)
+}
+
+// roomForFiles gives the child a table for 1,024 descriptors. The kernel begins with 64 and enlarges
+// the table when it is full. In a process with threads it then waits for an RCU grace period,
+// often 15 ms, in which no thread can open a file (expand_fdtable). Node passes 64 and 128 when it
+// loads modules. The child is alone in its table, so it does not wait; its table survives the exec.
+func roomForFiles(c *kernel.Child) {
+	const last = 1023
+	c.Call("files", unix.SYS_DUP3, 0, last, unix.O_CLOEXEC).Ignore = unix.EBADF // beyond RLIMIT_NOFILE
 }
 
 // limitChild sets the command's resource limits. None is above the keeper's own.
