@@ -13,7 +13,7 @@ import (
 
 // A program can run on and answer calls over its stdin and stdout, like an MCP server:
 //
-//	Serve ─▶ Begin ─▶ the caller writes to In and reads Out ─▶ End ─▶ Begin … ─▶ Close
+//	Serve ─▶ its start ─▶ End ─▶ Begin ─▶ the caller writes to In and reads Out ─▶ End ─▶ Begin … ─▶ Close
 //
 // One call runs at a time, so what the sandbox refuses between Begin and End belongs to that call.
 // Between calls nobody is asked, and refused system calls fail at once.
@@ -49,14 +49,15 @@ type Service struct {
 
 // Serve starts c under p. The end of ctx ends the start, and has no effect afterwards. No wall
 // limit applies, neither that of c nor that of p. c.Observer receives the changes until the first
-// Begin. If it is nil, no changes are ever reported. c.Holder is not used. The caller closes the
-// service; a goroutine follows the program to its end. What the sandbox sees from the start on belongs
-// to no call: the first Begin returns it, or End, before any Begin.
+// Begin. If it is nil, no changes are ever reported. c.Holder answers the refused system calls until
+// the first End or Begin, which returns what the sandbox saw from the start on. The caller closes the
+// service; a goroutine follows the program to its end.
 func (r *Runner) Serve(ctx context.Context, p sandbox.Policy, c Command) (*Service, error) {
 	p = p.Clone()
 	p.Limits.WallMillis = 0
-	s := &Service{done: make(chan struct{}), over: func() {}}
+	s := &Service{done: make(chan struct{})}
 	c.background, c.Timeout, c.Apart, c.Terminal, c.Foreground = true, 0, false, false, false
+	s.answerBy(ctx, c.Holder)
 	c.Holder, c.Tap = serviceHolder{s}, s.keepErrors
 	if c.Observer != nil {
 		s.changes = &currentObserver{now: c.Observer}
@@ -91,17 +92,25 @@ func (r *Runner) Serve(ctx context.Context, p sandbox.Policy, c Command) (*Servi
 // nil: they fail at once. k, if not nil, receives the changes from now on. Begin returns what the
 // sandbox saw since the last call ended.
 func (s *Service) Begin(ctx context.Context, h sandbox.Holder, k sandbox.ChangeObserver) (between sandbox.Trace) {
+	s.over()
 	between = s.part()
 	s.changes.set(k)
-	call, over := context.WithCancel(ctx)
-	s.over = over
-	if h != nil {
-		s.held.Store(&callHolder{Holder: h, call: call})
-	}
+	s.answerBy(ctx, h)
 	return between
 }
 
-// End ends the call that Begin began. It returns what the sandbox saw during it, and what the
+// answerBy makes h answer the refused system calls until ctx or the call is over; nil: they fail.
+func (s *Service) answerBy(ctx context.Context, h sandbox.Holder) {
+	call, over := context.WithCancel(ctx)
+	s.over = over
+	if h == nil {
+		s.held.Store(nil)
+	} else {
+		s.held.Store(&callHolder{Holder: h, call: call})
+	}
+}
+
+// End ends the start, or the call that Begin began. It returns what the sandbox saw during it, and what the
 // Holder granted. The program keeps what was granted until Revoke.
 func (s *Service) End() (during sandbox.Trace, granted []sandbox.Grant) {
 	held := s.held.Swap(nil)

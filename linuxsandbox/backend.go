@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"codeagent/linuxsandbox/broker"
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/keeper"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
@@ -46,6 +47,8 @@ type Backend struct {
 	apart   bool
 	brokers broker.Session
 	globs   globIndex
+	// tried: a broker could do all its work in the session that this one is apart from.
+	tried bool
 	// plain, if set, is the reason why no namespaces are tried. Only tests set it.
 	plain error
 
@@ -119,6 +122,7 @@ func (b *Backend) Apart() (*Backend, error) {
 	out.brokers.Files = b.brokers.Files // both may change the workspace
 	b.probing.Lock()
 	defer b.probing.Unlock()
+	out.tried = b.known && b.probeErr == nil && b.probed.Broker && b.probed.Sockets == sockets.TakesCopies
 	if out.plain = b.plain; b.known && b.namespaces == nil { // there is nothing to have apart
 		out.known, out.probed, out.probeErr = true, b.probed, b.probeErr
 	} else {

@@ -166,7 +166,7 @@ func (b *Backend) tryKeeper(mounts *spec.Mounts) (f facts, made *netns.Namespace
 	}
 	if err = o.keeper.sendSpec(context.Background(), order); err == nil {
 		var listener int
-		if f, listener, err = o.keeper.discover(context.Background(), o.made); listener >= 0 {
+		if f, listener, err = o.keeper.discover(context.Background(), o.made, b.tried); listener >= 0 {
 			unix.Close(listener)
 		}
 	}
@@ -195,15 +195,21 @@ func (b *Backend) startProbe(order *spec.Spec) (*keeperProcess, error) {
 }
 
 // discover receives what a keeper found out that is the first of the session, or has no namespaces,
-// and tests on it whether a broker could work. The listener is -1 if the keeper sent none.
-func (k *keeperProcess) discover(ctx context.Context, made *netns.Namespaces) (f facts, listener int, err error) {
+// and tests on it whether a broker could work, unless one was tried in this process
+// before. The listener is -1 if the keeper sent none.
+func (k *keeperProcess) discover(ctx context.Context, made *netns.Namespaces, tried bool) (f facts, listener int, err error) {
 	if made != nil {
 		if err := k.furnish(ctx, made); err != nil {
 			return f, -1, err
 		}
 		f.Namespaces, f.HostNet = true, made.HostNet
 	}
-	if f.Facts, listener, err = k.confined(ctx); err == nil && listener >= 0 {
+	f.Facts, listener, err = k.confined(ctx)
+	switch {
+	case err != nil || listener < 0:
+	case tried:
+		f.Sockets = sockets.TakesCopies
+	default:
 		f.tryBroker(k.pid)
 	}
 	return f, listener, err
@@ -306,7 +312,7 @@ func (o *first) take(order *spec.Spec) (*keeperProcess, error) {
 // meet compares what the keeper found with what its order was planned for, and returns the listener.
 // The keeper still waits to start the command.
 func (o *first) meet(ctx context.Context, k *keeperProcess) (listener int, err error) {
-	f, listener, err := k.discover(ctx, o.made)
+	f, listener, err := k.discover(ctx, o.made, o.backend.tried)
 	if err != nil {
 		return listener, err
 	}

@@ -153,7 +153,7 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 		return err
 	}
 	one.under.Temp = temp
-	c := exec.Command{Argv: m.box.argv, Dir: m.box.dir, Observer: m.observer()}
+	c := exec.Command{Argv: m.box.argv, Dir: m.box.dir, Observer: m.observer(), Holder: early{m}}
 	if learn := m.all.options.Learn; learn != nil {
 		c.Learn, c.Evidence = learn(m.name), sandbox.EvidenceFull
 	}
@@ -172,7 +172,6 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 		one.discard()
 		return err
 	}
-	m.note(one, one.service.Begin(ctx, early{m}, nil), false)
 	one.client, err = mcp.OverPipes(ctx, one.service.Out, one.service.In, m.clientOptions())
 	during, _ := one.service.End()
 	m.note(one, during, err != nil)
