@@ -5,7 +5,7 @@ PREFIX  ?= $(HOME)/.local
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Functions start at every 4 bytes, not 32: 250 KB less.
 LDFLAGS := -s -w -funcalign=4
-# Where codeagent begins on Linux: cmd/codeagent/closed_linux.go says why.
+# Where codeagent begins on Linux: cmd/codeagent/entry_linux.go says why.
 ENTRY   := $(if $(filter linux,$(shell $(GO) env GOOS)),-E main.entry)
 # CI runs the tests under the race detector, which doubles their time. It needs cgo and a C
 # compiler; without one the tests run plain. `make test RACE=-race` does the same elsewhere.

@@ -31,6 +31,8 @@ type Backend struct {
 	// ahead waits for the first keeper of the session, which was started ahead; nil if there is none,
 	// or somebody has taken it. probing guards it.
 	ahead func() (opening, error)
+	// openFiles is Options.OpenFiles.
+	openFiles uint64
 	// outside is what the session's network knows of the host.
 	outside netns.Outside
 
@@ -85,7 +87,7 @@ func New(o Options) (*Backend, error) {
 		return nil, fmt.Errorf("sandbox helper: %w", err)
 	}
 	helper := sync.OnceValues(o.openHelper)
-	b := &Backend{helper: helper, exe: exe, outside: netns.Outside{Lookup: o.Lookup}, groups: new(groups), guards: map[string]*guard{}, holders: map[string]*holder{}}
+	b := &Backend{helper: helper, exe: exe, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup}, groups: new(groups), guards: map[string]*guard{}, holders: map[string]*holder{}}
 	b.brokers.Files = new(broker.Files)
 	if !o.Ahead {
 		go helper() // ends by itself; at exit the kernel closes what nobody closed
@@ -116,7 +118,7 @@ func (b *Backend) Apart() (*Backend, error) {
 			}
 			return img, err
 		}),
-		exe: image{exe, b.exe.state}, outside: netns.Outside{Lookup: b.outside.Lookup}, groups: b.groups, apart: true,
+		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup}, groups: b.groups, apart: true,
 		guards: map[string]*guard{}, holders: map[string]*holder{},
 	}
 	out.brokers.Files = b.brokers.Files // both may change the workspace

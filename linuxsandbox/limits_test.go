@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -89,5 +90,41 @@ func TestNoCoreDumps(t *testing.T) {
 	// Without the capability a process cannot raise a hard limit of 0.
 	if st.Exit != 0 || got != "core file size 1 1 bytes" && !(have.Max == 0 && got == "core file size 0 0 bytes") {
 		t.Errorf("%+v: %q", st, out)
+	}
+}
+
+// TestOpenFiles: a command begins with room for 1,024 descriptors, and with the limit of open files that
+// its caller had, unless the policy has a lower one.
+func TestOpenFiles(t *testing.T) {
+	b := newBackend(t)
+	defer b.Close()
+	ws := t.TempDir()
+	of := func(most uint64, policy int64, program string, args ...string) string {
+		t.Helper()
+		b.openFiles = most
+		p := sandbox.WorkspaceWrite(ws)
+		p.Limits.OpenFiles = policy
+		st, out := run(t, b, p, sandbox.Command{Path: program, Args: append([]string{program}, args...), Dir: ws, Env: []string{"PATH=/usr/bin:/bin"}})
+		if st.Exit != 0 {
+			t.Errorf("%s %s: %+v\n%s", program, args, st, out)
+		}
+		return strings.Join(strings.Fields(out), " ")
+	}
+	if got := of(0, 0, "grep", "FDSize:", "/proc/self/status"); got != "FDSize: 1024" {
+		t.Errorf("room: %s", got)
+	}
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
+		t.Fatal(err)
+	}
+	all := strconv.FormatUint(own.Max, 10)
+	for _, row := range []struct {
+		most   uint64
+		policy int64
+		want   string
+	}{{300, 0, "300 " + all}, {300, 200, "200 200"}, {200, 300, "200 300"}, {own.Max + 1, 0, all + " " + all}} {
+		if got := of(row.most, row.policy, "bash", "-c", "ulimit -Sn; ulimit -Hn"); got != row.want {
+			t.Errorf("codeagent's %d, the policy's %d: %s, want %s", row.most, row.policy, got, row.want)
+		}
 	}
 }

@@ -56,6 +56,7 @@ func (b *Backend) startUnder(ctx context.Context, p sandbox.Policy, cmd sandbox.
 		return nil, startError("policy", err)
 	}
 	full := cmd.Evidence == "" || cmd.Evidence == sandbox.EvidenceFull
+	ready.spec.OpenFiles = b.openFiles
 	ready.spec.Command, ready.spec.Reads = command, ready.spec.Ask && cmd.Reads && full
 	proc.policy, proc.protection, proc.holder = p, ready.protection, h
 	if ready.mounts != nil {

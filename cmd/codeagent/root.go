@@ -35,7 +35,7 @@ func run(args []string, s cli.Stdio) int {
 	s.Text = &cli.Output{W: s.Out}
 	s.Version, s.HelperSum = version, early.HelperSum
 	if early.Wanted {
-		s.Linux, _ = workspace.Linux(s.HelperSum, early.Helper()) // which the workspace tries again, and reports
+		s.Linux, _ = workspace.Linux(s, early.Helper()) // which the workspace tries again, and reports
 	}
 	s.Lent, s.Log = new(atomic.Bool), new(eventlog.Log)
 	ctx, stop := withSignals(context.Background(), s)

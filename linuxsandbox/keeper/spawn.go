@@ -99,7 +99,7 @@ func planChild(s *task, r *restricted) (c *kernel.Child, names []string, err err
 	if r.signals >= 0 {
 		c.Call("landlock", unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.signals), uintptr(restrictFlags(r.facts.LandlockABI)))
 	}
-	if err := limitChild(c, s.Limits); err != nil {
+	if err := limitChild(c, s.Limits, s.OpenFiles); err != nil {
 		return nil, nil, err
 	}
 	args := s.Command.Args
@@ -119,8 +119,9 @@ func roomForFiles(c *kernel.Child) {
 	c.Call("files", unix.SYS_DUP3, 0, last, unix.O_CLOEXEC).Ignore = unix.EBADF // beyond RLIMIT_NOFILE
 }
 
-// limitChild sets the command's resource limits. None is above the keeper's own.
-func limitChild(c *kernel.Child, l sandbox.Limits) error {
+// limitChild sets the command's resource limits. None is above the keeper's own. openFiles is a soft
+// limit, 0 for none.
+func limitChild(c *kernel.Child, l sandbox.Limits, openFiles uint64) error {
 	for _, want := range []struct {
 		resource int
 		value    int64
@@ -132,15 +133,22 @@ func limitChild(c *kernel.Child, l sandbox.Limits) error {
 		{unix.RLIMIT_NOFILE, l.OpenFiles, 0},
 		{unix.RLIMIT_FSIZE, l.FileSize, 0},
 	} {
-		if want.value <= 0 {
+		soft := uint64(max(want.value, 0))
+		if want.resource == unix.RLIMIT_NOFILE && openFiles > 0 && (soft == 0 || soft > openFiles) {
+			soft = openFiles
+		}
+		if soft == 0 {
 			continue
 		}
 		var have unix.Rlimit
 		if err := unix.Getrlimit(want.resource, &have); err != nil {
 			return fmt.Errorf("getrlimit %d: %w", want.resource, err)
 		}
-		hard := min(uint64(want.value)+want.grace, have.Max)
-		limit := &unix.Rlimit{Cur: min(uint64(want.value), hard), Max: hard}
+		hard := have.Max
+		if want.value > 0 {
+			hard = min(uint64(want.value)+want.grace, hard)
+		}
+		limit := &unix.Rlimit{Cur: min(soft, hard), Max: hard}
 		c.Call("limits", unix.SYS_PRLIMIT64, 0, uintptr(want.resource), c.Pin(unsafe.Pointer(limit)))
 	}
 	return nil

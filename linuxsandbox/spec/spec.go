@@ -48,6 +48,8 @@ type Spec struct {
 	KeepFileCaps bool
 	// Limits become resource limits of the command. codeagent itself limits wall time and output.
 	Limits sandbox.Limits
+	// OpenFiles is the soft limit of open files, if Limits has no lower one; 0: the keeper's.
+	OpenFiles uint64
 	// Group is the descriptor by which the command joins its control group, or 0.
 	Group int
 	// Own are codeagent's binaries in places that the command may write. The keeper restores them

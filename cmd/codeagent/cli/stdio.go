@@ -33,6 +33,9 @@ type Stdio struct {
 	// Version is the git description of the build, HelperSum the SHA-256 of the sandbox
 	// helper built with it. If HelperSum is empty, any helper beside codeagent is accepted.
 	Version, HelperSum string
+	// OpenFiles is the limit of open files with which codeagent was started, for its commands; 0: its
+	// own now.
+	OpenFiles uint64
 	// Linux is the backend of Linux, where it is already being prepared; it is for one workspace.
 	Linux *linuxsandbox.Backend
 	// Lent: another program has the terminal, and what Ctrl+C and Ctrl+\ send is for it. Nil: none

@@ -21,8 +21,8 @@ import (
 // Linux prepares the Linux backend. It begins to copy the helper and to check its sum, unless opened
 // waits for that, and starts the session's first keeper, which takes some milliseconds. The earlier it
 // is called, the less there is to wait for.
-func Linux(helperSum string, opened func() (program.Image, error)) (*linuxsandbox.Backend, error) {
-	return linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Opened: opened, Ahead: true, Lookup: net.DefaultResolver.LookupNetIP})
+func Linux(s cli.Stdio, opened func() (program.Image, error)) (*linuxsandbox.Backend, error) {
+	return linuxsandbox.New(linuxsandbox.Options{HelperSum: s.HelperSum, OpenFiles: s.OpenFiles, Opened: opened, Ahead: true, Lookup: net.DefaultResolver.LookupNetIP})
 }
 
 // backend chooses the system's backend: one line each. If it does not work, the

@@ -86,7 +86,7 @@ func OpenForOne(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, erro
 
 func prepare(ctx context.Context, ws *Workspace, f cli.Flags) (*Workspace, error) {
 	if ws.linux = ws.Stdio.Linux; ws.linux == nil {
-		ws.linux, ws.unprepared = Linux(ws.Stdio.HelperSum, nil)
+		ws.linux, ws.unprepared = Linux(ws.Stdio, nil)
 	}
 	if ws.linux != nil {
 		ws.closers = append(ws.closers, ws.linux.Close)

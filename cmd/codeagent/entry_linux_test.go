@@ -40,3 +40,15 @@ func TestClosedStdoutIsAnError(t *testing.T) {
 		}
 	})
 }
+
+// TestOpenFilesStay: a confined command has the limit of open files with which codeagent was started,
+// and not the one that Go's runtime raises it to.
+func TestOpenFilesStay(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		cmd := u.codeagent()
+		cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "PATH=" + u.bin + ":$PATH; ulimit -Sn 300; codeagent sandbox -- sh -c 'ulimit -Sn'"}
+		if out, err := cmd.Output(); err != nil || string(out) != "300\n" {
+			t.Errorf("%q, %v", out, err)
+		}
+	})
+}
