@@ -92,10 +92,9 @@ func keeperMain() int {
 	out := socketOutlet{fd: spec.ControlFD}
 	kind, body, files, err := out.fd.ReceiveFDs()
 	first := err == nil && kind == control.FrameSession
+	opened := func() error { return nil }
 	if first {
-		if err := openSession(out.fd, body); err != nil {
-			return refuse(out, spec.StageNetwork, err)
-		}
+		opened = openSession(out.fd, body)
 		kind, body, files, err = out.fd.ReceiveFDs()
 	}
 	if err != nil || kind != control.FrameSpec {
@@ -109,16 +108,21 @@ func keeperMain() int {
 		err = joinCommand(order, files)
 	}
 	if err != nil {
+		_ = opened()
 		return refuse(out, "spec", err)
 	}
 	t := &task{Spec: order, lastFD: lastFD}
+	var rules []spec.Rule
 	if t.Mounts != nil {
-		var rules []spec.Rule
-		if t.proc, rules, err = mountAll(t.Mounts); err != nil {
-			return refuse(out, "mounts", err)
-		}
-		t.Rules = append(t.Rules, rules...)
+		t.proc, rules, err = mountAll(t.Mounts)
 	}
+	if err := opened(); err != nil {
+		return refuse(out, spec.StageNetwork, err)
+	}
+	if err != nil {
+		return refuse(out, "mounts", err)
+	}
+	t.Rules = append(t.Rules, rules...)
 	k := &keeper{task: t, out: out}
 	return k.run()
 }

@@ -22,8 +22,18 @@ import (
 // them over. Then it waits for its Spec and continues like every keeper. codeagent starts it while
 // it still reads the settings, so the command's files come with the Spec.
 
-// openSession does what body says, a spec.Session, before the mounts.
-func openSession(out control.Socket, body []byte) error {
+// openSession begins what body says, a spec.Session, before the mounts hide /proc/sys. The rest is done
+// beside the mounts; opened waits for it. Nothing else is sent before that.
+func openSession(out control.Socket, body []byte) (opened func() error) {
+	allowPing()
+	allowLowPorts()
+	done := make(chan error, 1)
+	go func() { done <- sendDoor(out, body) }()
+	return func() error { return <-done }
+}
+
+// sendDoor sets up the network and hands over the sockets.
+func sendDoor(out control.Socket, body []byte) error {
 	var s spec.Session
 	if err := spec.Decode(body, &s); err != nil {
 		return err
@@ -84,8 +94,6 @@ func openDoor(resolvers []string) ([]control.DoorSocket, error) {
 	if err := loopbackUp(); err != nil {
 		return nil, fmt.Errorf("bring the loopback up: %w", err)
 	}
-	allowPing()
-	allowLowPorts()
 	diag, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func exampleSpec() Spec {
 		Rules:      []Rule{{Path: "/w", Access: AccessWrite}, {Path: "/usr", Access: AccessRead, Optional: true}, {Path: "/", Access: AccessList}, {Path: "/dev/null", Access: AccessDevice}},
 		Unreadable: []string{"/home/u/.ssh"}, Network: true, HostNet: 1<<64 - 1, Ask: true, PathSockets: true, Locks: true, Reads: true, KeepFileCaps: true,
 		Limits: sandbox.Limits{WallMillis: 7, CPUSeconds: 1, CPUPercent: 6, Memory: 2, Processes: 3, OpenFiles: 4, FileSize: 5, Output: 8}, OpenFiles: 9,
-		Group:  5,
+		Group: 5,
 		Own: []OwnFile{{
 			Path: "/w/bin/codeagent", Root: "/w", Dirs: []uint32{0o755, 0o750}, Source: 4,
 			State:       FileState{Exists: true, Dev: 1, Ino: 2, Mode: 0o755, UID: 6, GID: 7, Size: 3, Mtime: unix.Timespec{Sec: 4, Nsec: 8}, Ctime: unix.Timespec{Sec: 5, Nsec: 9}},
