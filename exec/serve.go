@@ -57,7 +57,7 @@ func (r *Runner) Serve(ctx context.Context, p sandbox.Policy, c Command) (*Servi
 	p.Limits.WallMillis = 0
 	s := &Service{done: make(chan struct{})}
 	c.background, c.Timeout, c.Apart, c.Terminal, c.Foreground = true, 0, false, false, false
-	s.answerBy(ctx, c.Holder)
+	first := c.Holder
 	c.Holder, c.Tap = serviceHolder{s}, s.keepErrors
 	if c.Observer != nil {
 		s.changes = &currentObserver{now: c.Observer}
@@ -73,7 +73,9 @@ func (r *Runner) Serve(ctx context.Context, p sandbox.Policy, c Command) (*Servi
 		return nil, cannot("stdout", err)
 	}
 	defer c.served.Close()
+	s.answerBy(ctx, first)
 	if s.running, err = r.begin(ctx, p, c, nil); err != nil {
+		s.over()
 		s.In.Close()
 		s.Out.Close()
 		return nil, err
