@@ -287,6 +287,8 @@ func (c *Client) logged(_ context.Context, r *sdk.LoggingMessageRequest) {
 	c.log.say(string(r.Params.Level), said)
 }
 
+var errNoServer = errors.New("it does not answer as an MCP server does")
+
 // words makes an error of err that names what failed, with the server's words bounded and safe
 // to show.
 func (c *Client) words(ctx context.Context, doing string, err error) error {
@@ -301,10 +303,13 @@ func (c *Client) words(ctx context.Context, doing string, err error) error {
 	case c.ends.Err() != nil, errors.Is(err, io.EOF):
 		err = ErrEnded
 	case errors.Is(err, sdk.ErrConnectionClosed):
-		if why := bare(err.Error()); c.remote && why != sdk.ErrConnectionClosed.Error() {
-			err = errors.New("it does not answer as an MCP server does: " + line(why, maxError))
-		} else {
+		switch why := bare(err.Error()); {
+		case !c.remote, why == sdk.ErrConnectionClosed.Error():
 			err = ErrEnded
+		case why == io.EOF.Error(): // the SDK ended the connection, and that came before its reason
+			err = errNoServer
+		default:
+			err = fmt.Errorf("%w: %s", errNoServer, line(why, maxError))
 		}
 	default:
 		err = errors.New(line(unreached(err).Error(), maxError))
