@@ -38,12 +38,9 @@ build:
 # One test command. CI=true adds the slow suites and the race detector, and turns a skip
 # into a failure. go test starts packages in the order given: those that take longest come
 # first, and the others run beside them. `make lint` vets all of them.
-# The longest ones wait more than they compute, so outside CI one package more runs at once than there
-# are processors.
-BESIDE  := $(if $(CI),,-p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1))
 LONGEST := ./linuxsandbox ./cmd/codeagent ./exec ./internal/compat
 test: build
-	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -json $(RACE) $(BESIDE) -timeout $(TIMEOUT) -vet=off $(LONGEST) ./... | $(GO) run ./internal/testsummary
+	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -json $(RACE) -timeout $(TIMEOUT) -vet=off $(LONGEST) ./... | $(GO) run ./internal/testsummary
 
 # Go's and Python's own tests, bare and in the sandbox, for half an hour. What may
 # differ is listed with its reason in internal/compat/exceptions.txt.
