@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,7 +37,7 @@ func OverHTTP(ctx context.Context, address string, headers map[string]string, o 
 		r.signIn = o.SignIn
 	}
 	c := newRemote(u, r, o)
-	r.tasks = &c.tasksOnly
+	r.tasks, r.foreign = &c.tasksOnly, &c.foreign
 	return c.start(ctx)
 }
 
@@ -86,7 +87,8 @@ type round struct {
 	headers map[string]string
 	signIn  SignIn // nil: no token is sent
 	next    http.RoundTripper
-	tasks   *tasks // notes which tools run only as tasks; nil: nothing is noted
+	foreign *atomic.Pointer[string] // Client.foreign; nil: it is not noted
+	tasks   *tasks                  // notes which tools run only as tasks; nil: nothing is noted
 
 	mu    sync.Mutex
 	rate  *meter // of all answers together
@@ -127,7 +129,12 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body.Close()
 		resp.Body = http.NoBody
 	default:
-		stream := strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream")
+		kind, _, _ := strings.Cut(strings.ToLower(resp.Header.Get("Content-Type")), ";")
+		kind = strings.TrimSpace(kind)
+		stream := strings.HasPrefix(kind, "text/event-stream")
+		if r.foreign != nil && !stream && kind != "application/json" {
+			r.foreign.Store(&kind)
+		}
 		resp.Body = &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}
 		if r.tasks != nil && lists(req) {
 			resp.Body = &listing{ReadCloser: resp.Body, tasks: r.tasks, stream: stream}

@@ -96,6 +96,8 @@ type Client struct {
 	asking   sync.Mutex // held while a person is asked
 	renewing sync.Mutex // held while a session is opened anew
 	waiting  atomic.Int32
+	// foreign is the media type of the latest answer over HTTP that was none of the protocol's.
+	foreign atomic.Pointer[string]
 	// tasksOnly are the tools that cannot be called.
 	tasksOnly tasks
 
@@ -306,8 +308,8 @@ func (c *Client) words(ctx context.Context, doing string, err error) error {
 		switch why := bare(err.Error()); {
 		case !c.remote, why == sdk.ErrConnectionClosed.Error():
 			err = ErrEnded
-		case why == io.EOF.Error(): // the SDK ended the connection, and that came before its reason
-			err = errNoServer
+		case why == io.EOF.Error() && c.foreign.Load() != nil: // the SDK has lost its reason for ending the connection
+			err = fmt.Errorf("%w: unsupported content type %q", errNoServer, line(*c.foreign.Load(), maxError))
 		default:
 			err = fmt.Errorf("%w: %s", errNoServer, line(why, maxError))
 		}
