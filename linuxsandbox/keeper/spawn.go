@@ -3,6 +3,7 @@
 package keeper
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -122,21 +123,19 @@ func roomForFiles(c *kernel.Child) {
 // limitChild sets the command's resource limits. None is above the keeper's own. openFiles is a soft
 // limit, 0 for none.
 func limitChild(c *kernel.Child, l sandbox.Limits, openFiles uint64) error {
+	seconds, files := uint64(max(l.CPUSeconds, 0)), uint64(max(l.OpenFiles, 0))
+	same := func(value int64) [2]uint64 { return [2]uint64{uint64(max(value, 0)), uint64(max(value, 0))} }
 	for _, want := range []struct {
 		resource int
-		value    int64
-		grace    uint64 // by how much the hard limit exceeds the soft one, in the unit of the limit
+		limit    [2]uint64 // soft and hard; 0: as the keeper's
 	}{
-		{unix.RLIMIT_CPU, l.CPUSeconds, 1}, // SIGXCPU first, SIGKILL a second later
-		{unix.RLIMIT_AS, l.Memory, 0},
-		{unix.RLIMIT_NPROC, l.Processes, 0},
-		{unix.RLIMIT_NOFILE, l.OpenFiles, 0},
-		{unix.RLIMIT_FSIZE, l.FileSize, 0},
+		{unix.RLIMIT_CPU, [2]uint64{seconds, seconds + 1}}, // SIGXCPU first, SIGKILL a second later
+		{unix.RLIMIT_AS, same(l.Memory)},
+		{unix.RLIMIT_NPROC, same(l.Processes)},
+		{unix.RLIMIT_NOFILE, [2]uint64{min(cmp.Or(files, openFiles), cmp.Or(openFiles, files)), files}},
+		{unix.RLIMIT_FSIZE, same(l.FileSize)},
 	} {
-		soft := uint64(max(want.value, 0))
-		if want.resource == unix.RLIMIT_NOFILE && openFiles > 0 && (soft == 0 || soft > openFiles) {
-			soft = openFiles
-		}
+		soft, hard := want.limit[0], want.limit[1]
 		if soft == 0 {
 			continue
 		}
@@ -144,10 +143,7 @@ func limitChild(c *kernel.Child, l sandbox.Limits, openFiles uint64) error {
 		if err := unix.Getrlimit(want.resource, &have); err != nil {
 			return fmt.Errorf("getrlimit %d: %w", want.resource, err)
 		}
-		hard := have.Max
-		if want.value > 0 {
-			hard = min(uint64(want.value)+want.grace, hard)
-		}
+		hard = min(cmp.Or(hard, have.Max), have.Max)
 		limit := &unix.Rlimit{Cur: min(soft, hard), Max: hard}
 		c.Call("limits", unix.SYS_PRLIMIT64, 0, uintptr(want.resource), c.Pin(unsafe.Pointer(limit)))
 	}
