@@ -82,7 +82,7 @@ type item struct {
 	Signal     string           `json:"signal,omitempty"`
 	Status     status           `json:"status,omitempty"`
 	Limit      sandbox.Limit    `json:"limit,omitempty"`
-	DurationMS int64            `json:"duration_ms,omitempty"`
+	DurationMS *int64           `json:"duration_ms,omitempty"` // of every call that ended
 	Sandbox    *sandbox.Verdict `json:"sandbox,omitempty"`
 	background
 	delta
@@ -326,7 +326,7 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 	if it.Status == "" {
 		it.Status = failed
 	}
-	it.DurationMS = e.Duration.Milliseconds()
+	it.DurationMS = new(e.Duration.Milliseconds())
 	if e.Job != 0 {
 		it.Job, it.Running = e.Job, &e.Running
 	}
@@ -371,7 +371,7 @@ func (it *item) changed(c sandbox.Changes) {
 // backgroundEnded returns the item of a background command whose end no call reports.
 func backgroundEnded(e event.BackgroundEnded) *item {
 	it := &item{Type: "command_execution", Command: e.Command, Output: &e.Output, Signal: e.Signal, Limit: e.Limit,
-		Status: completed, DurationMS: e.Duration.Milliseconds(), background: background{e.Job, new(bool)}, Message: e.Message}
+		Status: completed, DurationMS: new(e.Duration.Milliseconds()), background: background{e.Job, new(bool)}, Message: e.Message}
 	if e.Exit != 0 || e.Signal != "" || e.Killed {
 		it.Status = failed
 	}
