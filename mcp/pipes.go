@@ -137,14 +137,14 @@ func (c *pipeConn) write() {
 // read hands on the messages of the server until its output ends.
 func (c *pipeConn) read() {
 	defer close(c.incoming)
-	in := &cleaner{r: bufio.NewReaderSize(c.out, 64<<10), log: c.log, tasks: c.tasks}
 	rate := newMeter(time.Now())
+	in := c.cleaner(rate)
 	for {
-		messages, size, err := in.next()
+		messages, _, err := in.next()
 		if err != nil {
 			return
 		}
-		if !c.pause(rate.take(time.Now(), size, max(1, len(messages)))) {
+		if !c.pause(rate.take(time.Now(), 0, max(1, len(messages)))) {
 			return
 		}
 		for _, m := range messages {
@@ -158,6 +158,28 @@ func (c *pipeConn) read() {
 			}
 		}
 	}
+}
+
+// cleaner reads what the server prints, at the rate of its bytes.
+func (c *pipeConn) cleaner(rate *meter) *cleaner {
+	return &cleaner{r: bufio.NewReaderSize(&metered{c.out, rate, c.pause}, 64<<10), log: c.log, tasks: c.tasks}
+}
+
+// metered counts bytes when they are read, and not with the line that they belong to: one without an
+// end would not be slowed down.
+type metered struct {
+	io.Reader
+	rate  *meter
+	pause func(time.Duration) bool
+}
+
+// Read is part of io.Reader.
+func (m *metered) Read(p []byte) (int, error) {
+	n, err := m.Reader.Read(p)
+	if !m.pause(m.rate.take(time.Now(), n, 0)) {
+		return 0, io.ErrClosedPipe
+	}
+	return n, err
 }
 
 // pause waits, and reports whether the connection is still open.
@@ -216,9 +238,7 @@ func (c *cleaner) next() (messages []jsonrpc.Message, size int, err error) {
 		return nil, size, err
 	}
 	if size > maxLine {
-		what := fmt.Sprintf("a line of %d MiB; at most %d MiB are read", size>>20, maxLine>>20)
-		c.drop(what)
-		return c.outline.instead(what), size, nil
+		return c.outline.instead(fmt.Sprintf("a line of %d MiB; at most %d MiB are read", size>>20, maxLine>>20)), size, nil
 	}
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
@@ -240,7 +260,8 @@ func (c *cleaner) next() (messages []jsonrpc.Message, size int, err error) {
 	return messages, size, nil
 }
 
-// line reads one line: at most maxLine bytes of it are kept, and of a longer one its outline.
+// line reads one line: at most maxLine bytes of it are kept, and of a longer one its outline. That one
+// is dropped where it becomes too long, because it may have no end.
 func (c *cleaner) line() (data []byte, size int, err error) {
 	c.buf, c.outline = c.buf[:0], outline{}
 	for {
@@ -251,6 +272,7 @@ func (c *cleaner) line() (data []byte, size int, err error) {
 			c.buf = append(c.buf, piece...)
 		} else {
 			if before <= maxLine {
+				c.drop(fmt.Sprintf("a line of %d MiB or more; at most %d MiB are read", maxLine>>20, maxLine>>20))
 				c.outline.add(c.buf)
 			}
 			c.outline.add(piece)

@@ -136,6 +136,64 @@ func TestMeter(t *testing.T) {
 	}
 }
 
+// endless is a server's output without a newline, for some reads.
+type endless struct {
+	reads, most int
+	begun       func()
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.reads++; e.reads > e.most {
+		return 0, io.EOF
+	}
+	if e.begun != nil {
+		e.begun()
+	}
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+func (e *endless) Close() error { return nil }
+
+// A line without an end is read at the rate of its bytes, like all others.
+func TestEndlessLineIsSlow(t *testing.T) {
+	begun := make(chan struct{})
+	out := &endless{most: 1000}
+	out.begun = func() {
+		if out.reads == 1 {
+			close(begun)
+		}
+	}
+	c := &pipeConn{out: out, in: discarding{}, log: newLogger(nil), closed: make(chan struct{})}
+	in := c.cleaner(&meter{at: time.Now(), bytes: -3600 * bytesRate})
+	go func() {
+		<-begun
+		c.Close()
+	}()
+	if messages, _, err := in.next(); err == nil || len(messages) > 0 || out.reads != 1 {
+		t.Errorf("%d messages, %v, after %d reads", len(messages), err, out.reads)
+	}
+}
+
+// A line without an end is told when it is too long, and once.
+func TestEndlessLineIsTold(t *testing.T) {
+	var l told
+	before := ""
+	out := &endless{most: maxLine>>16 + 10}
+	out.begun = func() {
+		if out.reads == out.most {
+			before = l.all()
+		}
+	}
+	c := &cleaner{r: bufio.NewReaderSize(out, 64<<10), log: newLogger(l.log)}
+	_, _, _ = c.next()
+	if !strings.Contains(before, "a line of 16 MiB or more") || l.all() != before || c.dropped != 1 {
+		t.Errorf("told %q, then %q, %d dropped", before, l.all(), c.dropped)
+	}
+}
+
 // raw plays a server by hand: say gets each request of the client and writes lines.
 func raw(t *testing.T, o Options, say func(w io.Writer, method string, id json.RawMessage)) (*Client, error) {
 	t.Helper()
