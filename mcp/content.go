@@ -33,7 +33,7 @@ func (c *Client) content(ctx context.Context, parts []sdk.Content) Result {
 	var g gathering
 	for i, p := range parts {
 		if i == maxParts {
-			g.say(fmt.Sprintf("[%d more entries are left out]", len(parts)-i))
+			g.say(fmt.Sprintf("[the entries after the first %d are left out]", maxParts))
 			break
 		}
 		g.add(ctx, p)
@@ -61,7 +61,7 @@ func (g *gathering) add(ctx context.Context, p sdk.Content) {
 	case *sdk.EmbeddedResource:
 		g.resource(ctx, p.Resource)
 	default:
-		g.say("[content of a kind that is not known here]")
+		g.say("[" + unknownKind + "]")
 	}
 }
 

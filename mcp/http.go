@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -138,6 +139,12 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}
 		if r.tasks != nil && lists(req) {
 			resp.Body = &listing{ReadCloser: resp.Body, tasks: r.tasks, stream: stream}
+		}
+		switch {
+		case stream:
+			resp.Body = &mending{ReadCloser: resp.Body, lines: bufio.NewReader(resp.Body)}
+		case kind == "application/json":
+			resp.Body = &mending{ReadCloser: resp.Body}
 		}
 	}
 	return resp, nil

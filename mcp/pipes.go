@@ -327,7 +327,8 @@ func decode(data []byte) (messages []jsonrpc.Message, why string) {
 }
 
 // mended is m, or a better form of an answer. The IDs of this client are numbers, and some servers
-// answer with a text. An answer with neither a result nor an error would end the connection.
+// answer with a text. An answer with neither a result nor an error would end the connection. For its
+// result see readable.
 func mended(m jsonrpc.Message) jsonrpc.Message {
 	r, ok := m.(*jsonrpc.Response)
 	if !ok {
@@ -340,6 +341,7 @@ func mended(m jsonrpc.Message) jsonrpc.Message {
 	if r.Error == nil && len(r.Result) == 0 {
 		r.Error = errors.New("its answer has neither a result nor an error")
 	}
+	r.Result, _ = readable(r.Result)
 	return r
 }
 
