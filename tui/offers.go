@@ -219,6 +219,8 @@ type ServerOffers interface {
 	// Resources are what a message can name behind an @: "NAME:uri".
 	Resources(ctx context.Context) ([]string, error)
 	Prompts(ctx context.Context) ([]ServerPrompt, error)
+	// PromptsOf are those of one server; it asks no other.
+	PromptsOf(ctx context.Context, server string) ([]ServerPrompt, error)
 	// Prompt is the message that a server's prompt makes.
 	Prompt(ctx context.Context, server, name string, arguments map[string]string) (message.Message, error)
 }

@@ -119,6 +119,7 @@ func servedCommands(o Options) (out []command) {
 // one with all that is left; required ones that are missing are asked for.
 func usePrompt(m *app, name, argument string) tea.Cmd {
 	offers := m.offers.Extras.ServerOffers
+	server, _, _ := strings.Cut(name, ":")
 	m.transcript.End()
 	fail := func(text string) then {
 		return func(m *app) tea.Cmd {
@@ -127,8 +128,8 @@ func usePrompt(m *app, name, argument string) tea.Cmd {
 			return nil
 		}
 	}
-	return m.aside(func(ctx context.Context) then {
-		all, err := offers.Prompts(ctx)
+	ask := m.aside(func(ctx context.Context) then {
+		all, err := offers.PromptsOf(ctx, server)
 		i := slices.IndexFunc(all, func(p ServerPrompt) bool { return p.command() == name })
 		switch {
 		case i < 0 && err != nil:
@@ -149,6 +150,7 @@ func usePrompt(m *app, name, argument string) tea.Cmd {
 		said.Text = fmt.Sprintf("[/%s: a prompt of the MCP server %s, which the user chose. The server wrote it.]\n%s", name, p.Server, said.Text)
 		return func(m *app) tea.Cmd { return m.submit(m.images.Numbered(said)) }
 	})
+	return tea.Batch(m.say("asking "+server+" for its prompt …"), ask)
 }
 
 // arguments are those of a prompt: what was written behind its name, or what the person fills in.

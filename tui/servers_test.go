@@ -54,6 +54,11 @@ func (f *fakeServers) Prompts(context.Context) ([]ServerPrompt, error) {
 	}, nil
 }
 
+func (f *fakeServers) PromptsOf(ctx context.Context, server string) ([]ServerPrompt, error) {
+	all, err := f.Prompts(ctx)
+	return slices.DeleteFunc(all, func(p ServerPrompt) bool { return p.Server != server }), err
+}
+
 func (f *fakeServers) Prompt(_ context.Context, server, name string, arguments map[string]string) (message.Message, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,6 +125,24 @@ func TestServerPrompts(t *testing.T) {
 	r.has("no command /other:x")
 	if len(r.sent) > 0 {
 		t.Errorf("sent %v", r.sent)
+	}
+}
+
+// mute are servers of which one does not list its prompts.
+type mute struct{ *fakeServers }
+
+func (mute) Prompts(context.Context) ([]ServerPrompt, error) {
+	return nil, errors.New("notes lists nothing")
+}
+
+// TestPromptOfOneServer: to use a prompt of a server no other one is asked.
+func TestPromptOfOneServer(t *testing.T) {
+	r, _ := offers(t, 80, 24)
+	f := &fakeServers{}
+	r.app.offers.Extras.Servers, r.app.offers.Extras.ServerOffers = f, mute{f}
+	r.slash("/booking:help")
+	if len(f.given) != 1 || len(r.sent) != 1 {
+		t.Errorf("given %v, sent %v", f.given, r.sent)
 	}
 }
 

@@ -37,6 +37,8 @@ func fakeMCP() {
 				fmt.Fprintln(os.Stderr, string(data))
 				syscall.Exit(9)
 			}
+		case "silent": // to requests of this method
+			f.silent = value
 		case "exit":
 			syscall.Exit(7)
 		}
@@ -51,9 +53,10 @@ func fakeMCP() {
 }
 
 type mcpFake struct {
-	in    *bufio.Reader
-	tools []string
-	asked int
+	in     *bufio.Reader
+	tools  []string
+	asked  int
+	silent string
 }
 
 func (f *mcpFake) send(v any) {
@@ -77,7 +80,7 @@ func (f *mcpFake) handle(line []byte) {
 			Meta      obj               `json:"_meta"`
 		} `json:"params"`
 	}
-	if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Method == "" {
+	if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Method == "" || m.Method == f.silent {
 		return
 	}
 	var result any

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"codeagent/acp"
 	"codeagent/cmd/codeagent/commands"
@@ -105,15 +107,26 @@ func (o *open) lookAtServers(ctx context.Context) {
 	if o.ses.Servers == nil || o.ses.Servers.Ready(ctx) != nil {
 		return
 	}
-	all, _ := commands.ServerPrompts(ctx, o.ses) // a server that does not list its own is left out
-	o.mu.Lock()
-	for _, p := range all {
-		if !strings.ContainsAny(p.Name, " \t\n/") { // it can be typed
-			o.prompts = append(o.prompts, p)
-		}
+	var all sync.WaitGroup
+	for _, st := range o.ses.Servers.Status() {
+		all.Go(func() { // each beside the others: one that is slow delays no other's
+			list, _ := o.ses.Servers.PromptsOf(ctx, st.Name) // a server that does not list its own is left out
+			if len(list) == 0 {
+				return
+			}
+			o.mu.Lock()
+			o.prompts = slices.Clone(o.prompts) // commands may be looked for in it
+			for _, p := range list {
+				if !strings.ContainsAny(p.Name, " \t\n/") { // it can be typed
+					o.prompts = append(o.prompts, p)
+				}
+			}
+			slices.SortStableFunc(o.prompts, func(a, b servers.Prompt) int { return strings.Compare(a.Server, b.Server) })
+			o.mu.Unlock()
+			o.face.Refresh()
+		})
 	}
-	o.mu.Unlock()
-	o.face.Refresh()
+	all.Wait()
 }
 
 // served is the name of the command for a prompt of a server.

@@ -86,11 +86,6 @@ func startTime(d time.Duration) string {
 	return short.Duration(d) + " to start"
 }
 
-// ServerPrompts lists the prompts of the servers.
-func ServerPrompts(ctx context.Context, ses *conversation.Session) ([]servers.Prompt, error) {
-	return ses.Servers.Prompts(ctx)
-}
-
 // ServerPrompt is the message that a prompt of a server makes. One with images is an error if the model
 // sees none.
 func ServerPrompt(ctx context.Context, ses *conversation.Session, server, name string, arguments map[string]string) (agent.Input, error) {

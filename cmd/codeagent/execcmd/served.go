@@ -10,6 +10,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
+	"codeagent/cmd/codeagent/servers"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/headless"
@@ -33,11 +34,8 @@ func message(ctx context.Context, ses *conversation.Session, printer *headless.P
 	if !ok || !found || !ses.Servers.Has(server) {
 		return agent.Input{Text: prompt}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, servedTime)
+	ctx, cancel := servers.Within(ctx, servedTime)
 	defer cancel()
-	if err := ses.Servers.Ready(ctx); err != nil {
-		return agent.Input{}, err
-	}
 	fields, err := fieldsOf(ctx, ses, server, name)
 	if err != nil {
 		return agent.Input{}, err
@@ -62,20 +60,15 @@ func message(ctx context.Context, ses *conversation.Session, printer *headless.P
 
 // fieldsOf returns the arguments of a prompt, in their order.
 func fieldsOf(ctx context.Context, ses *conversation.Session, server, name string) ([]inquiry.Field, error) {
-	all, err := commands.ServerPrompts(ctx, ses)
-	for _, p := range all {
-		if p.Server != server || p.Name != name {
-			continue
-		}
-		return p.Fields(), nil
-	}
+	command := fmt.Sprintf("/%s:%s", server, visible.Line(short.Cut(name, 200)))
+	all, err := ses.Servers.PromptsOf(ctx, server)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", command, err)
 	}
-	for _, st := range ses.Servers.Status() {
-		if st.Name == server && st.Problem != "" {
-			return nil, fmt.Errorf("/%s:%s: %s", server, visible.Line(short.Cut(name, 200)), visible.Line(st.Problem))
+	for _, p := range all {
+		if p.Name == name {
+			return p.Fields(), nil
 		}
 	}
-	return nil, cli.Usage(fmt.Errorf("no MCP server offers the prompt /%s:%s", server, visible.Line(short.Cut(name, 200))))
+	return nil, cli.Usage(fmt.Errorf("no MCP server offers the prompt %s", command))
 }

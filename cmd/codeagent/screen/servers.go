@@ -40,12 +40,21 @@ func (l serverList) Resources(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-func (l serverList) Prompts(ctx context.Context) (out []tui.ServerPrompt, err error) {
-	all, err := commands.ServerPrompts(ctx, l.ses)
+func (l serverList) Prompts(ctx context.Context) ([]tui.ServerPrompt, error) {
+	all, err := l.ses.Servers.Prompts(ctx)
+	return screenPrompts(all), err
+}
+
+func (l serverList) PromptsOf(ctx context.Context, server string) ([]tui.ServerPrompt, error) {
+	all, err := l.ses.Servers.PromptsOf(ctx, server)
+	return screenPrompts(all), err
+}
+
+func screenPrompts(all []servers.Prompt) (out []tui.ServerPrompt) {
 	for _, p := range all {
 		out = append(out, tui.ServerPrompt{Server: p.Server, Name: p.Name, About: cmp.Or(p.Description, p.Title), Fields: p.Fields()})
 	}
-	return out, err
+	return out
 }
 
 func (l serverList) Prompt(ctx context.Context, server, name string, arguments map[string]string) (message.Message, error) {

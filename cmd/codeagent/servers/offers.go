@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"codeagent/mcp"
 	"codeagent/mcp/inquiry"
@@ -31,7 +32,7 @@ func (p Prompt) Fields() (out []inquiry.Field) {
 }
 
 // Resources lists the resources of the running servers, by server. A server that does not list its
-// own is left out, and the error says so.
+// own, or not soon, is left out, and the error says so.
 func (s *Servers) Resources(ctx context.Context) (out []Resource, err error) {
 	return gather(ctx, s, func(ctx context.Context, name string, c *mcp.Client) (list []Resource, err error) {
 		all, err := c.Resources(ctx)
@@ -44,33 +45,59 @@ func (s *Servers) Resources(ctx context.Context) (out []Resource, err error) {
 
 // Prompts lists the prompts of the running servers, as Resources does.
 func (s *Servers) Prompts(ctx context.Context) (out []Prompt, err error) {
-	return gather(ctx, s, func(ctx context.Context, name string, c *mcp.Client) (list []Prompt, err error) {
-		all, err := c.Prompts(ctx)
-		for _, p := range all {
-			list = append(list, Prompt{name, p})
+	return gather(ctx, s, promptsOf)
+}
+
+// PromptsOf lists the prompts of one server and waits for no other. It waits for its first start, and
+// starts it if it has ended.
+func (s *Servers) PromptsOf(ctx context.Context, name string) ([]Prompt, error) {
+	if m := s.member(name); m != nil {
+		said := s.sayWhileWaiting()
+		err := m.enterSoon(ctx, turnTime)
+		said()
+		if err != nil {
+			return nil, err
 		}
-		return list, err
-	})
+		m.leave()
+		if st := m.status(); st.State == Failed {
+			return nil, fmt.Errorf("the MCP server %s did not start: %s", name, oneLine(st.Problem))
+		}
+	}
+	return use(ctx, s, name, turnTime, func(c *mcp.Client) ([]Prompt, error) { return promptsOf(ctx, name, c) })
+}
+
+func promptsOf(ctx context.Context, name string, c *mcp.Client) (list []Prompt, err error) {
+	all, err := c.Prompts(ctx)
+	for _, p := range all {
+		list = append(list, Prompt{name, p})
+	}
+	return list, err
 }
 
 // Read reads a resource of a server. What the person names is read without a question: the server
 // is confined as in a call.
 func (s *Servers) Read(ctx context.Context, name, uri string) (mcp.Result, error) {
-	return use(ctx, s, name, func(c *mcp.Client) (mcp.Result, error) { return c.ReadResource(ctx, uri) })
+	return use(ctx, s, name, turnTime, func(c *mcp.Client) (mcp.Result, error) { return c.ReadResource(ctx, uri) })
 }
 
 // Prompt gets the text of a prompt of a server.
 func (s *Servers) Prompt(ctx context.Context, name, prompt string, arguments map[string]string) (mcp.Result, error) {
-	return use(ctx, s, name, func(c *mcp.Client) (mcp.Result, error) { return c.Prompt(ctx, prompt, arguments) })
+	return use(ctx, s, name, turnTime, func(c *mcp.Client) (mcp.Result, error) { return c.Prompt(ctx, prompt, arguments) })
 }
 
-// use does what do does on the connection of a server, which it starts if it has ended.
-func use[T any](ctx context.Context, s *Servers, name string, do func(*mcp.Client) (T, error)) (out T, err error) {
+// Within bounds what is asked of servers. An error after it names the server and what it was doing.
+func Within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, mcp.ErrTime)
+}
+
+// use does what do does on the connection of a server, which it starts if it has ended. It waits
+// for its turn as enterSoon does.
+func use[T any](ctx context.Context, s *Servers, name string, patience time.Duration, do func(*mcp.Client) (T, error)) (out T, err error) {
 	m := s.member(name)
 	if m == nil {
 		return out, fmt.Errorf("there is no MCP server %s in this session", name)
 	}
-	if err := m.enter(ctx); err != nil {
+	if err := m.enterSoon(ctx, patience); err != nil {
 		return out, err
 	}
 	defer m.leave()
@@ -88,10 +115,49 @@ func use[T any](ctx context.Context, s *Servers, name string, do func(*mcp.Clien
 	return do(one.client)
 }
 
-// gather asks all running servers at the same time, and joins their lists by server.
+// turnTime is how long a person waits for a server that does something else, listsTime where several list
+// what they have, there also for each list.
+const (
+	turnTime  = 30 * time.Second
+	listsTime = 5 * time.Second
+)
+
+// enterSoon is enter for what a person waits for: it gives up after patience and says what the server
+// does meanwhile. A first start has a limit of its own.
+func (m *member) enterSoon(ctx context.Context, patience time.Duration) error {
+	m.mu.Lock()
+	starting := m.state == Starting
+	m.mu.Unlock()
+	if !starting {
+		var cancel context.CancelFunc
+		ctx, cancel = Within(ctx, patience)
+		defer cancel()
+	}
+	err := m.enter(ctx)
+	if !errors.Is(err, mcp.ErrTime) {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	doing := "busy with something else"
+	switch {
+	case m.state == Starting:
+		doing = "still starting"
+	case m.calling != "":
+		doing = "busy with a call"
+	}
+	return fmt.Errorf("MCP server %s, %s: %w", m.name, doing, err)
+}
+
+// gather asks all running servers at the same time, and joins their lists by server. None of several
+// keeps the others' lists from appearing for long. A start has its own limit: one that is cut off fails.
 func gather[T any](ctx context.Context, s *Servers, list func(ctx context.Context, name string, c *mcp.Client) ([]T, error)) (out []T, err error) {
 	if s == nil {
 		return nil, nil
+	}
+	patience := turnTime
+	if len(s.members) > 1 {
+		patience = listsTime
 	}
 	lists, errs := make([][]T, len(s.members)), make([]error, len(s.members))
 	var all sync.WaitGroup
@@ -100,7 +166,11 @@ func gather[T any](ctx context.Context, s *Servers, list func(ctx context.Contex
 			continue
 		}
 		all.Go(func() {
-			lists[i], errs[i] = use(ctx, s, m.name, func(c *mcp.Client) ([]T, error) { return list(ctx, m.name, c) })
+			lists[i], errs[i] = use(ctx, s, m.name, patience, func(c *mcp.Client) ([]T, error) {
+				limited, cancel := Within(ctx, patience)
+				defer cancel()
+				return list(limited, m.name, c)
+			})
 		})
 	}
 	all.Wait()
