@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/servers"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/short"
@@ -65,7 +67,7 @@ func mentioned(ctx context.Context, ses *Session, in agent.Input) agent.Input {
 	if len(list) == 0 {
 		return in
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTime)
+	ctx, cancel := servers.Within(ctx, readTime)
 	defer cancel()
 	say := func(level word.Level, format string, args ...any) {
 		ses.face.Emit(event.Notice{Level: level, Text: fmt.Sprintf(format, args...)})
@@ -74,11 +76,20 @@ func mentioned(ctx context.Context, ses *Session, in agent.Input) agent.Input {
 		say(word.LevelWarning, "a message brings at most %d resources along; the last %d are left out", mostNamed, len(list)-mostNamed)
 		list = list[:mostNamed]
 	}
+	read, errs := make([]agent.Input, len(list)), make([]error, len(list))
+	var all sync.WaitGroup
+	for i, r := range list { // at the same time: a server that hangs takes no time from the others
+		all.Go(func() {
+			got, err := ses.Servers.Read(ctx, r.server, r.uri)
+			read[i], errs[i] = agent.Input{Text: got.Text, Images: got.Images}, err
+		})
+	}
+	all.Wait()
 	left := mostTogether
 	in.Images = slices.Clone(in.Images)
-	for _, r := range list {
+	for i, r := range list {
 		name := visible.Line(r.server + ":" + r.uri)
-		got, err := ses.Servers.Read(ctx, r.server, r.uri)
+		got, err := read[i], errs[i]
 		if err != nil {
 			say(word.LevelWarning, "@%s cannot be read, so the message goes without it: %s", short.Cut(name, 200), visible.Line(err.Error()))
 			continue
