@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"codeagent/internal/short"
+	"codeagent/internal/visible"
 	"codeagent/model"
 )
 
@@ -35,6 +36,7 @@ type Result struct {
 type running struct {
 	progress func(text string)
 	told     time.Time
+	whole    bool // told that all is done
 }
 
 // Call calls a tool by the server's name for it. progress, which may be nil, gets the server's
@@ -93,11 +95,12 @@ func (c *Client) progressed(_ context.Context, r *sdk.ProgressNotificationClient
 	c.mu.Lock()
 	call := c.calls[token]
 	now := time.Now()
-	if call == nil || now.Sub(call.told) < progressEvery && (r.Params.Total == 0 || r.Params.Progress < r.Params.Total) {
+	whole := r.Params.Total != 0 && r.Params.Progress >= r.Params.Total
+	if call == nil || now.Sub(call.told) < progressEvery && (!whole || call.whole) {
 		c.mu.Unlock()
 		return
 	}
-	call.told = now
+	call.told, call.whole = now, whole || call.whole
 	c.mu.Unlock()
 	said := line(r.Params.Message, maxTitle)
 	switch p := r.Params; {
@@ -135,14 +138,17 @@ func (c *Client) limit(ctx context.Context) (limited context.Context, stop func(
 	}
 }
 
-// active counts the calls that run.
+// active counts the calls that run. A question ends with them.
 func (c *Client) active(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.atOnce == 0 {
-		c.questions = 0
+	if c.now.calls == 0 {
+		c.now.questions = 0
+		c.now.running, c.now.stopped = context.WithCancel(context.Background())
 	}
-	c.atOnce += n
+	if c.now.calls += n; c.now.calls == 0 {
+		c.now.stopped()
+	}
 }
 
 // left is for how long a call may go on that began at begun, when calls had waited for before.
@@ -202,7 +208,7 @@ func (c *Client) structured(r *Result, v any) {
 	if v == nil {
 		return
 	}
-	data, err := json.Marshal(v)
+	data, err := visible.JSON(v, "")
 	switch {
 	case err != nil:
 		return

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,47 +38,60 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 	}
 	defer c.waiting.Add(-1)
 	f, why := formOf(r.Params)
+	var calls context.Context
 	if why == "" {
-		why = c.mayAsk()
+		calls, why = c.mayAsk()
 	}
 	if why != "" {
 		c.log.say("warning", "a question of the server was declined: "+why)
 		return decline, nil
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(calls, cancel)()
+	defer context.AfterFunc(c.ends, cancel)()
 	defer c.Asked()()
-	c.asking.Lock()
-	defer c.asking.Unlock()
-	if ctx.Err() != nil {
+	select {
+	case c.asking <- struct{}{}:
+		defer func() { <-c.asking }()
+	case <-ctx.Done():
+	}
+	over := func() bool { return cmp.Or(ctx.Err(), calls.Err(), c.ends.Err()) != nil }
+	if over() {
 		return &sdk.ElicitResult{Action: inquiry.Cancelled}, nil
 	}
 	f.asked.Server = c.o.Name
 	reply := c.o.Elicit(ctx, f.asked)
-	switch reply.Action {
-	case inquiry.Accepted:
+	switch {
+	case over(): // an answer would go to a server that nobody calls
+	case reply.Action == inquiry.Accepted:
 		values, why := f.values(reply.Values)
 		if why != "" {
 			c.log.say("warning", "an answer to the server was not sent: "+why)
 			return &sdk.ElicitResult{Action: inquiry.Cancelled}, nil
 		}
 		return &sdk.ElicitResult{Action: inquiry.Accepted, Content: values}, nil
-	case inquiry.Declined:
+	case reply.Action == inquiry.Declined:
 		return decline, nil
 	}
 	return &sdk.ElicitResult{Action: inquiry.Cancelled}, nil
 }
 
-// mayAsk counts a question; why says why nobody is asked.
-func (c *Client) mayAsk() (why string) {
+// mayAsk counts a question; why says why nobody is asked. The question ends with calls.
+//
+// Threat: a question that stays after its call would be answered to a server that nobody calls, and no
+// time limit holds while it is open.
+func (c *Client) mayAsk() (calls context.Context, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.questions++
+	c.now.questions++
 	switch {
-	case c.atOnce == 0:
-		return "nobody has called it"
-	case c.questions > maxQuestions:
-		return fmt.Sprintf("it has asked %d times during this call", maxQuestions)
+	case c.now.calls == 0:
+		return nil, "nobody has called it"
+	case c.now.questions > maxQuestions:
+		return nil, fmt.Sprintf("it has asked %d times during this call", maxQuestions)
 	}
-	return ""
+	return c.now.running, ""
 }
 
 // count notes that a person is asked, or is not any more: calls wait meanwhile.

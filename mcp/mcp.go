@@ -93,8 +93,8 @@ type Client struct {
 	ends     context.Context
 	end      context.CancelFunc
 	tools    atomic.Pointer[[]Tool]
-	asking   sync.Mutex // held while a person is asked
-	renewing sync.Mutex // held while a session is opened anew
+	asking   chan struct{} // holds one while a person is asked
+	renewing sync.Mutex    // held while a session is opened anew
 	waiting  atomic.Int32
 	// foreign is the media type of the latest answer over HTTP that was none of the protocol's.
 	foreign atomic.Pointer[string]
@@ -111,8 +111,15 @@ type Client struct {
 	open      int           // questions to a person
 	asked     time.Time     // since when there are some
 	answering time.Duration // how long there were some before that
-	atOnce    int           // calls that run now
-	questions int           // of the calls that run
+	now       activity
+}
+
+// activity is the calls that run now.
+type activity struct {
+	calls, questions int
+	// running ends when no call runs any more; stopped ends it.
+	running context.Context
+	stopped context.CancelFunc
 }
 
 // OverPipes connects to a server by its standard output and input, and reads its tools. The
@@ -132,7 +139,7 @@ func newClient(o Options) *Client {
 	if o.Call <= 0 {
 		o.Call = defaultCall
 	}
-	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*running{}, over: make(chan struct{})}
+	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*running{}, over: make(chan struct{}), asking: make(chan struct{}, 1)}
 	c.ends, c.end = context.WithCancel(context.Background())
 	c.tools.Store(&[]Tool{})
 	return c
