@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,10 @@ import (
 // fakeHost opens sessions that do what a test says.
 type fakeHost struct {
 	turn func(ctx context.Context, face Face, in Message) (Stop, error)
+	// loading, if set, is waited for before a session is loaded, which only one can have open.
+	loading chan struct{}
+	busy    atomic.Bool
+
 	mu   sync.Mutex
 	did  []string
 	last int
@@ -33,6 +38,12 @@ func (h *fakeHost) note(format string, args ...any) {
 }
 
 func (h *fakeHost) Open(_ context.Context, o Opening, face Face) (Session, error) {
+	if h.loading != nil && o.Session != "" {
+		<-h.loading
+		if h.busy.Swap(true) {
+			return nil, errors.New("the session is in use")
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last++
@@ -59,7 +70,11 @@ type fakeSession struct {
 func (s *fakeSession) ID() string          { return s.id }
 func (s *fakeSession) Title() string       { return "" }
 func (s *fakeSession) Commands() []Command { return []Command{{Name: "c", About: "does c"}} }
-func (s *fakeSession) Close()              { s.host.note("close %s", s.id) }
+
+func (s *fakeSession) Close() {
+	s.host.busy.Store(false)
+	s.host.note("close %s", s.id)
+}
 
 func (s *fakeSession) Settings() Settings {
 	s.mu.Lock()
@@ -227,6 +242,45 @@ func TestOrder(t *testing.T) {
 		h.mu.Unlock()
 		c.send(cancel)
 		c.until(`"id":"8"`)
+		c.end()
+	})
+}
+
+// TestCloseWhileLoading: a session that is closed before it has opened is closed, and can be loaded at
+// once again. Two requests that run cannot have one id.
+func TestCloseWhileLoading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &fakeHost{loading: make(chan struct{})}
+		c := connect(t, h, `{}`)
+		load := func(id string) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"session/load","params":{"sessionId":"old","cwd":"/","mcpServers":[]}}`, id)
+		}
+		shut := func(id string) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"session/close","params":{"sessionId":"old"}}`, id)
+		}
+		prompt := func(id string) string {
+			return strings.Replace(said(id, "hello"), `"s1"`, `"old"`, 1)
+		}
+		c.send(load("l1"))
+		synctest.Wait()
+		c.send(load("l1"))
+		c.until(`"id":"l1"`, "another request with the id")
+		c.send(shut("c1"), load("l2"))
+		synctest.Wait()
+		close(h.loading)
+		for range 3 {
+			if line := c.until(`"id":"`); strings.Contains(line, `"error"`) {
+				t.Error(line)
+			}
+		}
+		c.send(prompt("p1"))
+		if line := c.until(`"id":"p1"`); strings.Contains(line, `"error"`) {
+			t.Error(line)
+		}
+		c.send(shut("c2"))
+		c.until(`"id":"c2"`, `"result"`)
+		c.send(prompt("p2"))
+		c.until(`"id":"p2"`, "is not open")
 		c.end()
 	})
 }

@@ -398,3 +398,17 @@ func TestCancelWithoutReader(t *testing.T) {
 		c.end()
 	})
 }
+
+// TestNullBesideAResult: an error that is null is none, and a result that is null is one.
+func TestNullBesideAResult(t *testing.T) {
+	for line, failed := range map[string]bool{
+		`{"jsonrpc":"2.0","id":1,"result":{},"error":null}`:                      false,
+		`{"jsonrpc":"2.0","id":1,"result":null}`:                                 false,
+		`{"jsonrpc":"2.0","id":1,"error":null}`:                                  true,
+		`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"no"}}`: true,
+	} {
+		if m, bad := parse([]byte(line)); bad != nil || (m.failure != nil) != failed {
+			t.Errorf("%s: %v, %v", line, m.failure, bad)
+		}
+	}
+}

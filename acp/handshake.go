@@ -256,6 +256,10 @@ func (s *server) deleteSession(m message) *Error {
 	if s.find(p.SessionID) != nil {
 		return errorf(codeRequest, "session %q is open: close it first", p.SessionID)
 	}
-	s.start(m, func(ctx context.Context) (any, error) { return struct{}{}, s.host.Delete(ctx, p.SessionID) })
+	closed := s.closed(p.SessionID)
+	s.start(m, func(ctx context.Context) (any, error) {
+		closed(ctx)
+		return struct{}{}, s.host.Delete(ctx, p.SessionID)
+	})
 	return nil
 }

@@ -34,7 +34,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	defer end(nil)
 	s := &server{
 		host: o.Host, version: o.Version, ctx: ctx,
-		sessions: map[string]*session{}, opened: map[*session]struct{}{}, running: map[string]context.CancelFunc{}, asked: map[int]chan message{},
+		sessions: map[string]*session{}, opened: map[*session]struct{}{}, closing: map[string]chan struct{}{}, running: map[string]context.CancelFunc{}, asked: map[int]chan message{},
 	}
 	s.out = newOutbox(out, func(err error) { end(err) })
 	over := make(chan error, 1)
@@ -69,6 +69,8 @@ type server struct {
 	// sessions are those that requests can name, opened all that are not closed yet.
 	sessions map[string]*session
 	opened   map[*session]struct{}
+	// closing are the ids of sessions that end, each with what is closed when they have ended.
+	closing map[string]chan struct{}
 	// running are the requests that can be cancelled, by their ids.
 	running map[string]context.CancelFunc
 	// asked are our own requests that wait for an answer.
@@ -141,6 +143,13 @@ func (s *server) request(m message) {
 	}
 	if !s.ready && m.method != "initialize" {
 		s.fail(m.id, errorf(codeRequest, "%s comes before initialize", m.method))
+		return
+	}
+	s.mu.Lock()
+	taken := s.running[string(m.id)] != nil && string(m.id) != "null"
+	s.mu.Unlock()
+	if taken {
+		s.fail(m.id, errorf(codeRequest, "another request with the id %s runs", m.id))
 		return
 	}
 	if err := take(m); err != nil {
@@ -298,6 +307,21 @@ func (s *server) find(id string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sessions[id]
+}
+
+// closed returns what waits until the session with this id has ended, if it is ending.
+func (s *server) closed(id string) (wait func(context.Context)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ended := s.closing[id]
+	return func(ctx context.Context) {
+		if ended != nil {
+			select {
+			case <-ended:
+			case <-ctx.Done():
+			}
+		}
+	}
 }
 
 // session returns the session that parameters name.

@@ -83,12 +83,16 @@ func (s *server) opening(m message, o Opening) *Error {
 		}
 	}
 	_, opened := ses.steps.enter()
+	closed := s.closed(o.Session)
 	s.start(m, func(ctx context.Context) (any, error) {
 		defer opened()
+		closed(ctx)
 		open, err := s.host.Open(ctx, o, ses)
 		if err != nil {
 			s.mu.Lock()
-			delete(s.sessions, o.Session)
+			if s.sessions[o.Session] == ses {
+				delete(s.sessions, o.Session)
+			}
 			s.mu.Unlock()
 			return nil, err
 		}
@@ -96,7 +100,10 @@ func (s *server) opening(m message, o Opening) *Error {
 		ses.open, ses.id, ses.replaying = open, open.ID(), false
 		ses.mu.Unlock()
 		s.mu.Lock()
-		s.sessions[open.ID()], s.opened[ses] = ses, struct{}{}
+		s.opened[ses] = struct{}{}
+		if o.Session == "" { // else it is there, unless it was closed meanwhile
+			s.sessions[open.ID()] = ses
+		}
 		s.mu.Unlock()
 		answer := openResult{Modes: ses.modes(open), Options: ses.options(open)}
 		if o.Session == "" {
@@ -244,8 +251,10 @@ func (s *server) closeSession(m message) *Error {
 	if err != nil {
 		return err
 	}
+	ended := make(chan struct{})
 	s.mu.Lock()
 	delete(s.sessions, p.SessionID)
+	s.closing[p.SessionID] = ended
 	s.mu.Unlock()
 	ses.cancel()
 	steps, step := ses.steps.enter()
@@ -256,6 +265,12 @@ func (s *server) closeSession(m message) *Error {
 		<-steps
 		<-turns
 		ses.end()
+		s.mu.Lock()
+		if s.closing[p.SessionID] == ended {
+			delete(s.closing, p.SessionID)
+		}
+		s.mu.Unlock()
+		close(ended)
 		return struct{}{}, nil
 	})
 	return nil

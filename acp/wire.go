@@ -106,13 +106,15 @@ func parse(line []byte) (message, *Error) {
 	return m, nil
 }
 
-// answer reads a response. One that cannot be read counts as an error, so that it grants nothing.
+// answer reads a response. One that cannot be read counts as an error, so that it grants nothing. Some
+// encoders write beside a result an error that is null.
 func (m message) answer(fields map[string]json.RawMessage) (message, *Error) {
 	result, ok := fields["result"]
 	failure, failed := fields["error"]
 	if !ok && !failed {
 		return m, errorf(codeRequest, "a message needs a method, a result or an error")
 	}
+	failed = failed && !(ok && string(failure) == "null")
 	m.response, m.result = true, result
 	if failed || !ok {
 		m.failure = &Error{Code: codeInternal, Message: "the client answered with an error"}
