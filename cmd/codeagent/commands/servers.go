@@ -50,9 +50,13 @@ func ServerPage(ses *conversation.Session, name string) string {
 		b.WriteString("\n" + visible.Text(st.Problem) + "\n")
 	}
 	if len(st.Refused) > 0 {
-		b.WriteString("\nRefused outside of tool calls\n")
+		b.WriteString("\nRefused outside of tool calls, the latest first\n")
+		slices.Reverse(st.Refused)
 		for _, l := range plain.Denials(st.Refused) {
 			b.WriteString("  ⊘ " + visible.Line(l) + "\n")
+		}
+		if st.Earlier > 0 {
+			fmt.Fprintf(&b, "  ⊘ and %d before them, which are not kept\n", st.Earlier)
 		}
 		b.WriteString("  codeagent mcp learn " + st.Name + " finds out what it needs\n")
 	}

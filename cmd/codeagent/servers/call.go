@@ -133,8 +133,8 @@ func (m *member) confined(ctx context.Context, one *instance, a approvals.Action
 		err = fmt.Errorf("%w, nor a ping after that; it was ended, and the next call starts it again", err)
 	}
 	if errors.Is(err, mcp.ErrEnded) {
-		one.close() // follow may do the same
-		err = m.whyEnded(one, err)
+		one.close()                     // follow may do the same
+		err = m.whyEnded(one, err, nil) // the verdict has the refusals of the call
 	}
 	return m.result(ctx, answer, err, v)
 }

@@ -42,7 +42,7 @@ type member struct {
 	took     time.Duration
 	protocol string
 	words    string // its instructions
-	refused  []sandbox.Denial
+	refused  refused
 	calling  string // the ID of the tool call that runs, or ""
 }
 
@@ -56,6 +56,8 @@ type instance struct {
 	given []sandbox.Grant
 	// closing: its end is wanted; guarded by member.mu.
 	closing bool
+	// refused is what this run was refused; guarded by member.mu.
+	refused refused
 	discard func() // removes its folder for temporary files
 }
 
@@ -153,7 +155,7 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 		return err
 	}
 	one.under.Temp = temp
-	c := exec.Command{Argv: m.box.argv, Dir: m.box.dir, Observer: m.observer(), Holder: early{m}}
+	c := exec.Command{Argv: m.box.argv, Dir: m.box.dir, Observer: m.observer(), Holder: early{m, one}}
 	if learn := m.all.options.Learn; learn != nil {
 		c.Learn, c.Evidence = learn(m.name), sandbox.EvidenceFull
 	}
@@ -177,7 +179,7 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 	m.note(one, during, err != nil)
 	if err != nil {
 		one.service.Close()
-		err = m.whyEnded(one, m.limited(err))
+		err = m.whyEnded(one, m.limited(err), m.refusals(&one.refused))
 		one.discard()
 	}
 	return err
@@ -191,8 +193,8 @@ func (m *member) limited(err error) error {
 	return fmt.Errorf("%w (startup_timeout_s is %.0f)", err, m.settings.StartupTimeout.Seconds())
 }
 
-// whyEnded adds to err how the program ended, what it printed last, and what it was refused.
-func (m *member) whyEnded(one *instance, err error) error {
+// whyEnded adds to err how the program ended, what it printed last, and the lines on what it was refused.
+func (m *member) whyEnded(one *instance, err error, refused []string) error {
 	var b strings.Builder
 	b.WriteString(err.Error())
 	if errors.Is(err, mcp.ErrEnded) {
@@ -203,7 +205,7 @@ func (m *member) whyEnded(one *instance, err error) error {
 	if said := lastLines(one.service.Errors()); said != "" {
 		b.WriteString("\nit printed: " + said)
 	}
-	for _, words := range m.refusals() {
+	for _, words := range refused {
 		b.WriteString("\n" + words)
 	}
 	return errors.New(b.String())
@@ -241,9 +243,6 @@ func lastLines(text string) string {
 	return visible.Text(strings.TrimSpace(short.Tail(strings.TrimSpace(text), mostPrinted)))
 }
 
-// mostNoted bounds the refusals outside of calls that are kept.
-const mostNoted = 50
-
 // note records what the sandbox refused outside of tool calls. failed: the server did not do what it
 // was to do.
 func (m *member) note(one *instance, during sandbox.Trace, failed bool) {
@@ -254,22 +253,16 @@ func (m *member) note(one *instance, during sandbox.Trace, failed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range v.Denials {
-		m.add(d)
+		m.add(one, d)
 	}
 }
 
-// add adds d to what the server was refused outside of calls, in place of one alike that knew less. The
-// caller holds m.mu.
-func (m *member) add(d sandbox.Denial) {
-	i := slices.IndexFunc(m.refused, func(o sandbox.Denial) bool {
-		return o.Kind == d.Kind && o.Target == d.Target && o.Program == d.Program
-	})
-	switch {
-	case d.Moot:
-	case i >= 0:
-		m.refused[i] = d
-	case len(m.refused) < mostNoted:
-		m.refused = append(m.refused, d)
+// add adds d to what the server was refused outside of calls, and to what its run was. The caller holds
+// m.mu.
+func (m *member) add(one *instance, d sandbox.Denial) {
+	if !d.Moot {
+		m.refused.add(d)
+		one.refused.add(d)
 	}
 }
 
@@ -287,7 +280,7 @@ func (m *member) follow(one *instance) {
 	one.closing, m.live, m.state = true, nil, Ended
 	m.mu.Unlock()
 	one.close()
-	problem := m.whyEnded(one, fmt.Errorf("the MCP server %s: %w", m.name, mcp.ErrEnded)).Error()
+	problem := m.whyEnded(one, fmt.Errorf("the MCP server %s: %w", m.name, mcp.ErrEnded), m.refusals(&one.refused)).Error()
 	m.mu.Lock()
 	m.problem = problem
 	m.mu.Unlock()
@@ -415,7 +408,7 @@ func (m *member) status() Status {
 	defer m.mu.Unlock()
 	st := Status{
 		Name: m.name, Origin: m.configured.Origin, Remote: m.remote(), Program: m.program(), State: m.state, Problem: m.problem, Took: m.took,
-		Protocol: m.protocol, Instructions: m.words, Tools: slices.Clone(m.tools), Refused: slices.Clone(m.refused),
+		Protocol: m.protocol, Instructions: m.words, Tools: slices.Clone(m.tools), Refused: slices.Clone(m.refused.list), Earlier: m.refused.earlier,
 	}
 	if !st.Remote && m.state != Starting {
 		st.Policy = m.all.options.Ledger.ServerPolicy(m.name, m.box.policy)

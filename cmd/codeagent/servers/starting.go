@@ -58,34 +58,37 @@ func (s *Servers) sayWaiting() {
 // sayRefused says what the servers that are waited for were refused.
 func (s *Servers) sayRefused() {
 	for _, m := range s.starting() {
-		if words := m.refusals(); len(words) > 0 {
+		if words := m.refusals(&m.refused); len(words) > 0 {
 			s.meanwhile("the MCP server %s has not started yet: %s", m.name, strings.Join(words, "; "))
 		}
 	}
 }
 
-// refusals are the lines that say what the server was refused outside of calls, and what the person can
-// do about it; none if it was refused nothing.
-func (m *member) refusals() (out []string) {
+// refusals are the lines that say what was refused, and what the person can do about it; none if nothing
+// was.
+func (m *member) refusals(r *refused) (out []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range m.refused[:min(len(m.refused), mostRefused)] {
+	for _, d := range r.list[:min(len(r.list), mostRefused)] {
 		out = append(out, "the sandbox refused it: "+refusal(d))
 	}
-	if len(m.refused) > 0 {
+	if len(r.list) > 0 {
 		out = append(out, "codeagent mcp learn "+m.name+" finds out what it needs")
 	}
 	return out
 }
 
 // early sees what a server is refused while it starts. It grants nothing, and no call waits for it.
-type early struct{ m *member }
+type early struct {
+	m   *member
+	one *instance
+}
 
 // Asks is part of sandbox.Holder.
 func (e early) Asks(d sandbox.Denial) bool {
 	e.m.mu.Lock()
 	defer e.m.mu.Unlock()
-	e.m.add(d)
+	e.m.add(e.one, d)
 	return false
 }
 
