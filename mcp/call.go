@@ -144,7 +144,7 @@ func (c *Client) active(n int) {
 	defer c.mu.Unlock()
 	if c.now.calls == 0 {
 		c.now.questions = 0
-		c.now.running, c.now.stopped = context.WithCancel(context.Background())
+		c.now.running, c.now.stopped = context.WithCancel(c.ends)
 	}
 	if c.now.calls += n; c.now.calls == 0 {
 		c.now.stopped()

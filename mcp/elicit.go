@@ -49,14 +49,13 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(calls, cancel)()
-	defer context.AfterFunc(c.ends, cancel)()
 	defer c.Asked()()
 	select {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
 	case <-ctx.Done():
 	}
-	over := func() bool { return cmp.Or(ctx.Err(), calls.Err(), c.ends.Err()) != nil }
+	over := func() bool { return cmp.Or(ctx.Err(), calls.Err()) != nil }
 	if over() {
 		return &sdk.ElicitResult{Action: inquiry.Cancelled}, nil
 	}

@@ -34,7 +34,7 @@ import (
 const (
 	defaultStartup = 20 * time.Second
 	defaultCall    = 2 * time.Minute
-	// listTime bounds the reading of one list, and of a resource or a prompt.
+	// listTime bounds the reading of one list.
 	listTime = 30 * time.Second
 )
 
@@ -117,7 +117,7 @@ type Client struct {
 // activity is the calls that run now.
 type activity struct {
 	calls, questions int
-	// running ends when no call runs any more; stopped ends it.
+	// running ends when no call runs any more, and with the connection; stopped ends it.
 	running context.Context
 	stopped context.CancelFunc
 }

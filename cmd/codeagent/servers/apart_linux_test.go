@@ -30,10 +30,7 @@ func TestEditorsServersApart(t *testing.T) {
 	// It looks for the key of every server, and keeps a key of its own.
 	const script = `cat "$1"/*/key "$1"/*/*/key >"$CODEAGENT_SERVER_DIR/found"; echo "$0" >"$CODEAGENT_SERVER_DIR/key"; ` + answers
 	run := func(o Options, name, origin, word string) string {
-		set, problem := server.Settings{Command: "/bin/sh", Args: []string{"-c", script, word, ws.Paths.Servers}, Origin: origin}.Complete("")
-		if problem != "" {
-			t.Fatal(problem)
-		}
+		set := complete(t, server.Settings{Command: "/bin/sh", Args: []string{"-c", script, word, ws.Paths.Servers}, Origin: origin})
 		o.Configured = map[string]server.Settings{name: set}
 		s := Open(t.Context(), o)
 		defer s.Close()

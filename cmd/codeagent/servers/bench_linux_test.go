@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"os/exec"
@@ -47,11 +48,7 @@ func BenchmarkStart(b *testing.B) {
 	if other := strings.Fields(os.Getenv("CODEAGENT_SERVER")); len(other) > 0 {
 		argv = other
 	}
-	set, problem := server.Settings{Command: argv[0], Args: argv[1:], Origin: server.OfUser}.Complete("")
-	if problem != "" {
-		b.Fatal(problem)
-	}
-	options.Configured = map[string]server.Settings{"t": set}
+	options.Configured = map[string]server.Settings{"t": complete(b, server.Settings{Command: argv[0], Args: argv[1:]})}
 	var bare, boxed []time.Duration
 	for b.Loop() {
 		bare = append(bare, startBare(b, argv))
@@ -118,6 +115,23 @@ func testOptions(t testing.TB) Options {
 	t.Cleanup(ws.Close)
 	gate := approvals.NewGate(approvals.Options{Base: ws.Policy, Files: ws.Files, Workspace: ws.Folder, Home: base + "/home"})
 	return Options{Workspace: ws, Ledger: gate.Ledger(), Trusted: func(p sandbox.Policy) sandbox.Policy { return p }}
+}
+
+// complete is set as settings give it, of the user unless it says another origin.
+func complete(t testing.TB, set server.Settings) server.Settings {
+	t.Helper()
+	set.Origin = cmp.Or(set.Origin, server.OfUser)
+	set, problem := set.Complete("")
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	return set
+}
+
+// shell is a server that is a script of sh.
+func shell(t testing.TB, script string, args ...string) server.Settings {
+	t.Helper()
+	return complete(t, server.Settings{Command: "/bin/sh", Args: append([]string{"-c", script}, args...)})
 }
 
 // startBare is how long the server takes without a sandbox.

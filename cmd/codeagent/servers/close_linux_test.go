@@ -21,10 +21,7 @@ func TestCloseDuringStart(t *testing.T) {
 	// The second start says that it has begun, and then nothing more.
 	script := `cd "$CODEAGENT_SERVER_DIR"; [ -e second ] && { echo x >begun; sleep 1000; }; >second
 ` + answers
-	set, problem := server.Settings{Command: "/bin/sh", Args: []string{"-c", script, mark}, Origin: server.OfUser}.Complete("")
-	if problem != "" {
-		t.Fatal(problem)
-	}
+	set := shell(t, script, mark)
 	o.Configured = map[string]server.Settings{"t": set}
 	s := Open(t.Context(), o)
 	if err := s.Ready(t.Context()); err != nil {

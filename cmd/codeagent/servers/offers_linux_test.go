@@ -25,11 +25,7 @@ n=3; while r; do n=$((n+1)); echo '{"jsonrpc":"2.0","id":'$n',"result":{"prompts
 		"mute": silent,
 		"none": "exit 7",
 	} {
-		set, problem := server.Settings{Command: "/bin/sh", Args: []string{"-c", script}, Origin: server.OfUser}.Complete("")
-		if problem != "" {
-			t.Fatal(problem)
-		}
-		o.Configured[name] = set
+		o.Configured[name] = shell(t, script)
 	}
 	s := Open(t.Context(), o)
 	defer s.Close()

@@ -30,10 +30,7 @@ func TestRefusedInAnotherRun(t *testing.T) {
 	outside := filepath.Join(filepath.Dir(o.Workspace.Folder), "outside")
 	script := `cd "$CODEAGENT_SERVER_DIR"; [ -e n ] && echo no licence >&2 && exit 9; echo x >n; echo x >"$0"
 ` + answers
-	set, problem := server.Settings{Command: "/bin/sh", Args: []string{"-c", script, outside}, Origin: server.OfUser}.Complete("")
-	if problem != "" {
-		t.Fatal(problem)
-	}
+	set := shell(t, script, outside)
 	o.Configured = map[string]server.Settings{"t": set}
 	s := Open(t.Context(), o)
 	defer s.Close()

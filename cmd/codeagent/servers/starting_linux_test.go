@@ -35,10 +35,7 @@ func TestRefusedWhileStarting(t *testing.T) {
 	// It begins with the first message, and answers that after it was let on.
 	script := `cd "$CODEAGENT_SERVER_DIR"; read -r line; echo x >"$0"; echo x >begun; read -r _ <on
 ` + strings.Replace(answers, "r; ", "", 1)
-	set, problem := server.Settings{Command: "/bin/sh", Args: []string{"-c", script, outside}, Origin: server.OfUser}.Complete("")
-	if problem != "" {
-		t.Fatal(problem)
-	}
+	set := shell(t, script, outside)
 	o.Configured = map[string]server.Settings{"t": set}
 	own := (&Servers{options: o}).folder("t", set)
 	if err := os.MkdirAll(own, 0o700); err != nil {
@@ -95,10 +92,8 @@ func TestRequiredAlone(t *testing.T) {
 	o := testOptions(t)
 	o.Configured = map[string]server.Settings{}
 	for name, script := range map[string]string{"a": "read -r _; sleep 1000", "b": answers, "c": "sleep 1000"} {
-		set, problem := server.Settings{Command: "/bin/sh", Args: []string{"-c", script}, Origin: server.OfUser, Required: name == "b"}.Complete("")
-		if problem != "" {
-			t.Fatal(problem)
-		}
+		set := shell(t, script)
+		set.Required = name == "b"
 		o.Configured[name] = set
 	}
 	s := Open(t.Context(), o)
