@@ -126,9 +126,9 @@ func (g leaving) bind(out *outside, base sandbox.Policy, a Action, reads, named 
 // path.
 func rootOf(p sandbox.Policy, path string) string {
 	root := path
-	for _, r := range writeRoots(p) {
-		if sandbox.Covers(r, root) {
-			root = r
+	for _, r := range p.Roots() {
+		if sandbox.Covers(r.Path, root) {
+			root = r.Path
 		}
 	}
 	return root
@@ -224,20 +224,12 @@ func (g leaving) changedHere(base sandbox.Policy, folder string, named []string,
 
 // changeable reports whether commands under p may change what the name path leads to.
 func changeable(p sandbox.Policy, path string) bool {
-	return sandbox.CoveredBy(writeRoots(p), path) && p.JudgeWrite(path).Allowed
+	return sandbox.CoveredBy(sandbox.PathsOf(p.Roots()), path) && p.JudgeWrite(path).Allowed
 }
 
 // holdsRoot reports whether path is a folder that contains a write root.
 func holdsRoot(p sandbox.Policy, path string) bool {
-	return slices.ContainsFunc(writeRoots(p), func(root string) bool { return sandbox.Covers(path, root) })
-}
-
-func writeRoots(p sandbox.Policy) []string {
-	out := sandbox.PathsOf(p.Write)
-	if p.Temp != "" {
-		out = append(out, p.Temp)
-	}
-	return out
+	return slices.ContainsFunc(p.Roots(), func(root sandbox.Root) bool { return sandbox.Covers(path, root.Path) })
 }
 
 // mostNamed bounds the files, and the git directories, that a question names in warnings.

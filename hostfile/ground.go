@@ -31,19 +31,7 @@ func (g Ground) With(roots ...string) Ground {
 }
 
 // WithPolicy returns g with what commands may write under p.
-func (g Ground) WithPolicy(p sandbox.Policy) Ground { return g.With(RootsOf(p)...) }
-
-// RootsOf lists where commands may change names under p.
-func RootsOf(p sandbox.Policy) []string {
-	roots := sandbox.PathsOf(p.Write)
-	if p.Temp != "" {
-		roots = append(roots, p.Temp)
-	}
-	if p.SharedTemp {
-		roots = append(roots, sandbox.SharedTempFolders...)
-	}
-	return roots
-}
+func (g Ground) WithPolicy(p sandbox.Policy) Ground { return g.With(sandbox.PathsOf(p.Roots())...) }
 
 // Covers reports whether a command may change the canonical path.
 func (g Ground) Covers(path string) bool {

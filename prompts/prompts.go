@@ -241,17 +241,17 @@ func canAsk(attended bool, mode string) bool { return attended && mode != modeNe
 // allowed renders what p allows, enforced as e says.
 func allowed(p sandbox.Policy, e sandbox.Enforcement) string {
 	var b strings.Builder
-	write := sandbox.PathsOf(p.Folders())
-	for _, root := range p.Write {
-		if repository, ok := strings.CutSuffix(root.Path, "/objects"); ok && root.Git {
-			write = append(write, repository+" (only what git needs to work in this linked worktree: no hooks, no config)")
+	var write []string
+	for _, root := range p.Roots() {
+		switch root.Origin {
+		case sandbox.FromGit: // its objects stand for it
+		case sandbox.FromObjects:
+			write = append(write, strings.TrimSuffix(root.Path, "/objects")+" (only what git needs to work in this linked worktree: no hooks, no config)")
+		case sandbox.FromTemp:
+			write = append(write, root.Path+" (temporary files, $TMPDIR)")
+		default:
+			write = append(write, root.Path)
 		}
-	}
-	if p.Temp != "" {
-		write = append(write, p.Temp+" (temporary files, $TMPDIR)")
-	}
-	if p.SharedTemp {
-		write = append(write, "/tmp", "/var/tmp")
 	}
 	if len(write) == 0 {
 		b.WriteString("- Write: nothing, anywhere.\n")

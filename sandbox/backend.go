@@ -277,20 +277,3 @@ type ChangeObserver interface {
 	// wait during the call, so Unsaved reads no content.
 	Unsaved(dir int, name, path string) (why string)
 }
-
-// Observes reports whether changes at path are reported to a ChangeObserver. They are if path is in
-// a write root other than the folder for temporary files and the caches, whose entries may be
-// deleted at any time. The workspace is the first root, and never counts as a cache. Objects of a
-// git directory elsewhere are not reported either: other worktrees may need them when a turn is
-// undone.
-func (p Policy) Observes(path string) bool {
-	deepest, observed := 0, false
-	for i, root := range p.Write {
-		if len(root.Path) > deepest && Covers(root.Path, path) {
-			_, cache := CacheOf(root.Path)
-			objects := root.Git && strings.HasSuffix(root.Path, "/objects")
-			deepest, observed = len(root.Path), i == 0 || !cache && !objects
-		}
-	}
-	return observed && !(p.Temp != "" && len(p.Temp) >= deepest && Covers(p.Temp, path))
-}

@@ -35,7 +35,8 @@ func (p Policy) JudgeWrite(target string) Judgement {
 			return Judgement{Kind: KindProtected, Rule: own}
 		}
 	}
-	root, ok := p.writeRoot(target)
+	decides, ok := p.deepest(target)
+	root := decides.Path
 	if !ok {
 		return Judgement{Kind: KindWrite, Rule: "outside every write root"}
 	}
@@ -45,7 +46,7 @@ func (p Policy) JudgeWrite(target string) Judgement {
 			return Judgement{Kind: KindProtected, Rule: protected}
 		}
 	}
-	if !p.Temporary(root) {
+	if decides.Origin != FromTemp { // no program reads settings from there
 		if name, ok := p.protectedName(root, target); ok {
 			return Judgement{Kind: KindProtected, Rule: name}
 		}
@@ -72,8 +73,8 @@ func (p Policy) JudgeRead(target string) Judgement {
 			return Judgement{Allowed: true, Rule: root.Path}
 		}
 	}
-	if root, ok := p.writeRoot(target); ok {
-		return Judgement{Allowed: true, Rule: root}
+	if root, ok := p.deepest(target); ok {
+		return Judgement{Allowed: true, Rule: root.Path}
 	}
 	return Judgement{Kind: KindRead, Rule: "outside every read root"}
 }
@@ -91,36 +92,6 @@ func (p Policy) JudgeHost(h HostPort) Judgement {
 	}
 	return Judgement{Kind: KindNetwork, Rule: "no network"}
 }
-
-func (p Policy) writeRoot(target string) (string, bool) {
-	best := ""
-	for _, root := range p.Write {
-		if Covers(root.Path, target) && len(root.Path) > len(best) {
-			best = root.Path
-		}
-	}
-	if p.Temp != "" && Covers(p.Temp, target) && len(p.Temp) > len(best) {
-		best = p.Temp
-	}
-	if best == "" && p.SharedTemp {
-		for _, dir := range SharedTempFolders {
-			if Covers(dir, target) {
-				return dir, true
-			}
-		}
-	}
-	return best, best != ""
-}
-
-// Temporary reports whether root is the session's own folder for temporary files. No program reads
-// settings from there, so protected names do not apply in it.
-func (p Policy) Temporary(root string) bool {
-	return root == p.Temp && !slices.ContainsFunc(p.Write, func(r Root) bool { return r.Path == root })
-}
-
-// SharedTempFolders are the folders that Policy.SharedTemp opens, in their canonical forms on Linux
-// and macOS.
-var SharedTempFolders = []string{"/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"}
 
 // protectedName returns the protected name that covers target in the part below root. A root that
 // is itself the named entry was granted and is not protected.

@@ -43,36 +43,12 @@ type Policy struct {
 	Unconfined bool `json:"unconfined,omitempty"`
 }
 
-// Root is one directory or file of a policy, as a canonical absolute path.
-type Root struct {
-	Path string `json:"path"`
-	// Optional roots may be missing; any other missing root is an error.
-	Optional bool `json:"optional,omitempty"`
-	// Git roots are parts of a git directory outside the workspace. They contain no files of the
-	// project.
-	Git bool `json:"git,omitempty"`
-}
-
-// PathsOf returns the paths of roots.
-func PathsOf(roots []Root) (paths []string) {
-	for _, r := range roots {
-		paths = append(paths, r.Path)
-	}
-	return paths
-}
-
 // HostsOf returns the texts of hosts, in the form that ParseHostPort reads.
 func HostsOf(hosts []HostPort) (texts []string) {
 	for _, h := range hosts {
 		texts = append(texts, h.String())
 	}
 	return texts
-}
-
-// Folders returns the write roots that contain project files: those that are not parts of a git
-// directory.
-func (p Policy) Folders() (roots []Root) {
-	return slices.DeleteFunc(slices.Clone(p.Write), func(r Root) bool { return r.Git })
 }
 
 // Protected names what stays read-only inside the write roots.

@@ -42,8 +42,10 @@ type Protection struct {
 // write roots, and in own, the folders that a command with mounts has for itself.
 func PlanProtection(p sandbox.Policy, folders, own []string) Protection {
 	out := Protection{policy: p, roots: slices.Concat(folders, own), temporary: own, own: own}
-	if slices.ContainsFunc(folders, p.Temporary) {
-		out.temporary = append(slices.Clone(own), p.Temp)
+	for _, root := range p.Roots() {
+		if root.Origin == sandbox.FromTemp && slices.Contains(folders, root.Path) {
+			out.temporary = append(slices.Clone(own), root.Path)
+		}
 	}
 	exact := slices.DeleteFunc(slices.Clone(p.DenyRead), func(path string) bool { return !sandbox.CoveredBy(folders, path) })
 	if len(out.roots) > 0 {

@@ -67,7 +67,7 @@ func (ws *Workspace) noteRoots(p sandbox.Policy) error {
 	if err != nil {
 		return ownFiles(err)
 	}
-	if ws.recorded, err = hostfile.RecordRoots(ws.Paths.Roots, ws.recorded, hostfile.RootsOf(p)); err != nil {
+	if ws.recorded, err = hostfile.RecordRoots(ws.Paths.Roots, ws.recorded, sandbox.PathsOf(p.Roots())); err != nil {
 		return cli.Hinted(cli.ExitFailed, fmt.Errorf("note what commands may write: %w", err), "CODEAGENT_HOME can name another folder for settings and sessions")
 	}
 	return nil
@@ -78,7 +78,7 @@ func (ws *Workspace) NoteGrants(p sandbox.Policy) error {
 	ws.noting.Lock()
 	defer ws.noting.Unlock()
 	var err error
-	ws.recorded, err = hostfile.RecordRoots(ws.Paths.Roots, ws.recorded, hostfile.RootsOf(p))
+	ws.recorded, err = hostfile.RecordRoots(ws.Paths.Roots, ws.recorded, sandbox.PathsOf(p.Roots()))
 	return err
 }
 
