@@ -36,11 +36,13 @@ build:
 	@cp $(BIN)/codeagent $(BIN)/.copy && mv -f $(BIN)/.copy $(BIN)/codeagent
 
 # One test command. CI=true adds the slow suites and the race detector, and turns a skip
-# into a failure. go test starts packages in the order given: those that take longest come
+# into a failure. How much is tried follows how fast the machine starts processes, which is
+# measured first (internal/machine); CODEAGENT_TEST_PACE=5/0 is a slow machine, and the
+# first rows of each table. go test starts packages in the order given: those that take longest come
 # first, and the others run beside them. `make lint` vets all of them.
 LONGEST := ./linuxsandbox ./cmd/codeagent ./exec ./internal/compat
 test: build
-	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -json $(RACE) -timeout $(TIMEOUT) -vet=off $(LONGEST) ./... | $(GO) run ./internal/testsummary
+	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) run ./internal/testsummary $(GO) test -json $(RACE) -timeout $(TIMEOUT) -vet=off $(LONGEST) ./...
 
 # Go's and Python's own tests, bare and in the sandbox, for half an hour. What may
 # differ is listed with its reason in internal/compat/exceptions.txt.

@@ -227,7 +227,7 @@ var rooms = []room{
 	{path: "sandbox/sandboxtest", support: true, imports: []string{"sandbox", "internal/fileworker", "internal/attack", "internal/golden"}},
 	{path: "model/modeltest", support: true, imports: []string{"model", "internal/scripted", "internal/golden"}},
 	// Programs that try to break out, built once and run under every backend.
-	{path: "internal/attack", support: true, imports: []string{"sandbox"}},
+	{path: "internal/attack", support: true, imports: []string{"sandbox", "internal/machine"}},
 	// Other projects' tests, bare and in the sandbox; it builds both programs to run them.
 	{path: "internal/compat", support: true, imports: []string{"internal/attack"}},
 	{path: "internal/golden", support: true},
@@ -236,7 +236,9 @@ var rooms = []room{
 	// Hostile texts for the parts of the screen.
 	{path: "tui/tuitest", support: true},
 	// What `make test` prints: reads `go test -json`, ships with nothing.
-	{path: "internal/testsummary", support: true},
+	{path: "internal/testsummary", support: true, imports: []string{"internal/machine"}},
+	// What the machine cannot do, found by trying, and how much it can: one way for all tests.
+	{path: "internal/machine", support: true},
 }
 
 // apart are rooms of one floor that not even tests may join.

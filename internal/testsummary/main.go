@@ -1,19 +1,28 @@
-// Command testsummary reads `go test -json` and prints what a person needs: a line per
-// package, the whole output of failed tests, slow tests, and every skipped test with its
+// Command testsummary runs its arguments, `go test -json …`, and prints what a person needs: a line
+// per package, the whole output of failed tests, slow tests, and every skipped test with its
 // reason. It exits 1 when something failed, when nothing ran, and, with CI=true, when
 // anything was skipped: in CI a skip is a gap. A test that is the body of another one, which
-// runs it in a process of its own, is not a gap if the other one passed. The output names what
-// was not tried in such a process, and which part of a table was.
+// runs it in a process of its own, is not a gap if the other one passed. Neither is what a trial
+// showed to be impossible on this machine, which is listed at the end, nor a test for another turn.
+// The output names what was not tried in such a process, and which part of a table was.
+//
+// First it measures the machine, so that all tests choose as much as it can do (internal/machine).
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
+
+	"codeagent/internal/machine"
 )
 
 type testEvent struct {
@@ -28,27 +37,57 @@ type summary struct {
 	out                     io.Writer
 	output                  map[string][]string // by package and test
 	passed, failed, skipped int
+	sampled                 int  // tests for another turn
 	broken                  bool // a package failed to build or outside of any test
 	passes                  map[string]bool
-	bodies                  map[string]string // by body: the test that runs it
+	bodies                  map[string]string   // by body: the test that runs it
+	impossible              map[string][]string // by what a trial said: the tests that heard it
 }
 
 func newSummary(out io.Writer) *summary {
-	return &summary{out: out, output: map[string][]string{}, passes: map[string]bool{}, bodies: map[string]string{}}
+	return &summary{out: out, output: map[string][]string{}, passes: map[string]bool{}, bodies: map[string]string{}, impossible: map[string][]string{}}
 }
 
 var (
 	bodyOf   = regexp.MustCompile(`: body of (Test\w+)$`)
-	notTried = regexp.MustCompile(`: (not tried in .*|(?:in .* )?a sample: .*)`)
+	notTried = regexp.MustCompile(`: (not tried in .*|(?:in .* )?` + machine.Sampled + `.*)`)
 )
 
 func main() {
 	s := newSummary(os.Stdout)
-	if err := s.read(os.Stdin); err != nil {
+	ended, err := s.run(os.Args[1:])
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "testsummary:", err)
 		os.Exit(1)
 	}
-	os.Exit(s.finish(os.Getenv("CI") == "true"))
+	code := s.finish(machine.Thorough())
+	if ended != nil && code == 0 {
+		fmt.Fprintln(s.out, "no test failed, but the run did:", ended)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// run starts the tests with the pace of this machine. ended is how they ended.
+func (s *summary) run(args []string) (ended, err error) {
+	if len(args) == 0 {
+		return nil, errors.New("want a command that prints what `go test -json` does")
+	}
+	pace := machine.Current()
+	fmt.Fprintf(s.out, "starts of processes take %.1f times what they do on the reference; the same choice again: %s\n", pace.Slowness, pace.Variable())
+	tests := exec.Command(args[0], args[1:]...)
+	tests.Stderr = os.Stderr
+	out, err := tests.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := tests.Start(); err != nil {
+		return nil, err
+	}
+	if err := s.read(out); err != nil {
+		return nil, err
+	}
+	return tests.Wait(), nil
 }
 
 func (s *summary) read(r io.Reader) error {
@@ -89,6 +128,7 @@ func (s *summary) test(e testEvent, key string) {
 		s.passed++
 		s.passes[key] = true
 		for _, line := range s.output[key] {
+			s.hear(key, line)
 			if found := notTried.FindStringSubmatch(line); found != nil {
 				fmt.Fprintf(s.out, "%s %s: %s\n", e.Package, e.Test, found[1])
 			}
@@ -97,13 +137,23 @@ func (s *summary) test(e testEvent, key string) {
 			fmt.Fprintf(s.out, "slow %s %s %.0fs\n", e.Package, e.Test, e.Elapsed)
 		}
 	case "skip":
-		why := reason(s.output[key])
+		why, last := reason(s.output[key])
+		for _, line := range s.output[key] {
+			s.hear(key, line)
+		}
 		if found := bodyOf.FindStringSubmatch(why); found != nil {
 			s.bodies[key] = e.Package + " " + found[1]
 			break
 		}
-		s.skipped++
-		fmt.Fprintf(s.out, "SKIP %s %s: %s\n", e.Package, e.Test, why)
+		switch {
+		case strings.Contains(last, ": "+machine.NotPossible):
+		case strings.Contains(last, ": "+machine.Sampled):
+			s.sampled++
+			fmt.Fprintf(s.out, "another turn: %s %s: %s\n", e.Package, e.Test, why)
+		default:
+			s.skipped++
+			fmt.Fprintf(s.out, "SKIP %s %s: %s\n", e.Package, e.Test, why)
+		}
 	case "fail":
 		s.failed++
 		fmt.Fprintf(s.out, "FAIL %s %s\n%s", e.Package, e.Test, strings.Join(s.output[key], ""))
@@ -122,8 +172,19 @@ func (s *summary) pkg(e testEvent, key string) {
 	delete(s.output, key)
 }
 
-// reason returns a test's reason for skipping, without the frame lines.
-func reason(output []string) string {
+// hear remembers what a trial said in a line of a test's output.
+func (s *summary) hear(key, line string) {
+	if _, said, found := strings.Cut(line, ": "+machine.NotPossible); found {
+		said = strings.TrimSpace(said)
+		if !slices.Contains(s.impossible[said], key) {
+			s.impossible[said] = append(s.impossible[said], key)
+		}
+	}
+}
+
+// reason returns a test's reason for skipping, without the frame lines, and the line with which it
+// was skipped.
+func reason(output []string) (all, last string) {
 	var words []string
 	for _, line := range output {
 		line = strings.TrimSpace(line)
@@ -131,7 +192,10 @@ func reason(output []string) string {
 			words = append(words, line)
 		}
 	}
-	return strings.Join(words, " ")
+	if len(words) > 0 {
+		last = words[len(words)-1]
+	}
+	return strings.Join(words, " "), last
 }
 
 func (s *summary) finish(ci bool) int {
@@ -147,7 +211,10 @@ func (s *summary) finish(ci bool) int {
 			fmt.Fprintf(s.out, "SKIP %s: its work is done by %s, which did not pass\n", body, by)
 		}
 	}
-	fmt.Fprintf(s.out, "%d passed, %d failed, %d skipped\n", s.passed, s.failed, s.skipped)
+	for _, said := range slices.Sorted(maps.Keys(s.impossible)) {
+		fmt.Fprintf(s.out, "%s%s (%s)\n", machine.NotPossible, said, strings.Join(s.impossible[said], ", "))
+	}
+	fmt.Fprintf(s.out, "%d passed, %d failed, %d skipped, %d for another turn\n", s.passed, s.failed, s.skipped, s.sampled)
 	switch {
 	case s.failed > 0 || s.broken:
 		return 1

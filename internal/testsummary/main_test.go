@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"codeagent/internal/machine"
 )
 
 func TestVerdict(t *testing.T) {
@@ -11,6 +13,11 @@ func TestVerdict(t *testing.T) {
 	const skip = `{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:1: node is not installed\n"}` + "\n" +
 		`{"Action":"skip","Package":"p","Test":"TestB"}` + "\n"
 	body := strings.ReplaceAll(skip, "node is not installed", "body of TestA")
+	impossible := strings.ReplaceAll(skip, "node is not installed", machine.NotPossible+"flying: no wings")
+	turn := strings.ReplaceAll(skip, "node is not installed", machine.Sampled+"one run of 5")
+	said := func(line string) string {
+		return `{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:1: ` + line + `\n"}` + "\n"
+	}
 	tests := []struct {
 		name, in string
 		ci       bool
@@ -22,6 +29,13 @@ func TestVerdict(t *testing.T) {
 		{"skip in CI", pass + skip, true, 1, "in CI a skip is a failure"},
 		{"body of a test that passed", pass + body, true, 0, "1 passed, 0 failed, 0 skipped"},
 		{"body of a test that did not run", pass + strings.ReplaceAll(body, "TestA", "TestZ"), true, 1, "SKIP p TestB: its work is done by p TestZ, which did not pass"},
+		{"not possible here, in CI", pass + impossible, true, 0, machine.NotPossible + "flying: no wings (p TestB)\n1 passed, 0 failed, 0 skipped"},
+		{"a row that is not possible here, in CI", said(machine.NotPossible+"a row: no way") + `{"Action":"pass","Package":"p","Test":"TestB"}`, true, 0, machine.NotPossible + "a row: no way (p TestB)\n1 passed"},
+		{"a row in a setting", said("root:") + said("        c_test.go:3: "+machine.NotPossible+"a row: no way") + `{"Action":"pass","Package":"p","Test":"TestB"}`, true, 0, machine.NotPossible + "a row: no way (p TestB)"},
+		{"skipped beside a row that is not possible", pass + said(machine.NotPossible+"a row: no way") + skip, true, 1, "in CI a skip is a failure"},
+		{"skipped in words like those of a trial", pass + strings.ReplaceAll(skip, "node is", "not possible: node is"), true, 1, "in CI a skip is a failure"},
+		{"another turn, in CI", pass + turn, true, 0, "another turn: p TestB: b_test.go:1: a sample: one run of 5\n1 passed, 0 failed, 0 skipped, 1 for another turn"},
+		{"nothing but another turn", turn, true, 1, "no test ran"},
 		{"not tried in a setting", `{"Action":"output","Package":"p","Test":"TestA/root","Output":"    a_test.go:1: not tried in root: no network: TestN\n"}` + "\n" +
 			`{"Action":"pass","Package":"p","Test":"TestA/root"}`, true, 0, "p TestA/root: not tried in root: no network: TestN"},
 		{"fail", pass + `{"Action":"output","Package":"p","Test":"TestC","Output":"boom\n"}` + "\n" + `{"Action":"fail","Package":"p","Test":"TestC"}`, false, 1, "boom"},
@@ -44,5 +58,21 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("output does not say %q:\n%s", tt.says, out.String())
 			}
 		})
+	}
+}
+
+// TestRun: the tests get the pace of the machine, and a run that fails without a failed test is not
+// taken for a good one.
+func TestRun(t *testing.T) {
+	t.Setenv("CODEAGENT_TEST_PACE", "5.0/3")
+	var out bytes.Buffer
+	s := newSummary(&out)
+	script := `echo "pace $CODEAGENT_TEST_PACE"; echo '{"Action":"pass","Package":"p","Test":"TestA"}'; exit 2`
+	ended, err := s.run([]string{"sh", "-c", script})
+	if err != nil || ended == nil || !strings.Contains(out.String(), "pace 5.0/3\n") || s.passed != 1 {
+		t.Errorf("ended with %v, %v\n%s", ended, err, out.String())
+	}
+	if _, err := s.run(nil); err == nil {
+		t.Error("no command is accepted")
 	}
 }

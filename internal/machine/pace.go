@@ -1,0 +1,181 @@
+package machine
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// variable hands the pace to all test processes, with the turn: "1.4/489000".
+const variable = "CODEAGENT_TEST_PACE"
+
+// Pace says how much can be tried. It is chosen once for a run, so that all processes of it agree.
+type Pace struct {
+	// Slowness is how many times longer the machine takes to start a process than the reference; at
+	// least 1.
+	Slowness float64
+	// Turn selects which part of each table is tried. It changes every hour, so that all of it is
+	// tried in time.
+	Turn int
+	// Thorough: CI, in which a machine like the reference tries everything.
+	Thorough bool
+}
+
+// reference is the time in which two processors start /bin/true, one each, on a machine on which
+// `make test` takes four minutes and CI half an hour.
+const reference = 400 * time.Microsecond
+
+// most bounds what is believed of a measurement: a machine that is even slower must wait.
+const most = 20
+
+// Current returns the pace of this run. A process that was given none measures, and hands the result
+// to those that it starts.
+func Current() Pace {
+	p := Pace{Thorough: os.Getenv("CI") != ""}
+	given := os.Getenv(variable)
+	if _, err := fmt.Sscanf(given, "%g/%d", &p.Slowness, &p.Turn); err != nil || !(p.Slowness >= 1) {
+		p.Slowness, p.Turn = Measure(), int(time.Now().Unix()/3600)
+		os.Setenv(variable, strings.TrimPrefix(p.Variable(), variable+"="))
+	}
+	return p
+}
+
+// Variable is the line of an environment that hands the pace on.
+func (p Pace) Variable() string {
+	return variable + "=" + strconv.FormatFloat(p.Slowness, 'f', 1, 64) + "/" + strconv.Itoa(p.Turn)
+}
+
+// Measure starts 200 processes. It takes an eighth of a second on the reference.
+func Measure() float64 {
+	const batches, batch = 10, 20
+	program, err := exec.LookPath("true")
+	if err != nil {
+		return 1
+	}
+	var took []time.Duration
+	for range batches {
+		begun := time.Now()
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				for range batch / 2 {
+					_ = exec.Command(program).Run()
+				}
+			})
+		}
+		both.Wait()
+		took = append(took, time.Since(begun)/batch)
+	}
+	slices.Sort(took) // the median: others may use the machine for a moment
+	return min(most, max(1, float64(took[batches/2])/float64(reference)))
+}
+
+// every returns the n of "every n-th" for a table of which a run outside CI tries every home-th row.
+func (p Pace) every(home int) int {
+	if p.Thorough {
+		home = 1
+	}
+	return max(1, int(math.Round(float64(home)*p.Slowness)))
+}
+
+// Rows is a choice of rows: every n-th.
+type Rows struct{ Every, Offset int }
+
+// Has reports whether the i-th row is one of them.
+func (r Rows) Has(i int) bool { return i%r.Every == r.Offset }
+
+// All reports whether nothing is left out.
+func (r Rows) All() bool { return r.Every == 1 }
+
+// String is what ParseRows understands, for the environment of another process.
+func (r Rows) String() string { return fmt.Sprint(r.Every, " ", r.Offset) }
+
+// ParseRows reads the choice that another process made.
+func ParseRows(text string) (r Rows, err error) {
+	if _, err = fmt.Sscan(text, &r.Every, &r.Offset); err == nil && r.Every < 1 {
+		err = fmt.Errorf("%q is no choice of rows", text)
+	}
+	return r, err
+}
+
+// Sample chooses rows of a table: outside CI every home-th, in CI all. On a slow machine they are
+// fewer. It says which.
+func Sample(t testing.TB, home int) Rows {
+	t.Helper()
+	p := Current()
+	r := Rows{Every: p.every(home)}
+	r.Offset = p.Turn % r.Every
+	if !r.All() {
+		t.Logf("%severy %d. row from %d on", Sampled, r.Every, r.Offset)
+	}
+	return r
+}
+
+// Sampled begins what is said of a choice. As with NotPossible, no other room may write it.
+const Sampled = "a sample: "
+
+// Turn skips a test that takes long, except in its turn: outside CI in one of home runs (with 0 in
+// none), in CI in all. On a slow machine its turn comes less often.
+func Turn(t testing.TB, home int) {
+	t.Helper()
+	p := Current()
+	if home == 0 && !p.Thorough {
+		t.Skip("only with CI=true")
+	}
+	if n, own := p.every(home), p.ofTurn(t.Name(), p.every(home)); own > 0 {
+		t.Skipf("%sone run of %d, the next in %d hours", Sampled, n, own)
+	}
+}
+
+// ofTurn returns in how many hours it is the turn of name, one of n.
+func (p Pace) ofTurn(name string, n int) int {
+	sum := 0
+	for _, c := range []byte(name) {
+		sum = (sum*31 + int(c)) % 9973
+	}
+	return (n - (sum+p.Turn)%n) % n
+}
+
+// Pick chooses some of several that take equally long, outside CI home of them and in CI all, fewer
+// on a slow machine but at least one. Others of the same number are chosen for another name.
+func Pick[T any](t testing.TB, name string, home int, all []T) []T {
+	t.Helper()
+	p := Current()
+	n := home
+	if p.Thorough {
+		n = len(all)
+	}
+	n = min(len(all), max(1, int(math.Round(float64(n)/p.Slowness))))
+	first := p.ofTurn(name, len(all))
+	picked := slices.Concat(all[first:], all[:first])[:n]
+	if n < len(all) {
+		t.Logf("%s%v of %d", Sampled, picked, len(all))
+	}
+	return picked
+}
+
+// Times is how often to repeat what is repeated for its chances: home times, in CI thorough times,
+// less on a slow machine.
+func Times(home, thorough int) int {
+	p := Current()
+	if p.Thorough {
+		home = thorough
+	}
+	return max(1, int(float64(home)/p.Slowness))
+}
+
+// Thorough reports whether this is CI.
+func Thorough() bool { return Current().Thorough }
+
+// Patience is how long to wait for something that takes less than usual on the reference. It only ends what would
+// never end, so it is generous, and more so on a slow machine.
+func Patience(usual time.Duration) time.Duration {
+	return max(20*time.Second, time.Duration(float64(10*usual)*Current().Slowness))
+}
