@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,18 +14,25 @@ import (
 	"codeagent/sandbox"
 )
 
-// ripgrepArguments make rg name the files that our own walk would search: hidden ones too,
-// and with .gitignore also outside a repository. rg reads no configuration of the user and
-// runs no other program (--pre is not given, and no configuration can add it). It only names
-// files. The lines are found by the engine that a search without rg uses, so both give the
-// same answer.
+// ripgrepArguments make rg name the files of a folder in which a pattern matches, without what is
+// below the folder. rg reads no configuration of the user and runs no other program (--pre is not
+// given, and no configuration can add it). It only names files. The lines are found by the engine
+// that a search without rg uses, so both give the same answer.
+//
+// Threat: rg opens .gitignore, .git and what they name whatever they are, and waits at a FIFO. So it
+// reads no such file (--no-ignore); our own walk, which opens regular files alone, chooses what is
+// searched.
 var ripgrepArguments = []string{
-	"--no-config", "--no-messages", "--color=never", "--files-with-matches", "--null", "--sort=path",
-	"--hidden", "--glob=!.git", "--no-require-git", "--no-ignore-dot", "--no-ignore-global", "--no-follow",
+	"--no-config", "--no-messages", "--color=never", "--files-with-matches", "--null", "--max-depth=1",
+	"--hidden", "--no-ignore", "--no-follow",
 	"--text", "--encoding=none", "--no-unicode", fmt.Sprintf("--max-filesize=%d", searchedFile),
 }
 
-// ripgrepTime is how long rg may take.
+// ripgrepFolders bounds the length of the folders that one run of rg gets, in bytes: a policy and a
+// command line have to fit into 1 MiB together.
+const ripgrepFolders = 128 << 10
+
+// ripgrepTime is how long rg may take in all.
 const ripgrepTime = time.Minute
 
 // usable reports whether rg may be run under p for q: it exists, no command of the session
@@ -58,67 +66,58 @@ func samePattern(pattern string) bool {
 	return strings.Count(pattern, "[[") == strings.Count(pattern, "[[:")
 }
 
-// ripgrepFiles runs rg in the sandbox, under a policy that writes nothing, and returns the
-// files that match, in order. It sets f.more if it stopped before the end.
-func (t *searchTool) ripgrepFiles(ctx context.Context, p sandbox.Policy, s Stage, q query, f *found) ([]string, error) {
-	ctx, enough := context.WithCancel(ctx)
+// ripgrepFiles runs rg in the sandbox, under a policy that writes nothing, and returns those of
+// names that match, in their order.
+func (t *searchTool) ripgrepFiles(ctx context.Context, p sandbox.Policy, s Stage, q query, names []string) ([]string, error) {
+	ctx, enough := context.WithTimeout(ctx, ripgrepTime)
 	defer enough()
-	read := &ripgrepOutput{query: q, policy: p, enough: enough}
+	var folders []string
+	seen := map[string]bool{}
+	for _, name := range names {
+		if dir := path.Dir(name); !seen[dir] {
+			seen[dir] = true
+			folders = append(folders, "./"+below(q.root, dir))
+		}
+	}
+	matched := map[string]bool{}
+	for len(folders) > 0 {
+		n, size := 0, 0
+		for n < len(folders) && size < ripgrepFolders {
+			size += len(folders[n])
+			n++
+		}
+		if err := t.ripgrepRun(ctx, p, s, q, folders[:n], matched); err != nil {
+			return nil, err
+		}
+		folders = folders[n:]
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !matched[name] }), nil
+}
+
+// ripgrepRun adds the files right in folders that match.
+func (t *searchTool) ripgrepRun(ctx context.Context, p sandbox.Policy, s Stage, q query, folders []string, matched map[string]bool) error {
 	argv := append([]string{t.ripgrep}, ripgrepArguments...)
-	argv = append(argv, "--regexp="+q.pattern, "--", ".")
-	o, err := s.Exec.Run(ctx, p.OnlyRead(), exec.Command{Argv: argv, Dir: q.root, Timeout: ripgrepTime, Apart: true, Tap: read.take}, nil)
+	argv = append(append(argv, "--regexp="+q.pattern, "--"), folders...)
+	var part []byte // an incomplete name
+	o, err := s.Exec.Run(ctx, p.OnlyRead(), exec.Command{Argv: argv, Dir: q.root, Timeout: ripgrepTime, Apart: true, Tap: func(data []byte) {
+		part = append(part, data...)
+		for {
+			name, rest, whole := bytes.Cut(part, []byte{0})
+			if !whole {
+				return
+			}
+			matched[path.Join(q.root, string(name))] = true
+			part = rest
+		}
+	}}, nil)
 	if o.Output.Spill != "" { // a list of names is not kept
 		hostfile.Remove(o.Output.Spill)
 	}
 	switch {
 	case err != nil:
-		return nil, err
-	case read.full:
-		f.more = true
-		return read.files, nil
+		return err
 	case o.TimedOut, o.Interrupted, o.Status.Signal != 0, o.Status.Exit > 1:
-		return nil, fmt.Errorf("rg ended with %+v", o.Status)
+		return fmt.Errorf("rg ended with %+v", o.Status)
 	}
-	return read.files, nil
-}
-
-// ripgrepOutput parses names as they arrive: "./path NUL".
-type ripgrepOutput struct {
-	query  query
-	policy sandbox.Policy
-	enough context.CancelFunc
-
-	part  []byte // an incomplete name
-	files []string
-	full  bool
-}
-
-// take parses output.
-func (r *ripgrepOutput) take(data []byte) {
-	if r.full {
-		return
-	}
-	r.part = append(r.part, data...)
-	for !r.full {
-		name, rest, whole := bytes.Cut(r.part, []byte{0})
-		if !whole {
-			return
-		}
-		r.keep(strings.TrimPrefix(string(name), "./"))
-		r.part = rest
-	}
-}
-
-// keep records a file unless the glob or the policy excludes it.
-func (r *ripgrepOutput) keep(name string) {
-	p := path.Join(r.query.root, name)
-	if !r.query.glob.match(name) || !r.policy.JudgeRead(p).Allowed {
-		return
-	}
-	r.files = append(r.files, p)
-	// Each file has at least one matching line, unless it turns out to be binary.
-	if len(r.files) >= 2*r.query.max+50 {
-		r.full = true
-		r.enough()
-	}
+	return nil
 }

@@ -114,13 +114,14 @@ func (t *searchTool) run(ctx context.Context, p sandbox.Policy, s Stage, q query
 		return t.unreadable(ctx, q.root, err)
 	}
 	var f found
-	names, known := []string{q.root}, info.Type != folderType
-	if !known && t.usable(p, q) {
-		names, err = t.ripgrepFiles(ctx, p, s, q, &f)
-		known = err == nil
-	}
-	if !known {
+	names := []string{q.root}
+	if info.Type == folderType {
 		names, err = t.walkFiles(ctx, files, p, q, &f)
+		if err == nil && t.usable(p, q) {
+			if some, err := t.ripgrepFiles(ctx, p, s, q, names); err == nil {
+				names = some
+			}
+		}
 	}
 	if err == nil {
 		err = grep(ctx, files, names, q, &f)

@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // sources returns a small tree with files that are easily listed by mistake.
@@ -158,6 +160,44 @@ func TestSearchLongAndManyLines(t *testing.T) {
 		}
 		r = p.ok("search", args{"pattern": "needle"})
 		contains(t, "text", r.Text, "crlf:2:last needle\n", "latin:1:needle \uFFFD\n", "many:198:needle in a line\n(only the first 200 matches")
+	})
+}
+
+// TestSearchBesideAPipe: no search waits at a FIFO in place of a file with rules, which rg opens.
+func TestSearchBesideAPipe(t *testing.T) {
+	p := newPlace(t, map[string]string{"a": "needle\n", "sub/b": "needle\n", "sub/.git/HEAD": "x"})
+	pipes := []string{".gitignore", "sub/.gitignore", "sub/.git/info/exclude", ".git/info/exclude"}
+	for _, name := range pipes {
+		name = filepath.Join(p.ws, name)
+		err := os.MkdirAll(filepath.Dir(name), 0o755)
+		if err == nil {
+			err = syscall.Mkfifo(name, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	searchers(t, p, func(t *testing.T) {
+		if rg := p.options.Ripgrep; rg != "" {
+			cmd := exec.Command(rg, "--no-require-git", "--no-ignore-dot", "needle", p.ws)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			pipe, err := os.OpenFile(filepath.Join(p.ws, ".gitignore"), os.O_WRONLY, 0) // waits until rg reads it
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, _ = pipe.Close(), cmd.Process.Kill(), cmd.Wait()
+		}
+		began := time.Now()
+		for _, at := range []struct{ path, want string }{{".", "a:1:needle\nsub/b:1:needle"}, {"sub", "sub/b:1:needle"}} {
+			if r := p.ok("search", args{"pattern": "needle", "path": at.path}); r.Text != at.want {
+				t.Errorf("%s: %q", at.path, r.Text)
+			}
+		}
+		if took := time.Since(began); took >= ripgrepTime {
+			t.Errorf("it took %v", took)
+		}
 	})
 }
 
