@@ -50,6 +50,9 @@ type Options struct {
 	Files verdict.FileSystem
 	// Evidence is the level for commands that do not set their own.
 	Evidence sandbox.EvidenceLevel
+	// Ground returns where commands may change names. Nothing there is in the environment of a
+	// command that was allowed to run outside the sandbox. Nil: commands are not confined.
+	Ground func() hostfile.Ground
 	// Begins, if set, is called with the policy of each command before it starts. An error
 	// prevents the start.
 	Begins func(sandbox.Policy) error
@@ -202,6 +205,10 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 
 // environ returns the environment that the policy allows, with the variables that depend
 // on where the command runs.
+//
+// Threat: a command puts a program into a cache, a temporary folder or a folder of PATH, and a
+// command outside the sandbox runs it. So a command outside gets the user's own environment,
+// without what leads to places where commands may write.
 func (r *Runner) environ(p sandbox.Policy, c Command) []string {
 	set := map[string]string{"PWD": c.Dir}
 	if c.Terminal {
@@ -212,7 +219,15 @@ func (r *Runner) environ(p sandbox.Policy, c Command) []string {
 	}
 	maps.Copy(set, p.Env.Set)
 	p.Env.Set = set
-	return p.Env.Apply(r.options.Environ)
+	if !p.Unconfined || r.options.Ground == nil {
+		return p.Env.Apply(r.options.Environ)
+	}
+	ground := r.options.Ground()
+	maps.DeleteFunc(set, func(name, value string) bool {
+		return name == "PWD" || len(ground.Environ([]string{name + "=" + value})) == 0
+	})
+	p.Env.Exclude = append(slices.Clone(p.Env.Exclude), "PWD")
+	return append(ground.Environ(p.Env.Apply(r.options.Environ)), "PWD="+c.Dir)
 }
 
 // OS is the verdict.FileSystem of the host.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"codeagent/exec"
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
@@ -129,6 +130,44 @@ func TestRunEnvironment(t *testing.T) {
 		if strings.Contains(text, never) {
 			t.Errorf("%q is in %s", never, text)
 		}
+	}
+}
+
+// TestOutsideEnvironment: a command that was allowed outside the sandbox gets the user's own caches,
+// temporary folder and search path, and nothing that leads to where commands may write. Without the
+// ground it gets the session's.
+func TestOutsideEnvironment(t *testing.T) {
+	_, dir := plain(t)
+	own := t.TempDir()
+	p := sandbox.WorkspaceWrite(dir)
+	p.Unconfined, p.Temp = true, filepath.Join(dir, "temp")
+	p.Env.Set = map[string]string{"GOCACHE": filepath.Join(dir, "cache"), "A": "b"}
+	link := filepath.Join(dir, "link") // leads elsewhere now, and a command can change that
+	if err := os.Symlink("/usr/bin", link); err != nil {
+		t.Fatal(err)
+	}
+	o := exec.Options{None: exec.Plain{}, Files: exec.OS{}, Environ: []string{
+		"PATH=" + dir + "/bin:/usr/bin:" + link + ":/bin", "GOCACHE=" + own + "/go", "TMPDIR=" + own, "HOME=" + own, "VIRTUAL_ENV=" + dir + "/venv", "PWD=/x",
+	}}
+	run := func() string {
+		out, err := exec.New(o).Run(context.Background(), p, exec.Command{Argv: []string{"/usr/bin/env"}, Dir: dir}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "\n" + out.Output.Text()
+	}
+	if text := run(); !strings.Contains(text, "\nGOCACHE="+dir+"/cache\n") || !strings.Contains(text, "\nTMPDIR="+dir+"/temp\n") {
+		t.Errorf("without the ground: %s", text)
+	}
+	o.Ground = func() hostfile.Ground { return hostfile.Ground{}.WithPolicy(p) }
+	text := run()
+	for _, want := range []string{"PATH=/usr/bin:/bin", "GOCACHE=" + own + "/go", "TMPDIR=" + own, "HOME=" + own, "A=b", "PWD=" + dir} {
+		if strings.Count(text, "\n"+want+"\n") != 1 {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+	if strings.Count(text, dir) != 1 {
+		t.Errorf("it leads to what commands can write: %s", text)
 	}
 }
 

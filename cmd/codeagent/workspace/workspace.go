@@ -169,10 +169,14 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 
 // runnerOf returns a runner over backend; none runs what is not confined.
 func runnerOf(ws *Workspace, backend, none sandbox.Backend) *exec.Runner {
+	ground := ws.Ground
+	if ws.Policy.Unconfined {
+		ground = nil // nothing is kept from commands
+	}
 	return exec.New(exec.Options{
 		Backend: backend, None: none, SpillDir: ws.Paths.Output, SpillSession: ws.Config.Sandbox.Limits.OutputSessionMB << 20,
 		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
-		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants,
+		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants, Ground: ground,
 	})
 }
 
