@@ -73,6 +73,10 @@ type Request struct {
 	Denials []sandbox.Denial
 	// Grant is what a yes allows; empty if the question is only whether to run in the sandbox.
 	Grant sandbox.Grant
+	// GrantOnly: the grant is all that a yes allows, because the action would run in the sandbox
+	// without a question. Every other yes also applies the text of the action, so all of it is
+	// shown first.
+	GrantOnly bool
 	// Warnings are shown beside the grant, one sentence each.
 	Warnings []string
 	// Facts say what is known about what a yes opens, one sentence each (Options.Facts).

@@ -57,3 +57,32 @@ func TestAsks(t *testing.T) {
 		t.Errorf("%+v, %v", q, err)
 	}
 }
+
+// TestWhatAYesApplies: a yes applies the text of every action but of a command that would run in
+// the sandbox without the question about its grant.
+func TestWhatAYesApplies(t *testing.T) {
+	npm, known := wishing("npm i", []string{"/home/u/.npm"}), wishing("ls", []string{"/home/u/.npm"})
+	for name, c := range map[string]struct {
+		mode      Mode
+		action    Action
+		asks      []string
+		grantOnly bool
+	}{
+		"a command with a grant":        {OnRequest, npm, nil, true},
+		"a known command, asked first":  {Untrusted, known, nil, true},
+		"a command that is asked first": {Untrusted, npm, nil, false},
+		"the same without a grant":      {Untrusted, command("make", Wish{}), nil, false},
+		"one that a hook asks about":    {OnRequest, npm, []string{"hook"}, false},
+		"one that leaves":               {OnRequest, outsideOf(workspace, "docker ps"), nil, false},
+		"one with both wishes":          {OnRequest, command("x", Wish{Write: []string{"/srv/data"}, Unsandboxed: true, Justification: "j"}), nil, false},
+		"a push that overwrites":        {OnRequest, command("git push -f", Wish{Hosts: []string{"git.example:22"}, Justification: "publish"}), nil, false},
+		"an edit outside":               {OnRequest, edit("/srv/data/x"), nil, false},
+		"an edit that is asked first":   {Untrusted, edit("a.go"), nil, false},
+	} {
+		g := newGate(c.mode, confined(), func(o *Options) { o.GrantsHosts = true })
+		_, q, err := g.Decide(c.action, c.asks...)
+		if err != nil || q == nil || q.GrantOnly != c.grantOnly {
+			t.Errorf("%s: %+v, %v", name, q, err)
+		}
+	}
+}

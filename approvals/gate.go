@@ -254,6 +254,9 @@ func (g *Gate) Decide(a Action, asks ...string) (Permit, *Request, error) {
 		return Permit{}, nil, &Refusal{Reason: reason, Hint: remedy(g, remote{g}.hintFor(r)), Request: &r}
 	}
 	r := remote{g}.question(a, w, overwrites)
+	unwished := f
+	unwished.about = 0
+	r.GrantOnly = a.Kind == word.KindCommand && !r.Widest && policy.rule(unwished) == run
 	r.Warnings = append(news, r.Warnings...)
 	if by.decision == rules.Ask {
 		r.Warnings = append(r.Warnings, "the rule at "+by.place+" asks about this")
@@ -345,7 +348,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 		return nil
 	}
 	r := g.request(a, w)
-	r.AfterFailure, r.Denials = true, v.Denials
+	r.AfterFailure, r.GrantOnly, r.Denials = true, !r.Widest, v.Denials
 	r.Title = refusedWho(a, v.Denials) + " refused by the sandbox"
 	return offer{g, asked{Request: r, mode: policy.mode, wants: true, about: about(a.Kind, w)}}.put(func(g *Gate) (Permit, bool) {
 		base := g.baseOf(a)

@@ -53,7 +53,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	}
 	r := g.request(a, w)
 	r.Title = heldWho(d) + " wants to " + grantWords(r.Grant)
-	r.Held, r.Denials, r.Widest = true, []sandbox.Denial{d}, false
+	r.Held, r.GrantOnly, r.Denials, r.Widest = true, true, []sandbox.Denial{d}, false
 	if d.Note != "" {
 		r.Warnings = append(r.Warnings, d.Note)
 	}
@@ -86,7 +86,7 @@ func (g loss) decide(a Action, d sandbox.Denial) (sandbox.Grant, *Request, error
 
 func (g loss) request(a Action, d sandbox.Denial) Request {
 	return Request{
-		ID: g.opts.NewID(), CallID: a.CallID, Action: cloneAction(a), Held: true, Denials: []sandbox.Denial{d},
+		ID: g.opts.NewID(), CallID: a.CallID, Action: cloneAction(a), Held: true, GrantOnly: true, Denials: []sandbox.Denial{d},
 		Title: heldWho(d) + " wants to delete or replace what /undo cannot bring back",
 		Warnings: []string{
 			"the first file: " + shown(d.Target) + "; " + d.Why,
