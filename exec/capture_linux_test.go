@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codeagent/exec"
+	"codeagent/internal/machine"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 		syscall.Exit(linuxsandbox.HelperMain(os.Args))
 	}
 	sandboxtest.HeedSignals()
-	os.Exit(m.Run())
+	os.Exit(machine.Run(m))
 }
 
 // capture runs the cases and records their output under the real backend: as root the rows

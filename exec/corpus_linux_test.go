@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codeagent/exec"
+	"codeagent/internal/machine"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -219,28 +220,24 @@ func runRows(t *testing.T, stage string, rows []*corpusResult) []*corpusResult {
 	return rows
 }
 
-// sampleOffset returns where a sample of every n-th row begins. It differs each day, so that
-// in time all rows are run.
-func sampleOffset(t *testing.T, n int) int {
+// corpusSample chooses the rows that are run: those asked for, all, or a sample.
+func corpusSample(t *testing.T, home int) machine.Rows {
 	t.Helper()
-	offset := time.Now().YearDay() % n
-	if os.Getenv("CI") == "" {
-		t.Logf("a sample: every %d. command from %d on", n, offset)
+	if *onlyRows != "" {
+		return machine.Rows{Every: 1}
 	}
-	return offset
+	return machine.Sample(t, home)
 }
 
-// corpusChosen reports whether the n-th row is run: all rows, or the rows of the sample
-// that are not slow.
-func corpusChosen(row corpusRow, all bool, n, offset, every int) bool {
-	return (all || n%every == offset && !slow(row)) && strings.Contains(row.script, *onlyRows)
+// corpusChosen reports whether the n-th row is run. A slow one is not part of a sample.
+func corpusChosen(row corpusRow, sample machine.Rows, n int) bool {
+	return sample.Has(n) && (!slow(row) || sample.All() || machine.Thorough()) && strings.Contains(row.script, *onlyRows)
 }
 
-// pickRows returns the corpus for this user; without CI=true a sample.
+// pickRows returns the corpus for this user, or a sample of it.
 func pickRows(t *testing.T) []*corpusResult {
 	t.Helper()
-	root, all := os.Getuid() == 0, os.Getenv("CI") != "" || *onlyRows != ""
-	offset := sampleOffset(t, 9)
+	root, sample := os.Getuid() == 0, corpusSample(t, 9)
 	seen := map[string]bool{}
 	var rows []*corpusResult
 	tables := corpusTables()
@@ -250,7 +247,7 @@ func pickRows(t *testing.T) []*corpusResult {
 				t.Errorf("the command is there twice: %s", row.script)
 			}
 			seen[row.script] = true
-			if row.user && root || row.root && !root || !corpusChosen(row, all, n, offset, 9) {
+			if row.user && root || row.root && !root || !corpusChosen(row, sample, n) {
 				continue
 			}
 			rows = append(rows, &corpusResult{corpusRow: row, table: name})
@@ -323,8 +320,8 @@ func tellCorpus(t *testing.T, results []*corpusResult) {
 		os.Getuid(), len(results), c.denied, c.silent, c.handled, c.posing)
 	t.Logf("precision %d/%d, recall %d/%d, F1 %.3f; target named %d/%d, least grant %d/%d",
 		c.right, c.right+c.wrong, c.right, c.denied, f1, c.named, c.denied, c.granted, c.named)
-	if os.Getenv("CI") == "" {
-		t.Log("a sample is too small for the minimums: they are checked with CI=true")
+	if !machine.Everything() {
+		t.Log("too few for the minimums: they are checked with CI=true")
 		return
 	}
 	if f1 < corpusF1 || share(c.named, c.denied) < corpusNamed || share(c.granted, c.named) < corpusGrants {

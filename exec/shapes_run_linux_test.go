@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
 
@@ -68,8 +69,8 @@ func tellShapes(t *testing.T, name string, half bool, results []*corpusResult) {
 	if share(c.surely, max(1, c.certain)) < shapesCertain && c.certain > 0 {
 		t.Errorf("%s: %d of %d that were certain are right", name, c.surely, c.certain)
 	}
-	if os.Getenv("CI") == "" {
-		t.Log("a sample is too small for the minimums: they are checked with CI=true")
+	if !machine.Everything() {
+		t.Log("too few for the minimums: they are checked with CI=true")
 		return
 	}
 	if got < shapesF1 || c.all < shapesWanted/2 || c.denied < shapesDenied {
@@ -86,15 +87,13 @@ func refusedAny(tr sandbox.Trace) bool {
 	return false
 }
 
-// pickShapes returns all shapes, without CI=true every tenth that is not slow, different ones
-// each day.
+// pickShapes returns all shapes, or a sample of them.
 func pickShapes(t *testing.T) []*corpusResult {
 	t.Helper()
-	all := os.Getenv("CI") != "" || *onlyRows != ""
-	offset := sampleOffset(t, 10)
+	sample := corpusSample(t, 10)
 	var rows []*corpusResult
 	for n, row := range shapeRows() {
-		if corpusChosen(row, all, n, offset, 10) {
+		if corpusChosen(row, sample, n) {
 			rows = append(rows, &corpusResult{corpusRow: row, table: "shapes"})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -41,8 +42,8 @@ func TestFilesAlikeInSetting(t *testing.T) {
 	defer attack.RemoveAll(base)
 	// Both runs use the same path, so that names and links are equal.
 	dir := filepath.Join(base, "work")
-	all := underCI() && strings.HasPrefix(s.name, "user") && !strings.Contains(s.name, "namespaces")
-	env := []string{envAlike + "=" + dir, envEvery + "=" + sample(t, all, 29), sandboxtest.NoPause}
+	all := strings.HasPrefix(s.name, "user") && !strings.Contains(s.name, "namespaces")
+	env := []string{envAlike + "=" + dir, envEvery + "=" + machine.SampleOf(t, 29, all).String(), sandboxtest.NoPause}
 	args := []string{os.Args[0], "-test.run=^TestFilesAlikeVictim$"}
 	steps := func() {
 		if err := os.Mkdir(dir, 0o755); err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
 
@@ -112,7 +113,7 @@ func TestNothingElseIsReached(t *testing.T) {
 	yes, no, free := newVisited(t, "127.77.0.1"), newVisited(t, "127.77.0.2"), newVisited(t, "127.77.0.2")
 	th.policy = allowing(t, th.policy, yes.at.String())
 	seconds := "0.5"
-	if underCI() {
+	if machine.Thorough() {
 		seconds = "4"
 	}
 	against := func(no *visited, script string) string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	hostileVictim()
 	playRole()
 	sandboxtest.HeedSignals()
-	code := m.Run()
+	code := machine.Run(m)
 	builtHelper.Remove()
 	builtTests.Remove()
 	os.Exit(code)

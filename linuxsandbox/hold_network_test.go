@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
 
@@ -78,9 +79,7 @@ func TestHeldConnections(t *testing.T) {
 
 // TestSlowAnswers: a user may take longer to answer than libraries wait for a datagram.
 func TestSlowAnswers(t *testing.T) {
-	if !underCI() {
-		t.Skip("only with CI=true: it takes as long as a library's patience")
-	}
+	machine.Turn(t, 0) // it takes as long as a library's patience
 	th := ownNetworkTheatre(t)
 	page := serveHost(t, "127.77.0.1:0")
 	th.namesOf(t, true, map[string]netip.Addr{"name.example": page.Addr()})

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
 
@@ -82,9 +83,7 @@ func (th *theatre) held(t *testing.T, a sandbox.Holder, script string) (sandbox.
 
 // TestHeldSettings runs all of these tests in every setting.
 func TestHeldSettings(t *testing.T) {
-	if !underCI() {
-		t.Skip("only with CI=true: outside of it these tests run in this setting, and some as a user")
-	}
+	machine.Turn(t, 0) // outside CI these tests run in this setting, and some as a user
 	inSettings(t, "^(TestHeld(Protected|Metadata|EveryAttribute|GitConfig|Sockets|CallerGoes|Signal|Stop|Ends|ManyAtOnce|Flip|Replaced|Grants|Folder|FolderReplaced|Alone|Outside|Races)|TestLearn(Outside)?)$")
 }
 

@@ -20,6 +20,7 @@ import (
 	"unsafe"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/sandbox"
 
@@ -48,7 +49,7 @@ func TestHostileCallers(t *testing.T) { inSettings(t, "^TestHostileCallerInSetti
 func TestHostileCallerInSetting(t *testing.T) {
 	b, _ := backendInSetting(t, "TestHostileCallers")
 	seed := uint64(1)
-	if !underCI() {
+	if !machine.Thorough() {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d", seed)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
 
@@ -87,7 +88,7 @@ func runJobs(t *testing.T, s setting) {
 		}
 		t.Run(j.name, func(t *testing.T) {
 			for _, program := range strings.Fields(j.needs) {
-				if _, err := lookIn(jobPath, program); err != nil && underCI() {
+				if _, err := lookIn(jobPath, program); err != nil && machine.Thorough() {
 					t.Fatalf("needs %s", program)
 				} else if err != nil {
 					t.Skipf("needs %s", program)
@@ -99,7 +100,7 @@ func runJobs(t *testing.T, s setting) {
 		})
 	}
 	t.Logf("%s: %d of %d jobs passed", s.name, passed, len(jobs))
-	if underCI() && passed < promisedJobs {
+	if machine.Thorough() && passed < promisedJobs {
 		t.Errorf("%s: %d jobs passed, want at least %d", s.name, passed, promisedJobs)
 	}
 }
@@ -107,7 +108,7 @@ func runJobs(t *testing.T, s setting) {
 // ruledOut returns why the row does not apply here; "" if it does.
 func (j job) ruledOut(e sandbox.Enforcement, s setting) string {
 	switch {
-	case j.slow && !(underCI() && s.slowJobs):
+	case j.slow && !(machine.Thorough() && s.slowJobs):
 		return "takes long: under CI, and in one setting of each user"
 	case j.unless0 && os.Getuid() == 0:
 		return "not as root"
@@ -117,7 +118,7 @@ func (j job) ruledOut(e sandbox.Enforcement, s setting) string {
 		return "needs the layer " + j.layer + ": " + j.why
 	}
 	for _, program := range strings.Fields(j.needs) {
-		if _, err := lookIn(jobPath, program); err != nil && j.optional && underCI() {
+		if _, err := lookIn(jobPath, program); err != nil && j.optional && machine.Thorough() {
 			return "optional, and there is no " + program
 		}
 	}

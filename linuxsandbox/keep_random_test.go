@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -76,10 +77,7 @@ func TestKeptAtRandom(t *testing.T) {
 	if !f.Broker {
 		t.Skip("no broker here: " + f.NoBroker)
 	}
-	runs := 6
-	if underCI() {
-		runs = 24
-	}
+	runs := machine.Times(6, 24)
 	changed := 0
 	for seed := range runs {
 		ws, p := keptPlace(t, sandbox.WorkspaceWrite())

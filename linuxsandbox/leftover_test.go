@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -47,10 +48,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 	b.ending.Wait() // for keepers, which end behind their commands
 	before := inventory(t, ws, temp)
-	times := 100
-	if underCI() {
-		times = 10_000
-	}
+	times := machine.Times(100, 10_000)
 	for range times {
 		one()
 	}

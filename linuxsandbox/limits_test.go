@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -39,7 +40,7 @@ var limitRows = []limitRow{
 
 // userIsEnough reports whether to leave rows that use seconds of processor time to the ordinary
 // user, as whom root runs the same rows. Under CI root runs them too.
-func userIsEnough() bool { return os.Getuid() == 0 && !underCI() }
+func userIsEnough() bool { return os.Getuid() == 0 && !machine.Thorough() }
 
 func TestLimits(t *testing.T) {
 	b := newBackend(t)
@@ -49,7 +50,7 @@ func TestLimits(t *testing.T) {
 		case row.notBy0 && os.Getuid() == 0:
 			t.Logf("not tried in root's run: %s (TestLimitsAsUser does; the weakness says why)", row.name)
 			continue
-		case row.slow && !underCI(), row.limits.CPUSeconds > 0 && userIsEnough():
+		case row.slow && !machine.Thorough(), row.limits.CPUSeconds > 0 && userIsEnough():
 			t.Logf("not tried in short runs: %s (seconds of processor time)", row.name)
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -44,7 +45,7 @@ func TestOutsideAlikeInSetting(t *testing.T) {
 	}
 	defer attack.RemoveAll(base)
 	ws, out := filepath.Join(base, "ws"), filepath.Join(base, "out")
-	env := []string{envOutside + "=" + out, envEvery + "=" + sample(t, underCI() && s.name == "user", 31), sandboxtest.NoPause}
+	env := []string{envOutside + "=" + out, envEvery + "=" + machine.SampleOf(t, 31, s.name == "user").String(), sandboxtest.NoPause}
 	args := []string{os.Args[0], "-test.run=^TestOutsideVictim$"}
 	bare := exec.Command(os.Args[0], args[1:]...)
 	bare.Env, bare.Dir = append(env, envFresh+"=1"), base

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
 
@@ -72,7 +73,7 @@ sys.exit(ctypes.CDLL(None).linkat(-100, b"/proc/self/fd/%d" % fd, -100, b"deep/o
 }
 
 func TestProtectedInSessionInSetting(t *testing.T) {
-	if s := currentSetting(t, "TestProtectedInSession"); s.uid == 0 && !underCI() {
+	if s := currentSetting(t, "TestProtectedInSession"); s.uid == 0 && !machine.Thorough() {
 		t.Skip("only with CI=true as root")
 	}
 	b := newBackend(t)

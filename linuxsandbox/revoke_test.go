@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
 
@@ -233,9 +234,7 @@ func TestRevokeBelow(t *testing.T) {
 
 // TestRevokeSettings runs these tests in every setting.
 func TestRevokeSettings(t *testing.T) {
-	if !underCI() {
-		t.Skip("only with CI=true: outside of it these tests run in this setting, and as a user")
-	}
+	machine.Turn(t, 0) // outside CI these tests run in this setting, and as a user
 	inSettings(t, "^TestRevoke(Host|Socket|Folder|Below)$")
 }
 

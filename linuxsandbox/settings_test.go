@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -36,11 +36,8 @@ func settingOf(s attack.Setting) setting {
 // envStage is a folder that its user may write.
 const envStage = attack.EnvStage
 
-// underCI selects all settings, and races of seconds.
-func underCI() bool { return attack.UnderCI() }
-
 // races reports whether to run races: in one setting, and under CI in all.
-func (s setting) races() bool { return s.name == "user" || underCI() }
+func (s setting) races() bool { return s.name == "user" || machine.Thorough() }
 
 // TestEscapes runs the table of escapes in every setting.
 func TestEscapes(t *testing.T) { inSettings(t, "^TestEscapesInSetting$") }
@@ -107,7 +104,7 @@ func TestEscapesInSetting(t *testing.T) {
 	var first scene
 	h.listen(&first)
 	first.Host, first.Millis, first.SetUID = os.Getpid(), 100, setUIDProgram()
-	if underCI() {
+	if machine.Thorough() {
 		first.Millis = 2000
 	}
 	skip := func(a attempt) bool {
@@ -146,29 +143,14 @@ func bodyOf(t *testing.T, test string) {
 	t.Skip("body of " + test)
 }
 
-// sample selects all rows of a table, or every n-th. Under CI the selection is always the same.
-// Elsewhere it changes every day, so that all rows are tried in time.
-func sample(t *testing.T, all bool, n int) string {
-	t.Helper()
-	if all {
-		n = 1
-	}
-	offset := 0
-	if !underCI() {
-		offset = time.Now().YearDay() % n
-	}
-	t.Logf("a sample: every %d. row from %d on", n, offset)
-	return fmt.Sprint(n, " ", offset)
-}
-
 // inSample reports whether the i-th row is in the sample that the environment selects.
 func inSample(t *testing.T, i int) bool {
 	t.Helper()
-	var n, offset int
-	if _, err := fmt.Sscan(os.Getenv(envEvery), &n, &offset); err != nil {
+	rows, err := machine.ParseRows(os.Getenv(envEvery))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return i%n == offset
+	return rows.Has(i)
 }
 
 // currentSetting is attack.CurrentSetting.
@@ -264,8 +246,6 @@ func verdict(t *testing.T, h *host, s setting, table []attempt, boxed scene, sho
 
 // TestDeathsInSettings kills our processes in every setting.
 func TestDeathsInSettings(t *testing.T) {
-	if !underCI() {
-		t.Skip("only with CI=true: outside of it the tests of death run in this setting")
-	}
+	machine.Turn(t, 0) // outside CI the tests of death run in this setting
 	inSettings(t, "^(TestEachOfOursKilled|TestKeeperKilled|TestNoCoreDumps|TestHeldDeath)$")
 }

@@ -15,6 +15,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/exec/worker"
+	"codeagent/internal/machine"
 	"codeagent/linuxsandbox"
 	"codeagent/patch"
 	"codeagent/sandbox"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		syscall.Exit(linuxsandbox.HelperMain(os.Args))
 	}
 	sandboxtest.HeedSignals()
-	os.Exit(m.Run())
+	os.Exit(machine.Run(m))
 }
 
 // confined is a place whose calls run in the real sandbox.
@@ -164,10 +165,7 @@ func swap(p *place) (stop func()) {
 // outside, neither in the sandbox nor without one, where only the worker's own checks
 // protect.
 func TestEscapeE7Race(t *testing.T) {
-	rounds := 40
-	if os.Getenv("CI") == "true" {
-		rounds = 3_000
-	}
+	rounds := machine.Times(40, 3_000)
 	for _, tt := range []struct {
 		name  string
 		place func(*testing.T, map[string]string) *place

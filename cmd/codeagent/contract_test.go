@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"codeagent/internal/machine"
 )
 
 // contractSample is the part of the contract's scripts that runs without CI=true: every n-th.
@@ -24,14 +25,7 @@ func TestContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if offset := time.Now().YearDay() % contractSample; os.Getenv("CI") != "true" {
-		t.Logf("a sample: every %d. script from %d on; CI=true runs all", contractSample, offset)
-		all := files
-		files = nil
-		for i := offset; i < len(all); i += contractSample {
-			files = append(files, all[i])
-		}
-	}
+	files = sampled(files, machine.Sample(t, contractSample))
 	bin := programs(t)
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
@@ -43,6 +37,16 @@ func TestContract(t *testing.T) {
 		env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 		return nil
 	}})
+}
+
+// sampled are the rows of a sample.
+func sampled[T any](all []T, sample machine.Rows) (rows []T) {
+	for i, row := range all {
+		if sample.Has(i) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // canMount is the condition [mounts]: a script can mount a file system for itself.

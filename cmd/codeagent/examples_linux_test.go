@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 
 	"go.yaml.in/yaml/v3"
@@ -32,7 +33,7 @@ func newUnprivileged(t *testing.T, replies ...scripted.Reply) *unprivileged {
 	t.Helper()
 	for _, name := range []string{"bash", "git", "make", "jq"} {
 		if _, err := exec.LookPath(name); err != nil {
-			if os.Getenv("CI") != "" {
+			if machine.Thorough() {
 				t.Fatal(err)
 			}
 			t.Skip(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeagent/internal/golden"
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 )
 
@@ -90,7 +91,7 @@ func TestGoldenProgram(t *testing.T) {
 		term.Write("/quit\r")
 		_ = term.WaitExit()
 
-		if os.Getenv("CI") == "" && size[0] != 80 {
+		if !machine.Thorough() && size[0] != 80 {
 			continue
 		}
 		// The tour: the request for one path, and after a no the offer to remove what it made.

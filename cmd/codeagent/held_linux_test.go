@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeagent/internal/golden"
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 )
 
@@ -143,9 +144,7 @@ func TestNotHeld(t *testing.T) {
 // TestTourInSettings plays the tour in all surroundings, at reading pace: what it announces
 // about held calls then happens.
 func TestTourInSettings(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("half a minute; set CI=true")
-	}
+	machine.Turn(t, 0) // half a minute
 	inSettings(t, func(t *testing.T, _ string, u user, launch func(*exec.Cmd) *exec.Cmd) {
 		t.Parallel()
 		term := golden.Start(t, launch(u.codeagent()), 100, 60)

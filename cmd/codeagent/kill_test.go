@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 	"codeagent/model"
 	"codeagent/model/modeltest"
@@ -122,10 +123,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the Linux sandbox is needed")
 	}
-	kills := 6
-	if os.Getenv("CI") == "true" {
-		kills = 200
-	}
+	kills := machine.Times(6, 200)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d kills", seed, kills)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -21,6 +21,7 @@ import (
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/execcmd"
 	"codeagent/headless"
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 )
 
@@ -189,9 +190,7 @@ func liveIn(t testing.TB, turns, limit int) lived {
 // TestTwoThousandTurns: however long a session is, a turn costs as much as at its beginning,
 // and the total memory is bounded.
 func TestTwoThousandTurns(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("minutes; with CI=true")
-	}
+	machine.Turn(t, 0) // minutes
 	t.Parallel()
 	got := liveIn(t, 2000, 32_000)
 	t.Logf("%+v", got)

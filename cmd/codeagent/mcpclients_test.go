@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codeagent/internal/machine"
 )
 
 // TestMCPClients: the official clients of both revisions, and the official inspector, work with
 // `codeagent mcp`, and it passes the official conformance suite. package-lock.json pins the packages.
 func TestMCPClients(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("the packages of the clients are fetched only with CI=true")
-	}
+	machine.Turn(t, 0) // the packages of the clients are fetched
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip(err)

@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	"codeagent/internal/golden"
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 	"codeagent/model/modeltest"
 )
@@ -30,9 +31,7 @@ import (
 // in the sandbox and over HTTP; and one of the newest SDK, which speaks the newest revision.
 // package-lock.json pins the packages.
 func TestMCPServers(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("the packages of the servers are fetched only with CI=true")
-	}
+	machine.Turn(t, 0) // the packages of the servers are fetched
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip(err)

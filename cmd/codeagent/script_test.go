@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -48,7 +49,7 @@ func (s sweeping) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	status := s.M.Run()
+	status := machine.Run(s.M)
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"codeagent/internal/golden"
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 )
 
@@ -223,10 +224,7 @@ func TestUndoEverything(t *testing.T) {
 // TestUndoAfterKill: the changes of a codeagent that was killed at any moment can be undone by
 // the next one.
 func TestUndoAfterKill(t *testing.T) {
-	kills := 3
-	if os.Getenv("CI") == "true" {
-		kills = 10
-	}
+	kills := machine.Times(3, 10)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -34,6 +34,9 @@ type Attack struct {
 	// Bare are the answers other than success that the kernel may give without a sandbox, each with
 	// the reason why the attempt cannot succeed there.
 	Bare []Answer
+	// Harmless is a call of the same kind that asks for nothing, if a kernel may end the process that
+	// makes one: on such a machine the attack is not possible.
+	Harmless func() error
 	// Network means that the call is allowed, and harmless, in the command's own network.
 	Network bool
 	// Process means that the call is allowed in the command's own PID namespace, where it reaches
@@ -71,6 +74,9 @@ const (
 	EnvDir = "CODEAGENT_TEST_DIR"
 )
 
+// HarmlessPrefix before the name of an attack makes the victim make its harmless call.
+const HarmlessPrefix = "harmless: "
+
 // ServiceName is the file name, in EnvDir, of the socket of a service on the host.
 const ServiceName = "service.sock"
 
@@ -80,7 +86,7 @@ const resultPrefix = "attack result: "
 
 // All returns every attack for this architecture.
 func All() []Attack {
-	return slices.Concat(foreignABI(), processes(), namespaces(), mounts(), files(), rings(), kernel(), keys(), sharedMemory(), machine(), terminals(), sockets(), inherited())
+	return slices.Concat(foreignABI(), processes(), namespaces(), mounts(), files(), rings(), kernel(), keys(), sharedMemory(), wholeMachine(), terminals(), sockets(), inherited())
 }
 
 // RunVictim makes the attacks that the environment names, one after the other, and prints the
@@ -94,10 +100,15 @@ func RunVictim(confine func() error) {
 	}
 	all := All()
 	for name := range strings.SplitSeq(os.Getenv(EnvAttack), "\n") {
+		name, harmless := strings.CutPrefix(name, HarmlessPrefix)
 		i := slices.IndexFunc(all, func(a Attack) bool { return a.Name == name })
 		if i < 0 {
 			fmt.Printf("no attack has the name %q\n", name)
 			return
+		}
+		if harmless {
+			fmt.Println(resultPrefix + HarmlessPrefix + name + "\t" + answerOf(all[i].Harmless()))
+			continue
 		}
 		fmt.Printf("%s%s\t%s\n", resultPrefix, name, answerOf(all[i].Do()))
 	}

@@ -120,9 +120,9 @@ func sharedMemory() []Attack {
 	}
 }
 
-// machine returns the calls that change the machine for everybody. Each has an argument with which
+// wholeMachine returns the calls that change the machine for everybody. Each has an argument with which
 // a successful call would change nothing.
-func machine() []Attack {
+func wholeMachine() []Attack {
 	root := []Answer{needsRoot}
 	empty := uintptr(unsafe.Pointer(cstring("")))
 	missing := uintptr(unsafe.Pointer(cstring("/nonexistent/file")))

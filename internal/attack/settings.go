@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"codeagent/internal/machine"
 )
 
 // Setting is a kind of machine on which the sandbox must work.
@@ -23,6 +25,8 @@ type Setting struct {
 	Name, Surroundings string
 	UID                int
 }
+
+func (s Setting) String() string { return s.Name }
 
 // PlainUser is an ordinary user.
 const PlainUser = 1001
@@ -45,30 +49,14 @@ const (
 	EnvStage = "CODEAGENT_TEST_STAGE"
 )
 
-// UnderCI selects all settings.
-func UnderCI() bool { return os.Getenv("CI") != "" }
-
-// today returns the settings that are tried today outside CI: an ordinary user's, and one of the
-// others in turn.
-func today() []string {
-	const always = "user"
-	var others []string
-	for _, s := range Settings {
-		if s.Name != always {
-			others = append(others, s.Name)
-		}
-	}
-	return []string{always, others[time.Now().YearDay()%len(others)]}
-}
-
-// InSettings runs in every setting what start returns: the tests of a binary in a process of the
+// InSettings runs in every setting, or in those whose turn it is, what start returns: the tests of a binary in a process of the
 // setting. together: the settings run beside each other. A user other than root has only one.
 func InSettings(t *testing.T, together bool, start func(t *testing.T, s Setting) *exec.Cmd) {
 	t.Helper()
 	if together {
 		t.Parallel() // with other tests of settings, after all tests that use this process alone
 	}
-	for _, s := range Settings {
+	for _, s := range settingsOf(t) {
 		t.Run(s.Name, func(t *testing.T) {
 			if together {
 				t.Parallel()
@@ -76,8 +64,6 @@ func InSettings(t *testing.T, together bool, start func(t *testing.T, s Setting)
 			switch {
 			case s.UID != os.Getuid() && os.Getuid() != 0, os.Getuid() != 0 && s.Surroundings != SurroundPlain:
 				t.Skip("needs root, to become another user and to set its surroundings up")
-			case !UnderCI() && !slices.Contains(today(), s.Name):
-				t.Skipf("only with CI=true: today's sample of the settings is %q", today())
 			}
 			out, err := start(t, s).CombinedOutput()
 			if err != nil || !ranHere(string(out)) {
@@ -93,6 +79,14 @@ func InSettings(t *testing.T, together bool, start func(t *testing.T, s Setting)
 			}
 		})
 	}
+}
+
+// settingsOf are those whose turn it is. Who is not root hears of each what it needs.
+func settingsOf(t *testing.T) []Setting {
+	if os.Getuid() != 0 {
+		return Settings
+	}
+	return machine.Pick(t, t.Name(), 2, Settings)
 }
 
 // Command returns the command that runs tests of binary in the setting, with files of their own in
@@ -134,7 +128,7 @@ func ranHere(out string) bool {
 }
 
 // sampled matches the lines of tests that try a sample of their rows.
-var sampled = regexp.MustCompile(`a sample: every \d\d+\. .*`)
+var sampled = regexp.MustCompile(machine.Sampled + `.*`)
 
 // skipped lists the tests that a verbose run skipped, by reason. The summary of all tests names
 // them (internal/testsummary).

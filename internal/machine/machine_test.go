@@ -50,7 +50,7 @@ func TestSamplesRotate(t *testing.T) {
 		for _, slowness := range []string{"1.0", "1.3", "5.2"} {
 			t.Setenv("CI", ci)
 			rows, picked, turns := map[int]bool{}, map[int]bool{}, 0
-			const home, hours, table = 3, 40, 50
+			const home, hours, table = 3, 120, 50
 			for hour := range hours {
 				t.Setenv(variable, fmt.Sprint(slowness, "/", hour))
 				r := &recorder{name: "TestSome"}
@@ -107,9 +107,12 @@ func TestPace(t *testing.T) {
 	if !Thorough() || Times(3, 10_000) != 2000 {
 		t.Error("in CI more is tried")
 	}
-	for _, wrong := range []string{"", "fast", "0/3", "NaN/3"} {
+	for _, wrong := range []string{"", "fast", "0/3", "NaN/3", "1e9/3"} {
 		t.Setenv(variable, wrong)
-		if got := Current(); got.Slowness < 1 || got.Slowness > most || got.Turn == 0 {
+		if got := Current(); got.Slowness != 1 || got.Turn == 0 {
+			t.Errorf("%q is taken for %+v", wrong, got)
+		}
+		if got := Measured(); got.Slowness < 1 || got.Slowness > most || got.Turn == 0 {
 			t.Errorf("%q is measured as %+v", wrong, got)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,16 +34,30 @@ const reference = 400 * time.Microsecond
 // most bounds what is believed of a measurement: a machine that is even slower must wait.
 const most = 20
 
-// Current returns the pace of this run. A process that was given none measures, and hands the result
-// to those that it starts.
+// Current returns the pace that this process was given. A test that is run by hand was given none:
+// it tries what it tries on the reference.
 func Current() Pace {
-	p := Pace{Thorough: os.Getenv("CI") != ""}
-	given := os.Getenv(variable)
-	if _, err := fmt.Sscanf(given, "%g/%d", &p.Slowness, &p.Turn); err != nil || !(p.Slowness >= 1) {
-		p.Slowness, p.Turn = Measure(), int(time.Now().Unix()/3600)
-		os.Setenv(variable, strings.TrimPrefix(p.Variable(), variable+"="))
+	p, ok := given()
+	if !ok {
+		p.Slowness, p.Turn = 1, int(time.Now().Unix()/3600)
 	}
 	return p
+}
+
+// Measured returns the pace for a run: the one that was given, or else that of this machine.
+func Measured() Pace {
+	p, ok := given()
+	if !ok {
+		p = Current()
+		p.Slowness = measure()
+	}
+	return p
+}
+
+func given() (p Pace, ok bool) {
+	p.Thorough = os.Getenv("CI") != ""
+	n, _ := fmt.Sscanf(os.Getenv(variable), "%g/%d", &p.Slowness, &p.Turn)
+	return p, n == 2 && p.Slowness >= 1 && p.Slowness <= most
 }
 
 // Variable is the line of an environment that hands the pace on.
@@ -52,8 +65,8 @@ func (p Pace) Variable() string {
 	return variable + "=" + strconv.FormatFloat(p.Slowness, 'f', 1, 64) + "/" + strconv.Itoa(p.Turn)
 }
 
-// Measure starts 200 processes. It takes an eighth of a second on the reference.
-func Measure() float64 {
+// measure starts 200 processes. It takes an eighth of a second on the reference.
+func measure() float64 {
 	const batches, batch = 10, 20
 	program, err := exec.LookPath("true")
 	if err != nil {
@@ -82,7 +95,7 @@ func (p Pace) every(home int) int {
 	if p.Thorough {
 		home = 1
 	}
-	return max(1, int(math.Round(float64(home)*p.Slowness)))
+	return max(1, home*p.turns())
 }
 
 // Rows is a choice of rows: every n-th.
@@ -109,38 +122,57 @@ func ParseRows(text string) (r Rows, err error) {
 // fewer. It says which.
 func Sample(t testing.TB, home int) Rows {
 	t.Helper()
-	p := Current()
+	return Current().sample(t, home)
+}
+
+func (p Pace) sample(t testing.TB, home int) Rows {
+	t.Helper()
 	r := Rows{Every: p.every(home)}
-	r.Offset = p.Turn % r.Every
+	r.Offset = p.own() % r.Every
 	if !r.All() {
 		t.Logf("%severy %d. row from %d on", Sampled, r.Every, r.Offset)
 	}
 	return r
 }
 
+// SampleOf is Sample where only some processes of a run try all rows in CI.
+func SampleOf(t testing.TB, home int, all bool) Rows {
+	t.Helper()
+	p := Current()
+	p.Thorough = p.Thorough && all
+	return p.sample(t, home)
+}
+
+// own counts the turns of one test: where only every n-th turn is its own (Run), these still go
+// through all offsets.
+func (p Pace) own() int { return p.Turn / p.turns() }
+
 // Sampled begins what is said of a choice. As with NotPossible, no other room may write it.
 const Sampled = "a sample: "
 
 // Turn skips a test that takes long, except in its turn: outside CI in one of home runs (with 0 in
-// none), in CI in all. On a slow machine its turn comes less often.
+// none), in CI in all.
 func Turn(t testing.TB, home int) {
 	t.Helper()
 	p := Current()
-	if home == 0 && !p.Thorough {
+	if p.Thorough {
+		return
+	}
+	if home == 0 {
 		t.Skip("only with CI=true")
 	}
-	if n, own := p.every(home), p.ofTurn(t.Name(), p.every(home)); own > 0 {
-		t.Skipf("%sone run of %d, the next in %d hours", Sampled, n, own)
+	if wait := p.ofName(t.Name(), home); wait > 0 {
+		t.Skipf("%sin one run of %d, another time", Sampled, home)
 	}
 }
 
-// ofTurn returns in how many hours it is the turn of name, one of n.
-func (p Pace) ofTurn(name string, n int) int {
+// ofName returns in how many of its own turns it is the turn of name, one of n.
+func (p Pace) ofName(name string, n int) int {
 	sum := 0
 	for _, c := range []byte(name) {
 		sum = (sum*31 + int(c)) % 9973
 	}
-	return (n - (sum+p.Turn)%n) % n
+	return (n - (sum+p.own())%n) % n
 }
 
 // Pick chooses some of several that take equally long, outside CI home of them and in CI all, fewer
@@ -153,7 +185,7 @@ func Pick[T any](t testing.TB, name string, home int, all []T) []T {
 		n = len(all)
 	}
 	n = min(len(all), max(1, int(math.Round(float64(n)/p.Slowness))))
-	first := p.ofTurn(name, len(all))
+	first := p.ofName(name, len(all))
 	picked := slices.Concat(all[first:], all[:first])[:n]
 	if n < len(all) {
 		t.Logf("%s%v of %d", Sampled, picked, len(all))
@@ -170,6 +202,10 @@ func Times(home, thorough int) int {
 	}
 	return max(1, int(float64(home)/p.Slowness))
 }
+
+// Everything reports whether nothing is left out: only then can what a table as a whole must reach
+// be checked.
+func Everything() bool { p := Current(); return p.Thorough && p.turns() == 1 }
 
 // Thorough reports whether this is CI.
 func Thorough() bool { return Current().Thorough }

@@ -37,15 +37,15 @@ type summary struct {
 	out                     io.Writer
 	output                  map[string][]string // by package and test
 	passed, failed, skipped int
-	sampled                 int  // tests for another turn
-	broken                  bool // a package failed to build or outside of any test
+	later                   map[string]bool // tests for another turn
+	broken                  bool            // a package failed to build or outside of any test
 	passes                  map[string]bool
 	bodies                  map[string]string   // by body: the test that runs it
 	impossible              map[string][]string // by what a trial said: the tests that heard it
 }
 
 func newSummary(out io.Writer) *summary {
-	return &summary{out: out, output: map[string][]string{}, passes: map[string]bool{}, bodies: map[string]string{}, impossible: map[string][]string{}}
+	return &summary{out: out, output: map[string][]string{}, passes: map[string]bool{}, bodies: map[string]string{}, impossible: map[string][]string{}, later: map[string]bool{}}
 }
 
 var (
@@ -73,10 +73,10 @@ func (s *summary) run(args []string) (ended, err error) {
 	if len(args) == 0 {
 		return nil, errors.New("want a command that prints what `go test -json` does")
 	}
-	pace := machine.Current()
+	pace := machine.Measured()
 	fmt.Fprintf(s.out, "starts of processes take %.1f times what they do on the reference; the same choice again: %s\n", pace.Slowness, pace.Variable())
 	tests := exec.Command(args[0], args[1:]...)
-	tests.Stderr = os.Stderr
+	tests.Stderr, tests.Env = os.Stderr, append(os.Environ(), pace.Variable())
 	out, err := tests.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (s *summary) test(e testEvent, key string) {
 		switch {
 		case strings.Contains(last, ": "+machine.NotPossible):
 		case strings.Contains(last, ": "+machine.Sampled):
-			s.sampled++
+			s.later[key] = true
 			fmt.Fprintf(s.out, "another turn: %s %s: %s\n", e.Package, e.Test, why)
 		default:
 			s.skipped++
@@ -162,6 +162,15 @@ func (s *summary) test(e testEvent, key string) {
 }
 
 func (s *summary) pkg(e testEvent, key string) {
+	for _, line := range s.output[key] {
+		choice, tests := machine.LeftOut(line)
+		for _, name := range tests {
+			s.later[key+name] = true
+		}
+		if choice != "" {
+			fmt.Fprintf(s.out, "%s: %s\n", e.Package, choice)
+		}
+	}
 	switch e.Action {
 	case "pass":
 		fmt.Fprintf(s.out, "ok   %s %.1fs\n", e.Package, e.Elapsed)
@@ -206,7 +215,7 @@ func (s *summary) finish(ci bool) int {
 		}
 	}
 	for body, by := range s.bodies {
-		if !s.passes[by] {
+		if !s.passes[by] && !s.later[by] {
 			s.skipped++
 			fmt.Fprintf(s.out, "SKIP %s: its work is done by %s, which did not pass\n", body, by)
 		}
@@ -214,7 +223,7 @@ func (s *summary) finish(ci bool) int {
 	for _, said := range slices.Sorted(maps.Keys(s.impossible)) {
 		fmt.Fprintf(s.out, "%s%s (%s)\n", machine.NotPossible, said, strings.Join(s.impossible[said], ", "))
 	}
-	fmt.Fprintf(s.out, "%d passed, %d failed, %d skipped, %d for another turn\n", s.passed, s.failed, s.skipped, s.sampled)
+	fmt.Fprintf(s.out, "%d passed, %d failed, %d skipped, %d for another turn\n", s.passed, s.failed, s.skipped, len(s.later))
 	switch {
 	case s.failed > 0 || s.broken:
 		return 1

@@ -38,6 +38,8 @@ func TestVerdict(t *testing.T) {
 		{"nothing but another turn", turn, true, 1, "no test ran"},
 		{"not tried in a setting", `{"Action":"output","Package":"p","Test":"TestA/root","Output":"    a_test.go:1: not tried in root: no network: TestN\n"}` + "\n" +
 			`{"Action":"pass","Package":"p","Test":"TestA/root"}`, true, 0, "p TestA/root: not tried in root: no network: TestN"},
+		{"a package that tries some of its tests", `{"Action":"output","Package":"p","Output":"a sample: every 5. test from 2 on; for another turn: TestB TestZ\n"}` + "\n" + pass + strings.ReplaceAll(body, "TestA", "TestZ"),
+			true, 0, "p: a sample: every 5. test from 2 on\nok   p 0.0s\n1 passed, 0 failed, 0 skipped, 2 for another turn"},
 		{"fail", pass + `{"Action":"output","Package":"p","Test":"TestC","Output":"boom\n"}` + "\n" + `{"Action":"fail","Package":"p","Test":"TestC"}`, false, 1, "boom"},
 		{"build failure", pass + `{"Action":"build-output","ImportPath":"q","Output":"q.go:1: syntax\n"}` + "\n" + `{"Action":"build-fail","ImportPath":"q"}`, false, 1, "q.go:1: syntax"},
 		{"package failure without a test", pass + `{"Action":"fail","Package":"q"}`, false, 1, "FAIL q"},

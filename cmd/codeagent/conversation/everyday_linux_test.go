@@ -19,6 +19,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/linuxsandbox"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	hostileServer()
 	goneAway()
 	hostilePreyMain()
-	code := m.Run()
+	code := machine.Run(m)
 	hostileHelper.Remove()
 	hostileTests.Remove()
 	os.Exit(code)
@@ -155,16 +156,13 @@ func TestEverydayJobs(t *testing.T) {
 	if len(everydayJobs) < 80 {
 		t.Errorf("%d jobs are too few", len(everydayJobs))
 	}
-	all, offset := os.Getenv("CI") != "", int(time.Now().Unix()/3600)%everydaySample
-	if !all {
-		t.Logf("a sample: every %d. job from %d on", everydaySample, offset)
-	}
+	sample := machine.Sample(t, everydaySample)
 	var jobs []everydayJob
 	for i, j := range everydayJobs {
 		switch _, err := exec.LookPath(j.needs); {
 		case err != nil:
 			t.Logf("not tried: %s (there is no %s)", j.name, j.needs)
-		case !all && (j.slow || i%everydaySample != offset):
+		case !sample.Has(i), j.slow && !machine.Thorough():
 		default:
 			jobs = append(jobs, j)
 		}

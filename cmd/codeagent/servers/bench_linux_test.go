@@ -16,6 +16,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config/server"
+	"codeagent/internal/machine"
 	"codeagent/linuxsandbox"
 	"codeagent/mcp"
 	"codeagent/sandbox"
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == linuxsandbox.HelperName {
 		syscall.Exit(linuxsandbox.HelperMain(os.Args))
 	}
-	os.Exit(m.Run())
+	os.Exit(machine.Run(m))
 }
 
 // answers is a server that reads and answers the first requests of a client, and nothing more.
