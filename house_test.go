@@ -36,7 +36,9 @@ var rooms = []room{
 	// Floor 0: words.
 	// Texts, counts, sizes and times short enough for a line: one way for all rooms.
 	{path: "internal/short", pure: true},
-	{path: "sandbox", pure: true},
+	{path: "sandbox", imports: []string{"sandbox/protect"}, pure: true},
+	// What is protected, and why: one table and one answer for every room that judges a path.
+	{path: "sandbox/protect", pure: true},
 	// Names of files and hosts in a text. They decide which calls are held, and what a command lost.
 	{path: "sandbox/named", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
 	{path: "model", pure: true},
@@ -44,7 +46,7 @@ var rooms = []room{
 	{path: "event", imports: []string{"sandbox", "model"}, pure: true},
 	// The pages of docs/, for codeagent help.
 	{path: "docs", pure: true},
-	{path: "prompts", imports: []string{"event", "internal/short", "sandbox", "skills"}, pure: true},
+	{path: "prompts", imports: []string{"event", "internal/short", "sandbox", "sandbox/protect", "skills"}, pure: true},
 	// The front matter of SKILL.md files, which come from anybody.
 	{path: "skills", imports: []string{"internal/short", "internal/visible"}, pure: true},
 	// What serves file requests inside the sandbox. Standard library only: it is
@@ -90,7 +92,7 @@ var rooms = []room{
 	{path: "approvals/content", floor: 1, imports: []string{"sandbox"}, pure: true},
 	// The settings of MCP servers, which the servers' room and the gate share.
 	{path: "config/server", floor: 1, imports: []string{"internal/short", "sandbox"}},
-	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/short", "sandbox"}},
+	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/short", "sandbox", "sandbox/protect"}},
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
@@ -112,7 +114,7 @@ var rooms = []room{
 	// Calls of Linux that several rooms of linuxsandbox make alike.
 	{path: "linuxsandbox/kernel"},
 	// Answers the calls that the filter asks about, below it what has arrows one way.
-	{path: "linuxsandbox/broker", floor: 1, imports: []string{"sandbox", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/broker", floor: 1, imports: []string{"sandbox", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
 	// A refused call that waits for an answer, and the rules by which one may proceed.
 	{path: "linuxsandbox/broker/notify", floor: 1, imports: []string{"sandbox", "linuxsandbox/kernel", "linuxsandbox/spec"}},
 	// Tables of the calls that are answered, and the reading of their arguments.
@@ -127,7 +129,7 @@ var rooms = []room{
 	// The client of the file worker. Its users get no way to serve files outside the sandbox.
 	{path: "exec/worker", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
 	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/named", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
-	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "sandbox"}},
+	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "sandbox", "sandbox/protect"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/short", "sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"internal/short", "model"}},
@@ -352,7 +354,7 @@ var slow = []door{
 // helperRooms are all rooms that the helper links: what is in them runs before a
 // command's first instruction, and is reviewed for that.
 var helperRooms = []string{
-	helperProgram, "internal/fileworker", "sandbox",
+	helperProgram, "internal/fileworker", "sandbox", "sandbox/protect",
 	"linuxsandbox/control", "linuxsandbox/filter", "linuxsandbox/keeper", "linuxsandbox/kernel", "linuxsandbox/spec",
 }
 

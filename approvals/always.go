@@ -213,7 +213,7 @@ func (at *places) openable(base sandbox.Policy, shown sandbox.Grant, r *rules.Ru
 		case !at.unmoved(p):
 			return refuse("%s leads through a link", show(p))
 		case r.Access == rules.Write && !j.Allowed && j.Kind == sandbox.KindProtected:
-			return refuse("%s is protected (%s)", show(p), j.Rule)
+			return refuse("%s is protected (%s)", show(p), j.Why())
 		case !base.JudgeRead(p).Allowed && len(readWarnings(base, p)) > 0:
 			return refuse("%s is closed to reading by deny_read", show(p))
 		}

@@ -13,6 +13,7 @@ import (
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // tree is a file system in a map: a path's value is "d", "f", "x" (a program), "s" (socket) or
@@ -74,7 +75,7 @@ const workspace = "/home/u/src/app"
 
 func confined() sandbox.Policy {
 	p := sandbox.WorkspaceWrite(workspace)
-	p.Protected.Paths = sandbox.GitProtected(workspace + "/.git")
+	p.Protected.Paths = protect.Git(workspace + "/.git")
 	p.Protected.Own = []string{"/home/u/.config/codeagent", "/opt/codeagent/bin"}
 	p.DenyRead, p.DenyGlobs = []string{"/home/u/.ssh"}, []string{"**/.env"}
 	return p

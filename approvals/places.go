@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -205,7 +206,7 @@ func (at *places) writeWarnings(base sandbox.Policy, p string) []string {
 	var out []string
 	switch j := reopened(base).JudgeWrite(p); j.Kind {
 	case sandbox.KindProtected:
-		out = append(out, fmt.Sprintf("%s is protected (%s): programs outside the sandbox run or trust what it says", show(p), j.Rule))
+		out = append(out, fmt.Sprintf("%s is protected: %s", show(p), cmp.Or(j.Reason, "programs outside the sandbox run or trust what it says")))
 	case sandbox.KindRead:
 		out = append(out, fmt.Sprintf("%s is closed to reading by deny_read (%s)", show(p), j.Rule))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"codeagent/hostfile"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // maxGitDirs bounds how many entries of .git/worktrees and of .git/modules are examined.
@@ -21,7 +22,7 @@ import (
 const maxGitDirs = 2000
 
 // gitPaths returns what must not change in the git directory of root, a canonical path: what
-// GitProtected lists for the directory, for each of its worktrees and for the repositories of
+// protect.Git lists for the directory, for each of its worktrees and for the repositories of
 // its submodules. A .git that is not a folder is protected itself, since it determines where
 // git looks; its target is protected too, if it exists.
 func gitPaths(r sandbox.FileSystem, root string) ([]string, error) {
@@ -74,7 +75,7 @@ func pointedTo(r sandbox.FileSystem, root, entry string, mode fs.FileMode) []str
 
 // gitDir lists the protected paths of one git directory and of those inside it.
 func gitDir(dir string) []string {
-	out := sandbox.GitProtected(dir)
+	out := protect.Git(dir)
 	trees := path.Join(dir, "worktrees")
 	entries, err := hostfile.ReadDir(trees, maxGitDirs+1)
 	if len(entries) > maxGitDirs || err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +111,7 @@ func modules(top string) []string {
 			_, config := hostfile.Lstat(path.Join(sub, "config"))
 			switch {
 			case head == nil || config == nil:
-				out = append(out, sandbox.GitProtected(sub)...)
+				out = append(out, protect.Git(sub)...)
 				look(path.Join(sub, "modules"))
 			case !errors.Is(head, fs.ErrNotExist):
 				complete = false
@@ -221,7 +222,7 @@ func list(dir string) (out listing) {
 	out.err = err
 	for _, e := range entries {
 		switch {
-		case strings.EqualFold(e.Name(), ".git"):
+		case protect.IsGit(e.Name()):
 			out.git = append(out.git, path.Join(dir, e.Name()))
 		case e.IsDir():
 			out.folders = append(out.folders, path.Join(dir, e.Name()))

@@ -11,6 +11,7 @@ import (
 
 	"codeagent/hostfile"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // Place is what a policy depends on beside the settings.
@@ -118,7 +119,7 @@ func (b *builder) preset(temp string) (sandbox.Policy, error) {
 			return p, fmt.Errorf("sandbox.mode %q needs a folder for temporary files", Strict)
 		}
 		p = sandbox.Strict(b.workspace, temp)
-		p.Protected.Names = slices.Clone(sandbox.ProtectedNames)
+		p.Protected.Names = protect.Names()
 	case WorkspaceWrite:
 		if err := b.checkRoot("the workspace", b.workspace); err != nil {
 			return p, &WorkspaceError{err}

@@ -14,6 +14,7 @@ import (
 	"codeagent/hostfile"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // A linked worktree (git worktree add) has its git directory elsewhere: in worktrees/NAME of its
@@ -114,9 +115,9 @@ func closedWorktree(top string, err error) error {
 
 // mayOpen reports whether file is not yet writable and is not protected by a setting.
 func mayOpen(p sandbox.Policy, file string) bool {
-	named := func(name string) bool { return strings.Contains(file+"/", "/"+name+"/") }
+	_, _, named := protect.Find(p.Protected.Names, file)
 	return !sandbox.CoveredBy(sandbox.PathsOf(p.Write), file) && !sandbox.CoveredBy(p.Protected.Paths, file) &&
-		!sandbox.CoveredBy(p.Protected.Own, file) && !slices.ContainsFunc(p.Protected.Names, named)
+		!sandbox.CoveredBy(p.Protected.Own, file) && !named
 }
 
 // worktreeDir returns the git directory of the linked worktree at top. It returns "" if top has no

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // What a configuration trusts is decided by the values, not by a list of the keys that name
@@ -295,7 +296,7 @@ func (j *trustJudge) kindOf(p string) kind {
 		return isAbsent
 	case !mode.IsDir():
 		return isFile
-	case there(".git") || there("HEAD") && there("objects"):
+	case there(".git") || protect.Marked(there):
 		return 0
 	}
 	return isFolder

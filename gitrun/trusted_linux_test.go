@@ -14,6 +14,7 @@ import (
 	run "codeagent/exec"
 	"codeagent/gitrun"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // TestTrusted: what git's settings trust inside a write root, and nothing that git only works on.
@@ -150,7 +151,7 @@ func config1(name, value string) func(*testing.T, string, string) {
 func trusted(t *testing.T, dir, home string) ([]string, error) {
 	t.Helper()
 	p := sandbox.WorkspaceWrite(dir)
-	p.Protected.Paths = sandbox.GitProtected(dir + "/.git")
+	p.Protected.Paths = protect.Git(dir + "/.git")
 	at := gitrun.Home{Dir: home, System: "/dev/null"}
 	return gitrun.Trusted(t.Context(), gitrun.Tree{Top: dir, Dirs: []string{dir + "/.git"}}, p, at, run.OS{})
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // This is the table of escapes: one row is one real attempt at something that the sandbox must
@@ -260,7 +261,7 @@ func (h *host) policy(name string, s scene, table []attempt) sandbox.Policy {
 			p.Protected.Own = append(p.Protected.Own, dir+"/bin/tool", dir+"/absent-settings")
 		case a.weakness == "protected" && name == "":
 			for _, git := range []string{"/.git", "/sub/.git", "/.git/modules/m"} {
-				p.Protected.Paths = append(p.Protected.Paths, sandbox.GitProtected(dir+git)...)
+				p.Protected.Paths = append(p.Protected.Paths, protect.Git(dir+git)...)
 			}
 			p.Protected.Paths = append(p.Protected.Paths, dir+"/linked/.git", dir+"/.git/worktrees/w/commondir", dir+"/.git/worktrees/w/gitdir")
 			p.Protected.Paths = append(p.Protected.Paths, h.trusted[dir]...)

@@ -15,6 +15,7 @@ import (
 
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // asker is a user who answers by the denial.
@@ -168,7 +169,7 @@ func TestHeldGitConfig(t *testing.T) {
 		if out, err := exec.Command("git", "init", "-q", th.dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v %s", err, out)
 		}
-		th.policy.Protected.Paths = sandbox.GitProtected(th.dir + "/.git")
+		th.policy.Protected.Paths = protect.Git(th.dir + "/.git")
 		st, out, denials := th.held(t, &asker{answer: yes}, `git config user.name one; git config user.name; git config user.name two; git config user.name`)
 		if st.Exit != 0 || out != "one\ntwo\n" || len(denials) > 0 {
 			t.Errorf("%+v %q %+v", st, out, denials)

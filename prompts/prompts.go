@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 	"codeagent/skills"
 )
 
@@ -259,7 +260,7 @@ func allowed(p sandbox.Policy, e sandbox.Enforcement) string {
 		fmt.Fprintf(&b, "- Write: %s, and nothing else.\n", list(write))
 	}
 	if len(write) > 0 && len(p.Protected.Names)+len(p.Protected.Paths) > 0 {
-		fmt.Fprintf(&b, "- Protected, read-only even there: %s.\n", list(append(slices.Clone(p.Protected.Paths), p.Protected.Names...)))
+		fmt.Fprintf(&b, "- Protected, read-only even there: %s.\n", list(append(slices.Clone(p.Protected.Paths), protectedNames(p.Protected.Names)...)))
 	}
 	if len(p.Read) == 0 {
 		b.WriteString("- Read: everything the user can")
@@ -272,6 +273,21 @@ func allowed(p sandbox.Policy, e sandbox.Enforcement) string {
 	b.WriteString(".\n")
 	b.WriteString(network(p, e))
 	return b.String()
+}
+
+// protectedNames says by kind which names are protected, with examples.
+func protectedNames(names []string) (words []string) {
+	kinds := map[protect.Kind][]string{}
+	for _, name := range names {
+		row := protect.Of(name)
+		kinds[row.Kind] = append(kinds[row.Kind], name)
+	}
+	for _, kind := range []protect.Kind{protect.VersionControl, protect.Agent, protect.Editor, protect.Shell} {
+		if all := kinds[kind]; len(all) > 0 {
+			words = append(words, fmt.Sprintf("%s settings such as %s", kind, list(all[:min(len(all), 4)])))
+		}
+	}
+	return append(words, kinds[protect.User]...)
 }
 
 func network(p sandbox.Policy, e sandbox.Enforcement) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -35,7 +36,7 @@ func golden(t *testing.T, name, got string) {
 
 func workspaceWrite() sandbox.Policy {
 	p := sandbox.WorkspaceWrite("/home/u/src/app", "/home/u/src/lib")
-	p.Protected.Paths = sandbox.GitProtected("/home/u/src/app/.git")
+	p.Protected.Paths = protect.Git("/home/u/src/app/.git")
 	p.DenyRead, p.DenyGlobs = []string{"/home/u/.config/codeagent/keys"}, []string{"**/.env"}
 	p.Temp = "/home/u/.local/state/codeagent/tmp/1"
 	return p

@@ -1,9 +1,12 @@
 package sandbox
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
+
+	"codeagent/sandbox/protect"
 )
 
 // Judgement is a policy's decision on one access, with the rule that decided.
@@ -11,12 +14,21 @@ type Judgement struct {
 	Allowed bool
 	// Kind is the denial's kind if the access is not allowed.
 	Kind DenialKind
-	// Rule is what decided: a root, a protected name, "outside every write root".
+	// Rule is what decided: a root, a protected path, "outside every write root".
 	Rule string
+	// Reason says of a protected path which program runs or trusts it, and when; empty if that
+	// is not known.
+	Reason string
+	// Locked is the protected file whose lock the path is; empty if it is no lock. Who may change
+	// the file may make its lock.
+	Locked string
 	// Final means that the access is not allowed and that no grant changes that. Rule then says
 	// why.
 	Final bool
 }
+
+// Why says why the access is not allowed: the reason, or else the rule.
+func (j Judgement) Why() string { return cmp.Or(j.Reason, j.Rule) }
 
 // hiddenRule is the Rule for what Protected.Hidden names.
 const hiddenRule = "codeagent's own records, which no command may read"
@@ -31,27 +43,53 @@ func (p Policy) JudgeWrite(target string) Judgement {
 		return Judgement{Kind: KindRead, Rule: rule}
 	}
 	for _, own := range p.Protected.Own {
-		if Covers(own, target) {
+		if protect.Covers(own, target) {
 			return Judgement{Kind: KindProtected, Rule: own}
 		}
 	}
-	decides, ok := p.deepest(target)
-	root := decides.Path
+	root, ok := p.deepest(target)
 	if !ok {
 		return Judgement{Kind: KindWrite, Rule: "outside every write root"}
 	}
+	rule, reason, ok := p.protects(root, target)
+	switch {
+	case !ok:
+		if file, is := protect.LockOf(target); is && p.isRoot(file) {
+			return Judgement{Allowed: true, Rule: file}
+		}
+		return Judgement{Allowed: true, Rule: root.Path}
+	case protect.Locks(rule, target):
+		return Judgement{Kind: KindProtected, Rule: rule, Reason: reason, Locked: rule}
+	}
+	return Judgement{Kind: KindProtected, Rule: rule, Reason: reason}
+}
+
+// protects returns the path in root that protects target, and why: target itself, a folder above
+// it, or the file whose lock it is. A root at or below the protected path was granted deliberately,
+// and the lock with it.
+func (p Policy) protects(root Root, target string) (rule, reason string, ok bool) {
+	granted := func(file string) bool {
+		return p.isRoot(file) && (root.Path == file || protect.Locks(file, target))
+	}
 	for _, protected := range p.Protected.Paths {
-		// A root at or below the protected path was granted deliberately.
-		if Covers(protected, target) && !Covers(protected, root) {
-			return Judgement{Kind: KindProtected, Rule: protected}
+		if Covers(root.Path, protected) && protect.Covers(protected, target) && !granted(protected) {
+			return protected, p.Protected.Reasons[protected], true
 		}
 	}
-	if decides.Origin != FromTemp { // no program reads settings from there
-		if name, ok := p.protectedName(root, target); ok {
-			return Judgement{Kind: KindProtected, Rule: name}
-		}
+	if root.Origin == FromTemp { // no program reads settings from there
+		return "", "", false
 	}
-	return Judgement{Allowed: true, Rule: root}
+	row, entry, ok := protect.Find(p.Protected.Names, strings.TrimPrefix(target, root.Path))
+	if rule = path.Join(root.Path, entry); !ok || granted(rule) {
+		return "", "", false
+	}
+	return rule, row.Reason, true
+}
+
+// isRoot reports whether path itself is a write root.
+func (p Policy) isRoot(path string) bool {
+	root, _ := p.deepest(path)
+	return root.Path == path
 }
 
 // JudgeRead decides whether a command under p may read the canonical path.
@@ -91,18 +129,6 @@ func (p Policy) JudgeHost(h HostPort) Judgement {
 		return Judgement{Allowed: true, Rule: h.String()}
 	}
 	return Judgement{Kind: KindNetwork, Rule: "no network"}
-}
-
-// protectedName returns the protected name that covers target in the part below root. A root that
-// is itself the named entry was granted and is not protected.
-func (p Policy) protectedName(root, target string) (string, bool) {
-	below := "/" + strings.TrimPrefix(strings.TrimPrefix(target, root), "/") + "/"
-	for _, name := range p.Protected.Names {
-		if strings.Contains(below, "/"+name+"/") {
-			return name, true
-		}
-	}
-	return "", false
 }
 
 func (p Policy) deniesRead(target string) (string, bool) {

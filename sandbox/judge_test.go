@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // workspace is the policy under which most commands run.
 func workspace() sandbox.Policy {
 	p := sandbox.WorkspaceWrite("/w", "/extra")
-	p.Protected.Paths = sandbox.GitProtected("/w/.git")
+	p.Protected.Paths = protect.Git("/w/.git")
 	p.Protected.Own = []string{"/home/u/.config/codeagent", "/w/bin/codeagent", "/home/u/state"}
 	p.Protected.Hidden = []string{"/home/u/state/undo", "/home/u/state/sessions"}
 	p.DenyRead = []string{"/home/u/.ssh", "/w/key.pem", "/w/exact*[1/key"}
@@ -33,7 +34,7 @@ func TestJudgeWrite(t *testing.T) {
 		{"/tmp/x", sandbox.KindWrite}, {"/state", sandbox.KindWrite}, {"/state/tmp2", sandbox.KindWrite}, {"/W/a", sandbox.KindWrite},
 		{"/w/.git", allowed}, {"/w/.git/HEAD", allowed}, {"/w/.git/index", allowed}, {"/w/.git/objects/ab/cd", allowed},
 		{"/w/.git/config", sandbox.KindProtected}, {"/w/.git/hooks", sandbox.KindProtected}, {"/w/.git/hooks/pre-commit", sandbox.KindProtected},
-		{"/w/.git/commondir", sandbox.KindProtected}, {"/w/.git/gitdir", sandbox.KindProtected}, {"/w/.git/config.lock", allowed},
+		{"/w/.git/commondir", sandbox.KindProtected}, {"/w/.git/gitdir", sandbox.KindProtected}, {"/w/.git/config.lock", sandbox.KindProtected},
 		{"/w/sub/.git/config", allowed}, // a repository that the session created itself
 		{"/w/.codeagent", sandbox.KindProtected}, {"/w/sub/.codeagent/config.toml", sandbox.KindProtected}, {"/extra/.envrc", sandbox.KindProtected},
 		{"/w/.codeagentx", allowed}, {"/w/x.codeagent", allowed}, {"/w/.vscode/tasks.json", sandbox.KindProtected}, {"/w/.vscode/other.json", allowed},

@@ -1,11 +1,17 @@
 // Package sandbox holds the vocabulary of the sandbox: what a command may touch (Policy), what
 // widens that (Grant), what was refused (Denial, Verdict), what is not enforced on this machine
 // (Weakness), and the interfaces between a backend and its users (Backend, Process, Holder,
-// ChangeObserver). It imports nothing of ours and performs no IO: it reads paths through a
+// ChangeObserver). Of ours it imports only sandbox/protect, and it performs no IO: it reads paths through a
 // FileSystem that the caller supplies. Start with Policy, then Backend.
 package sandbox
 
-import "slices"
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"codeagent/sandbox/protect"
+)
 
 // Policy declares what a command may touch. It is the same for every backend. The zero value reads
 // everything, writes nothing and has no network. A Policy is plain data: copy it freely, and widen
@@ -56,11 +62,13 @@ type Protected struct {
 	// Paths are canonical and absolute; everything below them is protected too.
 	Paths []string `json:"paths,omitempty"`
 	// Names are relative ("hooks", ".vscode/tasks.json") and apply at any depth inside a write
-	// root.
+	// root, in every spelling that a file system takes for the same (protect.Fold).
 	Names []string `json:"names,omitempty"`
 	// Own are codeagent's own binaries, settings, rules and records. They are protected wherever
 	// they are and whatever is granted.
 	Own []string `json:"own,omitempty"`
+	// Reasons says of some of Paths why they are protected, by the path.
+	Reasons map[string]string `json:"reasons,omitempty"`
 	// Hidden are those of Own that no command may read either, whatever is granted: they contain
 	// earlier states of files, and conversations.
 	Hidden []string `json:"hidden,omitempty"`
@@ -141,7 +149,7 @@ func WorkspaceWrite(roots ...string) Policy {
 	for _, r := range roots {
 		p.Write = append(p.Write, Root{Path: r})
 	}
-	p.Protected.Names = append([]string(nil), ProtectedNames...)
+	p.Protected.Names = protect.Names()
 	return p
 }
 
@@ -167,29 +175,6 @@ var SystemFolders = []string{
 	"/etc", "/dev", "/proc", "/sys", "/nix", "/System", "/Library", "/private/etc",
 }
 
-// ProtectedNames are protected at any depth of every write root: some program outside the sandbox
-// later runs or trusts their content.
-var ProtectedNames = []string{
-	".codeagent",         // our own project settings
-	".claude", ".cursor", // settings, hooks and commands of other agents
-	".codex", ".gemini", ".agents", ".mcp.json",
-	".envrc",             // direnv runs it at cd
-	".vscode/tasks.json", // editors run it at folder open
-	".vscode/settings.json",
-	".idea",
-}
-
-// GitProtected returns what must stay unchanged in the git directory at dir (canonical): the files
-// that name programs git runs and places git trusts. Work such as add, commit, stash and rebase
-// needs none of them.
-func GitProtected(dir string) []string {
-	var out []string
-	for _, name := range []string{"config", "config.worktree", "hooks", "commondir", "gitdir"} {
-		out = append(out, dir+"/"+name)
-	}
-	return out
-}
-
 // OnlyRead narrows p to what codeagent's own reading needs: it reads what p reads, writes nothing
 // and reaches no network.
 func (p Policy) OnlyRead() Policy {
@@ -206,6 +191,19 @@ func (p Policy) OnlyRead() Policy {
 	return q
 }
 
+// Protect protects paths, for the reason that is a sentence without its end.
+func (p *Policy) Protect(reason string, paths ...string) {
+	reasons := maps.Clone(p.Protected.Reasons)
+	if reasons == nil {
+		reasons = map[string]string{}
+	}
+	for _, name := range paths {
+		reasons[name] = cmp.Or(reasons[name], reason)
+	}
+	p.Protected.Reasons = reasons
+	p.Protected.Paths = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Protected.Paths, paths))))
+}
+
 // Clone returns a deep copy: changing the copy's lists leaves p unchanged.
 func (p Policy) Clone() Policy {
 	c := p
@@ -215,6 +213,7 @@ func (p Policy) Clone() Policy {
 	c.Protected.Paths = slices.Clone(p.Protected.Paths)
 	c.Protected.Names = slices.Clone(p.Protected.Names)
 	c.Protected.Own = slices.Clone(p.Protected.Own)
+	c.Protected.Reasons = maps.Clone(p.Protected.Reasons)
 	c.Protected.Hidden = slices.Clone(p.Protected.Hidden)
 	c.DenyRead = slices.Clone(p.DenyRead)
 	c.DenyGlobs = slices.Clone(p.DenyGlobs)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"codeagent/sandbox/protect"
 )
 
 // PolicyVersion is the version of the JSON form of a Policy.
@@ -100,7 +102,7 @@ func (p Policy) Validate() error {
 
 // validName refuses "..", which leads out of the root, and ".", which is every root itself.
 func validName(name string) bool {
-	return name != "" && name != "." && name != ".." && !strings.HasPrefix(name, "../") && !path.IsAbs(name) &&
+	return protect.Fold(name) != "" && name != "." && name != ".." && !strings.HasPrefix(name, "../") && !path.IsAbs(name) &&
 		path.Clean(name) == name && utf8.ValidString(name) && !strings.ContainsRune(name, 0)
 }
 

@@ -22,7 +22,7 @@ func full() sandbox.Policy {
 		Write:    []sandbox.Root{{Path: "/w"}},
 		WasWrite: []sandbox.Root{{Path: "/w/was"}},
 		Protected: sandbox.Protected{
-			Paths: []string{"/w/.git/config"}, Names: []string{".codeagent", ".vscode/tasks.json"}, Own: []string{"/own"}, Hidden: []string{"/own/records"},
+			Paths: []string{"/w/.git/config"}, Names: []string{".codeagent", ".vscode/tasks.json"}, Reasons: map[string]string{"/w/.git/config": "git runs the programs that it names"}, Own: []string{"/own"}, Hidden: []string{"/own/records"},
 		},
 		DenyRead:   []string{"/secret", "/w*/[x"},
 		DenyGlobs:  []string{"**/.env"},

@@ -113,16 +113,33 @@ func exact(name string) (string, error) {
 
 // away returns filters that are true outside protected or denied paths: outside each path itself,
 // and outside every spelling that a case-insensitive volume would treat as the same path.
-func (b *builder) away(letter string, names ...string) (out []string, err error) {
+func (b *builder) away(letter string, pattern func(name string) string, names ...string) (out []string, err error) {
 	for _, name := range names {
 		param, err := b.param(letter, name)
 		if err != nil {
 			return nil, err
 		}
 		name, _ = exact(name)
-		out = append(out, "(require-not (subpath "+param+"))", `(require-not (regex #"^`+fold(name)+`(/|$)"))`)
+		out = append(out, "(require-not (subpath "+param+"))", `(require-not (regex #"^`+pattern(name)+`"))`)
 	}
 	return out, nil
+}
+
+// below is the pattern of a path and what lies below it.
+func below(name string) string { return fold(name) + "(/|$)" }
+
+// kept is below for a protected name. Its lock is protected too, and some file systems ignore dots
+// and spaces at the end of a component (protect.Covers).
+func kept(name string) string {
+	return spelled(name) + "(" + fold(".lock") + ")?[. ]*(/|$)"
+}
+
+func spelled(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = fold(part)
+	}
+	return strings.Join(parts, "[. ]*/")
 }
 
 // reads allows reading everything or the roots, except denied paths.
@@ -134,12 +151,12 @@ func (b *builder) reads(p sandbox.Policy) error {
 			entries = append(entries, glob) // a bracket may also be part of a file's literal name
 		}
 	}
-	denied, err := b.away("D", entries...)
+	denied, err := b.away("D", below, entries...)
 	if err != nil {
 		return err
 	}
 	b.denied = append(b.denied, denied...)
-	hidden, err := b.away("H", p.Protected.Hidden...) // codeagent's own records
+	hidden, err := b.away("H", below, p.Protected.Hidden...) // codeagent's own records
 	if err != nil {
 		return err
 	}
@@ -205,11 +222,17 @@ func temps(p sandbox.Policy) []sandbox.Root {
 // one lacks.
 func (b *builder) writes(p sandbox.Policy) error {
 	b.line("\n; Writing.")
-	own, err := b.away("O", p.Protected.Own...)
+	own, err := b.away("O", kept, p.Protected.Own...)
 	if err != nil {
 		return err
 	}
-	for i, root := range slices.Concat(p.Write, temps(p)) {
+	roots := slices.Concat(p.Write, temps(p))
+	for _, root := range p.Write { // who may change a protected file may make its lock
+		if lock := root.Path + ".lock"; p.JudgeWrite(lock).Allowed {
+			roots = append(roots, sandbox.Root{Path: lock, Optional: true})
+		}
+	}
+	for i, root := range roots {
 		param, err := b.param("W", root.Path)
 		if err != nil {
 			return err
@@ -245,7 +268,7 @@ func (b *builder) protectedIn(p sandbox.Policy, root string) ([]string, error) {
 		if !sandbox.Covers(root, where) || where == root {
 			continue
 		}
-		filters, err := b.away("P", name)
+		filters, err := b.away("P", kept, name)
 		if err != nil {
 			return nil, err
 		}
@@ -254,7 +277,7 @@ func (b *builder) protectedIn(p sandbox.Policy, root string) ([]string, error) {
 	// Skip the components of the root itself: a granted ".envrc" is not protected from itself.
 	prefix := "^" + strings.Repeat("/[^/]+", depth(root))
 	for _, name := range p.Protected.Names {
-		out = append(out, `(require-not (regex #"`+prefix+`(/.*)?/`+fold(name)+`(/|$)"))`)
+		out = append(out, `(require-not (regex #"`+prefix+`(/.*)?/`+kept(name)+`"))`)
 	}
 	return out, nil
 }
@@ -324,7 +347,7 @@ func patternPins(p sandbox.Policy) []string {
 	}
 	for _, name := range p.Protected.Names {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			add("/" + fold(dir))
+			add("/" + spelled(dir) + "[. ]*")
 		}
 	}
 	for _, entry := range p.DenyGlobs {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -20,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // workspace is the policy under which most commands run.
 func workspace() sandbox.Policy {
 	p := sandbox.WorkspaceWrite("/Users/u/src/app", "/Users/u/extra")
-	p.Protected.Paths = sandbox.GitProtected("/Users/u/src/app/.git")
+	p.Protected.Paths = protect.Git("/Users/u/src/app/.git")
 	p.Protected.Own = []string{"/Users/u/.config/codeagent", "/Users/u/src/app/bin/codeagent", "/Users/u/.local/state/codeagent"}
 	p.Protected.Hidden = []string{"/Users/u/.local/state/codeagent/undo", "/Users/u/.local/state/codeagent/sessions"}
 	p.DenyRead = []string{"/Users/u/.ssh", "/Users/u/src/app/key.pem"}
@@ -293,7 +294,7 @@ func TestRecords(t *testing.T) {
 // to ASCII (E5).
 func TestSpelling(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/w")
-	p.Protected.Paths = sandbox.GitProtected("/w/.git")
+	p.Protected.Paths = protect.Git("/w/.git")
 	p.Protected.Names = append(p.Protected.Names, "caf\u00e9.conf", "cafe\u0301s")
 	p.DenyRead, p.DenyGlobs = []string{"/w/Schl\u00fcssel"}, []string{"**/*.pem"}
 	sb := compile(t, p)

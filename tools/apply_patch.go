@@ -134,7 +134,7 @@ func (t *applyPatchTool) refuse(policy sandbox.Policy, s Stage, p patch.Patch) (
 		why := "it lies " + j.Rule
 		switch j.Kind {
 		case sandbox.KindProtected:
-			why = "it is protected (" + j.Rule + ")"
+			why = "it is protected (" + j.Why() + ")"
 		case sandbox.KindRead:
 			why = "the policy hides it (" + j.Rule + ")"
 		}

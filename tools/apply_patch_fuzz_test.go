@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // outsideSeeds returns patches that name paths outside in every possible way, and some
@@ -37,7 +37,7 @@ func hostilePlace(t *testing.T) *place {
 	p.link(filepath.Join(p.out, "secret"), "linkfile")
 	p.link(filepath.Join(p.out, "not-yet"), "dangling")
 	p.link("..", "up")
-	p.policy.Protected.Paths = append(p.policy.Protected.Paths, sandbox.GitProtected(filepath.Join(p.ws, ".git"))...)
+	p.policy.Protected.Paths = append(p.policy.Protected.Paths, protect.Git(filepath.Join(p.ws, ".git"))...)
 	return p
 }
 

@@ -216,7 +216,7 @@ func TestApplyPatchChecksThePolicyItself(t *testing.T) {
 		if err != nil || r.Outcome != word.Refused || !r.Failed || !r.Denied {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		contains(t, "text", r.Text, p.out+"/x: it lies outside every write root", p.ws+"/.envrc: it is protected (.envrc)")
+		contains(t, "text", r.Text, p.out+"/x: it lies outside every write root", p.ws+"/.envrc: it is protected (direnv runs it when a person enters the folder)")
 		if got := strings.Contains(r.Text, "justification"); got != asking {
 			t.Errorf("asking %v: %s", asking, r.Text)
 		}

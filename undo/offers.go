@@ -34,7 +34,7 @@ func MayChange(p sandbox.Policy) func(Step) string {
 		case j.Kind == sandbox.KindWrite:
 			return outsideUndo
 		default:
-			return "it is protected (" + j.Rule + ")"
+			return "it is protected (" + j.Why() + ")"
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 
 	"golang.org/x/sys/unix"
 )
@@ -94,9 +95,9 @@ func (j *judge) below(dir int, name, path string, depth int, left *int) (string,
 
 // foreignEntry reports whether an entry is protected by its name.
 func (j *judge) foreignEntry(fd int, e fs.DirEntry, path string) bool {
-	if e.Name() == gitDir {
+	if protect.IsGit(e.Name()) {
 		var st unix.Stat_t
-		return unix.Fstatat(fd, gitDir, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || !j.session.own.has(&st)
+		return unix.Fstatat(fd, e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW) != nil || !j.session.own.has(&st)
 	}
 	if !j.protection.mayJudge(e.Name()) {
 		return false
@@ -111,7 +112,7 @@ func (j *judge) looksLikeGit(fd int, entries []fs.DirEntry) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 	}
-	if !has("HEAD") || !has("objects") && !has("commondir") {
+	if !protect.Marked(has) {
 		return false
 	}
 	var st unix.Stat_t

@@ -11,6 +11,7 @@ import (
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,12 +21,6 @@ import (
 // any other one when something in it is about to change. The session may write a git
 // directory that it made itself, and a .git file or link that it made. So git init, clone,
 // worktree add and submodule add work.
-
-const gitDir = ".git"
-
-// gitMarks are the entries by which a directory of any name is recognised as a git directory.
-// They may be replaced but not removed: a directory without them would lose its protection.
-var gitMarks = []string{"HEAD", "objects", "commondir"}
 
 // judge decides whether the policy allows a change of a file that was found.
 type judge struct {
@@ -76,7 +71,7 @@ func (j *judge) refusesFile(n *notify.Notification, path string, st *unix.Stat_t
 			return d
 		}
 	}
-	if filepath.Base(path) != gitDir || kernel.IsFolder(st) || j.session.own.has(st) || j.protection.isTemporary(path) || j.granted(path) {
+	if !protect.IsGit(filepath.Base(path)) || kernel.IsFolder(st) || j.session.own.has(st) || j.protection.isTemporary(path) || j.granted(path) {
 		return nil
 	}
 	return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
@@ -93,8 +88,9 @@ func (j *judge) refusesEntry(n *notify.Notification, s pathwalk.Spot, st *unix.S
 	switch {
 	case j.protection.isTemporary(path):
 		return nil
-	case isDir && s.Last == gitDir && !j.session.own.has(st):
-	case !stays && slices.Contains(gitMarks, s.Last) && j.foreignGit(n, s.Path):
+	case isDir && protect.IsGit(s.Last) && !j.session.own.has(st):
+	case !stays && protect.GitMark(s.Last) && j.foreignGit(n, s.Path):
+		// A git directory without its marks would lose its protection.
 	default:
 		return nil
 	}
@@ -128,7 +124,7 @@ func (j *judge) git(n *notify.Notification, dir string) (is, own bool) {
 	if j.session.own.has(&st) {
 		return true, true
 	}
-	return filepath.Base(dir) == gitDir || marked(fd), false
+	return protect.IsGit(filepath.Base(dir)) || marked(fd), false
 }
 
 // inForeignGit reports whether path is in a git directory that the session did not make. Git
@@ -157,11 +153,10 @@ func (j *judge) inForeignGit(n *notify.Notification, path string) bool {
 // marked reports whether a directory has the entries of a git directory, or of the directory
 // that git keeps for a worktree.
 func marked(fd int) bool {
-	has := func(name string) bool {
+	return protect.Marked(func(name string) bool {
 		var st unix.Stat_t
 		return unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
-	}
-	return has("HEAD") && (has("objects") || has("commondir"))
+	})
 }
 
 // made records that the broker made an entry.
@@ -169,14 +164,14 @@ func (j *judge) made(s pathwalk.Spot) {
 	j.session.changed(s.Full())
 	switch {
 	case j.protection.isTemporary(s.Path):
-	case s.Last == gitDir:
+	case protect.IsGit(s.Last):
 		fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {
 			j.session.own.add(fd, s.Full())
 		}
-	case filepath.Base(s.Path) == gitDir:
+	case protect.IsGit(filepath.Base(s.Path)):
 		// The folder is called .git, so it was a git directory before.
-	case slices.Contains(gitMarks, s.Last) && marked(s.Dir):
+	case protect.GitMark(s.Last) && marked(s.Dir):
 		fd, err := unix.FcntlInt(uintptr(s.Dir), unix.F_DUPFD_CLOEXEC, 0)
 		if err == nil {
 			j.session.own.add(fd, s.Path)

@@ -67,10 +67,10 @@ func TestLookThrough(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(big, "deep"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(big, "deep", gitDir), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(big, "deep", ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	found := filepath.Join(big, "deep", gitDir)
+	found := filepath.Join(big, "deep", ".git")
 	through(j, "big", found, nil)
 	j = newJudge()
 	through(j, "big", "", errTooMany)

@@ -10,6 +10,7 @@ import (
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 
 	"golang.org/x/sys/unix"
 )
@@ -151,7 +152,7 @@ func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) no
 	}
 	// A folder that was renamed to .git is not a git directory that the session made, unless it
 	// was one before.
-	if !m.there && !(kernel.IsFolder(&m.old) && m.to.Last == gitDir) {
+	if !m.there && !(kernel.IsFolder(&m.old) && protect.IsGit(m.to.Last)) {
 		h.judge.made(m.to)
 	}
 	return notify.Reply{}

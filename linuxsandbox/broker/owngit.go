@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 
 	"golang.org/x/sys/unix"
 )
@@ -91,7 +92,7 @@ func (o *ownGit) renamed(from, to string, exchange bool) {
 	for i := range o.called {
 		now(&o.called[i])
 	}
-	if filepath.Base(to) == gitDir && !slices.Contains(o.called, to) && len(o.called) < maxOwnGit {
+	if protect.IsGit(filepath.Base(to)) && !slices.Contains(o.called, to) && len(o.called) < maxOwnGit {
 		o.called = append(o.called, to)
 	}
 }

@@ -3,11 +3,13 @@
 package broker
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // Protected names and paths lie inside write roots, and Landlock cannot take away a right
@@ -89,7 +91,7 @@ func (p *Protection) judge(path string) (root string, d *sandbox.Denial) {
 			return own, nil
 		}
 	}
-	return "", &sandbox.Denial{Kind: judged.Kind, Target: path}
+	return "", &sandbox.Denial{Kind: judged.Kind, Target: cmp.Or(judged.Locked, path), Note: judged.Reason}
 }
 
 // outside reports whether path lies in no write root.
@@ -127,22 +129,11 @@ func (p *Protection) leads(path string) bool {
 	if p.isTemporary(path) {
 		return false
 	}
-	for _, name := range p.policy.Protected.Names {
-		for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
-			if strings.HasSuffix(path, "/"+dir) {
-				return true
-			}
-		}
-	}
-	return false
+	return protect.Leads(p.policy.Protected.Names, path)
 }
 
-// gitNames are the entries of a git directory from which git takes programs to run and
-// places to trust (sandbox.GitProtected).
-var gitNames = []string{"config", "config.worktree", "hooks", "commondir", "gitdir"}
-
 // gitFolders lists the folders above path that would make path protected if they were git
-// directories: path is, or lies below, one of their gitNames. It stops at root.
+// directories: path is, or lies below, one of their protected entries. It stops at root.
 func gitFolders(root, path string) []string {
 	var out []string
 	for {
@@ -151,7 +142,7 @@ func gitFolders(root, path string) []string {
 		if i < 0 || dir == path || !sandbox.Covers(root, dir) {
 			return out
 		}
-		if slices.Contains(gitNames, path[i+1:]) {
+		if gitEntry(path[i+1:]) {
 			out = append(out, dir)
 		}
 		path = dir
@@ -162,5 +153,10 @@ func gitFolders(root, path string) []string {
 // not only because of its folder.
 func (p *Protection) mayJudge(name string) bool {
 	return len(p.policy.DenyRead)+len(p.policy.DenyGlobs) > 0 ||
-		slices.ContainsFunc(p.policy.Protected.Names, func(n string) bool { return filepath.Base(n) == name })
+		protect.Possible(p.policy.Protected.Names, name)
+}
+
+func gitEntry(name string) bool {
+	_, ok := protect.GitEntry(name)
+	return ok
 }

@@ -1,0 +1,139 @@
+// Package protect says which paths another program runs, or takes programs from, when a person
+// merely opens, enters or lists a folder, and why. Every room asks it; none has names of its own.
+// It is pure: links are found by the caller, and what they lead to is protected by path
+// (sandbox.Protected.Paths). A new program is a row of the table, and no code.
+package protect
+
+import "strings"
+
+// inGit begins the names that every git directory contains.
+const inGit = ".git/"
+
+// Names are protected at any depth of a write root. What a git directory contains is not among
+// them, because a session may make repositories of its own.
+func Names() (names []string) {
+	for _, row := range rows {
+		if !strings.HasPrefix(row.Name, inGit) {
+			names = append(names, row.Name)
+		}
+	}
+	return names
+}
+
+// Of returns the row of a protected name. A name that is not in the table comes from the settings.
+func Of(name string) Row {
+	for _, row := range rows {
+		if row.Name == Fold(name) {
+			return row
+		}
+	}
+	return Row{Name: name, Kind: User, Reason: "sandbox.protected names it"}
+}
+
+// Find returns the first of names that protects the path below, which is relative to a write root,
+// and the part of below that is the protected entry: of a lock, the file that it locks.
+func Find(names []string, below string) (row Row, entry string, ok bool) {
+	below = strings.Trim(below, "/")
+	path := "/" + Fold(below)
+	for _, name := range names {
+		folded := Fold(name)
+		for from := 1; ; {
+			i := strings.Index(path[from:], folded)
+			if i < 0 || folded == "" {
+				break
+			}
+			start, end := from+i, from+i+len(folded)
+			if path[start-1] == '/' && ends(path[end:]) {
+				return Of(name), components(below, strings.Count(path[:end], "/"), path[end:] == lock), true
+			}
+			from = start + 1
+		}
+	}
+	return Row{}, "", false
+}
+
+// components returns the first n components of path, without the end of a lock's name.
+func components(path string, n int, locked bool) string {
+	parts := strings.Split(path, "/")
+	entry := strings.Join(parts[:n], "/")
+	if locked {
+		entry = entry[:strings.LastIndexByte(entry, '.')]
+	}
+	return entry
+}
+
+// Leads reports whether path ends with the first components of one of names. A folder moved there,
+// or a link made there, would bring content under a protected name.
+func Leads(names []string, path string) bool {
+	path = "/" + Fold(path)
+	for _, name := range names {
+		for name := Fold(name); ; {
+			i := strings.LastIndexByte(name, '/')
+			if i < 0 {
+				break
+			}
+			if name = name[:i]; strings.HasSuffix(path, "/"+name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Possible reports whether an entry called base can be the end of one of names, or its lock.
+func Possible(names []string, base string) bool {
+	base = Fold(base)
+	for _, name := range names {
+		name := Fold(name)
+		if rest, ok := strings.CutPrefix(base, name[strings.LastIndexByte(name, '/')+1:]); ok && ends(rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// Git lists what must not change in the git directory at dir: the files that name programs for git
+// and places that git trusts. Work such as add, commit, stash and rebase needs none of them.
+func Git(dir string) (paths []string) {
+	for _, row := range rows {
+		if name, ok := strings.CutPrefix(row.Name, inGit); ok {
+			paths = append(paths, dir+"/"+name)
+		}
+	}
+	return paths
+}
+
+// GitEntry returns the row that protects the entry called name of every git directory.
+func GitEntry(name string) (Row, bool) {
+	name = Fold(name)
+	for _, row := range rows {
+		if rest, ok := strings.CutPrefix(inGit+name, row.Name); ok && strings.HasPrefix(row.Name, inGit) && ends(rest) {
+			return row, true
+		}
+	}
+	return Row{}, false
+}
+
+// IsGit reports whether an entry called name is where git looks for a repository.
+func IsGit(name string) bool { return Fold(name) == ".git" }
+
+// gitMarks are the entries by which a folder of any name is recognised as a git directory: HEAD,
+// and one of the others.
+var gitMarks = []string{"head", "objects", "commondir"}
+
+// GitMark reports whether a git directory is recognised by an entry called name.
+func GitMark(name string) bool {
+	name = Fold(name)
+	for _, mark := range gitMarks {
+		if name == mark {
+			return true
+		}
+	}
+	return false
+}
+
+// Marked reports whether a folder that has these entries is a git directory, or the one that git
+// keeps for a worktree.
+func Marked(has func(name string) bool) bool {
+	return has("HEAD") && (has("objects") || has("commondir"))
+}
