@@ -157,6 +157,7 @@ func (h *house) check() []string {
 		if h.only != "" && f.name != h.only {
 			continue
 		}
+		h.checkTrials(f)
 		for _, spec := range f.ast.Imports {
 			p, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {

@@ -83,6 +83,8 @@ var plants = []struct{ name, file, text, want string }{
 	{"a file no system builds", "exec/plant.go", "//go:build never\n\npackage p\n", "built for no system"},
 	{"a test joins two faces", "tui/plant_test.go", "package p\nimport _ \"codeagent/headless\"\n", "do not see each other"},
 	{"a test looks up", "exec/plant_test.go", "package p\nimport _ \"codeagent/agent\"\n", "higher floor"},
+	{"impossible without a trial", "exec/plant_test.go", "package p\nimport \"testing\"\nfunc f(t *testing.T) { t.Skip(\"not possible on this machine: x\") }\n", "only internal/machine may"},
+	{"a sample of its own", "exec/plant_test.go", "package p\nimport \"testing\"\nfunc f(t *testing.T) { t.Skip(\"a sample: not today\") }\n", "only internal/machine may"},
 	{"a test imports its support", "exec/plant_test.go", "package p\nimport _ \"codeagent/internal/golden\"\nimport _ \"codeagent/linuxsandbox\"\nimport _ \"net/http\"\n", ""},
 
 	// Doors.

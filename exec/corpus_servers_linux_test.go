@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox/sandboxtest"
 )
 
@@ -29,7 +30,9 @@ func newCorpusServers(t *testing.T, dir string) *corpusServers {
 	t.Helper()
 	s := &corpusServers{ports: map[string]int{}, socket: filepath.Join(dir, "socket")}
 	s.serve(t, "PORT", "tcp4", "127.0.0.1:0")
-	s.serve(t, "PORT6", "tcp6", "[::1]:0")
+	if machine.IPv6().Works(t) {
+		s.serve(t, "PORT6", "tcp6", "[::1]:0")
+	}
 	s.serve(t, "SOCK", "unix", s.socket)
 	s.answer(t, "UDP", func(question []byte) []byte { return question })
 	s.answer(t, "DNS", dnsAnswer)

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"codeagent/internal/machine"
 )
 
 // reaches is a row that sends its token to a listener on the host. It counts as an escape if the
@@ -69,7 +71,7 @@ func networkEscapes() []attempt {
 		tcp("TCP to a mapped address", "E43", func(p place, t []byte) error {
 			return sends(unix.AF_INET6, unix.SOCK_STREAM, 0, &unix.SockaddrInet6{Port: p.TCP, Addr: [16]byte{10: 255, 11: 255, 12: 127, 15: 1}}, t)
 		}),
-		tcp("TCP over version 6", "E51", func(p place, t []byte) error { return sends(unix.AF_INET6, unix.SOCK_STREAM, 0, loopback6(p.TCP6), t) }),
+		overVersion6(tcp("TCP over version 6", "E51", func(p place, t []byte) error { return sends(unix.AF_INET6, unix.SOCK_STREAM, 0, loopback6(p.TCP6), t) })),
 		tcp("TCP Fast Open", "E49", fastOpen),
 		tcp("TCP that does not block", "E46", func(p place, t []byte) error {
 			c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", p.TCP))
@@ -96,7 +98,7 @@ func networkEscapes() []attempt {
 			copy(to[4:], []byte{127, 0, 0, 1})
 			return onSocket(unix.AF_INET, unix.SOCK_DGRAM, func(fd int) error { return sendMany(fd, to[:], t) })
 		}),
-		tcp("UDP over version 6", "E42", func(p place, t []byte) error { return sends(unix.AF_INET6, unix.SOCK_DGRAM, 0, loopback6(p.UDP6), t) }),
+		overVersion6(tcp("UDP over version 6", "E42", func(p place, t []byte) error { return sends(unix.AF_INET6, unix.SOCK_DGRAM, 0, loopback6(p.UDP6), t) })),
 		tcp("by another program", "E46", shellDials),
 	}
 	return append(rows, families()...)
@@ -264,4 +266,10 @@ func socketEscapes() []attempt {
 			return onSocket(unix.AF_UNIX, stream, func(fd int) error { return unix.Bind(fd, to(p.out+"/bound")) })
 		}},
 	}
+}
+
+// overVersion6 is a row whose target is served over version 6, which a machine may have switched off.
+func overVersion6(a attempt) attempt {
+	a.trial = machine.IPv6()
+	return a
 }

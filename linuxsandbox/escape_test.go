@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
 )
@@ -56,6 +57,8 @@ type attempt struct {
 	race bool
 	// sends: the attempt sends the name of its folder to a listener.
 	sends bool
+	// trial tries what the attempt needs of the machine, if not every machine has it.
+	trial machine.Trial
 	// cannot returns why the attempt fails even without a sandbox; "" if it can succeed. nil: it
 	// always can.
 	cannot func(s setting) string

@@ -161,7 +161,7 @@ func nameEscapes() []attempt {
 	}
 	return []attempt{
 		row("leads to the loopback device", closeName, 1, func(p place) unix.Sockaddr { return loopback(p.TCP) }),
-		row("leads to it over version 6", close6Name, 1, func(p place) unix.Sockaddr { return loopback6(p.TCP6) }),
+		overVersion6(row("leads to it over version 6", close6Name, 1, func(p place) unix.Sockaddr { return loopback6(p.TCP6) })),
 		row("leads to a mapped address", mappedName, 1, func(p place) unix.Sockaddr {
 			return &unix.SockaddrInet6{Port: p.TCP, Addr: [16]byte{10: 255, 11: 255, 12: 127, 15: 1}}
 		}),

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -116,11 +117,10 @@ func TestSessionNetwork(t *testing.T) {
 		t.Skip("no network namespaces here")
 	}
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
-		l, err := net.Listen("tcp", address)
-		if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT) {
-			t.Logf("%s: %v", address, err)
+		if address == "[::1]:0" && !machine.IPv6().Works(t) {
 			continue
 		}
+		l, err := net.Listen("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"codeagent/internal/machine"
 )
 
 // hung is a mounted file system that never answers a lookup: a process that looks up a file
@@ -34,9 +36,10 @@ func newHung(t *testing.T, names ...string) *hung {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to mount a file system that hangs")
 	}
+	machine.Trial{What: "a file system that hangs", Do: openFUSE}.Require(t)
 	dev, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		t.Skipf("no file system can be made to hang here: /dev/fuse: %v", err)
+		t.Fatal(err)
 	}
 	// Not directly below /srv, where other tests could reach it. Not below /tmp, since commands
 	// have their own.
@@ -62,6 +65,18 @@ func newHung(t *testing.T, names ...string) *hung {
 		_ = errors.Join(os.Remove(dir), os.Remove(base))
 	})
 	return h
+}
+
+// openFUSE opens the device, which CI makes: it cannot if the kernel has no FUSE (ENODEV, ENXIO), or
+// if a container denies devices (EPERM).
+func openFUSE(t testing.TB) error {
+	dev, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT {
+		t.Skip("there is no /dev/fuse: mknod /dev/fuse c 10 229")
+	} else if err == nil {
+		err = unix.Close(dev)
+	}
+	return os.NewSyscallError("open /dev/fuse", err)
 }
 
 // serve answers only what the kernel needs, until the file system is gone.

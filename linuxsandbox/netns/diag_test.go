@@ -5,9 +5,12 @@ package netns
 import (
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"codeagent/internal/machine"
 )
 
 // TestWhoTakes: the kernel reports whether a program listens at a loopback address, with whatever
@@ -19,6 +22,7 @@ func TestWhoTakes(t *testing.T) {
 	}
 	d := &inetDiag{fd: fd}
 	defer d.close()
+	v6 := machine.IPv6().Works(t)
 	for _, row := range []struct{ network, at, asked string }{
 		{"tcp4", "127.0.0.1:0", "127.0.0.1"}, {"tcp4", "0.0.0.0:0", "127.9.8.7"}, {"tcp6", "[::1]:0", "::1"},
 		{"tcp6", "[::]:0", "::1"}, {"tcp", "[::]:0", "127.0.0.1"},
@@ -27,18 +31,19 @@ func TestWhoTakes(t *testing.T) {
 		var port uint16
 		var stop func() error
 		protocol := unix.IPPROTO_TCP
+		if strings.HasSuffix(row.network, "6") && !v6 {
+			continue
+		}
 		if row.network[0] == 't' {
 			l, err := net.Listen(row.network, row.at)
 			if err != nil {
-				t.Logf("%s %s: %v", row.network, row.at, err)
-				continue
+				t.Fatal(err)
 			}
 			port, stop = l.Addr().(*net.TCPAddr).AddrPort().Port(), l.Close
 		} else {
 			c, err := net.ListenPacket(row.network, row.at)
 			if err != nil {
-				t.Logf("%s %s: %v", row.network, row.at, err)
-				continue
+				t.Fatal(err)
 			}
 			port, stop, protocol = c.LocalAddr().(*net.UDPAddr).AddrPort().Port(), c.Close, unix.IPPROTO_UDP
 		}
