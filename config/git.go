@@ -153,13 +153,21 @@ var errManyFolders = errors.New("there are too many folders to look for reposito
 // GitTrees finds the repositories whose settings commands could exploit: around and in the
 // roots, which are canonical, the shallowest first, with those of submodules. A command may
 // have damaged any of them, so that git does not recognise it now: what is called .git counts.
-func GitTrees(ctx context.Context, r sandbox.FileSystem, roots []string) []GitTree {
-	var out []GitTree
+// The same walk finds what names, which are protected in the roots, lead to through links: links says
+// of each path why it is protected.
+func GitTrees(ctx context.Context, r sandbox.FileSystem, roots, names []string) (out []GitTree, links map[string]string) {
+	follow := linkFinder{files: r, roots: roots, names: names, out: map[string]string{}}
 	known := map[string]bool{}
 	add := func(top, entry string) {
 		if !known[entry] {
 			known[entry] = true
-			out = append(out, gitTrees(r, top, entry)...)
+			trees := gitTrees(r, top, entry)
+			for _, tree := range trees {
+				for _, dir := range tree.Dirs {
+					follow.git(dir)
+				}
+			}
+			out = append(out, trees...)
 		}
 	}
 	for _, root := range roots {
@@ -186,17 +194,20 @@ func GitTrees(ctx context.Context, r sandbox.FileSystem, roots []string) []GitTr
 			for _, entry := range list.git {
 				add(level[i], entry)
 			}
+			for _, link := range list.links {
+				follow.entry(link)
+			}
 			next = append(next, list.folders...)
 		}
 		level = next
 	}
-	return out
+	return out, follow.out
 }
 
-// listing is what a folder contains: the entries called .git, and the other folders.
+// listing is what a folder contains: the entries called .git, the other folders, and the links.
 type listing struct {
-	git, folders []string
-	err          error
+	git, folders, links []string
+	err                 error
 }
 
 // listed lists dirs.
@@ -226,6 +237,8 @@ func list(dir string) (out listing) {
 			out.git = append(out.git, path.Join(dir, e.Name()))
 		case e.IsDir():
 			out.folders = append(out.folders, path.Join(dir, e.Name()))
+		case e.Type()&fs.ModeSymlink != 0:
+			out.links = append(out.links, path.Join(dir, e.Name()))
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"codeagent/config"
+	"codeagent/sandbox/protect"
 )
 
 // planted makes folders and files below a new folder; a folder ends in a slash.
@@ -43,7 +44,8 @@ func found(ctx context.Context, top, root string) (tops, dirs, closed []string) 
 		}
 		return rel
 	}
-	for _, tree := range config.GitTrees(ctx, disk{}, []string{root}) {
+	trees, _ := config.GitTrees(ctx, disk{}, []string{root}, nil)
+	for _, tree := range trees {
 		if tree.Err != nil {
 			closed = append(closed, short(tree.Closed))
 			continue
@@ -127,5 +129,36 @@ func TestGitTreesWide(t *testing.T) {
 	top := planted(t, files)
 	if tops, _, closed := found(t.Context(), top, top); len(tops) != 41 || closed != nil {
 		t.Errorf("%d repositories, closed %q", len(tops), closed)
+	}
+}
+
+// TestLinks: what protected names lead to through links is protected, with each link on the way,
+// also out of a folder that a link leads to and from git's hooks.
+func TestLinks(t *testing.T) {
+	top := planted(t, map[string]string{
+		"w/cfg/mcp.json": "{}", "w/tooling/claude/settings.json": "{}", "w/scripts/run.sh": "", "w/scripts/hook.sh": "", "w/deep/er/code/": "", "w/free/x": "",
+		"w/.git/HEAD": "", "w/.git/objects/": "", "w/.git/hooks/": "", "outside/x": "",
+	})
+	for link, to := range map[string]string{
+		".mcp.json": "one", "one": "cfg/mcp.json", ".claude": "tooling/claude", "tooling/claude/run.sh": "../../scripts/run.sh", ".git/hooks/pre-commit": "../../scripts/hook.sh",
+		"sub": "free", "deep/.vscode": "er/code", ".codex": "../outside", ".cursor": ".", ".gemini": "missing", ".idea": ".idea2", ".idea2": ".idea",
+	} {
+		if err := os.Symlink(to, filepath.Join(top, "w", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, links := config.GitTrees(t.Context(), disk{}, []string{top + "/w"}, protect.Names())
+	var got []string
+	for p, why := range links {
+		rel, err := filepath.Rel(top+"/w", p)
+		if err != nil || why == "" {
+			t.Errorf("%s: %q %v", p, why, err)
+		}
+		got = append(got, rel)
+	}
+	slices.Sort(got)
+	want := []string{".idea2", "cfg/mcp.json", "deep/er/code", "missing", "one", "scripts/hook.sh", "scripts/run.sh", "tooling/claude"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

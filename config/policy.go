@@ -231,6 +231,15 @@ func (b *builder) canonical(name string) (string, error) {
 	return sandbox.Canonical(b.at.Files, dir, name)
 }
 
+// way is canonical with each link on the way.
+func (b *builder) way(name string) ([]string, error) {
+	name, err := b.expand(name)
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.Way(b.at.Files, cmp.Or(b.workspace, "/"), name)
+}
+
 // opened resolves a path to which the settings or flags give access: a folder, a file or a
 // socket. A link that a command made in an earlier session must not choose it.
 func (b *builder) opened(name string) (string, error) {
@@ -358,11 +367,11 @@ func (b *builder) protect(p *sandbox.Policy) error {
 			p.Protected.Names = append(p.Protected.Names, clean)
 			continue
 		}
-		made, err := b.canonical(name)
+		way, err := b.way(name)
 		if err != nil {
 			return fmt.Errorf("sandbox.protected (%s): %w", b.config.Origin("sandbox.protected"), err)
 		}
-		p.Protected.Paths = append(p.Protected.Paths, made)
+		p.Protect("sandbox.protected names it", way...)
 	}
 	for _, root := range p.Write {
 		if root.Optional {

@@ -245,26 +245,15 @@ const (
 	isAbsent
 )
 
-// resolve returns the paths that name leads to from the folder base: its target, and the link
-// on the way there.
+// resolve returns the paths that decide what name means from the folder base: each link on the way,
+// and the target.
 func (j *trustJudge) resolve(base, name string) []string {
 	name = expand(name, j.home, base)
 	if name == "" || strings.HasPrefix(name, "~") || strings.ContainsRune(name, 0) {
 		return nil
 	}
-	var out []string
-	if p, err := sandbox.Canonical(j.files, base, name); err == nil {
-		out = append(out, p)
-	}
-	if !path.IsAbs(name) {
-		name = path.Join(base, name)
-	}
-	if dir, err := sandbox.Canonical(j.files, "/", path.Dir(path.Clean(name))); err == nil {
-		if p := path.Join(dir, path.Base(name)); !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	return out
+	way, _ := sandbox.Way(j.files, base, name) // up to a loop or what cannot be read
+	return way
 }
 
 // add adds those of paths that are in a write root and of one of the kinds. A

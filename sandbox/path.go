@@ -31,6 +31,21 @@ var ErrTooManyLinks = errors.New("too many symbolic links")
 // because its meaning is undefined. Any other failure is an error too: a path that cannot be
 // resolved is never used as it is.
 func Canonical(files FileSystem, dir, name string) (string, error) {
+	return walk(files, dir, name, func(string) {})
+}
+
+// Way returns what decides about the file that name, relative to dir, leads to: each symbolic link on
+// the way and, last, what Canonical returns. After an error it returns the links before it.
+func Way(files FileSystem, dir, name string) (way []string, err error) {
+	target, err := walk(files, dir, name, func(link string) { way = append(way, link) })
+	if err != nil {
+		return way, err
+	}
+	return append(way, target), nil
+}
+
+// walk is Canonical. It calls link with the path of each symbolic link that it follows.
+func walk(files FileSystem, dir, name string, link func(path string)) (string, error) {
 	if name == "" {
 		return "", errors.New("empty path")
 	}
@@ -78,6 +93,7 @@ func Canonical(files FileSystem, dir, name string) (string, error) {
 			if err != nil {
 				return "", fmt.Errorf("path %q: %w", name, err)
 			}
+			link(next)
 			if path.IsAbs(target) {
 				done = "/"
 			}

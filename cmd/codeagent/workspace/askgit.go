@@ -27,6 +27,8 @@ const (
 // Trusted is what git trusts in the write roots, according to its settings.
 type Trusted struct {
 	paths []string
+	// links are what protected names lead to, and why that is protected.
+	links map[string]string
 	// closed are folders in which nothing may change, since it is not known what git trusts
 	// there; why says so.
 	closed []string
@@ -46,7 +48,7 @@ func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) Tr
 	if p.Unconfined || len(roots) == 0 {
 		return Trusted{}
 	}
-	trees := config.GitTrees(ctx, ws.Files, roots)
+	trees, links := config.GitTrees(ctx, ws.Files, roots, p.Protected.Names)
 	home := gitrun.Home{
 		Dir: ws.Stdio.Env("HOME"), XDG: ws.Stdio.Env("XDG_CONFIG_HOME"), Global: ws.Stdio.Env("GIT_CONFIG_GLOBAL"),
 		System: ws.Stdio.Env("GIT_CONFIG_SYSTEM"), Program: git,
@@ -66,7 +68,7 @@ func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) Tr
 		})
 	}
 	_ = asking.Wait()
-	out := Trusted{paths: slices.Concat(answers...)}
+	out := Trusted{paths: slices.Concat(answers...), links: links}
 	for _, top := range roots {
 		if top == ws.Folder {
 			top = config.WorktreeOf(top)
@@ -151,7 +153,10 @@ const mostReason = 300
 // Protect returns p with what git trusts protected. A closed folder stops being a write root.
 func (t Trusted) Protect(p sandbox.Policy) sandbox.Policy {
 	p = p.Clone()
-	p.Protected.Paths = append(p.Protected.Paths, t.paths...)
+	p.Protect("git's settings name it", t.paths...)
+	for file, why := range t.links {
+		p.Protect(why, file)
+	}
 	for _, dir := range t.closed {
 		shut := func(root sandbox.Root) bool { return sandbox.Covers(dir, root.Path) }
 		before := p.Write
