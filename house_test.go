@@ -232,7 +232,7 @@ var rooms = []room{
 	{path: "internal/attack", support: true, imports: []string{"sandbox", "internal/machine"}},
 	// Other projects' tests, bare and in the sandbox; it builds both programs to run them.
 	{path: "internal/compat", support: true, imports: []string{"internal/attack"}},
-	{path: "internal/golden", support: true},
+	{path: "internal/golden", support: true, imports: []string{"internal/machine"}},
 	// An MCP server that wants a sign-in, and the authorization server for it.
 	{path: "mcp/signin/signintest", support: true},
 	// Hostile texts for the parts of the screen.

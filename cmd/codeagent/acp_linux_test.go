@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 )
 
@@ -336,7 +337,7 @@ func TestACPEnds(t *testing.T) {
 			}()
 			select {
 			case <-ended:
-			case <-time.After(30 * time.Second):
+			case <-time.After(machine.Patience(3 * time.Second)):
 				_ = e.cmd.Process.Kill()
 				t.Fatal("codeagent did not end")
 			}

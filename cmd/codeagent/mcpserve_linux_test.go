@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -403,7 +404,7 @@ func TestMCPServerEnds(t *testing.T) {
 						if err != nil {
 							t.Error(err)
 						}
-					case <-time.After(20 * time.Second):
+					case <-time.After(machine.Patience(2 * time.Second)):
 						t.Error("something of the command still runs")
 					}
 					if s := c.cmd.ProcessState; s != nil && s.ExitCode() != test.code {

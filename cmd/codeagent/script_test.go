@@ -84,7 +84,11 @@ func awayFromProjects() error {
 }
 
 func TestScripts(t *testing.T) {
-	runScripts(t, testscript.Params{Dir: "testdata/script"})
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runScripts(t, testscript.Params{Files: sampled(files, machine.Sample(t, 1))})
 }
 
 // runScripts runs scripts, and checks every line of JSON that they print. A Setup of p

@@ -13,6 +13,8 @@ import (
 
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
+
+	"codeagent/internal/machine"
 )
 
 // patience bounds the wait of WaitFor. It is reached only by a broken program.
@@ -306,7 +308,7 @@ func (term *Terminal) CheckScreen(file string) {
 		}
 		term.mu.Lock()
 		before := term.written
-		given := given
+		given := time.Duration(float64(given) * machine.Current().Slowness)
 		if differed.Load() > 4 { // many differ: it is not the machine that is slow
 			given = 10 * still
 		}
