@@ -204,6 +204,18 @@ func (p *Policy) Protect(reason string, paths ...string) {
 	p.Protected.Paths = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Protected.Paths, paths))))
 }
 
+// ProtectFile protects the regular file that name, relative to folder, leads to, and each link on the
+// way, as far as commands could change them.
+func (p *Policy) ProtectFile(files FileSystem, reason, folder, name string) {
+	way, err := Way(files, folder, name)
+	if err != nil {
+		return
+	}
+	if mode, err := files.Lstat(way[len(way)-1]); err == nil && mode.IsRegular() {
+		p.Protect(reason, slices.DeleteFunc(way, func(entry string) bool { return !CoveredBy(PathsOf(p.Write), entry) })...)
+	}
+}
+
 // Clone returns a deep copy: changing the copy's lists leaves p unchanged.
 func (p Policy) Clone() Policy {
 	c := p

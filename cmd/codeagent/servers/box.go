@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -223,15 +222,9 @@ func Protect(ws *workspace.Workspace, p sandbox.Policy, list map[string]server.S
 			if below, ok := strings.CutPrefix(name, "~/"); ok {
 				name = filepath.Join(ws.Stdio.Env("HOME"), below)
 			}
-			for _, entry := range way(ws.Files, ws.Folder, name) {
-				if sandbox.CoveredBy(sandbox.PathsOf(p.Write), entry) {
-					p.Protected.Paths = append(p.Protected.Paths, entry)
-				}
-			}
+			p.ProtectFile(ws.Files, "the command of an MCP server names it", ws.Folder, name)
 		}
 	}
-	slices.Sort(p.Protected.Paths)
-	p.Protected.Paths = slices.Compact(p.Protected.Paths)
 	return p
 }
 
@@ -244,41 +237,6 @@ func words(s server.Settings) []string {
 		}
 	}
 	return out
-}
-
-// way returns the links that name, relative to dir, goes through, and the regular file that it leads
-// to; nothing if it leads to none.
-func way(files sandbox.FileSystem, dir, name string) (entries []string) {
-	if !filepath.IsAbs(name) {
-		name = dir + "/" + name
-	}
-	at, rest := "/", strings.Split(name, "/")
-	for len(rest) > 0 {
-		part := rest[0]
-		rest = rest[1:]
-		next := filepath.Join(at, part)
-		mode, err := files.Lstat(next)
-		switch {
-		case err != nil:
-			return nil
-		case mode.Type() != fs.ModeSymlink:
-			at = next
-			continue
-		}
-		entries = append(entries, next)
-		target, err := files.Readlink(next)
-		if err != nil || len(entries) > 40 { // as many as the kernel follows
-			return nil
-		}
-		rest = append(strings.Split(target, "/"), rest...)
-		if filepath.IsAbs(target) {
-			at = "/"
-		}
-	}
-	if mode, err := files.Lstat(at); err != nil || !mode.IsRegular() {
-		return nil
-	}
-	return append(entries, at)
 }
 
 // program says in one line what the server is.
