@@ -162,13 +162,15 @@ func (s *summary) test(e testEvent, key string) {
 }
 
 func (s *summary) pkg(e testEvent, key string) {
+	said := ""
 	for _, line := range s.output[key] {
 		choice, tests := machine.LeftOut(line)
 		for _, name := range tests {
 			s.later[key+name] = true
 		}
-		if choice != "" {
+		if choice != said && choice != "" {
 			fmt.Fprintf(s.out, "%s: %s\n", e.Package, choice)
+			said = choice
 		}
 	}
 	switch e.Action {
