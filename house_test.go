@@ -36,6 +36,8 @@ var rooms = []room{
 	// Floor 0: words.
 	// Texts, counts, sizes and times short enough for a line: one way for all rooms.
 	{path: "internal/short", pure: true},
+	// Settings of git: gitrun finds what they name, the broker decides which of them a command may change.
+	{path: "internal/gitconfig", pure: true},
 	{path: "sandbox", imports: []string{"sandbox/protect"}, pure: true},
 	// What is protected, and why: one table and one answer for every room that judges a path.
 	{path: "sandbox/protect", pure: true},
@@ -114,7 +116,7 @@ var rooms = []room{
 	// Calls of Linux that several rooms of linuxsandbox make alike.
 	{path: "linuxsandbox/kernel"},
 	// Answers the calls that the filter asks about, below it what has arrows one way.
-	{path: "linuxsandbox/broker", floor: 1, imports: []string{"sandbox", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/gitconfig", "sandbox", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
 	// A refused call that waits for an answer, and the rules by which one may proceed.
 	{path: "linuxsandbox/broker/notify", floor: 1, imports: []string{"sandbox", "linuxsandbox/kernel", "linuxsandbox/spec"}},
 	// Tables of the calls that are answered, and the reading of their arguments.
@@ -129,7 +131,7 @@ var rooms = []room{
 	// The client of the file worker. Its users get no way to serve files outside the sandbox.
 	{path: "exec/worker", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
 	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/named", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
-	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "sandbox", "sandbox/protect"}},
+	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "internal/gitconfig", "sandbox", "sandbox/protect"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/short", "sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"internal/short", "model"}},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codeagent/hostfile"
+	"codeagent/internal/gitconfig"
 	"codeagent/sandbox"
 )
 
@@ -43,7 +44,7 @@ const (
 	mostSettings = 4 << 20         // bytes of one file
 	mostFiles    = 200
 	mostTrusted  = 1000    // paths
-	mostValue    = 1 << 16 // bytes of one setting
+	mostValue    = 1 << 16 // bytes of one gitconfig.Setting
 )
 
 // Trusted lists the paths inside the write roots of p from which git takes programs or
@@ -71,8 +72,8 @@ func Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox
 	}
 	j := trustJudge{policy: p, files: r, home: home.Dir, tops: t.tops(s.settings)}
 	for _, one := range s.settings {
-		if len(one.value) > mostValue {
-			return nil, fmt.Errorf("%s: %s is longer than %d bytes", one.file, one.name, mostValue)
+		if len(one.Value) > mostValue {
+			return nil, fmt.Errorf("%s: %s is longer than %d bytes", one.File, one.Name, mostValue)
 		}
 		if j.judge(one); len(j.out) > mostTrusted {
 			return nil, fmt.Errorf("git's settings name more than %d files", mostTrusted)
@@ -116,7 +117,7 @@ type settingReader struct {
 	files    sandbox.FileSystem
 	home     string
 	seen     map[string]bool // canonical paths
-	settings []setting
+	settings []gitconfig.Setting
 }
 
 // read adds the settings of file; an absent one has none.
@@ -143,13 +144,13 @@ func (s *settingReader) read(file string) error {
 	if err != nil {
 		return err
 	}
-	settings, err := parseSettings(file, string(text))
+	settings, err := gitconfig.Parse(file, string(text))
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	s.settings = append(s.settings, settings...)
 	for _, one := range settings {
-		if one.includes() {
+		if one.Includes() {
 			if err := s.include(one); err != nil {
 				return err
 			}
@@ -159,36 +160,31 @@ func (s *settingReader) read(file string) error {
 }
 
 // include reads the file that a setting includes, whatever the condition.
-func (s *settingReader) include(one setting) error {
-	name := expand(strings.TrimPrefix(one.value, ":(optional)"), s.home, "")
+func (s *settingReader) include(one gitconfig.Setting) error {
+	name := expand(strings.TrimPrefix(one.Value, ":(optional)"), s.home, "")
 	switch {
 	case name == "" || strings.HasPrefix(name, "%(prefix)/"):
 		return nil // git's own folder, outside every write root
 	case strings.HasPrefix(name, "~"):
-		return fmt.Errorf("%s: codeagent cannot tell which file %q is", one.file, one.value)
+		return fmt.Errorf("%s: codeagent cannot tell which file %q is", one.File, one.Value)
 	case !path.IsAbs(name):
 		// Not path.Join: a ".." after a link leads elsewhere.
-		name = path.Dir(one.file) + "/" + name
+		name = path.Dir(one.File) + "/" + name
 	}
 	return s.read(name)
 }
 
-// includes reports whether the setting names a file to include.
-func (s setting) includes() bool {
-	return s.name == "path" && (s.section == "include" || s.section == "includeif")
-}
-
 // tops returns the folders where relative values start.
-func (t Tree) tops(settings []setting) []string {
+func (t Tree) tops(settings []gitconfig.Setting) []string {
 	var out []string
 	if t.Top != "" {
 		out = append(out, t.Top)
 	}
 	for _, s := range settings {
-		if s.key != "core.worktree" || len(t.Dirs) == 0 {
+		if s.Key != "core.worktree" || len(t.Dirs) == 0 {
 			continue
 		}
-		top := s.value
+		top := s.Value
 		if !path.IsAbs(top) {
 			top = path.Join(t.Dirs[0], top)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/internal/gitconfig"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
 )
@@ -34,38 +35,22 @@ type trustJudge struct {
 	out    []string
 }
 
-// inert are keys that hold no program, without their middle part; "branch" is the whole section.
-var inert = []string{
-	"branch", "remote.fetch", "remote.push", "remote.pushdefault", "remote.gh-resolved", "url.insteadof", "url.pushinsteadof",
-	"core.worktree", "core.bare", "safe.directory", "maintenance.repo", "scalar.repo", "gui.recentrepo", "submodule.path", "submodule.branch", "submodule.active",
-	"user.name", "user.email", "author.name", "author.email", "committer.name", "committer.email", "init.defaultbranch",
-}
-
-// addresses are keys that hold the address of a repository. Git runs something by it only if it
-// names a transport ("ext::./program").
-var addresses = []string{"remote.url", "remote.pushurl", "submodule.url", "remote.lfsurl", "lfs.url", "lfs.pushurl"}
-
-// switches are values of keys that turn something on or off (core.quotePath).
-var switches = []string{"", "true", "false", "yes", "no", "on", "off", "0", "1"}
-
-func (j *trustJudge) judge(s setting) {
-	j.add(j.resolve("/", s.file), isFile)
-	value := strings.TrimPrefix(s.value, ":(optional)")
-	plain := s.section + "." + s.name
+func (j *trustJudge) judge(s gitconfig.Setting) {
+	j.add(j.resolve("/", s.File), isFile)
+	value := strings.TrimPrefix(s.Value, ":(optional)")
 	switch {
-	case s.includes():
-		j.add(j.resolve(path.Dir(s.file), value), isFile|isAbsent)
+	case s.Includes():
+		j.add(j.resolve(path.Dir(s.File), value), isFile|isAbsent)
 		return
-	case s.section == "url" && strings.Contains(s.middle(), "::"):
-		value = s.middle()
-	case slices.Contains(inert, plain), slices.Contains(inert, s.section), slices.Contains(switches, strings.ToLower(value)),
-		slices.Contains(addresses, plain) && !strings.Contains(value, "::"):
+	case s.Inert():
 		return
+	case s.Section == "url" && strings.Contains(s.Middle(), "::"):
+		value = s.Middle()
 	}
-	alias := s.section == "alias"
+	alias := s.Section == "alias"
 	for _, top := range j.tops {
-		if takesPath(s.name) && !alias {
-			j.folder(top, s.name, value)
+		if takesPath(s.Name) && !alias {
+			j.folder(top, s.Name, value)
 		}
 		if strings.Contains(value, "/") {
 			j.add(j.resolve(top, value), isFile)

@@ -1,34 +1,38 @@
-package gitrun
+// Package gitconfig reads git's settings as git does, and says which of them name no program. It is
+// pure: files are read by the caller.
+package gitconfig
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
-// setting is one value of a configuration.
-type setting struct {
-	// file contains the setting.
-	file string
-	// key is in lower case, except its middle part; section and name are its first and last part.
-	key, section, name, value string
+// Setting is one value of a configuration.
+type Setting struct {
+	// File contains the setting.
+	File string
+	// Key is in lower case, except its middle part; Section and Name are its first and last part.
+	Key, Section, Name, Value string
 }
 
-func newSetting(file, key, value string) setting {
+// New returns the setting of a key as git prints it.
+func New(file, key, value string) Setting {
 	section, rest, _ := strings.Cut(key, ".")
-	return setting{file, key, strings.ToLower(section), strings.ToLower(rest[strings.LastIndexByte(rest, '.')+1:]), value}
+	return Setting{file, key, strings.ToLower(section), strings.ToLower(rest[strings.LastIndexByte(rest, '.')+1:]), value}
 }
 
-// middle returns the part of the key between section and name.
-func (s setting) middle() string {
-	rest := strings.TrimPrefix(s.key[min(len(s.section), len(s.key)):], ".")
-	return strings.TrimSuffix(rest[:len(rest)-len(s.name)], ".")
+// Middle returns the part of the key between section and name.
+func (s Setting) Middle() string {
+	rest := strings.TrimPrefix(s.Key[min(len(s.Section), len(s.Key)):], ".")
+	return strings.TrimSuffix(rest[:len(rest)-len(s.Name)], ".")
 }
 
 var errNoSettings = errors.New("git could not parse it either")
 
-// parseSettings reads text, the content of file, as git does (config.c): what git accepts is
+// Parse reads text, the content of file, as git does (config.c): what git accepts is
 // accepted, anything else is an error.
-func parseSettings(file, text string) (out []setting, err error) {
+func Parse(file, text string) (out []Setting, err error) {
 	text = strings.TrimPrefix(text, "\uFEFF")
 	if strings.ContainsRune(text, 0) {
 		return nil, errNoSettings // git takes the text before it, differently from place to place
@@ -60,7 +64,7 @@ func parseSettings(file, text string) (out []setting, err error) {
 			case c != '\n':
 				return nil, errNoSettings
 			}
-			out = append(out, newSetting(file, key, value))
+			out = append(out, New(file, key, value))
 		default:
 			return nil, errNoSettings
 		}
@@ -172,3 +176,33 @@ func (p *settingParser) value() (string, error) {
 
 func letter(c byte) bool  { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func keyByte(c byte) bool { return letter(c) || c >= '0' && c <= '9' || c == '-' }
+
+// Includes reports whether the setting names a file to include.
+func (s Setting) Includes() bool {
+	return s.Name == "path" && (s.Section == "include" || s.Section == "includeif")
+}
+
+// inert are keys that hold no program, without their middle part; "branch" is the whole section.
+var inert = []string{
+	"branch", "remote.fetch", "remote.push", "remote.pushdefault", "remote.gh-resolved", "url.insteadof", "url.pushinsteadof",
+	"core.worktree", "core.bare", "safe.directory", "maintenance.repo", "scalar.repo", "gui.recentrepo", "submodule.path", "submodule.branch", "submodule.active",
+	"user.name", "user.email", "author.name", "author.email", "committer.name", "committer.email", "init.defaultbranch",
+}
+
+// addresses are keys that hold the address of a repository. Git runs something by it only if it
+// names a transport ("ext::./program").
+var addresses = []string{"remote.url", "remote.pushurl", "submodule.url", "remote.lfsurl", "lfs.url", "lfs.pushurl"}
+
+// switches are values of keys that turn something on or off (core.quotePath).
+var switches = []string{"", "true", "false", "yes", "no", "on", "off", "0", "1"}
+
+// Inert reports whether the setting names no program, whatever else git is told.
+func (s Setting) Inert() bool {
+	plain, value := s.Section+"."+s.Name, strings.TrimPrefix(s.Value, ":(optional)")
+	switch {
+	case s.Includes(), s.Section == "url" && strings.Contains(s.Middle(), "::"):
+		return false
+	}
+	return slices.Contains(inert, plain) || slices.Contains(inert, s.Section) || slices.Contains(switches, strings.ToLower(value)) ||
+		slices.Contains(addresses, plain) && !strings.Contains(value, "::")
+}

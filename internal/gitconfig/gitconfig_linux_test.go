@@ -1,6 +1,6 @@
 //go:build linux
 
-package gitrun
+package gitconfig
 
 import (
 	"math/rand/v2"
@@ -17,7 +17,7 @@ var settingTexts = []string{
 	"[a]b=1 [c]d=2\n", "[a]\nb=\\", "[a \"x\\", "[a]\n\tb\t=\t c \td\t \n", "[a]b=x\ry\n", "[ a]\nb=1\n", "[a \"\"]\nb=1\n", "[a]\n=1\n",
 }
 
-// TestSettingsAsGit: what git reads from a text is what parseSettings reads, and what git
+// TestSettingsAsGit: what git reads from a text is what Parse reads, and what git
 // refuses is an error.
 func TestSettingsAsGit(t *testing.T) {
 	const program = "/usr/bin/git"
@@ -36,10 +36,10 @@ func TestSettingsAsGit(t *testing.T) {
 		cmd := exec.Command(program, "config", "--file", "-", "--list", "-z", "--no-includes")
 		cmd.Stdin, cmd.Env = strings.NewReader(text), []string{"LC_ALL=C"}
 		want, failed := cmd.Output()
-		settings, err := parseSettings("f", text)
+		settings, err := Parse("f", text)
 		var got strings.Builder
 		for _, s := range settings {
-			got.WriteString(s.key + "\n" + s.value + "\x00")
+			got.WriteString(s.Key + "\n" + s.Value + "\x00")
 		}
 		// For git a key without "=" has no value; here its value is empty.
 		asked := ""
@@ -56,7 +56,7 @@ func TestSettingsAsGit(t *testing.T) {
 
 func TestMiddle(t *testing.T) {
 	for key, want := range map[string]string{"url.ext::a.b.insteadOf": "ext::a.b", "core.bare": "", "x": "", "a.b.c": "b"} {
-		if got := newSetting("", key, "").middle(); got != want {
+		if got := New("", key, "").Middle(); got != want {
 			t.Errorf("%s: %q, want %q", key, got, want)
 		}
 	}
