@@ -96,8 +96,12 @@ func (h entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, tex
 		}
 		return h.refuseNew(n, c.Name, s, h.lacksNode(n, c))
 	}
-	d := h.judge.refusesPath(n, s.Full())
-	if d == nil && c.Kind == calls.Symlink && (h.judge.protection.leads(s.Full()) || h.judge.inForeignGit(n, s.Full())) {
+	closes := h.judge.closes
+	if c.Kind == calls.Mkdir {
+		closes = h.judge.foreign // an empty folder holds nothing that git runs
+	}
+	d := h.judge.refusesPlace(n, s.Full(), closes)
+	if d == nil && c.Kind == calls.Symlink && h.judge.linksAway(n, s.Full()) {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full()}
 	}
 	if d != nil {

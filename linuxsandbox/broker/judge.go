@@ -40,8 +40,14 @@ type judge struct {
 	mayLose bool
 }
 
-// refusesPath returns the denial of any change at path, or nil.
+// refusesPath returns the denial of any change of the content at path, or nil.
 func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial {
+	return j.refusesPlace(n, path, j.closes)
+}
+
+// refusesPlace returns the denial of a change at path, or nil. closes says whether it is closed if
+// a folder above it is a git directory.
+func (j *judge) refusesPlace(n *notify.Notification, path string, closes func(n *notify.Notification, dir, path string) bool) *sandbox.Denial {
 	root, d := j.protection.judge(path)
 	if d != nil {
 		return d
@@ -53,16 +59,29 @@ func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial
 		return nil
 	}
 	for _, dir := range gitFolders(root, path) {
-		if j.foreignGit(n, dir) {
-			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
+		entry := path
+		if filepath.Dir(path) == dir {
+			entry = strings.TrimSuffix(path, ".lock") // a lock is judged like what it locks
+		}
+		if closes(n, dir, path) && !(entry != path && j.granted(entry)) {
+			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: entry}
 		}
 	}
 	return nil
 }
 
-// refusesFile returns the denial of a change of an existing file, or nil.
+// refusesFile returns the denial of a change of the content of an existing file, or nil.
 func (j *judge) refusesFile(n *notify.Notification, path string, st *unix.Stat_t) *sandbox.Denial {
 	if d := j.refusesPath(n, path); d != nil {
+		return d
+	}
+	return j.refusesRest(n, path, st)
+}
+
+// refusesRest returns the denial of a change of an existing file that leaves its content, or nil:
+// the session may remove what it made, and change its metadata.
+func (j *judge) refusesRest(n *notify.Notification, path string, st *unix.Stat_t) *sandbox.Denial {
+	if d := j.refusesPlace(n, path, j.foreign); d != nil {
 		return d
 	}
 	// A removed name of an open file is judged as if it still existed.
@@ -81,7 +100,11 @@ func (j *judge) refusesFile(n *notify.Notification, path string, st *unix.Stat_t
 // stays: another entry takes its place.
 func (j *judge) refusesEntry(n *notify.Notification, s pathwalk.Spot, st *unix.Stat_t, stays bool) *sandbox.Denial {
 	path := s.Full()
-	if d := j.refusesFile(n, path, st); d != nil {
+	refuses := j.refusesRest
+	if stays {
+		refuses = j.refusesFile
+	}
+	if d := refuses(n, path, st); d != nil {
 		return d
 	}
 	isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
@@ -124,7 +147,11 @@ func (j *judge) git(n *notify.Notification, dir string) (is, own bool) {
 	if j.session.own.has(&st) {
 		return true, true
 	}
-	return protect.IsGit(filepath.Base(dir)) || marked(fd), false
+	if protect.IsGit(filepath.Base(dir)) || marked(fd) {
+		_, own = j.positioned(n, dir)
+		return true, own
+	}
+	return j.positioned(n, dir)
 }
 
 // inForeignGit reports whether path is in a git directory that the session did not make. Git
@@ -171,6 +198,11 @@ func (j *judge) made(s pathwalk.Spot) {
 		}
 	case protect.IsGit(filepath.Base(s.Path)):
 		// The folder is called .git, so it was a git directory before.
+	case slices.Contains(positions, filepath.Base(s.Path)) && strings.Contains(s.Path, "/.git/"):
+		fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err == nil {
+			j.session.own.add(fd, s.Full())
+		}
 	case protect.GitMark(s.Last) && marked(s.Dir):
 		fd, err := unix.FcntlInt(uintptr(s.Dir), unix.F_DUPFD_CLOEXEC, 0)
 		if err == nil {
@@ -201,7 +233,7 @@ func (j *judge) refusesMetadata(n *notify.Notification, fd int, path string, st 
 	var refused *sandbox.Denial
 	if j.protection.brokered(path) {
 		j.session.mu.Lock()
-		refused = j.refusesFile(n, path, st)
+		refused = j.refusesRest(n, path, st)
 		j.session.mu.Unlock()
 		if refused == nil {
 			return nil

@@ -112,6 +112,9 @@ func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) no
 	if h.judge.unjudged(m) {
 		return notify.Failed(unix.EXDEV) // mv then copies file by file
 	}
+	if h.judge.copies(n, m) {
+		return h.renameCopy(n, c, m)
+	}
 	d := h.judge.refusesRename(n, m, exchange)
 	if len(h.judge.looks.due) > 0 {
 		return notify.Reply{Again: true} // after the look through a large folder
@@ -187,12 +190,15 @@ func (j *judge) refusesRename(n *notify.Notification, m *moving, exchange bool) 
 func (j *judge) refusesArrival(n *notify.Notification, s pathwalk.Spot, st *unix.Stat_t, to string) *sandbox.Denial {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
+		if j.refusesFolder(n, s.Full(), to, st) {
+			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to}
+		}
 		if !j.session.own.has(st) && j.inForeignGit(n, to) && !j.inForeignGit(n, s.Full()) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // it may contain links
 		}
 		return j.refusesMove(s, to)
 	case unix.S_IFLNK:
-		if j.protection.leads(to) || j.inForeignGit(n, to) {
+		if j.linksAway(n, to) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to}
 		}
 	}

@@ -210,7 +210,7 @@ func (h opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) n
 
 // openNew makes the file and opens it.
 func (h opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
-	if d := h.judge.refusesPath(n, t.Path); d != nil {
+	if d := h.judge.refusesNew(n, t.Spot); d != nil {
 		return h.refuse(n, o.call, unix.EACCES, d, pinOfTarget(t)), false
 	}
 	a = h.makeAndGive(n, o, t.Spot)
@@ -225,7 +225,7 @@ func (h opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply
 		return notify.Reply{}, false
 	}
 	defer s.Close()
-	if path := s.Full(); s.Odd() || o.flags&unix.O_DIRECTORY != 0 || !h.judge.protection.brokered(path) || h.judge.refusesPath(n, path) != nil {
+	if path := s.Full(); s.Odd() || o.flags&unix.O_DIRECTORY != 0 || !h.judge.protection.brokered(path) || h.judge.refusesNew(n, s) != nil {
 		return notify.Reply{}, false
 	}
 	return h.makeAndGive(n, o, s), true
@@ -243,8 +243,25 @@ func (h opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) 
 	}
 	defer unix.Close(fd)
 	h.judge.made(s)
+	if h.judge.writesCommon(n, s) {
+		return h.giveCommon(n, o, fd)
+	}
 	h.fresh.take(fd)
 	return n.Give(fd, o.cloexec())
+}
+
+// giveCommon writes the content of the new commondir fd, and gives the command another file.
+func (h opens) giveCommon(n *notify.Notification, o *opening, fd int) notify.Reply {
+	_, err := unix.Write(fd, []byte(common))
+	memory := -1
+	if err == nil {
+		memory, err = unix.MemfdCreate("commondir", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	defer unix.Close(memory)
+	return n.Give(memory, o.cloexec())
 }
 
 // openTemporary makes a file without a name (O_TMPFILE).

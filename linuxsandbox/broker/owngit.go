@@ -3,11 +3,20 @@
 package broker
 
 import (
+	"errors"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"codeagent/internal/gitconfig"
+	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
 
@@ -59,6 +68,18 @@ func (o *ownGit) has(st *unix.Stat_t) bool {
 	defer o.mu.Unlock()
 	_, ok := o.held[fileID{st.Dev, st.Ino}]
 	return ok
+}
+
+// covered reports whether one lies at or below path.
+func (o *ownGit) covered(path string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, e := range o.held {
+		if sandbox.Covers(path, e.path) {
+			return true
+		}
+	}
+	return false
 }
 
 // removed forgets a file that has no name left.
@@ -121,4 +142,223 @@ func (f *Files) MadeGit() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// Threat: the owner's git, started at the top of a work tree, enters the repositories below it. So
+// a git directory that the session made below somebody else's work tree is closed from its first
+// moment: no hook can be made in it, and its settings name no program. Git replaces its settings by
+// a rename. The broker performs that with a copy of what it has judged, so that a descriptor, link
+// or mapping from before reaches only the abandoned file.
+
+// closes reports whether path may not be changed if dir, a folder above it, is a git directory.
+func (j *judge) closes(n *notify.Notification, dir, path string) bool {
+	is, own := j.git(n, dir)
+	if !is || !own {
+		return is
+	}
+	below := protect.Fold(strings.TrimPrefix(path, dir+"/"))
+	hook, ofHooks := strings.CutPrefix(below, "hooks/")
+	// Git runs no hook whose name has a dot; its templates are such (*.sample).
+	return (ofHooks && !strings.Contains(hook, ".") || below == "hooks" || below == "commondir" || isSettings(below)) && j.belowForeign(n, dir)
+}
+
+// foreign is closes without what the session may make, remove or move in its own git directories.
+func (j *judge) foreign(n *notify.Notification, dir, _ string) bool { return j.foreignGit(n, dir) }
+
+// common is what git writes to the commondir of a worktree. In a closed git directory the broker
+// writes it, and the command gets a file in memory, so that it cannot be changed later.
+const common = "../..\n"
+
+func (j *judge) writesCommon(n *notify.Notification, s pathwalk.Spot) bool {
+	if s.Last != "commondir" || filepath.Base(filepath.Dir(s.Path)) != "worktrees" || j.protection.isTemporary(s.Path) {
+		return false
+	}
+	is, own := j.positioned(n, s.Path)
+	return is && own && j.belowForeign(n, s.Path)
+}
+
+// refusesNew is refusesPath for a regular file that the broker makes.
+func (j *judge) refusesNew(n *notify.Notification, s pathwalk.Spot) *sandbox.Denial {
+	if j.writesCommon(n, s) {
+		return j.refusesPlace(n, s.Full(), j.foreign)
+	}
+	return j.refusesPath(n, s.Full())
+}
+
+// linksAway reports whether a link at path could bring content into a git directory that is closed.
+func (j *judge) linksAway(n *notify.Notification, path string) bool {
+	if j.protection.leads(path) || j.inForeignGit(n, path) {
+		return true
+	}
+	if j.protection.isTemporary(path) {
+		return false
+	}
+	is, own := j.positioned(n, path)
+	if own {
+		// git init tries whether links work, in the folder that it makes a git directory of.
+		fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: filepath.Join(filepath.Dir(path), "HEAD"), NoFollow: true})
+		if err == nil {
+			unix.Close(fd)
+			return false
+		}
+	}
+	return (is || protect.IsGit(filepath.Base(path))) && (is && !own || j.belowForeign(n, path))
+}
+
+// refusesFolder reports whether the folder at from, moved to to, would bring an open git directory
+// below somebody else's work tree.
+func (j *judge) refusesFolder(n *notify.Notification, from, to string, st *unix.Stat_t) bool {
+	becomes := protect.IsGit(filepath.Base(to)) && !j.session.own.has(st)
+	return (becomes || j.session.own.covered(from)) && !j.protection.isTemporary(to) && j.belowForeign(n, to) && (becomes || !j.belowForeign(n, from))
+}
+
+func isSettings(name string) bool { return name == "config" || name == "config.worktree" }
+
+// belowForeign reports whether a folder above dir has a .git entry that the session did not make.
+// It is true where that cannot be examined.
+func (j *judge) belowForeign(n *notify.Notification, dir string) bool {
+	for dir != "/" {
+		dir = filepath.Dir(dir)
+		fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: filepath.Join(dir, ".git"), NoFollow: true})
+		if err == unix.ENOENT || err == unix.ENOTDIR {
+			continue
+		}
+		if err != nil {
+			return true
+		}
+		var st unix.Stat_t
+		err = unix.Fstat(fd, &st)
+		unix.Close(fd)
+		if err != nil || !j.session.own.has(&st) {
+			return true
+		}
+	}
+	return false
+}
+
+// positions are the folders of a git directory in which each folder is a git directory, too, or
+// becomes one.
+var positions = []string{"modules", "worktrees"}
+
+// positioned returns whether dir lies in one of the positions of a git directory, and whether the
+// session made it or the folder there that contains it.
+func (j *judge) positioned(n *notify.Notification, dir string) (is, own bool) {
+	for at := dir; at != "/"; at = filepath.Dir(at) {
+		above := filepath.Dir(at)
+		// Branches, whose names are arbitrary, are in these.
+		if base := filepath.Base(at); base == "refs" || base == "logs" {
+			return false, false
+		}
+		if !slices.Contains(positions, filepath.Base(above)) {
+			continue
+		}
+		if of, ofOwn := j.git(n, filepath.Dir(above)); of {
+			return true, ofOwn || j.ownFolder(n, at)
+		}
+	}
+	return false, false
+}
+
+func (j *judge) ownFolder(n *notify.Notification, path string) bool {
+	fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path, NoFollow: true})
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) == nil && j.session.own.has(&st)
+}
+
+// copies reports whether m gives the closed git directory at its end new settings. Then the broker
+// performs it by renameCopy.
+func (j *judge) copies(n *notify.Notification, m *moving) bool {
+	if !isSettings(m.to.Last) || m.exchange() || m.old.Mode&unix.S_IFMT != unix.S_IFREG || j.protection.isTemporary(m.to.Full()) {
+		return false
+	}
+	if _, d := j.protection.judge(m.to.Full()); d != nil {
+		return false
+	}
+	is, own := j.git(n, m.to.Path)
+	return is && own && j.belowForeign(n, m.to.Path)
+}
+
+// renameCopy performs a rename of settings.
+func (h moves) renameCopy(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
+	if d := h.judge.refusesEntry(n, m.from, &m.old, false); d != nil {
+		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
+	}
+	if a, first := h.observer.beforeMove(m); first {
+		return a
+	}
+	text, err := readSettings(m.from, &m.old)
+	if err != nil || !keepsInert(m, text) {
+		d := &sandbox.Denial{Kind: sandbox.KindProtected, Target: m.to.Full()}
+		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
+	}
+	if !n.Waits() {
+		return notify.Failed(unix.ESRCH)
+	}
+	if err := putSettings(m, text); err != nil {
+		return h.performed(n, c.Name, m.to.Full(), err)
+	}
+	h.session.changed(m.from.Full(), m.to.Full())
+	return notify.Reply{}
+}
+
+// maxSettings bounds the settings that a command may give a closed git directory.
+const maxSettings = 1 << 20
+
+// readSettings reads the regular file at s once.
+func readSettings(s pathwalk.Spot, st *unix.Stat_t) ([]byte, error) {
+	fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), s.Last)
+	defer f.Close()
+	var now unix.Stat_t
+	if err := unix.Fstat(fd, &now); err != nil || now.Dev != st.Dev || now.Ino != st.Ino || now.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, unix.EAGAIN
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxSettings+1))
+	if err == nil && len(text) > maxSettings {
+		err = unix.EFBIG
+	}
+	return text, err
+}
+
+// keepsInert reports whether the settings in text name no program beyond what the file at the end
+// of m names already.
+func keepsInert(m *moving, text []byte) bool {
+	settings, err := gitconfig.Parse("", string(text))
+	if err != nil {
+		return false
+	}
+	var before []gitconfig.Setting
+	if m.there {
+		if old, err := readSettings(m.to, &m.over); err == nil {
+			before, _ = gitconfig.Parse("", string(old))
+		}
+	}
+	return !slices.ContainsFunc(settings, func(s gitconfig.Setting) bool { return !s.Inert() && !slices.Contains(before, s) })
+}
+
+// putSettings writes text to a new file, gives it the name at the end of m, and removes the one at
+// its beginning.
+func putSettings(m *moving, text []byte) error {
+	last := m.to.Last + ".new" + strconv.FormatUint(m.old.Ino, 36)
+	fd, err := unix.Openat(m.to.Dir, last, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), last)
+	_, err = f.Write(text)
+	if err = errors.Join(err, unix.Fchmod(fd, m.old.Mode&0o777), f.Close()); err == nil {
+		err = unix.Renameat(m.to.Dir, last, m.to.Dir, m.to.Last)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(m.to.Dir, last, 0)
+		return err
+	}
+	return unix.Unlinkat(m.from.Dir, m.from.Last, 0)
 }

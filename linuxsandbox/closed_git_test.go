@@ -1,0 +1,85 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestClosedGit: git makes repositories below somebody else's work tree. What a program of the owner
+// would run in them cannot be made there, and does not get there by a rename. Each attack works
+// without the sandbox.
+func TestClosedGit(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		missing(t, "git")
+	}
+	const owner = `cd "$1"; rm -rf own; git init -q own; cd own; git config user.name o; git config user.email o@example; echo 1 > a; git add a; git commit -qm one; `
+	// A hook or setting that the owner's git would take is printed.
+	const shows = `
+for d in .git/modules/* .git/worktrees/* sub sub/.git; do cat $d/hooks/pre-commit $d/hooks/post-checkout $d/config $d/config.worktree $d/commondir 2>/dev/null | grep evil; done; true`
+	for _, row := range []struct {
+		name, script string
+		ok           bool
+	}{
+		{"init, commit and settings", `git init -q sub; cd sub; git config user.name x; git config user.email x@y; git remote add origin https://example.com/r; echo 1 > f; git add f; git commit -qm one; git branch x; git stash list; git gc -q; cd ..; rm -rf sub`, true},
+		{"clone", `git clone -q . sub; git -C sub fetch -q; git clone -q --bare . bare`, true},
+		{"worktree", `git worktree add -q w; cd w; echo 2 > b; git add b; git -c user.name=x -c user.email=x@y commit -qm two; cd ..; git worktree list; test "$(cat .git/worktrees/w/commondir)" = ../..; git worktree remove -f w`, true},
+		{"worktree of its own repository", `git clone -q . sub; cd sub; git worktree add -q ../w2; git -C ../w2 status; git config extensions.worktreeConfig true`, true},
+		{"submodule's repository", `mkdir .git/modules; git clone -q --separate-git-dir .git/modules/m . m; git -C m status; git -C m config core.worktree ../../../m`, true},
+		{"sub moved", `git init -q sub; mv sub x; git -C x status; mv x sub`, true},
+
+		{"a hook", `git init -q sub; echo evil > sub/.git/hooks/pre-commit`, false},
+		{"a hook by rename", `git init -q sub; echo evil > e; mv e sub/.git/hooks/pre-commit`, false},
+		{"a hook by link", `git init -q sub; echo evil > e; ln e sub/.git/hooks/pre-commit`, false},
+		{"a hook by exchange", `git init -q sub; echo evil > sub/.git/hooks/a.b; mv sub/.git/hooks/a.b sub/.git/hooks/pre-commit`, false},
+		{"hooks as a link", `git init -q sub; rm -r sub/.git/hooks; mkdir e; echo evil > e/pre-commit; ln -s ../../e sub/.git/hooks`, false},
+		{"hooks as a folder moved", `git init -q sub; rm -r sub/.git/hooks; mkdir e; echo evil > e/pre-commit; mv -T e sub/.git/hooks`, false},
+		{".git as a folder moved", `mkdir -p sub/e; echo evil > sub/e/config; mv sub/e sub/.git`, false},
+		{".git as a link", `mkdir -p sub e; echo evil > e/config; ln -s ../e sub/.git`, false},
+		{"settings", `git init -q sub; git -C sub config core.fsmonitor evil`, false},
+		{"settings written", `git init -q sub; printf '[core]\nfsmonitor = evil' > sub/.git/config`, false},
+		{"settings included", `git init -q sub; git -C sub config include.path evil`, false},
+		{"settings through a descriptor kept", `git init -q sub; cp sub/.git/config sub/.git/config.lock; exec 9>>sub/.git/config.lock; mv sub/.git/config.lock sub/.git/config; printf '[core]\nfsmonitor = evil\n' >&9`, false},
+		{"settings through a hard link kept", `git init -q sub; cp sub/.git/config e; ln e f; mv e sub/.git/config; printf '[core]\nfsmonitor = evil\n' >> f`, false},
+		{"settings of a module without HEAD", `mkdir -p .git/modules/m; printf '[core]\nfsmonitor = evil' > .git/modules/m/config`, false},
+		{"a hook of a module without HEAD", `mkdir -p .git/modules/m/hooks; echo evil > .git/modules/m/hooks/post-checkout`, false},
+		{"a hook of a module with HEAD later", `mkdir -p .git/modules/a/b/hooks; echo evil > .git/modules/a/b/hooks/post-checkout; cp .git/HEAD .git/modules/a/b; cp -r .git/modules/a/b .git/modules/m; mv .git/modules/a/b .git/modules/x`, false},
+		{"a module as a link", `mkdir -p .git/modules e; printf '[core]\nfsmonitor = evil' > e/config; ln -s ../../e .git/modules/m`, false},
+		{"commondir through a descriptor kept", `mkdir -p .git/worktrees/w; exec 9> .git/worktrees/w/commondir; echo ../.. >&9; cp .git/HEAD .git/worktrees/w; echo /evil >&9`, false},
+		{"commondir written later", `mkdir -p .git/worktrees/w; echo ../.. > .git/worktrees/w/commondir; cp .git/HEAD .git/worktrees/w; echo /evil > .git/worktrees/w/commondir`, false},
+		{"commondir moved there", `mkdir -p .git/worktrees/w; echo /evil > e; mv e .git/worktrees/w/commondir`, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+				furnish := func() {
+					if out, err := exec.Command("/bin/bash", "-euc", owner, "-", th.dir).CombinedOutput(); err != nil {
+						t.Fatalf("%v %s", err, out)
+					}
+				}
+				evil := func() bool {
+					out, err := exec.Command("/bin/bash", "-c", "cd "+th.dir+"/own; "+shows).Output()
+					if err != nil {
+						t.Fatal(err)
+					}
+					return strings.Contains(string(out), "evil")
+				}
+				furnish()
+				if !row.ok {
+					if out, err := exec.Command("/bin/bash", "-euc", "cd "+th.dir+"/own; "+row.script).CombinedOutput(); err != nil || !evil() {
+						t.Fatalf("does not work without a sandbox: %v %s", err, out)
+					}
+					furnish()
+				}
+				out, denials := th.shell(t, "set -eu; cd own; "+row.script+"; echo done")
+				if got := strings.HasSuffix(out, "done\n"); row.ok && (!got || len(denials) > 0) {
+					t.Errorf("%s %+v", out, denials)
+				}
+				if evil() {
+					t.Errorf("the owner's git takes it: %s %+v", out, denials)
+				}
+			})
+		})
+	}
+}
