@@ -15,10 +15,10 @@ func TestClosedGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		missing(t, "git")
 	}
-	const owner = `cd "$1"; rm -rf own; git init -q own; cd own; git config user.name o; git config user.email o@example; echo 1 > a; git add a; git commit -qm one; `
+	const owner = `cd "$1"; rm -rf own; git init -q own; cd own; git config user.name o; git config user.email o@example; echo 1 > a; git add a; git commit -qm one; git init -q nested; `
 	// A hook or setting that the owner's git would take is printed.
 	const shows = `
-for d in .git/modules/* .git/worktrees/* sub sub/.git; do cat $d/hooks/pre-commit $d/hooks/post-checkout $d/config $d/config.worktree $d/commondir 2>/dev/null | grep evil; done; true`
+for d in .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat $d/hooks/pre-commit $d/hooks/post-checkout $d/config $d/config.lock $d/config.worktree $d/commondir 2>/dev/null | grep evil; done; true`
 	for _, row := range []struct {
 		name, script string
 		ok           bool
@@ -49,6 +49,9 @@ for d in .git/modules/* .git/worktrees/* sub sub/.git; do cat $d/hooks/pre-commi
 		{"a module as a link", `mkdir -p .git/modules e; printf '[core]\nfsmonitor = evil' > e/config; ln -s ../../e .git/modules/m`, false},
 		{"commondir through a descriptor kept", `mkdir -p .git/worktrees/w; exec 9> .git/worktrees/w/commondir; echo ../.. >&9; cp .git/HEAD .git/worktrees/w; echo /evil >&9`, false},
 		{"commondir written later", `mkdir -p .git/worktrees/w; echo ../.. > .git/worktrees/w/commondir; cp .git/HEAD .git/worktrees/w; echo /evil > .git/worktrees/w/commondir`, false},
+		{"the lock of the owner's settings", `echo evil > .git/config.lock`, false},
+		{"the lock of a nested repository's settings", `echo evil > nested/.git/config.lock`, false},
+		{"a lock renamed from", `echo evil > e; mv e nested/.git/config.lock`, false},
 		{"commondir moved there", `mkdir -p .git/worktrees/w; echo /evil > e; mv e .git/worktrees/w/commondir`, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {

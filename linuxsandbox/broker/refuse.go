@@ -3,6 +3,8 @@
 package broker
 
 import (
+	"strings"
+
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/sandbox"
@@ -36,6 +38,11 @@ type pin struct {
 func (h *holding) refuse(n *notify.Notification, r refusal) notify.Reply {
 	var denials []sandbox.Denial
 	for _, d := range r.denials {
+		for _, p := range r.pins {
+			if p.name != "" && p.path == d.Target+".lock" { // the question is about what the lock locks
+				r.pins = append(r.pins, pin{p.fd, strings.TrimSuffix(p.name, ".lock"), d.Target, strings.TrimSuffix(p.asked, ".lock")})
+			}
+		}
 		d.Operation, d.Errno, d.Requested = r.call, unix.ErrnoName(r.errno), r.asked(d.Target)
 		denials = append(denials, *d)
 	}
