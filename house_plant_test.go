@@ -111,6 +111,7 @@ var plants = []struct{ name, file, text, want string }{
 
 	// Grants.
 	{"With called", "exec/plant.go", withSandbox + "func f(p sandbox.Policy) { _ = p.With(sandbox.Grant{}) }\n", "Policy.With"},
+	{"Plus called", "exec/plant.go", "package p\nimport \"codeagent/sandbox/resolved\"\nfunc f(p resolved.Policy) { _ = p.Plus([]string{\"/\"}, nil) }\n", "Policy.Plus"},
 	{"With as a value", "tools/plant.go", withSandbox + "var f = sandbox.Policy.With\n", "Policy.With"},
 	{"With of a pointer", "config/plant.go", withSandbox + "func f(p *sandbox.Policy) { g := p.With; _ = g }\n", "Policy.With"},
 	{"With through an interface", "config/plant.go", withSandbox + "type w interface{ With(sandbox.Grant) sandbox.Policy }\nfunc f(p w) { p.With(sandbox.Grant{}) }\n", "Policy.With"},

@@ -43,6 +43,8 @@ var rooms = []room{
 	{path: "sandbox/protect", pure: true},
 	// Names of files and hosts in a text. They decide which calls are held, and what a command lost.
 	{path: "sandbox/named", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
+	// A policy made exact for one machine, which is all that a backend gets.
+	{path: "sandbox/resolved", imports: []string{"sandbox"}, pure: true},
 	{path: "model", pure: true},
 	{path: "patch", imports: []string{"internal/short"}, pure: true},
 	{path: "event", imports: []string{"sandbox", "model"}, pure: true},
@@ -97,8 +99,8 @@ var rooms = []room{
 	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/short", "sandbox", "sandbox/protect"}},
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
-	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
-	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
+	{path: "seatbelt", floor: 1, imports: []string{"sandbox", "sandbox/resolved"}},
+	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
 	// The helper's half. It serves the file worker, to which exec speaks. All that runs
 	// before a command's first instruction is here, and in the rooms that it imports.
 	{path: "linuxsandbox/keeper", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/control", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec"}},
@@ -108,7 +110,7 @@ var rooms = []room{
 	{path: "linuxsandbox/control", imports: []string{"linuxsandbox/kernel"}},
 	// The network of a session. Only codeagent links it: the helper has nothing that
 	// reaches a network.
-	{path: "linuxsandbox/netns", floor: 1, imports: []string{"sandbox", "linuxsandbox/control", "linuxsandbox/kernel"}},
+	{path: "linuxsandbox/netns", floor: 1, imports: []string{"sandbox", "sandbox/resolved", "linuxsandbox/control", "linuxsandbox/kernel"}},
 	// The filter is policy of its own: a table that can be read without any other room.
 	{path: "linuxsandbox/filter"},
 	// The helper before it runs. It imports little, because package early begins with it.
@@ -116,7 +118,7 @@ var rooms = []room{
 	// Calls of Linux that several rooms of linuxsandbox make alike.
 	{path: "linuxsandbox/kernel"},
 	// Answers the calls that the filter asks about, below it what has arrows one way.
-	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/gitconfig", "sandbox", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/gitconfig", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
 	// A refused call that waits for an answer, and the rules by which one may proceed.
 	{path: "linuxsandbox/broker/notify", floor: 1, imports: []string{"sandbox", "linuxsandbox/kernel", "linuxsandbox/spec"}},
 	// Tables of the calls that are answered, and the reading of their arguments.
@@ -124,13 +126,13 @@ var rooms = []room{
 	// From a name in a process to an open descriptor, for the broker.
 	{path: "linuxsandbox/broker/pathwalk", floor: 1, imports: []string{"sandbox", "linuxsandbox/kernel"}},
 	// Sockets of a command. It lets no call proceed and judges no file: its broker does.
-	{path: "linuxsandbox/broker/sockets", floor: 1, imports: []string{"sandbox", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel", "linuxsandbox/netns"}},
+	{path: "linuxsandbox/broker/sockets", floor: 1, imports: []string{"sandbox", "sandbox/resolved", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel", "linuxsandbox/netns"}},
 	// Judges whether the sandbox made a command fail: no list of programs, no words of
 	// theirs where a broker saw what was refused. exec hands it what is known.
 	{path: "exec/verdict", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
 	// The client of the file worker. Its users get no way to serve files outside the sandbox.
 	{path: "exec/worker", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
-	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/named", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
+	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "sandbox/named", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
 	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "internal/gitconfig", "sandbox", "sandbox/protect"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/short", "sandbox"}},
@@ -221,14 +223,14 @@ var rooms = []room{
 	// Reads what the user and trusted projects add: hooks and skills.
 	{path: "cmd/codeagent/extensions", floor: 4, imports: []string{"cmd/codeagent/workspace", "config", "config/server", "exec/worker", "hooks", "hostfile", "internal/short", "sandbox", "sandbox/named", "skills"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
-	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/cli", "config", "eventlog", "exec", "exec/verdict", "gitrun", "hooks", "hostfile", "internal/mask", "internal/short", "linuxsandbox", "linuxsandbox/program", "sandbox", "seatbelt"}},
+	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/cli", "config", "eventlog", "exec", "exec/verdict", "gitrun", "hooks", "hostfile", "internal/mask", "internal/short", "linuxsandbox", "linuxsandbox/program", "sandbox", "sandbox/resolved", "seatbelt"}},
 	// What is begun before the packages of the program are initialised.
 	{path: "cmd/codeagent/early", floor: 4, imports: []string{"linuxsandbox/program"}},
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"eventlog", "hostfile", "internal/visible", "linuxsandbox", "sandbox"}},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox/keeper"}},
 
 	// Test support. It may do what tests may; what ships must not depend on it.
-	{path: "sandbox/sandboxtest", support: true, imports: []string{"sandbox", "internal/fileworker", "internal/attack", "internal/golden"}},
+	{path: "sandbox/sandboxtest", support: true, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "internal/attack", "internal/golden"}},
 	{path: "model/modeltest", support: true, imports: []string{"model", "internal/scripted", "internal/golden"}},
 	// Programs that try to break out, built once and run under every backend.
 	{path: "internal/attack", support: true, imports: []string{"sandbox", "internal/machine"}},
@@ -280,9 +282,13 @@ var exactDoors = map[string]bool{"net": true, "unsafe": true, "C": true}
 // is a path.Match of the path from the root; a room's name covers the room.
 type permitted struct{ pattern, reason string }
 
-// wideners may call Policy.With.
+// wideners may call Policy.With and Policy.Plus.
 var wideners = []permitted{
 	{"approvals", "it mints permits: the only way a policy gets wider"},
+	{"sandbox/resolved", "defines that of the resolved policy"},
+	{"linuxsandbox/broker/broker.go", "adds the folders that a command has for itself, such as its shared memory"},
+	{"linuxsandbox/broker/hold_learn.go", "asks what would stay protected where everything is a root; no command gets that policy"},
+	{"seatbelt/backend.go", "lets the file worker read its own program"},
 	{"linuxsandbox/broker/hold_grant.go", "takes up what a Holder granted to a command that runs; it builds no grant"},
 	{"sandbox", "defines it"},
 }

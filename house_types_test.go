@@ -133,11 +133,11 @@ func (c *checker) inspect(f source, info *types.Info) {
 	c.findDeeds(f, info)
 }
 
-// findWith reports each use of Policy.With, called or taken as a value.
+// findWith reports each use of Policy.With and Policy.Plus, called or taken as a value.
 func (c *checker) findWith(f source, info *types.Info) {
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
-		if !ok || sel.Sel.Name != "With" {
+		if !ok || sel.Sel.Name != "With" && sel.Sel.Name != "Plus" {
 			return true
 		}
 		// A receiver whose type is not known here might be a Policy that came
@@ -149,7 +149,7 @@ func (c *checker) findWith(f source, info *types.Info) {
 		if !known && !typeUnknown(info, sel.X) {
 			return true
 		}
-		c.house.say(sel.Pos(), "%s widens a policy with Policy.With: only approvals may", f.name)
+		c.house.say(sel.Pos(), "%s widens a policy with Policy.%s: only approvals may", f.name, sel.Sel.Name)
 		return true
 	})
 }
@@ -233,5 +233,5 @@ func isNamed(t types.Type, name string) bool {
 		return false
 	}
 	obj := named.Obj()
-	return obj.Name() == name && obj.Pkg() != nil && obj.Pkg().Path() == module+"/sandbox"
+	return obj.Name() == name && obj.Pkg() != nil && (obj.Pkg().Path() == module+"/sandbox" || obj.Pkg().Path() == module+"/sandbox/resolved")
 }

@@ -20,6 +20,7 @@ import (
 	"codeagent/linuxsandbox"
 	"codeagent/model/chat"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 	"codeagent/tools"
 )
 
@@ -97,7 +98,7 @@ func newField(t *testing.T, mode approvals.Mode, say approvals.Answer, script fu
 		}
 	}
 	policy := sandbox.WorkspaceWrite(f.workspace)
-	if _, err := backend.Enforcement(policy); err != nil {
+	if _, err := sandboxtest.Enforcement(backend, policy); err != nil {
 		t.Skipf("this machine cannot confine commands: %v", err)
 	}
 	server, err := scripted.Start(t.Context(), scripted.Steps(script(f.outside)...))

@@ -16,6 +16,7 @@ import (
 	"codeagent/internal/machine"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 	"codeagent/sandbox/sandboxtest"
 )
 
@@ -61,7 +62,7 @@ func capture(t *testing.T) {
 	}
 }
 
-func captureOne(t *testing.T, backend sandbox.Backend, c outputCase, outside bool) capturedOutput {
+func captureOne(t *testing.T, backend resolved.Backend, c outputCase, outside bool) capturedOutput {
 	t.Helper()
 	base := captureHome(t)
 	ws := filepath.Join(base, "ws")

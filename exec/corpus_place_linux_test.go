@@ -19,6 +19,7 @@ import (
 
 	"codeagent/exec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 var onlyRows = flag.String("rows", "", "run only the rows of the corpus whose command contains this")
@@ -27,12 +28,12 @@ var onlyRows = flag.String("rows", "", "run only the rows of the corpus whose co
 // for every run, so that a grant of the last run means the same in the next.
 type corpusPlace struct {
 	*corpusServers
-	backend           sandbox.Backend
+	backend           resolved.Backend
 	base, goCache     string
 	ws, out, home, tm string
 }
 
-func newCorpusPlace(t *testing.T, backend sandbox.Backend, base, goCache string) *corpusPlace {
+func newCorpusPlace(t *testing.T, backend resolved.Backend, base, goCache string) *corpusPlace {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(goCache, 0o755), os.MkdirAll(base+".servers", 0o755)); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
 // Package exec starts a command under a sandbox backend, streams and bounds its output,
 // enforces its wall limit, kills everything it started, and has exec/verdict judge whether
-// the sandbox denied it something. It starts programs only through a sandbox.Backend, and
+// the sandbox denied it something. It starts programs only through a resolved.Backend, and
 // writes only the files of long outputs. Start reading at run.go; jobs.go has the
 // commands that run in the background, serve.go a program that runs on and answers calls,
 // worker.go starts the file worker.
@@ -22,6 +22,7 @@ import (
 	"codeagent/exec/verdict"
 	"codeagent/hostfile"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // Wall limits of a command.
@@ -33,9 +34,9 @@ const (
 // Options are what a Runner works with.
 type Options struct {
 	// Backend confines commands: linux, seatbelt, or none.
-	Backend sandbox.Backend
+	Backend resolved.Backend
 	// None runs commands whose policy is unconfined; usually Plain.
-	None sandbox.Backend
+	None resolved.Backend
 	// SpillDir is the folder for output that is too long for memory. It is created with
 	// mode 0700. If empty, what does not fit is counted and discarded.
 	SpillDir string
@@ -145,11 +146,11 @@ func (o Outcome) Failed() bool {
 // Enforcement returns what is enforced for p on this machine. An error means that
 // no command may run under p here.
 func (r *Runner) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
-	b, err := r.backend(p)
+	b, exact, err := r.resolve(p)
 	if err != nil {
 		return sandbox.Enforcement{}, err
 	}
-	return b.Enforcement(p)
+	return b.Enforcement(exact)
 }
 
 // Observes reports whether Command.Observer is called under p. The backend's answer for one
@@ -166,16 +167,20 @@ func (r *Runner) Observes(p sandbox.Policy) bool {
 	return e.Observes
 }
 
-// backend chooses the backend for p.
-func (r *Runner) backend(p sandbox.Policy) (sandbox.Backend, error) {
+// resolve chooses the backend for p, and makes p exact for it.
+func (r *Runner) resolve(p sandbox.Policy) (resolved.Backend, resolved.Policy, error) {
 	b := r.options.Backend
 	if p.Unconfined {
 		b = r.options.None
 	}
 	if b == nil {
-		return nil, cannot("backend", errors.New("no sandbox backend for this policy"))
+		return nil, resolved.Policy{}, cannot("backend", errors.New("no sandbox backend for this policy"))
 	}
-	return b, nil
+	exact, err := resolved.On(hostfile.OS{}, p)
+	if err != nil {
+		return nil, resolved.Policy{}, cannot("policy", err)
+	}
+	return b, exact, nil
 }
 
 func cannot(stage string, err error) error {

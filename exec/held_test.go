@@ -8,6 +8,7 @@ import (
 
 	"codeagent/exec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // slowBackend runs commands that work for a while, have two calls held at the
@@ -17,7 +18,7 @@ type slowBackend struct {
 	before, after time.Duration
 }
 
-func (b slowBackend) Start(ctx context.Context, _ sandbox.Policy, _ sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
+func (b slowBackend) Start(ctx context.Context, _ resolved.Policy, _ sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
 	p := &slowProcess{ended: make(chan struct{}), killed: make(chan struct{})}
 	go func() { // ends with the waits
 		defer close(p.ended)

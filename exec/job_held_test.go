@@ -7,6 +7,7 @@ import (
 
 	"codeagent/exec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // handing exposes the holder that a backend receives.
@@ -15,7 +16,7 @@ type handing struct {
 	holder chan sandbox.Holder
 }
 
-func (b handing) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
+func (b handing) Start(ctx context.Context, p resolved.Policy, c sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
 	b.holder <- h
 	return b.Plain.Start(ctx, p, c, h)
 }

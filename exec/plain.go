@@ -13,6 +13,7 @@ import (
 
 	"codeagent/internal/fileworker"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // Plain is the backend "none". Commands run unconfined, each in a session of its own, and
@@ -23,7 +24,7 @@ type Plain struct{}
 func (Plain) Name() string { return "none" }
 
 // Enforcement returns that nothing is enforced.
-func (Plain) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
+func (Plain) Enforcement(p resolved.Policy) (sandbox.Enforcement, error) {
 	e := sandbox.Enforcement{Backend: "none", Layers: []sandbox.Layer{}, Weaknesses: []sandbox.Weakness{processWeakness}}
 	if !p.Unconfined {
 		e.Weaknesses = append(e.Weaknesses, sandbox.Weakness{
@@ -44,7 +45,7 @@ func (Plain) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 }
 
 // Start runs cmd with the user's own permissions.
-func (Plain) Start(ctx context.Context, _ sandbox.Policy, cmd sandbox.Command, _ sandbox.Holder) (sandbox.Process, error) {
+func (Plain) Start(ctx context.Context, _ resolved.Policy, cmd sandbox.Command, _ sandbox.Holder) (sandbox.Process, error) {
 	if cmd.Path == sandbox.FileWorker {
 		return startInside(ctx, cmd)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"codeagent/exec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // revocable is a backend whose processes run until they are killed. They record what is revoked
@@ -32,7 +33,7 @@ func (p revocableProcess) Revoke(g sandbox.Closing) sandbox.Revoked {
 	return sandbox.Revoked{Cut: 1, Stays: []string{"open files"}}
 }
 
-func (b *revocable) Start(context.Context, sandbox.Policy, sandbox.Command, sandbox.Holder) (sandbox.Process, error) {
+func (b *revocable) Start(context.Context, resolved.Policy, sandbox.Command, sandbox.Holder) (sandbox.Process, error) {
 	if b.starting != nil {
 		b.starting()
 	}

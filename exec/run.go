@@ -47,7 +47,7 @@ type running struct {
 
 // begin starts c under p. Every begin needs an end.
 func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Sink) (*running, error) {
-	backend, err := r.backend(p)
+	backend, exact, err := r.resolve(p)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Si
 	}
 	started := within(ctx, wall(p, c), end)
 	r.live.add(run)
-	proc, err := backend.Start(life, p, cmd, holder)
+	proc, err := backend.Start(life, exact, cmd, holder)
 	started()
 	if err == nil {
 		r.live.started(run, proc)

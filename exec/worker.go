@@ -10,7 +10,7 @@ import (
 // Files starts a file worker under p. The caller closes it; the end of ctx kills it. k is
 // as in sandbox.Command.
 func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeObserver) (*worker.Client, error) {
-	backend, err := r.backend(p)
+	backend, exact, err := r.resolve(workerPolicy(p))
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeOb
 		Path: sandbox.FileWorker, Args: []string{"file-worker"}, Dir: "/", Env: []string{},
 		Stdin: theirIn, Stdout: theirOut, Observer: k,
 	}
-	process, err := backend.Start(ctx, workerPolicy(p), cmd, nil)
+	process, err := backend.Start(ctx, exact, cmd, nil)
 	if err != nil {
 		in.Close()
 		out.Close()

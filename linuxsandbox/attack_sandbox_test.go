@@ -13,6 +13,7 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // command starts a victim through the backend.
@@ -43,7 +44,7 @@ func traced(t *testing.T, b *Backend, p sandbox.Policy, cmd sandbox.Command) (sa
 	}
 	defer r.Close()
 	cmd.Stdout, cmd.Stderr = w, w
-	proc, err := b.Start(t.Context(), p, cmd, nil)
+	proc, err := sandboxtest.Start(b, t.Context(), p, cmd, nil)
 	_ = w.Close()
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,7 +77,7 @@ type holder struct {
 	failed bool // a command that used it failed
 }
 
-var _ sandbox.Backend = (*Backend)(nil)
+var _ resolved.Backend = (*Backend)(nil)
 
 // New begins to copy the helper into sealed memory and to check its sum, which takes some
 // milliseconds; Ready waits for that. Without Options.Ahead it starts no process: the first
@@ -190,7 +191,7 @@ func (b *Backend) Close() error {
 // Enforcement reports the layers and weaknesses for p. If no command has run yet, the first call
 // runs the helper once, up to its self-test, so each reported layer was tried. An error is a
 // *sandbox.StartError.
-func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
+func (b *Backend) Enforcement(p resolved.Policy) (sandbox.Enforcement, error) {
 	f, err := b.factsFor(p)
 	if err != nil {
 		return sandbox.Enforcement{}, err
@@ -207,7 +208,7 @@ func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 // factsFor returns the facts of probe, which limits of p control groups enforce, and which files
 // match its globs. Trying control groups moves codeagent into a group of its own; it is done only
 // if p has limits for them.
-func (b *Backend) factsFor(p sandbox.Policy) (facts, error) {
+func (b *Backend) factsFor(p resolved.Policy) (facts, error) {
 	f, err := b.probe()
 	if err == nil {
 		f = b.withPolicy(f, p)
@@ -215,7 +216,7 @@ func (b *Backend) factsFor(p sandbox.Policy) (facts, error) {
 	return f, err
 }
 
-func (b *Backend) withPolicy(f facts, p sandbox.Policy) facts {
+func (b *Backend) withPolicy(f facts, p resolved.Policy) facts {
 	if wantsGroup(p.Limits) {
 		f.Groups = b.groups.open()
 	}

@@ -43,7 +43,7 @@ func TestStart(t *testing.T) {
 	defer b.Close()
 	ws := t.TempDir()
 	p := sandbox.WorkspaceWrite(ws)
-	proc, err := b.Start(context.Background(), p, sandbox.Command{
+	proc, err := sandboxtest.Start(b, context.Background(), p, sandbox.Command{
 		Path: "sh", Args: []string{"sh", "-c", "echo in > a; echo out > ../b; exit 4"}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin"},
 	}, nil)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -163,7 +164,7 @@ func plainly(b *testing.B, cmd sandbox.Command) func() {
 // confined runs cmd under p.
 func confined(b *testing.B, backend *Backend, p sandbox.Policy, cmd sandbox.Command) func() {
 	return func() {
-		proc, err := backend.Start(context.Background(), p, cmd, nil)
+		proc, err := sandboxtest.Start(backend, context.Background(), p, cmd, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -130,7 +131,7 @@ func askedOf(b *testing.B, env string, reads bool) {
 			b.Fatal(err)
 		}
 		defer out.Close()
-		proc, err := backend.Start(b.Context(), p, sandbox.Command{
+		proc, err := sandboxtest.Start(backend, b.Context(), p, sandbox.Command{
 			Reads: reads, Path: exe, Args: []string{"victim", "-test.run=^TestAskedVictim$"}, Dir: ws, Env: []string{"CODEAGENT_TEST_ASKED=" + file, env}, Stdout: out,
 		}, nil)
 		if err != nil {

@@ -151,7 +151,7 @@ func (th *theatre) confined(t *testing.T, cmd sandbox.Command) (string, []sandbo
 	}
 	defer f.Close()
 	cmd.Dir, cmd.Stdout, cmd.Stderr = th.dir, f, f
-	proc, err := th.b.Start(t.Context(), th.policy, cmd, nil)
+	proc, err := sandboxtest.Start(th.b, t.Context(), th.policy, cmd, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestNestedChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	ws := os.TempDir()
-	e, err := b.Enforcement(sandbox.WorkspaceWrite(ws))
+	e, err := sandboxtest.Enforcement(b, sandbox.WorkspaceWrite(ws))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestNestedChild(t *testing.T) {
 	if layer.State != sandbox.LayerAbsent || !strings.Contains(layer.Reason, "another sandbox") || !weak {
 		t.Errorf("%+v, weakness stated: %v", layer, weak)
 	}
-	proc, err := b.Start(t.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
+	proc, err := sandboxtest.Start(b, t.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
 		Path: "/bin/true", Args: []string{"true"}, Dir: ws,
 	}, nil)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // withoutControllers are the kernel's groups with simulated files of controllers: creating,
@@ -60,7 +61,7 @@ func TestCommandInGroup(t *testing.T) {
 			ws := t.TempDir()
 			p := sandbox.WorkspaceWrite(ws)
 			p.Limits = sandbox.Limits{Memory: 1 << 30, Processes: 1000, CPUPercent: 100}
-			e, err := b.Enforcement(p)
+			e, err := sandboxtest.Enforcement(b, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +104,7 @@ func TestMemoryOfAll(t *testing.T) {
 	ws := t.TempDir()
 	p := sandbox.WorkspaceWrite(ws)
 	p.Limits.Memory = 96 << 20
-	e, err := b.Enforcement(p)
+	e, err := sandboxtest.Enforcement(b, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,18 +12,18 @@ import (
 	"testing"
 
 	"codeagent/internal/attack"
-	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 	"codeagent/sandbox/sandboxtest"
 )
 
 // TestConformance runs as the user who runs the tests.
 func TestConformance(t *testing.T) {
-	sandboxtest.Run(t, func() sandbox.Backend { return newBackend(t) })
+	sandboxtest.Run(t, func() resolved.Backend { return newBackend(t) })
 }
 
 // TestConformanceWithoutNamespaces runs the suite with only Landlock and the filter.
 func TestConformanceWithoutNamespaces(t *testing.T) {
-	sandboxtest.Run(t, func() sandbox.Backend { return newPlainBackend(t) })
+	sandboxtest.Run(t, func() resolved.Backend { return newPlainBackend(t) })
 }
 
 // TestConformanceAsUser runs the same suite as an ordinary user.

@@ -63,7 +63,7 @@ func playRole() {
 	}
 	ws := os.Getenv("WS")
 	p := sandbox.Policy{Write: []sandbox.Root{{Path: ws}}, Protected: sandbox.Protected{Own: []string{filepath.Join(ws, "bin", "codeagent")}}}
-	proc, err := b.Start(context.Background(), p, sandbox.Command{
+	proc, err := sandboxtest.Start(b, context.Background(), p, sandbox.Command{
 		Path: "/bin/sh", Args: []string{"sh", "-c", os.Getenv("SCRIPT")}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin"},
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Foreground: strings.HasPrefix(role, "foreground"),
 	}, h)
@@ -112,7 +112,7 @@ func TestEachOfOursKilled(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
 	for role, b := range map[string]*Backend{"background": newPlainBackend(t), "contained": newBackend(t)} {
-		e, err := b.Enforcement(sandbox.WorkspaceWrite(t.TempDir()))
+		e, err := sandboxtest.Enforcement(b, sandbox.WorkspaceWrite(t.TempDir()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func keeperKilled(t *testing.T, b *Backend, script string) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	proc, err := b.Start(context.Background(), sandbox.ReadOnly(), sandbox.Command{
+	proc, err := sandboxtest.Start(b, context.Background(), sandbox.ReadOnly(), sandbox.Command{
 		Path: "/bin/sh", Args: []string{"sh", "-c", script + "\nsleep 1000 & echo $PPID $!; sleep 1000"},
 		Dir: "/", Env: []string{"PATH=/bin:/usr/bin"}, Stdout: w,
 	}, nil)
@@ -275,11 +275,11 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
 	p := sandbox.WorkspaceWrite(t.TempDir())
-	f, err := b.factsFor(p)
+	f, err := b.factsFor(sandboxtest.Resolved(p))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready, err := prepare(p, f)
+	ready, err := prepare(sandboxtest.Resolved(p), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestCommandCannotReachKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	proc, err := b.Start(context.Background(), sandbox.ReadOnly(), sandbox.Command{
+	proc, err := sandboxtest.Start(b, context.Background(), sandbox.ReadOnly(), sandbox.Command{
 		Path: "/bin/sh", Args: []string{"sh", "-c", `
 			for t in /proc/$PPID/task/*; do n=$((n+1)); kill -9 ${t##*/} 2>/dev/null && echo killed; kill -STOP ${t##*/} 2>/dev/null && echo stopped; done
 			for f in environ mem maps fd/3 cwd exe; do (: < /proc/$PPID/$f) 2>/dev/null && echo read $f; done

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 const secretText = "the-secret-itself"
@@ -160,7 +161,7 @@ func TestDenyReadThatCannotBeHeld(t *testing.T) {
 			} else {
 				p.DenyRead = []string{c.deny}
 			}
-			e, err := b.Enforcement(p)
+			e, err := sandboxtest.Enforcement(b, p)
 			if err != nil {
 				if !strings.Contains(err.Error(), c.deny) {
 					t.Errorf("the refusal does not name it: %v", err)

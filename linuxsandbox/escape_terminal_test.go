@@ -11,6 +11,7 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -110,7 +111,7 @@ func foregroundTerminal(t *testing.T, b *Backend) {
 echo "shared: $(tty)"
 for f in $(tty) $1; do (echo "pwned by $f" >$f) 2>/dev/null; done
 echo "by its file"; echo done`
-	proc, err := b.Start(t.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
+	proc, err := sandboxtest.Start(b, t.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
 		Path: "bash", Args: []string{"bash", "-c", script, "bash", far.Name()}, Dir: ws,
 		Env: []string{"PATH=" + jobPath, "TERM=dumb"}, Stdin: far, Stdout: far, Stderr: far, Foreground: true,
 	}, nil)

@@ -10,6 +10,7 @@ import (
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // machines are the results of doctor's probe on different machines.
@@ -31,7 +32,7 @@ func TestEnforcementOfMachines(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/work")
 	p.Protected.Names = []string{".codeagent"}
 	for _, m := range machines {
-		layers, weak, err := plan(withRecords(p, m.facts, m.name != "inside-codeagent"), m.facts)
+		layers, weak, err := plan(sandboxtest.Resolved(withRecords(p, m.facts, m.name != "inside-codeagent")), m.facts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +65,7 @@ func TestNothingIsLostInSilence(t *testing.T) {
 			if f.Namespaces {
 				f.HostNet = 1
 			}
-			layers, weak, err := plan(withRecords(p, f, true), f)
+			layers, weak, err := plan(sandboxtest.Resolved(withRecords(p, f, true)), f)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,7 +59,7 @@ type globIndex struct {
 // globSearch is the search of one folder. The index's mu guards its fields.
 type globSearch struct {
 	root    string
-	globs   sandbox.Policy // a policy with the globs only
+	globs   []string
 	found   []string
 	why     string
 	took    time.Duration
@@ -67,7 +68,7 @@ type globSearch struct {
 }
 
 // find returns what matches the globs of p in the searched folders.
-func (x *globIndex) find(p sandbox.Policy) globMatches {
+func (x *globIndex) find(p resolved.Policy) globMatches {
 	out := globMatches{}
 	if len(p.DenyGlobs) == 0 {
 		return out
@@ -104,10 +105,11 @@ func (x *globIndex) find(p sandbox.Policy) globMatches {
 }
 
 // searched returns the folders to search, without those inside another one.
-func searched(p sandbox.Policy) []string {
+func searched(p resolved.Policy) []string {
 	var out []string
-	for _, root := range slices.Concat(p.Write, p.Read) {
-		if !sandbox.CoveredBy(sandbox.SystemFolders, root.Path) && root.Path != "/" {
+	for _, root := range slices.Concat(p.Roots, p.Read) {
+		temporary := root.Origin == sandbox.FromTemp || root.Origin == sandbox.FromSharedTemp
+		if !temporary && !sandbox.CoveredBy(sandbox.SystemFolders, root.Path) && root.Path != "/" {
 			out = append(out, root.Path)
 		}
 	}
@@ -122,7 +124,7 @@ func (x *globIndex) search(root string, globs []string) (*globSearch, <-chan str
 	key := strings.Join(append([]string{root}, globs...), "\x00")
 	s := x.searches[key]
 	if s == nil {
-		s = &globSearch{root: root, globs: sandbox.Policy{DenyGlobs: globs}}
+		s = &globSearch{root: root, globs: globs}
 		if x.searches == nil {
 			x.searches = map[string]*globSearch{}
 		}
@@ -163,7 +165,7 @@ func (x *globIndex) close() { x.closed.Store(true) }
 type globWalk struct {
 	index *globIndex
 	root  string
-	globs sandbox.Policy
+	globs []string
 	found []string
 	why   string
 	left  int
@@ -192,7 +194,7 @@ func (w *globWalk) folder(path string) {
 			return
 		}
 		entry := filepath.Join(path, e.Name())
-		switch denied := !w.globs.JudgeRead(entry).Allowed; {
+		switch _, denied := sandbox.GlobAround(w.globs, entry); {
 		case denied:
 			w.match(entry, e.Type())
 		case e.IsDir():

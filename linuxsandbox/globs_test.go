@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // globTree is a workspace with files that match the globs.
@@ -49,7 +50,7 @@ func TestGlobSearch(t *testing.T) {
 		x := globIndex{patient: true}
 		p := sandbox.WorkspaceWrite(ws)
 		p.DenyGlobs = strings.Fields(row.globs)
-		m := x.find(p)
+		m := x.find(sandboxtest.Resolved(p))
 		var got []string
 		for _, path := range m.Paths {
 			got = append(got, strings.TrimPrefix(path, ws+"/"))
@@ -70,7 +71,7 @@ func TestGlobSearchIsRenewed(t *testing.T) {
 	x := globIndex{patient: true}
 	p := sandbox.WorkspaceWrite(ws)
 	p.DenyGlobs = []string{"**/.env"}
-	before := len(x.find(p).Paths)
+	before := len(x.find(sandboxtest.Resolved(p)).Paths)
 	x.patient = false
 	defer x.close()
 	if err := os.WriteFile(ws+"/a/b/c.env", nil, 0o644); err != nil {
@@ -82,7 +83,7 @@ func TestGlobSearchIsRenewed(t *testing.T) {
 	// A start repeats a search that was fast, and others after a rest: on a loaded machine that can
 	// take seconds.
 	waitFor(t, func() bool {
-		m := x.find(p)
+		m := x.find(sandboxtest.Resolved(p))
 		return len(m.Paths) == before+1 && slices.Contains(m.Paths, ws+"/keys.d/.env")
 	}, "the new file is not found")
 }

@@ -16,6 +16,7 @@ import (
 	"codeagent/linuxsandbox/program"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,7 +35,7 @@ type guard struct {
 const clockTick = 20 * time.Millisecond
 
 // watchOwn returns the guards of paths, and creates or updates them first. The caller holds b.mu.
-func (b *Backend) watchOwn(p sandbox.Policy, paths []string) ([]*guard, error) {
+func (b *Backend) watchOwn(p resolved.Policy, paths []string) ([]*guard, error) {
 	var out []*guard
 	for _, path := range paths {
 		g := b.guards[path]
@@ -54,8 +55,8 @@ func (b *Backend) watchOwn(p sandbox.Policy, paths []string) ([]*guard, error) {
 	return out, nil
 }
 
-func (b *Backend) newGuard(p sandbox.Policy, path string) (*guard, error) {
-	g := &guard{file: spec.OwnFile{Path: path, Root: widest(rootPaths(p), path), Source: -1}}
+func (b *Backend) newGuard(p resolved.Policy, path string) (*guard, error) {
+	g := &guard{file: spec.OwnFile{Path: path, Root: widest(p.Paths(), path), Source: -1}}
 	var err error
 	if g.file.Dirs, err = dirModes(g.file.Root, path); err != nil {
 		return nil, err

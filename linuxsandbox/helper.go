@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 
+	"codeagent/hostfile"
 	"codeagent/linuxsandbox/keeper"
 	"codeagent/linuxsandbox/program"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,7 +66,11 @@ func byHand(args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	ready, err := prepare(policy, facts{Facts: spec.Facts{LandlockABI: keeper.LandlockABI(), Root: asRoot()}, NamespacesWhy: "only codeagent makes namespaces"})
+	exact, err := resolved.On(hostfile.OS{}, policy)
+	if err != nil {
+		return 0, fmt.Errorf("policy: %w", err)
+	}
+	ready, err := prepare(exact, facts{Facts: spec.Facts{LandlockABI: keeper.LandlockABI(), Root: asRoot()}, NamespacesWhy: "only codeagent makes namespaces"})
 	if err != nil {
 		return 0, fmt.Errorf("policy: %w", err)
 	}

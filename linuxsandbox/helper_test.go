@@ -64,11 +64,11 @@ func started(t *testing.T, o Options) error {
 		defer b.Close()
 		ready := b.Ready()
 		if probes {
-			if _, err := b.Enforcement(sandbox.ReadOnly()); (err == nil) != (ready == nil) {
+			if _, err := sandboxtest.Enforcement(b, sandbox.ReadOnly()); (err == nil) != (ready == nil) {
 				t.Errorf("Enforcement: %v, and Ready: %v", err, ready)
 			}
 		}
-		p, err := b.Start(context.Background(), sandbox.ReadOnly(), sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}, nil)
+		p, err := sandboxtest.Start(b, context.Background(), sandbox.ReadOnly(), sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}, nil)
 		if (err == nil) != (ready == nil) {
 			t.Errorf("Start: %v, and Ready: %v", err, ready)
 		}
@@ -107,7 +107,7 @@ func TestSealedHelper(t *testing.T) {
 	if seals, err := unix.FcntlInt(uintptr(helper.fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE); err == nil {
 		t.Errorf("seals can be added: %d", seals)
 	}
-	if _, err := b.Enforcement(sandbox.ReadOnly()); err != nil {
+	if _, err := sandboxtest.Enforcement(b, sandbox.ReadOnly()); err != nil {
 		t.Errorf("with the file on disk replaced: %v", err)
 	}
 }
@@ -222,7 +222,7 @@ func TestFileCaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer out.Close()
-		proc, err := b.Start(context.Background(), sandbox.Policy{Write: []sandbox.Root{{Path: ws}}}, sandbox.Command{
+		proc, err := sandboxtest.Start(b, context.Background(), sandbox.Policy{Write: []sandbox.Root{{Path: ws}}}, sandbox.Command{
 			Path: "/bin/sh", Args: []string{"sh", "-c", "echo x > private/f; grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status"},
 			Dir: ws, Env: []string{"PATH=/bin:/usr/bin"}, Stdout: out,
 		}, nil)

@@ -16,6 +16,7 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -229,7 +230,7 @@ func (th *theatre) ask(t *testing.T, a sandbox.Holder, cmd sandbox.Command) (san
 	if p, ok := a.(*pupil); ok {
 		cmd.Learn = p.Learn
 	}
-	proc, err := th.b.Start(t.Context(), th.policy, cmd, a)
+	proc, err := sandboxtest.Start(th.b, t.Context(), th.policy, cmd, a)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)

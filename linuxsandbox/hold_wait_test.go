@@ -15,6 +15,7 @@ import (
 
 	"codeagent/linuxsandbox/broker"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -75,7 +76,7 @@ func (th *theatre) talk(t *testing.T, path string, args ...string) *talk {
 		t.Fatal(err)
 	}
 	k := &talk{T: t, person: person{make(chan asking, broker.MaxWaiting)}, in: in, said: make(chan string, 100)}
-	k.proc, err = th.b.Start(t.Context(), th.policy, sandbox.Command{
+	k.proc, err = sandboxtest.Start(th.b, t.Context(), th.policy, sandbox.Command{
 		Path: path, Args: append([]string{path}, args...), Dir: th.dir, Env: th.env("", th.out), Stdin: inRead, Stdout: outWrite, Stderr: outWrite,
 	}, &k.person)
 	inRead.Close()
@@ -346,7 +347,7 @@ print(len(done), flush=True)`
 				t.Fatal(err)
 			}
 			defer f.Close()
-			proc, err := th.b.Start(t.Context(), th.policy, sandbox.Command{
+			proc, err := sandboxtest.Start(th.b, t.Context(), th.policy, sandbox.Command{
 				Path: python, Args: []string{python, "-c", script, "different"}, Dir: th.dir, Env: th.env("", th.out), Stdout: f,
 			}, p)
 			if err != nil {

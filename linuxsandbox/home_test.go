@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // homeAttacks reach for codeagent's own folders in a workspace that is the home folder. Each is a
@@ -122,7 +123,7 @@ func TestHomeInSetting(t *testing.T) {
 	env := []string{"PATH=/bin:/usr/bin"}
 	if !f.holdsFolders() {
 		home := newHome(t)
-		if _, err := b.Enforcement(homePolicy(home)); err == nil || !strings.Contains(err.Error(), home+"/.config/codeagent") {
+		if _, err := sandboxtest.Enforcement(b, homePolicy(home)); err == nil || !strings.Contains(err.Error(), home+"/.config/codeagent") {
 			t.Errorf("without mounts: %v, want an error that names the folder", err)
 		}
 		return

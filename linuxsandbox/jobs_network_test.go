@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 const (
@@ -76,7 +77,7 @@ func TestDevServer(t *testing.T) {
 			defer r.Close()
 			cmd := shell(row.serve)
 			cmd.Stdout, cmd.Stderr = w, w
-			server, err := b.Start(t.Context(), p, cmd, nil)
+			server, err := sandboxtest.Start(b, t.Context(), p, cmd, nil)
 			w.Close()
 			if err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // Ordinary jobs, which people do all day, must work in the sandbox as they do without. Each runs in
@@ -74,7 +75,7 @@ func runJobs(t *testing.T, s setting) {
 	t.Helper()
 	b := newBackend(t)
 	defer b.Close()
-	e, err := b.Enforcement(sandbox.WorkspaceWrite(t.TempDir()))
+	e, err := sandboxtest.Enforcement(b, sandbox.WorkspaceWrite(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -173,7 +174,7 @@ func tryKept(t *testing.T, b *Backend, f facts, p sandbox.Policy, script string)
 	if len(differences(before, treeOf(t, ws))) == 0 {
 		t.Fatal("it changes nothing, so nothing is shown")
 	}
-	e, err := b.Enforcement(p)
+	e, err := sandboxtest.Enforcement(b, p)
 	if err != nil || e.Observes != f.Broker || e.Observes != (len(album.told) > 0) {
 		t.Fatalf("%d paths were reported, Observes is %v, Broker is %v, error %v", len(album.told), e.Observes, f.Broker, err)
 	}

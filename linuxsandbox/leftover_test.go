@@ -15,6 +15,7 @@ import (
 
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -132,7 +133,7 @@ func BenchmarkStartInTree(b *testing.B) {
 			defer backend.Close()
 			p := sandbox.WorkspaceWrite(ws)
 			for b.Loop() {
-				proc, err := backend.Start(b.Context(), p, sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws}, nil)
+				proc, err := sandboxtest.Start(backend, b.Context(), p, sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws}, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -155,7 +156,7 @@ func heldKept(t *testing.T, b *Backend, p sandbox.Policy, ws, script string, obs
 		t.Fatal(err)
 	}
 	defer r.Close()
-	proc, err := b.Start(t.Context(), p, sandbox.Command{
+	proc, err := sandboxtest.Start(b, t.Context(), p, sandbox.Command{
 		Path: "/bin/bash", Args: []string{"bash", "-eu", "-o", "pipefail", "-c", keptPrelude + script}, Dir: ws, Env: jobEnv(ws, p.Temp), Observer: observer,
 		Stdout: w, Stderr: w,
 	}, h)

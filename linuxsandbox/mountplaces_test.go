@@ -12,6 +12,7 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestPlaces runs TestPlacesInSetting and TestHiddenInSetting in every setting.
@@ -108,7 +109,7 @@ func TestHiddenInSetting(t *testing.T) {
 			l := newLodging(t)
 			p := sandbox.WorkspaceWrite(l.ws)
 			p.Temp = l.temp
-			proc, err := b.Start(t.Context(), p, sandbox.Command{
+			proc, err := sandboxtest.Start(b, t.Context(), p, sandbox.Command{
 				Path: "bash", Args: []string{"bash", "-c", row.script}, Dir: l.ws, Env: []string{"PATH=/bin:/usr/bin", "FOREIGN=" + l.foreign},
 			}, nil)
 			if err != nil {
@@ -132,7 +133,7 @@ func TestHiddenInSetting(t *testing.T) {
 // says so.
 func toldOfLater(t *testing.T, b *Backend, p sandbox.Policy) {
 	t.Helper()
-	e, err := b.Enforcement(p)
+	e, err := sandboxtest.Enforcement(b, p)
 	if err != nil {
 		t.Fatal(err)
 	}

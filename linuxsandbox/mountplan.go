@@ -14,6 +14,7 @@ import (
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +24,7 @@ import (
 // mountPlan builds a spec.Mounts.
 type mountPlan struct {
 	*spec.Mounts
-	// denied are the exact deny-read paths.
+	// denied is Policy.DenyRead.
 	denied []string
 	// readsAll means that the command may read everything except denied.
 	readsAll bool
@@ -32,11 +33,10 @@ type mountPlan struct {
 	unheld []string
 }
 
-// planMounts turns p and its rules into a mountPlan. denied are the canonical exact deny-read
-// paths, held what heldPaths returned.
-func planMounts(p sandbox.Policy, rules []spec.Rule, denied, held []string) *mountPlan {
-	m := &mountPlan{denied: denied, readsAll: len(p.Read) == 0, Mounts: &spec.Mounts{
-		Memory: len(writeRoots(p)) > 0 && present(kernel.ShmDir), Terminals: present(kernel.PtsDir) && present(kernel.Ptmx),
+// planMounts turns p and its rules into a mountPlan. held is what heldPaths returned.
+func planMounts(p resolved.Policy, rules []spec.Rule, held []string) *mountPlan {
+	m := &mountPlan{denied: p.DenyRead, readsAll: len(p.Read) == 0, Mounts: &spec.Mounts{
+		Memory: len(p.Roots) > 0 && present(kernel.ShmDir), Terminals: present(kernel.PtsDir) && present(kernel.Ptmx),
 	}}
 	for _, rule := range rules {
 		if rule.Access == spec.AccessWrite {
@@ -46,7 +46,7 @@ func planMounts(p sandbox.Policy, rules []spec.Rule, denied, held []string) *mou
 	if p.Temp != "" {
 		m.Temp = p.Temp
 		for _, dir := range []string{"/tmp", "/var/tmp"} {
-			if !sandbox.CoveredBy(m.Writable, dir) && !sandbox.CoveredBy(denied, dir) && present(dir) {
+			if !sandbox.CoveredBy(m.Writable, dir) && !sandbox.CoveredBy(m.denied, dir) && present(dir) {
 				m.Private = append(m.Private, dir)
 			}
 		}
@@ -64,7 +64,7 @@ func planMounts(p sandbox.Policy, rules []spec.Rule, denied, held []string) *mou
 	for _, path := range held {
 		m.protect(path)
 	}
-	for _, path := range denied {
+	for _, path := range m.denied {
 		if sandbox.CoveredBy(m.Writable, path) && !slices.Contains(m.Writable, path) {
 			m.hide(path)
 		}
@@ -165,7 +165,7 @@ func (m *mountPlan) protect(path string) {
 
 // heldPaths are the protected paths inside p's write roots that exist and that a mount can cover.
 // Paths inside another one are left out.
-func heldPaths(p sandbox.Policy) []string {
+func heldPaths(p resolved.Policy) []string {
 	var out []string
 	for _, path := range protectedPlaces(p) {
 		if present(path) {
@@ -178,16 +178,16 @@ func heldPaths(p sandbox.Policy) []string {
 
 // protectedPlaces lists where protected entries can be, without searching a tree: the named paths,
 // and the protected names at the top of each write root and beside each git directory.
-func protectedPlaces(p sandbox.Policy) []string {
+func protectedPlaces(p resolved.Policy) []string {
 	var out []string
 	tops := map[string]bool{}
-	for _, root := range writeRoots(p) {
+	for _, root := range p.Roots {
 		if root.Path != p.Temp {
 			tops[root.Path] = true
 		}
 	}
 	for _, path := range slices.Concat(p.Protected.Paths, p.Protected.Own) {
-		if sandbox.CoveredBy(rootPaths(p), path) {
+		if sandbox.CoveredBy(p.Paths(), path) {
 			out = append(out, path)
 			if dir := filepath.Dir(path); filepath.Base(dir) == ".git" {
 				tops[filepath.Dir(dir)] = true
@@ -196,15 +196,13 @@ func protectedPlaces(p sandbox.Policy) []string {
 	}
 	for top := range tops {
 		for _, name := range p.Protected.Names {
-			if !strings.Contains(name, "*") && sandbox.CoveredBy(rootPaths(p), top) {
+			if !strings.Contains(name, "*") && sandbox.CoveredBy(p.Paths(), top) {
 				out = append(out, filepath.Join(top, name))
 			}
 		}
 	}
 	return out
 }
-
-func rootPaths(p sandbox.Policy) []string { return sandbox.PathsOf(writeRoots(p)) }
 
 // widest is the outermost of roots around path, or "".
 func widest(roots []string, path string) string {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // BenchmarkAskedBesideMoves is BenchmarkAsked while another command of the session moves a folder
@@ -33,7 +34,7 @@ func BenchmarkAskedBesideMoves(b *testing.B) {
 		}
 	}
 	policy := sandbox.WorkspaceWrite(ws)
-	mover, err := backend.Start(b.Context(), policy, sandbox.Command{
+	mover, err := sandboxtest.Start(backend, b.Context(), policy, sandbox.Command{
 		Path: "sh", Args: []string{"sh", "-c", "while mv big moved && mv moved big; do :; done"}, Dir: ws, Env: []string{"PATH=" + os.Getenv("PATH")},
 	}, nil)
 	if err != nil {
@@ -45,7 +46,7 @@ func BenchmarkAskedBesideMoves(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		proc, err := backend.Start(b.Context(), policy, sandbox.Command{
+		proc, err := sandboxtest.Start(backend, b.Context(), policy, sandbox.Command{
 			Path: exe, Args: []string{"victim", "-test.run=^TestAskedVictim$"}, Dir: ws, Env: []string{"CODEAGENT_TEST_ASKED=" + file},
 		}, nil)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // serveHost serves a page on the host and returns the address.
@@ -146,7 +147,7 @@ func TestAllowedHosts(t *testing.T) {
 				{"127.77.0.1:%[1]d", "127.77.0.1:%[2]d", "connect %[3]s:%[2]d ECONNREFUSED"},
 			} {
 				f := func(s string) string {
-					last, _, _ := strings.Cut(th.b.brokers.Net.Unreached(&sandbox.Policy{}, open).Target, ":")
+					last, _, _ := strings.Cut(th.b.brokers.Net.Unreached(&resolved.Policy{}, open).Target, ":")
 					return strings.Split(fmt.Sprintf(s+"\x00%[1]d%[2]d%[3]s", open.Port(), shut.Port(), last), "\x00")[0]
 				}
 				th.policy = allowing(t, base, f(h.allowed))

@@ -46,7 +46,7 @@ func hasNetNamespaces(t *testing.T, b *Backend) bool { return hasLayer(t, b, "ne
 // hasLayer reports whether that layer is active for commands of b.
 func hasLayer(t *testing.T, b *Backend, layer string) bool {
 	t.Helper()
-	e, err := b.Enforcement(sandbox.ReadOnly())
+	e, err := sandboxtest.Enforcement(b, sandbox.ReadOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func startServer(t *testing.T, b *Backend, at string) (stop func()) {
 	defer r.Close()
 	cmd := netVictimCommand("serve " + at)
 	cmd.Stdout, cmd.Stderr = w, w
-	server, err := b.Start(t.Context(), sandbox.ReadOnly(), cmd, nil)
+	server, err := sandboxtest.Start(b, t.Context(), sandbox.ReadOnly(), cmd, nil)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -423,7 +423,7 @@ func TestNetworkSelfTest(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			_, err := b.Start(context.Background(), sandbox.ReadOnly(), netVictimCommand(""), nil)
+			_, err := sandboxtest.Start(b, context.Background(), sandbox.ReadOnly(), netVictimCommand(""), nil)
 			var start *sandbox.StartError
 			if !errors.As(err, &start) || start.Code != sandbox.ExitCannotConfine || start.Stage != "self-test" || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("%v, want a failure of the self-test that says %q", err, row.want)

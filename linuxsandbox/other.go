@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // ErrNotLinux is the error of this backend on every other system.
@@ -17,7 +18,7 @@ var ErrNotLinux = errors.New("the Linux sandbox needs Linux (Landlock and seccom
 // Backend does not exist outside Linux; New never returns one.
 type Backend struct{}
 
-var _ sandbox.Backend = (*Backend)(nil)
+var _ resolved.Backend = (*Backend)(nil)
 
 // New returns ErrNotLinux.
 func New(Options) (*Backend, error) { return nil, ErrNotLinux }
@@ -32,12 +33,12 @@ func (*Backend) Ready() error { return ErrNotLinux }
 func (*Backend) Name() string { return "linux" }
 
 // Enforcement returns ErrNotLinux.
-func (*Backend) Enforcement(sandbox.Policy) (sandbox.Enforcement, error) {
+func (*Backend) Enforcement(resolved.Policy) (sandbox.Enforcement, error) {
 	return sandbox.Enforcement{}, ErrNotLinux
 }
 
 // Start returns a *sandbox.StartError with ErrNotLinux.
-func (*Backend) Start(context.Context, sandbox.Policy, sandbox.Command, sandbox.Holder) (sandbox.Process, error) {
+func (*Backend) Start(context.Context, resolved.Policy, sandbox.Command, sandbox.Holder) (sandbox.Process, error) {
 	return nil, &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "system", Err: ErrNotLinux}
 }
 

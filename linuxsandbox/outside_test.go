@@ -249,7 +249,7 @@ func TestPipesShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(reader)
-	e, err := b.Enforcement(th.policy)
+	e, err := sandboxtest.Enforcement(b, th.policy)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -88,7 +89,7 @@ func (c *checkout) intact() (wrong []string) {
 
 func (c *checkout) run(t *testing.T, script string) ([]sandbox.Denial, sandbox.Status) {
 	t.Helper()
-	proc, err := c.backend.Start(context.Background(), c.policy, c.command(script), nil)
+	proc, err := sandboxtest.Start(c.backend, context.Background(), c.policy, c.command(script), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestOwnFileCannotBeRestored(t *testing.T) {
 	}
 	cmd := c.command("read go || true")
 	cmd.Stdin = r
-	proc, err := c.backend.Start(context.Background(), c.policy, cmd, nil)
+	proc, err := sandboxtest.Start(c.backend, context.Background(), c.policy, cmd, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -87,7 +88,7 @@ func TestWindowSizesInSetting(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			proc, err := b.Start(t.Context(), sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
+			proc, err := sandboxtest.Start(b, t.Context(), sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
 				Path: "/usr/bin/python3", Args: []string{"python3", "-uc", usersSize + ownSizes}, Dir: "/", Env: []string{"PATH=" + jobPath},
 				Stdin: far, Stdout: w, Stderr: w, Foreground: foreground,
 			}, nil)

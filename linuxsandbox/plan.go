@@ -11,6 +11,7 @@ import (
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // This file decides what a policy becomes on a kernel. It does no IO, so its table of tests runs on
@@ -40,15 +41,23 @@ type facts struct {
 	// Globs are the files that match the policy's deny-read globs. It is set only where mounts can
 	// cover them.
 	Globs globMatches
+	// Held are the protected paths inside write roots that exist and that mounts cover. Shut are the
+	// hidden records that no command can read: a mount covers them, or codeagent itself may not.
+	Held, Shut []string
+}
+
+// unheld leaves out of paths what mounts hold.
+func (f facts) unheld(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return sandbox.CoveredBy(f.Held, path) })
 }
 
 // plan returns the layers that enforce p on a kernel, and what they do not enforce. An error means
 // that p must not run here; it names the part of p that cannot be enforced.
-func plan(p sandbox.Policy, f facts) ([]sandbox.Layer, []sandbox.Weakness, error) {
+func plan(p resolved.Policy, f facts) ([]sandbox.Layer, []sandbox.Weakness, error) {
 	if err := f.CheckLandlock(); err != nil {
 		return nil, nil, err
 	}
-	for _, check := range []func(sandbox.Policy, facts) error{checkMode, checkRoots, checkNetwork, checkSockets, checkDenyRead} {
+	for _, check := range []func(resolved.Policy, facts) error{checkMode, checkRoots, checkNetwork, checkSockets, checkDenyRead} {
 		if err := check(p, f); err != nil {
 			return nil, nil, err
 		}
@@ -56,16 +65,16 @@ func plan(p sandbox.Policy, f facts) ([]sandbox.Layer, []sandbox.Weakness, error
 	return layers(p, f), weaknesses(p, f), nil
 }
 
-func checkMode(p sandbox.Policy, _ facts) error {
+func checkMode(p resolved.Policy, _ facts) error {
 	if p.Unconfined {
 		return fmt.Errorf("the policy is unconfined: this backend only runs confined commands")
 	}
-	return p.Validate()
+	return nil
 }
 
 // checkNetwork refuses single hosts if no broker could connect to them. It fails closed: otherwise
 // a command with a granted host would fail without a reason.
-func checkNetwork(p sandbox.Policy, f facts) error {
+func checkNetwork(p resolved.Policy, f facts) error {
 	if p.Network.Mode != sandbox.NetworkAllow || len(p.Network.Hosts) == 0 || f.HostNet != 0 && pathSockets(p, f) {
 		return nil
 	}
@@ -79,7 +88,7 @@ func checkNetwork(p sandbox.Policy, f facts) error {
 }
 
 // checkSockets refuses granted sockets if no broker could connect to them.
-func checkSockets(p sandbox.Policy, f facts) error {
+func checkSockets(p resolved.Policy, f facts) error {
 	if len(p.Sockets) == 0 || pathSockets(p, f) {
 		return nil
 	}
@@ -88,32 +97,15 @@ func checkSockets(p sandbox.Policy, f facts) error {
 }
 
 // pathSockets reports whether commands under p can have sockets with a path.
-func pathSockets(p sandbox.Policy, f facts) bool {
+func pathSockets(p resolved.Policy, f facts) bool {
 	network := p.Network.Mode == sandbox.NetworkFull || f.HostNet != 0
 	return f.Broker && f.Sockets != sockets.TakesNone && (f.Sockets == sockets.TakesCopies || !network)
 }
 
-// writeRoots lists every root that a command may write, with its origin.
-func writeRoots(p sandbox.Policy) []sandbox.Root {
-	roots := append([]sandbox.Root(nil), p.Write...)
-	if p.Temp != "" {
-		roots = append(roots, sandbox.Root{Path: p.Temp})
-	}
-	if p.SharedTemp {
-		roots = append(roots, sandbox.Root{Path: "/tmp", Optional: true}, sandbox.Root{Path: "/var/tmp", Optional: true})
-	}
-	return roots
-}
-
-func checkRoots(p sandbox.Policy, _ facts) error {
-	for _, root := range writeRoots(p) {
+func checkRoots(p resolved.Policy, _ facts) error {
+	for _, root := range p.Roots {
 		if why := spec.NeverWritable(root.Path); why != "" {
 			return fmt.Errorf("write root %s: %s", root.Path, why)
-		}
-		for _, own := range p.Protected.Own {
-			if sandbox.Covers(own, root.Path) {
-				return fmt.Errorf("write root %s is or lies inside %s, which belongs to codeagent itself and is never writable", root.Path, own)
-			}
 		}
 	}
 	return nil
@@ -121,12 +113,12 @@ func checkRoots(p sandbox.Policy, _ facts) error {
 
 // checkDenyRead refuses an exact deny-read path inside a write root where nothing can be mounted.
 // Landlock adds rights along a path and cannot take away any below a root.
-func checkDenyRead(p sandbox.Policy, f facts) error {
+func checkDenyRead(p resolved.Policy, f facts) error {
 	if f.Namespaces {
 		return nil
 	}
 	for _, deny := range p.DenyRead {
-		for _, root := range writeRoots(p) {
+		for _, root := range p.Roots {
 			if sandbox.Covers(root.Path, deny) && root.Path != deny {
 				return fmt.Errorf("deny_read %s lies inside the write root %s: Landlock cannot keep it unreadable there", deny, root.Path)
 			}
@@ -135,7 +127,7 @@ func checkDenyRead(p sandbox.Policy, f facts) error {
 	return nil
 }
 
-func layers(p sandbox.Policy, f facts) []sandbox.Layer {
+func layers(p resolved.Policy, f facts) []sandbox.Layer {
 	state := sandbox.LayerActive
 	if f.LandlockABI < 6 {
 		state = sandbox.LayerDegraded
@@ -165,7 +157,7 @@ func (f facts) ownPIDs() bool { return f.Namespaces && f.NoPIDs == "" }
 
 // networkLayer is the session's own network. Where it is absent the network is still shut: the
 // filter then refuses every INET socket.
-func networkLayer(p sandbox.Policy, f facts) sandbox.Layer {
+func networkLayer(p resolved.Policy, f facts) sandbox.Layer {
 	why := f.NamespacesWhy
 	if p.Network.Mode == sandbox.NetworkFull {
 		why = "the policy grants the host's network"
@@ -182,16 +174,15 @@ func notifyLayer(f facts) sandbox.Layer {
 	return l
 }
 
-// readableRecords lists which of codeagent's hidden records p lets a command read. It leaves out
-// what deny_read names, because Landlock keeps that shut.
-func readableRecords(p sandbox.Policy) []string {
+// readableRecords lists which of codeagent's hidden records Landlock lets a command read under p. It
+// leaves out what deny_read names.
+func readableRecords(p resolved.Policy) []string {
 	var out []string
 	for _, path := range p.Protected.Hidden {
-		denied := slices.ContainsFunc(p.DenyRead, func(d string) bool { return sandbox.Covers(d, path) })
-		open := len(p.Read) == 0 || slices.ContainsFunc(slices.Concat(p.Read, writeRoots(p)), func(r sandbox.Root) bool {
+		open := len(p.Read) == 0 || slices.ContainsFunc(slices.Concat(p.Read, p.Roots), func(r sandbox.Root) bool {
 			return sandbox.Covers(r.Path, path) || sandbox.Covers(path, r.Path)
 		})
-		if open && !denied {
+		if open && !sandbox.CoveredBy(p.DenyRead, path) {
 			out = append(out, path)
 		}
 	}
@@ -199,8 +190,8 @@ func readableRecords(p sandbox.Policy) []string {
 }
 
 // ownInside lists codeagent's own paths that lie inside a write root.
-func ownInside(p sandbox.Policy) []string {
-	roots := rootPaths(p)
+func ownInside(p resolved.Policy) []string {
+	roots := p.Paths()
 	return slices.DeleteFunc(slices.Clone(p.Protected.Own), func(own string) bool { return !sandbox.CoveredBy(roots, own) })
 }
 
@@ -211,7 +202,7 @@ func startError(stage string, err error) *sandbox.StartError {
 
 // notHostNet is the cookie of the network namespace in which commands under p must not run. It is 0
 // if they run in codeagent's own, because p says so or because no other one can be made.
-func notHostNet(p sandbox.Policy, f facts) uint64 {
+func notHostNet(p resolved.Policy, f facts) uint64 {
 	if p.Network.Mode == sandbox.NetworkFull {
 		return 0
 	}

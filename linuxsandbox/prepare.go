@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"codeagent/hostfile"
 	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // prepared is a policy made ready for one start.
@@ -42,47 +42,38 @@ type prepared struct {
 	weaknesses []sandbox.Weakness
 }
 
+// withFiles adds to f what the file system says about p.
+func (f facts) withFiles(p resolved.Policy) facts {
+	shut := outOfReach
+	if f.Namespaces {
+		f.Held, shut = heldPaths(p), present
+	}
+	f.Shut = slices.DeleteFunc(slices.Clone(p.Protected.Hidden), func(path string) bool { return !shut(path) })
+	return f
+}
+
 // prepare makes a Spec of p. It reads the file system and changes nothing. An error means that p
 // cannot be enforced here.
-func prepare(p sandbox.Policy, f facts) (*prepared, error) {
-	denied, err := exactDenials(p, hostfile.OS{})
-	if err != nil {
-		return nil, err
-	}
-	// The target of a denied link is denied like the link.
-	q := p.Clone()
-	q.DenyRead = denied
+func prepare(p resolved.Policy, f facts) (*prepared, error) {
+	f = f.withFiles(p)
+	var err error
 	out := &prepared{own: ownFiles(p, f)}
-	records := readableRecords(q)
-	var held []string
-	if f.Namespaces {
-		if err := checkRoots(p, f); err != nil {
-			return nil, err
-		}
-		// Mounts protect the paths that exist, so these are not a weakness.
-		held = heldPaths(p)
-		q.Protected.Paths = slices.DeleteFunc(q.Protected.Paths, func(path string) bool { return sandbox.CoveredBy(held, path) })
-		q.Protected.Own = slices.DeleteFunc(q.Protected.Own, func(path string) bool { return sandbox.CoveredBy(held, path) })
-		q.Protected.Hidden = slices.DeleteFunc(q.Protected.Hidden, present)
-	} else {
-		q.Protected.Hidden = slices.DeleteFunc(q.Protected.Hidden, outOfReach)
-	}
-	if out.layers, out.weaknesses, err = plan(q, f); err != nil {
+	if out.layers, out.weaknesses, err = plan(p, f); err != nil {
 		return nil, err
 	}
 	if err := checkOwn(p, f); err != nil {
 		return nil, err
 	}
-	rules, err := rulesFor(p, denied, os.ReadDir)
+	rules, err := rulesFor(p, os.ReadDir)
 	if err != nil {
 		return nil, err
 	}
 	out.spec = spec.Spec{
-		Rules: rules, Unreadable: denied, Limits: f.Groups.rest(p.Limits),
+		Rules: rules, Unreadable: p.DenyRead, Limits: f.Groups.rest(p.Limits),
 		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), Ask: f.Broker, Locks: f.locks(), PathSockets: pathSockets(p, f),
 	}
 	out.group = wantsGroup(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)
-	if err := out.checkRules(brokeredGrant(p, f), ofGit(p)); err != nil {
+	if err := out.checkRules(p, f); err != nil {
 		return nil, err
 	}
 	for _, root := range p.WasWrite {
@@ -92,20 +83,20 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	}
 	var unheld, piped []string
 	if f.Namespaces {
-		out.mounts = planMounts(p, out.spec.Rules, denied, held)
+		out.mounts = planMounts(p, out.spec.Rules, f.Held)
 		out.spec.Mounts = out.mounts.Mounts
 		out.mounts.HostProc = f.NoPIDs != ""
 		unheld = out.mounts.unheld
 		if !f.Broker {
 			piped = out.mounts.shownInTemp()
 		}
-		masked := slices.Concat(f.Globs.Paths, records)
+		masked := slices.Concat(f.Globs.Paths, readableRecords(p))
 		for _, path := range masked {
 			out.mounts.hide(path)
 		}
-		out.spec.Unreadable = slices.Concat(denied, masked)
+		out.spec.Unreadable = slices.Concat(p.DenyRead, masked)
 	}
-	out.weaknesses = append(out.weaknesses, pathWeaknesses(linkedFiles(denied), unheld, piped)...)
+	out.weaknesses = append(out.weaknesses, pathWeaknesses(linkedFiles(p.DenyRead), unheld, piped)...)
 	if f.Broker {
 		out.leaveToBroker(p)
 	}
@@ -118,7 +109,7 @@ func outOfReach(path string) bool { return unix.Access(path, unix.R_OK) == unix.
 
 // leaveToBroker plans what the broker decides. With Spec.Ask the keeper's Landlock rules open no
 // folder for writing.
-func (p *prepared) leaveToBroker(policy sandbox.Policy) {
+func (p *prepared) leaveToBroker(policy resolved.Policy) {
 	var own []string
 	if p.spec.Mounts != nil && p.spec.Mounts.Memory {
 		own = []string{kernel.ShmDir}
@@ -139,7 +130,7 @@ func (f facts) holdsFolders() bool { return f.Broker && f.Namespaces }
 
 // checkOwn refuses a write root that contains one of codeagent's own directories, unless the
 // sandbox protects these. A single file can be restored after a command; a directory cannot.
-func checkOwn(p sandbox.Policy, f facts) error {
+func checkOwn(p resolved.Policy, f facts) error {
 	if f.holdsFolders() {
 		return nil
 	}
@@ -154,7 +145,7 @@ func checkOwn(p sandbox.Policy, f facts) error {
 // ownFiles are codeagent's own files inside write roots, which are watched and restored. Where the
 // sandbox protects folders, the records are left out: codeagent itself writes them while commands
 // run.
-func ownFiles(p sandbox.Policy, f facts) []string {
+func ownFiles(p resolved.Policy, f facts) []string {
 	own := ownInside(p)
 	if !f.holdsFolders() {
 		return own
@@ -174,9 +165,9 @@ func linkedFiles(denied []string) []string {
 }
 
 // checkRules checks each root of the policy: whether it exists, whether its path contains a link,
-// and who owns a write root. brokered reports whether the broker opens the granted path of a rule.
-// git reports a root in a git directory: an empty file there would have a meaning, such as a lock.
-func (p *prepared) checkRules(brokered func(spec.Rule) bool, git func(path string) bool) error {
+// and who owns a write root.
+func (p *prepared) checkRules(policy resolved.Policy, f facts) error {
+	brokered := brokeredGrant(policy, f)
 	kept := p.spec.Rules[:0]
 	for _, rule := range p.spec.Rules {
 		if rule.Access == spec.AccessDevice || (rule.Optional && rule.Access != spec.AccessWrite) {
@@ -208,7 +199,7 @@ func (p *prepared) checkRules(brokered func(spec.Rule) bool, git func(path strin
 			case brokered(rule) && rule.Access == spec.AccessWrite:
 				// Its folder may be protected and so read-only, even inside a write root.
 				p.granted = append(p.granted, rule.Path)
-			case !p.writable(filepath.Dir(rule.Path)) && !git(rule.Path):
+			case !p.writable(filepath.Dir(rule.Path)) && !policy.OfGit(rule.Path): // an empty file in a git directory has a meaning, such as a lock
 				p.absent = append(p.absent, rule.Path)
 				kept = append(kept, rule)
 			}
@@ -242,26 +233,18 @@ func parentExists(path string) bool {
 // brokeredGrant reports which write rules the broker carries out: the optional ones, which come
 // from grants. Two cases are left to Landlock: a mount replaces the folder that contains the grant,
 // or the policy restricts reading, where Landlock must have a rule for each readable path.
-func brokeredGrant(p sandbox.Policy, f facts) func(spec.Rule) bool {
-	git := ofGit(p)
+func brokeredGrant(p resolved.Policy, f facts) func(spec.Rule) bool {
 	return func(r spec.Rule) bool {
 		// A root of git is shown as part of its repository.
-		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", kernel.DevDir}, r.Path) && !git(r.Path)
+		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", kernel.DevDir}, r.Path) && !p.OfGit(r.Path)
 		return f.Broker && r.Optional && !replaced && len(p.Read) == 0
-	}
-}
-
-// ofGit reports which roots of p are parts of a git directory.
-func ofGit(p sandbox.Policy) func(path string) bool {
-	return func(path string) bool {
-		return slices.ContainsFunc(p.Write, func(r sandbox.Root) bool { return r.Git && r.Path == path })
 	}
 }
 
 // keepFor reports to a change observer each single file that Landlock lets the command write. The
 // broker makes every change in folders, but a write to one of these files goes past it. They are
 // the files that exist and the names at which codeagent is about to create one (absent.go).
-func (p *prepared) keepFor(policy sandbox.Policy, observer sandbox.ChangeObserver) {
+func (p *prepared) keepFor(policy resolved.Policy, observer sandbox.ChangeObserver) {
 	for _, rule := range p.spec.Rules {
 		if rule.Access != spec.AccessWrite || slices.Contains(p.folders, rule.Path) || !policy.Observes(rule.Path) {
 			continue

@@ -13,6 +13,7 @@ import (
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -140,7 +141,7 @@ func endsWithin(pid int, patience time.Duration) bool {
 type process struct {
 	backend *Backend
 	keeper  *keeperProcess
-	policy  sandbox.Policy
+	policy  resolved.Policy
 	// protection is what the broker enforces of policy.
 	protection broker.Protection
 	broker     *broker.Broker // nil if the filter asks nothing

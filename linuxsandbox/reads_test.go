@@ -309,7 +309,7 @@ func TestReadsSeenInSetting(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer said.Close()
-		proc, err := b.Start(t.Context(), p, sandbox.Command{Path: os.Args[0], Args: args, Dir: stage + "/work", Env: env, Stdout: said, Reads: true}, nil)
+		proc, err := sandboxtest.Start(b, t.Context(), p, sandbox.Command{Path: os.Args[0], Args: args, Dir: stage + "/work", Env: env, Stdout: said, Reads: true}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // records are codeagent's own folders as a session has them, with a workspace beside them.
@@ -146,7 +147,7 @@ func (r records) judge(t *testing.T, b *Backend, held bool, out string) {
 // told returns the weakness about records under p.
 func (r records) told(t *testing.T, b *Backend, p sandbox.Policy) string {
 	t.Helper()
-	e, err := b.Enforcement(p)
+	e, err := sandboxtest.Enforcement(b, p)
 	if err != nil {
 		t.Fatal(err)
 	}

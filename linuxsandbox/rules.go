@@ -11,6 +11,7 @@ import (
 
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // maxRules bounds the rules into which a root with denied paths may split. A rule adds about 5 µs
@@ -33,11 +34,11 @@ var devices = []struct{ path, reason string }{
 // fs.ModeSymlink in its type.
 type lister func(path string) ([]fs.DirEntry, error)
 
-// rulesFor lists what Landlock opens for p. denied are the canonical exact deny-read paths. Write
-// roots come first.
-func rulesFor(p sandbox.Policy, denied []string, entries lister) ([]spec.Rule, error) {
+// rulesFor lists what Landlock opens for p. Write roots come first.
+func rulesFor(p resolved.Policy, entries lister) ([]spec.Rule, error) {
 	var rules []spec.Rule
-	for _, root := range writeRoots(p) {
+	denied := p.DenyRead
+	for _, root := range p.Roots {
 		if !sandbox.CoveredBy(denied, root.Path) {
 			rules = append(rules, spec.Rule{Path: root.Path, Access: spec.AccessWrite, Optional: root.Optional})
 		}
@@ -131,22 +132,4 @@ func siblings(at string, carve []string, entries lister) ([]spec.Rule, error) {
 		}
 	}
 	return rules, nil
-}
-
-// exactDenials are the exact deny-read entries of p, each as written and with its links resolved:
-// the target of a denied link is denied too.
-func exactDenials(p sandbox.Policy, files sandbox.FileSystem) ([]string, error) {
-	var out []string
-	for _, entry := range p.DenyRead {
-		real, err := sandbox.Canonical(files, "/", entry)
-		if err != nil {
-			return nil, fmt.Errorf("deny_read %s: %w", entry, err)
-		}
-		for _, path := range []string{entry, real} {
-			if !slices.Contains(out, path) {
-				out = append(out, path)
-			}
-		}
-	}
-	return out, nil
 }

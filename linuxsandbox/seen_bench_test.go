@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // evidenceJobs are the jobs of BenchmarkSeen; count is the number of processes or calls in one.
@@ -59,7 +60,7 @@ func BenchmarkSeen(b *testing.B) {
 					}
 					cmd.Evidence = turn.level
 					start := time.Now()
-					proc, err := turn.backend.Start(b.Context(), sandbox.WorkspaceWrite(ws), cmd, nil)
+					proc, err := sandboxtest.Start(turn.backend, b.Context(), sandbox.WorkspaceWrite(ws), cmd, nil)
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -16,6 +16,7 @@ import (
 	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -260,7 +261,7 @@ type first struct {
 
 // startFirst starts the first command of a session, if nothing is known about this machine. It
 // reports false if the command must be started in the ordinary way.
-func (b *Backend) startFirst(ctx context.Context, p sandbox.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder) (sandbox.Process, error, bool) {
+func (b *Backend) startFirst(ctx context.Context, p resolved.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder) (sandbox.Process, error, bool) {
 	b.probing.Lock()
 	release := sync.OnceFunc(b.probing.Unlock)
 	defer release()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -132,7 +133,7 @@ func TestCloseWaitsForKeepers(t *testing.T) {
 	b := newBackend(t)
 	var keepers []int
 	for range 3 {
-		p, err := b.Start(t.Context(), sandbox.ReadOnly(), sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}, nil)
+		p, err := sandboxtest.Start(b, t.Context(), sandbox.ReadOnly(), sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +180,7 @@ func TestFirstCommandWaits(t *testing.T) {
 			}
 			planned := one.hoped
 			row.hope(&one.hoped)
-			proc, err := b.startUnder(t.Context(), p, cmd, command, nil, planned, one)
+			proc, err := b.startUnder(t.Context(), sandboxtest.Resolved(p), cmd, command, nil, planned, one)
 			if err == nil {
 				_, err = proc.Wait()
 			}

@@ -188,7 +188,7 @@ func verdict(t *testing.T, h *host, s setting, table []attempt, boxed scene, sho
 	fault := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	promised := map[string]sandbox.Enforcement{}
 	for _, name := range policyNames {
-		e, err := h.backend.Enforcement(h.policy(name, boxed, table))
+		e, err := sandboxtest.Enforcement(h.backend, h.policy(name, boxed, table))
 		if err != nil {
 			t.Fatal(err)
 		}

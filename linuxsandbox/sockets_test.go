@@ -14,6 +14,7 @@ import (
 
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -259,7 +260,7 @@ func TestPathSocketsOfTheSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer from.Close()
-		server, err := th.b.Start(t.Context(), th.policy, sandbox.Command{
+		server, err := sandboxtest.Start(th.b, t.Context(), th.policy, sandbox.Command{
 			Path: needPython(t), Dir: th.dir, Env: th.env("", th.out), Stdout: to, Stderr: to, Args: []string{"python3", "-c", `
 import socketserver
 class H(socketserver.StreamRequestHandler):

@@ -17,13 +17,14 @@ import (
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
 
 // Start runs cmd under p in a keeper of its own. It returns when the command was executed. An error
 // is a *sandbox.StartError.
-func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
+func (b *Backend) Start(ctx context.Context, p resolved.Policy, cmd sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, startError("start", err)
 	}
@@ -43,7 +44,7 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 
 // startUnder is Start on a machine with the facts f. If one is set, nothing is known yet, and f is
 // what it hopes for.
-func (b *Backend) startUnder(ctx context.Context, p sandbox.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder, f facts, one *first) (sandbox.Process, error) {
+func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder, f facts, one *first) (sandbox.Process, error) {
 	ready, err := prepare(p, f)
 	if err != nil {
 		return nil, startError("policy", err)
@@ -102,7 +103,7 @@ func newCommand(cmd sandbox.Command) (spec.Command, error) {
 
 // enter registers a command, with the guards of codeagent's own files and the placeholders of
 // granted paths that do not exist yet.
-func (b *Backend) enter(p sandbox.Policy, ready *prepared) (*process, error) {
+func (b *Backend) enter(p resolved.Policy, ready *prepared) (*process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {

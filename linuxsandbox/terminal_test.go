@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,7 +65,7 @@ func onTerminal(t *testing.T, b *Backend, args ...string) (*screen, sandbox.Proc
 	near, far := openTerminal(t)
 	defer far.Close()
 	ws := t.TempDir()
-	proc, err := b.Start(t.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
+	proc, err := sandboxtest.Start(b, t.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
 		Path: "bash", Args: append([]string{"bash", "--norc", "--noprofile"}, args...), Dir: ws,
 		Env: []string{"PATH=" + jobPath, "TERM=dumb", `PS1=>\n`}, Stdin: far, Stdout: far, Stderr: far, Terminal: true,
 	}, nil)

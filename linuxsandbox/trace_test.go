@@ -13,6 +13,7 @@ import (
 
 	"codeagent/linuxsandbox/broker"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,7 +27,7 @@ func (th *theatre) trace(t *testing.T, level sandbox.EvidenceLevel, script strin
 func (th *theatre) traced(t *testing.T, cmd sandbox.Command) sandbox.Trace {
 	t.Helper()
 	cmd.Dir = th.dir
-	proc, err := th.b.Start(t.Context(), th.policy, cmd, nil)
+	proc, err := sandboxtest.Start(th.b, t.Context(), th.policy, cmd, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"codeagent/internal/short"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // This file says what the layers do not enforce, in tables.
@@ -34,7 +35,7 @@ const mostNamed = 8
 
 func list(names []string) string { return short.List(names, mostNamed) }
 
-func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
+func weaknesses(p resolved.Policy, f facts) []sandbox.Weakness {
 	return those(slices.Concat(fileWeaknesses(p, f), recordWeaknesses(p, f), kernelWeaknesses(f), limitWeaknesses(p.Limits, f), []possible{
 		{!f.ownPIDs(), "process-death",
 			"a process the command left behind survives when something outside kills codeagent and the keeper at the same time",
@@ -43,14 +44,14 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 }
 
 // fileWeaknesses are what a command can do to files.
-func fileWeaknesses(p sandbox.Policy, f facts) []possible {
+func fileWeaknesses(p resolved.Policy, f facts) []possible {
 	noBroker := "the broker is not there: " + notifyLayer(f).Reason
 	noCopies := cmp.Or(f.NoSockets, "what is around codeagent refuses it copies of a command's descriptors (pidfd_getfd)")
 	if !f.Broker {
 		noCopies = noBroker
 	}
-	names := slices.Concat(p.Protected.Names, p.Protected.Paths)
-	unprotected := len(names) > 0 && len(writeRoots(p)) > 0 && !f.Broker
+	names := slices.Concat(p.Protected.Names, f.unheld(p.Protected.Paths))
+	unprotected := len(names) > 0 && len(p.Roots) > 0 && !f.Broker
 	matching := "a command can read files that match " + list(p.DenyGlobs)
 	globs := len(p.DenyGlobs) > 0
 	const nameThem = "name the files or folders as absolute paths"
@@ -80,8 +81,9 @@ func fileWeaknesses(p sandbox.Policy, f facts) []possible {
 // the records means opening each neighbour of every folder on the way to them. That takes time at
 // each start, keeps those folders from being listed, and closes what other programs create there
 // later. So codeagent does it only for paths that deny_read names.
-func recordWeaknesses(p sandbox.Policy, f facts) []possible {
-	own, records := ownInside(p), readableRecords(p)
+func recordWeaknesses(p resolved.Policy, f facts) []possible {
+	own := f.unheld(ownInside(p))
+	records := slices.DeleteFunc(readableRecords(p), func(path string) bool { return slices.Contains(f.Shut, path) })
 	reading := "a command can read what files were before they were changed (kept for /undo) and what was said in sessions: " + list(records)
 	return []possible{
 		{len(own) > 0 && !f.Broker, "own-binaries",
@@ -92,7 +94,7 @@ func recordWeaknesses(p sandbox.Policy, f facts) []possible {
 			"name them in deny_read; the folders above them can then not be listed by commands"},
 		{len(records) > 0 && f.Namespaces, "own-records",
 			reading, "they are not there, and a mount needs something to go over", ""},
-		{p.SharedTemp, "shared-temp",
+		{slices.ContainsFunc(p.Roots, func(r sandbox.Root) bool { return r.Origin == sandbox.FromSharedTemp }), "shared-temp",
 			"a command can write the /tmp that all programs of this machine share",
 			"the settings ask for it", `set sandbox.tmp to "private"`},
 	}

@@ -8,19 +8,6 @@ import (
 	"strings"
 )
 
-// Backend confines commands. Every implementation must pass sandboxtest.Run.
-type Backend interface {
-	// Name is "linux", "seatbelt" or "none".
-	Name() string
-	// Enforcement reports what this backend enforces for p on this machine; it finds out by trying.
-	// An error means that p cannot be confined here and must not run: a required layer is missing,
-	// or p asks for something that cannot be enforced.
-	Enforcement(p Policy) (Enforcement, error)
-	// Start runs cmd under p. It returns a *StartError if the command did not run. h may be nil;
-	// then no call is held. The command ends when ctx ends.
-	Start(ctx context.Context, p Policy, cmd Command, h Holder) (Process, error)
-}
-
 // Process is one running command with all its descendants.
 type Process interface {
 	// Wait returns when the command and every process it left behind are gone. The error is a

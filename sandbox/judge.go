@@ -137,7 +137,12 @@ func (p Policy) deniesRead(target string) (string, bool) {
 			return entry, true
 		}
 	}
-	for _, glob := range p.DenyGlobs {
+	return GlobAround(p.DenyGlobs, target)
+}
+
+// GlobAround returns the first of globs that covers target.
+func GlobAround(globs []string, target string) (string, bool) {
+	for _, glob := range globs {
 		// A glob with a bracket may also be the literal name of a file.
 		if Covers(glob, target) || globCovers(glob, target) {
 			return glob, true

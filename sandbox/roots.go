@@ -49,12 +49,12 @@ func (p Policy) roots(yield func(Root) bool) {
 		switch {
 		case r.Path == p.Temp:
 			continue // it comes below
-		case i == 0:
-			r.Origin = FromWorkspace
 		case r.Git && strings.HasSuffix(r.Path, "/objects"):
 			r.Origin = FromObjects
 		case r.Git:
 			r.Origin = FromGit
+		case i == 0:
+			r.Origin = FromWorkspace
 		case cache:
 			r.Origin = FromCache
 		case r.Optional:

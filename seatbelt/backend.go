@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // sandboxExec is the path at which Apple installs the tool.
@@ -50,7 +51,7 @@ func (b *Backend) Name() string { return "seatbelt" }
 
 // Enforcement tries the profile of p with a program that does nothing, and a read-only profile with
 // a write that must fail.
-func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
+func (b *Backend) Enforcement(p resolved.Policy) (sandbox.Enforcement, error) {
 	e := sandbox.Enforcement{Backend: b.Name(), Layers: []sandbox.Layer{{Name: "seatbelt", State: sandbox.LayerAbsent}}, Weaknesses: Weaknesses(p)}
 	_, err := b.prepare(p, "")
 	if err == nil {
@@ -66,11 +67,11 @@ func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 
 // prepare builds the start of the argv (the tool, the profile, its parameters) and tries it once.
 // terminal is the path of the command's own terminal; "" if it has none.
-func (b *Backend) prepare(p sandbox.Policy, terminal string) ([]string, error) {
+func (b *Backend) prepare(p resolved.Policy, terminal string) ([]string, error) {
 	if b.system != "darwin" {
 		return nil, fmt.Errorf("seatbelt needs macOS, this is %s", b.system)
 	}
-	text, params, err := Profile(withTargets(p))
+	text, params, err := Profile(p)
 	if err != nil {
 		return nil, err
 	}
@@ -88,22 +89,9 @@ func (b *Backend) prepare(p sandbox.Policy, terminal string) ([]string, error) {
 	return argv, b.try(argv, func() error { return b.nothing(argv) })
 }
 
-// withTargets also denies the targets of denied links: the kernel checks files, and not the links
-// on the way to them.
-func withTargets(p sandbox.Policy) sandbox.Policy {
-	q := p.Clone()
-	for _, name := range p.DenyRead {
-		if leads, err := filepath.EvalSymlinks(name); err == nil && leads != name {
-			q.DenyRead = append(q.DenyRead, leads)
-		}
-	}
-	return q
-}
-
-// checkRoots refuses roots that are missing or are links, and write roots that no policy may have:
-// the whole system and codeagent's own files.
-func checkRoots(p sandbox.Policy) error {
-	for _, r := range slices.Concat(p.Read, p.Write) {
+// checkRoots refuses roots that are missing or are links, and the whole system as a write root.
+func checkRoots(p resolved.Policy) error {
+	for _, r := range slices.Concat(p.Read, declared(p)) {
 		leads, err := filepath.EvalSymlinks(r.Path)
 		if errors.Is(err, fs.ErrNotExist) && r.Optional {
 			continue
@@ -123,15 +111,8 @@ func checkRoots(p sandbox.Policy) error {
 			return fmt.Errorf("root %s: a symbolic link is on the way that was not there when the policy was made", r.Path)
 		}
 	}
-	for _, r := range p.Write {
-		if r.Path == "/" {
-			return errors.New("write root /: the whole system cannot be a write root")
-		}
-		for _, own := range p.Protected.Own {
-			if sandbox.Covers(own, r.Path) {
-				return fmt.Errorf("write root %s is or lies inside %s, which belongs to codeagent itself and is never writable", r.Path, own)
-			}
-		}
+	if slices.Contains(p.Paths(), "/") {
+		return errors.New("write root /: the whole system cannot be a write root")
 	}
 	return nil
 }
@@ -189,7 +170,7 @@ func (b *Backend) deniesWrite() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	text, params, err := Profile(sandbox.ReadOnly())
+	text, params, err := Profile(resolved.Policy{})
 	if err != nil {
 		return err
 	}
@@ -206,7 +187,7 @@ func (b *Backend) deniesWrite() error {
 }
 
 // Start runs cmd under the profile of p. It ignores the Holder, because it cannot hold calls.
-func (b *Backend) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command, _ sandbox.Holder) (sandbox.Process, error) {
+func (b *Backend) Start(ctx context.Context, p resolved.Policy, c sandbox.Command, _ sandbox.Holder) (sandbox.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, cannot("start", err)
 	}
@@ -214,10 +195,8 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command
 	if err != nil {
 		return nil, err
 	}
-	if c.Path == sandbox.FileWorker && len(p.Read) > 0 {
-		// The worker is codeagent's own executable, which must be readable to start.
-		p = p.Clone()
-		p.Read = append(p.Read, sandbox.Root{Path: program})
+	if c.Path == sandbox.FileWorker {
+		p = p.Plus(nil, []string{program}) // codeagent's own executable, which must be readable to start
 	}
 	terminal := ""
 	if c.Terminal && c.Stdin != nil {

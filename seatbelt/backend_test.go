@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // standIn replaces sandbox-exec on other systems: it skips the profile and becomes the command. It
@@ -59,7 +61,7 @@ func run(t *testing.T, b *Backend, p sandbox.Policy, c sandbox.Command) (string,
 	if c.Dir == "" {
 		c.Dir = "/"
 	}
-	process, err := b.Start(t.Context(), p, c, nil)
+	process, err := sandboxtest.Start(b, t.Context(), p, c, nil)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +160,7 @@ func TestKill(t *testing.T) {
 			defer r.Close()
 			c := shell("sleep 300 & setsid sleep 300 & echo started; wait")
 			c.Stdout, c.Dir = w, "/"
-			p, err := b.Start(ctx, sandbox.ReadOnly(), c, nil)
+			p, err := sandboxtest.Start(b, ctx, sandbox.ReadOnly(), c, nil)
 			w.Close()
 			if err != nil {
 				t.Fatal(err)
@@ -193,7 +195,7 @@ func TestLeftBehind(t *testing.T) {
 	defer r.Close()
 	c := shell("sleep 300 & exit 3")
 	c.Stdout, c.Dir = w, "/"
-	p, err := b.Start(t.Context(), sandbox.ReadOnly(), c, nil)
+	p, err := sandboxtest.Start(b, t.Context(), sandbox.ReadOnly(), c, nil)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +217,7 @@ func TestSignal(t *testing.T) {
 	defer r.Close()
 	c := shell("trap 'kill $!; exit 9' TERM; sleep 300 & echo on; wait")
 	c.Stdout, c.Dir = w, "/"
-	p, err := b.Start(t.Context(), sandbox.ReadOnly(), c, nil)
+	p, err := sandboxtest.Start(b, t.Context(), sandbox.ReadOnly(), c, nil)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +256,7 @@ func TestStartErrors(t *testing.T) {
 		"missing root":      {sandbox.Command{Path: "/bin/sh", Args: []string{"sh"}, Dir: "/"}, sandbox.WorkspaceWrite("/nowhere/at/all"), sandbox.ExitCannotConfine},
 		"impossible policy": {sandbox.Command{Path: "/bin/sh", Args: []string{"sh"}, Dir: "/"}, sandbox.FullAccess(), sandbox.ExitCannotConfine},
 	} {
-		_, err := b.Start(t.Context(), c.policy, c.command, nil)
+		_, err := sandboxtest.Start(b, t.Context(), c.policy, c.command, nil)
 		var start *sandbox.StartError
 		if !errors.As(err, &start) || start.Code != c.code {
 			t.Errorf("%s: %v, want code %d", name, err, c.code)
@@ -271,12 +273,12 @@ func TestProfileIsTriedFirst(t *testing.T) {
 	}
 	c := shell("exit 0")
 	c.Dir = "/"
-	_, err := b.Start(t.Context(), sandbox.ReadOnly(), c, nil)
+	_, err := sandboxtest.Start(b, t.Context(), sandbox.ReadOnly(), c, nil)
 	var start *sandbox.StartError
 	if !errors.As(err, &start) || start.Code != sandbox.ExitCannotConfine || !strings.Contains(err.Error(), "runs in a sandbox") {
 		t.Errorf("%v", err)
 	}
-	if e, err := b.Enforcement(sandbox.ReadOnly()); err == nil || len(e.Active()) != 0 {
+	if e, err := sandboxtest.Enforcement(b, sandbox.ReadOnly()); err == nil || len(e.Active()) != 0 {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
@@ -284,7 +286,7 @@ func TestProfileIsTriedFirst(t *testing.T) {
 // TestEnforcementByDoing: Enforcement fails if the tool lets the write through.
 func TestEnforcementByDoing(t *testing.T) {
 	b := newStandIn(t)
-	e, err := b.Enforcement(workspaceIn(t))
+	e, err := sandboxtest.Enforcement(b, workspaceIn(t))
 	if err != nil || !slices.Equal(e.Active(), []string{"seatbelt"}) || e.Backend != "seatbelt" || e.LandlockABI != 0 || len(e.Weaknesses) == 0 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -292,7 +294,7 @@ func TestEnforcementByDoing(t *testing.T) {
 	if err := os.WriteFile(b.tool, []byte(strings.Replace(standIn, "exit 1", "exec \"$@\"", 1)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := b.Enforcement(workspaceIn(t)); err == nil || len(e.Active()) != 0 || !strings.Contains(err.Error(), "went through") {
+	if e, err := sandboxtest.Enforcement(b, workspaceIn(t)); err == nil || len(e.Active()) != 0 || !strings.Contains(err.Error(), "went through") {
 		t.Errorf("a sandbox that refuses nothing: %+v, %v", e, err)
 	}
 }
@@ -306,13 +308,13 @@ func workspaceIn(t *testing.T) sandbox.Policy {
 func TestOtherSystems(t *testing.T) {
 	b := newStandIn(t)
 	b.system = "plan9"
-	if _, err := b.Enforcement(sandbox.ReadOnly()); err == nil || !strings.Contains(err.Error(), "needs macOS") {
+	if _, err := sandboxtest.Enforcement(b, sandbox.ReadOnly()); err == nil || !strings.Contains(err.Error(), "needs macOS") {
 		t.Errorf("%v", err)
 	}
 	c := shell("exit 0")
 	c.Dir = "/"
 	var start *sandbox.StartError
-	if _, err := b.Start(t.Context(), sandbox.ReadOnly(), c, nil); !errors.As(err, &start) || start.Code != sandbox.ExitCannotConfine {
+	if _, err := sandboxtest.Start(b, t.Context(), sandbox.ReadOnly(), c, nil); !errors.As(err, &start) || start.Code != sandbox.ExitCannotConfine {
 		t.Errorf("%v", err)
 	}
 }
@@ -376,8 +378,12 @@ func TestFileWorker(t *testing.T) {
 func TestWeaknesses(t *testing.T) {
 	p := workspace()
 	p.SharedTemp, p.Limits.Memory = true, 1
+	exact, err := resolved.Of(p, mac)
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := map[string]bool{}
-	for _, w := range Weaknesses(p) {
+	for _, w := range Weaknesses(exact) {
 		if w.ID == "" || w.What == "" || w.Why == "" || seen[w.ID] {
 			t.Errorf("%+v", w)
 		}

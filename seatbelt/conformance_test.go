@@ -14,6 +14,7 @@ import (
 
 	"codeagent/internal/fileworker"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 	"codeagent/sandbox/sandboxtest"
 )
 
@@ -58,7 +59,7 @@ var unanswered = map[string]string{
 // model in evaluate_test.go decides each step of a probe by the profile, and a separate process
 // does only what it allows. Other commands are started as on macOS, by a stand-in for sandbox-exec.
 func TestConformance(t *testing.T) {
-	sandboxtest.RunExcept(t, func() sandbox.Backend { return newModelled(t) }, unanswered)
+	sandboxtest.RunExcept(t, func() resolved.Backend { return newModelled(t) }, unanswered)
 }
 
 // modelled is the backend with the model in place of the kernel.
@@ -81,7 +82,7 @@ func newModelled(t *testing.T) *modelled {
 }
 
 // Start carries out those of a probe's steps that the profile allows.
-func (m *modelled) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
+func (m *modelled) Start(ctx context.Context, p resolved.Policy, c sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
 	steps, ok := sandboxtest.Steps(c)
 	if !ok || !judgeable(steps) {
 		return m.Backend.Start(ctx, p, c, h)
@@ -90,7 +91,11 @@ func (m *modelled) Start(ctx context.Context, p sandbox.Policy, c sandbox.Comman
 		return nil, &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "seatbelt", Err: err}
 	}
 	var out bytes.Buffer
-	sb := compile(m.t, withTargets(p))
+	profile, params, err := Profile(p)
+	if err != nil {
+		return nil, err
+	}
+	sb := parseProfile(m.t, profile, params)
 	for _, step := range steps {
 		if why := sb.judge(step, c.Dir); why != "" {
 			out.WriteString("refused: " + why + "\n")

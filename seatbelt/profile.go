@@ -1,4 +1,4 @@
-// Package seatbelt confines commands on macOS: it turns a sandbox.Policy into a profile for
+// Package seatbelt confines commands on macOS: it turns a resolved.Policy into a profile for
 // sandbox-exec(1) and runs commands under it. The profile is pure text and is tested on every
 // system; only process.go starts programs, and only on a Mac. Start with profile.go.
 package seatbelt
@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // Param is one parameter of a profile; sandbox-exec gets it as -D Name=Value.
@@ -35,18 +36,15 @@ var never = []string{"/private/tmp", "/private/var/tmp", "/private/var/folders",
 // Profile returns the text of the profile for p and its parameters. It is pure. Paths appear in the
 // text only as parameters, or as patterns of letters, digits and wildcards (see fold), so that no
 // name can change the meaning of the text. It is an error if something cannot be enforced exactly.
-func Profile(p sandbox.Policy) (string, []Param, error) {
+func Profile(p resolved.Policy) (string, []Param, error) {
 	if p.Unconfined {
 		return "", nil, errors.New("an unconfined policy has no profile")
-	}
-	if err := p.Validate(); err != nil {
-		return "", nil, err
 	}
 	if p.Network.Mode == sandbox.NetworkAllow && len(p.Network.Hosts) > 0 {
 		return "", nil, fmt.Errorf("single hosts (%s) cannot be opened on macOS, only the whole network", p.Network.Hosts[0])
 	}
 	b := &builder{}
-	for _, step := range []func(sandbox.Policy) error{b.reads, b.writes, b.pins, b.network} {
+	for _, step := range []func(resolved.Policy) error{b.reads, b.writes, b.pins, b.network} {
 		if err := step(p); err != nil {
 			return "", nil, err
 		}
@@ -143,7 +141,7 @@ func spelled(name string) string {
 }
 
 // reads allows reading everything or the roots, except denied paths.
-func (b *builder) reads(p sandbox.Policy) error {
+func (b *builder) reads(p resolved.Policy) error {
 	entries := slices.Clone(p.DenyRead)
 	for _, glob := range p.DenyGlobs {
 		b.denied = append(b.denied, `(require-not (regex #"^`+foldGlob(glob)+`(/|$)"))`)
@@ -166,7 +164,7 @@ func (b *builder) reads(p sandbox.Policy) error {
 		// A codeagent that a command starts looks whether the folders of the records exist.
 		return b.metadata("H", p.Protected.Hidden)
 	}
-	roots := sandbox.PathsOf(slices.Concat(p.Read, p.Write, temps(p)))
+	roots := sandbox.PathsOf(slices.Concat(p.Read, p.Roots))
 	ancestors := []string{}
 	for _, root := range roots {
 		param, err := b.param("R", root)
@@ -204,41 +202,38 @@ func (b *builder) rule(head string, filters ...[]string) {
 	b.line("(%s\n  (require-all\n    %s))", head, strings.Join(slices.Concat(filters...), "\n    "))
 }
 
-// temps are the folders for temporary files.
-func temps(p sandbox.Policy) []sandbox.Root {
-	var out []sandbox.Root
-	if p.Temp != "" {
-		out = append(out, sandbox.Root{Path: p.Temp})
-	}
-	if p.SharedTemp {
-		out = append(out, sandbox.Root{Path: "/private/tmp", Optional: true}, sandbox.Root{Path: "/private/var/tmp", Optional: true})
-	}
-	return out
+// declared are the write roots that the policy names itself.
+func declared(p resolved.Policy) []sandbox.Root {
+	return slices.DeleteFunc(slices.Clone(p.Roots), temporary)
+}
+
+func temporary(r sandbox.Root) bool {
+	return r.Origin == sandbox.FromTemp || r.Origin == sandbox.FromSharedTemp
 }
 
 // writes allows writing inside each root, except what is protected there. It writes one rule for
 // each root. A path is writable if any of these rules allows it. That equals JudgeWrite's decision
 // by the longest root: a longer root has fewer protected names above it, and none that a shorter
 // one lacks.
-func (b *builder) writes(p sandbox.Policy) error {
+func (b *builder) writes(p resolved.Policy) error {
 	b.line("\n; Writing.")
 	own, err := b.away("O", kept, p.Protected.Own...)
 	if err != nil {
 		return err
 	}
-	roots := slices.Concat(p.Write, temps(p))
-	for _, root := range p.Write { // who may change a protected file may make its lock
+	roots := slices.Clone(p.Roots)
+	for _, root := range declared(p) { // who may change a protected file may make its lock
 		if lock := root.Path + ".lock"; p.JudgeWrite(lock).Allowed {
 			roots = append(roots, sandbox.Root{Path: lock, Optional: true})
 		}
 	}
-	for i, root := range roots {
+	for _, root := range roots {
 		param, err := b.param("W", root.Path)
 		if err != nil {
 			return err
 		}
 		name, _ := exact(root.Path)
-		if i < len(p.Write) && slices.Contains(never, name) {
+		if !temporary(root) && slices.Contains(never, name) {
 			return fmt.Errorf("%s is shared with every program and is never a root; tmp = \"shared\" opens the folders for temporary files", name)
 		}
 		filters := []string{"(subpath " + param + ")"}
@@ -258,7 +253,7 @@ func (b *builder) writes(p sandbox.Policy) error {
 
 // protectedIn returns the filters for one root: the protected paths that do not cover the root
 // itself (such a root was granted deliberately), and the protected names at any depth below it.
-func (b *builder) protectedIn(p sandbox.Policy, root string) ([]string, error) {
+func (b *builder) protectedIn(p resolved.Policy, root string) ([]string, error) {
 	var out []string
 	for _, name := range p.Protected.Paths {
 		where, err := exact(name)
@@ -293,8 +288,8 @@ func depth(name string) int {
 // pins keeps the folders above protected and denied paths in place: if a parent were moved away,
 // the path would mean another file. Moving unlinks the old name. The roots themselves are pinned
 // too.
-func (b *builder) pins(p sandbox.Policy) error {
-	roots := slices.Concat(p.Write, temps(p))
+func (b *builder) pins(p resolved.Policy) error {
+	roots := p.Roots
 	if len(roots) == 0 {
 		return nil
 	}
@@ -338,7 +333,7 @@ func (b *builder) pins(p sandbox.Policy) error {
 }
 
 // patternPins returns patterns for the folders above names and globs of several components.
-func patternPins(p sandbox.Policy) []string {
+func patternPins(p resolved.Policy) []string {
 	var out []string
 	add := func(pattern string) {
 		if !slices.Contains(out, pattern) {
@@ -362,7 +357,7 @@ func patternPins(p sandbox.Policy) []string {
 }
 
 // network allows nothing, the granted sockets, or everything.
-func (b *builder) network(p sandbox.Policy) error {
+func (b *builder) network(p resolved.Policy) error {
 	if len(p.Sockets) > 0 {
 		b.line("\n; Sockets that were granted.")
 	}

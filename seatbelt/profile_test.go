@@ -14,6 +14,7 @@ import (
 
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
+	"codeagent/sandbox/resolved"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -50,9 +51,20 @@ func policies() map[string]sandbox.Policy {
 	}
 }
 
+// profileOf is the profile of p on a Mac.
+func profileOf(p sandbox.Policy) (string, []Param, error) {
+	exact, err := resolved.Of(p, mac)
+	if err != nil {
+		return "", nil, err
+	}
+	return Profile(exact)
+}
+
+var mac = resolved.Machine{SharedTemp: []string{"/private/tmp", "/private/var/tmp"}}
+
 func compile(t *testing.T, p sandbox.Policy) *profile {
 	t.Helper()
-	text, params, err := Profile(p)
+	text, params, err := profileOf(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +73,7 @@ func compile(t *testing.T, p sandbox.Policy) *profile {
 
 func TestGolden(t *testing.T) {
 	for name, p := range policies() {
-		text, params, err := Profile(p)
+		text, params, err := profileOf(p)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -339,11 +351,11 @@ func TestRefusesPaths(t *testing.T) {
 		"too many paths":  many(4000),
 		"a bad host mode": {Network: sandbox.Network{Mode: "some"}},
 	} {
-		if text, _, err := Profile(p); err == nil {
+		if text, _, err := profileOf(p); err == nil {
 			t.Errorf("%s: has a profile:\n%.500s", name, text)
 		}
 	}
-	if _, _, err := Profile(sandbox.WorkspaceWrite("/" + strings.Repeat("a", 1022))); err != nil {
+	if _, _, err := profileOf(sandbox.WorkspaceWrite("/" + strings.Repeat("a", 1022))); err != nil {
 		t.Errorf("1023 bytes: %v", err)
 	}
 }
@@ -417,7 +429,7 @@ func TestNamesCannotSpeak(t *testing.T) {
 		if !sb.allows(query{op: "file-write-data", path: root + "/main.go"}) || sb.allows(query{op: "file-write-data", path: root + "/" + name}) || sb.allows(query{op: "file-write-data", path: root + "/sub/" + name + "/x"}) {
 			t.Errorf("%q is not held exactly", name)
 		}
-		text, _, _ := Profile(p)
+		text, _, _ := profileOf(p)
 		if strings.Contains(strings.TrimPrefix(text, base), name) && len(name) > 2 && name != `(param "W0")` {
 			t.Errorf("%q is in the text", name)
 		}
@@ -445,7 +457,7 @@ func FuzzFold(f *testing.F) {
 		if strings.Contains(name, "/") || p.Validate() != nil {
 			return
 		}
-		text, params, err := Profile(p)
+		text, params, err := profileOf(p)
 		if err != nil {
 			t.Fatalf("%q: %v", name, err)
 		}

@@ -9,7 +9,7 @@ func TestOwnTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, p := range policies() {
-		text, params, err := Profile(p)
+		text, params, err := profileOf(p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,14 @@
 package seatbelt
 
-import "codeagent/sandbox"
+import (
+	"slices"
+
+	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
+)
 
 // Weaknesses are what the profile of p does not enforce, or enforces without a test.
-func Weaknesses(p sandbox.Policy) (out []sandbox.Weakness) {
+func Weaknesses(p resolved.Policy) (out []sandbox.Weakness) {
 	named := len(p.Protected.Names)+len(p.Protected.Paths)+len(p.DenyRead)+len(p.DenyGlobs) > 0
 	for _, w := range []struct {
 		applies               bool
@@ -27,7 +32,7 @@ func Weaknesses(p sandbox.Policy) (out []sandbox.Weakness) {
 		{p.Limits.CPUPercent > 0, "cpu-share",
 			"A command may use more than its share of processor time.",
 			"macOS has no such limit", ""},
-		{p.SharedTemp, "shared-temp",
+		{slices.ContainsFunc(p.Roots, func(r sandbox.Root) bool { return r.Origin == sandbox.FromSharedTemp }), "shared-temp",
 			"Commands may write the shared folders for temporary files, which other programs trust.",
 			`sandbox.tmp is "shared"`, `set sandbox.tmp = "private"`},
 	} {

@@ -14,6 +14,7 @@ import (
 	"codeagent/exec"
 	"codeagent/model"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // place is a workspace with a folder outside it, and everything that a call needs.
@@ -23,7 +24,7 @@ type place struct {
 	ws, out string
 	policy  sandbox.Policy
 	options Options
-	backend sandbox.Backend
+	backend resolved.Backend
 	stage   Stage
 	mode    approvals.Mode
 	// answer is the answer to every question.

@@ -39,7 +39,7 @@ func confined(t *testing.T, files map[string]string) *place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	if _, err := b.Enforcement(sandbox.WorkspaceWrite("/usr")); err != nil {
+	if _, err := sandboxtest.Enforcement(b, sandbox.WorkspaceWrite("/usr")); err != nil {
 		t.Skipf("the sandbox cannot be set up here: %v", err)
 	}
 	p := newPlace(t, files)

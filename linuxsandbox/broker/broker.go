@@ -39,6 +39,7 @@ import (
 	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -78,7 +79,7 @@ const maxLookUps = 256
 
 // Options are the inputs of New.
 type Options struct {
-	Policy sandbox.Policy
+	Policy resolved.Policy
 	// Protection is the part of the policy that the broker enforces. Order is what the
 	// keeper enforces.
 	Protection Protection
@@ -179,15 +180,11 @@ func mountsOf(plan *spec.Mounts) *pathwalk.Mounts {
 }
 
 // withOwnFolders adds the folders that the command has for itself to its write roots.
-func withOwnFolders(p sandbox.Policy, plan *spec.Mounts) sandbox.Policy {
+func withOwnFolders(p resolved.Policy, plan *spec.Mounts) resolved.Policy {
 	if plan == nil {
 		return p
 	}
-	p = p.Clone()
-	for _, dir := range plan.OwnFolders() {
-		p.Write = append(p.Write, sandbox.Root{Path: dir})
-	}
-	return p
+	return p.Plus(plan.OwnFolders(), nil)
 }
 
 // Serve hands the listener over, once. The broker then owns it.

@@ -20,6 +20,7 @@ import (
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/sys/unix"
@@ -138,8 +139,9 @@ func notifiedSpecs(t *testing.T) map[string]*spec.Spec {
 // notifiedBroker is a broker that serves only the test.
 func notifiedBroker(t *testing.T, spec *spec.Spec) *Broker {
 	ws := string(spec.Command.Dir)
-	p := sandbox.WorkspaceWrite(ws)
-	p.Temp = filepath.Join(ws, "temp")
+	declared := sandbox.WorkspaceWrite(ws)
+	declared.Temp = filepath.Join(ws, "temp")
+	p := sandboxtest.Resolved(declared)
 	b, err := assemble(Options{
 		Policy: p, Protection: PlanProtection(p, []string{ws}, nil), Order: spec, Session: &Session{Files: new(Files)},
 		Taking: sockets.TakesCopies, Life: t.Context(),

@@ -12,6 +12,7 @@ import (
 	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,7 +61,7 @@ func (j *judge) widen(key heldKey, g sandbox.Grant) bool {
 }
 
 // allows reports whether a policy allows what was asked for.
-func allows(p sandbox.Policy, key heldKey) bool {
+func allows(p resolved.Policy, key heldKey) bool {
 	switch key.kind {
 	case sandbox.KindSocket:
 		return slices.Contains(p.Sockets, key.target)

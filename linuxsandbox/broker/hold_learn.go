@@ -7,6 +7,7 @@ import (
 
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // The broker's thread calls sandbox.Command.Learn and waits for it. Then it handles the
@@ -20,7 +21,7 @@ type learning struct {
 	// asked are the keys granted to the call so far, each once: a rename has two ends.
 	asked []heldKey
 	// policy and protection are as before the first grant.
-	policy     sandbox.Policy
+	policy     resolved.Policy
 	protection Protection
 	// roots is the number of granted roots before the first grant.
 	roots int
@@ -46,8 +47,7 @@ func (h *holding) learn(n *notify.Notification, pins []pin, d sandbox.Denial) bo
 // learnable reports whether path may be granted although no person reads the question: it
 // is not protected, and it is one of the files that the call names.
 func (h *holding) learnable(n *notify.Notification, path string, pins []pin) bool {
-	all := h.judge.policy
-	all.Write = []sandbox.Root{{Path: "/"}}
+	all := h.judge.policy.Plus([]string{"/"}, nil)
 	if !all.JudgeWrite(path).Allowed || slices.ContainsFunc(gitFolders("/", path), func(dir string) bool { return h.judge.foreignGit(n, dir) }) {
 		return false
 	}

@@ -12,6 +12,7 @@ import (
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,7 @@ import (
 // judge decides whether the policy allows a change of a file that was found.
 type judge struct {
 	// policy is the command's, with the grants since its start.
-	policy     sandbox.Policy
+	policy     resolved.Policy
 	protection Protection
 	// roots are the granted paths.
 	roots grantedRoots
@@ -163,7 +164,7 @@ func (j *judge) inForeignGit(n *notify.Notification, path string) bool {
 	if d != nil || j.protection.isTemporary(path) {
 		return false
 	}
-	ofGit := slices.ContainsFunc(j.policy.Write, func(r sandbox.Root) bool { return r.Git && r.Path == root })
+	ofGit := j.policy.OfGit(root)
 	if root == path {
 		return ofGit // git writes packed-refs through a link, too
 	}

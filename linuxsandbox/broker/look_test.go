@@ -10,6 +10,7 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,7 +22,7 @@ func TestLookThrough(t *testing.T) {
 	big := filepath.Join(ws, "big")
 	fill(t, big, lookHeld+10)
 	fill(t, filepath.Join(ws, "small"), lookHeld-10)
-	p := sandbox.WorkspaceWrite(ws)
+	p := sandboxtest.Resolved(sandbox.WorkspaceWrite(ws))
 	newJudge := func() *judge {
 		return &judge{policy: p, protection: PlanProtection(p, []string{ws}, nil), session: &Session{Files: new(Files)}}
 	}

@@ -10,6 +10,7 @@ import (
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestSharedMemoryThroughNoLink: inMemory does not make the session's folder for shared memory
@@ -19,7 +20,7 @@ func TestSharedMemoryThroughNoLink(t *testing.T) {
 	if err := os.Symlink(outside, temp); err != nil {
 		t.Fatal(err)
 	}
-	j := &judge{policy: sandbox.Policy{Temp: temp}, walk: &pathwalk.Walker{}}
+	j := &judge{policy: sandboxtest.Resolved(sandbox.Policy{Temp: temp}), walk: &pathwalk.Walker{}}
 	j.inMemory(kernel.ShmDir + "/codeagent-test-link")
 	if made, err := os.ReadDir(outside); len(made) > 0 || err != nil {
 		t.Errorf("made outside: %v, %v", made, err)

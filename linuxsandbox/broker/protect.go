@@ -10,6 +10,7 @@ import (
 
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
+	"codeagent/sandbox/resolved"
 )
 
 // Protected names and paths lie inside write roots, and Landlock cannot take away a right
@@ -25,7 +26,7 @@ import (
 
 // Protection is the part of a policy that the broker enforces.
 type Protection struct {
-	policy sandbox.Policy
+	policy resolved.Policy
 	// roots are the write roots that are folders.
 	roots []string
 	// temporary are the roots where names are not protected. own are the folders that the
@@ -42,9 +43,9 @@ type Protection struct {
 
 // PlanProtection makes the broker enforce the policy in folders, the folders among the
 // write roots, and in own, the folders that a command with mounts has for itself.
-func PlanProtection(p sandbox.Policy, folders, own []string) Protection {
+func PlanProtection(p resolved.Policy, folders, own []string) Protection {
 	out := Protection{policy: p, roots: slices.Concat(folders, own), temporary: own, own: own}
-	for _, root := range p.Roots() {
+	for _, root := range p.Roots {
 		if root.Origin == sandbox.FromTemp && slices.Contains(folders, root.Path) {
 			out.temporary = append(slices.Clone(own), root.Path)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestProtectionByName: the broker's decisions by path alone.
@@ -17,9 +18,9 @@ func TestProtectionByName(t *testing.T) {
 	p.Protected.Paths = []string{"/ws/.git/config", "/ws/conf/secret"}
 	p.Protected.Own = []string{"/var/tmp/agent/bin"}
 	folders := []string{"/ws", "/extra", "/ws/inner", "/ws/temp", "/tmp", "/var/tmp"}
-	g := PlanProtection(p, folders, []string{"/dev/shm"})
+	g := PlanProtection(sandboxtest.Resolved(p), folders, []string{"/dev/shm"})
 	p.DenyRead, p.DenyGlobs = []string{"/ws/keys/one", "/ws/odd*/key", "/home/key"}, []string{"/ws/*.key"}
-	denying := PlanProtection(p, folders, nil)
+	denying := PlanProtection(sandboxtest.Resolved(p), folders, nil)
 	for _, row := range []struct {
 		what string
 		got  func(string) bool

@@ -39,13 +39,13 @@ func (b *Broker) Revoke(c sandbox.Closing) sandbox.Revoked {
 // revoke runs on the broker's thread.
 func (b *Broker) revoke(c sandbox.Closing) (out sandbox.Revoked) {
 	g, j := c.Grant, &b.judge
-	had := j.policy.Write
+	had := j.policy.Roots
 	j.policy, j.protection.policy = j.policy.Closed(c), j.protection.policy.Closed(c)
 	// Landlock rules from the start still open single files. A command that bypasses the broker this
 	// way gains no more than an open descriptor would give it.
 	j.reach = slices.DeleteFunc(j.reach, func(path string) bool {
 		root := func(r sandbox.Root) bool { return r.Path == path }
-		return slices.ContainsFunc(had, root) && !slices.ContainsFunc(j.policy.Write, root)
+		return slices.ContainsFunc(had, root) && !slices.ContainsFunc(j.policy.Roots, root)
 	})
 	j.looks.done = nil // they used the wider policy
 	b.held.revoked = append(b.held.revoked, g)

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +25,7 @@ type Client struct {
 // revocations.
 type revocation struct {
 	count  int64
-	policy sandbox.Policy
+	policy resolved.Policy
 }
 
 // NewClient returns nil for a nil Network.
@@ -105,12 +105,12 @@ func (c *Client) Revocations() int64 {
 
 // Cut ends the connections of the command that the policy no longer allows, including unfinished
 // ones. It returns their number.
-func (c *Client) Cut(p *sandbox.Policy) (cut int) {
+func (c *Client) Cut(p *resolved.Policy) (cut int) {
 	if c == nil {
 		return 0
 	}
 	c.relay.mu.Lock()
-	c.revoked = revocation{c.revoked.count + 1, p.Clone()}
+	c.revoked = revocation{c.revoked.count + 1, *p}
 	c.relay.mu.Unlock()
 	for _, s := range c.relay.streamsOf(c) {
 		if !c.MayReach(p, s.to) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 func TestHostNames(t *testing.T) {
@@ -41,14 +42,16 @@ func TestHostNames(t *testing.T) {
 // TestMayReachByName checks names that lead to addresses of every kind.
 func TestMayReachByName(t *testing.T) {
 	n := &Network{names: newNameService(resolvConf{}, Outside{Hosts: "10.0.0.9 written.example\n"})}
-	p := &sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow}}
+	declared := sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow}}
 	for _, text := range []string{"name.example:443", "written.example:443", "localhost:443", "10.0.0.8:443"} {
 		h, err := sandbox.ParseHostPort(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Network.Hosts = append(p.Network.Hosts, h)
+		declared.Network.Hosts = append(declared.Network.Hosts, h)
 	}
+	exact := sandboxtest.Resolved(declared)
+	p := &exact
 	for _, c := range []struct {
 		address string
 		open    bool

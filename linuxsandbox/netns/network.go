@@ -11,6 +11,7 @@ import (
 
 	"codeagent/linuxsandbox/control"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -119,14 +120,14 @@ func (n *Network) ServedByHost(protocol int, at netip.AddrPort) bool {
 }
 
 // MayLookUp reports whether the policy names the host.
-func MayLookUp(p *sandbox.Policy, name string) bool {
+func MayLookUp(p *resolved.Policy, name string) bool {
 	return p.Network.Mode == sandbox.NetworkAllow && slices.ContainsFunc(p.Network.Hosts, func(h sandbox.HostPort) bool { return h.Host == name })
 }
 
 // MayReach reports whether the policy names the address, or a name that this session's commands
 // looked up for it and that may lead there. Several names may stand for one address, and the kernel
 // does not know for which of them a connection is. to is the address that is dialled afterwards.
-func (n *Network) MayReach(p *sandbox.Policy, to netip.AddrPort) bool {
+func (n *Network) MayReach(p *resolved.Policy, to netip.AddrPort) bool {
 	if p.Network.Mode != sandbox.NetworkAllow {
 		return false
 	}
@@ -145,7 +146,7 @@ func (n *Network) MayReach(p *sandbox.Policy, to netip.AddrPort) bool {
 
 // Unreached is the denial of an address. Its target is the name under which the address was looked up
 // last, if that name may lead there, else the address. Without a port the target is bare.
-func (n *Network) Unreached(p *sandbox.Policy, to netip.AddrPort) sandbox.Denial {
+func (n *Network) Unreached(p *resolved.Policy, to netip.AddrPort) sandbox.Denial {
 	h := sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}
 	d := sandbox.Denial{Kind: sandbox.KindNetwork, Target: h.String()}
 	if d.Requested, d.Note = n.misled(p, to); d.Note != "" {
@@ -161,7 +162,7 @@ func (n *Network) Unreached(p *sandbox.Policy, to netip.AddrPort) sandbox.Denial
 
 // misled finds a name that led to an address to which no name may lead. It returns the name with
 // its port, and the reason; "" if there was none.
-func (n *Network) misled(p *sandbox.Policy, to netip.AddrPort) (name, note string) {
+func (n *Network) misled(p *resolved.Policy, to netip.AddrPort) (name, note string) {
 	named := func(h sandbox.HostPort) bool { return p.JudgeHost(h).Allowed }
 	for _, host := range slices.Backward(n.names.known.all(to.Addr())) {
 		h := sandbox.HostPort{Host: host, Port: to.Port()}

@@ -1,4 +1,4 @@
-// Package sandboxtest is the conformance suite: every sandbox.Backend must pass Run. One row is one
+// Package sandboxtest is the conformance suite: every resolved.Backend must pass Run. One row is one
 // sentence about the sandbox. Rows are tried in both directions: what must be refused is first done
 // without a sandbox, which proves that a refusal comes from the sandbox, and what must work has to
 // work inside.
@@ -24,7 +24,9 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/hostfile"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // patience is how long a command may take before the suite treats it as hung.
@@ -32,11 +34,11 @@ const patience = 3 * time.Minute
 
 // Run runs the suite on a backend. newBackend returns a fresh one; a backend with a Close method is
 // closed at the end.
-func Run(t *testing.T, newBackend func() sandbox.Backend) { RunExcept(t, newBackend, nil) }
+func Run(t *testing.T, newBackend func() resolved.Backend) { RunExcept(t, newBackend, nil) }
 
 // RunExcept is Run without some rows or parts, each by its name and with the reason why this
 // backend cannot answer it here. Each of these names must exist.
-func RunExcept(t *testing.T, newBackend func() sandbox.Backend, except map[string]string) {
+func RunExcept(t *testing.T, newBackend func() resolved.Backend, except map[string]string) {
 	b := newBackend()
 	excused := map[string]bool{}
 	if c, ok := b.(interface{ Close() error }); ok {
@@ -83,7 +85,7 @@ func RunExcept(t *testing.T, newBackend func() sandbox.Backend, except map[strin
 // suite is one part of the run.
 type suite struct {
 	*testing.T
-	b sandbox.Backend
+	b resolved.Backend
 	// except are the rows to skip; excused are those that were skipped.
 	except  map[string]string
 	excused map[string]bool
@@ -143,7 +145,7 @@ func (s *suite) start(p sandbox.Policy, cmd sandbox.Command) sandbox.Process {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	s.Cleanup(cancel)
-	proc, err := s.b.Start(ctx, p, cmd, nil)
+	proc, err := Start(s.b, ctx, p, cmd, nil)
 	if err != nil {
 		s.Fatalf("start %q: %v", cmd.Args, err)
 	}
@@ -185,7 +187,7 @@ func (s *suite) bare(cmd sandbox.Command) string {
 // states reports whether the backend states the weakness id under p.
 func (s *suite) states(p sandbox.Policy, id string) bool {
 	s.Helper()
-	e, err := s.b.Enforcement(p)
+	e, err := Enforcement(s.b, p)
 	if err != nil {
 		s.Fatalf("enforcement: %v", err)
 	}
@@ -204,4 +206,35 @@ func (s *suite) judge(p sandbox.Policy, what, weakness string, refused bool) {
 	case stated:
 		s.Logf("%s: not refused, as weakness %q states", what, weakness)
 	}
+}
+
+// Resolved is p on a Linux machine without links.
+func Resolved(p sandbox.Policy) resolved.Policy {
+	exact, err := resolved.Of(p, resolved.Machine{SharedTemp: []string{"/tmp", "/var/tmp"}})
+	if err != nil {
+		panic(err)
+	}
+	return exact
+}
+
+// Enforcement is that of b for p, as package exec asks for it.
+func Enforcement(b resolved.Backend, p sandbox.Policy) (sandbox.Enforcement, error) {
+	exact, err := resolved.On(hostfile.OS{}, p)
+	if err != nil {
+		return sandbox.Enforcement{}, unfit(err)
+	}
+	return b.Enforcement(exact)
+}
+
+// Start starts cmd under p with b, as package exec does.
+func Start(b resolved.Backend, ctx context.Context, p sandbox.Policy, cmd sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
+	exact, err := resolved.On(hostfile.OS{}, p)
+	if err != nil {
+		return nil, unfit(err)
+	}
+	return b.Start(ctx, exact, cmd, h)
+}
+
+func unfit(err error) error {
+	return &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "policy", Err: err}
 }

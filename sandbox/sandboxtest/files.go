@@ -217,7 +217,7 @@ func denyRead(s *suite) {
 	}
 	// Inside a write root it is enforced, or the policy is refused.
 	inside := sandbox.Policy{Write: []sandbox.Root{{Path: base}}, DenyRead: []string{secret}}
-	if _, err := s.b.Enforcement(inside); err != nil {
+	if _, err := Enforcement(s.b, inside); err != nil {
 		if !strings.Contains(err.Error(), secret) {
 			s.Errorf("the refusal does not name %s: %v", secret, err)
 		}

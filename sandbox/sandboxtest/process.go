@@ -142,7 +142,7 @@ func network(s *suite) {
 	}
 	os.Remove(outside + "/new.sock")
 	p := sandbox.Policy{Write: []sandbox.Root{{Path: dir}}}
-	e, err := s.b.Enforcement(p)
+	e, err := Enforcement(s.b, p)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func network(s *suite) {
 	}
 	host := sandbox.HostPort{Host: "127.0.0.1", Port: listeners[0].port}
 	p.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{host}}
-	if _, err := s.b.Enforcement(p); err != nil {
+	if _, err := Enforcement(s.b, p); err != nil {
 		if !strings.Contains(err.Error(), host.String()) {
 			s.Errorf("the refusal does not name %s: %v", host, err)
 		}
@@ -218,7 +218,7 @@ func ends(s *suite) {
 	proc.Kill() // also after the end
 
 	ctx, cancel := context.WithCancel(context.Background())
-	proc, err := s.b.Start(ctx, sandbox.ReadOnly(), s.probeCommand(dir, "sleep"), nil)
+	proc, err := Start(s.b, ctx, sandbox.ReadOnly(), s.probeCommand(dir, "sleep"), nil)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 // enforcement: the report is complete and does not change.
 func enforcement(s *suite) {
-	e, err := s.b.Enforcement(sandbox.ReadOnly())
+	e, err := Enforcement(s.b, sandbox.ReadOnly())
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func enforcement(s *suite) {
 		}
 		seen[w.ID] = true
 	}
-	if _, err := s.b.Enforcement(sandbox.FullAccess()); err == nil {
+	if _, err := Enforcement(s.b, sandbox.FullAccess()); err == nil {
 		s.Error("an unconfined policy is accepted")
 	}
 }
@@ -64,7 +64,7 @@ func roots(s *suite) {
 		s.Fatal(err)
 	}
 	holding := sandbox.Policy{Write: []sandbox.Root{{Path: base}}, Protected: sandbox.Protected{Own: []string{own}}}
-	if _, err := s.b.Enforcement(holding); err != nil {
+	if _, err := Enforcement(s.b, holding); err != nil {
 		s.refuses("write root holds codeagent's settings", holding, own)
 	} else if line := lines(s.run(holding, s.probeCommand(base, step("create", filepath.Join(own, "f")))).out)[0]; !refused(line) {
 		s.Errorf("write root holds codeagent's settings, which can be written: %s", line)
@@ -72,7 +72,7 @@ func roots(s *suite) {
 	s.refuses("write root lies in codeagent's settings", sandbox.Policy{
 		Write: []sandbox.Root{{Path: real}}, Protected: sandbox.Protected{Own: []string{filepath.Dir(real)}},
 	}, real)
-	if e, err := s.b.Enforcement(sandbox.Policy{Read: []sandbox.Root{{Path: "/"}, {Path: missing, Optional: true}}}); err != nil {
+	if e, err := Enforcement(s.b, sandbox.Policy{Read: []sandbox.Root{{Path: "/"}, {Path: missing, Optional: true}}}); err != nil {
 		s.Errorf("a missing optional root: %v, %+v", err, e)
 	}
 }
@@ -80,10 +80,10 @@ func roots(s *suite) {
 // refuses checks that p is an error that names its cause, in Enforcement and in Start.
 func (s *suite) refuses(what string, p sandbox.Policy, named string) {
 	s.Helper()
-	if _, err := s.b.Enforcement(p); err == nil || !strings.Contains(err.Error(), named) {
+	if _, err := Enforcement(s.b, p); err == nil || !strings.Contains(err.Error(), named) {
 		s.Errorf("%s: enforcement: %v, want an error that names %s", what, err, named)
 	}
-	_, err := s.b.Start(context.Background(), p, s.probeCommand("/", "args"), nil)
+	_, err := Start(s.b, context.Background(), p, s.probeCommand("/", "args"), nil)
 	var bad *sandbox.StartError
 	if !errors.As(err, &bad) || bad.Code != sandbox.ExitCannotConfine || !strings.Contains(err.Error(), named) {
 		s.Errorf("%s: start: %v, want a StartError of code 125 that names %s", what, err, named)
@@ -121,7 +121,7 @@ func startFailures(s *suite) {
 			continue
 		}
 		cmd := sandbox.Command{Path: row.path, Args: []string{row.path}, Dir: row.dir, Env: []string{"PATH=:.:relative:" + dir + "/nowhere:/bin"}}
-		proc, err := s.b.Start(context.Background(), sandbox.ReadOnly(), cmd, nil)
+		proc, err := Start(s.b, context.Background(), sandbox.ReadOnly(), cmd, nil)
 		if err == nil {
 			_, err = proc.Wait()
 		}
@@ -135,7 +135,7 @@ func startFailures(s *suite) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := s.b.Start(ctx, sandbox.ReadOnly(), shell(dir, "true"), nil); !errors.Is(err, context.Canceled) {
+	if _, err := Start(s.b, ctx, sandbox.ReadOnly(), shell(dir, "true"), nil); !errors.Is(err, context.Canceled) {
 		s.Errorf("start with an ended context: %v", err)
 	}
 }

@@ -95,7 +95,7 @@ func describeSandbox(ctx context.Context, b *workspace.Workspace, w io.Writer) (
 // policy: those of another policy if that can be enforced, else those the kernel reports.
 func layersThere(b *workspace.Workspace) []sandbox.Layer {
 	if b.Enforcement.Backend == "" && b.Offered != nil {
-		if e, err := b.Offered.Enforcement(sandbox.ReadOnly()); err == nil {
+		if e, err := exec.New(exec.Options{Backend: b.Offered}).Enforcement(sandbox.ReadOnly()); err == nil {
 			return e.Layers
 		}
 	}

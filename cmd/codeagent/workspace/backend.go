@@ -15,6 +15,7 @@ import (
 	"codeagent/linuxsandbox"
 	"codeagent/linuxsandbox/program"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 	"codeagent/seatbelt"
 )
 
@@ -28,8 +29,8 @@ func Linux(s cli.Stdio, opened func() (program.Image, error)) (*linuxsandbox.Bac
 // backend chooses the system's backend: one line each. If it does not work, the
 // setting sandbox.fallback decides. The check asks for the enforcement of the session's own
 // policy.
-func (ws *Workspace) backend() (sandbox.Backend, error) {
-	var backend sandbox.Backend
+func (ws *Workspace) backend() (resolved.Backend, error) {
+	var backend resolved.Backend
 	var err error
 	switch runtime.GOOS {
 	case "linux":
@@ -83,9 +84,10 @@ func (ws *Workspace) Unfit(err error) error {
 }
 
 // check asks for the enforcement of the session's policy. err is why there is no backend.
-func (ws *Workspace) check(backend sandbox.Backend, err error) (sandbox.Backend, error) {
+func (ws *Workspace) check(backend resolved.Backend, err error) (resolved.Backend, error) {
+	tried := exec.New(exec.Options{Backend: backend})
 	if err == nil {
-		ws.Enforcement, err = backend.Enforcement(ws.Policy)
+		ws.Enforcement, err = tried.Enforcement(ws.Policy)
 	}
 	if err == nil {
 		if missing := ws.Config.Sandbox.MissingLayers(ws.Enforcement); len(missing) > 0 {
@@ -96,7 +98,7 @@ func (ws *Workspace) check(backend sandbox.Backend, err error) (sandbox.Backend,
 	if backend != nil {
 		// If another policy can be enforced, the user should change this one instead of giving up
 		// the sandbox.
-		if _, other := backend.Enforcement(sandbox.ReadOnly()); other == nil {
+		if _, other := tried.Enforcement(sandbox.ReadOnly()); other == nil {
 			return nil, CannotConfine(err, false)
 		}
 	}

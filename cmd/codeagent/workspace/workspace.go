@@ -21,6 +21,7 @@ import (
 	"codeagent/hostfile"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 )
 
 // Workspace is an opened folder: the settings, the policy made from them, and a runner over
@@ -49,9 +50,9 @@ type Workspace struct {
 	// forOne: the workspace is opened for one command, which shows what the backend enforces.
 	// It has no git. used is the backend.
 	forOne bool
-	used   sandbox.Backend
+	used   resolved.Backend
 	// Offered is the system's backend; nil if the system has none.
-	Offered sandbox.Backend
+	Offered resolved.Backend
 	Stdio   cli.Stdio
 	// linux is the Linux backend, which is prepared while the settings are read; unprepared is why
 	// there is none.
@@ -168,7 +169,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 }
 
 // runnerOf returns a runner over backend; none runs what is not confined.
-func runnerOf(ws *Workspace, backend, none sandbox.Backend) *exec.Runner {
+func runnerOf(ws *Workspace, backend, none resolved.Backend) *exec.Runner {
 	ground := ws.Ground
 	if ws.Policy.Unconfined {
 		ground = nil // nothing is kept from commands
@@ -194,7 +195,9 @@ func (ws *Workspace) Apart() (r *exec.Runner, over func(), err error) {
 }
 
 // Grantable reports whether the backend can grant a single host and a single socket.
-func (ws *Workspace) Grantable() (hosts, sockets bool) { return approvals.Grantable(ws.used) }
+func (ws *Workspace) Grantable() (hosts, sockets bool) {
+	return approvals.Grantable(exec.New(exec.Options{Backend: ws.used}).Enforcement)
+}
 
 // Confines reports whether a sandbox works here, also where commands run without one.
 func (ws *Workspace) Confines() bool { return ws.confined != nil }
@@ -208,7 +211,7 @@ func (ws *Workspace) onlyRead() (sandbox.Policy, error) {
 
 // newGit returns the runner of codeagent's own git queries. They are always confined, also
 // when commands are not. Without a sandbox there is no git.
-func (ws *Workspace) newGit(backend sandbox.Backend) *gitrun.Git {
+func (ws *Workspace) newGit(backend resolved.Backend) *gitrun.Git {
 	o := gitrun.Options{Policy: ws.Policy}
 	if _, plain := backend.(exec.Plain); backend != nil && !plain {
 		ws.confined = exec.New(exec.Options{Backend: backend, Environ: ws.Stdio.Environ, Files: ws.Files})

@@ -20,6 +20,7 @@ import (
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +38,7 @@ type Refusal struct {
 // called only on its thread.
 type Options struct {
 	// Policy is the broker's policy, which grants may widen.
-	Policy *sandbox.Policy
+	Policy *resolved.Policy
 	Walk   *pathwalk.Walker
 	// Record records a denial. Refuse does too, unless somebody grants the connection.
 	Record func(n *notify.Notification, d sandbox.Denial)
