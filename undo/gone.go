@@ -50,12 +50,15 @@ func put[K comparable, V any](m *map[K]V, i K, value V) {
 	(*m)[i] = value
 }
 
-// settled completes the settling of a call. A file that only moved was not deleted. New files were
-// made by the session.
+// settled completes the settling of a call. A file that only moved was not lost, whatever took its
+// place, and the session did not make it. Other new files were made by the session.
 func (g *gone) settled(s *History) {
 	for i := range g.came {
-		if _, moved := g.deleted[i]; moved {
+		_, moved := g.deleted[i]
+		_, displaced := g.overwritten[i]
+		if moved || displaced {
 			delete(g.deleted, i)
+			delete(g.overwritten, i)
 		} else if len(s.made) < s.store.bounds.entries {
 			put(&s.made, i.inode, s.store.now())
 		}

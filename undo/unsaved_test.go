@@ -42,7 +42,13 @@ func TestUnsaved(t *testing.T) {
 		"an earlier turn's, moved": {func(b *bench) { b.write("new", strings.Repeat("y", 1001)); b.rename("new", "newer") }, func(b *bench) {
 			b.rename("newer", "newest")
 		}, "newest", ""},
-		"moved in an earlier turn": {func(b *bench) { b.rename("large", "other") }, func(*bench) {}, "other", large},
+		"moved in an earlier turn":                           {func(b *bench) { b.rename("large", "other") }, func(*bench) {}, "other", large},
+		"moved in an earlier turn, and another in its place": {func(b *bench) { b.rename("large", "other"); b.write("large", "new") }, func(*bench) {}, "other", large},
+		"displaced in an earlier turn": {func(b *bench) {
+			b.write("new", "new")
+			b.hardLink("large", "other")
+			b.rename("new", "large")
+		}, func(*bench) {}, "other", large},
 		"replaced by a user's": {func(b *bench) { b.write("new", strings.Repeat("y", 1001)) }, func(b *bench) {
 			b.must(os.Remove(b.at("new")))
 			b.must(os.Rename(b.at("large"), b.at("new")))

@@ -343,6 +343,8 @@ func (b *Broker) handle(n *notify.Notification) notify.Reply {
 		return b.terms.resize(n)
 	case unix.SYS_FLOCK:
 		return b.lock(n)
+	case unix.SYS_FTRUNCATE:
+		return b.shorten(n)
 	case unix.SYS_CONNECT, unix.SYS_BIND:
 		return b.sockets.Answer(n)
 	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:

@@ -44,17 +44,9 @@ func (h *command) lock(n *notify.Notification) notify.Reply {
 	if op != unix.LOCK_SH && op != unix.LOCK_EX && op != unix.LOCK_UN {
 		return notify.Failed(unix.EINVAL)
 	}
-	fd, err := sockets.TakeFD(int(n.TID), int32(n.Args[0]))
+	fd, err := h.descriptor(n)
 	if err == unix.EBADF {
 		return notify.Failed(unix.EBADF)
-	}
-	if err == nil {
-		if err = h.walk.Look(n); err == nil && !n.Waits() {
-			err = unix.ESRCH // the number may belong to a later thread
-		}
-		if err != nil {
-			unix.Close(fd)
-		}
 	}
 	if err != nil {
 		h.log.record(n, sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "flock", Target: "flock", Errno: unix.ErrnoName(refusedLock)})
@@ -80,6 +72,21 @@ func (h *command) lock(n *notify.Notification) notify.Reply {
 		h.waiting.tryWaiting(true)
 	}
 	return a
+}
+
+// descriptor returns the broker's own copy of the caller's descriptor in the first argument.
+func (h *command) descriptor(n *notify.Notification) (fd int, err error) {
+	if fd, err = sockets.TakeFD(int(n.TID), int32(n.Args[0])); err != nil {
+		return -1, err
+	}
+	if err = h.walk.Look(n); err == nil && !n.Waits() {
+		err = unix.ESRCH // the number may belong to a later thread
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // flockNow tries to lock or unlock without waiting.

@@ -5,6 +5,7 @@ package broker
 import (
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -62,4 +63,35 @@ func (h *command) losingEntry(n *notify.Notification, call string, s pathwalk.Sp
 // losingTarget is losing for an open file that is emptied.
 func (h *command) losingTarget(n *notify.Notification, call string, t *pathwalk.Target) (a notify.Reply, stops bool) {
 	return h.losing(n, call, &t.Stat, t.FD, ".", t.Path, pinOfTarget(t))
+}
+
+// shorten answers ftruncate. It makes the call on a copy of the descriptor, so that no other file
+// can come under the number meanwhile.
+func (h *command) shorten(n *notify.Notification) notify.Reply {
+	fd, err := h.descriptor(n)
+	if err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	size := int64(n.Args[1])
+	if most := h.judge.policy.Limits.FileSize; most > 0 && size > most {
+		return notify.Failed(unix.EFBIG)
+	}
+	if size < st.Size {
+		path := h.walk.PolicyPath(fd)
+		h.session.mu.Lock()
+		a, stops := h.losing(n, "ftruncate", &st, fd, ".", path, pin{fd: fd, path: path, asked: path})
+		h.session.mu.Unlock()
+		if stops {
+			return a
+		}
+	}
+	if !n.Waits() {
+		return notify.Failed(unix.ESRCH)
+	}
+	return notify.Failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))
 }

@@ -29,7 +29,7 @@ type Options struct {
 	Ask bool
 	// AskSends shows the broker the receiver of each datagram in the session's own network.
 	AskSends bool
-	// AskLocks sends flock to the broker; it requires a broker that can copy descriptors.
+	// AskLocks sends flock and ftruncate to the broker; it requires a broker that can copy descriptors.
 	AskLocks bool
 	// AskReads sends the opens that only read too; it requires Ask.
 	AskReads bool

@@ -253,6 +253,8 @@ var table = []rule{
 
 	{calls: []string{"flock"}, only: locksAsked, do: ask,
 		why: "a file that is open to read can be locked: every program of the host that locks it then waits"},
+	{calls: []string{"ftruncate"}, only: locksAsked, do: ask,
+		why: "it empties a file whose content undo may not be able to bring back"},
 
 	// Attributes of files. Changing these needs ownership but no write access, so a command could
 	// change any file that it can open for reading.

@@ -40,7 +40,7 @@ type Spec struct {
 	// which are shut without it.
 	Ask         bool
 	PathSockets bool
-	// Locks requires Ask: the broker carries out flock(2) too.
+	// Locks requires Ask: the broker carries out flock(2) and ftruncate(2) too.
 	Locks bool
 	// Reads requires Ask: the broker sees the opens that only read too.
 	Reads bool
