@@ -126,6 +126,8 @@ const (
 	Always Decision = "always"
 	// Outside runs this action outside the sandbox, once.
 	Outside Decision = "outside"
+	// OutsidePaused is Outside while every other job, server and command of the session is stopped.
+	OutsidePaused Decision = "outside_paused"
 	// OutsideSession runs exactly this command in exactly this folder outside
 	// the sandbox whenever the model asks for it, until the session ends.
 	OutsideSession Decision = "outside_session"
@@ -141,7 +143,7 @@ const (
 
 // Yes reports whether d allows the action. Lasts reports whether d also allows later actions, and
 // Leaves whether it allows them outside the sandbox.
-func (d Decision) Yes() bool { return d == Once || d == Outside || d.Lasts() }
+func (d Decision) Yes() bool { return d == Once || d.Leaves() || d.Lasts() }
 
 // Lasts: see Yes.
 func (d Decision) Lasts() bool {
@@ -149,7 +151,7 @@ func (d Decision) Lasts() bool {
 }
 
 // Leaves: see Yes.
-func (d Decision) Leaves() bool { return d == Outside || d == OutsideSession }
+func (d Decision) Leaves() bool { return d == Outside || d == OutsidePaused || d == OutsideSession }
 
 // Answer answers a Request. The zero Answer means no.
 type Answer struct {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codeagent/approvals/content"
 )
 
 // contents is a content.Source of a test.
@@ -26,9 +28,22 @@ func (d *contents) Digest(path string) (string, error) {
 		return sum, nil
 	}
 }
-func (d *contents) Mark() (int64, bool)                 { return int64(len(d.changed)), !d.unknown }
-func (d *contents) Changed(mark int64) ([]string, bool) { return d.changed[mark:], true }
-func (d *contents) Quiet() bool                         { return !d.busy }
+func (d *contents) Mark() (int64, bool) { return int64(len(d.changed)), !d.unknown }
+func (d *contents) Changed(mark int64) (out []content.Change, all bool) {
+	for _, p := range d.changed[mark:] {
+		out = append(out, content.Change{Path: p})
+	}
+	return out, true
+}
+func (d *contents) Identity(path string) (content.Identity, error) {
+	return content.Identity{}, fs.ErrNotExist
+}
+func (d *contents) Writers() []content.Writer {
+	if d.busy {
+		return []content.Writer{{Name: "job 1 (x)"}}
+	}
+	return nil
+}
 
 // bound returns a gate that knows the content of files, among them programs of PATH.
 func bound(d *contents) world {

@@ -172,7 +172,7 @@ func (g *Gate) remembered(a Action) (yes bool, news []string) {
 		return false, nil
 	case source == nil:
 		return true, nil
-	case len(out.bound.Roots) > 0 && !source.Quiet():
+	case len(out.bound.Roots) > 0 && len(source.Writers()) > 0:
 		return false, []string{"a background command is running, and can change what this runs or reads"}
 	}
 	bound := e.Bound
@@ -203,8 +203,12 @@ func (g leaving) changedHere(base sandbox.Policy, folder string, named []string,
 	if _, recorded := g.opts.Content.Mark(); !recorded {
 		return nil
 	}
-	changed, all := g.opts.Content.Changed(0)
-	changed = slices.DeleteFunc(slices.Clone(changed), func(p string) bool {
+	changes, all := g.opts.Content.Changed(0)
+	var changed []string
+	for _, c := range changes {
+		changed = append(changed, c.Path)
+	}
+	changed = slices.DeleteFunc(changed, func(p string) bool {
 		if !changeable(base, p) || g.at.entry(p) == isAbsent || strings.HasSuffix(p, "/.git") || strings.Contains(p, "/.git/") {
 			return true
 		}

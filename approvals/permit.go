@@ -15,7 +15,11 @@ type Permit struct {
 	minted bool
 	action [sha256.Size]byte
 	policy sandbox.Policy
+	paused bool
 }
+
+// Paused: while the action runs, every other process tree of the session is stopped.
+func (p Permit) Paused() bool { return p.paused }
 
 // ErrNoPermit reports a permit that was not minted for the action at hand.
 var ErrNoPermit = errors.New("not permitted: no permit was given for exactly this action")
@@ -32,7 +36,7 @@ func (p Permit) Policy(a Action) (sandbox.Policy, error) {
 // Equal reports whether p and q permit the same action under the same policy. A zero Permit
 // equals no permit.
 func (p Permit) Equal(q Permit) bool {
-	return p.minted && q.minted && p.action == q.action && reflect.DeepEqual(p.policy, q.policy)
+	return p.minted && q.minted && p.action == q.action && p.paused == q.paused && reflect.DeepEqual(p.policy, q.policy)
 }
 
 func mint(a Action, p sandbox.Policy) Permit {

@@ -13,17 +13,39 @@ import (
 	"codeagent/sandbox"
 )
 
-// Source reads the content of files, and lists what the session changed.
+// Source reads files and folders, and knows what the session changed and what of it still runs.
 type Source interface {
 	// Digest returns a hash of the regular file path. For an absent file the error is fs.ErrNotExist.
 	Digest(path string) (string, error)
-	// Mark returns a marker for the present moment, or false if changes are not recorded.
+	// Identity identifies the entry at path, without following a link there. For an absent entry the
+	// error is fs.ErrNotExist.
+	Identity(path string) (Identity, error)
+	// Mark returns the session's change counter. It counts what commands, jobs, servers and edits of the
+	// session change in any write root, protected folders and the folder for temporary files included;
+	// what the person changes does not count. ok is false if a write root has changes that are not counted.
 	Mark() (mark int64, ok bool)
-	// Changed returns the paths that commands and edits of the session changed after mark, oldest
-	// first. all is false if the list is incomplete.
-	Changed(mark int64) (paths []string, all bool)
-	// Quiet reports whether the session has no running background command.
-	Quiet() bool
+	// Changed returns the changes after mark, oldest first. all is false if the list is incomplete.
+	Changed(mark int64) (changes []Change, all bool)
+	// Writers lists the running jobs and servers of the session that may write.
+	Writers() []Writer
+}
+
+// Identity is what a name led to. A file that is replaced has another one.
+type Identity struct {
+	Device uint64      `json:"device"`
+	Inode  uint64      `json:"inode"`
+	Type   fs.FileMode `json:"type"`
+}
+
+// Change is one change of the session: the path, and who changed it, as words for a question:
+// "job 2 (npm run dev)", "the server docs", "an edit". By is empty if that is not known.
+type Change struct{ Path, By string }
+
+// Writer is a running job or server that may write. Name is as in Change.By. Holds are files below the
+// write roots that it holds open for writing or has mapped so.
+type Writer struct {
+	Name  string
+	Holds []string
 }
 
 // Item is one file. An empty Path means that PATH has no program of that name. An empty Sum means
@@ -139,8 +161,9 @@ func (b *Binding) Changed(s Source, now Binding, show func(string) string) []str
 	if len(now.Roots) == 0 {
 		return out
 	}
-	paths, all := s.Changed(b.mark)
-	for _, p := range paths {
+	changes, all := s.Changed(b.mark)
+	for _, c := range changes {
+		p := c.Path
 		item := slices.ContainsFunc(now.Items, func(it Item) bool { return it.Path == p })
 		if sandbox.CoveredBy(now.Roots, p) && !item {
 			fresh = append(fresh, p)

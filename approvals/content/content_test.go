@@ -25,9 +25,15 @@ func (s source) Digest(path string) (string, error) {
 		return sum, nil
 	}
 }
-func (s source) Mark() (int64, bool)                 { return int64(len(s.changed)), true }
-func (s source) Changed(mark int64) ([]string, bool) { return s.changed[mark:], !s.lost }
-func (s source) Quiet() bool                         { return true }
+func (s source) Mark() (int64, bool) { return int64(len(s.changed)), true }
+func (s source) Changed(mark int64) (out []Change, all bool) {
+	for _, p := range s.changed[mark:] {
+		out = append(out, Change{Path: p})
+	}
+	return out, !s.lost
+}
+func (s source) Identity(string) (Identity, error) { return Identity{}, fs.ErrNotExist }
+func (s source) Writers() []Writer                 { return nil }
 
 func plain(s string) string { return s }
 

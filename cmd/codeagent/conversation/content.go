@@ -3,10 +3,14 @@ package conversation
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"io"
+	"syscall"
 
 	"codeagent/approvals/content"
 	"codeagent/hostfile"
+	"codeagent/internal/short"
 )
 
 // contents gives the gate the hashes of files and what the session changed.
@@ -44,12 +48,39 @@ func (c contents) Mark() (int64, bool) {
 }
 
 // Changed lists what the session changed after mark.
-func (c contents) Changed(mark int64) ([]string, bool) {
+func (c contents) Changed(mark int64) (changes []content.Change, all bool) {
 	if c.ses.Undo == nil {
 		return nil, false
 	}
-	return c.ses.Undo.Since(mark)
+	paths, all := c.ses.Undo.Since(mark)
+	for _, p := range paths {
+		changes = append(changes, content.Change{Path: p})
+	}
+	return changes, all
 }
 
-// Quiet reports whether no background command runs.
-func (c contents) Quiet() bool { return c.ses.Jobs == nil || c.ses.Jobs.Running() == 0 }
+// Identity identifies the entry at a path.
+func (contents) Identity(path string) (content.Identity, error) {
+	info, err := hostfile.Lstat(path)
+	if err != nil {
+		return content.Identity{}, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return content.Identity{}, errors.ErrUnsupported
+	}
+	return content.Identity{Device: uint64(st.Dev), Inode: st.Ino, Type: info.Mode().Type()}, nil
+}
+
+// Writers lists the running background commands.
+func (c contents) Writers() (out []content.Writer) {
+	if c.ses.Jobs == nil {
+		return nil
+	}
+	for _, job := range c.ses.Jobs.List() {
+		if job.Running {
+			out = append(out, content.Writer{Name: fmt.Sprintf("job %d (%s)", job.ID, short.Cut(job.Text, 60))})
+		}
+	}
+	return out
+}
