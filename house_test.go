@@ -78,6 +78,8 @@ var rooms = []room{
 
 	// Floor 1: judgement and hands.
 	{path: "approvals", floor: 1, imports: []string{"approvals/content", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/short", "internal/visible", "sandbox", "sandbox/named"}},
+	// Grants everything and records it, for the commands that find out which settings are needed.
+	{path: "approvals/learn", floor: 1, imports: []string{"sandbox", "sandbox/named"}},
 	// The rules that answer before a person is asked: their file, and what they match.
 	{path: "approvals/rules", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "mvdan.cc/sh/v3/syntax"}},
 	// Rules of other tools, translated into rules.toml. Their files are hostile input.
@@ -93,7 +95,7 @@ var rooms = []room{
 	// Facts about a request without asking anybody: its reason, and what it would open.
 	{path: "approvals/review", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true},
 	// The files that an answer depends on, as data. The wiring reads the files.
-	{path: "approvals/content", floor: 1, imports: []string{"sandbox"}, pure: true},
+	{path: "approvals/content", floor: 1, pure: true},
 	// The settings of MCP servers, which the servers' room and the gate share.
 	{path: "config/server", floor: 1, imports: []string{"internal/short", "sandbox"}},
 	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/short", "sandbox", "sandbox/protect"}},
@@ -208,11 +210,11 @@ var rooms = []room{
 	// What sandbox --learn and mcp learn share: the same question before, the same text after.
 	{path: "cmd/codeagent/learning", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/visible", "sandbox"}},
 	// The commands about the servers that codeagent uses: they change settings, mcpcmd serves.
-	{path: "cmd/codeagent/serverscmd", floor: 4, imports: []string{"approvals", "approvals/plain", "approvals/rules", "cmd/codeagent/cli", "cmd/codeagent/execcmd", "cmd/codeagent/extensions", "cmd/codeagent/learning", "cmd/codeagent/screen", "cmd/codeagent/servers", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "mcp/signin", "sandbox"}},
+	{path: "cmd/codeagent/serverscmd", floor: 4, imports: []string{"approvals", "approvals/learn", "approvals/plain", "approvals/rules", "cmd/codeagent/cli", "cmd/codeagent/execcmd", "cmd/codeagent/extensions", "cmd/codeagent/learning", "cmd/codeagent/screen", "cmd/codeagent/servers", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "mcp/signin", "sandbox"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
 	{path: "cmd/codeagent/rulescmd", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "approvals/rules/foreign", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "hostfile", "internal/short", "internal/visible"}},
 	{path: "cmd/codeagent/doctor", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/providers", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "linuxsandbox", "sandbox"}},
-	{path: "cmd/codeagent/sandboxcmd", floor: 4, imports: []string{"approvals", "approvals/plain", "cmd/codeagent/cli", "cmd/codeagent/learning", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/visible", "sandbox", "tools"}},
+	{path: "cmd/codeagent/sandboxcmd", floor: 4, imports: []string{"approvals", "approvals/learn", "approvals/plain", "cmd/codeagent/cli", "cmd/codeagent/learning", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/visible", "sandbox", "tools"}},
 	{path: "cmd/codeagent/sessionscmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/short", "internal/visible", "session", "undo"}},
 	{path: "cmd/codeagent/undocmd", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "internal/visible", "model", "sandbox", "session", "undo"}},
 	{path: "cmd/codeagent/attach", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/picture", "internal/visible", "model"}},
@@ -296,6 +298,7 @@ var wideners = []permitted{
 // granters may build a Grant that is not empty.
 var granters = []permitted{
 	{"approvals", "it mints permits"},
+	{"approvals/learn", "grants everything to a command that the user starts to find out what it needs"},
 	{"sandbox", "defines it"},
 }
 

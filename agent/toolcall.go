@@ -243,13 +243,19 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 // the model.
 func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (permit approvals.Permit, said string, err error) {
 	gate := c.turn.agent.cfg.Gate
-	if permit, ok := gate.Ruled(question); ok {
-		return permit, "", nil
+	for {
+		if permit, ok := gate.Ruled(question); ok {
+			return permit, "", nil
+		}
+		ans := c.put(ctx, question)
+		permit, err = gate.Settle(question, ans)
+		c.answered(ctx, question, ans, err)
+		refusal, refused := approvals.AsRefusal(err)
+		if !refused || refusal.Again == nil {
+			return permit, yesWords(ans), err
+		}
+		question = refusal.Again // something changed while it was open
 	}
-	ans := c.put(ctx, question)
-	permit, err = gate.Settle(question, ans)
-	c.answered(ctx, question, ans, err)
-	return permit, yesWords(ans), err
 }
 
 // put reports a question and asks it. A face that cannot ask counts as a no.

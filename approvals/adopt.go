@@ -37,7 +37,7 @@ func (l *Ledger) Adopt(f ledger.File, name string) error {
 		entries = append(entries, answered{Entry: ledger.Entry{Expires: r.Expires, Command: r.Command, Folder: r.Folder}, adopted: true})
 	}
 	for i := range entries {
-		if err := l.gate.adoptable(entries[i].Entry); err != nil {
+		if err := l.state().adoptable(entries[i].Entry); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		entries[i].Origin, entries[i].Source = ledger.FromExport, name
@@ -57,13 +57,13 @@ func judges(r *rules.Rule) bool { return len(r.Words) > 0 || r.Tool != "" }
 
 // adoptable returns why an entry of a file cannot be granted. An entry gets the same checks as a
 // request of the model. In addition, its paths must not lead through links.
-func (g *Gate) adoptable(e ledger.Entry) error {
-	base := g.opts.Base
+func (s state) adoptable(e ledger.Entry) error {
+	base := s.policy
 	for _, p := range slices.Concat(e.Grant.Write, e.Grant.Read, e.Grant.Sockets, e.Paths) {
-		if refusal := cmp.Or(g.at.unclear(p, p), g.at.refusePath(base, p, p)); refusal != nil {
+		if refusal := cmp.Or(s.at.unclear(p, p), s.at.refusePath(base, p, p)); refusal != nil {
 			return refusal
 		}
-		if !g.at.unmoved(p) {
+		if !s.at.unmoved(p) {
 			return fmt.Errorf("%s leads elsewhere: a link is on the way", show(p))
 		}
 	}
@@ -72,10 +72,10 @@ func (g *Gate) adoptable(e ledger.Entry) error {
 			return refusal
 		}
 	}
-	if e.Folder != "" && !g.at.unmoved(e.Folder) {
+	if e.Folder != "" && !s.at.unmoved(e.Folder) {
 		return fmt.Errorf("the folder %s leads elsewhere: a link is on the way", show(e.Folder))
 	}
-	if blocked := g.blocked(base, e.Grant); blocked != "" {
+	if blocked := s.blocked(base, e.Grant); blocked != "" {
 		return fmt.Errorf("it cannot be granted here: %s", blocked)
 	}
 	return nil

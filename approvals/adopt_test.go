@@ -88,7 +88,7 @@ func TestExportReplay(t *testing.T) {
 				e.Expires = exportedAt.Add(time.Hour)
 			}
 			e.Grant = g
-			from.Ledger().gate.opts.Now = func() time.Time { return exportedAt }
+			from.opts.Now = func() time.Time { return exportedAt }
 			from.Ledger().add(answered{Entry: e})
 		}
 		text, left := ledger.Export("a test", from.Ledger().List(), nil)

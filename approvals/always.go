@@ -11,11 +11,12 @@ import (
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
 // The answer Always saves rules that answer the same question in the future. It is offered only if
-// a gate with these rules would not ask. To find out, the question is put to a copy of the gate
-// that has them. The person may edit the rules. Edited rules get the same check, and may not open
+// it would not be asked under these rules: the decision is made again on a copy of the state that
+// has them. The person may edit the rules. Edited rules get the same check, and may not open
 // anything that a question cannot offer.
 
 // Lasting is what the answer Always saves: the text of rules for rules.toml.
@@ -36,39 +37,38 @@ const oftenYes = 3
 const mostLasting, maxLasting = 8, 16 << 10
 
 // put adds the answer Always to a question where it can be offered, and stores the question.
-// answers is asked.answers.
-func (g offer) put(answers func(*Gate) (Permit, bool)) *Request {
-	g.q.answers = answers
+func (g *Gate) put(s state, q asked) *Request {
+	q.pin(g.opts.Content)
 	if g.opts.Entries != nil {
-		e := review.Evidence{Now: g.now(), Home: g.at.home, Seen: g.seenSoFar(g.q.Request, g.now()), Entries: g.opts.Entries}
-		command := g.q.Action.Command
-		if g.q.Action.Kind == word.KindServer {
+		e := review.Evidence{Now: s.now, Home: g.at.home, Seen: g.seenSoFar(q.Request, s.now), Entries: g.opts.Entries}
+		command := q.Action.Command
+		if q.Action.Kind == word.KindServer {
 			command = "" // the words of a call are no command line
 		}
-		g.q.Facts = e.Facts(command, g.q.Grant)
+		q.Facts = e.Facts(command, q.Grant)
 	}
-	if g.opts.Save == nil || g.q.Action.Kind == word.KindInput || g.q.overwrites {
-		return g.open.put(g.q)
+	if g.opts.Save == nil || q.Action.Kind == word.KindInput || q.overwrites {
+		return g.open.put(q)
 	}
 	l := Lasting{}
-	list, why := lasting(g.q)
+	list, why := lasting(q)
 	if why == "" && len(list) == 0 {
-		return g.open.put(g.q) // no rule is about an edit of a file in the workspace
+		return g.open.put(q) // no rule is about an edit of a file in the workspace
 	}
 	if why == "" {
-		l = Lasting{Project: rulesText(list, g.at.workspace), Everywhere: rulesText(list, ""), Check: g.check}
-		if _, refusal := g.checked(l.Project); refusal != nil {
+		l = Lasting{Project: rulesText(list, g.at.workspace), Everywhere: rulesText(list, ""), Check: func(text string) (rules.Replay, error) { return g.check(q, text) }}
+		if _, refusal := g.checked(q, l.Project); refusal != nil {
 			why = refusal.Reason
 		}
 	}
 	if why != "" {
-		g.q.Withheld = append(g.q.Withheld, "always: "+why)
-		return g.open.put(g.q)
+		q.Withheld = append(q.Withheld, "always: "+why)
+		return g.open.put(q)
 	}
-	g.q.Lasting = &l
-	at := slices.IndexFunc(g.q.Options, func(o Option) bool { return !o.Decision.Yes() || o.Decision.Leaves() })
-	g.q.Options = slices.Insert(g.q.Options, at, Option{Decision: Always, Label: "always in this project"})
-	return g.open.put(g.q)
+	q.Lasting = &l
+	at := slices.IndexFunc(q.Options, func(o Option) bool { return !o.Decision.Yes() || o.Decision.Leaves() })
+	q.Options = slices.Insert(q.Options, at, Option{Decision: Always, Label: "always in this project"})
+	return g.open.put(q)
 }
 
 // Ruled returns a permit for a question that the current rules answer, and closes the question.
@@ -81,8 +81,8 @@ func (g *Gate) Ruled(r *Request) (Permit, bool) {
 		return Permit{}, false
 	}
 	if q.answers != nil && !q.Widest && !q.Grant.Unsandboxed {
-		if permit, ok := q.answers((offer{g, q}).under(g.ledger.rules.Load())); ok {
-			return permit, true
+		if policy, ok := q.answers(g.state()); ok {
+			return mint(q.Action, policy), true
 		}
 	}
 	g.open.put(q)
@@ -134,52 +134,34 @@ func rulesText(list []*rules.Rule, project string) string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// offer checks and saves rules as the answer to the question q.
-type offer struct {
-	*Gate
-	q asked
-}
-
-// checked returns a copy of g with the rules in text added, or why they cannot answer q.
-func (g offer) checked(text string) (*Gate, *Refusal) {
+// checked returns the state under the rules in text, or why they cannot answer q.
+func (g *Gate) checked(q asked, text string) (state, *Refusal) {
 	if len(text) > maxLasting {
-		return nil, refuse("the rules are longer than 16 KiB")
+		return state{}, refuse("the rules are longer than 16 KiB")
 	}
 	list, err := rules.Parse("rule", []byte(text), g.at.written)
 	switch {
 	case err != nil:
-		return nil, refuse("%v", err)
+		return state{}, refuse("%v", err)
 	case len(list) == 0 || len(list) > mostLasting:
-		return nil, refuse("the text contains %d rules; an answer has 1 to %d", len(list), mostLasting)
+		return state{}, refuse("the text contains %d rules; an answer has 1 to %d", len(list), mostLasting)
 	}
-	base := g.settings() // a session answer or read-only would hide what is protected
+	s := g.state()
 	for _, r := range list {
-		if refusal := g.at.openable(base, g.q.Grant, r); refusal != nil {
-			return nil, refusal
+		// A session answer or read-only would hide what is protected: judge by the settings.
+		if refusal := s.at.openable(s.policy, q.Grant, r); refusal != nil {
+			return state{}, refusal
 		}
 	}
-	wide := g.under(rules.Join(g.ledger.rules.Load().Rules(), list))
-	if _, ok := g.q.answers(wide); !ok {
-		return nil, refuse("no rule answers this question (it asks to %s)", cmp.Or(grantWords(g.q.Grant), "run the command"))
+	wide := s.with(rules.Join(s.rules.Rules(), list))
+	if _, ok := q.answers(wide); !ok {
+		return state{}, refuse("no rule answers this question (it asks to %s)", cmp.Or(grantWords(q.Grant), "run the command"))
 	}
 	return wide, nil
 }
 
-// under returns a copy of g with other rules. The copy offers no Always and records nothing. It
-// copies all state that decisions depend on: the policy, the limits, the grants and the
-// revocations.
-func (g offer) under(set *rules.Set) *Gate {
-	o := g.opts
-	o.Rules, o.Save, o.NewID, o.Settings, o.Changed, o.Refresh, o.Entries = set, nil, nil, nil, nil, nil, nil
-	wide := NewGate(o)
-	wide.ledger.closings = g.ledger.revision()
-	wide.ledger.entries, wide.ledger.revoked = g.ledger.answers(), g.ledger.takenBack()
-	wide.modes.now, wide.asker.limits = g.consent(), g.limited()
-	return wide
-}
-
 // rulesHere returns the rules of set that hold in the workspace.
-func (at *places) rulesHere(set *rules.Set) *rules.Set {
+func (at places) rulesHere(set *rules.Set) *rules.Set {
 	return set.In(at.workspace, func(path string) string {
 		if p, err := sandbox.Canonical(at.files, "/", path); err == nil {
 			return p
@@ -191,7 +173,7 @@ func (at *places) rulesHere(set *rules.Set) *rules.Set {
 // openable rejects rules that a person may write by hand but an answer may not save. Such a rule
 // opens something that no question can grant, or its text shows less than it opens. shown is the
 // grant in the question.
-func (at *places) openable(base sandbox.Policy, shown sandbox.Grant, r *rules.Rule) *Refusal {
+func (at places) openable(base sandbox.Policy, shown sandbox.Grant, r *rules.Rule) *Refusal {
 	if r.Decision != rules.Allow {
 		return refuse("an answer saves only rules that allow")
 	}
@@ -226,15 +208,15 @@ func (at *places) openable(base sandbox.Policy, shown sandbox.Grant, r *rules.Ru
 	return nil
 }
 
-// take saves the rules of an answer, and they apply at once. Empty text means the rules as shown.
+// save saves the rules of an answer, and they apply at once. Empty text means the rules as shown.
 // If saving fails, the answer counts for the session, or once if the text was edited, because an
 // edited rule may expire. r then says so.
-func (g offer) take(r *Request, text string) (Decision, *Refusal) {
-	if g.q.Lasting == nil {
+func (g *Gate) save(q asked, r *Request, text string) (Decision, *Refusal) {
+	if q.Lasting == nil {
 		return Deny, refuse("the answer always was not offered")
 	}
-	text = strings.TrimSpace(cmp.Or(text, g.q.Lasting.Project))
-	if _, refusal := g.checked(text); refusal != nil {
+	text = strings.TrimSpace(cmp.Or(text, q.Lasting.Project))
+	if _, refusal := g.checked(q, text); refusal != nil {
 		return Deny, refusal
 	}
 	g.ledger.changing.Lock()
@@ -245,7 +227,7 @@ func (g offer) take(r *Request, text string) (Decision, *Refusal) {
 	}
 	if err != nil {
 		r.Instead, r.Unsaved = Once, err.Error()
-		if text == strings.TrimSpace(g.q.Lasting.Project) {
+		if text == strings.TrimSpace(q.Lasting.Project) {
 			r.Instead = Session
 		}
 		return r.Instead, nil
@@ -255,8 +237,8 @@ func (g offer) take(r *Request, text string) (Decision, *Refusal) {
 }
 
 // check is Lasting.Check.
-func (g offer) check(text string) (rules.Replay, error) {
-	wide, refusal := g.checked(text)
+func (g *Gate) check(q asked, text string) (rules.Replay, error) {
+	wide, refusal := g.checked(q, text)
 	if refusal != nil {
 		return rules.Replay{}, errors.New(refusal.Reason)
 	}
@@ -268,9 +250,10 @@ func (g offer) check(text string) (rules.Replay, error) {
 	if slices.ContainsFunc(list, func(r *rules.Rule) bool { return r.Project == "" }) {
 		folder = ""
 	}
-	p := replaying{now: g.Gate, wide: wide, base: g.Base(), known: map[string]bool{}, grants: map[string]string{}}
+	now := g.state()
+	p := replaying{now: now, wide: wide, base: now.base(), known: map[string]bool{}, grants: map[string]string{}}
 	p.commands = slices.ContainsFunc(list, func(r *rules.Rule) bool { return len(r.Words) > 0 })
-	wanted := len(g.q.Grant.Write) + len(g.q.Grant.Read) + len(g.q.Grant.Hosts) // by a yes to all of it
+	wanted := len(q.Grant.Write) + len(q.Grant.Read) + len(q.Grant.Hosts) // by a yes to all of it
 	if p.commands {
 		wanted++
 	}
@@ -280,7 +263,7 @@ func (g offer) check(text string) (rules.Replay, error) {
 	var out rules.Replay
 	out.Part = g.opts.Past(folder, func(past rules.Past) {
 		what := p.opened(past.Command, past.Refused)
-		if past.Command != g.q.Action.Command && p.allowed(past.Command) {
+		if past.Command != q.Action.Command && p.allowed(past.Command) {
 			what = append(what, oneLine(past.Command))
 		}
 		if len(what) > 0 {
@@ -310,9 +293,9 @@ func (r *Request) Recall() {
 	r.Options[i].Label += fmt.Sprintf(" (you said yes to this %d times)", r.Lasting.Replay.Yeses)
 }
 
-// replaying compares a gate with one that has more rules.
+// replaying compares a state with one that has more rules.
 type replaying struct {
-	now, wide *Gate
+	now, wide state
 	base      sandbox.Policy
 	// commands: some of the rules are for commands. known and grants are what was judged so far.
 	commands bool
@@ -327,7 +310,7 @@ func (p replaying) allowed(command string) bool {
 	}
 	yes, ok := p.known[command]
 	if !ok {
-		by := func(g *Gate) rules.Decision { return g.ledger.rules.Load().Command(command, g.now()).Decision }
+		by := func(s state) rules.Decision { return s.rules.Command(command, s.now).Decision }
 		yes = by(p.wide) == rules.Allow && by(p.now) != rules.Allow
 		p.known[command] = yes
 	}
@@ -346,7 +329,7 @@ func (p replaying) opened(command string, needs []sandbox.Denial) (out []string)
 			continue
 		case sandbox.DenialKind(rules.Fetch):
 			h, err := sandbox.ParseHostPort(d.Target)
-			by := func(g *Gate) bool { return g.ledger.rules.Load().Host(h, true, g.now()) }
+			by := func(s state) bool { return s.rules.Host(h, true, s.now) }
 			if err == nil && by(p.wide) && !by(p.now) {
 				out = append(out, "pages of "+h.String())
 			}
@@ -363,7 +346,7 @@ func (p replaying) opened(command string, needs []sandbox.Denial) (out []string)
 func (p replaying) grant(command string, d sandbox.Denial) string {
 	key := sandbox.Denial{Kind: d.Kind, Target: d.Target}
 	if d.Kind == sandbox.KindNetwork {
-		key.Target = withPort(command, d.Target) // a command may name the port
+		key.Target = named.WithPort(command, d.Target) // a command may name the port
 	}
 	name := string(key.Kind) + " " + key.Target
 	what, ok := p.grants[name]

@@ -402,15 +402,16 @@ func TestTrialDecidesAlike(t *testing.T) {
 			}
 		})
 		set(g)
-		trial := world{offer{Gate: g.Gate}.under(g.ledger.rules.Load()), g.disk}
-		if now, then := g.Base(), trial.Base(); !reflect.DeepEqual(now, then) {
+		trial := g.state().with(g.ledger.rules.Load())
+		if now, then := g.Base(), trial.base(); !reflect.DeepEqual(now, then) {
 			t.Errorf("%s: %+v is open, and %+v in the trial", name, now, then)
 		}
 		for _, a := range []Action{
 			edit("main.go"), wish, command("tool", Wish{Write: []string{workspace, "/srv/other"}}), command("make", Wish{Unsandboxed: true}), fetch("a.example"),
 		} {
-			if now, then := outcome(g, a), outcome(trial, a); now != then {
-				t.Errorf("%s: %s %+v: %s, and %s in the trial", name, a.Kind, a.Wish, now, then)
+			permit, _, _ := g.Decide(a)
+			if now, then := permit.minted, trial.decide(a, nil, sight{}).runs; now != then {
+				t.Errorf("%s: %s %+v: %t, and %t in the trial", name, a.Kind, a.Wish, now, then)
 			}
 		}
 	}

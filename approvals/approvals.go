@@ -65,7 +65,7 @@ type Request struct {
 	// Title says in one line who wants what.
 	Title  string
 	Action Action
-	// bound identifies the files that a question about leaving the sandbox depends on.
+	// bound is what a yes is bound to beside words.
 	bound *content.Binding
 	// overwrites: a yes lets the command overwrite refs of a remote git repository.
 	overwrites bool
@@ -181,6 +181,8 @@ type Refusal struct {
 	// Request is what was wanted, if the mode refused it or nobody could answer; nil if nobody
 	// could grant the wish.
 	Request *Request
+	// Again is the same question with what changed while it was open; nil if it is not asked again.
+	Again *Request
 }
 
 // Error returns the words for the model.

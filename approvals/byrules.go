@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"fmt"
-	"time"
 
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
@@ -22,27 +21,20 @@ type byRules struct {
 	overwrites bool
 }
 
-func (g *Gate) now() time.Time {
-	if g.opts.Now != nil {
-		return g.opts.Now()
-	}
-	return time.Now()
-}
-
 // commandRules judges the command of a, or what is typed to a running one: that may be a
 // command for a shell, so it can be asked about or forbidden, but not allowed.
-func (g *Gate) commandRules(a Action) (byRules, *Refusal) {
+func (s state) commandRules(a Action) (byRules, *Refusal) {
 	text := a.Command
 	switch a.Kind {
 	case word.KindCommand:
 	case word.KindInput:
 		text = a.Input
 	case word.KindServer:
-		return toolRules(g, a.Server)
+		return s.toolRules(a.Server)
 	default:
 		return byRules{}, nil
 	}
-	j := g.ledger.rules.Load().Command(text, g.now())
+	j := s.rules.Command(text, s.now)
 	if j.Rule == nil || j.Decision == rules.Allow && a.Kind == word.KindInput {
 		return byRules{}, nil
 	}
@@ -70,38 +62,38 @@ func overwritesByRule(parts []rules.Part) (found bool) {
 }
 
 // ruled is wanted under the rules for paths and hosts: what they allow is added to base.
-func (g *Gate) ruled(base sandbox.Policy, a Action, mode Mode) (sandbox.Policy, want, []string, *Refusal) {
-	w, edited, refusal := g.wanted(base, a, mode)
+func (s state) ruled(base sandbox.Policy, a Action) (sandbox.Policy, want, []string, *Refusal) {
+	w, edited, refusal := s.wanted(base, a)
 	if refusal != nil {
 		return base, w, edited, refusal
 	}
-	opened := g.opened(base, w.grant, a.Kind == word.KindFetch)
-	if opened.Empty() || g.blocked(base, opened) != "" && a.Kind != word.KindFetch {
+	opened := s.opened(base, w.grant, a.Kind == word.KindFetch)
+	if opened.Empty() || s.blocked(base, opened) != "" && a.Kind != word.KindFetch {
 		return base, w, edited, nil
 	}
 	base = base.With(opened)
-	w, edited, refusal = g.wanted(base, a, mode)
+	w, edited, refusal = s.wanted(base, a)
 	return base, w, edited, refusal
 }
 
 // opened returns the part of a wanted grant that rules allow. A rule for a folder opens the same as
 // a grant of the folder: a protected file in it needs its own rule. fetch: the grant is for a
 // fetch.
-func (g *Gate) opened(base sandbox.Policy, wanted sandbox.Grant, fetch bool) (out sandbox.Grant) {
+func (s state) opened(base sandbox.Policy, wanted sandbox.Grant, fetch bool) (out sandbox.Grant) {
 	for _, p := range wanted.Write {
-		root := g.ruledRoot(rules.Write, p)
+		root := s.ruledRoot(rules.Write, p)
 		if root == p || root != "" && base.With(sandbox.Grant{Write: []string{root}}).JudgeWrite(p).Allowed {
 			out.Write = append(out.Write, p)
 		}
 	}
 	for _, p := range wanted.Read {
-		root := g.ruledRoot(rules.Read, p)
+		root := s.ruledRoot(rules.Read, p)
 		if root == p || root != "" && base.With(sandbox.Grant{Read: []string{root}}).JudgeRead(p).Allowed {
 			out.Read = append(out.Read, p)
 		}
 	}
 	for _, h := range wanted.Hosts {
-		if g.ledger.rules.Load().Host(h, fetch, g.now()) {
+		if s.rules.Host(h, fetch, s.now) {
 			out.Hosts = append(out.Hosts, h)
 		}
 	}
@@ -110,9 +102,9 @@ func (g *Gate) opened(base sandbox.Policy, wanted sandbox.Grant, fetch bool) (ou
 
 // ruledRoot returns the path of the rule that allows an access to p, "" for none. A path with a
 // link on it counts for nothing: a command may have made the link.
-func (g *Gate) ruledRoot(access rules.Access, p string) string {
-	root := g.ledger.rules.Load().Path(access, p, g.now())
-	if root == "" || !g.at.unmoved(root) {
+func (s state) ruledRoot(access rules.Access, p string) string {
+	root := s.rules.Path(access, p, s.now)
+	if root == "" || !s.at.unmoved(root) {
 		return ""
 	}
 	return root

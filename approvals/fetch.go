@@ -16,16 +16,16 @@ import (
 
 // baseOf is Base for a; a fetch also has what was granted to fetches. A call of a server's tool has
 // the policy of the server.
-func (g *Gate) baseOf(a Action) sandbox.Policy {
+func (s state) baseOf(a Action) sandbox.Policy {
 	if a.calls() {
-		return g.ledger.ServerPolicy(a.Server.Server, a.Server.Policy)
+		return s.server(a.Server.Server, a.Server.Policy)
 	}
-	base := g.Base()
+	base := s.base()
 	if a.Kind != word.KindFetch {
 		return base
 	}
-	hosts := g.ledger.fetches(g.opts.Fetch)
-	for _, e := range g.ledger.answers() {
+	hosts := slices.Clone(s.fetch)
+	for _, e := range s.answers {
 		hosts = append(hosts, e.Fetch...)
 	}
 	if base.Network.Mode == sandbox.NetworkFull {
@@ -35,15 +35,15 @@ func (g *Gate) baseOf(a Action) sandbox.Policy {
 	return base.With(sandbox.Grant{Hosts: hosts})
 }
 
-// wantFetch returns what a fetch needs beyond base under a mode.
-func (g *Gate) wantFetch(base sandbox.Policy, w Wish, mode Mode) (want, *Refusal) {
+// wantFetch returns what a fetch needs beyond base.
+func (s state) wantFetch(base sandbox.Policy, w Wish) (want, *Refusal) {
 	if len(w.Hosts) != 1 || len(w.Write)+len(w.Read)+len(w.Sockets) > 0 || w.Unsandboxed {
 		return want{}, refuse("a fetch may ask only for the host of its address")
 	}
 	narrow := base
-	if mode == Untrusted {
+	if s.mode == Untrusted {
 		// A policy that opens the whole network names no host, so nobody has approved one yet.
-		narrow = sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: g.named(base)}}
+		narrow = sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: s.named(base)}}
 	}
 	var out want
 	if r := out.addHosts(narrow, w.Hosts); r != nil {
@@ -59,9 +59,9 @@ func (g *Gate) wantFetch(base sandbox.Policy, w Wish, mode Mode) (want, *Refusal
 
 // named returns the hosts that the settings or an answer name. base, from baseOf, has them
 // all, except that a base with an open network lacks those granted to commands.
-func (g *Gate) named(base sandbox.Policy) []sandbox.HostPort {
+func (s state) named(base sandbox.Policy) []sandbox.HostPort {
 	out := slices.Clone(base.Network.Hosts)
-	for _, e := range g.ledger.answers() {
+	for _, e := range s.answers {
 		if e.Server == "" {
 			out = append(out, e.Grant.Hosts...)
 		}

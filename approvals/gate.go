@@ -127,9 +127,12 @@ type asked struct {
 	about topics
 	// edits are the state of the files of an edit when the question was asked.
 	edits []string
-	// answers returns the permit if a gate would now answer the question without asking. For a held
-	// call the permit is empty.
-	answers func(*Gate) (Permit, bool)
+	// asks are the reasons of hooks, and again counts how often the question was asked again because
+	// something changed while it was open.
+	asks  []string
+	again int
+	// answers returns the policy of the action if it would run in a state without being asked about.
+	answers func(state) (sandbox.Policy, bool)
 }
 
 // NewGate returns a gate with an empty ledger.
@@ -142,8 +145,12 @@ func NewGate(o Options) *Gate {
 		var count atomic.Int64
 		o.NewID = func() string { return fmt.Sprintf("question-%d", count.Add(1)) }
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	g := &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}, asker: asker{unconfined: o.Base.Unconfined, reasons: o.Reasons, facts: o.Entries != nil}}
-	g.ledger.gate = g
+	g.ledger.now, g.ledger.settings, g.ledger.changed = o.Now, o.Settings, o.Changed
+	g.ledger.state, g.ledger.open = g.state, g.unprotected
 	g.ledger.rules.Store(g.at.rulesHere(o.Rules))
 	return g
 }
@@ -153,166 +160,87 @@ func (g *Gate) Ledger() *Ledger { return &g.ledger }
 
 // Base returns what every action may access now without a question: the policy and the
 // session's grants.
-func (g *Gate) Base() sandbox.Policy { return g.ledger.granted(g.start(), "") }
+func (g *Gate) Base() sandbox.Policy { return g.state().base() }
 
 // Open returns Base without the protection of Trusted: it never blocks, and allows no less.
-func (g *Gate) Open() sandbox.Policy {
-	return g.ledger.granted(g.forModel(g.ledger.narrowed(g.opts.Base.Clone())), "")
-}
+func (g *Gate) Open() sandbox.Policy { return g.unprotected().base() }
 
 // Own is Base for the user's own commands. Rules for the model do not apply to them.
-func (g *Gate) Own() sandbox.Policy { return g.ledger.granted(g.settings(), "") }
-
-// granted adds the session's grants to p: those for an MCP server, or for "" those for commands.
-func (l *Ledger) granted(p sandbox.Policy, server string) sandbox.Policy {
-	p.Revision = l.revision() // before the answers are read
-	for _, e := range l.answers() {
-		if e.Server == server {
-			p = p.With(l.gate.at.standing(e.Grant))
-		}
-	}
-	return p
+func (g *Gate) Own() sandbox.Policy {
+	s := g.state()
+	return s.granted(s.policy, "")
 }
 
-// start returns the policy before any answer. What Trusted protects depends on the settings. It is
-// therefore computed before the model's limits: an answer may reopen what they close.
-func (g *Gate) start() sandbox.Policy { return g.forModel(g.settings()) }
-
-// Ungranted returns the policy without any answer of the user's.
-func (l *Ledger) Ungranted() sandbox.Policy { return l.gate.start() }
-
-// settings returns the policy of the settings.
-func (g *Gate) settings() sandbox.Policy {
-	p := g.ledger.narrowed(g.opts.Base.Clone())
+// state collects what a decision depends on now.
+func (g *Gate) state() state {
+	s := g.unprotected()
 	if g.opts.Trusted != nil {
-		p = g.opts.Trusted(p)
+		s.policy = g.opts.Trusted(s.policy)
 	}
-	return p
+	return s
+}
+
+// unprotected is state without the protection of Trusted.
+func (g *Gate) unprotected() state {
+	s := state{revision: g.ledger.revision()} // before the answers are read
+	s.now, s.at, s.path = g.opts.Now(), g.at, g.opts.Path
+	s.grantsHosts, s.grantsSockets, s.careless = g.opts.GrantsHosts, g.opts.GrantsSockets, g.opts.Careless
+	s.unconfined = g.opts.Base.Unconfined
+	s.consent, s.limits = g.consent(), g.limited()
+	s.answers, s.rules = g.ledger.answers(), g.ledger.rules.Load()
+	s.policy, s.fetch = g.ledger.narrowed(g.opts.Base.Clone()), g.ledger.fetches(g.opts.Fetch)
+	return s
 }
 
 // Decide returns exactly one of a permit, a question to ask, or a *Refusal. asks are the reasons why
 // hooks of the user's want a question: with one it returns no permit.
 func (g *Gate) Decide(a Action, asks ...string) (Permit, *Request, error) {
-	why := strings.Join(asks, "; ")
 	if g.opts.Refresh != nil {
 		g.opts.Refresh()
 	}
-	by, refusal := g.commandRules(a)
-	if refusal != nil {
-		return Permit{}, nil, refusal
+	return g.decide(a, asks, 0, nil)
+}
+
+// decide is Decide for a question that was asked again already, and why it is asked again.
+func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit, *Request, error) {
+	s := g.state()
+	seen := g.look(s, a, s.leaves(a))
+	d := s.decide(a, asks, seen)
+	switch {
+	case d.refusal != nil:
+		return Permit{}, nil, d.refusal
+	case d.runs && len(why) == 0:
+		g.ledger.count(s, a, d)
+		return mint(a, d.policy), nil, nil
 	}
-	policy := g.consent()
-	base, w, paths, refusal := g.ruled(g.baseOf(a), a, policy.mode)
-	if refusal != nil {
-		return Permit{}, nil, refusal
+	r := s.question(a, d, seen)
+	r.ID = g.opts.NewID()
+	if d.reason != "" {
+		return Permit{}, nil, &Refusal{Reason: d.reason, Hint: remedy(g, g.hintFor(r)), Request: &r}
 	}
-	remembered := g.ledger.command(a)
-	switch a.Kind {
-	case word.KindEdit:
-		remembered = g.ledger.edits(paths, !base.Unconfined)
-	case word.KindInput:
-		remembered = false
-	case word.KindServer:
-		remembered = g.ledger.tool(*a.Server)
-	}
-	news := toolNews(g, a, by)
-	covers := false
-	if (w.unsandboxed || w.blocked != "") && g.tooWide(w) == nil {
-		var since []string
-		covers, since = g.remembered(a)
-		news = append(news, since...)
-	}
-	if covers && len(asks) == 0 {
-		g.ledger.count(a, paths, by)
-		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
-	}
-	overwrites := !w.unsandboxed && w.blocked == "" && remote{g}.loses(base, a, by)
-	known := policy.mode == Untrusted && a.Kind == word.KindCommand && knownReadOnly(a.Command)
-	f := facts{
-		kind: a.Kind, unconfined: base.Unconfined, about: aboutCall(a, w), ruled: by.decision == rules.Ask || overwrites || len(asks) > 0,
-		known: known || by.decision == rules.Allow, remembered: remembered,
-	}
-	switch policy.rule(f) {
-	case run:
-		g.ledger.count(a, paths, by)
-		return mint(a, base), nil, nil
-	case no:
-		if f.about&^serverCalls == 0 && len(asks) > 0 {
-			return Permit{}, nil, refuse("a hook asks about this, and the approval policy is never: nobody is asked (%s)", why)
-		}
-		if f.about&^serverCalls == 0 && !overwrites && by.decision == rules.Ask {
-			return Permit{}, nil, refuse("the rule at %s asks about this, and the approval policy is never: nobody is asked", by.place)
-		}
-		r := remote{g}.question(a, w, overwrites)
-		reason := policy.why(f.about)
-		if f.about&^serverCalls != 0 {
-			reason += ", and the sandbox does not allow this (" + grantWords(r.Grant) + ")"
-		}
-		if overwrites {
-			reason += "; " + remoteWarning
-		}
-		return Permit{}, nil, &Refusal{Reason: reason, Hint: remedy(g, remote{g}.hintFor(r)), Request: &r}
-	}
-	r := remote{g}.question(a, w, overwrites)
-	unwished := f
-	unwished.about = 0
-	r.GrantOnly = a.Kind == word.KindCommand && !r.Widest && policy.rule(unwished) == run
-	r.Warnings = append(news, r.Warnings...)
-	if by.decision == rules.Ask {
-		r.Warnings = append(r.Warnings, "the rule at "+by.place+" asks about this")
+	r.GrantOnly = d.grantOnly
+	r.Warnings = slices.Concat(why, d.news, r.Warnings)
+	if d.by.decision == rules.Ask {
+		r.Warnings = append(r.Warnings, "the rule at "+d.by.place+" asks about this")
 	}
 	if len(asks) > 0 {
-		r.Warnings = append(r.Warnings, "asked by the "+why)
+		r.Warnings = append(r.Warnings, "asked by the "+strings.Join(asks, "; "))
 		if r.Grant.Empty() { // the hook asks again about the next call, whatever is answered now
 			r.Options = slices.DeleteFunc(r.Options, func(o Option) bool { return o.Decision.Lasts() })
 		}
 	}
-	if refusal := g.unasked(&r, a, w); refusal != nil {
+	if refusal := g.unasked(&r, a, d.want, s); refusal != nil {
 		return Permit{}, nil, refusal
 	}
-	return Permit{}, offer{g, asked{Request: r, mode: policy.mode, wants: f.about != 0 || f.ruled, about: f.about, edits: paths}}.put(func(g *Gate) (Permit, bool) {
-		permit, question, err := g.Decide(a, asks...)
-		return permit, question == nil && err == nil
-	}), nil
-}
-
-// wanted returns what a needs beyond base under a mode, and the canonical paths of the files that
-// it edits.
-func (g *Gate) wanted(base sandbox.Policy, a Action, mode Mode) (want, []string, *Refusal) {
-	switch a.Kind {
-	case word.KindPlan, word.KindRead, word.KindWatch:
-		return want{}, nil, nil
-	case word.KindCommand:
-		if n := len(a.Wish.Write) + len(a.Wish.Read) + len(a.Wish.Hosts) + len(a.Wish.Sockets); n > 4*maxWishes {
-			return want{}, nil, refuse("the request names %d paths and hosts; at most %d can be asked for at once", n, maxWishes)
-		}
-		w, r := g.want(base, a.Folder, a.Wish)
-		return w, nil, r
-	case word.KindEdit:
-		wish := a.Wish
-		wish.Write = slices.Concat(wish.Write, a.Paths)
-		w, r := g.want(base, a.Folder, wish)
-		if r != nil {
-			return want{}, nil, r
-		}
-		var paths []string
-		for _, raw := range a.Paths {
-			p, r := g.at.canonical(a.Folder, raw)
-			if r != nil {
-				return want{}, nil, r
-			}
-			paths = append(paths, p)
-		}
-		return w, paths, nil
-	case word.KindFetch:
-		w, r := g.wantFetch(base, a.Wish, mode)
-		return w, nil, r
-	case word.KindInput:
-		return wantInput(base, a), nil, nil
-	case word.KindServer:
-		return want{}, nil, checkServer(a)
+	if len(d.news) > 0 {
+		g.ledger.askedAgain(a)
 	}
-	return want{}, nil, refuse("unknown kind of action %q", a.Kind)
+	q := asked{Request: r, mode: s.mode, wants: d.wants(), about: d.about, edits: d.edits, asks: asks, again: again}
+	q.answers = func(s state) (sandbox.Policy, bool) {
+		d := s.decide(a, asks, seen)
+		return d.policy, d.runs
+	}
+	return Permit{}, g.put(s, q), nil
 }
 
 // AfterDenial returns the question to ask after the sandbox denied something to a, according to v:
@@ -321,8 +249,8 @@ func (g *Gate) wanted(base sandbox.Policy, a Action, mode Mode) (want, []string,
 // kernel recorded what was lacking, and the next run also gets what was granted in this one. If
 // held is nil, only on-failure asks.
 func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Request {
-	base := g.baseOf(a)
-	policy := g.consent()
+	s := g.state()
+	base, policy := s.baseOf(a), s.consent
 	known := v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() && !v.Suggest.Unsandboxed
 	if policy.mode != OnFailure && !(held != nil && known && policy.mode.Holds()) || !v.Denied || !a.Confined() || base.Unconfined {
 		return nil
@@ -337,24 +265,27 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 		if held != nil {
 			wish.add(held.Given)
 		}
-		if w, refusal = g.want(base, a.Folder, wish); refusal != nil || w.empty() {
+		if w, refusal = s.want(base, a.Folder, wish); refusal != nil || w.empty() {
 			return nil
 		}
 	}
 	if a.Kind == word.KindServer && (w.unsandboxed || w.blocked != "") {
 		return nil // a server does not leave the sandbox
 	}
-	if g.tooWide(w) != nil || g.repeats(a, w) != nil || policy.question(about(a.Kind, w)) == no {
+	if s.tooWide(w) != nil || g.repeats(a, w) != nil || policy.question(about(a.Kind, w)) == no {
 		return nil
 	}
-	r := g.request(a, w)
+	r := s.request(a, w, g.look(s, a, w.leaves()))
+	r.ID = g.opts.NewID()
 	r.AfterFailure, r.GrantOnly, r.Denials = true, !r.Widest, v.Denials
 	r.Title = refusedWho(a, v.Denials) + " refused by the sandbox"
-	return offer{g, asked{Request: r, mode: policy.mode, wants: true, about: about(a.Kind, w)}}.put(func(g *Gate) (Permit, bool) {
-		base := g.baseOf(a)
-		yes := a.Kind == word.KindCommand && opens(g.opened(base, w.grant, false), w.grant) && opens(g.at.standing(w.grant), w.grant)
-		return mint(a, base.With(w.grant)), yes
-	})
+	q := asked{Request: r, mode: policy.mode, wants: true, about: about(a.Kind, w)}
+	q.answers = func(s state) (sandbox.Policy, bool) {
+		base := s.baseOf(a)
+		yes := a.Kind == word.KindCommand && opens(s.opened(base, w.grant, false), w.grant) && opens(s.at.standing(w.grant), w.grant)
+		return base.With(w.grant), yes
+	}
+	return g.put(s, q)
 }
 
 // put stores q as asked, and returns a deep copy of its request.

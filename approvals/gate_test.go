@@ -216,7 +216,7 @@ func TestOptionsAreLeastFirst(t *testing.T) {
 		{"a host the backend cannot open", OnRequest, command("npm i", hosts), nil, outsideOnce, true},
 		{"a host it can", OnRequest, command("npm i", hosts), func(o *Options) { o.GrantsHosts = true }, insideOnly, false},
 		{"a socket it cannot", OnRequest, command("docker ps", Wish{Sockets: []string{"/run/docker.sock"}}), nil, outsideOnce, true},
-		{"below deny_read", OnRequest, command("cat id", Wish{Read: []string{"~/.ssh/id"}}), nil, "outside 1, outside_session 2, no n, stop s", true},
+		{"below deny_read", OnRequest, command("cat id", Wish{Read: []string{"~/.ssh/id"}}), nil, "outside 1, no n, stop s", true},
 		{"deny_read as a whole", OnRequest, command("cat id", Wish{Read: []string{"~/.ssh"}}), nil, insideOnly, false},
 		{"leave to run", Untrusted, command("npm test", Wish{}), nil, insideOnly, false},
 		{"leave to edit", Untrusted, edit("main.go"), nil, "once 1, session 2, all_edits 3, no n, stop s", false},

@@ -7,6 +7,7 @@ import (
 
 	"codeagent/event/word"
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
 // Questions of held calls: the sandbox has refused one system call of a running command, and
@@ -32,14 +33,15 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	if g.opts.Refresh != nil {
 		g.opts.Refresh()
 	}
-	if d.Kind == sandbox.KindLoss {
-		return loss{g}.decide(a, d)
+	s := g.state()
+	if isLoss(d) {
+		return g.lossOf(s, a, d)
 	}
-	if grant, ok := g.Granted(a, d, so.Given); ok {
-		g.ledger.relied(grant, a.serverName())
+	if grant, ok := s.allows(a, d, so.Given); ok {
+		g.ledger.relied(s, grant, a.serverName())
 		return grant, nil, nil
 	}
-	w, refusal := g.heldWant(startOf(g, a), a, d)
+	w, refusal := s.heldWant(s.startOf(a), a, d)
 	switch {
 	case refusal != nil:
 		return sandbox.Grant{}, nil, refusal
@@ -51,42 +53,42 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		// If the program tries again, the person is not asked again.
 		return sandbox.Grant{}, nil, refuse("the user denied this while the command ran")
 	}
-	r := g.request(a, w)
-	r.Title = heldWho(d) + " wants to " + grantWords(r.Grant)
+	r := s.request(a, w, sight{})
+	r.ID, r.Title = g.opts.NewID(), heldWho(d)+" wants to "+grantWords(r.Grant)
 	r.Held, r.GrantOnly, r.Denials, r.Widest = true, true, []sandbox.Denial{d}, false
 	if d.Note != "" {
 		r.Warnings = append(r.Warnings, d.Note)
 	}
 	r.Justification = "" // the model gave it for its own wish, not for this call
 	r.Options = heldOptions(a, r.Options)
-	policy, topics := g.consent(), about(a.Kind, w)
-	if policy.question(topics) == no {
-		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(topics), Hint: remedy(g, heldHint(g, a, w.grant)), Request: &r}
+	topics := about(a.Kind, w)
+	if s.consent.question(topics) == no {
+		return sandbox.Grant{}, nil, &Refusal{Reason: s.why(topics), Hint: remedy(g, heldHint(g, a, w.grant)), Request: &r}
 	}
-	return sandbox.Grant{}, offer{g, asked{Request: r, mode: policy.mode, wants: true, about: topics}}.put(func(g *Gate) (Permit, bool) {
-		_, ok := g.Granted(a, d, nil)
-		return Permit{}, ok
-	}), nil
+	q := asked{Request: r, mode: s.mode, wants: true, about: topics}
+	q.answers = func(s state) (sandbox.Policy, bool) {
+		_, ok := s.allows(a, d, nil)
+		return sandbox.Policy{}, ok
+	}
+	return sandbox.Grant{}, g.put(s, q), nil
 }
-
-// loss asks about a change that undo could not reverse.
-type loss struct{ *Gate }
 
 func isLoss(d sandbox.Denial) bool { return d.Kind == sandbox.KindLoss }
 
-// decide judges a change that undo could not reverse. The policy already allows the change, so a
+// lossOf judges a change that undo could not reverse. The policy already allows the change, so a
 // yes grants nothing; it only lets this command make such changes. No answer covers later commands.
-func (g loss) decide(a Action, d sandbox.Denial) (sandbox.Grant, *Request, error) {
-	r := g.request(a, d)
-	if policy := g.consent(); policy.mode == Never {
-		return sandbox.Grant{}, nil, &Refusal{Reason: policy.why(0), Hint: remedy(g.Gate, g.run(lossFlag)), Request: &r}
+func (g *Gate) lossOf(s state, a Action, d sandbox.Denial) (sandbox.Grant, *Request, error) {
+	r := lossRequest(a, d)
+	r.ID = g.opts.NewID()
+	if s.mode == Never {
+		return sandbox.Grant{}, nil, &Refusal{Reason: s.why(0), Hint: remedy(g, g.run(lossFlag)), Request: &r}
 	}
-	return sandbox.Grant{}, g.open.put(asked{Request: r, mode: g.Mode(), wants: true}), nil
+	return sandbox.Grant{}, g.open.put(asked{Request: r, mode: s.mode, wants: true}), nil
 }
 
-func (g loss) request(a Action, d sandbox.Denial) Request {
+func lossRequest(a Action, d sandbox.Denial) Request {
 	return Request{
-		ID: g.opts.NewID(), CallID: a.CallID, Action: cloneAction(a), Held: true, GrantOnly: true, Denials: []sandbox.Denial{d},
+		CallID: a.CallID, Action: cloneAction(a), Held: true, GrantOnly: true, Denials: []sandbox.Denial{d},
 		Title: heldWho(d) + " wants to delete or replace what /undo cannot bring back",
 		Warnings: []string{
 			"the first file: " + shown(d.Target) + "; " + d.Why,
@@ -107,20 +109,25 @@ func shown(path string) string {
 // Granted returns the grant under which a held call of a running command may proceed without
 // a question: given, a rule, or a session grant made after the command started covers it.
 func (g *Gate) Granted(a Action, d sandbox.Denial, given []sandbox.Grant) (sandbox.Grant, bool) {
+	return g.state().allows(a, d, given)
+}
+
+// allows is Granted.
+func (s state) allows(a Action, d sandbox.Denial, given []sandbox.Grant) (sandbox.Grant, bool) {
 	// Judge the wish against the policy alone first: the running command has no newer grants.
-	w, refusal := g.heldWant(startOf(g, a), a, d)
+	w, refusal := s.heldWant(s.startOf(a), a, d)
 	if refusal != nil || w.empty() || w.blocked != "" {
 		return sandbox.Grant{}, false
 	}
-	base := g.baseOf(a)
-	if a.Kind == word.KindCommand && opens(g.opened(base, w.grant, false), w.grant) {
+	base := s.baseOf(a)
+	if a.Kind == word.KindCommand && opens(s.opened(base, w.grant, false), w.grant) {
 		return w.grant, true
 	}
 	now := base
 	for _, gr := range given {
-		now = now.With(g.at.standing(gr))
+		now = now.With(s.at.standing(gr))
 	}
-	left, refusal := g.heldWant(now, a, d)
+	left, refusal := s.heldWant(now, a, d)
 	return w.grant, refusal == nil && left.empty()
 }
 
@@ -158,23 +165,23 @@ func refusedWho(a Action, denials []sandbox.Denial) string {
 }
 
 // heldWant returns what d, refused to a, needs beyond base.
-func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, *Refusal) {
+func (s state) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, *Refusal) {
 	var wish Wish
 	switch d.Kind {
 	case sandbox.KindWrite, sandbox.KindMetadata:
-		wish.Write = []string{g.at.heldPlace(d.Target)}
+		wish.Write = []string{s.at.heldPlace(d.Target)}
 	case sandbox.KindProtected:
 		wish.Write = []string{d.Target}
 	case sandbox.KindRead:
 		wish.Read = []string{d.Target}
 	case sandbox.KindNetwork:
-		wish.Hosts = []string{withPort(a.Command, d.Target)}
+		wish.Hosts = []string{named.WithPort(a.Command, d.Target)}
 	case sandbox.KindSocket:
 		wish.Sockets = []string{d.Target}
 	default:
 		return want{}, refuse("%s %s: no grant would allow it", d.Kind, d.Operation)
 	}
-	return g.want(base, "/", wish)
+	return s.want(base, "/", wish)
 }
 
 // heldOptions returns the answers about a command that runs already: it cannot leave the

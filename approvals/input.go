@@ -75,14 +75,14 @@ func moreHosts(base, p sandbox.Network) []sandbox.HostPort {
 
 // inputRequest returns the question for an input: all of what is typed, the command that
 // receives it, and what that command may do.
-func (g *Gate) inputRequest(a Action, w want) Request {
-	r := Request{ID: g.opts.NewID(), CallID: a.CallID, Action: cloneAction(a), Grant: w.grant}
+func (s state) inputRequest(a Action, w want) Request {
+	r := Request{CallID: a.CallID, Action: cloneAction(a), Grant: w.grant}
 	r.Title = fmt.Sprintf("type %s to background command %d (%s)", short.Cut(strconv.Quote(a.Input), 60), a.Running.ID, who(Action{Kind: word.KindCommand, Command: a.Running.Command}))
 	switch {
 	case w.unsandboxed:
 		r.Grant = sandbox.Grant{Unsandboxed: true}
 		r.Warnings = append(r.Warnings, "the command runs outside the sandbox: what is typed to it can change every file that you can change, and reach every host")
-	case g.opts.Base.Unconfined:
+	case s.unconfined:
 		r.Warnings = append(r.Warnings, "there is no sandbox (danger-full-access)")
 	case !w.grant.Empty():
 		r.Warnings = append(r.Warnings, "the command has more permissions than the sandbox: what is typed to it can use them")

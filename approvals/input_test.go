@@ -88,7 +88,7 @@ func TestInputIsAskedForEachTime(t *testing.T) {
 
 // An answer about a command does not apply to input typed to it.
 func TestInputIsNoRememberedCommand(t *testing.T) {
-	g := newGate(OnRequest, confined())
+	g := newGate(OnRequest, confined(), counted)
 	start := Action{CallID: "c1", Tool: "shell", Kind: word.KindCommand, Command: "bash", Folder: "/srv", Background: true, Wish: Wish{Unsandboxed: true, Justification: "j"}}
 	r := mustAsk(t, g, start)
 	permit, err := g.Settle(r, Answer{Decision: OutsideSession})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
@@ -16,8 +17,12 @@ import (
 // Ledger lists what is open beyond the policy: the answers of the session, the settings and the
 // rules. It is safe for concurrent use, and is not saved.
 type Ledger struct {
-	gate  *Gate
-	rules atomic.Pointer[rules.Set]
+	now      func() time.Time
+	settings func() []ledger.Setting
+	changed  func([]ledger.Entry)
+	// state is what a decision depends on now, and open the same without what may block.
+	state, open func() state
+	rules       atomic.Pointer[rules.Set]
 	// changing is held from the change of a rules file until the new rules apply. Otherwise a rule
 	// that is removed meanwhile could come back.
 	changing sync.Mutex
@@ -34,6 +39,8 @@ type Ledger struct {
 	closings int
 	// uses counts the decisions that relied on a rule or a setting, by ID.
 	uses map[string]int
+	// again counts how often a command outside the sandbox was asked about again.
+	again map[deed]int
 }
 
 // answered is an answer, with the fields by which it is compared.
@@ -60,7 +67,7 @@ func (l *Ledger) List() []ledger.Entry {
 	for _, e := range l.answers() {
 		out = append(out, e.Entry.Clone())
 	}
-	now := l.gate.now()
+	now := l.now()
 	for _, r := range l.rules.Load().Rules() {
 		if e, opens := ledger.OfRule(r); opens && r.Holds(now) {
 			out = append(out, e)
@@ -78,8 +85,8 @@ func (l *Ledger) List() []ledger.Entry {
 func (l *Ledger) ofSettings() []ledger.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.known && l.gate.opts.Settings != nil {
-		for _, s := range l.gate.opts.Settings() {
+	if !l.known && l.settings != nil {
+		for _, s := range l.settings() {
 			for _, e := range singly(s) {
 				e.ID, e.Origin, e.Scope, e.Source = fmt.Sprintf("s%d", len(l.given)+1), ledger.FromSetting, ledger.Session, s.Source
 				l.given = append(l.given, e)
@@ -126,7 +133,7 @@ func (l *Ledger) Beyond(started sandbox.Policy, granted []sandbox.Grant, revoked
 	for _, c := range revoked {
 		started = started.Closed(c)
 	}
-	out := singly(ledger.Setting{With: started, Without: l.gate.Open()})
+	out := singly(ledger.Setting{With: started, Without: l.open().base()})
 	for i, e := range out {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q", e.Lines(nil)))
 		out[i].ID = fmt.Sprintf("%x", sum[:8])
@@ -138,7 +145,7 @@ func (l *Ledger) Beyond(started sandbox.Policy, granted []sandbox.Grant, revoked
 func (l *Ledger) answers() []answered {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.gate.now()
+	now := l.now()
 	l.entries = slices.DeleteFunc(l.entries, func(e answered) bool { return !e.Expires.IsZero() && !now.Before(e.Expires) })
 	return slices.Clone(l.entries)
 }
@@ -148,7 +155,7 @@ func (l *Ledger) add(e answered) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
-	e.ID, e.Made = fmt.Sprintf("g%d", l.last), l.gate.now()
+	e.ID, e.Made = fmt.Sprintf("g%d", l.last), l.now()
 	if e.Scope == "" {
 		e.Scope = ledger.Session
 	}
@@ -157,14 +164,14 @@ func (l *Ledger) add(e answered) {
 
 // tell passes the current answers to Options.Changed.
 func (l *Ledger) tell() {
-	if l.gate.opts.Changed == nil {
+	if l.changed == nil {
 		return
 	}
 	out := []ledger.Entry{}
 	for _, e := range l.answers() {
 		out = append(out, e.Entry.Clone())
 	}
-	l.gate.opts.Changed(out)
+	l.changed(out)
 }
 
 // narrowed returns the policy of the settings without what was revoked.
@@ -177,12 +184,6 @@ func (l *Ledger) narrowed(p sandbox.Policy) sandbox.Policy {
 	return p
 }
 
-func (l *Ledger) takenBack() []ledger.Entry {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.revoked)
-}
-
 // fetches returns hosts without those that were revoked.
 func (l *Ledger) fetches(hosts []sandbox.HostPort) []sandbox.HostPort {
 	l.mu.Lock()
@@ -193,35 +194,20 @@ func (l *Ledger) fetches(hosts []sandbox.HostPort) []sandbox.HostPort {
 	return slices.Clone(hosts)
 }
 
-// command reports whether exactly this command may run without a question.
-func (l *Ledger) command(a Action) bool {
-	d := deedOf(a)
-	return slices.ContainsFunc(l.answers(), func(e answered) bool { return e.Folder != "" && (e.deed == d || e.runs(a)) })
+// askedAgain counts a question that is asked again, and reasked returns the count.
+func (l *Ledger) askedAgain(a Action) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.again == nil {
+		l.again = map[deed]int{}
+	}
+	l.again[deedOf(a)]++
 }
 
-// outside returns the latest answer by which exactly this command may run outside the sandbox.
-func (l *Ledger) outside(a Action) (ledger.Entry, bool) {
-	d := deedOf(a)
-	for _, e := range slices.Backward(l.answers()) {
-		if e.Folder != "" && e.deed == d && a.Kind == word.KindCommand && e.Outside {
-			return e.Entry, true
-		}
-	}
-	return ledger.Entry{}, false
-}
-
-// edits reports whether each of paths may be edited without a question. confined: the sandbox
-// protects files. Otherwise an answer covers only files that it named.
-func (l *Ledger) edits(paths []string, confined bool) bool {
-	entries := l.answers()
-	for _, p := range paths {
-		if !slices.ContainsFunc(entries, func(e answered) bool {
-			return slices.Contains(e.Paths, p) || confined && e.AllEdits != "" && sandbox.Covers(e.AllEdits, p)
-		}) {
-			return false
-		}
-	}
-	return len(paths) > 0
+func (l *Ledger) reasked(a Action) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.again[deedOf(a)]
 }
 
 // used counts a decision for each entry that it relied on.
@@ -237,10 +223,10 @@ func (l *Ledger) used(relied func(answered) bool) {
 
 // relied counts a decision about a held call of a command, or of an MCP server, for the entries that
 // open the grant.
-func (l *Ledger) relied(g sandbox.Grant, server string) {
+func (l *Ledger) relied(s state, g sandbox.Grant, server string) {
 	l.used(func(e answered) bool { return e.Server == server && covered(e.Entry, g) })
 	if server == "" {
-		l.countRules(g)
+		l.countRules(s, g)
 	}
 }
 
@@ -255,9 +241,8 @@ func (l *Ledger) usedRule(r *rules.Rule) {
 }
 
 // count records which entries a decision about a relied on. It only counts; it changes no decision.
-func (l *Ledger) count(a Action, paths []string, by byRules) {
-	g := l.gate
-	if by.decision == rules.Allow && by.rule != nil {
+func (l *Ledger) count(s state, a Action, did decision) {
+	if by := did.by; by.decision == rules.Allow && by.rule != nil {
 		l.usedRule(by.rule)
 	}
 	if a.calls() {
@@ -268,29 +253,29 @@ func (l *Ledger) count(a Action, paths []string, by byRules) {
 	var wanted sandbox.Grant
 	if !a.Wish.Empty() || a.Kind == word.KindEdit {
 		// What the policy alone allows is not counted for an answer.
-		base := g.start()
+		base := s.start()
 		if a.Kind == word.KindFetch {
-			base = base.With(sandbox.Grant{Hosts: l.fetches(g.opts.Fetch)})
+			base = base.With(sandbox.Grant{Hosts: s.fetch})
 		}
-		if w, _, refusal := g.wanted(base, a, g.Mode()); refusal == nil {
+		if w, _, refusal := s.wanted(base, a); refusal == nil {
 			wanted = w.grant
 		}
 	}
 	l.used(func(e answered) bool {
 		return e.Folder != "" && (e.deed == d || e.runs(a)) || covered(e.Entry, wanted) ||
-			slices.ContainsFunc(paths, func(p string) bool {
+			slices.ContainsFunc(did.edits, func(p string) bool {
 				return slices.Contains(e.Paths, p) || e.AllEdits != "" && sandbox.Covers(e.AllEdits, p)
 			})
 	})
-	l.countRules(wanted)
+	l.countRules(s, wanted)
 }
 
 // countRules counts the rules for paths and hosts that open a part of wanted.
-func (l *Ledger) countRules(wanted sandbox.Grant) {
+func (l *Ledger) countRules(s state, wanted sandbox.Grant) {
 	if wanted.Empty() {
 		return
 	}
-	for _, r := range l.rules.Load().Rules() {
+	for _, r := range s.rules.Rules() {
 		e := ledger.Entry{}
 		switch {
 		case len(r.Hosts) > 0:
@@ -300,7 +285,7 @@ func (l *Ledger) countRules(wanted sandbox.Grant) {
 		case r.Access == rules.Read:
 			e.Grant.Read = r.Paths
 		}
-		if covered(e, wanted) && r.Holds(l.gate.now()) {
+		if covered(e, wanted) && r.Holds(s.now) {
 			l.usedRule(r)
 		}
 	}
@@ -356,7 +341,7 @@ func (l *Ledger) Revoke(id string) (revocation, bool) {
 		out.Closed = out.Entry.Grant
 		return out, true
 	}
-	out.Closed, out.Still = l.gate.split(out.Entry.Grant)
+	out.Closed, out.Still = l.open().split(out.Entry.Grant)
 	out.Closed.Unsandboxed = out.Entry.Outside
 	return out, true
 }
@@ -364,10 +349,11 @@ func (l *Ledger) Revoke(id string) (revocation, bool) {
 // Closing returns what running commands lose when g is revoked. They keep what is still open to new
 // commands or by a rule.
 func (l *Ledger) Closing(g sandbox.Grant) sandbox.Closing {
-	open, now := l.gate.Open(), l.gate.now()
-	for _, r := range l.rules.Load().Rules() {
-		if r.Holds(now) {
-			open = open.With(l.gate.at.standing(ruleGrant(r)))
+	s := l.open()
+	open := s.base()
+	for _, r := range s.rules.Rules() {
+		if r.Holds(s.now) {
+			open = open.With(s.at.standing(ruleGrant(r)))
 		}
 	}
 	return l.closing(open, g)
@@ -402,13 +388,13 @@ func ruleGrant(r *rules.Rule) (out sandbox.Grant) {
 // SetRules replaces the rules by those of set that apply to the workspace. It returns the paths and
 // hosts that only the old rules opened.
 func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
-	set = l.gate.at.rulesHere(set)
+	set = l.open().at.rulesHere(set)
 	old := l.rules.Swap(set)
 	for _, r := range old.Rules() {
 		if slices.ContainsFunc(set.Rules(), func(n *rules.Rule) bool { return ledger.RuleID(n) == ledger.RuleID(r) }) {
 			continue
 		}
-		lost, _ := l.gate.split(ruleGrant(r))
+		lost, _ := l.open().split(ruleGrant(r))
 		closed.Write, closed.Read, closed.Hosts = append(closed.Write, lost.Write...), append(closed.Read, lost.Read...), append(closed.Hosts, lost.Hosts...)
 	}
 	return closed
@@ -424,7 +410,7 @@ func (l *Ledger) ReplaceRules(file string, list []*rules.Rule) (closed sandbox.G
 // here returns the rules that apply to the workspace. The project of a rule must lead there without
 // a link.
 func (l *Ledger) here(list []*rules.Rule) []*rules.Rule {
-	return rules.Join(list).In(l.gate.at.workspace, func(p string) string { return p }).Rules()
+	return rules.Join(list).In(l.open().at.workspace, func(p string) string { return p }).Rules()
 }
 
 // DropRules calls remove, which removes rules from one file and returns the remaining ones, and
@@ -446,9 +432,9 @@ func (l *Ledger) DropRules(file string, remove func() ([]*rules.Rule, error)) (c
 }
 
 // split divides a revoked grant into what is closed now and what is still open.
-func (g *Gate) split(gr sandbox.Grant) (closed, still sandbox.Grant) {
-	base := g.Open()
-	opened := g.opened(base, gr, false)
+func (s state) split(gr sandbox.Grant) (closed, still sandbox.Grant) {
+	base := s.base()
+	opened := s.opened(base, gr, false)
 	part := func(paths, ruled []string, open func(string) bool, closed, still *[]string) {
 		for _, p := range paths {
 			if open(p) || slices.Contains(ruled, p) {

@@ -54,7 +54,7 @@ func TestRevoke(t *testing.T) {
 		"a path closed to read": {OnRequest, command("x", Wish{Read: []string{"~/.ssh"}}), Session, []string{"read /home/u/.ssh"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGate(row.mode, confined(), grants)
+			g := newGate(row.mode, confined(), grants, counted)
 			if row.answer == OutsideSession {
 				row.a.Folder = "/"
 				row.lines = []string{"run outside the sandbox date in /"}

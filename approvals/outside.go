@@ -2,141 +2,166 @@ package approvals
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"codeagent/approvals/content"
+	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
-// A yes to run outside the sandbox is bound to the text of a command. The text names programs and
-// files, and sandboxed commands may change these files after the person has read the question. A
-// yes for the session is therefore bound to content too. It is bound to the hashes of the programs
-// as PATH resolves them, and of the named files. Any program may read its folder (make, npm, git).
-// So the yes also ends when the session changes something in the write roots that contain the
-// command's folder or a named file. Such a call runs alone. It is asked about while a background
-// command could change these files. If changes are not recorded, or the text hides what it runs,
-// the yes applies to one call.
+// What runs outside the sandbox may read and run files that commands in it can change. No look at its
+// words tells which files those are: make, npm and git read what their folder holds. So a yes is bound
+// to what was there when the question was shown: the programs by their hashes, the folder and the
+// named entries by device, inode and type, and all else by the change counter of the session, which
+// covers every write root. What differs at the moment of the run is asked about again.
 
-// leaving describes what a command would run and read outside the sandbox.
-type leaving struct{ *Gate }
+// mostAgain bounds how often a command is asked about again because something changed. After that a
+// yes applies once, and a question that cannot stay open without a change is refused.
+const mostAgain = 2
 
-// outside is what a question about leaving the sandbox shows beside the text.
-type outside struct {
-	// changes says why a yes cannot apply to the session; "" if it can. bound is the content to bind
-	// it to.
-	changes  string
-	bound    content.Binding
+// sight is what the gate found, before the decision, about an action that may leave the sandbox.
+type sight struct {
+	// bound is what a yes is bound to. unbound says why it cannot apply to the session; "" if it can.
+	bound   content.Binding
+	unbound string
+	// answered: a yes for the session was given to this very command, and news is what changed since.
+	answered bool
+	news     []string
 	warnings []string
+	// pauses: the answer that stops all other trees is possible, and would stop something.
+	pauses bool
 }
 
-// outsideOf finds what a, run outside the sandbox, would run or read that commands under base
-// may change.
-func (g leaving) outsideOf(base sandbox.Policy, a Action) outside {
-	if a.Kind != word.KindCommand || base.Unconfined {
-		return outside{}
+// leaves reports whether a asks for what only running outside the sandbox gives it.
+func (s state) leaves(a Action) bool {
+	w, _, refusal := s.wanted(s.base(), a)
+	return refusal == nil && w.leaves()
+}
+
+// look finds what a question about running a outside the sandbox depends on. Where a would not leave
+// the sandbox there is nothing to find.
+func (g *Gate) look(s state, a Action, leaves bool) (out sight) {
+	base := reopened(s.base())
+	if !leaves || a.Kind != word.KindCommand || base.Unconfined {
+		return out
 	}
-	base = reopened(base)
-	words, plain := plainWords(a.Command)
-	var out outside
-	var named []string
-	for _, word := range words {
-		for _, p := range g.at.meanings(a.Folder, word) {
-			if p == "" || changeable(base, p) || holdsRoot(base, p) {
-				named = append(named, p)
-			}
+	out.bound, out.unbound = g.bind(s, a)
+	out.warnings = append(s.writable(base, a.Folder), g.sessionChanges(base)...)
+	source := g.opts.Content
+	if source == nil {
+		return out
+	}
+	writers := source.Writers()
+	for _, w := range writers {
+		holds := ""
+		if len(w.Holds) > 0 {
+			holds = "; it holds open for writing: " + content.Few(w.Holds, show)
+		}
+		out.warnings = append(out.warnings, w.Name+" runs, and can change what this runs or reads"+holds)
+	}
+	pauser, ok := source.(content.Pauser)
+	out.pauses = ok && pauser.Pauses() && len(writers) > 0
+	if e, ok := s.outside(a); ok {
+		out.answered = true
+		if len(writers) > 0 {
+			out.news = append(out.news, writers[0].Name+" is running, and can change what this runs or reads")
+		}
+		for _, what := range e.Bound.Differs(source, out.bound, show) {
+			out.news = append(out.news, what+" since your yes at "+e.Made.Format("15:04"))
+		}
+		if out.unbound != "" {
+			out.news = append(out.news, out.unbound)
 		}
 	}
-	folder, refusal := g.at.canonical("/", a.Folder)
-	way := slices.IndexFunc(g.opts.Path, func(dir string) bool {
-		p, refusal := g.at.canonical(a.Folder, dir)
-		return refusal != nil || changeable(base, p)
-	})
-	var reads []string // paths that commands can change: its folder, and files that its words lead to
 	switch {
-	case way >= 0:
-		out.changes = "programs are looked for in " + show(g.opts.Path[way]) + ", which commands can change"
-	case knownReadOnly(a.Command):
-	case !plain:
-		out.changes = "its text does not show which files it runs"
-	case refusal != nil || changeable(base, folder):
-		out.changes = "it can run files of its folder, which commands can change"
-		reads = append(named, folder)
-	case len(named) > 0:
-		out.changes = "it names files that commands can change"
-		reads = named
+	case out.unbound != "":
+	case len(writers) > 0:
+		out.unbound = writers[0].Name + " runs, and could change what it runs or reads"
+	case g.ledger.reasked(a) >= mostAgain:
+		out.unbound = "what it depends on keeps changing"
 	}
-	if err := g.bind(&out, base, a, reads, named); err != "" {
-		out.changes = err
-	}
-	out.warnings = append(g.at.namedFiles(named), g.madeGit(folder, named, plain)...)
-	out.warnings = append(out.warnings, g.changedHere(base, folder, named, plain)...)
 	return out
 }
 
-// bind sets the content that a yes for the session depends on. If that includes reads and all of it
-// is known, it clears out.changes. It returns why a program cannot be bound, or "".
-func (g leaving) bind(out *outside, base sandbox.Policy, a Action, reads, named []string) string {
+// bind returns what a yes to a is bound to, and why that is not enough for a session.
+func (g *Gate) bind(s state, a Action) (b content.Binding, unbound string) {
 	source := g.opts.Content
 	if source == nil {
-		return ""
+		return b, "changes of the session are not recorded"
 	}
-	var bound content.Binding
+	b.At(source)
 	for _, name := range programNames(a.Command) {
-		file := g.program(a.Folder, name)
-		it, err := content.Of(source, name, file, !changeable(base, file))
+		file := s.program(a.Folder, name)
+		it, err := content.Of(source, name, file, !changeable(reopened(s.base()), file))
 		if err != nil {
-			return show(name) + " cannot be read, so that a change of it would not be noticed"
+			it, unbound = content.Item{Name: name, Path: file, Sum: content.Unread}, show(name)+" cannot be read, so that a change of it would not be noticed"
 		}
-		bound.Items = append(bound.Items, it)
+		b.Items = append(b.Items, it)
 	}
-	// An action without a wish of its own does not run alone.
-	known := a.Wish.Unsandboxed && !a.Background && len(reads) > 0
-	_, recorded := source.Mark()
-	for _, p := range named {
-		have := slices.ContainsFunc(bound.Items, func(it content.Item) bool { return it.Path == p })
-		if !known || p == "" || have || g.at.entry(p) == isFolder {
-			continue
-		}
-		it, err := content.Of(source, p, p, false)
-		known = known && err == nil
-		bound.Items = append(bound.Items, it)
+	b.Pin(source, append([]string{a.Folder}, namedPaths(a)...))
+	switch {
+	case unbound != "":
+	case !b.Counted():
+		unbound = "not all changes of the session are recorded"
 	}
-	for _, p := range reads {
-		root := rootOf(base, p)
-		known = known && recorded && p != "" && base.Observes(root)
-		if !slices.Contains(bound.Roots, root) {
-			bound.Roots = append(bound.Roots, root)
-		}
-	}
-	if known {
-		out.changes = ""
-	} else {
-		bound.Roots = nil
-	}
-	out.bound = bound.At(source)
-	return ""
+	return b, unbound
 }
 
-// rootOf returns the widest write root of p that covers path. If there is no such root, it returns
-// path.
-func rootOf(p sandbox.Policy, path string) string {
-	root := path
-	for _, r := range p.Roots() {
-		if sandbox.Covers(r.Path, root) {
-			root = r.Path
+// outside returns the latest answer by which exactly this command may run outside the sandbox.
+func (s state) outside(a Action) (ledger.Entry, bool) {
+	d := deedOf(a)
+	for _, e := range slices.Backward(s.answers) {
+		if e.Folder != "" && e.deed == d && a.Kind == word.KindCommand && e.Outside {
+			return e.Entry, true
 		}
 	}
-	return root
+	return ledger.Entry{}, false
+}
+
+// pin binds a question to the entries that it names.
+func (q *asked) pin(source content.Source) {
+	if source == nil || q.bound != nil {
+		return
+	}
+	q.bound = &content.Binding{}
+	q.bound.Pin(source, slices.Concat(q.Grant.Write, q.Grant.Read, q.Grant.Sockets))
+}
+
+// moved lists what is not as it was when the question was shown.
+func (g *Gate) moved(s state, asked Request) []string {
+	source := g.opts.Content
+	if source == nil || asked.bound == nil {
+		return nil
+	}
+	if !asked.Widest || asked.Held {
+		return asked.bound.Moved(asked.bound.Again(source), show)
+	}
+	now, _ := g.bind(s, asked.Action)
+	return asked.bound.Differs(source, now, show)
+}
+
+// again asks a question again because something changed while it was open.
+func (g *Gate) again(q asked, moved []string) *Refusal {
+	why := strings.Join(moved, ", ") + " while the question was open"
+	if q.Held || q.AfterFailure || q.again >= mostAgain {
+		return refuse("%s", why)
+	}
+	_, r, err := g.decide(q.Action, q.asks, q.again+1, []string{why})
+	if refusal, ok := AsRefusal(err); ok {
+		return refusal
+	}
+	return &Refusal{Reason: why, Again: r}
 }
 
 // program returns the file that name resolves to in folder, through PATH and links, or "".
-func (g leaving) program(folder, name string) string {
-	dirs := g.opts.Path
+func (s state) program(folder, name string) string {
+	dirs := s.path
 	if strings.Contains(name, "/") {
 		dirs = []string{folder}
 	}
@@ -144,81 +169,44 @@ func (g leaving) program(folder, name string) string {
 		if strings.HasPrefix(name, "/") {
 			dir = "/"
 		}
-		p, refusal := g.at.canonical(folder, strings.TrimSuffix(dir, "/")+"/"+name)
+		p, refusal := s.at.canonical(folder, strings.TrimSuffix(dir, "/")+"/"+name)
 		if refusal != nil {
 			continue
 		}
-		if m, err := g.at.files.Lstat(p); err == nil && m.IsRegular() && m&0o111 != 0 {
+		if m, err := s.at.files.Lstat(p); err == nil && m.IsRegular() && m&0o111 != 0 {
 			return p
 		}
 	}
 	return ""
 }
 
-// remembered reports whether an answer for the session covers a outside the sandbox. If a change
-// ended the answer, news describes the change.
-func (g *Gate) remembered(a Action) (yes bool, news []string) {
-	e, ok := g.ledger.outside(a)
-	if !ok {
-		return false, nil
+// writable names the folders of PATH that commands can change: what runs outside looks for programs
+// there, and nothing separates the two.
+func (s state) writable(base sandbox.Policy, folder string) (out []string) {
+	for _, dir := range s.path {
+		if p, refusal := s.at.canonical(folder, dir); refusal != nil || changeable(base, p) {
+			out = append(out, "programs are looked for in "+show(dir)+", which commands can change")
+		}
 	}
-	out := leaving{g}.outsideOf(g.Base(), a)
-	source := g.opts.Content
-	if source != nil {
-		out.bound = out.bound.Again(source, e.Bound)
-	}
-	switch {
-	case out.changes != "":
-		return false, nil
-	case source == nil:
-		return true, nil
-	case len(out.bound.Roots) > 0 && len(source.Writers()) > 0:
-		return false, []string{"a background command is running, and can change what this runs or reads"}
-	}
-	bound := e.Bound
-	if bound == nil {
-		bound = &content.Binding{}
-	}
-	for _, what := range bound.Changed(source, out.bound, show) {
-		news = append(news, what+" since your yes at "+e.Made.Format("15:04"))
-	}
-	return len(news) == 0, news
+	return out
 }
 
-// moved lists the programs and named files that have changed since the question was asked.
-func (g *Gate) moved(asked Request) string {
-	if g.opts.Content == nil || asked.bound == nil {
-		return ""
+// sessionChanges warns about what the session changed or made: the command can run or read it.
+func (g *Gate) sessionChanges(base sandbox.Policy) (out []string) {
+	if g.opts.MadeGit != nil {
+		out = fewWarnings(g.opts.MadeGit(), func(dir string) string {
+			return fmt.Sprintf("this session made the git directory %s: outside, git runs what its hooks and configuration name", show(dir))
+		})
 	}
-	now := leaving{g}.outsideOf(g.Base(), asked.Action)
-	return strings.Join(asked.bound.Moved(now.bound.Again(g.opts.Content, asked.bound), show), ", ")
-}
-
-// changedHere warns about what this session changed in the folder and among the named files,
-// because the command can run or read it.
-func (g leaving) changedHere(base sandbox.Policy, folder string, named []string, plain bool) []string {
 	if g.opts.Content == nil {
-		return nil
-	}
-	if _, recorded := g.opts.Content.Mark(); !recorded {
-		return nil
+		return out
 	}
 	changes, all := g.opts.Content.Changed(0)
-	var changed []string
-	for _, c := range changes {
-		changed = append(changed, c.Path)
-	}
-	changed = slices.DeleteFunc(changed, func(p string) bool {
-		if !changeable(base, p) || g.at.entry(p) == isAbsent || strings.HasSuffix(p, "/.git") || strings.Contains(p, "/.git/") {
-			return true
-		}
-		return plain && !slices.ContainsFunc(append([]string{folder}, named...), func(near string) bool {
-			return near != "" && sandbox.Covers(near, p)
-		})
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c content.Change) bool {
+		return g.at.entry(c.Path) == isAbsent || strings.HasSuffix(c.Path, "/.git") || strings.Contains(c.Path, "/.git/")
 	})
-	var out []string
-	if len(changed) > 0 {
-		out = append(out, "this session changed what it can run or read: "+content.Few(changed, show))
+	if len(changes) > 0 {
+		out = append(out, "this session changed what it can run or read: "+content.Who(changes, show))
 	}
 	if !all {
 		out = append(out, "this session changed more files than are listed")
@@ -228,39 +216,19 @@ func (g leaving) changedHere(base sandbox.Policy, folder string, named []string,
 
 // changeable reports whether commands under p may change what the name path leads to.
 func changeable(p sandbox.Policy, path string) bool {
-	return sandbox.CoveredBy(sandbox.PathsOf(p.Roots()), path) && p.JudgeWrite(path).Allowed
+	roots := sandbox.PathsOf(p.Write)
+	if p.Temp != "" {
+		roots = append(roots, p.Temp)
+	}
+	return sandbox.CoveredBy(roots, path) && p.JudgeWrite(path).Allowed
 }
 
-// holdsRoot reports whether path is a folder that contains a write root.
-func holdsRoot(p sandbox.Policy, path string) bool {
-	return slices.ContainsFunc(p.Roots(), func(root sandbox.Root) bool { return sandbox.Covers(path, root.Path) })
-}
-
-// mostNamed bounds the files, and the git directories, that a question names in warnings.
+// mostNamed bounds the git directories that a question names in warnings.
 const mostNamed = 3
-
-// madeGit warns about git directories that commands of the session made: git runs programs
-// that they configure, and no person has seen them. Git searches for one from the working
-// folder upwards, and tools run git in folders below it.
-func (g leaving) madeGit(folder string, named []string, plain bool) []string {
-	if g.opts.MadeGit == nil {
-		return nil
-	}
-	near := func(dir string) bool {
-		work := strings.TrimSuffix(dir, "/.git")
-		return !plain || slices.ContainsFunc(append([]string{folder}, named...), func(p string) bool {
-			return sandbox.Covers(work, p) || sandbox.Covers(p, work)
-		})
-	}
-	dirs := slices.DeleteFunc(g.opts.MadeGit(), func(dir string) bool { return !near(dir) })
-	return fewWarnings(dirs, func(dir string) string {
-		return fmt.Sprintf("this session made the git directory %s: outside, git runs what its hooks and configuration name", show(dir))
-	})
-}
 
 // fewWarnings returns warnings about the first paths; the rest is counted.
 func fewWarnings(paths []string, words func(string) string) []string {
-	slices.Sort(paths)
+	paths = slices.Sorted(slices.Values(paths))
 	paths = slices.Compact(paths)
 	var out []string
 	for _, p := range paths[:min(len(paths), mostNamed)] {
@@ -272,62 +240,59 @@ func fewWarnings(paths []string, words func(string) string) []string {
 	return out
 }
 
-// plainWords returns the words of a list or pipeline of programs, and the files of its
-// redirections. plain is false for a command that means more than its words say: it expands
-// something, sets variables, changes its folder, or contains a script for another program.
-func plainWords(command string) (words []string, plain bool) {
-	if len(command) > rules.MaxLine || !rules.PlainASCII(command) {
-		return nil, false
+// eachCall calls each with the words of every program that the text of a command starts itself, and
+// with those of its redirections. A word that the shell would change is left out.
+func eachCall(command string, each func(words []string)) {
+	if len(command) > rules.MaxLine {
+		return
 	}
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
 	if err != nil {
-		return nil, false
+		return
 	}
-	plain = true
 	syntax.Walk(f, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case nil, *syntax.File, *syntax.BinaryCmd, *syntax.Stmt, *syntax.Redirect, *syntax.CallExpr, *syntax.Comment:
-			if call, ok := n.(*syntax.CallExpr); ok && len(call.Assigns) > 0 {
-				plain = false
+		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+			words := make([]string, len(call.Args))
+			for i, w := range call.Args {
+				words[i], _ = literal(w)
 			}
-		case *syntax.Word:
-			word, ok := literal(n)
-			plain = plain && ok && !textOrFolder(word)
-			if ok {
-				words = append(words, word)
-			}
-			return false
-		case *syntax.Lit: // the number of a redirection's descriptor
-		default:
-			plain = false
+			each(words)
+		}
+		if r, ok := n.(*syntax.Redirect); ok && r.Word != nil {
+			to, _ := literal(r.Word)
+			each([]string{"", to})
 		}
 		return true
 	})
-	return words, plain
-}
-
-// textOrFolder reports a word that is more than a name: a script, a pattern, or a builtin
-// that changes what the words after it mean.
-func textOrFolder(word string) bool {
-	return strings.ContainsAny(word, " \t\n;&|<>()$`\\\"'*?[]{}!#~") || slices.Contains([]string{"cd", "pushd", "popd", "eval"}, word)
 }
 
 // programNames returns the words that name the programs of a command, each once.
 func programNames(command string) (names []string) {
-	if len(command) > rules.MaxLine {
-		return nil
-	}
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
-	if err != nil {
-		return nil
-	}
-	syntax.Walk(f, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-			if name, ok := literal(call.Args[0]); ok && name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+	eachCall(command, func(words []string) {
+		if words[0] != "" && !slices.Contains(names, words[0]) {
+			names = append(names, words[0])
 		}
-		return true
 	})
 	return names
+}
+
+// namedPaths returns the paths that the words of a command can mean.
+func namedPaths(a Action) (out []string) {
+	eachCall(a.Command, func(words []string) {
+		for _, word := range words[1:] {
+			if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
+				word = value
+			}
+			if word == "" || strings.HasPrefix(word, "-") || len(word) > maxEntry || strings.ContainsRune(word, 0) {
+				continue
+			}
+			if !path.IsAbs(word) {
+				word = path.Join(a.Folder, word)
+			}
+			if p := path.Clean(word); !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	})
+	return out
 }

@@ -5,96 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"codeagent/sandbox"
+	"codeagent/approvals/content"
 )
 
 func outsideOf(folder, text string) Action {
 	a := command(text, Wish{Unsandboxed: true, Justification: "j"})
 	a.Folder = folder
 	return a
-}
-
-// TestOutsideForTheSessionIsOfNothingThatCanChange: a lasting yes is bound to a text, but the
-// next command may rewrite the files that the text names.
-func TestOutsideForTheSessionIsOfNothingThatCanChange(t *testing.T) {
-	const ws = workspace
-	for _, c := range []struct {
-		folder, text string
-		path         string
-		lasts        bool
-	}{
-		{ws, "./deploy.sh", "", false},
-		{ws, "bash deploy.sh", "", false},
-		{ws, "make deploy", "", false},
-		{ws, "npm test", "", false},
-		{ws, "git status", "", false},
-		{ws + "/sub", "docker ps", "", false},
-		{ws, "cat main.go | wc -l", "", true}, // runs nothing but what is known
-		{ws, "ls -l", "", true},
-		{ws, "cat main.go | sh", "", false},
-		{ws, "ls -l", "/usr/bin:" + ws + "/node_modules/.bin", false},
-		{"/srv", "docker ps", "", true},
-		{"/srv", "docker ps", "/usr/bin:bin", true},
-		{"/srv", "docker ps", ws + "/venv/bin:/usr/bin", false},
-		{"/srv", "docker ps && docker ps -a | sort", "", true},
-		{"/srv", ws + "/deploy.sh", "", false},
-		{"/srv", "bash " + ws + "/absent.sh", "", false},
-		{"/srv", "../home/u/src/app/deploy.sh", "", false},
-		{"/srv", "make -C" + ws, "", false},
-		{"/srv", "make --directory=" + ws, "", false},
-		{"/srv", "docker run -v " + ws + ":/x image", "", false},
-		{"/srv", "curl -d @" + ws + "/x https://example.org", "", false},
-		{"/srv", "docker ps < " + ws + "/x", "", false},
-		{"/srv", "run-parts /home/u/src", "", false}, // the workspace lies in it
-		{"/srv", "cd /home && docker ps", "", false},
-		{"/srv", "A=1 docker ps", "", false},
-		{"/srv", "docker $X", "", false},
-		{"/srv", "docker $(cat x)", "", false},
-		{"/srv", "docker `cat x`", "", false},
-		{"/srv", "docker *", "", false},
-		{"/srv", "sh -c 'docker ps'", "", false},
-		{"/srv", "eval x", "", false},
-		{"/srv", "docker ps <<E\nx\nE", "", false},
-		{"/srv", "f() { docker ps; }; f", "", false},
-		{"/srv", "for i in a; do docker ps; done", "", false},
-		{"/srv", "docker ps & wait", "", true},
-		{"/srv", "docker 'ps", "", false},
-	} {
-		g := newGate(OnRequest, confined(), func(o *Options) {
-			if c.path != "" {
-				o.Path = strings.Split(c.path, ":")
-			}
-		})
-		a := outsideOf(c.folder, c.text)
-		r := mustAsk(t, g, a)
-		offered := slices.ContainsFunc(r.Options, func(o Option) bool { return o.Decision == OutsideSession })
-		if offered != c.lasts || (len(r.Withheld) == 0) != c.lasts {
-			t.Errorf("%s$ %s (PATH %s): offered %+v, withheld %q", c.folder, c.text, c.path, r.Options, r.Withheld)
-			continue
-		}
-		p, err := g.Settle(r, Answer{Decision: OutsideSession})
-		if (err == nil) != c.lasts || p.minted != c.lasts {
-			t.Errorf("%s$ %s: settled %v", c.folder, c.text, err)
-		}
-		_, again, err := g.Decide(a)
-		if (again == nil) != c.lasts || err != nil {
-			t.Errorf("%s$ %s: asked again %v", c.folder, c.text, again != nil)
-		}
-	}
-}
-
-// TestOutsideIsAskedAgainWhereItCanChangeNow: a folder was granted since.
-func TestOutsideIsAskedAgainWhereItCanChangeNow(t *testing.T) {
-	g := newGate(OnRequest, confined())
-	a := outsideOf("/srv/data", "docker ps")
-	if _, err := g.Settle(mustAsk(t, g, a), Answer{Decision: OutsideSession}); err != nil {
-		t.Fatal(err)
-	}
-	opens := command("x", Wish{Write: []string{"/srv/data"}})
-	if _, err := g.Settle(mustAsk(t, g, opens), Answer{Decision: Session}); err != nil {
-		t.Fatal(err)
-	}
-	mustAsk(t, g, a)
 }
 
 // TestOutsideWarns about files of the command that the session made or can change.
@@ -107,17 +24,15 @@ func TestOutsideWarns(t *testing.T) {
 		more         func(*Options)
 		want         []string // the beginnings of warnings
 	}{
-		{workspace, "bash main.go", nil, []string{"commands in the sandbox can change /home/u/src/app/main.go"}},
-		{workspace, "bash absent.sh", nil, nil},
-		{workspace, "./main.go main.go", nil, []string{"commands in the sandbox can change /home/u/src/app/main.go"}},
-		{workspace, "git status", made(workspace + "/.git"), []string{"this session made the git directory /home/u/src/app/.git"}},
-		{workspace + "/sub/deeper", "make", made(workspace + "/sub/.git"), []string{"this session made the git directory /home/u/src/app/sub/.git"}},
-		{workspace, "make", made(workspace + "/sub/.git"), []string{"this session made the git directory"}},
-		{workspace + "/other", "make", made(workspace + "/sub/.git"), nil},
-		{workspace + "/other", "git -C ../sub status", made(workspace + "/sub/.git"), []string{"this session made the git directory"}},
-		{workspace + "/other", "cd ../sub; git status", made(workspace + "/sub/.git"), []string{"this session made the git directory"}},
+		{workspace, "make", nil, nil},
+		{"/srv", "docker ps", made(workspace + "/.git"), []string{"this session made the git directory /home/u/src/app/.git"}},
 		{workspace, "git status", made(workspace+"/a.git", workspace+"/b.git", workspace+"/c.git", workspace+"/d.git", workspace+"/e.git"),
 			[]string{"this session made the git directory /home/u/src/app/a.git", "this session", "this session", "the same holds for 2 more"}},
+		{"/srv", "docker ps", func(o *Options) { o.Path = []string{"/usr/bin", workspace + "/node_modules/.bin"} },
+			[]string{"programs are looked for in " + workspace + "/node_modules/.bin, which commands can change"}},
+		{"/srv", "docker ps", func(o *Options) {
+			o.Content = &contents{changed: []content.Change{{Path: workspace + "/main.go", By: "an edit"}, {Path: workspace + "/gone"}}}
+		}, []string{"this session changed what it can run or read: " + workspace + "/main.go (by an edit)"}},
 	} {
 		more := c.more
 		if more == nil {
@@ -142,15 +57,14 @@ func TestOutsideWarns(t *testing.T) {
 	}
 }
 
-func FuzzPlainWords(f *testing.F) {
-	for _, s := range []string{"docker ps", "a <b >c", "x $(y)", "sh -c 'a b'", "a=1 b", "\x00", "a && b | c"} {
-		f.Add(s)
-	}
-	g := newGate(OnRequest, confined())
-	f.Fuzz(func(t *testing.T, text string) {
-		if _, plain := plainWords(text); plain && strings.ContainsAny(text, "$`*") && !strings.Contains(text, "#") {
-			t.Errorf("%q is plain", text)
+// TestNamedPaths: the entries of words, of values of options and of redirections.
+func TestNamedPaths(t *testing.T) {
+	for text, want := range map[string][]string{
+		"rm -rf build ./x/../y": {"/srv/build", "/srv/y"}, "a --file=/b c=d": {"/b", "/srv/c=d"}, "a > o && b < i": {"/srv/o", "/srv/i"},
+		"a $X 'q r'": {"/srv/q r"}, "a 'unfinished": nil,
+	} {
+		if got := namedPaths(outsideOf("/srv", text)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", text, got)
 		}
-		_ = leaving{g.Gate}.outsideOf(sandbox.WorkspaceWrite(workspace), outsideOf("/srv", text))
-	})
+	}
 }

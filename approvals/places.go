@@ -34,7 +34,7 @@ func newPlaces(files sandbox.FileSystem, home, workspace string) places {
 
 // canonical returns the path that raw leads to. It may contain every character except NUL:
 // what is allowed already needs no question, whatever its name.
-func (at *places) canonical(folder, raw string) (string, *Refusal) {
+func (at places) canonical(folder, raw string) (string, *Refusal) {
 	if raw == "" || len(raw) > maxEntry || strings.ContainsRune(raw, 0) {
 		return "", plainText(raw)
 	}
@@ -60,7 +60,7 @@ func (at *places) canonical(folder, raw string) (string, *Refusal) {
 
 // unclear refuses a question about p, the target of raw, if a person could not see what would
 // be granted.
-func (at *places) unclear(raw, p string) *Refusal {
+func (at places) unclear(raw, p string) *Refusal {
 	for _, s := range []string{raw, p} {
 		if r := plainText(s); r != nil {
 			return r
@@ -91,7 +91,7 @@ func plainText(s string) *Refusal {
 }
 
 // refusePath refuses what must never be granted, whoever asks.
-func (at *places) refusePath(base sandbox.Policy, raw, p string) *Refusal {
+func (at places) refusePath(base sandbox.Policy, raw, p string) *Refusal {
 	if p == "/" {
 		return refuse("path %q is the root of the file system: everything would be open; ask for the folder you need", raw)
 	}
@@ -124,7 +124,7 @@ const (
 	isFolder
 )
 
-func (at *places) entry(p string) entry {
+func (at places) entry(p string) entry {
 	m, err := at.files.Lstat(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -135,7 +135,7 @@ func (at *places) entry(p string) entry {
 	return isFile
 }
 
-func (at *places) unmoved(p string) bool {
+func (at places) unmoved(p string) bool {
 	if !path.IsAbs(p) || path.Clean(p) != p {
 		return false
 	}
@@ -145,7 +145,7 @@ func (at *places) unmoved(p string) bool {
 
 // standing returns the part of a grant whose paths still lead where they did when they were
 // shown: a path that has become a link, or leads through one, is left out.
-func (at *places) standing(grant sandbox.Grant) sandbox.Grant {
+func (at places) standing(grant sandbox.Grant) sandbox.Grant {
 	same := func(paths []string) []string {
 		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !at.unmoved(p) })
 	}
@@ -157,7 +157,7 @@ func (at *places) standing(grant sandbox.Grant) sandbox.Grant {
 // contains it. A tool continues to write to its cache, and a question for each file would be
 // answered without being read. The cache must exist: an absent name could become anything. It
 // must hold no programs, since someone would run them.
-func (at *places) heldPlace(target string) string {
+func (at places) heldPlace(target string) string {
 	cache, ok := sandbox.CacheOf(target)
 	if ok && at.entry(cache) == isFolder && at.unmoved(cache) && at.entry(path.Join(cache, "bin")) == isAbsent {
 		return cache
@@ -165,30 +165,9 @@ func (at *places) heldPlace(target string) string {
 	return target
 }
 
-// meanings returns the paths that a word of a command can mean: the word itself, and the parts
-// of it after the characters that options and lists use. "" stands for one that cannot be
-// resolved.
-func (at *places) meanings(folder, word string) []string {
-	names := append(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("=:,@", r) }), word)
-	if i := strings.IndexAny(word, "/."); strings.HasPrefix(word, "-") && i > 0 {
-		names = append(names, word[i:]) // -I/folder
-	}
-	var out []string
-	for _, name := range names {
-		p, refusal := at.canonical(folder, name)
-		if refusal != nil || at.unclear(name, p) != nil {
-			p = ""
-		}
-		if !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
 // flag returns the flag that opens exactly p, or "": no flag opens a device or
 // a socket, a file whose folder is missing too, or a name that cannot be shown unchanged.
-func (at *places) flag(p string) string {
+func (at places) flag(p string) string {
 	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) {
 		return ""
 	}
@@ -202,7 +181,7 @@ func (at *places) flag(p string) string {
 	return ""
 }
 
-func (at *places) writeWarnings(base sandbox.Policy, p string) []string {
+func (at places) writeWarnings(base sandbox.Policy, p string) []string {
 	var out []string
 	switch j := reopened(base).JudgeWrite(p); j.Kind {
 	case sandbox.KindProtected:
@@ -218,12 +197,4 @@ func (at *places) writeWarnings(base sandbox.Policy, p string) []string {
 		out = append(out, fmt.Sprintf("%s is a folder%s: everything in it becomes writable", show(p), where))
 	}
 	return out
-}
-
-// namedFiles warns about files that commands may write.
-func (at *places) namedFiles(paths []string) []string {
-	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" || at.entry(p) != isFile })
-	return fewWarnings(paths, func(p string) string {
-		return fmt.Sprintf("commands in the sandbox can change %s; outside the sandbox the changed file is run or read", show(p))
-	})
 }

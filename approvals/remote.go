@@ -6,11 +6,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// remote asks about a git push that would overwrite or delete refs of a remote repository. Nothing
+// A person is asked about a git push that would overwrite or delete refs of a remote repository. Nothing
 // on this machine can undo that. The kernel does not see it, so codeagent judges the command's text
 // (rules.OverwritesRemote). That is a heuristic.
-type remote struct{ *Gate }
-
 const (
 	remoteWarning = "nothing on this machine can restore what the remote loses, not even /undo"
 	// lossFlag is the setting that allows irreversible losses.
@@ -19,9 +17,9 @@ const (
 
 // loses reports whether a is such a push in the sandbox that neither a setting nor a rule allows.
 // Outside the sandbox the question shows the whole command anyway.
-func (g remote) loses(base sandbox.Policy, a Action, by byRules) bool {
+func (s state) loses(base sandbox.Policy, a Action, by byRules) bool {
 	switch {
-	case g.opts.Careless || base.Unconfined || by.overwrites:
+	case s.careless || base.Unconfined || by.overwrites:
 		return false
 	case a.Kind == word.KindCommand:
 		return rules.OverwritesRemote(a.Command)
@@ -29,11 +27,11 @@ func (g remote) loses(base sandbox.Policy, a Action, by byRules) bool {
 	return a.Kind == word.KindInput && rules.OverwritesRemote(a.Input)
 }
 
-// question is request for an action; overwrites: a yes also allows such a push. That yes applies
-// once, because the next push overwrites something else.
-func (g remote) question(a Action, w want, overwrites bool) Request {
-	r := g.request(a, w)
-	if !overwrites {
+// question is request for what was decided about an action. A yes to a push that loses something
+// applies once, because the next one loses something else.
+func (s state) question(a Action, d decision, seen sight) Request {
+	r := s.request(a, d.want, seen)
+	if !d.overwrites {
 		return r
 	}
 	r.overwrites = true
@@ -50,7 +48,7 @@ func (g remote) question(a Action, w want, overwrites bool) Request {
 }
 
 // hintFor returns the flags or settings that would allow r in a run without a person.
-func (g remote) hintFor(r Request) string {
+func (g *Gate) hintFor(r Request) string {
 	switch {
 	case r.Action.calls():
 		return r.Action.Server.hint(r.Grant)

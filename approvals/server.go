@@ -111,11 +111,11 @@ func aboutCall(a Action, w want) topics {
 }
 
 // toolRules judges the tool by the rules.
-func toolRules(g *Gate, c *ServerCall) (byRules, *Refusal) {
+func (s state) toolRules(c *ServerCall) (byRules, *Refusal) {
 	if c == nil {
 		return byRules{}, nil // checkServer refuses it
 	}
-	r, _ := g.ledger.rules.Load().Tool(rules.ToolCall{Name: c.Name(), Described: c.Described}, g.now())
+	r, _ := s.rules.Tool(rules.ToolCall{Name: c.Name(), Described: c.Described}, s.now)
 	if r == nil {
 		return byRules{}, nil
 	}
@@ -130,25 +130,20 @@ func placeOf(r *rules.Rule) string { return fmt.Sprintf("%s:%d", show(r.File), r
 
 // toolNews says that the server describes a tool in another way than when a yes was given to it, or is
 // another one.
-func toolNews(g *Gate, a Action, by byRules) (news []string) {
-	if !a.calls() || by.decision == rules.Allow || g.ledger.tool(*a.Server) {
+func (s state) toolNews(a Action, by byRules) (news []string) {
+	if !a.calls() || by.decision == rules.Allow || s.tool(*a.Server) {
 		return nil
 	}
 	const other = "the server, or how it describes this tool, is not the same as when "
 	name := a.Server.Name()
-	_, changed := g.ledger.rules.Load().Tool(rules.ToolCall{Name: name, Described: a.Server.Described}, g.now())
+	_, changed := s.rules.Tool(rules.ToolCall{Name: name, Described: a.Server.Described}, s.now)
 	switch {
 	case changed != nil:
 		news = append(news, other+"the rule at "+placeOf(changed)+" allowed it")
-	case slices.ContainsFunc(g.ledger.answers(), func(e answered) bool { return e.Tool == name }):
+	case slices.ContainsFunc(s.answers, func(e answered) bool { return e.Tool == name }):
 		news = append(news, other+"you allowed it for the session")
 	}
 	return news
-}
-
-// tool reports whether an answer for the session covers a call.
-func (l *Ledger) tool(c ServerCall) bool {
-	return slices.ContainsFunc(l.answers(), func(e answered) bool { return e.covers(c) })
 }
 
 func (e answered) covers(c ServerCall) bool { return e.Tool == c.Name() && e.Described == c.Described }
@@ -156,14 +151,19 @@ func (e answered) covers(c ServerCall) bool { return e.Tool == c.Name() && e.Des
 // ServerPolicy returns p, the policy by the settings of a server, with the session's answers about
 // that server.
 func (l *Ledger) ServerPolicy(server string, p sandbox.Policy) sandbox.Policy {
-	return l.granted(forServer(l.gate, p.Clone()), server)
+	return l.state().server(server, p)
+}
+
+// server is ServerPolicy.
+func (s state) server(name string, p sandbox.Policy) sandbox.Policy {
+	return s.granted(s.forServer(p.Clone()), name)
 }
 
 // forServer returns the part of p, the policy by the settings of a server, that is open now: while
 // commands may only read, a server writes nothing that commands could write before.
-func forServer(g *Gate, p sandbox.Policy) sandbox.Policy {
-	if g.ReadOnly() {
-		closed := sandbox.PathsOf(g.settings().Write)
+func (s state) forServer(p sandbox.Policy) sandbox.Policy {
+	if s.onlyReads() {
+		closed := sandbox.PathsOf(s.policy.Write)
 		p.Write = slices.DeleteFunc(p.Write, func(r sandbox.Root) bool { return sandbox.CoveredBy(closed, r.Path) })
 	}
 	return p
@@ -204,11 +204,11 @@ func (*Ledger) Opens(under, p sandbox.Policy) (g sandbox.Grant) {
 }
 
 // startOf returns the policy of a before any answer.
-func startOf(g *Gate, a Action) sandbox.Policy {
+func (s state) startOf(a Action) sandbox.Policy {
 	if a.calls() {
-		return forServer(g, a.Server.Policy.Clone())
+		return s.forServer(a.Server.Policy.Clone())
 	}
-	return g.start()
+	return s.start()
 }
 
 // lasting returns the rule that answers a question about a call in the future, or why there is none.

@@ -93,7 +93,7 @@ func TestServerAlways(t *testing.T) {
 	if len(left) != 1 { // the rule, which is exported from its own list
 		t.Errorf("left out: %q", left)
 	}
-	f, err := ledger.Parse("f", text, g.now())
+	f, err := ledger.Parse("f", text, g.opts.Now())
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}

@@ -15,19 +15,15 @@ import (
 )
 
 // request writes the question for a and what it wants.
-func (g *Gate) request(a Action, w want) Request {
+func (s state) request(a Action, w want, seen sight) Request {
 	if a.Kind == word.KindInput {
-		return g.inputRequest(a, w)
+		return s.inputRequest(a, w)
 	}
 	r := Request{
-		ID: g.opts.NewID(), CallID: a.CallID,
-		Grant: w.grant, Warnings: w.warnings,
+		CallID: a.CallID, Grant: w.shown(), Warnings: w.warnings,
 		Justification: strings.ToValidUTF8(short.Head(a.Wish.Justification, maxReason), ""),
-		Widest:        w.unsandboxed || w.blocked != "",
+		Widest:        w.leaves(),
 		Action:        cloneAction(a),
-	}
-	if w.grant.Empty() && w.unsandboxed {
-		r.Grant = sandbox.Grant{Unsandboxed: true}
 	}
 	switch {
 	case !r.Grant.Empty():
@@ -46,28 +42,26 @@ func (g *Gate) request(a Action, w want) Request {
 	if w.blocked != "" {
 		r.Warnings = append(r.Warnings, w.blocked+": it can only be granted by running outside the sandbox")
 	}
-	var out outside
-	if r.Widest {
-		out = leaving{g}.outsideOf(g.Base(), a)
-		r.bound = &out.bound
-		if w.unsandboxed && w.grant.Empty() && !g.opts.Base.Unconfined {
+	switch {
+	case r.Widest:
+		r.bound = &seen.bound
+		if w.unsandboxed && w.grant.Empty() && !s.unconfined {
 			r.Warnings = append(r.Warnings, "the last resort: no path, host or socket would be enough")
 		}
 		r.Warnings = append(r.Warnings, "outside the sandbox it can change every file that you can change, and reach every host")
-		r.Warnings = append(r.Warnings, out.warnings...)
-	} else if a.calls() {
+		r.Warnings = append(r.Warnings, seen.warnings...)
+	case a.calls():
 		r.Warnings = append(r.Warnings, a.Server.warnings()...)
-	} else if g.opts.Base.Unconfined {
+	case s.unconfined:
 		r.Warnings = append(r.Warnings, "there is no sandbox (danger-full-access)")
 	}
-	r.Options, r.Withheld = g.options(a, r.Grant, w, out.changes)
+	r.Options, r.Withheld = s.options(a, r.Grant, w, seen)
 	return r
 }
 
 // options lists the answers, least permission first, and says why others are withheld. Running
 // outside the sandbox is offered only if it was requested, or if nothing less can be enforced here.
-// changes says why a yes to it cannot apply to the session.
-func (g *Gate) options(a Action, grant sandbox.Grant, w want, changes string) (out []Option, withheld []string) {
+func (s state) options(a Action, grant sandbox.Grant, w want, seen sight) (out []Option, withheld []string) {
 	session := Option{Decision: Session, Label: "this session"}
 	switch {
 	case grant.Empty() && a.Kind == word.KindEdit:
@@ -83,23 +77,26 @@ func (g *Gate) options(a Action, grant sandbox.Grant, w want, changes string) (o
 	}
 	if !grant.Unsandboxed && w.blocked == "" {
 		out = append(out, Option{Decision: Once, Label: "this once"}, session)
-		if grant.Empty() && a.Kind == word.KindEdit && !g.opts.Base.Unconfined && g.at.inWorkspace(a) {
+		if grant.Empty() && a.Kind == word.KindEdit && !s.unconfined && s.at.inWorkspace(a) {
 			out = append(out, Option{Decision: AllEdits, Label: "this session, all edits in the workspace"})
 		}
 	}
 	if w.unsandboxed || w.blocked != "" {
 		out = append(out, Option{Decision: Outside, Label: "outside the sandbox, once"})
-		if changes == "" {
+		if seen.pauses {
+			out = append(out, Option{Decision: OutsidePaused, Label: "outside the sandbox, once, while jobs and servers are stopped (they stall)"})
+		}
+		if seen.unbound == "" {
 			out = append(out, Option{Decision: OutsideSession, Label: "outside the sandbox, this session, exactly this command in this folder"})
 		} else {
-			withheld = append(withheld, "outside for the session: "+changes)
+			withheld = append(withheld, "outside for the session: "+seen.unbound)
 		}
 	}
 	return append(out, noes...), withheld
 }
 
 // inWorkspace reports whether an edit changes only files in the workspace.
-func (at *places) inWorkspace(a Action) bool {
+func (at places) inWorkspace(a Action) bool {
 	return at.workspace != "" && !slices.ContainsFunc(a.Paths, func(raw string) bool {
 		p, r := at.canonical(a.Folder, raw)
 		return r != nil || !sandbox.Covers(at.workspace, p)
@@ -129,7 +126,9 @@ func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 	if err != nil {
 		return Permit{}, err
 	}
-	return mint(asked.Action, g.baseOf(asked.Action).With(grant)), nil
+	p := mint(asked.Action, g.state().baseOf(asked.Action).With(grant))
+	p.paused = ans.Decision == OutsidePaused
+	return p, nil
 }
 
 // answer checks ans against the question and remembers an answer for the session.
@@ -149,7 +148,8 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 	if now := g.consent(); q.wants && now.question(q.about) == no {
 		return asked, sandbox.Grant{}, refuse("the approval policy changed while the question was open: %s", now.why(q.about))
 	}
-	if _, refusal := g.commandRules(asked.Action); refusal != nil {
+	s := g.state()
+	if _, refusal := s.commandRules(asked.Action); refusal != nil {
 		return asked, sandbox.Grant{}, refusal // a rule was saved while the question was open
 	}
 	for i, p := range q.edits {
@@ -157,11 +157,14 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 			return asked, sandbox.Grant{}, refuse("%s became something else while the question was open", show(p))
 		}
 	}
-	base := g.Base()
-	if asked.Action.calls() {
-		base = g.baseOf(asked.Action)
+	if moved := g.moved(s, asked); len(moved) > 0 {
+		return asked, sandbox.Grant{}, g.again(q, moved)
 	}
-	grant, refusal := g.yes(base, asked, ans)
+	base := s.base()
+	if asked.Action.calls() {
+		base = s.baseOf(asked.Action)
+	}
+	grant, refusal := s.yes(base, asked, ans)
 	if refusal != nil {
 		return asked, sandbox.Grant{}, refusal
 	}
@@ -169,7 +172,7 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 		if !opens(grant, asked.Grant) {
 			return asked, sandbox.Grant{}, refuse("always grants everything that the question showed; to grant less, answer for the session")
 		}
-		if ans.Decision, refusal = (offer{g, q}).take(r, ans.Rule); refusal != nil {
+		if ans.Decision, refusal = g.save(q, r, ans.Rule); refusal != nil {
 			return asked, sandbox.Grant{}, refusal
 		}
 	}
@@ -204,14 +207,14 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 		}
 		return &Refusal{
 			Reason: "nobody could be asked, so it was refused" + because,
-			Hint:   remedy(g, remote{g}.hintFor(asked)), Request: &asked,
+			Hint:   remedy(g, g.hintFor(asked)), Request: &asked,
 		}
 	}
 	return refuse("unknown answer %q: it counts as no", string(ans.Decision))
 }
 
 // yes returns what a yes grants.
-func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Grant, *Refusal) {
+func (s state) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Grant, *Refusal) {
 	if !slices.ContainsFunc(asked.Options, func(o Option) bool { return o.Decision == ans.Decision }) {
 		return sandbox.Grant{}, refuse("the answer %q was not offered", string(ans.Decision))
 	}
@@ -220,26 +223,23 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 	}
 	grant := asked.Grant
 	if ans.Grant != nil {
-		if !g.narrower(base, *ans.Grant, asked.Grant) {
+		if !s.narrower(base, *ans.Grant, asked.Grant) {
 			return sandbox.Grant{}, refuse("the answer grants more than the question showed and counts as no")
 		}
 		grant = ans.Grant.Clone()
 	}
 	if ans.Decision.Leaves() {
-		if moved := g.moved(asked); moved != "" {
-			return sandbox.Grant{}, refuse("%s while the question was open", moved)
-		}
 		return sandbox.Grant{Unsandboxed: true}, nil
 	}
 	if grant.Unsandboxed {
 		return sandbox.Grant{}, refuse("running outside the sandbox needs an answer of its own")
 	}
 	// What a backend cannot grant to a command, codeagent itself can still do.
-	if blocked := g.blocked(base, grant); blocked != "" && asked.Action.Kind != word.KindFetch {
+	if blocked := s.blocked(base, grant); blocked != "" && asked.Action.Kind != word.KindFetch {
 		return sandbox.Grant{}, refuse("%s", blocked)
 	}
 	for _, p := range slices.Concat(grant.Write, grant.Read, grant.Sockets) {
-		if !g.at.unmoved(p) {
+		if !s.at.unmoved(p) {
 			return sandbox.Grant{}, refuse("%s became something else while the question was open", show(p))
 		}
 	}

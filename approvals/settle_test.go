@@ -162,7 +162,7 @@ func TestSessionIsBoundToWhatWasShown(t *testing.T) {
 }
 
 func TestOutsideForTheSessionIsOneCommandInOneFolder(t *testing.T) {
-	g := newGate(OnRequest, confined())
+	g := newGate(OnRequest, confined(), counted)
 	at := func(folder, text string, w Wish) Action {
 		a := command(text, w)
 		a.Folder = folder

@@ -35,6 +35,8 @@ type limits struct {
 	model    ModelRules
 }
 
+func (l limits) onlyReads() bool { return l.readOnly || l.model.ReadOnly }
+
 // asker holds the limits and the earlier requests and answers of the session. It decides which
 // questions need not be put. It is safe for concurrent use.
 type asker struct {
@@ -76,8 +78,7 @@ func (k *asker) SetReadOnly(on bool) error {
 
 // ReadOnly reports whether everything is read-only, by SetReadOnly or by the limits of the model.
 func (k *asker) ReadOnly() bool {
-	now := k.limited()
-	return now.readOnly || now.model.ReadOnly
+	return k.limited().onlyReads()
 }
 
 func (k *asker) limited() limits {
@@ -97,8 +98,8 @@ func (k *asker) UserSpoke() {
 func (k *asker) Model() ModelRules { return k.limited().model }
 
 // forModel returns the part of p that is open now to the current model.
-func (k *asker) forModel(p sandbox.Policy) sandbox.Policy {
-	if !k.ReadOnly() {
+func (l limits) forModel(p sandbox.Policy) sandbox.Policy {
+	if !l.onlyReads() {
 		return p
 	}
 	closed := func(r sandbox.Root) bool { return p.Temp == "" || !sandbox.Covers(p.Temp, r.Path) }
@@ -116,8 +117,8 @@ func reopened(p sandbox.Policy) sandbox.Policy {
 
 // unasked returns the refusal of r, a question about what a wants, or nil if the question must be
 // put.
-func (k *asker) unasked(r *Request, a Action, w want) *Refusal {
-	if refusal := k.tooWide(w); refusal != nil {
+func (k *asker) unasked(r *Request, a Action, w want, now state) *Refusal {
+	if refusal := now.tooWide(w); refusal != nil {
 		refusal.Request = r
 		return refusal
 	}
@@ -128,10 +129,10 @@ func (k *asker) unasked(r *Request, a Action, w want) *Refusal {
 }
 
 // tooWide returns a refusal if w needs to leave the sandbox and the model may not ask for that.
-func (k *asker) tooWide(w want) *Refusal {
+func (l limits) tooWide(w want) *Refusal {
 	const never = "this model may not ask to run anything outside the sandbox (the user's setting may_ask_outside)"
 	switch {
-	case !k.Model().NoOutside:
+	case !l.model.NoOutside:
 	case w.unsandboxed:
 		return &Refusal{Reason: never, Advice: "Ask for the paths and hosts that are needed, or say what is missing"}
 	case w.blocked != "":

@@ -15,10 +15,12 @@ import (
 // reverse comes first.
 func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 	if i := slices.IndexFunc(v.Denials, isLoss); i >= 0 && a.Kind == word.KindCommand {
-		r := loss{g}.request(a, v.Denials[i])
+		r := lossRequest(a, v.Denials[i])
+		r.ID = g.opts.NewID()
 		return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: remedy(g, g.run(lossFlag)), Request: &r}
 	}
-	base := g.Base()
+	s := g.state()
+	base := s.base()
 	needs := v.Needs()
 	if a.Kind != word.KindCommand || base.Unconfined || len(needs) == 0 || v.Denied && v.Suggest.Unsandboxed {
 		return nil
@@ -26,12 +28,12 @@ func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 	if !v.Denied && refusedIn(g.at.home, a, needs).Handled() {
 		return nil
 	}
-	w, refusal := g.want(base, a.Folder, suggested(a, v.Suggest))
+	w, refusal := s.want(base, a.Folder, suggested(a, v.Suggest))
 	if refusal != nil || w.empty() {
 		return nil
 	}
-	r := g.request(a, w)
-	r.Title = heldWho(needs[0]) + " wants to " + grantWords(r.Grant)
+	r := s.request(a, w, g.look(s, a, w.leaves()))
+	r.ID, r.Title = g.opts.NewID(), heldWho(needs[0])+" wants to "+grantWords(r.Grant)
 	return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: remedy(g, g.hint(a.Kind, r.Grant)), Request: &r}
 }
 
@@ -53,7 +55,7 @@ func refusedIn(home string, a Action, denials []sandbox.Denial) *named.Refused {
 func suggested(a Action, gr sandbox.Grant) Wish {
 	wish := Wish{Write: gr.Write, Read: gr.Read, Sockets: gr.Sockets, Unsandboxed: gr.Unsandboxed}
 	for _, h := range gr.Hosts {
-		wish.Hosts = append(wish.Hosts, withPort(a.Command, h.String()))
+		wish.Hosts = append(wish.Hosts, named.WithPort(a.Command, h.String()))
 	}
 	return wish
 }

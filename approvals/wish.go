@@ -30,13 +30,24 @@ type want struct {
 
 func (w want) empty() bool { return w.grant.Empty() && !w.unsandboxed }
 
+// leaves: it can only be had outside the sandbox.
+func (w want) leaves() bool { return w.unsandboxed || w.blocked != "" }
+
+// shown is the grant that a question shows.
+func (w want) shown() sandbox.Grant {
+	if w.grant.Empty() && w.unsandboxed {
+		return sandbox.Grant{Unsandboxed: true}
+	}
+	return w.grant
+}
+
 // refuse returns the refusal of a wish that nobody can grant, worded for the model.
 func refuse(format string, args ...any) *Refusal {
 	return &Refusal{Reason: fmt.Sprintf(format, args...)}
 }
 
 // want makes w exact under base. Paths are taken relative to folder.
-func (g *Gate) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal) {
+func (s state) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal) {
 	if base.Unconfined {
 		return want{}, nil
 	}
@@ -52,19 +63,19 @@ func (g *Gate) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal)
 		open     func(p string) bool
 		warnings func(p string) []string
 	}{
-		{w.Write, &out.grant.Write, func(p string) bool { return base.JudgeWrite(p).Allowed }, func(p string) []string { return g.at.writeWarnings(base, p) }},
+		{w.Write, &out.grant.Write, func(p string) bool { return base.JudgeWrite(p).Allowed }, func(p string) []string { return s.at.writeWarnings(base, p) }},
 		{w.Read, &out.grant.Read, func(p string) bool { return base.JudgeRead(p).Allowed }, func(p string) []string { return readWarnings(base, p) }},
 		{w.Sockets, &out.grant.Sockets, func(p string) bool { return slices.Contains(base.Sockets, p) }, socketWarnings},
 	} {
 		for _, raw := range paths.wished {
-			p, r := g.at.canonical(folder, raw)
+			p, r := s.at.canonical(folder, raw)
 			if r != nil {
 				return want{}, r
 			}
 			if paths.open(p) || slices.Contains(*paths.out, p) {
 				continue
 			}
-			if r := cmp.Or(g.at.unclear(raw, p), g.at.refusePath(base, raw, p)); r != nil {
+			if r := cmp.Or(s.at.unclear(raw, p), s.at.refusePath(base, raw, p)); r != nil {
 				return want{}, r
 			}
 			*paths.out = append(*paths.out, p)
@@ -83,7 +94,7 @@ func (g *Gate) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal)
 	if n := len(out.grant.Write) + len(out.grant.Read) + len(out.grant.Hosts) + len(out.grant.Sockets); n > maxWishes {
 		return want{}, refuse("the request names %d paths and hosts; at most %d can be asked for at once", n, maxWishes)
 	}
-	out.blocked = g.blocked(base, out.grant)
+	out.blocked = s.blocked(base, out.grant)
 	return out, nil
 }
 
@@ -125,11 +136,11 @@ func readWarnings(base sandbox.Policy, p string) []string {
 
 // blocked says why base widened by grant would still deny what was asked, or why the backend
 // cannot grant it; empty if the grant works.
-func (g *Gate) blocked(base sandbox.Policy, grant sandbox.Grant) string {
-	if len(grant.Hosts) > 0 && !g.opts.GrantsHosts {
+func (s state) blocked(base sandbox.Policy, grant sandbox.Grant) string {
+	if len(grant.Hosts) > 0 && !s.grantsHosts {
 		return "the sandbox here cannot open single hosts"
 	}
-	if len(grant.Sockets) > 0 && !g.opts.GrantsSockets {
+	if len(grant.Sockets) > 0 && !s.grantsSockets {
 		return "the sandbox here cannot open single sockets"
 	}
 	wide := base.With(grant)
@@ -149,7 +160,7 @@ func (g *Gate) blocked(base sandbox.Policy, grant sandbox.Grant) string {
 // narrower reports whether n allows nothing that shown does not. Paths below a shown folder
 // count only if the shown grant would open them: a protected file in the folder was not
 // shown.
-func (g *Gate) narrower(base sandbox.Policy, n, shown sandbox.Grant) bool {
+func (s state) narrower(base sandbox.Policy, n, shown sandbox.Grant) bool {
 	if n.Unsandboxed && !shown.Unsandboxed {
 		return false
 	}
@@ -157,7 +168,7 @@ func (g *Gate) narrower(base sandbox.Policy, n, shown sandbox.Grant) bool {
 	more := func(paths, shown []string, judge func(string) sandbox.Judgement) bool {
 		return slices.ContainsFunc(paths, func(p string) bool {
 			exact := slices.Contains(shown, p)
-			return !g.at.unmoved(p) || !exact && (!sandbox.CoveredBy(shown, p) || !judge(p).Allowed)
+			return !s.at.unmoved(p) || !exact && (!sandbox.CoveredBy(shown, p) || !judge(p).Allowed)
 		})
 	}
 	return !more(n.Write, shown.Write, wide.JudgeWrite) && !more(n.Read, shown.Read, wide.JudgeRead) &&

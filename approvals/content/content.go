@@ -1,6 +1,6 @@
 // Package content binds an answer to the files that the question was about: the programs of a
 // command, the files that it names, and the folders that it can read. It is plain data and performs
-// no IO. Start at Binding.Changed.
+// no IO. Start at Binding.Differs.
 package content
 
 import (
@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-
-	"codeagent/sandbox"
 )
 
 // Source reads files and folders, and knows what the session changed and what of it still runs.
@@ -29,6 +27,9 @@ type Source interface {
 	// Writers lists the running jobs and servers of the session that may write.
 	Writers() []Writer
 }
+
+// Pauser is a Source whose session can stop all its other process trees while an action runs.
+type Pauser interface{ Pauses() bool }
 
 // Identity is what a name led to. A file that is replaced has another one.
 type Identity struct {
@@ -78,44 +79,48 @@ func Of(s Source, name, path string, unread bool) (Item, error) {
 	return it, nil
 }
 
-// Binding is the state of files that an answer depends on.
+// Place is an entry that a question names, and what was there: nil for nothing.
+type Place struct {
+	Path string    `json:"path"`
+	Was  *Identity `json:"was,omitempty"`
+}
+
+// Binding is what an answer depends on: programs, named entries, and that the session changes nothing.
 type Binding struct {
-	Items []Item `json:"items,omitempty"`
-	// Roots are folders in which the session must not change anything. They only bind answers of this
-	// session, because another session does not know these changes.
-	Roots []string `json:"roots,omitempty"`
-	mark  int64
-	known bool
+	Items   []Item  `json:"items,omitempty"`
+	Places  []Place `json:"places,omitempty"`
+	mark    int64
+	counted bool
 }
 
-// At returns b with the marker of the present moment.
-func (b Binding) At(s Source) Binding {
-	b.mark, b.known = s.Mark()
-	return b
+// At binds b to the present moment.
+func (b *Binding) At(s Source) { b.mark, b.counted = s.Mark() }
+
+// Counted reports whether every change of the session since At is known.
+func (b *Binding) Counted() bool { return b.counted }
+
+// Pin adds entries as they are now.
+func (b *Binding) Pin(s Source, paths []string) {
+	for _, p := range paths {
+		at := Place{Path: p}
+		id, err := s.Identity(p)
+		switch {
+		case err == nil:
+			at.Was = &id
+		case !errors.Is(err, fs.ErrNotExist):
+			at.Was = &Identity{Type: fs.ModeIrregular} // not known, and so never the same as an entry
+		}
+		b.Places = append(b.Places, at)
+	}
 }
 
-// Again adds to b the files and folders of the earlier binding that b lacks. Commands could change
-// these at that time and cannot now, so b leaves them out. They may have changed in between.
-func (b Binding) Again(s Source, was *Binding) Binding {
-	if was == nil {
-		return b
+// Again is the present state of the entries of b.
+func (b *Binding) Again(s Source) Binding {
+	now := Binding{Items: b.Items}
+	for _, p := range b.Places {
+		now.Pin(s, []string{p.Path})
 	}
-	for _, it := range was.Items {
-		if slices.ContainsFunc(b.Items, func(now Item) bool { return now.Name == it.Name }) {
-			continue
-		}
-		now, err := Of(s, it.Name, it.Path, it.Sum == Unread)
-		if err != nil {
-			now = Item{Name: it.Name, Path: it.Path} // treated as removed
-		}
-		b.Items = append(b.Items, now)
-	}
-	for _, root := range was.Roots {
-		if !slices.Contains(b.Roots, root) {
-			b.Roots = append(b.Roots, root)
-		}
-	}
-	return b
+	return now
 }
 
 // Clone returns a deep copy.
@@ -124,12 +129,12 @@ func (b *Binding) Clone() *Binding {
 		return nil
 	}
 	c := *b
-	c.Items, c.Roots = slices.Clone(b.Items), slices.Clone(b.Roots)
+	c.Items, c.Places = slices.Clone(b.Items), slices.Clone(b.Places)
 	return &c
 }
 
-// Moved lists the items of b that differ from now, one per line. An item that b lacks counts as
-// different. show formats a path.
+// Moved lists the programs and entries of b that differ from now, one per line. One that b lacks
+// counts as different. show formats a path.
 func (b *Binding) Moved(now Binding, show func(string) string) []string {
 	var out []string
 	for _, it := range now.Items {
@@ -145,35 +150,50 @@ func (b *Binding) Moved(now Binding, show func(string) string) []string {
 			out = append(out, show(it.Path)+" changed")
 		}
 	}
+	for _, at := range now.Places {
+		i := slices.IndexFunc(b.Places, func(was Place) bool { return was.Path == at.Path })
+		switch {
+		case i < 0:
+			out = append(out, show(at.Path)+" was added")
+		case (b.Places[i].Was == nil) != (at.Was == nil), at.Was != nil && *at.Was != *b.Places[i].Was:
+			out = append(out, show(at.Path)+" became something else")
+		}
+	}
 	return out
 }
 
-// Changed lists the differences between b and now, one per line. An empty list means that an answer
-// bound to b still applies.
-func (b *Binding) Changed(s Source, now Binding, show func(string) string) []string {
-	out := b.Moved(now, show)
-	var fresh []string
-	for _, root := range now.Roots {
-		if !b.known || !slices.Contains(b.Roots, root) {
-			return append(out, "no record of changes in "+show(root))
-		}
+// Differs is Moved with what the session changed since b. An empty list means that an answer bound to
+// b still applies.
+func (b *Binding) Differs(s Source, now Binding, show func(string) string) []string {
+	if b == nil {
+		return []string{"nothing is known about the files"}
 	}
-	if len(now.Roots) == 0 {
+	out := b.Moved(now, show)
+	if !b.counted || !now.counted {
 		return out
 	}
 	changes, all := s.Changed(b.mark)
-	for _, c := range changes {
-		p := c.Path
-		item := slices.ContainsFunc(now.Items, func(it Item) bool { return it.Path == p })
-		if sandbox.CoveredBy(now.Roots, p) && !item {
-			fresh = append(fresh, p)
-		}
-	}
 	switch {
-	case len(fresh) > 0:
-		out = append(out, "this session changed "+Few(fresh, show))
+	case len(changes) > 0:
+		out = append(out, "this session changed "+Who(changes, show))
 	case !all:
 		out = append(out, "this session changed more files than are listed")
+	}
+	return out
+}
+
+// Who names the last few changes and who made them.
+func Who(changes []Change, show func(string) string) string {
+	return Few(names(changes, show), func(s string) string { return s })
+}
+
+func names(changes []Change, show func(string) string) (out []string) {
+	for _, c := range changes {
+		name := show(c.Path)
+		if c.By != "" {
+			name += " (by " + c.By + ")"
+		}
+		out = append(out, name)
 	}
 	return out
 }

@@ -85,42 +85,36 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestChanged: changes of the session below the folders count, except in files whose hashes are
-// compared. Unknown changes count as changes.
-func TestChanged(t *testing.T) {
-	item := Item{"x", "/w/x", "1"}
-	in := Binding{Items: []Item{item}, Roots: []string{"/w"}}
-	marked := in.At(source{})
+// TestDiffers: every change of the session counts, and unknown changes count as changes.
+func TestDiffers(t *testing.T) {
+	at := func(s source) (b Binding) { b.At(s); return b }
 	for _, c := range []struct {
-		name     string
-		was, now Binding
-		s        source
-		want     []string
+		name string
+		was  Binding
+		s    source
+		want []string
 	}{
-		{"nothing", marked, in, source{}, nil},
-		{"a file below", marked, in, source{changed: []string{"/w/a", "/other"}}, []string{"this session changed /w/a"}},
-		{"a file with a hash", marked, in, source{changed: []string{"/w/x"}}, nil},
-		{"elsewhere", marked, in, source{changed: []string{"/wx/a"}}, nil},
-		{"before the answer", in.At(source{changed: []string{"/w/a"}}), in, source{changed: []string{"/w/a"}}, nil},
-		{"many", marked, in, source{changed: []string{"/w/1", "/w/2", "/w/3", "/w/4", "/w/5"}}, []string{"this session changed /w/5, /w/4, /w/3 and 2 more"}},
-		{"more than are listed", marked, in, source{lost: true}, []string{"this session changed more files than are listed"}},
-		{"no mark", in, in, source{}, []string{"no record of changes in /w"}},
-		{"another folder", marked, Binding{Roots: []string{"/w", "/v"}}, source{changed: []string{"/w/a"}}, []string{"no record of changes in /v"}},
-		{"no folder", marked, Binding{Items: []Item{item}}, source{changed: []string{"/w/a"}}, nil},
-		{"the file and the folder", marked, Binding{Items: []Item{{"x", "/w/x", "2"}}, Roots: []string{"/w"}}, source{changed: []string{"/w/a"}}, []string{"/w/x changed", "this session changed /w/a"}},
+		{"nothing", at(source{}), source{}, nil},
+		{"a file", at(source{}), source{changed: []string{"/w/a"}}, []string{"this session changed /w/a"}},
+		{"before the answer", at(source{changed: []string{"/w/a"}}), source{changed: []string{"/w/a"}}, nil},
+		{"many", at(source{}), source{changed: []string{"/w/1", "/w/2", "/w/3", "/w/4", "/w/5"}}, []string{"this session changed /w/5, /w/4, /w/3 and 2 more"}},
+		{"more than are listed", at(source{}), source{lost: true}, []string{"this session changed more files than are listed"}},
 	} {
-		if got := c.was.Changed(c.s, c.now, plain); !slices.Equal(got, c.want) {
+		if got := c.was.Differs(c.s, at(c.s), plain); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+	if got := (*Binding)(nil).Differs(source{}, Binding{}, plain); len(got) != 1 {
+		t.Errorf("without a binding: %q", got)
 	}
 }
 
 // TestClone: a copy shares nothing with the binding.
 func TestClone(t *testing.T) {
-	was := &Binding{Items: []Item{{Name: "a"}}, Roots: []string{"/w"}}
+	was := &Binding{Items: []Item{{Name: "a"}}, Places: []Place{{Path: "/w"}}}
 	c := was.Clone()
-	c.Items[0].Name, c.Roots[0] = "b", "/v"
-	if was.Items[0].Name != "a" || was.Roots[0] != "/w" || (*Binding)(nil).Clone() != nil {
+	c.Items[0].Name, c.Places[0].Path = "b", "/v"
+	if was.Items[0].Name != "a" || was.Places[0].Path != "/w" || (*Binding)(nil).Clone() != nil {
 		t.Errorf("%+v", was)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"codeagent/approvals"
+	"codeagent/approvals/learn"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/learning"
 	"codeagent/cmd/codeagent/workspace"
@@ -23,18 +23,18 @@ import (
 // available.
 
 // beginLearning returns the lesson for argv, after the person said yes.
-func beginLearning(ctx context.Context, b *workspace.Workspace, x flags, argv []string) (*approvals.Lesson, error) {
+func beginLearning(ctx context.Context, b *workspace.Workspace, x flags, argv []string) (*learn.Lesson, error) {
 	if b.Policy.Unconfined {
 		return nil, cli.Usage(errors.New("--learn: commands run without a sandbox, so there is nothing to learn"), "use --sandbox workspace-write")
 	}
 	if err := learning.Ask(ctx, b.Stdio, b.Enforcement, "--learn", "", argv, x.yes); err != nil {
 		return nil, err
 	}
-	return &approvals.Lesson{Command: strings.Join(argv, " ")}, nil
+	return &learn.Lesson{Command: strings.Join(argv, " ")}, nil
 }
 
 // learned writes the settings that l's command needs to w.
-func learned(b *workspace.Workspace, w io.Writer, l *approvals.Lesson, o exec.Outcome) error {
+func learned(b *workspace.Workspace, w io.Writer, l *learn.Lesson, o exec.Outcome) error {
 	denials, guessed, all := l.Learned()
 	home := b.Stdio.Env("HOME")
 	s, err := config.Write(b.Config, b.Place, sandbox.Suggest(b.Policy, home, nil, denials))

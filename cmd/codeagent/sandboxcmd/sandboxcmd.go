@@ -11,7 +11,7 @@ import (
 	"io"
 	"time"
 
-	"codeagent/approvals"
+	"codeagent/approvals/learn"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/exec"
@@ -85,7 +85,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 		}
 	}
 	command := exec.Command{Argv: argv, Dir: ws.Folder, Timeout: x.timeLimit, Foreground: true, Stdin: s.In, Stdout: s.Out}
-	var lesson *approvals.Lesson
+	var lesson *learn.Lesson
 	if x.learn {
 		if lesson, err = beginLearning(ctx, ws, x, argv); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"codeagent/approvals"
+	"codeagent/approvals/learn"
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/execcmd"
@@ -53,7 +53,7 @@ type learner struct {
 	s          cli.Stdio
 	f          cli.Flags
 	yes, write bool
-	lesson     approvals.Lesson
+	lesson     learn.Lesson
 	refused    []sandbox.Denial // what it was refused nevertheless, as far as that is known
 }
 

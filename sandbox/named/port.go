@@ -1,7 +1,8 @@
-package approvals
+package named
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,8 +25,8 @@ var schemePorts = map[string]uint16{
 // remoteShells are programs whose hosts mean port 22.
 var remoteShells = []string{"ssh", "scp", "sftp", "rsync"}
 
-// withPort adds a port to a host that command looked up; a host with a port is unchanged.
-func withPort(command, host string) string {
+// WithPort adds a port to a host that command looked up; a host with a port is unchanged.
+func WithPort(command, host string) string {
 	h, err := sandbox.ParseHostPort(host)
 	if err != nil || h.Port != 0 {
 		return host
@@ -36,14 +37,14 @@ func withPort(command, host string) string {
 
 // portFor returns the port on which command probably reaches host.
 func portFor(command, host string) uint16 {
-	if port, ok := namedPort(command, host); ok {
+	if port, ok := Port(command, host); ok {
 		return port
 	}
 	return usualPort
 }
 
-// namedPort returns the port that command's text gives for host, if any.
-func namedPort(command, host string) (uint16, bool) {
+// Port returns the port that command's text gives for host, if any.
+func Port(command, host string) (uint16, bool) {
 	text := strings.ToLower(command)
 	for at := 0; ; {
 		i := strings.Index(text[at:], host)
@@ -60,10 +61,12 @@ func namedPort(command, host string) (uint16, bool) {
 			return port, true
 		}
 	}
-	for _, program := range remoteShells {
-		if path.Base(starts(strings.Fields(text))) == program {
-			return 22, true
-		}
+	words := strings.Fields(text)
+	for len(words) > 1 && strings.Contains(words[0], "=") {
+		words = words[1:]
+	}
+	if len(words) > 0 && slices.Contains(remoteShells, path.Base(words[0])) {
+		return 22, true
 	}
 	return 0, false
 }

@@ -1,4 +1,6 @@
-package approvals
+// Package learn grants everything that a command is denied, and records it, for the commands that find
+// out which settings a program needs. Start at Lesson.
+package learn
 
 import (
 	"path"
@@ -6,6 +8,7 @@ import (
 	"sync"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
 // maxLessons bounds the denials that are recorded: nobody would paste more.
@@ -32,7 +35,7 @@ func (l *Lesson) Learn(d sandbox.Denial) (sandbox.Grant, bool) {
 	case sandbox.KindWrite, sandbox.KindMetadata:
 		g.Write = []string{d.Target}
 	case sandbox.KindNetwork:
-		h, err := sandbox.ParseHostPort(withPort(l.Command, d.Target))
+		h, err := sandbox.ParseHostPort(named.WithPort(l.Command, d.Target))
 		if err != nil {
 			return g, false
 		}
@@ -76,10 +79,10 @@ func (l *Lesson) Learned() (denials []sandbox.Denial, guessed []string, all bool
 			if connected[h.Host] {
 				continue
 			}
-			if _, ok := namedPort(l.Command, h.Host); !ok {
+			if _, ok := named.Port(l.Command, h.Host); !ok {
 				guessed = append(guessed, h.Host)
 			}
-			d.Target = withPort(l.Command, d.Target)
+			d.Target = named.WithPort(l.Command, d.Target)
 		}
 		denials = append(denials, d)
 	}
