@@ -181,14 +181,18 @@ func (s state) program(folder, name string) string {
 }
 
 // writable names the folders of PATH that commands can change: what runs outside looks for programs
-// there, and nothing separates the two.
-func (s state) writable(base sandbox.Policy, folder string) (out []string) {
+// there, and nothing separates the two. A folder that cannot be reached has no program either.
+func (s state) writable(base sandbox.Policy, folder string) []string {
+	var dirs []string
 	for _, dir := range s.path {
-		if p, refusal := s.at.canonical(folder, dir); refusal != nil || changeable(base, p) {
-			out = append(out, "programs are looked for in "+show(dir)+", which commands can change")
+		if p, refusal := s.at.canonical(folder, dir); refusal == nil && changeable(base, p) {
+			dirs = append(dirs, dir)
 		}
 	}
-	return out
+	if len(dirs) == 0 {
+		return nil
+	}
+	return []string{"programs are looked for in " + content.Few(dirs, show) + ", which commands can change"}
 }
 
 // sessionChanges warns about what the session changed or made: the command can run or read it.
