@@ -51,6 +51,8 @@ type Options struct {
 	Files verdict.FileSystem
 	// Evidence is the level for commands that do not set their own.
 	Evidence sandbox.EvidenceLevel
+	// Trees has the commands of all runners of a session; nil: of this one alone.
+	Trees *Trees
 	// Ground returns where commands may change names. Nothing there is in the environment of a
 	// command that was allowed to run outside the sandbox. Nil: commands are not confined.
 	Ground func() hostfile.Ground
@@ -73,6 +75,9 @@ func New(o Options) *Runner {
 	if o.Grace == 0 {
 		o.Grace = termGrace
 	}
+	if o.Trees == nil {
+		o.Trees = new(Trees)
+	}
 	r := &Runner{options: o, spills: newSpillRoom(o)}
 	r.buffers.New = func() any { return new([copyBytes]byte) }
 	return r
@@ -93,6 +98,13 @@ type Command struct {
 	// Evidence and Observer are as in sandbox.Command.
 	Evidence sandbox.EvidenceLevel
 	Observer sandbox.ChangeObserver
+	// By names the command in questions about what it changes: "the server docs".
+	By string
+	// Paused stops all other trees of the session while the command runs.
+	Paused bool
+	// Check, if set, is called right before the start. An error prevents it. Meanwhile the changes of
+	// other commands wait, where the backend can do that; for a command outside, until it is started.
+	Check func() error
 	// Learn is as in sandbox.Command.
 	Learn func(sandbox.Denial) (sandbox.Grant, bool)
 	// Foreground passes the terminal and the three files below straight through (for
@@ -205,6 +217,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
 		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
+		Changed: r.options.Trees.changes(p, c.by()),
 	}, nil
 }
 

@@ -8,10 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
 const (
+	// namedText bounds the text of a command where it stands for the command.
+	namedText = 60
 	// maxJobs is how many commands may run in the background at once, and how many ended
 	// ones are remembered.
 	maxJobs = 16
@@ -139,6 +142,7 @@ func (l *Jobs) begin(ctx context.Context, p sandbox.Policy, b Background, held *
 		return nil, cannot("background", err)
 	}
 	defer l.starting.Done()
+	b.By = fmt.Sprintf("job %d (%s)", id, short.Cut(b.Text, namedText))
 	s, err := l.runner.background(ctx, p, b, held, id, l.tell)
 	l.mu.Lock()
 	defer l.mu.Unlock()

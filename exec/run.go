@@ -43,6 +43,8 @@ type running struct {
 	revoked []sandbox.Closing
 	// taken is everything that was revoked; guarded by commands.mu.
 	taken []sandbox.Closing
+	// resume continues what was stopped for this command; nil: nothing was.
+	resume func()
 }
 
 // begin starts c under p. Every begin needs an end.
@@ -80,7 +82,11 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Si
 	}
 	started := within(ctx, wall(p, c), end)
 	r.live.add(run)
-	proc, err := backend.Start(life, exact, cmd, holder)
+	var proc sandbox.Process
+	err = run.enter(ctx, func() (err error) {
+		proc, err = backend.Start(life, exact, cmd, holder)
+		return err
+	})
 	started()
 	if err == nil {
 		r.live.started(run, proc)
@@ -92,6 +98,35 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Si
 		run.cap.begin()
 	}
 	return run, nil
+}
+
+// enter has the command started, after its check. A command outside is started while the changes of
+// others wait. For a confined one that would be a deadlock: its own first calls would wait too.
+func (run *running) enter(ctx context.Context, start func() error) (err error) {
+	r, check := run.runner, run.command.Check
+	if run.command.Paused {
+		if run.resume, err = r.options.Trees.Stop(); err != nil {
+			return cannot("pause", err)
+		}
+	} else if err := r.options.Trees.begin(ctx, run); err != nil {
+		return cannot("start", err)
+	}
+	if check == nil {
+		return start()
+	}
+	still := func(do func()) { do() }
+	if b, ok := r.options.Backend.(sandbox.Stiller); ok {
+		still = b.Still
+	}
+	still(func() {
+		if err = check(); err == nil && run.policy.Unconfined {
+			err = start()
+		}
+	})
+	if err == nil && !run.policy.Unconfined {
+		err = start()
+	}
+	return err
 }
 
 // startPatience bounds a start, which normally takes milliseconds, so that a helper that
@@ -135,6 +170,11 @@ func (run *running) end(ctx context.Context) (Outcome, error) {
 
 func (run *running) close() {
 	run.runner.live.remove(run)
+	run.runner.options.Trees.end(run)
+	run.runner.unseen(run.policy, run.command.by())
+	if run.resume != nil {
+		run.resume()
+	}
 	run.clock.end()
 	run.life()
 	if run.cap != nil {

@@ -28,7 +28,9 @@ func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeOb
 	cmd := sandbox.Command{
 		Path: sandbox.FileWorker, Args: []string{"file-worker"}, Dir: "/", Env: []string{},
 		Stdin: theirIn, Stdout: theirOut, Observer: k,
+		Changed: r.options.Trees.changes(p, anEdit),
 	}
+	r.unseen(p, anEdit)
 	process, err := backend.Start(ctx, exact, cmd, nil)
 	if err != nil {
 		in.Close()
@@ -37,6 +39,9 @@ func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeOb
 	}
 	return worker.New(ctx, process, in, out), nil
 }
+
+// anEdit names the changes of file workers.
+const anEdit = "an edit"
 
 // workerPolicy returns p for the worker: without network, and without limits, since limits
 // meant for commands could end it in the middle of a file.

@@ -230,6 +230,9 @@ func (b *Backend) withPolicy(f facts, p resolved.Policy) facts {
 // Commands may write to them, including hooks and configuration.
 func (b *Backend) MadeGit() []string { return b.brokers.MadeGit() }
 
+// Still is part of sandbox.Stiller. It holds for the backends apart from b too.
+func (b *Backend) Still(do func()) { b.brokers.Still(do) }
+
 // Survey reports whether this kernel has the layers without which no command runs. It only asks the
 // kernel, for machines on which a keeper cannot start and so cannot prove anything.
 func Survey() []sandbox.Layer {

@@ -49,8 +49,8 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 	if err != nil {
 		return nil, startError("policy", err)
 	}
-	if cmd.Observer != nil && f.Broker {
-		ready.keepFor(p, cmd.Observer)
+	if f.Broker {
+		ready.keepFor(p, cmd)
 	}
 	proc, err := b.enter(p, ready)
 	if err != nil {

@@ -29,6 +29,24 @@ type Process interface {
 	Trace() Trace
 }
 
+// Stiller is a Backend that can make changes of files wait.
+type Stiller interface {
+	// Still calls do while every call of a command that changes files, or opens one for writing, waits.
+	// do must start no command of this backend. Writes through open descriptors go on.
+	Still(do func())
+}
+
+// Tree is a Process whose processes can be stopped and examined.
+type Tree interface {
+	// Stop stops the command and its descendants, and returns when none of them runs. resume continues
+	// those that it stopped. On an error all run as before.
+	Stop() (resume func(), err error)
+	// Holds lists the files for which below holds that the command or a descendant holds open for
+	// writing, or has mapped so that its writes are seen. all is false if something could not be
+	// examined. It is exact only while the tree is stopped.
+	Holds(below func(path string) bool) (files []string, all bool)
+}
+
 // Renewer is a Process that can serve several callers, one after the other, for example a server
 // with one tool call after the other.
 type Renewer interface {
@@ -87,6 +105,11 @@ type Command struct {
 	// Observer receives changes in write roots before they happen; it may be nil.
 	// Enforcement.Observes reports whether a backend calls it.
 	Observer ChangeObserver
+	// Changed, if set, receives each path where the command is about to change something, in any write
+	// root: also where Policy.Observes is false, and for files that it opens for writing. Writes through
+	// the descriptor are not reported. It may be called twice for one change, must not wait, and is
+	// called if Enforcement.Observes.
+	Changed func(path string)
 	// Learn, if set, is called for each refusal that a grant could lift. It returns at once what
 	// that one call may do, so one run shows all that a command needs. No Holder is asked then.
 	// What is protected or closed to reading (Policy.Protected, DenyRead) stays refused, and Learn

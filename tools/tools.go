@@ -85,6 +85,8 @@ type Stage struct {
 	Undo *undo.History
 	// kept is the record of this call in Undo; nil without Undo.
 	kept keeping
+	// paused: everything else of the session is stopped while the call runs.
+	paused bool
 	// Asking: somebody can answer a question. Otherwise no result suggests to ask.
 	Asking bool
 	Mode   approvals.Mode
@@ -306,6 +308,7 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 		}()
 		s.kept = kept
 	}
+	s.paused = p.Paused()
 	begun := time.Now()
 	r, err = c.run(ctx, policy, s)
 	if r.Duration == 0 {

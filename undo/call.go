@@ -51,7 +51,6 @@ func (s *History) Call() *Call { return &Call{history: s, touched: map[*entry]bo
 
 // BeforeChange records the present state: see sandbox.ChangeObserver.
 func (c *Call) BeforeChange(dir int, name, path string) {
-	c.history.trail.add(path)
 	c.keep(dir, name, path, 0)
 }
 

@@ -22,15 +22,10 @@ func (c *Call) Settle() {
 	defer look.close()
 	pending := map[*turn]*lines{}
 	entries := c.unsettled()
-	var changed []string
 	for _, e := range entries {
 		s, err := look.after(e)
 		if err != nil {
-			changed = append(changed, e.path)
 			continue // unknown states are left alone
-		}
-		if !c.onlyWatched(e, s) {
-			changed = append(changed, e.path)
 		}
 		out := pending[e.turn]
 		if out == nil {
@@ -41,9 +36,6 @@ func (c *Call) Settle() {
 		if s.Kind == folder && c.named(e) {
 			c.made(e, &look, out)
 		}
-	}
-	for _, p := range changed {
-		c.history.trail.add(p)
 	}
 	for t, out := range pending {
 		if out.text.Len() > 0 || t.stopped() != "" {
@@ -124,21 +116,6 @@ func (c *Call) unsettled() []*entry {
 	}
 	slices.SortFunc(out, func(a, b *entry) int { return strings.Compare(a.path, b.path) })
 	return out
-}
-
-// onlyWatched reports whether the call recorded e only as a precaution and did not change it. What
-// the call reported counts as changed, because it may have been opened for writing.
-func (c *Call) onlyWatched(e *entry, s state) bool {
-	c.history.mu.Lock()
-	defer c.history.mu.Unlock()
-	since, now := e.after, s.brief()
-	if since == nil {
-		since = &e.before
-	}
-	if e.theirs != nil {
-		since = e.theirs
-	}
-	return c.found.unknown && since.untouched(now) && (now.Sum == nil || since.Sum == nil || bytes.Equal(since.Sum, now.Sum))
 }
 
 // left records what the call left, and returns the records for the log.

@@ -85,8 +85,6 @@ type History struct {
 	store *Store
 	dir   string
 
-	trail trail
-
 	// settling is held while a call is settled. It is taken before mu.
 	settling sync.Mutex
 

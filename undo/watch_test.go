@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 )
@@ -29,30 +28,6 @@ func (b *bench) watched(do func()) {
 	do()
 	call.Made(b.files())
 	call.Settle()
-}
-
-// TestWatchedTrail: a file that was watched for a command and left alone has not changed.
-func TestWatchedTrail(t *testing.T) {
-	b := newBench(t)
-	for _, name := range []string{"a", "b", "c", "d/e"} {
-		b.user(name, "old")
-	}
-	b.ses.Begin("")
-	for _, c := range []struct {
-		do   func()
-		want []string
-	}{
-		{func() {}, nil},
-		{func() { b.user("a", "newer"); b.must(os.Chmod(b.at("b"), 0o700)) }, []string{b.at("a"), b.at("b")}},
-		{func() {}, nil},
-		{func() { b.must(os.Remove(b.at("c"))) }, []string{b.at("c")}},
-	} {
-		mark := b.ses.Mark()
-		b.watched(c.do)
-		if got, all := b.ses.Since(mark); !slices.Equal(got, c.want) || !all {
-			t.Errorf("%q, want %q", got, c.want)
-		}
-	}
 }
 
 // TestWatched: unreported changes by commands are undone, and the user's changes between them

@@ -118,6 +118,13 @@ type Files struct {
 	changes changes
 }
 
+// Still calls do while all calls of commands that change files wait.
+func (f *Files) Still(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+}
+
 // New starts the broker's thread while the keeper is still being confined, so that both are
 // ready at the same time.
 func New(o Options) (*Broker, error) {
@@ -157,7 +164,7 @@ func assemble(o Options) (*Broker, error) {
 	b.judge = judge{policy: withOwnFolders(o.Policy, mounts), protection: o.Protection, reach: o.reach(), reading: readingOf(o.Order), session: o.Session, walk: &b.walk, log: &b.log}
 	b.rights = rights{keep: caps, mounted: mounts != nil, log: &b.log}
 	held.judge, held.log, held.handle = &b.judge, &b.log, b.handleAll
-	b.observer = observer{to: o.Command.Observer, judge: &b.judge, walk: &b.walk, session: o.Session}
+	b.observer = observer{to: o.Command.Observer, changed: o.Command.Changed, judge: &b.judge, walk: &b.walk, session: o.Session}
 	b.terms = terminals{
 		ownPTS: mounts != nil && mounts.Terminals, ownSession: ownSession(o.Command), takes: o.Taking, judge: &b.judge, walk: &b.walk, log: &b.log,
 	}

@@ -60,7 +60,7 @@ func (h *command) changeMetadata(n *notify.Notification, c *calls.Metadata) noti
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
 	}
 	if d == nil {
-		if a, first := h.observer.beforeMetadata(n, do, fd); first {
+		if a, first := h.observer.beforeMetadata(n, do, fd, path); first {
 			return a
 		}
 		return h.performed(n, c.Name, path, do.Apply(fd, &st))
@@ -81,6 +81,7 @@ func (h *command) metadataOfFresh(n *notify.Notification, c *calls.Metadata, do 
 	if !h.fresh.held || unix.Fstat(fd, &st) != nil || !h.fresh.is(&st) || do.Refused(&st) || !n.Waits() {
 		return notify.Reply{}, false
 	}
+	h.observer.note(h.fresh.path)
 	if err := do.Apply(fd, &st); err != nil {
 		return h.performed(n, c.Name, h.walk.PolicyPath(fd), err), true
 	}
@@ -102,10 +103,11 @@ type freshFile struct {
 	held bool
 	fd   int // opened with O_PATH, so that it holds nothing open for writing
 	id   fileID
+	path string // when it was made
 }
 
 // take remembers the new file that is open as fd.
-func (f *freshFile) take(fd int) {
+func (f *freshFile) take(fd int, path string) {
 	f.drop()
 	ref, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -116,7 +118,7 @@ func (f *freshFile) take(fd int) {
 		unix.Close(ref)
 		return
 	}
-	*f = freshFile{held: true, fd: ref, id: fileID{st.Dev, st.Ino}}
+	*f = freshFile{held: true, fd: ref, id: fileID{st.Dev, st.Ino}, path: path}
 }
 
 func (f *freshFile) is(st *unix.Stat_t) bool { return f.held && f.id == fileID{st.Dev, st.Ino} }

@@ -35,7 +35,9 @@ import (
 // observer reports changes to the command's change observer before they are made. Only the
 // broker's thread uses it.
 type observer struct {
-	to       sandbox.ChangeObserver // nil: nothing is reported
+	to sandbox.ChangeObserver // nil: nothing is reported
+	// changed is Command.Changed; it may be nil.
+	changed  func(path string)
 	reported reportedPaths
 	// due are the reports to make before the call is handled again.
 	due []dueReport
@@ -73,15 +75,20 @@ func (o *observer) unreported(path string) bool {
 	return o.judge.policy.Observes(path) && !o.judge.protection.isTemporary(path) && !o.knows(path)
 }
 
+// note reports a change at path to Command.Changed.
+func (o *observer) note(path string) {
+	if o.changed != nil && !sandbox.CoveredBy(o.judge.protection.own, path) {
+		o.changed(path)
+	}
+}
+
 // beforeEntries is called right before entries change. first: a report is due, the call must
 // not be done now, and a is the reply.
 func (o *observer) beforeEntries(entries ...pathwalk.Spot) (a notify.Reply, first bool) {
-	if o.to == nil {
-		return notify.Reply{}, false
-	}
 	for _, s := range entries {
 		path := s.Full()
-		if !o.unreported(path) {
+		o.note(path)
+		if o.to == nil || !o.unreported(path) {
 			continue
 		}
 		if err := o.put(s.Dir, s.Last, path); err != nil {
@@ -94,6 +101,7 @@ func (o *observer) beforeEntries(entries ...pathwalk.Spot) (a notify.Reply, firs
 // beforeRemoval is beforeEntries for an entry that is removed. If the kernel will refuse the
 // removal, as for a folder that is not empty, the observer need not look.
 func (o *observer) beforeRemoval(s pathwalk.Spot, st *unix.Stat_t, folder bool) (a notify.Reply, first bool) {
+	o.note(s.Full())
 	if o.to == nil || !o.unreported(s.Full()) || o.judge.unremovable(s, st, folder) != 0 {
 		return notify.Reply{}, false
 	}
@@ -104,6 +112,8 @@ func (o *observer) beforeRemoval(s pathwalk.Spot, st *unix.Stat_t, folder bool) 
 // along, so one report about the folder is enough.
 func (o *observer) beforeMove(m *moving) (a notify.Reply, first bool) {
 	over := m.there && !m.exchange()
+	o.note(m.from.Full())
+	o.note(m.to.Full())
 	if o.to == nil || over && o.unreported(m.to.Full()) && o.judge.unremovable(m.to, &m.over, kernel.IsFolder(&m.old)) != 0 {
 		return notify.Reply{}, false
 	}
@@ -121,7 +131,8 @@ func (o *observer) beforeLink(n *notify.Notification, t *pathwalk.Target, to pat
 
 // beforeMetadata is beforeEntries for a file whose mode, owner or attributes change. A
 // change of times is not reported (sandbox.ChangeObserver).
-func (o *observer) beforeMetadata(n *notify.Notification, do *calls.Change, fd int) (a notify.Reply, first bool) {
+func (o *observer) beforeMetadata(n *notify.Notification, do *calls.Change, fd int, path string) (a notify.Reply, first bool) {
+	o.note(path)
 	if o.to == nil || do.OfTimes() {
 		return notify.Reply{}, false
 	}
@@ -172,6 +183,7 @@ func (o *observer) beforeFolder(fd int, path string) (a notify.Reply, first bool
 
 // beforeTarget is beforeEntries for the existing file t, which is about to be written.
 func (o *observer) beforeTarget(n *notify.Notification, t *pathwalk.Target) (a notify.Reply, first bool) {
+	o.note(t.Path)
 	if o.to == nil {
 		return notify.Reply{}, false
 	}

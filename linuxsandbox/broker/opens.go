@@ -246,7 +246,7 @@ func (h opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) 
 	if h.judge.writesCommon(n, s) {
 		return h.giveCommon(n, o, fd)
 	}
-	h.fresh.take(fd)
+	h.fresh.take(fd, s.Full())
 	return n.Give(fd, o.cloexec())
 }
 

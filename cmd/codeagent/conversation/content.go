@@ -4,13 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"syscall"
 
 	"codeagent/approvals/content"
 	"codeagent/hostfile"
-	"codeagent/internal/short"
+	"codeagent/sandbox"
 )
 
 // contents gives the gate the hashes of files and what the session changed.
@@ -39,22 +38,18 @@ func (contents) Digest(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Mark returns false if changes are not reported or not recorded.
+// Mark returns false if changes are not seen, or something could write on through what it holds open.
 func (c contents) Mark() (int64, bool) {
-	if c.ses.Undo == nil || !c.ses.Workspace.Runner.Observes(c.ses.Workspace.Policy) {
-		return 0, false
-	}
-	return c.ses.Undo.Mark(), true
+	ws := c.ses.Workspace
+	mark := ws.Trees.Mark()
+	return mark, ws.Runner.Observes(ws.Policy) && len(c.Writers()) == 0
 }
 
 // Changed lists what the session changed after mark.
 func (c contents) Changed(mark int64) (changes []content.Change, all bool) {
-	if c.ses.Undo == nil {
-		return nil, false
-	}
-	paths, all := c.ses.Undo.Since(mark)
-	for _, p := range paths {
-		changes = append(changes, content.Change{Path: p})
+	list, all := c.ses.Workspace.Trees.Since(mark)
+	for _, one := range list {
+		changes = append(changes, content.Change(one))
 	}
 	return changes, all
 }
@@ -72,15 +67,14 @@ func (contents) Identity(path string) (content.Identity, error) {
 	return content.Identity{Device: uint64(st.Dev), Inode: st.Ino, Type: info.Mode().Type()}, nil
 }
 
-// Writers lists the running background commands.
+// Writers lists the running commands and servers that hold a file open for writing which commands
+// outside may read. Temporary files of commands are in a folder of their own.
 func (c contents) Writers() (out []content.Writer) {
-	if c.ses.Jobs == nil {
-		return nil
-	}
-	for _, job := range c.ses.Jobs.List() {
-		if job.Running {
-			out = append(out, content.Writer{Name: fmt.Sprintf("job %d (%s)", job.ID, short.Cut(job.Text, 60))})
-		}
+	ground, temp := c.ses.Workspace.Ground(), c.ses.Workspace.Paths.Temp
+	for _, w := range c.ses.Workspace.Trees.Writers(func(path string) bool {
+		return ground.Covers(path) && !sandbox.Covers(temp, path)
+	}) {
+		out = append(out, content.Writer{Name: w.By, Holds: w.Holds})
 	}
 	return out
 }

@@ -155,7 +155,7 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 		return err
 	}
 	one.under.Temp = temp
-	c := exec.Command{Argv: m.box.argv, Dir: m.box.dir, Observer: m.observer(), Holder: early{m, one}}
+	c := exec.Command{By: "the server " + m.name, Argv: m.box.argv, Dir: m.box.dir, Observer: m.observer(), Holder: early{m, one}}
 	if learn := m.all.options.Learn; learn != nil {
 		c.Learn, c.Evidence = learn(m.name), sandbox.EvidenceFull
 	}

@@ -43,7 +43,7 @@ func (ws *Workspace) RunHook(ctx context.Context, p sandbox.Policy, o sandbox.Ch
 	within, kill := context.WithCancel(ctx)
 	defer kill()
 	var e hooks.Ended
-	out, err := ws.confined.Run(within, p, exec.Command{
+	out, err := ws.confined.Run(within, p, exec.Command{By: "a hook",
 		Argv: []string{ws.Shell(), "-c", h.Command}, Dir: ws.Folder, Timeout: h.Timeout, Apart: true, Stdin: in, Observer: o,
 		Tap: func(data []byte) {
 			room := min(len(data), hooks.MaxOutput-len(e.Stdout))

@@ -66,7 +66,9 @@ type Workspace struct {
 	// MadeGit lists the git directories that commands of the session made; nil if that is not
 	// known.
 	MadeGit func() []string
-	Live    func() sandbox.Policy
+	// Trees are the commands, servers and edits of the session, and what they changed.
+	Trees exec.Trees
+	Live  func() sandbox.Policy
 }
 
 // Open reads the settings and builds the policy and the runner.
@@ -177,7 +179,7 @@ func runnerOf(ws *Workspace, backend, none resolved.Backend) *exec.Runner {
 	return exec.New(exec.Options{
 		Backend: backend, None: none, SpillDir: ws.Paths.Output, SpillSession: ws.Config.Sandbox.Limits.OutputSessionMB << 20,
 		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
-		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants, Ground: ground,
+		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants, Trees: &ws.Trees, Ground: ground,
 	})
 }
 
@@ -214,7 +216,7 @@ func (ws *Workspace) onlyRead() (sandbox.Policy, error) {
 func (ws *Workspace) newGit(backend resolved.Backend) *gitrun.Git {
 	o := gitrun.Options{Policy: ws.Policy}
 	if _, plain := backend.(exec.Plain); backend != nil && !plain {
-		ws.confined = exec.New(exec.Options{Backend: backend, Environ: ws.Stdio.Environ, Files: ws.Files})
+		ws.confined = exec.New(exec.Options{Backend: backend, Environ: ws.Stdio.Environ, Files: ws.Files, Trees: &ws.Trees})
 		o.Runner, o.Program = ws.confined, ws.Program("git")
 	}
 	return gitrun.New(o)

@@ -1,0 +1,178 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"codeagent/sandbox"
+)
+
+// Trees are the process trees that run for a session, whichever Runner started them, and what they
+// changed. The zero value is ready.
+//
+// Threat: a command outside the sandbox runs and reads files that confined ones can change. What a
+// person saw of them holds only as long as nothing writes there: neither a later call, which the
+// backend reports (sandbox.Command.Changed), nor a descriptor or a mapping from before.
+type Trees struct {
+	trail trail
+
+	looking sync.Mutex // held by Writers, and by Stop while it stops
+	mu      sync.Mutex
+	list    []*running // in the order of their starts; guarded by mu
+	// paused is closed when the trees run again; nil while they run. Guarded by mu.
+	paused chan struct{}
+}
+
+// Writer is a running command that may write files. Holds are those that it holds open; without any,
+// it runs outside the sandbox or could not be examined.
+type Writer struct {
+	By    string
+	Holds []string
+}
+
+// errPaused: Stop has stopped the trees already.
+var errPaused = errors.New("the other commands are stopped already")
+
+// Mark returns the present moment, for Since.
+func (t *Trees) Mark() int64 { return t.trail.mark() }
+
+// Since returns what commands, servers and edits changed after mark, in the order of the latest
+// change of each path. A mark of 0 is the start of the session. all is false if some are forgotten.
+func (t *Trees) Since(mark int64) (changes []Change, all bool) { return t.trail.since(mark) }
+
+// begin adds a command that starts. It waits while others are stopped for a command outside.
+func (t *Trees) begin(ctx context.Context, run *running) error {
+	t.mu.Lock()
+	for t.paused != nil {
+		paused := t.paused
+		t.mu.Unlock()
+		select {
+		case <-paused:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		t.mu.Lock()
+	}
+	t.list = append(t.list, run)
+	t.mu.Unlock()
+	return nil
+}
+
+func (t *Trees) end(run *running) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.list = slices.DeleteFunc(t.list, func(r *running) bool { return r == run })
+}
+
+// Stop stops all trees until no process of them runs; commands that start now wait. resume continues
+// the processes that were stopped here, and no others. On an error nothing stays stopped. If codeagent
+// ends meanwhile, the keepers kill what is stopped.
+func (t *Trees) Stop() (resume func(), err error) {
+	t.looking.Lock()
+	defer t.looking.Unlock()
+	return t.stop()
+}
+
+// stop is Stop; looking is held.
+func (t *Trees) stop() (resume func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.paused != nil {
+		return nil, errPaused
+	}
+	var again []func()
+	paused := make(chan struct{})
+	resume = func() {
+		for _, resume := range again {
+			resume()
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.paused = nil
+		close(paused)
+	}
+	for _, run := range t.list {
+		tree, ok := run.process().(sandbox.Tree)
+		if !ok {
+			err = errors.New("it runs outside the sandbox or is about to start")
+		} else if resume, stopped := tree.Stop(); stopped == nil {
+			again = append(again, resume)
+		} else {
+			err = stopped
+		}
+		if err != nil {
+			for _, resume := range again {
+				resume()
+			}
+			return nil, fmt.Errorf("%s cannot be stopped: %w", run.command.by(), err)
+		}
+	}
+	t.paused = paused
+	return resume, nil
+}
+
+// Writers lists the trees that hold files open for writing for which below holds, or have mapped them
+// so that writes are seen in the file. The trees are stopped for that moment: a running one could hand
+// its descriptors to a process that was looked at already. A tree that cannot be examined is a writer.
+func (t *Trees) Writers(below func(path string) bool) (out []Writer) {
+	t.looking.Lock()
+	defer t.looking.Unlock()
+	t.mu.Lock()
+	list := slices.Clone(t.list)
+	t.mu.Unlock()
+	if len(list) == 0 {
+		return nil
+	}
+	resume, err := t.stop()
+	if err == nil {
+		defer resume()
+	} else if errors.Is(err, errPaused) { // for a command outside that is about to start
+		err = nil
+	}
+	for _, run := range list {
+		w := Writer{By: run.command.by()}
+		known := err == nil && run.runner.Observes(run.policy) // without reports, an open after the look is not seen
+		if tree, ok := run.process().(sandbox.Tree); known && ok {
+			w.Holds, known = tree.Holds(below)
+		} else {
+			known = false
+		}
+		if !known || len(w.Holds) > 0 {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// changes returns what a backend calls for each change of a command.
+func (t *Trees) changes(p sandbox.Policy, by string) func(path string) {
+	if p.Unconfined {
+		return nil // a person let it
+	}
+	return func(path string) { t.trail.add(path, by) }
+}
+
+// unseen counts a command whose changes the backend does not see: it may have changed all that it can
+// write.
+func (r *Runner) unseen(p sandbox.Policy, by string) {
+	if p.Unconfined || len(p.Write) == 0 || r.Observes(p) {
+		return
+	}
+	for _, root := range p.Write {
+		r.options.Trees.trail.add(root.Path, by)
+	}
+}
+
+// process returns the process, or nil while it starts.
+func (run *running) process() sandbox.Process {
+	run.runner.live.mu.Lock()
+	defer run.runner.live.mu.Unlock()
+	return run.proc
+}
+
+// by names the command in words for a question.
+func (c Command) by() string { return cmp.Or(c.By, "a command") }
