@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -15,15 +16,67 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stop is part of sandbox.Tree. The keeper itself runs on: when codeagent ends, it kills the tree.
+// stopRounds bounds Stop, with the pause between them, to about two seconds.
+const stopRounds = 1000
+
+// Stop is part of sandbox.Tree. The keeper itself runs on: when codeagent ends, it kills the tree. A
+// stopped process cannot fork: a look that finds none running has found all.
 func (p *process) Stop() (resume func(), err error) {
-	stopped, all := kernel.Stop(kernel.Descendants(p.keeper.pid))
-	resume = func() { kernel.Continue(stopped) }
-	if !all {
-		resume()
-		return nil, errors.New("a process does not stop: a call of it waits for an answer, or it hangs in the kernel")
+	var stopped []kernel.Process
+	resume = func() {
+		for _, one := range stopped {
+			signalTo(one, unix.SIGCONT)
+		}
 	}
-	return resume, nil
+	for range stopRounds {
+		runs := false
+		for _, one := range kernel.Descendants(p.keeper.pid)(kernel.Processes()) {
+			if still(one.PID) {
+				continue
+			}
+			runs = true
+			one.State, one.Parent = 0, 0
+			if !slices.Contains(stopped, one) {
+				stopped = append(stopped, one)
+			}
+			signalTo(one, unix.SIGSTOP)
+		}
+		if !runs {
+			return resume, nil
+		}
+		_, _ = unix.Poll(nil, 2)
+	}
+	resume()
+	return nil, errors.New("a process does not stop: a call of it waits for an answer, or it hangs in the kernel")
+}
+
+// signalTo signals a process if the pid still belongs to it.
+func signalTo(p kernel.Process, sig unix.Signal) {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if now, ok := kernel.ReadProcess(p.PID); ok && now.Start == p.Start {
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+}
+
+// still reports whether no thread of a process runs or waits: each is stopped or has ended.
+func still(pid int) bool {
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task/"
+	names, err := os.ReadDir(tasks)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(tasks + name.Name() + "/stat")
+		end := bytes.LastIndexByte(data, ')')
+		if err == nil && (end < 0 || len(data) < end+3 || !bytes.ContainsRune([]byte("TtZX"), rune(data[end+2]))) {
+			return false
+		}
+	}
+	return true
 }
 
 // mostHeld bounds the descriptors and mappings that are examined in one tree.

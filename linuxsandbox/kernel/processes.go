@@ -6,9 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -54,57 +52,6 @@ func Sweep(pick func([]Process) []Process) []Process {
 		found = append(found, p)
 	}
 	return found
-}
-
-// stopRounds bounds Stop, with the pause between them, to about two seconds.
-const stopRounds = 1000
-
-// Stop stops all processes that pick returns, and returns those that ran. all is false if one still
-// runs in the end. A stopped process cannot fork: a look that finds none running has found all.
-func Stop(pick func([]Process) []Process) (stopped []Process, all bool) {
-	for range stopRounds {
-		runs := false
-		for _, p := range pick(Processes()) {
-			if still(p.PID) {
-				continue
-			}
-			runs = true
-			p.State, p.Parent = 0, 0
-			if !slices.Contains(stopped, p) {
-				stopped = append(stopped, p)
-			}
-			signalProcess(p, unix.SIGSTOP)
-		}
-		if !runs {
-			return stopped, true
-		}
-		_, _ = unix.Poll(nil, 2)
-	}
-	return stopped, false
-}
-
-// Continue continues what Stop stopped.
-func Continue(stopped []Process) {
-	for _, p := range stopped {
-		signalProcess(p, unix.SIGCONT)
-	}
-}
-
-// still reports whether no thread of a process runs or waits: each is stopped or has ended.
-func still(pid int) bool {
-	tasks := "/proc/" + strconv.Itoa(pid) + "/task/"
-	names, err := os.ReadDir(tasks)
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	for _, name := range names {
-		data, err := os.ReadFile(tasks + name.Name() + "/stat")
-		end := bytes.LastIndexByte(data, ')')
-		if err == nil && (end < 0 || len(data) < end+3 || !bytes.ContainsRune([]byte("TtZX"), rune(data[end+2]))) {
-			return false
-		}
-	}
-	return true
 }
 
 // Descendants picks all descendants of root except zombies.
