@@ -44,7 +44,7 @@ const (
 	mostSettings = 4 << 20         // bytes of one file
 	mostFiles    = 200
 	mostTrusted  = 1000    // paths
-	mostValue    = 1 << 16 // bytes of one gitconfig.Setting
+	mostValue    = 1 << 16 // bytes of one setting
 )
 
 // Trusted lists the paths inside the write roots of p from which git takes programs or

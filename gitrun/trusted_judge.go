@@ -237,7 +237,14 @@ func (j *trustJudge) resolve(base, name string) []string {
 	if name == "" || strings.HasPrefix(name, "~") || strings.ContainsRune(name, 0) {
 		return nil
 	}
-	way, _ := sandbox.Way(j.files, base, name) // up to a loop or what cannot be read
+	way, err := sandbox.Way(j.files, base, name)
+	if err != nil { // a loop, what cannot be read, or ".." after what is missing, which a command could make
+		if !path.IsAbs(name) {
+			name = path.Join(base, name)
+		}
+		clean, _ := sandbox.Way(j.files, "/", path.Clean(name))
+		way = append(way, clean...)
+	}
 	return way
 }
 
