@@ -71,6 +71,7 @@ type command struct {
 	waiting  waitingCalls
 	masks    masks
 	fresh    freshFile
+	links    gitlinks
 	terms    terminals
 }
 
@@ -162,6 +163,7 @@ func assemble(o Options) (*Broker, error) {
 	b.walk = pathwalk.Walker{Mounts: mountsOf(mounts), Instead: b.judge.inMemory, OnHost: b.judge.onHost}
 	b.log = evidence{level: o.Command.Evidence, reads: o.Order.Reads, keeper: o.Keeper, walk: &b.walk}
 	b.judge = judge{policy: withOwnFolders(o.Policy, mounts), protection: o.Protection, reach: o.reach(), reading: readingOf(o.Order), session: o.Session, walk: &b.walk, log: &b.log}
+	b.links.judge = &b.judge
 	b.rights = rights{keep: caps, mounted: mounts != nil, log: &b.log}
 	held.judge, held.log, held.handle = &b.judge, &b.log, b.handleAll
 	b.observer = observer{to: o.Command.Observer, changed: o.Command.Changed, judge: &b.judge, walk: &b.walk, session: o.Session}
@@ -259,6 +261,7 @@ func (b *Broker) run() {
 	defer b.sockets.Stop()
 	defer b.waiting.close()
 	defer b.fresh.drop()
+	defer b.links.settle(true)
 	notify.WakeTogether(listener)
 	b.answerCalls(listener)
 }
@@ -274,6 +277,7 @@ func (b *Broker) answerCalls(listener int) {
 			return
 		}
 		b.waiting.tryWaiting(false)
+		b.links.settle(false)
 		if err == nil && fds[2].Revents != 0 {
 			b.posts.do()
 		}
@@ -297,6 +301,8 @@ func (b *Broker) answerCalls(listener int) {
 // limit.
 func (b *Broker) patience() int {
 	switch {
+	case len(b.links.pending) > 0:
+		return linkMillis
 	case len(b.waiting.list) > 0:
 		return tryMillis
 	case len(b.held.questions) > 0:

@@ -104,6 +104,9 @@ func (h entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, tex
 	if d == nil && c.Kind == calls.Symlink && h.judge.linksAway(n, s.Full()) {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full()}
 	}
+	if d == nil {
+		d = h.judge.refusesMark(n, s)
+	}
 	if d != nil {
 		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
 	}

@@ -3,6 +3,7 @@
 package broker
 
 import (
+	"path/filepath"
 	"strconv"
 
 	"codeagent/linuxsandbox/broker/calls"
@@ -179,6 +180,8 @@ func (j *judge) refusesRename(n *notify.Notification, m *moving, exchange bool) 
 		}
 	} else if d := j.refusesPath(n, m.to.Full()); d != nil {
 		return d
+	} else if d := j.refusesMark(n, m.to); d != nil {
+		return d
 	}
 	if d := j.refusesArrival(n, m.from, &m.old, m.to.Full()); d != nil || !exchange {
 		return d
@@ -197,6 +200,10 @@ func (j *judge) refusesArrival(n *notify.Notification, s pathwalk.Spot, st *unix
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // it may contain links
 		}
 		return j.refusesMove(s, to)
+	case unix.S_IFREG:
+		if protect.IsGit(filepath.Base(to)) && !j.protection.isTemporary(to) && j.belowForeign(n, filepath.Dir(to)) {
+			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // it may be written later
+		}
 	case unix.S_IFLNK:
 		if j.linksAway(n, to) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to}
@@ -303,6 +310,9 @@ func (j *judge) refusesLink(n *notify.Notification, t *pathwalk.Target, to pathw
 		return d
 	}
 	if d := j.refusesPath(n, to.Full()); d != nil {
+		return d
+	}
+	if d := j.refusesMark(n, to); d != nil {
 		return d
 	}
 	return j.refusesArrival(n, t.Spot, &t.Stat, to.Full())

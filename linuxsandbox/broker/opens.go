@@ -4,6 +4,7 @@ package broker
 
 import (
 	"encoding/binary"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"codeagent/linuxsandbox/filter"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 
 	"golang.org/x/sys/unix"
 )
@@ -191,6 +193,11 @@ func (h opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) n
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)
 	}
+	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 && protect.IsGit(filepath.Base(t.Path)) {
+		if s := (pathwalk.Spot{Path: filepath.Dir(t.Path), Last: filepath.Base(t.Path)}); h.links.concern(n, s) {
+			return h.rewriteLink(n, o, t)
+		}
+	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), flags, 0)
 	waits := o.flags&unix.O_NONBLOCK == 0
 	if err == unix.ENXIO && waits && t.Stat.Mode&unix.S_IFMT == unix.S_IFIFO {
@@ -246,8 +253,21 @@ func (h opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) 
 	if h.judge.writesCommon(n, s) {
 		return h.giveCommon(n, o, fd)
 	}
+	if h.links.concern(n, s) {
+		return h.links.take(n, fd, s.Full(), o.cloexec())
+	}
 	h.fresh.take(fd, s.Full())
 	return n.Give(fd, o.cloexec())
+}
+
+// rewriteLink lets the command write the whole of the .git file t again.
+func (h opens) rewriteLink(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply {
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return h.performed(n, o.call, t.Path, err)
+	}
+	defer unix.Close(fd)
+	return h.links.take(n, fd, t.Path, o.cloexec())
 }
 
 // giveCommon writes the content of the new commondir fd, and gives the command another file.

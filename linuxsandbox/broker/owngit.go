@@ -182,7 +182,10 @@ func (j *judge) refusesNew(n *notify.Notification, s pathwalk.Spot) *sandbox.Den
 	if j.writesCommon(n, s) {
 		return j.refusesPlace(n, s.Full(), j.foreign)
 	}
-	return j.refusesPath(n, s.Full())
+	if d := j.refusesPath(n, s.Full()); d != nil {
+		return d
+	}
+	return j.refusesMark(n, s)
 }
 
 // linksAway reports whether a link at path could bring content into a git directory that is closed.
@@ -206,10 +209,18 @@ func (j *judge) linksAway(n *notify.Notification, path string) bool {
 }
 
 // refusesFolder reports whether the folder at from, moved to to, would bring an open git directory
-// below somebody else's work tree.
+// below somebody else's work tree, or content that was not closed to where git takes it for a
+// repository.
 func (j *judge) refusesFolder(n *notify.Notification, from, to string, st *unix.Stat_t) bool {
-	becomes := protect.IsGit(filepath.Base(to)) && !j.session.own.has(st)
-	return (becomes || j.session.own.covered(from)) && !j.protection.isTemporary(to) && j.belowForeign(n, to) && (becomes || !j.belowForeign(n, from))
+	if j.protection.isTemporary(to) {
+		return false
+	}
+	own := j.session.own.has(st)
+	is, _ := j.positioned(n, to)
+	was, _ := j.positioned(n, from)
+	becomes := protect.IsGit(filepath.Base(to)) && !own
+	return is && !was && !(own && j.belowForeign(n, from)) ||
+		(becomes || j.session.own.covered(from)) && j.belowForeign(n, to) && (becomes || !j.belowForeign(n, from))
 }
 
 func isSettings(name string) bool { return name == "config" || name == "config.worktree" }
@@ -330,17 +341,13 @@ func readSettings(s pathwalk.Spot, st *unix.Stat_t) ([]byte, error) {
 // keepsInert reports whether the settings in text name no program beyond what the file at the end
 // of m names already.
 func keepsInert(m *moving, text []byte) bool {
-	settings, err := gitconfig.Parse("", string(text))
-	if err != nil {
-		return false
-	}
 	var before []gitconfig.Setting
 	if m.there {
 		if old, err := readSettings(m.to, &m.over); err == nil {
 			before, _ = gitconfig.Parse("", string(old))
 		}
 	}
-	return !slices.ContainsFunc(settings, func(s gitconfig.Setting) bool { return !s.Inert() && !slices.Contains(before, s) })
+	return inert(text, before)
 }
 
 // putSettings writes text to a new file, gives it the name at the end of m, and removes the one at
@@ -360,5 +367,72 @@ func putSettings(m *moving, text []byte) error {
 		_ = unix.Unlinkat(m.to.Dir, last, 0)
 		return err
 	}
+	if m.from.Dir == m.to.Dir && m.from.Last == m.to.Last {
+		return nil
+	}
 	return unix.Unlinkat(m.from.Dir, m.from.Last, 0)
+}
+
+// Threat: a folder of any name becomes a git directory when the last of its marks is made. Below
+// somebody else's work tree the owner's git, started in it, takes it for one. So the call that
+// completes the marks is made only where the folder has no hook and its settings name no program,
+// and the settings are replaced by a copy first: descriptors from before reach the abandoned file.
+
+// refusesMark returns the denial of making the entry at s because it completes a git directory that
+// names programs, or nil.
+func (j *judge) refusesMark(n *notify.Notification, s pathwalk.Spot) *sandbox.Denial {
+	if !protect.GitMark(s.Last) || protect.IsGit(filepath.Base(s.Path)) || j.protection.isTemporary(s.Path) {
+		return nil
+	}
+	has := func(name string) bool {
+		var st unix.Stat_t
+		return unix.Fstatat(s.Dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	}
+	completes := protect.Marked(func(name string) bool { return has(name) || protect.Fold(name) == protect.Fold(s.Last) }) && !protect.Marked(has)
+	if !completes || !j.belowForeign(n, s.Path) {
+		return nil
+	}
+	if is, _ := j.positioned(n, s.Path); is {
+		return nil // closed from its first moment
+	}
+	if has("commondir") || protect.Fold(s.Last) == "commondir" || !seal(s.Dir) {
+		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full(), Note: "it would make the folder a git directory whose hooks or settings name programs"}
+	}
+	return nil
+}
+
+// seal reports whether the folder has no hooks and no settings that name programs. It replaces the
+// settings by copies.
+func seal(dir int) bool {
+	for _, name := range []string{"config", "config.worktree"} {
+		s := pathwalk.Spot{Dir: dir, Last: name}
+		st, err := s.Stat()
+		if err == unix.ENOENT {
+			continue
+		}
+		if err != nil {
+			return false
+		}
+		text, err := readSettings(s, &st)
+		if err != nil || !inert(text, nil) || putSettings(&moving{from: s, to: s, old: st}, text) != nil {
+			return false
+		}
+	}
+	fd, err := kernel.Openat2(dir, "hooks", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT {
+		return true
+	}
+	if err != nil {
+		return false
+	}
+	f := os.NewFile(uintptr(fd), "hooks")
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	return err == nil && !slices.ContainsFunc(names, func(name string) bool { return !strings.Contains(name, ".") })
+}
+
+// inert reports whether the settings in text name no program beyond those of before.
+func inert(text []byte, before []gitconfig.Setting) bool {
+	settings, err := gitconfig.Parse("", string(text))
+	return err == nil && !slices.ContainsFunc(settings, func(s gitconfig.Setting) bool { return !s.Inert() && !slices.Contains(before, s) })
 }
