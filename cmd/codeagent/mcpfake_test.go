@@ -177,11 +177,18 @@ func (f *mcpFake) call(tool string, a map[string]string, progress any, answer ob
 // fakeMCP returns the program of an MCP server that tries things, where no command can write.
 func (u user) fakeMCP(t *testing.T) string {
 	t.Helper()
+	return u.part(t, "fakemcp")
+}
+
+// part returns this test binary under a name by which it chooses its part, where no command can
+// write.
+func (u user) part(t *testing.T, name string) string {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(u.bin, "fakemcp") // the test binary chooses its part by this name
+	file := filepath.Join(u.bin, name)
 	if err := os.Link(self, file); err != nil && !os.IsExist(err) {
 		data, err := os.ReadFile(self)
 		if err == nil {

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		"codeagent":             main,
 		"socketclient":          socketClient,
 		"longtalk":              liveLong,
+		"planter":               planter,
 		"fakemcp":               fakeMCP,
 		linuxsandbox.HelperName: func() { syscall.Exit(linuxsandbox.HelperMain(os.Args)) },
 	})
