@@ -118,7 +118,7 @@ var settings = []setting{
 	{key: "sandbox.deny_secrets", def: "false", narrower: true, at: func(c *Config, _ string) any { return &c.Sandbox.DenySecrets },
 		doc: "Adds the usual places of keys to `deny_read`: `~/.ssh`, `~/.aws`, `~/.gnupg`, `.env` files and the like."},
 	{key: "sandbox.protected", narrower: true, at: func(c *Config, _ string) any { return &c.Sandbox.Protected },
-		doc: "More that stays read-only inside the writable folders. A relative name (`Makefile`, `.github/workflows`) is protected at any depth; a path with `/` or `~/` in front is protected where it is."},
+		doc: "More that stays read-only inside the writable folders. A relative name (`Makefile`, `.github/workflows`) is protected at any depth; a path with `/` or `~/` in front is protected where it is. What it leads to through links is protected, too."},
 	{key: "sandbox.network", choices: []string{"deny", "full"}, def: `"deny"`, at: func(c *Config, _ string) any { return &c.Sandbox.Network },
 		doc: "`full` gives every command the whole network."},
 	{key: "sandbox.allow_hosts", at: func(c *Config, _ string) any { return &c.Sandbox.AllowHosts },
