@@ -101,7 +101,7 @@ func (s *scene) place(i int) place {
 func escapes() []attempt {
 	return slices.Concat(fileEscapes(), wayEscapes(), metadataEscapes(), lockEscapes(), protectedEscapes(), readEscapes(), ownEscapes(),
 		networkEscapes(), socketEscapes(), processEscapes(), sessionEscapes(), setUIDEscapes(), foreignRootEscapes(), chainEscapes(),
-		leftEscapes(), terminalEscapes(), blindEscapes(), raceEscapes(), socketRaces(), duringEscapes(), trustEscapes())
+		leftEscapes(), terminalEscapes(), blindEscapes(), raceEscapes(), socketRaces(), duringEscapes(), trustEscapes(), answerEscapes())
 }
 
 // These are the environment and the argv[0] of a victim.
@@ -246,6 +246,7 @@ func (h *host) policy(name string, s scene, table []attempt) sandbox.Policy {
 	base := s.Base
 	ws := filepath.Join(base, "ws")
 	p := sandbox.WorkspaceWrite(ws)
+	p.Protected.Names = append(p.Protected.Names, ownedName)
 	switch name {
 	case "reads":
 		p.DenyRead, p.DenyGlobs = []string{filepath.Join(base, "secret")}, []string{"**/.secret"}
