@@ -72,7 +72,7 @@ func (p Policy) protects(root Root, target string) (rule, reason string, ok bool
 		return p.isRoot(file) && (root.Path == file || protect.Locks(file, target))
 	}
 	for _, protected := range p.Protected.Paths {
-		if Covers(root.Path, protected) && protect.Covers(protected, target) && !granted(protected) {
+		if Covers(root.Path, protected) && protect.Covers(protected[len(root.Path):], target[len(root.Path):]) && !granted(protected) {
 			return protected, p.Protected.Reasons[protected], true
 		}
 	}

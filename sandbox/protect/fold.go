@@ -77,8 +77,27 @@ const lock = ".lock"
 
 // Covers reports whether path is root, lies below it, or is its lock, whatever the spelling.
 func Covers(root, path string) bool {
+	if differ(root, path) {
+		return false
+	}
 	rest, ok := strings.CutPrefix(Fold(path), strings.TrimSuffix(Fold(root), "/"))
 	return ok && ends(rest)
+}
+
+// differ finds at their first different letter that two paths stay different when folded. It is
+// for speed: a policy can protect thousands of paths, and each change is compared with all of them.
+func differ(a, b string) bool {
+	for i := range min(len(a), len(b)) {
+		x, y := rune(a[i]), rune(b[i])
+		switch {
+		case x == y:
+		case x >= utf8.RuneSelf || y >= utf8.RuneSelf, strings.ContainsRune("./ ", x) && strings.ContainsRune("./ ", y):
+			return false // folded, they may be the same
+		case unicode.ToLower(x) != unicode.ToLower(y):
+			return true
+		}
+	}
+	return false
 }
 
 // Locks reports whether path is the lock of file, whatever the spelling.
