@@ -13,7 +13,8 @@ type gone struct {
 	// deleted and overwritten are files that the session had not made. The value is true if the
 	// content is stored.
 	deleted, overwritten map[content]bool
-	// came are files with a new name since the call began.
+	// came are files with a new name since the call began. The value is false for files older than the
+	// turn, which the session has not made, whatever their name is now.
 	came map[content]bool
 }
 
@@ -30,7 +31,7 @@ func (s *state) content() content { return content{s.inode(), s.Size, s.Mtime} }
 func (g *gone) note(s *History, p string, before, was, is *state) {
 	same := was.Kind == file && is.Kind == file && was.inode() == is.inode()
 	if is.Kind == file && !same && is.Links == 1 {
-		put(&g.came, is.content(), true)
+		put(&g.came, is.content(), is.born == 0 || is.born >= s.turn().since)
 	}
 	if was.Kind != file || before.Kind != file || !s.made[was.inode()].IsZero() || strings.Contains(p, "/.git/") {
 		return
@@ -53,13 +54,13 @@ func put[K comparable, V any](m *map[K]V, i K, value V) {
 // settled completes the settling of a call. A file that only moved was not lost, whatever took its
 // place, and the session did not make it. Other new files were made by the session.
 func (g *gone) settled(s *History) {
-	for i := range g.came {
+	for i, isNew := range g.came {
 		_, moved := g.deleted[i]
 		_, displaced := g.overwritten[i]
 		if moved || displaced {
 			delete(g.deleted, i)
 			delete(g.overwritten, i)
-		} else if len(s.made) < s.store.bounds.entries {
+		} else if isNew && len(s.made) < s.store.bounds.entries {
 			put(&s.made, i.inode, s.store.now())
 		}
 	}
@@ -92,8 +93,7 @@ func (c *Call) Unsaved(dir int, name, path string) (why string) {
 	case now.Kind == folder:
 		return "not everything was saved, and it may contain such files"
 	}
-	born := birth(dir, name)
-	s := c.history
+	s, born := c.history, now.born
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.turn()

@@ -49,6 +49,8 @@ type state struct {
 	Target []byte `json:"to,omitempty"`
 	// Kept is where the content is stored; nil: it is not stored.
 	Kept *place `json:"kept,omitempty"`
+	// born is when the file was made, in nanoseconds; 0 if that is unknown. No program can set it.
+	born int64
 }
 
 // place is where a content is stored in a turn's folder: a file of its own, or a part of
@@ -104,8 +106,11 @@ func look(dir int, name string) (state, error) {
 		return state{}, err
 	}
 	s := stateOf(&st)
-	if s.Kind == link {
+	switch s.Kind {
+	case link:
 		s.Target, err = readlink(dir, name)
+	case file:
+		s.born = birth(dir, name)
 	}
 	return s, err
 }

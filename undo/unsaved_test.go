@@ -49,6 +49,12 @@ func TestUnsaved(t *testing.T) {
 			b.hardLink("large", "other")
 			b.rename("new", "large")
 		}, func(*bench) {}, "other", large},
+		"exchanged in an earlier turn": {func(b *bench) { b.rename("large", "t"); b.rename("a", "large"); b.rename("t", "a") }, func(*bench) {}, "a", large},
+		"moved and touched in an earlier turn": {func(b *bench) {
+			b.rename("large", "other")
+			b.must(os.Chtimes(b.at("other"), time.Now(), time.Now()))
+			b.write("large", "new")
+		}, func(*bench) {}, "other", large},
 		"replaced by a user's": {func(b *bench) { b.write("new", strings.Repeat("y", 1001)) }, func(b *bench) {
 			b.must(os.Remove(b.at("new")))
 			b.must(os.Rename(b.at("large"), b.at("new")))
