@@ -199,7 +199,7 @@ func (s state) writable(base sandbox.Policy, folder string) []string {
 func (g *Gate) sessionChanges(base sandbox.Policy) (out []string) {
 	if g.opts.MadeGit != nil {
 		out = fewWarnings(g.opts.MadeGit(), func(dir string) string {
-			return fmt.Sprintf("this session made the git directory %s: outside, git runs what its hooks and configuration name", show(dir))
+			return fmt.Sprintf("commands made the git directory %s: outside, git runs what its hooks and configuration name", show(dir))
 		})
 	}
 	if g.opts.Content == nil {

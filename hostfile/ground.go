@@ -30,6 +30,9 @@ func (g Ground) With(roots ...string) Ground {
 	return Ground{all}
 }
 
+// Roots lists what g consists of.
+func (g Ground) Roots() []string { return slices.Clone(g.roots) }
+
 // WithPolicy returns g with what commands may write under p.
 func (g Ground) WithPolicy(p sandbox.Policy) Ground { return g.With(sandbox.PathsOf(p.Roots())...) }
 

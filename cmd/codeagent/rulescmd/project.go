@@ -78,12 +78,21 @@ func readProject(ctx context.Context, s cli.Stdio, f cli.Flags, own []*rules.Rul
 
 func newAdopt(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return &cobra.Command{
-		Use: "adopt ID", Short: "Copy a rule of the project, which list shows as not adopted, to your own rules",
+		Use: "adopt ID|DIRECTORY", Short: "Copy a rule of the project, which list shows as not adopted, to your own rules",
 		Long: "A project's rules may ask and forbid. One that would allow something holds once you have adopted it. What\n" +
 			"is adopted is a copy, for the folder of the project: later changes of the project's file do not change it.\n" +
-			"The ID stands for exactly what list showed. If the rule has changed since, nothing is adopted.",
+			"The ID stands for exactly what list showed. If the rule has changed since, nothing is adopted.\n" +
+			"DIRECTORY, with a slash, is a git directory that commands made. Questions name it until you have looked at its\n" +
+			"hooks and settings and adopted it.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.Contains(args[0], "/") {
+				dir, err := workspace.AdoptGit(cmd.Context(), s, *f, args[0])
+				if err == nil {
+					_, err = fmt.Fprintf(s.Text, "adopted %s: questions do not name it any more\n", visible.Line(dir))
+				}
+				return err
+			}
 			own, _, _, err := read(cmd.Context(), s)
 			if err != nil {
 				return err

@@ -38,7 +38,10 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 			err = ws.linux.Ready()
 		}
 		if err == nil {
-			backend, ws.MadeGit = ws.linux, ws.linux.MadeGit
+			backend, ws.MadeGit = ws.linux, func() []string {
+				return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), ws.linux.MadeGit())
+			}
+			ws.closers = append(ws.closers, func() error { return noteMadeGit(ws.Paths.MadeGit, ws.linux.MadeGit()) })
 		}
 	case "darwin":
 		backend = seatbelt.New(seatbelt.Options{})

@@ -73,8 +73,13 @@ func (ws *Workspace) noteRoots(p sandbox.Policy) error {
 	return nil
 }
 
-// NoteGrants records what p lets commands write beyond the session's own policy.
+// NoteGrants records what p lets commands write beyond the session's own policy, and what they made.
 func (ws *Workspace) NoteGrants(p sandbox.Policy) error {
+	if ws.linux != nil {
+		if err := noteMadeGit(ws.Paths.MadeGit, ws.linux.MadeGit()); err != nil {
+			return err
+		}
+	}
 	ws.noting.Lock()
 	defer ws.noting.Unlock()
 	var err error
