@@ -199,9 +199,7 @@ func (j *judge) linksAway(n *notify.Notification, path string) bool {
 	is, own := j.positioned(n, path)
 	if own {
 		// git init tries whether links work, in the folder that it makes a git directory of.
-		fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: filepath.Join(filepath.Dir(path), "HEAD"), NoFollow: true})
-		if err == nil {
-			unix.Close(fd)
+		if isThere(n, j.walk, filepath.Join(filepath.Dir(path), "HEAD")) {
 			return false
 		}
 	}
@@ -256,9 +254,12 @@ var positions = []string{"modules", "worktrees"}
 func (j *judge) positioned(n *notify.Notification, dir string) (is, own bool) {
 	for at := dir; at != "/"; at = filepath.Dir(at) {
 		above := filepath.Dir(at)
-		// Branches, whose names are arbitrary, are in these.
-		if base := filepath.Base(at); base == "refs" || base == "logs" {
-			return false, false
+		// Branches, whose names are arbitrary, are in the refs and logs/refs of a git directory.
+		if filepath.Base(at) == "refs" {
+			of := strings.TrimSuffix(above, "/logs")
+			if protect.IsGit(filepath.Base(of)) || isThere(n, j.walk, filepath.Join(of, "HEAD")) {
+				return false, false
+			}
 		}
 		if !slices.Contains(positions, filepath.Base(above)) {
 			continue
@@ -268,6 +269,14 @@ func (j *judge) positioned(n *notify.Notification, dir string) (is, own bool) {
 		}
 	}
 	return false, false
+}
+
+func isThere(n *notify.Notification, walk *pathwalk.Walker, path string) bool {
+	fd, err := walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path, NoFollow: true})
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err == nil
 }
 
 func (j *judge) ownFolder(n *notify.Notification, path string) bool {
