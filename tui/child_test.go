@@ -185,7 +185,8 @@ func play(ctx context.Context, s *Screen, text string) error {
 
 func npmRequest(id string) approvals.Request {
 	return approvals.Request{
-		ID: id, CallID: "c-" + id, Title: "npm install wants to leave the sandbox",
+		GrantOnly: true,
+		ID:        id, CallID: "c-" + id, Title: "npm install wants to leave the sandbox",
 		Action: approvals.Action{Kind: "command", Title: "$ npm install --no-audit leftpad", Command: "npm install --no-audit leftpad", Folder: "/home/ada/src/app"},
 		Denials: []sandbox.Denial{
 			{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/ada/.npm/_cacache/tmp/a1b2", Program: "npm", Evidence: sandbox.EvidenceKernel, Count: 1},

@@ -112,11 +112,11 @@ func questions() []situation {
 		q.Withheld = []string{"always: the command starts a shell"}
 	})
 	outside := of(func(q *approvals.Request) {
-		q.Title, q.Grant, q.Denials, q.Widest = "npm wants to run outside the sandbox", sandbox.Grant{}, nil, true
+		q.Title, q.Grant, q.GrantOnly, q.Denials, q.Widest = "npm wants to run outside the sandbox", sandbox.Grant{}, false, nil, true
 		q.Options = []approvals.Option{{Key: "1", Decision: approvals.Outside, Label: "outside the sandbox, once"}, {Key: "2", Decision: approvals.OutsideSession, Label: "outside, this session"}, {Key: "n", Label: "no, because …"}, {Key: "s", Decision: approvals.Stop, Label: "stop"}}
 	})
 	inside := of(func(q *approvals.Request) {
-		q.Title, q.Grant, q.Denials, q.Justification = "run npm install --no-audit leftpad in the sandbox?", sandbox.Grant{}, nil, ""
+		q.Title, q.Grant, q.GrantOnly, q.Denials, q.Justification = "run npm install --no-audit leftpad in the sandbox?", sandbox.Grant{}, false, nil, ""
 		q.Options = []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once"}, {Key: "2", Decision: approvals.Session, Label: "this session"}, {Key: "n", Label: "no, because …"}, {Key: "s", Decision: approvals.Stop, Label: "stop"}}
 	})
 	edit := approvals.Request{
@@ -149,8 +149,8 @@ func questions() []situation {
 		{name: "question-long-command", steps: asked(long)},
 		{name: "question-hostile", steps: asked(hostile)},
 		{name: "question-warned", steps: asked(warned)},
-		{name: "question-outside", steps: armed(outside)},
-		{name: "question-in-sandbox", steps: armed(inside)},
+		{name: "question-outside", steps: asked(outside, presses("ctrl+y"))},
+		{name: "question-in-sandbox", steps: asked(inside, presses("ctrl+y"))},
 		{name: "question-edit", steps: []do{says("go"), asks(edit)}},
 		{name: "question-cleanup", steps: []do{asks(cleanup)}},
 		{name: "question-behind-page", steps: []do{says("go"), types("/status"), presses("enter"), sees("── Status"), asks(npm)}},

@@ -67,7 +67,7 @@ func formKeys(t *keys.Table) form.Keys {
 func questionKeys(t *keys.Table) question.Keys {
 	return question.Keys{
 		Arm: t.Name(everywhere, actArm), All: t.Name(everywhere, actToggle), Note: t.Name(inQuestion, actNote),
-		Page: t.Name(everywhere, keys.PageUp) + "/" + t.Name(everywhere, keys.PageDown),
+		Next: t.Name(everywhere, keys.PageDown),
 		Rule: question.RuleKeys{Save: t.Name(inRule, keys.Send), Scope: t.Name(inRule, actScope), Expiry: t.Name(inRule, actExpiry), Back: t.Name(inRule, keys.Back)},
 	}
 }

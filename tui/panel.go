@@ -144,7 +144,7 @@ func (p *questionPage) key(m *app, k tea.Key) tea.Cmd {
 		p.Scroll(-p.Room)
 		return nil
 	case keys.PageDown:
-		p.Scroll(p.Room)
+		p.Next()
 		return nil
 	default:
 		return m.common(do)

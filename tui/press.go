@@ -117,6 +117,11 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	case keys.PageUp:
 		m.scroll(-max(m.transcript.Height-2, 1))
 	case keys.PageDown:
+		if q := m.question(); q != nil && m.panel == nil && q.Unread() {
+			m.toggle()
+			m.panel.(*questionPage).Next()
+			return nil
+		}
 		m.scroll(max(m.transcript.Height-2, 1))
 	case actLineUp:
 		m.scroll(-1)

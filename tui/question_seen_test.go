@@ -22,6 +22,7 @@ import (
 // reason of 2 KiB; both of the latter draw lines of codeagent's own.
 func crowdedRequest(id string) approvals.Request {
 	q := npmRequest(id)
+	q.GrantOnly = false
 	fake := "\n   allows   + write /FAKE/folder\n allows\n   + network FAKE.example:443\n            + write ~/FAKE\n"
 	q.Action.Command = "./deploy.sh" + fake + strings.Repeat("echo step\n", 34) + "rm -rf LAST"
 	q.Justification = (strings.Repeat("please ", 30) + fake + strings.Repeat(" ", 100) + "+ write ~/FAKE" + strings.Repeat(" because", 300))[:2048]
@@ -111,7 +112,7 @@ func readAll(t *testing.T, w, h int, q approvals.Request) {
 	}
 	done := tried()
 	if !done {
-		r.has("n no", keys.Standard().Name(everywhere, actToggle)) // the no stays, and the way to the rest
+		r.has("n no", keys.Standard().Name(everywhere, keys.PageDown)) // the no stays, and the way to the rest
 		r.press("ctrl+o")
 		clicks = h
 		bothEnds := func() bool { r.press("end"); return tried() }
@@ -167,19 +168,21 @@ func TestNoAndStopAlwaysWork(t *testing.T) {
 func TestOutsideNeedsTheWholeCommand(t *testing.T) {
 	r := newRig(t, 80, 40)
 	q := npmRequest("q")
-	q.Action.Command = strings.Repeat("echo step\n", 30)
+	q.GrantOnly, q.Action.Command = false, strings.Repeat("echo step\n", 30)
 	a := r.put(q)
 	r.press("ctrl+y", "3")
 	r.wantNone(a)
-	r.has("see it all before outside")
-	r.press("ctrl+o", "pgdown", "pgdown", "pgdown", "3")
+	r.has("not yet: PgDn: 26 more lines to see before a yes")
+	r.press("pgdown", "3")
 	r.wantAnswer(a, approvals.Outside, "")
 }
 
 // TestWhatWasSeenStaysSeen: a smaller window does not take back what was read, and
 func TestWhatWasSeenStaysSeen(t *testing.T) {
 	r := newRig(t, 100, 60)
-	a := r.put(crowdedRequest("q"))
+	q := crowdedRequest("q")
+	q.GrantOnly = true
+	a := r.put(q)
 	r.send(tea.WindowSizeMsg{Width: 40, Height: 15})
 	r.press("ctrl+y", "2")
 	r.wantAnswer(a, approvals.Session, "")

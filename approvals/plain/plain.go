@@ -61,7 +61,7 @@ const no = "no"
 // a yes is shown whole; if it is longer than wholeBytes no such yes is offered. Of others, the
 // middle is left out.
 const (
-	wholeBytes = 16 << 10
+	wholeBytes = 64 << 10
 	textRows   = 40
 	textTail   = 12
 )
@@ -83,7 +83,7 @@ func Of(r approvals.Request) Question {
 		q.Reason = Quoted(visible.Line(r.Justification), reasonRows)
 	}
 	for _, o := range r.Options {
-		if long && (o.Decision.Leaves() || o.Decision.Yes() && blind(r)) {
+		if long && o.Decision.Yes() {
 			q.Withheld = append(q.Withheld, row(o.Label)+": the text is too long to be shown here")
 			continue
 		}
@@ -119,19 +119,11 @@ func allows(r approvals.Request) []string {
 	return append([]string{}, rows(list)...)
 }
 
-// blind reports whether every yes is to a text that nothing else limits: outside the sandbox, and
-// for requests, inputs and calls of servers that leave the policy as it is, only the text says what
-// happens.
-func blind(r approvals.Request) bool {
-	return r.Action.Kind == word.KindServer && r.Grant.Empty() || r.Grant.Unsandboxed || r.Action.Kind == word.KindFetch || r.Action.Kind == word.KindInput
-}
-
-// action writes what happens and where. It reports whether the text, which a person has to read
-// before some yes, is too long for that.
+// action writes what happens and where. It reports whether the text, which a yes applies, is too
+// long to be read before.
 func (q *Question) action(r approvals.Request) (long bool) {
 	a := r.Action
 	text := a.Command
-	whole := blind(r) || slices.ContainsFunc(r.Options, func(o approvals.Option) bool { return o.Decision.Leaves() })
 	switch {
 	case a.Kind == word.KindInput:
 		q.Does, text = "types", strconv.Quote(a.Input)
@@ -153,7 +145,7 @@ func (q *Question) action(r approvals.Request) (long bool) {
 		return false
 	}
 	q.Text, q.Folder = Quoted(text, 0), row(a.Folder)
-	if long = whole && len(text) > wholeBytes; long || !whole {
+	if long = !r.GrantOnly && len(text) > wholeBytes; long || r.GrantOnly {
 		q.Text = shortened(q.Text)
 	}
 	return long

@@ -197,10 +197,15 @@ func TestTooLongForAYes(t *testing.T) {
 		t.Errorf("answers %q", got)
 	}
 	outside.Action.Command += "y"
-	if got := yes(outside); !slices.Equal(got, []string{"once"}) {
+	if got := yes(outside); got != nil {
 		t.Errorf("of a long command: answers %q", got)
 	}
+	outside.GrantOnly = true
+	if got := yes(outside); !slices.Equal(got, []string{"once", "outside"}) {
+		t.Errorf("of a grant alone: answers %q", got)
+	}
 	for name, r := range map[string]approvals.Request{
+		"an edit":           {Action: approvals.Action{Kind: word.KindEdit, Command: command + "y"}, Grant: sandbox.Grant{Write: []string{"/srv"}}},
 		"a command outside": {Grant: sandbox.Grant{Unsandboxed: true}, Action: approvals.Action{Kind: word.KindCommand, Command: command + "y"}},
 		"an input":          {Action: approvals.Action{Kind: word.KindInput, Input: command}},
 		"a call":            {Action: approvals.Action{Kind: word.KindServer, Server: &approvals.ServerCall{Arguments: command + "y"}}},

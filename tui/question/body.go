@@ -19,39 +19,30 @@ import (
 // the last two. Words of the model are drawn behind a bar that no line of codeagent
 // has, so they cannot imitate one.
 
-// stanza is one thing that a question says, in rows.
-type stanza struct {
-	name string // identifies it among those that must be seen; "" for forNothing
-	need need
-	rows []stanzaRow
-	of   int // how many rows it has as a whole
-}
-
-// stanzaRow is one row; at is its index in the stanza, -1 for a row that replaces
-// others.
-type stanzaRow struct {
+// row is one row of a question; at identifies it among those that must be seen.
+type row struct {
 	text string
-	at   int
+	at   sight
 }
 
 // limits bound the rows of parts that are cut on a low screen; zero: no bound.
 type limits struct{ command, reason, denials int }
 
-// sheet collects stanzas.
+// sheet collects rows.
 type sheet struct {
-	t    *paint.Theme
-	w    int
-	home string
-	most limits
-	all  string // the key that shows all
-	out  []stanza
+	t     *paint.Theme
+	w     int
+	home  string
+	most  limits
+	all   string // the key that shows all
+	rows  []row
+	every []sight // all that must be seen, in rows or left out
 }
 
-// field is a stanza to be drawn.
+// field is a part of the question to be drawn.
 type field struct {
 	label  string
-	name   string
-	need   need
+	name   string     // identifies its lines among those that must be seen; "": they need not be
 	mark   paint.Span // before the first row, as wide as the indentation of the others
 	quoted bool       // words of the model or of a command
 	hard   bool       // every space stays: paths
@@ -60,41 +51,66 @@ type field struct {
 	spans  []paint.Span
 }
 
+// add draws f line by line: each that was seen stays seen at another width.
 func (s *sheet) add(f field) {
-	var marks []paint.Span
-	if f.quoted {
-		marks = append(marks, paint.Faint.Span("│ "))
+	var rows []row
+	for i, spans := range linesOf(f.spans) {
+		var marks []paint.Span
+		if f.quoted {
+			marks = append(marks, paint.Faint.Span("│ "))
+		}
+		if i > 0 {
+			f.label, f.mark = "", paint.Text.Span(strings.Repeat(" ", paint.Width(f.mark.Text)))
+		}
+		drawn := paint.Wrapper{Theme: s.t, Width: s.w - 1, First: append(marks, f.mark), Hard: f.hard}.Labelled(f.label, spans...)
+		for at, text := range drawn {
+			r := row{text: text}
+			if f.name != "" {
+				r.at = sight{fmt.Sprint(f.name, " ", i), at, len(drawn), s.w}
+				s.every = append(s.every, r.at)
+			}
+			rows = append(rows, r)
+		}
 	}
-	lines := paint.Wrapper{Theme: s.t, Width: s.w - 1, First: append(marks, f.mark), Hard: f.hard}.Labelled(f.label, f.spans...)
-	st := stanza{name: f.name, need: f.need, of: len(lines)}
-	for i, l := range lines {
-		st.rows = append(st.rows, stanzaRow{l, i})
+	if f.most > 0 && len(rows) > f.most {
+		rows = s.shortened(rows, f.most, f.tail)
 	}
-	if f.most > 0 && len(lines) > f.most {
-		st.rows = s.shortened(st.rows, f.most, f.tail)
+	s.rows = append(s.rows, rows...)
+}
+
+// linesOf splits spans at their line breaks.
+func linesOf(spans []paint.Span) [][]paint.Span {
+	out := [][]paint.Span{nil}
+	for _, span := range spans {
+		for i, text := range strings.Split(span.Text, "\n") {
+			if i > 0 {
+				out = append(out, nil)
+			}
+			out[len(out)-1] = append(out[len(out)-1], span.Style.Span(text))
+		}
 	}
-	s.out = append(s.out, st)
+	return out
 }
 
 // shortened replaces the rows that exceed most, before the last tail ones, with a
 // line that counts them.
-func (s *sheet) shortened(rows []stanzaRow, most, tail int) []stanzaRow {
+func (s *sheet) shortened(rows []row, most, tail int) []row {
 	head := max(most-1-tail, 0)
 	say := fmt.Sprintf("   … %d more lines: %s", len(rows)-head-tail, s.all)
-	gap := stanzaRow{s.t.Row(s.w-1, paint.Warn.Span(say)), -1}
-	return slices.Concat(rows[:head], []stanzaRow{gap}, rows[len(rows)-tail:])
+	gap := row{text: s.t.Row(s.w-1, paint.Warn.Span(say))}
+	return slices.Concat(rows[:head], []row{gap}, rows[len(rows)-tail:])
 }
 
-// stanzas are what the question says, in the order above. titled: the rule above
+// sheet is what the question says, in the order above. titled: the rule above
 // shows the whole title. label is how wide the answers' labels may be below.
-func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titled bool, label int) []stanza {
+func (q *Question) sheet(t *paint.Theme, w int, home string, most limits, titled bool, label int) *sheet {
 	s := &sheet{t: t, w: w, home: home, most: most, all: q.keys.All}
 	if !titled {
-		s.add(field{label: "asks", name: "title", need: forYes, spans: paint.Flat([]paint.Span{paint.Strong.Span(titleOf(q.request, home))})})
+		s.add(field{label: "asks", name: "title", spans: paint.Flat([]paint.Span{paint.Strong.Span(titleOf(q.request, home))})})
 	}
 	s.opens(q.request)
 	for i, text := range q.request.Warnings {
-		s.add(field{name: fmt.Sprint("warning ", i), need: forYes, mark: paint.Warn.Span("▲ "), spans: paint.Flat([]paint.Span{paint.Warn.Span(visible.Fact(text))})})
+		s.add(field{name: fmt.Sprint("warning ", i), mark: paint.Warn.Span("▲ "), spans: paint.Flat([]paint.Span{paint.Warn.Span(visible.Fact(text))})})
 	}
 	s.answers(q.request.Options, label)
 	s.refused(q.request.Denials, q.request.Held)
@@ -103,7 +119,7 @@ func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titl
 		if i > 0 {
 			label = ""
 		}
-		s.add(field{label: label, name: fmt.Sprint("fact ", i), need: forYes, spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(text))})})
+		s.add(field{label: label, name: fmt.Sprint("fact ", i), spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(text))})})
 	}
 	s.action(q.request)
 	if reason := q.request.Justification; reason != "" {
@@ -114,7 +130,7 @@ func (q *Question) stanzas(t *paint.Theme, w int, home string, most limits, titl
 		s.add(field{label: name, spans: paint.Flat([]paint.Span{paint.Dim.Span(visible.Fact(why))})})
 		name = ""
 	}
-	return s.out
+	return s
 }
 
 // answers writes out the labels that are cut below the question: they say for how long and
@@ -125,7 +141,7 @@ func (s *sheet) answers(all []approvals.Option, long int) {
 		if !o.Decision.Yes() || shortLabel(o, s.w, long) == o.Label {
 			continue
 		}
-		s.add(field{label: label, name: "answer " + o.Key, need: forYes, mark: paint.Text.Span(o.Key + " "), spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(o.Label))})})
+		s.add(field{label: label, name: "answer " + o.Key, mark: paint.Text.Span(o.Key + " "), spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(o.Label))})})
 		label = ""
 	}
 }
@@ -141,7 +157,7 @@ func (s *sheet) opens(r approvals.Request) {
 		if i > 0 {
 			label = ""
 		}
-		s.add(field{label: label, name: name, need: forYes, mark: paint.Good.Span(mark), hard: true, spans: paint.Flat([]paint.Span{paint.Strong.Span(visible.Fact(text))})})
+		s.add(field{label: label, name: name, mark: paint.Good.Span(mark), hard: true, spans: paint.Flat([]paint.Span{paint.Strong.Span(visible.Fact(text))})})
 	}
 	lines := denial.Grants(r.Grant, s.home)
 	for i, g := range lines {
@@ -170,7 +186,7 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 		most = s.most.denials
 	}
 	for i, d := range denials {
-		if i == most && len(denials) > most+1 {
+		if !held && i == most && len(denials) > most+1 {
 			s.add(field{spans: []paint.Span{paint.Dim.Span(fmt.Sprintf("… and %d more", len(denials)-i))}})
 			return
 		}
@@ -182,7 +198,7 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 		spans = append(spans, paint.Dim.Span("  "+visible.Fact(witness(d))))
 		f := field{label: label, mark: paint.Warn.Span("⊘ "), spans: paint.Flat(spans)}
 		if held { // it names who asks in full, which the title may shorten
-			f.name, f.need = fmt.Sprint("refused ", i), forYes
+			f.name = fmt.Sprint("refused ", i)
 		}
 		s.add(f)
 		label = ""
@@ -195,41 +211,42 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 	}
 }
 
-// action says what runs, is typed, fetched or changed, and where. Outside the sandbox
-// only its text says what a command does, so all of it must be seen. So must typed
-// input and an address, which leave the sandbox unchanged.
+// action says what runs, is typed, fetched or changed, and where. If a yes applies its
+// text, all of that must be seen.
 func (s *sheet) action(r approvals.Request) {
 	a := r.Action
-	f := field{label: "command", name: "action", need: forOutside, quoted: true, most: s.most.command, tail: (s.most.command - 1) / 2}
-	if r.Grant.Unsandboxed {
-		f.need = forYes
+	f := field{label: "command", name: "action", quoted: true, most: s.most.command, tail: (s.most.command - 1) / 2}
+	folder := "folder"
+	if r.GrantOnly {
+		f.name, folder = "", ""
 	}
+	into := f
+	into.name = ""
 	switch {
 	case a.Kind == word.KindEdit && a.Command != "":
-		f.label, f.name, f.need, f.hard, f.spans = "change", "", forNothing, true, patchSpans(a.Command)
+		f.label, f.hard, f.spans = "change", true, patchSpans(a.Command)
 	case a.Kind == word.KindFetch:
-		f.label, f.need, f.hard, f.spans = "fetch", forYes, true, paint.Flat([]paint.Span{paint.Strong.Span("GET " + a.Command)})
+		f.label, f.hard, f.spans = "fetch", true, paint.Flat([]paint.Span{paint.Strong.Span("GET " + a.Command)})
 	case a.Kind == word.KindInput: // quoted, so that every character is seen for what it is
-		f.label, f.need, f.hard, f.spans = "types", forYes, true, []paint.Span{paint.Strong.Span(strconv.Quote(a.Input))}
+		f.label, f.hard, f.spans = "types", true, []paint.Span{paint.Strong.Span(strconv.Quote(a.Input))}
 		s.add(f)
-		f = field{label: "into", quoted: true, most: s.most.command, tail: f.tail, mark: paint.Text.Span("$ "), spans: []paint.Span{paint.Text.Span(a.Running.Command)}}
+		f = into
+		f.label, f.mark, f.spans = "into", paint.Text.Span("$ "), []paint.Span{paint.Text.Span(a.Running.Command)}
 	case a.Server != nil: // what it does with them, no sandbox knows
 		f.label, f.hard, f.spans = "sends", true, []paint.Span{paint.Strong.Span(a.Server.Readable())}
-		if f.need = forNothing; r.Grant.Empty() {
-			f.need, f.most = forYes, 0
-		}
 		s.add(f)
-		f = field{label: "to", quoted: true, most: s.most.command, tail: f.tail, spans: []paint.Span{paint.Text.Span(a.Server.Program)}}
+		f = into
+		f.label, f.spans = "to", []paint.Span{paint.Text.Span(a.Server.Program)}
 	case a.Command != "":
 		f.mark, f.spans = paint.Strong.Span("$ "), []paint.Span{paint.Strong.Span(a.Command)}
 	case a.Title != "" && a.Title != r.Title:
-		f.label, f.name, f.need, f.spans = "does", "", forNothing, paint.Flat([]paint.Span{paint.Strong.Span(visible.Fact(a.Title))})
+		f.label, f.spans = "does", paint.Flat([]paint.Span{paint.Strong.Span(visible.Fact(a.Title))})
 	default:
 		return
 	}
 	s.add(f)
 	if a.Folder != "" {
-		s.add(field{label: "in", name: "folder", need: forOutside, hard: true, spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(paint.Tilde(a.Folder, s.home)))})})
+		s.add(field{label: "in", name: folder, hard: true, spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(paint.Tilde(a.Folder, s.home)))})})
 	}
 }
 

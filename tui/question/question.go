@@ -27,17 +27,17 @@ type Question struct {
 	// belongs to, "" for any.
 	Field *composer.Composer
 	// Rule is the rule of the answer "always" while it is shown; nil: it is not.
-	Rule    *Rule
-	option  string
-	note    string
-	problem string
-	seen    sights
-	keys    Keys
+	Rule   *Rule
+	option string
+	note   string
+	early  bool // a yes was tried too early
+	seen   sights
+	keys   Keys
 }
 
 // Keys are the names of the keys that a question's hints mention.
 type Keys struct {
-	Arm, All, Page, Note string
+	Arm, All, Next, Note string
 	Rule                 RuleKeys
 }
 
@@ -135,10 +135,10 @@ func (q *Question) Armed() bool { return q.armed }
 func (q *Question) Waits() bool { return !q.armed && !q.barred }
 
 // Bar takes the keys from the question until the person arms it.
-func (q *Question) Bar() { q.armed, q.barred, q.problem = false, true, "" }
+func (q *Question) Bar() { q.armed, q.barred, q.early = false, true, false }
 
 // Arm makes the question take keys.
-func (q *Question) Arm() { q.armed, q.barred, q.problem = true, false, "" }
+func (q *Question) Arm() { q.armed, q.barred, q.early = true, false, false }
 
 // Choose answers with the option of key; false when the question has no such
 // option, or it cannot be taken now. A label that ends in … asks for a reason: the
@@ -149,7 +149,8 @@ func (q *Question) Choose(key string) (approvals.Answer, bool) {
 			continue
 		}
 		if q.seen.bars(o.Decision) {
-			return approvals.Answer{}, false // the hint says what is missing
+			q.early = true
+			return approvals.Answer{}, false
 		}
 		if o.Decision == approvals.Always && q.request.Lasting != nil {
 			q.openRule()
@@ -163,6 +164,9 @@ func (q *Question) Choose(key string) (approvals.Answer, bool) {
 	}
 	return approvals.Answer{}, false
 }
+
+// Unread reports whether a yes waits until more was seen.
+func (q *Question) Unread() bool { return q.seen.left > 0 }
 
 // Disarm takes the keys from the front question: the person types elsewhere.
 func (q *Queue) Disarm() {
@@ -185,7 +189,7 @@ func (q *Question) Has(key string) bool {
 func (q *Question) Open(option string) {
 	field := composer.New()
 	field.Put(q.note)
-	q.Field, q.option, q.problem = &field, option, ""
+	q.Field, q.option, q.early = &field, option, false
 }
 
 // Always is the answer that saves the rule as it is written now.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/tui/paint"
 )
@@ -15,13 +16,13 @@ import (
 // Drawn is a drawing of a question: its rows, the position of the note's
 // cursor (-1: no cursor), which rows are visible, and which answers it offers.
 type Drawn struct {
-	Lines        []string
-	X, Y         int
-	visible      []sight
-	yes, outside bool
-	below        int // rows that are left out at the end
-	body         int // rows of the body that are drawn
-	rule         []string
+	Lines   []string
+	X, Y    int
+	visible []sight
+	left    int // rows that must still be seen before a yes
+	below   int // rows that are left out at the end
+	body    int // rows of the body that are drawn
+	rule    []string
 }
 
 // OnScreen records that the person sees d now.
@@ -32,18 +33,14 @@ func (q *Question) OnScreen(d Drawn) {
 		}
 	}
 	q.seen.note(d.visible)
-	q.seen.drawn, q.seen.yes, q.seen.outside = true, d.yes, d.outside
+	q.seen.drawn, q.seen.left = true, d.left
 }
 
 // roll is a question without its answers, in rows of one width.
 type roll struct {
-	title []string
+	title string
 	whole bool // the title is complete
-	rows  []string
-	marks []sight // of each row; the zero value for a row that need not be seen
-	every []sight // all that must be seen, in rows or left out
-	width int
-	next  string // the key that shows what is left out
+	*sheet
 }
 
 // rolled draws everything within limits, for at most h rows with the answers.
@@ -53,31 +50,14 @@ func (q *Question) rolled(t *paint.Theme, w, h int, home string, most limits, no
 	if !hasHead(h, whole) {
 		head = 0
 	}
-	r := roll{title: []string{title}, whole: whole, width: w, next: q.keys.All}
-	if most == (limits{}) {
-		r.next = q.keys.Page
-	}
+	r := roll{title, whole, q.sheet(t, w, home, most, whole, q.labelWidth(w, h-head-1))}
 	if whole {
 		r.every = append(r.every, titleSight(w))
-	}
-	for _, st := range q.stanzas(t, w, home, most, whole, q.labelWidth(w, h-head-1)) {
-		for at := range st.of {
-			if st.need != forNothing {
-				r.every = append(r.every, sight{st.name, st.need, at, st.of, w})
-			}
-		}
-		for _, row := range st.rows {
-			mark := sight{}
-			if st.need != forNothing && row.at >= 0 {
-				mark = sight{st.name, st.need, row.at, st.of, w}
-			}
-			r.rows, r.marks = append(r.rows, row.text), append(r.marks, mark)
-		}
 	}
 	return r
 }
 
-func titleSight(w int) sight { return sight{"title", forYes, 0, 1, w} }
+func titleSight(w int) sight { return sight{"title 0", 0, 1, w} }
 
 // View draws the question in at most h rows, docked below the transcript. If it does
 // not fit, it is cut from its end: first the command's middle, then what a yes does
@@ -90,7 +70,11 @@ func (q *Question) View(t *paint.Theme, w, h int, home string, now time.Time, mo
 		return Drawn{Lines: rows[:min(len(rows), h)], X: x, Y: y + 1, rule: text[:max(min(len(text), h-1), 0)]}
 	}
 	var d Drawn
-	for _, most := range []limits{{6, 3, 5}, {3, 2, 2}} {
+	sizes := []limits{{6, 3, 5}, {3, 2, 2}}
+	if !q.request.GrantOnly { // all that a yes applies, where it fits
+		sizes = append([]limits{{0, 3, 5}}, sizes...)
+	}
+	for _, most := range sizes {
 		r := q.rolled(t, w, h, home, most, now, more)
 		d = q.fit(t, r, 0, h, now)
 		if d.below == 0 {
@@ -103,44 +87,28 @@ func (q *Question) View(t *paint.Theme, w, h int, home string, now time.Time, mo
 // fit draws r from row top on in at most h rows, above the answers that are accepted
 // once this was seen.
 func (q *Question) fit(t *paint.Theme, r roll, top, h int, now time.Time) Drawn {
-	var d Drawn
-	for _, open := range [][2]bool{{true, true}, {true, false}, {false, false}} {
-		d = q.fitted(t, r, top, h, now, open[0], open[1])
-		yes, outside := q.seen.missing(r.every, d.visible)
-		if !q.leaves() {
-			outside = 0
-		}
-		if open[0] && yes > 0 || open[1] && outside > 0 {
-			continue
-		}
-		break
+	d := q.fitted(t, r, top, h, now, 0)
+	for left := q.seen.missing(r.every, d.visible); left != d.left; left = q.seen.missing(r.every, d.visible) {
+		d = q.fitted(t, r, top, h, now, left)
 	}
 	return d
-}
-
-// leaves reports whether an answer would let the command leave the sandbox.
-func (q *Question) leaves() bool {
-	return slices.ContainsFunc(q.request.Options, func(o approvals.Option) bool {
-		return o.Decision.Leaves()
-	})
 }
 
 // hasHead reports whether the title has a row of its own; whole: it would be complete.
 func hasHead(h int, whole bool) bool { return h >= 8 || h >= 3 && whole }
 
-// fitted is fit with the given answers offered.
-func (q *Question) fitted(t *paint.Theme, r roll, top, h int, now time.Time, yes, outside bool) Drawn {
-	d := Drawn{X: -1, Y: -1, yes: yes, outside: outside}
-	head := r.title
-	if !hasHead(h, r.whole) {
-		head = nil
+// fitted is fit where so many rows are left to be seen.
+func (q *Question) fitted(t *paint.Theme, r roll, top, h int, now time.Time, left int) Drawn {
+	d := Drawn{X: -1, Y: -1, left: left}
+	if hasHead(h, r.whole) {
+		d.Lines = append(d.Lines, r.title)
+		if r.whole {
+			d.visible = append(d.visible, titleSight(r.w))
+		}
 	}
-	if head != nil && r.whole {
-		d.visible = append(d.visible, titleSight(r.width))
-	}
-	foot, x, y := q.foot(t, r, h-len(head), now, yes, outside)
-	room := max(h-len(head)-len(foot), 0)
-	shown, marks := r.rows[min(top, len(r.rows)):], r.marks[min(top, len(r.rows)):]
+	foot, x, y := q.foot(t, r, h-len(d.Lines), now, left)
+	room := max(h-len(d.Lines)-len(foot), 0)
+	shown := r.rows[min(top, len(r.rows)):]
 	if len(shown) > room {
 		d.below = len(shown) - room
 		if room >= 3 {
@@ -149,15 +117,12 @@ func (q *Question) fitted(t *paint.Theme, r roll, top, h int, now time.Time, yes
 		shown = shown[:len(shown)-d.below]
 	}
 	d.body = len(shown)
-	for _, m := range marks[:len(shown)] {
-		if m.need != forNothing {
-			d.visible = append(d.visible, m)
-		}
+	for _, row := range shown {
+		d.Lines, d.visible = append(d.Lines, row.text), append(d.visible, row.at)
 	}
-	d.Lines = append(append(d.Lines, head...), shown...)
 	switch {
 	case d.below > 0 && room >= 3:
-		d.Lines = append(d.Lines, t.Row(r.width-1, paint.Warn.Span(fmt.Sprintf("   ↓ %d more lines", d.below))))
+		d.Lines = append(d.Lines, t.Row(r.w-1, paint.Warn.Span(fmt.Sprintf("   ↓ %d more lines", d.below))))
 	case d.below == 0 && len(shown) > 0 && len(shown) < room:
 		d.Lines = append(d.Lines, "")
 	}
@@ -170,21 +135,21 @@ func (q *Question) fitted(t *paint.Theme, r roll, top, h int, now time.Time, yes
 
 // foot draws the answers, and below them the note or a hint, in at most h rows. The
 // hint is dropped before the answers.
-func (q *Question) foot(t *paint.Theme, r roll, h int, now time.Time, yes, outside bool) (rows []string, x, y int) {
-	w := r.width
-	rows, x, y = q.options(t, w, h-1, yes, outside), -1, -1
+func (q *Question) foot(t *paint.Theme, r roll, h int, now time.Time, left int) (rows []string, x, y int) {
+	w := r.w
+	rows, x, y = q.options(t, w, h-1, left), -1, -1
 	if q.Field != nil {
 		line, cx := q.noteLine(t, w)
 		rows = append(rows, line)
 		x, y = cx, len(rows)-1
 	} else {
 		until := q.deadline(w, now)
-		hint := q.hint(w-2-paint.WidthOf(until), r.next, yes, outside)
+		hint := q.hint(w-2-paint.WidthOf(until), left)
 		line := t.Row(w-1, hint...)
 		if until != nil {
 			line = t.Justify(w-1, hint, until)
 		}
-		if len(rows) < h || !yes {
+		if len(rows) < h || left > 0 {
 			rows = append(rows, line)
 		}
 	}
@@ -216,8 +181,8 @@ func (q *Question) noteLine(t *paint.Theme, w int) (string, int) {
 
 // options draws the answers in about most rows. They look ready only when the question is
 // armed, and struck out while they are not accepted.
-func (q *Question) options(t *paint.Theme, w, most int, yes, outside bool) []string {
-	return q.optionRows(t, w, q.labelWidth(w, most), yes, outside)
+func (q *Question) options(t *paint.Theme, w, most, left int) []string {
+	return q.optionRows(t, w, q.labelWidth(w, most), left)
 }
 
 // labelWidth is how wide the labels of the answers may be on about most rows. What is cut
@@ -252,7 +217,7 @@ func edgeOf(w int) int {
 }
 
 // optionRows draws the answers with labels of at most long columns.
-func (q *Question) optionRows(t *paint.Theme, w, long int, yes, outside bool) []string {
+func (q *Question) optionRows(t *paint.Theme, w, long, left int) []string {
 	key, label := paint.Dim, paint.Dim
 	if q.armed {
 		key, label = paint.Warn.With(paint.Bold), paint.Text
@@ -263,7 +228,7 @@ func (q *Question) optionRows(t *paint.Theme, w, long int, yes, outside bool) []
 	for _, o := range q.request.Options {
 		name := shortLabel(o, w, long)
 		k, l := key, label
-		if !taken(o.Decision, yes, outside) {
+		if left > 0 && o.Decision.Yes() {
 			k, l = paint.Dim.With(paint.Struck), paint.Dim.With(paint.Struck)
 		}
 		item := t.Paint(k, paint.Show(o.Key)) + " " + t.Paint(l, name)
@@ -276,11 +241,6 @@ func (q *Question) optionRows(t *paint.Theme, w, long int, yes, outside bool) []
 		used += n + edge
 	}
 	return append(rows, strings.TrimRight(row, " "))
-}
-
-func taken(d approvals.Decision, yes, outside bool) bool {
-	s := sights{drawn: true, yes: yes, outside: outside}
-	return !s.bars(d)
 }
 
 // rule is the line above the question with its title, and whether the title is
@@ -346,20 +306,20 @@ func (q *Question) deadline(w int, now time.Time) []paint.Span {
 }
 
 // hint is the line below the answers, in a form that fits in w columns.
-func (q *Question) hint(w int, all string, yes, outside bool) []paint.Span {
+func (q *Question) hint(w, left int) []paint.Span {
 	switch {
-	case !yes:
-		return fitting(w, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows the rest; see it all before a yes")},
-			[]paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows all, then yes")}, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" first")})
-	case q.problem != "":
-		return []paint.Span{paint.Warn.Span("   " + q.problem)}
+	case left > 0:
+		next, say := paint.Accent.Span(q.keys.Next), paint.Warn.Span(": "+short.Count(left, "more line")+" to see")
+		edge := []paint.Span{paint.Text.Span("   ")}
+		if q.early {
+			edge = append(edge, paint.Warn.With(paint.Bold).Span("not yet: "))
+		}
+		return fitting(w, append(edge, next, say, paint.Warn.Span(" before a yes")), append(edge, next, say),
+			[]paint.Span{next, say}, []paint.Span{next, paint.Warn.Span(fmt.Sprintf(": %d more", left))})
 	case !q.armed:
 		return []paint.Span{paint.Accent.Span("   " + q.keys.Arm), paint.Dim.Span(" to answer")}
 	case q.note != "":
 		return []paint.Span{paint.Dim.Span("   with the note “" + q.note + "”")}
-	case !outside:
-		return fitting(w, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows the whole command; see it all before outside")},
-			[]paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" before outside")})
 	}
 	note := []paint.Span{paint.Accent.Span("   " + q.keys.Note), paint.Dim.Span(" adds a note")}
 	return fitting(w, append(note[:len(note):len(note)], paint.Accent.Span("   Esc"), paint.Dim.Span(": back to typing")), note)
@@ -382,7 +342,8 @@ type Page struct {
 	home string
 	now  func() time.Time
 	top  int
-	Room int // rows of the page that was drawn last
+	Room int  // rows of the page that was drawn last
+	next bool // the next drawing begins at what was not seen
 }
 
 // NewPage shows q from its beginning.
@@ -398,9 +359,23 @@ func (p *Page) Scroll(by int) {
 	p.top = max(p.top+by, 0)
 }
 
+// Next moves to the first row that must still be seen, below one that was, else by a page.
+func (p *Page) Next() {
+	p.next, p.Q.early = p.Q.Unread(), false
+	if !p.next {
+		p.Scroll(p.Room)
+	}
+}
+
 // View draws exactly h lines and records what they show as seen.
 func (p *Page) View(t *paint.Theme, w, h int) (lines []string, x, y int) {
 	r := p.Q.rolled(t, w, h, p.home, limits{}, p.now(), 0)
+	if p.next {
+		p.top, p.next = slices.IndexFunc(r.rows, func(one row) bool { return !p.Q.seen.has(one.at) }), false
+		if p.top = max(p.top, 0); p.top > 0 && p.Room > 1 {
+			p.top--
+		}
+	}
 	// The last page is full.
 	for p.top > 0 && p.Q.fit(t, r, p.top-1, h, p.now()).below == 0 {
 		p.top = min(p.top-1, len(r.rows)-1)
