@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"codeagent/approvals"
-	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/tui/paint"
 )
@@ -309,7 +308,11 @@ func (q *Question) deadline(w int, now time.Time) []paint.Span {
 func (q *Question) hint(w, left int) []paint.Span {
 	switch {
 	case left > 0:
-		next, say := paint.Accent.Span(q.keys.Next), paint.Warn.Span(": "+short.Count(left, "more line")+" to see")
+		lines := "more lines"
+		if left == 1 {
+			lines = "more line"
+		}
+		next, say := paint.Accent.Span(q.keys.Next), paint.Warn.Span(fmt.Sprintf(": %d %s to see", left, lines))
 		edge := []paint.Span{paint.Text.Span("   ")}
 		if q.early {
 			edge = append(edge, paint.Warn.With(paint.Bold).Span("not yet: "))
