@@ -211,7 +211,11 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 		return Permit{}, nil, d.refusal
 	case d.runs && len(why) == 0:
 		g.ledger.count(s, a, d)
-		return mint(a, d.policy), nil, nil
+		p := mint(a, d.policy)
+		if seen.answered && d.policy.Unconfined {
+			p.check = g.recheck(Request{Action: a, Widest: true, bound: &seen.bound})
+		}
+		return p, nil, nil
 	}
 	r := s.question(a, d, seen)
 	r.ID = g.opts.NewID()

@@ -95,22 +95,29 @@ func (g *Gate) bind(s state, a Action) (b content.Binding, unbound string) {
 	if source == nil {
 		return b, "changes of the session are not recorded"
 	}
-	b.At(source)
+	var mark content.Binding
+	mark.At(source) // before anything is looked at
+	b, unbound = g.pinned(s, a, mark)
+	if unbound == "" && !b.Counted() {
+		unbound = "not all changes of the session are recorded"
+	}
+	return b, unbound
+}
+
+// pinned adds to b the programs and entries of a as they are now, and says which program cannot be
+// read.
+func (g *Gate) pinned(s state, a Action, b content.Binding) (_ content.Binding, unread string) {
+	source := g.opts.Content
 	for _, name := range programNames(a.Command) {
 		file := s.program(a.Folder, name)
 		it, err := content.Of(source, name, file, !changeable(reopened(s.base()), file))
 		if err != nil {
-			it, unbound = content.Item{Name: name, Path: file, Sum: content.Unread}, show(name)+" cannot be read, so that a change of it would not be noticed"
+			it, unread = content.Item{Name: name, Path: file, Sum: content.Unread}, show(name)+" cannot be read, so that a change of it would not be noticed"
 		}
 		b.Items = append(b.Items, it)
 	}
 	b.Pin(source, append([]string{a.Folder}, namedPaths(a)...))
-	switch {
-	case unbound != "":
-	case !b.Counted():
-		unbound = "not all changes of the session are recorded"
-	}
-	return b, unbound
+	return b, unread
 }
 
 // outside returns the latest answer by which exactly this command may run outside the sandbox.
@@ -142,8 +149,21 @@ func (g *Gate) moved(s state, asked Request) []string {
 	if !asked.Widest || asked.Held {
 		return asked.bound.Moved(asked.bound.Again(source), show)
 	}
-	now, _ := g.bind(s, asked.Action)
+	now, _ := g.pinned(s, asked.Action, content.Binding{})
 	return asked.bound.Differs(source, now, show)
+}
+
+// recheck returns what compares once more, as the action starts, what its permit is bound to.
+func (g *Gate) recheck(asked Request) func() error {
+	if g.opts.Content == nil || asked.bound == nil || asked.Held {
+		return nil
+	}
+	return func() error {
+		if moved := g.moved(g.state(), asked); len(moved) > 0 {
+			return refuse("%s after the answer, so it did not run. The same call asks again", strings.Join(moved, ", "))
+		}
+		return nil
+	}
 }
 
 // again asks a question again because something changed while it was open.

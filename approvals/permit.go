@@ -16,10 +16,15 @@ type Permit struct {
 	action [sha256.Size]byte
 	policy sandbox.Policy
 	paused bool
+	check  func() error
 }
 
 // Paused: while the action runs, every other process tree of the session is stopped.
 func (p Permit) Paused() bool { return p.paused }
+
+// Check compares what the permit is bound to once more, right before the start. It is nil where the
+// permit is bound to the action alone.
+func (p Permit) Check() func() error { return p.check }
 
 // ErrNoPermit reports a permit that was not minted for the action at hand.
 var ErrNoPermit = errors.New("not permitted: no permit was given for exactly this action")

@@ -127,7 +127,7 @@ func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 		return Permit{}, err
 	}
 	p := mint(asked.Action, g.state().baseOf(asked.Action).With(grant))
-	p.paused = ans.Decision == OutsidePaused
+	p.paused, p.check = ans.Decision == OutsidePaused, g.recheck(asked)
 	return p, nil
 }
 

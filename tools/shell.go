@@ -118,7 +118,7 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 	}
 	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		defer t.keepUnobserved(ctx, p, s)()
-		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer(), Paused: s.paused, By: "the command " + short.Cut(oneLine(a.Command), 60)}
+		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer(), Paused: s.paused, Check: s.check, By: "the command " + short.Cut(oneLine(a.Command), 60)}
 		if a.Background {
 			return startBackground(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command}, wait)
 		}

@@ -87,6 +87,8 @@ type Stage struct {
 	kept keeping
 	// paused: everything else of the session is stopped while the call runs.
 	paused bool
+	// check, if set, is made right before the start.
+	check func() error
 	// Asking: somebody can answer a question. Otherwise no result suggests to ask.
 	Asking bool
 	Mode   approvals.Mode
@@ -308,7 +310,7 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 		}()
 		s.kept = kept
 	}
-	s.paused = p.Paused()
+	s.paused, s.check = p.Paused(), p.Check()
 	begun := time.Now()
 	r, err = c.run(ctx, policy, s)
 	if r.Duration == 0 {

@@ -90,11 +90,15 @@ type Binding struct {
 	Items   []Item  `json:"items,omitempty"`
 	Places  []Place `json:"places,omitempty"`
 	mark    int64
+	marked  bool
 	counted bool
 }
 
 // At binds b to the present moment.
-func (b *Binding) At(s Source) { b.mark, b.counted = s.Mark() }
+func (b *Binding) At(s Source) {
+	b.mark, b.counted = s.Mark()
+	b.marked = true
+}
 
 // Counted reports whether every change of the session since At is known.
 func (b *Binding) Counted() bool { return b.counted }
@@ -169,14 +173,14 @@ func (b *Binding) Differs(s Source, now Binding, show func(string) string) []str
 		return []string{"nothing is known about the files"}
 	}
 	out := b.Moved(now, show)
-	if !b.counted || !now.counted {
+	if !b.marked {
 		return out
 	}
 	changes, all := s.Changed(b.mark)
 	switch {
 	case len(changes) > 0:
 		out = append(out, "this session changed "+Who(changes, show))
-	case !all:
+	case !all && b.counted:
 		out = append(out, "this session changed more files than are listed")
 	}
 	return out

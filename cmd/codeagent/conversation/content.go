@@ -45,6 +45,9 @@ func (c contents) Mark() (int64, bool) {
 	return mark, ws.Runner.Observes(ws.Policy) && len(c.Writers()) == 0
 }
 
+// Pauses is part of content.Pauser.
+func (c contents) Pauses() bool { return c.ses.Workspace.Runner.Observes(c.ses.Workspace.Policy) }
+
 // Changed lists what the session changed after mark.
 func (c contents) Changed(mark int64) (changes []content.Change, all bool) {
 	list, all := c.ses.Workspace.Trees.Since(mark)
