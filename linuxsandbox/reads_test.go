@@ -292,7 +292,7 @@ func TestReadsSeenInSetting(t *testing.T) {
 	}
 	if facts.Namespaces {
 		p.DenyRead = append(p.DenyRead, stage+"/work/shut")
-		p.DenyGlobs, p.Protected.Hidden = []string{"**/.env"}, []string{stage + "/state/sessions"}
+		p.DenyGlobs, p.Protected.Own, p.Protected.Hidden = []string{"**/.env"}, []string{stage + "/state"}, []string{stage + "/state/sessions"}
 	}
 	both := func(what, paths string) (bare, boxed map[string]syscall.Errno, trace sandbox.Trace) {
 		t.Helper()
