@@ -179,6 +179,12 @@ func (r *Runner) Observes(p sandbox.Policy) bool {
 	return e.Observes
 }
 
+// Resolve makes p exact for this machine, as a command under p would get it.
+func (r *Runner) Resolve(p sandbox.Policy) (resolved.Policy, error) {
+	_, exact, err := r.resolve(p)
+	return exact, err
+}
+
 // resolve chooses the backend for p, and makes p exact for it.
 func (r *Runner) resolve(p sandbox.Policy) (resolved.Backend, resolved.Policy, error) {
 	b := r.options.Backend

@@ -13,6 +13,7 @@ import (
 
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
+	"codeagent/sandbox/resolved"
 	"codeagent/skills"
 )
 
@@ -60,7 +61,7 @@ type Facts struct {
 	// Date is today's, as the model should read it; empty: left out.
 	Date string
 	// Policy is what commands run under now, Preset its name ("workspace-write").
-	Policy      sandbox.Policy
+	Policy      resolved.Policy
 	Preset      string
 	Enforcement sandbox.Enforcement
 	// Mode is the approval policy's name; Attended says whether somebody can
@@ -240,10 +241,10 @@ func approval(f Facts) string {
 func canAsk(attended bool, mode string) bool { return attended && mode != modeNever }
 
 // allowed renders what p allows, enforced as e says.
-func allowed(p sandbox.Policy, e sandbox.Enforcement) string {
+func allowed(p resolved.Policy, e sandbox.Enforcement) string {
 	var b strings.Builder
 	var write []string
-	for _, root := range p.Roots() {
+	for _, root := range p.Roots {
 		switch root.Origin {
 		case sandbox.FromGit: // its objects stand for it
 		case sandbox.FromObjects:
@@ -290,7 +291,7 @@ func protectedNames(names []string) (words []string) {
 	return append(words, kinds[protect.User]...)
 }
 
-func network(p sandbox.Policy, e sandbox.Enforcement) string {
+func network(p resolved.Policy, e sandbox.Enforcement) string {
 	line := "- Network: refused, other programs' servers and local sockets on this machine included.\n"
 	switch {
 	case p.Network.Mode == sandbox.NetworkFull:

@@ -13,6 +13,7 @@ import (
 
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
+	"codeagent/sandbox/sandboxtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -45,7 +46,7 @@ func workspaceWrite() sandbox.Policy {
 func facts() Facts {
 	return Facts{
 		Workspace: "/home/u/src/app", OS: "linux/amd64", Shell: "/bin/bash", Git: "branch main, 2 changed, 1 untracked", Date: "2026-11-21",
-		Policy: workspaceWrite(), Preset: "workspace-write", Mode: "on-request", Attended: true,
+		Policy: sandboxtest.Resolved(workspaceWrite()), Preset: "workspace-write", Mode: "on-request", Attended: true,
 		Tools: []string{"shell", "apply_patch", "read_file", "list_files", "search", "update_plan", "fetch_url"},
 		Enforcement: sandbox.Enforcement{Backend: "linux", Weaknesses: []sandbox.Weakness{
 			{ID: "metadata", What: "a command can change modes and times of your files anywhere.", Why: "Landlock does not cover metadata"},
@@ -75,17 +76,20 @@ func TestSystemPrompts(t *testing.T) {
 		{"granular", func(f *Facts) { f.Mode, f.Refused = "granular", "a host for a command; a page of a host" }},
 		{"never", func(f *Facts) { f.Mode = "never" }},
 		{"unattended", func(f *Facts) { f.Attended = false }},
-		{"read-only", func(f *Facts) { f.Policy, f.Preset = sandbox.ReadOnly(), "read-only"; f.Enforcement.Weaknesses = nil }},
+		{"read-only", func(f *Facts) {
+			f.Policy, f.Preset = sandboxtest.Resolved(sandbox.ReadOnly()), "read-only"
+			f.Enforcement.Weaknesses = nil
+		}},
 		{"strict", func(f *Facts) {
-			f.Policy, f.Preset = sandbox.Strict("/home/u/src/app", "/home/u/scratch"), "strict"
+			f.Policy, f.Preset = sandboxtest.Resolved(sandbox.Strict("/home/u/src/app", "/home/u/scratch")), "strict"
 		}},
 		{"own-network", func(f *Facts) {
 			f.Enforcement.Layers = []sandbox.Layer{{Name: "netns", State: sandbox.LayerActive}}
 		}},
-		{"hosts", func(f *Facts) { f.Policy = hosts; f.Instructions = instructionsGiven }},
-		{"full", func(f *Facts) { f.Policy, f.Preset = sandbox.FullAccess(), "danger-full-access" }},
+		{"hosts", func(f *Facts) { f.Policy = sandboxtest.Resolved(hosts); f.Instructions = instructionsGiven }},
+		{"full", func(f *Facts) { f.Policy, f.Preset = sandboxtest.Resolved(sandbox.FullAccess()), "danger-full-access" }},
 		{"full-untrusted", func(f *Facts) {
-			f.Policy, f.Preset, f.Mode = sandbox.FullAccess(), "danger-full-access", "untrusted"
+			f.Policy, f.Preset, f.Mode = sandboxtest.Resolved(sandbox.FullAccess()), "danger-full-access", "untrusted"
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -113,7 +117,7 @@ func TestNothingAboutAskingWhereNobodyAnswers(t *testing.T) {
 		"unattended": func(f *Facts) { f.Attended = false },
 		"never":      func(f *Facts) { f.Mode = "never" },
 		"both":       func(f *Facts) { f.Mode = "never"; f.Attended = false },
-		"full":       func(f *Facts) { f.Policy = sandbox.FullAccess() },
+		"full":       func(f *Facts) { f.Policy = sandboxtest.Resolved(sandbox.FullAccess()) },
 	} {
 		f := facts()
 		f.Held = true
@@ -255,10 +259,11 @@ func TestNoOutside(t *testing.T) {
 // TestLinkedWorktree: the prompt names a linked worktree's repository once, and not each part of
 // it.
 func TestLinkedWorktree(t *testing.T) {
-	f := facts()
+	f, p := facts(), workspaceWrite()
 	for _, part := range []string{"worktrees/app", "objects", "refs", "packed-refs.lock"} {
-		f.Policy.Write = append(f.Policy.Write, sandbox.Root{Path: "/home/u/repo/.git/" + part, Git: true})
+		p.Write = append(p.Write, sandbox.Root{Path: "/home/u/repo/.git/" + part, Git: true})
 	}
+	f.Policy = sandboxtest.Resolved(p)
 	got := System(f)
 	if strings.Count(got, "/home/u/repo/.git") != 1 || !strings.Contains(got, "/home/u/src/lib, /home/u/repo/.git (only what git needs") {
 		t.Error(got)

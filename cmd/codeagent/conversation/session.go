@@ -304,7 +304,10 @@ func (ses *Session) Join(screen Face) {
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {
-			facts.Policy = ses.Gate.Base() // the live one, with session grants
+			// The live one, with session grants. If it cannot be had, no command runs under it either.
+			if live, err := ses.Workspace.Runner.Resolve(ses.Gate.Base()); err == nil {
+				facts.Policy = live
+			}
 			facts.NoOutside, facts.Preset = ses.Gate.Model().NoOutside, ses.preset()
 			present := ses.Gate.Mode()
 			facts.Mode, facts.Refused = string(present), ses.Gate.Refused()
