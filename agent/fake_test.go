@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"codeagent/approvals"
+	"codeagent/approvals/content"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/model"
@@ -238,11 +239,20 @@ type rig struct {
 	log   *logged
 }
 
+// unchanged is a session in which nothing changes.
+type unchanged struct{}
+
+func (unchanged) Digest(string) (string, error)             { return "sum", nil }
+func (unchanged) Identity(string) (content.Identity, error) { return content.Identity{Inode: 1}, nil }
+func (unchanged) Mark() (int64, bool)                       { return 0, true }
+func (unchanged) Changed(int64) ([]content.Change, bool)    { return nil, true }
+func (unchanged) Writers() []content.Writer                 { return nil }
+
 func newRig(mode approvals.Mode, box toolbox, list ...[]any) rig {
 	var mu sync.Mutex
 	n := 0
 	gate := approvals.NewGate(approvals.Options{
-		Mode: mode, Base: sandbox.WorkspaceWrite("/w"), Files: folders{}, Home: "/home/u", Workspace: "/w",
+		Mode: mode, Base: sandbox.WorkspaceWrite("/w"), Files: folders{}, Home: "/home/u", Workspace: "/w", Content: unchanged{},
 		NewID: func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("q", n) },
 	})
 	r := rig{face: &face{}, model: &answers{list: list}, log: &logged{}}
