@@ -240,11 +240,7 @@ func (g *Gate) sessionChanges(base sandbox.Policy) (out []string) {
 
 // changeable reports whether commands under p may change what the name path leads to.
 func changeable(p sandbox.Policy, path string) bool {
-	roots := sandbox.PathsOf(p.Write)
-	if p.Temp != "" {
-		roots = append(roots, p.Temp)
-	}
-	return sandbox.CoveredBy(roots, path) && p.JudgeWrite(path).Allowed
+	return sandbox.CoveredBy(sandbox.PathsOf(p.Roots()), path) && p.JudgeWrite(path).Allowed
 }
 
 // mostNamed bounds the git directories that a question names in warnings.

@@ -68,3 +68,14 @@ func TestNamedPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestChangeableInSharedTemp: with shared_temp commands can change what lies in /tmp.
+func TestChangeableInSharedTemp(t *testing.T) {
+	p := confined()
+	if changeable(p, "/tmp/tool") {
+		t.Error("changeable without shared_temp")
+	}
+	if p.SharedTemp = true; !changeable(p, "/tmp/tool") {
+		t.Error("not changeable with shared_temp")
+	}
+}
