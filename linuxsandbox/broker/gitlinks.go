@@ -145,7 +145,8 @@ func reachedByNoLink(dir string) bool {
 }
 
 // below reports whether a folder above the one that contains git has a .git entry that the session
-// did not make.
+// did not make. judge.belowForeign refuses by the same question, so what cannot be examined is true
+// there and false here. This one needs no caller: its process may have ended.
 func (l *gitlinks) below(git string) bool {
 	for dir := filepath.Dir(git); dir != "/"; {
 		dir = filepath.Dir(dir)

@@ -221,7 +221,10 @@ func (j *judge) refusesFolder(n *notify.Notification, from, to string, st *unix.
 		(becomes || j.session.own.covered(from)) && j.belowForeign(n, to) && (becomes || !j.belowForeign(n, from))
 }
 
-func isSettings(name string) bool { return name == "config" || name == "config.worktree" }
+// settingsFiles are the settings of a git directory.
+var settingsFiles = []string{"config", "config.worktree"}
+
+func isSettings(name string) bool { return slices.Contains(settingsFiles, name) }
 
 // belowForeign reports whether a folder above dir has a .git entry that the session did not make.
 // It is true where that cannot be examined.
@@ -413,7 +416,7 @@ func (j *judge) refusesMark(n *notify.Notification, s pathwalk.Spot) *sandbox.De
 // seal reports whether the folder has no hooks and no settings that name programs. It replaces the
 // settings by copies.
 func seal(dir int) bool {
-	for _, name := range []string{"config", "config.worktree"} {
+	for _, name := range settingsFiles {
 		s := pathwalk.Spot{Dir: dir, Last: name}
 		st, err := s.Stat()
 		if err == unix.ENOENT {
