@@ -159,10 +159,11 @@ func (t *Trees) changes(p sandbox.Policy, by string) func(path string) {
 // unseen counts a command whose changes the backend does not see: it may have changed all that it can
 // write.
 func (r *Runner) unseen(p sandbox.Policy, by string) {
-	if p.Unconfined || len(p.Write) == 0 || r.Observes(p) {
+	roots := p.Roots()
+	if p.Unconfined || len(roots) == 0 || r.Observes(p) {
 		return
 	}
-	for _, root := range p.Write {
+	for _, root := range roots {
 		r.options.Trees.trail.add(root.Path, by)
 	}
 }
