@@ -43,3 +43,44 @@ func TestBackendsReach(t *testing.T) {
 		t.Errorf("only %d files were read", looked)
 	}
 }
+
+// TestDecideReaches: a decision is a function of values. A lock, a clock or a file in it would make two
+// decisions about the same state differ, and "what would always do?" could not be answered by deciding.
+func TestDecideReaches(t *testing.T) {
+	files, err := filepath.Glob("approvals/decide/*.go")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d files were read: %v", len(files), err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			path := strings.Trim(spec.Path.Value, `"`)
+			for _, no := range []string{"sync", "time", "os", "io", "context", "syscall", "path/filepath", "math/rand", "log", "runtime"} {
+				if path == no || strings.HasPrefix(path, no+"/") {
+					t.Errorf("%s imports %s: a decision is made of values alone", name, path)
+				}
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "FileSystem" || s.Sel.Name == "Canonical" && isName(s.X, "sandbox")) {
+				t.Errorf("%s: %s looks at files: the gate looks before", name, s.Sel.Name)
+			}
+			_, goes := n.(*ast.GoStmt)
+			if goes {
+				t.Errorf("%s starts a goroutine", name)
+			}
+			return true
+		})
+	}
+}
+
+func isName(x ast.Expr, name string) bool {
+	id, ok := x.(*ast.Ident)
+	return ok && id.Name == name
+}

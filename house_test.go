@@ -77,7 +77,11 @@ var rooms = []room{
 	{path: "internal/picture", imports: []string{"model"}},
 
 	// Floor 1: judgement and hands.
-	{path: "approvals", floor: 1, imports: []string{"approvals/content", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/short", "internal/visible", "sandbox", "sandbox/named"}},
+	{path: "approvals", floor: 1, imports: []string{"approvals/ask", "approvals/content", "approvals/decide", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/short", "sandbox", "sandbox/named"}},
+	// What is decided about an action, by a value: no lock, no clock, no file.
+	{path: "approvals/decide", floor: 1, imports: []string{"approvals/ledger", "approvals/rules", "event", "internal/short", "internal/visible", "sandbox", "sandbox/named"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
+	// A question as data: its title, warnings and options.
+	{path: "approvals/ask", floor: 1, imports: []string{"approvals/decide", "approvals/rules", "event", "internal/short", "sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
 	// Grants everything and records it, for the commands that find out which settings are needed.
 	{path: "approvals/learn", floor: 1, imports: []string{"sandbox", "sandbox/named"}},
 	// The rules that answer before a person is asked: their file, and what they match.
@@ -214,9 +218,9 @@ var rooms = []room{
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
 	{path: "cmd/codeagent/rulescmd", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "approvals/rules/foreign", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "hostfile", "internal/short", "internal/visible"}},
 	{path: "cmd/codeagent/doctor", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/providers", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "linuxsandbox", "sandbox"}},
-	{path: "cmd/codeagent/sandboxcmd", floor: 4, imports: []string{"approvals", "approvals/learn", "approvals/plain", "cmd/codeagent/cli", "cmd/codeagent/learning", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/visible", "sandbox", "tools"}},
+	{path: "cmd/codeagent/sandboxcmd", floor: 4, imports: []string{"approvals", "approvals/learn", "approvals/plain", "cmd/codeagent/cli", "cmd/codeagent/learning", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "internal/visible", "sandbox", "tools"}},
 	{path: "cmd/codeagent/sessionscmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/short", "internal/visible", "session", "undo"}},
-	{path: "cmd/codeagent/undocmd", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "internal/visible", "model", "sandbox", "session", "undo"}},
+	{path: "cmd/codeagent/undocmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "internal/short", "internal/visible", "model", "sandbox", "session", "undo"}},
 	{path: "cmd/codeagent/attach", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/picture", "internal/visible", "model"}},
 	{path: "cmd/codeagent/instructions", floor: 4, imports: []string{"cmd/codeagent/workspace", "event", "exec/worker", "hostfile", "prompts", "sandbox"}},
 	// The MCP servers of a session: the one place where settings, sandbox, protocol and gate of a
@@ -287,6 +291,7 @@ type permitted struct{ pattern, reason string }
 // wideners may call Policy.With and Policy.Plus.
 var wideners = []permitted{
 	{"approvals", "it mints permits: the only way a policy gets wider"},
+	{"approvals/decide", "it decides under which policy an action would run; only the gate mints"},
 	{"sandbox/resolved", "defines that of the resolved policy"},
 	{"linuxsandbox/broker/broker.go", "adds the folders that a command has for itself, such as its shared memory"},
 	{"linuxsandbox/broker/hold_learn.go", "asks what would stay protected where everything is a root; no command gets that policy"},
@@ -298,6 +303,9 @@ var wideners = []permitted{
 // granters may build a Grant that is not empty.
 var granters = []permitted{
 	{"approvals", "it mints permits"},
+	{"approvals/decide", "it makes a wish exact"},
+	{"approvals/ask", "a question shows what a yes would grant"},
+	{"approvals/ledger", "an entry says what a setting opens"},
 	{"approvals/learn", "grants everything to a command that the user starts to find out what it needs"},
 	{"sandbox", "defines it"},
 }

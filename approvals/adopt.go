@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"slices"
 
+	"codeagent/approvals/decide"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
-	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
 // Adopt grants what an exported file lists, for this session. It rejects the whole file if one
 // entry would open more than the file shows, or cannot be granted here.
 func (l *Ledger) Adopt(f ledger.File, name string) error {
-	var entries []answered
+	var entries []ledger.Entry
 	// A rule of another project has no effect here.
 	here := l.here(f.Rules)
 	for _, r := range here {
@@ -25,19 +25,20 @@ func (l *Ledger) Adopt(f ledger.File, name string) error {
 		if r.Access == rules.Fetch {
 			e.Fetch = slices.Clone(r.Hosts)
 		}
-		entries = append(entries, answered{Entry: e})
+		entries = append(entries, e)
 	}
 	for _, t := range f.Sockets {
-		entries = append(entries, answered{Entry: ledger.Entry{Expires: t.Expires, Grant: sandbox.Grant{Sockets: slices.Clone(t.Paths)}}})
+		entries = append(entries, ledger.Entry{Expires: t.Expires, Grant: sandbox.Grant{Sockets: slices.Clone(t.Paths)}})
 	}
 	for _, t := range f.Edits {
-		entries = append(entries, answered{Entry: ledger.Entry{Expires: t.Expires, Paths: slices.Clone(t.Paths)}})
+		entries = append(entries, ledger.Entry{Expires: t.Expires, Paths: slices.Clone(t.Paths)})
 	}
 	for _, r := range f.Runs {
-		entries = append(entries, answered{Entry: ledger.Entry{Expires: r.Expires, Command: r.Command, Folder: r.Folder}, adopted: true})
+		entries = append(entries, ledger.Entry{Expires: r.Expires, Command: r.Command, Folder: r.Folder, Adopted: true})
 	}
 	for i := range entries {
-		if err := l.state().adoptable(entries[i].Entry); err != nil {
+		e := entries[i]
+		if err := adoptable(l.state(append(paths(e.Grant), append(e.Paths, e.Folder)...)...), e); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		entries[i].Origin, entries[i].Source = ledger.FromExport, name
@@ -57,34 +58,26 @@ func judges(r *rules.Rule) bool { return len(r.Words) > 0 || r.Tool != "" }
 
 // adoptable returns why an entry of a file cannot be granted. An entry gets the same checks as a
 // request of the model. In addition, its paths must not lead through links.
-func (s state) adoptable(e ledger.Entry) error {
-	base := s.policy
+func adoptable(s decide.State, e ledger.Entry) error {
+	base := s.Policy
 	for _, p := range slices.Concat(e.Grant.Write, e.Grant.Read, e.Grant.Sockets, e.Paths) {
-		if refusal := cmp.Or(s.at.unclear(p, p), s.at.refusePath(base, p, p)); refusal != nil {
+		if refusal := cmp.Or(s.Places.Unclear(p, p), s.Places.RefusePath(base, p, p)); refusal != nil {
 			return refusal
 		}
-		if !s.at.unmoved(p) {
-			return fmt.Errorf("%s leads elsewhere: a link is on the way", show(p))
+		if !s.Places.Unmoved(p) {
+			return fmt.Errorf("%s leads elsewhere: a link is on the way", decide.Show(p))
 		}
 	}
 	if e.Folder != "" {
-		if refusal := plainText(e.Folder); refusal != nil {
+		if refusal := decide.PlainText(e.Folder); refusal != nil {
 			return refusal
 		}
 	}
-	if e.Folder != "" && !s.at.unmoved(e.Folder) {
-		return fmt.Errorf("the folder %s leads elsewhere: a link is on the way", show(e.Folder))
+	if e.Folder != "" && !s.Places.Unmoved(e.Folder) {
+		return fmt.Errorf("the folder %s leads elsewhere: a link is on the way", decide.Show(e.Folder))
 	}
-	if blocked := s.blocked(base, e.Grant); blocked != "" {
+	if blocked := s.Blocked(base, e.Grant); blocked != "" {
 		return fmt.Errorf("it cannot be granted here: %s", blocked)
 	}
 	return nil
-}
-
-// runs reports whether e comes from a file and names exactly this command line in this folder, as
-// the model's shell would run it.
-func (e answered) runs(a Action) bool {
-	n := len(a.Argv)
-	return e.adopted && a.Kind == word.KindCommand && !a.Background && e.Command == a.Command && e.Folder == a.Folder &&
-		n == 3 && a.Argv[1] == "-c" && a.Argv[2] == a.Command
 }

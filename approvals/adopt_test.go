@@ -89,7 +89,7 @@ func TestExportReplay(t *testing.T) {
 			}
 			e.Grant = g
 			from.opts.Now = func() time.Time { return exportedAt }
-			from.Ledger().add(answered{Entry: e})
+			from.Ledger().add(e)
 		}
 		text, left := ledger.Export("a test", from.Ledger().List(), nil)
 		if len(left) > 0 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/approvals/decide"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
@@ -402,15 +403,17 @@ func TestTrialDecidesAlike(t *testing.T) {
 			}
 		})
 		set(g)
-		trial := g.state().with(g.ledger.rules.Load())
-		if now, then := g.Base(), trial.base(); !reflect.DeepEqual(now, then) {
+		trial := func(a Action) decide.State {
+			return g.state(g.ledger.at.names(a)...).With(g.ledger.rules.Load())
+		}
+		if now, then := g.Base(), trial(wish).Base(); !reflect.DeepEqual(now, then) {
 			t.Errorf("%s: %+v is open, and %+v in the trial", name, now, then)
 		}
 		for _, a := range []Action{
 			edit("main.go"), wish, command("tool", Wish{Write: []string{workspace, "/srv/other"}}), command("make", Wish{Unsandboxed: true}), fetch("a.example"),
 		} {
 			permit, _, _ := g.Decide(a)
-			if now, then := permit.minted, trial.decide(a, nil, sight{}).runs; now != then {
+			if now, then := permit.minted, trial(a).Decide(a, nil, decide.Sight{}).Runs; now != then {
 				t.Errorf("%s: %s %+v: %t, and %t in the trial", name, a.Kind, a.Wish, now, then)
 			}
 		}

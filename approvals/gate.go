@@ -21,23 +21,20 @@ package approvals
 // question that the gate has stored, not against the copy that was shown.
 
 import (
-	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"codeagent/approvals/ask"
 	"codeagent/approvals/content"
+	"codeagent/approvals/decide"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
-	"codeagent/internal/short"
 	"codeagent/sandbox"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // Options is what a Gate needs to judge.
@@ -103,9 +100,9 @@ type Options struct {
 // Gate decides. It is safe for concurrent use.
 type Gate struct {
 	opts   Options
-	at     places
 	ledger Ledger
 	modes
+	limiter
 	asker
 	starter
 	open questions
@@ -120,11 +117,14 @@ type questions struct {
 // asked is an open question.
 type asked struct {
 	Request
+	// bound is what a yes is bound to beside words, and names what the decision looked at.
+	bound *content.Binding
+	names []string
 	// mode is the approval policy under which the question was asked.
 	mode Mode
 	// wants: the action wants more than the sandbox allows, or a rule asks. about lists the topics.
 	wants bool
-	about topics
+	about decide.Topics
 	// edits are the state of the files of an edit when the question was asked.
 	edits []string
 	// asks are the reasons of hooks, and again counts how often the question was asked again because
@@ -132,7 +132,7 @@ type asked struct {
 	asks  []string
 	again int
 	// answers returns the policy of the action if it would run in a state without being asked about.
-	answers func(state) (sandbox.Policy, bool)
+	answers func(decide.State) (sandbox.Policy, bool)
 }
 
 // NewGate returns a gate with an empty ledger.
@@ -148,10 +148,12 @@ func NewGate(o Options) *Gate {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	g := &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), modes: modes{now: consent{o.Mode, topicsOf(o.Refuse)}}, asker: asker{unconfined: o.Base.Unconfined, reasons: o.Reasons, facts: o.Entries != nil}}
-	g.ledger.now, g.ledger.settings, g.ledger.changed = o.Now, o.Settings, o.Changed
-	g.ledger.state, g.ledger.open = g.state, g.unprotected
-	g.ledger.rules.Store(g.at.rulesHere(o.Rules))
+	g := &Gate{
+		opts: o, modes: modes{now: decide.Consent{Mode: o.Mode, Refuse: decide.TopicsOf(o.Refuse)}}, limiter: limiter{unconfined: o.Base.Unconfined},
+		asker: asker{reasons: o.Reasons, facts: o.Entries != nil},
+	}
+	g.ledger.opts, g.ledger.limits, g.ledger.at = &g.opts, &g.limiter, newPlaces(o.Files, o.Home, o.Workspace)
+	g.ledger.rules.Store(g.ledger.at.rulesHere(o.Rules))
 	return g
 }
 
@@ -160,35 +162,27 @@ func (g *Gate) Ledger() *Ledger { return &g.ledger }
 
 // Base returns what every action may access now without a question: the policy and the
 // session's grants.
-func (g *Gate) Base() sandbox.Policy { return g.state().base() }
+func (g *Gate) Base() sandbox.Policy { return g.state().Base() }
 
 // Open returns Base without the protection of Trusted: it never blocks, and allows no less.
-func (g *Gate) Open() sandbox.Policy { return g.unprotected().base() }
+func (g *Gate) Open() sandbox.Policy { return g.ledger.state().Base() }
+
+// Ungranted returns the policy without any answer of the user's.
+func (g *Gate) Ungranted() sandbox.Policy { return g.state().Start() }
 
 // Own is Base for the user's own commands. Rules for the model do not apply to them.
 func (g *Gate) Own() sandbox.Policy {
 	s := g.state()
-	return s.granted(s.policy, "")
+	return s.Granted(s.Policy, "")
 }
 
-// state collects what a decision depends on now.
-func (g *Gate) state() state {
-	s := g.unprotected()
+// state collects what a decision about names depends on now.
+func (g *Gate) state(names ...string) decide.State {
+	s := g.ledger.state(names...)
+	s.Consent = g.consent()
 	if g.opts.Trusted != nil {
-		s.policy = g.opts.Trusted(s.policy)
+		s.Policy = g.opts.Trusted(s.Policy)
 	}
-	return s
-}
-
-// unprotected is state without the protection of Trusted.
-func (g *Gate) unprotected() state {
-	s := state{revision: g.ledger.revision()} // before the answers are read
-	s.now, s.at, s.path = g.opts.Now(), g.at, g.opts.Path
-	s.grantsHosts, s.grantsSockets, s.careless = g.opts.GrantsHosts, g.opts.GrantsSockets, g.opts.Careless
-	s.unconfined = g.opts.Base.Unconfined
-	s.consent, s.limits = g.consent(), g.limited()
-	s.answers, s.rules = g.ledger.answers(), g.ledger.rules.Load()
-	s.policy, s.fetch = g.ledger.narrowed(g.opts.Base.Clone()), g.ledger.fetches(g.opts.Fetch)
 	return s
 }
 
@@ -203,29 +197,30 @@ func (g *Gate) Decide(a Action, asks ...string) (Permit, *Request, error) {
 
 // decide is Decide for a question that was asked again already, and why it is asked again.
 func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit, *Request, error) {
-	s := g.state()
-	seen := g.look(s, a, s.leaves(a))
-	d := s.decide(a, asks, seen)
+	names := g.ledger.at.names(a)
+	s := g.state(names...)
+	seen, bound := g.look(s, a, leaves(s, a))
+	d := s.Decide(a, asks, seen)
 	switch {
-	case d.refusal != nil:
-		return Permit{}, nil, d.refusal
-	case d.runs && len(why) == 0:
+	case d.Refusal != nil:
+		return Permit{}, nil, refused(d.Refusal)
+	case d.Runs && len(why) == 0:
 		g.ledger.count(s, a, d)
-		p := mint(a, d.policy)
-		if seen.answered && d.policy.Unconfined {
-			p.check = g.recheck(Request{Action: a, Widest: true, bound: &seen.bound})
+		p := mint(a, d.Policy)
+		if seen.Answered && d.Policy.Unconfined {
+			p.check = g.recheck(asked{Request: Request{Action: a, Widest: true}, bound: &bound})
 		}
 		return p, nil, nil
 	}
-	r := s.question(a, d, seen)
+	r := ask.Decided(s, a, d, seen)
 	r.ID = g.opts.NewID()
-	if d.reason != "" {
-		return Permit{}, nil, &Refusal{Reason: d.reason, Hint: remedy(g, g.hintFor(r)), Request: &r}
+	if d.Reason != "" {
+		return Permit{}, nil, &Refusal{Reason: d.Reason, Hint: remedy(g, g.hintFor(r)), Request: &r}
 	}
-	r.GrantOnly = d.grantOnly
-	r.Warnings = slices.Concat(why, d.news, r.Warnings)
-	if d.by.decision == rules.Ask {
-		r.Warnings = append(r.Warnings, "the rule at "+d.by.place+" asks about this")
+	r.GrantOnly = d.GrantOnly
+	r.Warnings = slices.Concat(why, d.News, r.Warnings)
+	if d.By.Decision == rules.Ask {
+		r.Warnings = append(r.Warnings, "the rule at "+d.By.Place+" asks about this")
 	}
 	if len(asks) > 0 {
 		r.Warnings = append(r.Warnings, "asked by the "+strings.Join(asks, "; "))
@@ -233,16 +228,19 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 			r.Options = slices.DeleteFunc(r.Options, func(o Option) bool { return o.Decision.Lasts() })
 		}
 	}
-	if refusal := g.unasked(&r, a, d.want, s); refusal != nil {
+	if refusal := g.unasked(&r, a, d.Want, s.Limits); refusal != nil {
 		return Permit{}, nil, refusal
 	}
-	if len(d.news) > 0 {
+	if len(d.News) > 0 {
 		g.ledger.askedAgain(a)
 	}
-	q := asked{Request: r, mode: s.mode, wants: d.wants(), about: d.about, edits: d.edits, asks: asks, again: again}
-	q.answers = func(s state) (sandbox.Policy, bool) {
-		d := s.decide(a, asks, seen)
-		return d.policy, d.runs
+	q := asked{Request: r, names: names, mode: s.Mode, wants: d.Wants(), about: d.About, edits: d.Edits, asks: asks, again: again}
+	if r.Widest {
+		q.bound = &bound
+	}
+	q.answers = func(s decide.State) (sandbox.Policy, bool) {
+		d := s.Decide(a, asks, seen)
+		return d.Policy, d.Runs
 	}
 	return Permit{}, g.put(s, q), nil
 }
@@ -253,48 +251,51 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 // kernel recorded what was lacking, and the next run also gets what was granted in this one. If
 // held is nil, only on-failure asks.
 func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Request {
-	s := g.state()
-	base, policy := s.baseOf(a), s.consent
+	wish := suggested(a, v.Suggest)
+	if held != nil {
+		wish.Add(held.Given)
+	}
+	names := g.ledger.at.names(Action{Folder: a.Folder, Wish: wish})
+	s := g.state(names...)
+	base, policy := s.BaseOf(a), s.Consent
 	known := v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() && !v.Suggest.Unsandboxed
-	if policy.mode != OnFailure && !(held != nil && known && policy.mode.Holds()) || !v.Denied || !a.Confined() || base.Unconfined {
+	if policy.Mode != OnFailure && !(held != nil && known && policy.Mode.Holds()) || !v.Denied || !a.Confined() || base.Unconfined {
 		return nil
 	}
 	if slices.ContainsFunc(v.Denials, isLoss) {
 		return nil // the change is lost outside the sandbox too
 	}
-	w := want{unsandboxed: true}
+	w := decide.Want{Unsandboxed: true}
 	if v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() { // words in the output alone must not propose a grant
-		var refusal *Refusal
-		wish := suggested(a, v.Suggest)
-		if held != nil {
-			wish.add(held.Given)
-		}
-		if w, refusal = s.want(base, a.Folder, wish); refusal != nil || w.empty() {
+		var refusal *decide.Refusal
+		if w, refusal = s.Wants(base, a.Folder, wish); refusal != nil || w.Empty() {
 			return nil
 		}
 	}
-	if a.Kind == word.KindServer && (w.unsandboxed || w.blocked != "") {
+	if a.Kind == word.KindServer && (w.Unsandboxed || w.Blocked != "") {
 		return nil // a server does not leave the sandbox
 	}
-	if s.tooWide(w) != nil || g.repeats(a, w) != nil || policy.question(about(a.Kind, w)) == no {
+	if s.TooWide(w) != nil || g.repeats(a, w) != nil || policy.Refuses(decide.About(a.Kind, w)) {
 		return nil
 	}
-	r := s.request(a, w, g.look(s, a, w.leaves()))
+	seen, bound := g.look(s, a, w.Leaves())
+	r := ask.Rerun(s, a, w, seen, v.Denials)
 	r.ID = g.opts.NewID()
-	r.AfterFailure, r.GrantOnly, r.Denials = true, !r.Widest, v.Denials
-	r.Title = refusedWho(a, v.Denials) + " refused by the sandbox"
-	q := asked{Request: r, mode: policy.mode, wants: true, about: about(a.Kind, w)}
-	q.answers = func(s state) (sandbox.Policy, bool) {
-		base := s.baseOf(a)
-		yes := a.Kind == word.KindCommand && opens(s.opened(base, w.grant, false), w.grant) && opens(s.at.standing(w.grant), w.grant)
-		return base.With(w.grant), yes
+	q := asked{Request: r, names: names, mode: policy.Mode, wants: true, about: decide.About(a.Kind, w)}
+	q.answers = func(s decide.State) (sandbox.Policy, bool) {
+		base := s.BaseOf(a)
+		yes := a.Kind == word.KindCommand && s.Opened(base, w.Grant, false).Covers(w.Grant) && s.Places.Standing(w.Grant).Covers(w.Grant)
+		return base.With(w.Grant), yes
+	}
+	if r.Widest {
+		q.bound = &bound
 	}
 	return g.put(s, q)
 }
 
 // put stores q as asked, and returns a deep copy of its request.
 func (o *questions) put(q asked) *Request {
-	q.Options = numbered(q.Options)
+	q.Options = ask.Numbered(q.Options)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.byID == nil {
@@ -302,7 +303,7 @@ func (o *questions) put(q asked) *Request {
 	}
 	r := q.Request
 	o.byID[r.ID] = q
-	r.Action, r.Grant = cloneAction(r.Action), r.Grant.Clone()
+	r.Action, r.Grant = r.Action.Clone(), r.Grant.Clone()
 	r.Options, r.Withheld = slices.Clone(r.Options), slices.Clone(r.Withheld)
 	r.Warnings, r.Denials = slices.Clone(r.Warnings), slices.Clone(r.Denials)
 	if r.Lasting != nil {
@@ -319,115 +320,6 @@ func (o *questions) take(id string) (asked, bool) {
 	q, ok := o.byID[id]
 	delete(o.byID, id)
 	return q, ok
-}
-
-// who names the program or tool that wants something, in at most 40 letters. It adds a note if the
-// command starts further programs.
-func who(a Action) string {
-	if a.calls() {
-		return "the tool " + plainName(a.Server.Tool) + " of the MCP server " + plainName(a.Server.Server)
-	}
-	if a.Kind != word.KindCommand {
-		return plainName(a.Tool)
-	}
-	name, more := programs(a.Command)
-	return plainName(name) + more
-}
-
-// programs returns the name of the first program of a command, and the number of programs after it.
-// It skips "cd", which only sets the folder.
-func programs(command string) (name, more string) {
-	f, opaque := rules.ParseLine(command)
-	if opaque != "" {
-		line, rest, _ := strings.Cut(strings.TrimSpace(command), "\n")
-		if rest != "" || strings.ContainsAny(line, ";&|`") || strings.Contains(line, "$(") {
-			more = " (and more)"
-		}
-		return starts(strings.Fields(line)), more
-	}
-	count := 0
-	syntax.Walk(f, func(n syntax.Node) bool {
-		c, ok := n.(*syntax.CallExpr)
-		if !ok || len(c.Args) == 0 {
-			return true
-		}
-		var words []string
-		for _, w := range c.Args[:min(len(c.Args), 2)] {
-			words = append(words, command[w.Pos().Offset():w.End().Offset()])
-		}
-		if words[0] == "cd" {
-			return true
-		}
-		if count++; count == 1 {
-			name = starts(words)
-		}
-		return true
-	})
-	if count > 1 {
-		more = fmt.Sprintf(" (and %d more)", count-1)
-	}
-	return name, more
-}
-
-// plainName returns a program's name for one line, in at most 40 letters.
-func plainName(name string) string {
-	return plainWord(short.Cut(strings.ToValidUTF8(name, "?"), 40))
-}
-
-// plainPath returns a program's path for one line. It cuts a long path in the middle, since
-// its first folder and its name are the most informative parts.
-func plainPath(path string) string {
-	return plainWord(short.Middle(strings.ToValidUTF8(path, "?"), 81))
-}
-
-func plainWord(word string) string {
-	plain := strings.Map(func(r rune) rune {
-		if plainText(string(r)) != nil {
-			return '?'
-		}
-		return r
-	}, word)
-	return cmp.Or(plain, "a command")
-}
-
-// commanders are programs whose first argument says what they do.
-var commanders = []string{"apt", "apt-get", "brew", "bun", "cargo", "docker", "gh", "git", "go", "kubectl", "npm", "pip", "pip3", "pnpm", "terraform", "uv", "yarn"}
-
-// keywords are words of the shell itself where a program's name could be.
-var keywords = []string{"!", "(", "{", "[", "[[", "case", "export", "for", "if", "set", "until", "while"}
-
-// starts returns the program that a command line starts: the first word after assignments, as
-// written. For commanders it includes the second word if that is plain.
-func starts(words []string) string {
-	for len(words) > 1 && strings.Contains(words[0], "=") {
-		words = words[1:]
-	}
-	if len(words) == 0 || slices.Contains(keywords, words[0]) {
-		return "" // no program
-	}
-	name := words[0]
-	if len(words) > 1 && slices.Contains(commanders, path.Base(name)) && strings.Trim(words[1], "abcdefghijklmnopqrstuvwxyz-") == "" {
-		return name + " " + words[1]
-	}
-	return name
-}
-
-// grantWords describes what a grant allows.
-func grantWords(gr sandbox.Grant) string {
-	var out []string
-	list := func(verb string, things []string) {
-		if len(things) > 0 {
-			out = append(out, verb+" "+firstOf(things, 100))
-		}
-	}
-	list("write", gr.Write)
-	list("read", gr.Read)
-	list("reach", sandbox.HostsOf(gr.Hosts))
-	list("use the socket", gr.Sockets)
-	if gr.Unsandboxed {
-		out = append(out, "leave the sandbox")
-	}
-	return strings.Join(out, ", ")
 }
 
 // Grantable reports whether a backend can grant a single host and a single socket: it asks

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/approvals/decide"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
@@ -308,8 +309,8 @@ func TestAfterDenial(t *testing.T) {
 			if r == nil {
 				t.Fatal("not asked")
 			}
-			if keys(r) != c.want || grantWords(r.Grant) != c.fill || !r.AfterFailure {
-				t.Errorf("options %q grant %q after %v", keys(r), grantWords(r.Grant), r.AfterFailure)
+			if keys(r) != c.want || decide.GrantWords(r.Grant) != c.fill || !r.AfterFailure {
+				t.Errorf("options %q grant %q after %v", keys(r), decide.GrantWords(r.Grant), r.AfterFailure)
 			}
 			d := Once
 			if r.Options[0].Decision == Outside {
@@ -364,7 +365,7 @@ func TestRequestShowsWhoAndWhat(t *testing.T) {
 	if r.Title != "npm install wants to write /home/u/.npm" {
 		t.Errorf("title %q", r.Title)
 	}
-	if len(r.Justification) > maxReason || !strings.HasPrefix(r.Justification, "éé") {
+	if len(r.Justification) > decide.MaxReason || !strings.HasPrefix(r.Justification, "éé") {
 		t.Errorf("justification of %d bytes", len(r.Justification))
 	}
 	r = mustAsk(t, g, command("\x1b[31mrm\u202e "+strings.Repeat("x", 500)+"\nsecond", Wish{Unsandboxed: true}))
@@ -373,33 +374,6 @@ func TestRequestShowsWhoAndWhat(t *testing.T) {
 	}
 	if path.IsAbs(r.Title) {
 		t.Error("title is a path")
-	}
-}
-
-func TestTheQuestionNamesTheProgram(t *testing.T) {
-	tests := []struct{ line, want string }{
-		{`echo "hello there" > x`, "echo"},
-		{"npm install --no-audit leftpad", "npm install"},
-		{"git -C x push", "git"},
-		{"FOO=1 /usr/bin/make all", "/usr/bin/make"},
-		{"./git push", "./git push"}, // may be any program
-		{"A=b", "a command"},
-		{"ls && rm -rf x", "ls (and 1 more)"},
-		{"ls\nrm -rf x\nrm -rf y", "ls (and 2 more)"},
-		{"echo $(rm x)", "echo (and 1 more)"},
-		{"cd web && npm test", "npm test"},
-		{"cd web; npm test | tail -3", "npm test (and 1 more)"},
-		{"if true; then rm x; fi", "true (and 1 more)"},
-		{"git commit -m 'a; b && c'", "git commit"},
-		{"git commit -m 'é; x'", "git commit (and more)"}, // not parsed
-		{"git commit -m é", "git commit"},
-		{"ls \r\nrm x", "ls (and more)"},
-		{"$X y", "$X"},
-	}
-	for _, tt := range tests {
-		if got := who(Action{Kind: word.KindCommand, Command: tt.line}); got != tt.want {
-			t.Errorf("who(%q) = %q, want %q", tt.line, got, tt.want)
-		}
 	}
 }
 

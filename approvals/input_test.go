@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/approvals/decide"
 	"codeagent/event/word"
 	"codeagent/sandbox"
 )
@@ -39,7 +40,7 @@ func TestInputShowsWhatIsTypedToWhatWithWhat(t *testing.T) {
 	if want := `type "rm -rf ~\n\x1b[2J\u202e" to background command 2 (bash)`; r.Title != want {
 		t.Errorf("title %q, want %q", r.Title, want)
 	}
-	if got := grantWords(r.Grant); got != "write /srv/data, reach a.example:443, use the socket /run/docker.sock" {
+	if got := decide.GrantWords(r.Grant); got != "write /srv/data, reach a.example:443, use the socket /run/docker.sock" {
 		t.Errorf("it is said to have: %s", got)
 	}
 	for _, o := range r.Options {
@@ -115,41 +116,11 @@ func TestInputFollowsWhatHoldsNow(t *testing.T) {
 	}
 }
 
-func TestInputSeesEveryGrant(t *testing.T) {
-	base := confined()
-	base.Read = []sandbox.Root{{Path: "/usr"}}
-	base.DenyRead, base.DenyGlobs = []string{"/home/u/.ssh"}, []string{"**/.env"}
-	for name, g := range map[string]sandbox.Grant{
-		"write":       {Write: []string{"/srv/data"}},
-		"read":        {Read: []string{"/srv/data"}},
-		"denied read": {Read: []string{"/home/u/.ssh"}},
-		"host":        {Hosts: []sandbox.HostPort{{Host: "a.example", Port: 443}}},
-		"socket":      {Sockets: []string{"/run/docker.sock"}},
-		"everything":  {Unsandboxed: true},
-	} {
-		if w := wantInput(base, typing("x", base.With(g))); w.empty() {
-			t.Errorf("%s: not seen", name)
-		}
-	}
-	if w := wantInput(base, typing("x", base)); !w.empty() {
-		t.Errorf("the base itself has more than itself: %+v", w)
-	}
-	full := base
-	full.Network.Mode = sandbox.NetworkFull
-	all := base
-	all.Read = nil
-	for name, p := range map[string]sandbox.Policy{"the whole network": full, "reading everything": all} {
-		if w := wantInput(base, typing("x", p)); w.empty() {
-			t.Errorf("%s: not seen", name)
-		}
-	}
-}
-
 // What a held call of the command was granted since its start counts like its original
 // policy, in every mode.
 func TestInputSeesWhatWasGrantedSince(t *testing.T) {
 	all := sandbox.Grant{Write: []string{"/srv/data"}, Read: []string{"/home/u/.ssh"}, Hosts: []sandbox.HostPort{{Host: "a.example", Port: 443}}, Sockets: []string{"/run/docker.sock"}}
-	words := grantWords(all)
+	words := decide.GrantWords(all)
 	for _, mode := range Modes() {
 		g := newGate(mode, confined())
 		a := typing("x\n", confined())
@@ -158,7 +129,7 @@ func TestInputSeesWhatWasGrantedSince(t *testing.T) {
 		if refusal, ok := AsRefusal(err); ok && mode == Never {
 			r = refusal.Request
 		}
-		if r == nil || permit.minted || (err == nil) == (mode == Never) || grantWords(r.Grant) != words || len(r.Warnings) == 0 {
+		if r == nil || permit.minted || (err == nil) == (mode == Never) || decide.GrantWords(r.Grant) != words || len(r.Warnings) == 0 {
 			t.Errorf("%s: %+v, %v", mode, r, err)
 			continue
 		}
@@ -199,10 +170,10 @@ func TestInputAsksForASessionGrantThatStandsNoMore(t *testing.T) {
 		t.Errorf("asked about what is open to every command: %+v %v", r, err)
 	}
 	g.disk["/srv/data"] = "->/etc"
-	if got := grantWords(mustAsk(t, g, a).Grant); got != "write /srv/data" {
+	if got := decide.GrantWords(mustAsk(t, g, a).Grant); got != "write /srv/data" {
 		t.Errorf("the folder became a link: %s", got)
 	}
-	if got := grantWords(mustAsk(t, newGate(OnRequest, confined()), a).Grant); got != "write /srv/data, reach a.example:443" {
+	if got := decide.GrantWords(mustAsk(t, newGate(OnRequest, confined()), a).Grant); got != "write /srv/data, reach a.example:443" {
 		t.Errorf("another session: %s", got)
 	}
 }

@@ -6,30 +6,28 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"codeagent/approvals/decide"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
-// Ledger lists what is open beyond the policy: the answers of the session, the settings and the
-// rules. It is safe for concurrent use, and is not saved.
+// Ledger is what is open: the policy of the settings, the limits on it, the answers of the session and
+// the rules. It is safe for concurrent use, and is not saved.
 type Ledger struct {
-	now      func() time.Time
-	settings func() []ledger.Setting
-	changed  func([]ledger.Entry)
-	// state is what a decision depends on now, and open the same without what may block.
-	state, open func() state
-	rules       atomic.Pointer[rules.Set]
+	opts   *Options
+	at     places
+	limits *limiter
+	rules  atomic.Pointer[rules.Set]
 	// changing is held from the change of a rules file until the new rules apply. Otherwise a rule
 	// that is removed meanwhile could come back.
 	changing sync.Mutex
 
 	mu sync.Mutex
 	// entries are the answers and the grants of an approvals file, oldest first.
-	entries []answered
+	entries []ledger.Entry
 	last    int // the last number of an ID
 	// given are the settings, loaded on first use. revoked is what was revoked of them.
 	given   []ledger.Entry
@@ -40,23 +38,26 @@ type Ledger struct {
 	// uses counts the decisions that relied on a rule or a setting, by ID.
 	uses map[string]int
 	// again counts how often a command outside the sandbox was asked about again.
-	again map[deed]int
+	again map[ledger.Deed]int
 }
 
-// answered is an answer, with the fields by which it is compared.
-type answered struct {
-	ledger.Entry
-	deed deed
-	// adopted: it comes from a file, which names no program. See runs.
-	adopted bool
+// state is what a decision depends on now, beside the approval policy. It saw where the answers' paths
+// lead, where names do, and the rules that cover them.
+func (l *Ledger) state(names ...string) decide.State {
+	s := decide.State{Revision: l.revision()} // before the answers are read
+	s.GrantsHosts, s.GrantsSockets, s.Careless = l.opts.GrantsHosts, l.opts.GrantsSockets, l.opts.Careless
+	s.Unconfined, s.Limits = l.opts.Base.Unconfined, l.limits.limited()
+	s.Answers, s.Rules = l.answers(), l.rules.Load().At(l.opts.Now())
+	s.Policy, s.Fetch = l.narrowed(l.opts.Base.Clone()), l.fetches(l.opts.Fetch)
+	for _, e := range s.Answers {
+		names = append(names, paths(e.Grant)...)
+	}
+	s.Places = l.at.look(s.Rules, names)
+	return s
 }
 
-// deed identifies a command across calls: what is run and where.
-type deed [sha256.Size]byte
-
-func deedOf(a Action) deed {
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", a.Tool, a.Command, a.Folder, a.Argv, a.Background))
-}
+// paths are the paths of a grant.
+func paths(g sandbox.Grant) []string { return slices.Concat(g.Write, g.Read, g.Sockets) }
 
 // List returns all that is open: settings, answers, rules; each oldest first.
 func (l *Ledger) List() []ledger.Entry {
@@ -65,11 +66,10 @@ func (l *Ledger) List() []ledger.Entry {
 		out = append(out, e.Clone())
 	}
 	for _, e := range l.answers() {
-		out = append(out, e.Entry.Clone())
+		out = append(out, e.Clone())
 	}
-	now := l.now()
-	for _, r := range l.rules.Load().Rules() {
-		if e, opens := ledger.OfRule(r); opens && r.Holds(now) {
+	for _, r := range l.rules.Load().At(l.opts.Now()).Rules() {
+		if e, opens := ledger.OfRule(r); opens {
 			out = append(out, e)
 		}
 	}
@@ -85,9 +85,9 @@ func (l *Ledger) List() []ledger.Entry {
 func (l *Ledger) ofSettings() []ledger.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.known && l.settings != nil {
-		for _, s := range l.settings() {
-			for _, e := range singly(s) {
+	if !l.known && l.opts.Settings != nil {
+		for _, s := range l.opts.Settings() {
+			for _, e := range s.Entries() {
 				e.ID, e.Origin, e.Scope, e.Source = fmt.Sprintf("s%d", len(l.given)+1), ledger.FromSetting, ledger.Session, s.Source
 				l.given = append(l.given, e)
 			}
@@ -95,29 +95,6 @@ func (l *Ledger) ofSettings() []ledger.Entry {
 	}
 	l.known = true
 	return slices.Clone(l.given)
-}
-
-// singly returns one entry for each path, host or socket that a setting opens.
-func singly(s ledger.Setting) (out []ledger.Entry) {
-	add := func(g sandbox.Grant) { out = append(out, ledger.Entry{Grant: g}) }
-	had := sandbox.PathsOf(s.Without.Write)
-	for _, p := range sandbox.PathsOf(s.With.Write) {
-		if !slices.Contains(had, p) {
-			add(sandbox.Grant{Write: []string{p}})
-		}
-	}
-	for _, h := range without(s.With.Network.Hosts, s.Without.Network.Hosts) {
-		add(sandbox.Grant{Hosts: []sandbox.HostPort{h}})
-	}
-	for _, p := range s.With.Sockets {
-		if !slices.Contains(s.Without.Sockets, p) {
-			add(sandbox.Grant{Sockets: []string{p}})
-		}
-	}
-	for _, h := range s.Fetch {
-		out = append(out, ledger.Entry{Fetch: []sandbox.HostPort{h}})
-	}
-	return out
 }
 
 // Beyond lists what a running command may access and a new command may not. It starts from the
@@ -133,7 +110,7 @@ func (l *Ledger) Beyond(started sandbox.Policy, granted []sandbox.Grant, revoked
 	for _, c := range revoked {
 		started = started.Closed(c)
 	}
-	out := singly(ledger.Setting{With: started, Without: l.open().base()})
+	out := ledger.Setting{With: started, Without: l.state().Base()}.Entries()
 	for i, e := range out {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q", e.Lines(nil)))
 		out[i].ID = fmt.Sprintf("%x", sum[:8])
@@ -142,20 +119,20 @@ func (l *Ledger) Beyond(started sandbox.Policy, granted []sandbox.Grant, revoked
 }
 
 // answers returns the answers that apply now.
-func (l *Ledger) answers() []answered {
+func (l *Ledger) answers() []ledger.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.now()
-	l.entries = slices.DeleteFunc(l.entries, func(e answered) bool { return !e.Expires.IsZero() && !now.Before(e.Expires) })
+	now := l.opts.Now()
+	l.entries = slices.DeleteFunc(l.entries, func(e ledger.Entry) bool { return !e.Expires.IsZero() && !now.Before(e.Expires) })
 	return slices.Clone(l.entries)
 }
 
-func (l *Ledger) add(e answered) {
+func (l *Ledger) add(e ledger.Entry) {
 	defer l.tell()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
-	e.ID, e.Made = fmt.Sprintf("g%d", l.last), l.now()
+	e.ID, e.Made = fmt.Sprintf("g%d", l.last), l.opts.Now()
 	if e.Scope == "" {
 		e.Scope = ledger.Session
 	}
@@ -164,14 +141,14 @@ func (l *Ledger) add(e answered) {
 
 // tell passes the current answers to Options.Changed.
 func (l *Ledger) tell() {
-	if l.changed == nil {
+	if l.opts.Changed == nil {
 		return
 	}
 	out := []ledger.Entry{}
 	for _, e := range l.answers() {
-		out = append(out, e.Entry.Clone())
+		out = append(out, e.Clone())
 	}
-	l.changed(out)
+	l.opts.Changed(out)
 }
 
 // narrowed returns the policy of the settings without what was revoked.
@@ -189,9 +166,9 @@ func (l *Ledger) fetches(hosts []sandbox.HostPort) []sandbox.HostPort {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.revoked {
-		hosts = without(hosts, e.Fetch)
+		hosts = slices.DeleteFunc(slices.Clone(hosts), func(h sandbox.HostPort) bool { return slices.Contains(e.Fetch, h) })
 	}
-	return slices.Clone(hosts)
+	return hosts
 }
 
 // askedAgain counts a question that is asked again, and reasked returns the count.
@@ -199,19 +176,19 @@ func (l *Ledger) askedAgain(a Action) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.again == nil {
-		l.again = map[deed]int{}
+		l.again = map[ledger.Deed]int{}
 	}
-	l.again[deedOf(a)]++
+	l.again[decide.DeedOf(a)]++
 }
 
 func (l *Ledger) reasked(a Action) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.again[deedOf(a)]
+	return l.again[decide.DeedOf(a)]
 }
 
 // used counts a decision for each entry that it relied on.
-func (l *Ledger) used(relied func(answered) bool) {
+func (l *Ledger) used(relied func(ledger.Entry) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.entries {
@@ -223,8 +200,8 @@ func (l *Ledger) used(relied func(answered) bool) {
 
 // relied counts a decision about a held call of a command, or of an MCP server, for the entries that
 // open the grant.
-func (l *Ledger) relied(s state, g sandbox.Grant, server string) {
-	l.used(func(e answered) bool { return e.Server == server && covered(e.Entry, g) })
+func (l *Ledger) relied(s decide.State, g sandbox.Grant, server string) {
+	l.used(func(e ledger.Entry) bool { return e.Server == server && covered(e, g) })
 	if server == "" {
 		l.countRules(s, g)
 	}
@@ -241,29 +218,28 @@ func (l *Ledger) usedRule(r *rules.Rule) {
 }
 
 // count records which entries a decision about a relied on. It only counts; it changes no decision.
-func (l *Ledger) count(s state, a Action, did decision) {
-	if by := did.by; by.decision == rules.Allow && by.rule != nil {
-		l.usedRule(by.rule)
+func (l *Ledger) count(s decide.State, a Action, did decide.Decision) {
+	if by := did.By; by.Decision == rules.Allow && by.Rule != nil {
+		l.usedRule(by.Rule)
 	}
-	if a.calls() {
-		l.used(func(e answered) bool { return e.covers(*a.Server) })
+	if a.Calls() {
+		l.used(func(e ledger.Entry) bool { return a.Server.Covered(e) })
 		return
 	}
-	d := deedOf(a)
 	var wanted sandbox.Grant
 	if !a.Wish.Empty() || a.Kind == word.KindEdit {
 		// What the policy alone allows is not counted for an answer.
-		base := s.start()
+		base := s.Start()
 		if a.Kind == word.KindFetch {
-			base = base.With(sandbox.Grant{Hosts: s.fetch})
+			base = base.With(sandbox.Grant{Hosts: s.Fetch})
 		}
-		if w, _, refusal := s.wanted(base, a); refusal == nil {
-			wanted = w.grant
+		if w, _, refusal := s.Wanted(base, a); refusal == nil {
+			wanted = w.Grant
 		}
 	}
-	l.used(func(e answered) bool {
-		return e.Folder != "" && (e.deed == d || e.runs(a)) || covered(e.Entry, wanted) ||
-			slices.ContainsFunc(did.edits, func(p string) bool {
+	l.used(func(e ledger.Entry) bool {
+		return decide.Answers(e, a) || covered(e, wanted) ||
+			slices.ContainsFunc(did.Edits, func(p string) bool {
 				return slices.Contains(e.Paths, p) || e.AllEdits != "" && sandbox.Covers(e.AllEdits, p)
 			})
 	})
@@ -271,11 +247,11 @@ func (l *Ledger) count(s state, a Action, did decision) {
 }
 
 // countRules counts the rules for paths and hosts that open a part of wanted.
-func (l *Ledger) countRules(s state, wanted sandbox.Grant) {
+func (l *Ledger) countRules(s decide.State, wanted sandbox.Grant) {
 	if wanted.Empty() {
 		return
 	}
-	for _, r := range s.rules.Rules() {
+	for _, r := range s.Rules.Rules() {
 		e := ledger.Entry{}
 		switch {
 		case len(r.Hosts) > 0:
@@ -285,7 +261,7 @@ func (l *Ledger) countRules(s state, wanted sandbox.Grant) {
 		case r.Access == rules.Read:
 			e.Grant.Read = r.Paths
 		}
-		if covered(e, wanted) && r.Holds(s.now) {
+		if covered(e, wanted) {
 			l.usedRule(r)
 		}
 	}
@@ -316,11 +292,11 @@ func (l *Ledger) Revoke(id string) (revocation, bool) {
 	l.mu.Lock()
 	var out revocation
 	found := false
-	l.entries = slices.DeleteFunc(l.entries, func(e answered) bool {
+	l.entries = slices.DeleteFunc(l.entries, func(e ledger.Entry) bool {
 		if e.ID != id || found {
 			return false
 		}
-		out.Entry, found = e.Entry, true
+		out.Entry, found = e, true
 		return true
 	})
 	l.given = slices.DeleteFunc(l.given, func(e ledger.Entry) bool {
@@ -341,7 +317,7 @@ func (l *Ledger) Revoke(id string) (revocation, bool) {
 		out.Closed = out.Entry.Grant
 		return out, true
 	}
-	out.Closed, out.Still = l.open().split(out.Entry.Grant)
+	out.Closed, out.Still = split(l.state(paths(out.Entry.Grant)...), out.Entry.Grant)
 	out.Closed.Unsandboxed = out.Entry.Outside
 	return out, true
 }
@@ -349,13 +325,13 @@ func (l *Ledger) Revoke(id string) (revocation, bool) {
 // Closing returns what running commands lose when g is revoked. They keep what is still open to new
 // commands or by a rule.
 func (l *Ledger) Closing(g sandbox.Grant) sandbox.Closing {
-	s := l.open()
-	open := s.base()
-	for _, r := range s.rules.Rules() {
-		if r.Holds(s.now) {
-			open = open.With(s.at.standing(ruleGrant(r)))
-		}
+	var ruled sandbox.Grant
+	for _, r := range l.rules.Load().At(l.opts.Now()).Rules() {
+		gr := ruleGrant(r)
+		ruled.Write, ruled.Read, ruled.Hosts = append(ruled.Write, gr.Write...), append(ruled.Read, gr.Read...), append(ruled.Hosts, gr.Hosts...)
 	}
+	s := l.state(paths(ruled)...)
+	open := s.Base().With(s.Places.Standing(ruled))
 	return l.closing(open, g)
 }
 
@@ -388,13 +364,13 @@ func ruleGrant(r *rules.Rule) (out sandbox.Grant) {
 // SetRules replaces the rules by those of set that apply to the workspace. It returns the paths and
 // hosts that only the old rules opened.
 func (l *Ledger) SetRules(set *rules.Set) (closed sandbox.Grant) {
-	set = l.open().at.rulesHere(set)
+	set = l.at.rulesHere(set)
 	old := l.rules.Swap(set)
 	for _, r := range old.Rules() {
 		if slices.ContainsFunc(set.Rules(), func(n *rules.Rule) bool { return ledger.RuleID(n) == ledger.RuleID(r) }) {
 			continue
 		}
-		lost, _ := l.open().split(ruleGrant(r))
+		lost, _ := split(l.state(paths(ruleGrant(r))...), ruleGrant(r))
 		closed.Write, closed.Read, closed.Hosts = append(closed.Write, lost.Write...), append(closed.Read, lost.Read...), append(closed.Hosts, lost.Hosts...)
 	}
 	return closed
@@ -410,7 +386,7 @@ func (l *Ledger) ReplaceRules(file string, list []*rules.Rule) (closed sandbox.G
 // here returns the rules that apply to the workspace. The project of a rule must lead there without
 // a link.
 func (l *Ledger) here(list []*rules.Rule) []*rules.Rule {
-	return rules.Join(list).In(l.open().at.workspace, func(p string) string { return p }).Rules()
+	return rules.Join(list).In(l.at.seen.Workspace, func(p string) string { return p }).Rules()
 }
 
 // DropRules calls remove, which removes rules from one file and returns the remaining ones, and
@@ -432,9 +408,9 @@ func (l *Ledger) DropRules(file string, remove func() ([]*rules.Rule, error)) (c
 }
 
 // split divides a revoked grant into what is closed now and what is still open.
-func (s state) split(gr sandbox.Grant) (closed, still sandbox.Grant) {
-	base := s.base()
-	opened := s.opened(base, gr, false)
+func split(s decide.State, gr sandbox.Grant) (closed, still sandbox.Grant) {
+	base := s.Base()
+	opened := s.Opened(base, gr, false)
 	part := func(paths, ruled []string, open func(string) bool, closed, still *[]string) {
 		for _, p := range paths {
 			if open(p) || slices.Contains(ruled, p) {

@@ -180,7 +180,7 @@ func TestRefresh(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	g := newGate(OnRequest, confined(), func(o *Options) { o.Now = func() time.Time { return now } })
-	g.Ledger().add(answered{Entry: ledger.Entry{Expires: now.Add(time.Hour), Grant: sandbox.Grant{Write: []string{"/srv"}}}})
+	g.Ledger().add(ledger.Entry{Expires: now.Add(time.Hour), Grant: sandbox.Grant{Write: []string{"/srv"}}})
 	a := command("x", Wish{Write: []string{"/srv/a"}})
 	if outcome(g, a) != "run" {
 		t.Fatal("not open before its end")

@@ -1,253 +1,101 @@
 package approvals
 
 import (
-	"slices"
-	"strings"
+	"errors"
 	"sync"
 
+	"codeagent/approvals/decide"
 	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
-// Mode is the approval policy: when codeagent asks a person.
-type Mode string
-
-const (
-	// Untrusted asks before every edit and every command that is not on the short list of
-	// known read-only ones.
-	Untrusted Mode = "untrusted"
-	// OnRequest runs everything in the sandbox, and asks when the model requests more permissions. It
-	// is the default.
-	OnRequest Mode = "on-request"
-	// OnFailure is OnRequest that also asks after the sandbox denied something to a command.
-	OnFailure Mode = "on-failure"
-	// Granular is OnRequest that refuses questions about the topics in Options.Refuse.
-	Granular Mode = "granular"
-	// Never asks nobody. It refuses what the sandbox does not allow.
-	Never Mode = "never"
-)
-
-// Modes lists every Mode, the most careful first.
-func Modes() []Mode { return []Mode{Untrusted, OnRequest, OnFailure, Granular, Never} }
-
-// modeWords are the approval policies in two words, and what each does.
-var modeWords = map[Mode]struct{ short, means string }{
-	Untrusted: {"asks first", "every edit and every command is asked about first, known read-only commands apart"},
-	OnRequest: {"asks on request", "everything runs in the sandbox; you are asked when more is needed"},
-	OnFailure: {"asks on failure", "everything runs in the sandbox; you are asked when more is needed, and after a command that the sandbox denied something"},
-	Granular:  {"asks by kind", "everything runs in the sandbox; when more is needed the settings say by its kind whether you are asked or it is refused"},
-	Never:     {"never asks", "everything runs in the sandbox; what needs more is refused, and you are asked nothing"},
-}
-
-// Short names m in two or three words; it is empty for an unknown one.
-func (m Mode) Short() string { return modeWords[m].short }
-
-// Means says in a line what m does.
-func (m Mode) Means() string { return modeWords[m].means }
-
-// Holds reports whether a refused call of a running command can wait for an answer under m. Under
-// Untrusted the user was already asked before the command started.
-func (m Mode) Holds() bool { return m == OnRequest || m == OnFailure || m == Granular }
-
-// topics is a set of question topics, as named in Options.Refuse.
-type topics uint8
-
-const (
-	escalation  topics = 1 << iota // a command wants a path, a socket, or to leave the sandbox
-	network                        // a command wants a host
-	edits                          // an edit outside the write roots
-	fetches                        // a page of a host
-	inputs                         // input to a command that may do more than the sandbox
-	serverCalls                    // a tool of an MCP server that may change something
-)
-
-// topicNames names the topics, in the order of their bits.
-var topicNames = []string{"escalation", "network", "edit", "fetch", "input", "mcp"}
-
-// topicWords describe the topics, for the model.
-var topicWords = []string{
-	"a path, a socket or leaving the sandbox", "a host for a command", "an edit outside the writable folders", "a page of a host", "input to a command that has more permissions",
-	"a tool of an MCP server",
-}
-
-// topicsOf returns the topics of names. An unknown name counts as all topics.
-func topicsOf(names []string) (out topics) {
-	for _, name := range names {
-		i := slices.Index(topicNames, name)
-		if i < 0 {
-			return 1<<len(topicNames) - 1
-		}
-		out |= 1 << i
-	}
-	return out
-}
-
-// of returns the names, one per topic, of the topics in t.
-func (t topics) of(names []string) (out []string) {
-	for i, name := range names {
-		if t&(1<<i) != 0 {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// about returns the topics of a question about w. It is empty if w wants nothing.
-func about(kind word.Kind, w want) (out topics) {
-	switch {
-	case w.empty():
-		return 0
-	case kind == word.KindEdit:
-		return edits
-	case kind == word.KindFetch:
-		return fetches
-	case kind == word.KindInput:
-		return inputs
-	}
-	if len(w.grant.Hosts) > 0 {
-		out |= network
-	}
-	if len(w.grant.Write)+len(w.grant.Read)+len(w.grant.Sockets) > 0 || w.unsandboxed || w.blocked != "" {
-		out |= escalation
-	}
-	return out
-}
-
-// ruling is the table's decision, the strictest first.
-type ruling int
-
-const (
-	no ruling = iota
-	askFirst
-	run
-)
-
-// consent is an approval policy with its settings.
-type consent struct {
-	mode   Mode
-	refuse topics // under Granular
-}
-
-// facts are the inputs of the decision table.
-type facts struct {
-	kind word.Kind
-	// unconfined: there is no sandbox.
-	unconfined bool
-	// about are the topics of what the action wants beyond the sandbox.
-	about topics
-	// ruled: a rule asks about the command, or a hook about the call.
-	ruled bool
-	// known: the command is on the read-only list, or a rule allows it. remembered: an answer for the
-	// session covers it.
-	known, remembered bool
-}
-
-// rule is the decision table, without the rows for impossible grants and for forbid rules.
-func (c consent) rule(f facts) ruling {
-	wants := f.about != 0 || f.ruled
-	switch {
-	case f.kind == word.KindServer && c.mode != Untrusted && !f.ruled && (f.known || f.remembered):
-		return run
-	case (f.kind == word.KindPlan || f.kind == word.KindRead || f.kind == word.KindWatch) && !f.ruled:
-		return run
-	case c.mode == OnRequest || c.mode == OnFailure || c.mode == Granular || c.mode == Never:
-		if !wants {
-			return run
-		}
-		return c.question(f.about)
-	case f.kind == word.KindServer && !f.ruled && (f.known || f.remembered):
-		return run
-	case wants:
-		return askFirst
-	case f.remembered, f.kind == word.KindFetch:
-		return run
-	case f.kind == word.KindCommand && f.known && !f.unconfined:
-		// The list may replace a question only because the sandbox is the boundary. Without a sandbox the
-		// list has no effect.
-		return run
-	}
-	return askFirst
-}
-
-// question returns whether c asks about t or refuses.
-func (c consent) question(t topics) ruling {
-	if c.mode == Never || c.mode == Granular && t&c.refuse != 0 {
-		return no
-	}
-	return askFirst
-}
-
-// why says why c refuses a question about t.
-func (c consent) why(t topics) string {
-	if c.mode == Granular {
-		return "the approval policy is granular, and refuses questions about " + strings.Join((t&c.refuse).of(topicNames), " and ")
-	}
-	return "the approval policy is never: nobody is asked"
-}
-
-// cells are all combinations that the table distinguishes.
-func cells() (out []facts) {
-	wishes := map[word.Kind][]topics{
-		word.KindCommand: {0, escalation, network, escalation | network},
-		word.KindEdit:    {0, edits}, word.KindFetch: {0, fetches}, word.KindInput: {0, inputs},
-		word.KindServer: {0, serverCalls},
-	}
-	for kind, list := range wishes {
-		for _, t := range list {
-			for i := range 16 {
-				out = append(out, facts{kind, i&1 != 0, t, i&2 != 0, i&4 != 0, i&8 != 0})
-			}
-		}
-	}
-	return out
-}
-
-// wider reports whether to is less strict than c in any case: it runs an action instead of asking
-// or refusing, or asks instead of refusing.
-func (c consent) wider(to consent) bool {
-	return to.mode == OnFailure && c.mode != OnFailure || slices.ContainsFunc(cells(), func(f facts) bool { return to.rule(f) > c.rule(f) })
-}
-
 // modes holds the approval policy of a session. It is safe for concurrent use.
 type modes struct {
 	mu  sync.Mutex
-	now consent // guarded by mu
+	now decide.Consent // guarded by mu
 }
 
 // Mode returns the current approval policy.
-func (m *modes) Mode() Mode { return m.consent().mode }
+func (m *modes) Mode() Mode { return m.consent().Mode }
 
 // SetMode changes the approval policy for later decisions. An open question stays open. A yes to it
 // is refused if the new policy refuses such questions.
 func (m *modes) SetMode(to Mode) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.now.mode = to
+	m.now.Mode = to
 }
 
 // Wider reports whether the approval policy to is less strict in any case than the current one.
 // Then a person should confirm it before SetMode.
 func (m *modes) Wider(to Mode) bool {
 	now := m.consent()
-	return now.wider(consent{to, now.refuse})
+	return now.Wider(decide.Consent{Mode: to, Refuse: now.Refuse})
 }
 
 // Asks reports whether a command's request for gr would be asked about if it were needed. Without a
 // grant it means running outside the sandbox.
 func (m *modes) Asks(gr sandbox.Grant) bool {
-	return m.consent().question(about(word.KindCommand, want{grant: gr, unsandboxed: gr.Unsandboxed || gr.Empty()})) != no
+	return !m.consent().Refuses(decide.About(word.KindCommand, decide.Want{Grant: gr, Unsandboxed: gr.Unsandboxed || gr.Empty()}))
 }
 
 // Refused lists in words the topics that Granular refuses. It is empty under other policies.
 func (m *modes) Refused() string {
-	if now := m.consent(); now.mode == Granular {
-		return strings.Join(now.refuse.of(topicWords), "; ")
+	if now := m.consent(); now.Mode == Granular {
+		return now.Refuse.Words()
 	}
 	return ""
 }
 
-func (m *modes) consent() consent {
+func (m *modes) consent() decide.Consent {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now
 }
+
+// limiter holds the limits on the policy. It is safe for concurrent use.
+type limiter struct {
+	unconfined bool // there is no sandbox
+
+	mu     sync.Mutex
+	limits decide.Limits
+}
+
+// SetModel sets the limits of the current model. If they cannot be enforced, it returns an error
+// and changes nothing.
+func (l *limiter) SetModel(m ModelRules) error {
+	if m.ReadOnly && l.unconfined {
+		return errors.New("the settings make this model read-only, and without a sandbox (danger-full-access) nothing can enforce that")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limits.Model = m
+	return nil
+}
+
+// SetReadOnly closes what the policy opens for writing, except temporary files, or opens it again.
+// Opening it also opens it for a model whose own limits close it: the person who opens it knows the
+// model. Answers for the session stay. Running commands keep their policy.
+func (l *limiter) SetReadOnly(on bool) error {
+	if on && l.unconfined {
+		return errors.New("without a sandbox (danger-full-access) nothing can enforce read-only")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limits.ReadOnly, l.limits.Model.ReadOnly = on, on && l.limits.Model.ReadOnly
+	return nil
+}
+
+// ReadOnly reports whether everything is read-only, by SetReadOnly or by the limits of the model.
+func (l *limiter) ReadOnly() bool {
+	return l.limited().OnlyReads()
+}
+
+func (l *limiter) limited() decide.Limits {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.limits
+}
+
+// Model returns the limits of the current model.
+func (l *limiter) Model() ModelRules { return l.limited().Model }

@@ -9,6 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"codeagent/approvals/content"
+	"codeagent/approvals/decide"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
@@ -25,72 +26,59 @@ import (
 // yes applies once, and a question that cannot stay open without a change is refused.
 const mostAgain = 2
 
-// sight is what the gate found, before the decision, about an action that may leave the sandbox.
-type sight struct {
-	// bound is what a yes is bound to. unbound says why it cannot apply to the session; "" if it can.
-	bound   content.Binding
-	unbound string
-	// answered: a yes for the session was given to this very command, and news is what changed since.
-	answered bool
-	news     []string
-	warnings []string
-	// pauses: the answer that stops all other trees is possible, and would stop something.
-	pauses bool
-}
-
 // leaves reports whether a asks for what only running outside the sandbox gives it.
-func (s state) leaves(a Action) bool {
-	w, _, refusal := s.wanted(s.base(), a)
-	return refusal == nil && w.leaves()
+func leaves(s decide.State, a Action) bool {
+	w, _, refusal := s.Wanted(s.Base(), a)
+	return refusal == nil && w.Leaves()
 }
 
 // look finds what a question about running a outside the sandbox depends on. Where a would not leave
 // the sandbox there is nothing to find.
-func (g *Gate) look(s state, a Action, leaves bool) (out sight) {
-	base := reopened(s.base())
+func (g *Gate) look(s decide.State, a Action, leaves bool) (out decide.Sight, bound content.Binding) {
+	base := s.Base().Reopened()
 	if !leaves || a.Kind != word.KindCommand || base.Unconfined {
-		return out
+		return out, bound
 	}
-	out.bound, out.unbound = g.bind(s, a)
-	out.warnings = append(s.writable(base, a.Folder), g.sessionChanges(base)...)
+	bound, out.Unbound = g.bind(s, a)
+	out.Warnings = append(g.writable(base, a.Folder), g.sessionChanges(base)...)
 	source := g.opts.Content
 	if source == nil {
-		return out
+		return out, bound
 	}
 	writers := source.Writers()
 	for _, w := range writers {
 		holds := ""
 		if len(w.Holds) > 0 {
-			holds = "; it holds open for writing: " + content.Few(w.Holds, show)
+			holds = "; it holds open for writing: " + content.Few(w.Holds, decide.Show)
 		}
-		out.warnings = append(out.warnings, w.Name+" runs, and can change what this runs or reads"+holds)
+		out.Warnings = append(out.Warnings, w.Name+" runs, and can change what this runs or reads"+holds)
 	}
 	pauser, ok := source.(content.Pauser)
-	out.pauses = ok && pauser.Pauses() && len(writers) > 0
-	if e, ok := s.outside(a); ok {
-		out.answered = true
+	out.Pauses = ok && pauser.Pauses() && len(writers) > 0
+	if e, ok := outside(s, a); ok {
+		out.Answered = true
 		if len(writers) > 0 {
-			out.news = append(out.news, writers[0].Name+" is running, and can change what this runs or reads")
+			out.News = append(out.News, writers[0].Name+" is running, and can change what this runs or reads")
 		}
-		for _, what := range e.Bound.Differs(source, out.bound, show) {
-			out.news = append(out.news, what+" since your yes at "+e.Made.Format("15:04"))
+		for _, what := range e.Bound.Differs(source, bound, decide.Show) {
+			out.News = append(out.News, what+" since your yes at "+e.Made.Format("15:04"))
 		}
-		if out.unbound != "" {
-			out.news = append(out.news, out.unbound)
+		if out.Unbound != "" {
+			out.News = append(out.News, out.Unbound)
 		}
 	}
 	switch {
-	case out.unbound != "":
+	case out.Unbound != "":
 	case len(writers) > 0:
-		out.unbound = writers[0].Name + " runs, and could change what it runs or reads"
+		out.Unbound = writers[0].Name + " runs, and could change what it runs or reads"
 	case g.ledger.reasked(a) >= mostAgain:
-		out.unbound = "what it depends on keeps changing"
+		out.Unbound = "what it depends on keeps changing"
 	}
-	return out
+	return out, bound
 }
 
 // bind returns what a yes to a is bound to, and why that is not enough for a session.
-func (g *Gate) bind(s state, a Action) (b content.Binding, unbound string) {
+func (g *Gate) bind(s decide.State, a Action) (b content.Binding, unbound string) {
 	source := g.opts.Content
 	if source == nil {
 		return b, "changes of the session are not recorded"
@@ -106,13 +94,13 @@ func (g *Gate) bind(s state, a Action) (b content.Binding, unbound string) {
 
 // pinned adds to b the programs and entries of a as they are now, and says which program cannot be
 // read.
-func (g *Gate) pinned(s state, a Action, b content.Binding) (_ content.Binding, unread string) {
+func (g *Gate) pinned(s decide.State, a Action, b content.Binding) (_ content.Binding, unread string) {
 	source := g.opts.Content
 	for _, name := range programNames(a.Command) {
-		file := s.program(a.Folder, name)
-		it, err := content.Of(source, name, file, !changeable(reopened(s.base()), file))
+		file := g.program(a.Folder, name)
+		it, err := content.Of(source, name, file, !changeable(s.Base().Reopened(), file))
 		if err != nil {
-			it, unread = content.Item{Name: name, Path: file, Sum: content.Unread}, show(name)+" cannot be read, so that a change of it would not be noticed"
+			it, unread = content.Item{Name: name, Path: file, Sum: content.Unread}, decide.Show(name)+" cannot be read, so that a change of it would not be noticed"
 		}
 		b.Items = append(b.Items, it)
 	}
@@ -121,11 +109,11 @@ func (g *Gate) pinned(s state, a Action, b content.Binding) (_ content.Binding, 
 }
 
 // outside returns the latest answer by which exactly this command may run outside the sandbox.
-func (s state) outside(a Action) (ledger.Entry, bool) {
-	d := deedOf(a)
-	for _, e := range slices.Backward(s.answers) {
-		if e.Folder != "" && e.deed == d && a.Kind == word.KindCommand && e.Outside {
-			return e.Entry, true
+func outside(s decide.State, a Action) (ledger.Entry, bool) {
+	d := decide.DeedOf(a)
+	for _, e := range slices.Backward(s.Answers) {
+		if e.Folder != "" && e.Deed == d && a.Kind == word.KindCommand && e.Outside {
+			return e, true
 		}
 	}
 	return ledger.Entry{}, false
@@ -141,20 +129,20 @@ func (q *asked) pin(source content.Source) {
 }
 
 // moved lists what is not as it was when the question was shown.
-func (g *Gate) moved(s state, asked Request) []string {
+func (g *Gate) moved(s decide.State, asked asked) []string {
 	source := g.opts.Content
 	if source == nil || asked.bound == nil {
 		return nil
 	}
 	if !asked.Widest || asked.Held {
-		return asked.bound.Moved(asked.bound.Again(source), show)
+		return asked.bound.Moved(asked.bound.Again(source), decide.Show)
 	}
 	now, _ := g.pinned(s, asked.Action, content.Binding{})
-	return asked.bound.Differs(source, now, show)
+	return asked.bound.Differs(source, now, decide.Show)
 }
 
 // recheck returns what compares once more, as the action starts, what its permit is bound to.
-func (g *Gate) recheck(asked Request) func() error {
+func (g *Gate) recheck(asked asked) func() error {
 	if g.opts.Content == nil || asked.bound == nil || asked.Held {
 		return nil
 	}
@@ -180,8 +168,8 @@ func (g *Gate) again(q asked, moved []string) *Refusal {
 }
 
 // program returns the file that name resolves to in folder, through PATH and links, or "".
-func (s state) program(folder, name string) string {
-	dirs := s.path
+func (g *Gate) program(folder, name string) string {
+	dirs := g.opts.Path
 	if strings.Contains(name, "/") {
 		dirs = []string{folder}
 	}
@@ -189,11 +177,11 @@ func (s state) program(folder, name string) string {
 		if strings.HasPrefix(name, "/") {
 			dir = "/"
 		}
-		p, refusal := s.at.canonical(folder, strings.TrimSuffix(dir, "/")+"/"+name)
+		p, refusal := g.ledger.at.canonical(folder, strings.TrimSuffix(dir, "/")+"/"+name)
 		if refusal != nil {
 			continue
 		}
-		if m, err := s.at.files.Lstat(p); err == nil && m.IsRegular() && m&0o111 != 0 {
+		if m, err := g.ledger.at.files.Lstat(p); err == nil && m.IsRegular() && m&0o111 != 0 {
 			return p
 		}
 	}
@@ -202,24 +190,24 @@ func (s state) program(folder, name string) string {
 
 // writable names the folders of PATH that commands can change: what runs outside looks for programs
 // there, and nothing separates the two. A folder that cannot be reached has no program either.
-func (s state) writable(base sandbox.Policy, folder string) []string {
+func (g *Gate) writable(base sandbox.Policy, folder string) []string {
 	var dirs []string
-	for _, dir := range s.path {
-		if p, refusal := s.at.canonical(folder, dir); refusal == nil && changeable(base, p) {
+	for _, dir := range g.opts.Path {
+		if p, refusal := g.ledger.at.canonical(folder, dir); refusal == nil && changeable(base, p) {
 			dirs = append(dirs, dir)
 		}
 	}
 	if len(dirs) == 0 {
 		return nil
 	}
-	return []string{"programs are looked for in " + content.Few(dirs, show) + ", which commands can change"}
+	return []string{"programs are looked for in " + content.Few(dirs, decide.Show) + ", which commands can change"}
 }
 
 // sessionChanges warns about what the session changed or made: the command can run or read it.
 func (g *Gate) sessionChanges(base sandbox.Policy) (out []string) {
 	if g.opts.MadeGit != nil {
 		out = fewWarnings(g.opts.MadeGit(), func(dir string) string {
-			return fmt.Sprintf("commands made the git directory %s: outside, git runs what its hooks and configuration name", show(dir))
+			return fmt.Sprintf("commands made the git directory %s: outside, git runs what its hooks and configuration name", decide.Show(dir))
 		})
 	}
 	if g.opts.Content == nil {
@@ -227,10 +215,11 @@ func (g *Gate) sessionChanges(base sandbox.Policy) (out []string) {
 	}
 	changes, all := g.opts.Content.Changed(0)
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c content.Change) bool {
-		return g.at.entry(c.Path) == isAbsent || strings.HasSuffix(c.Path, "/.git") || strings.Contains(c.Path, "/.git/")
+		exists, _ := g.ledger.at.entry(c.Path)
+		return !exists || strings.HasSuffix(c.Path, "/.git") || strings.Contains(c.Path, "/.git/")
 	})
 	if len(changes) > 0 {
-		out = append(out, "this session changed what it can run or read: "+content.Who(changes, show))
+		out = append(out, "this session changed what it can run or read: "+content.Who(changes, decide.Show))
 	}
 	if !all {
 		out = append(out, "this session changed more files than are listed")
@@ -274,12 +263,12 @@ func eachCall(command string, each func(words []string)) {
 		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
 			words := make([]string, len(call.Args))
 			for i, w := range call.Args {
-				words[i], _ = literal(w)
+				words[i], _ = decide.Literal(w)
 			}
 			each(words)
 		}
 		if r, ok := n.(*syntax.Redirect); ok && r.Word != nil {
-			to, _ := literal(r.Word)
+			to, _ := decide.Literal(r.Word)
 			each([]string{"", to})
 		}
 		return true
@@ -303,7 +292,7 @@ func namedPaths(a Action) (out []string) {
 			if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
 				word = value
 			}
-			if word == "" || strings.HasPrefix(word, "-") || len(word) > maxEntry || strings.ContainsRune(word, 0) {
+			if word == "" || strings.HasPrefix(word, "-") || len(word) > decide.MaxEntry || strings.ContainsRune(word, 0) {
 				continue
 			}
 			if !path.IsAbs(word) {

@@ -61,7 +61,7 @@ func TestPermitIsForExactlyOneAction(t *testing.T) {
 			t.Fatalf("field of kind %s: how does a permit cover it?", v.Kind())
 		}
 	}
-	b, checked := cloneAction(a), 0
+	b, checked := a.Clone(), 0
 	change(reflect.ValueOf(&b).Elem(), func() {
 		checked++
 		if _, err := p.Policy(b); !errors.Is(err, ErrNoPermit) {
@@ -92,7 +92,7 @@ func TestEqualPermits(t *testing.T) {
 	p, _, _ := g.Decide(a)
 	same, _, _ := g.Decide(a)
 	other, _, _ := g.Decide(b)
-	g.Ledger().add(answered{Entry: ledger.Entry{Grant: sandbox.Grant{Write: []string{"/srv"}}}})
+	g.Ledger().add(ledger.Entry{Grant: sandbox.Grant{Write: []string{"/srv"}}})
 	wider, _, _ := g.Decide(a)
 	for name, c := range map[string]struct {
 		p, q Permit

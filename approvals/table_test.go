@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/approvals/decide"
 	"codeagent/event/word"
 	"codeagent/sandbox"
 )
@@ -131,25 +132,25 @@ func TestTable(t *testing.T) {
 		}
 		sets := 1
 		if r.policy == string(Granular) && r.before == "-" { // a refused topic has no earlier answer
-			sets = 1 << len(topicNames)
+			sets = 1 << len(allTopics())
 		}
 		for _, one := range wants {
 			for set := range sets {
-				r, refused := r, topics(set)
+				r, refused := r, decide.Topics(set)
 				r.wants = one
 				g := newGate(Mode(r.policy), r.base(), func(o *Options) {
-					o.Rules, o.GrantsHosts, o.GrantsSockets, o.Refuse = rules, true, true, refused.of(topicNames)
+					o.Rules, o.GrantsHosts, o.GrantsSockets, o.Refuse = rules, true, true, refused.Names()
 				})
 				outcome, nobody := r.outcome, r.nobody
 				if ask, topic, ok := strings.Cut(r.outcome, ":"); ok {
 					outcome = ask
-					if topicsOf(strings.Split(topic, "+"))&refused != 0 {
+					if decide.TopicsOf(strings.Split(topic, "+"))&refused != 0 {
 						outcome, nobody = "refuse", "refuse"
 					}
 				}
 				got, question := r.play(t, g)
 				if got != outcome {
-					t.Errorf("gate.txt:%d: %s (wants %s, refusing %q): %s, want %s", r.line, r.key(), one, refused.of(topicNames), got, outcome)
+					t.Errorf("gate.txt:%d: %s (wants %s, refusing %q): %s, want %s", r.line, r.key(), one, refused.Names(), got, outcome)
 					continue
 				}
 				if question != nil {

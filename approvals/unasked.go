@@ -1,13 +1,13 @@
 package approvals
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"codeagent/approvals/decide"
 	"codeagent/approvals/review"
 	"codeagent/event/word"
 	"codeagent/internal/short"
@@ -18,73 +18,16 @@ import (
 // what to do, in three cases: the settings do not let this model ask for it, the person has already
 // said no to it, or it lacks a valid reason. The last happens once per request.
 
-// ModelRules are the limits that the settings put on the current model.
-type ModelRules struct {
-	// ReadOnly: only the folder for temporary files is writable until an answer opens more.
-	ReadOnly bool
-	// MustJustify: a request without a valid reason is always refused. Actions that ask without a
-	// request (edits, fetches) need a reason too.
-	MustJustify bool
-	// NoOutside: the model may not ask to run outside the sandbox.
-	NoOutside bool
-}
-
-// limits are the current restrictions. A copy of the gate copies them as a whole.
-type limits struct {
-	readOnly bool // for every model
-	model    ModelRules
-}
-
-func (l limits) onlyReads() bool { return l.readOnly || l.model.ReadOnly }
-
-// asker holds the limits and the earlier requests and answers of the session. It decides which
-// questions need not be put. It is safe for concurrent use.
+// asker holds the earlier requests and answers of the session. It decides which questions need not be
+// put. It is safe for concurrent use.
 type asker struct {
-	// unconfined: there is no sandbox. reasons and facts are set from Options.
-	unconfined, reasons, facts bool
+	reasons, facts bool // from Options
 
 	mu       sync.Mutex
-	limits   limits
 	noes     []pastNo
 	given    []pastReason
 	returned []string // requests that were sent back since the last good reason
 	seen     []review.Seen
-}
-
-// SetModel sets the limits of the current model. If they cannot be enforced, it returns an error
-// and changes nothing.
-func (k *asker) SetModel(m ModelRules) error {
-	if m.ReadOnly && k.unconfined {
-		return errors.New("the settings make this model read-only, and without a sandbox (danger-full-access) nothing can enforce that")
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.limits.model = m
-	return nil
-}
-
-// SetReadOnly closes what the policy opens for writing, except temporary files, or opens it again.
-// Opening it also opens it for a model whose own limits close it: the person who opens it knows the
-// model. Answers for the session stay. Running commands keep their policy.
-func (k *asker) SetReadOnly(on bool) error {
-	if on && k.unconfined {
-		return errors.New("without a sandbox (danger-full-access) nothing can enforce read-only")
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.limits.readOnly, k.limits.model.ReadOnly = on, on && k.limits.model.ReadOnly
-	return nil
-}
-
-// ReadOnly reports whether everything is read-only, by SetReadOnly or by the limits of the model.
-func (k *asker) ReadOnly() bool {
-	return k.limited().onlyReads()
-}
-
-func (k *asker) limited() limits {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.limits
 }
 
 // UserSpoke forgets the requests that were denied, because the user has sent a new message.
@@ -94,60 +37,24 @@ func (k *asker) UserSpoke() {
 	k.noes, k.returned = nil, nil
 }
 
-// Model returns the limits of the current model.
-func (k *asker) Model() ModelRules { return k.limited().model }
-
-// forModel returns the part of p that is open now to the current model.
-func (l limits) forModel(p sandbox.Policy) sandbox.Policy {
-	if !l.onlyReads() {
-		return p
-	}
-	closed := func(r sandbox.Root) bool { return p.Temp == "" || !sandbox.Covers(p.Temp, r.Path) }
-	p.WasWrite = append(p.WasWrite, p.Write...)
-	p.Write, p.SharedTemp = slices.DeleteFunc(p.Write, closed), false
-	return p
-}
-
-// reopened returns p with the roots that read-only closed. It serves to find what is protected in
-// them, and what commands could change.
-func reopened(p sandbox.Policy) sandbox.Policy {
-	p.Write = slices.Concat(p.WasWrite, p.Write)
-	return p
-}
-
 // unasked returns the refusal of r, a question about what a wants, or nil if the question must be
 // put.
-func (k *asker) unasked(r *Request, a Action, w want, now state) *Refusal {
-	if refusal := now.tooWide(w); refusal != nil {
-		refusal.Request = r
-		return refusal
+func (k *asker) unasked(r *Request, a Action, w decide.Want, now decide.Limits) *Refusal {
+	if refusal := now.TooWide(w); refusal != nil {
+		return &Refusal{Reason: refusal.Reason, Advice: refusal.Advice, Request: r}
 	}
 	if refusal := k.repeats(a, w); refusal != nil {
 		return refusal
 	}
-	return k.reasonless(r, a, w)
-}
-
-// tooWide returns a refusal if w needs to leave the sandbox and the model may not ask for that.
-func (l limits) tooWide(w want) *Refusal {
-	const never = "this model may not ask to run anything outside the sandbox (the user's setting may_ask_outside)"
-	switch {
-	case !l.model.NoOutside:
-	case w.unsandboxed:
-		return &Refusal{Reason: never, Advice: "Ask for the paths and hosts that are needed, or say what is missing"}
-	case w.blocked != "":
-		return &Refusal{Reason: never + ", and " + w.blocked, Advice: "Do without it, or say what is missing"}
-	}
-	return nil
+	return k.reasonless(r, a, w, now.Model.MustJustify)
 }
 
 // reasonless returns a request to the model if its reason is not valid, once for each request.
 // Otherwise it adds what is known about the reason to the question.
-func (k *asker) reasonless(r *Request, a Action, w want) *Refusal {
-	must := k.Model().MustJustify
+func (k *asker) reasonless(r *Request, a Action, w decide.Want, must bool) *Refusal {
 	byItself := a.Kind == word.KindEdit || a.Kind == word.KindFetch
 	switch {
-	case w.empty() || a.Kind == word.KindInput:
+	case w.Empty() || a.Kind == word.KindInput:
 		return nil // the model requested nothing: a rule or the mode asks
 	case !must && (byItself || !k.reasons):
 		return nil
@@ -219,7 +126,7 @@ func (k *asker) said(q Request, ans Answer) {
 	}
 	no := pastNo{kind: q.Action.Kind, deed: deedText(q.Action), grant: q.Grant, outside: q.Grant.Unsandboxed || q.Widest}
 	no.grant.Unsandboxed = false
-	no.reason = strings.TrimSpace(strings.ToValidUTF8(short.Head(ans.Reason, maxReason), ""))
+	no.reason = strings.TrimSpace(strings.ToValidUTF8(short.Head(ans.Reason, decide.MaxReason), ""))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.noes = append(k.noes, no)
@@ -227,7 +134,7 @@ func (k *asker) said(q Request, ans Answer) {
 }
 
 // repeats refuses a request that includes one that the user denied.
-func (k *asker) repeats(a Action, w want) *Refusal {
+func (k *asker) repeats(a Action, w decide.Want) *Refusal {
 	deed := deedText(a)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -240,7 +147,7 @@ func (k *asker) repeats(a Action, w want) *Refusal {
 			because = " (" + no.reason + ")"
 		}
 		what := "this"
-		if words := grantWords(no.grant); words != "" {
+		if words := decide.GrantWords(no.grant); words != "" {
 			what = words
 		}
 		return &Refusal{
@@ -254,17 +161,17 @@ func (k *asker) repeats(a Action, w want) *Refusal {
 // in reports whether a, which wants w, includes everything that was denied. A request for less is a
 // new request. So is an edit or an input with other text. A denied fetch does not deny a command's
 // contact to the host, nor the reverse.
-func (no pastNo) in(a Action, deed string, w want) bool {
+func (no pastNo) in(a Action, deed string, w decide.Want) bool {
 	same := no.kind == a.Kind && no.deed == deed
 	switch {
 	case no.grant.Empty() || a.Kind == word.KindEdit || a.Kind == word.KindInput:
-		return same && (!no.outside || w.unsandboxed || w.blocked != "")
+		return same && (!no.outside || w.Unsandboxed || w.Blocked != "")
 	case (no.kind == word.KindFetch) != (a.Kind == word.KindFetch):
 		return false
-	case w.unsandboxed:
+	case w.Unsandboxed:
 		return same // outside the sandbox everything is open
 	}
-	return opens(w.grant, no.grant)
+	return w.Grant.Covers(no.grant)
 }
 
 // deedText identifies an action without its request for permissions. It ignores the spacing of a
@@ -283,12 +190,12 @@ func deedText(a Action) string {
 
 // fault says what the reason for w lacks, or "". again: this request was already returned once, or
 // too many requests in a row were.
-func (k *asker) fault(a Action, w want, reason string) (fault string, again bool) {
-	about := review.Subject{Command: a.Command, Opens: slices.Concat(w.grant.Write, w.grant.Read, w.grant.Sockets, a.Wish.Write, a.Wish.Read)}
+func (k *asker) fault(a Action, w decide.Want, reason string) (fault string, again bool) {
+	about := review.Subject{Command: a.Command, Opens: slices.Concat(w.Grant.Write, w.Grant.Read, w.Grant.Sockets, a.Wish.Write, a.Wish.Read)}
 	if a.Kind == word.KindEdit {
 		about.Command = strings.Join(a.Paths, " ")
 	}
-	for _, h := range w.grant.Hosts {
+	for _, h := range w.Grant.Hosts {
 		about.Opens = append(about.Opens, h.Host)
 	}
 	k.mu.Lock()
@@ -302,7 +209,7 @@ func (k *asker) fault(a Action, w want, reason string) (fault string, again bool
 		k.given = k.given[max(len(k.given)-maxReasons, 0):]
 		return "", false
 	}
-	key := grantWords(w.grant)
+	key := decide.GrantWords(w.Grant)
 	if key == "" {
 		key = deedText(a)
 	}

@@ -3,6 +3,7 @@ package approvals
 import (
 	"slices"
 
+	"codeagent/approvals/ask"
 	"codeagent/event/word"
 	"codeagent/sandbox"
 	"codeagent/sandbox/named"
@@ -15,25 +16,27 @@ import (
 // reverse comes first.
 func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 	if i := slices.IndexFunc(v.Denials, isLoss); i >= 0 && a.Kind == word.KindCommand {
-		r := lossRequest(a, v.Denials[i])
+		r := ask.Loss(a, v.Denials[i])
 		r.ID = g.opts.NewID()
 		return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: remedy(g, g.run(lossFlag)), Request: &r}
 	}
-	s := g.state()
-	base := s.base()
+	wish := suggested(a, v.Suggest)
+	s := g.state(g.ledger.at.names(Action{Folder: a.Folder, Wish: wish})...)
+	base := s.Base()
 	needs := v.Needs()
 	if a.Kind != word.KindCommand || base.Unconfined || len(needs) == 0 || v.Denied && v.Suggest.Unsandboxed {
 		return nil
 	}
-	if !v.Denied && refusedIn(g.at.home, a, needs).Handled() {
+	if !v.Denied && refusedIn(g.ledger.at.seen.Home, a, needs).Handled() {
 		return nil
 	}
-	w, refusal := s.want(base, a.Folder, suggested(a, v.Suggest))
-	if refusal != nil || w.empty() {
+	w, refusal := s.Wants(base, a.Folder, wish)
+	if refusal != nil || w.Empty() {
 		return nil
 	}
-	r := s.request(a, w, g.look(s, a, w.leaves()))
-	r.ID, r.Title = g.opts.NewID(), heldWho(needs[0])+" wants to "+grantWords(r.Grant)
+	seen, _ := g.look(s, a, w.Leaves())
+	r := ask.Unmet(s, a, w, seen, needs[0])
+	r.ID = g.opts.NewID()
 	return &Refusal{Reason: "nobody could be asked, so it was refused", Hint: remedy(g, g.hint(a.Kind, r.Grant)), Request: &r}
 }
 
@@ -44,7 +47,7 @@ func (g *Gate) Met(a Action, v sandbox.Verdict, by Action, passed sandbox.Verdic
 	again := func(d sandbox.Denial) bool {
 		return slices.ContainsFunc(needs, func(n sandbox.Denial) bool { return n.Kind == d.Kind && n.Target == d.Target })
 	}
-	return by.Kind == word.KindCommand && !passed.Failed && !slices.ContainsFunc(passed.Denials, again) && refusedIn(g.at.home, a, needs).DoneBy(by.Command)
+	return by.Kind == word.KindCommand && !passed.Failed && !slices.ContainsFunc(passed.Denials, again) && refusedIn(g.ledger.at.seen.Home, a, needs).DoneBy(by.Command)
 }
 
 func refusedIn(home string, a Action, denials []sandbox.Denial) *named.Refused {

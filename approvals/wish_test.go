@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"codeagent/approvals/decide"
 	"codeagent/sandbox"
 )
 
@@ -30,7 +31,7 @@ func TestWishBecomesExact(t *testing.T) {
 }
 
 func TestWishesNobodyCanGrant(t *testing.T) {
-	many := make([]string, maxWishes+1)
+	many := make([]string, 33)
 	for i := range many {
 		many[i] = fmt.Sprintf("/srv/%d", i)
 	}
@@ -63,7 +64,7 @@ func TestWishesNobodyCanGrant(t *testing.T) {
 		{"not UTF-8", Wish{Write: []string{"/srv/\xff"}}, "UTF-8"},
 		{"too many", Wish{Write: many}, "at most 32"},
 		{"far too many", Wish{Write: slices.Repeat([]string{"x"}, 1000)}, "at most 32"},
-		{"too long", Wish{Write: []string{"/" + strings.Repeat("a", maxEntry)}}, "at most 4096"},
+		{"too long", Wish{Write: []string{"/" + strings.Repeat("a", decide.MaxEntry)}}, "at most 4096"},
 		{"dots after nothing", Wish{Write: []string{"/srv/none/../x"}}, "missing"},
 		{"a bad host", Wish{Hosts: []string{"user@example.org:443"}}, "not allowed in a host"},
 		{"every host", Wish{Hosts: []string{"*:443"}}, "not allowed in a host"},
@@ -167,7 +168,7 @@ func checkWish(t *testing.T, raw string) {
 			continue
 		}
 		for _, p := range append(r.Grant.Write, r.Grant.Sockets...) {
-			if !g.at.unmoved(p) || !utf8.ValidString(p) || plainText(p) != nil || sandbox.Covers(p, "/home/u") || sandbox.Covers(p, "/opt/codeagent/bin") || sandbox.Covers("/opt/codeagent/bin", p) {
+			if !g.state(p).Places.Unmoved(p) || !utf8.ValidString(p) || decide.PlainText(p) != nil || sandbox.Covers(p, "/home/u") || sandbox.Covers(p, "/opt/codeagent/bin") || sandbox.Covers("/opt/codeagent/bin", p) {
 				t.Errorf("%q was shown as %q", raw, p)
 			}
 		}

@@ -191,6 +191,13 @@ func (p Policy) OnlyRead() Policy {
 	return q
 }
 
+// Reopened returns p with the roots that read-only closed. It serves to find what is protected in
+// them, and what commands could change.
+func (p Policy) Reopened() Policy {
+	p.Write = slices.Concat(p.WasWrite, p.Write)
+	return p
+}
+
 // Protect protects paths, for the reason that is a sentence without its end.
 func (p *Policy) Protect(reason string, paths ...string) {
 	reasons := maps.Clone(p.Protected.Reasons)

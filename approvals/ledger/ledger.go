@@ -77,7 +77,14 @@ type Entry struct {
 	Described string `json:"described,omitempty"`
 	// Server limits Grant to an MCP server; empty: Grant applies to commands.
 	Server string `json:"server,omitempty"`
+	// Deed is the command that was answered about. Adopted: the entry comes from a file, which names no
+	// program.
+	Deed    Deed `json:"-"`
+	Adopted bool `json:"-"`
 }
+
+// Deed identifies a command across calls: the hash of what is run and where.
+type Deed [sha256.Size]byte
 
 // Setting is a setting that opens something: the policy with it and without it. Fetch are hosts
 // that it opens only to fetches.
@@ -86,6 +93,31 @@ type Setting struct {
 	Source        string
 	With, Without sandbox.Policy
 	Fetch         []sandbox.HostPort
+}
+
+// Entries returns one entry for each path, host or socket that s opens.
+func (s Setting) Entries() (out []Entry) {
+	add := func(g sandbox.Grant) { out = append(out, Entry{Grant: g}) }
+	had := sandbox.PathsOf(s.Without.Write)
+	for _, p := range sandbox.PathsOf(s.With.Write) {
+		if !slices.Contains(had, p) {
+			add(sandbox.Grant{Write: []string{p}})
+		}
+	}
+	for _, h := range s.With.Network.Hosts {
+		if !slices.Contains(s.Without.Network.Hosts, h) {
+			add(sandbox.Grant{Hosts: []sandbox.HostPort{h}})
+		}
+	}
+	for _, p := range s.With.Sockets {
+		if !slices.Contains(s.Without.Sockets, p) {
+			add(sandbox.Grant{Sockets: []string{p}})
+		}
+	}
+	for _, h := range s.Fetch {
+		out = append(out, Entry{Fetch: []sandbox.HostPort{h}})
+	}
+	return out
 }
 
 // Lines lists what e opens, one item per line. show formats texts. Nil leaves them unchanged.

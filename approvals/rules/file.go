@@ -377,19 +377,17 @@ type Example struct {
 
 // Examples judges the examples of a rule.
 func (r *Rule) Examples() (out []Example) {
-	alone := *r
-	alone.Expires = time.Time{}
-	set := Join([]*Rule{&alone})
+	set := Join([]*Rule{r})
 	for _, line := range r.match {
 		e := Example{Key: "match", Line: line}
-		if j := set.Command(line, time.Time{}); j.Decision != r.Decision {
+		if j := set.Command(line); j.Decision != r.Decision {
 			e.Problem = fmt.Sprintf("the rule does not match %q%s", short.Head(line, 200), because(j))
 		}
 		out = append(out, e)
 	}
 	for _, line := range r.notMatch {
 		e := Example{Key: "not_match", Line: line}
-		if j := set.Command(line, time.Time{}); j.Decision == r.Decision {
+		if j := set.Command(line); j.Decision == r.Decision {
 			e.Problem = fmt.Sprintf("the rule matches %q", short.Head(line, 200))
 		}
 		out = append(out, e)

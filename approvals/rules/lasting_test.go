@@ -52,7 +52,7 @@ func TestForLine(t *testing.T) {
 			continue
 		}
 		s := Join(parsed)
-		if why == "" && s.Command(line, time.Now()).Decision != Allow || s.Command(line+" x", time.Now()).Decision == Allow {
+		if why == "" && s.At(time.Now()).Command(line).Decision != Allow || s.At(time.Now()).Command(line+" x").Decision == Allow {
 			t.Errorf("%q: its rules judge otherwise:\n%s", line, text.String())
 		}
 	}

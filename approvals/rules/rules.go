@@ -139,6 +139,14 @@ func (s *Set) In(folder string, canonical func(path string) string) *Set {
 	}))
 }
 
+// At returns the rules that have not expired at a time.
+func (s *Set) At(now time.Time) *Set {
+	if !slices.ContainsFunc(s.Rules(), func(r *Rule) bool { return !r.Holds(now) }) {
+		return s
+	}
+	return Join(slices.DeleteFunc(slices.Clone(s.all), func(r *Rule) bool { return !r.Holds(now) }))
+}
+
 // Holds reports whether the rule has not expired.
 func (r *Rule) Holds(now time.Time) bool { return r.Expires.IsZero() || now.Before(r.Expires) }
 
@@ -160,24 +168,24 @@ type Judgement struct {
 	Parts  []Part
 }
 
-// Command judges a command line for bash at a time.
-func (s *Set) Command(line string, now time.Time) Judgement {
+// Command judges a command line for bash.
+func (s *Set) Command(line string) Judgement {
 	if s == nil || len(s.first) == 0 {
 		return Judgement{}
 	}
 	parsed, opaque := ParseLine(line)
 	plain, opaque := plainOf(parsed, opaque)
 	j := Judgement{Opaque: opaque}
-	s.permit(&j, plain, now)
-	s.restrict(&j, line, parsed, now)
+	s.permit(&j, plain)
+	s.restrict(&j, line, parsed)
 	return j
 }
 
 // permit allows the judgement if each part is allowed.
-func (s *Set) permit(j *Judgement, plain [][]string, now time.Time) {
+func (s *Set) permit(j *Judgement, plain [][]string) {
 	denied := false
 	for _, words := range plain {
-		r, why := s.allow(words, now)
+		r, why := s.allow(words)
 		if j.Opaque == "" {
 			j.Opaque = why
 		}
@@ -204,9 +212,9 @@ func changesFolder(words []string) bool {
 // allow returns the longest rule that allows words; of equally long rules the first. A rule does
 // not apply if the words after its own words could start another program. If that leaves no rule,
 // why names such a word.
-func (s *Set) allow(words []string, now time.Time) (found *Rule, why string) {
+func (s *Set) allow(words []string) (found *Rule, why string) {
 	for _, r := range s.first[words[0]] {
-		if r.Decision != Allow || !r.Holds(now) || !r.begins(words) || found != nil && len(r.Words) <= len(found.Words) {
+		if r.Decision != Allow || !r.begins(words) || found != nil && len(r.Words) <= len(found.Words) {
 			continue
 		}
 		if hides := hidden(words, len(r.Words)); hides != "" {
@@ -222,14 +230,14 @@ func (s *Set) allow(words []string, now time.Time) (found *Rule, why string) {
 }
 
 // restrict applies the asks and forbids to whatever the line may start.
-func (s *Set) restrict(j *Judgement, line string, parsed *syntax.File, now time.Time) {
-	i := slices.IndexFunc(s.all, func(r *Rule) bool { return len(r.Words) > 0 && r.Decision.Stricter(None) && r.Holds(now) })
+func (s *Set) restrict(j *Judgement, line string, parsed *syntax.File) {
+	i := slices.IndexFunc(s.all, func(r *Rule) bool { return len(r.Words) > 0 && r.Decision.Stricter(None) })
 	if i < 0 {
 		return
 	}
 	whole := eachProgram(line, parsed, func(words []string, inside bool) {
 		for at := range words {
-			if r := s.strictest(words[at:], at == 0, now); r != nil {
+			if r := s.strictest(words[at:], at == 0); r != nil {
 				j.note(Part{Words: words[at:], Rule: r, Inside: inside || at > 0})
 			}
 		}
@@ -242,13 +250,13 @@ func (s *Set) restrict(j *Judgement, line string, parsed *syntax.File, now time.
 
 // strictest returns the strictest ask or forbid for words. program: the first of them is a
 // program's name, also if it is unknown.
-func (s *Set) strictest(words []string, program bool, now time.Time) (found *Rule) {
+func (s *Set) strictest(words []string, program bool) (found *Rule) {
 	candidates := s.first[base(words[0])]
 	if words[0] == unknown && program {
 		candidates = slices.DeleteFunc(slices.Clone(s.all), func(r *Rule) bool { return len(r.Words) < 2 })
 	}
 	for _, r := range candidates {
-		if r.Decision.Stricter(None) && r.Holds(now) && mayBegin(r.Words, words) && (found == nil || r.Decision.Stricter(found.Decision)) {
+		if r.Decision.Stricter(None) && mayBegin(r.Words, words) && (found == nil || r.Decision.Stricter(found.Decision)) {
 			found = r
 		}
 	}
@@ -312,9 +320,9 @@ func (r *Rule) begins(words []string) bool {
 
 // Path returns the root of a rule that allows an access to an absolute, clean path, the most
 // exact one; "" if none does. To allow writing is also to allow reading.
-func (s *Set) Path(access Access, path string, now time.Time) (root string) {
+func (s *Set) Path(access Access, path string) (root string) {
 	for _, r := range s.Rules() {
-		if !r.Holds(now) || r.Access != access && r.Access != Write {
+		if r.Access != access && r.Access != Write {
 			continue
 		}
 		for _, dir := range r.Paths {
@@ -327,8 +335,8 @@ func (s *Set) Path(access Access, path string, now time.Time) (root string) {
 }
 
 // Host reports whether a rule allows a fetch or a command to contact a host.
-func (s *Set) Host(h sandbox.HostPort, fetch bool, now time.Time) bool {
+func (s *Set) Host(h sandbox.HostPort, fetch bool) bool {
 	return slices.ContainsFunc(s.Rules(), func(r *Rule) bool {
-		return r.Holds(now) && (fetch || r.Access != Fetch) && slices.Contains(r.Hosts, h)
+		return (fetch || r.Access != Fetch) && slices.Contains(r.Hosts, h)
 	})
 }

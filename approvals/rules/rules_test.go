@@ -69,7 +69,7 @@ func TestTrickyCommandsAreNeverAllowed(t *testing.T) {
 		t.Errorf("%d tricky commands; at least 150 are wanted", len(all))
 	}
 	for _, line := range all {
-		if j := s.Command(line, time.Now()); j.Decision == Allow {
+		if j := s.At(time.Now()).Command(line); j.Decision == Allow {
 			t.Errorf("%q is allowed, by %v", line, j.Parts)
 		}
 	}
@@ -82,7 +82,7 @@ func TestEverydayCommandsAreAllowed(t *testing.T) {
 		t.Errorf("%d everyday commands; at least 100 are wanted", len(all))
 	}
 	for _, line := range all {
-		if j := s.Command(line, time.Now()); j.Decision != Allow {
+		if j := s.At(time.Now()).Command(line); j.Decision != Allow {
 			t.Errorf("%q is %q, not allowed: %s %v", line, j.Decision, j.Opaque, j.Parts)
 		}
 	}
@@ -111,10 +111,10 @@ func TestAdditionsAreNeverLessStrict(t *testing.T) {
 	for _, decision := range []string{`decision = "allow"`, `decision = "ask"`, "decision = \"forbid\"\nreason = \"no\""} {
 		s := set(t, everyday+"\n[[command]]\nwords = [\"deploy\", \"now\"]\n"+decision)
 		const command = "deploy now --all"
-		plain := s.Command(command, time.Now())
+		plain := s.At(time.Now()).Command(command)
 		for _, form := range additions {
 			line := added(form, command)
-			if got := s.Command(line, time.Now()); plain.Decision.Stricter(got.Decision) {
+			if got := s.At(time.Now()).Command(line); plain.Decision.Stricter(got.Decision) {
 				t.Errorf("%q is %q, and %q alone is %q", line, got.Decision, command, plain.Decision)
 			}
 		}
@@ -145,17 +145,17 @@ func FuzzAdditions(f *testing.F) {
 			r.Words = append(r.Words, []string{w})
 		}
 		s := Join([]*Rule{r})
-		plain := s.Command(strings.Join(words, " "), time.Time{})
+		plain := s.Command(strings.Join(words, " "))
 		if plain.Decision != r.Decision {
 			t.Fatalf("%q is %q by its own rule %q: %s", command, plain.Decision, r.Decision, plain.Opaque)
 		}
 		line := added(additions[int(first)%len(additions)], strings.Join(words, " "))
-		if got := s.Command(line, time.Time{}); plain.Decision.Stricter(got.Decision) {
+		if got := s.Command(line); plain.Decision.Stricter(got.Decision) {
 			t.Errorf("%q is %q, less strict than %q", line, got.Decision, plain.Decision)
 		}
 		if !strings.Contains(line, "\n") && !strings.Contains(line, "'") {
 			twice := added(additions[int(second)%len(additions)], line)
-			if got := s.Command(twice, time.Time{}); r.Decision != Allow && plain.Decision.Stricter(got.Decision) {
+			if got := s.Command(twice); r.Decision != Allow && plain.Decision.Stricter(got.Decision) {
 				t.Errorf("%q is %q, less strict than %q", twice, got.Decision, plain.Decision)
 			}
 		}
@@ -258,7 +258,7 @@ expires = 2020-01-01
 		{"npm\tunpublish # é", Forbid},
 		{"npm unpublish\r", Forbid},
 	} {
-		j := s.Command(c.line, time.Now())
+		j := s.At(time.Now()).Command(c.line)
 		if j.Decision != c.want || (j.Rule == nil) != (c.want == None) {
 			t.Errorf("%.80q: %q by %v, want %q", c.line, j.Decision, j.Rule, c.want)
 		}
@@ -271,7 +271,7 @@ func TestExact(t *testing.T) {
 	for line, want := range map[string]Decision{
 		"npm test": Allow, "npm t": Allow, "npm test 2>&1": Allow, "cd web && npm test": Allow, "npm test --watch": None, "npm": None, "npm test ''": None, "npm test && npm test x": None,
 	} {
-		if got := s.Command(line, time.Now()).Decision; got != want {
+		if got := s.At(time.Now()).Command(line).Decision; got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
@@ -304,7 +304,7 @@ access = "fetch"
 		{Write, "/home/ada/notes/a", "/home/ada/notes"}, {Read, "/home/ada/notes/a", "/home/ada/notes"}, {Write, "/home/ada/notesb", ""},
 		{Write, "/home/ada/notes/deep/x", "/home/ada/notes/deep"}, {Read, "/srv/data/x", "/srv/data"}, {Write, "/srv/data/x", ""}, {Write, "/home/ada", ""},
 	} {
-		if got := s.Path(c.access, c.path, time.Now()); got != c.want {
+		if got := s.At(time.Now()).Path(c.access, c.path); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.access, c.path, got, c.want)
 		}
 	}
@@ -313,10 +313,10 @@ access = "fetch"
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Host(h, false, time.Now()); got != want {
+		if got := s.At(time.Now()).Host(h, false); got != want {
 			t.Errorf("%s: %v, want %v", host, got, want)
 		}
-		if got := s.Host(h, true, time.Now()); got != (want || h.Host == "docs.example.com") {
+		if got := s.At(time.Now()).Host(h, true); got != (want || h.Host == "docs.example.com") {
 			t.Errorf("%s by a fetch: %v", host, got)
 		}
 	}
@@ -381,7 +381,7 @@ func BenchmarkCommand200Rules(b *testing.B) {
 	s := set(b, text)
 	now := time.Now()
 	for b.Loop() {
-		if j := s.Command("cd sub && go test ./... 2>&1 | tail -20", now); j.Decision != Allow {
+		if j := s.At(now).Command("cd sub && go test ./... 2>&1 | tail -20"); j.Decision != Allow {
 			b.Fatal(j)
 		}
 	}

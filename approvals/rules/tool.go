@@ -2,7 +2,6 @@ package rules
 
 import (
 	"strings"
-	"time"
 	"unicode"
 
 	"codeagent/internal/short"
@@ -17,12 +16,12 @@ type ToolCall struct{ Name, Described string }
 // anyTool ends the name of a rule for all tools of a server.
 const anyTool = "__*"
 
-// Tool judges a call of a tool at a time. The strictest rule decides; of equally strict ones, the
+// Tool judges a call of a tool. The strictest rule decides; of equally strict ones, the
 // one that names the tool, then the first. changed is an allow that would decide if the server
 // still described the tool as it did then; nil for none.
-func (s *Set) Tool(c ToolCall, now time.Time) (found, changed *Rule) {
+func (s *Set) Tool(c ToolCall) (found, changed *Rule) {
 	for _, r := range s.Rules() {
-		if r.Tool == "" || !r.Holds(now) || r.Tool != c.Name && !r.allTools(c.Name) {
+		if r.Tool == "" || r.Tool != c.Name && !r.allTools(c.Name) {
 			continue
 		}
 		if r.Decision == Allow && r.Described != "" && r.Described != c.Described {

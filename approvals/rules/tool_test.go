@@ -45,7 +45,7 @@ described = "1"
 		{"mail__send", "2", None, true},
 		{"mail__sender", "1", None, false},
 	} {
-		r, changed := s.Tool(ToolCall{Name: c.name, Described: c.described}, now)
+		r, changed := s.At(now).Tool(ToolCall{Name: c.name, Described: c.described})
 		got := None
 		if r != nil {
 			got = r.Decision
@@ -61,7 +61,7 @@ described = "1"
 	if text.Tool != "git__log" || text.Described != "1" || text.Expires.IsZero() {
 		t.Errorf("%+v", text)
 	}
-	if r, _ := s.Tool(ToolCall{Name: "git__log", Described: "1"}, now.AddDate(1, 0, 0)); r == nil || r.Decision != Ask {
+	if r, _ := s.At(now.AddDate(1, 0, 0)).Tool(ToolCall{Name: "git__log", Described: "1"}); r == nil || r.Decision != Ask {
 		t.Errorf("after the end: %v", r)
 	}
 }

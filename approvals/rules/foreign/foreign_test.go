@@ -121,7 +121,7 @@ func TestNeverWider(t *testing.T) {
 		case allows(command):
 			want = rules.Allow
 		}
-		ours := set.Command(command, time.Now()).Decision
+		ours := set.At(time.Now()).Command(command).Decision
 		if want.Stricter(ours) {
 			t.Errorf("%q is %q, and %q in the original", command, ours, want)
 		}

@@ -324,7 +324,7 @@ func (ses *Session) Join(screen Face) {
 	cfg.Hooks = hooks.New(hooks.Options{
 		Hooks: ses.Extensions.Hooks, Session: id, Folder: ses.Workspace.Folder,
 		Run: func(ctx context.Context, h hooks.Hook, stdin []byte) hooks.Ended {
-			p, err := ses.Workspace.HookPolicy(ses.Gate.Ledger().Ungranted())
+			p, err := ses.Workspace.HookPolicy(ses.Gate.Ungranted())
 			ended := hooks.Ended{Err: err}
 			if err == nil {
 				options.Recorded(ctx, p, cfg.Stage, func(o sandbox.ChangeObserver) {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"codeagent/approvals"
 	"codeagent/cmd/codeagent/workspace"
+	"codeagent/internal/short"
 	"codeagent/model/tour"
 	"codeagent/sandbox"
 )
@@ -42,7 +42,7 @@ func (ses *Session) ReportTourFiles() {
 	}
 	words := make([]string, len(made))
 	for i, name := range made {
-		words[i] = approvals.ShellWord(name)
+		words[i] = short.ShellWord(name)
 	}
 	fmt.Fprintf(ses.Workspace.Stdio.Err, "the tour made: %s\n  to remove: rm %s\n", strings.Join(made, ", "), strings.Join(words, " "))
 }

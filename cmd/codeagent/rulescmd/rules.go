@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"codeagent/approvals"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/cli"
@@ -86,7 +85,7 @@ func newCheck(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			if len(args) > 1 {
 				quoted := make([]string, len(args))
 				for i, a := range args {
-					quoted[i] = approvals.ShellWord(a)
+					quoted[i] = short.ShellWord(a)
 				}
 				line = strings.Join(quoted, " ")
 			}
@@ -117,7 +116,7 @@ func check(ctx context.Context, s cli.Stdio, f cli.Flags, line string) error {
 	if err != nil {
 		return err
 	}
-	j := set.Command(line, time.Now())
+	j := set.At(time.Now()).Command(line)
 	verdict := string(j.Decision)
 	if j.Decision == rules.None {
 		verdict = "no rule decides: the approval policy does"
@@ -166,7 +165,7 @@ func checkTool(ctx context.Context, s cli.Stdio, f cli.Flags, name string) error
 	if err != nil {
 		return err
 	}
-	r, dependent := set.Tool(rules.ToolCall{Name: name}, time.Now())
+	r, dependent := set.At(time.Now()).Tool(rules.ToolCall{Name: name})
 	note := ""
 	if r == nil && dependent != nil {
 		r, note = dependent, "  while the server describes the tool as it did then\n"

@@ -5,11 +5,11 @@ import (
 	"io"
 	"time"
 
-	"codeagent/approvals"
 	"codeagent/approvals/plain"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/exec"
 	"codeagent/hostfile"
+	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -98,7 +98,7 @@ func hint(w io.Writer, flag, name, note string) {
 		fmt.Fprintf(w, "  no flag can name this: it has characters that cannot be shown: %s\n", shown)
 		return
 	}
-	fmt.Fprintf(w, "  to allow it: %s %s%s\n", flag, approvals.ShellWord(name), note)
+	fmt.Fprintf(w, "  to allow it: %s %s%s\n", flag, short.ShellWord(name), note)
 }
 
 func exitStatus(o exec.Outcome) int {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"codeagent/approvals"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/config/server"
@@ -247,9 +246,9 @@ func Program(of server.Settings) string {
 	if of.URL != "" {
 		return visible.Line(of.URL)
 	}
-	words := []string{approvals.ShellWord(of.Command)}
+	words := []string{short.ShellWord(of.Command)}
 	for _, arg := range of.Args {
-		words = append(words, approvals.ShellWord(arg))
+		words = append(words, short.ShellWord(arg))
 	}
 	return visible.Line(short.Bound(strings.Join(words, " "), 2<<10))
 }

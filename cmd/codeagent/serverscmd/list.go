@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/extensions"
 	"codeagent/cmd/codeagent/workspace"
@@ -158,7 +157,7 @@ func (e entry) shown() (key, value string) {
 		return "url", e.URL
 	}
 	for _, word := range e.Command {
-		value = strings.TrimSpace(value + " " + approvals.ShellWord(word))
+		value = strings.TrimSpace(value + " " + short.ShellWord(word))
 	}
 	return "command", value
 }

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
+	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -246,10 +246,10 @@ func Opening(b *workspace.Workspace, p *undo.Plan) string {
 	})
 	var out strings.Builder
 	for _, d := range dirs {
-		out.WriteString(" --add-dir " + approvals.ShellWord(d))
+		out.WriteString(" --add-dir " + short.ShellWord(d))
 	}
 	for _, f := range files {
-		out.WriteString(" --add-file " + approvals.ShellWord(f))
+		out.WriteString(" --add-file " + short.ShellWord(f))
 	}
 	return out.String()
 }

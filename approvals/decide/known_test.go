@@ -1,4 +1,4 @@
-package approvals
+package decide
 
 import (
 	"os"
@@ -18,7 +18,7 @@ func TestKnownReadOnly(t *testing.T) {
 		"ls\npwd", "grep -rn TODO .", "grep --include=x.go -r TODO .", "find . -name main.go -type f", "sed -n 1,40p main.go",
 		"sed -n 7p main.go", "head -n 20 x", "head -20 x", "tail -n5 x", "sort -u x", "echo hello", "cat -", "\tls  ",
 	} {
-		if !knownReadOnly(c) {
+		if !KnownReadOnly(c) {
 			t.Errorf("asked about: %s", c)
 		}
 	}
@@ -54,7 +54,7 @@ func TestNeverJudgedSafe(t *testing.T) {
 		strings.Repeat("ls; ", 51)+"rm x", strings.Repeat("ls; ", 51)+"ls", strings.Repeat("ls && ", 60)+"ls",
 		"ls "+strings.Repeat("x", rules.MaxLine), strings.Repeat("$(", 3<<20), strings.Repeat("(", rules.MaxLine-1), strings.Repeat("{", rules.MaxLine-1), strings.Repeat("`", 9999))
 	for _, c := range list {
-		if knownReadOnly(c) {
+		if KnownReadOnly(c) {
 			t.Errorf("judged safe: %.200q", c)
 		}
 	}
@@ -93,7 +93,7 @@ func FuzzKnownAgainstBash(f *testing.F) {
 		f.Skip("bash is missing: nothing to compare with")
 	}
 	f.Fuzz(func(t *testing.T, command string) {
-		if !knownReadOnly(command) {
+		if !KnownReadOnly(command) {
 			return
 		}
 		// Every program of the list becomes a function that does nothing; any

@@ -1,4 +1,4 @@
-package approvals
+package decide
 
 import (
 	"fmt"
@@ -14,18 +14,18 @@ import (
 // reaches a host can send it anything, while a fetch sends only its URL. Therefore such a
 // grant is possible also where the backend cannot grant single hosts.
 
-// baseOf is Base for a; a fetch also has what was granted to fetches. A call of a server's tool has
+// BaseOf is Base for a; a fetch also has what was granted to fetches. A call of a server's tool has
 // the policy of the server.
-func (s state) baseOf(a Action) sandbox.Policy {
-	if a.calls() {
-		return s.server(a.Server.Server, a.Server.Policy)
+func (s State) BaseOf(a Action) sandbox.Policy {
+	if a.Calls() {
+		return s.Server(a.Server.Server, a.Server.Policy)
 	}
-	base := s.base()
+	base := s.Base()
 	if a.Kind != word.KindFetch {
 		return base
 	}
-	hosts := slices.Clone(s.fetch)
-	for _, e := range s.answers {
+	hosts := slices.Clone(s.Fetch)
+	for _, e := range s.Answers {
 		hosts = append(hosts, e.Fetch...)
 	}
 	if base.Network.Mode == sandbox.NetworkFull {
@@ -36,22 +36,22 @@ func (s state) baseOf(a Action) sandbox.Policy {
 }
 
 // wantFetch returns what a fetch needs beyond base.
-func (s state) wantFetch(base sandbox.Policy, w Wish) (want, *Refusal) {
+func (s State) wantFetch(base sandbox.Policy, w Wish) (Want, *Refusal) {
 	if len(w.Hosts) != 1 || len(w.Write)+len(w.Read)+len(w.Sockets) > 0 || w.Unsandboxed {
-		return want{}, refuse("a fetch may ask only for the host of its address")
+		return Want{}, refuse("a fetch may ask only for the host of its address")
 	}
 	narrow := base
-	if s.mode == Untrusted {
+	if s.Mode == Untrusted {
 		// A policy that opens the whole network names no host, so nobody has approved one yet.
 		narrow = sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: s.named(base)}}
 	}
-	var out want
+	var out Want
 	if r := out.addHosts(narrow, w.Hosts); r != nil {
-		return want{}, r
+		return Want{}, r
 	}
-	for _, h := range out.grant.Hosts {
+	for _, h := range out.Grant.Hosts {
 		if words := ownPlace(h.Host); words != "" {
-			out.warnings = append(out.warnings, fmt.Sprintf("%s is %s: its pages go to the model", h.Host, words))
+			out.Warnings = append(out.Warnings, fmt.Sprintf("%s is %s: its pages go to the model", h.Host, words))
 		}
 	}
 	return out, nil
@@ -59,9 +59,9 @@ func (s state) wantFetch(base sandbox.Policy, w Wish) (want, *Refusal) {
 
 // named returns the hosts that the settings or an answer name. base, from baseOf, has them
 // all, except that a base with an open network lacks those granted to commands.
-func (s state) named(base sandbox.Policy) []sandbox.HostPort {
+func (s State) named(base sandbox.Policy) []sandbox.HostPort {
 	out := slices.Clone(base.Network.Hosts)
-	for _, e := range s.answers {
+	for _, e := range s.Answers {
 		if e.Server == "" {
 			out = append(out, e.Grant.Hosts...)
 		}

@@ -1,10 +1,8 @@
-package approvals
+package decide
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"codeagent/approvals/rules"
 
@@ -76,9 +74,9 @@ var known = []program{
 	{name: "which", short: "a", why: "finds programs"},
 }
 
-// knownReadOnly reports whether command is a list or pipeline of known programs
+// KnownReadOnly reports whether command is a list or pipeline of known programs
 // only. When in doubt it returns false.
-func knownReadOnly(command string) bool {
+func KnownReadOnly(command string) bool {
 	f, opaque := rules.ParseLine(command)
 	if opaque != "" || len(f.Stmts) == 0 || len(f.Last) > 0 {
 		return false
@@ -104,7 +102,7 @@ func knownStmt(s *syntax.Stmt, count *int) bool {
 		}
 		argv := make([]string, len(c.Args))
 		for i, w := range c.Args {
-			text, ok := literal(w)
+			text, ok := Literal(w)
 			if !ok {
 				return false
 			}
@@ -115,9 +113,9 @@ func knownStmt(s *syntax.Stmt, count *int) bool {
 	return false
 }
 
-// literal returns the word as the program will see it, and false for every word
+// Literal returns the word as the program will see it, and false for every word
 // that bash would change.
-func literal(w *syntax.Word) (string, bool) {
+func Literal(w *syntax.Word) (string, bool) {
 	var b strings.Builder
 	for _, part := range w.Parts {
 		switch p := part.(type) {
@@ -180,6 +178,8 @@ func (p program) allows(arg string) bool {
 }
 
 // lineRange accepts sed's "12p" and "12,40p".
-func lineRange(script string) bool { return lineRangeForm().MatchString(script) }
-
-var lineRangeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+(,[0-9]+)?p$`) })
+func lineRange(script string) bool {
+	from, to, both := strings.Cut(strings.TrimSuffix(script, "p"), ",")
+	number := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	return strings.HasSuffix(script, "p") && number(from) && (!both || number(to))
+}

@@ -1,0 +1,161 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// Places is what the gate saw of the file system before a decision: where each name led that the
+// decision is about, and what was there. What the gate did not look at is refused.
+type Places struct {
+	// Home and Workspace are canonical; Written is the home folder as the settings name it.
+	Home, Workspace, Written string
+	// Seen is by absolute name, as Name returns it.
+	Seen map[string]Place
+}
+
+// Place is the canonical path that a name leads to, and whether something, or a folder, is there. Err
+// says why that is not known.
+type Place struct {
+	Path           string
+	Exists, Folder bool
+	Err            error
+}
+
+// Name returns the absolute name of raw, relative to folder. It may contain every character except NUL:
+// what is allowed already needs no question, whatever its name.
+func (at Places) Name(folder, raw string) (string, *Refusal) {
+	switch {
+	case raw == "" || len(raw) > MaxEntry || strings.ContainsRune(raw, 0):
+		return "", PlainText(raw)
+	case path.IsAbs(raw):
+		return raw, nil
+	case !strings.HasPrefix(raw, "~"):
+		if !path.IsAbs(folder) {
+			return "", refuse("path %q: the folder %q it is relative to is not absolute", raw, folder)
+		}
+		return folder + "/" + raw, nil
+	case raw != "~" && !strings.HasPrefix(raw, "~/"):
+		return "", refuse("path %q: only ~ and ~/… are understood; write the absolute path", raw)
+	case at.Written == "":
+		return "", refuse("path %q: the home folder is not known here; write the absolute path", raw)
+	}
+	return at.Written + raw[1:], nil
+}
+
+// Canonical returns the path that raw leads to.
+func (at Places) Canonical(folder, raw string) (string, *Refusal) {
+	name, refusal := at.Name(folder, raw)
+	if refusal != nil {
+		return "", refusal
+	}
+	place, ok := at.Seen[name]
+	switch {
+	case !ok:
+		return "", refuse("path %q was not looked at", raw)
+	case place.Err != nil:
+		return "", refuse("%v", place.Err)
+	case len(place.Path) > MaxEntry:
+		return "", refuse("path %q… is longer than %d bytes", place.Path[:64], MaxEntry)
+	}
+	return place.Path, nil
+}
+
+// Unclear refuses a question about p, the target of raw, if a person could not see what would
+// be granted.
+func (at Places) Unclear(raw, p string) *Refusal {
+	for _, s := range []string{raw, p} {
+		if r := PlainText(s); r != nil {
+			return r
+		}
+	}
+	if strings.ContainsAny(raw, "*?") && !at.Seen[p].Exists {
+		return refuse("path %q: patterns are not understood; name the folder itself", raw)
+	}
+	return nil
+}
+
+// RefusePath refuses what must never be granted, whoever asks.
+func (at Places) RefusePath(base sandbox.Policy, raw, p string) *Refusal {
+	if p == "/" {
+		return refuse("path %q is the root of the file system: everything would be open; ask for the folder you need", raw)
+	}
+	if at.Home != "" && foldCovers(p, at.Home) {
+		return refuse("path %q is the home folder or holds it: nearly everything would be open; ask for the folder or file you need", raw)
+	}
+	for _, own := range base.Protected.Own {
+		if foldCovers(own, p) {
+			return refuse("path %q belongs to codeagent itself and is never opened", raw)
+		}
+		if foldCovers(p, own) {
+			return refuse("path %q holds %q, which belongs to codeagent itself and is never opened; ask for something below it", raw, own)
+		}
+	}
+	return nil
+}
+
+// foldCovers is sandbox.Covers without regard to case: some file systems ignore case, and the
+// safe error is to refuse.
+func foldCovers(root, p string) bool {
+	return sandbox.Covers(strings.ToLower(root), strings.ToLower(p))
+}
+
+// Unmoved reports whether p leads to itself: no link is on the way.
+func (at Places) Unmoved(p string) bool {
+	place, ok := at.Seen[p]
+	return ok && path.IsAbs(p) && path.Clean(p) == p && place.Err == nil && place.Path == p
+}
+
+// Standing returns the part of a grant whose paths still lead where they did when they were
+// shown: a path that has become a link, or leads through one, is left out.
+func (at Places) Standing(grant sandbox.Grant) sandbox.Grant {
+	same := func(paths []string) []string {
+		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !at.Unmoved(p) })
+	}
+	grant.Write, grant.Read, grant.Sockets = same(grant.Write), same(grant.Read), same(grant.Sockets)
+	return grant
+}
+
+// HeldNames lists what a decision about a refused access to target asks about.
+func HeldNames(target string) []string {
+	if cache, ok := sandbox.CacheOf(target); ok {
+		return []string{target, cache, path.Join(cache, "bin")}
+	}
+	return []string{target}
+}
+
+// heldPlace returns what to ask for when a write of target is held: target, or the cache that
+// contains it. A tool continues to write to its cache, and a question for each file would be
+// answered without being read. The cache must exist: an absent name could become anything. It
+// must hold no programs, since someone would run them.
+func (at Places) heldPlace(target string) string {
+	cache, ok := sandbox.CacheOf(target)
+	bin, looked := at.Seen[path.Join(cache, "bin")]
+	if ok && at.Seen[cache].Folder && at.Unmoved(cache) && looked && bin.Err == nil && !bin.Exists {
+		return cache
+	}
+	return target
+}
+
+func (at Places) writeWarnings(base sandbox.Policy, p string) []string {
+	var out []string
+	switch j := base.Reopened().JudgeWrite(p); j.Kind {
+	case sandbox.KindProtected:
+		out = append(out, fmt.Sprintf("%s is protected: %s", Show(p), cmp.Or(j.Reason, "programs outside the sandbox run or trust what it says")))
+	case sandbox.KindRead:
+		out = append(out, fmt.Sprintf("%s is closed to reading by deny_read (%s)", Show(p), j.Rule))
+	}
+	if at.Seen[p].Folder {
+		where := ""
+		if at.Workspace != "" && !sandbox.Covers(at.Workspace, p) {
+			where = " outside the workspace"
+		}
+		out = append(out, fmt.Sprintf("%s is a folder%s: everything in it becomes writable", Show(p), where))
+	}
+	return out
+}
