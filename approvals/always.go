@@ -24,7 +24,7 @@ import (
 const mostLasting, maxLasting = 8, 16 << 10
 
 // put adds the answer Always to a question where it can be offered, and stores the question.
-func (g *Gate) put(s decide.State, q asked) *Request {
+func (g *Gate) put(q asked) *Request {
 	q.pin(g.opts.Content)
 	if g.opts.Entries != nil {
 		e := review.Evidence{Now: g.opts.Now(), Home: g.ledger.at.seen.Home, Seen: g.seenSoFar(q.Request, g.opts.Now()), Entries: g.opts.Entries}

@@ -242,7 +242,7 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 		d := s.Decide(a, asks, seen)
 		return d.Policy, d.Runs
 	}
-	return Permit{}, g.put(s, q), nil
+	return Permit{}, g.put(q), nil
 }
 
 // AfterDenial returns the question to ask after the sandbox denied something to a, according to v:
@@ -268,7 +268,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 	w := decide.Want{Unsandboxed: true}
 	if v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() { // words in the output alone must not propose a grant
 		var refusal *decide.Refusal
-		if w, refusal = s.Wants(base, a.Folder, wish); refusal != nil || w.Empty() {
+		if w, refusal = s.Exact(base, a.Folder, wish); refusal != nil || w.Empty() {
 			return nil
 		}
 	}
@@ -290,7 +290,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 	if r.Widest {
 		q.bound = &bound
 	}
-	return g.put(s, q)
+	return g.put(q)
 }
 
 // put stores q as asked, and returns a deep copy of its request.

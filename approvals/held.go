@@ -48,7 +48,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		_, ok := s.Allows(a, d, nil)
 		return sandbox.Policy{}, ok
 	}
-	return sandbox.Grant{}, g.put(s, q), nil
+	return sandbox.Grant{}, g.put(q), nil
 }
 
 func isLoss(d sandbox.Denial) bool { return d.Kind == sandbox.KindLoss }

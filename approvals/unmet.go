@@ -30,7 +30,7 @@ func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 	if !v.Denied && refusedIn(g.ledger.at.seen.Home, a, needs).Handled() {
 		return nil
 	}
-	w, refusal := s.Wants(base, a.Folder, wish)
+	w, refusal := s.Exact(base, a.Folder, wish)
 	if refusal != nil || w.Empty() {
 		return nil
 	}

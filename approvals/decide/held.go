@@ -43,5 +43,5 @@ func (s State) HeldWant(base sandbox.Policy, a Action, d sandbox.Denial) (Want, 
 	default:
 		return Want{}, refuse("%s %s: no grant would allow it", d.Kind, d.Operation)
 	}
-	return s.Wants(base, "/", wish)
+	return s.Exact(base, "/", wish)
 }

@@ -184,12 +184,12 @@ func (s State) Wanted(base sandbox.Policy, a Action) (Want, []string, *Refusal) 
 		if n := len(a.Wish.Write) + len(a.Wish.Read) + len(a.Wish.Hosts) + len(a.Wish.Sockets); n > 4*maxWishes {
 			return Want{}, nil, refuse("the request names %d paths and hosts; at most %d can be asked for at once", n, maxWishes)
 		}
-		w, r := s.Wants(base, a.Folder, a.Wish)
+		w, r := s.Exact(base, a.Folder, a.Wish)
 		return w, nil, r
 	case word.KindEdit:
 		wish := a.Wish
 		wish.Write = slices.Concat(wish.Write, a.Paths)
-		w, r := s.Wants(base, a.Folder, wish)
+		w, r := s.Exact(base, a.Folder, wish)
 		if r != nil {
 			return Want{}, nil, r
 		}

@@ -41,8 +41,8 @@ func (w Want) Shown() sandbox.Grant {
 	return w.Grant
 }
 
-// Wants makes w exact under base. Paths are taken relative to folder.
-func (s State) Wants(base sandbox.Policy, folder string, w Wish) (Want, *Refusal) {
+// Exact makes w exact under base. Paths are taken relative to folder.
+func (s State) Exact(base sandbox.Policy, folder string, w Wish) (Want, *Refusal) {
 	if base.Unconfined {
 		return Want{}, nil
 	}
