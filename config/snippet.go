@@ -84,9 +84,9 @@ func Write(c Config, at Place, needs sandbox.Grant) (Snippet, error) {
 }
 
 // ServerNeeds returns needs as elements of the lists of a server's table sandbox, by the name of the
-// list. It tests each, and left names what ServerPolicy would refuse, with the reason. own and others
-// are as there.
-func (at Place) ServerNeeds(c Config, s server.Settings, own string, others []string, needs sandbox.Grant) (lists map[string][]string, left []string) {
+// list. It tests each, and left names what ServerPolicy would refuse, with the reason. own is
+// as there.
+func (at Place) ServerNeeds(c Config, s server.Settings, own string, needs sandbox.Grant) (lists map[string][]string, left []string) {
 	lists = map[string][]string{}
 	add := func(key string, list *[]string, name string) {
 		before := *list
@@ -97,7 +97,7 @@ func (at Place) ServerNeeds(c Config, s server.Settings, own string, others []st
 		setting, _, _ := find([]string{"mcp", "servers", "NAME", "sandbox", key})
 		_, err := setting.check([]any{name})
 		if err == nil {
-			_, err = ServerPolicy(c, at, s, own, others)
+			_, err = ServerPolicy(c, at, s, own, nil)
 		}
 		if err != nil {
 			*list = before
@@ -105,6 +105,9 @@ func (at Place) ServerNeeds(c Config, s server.Settings, own string, others []st
 			return
 		}
 		lists[key] = append(lists[key], name)
+	}
+	for _, name := range needs.Read {
+		add("read", &s.Sandbox.Read, at.tilde(name))
 	}
 	for _, name := range needs.Write {
 		add("write", &s.Sandbox.Write, at.tilde(name))

@@ -32,6 +32,8 @@ type facts struct {
 	// get another one.
 	HostNet uint64
 
+	// Reads reports that the broker sees the opens of this command that only read too.
+	Reads bool
 	// Sockets is how the broker gets hold of a command's sockets.
 	Sockets sockets.Taking
 	// NoSockets is the reason if it cannot.

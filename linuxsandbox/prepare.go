@@ -232,12 +232,13 @@ func parentExists(path string) bool {
 
 // brokeredGrant reports which write rules the broker carries out: the optional ones, which come
 // from grants. Two cases are left to Landlock: a mount replaces the folder that contains the grant,
-// or the policy restricts reading, where Landlock must have a rule for each readable path.
+// or the policy restricts reading and the broker sees no reads, so that Landlock must have a rule for each
+// readable path.
 func brokeredGrant(p resolved.Policy, f facts) func(spec.Rule) bool {
 	return func(r spec.Rule) bool {
 		// A root of git is shown as part of its repository.
 		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", kernel.DevDir}, r.Path) && !p.OfGit(r.Path)
-		return f.Broker && r.Optional && !replaced && len(p.Read) == 0
+		return f.Broker && r.Optional && !replaced && (len(p.Read) == 0 || f.Reads)
 	}
 }
 

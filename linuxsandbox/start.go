@@ -45,7 +45,12 @@ func (b *Backend) Start(ctx context.Context, p resolved.Policy, cmd sandbox.Comm
 // startUnder is Start on a machine with the facts f. If one is set, nothing is known yet, and f is
 // what it hopes for.
 func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder, f facts, one *first) (sandbox.Process, error) {
-	ready, err := prepare(p, f)
+	f.Reads = f.Broker && cmd.Reads && (cmd.Evidence == "" || cmd.Evidence == sandbox.EvidenceFull)
+	shown := p
+	if cmd.Learn != nil && f.Reads {
+		shown = p.ReadingAll() // the broker sees what p closes
+	}
+	ready, err := prepare(shown, f)
 	if err != nil {
 		return nil, startError("policy", err)
 	}
@@ -56,9 +61,8 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 	if err != nil {
 		return nil, startError("policy", err)
 	}
-	full := cmd.Evidence == "" || cmd.Evidence == sandbox.EvidenceFull
 	ready.spec.OpenFiles = b.openFiles
-	ready.spec.Command, ready.spec.Reads = command, ready.spec.Ask && cmd.Reads && full
+	ready.spec.Command, ready.spec.Reads = command, f.Reads
 	proc.policy, proc.protection, proc.holder = p, ready.protection, h
 	if ready.mounts != nil {
 		ready.mounts.forCommand(cmd)

@@ -55,7 +55,11 @@ func ServerDenial(v sandbox.Verdict, server string) string {
 	if told == "" || !v.Denied && len(v.Lost()) == 0 || neverOpened(v) {
 		return told
 	}
-	return told + "This is the sandbox of the MCP server " + bounded(server) + ", not that of your commands. You cannot ask for more by an argument: do without it, or finish and say what the server would need. The user can open it in the settings (codeagent mcp learn " + bounded(server) + ").\n"
+	home := ""
+	if slices.ContainsFunc(worthTelling(v), func(d sandbox.Denial) bool { return d.Kind == sandbox.KindRead }) {
+		home = "It reads its own home, what its settings name, and the workspace; read in [mcp.servers." + bounded(server) + ".sandbox] opens more. "
+	}
+	return told + "This is the sandbox of the MCP server " + bounded(server) + ", not that of your commands. " + home + "You cannot ask for more by an argument: do without it, or finish and say what the server would need. The user can open it in the settings (codeagent mcp learn " + bounded(server) + ").\n"
 }
 
 // OnlyOutside reports whether v leaves no path, host or socket to ask for.

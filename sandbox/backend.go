@@ -113,9 +113,10 @@ type Command struct {
 	// Learn, if set, is called for each refusal that a grant could lift. It returns at once what
 	// that one call may do, so one run shows all that a command needs. No Holder is asked then.
 	// What is protected or closed to reading (Policy.Protected, DenyRead) stays refused, and Learn
-	// does not see it. The command waits during the call, so Learn must neither block nor take
-	// long. The calls come one at a time. A grant that does not cover Denial.Target is a refusal. A
-	// backend without a broker never calls Learn.
+	// does not see it. With Reads all else can be read, and Learn sees what Policy.Read does not open.
+	// The command waits during the call, so Learn must neither block nor take long. The calls come one
+	// at a time. A grant that does not cover Denial.Target is a refusal. A backend without a broker
+	// never calls Learn.
 	Learn func(Denial) (Grant, bool)
 	// Stdin, Stdout and Stderr become the command's descriptors 0, 1 and 2. A nil file is
 	// /dev/null.

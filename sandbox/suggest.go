@@ -46,7 +46,7 @@ func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
 			return Grant{Unsandboxed: true} // this opens everything else too
 		}
 	}
-	g.Write = s.least(g.Write)
+	g.Write, g.Read = s.least(g.Write), s.least(g.Read)
 	// A name that could not be looked up is part of each address with that name.
 	g.Hosts = slices.DeleteFunc(slices.Clone(g.Hosts), func(h HostPort) bool {
 		return h.Port == 0 && slices.ContainsFunc(g.Hosts, func(other HostPort) bool { return other.Host == h.Host && other.Port != 0 })

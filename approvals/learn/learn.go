@@ -32,6 +32,8 @@ type Lesson struct {
 func (l *Lesson) Learn(d sandbox.Denial) (sandbox.Grant, bool) {
 	var g sandbox.Grant
 	switch d.Kind {
+	case sandbox.KindRead:
+		g.Read = []string{d.Target}
 	case sandbox.KindWrite, sandbox.KindMetadata:
 		g.Write = []string{d.Target}
 	case sandbox.KindNetwork:

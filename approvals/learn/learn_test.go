@@ -26,7 +26,7 @@ func TestLesson(t *testing.T) {
 		{sandbox.KindSocket, "/run/s", true},
 		{sandbox.KindSocket, "@abstract", false},
 		{sandbox.KindProtected, "/home/u/.git/config", false},
-		{sandbox.KindRead, "/home/u/.ssh", false},
+		{sandbox.KindRead, "/home/u/notes", true},
 		{sandbox.KindSyscall, "ptrace", false},
 	} {
 		g, yes := l.Learn(sandbox.Denial{Kind: c.kind, Target: c.target})
@@ -39,7 +39,7 @@ func TestLesson(t *testing.T) {
 	for _, d := range denials {
 		got = append(got, d.Target)
 	}
-	if want := []string{"/home/u/.npm/a", "/home/u/b", "example.org:80", "other.org:8080", "third.org:443", "/run/s"}; !slices.Equal(got, want) || !all {
+	if want := []string{"/home/u/.npm/a", "/home/u/b", "example.org:80", "other.org:8080", "third.org:443", "/run/s", "/home/u/notes"}; !slices.Equal(got, want) || !all {
 		t.Errorf("learned %q, want %q", got, want)
 	}
 	if !slices.Equal(guessed, []string{"third.org"}) {

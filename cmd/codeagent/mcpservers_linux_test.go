@@ -297,7 +297,7 @@ func (n npmServers) filesystem(t *testing.T) {
 		{"fs__read_text_file", fmt.Sprintf(`{"path":"%s/a.txt"}`, docs), `^hi\n?$`},
 		{"fs__edit_file", fmt.Sprintf(`{"path":"%s/a.txt","edits":[{"oldText":"hi","newText":"ho"}]}`, docs), `\+ho`},
 		{"fs__write_file", fmt.Sprintf(`{"path":"%s/b.txt","content":"x"}`, closed), `(?s)^The tool failed: .*\[sandbox\].*- write ` + closed + `/b\.txt.*This is the sandbox of the MCP server fs`},
-		{"fs__read_text_file", fmt.Sprintf(`{"path":"%s/.ssh/id_ed25519"}`, n.home), `^The tool failed: E`},
+		{"fs__read_text_file", fmt.Sprintf(`{"path":"%s/.ssh/id_ed25519"}`, n.home), `^The tool failed: (E|Access denied)`},
 		{"fs__write_file", `{"path":"/etc/x","content":"x"}`, `^The tool failed: Access denied - path outside allowed directories`},
 	})
 	if data, err := os.ReadFile(docs + "/a.txt"); string(data) != "ho\n" {

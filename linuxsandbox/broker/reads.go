@@ -16,8 +16,8 @@ import (
 )
 
 // Landlock and the mounts decide about reading, and nobody else. With Spec.Reads the filter asks
-// about opens that only read too: each proceeds, and the broker records those that the kernel is
-// about to refuse.
+// about opens that only read too. The broker makes those of granted paths, for which Landlock has no rule.
+// Each other one proceeds, and the broker records those that the kernel is about to refuse.
 //
 // A command that changes the path after the broker has looked at it can keep a refused read out of
 // the record. It gains nothing by that: the call has no more rights than any other one.
@@ -91,33 +91,38 @@ func (r *reading) of(name string) readable {
 	}
 }
 
-// read answers an open that only reads. It always proceeds, unless the caller cannot be examined.
+// read answers an open that only reads.
 func (h opens) read(n *notify.Notification, o *opening) notify.Reply {
 	if h.judge.reading.asked && o.flags&unix.O_PATH == 0 {
-		if errno := h.noteRead(n, o); errno != 0 {
-			return notify.Failed(errno)
+		if a, done := h.seenRead(n, o); done {
+			return a
 		}
 	}
 	return h.rules.Proceed(notify.ByLandlock)
 }
 
-// noteRead records an open that the kernel is about to refuse. It returns an errno if the caller
-// cannot be examined.
-func (h opens) noteRead(n *notify.Notification, o *opening) unix.Errno {
+// seenRead makes the open of a granted path, and records one that the kernel is about to refuse. done is
+// false for all that proceeds: an open fails here only if the caller cannot be examined.
+func (h opens) seenRead(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
 	m := o.name
 	m.NoFollow, m.Others = o.flags&unix.O_NOFOLLOW != 0, true
 	fd, path, err := h.openToRead(n, m, o.resolve)
 	switch err {
 	case nil:
 		defer unix.Close(fd)
+		t := pathwalk.Target{FD: fd, Path: path}
 		switch {
+		case h.judge.roots.opens(path) && h.judge.policy.JudgeRead(path).Allowed && unix.Fstat(fd, &t.Stat) == nil && o.opensOld(&t.Stat):
+			return h.openOld(n, o, &t), true
 		case h.judge.reading.of(path) != fullyOpen:
 			h.noteClosed(n, o, fd, path)
+		case h.held.learning.learn != nil && !h.judge.policy.JudgeRead(path).Allowed:
+			_, _ = h.held.learning.learn(h.log.described(n, sandbox.Denial{Kind: sandbox.KindRead, Operation: o.call, Target: path})) // it passes anyway
 		case h.rights.dropped&capsAccess != 0 && unix.Faccessat2(fd, "", unix.R_OK, unix.AT_EMPTY_PATH|unix.AT_EACCESS) == unix.EACCES && !kernelFile(fd):
 			h.noteRefused(n, o, sandbox.Denial{Kind: sandbox.KindCapability, Target: path}, lack{}, unix.EACCES)
 		}
 	case unix.EPERM, unix.ESRCH:
-		return h.unread(n, o.call, sandbox.KindRead, err)
+		return notify.Failed(h.unread(n, o.call, sandbox.KindRead, err)), true
 	case unix.EACCES:
 		h.noteMasked(n, o, m)
 	case unix.ENOENT:
@@ -126,7 +131,12 @@ func (h opens) noteRead(n *notify.Notification, o *opening) unix.Errno {
 			h.noteMasked(n, o, m) // the command may search what is mounted over a closed folder
 		}
 	}
-	return 0
+	return notify.Reply{}, false
+}
+
+// opensOld reports whether an existing file of that kind is one that openOld opens.
+func (o *opening) opensOld(st *unix.Stat_t) bool {
+	return kernel.IsFolder(st) || st.Mode&unix.S_IFMT == unix.S_IFREG && o.flags&unix.O_DIRECTORY == 0
 }
 
 // openToRead opens with O_PATH what the call names, and returns its path in the policy. Of the limits of

@@ -137,6 +137,13 @@ func (p Policy) With(g sandbox.Grant) Policy { return of(p.declared.With(g), p.m
 // Closed returns p without what c revokes.
 func (p Policy) Closed(c sandbox.Closing) Policy { return of(p.declared.Closed(c), p.machine) }
 
+// ReadingAll returns p with all readable but DenyRead.
+func (p Policy) ReadingAll() Policy {
+	q := p.declared
+	q.Read = nil
+	return of(q, p.machine)
+}
+
 // Plus returns p with further roots that the backend itself needs or gives to this command: read are
 // added if reading is restricted.
 func (p Policy) Plus(write, read []string) Policy {

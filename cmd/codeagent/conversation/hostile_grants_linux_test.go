@@ -2,7 +2,6 @@ package conversation
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -276,9 +275,7 @@ func TestHostileModesInSetting(t *testing.T) {
 	h := newHostileHost(t)
 	for mode, writes := range map[string]bool{"danger-full-access": true, "workspace-write": true, "read-only": false, "strict": false} {
 		s := h.scene(mode)
-		// The program of the test lies outside of what strict lets a server read.
-		settings := strings.ReplaceAll(hostileSettings(s), "command =", fmt.Sprintf("sandbox.read = [%q]\ncommand =", filepath.Dir(os.Args[0])))
-		ses := h.session(s, false, settings, `sandbox.mode="`+mode+`"`)
+		ses := h.session(s, false, hostileSettings(s), `sandbox.mode="`+mode+`"`)
 		if err := ses.ses.Servers.Ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -98,11 +98,14 @@ func (h *hostileHost) scene(kind string) *hostileScene {
 	for _, name := range silentNames {
 		put(hostileSecret, s.Home+"/.ssh/"+name)
 	}
+	for _, name := range keyPlaces {
+		put(hostileSecret, s.Home+"/"+name)
+	}
 	for _, folder := range []string{"undo", "history", "output", "sign-ins"} {
 		put(hostileSecret, s.State+"/"+folder+"/old")
 	}
 	put(hostileSecret, s.State+"/sessions/old.jsonl")
-	put("", s.Config+"/AGENTS.md", s.Out+"/precious", s.Work+"/.git/hooks/sample", s.Work+"/.git/HEAD", s.Work+"/.git/config")
+	put("", s.Out+"/precious", s.Work+"/.git/hooks/sample", s.Work+"/.git/HEAD", s.Work+"/.git/config")
 	h.listen("unix", s.Unix)
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -133,7 +134,23 @@ const (
 	unnamed = "the kernel refuses it by the process's credentials or the filter, which the broker does not see"
 )
 
-var hostileRows = append(silentRows, []hostileRow{
+// keyPlaces are places of keys in a home folder that no list of codeagent names.
+var keyPlaces = []string{
+	".codex/auth.json", ".claude/.credentials.json", ".gemini/oauth_creds.json", ".mozilla/firefox/x.default/cookies.sqlite",
+	".config/google-chrome/Default/Cookies", ".local/share/keyrings/login.keyring", ".vault-token", ".pgpass", ".my.cnf",
+	".config/op/config", ".terraform.d/credentials.tfrc.json", ".cargo/credentials", ".fly/config.yml", ".bash_history",
+	".config/codeagent/AGENTS.md", "Documents/passwords.txt",
+}
+
+// keyRows are a row for each of keyPlaces.
+func keyRows() (out []hostileRow) {
+	for _, name := range keyPlaces {
+		out = append(out, reads("~/"+name, func(s *hostileScene) string { return s.Home + "/" + name }))
+	}
+	return out
+}
+
+var hostileRows = slices.Concat(silentRows, keyRows(), []hostileRow{
 	reads("a key of ~/.ssh", func(s *hostileScene) string { return s.Home + "/.ssh/id_ed25519" }),
 	reads("~/.aws", func(s *hostileScene) string { return s.Home + "/.aws/credentials" }),
 	reads("~/.netrc", func(s *hostileScene) string { return s.Home + "/.netrc" }),
@@ -245,7 +262,7 @@ var hostileRows = append(silentRows, []hostileRow{
 		do: func(s *hostileScene) (string, error) { return "", forkAway(s.Mark) },
 		// It is looked at again after the end of the session.
 		landed: func(h *hostileHost, s *hostileScene, _ string) bool { return !h.boxed && hostileAlive(s.Mark) }},
-}...)
+})
 
 // awayName is the argv[0] of what forks away.
 const awayName = "hostile-away"

@@ -121,10 +121,10 @@ func TestHostileWordsInSetting(t *testing.T) {
 	ses := h.session(s, true, settings.String())
 	defer ses.ses.Close()
 	s.Own = s.Home + "/.local/share/codeagent/servers/reads"
-	s.FIFO = h.fifo(s.Own + "/told")
 	if err := ses.ses.Servers.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	s.FIFO = h.fifo(s.Own + "/told")
 	states := map[string]servers.Status{}
 	for _, st := range ses.ses.Servers.Status() {
 		states[st.Name] = st

@@ -30,12 +30,12 @@ type box struct {
 // ownFolder is the variable that names the private folder of a server.
 const ownFolder = "CODEAGENT_SERVER_DIR"
 
-// caches are the variables that name where programs keep what they have fetched, by the folder for it
-// in the private folder. npx and uvx run a server from there.
+// homeFolders are the variables that name folders of a home, and where they are in that of a server.
 //
-// Threat: a server that could write the caches of the user would change what other programs run,
-// outside of its sandbox. npm has a variable of its own; uv, pip, Deno and Go follow XDG's.
-var caches = map[string]string{"XDG_CACHE_HOME": "cache", "npm_config_cache": "cache/npm"}
+// Threat: what a server puts into the caches of the user, other programs would run outside of its sandbox.
+var homeFolders = map[string]string{
+	"HOME": "", "XDG_CACHE_HOME": ".cache", "XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state",
+}
 
 // folder is the private folder of a server. Servers that a project or an editor names do not share
 // one with the user's: names of servers have no dot.
@@ -66,45 +66,6 @@ func digest(words ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// makeFolders makes the private folders of all servers before one starts: no server may read the
-// folder of another, and what does not exist is not hidden.
-func (s *Servers) makeFolders() error {
-	for _, m := range s.members {
-		if m.remote() {
-			continue
-		}
-		if err := hostfile.MkdirAll(s.folder(m.name, m.configured), 0o700); err != nil {
-			return fmt.Errorf("its private folder: %w", err)
-		}
-	}
-	return nil
-}
-
-// others are the private folders of all servers but own: beside it, and beside each folder that it
-// lies in.
-func (s *Servers) others(own string) (out []string, err error) {
-	top := s.options.Workspace.Paths.Servers
-	for at := own; at != top && sandbox.Covers(top, at); at = filepath.Dir(at) {
-		dir := filepath.Dir(at)
-		entries, err := hostfile.ReadDir(dir, mostFolders)
-		if err != nil {
-			return nil, err
-		}
-		if len(entries) == mostFolders {
-			return nil, fmt.Errorf("%s has more than %d entries; remove those of servers that you do not use", dir, mostFolders-1)
-		}
-		for _, e := range entries {
-			if path := filepath.Join(dir, e.Name()); path != at {
-				out = append(out, path)
-			}
-		}
-	}
-	return out, nil
-}
-
-// mostFolders bounds the private folders in one folder: each is hidden from each server.
-const mostFolders = 257
-
 // prepare replaces the variables of the settings, and finds out what the server runs and may do.
 func (m *member) prepare() error {
 	ws := m.all.options.Workspace
@@ -125,6 +86,9 @@ func (m *member) prepare() error {
 	if !m.remote() {
 		if !ws.Confines() {
 			return errors.New("no sandbox works here, and MCP servers run in one")
+		}
+		if err = hostfile.MkdirAll(own, 0o700); err != nil {
+			return fmt.Errorf("its private folder: %w", err)
 		}
 		if b, err = m.all.boxOf(settings, own); err != nil {
 			return err
@@ -148,8 +112,8 @@ func (s *Servers) boxOf(set server.Settings, own string) (box, error) {
 		return b, err
 	}
 	b.argv = append([]string{program}, set.Args...)
-	others, err := s.others(own)
-	if err != nil {
+	reads := runtime(s.life, ws, set, program)
+	if err := showIn(own, ws.Place.Home, set); err != nil {
 		return b, err
 	}
 	set.Env = maps.Clone(set.Env)
@@ -157,14 +121,14 @@ func (s *Servers) boxOf(set server.Settings, own string) (box, error) {
 		set.Env = map[string]string{}
 	}
 	set.Env[ownFolder] = own
-	for name, folder := range caches {
+	for name, folder := range homeFolders {
 		if _, ok := set.Env[name]; !ok && !slices.Contains(set.Sandbox.Env, name) {
 			set.Env[name] = filepath.Join(own, folder)
 		}
 	}
 	place := ws.Place
 	place.Temp = "" // each start has one of its own
-	if b.policy, err = config.ServerPolicy(ws.Config, place, set, own, others); err != nil {
+	if b.policy, err = config.ServerPolicy(ws.Config, place, set, own, reads); err != nil {
 		return b, err
 	}
 	if s.options.Trusted != nil {
@@ -178,9 +142,7 @@ func (s *Servers) boxOf(set server.Settings, own string) (box, error) {
 // user chose; Protect keeps commands from changing it. Its last link is not followed: the python of a
 // virtual environment is a link, and finds its packages beside the link.
 func programOf(ws *workspace.Workspace, command string) (string, error) {
-	if below, ok := strings.CutPrefix(command, "~/"); ok {
-		command = filepath.Join(ws.Stdio.Env("HOME"), below)
-	}
+	command = expanded(ws.Stdio.Env("HOME"), command)
 	if strings.Contains(command, "/") {
 		if !filepath.IsAbs(command) {
 			command = filepath.Join(ws.Folder, command)
@@ -218,10 +180,7 @@ func Protect(ws *workspace.Workspace, p sandbox.Policy, list map[string]server.S
 			s = resolved
 		}
 		for _, name := range words(s) {
-			if below, ok := strings.CutPrefix(name, "~/"); ok {
-				name = filepath.Join(ws.Stdio.Env("HOME"), below)
-			}
-			p.ProtectFile(ws.Files, "the command of an MCP server names it", ws.Folder, name)
+			p.ProtectFile(ws.Files, "the command of an MCP server names it", ws.Folder, expanded(ws.Stdio.Env("HOME"), name))
 		}
 	}
 	return p

@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,11 +80,11 @@ func (m *member) newGround() (*ground, error) {
 	return &ground{runner, over}, nil
 }
 
-// begin prepares the server and starts it the first time. fault is why it cannot.
-func (m *member) begin(fault error) {
+// begin prepares the server and starts it the first time.
+func (m *member) begin() {
 	defer m.leave()
-	err := fault
-	if err == nil && !m.remote() && m.all.options.Workspace.Confines() {
+	var err error
+	if !m.remote() && m.all.options.Workspace.Confines() {
 		m.ahead, err = m.newGround()
 	}
 	if err == nil {
@@ -330,7 +329,7 @@ func (m *member) restart(ctx context.Context) error {
 	defer m.leave()
 	m.stop()
 	if len(m.box.argv) == 0 && !m.remote() { // it was never prepared
-		if err := cmp.Or(m.all.makeFolders(), m.prepare()); err != nil {
+		if err := m.prepare(); err != nil {
 			return err
 		}
 	}

@@ -80,9 +80,8 @@ func Open(ctx context.Context, o Options) *Servers {
 	for _, name := range slices.Sorted(maps.Keys(o.Configured)) {
 		s.members = append(s.members, newMember(s, name, o.Configured[name]))
 	}
-	fault := s.makeFolders()
 	for _, m := range s.members {
-		s.begun.Go(func() { m.begin(fault) })
+		s.begun.Go(func() { m.begin() })
 	}
 	return s
 }

@@ -72,6 +72,9 @@ func (m *member) refusals(r *refused) (out []string) {
 	for _, d := range r.list[:min(len(r.list), mostRefused)] {
 		out = append(out, "the sandbox refused it: "+refusal(d))
 	}
+	if slices.ContainsFunc(r.list, func(d sandbox.Denial) bool { return d.Kind == sandbox.KindRead }) {
+		out = append(out, "it reads its own home, what its settings name, and the workspace; read in [mcp.servers."+m.name+".sandbox] opens more")
+	}
 	if len(r.list) > 0 {
 		out = append(out, "codeagent mcp learn "+m.name+" finds out what it needs")
 	}

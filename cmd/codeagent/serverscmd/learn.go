@@ -118,10 +118,7 @@ func (l *learner) use(ctx context.Context, c *chosen, o servers.Options, prompt 
 func (l *learner) tell(ctx context.Context, c *chosen, p servers.Prepared) error {
 	denials, guessed, all := l.lesson.Learned()
 	home := l.s.Env("HOME")
-	lists, left, err := p.Settings(sandbox.Suggest(p.Policy, home, nil, denials))
-	if err != nil {
-		return err
-	}
+	lists, left := p.Settings(sandbox.Suggest(p.Policy, home, nil, denials))
 	n := learning.Needs{
 		Header:  fmt.Sprintf("What the MCP server %s needs beyond its sandbox: %s", c.name, l.lesson.Command),
 		Where:   fmt.Sprintf("For %s: each line replaces the one of its name.", c.ws.Paths.File),
@@ -132,7 +129,8 @@ func (l *learner) tell(ctx context.Context, c *chosen, p servers.Prepared) error
 	if len(lists) > 0 {
 		n.TOML = string(needs.SandboxTOML(c.name))
 	}
-	if err := n.Write(l.s.Text); err != nil || len(lists) == 0 {
+	err := n.Write(l.s.Text)
+	if err != nil || len(lists) == 0 {
 		return err
 	}
 	if !l.write {
@@ -155,7 +153,8 @@ func question(c *chosen) string {
 
 // wider returns b with the elements of lists.
 func wider(b server.Sandbox, lists map[string][]string) server.Sandbox {
-	b.Write, b.AllowHosts, b.AllowSockets = slices.Concat(b.Write, lists["write"]), slices.Concat(b.AllowHosts, lists["allow_hosts"]), slices.Concat(b.AllowSockets, lists["allow_sockets"])
+	b.Read, b.Write = slices.Concat(b.Read, lists["read"]), slices.Concat(b.Write, lists["write"])
+	b.AllowHosts, b.AllowSockets = slices.Concat(b.AllowHosts, lists["allow_hosts"]), slices.Concat(b.AllowSockets, lists["allow_sockets"])
 	return b
 }
 
