@@ -13,7 +13,7 @@ import (
 )
 
 // TestGrantedNames: a granted path may be created, replaced, moved and removed, whether it is a
-// file, a folder or missing. Nothing beside it may.
+// file, a folder or missing, and read by a program whose reads the broker sees. Nothing beside it may.
 func TestGrantedNames(t *testing.T) {
 	rows := []struct{ grants, script, beside string }{
 		{"new", "mkdir $OUT/new && echo x >$OUT/new/f && rm -r $OUT/new", "mkdir $OUT/newer"},
@@ -30,13 +30,21 @@ func TestGrantedNames(t *testing.T) {
 		{"dir", "touch $OUT/dir/h && rm $OUT/dir/* && rmdir $OUT/dir", "rmdir $OUT"},
 		{"dir", "mv $OUT/dir/f $OUT/dir/g", "mv $OUT/f $OUT/dir/f"},
 		{"f new", "ln $OUT/f $OUT/new", "ln $OUT/g $OUT/new"},
+		{"f new", "echo y >f && mv f $OUT/f && grep y $OUT/f && echo z >$OUT/new && grep z $OUT/new", "mv $OUT/f $OUT/g"},
+		{"new dir", "mkdir -p $OUT/new/d && echo x >$OUT/new/d/f && cd $OUT/new && ls d && cat d/f ../dir/f", "touch $OUT/newer"},
 		{"../ws/guarded/new", "echo x >guarded/new && echo y >guarded/new && rm guarded/new", "touch guarded/news"},
 	}
 	base := attack.Stage(t, os.Getuid())
-	for name, b := range map[string]*Backend{"namespaces": newBackend(t), "none": newPlainBackend(t)} {
-		defer b.Close()
+	all, none := newBackend(t), newPlainBackend(t)
+	defer all.Close()
+	defer none.Close()
+	for _, c := range []struct {
+		name   string
+		b      *Backend
+		narrow bool // reads little
+	}{{"namespaces", all, false}, {"none", none, false}, {"namespaces, narrow", all, true}, {"none, narrow", none, true}} {
 		for _, row := range rows {
-			t.Run(name+"/"+row.script, func(t *testing.T) {
+			t.Run(c.name+"/"+row.script, func(t *testing.T) {
 				dir, err := os.MkdirTemp(filepath.Join(base, "files"), "row")
 				if err != nil {
 					t.Fatal(err)
@@ -58,10 +66,15 @@ func TestGrantedNames(t *testing.T) {
 				}
 				p := sandbox.WorkspaceWrite(ws)
 				p.Protected.Paths = []string{filepath.Join(ws, "guarded")}
-				for i, script := range []string{row.beside, row.script} {
-					want := i == 1
-					cmd := sandbox.Command{Path: "/bin/bash", Args: []string{"bash", "-c", script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin", "OUT=" + out}}
-					if st, said := run(t, b, p.With(g), cmd); (st.Exit == 0) != want {
+				scripts := []string{row.beside, row.script}
+				if c.narrow {
+					p.Read = append(sandbox.Strict(ws, ws).Read, sandbox.Root{Path: filepath.Dir(os.Args[0])})
+					scripts = []string{row.beside, "cat $OUT/[gh]", row.script}
+				}
+				for i, script := range scripts {
+					want := i == len(scripts)-1
+					cmd := sandbox.Command{Path: "/bin/bash", Args: []string{"bash", "-c", script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin", "OUT=" + out}, Reads: c.narrow}
+					if st, said := run(t, c.b, p.With(g), cmd); (st.Exit == 0) != want {
 						t.Errorf("with %s: %q exits with %d, want success: %v\n%s", row.grants, script, st.Exit, want, said)
 					}
 				}

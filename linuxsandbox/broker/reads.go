@@ -116,8 +116,8 @@ func (h opens) seenRead(n *notify.Notification, o *opening) (a notify.Reply, don
 			return h.openOld(n, o, &t), true
 		case h.judge.reading.of(path) != fullyOpen:
 			h.noteClosed(n, o, fd, path)
-		case h.held.learning.learn != nil && !h.judge.policy.JudgeRead(path).Allowed:
-			_, _ = h.held.learning.learn(h.log.described(n, sandbox.Denial{Kind: sandbox.KindRead, Operation: o.call, Target: path})) // it passes anyway
+		case h.held.learning.learn != nil:
+			h.learnRead(n, o.call, path)
 		case h.rights.dropped&capsAccess != 0 && unix.Faccessat2(fd, "", unix.R_OK, unix.AT_EMPTY_PATH|unix.AT_EACCESS) == unix.EACCES && !kernelFile(fd):
 			h.noteRefused(n, o, sandbox.Denial{Kind: sandbox.KindCapability, Target: path}, lack{}, unix.EACCES)
 		}
@@ -132,6 +132,17 @@ func (h opens) seenRead(n *notify.Notification, o *opening) (a notify.Reply, don
 		}
 	}
 	return notify.Reply{}, false
+}
+
+// learnRead lets Command.Learn know what the policy does not open: what is read, and the program that reads,
+// whose start is no open. Both pass anyway.
+func (h opens) learnRead(n *notify.Notification, call, path string) {
+	d := h.log.described(n, sandbox.Denial{Kind: sandbox.KindRead, Operation: call})
+	for _, d.Target = range []string{path, d.Executable} {
+		if strings.HasPrefix(d.Target, "/") && !h.judge.policy.JudgeRead(d.Target).Allowed {
+			_, _ = h.held.learning.learn(d)
+		}
+	}
 }
 
 // opensOld reports whether an existing file of that kind is one that openOld opens.

@@ -37,13 +37,21 @@ type finder struct {
 
 // runtime returns what a server reads beside its private folder.
 func runtime(ctx context.Context, ws *workspace.Workspace, set server.Settings, program string) []string {
-	f := finder{ws: ws, ctx: ctx, ground: ws.Ground(), home: ws.Place.Home, packages: set.Origin != server.OfProject, seen: map[string]bool{}}
+	f := finder{ws: ws, ctx: ctx, ground: ws.Ground(), packages: set.Origin != server.OfProject, seen: map[string]bool{}}
+	f.home, _ = sandbox.Canonical(ws.Files, "/", ws.Place.Home) // as in ServerPolicy, which reports the error
 	for _, dir := range filepath.SplitList(ws.Stdio.Env("PATH")) {
 		if filepath.IsAbs(dir) && !sandbox.CoveredBy(sandbox.SystemFolders, dir) {
 			f.folders = append(f.folders, dir)
 		}
 	}
 	f.program(program)
+	for _, name := range []string{"/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt"} { // which some systems keep elsewhere
+		real, err := sandbox.Canonical(ws.Files, "/", name)
+		if dir := filepath.Dir(real); err == nil && filepath.Dir(dir) != "/" {
+			real = dir // the file is replaced as the network changes
+		}
+		f.add(real)
+	}
 	// Of the excluded ones a server has its own.
 	env := sandbox.Env{Exclude: []string{"HOME", "PWD", "TMPDIR", "XDG_*"}}
 	if f.packages {
@@ -134,24 +142,18 @@ func (f *finder) program(name string) {
 	}
 }
 
-// prefixOf finds the installation of a file in PREFIX/bin. A prefix right in the home folder, or in a
-// folder that all programs share there, holds more than programs (~/.cargo/credentials,
-// ~/.local/share/keyrings): of that it is what programs consist of.
+// prefixOf finds the installation of a file in PREFIX/bin. A prefix below the home folder may hold more than
+// programs (~/.cargo/credentials, ~/.local/share/keyrings): of that it is what programs consist of.
 func (f *finder) prefixOf(file string) {
 	bin := filepath.Dir(file)
-	if filepath.Base(bin) != "bin" {
-		return
+	prefix, parts := filepath.Dir(bin), []string{""}
+	if sandbox.Covers(f.home, prefix) || sandbox.Covers(prefix, f.home) || slices.Contains(sandbox.SharedTempFolders, prefix) {
+		parts = []string{"bin", "lib", "lib64", "libexec", "pyvenv.cfg"}
 	}
-	prefix, shared := filepath.Dir(bin), []string{f.home}
-	for _, name := range []string{".cache", ".config", ".local", ".local/share", ".local/state"} {
-		shared = append(shared, filepath.Join(f.home, name))
-	}
-	if !sandbox.Covers(prefix, f.home) && !slices.Contains(shared, filepath.Dir(prefix)) && !slices.Contains(sandbox.SharedTempFolders, prefix) {
-		f.add(prefix)
-		return
-	}
-	for _, name := range []string{"bin", "lib", "lib64", "libexec", "pyvenv.cfg"} {
-		f.add(filepath.Join(prefix, name))
+	for _, part := range parts {
+		if filepath.Base(bin) == "bin" {
+			f.add(filepath.Join(prefix, part))
+		}
 	}
 }
 

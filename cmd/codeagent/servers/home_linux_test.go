@@ -24,7 +24,7 @@ func TestHome(t *testing.T) {
 	home, work := o.Workspace.Place.Home, o.Workspace.Folder
 	all := []string{
 		".ssh/id", ".codex/auth.json", "notes/a", "notes/b", "src/app/dist/x", "src/app/data", "src/other/data", "x/node_modules/m/x", "x/data",
-		".tool/bin/tool", ".tool/lib/code", ".tool/credentials", "inst/v1/bin/run", "inst/v1/share/code", "inst/v2/share/code", "../work/code",
+		".tool/bin/tool", ".tool/lib/code", ".tool/credentials", "inst/v1/bin/run", "inst/v1/lib/code", "inst/v1/config", "../work/code",
 	}
 	put := func(name, text string, mode os.FileMode) {
 		path := filepath.Join(home, name)
@@ -68,10 +68,10 @@ func TestHome(t *testing.T) {
 		{name: "by a setting", box: server.Sandbox{Read: []string{"~/notes", "~/.ssh"}}, want: []string{".ssh/id", "notes/a", "notes/b"}, inServer: ".ssh/id"},
 		{name: "the home by a setting", box: server.Sandbox{Read: []string{"~"}}, problem: "contains your home folder"},
 		{name: "other servers by a setting", box: server.Sandbox{Write: []string{o.Workspace.Paths.Servers + "/u"}}, problem: "those of MCP servers"},
-		{name: "a program in a prefix", command: home + "/inst/v1/bin/run", want: []string{"inst/v1/share/code"}},
-		{name: "a program in a shared prefix, by a link, and its interpreter", command: work + "/tool", want: []string{".tool/bin/tool", ".tool/lib/code", "inst/v1/share/code"}},
-		{name: "a program of a project", command: home + "/inst/v1/bin/run", origin: server.OfProject, want: []string{"inst/v1/share/code"}},
-		{name: "a word that is a program", args: []string{"run"}, want: []string{"inst/v1/share/code"}},
+		{name: "a program in a prefix", command: home + "/inst/v1/bin/run", want: []string{"inst/v1/lib/code"}},
+		{name: "a program in a shared prefix, by a link, and its interpreter", command: work + "/tool", want: []string{".tool/bin/tool", ".tool/lib/code", "inst/v1/lib/code"}},
+		{name: "a program of a project", command: home + "/inst/v1/bin/run", origin: server.OfProject, want: []string{"inst/v1/lib/code"}},
+		{name: "a word that is a program", args: []string{"run"}, want: []string{"inst/v1/lib/code"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set := server.Settings{Command: c.command, Args: append([]string{work + "/script"}, c.args...), Env: c.env, Sandbox: c.box, Origin: c.origin}
