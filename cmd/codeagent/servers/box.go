@@ -66,6 +66,22 @@ func digest(words ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
+// others are the homes of all servers but own: what lies beside it, and beside each folder that it lies in.
+func (s *Servers) others(own string) (out []string, err error) {
+	for dir := filepath.Dir(own); sandbox.Covers(s.options.Workspace.Paths.Servers, dir); dir = filepath.Dir(dir) {
+		entries, err := hostfile.ReadDir(dir, -1)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if path := filepath.Join(dir, e.Name()); !sandbox.Covers(path, own) {
+				out = append(out, path)
+			}
+		}
+	}
+	return out, nil
+}
+
 // prepare replaces the variables of the settings, and finds out what the server runs and may do.
 func (m *member) prepare() error {
 	ws := m.all.options.Workspace
@@ -130,6 +146,13 @@ func (s *Servers) boxOf(set server.Settings, own string) (box, error) {
 	place.Temp = "" // each start has one of its own
 	if b.policy, err = config.ServerPolicy(ws.Config, place, set, own, reads); err != nil {
 		return b, err
+	}
+	if s.options.Learn != nil { // which reads what no rule closes
+		others, err := s.others(own)
+		if err != nil {
+			return b, err
+		}
+		b.policy.DenyRead = append(b.policy.DenyRead, others...)
 	}
 	if s.options.Trusted != nil {
 		b.policy = s.options.Trusted(b.policy)
