@@ -49,7 +49,7 @@ func (j *trustJudge) judge(s gitconfig.Setting) {
 	}
 	alias := s.Section == "alias"
 	for _, top := range j.tops {
-		if takesPath(s.Name) && !alias {
+		if s.TakesPath() && !alias {
 			j.folder(top, s.Name, value)
 		}
 		if strings.Contains(value, "/") {
@@ -66,11 +66,6 @@ func (j *trustJudge) folder(top, name, value string) {
 		p = j.manager(top, p)
 	}
 	j.add(p, isFile|isFolder|isAbsent)
-}
-
-// takesPath reports a key whose value is always a path.
-func takesPath(name string) bool {
-	return strings.HasSuffix(name, "path") || strings.HasSuffix(name, "file") || strings.HasSuffix(name, "dir")
 }
 
 // holdsPrograms reports an option, a variable or a key whose value is a folder of programs, or

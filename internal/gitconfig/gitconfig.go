@@ -196,6 +196,14 @@ var addresses = []string{"remote.url", "remote.pushurl", "submodule.url", "remot
 // switches are values of keys that turn something on or off (core.quotePath).
 var switches = []string{"", "true", "false", "yes", "no", "on", "off", "0", "1"}
 
+// fetches are names of keys that let git fetch by itself, from an address in the settings.
+var fetches = []string{"promisor", "partialclone"}
+
+// TakesPath reports a key whose value is always a path, whatever it is called. quotePath is a switch.
+func (s Setting) TakesPath() bool {
+	return s.Name != "quotepath" && (strings.HasSuffix(s.Name, "path") || strings.HasSuffix(s.Name, "file") || strings.HasSuffix(s.Name, "dir"))
+}
+
 // Inert reports whether the setting names no program, whatever else git is told.
 func (s Setting) Inert() bool {
 	plain, value := s.Section+"."+s.Name, strings.TrimPrefix(s.Value, ":(optional)")
@@ -203,6 +211,7 @@ func (s Setting) Inert() bool {
 	case s.Includes(), s.Section == "url" && strings.Contains(s.Middle(), "::"):
 		return false
 	}
-	return slices.Contains(inert, plain) || slices.Contains(inert, s.Section) || slices.Contains(switches, strings.ToLower(value)) ||
+	aSwitch := slices.Contains(switches, strings.ToLower(value)) && !s.TakesPath() && !slices.Contains(fetches, s.Name)
+	return slices.Contains(inert, plain) || slices.Contains(inert, s.Section) || aSwitch ||
 		slices.Contains(addresses, plain) && !strings.Contains(value, "::")
 }

@@ -226,12 +226,13 @@ var settingsFiles = []string{"config", "config.worktree"}
 
 func isSettings(name string) bool { return slices.Contains(settingsFiles, name) }
 
-// belowForeign reports whether a folder above dir has a .git entry that the session did not make.
-// It is true where that cannot be examined.
+// belowForeign reports whether dir or a folder above it has a .git entry that the session did not make.
+// It is true where that cannot be examined. In dir itself, since git takes a folder that looks like a git
+// directory where the .git entry there is broken.
 func (j *judge) belowForeign(n *notify.Notification, dir string) bool {
-	for dir != "/" {
-		dir = filepath.Dir(dir)
-		fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: filepath.Join(dir, ".git"), NoFollow: true})
+	for at := ""; at != "/"; dir = filepath.Dir(dir) {
+		at = dir
+		fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: filepath.Join(at, ".git"), NoFollow: true})
 		if err == unix.ENOENT || err == unix.ENOTDIR {
 			continue
 		}
@@ -314,7 +315,11 @@ func (h moves) renameCopy(n *notify.Notification, c *calls.File, m *moving) noti
 		return a
 	}
 	text, err := readSettings(m.from, &m.old)
-	if err != nil || !keepsInert(m, text) {
+	var inert bool
+	if err == nil {
+		text, inert = closedSettings(text, settingsBefore(m))
+	}
+	if !inert {
 		d := &sandbox.Denial{Kind: sandbox.KindProtected, Target: m.to.Full()}
 		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
 	}
@@ -350,16 +355,14 @@ func readSettings(s pathwalk.Spot, st *unix.Stat_t) ([]byte, error) {
 	return text, err
 }
 
-// keepsInert reports whether the settings in text name no program beyond what the file at the end
-// of m names already.
-func keepsInert(m *moving, text []byte) bool {
-	var before []gitconfig.Setting
+// settingsBefore are the settings in the file at the end of m.
+func settingsBefore(m *moving) (before []gitconfig.Setting) {
 	if m.there {
 		if old, err := readSettings(m.to, &m.over); err == nil {
 			before, _ = gitconfig.Parse("", string(old))
 		}
 	}
-	return inert(text, before)
+	return before
 }
 
 // putSettings writes text to a new file, gives it the name at the end of m, and removes the one at
@@ -426,7 +429,10 @@ func seal(dir int) bool {
 			return false
 		}
 		text, err := readSettings(s, &st)
-		if err != nil || !inert(text, nil) || putSettings(&moving{from: s, to: s, old: st}, text) != nil {
+		if err != nil {
+			return false
+		}
+		if text, ok := closedSettings(text, nil); !ok || putSettings(&moving{from: s, to: s, old: st}, text) != nil {
 			return false
 		}
 	}
@@ -443,8 +449,26 @@ func seal(dir int) bool {
 	return err == nil && !slices.ContainsFunc(names, func(name string) bool { return !strings.Contains(name, ".") })
 }
 
-// inert reports whether the settings in text name no program beyond those of before.
-func inert(text []byte, before []gitconfig.Setting) bool {
+// closedSettings returns the text of settings as a closed git directory gets it. It is not ok if they
+// name a program that before did not. A new core.worktree is left out: the owner's git would check files
+// out there, and the folder could become a link to his hooks. Git finds the work tree by its .git file, and
+// "git submodule update" adds the setting.
+func closedSettings(text []byte, before []gitconfig.Setting) (_ []byte, ok bool) {
 	settings, err := gitconfig.Parse("", string(text))
-	return err == nil && !slices.ContainsFunc(settings, func(s gitconfig.Setting) bool { return !s.Inert() && !slices.Contains(before, s) })
+	known := func(s gitconfig.Setting) bool { return slices.Contains(before, s) }
+	if err != nil || slices.ContainsFunc(settings, func(s gitconfig.Setting) bool { return !s.Inert() && !known(s) }) {
+		return nil, false
+	}
+	leads := func(s gitconfig.Setting) bool { return s.Section == "core" && s.Name == "worktree" && !known(s) }
+	if !slices.ContainsFunc(settings, leads) {
+		return text, true
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "worktree") {
+			kept.WriteString(line)
+		}
+	}
+	left, err := gitconfig.Parse("", kept.String())
+	return []byte(kept.String()), err == nil && slices.Equal(left, slices.DeleteFunc(settings, leads))
 }
