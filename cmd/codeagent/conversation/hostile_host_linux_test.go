@@ -98,7 +98,7 @@ func (h *hostileHost) scene(kind string) *hostileScene {
 	for _, name := range silentNames {
 		put(hostileSecret, s.Home+"/.ssh/"+name)
 	}
-	for _, name := range keyPlaces {
+	for _, name := range append(keyPlaces, ".config/x/key", ".config/y/key", ".linked", ".moved") {
 		put(hostileSecret, s.Home+"/"+name)
 	}
 	for _, folder := range []string{"undo", "history", "output", "sign-ins"} {

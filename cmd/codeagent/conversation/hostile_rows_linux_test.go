@@ -167,6 +167,27 @@ var hostileRows = slices.Concat(silentRows, keyRows(), []hostileRow{
 			}
 			return readFile(s.Own + "/key")
 		}},
+	{name: "read a key by the root of its process", kind: sandbox.KindRead, target: func(s *hostileScene) string { return s.Home + "/.config/x/key" },
+		do: func(s *hostileScene) (string, error) { return readFile("/proc/self/root" + s.Home + "/.config/x/key") }},
+	{name: "read a key by a name of its own", kind: "", target: func(s *hostileScene) string { return s.Home + "/.linked" },
+		do: func(s *hostileScene) (string, error) {
+			if err := os.Link(s.Home+"/.linked", s.Own+"/linked"); err != nil {
+				return "", err
+			}
+			return readFile(s.Own + "/linked")
+		}},
+	{name: "read a key that is moved to its home", kind: sandbox.KindWrite, target: func(s *hostileScene) string { return s.Home + "/.moved" },
+		do: func(s *hostileScene) (string, error) {
+			if err := os.Rename(s.Home+"/.moved", s.Own+"/moved"); err != nil {
+				return "", err
+			}
+			return readFile(s.Own + "/moved")
+		}},
+	{name: "read a key in another program", kind: sandbox.KindRead, target: func(s *hostileScene) string { return s.Home + "/.config/y/key" },
+		do: func(s *hostileScene) (string, error) {
+			out, err := exec.Command("cat", s.Home+"/.config/y/key").CombinedOutput()
+			return string(out), err
+		}},
 	{name: "read the workspace that is hidden", server: "away", kind: sandbox.KindRead, target: func(s *hostileScene) string { return s.Work + "/code" },
 		do: func(s *hostileScene) (string, error) { return readFile(s.Work + "/code") }},
 	{name: "read its own environment", silent: "nothing is refused: the variables are not there",

@@ -119,6 +119,18 @@ func TestHome(t *testing.T) {
 			}
 		})
 	}
+	// A server that makes its home lead elsewhere gets no link of codeagent's there.
+	set := complete(t, server.Settings{Command: "/bin/sh", Sandbox: server.Sandbox{Read: []string{"~/x/data", "~/notes/a"}}})
+	own := t.TempDir()
+	if err := errors.Join(os.Symlink(work, own+"/x"), showIn(own, home, set)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(work + "/data"); err == nil {
+		t.Error("codeagent made a link where a server led it")
+	}
+	if to, err := os.Readlink(own + "/notes/a"); to != home+"/notes/a" {
+		t.Errorf("%q, %v", to, err)
+	}
 	bare := exec.Command("/bin/sh", "-c", `while IFS= read -r p; do cat "$p" || exit 1; done`)
 	bare.Stdin = bytes.NewReader(paths)
 	if out, err := bare.CombinedOutput(); err != nil {
