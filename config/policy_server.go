@@ -82,15 +82,17 @@ func (h homes) refuse(name, path string) error {
 }
 
 // serverReads returns the policy with what a server reads, and the workspace.
-func (b *builder) serverReads(s server.Settings, h homes, runtime []string, writes bool) (p sandbox.Policy, err error) {
+func (b *builder) serverReads(s server.Settings, h homes, runtime []string, writes bool) (sandbox.Policy, error) {
+	p := sandbox.WorkspaceWrite() // protects names in all that a server writes
 	if s.Sandbox.Workspace != "none" && !h.hold(b.workspace) {
-		p = sandbox.WorkspaceWrite(b.workspace)
+		p.Write = []sandbox.Root{{Path: b.workspace}}
 		if own, err := worktreeDir(WorktreeOf(b.workspace)); err == nil && own != "" {
 			runtime = append(slices.Clone(runtime), path.Dir(path.Dir(own))) // its repository
 		}
 	}
+	var err error
 	if writes {
-		err = cmp.Or(h.refuse("the workspace", b.workspace), b.checkRoot("sandbox.workspace: the workspace", b.workspace))
+		err = cmp.Or(h.refuse(b.workspace, b.workspace), b.checkRoot("sandbox.workspace: the workspace", b.workspace))
 	}
 	for _, dir := range slices.Concat(sandbox.SystemFolders, runtime) {
 		if !h.hold(dir) {

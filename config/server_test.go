@@ -97,3 +97,71 @@ func TestServerErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestServerPolicy judges by policies of servers.
+func TestServerPolicy(t *testing.T) {
+	h := newHome(t)
+	h.mkdir(t, "notes", "other", "rt/lib", ".ssh")
+	servers := h.place.Paths.Servers
+	own := filepath.Join(servers, "t")
+	c, err := config.Load(t.Context(), config.Sources{Getenv: env(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range map[string]struct {
+		box           server.Sandbox
+		home          string // in place of the home folder
+		reads, writes string // the only ones of what is judged
+		problem       string
+	}{
+		"nothing":        {reads: "src/app/x rt/lib own temp", writes: "own temp"},
+		"no workspace":   {box: server.Sandbox{Workspace: "none"}, reads: "rt/lib own temp", writes: "own temp"},
+		"writes":         {box: server.Sandbox{Workspace: "write", Write: []string{"~/other"}}, reads: "src/app/x rt/lib own temp other/x other/.vscode/tasks.json", writes: "src/app/x own temp other/x"},
+		"writes another": {box: server.Sandbox{Workspace: "none", Write: []string{"~/other"}}, reads: "rt/lib own temp other/x other/.vscode/tasks.json", writes: "own temp other/x"},
+		"reads":          {box: server.Sandbox{Read: []string{"~/notes", "~/.ssh"}}, reads: "src/app/x rt/lib own temp notes/x .ssh/x", writes: "own temp"},
+		"home":           {box: server.Sandbox{Read: []string{"~"}}, problem: "is or contains your home folder"},
+		"above":          {box: server.Sandbox{Read: []string{"/"}}, problem: "is or contains your home folder"},
+		"another server": {box: server.Sandbox{Write: []string{servers + "/u"}}, problem: "or those of MCP servers"},
+		"work at home":   {home: h.ws, reads: "rt/lib own temp", writes: "own temp"},
+		"write at home":  {home: h.ws, box: server.Sandbox{Workspace: "write"}, problem: "is or contains your home folder"},
+	} {
+		at := h.place
+		if r.home != "" {
+			at.Home = r.home
+		}
+		p, err := config.ServerPolicy(c, at, server.Settings{Sandbox: r.box}, own, []string{filepath.Join(h.dir, "rt"), h.dir, servers})
+		if r.problem != "" {
+			if err == nil || !strings.Contains(err.Error(), r.problem) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var reads, writes []string
+		for _, place := range strings.Fields("src/app/x rt/lib own temp other/x other/.vscode/tasks.json notes/x .ssh/x .codex/auth.json servers/u records") {
+			path := filepath.Join(h.dir, place)
+			switch place {
+			case "own":
+				path = own
+			case "temp":
+				path = at.Temp
+			case "servers/u":
+				path = servers + "/u"
+			case "records":
+				path = at.Paths.Sessions
+			}
+			if p.JudgeRead(path).Allowed {
+				reads = append(reads, place)
+			}
+			if p.JudgeWrite(path).Allowed {
+				writes = append(writes, place)
+			}
+		}
+		if diff := cmp.Diff([]string{r.reads, r.writes}, []string{strings.Join(reads, " "), strings.Join(writes, " ")}); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
