@@ -30,7 +30,7 @@ type finder struct {
 	ground   hostfile.Ground
 	home     string
 	packages bool     // with packages, and not only what a program is installed in
-	folders  []string // those of PATH that are not the system's
+	folders  []string // those of PATH that neither the system nor a command made
 	found    []string
 	seen     map[string]bool
 }
@@ -40,7 +40,7 @@ func runtime(ctx context.Context, ws *workspace.Workspace, set server.Settings, 
 	f := finder{ws: ws, ctx: ctx, ground: ws.Ground(), packages: set.Origin != server.OfProject, seen: map[string]bool{}}
 	f.home, _ = sandbox.Canonical(ws.Files, "/", ws.Place.Home) // as in ServerPolicy, which reports the error
 	for _, dir := range filepath.SplitList(ws.Stdio.Env("PATH")) {
-		if filepath.IsAbs(dir) && !sandbox.CoveredBy(sandbox.SystemFolders, dir) {
+		if _, err := f.ground.Private(dir); err == nil && filepath.IsAbs(dir) && !sandbox.CoveredBy(sandbox.SystemFolders, dir) {
 			f.folders = append(f.folders, dir)
 		}
 	}
@@ -134,6 +134,8 @@ func (f *finder) program(name string) {
 	if !script || len(interpreter) == 0 {
 		return
 	}
+	defer func(before bool) { f.packages = before }(f.packages)
+	f.packages = f.packages && !f.ground.Covers(target) // a command can have written the line
 	f.program(interpreter[0])
 	for _, word := range interpreter[1:] {
 		if filepath.Base(interpreter[0]) == "env" && !strings.Contains(word, "/") { // which looks for it in PATH

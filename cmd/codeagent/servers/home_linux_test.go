@@ -23,7 +23,7 @@ func TestHome(t *testing.T) {
 	o := testOptions(t)
 	home, work := o.Workspace.Place.Home, o.Workspace.Folder
 	all := []string{
-		".ssh/id", ".codex/auth.json", "notes/a", "notes/b", "src/app/dist/x", "src/app/data", "src/other/data", "x/node_modules/m/x", "x/data",
+		".ssh/id", ".codex/auth.json", "notes/a", "notes/b", "src/app/dist/x", "src/app/data", "src/app/run", "src/other/data", "x/node_modules/m/x", "x/data",
 		".tool/bin/tool", ".tool/lib/code", ".tool/credentials", "inst/v1/bin/run", "inst/v1/lib/code", "inst/v1/config", "../work/code",
 	}
 	put := func(name, text string, mode os.FileMode) {
@@ -37,11 +37,13 @@ func TestHome(t *testing.T) {
 	}
 	put("src/app/package.json", "{}", 0o600)
 	put("inst/v1/bin/run", "#!/bin/sh\nexec /bin/sh \"$@\"\n", 0o700)
+	put("src/app/run", "x", 0o700)
+	put("../work/led", "#!"+home+"/src/app/run", 0o700)
 	put(".tool/bin/tool", "#!/usr/bin/env run\n. \"$1\"", 0o700)
 	paths := []byte(home + "/" + strings.Join(all, "\n"+home+"/") + "\n")
-	o.Workspace.Stdio.Environ = []string{"HOME=" + home, "PATH=/usr/bin:/bin:" + home + "/inst/v1/bin"}
+	o.Workspace.Stdio.Environ = []string{"HOME=" + home, "PATH=/usr/bin:/bin:" + work + ":" + home + "/inst/v1/bin"}
 	put("../work/script", triesPaths, 0o600)
-	if err := errors.Join(os.Symlink(home+"/.codex/auth.json", work+"/planted"), os.Symlink(home+"/.tool/bin/tool", work+"/tool")); err != nil {
+	if err := errors.Join(os.Symlink(home+"/.codex/auth.json", work+"/planted"), os.Symlink(home+"/.tool/bin/tool", work+"/tool"), os.Symlink(home+"/src/app/run", work+"/lead")); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -61,7 +63,7 @@ func TestHome(t *testing.T) {
 		{name: "a folder, in an option", args: []string{"--dir=" + home + "/notes"}, want: []string{"notes/a", "notes/b"}, inServer: "notes/b"},
 		{name: "in a script", args: []string{"cat '" + home + "/notes/b'|cat"}, want: []string{"notes/b"}},
 		{name: "in a variable", env: map[string]string{"PLACES": "/nothing:" + home + "/notes"}, want: []string{"notes/a", "notes/b"}},
-		{name: "a file of a package", args: []string{home + "/src/app/dist/x"}, want: []string{"src/app/dist/x", "src/app/data"}},
+		{name: "a file of a package", args: []string{home + "/src/app/dist/x"}, want: []string{"src/app/dist/x", "src/app/data", "src/app/run"}},
 		{name: "a file among packages", args: []string{home + "/x/node_modules/m/x"}, want: []string{"x/node_modules/m/x"}},
 		{name: "a key, a home, a link of a command", args: []string{"~/.ssh", home, filepath.Dir(home), "/", work + "/planted", o.Workspace.Paths.Servers}},
 		{name: "by a project", command: "/bin/sh", args: []string{"~/notes/a", home + "/src/app/dist/x"}, env: map[string]string{"X": home + "/notes"}, origin: server.OfProject},
@@ -71,6 +73,8 @@ func TestHome(t *testing.T) {
 		{name: "a program in a prefix", command: home + "/inst/v1/bin/run", want: []string{"inst/v1/lib/code"}},
 		{name: "a program in a shared prefix, by a link, and its interpreter", command: work + "/tool", want: []string{".tool/bin/tool", ".tool/lib/code", "inst/v1/lib/code"}},
 		{name: "a program of a project", command: home + "/inst/v1/bin/run", origin: server.OfProject, want: []string{"inst/v1/lib/code"}},
+		{name: "an interpreter in a script of a command", args: []string{work + "/led"}, want: []string{"src/app/run"}},
+		{name: "a word that is a program of a command", args: []string{"lead"}},
 		{name: "a word that is a program", args: []string{"run"}, want: []string{"inst/v1/lib/code"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
