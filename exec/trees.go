@@ -27,8 +27,7 @@ type Trees struct {
 	paused chan struct{}
 }
 
-// Writer is a running command that may write files. Holds are those that it holds open; without any,
-// it runs outside the sandbox or could not be examined.
+// Writer is a running command that may write files. Holds are those that it holds open.
 type Writer struct {
 	By    string
 	Holds []string
@@ -115,9 +114,10 @@ func (t *Trees) stop() (resume func(), err error) {
 	return resume, nil
 }
 
-// Writers lists the trees that hold files open for writing for which below holds, or have mapped them
-// so that writes are seen in the file. The trees are stopped for that moment: a running one could hand
-// its descriptors to a process that was looked at already. A tree that cannot be examined is a writer.
+// Writers lists the trees that may write where below holds, with the files there that they hold open for
+// writing, or have mapped so that writes are seen in the file. One that does nothing now counts: it could
+// write what a command reads after its start. The trees are stopped for that moment: a running one could
+// hand its descriptors to a process that was looked at already. A tree that cannot be examined is a writer.
 func (t *Trees) Writers(below func(path string) bool) (out []Writer) {
 	t.looking.Lock()
 	defer t.looking.Unlock()
@@ -141,7 +141,8 @@ func (t *Trees) Writers(below func(path string) bool) (out []Writer) {
 		} else {
 			known = false
 		}
-		if !known || len(w.Holds) > 0 {
+		may := slices.ContainsFunc(run.policy.Roots(), func(r sandbox.Root) bool { return below(r.Path) })
+		if !known || may || len(w.Holds) > 0 {
 			out = append(out, w)
 		}
 	}

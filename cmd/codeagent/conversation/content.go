@@ -38,11 +38,11 @@ func (contents) Digest(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Mark returns false if changes are not seen, or something could write on through what it holds open.
+// Mark returns false if changes are not seen.
 func (c contents) Mark() (int64, bool) {
 	ws := c.ses.Workspace
 	mark := ws.Trees.Mark()
-	return mark, ws.Runner.Observes(ws.Policy) && len(c.Writers()) == 0
+	return mark, ws.Runner.Observes(ws.Policy)
 }
 
 // Pauses is part of content.Pauser.
@@ -70,8 +70,8 @@ func (contents) Identity(path string) (content.Identity, error) {
 	return content.Identity{Device: uint64(st.Dev), Inode: st.Ino, Type: info.Mode().Type()}, nil
 }
 
-// Writers lists the running commands and servers that hold a file open for writing which commands
-// outside may read. Temporary files of commands are in a folder of their own.
+// Writers lists the running commands and servers that may change what commands
+// outside read. Temporary files of commands are in a folder of their own.
 func (c contents) Writers() (out []content.Writer) {
 	ground, temp := c.ses.Workspace.Ground(), c.ses.Workspace.Paths.Temp
 	for _, w := range c.ses.Workspace.Trees.Writers(func(path string) bool {
