@@ -38,6 +38,8 @@ var rooms = []room{
 	{path: "internal/short", pure: true},
 	// Settings of git: gitrun finds what they name, the broker decides which of them a command may change.
 	{path: "internal/gitconfig", pure: true},
+	// Git's index, which the broker copies for the owner's git.
+	{path: "internal/gitindex", imports: []string{"sandbox/protect"}, pure: true},
 	{path: "sandbox", imports: []string{"sandbox/protect"}, pure: true},
 	// What is protected, and why: one table and one answer for every room that judges a path.
 	{path: "sandbox/protect", pure: true},
@@ -124,7 +126,7 @@ var rooms = []room{
 	// Calls of Linux that several rooms of linuxsandbox make alike.
 	{path: "linuxsandbox/kernel"},
 	// Answers the calls that the filter asks about, below it what has arrows one way.
-	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/gitconfig", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/gitconfig", "internal/gitindex", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
 	// A refused call that waits for an answer, and the rules by which one may proceed.
 	{path: "linuxsandbox/broker/notify", floor: 1, imports: []string{"sandbox", "linuxsandbox/kernel", "linuxsandbox/spec"}},
 	// Tables of the calls that are answered, and the reading of their arguments.

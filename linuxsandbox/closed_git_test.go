@@ -15,10 +15,12 @@ func TestClosedGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		missing(t, "git")
 	}
-	const owner = `cd "$1"; rm -rf own; git init -q own; cd own; git config user.name o; git config user.email o@example; echo 1 > a; git add a; git commit -qm one; git init -q nested; `
+	const owner = `cd "$1"; rm -rf own; git init -q own; cd own; git config user.name o; git config user.email o@example; echo 1 > a; git add a; git commit -qm one; git init -q nested; : > nested/.git/index.lock; `
 	// A hook or setting that the owner's git would take is printed.
 	const shows = `
-for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat $d/hooks/pre-commit $d/hooks/post-checkout $d/config $d/config.lock $d/config.worktree $d/commondir 2>/dev/null | grep -e evil -e "hooksPath =" -e "worktree =" -e promisor; done; true`
+git checkout-index -a -f 2>/dev/null
+for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat $d/hooks/pre-commit $d/hooks/post-checkout $d/config $d/config.lock $d/config.worktree $d/commondir $d/index.lock 2>/dev/null | grep -e evil -e "hooksPath =" -e "worktree =" -e promisor; done; true`
+	const evilIndex = `mkdir -p .hit/hooks; echo evil > .hit/hooks/post-checkout; git add .hit; LC_ALL=C sed 's/\.hit.hooks/.git\/hooks/' .git/index > e; rm -r .hit; `
 	for _, row := range []struct {
 		name, script string
 		ok           bool
@@ -56,6 +58,15 @@ for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat
 		{"a work tree at the owner's hooks", `git init -q sub; git -C sub config core.worktree ../../.git/hooks`, false},
 		{"a remote that git fetches from by itself", `git init -q sub; git -C sub config remote.x.promisor true`, false},
 		{"beside the owner's .git", `mkdir objects refs; cp .git/HEAD .; echo evil > config`, false},
+		{"an index with a path in .git", evilIndex + `mv e .git/index.lock; mv .git/index.lock .git/index`, false},
+		{"the same through a link", evilIndex + `ln e f; mv -f f .git/index`, false},
+		{"the same by exchange", evilIndex + `python3 -c "import ctypes; ctypes.CDLL(None).renameat2(-100, b'e', -100, b'.git/index', 2)"`, false},
+		{"the same written", evilIndex + `cat e > .git/index`, false},
+		{"the same in a new file", evilIndex + `rm .git/index; cat e > .git/index`, false},
+		{"the same through a descriptor kept", evilIndex + `cp .git/index g; exec 9<>g; mv g .git/index; cat e >&9`, false},
+		{"the owner's lock written", `echo evil > nested/.git/index.lock`, false},
+		{"the owner's lock replaced", `echo evil > e; mv e nested/.git/index.lock`, false},
+		{"the owner's lock made anew", `rm -f nested/.git/index.lock; echo evil > nested/.git/index.lock`, false},
 		{"commondir moved there", `mkdir -p .git/worktrees/w; echo /evil > e; mv e .git/worktrees/w/commondir`, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {

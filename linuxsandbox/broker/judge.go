@@ -85,6 +85,9 @@ func (j *judge) refusesRest(n *notify.Notification, path string, st *unix.Stat_t
 	if d := j.refusesPlace(n, path, j.foreign); d != nil {
 		return d
 	}
+	if filepath.Base(path) == indexLock && !j.protection.isTemporary(path) && !j.session.own.locked(st) && j.closed(n, filepath.Dir(path)) {
+		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path, Note: "git outside the sandbox holds this lock, or left it"}
+	}
 	// A removed name of an open file is judged as if it still existed.
 	if gone, ok := strings.CutSuffix(path, " (deleted)"); ok {
 		if d := j.refusesPath(n, gone); d != nil {
@@ -192,6 +195,10 @@ func (j *judge) made(s pathwalk.Spot) {
 	j.session.changed(s.Full())
 	switch {
 	case j.protection.isTemporary(s.Path):
+	case s.Last == indexLock:
+		if st, err := s.Stat(); err == nil {
+			j.session.own.lock(&st)
+		}
 	case protect.IsGit(s.Last):
 		fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {

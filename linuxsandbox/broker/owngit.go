@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"codeagent/internal/gitconfig"
+	"codeagent/internal/gitindex"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -29,6 +30,8 @@ type ownGit struct {
 	// mu guards the rest. A look through a folder takes it with no other lock held (look.go).
 	mu   sync.Mutex
 	held map[fileID]*ownEntry
+	// locks are the locks of indexes that the session made.
+	locks map[fileID]bool
 	// called are the paths of folders that the session renamed to .git. They are protected
 	// like any other, but their earlier content may be the session's.
 	called []string
@@ -82,11 +85,30 @@ func (o *ownGit) covered(path string) bool {
 	return false
 }
 
+// lock records the lock of an index that the session made.
+func (o *ownGit) lock(st *unix.Stat_t) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.locks == nil {
+		o.locks = map[fileID]bool{}
+	}
+	if len(o.locks) < maxOwnGit {
+		o.locks[fileID{st.Dev, st.Ino}] = true
+	}
+}
+
+func (o *ownGit) locked(st *unix.Stat_t) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.locks[fileID{st.Dev, st.Ino}]
+}
+
 // removed forgets a file that has no name left.
 func (o *ownGit) removed(st *unix.Stat_t) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	id := fileID{st.Dev, st.Ino}
+	delete(o.locks, id)
 	e, ok := o.held[id]
 	if !ok || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1 {
 		return
@@ -152,18 +174,38 @@ func (f *Files) MadeGit() []string {
 
 // closes reports whether path may not be changed if dir, a folder above it, is a git directory.
 func (j *judge) closes(n *notify.Notification, dir, path string) bool {
+	below := protect.Fold(strings.TrimPrefix(path, dir+"/"))
+	if isIndex(below) {
+		return j.closed(n, dir)
+	}
 	is, own := j.git(n, dir)
 	if !is || !own {
 		return is
 	}
-	below := protect.Fold(strings.TrimPrefix(path, dir+"/"))
 	hook, ofHooks := strings.CutPrefix(below, "hooks/")
 	// Git runs no hook whose name has a dot; its templates are such (*.sample).
 	return (ofHooks && !strings.Contains(hook, ".") || below == "hooks" || below == "commondir" || isSettings(below)) && j.belowForeign(n, dir)
 }
 
 // foreign is closes without what the session may make, remove or move in its own git directories.
-func (j *judge) foreign(n *notify.Notification, dir, _ string) bool { return j.foreignGit(n, dir) }
+func (j *judge) foreign(n *notify.Notification, dir, path string) bool {
+	return j.foreignGit(n, dir) && !isIndex(protect.Fold(strings.TrimPrefix(path, dir+"/")))
+}
+
+// closed reports whether dir is a git directory that the owner's git may enter.
+func (j *judge) closed(n *notify.Notification, dir string) bool {
+	is, own := j.git(n, dir)
+	return is && (!own || j.belowForeign(n, dir))
+}
+
+// Threat: the owner's git writes the files that an index names, and takes the paths in it as they are. So
+// the broker installs a copy that it has read (gitindex), as of settings. Nor may a command change a
+// lock that the owner's git has made: that becomes the index by a rename of the owner's.
+
+const indexLock = "index.lock"
+
+// isIndex reports whether git reads the entries to check out from a file of this name.
+func isIndex(name string) bool { return name == "index" || strings.HasPrefix(name, "sharedindex.") }
 
 // common is what git writes to the commondir of a worktree. In a closed git directory the broker
 // writes it, and the command gets a file in memory, so that it cannot be changed later.
@@ -269,7 +311,7 @@ func (j *judge) positioned(n *notify.Notification, dir string) (is, own bool) {
 			continue
 		}
 		if of, ofOwn := j.git(n, filepath.Dir(above)); of {
-			return true, ofOwn || j.ownFolder(n, at)
+			return true, ofOwn || j.session.own.at(n, j.walk, at)
 		}
 	}
 	return false, false
@@ -283,30 +325,35 @@ func isThere(n *notify.Notification, walk *pathwalk.Walker, path string) bool {
 	return err == nil
 }
 
-func (j *judge) ownFolder(n *notify.Notification, path string) bool {
-	fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path, NoFollow: true})
+// at reports whether the session made the folder at path.
+func (o *ownGit) at(n *notify.Notification, walk *pathwalk.Walker, path string) bool {
+	fd, err := walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path, NoFollow: true})
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
-	return unix.Fstat(fd, &st) == nil && j.session.own.has(&st)
+	return unix.Fstat(fd, &st) == nil && o.has(&st)
 }
 
-// copies reports whether m gives the closed git directory at its end new settings. Then the broker
+// copies reports whether m gives the closed git directory at its end new settings or an index. Then the broker
 // performs it by renameCopy.
 func (j *judge) copies(n *notify.Notification, m *moving) bool {
-	if !isSettings(m.to.Last) || m.exchange() || m.old.Mode&unix.S_IFMT != unix.S_IFREG || j.protection.isTemporary(m.to.Full()) {
+	index := isIndex(protect.Fold(m.to.Last))
+	if !index && !isSettings(m.to.Last) || m.exchange() || m.old.Mode&unix.S_IFMT != unix.S_IFREG || j.protection.isTemporary(m.to.Full()) {
 		return false
 	}
 	if _, d := j.protection.judge(m.to.Full()); d != nil {
 		return false
 	}
+	if index {
+		return j.closed(n, m.to.Path)
+	}
 	is, own := j.git(n, m.to.Path)
 	return is && own && j.belowForeign(n, m.to.Path)
 }
 
-// renameCopy performs a rename of settings.
+// renameCopy performs a rename of settings or of an index.
 func (h moves) renameCopy(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	if d := h.judge.refusesEntry(n, m.from, &m.old, false); d != nil {
 		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
@@ -314,13 +361,9 @@ func (h moves) renameCopy(n *notify.Notification, c *calls.File, m *moving) noti
 	if a, first := h.observer.beforeMove(m); first {
 		return a
 	}
-	text, err := readSettings(m.from, &m.old)
-	var inert bool
-	if err == nil {
-		text, inert = closedSettings(text, settingsBefore(m))
-	}
-	if !inert {
-		d := &sandbox.Denial{Kind: sandbox.KindProtected, Target: m.to.Full()}
+	text, why := copied(m)
+	if text == nil {
+		d := &sandbox.Denial{Kind: sandbox.KindProtected, Target: m.to.Full(), Note: why}
 		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
 	}
 	if !n.Waits() {
@@ -330,14 +373,37 @@ func (h moves) renameCopy(n *notify.Notification, c *calls.File, m *moving) noti
 		return h.performed(n, c.Name, m.to.Full(), err)
 	}
 	h.session.changed(m.from.Full(), m.to.Full())
+	h.session.own.removed(&m.old)
 	return notify.Reply{}
 }
 
-// maxSettings bounds the settings that a command may give a closed git directory.
-const maxSettings = 1 << 20
+// copied returns what the file at the end of m becomes, or nil and why not.
+func copied(m *moving) (text []byte, why string) {
+	if isSettings(m.to.Last) {
+		text, err := readOnce(m.from, &m.old, maxSettings)
+		if err != nil {
+			return nil, ""
+		}
+		if text, ok := closedSettings(text, settingsBefore(m)); ok {
+			return text, ""
+		}
+		return nil, ""
+	}
+	text, err := readOnce(m.from, &m.old, maxIndex)
+	if err == nil {
+		text, err = gitindex.Copy(text)
+	}
+	if err != nil {
+		return nil, err.Error()
+	}
+	return text, ""
+}
 
-// readSettings reads the regular file at s once.
-func readSettings(s pathwalk.Spot, st *unix.Stat_t) ([]byte, error) {
+// maxSettings and maxIndex bound what a command may give a closed git directory, in bytes.
+const maxSettings, maxIndex = 1 << 20, 256 << 20
+
+// readOnce reads the regular file at s, of at most most bytes.
+func readOnce(s pathwalk.Spot, st *unix.Stat_t, most int64) ([]byte, error) {
 	fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -348,17 +414,18 @@ func readSettings(s pathwalk.Spot, st *unix.Stat_t) ([]byte, error) {
 	if err := unix.Fstat(fd, &now); err != nil || now.Dev != st.Dev || now.Ino != st.Ino || now.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, unix.EAGAIN
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxSettings+1))
-	if err == nil && len(text) > maxSettings {
-		err = unix.EFBIG
+	if now.Size > most {
+		return nil, unix.EFBIG
 	}
+	text := make([]byte, now.Size)
+	_, err = io.ReadFull(f, text)
 	return text, err
 }
 
 // settingsBefore are the settings in the file at the end of m.
 func settingsBefore(m *moving) (before []gitconfig.Setting) {
 	if m.there {
-		if old, err := readSettings(m.to, &m.over); err == nil {
+		if old, err := readOnce(m.to, &m.over, maxSettings); err == nil {
 			before, _ = gitconfig.Parse("", string(old))
 		}
 	}
@@ -428,7 +495,7 @@ func seal(dir int) bool {
 		if err != nil {
 			return false
 		}
-		text, err := readSettings(s, &st)
+		text, err := readOnce(s, &st, maxSettings)
 		if err != nil {
 			return false
 		}

@@ -143,7 +143,7 @@ func gitFolders(root, path string) []string {
 		if i < 0 || dir == path || !sandbox.Covers(root, dir) {
 			return out
 		}
-		if gitEntry(path[i+1:]) {
+		if gitEntry(path[i+1:]) || isIndex(protect.Fold(path[i+1:])) {
 			out = append(out, dir)
 		}
 		path = dir
