@@ -183,7 +183,7 @@ var settings = []setting{
 	serverRow("tool_timeout_s", "How many seconds a call of one of its tools may take.", func(s *server.Settings) any { return &s.ToolTimeout }),
 	serverRow("required", "`true`: without this server no session starts. `false`: codeagent says that it failed, and works without it.", func(s *server.Settings) any { return &s.Required }),
 	serverRow("sandbox.workspace", "What the server may do in the workspace.", func(s *server.Settings) any { return &s.Sandbox.Workspace }),
-	serverRow("sandbox.read", "More files and folders that the server may read, absolute or with `~/` in front.", func(s *server.Settings) any { return &s.Sandbox.Read }),
+	serverRow("sandbox.read", "More files and folders that the server may read, absolute or with `~/` in front. Unset: its program and what its settings name, but not your home folder.", func(s *server.Settings) any { return &s.Sandbox.Read }),
 	serverRow("sandbox.write", "More files and folders that the server may write. It always has a folder of its own.", func(s *server.Settings) any { return &s.Sandbox.Write }),
 	serverRow("sandbox.allow_hosts", "Hosts that the server may reach, each as `name:port`.", func(s *server.Settings) any { return &s.Sandbox.AllowHosts }),
 	serverRow("sandbox.allow_sockets", "Sockets with a path that the server may connect to: the program that listens there acts outside the sandbox.", func(s *server.Settings) any { return &s.Sandbox.AllowSockets }),

@@ -32,7 +32,7 @@ type finder struct {
 	packages bool     // with packages, and not only what a program is installed in
 	folders  []string // those of PATH that neither the system nor a command made
 	found    []string
-	seen     map[string]bool
+	seen     map[string]bool // words, and programs behind "#!"
 }
 
 // runtime returns what a server reads beside its private folder.
@@ -63,8 +63,7 @@ func runtime(ctx context.Context, ws *workspace.Workspace, set server.Settings, 
 	for _, text := range env.Apply(ws.Stdio.Environ) {
 		f.words(text, f.path)
 	}
-	slices.Sort(f.found)
-	return slices.Compact(f.found)
+	return f.found
 }
 
 // words calls find with a text, what stands behind its first "=", and its words.
@@ -119,9 +118,10 @@ func (f *finder) program(name string) {
 		return
 	}
 	target := way[len(way)-1]
-	if mode, err := f.ws.Files.Lstat(target); err != nil || !mode.IsRegular() || mode&0o111 == 0 || slices.Contains(f.found, target) {
+	if mode, err := f.ws.Files.Lstat(target); err != nil || !mode.IsRegular() || mode&0o111 == 0 || f.seen["#!"+target] {
 		return
 	}
+	f.seen["#!"+target] = true
 	f.add(target)
 	for _, entry := range way {
 		f.prefixOf(entry)
@@ -179,7 +179,7 @@ func (f *finder) packageOf(file string) {
 
 // add adds what a path leads to, unless the system has installed it.
 func (f *finder) add(name string) {
-	if real, err := sandbox.Canonical(f.ws.Files, "/", name); err == nil && !sandbox.CoveredBy(sandbox.SystemFolders, real) {
+	if real, err := sandbox.Canonical(f.ws.Files, "/", name); err == nil && !sandbox.CoveredBy(sandbox.SystemFolders, real) && !slices.Contains(f.found, real) {
 		f.found = append(f.found, real)
 	}
 }

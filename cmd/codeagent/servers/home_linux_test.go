@@ -38,6 +38,7 @@ func TestHome(t *testing.T) {
 	put("src/app/package.json", "{}", 0o600)
 	put("inst/v1/bin/run", "#!/bin/sh\nexec /bin/sh \"$@\"\n", 0o700)
 	put("src/app/run", "x", 0o700)
+	put("inst/v1/bin/self", "#!"+home+"/inst/v1/bin/self", 0o700) // nothing starts it, but its name is a word
 	put("../work/led", "#!"+home+"/src/app/run", 0o700)
 	put(".tool/bin/tool", "#!/usr/bin/env run\n. \"$1\"", 0o700)
 	paths := []byte(home + "/" + strings.Join(all, "\n"+home+"/") + "\n")
@@ -75,7 +76,7 @@ func TestHome(t *testing.T) {
 		{name: "a program of a project", command: home + "/inst/v1/bin/run", origin: server.OfProject, want: []string{"inst/v1/lib/code"}},
 		{name: "an interpreter in a script of a command", args: []string{work + "/led"}, want: []string{"src/app/run"}},
 		{name: "a word that is a program of a command", args: []string{"lead"}},
-		{name: "a word that is a program", args: []string{"run"}, want: []string{"inst/v1/lib/code"}},
+		{name: "a word that is a program", args: []string{"run", "self"}, want: []string{"inst/v1/lib/code"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set := server.Settings{Command: c.command, Args: append([]string{work + "/script"}, c.args...), Env: c.env, Sandbox: c.box, Origin: c.origin}
