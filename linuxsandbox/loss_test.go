@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -153,6 +154,39 @@ func TestLoss(t *testing.T) {
 	}
 }
 
+// TestObjectsElsewhere: the objects of a repository elsewhere belong to others, and undo does not keep
+// them. Git's own new files there are the command's to remove.
+func TestObjectsElsewhere(t *testing.T) {
+	b, f := backendInSetting(t, "TestLossEverywhere")
+	if !f.Broker {
+		t.Skip("no broker here: " + f.NoBroker)
+	}
+	ws, p := keptPlace(t, sandbox.WorkspaceWrite())
+	objects := filepath.Join(filepath.Dir(ws), "main", ".git", "objects")
+	one, pack := filepath.Join(objects, "ab", strings.Repeat("c", 38)), filepath.Join(objects, "pack", "pack-"+strings.Repeat("d", 40)+".pack")
+	for _, file := range []string{one, pack} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("precious"), 0o444)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Write = append(p.Write, sandbox.Root{Path: objects, Git: true})
+	script := `o=../main/.git/objects; echo x > $o/ab/tmp_obj_x; ln $o/ab/tmp_obj_x $o/ab/` + strings.Repeat("e", 38) + `; rm $o/ab/tmp_obj_x; echo x > $o/pack/tmp_pack; rm $o/pack/tmp_pack; echo made; rm -rf $o; true`
+	no := &agreeing{}
+	_, out, denials := heldKept(t, b, p, ws, script, lossy{}, no)
+	if len(no.asked) != 1 || len(denials) == 0 || denials[0].Kind != sandbox.KindLoss || !strings.Contains(out, "made\n") {
+		t.Errorf("%d questions, %+v\n%s", len(no.asked), denials, out)
+	}
+	for _, file := range []string{one, pack} {
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
+	}
+	yes := &agreeing{yes: true}
+	if _, out, denials = heldKept(t, b, p, ws, `rm -rf ../main/.git/objects/??`, lossy{}, yes); len(yes.asked) != 1 || len(denials) > 0 {
+		t.Errorf("after a yes: %d questions, %+v\n%s", len(yes.asked), denials, out)
+	}
+}
+
 // heldKept is runKept with a holder. It returns the denials.
 func heldKept(t *testing.T, b *Backend, p sandbox.Policy, ws, script string, observer sandbox.ChangeObserver, h sandbox.Holder) (sandbox.Status, string, []sandbox.Denial) {
 	t.Helper()
@@ -180,5 +214,5 @@ func heldKept(t *testing.T, b *Backend, p sandbox.Policy, ws, script string, obs
 	return st, string(out), proc.Trace().Denials
 }
 
-// TestLossEverywhere runs TestLoss for root and for a user without privileges.
-func TestLossEverywhere(t *testing.T) { inSettings(t, "^TestLoss$") }
+// TestLossEverywhere runs both for root and for a user without privileges.
+func TestLossEverywhere(t *testing.T) { inSettings(t, "^(TestLoss|TestObjectsElsewhere)$") }

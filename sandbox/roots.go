@@ -109,10 +109,16 @@ func (p Policy) deepest(target string) (best Root, ok bool) {
 // a write root other than the folder for temporary files, the shared ones, the caches and the objects
 // of a git directory elsewhere.
 func (p Policy) Observes(path string) bool {
-	switch r, ok := p.deepest(path); r.Origin {
+	switch origin, ok := p.Origin(path); origin {
 	case FromTemp, FromSharedTemp, FromCache, FromObjects:
 		return false
 	default:
 		return ok
 	}
+}
+
+// Origin is that of the write root that decides about path; ok is false if none does.
+func (p Policy) Origin(path string) (origin Origin, ok bool) {
+	r, ok := p.deepest(path)
+	return r.Origin, ok
 }

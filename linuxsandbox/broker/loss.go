@@ -7,6 +7,9 @@ import (
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"encoding/hex"
+	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,10 +23,23 @@ import (
 // unsaved returns why the entry could not be restored. It is empty if the entry could be restored,
 // or if there is no observer.
 func (h *command) unsaved(dir int, entry, path string) string {
-	if h.observer.to == nil || h.judge.mayLose || !h.observes(path) {
+	if h.observer.to == nil || h.judge.mayLose {
+		return ""
+	}
+	if origin, _ := h.judge.policy.Origin(path); origin == sandbox.FromObjects && gitObject(filepath.Base(path)) {
+		return "it is an object of a repository elsewhere" // which undo does not keep: others use it too
+	}
+	if !h.observes(path) {
 		return ""
 	}
 	return h.observer.to.Unsaved(dir, entry, path)
+}
+
+// gitObject reports whether git keeps objects in a file of this name: one, or a pack of them. Files that
+// git is still writing have other names.
+func gitObject(name string) bool {
+	_, err := hex.DecodeString(name)
+	return err == nil && len(name) >= 38 || strings.HasPrefix(name, "pack-") && (strings.HasSuffix(name, ".pack") || strings.HasSuffix(name, ".idx"))
 }
 
 func (h *command) observes(path string) bool {

@@ -122,6 +122,9 @@ func (p Policy) JudgeHost(h sandbox.HostPort) sandbox.Judgement { return p.decla
 // Observes reports whether changes at path are reported to a ChangeObserver.
 func (p Policy) Observes(path string) bool { return p.declared.Observes(path) }
 
+// Origin is that of the root that decides about path; ok is false if none does.
+func (p Policy) Origin(path string) (origin sandbox.Origin, ok bool) { return p.declared.Origin(path) }
+
 // Paths are those of Roots.
 func (p Policy) Paths() []string { return sandbox.PathsOf(p.Roots) }
 
