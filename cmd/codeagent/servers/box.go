@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -128,10 +129,14 @@ func (s *Servers) boxOf(set server.Settings, own string) (box, error) {
 		return b, err
 	}
 	b.argv = append([]string{program}, set.Args...)
-	reads := runtime(s.life, ws, set, program)
-	if err := showIn(own, ws.Place.Home, set); err != nil {
+	home, err := sandbox.Canonical(ws.Files, "/", cmp.Or(ws.Place.Home, "/"))
+	if err == nil {
+		err = showIn(own, home, ws.Files, set)
+	}
+	if err != nil {
 		return b, err
 	}
+	reads := runtime(s.life, ws, home, set, program)
 	set.Env = maps.Clone(set.Env)
 	if set.Env == nil {
 		set.Env = map[string]string{}

@@ -28,7 +28,7 @@ type finder struct {
 	ws       *workspace.Workspace
 	ctx      context.Context
 	ground   hostfile.Ground
-	home     string
+	home     string   // canonical, as all homes here
 	packages bool     // with packages, and not only what a program is installed in
 	folders  []string // those of PATH that neither the system nor a command made
 	found    []string
@@ -36,9 +36,8 @@ type finder struct {
 }
 
 // runtime returns what a server reads beside its private folder.
-func runtime(ctx context.Context, ws *workspace.Workspace, set server.Settings, program string) []string {
-	f := finder{ws: ws, ctx: ctx, ground: ws.Ground(), packages: set.Origin != server.OfProject, seen: map[string]bool{}}
-	f.home, _ = sandbox.Canonical(ws.Files, "/", ws.Place.Home) // as in ServerPolicy, which reports the error
+func runtime(ctx context.Context, ws *workspace.Workspace, home string, set server.Settings, program string) []string {
+	f := finder{ws: ws, ctx: ctx, ground: ws.Ground(), home: home, packages: set.Origin != server.OfProject, seen: map[string]bool{}}
 	for _, dir := range filepath.SplitList(ws.Stdio.Env("PATH")) {
 		if _, err := f.ground.Private(dir); err == nil && filepath.IsAbs(dir) && !sandbox.CoveredBy(sandbox.SystemFolders, dir) {
 			f.folders = append(f.folders, dir)
@@ -186,7 +185,7 @@ func (f *finder) add(name string) {
 
 // showIn makes links in own, the home of a server, to what its settings name in the user's: programs look
 // for it there, as for ~/.aws. What the server has put in such a place stays.
-func showIn(own, home string, set server.Settings) error {
+func showIn(own, home string, files sandbox.FileSystem, set server.Settings) error {
 	root, err := hostfile.OpenRoot(own)
 	if err != nil {
 		return fmt.Errorf("its private folder: %w", err)
@@ -199,7 +198,7 @@ func showIn(own, home string, set server.Settings) error {
 	for i, name := range names {
 		place := filepath.Clean(expanded(home, name))
 		below, ok := strings.CutPrefix(place, home+"/")
-		if _, err := hostfile.Lstat(place); ok && (err == nil || i < len(set.Sandbox.Write)) {
+		if _, err := files.Lstat(place); ok && (err == nil || i < len(set.Sandbox.Write)) {
 			_ = root.MkdirAll(filepath.Dir(below), 0o700)
 			_ = root.Symlink(place, below)
 		}

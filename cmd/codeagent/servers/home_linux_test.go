@@ -41,6 +41,10 @@ func TestHome(t *testing.T) {
 	put("inst/v1/bin/self", "#!"+home+"/inst/v1/bin/self", 0o700) // nothing starts it, but its name is a word
 	put("../work/led", "#!"+home+"/src/app/run", 0o700)
 	put(".tool/bin/tool", "#!/usr/bin/env run\n. \"$1\"", 0o700)
+	o.Workspace.Place.Home = filepath.Dir(home) + "/link"
+	if err := os.Symlink(home, o.Workspace.Place.Home); err != nil {
+		t.Fatal(err)
+	}
 	paths := []byte(home + "/" + strings.Join(all, "\n"+home+"/") + "\n")
 	o.Workspace.Stdio.Environ = []string{"HOME=" + home, "PATH=/usr/bin:/bin:" + work + ":" + home + "/inst/v1/bin"}
 	put("../work/script", triesPaths, 0o600)
@@ -127,7 +131,7 @@ func TestHome(t *testing.T) {
 	// A server that makes its home lead elsewhere gets no link of codeagent's there.
 	set := complete(t, server.Settings{Command: "/bin/sh", Sandbox: server.Sandbox{Read: []string{"~/x/data", "~/notes/a"}}})
 	own := t.TempDir()
-	if err := errors.Join(os.Symlink(work, own+"/x"), showIn(own, home, set)); err != nil {
+	if err := errors.Join(os.Symlink(work, own+"/x"), showIn(own, home, o.Workspace.Files, set)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(work + "/data"); err == nil {
