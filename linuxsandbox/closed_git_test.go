@@ -3,7 +3,9 @@
 package linuxsandbox
 
 import (
+	"codeagent/sandbox"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,6 +32,7 @@ for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat
 		{"worktree", `git worktree add -q w; cd w; echo 2 > b; git add b; git -c user.name=x -c user.email=x@y commit -qm two; cd ..; git worktree list; test "$(cat .git/worktrees/w/commondir)" = ../..; git worktree remove -f w`, true},
 		{"worktree of its own repository", `git clone -q . sub; cd sub; git worktree add -q ../w2; git -C ../w2 status; git config extensions.worktreeConfig true`, true},
 		{"submodule's repository", `mkdir .git/modules; git clone -q --separate-git-dir .git/modules/m . m; git -C m status; git -C m config core.worktree ../../../m`, true},
+		{"a branch that follows another", `git branch -q o; git checkout -q --track -b t o; git rev-parse --abbrev-ref HEAD | grep -qx t`, true},
 		{"sub moved", `git init -q sub; mv sub x; git -C x status; mv x sub`, true},
 
 		{"a hook", `git init -q sub; echo evil > sub/.git/hooks/pre-commit`, false},
@@ -64,6 +67,7 @@ for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat
 		{"the same written", evilIndex + `cat e > .git/index`, false},
 		{"the same in a new file", evilIndex + `rm .git/index; cat e > .git/index`, false},
 		{"the same through a descriptor kept", evilIndex + `cp .git/index g; exec 9<>g; mv g .git/index; cat e >&9`, false},
+		{"the lock of the owner's settings made, and taken for them", `py='import os,sys; os.close(os.open(".git/config.lock", os.O_CREAT|os.O_EXCL|os.O_WRONLY)); f = open("e", "w"); f.write("evil"); f.close()'; python3 -c "$py"; mv e .git/config.lock; mv .git/config.lock .git/config`, false},
 		{"the owner's lock written", `echo evil > nested/.git/index.lock`, false},
 		{"the owner's lock replaced", `echo evil > e; mv e nested/.git/index.lock`, false},
 		{"the owner's lock made anew", `rm -f nested/.git/index.lock; echo evil > nested/.git/index.lock`, false},
@@ -91,7 +95,9 @@ for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat
 					furnish()
 				}
 				out, denials := th.shell(t, "set -eu; cd own; "+row.script+"; echo done")
-				if got := strings.HasSuffix(out, "done\n"); row.ok && (!got || len(denials) > 0) {
+				// Git goes on where only its settings do not get the name that it wants.
+				refused := slices.ContainsFunc(denials, func(d sandbox.Denial) bool { return d.Operation != "rename" || d.Target != th.dir+"/own/.git/config" })
+				if got := strings.HasSuffix(out, "done\n"); row.ok && (!got || refused) {
 					t.Errorf("%s %+v", out, denials)
 				}
 				if evil() {

@@ -82,10 +82,13 @@ func (j *judge) refusesFile(n *notify.Notification, path string, st *unix.Stat_t
 // refusesRest returns the denial of a change of an existing file that leaves its content, or nil:
 // the session may remove what it made, and change its metadata.
 func (j *judge) refusesRest(n *notify.Notification, path string, st *unix.Stat_t) *sandbox.Denial {
+	if locks(path) && j.session.own.locked(st) {
+		return nil
+	}
 	if d := j.refusesPlace(n, path, j.foreign); d != nil {
 		return d
 	}
-	if filepath.Base(path) == indexLock && !j.protection.isTemporary(path) && !j.session.own.locked(st) && j.closed(n, filepath.Dir(path)) {
+	if filepath.Base(path) == indexLock && !j.protection.isTemporary(path) && j.closed(n, filepath.Dir(path)) {
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path, Note: "git outside the sandbox holds this lock, or left it"}
 	}
 	// A removed name of an open file is judged as if it still existed.
@@ -195,9 +198,9 @@ func (j *judge) made(s pathwalk.Spot) {
 	j.session.changed(s.Full())
 	switch {
 	case j.protection.isTemporary(s.Path):
-	case s.Last == indexLock:
-		if st, err := s.Stat(); err == nil {
-			j.session.own.lock(&st)
+	case locks(s.Last):
+		if fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+			j.session.own.lock(fd)
 		}
 	case protect.IsGit(s.Last):
 		fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

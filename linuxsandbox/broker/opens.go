@@ -232,7 +232,10 @@ func (h opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply
 		return notify.Reply{}, false
 	}
 	defer s.Close()
-	if path := s.Full(); s.Odd() || o.flags&unix.O_DIRECTORY != 0 || !h.judge.protection.brokered(path) || h.judge.refusesNew(n, s) != nil {
+	if s.Odd() || o.flags&unix.O_DIRECTORY != 0 || !h.judge.protection.brokered(s.Full()) {
+		return notify.Reply{}, false
+	}
+	if d := h.judge.refusesNew(n, s); d != nil && !itsLock(s, d) {
 		return notify.Reply{}, false
 	}
 	return h.makeAndGive(n, o, s), true

@@ -30,8 +30,9 @@ type ownGit struct {
 	// mu guards the rest. A look through a folder takes it with no other lock held (look.go).
 	mu   sync.Mutex
 	held map[fileID]*ownEntry
-	// locks are the locks of indexes that the session made.
-	locks map[fileID]bool
+	// locks are the locks of indexes and settings that the session made, each with a descriptor that keeps
+	// its inode number from being used again.
+	locks map[fileID]int
 	// called are the paths of folders that the session renamed to .git. They are protected
 	// like any other, but their earlier content may be the session's.
 	called []string
@@ -85,22 +86,28 @@ func (o *ownGit) covered(path string) bool {
 	return false
 }
 
-// lock records the lock of an index that the session made.
-func (o *ownGit) lock(st *unix.Stat_t) {
+// lock records a lock of an index or of settings that the session made.
+func (o *ownGit) lock(fd int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	id := fileID{st.Dev, st.Ino}
+	if _, have := o.locks[id]; err != nil || have || len(o.locks) == maxOwnGit {
+		unix.Close(fd)
+		return
+	}
 	if o.locks == nil {
-		o.locks = map[fileID]bool{}
+		o.locks = map[fileID]int{}
 	}
-	if len(o.locks) < maxOwnGit {
-		o.locks[fileID{st.Dev, st.Ino}] = true
-	}
+	o.locks[id] = fd
 }
 
 func (o *ownGit) locked(st *unix.Stat_t) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.locks[fileID{st.Dev, st.Ino}]
+	_, is := o.locks[fileID{st.Dev, st.Ino}]
+	return is
 }
 
 // removed forgets a file that has no name left.
@@ -108,7 +115,10 @@ func (o *ownGit) removed(st *unix.Stat_t) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	id := fileID{st.Dev, st.Ino}
-	delete(o.locks, id)
+	if fd, is := o.locks[id]; is {
+		unix.Close(fd)
+		delete(o.locks, id)
+	}
 	e, ok := o.held[id]
 	if !ok || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1 {
 		return
@@ -151,6 +161,10 @@ func (f *Files) Close() {
 	for id, e := range o.held {
 		unix.Close(e.fd)
 		delete(o.held, id)
+	}
+	for id, fd := range o.locks {
+		unix.Close(fd)
+		delete(o.locks, id)
 	}
 }
 
@@ -200,9 +214,23 @@ func (j *judge) closed(n *notify.Notification, dir string) bool {
 
 // Threat: the owner's git writes the files that an index names, and takes the paths in it as they are. So
 // the broker installs a copy that it has read (gitindex), as of settings. Nor may a command change a
-// lock that the owner's git has made: that becomes the index by a rename of the owner's.
+// lock that the owner's git has made: that becomes the index, or the settings, by a rename of the owner's.
+// A lock that the command makes itself is no danger, since its rename is judged. Without it git would give
+// up what needs the settings only by the way, such as the checkout of a branch that follows another.
 
 const indexLock = "index.lock"
+
+// locks reports whether path is the lock of an index or of settings.
+func locks(path string) bool {
+	file, is := protect.LockOf(filepath.Base(path))
+	return is && (file == "index" || isSettings(file))
+}
+
+// itsLock reports whether d says only that s is the lock of settings, which the command may make.
+func itsLock(s pathwalk.Spot, d *sandbox.Denial) bool {
+	file, _ := protect.LockOf(s.Full())
+	return d.Kind == sandbox.KindProtected && locks(s.Last) && d.Target == file
+}
 
 // isIndex reports whether git reads the entries to check out from a file of this name.
 func isIndex(name string) bool { return name == "index" || strings.HasPrefix(name, "sharedindex.") }
