@@ -74,6 +74,15 @@ var everydayJobs = []everydayJob{
 	{name: "git ls-files", needs: "git", setup: repository, script: "git ls-files -s && git cat-file -p HEAD", want: "author"},
 	{name: "git init", needs: "git", script: "git init -q sub && cd sub && echo x > f && git add f && git -c user.name=u -c user.email=u@x commit -qm first && git log --oneline", want: "first"},
 
+	{name: "git worktree", needs: "git", setup: repository, script: "git worktree add -q w side && cd w && echo x > y && git add y && git commit -qm y && cd .. && git worktree list && git worktree remove -f w", want: "w"},
+	{name: "git clone below", needs: "git", setup: repository, script: "git clone -q --no-hardlinks . sub && cd sub && git switch -q -c t && git fetch -q && git log --oneline", want: "change 3"},
+	{name: "git clone into the folder", needs: "git", setup: "mkdir src && cd src && " + repository, script: "git clone -q --no-hardlinks src out && git -C out log --oneline", want: "change 3"},
+	{name: "git submodule add", needs: "git", setup: repository + "; git clone -q . src", script: `git -c protocol.file.allow=always submodule add -q "$PWD/src" sub && git commit -qm sub && git submodule status`, want: "sub", asks: true},
+	{name: "git switch to a branch of a remote", needs: "git", setup: repository + "; git clone -q --bare . b.git; git remote add origin b.git; git push -q origin main:topic; git fetch -q", script: "git switch topic; git status -sb", want: "## topic", asks: true},
+	{name: "git hooks of husky", needs: "git", setup: repository + "; git config core.hooksPath .husky; mkdir .husky; echo 'echo checked' > .husky/pre-commit; chmod +x .husky/pre-commit", script: "echo more >> f; git commit -am four", want: "checked"},
+	{name: "hg commit", needs: "hg", setup: "hg init . && echo x > f && hg add f && hg commit -u a -m one", script: "echo y >> f && hg commit -u a -m two && hg log", want: "two"},
+	{name: "hg init", needs: "hg", script: "hg init r && cd r && echo x > f && hg add f && hg commit -u a -m one && hg log", want: "one"},
+
 	{name: "node", needs: "node", script: `node -e 'require("fs").writeFileSync("x", "written"); console.log(require("fs").readFileSync("x", "utf8"))'`, want: "written"},
 	{name: "node --test", needs: "node", script: `echo 'require("node:test")("adds", () => {})' > a.test.js && node --test`, want: "pass 1", slow: true},
 	{name: "node --check", needs: "node", setup: npmPackage, script: "node --check t.js && echo checked", want: "checked"},
