@@ -104,7 +104,7 @@ var rooms = []room{
 	{path: "approvals/content", floor: 1, pure: true},
 	// The settings of MCP servers, which the servers' room and the gate share.
 	{path: "config/server", floor: 1, imports: []string{"internal/short", "sandbox"}},
-	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/short", "sandbox", "sandbox/protect"}},
+	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/gitconfig", "internal/short", "sandbox", "sandbox/protect"}},
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox", "sandbox/resolved"}},

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"codeagent/hostfile"
+	"codeagent/internal/gitconfig"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
 )
@@ -55,7 +56,7 @@ func pointedTo(r sandbox.FileSystem, root, entry string, mode fs.FileMode) []str
 		return nil
 	}
 	data, err := readSome(context.Background(), entry)
-	target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+	target, ok := gitconfig.Target(string(data))
 	if err != nil || !ok {
 		return nil
 	}
@@ -329,7 +330,7 @@ func gitDirs(r sandbox.FileSystem, top, entry string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		target, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ")
+		target, ok := gitconfig.Target(string(text))
 		if !ok {
 			return nil, nil
 		}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"codeagent/hostfile"
+	"codeagent/internal/gitconfig"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
@@ -39,14 +40,22 @@ var (
 // WorktreeOf returns the nearest folder with a .git, from the workspace upwards. Without a .git it
 // returns the workspace.
 func WorktreeOf(workspace string) string {
-	for dir := workspace; ; dir = path.Dir(dir) {
-		switch _, err := hostfile.Lstat(path.Join(dir, ".git")); {
-		case err == nil:
-			return dir
-		case !errors.Is(err, fs.ErrNotExist) || dir == "/":
-			return workspace
-		}
+	if top, ok := TopOf(workspace); ok {
+		return top
 	}
+	return workspace
+}
+
+// TopOf returns the nearest folder with a .git, from folder upwards. ok is false if there is none, or if
+// that is not known.
+func TopOf(folder string) (top string, ok bool) {
+	return gitconfig.Top(folder, func(entry string) (bool, error) {
+		_, err := hostfile.Lstat(entry)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		return err == nil, err
+	})
 }
 
 // OpenWorktree returns p with what git needs to work in the linked worktree at top. If top is not a
@@ -129,7 +138,7 @@ func worktreeDir(top string) (string, error) {
 		return "", nil // gitPaths reports the error
 	}
 	text, err := readSome(context.Background(), entry)
-	own, ok := strings.CutPrefix(string(text), "gitdir: ")
+	own, ok := gitconfig.Target(string(text))
 	if err != nil || !ok {
 		return "", nil // git finds no repository there either
 	}

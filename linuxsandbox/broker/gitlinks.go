@@ -3,12 +3,12 @@
 package broker
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"codeagent/internal/gitconfig"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -101,11 +101,10 @@ func (l *gitlinks) settle(last bool) {
 // which hooks and settings are closed: a worktree's or a submodule's in a git directory below or
 // around the work tree. It is false where that cannot be examined.
 func (l *gitlinks) closed(path string, text []byte) bool {
-	name, ok := bytes.CutPrefix(bytes.TrimSuffix(text, []byte("\n")), []byte("gitdir: "))
-	if !ok || bytes.ContainsAny(name, "\n\x00") {
+	dir, ok := gitconfig.Target(string(text))
+	if !ok || strings.ContainsAny(dir, "\r\n\x00") {
 		return false
 	}
-	dir := string(name)
 	above := strings.TrimLeft(dir, "./")
 	if strings.Contains("/"+above+"/", "/../") {
 		return false // ".." after a name means its target's parent

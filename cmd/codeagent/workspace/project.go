@@ -174,16 +174,14 @@ func (p ProjectRules) Adopted(r *rules.Rule) bool {
 
 // ProjectFolders lists the folders from the one with the .git, if there is one, down to folder.
 func ProjectFolders(folder string) (out []string) {
-	for dir := folder; ; dir = filepath.Dir(dir) {
-		out = append(out, dir)
-		if _, err := hostfile.Lstat(filepath.Join(dir, ".git")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			out = out[:1] // not in a repository
-			break
-		}
+	top, ok := config.TopOf(folder)
+	if !ok {
+		return []string{folder}
 	}
+	for dir := folder; dir != top; dir = filepath.Dir(dir) {
+		out = append(out, dir)
+	}
+	out = append(out, top)
 	slices.Reverse(out)
 	return out
 }

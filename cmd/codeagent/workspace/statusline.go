@@ -3,12 +3,11 @@ package workspace
 import (
 	"context"
 	"maps"
-	"path/filepath"
 	"strings"
 	"time"
 
+	"codeagent/config"
 	"codeagent/exec"
-	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
@@ -32,14 +31,8 @@ func (ws *Workspace) Branch(ctx context.Context) string {
 
 // inRepository reports whether git could find a repository that holds folder.
 func inRepository(folder string) bool {
-	for dir := folder; ; dir = filepath.Dir(dir) {
-		if _, err := hostfile.Seen(filepath.Join(dir, ".git")); err == nil {
-			return true
-		}
-		if dir == filepath.Dir(dir) {
-			return false
-		}
-	}
+	_, is := config.TopOf(folder)
+	return is
 }
 
 // StatusLine runs tui.status_command and returns the first line that it prints; "" if there
