@@ -29,7 +29,7 @@ func (ses *session) Inquire(ctx context.Context, q inquiry.Question) (inquiry.Re
 	declined := inquiry.Reply{Action: inquiry.Declined}
 	ses.mu.Lock()
 	c := ses.view.client
-	p := elicitationParams{SessionID: ses.id, ToolCallID: q.CallID, Message: "The MCP server " + visible.Line(q.Server) + " asks: " + visible.Text(q.Message)}
+	p := elicitationParams{SessionID: ses.id, ToolCallID: q.CallID, Message: inquiry.Marked("The MCP server "+visible.Line(q.Server), visible.Text(q.Message))}
 	if ses.view.calls[q.CallID] == nil {
 		p.ToolCallID = ""
 	}

@@ -97,7 +97,7 @@ func (b *builder) complete(p sandbox.Policy) (sandbox.Policy, error) {
 	for _, root := range p.Write {
 		top := root.Path
 		if top == b.workspace {
-			top = WorktreeOf(top)
+			top, _ = TopOf(top)
 		}
 		p, _ = OpenWorktree(p, top) // the caller that reports the error calls OpenWorktree too
 	}

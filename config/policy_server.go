@@ -86,7 +86,8 @@ func (b *builder) serverReads(s server.Settings, h homes, runtime []string, writ
 	p := sandbox.WorkspaceWrite() // protects names in all that a server writes
 	if s.Sandbox.Workspace != "none" && !h.hold(b.workspace) {
 		p.Write = []sandbox.Root{{Path: b.workspace}}
-		if own, err := worktreeDir(WorktreeOf(b.workspace)); err == nil && own != "" {
+		top, _ := TopOf(b.workspace)
+		if own, err := worktreeDir(top); err == nil && own != "" {
 			runtime = append(slices.Clone(runtime), path.Dir(path.Dir(own))) // its repository
 		}
 	}

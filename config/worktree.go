@@ -37,25 +37,20 @@ var (
 	}
 )
 
-// WorktreeOf returns the nearest folder with a .git, from the workspace upwards. Without a .git it
-// returns the workspace.
-func WorktreeOf(workspace string) string {
-	if top, ok := TopOf(workspace); ok {
-		return top
-	}
-	return workspace
-}
-
 // TopOf returns the nearest folder with a .git, from folder upwards. ok is false if there is none, or if
-// that is not known.
+// that is not known: then top is folder.
 func TopOf(folder string) (top string, ok bool) {
-	return gitconfig.Top(folder, func(entry string) (bool, error) {
+	top, ok = gitconfig.Top(folder, func(entry string) (bool, error) {
 		_, err := hostfile.Lstat(entry)
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}
 		return err == nil, err
 	})
+	if !ok {
+		return folder, false
+	}
+	return top, true
 }
 
 // OpenWorktree returns p with what git needs to work in the linked worktree at top. If top is not a

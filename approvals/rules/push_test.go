@@ -14,6 +14,7 @@ import (
 var pushLines = struct{ forced, not []string }{
 	forced: []string{
 		"git push -f",
+		`git push {"--for"ce,} origin`,
 		"git push --force",
 		"git push --force origin main",
 		"git push origin main --force",

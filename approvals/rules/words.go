@@ -165,7 +165,7 @@ func wordText(w *syntax.Word) (text string, literal bool) {
 	if w == nil {
 		return "", false
 	}
-	var b strings.Builder
+	var b, unquoted strings.Builder
 	literal = true
 	add := func(text string, ok bool) {
 		b.WriteString(text)
@@ -175,7 +175,8 @@ func wordText(w *syntax.Word) (text string, literal bool) {
 		switch p := part.(type) {
 		case *syntax.Lit:
 			tilde := i == 0 && strings.HasPrefix(p.Value, "~") || strings.Contains(p.Value, "=~") || strings.Contains(p.Value, ":~")
-			add(unescape(p.Value, ""), !tilde && !expands(p.Value))
+			add(unescape(p.Value, ""), !tilde)
+			unquoted.WriteString(p.Value)
 		case *syntax.SglQuoted:
 			add(ansiC(p))
 		case *syntax.DblQuoted:
@@ -190,7 +191,7 @@ func wordText(w *syntax.Word) (text string, literal bool) {
 			add("$X", false)
 		}
 	}
-	return b.String(), literal
+	return b.String(), literal && !expands(unquoted.String()) // quotes in braces or brackets do not end them
 }
 
 // expands reports a pattern or braces.

@@ -2,6 +2,8 @@
 // answer fits its question.
 package inquiry
 
+import "strings"
+
 // Question is a question of an MCP server to the person (an elicitation). Each of its texts is
 // the server's own: hostile, bounded and cleaned by room mcp. A face shows them as the server's
 // words and never as codeagent's.
@@ -66,3 +68,9 @@ const (
 	Declined  = "decline"
 	Cancelled = "cancel"
 )
+
+// Marked is the message of a question for a form that another program shows. Each line of the server's is
+// marked, so that none looks like one of codeagent's. who names the server.
+func Marked(who, message string) string {
+	return who + " asks; these are its words, not codeagent's. It gets what is entered: no passwords, no keys.\n> " + strings.ReplaceAll(message, "\n", "\n> ")
+}

@@ -169,7 +169,7 @@ func (f *face) Inquire(ctx context.Context, q inquiry.Question) (inquiry.Reply, 
 		return decline("the client waits for no call")
 	}
 	passed := q
-	passed.Message = "The MCP server " + q.Server + " that codeagent uses asks; these are its words, not codeagent's. It gets what is entered: no passwords, no keys.\n> " + strings.ReplaceAll(q.Message, "\n", "\n> ")
+	passed.Message = inquiry.Marked("The MCP server "+q.Server+" that codeagent uses", q.Message)
 	reply, err := s.call.Inquire(ctx, passed)
 	if err != nil && ctx.Err() == nil {
 		return decline(err.Error())

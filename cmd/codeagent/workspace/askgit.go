@@ -71,7 +71,7 @@ func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) Tr
 	out := Trusted{paths: slices.Concat(answers...), links: links}
 	for _, top := range roots {
 		if top == ws.Folder {
-			top = config.WorktreeOf(top)
+			top, _ = config.TopOf(top)
 		}
 		if _, err := config.OpenWorktree(p, top); err != nil {
 			out.shut = append(out.shut, err.Error())
