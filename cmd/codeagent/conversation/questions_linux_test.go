@@ -1,0 +1,278 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"codeagent/agent"
+	"codeagent/approvals"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/event"
+	"codeagent/internal/machine"
+	"codeagent/mcp/inquiry"
+	"codeagent/model"
+)
+
+// Questions beside a hostile job. The job changes what it can while each question is open; then the person
+// says yes to the first question of a call, and no to what is asked again. Whatever happens, the other folder
+// stays as it is, and nothing runs outside that was not there when the question was shown.
+
+const questionsVariable = "CODEAGENT_TEST_QUESTIONS"
+
+// mostQuestions is how many there are where all are asked, and questionSeed chooses them.
+const mostQuestions, questionSeed = 200, 20261128
+
+// TestQuestionsBesideAJob asks them as root and as a user.
+func TestQuestionsBesideAJob(t *testing.T) {
+	uids := map[string]int{"self": -1}
+	if os.Geteuid() == 0 {
+		uids = map[string]int{"root": 0, "user": everydayUser}
+	}
+	for name, uid := range uids {
+		t.Run(name, func(t *testing.T) {
+			stage := everydayStage(t, uid)
+			cmd := exec.Command(stage+"/tests", "-test.run", "^TestQuestionsInStage$", "-test.v")
+			cmd.Dir, cmd.Env = stage, append(os.Environ(), questionsVariable+"="+stage, "HOME="+stage, "TMPDIR="+stage)
+			if uid > 0 {
+				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+			}
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "--- PASS: TestQuestionsInStage") && !strings.Contains(string(out), "--- SKIP: TestQuestionsInStage") {
+				t.Errorf("%v\n%s", err, out)
+				return
+			}
+			t.Logf("%s", out)
+		})
+	}
+}
+
+// The folder sub is what the calls are about: a script, what it reads, and a protected file. other belongs to
+// the person alone.
+const (
+	questionStage = `rm -rf sub evil old other e x; mkdir sub other
+printf '#!/bin/sh\necho fine >> "$HOME/ran"\n. ./settings\n' > sub/deploy.sh; chmod +x sub/deploy.sh; echo : > sub/settings
+echo mine > other/.envrc; : > "$HOME/ran"`
+	evilLine = `echo 'echo owned >> "$HOME/ran"'`
+)
+
+// jobChanges are what the job does, and whether a script that is run after it is not what was shown, or
+// where a write to sub/.envrc goes to other/.envrc.
+var jobChanges = []struct {
+	name, script       string
+	script2, leadsAway bool
+}{
+	{"the script rewritten", `printf '#!/bin/sh\n` + `echo owned >> "$HOME/ran"\n' > sub/deploy.sh`, true, false},
+	{"the script replaced", `printf '#!/bin/sh\necho owned >> "$HOME/ran"\n' > x && chmod +x x && mv x sub/deploy.sh`, true, false},
+	{"what it reads rewritten", evilLine + ` > sub/settings`, true, false},
+	{"what it reads replaced", evilLine + ` > e && mv e sub/settings`, true, false},
+	{"what it reads exchanged", evilLine + ` > e && python3 -c 'import ctypes; ctypes.CDLL(None).renameat2(-100, b"e", -100, b"sub/settings", 2)'`, true, false},
+	{"a link to what it reads", evilLine + ` > e && rm sub/settings && ln -s ../e sub/settings`, true, false},
+	{"written through a descriptor of before", evilLine + ` >&9`, true, false},
+	{"the folder replaced by a link", `mv sub old && ln -s other sub`, false, true},
+	{"the folder moved away, another in its place", `cp -r sub evil; ` + evilLine + ` > evil/settings && mv sub old && mv evil sub`, true, false},
+	{"the folder replaced by a link to a copy", `cp -r sub evil; ` + evilLine + ` > evil/settings && mv sub old && ln -s evil sub`, true, false},
+}
+
+// questionModel makes the call that is next.
+type questionModel struct {
+	mu   sync.Mutex
+	call model.ToolCall
+}
+
+func (m *questionModel) Stream(_ context.Context, r model.Request) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		if last := r.Items[len(r.Items)-1]; last.Kind == model.Result {
+			_ = yield(model.TextDelta{Text: "done"}, nil) && yield(model.Finished{Reason: model.StopEnd}, nil)
+			return
+		}
+		m.mu.Lock()
+		call := m.call
+		m.mu.Unlock()
+		_ = yield(model.CallDone{Call: call}, nil) && yield(model.Finished{Reason: model.StopCalls}, nil)
+	}
+}
+
+// questionPerson has the job make a change as the first question of a call is open, and says yes to it.
+type questionPerson struct {
+	everydayPerson
+	change func()
+	choose func(options []approvals.Option) approvals.Decision
+	asked  int
+	yes    approvals.Decision
+}
+
+func (p *questionPerson) Ask(_ context.Context, r approvals.Request) (approvals.Answer, error) {
+	if p.asked++; p.asked > 1 {
+		return approvals.Answer{}, nil
+	}
+	p.change()
+	p.yes = p.choose(r.Options)
+	return approvals.Answer{Decision: p.yes}, nil
+}
+
+func (*questionPerson) Steer() (agent.Input, bool) { return agent.Input{}, false }
+
+func (*questionPerson) Inquire(context.Context, inquiry.Question) (inquiry.Reply, error) {
+	return inquiry.Reply{Action: inquiry.Declined}, nil
+}
+
+func (p *questionPerson) Emit(event.Event) {}
+
+// TestQuestionsInStage is the body of TestQuestionsBesideAJob, in a process of its user.
+func TestQuestionsInStage(t *testing.T) {
+	stage := os.Getenv(questionsVariable)
+	if stage == "" {
+		t.Skip("body of TestQuestionsBesideAJob")
+	}
+	work, home, ran := stage+"/work", stage+"/home", stage+"/home/ran"
+	for _, dir := range []string{work, home} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{"HOME=" + home, "PATH=/usr/bin:/bin", "LANG=C.UTF-8", "USER=u", "TERM=dumb", "CODEAGENT_HOME=" + stage + "/own", "OPENAI_BASE_URL=http://127.0.0.1:1/v1"}
+	bare := func(script string) string {
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+		cmd.Dir, cmd.Env = work, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v %s", script, err, out)
+		}
+		return string(out)
+	}
+	read := func(name string) string {
+		data, _ := os.ReadFile(name)
+		return string(data)
+	}
+	// Each change does harm where nothing compares.
+	for _, c := range jobChanges {
+		bare(questionStage + "; exec 9>>sub/settings; " + c.script + "; cd sub; ./deploy.sh || true; echo hers > .envrc")
+		if owned, away := strings.Contains(read(ran), "owned"), read(work+"/other/.envrc") != "mine\n"; owned != c.script2 || away != c.leadsAway {
+			t.Fatalf("%s, without codeagent: owned %v, away %v", c.name, owned, away)
+		}
+	}
+	t.Setenv("HOME", home)
+	devnull, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer devnull.Close()
+	bare(questionStage)
+	stdio := cli.Stdio{In: devnull, Out: devnull, Err: devnull, Environ: env, Text: &cli.Output{W: devnull}}
+	ses, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"}, Options{Attended: true, HasPrompt: true, Ephemeral: true})
+	if err != nil {
+		t.Skipf("no session here: %v", err)
+	}
+	defer ses.Close()
+	if why := ses.Workspace.NotHeld(); why != "" {
+		t.Skipf("calls cannot be held here: %s", why)
+	}
+	play := &questionModel{}
+	random := rand.New(rand.NewPCG(questionSeed, uint64(os.Getuid())))
+	person := &questionPerson{choose: func(options []approvals.Option) approvals.Decision {
+		var yes []approvals.Decision
+		for _, o := range options {
+			if o.Decision.Yes() && o.Decision != approvals.Always {
+				yes = append(yes, o.Decision)
+			}
+		}
+		return yes[random.IntN(len(yes))]
+	}}
+	ses.chosen.Model = play
+	ses.Join(person)
+	turn := func(name string, arguments map[string]any) {
+		data, _ := json.Marshal(arguments)
+		play.mu.Lock()
+		play.call = model.ToolCall{ID: fmt.Sprintf("call-%d", random.Uint64()), Name: name, Arguments: string(data)}
+		play.mu.Unlock()
+		if err := ses.Turn(t.Context(), agent.Input{Text: "next"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The job waits for orders in a file, and keeps the settings open.
+	order, did := work+"/order", work+"/did"
+	wait := func(there bool, name string) {
+		for _, err := os.Lstat(name); (err == nil) != there; _, err = os.Lstat(name) {
+			time.Sleep(time.Millisecond) // ends with the test
+		}
+	}
+	tell := func(script string) {
+		if err := os.WriteFile(order+".new", []byte(script+"\ntouch did\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(order+".new", order); err != nil {
+			t.Fatal(err)
+		}
+		wait(true, did)
+		if err := os.Remove(did); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn("shell", map[string]any{"background": true, "wait_for": "ready", "command": "echo ready; while :; do if [ -e order ]; then mv order now; . ./now; fi; sleep 0.005; done"})
+
+	justified := func(a map[string]any, what string) map[string]any {
+		a["justification"] = "the command " + what + " needs this to do its work"
+		return a
+	}
+	kinds := map[string]func(sub string) (string, map[string]any){
+		"path": func(sub string) (string, map[string]any) {
+			return "shell", justified(map[string]any{"command": "echo hers > " + sub + "/.envrc", "sandbox_permissions": "with_additional_permissions",
+				"additional_permissions": map[string]any{"write": []string{work + "/" + sub + "/.envrc"}}}, "echo hers > "+sub+"/.envrc")
+		},
+		"folder": func(sub string) (string, map[string]any) {
+			return "shell", justified(map[string]any{"command": "cd " + sub + " && mkdir -p .vscode && echo {} > .vscode/tasks.json; echo hers > .envrc", "sandbox_permissions": "with_additional_permissions",
+				"additional_permissions": map[string]any{"write": []string{work + "/" + sub + "/.vscode"}}}, "mkdir -p .vscode in "+sub)
+		},
+		"outside": func(sub string) (string, map[string]any) {
+			return "shell", justified(map[string]any{"command": "./deploy.sh", "workdir": sub, "sandbox_permissions": "require_escalated"}, "./deploy.sh")
+		},
+		"edit": func(sub string) (string, map[string]any) {
+			return "apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Add File: " + sub + "/.envrc\n+hers\n*** End Patch\n"}
+		},
+	}
+	names := []string{"path", "folder", "outside", "edit"}
+	sample := machine.Sample(t, 10)
+	counts, applied := map[string]int{}, map[string]int{}
+	for i := range mostQuestions {
+		kind, change := names[random.IntN(len(names))], jobChanges[random.IntN(len(jobChanges))]
+		if !sample.Has(i) {
+			continue
+		}
+		// Each question is about folders of its own, so that no answer for the session is in the way.
+		sub, other := fmt.Sprintf("sub%d", i), fmt.Sprintf("other%d", i)
+		named := strings.NewReplacer("sub", sub, "other", other).Replace
+		what := fmt.Sprintf("question %d (seed %d): %s, %s", i, questionSeed, kind, change.name)
+		bare(named(questionStage))
+		tell(named("exec 9>>sub/settings"))
+		person.asked, person.yes, person.change = 0, "", func() { tell(named(change.script)) }
+		tool, arguments := kinds[kind](sub)
+		turn(tool, arguments)
+		if person.asked == 0 {
+			t.Errorf("%s: nobody was asked", what)
+		}
+		counts[kind]++
+		if strings.Contains(read(work+"/"+sub+"/.envrc"), "hers") || strings.Contains(read(ran), "fine") {
+			applied[kind]++
+		}
+		if strings.Contains(read(ran), "owned") {
+			t.Errorf("%s: the yes %q ran what was not shown", what, person.yes)
+		}
+		if got := read(work + "/" + other + "/.envrc"); got != "mine\n" {
+			t.Errorf("%s: the yes %q changed another file: %q", what, person.yes, got)
+		}
+	}
+	t.Logf("questions by kind: %v; a yes was enough: %v", counts, applied)
+	if machine.Thorough() && (applied["path"] == 0 || applied["edit"] == 0 || applied["outside"] > 0) {
+		t.Errorf("%v", applied) // every change is about the script or its folder
+	}
+}
