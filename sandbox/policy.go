@@ -219,7 +219,7 @@ func (p *Policy) ProtectFile(files FileSystem, reason, folder, name string) {
 		return
 	}
 	if mode, err := files.Lstat(way[len(way)-1]); err == nil && mode.IsRegular() {
-		p.Protect(reason, slices.DeleteFunc(way, func(entry string) bool { return !CoveredBy(PathsOf(p.Write), entry) })...)
+		p.Protect(reason, slices.DeleteFunc(way, func(entry string) bool { return !CoveredBy(PathsOf(p.Roots()), entry) })...)
 	}
 }
 

@@ -52,3 +52,24 @@ func TestProtect(t *testing.T) {
 		}
 	}
 }
+
+// TestProtectTemporary: a hook's script in a folder that only the policy itself adds is protected, too.
+func TestProtectTemporary(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(dir, "hook.sh")
+	if err := os.WriteFile(script, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := sandbox.WorkspaceWrite("/w")
+	p.Temp = dir
+	if !p.JudgeWrite(script).Allowed {
+		t.Fatal("commands cannot change it anyway")
+	}
+	ws := &workspace.Workspace{Folder: "/w", Files: exec.OS{}, Stdio: cli.Stdio{Environ: []string{"HOME=/absent"}}}
+	if p = (Found{Hooks: []hooks.Hook{{Command: "sh " + script}}}).Protect(ws, p); p.JudgeWrite(script).Allowed {
+		t.Error("commands can change it")
+	}
+}
