@@ -207,7 +207,7 @@ func (g *Gate) writable(base sandbox.Policy, folder string) []string {
 func (g *Gate) sessionChanges(base sandbox.Policy) (out []string) {
 	if g.opts.MadeGit != nil {
 		out = fewWarnings(g.opts.MadeGit(), func(dir string) string {
-			return fmt.Sprintf("commands made the git directory %s: outside, git runs what its hooks and configuration name", decide.Show(dir))
+			return fmt.Sprintf("commands made the repository %s: outside, version control runs what its hooks and settings name", decide.Show(dir))
 		})
 	}
 	if g.opts.Content == nil {

@@ -25,9 +25,9 @@ func TestOutsideWarns(t *testing.T) {
 		want         []string // the beginnings of warnings
 	}{
 		{workspace, "make", nil, nil},
-		{"/srv", "docker ps", made(workspace + "/.git"), []string{"commands made the git directory /home/u/src/app/.git"}},
+		{"/srv", "docker ps", made(workspace + "/.git"), []string{"commands made the repository /home/u/src/app/.git"}},
 		{workspace, "git status", made(workspace+"/a.git", workspace+"/b.git", workspace+"/c.git", workspace+"/d.git", workspace+"/e.git"),
-			[]string{"commands made the git directory /home/u/src/app/a.git", "commands made", "commands made", "the same holds for 2 more"}},
+			[]string{"commands made the repository /home/u/src/app/a.git", "commands made", "commands made", "the same holds for 2 more"}},
 		{"/srv", "docker ps", func(o *Options) { o.Path = []string{"/usr/bin", workspace + "/node_modules/.bin"} },
 			[]string{"programs are looked for in " + workspace + "/node_modules/.bin, which commands can change"}},
 		{"/srv", "docker ps", func(o *Options) {

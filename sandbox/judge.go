@@ -64,6 +64,13 @@ func (p Policy) JudgeWrite(target string) Judgement {
 	return Judgement{Kind: KindProtected, Rule: rule, Reason: reason}
 }
 
+// JudgeInOwn is JudgeWrite for a path in a repository that the session made: what version control
+// runs there is the session's.
+func (p Policy) JudgeInOwn(target string) Judgement {
+	p.Protected.Names = protect.OutsideRepositories(p.Protected.Names)
+	return p.JudgeWrite(target)
+}
+
 // protects returns the path in root that protects target, and why: target itself, a folder above
 // it, or the file whose lock it is. A root at or below the protected path was granted deliberately,
 // and the lock with it.

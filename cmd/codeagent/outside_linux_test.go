@@ -31,7 +31,7 @@ func TestOutsideQuestionsShowWhatTheSessionMade(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		need(t, "git")
 		r := u.play(t, "do it", payload...)
-		for _, want := range []string{"commands made the git directory " + u.work + "/.git", "this session changed what it can run or read: "} {
+		for _, want := range []string{"commands made the repository " + u.work + "/.git", "this session changed what it can run or read: "} {
 			if !strings.Contains(r.stderr, want) {
 				t.Errorf("no %q:\n%v", want, r)
 			}

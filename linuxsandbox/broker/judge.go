@@ -21,7 +21,7 @@ import (
 // directory. The policy lists the git directories of its write roots. The judge recognises
 // any other one when something in it is about to change. The session may write a git
 // directory that it made itself, and a .git file or link that it made. So git init, clone,
-// worktree add and submodule add work.
+// worktree add and submodule add work. The same holds for the repositories of other tools.
 
 // judge decides whether the policy allows a change of a file that was found.
 type judge struct {
@@ -50,6 +50,11 @@ func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial
 // a folder above it is a git directory.
 func (j *judge) refusesPlace(n *notify.Notification, path string, closes func(n *notify.Notification, dir, path string) bool) *sandbox.Denial {
 	root, d := j.protection.judge(path)
+	if d != nil && d.Kind == sandbox.KindProtected {
+		if dir := repositoryOf(path); j.session.own.at(n, j.walk, dir) && !j.belowForeign(n, dir) {
+			root, d = j.protection.answer(path, j.protection.policy.JudgeInOwn(path))
+		}
+	}
 	if d != nil {
 		return d
 	}
@@ -202,7 +207,7 @@ func (j *judge) made(s pathwalk.Spot) {
 		if fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
 			j.session.own.lock(fd)
 		}
-	case protect.IsGit(s.Last):
+	case protect.IsRepository(s.Last):
 		fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {
 			j.session.own.add(fd, s.Full())

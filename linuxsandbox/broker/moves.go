@@ -155,8 +155,8 @@ func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) no
 		h.fresh.removed(&m.over)
 	}
 	// A folder that was renamed to .git is not a git directory that the session made, unless it
-	// was one before.
-	if !m.there && !(kernel.IsFolder(&m.old) && protect.IsGit(m.to.Last)) {
+	// was one before. The same is true for other repositories.
+	if !m.there && !(kernel.IsFolder(&m.old) && protect.IsRepository(m.to.Last)) {
 		h.judge.made(m.to)
 	}
 	return notify.Reply{}

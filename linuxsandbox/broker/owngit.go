@@ -168,7 +168,7 @@ func (f *Files) Close() {
 	}
 }
 
-// MadeGit lists the git directories that commands made or renamed to .git.
+// MadeGit lists the repositories that commands made, whatever the tool, and what they renamed to .git.
 func (f *Files) MadeGit() []string {
 	f.own.mu.Lock()
 	defer f.own.mu.Unlock()
@@ -296,24 +296,35 @@ var settingsFiles = []string{"config", "config.worktree"}
 
 func isSettings(name string) bool { return slices.Contains(settingsFiles, name) }
 
-// belowForeign reports whether dir or a folder above it has a .git entry that the session did not make.
+// repositoryOf returns the deepest folder above path that is called like a repository of any tool, or /.
+func repositoryOf(path string) string {
+	dir := filepath.Dir(path)
+	for dir != "/" && !protect.IsRepository(filepath.Base(dir)) {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// belowForeign reports whether dir or a folder above it has a repository that the session did not make.
 // It is true where that cannot be examined. In dir itself, since git takes a folder that looks like a git
 // directory where the .git entry there is broken.
 func (j *judge) belowForeign(n *notify.Notification, dir string) bool {
 	for at := ""; at != "/"; dir = filepath.Dir(dir) {
 		at = dir
-		fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: filepath.Join(at, ".git"), NoFollow: true})
-		if err == unix.ENOENT || err == unix.ENOTDIR {
-			continue
-		}
-		if err != nil {
-			return true
-		}
-		var st unix.Stat_t
-		err = unix.Fstat(fd, &st)
-		unix.Close(fd)
-		if err != nil || !j.session.own.has(&st) {
-			return true
+		for _, name := range protect.Repositories() {
+			fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: filepath.Join(at, name), NoFollow: true})
+			if err == unix.ENOENT || err == unix.ENOTDIR {
+				continue
+			}
+			if err != nil {
+				return true
+			}
+			var st unix.Stat_t
+			err = unix.Fstat(fd, &st)
+			unix.Close(fd)
+			if err != nil || !j.session.own.has(&st) {
+				return true
+			}
 		}
 	}
 	return false

@@ -83,7 +83,10 @@ func (p *Protection) isTemporary(path string) bool {
 
 // judge returns the write root that allows changes at path, or the denial.
 func (p *Protection) judge(path string) (root string, d *sandbox.Denial) {
-	judged := p.policy.JudgeWrite(path)
+	return p.answer(path, p.policy.JudgeWrite(path))
+}
+
+func (p *Protection) answer(path string, judged sandbox.Judgement) (root string, d *sandbox.Denial) {
 	if judged.Allowed {
 		return judged.Rule, nil
 	}

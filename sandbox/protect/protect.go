@@ -4,7 +4,10 @@
 // (sandbox.Protected.Paths). A new program is a row of the table, and no code.
 package protect
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // inGit begins the names that every git directory contains.
 const inGit = ".git/"
@@ -113,6 +116,31 @@ func GitEntry(name string) (Row, bool) {
 	}
 	return Row{}, false
 }
+
+// Repositories are the folders in which version control keeps a repository: .git, .hg and so on.
+func Repositories() (folders []string) {
+	for _, row := range rows {
+		if folder, in := row.repository(); in && !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
+// repository returns the folder of the repository that contains the entry.
+func (r Row) repository() (folder string, in bool) {
+	folder, _, in = strings.Cut(r.Name, "/")
+	return folder, in && r.Kind == VersionControl
+}
+
+// OutsideRepositories returns names without those of version control, which a session may write in a
+// repository of its own.
+func OutsideRepositories(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, in := Of(name).repository(); return in })
+}
+
+// IsRepository reports whether an entry called name is where version control looks for a repository.
+func IsRepository(name string) bool { return slices.Contains(Repositories(), Fold(name)) }
 
 // IsGit reports whether an entry called name is where git looks for a repository.
 func IsGit(name string) bool { return Fold(name) == ".git" }

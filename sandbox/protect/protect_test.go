@@ -102,6 +102,9 @@ func TestGit(t *testing.T) {
 	if !Covers("/w/.git/config", "/w/.Git/config.lock") || Covers("/w/.git/config", "/w/.git/configx") || !Covers("/w/.git/hooks", "/w/.git/hooks/a/b") || Locks("/w/a", "/w/a") || !Locks("/w/a", "/w/A.lock") {
 		t.Error("wrong about what a path covers")
 	}
+	if names := append(Names(), "my.conf"); !IsRepository(".GIT") || IsRepository("src") || slices.ContainsFunc(OutsideRepositories(names), func(name string) bool { return Of(name).Kind == VersionControl }) || !slices.Contains(OutsideRepositories(names), "my.conf") {
+		t.Error("wrong about repositories")
+	}
 	has := func(names ...string) func(string) bool {
 		return func(name string) bool { return slices.Contains(names, name) }
 	}

@@ -113,6 +113,9 @@ func of(p sandbox.Policy, m Machine) Policy {
 // JudgeWrite, JudgeRead and JudgeHost decide like those of sandbox.Policy.
 func (p Policy) JudgeWrite(target string) sandbox.Judgement { return p.declared.JudgeWrite(target) }
 
+// JudgeInOwn decides it in a repository that the session made.
+func (p Policy) JudgeInOwn(target string) sandbox.Judgement { return p.declared.JudgeInOwn(target) }
+
 // JudgeRead decides whether the command may read the canonical path.
 func (p Policy) JudgeRead(target string) sandbox.Judgement { return p.declared.JudgeRead(target) }
 
