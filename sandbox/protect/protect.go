@@ -129,8 +129,11 @@ func Repositories() (folders []string) {
 
 // repository returns the folder of the repository that contains the entry.
 func (r Row) repository() (folder string, in bool) {
+	if r.Kind != VersionControl {
+		return "", false
+	}
 	folder, _, in = strings.Cut(r.Name, "/")
-	return folder, in && r.Kind == VersionControl
+	return folder, in
 }
 
 // OutsideRepositories returns names without those of version control, which a session may write in a
@@ -140,7 +143,13 @@ func OutsideRepositories(names []string) []string {
 }
 
 // IsRepository reports whether an entry called name is where version control looks for a repository.
-func IsRepository(name string) bool { return slices.Contains(Repositories(), Fold(name)) }
+func IsRepository(name string) bool {
+	name = Fold(name)
+	return slices.ContainsFunc(rows, func(r Row) bool {
+		folder, in := r.repository()
+		return in && folder == name
+	})
+}
 
 // IsGit reports whether an entry called name is where git looks for a repository.
 func IsGit(name string) bool { return Fold(name) == ".git" }
