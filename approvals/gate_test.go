@@ -76,6 +76,7 @@ const workspace = "/home/u/src/app"
 
 func confined() sandbox.Policy {
 	p := sandbox.WorkspaceWrite(workspace)
+	p.Protected.Names = []string{".envrc", ".mcp.json", ".claude", ".codeagent", ".vscode/tasks.json", ".vscode/settings.json"} // whatever the table has
 	p.Protected.Paths = protect.Git(workspace + "/.git")
 	p.Protected.Own = []string{"/home/u/.config/codeagent", "/opt/codeagent/bin"}
 	p.DenyRead, p.DenyGlobs = []string{"/home/u/.ssh"}, []string{"**/.env"}

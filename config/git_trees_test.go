@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"codeagent/config"
-	"codeagent/sandbox/protect"
 )
 
 // planted makes folders and files below a new folder; a folder ends in a slash.
@@ -147,7 +146,7 @@ func TestLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, links := config.GitTrees(t.Context(), disk{}, []string{top + "/w"}, protect.Names())
+	_, links := config.GitTrees(t.Context(), disk{}, []string{top + "/w"}, []string{".mcp.json", ".claude", ".vscode/tasks.json", ".codex", ".cursor", ".gemini", ".idea"})
 	var got []string
 	for p, why := range links {
 		rel, err := filepath.Rel(top+"/w", p)

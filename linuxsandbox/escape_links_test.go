@@ -69,12 +69,6 @@ var answerRows = []answerRow{
 
 	{"name: .hg/hgrc", "E28", ".hg", "mkdir -p .hg/store", evil + "> .hg/hgrc"},
 	{"name: .hg moved into place", "E28", ".hg", "", "mkdir e; " + evil + "> e/hgrc; mv e .hg"},
-	{"name: .vscode/mcp.json", "E28", ".vscode/mcp.json", "mkdir .vscode", evil + "> .vscode/mcp.json"},
-	{"name: mise.toml", "E28", "mise.toml", "", evil + "> mise.toml"},
-	{"name: .devcontainer/devcontainer.json", "E28", ".devcontainer/devcontainer.json", "mkdir .devcontainer", evil + "> .devcontainer/devcontainer.json"},
-	{"name: opencode.json by a hard link", "E29", "opencode.json", "", evil + "> e; ln e opencode.json"},
-	{"name: .github/hooks/x", "E29", ".github/hooks", "mkdir .github", "mkdir .github/hooks; " + evil + "> .github/hooks/x"},
-	{"name: .kiro replaced", "E29", ".kiro", "mkdir .kiro", "mkdir e; " + evil + "> e/x; rmdir .kiro; mv -T e .kiro"},
 
 	{"spelling: .Claude", "E29", ".Claude", "", "mkdir .Claude; " + evil + "> .Claude/settings.json"},
 	{"spelling: .mcp.JSON", "E29", ".mcp.JSON", "", evil + "> .mcp.JSON"},
@@ -94,7 +88,16 @@ const (
 // answerEscapes are the rows of answerRows, and those on a file system that takes several names for
 // one entry.
 func answerEscapes() (rows []attempt) {
-	for _, r := range answerRows {
+	of := slices.Clone(answerRows)
+	for kind, escape := range map[protect.Kind]string{protect.Agent: "E29", protect.Editor: "E28", protect.Shell: "E28"} {
+		name := "names/" + anyName(kind) // not what repository makes
+		dir := "mkdir -p " + filepath.Dir(name) + "; "
+		of = append(of,
+			answerRow{"name: " + name, escape, name, dir, evil + "> " + name},
+			answerRow{"name: " + name + " by a hard link", escape, name, dir, evil + "> e; ln e " + name},
+			answerRow{"name: " + name + " as a folder moved", escape, name, dir, "mkdir e; " + evil + "> e/x; mv -T e " + name})
+	}
+	for _, r := range of {
 		a := protected("protected: "+r.name, r.escape, r.watch, scripted(r.script))
 		a.before = func(h *host, p place) {
 			repository(h, p)

@@ -4,7 +4,7 @@ package linuxsandbox
 
 // wantRows is the number of rows in each setting, so that none is lost.
 var wantRows = map[string]int{
-	"root":                447,
+	"root":                450,
 	"user":                422,
 	"root, no namespaces": 421,
 	"user, no namespaces": 421,

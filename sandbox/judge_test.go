@@ -13,6 +13,7 @@ import (
 func workspace() sandbox.Policy {
 	p := sandbox.WorkspaceWrite("/w", "/extra")
 	p.Protected.Paths = protect.Git("/w/.git")
+	p.Protected.Names = []string{".codeagent", ".envrc", ".vscode/tasks.json", ".claude"} // whatever the table has
 	p.Protected.Own = []string{"/home/u/.config/codeagent", "/w/bin/codeagent", "/home/u/state"}
 	p.Protected.Hidden = []string{"/home/u/state/undo", "/home/u/state/sessions"}
 	p.DenyRead = []string{"/home/u/.ssh", "/w/key.pem", "/w/exact*[1/key"}
@@ -112,7 +113,7 @@ func TestSharedTemp(t *testing.T) {
 			t.Errorf("%s is writable without shared_temp", dir)
 		}
 	}
-	p.SharedTemp = true
+	p.SharedTemp, p.Protected.Names = true, []string{".envrc"}
 	for path, want := range map[string]bool{"/tmp/x": true, "/var/tmp/x": true, "/private/tmp/x": true, "/var/x": false, "/tmpx": false, "/tmp/.envrc": false} {
 		if got := p.JudgeWrite(path).Allowed; got != want {
 			t.Errorf("%s: writable %v", path, got)

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"codeagent/internal/machine"
+	"codeagent/sandbox/protect"
 
 	"golang.org/x/sys/unix"
 )
@@ -167,7 +168,7 @@ func (o *owner) named(t *testing.T) map[string]string {
 			return nil
 		}
 		rel := strings.TrimPrefix(name, o.dir+"/")
-		if slices.ContainsFunc([]string{".mcp.json", ".claude", ".vscode/tasks.json", ".envrc", "mise.toml", ".hg/hgrc"}, func(n string) bool { return strings.HasSuffix("/"+rel, "/"+n) }) {
+		if slices.ContainsFunc(protect.Names(), func(n string) bool { return strings.HasSuffix("/"+rel, "/"+n) }) {
 			out[rel] = content(name)
 		}
 		return nil
