@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"codeagent/hostfile"
 	"codeagent/sandbox"
@@ -34,12 +33,11 @@ func (f *linkFinder) entry(name string) {
 	if i < 0 {
 		return
 	}
-	below := strings.TrimPrefix(name, f.roots[i])
-	row, _, ok := protect.Find(f.names, below)
+	row, _, ok := protect.Find(f.names, f.roots[i], name)
 	switch {
 	case ok:
 		f.follow(name, row.Reason)
-	case protect.Leads(f.names, below):
+	case protect.Leads(f.names, name):
 		f.follow(name, "programs run or trust what protected names in it say")
 	}
 }

@@ -196,8 +196,10 @@ func protectedPlaces(p resolved.Policy) []string {
 	}
 	for top := range tops {
 		for _, name := range p.Protected.Names {
-			if !strings.Contains(name, "*") && sandbox.CoveredBy(p.Paths(), top) {
-				out = append(out, filepath.Join(top, name))
+			for dir, n := top, 0; n <= strings.Count(name, "/"); dir, n = filepath.Dir(dir), n+1 {
+				if path := filepath.Join(dir, name); sandbox.Covers(top, path) && top != path && sandbox.CoveredBy(p.Paths(), top) {
+					out = append(out, path)
+				}
 			}
 		}
 	}

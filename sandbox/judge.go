@@ -86,8 +86,8 @@ func (p Policy) protects(root Root, target string) (rule, reason string, ok bool
 	if root.Origin == FromTemp { // no program reads settings from there
 		return "", "", false
 	}
-	row, entry, ok := protect.Find(p.Protected.Names, strings.TrimPrefix(target, root.Path))
-	if rule = path.Join(root.Path, entry); !ok || granted(rule) {
+	row, rule, ok := protect.Find(p.Protected.Names, root.Path, target)
+	if !ok || granted(rule) {
 		return "", "", false
 	}
 	return rule, row.Reason, true

@@ -269,9 +269,10 @@ func (b *builder) protectedIn(p resolved.Policy, root string) ([]string, error) 
 		}
 		out = append(out, filters...)
 	}
-	// Skip the components of the root itself: a granted ".envrc" is not protected from itself.
-	prefix := "^" + strings.Repeat("/[^/]+", depth(root))
+	// A name may begin above the root, but ends below it: a granted ".envrc" is not protected from
+	// itself.
 	for _, name := range p.Protected.Names {
+		prefix := "^" + strings.Repeat("/[^/]+", max(depth(root)-strings.Count(name, "/"), 0))
 		out = append(out, `(require-not (regex #"`+prefix+`(/.*)?/`+kept(name)+`"))`)
 	}
 	return out, nil

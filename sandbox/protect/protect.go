@@ -33,21 +33,22 @@ func Of(name string) Row {
 	return Row{Name: name, Kind: User, Reason: "sandbox.protected names it"}
 }
 
-// Find returns the first of names that protects the path below, which is relative to a write root,
-// and the part of below that is the protected entry: of a lock, the file that it locks.
-func Find(names []string, below string) (row Row, entry string, ok bool) {
-	below = strings.Trim(below, "/")
-	path := "/" + Fold(below)
+// Find returns the first of names that protects path, and the entry that it protects: of a lock, the
+// file that it locks. The entry lies below the write root root. Whoever opened the root opened what
+// lies at or above it, but a name may begin there: in .vscode as the root, tasks.json is protected.
+func Find(names []string, root, path string) (row Row, entry string, ok bool) {
+	depth := strings.Count(strings.TrimSuffix(root, "/"), "/")
+	folds := Fold(path)
 	for _, name := range names {
 		folded := Fold(name)
 		for from := 1; ; {
-			i := strings.Index(path[from:], folded)
+			i := strings.Index(folds[from:], folded)
 			if i < 0 || folded == "" {
 				break
 			}
 			start, end := from+i, from+i+len(folded)
-			if path[start-1] == '/' && ends(path[end:]) {
-				return Of(name), components(below, strings.Count(path[:end], "/"), path[end:] == lock), true
+			if n := strings.Count(folds[:end], "/"); n > depth && folds[start-1] == '/' && ends(folds[end:]) {
+				return Of(name), components(path, n, folds[end:] == lock), true
 			}
 			from = start + 1
 		}
@@ -55,10 +56,10 @@ func Find(names []string, below string) (row Row, entry string, ok bool) {
 	return Row{}, "", false
 }
 
-// components returns the first n components of path, without the end of a lock's name.
+// components returns the first n components of an absolute path, without the end of a lock's name.
 func components(path string, n int, locked bool) string {
 	parts := strings.Split(path, "/")
-	entry := strings.Join(parts[:n], "/")
+	entry := strings.Join(parts[:n+1], "/")
 	if locked {
 		entry = entry[:strings.LastIndexByte(entry, '.')]
 	}

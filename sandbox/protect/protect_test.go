@@ -78,12 +78,26 @@ func TestFind(t *testing.T) {
 		"src/main.go":             "",
 		".git/config":             "", // whose the git directory is decides
 	} {
-		row, entry, ok := Find(names, path)
-		if entry != want || ok != (want != "") || ok && row.Reason == "" {
+		row, entry, ok := Find(names, "/w", "/w/"+path)
+		if entry = strings.TrimPrefix(entry, "/w/"); entry != want || ok != (want != "") || ok && row.Reason == "" {
 			t.Errorf("%s: %+v %q %v, want %q", path, row, entry, ok, want)
 		}
 		if ok && !Possible(names, path[strings.LastIndexByte(path, '/')+1:]) && !slices.Contains([]string{"x", "y"}, path[strings.LastIndexByte(path, '/')+1:]) {
 			t.Errorf("%s: not possible", path)
+		}
+	}
+	// A name may begin at or above the root. What the root itself is, or lies in, was opened with it.
+	for _, c := range []struct{ root, path, want string }{
+		{"/w/.vscode", "/w/.vscode/tasks.json", "/w/.vscode/tasks.json"},
+		{"/w/.github", "/w/.github/hooks/x.json", "/w/.github/hooks"},
+		{"/w/.hg/", "/w/.hg/hgrc.lock", "/w/.hg/hgrc"},
+		{"/w/.vscode/tasks.json", "/w/.vscode/tasks.json", ""},
+		{"/w/.claude", "/w/.claude/settings.json", ""},
+		{"/w/.claude/skills", "/w/.claude/skills/a/.envrc", "/w/.claude/skills/a/.envrc"},
+		{"/", "/.envrc", "/.envrc"},
+	} {
+		if _, entry, ok := Find(names, c.root, c.path); entry != c.want || ok != (c.want != "") {
+			t.Errorf("%s in %s: %q %v, want %q", c.path, c.root, entry, ok, c.want)
 		}
 	}
 	for path, want := range map[string]bool{"a/.vscode": true, "a/.VSCODE": true, ".hg": true, "a/.claude": false, "src": false, "my": true} {
