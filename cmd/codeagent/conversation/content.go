@@ -71,11 +71,12 @@ func (contents) Identity(path string) (content.Identity, error) {
 }
 
 // Writers lists the running commands and servers that may change what commands
-// outside read. Temporary files of commands are in a folder of their own.
+// outside read. Temporary files of commands are in a folder of their own, and so is
+// what a server keeps for itself: no command reads it.
 func (c contents) Writers() (out []content.Writer) {
-	ground, temp := c.ses.Workspace.Ground(), c.ses.Workspace.Paths.Temp
+	ground, paths := c.ses.Workspace.Ground(), c.ses.Workspace.Paths
 	for _, w := range c.ses.Workspace.Trees.Writers(func(path string) bool {
-		return ground.Covers(path) && !sandbox.Covers(temp, path)
+		return ground.Covers(path) && !sandbox.Covers(paths.Temp, path) && !sandbox.Covers(paths.Servers, path)
 	}) {
 		out = append(out, content.Writer{Name: w.By, Holds: w.Holds})
 	}

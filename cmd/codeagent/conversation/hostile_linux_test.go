@@ -206,6 +206,12 @@ func TestHostileRowsInSetting(t *testing.T) {
 	if err := ses.ses.Servers.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	// A server that writes in its own folder alone takes no yes for the session away.
+	if c := (contents{ses.ses}); c.Pauses() {
+		if w := c.Writers(); len(w) != 1 || w[0].Name != "the server writes" {
+			t.Errorf("servers that may change what a command outside reads: %+v", w)
+		}
+	}
 	servers := boxed.Home + "/.local/share/codeagent/servers/"
 	boxed.VictimDir = servers + "victim"
 	h.victim(boxed)
