@@ -45,6 +45,7 @@ const (
 	mostFiles    = 200
 	mostTrusted  = 1000    // paths
 	mostValue    = 1 << 16 // bytes of one setting
+	mostLooks    = 10_000  // components of names that are looked up
 )
 
 // Trusted lists the paths inside the write roots of p from which git takes programs or
@@ -75,8 +76,11 @@ func Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox
 		if len(one.Value) > mostValue {
 			return nil, fmt.Errorf("%s: %s is longer than %d bytes", one.File, one.Name, mostValue)
 		}
-		if j.judge(one); len(j.out) > mostTrusted {
+		switch j.judge(one); {
+		case len(j.out) > mostTrusted:
 			return nil, fmt.Errorf("git's settings name more than %d files", mostTrusted)
+		case j.looks > mostLooks:
+			return nil, fmt.Errorf("%s: git's settings name more than codeagent looks up", one.File)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

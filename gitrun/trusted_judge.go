@@ -33,6 +33,8 @@ type trustJudge struct {
 	home   string
 	tops   []string
 	out    []string
+	// looks counts what was looked up; beyond mostLooks nothing more is.
+	looks int
 }
 
 func (j *trustJudge) judge(s gitconfig.Setting) {
@@ -96,6 +98,9 @@ const mostNested = 4
 // words judges the words of a command line. gits: it is a command of git, whose words without
 // a slash are not files to run.
 func (j *trustJudge) words(top string, gits bool, value string, depth int) {
+	if j.looks > mostLooks {
+		return
+	}
 	for i, word := range shellWords(strings.TrimPrefix(value, "!")) {
 		j.word(top, word, i > 0 && !gits)
 		// What follows is a command for a shell: submodule foreach, bisect run.
@@ -230,6 +235,9 @@ const (
 func (j *trustJudge) resolve(base, name string) []string {
 	name = expand(name, j.home, base)
 	if name == "" || strings.HasPrefix(name, "~") || strings.ContainsRune(name, 0) {
+		return nil
+	}
+	if j.looks += 1 + strings.Count(name, "/"); j.looks > mostLooks {
 		return nil
 	}
 	way, err := sandbox.Way(j.files, base, name)

@@ -4,6 +4,7 @@ package gitrun_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -208,5 +209,30 @@ func TestTrustedInADamagedRepository(t *testing.T) {
 		if (err == nil) != c.known || c.known && !slices.Contains(got, dir+"/hooks") {
 			t.Errorf("%s: %q %v", c.name, got, err)
 		}
+	}
+}
+
+// counting counts what is looked up.
+type counting struct {
+	sandbox.FileSystem
+	looks int
+}
+
+func (c *counting) Lstat(name string) (fs.FileMode, error) {
+	c.looks++
+	return c.FileSystem.Lstat(name)
+}
+
+// TestTrustedIsBounded: one setting that a command left cannot keep every later session from starting. What
+// names more than is looked up is closed.
+func TestTrustedIsBounded(t *testing.T) {
+	dir := repository(t)
+	write(t, 0o644, "x", dir, strings.Repeat("e/", 100)+"x")
+	value := strings.Repeat("-a=-b=-c=-d=-e=-f=./"+strings.Repeat("e/", 100)+"x ", 200)
+	git(t, dir, "config", "alias.a", "!sh -c '"+value+"'")
+	files := &counting{FileSystem: run.OS{}}
+	_, err := gitrun.Trusted(t.Context(), gitrun.Tree{Top: dir, Dirs: []string{dir + "/.git"}}, sandbox.WorkspaceWrite(dir), gitrun.Home{Dir: t.TempDir(), System: "/dev/null"}, files)
+	if err == nil || !strings.Contains(err.Error(), "more than codeagent looks up") || files.looks > 100_000 {
+		t.Errorf("%v after %d looks", err, files.looks)
 	}
 }
