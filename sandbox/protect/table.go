@@ -39,9 +39,6 @@ var rows = []Row{
 	{".jj/repo/config-id", VersionControl, "Jujutsu takes the settings that it chooses"},
 	{".jj/workspace-config.toml", VersionControl, "Jujutsu runs the programs that it names"},
 	{".jj/workspace-config-id", VersionControl, "Jujutsu takes the settings that it chooses"},
-	{"_darcs/prefs/defaults", VersionControl, "darcs runs the hooks that it names"},
-	{".pijul/config", VersionControl, "Pijul runs the hooks that it names"},
-	{".repo/repo", VersionControl, "repo runs the program in it"},
 
 	{".codeagent", Agent, "codeagent takes settings, skills and commands from it"},
 	{".claude", Agent, "Claude Code runs the hooks and servers that it names"},
@@ -107,5 +104,8 @@ var rows = []Row{
 	{".mise", Shell, "mise takes programs and variables from where it says"},
 	{".config/mise", Shell, "mise takes programs and variables from where it says"},
 	{".config/mise.toml", Shell, "mise takes programs and variables from where it says"},
+	{"rust-toolchain.toml", Shell, "rustup runs the compiler that it names, also for a prompt or an editor"},
+	{"rust-toolchain", Shell, "rustup runs the compiler that it names, also for a prompt or an editor"},
+	{".cargo/config.toml", Shell, "cargo runs the programs that it names, also for an editor"},
 	{".tool-versions", Shell, "asdf and mise take programs from where it says"},
 }
