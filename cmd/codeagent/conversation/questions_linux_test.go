@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -273,8 +274,75 @@ func TestQuestionsInStage(t *testing.T) {
 			t.Errorf("%s: the yes %q changed another file: %q", what, person.yes, got)
 		}
 	}
+	testSessionYes(t, sessionYes{turn: turn, person: person, bare: bare, ran: func() string { return read(ran) }})
 	t.Logf("seed %d, questions by kind: %v; a yes was enough: %v", questionSeed, counts, applied)
 	if machine.Thorough() && (applied["path"] == 0 || applied["edit"] == 0 || applied["outside"] > 0) {
 		t.Errorf("%v", applied) // every change is about the script or its folder
+	}
+}
+
+// sessionYes is what the rows of a yes for the session need of the stage.
+type sessionYes struct {
+	turn   func(tool string, arguments map[string]any)
+	person *questionPerson
+	bare   func(script string) string
+	ran    func() string
+}
+
+// yesRows: a script is run outside by a yes for the session; then the session makes a change and asks for
+// the same again. folder is where the script is, in the workspace. A row without a change is the control.
+var yesRows = []struct{ name, folder, change string }{
+	{"nothing changed", "plain", ""},
+	{"in an agent's folder, what it reads above", ".claude/tools", evilLine + ` > settings`},
+	{"in git's hooks, what it reads above", ".git/hooks", evilLine + ` > settings`},
+	{"a file beside it that nothing named", "plain2", evilLine + ` > settings; echo x > beside`},
+	{"made, removed and made anew", "plain3", `mv settings s2; ` + evilLine + ` > settings`},
+	{"by a link", "plain4", evilLine + ` > s3; rm settings; ln -s s3 settings`},
+	{"by a job that ended", "plain5", `(sleep 0.01; ` + evilLine + ` > settings) & wait`},
+	{"what it finds in the folder for temporary files", "plain6", evilLine + ` > "$TMPDIR/tool"`},
+	{"what it finds in a cache of the session", "plain7", `mkdir -p "${GOCACHE:-$TMPDIR}"; ` + evilLine + ` > "${GOCACHE:-$TMPDIR}/tool"`},
+}
+
+// testSessionYes plays them. The job of the questions is ended first: beside it no yes lasts.
+func testSessionYes(t *testing.T, s sessionYes) {
+	t.Helper()
+	var offered []string
+	s.person.choose = func(options []approvals.Option) approvals.Decision {
+		for _, o := range options {
+			offered = append(offered, string(o.Decision))
+		}
+		return approvals.Outside
+	}
+	call := func(folder string) map[string]any {
+		return map[string]any{"command": "sh ./deploy.sh", "workdir": folder, "sandbox_permissions": "require_escalated", "justification": "sh ./deploy.sh deploys, which only works outside"}
+	}
+	stage := func(folder string) {
+		s.bare(`mkdir -p ` + folder + `; printf 'echo fine >> "$HOME/ran"\n. "$HOME/../work/settings"\n. "${TMPDIR:-/nowhere}/tool" 2>/dev/null; . "${GOCACHE:-/nowhere}/tool" 2>/dev/null; true\n' > ` + folder + `/deploy.sh; rm -f settings; echo : > settings; : > "$HOME/ran"`)
+	}
+	stage("beside")
+	s.person.asked, s.person.change = 0, func() {}
+	if s.turn("shell", call("beside")); slices.Contains(offered, string(approvals.OutsideSession)) {
+		t.Errorf("a yes for the session is offered beside a job that waits: %q", offered)
+	}
+	s.turn("background", map[string]any{"action": "kill", "session_id": 1})
+	s.person.choose = func([]approvals.Option) approvals.Decision { return approvals.OutsideSession }
+	for _, row := range yesRows {
+		stage(row.folder)
+		s.person.asked = 0
+		if s.turn("shell", call(row.folder)); s.person.asked != 1 || s.ran() != "fine\n" {
+			t.Errorf("%s: %d questions, ran %q", row.name, s.person.asked, s.ran())
+			continue
+		}
+		if row.change != "" {
+			s.turn("shell", map[string]any{"command": row.change})
+		}
+		s.person.asked = 1 // so that what is asked now gets a no
+		s.turn("shell", call(row.folder))
+		switch asked := s.person.asked > 1; {
+		case strings.Contains(s.ran(), "owned"):
+			t.Errorf("%s: the yes ran what was not shown", row.name)
+		case asked != (row.change != ""):
+			t.Errorf("%s: asked again %v, ran %q", row.name, asked, s.ran())
+		}
 	}
 }
