@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"os/exec"
 	"slices"
@@ -12,7 +13,7 @@ import (
 
 // TestClosedGit: git makes repositories below somebody else's work tree. What a program of the owner
 // would run in them cannot be made there, and does not get there by a rename. Each attack works
-// without the sandbox.
+// without the sandbox. Outside CI this is a sample.
 func TestClosedGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		missing(t, "git")
@@ -23,7 +24,8 @@ func TestClosedGit(t *testing.T) {
 git checkout-index -a -f 2>/dev/null
 for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat $d/hooks/pre-commit $d/hooks/post-checkout $d/config $d/config.lock $d/config.worktree $d/commondir $d/index.lock 2>/dev/null | grep -e evil -e "hooksPath =" -e "worktree =" -e promisor; done; true`
 	const evilIndex = `mkdir -p .hit/hooks; echo evil > .hit/hooks/post-checkout; git add .hit; LC_ALL=C sed 's/\.hit.hooks/.git\/hooks/' .git/index > e; rm -r .hit; `
-	for _, row := range []struct {
+	sample := machine.Sample(t, 6)
+	for i, row := range []struct {
 		name, script string
 		ok           bool
 	}{
@@ -73,6 +75,9 @@ for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat
 		{"the owner's lock made anew", `rm -f nested/.git/index.lock; echo evil > nested/.git/index.lock`, false},
 		{"commondir moved there", `mkdir -p .git/worktrees/w; echo /evil > e; mv e .git/worktrees/w/commondir`, false},
 	} {
+		if !sample.Has(i) {
+			continue
+		}
 		t.Run(row.name, func(t *testing.T) {
 			withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 				furnish := func() {
