@@ -3,12 +3,13 @@
 package linuxsandbox
 
 import (
-	"codeagent/internal/machine"
-	"codeagent/sandbox"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"codeagent/internal/machine"
+	"codeagent/sandbox"
 )
 
 // TestClosedGit: git makes repositories below somebody else's work tree. What a program of the owner

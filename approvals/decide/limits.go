@@ -1,8 +1,9 @@
 package decide
 
 import (
-	"codeagent/sandbox"
 	"slices"
+
+	"codeagent/sandbox"
 )
 
 // ModelRules are the limits that the settings put on the current model.
