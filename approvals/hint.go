@@ -2,10 +2,11 @@ package approvals
 
 import (
 	"cmp"
+	"strings"
+
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
-	"strings"
 )
 
 // remedy returns what would allow a refused action: hint, or what the face of this session says

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"codeagent/approvals/content"
 	"codeagent/approvals/decide"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // What runs outside the sandbox may read and run files that commands in it can change. No look at its

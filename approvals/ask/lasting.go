@@ -1,13 +1,14 @@
 package ask
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"codeagent/approvals/decide"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
-	"fmt"
-	"slices"
-	"strings"
 )
 
 // oftenYes is the number of earlier approvals after which the label of Always mentions them.

@@ -1,14 +1,15 @@
 package ask
 
 import (
-	"codeagent/approvals/decide"
-	"codeagent/event/word"
-	"codeagent/internal/short"
-	"codeagent/sandbox"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"codeagent/approvals/decide"
+	"codeagent/event/word"
+	"codeagent/internal/short"
+	"codeagent/sandbox"
 )
 
 // For writes the question for a and what it wants.

@@ -1,10 +1,11 @@
 package ask
 
 import (
+	"time"
+
 	"codeagent/approvals/decide"
 	"codeagent/approvals/rules"
 	"codeagent/sandbox"
-	"time"
 )
 
 // Request is a question to the person. Settle uses only its ID: a changed copy changes what

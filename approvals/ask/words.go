@@ -2,15 +2,16 @@ package ask
 
 import (
 	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
 	"codeagent/approvals/decide"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
-	"fmt"
-	"path"
-	"slices"
-	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )

@@ -1,9 +1,10 @@
 package ask
 
 import (
+	"testing"
+
 	"codeagent/approvals/decide"
 	"codeagent/event/word"
-	"testing"
 )
 
 func TestTheQuestionNamesTheProgram(t *testing.T) {

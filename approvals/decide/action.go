@@ -1,10 +1,11 @@
 package decide
 
 import (
-	"codeagent/event/word"
-	"codeagent/sandbox"
 	"fmt"
 	"slices"
+
+	"codeagent/event/word"
+	"codeagent/sandbox"
 )
 
 // Refusal is a no that no person was asked about: what nobody can grant, or the settings forbid.

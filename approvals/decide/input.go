@@ -1,8 +1,9 @@
 package decide
 
 import (
-	"codeagent/sandbox"
 	"slices"
+
+	"codeagent/sandbox"
 )
 
 // wantInput returns what the command that receives a may do beyond base.

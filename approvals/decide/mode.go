@@ -1,9 +1,10 @@
 package decide
 
 import (
-	"codeagent/event/word"
 	"slices"
 	"strings"
+
+	"codeagent/event/word"
 )
 
 // Mode is the approval policy: when codeagent asks a person.

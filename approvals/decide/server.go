@@ -2,14 +2,15 @@ package decide
 
 import (
 	"bytes"
-	"codeagent/approvals/ledger"
-	"codeagent/approvals/rules"
-	"codeagent/internal/short"
-	"codeagent/sandbox"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"codeagent/approvals/ledger"
+	"codeagent/approvals/rules"
+	"codeagent/internal/short"
+	"codeagent/sandbox"
 )
 
 // ServerCall is a call of a tool of an MCP server. All but Policy and the name of the server are

@@ -1,14 +1,15 @@
 package decide
 
 import (
-	"codeagent/approvals/ledger"
-	"codeagent/approvals/rules"
-	"codeagent/event/word"
-	"codeagent/sandbox"
 	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
+
+	"codeagent/approvals/ledger"
+	"codeagent/approvals/rules"
+	"codeagent/event/word"
+	"codeagent/sandbox"
 )
 
 // State is all that a decision depends on beside the action. It is a value that nothing changes: what

@@ -2,10 +2,11 @@ package decide
 
 import (
 	"cmp"
-	"codeagent/sandbox"
 	"fmt"
 	"slices"
 	"strings"
+
+	"codeagent/sandbox"
 )
 
 const (

@@ -1,12 +1,13 @@
 package decide
 
 import (
-	"codeagent/internal/short"
-	"codeagent/internal/visible"
-	"codeagent/sandbox"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"codeagent/internal/short"
+	"codeagent/internal/visible"
+	"codeagent/sandbox"
 )
 
 // Show formats a path for a sentence.
