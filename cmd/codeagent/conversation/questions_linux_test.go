@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,31 +33,7 @@ const questionsVariable = "CODEAGENT_TEST_QUESTIONS"
 const mostQuestions, questionSeed = 200, 20261128
 
 // TestQuestionsBesideAJob asks them as root and as a user.
-func TestQuestionsBesideAJob(t *testing.T) {
-	uids := map[string]int{"self": -1}
-	if os.Geteuid() == 0 {
-		uids = map[string]int{"root": 0, "user": everydayUser}
-	}
-	for name, uid := range uids {
-		t.Run(name, func(t *testing.T) {
-			stage := everydayStage(t, uid)
-			cmd := exec.Command(stage+"/tests", "-test.run", "^TestQuestionsInStage$", "-test.v")
-			cmd.Dir, cmd.Env = stage, append(os.Environ(), questionsVariable+"="+stage, "HOME="+stage, "TMPDIR="+stage)
-			if uid > 0 {
-				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
-			}
-			out, err := cmd.CombinedOutput()
-			switch {
-			case err == nil && strings.Contains(string(out), "--- SKIP: TestQuestionsInStage"):
-				t.Skipf("%s", out)
-			case err != nil || !strings.Contains(string(out), "--- PASS: TestQuestionsInStage"):
-				t.Errorf("%v\n%s", err, out)
-			default:
-				t.Logf("%s", out)
-			}
-		})
-	}
-}
+func TestQuestionsBesideAJob(t *testing.T) { eachStage(t, questionsVariable, "TestQuestionsInStage") }
 
 // The folder sub is what the calls are about: a script, what it reads, and a protected file. other belongs to
 // the person alone.
