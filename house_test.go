@@ -37,7 +37,7 @@ var rooms = []room{
 	// Texts, counts, sizes and times short enough for a line: one way for all rooms.
 	{path: "internal/short", pure: true},
 	// Settings of git: gitrun finds what they name, the broker decides which of them a command may change.
-	{path: "internal/gitconfig", pure: true},
+	{path: "internal/git", pure: true},
 	// Git's index, which the broker copies for the owner's git.
 	{path: "internal/gitindex", imports: []string{"sandbox/protect"}, pure: true},
 	{path: "sandbox", imports: []string{"sandbox/protect"}, pure: true},
@@ -104,7 +104,7 @@ var rooms = []room{
 	{path: "approvals/content", floor: 1, pure: true},
 	// The settings of MCP servers, which the servers' room and the gate share.
 	{path: "config/server", floor: 1, imports: []string{"internal/short", "sandbox"}},
-	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/gitconfig", "internal/short", "sandbox", "sandbox/protect"}},
+	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/git", "internal/short", "sandbox", "sandbox/protect"}},
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox", "sandbox/resolved"}},
@@ -126,7 +126,7 @@ var rooms = []room{
 	// Calls of Linux that several rooms of linuxsandbox make alike.
 	{path: "linuxsandbox/kernel"},
 	// Answers the calls that the filter asks about, below it what has arrows one way.
-	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/gitconfig", "internal/gitindex", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/git", "internal/gitindex", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
 	// A refused call that waits for an answer, and the rules by which one may proceed.
 	{path: "linuxsandbox/broker/notify", floor: 1, imports: []string{"sandbox", "linuxsandbox/kernel", "linuxsandbox/spec"}},
 	// Tables of the calls that are answered, and the reading of their arguments.
@@ -141,7 +141,7 @@ var rooms = []room{
 	// The client of the file worker. Its users get no way to serve files outside the sandbox.
 	{path: "exec/worker", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
 	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "sandbox/named", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
-	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "internal/gitconfig", "sandbox", "sandbox/protect"}},
+	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "internal/git", "sandbox", "sandbox/protect"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/short", "sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"internal/short", "model"}},

@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"codeagent/hostfile"
-	"codeagent/internal/gitconfig"
+	"codeagent/internal/git"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
 )
@@ -56,7 +56,7 @@ func pointedTo(r sandbox.FileSystem, root, entry string, mode fs.FileMode) []str
 		return nil
 	}
 	data, err := readSome(context.Background(), entry)
-	target, ok := gitconfig.Target(string(data))
+	target, ok := git.Target(string(data))
 	if err != nil || !ok {
 		return nil
 	}
@@ -330,7 +330,7 @@ func gitDirs(r sandbox.FileSystem, top, entry string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		target, ok := gitconfig.Target(string(text))
+		target, ok := git.Target(string(text))
 		if !ok {
 			return nil, nil
 		}

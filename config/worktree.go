@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"codeagent/hostfile"
-	"codeagent/internal/gitconfig"
+	"codeagent/internal/git"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
@@ -40,7 +40,7 @@ var (
 // TopOf returns the nearest folder with a .git, from folder upwards. ok is false if there is none, or if
 // that is not known: then top is folder.
 func TopOf(folder string) (top string, ok bool) {
-	top, ok = gitconfig.Top(folder, func(entry string) (bool, error) {
+	top, ok = git.Top(folder, func(entry string) (bool, error) {
 		_, err := hostfile.Lstat(entry)
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
@@ -133,7 +133,7 @@ func worktreeDir(top string) (string, error) {
 		return "", nil // gitPaths reports the error
 	}
 	text, err := readSome(context.Background(), entry)
-	own, ok := gitconfig.Target(string(text))
+	own, ok := git.Target(string(text))
 	if err != nil || !ok {
 		return "", nil // git finds no repository there either
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"codeagent/hostfile"
-	"codeagent/internal/gitconfig"
+	"codeagent/internal/git"
 	"codeagent/sandbox"
 )
 
@@ -121,7 +121,7 @@ type settingReader struct {
 	files    sandbox.FileSystem
 	home     string
 	seen     map[string]bool // canonical paths
-	settings []gitconfig.Setting
+	settings []git.Setting
 }
 
 // read adds the settings of file; an absent one has none.
@@ -148,7 +148,7 @@ func (s *settingReader) read(file string) error {
 	if err != nil {
 		return err
 	}
-	settings, err := gitconfig.Parse(file, string(text))
+	settings, err := git.Parse(file, string(text))
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -164,7 +164,7 @@ func (s *settingReader) read(file string) error {
 }
 
 // include reads the file that a setting includes, whatever the condition.
-func (s *settingReader) include(one gitconfig.Setting) error {
+func (s *settingReader) include(one git.Setting) error {
 	name := expand(strings.TrimPrefix(one.Value, ":(optional)"), s.home, "")
 	switch {
 	case name == "" || strings.HasPrefix(name, "%(prefix)/"):
@@ -179,7 +179,7 @@ func (s *settingReader) include(one gitconfig.Setting) error {
 }
 
 // tops returns the folders where relative values start.
-func (t Tree) tops(settings []gitconfig.Setting) []string {
+func (t Tree) tops(settings []git.Setting) []string {
 	var out []string
 	if t.Top != "" {
 		out = append(out, t.Top)

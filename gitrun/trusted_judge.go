@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"codeagent/internal/gitconfig"
+	"codeagent/internal/git"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
 )
@@ -37,7 +37,7 @@ type trustJudge struct {
 	looks int
 }
 
-func (j *trustJudge) judge(s gitconfig.Setting) {
+func (j *trustJudge) judge(s git.Setting) {
 	j.add(j.resolve("/", s.File), isFile)
 	value := strings.TrimPrefix(s.Value, ":(optional)")
 	switch {

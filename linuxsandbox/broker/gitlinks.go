@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"codeagent/internal/gitconfig"
+	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -101,7 +101,7 @@ func (l *gitlinks) settle(last bool) {
 // which hooks and settings are closed: a worktree's or a submodule's in a git directory below or
 // around the work tree. It is false where that cannot be examined.
 func (l *gitlinks) closed(path string, text []byte) bool {
-	dir, ok := gitconfig.Target(string(text))
+	dir, ok := git.Target(string(text))
 	if !ok || strings.ContainsAny(dir, "\r\n\x00") {
 		return false
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"codeagent/internal/gitconfig"
+	"codeagent/internal/git"
 	"codeagent/internal/gitindex"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
@@ -462,10 +462,10 @@ func readOnce(s pathwalk.Spot, st *unix.Stat_t, most int64) ([]byte, error) {
 }
 
 // settingsBefore are the settings in the file at the end of m.
-func settingsBefore(m *moving) (before []gitconfig.Setting) {
+func settingsBefore(m *moving) (before []git.Setting) {
 	if m.there {
 		if old, err := readOnce(m.to, &m.over, maxSettings); err == nil {
-			before, _ = gitconfig.Parse("", string(old))
+			before, _ = git.Parse("", string(old))
 		}
 	}
 	return before
@@ -559,13 +559,13 @@ func seal(dir int) bool {
 // name a program that before did not. A new core.worktree is left out: the owner's git would check files
 // out there, and the folder could become a link to his hooks. Git finds the work tree by its .git file, and
 // "git submodule update" adds the setting.
-func closedSettings(text []byte, before []gitconfig.Setting) (_ []byte, ok bool) {
-	settings, err := gitconfig.Parse("", string(text))
-	known := func(s gitconfig.Setting) bool { return slices.Contains(before, s) }
-	if err != nil || slices.ContainsFunc(settings, func(s gitconfig.Setting) bool { return !s.Inert() && !known(s) }) {
+func closedSettings(text []byte, before []git.Setting) (_ []byte, ok bool) {
+	settings, err := git.Parse("", string(text))
+	known := func(s git.Setting) bool { return slices.Contains(before, s) }
+	if err != nil || slices.ContainsFunc(settings, func(s git.Setting) bool { return !s.Inert() && !known(s) }) {
 		return nil, false
 	}
-	leads := func(s gitconfig.Setting) bool { return s.Section == "core" && s.Name == "worktree" && !known(s) }
+	leads := func(s git.Setting) bool { return s.Section == "core" && s.Name == "worktree" && !known(s) }
 	if !slices.ContainsFunc(settings, leads) {
 		return text, true
 	}
@@ -575,6 +575,6 @@ func closedSettings(text []byte, before []gitconfig.Setting) (_ []byte, ok bool)
 			kept.WriteString(line)
 		}
 	}
-	left, err := gitconfig.Parse("", kept.String())
+	left, err := git.Parse("", kept.String())
 	return []byte(kept.String()), err == nil && slices.Equal(left, slices.DeleteFunc(settings, leads))
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package gitconfig
+package git
 
 import (
 	"math/rand/v2"

@@ -1,6 +1,6 @@
-// Package gitconfig reads git's settings as git does, says which of them name no program, and where git
-// looks for a repository. It is pure: files are read by the caller.
-package gitconfig
+// Package git knows git's layout (gitrepository-layout(5)), reads git's settings as git does, and says
+// which of them name no program. It is pure: files are read by the caller.
+package git
 
 import (
 	"errors"
