@@ -13,9 +13,11 @@ package agent
 //	  |          v
 //	  |     ask     Frontend.Ask     no, stop, nobody, interrupted ----> words, not run
 //	  |          v
-//	  |     settle  Gate.Settle      more than was shown, stale -------> words, not run
-//	  v          v permit
+//	  |     settle  Gate.Settle      more than was shown --------------> words, not run
+//	  |          | permit            something changed ----------------> decide, ask
+//	  v          v
 //	run     Call.Run(permit)         refuses a permit for anything else
+//	  |                              something changed ----------------> decide, ask
 //	  | output -> ToolOutput, thinned
 //	  | a refused system call that waits -> held.go: decide, ask, settle -> grant or no
 //	  v
@@ -129,25 +131,34 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 // decided goes from the decision to the result. asks are why hooks want a question.
 func (c *toolCall) decided(ctx context.Context, asks []string) (tools.Result, error) {
 	gate := c.turn.agent.cfg.Gate
-	permit, question, err := gate.Decide(c.action, asks...)
-	var said string
-	switch {
-	case question != nil:
-		permit, said, err = c.askPermit(ctx, question)
-	case err != nil:
-		c.refusedAtOnce(err)
-	}
-	if err != nil {
-		return tools.Result{}, whyNot(ctx, err)
-	}
-	if res, ok := c.found(permit); ok && question == nil {
-		return res, nil
-	}
 	out := &output{emit: c.turn.agent.emit, callID: c.model.ID}
-	held := c.holder(ctx)
-	res, err := c.run(ctx, permit, out, held)
+	var held *holder
+	var said string
+	var res tools.Result
+	permit, question, err := gate.Decide(c.action, asks...)
+	for {
+		switch {
+		case question != nil:
+			permit, said, err = c.askPermit(ctx, question)
+		case err != nil:
+			c.refusedAtOnce(err)
+		default:
+			if res, ok := c.found(permit); ok {
+				return res, nil
+			}
+		}
+		if err == nil {
+			held = c.holder(ctx)
+			res, err = c.run(ctx, permit, out, held)
+		}
+		refusal, refused := approvals.AsRefusal(err)
+		if !refused || refusal.Again == nil || ctx.Err() != nil {
+			break
+		}
+		question, err = refusal.Again() // something changed since it was shown
+	}
 	if err != nil {
-		return res, err
+		return res, whyNot(ctx, err)
 	}
 	question = nil
 	if ctx.Err() == nil && !held.saidNo() {
@@ -243,19 +254,13 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 // the model.
 func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (permit approvals.Permit, said string, err error) {
 	gate := c.turn.agent.cfg.Gate
-	for {
-		if permit, ok := gate.Ruled(question); ok {
-			return permit, "", nil
-		}
-		ans := c.put(ctx, question)
-		permit, err = gate.Settle(question, ans)
-		c.answered(ctx, question, ans, err)
-		refusal, refused := approvals.AsRefusal(err)
-		if !refused || refusal.Again == nil {
-			return permit, yesWords(ans), err
-		}
-		question = refusal.Again // something changed while it was open
+	if permit, ok := gate.Ruled(question); ok {
+		return permit, "", nil
 	}
+	ans := c.put(ctx, question)
+	permit, err = gate.Settle(question, ans)
+	c.answered(ctx, question, ans, err)
+	return permit, yesWords(ans), err
 }
 
 // put reports a question and asks it. A face that cannot ask counts as a no.

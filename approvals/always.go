@@ -60,14 +60,15 @@ func (g *Gate) put(q asked) *Request {
 
 // Ruled returns a permit for a question that the current rules answer, and closes the question.
 // There are two cases: a rule was saved after the question was made, or the question is about a
-// denied command and calls are not held. The permit grants what the rules open now, even if the
+// denied command and calls are not held. What is asked again because something changed is always for
+// the person. The permit grants what the rules open now, even if the
 // question showed something else.
 func (g *Gate) Ruled(r *Request) (Permit, bool) {
 	q, ok := g.open.take(r.ID)
 	if !ok {
 		return Permit{}, false
 	}
-	if q.answers != nil && !q.Widest && !q.Grant.Unsandboxed {
+	if q.answers != nil && q.again == 0 && !q.Widest && !q.Grant.Unsandboxed {
 		if policy, ok := q.answers(g.state(q.names...)); ok {
 			return mint(q.Action, policy), true
 		}

@@ -71,8 +71,8 @@ type Refusal struct {
 	// Request is what was wanted, if the mode refused it or nobody could answer; nil if nobody
 	// could grant the wish.
 	Request *Request
-	// Again is the same question with what changed while it was open; nil if it is not asked again.
-	Again *Request
+	// Again asks the same question again, with what changed since it was shown; nil: it is not asked again.
+	Again func() (*Request, error)
 }
 
 // Error returns the words for the model.

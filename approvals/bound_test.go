@@ -144,8 +144,12 @@ func TestChangedWhileAsked(t *testing.T) {
 				continue
 			}
 			refusal, _ := AsRefusal(err)
-			if refusal == nil || refusal.Again == nil || p.minted || !strings.Contains(refusal.Again.Warnings[0], "while the question was open") {
+			if refusal == nil || refusal.Again == nil || p.minted {
 				t.Errorf("%s, %s: %v", answer, c.name, err)
+				continue
+			}
+			if again, err := refusal.Again(); err != nil || !strings.Contains(again.Warnings[0], "while the question was open") {
+				t.Errorf("%s, %s: %+v, %v", answer, c.name, again, err)
 			}
 		}
 	}
@@ -180,19 +184,21 @@ func TestGrantedPathWhileAsked(t *testing.T) {
 	}
 }
 
-// TestAskedAgainTwice: what changes again and again is offered once, and a question that cannot stay
-// open without a change ends in a refusal.
+// TestAskedAgainTwice: what changes again and again is offered once, and what changes even then ends in
+// a refusal. It does not matter whether a change came while the question was open or after the answer.
 func TestAskedAgainTwice(t *testing.T) {
 	d := fixed()
 	g := bound(d)
+	offered := func(r *Request) bool {
+		return slices.ContainsFunc(r.Options, func(o Option) bool { return o.Decision == OutsideSession })
+	}
 	a := outsideOf(workspace, "make deploy")
 	for i := range 4 {
 		r := mustAsk(t, g, a)
-		offered := slices.ContainsFunc(r.Options, func(o Option) bool { return o.Decision == OutsideSession })
-		if offered != (i < 3) {
-			t.Fatalf("question %d: offered %v, withheld %q", i, offered, r.Withheld)
+		if offered(r) != (i < 3) {
+			t.Fatalf("question %d: withheld %q", i, r.Withheld)
 		}
-		if !offered {
+		if i == 3 {
 			break
 		}
 		if _, err := g.Settle(r, Answer{Decision: OutsideSession}); err != nil {
@@ -200,15 +206,65 @@ func TestAskedAgainTwice(t *testing.T) {
 		}
 		d.change(workspace+"/Makefile", "job 1 (x)")
 	}
-	r := mustAsk(t, g, outsideOf(workspace, "make other"))
-	for i := range 3 {
-		d.change(workspace+"/Makefile", "job 1 (x)")
-		_, err := g.Settle(r, Answer{Decision: Outside})
-		refusal, _ := AsRefusal(err)
-		if refusal == nil || (refusal.Again != nil) != (i < 2) {
-			t.Fatalf("answer %d: %v", i, err)
+	for _, late := range []func(int) bool{
+		func(int) bool { return false }, func(int) bool { return true }, func(i int) bool { return i%2 == 0 },
+	} {
+		g := bound(d)
+		r := mustAsk(t, g, outsideOf(workspace, "make other"))
+		for i := range 4 {
+			if offered(r) != (i < 3) {
+				t.Fatalf("question %d: withheld %q", i, r.Withheld)
+			}
+			when := " while the question was open"
+			change := func() { d.change(workspace+"/Makefile", "job 1 (x)") }
+			if !late(i) {
+				change()
+			}
+			p, err := g.Settle(r, Answer{Decision: Outside})
+			if late(i) {
+				when = " after the answer"
+				if err != nil || p.Check()() != nil {
+					t.Fatalf("answer %d: %v", i, err)
+				}
+				change()
+				err = p.Check()()
+			}
+			refusal, _ := AsRefusal(err)
+			if refusal == nil || (refusal.Again != nil) != (i < 3) || refusal.Reason != "this session changed "+workspace+"/Makefile (by job 1 (x))"+when {
+				t.Fatalf("answer %d: %v", i, err)
+			}
+			if i < 3 {
+				if r, err = refusal.Again(); err != nil || r.Warnings[0] != refusal.Reason {
+					t.Fatalf("answer %d: %+v, %v", i, r, err)
+				}
+			}
 		}
-		r = refusal.Again
+	}
+}
+
+// TestAskedAgainIsForThePerson: an answer for the session that was given before the change does not
+// answer what is asked again because of the change.
+func TestAskedAgainIsForThePerson(t *testing.T) {
+	d := fixed()
+	g := bound(d)
+	p, err := g.Settle(mustAsk(t, g, command("x", Wish{Write: []string{"/srv/data"}})), Answer{Decision: Session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.ids["/srv/data"] = 9
+	refusal, _ := AsRefusal(p.Check()())
+	if refusal == nil || refusal.Again == nil {
+		t.Fatalf("%v", refusal)
+	}
+	r, err := refusal.Again()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ruled := g.Ruled(r); ruled {
+		t.Error("nobody was asked")
+	}
+	if _, err := g.Settle(r, Answer{Decision: Once}); err != nil {
+		t.Errorf("the question is not open: %v", err)
 	}
 }
 

@@ -128,7 +128,7 @@ type asked struct {
 	// edits are the state of the files of an edit when the question was asked.
 	edits []string
 	// asks are the reasons of hooks, and again counts how often the question was asked again because
-	// something changed while it was open.
+	// something changed before the action started.
 	asks  []string
 	again int
 	// answers returns the policy of the action if it would run in a state without being asked about.
@@ -208,7 +208,7 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 		g.ledger.count(s, a, d)
 		p := mint(a, d.Policy)
 		if seen.Answered && d.Policy.Unconfined {
-			p.check = g.recheck(asked{Request: Request{Action: a, Widest: true}, bound: &bound})
+			p.check = g.recheck(asked{Request: Request{Action: a, Widest: true}, bound: &bound, asks: asks})
 		}
 		return p, nil, nil
 	}
@@ -231,7 +231,7 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 	if refusal := g.unasked(&r, a, d.Want, s.Limits); refusal != nil {
 		return Permit{}, nil, refusal
 	}
-	if len(d.News) > 0 {
+	if len(d.News)+len(why) > 0 {
 		g.ledger.askedAgain(a)
 	}
 	q := asked{Request: r, names: names, mode: s.Mode, wants: d.Wants(), about: d.About, edits: d.Edits, asks: asks, again: again}

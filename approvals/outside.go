@@ -23,7 +23,7 @@ import (
 // covers every write root. What differs at the moment of the run is asked about again.
 
 // mostAgain bounds how often a command is asked about again because something changed. After that a
-// yes applies once, and a question that cannot stay open without a change is refused.
+// yes applies once, and what changes even then is refused.
 const mostAgain = 2
 
 // leaves reports whether a asks for what only running outside the sandbox gives it.
@@ -148,23 +148,21 @@ func (g *Gate) recheck(asked asked) func() error {
 	}
 	return func() error {
 		if moved := g.moved(g.state(), asked); len(moved) > 0 {
-			return refuse("%s after the answer, so it did not run. The same call asks again", strings.Join(moved, ", "))
+			return g.again(asked, strings.Join(moved, ", ")+" after the answer")
 		}
 		return nil
 	}
 }
 
-// again asks a question again because something changed while it was open.
-func (g *Gate) again(q asked, moved []string) *Refusal {
-	why := strings.Join(moved, ", ") + " while the question was open"
-	if q.Held || q.AfterFailure || q.again >= mostAgain {
+// again refuses a yes for why. Again then looks at the files, so nothing may wait for its caller.
+func (g *Gate) again(q asked, why string) *Refusal {
+	if q.Held || q.AfterFailure || q.again > mostAgain {
 		return refuse("%s", why)
 	}
-	_, r, err := g.decide(q.Action, q.asks, q.again+1, []string{why})
-	if refusal, ok := AsRefusal(err); ok {
-		return refusal
-	}
-	return &Refusal{Reason: why, Again: r}
+	return &Refusal{Reason: why, Again: func() (*Request, error) {
+		_, r, err := g.decide(q.Action, q.asks, q.again+1, []string{why})
+		return r, err
+	}}
 }
 
 // program returns the file that name resolves to in folder, through PATH and links, or "".

@@ -54,7 +54,7 @@ func (g *Gate) answer(r *Request, ans Answer) (asked, sandbox.Grant, error) {
 		}
 	}
 	if moved := g.moved(s, q); len(moved) > 0 {
-		return q, sandbox.Grant{}, g.again(q, moved)
+		return q, sandbox.Grant{}, g.again(q, strings.Join(moved, ", ")+" while the question was open")
 	}
 	base := s.Base()
 	if q.Action.Calls() {

@@ -119,7 +119,9 @@ func (run *running) enter(ctx context.Context, start func() error) (err error) {
 		still = b.Still
 	}
 	still(func() {
-		if err = check(); err == nil && run.policy.Unconfined {
+		if err = check(); err != nil {
+			err = cannot("check", err)
+		} else if run.policy.Unconfined {
 			err = start()
 		}
 	})
