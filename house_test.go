@@ -238,7 +238,9 @@ var rooms = []room{
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox/keeper"}},
 
 	// Test support. It may do what tests may; what ships must not depend on it.
-	{path: "sandbox/sandboxtest", support: true, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "internal/attack", "internal/golden"}},
+	{path: "sandbox/sandboxtest", support: true, imports: []string{"hostfile", "sandbox", "sandbox/protect/protecttest", "sandbox/resolved", "internal/fileworker", "internal/attack", "internal/golden"}},
+	// Names of the table for tests that need some protected name.
+	{path: "sandbox/protect/protecttest", support: true, imports: []string{"sandbox/protect"}},
 	{path: "model/modeltest", support: true, imports: []string{"model", "internal/scripted", "internal/golden"}},
 	// Programs that try to break out, built once and run under every backend.
 	{path: "internal/attack", support: true, imports: []string{"sandbox", "internal/machine"}},

@@ -15,6 +15,7 @@ import (
 
 	"codeagent/config"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 type disk struct{}
@@ -126,7 +127,7 @@ func TestPolicyModes(t *testing.T) {
 	temp := h.place.Temp
 	for mode, want := range map[string]map[string]bool{
 		"read-only":       {"w src/app/x": false, "w " + temp + "/x": false, "r src/app/x": true, "w .bashrc": false, "r .bashrc": true},
-		"workspace-write": {"w src/app/x": true, "w " + temp + "/x": true, "w src/appx": false, "w src": false, "w .bashrc": false, "w /tmp/x": false, "w src/app/.codeagent/x": false, "r .bashrc": true},
+		"workspace-write": {"w src/app/x": true, "w " + temp + "/x": true, "w src/appx": false, "w src": false, "w .bashrc": false, "w /tmp/x": false, "w src/app/" + protecttest.In("{agent}") + "/x": false, "r .bashrc": true},
 		"strict":          {"w src/app/x": false, "w " + temp + "/x": true, "r src/app/x": true, "r .bashrc": false, "r /usr/bin/env": true, "w .bashrc": false},
 	} {
 		p := h.mustPolicy(t, "sandbox.mode="+mode)
@@ -316,7 +317,7 @@ func TestPolicyHomeNeedsYes(t *testing.T) {
 	h := newHome(t)
 	h.place.Workspace = h.dir
 	h.check(t, h.mustPolicy(t, "sandbox.allow_home=true"), map[string]bool{
-		"w .bashrc": true, "w .config/codeagent/config.toml": false, "w .local/state/codeagent/ledger.jsonl": false, "w .codeagent/x": false,
+		"w .bashrc": true, "w .config/codeagent/config.toml": false, "w .local/state/codeagent/ledger.jsonl": false, "w " + protecttest.In("{agent}") + "/x": false,
 		"r .config/codeagent/config.toml": false, "r .local/state/codeagent/sessions/s1.jsonl": false, "r .local/state/codeagent/output/o": true,
 		"w .local/state/codeagent/output/o": false, "r .bashrc": true,
 	})

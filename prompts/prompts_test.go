@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeagent/sandbox"
-	"codeagent/sandbox/protect"
+	"codeagent/sandbox/protect/protecttest"
 	"codeagent/sandbox/sandboxtest"
 )
 
@@ -22,7 +22,7 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden")
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(protecttest.Out(got)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -30,15 +30,17 @@ func golden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	if diff := cmp.Diff(protecttest.In(string(want)), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 
 func workspaceWrite() sandbox.Policy {
 	p := sandbox.WorkspaceWrite("/home/u/src/app", "/home/u/src/lib")
-	p.Protected.Paths = protect.Git("/home/u/src/app/.git")
-	p.Protected.Names = []string{".hg/hgrc", ".mcp.json", ".vscode/tasks.json", ".envrc"} // not the table: a row more changes nothing here
+	for _, name := range []string{"config", "config.worktree", "hooks", "commondir", "gitdir"} {
+		p.Protected.Paths = append(p.Protected.Paths, "/home/u/src/app/.git/"+name)
+	}
+	p.Protected.Names = strings.Fields(protecttest.In("{repository} {agent} {editor} {shell}")) // not the table: a row more changes nothing here
 	p.DenyRead, p.DenyGlobs = []string{"/home/u/.config/codeagent/keys"}, []string{"**/.env"}
 	p.Temp = "/home/u/.local/state/codeagent/tmp/1"
 	return p

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"codeagent/sandbox/protect"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // outsideSeeds returns patches that name paths outside in every possible way, and some
@@ -16,7 +16,7 @@ func outsideSeeds() []string {
 	var out []string
 	for _, name := range []string{
 		"a", "sub/f", "new/deep/n", "./sub/../a", "../out/secret", "..", "/", ".", "sub/../../out/n", "linkdir/secret", "linkdir/n", "linkfile",
-		"dangling", "up/out/secret", "/proc/self/root/etc/n", "/proc/self/cwd/../out/secret", ".git/hooks/pre-commit", ".vscode/tasks.json", ".codeagent/x",
+		"dangling", "up/out/secret", "/proc/self/root/etc/n", "/proc/self/cwd/../out/secret", ".git/hooks/pre-commit", protecttest.In("{editor}"), protecttest.In("{agent}/x"),
 		"sub//f", "sub/./f", "a/b", "a\x00b", "-rf", "~/x", "$HOME/x", "sub/", "linkdir/../secret", "\u202ea",
 	} {
 		out = append(out,
@@ -32,12 +32,12 @@ func outsideSeeds() []string {
 
 // hostilePlace is a workspace whose links lead out of it in several ways.
 func hostilePlace(t *testing.T) *place {
-	p := newPlace(t, map[string]string{"a": "a\nsecret\n", "sub/f": "f\n", ".git/HEAD": "ref: refs/heads/main\n", ".git/hooks/pre-commit": "secret\n", ".vscode/tasks.json": "secret\n"})
+	p := newPlace(t, map[string]string{"a": "a\nsecret\n", "sub/f": "f\n", ".git/HEAD": "ref: refs/heads/main\n", ".git/hooks/pre-commit": "secret\n", protecttest.In("{editor}"): "secret\n"})
 	p.link(p.out, "linkdir")
 	p.link(filepath.Join(p.out, "secret"), "linkfile")
 	p.link(filepath.Join(p.out, "not-yet"), "dangling")
 	p.link("..", "up")
-	p.policy.Protected.Paths = append(p.policy.Protected.Paths, protect.Git(filepath.Join(p.ws, ".git"))...)
+	p.policy.Protected.Paths = append(p.policy.Protected.Paths, filepath.Join(p.ws, ".git/hooks"))
 	return p
 }
 
@@ -57,7 +57,7 @@ func checkOutside(t *testing.T, body string) {
 	}
 	for _, tree := range []map[string]string{before, after} {
 		for name := range tree {
-			inside := strings.HasPrefix(name, "ws/") && !strings.HasPrefix(name, "ws/.git/hooks") && !strings.HasPrefix(name, "ws/.vscode") && !strings.HasPrefix(name, "ws/.codeagent")
+			inside := strings.HasPrefix(name, "ws/") && !strings.HasPrefix(name, "ws/.git/hooks") && !strings.HasPrefix(name, protecttest.In("ws/{editor/}")) && !strings.HasPrefix(name, protecttest.In("ws/{agent}"))
 			if !inside && before[name] != after[name] {
 				t.Fatalf("%q changed %s from %q to %q", body, name, before[name], after[name])
 			}

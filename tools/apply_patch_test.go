@@ -15,6 +15,8 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 func TestApplyPatch(t *testing.T) {
@@ -164,7 +166,7 @@ func TestApplyPatchLeavesNoFolders(t *testing.T) {
 // A file outside the write roots, or a protected file, becomes a question before anything is
 // read, and stays unchanged if the answer is no.
 func TestApplyPatchOutsideAsks(t *testing.T) {
-	p := newPlace(t, map[string]string{".vscode/tasks.json": "{}\n"})
+	p := newPlace(t, map[string]string{protecttest.In("{editor}"): "{}\n"})
 	p.link(p.out, "linkdir")
 	p.link(filepath.Join(p.out, "secret"), "linkfile")
 	p.link(filepath.Join(p.out, "not-yet"), "dangling")
@@ -178,8 +180,8 @@ func TestApplyPatchOutsideAsks(t *testing.T) {
 		"new file through a link":  addOf("linkdir/new", "x"),
 		"/proc":                    updateOf("/proc/self/root"+p.out+"/secret", "-secret\n+x\n"),
 		"a name that begins alike": addOf(p.ws+"x/f", "x"),
-		"protected name":           updateOf(".vscode/tasks.json", "-{}\n+x\n"),
-		"protected name, new":      addOf(".codeagent/config.toml", "x"),
+		"protected name":           updateOf(protecttest.In("{editor}"), "-{}\n+x\n"),
+		"protected name, new":      addOf(protecttest.In("{agent}/config.toml"), "x"),
 		"move outside":             {"patch": "*** Begin Patch\n*** Update File: .keep\n*** Move to: linkdir/keep\n*** End Patch"},
 	} {
 		p.asked = nil
@@ -203,10 +205,10 @@ func TestApplyPatchOutsideAsks(t *testing.T) {
 // The tool itself refuses too, whatever the gate allowed, and names the file, the rule and
 // what to do.
 func TestApplyPatchChecksThePolicyItself(t *testing.T) {
-	p := newPlace(t, nil)
+	p, row := newPlace(t, nil), protect.Of(protecttest.In("{shell}"))
 	p.stage.Exec = p.runner()
 	tool := &applyPatchTool{paths{p.options.Files, p.ws}}
-	c, err := tool.plan(applyPatchArguments{Patch: "*** Begin Patch\n*** Add File: " + p.out + "/x\n+x\n*** Add File: .envrc\n+x\n*** End Patch"})
+	c, err := tool.plan(applyPatchArguments{Patch: "*** Begin Patch\n*** Add File: " + p.out + "/x\n+x\n*** Add File: " + row.Name + "\n+x\n*** End Patch"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,19 +218,19 @@ func TestApplyPatchChecksThePolicyItself(t *testing.T) {
 		if err != nil || r.Outcome != word.Refused || !r.Failed || !r.Denied {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		contains(t, "text", r.Text, p.out+"/x: it lies outside every write root", p.ws+"/.envrc: it is protected (direnv runs it when a person enters the folder)")
+		contains(t, "text", r.Text, p.out+"/x: it lies outside every write root", p.ws+"/"+row.Name+": it is protected ("+row.Reason+")")
 		if got := strings.Contains(r.Text, "justification"); got != asking {
 			t.Errorf("asking %v: %s", asking, r.Text)
 		}
 		want := []sandbox.Denial{
 			{Kind: sandbox.KindWrite, Operation: "write", Target: p.out + "/x", Program: "apply_patch", Evidence: sandbox.EvidenceBackend, Count: 1},
-			{Kind: sandbox.KindProtected, Operation: "write", Target: p.ws + "/.envrc", Program: "apply_patch", Evidence: sandbox.EvidenceBackend, Count: 1},
+			{Kind: sandbox.KindProtected, Operation: "write", Target: p.ws + "/" + row.Name, Program: "apply_patch", Evidence: sandbox.EvidenceBackend, Count: 1},
 		}
 		if diff := cmp.Diff(want, r.Verdict.Denials); diff != "" {
 			t.Error(diff)
 		}
 	}
-	for _, path := range []string{p.out + "/x", ".envrc"} {
+	for _, path := range []string{p.out + "/x", row.Name} {
 		if got := p.read(path); got != "(absent)" {
 			t.Errorf("%s was written: %q", path, got)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 	"codeagent/sandbox/sandboxtest"
 )
 
@@ -28,20 +29,20 @@ func TestProtectionByName(t *testing.T) {
 		no   string
 	}{
 		{"brokered", g.brokered, "/ws/a /ws/inner/x /extra/a/b /var/tmp/x /ws/temp /ws/temp/x /tmp/x /dev/shm/x", "/ws /etc/hosts /wsx/a /extra /dev/shm"},
-		{"temporary", g.isTemporary, "/ws/temp/x /ws/temp/.envrc /dev/shm/x", "/ws/x /ws/inner/x /tmp/x /etc"},
+		{"temporary", g.isTemporary, "/ws/temp/x /ws/temp/{shell} /dev/shm/x", "/ws/x /ws/inner/x /tmp/x /etc"},
 		{"holds", g.holds, "/ws /ws/.git /ws/.git/config /ws/conf /ws/inner /ws/temp /var/tmp/agent /var", "/ws/.git/hooks /ws/confx /ws/a /extra/a /ws/keys"},
 		{"holds for denied reads", denying.holds, "/ws/keys /ws/keys/one /ws/odd*", "/ws/keys/two /ws/* /ws/oddx /home"},
-		{"leads", g.leads, "/ws/.vscode /extra/a/.vscode /ws/conf /ws/.git", "/ws/vscode /ws/.vscodex /ws/a /ws/.vscode/x /ws/temp/.vscode"},
-		{"outside", g.outside, "/etc/hosts /wsx /", "/ws/a /tmp/a /ws/.envrc"},
+		{"leads", g.leads, "/ws/{editor/} /extra/a/{editor/} /ws/conf /ws/.git", "/ws/x{editor/} /ws/{editor/}x /ws/a /ws/{editor/}/x /ws/temp/{editor/}"},
+		{"outside", g.outside, "/etc/hosts /wsx /", "/ws/a /tmp/a /ws/{shell}"},
 		{"writable", g.writable, "/ws/x /ws/temp/x /tmp/x /extra/a/x /dev/shm/x", "/ws /etc /etc/x /home/x"},
-		{"mayJudge", g.mayJudge, ".envrc tasks.json .claude", ".git x .vscode"},
+		{"mayJudge", g.mayJudge, "{shell} {/editor} {agent}", ".git x {editor/}"},
 	} {
-		for _, path := range strings.Fields(row.yes) {
+		for _, path := range strings.Fields(protecttest.In(row.yes)) {
 			if !row.got(path) {
 				t.Errorf("%s %s: no", row.what, path)
 			}
 		}
-		for _, path := range strings.Fields(row.no) {
+		for _, path := range strings.Fields(protecttest.In(row.no)) {
 			if row.got(path) {
 				t.Errorf("%s %s: yes", row.what, path)
 			}
@@ -63,8 +64,8 @@ func TestProtectionByName(t *testing.T) {
 	if got := gitFolders("/ws/sub/.git/config", "/ws/sub/.git/config"); got != nil {
 		t.Errorf("what was granted lies in %v", got)
 	}
-	for path, want := range map[string]bool{"/ws/temp/.envrc": true, "/ws/.envrc": false, "/dev/shm/.envrc": true, "/dev/shm2": false, "/ws/temp": true} {
-		if _, d := g.judge(path); (d == nil) != want {
+	for path, want := range map[string]bool{"/ws/temp/{shell}": true, "/ws/{shell}": false, "/dev/shm/{shell}": true, "/dev/shm2": false, "/ws/temp": true} {
+		if _, d := g.judge(protecttest.In(path)); (d == nil) != want {
 			t.Errorf("%s may be changed: %v, want %v", path, d == nil, want)
 		}
 	}

@@ -60,6 +60,7 @@ func TestFold(t *testing.T) {
 func TestFind(t *testing.T) {
 	names := append(Names(), "my/own.conf")
 	for path, want := range map[string]string{
+		".codeagent/config.toml":  ".codeagent",
 		".claude":                 ".claude",
 		"a/b/.claude/x/y":         "a/b/.claude",
 		"a/.Claude/x":             "a/.Claude",

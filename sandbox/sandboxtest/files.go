@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // changes are ways to change the file system. Their steps expect a folder {d} that contains file,
@@ -105,7 +106,7 @@ func files(s *suite) {
 // protectedNames: a protected name inside a write root is read-only.
 func protectedNames(s *suite, ws string) {
 	policy := sandbox.WorkspaceWrite(ws)
-	out := lines(s.run(policy, s.probeCommand(ws, step("create", filepath.Join(ws, ".envrc")))).out)
+	out := lines(s.run(policy, s.probeCommand(ws, step("create", filepath.Join(ws, protecttest.In("{shell}"))))).out)
 	s.judge(policy, "create a protected name", "protected", refused(out[0]))
 	if s.states(sandbox.Policy{Write: []sandbox.Root{{Path: ws}}}, "protected") {
 		s.Error(`weakness "protected" is stated for a policy that protects nothing`)
