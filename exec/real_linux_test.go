@@ -216,6 +216,38 @@ func TestConfinedFilesWithOneFileGranted(t *testing.T) {
 	}
 }
 
+// Git's settings that were granted are changed by a rename, and take no program.
+func TestConfinedFilesOfGit(t *testing.T) {
+	r, p, ws, _ := confined(t)
+	path := filepath.Join(ws, ".git/config")
+	if err := errors.Join(os.MkdirAll(filepath.Join(ws, ".git/objects"), 0o755), os.WriteFile(filepath.Join(ws, ".git/HEAD"), nil, 0o644), os.WriteFile(path, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	p.Write = append(p.Write, sandbox.Root{Path: path, Optional: true})
+	e, err := r.Enforcement(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := r.Files(context.Background(), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const name = "[user]\nname = x\n"
+	if _, err := f.WriteFile(path, []byte(name), 0, worker.Expect{}); err != nil {
+		t.Error(err)
+	}
+	const evil = "[core]\nfsmonitor = evil\n"
+	_, err = f.WriteFile(path, []byte(evil), 0, worker.Expect{})
+	want := name
+	if !e.Observes {
+		want = evil // without the broker a grant means any content (SECURITY.md)
+	}
+	if data, read := os.ReadFile(path); read != nil || string(data) != want || (err == nil) != (want == evil) {
+		t.Errorf("holds %q, %v; %v", data, read, err)
+	}
+}
+
 // E7, with the kernel: the folder is swapped with a link to one outside.
 func TestConfinedFilesWhileTheFolderIsSwapped(t *testing.T) {
 	r, p, ws, out := confined(t)

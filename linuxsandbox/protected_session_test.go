@@ -66,7 +66,17 @@ sys.exit(ctypes.CDLL(None).linkat(-100, b"/proc/self/fd/%d" % fd, -100, b"deep/o
 	{"a clone", `git clone -q deep/old copy && git -C copy config a.b c && git -C copy remote add o2 /nowhere && rm -rf copy`, true, ""},
 	{"a submodule of a new repository", `git init -q sup && cd sup && git -c protocol.file.allow=always submodule add -q "$PWD/../deep/old" sub && git commit -qm s && git -C sub config a.b c`, true, ""},
 	{"a submodule of an old repository, with links", `git init -q sub && cd sub && ln -s a l && git add l && git commit -qm s && cd ../deep/old && git -c protocol.file.allow=always submodule add -q "$PWD/../../sub" m && test -L m/l && ! git -C m config core.symlinks`, true, ""},
-	{"config that was granted", `git -C deep/old config a.b c && git -C deep/old config a.d e && ! git -C deep/old config --file .git/config.worktree a.b c`, true, "deep/old/.git/config"},
+	{"config that was granted", `cd deep/old && git config user.name c && git config push.default simple && git remote add o /nowhere && ! git config --file .git/config.worktree user.name c && test "$(git config user.name)" = c`, true, "deep/old/.git/config"},
+	{"the same removed, and made again", `cd deep/old && cp .git/config c && rm .git/config && mv c .git/config && git config user.email c`, true, "deep/old/.git/config"},
+	{"a program in config that was granted", `git -C deep/old config core.fsmonitor evil`, false, "deep/old/.git/config"},
+	{"the same moved there", `cd deep/old && printf '[alias]\ns = !evil\n' > c && mv c .git/config`, false, "deep/old/.git/config"},
+	{"the same written", `printf '[core]\nfsmonitor = evil\n' >> deep/old/.git/config`, false, "deep/old/.git/config"},
+	{"the same through a second name", `ln deep/old/.git/config c && printf '[core]\nfsmonitor = evil\n' >> c`, false, "deep/old/.git/config"},
+	{"the same through a second name moved there", `cd deep/old && cp .git/config c && ln c d && mv c .git/config && printf '[core]\nfsmonitor = evil\n' >> d && grep -q evil .git/config`, false, "deep/old/.git/config"},
+	{"the same through a descriptor kept", `cd deep/old && cp .git/config c && exec 9>>c && mv c .git/config && printf '[core]\nfsmonitor = evil\n' >&9 && grep -q evil .git/config`, false, "deep/old/.git/config"},
+	{"the same exchanged", `cd deep/old && printf '[core]\nfsmonitor = evil\n' > c && python3 -c 'import ctypes,sys; r = ctypes.CDLL(None).renameat2(-100, b"c", -100, b".git/config", 2); sys.exit(r != 0)'`, false, "deep/old/.git/config"},
+	{"the same in the owner's lock", `printf '[core]\nfsmonitor = evil\n' > bare.git/config.lock`, false, "bare.git/config"},
+	{"the same in a file made anew", `rm bare.git/config; printf '[core]\nfsmonitor = evil\n' > bare.git/config`, false, "bare.git/config"},
 	{"folders called config and hooks", `mkdir -p src/config src/hooks && echo x > src/config/a && echo y > src/hooks/b && mv src src2 && rm -r src2`, true, ""},
 	{"ordinary folders moved", `mkdir -p o/p/q && echo x > o/p/q/f && mv o o2 && mv o2/p o3 && rm -r o2 o3`, true, ""},
 	{"a folder to the temporary files and back", `mkdir -p t/u && echo x > t/u/f && mv t "$TMPDIR/t" && mv "$TMPDIR/t" t3 && cat t3/u/f`, true, ""},
@@ -120,7 +130,7 @@ func furnishSession(t *testing.T, ws, temp string) {
 		}
 	}
 	cmd := exec.Command("/bin/bash", "-euc", `mkdir empty deep; git init -q deep/old; git -C deep/old commit -q --allow-empty -m old
-git init -q --bare bare.git; git -C deep/old worktree add -q "$PWD/linked"; test -f linked/.git`)
+git init -q --bare bare.git; : > bare.git/config.lock; git -C deep/old worktree add -q "$PWD/linked"; test -f linked/.git`)
 	cmd.Dir, cmd.Env = ws, jobEnv(ws, temp)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

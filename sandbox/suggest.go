@@ -24,6 +24,9 @@ func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
 		}
 		switch d.Kind {
 		case KindWrite, KindMetadata, KindProtected:
+			if d.Why != "" {
+				return Grant{Unsandboxed: true}
+			}
 			for _, place := range s.places(d) {
 				if s.grantable(place) {
 					g.Write = appendNew(g.Write, place)

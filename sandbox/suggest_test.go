@@ -50,4 +50,8 @@ func TestSuggest(t *testing.T) {
 			t.Errorf("%s, %v: suggests %q, want %q", row.text, row.targets, got, row.want)
 		}
 	}
+	never := sandbox.Denial{Kind: sandbox.KindProtected, Target: "/home/u/ws/.git/config", Why: "it names a program"}
+	if g := sandbox.Suggest(p, "/home/u", []string{"git"}, []sandbox.Denial{never}); !g.Unsandboxed {
+		t.Errorf("what no grant allows suggests %+v", g)
+	}
 }

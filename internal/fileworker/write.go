@@ -185,6 +185,10 @@ func writeFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, erro
 	// Open it for writing although it is replaced: a file that the user made read-only, or
 	// that the sandbox protects by name, must not be changed through its folder.
 	old, err := t.open(os.O_RDWR, fi)
+	renamed := errors.Is(err, syscall.EPERM) // the sandbox takes new content by a rename only
+	if renamed {
+		old, err = t.open(os.O_RDONLY, fi)
+	}
 	if errors.Is(err, fs.ErrPermission) && fi.Mode().Perm()&0o400 == 0 && e.Content == nil {
 		old, err = t.open(os.O_WRONLY, fi)
 	}
@@ -196,7 +200,7 @@ func writeFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, erro
 		return Info{}, err
 	}
 	info, err := t.replace(data, fi, fi.Mode())
-	if err == errInPlace {
+	if err == errInPlace && !renamed {
 		return t.overwrite(old, data)
 	}
 	return info, err

@@ -182,8 +182,9 @@ func (s Setting) Includes() bool {
 	return s.Name == "path" && (s.Section == "include" || s.Section == "includeif")
 }
 
-// inert are keys that hold no program, without their middle part; "branch" is the whole section.
+// inert are keys that hold no program, without their middle part; a name without a dot is a whole section.
 var inert = []string{
+	"advice", "color", "core.autocrlf", "core.eol", "diff.algorithm", "merge.conflictstyle", "pull.ff", "pull.rebase", "push.default",
 	"branch", "remote.fetch", "remote.push", "remote.pushdefault", "remote.gh-resolved", "url.insteadof", "url.pushinsteadof",
 	"core.worktree", "core.bare", "safe.directory", "maintenance.repo", "scalar.repo", "gui.recentrepo", "submodule.path", "submodule.branch", "submodule.active",
 	"user.name", "user.email", "author.name", "author.email", "committer.name", "committer.email", "init.defaultbranch",

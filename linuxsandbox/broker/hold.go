@@ -156,8 +156,8 @@ func keyOf(d *sandbox.Denial) heldKey {
 // askable reports whether any answer could make the denied call succeed.
 func (h *holding) askable(d *sandbox.Denial) bool {
 	switch {
-	case d.Moot:
-		return false // it would fail without the sandbox too
+	case d.Moot, d.Why != "":
+		return false // it would fail without the sandbox too, or no grant allows it
 	case d.Kind == sandbox.KindSocket, d.Kind == sandbox.KindNetwork, d.Kind == sandbox.KindLoss:
 		return true
 	case aboutFile(d.Kind):

@@ -43,7 +43,13 @@ type judge struct {
 
 // refusesPath returns the denial of any change of the content at path, or nil.
 func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial {
-	return j.refusesPlace(n, path, j.closes)
+	d := j.refusesPlace(n, path, j.closes)
+	of, _ := protect.LockOf(path)
+	if (d == nil || d.Kind == sandbox.KindProtected) && isSettings(protect.Fold(filepath.Base(of))) && !j.protection.isTemporary(of) &&
+		(d != nil || j.granted(of)) && j.closed(n, filepath.Dir(of)) {
+		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: of, Why: onlyRenamed}
+	}
+	return d
 }
 
 // refusesPlace returns the denial of a change at path, or nil. closes says whether it is closed if
@@ -67,9 +73,9 @@ func (j *judge) refusesPlace(n *notify.Notification, path string, closes func(n 
 	for _, dir := range gitFolders(root, path) {
 		entry := path
 		if filepath.Dir(path) == dir {
-			entry = strings.TrimSuffix(path, ".lock") // a lock is judged like what it locks
+			entry, _ = protect.LockOf(path) // a lock is judged like what it locks
 		}
-		if closes(n, dir, path) && !(entry != path && j.granted(entry)) {
+		if closes(n, dir, path) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: entry}
 		}
 	}

@@ -171,7 +171,11 @@ func (h opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, 
 		return h.rules.Proceed(notify.ByLandlock), false
 	}
 	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
-		return h.refuse(n, o.call, unix.EACCES, d, pinOfTarget(t)), false
+		errno := unix.EACCES
+		if d.Why != "" {
+			errno = unix.EPERM // no permission would help: the file worker renames then
+		}
+		return h.refuse(n, o.call, errno, d, pinOfTarget(t)), false
 	}
 	return h.openOld(n, o, t), false
 }

@@ -4,6 +4,7 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -375,40 +376,43 @@ func (o *ownGit) at(n *notify.Notification, walk *pathwalk.Walker, path string) 
 	return unix.Fstat(fd, &st) == nil && o.has(&st)
 }
 
+// onlyRenamed is why no grant lets a command write the settings of a closed git directory itself. With
+// a person's grant of them renameCopy takes what it reads.
+const onlyRenamed = "git's settings are set by a rename, as git config does it, and codeagent installs its own copy"
+
 // copies reports whether m gives the closed git directory at its end new settings or an index. Then the broker
 // performs it by renameCopy.
 func (j *judge) copies(n *notify.Notification, m *moving) bool {
-	index := isIndex(protect.Fold(m.to.Last))
-	if !index && !isSettings(m.to.Last) || m.exchange() || m.old.Mode&unix.S_IFMT != unix.S_IFREG || j.protection.isTemporary(m.to.Full()) {
+	name := protect.Fold(m.to.Last)
+	if !isIndex(name) && !isSettings(name) || m.exchange() || m.old.Mode&unix.S_IFMT != unix.S_IFREG || j.protection.isTemporary(m.to.Full()) {
 		return false
 	}
-	if _, d := j.protection.judge(m.to.Full()); d != nil {
-		return false
-	}
-	if index {
-		return j.closed(n, m.to.Path)
-	}
-	is, own := j.git(n, m.to.Path)
-	return is && own && j.belowForeign(n, m.to.Path)
+	_, d := j.protection.judge(m.to.Full())
+	return (d == nil || d.Kind == sandbox.KindProtected && isSettings(name)) && j.closed(n, m.to.Path)
 }
 
 // renameCopy performs a rename of settings or of an index.
 func (h moves) renameCopy(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
-	if d := h.judge.refusesEntry(n, m.from, &m.old, false); d != nil {
+	text, d := h.copied(n, m)
+	if d != nil {
 		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
 	}
 	if a, first := h.observer.beforeMove(m); first {
 		return a
 	}
-	text, why := copied(m)
-	if text == nil {
-		d := &sandbox.Denial{Kind: sandbox.KindProtected, Target: m.to.Full(), Note: why}
-		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
-	}
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)
 	}
-	if err := putSettings(m, text); err != nil {
+	err := putSettings(m, text)
+	// A granted single file is a mount of its own.
+	if err == unix.EXDEV || err == unix.EBUSY || err == unix.EROFS {
+		err = h.onHost(m, func(from, to int) error {
+			host := *m
+			host.from.Dir, host.to.Dir = from, to
+			return putSettings(&host, text)
+		})
+	}
+	if err != nil {
 		return h.performed(n, c.Name, m.to.Full(), err)
 	}
 	h.session.changed(m.from.Full(), m.to.Full())
@@ -416,26 +420,35 @@ func (h moves) renameCopy(n *notify.Notification, c *calls.File, m *moving) noti
 	return notify.Reply{}
 }
 
-// copied returns what the file at the end of m becomes, or nil and why not.
-func copied(m *moving) (text []byte, why string) {
-	if isSettings(m.to.Last) {
-		text, err := readOnce(m.from, &m.old, maxSettings)
+// copied returns what the file at the end of m becomes, or the denial. What no grant could allow comes
+// before what one could, so that nobody is asked in vain.
+func (h moves) copied(n *notify.Notification, m *moving) (text []byte, d *sandbox.Denial) {
+	if d := h.judge.refusesEntry(n, m.from, &m.old, false); d != nil {
+		return nil, d
+	}
+	d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: m.to.Full()}
+	if isIndex(protect.Fold(m.to.Last)) {
+		text, err := readOnce(m.from, &m.old, maxIndex)
+		if err == nil {
+			text, err = gitindex.Copy(text)
+		}
 		if err != nil {
-			return nil, ""
+			d.Note = err.Error()
+			return nil, d
 		}
-		if text, ok := closedSettings(text, settingsBefore(m)); ok {
-			return text, ""
-		}
-		return nil, ""
+		return text, nil
 	}
-	text, err := readOnce(m.from, &m.old, maxIndex)
+	text, err := readOnce(m.from, &m.old, maxSettings)
 	if err == nil {
-		text, err = gitindex.Copy(text)
+		text, err = closedSettings(text, settingsBefore(m))
 	}
-	if err != nil {
-		return nil, err.Error()
+	switch _, own := h.judge.git(n, m.to.Path); {
+	case err != nil:
+		d.Why = err.Error()
+	case own || h.judge.granted(m.to.Full()):
+		return text, nil
 	}
-	return text, ""
+	return nil, d
 }
 
 // maxSettings and maxIndex bound what a command may give a closed git directory, in bytes.
@@ -481,7 +494,7 @@ func putSettings(m *moving, text []byte) error {
 	}
 	f := os.NewFile(uintptr(fd), last)
 	_, err = f.Write(text)
-	if err = errors.Join(err, unix.Fchmod(fd, m.old.Mode&0o777), f.Close()); err == nil {
+	if err = errors.Join(err, unix.Fchown(fd, int(m.old.Uid), int(m.old.Gid)), unix.Fchmod(fd, m.old.Mode&0o777), f.Close()); err == nil {
 		err = unix.Renameat(m.to.Dir, last, m.to.Dir, m.to.Last)
 	}
 	if err != nil {
@@ -538,7 +551,7 @@ func seal(dir int) bool {
 		if err != nil {
 			return false
 		}
-		if text, ok := closedSettings(text, nil); !ok || putSettings(&moving{from: s, to: s, old: st}, text) != nil {
+		if text, err = closedSettings(text, nil); err != nil || putSettings(&moving{from: s, to: s, old: st}, text) != nil {
 			return false
 		}
 	}
@@ -555,19 +568,22 @@ func seal(dir int) bool {
 	return err == nil && !slices.ContainsFunc(names, func(name string) bool { return !strings.Contains(name, ".") })
 }
 
-// closedSettings returns the text of settings as a closed git directory gets it. It is not ok if they
+// closedSettings returns the text of settings as a closed git directory gets it. It is an error if they
 // name a program that before did not. A new core.worktree is left out: the owner's git would check files
 // out there, and the folder could become a link to his hooks. Git finds the work tree by its .git file, and
 // "git submodule update" adds the setting.
-func closedSettings(text []byte, before []git.Setting) (_ []byte, ok bool) {
+func closedSettings(text []byte, before []git.Setting) ([]byte, error) {
 	settings, err := git.Parse("", string(text))
+	if err != nil {
+		return nil, err
+	}
 	known := func(s git.Setting) bool { return slices.Contains(before, s) }
-	if err != nil || slices.ContainsFunc(settings, func(s git.Setting) bool { return !s.Inert() && !known(s) }) {
-		return nil, false
+	if i := slices.IndexFunc(settings, func(s git.Setting) bool { return !s.Inert() && !known(s) }); i >= 0 {
+		return nil, fmt.Errorf("git may start a program by the setting %.64q, and a command in the sandbox gives it none", settings[i].Key)
 	}
 	leads := func(s git.Setting) bool { return s.Section == "core" && s.Name == "worktree" && !known(s) }
 	if !slices.ContainsFunc(settings, leads) {
-		return text, true
+		return text, nil
 	}
 	var kept strings.Builder
 	for line := range strings.Lines(string(text)) {
@@ -576,5 +592,8 @@ func closedSettings(text []byte, before []git.Setting) (_ []byte, ok bool) {
 		}
 	}
 	left, err := git.Parse("", kept.String())
-	return []byte(kept.String()), err == nil && slices.Equal(left, slices.DeleteFunc(settings, leads))
+	if err == nil && !slices.Equal(left, slices.DeleteFunc(settings, leads)) {
+		err = errors.New("its core.worktree cannot be left out")
+	}
+	return []byte(kept.String()), err
 }
