@@ -227,7 +227,7 @@ var rooms = []room{
 	{path: "cmd/codeagent/instructions", floor: 4, imports: []string{"cmd/codeagent/workspace", "event", "exec/worker", "hostfile", "prompts", "sandbox"}},
 	// The MCP servers of a session: the one place where settings, sandbox, protocol and gate of a
 	// server meet.
-	{path: "cmd/codeagent/servers", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "config/server", "event", "exec", "hostfile", "internal/short", "internal/visible", "mcp", "mcp/inquiry", "mcp/signin", "model", "sandbox", "tools", "undo"}},
+	{path: "cmd/codeagent/servers", floor: 4, imports: []string{"approvals", "approvals/content", "approvals/decide", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "config/server", "event", "exec", "hostfile", "internal/short", "internal/visible", "mcp", "mcp/inquiry", "mcp/signin", "model", "sandbox", "tools", "undo"}},
 	// Reads what the user and trusted projects add: hooks and skills.
 	{path: "cmd/codeagent/extensions", floor: 4, imports: []string{"cmd/codeagent/workspace", "config", "config/server", "exec/worker", "hooks", "hostfile", "internal/short", "sandbox", "sandbox/named", "skills"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},

@@ -77,7 +77,9 @@ func (c *toolCall) holder(turn context.Context) *holder {
 func (c *toolCall) named() without.Command {
 	named := without.Command{Text: c.action.Command, Folder: c.action.Folder, Wishes: c.turn.wished()}
 	if s := c.action.Server; s != nil {
-		named.Text = s.Text()
+		for _, word := range s.Words() { // as words of a shell
+			named.Text += short.ShellWord(word) + "\n"
+		}
 		return named
 	}
 	named.Roots = sandbox.PathsOf(c.turn.agent.cfg.Gate.Open().Write)

@@ -369,6 +369,36 @@ func TestSessionAnswerSparesTheNextQuestion(t *testing.T) {
 	}
 }
 
+// TestAskedAgainAtTheStart: what changed between the yes and the start is asked about again, and a no
+// ends the call.
+func TestAskedAgainAtTheStart(t *testing.T) {
+	for _, answers := range [][]approvals.Decision{{approvals.Once, approvals.Once}, {approvals.Once, approvals.Deny}} {
+		d, starts := npm(writes("/home/u/.npm")), 0
+		var r rig
+		d.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
+			if starts++; starts > 1 {
+				return tools.Result{Text: "fine", Outcome: word.OK}, nil
+			}
+			return tools.Result{}, fmt.Errorf("shell: %w", &approvals.Refusal{Reason: "Makefile changed", Again: func() (*approvals.Request, error) {
+				_, question, err := r.cfg.Gate.Decide(r.face.asked[0].Action)
+				return question, err
+			}})
+		}
+		r = newRig(approvals.OnRequest, toolbox{"shell": d}, play(call("1", "shell")))
+		r.face.ask = func(context.Context, approvals.Request) (approvals.Answer, error) {
+			return approvals.Answer{Decision: answers[len(r.face.asked)-1]}, nil
+		}
+		if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		r.check(t)
+		yes := answers[1].Yes()
+		if f := told[event.ToolFinished](r.face)[0]; len(r.face.asked) != 2 || (starts == 2) != yes || (f.Outcome == word.OK) != yes {
+			t.Errorf("%q: asked %d times, started %d times, %q", answers, len(r.face.asked), starts, f.Outcome)
+		}
+	}
+}
+
 func TestARefusalIsListedOnce(t *testing.T) {
 	r := newRig(approvals.Never, toolbox{"shell": npm(writes("/home/u/.npm"))}, play(call("1", "shell")), play(call("2", "shell")))
 	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/approvals/content"
+	"codeagent/event/word"
 )
 
 // contents is a content.Source of a test.
@@ -166,6 +167,7 @@ func TestGrantedPathWhileAsked(t *testing.T) {
 		"its content":         {Wish{Write: []string{"/srv/data"}}, func(d *contents) { d.change("/srv/data/x", "") }, false},
 		"a written folder":    {Wish{Write: []string{"/srv/data"}}, func(d *contents) { d.ids["/srv/data"] = 9 }, true},
 		"it was removed":      {Wish{Write: []string{"/srv/data"}}, func(d *contents) { delete(d.ids, "/srv/data") }, true},
+		"its folder":          {Wish{Write: []string{"/srv/new"}}, func(d *contents) { d.ids["/srv"] = 9 }, true},
 		"it appeared":         {Wish{Write: []string{"/srv/new"}}, func(d *contents) { d.ids["/srv/new"] = 9 }, true},
 		"not to be looked at": {Wish{Write: []string{"/srv/data"}}, func(d *contents) { d.ids["/srv/data"] = 0 }, true},
 		"what is read":        {Wish{Read: []string{"/home/u/.ssh"}}, func(d *contents) { d.ids["/home/u/.ssh"] = 9 }, true},
@@ -180,6 +182,68 @@ func TestGrantedPathWhileAsked(t *testing.T) {
 			if c.asks != (refusal != nil && refusal.Again != nil) || c.asks == p.minted || c.asks == (len(g.Ledger().List()) > 0) && answer == Session {
 				t.Errorf("%s, %s: %v", name, answer, err)
 			}
+		}
+	}
+}
+
+// TestShownEdit: an edit is applied to the content that the question showed it changed.
+func TestShownEdit(t *testing.T) {
+	file := workspace + "/main.go"
+	for name, c := range map[string]struct {
+		then func(*contents)
+		asks bool
+	}{
+		"unchanged":        {func(*contents) {}, false},
+		"another file":     {func(d *contents) { d.sums[workspace+"/x"] = "9" }, false},
+		"its content":      {func(d *contents) { d.sums[file] = "9" }, true},
+		"it was removed":   {func(d *contents) { delete(d.sums, file) }, true},
+		"the same content": {func(d *contents) { d.ids[file] = 9 }, true},
+		"its folder":       {func(d *contents) { d.ids[workspace] = 9 }, true},
+	} {
+		for _, late := range []bool{false, true} {
+			d := fixed()
+			g := bound(d)
+			g.SetMode(Untrusted)
+			r := mustAsk(t, g, Action{Kind: word.KindEdit, Folder: workspace, Paths: []string{file}})
+			if !late {
+				c.then(d)
+			}
+			p, err := g.Settle(r, Answer{Decision: Once})
+			if late && err == nil {
+				c.then(d)
+				err = p.Check()()
+			}
+			if refusal, _ := AsRefusal(err); c.asks != (refusal != nil && refusal.Again != nil) {
+				t.Errorf("%s, late %v: %v", name, late, err)
+			}
+		}
+	}
+}
+
+// TestNamedByACall: what the arguments of a server's tool name is what the question was about. Where they
+// are too many to look at, every change counts.
+func TestNamedByACall(t *testing.T) {
+	for name, c := range map[string]struct {
+		arguments string
+		then      func(*contents)
+		asks      bool
+	}{
+		"unchanged":       {`{"file": "build"}`, func(*contents) {}, false},
+		"not named":       {`{"file": "build"}`, func(d *contents) { d.ids[workspace+"/main.go"] = 9 }, false},
+		"named":           {`{"file": "build"}`, func(d *contents) { d.ids[workspace+"/build"] = 9 }, true},
+		"named in a list": {`{"files": [{"path": "/srv/data"}]}`, func(d *contents) { d.ids["/srv/data"] = 9 }, true},
+		"its content":     {`{"file": "build"}`, func(d *contents) { d.change(workspace+"/build/x", "job 1 (x)") }, false},
+		"huge":            {`{"x": "` + strings.Repeat("x", 16<<10) + `", "file": "build"}`, func(d *contents) { d.change(workspace+"/build", "job 1 (x)") }, true},
+	} {
+		d := fixed()
+		g := bound(d)
+		a := serverCall("delete")
+		a.Server.Arguments = c.arguments
+		r := mustAsk(t, g, a)
+		c.then(d)
+		_, err := g.Settle(r, Answer{Decision: Session})
+		if refusal, _ := AsRefusal(err); c.asks != (refusal != nil && refusal.Again != nil) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -119,13 +119,28 @@ func outside(s decide.State, a Action) (ledger.Entry, bool) {
 	return ledger.Entry{}, false
 }
 
-// pin binds a question to the entries that it names.
+// pin binds a question to each entry that it names and the folder of that, and one about an edit to the
+// content that the person sees changed.
 func (q *asked) pin(source content.Source) {
 	if source == nil || q.bound != nil {
 		return
 	}
 	q.bound = &content.Binding{}
-	q.bound.Pin(source, slices.Concat(q.Grant.Write, q.Grant.Read, q.Grant.Sockets))
+	paths := slices.Concat(q.Grant.Write, q.Grant.Read, q.Grant.Sockets, q.edits)
+	if q.Action.Calls() && q.Action.Server.Huge() {
+		q.bound.At(source) // more than is looked at by name
+	} else if q.Action.Calls() {
+		paths = append(paths, namedPaths(q.Action)...)
+	}
+	for _, p := range paths {
+		paths = append(paths, path.Dir(p))
+	}
+	slices.Sort(paths)
+	q.bound.Pin(source, slices.Compact(paths))
+	for _, p := range q.edits {
+		it, _ := content.Of(source, p, p, true)
+		q.bound.Items = append(q.bound.Items, it)
+	}
 }
 
 // moved lists what is not as it was when the question was shown.
@@ -134,10 +149,10 @@ func (g *Gate) moved(s decide.State, asked asked) []string {
 	if source == nil || asked.bound == nil {
 		return nil
 	}
-	if !asked.Widest || asked.Held {
-		return asked.bound.Moved(asked.bound.Again(source), decide.Show)
+	now := asked.bound.Again(source)
+	if asked.Widest && !asked.Held {
+		now, _ = g.pinned(s, asked.Action, content.Binding{})
 	}
-	now, _ := g.pinned(s, asked.Action, content.Binding{})
 	return asked.bound.Differs(source, now, decide.Show)
 }
 
@@ -283,9 +298,9 @@ func programNames(command string) (names []string) {
 	return names
 }
 
-// namedPaths returns the paths that the words of a command can mean.
+// namedPaths returns the paths that the words of a command, or of the call of a server, can mean.
 func namedPaths(a Action) (out []string) {
-	eachCall(a.Command, func(words []string) {
+	each := func(words []string) {
 		for _, word := range words[1:] {
 			if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
 				word = value
@@ -300,6 +315,11 @@ func namedPaths(a Action) (out []string) {
 				out = append(out, p)
 			}
 		}
-	})
+	}
+	if a.Calls() {
+		each(append([]string{""}, a.Server.Words()...))
+	} else {
+		eachCall(a.Command, each)
+	}
 	return out
 }

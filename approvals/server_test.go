@@ -63,6 +63,25 @@ func TestServerYesIsForTheToolAsDescribed(t *testing.T) {
 	mustAsk(t, g, a)
 }
 
+// TestServerStartedAgain: no yes, and no claim to only read, covers a server that would load what the
+// session changed.
+func TestServerStartedAgain(t *testing.T) {
+	g := newGate(OnRequest, confined())
+	for _, reads := range []bool{false, true} {
+		a := serverCall("create")
+		if a.Server.ReadOnly = reads; !reads {
+			sessionYes(t, g, a)
+		}
+		if _, q, err := g.Decide(a); q != nil || err != nil {
+			t.Errorf("while it runs: %v, %v", q, err)
+		}
+		a.Server.Changed = workspace + "/lib.py (by job 1 (x))"
+		if q := mustAsk(t, g, a); !strings.Contains(strings.Join(q.Warnings, "; "), "this session changed what it loads or reads: "+a.Server.Changed) {
+			t.Errorf("%q", q.Warnings)
+		}
+	}
+}
+
 // TestServerAlways: the rule of the answer names the tool as it is described, and survives in an
 // exported file as the answer for the session does.
 func TestServerAlways(t *testing.T) {

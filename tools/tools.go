@@ -299,6 +299,11 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", c.action.Tool, context.Cause(ctx))
 	}
+	if check := p.Check(); check != nil && c.action.Kind != word.KindCommand { // exec compares as a command starts
+		if err := check(); err != nil {
+			return Result{}, fmt.Errorf("%s: %w", c.action.Tool, err)
+		}
+	}
 	defer func() { r.sayUndoable(c.action) }()
 	if edit := c.action.Kind == word.KindEdit; s.Undo != nil && (edit || c.action.Confined()) {
 		kept := s.Undo.Call()

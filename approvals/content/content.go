@@ -4,6 +4,7 @@
 package content
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -118,9 +119,12 @@ func (b *Binding) Pin(s Source, paths []string) {
 	}
 }
 
-// Again is the present state of the entries of b.
-func (b *Binding) Again(s Source) Binding {
-	now := Binding{Items: b.Items}
+// Again is the present state of the files and entries of b.
+func (b *Binding) Again(s Source) (now Binding) {
+	for _, it := range b.Items {
+		it, _ = Of(s, it.Name, it.Path, true)
+		now.Items = append(now.Items, it)
+	}
 	for _, p := range b.Places {
 		now.Pin(s, []string{p.Path})
 	}
@@ -137,9 +141,13 @@ func (b *Binding) Clone() *Binding {
 	return &c
 }
 
-// Moved lists the programs and entries of b that differ from now, one per line. One that b lacks
-// counts as different. show formats a path.
-func (b *Binding) Moved(now Binding, show func(string) string) []string {
+// Differs lists the programs and entries of b that differ from now, one per line, and what the session
+// changed since At. One that b lacks counts as different. An empty list means that an answer bound to b
+// still applies. show formats a path.
+func (b *Binding) Differs(s Source, now Binding, show func(string) string) []string {
+	if b == nil {
+		return []string{"nothing is known about the files"}
+	}
 	var out []string
 	for _, it := range now.Items {
 		i := slices.IndexFunc(b.Items, func(was Item) bool { return was.Name == it.Name })
@@ -147,7 +155,7 @@ func (b *Binding) Moved(now Binding, show func(string) string) []string {
 		case i < 0:
 			out = append(out, show(it.Name)+" was added")
 		case b.Items[i].Path != it.Path:
-			out = append(out, fmt.Sprintf("%s means another program: %s", show(it.Name), orNone(it.Path, show)))
+			out = append(out, fmt.Sprintf("%s means another program: %s", show(it.Name), show(cmp.Or(it.Path, "none"))))
 		case it.Sum == "" && b.Items[i].Sum != "":
 			out = append(out, show(it.Path)+" was removed")
 		case b.Items[i].Sum != it.Sum:
@@ -163,16 +171,6 @@ func (b *Binding) Moved(now Binding, show func(string) string) []string {
 			out = append(out, show(at.Path)+" became something else")
 		}
 	}
-	return out
-}
-
-// Differs is Moved with what the session changed since b. An empty list means that an answer bound to
-// b still applies.
-func (b *Binding) Differs(s Source, now Binding, show func(string) string) []string {
-	if b == nil {
-		return []string{"nothing is known about the files"}
-	}
-	out := b.Moved(now, show)
 	if !b.marked {
 		return out
 	}
@@ -200,13 +198,6 @@ func names(changes []Change, show func(string) string) (out []string) {
 		out = append(out, name)
 	}
 	return out
-}
-
-func orNone(path string, show func(string) string) string {
-	if path == "" {
-		return "none"
-	}
-	return show(path)
 }
 
 // mostNamed limits the files that a line names.

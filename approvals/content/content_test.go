@@ -79,7 +79,7 @@ func TestMoved(t *testing.T) {
 		{Item{"x", "/w/x", "1"}, "/w/x changed"},
 		{Item{"y", "/w/y", "1"}, "y was added"},
 	} {
-		if got := strings.Join(was.Moved(Binding{Items: []Item{c.now}}, plain), "; "); got != c.want {
+		if got := strings.Join(was.Differs(source{}, Binding{Items: []Item{c.now}}, plain), "; "); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.now, got, c.want)
 		}
 	}

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -27,6 +28,9 @@ type ServerCall struct {
 	// Described identifies the server, and how it describes the tool now: a hash of its program, and of
 	// name, description, schema and annotations of the tool. A yes covers later calls only while it stays the same.
 	Described string
+	// Changed says what the session changed of what the server would load if it was started for this
+	// call; "" if it runs. No yes to its tools covers that.
+	Changed string
 	// Policy is what the server may do now. A permit widens this policy and not that of commands.
 	Policy sandbox.Policy
 	// Arguments is the JSON of the call as it is sent.
@@ -59,17 +63,16 @@ func (c ServerCall) Readable() string {
 	return b.String()
 }
 
-// Text is what the call names: the strings in the arguments as words of a shell, one a line.
-func (c ServerCall) Text() string {
-	var words []string
+// Words are the strings in the arguments: what the call names.
+func (c ServerCall) Words() (words []string) {
 	d := json.NewDecoder(strings.NewReader(c.Arguments))
 	for {
 		t, err := d.Token()
 		if err != nil {
-			return strings.Join(words, "\n")
+			return words
 		}
 		if s, ok := t.(string); ok {
-			words = append(words, short.ShellWord(s))
+			words = append(words, s)
 		}
 	}
 }
@@ -83,9 +86,9 @@ func checkServer(a Action) *Refusal {
 }
 
 // aboutCall returns the topics of a question about a, which wants w. A tool of a server that does
-// not claim to only read is a topic by itself.
+// not claim to only read, or was changed since, is a topic by itself.
 func aboutCall(a Action, w Want) Topics {
-	if a.Calls() && !a.Server.ReadOnly {
+	if a.Calls() && (!a.Server.ReadOnly || a.Server.Changed != "") {
 		return serverCalls | About(a.Kind, w)
 	}
 	return About(a.Kind, w)
@@ -96,7 +99,7 @@ func (s State) toolRules(c *ServerCall) (ByRules, *Refusal) {
 	if c == nil {
 		return ByRules{}, nil // checkServer refuses it
 	}
-	r, _ := s.Rules.Tool(rules.ToolCall{Name: c.Name(), Described: c.Described})
+	r, _ := s.Rules.Tool(rules.ToolCall{Name: c.Name(), Described: c.is()})
 	if r == nil {
 		return ByRules{}, nil
 	}
@@ -110,15 +113,17 @@ func (s State) toolRules(c *ServerCall) (ByRules, *Refusal) {
 func placeOf(r *rules.Rule) string { return fmt.Sprintf("%s:%d", Show(r.File), r.Line) }
 
 // toolNews says that the server describes a tool in another way than when a yes was given to it, or is
-// another one.
+// another one or would be.
 func (s State) toolNews(a Action, by ByRules) (news []string) {
 	if !a.Calls() || by.Decision == rules.Allow || s.tool(*a.Server) {
 		return nil
 	}
 	const other = "the server, or how it describes this tool, is not the same as when "
 	name := a.Server.Name()
-	_, changed := s.Rules.Tool(rules.ToolCall{Name: name, Described: a.Server.Described})
+	_, changed := s.Rules.Tool(rules.ToolCall{Name: name, Described: a.Server.is()})
 	switch {
+	case a.Server.Changed != "":
+		news = append(news, "the server is started again for this, and this session changed what it loads or reads: "+a.Server.Changed)
 	case changed != nil:
 		news = append(news, other+"the rule at "+placeOf(changed)+" allowed it")
 	case slices.ContainsFunc(s.Answers, func(e ledger.Entry) bool { return e.Tool == name }):
@@ -129,8 +134,11 @@ func (s State) toolNews(a Action, by ByRules) (news []string) {
 
 // Covered reports whether the answer e covers c.
 func (c ServerCall) Covered(e ledger.Entry) bool {
-	return e.Tool == c.Name() && e.Described == c.Described
+	return e.Tool == c.Name() && e.Described == c.is()
 }
+
+// is identifies what would run. Words are never a hash.
+func (c ServerCall) is() string { return cmp.Or(c.Changed, c.Described) }
 
 // Server returns p, the policy by the settings of a server, with the session's answers about that server.
 func (s State) Server(name string, p sandbox.Policy) sandbox.Policy {

@@ -8,24 +8,29 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/servers"
+	"codeagent/config/server"
 	"codeagent/event"
 	"codeagent/internal/machine"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
 )
 
-// Questions beside a hostile job. The job changes what it can while each question is open; then the person
-// says yes to the first question of a call, and no to what is asked again. Whatever happens, the other folder
-// stays as it is, and nothing runs outside that was not there when the question was shown.
+// Questions beside a hostile job. The job changes what it can while each question is open, or between the
+// yes and the start; the person says yes to the first question of a call, and no to what is asked again.
+// Whatever happens, the other folder stays as it is and unread, no edit is applied to what was not shown,
+// and nothing runs outside or as a server that was not there when the question was shown.
 
 const questionsVariable = "CODEAGENT_TEST_QUESTIONS"
 
@@ -35,42 +40,51 @@ const mostQuestions, questionSeed = 200, 20261128
 // TestQuestionsBesideAJob asks them as root and as a user.
 func TestQuestionsBesideAJob(t *testing.T) { eachStage(t, questionsVariable, "TestQuestionsInStage") }
 
-// The folder sub is what the calls are about: a script, what it reads, and a protected file. other belongs to
-// the person alone.
+// The folder top/sub is what the calls are about: a script, what it reads, notes, and a protected file. other
+// belongs to the person alone.
 const (
-	questionStage = `rm -rf sub evil old other e x; mkdir sub other
-printf '#!/bin/sh\necho fine >> "$HOME/ran"\n. ./settings\n' > sub/deploy.sh; chmod +x sub/deploy.sh; echo : > sub/settings
-echo mine > other/.envrc; : > "$HOME/ran"`
-	evilLine = `echo 'echo owned >> "$HOME/ran"'`
+	questionStage = `rm -rf top evil old other e x; mkdir -p top/sub other
+printf '#!/bin/sh\necho fine >> "$HOME/ran"\n. ./settings\n' > top/sub/deploy.sh; chmod +x top/sub/deploy.sh
+echo : > top/sub/settings; echo theirs > top/sub/note; echo mine | tee other/.envrc > other/note; : > "$HOME/ran"`
+	evilLine = `printf ':\necho owned >> "$HOME/ran"\n'`
+	exchange = `python3 -c 'import ctypes, sys; a, b = (x.encode() for x in sys.argv[1:]); ctypes.CDLL(None).renameat2(-100, a, -100, b, 2)' `
 )
 
 // jobChanges are what the job does, and whether a script that is run after it is not what was shown, or
-// where a write to sub/.envrc goes to other/.envrc.
+// where a write to top/sub/.envrc goes to other/.envrc.
 var jobChanges = []struct {
 	name, script       string
 	script2, leadsAway bool
 }{
-	{"the script rewritten", `printf '#!/bin/sh\n` + `echo owned >> "$HOME/ran"\n' > sub/deploy.sh`, true, false},
-	{"the script replaced", `printf '#!/bin/sh\necho owned >> "$HOME/ran"\n' > x && chmod +x x && mv x sub/deploy.sh`, true, false},
-	{"what it reads rewritten", evilLine + ` > sub/settings`, true, false},
-	{"what it reads replaced", evilLine + ` > e && mv e sub/settings`, true, false},
-	{"what it reads exchanged", evilLine + ` > e && python3 -c 'import ctypes; ctypes.CDLL(None).renameat2(-100, b"e", -100, b"sub/settings", 2)'`, true, false},
-	{"a link to what it reads", evilLine + ` > e && rm sub/settings && ln -s ../e sub/settings`, true, false},
+	{"the script rewritten", `printf '#!/bin/sh\n` + `echo owned >> "$HOME/ran"\n' > top/sub/deploy.sh`, true, false},
+	{"the script replaced", `printf '#!/bin/sh\necho owned >> "$HOME/ran"\n' > x && chmod +x x && mv x top/sub/deploy.sh`, true, false},
+	{"what it reads rewritten", evilLine + ` > top/sub/settings`, true, false},
+	{"what it reads replaced", evilLine + ` > e && mv e top/sub/settings`, true, false},
+	{"what it reads exchanged", evilLine + ` > e && ` + exchange + `e top/sub/settings`, true, false},
+	{"a link to what it reads", evilLine + ` > e && rm top/sub/settings && ln -s ../../e top/sub/settings`, true, false},
+	{"a hard link to what it reads", evilLine + ` > e && rm top/sub/settings && ln e top/sub/settings`, true, false},
+	{"written through a hard link", `ln top/sub/settings e && ` + evilLine + ` > e`, true, false},
 	{"written through a descriptor of before", evilLine + ` >&9`, true, false},
-	{"the folder replaced by a link", `mv sub old && ln -s other sub`, false, true},
-	{"the folder moved away, another in its place", `cp -r sub evil; ` + evilLine + ` > evil/settings && mv sub old && mv evil sub`, true, false},
-	{"the folder replaced by a link to a copy", `cp -r sub evil; ` + evilLine + ` > evil/settings && mv sub old && ln -s evil sub`, true, false},
+	{"the folder replaced by a link", `mv top/sub old && ln -s ../other top/sub`, false, true},
+	{"the folder moved away, another in its place", `cp -r top/sub evil; ` + evilLine + ` > evil/settings && mv top/sub old && mv evil top/sub`, true, false},
+	{"the folder replaced by a link to a copy", `cp -r top/sub evil; ` + evilLine + ` > evil/settings && mv top/sub old && ln -s ../evil top/sub`, true, false},
+	{"the folder above exchanged", `cp -r top evil; ` + evilLine + ` > evil/sub/settings && ` + exchange + `evil top`, true, false},
+	{"the folder above replaced, a link in it", `mv top old && mkdir top && ln -s ../other top/sub`, false, true},
+	{"the named path replaced by a link", `rm -f top/sub/.envrc; ln -s ../../other/.envrc top/sub/.envrc`, false, true},
+	{"the named path replaced by a hard link", `rm -f top/sub/.envrc; ln other/.envrc top/sub/.envrc`, false, true},
 }
 
-// questionModel makes the call that is next.
+// questionModel makes the call that is next, and keeps what it reads about it.
 type questionModel struct {
 	mu   sync.Mutex
 	call model.ToolCall
+	text string
 }
 
 func (m *questionModel) Stream(_ context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		if last := r.Items[len(r.Items)-1]; last.Kind == model.Result {
+			m.text = last.Text
 			_ = yield(model.TextDelta{Text: "done"}, nil) && yield(model.Finished{Reason: model.StopEnd}, nil)
 			return
 		}
@@ -81,21 +95,73 @@ func (m *questionModel) Stream(_ context.Context, r model.Request) iter.Seq2[mod
 	}
 }
 
-// questionPerson has the job make a change as the first question of a call is open, and says yes to it.
+// questionServer returns what makes the files of the server anew. It runs what it reads, like
+// deploy.sh of the stage, and its tool reads a file. A line in the pipe ends it.
+func questionServer(t *testing.T, work string) (placed func()) {
+	const script = `echo fine >> "$HOME/ran"
+. srv/sub/settings
+(read x < srv/sub/ends; kill -9 $$) &
+while read -r line; do
+	id=${line#*'"id":'}; id=${id%%[,\}]*}
+	case $line in
+	*'"method":"initialize"'*) r='"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}';;
+	*'"method":"tools/list"'*) r='"result":{"tools":[{"name":"deploy","inputSchema":{"type":"object"}}]}';;
+	*'"method":"tools/call"'*) f=${line#*'"file":"'}; r='"result":{"content":[{"type":"text","text":"'$(cat "${f%%\"*}")'"}]}';;
+	*'"id"'*) r='"error":{"code":-32601,"message":"no such method"}';;
+	*) continue;;
+	esac
+	echo '{"jsonrpc":"2.0","id":'$id','$r'}'
+done
+`
+	return func() {
+		ran, _ := filepath.Glob(work + "/../own/*/srv.editor/*/ran")
+		for _, name := range append(ran, work+"/srv") {
+			if err := os.RemoveAll(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := os.MkdirAll(work+"/srv/sub", 0o755)
+		for name, text := range map[string]string{"deploy.sh": script, "settings": ":\n", "note": "theirs\n"} {
+			if err == nil {
+				err = os.WriteFile(work+"/srv/sub/"+name, []byte(text), 0o755)
+			}
+		}
+		if err == nil {
+			err = syscall.Mkfifo(work+"/srv/sub/ends", 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// questionPerson says yes to the first question of a call and no to what is asked again. The job makes its
+// change while the first question is open, or late, between the yes and the start.
 type questionPerson struct {
 	change func()
+	late   bool
 	choose func(options []approvals.Option) approvals.Decision
 	asked  int
 	yes    approvals.Decision
+	again  string // why it was asked again
 }
 
 func (p *questionPerson) Ask(_ context.Context, r approvals.Request) (approvals.Answer, error) {
 	if p.asked++; p.asked > 1 {
+		p.again = strings.Join(r.Warnings, "; ")
 		return approvals.Answer{}, nil
 	}
-	p.change()
+	if !p.late {
+		p.change()
+	}
 	p.yes = p.choose(r.Options)
 	return approvals.Answer{Decision: p.yes}, nil
+}
+
+func (p *questionPerson) Emit(e event.Event) {
+	if _, answered := e.(event.PermissionAnswered); answered && p.late && p.asked == 1 {
+		p.change()
+	}
 }
 
 func (*questionPerson) Steer() (agent.Input, bool) { return agent.Input{}, false }
@@ -103,8 +169,6 @@ func (*questionPerson) Steer() (agent.Input, bool) { return agent.Input{}, false
 func (*questionPerson) Inquire(context.Context, inquiry.Question) (inquiry.Reply, error) {
 	return inquiry.Reply{Action: inquiry.Declined}, nil
 }
-
-func (p *questionPerson) Emit(event.Event) {}
 
 // TestQuestionsInStage is the body of TestQuestionsBesideAJob, in a process of its user.
 func TestQuestionsInStage(t *testing.T) {
@@ -134,7 +198,7 @@ func TestQuestionsInStage(t *testing.T) {
 	}
 	// Each change does harm where nothing compares.
 	for _, c := range jobChanges {
-		bare(questionStage + "; exec 9>>sub/settings; " + c.script + "; cd sub; ./deploy.sh || true; echo hers > .envrc")
+		bare(questionStage + "; exec 9>>top/sub/settings; " + c.script + "; cd top/sub; ./deploy.sh || true; echo hers > .envrc")
 		if owned, away := strings.Contains(read(ran), "owned"), read(work+"/other/.envrc") != "mine\n"; owned != c.script2 || away != c.leadsAway {
 			t.Fatalf("%s, without codeagent: owned %v, away %v", c.name, owned, away)
 		}
@@ -147,7 +211,14 @@ func TestQuestionsInStage(t *testing.T) {
 	defer devnull.Close()
 	bare(questionStage)
 	stdio := cli.Stdio{In: devnull, Out: devnull, Err: devnull, Environ: env, Text: &cli.Output{W: devnull}}
-	ses, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"}, Options{Attended: true, HasPrompt: true, Ephemeral: true})
+	placed := questionServer(t, work)
+	placed()
+	set, problem := server.Settings{Command: "/bin/sh", Args: []string{"srv/sub/deploy.sh"}, Origin: server.OfEditor}.Complete("")
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	ses, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"},
+		Options{Attended: true, HasPrompt: true, Ephemeral: true, Servers: map[string]server.Settings{"srv": set}})
 	if err != nil {
 		t.Skipf("no session here: %v", err)
 	}
@@ -185,7 +256,7 @@ func TestQuestionsInStage(t *testing.T) {
 		}
 	}
 	tell := func(script string) {
-		if err := os.WriteFile(order+".new", []byte(script+"\ntouch did\n"), 0o644); err != nil {
+		if err := os.WriteFile(order+".new", []byte(script+"\n: > did\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Rename(order+".new", order); err != nil {
@@ -217,42 +288,100 @@ func TestQuestionsInStage(t *testing.T) {
 		"edit": func(sub string) (string, map[string]any) {
 			return "apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Add File: " + sub + "/.envrc\n+hers\n*** End Patch\n"}
 		},
+		"edit under untrusted": func(sub string) (string, map[string]any) {
+			return "apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Update File: " + sub + "/settings\n@@\n :\n+# hers\n*** End Patch\n"}
+		},
+		"server call": func(sub string) (string, map[string]any) {
+			return "srv__deploy", map[string]any{"file": sub + "/note"}
+		},
+		"server start": func(sub string) (string, map[string]any) {
+			return "srv__deploy", map[string]any{"file": "srv/sub/note"}
+		},
 	}
-	names := []string{"path", "folder", "outside", "edit"}
+	names := []string{"path", "folder", "outside", "edit", "edit under untrusted", "server call", "server start"}
+	ranServer := func() string {
+		list, _ := filepath.Glob(stage + "/own/*/srv.editor/*/ran")
+		return strings.Join(list, "") + read(strings.Join(list, ""))
+	}
 	sample := machine.Sample(t, 10)
-	counts, applied := map[string]int{}, map[string]int{}
+	counts, applied, late := map[string]int{}, map[string]int{}, map[string]int{}
 	for i := range mostQuestions {
 		kind, change := names[random.IntN(len(names))], jobChanges[random.IntN(len(jobChanges))]
 		if !sample.Has(i) {
 			continue
 		}
 		// Each question is about folders of its own, so that no answer for the session is in the way.
-		sub, other := fmt.Sprintf("sub%d", i), fmt.Sprintf("other%d", i)
-		named := strings.NewReplacer("sub", sub, "other", other).Replace
-		what := fmt.Sprintf("question %d (seed %d): %s, %s", i, questionSeed, kind, change.name)
-		bare(named(questionStage))
-		tell(named("exec 9>>sub/settings"))
-		person.asked, person.yes, person.change = 0, "", func() { tell(named(change.script)) }
+		top, other := fmt.Sprintf("top%d", i), fmt.Sprintf("other%d", i)
+		envrc, called := ".envrc", strings.HasPrefix(kind, "server")
+		if called { // a server has no need of a protected file
+			envrc = "note"
+		}
+		bare(strings.NewReplacer("top", top, "other", other).Replace(questionStage))
+		if kind == "server start" {
+			top = "srv"
+		}
+		named := strings.NewReplacer("top", top, "other", other, ".envrc", envrc).Replace
+		sub := top + "/sub"
+		person.late = random.IntN(2) == 0
+		what := fmt.Sprintf("question %d (seed %d): %s, %s, late %v", i, questionSeed, kind, change.name, person.late)
+		if called {
+			placed()
+			if err := ses.Servers.Restart(t.Context(), "srv"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tell(named("exec 9>>top/sub/settings 8<>srv/sub/ends"))
+		person.asked, person.yes, person.again, person.change = 0, "", "", func() {
+			tell(named(change.script))
+			if kind == "server start" {
+				tell("echo >&8")
+				for ses.Servers.Status()[0].State == servers.Running {
+					time.Sleep(time.Millisecond) // ends with the test
+				}
+			}
+		}
+		if kind == "edit under untrusted" {
+			ses.Gate.SetMode(approvals.Untrusted)
+		}
 		tool, arguments := kinds[kind](sub)
 		turn(tool, arguments)
+		ses.Gate.SetMode(approvals.OnRequest)
+		for _, e := range ses.Gate.Ledger().List() {
+			ses.Gate.Ledger().Revoke(e.ID)
+		}
 		if person.asked == 0 {
 			t.Errorf("%s: nobody was asked", what)
 		}
 		counts[kind]++
-		if strings.Contains(read(work+"/"+sub+"/.envrc"), "hers") || strings.Contains(read(ran), "fine") {
+		if strings.Contains(read(work+"/"+sub+"/.envrc"), "hers") || strings.Contains(read(ran), "fine") || strings.Contains(play.text, "theirs") || strings.Contains(read(work+"/"+sub+"/settings"), "hers") ||
+			read(work+"/"+sub+"/.vscode/tasks.json") != "" {
 			applied[kind]++
 		}
-		if strings.Contains(read(ran), "owned") {
+		when := " while the question was open"
+		if person.late {
+			when = " after the answer"
+		}
+		if kind == "outside" && !strings.HasPrefix(change.name, "the folder") && !strings.Contains(person.again, when) {
+			t.Errorf("%s: asked %d times, %q", what, person.asked, person.again)
+		}
+		if strings.Contains(person.again, " after the answer") {
+			late[kind]++
+		}
+		if settings := read(work + "/" + sub + "/settings"); strings.Contains(read(ran), "owned") || kind != "server start" && strings.Contains(settings, "owned") && strings.Contains(settings, "hers") || called && strings.Contains(ranServer(), "owned") {
 			t.Errorf("%s: the yes %q ran what was not shown", what, person.yes)
 		}
-		if got := read(work + "/" + other + "/.envrc"); got != "mine\n" {
-			t.Errorf("%s: the yes %q changed another file: %q", what, person.yes, got)
+		if got := read(work+"/"+other+"/.envrc") + read(work+"/"+other+"/note"); got != "mine\nmine\n" || called && strings.Contains(play.text, "mine") {
+			t.Errorf("%s: the yes %q reached another file: %q", what, person.yes, got)
 		}
 	}
 	testSessionYes(t, sessionYes{turn: turn, person: person, bare: bare, ran: func() string { return read(ran) }})
-	t.Logf("seed %d, questions by kind: %v; a yes was enough: %v", questionSeed, counts, applied)
-	if machine.Thorough() && (applied["path"] == 0 || applied["edit"] == 0 || applied["outside"] > 0) {
-		t.Errorf("%v", applied) // every change is about the script or its folder
+	t.Logf("seed %d, questions by kind: %v; a yes was enough: %v; asked again after the answer: %v", questionSeed, counts, applied, late)
+	if machine.Thorough() {
+		for _, kind := range names { // every change is about the script or its folder
+			if bound := kind == "outside" || kind == "server start"; (applied[kind] > 0) == bound {
+				t.Errorf("%s: a yes was enough for %d", kind, applied[kind])
+			}
+		}
 	}
 }
 

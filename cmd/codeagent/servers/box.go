@@ -26,6 +26,7 @@ type box struct {
 	argv   []string
 	dir    string
 	own    string // its private folder
+	loads  bool   // commands can change what it loads
 }
 
 // ownFolder is the variable that names the private folder of a server.
@@ -137,6 +138,7 @@ func (s *Servers) boxOf(set server.Settings, own string) (box, error) {
 		return b, err
 	}
 	reads := runtime(s.life, ws, home, set, program)
+	b.loads = set.InWorkspace() || slices.ContainsFunc(reads, ws.Ground().Covers)
 	set.Env = maps.Clone(set.Env)
 	if set.Env == nil {
 		set.Env = map[string]string{}

@@ -52,6 +52,7 @@ func (m *member) plan(c model.ToolCall) (tools.Call, error) {
 	m.mu.Lock()
 	call.Program, call.Policy = m.program(), m.box.policy
 	m.mu.Unlock()
+	call.Changed = m.loads()
 	action := approvals.Action{
 		CallID: c.ID, Tool: tool.Offered, Kind: word.KindServer, Title: m.name + ": " + visible.Line(tool.Name),
 		Folder: m.all.options.Workspace.Folder, Server: call,
@@ -94,7 +95,7 @@ func (m *member) call(ctx context.Context, a approvals.Action, p sandbox.Policy,
 		return tools.Result{}, err
 	}
 	defer m.leave()
-	one, err := m.running(ctx, p)
+	one, err := m.running(ctx, p, a.Server.Changed)
 	if err != nil {
 		return tools.Result{}, err
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/approvals/content"
+	"codeagent/approvals/decide"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/config/server"
 	"codeagent/event/word"
@@ -38,6 +40,7 @@ type member struct {
 	tools    []mcp.Tool // of the last instance; guarded by mu
 	state    string
 	problem  string
+	mark     int64 // of what the session changed, at the last start
 	took     time.Duration
 	protocol string
 	words    string // its instructions
@@ -122,6 +125,7 @@ func (m *member) start(ctx context.Context, p sandbox.Policy) (*instance, error)
 	defer cancel()
 	defer context.AfterFunc(m.all.life, cancel)()
 	one := &instance{under: p, discard: func() {}}
+	mark := m.all.options.Workspace.Trees.Mark() // before it loads anything
 	var err error
 	if m.remote() {
 		one.client, err = mcp.OverHTTP(ctx, m.settings.URL, m.settings.Headers, m.clientOptions())
@@ -138,7 +142,7 @@ func (m *member) start(ctx context.Context, p sandbox.Policy) (*instance, error)
 		one.close()
 		return nil, errOver
 	}
-	m.live, m.state, m.problem, m.took = one, Running, "", time.Since(begun)
+	m.live, m.mark, m.state, m.problem, m.took = one, mark, Running, "", time.Since(begun)
 	m.tools, m.protocol, m.words = one.client.Tools(), one.client.Protocol(), one.client.Instructions()
 	m.mu.Unlock()
 	if one.service != nil {
@@ -361,8 +365,9 @@ func (m *member) enter(ctx context.Context) error {
 func (m *member) leave() { <-m.turn }
 
 // running returns an instance that may do what p allows: the present one, or a new one where there
-// is none or reading is to become another. The caller holds m.turn.
-func (m *member) running(ctx context.Context, p sandbox.Policy) (*instance, error) {
+// is none or reading is to become another. changed is what loads was for the question. The caller holds
+// m.turn.
+func (m *member) running(ctx context.Context, p sandbox.Policy, changed string) (*instance, error) {
 	m.mu.Lock()
 	one := m.live
 	m.mu.Unlock()
@@ -373,6 +378,9 @@ func (m *member) running(ctx context.Context, p sandbox.Policy) (*instance, erro
 		return nil, fmt.Errorf("the MCP server %s did not start: %s", m.name, m.status().Problem)
 	}
 	m.stop()
+	if now := m.loads(); now != changed {
+		return nil, fmt.Errorf("the MCP server %s has to be started again, and this session changed what it loads or reads: %s. The next call of a tool asks about that; /mcp restarts it", m.name, now)
+	}
 	now := m.all.options.Ledger.ServerPolicy(m.name, m.box.policy)
 	now.Read, now.DenyRead, now.DenyGlobs = p.Read, p.DenyRead, p.DenyGlobs // all else is granted while it runs
 	one, err := m.start(ctx, now)
@@ -380,6 +388,30 @@ func (m *member) running(ctx context.Context, p sandbox.Policy) (*instance, erro
 		m.failed(err)
 	}
 	return one, err
+}
+
+// loads says what the session changed of what a start of the server would load, and who changed it; ""
+// while it runs, and where it loads nothing that commands can change.
+//
+// Threat: a command changes a file that the server imports, and makes it end. The next call would run
+// that with the variables and hosts of the server, by a yes to the server of before.
+func (m *member) loads() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.live != nil || !m.box.loads {
+		return ""
+	}
+	changes, all := m.all.options.Workspace.Trees.Since(m.mark)
+	var list []content.Change
+	for _, c := range changes {
+		if c.By != "the server "+m.name && m.box.policy.JudgeRead(c.Path).Allowed {
+			list = append(list, content.Change(c))
+		}
+	}
+	if !all {
+		list = append(list, content.Change{Path: "more files than are listed"})
+	}
+	return content.Who(list, decide.Show)
 }
 
 // writesMore reports whether a server that was started under p has write roots that q does not have: the

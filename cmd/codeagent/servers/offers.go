@@ -101,7 +101,7 @@ func use[T any](ctx context.Context, s *Servers, name string, patience time.Dura
 		return out, err
 	}
 	defer m.leave()
-	one, err := m.running(ctx, m.all.options.Ledger.ServerPolicy(m.name, m.box.policy))
+	one, err := m.running(ctx, m.all.options.Ledger.ServerPolicy(m.name, m.box.policy), "")
 	if err != nil {
 		return out, err
 	}
