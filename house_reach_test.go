@@ -80,6 +80,44 @@ func TestDecideReaches(t *testing.T) {
 	}
 }
 
+// TestResolvedIsMade: sandbox/resolved alone makes policies. One that is put together elsewhere was not
+// declared, nobody has looked at the machine for it, and it judges by nothing. Beside an error the zero value
+// may be returned.
+func TestResolvedIsMade(t *testing.T) {
+	h, err := load(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	returned := 0
+	for _, f := range h.files {
+		if f.test || f.room.support || f.room.path == "sandbox/resolved" {
+			continue
+		}
+		zero := map[ast.Node]bool{}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ReturnStmt:
+				for _, result := range n.Results {
+					if c, ok := result.(*ast.CompositeLit); ok && len(c.Elts) == 0 {
+						zero[c] = true
+					}
+				}
+			case *ast.CompositeLit:
+				if s, ok := n.Type.(*ast.SelectorExpr); !ok || s.Sel.Name != "Policy" || !isName(s.X, "resolved") {
+					return true
+				}
+				if returned++; !zero[n] {
+					t.Errorf("%s: makes a resolved.Policy, want one of sandbox/resolved", h.fset.Position(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+	if returned == 0 {
+		t.Error("no file was read that returns the zero value")
+	}
+}
+
 func isName(x ast.Expr, name string) bool {
 	id, ok := x.(*ast.Ident)
 	return ok && id.Name == name

@@ -170,7 +170,7 @@ func (b *Backend) deniesWrite() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	text, params, err := Profile(resolved.Policy{})
+	text, params, err := Profile(resolved.ReadOnly())
 	if err != nil {
 		return err
 	}

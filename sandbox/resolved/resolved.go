@@ -12,7 +12,7 @@ import (
 )
 
 // Policy is what one command may touch on this machine. Fields that have the name of a field of
-// sandbox.Policy mean the same. Its zero value reads everything and writes nothing.
+// sandbox.Policy mean the same.
 type Policy struct {
 	// declared is what the fields were made of, with the targets of DenyRead. All judging is its own.
 	declared sandbox.Policy
@@ -91,6 +91,9 @@ func On(files sandbox.FileSystem, p sandbox.Policy) (Policy, error) {
 	}
 	return Of(p, m)
 }
+
+// ReadOnly is the policy that reads everything and writes nothing, on any machine.
+func ReadOnly() Policy { return of(sandbox.ReadOnly(), Machine{}) }
 
 func of(p sandbox.Policy, m Machine) Policy {
 	p = p.Clone()
