@@ -6,6 +6,8 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -78,6 +80,64 @@ func TestDecideReaches(t *testing.T) {
 			return true
 		})
 	}
+}
+
+// layout are names of gitrepository-layout(5) that mean nothing else.
+var layout = []string{".git", "HEAD", "objects", "refs", "commondir", "gitdir: ", "gitdir", "config.worktree", "modules", "worktrees", "packed-refs", "sharedindex."}
+
+// layoutKnowers may name them, as files or as whole rooms.
+var layoutKnowers = []permitted{
+	{"internal/git", "it is the one room that knows git's layout"},
+	{"sandbox/protect", "its table names what git runs and trusts, with a reason each"},
+	{"gitrun/gitrun.go", "HEAD is a revision in git's arguments"},
+	{"gitrun/diff.go", "HEAD is a revision in git's arguments"},
+}
+
+// TestLayoutReaches: two rooms that know a part of git's layout disagree sooner or later, about spellings, ends
+// of lines or errors, and what one closes the other opens.
+func TestLayoutReaches(t *testing.T) {
+	h, err := load(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	knows := map[string]bool{}
+	for _, f := range h.files {
+		if f.test || f.room.support {
+			continue
+		}
+		for _, text := range literals(f.ast) {
+			for _, part := range strings.Split(text, "/") {
+				i := slices.IndexFunc(layoutKnowers, func(p permitted) bool { return p.pattern == f.name || p.pattern == f.room.path })
+				switch {
+				case !slices.Contains(layout, part):
+				case i < 0:
+					t.Errorf("%s: %q is a part of git's layout, which only internal/git knows", f.name, text)
+				default:
+					knows[layoutKnowers[i].pattern] = true
+				}
+			}
+		}
+	}
+	for _, p := range layoutKnowers {
+		if !knows[p.pattern] || p.reason == "" {
+			t.Errorf("%s names nothing of git's layout, or has no reason to", p.pattern)
+		}
+	}
+}
+
+// literals are the texts in a file, without the paths of its imports.
+func literals(file *ast.File) (texts []string) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if _, is := n.(*ast.ImportSpec); is {
+			return false
+		}
+		if l, is := n.(*ast.BasicLit); is && l.Kind == token.STRING {
+			text, _ := strconv.Unquote(l.Value)
+			texts = append(texts, text)
+		}
+		return true
+	})
+	return texts
 }
 
 // TestResolvedIsMade: sandbox/resolved alone makes policies. One that is put together elsewhere was not

@@ -36,11 +36,11 @@ var rooms = []room{
 	// Floor 0: words.
 	// Texts, counts, sizes and times short enough for a line: one way for all rooms.
 	{path: "internal/short", pure: true},
-	// Settings of git: gitrun finds what they name, the broker decides which of them a command may change.
-	{path: "internal/git", pure: true},
+	// Git's layout and its settings: every room that looks for a repository, or into one, asks it.
+	{path: "internal/git", imports: []string{"sandbox/protect"}, pure: true},
 	// Git's index, which the broker copies for the owner's git.
-	{path: "internal/gitindex", imports: []string{"sandbox/protect"}, pure: true},
-	{path: "sandbox", imports: []string{"sandbox/protect"}, pure: true},
+	{path: "internal/gitindex", imports: []string{"internal/git"}, pure: true},
+	{path: "sandbox", imports: []string{"internal/git", "sandbox/protect"}, pure: true},
 	// What is protected, and why: one table and one answer for every room that judges a path.
 	{path: "sandbox/protect", pure: true},
 	// Names of files and hosts in a text. They decide which calls are held, and what a command lost.
@@ -79,7 +79,7 @@ var rooms = []room{
 	{path: "internal/picture", imports: []string{"model"}},
 
 	// Floor 1: judgement and hands.
-	{path: "approvals", floor: 1, imports: []string{"approvals/ask", "approvals/content", "approvals/decide", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/short", "sandbox", "sandbox/named"}},
+	{path: "approvals", floor: 1, imports: []string{"approvals/ask", "approvals/content", "approvals/decide", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/git", "internal/short", "sandbox", "sandbox/named"}},
 	// What is decided about an action, by a value: no lock, no clock, no file.
 	{path: "approvals/decide", floor: 1, imports: []string{"approvals/ledger", "approvals/rules", "event", "internal/short", "internal/visible", "sandbox", "sandbox/named"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
 	// A question as data: its title, warnings and options.
@@ -108,7 +108,7 @@ var rooms = []room{
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox", "sandbox/resolved"}},
-	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
+	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "internal/git", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
 	// The helper's half. It serves the file worker, to which exec speaks. All that runs
 	// before a command's first instruction is here, and in the rooms that it imports.
 	{path: "linuxsandbox/keeper", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/control", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec"}},
@@ -141,9 +141,9 @@ var rooms = []room{
 	// The client of the file worker. Its users get no way to serve files outside the sandbox.
 	{path: "exec/worker", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
 	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "sandbox/named", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
-	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "internal/git", "sandbox", "sandbox/protect"}},
+	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "internal/git", "sandbox"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
-	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/short", "sandbox"}},
+	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/git", "internal/short", "sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"internal/short", "model"}},
 	{path: "model/chat", floor: 1, imports: []string{"model", "model/wire", "internal/partial"}},
 	{path: "model/responses", floor: 1, imports: []string{"model", "model/wire"}},
@@ -162,7 +162,7 @@ var rooms = []room{
 	{path: "mcp", floor: 1, imports: []string{"internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model"}},
 
 	// Floor 2: deeds.
-	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/worker", "hostfile", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
+	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/worker", "hostfile", "internal/git", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
@@ -377,7 +377,7 @@ var slow = []door{
 // helperRooms are all rooms that the helper links: what is in them runs before a
 // command's first instruction, and is reviewed for that.
 var helperRooms = []string{
-	helperProgram, "internal/fileworker", "sandbox", "sandbox/protect",
+	helperProgram, "internal/fileworker", "internal/git", "sandbox", "sandbox/protect",
 	"linuxsandbox/control", "linuxsandbox/filter", "linuxsandbox/keeper", "linuxsandbox/kernel", "linuxsandbox/spec",
 }
 

@@ -11,6 +11,7 @@ import (
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
+	"codeagent/internal/git"
 	"codeagent/sandbox"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -229,7 +230,8 @@ func (g *Gate) sessionChanges(base sandbox.Policy) (out []string) {
 	changes, all := g.opts.Content.Changed(0)
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c content.Change) bool {
 		exists, _ := g.ledger.at.entry(c.Path)
-		return !exists || strings.HasSuffix(c.Path, "/.git") || strings.Contains(c.Path, "/.git/")
+		entry, _ := git.Cut(c.Path)
+		return !exists || entry != ""
 	})
 	if len(changes) > 0 {
 		out = append(out, "this session changed what it can run or read: "+content.Who(changes, decide.Show))

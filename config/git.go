@@ -22,78 +22,53 @@ import (
 // If there are more, the whole folder is protected.
 const maxGitDirs = 2000
 
-// gitPaths returns what must not change in the git directory of root, a canonical path: what
-// protect.Git lists for the directory, for each of its worktrees and for the repositories of
-// its submodules. A .git that is not a folder is protected itself, since it determines where
-// git looks; its target is protected too, if it exists.
-func gitPaths(r sandbox.FileSystem, root string) ([]string, error) {
-	entry := path.Join(root, ".git")
+// gitPaths returns what must not change in the git directories of root, a canonical path. A .git that is
+// not a folder is protected itself, since it determines where git looks. A command can have left one that
+// cannot be followed; it must not prevent the next session from starting, and GitTrees closes its folder.
+func gitPaths(r sandbox.FileSystem, root string) (out []string, err error) {
+	entry := path.Join(root, git.Entry)
 	mode, err := r.Lstat(entry)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	case err != nil:
-		return nil, err
-	case mode.IsDir():
-		return gitDir(entry), nil
 	}
-	out := []string{entry}
-	for _, dir := range pointedTo(r, root, entry, mode) {
+	if err != nil {
+		return nil, err
+	}
+	if !mode.IsDir() {
+		out = []string{entry}
+	}
+	dirs, _ := gitDirs(r, root, entry)
+	for _, dir := range dirs {
 		out = append(out, gitDir(dir)...)
 	}
 	return out, nil
 }
 
-// pointedTo lists the git directories that entry leads to: entry is a link, or a file of
-// gitrepository-layout(5), "gitdir: <path>" relative to its folder. A FIFO in its place, or
-// text that names no path, leads nowhere, for git and for codeagent: a command can have left
-// it, and it must not prevent the next session from starting.
-func pointedTo(r sandbox.FileSystem, root, entry string, mode fs.FileMode) []string {
-	if mode&fs.ModeSymlink != 0 {
-		if dir, err := sandbox.Canonical(r, root, entry); err == nil {
-			return []string{dir}
-		}
-		return nil
-	}
-	data, err := readSome(context.Background(), entry)
-	target, ok := git.Target(string(data))
-	if err != nil || !ok {
-		return nil
-	}
-	dir, err := sandbox.Canonical(r, root, target)
-	if err != nil {
-		return nil
-	}
-	out := []string{dir}
-	// A worktree's directory names the repository that it belongs to.
-	if common, err := readSome(context.Background(), path.Join(dir, "commondir")); err == nil {
-		if dir, err = sandbox.Canonical(r, dir, strings.TrimSpace(string(common))); err == nil {
-			out = append(out, dir)
-		}
-	}
-	return out
-}
-
-// gitDir lists the protected paths of one git directory and of those inside it.
+// gitDir lists the protected paths of one git directory, of its worktrees and of its submodules.
 func gitDir(dir string) []string {
 	out := protect.Git(dir)
-	trees := path.Join(dir, "worktrees")
+	trees := path.Join(dir, git.Worktrees)
 	entries, err := hostfile.ReadDir(trees, maxGitDirs+1)
 	if len(entries) > maxGitDirs || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		out, entries = append(out, trees), nil
 	}
 	for _, e := range entries {
-		for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
-			out = append(out, path.Join(trees, e.Name(), name))
-		}
+		out = append(out, protect.Git(path.Join(trees, e.Name()))...)
 	}
-	return append(out, modules(path.Join(dir, "modules"))...)
+	top := path.Join(dir, git.Modules)
+	dirs, complete := modules(top)
+	if !complete {
+		return append(out, top)
+	}
+	for _, dir := range dirs {
+		out = append(out, protect.Git(dir)...)
+	}
+	return out
 }
 
 // modules finds the repositories of submodules. Their names may contain slashes, so a
 // repository is recognised by its HEAD or its settings, and below it only its own modules are examined.
-func modules(top string) []string {
-	var out []string
+func modules(top string) (dirs []string, complete bool) {
 	left, complete := maxGitDirs, true
 	var look func(dir string)
 	look = func(dir string) {
@@ -108,12 +83,12 @@ func modules(top string) []string {
 			}
 			sub := path.Join(dir, e.Name())
 			// A damaged repository still has its settings.
-			_, head := hostfile.Lstat(path.Join(sub, "HEAD"))
-			_, config := hostfile.Lstat(path.Join(sub, "config"))
+			_, head := hostfile.Lstat(path.Join(sub, git.Head))
+			_, config := hostfile.Lstat(path.Join(sub, git.Config))
 			switch {
 			case head == nil || config == nil:
-				out = append(out, protect.Git(sub)...)
-				look(path.Join(sub, "modules"))
+				dirs = append(dirs, sub)
+				look(path.Join(sub, git.Modules))
 			case !errors.Is(head, fs.ErrNotExist):
 				complete = false
 			default:
@@ -121,20 +96,13 @@ func modules(top string) []string {
 			}
 		}
 	}
-	if look(top); !complete {
-		return []string{top}
-	}
-	return out
+	look(top)
+	return dirs, complete
 }
 
 // GitTree is a repository in a write root, or around one.
 type GitTree struct {
-	// Top is the folder with the .git entry. It is empty for the repository of a submodule,
-	// whose settings name the work tree.
-	Top string
-	// Dirs are its git directories, in which its settings are: for a worktree also the one
-	// that it shares.
-	Dirs []string
+	git.Tree
 	// Closed is the folder in which nothing may change if the settings cannot be read: they
 	// could name anything in it. Err is why it is already known that they cannot be read.
 	Closed string
@@ -173,7 +141,7 @@ func GitTrees(ctx context.Context, r sandbox.FileSystem, roots, names []string) 
 	}
 	for _, root := range roots {
 		for dir := root; ; dir = path.Dir(dir) {
-			add(dir, path.Join(dir, ".git"))
+			add(dir, path.Join(dir, git.Entry))
 			if dir == "/" {
 				break
 			}
@@ -192,7 +160,7 @@ func GitTrees(ctx context.Context, r sandbox.FileSystem, roots, names []string) 
 			if list.err != nil && !absent(list.err) && !foreign(level[i]) {
 				out = append(out, GitTree{Closed: level[i], Err: list.err})
 			}
-			for _, entry := range list.git {
+			for _, entry := range list.entries {
 				add(level[i], entry)
 			}
 			for _, link := range list.links {
@@ -207,8 +175,8 @@ func GitTrees(ctx context.Context, r sandbox.FileSystem, roots, names []string) 
 
 // listing is what a folder contains: the entries called .git, the other folders, and the links.
 type listing struct {
-	git, folders, links []string
-	err                 error
+	entries, folders, links []string
+	err                     error
 }
 
 // listed lists dirs.
@@ -234,8 +202,8 @@ func list(dir string) (out listing) {
 	out.err = err
 	for _, e := range entries {
 		switch {
-		case protect.IsGit(e.Name()):
-			out.git = append(out.git, path.Join(dir, e.Name()))
+		case git.IsEntry(e.Name()):
+			out.entries = append(out.entries, path.Join(dir, e.Name()))
 		case e.IsDir():
 			out.folders = append(out.folders, path.Join(dir, e.Name()))
 		case e.Type()&fs.ModeSymlink != 0:
@@ -294,34 +262,31 @@ func gitTrees(r sandbox.FileSystem, top, entry string) []GitTree {
 	if len(dirs) == 0 {
 		return nil
 	}
-	out := []GitTree{{Top: top, Dirs: dirs, Closed: top}}
+	out := []GitTree{{Tree: git.Tree{Top: top, Dirs: dirs}, Closed: top}}
 	for _, dir := range dirs {
-		names := path.Join(dir, "modules")
-		for _, p := range modules(names) {
-			module, ok := strings.CutSuffix(p, "/config")
-			switch {
-			case p == names:
-				out = append(out, GitTree{Closed: top, Err: fmt.Errorf("%s cannot be listed as a whole", names)})
-			case ok:
-				out = append(out, GitTree{Dirs: []string{module}, Closed: top})
-			}
+		names := path.Join(dir, git.Modules)
+		subs, complete := modules(names)
+		if !complete {
+			out = append(out, GitTree{Closed: top, Err: fmt.Errorf("%s cannot be listed as a whole", names)})
+			continue
+		}
+		for _, sub := range subs {
+			out = append(out, GitTree{Tree: git.Tree{Dirs: []string{sub}}, Closed: top})
 		}
 	}
 	return out
 }
 
-// gitDirs lists the git directories that entry in top leads to, as git follows it.
+// gitDirs lists the git directories that entry in top leads to, as git follows it: none if git could not.
+// Beside an error they are those that were found before it.
 func gitDirs(r sandbox.FileSystem, top, entry string) ([]string, error) {
 	dir, err := sandbox.Canonical(r, top, entry)
-	if err != nil && absent(err) { // top is a single file that commands may write
-		return nil, nil
+	var mode fs.FileMode
+	if err == nil {
+		mode, err = r.Lstat(dir)
 	}
-	if err != nil {
-		return nil, err
-	}
-	mode, err := r.Lstat(dir)
 	switch {
-	case err != nil && absent(err):
+	case err != nil && absent(err): // or top is a single file that commands may write
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -340,13 +305,16 @@ func gitDirs(r sandbox.FileSystem, top, entry string) ([]string, error) {
 	case !mode.IsDir():
 		return nil, nil
 	}
-	common, err := readSome(context.Background(), path.Join(dir, "commondir"))
+	dirs := []string{dir}
+	common, err := readSome(context.Background(), path.Join(dir, git.Commondir))
 	if err != nil && absent(err) {
-		return []string{dir}, nil
+		return dirs, nil
+	}
+	if err == nil {
+		dir, err = sandbox.Canonical(r, dir, git.Line(string(common)))
 	}
 	if err != nil {
-		return nil, err
+		return dirs, err
 	}
-	shared, err := sandbox.Canonical(r, dir, strings.TrimRight(string(common), "\r\n"))
-	return []string{dir, shared}, err
+	return append(dirs, dir), nil
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 	"syscall"
 
 	"codeagent/hostfile"
@@ -26,16 +25,6 @@ import (
 // and no repository is located through a path from a file. The repository is the folder that
 // contains worktrees/NAME, and its entry there must name this worktree. Only someone who may write
 // in that repository can have made that entry.
-
-// sharedFolders and sharedFiles are what git changes in a repository for all its worktrees. To
-// replace a file, git also writes its lock. Hooks, config, info and other worktrees are excluded.
-var (
-	sharedFolders = []string{"objects", "refs", "logs", "reftable", "rr-cache", "lfs"}
-	sharedFiles   = []string{
-		"packed-refs", "packed-refs.lock", "packed-refs.new", "shallow", "shallow.lock", "gc.pid", "gc.pid.lock", "gc.log", "gc.log.lock",
-		"HEAD.lock", // git gc locks the HEAD of the main worktree, which it does not change
-	}
-)
 
 // TopOf returns the nearest folder with a .git, from folder upwards. ok is false if there is none, or if
 // that is not known: then top is folder.
@@ -72,10 +61,10 @@ func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
 	}
 	add(own, false)
 	for _, tree := range otherWorktrees(own) {
-		add(path.Join(tree, "HEAD.lock"), true)
-		add(path.Join(tree, "logs"), true)
+		add(path.Join(tree, git.Head+".lock"), true)
+		add(path.Join(tree, git.Logs), true)
 	}
-	for _, name := range slices.Concat(sharedFolders, sharedFiles) {
+	for _, name := range git.Shared {
 		_, err := ownEntry(path.Join(common, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return p, closedWorktree(top, err)
@@ -83,8 +72,7 @@ func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
 		add(path.Join(common, name), true)
 	}
 	out.Protected.Paths = slices.Concat(out.Protected.Paths, gitDir(own), gitDir(common))
-	// These files name further object folders for git, so they could lead to any repository.
-	for _, name := range []string{"objects/info/alternates", "objects/info/http-alternates"} {
+	for _, name := range git.Alternates {
 		out.Protected.Paths = append(out.Protected.Paths, path.Join(common, name))
 	}
 	slices.Sort(out.Protected.Paths)
@@ -103,7 +91,7 @@ func otherWorktrees(own string) []string {
 	var out []string
 	for _, e := range entries {
 		dir := path.Join(path.Dir(own), e.Name())
-		if _, err := ownEntry(path.Join(dir, "logs")); dir != own && e.IsDir() && err == nil {
+		if _, err := ownEntry(path.Join(dir, git.Logs)); dir != own && e.IsDir() && err == nil {
 			out = append(out, dir)
 		}
 	}
@@ -127,7 +115,7 @@ func mayOpen(p sandbox.Policy, file string) bool {
 // worktreeDir returns the git directory of the linked worktree at top. It returns "" if top has no
 // .git file, or one that leads to another kind of git directory.
 func worktreeDir(top string) (string, error) {
-	entry := path.Join(top, ".git")
+	entry := path.Join(top, git.Entry)
 	info, err := hostfile.Lstat(entry)
 	if err != nil || !info.Mode().IsRegular() {
 		return "", nil // gitPaths reports the error
@@ -138,7 +126,7 @@ func worktreeDir(top string) (string, error) {
 		return "", nil // git finds no repository there either
 	}
 	own = lineFrom(top, own)
-	if _, err := hostfile.Lstat(path.Join(own, "commondir")); errors.Is(err, fs.ErrNotExist) && path.Base(path.Dir(own)) != "worktrees" {
+	if _, err := hostfile.Lstat(path.Join(own, git.Commondir)); errors.Is(err, fs.ErrNotExist) && path.Base(path.Dir(own)) != git.Worktrees {
 		return "", nil // a submodule, or a repository made with --separate-git-dir
 	}
 	return own, checkWorktree(entry, own)
@@ -148,7 +136,7 @@ func worktreeDir(top string) (string, error) {
 // whose .git file is entry.
 func checkWorktree(entry, own string) error {
 	common := path.Dir(path.Dir(own))
-	if path.Base(path.Dir(own)) != "worktrees" {
+	if path.Base(path.Dir(own)) != git.Worktrees {
 		return fmt.Errorf("%s leads to %s, which is not in the worktrees of a repository", placeName(entry), placeName(own))
 	}
 	for _, one := range []struct {
@@ -156,9 +144,9 @@ func checkWorktree(entry, own string) error {
 		is   func(fs.FileMode) bool
 	}{
 		{entry, fs.FileMode.IsRegular},
-		{common, fs.FileMode.IsDir}, {path.Join(common, "HEAD"), fs.FileMode.IsRegular}, {path.Join(common, "objects"), fs.FileMode.IsDir},
-		{own, fs.FileMode.IsDir}, {path.Join(own, "HEAD"), fs.FileMode.IsRegular},
-		{path.Join(own, "gitdir"), fs.FileMode.IsRegular}, {path.Join(own, "commondir"), fs.FileMode.IsRegular},
+		{common, fs.FileMode.IsDir}, {path.Join(common, git.Head), fs.FileMode.IsRegular}, {path.Join(common, git.Objects), fs.FileMode.IsDir},
+		{own, fs.FileMode.IsDir}, {path.Join(own, git.Head), fs.FileMode.IsRegular},
+		{path.Join(own, git.Gitdir), fs.FileMode.IsRegular}, {path.Join(own, git.Commondir), fs.FileMode.IsRegular},
 	} {
 		mode, err := ownEntry(one.path)
 		if err == nil && !one.is(mode) {
@@ -168,7 +156,7 @@ func checkWorktree(entry, own string) error {
 			return err
 		}
 	}
-	for name, want := range map[string]string{"commondir": common, "gitdir": entry} {
+	for name, want := range map[string]string{git.Commondir: common, git.Gitdir: entry} {
 		text, err := readSome(context.Background(), path.Join(own, name))
 		if err != nil {
 			return err
@@ -186,7 +174,7 @@ func placeName(name string) string { return short.Quote(name, 500) }
 // lineFrom returns the path named by the text of a git file, relative to dir. It follows no link,
 // so the caller must use the path without links.
 func lineFrom(dir, text string) string {
-	name := strings.TrimRight(text, "\r\n")
+	name := git.Line(text)
 	if !path.IsAbs(name) {
 		name = dir + "/" + name
 	}

@@ -25,15 +25,6 @@ import (
 // recognise it, and may repair it in a later session. The files of the settings are enough.
 // What cannot be read is an error, and the caller closes what it could name.
 
-// Tree is a repository to examine.
-type Tree struct {
-	// Top is the top of the work tree, where git runs the programs of its settings. It
-	// is empty for a submodule's git directory, whose settings name the work tree.
-	Top string
-	// Dirs are its git directories: its own, and the one that it shares with other trees.
-	Dirs []string
-}
-
 // Home locates the user's and the system's settings: the user's folder, the values of
 // XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL and GIT_CONFIG_SYSTEM, and the program git.
 type Home struct{ Dir, XDG, Global, System, Program string }
@@ -51,10 +42,10 @@ const (
 // Trusted lists the paths inside the write roots of p from which git takes programs or
 // settings in the tree t. r reads file metadata. A file that is included under a condition
 // that does not hold now (another branch) counts as well, since a command could make it hold.
-func Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox.FileSystem) ([]string, error) {
+func Trusted(ctx context.Context, t git.Tree, p sandbox.Policy, home Home, r sandbox.FileSystem) ([]string, error) {
 	s := settingReader{ctx: ctx, files: r, home: home.Dir, seen: map[string]bool{}}
 	for _, dir := range t.Dirs {
-		for _, name := range []string{"config", "config.worktree"} {
+		for _, name := range git.Settings {
 			if err := s.read(path.Join(dir, name)); err != nil {
 				return nil, err
 			}
@@ -71,7 +62,7 @@ func Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox
 			return nil, err
 		}
 	}
-	j := trustJudge{policy: p, files: r, home: home.Dir, tops: t.tops(s.settings)}
+	j := trustJudge{policy: p, files: r, home: home.Dir, tops: tops(t, s.settings)}
 	for _, one := range s.settings {
 		if len(one.Value) > mostValue {
 			return nil, fmt.Errorf("%s: %s is longer than %d bytes", one.File, one.Name, mostValue)
@@ -179,7 +170,7 @@ func (s *settingReader) include(one git.Setting) error {
 }
 
 // tops returns the folders where relative values start.
-func (t Tree) tops(settings []git.Setting) []string {
+func tops(t git.Tree, settings []git.Setting) []string {
 	var out []string
 	if t.Top != "" {
 		out = append(out, t.Top)

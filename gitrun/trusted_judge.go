@@ -7,7 +7,6 @@ import (
 
 	"codeagent/internal/git"
 	"codeagent/sandbox"
-	"codeagent/sandbox/protect"
 )
 
 // What a configuration trusts is decided by the values, not by a list of the keys that name
@@ -84,7 +83,7 @@ func holdsPrograms(name string) bool {
 func (j *trustJudge) manager(top string, hooks []string) []string {
 	var out []string
 	for _, p := range hooks {
-		if dir := path.Dir(p); dir != top && strings.HasPrefix(path.Base(dir), ".") && path.Base(dir) != ".git" {
+		if dir := path.Dir(p); dir != top && strings.HasPrefix(path.Base(dir), ".") && !git.IsEntry(path.Base(dir)) {
 			p = dir
 		}
 		out = append(out, p)
@@ -218,7 +217,7 @@ func expand(name, home, top string) string {
 func plainPath(word string) bool {
 	first, _, _ := strings.Cut(word, " ")
 	return !strings.ContainsAny(word, "*?[](){}|^$%\\<>\"'`;&!=\n\t") && !strings.Contains(word, "://") && !strings.Contains(word, "::") &&
-		(first == word || strings.Contains(first, "/")) && !strings.HasPrefix(word, "refs/") && !strings.HasSuffix(word, "/") && !strings.HasPrefix(word, "-")
+		(first == word || strings.Contains(first, "/")) && !strings.HasPrefix(word, git.Refs+"/") && !strings.HasSuffix(word, "/") && !strings.HasPrefix(word, "-")
 }
 
 // kind is a set of file types that count at a path.
@@ -280,7 +279,7 @@ func (j *trustJudge) kindOf(p string) kind {
 		return isAbsent
 	case !mode.IsDir():
 		return isFile
-	case there(".git") || protect.Marked(there):
+	case there(git.Entry) || git.Marked(there):
 		return 0
 	}
 	return isFolder

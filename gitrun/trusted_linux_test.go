@@ -14,6 +14,7 @@ import (
 
 	run "codeagent/exec"
 	"codeagent/gitrun"
+	layout "codeagent/internal/git"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
 )
@@ -154,7 +155,7 @@ func trusted(t *testing.T, dir, home string) ([]string, error) {
 	p := sandbox.WorkspaceWrite(dir)
 	p.Protected.Paths = protect.Git(dir + "/.git")
 	at := gitrun.Home{Dir: home, System: "/dev/null"}
-	return gitrun.Trusted(t.Context(), gitrun.Tree{Top: dir, Dirs: []string{dir + "/.git"}}, p, at, run.OS{})
+	return gitrun.Trusted(t.Context(), layout.Tree{Top: dir, Dirs: []string{dir + "/.git"}}, p, at, run.OS{})
 }
 
 // TestTrustedByASubmodule: its settings are in the repository around it, and its programs in
@@ -163,7 +164,7 @@ func TestTrustedByASubmodule(t *testing.T) {
 	dir, other := repository(t), repository(t)
 	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
 	git(t, filepath.Join(dir, "sub"), "config", "core.hooksPath", "hooks")
-	got, err := gitrun.Trusted(t.Context(), gitrun.Tree{Dirs: []string{dir + "/.git/modules/sub"}}, sandbox.WorkspaceWrite(dir), gitrun.Home{}, run.OS{})
+	got, err := gitrun.Trusted(t.Context(), layout.Tree{Dirs: []string{dir + "/.git/modules/sub"}}, sandbox.WorkspaceWrite(dir), gitrun.Home{}, run.OS{})
 	if err != nil || !slices.Contains(got, dir+"/sub/hooks") {
 		t.Errorf("%q %v", got, err)
 	}
@@ -231,7 +232,7 @@ func TestTrustedIsBounded(t *testing.T) {
 	value := strings.Repeat("-a=-b=-c=-d=-e=-f=./"+strings.Repeat("e/", 100)+"x ", 200)
 	git(t, dir, "config", "alias.a", "!sh -c '"+value+"'")
 	files := &counting{FileSystem: run.OS{}}
-	_, err := gitrun.Trusted(t.Context(), gitrun.Tree{Top: dir, Dirs: []string{dir + "/.git"}}, sandbox.WorkspaceWrite(dir), gitrun.Home{Dir: t.TempDir(), System: "/dev/null"}, files)
+	_, err := gitrun.Trusted(t.Context(), layout.Tree{Top: dir, Dirs: []string{dir + "/.git"}}, sandbox.WorkspaceWrite(dir), gitrun.Home{Dir: t.TempDir(), System: "/dev/null"}, files)
 	if err == nil || !strings.Contains(err.Error(), "more than codeagent looks up") || files.looks > 100_000 {
 		t.Errorf("%v after %d looks", err, files.looks)
 	}

@@ -15,6 +15,7 @@ import (
 
 	runner "codeagent/exec"
 	"codeagent/gitrun"
+	"codeagent/internal/git"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -108,7 +109,7 @@ func settingsOf(h *host, p place) {
 func (h *host) trusts(dir string) {
 	h.t.Helper()
 	at := gitrun.Home{Dir: h.base + "/home", System: "/dev/null"}
-	paths, err := gitrun.Trusted(h.t.Context(), gitrun.Tree{Top: dir, Dirs: []string{dir + "/.git"}}, sandbox.WorkspaceWrite(h.base), at, runner.OS{})
+	paths, err := gitrun.Trusted(h.t.Context(), git.Tree{Top: dir, Dirs: []string{dir + "/.git"}}, sandbox.WorkspaceWrite(h.base), at, runner.OS{})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codeagent/hostfile"
+	"codeagent/internal/git"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -189,7 +190,7 @@ func protectedPlaces(p resolved.Policy) []string {
 	for _, path := range slices.Concat(p.Protected.Paths, p.Protected.Own) {
 		if sandbox.CoveredBy(p.Paths(), path) {
 			out = append(out, path)
-			if dir := filepath.Dir(path); filepath.Base(dir) == ".git" {
+			if dir := filepath.Dir(path); git.IsEntry(filepath.Base(dir)) {
 				tops[filepath.Dir(dir)] = true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -248,7 +249,7 @@ func allowed(p resolved.Policy, e sandbox.Enforcement) string {
 		switch root.Origin {
 		case sandbox.FromGit: // its objects stand for it
 		case sandbox.FromObjects:
-			write = append(write, strings.TrimSuffix(root.Path, "/objects")+" (only what git needs to work in this linked worktree: no hooks, no config)")
+			write = append(write, path.Dir(root.Path)+" (only what git needs to work in this linked worktree: no hooks, no config)")
 		case sandbox.FromTemp:
 			write = append(write, root.Path+" (temporary files, $TMPDIR)")
 		default:

@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"path"
 	"slices"
-	"strings"
+
+	"codeagent/internal/git"
 )
 
 // Root is one directory or file of a policy, as a canonical absolute path.
@@ -30,7 +32,7 @@ const (
 	// FromGit is a part of a git directory elsewhere. FromObjects are its objects, which other
 	// worktrees may need when a turn is undone.
 	FromGit     Origin = "git"
-	FromObjects Origin = "objects"
+	FromObjects Origin = "git objects"
 	// FromCache is a cache, whose entries may be deleted at any time.
 	FromCache Origin = "cache"
 	// FromTemp is the session's own folder for temporary files.
@@ -49,7 +51,7 @@ func (p Policy) roots(yield func(Root) bool) {
 		switch {
 		case r.Path == p.Temp:
 			continue // it comes below
-		case r.Git && strings.HasSuffix(r.Path, "/objects"):
+		case r.Git && path.Base(r.Path) == git.Objects:
 			r.Origin = FromObjects
 		case r.Git:
 			r.Origin = FromGit

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"codeagent/internal/git"
 )
 
 // suggesting is the input of a suggestion: the policy, the user's home folder and the words of the
@@ -63,15 +65,15 @@ func (s suggesting) places(d Denial) []string {
 	dir, base := path.Split(d.Target)
 	dir = path.Clean(dir)
 	cache, cached := CacheOf(d.Target)
-	git, _, inGit := strings.Cut(d.Target, "/.git/")
+	entry, below := git.Cut(d.Target)
 	named := func(part string) bool { return strings.Contains(s.command, part) }
 	switch {
 	case d.Kind == KindWrite && d.Operation == "bind": // a file with that name would block bind
 		return []string{dir}
 	case cached && s.grantable(cache):
 		return []string{cache}
-	case inGit && d.Kind != KindProtected: // git writes to many files in it
-		return []string{git + "/.git"}
+	case below != "" && d.Kind != KindProtected: // git writes to many files in it
+		return []string{entry}
 	case !named(base) && (MadeUp(base) || named("/"+path.Base(dir))) && s.grantable(dir):
 		return []string{dir}
 	case strings.HasSuffix(base, ".lock") && len(base) > len(".lock"): // written, and then renamed

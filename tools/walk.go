@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"codeagent/exec/worker"
+	"codeagent/internal/git"
 	"codeagent/sandbox"
 )
 
@@ -122,7 +123,7 @@ func (w *walker) folder(ctx context.Context, f level, entries []worker.Entry, de
 		}
 		p := path.Join(f.path, e.Name)
 		folder := e.Type == folderType
-		if e.Name == ".git" || strings.ContainsRune(e.Name, 0) || rules.ignored(ctx, p, folder) || !w.policy.JudgeRead(p).Allowed {
+		if git.IsEntry(e.Name) || strings.ContainsRune(e.Name, 0) || rules.ignored(ctx, p, folder) || !w.policy.JudgeRead(p).Allowed {
 			continue
 		}
 		if !w.visit(entry{p, e.Type}) {
@@ -156,28 +157,23 @@ func withFile(files *worker.Client, rules *ignores, base, name string) *ignores 
 // rulesAbove collects the rules that apply to folder from the folders above it: from the top
 // of its repository, or of the workspace outside a repository, down to its parent.
 func rulesAbove(files *worker.Client, workspace, folder string) *ignores {
-	var above []string // from folder up
-	top := ""
-	for dir := folder; len(above) < maxDepth; dir = path.Dir(dir) {
-		above = append(above, dir)
-		if _, err := files.Stat(path.Join(dir, ".git")); err == nil {
-			top = dir
-			break
-		}
-		if dir == "/" {
-			break
-		}
-	}
+	top, is := git.Top(folder, func(entry string) (bool, error) {
+		_, err := files.Stat(entry)
+		return err == nil, nil
+	})
 	var rules *ignores
-	if top != "" {
-		rules = withFile(files, nil, top, path.Join(top, ".git/info/exclude"))
+	if is {
+		rules = withFile(files, nil, top, path.Join(top, git.Entry, git.Exclude))
 	} else {
 		top = workspace
 	}
+	var above []string // from folder up
+	for dir := folder; dir != top && sandbox.Covers(top, dir); {
+		dir = path.Dir(dir)
+		above = append(above, dir)
+	}
 	for _, dir := range slices.Backward(above) {
-		if sandbox.Covers(top, dir) && dir != folder {
-			rules = withFile(files, rules, dir, path.Join(dir, ".gitignore"))
-		}
+		rules = withFile(files, rules, dir, path.Join(dir, ".gitignore"))
 	}
 	return rules
 }

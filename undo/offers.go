@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codeagent/hostfile"
+	"codeagent/internal/git"
 	"codeagent/sandbox"
 )
 
@@ -60,9 +61,6 @@ func (p *Plan) LeaveRepositories() {
 	for _, s := range p.Steps {
 		made[s.Path] = s.Do == Remove || s.Do == Restore
 	}
-	holds := func(folder string, names ...string) bool {
-		return !slices.ContainsFunc(names, func(name string) bool { return !made[filepath.Join(folder, name)] })
-	}
 	var left []string
 	leave := func(path, why string) {
 		left = append(left, path)
@@ -70,14 +68,15 @@ func (p *Plan) LeaveRepositories() {
 	}
 	for _, s := range p.Steps {
 		folder := filepath.Dir(s.Path)
+		has := func(name string) bool { return made[filepath.Join(folder, name)] }
 		switch {
 		case slices.ContainsFunc(left, func(repository string) bool { return sandbox.Covers(repository, s.Path) }):
-		case s.Do == Remove && filepath.Base(s.Path) == ".git":
+		case s.Do == Remove && git.IsEntry(filepath.Base(s.Path)):
 			leave(s.Path, "a repository is protected once the session that made it is over; rm -r removes it")
-		case filepath.Base(s.Path) == "HEAD" && holds(folder, "HEAD", "objects", "refs"):
+		case !git.IsMark(filepath.Base(s.Path)) || !git.Marked(has):
+		case !has(git.Commondir):
 			leave(folder, "a repository is protected once the session that made it is over; rm -r removes it")
-		case filepath.Base(s.Path) == "HEAD" && holds(folder, "HEAD", "commondir", "gitdir"):
-			// Branches and worktrees depend on the repository, so all of it stays.
+		default: // branches and worktrees depend on the repository, so all of it stays
 			leave(filepath.Dir(filepath.Dir(folder)), "what belongs to a worktree is protected once the session that made it is over; git worktree remove removes it")
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/internal/git"
 	"codeagent/sandbox"
 )
 
@@ -258,11 +259,9 @@ func (f *found) add(p string, was, is *state) {
 	case f.below(p):
 		return
 	}
-	if at := strings.Index(p, "/.git/"); at >= 0 {
-		// Names inside .git are of no use to a reader.
-		p = p[:at+len("/.git")]
-		f.cover(p)
-		f.Add(sandbox.Change{Path: p + "/", Kind: sandbox.Updated})
+	if entry, below := git.Cut(p); below != "" { // of no use to a reader
+		f.cover(entry)
+		f.Add(sandbox.Change{Path: entry + "/", Kind: sandbox.Updated})
 		return
 	}
 	ch := sandbox.Change{Path: p, Kind: sandbox.Updated}

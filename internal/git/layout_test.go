@@ -2,6 +2,7 @@ package git
 
 import (
 	"errors"
+	"slices"
 	"testing"
 )
 
@@ -30,9 +31,59 @@ func TestTop(t *testing.T) {
 }
 
 func TestTarget(t *testing.T) {
-	for text, want := range map[string]string{"gitdir: ../x\n": "../x", "gitdir: /a b\r\n": "/a b", "gitdir: x": "x", "gitdir:x\n": "", "x": "", "": ""} {
+	for text, want := range map[string]string{"gitdir: ../x\n": "../x", "gitdir: /a b\r\n": "/a b", "gitdir: x": "x", "gitdir:  x \n": " x ", "gitdir:x\n": "", "x": "", "": ""} {
 		if got, ok := Target(text); ok != (want != "") || ok && got != want {
 			t.Errorf("%q: %q, %v", text, got, ok)
 		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"/a/.git/b/c": {"/a/.git", "b/c"}, "/a/.git": {"/a/.git", ""}, "/a/.GIT/.git/c": {"/a/.GIT", ".git/c"}, "/a/.g\u200cit./c": {"/a/.g\u200cit.", "c"},
+		"/.git/a": {"/.git", "a"}, "/a/.gitx/b": {}, "/a/x.git/b": {}, "/": {}, "": {},
+	} {
+		if entry, below := Cut(name); entry != want[0] || below != want[1] {
+			t.Errorf("%s: %q, %q", name, entry, below)
+		}
+	}
+}
+
+func TestPosition(t *testing.T) {
+	for dir, want := range map[string][2]string{
+		"/r/.git/modules/a": {"/r/.git", Modules}, "/r/.git/Worktrees/a": {"/r/.git", Worktrees}, "/r/x/MODULE\u017f/a": {"/r/x", Modules},
+		"/r/.git/modules": {}, "/r/.git/modules/a/b": {}, "/": {},
+	} {
+		if of, position := Position(dir); of != want[0] || position != want[1] {
+			t.Errorf("%s: %q, %q", dir, of, position)
+		}
+	}
+	for dir, want := range map[string]string{"/r/.git/refs": "/r/.git", "/r/.git/logs/refs": "/r/.git", "/r/.git/Refs": "", "/r/.git/refs/a": ""} {
+		if of, are := Branches(dir); are != (want != "") || are && of != want {
+			t.Errorf("%s: %q, %v", dir, of, are)
+		}
+	}
+}
+
+// TestNames: whatever the spelling, what git runs, trusts or locks is recognised.
+func TestNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"config": true, "Config.Worktree": true, "commondir": true, "hooks": true, "HOOKS/pre-commit": true, "hooks/a/b": true, "hooks/a.sample": false,
+		"hooks/config.worktree": false, "index": false, "HEAD": false, "config.lock": false, "x/config": false,
+	} {
+		if Runs(name) != want {
+			t.Errorf("%s: want %v", name, want)
+		}
+	}
+	for name, want := range map[string][2]bool{"Index.LOCK": {true, false}, "sharedindex.a.lock": {true, false}, "config.lock": {false, true}, "index": {}, "HEAD.lock": {}, "xindex.lock": {}} {
+		if index, settings := Locks(name); index != want[0] || settings != want[1] {
+			t.Errorf("%s: %v, %v", name, index, settings)
+		}
+	}
+	has := func(names ...string) func(string) bool {
+		return func(name string) bool { return slices.Contains(names, name) }
+	}
+	if !Marked(has("HEAD", "objects")) || !Marked(has("HEAD", "commondir")) || Marked(has("objects", "commondir")) || Marked(has("HEAD")) || !IsMark("head") || IsMark("refs") {
+		t.Error("wrong about the marks of a git directory")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"strings"
 
-	"codeagent/sandbox/protect"
+	"codeagent/internal/git"
 )
 
 // Threat: git checks the path of an entry when it adds one, and not when it reads the index. An index with
@@ -176,7 +176,7 @@ func (r *reader) offset(end int) (int, error) {
 // added reports whether git would add an entry of this path (verify_path).
 func added(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part == "." || part == ".." || protect.IsGit(part) || strings.EqualFold(part, "git~1") {
+		if part == "" || part == "." || part == ".." || git.IsEntry(part) || strings.EqualFold(part, "git~1") {
 			return false
 		}
 	}

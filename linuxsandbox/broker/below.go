@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
-	"codeagent/sandbox/protect"
 
 	"golang.org/x/sys/unix"
 )
@@ -95,7 +95,7 @@ func (j *judge) below(dir int, name, path string, depth int, left *int) (string,
 
 // foreignEntry reports whether an entry is protected by its name.
 func (j *judge) foreignEntry(fd int, e fs.DirEntry, path string) bool {
-	if protect.IsGit(e.Name()) {
+	if git.IsEntry(e.Name()) {
 		var st unix.Stat_t
 		return unix.Fstatat(fd, e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW) != nil || !j.session.own.has(&st)
 	}
@@ -112,7 +112,7 @@ func (j *judge) looksLikeGit(fd int, entries []fs.DirEntry) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 	}
-	if !protect.Marked(has) {
+	if !git.Marked(has) {
 		return false
 	}
 	var st unix.Stat_t

@@ -13,7 +13,6 @@ import (
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
-	"codeagent/sandbox/protect"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,7 +53,7 @@ const (
 
 // concern reports whether the regular file at s is a .git file below somebody else's work tree.
 func (l *gitlinks) concern(n *notify.Notification, s pathwalk.Spot) bool {
-	return protect.IsGit(s.Last) && !l.judge.protection.isTemporary(s.Full()) && l.judge.belowForeign(n, s.Path)
+	return git.IsEntry(s.Last) && !l.judge.protection.isTemporary(s.Full()) && l.judge.belowForeign(n, s.Path)
 }
 
 // take gives the command a file in memory in place of the file entry, which it may write. entry stays
@@ -116,12 +115,11 @@ func (l *gitlinks) closed(path string, text []byte) bool {
 		return false
 	}
 	for at := filepath.Clean(dir); at != "/"; at = filepath.Dir(at) {
-		if base := filepath.Base(at); base == "refs" || base == "logs" {
+		if base := filepath.Base(at); base == git.Refs || base == git.Logs {
 			return false
 		}
-		git := filepath.Dir(filepath.Dir(at))
-		if slices.Contains(positions, filepath.Base(filepath.Dir(at))) && protect.IsGit(filepath.Base(git)) {
-			return l.foreignEntry(git) || l.below(git)
+		if of, position := git.Position(at); position != "" && git.IsEntry(filepath.Base(of)) {
+			return l.foreignEntry(of) || l.below(of)
 		}
 	}
 	return false
@@ -143,13 +141,13 @@ func reachedByNoLink(dir string) bool {
 	}
 }
 
-// below reports whether a folder above the one that contains git has a .git entry that the session
+// below reports whether a folder above the one that contains entry has a .git entry that the session
 // did not make. judge.belowForeign refuses by the same question, so what cannot be examined is true
 // there and false here. This one needs no caller: its process may have ended.
-func (l *gitlinks) below(git string) bool {
-	for dir := filepath.Dir(git); dir != "/"; {
+func (l *gitlinks) below(entry string) bool {
+	for dir := filepath.Dir(entry); dir != "/"; {
 		dir = filepath.Dir(dir)
-		if l.foreignEntry(filepath.Join(dir, ".git")) {
+		if l.foreignEntry(filepath.Join(dir, git.Entry)) {
 			return true
 		}
 	}

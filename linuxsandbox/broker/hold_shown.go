@@ -29,11 +29,11 @@ func (p pin) identity() (identity, error) {
 	var st unix.Stat_t
 	err := unix.Fstatat(p.fd, p.name, &st, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil {
-		return identity{fileID: fileID{st.Dev, st.Ino}}, nil
+		return identity{fileID: idOf(&st)}, nil
 	}
 	if err == unix.ENOENT && p.name != "" {
 		err = unix.Fstat(p.fd, &st)
-		return identity{fileID{st.Dev, st.Ino}, p.name}, err
+		return identity{idOf(&st), p.name}, err
 	}
 	return identity{}, err
 }

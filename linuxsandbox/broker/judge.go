@@ -4,9 +4,9 @@ package broker
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -45,7 +45,7 @@ type judge struct {
 func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial {
 	d := j.refusesPlace(n, path, j.closes)
 	of, _ := protect.LockOf(path)
-	if (d == nil || d.Kind == sandbox.KindProtected) && isSettings(protect.Fold(filepath.Base(of))) && !j.protection.isTemporary(of) &&
+	if (d == nil || d.Kind == sandbox.KindProtected) && git.IsSettings(filepath.Base(of)) && !j.protection.isTemporary(of) &&
 		(d != nil || j.granted(of)) && j.closed(n, filepath.Dir(of)) {
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: of, Why: onlyRenamed}
 	}
@@ -99,7 +99,7 @@ func (j *judge) refusesRest(n *notify.Notification, path string, st *unix.Stat_t
 	if d := j.refusesPlace(n, path, j.foreign); d != nil {
 		return d
 	}
-	if filepath.Base(path) == indexLock && !j.protection.isTemporary(path) && j.closed(n, filepath.Dir(path)) {
+	if index, _ := git.Locks(filepath.Base(path)); index && !j.protection.isTemporary(path) && j.closed(n, filepath.Dir(path)) {
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path, Note: "git outside the sandbox holds this lock, or left it"}
 	}
 	// A removed name of an open file is judged as if it still existed.
@@ -108,7 +108,7 @@ func (j *judge) refusesRest(n *notify.Notification, path string, st *unix.Stat_t
 			return d
 		}
 	}
-	if !protect.IsGit(filepath.Base(path)) || kernel.IsFolder(st) || j.session.own.has(st) || j.protection.isTemporary(path) || j.granted(path) {
+	if !git.IsEntry(filepath.Base(path)) || kernel.IsFolder(st) || j.session.own.has(st) || j.protection.isTemporary(path) || j.granted(path) {
 		return nil
 	}
 	return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
@@ -129,8 +129,8 @@ func (j *judge) refusesEntry(n *notify.Notification, s pathwalk.Spot, st *unix.S
 	switch {
 	case j.protection.isTemporary(path):
 		return nil
-	case isDir && protect.IsGit(s.Last) && !j.session.own.has(st):
-	case !stays && protect.GitMark(s.Last) && j.foreignGit(n, s.Path):
+	case isDir && git.IsEntry(s.Last) && !j.session.own.has(st):
+	case !stays && git.IsMark(s.Last) && j.foreignGit(n, s.Path):
 		// A git directory without its marks would lose its protection.
 	default:
 		return nil
@@ -165,7 +165,7 @@ func (j *judge) git(n *notify.Notification, dir string) (is, own bool) {
 	if j.session.own.has(&st) {
 		return true, true
 	}
-	if protect.IsGit(filepath.Base(dir)) || marked(fd) {
+	if git.IsEntry(filepath.Base(dir)) || marked(fd) {
 		_, own = j.positioned(n, dir)
 		return true, own
 	}
@@ -188,7 +188,7 @@ func (j *judge) inForeignGit(n *notify.Notification, path string) bool {
 	below := filepath.Base(path)
 	for dir := filepath.Dir(path); sandbox.Covers(root, dir) && dir != "/"; dir = filepath.Dir(dir) {
 		if is, own := j.git(n, dir); is {
-			return !own && !strings.HasPrefix(below, "modules/")
+			return !own && !strings.HasPrefix(below, git.Modules+"/")
 		}
 		below = filepath.Base(dir) + "/" + below
 	}
@@ -198,7 +198,7 @@ func (j *judge) inForeignGit(n *notify.Notification, path string) bool {
 // marked reports whether a directory has the entries of a git directory, or of the directory
 // that git keeps for a worktree.
 func marked(fd int) bool {
-	return protect.Marked(func(name string) bool {
+	return git.Marked(func(name string) bool {
 		var st unix.Stat_t
 		return unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 	})
@@ -207,33 +207,32 @@ func marked(fd int) bool {
 // made records that the broker made an entry.
 func (j *judge) made(s pathwalk.Spot) {
 	j.session.changed(s.Full())
+	open := func(flags uint64) (fd int) {
+		fd, _ = kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0)
+		return fd
+	}
+	own := &j.session.own
+	_, position := git.Position(s.Full())
+	_, inGit := git.Cut(s.Path)
 	switch {
 	case j.protection.isTemporary(s.Path):
 	case locks(s.Last):
-		if fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
-			j.session.own.lock(fd)
-		}
+		own.lock(open(0), s.Full())
 	case protect.IsRepository(s.Last):
-		fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err == nil {
-			j.session.own.add(fd, s.Full())
-		}
-	case protect.IsGit(filepath.Base(s.Path)):
+		own.add(open(0), s.Full())
+	case git.IsEntry(filepath.Base(s.Path)):
 		// The folder is called .git, so it was a git directory before.
-	case slices.Contains(positions, filepath.Base(s.Path)) && strings.Contains(s.Path, "/.git/"):
-		fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err == nil {
-			j.session.own.add(fd, s.Full())
-		}
-	case protect.GitMark(s.Last) && marked(s.Dir):
-		fd, err := unix.FcntlInt(uintptr(s.Dir), unix.F_DUPFD_CLOEXEC, 0)
-		if err == nil {
-			j.session.own.add(fd, s.Path)
-		}
+	case position != "" && inGit != "":
+		own.add(open(unix.O_DIRECTORY), s.Full())
+	case git.IsMark(s.Last) && marked(s.Dir):
+		fd, _ := unix.FcntlInt(uintptr(s.Dir), unix.F_DUPFD_CLOEXEC, 0)
+		own.add(fd, s.Path)
 	}
 }
 
 type fileID struct{ dev, ino uint64 }
+
+func idOf(st *unix.Stat_t) fileID { return fileID{st.Dev, st.Ino} }
 
 // refusesMetadata returns the denial of a change of the open file's metadata, or nil. path is
 // its path in the policy.

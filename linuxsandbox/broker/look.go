@@ -60,7 +60,7 @@ func (j *judge) lookThrough(s pathwalk.Spot, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	folder := fileID{st.Dev, st.Ino}
+	folder := idOf(&st)
 	for _, l := range j.looks.done {
 		if l.folder == folder && l.path == path && !j.session.changedBelow(path, l.since) {
 			return l.found, l.err
@@ -81,7 +81,7 @@ func (j *judge) lookThrough(s pathwalk.Spot, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	j.looks.due = append(j.looks.due, look{fd: fd, folder: fileID{st.Dev, st.Ino}, path: path})
+	j.looks.due = append(j.looks.due, look{fd: fd, folder: idOf(&st), path: path})
 	return "", errTooMany
 }
 

@@ -118,10 +118,10 @@ func (f *freshFile) take(fd int, path string) {
 		unix.Close(ref)
 		return
 	}
-	*f = freshFile{held: true, fd: ref, id: fileID{st.Dev, st.Ino}, path: path}
+	*f = freshFile{held: true, fd: ref, id: idOf(&st), path: path}
 }
 
-func (f *freshFile) is(st *unix.Stat_t) bool { return f.held && f.id == fileID{st.Dev, st.Ino} }
+func (f *freshFile) is(st *unix.Stat_t) bool { return f.held && f.id == idOf(st) }
 
 // removed drops the file when one of its names is removed, so that its space can be freed.
 func (f *freshFile) removed(st *unix.Stat_t) {

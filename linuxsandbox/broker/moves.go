@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -201,7 +202,7 @@ func (j *judge) refusesArrival(n *notify.Notification, s pathwalk.Spot, st *unix
 		}
 		return j.refusesMove(s, to)
 	case unix.S_IFREG:
-		if protect.IsGit(filepath.Base(to)) && !j.protection.isTemporary(to) && j.belowForeign(n, filepath.Dir(to)) {
+		if git.IsEntry(filepath.Base(to)) && !j.protection.isTemporary(to) && j.belowForeign(n, filepath.Dir(to)) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // it may be written later
 		}
 	case unix.S_IFLNK:

@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"strings"
 
+	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/filter"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
-	"codeagent/sandbox/protect"
 
 	"golang.org/x/sys/unix"
 )
@@ -197,7 +197,7 @@ func (h opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) n
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)
 	}
-	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 && protect.IsGit(filepath.Base(t.Path)) {
+	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 && git.IsEntry(filepath.Base(t.Path)) {
 		if s := (pathwalk.Spot{Path: filepath.Dir(t.Path), Last: filepath.Base(t.Path)}); h.links.concern(n, s) {
 			return h.rewriteLink(n, o, t)
 		}
@@ -279,10 +279,10 @@ func (h opens) rewriteLink(n *notify.Notification, o *opening, t *pathwalk.Targe
 
 // giveCommon writes the content of the new commondir fd, and gives the command another file.
 func (h opens) giveCommon(n *notify.Notification, o *opening, fd int) notify.Reply {
-	_, err := unix.Write(fd, []byte(common))
+	_, err := unix.Write(fd, []byte(git.Common))
 	memory := -1
 	if err == nil {
-		memory, err = unix.MemfdCreate("commondir", unix.MFD_CLOEXEC)
+		memory, err = unix.MemfdCreate(git.Commondir, unix.MFD_CLOEXEC)
 	}
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))

@@ -29,17 +29,17 @@ import (
 // in place of one.
 type ownGit struct {
 	// mu guards the rest. A look through a folder takes it with no other lock held (look.go).
-	mu   sync.Mutex
-	held map[fileID]*ownEntry
-	// locks are the locks of indexes and settings that the session made, each with a descriptor that keeps
-	// its inode number from being used again.
-	locks map[fileID]int
+	mu sync.Mutex
+	// locks are the locks of indexes and settings that the session made.
+	held, locks ownEntries
 	// called are the paths of folders that the session renamed to .git. They are protected
 	// like any other, but their earlier content may be the session's.
 	called []string
 }
 
-// ownEntry is a git directory, or a .git file or link, that the session made.
+// ownEntries are what the session made.
+type ownEntries map[fileID]*ownEntry
+
 type ownEntry struct {
 	// fd keeps it open, so that its inode number is not reused.
 	fd int
@@ -47,32 +47,55 @@ type ownEntry struct {
 	path string
 }
 
-// maxOwnGit bounds the open files. Any further one is protected as if it were not the
+// maxOwnGit bounds the open files of each kind. Any further one is protected as if it were not the
 // session's.
 const maxOwnGit = 1024
 
 // add takes ownership of fd.
-func (o *ownGit) add(fd int, path string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (e *ownEntries) add(fd int, path string) {
 	var st unix.Stat_t
 	err := unix.Fstat(fd, &st)
-	id := fileID{st.Dev, st.Ino}
-	if _, have := o.held[id]; err != nil || have || len(o.held) == maxOwnGit {
+	if _, have := (*e)[idOf(&st)]; err != nil || have || len(*e) == maxOwnGit {
 		unix.Close(fd)
 		return
 	}
-	if o.held == nil {
-		o.held = map[fileID]*ownEntry{}
+	if *e == nil {
+		*e = ownEntries{}
 	}
-	o.held[id] = &ownEntry{fd, path}
+	(*e)[idOf(&st)] = &ownEntry{fd, path}
+}
+
+func (e ownEntries) forget(id fileID) {
+	if entry, is := e[id]; is {
+		unix.Close(entry.fd)
+		delete(e, id)
+	}
+}
+
+// add records a git directory, or a .git file or link, that the session made.
+func (o *ownGit) add(fd int, path string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held.add(fd, path)
+}
+
+// lock records a lock of an index or of settings that the session made.
+func (o *ownGit) lock(fd int, path string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.locks.add(fd, path)
 }
 
 func (o *ownGit) has(st *unix.Stat_t) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_, ok := o.held[fileID{st.Dev, st.Ino}]
-	return ok
+	return o.held[idOf(st)] != nil
+}
+
+func (o *ownGit) locked(st *unix.Stat_t) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.locks[idOf(st)] != nil
 }
 
 // covered reports whether one lies at or below path.
@@ -87,45 +110,14 @@ func (o *ownGit) covered(path string) bool {
 	return false
 }
 
-// lock records a lock of an index or of settings that the session made.
-func (o *ownGit) lock(fd int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var st unix.Stat_t
-	err := unix.Fstat(fd, &st)
-	id := fileID{st.Dev, st.Ino}
-	if _, have := o.locks[id]; err != nil || have || len(o.locks) == maxOwnGit {
-		unix.Close(fd)
-		return
-	}
-	if o.locks == nil {
-		o.locks = map[fileID]int{}
-	}
-	o.locks[id] = fd
-}
-
-func (o *ownGit) locked(st *unix.Stat_t) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	_, is := o.locks[fileID{st.Dev, st.Ino}]
-	return is
-}
-
 // removed forgets a file that has no name left.
 func (o *ownGit) removed(st *unix.Stat_t) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id := fileID{st.Dev, st.Ino}
-	if fd, is := o.locks[id]; is {
-		unix.Close(fd)
-		delete(o.locks, id)
+	o.locks.forget(idOf(st))
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink <= 1 {
+		o.held.forget(idOf(st))
 	}
-	e, ok := o.held[id]
-	if !ok || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1 {
-		return
-	}
-	unix.Close(e.fd)
-	delete(o.held, id)
 }
 
 // renamed updates the paths after the broker renamed from to to, or exchanged the two.
@@ -146,7 +138,7 @@ func (o *ownGit) renamed(from, to string, exchange bool) {
 	for i := range o.called {
 		now(&o.called[i])
 	}
-	if protect.IsGit(filepath.Base(to)) && !slices.Contains(o.called, to) && len(o.called) < maxOwnGit {
+	if git.IsEntry(filepath.Base(to)) && !slices.Contains(o.called, to) && len(o.called) < maxOwnGit {
 		o.called = append(o.called, to)
 	}
 }
@@ -159,13 +151,10 @@ func (f *Files) Close() {
 	o := &f.own
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for id, e := range o.held {
-		unix.Close(e.fd)
-		delete(o.held, id)
-	}
-	for id, fd := range o.locks {
-		unix.Close(fd)
-		delete(o.locks, id)
+	for _, entries := range []ownEntries{o.held, o.locks} {
+		for id := range entries {
+			entries.forget(id)
+		}
 	}
 }
 
@@ -189,22 +178,17 @@ func (f *Files) MadeGit() []string {
 
 // closes reports whether path may not be changed if dir, a folder above it, is a git directory.
 func (j *judge) closes(n *notify.Notification, dir, path string) bool {
-	below := protect.Fold(strings.TrimPrefix(path, dir+"/"))
-	if isIndex(below) {
+	below := strings.TrimPrefix(path, dir+"/")
+	if git.IsIndex(below) {
 		return j.closed(n, dir)
 	}
 	is, own := j.git(n, dir)
-	if !is || !own {
-		return is
-	}
-	hook, ofHooks := strings.CutPrefix(below, "hooks/")
-	// Git runs no hook whose name has a dot; its templates are such (*.sample).
-	return (ofHooks && !strings.Contains(hook, ".") || below == "hooks" || below == "commondir" || isSettings(below)) && j.belowForeign(n, dir)
+	return is && (!own || git.Runs(below) && j.belowForeign(n, dir))
 }
 
 // foreign is closes without what the session may make, remove or move in its own git directories.
 func (j *judge) foreign(n *notify.Notification, dir, path string) bool {
-	return j.foreignGit(n, dir) && !isIndex(protect.Fold(strings.TrimPrefix(path, dir+"/")))
+	return j.foreignGit(n, dir) && !git.IsIndex(strings.TrimPrefix(path, dir+"/"))
 }
 
 // closed reports whether dir is a git directory that the owner's git may enter.
@@ -219,12 +203,10 @@ func (j *judge) closed(n *notify.Notification, dir string) bool {
 // A lock that the command makes itself is no danger, since its rename is judged. Without it git would give
 // up what needs the settings only by the way, such as the checkout of a branch that follows another.
 
-const indexLock = "index.lock"
-
 // locks reports whether path is the lock of an index or of settings.
 func locks(path string) bool {
-	file, is := protect.LockOf(filepath.Base(path))
-	return is && (file == "index" || isSettings(file))
+	index, settings := git.Locks(filepath.Base(path))
+	return index || settings
 }
 
 // itsLock reports whether d says only that s is the lock of settings, which the command may make.
@@ -233,15 +215,10 @@ func itsLock(s pathwalk.Spot, d *sandbox.Denial) bool {
 	return d.Kind == sandbox.KindProtected && locks(s.Last) && d.Target == file
 }
 
-// isIndex reports whether git reads the entries to check out from a file of this name.
-func isIndex(name string) bool { return name == "index" || strings.HasPrefix(name, "sharedindex.") }
-
-// common is what git writes to the commondir of a worktree. In a closed git directory the broker
-// writes it, and the command gets a file in memory, so that it cannot be changed later.
-const common = "../..\n"
-
+// writesCommon reports whether the new entry at s is the commondir of a worktree in a closed git directory.
+// The broker writes it, and the command gets a file in memory, so that it cannot be changed later.
 func (j *judge) writesCommon(n *notify.Notification, s pathwalk.Spot) bool {
-	if s.Last != "commondir" || filepath.Base(filepath.Dir(s.Path)) != "worktrees" || j.protection.isTemporary(s.Path) {
+	if _, position := git.Position(s.Path); s.Last != git.Commondir || position != git.Worktrees || j.protection.isTemporary(s.Path) {
 		return false
 	}
 	is, own := j.positioned(n, s.Path)
@@ -270,11 +247,11 @@ func (j *judge) linksAway(n *notify.Notification, path string) bool {
 	is, own := j.positioned(n, path)
 	if own {
 		// git init tries whether links work, in the folder that it makes a git directory of.
-		if isThere(n, j.walk, filepath.Join(filepath.Dir(path), "HEAD")) {
+		if _, err := j.walk.Lstat(n, filepath.Join(filepath.Dir(path), git.Head)); err == nil {
 			return false
 		}
 	}
-	return (is || protect.IsGit(filepath.Base(path))) && (is && !own || j.belowForeign(n, path))
+	return (is || git.IsEntry(filepath.Base(path))) && (is && !own || j.belowForeign(n, path))
 }
 
 // refusesFolder reports whether the folder at from, moved to to, would bring an open git directory
@@ -287,15 +264,10 @@ func (j *judge) refusesFolder(n *notify.Notification, from, to string, st *unix.
 	own := j.session.own.has(st)
 	is, _ := j.positioned(n, to)
 	was, _ := j.positioned(n, from)
-	becomes := protect.IsGit(filepath.Base(to)) && !own
+	becomes := git.IsEntry(filepath.Base(to)) && !own
 	return is && !was && !(own && j.belowForeign(n, from)) ||
 		(becomes || j.session.own.covered(from)) && j.belowForeign(n, to) && (becomes || !j.belowForeign(n, from))
 }
-
-// settingsFiles are the settings of a git directory.
-var settingsFiles = []string{"config", "config.worktree"}
-
-func isSettings(name string) bool { return slices.Contains(settingsFiles, name) }
 
 // repositoryOf returns the deepest folder above path that is called like a repository of any tool, or /.
 func repositoryOf(path string) string {
@@ -308,21 +280,16 @@ func repositoryOf(path string) string {
 
 // belowForeign reports whether dir or a folder above it has a repository that the session did not make.
 // It is true where that cannot be examined. In dir itself, since git takes a folder that looks like a git
-// directory where the .git entry there is broken.
+// directory where the .git entry there is broken. It opens each entry, unlike git.Top: a path can mean another
+// one for the caller, and only the inode says whose it is.
 func (j *judge) belowForeign(n *notify.Notification, dir string) bool {
 	for at := ""; at != "/"; dir = filepath.Dir(dir) {
 		at = dir
 		for _, name := range protect.Repositories() {
-			fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: filepath.Join(at, name), NoFollow: true})
+			st, err := j.walk.Lstat(n, filepath.Join(at, name))
 			if err == unix.ENOENT || err == unix.ENOTDIR {
 				continue
 			}
-			if err != nil {
-				return true
-			}
-			var st unix.Stat_t
-			err = unix.Fstat(fd, &st)
-			unix.Close(fd)
 			if err != nil || !j.session.own.has(&st) {
 				return true
 			}
@@ -331,49 +298,30 @@ func (j *judge) belowForeign(n *notify.Notification, dir string) bool {
 	return false
 }
 
-// positions are the folders of a git directory in which each folder is a git directory, too, or
-// becomes one.
-var positions = []string{"modules", "worktrees"}
-
-// positioned returns whether dir lies in one of the positions of a git directory, and whether the
-// session made it or the folder there that contains it.
+// positioned returns whether dir lies where a git directory keeps others, and whether the session made it
+// or the folder there that contains it. These are git directories from the first moment, whatever is in them.
 func (j *judge) positioned(n *notify.Notification, dir string) (is, own bool) {
 	for at := dir; at != "/"; at = filepath.Dir(at) {
-		above := filepath.Dir(at)
-		// Branches, whose names are arbitrary, are in the refs and logs/refs of a git directory.
-		if filepath.Base(at) == "refs" {
-			of := strings.TrimSuffix(above, "/logs")
-			if protect.IsGit(filepath.Base(of)) || isThere(n, j.walk, filepath.Join(of, "HEAD")) {
+		if of, are := git.Branches(at); are {
+			if _, err := j.walk.Lstat(n, filepath.Join(of, git.Head)); err == nil || git.IsEntry(filepath.Base(of)) {
 				return false, false
 			}
 		}
-		if !slices.Contains(positions, filepath.Base(above)) {
+		of, position := git.Position(at)
+		if position == "" {
 			continue
 		}
-		if of, ofOwn := j.git(n, filepath.Dir(above)); of {
+		if is, ofOwn := j.git(n, of); is {
 			return true, ofOwn || j.session.own.at(n, j.walk, at)
 		}
 	}
 	return false, false
 }
 
-func isThere(n *notify.Notification, walk *pathwalk.Walker, path string) bool {
-	fd, err := walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path, NoFollow: true})
-	if err == nil {
-		unix.Close(fd)
-	}
-	return err == nil
-}
-
-// at reports whether the session made the folder at path.
+// at reports whether the session made what is at path.
 func (o *ownGit) at(n *notify.Notification, walk *pathwalk.Walker, path string) bool {
-	fd, err := walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path, NoFollow: true})
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	return unix.Fstat(fd, &st) == nil && o.has(&st)
+	st, err := walk.Lstat(n, path)
+	return err == nil && o.has(&st)
 }
 
 // onlyRenamed is why no grant lets a command write the settings of a closed git directory itself. With
@@ -383,12 +331,12 @@ const onlyRenamed = "git's settings are set by a rename, as git config does it, 
 // copies reports whether m gives the closed git directory at its end new settings or an index. Then the broker
 // performs it by renameCopy.
 func (j *judge) copies(n *notify.Notification, m *moving) bool {
-	name := protect.Fold(m.to.Last)
-	if !isIndex(name) && !isSettings(name) || m.exchange() || m.old.Mode&unix.S_IFMT != unix.S_IFREG || j.protection.isTemporary(m.to.Full()) {
+	settings := git.IsSettings(m.to.Last)
+	if !settings && !git.IsIndex(m.to.Last) || m.exchange() || m.old.Mode&unix.S_IFMT != unix.S_IFREG || j.protection.isTemporary(m.to.Full()) {
 		return false
 	}
 	_, d := j.protection.judge(m.to.Full())
-	return (d == nil || d.Kind == sandbox.KindProtected && isSettings(name)) && j.closed(n, m.to.Path)
+	return (d == nil || d.Kind == sandbox.KindProtected && settings) && j.closed(n, m.to.Path)
 }
 
 // renameCopy performs a rename of settings or of an index.
@@ -427,7 +375,7 @@ func (h moves) copied(n *notify.Notification, m *moving) (text []byte, d *sandbo
 		return nil, d
 	}
 	d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: m.to.Full()}
-	if isIndex(protect.Fold(m.to.Last)) {
+	if git.IsIndex(m.to.Last) {
 		text, err := readOnce(m.from, &m.old, maxIndex)
 		if err == nil {
 			text, err = gitindex.Copy(text)
@@ -515,21 +463,21 @@ func putSettings(m *moving, text []byte) error {
 // refusesMark returns the denial of making the entry at s because it completes a git directory that
 // names programs, or nil.
 func (j *judge) refusesMark(n *notify.Notification, s pathwalk.Spot) *sandbox.Denial {
-	if !protect.GitMark(s.Last) || protect.IsGit(filepath.Base(s.Path)) || j.protection.isTemporary(s.Path) {
+	if !git.IsMark(s.Last) || git.IsEntry(filepath.Base(s.Path)) || j.protection.isTemporary(s.Path) {
 		return nil
 	}
 	has := func(name string) bool {
 		var st unix.Stat_t
 		return unix.Fstatat(s.Dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 	}
-	completes := protect.Marked(func(name string) bool { return has(name) || protect.Fold(name) == protect.Fold(s.Last) }) && !protect.Marked(has)
+	completes := git.Marked(func(name string) bool { return has(name) || protect.Fold(name) == protect.Fold(s.Last) }) && !git.Marked(has)
 	if !completes || !j.belowForeign(n, s.Path) {
 		return nil
 	}
 	if is, _ := j.positioned(n, s.Path); is {
 		return nil // closed from its first moment
 	}
-	if has("commondir") || protect.Fold(s.Last) == "commondir" || !seal(s.Dir) {
+	if has(git.Commondir) || protect.Fold(s.Last) == git.Commondir || !seal(s.Dir) {
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full(), Note: "it would make the folder a git directory whose hooks or settings name programs"}
 	}
 	return nil
@@ -538,7 +486,7 @@ func (j *judge) refusesMark(n *notify.Notification, s pathwalk.Spot) *sandbox.De
 // seal reports whether the folder has no hooks and no settings that name programs. It replaces the
 // settings by copies.
 func seal(dir int) bool {
-	for _, name := range settingsFiles {
+	for _, name := range git.Settings {
 		s := pathwalk.Spot{Dir: dir, Last: name}
 		st, err := s.Stat()
 		if err == unix.ENOENT {
@@ -555,17 +503,17 @@ func seal(dir int) bool {
 			return false
 		}
 	}
-	fd, err := kernel.Openat2(dir, "hooks", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := kernel.Openat2(dir, git.Hooks, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == unix.ENOENT {
 		return true
 	}
 	if err != nil {
 		return false
 	}
-	f := os.NewFile(uintptr(fd), "hooks")
+	f := os.NewFile(uintptr(fd), git.Hooks)
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
-	return err == nil && !slices.ContainsFunc(names, func(name string) bool { return !strings.Contains(name, ".") })
+	return err == nil && !slices.ContainsFunc(names, git.IsHook)
 }
 
 // closedSettings returns the text of settings as a closed git directory gets it. It is an error if they

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/internal/git"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
 	"codeagent/sandbox/resolved"
@@ -146,7 +147,7 @@ func gitFolders(root, path string) []string {
 		if i < 0 || dir == path || !sandbox.Covers(root, dir) {
 			return out
 		}
-		if gitEntry(path[i+1:]) || isIndex(protect.Fold(path[i+1:])) {
+		if gitEntry(path[i+1:]) || git.IsIndex(path[i+1:]) {
 			out = append(out, dir)
 		}
 		path = dir

@@ -151,27 +151,3 @@ func IsRepository(name string) bool {
 		return in && folder == name
 	})
 }
-
-// IsGit reports whether an entry called name is where git looks for a repository.
-func IsGit(name string) bool { return Fold(name) == ".git" }
-
-// gitMarks are the entries by which a folder of any name is recognised as a git directory: HEAD,
-// and one of the others.
-var gitMarks = []string{"head", "objects", "commondir"}
-
-// GitMark reports whether a git directory is recognised by an entry called name.
-func GitMark(name string) bool {
-	name = Fold(name)
-	for _, mark := range gitMarks {
-		if name == mark {
-			return true
-		}
-	}
-	return false
-}
-
-// Marked reports whether a folder that has these entries is a git directory, or the one that git
-// keeps for a worktree.
-func Marked(has func(name string) bool) bool {
-	return has("HEAD") && (has("objects") || has("commondir"))
-}

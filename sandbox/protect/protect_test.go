@@ -120,10 +120,4 @@ func TestGit(t *testing.T) {
 	if names := append(Names(), "my.conf"); !IsRepository(".GIT") || IsRepository("src") || slices.ContainsFunc(OutsideRepositories(names), func(name string) bool { return Of(name).Kind == VersionControl }) || !slices.Contains(OutsideRepositories(names), "my.conf") {
 		t.Error("wrong about repositories")
 	}
-	has := func(names ...string) func(string) bool {
-		return func(name string) bool { return slices.Contains(names, name) }
-	}
-	if !Marked(has("HEAD", "objects")) || !Marked(has("HEAD", "commondir")) || Marked(has("objects", "commondir")) || Marked(has("HEAD")) {
-		t.Error("wrong about the marks of a git directory")
-	}
 }

@@ -63,7 +63,7 @@ func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) Tr
 			continue
 		}
 		asking.Go(func() error {
-			answers[i], trees[i].Err = gitrun.Trusted(ctx, gitrun.Tree{Top: t.Top, Dirs: t.Dirs}, p, home, ws.Files)
+			answers[i], trees[i].Err = gitrun.Trusted(ctx, t.Tree, p, home, ws.Files)
 			return nil
 		})
 	}

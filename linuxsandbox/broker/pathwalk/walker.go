@@ -64,6 +64,17 @@ func (w *Walker) Open(c Caller, m Name) (int, error) {
 	return w.view.open(c.Thread(), m)
 }
 
+// Lstat returns the state of what the caller means by path, of a link itself.
+func (w *Walker) Lstat(c Caller, path string) (st unix.Stat_t, err error) {
+	fd, err := w.Open(c, Name{Dir: unix.AT_FDCWD, Path: path, NoFollow: true})
+	if err != nil {
+		return st, err
+	}
+	defer unix.Close(fd)
+	err = unix.Fstat(fd, &st)
+	return st, err
+}
+
 // Straight is Open for an absolute path that leads to a file through no link and so is its path in the
 // policy too. It saves looking that up. For any other path the error is ELOOP.
 func (w *Walker) Straight(c Caller, m Name) (int, error) {
