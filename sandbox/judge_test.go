@@ -7,6 +7,7 @@ import (
 
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // workspace is the policy under which most commands run.
@@ -44,6 +45,20 @@ func TestJudgeWrite(t *testing.T) {
 		{"/w/.env", sandbox.KindRead}, {"/w/a/b/.env", sandbox.KindRead}, {"/w/key.pem", sandbox.KindRead}, {"/w/x.secret", sandbox.KindRead},
 	} {
 		checkJudgement(t, "write "+c.path, p.JudgeWrite(c.path), c.want)
+	}
+}
+
+// TestJudgeWriteBelowNames: a name may begin at or above a write root, but must end below it.
+func TestJudgeWriteBelowNames(t *testing.T) {
+	p := sandbox.WorkspaceWrite(protecttest.In("/w/{editor/}"), protecttest.In("/v/{agent}/skills"))
+	for path, want := range map[string]sandbox.DenialKind{
+		"/w/{editor/}": allowed, "/w/{editor/}/a": allowed, "/w/{editor}": sandbox.KindProtected, "/w/{editor}/a": sandbox.KindProtected,
+		"/w/{editor}.lock": sandbox.KindProtected, "/w/{EDITOR/}/a": sandbox.KindWrite, "/w/{editor/}/{/EDITOR}": sandbox.KindProtected,
+		"/w/{editor/}/{editor}": sandbox.KindProtected, "/w/a": sandbox.KindWrite,
+		"/v/{agent}/skills": allowed, "/v/{agent}/skills/a": allowed, "/v/{agent}/a": sandbox.KindWrite,
+		"/v/{agent}/skills/a/{shell}": sandbox.KindProtected, "/v/{agent}/skills/{agent}/a": sandbox.KindProtected,
+	} {
+		checkJudgement(t, "write "+path, p.JudgeWrite(protecttest.In(path)), want)
 	}
 }
 

@@ -109,7 +109,9 @@ var wider = []string{"/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr", "/d
 // names, its parent, the paths beside it, and paths below it. They must agree on all. For another
 // spelling the profile may only refuse more.
 func TestAgreesWithPolicy(t *testing.T) {
-	for name, p := range policies() {
+	policies := policies()
+	policies["names above the roots"] = sandbox.WorkspaceWrite(protecttest.In("/Users/u/{editor/}"), protecttest.In("/Users/u/app/{agent}/skills"))
+	for name, p := range policies {
 		sb := compile(t, p)
 		rows, allowed := 0, 0
 		for _, target := range targets(p) {
@@ -156,6 +158,9 @@ func targets(p sandbox.Policy) []string {
 		seeds = append(seeds, r.Path)
 		for _, name := range append([]string{"main.go", ".git", ".git/HEAD", ".env", "sub/.env", "sub/.env/x", "a.secret", "conf/a/token", "conf/token", "conf/a/b/token", "café", "x\ny"}, p.Protected.Names...) {
 			seeds = append(seeds, path.Join(r.Path, name), path.Join(r.Path, "sub", name))
+			if rest, begins := strings.CutPrefix(name, path.Base(r.Path)+"/"); begins {
+				seeds = append(seeds, path.Join(r.Path, rest))
+			}
 		}
 	}
 	seeds = append(seeds, p.Protected.Paths...)
