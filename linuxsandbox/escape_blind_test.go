@@ -58,8 +58,8 @@ var blindDeeds = map[string]func(p place) error{
 	"unlink":   func(p place) error { return unix.Unlink(p.out + "/file") },
 	"flock":    func(p place) error { return errors.Join(lockOpen(p.out+"/file", unix.LOCK_EX), hostTries(p)) },
 	"link":     func(p place) error { return unix.Link(p.out+"/file", p.in+"/taken") },
-	"envrc":    made(".envrc"),
-	"mcp":      made(".mcp.json"),
+	"shell":    made("{shell}"),
+	"agent":    made("{agent2}"),
 	"hook":     made("sub/.git/hooks/pre-commit"),
 	"move":     func(p place) error { return renamed(p, "sub", "sub2")() },
 }
@@ -133,8 +133,8 @@ func blindEscapes() []attempt {
 	})
 	tired.before = func(h *host, p place) { h.put(p.out+"/file", "data\n", 0o644) }
 	rows = append(rows, tired,
-		protected("not readable: .envrc", "E28", ".envrc", blind("envrc")),
-		protected("not readable: .mcp.json that was absent", "E29", ".mcp.json", blind("mcp")),
+		protected("not readable: {shell}", "E28", "{shell}", blind("shell")),
+		protected("not readable: {agent2} that was absent", "E29", "{agent2}", blind("agent")),
 		protected("not readable: a hook of a nested repository", "E10", "sub/.git/hooks", blind("hook")),
 		protected("not readable: the ancestor of a nested repository moved", "E11", "sub", blind("move")),
 		foreign("chmod by a program that may only be executed", "E18", "files of other users outside the write roots", blind("chmod theirs")))

@@ -17,13 +17,14 @@ import (
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
+	"codeagent/sandbox/protect/protecttest"
 
 	"golang.org/x/sys/unix"
 )
 
 // answerRow is data: a way to a protected entry other than by its name. Both scripts run in bash, in
 // the row's folder of the workspace: first by the owner, before, who makes what is there, then by
-// the command.
+// the command. Words of protecttest stand for names.
 type answerRow struct{ name, escape, watch, before, script string }
 
 const (
@@ -43,7 +44,7 @@ var answerRows = []answerRow{
 	{"lock: a link", "E26", ".git/config.lock", "", "ln -s ../mine .git/config.lock"},
 	{"lock: removed", "E26", ".git/config.lock", "cp .git/config .git/config.lock", "rm .git/config.lock"},
 	{"lock: of a module", "E26", ".git/modules/m/config.lock", "", evil + "> .git/modules/m/config.lock"},
-	{"lock: of .mcp.json", "E29", ".mcp.json.lock", "echo {} > .mcp.json", evil + "> .mcp.json.lock"},
+	{"lock: of an agent's", "E29", "{agent2}.lock", "echo {} > {agent2}", evil + "> {agent2}.lock"},
 
 	{"link: its target written", "E29", "cfg/mcp.json", mcpLink, evil + "> cfg/mcp.json"},
 	{"link: its target replaced", "E29", "cfg/mcp.json", mcpLink, evil + "> e; mv e cfg/mcp.json"},
@@ -53,13 +54,13 @@ var answerRows = []answerRow{
 	{"link: its target's lock made", "E29", "cfg/mcp.json.lock", mcpLink, evil + "> cfg/mcp.json.lock"},
 	{"link: the folder of its target moved", "E29", "cfg", mcpLink, "mv cfg x; mkdir cfg; " + evil + "> cfg/mcp.json"},
 	{"link: another spelling of its target", "E29", "cfg/MCP.json", mcpLink, evil + "> cfg/MCP.json"},
-	{"link: replaced", "E29", ".mcp.json", mcpLink, "ln -s mine e; mv e .mcp.json"},
-	{"link: a link on its way replaced", "E29", "b", "mkdir cfg; echo {} > cfg/mcp.json; ln -s cfg b; ln -s b/mcp.json .mcp.json", "mkdir e; " + evil + "> e/mcp.json; ln -sfn e b"},
-	{"link: its target that was absent", "E29", "cfg/mcp.json", "mkdir cfg; ln -s cfg/mcp.json .mcp.json", evil + "> cfg/mcp.json"},
-	{"link: a file in the folder of .claude", "E29", "tooling/claude", claudeLink, evil + "> tooling/claude/settings.json"},
-	{"link: what a link in the folder of .claude leads to", "E29", "scripts", claudeLink + "; mkdir scripts; echo x > scripts/h.sh; ln -s ../../scripts/h.sh tooling/claude/h.sh", evil + "> scripts/h.sh"},
-	{"link: the folder above that of .claude moved", "E29", "tooling", claudeLink, "mv tooling x; mkdir -p tooling/claude; " + evil + "> tooling/claude/settings.json"},
-	{"link: a folder on the way to a name", "E28", "conf/vscode/tasks.json", "mkdir -p conf/vscode; ln -s conf/vscode .vscode", evil + "> conf/vscode/tasks.json"},
+	{"link: replaced", "E29", "{agent2}", mcpLink, "ln -s mine e; mv e {agent2}"},
+	{"link: a link on its way replaced", "E29", "b", "mkdir cfg; echo {} > cfg/mcp.json; ln -s cfg b; ln -s b/mcp.json {agent2}", "mkdir e; " + evil + "> e/mcp.json; ln -sfn e b"},
+	{"link: its target that was absent", "E29", "cfg/mcp.json", "mkdir cfg; ln -s cfg/mcp.json {agent2}", evil + "> cfg/mcp.json"},
+	{"link: a file in the folder of an agent", "E29", "tooling/claude", claudeLink, evil + "> tooling/claude/settings.json"},
+	{"link: what a link in the folder of an agent leads to", "E29", "scripts", claudeLink + "; mkdir scripts; echo x > scripts/h.sh; ln -s ../../scripts/h.sh tooling/claude/h.sh", evil + "> scripts/h.sh"},
+	{"link: the folder above that of an agent moved", "E29", "tooling", claudeLink, "mv tooling x; mkdir -p tooling/claude; " + evil + "> tooling/claude/settings.json"},
+	{"link: a folder on the way to a name", "E28", "conf/vscode/{/editor}", "mkdir -p conf/vscode; ln -s conf/vscode {editor/}", evil + "> conf/vscode/{/editor}"},
 	{"link: a hook", "E25", "tools/hook.sh", "mkdir tools; echo true > tools/hook.sh; ln -s ../../tools/hook.sh .git/hooks/post-commit", evil + "> tools/hook.sh"},
 	{"link: the folder of hooks of a module", "E25", "tools", "mkdir tools; rm -r .git/modules/m/hooks; ln -s ../../../tools .git/modules/m/hooks", evil + "> tools/post-checkout"},
 	{"link: of a path in the settings, its target", "E28", "cfg/own", ownLink + ownedPath, evil + "> cfg/own"},
@@ -67,21 +68,21 @@ var answerRows = []answerRow{
 	{"link: of a name in the settings, its target", "E28", "cfg/own", ownLink + ownedName, evil + "> cfg/own"},
 	{"link: of a name in the settings, the link", "E28", ownedName, ownLink + ownedName, "ln -sfn mine " + ownedName},
 
-	{"name: .hg/hgrc", "E28", ".hg", "mkdir -p .hg/store", evil + "> .hg/hgrc"},
-	{"name: .hg moved into place", "E28", ".hg", "", "mkdir e; " + evil + "> e/hgrc; mv e .hg"},
+	{"name: of a repository", "E28", "{repository/}", "mkdir -p {repository/}/store", evil + "> {repository}"},
+	{"name: a repository moved into place", "E28", "{repository/}", "", "mkdir e; " + evil + "> e/{/repository}; mv e {repository/}"},
 
-	{"spelling: .Claude", "E29", ".Claude", "", "mkdir .Claude; " + evil + "> .Claude/settings.json"},
-	{"spelling: .mcp.JSON", "E29", ".mcp.JSON", "", evil + "> .mcp.JSON"},
+	{"spelling: capitals, of a folder", "E29", "{AGENT2}", "", "mkdir {AGENT2}; " + evil + "> {AGENT2}/settings.json"},
+	{"spelling: capitals, of a file", "E29", "{AGENT2}", "", evil + "> {AGENT2}"},
 	{"spelling: .g and an invisible character and it", "E25", ".g\u200cit/hooks", "cp -r .git .g\u200cit", evil + "> .g\u200cit/hooks/pre-commit"},
 	{"spelling: .git/hooKs with the Kelvin sign", "E25", ".git/hoo\u212as", "", "mkdir .git/hoo\u212as; " + evil + "> .git/hoo\u212as/pre-commit"},
 	{"spelling: .git/conﬁg with a ligature", "E26", ".git/con\ufb01g", "", evil + "> .git/con\ufb01g"},
-	{"spelling: .envrc with a dot at its end", "E28", ".envrc.", "", evil + "> .envrc."},
+	{"spelling: a dot at its end", "E28", "{shell}.", "", evil + "> {shell}."},
 	{"spelling: another lock", "E26", ".git/CONFIG.Lock", "", evil + "> .git/CONFIG.Lock"},
 }
 
 const (
-	mcpLink    = "mkdir cfg; echo {} > cfg/mcp.json; ln -s cfg/mcp.json .mcp.json"
-	claudeLink = "mkdir -p tooling/claude; ln -s tooling/claude .claude"
+	mcpLink    = "mkdir cfg; echo {} > cfg/mcp.json; ln -s cfg/mcp.json {agent2}"
+	claudeLink = "mkdir -p tooling/claude; ln -s tooling/claude {agent2}"
 	ownLink    = "mkdir cfg; echo 1 > cfg/own; ln -s cfg/own "
 )
 
@@ -89,8 +90,8 @@ const (
 // one entry.
 func answerEscapes() (rows []attempt) {
 	of := slices.Clone(answerRows)
-	for kind, escape := range map[protect.Kind]string{protect.Agent: "E29", protect.Editor: "E28", protect.Shell: "E28"} {
-		name := "names/" + anyName(kind) // not what repository makes
+	for word, escape := range map[string]string{"{agent}": "E29", "{editor}": "E28", "{shell}": "E28"} {
+		name := protecttest.In("names/" + word) // not what repository makes
 		dir := "mkdir -p " + filepath.Dir(name) + "; "
 		of = append(of,
 			answerRow{"name: " + name, escape, name, dir, evil + "> " + name},
@@ -106,10 +107,11 @@ func answerEscapes() (rows []attempt) {
 		}
 		rows = append(rows, a)
 	}
+	agent := protecttest.In("{agent}")
 	for name, r := range map[string]answerRow{
 		"a hook":     {"", "E25", "folds/.git/hooks", "mkdir -p folds/.git/hooks folds/.git/objects; echo x > folds/.git/HEAD", evil + "> folds/.GIT/hoo\u212as/pre-commit"},
-		"an agent's": {"", "E29", "folds/.claude", "mkdir folds/.claude", evil + "> folds/.Cl\u200caude/settings.json"},
-		"a link's":   {"", "E29", "folds/mcp.json", "echo {} > folds/mcp.json; ln -s folds/mcp.json .mcp.json", evil + "> folds/MCP.json"},
+		"an agent's": {"", "E29", "folds/" + agent, "mkdir folds/" + agent, evil + "> folds/" + agent[:2] + "\u200c" + strings.ToUpper(agent[2:]) + "/settings.json"},
+		"a link's":   {"", "E29", "folds/mcp.json", "echo {} > folds/mcp.json; ln -s folds/mcp.json {agent2}", evil + "> folds/MCP.json"},
 		"a lock":     {"", "E26", "folds/.git/config.lock", "mkdir -p folds/.git/objects; echo x > folds/.git/HEAD; echo > folds/.git/config.lock", evil + ">> folds/.git/Con\ufb01g.LOCK"},
 	} {
 		a := protected("protected: on a file system that folds names: "+name, r.escape, r.watch, scripted(r.script))
@@ -131,7 +133,7 @@ func answerEscapes() (rows []attempt) {
 // scripted runs a script in the folder of the row.
 func scripted(script string) func(p place) error {
 	return func(p place) error {
-		cmd := exec.Command("/bin/bash", "-euc", script)
+		cmd := exec.Command("/bin/bash", "-euc", protecttest.In(script))
 		cmd.Dir = p.in
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)

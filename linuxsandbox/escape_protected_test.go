@@ -7,15 +7,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+
+	"codeagent/sandbox/protect"
+	"codeagent/sandbox/protect/protecttest"
 
 	"golang.org/x/sys/unix"
 )
 
-// protected is a row that changes what is read-only inside the workspace. watch must not change.
+// protected is a row that changes what is read-only inside the workspace. watch must not change. All
+// paths of such rows may have words of protecttest.
 func protected(name, escape, watch string, do func(p place) error) attempt {
 	return attempt{
 		name: name, escape: escape, protects: "what runs or is trusted outside the sandbox later", weakness: "protected",
-		do: do, watch: []string{watch}, before: repository,
+		do: do, watch: []string{protecttest.In(watch)}, before: repository,
 	}
 }
 
@@ -35,14 +40,14 @@ func repository(h *host, p place) {
 	h.put(p.in+"/.git/worktrees/w/commondir", "../..\n", 0o644)
 	h.put(p.in+"/.git/worktrees/w/gitdir", p.in+"/linked/.git\n", 0o644)
 	h.put(p.in+"/linked/.git", "gitdir: "+p.in+"/.git/worktrees/w\n", 0o644)
-	h.put(p.in+"/.envrc", "export A=1\n", 0o644)
-	h.put(p.in+"/.codeagent/settings.toml", "model = \"m\"\n", 0o644)
+	h.put(p.in+protecttest.In("/{shell}"), "export A=1\n", 0o644)
+	h.put(p.in+protecttest.In("/{agent}/settings.toml"), "model = \"m\"\n", 0o644)
 }
 
 // made creates a file in the workspace with the folders above it.
 func made(path string) func(p place) error {
 	return func(p place) error {
-		full := p.in + "/" + path
+		full := p.in + "/" + protecttest.In(path)
 		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 			return err
 		}
@@ -61,7 +66,7 @@ func do(steps ...func() error) error {
 }
 
 func renamed(p place, from, to string) func() error {
-	return func() error { return unix.Rename(p.in+"/"+from, p.in+"/"+to) }
+	return func() error { return unix.Rename(p.in+"/"+protecttest.In(from), p.in+"/"+protecttest.In(to)) }
 }
 
 func exchanged(p place, a, b string) func() error {
@@ -130,28 +135,57 @@ func gitEscapes() []attempt {
 
 func protectedEscapes() []attempt {
 	rows := gitEscapes()
-	for _, absent := range []struct{ escape, path string }{
-		{"E13", ".codeagent/hooks.toml"}, {"E29", ".claude/settings.json"}, {"E29", ".cursor/mcp.json"}, {"E29", ".codex/config.toml"},
-		{"E29", ".gemini/settings.json"}, {"E29", ".agents/hooks"}, {"E29", ".mcp.json"}, {"E28", ".vscode/tasks.json"},
-		{"E28", ".vscode/settings.json"}, {"E28", ".idea/workspace.xml"}, {"E28", "deep/below/.envrc"}, {"E29", "sub/.mcp.json"},
-	} {
-		rows = append(rows, protected("absent at the start: "+absent.path, absent.escape, absent.path, made(absent.path)))
+	absent := []struct{ escape, path string }{
+		{"E13", "{agent}/hooks.toml"}, {"E29", "{agent2}"}, {"E29", "sub/{agent2}"}, {"E28", "deep/below/{shell}"},
+		{"E28", "{editor}"}, {"E28", protecttest.Nested(protect.Editor)[1]}, {"E28", protecttest.Plain(protect.Editor)[0] + "/workspace.xml"},
+	}
+	for _, agent := range protecttest.Plain(protect.Agent)[2:7] {
+		absent = append(absent, struct{ escape, path string }{"E29", agent + "/settings.json"})
+	}
+	for _, a := range absent {
+		rows = append(rows, protected("absent at the start: "+a.path, a.escape, a.path, made(a.path)))
 	}
 	return append(rows,
-		protected(".envrc", "E28", ".envrc", made(".envrc")),
-		protected(".envrc replaced", "E28", ".envrc", func(p place) error { return renamed(p, "mine", ".envrc")() }),
-		protected(".codeagent: a setting", "E13", ".codeagent", made(".codeagent/settings.toml")),
-		protected(".codeagent: its folder moved, another made", "E13", ".codeagent", func(p place) error {
-			return do(renamed(p, ".codeagent", "x"), planted(p, ".codeagent/settings.toml"))
+		protected("{shell}", "E28", "{shell}", made("{shell}")),
+		protected("{shell} replaced", "E28", "{shell}", func(p place) error { return renamed(p, "mine", "{shell}")() }),
+		protected("{agent}: a setting", "E13", "{agent}", made("{agent}/settings.toml")),
+		protected("{agent}: its folder moved, another made", "E13", "{agent}", func(p place) error {
+			return do(renamed(p, "{agent}", "x"), planted(p, "{agent}/settings.toml"))
 		}),
-		protected(".codeagent: a symlink in its place", "E13", ".codeagent", func(p place) error {
-			return do(renamed(p, ".codeagent", "x"), func() error { return os.Symlink("sub", p.in+"/.codeagent") })
+		protected("{agent}: a symlink in its place", "E13", "{agent}", func(p place) error {
+			return do(renamed(p, "{agent}", "x"), func() error { return os.Symlink("sub", p.in+protecttest.In("/{agent}")) })
 		}),
-		protected(".vscode as a symlink to a folder with tasks", "E14", ".vscode", func(p place) error {
-			return do(planted(p, "sub/tasks.json"), func() error { return os.Symlink("sub", p.in+"/.vscode") })
+		protected("{editor/} as a symlink to a folder with {/editor}", "E14", "{editor/}", func(p place) error {
+			return do(planted(p, "sub/{/editor}"), func() error { return os.Symlink("sub", p.in+protecttest.In("/{editor/}")) })
 		}),
-		protected("a folder moved to a protected name", "E13", ".claude", func(p place) error {
-			return do(planted(p, "sub/settings.json"), renamed(p, "sub", ".claude"))
+		protected("a folder moved to a protected name", "E13", "{agent2}", func(p place) error {
+			return do(planted(p, "sub/settings.json"), renamed(p, "sub", "{agent2}"))
 		}),
+		aboveRoots(),
 	)
+}
+
+// aboveRoots: protected names begin at or above the only write roots.
+func aboveRoots() attempt {
+	paths := []string{protecttest.In("{editor}"), protecttest.In("{agent}/skills/deep/{shell}")}
+	a := protected("names that begin at or above a write root", "E14", "", func(p place) error {
+		err := made("{editor/}/mine")(p)
+		for _, path := range paths {
+			err = errors.Join(err, made(path)(p))
+		}
+		return err
+	})
+	a.policy, a.watch = "above", nil
+	a.before = func(h *host, p place) {
+		for _, path := range paths {
+			h.put(filepath.Dir(p.in+"/"+path)+"/old", "data\n", 0o644)
+		}
+	}
+	a.landed = func(h *host, p place) bool {
+		if _, err := os.Stat(p.in + protecttest.In("/{editor/}/mine")); err != nil {
+			h.t.Errorf("what is not protected cannot be made in the write root: %v", err)
+		}
+		return slices.ContainsFunc(paths, func(path string) bool { _, err := os.Stat(p.in + "/" + path); return err == nil })
+	}
+	return a
 }

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"time"
 
+	"codeagent/sandbox/protect/protecttest"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -232,6 +234,7 @@ func duringEscapes() []attempt {
 			return errors.Join(os.WriteFile(full+"~", []byte("saved\n"), 0o644), os.Rename(full+"~", full))
 		}
 	}
+	shell := protecttest.In("{shell}")
 	return []attempt{
 		during("git config", ".git/config", func(p place) error {
 			if out, err := exec.Command("git", "-C", p.in, "config", "user.name", "host").CombinedOutput(); err != nil {
@@ -239,7 +242,7 @@ func duringEscapes() []attempt {
 			}
 			return nil
 		}),
-		during("atomic save", ".envrc", save(".envrc")),
+		during("atomic save", shell, save(shell)),
 		during("atomic save of a hook", ".git/hooks/pre-commit", save(".git/hooks/pre-commit")),
 		during("new folder of hooks", ".git/hooks/pre-commit", func(p place) error {
 			return errors.Join(os.Rename(p.in+"/.git/hooks", p.in+"/.git/hooks-old"), os.Mkdir(p.in+"/.git/hooks", 0o755))

@@ -17,6 +17,7 @@ import (
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // This is the table of escapes: one row is one real attempt at something that the sandbox must
@@ -239,7 +240,7 @@ func (h *host) judge(a attempt, p place, word, before string) bool {
 }
 
 // policyNames are the policies that host.policy knows.
-var policyNames = []string{"", "reads", "roots", "own", "foreign", "names"}
+var policyNames = []string{"", "reads", "roots", "own", "foreign", "names", "above"}
 
 // policy returns the policy with that name; s.Base contains ws, out and secret.
 func (h *host) policy(name string, s scene, table []attempt) sandbox.Policy {
@@ -253,6 +254,8 @@ func (h *host) policy(name string, s scene, table []attempt) sandbox.Policy {
 	case "roots":
 		p = sandbox.Strict(os.Args[0], ws) // no workspace except the victim's program
 		p.Limits = sandbox.Limits{}
+	case "above": // see aboveRoots
+		p.Write = nil
 	case "foreign":
 		p.Write, p.DenyRead = nil, []string{filepath.Join(base, "secret")}
 	}
@@ -261,6 +264,8 @@ func (h *host) policy(name string, s scene, table []attempt) sandbox.Policy {
 		switch {
 		case a.policy == "foreign" && name == "foreign":
 			p.Write = append(p.Write, sandbox.Root{Path: dir, Optional: true})
+		case a.policy == "above" && name == "above":
+			p.Write = append(p.Write, sandbox.Root{Path: dir + protecttest.In("/{editor/}")}, sandbox.Root{Path: dir + protecttest.In("/{agent}/skills")})
 		case a.policy == "own" && name == "own":
 			p.Protected.Own = append(p.Protected.Own, dir+"/bin/tool", dir+"/absent-settings")
 		case a.weakness == "protected" && name == "":

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,8 +44,8 @@ func TestHeldFolder(t *testing.T) {
 			{"up from it", `echo hi > "$GOOD/../y" && exit 9 || true`, []string{away + "/y"}},
 			{"a second name for what is outside", `ln "$TARGET" "$GOOD/h" && exit 9 || true`, []string{th.out}},
 			{"what is outside, moved in", `mv "$TARGET" "$GOOD/h" && exit 9 || true`, []string{th.out}},
-			{"a protected name", `echo hi > "$GOOD/.envrc" && exit 9 || true`, []string{good + "/.envrc"}},
-			{"a folder of protected names", `mkdir "$GOOD/d"; mkdir "$GOOD/d/.claude" && exit 9 || true; rmdir "$GOOD/d"`, []string{good + "/d/.claude"}},
+			{"a protected name", protecttest.In(`echo hi > "$GOOD/{shell}" && exit 9 || true`), []string{good + protecttest.In("/{shell}")}},
+			{"a folder of protected names", protecttest.In(`mkdir "$GOOD/d"; mkdir "$GOOD/d/{agent}" && exit 9 || true; rmdir "$GOOD/d"`), []string{good + protecttest.In("/d/{agent}")}},
 			{"the kernel's files", `echo 0 > /proc/self/oom_score_adj && exit 9 || true; echo 0 > /sys/kernel/mm/ksm/run && exit 9 || true; echo 0 > /dev/kmsg && exit 9 || true`, nil},
 		} {
 			t.Run(row.name, func(t *testing.T) {

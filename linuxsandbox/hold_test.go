@@ -16,6 +16,7 @@ import (
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // asker is a user who answers by the denial.
@@ -96,21 +97,22 @@ func TestHeldAsUser(t *testing.T) {
 // TestHeldProtected: a protected name inside the workspace is opened while the command waits, and
 // only that name.
 func TestHeldProtected(t *testing.T) {
+	shell, agent := protecttest.In("{shell}"), protecttest.In("{agent}")
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		a := &asker{answer: func(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
-			if strings.HasSuffix(d.Target, ".envrc") {
+			if strings.HasSuffix(d.Target, shell) {
 				return yes(ctx, d)
 			}
 			return no(ctx, d)
 		}}
-		st, out, denials := th.held(t, a, `echo one > .envrc; echo two >> .envrc; cat .envrc; echo three > .mcp.json || echo refused; echo again > .mcp.json || echo refused`)
+		st, out, denials := th.held(t, a, protecttest.In(`echo one > {shell}; echo two >> {shell}; cat {shell}; echo three > {agent} || echo refused; echo again > {agent} || echo refused`))
 		if st.Exit != 0 || !strings.HasPrefix(out, "one\ntwo\n") || strings.Count(out, "refused\n") != 2 {
 			t.Errorf("%+v %q", st, out)
 		}
-		if want := []string{th.dir + "/.envrc", th.dir + "/.mcp.json"}; !slices.Equal(a.targets(), want) {
+		if want := []string{th.dir + "/" + shell, th.dir + "/" + agent}; !slices.Equal(a.targets(), want) {
 			t.Errorf("asked for %q, want %q", a.targets(), want)
 		}
-		if len(denials) != 1 || denials[0].Target != th.dir+"/.mcp.json" || denials[0].Count != 2 {
+		if len(denials) != 1 || denials[0].Target != th.dir+"/"+agent || denials[0].Count != 2 {
 			t.Errorf("recorded %+v", denials)
 		}
 	})

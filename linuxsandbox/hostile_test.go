@@ -23,6 +23,7 @@ import (
 	"codeagent/internal/machine"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 
 	"golang.org/x/sys/unix"
 )
@@ -108,7 +109,7 @@ func hostilePlay(t *testing.T, b *Backend, kind string, deal []byte) string {
 			_ = os.Chmod(own, 0o755)
 		}
 		var text strings.Builder
-		for _, path := range []string{out, in + "/.envrc", in + "/.mcp.json", in + "/sub/.git/hooks", in + "/sub/.git/config"} {
+		for _, path := range []string{out, in + protecttest.In("/{shell}"), in + protecttest.In("/{agent2}"), in + "/sub/.git/hooks", in + "/sub/.git/config"} {
 			describe(&text, path)
 		}
 		return text.String() + flagsOf(out+"/mine") + ownerOf(t, os.DevNull)
@@ -248,7 +249,7 @@ func newHostile(in, out string) *hostile {
 	h := &hostile{values: []uintptr{0, 1, 2, 0o777, 0o4755, 0o600, unix.AT_EMPTY_PATH, unix.AT_SYMLINK_NOFOLLOW, unix.AT_SYMLINK_FOLLOW, unix.AT_REMOVEDIR,
 		unix.O_WRONLY | unix.O_CREAT, unix.O_RDWR | unix.O_TRUNC, unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL, unix.O_TMPFILE | unix.O_RDWR,
 		24, 16, ^uintptr(0), uintptr(os.Getuid()), 4711, 1, 4096, ^uintptr(0) - 4096}}
-	for i, name := range []string{"mine", ".envrc", ".mcp.json", "sub", "sub/.git", "sub/.git/hooks/sample", "sub/.git/hooks/new", "other", "other/x", "new", "", "conf/key"} {
+	for i, name := range []string{"mine", protecttest.In("{shell}"), protecttest.In("{agent2}"), "sub", "sub/.git", "sub/.git/hooks/sample", "sub/.git/hooks/new", "other", "other/x", "new", "", "conf/key"} {
 		for _, dir := range []string{in, out, in + "/l", "/proc/self/root" + out, "/proc/thread-self/cwd/../out", "/dev/fd/3/..", "../out"} {
 			h.paths = append(h.paths, h.memory([]byte(dir+"/"+name+"\x00")))
 		}
@@ -282,7 +283,7 @@ func newHostile(in, out string) *hostile {
 		h.values = append(h.values, h.memory(m))
 	}
 	h.values = append(h.values, attribute, uintptr(len(address)))
-	for _, path := range []string{out, out + "/mine", out + "/sub", in, in + "/mine", in + "/sub/.git/hooks", in + "/.envrc"} {
+	for _, path := range []string{out, out + "/mine", out + "/sub", in, in + "/mine", in + "/sub/.git/hooks", in + protecttest.In("/{shell}")} {
 		for _, flags := range []int{unix.O_RDONLY, unix.O_PATH} {
 			if fd, err := unix.Open(path, flags, 0); err == nil {
 				h.fds = append(h.fds, fd)

@@ -15,6 +15,7 @@ import (
 	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/broker"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // tellTo is a change observer made of a function.
@@ -54,7 +55,7 @@ func TestNotTold(t *testing.T) {
 		`rmdir d || rm d || mv -T e d || mv -T a d || ln a b || mkdir a || mv missing a || true`,
 		`mkdir a/x || ln -s y a/x || ln a a/x || mv a a/x || chmod 600 a/ || py 'os.open("a/x", os.O_WRONLY | os.O_CREAT | os.O_EXCL)' || true`,
 		`chmod 600 missing || truncate -cs 1 missing || rm missing || true`,
-		`echo x > .envrc || mkdir .vscode/settings.json || ln -s x .idea || mv d .codeagent || true`,
+		protecttest.In(`echo x > {shell} || mkdir {editor} || ln -s x {agent2} || mv d {agent} || true`),
 		`echo x > /outside || chmod 777 / || mv a /usr || mv /usr/bin . || ln /usr/bin/env . || true`,
 	} {
 		album := newAlbum()

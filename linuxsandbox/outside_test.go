@@ -16,6 +16,7 @@ import (
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
@@ -174,7 +175,7 @@ func replica(t *testing.T, th *theatre) {
 // replicaTargets name one entry of every kind. made is the script that recreates it.
 func replicaTargets(ws, temp, out string) map[string]string {
 	return map[string]string{
-		"workspace": ws + "/r", "absent in the workspace": ws + "/n", "the workspace": ws, "protected": ws + "/.envrc",
+		"workspace": ws + "/r", "absent in the workspace": ws + "/n", "the workspace": ws, "protected": ws + protecttest.In("/{shell}"),
 		"temporary": temp + "/r", "absent in temp": temp + "/n", "temp": temp,
 		"outside": out, "absent outside": out + "-absent", "folder outside": filepath.Dir(out), "link into the workspace": out + "-link", "link out": ws + "/out",
 		"pipe outside": os.Getenv("PIPE"), "granted": out + "-granted", "beside it": out + "-granted2", "null": "/dev/null", "zero": "/dev/zero", "absent device": "/dev/nothing",

@@ -12,6 +12,7 @@ import (
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // TestProtectedInSession (E10 to E15, E25, E26): repositories that the policy does not name are
@@ -19,6 +20,7 @@ import (
 func TestProtectedInSession(t *testing.T) { inSettings(t, "^TestProtectedInSessionInSetting$") }
 
 // sessionRow is a script that must fail, or succeed if ok is set, in a workspace of furnishSession.
+// Words of protecttest stand for names.
 type sessionRow struct {
 	name, script string
 	ok           bool
@@ -53,11 +55,11 @@ var sessionRows = []sessionRow{
 import ctypes, os, sys
 fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o777)
 sys.exit(ctypes.CDLL(None).linkat(-100, b"/proc/self/fd/%d" % fd, -100, b"deep/old/.git/hooks/pre-push", 0x400) != 0)'`, false, ""},
-	{"a folder with a protected name, from the temporary files", `mkdir -p "$TMPDIR/d/.claude" && python3 -c 'import os; os.rename(os.environ["TMPDIR"] + "/d", "d")'`, false, ""},
-	{"the same by mv", `mkdir -p "$TMPDIR/e/.claude" && echo x > "$TMPDIR/e/.claude/settings.json" && mv "$TMPDIR/e" e`, false, ""},
-	{"a link to where tasks are", `mkdir v && echo x > v/tasks.json && ln -s v .vscode`, false, ""},
-	{"a folder renamed to where tasks are", `mkdir w && echo x > w/tasks.json && mv w .vscode`, false, ""},
-	{"a file from the temporary files as a protected one", `echo x > "$TMPDIR/x" && mv "$TMPDIR/x" .envrc`, false, ""},
+	{"a folder with a protected name, from the temporary files", `mkdir -p "$TMPDIR/d/{agent}" && python3 -c 'import os; os.rename(os.environ["TMPDIR"] + "/d", "d")'`, false, ""},
+	{"the same by mv", `mkdir -p "$TMPDIR/e/{agent}" && echo x > "$TMPDIR/e/{agent}/settings.json" && mv "$TMPDIR/e" e`, false, ""},
+	{"a link to where an editor's are", `mkdir v && echo x > v/{/editor} && ln -s v {editor/}`, false, ""},
+	{"a folder renamed to where an editor's are", `mkdir w && echo x > w/{/editor} && mv w {editor/}`, false, ""},
+	{"a file from the temporary files as a protected one", `echo x > "$TMPDIR/x" && mv "$TMPDIR/x" {shell}`, false, ""},
 	{"other files of an old repository", `cd deep/old && echo 1 > a && git add a && git commit -qm a && git stash list && git gc -q && test "$(git log --oneline | wc -l)" = 2`, true, ""},
 	{"a branch and a worktree of it", `cd deep/old && git branch b && git worktree add -q ../tree b && cd ../tree && echo 2 > b && git add b && git commit -qm b`, true, ""},
 	{"a new repository", `git init -q new && cd new && git config user.name x && echo '#!/bin/sh' > .git/hooks/pre-commit && git commit -q --allow-empty -m n`, true, ""},
@@ -103,7 +105,7 @@ func TestProtectedInSessionInSetting(t *testing.T) {
 			if row.grant != "" {
 				p.Write = append(p.Write, sandbox.Root{Path: filepath.Join(ws, row.grant)})
 			}
-			command := []string{"bash", "-eu", "-o", "pipefail", "-c", row.script}
+			command := []string{"bash", "-eu", "-o", "pipefail", "-c", protecttest.In(row.script)}
 			if !row.ok {
 				bare := exec.Command("/bin/bash", command[1:]...)
 				bare.Env, bare.Dir = jobEnv(ws, temp), ws

@@ -13,6 +13,7 @@ import (
 
 	"codeagent/linuxsandbox/broker"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
@@ -208,7 +209,7 @@ func TestEvidenceLevels(t *testing.T) { withAndWithoutMounts(t, levels) }
 func levels(t *testing.T, th *theatre) {
 	for level, want := range map[sandbox.EvidenceLevel]int{sandbox.EvidenceFull: 3, sandbox.EvidenceNetworkOnly: 2, sandbox.EvidenceNothing: 2} {
 		before := stat(t, th.out)
-		tr := th.trace(t, level, `echo > ../away/file; chmod 777 ../away/file; echo > .envrc; exit 3`)
+		tr := th.trace(t, level, protecttest.In(`echo > ../away/file; chmod 777 ../away/file; echo > {shell}; exit 3`))
 		if tr.Evidence != level || len(tr.Denials) != want {
 			t.Errorf("%s: %s %+v", level, tr.Evidence, tr.Denials)
 		}

@@ -18,6 +18,7 @@ import (
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 
 	"golang.org/x/sys/unix"
 )
@@ -91,18 +92,18 @@ func placeAt(path string) func(t *testing.T, dir string) (string, sandbox.Policy
 }
 
 // tempAttacks change what is protected in a workspace: by a shell script, or by a deed of a program
-// that nobody can examine. watch must not change.
+// that nobody can examine. watch must not change. Words of protecttest stand for names.
 var tempAttacks = []struct{ name, script, watch string }{
 	{"a hook", `echo evil > sub/.git/hooks/pre-commit`, "sub/.git"},
 	{"a folder with a hook moved", `mv sub sub2`, "sub"},
-	{".envrc", `echo evil > .envrc`, ".envrc"},
-	{".mcp.json", `echo evil > .mcp.json`, ".mcp.json"},
-	{".mcp.json moved into place", `echo evil > x && mv x .mcp.json`, ".mcp.json"},
-	{".mcp.json from the folder for temporary files", `echo evil > "$TMPDIR/x" && mv "$TMPDIR/x" .mcp.json`, ".mcp.json"},
-	{"a folder with .envrc from there", `mkdir "$TMPDIR/f" && echo evil > "$TMPDIR/f/.envrc" && mv "$TMPDIR/f" f`, "f/.envrc"},
+	{"{shell}", `echo evil > {shell}`, "{shell}"},
+	{"{agent2}", `echo evil > {agent2}`, "{agent2}"},
+	{"{agent2} moved into place", `echo evil > x && mv x {agent2}`, "{agent2}"},
+	{"{agent2} from the folder for temporary files", `echo evil > "$TMPDIR/x" && mv "$TMPDIR/x" {agent2}`, "{agent2}"},
+	{"a folder with {shell} from there", `mkdir "$TMPDIR/f" && echo evil > "$TMPDIR/f/{shell}" && mv "$TMPDIR/f" f`, "f/{shell}"},
 	{"the folder of a denied file renamed", `mv conf conf2`, "conf"},
-	{"not readable: .envrc", "envrc", ".envrc"},
-	{"not readable: .mcp.json", "mcp", ".mcp.json"},
+	{"not readable: {shell}", "shell", "{shell}"},
+	{"not readable: {agent2}", "agent", "{agent2}"},
 	{"not readable: a hook", "hook", "sub/.git"},
 	{"not readable: a folder with a hook moved", "move", "sub"},
 	{"not readable: mode", "fchmod mine", "mine"},
@@ -130,7 +131,7 @@ func TestWorkspaceInTempInSetting(t *testing.T) {
 				} else if a.watch == "conf" {
 					continue
 				}
-				attackInTemp(t, b, p, ws, a.script, a.watch, a.name)
+				attackInTemp(t, b, p, ws, protecttest.In(a.script), protecttest.In(a.watch), a.name)
 			}
 			legitInTemp(t, b, f, place.base, place.make)
 		})
@@ -153,7 +154,7 @@ func furnishTemp(t *testing.T, ws, temp string) {
 		full := filepath.Join(ws, path)
 		return errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644))
 	}
-	err := errors.Join(put(".envrc", "mine\n"), put("mine", "data\n"), put("conf/key", "key\n"), put("sub/.git/HEAD", "ref: refs/heads/main\n"),
+	err := errors.Join(put(protecttest.In("{shell}"), "mine\n"), put("mine", "data\n"), put("conf/key", "key\n"), put("sub/.git/HEAD", "ref: refs/heads/main\n"),
 		put("sub/.git/hooks/sample", "x\n"), put("sub/.git/objects/x", "x\n"), put("other/x", "x\n"), os.MkdirAll(temp, 0o755))
 	if err != nil {
 		t.Fatal(err)
@@ -272,9 +273,9 @@ func legitInTemp(t *testing.T, b *Backend, f facts, base string, make func(*test
 	ws, p := make(t, dir)
 	furnishTemp(t, ws, p.Temp)
 	var told []string
-	cmd := tempAttack(`set -e; echo x > new; mkdir d; mv new d/new; chmod 600 mine; echo y >> mine; ln mine d/second; rm d/new
-echo x > "$TMPDIR/x"; mkdir -p "$TMPDIR/e/.vscode"; echo x > "$TMPDIR/e/.vscode/tasks.json"; mv "$TMPDIR/e" "$TMPDIR/g"; mv "$TMPDIR/x" d/x
-ln -s x "$TMPDIR/l"; git init -q "$TMPDIR/repo"; git -C "$TMPDIR/repo" config a.b c; rm -rf "$TMPDIR/g" "$TMPDIR/repo"; cat d/x; echo done`, ws, p.Temp)
+	cmd := tempAttack(protecttest.In(`set -e; echo x > new; mkdir d; mv new d/new; chmod 600 mine; echo y >> mine; ln mine d/second; rm d/new
+echo x > "$TMPDIR/x"; mkdir -p "$TMPDIR/e/{editor/}"; echo x > "$TMPDIR/e/{editor}"; mv "$TMPDIR/e" "$TMPDIR/g"; mv "$TMPDIR/x" d/x
+ln -s x "$TMPDIR/l"; git init -q "$TMPDIR/repo"; git -C "$TMPDIR/repo" config a.b c; rm -rf "$TMPDIR/g" "$TMPDIR/repo"; cat d/x; echo done`), ws, p.Temp)
 	cmd.Observer = tellTo(func(_ int, _, path string) { told = append(told, strings.TrimPrefix(path, canonical(t, ws)+"/")) })
 	if st, out := run(t, b, p, cmd); st.Exit != 0 || !strings.HasSuffix(out, "x\ndone\n") {
 		t.Errorf("%+v %s", st, out)

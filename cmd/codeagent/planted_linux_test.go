@@ -17,6 +17,7 @@ import (
 
 	"codeagent/internal/machine"
 	"codeagent/sandbox/protect"
+	"codeagent/sandbox/protect/protecttest"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,7 +68,7 @@ type owner struct {
 // hook that is a link.
 const ownersFolder = `git config --global user.name o; git config --global user.email o@example.org; git config --global protocol.file.allow always
 git init -q . ; echo 1 > a; mkdir -p sub cfg tooling/claude scripts lib; printf '{}' > cfg/mcp.json; echo x > tooling/claude/settings.json; printf '#!/bin/sh\ntrue\n' > scripts/hook.sh; chmod +x scripts/hook.sh
-ln -s cfg/mcp.json .mcp.json; ln -s tooling/claude .claude; ln -s ../../scripts/hook.sh .git/hooks/post-commit; mkdir -p sub/.vscode; echo '{}' > sub/.vscode/tasks.json
+ln -s cfg/mcp.json {agent2}; ln -s tooling/claude {agent}; ln -s ../../scripts/hook.sh .git/hooks/post-commit; mkdir -p sub/{editor/}; echo '{}' > sub/{editor}
 git init -q ../other; git -C ../other commit -q --allow-empty -m o; git submodule --quiet add ../other lib/m; echo bin > .gitignore; git add -A; git commit -qm one; git worktree add -q tree
 if command -v hg > /dev/null; then hg init hgrepo; fi`
 
@@ -90,7 +91,7 @@ func newOwner(t *testing.T, u user) *owner {
 			}
 		}
 	}
-	cmd := u.asUser("bash", "-euc", "cd "+o.dir+"; "+ownersFolder)
+	cmd := u.asUser("bash", "-euc", protecttest.In("cd "+o.dir+"; "+ownersFolder))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
@@ -219,10 +220,10 @@ func (p *planting) one(of ...string) string { return of[p.IntN(len(of))] }
 // place is a path, often one that means something to git.
 func (p *planting) place() string {
 	dir := p.one(".", ".", "sub", "lib", "lib/m", "tree", "cfg", "tooling/claude", "scripts", "hgrepo", "own", "own/.git", ".git", ".git/modules", ".git/modules/lib", ".git/modules/lib/m",
-		".git/modules/n", ".git/worktrees", ".git/worktrees/tree", ".git/worktrees/w", ".git/hooks", "evil", "evil/hooks", "new", "new/.git", ".hg", "hgrepo/.hg")
+		".git/modules/n", ".git/worktrees", ".git/worktrees/tree", ".git/worktrees/w", ".git/hooks", "evil", "evil/hooks", "new", "new/.git", "{repository/}", "hgrepo/{repository/}")
 	name := p.one(".git", "config", "config.lock", "config.worktree", "hooks", "pre-commit", "post-commit", "post-checkout", "commondir", "gitdir", "HEAD", "objects", "refs", "modules", "worktrees",
-		"n", "w", ".hg", "hgrc", ".mcp.json", "mcp.json", ".claude", "settings.json", ".vscode", "tasks.json", ".envrc", "mise.toml", "hook.sh", "evil", "own", "new", "sub", "tree", ".GIT", "Config", "a", "b", "c")
-	return filepath.Join(dir, name)
+		"n", "w", "{repository/}", "{/repository}", "{agent2}", "mcp.json", "{agent}", "settings.json", "{editor/}", "{/editor}", "{shell}", protecttest.Plain(protect.Shell)[1], "hook.sh", "evil", "own", "new", "sub", "tree", ".GIT", "Config", "a", "b", "c")
+	return protecttest.In(filepath.Join(dir, name))
 }
 
 // text is what makes the owner run something, if it comes to stand in the right place.
@@ -245,7 +246,7 @@ func (p *planting) text(name string) string {
 		return p.one("../../../evil", "../../../../evil", "../../evil", "../..") + "\n"
 	case base == "head":
 		return "ref: refs/heads/master\n"
-	case base == "hgrc":
+	case strings.HasPrefix(base, "hgrc"):
 		return "[hooks]\npre-status = touch " + mark + "-hg\n"
 	}
 	return "#!/bin/sh\ntouch " + mark + "-script\n"

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/internal/scripted"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 const projectRules = `
@@ -58,7 +59,7 @@ func TestProjectRules(t *testing.T) {
 		if r, told := run("cd . && env npm publish --tag x", ""); !strings.Contains(told, "releases are made by CI") || strings.Contains(told, "exit status") {
 			t.Errorf("%v\n%s", r, told)
 		}
-		if r, told := run("echo > "+file+" || mv .codeagent x || mkdir sub/.codeagent || echo refused", ""); !strings.Contains(told, "refused") {
+		if r, told := run(protecttest.In("echo > {agent}/rules.toml || mv {agent} x || mkdir sub/{agent} || echo refused"), ""); !strings.Contains(told, "refused") {
 			t.Errorf("%v\n%s", r, told)
 		}
 		wish := `{"command":"touch ~/notes/x","additional_permissions":{"write":["~/notes"]},"justification":"to write a note"}`

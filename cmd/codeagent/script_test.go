@@ -22,6 +22,7 @@ import (
 	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 	"codeagent/linuxsandbox"
+	"codeagent/sandbox/protect/protecttest"
 	"codeagent/sandbox/sandboxtest"
 	sessions "codeagent/session"
 
@@ -136,6 +137,8 @@ func scriptSetup(env *testscript.Env) error {
 		}
 	}
 	env.Setenv("HOME", home)
+	env.Setenv("AGENT", protecttest.In("{agent}"))
+	env.Setenv("AGENT2", protecttest.In("{agent2}"))
 	env.Setenv("LANG", "C.UTF-8")
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector each process would end a second late
 	env.Setenv("WORKSPACE", workspace)

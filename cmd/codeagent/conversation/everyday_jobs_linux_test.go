@@ -1,5 +1,7 @@
 package conversation
 
+import "codeagent/sandbox/protect/protecttest"
+
 // everydayJob is a command of a programmer's day. It runs in bash, in its own folder in the
 // workspace. It runs without a sandbox first. If it fails there, this machine cannot run it and it
 // is skipped.
@@ -152,6 +154,6 @@ var everydayJobs = []everydayJob{
 	{name: "go install", needs: "go", setup: goModule, script: "go install . && ls ~/go/bin", want: "m", asks: true, slow: true},
 	{name: "a key's permissions", needs: "chmod", setup: "touch ~/key.pem", script: "chmod 600 ~/key.pem && stat -c %a ~/key.pem", want: "600", asks: true},
 	{name: "removing elsewhere", needs: "rm", setup: "touch ~/old.txt", script: "rm ~/old.txt && test ! -e ~/old.txt && echo gone", want: "gone", asks: true},
-	{name: "an editor's settings", needs: "bash", script: "echo export A=b > .envrc && cat .envrc", want: "A=b", asks: true},
+	{name: "an editor's settings", needs: "bash", script: protecttest.In("echo export A=b > {shell} && cat {shell}"), want: "A=b", asks: true},
 	{name: "a masked loss", needs: "bash", script: "(echo x > ~/masked.txt) 2>&1 | cat; cat ~/masked.txt", want: "x", asks: true},
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // The attacks of the hostile server: one row is one real attempt. Each is made twice by the same
@@ -207,7 +208,7 @@ var hostileRows = slices.Concat(silentRows, keyRows(), []hostileRow{
 	writes("the folder of another server", "", "", func(s *hostileScene) string { return s.VictimDir + "/planted" }),
 	writes("a hook of git", "writes", sandbox.KindProtected, func(s *hostileScene) string { return s.Work + "/.git/hooks/pre-commit" }),
 	writes("git's settings", "writes", sandbox.KindProtected, func(s *hostileScene) string { return s.Work + "/.git/config" }),
-	writes("the servers of the project", "writes", sandbox.KindProtected, func(s *hostileScene) string { return s.Work + "/.mcp.json" }),
+	writes("what an agent trusts", "writes", sandbox.KindProtected, func(s *hostileScene) string { return s.Work + protecttest.In("/{agent}") }),
 	{name: "write outside by a link in its folder", kind: sandbox.KindWrite, target: func(s *hostileScene) string { return s.Out + "/linked" },
 		do: func(s *hostileScene) (string, error) {
 			if err := os.Symlink(s.Out, s.Own+"/out"); err != nil {

@@ -40,12 +40,16 @@ func words() []string {
 }
 
 // In is text with names for words: {agent}, {agent2}, {shell}, and of several components {editor} and
-// {repository}, of which {editor/} is the first component and {/editor} are the others.
+// {repository}, of which {editor/} is the first component and {/editor} are the others. A word in capitals
+// is another spelling of the name.
 func In(text string) string {
 	words := words()
 	for _, word := range []string{"editor", "repository"} {
 		folder, rest, _ := strings.Cut(words[slices.Index(words, "{"+word+"}")+1], "/")
 		words = append(words, "{"+word+"/}", folder, "{/"+word+"}", rest)
+	}
+	for _, word := range words {
+		words = append(words, strings.ToUpper(word))
 	}
 	return strings.NewReplacer(words...).Replace(text)
 }
