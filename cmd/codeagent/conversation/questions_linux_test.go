@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -95,46 +94,6 @@ func (m *questionModel) Stream(_ context.Context, r model.Request) iter.Seq2[mod
 	}
 }
 
-// questionServer returns what makes the files of the server anew. It runs what it reads, like
-// deploy.sh of the stage, and its tool reads a file. A line in the pipe ends it.
-func questionServer(t *testing.T, work string) (placed func()) {
-	const script = `echo fine >> "$HOME/ran"
-. srv/sub/settings
-(read x < srv/sub/ends; kill -9 $$) &
-while read -r line; do
-	id=${line#*'"id":'}; id=${id%%[,\}]*}
-	case $line in
-	*'"method":"initialize"'*) r='"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}';;
-	*'"method":"tools/list"'*) r='"result":{"tools":[{"name":"deploy","inputSchema":{"type":"object"}}]}';;
-	*'"method":"tools/call"'*) f=${line#*'"file":"'}; r='"result":{"content":[{"type":"text","text":"'$(cat "${f%%\"*}")'"}]}';;
-	*'"id"'*) r='"error":{"code":-32601,"message":"no such method"}';;
-	*) continue;;
-	esac
-	echo '{"jsonrpc":"2.0","id":'$id','$r'}'
-done
-`
-	return func() {
-		ran, _ := filepath.Glob(work + "/../own/*/srv.editor/*/ran")
-		for _, name := range append(ran, work+"/srv") {
-			if err := os.RemoveAll(name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		err := os.MkdirAll(work+"/srv/sub", 0o755)
-		for name, text := range map[string]string{"deploy.sh": script, "settings": ":\n", "note": "theirs\n"} {
-			if err == nil {
-				err = os.WriteFile(work+"/srv/sub/"+name, []byte(text), 0o755)
-			}
-		}
-		if err == nil {
-			err = syscall.Mkfifo(work+"/srv/sub/ends", 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // questionPerson says yes to the first question of a call and no to what is asked again. The job makes its
 // change while the first question is open, or late, between the yes and the start.
 type questionPerson struct {
@@ -143,12 +102,14 @@ type questionPerson struct {
 	choose func(options []approvals.Option) approvals.Decision
 	asked  int
 	yes    approvals.Decision
-	again  string // why it was asked again
+	shown  string // the warnings of the last question
+	again  string // those where it was asked again
 }
 
 func (p *questionPerson) Ask(_ context.Context, r approvals.Request) (approvals.Answer, error) {
+	p.shown = strings.Join(r.Warnings, "; ")
 	if p.asked++; p.asked > 1 {
-		p.again = strings.Join(r.Warnings, "; ")
+		p.again = p.shown
 		return approvals.Answer{}, nil
 	}
 	if !p.late {
@@ -250,8 +211,8 @@ func TestQuestionsInStage(t *testing.T) {
 	}
 	// The job waits for orders in a file, and keeps the settings open.
 	order, did := work+"/order", work+"/did"
-	wait := func(there bool, name string) {
-		for _, err := os.Lstat(name); (err == nil) != there; _, err = os.Lstat(name) {
+	await := func(is func() bool) {
+		for !is() {
 			time.Sleep(time.Millisecond) // ends with the test
 		}
 	}
@@ -262,7 +223,7 @@ func TestQuestionsInStage(t *testing.T) {
 		if err := os.Rename(order+".new", order); err != nil {
 			t.Fatal(err)
 		}
-		wait(true, did)
+		await(func() bool { _, err := os.Lstat(did); return err == nil })
 		if err := os.Remove(did); err != nil {
 			t.Fatal(err)
 		}
@@ -294,11 +255,10 @@ func TestQuestionsInStage(t *testing.T) {
 		"server call": func(sub string) (string, map[string]any) {
 			return "srv__deploy", map[string]any{"file": sub + "/note"}
 		},
-		"server start": func(sub string) (string, map[string]any) {
-			return "srv__deploy", map[string]any{"file": "srv/sub/note"}
-		},
 	}
-	names := []string{"path", "folder", "outside", "edit", "edit under untrusted", "server call", "server start"}
+	kinds["server described"] = kinds["server call"]
+	kinds["server start"] = kinds["server call"]
+	names := []string{"path", "folder", "outside", "edit", "edit under untrusted", "server call", "server described", "server start"}
 	ranServer := func() string {
 		list, _ := filepath.Glob(stage + "/own/*/srv.editor/*/ran")
 		return strings.Join(list, "") + read(strings.Join(list, ""))
@@ -330,14 +290,16 @@ func TestQuestionsInStage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		tell(named("exec 9>>top/sub/settings 8<>srv/sub/ends"))
+		tell(named("exec 9>>top/sub/settings 8<>srv/sub/orders"))
 		person.asked, person.yes, person.again, person.change = 0, "", "", func() {
 			tell(named(change.script))
 			if kind == "server start" {
-				tell("echo >&8")
-				for ses.Servers.Status()[0].State == servers.Running {
-					time.Sleep(time.Millisecond) // ends with the test
-				}
+				tell("echo end >&8")
+				await(func() bool { return ses.Servers.Status()[0].State != servers.Running })
+			}
+			if kind == "server described" {
+				tell("echo other >&8")
+				await(func() bool { return ses.Servers.Status()[0].Tools[0].Description != "deploys" })
 			}
 		}
 		if kind == "edit under untrusted" {
@@ -367,18 +329,34 @@ func TestQuestionsInStage(t *testing.T) {
 		if strings.Contains(person.again, " after the answer") {
 			late[kind]++
 		}
-		if settings := read(work + "/" + sub + "/settings"); strings.Contains(read(ran), "owned") || kind != "server start" && strings.Contains(settings, "owned") && strings.Contains(settings, "hers") || called && strings.Contains(ranServer(), "owned") {
+		if settings := read(work + "/" + sub + "/settings"); strings.Contains(read(ran), "owned") || kind != "server start" && strings.Contains(settings, "owned") && strings.Contains(settings, "hers") || called && strings.Contains(ranServer(), "owned") ||
+			kind == "server described" && strings.Contains(play.text, "theirs") {
 			t.Errorf("%s: the yes %q ran what was not shown", what, person.yes)
 		}
 		if got := read(work+"/"+other+"/.envrc") + read(work+"/"+other+"/note"); got != "mine\nmine\n" || called && strings.Contains(play.text, "mine") {
 			t.Errorf("%s: the yes %q reached another file: %q", what, person.yes, got)
 		}
 	}
+	// A server that ended is started by a yes to a question that says what changed.
+	placed()
+	if err := ses.Servers.Restart(t.Context(), "srv"); err != nil {
+		t.Fatal(err)
+	}
+	tell("exec 8<>srv/sub/orders; echo new > srv/sub/note; echo end >&8")
+	await(func() bool { return ses.Servers.Status()[0].State != servers.Running })
+	for _, asked := range []int{1, 0} {
+		person.asked, person.change = 0, func() {}
+		person.choose = func([]approvals.Option) approvals.Decision { return approvals.Session }
+		turn("srv__deploy", map[string]any{"file": "srv/sub/note"})
+		if named := strings.Contains(person.shown, "this session changed what it loads or reads: "); person.asked != asked || !strings.Contains(play.text, "new") || !named || !strings.Contains(person.shown, "srv/sub/note (by job 1") {
+			t.Errorf("asked %d times, %q, %q", person.asked, person.shown, play.text)
+		}
+	}
 	testSessionYes(t, sessionYes{turn: turn, person: person, bare: bare, ran: func() string { return read(ran) }})
 	t.Logf("seed %d, questions by kind: %v; a yes was enough: %v; asked again after the answer: %v", questionSeed, counts, applied, late)
 	if machine.Thorough() {
 		for _, kind := range names { // every change is about the script or its folder
-			if bound := kind == "outside" || kind == "server start"; (applied[kind] > 0) == bound {
+			if bound := kind == "outside" || kind == "server described" || kind == "server start"; (applied[kind] > 0) == bound {
 				t.Errorf("%s: a yes was enough for %d", kind, applied[kind])
 			}
 		}
