@@ -140,12 +140,10 @@ func GitTrees(ctx context.Context, r sandbox.FileSystem, roots, names []string) 
 		}
 	}
 	for _, root := range roots {
-		for dir := root; ; dir = path.Dir(dir) {
-			add(dir, path.Join(dir, git.Entry))
-			if dir == "/" {
-				break
-			}
-		}
+		git.Top(root, func(entry string) error {
+			add(path.Dir(entry), entry)
+			return fs.ErrNotExist // further up, too
+		})
 	}
 	level := slices.Clone(roots)
 	for read := 0; len(level) > 0; read += len(level) {

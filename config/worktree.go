@@ -29,12 +29,9 @@ import (
 // TopOf returns the nearest folder with a .git, from folder upwards. ok is false if there is none, or if
 // that is not known: then top is folder.
 func TopOf(folder string) (top string, ok bool) {
-	top, ok = git.Top(folder, func(entry string) (bool, error) {
+	top, ok = git.Top(folder, func(entry string) error {
 		_, err := hostfile.Lstat(entry)
-		if errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
-		return err == nil, err
+		return err
 	})
 	if !ok {
 		return folder, false
@@ -139,30 +136,19 @@ func checkWorktree(entry, own string) error {
 	if path.Base(path.Dir(own)) != git.Worktrees {
 		return fmt.Errorf("%s leads to %s, which is not in the worktrees of a repository", placeName(entry), placeName(own))
 	}
-	for _, one := range []struct {
-		path string
-		is   func(fs.FileMode) bool
-	}{
-		{entry, fs.FileMode.IsRegular},
-		{common, fs.FileMode.IsDir}, {path.Join(common, git.Head), fs.FileMode.IsRegular}, {path.Join(common, git.Objects), fs.FileMode.IsDir},
-		{own, fs.FileMode.IsDir}, {path.Join(own, git.Head), fs.FileMode.IsRegular},
-		{path.Join(own, git.Gitdir), fs.FileMode.IsRegular}, {path.Join(own, git.Commondir), fs.FileMode.IsRegular},
-	} {
-		mode, err := ownEntry(one.path)
-		if err == nil && !one.is(mode) {
-			err = fmt.Errorf("%s is %s", placeName(one.path), hostfile.Kind(mode))
-		}
-		if err != nil {
+	gitdir, commondir := path.Join(own, git.Gitdir), path.Join(own, git.Commondir)
+	for _, name := range []string{entry, common, path.Join(common, git.Head), path.Join(common, git.Objects), own, path.Join(own, git.Head), gitdir, commondir} {
+		if _, err := ownEntry(name); err != nil {
 			return err
 		}
 	}
-	for name, want := range map[string]string{git.Commondir: common, git.Gitdir: entry} {
-		text, err := readSome(context.Background(), path.Join(own, name))
+	for name, want := range map[string]string{commondir: common, gitdir: entry} {
+		text, err := readSome(context.Background(), name)
 		if err != nil {
 			return err
 		}
 		if got := lineFrom(own, string(text)); got != want {
-			return fmt.Errorf("%s names %s, not %s", placeName(path.Join(own, name)), placeName(got), placeName(want))
+			return fmt.Errorf("%s names %s, not %s", placeName(name), placeName(got), placeName(want))
 		}
 	}
 	return nil

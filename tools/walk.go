@@ -157,9 +157,9 @@ func withFile(files *worker.Client, rules *ignores, base, name string) *ignores 
 // rulesAbove collects the rules that apply to folder from the folders above it: from the top
 // of its repository, or of the workspace outside a repository, down to its parent.
 func rulesAbove(files *worker.Client, workspace, folder string) *ignores {
-	top, is := git.Top(folder, func(entry string) (bool, error) {
+	top, is := git.Top(folder, func(entry string) error {
 		_, err := files.Stat(entry)
-		return err == nil, nil
+		return err
 	})
 	var rules *ignores
 	if is {

@@ -1,6 +1,8 @@
 package git
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -53,16 +55,15 @@ type Tree struct {
 	Dirs []string
 }
 
-// Top returns the nearest folder, from dir upwards, for whose entry .git there is true. ok is false if no
-// folder has one. An error of there ends the search.
-func Top(dir string, there func(entry string) (bool, error)) (top string, ok bool) {
+// Top returns the nearest folder, from dir upwards, whose entry .git lstat finds. ok is false if no folder
+// has one, or if that is not known: an error of lstat other than fs.ErrNotExist ends the search.
+func Top(dir string, lstat func(entry string) error) (top string, ok bool) {
 	for {
-		switch is, err := there(path.Join(dir, Entry)); {
-		case err != nil:
-			return "", false
-		case is:
+		err := lstat(path.Join(dir, Entry))
+		if err == nil {
 			return dir, true
-		case dir == path.Dir(dir):
+		}
+		if dir == path.Dir(dir) || !errors.Is(err, fs.ErrNotExist) {
 			return "", false
 		}
 		dir = path.Dir(dir)

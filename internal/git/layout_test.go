@@ -2,6 +2,7 @@ package git
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"testing"
 )
@@ -18,11 +19,14 @@ func TestTop(t *testing.T) {
 		{"/a/b", "/.git", "/a/.git", ""},
 		{"/", "/.git", "", "/"},
 	} {
-		top, ok := Top(c.dir, func(entry string) (bool, error) {
-			if entry == c.bad {
-				return false, errors.New("no right")
+		top, ok := Top(c.dir, func(entry string) error {
+			switch entry {
+			case c.bad:
+				return errors.New("no right")
+			case c.has:
+				return nil
 			}
-			return entry == c.has, nil
+			return fs.ErrNotExist
 		})
 		if top != c.want || ok != (c.want != "") {
 			t.Errorf("%+v: %q, %v", c, top, ok)

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -75,7 +74,8 @@ func (j *judge) below(dir int, name, path string, depth int, left *int) (string,
 			return "", errTooMany
 		}
 	}
-	if j.looksLikeGit(fd, entries) {
+	var st unix.Stat_t
+	if git.Marked(entriesOf(fd)) && (unix.Fstat(fd, &st) != nil || !j.session.own.has(&st)) {
 		return path, nil
 	}
 	for _, e := range entries {
@@ -104,19 +104,6 @@ func (j *judge) foreignEntry(fd int, e fs.DirEntry, path string) bool {
 	}
 	_, d := j.protection.judge(path)
 	return d != nil
-}
-
-// looksLikeGit is marked for a folder whose entries were read, and false for the session's
-// own git directories.
-func (j *judge) looksLikeGit(fd int, entries []fs.DirEntry) bool {
-	has := func(name string) bool {
-		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
-	}
-	if !git.Marked(has) {
-		return false
-	}
-	var st unix.Stat_t
-	return unix.Fstat(fd, &st) != nil || !j.session.own.has(&st)
 }
 
 // unremovable returns the errno with which any removal of the entry at s fails, or 0.

@@ -119,7 +119,8 @@ func (l *gitlinks) closed(path string, text []byte) bool {
 			return false
 		}
 		if of, position := git.Position(at); position != "" && git.IsEntry(filepath.Base(of)) {
-			return l.foreignEntry(of) || l.below(of)
+			_, is := git.Top(filepath.Dir(of), l.foreign)
+			return is
 		}
 	}
 	return false
@@ -141,25 +142,18 @@ func reachedByNoLink(dir string) bool {
 	}
 }
 
-// below reports whether a folder above the one that contains entry has a .git entry that the session
-// did not make. judge.belowForeign refuses by the same question, so what cannot be examined is true
-// there and false here. This one needs no caller: its process may have ended.
-func (l *gitlinks) below(entry string) bool {
-	for dir := filepath.Dir(entry); dir != "/"; {
-		dir = filepath.Dir(dir)
-		if l.foreignEntry(filepath.Join(dir, git.Entry)) {
-			return true
-		}
-	}
-	return false
-}
-
-func (l *gitlinks) foreignEntry(name string) bool {
+// foreign returns nil if the session did not make the .git entry at name, and else, also where that cannot be
+// examined, that it is not there. judge.belowForeign refuses by the same question, so what cannot be examined
+// is true there and false here. This one needs no caller: its process may have ended.
+func (l *gitlinks) foreign(name string) error {
 	fd, err := kernel.Openat2(unix.AT_FDCWD, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
-		return false
+		return unix.ENOENT
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
-	return unix.Fstat(fd, &st) == nil && !l.judge.session.own.has(&st)
+	if unix.Fstat(fd, &st) != nil || l.judge.session.own.has(&st) {
+		return unix.ENOENT
+	}
+	return nil
 }

@@ -165,7 +165,7 @@ func (j *judge) git(n *notify.Notification, dir string) (is, own bool) {
 	if j.session.own.has(&st) {
 		return true, true
 	}
-	if git.IsEntry(filepath.Base(dir)) || marked(fd) {
+	if git.IsEntry(filepath.Base(dir)) || git.Marked(entriesOf(fd)) {
 		_, own = j.positioned(n, dir)
 		return true, own
 	}
@@ -195,13 +195,13 @@ func (j *judge) inForeignGit(n *notify.Notification, path string) bool {
 	return ofGit
 }
 
-// marked reports whether a directory has the entries of a git directory, or of the directory
-// that git keeps for a worktree.
-func marked(fd int) bool {
-	return git.Marked(func(name string) bool {
+// entriesOf returns a function that reports whether the open folder has an entry, in whatever spelling its
+// file system takes for that name.
+func entriesOf(dir int) func(name string) bool {
+	return func(name string) bool {
 		var st unix.Stat_t
-		return unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
-	})
+		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	}
 }
 
 // made records that the broker made an entry.
@@ -224,7 +224,7 @@ func (j *judge) made(s pathwalk.Spot) {
 		// The folder is called .git, so it was a git directory before.
 	case position != "" && inGit != "":
 		own.add(open(unix.O_DIRECTORY), s.Full())
-	case git.IsMark(s.Last) && marked(s.Dir):
+	case git.IsMark(s.Last) && git.Marked(entriesOf(s.Dir)):
 		fd, _ := unix.FcntlInt(uintptr(s.Dir), unix.F_DUPFD_CLOEXEC, 0)
 		own.add(fd, s.Path)
 	}

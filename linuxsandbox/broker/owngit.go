@@ -466,10 +466,7 @@ func (j *judge) refusesMark(n *notify.Notification, s pathwalk.Spot) *sandbox.De
 	if !git.IsMark(s.Last) || git.IsEntry(filepath.Base(s.Path)) || j.protection.isTemporary(s.Path) {
 		return nil
 	}
-	has := func(name string) bool {
-		var st unix.Stat_t
-		return unix.Fstatat(s.Dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
-	}
+	has := entriesOf(s.Dir)
 	completes := git.Marked(func(name string) bool { return has(name) || protect.Fold(name) == protect.Fold(s.Last) }) && !git.Marked(has)
 	if !completes || !j.belowForeign(n, s.Path) {
 		return nil

@@ -147,7 +147,7 @@ func gitFolders(root, path string) []string {
 		if i < 0 || dir == path || !sandbox.Covers(root, dir) {
 			return out
 		}
-		if gitEntry(path[i+1:]) || git.IsIndex(path[i+1:]) {
+		if _, of := protect.GitEntry(path[i+1:]); of || git.IsIndex(path[i+1:]) {
 			out = append(out, dir)
 		}
 		path = dir
@@ -159,9 +159,4 @@ func gitFolders(root, path string) []string {
 func (p *Protection) mayJudge(name string) bool {
 	return len(p.policy.DenyRead)+len(p.policy.DenyGlobs) > 0 ||
 		protect.Possible(p.policy.Protected.Names, name)
-}
-
-func gitEntry(name string) bool {
-	_, ok := protect.GitEntry(name)
-	return ok
 }

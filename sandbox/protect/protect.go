@@ -144,10 +144,4 @@ func OutsideRepositories(names []string) []string {
 }
 
 // IsRepository reports whether an entry called name is where version control looks for a repository.
-func IsRepository(name string) bool {
-	name = Fold(name)
-	return slices.ContainsFunc(rows, func(r Row) bool {
-		folder, in := r.repository()
-		return in && folder == name
-	})
-}
+func IsRepository(name string) bool { return slices.Contains(Repositories(), Fold(name)) }

@@ -174,10 +174,7 @@ func (p ProjectRules) Adopted(r *rules.Rule) bool {
 
 // ProjectFolders lists the folders from the one with the .git, if there is one, down to folder.
 func ProjectFolders(folder string) (out []string) {
-	top, ok := config.TopOf(folder)
-	if !ok {
-		return []string{folder}
-	}
+	top, _ := config.TopOf(folder)
 	for dir := folder; dir != top; dir = filepath.Dir(dir) {
 		out = append(out, dir)
 	}
