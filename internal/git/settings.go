@@ -1,5 +1,5 @@
-// Package git knows git's layout (gitrepository-layout(5)), reads git's settings as git does, and says
-// which of them name no program. It is pure: files are read by the caller.
+// Package git knows git's layout (gitrepository-layout(5)), reads git's settings as git does, says which
+// of them name no program, and copies its index. It is pure: files are read by the caller.
 package git
 
 import (
@@ -16,8 +16,8 @@ type Setting struct {
 	Key, Section, Name, Value string
 }
 
-// New returns the setting of a key as git prints it.
-func New(file, key, value string) Setting {
+// setting returns the setting of a key as git prints it.
+func setting(file, key, value string) Setting {
 	section, rest, _ := strings.Cut(key, ".")
 	return Setting{file, key, strings.ToLower(section), strings.ToLower(rest[strings.LastIndexByte(rest, '.')+1:]), value}
 }
@@ -64,7 +64,7 @@ func Parse(file, text string) (out []Setting, err error) {
 			case c != '\n':
 				return nil, errNoSettings
 			}
-			out = append(out, New(file, key, value))
+			out = append(out, setting(file, key, value))
 		default:
 			return nil, errNoSettings
 		}

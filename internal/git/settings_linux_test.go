@@ -56,7 +56,7 @@ func TestSettingsAsGit(t *testing.T) {
 
 func TestMiddle(t *testing.T) {
 	for key, want := range map[string]string{"url.ext::a.b.insteadOf": "ext::a.b", "core.bare": "", "x": "", "a.b.c": "b"} {
-		if got := New("", key, "").Middle(); got != want {
+		if got := setting("", key, "").Middle(); got != want {
 			t.Errorf("%s: %q, want %q", key, got, want)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	"codeagent/internal/git"
-	"codeagent/internal/gitindex"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -198,7 +197,7 @@ func (j *judge) closed(n *notify.Notification, dir string) bool {
 }
 
 // Threat: the owner's git writes the files that an index names, and takes the paths in it as they are. So
-// the broker installs a copy that it has read (gitindex), as of settings. Nor may a command change a
+// the broker installs a copy that it has read, as of settings. Nor may a command change a
 // lock that the owner's git has made: that becomes the index, or the settings, by a rename of the owner's.
 // A lock that the command makes itself is no danger, since its rename is judged. Without it git would give
 // up what needs the settings only by the way, such as the checkout of a branch that follows another.
@@ -378,7 +377,7 @@ func (h moves) copied(n *notify.Notification, m *moving) (text []byte, d *sandbo
 	if git.IsIndex(m.to.Last) {
 		text, err := readOnce(m.from, &m.old, maxIndex)
 		if err == nil {
-			text, err = gitindex.Copy(text)
+			text, err = git.CopyIndex(text)
 		}
 		if err != nil {
 			d.Note = err.Error()

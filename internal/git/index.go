@@ -1,6 +1,4 @@
-// Package gitindex reads git's index, and copies one that names only paths which git would add itself. It
-// is pure: files are read by the caller. The format is gitformat-index(5).
-package gitindex
+package git
 
 import (
 	"bytes"
@@ -10,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"codeagent/internal/git"
 )
 
 // Threat: git checks the path of an entry when it adds one, and not when it reads the index. An index with
@@ -20,9 +16,10 @@ import (
 
 var errFormat = errors.New("not an index that git writes")
 
-// Copy returns an index with the entries and extensions of text, or an error if a path in it is none that
-// git adds. The tables of offsets are left out (EOIE, IEOT): git would read entries where they say.
-func Copy(text []byte) ([]byte, error) {
+// CopyIndex returns an index (gitformat-index(5)) with the entries and extensions of text, or an error if a
+// path in it is none that git adds. The tables of offsets are left out (EOIE, IEOT): git would read entries
+// where they say.
+func CopyIndex(text []byte) ([]byte, error) {
 	var out []byte
 	err := errFormat
 	// The size of a hash is a setting of the repository. What either size makes of text must hold.
@@ -176,7 +173,7 @@ func (r *reader) offset(end int) (int, error) {
 // added reports whether git would add an entry of this path (verify_path).
 func added(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part == "." || part == ".." || git.IsEntry(part) || strings.EqualFold(part, "git~1") {
+		if part == "" || part == "." || part == ".." || IsEntry(part) || strings.EqualFold(part, "git~1") {
 			return false
 		}
 	}
