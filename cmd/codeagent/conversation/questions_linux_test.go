@@ -24,6 +24,7 @@ import (
 	"codeagent/internal/machine"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // Questions beside a hostile job. The job changes what it can while each question is open, or between the
@@ -40,17 +41,17 @@ const mostQuestions, questionSeed = 200, 20261128
 func TestQuestionsBesideAJob(t *testing.T) { eachStage(t, questionsVariable, "TestQuestionsInStage") }
 
 // The folder top/sub is what the calls are about: a script, what it reads, notes, and a protected file. other
-// belongs to the person alone.
+// belongs to the person alone. Words of protecttest stand for protected names.
 const (
 	questionStage = `rm -rf top evil old other e x; mkdir -p top/sub other
 printf '#!/bin/sh\necho fine >> "$HOME/ran"\n. ./settings\n' > top/sub/deploy.sh; chmod +x top/sub/deploy.sh
-echo : > top/sub/settings; echo theirs > top/sub/note; echo mine | tee other/.envrc > other/note; : > "$HOME/ran"`
+echo : > top/sub/settings; echo theirs > top/sub/note; echo mine | tee other/{shell} > other/note; : > "$HOME/ran"`
 	evilLine = `printf ':\necho owned >> "$HOME/ran"\n'`
 	exchange = `python3 -c 'import ctypes, sys; a, b = (x.encode() for x in sys.argv[1:]); ctypes.CDLL(None).renameat2(-100, a, -100, b, 2)' `
 )
 
 // jobChanges are what the job does, and whether a script that is run after it is not what was shown, or
-// where a write to top/sub/.envrc goes to other/.envrc.
+// where a write to top/sub/{shell} goes to other/{shell}.
 var jobChanges = []struct {
 	name, script       string
 	script2, leadsAway bool
@@ -69,8 +70,8 @@ var jobChanges = []struct {
 	{"the folder replaced by a link to a copy", `cp -r top/sub evil; ` + evilLine + ` > evil/settings && mv top/sub old && ln -s ../evil top/sub`, true, false},
 	{"the folder above exchanged", `cp -r top evil; ` + evilLine + ` > evil/sub/settings && ` + exchange + `evil top`, true, false},
 	{"the folder above replaced, a link in it", `mv top old && mkdir top && ln -s ../other top/sub`, false, true},
-	{"the named path replaced by a link", `rm -f top/sub/.envrc; ln -s ../../other/.envrc top/sub/.envrc`, false, true},
-	{"the named path replaced by a hard link", `rm -f top/sub/.envrc; ln other/.envrc top/sub/.envrc`, false, true},
+	{"the named path replaced by a link", `rm -f top/sub/{shell}; ln -s ../../other/{shell} top/sub/{shell}`, false, true},
+	{"the named path replaced by a hard link", `rm -f top/sub/{shell}; ln other/{shell} top/sub/{shell}`, false, true},
 }
 
 // questionModel makes the call that is next, and keeps what it reads about it.
@@ -145,7 +146,7 @@ func TestQuestionsInStage(t *testing.T) {
 	}
 	env := []string{"HOME=" + home, "PATH=/usr/bin:/bin", "LANG=C.UTF-8", "USER=u", "TERM=dumb", "CODEAGENT_HOME=" + stage + "/own", "OPENAI_BASE_URL=http://127.0.0.1:1/v1"}
 	bare := func(script string) string {
-		cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", protecttest.In(script))
 		cmd.Dir, cmd.Env = work, env
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -154,13 +155,13 @@ func TestQuestionsInStage(t *testing.T) {
 		return string(out)
 	}
 	read := func(name string) string {
-		data, _ := os.ReadFile(name)
+		data, _ := os.ReadFile(protecttest.In(name))
 		return string(data)
 	}
 	// Each change does harm where nothing compares.
 	for _, c := range jobChanges {
-		bare(questionStage + "; exec 9>>top/sub/settings; " + c.script + "; cd top/sub; ./deploy.sh || true; echo hers > .envrc")
-		if owned, away := strings.Contains(read(ran), "owned"), read(work+"/other/.envrc") != "mine\n"; owned != c.script2 || away != c.leadsAway {
+		bare(questionStage + "; exec 9>>top/sub/settings; " + c.script + "; cd top/sub; ./deploy.sh || true; echo hers > {shell}")
+		if owned, away := strings.Contains(read(ran), "owned"), read(work+"/other/{shell}") != "mine\n"; owned != c.script2 || away != c.leadsAway {
 			t.Fatalf("%s, without codeagent: owned %v, away %v", c.name, owned, away)
 		}
 	}
@@ -203,7 +204,7 @@ func TestQuestionsInStage(t *testing.T) {
 	turn := func(name string, arguments map[string]any) {
 		data, _ := json.Marshal(arguments)
 		play.mu.Lock()
-		play.call = model.ToolCall{ID: fmt.Sprintf("call-%d", random.Uint64()), Name: name, Arguments: string(data)}
+		play.call = model.ToolCall{ID: fmt.Sprintf("call-%d", random.Uint64()), Name: name, Arguments: protecttest.In(string(data))}
 		play.mu.Unlock()
 		if err := ses.Turn(t.Context(), agent.Input{Text: "next"}); err != nil {
 			t.Fatal(err)
@@ -236,18 +237,18 @@ func TestQuestionsInStage(t *testing.T) {
 	}
 	kinds := map[string]func(sub string) (string, map[string]any){
 		"path": func(sub string) (string, map[string]any) {
-			return "shell", justified(map[string]any{"command": "echo hers > " + sub + "/.envrc", "sandbox_permissions": "with_additional_permissions",
-				"additional_permissions": map[string]any{"write": []string{work + "/" + sub + "/.envrc"}}}, "echo hers > "+sub+"/.envrc")
+			return "shell", justified(map[string]any{"command": "echo hers > " + sub + "/{shell}", "sandbox_permissions": "with_additional_permissions",
+				"additional_permissions": map[string]any{"write": []string{work + "/" + sub + "/{shell}"}}}, "echo hers > "+sub+"/{shell}")
 		},
 		"folder": func(sub string) (string, map[string]any) {
-			return "shell", justified(map[string]any{"command": "cd " + sub + " && mkdir -p .vscode && echo {} > .vscode/tasks.json; echo hers > .envrc", "sandbox_permissions": "with_additional_permissions",
-				"additional_permissions": map[string]any{"write": []string{work + "/" + sub + "/.vscode"}}}, "mkdir -p .vscode in "+sub)
+			return "shell", justified(map[string]any{"command": "cd " + sub + " && mkdir -p {editor/} && echo {} > {editor}; echo hers > {shell}", "sandbox_permissions": "with_additional_permissions",
+				"additional_permissions": map[string]any{"write": []string{work + "/" + sub + "/{editor/}"}}}, "mkdir -p {editor/} in "+sub)
 		},
 		"outside": func(sub string) (string, map[string]any) {
 			return "shell", justified(map[string]any{"command": "./deploy.sh", "workdir": sub, "sandbox_permissions": "require_escalated"}, "./deploy.sh")
 		},
 		"edit": func(sub string) (string, map[string]any) {
-			return "apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Add File: " + sub + "/.envrc\n+hers\n*** End Patch\n"}
+			return "apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Add File: " + sub + "/{shell}\n+hers\n*** End Patch\n"}
 		},
 		"edit under untrusted": func(sub string) (string, map[string]any) {
 			return "apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Update File: " + sub + "/settings\n@@\n :\n+# hers\n*** End Patch\n"}
@@ -272,15 +273,15 @@ func TestQuestionsInStage(t *testing.T) {
 		}
 		// Each question is about folders of its own, so that no answer for the session is in the way.
 		top, other := fmt.Sprintf("top%d", i), fmt.Sprintf("other%d", i)
-		envrc, called := ".envrc", strings.HasPrefix(kind, "server")
+		written, called := "{shell}", strings.HasPrefix(kind, "server")
 		if called { // a server has no need of a protected file
-			envrc = "note"
+			written = "note"
 		}
 		bare(strings.NewReplacer("top", top, "other", other).Replace(questionStage))
 		if kind == "server start" {
 			top = "srv"
 		}
-		named := strings.NewReplacer("top", top, "other", other, ".envrc", envrc).Replace
+		named := strings.NewReplacer("top", top, "other", other, "{shell}", written).Replace
 		sub := top + "/sub"
 		person.late = random.IntN(2) == 0
 		what := fmt.Sprintf("question %d (seed %d): %s, %s, late %v", i, questionSeed, kind, change.name, person.late)
@@ -315,8 +316,8 @@ func TestQuestionsInStage(t *testing.T) {
 			t.Errorf("%s: nobody was asked", what)
 		}
 		counts[kind]++
-		if strings.Contains(read(work+"/"+sub+"/.envrc"), "hers") || strings.Contains(read(ran), "fine") || strings.Contains(play.text, "theirs") || strings.Contains(read(work+"/"+sub+"/settings"), "hers") ||
-			read(work+"/"+sub+"/.vscode/tasks.json") != "" {
+		if strings.Contains(read(work+"/"+sub+"/{shell}"), "hers") || strings.Contains(read(ran), "fine") || strings.Contains(play.text, "theirs") || strings.Contains(read(work+"/"+sub+"/settings"), "hers") ||
+			read(work+"/"+sub+"/{editor}") != "" {
 			applied[kind]++
 		}
 		when := " while the question was open"
@@ -333,7 +334,7 @@ func TestQuestionsInStage(t *testing.T) {
 			kind == "server described" && strings.Contains(play.text, "theirs") {
 			t.Errorf("%s: the yes %q ran what was not shown", what, person.yes)
 		}
-		if got := read(work+"/"+other+"/.envrc") + read(work+"/"+other+"/note"); got != "mine\nmine\n" || called && strings.Contains(play.text, "mine") {
+		if got := read(work+"/"+other+"/{shell}") + read(work+"/"+other+"/note"); got != "mine\nmine\n" || called && strings.Contains(play.text, "mine") {
 			t.Errorf("%s: the yes %q reached another file: %q", what, person.yes, got)
 		}
 	}
@@ -375,7 +376,7 @@ type sessionYes struct {
 // the same again. folder is where the script is, in the workspace. A row without a change is the control.
 var yesRows = []struct{ name, folder, change string }{
 	{"nothing changed", "plain", ""},
-	{"in an agent's folder, what it reads above", ".claude/tools", evilLine + ` > settings`},
+	{"in an agent's folder, what it reads above", "{agent2}/tools", evilLine + ` > settings`},
 	{"in git's hooks, what it reads above", ".git/hooks", evilLine + ` > settings`},
 	{"a file beside it that nothing named", "plain2", evilLine + ` > settings; echo x > beside`},
 	{"made, removed and made anew", "plain3", `mv settings s2; ` + evilLine + ` > settings`},
