@@ -307,7 +307,7 @@ func TestAskedAgainTwice(t *testing.T) {
 }
 
 // TestAskedAgainIsForThePerson: an answer for the session that was given before the change does not
-// answer what is asked again because of the change.
+// answer what is asked again because of the change, and is not kept: a no to that is the last word.
 func TestAskedAgainIsForThePerson(t *testing.T) {
 	d := fixed()
 	g := bound(d)
@@ -327,8 +327,11 @@ func TestAskedAgainIsForThePerson(t *testing.T) {
 	if _, ruled := g.Ruled(r); ruled {
 		t.Error("nobody was asked")
 	}
-	if _, err := g.Settle(r, Answer{Decision: Once}); err != nil {
-		t.Errorf("the question is not open: %v", err)
+	if _, err := g.Settle(r, Answer{}); err == nil || len(g.Ledger().List()) > 0 {
+		t.Errorf("after a no: %v, open is %+v", err, g.Ledger().List())
+	}
+	if _, q, err := g.Decide(command("x", Wish{Write: []string{"/srv/data"}})); q == nil && err == nil {
+		t.Error("the yes of before applies after a no")
 	}
 }
 

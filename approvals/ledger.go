@@ -139,6 +139,14 @@ func (l *Ledger) add(e ledger.Entry) {
 	l.entries = append(l.entries, e)
 }
 
+// forget removes the answer to a question.
+func (l *Ledger) forget(question string) {
+	defer l.tell()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = slices.DeleteFunc(l.entries, func(e ledger.Entry) bool { return e.Origin == ledger.Question && e.Source == question })
+}
+
 // tell passes the current answers to Options.Changed.
 func (l *Ledger) tell() {
 	if l.opts.Changed == nil {
@@ -292,21 +300,17 @@ func (l *Ledger) Revoke(id string) (revocation, bool) {
 	l.mu.Lock()
 	var out revocation
 	found := false
-	l.entries = slices.DeleteFunc(l.entries, func(e ledger.Entry) bool {
-		if e.ID != id || found {
-			return false
+	for _, list := range []*[]ledger.Entry{&l.entries, &l.given} {
+		i := slices.IndexFunc(*list, func(e ledger.Entry) bool { return e.ID == id })
+		if found = i >= 0; found {
+			out.Entry = (*list)[i]
+			*list = slices.Delete(*list, i, i+1)
+			if list == &l.given {
+				l.revoked = append(l.revoked, out.Entry)
+			}
+			break
 		}
-		out.Entry, found = e, true
-		return true
-	})
-	l.given = slices.DeleteFunc(l.given, func(e ledger.Entry) bool {
-		if e.ID != id || found {
-			return false
-		}
-		out.Entry, found = e, true
-		l.revoked = append(l.revoked, e)
-		return true
-	})
+	}
 	out.Entry.Uses += l.uses[id]
 	l.mu.Unlock()
 	if !found {

@@ -164,6 +164,7 @@ func (g *Gate) recheck(asked asked) func() error {
 	}
 	return func() error {
 		if moved := g.moved(g.state(), asked); len(moved) > 0 {
+			g.ledger.forget(asked.ID) // it applied to nothing
 			return g.again(asked, strings.Join(moved, ", ")+" after the answer")
 		}
 		return nil
