@@ -11,6 +11,7 @@ import (
 
 	"codeagent/config"
 	"codeagent/config/server"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // loadServers loads a settings file with text, and overrides.
@@ -116,8 +117,8 @@ func TestServerPolicy(t *testing.T) {
 	}{
 		"nothing":        {reads: "src/app/x rt/lib own temp", writes: "own temp"},
 		"no workspace":   {box: server.Sandbox{Workspace: "none"}, reads: "rt/lib own temp", writes: "own temp"},
-		"writes":         {box: server.Sandbox{Workspace: "write", Write: []string{"~/other"}}, reads: "src/app/x rt/lib own temp other/x other/.vscode/tasks.json", writes: "src/app/x own temp other/x"},
-		"writes another": {box: server.Sandbox{Workspace: "none", Write: []string{"~/other"}}, reads: "rt/lib own temp other/x other/.vscode/tasks.json", writes: "own temp other/x"},
+		"writes":         {box: server.Sandbox{Workspace: "write", Write: []string{"~/other"}}, reads: "src/app/x rt/lib own temp other/x other/{editor}", writes: "src/app/x own temp other/x"},
+		"writes another": {box: server.Sandbox{Workspace: "none", Write: []string{"~/other"}}, reads: "rt/lib own temp other/x other/{editor}", writes: "own temp other/x"},
 		"reads":          {box: server.Sandbox{Read: []string{"~/notes", "~/.ssh"}}, reads: "src/app/x rt/lib own temp notes/x .ssh/x", writes: "own temp"},
 		"home":           {box: server.Sandbox{Read: []string{"~"}}, problem: "is or contains your home folder"},
 		"above":          {box: server.Sandbox{Read: []string{"/"}}, problem: "is or contains your home folder"},
@@ -141,8 +142,8 @@ func TestServerPolicy(t *testing.T) {
 			continue
 		}
 		var reads, writes []string
-		for _, place := range strings.Fields("src/app/x rt/lib own temp other/x other/.vscode/tasks.json notes/x .ssh/x .codex/auth.json servers/u records") {
-			path := filepath.Join(h.dir, place)
+		for _, place := range strings.Fields("src/app/x rt/lib own temp other/x other/{editor} notes/x .ssh/x .codex/auth.json servers/u records") {
+			path := filepath.Join(h.dir, protecttest.In(place))
 			switch place {
 			case "own":
 				path = own

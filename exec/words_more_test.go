@@ -7,6 +7,7 @@ import (
 
 	"codeagent/exec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // said is the outcome of a command that failed with these words on stderr.
@@ -26,7 +27,7 @@ func TestJudgeProtected(t *testing.T) {
 	if !v.Denied || v.Denials[0].Kind != sandbox.KindProtected || suggestion(v.Suggest) != "write /home/u/ws/.git/config" {
 		t.Errorf("verdict %+v", v)
 	}
-	v = judged(p, said("cp: cannot create regular file '.vscode/tasks.json': Permission denied\n"))
+	v = judged(p, said(protecttest.In("cp: cannot create regular file '{editor}': Permission denied\n")))
 	if !v.Denied || v.Denials[0].Kind != sandbox.KindProtected {
 		t.Errorf("verdict %+v", v)
 	}
