@@ -1,5 +1,7 @@
 package exec_test
 
+import "codeagent/sandbox/protect/protecttest"
+
 // corpusFiles are denied files and folders, and print that.
 var corpusFiles = []corpusRow{
 	{script: `echo x >$OUT/new`, want: []string{"$OUT/new"}},
@@ -41,8 +43,8 @@ var corpusFiles = []corpusRow{
 	{script: `awk 'BEGIN { print "x" >"../out/awk" }'`, want: []string{"$OUT/awk"}},
 	{script: `echo x >new`, policy: "ro", want: []string{"$WS/new"}},
 	{script: `touch a && mkdir build && cp a build/`, policy: "ro", want: []string{"$WS/a"}},
-	{script: `echo 'layout python' >.envrc`, want: []string{"$WS/.envrc"}},
-	{script: `mkdir -p .vscode && echo '{}' >.vscode/tasks.json`, want: []string{"$WS/.vscode/tasks.json"}},
+	{script: protecttest.In(`echo 'layout python' >{shell}`), want: []string{protecttest.In("$WS/{shell}")}},
+	{script: protecttest.In(`mkdir -p {editor/} && echo '{}' >{editor}`), want: []string{protecttest.In("$WS/{editor}")}},
 	{script: `set -e; for i in 1 2 3; do echo $i >$OUT/$i; done`, want: []string{"$OUT/1"}},
 	{script: `set -o pipefail; echo x | tee $OUT/t | cat`, want: []string{"$OUT/t"}},
 	{script: `(cd $OUT; echo x >sub)`, want: []string{"$OUT/sub"}},
