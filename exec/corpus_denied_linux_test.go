@@ -68,8 +68,8 @@ var corpusReads = []corpusRow{
 }
 
 var corpusCalls = []corpusRow{
-	{script: `strace -o trace true`, needs: "strace", want: []string{"ptrace"}},
-	{script: `strace -c ls >/dev/null`, needs: "strace", want: []string{"ptrace"}},
+	{script: `unshare -r true`, needs: "unshare", want: []string{"unshare"}},
+	{script: `unshare -rm ls >/dev/null`, needs: "unshare", want: []string{"unshare"}},
 }
 
 // corpusQuiet are denied something and print nothing.

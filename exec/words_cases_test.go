@@ -139,7 +139,6 @@ func main() { _, err := net.Dial("tcp", "127.0.0.1:8099"); fmt.Fprintln(os.Stder
 
 	// System calls.
 	{name: "unshare", script: `unshare -r true`, want: []string{"unshare"}, suggest: "outside the sandbox"},
-	{name: "strace", script: `strace true`, want: []string{"ptrace"}, suggest: "outside the sandbox"},
 
 	// Not denied: it would have failed, or failed, for other reasons.
 	{name: "echoed words", script: `echo "Permission denied"; false`},

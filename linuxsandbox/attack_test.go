@@ -423,7 +423,7 @@ func attackAll(t *testing.T, in setting) {
 		maps.Copy(filtered, s.attempt(t, s.process(t, filterChild+"=attack"), batch...))
 		maps.Copy(boxed, s.attempt(t, s.command(t, b), batch...))
 	}
-	ownNet, ownPids := hasNetNamespaces(t, b), hasLayer(t, b, "pidns")
+	ownNet := hasNetNamespaces(t, b)
 	count := tally{alike: map[string][]string{}}
 	all := attack.All()
 	for _, a := range possible {
@@ -435,7 +435,8 @@ func attackAll(t *testing.T, in setting) {
 			(got.errno == 0 || slices.ContainsFunc(a.Bare, func(b attack.Answer) bool { return b.Errno == got.errno })) {
 			boxed[a.Name] = want // the kernel answered, as it would without a sandbox
 		}
-		if got := boxed[a.Name]; a.Process && ownPids && got == (answer{}) {
+		if got := boxed[a.Name]; a.Own != "" && hasLayer(t, b, a.Own) && got.signal == 0 &&
+			(got.errno == 0 || slices.ContainsFunc(a.Bare, func(b attack.Answer) bool { return b.Errno == got.errno })) {
 			boxed[a.Name] = want // it reached only the command's own
 		}
 		if filtered[a.Name] != want || boxed[a.Name] != want {

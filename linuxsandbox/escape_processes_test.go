@@ -5,6 +5,8 @@ package linuxsandbox
 import (
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
@@ -153,7 +155,14 @@ func foreignEscapes() []attempt {
 	codeagent := func(name, escape string, do func(p place) error) attempt {
 		return attempt{name: "codeagent: " + name, escape: escape, protects: "codeagent itself, its keys and what it has open", word: true, do: do}
 	}
-	return append(rows,
+	return append(rows, segmentEscape(),
+		codeagent("trace it", "E39", func(p place) error { return unix.PtraceSeize(p.Host) }),
+		codeagent("trace a thread of its", "E39", func(p place) error { return eachThread(p.Host, unix.PtraceSeize) }),
+		codeagent("trace the parent", "E39", func(place) error { return unix.PtraceSeize(os.Getppid()) }),
+		codeagent("trace a thread of the parent's", "E39", func(place) error { return eachThread(os.Getppid(), unix.PtraceSeize) }),
+		codeagent("move memory of the parent's", "E39", func(place) error {
+			return rawCall(unix.SYS_PROCESS_VM_WRITEV, uintptr(os.Getppid()), 0, 0, 0, 0, 0)
+		}),
 		codeagent("signal it", "E39", func(p place) error { return unix.Kill(p.Host, unix.SIGURG) }),
 		codeagent("signal the parent", "E39", func(place) error { return unix.Kill(os.Getppid(), unix.SIGCONT) }),
 		codeagent("its environment", "E39", func(p place) error { return hasSecret(procOf(p.Host, "environ")) }),
@@ -187,6 +196,52 @@ func foreignEscapes() []attempt {
 			return withFD(procOf(os.Getppid(), "mem"), unix.O_RDONLY, func(int) error { return nil })
 		}),
 	)
+}
+
+// eachThread calls do with each thread of a process until one call succeeds. Threads of a PID namespace
+// have small numbers, and may not be listed.
+func eachThread(pid int, do func(tid int) error) (err error) {
+	tids := []int{pid}
+	if list, _ := os.ReadDir(procOf(pid, "task")); len(list) > 0 {
+		for _, e := range list {
+			tid, _ := strconv.Atoi(e.Name())
+			tids = append(tids, tid)
+		}
+	} else {
+		for tid := 1; tid < os.Getpid(); tid++ {
+			tids = append(tids, tid)
+		}
+	}
+	for _, tid := range tids {
+		if err = do(tid); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// segmentEscape finds a segment of the host by its key.
+func segmentEscape() attempt {
+	return attempt{
+		name: "a segment of shared memory by its key", escape: "-", protects: "the user's other processes", word: true,
+		before: func(h *host, p place) {
+			key := uintptr(rand.Int32N(math.MaxInt32-1) + 1)
+			id, _, errno := unix.Syscall(unix.SYS_SHMGET, key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
+			if errno != 0 {
+				h.t.Fatal(errno)
+			}
+			h.t.Cleanup(func() { _, _, _ = unix.Syscall(unix.SYS_SHMCTL, id, unix.IPC_RMID, 0) })
+			h.put(p.in+"/key", strconv.Itoa(int(key)), 0o644)
+		},
+		do: func(p place) error {
+			text, err := os.ReadFile(p.in + "/key")
+			key, bad := strconv.Atoi(string(text))
+			if err := errors.Join(err, bad); err != nil {
+				panic(err)
+			}
+			return rawCall(unix.SYS_SHMGET, uintptr(key), 0, 0)
+		},
+	}
 }
 
 // ownedSocket makes a pid the owner of a socket. The kernel then signals it when data arrives: no

@@ -15,7 +15,11 @@ var shellJobs = []job{
 	{name: "sqlite3", needs: "sqlite3", script: `sqlite3 x.db 'create table t(a); insert into t values(1),(2); vacuum; select sum(a) from t'`, says: "3"},
 }
 
+const noIPC = "shared memory with a number is the whole machine's without an IPC namespace"
+
 var systemJobs = []job{
+	{name: "shared memory, semaphores and queues", needs: "perl", layer: "mountns", why: noIPC, script: `perl -e 'my $m=shmget(0,9,01600) // die; my $s=semget(0,1,01600) // die; my $q=msgget(0,01600) // die; if (!fork) { shmwrite($m,"shared",0,6) or die; semop($s,pack("s!3",0,1,0)) or die; msgsnd($q,pack("l! a*",1,"queued"),0) or die; exit } semop($s,pack("s!3",0,-1,0)) or die; shmread($m,my $b,0,6) or die; msgrcv($q,my $r,9,0,0) or die; print "$b ", unpack("x[l!] a*",$r), "\n"'`, says: "shared queued"},
+	{name: "fakeroot", needs: "fakeroot tar", layer: "mountns", why: noIPC, script: `echo x > f; fakeroot sh -c 'chown 7:8 f; tar cf a.tar f; id -u'; tar tvf a.tar --numeric-owner`, says: "7/8"},
 	{name: "tar", needs: "tar gzip", script: `mkdir -p d/e; echo x > d/e/f; ln -s f d/e/l; ln d/e/f d/h; tar czf a.tgz d; rm -r d; tar xzf a.tgz; cat d/e/l; tar cf - d | (mkdir o; cd o; tar xf -); cat o/d/h`, says: "x\nx"},
 	// Only root may give files away, and in the sandbox root does not have the capability.
 	{name: "tar that keeps foreign owners", needs: "tar", only0: true, fails: true, script: `echo x > f; tar --owner=4711 --group=4711 -cf a.tar f; rm f; tar -xf a.tar`, says: "Cannot change ownership to uid 4711"},

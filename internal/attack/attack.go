@@ -39,9 +39,9 @@ type Attack struct {
 	Harmless func() error
 	// Network means that the call is allowed, and harmless, in the command's own network.
 	Network bool
-	// Process means that the call is allowed in the command's own PID namespace, where it reaches
-	// only the command's processes.
-	Process bool
+	// Own is the layer of the sandbox with which the call is allowed, since it then reaches only what is
+	// the command's own; empty for none.
+	Own string
 }
 
 // Answer is an errno and the reason why the kernel returns it.

@@ -93,10 +93,10 @@ func sharedMemory() []Attack {
 	name := uintptr(unsafe.Pointer(cstring("codeagent-attack")))
 	const mode, create = 0o600, unix.O_RDWR | unix.O_CREAT
 	return []Attack{
-		{Name: "shmget", Escape: "-", Want: unix.EPERM, Bare: none, Do: made(unix.SYS_SHMGET, unix.SYS_SHMCTL, 4096, mode)},
-		{Name: "semget", Escape: "-", Want: unix.EPERM, Bare: none, Do: made(unix.SYS_SEMGET, unix.SYS_SEMCTL, 1, mode)},
-		{Name: "msgget", Escape: "-", Want: unix.EPERM, Bare: none, Do: made(unix.SYS_MSGGET, unix.SYS_MSGCTL, mode)},
-		{Name: "shmat of a guessed segment", Escape: "-", Want: unix.EPERM, Bare: guessed, Do: func() error {
+		{Name: "shmget", Escape: "-", Want: unix.EPERM, Own: "mountns", Bare: none, Do: made(unix.SYS_SHMGET, unix.SYS_SHMCTL, 4096, mode)},
+		{Name: "semget", Escape: "-", Want: unix.EPERM, Own: "mountns", Bare: none, Do: made(unix.SYS_SEMGET, unix.SYS_SEMCTL, 1, mode)},
+		{Name: "msgget", Escape: "-", Want: unix.EPERM, Own: "mountns", Bare: none, Do: made(unix.SYS_MSGGET, unix.SYS_MSGCTL, mode)},
+		{Name: "shmat of a guessed segment", Escape: "-", Want: unix.EPERM, Own: "mountns", Bare: guessed, Do: func() error {
 			id, err := value(unix.SYS_SHMGET, private, 4096, mode)
 			if err != nil {
 				id = 1<<31 - 1
@@ -104,11 +104,11 @@ func sharedMemory() []Attack {
 			defer call(unix.SYS_SHMCTL, id, remove, 0)
 			return call(unix.SYS_SHMAT, id, 0, 0)
 		}},
-		{Name: "semop on a guessed set", Escape: "-", Want: unix.EPERM, Bare: guessed, Do: func() error {
+		{Name: "semop on a guessed set", Escape: "-", Want: unix.EPERM, Own: "mountns", Bare: guessed, Do: func() error {
 			op := [3]int16{0, 1, unix.IPC_NOWAIT}
 			return call(unix.SYS_SEMOP, 1<<31-1, uintptr(unsafe.Pointer(&op)), 1)
 		}},
-		{Name: "msgrcv from a guessed queue", Escape: "-", Want: unix.EPERM, Bare: guessed, Do: func() error {
+		{Name: "msgrcv from a guessed queue", Escape: "-", Want: unix.EPERM, Own: "mountns", Bare: guessed, Do: func() error {
 			var buf [32]byte
 			return call(unix.SYS_MSGRCV, 1<<31-1, uintptr(unsafe.Pointer(&buf)), 8, 0, unix.IPC_NOWAIT)
 		}},

@@ -51,19 +51,19 @@ func processes() []Attack {
 	p := func(v *uint64) uintptr { return uintptr(unsafe.Pointer(v)) }
 	nice := []Answer{needsRoot}
 	return []Attack{
-		{Name: "ptrace: attach to another process", Escape: "-", Want: unix.EPERM, Do: onBystander(func(pid uintptr) error {
+		{Name: "ptrace: attach to another process", Escape: "-", Want: unix.EPERM, Own: "notify", Do: onBystander(func(pid uintptr) error {
 			return call(unix.SYS_PTRACE, unix.PTRACE_ATTACH, pid, 0, 0)
 		})},
-		{Name: "ptrace: seize another process", Escape: "-", Want: unix.EPERM, Do: onBystander(func(pid uintptr) error {
+		{Name: "ptrace: seize another process", Escape: "-", Want: unix.EPERM, Own: "notify", Do: onBystander(func(pid uintptr) error {
 			return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, pid, 0, 0)
 		})},
 		// Run it in a copy of the process: a thread of the victim would survive the victim, because
 		// its parent would trace it.
-		{Name: "ptrace: be traced", Escape: "-", Want: unix.EPERM, Do: func() error {
+		{Name: "ptrace: be traced", Escape: "-", Want: unix.EPERM, Own: "notify", Do: func() error {
 			return forkAndCall(unix.SYS_PTRACE, unix.PTRACE_TRACEME)
 		}},
-		{Name: "process_vm_readv", Escape: "-", Want: unix.EPERM, Do: vm(unix.SYS_PROCESS_VM_READV)},
-		{Name: "process_vm_writev", Escape: "-", Want: unix.EPERM, Do: vm(unix.SYS_PROCESS_VM_WRITEV)},
+		{Name: "process_vm_readv", Escape: "-", Want: unix.EPERM, Own: "notify", Do: vm(unix.SYS_PROCESS_VM_READV)},
+		{Name: "process_vm_writev", Escape: "-", Want: unix.EPERM, Own: "notify", Do: vm(unix.SYS_PROCESS_VM_WRITEV)},
 		{Name: "process_madvise", Escape: "-", Want: unix.EPERM, Bare: nice, Do: onPidfd(func(fd uintptr) error {
 			return call(unix.SYS_PROCESS_MADVISE, fd, uintptr(unsafe.Pointer(&cold)), 1, unix.MADV_COLD, 0)
 		})},
@@ -83,30 +83,30 @@ func processes() []Attack {
 			zero[0] = 1
 			return call(unix.SYS_MIGRATE_PAGES, pid, 64, p(&zero[0]), p(&zero[0]))
 		})},
-		{Name: "setpriority of another process", Escape: "-", Want: unix.EPERM, Process: true, Do: onBystander(func(pid uintptr) error {
+		{Name: "setpriority of another process", Escape: "-", Want: unix.EPERM, Own: "pidns", Do: onBystander(func(pid uintptr) error {
 			return call(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, pid, 19)
 		})},
-		{Name: "setpriority, pid + 2^32", Escape: "-", Want: unix.EPERM, Process: true, Do: onBystander(func(pid uintptr) error {
+		{Name: "setpriority, pid + 2^32", Escape: "-", Want: unix.EPERM, Own: "pidns", Do: onBystander(func(pid uintptr) error {
 			return call(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, pid|1<<32, 19)
 		})},
 		{Name: "setpriority of every process of the user", Escape: "-", Want: unix.EPERM,
 			Bare: []Answer{{unix.ESRCH, "asked for a user that runs nothing, to leave this machine's processes alone"}}, Do: func() error {
 				return call(unix.SYS_SETPRIORITY, unix.PRIO_USER, 4294000000, 0)
 			}},
-		{Name: "ioprio_set of another process", Escape: "-", Want: unix.EPERM, Process: true, Do: onBystander(func(pid uintptr) error {
+		{Name: "ioprio_set of another process", Escape: "-", Want: unix.EPERM, Own: "pidns", Do: onBystander(func(pid uintptr) error {
 			return call(unix.SYS_IOPRIO_SET, 1, pid, 2<<13|7)
 		})},
-		{Name: "sched_setaffinity of another process", Escape: "-", Want: unix.EPERM, Process: true, Do: onBystander(func(pid uintptr) error {
+		{Name: "sched_setaffinity of another process", Escape: "-", Want: unix.EPERM, Own: "pidns", Do: onBystander(func(pid uintptr) error {
 			zero[8] = 1
 			return call(unix.SYS_SCHED_SETAFFINITY, pid, 8, p(&zero[8]))
 		})},
-		{Name: "sched_setscheduler of another process", Escape: "-", Want: unix.EPERM, Process: true, Do: onBystander(func(pid uintptr) error {
+		{Name: "sched_setscheduler of another process", Escape: "-", Want: unix.EPERM, Own: "pidns", Do: onBystander(func(pid uintptr) error {
 			return call(unix.SYS_SCHED_SETSCHEDULER, pid, 3, p(&zero[16]))
 		})},
-		{Name: "sched_setparam of another process", Escape: "-", Want: unix.EPERM, Process: true, Do: onBystander(func(pid uintptr) error {
+		{Name: "sched_setparam of another process", Escape: "-", Want: unix.EPERM, Own: "pidns", Do: onBystander(func(pid uintptr) error {
 			return call(unix.SYS_SCHED_SETPARAM, pid, p(&zero[16]))
 		})},
-		{Name: "sched_setattr of another process", Escape: "-", Want: unix.EPERM, Process: true, Do: onBystander(func(pid uintptr) error {
+		{Name: "sched_setattr of another process", Escape: "-", Want: unix.EPERM, Own: "pidns", Do: onBystander(func(pid uintptr) error {
 			zero[32], zero[34] = 48, 19 // struct sched_attr: its size, the normal policy, the highest nice value
 			return call(unix.SYS_SCHED_SETATTR, pid, p(&zero[32]), 0)
 		})},

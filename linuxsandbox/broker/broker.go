@@ -338,6 +338,9 @@ func (b *Broker) handle(n *notify.Notification) notify.Reply {
 		return b.changeFile(n, c)
 	}
 	if c := calls.RefusedOf(n.NR); c != nil {
+		if b.rules.Has(notify.ByDomain) && b.traces(n) {
+			return b.rules.Proceed(notify.ByDomain)
+		}
 		return b.refuseCall(n, c)
 	}
 	if c := calls.ProcessOf(n.NR); c != nil {

@@ -3,6 +3,8 @@
 package broker
 
 import (
+	"slices"
+
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/kernel"
@@ -41,6 +43,46 @@ func (h *command) process(n *notify.Notification, c *calls.Process) notify.Reply
 	}
 	h.log.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name, Errno: "EPERM"})
 	return notify.Failed(unix.EPERM)
+}
+
+// Landlock keeps each trace inside the domain of one command (hook_ptrace_access_check): it reaches
+// no other command, no file worker, no program of the host and not the keeper, which is in no domain.
+// The one exception is a child of the keeper that asks to be traced by its parent. The keeper waits
+// for it and would take its stops for ends.
+
+// traces reports whether the call begins a trace of a process of this command, or moves memory to or
+// from one, for which the kernel asks the same of Landlock.
+func (h *command) traces(n *notify.Notification) bool {
+	who := int(int32(n.Args[0]))
+	switch {
+	case n.NR == unix.SYS_PTRACE && who == unix.PTRACE_TRACEME:
+		parent := callerOf(n.TID).parent
+		return parent > 1 && parent != h.log.keeper
+	case n.NR == unix.SYS_PTRACE:
+		who = int(int32(n.Args[1]))
+	case n.NR != unix.SYS_PROCESS_VM_READV && n.NR != unix.SYS_PROCESS_VM_WRITEV || !h.rules.Has(notify.ByDomain):
+		return false
+	}
+	switch {
+	case who <= 0:
+		return false
+	case h.rules.Has(notify.ByProcesses) && n.NR != unix.SYS_PTRACE:
+		return !h.isKeeper(who)
+	case h.rules.Has(notify.ByProcesses):
+		return slices.ContainsFunc(kernel.Descendants(h.log.keeper)(kernel.Processes()), func(p kernel.Process) bool {
+			tids, _ := threadsOf(p.PID)
+			return slices.ContainsFunc(tids, func(tid int) bool {
+				_, inside := kernel.InsideNumbers(tid)
+				return inside == who
+			})
+		})
+	}
+	for c := callerOf(uint32(who)); c.parent > 1; c = callerOf(uint32(c.parent)) {
+		if c.parent == h.log.keeper {
+			return true
+		}
+	}
+	return false
 }
 
 // isKeeper reports whether number is the keeper or one of its threads in the command's PID

@@ -33,6 +33,11 @@ type Options struct {
 	AskLocks bool
 	// AskReads sends the opens that only read too; it requires Ask.
 	AskReads bool
+	// OwnIPC opens shared memory, semaphores and queues that have a number: the command has an IPC
+	// namespace of its own.
+	OwnIPC bool
+	// Traces opens ptrace, which Landlock then keeps inside the command's domain; it requires Ask.
+	Traces bool
 }
 
 // Brokered reports whether the filter needs a broker that answers.

@@ -80,6 +80,8 @@ const (
 	sendsAsked
 	locksAsked
 	readsAsked
+	ownIPC
+	traces
 	brokered // some call goes to the broker
 
 	noSockets = inetDenied | unixDenied
@@ -89,7 +91,8 @@ func (s scope) covers(o Options) bool {
 	return (s&inetDenied == 0 || !o.AllowInet) && (s&inetAllowed == 0 || o.AllowInet) &&
 		(s&unixDenied == 0 || !o.AllowUnix) && (s&unixAllowed == 0 || o.AllowUnix) &&
 		(s&filesAsked == 0 || o.Ask) && (s&sendsAsked == 0 || o.AskSends) &&
-		(s&locksAsked == 0 || o.AskLocks) && (s&readsAsked == 0 || o.AskReads) && (s&brokered == 0 || o.Brokered())
+		(s&locksAsked == 0 || o.AskLocks) && (s&readsAsked == 0 || o.AskReads) &&
+		(s&ownIPC == 0 || o.OwnIPC) && (s&traces == 0 || o.Traces) && (s&brokered == 0 || o.Brokered())
 }
 
 const (
@@ -109,7 +112,19 @@ const (
 	ioctlType = 0xff00
 )
 
+// ipcCalls concern shared memory, semaphores and queues that are identified by number.
+var ipcCalls = []string{
+	"shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl",
+}
+
 var table = []rule{
+	{calls: ipcCalls, only: ownIPC, do: allow,
+		why: "a number means one of the command's own IPC namespace, which ends with it: databases, fakeroot"},
+	{calls: []string{"ptrace"}, only: traces, when: []test{{arg: 0, in: []uint32{unix.PTRACE_TRACEME, unix.PTRACE_ATTACH, unix.PTRACE_SEIZE}}}, do: ask,
+		why: "they begin a trace: the broker records what Landlock refuses, and keeps the keeper from becoming a tracer"},
+	{calls: []string{"ptrace"}, only: traces, do: allow,
+		why: "debuggers, strace and LeakSanitizer drive what they trace. The filter judges a call after its tracer has changed it (Linux 4.8)"},
+
 	// If there is a broker, it refuses these calls, which the rows below would refuse too, and
 	// records the denial. The list omits calls that ordinary programs try but do not need.
 	{calls: []string{
@@ -211,10 +226,10 @@ var table = []rule{
 	// Shared memory, semaphores and queues that are identified by number, not by path. A process
 	// can guess an id, so the calls that use one are refused too. POSIX shared memory and
 	// semaphores are files and stay allowed.
-	{calls: []string{"shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl"}, do: eperm,
+	{calls: ipcCalls, do: eperm,
 		why: "reaches other programs of the user past every file rule, while there is no IPC namespace"},
 	{calls: []string{"mq_open", "mq_unlink"}, do: eperm,
-		why: "the same by name; the other mq calls need what mq_open returns"},
+		why: "the same by name; the other mq calls need what mq_open returns. In a namespace Landlock refuses these files"},
 
 	// Calls that affect the whole machine.
 	{calls: []string{"init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load"}, do: eperm,

@@ -345,6 +345,11 @@ func (k *keeper) reap(command int) {
 		if err != nil {
 			return // ECHILD
 		}
+		if ws.Stopped() {
+			// Its parent ended while it asked to be traced, so this process became its tracer.
+			_ = unix.Kill(pid, unix.SIGKILL)
+			continue
+		}
 		if pid != command {
 			continue
 		}

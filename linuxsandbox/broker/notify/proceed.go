@@ -36,6 +36,8 @@ const (
 	ByCaller
 	// ByProcesses confines calls that name a process by a number in a register.
 	ByProcesses
+	// ByDomain confines calls that begin to trace a process.
+	ByDomain
 	ruleKinds
 )
 
@@ -73,6 +75,9 @@ const RefusedBlind = unix.EPERM
 func RulesOf(s *spec.Spec) Rules {
 	var r Rules
 	r.reasons[ByCaller] = "it concerns the calling process alone"
+	if s.Ask {
+		r.reasons[ByDomain] = "Landlock lets a process trace only those of its own domain"
+	}
 	if landlockHolds(s) {
 		r.reasons[ByLandlock] = "Landlock grants no folder for writing"
 	}

@@ -173,7 +173,7 @@ func TestRulesOf(t *testing.T) {
 		for _, is := range []struct {
 			rule Rule
 			want bool
-		}{{ByLandlock, row.files}, {ByNetwork, row.network}, {ByCaller, row.caller}, {ByProcesses, row.processes}} {
+		}{{ByLandlock, row.files}, {ByNetwork, row.network}, {ByCaller, row.caller}, {ByProcesses, row.processes}, {ByDomain, row.spec.Ask}} {
 			if a := r.Proceed(is.rule); a.Proceeds() != is.want || is.want == (a.Errno != 0) {
 				t.Errorf("%s: %+v, want it to proceed: %v", row.name, a, is.want)
 			}
