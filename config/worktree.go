@@ -26,17 +26,12 @@ import (
 // contains worktrees/NAME, and its entry there must name this worktree. Only someone who may write
 // in that repository can have made that entry.
 
-// TopOf returns the nearest folder with a .git, from folder upwards. ok is false if there is none, or if
-// that is not known: then top is folder.
+// TopOf is git.Top for folder.
 func TopOf(folder string) (top string, ok bool) {
-	top, ok = git.Top(folder, func(entry string) error {
+	return git.Top(folder, func(entry string) error {
 		_, err := hostfile.Lstat(entry)
 		return err
 	})
-	if !ok {
-		return folder, false
-	}
-	return top, true
 }
 
 // OpenWorktree returns p with what git needs to work in the linked worktree at top. If top is not a

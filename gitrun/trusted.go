@@ -55,7 +55,7 @@ func Trusted(ctx context.Context, t git.Tree, p sandbox.Policy, home Home, r san
 		err := s.read(file)
 		// Git ignores the user's settings if it may not read them. Commands can change
 		// that only in a write root.
-		if errors.Is(err, fs.ErrPermission) && !inRoots(p, file) {
+		if errors.Is(err, fs.ErrPermission) && !sandbox.CoveredBy(sandbox.PathsOf(p.Write), file) {
 			err = nil
 		}
 		if err != nil {
@@ -100,10 +100,6 @@ func (h Home) configFiles() []string {
 		out = append(out, path.Join(h.XDG, "git/config"))
 	}
 	return slices.DeleteFunc(out, func(file string) bool { return !path.IsAbs(file) })
-}
-
-func inRoots(p sandbox.Policy, file string) bool {
-	return slices.ContainsFunc(p.Write, func(root sandbox.Root) bool { return sandbox.Covers(root.Path, file) })
 }
 
 // settingReader collects the settings of files and of those that they include.

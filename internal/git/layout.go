@@ -56,17 +56,16 @@ type Tree struct {
 }
 
 // Top returns the nearest folder, from dir upwards, whose entry .git lstat finds. ok is false if no folder
-// has one, or if that is not known: an error of lstat other than fs.ErrNotExist ends the search.
+// has one, or if that is not known, since lstat failed otherwise than by fs.ErrNotExist: then top is dir.
 func Top(dir string, lstat func(entry string) error) (top string, ok bool) {
-	for {
-		err := lstat(path.Join(dir, Entry))
+	for at := dir; ; at = path.Dir(at) {
+		err := lstat(path.Join(at, Entry))
 		if err == nil {
-			return dir, true
+			return at, true
 		}
-		if dir == path.Dir(dir) || !errors.Is(err, fs.ErrNotExist) {
-			return "", false
+		if at == path.Dir(at) || !errors.Is(err, fs.ErrNotExist) {
+			return dir, false
 		}
-		dir = path.Dir(dir)
 	}
 }
 

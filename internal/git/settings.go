@@ -4,6 +4,7 @@ package git
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -215,4 +216,35 @@ func (s Setting) Inert() bool {
 	aSwitch := slices.Contains(switches, strings.ToLower(value)) && !s.TakesPath() && !slices.Contains(fetches, s.Name)
 	return slices.Contains(inert, plain) || slices.Contains(inert, s.Section) || aSwitch ||
 		slices.Contains(addresses, plain) && !strings.Contains(value, "::")
+}
+
+// CopySettings returns the text of settings as a git directory gets it that the owner's git enters. It is an
+// error if they name a program that before, the text until then, did not. A new core.worktree is left out:
+// the owner's git would check files out there, and the folder could become a link to his hooks. Git finds
+// the work tree by its .git file, and "git submodule update" adds the setting.
+func CopySettings(text, before []byte) ([]byte, error) {
+	old, _ := Parse("", string(before))
+	settings, err := Parse("", string(text))
+	if err != nil {
+		return nil, err
+	}
+	known := func(s Setting) bool { return slices.Contains(old, s) }
+	if i := slices.IndexFunc(settings, func(s Setting) bool { return !s.Inert() && !known(s) }); i >= 0 {
+		return nil, fmt.Errorf("git may start a program by the setting %.64q, and a command in the sandbox gives it none", settings[i].Key)
+	}
+	leads := func(s Setting) bool { return s.Section == "core" && s.Name == "worktree" && !known(s) }
+	if !slices.ContainsFunc(settings, leads) {
+		return text, nil
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "worktree") {
+			kept.WriteString(line)
+		}
+	}
+	left, err := Parse("", kept.String())
+	if err == nil && !slices.Equal(left, slices.DeleteFunc(settings, leads)) {
+		err = errors.New("its core.worktree cannot be left out")
+	}
+	return []byte(kept.String()), err
 }

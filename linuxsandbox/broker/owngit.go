@@ -4,7 +4,6 @@ package broker
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -387,7 +386,7 @@ func (h moves) copied(n *notify.Notification, m *moving) (text []byte, d *sandbo
 	}
 	text, err := readOnce(m.from, &m.old, maxSettings)
 	if err == nil {
-		text, err = closedSettings(text, settingsBefore(m))
+		text, err = git.CopySettings(text, settingsBefore(m))
 	}
 	switch _, own := h.judge.git(n, m.to.Path); {
 	case err != nil:
@@ -421,14 +420,12 @@ func readOnce(s pathwalk.Spot, st *unix.Stat_t, most int64) ([]byte, error) {
 	return text, err
 }
 
-// settingsBefore are the settings in the file at the end of m.
-func settingsBefore(m *moving) (before []git.Setting) {
+// settingsBefore is the text of the settings at the end of m.
+func settingsBefore(m *moving) (text []byte) {
 	if m.there {
-		if old, err := readOnce(m.to, &m.over, maxSettings); err == nil {
-			before, _ = git.Parse("", string(old))
-		}
+		text, _ = readOnce(m.to, &m.over, maxSettings)
 	}
-	return before
+	return text
 }
 
 // putSettings writes text to a new file, gives it the name at the end of m, and removes the one at
@@ -495,7 +492,7 @@ func seal(dir int) bool {
 		if err != nil {
 			return false
 		}
-		if text, err = closedSettings(text, nil); err != nil || putSettings(&moving{from: s, to: s, old: st}, text) != nil {
+		if text, err = git.CopySettings(text, nil); err != nil || putSettings(&moving{from: s, to: s, old: st}, text) != nil {
 			return false
 		}
 	}
@@ -510,34 +507,4 @@ func seal(dir int) bool {
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
 	return err == nil && !slices.ContainsFunc(names, git.IsHook)
-}
-
-// closedSettings returns the text of settings as a closed git directory gets it. It is an error if they
-// name a program that before did not. A new core.worktree is left out: the owner's git would check files
-// out there, and the folder could become a link to his hooks. Git finds the work tree by its .git file, and
-// "git submodule update" adds the setting.
-func closedSettings(text []byte, before []git.Setting) ([]byte, error) {
-	settings, err := git.Parse("", string(text))
-	if err != nil {
-		return nil, err
-	}
-	known := func(s git.Setting) bool { return slices.Contains(before, s) }
-	if i := slices.IndexFunc(settings, func(s git.Setting) bool { return !s.Inert() && !known(s) }); i >= 0 {
-		return nil, fmt.Errorf("git may start a program by the setting %.64q, and a command in the sandbox gives it none", settings[i].Key)
-	}
-	leads := func(s git.Setting) bool { return s.Section == "core" && s.Name == "worktree" && !known(s) }
-	if !slices.ContainsFunc(settings, leads) {
-		return text, nil
-	}
-	var kept strings.Builder
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "worktree") {
-			kept.WriteString(line)
-		}
-	}
-	left, err := git.Parse("", kept.String())
-	if err == nil && !slices.Equal(left, slices.DeleteFunc(settings, leads)) {
-		err = errors.New("its core.worktree cannot be left out")
-	}
-	return []byte(kept.String()), err
 }
