@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,19 @@ func gitPaths(r sandbox.FileSystem, root string) (out []string, err error) {
 		out = append(out, gitDir(dir)...)
 	}
 	return out, nil
+}
+
+// protectGit protects paths of git directories, each for the reason that the table has for its name.
+func protectGit(p *sandbox.Policy, paths []string) {
+	reasons := map[string][]string{}
+	for _, name := range paths {
+		row, _ := protect.GitEntry(path.Base(name))
+		reason := cmp.Or(row.Reason, "git takes hooks and settings from where it leads")
+		reasons[reason] = append(reasons[reason], name)
+	}
+	for reason, paths := range reasons {
+		p.Protect(reason, paths...)
+	}
 }
 
 // gitDir lists the protected paths of one git directory, of its worktrees and of its submodules.

@@ -381,10 +381,8 @@ func (b *builder) protect(p *sandbox.Policy) error {
 		if err != nil {
 			return fmt.Errorf("the git directory of %s: %w", quoted(root.Path), err)
 		}
-		p.Protected.Paths = append(p.Protected.Paths, paths...)
+		protectGit(p, paths)
 	}
-	slices.Sort(p.Protected.Paths)
-	p.Protected.Paths = slices.Compact(p.Protected.Paths)
 	return nil
 }
 

@@ -63,12 +63,10 @@ func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
 		}
 		add(path.Join(common, name), true)
 	}
-	out.Protected.Paths = slices.Concat(out.Protected.Paths, gitDir(own), gitDir(common))
+	protectGit(&out, slices.Concat(gitDir(own), gitDir(common)))
 	for _, name := range git.Alternates {
-		out.Protected.Paths = append(out.Protected.Paths, path.Join(common, name))
+		out.Protect("git takes objects from where it leads", path.Join(common, name))
 	}
-	slices.Sort(out.Protected.Paths)
-	out.Protected.Paths = slices.Compact(out.Protected.Paths)
 	return out, nil
 }
 

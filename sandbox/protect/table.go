@@ -25,8 +25,8 @@ type Row struct {
 // folder. What a person starts knowingly (a build, tests, a debugger) is not in it. Names below
 // .git are those of every git directory, whatever it is called.
 var rows = []Row{
-	{".git/config", VersionControl, "git runs the programs that it names"},
-	{".git/config.worktree", VersionControl, "git runs the programs that it names"},
+	{".git/config", VersionControl, "git runs the programs that it names, and on Linux a yes lets no new one in"},
+	{".git/config.worktree", VersionControl, "git runs the programs that it names, and on Linux a yes lets no new one in"},
 	{".git/hooks", VersionControl, "git runs the programs in it"},
 	{".git/commondir", VersionControl, "git takes hooks and settings from where it leads"},
 	{".git/gitdir", VersionControl, "git takes a work tree to be where it says"},
@@ -48,7 +48,6 @@ var rows = []Row{
 	{".gemini", Agent, "Gemini CLI runs the servers and programs that it names"},
 	{".qwen", Agent, "Qwen Code runs the servers and programs that it names"},
 	{".agents", Agent, "agents take skills, with their scripts, from it"},
-	{".agent", Agent, "Antigravity takes rules and workflows from it"},
 	{"opencode.json", Agent, "opencode starts the servers that it names"},
 	{"opencode.jsonc", Agent, "opencode starts the servers that it names"},
 	{".opencode", Agent, "opencode runs the plugins and tools in it"},
@@ -57,7 +56,6 @@ var rows = []Row{
 	{".kiro", Agent, "Kiro runs the hooks and servers that it names"},
 	{".amazonq", Agent, "Amazon Q runs the hooks and servers that it names"},
 	{".github/hooks", Agent, "Copilot runs the hooks that it names"},
-	{".github/copilot", Agent, "Copilot takes settings from it"},
 	{".github/mcp.json", Agent, "Copilot starts the servers that it names"},
 	{".roo", Agent, "Roo Code starts the servers that it names"},
 	{".kilocode", Agent, "Kilo Code starts the servers that it names"},
@@ -70,7 +68,6 @@ var rows = []Row{
 	{".augment", Agent, "Augment runs the hooks that it names"},
 	{".junie", Agent, "Junie starts the servers that it names"},
 	{".trae", Agent, "Trae starts the servers that it names"},
-	{".tabnine", Agent, "Tabnine starts the servers that it names"},
 	{".openhands", Agent, "OpenHands runs the scripts in it"},
 	{".pi", Agent, "Pi runs the extensions in it"},
 
@@ -82,7 +79,6 @@ var rows = []Row{
 	{".devcontainer/devcontainer.json", Editor, "editors run its commands when they open the folder"},
 	{".devcontainer.json", Editor, "editors run its commands when they open the folder"},
 	{".helix/languages.toml", Editor, "Helix starts the servers that it names"},
-	{".helix/config.toml", Editor, "Helix takes commands for keys from it"},
 	{".vim/coc-settings.json", Editor, "coc.nvim starts the servers that it names"},
 	{".nvim.lua", Editor, "Neovim can run it when it starts in the folder"},
 	{".nvimrc", Editor, "Neovim can run it when it starts in the folder"},
@@ -91,6 +87,7 @@ var rows = []Row{
 	{".dir-locals.el", Editor, "Emacs can evaluate it when it opens a file of the folder"},
 	{".dir-locals-2.el", Editor, "Emacs can evaluate it when it opens a file of the folder"},
 	{"rust-analyzer.toml", Editor, "rust-analyzer runs the commands that it names"},
+	{".renviron", Editor, "R and RStudio take variables, and with them programs, from it"},
 	{".rprofile", Editor, "R and RStudio run it when they start in the folder"},
 
 	{".envrc", Shell, "direnv runs it when a person enters the folder"},
@@ -101,11 +98,14 @@ var rows = []Row{
 	{"mise.toml", Shell, "mise takes programs and variables from where it says"},
 	{".mise.toml", Shell, "mise takes programs and variables from where it says"},
 	{"mise.local.toml", Shell, "mise takes programs and variables from where it says"},
+	{".mise.local.toml", Shell, "mise takes programs and variables from where it says"},
+	{"mise/config.toml", Shell, "mise takes programs and variables from where it says"},
 	{".mise", Shell, "mise takes programs and variables from where it says"},
 	{".config/mise", Shell, "mise takes programs and variables from where it says"},
 	{".config/mise.toml", Shell, "mise takes programs and variables from where it says"},
 	{"rust-toolchain.toml", Shell, "rustup runs the compiler that it names, also for a prompt or an editor"},
 	{"rust-toolchain", Shell, "rustup runs the compiler that it names, also for a prompt or an editor"},
+	{".cargo/config", Shell, "cargo runs the programs that it names, also for an editor"},
 	{".cargo/config.toml", Shell, "cargo runs the programs that it names, also for an editor"},
 	{".tool-versions", Shell, "asdf and mise take programs from where it says"},
 }
