@@ -30,7 +30,10 @@ import (
 var hostileHelper, hostileTests attack.Program
 
 // TestHostileServer lets a hostile MCP server try all that it can, in every setting.
-func TestHostileServer(t *testing.T) {
+func TestHostileServer(t *testing.T) { inSettings(t, "^TestHostile.*InSetting$") }
+
+// inSettings runs tests of this room in every setting.
+func inSettings(t *testing.T, pattern string) {
 	attack.InSettings(t, true, func(t *testing.T, s attack.Setting) *exec.Cmd {
 		dir := attack.Stage(t, s.UID)
 		binary := filepath.Join(dir, "tests")
@@ -40,7 +43,7 @@ func TestHostileServer(t *testing.T) {
 		}
 		attack.CopyFile(t, from, binary)
 		attack.CopyFile(t, hostileHelper.BuildHelper(t, linuxsandbox.HelperName), filepath.Join(dir, linuxsandbox.HelperName))
-		cmd := s.Command(t, dir, binary, "^TestHostile.*InSetting$")
+		cmd := s.Command(t, dir, binary, pattern)
 		cmd.Args = append(cmd.Args, "-test.timeout=5m") // of a setting that hangs the log is kept
 		cmd.Env = append(cmd.Env, "HOST_SECRET="+hostileSecret)
 		return cmd

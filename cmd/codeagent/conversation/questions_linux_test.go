@@ -21,6 +21,7 @@ import (
 	"codeagent/cmd/codeagent/servers"
 	"codeagent/config/server"
 	"codeagent/event"
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
@@ -32,13 +33,12 @@ import (
 // Whatever happens, the other folder stays as it is and unread, no edit is applied to what was not shown,
 // and nothing runs outside or as a server that was not there when the question was shown.
 
-const questionsVariable = "CODEAGENT_TEST_QUESTIONS"
+// mostQuestions is how many there are as root and as a user, and questionSeed chooses them. In each other
+// setting there are fewQuestions.
+const mostQuestions, fewQuestions, questionSeed = 200, 60, 20261128
 
-// mostQuestions is how many there are where all are asked, and questionSeed chooses them.
-const mostQuestions, questionSeed = 200, 20261128
-
-// TestQuestionsBesideAJob asks them as root and as a user.
-func TestQuestionsBesideAJob(t *testing.T) { eachStage(t, questionsVariable, "TestQuestionsInStage") }
+// TestQuestionsBesideAJob asks them in every setting.
+func TestQuestionsBesideAJob(t *testing.T) { inSettings(t, "^TestQuestionsInSetting$") }
 
 // The folder top/sub is what the calls are about: a script, what it reads, notes, and a protected file. other
 // belongs to the person alone. Words of protecttest stand for protected names.
@@ -133,11 +133,8 @@ func (*questionPerson) Inquire(context.Context, inquiry.Question) (inquiry.Reply
 }
 
 // TestQuestionsInStage is the body of TestQuestionsBesideAJob, in a process of its user.
-func TestQuestionsInStage(t *testing.T) {
-	stage := os.Getenv(questionsVariable)
-	if stage == "" {
-		t.Skip("body of TestQuestionsBesideAJob")
-	}
+func TestQuestionsInSetting(t *testing.T) {
+	setting, stage := attack.CurrentSetting(t, "TestQuestionsBesideAJob"), os.Getenv(attack.EnvStage)
 	work, home, ran := stage+"/work", stage+"/home", stage+"/home/ran"
 	for _, dir := range []string{work, home} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -266,7 +263,11 @@ func TestQuestionsInStage(t *testing.T) {
 	}
 	sample := machine.Sample(t, 10)
 	counts, applied, late := map[string]int{}, map[string]int{}, map[string]int{}
-	for i := range mostQuestions {
+	most := mostQuestions
+	if setting.Surroundings != attack.SurroundPlain {
+		most = fewQuestions
+	}
+	for i := range most {
 		kind, change := names[random.IntN(len(names))], jobChanges[random.IntN(len(jobChanges))]
 		if !sample.Has(i) {
 			continue
