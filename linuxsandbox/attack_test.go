@@ -34,7 +34,7 @@ func confineSelf() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	prog, err := filter.Program(runtime.GOARCH, filter.Options{})
+	prog, err := filter.Program(runtime.GOARCH, filter.Options{User: uint32(os.Getuid()), Group: uint32(os.Getgid())})
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ var systemJobs = []job{
 	{name: "own processes", needs: "ps kill", optional: true, script: `sleep 999 & ps -o comm= -p $!; kill -0 $!; kill $!; cat /proc/self/comm; nproc; ulimit -n`, says: "cat"},
 	{name: "nice, timeout, nohup, setsid", needs: "nice timeout nohup setsid", script: `nice -n 5 true; timeout 99 echo in-time; timeout 0.1 sleep 99 || echo "status $?"; nohup true 2>/dev/null; setsid -w echo session`, says: "status 124"},
 	{name: "who am I, and where", needs: "id uname hostname", optional: true, script: `id -un || id -u; uname -sr; hostname >/dev/null; date +%Y >/dev/null; df . >/dev/null; getent passwd 0`, says: "root"},
+	{name: "ids that are not the caller's", needs: "perl setpriv", script: `perl -MPOSIX -e 'print join " ", map { POSIX::setuid($_) ? "yes" : $!{EPERM} ? "EPERM" : $! } $<, 33, 65534; print " ", POSIX::setgid($(+0) ? "yes" : $!; print " ", POSIX::setgid(33) ? "yes" : $!{EPERM} ? "EPERM" : $!'; setpriv --reuid="$(id -u)" true; ! setpriv --euid=33 true 2>&1`, says: "yes EPERM EPERM yes EPERMsetpriv: setresuid failed: Operation not permitted"},
 	{name: "terminal by script", needs: "script", layer: "mountns", why: "the machine's terminals are all in /dev/pts without a private one", script: `script -qec 'tty; test -t 1 && echo is-a-terminal' /dev/null`, says: "is-a-terminal"},
 	{name: "sudo says why not", needs: "sudo", optional: true, fails: true, unless0: true, script: `sudo -n true`, says: "no new privileges"},
 }

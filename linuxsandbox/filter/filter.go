@@ -38,6 +38,8 @@ type Options struct {
 	OwnIPC bool
 	// Traces opens ptrace, which Landlock then keeps inside the command's domain; it requires Ask.
 	Traces bool
+	// User and Group are the ids of the command.
+	User, Group uint32
 }
 
 // Brokered reports whether the filter needs a broker that answers.
@@ -97,6 +99,12 @@ func link(code []bpf.RawInstruction, o Options) ([]bpf.RawInstruction, error) {
 		if !used[i] {
 			continue
 		}
+		switch {
+		case ins.Op == equals && ins.K == ownUser:
+			ins.K = o.User
+		case ins.Op == equals && ins.K == ownGroup:
+			ins.K = o.Group
+		}
 		if ins.Op != returns {
 			yes, no := successors(i, ins)
 			skipYes, skipNo := at[next[yes]]-at[i]-1, at[next[no]]-at[i]-1
@@ -140,6 +148,7 @@ func successors(i int, ins bpf.RawInstruction) (yes, no int) {
 // These are codes of instructions (linux/bpf_common.h).
 const (
 	jumpAlways = unix.BPF_JMP | unix.BPF_JA
+	equals     = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
 	returns    = unix.BPF_RET | unix.BPF_K
 )
 

@@ -21,7 +21,8 @@ import (
 var everyOptions = func() (all []Options) {
 	for bits := range 1 << 6 {
 		has := func(bit int) bool { return bits>>bit&1 != 0 }
-		all = append(all, Options{AllowInet: has(0), AllowUnix: has(1), Ask: has(2), AskSends: has(3), AskLocks: has(4), AskReads: has(5), OwnIPC: bits%3 == 0, Traces: bits%5 < 2})
+		all = append(all, Options{AllowInet: has(0), AllowUnix: has(1), Ask: has(2), AskSends: has(3), AskLocks: has(4), AskReads: has(5), OwnIPC: bits%3 == 0, Traces: bits%5 < 2,
+			User: uint32(bits % 2), Group: uint32(1 - bits%2)})
 	}
 	return all
 }()
@@ -32,12 +33,13 @@ type stated struct {
 	audit  uint32
 	names  map[int]string
 	rules  map[string][]rule
+	own    map[uint32]uint32 // by what stands for it in the table
 	newest int
 }
 
 func newStated(t testing.TB, goarch string, o Options) stated {
 	info := libraryArch(t, goarch)
-	s := stated{audit: uint32(info.ID), names: info.SyscallNumbers, rules: map[string][]rule{}}
+	s := stated{audit: uint32(info.ID), names: info.SyscallNumbers, rules: map[string][]rule{}, own: map[uint32]uint32{ownUser: o.User, ownGroup: o.Group}}
 	s.newest = slices.Max(slices.Collect(maps.Keys(info.SyscallNumbers)))
 	for _, r := range table {
 		inScope := (r.only&inetDenied == 0 || !o.AllowInet) && (r.only&unixDenied == 0 || !o.AllowUnix) &&
@@ -65,14 +67,14 @@ func (s stated) verdict(c attack.Call) action {
 		return enosys
 	}
 	for _, r := range s.rules[name] {
-		if !slices.ContainsFunc(r.when, func(t test) bool { return !statedHolds(t, c.Args[t.arg]) }) {
+		if !slices.ContainsFunc(r.when, func(t test) bool { return !s.holds(t, c.Args[t.arg]) }) {
 			return r.do
 		}
 	}
 	return allow
 }
 
-func statedHolds(t test, arg uint64) bool {
+func (s stated) holds(t test, arg uint64) bool {
 	if t.mask != 0 {
 		arg &= 0xffffffff<<32 | uint64(t.mask)
 	}
@@ -80,6 +82,9 @@ func statedHolds(t test, arg uint64) bool {
 		arg = uint64(uint32(arg))
 	}
 	for _, v := range t.in {
+		if own, is := s.own[v]; is {
+			v = own
+		}
 		if arg == uint64(v) {
 			return !t.not
 		}
@@ -394,6 +399,7 @@ func TestHotCallsStayInTheBitmap(t *testing.T) {
 		"ioctl": true, "fcntl": true, "clone": true, "socket": true, "socketpair": true, "sendto": true, "sendmsg": true, "sendmmsg": true,
 		"prlimit64": true, "setrlimit": true, "personality": true, "unshare": true, "setpriority": true, "ioprio_set": true, "move_pages": true,
 		"migrate_pages": true, "sched_setparam": true, "sched_setscheduler": true, "sched_setattr": true, "sched_setaffinity": true,
+		"setuid": true, "setreuid": true, "setresuid": true, "setgid": true, "setregid": true, "setresgid": true,
 	}
 	for _, a := range arches {
 		prog, err := Program(a.goarch, Options{})

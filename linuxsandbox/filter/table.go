@@ -110,6 +110,11 @@ const (
 	SocketType = 0xf
 	// ioctlType is the byte of a request number that identifies the driver.
 	ioctlType = 0xff00
+	// ownUser and ownGroup stand in the table for Options.User and Options.Group, which link puts there.
+	// No other value of the table is one of them.
+	ownUser, ownGroup = 0xfffe0001, 0xfffe0002
+	// noChange is the id -1, with which a call leaves an id as it is.
+	noChange = 0xffffffff
 )
 
 // ipcCalls concern shared memory, semaphores and queues that are identified by number.
@@ -192,6 +197,21 @@ var table = []rule{
 		why: "the same by clone; the kernel takes the low 32 bits of the flags"},
 	{calls: []string{"clone3"}, do: enosys,
 		why: "its flags lie in memory where no filter can read them; every libc falls back to clone on ENOSYS"},
+
+	// Users and groups. A command has one of each and cannot have another. In a user namespace no other one
+	// exists, and the kernel would answer EINVAL, which programs take for their own mistake.
+	{calls: []string{"setuid", "setreuid", "setresuid"}, when: []test{{arg: 0, in: []uint32{ownUser, noChange}, not: true}}, do: eperm,
+		why: "what the kernel answers everywhere else; programs then go on as who they are"},
+	{calls: []string{"setreuid", "setresuid"}, when: []test{{arg: 1, in: []uint32{ownUser, noChange}, not: true}}, do: eperm,
+		why: "the same for the effective user"},
+	{calls: []string{"setresuid"}, when: []test{{arg: 2, in: []uint32{ownUser, noChange}, not: true}}, do: eperm,
+		why: "the same for the saved user"},
+	{calls: []string{"setgid", "setregid", "setresgid"}, when: []test{{arg: 0, in: []uint32{ownGroup, noChange}, not: true}}, do: eperm,
+		why: "the same for groups; setgroups answers EPERM by itself"},
+	{calls: []string{"setregid", "setresgid"}, when: []test{{arg: 1, in: []uint32{ownGroup, noChange}, not: true}}, do: eperm,
+		why: "the same"},
+	{calls: []string{"setresgid"}, when: []test{{arg: 2, in: []uint32{ownGroup, noChange}, not: true}}, do: eperm,
+		why: "the same"},
 
 	// Mounts.
 	{calls: []string{"mount", "umount2", "pivot_root", "chroot"}, do: eperm,

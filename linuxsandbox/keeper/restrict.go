@@ -95,7 +95,7 @@ func forbidCores() (handled bool, err error) {
 func (r *restricted) filter(s *task) error {
 	o := filter.Options{
 		AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks, AskReads: s.Reads,
-		OwnIPC: s.Mounts != nil, Traces: s.Ask,
+		OwnIPC: s.Mounts != nil, Traces: s.Ask, User: uint32(unix.Getuid()), Group: uint32(unix.Getgid()),
 	}
 	prog, err := filter.Program(runtime.GOARCH, o)
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *restricted) filter(s *task) error {
 	if errors.Is(err, unix.EBUSY) {
 		r.facts.NoBroker = "another sandbox around this one holds the listener, and the kernel allows one"
 	}
-	if prog, err = filter.Program(runtime.GOARCH, filter.Options{AllowInet: s.Network, OwnIPC: o.OwnIPC}); err != nil {
+	if prog, err = filter.Program(runtime.GOARCH, filter.Options{AllowInet: s.Network, OwnIPC: o.OwnIPC, User: o.User, Group: o.Group}); err != nil {
 		return err
 	}
 	_, err = filter.Install(prog, false)
