@@ -39,7 +39,7 @@ func policies() map[string]sandbox.Policy {
 	network := workspace()
 	network.Network.Mode, network.SharedTemp, network.Sockets = sandbox.NetworkFull, true, []string{"/var/run/docker.sock"}
 	granted := workspace().With(sandbox.Grant{
-		Write: []string{"/Users/u/.npm", "/Users/u/src/app/.git/config", "/Users/u/src/app/" + protecttest.In("{shell}"), "/private/etc/hosts"},
+		Write: []string{"/Users/u/.npm", "/Users/u/src/app/.git/config", "/Users/u/src/app/.envrc", "/private/etc/hosts"},
 		Read:  []string{"/Users/u/src/app/key.pem"},
 	})
 	hostile := sandbox.WorkspaceWrite(`/Users/u/")(allow default)(`)
