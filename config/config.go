@@ -207,9 +207,14 @@ func (c Config) Origin(key string) Origin {
 }
 
 // DisabledTools returns the tools that [tools.NAME] enabled = false removes.
-func (c Config) DisabledTools() map[string]bool {
+func (c Config) DisabledTools() map[string]bool { return disabled(c.Tools) }
+
+// DisabledServers returns the MCP servers that [mcp.servers.NAME] enabled = false leaves out.
+func (c Config) DisabledServers() map[string]bool { return disabled(c.MCP.Enabled) }
+
+func disabled(entries map[string]*bool) map[string]bool {
 	out := map[string]bool{}
-	for name, enabled := range c.Tools {
+	for name, enabled := range entries {
 		if !*enabled {
 			out[name] = true
 		}

@@ -118,7 +118,7 @@ func (src Sources) Check(text []byte) error {
 }
 
 func newConfig() *Config {
-	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{tables: map[string]*server.Settings{}}, sources: sources{origins: map[string]Origin{}}}
+	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{Enabled: map[string]*bool{}, tables: map[string]*server.Settings{}}, sources: sources{origins: map[string]Origin{}}}
 }
 
 func (c *Config) loadFile(ctx context.Context, name string) []error {

@@ -14,6 +14,8 @@ import (
 type mcp struct {
 	// Servers are the [mcp.servers.NAME] tables by name, with the defaults filled in.
 	Servers map[string]server.Settings
+	// Enabled says by name whether sessions use a server, whoever configured it; absent means that they do.
+	Enabled map[string]*bool
 
 	// tables are the same as the sources wrote them.
 	tables map[string]*server.Settings

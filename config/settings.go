@@ -177,6 +177,8 @@ var settings = []setting{
 	serverRow("url", "The address of an MCP server that runs elsewhere (streamable HTTP), in place of `command`. What it does is not in the sandbox. `$NAME` as in `env`.", func(s *server.Settings) any { return &s.URL }),
 	serverRow("headers", "HTTP headers for `url`: `{Authorization = \"Bearer $API_TOKEN\"}`, with `$NAME` as in `env`. A header that carries a key has to name a variable.", func(s *server.Settings) any { return &s.Headers }),
 	serverRow("cwd", "The folder that the server starts in: `private`, its own, or `workspace`. Unset: `private`, and `workspace` for a server of a project or an editor. What commands put into the workspace may become a part of a server that starts there: `npx` and `python -m` look for packages in their folder first.", func(s *server.Settings) any { return &s.Cwd }),
+	{key: "mcp.servers.NAME.enabled", def: "true", at: func(c *Config, name string) any { return entry(c.MCP.Enabled, name) },
+		doc: "`false` keeps the server NAME out of all sessions: it is not started, whoever configured it."},
 	serverRow("enabled_tools", "The tools of the server that the model may see, by the server's names. Unset: all.", func(s *server.Settings) any { return &s.EnabledTools }),
 	serverRow("disabled_tools", "Tools of the server that the model does not see.", func(s *server.Settings) any { return &s.DisabledTools }),
 	serverRow("startup_timeout_s", "How many seconds the server may take to start.", func(s *server.Settings) any { return &s.StartupTimeout }),

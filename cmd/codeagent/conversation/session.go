@@ -216,7 +216,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 }
 
 // configured returns the MCP servers of a session: those of the settings, the project and the editor,
-// in this order of precedence. Where there is no model, nobody uses them.
+// in this order of precedence, without the disabled ones. Where there is no model, nobody uses them.
 func configured(o Options, project extensions.Found, settings config.Config) map[string]server.Settings {
 	if o.ToolsOnly {
 		return nil
@@ -225,6 +225,7 @@ func configured(o Options, project extensions.Found, settings config.Config) map
 	for _, list := range []map[string]server.Settings{o.Servers, project.Servers, settings.MCP.Servers} {
 		maps.Copy(out, list)
 	}
+	maps.DeleteFunc(out, func(name string, _ server.Settings) bool { return settings.DisabledServers()[name] })
 	return out
 }
 

@@ -26,7 +26,7 @@ type listed struct {
 	LeftOut []string `json:"left_out"`
 }
 
-// entry is one server that a session in this folder would have. It names variables and headers,
+// entry is one server that a session in this folder would have, if it is used. It names variables and headers,
 // and leaves out their values.
 type entry struct {
 	Name     string   `json:"name"`
@@ -36,6 +36,7 @@ type entry struct {
 	URL      string   `json:"url,omitempty"`
 	Env      []string `json:"env,omitempty"`
 	Headers  []string `json:"headers,omitempty"`
+	Used     bool     `json:"enabled"`
 	Enabled  []string `json:"enabled_tools,omitempty"`
 	Disabled []string `json:"disabled_tools,omitempty"`
 	Required bool     `json:"required"`
@@ -88,7 +89,7 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags) (l listed, words map[st
 	l, words = listed{Version: 1, Servers: []entry{}, LeftOut: []string{}}, map[string]string{}
 	add := func(name, place string, one server.Settings) {
 		e := entryOf(name, one)
-		e.Place = place
+		e.Place, e.Used = place, !c.DisabledServers()[name]
 		if set, err := c.Resolved(one, s.Env); err == nil && one.URL != "" {
 			_, e.SignedIn, _ = signin.Store{Dir: paths.SignIns}.Read(ctx, name, set.URL) // a use says what is wrong
 		}
@@ -186,6 +187,9 @@ func (l listed) text(sandboxes map[string]string) string {
 			if value != "" {
 				fmt.Fprintf(&out, "  %-8s %s\n", key, visible.Line(short.Cut(value, 300)))
 			}
+		}
+		if !e.Used {
+			row("disabled", "no session starts it")
 		}
 		row(e.shown())
 		if e.Sandbox != nil {
