@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -203,7 +204,20 @@ func (c *Client) connector() *sdk.Client {
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "codeagent", Version: c.o.Version}, o)
 	client.AddSendingMiddleware(probe(c.o.Startup / 4))
+	client.AddReceivingMiddleware(c.offered)
 	return client
+}
+
+// offered answers a request for what the client does not offer by the code of the protocol. The SDK has
+// other codes, which servers take for a failure, and an empty list of roots.
+func (c *Client) offered(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		asks := method == "elicitation/create" && c.o.Elicit != nil
+		if asks || method == "ping" || strings.HasPrefix(method, "notifications/") {
+			return next(ctx, method, req)
+		}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "codeagent does not offer " + method}
+	}
 }
 
 // probe bounds the question for the newer protocol. A server of the older one must answer it

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -194,7 +195,8 @@ func TestEndlessLineIsTold(t *testing.T) {
 	}
 }
 
-// raw plays a server by hand: say gets each request of the client and writes lines.
+// raw plays a server by hand: say gets each request of the client and writes lines. An answer of the
+// client has the code of its error as its method.
 func raw(t *testing.T, o Options, say func(w io.Writer, method string, id json.RawMessage)) (*Client, error) {
 	t.Helper()
 	fromServer, out := io.Pipe()
@@ -206,8 +208,10 @@ func raw(t *testing.T, o Options, say func(w io.Writer, method string, id json.R
 			var m struct {
 				ID     json.RawMessage
 				Method string
+				Error  struct{ Code json.Number }
 			}
 			if json.Unmarshal(lines.Bytes(), &m) == nil {
+				m.Method = cmp.Or(m.Method, m.Error.Code.String())
 				say(out, m.Method, m.ID)
 			}
 		}
@@ -229,6 +233,43 @@ func answer(w io.Writer, method string, id json.RawMessage, tools string) {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`+"\n", id)
 	case "tools/list":
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`+"\n", id, tools)
+	}
+}
+
+// A request for what the client does not offer is answered with -32601, and no request ends the session.
+func TestNotOffered(t *testing.T) {
+	rows := map[string]struct{ request, code string }{
+		"sampling":         {`"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":9}`, "-32601"},
+		"roots":            {`"roots/list"`, "-32601"},
+		"a question":       {`"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}`, "-32601"},
+		"tasks":            {`"tasks/list","params":{}`, "-32601"},
+		"a server's":       {`"tools/list"`, "-32601"},
+		"an unknown one":   {`"no/such","params":{"x":1}`, "-32601"},
+		"a sign of life":   {`"ping"`, ""},
+		"one without name": {`""`, "-32601"},
+	}
+	codes := make(chan string, 1)
+	sent := make(chan func(string), 1)
+	_, err := raw(t, Options{}, func(w io.Writer, method string, id json.RawMessage) {
+		switch {
+		case string(id) == `"mine"`:
+			codes <- method
+		case method == "tools/list":
+			sent <- func(request string) { fmt.Fprintf(w, `{"jsonrpc":"2.0","id":"mine","method":%s}`+"\n", request) }
+			fallthrough
+		default:
+			answer(w, method, id, "")
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := <-sent
+	for name, row := range rows {
+		send(row.request)
+		if code := <-codes; code != row.code {
+			t.Errorf("%s: %q, want %q", name, code, row.code)
+		}
 	}
 }
 
