@@ -162,7 +162,46 @@ func protectedEscapes() []attempt {
 			return do(planted(p, "sub/settings.json"), renamed(p, "sub", "{agent2}"))
 		}),
 		aboveRoots(),
+		protected("a package moved to where people work", "E13", "a", func(p place) error {
+			return do(planted(p, "node_modules/a/{agent}/settings.json"), renamed(p, "node_modules/a", "a"))
+		}),
+		protected("a package exchanged with a folder", "E13", "sub", func(p place) error {
+			return do(planted(p, "node_modules/a/{shell}"), func() error { return exchanged(p, "sub", "node_modules/a")() })
+		}),
+		protected("the folder of packages renamed", "E13", "a", func(p place) error {
+			return do(planted(p, "node_modules/{agent}/settings.json"), renamed(p, "node_modules", "a"))
+		}),
+		protected("a folder of a package moved to a protected name", "E13", "{agent2}", func(p place) error {
+			return do(planted(p, "node_modules/a/{agent2}/settings.json"), renamed(p, "node_modules/a/{agent2}", "{agent2}"))
+		}),
+		protected("a file of a package moved to a protected name", "E13", "{shell}", func(p place) error {
+			return do(planted(p, "node_modules/a/{shell}"), renamed(p, "node_modules/a/{shell}", "{shell}"))
+		}),
+		protected("a link into a package", "E14", "a", func(p place) error {
+			return do(planted(p, "node_modules/a/{shell}"), func() error { return os.Symlink("node_modules/a", p.in+"/a") })
+		}),
+		protected("a link into a package, moved out of another", "E14", "a", func(p place) error {
+			return do(planted(p, "node_modules/a/{shell}"), func() error { return os.Symlink(p.in+"/node_modules/a", p.in+"/node_modules/b") },
+				renamed(p, "node_modules/b", "a"))
+		}),
+		protected("a second name of a link into a package", "E14", "a", func(p place) error {
+			return do(planted(p, "node_modules/a/{shell}"), func() error { return os.Symlink(p.in+"/node_modules/a", p.in+"/node_modules/b") },
+				func() error { return unix.Link(p.in+"/node_modules/b", p.in+"/a") })
+		}),
+		clonedPackage("git: config of a package that is a clone", ".git/config"),
+		clonedPackage("{repository} of a package that is a clone", "{repository}"),
 	)
+}
+
+// clonedPackage writes what version control runs in a package that has a repository of its own.
+func clonedPackage(name, path string) attempt {
+	a := protected(name, "E26", "node_modules/a/"+path, made("node_modules/a/"+path))
+	a.before = func(h *host, p place) {
+		repository(h, p)
+		h.put(p.in+protecttest.In("/node_modules/a/{repository/}/requires"), "store\n", 0o644)
+		h.put(p.in+"/node_modules/a/.git/HEAD", "ref: refs/heads/main\n", 0o644)
+	}
+	return a
 }
 
 // aboveRoots: protected names begin at or above the only write roots.

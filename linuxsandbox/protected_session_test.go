@@ -81,6 +81,10 @@ sys.exit(ctypes.CDLL(None).linkat(-100, b"/proc/self/fd/%d" % fd, -100, b"deep/o
 	{"the same in a file made anew", `rm bare.git/config; printf '[core]\nfsmonitor = evil\n' > bare.git/config`, false, "bare.git/config"},
 	{"folders called config and hooks", `mkdir -p src/config src/hooks && echo x > src/config/a && echo y > src/hooks/b && mv src src2 && rm -r src2`, true, ""},
 	{"ordinary folders moved", `mkdir -p o/p/q && echo x > o/p/q/f && mv o o2 && mv o2/p o3 && rm -r o2 o3`, true, ""},
+	{"a package from the temporary files, with a repository", `mkdir -p node_modules "$TMPDIR/p/{repository/}" && echo x > "$TMPDIR/p/{repository}" && python3 -c 'import os; os.rename(os.environ["TMPDIR"] + "/p", "node_modules/p")'`, false, ""},
+	{"packages with protected names", `mkdir -p node_modules/.p/{agent} node_modules/.p/{editor/} "$TMPDIR/t/{agent}" && echo x > node_modules/.p/{agent}/x && echo x > node_modules/.p/{shell} && echo x > node_modules/.p/{editor} &&
+ln -s .p node_modules/l && mv node_modules/.p node_modules/p && mv "$TMPDIR/t" node_modules/ && mkdir d && ln -s ../node_modules d/node_modules && rm -r node_modules/p/{agent} && mv node_modules/p/{shell} node_modules/p/x && mv node_modules/p/x x && rm -r node_modules`, true, ""},
+	{"a package moved out", `mkdir -p node_modules/p/d && echo x > node_modules/p/d/f && mv node_modules/p p && cat p/d/f`, true, ""},
 	{"a folder to the temporary files and back", `mkdir -p t/u && echo x > t/u/f && mv t "$TMPDIR/t" && mv "$TMPDIR/t" t3 && cat t3/u/f`, true, ""},
 }
 

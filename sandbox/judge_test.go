@@ -62,6 +62,20 @@ func TestJudgeWriteBelowNames(t *testing.T) {
 	}
 }
 
+// TestJudgeWriteInPackages: names are data there, but not to version control, and no path is.
+func TestJudgeWriteInPackages(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/w", "/w/node_modules/opened")
+	p.Protected.Paths = []string{protecttest.In("/w/node_modules/linked/{agent}")} // a link of the same name leads there
+	p.Protected.Own = []string{"/w/node_modules/codeagent"}
+	for path, want := range map[string]sandbox.DenialKind{
+		"node_modules/a/{agent}/x": allowed, "node_modules/{shell}": allowed, "node_modules/a/{editor}": allowed, "node_modules/a/{editor}.lock": allowed,
+		"node_modules/a/{repository}": sandbox.KindProtected, "node_modules/linked/{agent}/x": sandbox.KindProtected, "node_modules/codeagent": sandbox.KindProtected,
+		"node_modules/opened/{agent}": sandbox.KindProtected, "node_modules/opened/a/node_modules/b/{agent}": allowed, "{agent}/node_modules/a": sandbox.KindProtected,
+	} {
+		checkJudgement(t, "write "+path, p.JudgeWrite(protecttest.In("/w/"+path)), want)
+	}
+}
+
 // TestHidden: no grant lets a command write or read codeagent's own records.
 func TestHidden(t *testing.T) {
 	kept := "/home/u/state/undo/s1/kept"

@@ -192,6 +192,15 @@ func respelt(target string) []string {
 	}
 }
 
+// TestPackages: names are protected in packages, too, unlike on Linux. A profile cannot look into a folder
+// that is renamed, so what is made there could be moved to where people work.
+func TestPackages(t *testing.T) {
+	sb := compile(t, workspace())
+	const pkg = "/Users/u/src/app/node_modules/a"
+	expect(t, sb, "file-write-unlink", map[string]bool{pkg: true})
+	expect(t, sb, "file-write-create", map[string]bool{"/Users/u/src/app/a": true, pkg + "/x": true, pkg + protecttest.In("/{agent}/x"): false, pkg + protecttest.In("/{repository}"): false})
+}
+
 // TestWiderList: the devices can be written, but nothing can replace them.
 func TestWiderList(t *testing.T) {
 	for name, p := range policies() {

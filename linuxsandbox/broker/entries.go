@@ -101,7 +101,7 @@ func (h entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, tex
 		closes = h.judge.foreign // an empty folder holds nothing that git runs
 	}
 	d := h.judge.refusesPlace(n, s.Full(), closes)
-	if d == nil && c.Kind == calls.Symlink && h.judge.linksAway(n, s.Full()) {
+	if d == nil && c.Kind == calls.Symlink && h.judge.linksAway(n, s.Full(), text) {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full()}
 	}
 	if d == nil {

@@ -163,11 +163,11 @@ func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) no
 	return notify.Reply{}
 }
 
-// unjudged reports whether m moves a folder from a place without protected names to one with
-// them: nobody has judged the names in it.
+// unjudged reports whether m moves a folder to a place where more names are protected: nobody has
+// judged the names in it.
 func (j *judge) unjudged(m *moving) bool {
-	from, to := j.protection.isTemporary(m.from.Full()), j.protection.isTemporary(m.to.Full())
-	return m.folder() && from != to && (from || m.exchange())
+	from, to := j.protection.freedom(m.from.Full()), j.protection.freedom(m.to.Full())
+	return m.folder() && from != to && (from > to || m.exchange())
 }
 
 // refusesRename returns the denial of m, or nil.
@@ -206,7 +206,7 @@ func (j *judge) refusesArrival(n *notify.Notification, s pathwalk.Spot, st *unix
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // it may be written later
 		}
 	case unix.S_IFLNK:
-		if j.linksAway(n, to) {
+		if text, err := s.Readlink(); err != nil || j.linksAway(n, to, text) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to}
 		}
 	}

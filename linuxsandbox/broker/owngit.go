@@ -234,9 +234,10 @@ func (j *judge) refusesNew(n *notify.Notification, s pathwalk.Spot) *sandbox.Den
 	return j.refusesMark(n, s)
 }
 
-// linksAway reports whether a link at path could bring content into a git directory that is closed.
-func (j *judge) linksAway(n *notify.Notification, path string) bool {
-	if j.protection.leads(path) || j.inForeignGit(n, path) {
+// linksAway reports whether a link with this text at path could bring content into a git directory that
+// is closed, or under names that are protected.
+func (j *judge) linksAway(n *notify.Notification, path, text string) bool {
+	if j.protection.leads(path) || j.inForeignGit(n, path) || j.protection.freedom(path) == 0 && protect.Enters(text) {
 		return true
 	}
 	if j.protection.isTemporary(path) {

@@ -48,7 +48,10 @@ func Find(names []string, root, path string) (row Row, entry string, ok bool) {
 			}
 			start, end := from+i, from+i+len(folded)
 			if n := strings.Count(folds[:end], "/"); n > depth && folds[start-1] == '/' && ends(folds[end:]) {
-				return Of(name), components(path, n, folds[end:] == lock), true
+				above := packages(root, path)
+				if row := Of(name); !data(row.Kind) || above == 0 || above >= strings.Count(folds[:start], "/") {
+					return row, components(path, n, folds[end:] == lock), true
+				}
 			}
 			from = start + 1
 		}

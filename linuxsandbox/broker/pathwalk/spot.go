@@ -52,6 +52,9 @@ func (s Spot) Stat() (st unix.Stat_t, err error) {
 	return st, err
 }
 
+// Readlink returns the text of the link at the entry.
+func (s Spot) Readlink() (string, error) { return readLink(s.Dir, s.Last) }
+
 // Close closes the folder.
 func (s Spot) Close() { unix.Close(s.Dir) }
 
@@ -175,7 +178,7 @@ func (w *Walker) end(t *Target, err error, follow bool) (link string, _ error) {
 		t.Path = w.PolicyPath(t.FD)
 		return "", nil
 	case err == nil:
-		link, err = readLink(t.FD)
+		link, err = readLink(t.FD, "")
 	}
 	if t.Spot.Slash {
 		link += "/"
@@ -217,10 +220,10 @@ func OpenHost(path string) (int, error) {
 	return kernel.Openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
 }
 
-// readLink returns the text of an open link.
-func readLink(fd int) (string, error) {
+// readLink returns the text of the link called name in dir, or of the open link dir if name is empty.
+func readLink(dir int, name string) (string, error) {
 	var buf [kernel.MaxPath]byte
-	n, err := unix.Readlinkat(fd, "", buf[:])
+	n, err := unix.Readlinkat(dir, name, buf[:])
 	if err == nil && n == 0 {
 		err = unix.ENOENT
 	}

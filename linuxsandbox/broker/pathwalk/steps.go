@@ -201,7 +201,7 @@ func (w *stepper) step(at int, part string, follow bool) (next int, target strin
 		next, err = kernel.Openat2(at, part, unix.O_PATH|unix.O_CLOEXEC, 0)
 		return next, "", err
 	}
-	target, err = readLink(fd)
+	target, err = readLink(fd, "")
 	return -1, target, err
 }
 

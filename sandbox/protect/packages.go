@@ -1,0 +1,42 @@
+package protect
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// managed are the folders that package managers fill, as patterns of one component. Many packages
+// contain .vscode or .claude. There such a name is data: nobody opens a package as a project, and the
+// user's next run executes its code anyway. Folders that only a manifest tells from others, as vendor,
+// are missing. Threat: what was made there comes to where people work, in a folder that is renamed or
+// through a link. The broker prevents both (its freedom and linksAway).
+var managed = []struct{ pattern, reason string }{
+	{"node_modules", "npm, pnpm, yarn and bun install packages in it"},
+	{"site-packages", "installers of Python unpack packages in it"},
+	{"*@v[0-9]*.[0-9]*.[0-9]*", "go unpacks one version of a module in it"},
+	{"index.crates.io-*", "cargo unpacks the packages of its registry in it"},
+}
+
+// data are the kinds of names that are not protected there.
+func data(k Kind) bool { return slices.Contains([]Kind{Agent, Editor, Shell}, k) }
+
+// packages returns how many components of name lead to its first managed folder below root, or 0. The
+// root itself was opened as a project, wherever it lies. The spelling is exact.
+func packages(root, name string) int {
+	depth := strings.Count(strings.TrimSuffix(root, "/"), "/")
+	for i, part := range strings.Split(name, "/") {
+		for _, folder := range managed {
+			if is, _ := path.Match(folder.pattern, part); is && i > depth {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// InPackages reports whether path is or lies below a managed folder below root.
+func InPackages(root, path string) bool { return packages(root, path) > 0 }
+
+// Enters reports whether a link with this text may lead into a managed folder, in any spelling.
+func Enters(text string) bool { return InPackages("/", "/"+text) || InPackages("/", "/"+Fold(text)) }
