@@ -32,20 +32,27 @@ func TestGrantedNames(t *testing.T) {
 		{"f new", "ln $OUT/f $OUT/new", "ln $OUT/g $OUT/new"},
 		{"f new", "echo y >f && mv f $OUT/f && grep y $OUT/f && echo z >$OUT/new && grep z $OUT/new", "mv $OUT/f $OUT/g"},
 		{"new dir", "mkdir -p $OUT/new/d && echo x >$OUT/new/d/f && cd $OUT/new && ls d && cat d/f ../dir/f", "touch $OUT/newer"},
+		{"new", `mkdir $OUT/new && echo x >$OUT/new/f && perl -e 'open(F, "<", "$ENV{OUT}/new/f") && chmod(0600, *F) && utime(1, 1, *F) or die $!'`, "chmod 600 $OUT/dir/f"},
 		{"../ws/guarded/new", "echo x >guarded/new && echo y >guarded/new && rm guarded/new", "touch guarded/news"},
 	}
-	base := attack.Stage(t, os.Getuid())
+	elsewhere, temp := filepath.Join(attack.Stage(t, os.Getuid()), "files"), t.TempDir()
 	all, none := newBackend(t), newPlainBackend(t)
 	defer all.Close()
 	defer none.Close()
 	for _, c := range []struct {
 		name   string
 		b      *Backend
-		narrow bool // reads little
-	}{{"namespaces", all, false}, {"none", none, false}, {"namespaces, narrow", all, true}, {"none, narrow", none, true}} {
+		narrow bool   // reads little
+		base   string // where all files lie
+		temp   string // the temporary folder, in place of /tmp
+	}{
+		{"namespaces", all, false, elsewhere, ""}, {"none", none, false, elsewhere, ""},
+		{"namespaces, narrow", all, true, elsewhere, ""}, {"none, narrow", none, true, elsewhere, ""},
+		{"namespaces, below /tmp", all, false, t.TempDir(), temp}, {"none, below /tmp", none, false, t.TempDir(), temp},
+	} {
 		for _, row := range rows {
 			t.Run(c.name+"/"+row.script, func(t *testing.T) {
-				dir, err := os.MkdirTemp(filepath.Join(base, "files"), "row")
+				dir, err := os.MkdirTemp(c.base, "row")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,6 +72,7 @@ func TestGrantedNames(t *testing.T) {
 					g.Write = append(g.Write, filepath.Join(out, grant))
 				}
 				p := sandbox.WorkspaceWrite(ws)
+				p.Temp = c.temp
 				p.Protected.Paths = []string{filepath.Join(ws, "guarded")}
 				scripts := []string{row.beside, row.script}
 				if c.narrow {

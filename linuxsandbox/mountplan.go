@@ -34,6 +34,9 @@ type mountPlan struct {
 	unheld []string
 }
 
+// tempFolders are replaced by the session's own temporary folder.
+var tempFolders = []string{"/tmp", "/var/tmp"}
+
 // planMounts turns p and its rules into a mountPlan. held is what heldPaths returned.
 func planMounts(p resolved.Policy, rules []spec.Rule, held []string) *mountPlan {
 	m := &mountPlan{denied: p.DenyRead, readsAll: len(p.Read) == 0, Mounts: &spec.Mounts{
@@ -46,7 +49,7 @@ func planMounts(p resolved.Policy, rules []spec.Rule, held []string) *mountPlan 
 	}
 	if p.Temp != "" {
 		m.Temp = p.Temp
-		for _, dir := range []string{"/tmp", "/var/tmp"} {
+		for _, dir := range tempFolders {
 			if !sandbox.CoveredBy(m.Writable, dir) && !sandbox.CoveredBy(m.denied, dir) && present(dir) {
 				m.Private = append(m.Private, dir)
 			}

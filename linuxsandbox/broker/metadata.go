@@ -82,7 +82,8 @@ func (h *command) metadataOfFresh(n *notify.Notification, c *calls.Metadata, do 
 		return notify.Reply{}, false
 	}
 	h.observer.note(h.fresh.path)
-	if err := do.Apply(fd, &st); err != nil {
+	// The command may have opened it through a mount that is read-only for it.
+	if err := do.Apply(h.fresh.fd, &st); err != nil {
 		return h.performed(n, c.Name, h.walk.PolicyPath(fd), err), true
 	}
 	return notify.Reply{}, true
