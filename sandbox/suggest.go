@@ -20,6 +20,7 @@ type suggesting struct {
 // succeeded. It permits nothing; approvals judges it like any other wish.
 func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
 	s := suggesting{p, home, strings.Join(argv, " ")}
+	unnamed := false // a denial is of a network that no host names
 	for _, d := range denials {
 		if d.Moot || d.Operation == "restored" || d.Operation == "not restored" {
 			continue // a file restored afterwards stopped nobody
@@ -40,7 +41,8 @@ func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
 				g.Read = appendNew(g.Read, d.Target)
 			}
 		case KindNetwork:
-			if h, err := ParseHostPort(d.Target); err == nil && d.Operation != "socket" {
+			unnamed = unnamed || d.Why != ""
+			if h, err := ParseHostPort(d.Target); err == nil && d.Operation != "socket" && d.Why == "" {
 				g.Hosts = appendNew(g.Hosts, h)
 			}
 		case KindSocket:
@@ -56,6 +58,8 @@ func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
 	g.Hosts = slices.DeleteFunc(slices.Clone(g.Hosts), func(h HostPort) bool {
 		return h.Port == 0 && slices.ContainsFunc(g.Hosts, func(other HostPort) bool { return other.Host == h.Host && other.Port != 0 })
 	})
+	// Resolvers send datagrams to sort addresses: a connection that is refused too is what matters.
+	g.Unsandboxed = unnamed && g.Empty()
 	return g
 }
 

@@ -50,8 +50,17 @@ func TestSuggest(t *testing.T) {
 			t.Errorf("%s, %v: suggests %q, want %q", row.text, row.targets, got, row.want)
 		}
 	}
-	never := sandbox.Denial{Kind: sandbox.KindProtected, Target: "/home/u/ws/.git/config", Why: "it names a program"}
-	if g := sandbox.Suggest(p, "/home/u", []string{"git"}, []sandbox.Denial{never}); !g.Unsandboxed {
-		t.Errorf("what no grant allows suggests %+v", g)
+	for _, never := range []sandbox.Denial{
+		{Kind: sandbox.KindProtected, Target: "/home/u/ws/.git/config", Why: "it names a program"},
+		{Kind: sandbox.KindNetwork, Operation: "sendto", Target: "192.0.2.1:123", Why: "a datagram"},
+		{Kind: sandbox.KindNetwork, Operation: "bind", Target: "192.0.2.1:80", Why: "no connection"},
+	} {
+		if g := sandbox.Suggest(p, "/home/u", []string{"git"}, []sandbox.Denial{never}); !g.Unsandboxed || len(g.Lines(nil)) != 1 {
+			t.Errorf("%v: what no grant allows suggests %+v", never, g)
+		}
+		both := []sandbox.Denial{never, {Kind: sandbox.KindNetwork, Operation: "connect", Target: "192.0.2.1:80"}}
+		if g := sandbox.Suggest(p, "/home/u", []string{"git"}, both); never.Kind == sandbox.KindNetwork && strings.Join(g.Lines(nil), " ") != "network 192.0.2.1:80" {
+			t.Errorf("%v: beside a connection suggests %+v", never, g)
+		}
 	}
 }

@@ -72,12 +72,15 @@ func noWay(errno unix.Errno) bool {
 	return errno == unix.ENETUNREACH || errno == unix.EHOSTUNREACH || errno == unix.EADDRNOTAVAIL
 }
 
+// tcpOnly is why no grant lifts a denial of another kind.
+const tcpOnly = "a grant of a host opens TCP connections to it, and nothing else"
+
 // refuseInet denies a connection and records the address. Only TCP connections can be
 // granted. The rest is denied without a question.
 func (s *Sockets) refuseInet(k *socketCall, is netns.Socket, to netip.AddrPort, errno unix.Errno) notify.Reply {
 	d := s.Network.Unreached(s.Policy, to)
 	if is.Protocol != unix.IPPROTO_TCP || k.bind {
-		d.Operation, d.Errno = k.name, unix.ErrnoName(errno)
+		d.Operation, d.Errno, d.Why = k.name, unix.ErrnoName(errno), tcpOnly
 		s.Record(k.Notification, d)
 		return notify.Failed(errno)
 	}
@@ -146,7 +149,7 @@ func (s *Sockets) noteReceiver(n *notify.Notification, fd int, to netip.AddrPort
 		return
 	}
 	d := s.Network.Unreached(s.Policy, to)
-	d.Operation = name
+	d.Operation, d.Why = name, tcpOnly
 	switch {
 	case s.Network.NameServer(to):
 		s.expectQuestions(n, is, to)
