@@ -33,7 +33,7 @@ func (f *linkFinder) entry(name string) {
 	if i < 0 {
 		return
 	}
-	row, _, ok := protect.Find(f.names, f.roots[i], name)
+	row, _, ok := protect.Find(f.names, f.roots[i], name, name)
 	switch {
 	case ok:
 		f.follow(name, row.Reason)

@@ -97,7 +97,7 @@ func closedWorktree(top string, err error) error {
 
 // mayOpen reports whether file is not yet writable and is not protected by a setting.
 func mayOpen(p sandbox.Policy, file string) bool {
-	_, _, named := protect.Find(p.Protected.Names, "/", file)
+	_, _, named := protect.Find(p.Protected.Names, "/", file, file)
 	return !sandbox.CoveredBy(sandbox.PathsOf(p.Write), file) && !sandbox.CoveredBy(p.Protected.Paths, file) &&
 		!sandbox.CoveredBy(p.Protected.Own, file) && !named
 }

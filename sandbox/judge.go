@@ -86,12 +86,29 @@ func (p Policy) protects(root Root, target string) (rule, reason string, ok bool
 	if root.Origin == FromTemp { // no program reads settings from there
 		return "", "", false
 	}
-	row, rule, ok := protect.Find(p.Protected.Names, root.Path, target)
+	project := root.Path
+	if root.Origin == FromGrant {
+		project = p.project(target)
+	}
+	row, rule, ok := protect.Find(p.Protected.Names, root.Path, project, target)
 	if !ok || granted(rule) {
 		return "", "", false
 	}
 	return rule, row.Reason, true
 }
+
+// project is the deepest root around target that a person opened. A path that was only granted is none.
+func (p Policy) project(target string) (deepest string) {
+	for r := range p.roots {
+		if r.Origin != FromGrant && len(r.Path) > len(deepest) && Covers(r.Path, target) {
+			deepest = r.Path
+		}
+	}
+	return deepest
+}
+
+// InPackages reports whether target lies where names of agents, editors and shells are data.
+func (p Policy) InPackages(target string) bool { return protect.InPackages(p.project(target), target) }
 
 // isRoot reports whether path itself is a write root.
 func (p Policy) isRoot(path string) bool {

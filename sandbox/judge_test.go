@@ -64,15 +64,16 @@ func TestJudgeWriteBelowNames(t *testing.T) {
 
 // TestJudgeWriteInPackages: names are data there, but not to version control, and no path is.
 func TestJudgeWriteInPackages(t *testing.T) {
-	p := sandbox.WorkspaceWrite("/w", "/w/node_modules/opened")
+	p := sandbox.WorkspaceWrite("/w", "/w/node_modules/opened").With(sandbox.Grant{Write: []string{"/w/node_modules/granted", "/w/node_modules/opened/granted", "/cache/a@v1.2.3"}})
 	p.Protected.Paths = []string{protecttest.In("/w/node_modules/linked/{agent}")} // a link of the same name leads there
 	p.Protected.Own = []string{"/w/node_modules/codeagent"}
-	for path, want := range map[string]sandbox.DenialKind{
+	for target, want := range map[string]sandbox.DenialKind{
 		"node_modules/a/{agent}/x": allowed, "node_modules/{shell}": allowed, "node_modules/a/{editor}": allowed, "node_modules/a/{editor}.lock": allowed,
 		"node_modules/a/{repository}": sandbox.KindProtected, "node_modules/linked/{agent}/x": sandbox.KindProtected, "node_modules/codeagent": sandbox.KindProtected,
-		"node_modules/opened/{agent}": sandbox.KindProtected, "node_modules/opened/a/node_modules/b/{agent}": allowed, "{agent}/node_modules/a": sandbox.KindProtected,
+		"node_modules/granted/{agent}": allowed, "../cache/a@v1.2.3/{agent}": allowed, "../cache/a@v1.2.3/{repository}": sandbox.KindProtected,
+		"node_modules/opened/granted/{agent}": sandbox.KindProtected, "node_modules/opened/{agent}": sandbox.KindProtected, "node_modules/opened/a/node_modules/b/{agent}": allowed, "{agent}/node_modules/a": sandbox.KindProtected,
 	} {
-		checkJudgement(t, "write "+path, p.JudgeWrite(protecttest.In("/w/"+path)), want)
+		checkJudgement(t, "write "+target, p.JudgeWrite(path.Join("/w", protecttest.In(target))), want)
 	}
 }
 

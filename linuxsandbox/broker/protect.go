@@ -71,22 +71,7 @@ func (p *Protection) brokered(path string) bool {
 // isTemporary reports whether the deepest root around path is a folder for temporary files.
 // Names are not protected there.
 func (p *Protection) isTemporary(path string) bool {
-	return slices.Contains(p.temporary, p.deepest(path))
-}
-
-// freedom says which names are not protected at path: 0 none, 1 those that are data in packages, 2 all.
-func (p *Protection) freedom(path string) int {
-	switch root := p.deepest(path); {
-	case slices.Contains(p.temporary, root):
-		return 2
-	case protect.InPackages(root, path):
-		return 1
-	}
-	return 0
-}
-
-// deepest is the deepest root around path.
-func (p *Protection) deepest(path string) (deepest string) {
+	deepest := ""
 	for _, list := range [][]string{p.roots, p.granted} {
 		for _, dir := range list {
 			if len(dir) > len(deepest) && sandbox.Covers(dir, path) {
@@ -94,7 +79,18 @@ func (p *Protection) deepest(path string) (deepest string) {
 			}
 		}
 	}
-	return deepest
+	return slices.Contains(p.temporary, deepest)
+}
+
+// freedom says which names are not protected at path: 0 none, 1 those that are data in packages, 2 all.
+func (p *Protection) freedom(path string) int {
+	switch {
+	case p.isTemporary(path):
+		return 2
+	case p.policy.InPackages(path):
+		return 1
+	}
+	return 0
 }
 
 // judge returns the write root that allows changes at path, or the denial.

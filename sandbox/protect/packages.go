@@ -21,10 +21,10 @@ var managed = []struct{ pattern, reason string }{
 // data are the kinds of names that are not protected there.
 func data(k Kind) bool { return slices.Contains([]Kind{Agent, Editor, Shell}, k) }
 
-// packages returns how many components of name lead to its first managed folder below root, or 0. The
-// root itself was opened as a project, wherever it lies. The spelling is exact.
-func packages(root, name string) int {
-	depth := strings.Count(strings.TrimSuffix(root, "/"), "/")
+// packages returns how many components of name lead to its first managed folder below project, or 0. A
+// person opened project, wherever it lies; "" is above all. The spelling is exact.
+func packages(project, name string) int {
+	depth := strings.Count(strings.TrimSuffix(project, "/"), "/")
 	for i, part := range strings.Split(name, "/") {
 		for _, folder := range managed {
 			if is, _ := path.Match(folder.pattern, part); is && i > depth {
@@ -35,8 +35,8 @@ func packages(root, name string) int {
 	return 0
 }
 
-// InPackages reports whether path is or lies below a managed folder below root.
-func InPackages(root, path string) bool { return packages(root, path) > 0 }
+// InPackages reports whether path is or lies below a managed folder below project.
+func InPackages(project, path string) bool { return packages(project, path) > 0 }
 
 // Enters reports whether a link with this text may lead into a managed folder, in any spelling.
 func Enters(text string) bool { return InPackages("/", "/"+text) || InPackages("/", "/"+Fold(text)) }

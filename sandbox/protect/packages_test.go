@@ -34,7 +34,7 @@ func TestPackages(t *testing.T) {
 		{"/w", "vendor/a/.claude packages/a/.claude a@v1/.envrc a@2.0.0/.envrc a@vx.y.z/.envrc index.crates.io/.envrc .pnpm/a@1.2.3/.envrc", true},
 	} {
 		for path := range strings.FieldsSeq(c.paths) {
-			if _, _, got := Find(names, c.root, strings.TrimSuffix(c.root, "/")+"/"+path); got != c.protected {
+			if _, _, got := Find(names, c.root, c.root, strings.TrimSuffix(c.root, "/")+"/"+path); got != c.protected {
 				t.Errorf("%s in %s: protected %v", path, c.root, got)
 			}
 		}

@@ -36,7 +36,8 @@ func Of(name string) Row {
 // Find returns the first of names that protects path, and the entry that it protects: of a lock, the
 // file that it locks. The entry lies below the write root root. Whoever opened the root opened what
 // lies at or above it, but a name may begin there: in .vscode as the root, tasks.json is protected.
-func Find(names []string, root, path string) (row Row, entry string, ok bool) {
+// In packages below project names are data (see managed).
+func Find(names []string, root, project, path string) (row Row, entry string, ok bool) {
 	depth := strings.Count(strings.TrimSuffix(root, "/"), "/")
 	folds := Fold(path)
 	for _, name := range names {
@@ -48,7 +49,7 @@ func Find(names []string, root, path string) (row Row, entry string, ok bool) {
 			}
 			start, end := from+i, from+i+len(folded)
 			if n := strings.Count(folds[:end], "/"); n > depth && folds[start-1] == '/' && ends(folds[end:]) {
-				above := packages(root, path)
+				above := packages(project, path)
 				if row := Of(name); !data(row.Kind) || above == 0 || above >= strings.Count(folds[:start], "/") {
 					return row, components(path, n, folds[end:] == lock), true
 				}

@@ -79,7 +79,7 @@ func TestFind(t *testing.T) {
 		"src/main.go":             "",
 		".git/config":             "", // whose the git directory is decides
 	} {
-		row, entry, ok := Find(names, "/w", "/w/"+path)
+		row, entry, ok := Find(names, "/w", "/w", "/w/"+path)
 		if entry = strings.TrimPrefix(entry, "/w/"); entry != want || ok != (want != "") || ok && row.Reason == "" {
 			t.Errorf("%s: %+v %q %v, want %q", path, row, entry, ok, want)
 		}
@@ -97,7 +97,7 @@ func TestFind(t *testing.T) {
 		{"/w/.claude/skills", "/w/.claude/skills/a/.envrc", "/w/.claude/skills/a/.envrc"},
 		{"/", "/.envrc", "/.envrc"},
 	} {
-		if _, entry, ok := Find(names, c.root, c.path); entry != c.want || ok != (c.want != "") {
+		if _, entry, ok := Find(names, c.root, c.root, c.path); entry != c.want || ok != (c.want != "") {
 			t.Errorf("%s in %s: %q %v, want %q", c.path, c.root, entry, ok, c.want)
 		}
 	}

@@ -119,6 +119,9 @@ func (p Policy) JudgeWrite(target string) sandbox.Judgement { return p.declared.
 // JudgeInOwn decides it in a repository that the session made.
 func (p Policy) JudgeInOwn(target string) sandbox.Judgement { return p.declared.JudgeInOwn(target) }
 
+// InPackages reports whether target lies where names of agents, editors and shells are data.
+func (p Policy) InPackages(target string) bool { return p.declared.InPackages(target) }
+
 // JudgeRead decides whether the command may read the canonical path.
 func (p Policy) JudgeRead(target string) sandbox.Judgement { return p.declared.JudgeRead(target) }
 
