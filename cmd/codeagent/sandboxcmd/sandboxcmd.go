@@ -70,6 +70,9 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 		open = workspace.Open
 	}
 	ws, err := open(ctx, s, f)
+	if code, _, hints := cli.ExitOf(err); code == cli.ExitFailed {
+		return cli.Hinted(sandbox.ExitCannotConfine, err, hints...) // a 1 would be the command's own
+	}
 	if err != nil {
 		return err
 	}
