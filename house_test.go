@@ -325,6 +325,7 @@ var starters = []permitted{
 	{"cmd/codeagent/workspace", "what git trusts while a session starts, the sweep of old temporary folders"},
 	{"exec", "output copiers and the waiter, joined before Run returns; jobs"},
 	{"exec/worker", "a search that its caller may leave"},
+	{"gitrun/history.go", "the writer of what git reads, ended with it"},
 	{"hostfile", "a read that its caller may leave"},
 	{"linuxsandbox/broker/sockets", "one for each connection that is not ready, joined before the broker ends; what is asked with other capabilities"},
 	{"linuxsandbox/netns", "what the name service and the relay serve, and each stream and lookup"},

@@ -59,6 +59,8 @@ type Options struct {
 	// Begins, if set, is called with the policy of each command before it starts. An error
 	// prevents the start.
 	Begins func(sandbox.Policy) error
+	// Versions is as in sandbox.Command.
+	Versions func(top, name string) sandbox.Versions
 }
 
 // Runner runs commands. It may be used from several goroutines.
@@ -223,7 +225,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
 		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
-		Changed: r.options.Trees.changes(p, c.by()),
+		Changed: r.options.Trees.changes(p, c.by()), Versions: r.options.Versions,
 	}, nil
 }
 

@@ -126,6 +126,11 @@ func (g *Git) whole(ctx context.Context, dir string, overrides []string, most in
 
 // start runs git to its end. tap receives all of its output; it may be nil.
 func (g *Git) start(ctx context.Context, dir string, overrides []string, tap func([]byte), args []string) (exec.Outcome, error) {
+	return g.begin(ctx, dir, exec.Command{Tap: tap}, overrides, args)
+}
+
+// begin is start with the input and the tap of c.
+func (g *Git) begin(ctx context.Context, dir string, c exec.Command, overrides, args []string) (exec.Outcome, error) {
 	if g.o.Program == "" {
 		return exec.Outcome{}, ErrNoGit
 	}
@@ -136,7 +141,8 @@ func (g *Git) start(ctx context.Context, dir string, overrides []string, tap fun
 	for _, s := range slices.Concat(settings, overrides) {
 		argv = append(argv, "-c", s)
 	}
-	o, err := g.o.Runner.Run(ctx, g.o.Policy, exec.Command{Argv: append(argv, args...), Dir: dir, Timeout: g.o.Timeout, Apart: true, Tap: tap}, nil)
+	c.Argv, c.Dir, c.Timeout, c.Apart = append(argv, args...), dir, g.o.Timeout, true
+	o, err := g.o.Runner.Run(ctx, g.o.Policy, c, nil)
 	if err != nil {
 		return o, fmt.Errorf("git %s: %w", args[0], err)
 	}

@@ -118,6 +118,10 @@ type Command struct {
 	// at a time. A grant that does not cover Denial.Target is a refusal. A backend without a broker
 	// never calls Learn.
 	Learn func(Denial) (Grant, bool)
+	// Versions, if set, returns what name, a path in the work tree at top, was in the commits that the
+	// person's own repository had when the session began. Content that a file had there may be put there
+	// again, though its name is protected (Policy.JudgeTracked). It may take seconds.
+	Versions func(top, name string) Versions
 	// Stdin, Stdout and Stderr become the command's descriptors 0, 1 and 2. A nil file is
 	// /dev/null.
 	Stdin, Stdout, Stderr *os.File
@@ -127,6 +131,14 @@ type Command struct {
 	// Terminal means that the three files are one terminal. It becomes the controlling terminal of
 	// the command's own session. It excludes Foreground.
 	Terminal bool
+}
+
+// Versions are what a path was in a history.
+type Versions struct {
+	// Blobs are git's names of the contents that it had as a regular file.
+	Blobs map[string]bool
+	// Folder: it was a folder.
+	Folder bool
 }
 
 // Programs are the absolute paths that name may mean in the environment env; a name with a slash

@@ -71,6 +71,13 @@ func (p Policy) JudgeInOwn(target string) Judgement {
 	return p.JudgeWrite(target)
 }
 
+// JudgeTracked is JudgeWrite for content that a person's own repository brings: the names of agents, editors
+// and shells do not protect from it.
+func (p Policy) JudgeTracked(target string) Judgement {
+	p.Protected.Names = protect.Untracked(p.Protected.Names)
+	return p.JudgeWrite(target)
+}
+
 // protects returns the path in root that protects target, and why: target itself, a folder above
 // it, or the file whose lock it is. A root at or below the protected path was granted deliberately,
 // and the lock with it.

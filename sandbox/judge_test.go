@@ -48,6 +48,23 @@ func TestJudgeWrite(t *testing.T) {
 	}
 }
 
+// TestJudgeTracked: a history opens the names of agents, editors and shells, and nothing else.
+func TestJudgeTracked(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/w")
+	p.Protected.Names = append(protect.Names(), "my.conf")
+	p.Protected.Paths, p.Protected.Own = append(protect.Git("/w/.git"), protecttest.In("/w/b/{shell}")), []string{protecttest.In("/w/c/{agent}")}
+	p.DenyRead = []string{protecttest.In("/w/d/{shell}")}
+	for path, want := range map[string]sandbox.DenialKind{
+		"/w/{shell}": allowed, "/w/a/{agent}/x": allowed, "/w/{editor}": allowed, "/w/a": allowed,
+		"/w/my.conf": sandbox.KindProtected, "/w/{repository}": sandbox.KindProtected, "/w/{agent}/{repository}": sandbox.KindProtected,
+		"/w/.git/hooks/{shell}": sandbox.KindProtected, "/w/b/{shell}": sandbox.KindProtected, "/w/c/{agent}/x": sandbox.KindProtected,
+		"/w/d/{shell}": sandbox.KindRead, "/x/{shell}": sandbox.KindWrite,
+	} {
+		path = protecttest.In(path)
+		checkJudgement(t, path, p.JudgeTracked(path), want)
+	}
+}
+
 // TestJudgeWriteBelowNames: a name may begin at or above a write root, but must end below it.
 func TestJudgeWriteBelowNames(t *testing.T) {
 	p := sandbox.WorkspaceWrite(protecttest.In("/w/{editor/}"), protecttest.In("/v/{agent}/skills"))

@@ -17,6 +17,8 @@ const (
 	Entry = ".git"
 	// Head, Objects and Refs are in each repository, Logs are the reflogs.
 	Head, Objects, Refs, Logs = "HEAD", "objects", "refs", "logs"
+	// Packed are refs that have no file of their own.
+	Packed = "packed-refs"
 	// Commondir names, in the git directory of a worktree, the one of its repository, and Gitdir its .git
 	// file. Common is what git writes to Commondir.
 	Commondir, Gitdir, Common = "commondir", "gitdir", "../..\n"
@@ -37,7 +39,7 @@ var (
 	// a file, git also writes its lock. Hooks, settings, info and other worktrees are not among them.
 	Shared = []string{
 		Objects, Refs, Logs, "reftable", "rr-cache", "lfs",
-		"packed-refs", "packed-refs.lock", "packed-refs.new", "shallow", "shallow.lock", "gc.pid", "gc.pid.lock", "gc.log", "gc.log.lock",
+		Packed, Packed + ".lock", Packed + ".new", "shallow", "shallow.lock", "gc.pid", "gc.pid.lock", "gc.log", "gc.log.lock",
 		Head + ".lock", // git gc locks the HEAD of the main worktree, which it does not change
 	}
 	// Alternates name further folders of objects for git, so they could lead to any repository.

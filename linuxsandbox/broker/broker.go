@@ -72,6 +72,7 @@ type command struct {
 	masks    masks
 	fresh    freshFile
 	links    gitlinks
+	tracked  trackedFiles
 	terms    terminals
 }
 
@@ -163,7 +164,8 @@ func assemble(o Options) (*Broker, error) {
 	b.walk = pathwalk.Walker{Mounts: mountsOf(mounts), Instead: b.judge.inMemory, OnHost: b.judge.onHost}
 	b.log = evidence{level: o.Command.Evidence, reads: o.Order.Reads, keeper: o.Keeper, walk: &b.walk}
 	b.judge = judge{policy: withOwnFolders(o.Policy, mounts), protection: o.Protection, reach: o.reach(), reading: readingOf(o.Order), session: o.Session, walk: &b.walk, log: &b.log}
-	b.links.judge = &b.judge
+	b.links.judge, b.tracked.judge = &b.judge, &b.judge
+	b.judge.history = history{versions: o.Command.Versions, judge: &b.judge}
 	b.rights = rights{keep: caps, mounted: mounts != nil, log: &b.log}
 	held.judge, held.log, held.handle = &b.judge, &b.log, b.handleAll
 	b.observer = observer{to: o.Command.Observer, changed: o.Command.Changed, judge: &b.judge, walk: &b.walk, session: o.Session}
@@ -262,6 +264,7 @@ func (b *Broker) run() {
 	defer b.waiting.close()
 	defer b.fresh.drop()
 	defer b.links.settle(true)
+	defer b.tracked.settle(true)
 	notify.WakeTogether(listener)
 	b.answerCalls(listener)
 }
@@ -278,6 +281,7 @@ func (b *Broker) answerCalls(listener int) {
 		}
 		b.waiting.tryWaiting(false)
 		b.links.settle(false)
+		b.tracked.settle(false)
 		if err == nil && fds[2].Revents != 0 {
 			b.posts.do()
 		}
@@ -301,7 +305,7 @@ func (b *Broker) answerCalls(listener int) {
 // limit.
 func (b *Broker) patience() int {
 	switch {
-	case len(b.links.pending) > 0:
+	case len(b.links.pending)+len(b.tracked.pending) > 0:
 		return linkMillis
 	case len(b.waiting.list) > 0:
 		return tryMillis
@@ -311,7 +315,7 @@ func (b *Broker) patience() int {
 	return -1
 }
 
-// handleAll handles a call again until nothing has to be looked through, reported or
+// handleAll handles a call again until nothing has to be looked through, asked, reported or
 // learned first.
 func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
 	defer b.judge.looks.forget()
@@ -319,7 +323,7 @@ func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
 	for rounds := 0; a.Again; a = b.handle(n) {
 		// learning.asked bounds the rounds of Command.Learn.
 		b.judge.makeLooks()
-		if b.observer.report() {
+		if asked, reported := b.judge.history.ask(), b.observer.report(); asked || reported {
 			rounds++
 		}
 		if rounds > MaxKeeps {

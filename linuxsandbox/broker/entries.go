@@ -64,7 +64,16 @@ func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, 
 		return h.refuseRemoval(n, c.Name, s, &st, flags)
 	}
 	if d := h.judge.refusesEntry(n, s, &st, false); d != nil {
-		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
+		switch restores, known := h.judge.history.restores(n, s, &st); {
+		case !known:
+			return notify.Reply{Again: true}
+		case !restores:
+			return h.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
+		}
+		if s, err = h.hostSpot(s); err != nil {
+			return notify.Failed(kernel.ErrnoOf(err))
+		}
+		defer s.Close()
 	}
 	if a, first := h.observer.beforeRemoval(s, &st, flags == unix.AT_REMOVEDIR); first {
 		return a
@@ -100,7 +109,20 @@ func (h entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, tex
 	if c.Kind == calls.Mkdir {
 		closes = h.judge.foreign // an empty folder holds nothing that git runs
 	}
-	d := h.judge.refusesPlace(n, s.Full(), closes)
+	d, brings := h.judge.refusesPlace(n, s.Full(), closes), false
+	if d != nil && c.Kind == calls.Mkdir {
+		before, known := h.judge.history.before(n, s)
+		if !known {
+			return notify.Reply{Again: true}
+		}
+		if brings = before.Folder; brings {
+			d = nil
+			if s, err = h.hostSpot(s); err != nil {
+				return notify.Failed(kernel.ErrnoOf(err))
+			}
+			defer s.Close()
+		}
+	}
 	if d == nil && c.Kind == calls.Symlink && h.judge.linksAway(n, s.Full(), text) {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full()}
 	}
@@ -115,6 +137,12 @@ func (h entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, tex
 	}
 	if err = h.make(n, c, s, text); err == nil {
 		h.judge.made(s)
+		if brings {
+			h.session.own.bring(s)
+		}
+		if c.Kind == calls.Mkdir && !h.judge.protection.isTemporary(s.Path) {
+			h.session.own.folder(s)
+		}
 	}
 	return h.performed(n, c.Name, s.Full(), err)
 }

@@ -36,6 +36,7 @@ type judge struct {
 	session *Session
 	walk    *pathwalk.Walker
 	looks   looks
+	history history
 	log     *evidence
 	// mayLose: a person allowed the command to make changes that undo cannot restore.
 	mayLose bool
@@ -55,12 +56,20 @@ func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial
 // refusesPlace returns the denial of a change at path, or nil. closes says whether it is closed if
 // a folder above it is a git directory.
 func (j *judge) refusesPlace(n *notify.Notification, path string, closes func(n *notify.Notification, dir, path string) bool) *sandbox.Denial {
-	root, d := j.protection.judge(path)
-	if d != nil && d.Kind == sandbox.KindProtected {
+	judged := j.protection.policy.JudgeWrite(path)
+	if judged.Kind == sandbox.KindProtected {
 		if dir := repositoryOf(path); j.session.own.at(n, j.walk, dir) && !j.belowForeign(n, dir) {
-			root, d = j.protection.answer(path, j.protection.policy.JudgeInOwn(path))
+			judged = j.protection.policy.JudgeInOwn(path)
+		} else if j.history.ownTree(n, path) {
+			judged = j.protection.policy.JudgeTracked(path)
 		}
 	}
+	return j.refusesJudged(n, path, judged, closes)
+}
+
+// refusesJudged is refusesPlace where the policy judged the path so.
+func (j *judge) refusesJudged(n *notify.Notification, path string, judged sandbox.Judgement, closes func(n *notify.Notification, dir, path string) bool) *sandbox.Denial {
+	root, d := j.protection.answer(path, judged)
 	if d != nil {
 		return d
 	}
@@ -220,6 +229,7 @@ func (j *judge) made(s pathwalk.Spot) {
 		own.lock(open(0), s.Full())
 	case protect.IsRepository(s.Last):
 		own.add(open(0), s.Full())
+		own.holds(s.Dir, s.Path)
 	case git.IsEntry(filepath.Base(s.Path)):
 		// The folder is called .git, so it was a git directory before.
 	case position != "" && inGit != "":

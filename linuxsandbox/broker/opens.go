@@ -240,7 +240,11 @@ func (h opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply
 		return notify.Reply{}, false
 	}
 	if d := h.judge.refusesNew(n, s); d != nil && !itsLock(s, d) {
-		return notify.Reply{}, false
+		before, known := h.judge.history.before(n, s)
+		if len(before.Blobs) == 0 {
+			return notify.Reply{Again: !known}, !known
+		}
+		return h.makeTracked(n, o, s, before, d), true
 	}
 	return h.makeAndGive(n, o, s), true
 }

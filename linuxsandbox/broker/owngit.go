@@ -30,6 +30,12 @@ type ownGit struct {
 	mu sync.Mutex
 	// locks are the locks of indexes and settings that the session made.
 	held, locks ownEntries
+	// folders are the latest folders that the session made, in the order of their making, and trees those
+	// of them that got a repository.
+	folders []int
+	trees   ownEntries
+	// brought are files and folders that the session brought back from the history (tracked.go).
+	brought ownEntries
 	// called are the paths of folders that the session renamed to .git. They are protected
 	// like any other, but their earlier content may be the session's.
 	called []string
@@ -84,6 +90,56 @@ func (o *ownGit) lock(fd int, path string) {
 	o.locks.add(fd, path)
 }
 
+// mostFolders bounds the open folders: a clone makes its repository right after its folder.
+const mostFolders = 16
+
+// folder records the folder at s, which the session made.
+func (o *ownGit) folder(s pathwalk.Spot) {
+	fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.folders = append(o.folders, fd); len(o.folders) > mostFolders {
+		unix.Close(o.folders[0])
+		o.folders = slices.Delete(o.folders, 0, 1)
+	}
+}
+
+// holds records that the open folder dir at path got a repository.
+func (o *ownGit) holds(dir int, path string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if slices.ContainsFunc(o.folders, func(fd int) bool { return kernel.SameFile(fd, dir) }) {
+		fd, _ := kernel.DupAbove(dir, kernel.LowestFD)
+		o.trees.add(fd, path)
+	}
+}
+
+// madeTree reports whether the session made the folder at path, and then a repository in it. Threat: such a
+// folder is moved to where somebody else's was.
+func (o *ownGit) madeTree(st *unix.Stat_t, path string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e := o.trees[idOf(st)]
+	return e != nil && e.path == path
+}
+
+// bring records that the session brought back the entry at s.
+func (o *ownGit) bring(s pathwalk.Spot) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	fd, _ := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	o.brought.add(fd, "")
+}
+
+func (o *ownGit) hasBrought(st *unix.Stat_t) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.brought[idOf(st)] != nil
+}
+
 func (o *ownGit) has(st *unix.Stat_t) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -115,6 +171,8 @@ func (o *ownGit) removed(st *unix.Stat_t) {
 	o.locks.forget(idOf(st))
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink <= 1 {
 		o.held.forget(idOf(st))
+		o.trees.forget(idOf(st))
+		o.brought.forget(idOf(st))
 	}
 }
 
@@ -149,11 +207,15 @@ func (f *Files) Close() {
 	o := &f.own
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, entries := range []ownEntries{o.held, o.locks} {
+	for _, entries := range []ownEntries{o.held, o.locks, o.trees, o.brought} {
 		for id := range entries {
 			entries.forget(id)
 		}
 	}
+	for _, fd := range o.folders {
+		unix.Close(fd)
+	}
+	o.folders = nil
 }
 
 // MadeGit lists the repositories that commands made, whatever the tool, and what they renamed to .git.

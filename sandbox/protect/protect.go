@@ -147,5 +147,11 @@ func OutsideRepositories(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, in := Of(name).repository(); return in })
 }
 
+// Untracked returns those of names that stay protected where a person's repository brings their content: what
+// version control runs, and what the settings name.
+func Untracked(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { k := Of(name).Kind; return k != VersionControl && k != User })
+}
+
 // IsRepository reports whether an entry called name is where version control looks for a repository.
 func IsRepository(name string) bool { return slices.Contains(Repositories(), Fold(name)) }

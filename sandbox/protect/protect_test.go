@@ -120,4 +120,9 @@ func TestGit(t *testing.T) {
 	if names := append(Names(), "my.conf"); !IsRepository(".GIT") || IsRepository("src") || slices.ContainsFunc(OutsideRepositories(names), func(name string) bool { return Of(name).Kind == VersionControl }) || !slices.Contains(OutsideRepositories(names), "my.conf") {
 		t.Error("wrong about repositories")
 	}
+	for _, name := range append(Names(), "my.conf") {
+		if kind := Of(name).Kind; slices.Contains(Untracked(append(Names(), "my.conf")), name) != (kind == VersionControl || kind == User) {
+			t.Errorf("%s, of the kind %q: wrong about what a history opens", name, kind)
+		}
+	}
 }

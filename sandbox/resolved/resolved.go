@@ -122,6 +122,11 @@ func (p Policy) JudgeInOwn(target string) sandbox.Judgement { return p.declared.
 // InPackages reports whether target lies where names of agents, editors and shells are data.
 func (p Policy) InPackages(target string) bool { return p.declared.InPackages(target) }
 
+// JudgeTracked decides it for content that the person's own repository brings.
+func (p Policy) JudgeTracked(target string) sandbox.Judgement {
+	return p.declared.JudgeTracked(target)
+}
+
 // JudgeRead decides whether the command may read the canonical path.
 func (p Policy) JudgeRead(target string) sandbox.Judgement { return p.declared.JudgeRead(target) }
 

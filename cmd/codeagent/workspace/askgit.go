@@ -49,6 +49,12 @@ func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) Tr
 		return Trusted{}
 	}
 	trees, links := config.GitTrees(ctx, ws.Files, roots, p.Protected.Names)
+	ws.git.note(ctx, trees, func() *gitrun.Git {
+		if ws.git.Git == nil { // OpenForOne
+			return ws.newGit(ws.used)
+		}
+		return ws.git.Git
+	})
 	home := gitrun.Home{
 		Dir: ws.Stdio.Env("HOME"), XDG: ws.Stdio.Env("XDG_CONFIG_HOME"), Global: ws.Stdio.Env("GIT_CONFIG_GLOBAL"),
 		System: ws.Stdio.Env("GIT_CONFIG_SYSTEM"), Program: git,

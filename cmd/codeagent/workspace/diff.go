@@ -16,7 +16,7 @@ func (ws *Workspace) Diff(ctx context.Context, of string) (what string, c gitrun
 	name = strings.TrimSpace(name)
 	var sides gitrun.Of
 	switch {
-	case ws.git == nil:
+	case ws.git.Git == nil:
 		return "", c, errors.New("git cannot be asked here")
 	case kind == "":
 		what = "the uncommitted changes"

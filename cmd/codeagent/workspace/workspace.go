@@ -38,7 +38,7 @@ type Workspace struct {
 	Runner     *exec.Runner
 	// Enforcement is what the runner's backend enforces for Policy; unknown after OpenForOne.
 	Enforcement sandbox.Enforcement
-	git         *gitrun.Git
+	git         asked
 	// confined runs what is always confined, also where the commands of the model are not; nil
 	// without a sandbox.
 	confined *exec.Runner
@@ -162,7 +162,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	}
 	ws.Runner = runnerOf(ws, backend, exec.Plain{})
 	if ws.used = backend; !ws.forOne {
-		ws.git = ws.newGit(backend)
+		ws.git.Git = ws.newGit(backend)
 	}
 	if ws.Enforcement.Backend == "" && !ws.unchecked() { // not the system's own backend
 		ws.Enforcement, err = ws.Runner.Enforcement(ws.Policy)
@@ -179,7 +179,7 @@ func runnerOf(ws *Workspace, backend, none resolved.Backend) *exec.Runner {
 	return exec.New(exec.Options{
 		Backend: backend, None: none, SpillDir: ws.Paths.Output, SpillSession: ws.Config.Sandbox.Limits.OutputSessionMB << 20,
 		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
-		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants, Trees: &ws.Trees, Ground: ground,
+		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants, Trees: &ws.Trees, Ground: ground, Versions: ws.git.versions,
 	})
 }
 

@@ -1,0 +1,259 @@
+//go:build linux
+
+package broker
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"codeagent/internal/git"
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Threat: settings of editors, agents and shells start programs, and repositories track such files. A
+// checkout must bring back what the person's own commits contain, and no command may bring anything else.
+// Which program asks says nothing. So such a file is made of memory, like a .git file (gitlinks.go):
+//
+//	open(O_CREAT|O_EXCL) ─▶ the broker makes nothing, and gives a file in memory
+//	nobody can write to it any more ─▶ its content was there in the history, under this very path
+//	                                ─▶ the broker writes what it compared to a new file at the path
+//
+// A command may remove what it can bring back so, and nothing else.
+
+// history is what the person's own commits contain, as far as it was asked for.
+type history struct {
+	versions func(top, name string) sandbox.Versions // nil: nothing is known
+	known    map[place]sandbox.Versions
+	// due is what must be asked before the call is handled again.
+	due   []place
+	judge *judge
+}
+
+// place is a path in a work tree.
+type place struct{ top, name string }
+
+// maxPlaces bounds what is asked for one command. The rest counts as unknown to the history.
+const maxPlaces = 1024
+
+// ask asks what is due, with no lock held, and returns whether there was anything. The answer may start
+// git, which must not begin with the rights of this thread.
+func (h *history) ask() bool {
+	if len(h.due) == 0 {
+		return false
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, p := range h.due {
+			h.known[p] = h.versions(p.top, p.name)
+		}
+	}()
+	<-done
+	h.due = h.due[:0]
+	return true
+}
+
+// onlyNamed reports whether nothing protects the entry at s but a name that repositories track.
+func (h *history) onlyNamed(n *notify.Notification, s pathwalk.Spot) bool {
+	j, path := h.judge, s.Full()
+	return !git.IsMark(s.Last) && j.protection.policy.JudgeWrite(path).Kind == sandbox.KindProtected &&
+		j.refusesJudged(n, path, j.protection.policy.JudgeTracked(path), j.closes) == nil
+}
+
+// before returns what the entry at s was before the session, if only its name protects it. Until that is
+// known the call must be handled again.
+func (h *history) before(n *notify.Notification, s pathwalk.Spot) (v sandbox.Versions, known bool) {
+	if h.versions == nil || !h.onlyNamed(n, s) {
+		return v, true
+	}
+	top, of := h.workTree(n, s.Path)
+	p := place{of, strings.TrimPrefix(s.Full(), top+"/")}
+	if v, known = h.known[p]; known || p.top == "" || len(h.known) == maxPlaces {
+		return v, true
+	}
+	if h.known == nil {
+		h.known = map[place]sandbox.Versions{}
+	}
+	h.due = append(h.due, p)
+	return v, false
+}
+
+// workTree returns the top of the work tree around dir, and the one whose history it has: of a worktree that
+// the session made that of its repository, and of a repository that it made none.
+func (h *history) workTree(n *notify.Notification, dir string) (top, of string) {
+	j := h.judge
+	top, is := git.Top(dir, func(entry string) error {
+		_, err := j.walk.Lstat(n, entry)
+		return err
+	})
+	if !is {
+		return "", ""
+	}
+	entry := filepath.Join(top, git.Entry)
+	if st, err := j.walk.Lstat(n, entry); err != nil {
+		return top, ""
+	} else if !j.session.own.has(&st) {
+		return top, top
+	} else if text, err := readOnce(pathwalk.Spot{Dir: unix.AT_FDCWD, Last: entry}, &st, maxLink); err == nil {
+		dir, _ := git.Target(string(text))
+		if repository, position := git.Position(dir); position == git.Worktrees {
+			return top, filepath.Dir(repository)
+		}
+	}
+	return top, ""
+}
+
+// ownTree reports whether path is in a work tree that the session made, folder and repository, and that is in
+// no other one. What editors and shells run there is the session's.
+func (h *history) ownTree(n *notify.Notification, path string) bool {
+	j := h.judge
+	top, of := h.workTree(n, filepath.Dir(path))
+	st, err := j.walk.Lstat(n, top)
+	return top != of && err == nil && j.session.own.madeTree(&st, top) && !j.belowForeign(n, top)
+}
+
+// restores reports whether the command could make the entry at s again as it is, or the session brought it.
+func (h *history) restores(n *notify.Notification, s pathwalk.Spot, st *unix.Stat_t) (restores, known bool) {
+	if h.judge.session.own.hasBrought(st) && h.onlyNamed(n, s) {
+		return true, true
+	}
+	before, known := h.before(n, s)
+	switch {
+	case !known || kernel.IsFolder(st):
+		return before.Folder, known // only an empty folder can be removed
+	case len(before.Blobs) == 0 || st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return false, true
+	}
+	text, err := readOnce(s, st, maxSettings)
+	return err == nil && contains(before, text), true
+}
+
+// hostSpot returns s in the host's own folder, since the mounts of a command show protected folders as
+// read-only. The caller closes it.
+func (h *command) hostSpot(s pathwalk.Spot) (pathwalk.Spot, error) {
+	dir, err := kernel.DupAbove(s.Dir, kernel.LowestFD)
+	if err == nil {
+		s.Dir = h.walk.AsHost(dir, s.Path)
+	}
+	return s, err
+}
+
+func contains(v sandbox.Versions, text []byte) bool {
+	for id := range v.Blobs {
+		if git.IsObject(id, "blob", text) {
+			return true
+		}
+	}
+	return false
+}
+
+// trackedFiles are the files that the command is making.
+type trackedFiles struct {
+	pending []trackedFile
+	judge   *judge
+}
+
+// trackedFile is one of them. It owns its descriptors.
+type trackedFile struct {
+	memory int // cannot be written to through this descriptor
+	at     pathwalk.Spot
+	mode   newMode
+	before sandbox.Versions
+	call   notify.Notification
+	denial sandbox.Denial
+	since  time.Time
+}
+
+// makeTracked gives the command a file in memory in place of the new one at s.
+func (h opens) makeTracked(n *notify.Notification, o *opening, s pathwalk.Spot, before sandbox.Versions, d *sandbox.Denial) notify.Reply {
+	switch _, err := s.Stat(); err {
+	case unix.ENOENT:
+	case nil:
+		return notify.Failed(unix.EEXIST)
+	default:
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	if a, first := h.observer.beforeEntries(s); first {
+		return a
+	}
+	mode, err := h.masks.modeFor(n, o.mode)
+	if err == nil && len(h.tracked.pending) == maxPending {
+		err = unix.EMFILE
+	}
+	given := -1
+	if err == nil {
+		given, err = unix.MemfdCreate("tracked", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	defer unix.Close(given)
+	p := trackedFile{memory: -1, mode: mode, before: before, call: *n, denial: *d, since: time.Now()}
+	if p.at, err = h.hostSpot(s); err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	if p.memory, err = unix.Open("/proc/self/fd/"+strconv.Itoa(given), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+		p.at.Close()
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	p.denial.Operation, p.denial.Errno = o.call, unix.ErrnoName(unix.EACCES)
+	h.tracked.pending = append(h.tracked.pending, p)
+	return n.Give(given, o.cloexec())
+}
+
+// settle looks at the pending files. The last look is at all of them.
+func (t *trackedFiles) settle(last bool) {
+	t.pending = slices.DeleteFunc(t.pending, func(p trackedFile) bool {
+		// A lease is refused while anybody has the file open for writing, or mapped so.
+		_, err := unix.FcntlInt(uintptr(p.memory), unix.F_SETLEASE, unix.F_RDLCK)
+		if err != nil && !last && time.Since(p.since) < linkPatience {
+			return false
+		}
+		if !t.install(&p) {
+			t.judge.log.record(&p.call, p.denial)
+		}
+		unix.Close(p.memory)
+		p.at.Close()
+		return true
+	})
+}
+
+// install makes the file, if the history contains what is in memory now.
+func (t *trackedFiles) install(p *trackedFile) bool {
+	text := make([]byte, maxSettings)
+	size, err := unix.Pread(p.memory, text, 0)
+	if text = text[:max(size, 0)]; err != nil || size == maxSettings || !contains(p.before, text) {
+		return false
+	}
+	j := t.judge
+	j.session.mu.Lock()
+	defer j.session.mu.Unlock()
+	if j.walk.PolicyPath(p.at.Dir) != p.at.Path { // it was moved, perhaps to where this is no version
+		return false
+	}
+	fd, err := unix.Openat(p.at.Dir, p.at.Last, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, p.mode.mode)
+	if err != nil {
+		return false
+	}
+	f := os.NewFile(uintptr(fd), p.at.Last)
+	_, err = f.Write(text)
+	if err == nil && p.mode.rest {
+		err = unix.Fchmod(fd, p.mode.mode)
+	}
+	if f.Close() != nil || err != nil {
+		_ = unix.Unlinkat(p.at.Dir, p.at.Last, 0)
+		return false
+	}
+	j.made(p.at)
+	j.session.own.bring(p.at)
+	return true
+}
