@@ -84,6 +84,8 @@ sys.exit(ctypes.CDLL(None).linkat(-100, b"/proc/self/fd/%d" % fd, -100, b"deep/o
 	{"a package from the temporary files, with a repository", `mkdir -p node_modules "$TMPDIR/p/{repository/}" && echo x > "$TMPDIR/p/{repository}" && python3 -c 'import os; os.rename(os.environ["TMPDIR"] + "/p", "node_modules/p")'`, false, ""},
 	{"packages with protected names", `mkdir -p node_modules/.p/{agent} node_modules/.p/{editor/} "$TMPDIR/t/{agent}" && echo x > node_modules/.p/{agent}/x && echo x > node_modules/.p/{shell} && echo x > node_modules/.p/{editor} &&
 ln -s .p node_modules/l && mv node_modules/.p node_modules/p && mv "$TMPDIR/t" node_modules/ && mkdir d && ln -s ../node_modules d/node_modules && rm -r node_modules/p/{agent} && mv node_modules/p/{shell} node_modules/p/x && mv node_modules/p/x x && rm -r node_modules`, true, ""},
+	{"a program of a package, linked from bin", `mkdir -p p/bin p/lib/node_modules/a && ln -s ../lib/node_modules/a/cli.js p/bin/a && mv p q`, true, ""},
+	{"a link into packages that was granted", `ln -s node_modules/a l`, true, "l"},
 	{"a package moved out", `mkdir -p node_modules/p/d && echo x > node_modules/p/d/f && mv node_modules/p p && cat p/d/f`, true, ""},
 	{"a folder to the temporary files and back", `mkdir -p t/u && echo x > t/u/f && mv t "$TMPDIR/t" && mv "$TMPDIR/t" t3 && cat t3/u/f`, true, ""},
 }
@@ -107,7 +109,7 @@ func TestProtectedInSessionInSetting(t *testing.T) {
 			p := sandbox.WorkspaceWrite(ws)
 			p.Temp = temp
 			if row.grant != "" {
-				p.Write = append(p.Write, sandbox.Root{Path: filepath.Join(ws, row.grant)})
+				p.Write = append(p.Write, sandbox.Root{Path: filepath.Join(ws, row.grant), Optional: true})
 			}
 			command := []string{"bash", "-eu", "-o", "pipefail", "-c", protecttest.In(row.script)}
 			if !row.ok {

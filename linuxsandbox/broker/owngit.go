@@ -299,7 +299,7 @@ func (j *judge) refusesNew(n *notify.Notification, s pathwalk.Spot) *sandbox.Den
 // linksAway reports whether a link with this text at path could bring content into a git directory that
 // is closed, or under names that are protected.
 func (j *judge) linksAway(n *notify.Notification, path, text string) bool {
-	if j.protection.leads(path) || j.inForeignGit(n, path) || j.protection.freedom(path) == 0 && protect.Enters(text) {
+	if j.protection.leads(path) || j.inForeignGit(n, path) || j.protection.freedom(path) == 0 && protect.Enters(path, text) && !j.granted(path) {
 		return true
 	}
 	if j.protection.isTemporary(path) {

@@ -38,5 +38,8 @@ func packages(project, name string) int {
 // InPackages reports whether path is or lies below a managed folder below project.
 func InPackages(project, path string) bool { return packages(project, path) > 0 }
 
-// Enters reports whether a link with this text may lead into a managed folder, in any spelling.
-func Enters(text string) bool { return InPackages("/", "/"+text) || InPackages("/", "/"+Fold(text)) }
+// Enters reports whether a link at this path with this text may lead into a managed folder, in any
+// spelling. In a folder called bin npm makes such links to programs, and nobody looks for a project there.
+func Enters(at, text string) bool {
+	return path.Base(path.Dir(at)) != "bin" && (InPackages("", "/"+text) || InPackages("", "/"+Fold(text)))
+}

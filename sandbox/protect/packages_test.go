@@ -43,7 +43,7 @@ func TestPackages(t *testing.T) {
 		"node_modules": true, "../a/node_modules/b": true, "/w/Node_Modules/b": true, "node_module\u017f/b": true, "node_modules./b": true, "pkg/mod/a@v1.2.3": true,
 		"A@V1.2.3": true, "a@v1.2.3.": true, "a@v1\u0301.2.3": true, "../src": false, "/w/vendor/a": false, "": false, "/": false,
 	} {
-		if got := Enters(text); got != want {
+		if got := Enters("/w/a/x", text); got != want || Enters("/w/bin/x", text) || Enters("/w/bin/a/x", text) != want || Enters("/bin", text) != want {
 			t.Errorf("%q enters: %v", text, got)
 		}
 	}
