@@ -51,6 +51,15 @@ func TestDecide(t *testing.T) {
 		return Action{Tool: "edit", Kind: word.KindEdit, Folder: workspace, Paths: []string{path}}
 	}
 	outside := shell("make", Wish{Unsandboxed: true})
+	call := func(differs func(*ServerCall)) Action {
+		p := sandbox.WorkspaceWrite(workspace, "/home/u/own")
+		p.Read, p.DenyRead = []sandbox.Root{{Path: "/usr"}, {Path: "/home/u/own/lib"}}, []string{"/home/u/.ssh"}
+		c := &ServerCall{Server: "s", Tool: "t", Described: "d", Own: "/home/u/own", Policy: p}
+		differs(c)
+		return Action{Tool: c.Name(), Kind: word.KindServer, Folder: workspace, Server: c}
+	}
+	alike := call(func(*ServerCall) {})
+	noKeys := func(s *State) { s.Policy.DenyRead = []string{"/home/u/.ssh"} }
 	for name, c := range map[string]struct {
 		mode    Mode
 		rules   string
@@ -92,6 +101,22 @@ func TestDecide(t *testing.T) {
 		"all edits, without a sandbox":           {mode: Untrusted, change: func(s *State) { answer(ledger.Entry{AllEdits: workspace})(s); s.Policy = sandbox.FullAccess() }, action: edit("main.go"), want: "ask"},
 		"a push that overwrites":                 {mode: OnRequest, action: shell("git push -f", Wish{}), want: "ask"},
 		"a push that overwrites, by the setting": {mode: OnRequest, change: func(s *State) { s.Careless = true }, action: shell("git push -f", Wish{}), want: "run"},
+		"a server with what commands have":       {mode: OnRequest, change: noKeys, action: alike, want: "run", opens: workspace + "/x"},
+		"such a server, asked first":             {mode: Untrusted, action: alike, want: "ask"},
+		"such a server, unattended":              {mode: Never, action: alike, want: "run"},
+		"such a server, and a hook asks":         {mode: OnRequest, action: alike, asks: []string{"hook"}, want: "ask"},
+		"such a server, and a rule asks":         {mode: OnRequest, rules: "[[tool]]\ntool = 's__t'\ndecision = 'ask'\n", action: alike, want: "ask"},
+		"such a server, and an answer":           {mode: OnRequest, change: answer(ledger.Entry{Server: "s", Grant: sandbox.Grant{Write: []string{"/srv/data"}}}), action: alike, want: "ask"},
+		"a server with a host":                   {mode: OnRequest, action: call(func(c *ServerCall) { c.Policy.Network.Mode = sandbox.NetworkAllow }), want: "ask"},
+		"a server with a socket":                 {mode: OnRequest, action: call(func(c *ServerCall) { c.Policy.Sockets = []string{"/run/s"} }), want: "ask"},
+		"a server with variables":                {mode: OnRequest, action: call(func(c *ServerCall) { c.Keyed = true }), want: "ask"},
+		"a server that writes elsewhere":         {mode: OnRequest, action: call(func(c *ServerCall) { c.Policy.Write = append(c.Policy.Write, sandbox.Root{Path: "/srv/data"}) }), want: "ask"},
+		"a server that reads keys":               {mode: OnRequest, change: noKeys, action: call(func(c *ServerCall) { c.Policy.Read = append(c.Policy.Read, sandbox.Root{Path: "/home/u/.ssh"}) }), want: "ask"},
+		"a server that reads around keys":        {mode: OnRequest, change: noKeys, action: call(func(c *ServerCall) { c.Policy.Read, c.Policy.DenyRead = []sandbox.Root{{Path: "/home/u"}}, nil }), want: "ask"},
+		"a server where commands only read":      {mode: OnRequest, change: func(s *State) { s.ReadOnly = true }, action: call(func(c *ServerCall) { c.Policy.Write = append(c.Policy.Write, sandbox.Root{Path: "/srv/data"}) }), want: "ask"},
+		"a server elsewhere":                     {mode: OnRequest, action: call(func(c *ServerCall) { c.Remote = true }), want: "ask"},
+		"a server of unknown folder":             {mode: OnRequest, action: call(func(c *ServerCall) { c.Own = "" }), want: "ask"},
+		"a server that was changed":              {mode: OnRequest, action: call(func(c *ServerCall) { c.Changed = "x" }), want: "ask"},
 		"a plan, and a hook asks":                {mode: OnRequest, action: Action{Kind: word.KindPlan}, asks: []string{"hook"}, want: "ask"},
 		"an unknown kind":                        {mode: OnRequest, action: Action{Kind: "x"}, want: "unknown kind"},
 	} {

@@ -31,6 +31,9 @@ type ServerCall struct {
 	// Changed says what the session changed of what the server would load if it was started for this
 	// call; "" if it runs. No yes to its tools covers that.
 	Changed string
+	// Own is its private folder. Keyed: its settings give it variables, which may hold keys.
+	Own   string
+	Keyed bool
 	// Policy is what the server may do now. A permit widens this policy and not that of commands.
 	Policy sandbox.Policy
 	// Arguments is the JSON of the call as it is sent.
@@ -85,13 +88,26 @@ func checkServer(a Action) *Refusal {
 	return nil
 }
 
-// aboutCall returns the topics of a question about a, which wants w. A tool of a server that does
-// not claim to only read, or was changed since, is a topic by itself.
-func aboutCall(a Action, w Want) Topics {
-	if a.Calls() && (!a.Server.ReadOnly || a.Server.Changed != "") {
+// aboutCall returns the topics of a question about a, which wants w and runs under p. A tool of a server
+// that does not claim to only read, or was changed since, is a topic by itself, unless the call can do no
+// more than a command, which nobody is asked about.
+func (s State) aboutCall(a Action, w Want, p sandbox.Policy) Topics {
+	if a.Calls() && (a.Server.Changed != "" || !a.Server.ReadOnly && !s.within(*a.Server, p)) {
 		return serverCalls | About(a.Kind, w)
 	}
 	return About(a.Kind, w)
+}
+
+// within reports whether the server has nothing under p that commands have not: no network and no socket,
+// no variable that may be a secret, and no file beyond its own folder that they could not reach.
+func (s State) within(c ServerCall, p sandbox.Policy) bool {
+	commands := s.Base()
+	foreign := func(judge func(string) sandbox.Judgement) func(sandbox.Root) bool {
+		return func(r sandbox.Root) bool { return !sandbox.Covers(c.Own, r.Path) && !judge(r.Path).Allowed }
+	}
+	return !c.Remote && !c.Keyed && c.Own != "" && !p.Unconfined && p.Network.Mode == sandbox.NetworkDeny && len(p.Sockets) == 0 &&
+		!slices.ContainsFunc(p.Write, foreign(commands.JudgeWrite)) && !slices.ContainsFunc(p.Read, foreign(commands.JudgeRead)) &&
+		!slices.ContainsFunc(commands.DenyRead, func(path string) bool { return p.JudgeRead(path).Allowed })
 }
 
 // toolRules judges the tool by the rules.

@@ -108,7 +108,7 @@ func (s State) Decide(a Action, asks []string, seen Sight) (d Decision) {
 		}
 	}
 	d.Overwrites = !d.Want.Leaves() && s.loses(d.Policy, a, d.By)
-	d.About, d.Ruled = aboutCall(a, d.Want), d.By.Decision == rules.Ask || d.Overwrites || len(asks) > 0
+	d.About, d.Ruled = s.aboutCall(a, d.Want, d.Policy), d.By.Decision == rules.Ask || d.Overwrites || len(asks) > 0
 	known := s.Mode == Untrusted && a.Kind == word.KindCommand && KnownReadOnly(a.Command)
 	f := facts{
 		kind: a.Kind, unconfined: d.Policy.Unconfined, about: d.About, ruled: d.Ruled,

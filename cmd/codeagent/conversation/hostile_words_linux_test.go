@@ -116,7 +116,7 @@ func TestHostileWordsInSetting(t *testing.T) {
 		if slices.Contains([]string{"initialize", "list", "deaf", "deep"}, name) {
 			startup = 2 // it never starts
 		}
-		fmt.Fprintf(&settings, "[mcp.servers.%s]\ncommand = %q\nargs = [%s]\nstartup_timeout_s = %d\ntool_timeout_s = 3\n", name, os.Args[0], quotedList(hostileArgs(append(ways, s.Mark+name)...)), startup)
+		fmt.Fprintf(&settings, "[mcp.servers.%s]\ncommand = %q\nargs = [%s]\nstartup_timeout_s = %d\ntool_timeout_s = 3\nenv = {KEY = \"k\"}\n", name, os.Args[0], quotedList(hostileArgs(append(ways, s.Mark+name)...)), startup)
 	}
 	ses := h.session(s, true, settings.String())
 	defer ses.ses.Close()

@@ -172,7 +172,7 @@ func TestQuestionsInSetting(t *testing.T) {
 	stdio := cli.Stdio{In: devnull, Out: devnull, Err: devnull, Environ: env, Text: &cli.Output{W: devnull}}
 	placed := questionServer(t, work)
 	placed()
-	set, problem := server.Settings{Command: "/bin/sh", Args: []string{"srv/sub/deploy.sh"}, Origin: server.OfEditor}.Complete("")
+	set, problem := server.Settings{Command: "/bin/sh", Args: []string{"srv/sub/deploy.sh"}, Env: map[string]string{"KEY": "k"}, Origin: server.OfEditor}.Complete("")
 	if problem != "" {
 		t.Fatal(problem)
 	}

@@ -50,7 +50,8 @@ func (m *member) plan(c model.ToolCall) (tools.Call, error) {
 		Server: m.name, Tool: tool.Name, ReadOnly: tool.ReadOnly, Remote: m.remote(), Described: m.described(tool), Arguments: arguments,
 	}
 	m.mu.Lock()
-	call.Program, call.Policy = m.program(), m.box.policy
+	call.Program, call.Policy, call.Own = m.program(), m.box.policy, m.box.own
+	call.Keyed = len(m.configured.Env)+len(m.configured.Sandbox.Env) > 0
 	m.mu.Unlock()
 	call.Changed = m.loads()
 	action := approvals.Action{

@@ -2,7 +2,7 @@
 import { assert, say, start, steps, work } from "./lib.mjs";
 
 const call = (tool, args = {}) => ({ tool: `fake__${tool}`, args });
-const server = { name: "fake", command: process.env.FAKEMCP, args: [], env: [] };
+const server = { name: "fake", command: process.env.FAKEMCP, args: [], env: [{ name: "KEY", value: "k" }] };
 const forms = [];
 const editor = await start({
   // The tool may run; the write that its server then tries may not.
