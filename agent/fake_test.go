@@ -178,7 +178,7 @@ func (b toolbox) Plan(c model.ToolCall) (tools.Call, error) {
 	}
 	d.action.CallID, d.action.Tool = c.ID, c.Name
 	if d.action.Kind == "" {
-		d.action.Kind = word.KindCommand
+		d.action.Kind, d.action.Independent = word.KindCommand, true
 	}
 	d.action.Title, d.action.Folder = "$ "+d.action.Command, "/w"
 	return d, nil

@@ -71,7 +71,7 @@ func TestMoreCallsThanRun(t *testing.T) {
 // If few calls can run at once, the others wait, and none fails.
 func TestFewCallsAtOnce(t *testing.T) {
 	command := func(i int) scripted.Call {
-		return scripted.Call{ID: fmt.Sprint("id-", i), Name: "shell", Arguments: `{"command":"mkdir busy && sleep 0.01 && rmdir busy"}`}
+		return scripted.Call{ID: fmt.Sprint("id-", i), Name: "shell", Arguments: `{"command":"mkdir busy && sleep 0.01 && rmdir busy","independent":true}`}
 	}
 	var calls []scripted.Call
 	for i := range 6 {
@@ -96,5 +96,40 @@ func TestFewCallsAtOnce(t *testing.T) {
 	}
 	if asked == 0 {
 		t.Error("nobody asked how many can run")
+	}
+}
+
+// TestCommandsKeepTheirOrder: a command sees what earlier calls of its answer did, unless it is declared
+// independent of them; what only reads shares a time.
+func TestCommandsKeepTheirOrder(t *testing.T) {
+	shell := func(id, command, more string) scripted.Call {
+		return scripted.Call{ID: id, Name: "shell", Arguments: fmt.Sprintf(`{"command":%q%s}`, command, more)}
+	}
+	const independent = `,"independent":true`
+	for name, row := range map[string]struct {
+		calls []scripted.Call
+		last  string
+	}{
+		"written, then read":      {[]scripted.Call{shell("a", "sleep 0.05; echo 1 > f", ""), shell("b", "cat f", "")}, "\n1"},
+		"read by a tool":          {[]scripted.Call{shell("a", "sleep 0.05; echo 1 > f", ""), {ID: "b", Name: "read_file", Arguments: `{"path":"f"}`}}, "1\t1"},
+		"after independent calls": {[]scripted.Call{shell("a", "sleep 0.05; echo 1 > f", independent), shell("b", "cat f; echo 2 > f; cat f", "")}, "1\n2"},
+		"read, then written":      {[]scripted.Call{shell("a", "echo 0 > f", ""), shell("b", "sleep 0.05; cat f", ""), shell("c", "echo 1 > f; cat f", "")}, "\n1"},
+		"independent calls":       {[]scripted.Call{shell("a", "mkfifo p; sleep 0.05", ""), shell("b", "echo met > p", independent), shell("c", "cat p", independent)}, "met"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBenchOver(t, approvals.OnRequest, scripted.Steps(scripted.Reply{Calls: row.calls}, scripted.Reply{Text: "ok"}), wires["chat"].connect(t), func(*agent.Config) {})
+			if err := b.Turn(t.Context(), agent.Input{Text: "go"}); err != nil {
+				t.Fatal(err)
+			}
+			var last string
+			for _, item := range b.History() {
+				if item.Kind == model.Result {
+					last = item.Text
+				}
+			}
+			if !strings.Contains(last, row.last) {
+				t.Errorf("want %q: %s", row.last, last)
+			}
+		})
 	}
 }

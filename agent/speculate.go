@@ -121,7 +121,7 @@ func (a *ahead) reads(c tools.Call) bool {
 	return a != nil && c != nil && c.Reads() == a.planned.Reads()
 }
 
-// runAhead runs a call that only reads before it is complete, after the edits before it.
+// runAhead runs a call that only reads before it is complete, after what may write before it.
 // Nothing is reported or logged, nobody is asked, and the sandbox is that of any call. It
 // ends when it is void, at the latest with ctx; wait joins it.
 func (b *batch) runAhead(planned tools.Call) *ahead {
@@ -132,7 +132,7 @@ func (b *batch) runAhead(planned tools.Call) *ahead {
 		defer close(a.done)
 		defer cancel()
 		for _, before := range earlier {
-			if !before.alone() {
+			if before.action.Shares() {
 				continue
 			}
 			select {

@@ -27,10 +27,10 @@ package agent
 //	  v
 //	report  result text for the model (with what was refused), ToolFinished
 //
-// Calls of one message run at the same time, each from the moment its arguments
-// are complete; a call that changes files runs alone, in its place. One that only
-// reads may have run ahead of that (runAhead): its result then takes the place of
-// run, and of nothing before it.
+// Calls of one message run in its order, each from the moment its arguments are
+// complete: those that only read, or are declared independent, share a time, and any
+// other runs alone (Action.Shares). One that only reads may have run ahead of that
+// (runAhead): its result then takes the place of run, and of nothing before it.
 
 import (
 	"context"
@@ -61,9 +61,9 @@ type toolCall struct {
 	yeses   yeses                 // what the user allowed for it
 }
 
-// alone reports whether the call changes files, types input or asks to run outside the sandbox.
-// Earlier calls end before it starts, and later calls see its effects. So no other call can change
-// the files of a command outside between the answer and the run.
+// alone reports whether no other call runs meanwhile, whoever makes it: the call changes files, types
+// input or asks to run outside the sandbox. So none can change the files of a command outside between
+// the answer and the run.
 func (c *toolCall) alone() bool {
 	return c.action.Kind == word.KindEdit || c.action.Kind == word.KindInput || c.action.Wish.Unsandboxed
 }

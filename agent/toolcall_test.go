@@ -209,6 +209,7 @@ func TestCallsOfOneMessageRunAtOnceAndReportInOrder(t *testing.T) {
 	a, b := make(chan struct{}), make(chan struct{})
 	meet := func(mine, other chan struct{}, text string) deed {
 		d := npm(approvals.Wish{})
+		d.action.Independent = true
 		d.run = func(ctx context.Context, _ sandbox.Policy, _ tools.Stage) (tools.Result, error) {
 			close(mine)
 			select {

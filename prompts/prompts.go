@@ -199,7 +199,7 @@ var toolHints = []struct{ tool, text string }{
 	{"apply_patch", "- Change files with `apply_patch`, not with redirections or sed."},
 	{"fetch_url", "- Read web pages with `fetch_url`, not with curl."},
 	{"update_plan", "- For work of several steps keep a plan with `update_plan`: short steps, one in progress. Skip it for simple tasks."},
-	{"shell", "- Calls of one message run at the same time unless they change files: put independent ones together. `shell` has no terminal and no stdin; a command ends after two minutes unless `timeout_ms` says more."},
+	{"shell", "- Calls of one message run in their order. Those that only read, and commands with `independent`, run at the same time: put them together. `shell` has no terminal and no stdin; a command ends after two minutes unless `timeout_ms` says more."},
 	{"write_stdin", "- Start servers, watchers and long builds with `shell` and `background`: true, and do other work meanwhile; a note says when one ends. Wait for a text with `wait_for`, not by asking again and again, and end what is no longer needed."},
 }
 

@@ -34,6 +34,7 @@ type shellArguments struct {
 	TTY           bool             `json:"tty,omitempty" jsonschema:"With background: true gives the command a terminal (TERM=dumb) instead of pipes, for programs that need one to talk: python3 -i, bash -i, gdb."`
 	YieldMS       int              `json:"yield_time_ms,omitempty" jsonschema:"With background: how many milliseconds to wait for output at most. Default 5000, at most 600000."`
 	WaitFor       string           `json:"wait_for,omitempty" jsonschema:"With background: wait until this text appears in the output, like 'Listening on'. Without it until there is output and then silence for a tenth of yield_time_ms."`
+	Independent   bool             `json:"independent,omitempty" jsonschema:"true runs it beside the other calls of your answer instead of in their order. Only for a command that touches no file or service that another of them uses: nothing says which is first."`
 	Sandbox       string           `json:"sandbox_permissions,omitempty" jsonschema:"use_default runs in the sandbox as it is. with_additional_permissions asks the user for exactly additional_permissions. require_escalated asks to run outside the sandbox: the last resort."`
 	Additional    *shellPermission `json:"additional_permissions,omitempty" jsonschema:"What to open for this command beyond the sandbox. Ask for the least that is needed."`
 	Justification string           `json:"justification,omitempty" jsonschema:"One sentence for the user: why the command needs more than the sandbox allows. Needed whenever more is asked for."`
@@ -114,7 +115,7 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 	action := approvals.Action{
 		Tool: "shell", Kind: word.KindCommand, Title: "$ " + oneLine(a.Command),
 		Command: a.Command, Folder: folder, Argv: []string{t.shell, "-c", a.Command}, Wish: wish,
-		Background: a.Background,
+		Background: a.Background, Independent: a.Independent,
 	}
 	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		defer t.keepUnobserved(ctx, p, s)()

@@ -38,11 +38,27 @@ type Action struct {
 	Wish  Wish
 	// Background: the command continues after its call, and can receive input.
 	Background bool
+	// Independent: the model says that the command touches nothing that other calls of its answer use.
+	Independent bool
 	// Input is what is typed, and Running the command that receives it.
 	Input   string
 	Running Running
 	// Server is set for a call of a tool of an MCP server.
 	Server *ServerCall
+}
+
+// Shares reports whether the call may run beside others of its answer: it only reads, as far as is known,
+// or the model declares it independent. A server's claim that a tool only reads is enough here.
+func (a Action) Shares() bool {
+	switch a.Kind {
+	case word.KindCommand:
+		return !a.Wish.Unsandboxed && (a.Independent || KnownReadOnly(a.Command))
+	case word.KindServer:
+		return a.Server.ReadOnly
+	case word.KindEdit, word.KindInput:
+		return false
+	}
+	return true
 }
 
 // Running is a background command: its number, its text, the policy it was started under,

@@ -14,9 +14,9 @@ import (
 //go:embed offer
 var offer embed.FS
 
-// foreground are the arguments of shell that need the tools for background commands, which are
-// not offered.
-var foreground = []string{"background", "tty", "yield_time_ms", "wait_for"}
+// foreground are the arguments of shell that need the tools for background commands, or other calls of
+// an answer: neither is here.
+var foreground = []string{"background", "tty", "yield_time_ms", "wait_for", "independent"}
 
 // offered returns the tools of `codeagent mcp`, in the order in which they are described.
 func offered() ([]serve.Tool, error) {
