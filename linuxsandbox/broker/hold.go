@@ -156,10 +156,12 @@ func keyOf(d *sandbox.Denial) heldKey {
 // askable reports whether any answer could make the denied call succeed.
 func (h *holding) askable(d *sandbox.Denial) bool {
 	switch {
-	case d.Moot, d.Why != "":
-		return false // it would fail without the sandbox too, or no grant allows it
+	case d.Moot:
+		return false // it would fail without the sandbox too
 	case d.Kind == sandbox.KindSocket, d.Kind == sandbox.KindNetwork, d.Kind == sandbox.KindLoss:
 		return true
+	case d.Why != "":
+		return false // no grant allows it
 	case aboutFile(d.Kind):
 		return strings.HasPrefix(d.Target, "/") && spec.NeverWritable(d.Target) == "" && !sandbox.CoveredBy(h.judge.policy.Protected.Own, d.Target) &&
 			h.judge.policy.JudgeWrite(d.Target).Kind != sandbox.KindRead // a write grant does not open a path that is closed to reading
