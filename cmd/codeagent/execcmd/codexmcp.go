@@ -14,12 +14,6 @@ func (d *dialect) server(name, key string, v any) bool {
 	ours := "mcp.servers." + name + "."
 	text, isText := v.(string)
 	switch {
-	case key == "enabled":
-		if v == false {
-			d.off = append(d.off, ours)
-		} else {
-			d.off = slices.DeleteFunc(d.off, func(o string) bool { return o == ours })
-		}
 	case key == "bearer_token_env_var" && isText:
 		d.settings = append(d.settings, ours+"headers.Authorization="+inTOML("Bearer $"+text))
 	case strings.HasPrefix(key, "env_http_headers.") && isText:
@@ -43,13 +37,6 @@ func (d *dialect) seconds(key string, v any) bool {
 	}
 	d.set(key, int64(math.Ceil(n)))
 	return true
-}
-
-// withoutOff returns the settings without those of servers that are not to start.
-func (d *dialect) withoutOff() []string {
-	return slices.DeleteFunc(d.settings, func(o string) bool {
-		return slices.ContainsFunc(d.off, func(server string) bool { return strings.HasPrefix(o, server) })
-	})
 }
 
 // literally returns a value of Codex for the setting ours, which takes $NAME as a variable. The value

@@ -88,6 +88,7 @@ var codexNames = []struct{ theirs, ours string }{
 	{"mcp_servers.NAME.env_vars", "mcp.servers.NAME.sandbox.env"},
 	{"mcp_servers.NAME.url", "mcp.servers.NAME.url"},
 	{"mcp_servers.NAME.http_headers", "mcp.servers.NAME.headers"},
+	{"mcp_servers.NAME.enabled", "mcp.servers.NAME.enabled"},
 	{"mcp_servers.NAME.enabled_tools", "mcp.servers.NAME.enabled_tools"},
 	{"mcp_servers.NAME.disabled_tools", "mcp.servers.NAME.disabled_tools"},
 	{"mcp_servers.NAME.required", "mcp.servers.NAME.required"},
@@ -110,7 +111,6 @@ type dialect struct {
 	// first has the lowest priority; then come the settings in their order.
 	first, settings []string
 	mode            string   // the last sandbox mode named
-	off             []string // MCP servers that are not to start
 	environ         []string // variables for the values of headers
 	warnings        []string
 }
@@ -148,7 +148,7 @@ func fromCodex(s *cli.Stdio, f cli.Flags, c codexFlags) (cli.Flags, []string, er
 			return o == openNetwork || strings.HasPrefix(o, "sandbox.add_dirs=")
 		})
 	}
-	f.Settings = append(d.first, d.withoutOff()...)
+	f.Settings = append(d.first, d.settings...)
 	s.Environ = append(slices.Clip(s.Environ), d.environ...)
 	return f, d.warnings, nil
 }
