@@ -41,6 +41,8 @@ var trackedRows = []trackedRow{
 git reset -q --hard; clean 3; git restore -s old {shell} {editor}; test "$(cat {shell} {editor})" = "1
 1"; git reset -q --hard HEAD~1`, true},
 	{"a worktree below", `git worktree add -q wt old; cd wt; ` + clean + `clean 1; git switch -q --detach main; test ! -e {agent2}; git switch -q old; clean 1; cd ..; git worktree remove wt`, true},
+	{"a clone below", `git clone -q . wt; cd wt; ` + clean + `clean "1
+2"; git switch -q old; clean 1; git worktree add -q ../wt2 -b third`, true},
 	{"clones, repositories and worktrees of its own", `cd ..; git clone -q own cl; cd cl; ` + clean + `git switch -q old; clean 1; echo evil > {shell}; mkdir -p {agent}; echo evil > {agent}/x; cd ../own; git worktree add -q ../wt2 old; cd ../wt2; clean 1; echo mine > {shell}; mkdir ../n; git init -q ../n; echo evil > ../n/{shell}`, true},
 
 	{"content that was never committed", `rm {shell}; echo evil > {shell}`, false},
@@ -63,7 +65,8 @@ for i in range(2000): os.pwrite(fd, (b"1\n1\n", b"evil")[i % 2], 0); os.ftruncat
 	{"a written file", `echo evil > {shell}`, false},
 	{"a hook", opens + `open .git/hooks/pre-commit 'os.write(fd, b"evil")'; cp docs/evil .git/hooks/post-checkout`, false},
 	{"a worktree of the same", `git worktree add -q wt old; cp docs/evil wt/{shell}`, false},
-	{"a clone below", `git clone -q . wt; echo evil > wt/{shell}`, false},
+	{"other content in a clone below", `git clone -q . wt; echo evil > wt/{shell}`, false},
+	{"a clone of something else", `git init -q o; b=$(echo evil | git -C o hash-object -w --stdin); git -C o update-index --add --cacheinfo 100644,$b,{shell}; git -C o commit -qm evil; git clone -q o wt`, false},
 	{"a repository made at the top of a folder that was there", `cd docs/empty; git init -q .; echo evil > {shell}`, false},
 	{"a repository of its own in place of another folder", `cd ..; mkdir n; git init -q n; mv plain p2; mv n plain; echo evil > plain/{shell}`, false},
 	{"content that cannot be brought back", `rm owners/{shell}`, false},

@@ -87,29 +87,28 @@ func (h *history) before(n *notify.Notification, s pathwalk.Spot) (v sandbox.Ver
 	return v, false
 }
 
-// workTree returns the top of the work tree around dir, and the one whose history it has: of a worktree that
-// the session made that of its repository, and of a repository that it made none.
+// workTree returns the top of the work tree around dir, and the one whose history it has: itself or, where the
+// session made it, the one around it that somebody else made. What a .git file says, or a clone, counts nothing.
 func (h *history) workTree(n *notify.Notification, dir string) (top, of string) {
 	j := h.judge
-	top, is := git.Top(dir, func(entry string) error {
-		_, err := j.walk.Lstat(n, entry)
-		return err
-	})
-	if !is {
-		return "", ""
-	}
-	entry := filepath.Join(top, git.Entry)
-	if st, err := j.walk.Lstat(n, entry); err != nil {
-		return top, ""
-	} else if !j.session.own.has(&st) {
-		return top, top
-	} else if text, err := readOnce(pathwalk.Spot{Dir: unix.AT_FDCWD, Last: entry}, &st, maxLink); err == nil {
-		dir, _ := git.Target(string(text))
-		if repository, position := git.Position(dir); position == git.Worktrees {
-			return top, filepath.Dir(repository)
+	for at := dir; ; at = filepath.Dir(at) {
+		found, is := git.Top(at, func(entry string) error {
+			_, err := j.walk.Lstat(n, entry)
+			return err
+		})
+		if at = found; !is {
+			return top, ""
+		}
+		if top == "" {
+			top = at
+		}
+		if !j.session.own.at(n, j.walk, filepath.Join(at, git.Entry)) {
+			return top, at
+		}
+		if at == "/" {
+			return top, ""
 		}
 	}
-	return top, ""
 }
 
 // ownTree reports whether path is in a work tree that the session made, folder and repository, and that is in
@@ -118,7 +117,7 @@ func (h *history) ownTree(n *notify.Notification, path string) bool {
 	j := h.judge
 	top, of := h.workTree(n, filepath.Dir(path))
 	st, err := j.walk.Lstat(n, top)
-	return top != of && err == nil && j.session.own.madeTree(&st, top) && !j.belowForeign(n, top)
+	return top != "" && of == "" && err == nil && j.session.own.madeTree(&st, top) && !j.belowForeign(n, top)
 }
 
 // restores reports whether the command could make the entry at s again as it is, or the session brought it.
