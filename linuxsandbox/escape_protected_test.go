@@ -99,6 +99,8 @@ func gitEscapes() []attempt {
 			return do(func() error { return os.Symlink("../mine", p.in+"/.git/x") }, renamed(p, ".git/x", ".git/config"))
 		}),
 		protected("git: chmod of config", "E18", ".git/config", func(p place) error { return unix.Chmod(p.in+"/.git/config", 0o666) }),
+		protected("git: an address of a remote", "E26", ".git/remotes/origin", made(".git/remotes/origin")),
+		protected("git: an address of a branch", "E26", ".git/branches/origin", made(".git/branches/origin")),
 		protected("git: config.worktree that was absent", "E13", ".git/config.worktree", made(".git/config.worktree")),
 		protected("git: commondir that was absent", "E15", ".git/commondir", made(".git/commondir")),
 		protected("git: commondir as a symlink", "E15", ".git/commondir", func(p place) error { return os.Symlink("../mine", p.in+"/.git/commondir") }),

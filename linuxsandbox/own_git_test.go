@@ -3,9 +3,14 @@
 package linuxsandbox
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"codeagent/sandbox"
 )
 
 // TestMadeGit: a git directory that the session created is known by its current name, also where a
@@ -59,6 +64,41 @@ func TestMadeGitApart(t *testing.T) {
 		}
 		if got, want := th.b.MadeGit(), []string{th.dir + "/kept/.git", th.dir + "/moved/.git"}; !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
+// TestGitInACache: a cache outlives the session, and a link in a work tree can lead there. So git runs
+// nothing in the repositories that commands make in one. Each attack works in another folder.
+func TestGitInACache(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		missing(t, "git")
+	}
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		cache := filepath.Join(filepath.Dir(th.out), "cache")
+		other := filepath.Join(filepath.Dir(th.out), "other")
+		for _, dir := range []string{cache, other} {
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			th.policy.Write = append(th.policy.Write, sandbox.Root{Path: dir, Cache: dir == cache})
+		}
+		for name, script := range map[string]string{
+			"settings":        `git init -q a; git -C a config core.fsmonitor evil`,
+			"a hook":          `git init -q b; echo evil > b/.git/hooks/pre-commit`,
+			"a bare one":      `git init -q --bare c; echo evil > c/hooks/pre-receive`,
+			"of another name": `mkdir -p d/objects d/refs; printf '[core]\nfsmonitor = evil\n' > d/config; echo "ref: refs/heads/x" > d/HEAD`,
+		} {
+			const shows = `; grep -rqs evil . && echo lands; rm -rf *`
+			if out, denials := th.shell(t, "cd "+other+"; ("+script+") || true"+shows); !strings.Contains(out, "lands") {
+				t.Errorf("%s does not work elsewhere: %s %+v", name, out, denials)
+			}
+			if out, denials := th.shell(t, "cd "+cache+"; ("+script+") || true; test ! -e d/HEAD && rm -rf d"+shows); strings.Contains(out, "lands") || len(denials) == 0 {
+				t.Errorf("%s: %s %+v", name, out, denials)
+			}
+		}
+		if out, denials := th.shell(t, "cd "+cache+`; git init -q --bare vcs; git -C vcs remote add origin https://example.com/r; git init -q x; cd x; echo 1 > f; git add f; git -c user.name=x -c user.email=x commit -qm x; echo done`); !strings.HasSuffix(out, "done\n") || len(denials) > 0 {
+			t.Errorf("%s %+v", out, denials)
 		}
 	})
 }

@@ -15,6 +15,8 @@ type Root struct {
 	// Git roots are parts of a git directory outside the workspace. They contain no files of the
 	// project.
 	Git bool `json:"git,omitempty"`
+	// Cache roots are caches, whatever their names.
+	Cache bool `json:"cache,omitempty"`
 	// Origin is set by Policy.Roots. A declared root has none.
 	Origin Origin `json:"-"`
 }
@@ -57,7 +59,7 @@ func (p Policy) roots(yield func(Root) bool) {
 			r.Origin = FromGit
 		case i == 0:
 			r.Origin = FromWorkspace
-		case cache:
+		case cache, r.Cache:
 			r.Origin = FromCache
 		case r.Optional:
 			r.Origin = FromGrant

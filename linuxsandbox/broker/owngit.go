@@ -344,6 +344,10 @@ func repositoryOf(path string) string {
 // directory where the .git entry there is broken. It opens each entry, unlike git.Top: a path can mean another
 // one for the caller, and only the inode says whose it is.
 func (j *judge) belowForeign(n *notify.Notification, dir string) bool {
+	// A cache outlives the session, and a link in a work tree can lead there.
+	if origin, _ := j.policy.Origin(dir); origin == sandbox.FromCache {
+		return true
+	}
 	for at := ""; at != "/"; dir = filepath.Dir(dir) {
 		at = dir
 		for _, name := range protect.Repositories() {

@@ -44,7 +44,7 @@ func (ws *Workspace) withCaches(p sandbox.Policy) (sandbox.Policy, error) {
 			p.Env.Set = map[string]string{}
 		}
 		p.Env.Set[c.variable] = dir
-		p.Write = append(p.Write, sandbox.Root{Path: dir})
+		p.Write = append(p.Write, sandbox.Root{Path: dir, Cache: true})
 	}
 	return p, nil
 }
