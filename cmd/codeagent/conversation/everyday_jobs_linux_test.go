@@ -60,6 +60,9 @@ var everydayJobs = []everydayJob{
 	{name: "git merge", needs: "git", setup: repository, script: "git merge --no-edit --no-ff side && git log --oneline | cat", want: "Merge"},
 	{name: "git cherry-pick", needs: "git", setup: repository, script: "git cherry-pick side && git log -1 --format=%s", want: "side"},
 	{name: "git branch and switch", needs: "git", setup: repository, script: "git switch -c topic && git branch other && git branch -v && git switch main && git branch -d topic", want: "other"},
+	{name: "git switch and worktree with tracked settings", needs: "git", setup: repository + protecttest.In(`
+mkdir -p {editor/} {agent2}; for i in old new; do echo $i | tee {editor} {agent2}/x > {shell}; git add . && git commit -qm $i; done`),
+		script: protecttest.In(`git switch -q --detach HEAD~1 && cat {editor} {agent2}/x {shell} && git worktree add -q --detach ../tracked main && cat ../tracked/{shell} && rm -r {agent2} && git stash -q && git switch -q main && test -z "$(git status --short)" && cat {agent2}/x`), want: "old\nold\nold\nnew\nnew"},
 	{name: "git tag", needs: "git", setup: repository, script: "git tag -a v1 -m one && git describe --tags", want: "v1"},
 	{name: "git blame and show", needs: "git", setup: repository, script: "git blame f && git show --stat HEAD", want: "change 3"},
 	{name: "git reset", needs: "git", setup: repository, script: "git reset --hard HEAD~1 && git reflog | cat", want: "HEAD~1"},
