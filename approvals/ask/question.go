@@ -42,9 +42,6 @@ func For(s decide.State, a decide.Action, w decide.Want, seen decide.Sight) Requ
 	}
 	switch {
 	case r.Widest:
-		if w.Unsandboxed && w.Grant.Empty() && !s.Unconfined {
-			r.Warnings = append(r.Warnings, "the last resort: no path, host or socket would be enough")
-		}
 		r.Warnings = append(r.Warnings, "outside the sandbox it can change every file that you can change, and reach every host")
 		r.Warnings = append(r.Warnings, seen.Warnings...)
 	case a.Calls():
