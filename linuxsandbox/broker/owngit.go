@@ -173,6 +173,14 @@ func (o *ownGit) removed(st *unix.Stat_t) {
 		o.held.forget(idOf(st))
 		o.trees.forget(idOf(st))
 		o.brought.forget(idOf(st))
+		o.folders = slices.DeleteFunc(o.folders, func(fd int) bool {
+			var of unix.Stat_t
+			gone := unix.Fstat(fd, &of) == nil && idOf(&of) == idOf(st)
+			if gone {
+				unix.Close(fd)
+			}
+			return gone
+		})
 	}
 }
 
