@@ -60,7 +60,7 @@ func (b *batch) start(mc model.ToolCall, early *ahead) {
 	b.group.Go(func() error {
 		defer close(c.done)
 		for _, before := range earlier {
-			if !c.action.Shares() || !before.action.Shares() {
+			if !c.shares || !before.shares {
 				<-before.done
 			}
 		}

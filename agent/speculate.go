@@ -132,7 +132,7 @@ func (b *batch) runAhead(planned tools.Call) *ahead {
 		defer close(a.done)
 		defer cancel()
 		for _, before := range earlier {
-			if before.action.Shares() {
+			if before.shares {
 				continue
 			}
 			select {

@@ -52,6 +52,7 @@ type toolCall struct {
 	model   model.ToolCall
 	planned tools.Call // nil if planning failed
 	action  approvals.Action
+	shares  bool          // Action.Shares, which parses a command, of action
 	err     error         // why planning failed
 	ahead   *ahead        // the same call run before it was complete; may be nil
 	done    chan struct{} // closed when the result is set
@@ -80,6 +81,7 @@ func (c *toolCall) plan() {
 		name := short.Cut(c.model.Name, 64)
 		c.action = approvals.Action{CallID: c.model.ID, Tool: name, Kind: word.KindRead, Title: "call of " + name}
 	}
+	c.shares = c.action.Shares()
 	c.turn.agent.emit(started(c.action))
 }
 
