@@ -234,17 +234,17 @@ func parentExists(path string) bool {
 }
 
 // brokeredGrant reports which write rules the broker carries out: the optional ones, which come
-// from grants. Two cases are left to Landlock: the command does not see the host's folder that contains
-// the grant, since a mount replaces it and shows only what rules name or entries of it, or the policy restricts reading and the broker sees no reads, so that Landlock must have a rule for each
-// readable path.
+// from grants. Two cases are left to Landlock. The command does not see the host's folder that contains
+// the grant, since a mount replaces it and shows only what rules name, or entries of it. Or the policy
+// restricts reading and the broker sees no reads, so that Landlock must have a rule for each readable
+// path.
 func brokeredGrant(p resolved.Policy, f facts) func(spec.Rule) bool {
 	return func(r spec.Rule) bool {
 		dir := filepath.Dir(r.Path)
-		replaced := f.Namespaces && (sandbox.Covers(kernel.DevDir, dir) || slices.ContainsFunc(tempFolders, func(temp string) bool {
+		// A root of git is shown as part of its repository.
+		replaced := f.Namespaces && !p.OfGit(r.Path) && (sandbox.Covers(kernel.DevDir, dir) || slices.ContainsFunc(tempFolders, func(temp string) bool {
 			return sandbox.Covers(temp, dir) && (dir == temp || len(p.Read) > 0)
 		}))
-		// A root of git is shown as part of its repository.
-		replaced = replaced && !p.OfGit(r.Path)
 		return f.Broker && r.Optional && !replaced && (len(p.Read) == 0 || f.Reads)
 	}
 }
