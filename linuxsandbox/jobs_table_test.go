@@ -40,12 +40,19 @@ var buildJobs = []job{
 	{name: "gcc with a library", needs: "gcc ar", script: `printf 'int f(void){return 7;}\n' > f.c; printf 'int f(void);int main(void){return f()-7;}\n' > m.c; gcc -c f.c; ar rcs libf.a f.o; gcc -shared -fPIC -o libf.so f.c; gcc -o m m.c -L. -lf -Wl,-rpath,"$PWD"; ./m`},
 	{name: "sanitizers", needs: "gcc", layer: "notify", why: noTracing, script: `printf '#include <stdlib.h>\nint main(int n, char **v){if (n == 1) free(malloc(9)); else malloc(9); return 0;}\n' > a.c; gcc -g -O0 -fsanitize=address,undefined -o a a.c; ./a; ! ./a leak 2> err; grep -o "detected memory leaks" err`, says: "detected memory leaks"},
 	{name: "gdb", needs: "gcc gdb", layer: "notify", why: noTracing, script: `printf 'int two(int n){return 2*n;}\nint main(void){return two(21)-42;}\n' > a.c; gcc -g -O0 -o a a.c; gdb -nx -batch -ex 'break two' -ex run -ex bt -ex finish -ex continue ./a`, says: "exited normally"},
-	{name: "strace", needs: "strace gcc", layer: "notify", why: noTracing, script: `strace -f -o trace sh -c 'cat a 2>/dev/null; true | cat'; grep -c execve trace; sleep 100 & strace -o late -p $! & sleep 0.1; kill %1; wait; grep -o "killed by SIGTERM" late`, says: "killed by SIGTERM"},
+	{name: "strace", needs: "strace gcc", layer: "notify", why: noTracing, script: `strace -f -o trace sh -c 'cat a 2>/dev/null; true | cat'; grep execve trace`, says: "execve"},
+	{name: "strace of what runs", needs: "strace python3", layer: "notify", why: noTracing, script: letsTrace + `strace -o late -p $traced 2>said & tracer=$!; ` +
+		`until grep -q attached said; do kill -0 $tracer; sleep 0.01; done; kill $traced; wait; grep -o "killed by SIGTERM" late`, says: "killed by SIGTERM"},
 	{name: "make", needs: "make", script: `printf 'all: x y\nx y:\n\techo $@ > $@\nclean:\n\trm -f x y\n' > Makefile; make -j4 >/dev/null; cat x y; make clean; test ! -e x`, says: "y"},
 	{name: "build tree with renames across folders", needs: "mv ln", script: `mkdir -p target/debug/deps target/debug/incremental/x-working target/tmp; echo o > target/tmp/x.o; mv target/tmp/x.o target/debug/deps/x.o; ln target/debug/deps/x.o target/debug/x; mv target/debug/incremental/x-working target/debug/incremental/x-done; mkdir other; mv target/debug/incremental/x-done other/; mv -f other target/; cat target/debug/x; test -d target/other/x-done; rm -rf target`, says: "o"},
 	{name: "rename from the temporary folder", needs: "mv mktemp", script: `f=$(mktemp); echo t > "$f"; mv "$f" ./t; d=$(mktemp -d); echo u > "$d/u"; mv "$d" ./d; cat t d/u`, says: "u"},
 	{name: "cargo build", needs: "cargo", optional: true, slow: true, script: "export CARGO_HOME=$TMPDIR/cargo; cargo init -q --vcs none --name x .; cargo build -q --offline; ./target/debug/x", says: "Hello"},
 }
+
+// letsTrace starts a process that lets any other trace it, also where Yama
+// allows ancestors alone (PR_SET_PTRACER of prctl(2)).
+const letsTrace = `python3 -c 'import ctypes, time; ctypes.CDLL(None).prctl(0x59616d61, ctypes.c_ulong(-1), 0, 0, 0); open("ready", "w").close(); time.sleep(100)' & traced=$!; ` +
+	`until test -e ready; do sleep 0.01; done; `
 
 const noTracing = "without a broker the keeper could become a tracer"
 
