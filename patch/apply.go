@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"unicode/utf8"
 )
 
 // Apply computes what p makes of the files in t. It only reads: the changes are
@@ -107,11 +108,17 @@ func (a *applier) update(s *state, f File) error {
 	if s.now == nil {
 		return missing(f)
 	}
+	if UTF16(s.now.Data) {
+		return &Error{Line: f.Line, Path: f.Path, Msg: "the file is UTF-16, and a patch changes only text whose line ends are single bytes; use a command, such as iconv"}
+	}
 	data, notes, err := applyHunks(s.now.Data, f)
 	if err != nil {
 		return err
 	}
 	s.notes = append(s.notes, notes...)
+	if !utf8.Valid(s.now.Data) {
+		s.notes = append(s.notes, "the file is not UTF-8, and the added lines are written as UTF-8")
+	}
 	next := &Content{Data: data, Mode: s.now.Mode}
 	if f.MoveTo == "" || f.MoveTo == f.Path {
 		s.now = next

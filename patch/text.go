@@ -8,6 +8,11 @@ import (
 
 const bom = "\ufeff"
 
+// UTF16 reports whether data begins with a byte order mark of UTF-16 and has a zero byte, as each line end there.
+func UTF16(data []byte) bool {
+	return (bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))) && bytes.IndexByte(data, 0) > 0
+}
+
 // text is a file as lines. Each keeps its own line ending, so that what a patch
 // does not name stays as it was, byte for byte.
 type text struct {

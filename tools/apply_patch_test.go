@@ -337,3 +337,32 @@ func TestDiffIsBounded(t *testing.T) {
 		t.Errorf("%q", bin.Diff)
 	}
 }
+
+// TestEncodings: an edit reports its lines whatever the encoding of the file, with the bytes that it has
+// afterwards; a file in UTF-16 is named as such.
+func TestEncodings(t *testing.T) {
+	wide := "\xff\xfeo\x00n\x00e\x00\n\x00t\x00w\x00o\x00\n\x00"
+	for _, row := range []struct{ name, old, patch, counts, diff, note string }{
+		{"latin-1", "caf\xe9\none\n", "Update File: f\n@@\n-one\n+two", "(+1 -1)", " café\n-one\n+two\n", "the file is not UTF-8"},
+		{"latin-1, a line of UTF-8", "caf\xe9\none\n", "Update File: f\n@@\n-one\n+é", "(+1 -1)", "-one\n+Ã©\n", "the added lines are written as UTF-8"},
+		{"windows-1252, deleted", "\x80 10\n", "Delete File: f", "(+0 -1)", "-€ 10\n", ""},
+		{"koi8-r, replaced", "\xf0\xd2\xc9\n", "Delete File: f\n*** Add File: f\n+При", "(+1 -1)", "+При\n", ""},
+		{"UTF-8 with a mark", "\xef\xbb\xbfone\ntwo\n", "Update File: f\n@@\n-one\n+1", "(+1 -1)", "+\ufeff1\n two\n", ""},
+		{"CR LF", "one\r\ntwo\r\n", "Update File: f\n@@\n-one\n+1", "(+1 -1)", "-one\r\n+1\r\n two\r\n", ""},
+		{"UTF-16, deleted", wide, "Delete File: f", "(+0 -2)", "-one\n-two\n", ""},
+		{"UTF-16, big end first", "\xfe\xff\x00o\x00n\x00e\x00\n", "Delete File: f", "(+0 -1)", "-one\n", ""},
+	} {
+		p := newPlace(t, map[string]string{"f": row.old})
+		r := p.ok("apply_patch", args{"patch": "*** Begin Patch\n*** " + row.patch + "\n*** End Patch"})
+		if !strings.Contains(r.Text, row.counts) || !strings.Contains(r.Changes[0].Diff, row.diff) || !strings.Contains(r.Text, row.note) || row.note == "" && strings.Contains(r.Text, "note") {
+			t.Errorf("%s: %q\n%q", row.name, r.Text, r.Changes[0].Diff)
+		}
+	}
+	p := newPlace(t, map[string]string{"f": wide})
+	if r, _ := p.do("apply_patch", args{"patch": "*** Begin Patch\n*** Update File: f\n@@\n-one\n+1\n*** End Patch"}); !strings.Contains(r.Text, "the file is UTF-16") || p.tree(p.ws)["f"] != wide {
+		t.Errorf("%q", r.Text)
+	}
+	if r := p.ok("read_file", args{"path": "f"}); !strings.Contains(r.Text, "is UTF-16") {
+		t.Errorf("%q", r.Text)
+	}
+}

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"strings"
 	"unicode/utf8"
 
@@ -9,6 +8,7 @@ import (
 	"znkr.io/diff/textdiff"
 
 	"codeagent/event"
+	"codeagent/internal/webtext"
 	"codeagent/patch"
 	"codeagent/sandbox"
 )
@@ -27,21 +27,20 @@ func changeOf(c patch.Change, display func(string) string) event.FileChange {
 	if c.From != "" {
 		out.From = display(c.From)
 	}
-	var old, now []byte
-	if c.Old != nil {
-		old = c.Old.Data
-	}
-	if c.New != nil {
-		now = c.New.Data
-	}
-	if !comparable(old) || !comparable(now) {
+	old, okOld := textOf(c.Old)
+	now, okNow := textOf(c.New)
+	if !okOld || !okNow {
 		out.Diff = "(binary or very large: not shown)\n"
 		return out
 	}
-	if len(old) <= maxDiff && len(now) <= maxDiff {
-		out.Before, out.After = textOf(c.Old), textOf(c.New)
+	whole := len(old) <= maxDiff && len(now) <= maxDiff
+	if whole && c.Old != nil {
+		out.Before = &old
 	}
-	edits := textdiff.Edits(string(old), string(now))
+	if whole && c.New != nil {
+		out.After = &now
+	}
+	edits := textdiff.Edits(old, now)
 	for _, e := range edits {
 		switch e.Op {
 		case diff.Insert:
@@ -50,10 +49,10 @@ func changeOf(c patch.Change, display func(string) string) event.FileChange {
 			out.Removed++
 		}
 	}
-	if bytes.Equal(old, now) {
+	if old == now {
 		return out
 	}
-	body := textdiff.Unified(string(old), string(now), textdiff.IndentHeuristic())
+	body := textdiff.Unified(old, now, textdiff.IndentHeuristic())
 	// The library gives an empty side line number 1; diff and git give it 0.
 	if len(old) == 0 {
 		body = strings.Replace(body, "@@ -1,0 ", "@@ -0,0 ", 1)
@@ -65,17 +64,20 @@ func changeOf(c patch.Change, display func(string) string) event.FileChange {
 	return out
 }
 
-// textOf returns the text of a file; nil if there is none.
-func textOf(c *patch.Content) *string {
-	if c == nil {
-		return nil
+// textOf returns the text of a file, "" if there is none, and false if it cannot be compared by lines. Text
+// in another encoding is decoded as in browsers.
+func textOf(c *patch.Content) (text string, ok bool) {
+	switch {
+	case c == nil:
+		return "", true
+	case len(c.Data) > maxDiffInput:
+		return "", false
+	case patch.UTF16(c.Data), !utf8.Valid(c.Data):
+		text = webtext.Decode(c.Data, "")
+	default:
+		text = string(c.Data)
 	}
-	text := string(c.Data)
-	return &text
-}
-
-func comparable(data []byte) bool {
-	return len(data) <= maxDiffInput && utf8.Valid(data) && bytes.IndexByte(data[:min(len(data), 8<<10)], 0) < 0
+	return text, strings.IndexByte(text[:min(len(text), 8<<10)], 0) < 0
 }
 
 // header returns the two header lines that the diff library does not write.

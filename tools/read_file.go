@@ -12,6 +12,7 @@ import (
 	"codeagent/exec/worker"
 	"codeagent/internal/picture"
 	"codeagent/internal/short"
+	"codeagent/patch"
 	"codeagent/sandbox"
 )
 
@@ -162,6 +163,9 @@ func (v *view) read(files *worker.Client, path string) error {
 				return err
 			}
 			v.binary = fmt.Sprintf("This is a binary file of %d bytes; it begins with % x. It is not shown as text.", info.Size, data[:min(len(data), 16)])
+			if patch.UTF16(data) {
+				v.binary = fmt.Sprintf("This file of %d bytes is UTF-16, which is not shown. `iconv -f UTF-16 -t UTF-8` prints it; a patch cannot change it.", info.Size)
+			}
 			return nil
 		}
 		at += int64(len(data))
