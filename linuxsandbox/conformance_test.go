@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/sandbox/resolved"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -74,6 +75,7 @@ func againAsUser(t *testing.T, pattern string) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to become another user")
 	}
+	machine.Turn(t, 2)
 	dir, err := os.MkdirTemp("", "as-user")
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ import (
 // without a sandbox do make it run something.
 func TestPlanted(t *testing.T) {
 	need(t, "git")
-	seeds, first := machine.Times(3, 15), machine.Current().Turn*100
+	seeds, first := machine.Times(1, 15), machine.Current().Turn*100
 	eachUser(t, func(t *testing.T, u user) {
 		t.Logf("seeds %d to %d", first, first+seeds-1)
 		ran := map[string]int{}

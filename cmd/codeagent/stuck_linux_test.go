@@ -39,6 +39,7 @@ func childrenOf(t *testing.T, pid int) []int {
 // codeagent, although the helper that should end the command was stopped. The helper is
 // killed, and the command with it.
 func TestAStoppedKeeperHoldsNothingUp(t *testing.T) {
+	t.Parallel() // waits for seconds
 	for _, c := range []struct {
 		name    string
 		flags   []string

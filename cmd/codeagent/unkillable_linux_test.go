@@ -124,6 +124,7 @@ func (h *hung) serve() {
 // TestWhatCannotBeKilledHoldsNothingUp: a signal, a second one and the command's time limit
 // end codeagent although a process of the command hangs in the kernel; codeagent names it.
 func TestWhatCannotBeKilledHoldsNothingUp(t *testing.T) {
+	t.Parallel() // waits for seconds
 	rows := []struct {
 		name    string
 		flags   []string

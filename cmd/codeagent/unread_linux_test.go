@@ -15,6 +15,7 @@ import (
 // TestAReaderThatStopsReadingHoldsNothingUp: the pipe of stdout is full and stays open; a signal
 // and the time limit end codeagent all the same.
 func TestAReaderThatStopsReadingHoldsNothingUp(t *testing.T) {
+	t.Parallel() // waits for seconds
 	u := newUser(t, "self", -1)
 	server, err := scripted.Start(t.Context(), scripted.Always(scripted.Reply{Text: strings.Repeat("much ", 100_000), Piece: 1 << 20}))
 	if err != nil {
