@@ -339,6 +339,24 @@ func TestMCPServerAsks(t *testing.T) {
 	}
 }
 
+// TestMCPServerAsksOutside: a program without a model may ask what any model may ask.
+func TestMCPServerAsksOutside(t *testing.T) {
+	for name, answer := range map[string]string{"yes": accept("once"), "no": accept("no")} {
+		t.Run(name, func(t *testing.T) {
+			bothRevisions(t, func(t *testing.T, u user, newest bool) {
+				c := mcpServe(t, u.codeagent(), `{"elicitation":{"form":{}}}`, newest)
+				c.answer = answer
+				r := c.call("shell", object{"command": "touch ~/wanted", "sandbox_permissions": "require_escalated", "justification": "touch must make the file wanted in the home folder"})
+				_, err := os.Lstat(u.home + "/wanted")
+				if ran := err == nil; ran != (name == "yes") || r.Failed == ran || len(c.asked) != 1 {
+					t.Errorf("%v, asked %q: %+v", err, c.asked, r)
+				}
+				os.Remove(u.home + "/wanted")
+			})
+		})
+	}
+}
+
 // TestMCPServerEnds: cancelling a call, the end of stdin, SIGTERM and SIGHUP end a command and everything
 // it started: while it runs, while a question about it waits, and in a session of the tool agent.
 func TestMCPServerEnds(t *testing.T) {

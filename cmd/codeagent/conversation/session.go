@@ -240,7 +240,8 @@ func counting(facts bool) func(string) (int, bool, bool) {
 // chooseModel chooses the model: a provider's, or the tour if no provider is configured.
 func (ses *Session) chooseModel(ctx context.Context) error {
 	o := ses.Options
-	if o.ToolsOnly {
+	if o.ToolsOnly { // whose model it is, nobody says: it may ask what any model may
+		ses.chosen.Rules = ses.Workspace.Config.RulesOf(config.Provider{}, "")
 		return nil
 	}
 	w := providers.Wish{Attended: o.Attended, Served: o.Command != "", Needed: o.HasPrompt || o.From != nil || len(o.Images) > 0}
