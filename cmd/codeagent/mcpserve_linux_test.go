@@ -341,7 +341,7 @@ func TestMCPServerAsks(t *testing.T) {
 
 // TestMCPServerAsksOutside: a program without a model may ask what any model may ask.
 func TestMCPServerAsksOutside(t *testing.T) {
-	for name, answer := range map[string]string{"yes": accept("once"), "no": accept("no")} {
+	for name, answer := range map[string]string{"yes": accept("outside"), "no": accept("no")} {
 		t.Run(name, func(t *testing.T) {
 			bothRevisions(t, func(t *testing.T, u user, newest bool) {
 				c := mcpServe(t, u.codeagent(), `{"elicitation":{"form":{}}}`, newest)
