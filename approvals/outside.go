@@ -41,7 +41,7 @@ func (g *Gate) look(s decide.State, a Action, leaves bool) (out decide.Sight, bo
 		return out, bound
 	}
 	bound, out.Unbound = g.bind(s, a)
-	out.Warnings = append(g.writable(base, a.Folder), g.sessionChanges(base)...)
+	out.Warnings = append(g.writable(base, a.Folder), g.sessionChanges(a)...)
 	source := g.opts.Content
 	if source == nil {
 		return out, bound
@@ -218,8 +218,8 @@ func (g *Gate) writable(base sandbox.Policy, folder string) []string {
 	return []string{"programs are looked for in " + content.Few(dirs, decide.Show) + ", which commands can change"}
 }
 
-// sessionChanges warns about what the session changed or made: the command can run or read it.
-func (g *Gate) sessionChanges(base sandbox.Policy) (out []string) {
+// sessionChanges warns about what the session changed or made, and first of that about what a names.
+func (g *Gate) sessionChanges(a Action) (out []string) {
 	if g.opts.MadeGit != nil {
 		out = fewWarnings(g.opts.MadeGit(), func(dir string) string {
 			return fmt.Sprintf("commands made the repository %s: outside, version control runs what its hooks and settings name", decide.Show(dir))
@@ -234,8 +234,23 @@ func (g *Gate) sessionChanges(base sandbox.Policy) (out []string) {
 		entry, _ := git.Cut(c.Path)
 		return !exists || entry != ""
 	})
-	if len(changes) > 0 {
-		out = append(out, "this session changed what it can run or read: "+content.Who(changes, decide.Show))
+	names := namedPaths(a)
+	for _, name := range programNames(a.Command) {
+		names = append(names, g.program(a.Folder, name))
+	}
+	var named, others []content.Change
+	for _, c := range changes {
+		if slices.Contains(names, c.Path) {
+			named = append(named, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	if len(named) > 0 {
+		out = append(out, "this session changed what the command names: "+content.Who(named, decide.Show))
+	}
+	if len(others) > 0 {
+		out = append(out, "this session changed "+content.Who(others, decide.Show))
 	}
 	if !all {
 		out = append(out, "this session changed more files than are listed")

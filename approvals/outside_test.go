@@ -32,7 +32,16 @@ func TestOutsideWarns(t *testing.T) {
 			[]string{"programs are looked for in " + workspace + "/node_modules/.bin, which commands can change"}},
 		{"/srv", "docker ps", func(o *Options) {
 			o.Content = &contents{changed: []content.Change{{Path: workspace + "/main.go", By: "an edit"}, {Path: workspace + "/gone"}}}
-		}, []string{"this session changed what it can run or read: " + workspace + "/main.go (by an edit)"}},
+		}, []string{"this session changed " + workspace + "/main.go (by an edit)"}},
+		{workspace, "./deploy.sh --file=.envrc", func(o *Options) {
+			o.Content = &contents{changed: []content.Change{{Path: workspace + "/.envrc", By: "a command"}, {Path: workspace + "/main.go"}}}
+		}, []string{"this session changed what the command names: " + workspace + "/.envrc (by a command)", "this session changed " + workspace + "/main.go"}},
+		{workspace, "python3 tool.py", func(o *Options) {
+			o.Content = &contents{changed: []content.Change{{Path: workspace + "/main.go"}}}
+		}, []string{"this session changed " + workspace + "/main.go"}},
+		{workspace, "sh ./main.go", func(o *Options) {
+			o.Content = &contents{changed: []content.Change{{Path: workspace + "/main.go"}}}
+		}, []string{"this session changed what the command names: " + workspace + "/main.go"}},
 	} {
 		more := c.more
 		if more == nil {

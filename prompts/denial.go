@@ -238,7 +238,7 @@ func howToAsk(v sandbox.Verdict) string {
 	sure := v.Confidence == sandbox.Certain && v.Evidence != sandbox.EvidenceOutputOnly
 	a, note := suggested(v.Suggest)
 	if a == nil {
-		lead := "No path, host or socket alone would allow it. If there is no other way, the same call with these arguments asks to run it outside the sandbox:\n"
+		lead := "No path, host or socket is known that would allow it. If there is no other way, the same call with these arguments asks to run it outside the sandbox:\n"
 		if !sure {
 			lead = "It is not known what exactly is missing. If you can name the path or host, ask for just that; if there is no other way, the same call with these arguments asks to run it outside the sandbox:\n"
 		}

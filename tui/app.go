@@ -142,7 +142,7 @@ func (m *app) canvas() transcript.Canvas {
 	if m.offers.Still {
 		frame = -1
 	}
-	return transcript.Canvas{Theme: m.theme, Width: m.width, Home: m.facts.home, Now: m.now(), Frame: frame, Seq: m.seq}
+	return transcript.Canvas{Theme: m.theme, Width: m.width, Home: m.facts.home, Folder: m.facts.session.Folder, Now: m.now(), Frame: frame, Seq: m.seq}
 }
 
 // draw puts the parts where arrange says.

@@ -159,9 +159,9 @@ func TestRecordsInTheDetails(t *testing.T) {
 				Chain: []sandbox.Ancestor{{Program: "make", PID: 9}, {Program: "bash", PID: 7}}, Errno: "ECONNREFUSED", Evidence: sandbox.EvidenceKernel, Count: 3},
 			{Kind: sandbox.KindWrite, Operation: "unlink", Target: "/home/ada/.curlrc", Program: "curl", PID: 42, Evidence: sandbox.EvidenceKernel, Moot: true, MootReason: "it does not exist", Count: 1},
 		}}})
-	r.has("⊘ connect example.org:443 ×3 (no network)")
+	r.has("⊘ connect example.org:443 ×3 (host not allowed)")
 	r.lacks("does not exist")
 	r.press("ctrl+o")
-	r.has("⊘ connect example.org:443 ×3 (no network)", "by cu␛[2Jrl␊x (41) ← make (9) ← bash (7)", "connect failed with ECONNREFUSED · recorded by the kernel",
+	r.has("⊘ connect example.org:443 ×3 (host not allowed)", "by cu␛[2Jrl␊x (41) ← make (9) ← bash (7)", "connect failed with ECONNREFUSED · recorded by the kernel",
 		"requested as 93.184.215.14:443", "⊘ write ~/.curlrc (it does not exist)", "by curl (42)")
 }

@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -146,7 +145,7 @@ func (at Places) writeWarnings(base sandbox.Policy, p string) []string {
 	var out []string
 	switch j := base.Reopened().JudgeWrite(p); j.Kind {
 	case sandbox.KindProtected:
-		out = append(out, fmt.Sprintf("%s is protected: %s", Show(p), cmp.Or(j.Reason, "programs outside the sandbox run or trust what it says")))
+		out = append(out, fmt.Sprintf("%s is protected: %s", Show(p), j.Why()))
 	case sandbox.KindRead:
 		out = append(out, fmt.Sprintf("%s is closed to reading by deny_read (%s)", Show(p), j.Rule))
 	}

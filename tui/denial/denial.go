@@ -18,9 +18,12 @@ const Most = 200
 // mostName bounds a name in a folded line: a program chooses it.
 const mostName = 161
 
-// Line writes a denial as "⊘ write ~/x (outside the workspace)".
-func Line(d sandbox.Denial, home string, whole bool) []paint.Span {
-	verb, why := Words(d)
+// Line writes a denial as "⊘ write ~/x (outside the workspace)", where that is the folder of the session.
+func Line(d sandbox.Denial, home, workspace string, whole bool) []paint.Span {
+	verb, why := Verb(d), words[d.Kind].why
+	if writes := d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata; writes && workspace != "" && !sandbox.Covers(workspace, d.Target) {
+		why = "outside the workspace"
+	}
 	name := paint.Tilde(d.Target, home)
 	if !whole {
 		name = short.Middle(name, mostName)
@@ -84,28 +87,26 @@ func SeenBy(e sandbox.Evidence) string {
 // words are what was tried and why it was denied, by the kind of a denial. Without a verb
 // the operation is named.
 var words = map[sandbox.DenialKind]struct{ verb, why string }{
-	sandbox.KindWrite:      {"write", "outside the workspace"},
+	sandbox.KindWrite:      {"write", ""},
 	sandbox.KindRead:       {"read", "protected from reading"},
-	sandbox.KindNetwork:    {"connect", "no network"},
+	sandbox.KindNetwork:    {"connect", "host not allowed"},
 	sandbox.KindSocket:     {"connect", "socket not granted"},
 	sandbox.KindProtected:  {"write", "protected"},
-	sandbox.KindMetadata:   {"", "outside the workspace"},
 	sandbox.KindCapability: {"", "needs a privilege"},
 	sandbox.KindSignal:     {"signal", "not a process of this command"},
 	sandbox.KindLoss:       {"delete or replace", "undo could not bring it back"},
 	sandbox.KindSyscall:    {"call", "system call not allowed"},
 }
 
-// Words says what was tried and why it was denied.
-func Words(d sandbox.Denial) (verb, why string) {
-	w := words[d.Kind]
+// Verb says what was tried.
+func Verb(d sandbox.Denial) string {
 	switch {
 	case d.Kind == sandbox.KindNetwork && !strings.Contains(d.Target, ":"):
-		w.verb = "look up"
+		return "look up"
 	case d.Kind == sandbox.KindMetadata:
-		w.verb = metadataVerb(d.Operation)
+		return metadataVerb(d.Operation)
 	}
-	return cmp.Or(w.verb, d.Operation), w.why
+	return cmp.Or(words[d.Kind].verb, d.Operation)
 }
 
 func metadataVerb(operation string) string {

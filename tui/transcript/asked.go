@@ -48,7 +48,7 @@ func denialLines(c Canvas, v sandbox.Verdict) []string {
 			out = append(out, c.Theme.Row(c.Inner(), paint.Dim.Span(fmt.Sprintf("… and %d more", len(shown)-most))))
 			break
 		}
-		out = append(out, c.Theme.Wrap(c.Inner(), denial.Line(d, c.Home, c.open)...)...)
+		out = append(out, c.Theme.Wrap(c.Inner(), denial.Line(d, c.Home, c.Folder, c.open)...)...)
 		if c.open {
 			for _, l := range denial.Records(d, c.Home) {
 				out = append(out, paint.Wrapper{Theme: c.Theme, Width: c.Inner(), First: []paint.Span{paint.Dim.Span("    ")}, Rest: []paint.Span{paint.Dim.Span("      ")}}.Lines(paint.Flat([]paint.Span{paint.Dim.Span(l)})...)...)

@@ -14,8 +14,8 @@ import (
 type Canvas struct {
 	Theme *paint.Theme
 	Width int
-	// Home is shortened to ~ in shown paths.
-	Home string
+	// Home is shortened to ~ in shown paths. Folder is the workspace.
+	Home, Folder string
 	// open draws everything, not the summary; whole sets no bound to it.
 	open, whole bool
 	Now         time.Time

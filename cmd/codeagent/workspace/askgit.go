@@ -179,7 +179,7 @@ func (t Trusted) Protect(p sandbox.Policy) sandbox.Policy {
 			}
 		}
 		if slices.ContainsFunc(p.Write, func(root sandbox.Root) bool { return sandbox.Covers(root.Path, dir) }) {
-			p.Protected.Paths = append(p.Protected.Paths, dir)
+			p.Protect("it is not known which programs git runs from there", dir)
 		}
 	}
 	return p
