@@ -22,6 +22,7 @@ import (
 	"codeagent/exec/verdict"
 	"codeagent/hostfile"
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 	"codeagent/sandbox/resolved"
 )
 
@@ -222,11 +223,22 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 		path = filepath.Join(c.Dir, path)
 	}
 	return sandbox.Command{
-		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
+		Named: r.temporary(p, c), Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
 		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
 		Changed: r.options.Trees.changes(p, c.by()), Versions: r.options.Versions,
 	}, nil
+}
+
+// temporary returns what the command names below the shared folders for temporary files.
+func (r *Runner) temporary(p sandbox.Policy, c Command) []string {
+	tmp := func(arg string) bool { return strings.Contains(arg, "tmp") }
+	if p.Temp == "" || r.options.Files == nil || !slices.ContainsFunc(c.Argv, tmp) {
+		return nil
+	}
+	home, _ := os.UserHomeDir()
+	paths := named.Paths(c.Argv, c.Dir, home, r.options.Files)
+	return slices.DeleteFunc(paths, func(path string) bool { return !sandbox.CoveredBy(sandbox.SharedTempFolders, path) })
 }
 
 // environ returns the environment that the policy allows, with the variables that depend

@@ -18,11 +18,13 @@ import (
 // rule for its folder would open everything in that folder. So codeagent creates the file before
 // the command starts, and removes it afterwards if the command did not use it.
 
-// placeholder is a file that codeagent created at a granted path.
+// placeholder is an entry that codeagent created at a granted path, or where something is shown.
 type placeholder struct {
 	path string
 	dev  uint64
 	ino  uint64
+	// flags are those of unlinkat.
+	flags int
 }
 
 // untouched is the modification time of a placeholder. A process that writes, truncates or touches
@@ -69,6 +71,31 @@ func createOne(path string) (placeholder, error) {
 	return placeholder{path: path, dev: st.Dev, ino: st.Ino}, nil
 }
 
+// createPlace creates a link to to, or an empty file or folder, at path, which must be free. It has no permissions, so that a
+// command that is not shown what comes over it reads nothing instead of an empty file.
+func createPlace(path string, kind fs.FileMode, to string) (placeholder, error) {
+	parent, err := kernel.OpenPath(filepath.Dir(path))
+	if err != nil {
+		return placeholder{}, err
+	}
+	defer unix.Close(parent)
+	var st unix.Stat_t
+	name, flags := filepath.Base(path), 0
+	switch {
+	case kind == fs.ModeSymlink:
+		err = unix.Symlinkat(to, parent, name)
+	case kind.IsDir():
+		flags, err = unix.AT_REMOVEDIR, unix.Mkdirat(parent, name, 0)
+	default:
+		err = unix.Mknodat(parent, name, unix.S_IFREG, 0)
+	}
+	if err == nil {
+		_ = unix.UtimesNanoAt(parent, name, []unix.Timespec{untouched, untouched}, unix.AT_SYMLINK_NOFOLLOW)
+		err = unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	return placeholder{path: path, dev: st.Dev, ino: st.Ino, flags: flags}, err
+}
+
 // removeUnused removes each placeholder that is still empty, if nothing touched it or if the
 // command failed.
 func removeUnused(list []placeholder, failed bool) {
@@ -79,9 +106,9 @@ func removeUnused(list []placeholder, failed bool) {
 		}
 		var st unix.Stat_t
 		err = unix.Fstatat(parent, filepath.Base(p.path), &st, unix.AT_SYMLINK_NOFOLLOW)
-		same := err == nil && st.Dev == p.dev && st.Ino == p.ino && st.Size == 0
+		same := err == nil && st.Dev == p.dev && st.Ino == p.ino && (st.Size == 0 || st.Mode&unix.S_IFMT != unix.S_IFREG)
 		if same && (failed || st.Mtim == untouched) {
-			_ = unix.Unlinkat(parent, filepath.Base(p.path), 0)
+			_ = unix.Unlinkat(parent, filepath.Base(p.path), p.flags)
 		}
 		unix.Close(parent)
 	}

@@ -122,6 +122,9 @@ type Command struct {
 	// person's own repository had when the session began. Content that a file had there may be put there
 	// again, though its name is protected (Policy.JudgeTracked). It may take seconds.
 	Versions func(top, name string) Versions
+	// Named are paths below the shared folders for temporary files that the command names. A backend
+	// that replaces these folders shows it the host's files there, to be read.
+	Named []string
 	// Stdin, Stdout and Stderr become the command's descriptors 0, 1 and 2. A nil file is
 	// /dev/null.
 	Stdin, Stdout, Stderr *os.File

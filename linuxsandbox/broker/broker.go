@@ -187,7 +187,7 @@ func mountsOf(plan *spec.Mounts) *pathwalk.Mounts {
 	if plan == nil {
 		return nil
 	}
-	return &pathwalk.Mounts{Private: plan.Private, Temp: plan.Temp, Own: plan.OwnFolders(), Shown: slices.Concat(plan.Writable, plan.Readable)}
+	return &pathwalk.Mounts{Private: plan.Private, Temp: plan.Temp, Own: plan.OwnFolders(), Shown: slices.Concat(plan.Writable, plan.Readable, plan.Named)}
 }
 
 // withOwnFolders adds the folders that the command has for itself to its write roots.

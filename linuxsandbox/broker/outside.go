@@ -69,7 +69,7 @@ func (h *command) refuseRemoval(n *notify.Notification, call string, s pathwalk.
 			return notify.Failed(errno)
 		}
 	}
-	return h.refuseLacking(n, call, s.Full(), l, pinOf(s))
+	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{ofEntry(s, h.judge.denial(s.Full()))}, call: call, errno: unix.EACCES, pins: []pin{pinOf(s)}}, l)
 }
 
 // slashed returns the errno of a call other than mkdir and rmdir whose path ends in a
@@ -123,10 +123,10 @@ func (h *command) refuseMove(n *notify.Notification, c *calls.File, m *moving) n
 	}
 	r := refusal{call: c.Name, errno: unix.EACCES, pins: []pin{pinOf(m.to), pinOf(m.from)}}
 	if m.toWhose == nobodys {
-		r.denials = append(r.denials, h.judge.denial(m.to.Full()))
+		r.denials = append(r.denials, ofEntry(m.to, h.judge.denial(m.to.Full())))
 	}
 	if m.fromWhose == nobodys {
-		r.denials = append(r.denials, h.judge.denial(m.from.Full()))
+		r.denials = append(r.denials, ofEntry(m.from, h.judge.denial(m.from.Full())))
 	}
 	return h.refuseWeighed(n, r, l)
 }

@@ -38,7 +38,7 @@ func (m *mounter) putAllBack() error {
 			}
 			there = append(there, made)
 		}
-		if err := t.putAt(t.path); err != nil {
+		if err := t.putAt(t.path); err != nil && !slices.Contains(m.plan.Named, t.path) {
 			return err
 		}
 	}

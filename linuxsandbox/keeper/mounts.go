@@ -77,6 +77,7 @@ func (m *mounter) takeTrees() (err error) {
 	if m.readable, err = takeAll(m.plan.Readable); err != nil {
 		return err
 	}
+	m.takeNamed()
 	for range m.plan.Private {
 		t, err := take(m.plan.Temp)
 		if err != nil {
@@ -85,6 +86,24 @@ func (m *mounter) takeTrees() (err error) {
 		m.temps = append(m.temps, t)
 	}
 	return nil
+}
+
+// takeNamed copies what the command names of the host's /tmp. Threat: everybody may change entries there
+// after codeagent looked, so that a file becomes a link or a pipe. A link is not passed, and a read-only
+// mount does not stop writes to pipes and devices.
+func (m *mounter) takeNamed() {
+	for _, path := range m.plan.Named {
+		t, err := take(path)
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Fstat(t.fd, &st) == nil && (t.dir || st.Mode&unix.S_IFMT == unix.S_IFREG) && setReadOnly(t.fd, "", unix.MOUNT_ATTR_NODEV) == nil {
+			m.readable = append(m.readable, t)
+		} else {
+			unix.Close(t.fd)
+		}
+	}
 }
 
 // lock makes everything read-only.

@@ -21,6 +21,9 @@ type Mounts struct {
 	Private []string
 	// Readable paths lie in a replaced folder, and are shown there nevertheless.
 	Readable []string
+	// Named are files and folders of the host in folders of Private that the command names. They may
+	// have changed since codeagent looked: what is no longer a file or folder is not shown.
+	Named []string
 	// Pins are folders bound to themselves, so that they cannot be renamed.
 	Pins []string
 	// Protected paths become read-only; Granted paths lie in them and are writable again.

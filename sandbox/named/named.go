@@ -35,6 +35,8 @@ const (
 type Text struct {
 	home, folder string
 	paths        map[string]bool
+	// made are the paths whose files the text empties or creates by a redirection.
+	made map[string]bool
 	// last contains the last part of each word.
 	last map[string]bool
 	// patterns are the paths with unknown parts. A hole replaces each unknown part.
@@ -57,7 +59,7 @@ func Read(text, folder, home string, resolve func(path string) string) *Text {
 	}
 	t := &Text{
 		home: home, folder: folder, lower: strings.ToLower(text), resolve: resolve,
-		paths: map[string]bool{}, last: map[string]bool{}, patterns: map[string]bool{}, resolved: map[string]bool{},
+		paths: map[string]bool{}, made: map[string]bool{}, last: map[string]bool{}, patterns: map[string]bool{}, resolved: map[string]bool{},
 	}
 	folders := []string{folder}
 	var words []string
@@ -86,7 +88,31 @@ func Mark(denials []sandbox.Denial, argv []string, folder, home string, files sa
 	if len(denials) == 0 || files == nil {
 		return
 	}
-	resolve := Through(files)
+	texts := textsOf(argv, folder, home, Through(files))
+	for i, d := range denials {
+		denials[i].Named = slices.ContainsFunc(texts, func(t *Text) bool { return t.Target(d) })
+	}
+}
+
+// Paths returns the paths that a command names, with those to which their links lead, sorted. It leaves out
+// what the command makes anew (> file).
+func Paths(argv []string, folder, home string, files sandbox.FileSystem) []string {
+	all := map[string]bool{}
+	texts := textsOf(argv, folder, home, Through(files))
+	for _, t := range texts {
+		maps.Copy(all, t.paths)
+	}
+	for _, t := range texts {
+		for p := range t.made {
+			delete(all, p)
+			all[path.Dir(p)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// textsOf returns the texts of a command: its words, and those that a shell among them runs.
+func textsOf(argv []string, folder, home string, resolve func(string) string) []*Text {
 	var words []string
 	var texts []*Text
 	for _, arg := range argv {
@@ -97,10 +123,7 @@ func Mark(denials []sandbox.Denial, argv []string, folder, home string, files sa
 			texts = append(texts, Read(arg, folder, home, resolve))
 		}
 	}
-	texts = append(texts, Read(strings.Join(words, " "), folder, home, resolve))
-	for i, d := range denials {
-		denials[i].Named = slices.ContainsFunc(texts, func(t *Text) bool { return t.Target(d) })
-	}
+	return append(texts, Read(strings.Join(words, " "), folder, home, resolve))
 }
 
 // Through returns a resolve for Read, which follows the links of files.
@@ -377,6 +400,12 @@ func (t *Text) shellWords(f *syntax.File) (words, folders []string) {
 					}
 				}
 			}
+		case *syntax.Redirect:
+			if slices.Contains([]syntax.RedirOperator{syntax.RdrOut, syntax.RdrClob, syntax.RdrAll}, n.Op) {
+				for _, w := range expand(n.Word.Parts, values) {
+					t.made[under(folders[len(folders)-1], t.tilde(w))] = true
+				}
+			}
 		case *syntax.Word:
 			for _, w := range expand(n.Parts, values) {
 				words = append(words, w)
@@ -412,7 +441,11 @@ func expand(parts []syntax.WordPart, values map[string][]string) []string {
 		case *syntax.DblQuoted:
 			times(expand(p.Parts, values))
 		case *syntax.ParamExp:
-			if v := values[p.Param.Value]; len(v) > 0 && p.Exp == nil && p.Slice == nil && p.Repl == nil && p.Index == nil && !p.Length && !p.Excl {
+			v, exp := values[p.Param.Value], p.Exp
+			if exp != nil && exp.Word != nil && (exp.Op == syntax.DefaultUnset || exp.Op == syntax.DefaultUnsetOrNull) {
+				v, exp = append(slices.Clone(v), expand(exp.Word.Parts, values)...), nil
+			}
+			if len(v) > 0 && exp == nil && p.Slice == nil && p.Repl == nil && p.Index == nil && !p.Length && !p.Excl {
 				times(v)
 			} else {
 				times([]string{hole})

@@ -23,6 +23,8 @@ type Spot struct {
 	// Path is the folder's path in the policy. It does not begin with a slash if the
 	// folder has no such path.
 	Path string
+	// Shown: the command sees the host's entry there, of which only the content can be changed.
+	Shown bool
 	// Asked is the path that the call gives.
 	Asked string
 }
@@ -76,6 +78,9 @@ func (w *Walker) Spot(c Caller, m Name) (Spot, error) {
 // SpotIn returns the spot of last in the open folder dir, and takes ownership of dir.
 func (w *Walker) SpotIn(dir int, last string, slash bool) Spot {
 	s := Spot{Dir: dir, Last: last, Slash: slash, Path: w.PolicyPath(dir)}
+	if host := w.shownIn(dir, s.Path, last); host != "" {
+		s.Path, s.Shown = host, true
+	}
 	if w.OnHost(s.Full()) {
 		s.Dir = w.AsHost(s.Dir, s.Path)
 	}

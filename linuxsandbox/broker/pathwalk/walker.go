@@ -239,6 +239,18 @@ func (v *view) PolicyPath(fd int) string {
 	return path
 }
 
+// shownIn returns the host's folder around the entry last of the open folder dir, whose PolicyPath is path, if the
+// command sees the host's entry there, else "". The broker is in another mount namespace: a removal by it
+// would remove what lies below that mount, and the kernel would detach the mount.
+func (v *view) shownIn(dir int, path, last string) string {
+	for _, p := range v.places {
+		if path == p.policy && slices.Contains(v.shown, p.dir+"/"+last) && kernel.PathOf(dir) == p.dir {
+			return p.dir
+		}
+	}
+	return ""
+}
+
 // hidden returns the path of the host's file that the command's own folder hides from m, or
 // "". It is for reports, not for decisions: it follows no links.
 func (v *view) hidden(tid int, m Name) string {

@@ -1,0 +1,80 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"codeagent/hostfile"
+	"codeagent/sandbox"
+)
+
+// Commands with mounts see the session's private folder as /tmp and /var/tmp. A file of the host that a
+// command names there must not look absent: the keeper binds it, or the first folder on the way to it,
+// read-only over a placeholder in the private folder, for that command alone. What the private folder
+// has of that name comes first.
+//
+// The kernel checks each open with the command's own rights, so another user's file stays as closed as
+// elsewhere. A link becomes a link of the private folder: it leads the command to nothing that it could
+// not open by the target's own name.
+
+const (
+	// maxNamed bounds the names that are looked at for one command, maxLinks the links on the way of one.
+	maxNamed, maxLinks = 64, 8
+)
+
+// showNamed has the keeper show what the command names. folders: a broker judges writes to the pipes in
+// a folder, which a read-only mount does not stop.
+func (b *Backend) showNamed(proc *process, m *mountPlan, names []string, folders bool) {
+	if m.Temp == "" || !m.readsAll {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	closed := slices.Concat(proc.policy.DenyRead, proc.policy.Protected.Hidden, proc.policy.Protected.Own)
+	for _, name := range names[:min(len(names), maxNamed)] {
+		for range maxLinks {
+			base := m.Replaced(name)
+			entry, kind, ok := hostfile.TempEntry(base, name, closed)
+			if !ok || !slices.Contains(m.Private, base) || !proc.policy.JudgeRead(name).Allowed || kind.IsDir() && !folders ||
+				sandbox.CoveredBy(slices.Concat(m.Writable, m.Readable, m.Named), entry) {
+				break
+			}
+			place, to := m.Temp+entry[len(base):], ""
+			if kind == fs.ModeSymlink {
+				to, _ = os.Readlink(entry)
+				if !filepath.IsAbs(to) {
+					to = filepath.Join(base, to)
+				}
+			}
+			if !b.hold(proc, place, kind, to) {
+				break // the private folder has an entry of that name
+			}
+			m.Named = append(m.Named, entry) // the keeper passes over a link
+			if to == "" {
+				break
+			}
+			name = filepath.Join(to, name[len(entry):])
+		}
+	}
+}
+
+// hold makes the entry at path for proc, or joins those that use it.
+func (b *Backend) hold(proc *process, path string, kind fs.FileMode, to string) bool {
+	h := b.holders[path]
+	if h == nil {
+		made, err := createPlace(path, kind, to)
+		if err != nil {
+			return false
+		}
+		h = &holder{placeholder: made}
+		b.holders[path] = h
+	}
+	h.users++
+	proc.holders = append(proc.holders, h)
+	proc.protection.Fixed = append(proc.protection.Fixed, path)
+	return true
+}

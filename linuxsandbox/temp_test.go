@@ -1,0 +1,183 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/internal/attack"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestNamedInTemp runs TestNamedInTempInSetting in every setting.
+func TestNamedInTemp(t *testing.T) { inSettings(t, "^TestNamedInTempInSetting$") }
+
+// namedRows are commands that name files of the host below /tmp. bare is what a command without the
+// sandbox says, confined what one in it says.
+var namedRows = []struct{ name, script, bare, confined string }{
+	{"a file", `cat $E-log`, "host", "host"},
+	{"a file, by a path in its folder", `cd /tmp; cat ${E##*/}-log`, "host", "host"},
+	{"a folder", `cat $E-dir/sub/f; ls $E-dir`, "host\nsub", "host\nsub"},
+	{"a script", `sh $E-script`, "ran", "ran"},
+	{"a link", `cat $E-link`, "host", "host"},
+	{"a link to a link by a relative path", `cat $E-link2`, "host", "host"},
+	{"a link to a folder", `cat $E-linkdir/sub/f`, "host", "host"},
+	{"a link away", `cat $E-away`, "beside", "beside"},
+	{"a name that the session uses", `cat $E-own`, "host", "session"},
+	{"a file that is not named", `cat ${E}_other 2>/dev/null || echo refused`, "host", "refused"},
+
+	{"a closed file", `cat $E-closed 2>/dev/null || echo refused`, "key", "refused"},
+	{"a link to a closed file", `cat $E-toclosed 2>/dev/null || echo refused`, "key", "refused"},
+	{"a link to a closed file elsewhere", `cat $E-toshut 2>/dev/null || echo refused`, "key", "refused"},
+	{"a folder with a closed file", `cat $E-partly/open 2>/dev/null || echo refused`, "key", "refused"},
+	{"credentials", `cat ${E%/*}/krb5cc_${E##*/} 2>/dev/null || echo refused`, "key", "refused"},
+	{"a socket", `test -S $E-socket && echo there || echo refused`, "there", "refused"},
+	{"a pipe", `test -p $E-pipe && echo there || echo refused`, "there", "refused"},
+	{"an agent's folder", `cat $E-agent/key 2>/dev/null || echo refused`, "key", "refused"},
+	{"another user's file", `cat $E-other 2>/dev/null || echo refused`, "key", "refused"},
+
+	{"write", `{ echo x >> $E-log; } 2>/dev/null; tail -n1 $E-log`, "x", "host"},
+	{"remove", `rm -f $E-log $E-link 2>/dev/null; test -e $E-log && test -h $E-link && echo kept`, "", "kept"},
+	{"replace", `echo x > new; mv new $E-log 2>/dev/null; cat $E-log`, "x", "host"},
+	{"move away", `mv $E-dir $E-moved 2>/dev/null; ls $E-dir 2>/dev/null`, "", "sub"},
+	{"write through a link", `{ echo x >> $E-link; } 2>/dev/null; tail -n1 $E-log`, "x", "host"},
+	{"a mode", `chmod 777 $E-log 2>/dev/null; stat -c %a $E-log`, "777", "644"},
+}
+
+// TestNamedInTempInSetting: a command sees the host's files below /tmp that it names, and only reads them.
+func TestNamedInTempInSetting(t *testing.T) {
+	b, f := backendInSetting(t, "TestNamedInTemp")
+	if !f.Namespaces {
+		t.Skip("no mount namespace here, so commands see the host's /tmp")
+	}
+	for _, row := range namedRows {
+		t.Run(row.name, func(t *testing.T) {
+			if row.name == "another user's file" && os.Getuid() != 0 {
+				t.Skip("only root can make one")
+			}
+			cmd, p := stageNamed(t)
+			bare := exec.Command("bash", cmd.Args[1:]...)
+			bare.Args, bare.Dir, bare.Env = append(cmd.Args[:1:1], "-c", row.script), cmd.Dir, cmd.Env
+			if out, _ := bare.Output(); strings.TrimSpace(string(out)) != row.bare {
+				t.Fatalf("without the sandbox: %q, want %q", out, row.bare)
+			}
+			cmd, p = stageNamed(t)
+			cmd.Args = []string{"bash", "-c", row.script}
+			if _, out := run(t, b, p, cmd); strings.TrimSpace(out) != row.confined {
+				t.Errorf("%q, want %q", out, row.confined)
+			}
+			if list, err := os.ReadDir(p.Temp); err != nil || len(list) != 1 {
+				t.Errorf("left in the session's folder: %v %v", list, err)
+			}
+		})
+	}
+}
+
+// stageNamed makes files in /tmp whose names begin with $E, a workspace and a policy.
+func stageNamed(t *testing.T) (sandbox.Command, sandbox.Policy) {
+	t.Helper()
+	dir, err := os.MkdirTemp(t.TempDir(), "ws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, err := os.MkdirTemp("/tmp", "codeagent-named")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, cache := mark, "/tmp/krb5cc_"+filepath.Base(mark)
+	t.Cleanup(func() {
+		list, _ := filepath.Glob(e + "*")
+		for _, path := range append(list, cache) {
+			attack.RemoveAll(path)
+		}
+	})
+	p := sandbox.WorkspaceWrite(dir)
+	p.Temp = t.TempDir()
+	p.DenyRead = []string{e + "-closed", e + "-partly/closed", dir + "/shut"}
+	file := func(path, text string) { err = errors.Join(err, os.WriteFile(path, []byte(text+"\n"), 0o644)) }
+	for _, d := range []string{"-dir/sub", "-partly", "-agent"} {
+		err = errors.Join(err, os.MkdirAll(e+d, 0o755))
+	}
+	for path, text := range map[string]string{
+		e + "-log": "host", e + "-dir/sub/f": "host", e + "-script": "echo ran", e + "-own": "host", e + "_other": "host", p.Temp + "/" + filepath.Base(e) + "-own": "session",
+		e + "-closed": "key", e + "-partly/closed": "key", e + "-partly/open": "key", cache: "key", e + "-agent/key": "key", e + "-other": "key",
+		dir + "/shut": "key", dir + "/beside": "beside",
+	} {
+		file(path, text)
+	}
+	for name, to := range map[string]string{
+		"-link": e + "-log", "-link2": filepath.Base(e) + "-link", "-linkdir": e + "-dir", "-away": dir + "/beside", "-toclosed": e + "-closed", "-toshut": dir + "/shut",
+	} {
+		err = errors.Join(err, os.Symlink(to, e+name))
+	}
+	err = errors.Join(err, unix.Mkfifo(e+"-pipe", 0o644))
+	if os.Getuid() == 0 {
+		err = errors.Join(err, os.Chown(e+"-other", strangerUID, strangerUID), os.Chmod(e+"-other", 0o600))
+	}
+	for _, path := range []string{e + "-socket", e + "-agent/socket"} {
+		l, failed := net.Listen("unix", path)
+		if err = errors.Join(err, failed); failed == nil {
+			t.Cleanup(func() { l.Close() })
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, _ := filepath.Glob(e + "-*")
+	for _, inside := range []string{"-dir/sub/f", "-linkdir/sub/f", "-agent/key", "-partly/open"} {
+		named = append(named, e+inside)
+	}
+	return sandbox.Command{Path: "bash", Args: []string{"bash"}, Dir: dir, Env: []string{"PATH=/bin:/usr/bin", "E=" + e}, Named: append(named, cache)}, p
+}
+
+// TestNamedSwap: an entry that changes between the look and the mount shows nothing else.
+func TestNamedSwap(t *testing.T) {
+	b := newBackend(t)
+	defer b.Close()
+	cmd, p := stageNamed(t)
+	flip, other := cmd.Env[1][len("E="):]+"-log", cmd.Env[1][len("E="):]
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				for _, with := range []string{"-toclosed", "-pipe", "-dir", "-socket"} {
+					for range 2 {
+						_ = unix.Renameat2(unix.AT_FDCWD, flip, unix.AT_FDCWD, other+with, unix.RENAME_EXCHANGE)
+					}
+				}
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	script := `test -f $E-log && timeout 0.1 cat $E-log; test -p $E-log && echo pipe 2>/dev/null; true`
+	bare := ""
+	for range 1000 {
+		plain := exec.Command("bash", "-c", script)
+		plain.Env = cmd.Env
+		out, _ := plain.Output()
+		if bare += string(out); strings.Contains(bare, "key") && strings.Contains(bare, "pipe") {
+			break
+		}
+	}
+	if !strings.Contains(bare, "key") || !strings.Contains(bare, "pipe") {
+		t.Fatal("the race was never won without the sandbox")
+	}
+	cmd.Args, cmd.Named = []string{"bash", "-c", script}, []string{flip}
+	for range 30 {
+		if _, out := run(t, b, p, cmd); strings.Contains(out, "key") || strings.Contains(out, "pipe") {
+			t.Fatalf("%q", out)
+		}
+	}
+}
