@@ -47,8 +47,9 @@ func TestCallsNeed(t *testing.T) {
 		return refusedWrite(sandbox.Certain), nil
 	}}, "fine": {}})
 	r.cfg.Attended = false
+	r.cfg.Gate.SetCommand("", func(g sandbox.Grant) []string { return g.Write })
 	_, refused, err := r.Call(t.Context(), call("c1", "shell"))
-	if err != nil || len(refused) != 1 || !strings.Contains(refused[0].Hint, "--add") {
+	if err != nil || len(refused) != 1 || !strings.Contains(refused[0].Hint, "exec /home/u/.npm") {
 		t.Errorf("%+v, %v", refused, err)
 	}
 	if _, refused, _ = r.Call(t.Context(), call("c2", "fine")); len(refused) != 0 {

@@ -13,6 +13,7 @@ import (
 	"codeagent/approvals/decide"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
 )
@@ -47,6 +48,22 @@ func (t tree) Readlink(p string) (string, error) {
 		return target, nil
 	}
 	return "", errors.New("not a link")
+}
+
+// flags stands for what config.Flags says.
+func (t tree) flags(g sandbox.Grant) (out []string) {
+	for _, p := range g.Write {
+		m, err := t.Lstat(p)
+		switch {
+		case strings.HasPrefix(p, "/home/u/nowhere"):
+			return nil
+		case err == nil && m.IsDir():
+			out = append(out, "--add-dir "+short.ShellWord(p))
+		default:
+			out = append(out, "--add-file "+short.ShellWord(p))
+		}
+	}
+	return out
 }
 
 func disk() tree {
@@ -97,7 +114,9 @@ func newGate(mode Mode, base sandbox.Policy, more ...func(*Options)) world {
 	for _, f := range more {
 		f(&o)
 	}
-	return world{NewGate(o), d}
+	g := NewGate(o)
+	g.SetCommand("", d.flags)
+	return world{g, d}
 }
 
 func command(text string, w Wish) Action {

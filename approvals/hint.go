@@ -36,12 +36,15 @@ func (g *Gate) hint(kind word.Kind, gr sandbox.Grant, more ...string) string {
 		return ask // what flags open is shut
 	}
 	flags := more
-	for _, p := range gr.Write {
-		name := g.ledger.at.flag(p)
-		if name == "" {
+	if len(gr.Write) > 0 {
+		var opened []string
+		if g.flags != nil {
+			opened = g.flags(sandbox.Grant{Write: gr.Write})
+		}
+		if opened == nil {
 			return ask
 		}
-		flags = append(flags, name+" "+short.ShellWord(p))
+		flags = append(flags, opened...)
 	}
 	for _, h := range gr.Hosts {
 		flags = append(flags, host+" "+short.ShellWord(h.String()))
@@ -49,11 +52,17 @@ func (g *Gate) hint(kind word.Kind, gr sandbox.Grant, more ...string) string {
 	return g.run(strings.Join(flags, " "))
 }
 
-// starter is the command of codeagent that a session runs under; "" is exec.
-type starter struct{ command string }
+// starter is the command of codeagent that a session runs under; "" is exec. flags are its flags that open
+// a grant of paths, each with its value; none if one path is left.
+type starter struct {
+	command string
+	flags   func(sandbox.Grant) []string
+}
 
-// SetCommand names that command, for hints. It must be called before the first decision.
-func (s *starter) SetCommand(name string) { s.command = name }
+// SetCommand names that command and its flags, for hints. It must be called before the first decision.
+func (s *starter) SetCommand(name string, flags func(sandbox.Grant) []string) {
+	*s = starter{name, flags}
+}
 
 // asking says where such a session can ask.
 func (s *starter) asking() string {

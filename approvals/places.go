@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"unicode"
-	"unicode/utf8"
 
 	"codeagent/approvals/decide"
 	"codeagent/approvals/rules"
@@ -86,26 +84,6 @@ func (at places) canonical(folder, raw string) (string, *decide.Refusal) {
 		return "", refusal
 	}
 	return at.look(nil, []string{name}).Canonical(folder, raw)
-}
-
-// flag returns the flag that opens exactly p, or "": no flag opens a device or
-// a socket, a file whose folder is missing too, or a name that cannot be shown unchanged.
-func (at places) flag(p string) string {
-	if !utf8.ValidString(p) || slices.ContainsFunc([]rune(p), unicode.IsControl) {
-		return ""
-	}
-	m, err := at.files.Lstat(p)
-	switch {
-	case err == nil && m.IsDir():
-		return "--add-dir"
-	case err == nil && m.IsRegular():
-		return "--add-file"
-	case errors.Is(err, fs.ErrNotExist):
-		if _, folder := at.entry(path.Dir(p)); folder {
-			return "--add-file"
-		}
-	}
-	return ""
 }
 
 // rulesHere returns the rules of set that hold in the workspace.

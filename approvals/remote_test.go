@@ -37,7 +37,7 @@ func TestOverwritingPush(t *testing.T) {
 		if refusal, ok := AsRefusal(err); !ok || refusal.Hint != hint || refusal.Request == nil {
 			t.Errorf("%q: nobody there: %+v", host, err)
 		}
-		g.SetCommand("mcp")
+		g.SetCommand("mcp", nil)
 		_, r, _ = g.Decide(a)
 		_, err = g.Settle(r, Answer{Decision: Unattended})
 		elsewhere := strings.TrimSuffix(strings.Replace(hint, "codeagent exec", "codeagent mcp", 1), " …")
@@ -51,7 +51,7 @@ func TestOverwritingPush(t *testing.T) {
 			t.Errorf("%q: outside, under another command: %+v", host, err)
 		}
 		a.Wish = wish
-		g.SetCommand("")
+		g.SetCommand("", nil)
 		g.SetMode(Never)
 		_, _, err = g.Decide(a)
 		if refusal, ok := AsRefusal(err); !ok || refusal.Hint != hint || refusal.Request == nil || !strings.Contains(refusal.Reason, "not even /undo") {

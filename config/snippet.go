@@ -2,13 +2,16 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"codeagent/config/server"
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -32,48 +35,101 @@ type snippet struct {
 	} `toml:"sandbox"`
 }
 
-// Write formats needs as settings over c. It tests each line, and leaves out what Policy would
-// refuse.
-func Write(c Config, at Place, needs sandbox.Grant) (Snippet, error) {
-	var out Snippet
-	added := false
-	add := func(key string, list *[]string, name string) {
-		if slices.Contains(*list, name) {
-			return
-		}
-		before := *list
-		*list = append(slices.Clone(before), name)
-		setting, _, _ := find(splitKey(key))
-		_, err := setting.check([]any{name})
-		if err == nil {
-			_, err = Policy(c, at)
-		}
-		if err != nil {
-			*list = before
-			out.Left = append(out.Left, name+": "+err.Error())
-			return
-		}
-		added = true
+// opening collects settings that open something. It tries each on the policy that it leads to.
+type opening struct {
+	home, command string
+	// denials are refused calls that must pass then.
+	denials []sandbox.Denial
+	// policy has all that was added.
+	policy func() (sandbox.Policy, error)
+	added  []Flag
+	left   []string
+}
+
+// add appends value to the list of the setting key if that accepts it and opens then holds.
+func (o *opening) add(key string, list *[]string, value string, opens func(sandbox.Policy) error) error {
+	before := *list
+	if slices.Contains(before, value) {
+		return nil
 	}
+	*list = append(slices.Clone(before), value)
+	setting, _, _ := find(splitKey(key))
+	_, err := setting.check([]any{value})
+	if err == nil {
+		var p sandbox.Policy
+		if p, err = o.policy(); err == nil && opens != nil {
+			err = opens(p)
+		}
+	}
+	if err != nil {
+		*list = before
+		return err
+	}
+	o.added = append(o.added, Flag{Name: openingFlags[key], Key: key, Values: []string{value}})
+	return nil
+}
+
+// write adds target, or else the nearest folder around it that may be suggested, is accepted and helps.
+func (o *opening) write(target string, add func(path string, opens func(sandbox.Policy) error) error) {
+	opens := func(p sandbox.Policy) error {
+		for _, d := range append(o.denials, sandbox.Denial{Kind: sandbox.KindWrite, Target: target}) {
+			written := d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata || d.Kind == sandbox.KindProtected
+			if j := p.JudgeWrite(d.Target); written && sandbox.Covers(target, d.Target) && !j.Allowed {
+				return fmt.Errorf("%s stays refused: %s", d.Target, j.Why())
+			}
+		}
+		return nil
+	}
+	first := add(target, opens)
+	base, err := o.policy()
+	for dir, failed := path.Dir(target), first; failed != nil; dir = path.Dir(dir) {
+		if err != nil || base.Unsuggested(o.home, dir) != "" {
+			o.left = append(o.left, target+": "+first.Error())
+			return
+		}
+		failed = add(dir, opens)
+	}
+}
+
+// commands adds what needs opens to commands. name writes a path.
+func (o *opening) commands(s *Sandbox, files sandbox.FileSystem, needs sandbox.Grant, name func(string) string) {
+	for _, target := range needs.Write {
+		o.write(target, func(p string, opens func(sandbox.Policy) error) error {
+			mode, err := files.Lstat(p)
+			switch {
+			case err == nil && mode.IsDir():
+				return o.add("sandbox.add_dirs", &s.AddDirs, name(p), opens)
+			case err == nil && mode.IsRegular(), errors.Is(err, fs.ErrNotExist):
+				return o.add("sandbox.add_files", &s.AddFiles, name(p), opens)
+			}
+			return errors.New("neither a file nor a folder")
+		})
+	}
+	o.reach(needs, "sandbox.", &s.AllowHosts, &s.AllowSockets, name)
+}
+
+// reach adds the hosts and sockets of needs to the settings of a table.
+func (o *opening) reach(needs sandbox.Grant, table string, hosts, sockets *[]string, name func(string) string) {
+	for _, h := range needs.Hosts {
+		if err := o.add(table+"allow_hosts", hosts, named.WithPort(o.command, h.String()), nil); err != nil {
+			o.left = append(o.left, h.String()+": "+err.Error())
+		}
+	}
+	for _, p := range needs.Sockets {
+		if err := o.add(table+"allow_sockets", sockets, name(p), nil); err != nil {
+			o.left = append(o.left, p+": "+err.Error())
+		}
+	}
+}
+
+// Write formats needs, the refused calls of which are denials, as settings over c. It tests each line, and
+// leaves out what Policy would refuse and what would not help.
+func Write(c Config, at Place, needs sandbox.Grant, denials []sandbox.Denial) (Snippet, error) {
+	o := opening{home: at.Home, denials: denials, policy: func() (sandbox.Policy, error) { return Policy(c, at) }}
 	s := &c.Sandbox
-	for _, name := range needs.Write {
-		mode, err := at.Files.Lstat(name)
-		switch {
-		case err == nil && mode.IsDir():
-			add("sandbox.add_dirs", &s.AddDirs, at.tilde(name))
-		case err == nil && mode.IsRegular(), errors.Is(err, fs.ErrNotExist):
-			add("sandbox.add_files", &s.AddFiles, at.tilde(name))
-		default:
-			out.Left = append(out.Left, name+": neither a file nor a folder")
-		}
-	}
-	for _, host := range needs.Hosts {
-		add("sandbox.allow_hosts", &s.AllowHosts, host.String())
-	}
-	for _, name := range needs.Sockets {
-		add("sandbox.allow_sockets", &s.AllowSockets, at.tilde(name))
-	}
-	if !added {
+	o.commands(s, at.Files, needs, at.tilde)
+	out := Snippet{Left: o.left}
+	if len(o.added) == 0 {
 		return out, nil
 	}
 	var t snippet
@@ -83,42 +139,55 @@ func Write(c Config, at Place, needs sandbox.Grant) (Snippet, error) {
 	return out, err
 }
 
-// ServerNeeds returns needs as elements of the lists of a server's table sandbox, by the name of the
-// list. It tests each, and left names what ServerPolicy would refuse, with the reason. own is
-// as there.
-func (at Place) ServerNeeds(c Config, s server.Settings, own string, needs sandbox.Grant) (lists map[string][]string, left []string) {
-	lists = map[string][]string{}
-	add := func(key string, list *[]string, name string) {
-		before := *list
-		if slices.Contains(before, name) {
-			return
+// openingFlags are the flags of the settings that open something to commands.
+var openingFlags = map[string]string{
+	"sandbox.add_dirs": "--add-dir", "sandbox.add_files": "--add-file", "sandbox.allow_hosts": "--allow-host", "sandbox.allow_sockets": "--allow-socket",
+}
+
+// Flags is Write for a command line: the flags that open what command needs where c holds, and what none opens.
+// A host that was only looked up gets the port that the command names, or the usual one.
+func (at Place) Flags(c Config, command string, needs sandbox.Grant, denials []sandbox.Denial) (flags []Flag, left []string) {
+	dirs, files := len(c.Sandbox.AddDirs), len(c.Sandbox.AddFiles)
+	o := opening{home: at.Home, denials: denials, command: command}
+	o.policy = func() (sandbox.Policy, error) {
+		typed := c
+		typed.origins = maps.Collect(maps.All(c.origins))
+		for key, is := range map[string]bool{"sandbox.add_dirs": len(c.Sandbox.AddDirs) > dirs, "sandbox.add_files": len(c.Sandbox.AddFiles) > files} {
+			if is {
+				typed.origins[key] = Origin{Kind: "flag", Name: openingFlags[key]}
+			}
 		}
-		*list = append(slices.Clone(before), name)
-		setting, _, _ := find([]string{"mcp", "servers", "NAME", "sandbox", key})
-		_, err := setting.check([]any{name})
-		if err == nil {
-			_, err = ServerPolicy(c, at, s, own, nil)
-		}
-		if err != nil {
-			*list = before
-			left = append(left, name+": "+err.Error())
-			return
-		}
-		lists[key] = append(lists[key], name)
+		return Policy(typed, at)
 	}
 	for _, name := range needs.Read {
-		add("read", &s.Sandbox.Read, at.tilde(name))
+		o.left = append(o.left, name+": no flag opens what is closed to reading")
+	}
+	o.commands(&c.Sandbox, at.Files, needs, func(name string) string { return name })
+	return o.added, o.left
+}
+
+// ServerNeeds returns needs as elements of the lists of a server's table sandbox, by the name of the
+// list. It tests each as Write does. own is as in ServerPolicy.
+func (at Place) ServerNeeds(c Config, s server.Settings, own string, needs sandbox.Grant, denials []sandbox.Denial) (lists map[string][]string, left []string) {
+	const table = "mcp.servers.NAME.sandbox."
+	o := opening{home: at.Home, denials: denials, policy: func() (sandbox.Policy, error) { return ServerPolicy(c, at, s, own, nil) }}
+	for _, name := range needs.Read {
+		if err := o.add(table+"read", &s.Sandbox.Read, at.tilde(name), nil); err != nil {
+			o.left = append(o.left, name+": "+err.Error())
+		}
 	}
 	for _, name := range needs.Write {
-		add("write", &s.Sandbox.Write, at.tilde(name))
+		o.write(name, func(p string, opens func(sandbox.Policy) error) error {
+			return o.add(table+"write", &s.Sandbox.Write, at.tilde(p), opens)
+		})
 	}
-	for _, host := range needs.Hosts {
-		add("allow_hosts", &s.Sandbox.AllowHosts, host.String())
+	o.reach(needs, table, &s.Sandbox.AllowHosts, &s.Sandbox.AllowSockets, at.tilde)
+	lists = map[string][]string{}
+	for _, one := range o.added {
+		key := strings.TrimPrefix(one.Key, table)
+		lists[key] = append(lists[key], one.Values...)
 	}
-	for _, name := range needs.Sockets {
-		add("allow_sockets", &s.Sandbox.AllowSockets, at.tilde(name))
-	}
-	return lists, left
+	return lists, o.left
 }
 
 // tilde writes a path with "~" if it is in the home folder, so that it also works on another

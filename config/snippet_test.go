@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +27,7 @@ func TestSnippetIsWhatWasNeeded(t *testing.T) {
 		Hosts:   []sandbox.HostPort{{Host: "example.org", Port: 443}, {Host: "::1", Port: 80}},
 		Sockets: []string{h.dir + "/socket", "/run/s"},
 	}
-	s, err := config.Write(c, h.place, needs)
+	s, err := config.Write(c, h.place, needs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func TestSnippetIsWhatWasNeeded(t *testing.T) {
 	}
 	want := c.Sandbox
 	want.AddDirs = []string{"~/had", "~/.npm", "~/" + odd}
-	want.AddFiles = []string{"~/file", "~/absent"}
+	want.AddFiles = []string{"~/file", "~/absent", "~/missing"}
 	want.AllowHosts = []string{"example.org:443", "[::1]:80"}
 	want.AllowSockets = []string{"~/socket", "/run/s"}
 	if d := cmp.Diff(want, back.Sandbox); d != "" {
@@ -50,16 +51,73 @@ func TestSnippetIsWhatWasNeeded(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	left := strings.Join(s.Left, "\n")
-	for _, name := range []string{"/dev/null: ", "~/" + worse + ": ", h.dir + ": ", "~/missing/absent: ", "/: "} {
+	for _, name := range []string{"/dev/null: ", h.dir + "/" + worse + ": ", h.dir + ": ", "/: "} {
 		if !strings.Contains("\n"+left, "\n"+name) {
 			t.Errorf("%q is not told as left out:\n%s", name, left)
 		}
 	}
-	if len(s.Left) != 5 {
+	if len(s.Left) != 4 {
 		t.Errorf("left out: %q", s.Left)
 	}
-	if none, err := config.Write(c, h.place, sandbox.Grant{}); err != nil || none.TOML != "" {
+	if none, err := config.Write(c, h.place, sandbox.Grant{}, nil); err != nil || none.TOML != "" {
 		t.Errorf("%+v %v", none, err)
+	}
+}
+
+// TestFlags: each flag is accepted and opens what was refused; of what no flag opens the reason is said.
+func TestFlags(t *testing.T) {
+	h := newHome(t)
+	h.mkdir(t, "out/d", "ws/.vscode", "mod/x@v1.0.0/.vscode")
+	h.write(t, "out/f", "x")
+	if err := syscall.Mkfifo(h.dir+"/out/fifo", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	own := h.dir + "/own"
+	h.place.Own = append(h.place.Own, own)
+	write := func(names ...string) (g sandbox.Grant) {
+		for _, name := range names {
+			g.Write = append(g.Write, h.dir+"/"+name)
+		}
+		return g
+	}
+	for _, row := range []struct {
+		name, settings string
+		needs          sandbox.Grant
+		denied         string // below the home folder; "": what is needed
+		flags, left    string // ~ is the home folder
+	}{
+		{"a file, a folder, an absent file", "", write("out/f", "out/d", "out/new"), "", "--add-file ~/out/f --add-dir ~/out/d --add-file ~/out/new", ""},
+		{"an absent folder", "", write("out/gone/deep/x"), "", "--add-file ~/out/gone", ""},
+		{"a pipe", "", write("out/fifo"), "", "--add-dir ~/out", ""},
+		{"a name that cannot be shown", "", write("out/a\nb"), "", "--add-dir ~/out", ""},
+		{"codeagent's own", "", write("own"), "", "", "own"},
+		{"the home folder", "", write("."), "", "", "home folder"},
+		{"a read-only session", "mode = 'read-only'", write("out/f"), "", "", "writes nothing"},
+		{"closed to reading", "deny_read = ['~/out']", write("out/f"), "", "", "stays refused"},
+		{"a root of a package would be opened", "", write("mod/x@v1.0.0"), "mod/x@v1.0.0/.vscode/settings.json", "--add-dir ~/mod", ""},
+		{"a protected name", "", write("ws/.vscode/settings.json"), "", "--add-file ~/ws/.vscode/settings.json", ""},
+		{"hosts", "", sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "example.org", Port: 80}, {Host: "ssh.example"}}}, "", "--allow-host example.org:80 --allow-host ssh.example:22", ""},
+		{"reading", "", sandbox.Grant{Read: []string{"/x"}}, "", "", "/x: no flag opens"},
+	} {
+		c, err := load(t, "[sandbox]\n"+row.settings+"\n", config.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var denials []sandbox.Denial
+		if row.denied != "" {
+			denials = append(denials, sandbox.Denial{Kind: sandbox.KindWrite, Target: h.dir + "/" + row.denied})
+		}
+		flags, left := h.place.Flags(c, "ssh ssh.example", row.needs, denials)
+		var words []string
+		for _, f := range flags {
+			words = append(words, f.Name+" "+strings.ReplaceAll(f.Values[0], h.dir, "~"))
+		}
+		if got := strings.Join(words, " "); got != row.flags || (row.left == "") != (len(left) == 0) || !strings.Contains(strings.Join(left, " "), row.left) {
+			t.Errorf("%s: %q, left %q", row.name, got, left)
+		}
+		if _, err := load(t, "[sandbox]\n"+row.settings+"\n", config.Sources{Flags: flags}); err != nil {
+			t.Errorf("%s: refused: %v", row.name, err)
+		}
 	}
 }
 

@@ -39,8 +39,8 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 	if v.Suggest.Empty() && slices.ContainsFunc(v.Denials, func(d sandbox.Denial) bool { return d.Kind == sandbox.KindLoss }) {
 		return told + "Only the user may allow what undo cannot reverse, and you cannot ask for it: do without it, or finish and say what is to be deleted or replaced.\n"
 	}
-	if neverOpened(v) {
-		return told + "It belongs to codeagent itself, or contains something that does, and is never opened: do without it.\n"
+	if onlyLeft(v) {
+		return told + "No permission is suggested for this. Do without it, or finish and say what it would have needed:\n" + listed(v.Left)
 	}
 	if !canAsk(attended, mode) {
 		return told + "You cannot ask for this here: it stays refused. Do without it, or finish and say what it would have needed.\n"
@@ -52,7 +52,7 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 // the user is asked by codeagent itself, or changes the settings of the server.
 func ServerDenial(v sandbox.Verdict, server string) string {
 	told := denied(v, "call")
-	if told == "" || !v.Denied && len(v.Lost()) == 0 || neverOpened(v) {
+	if told == "" || !v.Denied && len(v.Lost()) == 0 || onlyLeft(v) {
 		return told
 	}
 	home := ""
@@ -137,10 +137,15 @@ func RefusedSoFar(v sandbox.Verdict) string {
 	return "[sandbox] Refused since it was last read, while it runs:\n" + lines(denials)
 }
 
-// neverOpened reports a refusal that no answer can lift.
-func neverOpened(v sandbox.Verdict) bool {
-	denials := worthTelling(v)
-	return v.Suggest.Empty() && len(denials) > 0 && !slices.ContainsFunc(denials, func(d sandbox.Denial) bool { return d.Kind != sandbox.KindProtected && d.Why == "" })
+// onlyLeft reports that no grant would have helped.
+func onlyLeft(v sandbox.Verdict) bool { return v.Suggest.Empty() && len(v.Left) > 0 }
+
+func listed(left []string) string {
+	var b strings.Builder
+	for _, one := range left[:min(len(left), maxDenials)] {
+		fmt.Fprintf(&b, "- %s\n", bounded(one))
+	}
+	return b.String()
 }
 
 // ownPermissions are refusals that would have come without a sandbox too, with

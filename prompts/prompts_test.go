@@ -184,8 +184,10 @@ func TestDenials(t *testing.T) {
 	partial.Confidence, partial.Evidence = sandbox.Likely, sandbox.EvidencePartial
 	own := certain
 	own.Denials, own.Suggest = []sandbox.Denial{{Kind: sandbox.KindProtected, Target: "/home/u/.config/codeagent/config.toml", Program: "sed"}}, sandbox.Grant{}
+	own.Left = []string{"/home/u/.config/codeagent/config.toml: it belongs to codeagent itself, or contains something that does, and is never opened"}
 	records := likely
 	records.Evidence, records.Suggest = sandbox.EvidenceFull, sandbox.Grant{}
+	records.Left = []string{"/home/u/.local/state/codeagent/undo/s1/kept: codeagent's own records, which no command may read"}
 	records.Denials = []sandbox.Denial{{Kind: sandbox.KindRead, Target: "/home/u/.local/state/codeagent/undo/s1/kept", Program: "cat", Why: "codeagent's own records, which no command may read", Evidence: sandbox.EvidenceOutput}}
 	signal := certain
 	signal.Denials, signal.Suggest = []sandbox.Denial{{Kind: sandbox.KindSignal, Target: "1", Program: "bash"}}, sandbox.Grant{}

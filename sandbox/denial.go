@@ -197,6 +197,8 @@ type Verdict struct {
 	// Suggest is the least grant with which it would have succeeded. It is a suggestion and permits
 	// nothing.
 	Suggest Grant `json:"suggest"`
+	// Left is what no grant would have helped, each with the reason.
+	Left []string `json:"-"`
 	// Failed means that the command failed, for whatever reason.
 	Failed bool `json:"-"`
 }

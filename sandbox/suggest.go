@@ -1,6 +1,9 @@
 package sandbox
 
 import (
+	"cmp"
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -9,17 +12,19 @@ import (
 	"codeagent/internal/git"
 )
 
-// suggesting is the input of a suggestion: the policy, the user's home folder and the words of the
-// command.
+// suggesting is the input of a suggestion: the policy, the user's home folder, the words of the
+// command and, unless nil, the files that exist now.
 type suggesting struct {
 	policy        Policy
 	home, command string
+	files         FileSystem
 }
 
 // Suggest is the least grant beyond p with which the denied calls of the command argv would have
-// succeeded. It permits nothing; approvals judges it like any other wish.
-func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
-	s := suggesting{p, home, strings.Join(argv, " ")}
+// succeeded. It permits nothing; approvals judges it like any other wish. left names what no grant
+// would help, each with the reason.
+func Suggest(p Policy, files FileSystem, home string, argv []string, denials []Denial) (g Grant, left []string) {
+	s := suggesting{p, home, strings.Join(argv, " "), files}
 	unnamed := false // a denial is of a network that no host names
 	for _, d := range denials {
 		if d.Moot || d.Operation == "restored" || d.Operation == "not restored" {
@@ -28,16 +33,31 @@ func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
 		switch d.Kind {
 		case KindWrite, KindMetadata, KindProtected:
 			if d.Why != "" {
-				return Grant{Unsandboxed: true}
+				return Grant{Unsandboxed: true}, nil
 			}
 			for _, place := range s.places(d) {
-				if s.grantable(place) {
+				why := p.Unsuggested(home, place)
+				if j := p.With(Grant{Write: []string{place}}).JudgeWrite(place); why == "" && !j.Allowed {
+					why = "it stays refused: " + j.Why()
+				}
+				if why == "" && s.generated(place) && !s.exists(place) {
+					why = "its name looks generated, so that the next run would have another"
+				}
+				if why == "" {
 					g.Write = appendNew(g.Write, place)
+				} else {
+					left = appendNew(left, place+": "+why)
 				}
 			}
 		case KindRead:
 			// A read grant lifts only the entry that it names (Policy.With).
-			if s.grantable(d.Target) && (len(s.policy.Read) > 0 || slices.Contains(s.policy.DenyRead, d.Target)) {
+			why := cmp.Or(d.Why, p.Unsuggested(home, d.Target))
+			if j := p.With(Grant{Read: []string{d.Target}}).JudgeRead(d.Target); why == "" && !j.Allowed {
+				why = "it stays refused: " + j.Why()
+			}
+			if why != "" {
+				left = appendNew(left, d.Target+": "+why)
+			} else if !p.JudgeRead(d.Target).Allowed {
 				g.Read = appendNew(g.Read, d.Target)
 			}
 		case KindNetwork:
@@ -50,7 +70,7 @@ func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
 				g.Sockets = appendNew(g.Sockets, d.Target)
 			}
 		case KindSyscall, KindCapability:
-			return Grant{Unsandboxed: true} // this opens everything else too
+			return Grant{Unsandboxed: true}, nil // this opens everything else too
 		}
 	}
 	g.Write, g.Read = s.least(g.Write), s.least(g.Read)
@@ -60,17 +80,17 @@ func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
 	})
 	// Resolvers send datagrams to sort addresses: a connection that is refused too is what matters.
 	g.Unsandboxed = unnamed && g.Empty()
-	return g
+	return g, left
 }
 
 // places are what must be writable so that d's target is: the target, or the folder around it if
 // the next run will use another name or other files beside it.
 func (s suggesting) places(d Denial) []string {
+	d.Target = s.reached(d.Target)
 	dir, base := path.Split(d.Target)
 	dir = path.Clean(dir)
 	cache, cached := CacheOf(d.Target)
 	entry, below := git.Cut(d.Target)
-	named := func(part string) bool { return strings.Contains(s.command, part) }
 	switch {
 	case d.Kind == KindWrite && d.Operation == "bind": // a file with that name would block bind
 		return []string{dir}
@@ -78,7 +98,7 @@ func (s suggesting) places(d Denial) []string {
 		return []string{cache}
 	case below != "" && d.Kind != KindProtected: // git writes to many files in it
 		return []string{entry}
-	case !named(base) && (MadeUp(base) || named("/"+path.Base(dir))) && s.grantable(dir):
+	case (s.generated(d.Target) || !s.named(base) && s.named("/"+path.Base(dir))) && s.grantable(dir):
 		return []string{dir}
 	case strings.HasSuffix(base, ".lock") && len(base) > len(".lock"): // written, and then renamed
 		return []string{strings.TrimSuffix(d.Target, ".lock"), d.Target}
@@ -86,11 +106,37 @@ func (s suggesting) places(d Denial) []string {
 	return []string{d.Target}
 }
 
+func (s suggesting) named(part string) bool { return strings.Contains(s.command, part) }
+
+// generated reports whether a later run would give the entry at p another name.
+func (s suggesting) generated(p string) bool { return MadeUp(path.Base(p)) && !s.named(path.Base(p)) }
+
+func (s suggesting) exists(p string) bool {
+	if s.files == nil {
+		return true
+	}
+	_, err := s.files.Lstat(p)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// reached returns target or, if its folder does not exist, the first entry on the way that does not:
+// nothing below that could be made first.
+func (s suggesting) reached(target string) string {
+	first := target
+	for dir := path.Dir(target); dir != "/" && !s.exists(dir); dir = path.Dir(dir) {
+		first = dir
+	}
+	if s.grantable(first) {
+		return first
+	}
+	return target
+}
+
 // MadeUp reports whether a name ends like those from mkstemp(3): in six or more characters that
-// contain a digit or mix upper and lower case.
+// contain a digit, or lower case and, after the first, upper case.
 func MadeUp(base string) bool {
 	end := base[strings.LastIndexAny(base, ".-~")+1:]
-	return len(end) >= 6 && (strings.ContainsFunc(end, unicode.IsDigit) || strings.ToLower(end) != end && strings.ToUpper(end) != end)
+	return len(end) >= 6 && (strings.ContainsFunc(end, unicode.IsDigit) || strings.ToLower(end[1:]) != end[1:] && strings.ToUpper(end) != end)
 }
 
 // maxSiblings is how many files of one folder are listed separately.
@@ -119,14 +165,22 @@ func appendNew[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// grantable reports whether a suggestion may contain p. It must not contain the root, entries
-// directly in it, home folders, or codeagent's own files.
-func (s suggesting) grantable(p string) bool {
-	home := func(home string) bool { return home != "" && Covers(p, home) }
-	own := func(own string) bool { return Covers(own, p) || Covers(p, own) }
-	parts := strings.Split(strings.Trim(p, "/"), "/")
-	return !home(s.home) && !home(s.policy.Env.Set["HOME"]) && !slices.ContainsFunc(s.policy.Protected.Own, own) &&
-		(len(parts) > 2 || len(parts) == 2 && parts[0] != "home" && parts[0] != "Users")
+func (s suggesting) grantable(p string) bool { return s.policy.Unsuggested(s.home, p) == "" }
+
+// Unsuggested says why no suggestion contains path; "" if one may.
+func (p Policy) Unsuggested(home, path string) string {
+	holds := func(home string) bool { return home != "" && Covers(path, home) }
+	own := func(own string) bool { return Covers(own, path) || Covers(path, own) }
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case holds(home), holds(p.Env.Set["HOME"]):
+		return "it is or holds the home folder"
+	case slices.ContainsFunc(p.Protected.Own, own):
+		return "it belongs to codeagent itself, or contains something that does, and is never opened"
+	case len(parts) < 2, len(parts) == 2 && (parts[0] == "home" || parts[0] == "Users"):
+		return "it is too near the root of the file system to be suggested"
+	}
+	return ""
 }
 
 // cachesOf are the folders that contain a cache for each program, by the program's name: the

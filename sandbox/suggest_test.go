@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestSuggest(t *testing.T) {
 		for _, target := range row.targets {
 			denials = append(denials, sandbox.Denial{Kind: row.kind, Operation: row.operation, Target: target}, sandbox.Denial{Kind: sandbox.KindWrite, Target: "/home/u/out/moot", Moot: true})
 		}
-		g := sandbox.Suggest(p, "/home/u", []string{"bash", "-c", row.text}, denials)
+		g, _ := sandbox.Suggest(p, nil, "/home/u", []string{"bash", "-c", row.text}, denials)
 		if got := strings.Join(g.Lines(nil), " "); got != row.want {
 			t.Errorf("%s, %v: suggests %q, want %q", row.text, row.targets, got, row.want)
 		}
@@ -55,12 +56,60 @@ func TestSuggest(t *testing.T) {
 		{Kind: sandbox.KindNetwork, Operation: "sendto", Target: "192.0.2.1:123", Why: "a datagram"},
 		{Kind: sandbox.KindNetwork, Operation: "bind", Target: "192.0.2.1:80", Why: "no connection"},
 	} {
-		if g := sandbox.Suggest(p, "/home/u", []string{"git"}, []sandbox.Denial{never}); !g.Unsandboxed || len(g.Lines(nil)) != 1 {
+		if g, _ := sandbox.Suggest(p, nil, "/home/u", []string{"git"}, []sandbox.Denial{never}); !g.Unsandboxed || len(g.Lines(nil)) != 1 {
 			t.Errorf("%v: what no grant allows suggests %+v", never, g)
 		}
 		both := []sandbox.Denial{never, {Kind: sandbox.KindNetwork, Operation: "connect", Target: "192.0.2.1:80"}}
-		if g := sandbox.Suggest(p, "/home/u", []string{"git"}, both); never.Kind == sandbox.KindNetwork && strings.Join(g.Lines(nil), " ") != "network 192.0.2.1:80" {
+		if g, _ := sandbox.Suggest(p, nil, "/home/u", []string{"git"}, both); never.Kind == sandbox.KindNetwork && strings.Join(g.Lines(nil), " ") != "network 192.0.2.1:80" {
 			t.Errorf("%v: beside a connection suggests %+v", never, g)
+		}
+	}
+}
+
+// there is a file system with these entries and the folders around them.
+type there []string
+
+func (t there) Lstat(p string) (fs.FileMode, error) {
+	for _, name := range t {
+		if sandbox.Covers(p, name) {
+			return fs.ModeDir, nil
+		}
+	}
+	return 0, fs.ErrNotExist
+}
+
+func (there) Readlink(string) (string, error) { return "", fs.ErrInvalid }
+
+// TestUnhelped: what no grant would help is not suggested, with the reason; a path whose folder is gone
+// becomes the first entry that is missing.
+func TestUnhelped(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/home/u/ws")
+	p.DenyRead, p.DenyGlobs, p.Protected.Own = []string{"/home/u/out/secret"}, []string{"**/.env"}, []string{"/home/u/bin/codeagent"}
+	p.Protected.Hidden = []string{"/home/u/records"}
+	files := there{"/home/u/ws", "/home/u/out/d", "/home/u/out/secret", "/home/u/Makefile1", "/home/u/known.Ab12Cd"}
+	for _, row := range []struct {
+		kind               sandbox.DenialKind
+		target, want, left string
+	}{
+		{sandbox.KindWrite, "/home/u/tmp.AbCdEf12", "", "looks generated"},
+		{sandbox.KindWrite, "/home/u/named.AbCdEf12", "write /home/u/named.AbCdEf12", ""},
+		{sandbox.KindWrite, "/home/u/known.Ab12Cd", "write /home/u/known.Ab12Cd", ""},
+		{sandbox.KindWrite, "/home/u/Makefile", "write /home/u/Makefile", ""},
+		{sandbox.KindWrite, "/home/u/out/d/tmp.AbCdEf12", "write /home/u/out/d", ""},
+		{sandbox.KindWrite, "/home/u/out/tmp.AbCdEf12/a/b", "write /home/u/out", ""},
+		{sandbox.KindWrite, "/home/u/tmp.AbCdEf12/a/b", "", "looks generated"},
+		{sandbox.KindWrite, "/home/u/gone/a/b", "write /home/u/gone", ""},
+		{sandbox.KindWrite, "/home/u", "", "home folder"},
+		{sandbox.KindWrite, "/x", "", "near the root"},
+		{sandbox.KindWrite, "/home/u/bin/codeagent", "", "codeagent itself"},
+		{sandbox.KindWrite, "/home/u/bin", "", "codeagent itself"},
+		{sandbox.KindWrite, "/home/u/out/secret/x", "", "stays refused"},
+		{sandbox.KindRead, "/home/u/ws/.env", "", "stays refused"},
+		{sandbox.KindRead, "/home/u/records/x", "", "codeagent's own records"},
+	} {
+		g, left := sandbox.Suggest(p, files, "/home/u", []string{"tool", "named.AbCdEf12"}, []sandbox.Denial{{Kind: row.kind, Operation: "openat", Target: row.target}})
+		if got := strings.Join(g.Lines(nil), " "); got != row.want || (row.left == "") != (len(left) == 0) || !strings.Contains(strings.Join(left, " "), row.left) {
+			t.Errorf("%s: suggests %q, left %q", row.target, got, left)
 		}
 	}
 }

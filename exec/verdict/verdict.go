@@ -49,9 +49,11 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 		v.Evidence = sandbox.EvidenceNothing
 		return v
 	}
-	suggest := func(list []sandbox.Denial) sandbox.Grant { return sandbox.Suggest(e.Policy, e.Home, e.Argv, list) }
-	if v.Suggest = suggest(v.Denials); len(v.Lost()) > 0 {
-		v.Suggest = suggest(v.Lost())
+	suggest := func(list []sandbox.Denial) {
+		v.Suggest, v.Left = sandbox.Suggest(e.Policy, files, e.Home, e.Argv, list)
+	}
+	if suggest(v.Denials); len(v.Lost()) > 0 {
+		suggest(v.Lost())
 	}
 	if !v.Failed || e.Interrupted || ownLimit(e.Limit) {
 		return v
@@ -62,12 +64,14 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	}
 	said := read(e, files)
 	if cause, sure := newTree(e, v.Denials).cause(); len(cause) > 0 {
-		v.Denied, v.Confidence, v.Suggest = true, sandbox.Likely, suggest(keep(v.Denials, cause))
+		v.Denied, v.Confidence = true, sandbox.Likely
+		suggest(keep(v.Denials, cause))
 		if sure && v.Evidence == sandbox.EvidenceFull {
 			v.Confidence = sandbox.Certain
 		}
 	} else if len(said) > 0 {
-		v.Denied, v.Confidence, v.Evidence, v.Suggest = true, sandbox.Likely, sandbox.EvidenceOutputOnly, suggest(said)
+		v.Denied, v.Confidence, v.Evidence = true, sandbox.Likely, sandbox.EvidenceOutputOnly
+		suggest(said)
 	}
 	v.Denials = append(v.Denials, said...)
 	return v

@@ -33,6 +33,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/hooks"
+	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
@@ -187,7 +188,17 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
 		Hint: o.Hint, Entries: counting(facts), Careless: ws.Config.Unkept == "allow",
 	})
-	ses.Gate.SetCommand(o.Command)
+	ses.Gate.SetCommand(o.Command, func(g sandbox.Grant) []string {
+		flags, left := ws.Place.Flags(ws.Config, "", g, nil)
+		words := make([]string, len(flags))
+		for i, f := range flags {
+			words[i] = f.Name + " " + short.ShellWord(f.Values[0])
+		}
+		if len(left) > 0 {
+			return nil
+		}
+		return words
+	})
 	err = ses.restrict(ses.chosen)
 	var hints []string
 	if err == nil && o.ReadOnly {

@@ -105,24 +105,13 @@ func (n Needs) Write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Stays names what no settings allow: what was refused while a program learned, and what was learned
-// under p but should not be opened.
-func Stays(p sandbox.Policy, home string, learned, refused []sandbox.Denial) []string {
+// Stays names what was refused while a program learned.
+func Stays(refused []sandbox.Denial) []string {
 	var out []string
-	add := func(d sandbox.Denial) {
-		if one := string(d.Kind) + " " + d.Target; !slices.Contains(out, one) {
-			out = append(out, one)
-		}
-	}
 	for _, d := range refused {
 		// Only for what is closed to reading, the output is the sole evidence.
-		if !d.Moot && (d.Evidence != sandbox.EvidenceOutput || d.Kind == sandbox.KindRead) {
-			add(d)
-		}
-	}
-	for _, d := range learned {
-		if sandbox.Suggest(p, home, nil, []sandbox.Denial{d}).Empty() {
-			add(d)
+		if one := string(d.Kind) + " " + d.Target; !d.Moot && (d.Evidence != sandbox.EvidenceOutput || d.Kind == sandbox.KindRead) && !slices.Contains(out, one) {
+			out = append(out, one)
 		}
 	}
 	return out

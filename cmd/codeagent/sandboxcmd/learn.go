@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"codeagent/approvals/learn"
@@ -36,14 +37,14 @@ func beginLearning(ctx context.Context, b *workspace.Workspace, x flags, argv []
 // learned writes the settings that l's command needs to w.
 func learned(b *workspace.Workspace, w io.Writer, l *learn.Lesson, o exec.Outcome) error {
 	denials, guessed, all := l.Learned()
-	home := b.Stdio.Env("HOME")
-	s, err := config.Write(b.Config, b.Place, sandbox.Suggest(b.Policy, home, nil, denials))
+	needs, left := sandbox.Suggest(b.Policy, b.Files, b.Stdio.Env("HOME"), o.Argv, denials)
+	s, err := config.Write(b.Config, b.Place, needs, denials)
 	if err != nil {
 		return err
 	}
 	return learning.Needs{
 		Header: fmt.Sprintf("What this command needs beyond the sandbox (status %d): %s", exitStatus(o), strings.Join(o.Argv, " ")),
 		Where:  fmt.Sprintf("For %s: each line replaces the one of its name in [sandbox].", b.Paths.File),
-		TOML:   s.TOML, Guessed: guessed, Left: s.Left, Stays: learning.Stays(b.Policy, home, denials, o.Verdict.Denials), All: all,
+		TOML:   s.TOML, Guessed: guessed, Left: slices.Concat(s.Left, left), Stays: learning.Stays(o.Verdict.Denials), All: all,
 	}.Write(w)
 }

@@ -3,12 +3,13 @@ package sandboxcmd
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"codeagent/approvals/plain"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/config"
 	"codeagent/exec"
-	"codeagent/hostfile"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
@@ -56,9 +57,9 @@ func newReport(e sandbox.Enforcement, o exec.Outcome) Report {
 	return r
 }
 
-// summarize prints on stderr, for a person, what the sandbox denied and how to allow it. It
-// prints nothing for a command without a denial.
-func (r Report) summarize(w io.Writer) {
+// summarize prints on stderr, for a person, what the sandbox denied, and flags that allow it, or what left
+// says about why none does. It prints nothing for a command without a denial.
+func (r Report) summarize(w io.Writer, flags []config.Flag, left []string) {
 	for _, l := range plain.Denials(r.Denials) {
 		fmt.Fprintf(w, "codeagent: ⊘ %s\n", visible.Log(visible.Line(l)))
 	}
@@ -71,23 +72,21 @@ func (r Report) summarize(w io.Writer) {
 	if !r.Denied {
 		return
 	}
-	for _, p := range r.Suggest.Write {
-		flag := "--add-file"
-		if info, err := hostfile.Seen(p); err == nil && info.IsDir() {
-			flag = "--add-dir"
-		}
-		hint(w, flag, p, "")
+	for _, f := range flags {
+		hint(w, f.Name, f.Values[0], r.note(f))
 	}
-	for _, h := range r.Suggest.Hosts {
-		if h.Port != 0 {
-			hint(w, "--allow-host", h.String(), "")
-		} else {
-			hint(w, "--allow-host", h.String()+":PORT", " (replace PORT: only the name was looked up)")
-		}
+	for _, one := range left {
+		fmt.Fprintf(w, "  no flag allows %s\n", visible.Log(visible.Line(one)))
 	}
-	for _, p := range r.Suggest.Sockets {
-		hint(w, "--allow-socket", p, "")
+}
+
+// note says of the flag of a host that was only looked up where its port is from.
+func (r Report) note(f config.Flag) string {
+	h, err := sandbox.ParseHostPort(f.Values[0])
+	if looked := slices.Contains(r.Suggest.Hosts, sandbox.HostPort{Host: h.Host}); err != nil || !looked {
+		return ""
 	}
+	return " (only the name was looked up: check the port)"
 }
 
 // hint prints a flag to paste. The command chose the name, so it is quoted as one word of the

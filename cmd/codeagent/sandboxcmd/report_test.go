@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/config"
 	"codeagent/sandbox"
 )
 
@@ -21,19 +22,22 @@ func TestHintsArePasted(t *testing.T) {
 	}
 	for _, name := range []string{"x;touch PWN;y", "it's", "$x", "two words", "`id`", "a\\b", "*", "ä"} {
 		file := filepath.Join(dir, name)
-		r := Report{Denied: true, Suggest: sandbox.Grant{
-			Write: []string{file, folder}, Sockets: []string{file}, Hosts: []sandbox.HostPort{{Host: "::1", Port: 80}, {Host: "example.com"}},
-		}}
+		r := Report{Denied: true, Suggest: sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "::1", Port: 80}, {Host: "example.com"}}}}
+		words := []string{"--add-file " + file, "--add-dir " + folder, "--allow-host [::1]:80", "--allow-host example.com:443", "--allow-socket " + file}
+		var flags []config.Flag
+		for _, word := range words {
+			flag, value, _ := strings.Cut(word, " ")
+			flags = append(flags, config.Flag{Name: flag, Values: []string{value}})
+		}
 		var told bytes.Buffer
-		r.summarize(&told)
-		words := []string{"--add-file " + file, "--add-dir " + folder, "--allow-host [::1]:80", "--allow-host example.com:PORT", "--allow-socket " + file}
+		r.summarize(&told, flags, nil)
 		lines := strings.Split(strings.TrimSuffix(told.String(), "\n"), "\n")
 		if len(lines) != len(words) {
 			t.Fatalf("%q: %s", name, told.String())
 		}
 		for i, line := range lines {
 			pasted, found := strings.CutPrefix(line, "  to allow it: ")
-			pasted, _, _ = strings.Cut(pasted, " (replace PORT")
+			pasted, _, _ = strings.Cut(pasted, " (only the name was looked up")
 			sh := exec.Command("/bin/sh", "-c", `printf '%s|' `+pasted)
 			sh.Dir = dir
 			out, err := sh.CombinedOutput()
@@ -51,8 +55,8 @@ func TestHintsArePasted(t *testing.T) {
 func TestNoHintForWhatIsNotShown(t *testing.T) {
 	for _, name := range []string{"/w/a\nb", "/w/a\xffb", "/w/a\tb", "/w/a\x1b[2Jb", "/w/a\u202eb"} {
 		var told bytes.Buffer
-		Report{Denied: true, Suggest: sandbox.Grant{Write: []string{name}, Sockets: []string{name}}}.summarize(&told)
-		if s := told.String(); strings.Contains(s, "to allow it") || strings.Count(s, "\n") != 2 || strings.Count(s, "characters that cannot be shown: /w/a") != 2 {
+		Report{Denied: true}.summarize(&told, []config.Flag{{Name: "--allow-socket", Values: []string{name}}}, []string{name + ": x"})
+		if s := told.String(); strings.Contains(s, "to allow it") || strings.Count(s, "\n") != 2 || strings.Count(s, "characters that cannot be shown: /w/a") != 1 {
 			t.Errorf("%q: %q", name, s)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"codeagent/approvals/learn"
@@ -120,7 +122,8 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 	outcome.Verdict = exec.Judge(ws.Policy, outcome, ws.Files, ws.Folder)
 	s.Log.Denied("", outcome.Verdict)
 	r := newReport(ws.Enforcement, outcome)
-	r.summarize(s.Err)
+	flags, left := ws.Place.Flags(ws.Config, strings.Join(argv, " "), r.Suggest, outcome.Verdict.Needs())
+	r.summarize(s.Err, flags, slices.Concat(left, outcome.Verdict.Left))
 	switch {
 	case lesson != nil && report != nil:
 		err = report.Write(func(w io.Writer) error { return learned(ws, w, lesson, outcome) })

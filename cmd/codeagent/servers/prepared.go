@@ -25,9 +25,9 @@ func Prepare(o Options, name string, set server.Settings) (Prepared, error) {
 
 // Settings returns needs as elements of the lists of the server's table sandbox, and what no setting
 // opens. See config.Place.ServerNeeds.
-func (p Prepared) Settings(needs sandbox.Grant) (lists map[string][]string, left []string) {
+func (p Prepared) Settings(needs sandbox.Grant, denials []sandbox.Denial) (lists map[string][]string, left []string) {
 	ws := p.member.all.options.Workspace
 	place := ws.Place
 	place.Temp = ""
-	return place.ServerNeeds(ws.Config, p.member.settings, p.member.box.own, needs)
+	return place.ServerNeeds(ws.Config, p.member.settings, p.member.box.own, needs, denials)
 }

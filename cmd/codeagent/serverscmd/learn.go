@@ -117,12 +117,12 @@ func (l *learner) use(ctx context.Context, c *chosen, o servers.Options, prompt 
 // tell prints what was learned, and saves it if the person wants that.
 func (l *learner) tell(ctx context.Context, c *chosen, p servers.Prepared) error {
 	denials, guessed, all := l.lesson.Learned()
-	home := l.s.Env("HOME")
-	lists, left := p.Settings(sandbox.Suggest(p.Policy, home, nil, denials))
+	needed, unhelped := sandbox.Suggest(p.Policy, c.ws.Files, l.s.Env("HOME"), nil, denials)
+	lists, left := p.Settings(needed, denials)
 	n := learning.Needs{
 		Header:  fmt.Sprintf("What the MCP server %s needs beyond its sandbox: %s", c.name, l.lesson.Command),
 		Where:   fmt.Sprintf("For %s: each line replaces the one of its name.", c.ws.Paths.File),
-		Guessed: guessed, Left: left, Stays: learning.Stays(p.Policy, home, denials, l.refused), All: all,
+		Guessed: guessed, Left: slices.Concat(left, unhelped), Stays: learning.Stays(l.refused), All: all,
 	}
 	needs := c.settings
 	needs.Sandbox = wider(needs.Sandbox, lists)
