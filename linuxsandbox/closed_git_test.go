@@ -19,11 +19,15 @@ func TestClosedGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		missing(t, "git")
 	}
-	const owner = `cd "$1"; rm -rf own; git init -q own; cd own; git config user.name o; git config user.email o@example; echo 1 > a; git add a; git commit -qm one; git init -q nested; : > nested/.git/index.lock; `
+	const owner = `cd "$1"; rm -rf own; git init -q own; cd own; git config user.name o; git config user.email o@example; echo 1 > a; git add a; git commit -qm one; git init -q nested; : > nested/.git/index.lock; mkdir nested/.git/rebase-merge; : > nested/.git/rebase-merge/git-rebase-todo.lock; `
 	// A hook or setting that the owner's git would take is printed.
 	const shows = `
 git checkout-index -a -f 2>/dev/null
-for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat $d/hooks/pre-commit $d/hooks/post-checkout $d/config $d/config.lock $d/config.worktree $d/commondir $d/index.lock 2>/dev/null | grep -e evil -e "hooksPath =" -e "worktree =" -e promisor; done; true`
+for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat $d/hooks/pre-commit $d/hooks/post-checkout $d/config $d/config.lock $d/config.worktree $d/commondir $d/index.lock 2>/dev/null | grep -e evil -e "hooksPath =" -e "worktree =" -e promisor; cat $d/MERGE_RR $d/rebase-merge/git-rebase-todo $d/rebase-merge/git-rebase-todo.lock $d/rebase-merge/strategy $d/rebase-apply/apply-opt $d/sequencer/opts 2>/dev/null | grep -a -e evil; done; true`
+	const (
+		stopped = `GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -i --root >/dev/null 2>&1; `
+		two     = `git config user.name >/dev/null; for i in 2 3; do echo $i > f$i; git add f$i; git commit -qm $i; done; `
+	)
 	const evilIndex = `mkdir -p .hit/hooks; echo evil > .hit/hooks/post-checkout; git add .hit; LC_ALL=C sed 's/\.hit.hooks/.git\/hooks/' .git/index > e; rm -r .hit; `
 	sample := machine.Sample(t, 6)
 	for i, row := range []struct {
@@ -36,6 +40,11 @@ for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat
 		{"worktree of its own repository", `git clone -q . sub; cd sub; git worktree add -q ../w2; git -C ../w2 status; git config extensions.worktreeConfig true`, true},
 		{"submodule's repository", `mkdir .git/modules; git clone -q --separate-git-dir .git/modules/m . m; git -C m status; git -C m config core.worktree ../../../m`, true},
 		{"a branch that follows another", `git branch -q o; git checkout -q --track -b t o; git rev-parse --abbrev-ref HEAD | grep -qx t`, true},
+		{"a rebase with an edit in place", two + `git branch k; { git log --format="pick %h" -1 k~1; git log --format="drop %h" -1; } > t
+for e in 'cp t' 'python3 -c "import sys; open(sys.argv[1], \"w\").write(open(\"t\").read())"' 'f() { cat t > "$1"; }; f' 'f() { printf "" > "$1"; cat t >> "$1"; }; f' 'f() { dd status=none if=t of="$1"; }; f' 'f() { rm "$1"; cat t | tee "$1"; }; f'; do
+GIT_SEQUENCE_EDITOR="$e" git rebase -q -i HEAD~2; test "$(git log -1 --format=%s)" = 2; git reset -q --hard k; done`, true},
+		{"rebase, cherry-pick and am with options", two + `git rebase -q -X theirs --no-ff HEAD~2; git format-patch -q -2 -o p; git reset -q --hard HEAD~2; git am -q -C1 p/*; git branch k; git reset -q --hard HEAD~2; git cherry-pick -X patience k~1 k >/dev/null
+git reset -q --hard HEAD~2; echo 4 > f3; git add f3; git commit -qm 4; ! git -c rerere.enabled=true cherry-pick --strategy=ort k~1 k >/dev/null 2>&1; grep -q ort .git/sequencer/opts; echo 5 > f3; git add f3; GIT_EDITOR=true git -c rerere.enabled=true cherry-pick --continue >/dev/null; GIT_EDITOR=true git revert HEAD HEAD~1 > /dev/null`, true},
 		{"sub moved", `git init -q sub; mv sub x; git -C x status; mv x sub`, true},
 
 		{"a hook", `git init -q sub; echo evil > sub/.git/hooks/pre-commit`, false},
@@ -74,6 +83,21 @@ for d in . .git nested/.git .git/modules/* .git/worktrees/* sub sub/.git; do cat
 		{"the owner's lock written", `echo evil > nested/.git/index.lock`, false},
 		{"the owner's lock replaced", `echo evil > e; mv e nested/.git/index.lock`, false},
 		{"the owner's lock made anew", `rm -f nested/.git/index.lock; echo evil > nested/.git/index.lock`, false},
+		{"a step that is a program", stopped + `echo exec evil >> .git/rebase-merge/git-rebase-todo`, false},
+		{"the same by rename", stopped + `sed -i '$ax evil' .git/rebase-merge/git-rebase-todo`, false},
+		{"the same by git", two + `GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -q -i -x evil --root`, false},
+		{"the same in a worktree", `git worktree add -q w; cd w; GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -i --root >/dev/null 2>&1; cd ..; echo exec evil >> .git/worktrees/w/rebase-merge/git-rebase-todo`, false},
+		{"the same through a descriptor kept", stopped + `exec 9>>.git/rebase-merge/git-rebase-todo; echo noop >&9; mkdir x; echo "exec evil" >&9`, false},
+		{"the same through a hard link", stopped + `cd .git/rebase-merge; ln git-rebase-todo ../../e; echo "exec evil" >> ../../e`, false},
+		{"the same through the file moved", stopped + `cd .git/rebase-merge; mv git-rebase-todo e; exec 9>>e; mv e git-rebase-todo; echo "exec evil" >&9`, false},
+		{"the same by exchange", stopped + `cd .git/rebase-merge; echo exec evil > e; python3 -c "import ctypes; ctypes.CDLL(None).renameat2(-100, b'e', -100, b'git-rebase-todo', 2)"`, false},
+		{"the same in a folder moved", `mkdir .git/x; echo exec evil > .git/x/git-rebase-todo; mv .git/x .git/rebase-merge`, false},
+		{"the same through a link", `mkdir e; echo exec evil > e/git-rebase-todo; ln -s ../e .git/rebase-merge`, false},
+		{"the same in the owner's lock", `echo exec evil > nested/.git/rebase-merge/git-rebase-todo.lock`, false},
+		{"a strategy that is a program", stopped + `echo evil > .git/rebase-merge/strategy`, false},
+		{"a strategy of a cherry-pick", `mkdir .git/sequencer; git config -f .git/sequencer/opts options.strategy evil`, false},
+		{"an option of am that names a file", `mkdir .git/rebase-apply; echo " '--build-fake-ancestor=evil'" > .git/rebase-apply/apply-opt`, false},
+		{"a path of rerere outside", `printf '%040d\t../evil\0' 1 > e; mv e .git/MERGE_RR`, false},
 		{"commondir moved there", `mkdir -p .git/worktrees/w; echo /evil > e; mv e .git/worktrees/w/commondir`, false},
 	} {
 		if !sample.Has(i) {

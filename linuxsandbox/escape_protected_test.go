@@ -129,10 +129,44 @@ func gitEscapes() []attempt {
 		protected("git: a .git file replaced by a folder", "E14", "linked/.git", func(p place) error {
 			return do(func() error { return unix.Unlink(p.in + "/linked/.git") }, planted(p, "linked/.git/config"))
 		}),
+		protected("git: a step of a rebase", "E26", ".git/rebase-merge/git-rebase-todo", made(".git/rebase-merge/git-rebase-todo")),
+		protected("git: a step of a rebase, renamed", "E26", ".git/rebase-merge/git-rebase-todo", func(p place) error {
+			return do(planted(p, ".git/rebase-merge/x"), renamed(p, ".git/rebase-merge/x", ".git/rebase-merge/git-rebase-todo"))
+		}),
+		protected("git: a step of a rebase, in a folder moved", "E26", ".git/rebase-merge/git-rebase-todo", func(p place) error {
+			return do(planted(p, ".git/x/git-rebase-todo"), renamed(p, ".git/x", ".git/rebase-merge"))
+		}),
+		stepLater(),
+		protected("git: a step of a rebase in a worktree", "E26", ".git/worktrees/w/rebase-merge/git-rebase-todo", made(".git/worktrees/w/rebase-merge/git-rebase-todo")),
+		protected("git: a strategy of a rebase", "E26", ".git/rebase-merge/strategy", made(".git/rebase-merge/strategy")),
+		protected("git: options of am", "E26", ".git/rebase-apply/apply-opt", made(".git/rebase-apply/apply-opt")),
+		protected("git: paths of rerere", "E26", ".git/MERGE_RR", made(".git/MERGE_RR")),
 		protected("git config itself", "E26", ".git/config", func(p place) error {
 			return exec.Command("git", "-C", p.in, "config", "core.fsmonitor", "evil").Run()
 		}),
 	}
+}
+
+// stepLater writes a step through a descriptor from before the rename.
+func stepLater() attempt {
+	const steps = "/.git/rebase-merge/git-rebase-todo"
+	a := protected("git: a step of a rebase, through a descriptor kept", "E26", steps[1:], func(p place) error {
+		if err := os.MkdirAll(filepath.Dir(p.in+steps), 0o755); err != nil {
+			return err
+		}
+		f, err := os.Create(p.in + "/mine2")
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return do(renamed(p, "mine2", steps[1:]), func() error { _, err := f.WriteString("exec evil\n"); return err })
+	})
+	a.watch = nil
+	a.landed = func(h *host, p place) bool {
+		text, _ := os.ReadFile(p.in + steps)
+		return len(text) > 0
+	}
+	return a
 }
 
 func protectedEscapes() []attempt {

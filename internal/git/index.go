@@ -16,10 +16,10 @@ import (
 
 var errFormat = errors.New("not an index that git writes")
 
-// CopyIndex returns an index (gitformat-index(5)) with the entries and extensions of text, or an error if a
+// copyIndex returns an index (gitformat-index(5)) with the entries and extensions of text, or an error if a
 // path in it is none that git adds. The tables of offsets are left out (EOIE, IEOT): git would read entries
 // where they say.
-func CopyIndex(text []byte) ([]byte, error) {
+func copyIndex(text []byte) ([]byte, error) {
 	var out []byte
 	err := errFormat
 	// The size of a hash is a setting of the repository. What either size makes of text must hold.

@@ -59,7 +59,7 @@ func TestCopy(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					made, err := CopyIndex(text)
+					made, err := copyIndex(text)
 					if err != nil {
 						t.Fatalf("%s, version %s, %s: %v", format, version, setting, err)
 					}
@@ -107,7 +107,7 @@ func TestPathsThatGitNeverAdds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := CopyIndex(text); err != nil {
+		if _, err := copyIndex(text); err != nil {
 			t.Fatal(err)
 		}
 		for from, to := range map[string]string{".hit": ".git", "zz": "..", "x/.h": "//.h", "...": "./."} {
@@ -115,11 +115,11 @@ func TestPathsThatGitNeverAdds(t *testing.T) {
 			if bytes.Equal(evil, text) {
 				continue // compressed
 			}
-			if out, err := CopyIndex(evil); err == nil {
+			if out, err := copyIndex(evil); err == nil {
 				t.Errorf("version %s: %s is taken: %q", version, to, out)
 			}
 		}
-		if _, err := CopyIndex(text[:len(text)-5]); err == nil {
+		if _, err := copyIndex(text[:len(text)-5]); err == nil {
 			t.Errorf("version %s: a cut index is taken", version)
 		}
 	}
@@ -129,11 +129,11 @@ func TestPathsThatGitNeverAdds(t *testing.T) {
 func FuzzCopy(f *testing.F) {
 	f.Add([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x00" + strings.Repeat("\x00", 20)))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		made, err := CopyIndex(text)
+		made, err := copyIndex(text)
 		if err != nil {
 			return
 		}
-		if again, err := CopyIndex(made); err != nil || !bytes.Equal(again, made) {
+		if again, err := copyIndex(made); err != nil || !bytes.Equal(again, made) {
 			t.Errorf("%q: %q, %v", made, again, err)
 		}
 	})

@@ -20,8 +20,8 @@ const (
 	// Packed are refs that have no file of their own.
 	Packed = "packed-refs"
 	// Commondir names, in the git directory of a worktree, the one of its repository, and Gitdir its .git
-	// file. Common is what git writes to Commondir.
-	Commondir, Gitdir, Common = "commondir", "gitdir", "../..\n"
+	// file. common is what git writes to Commondir.
+	Commondir, Gitdir, common = "commondir", "gitdir", "../..\n"
 	// Modules and Worktrees are folders of a git directory in which each folder is a git directory, too,
 	// or becomes one. Names of modules have slashes.
 	Modules, Worktrees = "modules", "worktrees"
@@ -139,8 +139,14 @@ func IsIndex(name string) bool {
 	return name == "index" || strings.HasPrefix(name, "sharedindex.")
 }
 
-// Locks reports whether an entry of this name is the lock of an index or of settings.
-func Locks(name string) (index, settings bool) {
-	file, is := protect.LockOf(protect.Fold(name))
-	return is && IsIndex(file), is && IsSettings(file)
+// Locks reports whether path is the lock of settings, or of the index or a file of State in the git directory dir.
+func Locks(name string) (dir string, settings bool) {
+	if dir, s := stateAt(name, ".lock"); s != nil {
+		return dir, false
+	}
+	file, is := protect.LockOf(protect.Fold(path.Base(name)))
+	if is && IsIndex(file) {
+		return path.Dir(name), false
+	}
+	return "", is && IsSettings(file)
 }

@@ -3,8 +3,12 @@
 package broker
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,22 +26,28 @@ import (
 // that was kept could change it later. So the command gets a file in memory:
 //
 //	open .git ─▶ the broker makes the entry, empty, or leaves it as it is, and gives a file in memory
-//	a whole line is in it ─▶ judged: it leads, through no link, to a git directory that is closed
-//	                      ─▶ the broker writes the line to the entry, and forgets both
+//	it holds something new ─▶ judged: it leads, through no link, to a git directory that is closed
+//	                       ─▶ the broker writes it to the entry
+//	nobody can write to it any more ─▶ the broker forgets both
 //
-// The file in memory is looked at before each call of the command, and every millisecond. Git's next
-// step after writing is such a call, so git finds the content in place.
+// The file in memory is looked at before each call of the command, the end of a process among them, and every
+// millisecond. So whoever reads the entry after such a step finds the content in place. The files by which
+// git goes on with what it has begun (git.State) are written in the same way.
 
-// gitlinks are the .git files that the command is writing.
+// gitlinks are the files that the command is writing.
 type gitlinks struct {
-	pending []gitlink
+	pending []*gitlink
 	judge   *judge
 }
 
 // gitlink is one of them. It owns its descriptors.
 type gitlink struct {
-	memory, entry int
+	memory, entry int // nobody can write through memory
 	path          string
+	made          pathwalk.Spot // the entry, if the broker made it for this call
+	before        []byte        // what the entry held
+	seen          []byte        // what was last judged: what it held, then what the file in memory holds
+	refused       error         // why that is not in the entry
 	call          notify.Notification
 	since         time.Time
 }
@@ -46,62 +56,142 @@ const (
 	// linkMillis is how often pending links are looked at, and linkPatience how long.
 	linkMillis   = 1
 	linkPatience = 2 * time.Second
-	// maxLink bounds the content of a .git file, and maxPending the pending ones.
-	maxLink    = 4096 + 16
+	// maxPending bounds the pending files.
 	maxPending = 64
 )
 
-// concern reports whether the regular file at s is a .git file below somebody else's work tree.
+// concern reports whether the regular file at s is written so: a .git file below somebody else's work tree, one
+// by which git goes on, or a new commondir.
 func (l *gitlinks) concern(n *notify.Notification, s pathwalk.Spot) bool {
-	return git.IsEntry(s.Last) && !l.judge.protection.isTemporary(s.Full()) && l.judge.belowForeign(n, s.Path)
+	return git.IsEntry(s.Last) && !l.judge.protection.isTemporary(s.Full()) && l.judge.belowForeign(n, s.Path) ||
+		l.judge.isState(n, s.Full()) || l.judge.writesCommon(n, s)
 }
 
-// take gives the command a file in memory in place of the file entry, which it may write. entry stays
-// the caller's.
-func (l *gitlinks) take(n *notify.Notification, entry int, path string, cloexec uint32) notify.Reply {
+// takeLink gives the command a file in memory in place of the file entry at s, which it may write. entry and s stay
+// the caller's. made: the broker made the entry for this call.
+func (h opens) takeLink(n *notify.Notification, o *opening, entry int, s pathwalk.Spot, made bool) notify.Reply {
+	l := &h.links
 	if len(l.pending) == maxPending {
 		return notify.Failed(unix.EMFILE)
 	}
-	own, err := kernel.DupAbove(entry, kernel.LowestFD)
+	p := &gitlink{entry: -1, path: s.Full(), made: pathwalk.Spot{Dir: -1}, call: *n, since: time.Now()}
+	given, memory, err := memoryFile(o.flags & unix.O_APPEND)
+	defer unix.Close(given)
+	if p.memory = memory; err == nil {
+		p.entry, err = kernel.DupAbove(entry, kernel.LowestFD)
+	}
+	if err == nil && made {
+		p.made, err = h.hostSpot(s)
+	}
+	if err == nil {
+		p.before, err = contentOf(entry)
+		p.seen = p.before
+	}
+	if err == nil && o.flags&unix.O_TRUNC == 0 {
+		_, err = unix.Pwrite(given, p.before, 0)
+	}
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(entry), unix.F_SETFL, 0) // with O_APPEND no write would be at the start
+	}
 	if err != nil {
+		p.close()
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	memory, err := unix.MemfdCreate("git", unix.MFD_CLOEXEC)
-	if err != nil {
-		unix.Close(own)
-		return notify.Failed(kernel.ErrnoOf(err))
-	}
-	l.pending = append(l.pending, gitlink{memory: memory, entry: own, path: path, call: *n, since: time.Now()})
-	return n.Give(memory, cloexec)
+	l.pending = append(l.pending, p)
+	return n.Give(given, o.cloexec())
 }
 
-// settle looks at the pending links. The last look is at those that are still not whole.
+// memoryFile returns a new file in memory, open for a command with these flags, and open for reading. The file
+// that memfd_create itself opens is no writer to the kernel, and hinders no lease (settle).
+func memoryFile(flags uint64) (given, memory int, err error) {
+	fd, err := unix.MemfdCreate("codeagent", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, -1, err
+	}
+	defer unix.Close(fd)
+	name := "/proc/self/fd/" + strconv.Itoa(fd)
+	if given, err = unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC|int(flags), 0); err != nil {
+		return -1, -1, err
+	}
+	memory, err = unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	return given, memory, err
+}
+
+func (p *gitlink) close() {
+	unix.Close(p.memory)
+	unix.Close(p.entry)
+	p.made.Close()
+}
+
+// contentOf reads an open file from its start.
+func contentOf(fd int) ([]byte, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Size > maxSettings {
+		return nil, cmp.Or[error](err, unix.EFBIG)
+	}
+	if st.Size == 0 {
+		return nil, nil // it may be open for writing alone
+	}
+	text := make([]byte, st.Size)
+	size, err := unix.Pread(fd, text, 0)
+	return text[:max(size, 0)], err
+}
+
+// settle looks at the pending files. The last look is at those that may still be written.
 func (l *gitlinks) settle(last bool) {
-	l.pending = slices.DeleteFunc(l.pending, func(p gitlink) bool {
-		text := make([]byte, maxLink)
-		size, err := unix.Pread(p.memory, text, 0)
-		whole := err == nil && size > 0 && text[size-1] == '\n'
-		if !whole && size < maxLink && !last && time.Since(p.since) < linkPatience {
+	l.pending = slices.DeleteFunc(l.pending, func(p *gitlink) bool {
+		// A lease is refused while anybody has the file open for writing.
+		_, open := unix.FcntlInt(uintptr(p.memory), unix.F_SETLEASE, unix.F_RDLCK)
+		done := open == nil || last || time.Since(p.since) >= linkPatience
+		if text, err := contentOf(p.memory); err != nil || (len(text) > 0 || done) && !bytes.Equal(text, p.seen) {
+			if p.seen, p.refused = text, cmp.Or(err, l.refuses(p, text)); p.refused == nil {
+				_ = unix.Ftruncate(p.entry, 0) // first: what was there has not been judged together with text
+				_, _ = unix.Pwrite(p.entry, text, 0)
+			}
+		}
+		if !done {
 			return false
 		}
-		if text = text[:max(size, 0)]; whole && l.closed(p.path, text) {
-			_, _ = unix.Pwrite(p.entry, text, 0)
-			_ = unix.Ftruncate(p.entry, int64(len(text)))
-		} else if size > 0 {
-			l.judge.log.record(&p.call, sandbox.Denial{Kind: sandbox.KindProtected, Operation: "write", Target: p.path, Note: "it may lead only to a git directory whose hooks and settings are closed"})
+		if p.refused != nil {
+			l.judge.log.record(&p.call, sandbox.Denial{Kind: sandbox.KindProtected, Operation: "write", Target: p.path, Why: p.refused.Error()})
+			l.unmake(p)
 		}
-		unix.Close(p.memory)
-		unix.Close(p.entry)
+		p.close()
 		return true
 	})
 }
+
+// unmake removes the entry of a refused file, if the broker made it and it is still empty.
+func (l *gitlinks) unmake(p *gitlink) {
+	l.judge.session.mu.Lock()
+	defer l.judge.session.mu.Unlock()
+	var entry unix.Stat_t
+	if st, err := p.made.Stat(); err == nil && unix.Fstat(p.entry, &entry) == nil && idOf(&st) == idOf(&entry) && st.Size == 0 &&
+		unix.Unlinkat(p.made.Dir, p.made.Last, 0) == nil {
+		l.judge.session.own.removed(&st)
+	}
+}
+
+// refuses returns why the file at its path may not hold text, or nil.
+func (l *gitlinks) refuses(p *gitlink, text []byte) error {
+	switch {
+	case !git.IsEntry(filepath.Base(p.path)):
+		_, err := git.Copy(p.path, text, p.before)
+		return err
+	case l.closed(p.path, text):
+		return nil
+	}
+	return errAway
+}
+
+var errAway = errors.New("it may lead only to a git directory whose hooks and settings are closed")
 
 // closed reports whether the text of the .git file at path leads, through no link, to a folder in
 // which hooks and settings are closed: a worktree's or a submodule's in a git directory below or
 // around the work tree. It is false where that cannot be examined.
 func (l *gitlinks) closed(path string, text []byte) bool {
 	dir, ok := git.Target(string(text))
-	if !ok || strings.ContainsAny(dir, "\r\n\x00") {
+	if !ok || !bytes.HasSuffix(text, []byte("\n")) || strings.ContainsAny(dir, "\r\n\x00") {
 		return false
 	}
 	above := strings.TrimLeft(dir, "./")

@@ -50,6 +50,9 @@ func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial
 		(d != nil || j.granted(of)) && j.closed(n, filepath.Dir(of)) {
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: of, Why: onlyRenamed}
 	}
+	if d == nil && j.isState(n, path) {
+		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path, Why: "codeagent installs its own copy of what git goes on with"}
+	}
 	return d
 }
 
@@ -108,7 +111,7 @@ func (j *judge) refusesRest(n *notify.Notification, path string, st *unix.Stat_t
 	if d := j.refusesPlace(n, path, j.foreign); d != nil {
 		return d
 	}
-	if index, _ := git.Locks(filepath.Base(path)); index && !j.protection.isTemporary(path) && j.closed(n, filepath.Dir(path)) {
+	if dir, _ := git.Locks(path); dir != "" && !j.protection.isTemporary(path) && j.closed(n, dir) {
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path, Note: "git outside the sandbox holds this lock, or left it"}
 	}
 	// A removed name of an open file is judged as if it still existed.
@@ -225,7 +228,7 @@ func (j *judge) made(s pathwalk.Spot) {
 	_, inGit := git.Cut(s.Path)
 	switch {
 	case j.protection.isTemporary(s.Path):
-	case locks(s.Last):
+	case locks(s.Full()):
 		own.lock(open(0), s.Full())
 	case protect.IsRepository(s.Last):
 		own.add(open(0), s.Full())

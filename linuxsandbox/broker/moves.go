@@ -114,7 +114,7 @@ func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) no
 	if h.judge.unjudged(m) {
 		return notify.Failed(unix.EXDEV) // mv then copies file by file
 	}
-	if h.judge.copies(n, m) {
+	if h.copies(n, m) {
 		return h.renameCopy(n, c, m)
 	}
 	d := h.judge.refusesRename(n, m, exchange)
@@ -199,6 +199,9 @@ func (j *judge) refusesArrival(n *notify.Notification, s pathwalk.Spot, st *unix
 		}
 		if !j.session.own.has(st) && j.inForeignGit(n, to) && !j.inForeignGit(n, s.Full()) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // it may contain links
+		}
+		if dir, _ := git.State(to); dir != "" && !j.protection.isTemporary(to) && j.closed(n, dir) {
+			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // what it holds was not judged
 		}
 		return j.refusesMove(s, to)
 	case unix.S_IFREG:

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -170,7 +169,11 @@ func (h opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, 
 	case kernelFile(t.FD):
 		return h.rules.Proceed(notify.ByLandlock), false
 	}
-	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
+	refuses := h.judge.refusesFile
+	if h.judge.isState(n, t.Path) {
+		refuses = h.judge.refusesRest // it gets a file in memory
+	}
+	if d := refuses(n, t.Path, &t.Stat); d != nil {
 		errno := unix.EACCES
 		if d.Why != "" {
 			errno = unix.EPERM // no permission would help: the file worker renames then
@@ -197,9 +200,9 @@ func (h opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) n
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)
 	}
-	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 && git.IsEntry(filepath.Base(t.Path)) {
+	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
 		if s := (pathwalk.Spot{Path: filepath.Dir(t.Path), Last: filepath.Base(t.Path)}); h.links.concern(n, s) {
-			return h.rewriteLink(n, o, t)
+			return h.rewriteLink(n, o, t, s)
 		}
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), flags, 0)
@@ -261,38 +264,21 @@ func (h opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) 
 	}
 	defer unix.Close(fd)
 	h.judge.made(s)
-	if h.judge.writesCommon(n, s) {
-		return h.giveCommon(n, o, fd)
-	}
 	if h.links.concern(n, s) {
-		return h.links.take(n, fd, s.Full(), o.cloexec())
+		return h.takeLink(n, o, fd, s, true)
 	}
 	h.fresh.take(fd, s.Full())
 	return n.Give(fd, o.cloexec())
 }
 
-// rewriteLink lets the command write the whole of the .git file t again.
-func (h opens) rewriteLink(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply {
-	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+// rewriteLink lets the command write the file t at s, which concerns h.links.
+func (h opens) rewriteLink(n *notify.Notification, o *opening, t *pathwalk.Target, s pathwalk.Spot) notify.Reply {
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return h.performed(n, o.call, t.Path, err)
 	}
 	defer unix.Close(fd)
-	return h.links.take(n, fd, t.Path, o.cloexec())
-}
-
-// giveCommon writes the content of the new commondir fd, and gives the command another file.
-func (h opens) giveCommon(n *notify.Notification, o *opening, fd int) notify.Reply {
-	_, err := unix.Write(fd, []byte(git.Common))
-	memory := -1
-	if err == nil {
-		memory, err = unix.MemfdCreate(git.Commondir, unix.MFD_CLOEXEC)
-	}
-	if err != nil {
-		return notify.Failed(kernel.ErrnoOf(err))
-	}
-	defer unix.Close(memory)
-	return n.Give(memory, o.cloexec())
+	return h.takeLink(n, o, fd, s, false)
 }
 
 // openTemporary makes a file without a name (O_TMPFILE).

@@ -271,20 +271,20 @@ func (j *judge) closed(n *notify.Notification, dir string) bool {
 // A lock that the command makes itself is no danger, since its rename is judged. Without it git would give
 // up what needs the settings only by the way, such as the checkout of a branch that follows another.
 
-// locks reports whether path is the lock of an index or of settings.
+// locks reports whether path is a lock whose rename is judged by its content.
 func locks(path string) bool {
-	index, settings := git.Locks(filepath.Base(path))
-	return index || settings
+	dir, settings := git.Locks(path)
+	return dir != "" || settings
 }
 
 // itsLock reports whether d says only that s is the lock of settings, which the command may make.
 func itsLock(s pathwalk.Spot, d *sandbox.Denial) bool {
 	file, _ := protect.LockOf(s.Full())
-	return d.Kind == sandbox.KindProtected && locks(s.Last) && d.Target == file
+	return d.Kind == sandbox.KindProtected && locks(s.Full()) && d.Target == file
 }
 
 // writesCommon reports whether the new entry at s is the commondir of a worktree in a closed git directory.
-// The broker writes it, and the command gets a file in memory, so that it cannot be changed later.
+// It cannot be changed later.
 func (j *judge) writesCommon(n *notify.Notification, s pathwalk.Spot) bool {
 	if _, position := git.Position(s.Path); s.Last != git.Commondir || position != git.Worktrees || j.protection.isTemporary(s.Path) {
 		return false
@@ -295,7 +295,7 @@ func (j *judge) writesCommon(n *notify.Notification, s pathwalk.Spot) bool {
 
 // refusesNew is refusesPath for a regular file that the broker makes.
 func (j *judge) refusesNew(n *notify.Notification, s pathwalk.Spot) *sandbox.Denial {
-	if j.writesCommon(n, s) {
+	if j.writesCommon(n, s) || j.isState(n, s.Full()) {
 		return j.refusesPlace(n, s.Full(), j.foreign)
 	}
 	if d := j.refusesPath(n, s.Full()); d != nil {
@@ -401,10 +401,20 @@ func (o *ownGit) at(n *notify.Notification, walk *pathwalk.Walker, path string) 
 // a person's grant of them renameCopy takes what it reads.
 const onlyRenamed = "git's settings are set by a rename, as git config does it, and codeagent installs its own copy"
 
-// copies reports whether m gives the closed git directory at its end new settings or an index. Then the broker
+// isState reports whether the owner's git goes on with what it has begun as the file at path says.
+func (j *judge) isState(n *notify.Notification, path string) bool {
+	dir, file := git.State(path)
+	return file && !j.protection.isTemporary(path) && j.closed(n, dir)
+}
+
+// copies reports whether m gives the closed git directory at its end new settings, an index or a state. Then the broker
 // performs it by renameCopy.
-func (j *judge) copies(n *notify.Notification, m *moving) bool {
+func (h moves) copies(n *notify.Notification, m *moving) bool {
+	j := &h.judge
 	settings := git.IsSettings(m.to.Last)
+	if j.isState(n, m.to.Full()) && !m.exchange() && m.old.Mode&unix.S_IFMT == unix.S_IFREG {
+		return j.refusesPlace(n, m.to.Full(), j.foreign) == nil
+	}
 	if !settings && !git.IsIndex(m.to.Last) || m.exchange() || m.old.Mode&unix.S_IFMT != unix.S_IFREG || j.protection.isTemporary(m.to.Full()) {
 		return false
 	}
@@ -412,7 +422,7 @@ func (j *judge) copies(n *notify.Notification, m *moving) bool {
 	return (d == nil || d.Kind == sandbox.KindProtected && settings) && j.closed(n, m.to.Path)
 }
 
-// renameCopy performs a rename of settings or of an index.
+// renameCopy performs a rename of settings, of an index or of a state.
 func (h moves) renameCopy(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	text, d := h.copied(n, m)
 	if d != nil {
@@ -451,7 +461,7 @@ func (h moves) copied(n *notify.Notification, m *moving) (text []byte, d *sandbo
 	if git.IsIndex(m.to.Last) {
 		text, err := readOnce(m.from, &m.old, maxIndex)
 		if err == nil {
-			text, err = git.CopyIndex(text)
+			text, err = git.Copy(m.to.Last, text, nil)
 		}
 		if err != nil {
 			d.Note = err.Error()
@@ -460,6 +470,16 @@ func (h moves) copied(n *notify.Notification, m *moving) (text []byte, d *sandbo
 		return text, nil
 	}
 	text, err := readOnce(m.from, &m.old, maxSettings)
+	if _, file := git.State(m.to.Full()); file {
+		if err == nil {
+			text, err = git.Copy(m.to.Full(), text, settingsBefore(m))
+		}
+		if err != nil {
+			d.Why = err.Error()
+			return nil, d
+		}
+		return text, nil
+	}
 	if err == nil {
 		text, err = git.CopySettings(text, settingsBefore(m))
 	}

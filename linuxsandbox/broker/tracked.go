@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -188,20 +187,17 @@ func (h opens) makeTracked(n *notify.Notification, o *opening, s pathwalk.Spot, 
 	if err == nil && len(h.tracked.pending) == maxPending {
 		err = unix.EMFILE
 	}
-	given := -1
+	given, memory := -1, -1
 	if err == nil {
-		given, err = unix.MemfdCreate("tracked", unix.MFD_CLOEXEC)
+		given, memory, err = memoryFile(o.flags & unix.O_APPEND)
 	}
+	defer unix.Close(given)
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	defer unix.Close(given)
-	p := trackedFile{memory: -1, mode: mode, before: before, call: *n, denial: *d, since: time.Now()}
+	p := trackedFile{memory: memory, mode: mode, before: before, call: *n, denial: *d, since: time.Now()}
 	if p.at, err = h.hostSpot(s); err != nil {
-		return notify.Failed(kernel.ErrnoOf(err))
-	}
-	if p.memory, err = unix.Open("/proc/self/fd/"+strconv.Itoa(given), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
-		p.at.Close()
+		unix.Close(memory)
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	p.denial.Operation, p.denial.Errno = o.call, unix.ErrnoName(unix.EACCES)
