@@ -36,7 +36,7 @@ func (t *applyPatchTool) plan(a applyPatchArguments) (*call, error) {
 // by its canonical path, so that the gate can judge each. A protected file, or one outside
 // the write roots, becomes a question or a refusal.
 func (t *applyPatchTool) planIn(text, folder, justification string) (*call, error) {
-	from := paths{t.files, folder}
+	from := t.in(folder)
 	p, err := patch.Parse(text)
 	if err == nil {
 		err = from.noLinks(p)
@@ -66,7 +66,7 @@ func (ps paths) noLinks(p patch.Patch) error {
 		if f.Op != patch.Delete && f.MoveTo == "" {
 			continue
 		}
-		dir, err := ps.canonical(path.Dir(f.Path))
+		dir, err := ps.resolve(path.Dir(f.Path))
 		if err != nil {
 			return &patch.Error{Line: f.Line, Msg: err.Error()}
 		}

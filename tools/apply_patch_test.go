@@ -207,7 +207,7 @@ func TestApplyPatchOutsideAsks(t *testing.T) {
 func TestApplyPatchChecksThePolicyItself(t *testing.T) {
 	p, row := newPlace(t, nil), protect.Of(protecttest.In("{shell}"))
 	p.stage.Exec = p.runner()
-	tool := &applyPatchTool{paths{p.options.Files, p.ws}}
+	tool := &applyPatchTool{paths{files: p.options.Files, workspace: p.ws}}
 	c, err := tool.plan(applyPatchArguments{Patch: "*** Begin Patch\n*** Add File: " + p.out + "/x\n+x\n*** Add File: " + row.Name + "\n+x\n*** End Patch"})
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
+	"unicode"
 
 	"codeagent/event/word"
 	"codeagent/exec/worker"
@@ -17,10 +20,26 @@ import (
 type paths struct {
 	files     sandbox.FileSystem
 	workspace string
+	temp      func(path string) (at string, named bool) // Options.Temp; may be nil
 }
 
-// canonical returns the absolute path that name means, with links resolved.
+// in returns ps with the relative paths of another folder.
+func (ps paths) in(folder string) paths {
+	ps.workspace = folder
+	return ps
+}
+
+// canonical returns the absolute path of what commands see as name, with links resolved.
 func (ps paths) canonical(name string) (string, error) {
+	c, err := ps.resolve(name)
+	if err == nil && ps.temp != nil {
+		c, _ = ps.temp(c)
+	}
+	return c, err
+}
+
+// resolve is canonical on the host.
+func (ps paths) resolve(name string) (string, error) {
 	switch {
 	case strings.TrimSpace(name) == "":
 		return "", errors.New("the path is empty")
@@ -39,11 +58,46 @@ func (ps paths) canonical(name string) (string, error) {
 	return c, nil
 }
 
+// maxHosts bounds the paths that onHost names, and maxOutput the bytes that it reads.
+const maxHosts, maxOutput = 3, 64 << 10
+
+// onHost says which paths in the output of a command lie in the host's /tmp and not in the session's.
+// Without it the model would conclude that such a file does not exist.
+func (ps paths) onHost(command, output string) string {
+	if ps.temp == nil || !strings.Contains(output, "tmp/") {
+		return ""
+	}
+	var found []string
+	for _, word := range strings.FieldsFunc(output[:min(len(output), maxOutput)], func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+@%~", r)
+	}) {
+		name := path.Clean(strings.TrimRight(word, "."))
+		if !sandbox.CoveredBy(sandbox.SharedTempFolders, name) || strings.Contains(command, name) || slices.Contains(found, name) {
+			continue
+		}
+		if _, err := ps.files.Lstat(name); err != nil {
+			continue
+		}
+		if _, named := ps.temp(name); named && len(found) < maxHosts {
+			found = append(found, name)
+		}
+	}
+	if found == nil {
+		return ""
+	}
+	return "\n(On the host, and not in the session's own /tmp: " + strings.Join(found, ", ") + ". A command sees it if its text names the path.)"
+}
+
 // show returns a canonical path in the form the model should write: relative to the
 // workspace if it is inside.
 func (ps paths) show(path string) string {
 	if path == ps.workspace {
 		return "."
+	}
+	if ps.temp != nil {
+		if own, _ := ps.temp("/tmp"); own != "/tmp" && sandbox.Covers(own, path) {
+			return "/tmp" + path[len(own):]
+		}
 	}
 	if sandbox.Covers(ps.workspace, path) {
 		return strings.TrimPrefix(strings.TrimPrefix(path, ps.workspace), "/")

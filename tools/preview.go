@@ -24,7 +24,7 @@ func Preview(ctx context.Context, r *exec.Runner, files sandbox.FileSystem, p sa
 	if a.Kind != word.KindEdit {
 		return nil
 	}
-	from := paths{files, a.Folder}
+	from := paths{files: files, workspace: a.Folder}
 	parsed, err := patch.Parse(a.Command)
 	if err == nil {
 		parsed, err = parsed.Map(from.canonical)

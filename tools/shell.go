@@ -123,7 +123,11 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 		if a.Background {
 			return startBackground(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command}, wait)
 		}
-		return runShell(ctx, p, s, c)
+		r, err := runShell(ctx, p, s, c)
+		if !p.Unconfined {
+			r.Text += t.onHost(a.Command, r.Output)
+		}
+		return r, err
 	}}, nil
 }
 

@@ -73,7 +73,7 @@ func asPatch(command string) (patchCommand, bool, error) {
 // planPatch plans the patch in the folder where the command would run.
 func (t *shellTool) planPatch(c patchCommand, folder string, w approvals.Wish) (*call, error) {
 	if c.folder != "" {
-		dir, err := paths{t.files, folder}.canonical(c.folder)
+		dir, err := t.in(folder).canonical(c.folder)
 		if err != nil {
 			return nil, fmt.Errorf("cd: %w", err)
 		}

@@ -91,6 +91,6 @@ func (o Options) Recorded(ctx context.Context, p sandbox.Policy, s Stage, do fun
 	kept := s.Undo.Call()
 	defer kept.Settle()
 	s.kept = kept
-	defer paths{o.Files, o.Workspace}.keepUnobserved(ctx, p, s)()
+	defer paths{files: o.Files, workspace: o.Workspace}.keepUnobserved(ctx, p, s)()
 	do(kept)
 }
