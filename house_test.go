@@ -239,6 +239,8 @@ var rooms = []room{
 	{path: "sandbox/sandboxtest", support: true, imports: []string{"hostfile", "sandbox", "sandbox/protect/protecttest", "sandbox/resolved", "internal/fileworker", "internal/attack", "internal/golden"}},
 	// Names of the table for tests that need some protected name.
 	{path: "sandbox/protect/protecttest", support: true, imports: []string{"sandbox/protect"}},
+	// Takes the suggestions that suites meet: codeagent must accept each, and each must help.
+	{path: "config/configtest", support: true, imports: []string{"approvals", "config", "event", "sandbox", "sandbox/named"}},
 	{path: "model/modeltest", support: true, imports: []string{"model", "internal/scripted", "internal/golden"}},
 	// Programs that try to break out, built once and run under every backend.
 	{path: "internal/attack", support: true, imports: []string{"sandbox", "internal/machine"}},

@@ -71,11 +71,15 @@ func (o *opening) add(key string, list *[]string, value string, opens func(sandb
 
 // write adds target, or else the nearest folder around it that may be suggested, is accepted and helps.
 func (o *opening) write(target string, add func(path string, opens func(sandbox.Policy) error) error) {
+	opened := target
 	opens := func(p sandbox.Policy) error {
 		for _, d := range append(o.denials, sandbox.Denial{Kind: sandbox.KindWrite, Target: target}) {
 			written := d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata || d.Kind == sandbox.KindProtected
 			if j := p.JudgeWrite(d.Target); written && sandbox.Covers(target, d.Target) && !j.Allowed {
 				return fmt.Errorf("%s stays refused: %s", d.Target, j.Why())
+			}
+			if d.Target == opened && removes(d) && slices.Contains(p.Write, sandbox.Root{Path: opened}) {
+				return fmt.Errorf("%s is a folder, and one that is opened itself is not removed or renamed", opened)
 			}
 		}
 		return nil
@@ -87,8 +91,14 @@ func (o *opening) write(target string, add func(path string, opens func(sandbox.
 			o.left = append(o.left, target+": "+first.Error())
 			return
 		}
+		opened = dir
 		failed = add(dir, opens)
 	}
+}
+
+// removes reports whether d was refused to take a name away.
+func removes(d sandbox.Denial) bool {
+	return slices.ContainsFunc([]string{"rmdir", "rename", "unlink"}, func(call string) bool { return strings.HasPrefix(d.Operation, call) })
 }
 
 // commands adds what needs opens to commands. name writes a path.

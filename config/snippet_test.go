@@ -95,6 +95,9 @@ func TestFlags(t *testing.T) {
 		{"a read-only session", "mode = 'read-only'", write("out/f"), "", "", "writes nothing"},
 		{"closed to reading", "deny_read = ['~/out']", write("out/f"), "", "", "stays refused"},
 		{"a root of a package would be opened", "", write("mod/x@v1.0.0"), "mod/x@v1.0.0/.vscode/settings.json", "--add-dir ~/mod", ""},
+		{"a folder that is removed itself", "", write("out/d"), "rmdir out/d", "--add-dir ~/out", ""},
+		{"a folder that is renamed", "", write("out/d"), "renameat2 out/d", "--add-dir ~/out", ""},
+		{"a folder whose mode is changed", "", write("out/d"), "fchmodat out/d", "--add-dir ~/out/d", ""},
 		{"a protected name", "", write("ws/.vscode/settings.json"), "", "--add-file ~/ws/.vscode/settings.json", ""},
 		{"hosts", "", sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "example.org", Port: 80}, {Host: "ssh.example"}}}, "", "--allow-host example.org:80 --allow-host ssh.example:22", ""},
 		{"reading", "", sandbox.Grant{Read: []string{"/x"}}, "", "", "/x: no flag opens"},
@@ -105,7 +108,11 @@ func TestFlags(t *testing.T) {
 		}
 		var denials []sandbox.Denial
 		if row.denied != "" {
-			denials = append(denials, sandbox.Denial{Kind: sandbox.KindWrite, Target: h.dir + "/" + row.denied})
+			operation, target, named := strings.Cut(row.denied, " ")
+			if !named {
+				target = operation
+			}
+			denials = append(denials, sandbox.Denial{Kind: sandbox.KindWrite, Operation: operation, Target: h.dir + "/" + target})
 		}
 		flags, left := h.place.Flags(c, "ssh ssh.example", row.needs, denials)
 		var words []string

@@ -178,8 +178,12 @@ type corpusResult struct {
 	// grant. least: it fails with one item less.
 	named, granted, least bool
 	missing               []string
-	notes                 []string
-	took                  time.Duration
+	// suggested counts the suggestions of the boxed run. useless says which codeagent refuses, or do not
+	// get the command further.
+	suggested int
+	useless   []string
+	notes     []string
+	took      time.Duration
 }
 
 // runCorpus runs the corpus and reports the results.
@@ -217,6 +221,14 @@ func runRows(t *testing.T, stage string, rows []*corpusResult) []*corpusResult {
 	}
 	close(work)
 	group.Wait()
+	all := 0
+	for _, r := range rows {
+		all += r.suggested
+		for _, fault := range r.useless {
+			t.Errorf("%s\n  suggests what does not help: %s", r.script, fault)
+		}
+	}
+	t.Logf("%d suggestions", all)
 	return rows
 }
 

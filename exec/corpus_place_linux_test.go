@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/config/configtest"
 	"codeagent/exec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
@@ -71,6 +72,7 @@ func (p *corpusPlace) judge(r *corpusResult) {
 		r.broken = err.Error()
 		return
 	}
+	r.suggested, r.useless = p.trial(r, policy).Faults(r.boxed.Verdict)
 	r.label, r.touched = !r.bare.Failed() && r.boxed.Failed(), !maps.Equal(free, held)
 	if !r.label {
 		return
@@ -84,6 +86,19 @@ func (p *corpusPlace) judge(r *corpusResult) {
 	r.named = len(r.missing) == 0 && len(r.want) > 0 && r.boxed.Verdict.Denied
 	if r.named {
 		p.tryGrants(r, policy)
+	}
+}
+
+// trial tries the suggestions of a row.
+func (p *corpusPlace) trial(r *corpusResult, policy sandbox.Policy) configtest.Trial {
+	return configtest.Trial{
+		Base: policy, Settings: map[string][]string{"ro": {"sandbox.mode=read-only"}, "deny": {"sandbox.deny_read=['" + filepath.Join(p.out, "secret") + "']"}}[r.policy],
+		Own: p.base + ".own", Workspace: p.ws, Home: p.home, Files: exec.OS{}, Command: r.script,
+		Reset: func() { _ = p.fresh(r.setup) },
+		Run: func(wider sandbox.Policy) (sandbox.Verdict, error) {
+			o, _, err := p.run(r, wider)
+			return o.Verdict, err
+		},
 	}
 }
 

@@ -232,7 +232,9 @@ func (th *theatre) ask(t *testing.T, a sandbox.Holder, cmd sandbox.Command) (san
 	}
 	defer r.Close()
 	cmd.Dir, cmd.Stdout, cmd.Stderr = th.dir, w, w
-	if p, ok := a.(*pupil); ok {
+	if p, ok := a.(interface {
+		Learn(sandbox.Denial) (sandbox.Grant, bool)
+	}); ok {
 		cmd.Learn = p.Learn
 	}
 	proc, err := sandboxtest.Start(th.b, t.Context(), th.policy, cmd, a)

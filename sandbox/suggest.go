@@ -36,14 +36,7 @@ func Suggest(p Policy, files FileSystem, home string, argv []string, denials []D
 				return Grant{Unsandboxed: true}, nil
 			}
 			for _, place := range s.places(d) {
-				why := p.Unsuggested(home, place)
-				if j := p.With(Grant{Write: []string{place}}).JudgeWrite(place); why == "" && !j.Allowed {
-					why = "it stays refused: " + j.Why()
-				}
-				if why == "" && s.generated(place) && !s.exists(place) {
-					why = "its name looks generated, so that the next run would have another"
-				}
-				if why == "" {
+				if why := s.unhelped(place); why == "" {
 					g.Write = appendNew(g.Write, place)
 				} else {
 					left = appendNew(left, place+": "+why)
@@ -98,12 +91,31 @@ func (s suggesting) places(d Denial) []string {
 		return []string{cache}
 	case below != "" && d.Kind != KindProtected: // git writes to many files in it
 		return []string{entry}
-	case (s.generated(d.Target) || !s.named(base) && s.named("/"+path.Base(dir))) && s.grantable(dir):
+	case s.link(d.Target) && s.grantable(dir), (s.generated(d.Target) || !s.named(base) && s.named("/"+path.Base(dir))) && s.grantable(dir):
 		return []string{dir}
 	case strings.HasSuffix(base, ".lock") && len(base) > len(".lock"): // written, and then renamed
 		return []string{strings.TrimSuffix(d.Target, ".lock"), d.Target}
 	}
 	return []string{d.Target}
+}
+
+// unhelped says why it would not help to let place be written, or why no suggestion contains it.
+func (s suggesting) unhelped(place string) string {
+	why := s.policy.Unsuggested(s.home, place)
+	j := s.policy.With(Grant{Write: []string{place}}).JudgeWrite(place)
+	switch {
+	case why != "":
+		return why
+	case s.policy.JudgeWrite(place).Allowed:
+		return "the policy allows to write it, and this was refused for another reason"
+	case !j.Allowed:
+		return "it stays refused: " + j.Why()
+	case s.link(place):
+		return "it is a link, and a grant opens what a link leads to"
+	case s.generated(place) && !s.exists(place):
+		return "its name looks generated, so that the next run would have another"
+	}
+	return ""
 }
 
 func (s suggesting) named(part string) bool { return strings.Contains(s.command, part) }
@@ -117,6 +129,14 @@ func (s suggesting) exists(p string) bool {
 	}
 	_, err := s.files.Lstat(p)
 	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (s suggesting) link(p string) bool {
+	if s.files == nil {
+		return false
+	}
+	mode, err := s.files.Lstat(p)
+	return err == nil && mode&fs.ModeSymlink != 0
 }
 
 // reached returns target or, if its folder does not exist, the first entry on the way that does not:

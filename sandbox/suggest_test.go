@@ -11,7 +11,7 @@ import (
 // TestSuggest checks the suggested grant for each kind of denial.
 func TestSuggest(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/ws")
-	p.DenyRead, p.Protected.Own = []string{"/home/u/out/secret"}, []string{"/home/u/bin/codeagent"}
+	p.DenyRead, p.Protected.Own, p.Protected.Paths = []string{"/home/u/out/secret"}, []string{"/home/u/bin/codeagent"}, []string{"/home/u/ws/.git/config"}
 	for _, row := range []struct {
 		text, operation string
 		kind            sandbox.DenialKind
@@ -71,6 +71,9 @@ type there []string
 
 func (t there) Lstat(p string) (fs.FileMode, error) {
 	for _, name := range t {
+		if p == name && strings.HasSuffix(p, "link") {
+			return fs.ModeSymlink, nil
+		}
 		if sandbox.Covers(p, name) {
 			return fs.ModeDir, nil
 		}
@@ -86,7 +89,7 @@ func TestUnhelped(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/ws")
 	p.DenyRead, p.DenyGlobs, p.Protected.Own = []string{"/home/u/out/secret"}, []string{"**/.env"}, []string{"/home/u/bin/codeagent"}
 	p.Protected.Hidden = []string{"/home/u/records"}
-	files := there{"/home/u/ws", "/home/u/out/d", "/home/u/out/secret", "/home/u/Makefile1", "/home/u/known.Ab12Cd"}
+	files := there{"/home/u/ws", "/home/u/out/d", "/home/u/out/secret", "/home/u/Makefile1", "/home/u/known.Ab12Cd", "/home/u/link", "/home/u/out/link"}
 	for _, row := range []struct {
 		kind               sandbox.DenialKind
 		target, want, left string
@@ -99,6 +102,9 @@ func TestUnhelped(t *testing.T) {
 		{sandbox.KindWrite, "/home/u/out/tmp.AbCdEf12/a/b", "write /home/u/out", ""},
 		{sandbox.KindWrite, "/home/u/tmp.AbCdEf12/a/b", "", "looks generated"},
 		{sandbox.KindWrite, "/home/u/gone/a/b", "write /home/u/gone", ""},
+		{sandbox.KindWrite, "/home/u/out/link", "write /home/u/out", ""},
+		{sandbox.KindWrite, "/home/u/link", "", "a link"},
+		{sandbox.KindProtected, "/home/u/ws/x", "", "refused for another reason"},
 		{sandbox.KindWrite, "/home/u", "", "home folder"},
 		{sandbox.KindWrite, "/x", "", "near the root"},
 		{sandbox.KindWrite, "/home/u/bin/codeagent", "", "codeagent itself"},
