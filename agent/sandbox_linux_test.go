@@ -112,7 +112,7 @@ func newField(t *testing.T, mode approvals.Mode, say approvals.Answer, script fu
 		Model: client, ModelName: "m", Frontend: f.face, Attended: say.Decision != approvals.Unattended,
 		Gate:  approvals.NewGate(approvals.Options{Mode: mode, Base: policy, Files: codeexec.OS{}, Home: "/nonexistent", Workspace: f.workspace}),
 		Tools: tools.All(tools.Options{Workspace: f.workspace, Files: codeexec.OS{}, Shell: shell}),
-		Stage: tools.Stage{Exec: codeexec.New(codeexec.Options{Backend: backend, None: codeexec.Plain{}, Environ: os.Environ(), Files: codeexec.OS{}})},
+		Stage: tools.Stage{Exec: codeexec.New(codeexec.Options{Backend: backend, None: codeexec.Plain{}, Environ: os.Environ(), Files: codeexec.OS{}, Versions: versions})},
 	}
 	for _, change := range more {
 		change(&config)

@@ -163,7 +163,7 @@ func (c *toolCall) decided(ctx context.Context, asks []string) (tools.Result, er
 		return res, whyNot(ctx, err)
 	}
 	question = nil
-	if ctx.Err() == nil && !held.saidNo() {
+	if ctx.Err() == nil && !held.saidNo() && len(res.Verdict.Unwritten()) == 0 {
 		question = gate.AfterDenial(c.action, res.Verdict, held.offers(res.Verdict))
 	}
 	if question != nil {
@@ -217,6 +217,7 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	}
 	if !c.action.Background {
 		c.over(held, res)
+		res = c.checkedOut(ctx, res, held)
 	}
 	return res, err
 }

@@ -23,57 +23,81 @@ import (
 type trackedRow struct {
 	name, script string
 	ok           bool
+	// unwritten are the files with protected names, and their contents, that the script checks out, and that are not
+	// there. The script itself succeeds.
+	unwritten string
 }
 
 // clean: git sees no difference, and the shell file has the content of $1.
 const clean = `clean() { test -z "$(git status --porcelain)"; test "$(cat {shell})" = "$1"; }; `
 
 // opens makes the file named by its first argument as git does.
-const opens = `open() { python3 -c 'import mmap, os, sys, threading, time
+const opens = `: > .git/index.lock; open() { python3 -c 'import mmap, os, sys, threading, time
 path = sys.argv[1]
 fd = os.open(path, os.O_RDWR|os.O_CREAT|os.O_EXCL)
 '"$2" "$1"; }; rm -f {shell}; `
 
 var trackedRows = []trackedRow{
 	{"switch and back", clean + `git switch -q old; clean 1; test "$(cat {agent2}/deep/x)" = 1; test -x {agent2}/deep/x; git switch -q main; clean "1
-2"; test ! -e {agent2}`, true},
+2"; test ! -e {agent2}`, true, ""},
 	{"merge, checkout, stash, reset and restore", clean + `git merge -q origin/main; clean 3; rm {shell} {editor}; git checkout -q -- .; clean 3; echo x >> a; git rm -q {shell}; git stash -q; clean 3; git stash pop -q; test ! -e {shell}
 git reset -q --hard; clean 3; git restore -s old {shell} {editor}; test "$(cat {shell} {editor})" = "1
-1"; git reset -q --hard HEAD~1`, true},
-	{"a worktree below", `git worktree add -q wt old; cd wt; ` + clean + `clean 1; git switch -q --detach main; test ! -e {agent2}; git switch -q old; clean 1; cd ..; git worktree remove wt`, true},
+1"; git reset -q --hard HEAD~1`, true, ""},
+	{"a worktree below", `git worktree add -q wt old; cd wt; ` + clean + `clean 1; git switch -q --detach main; test ! -e {agent2}; git switch -q old; clean 1; cd ..; git worktree remove wt`, true, ""},
 	{"a clone below", `git clone -q . wt; cd wt; ` + clean + `clean "1
-2"; git switch -q old; clean 1; git worktree add -q ../wt2 -b third`, true},
-	{"clones, repositories and worktrees of its own", `cd ..; git clone -q own cl; cd cl; ` + clean + `git switch -q old; clean 1; echo evil > {shell}; mkdir -p {agent}; echo evil > {agent}/x; cd ../own; git worktree add -q ../wt2 old; cd ../wt2; clean 1; echo mine > {shell}; mkdir ../n; git init -q ../n; echo evil > ../n/{shell}`, true},
+2"; git switch -q old; clean 1; git worktree add -q ../wt2 -b third`, true, ""},
+	{"clones, repositories and worktrees of its own", `cd ..; git clone -q own cl; cd cl; ` + clean + `git switch -q old; clean 1; echo evil > {shell}; mkdir -p {agent}; echo evil > {agent}/x; cd ../own; git worktree add -q ../wt2 old; cd ../wt2; clean 1; echo mine > {shell}; mkdir ../n; git init -q ../n; echo evil > ../n/{shell}`, true, ""},
 
-	{"content that was never committed", `rm {shell}; echo evil > {shell}`, false},
-	{"the same as git makes it", opens + `open {shell} 'os.write(fd, b"evil")'`, false},
-	{"more than a version", opens + `open {shell} 'os.write(fd, b"1\n2\nevil")'`, false},
-	{"content committed in the session", `b=$(echo evil | git hash-object -w --stdin); git update-index --cacheinfo 100644,$b,{shell}; git commit -qm evil; rm {shell}; git checkout -q -- {shell}`, false},
-	{"content of another path", `rm {shell}; cp docs/evil {shell}`, false},
-	{"content of the name in another folder", `rm {shell}; cp docs/{shell} {shell}`, false},
-	{"a folder moved there meanwhile", opens + `rm docs/{editor}; rm -r {editor/}; open docs/{editor} 'os.write(fd, b"evil"); os.rename("docs/{editor/}", "{editor/}")'`, false},
+	{"line ends of core.autocrlf", clean + `printf '[core]\nautocrlf = true\n' >> "$HOME/.gitconfig"; git switch -q old; test "$(od -c {shell} | grep -c '\\r')" = 1; git switch -q main; git switch -q old; test -z "$(git status --porcelain)"`, true, ""},
+
+	{"content that was never committed", `rm {shell}; echo evil > {shell}`, false, ""},
+	{"the same as git makes it", opens + `open {shell} 'os.write(fd, b"evil")'`, false, ""},
+	{"more than a version", opens + `open {shell} 'os.write(fd, b"1\n2\nevil")'`, false, ""},
+	{"content committed in the session", `b=$(echo evil | git hash-object -w --stdin); git update-index --cacheinfo 100644,$b,{shell}; git commit -qm evil; rm {shell}; git checkout -q -- {shell}`, false, ""},
+	{"content of another path", `rm {shell}; cp docs/evil {shell}`, false, ""},
+	{"content of the name in another folder", `rm {shell}; cp docs/{shell} {shell}`, false, ""},
+	{"a folder moved there meanwhile", opens + `rm docs/{editor}; rm -r {editor/}; open docs/{editor} 'os.write(fd, b"evil"); os.rename("docs/{editor/}", "{editor/}")'`, false, ""},
 	{"a descriptor opened again", opens + `open {shell} 'os.write(fd, b"1\n"); again = os.open("/proc/self/fd/%d" % fd, os.O_RDONLY); os.close(fd)
 while not os.path.exists(path): time.sleep(.001)
-os.write(os.open("/proc/self/fd/%d" % again, os.O_RDWR), b"evil")'`, false},
-	{"a mapping", opens + `open {shell} 'os.write(fd, b"1\n  "); m = mmap.mmap(fd, 4); os.close(fd); m[0:4] = b"evil"'`, false},
+os.write(os.open("/proc/self/fd/%d" % again, os.O_RDWR), b"evil")'`, false, ""},
+	{"a mapping", opens + `open {shell} 'os.write(fd, b"1\n  "); m = mmap.mmap(fd, 4); os.close(fd); m[0:4] = b"evil"'`, false, ""},
 	{"content that is swapped", opens + `open {shell} 'os.write(fd, b"evil"); os.ftruncate(fd, 4)
-for i in range(2000): os.pwrite(fd, (b"1\n1\n", b"evil")[i % 2], 0); os.ftruncate(fd, (2, 4)[i % 2])'`, false},
-	{"a link", `rm {editor}; ln -s ../docs/evil {editor}`, false},
-	{"a link in place of the folder", `rm -r {editor/}; mkdir e; echo evil > e/{/editor}; ln -s e {editor/}`, false},
-	{"a hard link", `rm {shell}; ln docs/evil {shell}`, false},
-	{"a rename", `rm {shell}; mv docs/evil {shell}`, false},
-	{"a written file", `echo evil > {shell}`, false},
-	{"a hook", opens + `open .git/hooks/pre-commit 'os.write(fd, b"evil")'; cp docs/evil .git/hooks/post-checkout`, false},
-	{"a worktree of the same", `git worktree add -q wt old; cp docs/evil wt/{shell}`, false},
-	{"other content in a clone below", `git clone -q . wt; echo evil > wt/{shell}`, false},
-	{"a clone of something else", `git init -q o; b=$(echo evil | git -C o hash-object -w --stdin); git -C o update-index --add --cacheinfo 100644,$b,{shell}; git -C o commit -qm evil; git clone -q o wt`, false},
-	{"a repository made at the top of a folder that was there", `cd docs/empty; git init -q .; echo evil > {shell}`, false},
-	{"a repository of its own in place of another folder", `cd ..; mkdir n; git init -q n; mv plain p2; mv n plain; echo evil > plain/{shell}`, false},
-	{"content that cannot be brought back", `rm owners/{shell}`, false},
-	{"a repository in place of the history", `mkdir n; git -C n init -q; mv n/.git wt; mv wt n/.git; cp docs/evil n/{shell}`, false},
+for i in range(2000): os.pwrite(fd, (b"1\n1\n", b"evil")[i % 2], 0); os.ftruncate(fd, (2, 4)[i % 2])'`, false, ""},
+	{"a link", `rm {editor}; ln -s ../docs/evil {editor}`, false, ""},
+	{"a link in place of the folder", `rm -r {editor/}; mkdir e; echo evil > e/{/editor}; ln -s e {editor/}`, false, ""},
+	{"a hard link", `rm {shell}; ln docs/evil {shell}`, false, ""},
+	{"a rename", `rm {shell}; mv docs/evil {shell}`, false, ""},
+	{"a written file", `echo evil > {shell}`, false, ""},
+	{"a hook", opens + `open .git/hooks/pre-commit 'os.write(fd, b"evil")'; cp docs/evil .git/hooks/post-checkout`, false, ""},
+	{"a worktree of the same", `git worktree add -q wt old; cp docs/evil wt/{shell}`, false, ""},
+	{"other content in a clone below", `git clone -q . wt; echo evil > wt/{shell}`, false, ""},
+	{"a clone of something else", `git init -q o; b=$(echo evil | git -C o hash-object -w --stdin); git -C o update-index --add --cacheinfo 100644,$b,{shell}; git -C o commit -qm evil; git clone -q o wt`, false, ""},
+	{"a repository made at the top of a folder that was there", `cd docs/empty; git init -q .; echo evil > {shell}`, false, ""},
+	{"a repository of its own in place of another folder", `cd ..; mkdir n; git init -q n; mv plain p2; mv n plain; echo evil > plain/{shell}`, false, ""},
+	{"content that cannot be brought back", `rm owners/{shell}`, false, ""},
+	{"a repository in place of the history", `mkdir n; git -C n init -q; mv n/.git wt; mv wt n/.git; cp docs/evil n/{shell}`, false, ""},
 	// git does not compare what is in the store with its name: the commit of old gets another tree.
 	{"a forged store", `b=$(echo evil | git hash-object -w --stdin); t=$(git rev-parse old^{tree}); f=.git/objects/${t:0:2}/${t:2}; rm -f $f
-python3 -c 'import sys, zlib; b = bytes.fromhex(sys.argv[1]); t = b"100644 {shell}\0" + b; open(sys.argv[2], "wb").write(zlib.compress(b"tree %d\0" % len(t) + t))' $b $f; rm {shell}; git checkout -q old -- {shell}`, false},
+python3 -c 'import sys, zlib; b = bytes.fromhex(sys.argv[1]); t = b"100644 {shell}\0" + b; open(sys.argv[2], "wb").write(zlib.compress(b"tree %d\0" % len(t) + t))' $b $f; rm {shell}; git checkout -q old -- {shell}`, false, ""},
+
+	// The commits of the branch unseen are not those of HEAD or its upstream.
+	{"switch to what was never seen", `git switch -q unseen; test "$(cat a)" = b`, false, theUnseen},
+	{"merge it", `git merge -q unseen; test "$(cat a)" = b`, false, theUnseen},
+	{"a worktree of it", `git worktree add -q wt unseen; test "$(cat wt/a)" = b`, false, inWt(theUnseen)},
+	{"a clone of it", `git clone -q -b unseen . wt; test "$(cat wt/a)" = b`, false, inWt(theUnseen)},
+	{"a file of it", `git checkout -q unseen -- {shell}`, false, "{shell} 1\n2\nevil"},
+	{"restore, cherry-pick and stash", `git restore -s unseen {editor}; git reset -q --hard; git cherry-pick -n unseen; git stash -q; git stash pop -q; git reset -q --hard; git restore -s unseen {shell}`, false, "{shell} 1\n2\nevil"},
+	{"rebase onto it", `git switch -qc mine; echo m > m; git add m; git commit -qm m; git rebase -q unseen; test "$(cat a m)" = "b
+m"`, false, theUnseen},
+	{"another program that holds the lock", `: > .git/index.lock; rm {shell}; cp docs/evil {shell}`, false, "{shell} evil\n"},
+	{"more than one operation", clean + `git switch -q unseen; git switch -q main; clean "1
+2"; git checkout -q unseen -- {editor}`, false, "{editor} 1\n2\nevil"},
+}
+
+const theUnseen = "{agent2}/deep/x evil\n, {editor} 1\n2\nevil, {shell} 1\n2\nevil"
+
+func inWt(files string) string {
+	return "wt/" + strings.ReplaceAll(files, ", ", ", wt/")
 }
 
 // TestTracked: a checkout brings back files with protected names that the owner's commits had when the session
@@ -86,6 +110,7 @@ func TestTracked(t *testing.T) {
 	owner := protecttest.In(`cd "$1"; export HOME="$1"; git config --global init.defaultBranch main; git config --global user.name o; git config --global user.email o@example; git config --global core.editor true; git init -q own; cd own
 put() { mkdir -p {editor/}; printf "$1" > {editor}; printf "$1" > {shell}; git add .; git commit -qm "$1"; }
 mkdir -p ../plain docs/{editor/} docs/empty {agent2}/deep; echo 1 > {agent2}/deep/x; chmod +x {agent2}/deep/x; echo evil | tee docs/{shell} docs/{editor} > docs/evil; echo a > a; put '1\n'; git branch old; git rm -qr {agent2}; put '1\n2\n'; put '3\n'
+git switch -qc unseen HEAD~1; mkdir -p {agent2}/deep; echo evil > {agent2}/deep/x; echo b > a; put '1\n2\nevil'; git switch -q main
 git update-ref refs/remotes/origin/main HEAD; git reset -q --hard HEAD~1; git config branch.main.remote origin; git config branch.main.merge refs/heads/main; git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'
 mkdir -p owners docs/empty; echo owners > owners/{shell}; echo owners >> .git/info/exclude`)
 	if out, err := exec.Command("/bin/bash", "-euc", owner, "-", made).CombinedOutput(); err != nil {
@@ -140,6 +165,18 @@ mkdir -p owners docs/empty; echo owners > owners/{shell}; echo owners >> .git/in
 					t.Errorf("%s %+v", out, denials)
 				}
 				text, _ := os.ReadFile(filepath.Join(own, protecttest.In("{shell}")))
+				var unwritten []string
+				for _, d := range denials {
+					if d.Unwritten != nil {
+						unwritten = append(unwritten, strings.TrimPrefix(d.Target, own+"/")+" "+string(d.Unwritten.Content))
+					}
+				}
+				slices.Sort(unwritten)
+				want := strings.Split(protecttest.In(row.unwritten), ", ")
+				slices.Sort(want)
+				if row.unwritten != "" && (!strings.HasSuffix(out, "done\n") || !slices.Equal(unwritten, want)) {
+					t.Errorf("%s unwritten %q, want %q; %+v", out, unwritten, want, denials)
+				}
 				if harmed() || !row.ok && len(denials) == 0 && string(text) != "1\n" {
 					t.Errorf("harm: %v; %s %+v", harmed(), out, denials)
 				}

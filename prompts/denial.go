@@ -36,6 +36,9 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 	if !v.Denied { // only named targets are worth a question
 		v.Denials, v.Confidence = lost, sandbox.Certain
 	}
+	if v.Suggest.Empty() && len(v.Unwritten()) > 0 {
+		return told
+	}
 	if v.Suggest.Empty() && slices.ContainsFunc(v.Denials, func(d sandbox.Denial) bool { return d.Kind == sandbox.KindLoss }) {
 		return told + "Only the user may allow what undo cannot reverse, and you cannot ask for it: do without it, or finish and say what is to be deleted or replaced.\n"
 	}
@@ -92,6 +95,8 @@ func Denied(v sandbox.Verdict) string { return denied(v, "command") }
 func denied(v sandbox.Verdict, who string) string {
 	denials := worthTelling(v)
 	switch {
+	case len(v.Unwritten()) > 0:
+		return unwrittenWords(v.Unwritten(), denials)
 	case !v.Denied && len(v.Lost()) > 0:
 		return lostWords(v.Lost(), denials, who)
 	case !v.Denied && len(denials) > 0 && v.Failed:
@@ -123,6 +128,16 @@ func lostWords(lost, all []sandbox.Denial, who string) string {
 	rest := slices.DeleteFunc(slices.Clone(all), func(d sandbox.Denial) bool { return d.Named })
 	if len(rest) > 0 {
 		said += "It did without this:\n" + lines(rest)
+	}
+	return said
+}
+
+// unwrittenWords says which files of a checkout are not there, and then what else the sandbox refused.
+func unwrittenWords(unwritten, all []sandbox.Denial) string {
+	said := "[sandbox] The command checked out these files with protected names, but they are missing or kept their old content: no commit of HEAD or its upstream had this content when the session began, so only the user can allow it.\n" + lines(unwritten) +
+		"Everything else was checked out. git shows these files as changed: do not commit that. Check out what was there before, or finish and ask the user to run outside codeagent: git restore PATH.\n"
+	if rest := slices.DeleteFunc(slices.Clone(all), func(d sandbox.Denial) bool { return d.Unwritten != nil }); len(rest) > 0 {
+		said += "The sandbox refused this too:\n" + lines(rest)
 	}
 	return said
 }

@@ -79,6 +79,15 @@ type Denial struct {
 	// Named means that the command's own text names the target. Then the target is likely the purpose
 	// of the command, and not a side effect of a program.
 	Named bool `json:"named,omitempty"`
+	// Unwritten, if set, means that the command went on, and that the file is not as it checked it out.
+	Unwritten *Unwritten `json:"-"`
+}
+
+// Unwritten is a file with a protected name as a checkout of the command made it. Until a person has seen the
+// content, it is not written.
+type Unwritten struct {
+	Content []byte // nil: too long to be kept, or the file could not be removed
+	Mode    uint32
 }
 
 // MarshalJSON adds the raw bytes of a target that JSON cannot represent as text: a replacement for
@@ -213,6 +222,25 @@ func (v Verdict) Lost() []Denial {
 		}
 	}
 	return out
+}
+
+// Unwritten are the files with protected names that are not as the command checked them out.
+func (v Verdict) Unwritten() []Denial {
+	return slices.DeleteFunc(slices.Clone(v.Denials), func(d Denial) bool { return d.Unwritten == nil || d.Moot })
+}
+
+// Written returns v after those of paths were written. failed: the command failed otherwise.
+func (v Verdict) Written(paths []string, failed bool) Verdict {
+	v.Denials = slices.Clone(v.Denials)
+	for i := range v.Denials {
+		if d := &v.Denials[i]; d.Unwritten != nil && slices.Contains(paths, d.Target) {
+			d.Moot, d.MootReason = true, "it was allowed and written afterwards"
+		}
+	}
+	if !failed && len(v.Unwritten()) == 0 {
+		v.Denied, v.Failed, v.Confidence = false, false, NoConfidence
+	}
+	return v
 }
 
 // Needs are the denials that prevented something: what the command lost, or what made it fail.

@@ -27,8 +27,8 @@ func Suggest(p Policy, files FileSystem, home string, argv []string, denials []D
 	s := suggesting{p, home, strings.Join(argv, " "), files}
 	unnamed := false // a denial is of a network that no host names
 	for _, d := range denials {
-		if d.Moot || d.Operation == "restored" || d.Operation == "not restored" {
-			continue // a file restored afterwards stopped nobody
+		if d.Moot || d.Unwritten != nil || d.Operation == "restored" || d.Operation == "not restored" {
+			continue // a file restored afterwards stopped nobody; to run a checkout again would do nothing
 		}
 		switch d.Kind {
 		case KindWrite, KindMetadata, KindProtected:

@@ -55,7 +55,11 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	if suggest(v.Denials); len(v.Lost()) > 0 {
 		suggest(v.Lost())
 	}
-	if !v.Failed || e.Interrupted || ownLimit(e.Limit) {
+	passed := !v.Failed
+	if len(v.Unwritten()) > 0 {
+		v.Denied, v.Failed, v.Confidence = true, true, sandbox.Certain
+	}
+	if passed || e.Interrupted || ownLimit(e.Limit) {
 		return v
 	}
 	if e.Status.Signal == sigSys {
@@ -103,7 +107,7 @@ func keep(all []sandbox.Denial, cause []*sandbox.Denial) []sandbox.Denial {
 		d := &all[i]
 		if slices.Contains(cause, d) {
 			out = append(out, *d)
-		} else if !d.Moot {
+		} else if !d.Moot && d.Unwritten == nil {
 			d.Moot, d.MootReason = true, "the command went on without it"
 		}
 	}

@@ -234,3 +234,30 @@ func TestLost(t *testing.T) {
 		}
 	}
 }
+
+// TestUnwritten: a checkout without its protected files has failed, whatever its status. To run it again would not help.
+func TestUnwritten(t *testing.T) {
+	git := sandbox.Denial{Kind: sandbox.KindProtected, Operation: "openat", Target: "/home/u/w/x", Program: "git", PID: 11, Chain: []sandbox.Ancestor{bash},
+		Order: 1, Evidence: sandbox.EvidenceKernel, Count: 1, Unwritten: &sandbox.Unwritten{}}
+	moot := git
+	moot.Moot = true
+	for _, row := range []struct {
+		name    string
+		denials []sandbox.Denial
+		status  int
+		sure    sandbox.Confidence
+		writes  []string
+	}{
+		{"status 0", []sandbox.Denial{git}, 0, sandbox.Certain, nil},
+		{"status 0 after another refusal", []sandbox.Denial{git, refusedTo("touch", 12, bash)}, 0, sandbox.Certain, []string{"/home/u/out/x"}},
+		{"another failure", []sandbox.Denial{git}, 3, sandbox.Certain, nil},
+		{"written since", []sandbox.Denial{moot}, 0, sandbox.NoConfidence, nil},
+	} {
+		e := Evidence{Policy: sandbox.WorkspaceWrite("/home/u/w"), Dir: "/home/u/w", Home: "/home/u", Argv: []string{"bash", "-c", "git switch x; false"}, Status: sandbox.Status{Exit: row.status},
+			Trace: sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: row.denials, Exits: exits(t, exit(11, 10, "git", 0), exit(10, 9, "bash", row.status))}}
+		v := Judge(e, bare{})
+		if v.Confidence != row.sure || v.Denied != (row.sure != sandbox.NoConfidence) || !slices.Equal(v.Suggest.Write, row.writes) {
+			t.Errorf("%s: %v %q, suggests %+v", row.name, v.Denied, v.Confidence, v.Suggest)
+		}
+	}
+}

@@ -58,6 +58,7 @@ func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, 
 		return h.refuseNew(n, c.Name, s, lack{}) // the folder has no search permission
 	}
 	if err != nil {
+		h.judge.log.supersede(s.Full())
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	if who == nobodys {
@@ -68,6 +69,9 @@ func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, 
 		case !known:
 			return notify.Reply{Again: true}
 		case !restores:
+			if h.judge.history.checksOut(n, s) {
+				d.Unwritten = &sandbox.Unwritten{} // git goes on without it
+			}
 			return h.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
 		}
 		if s, err = h.hostSpot(s); err != nil {
@@ -115,7 +119,7 @@ func (h entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, tex
 		if !known {
 			return notify.Reply{Again: true}
 		}
-		if brings = before.Folder; brings {
+		if brings = before.Folder || h.judge.history.checksOut(n, s); brings {
 			d = nil
 			if s, err = h.hostSpot(s); err != nil {
 				return notify.Failed(kernel.ErrnoOf(err))

@@ -51,6 +51,7 @@ type denialKey struct {
 	operation, target string
 	comm, file        string
 	moot              bool
+	unwritten         *sandbox.Unwritten
 }
 
 // sees reports whether the broker also examines the calls that the kernel's layers deny
@@ -71,7 +72,7 @@ func (e *evidence) record(n *notify.Notification, d sandbox.Denial) {
 		e.again(n.TID, d)
 		return
 	}
-	key := denialKey{d.Kind, d.Operation, d.Target, e.callers.of(n.TID).comm, e.callers.file, d.Moot}
+	key := denialKey{d.Kind, d.Operation, d.Target, e.callers.of(n.TID).comm, e.callers.file, d.Moot, d.Unwritten}
 	i, known := e.at[key]
 	switch {
 	case known && e.tids[i] == n.TID:
@@ -110,6 +111,17 @@ func (e *evidence) again(tid uint32, d sandbox.Denial) {
 			one.Count++
 			e.mu.Unlock()
 			return
+		}
+	}
+}
+
+// supersede drops what was not written at target: the command made or removed the entry again.
+func (e *evidence) supersede(target string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range e.list {
+		if d := &e.list[i]; d.Unwritten != nil && d.Target == target {
+			d.Unwritten = nil
 		}
 	}
 }

@@ -224,6 +224,9 @@ func (j *judge) made(s pathwalk.Spot) {
 		return fd
 	}
 	own := &j.session.own
+	if j.granted(s.Full()) {
+		own.bring(s) // a person has allowed it here
+	}
 	_, position := git.Position(s.Full())
 	_, inGit := git.Cut(s.Path)
 	switch {

@@ -243,9 +243,12 @@ func (h opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply
 		return notify.Reply{}, false
 	}
 	if d := h.judge.refusesNew(n, s); d != nil && !itsLock(s, d) {
+		if !h.judge.history.checksOut(n, s) {
+			return notify.Reply{}, false
+		}
 		before, known := h.judge.history.before(n, s)
-		if len(before.Blobs) == 0 {
-			return notify.Reply{Again: !known}, !known
+		if !known {
+			return notify.Reply{Again: true}, true
 		}
 		return h.makeTracked(n, o, s, before, d), true
 	}

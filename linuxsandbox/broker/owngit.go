@@ -3,6 +3,7 @@
 package broker
 
 import (
+	"crypto/sha256"
 	"errors"
 	"io"
 	"os"
@@ -36,6 +37,8 @@ type ownGit struct {
 	trees   ownEntries
 	// brought are files and folders that the session brought back from the history (tracked.go).
 	brought ownEntries
+	// left are contents with protected names that commands removed, which may come back under the same path.
+	left map[leftFile]bool
 	// called are the paths of folders that the session renamed to .git. They are protected
 	// like any other, but their earlier content may be the session's.
 	called []string
@@ -140,6 +143,30 @@ func (o *ownGit) hasBrought(st *unix.Stat_t) bool {
 	return o.brought[idOf(st)] != nil
 }
 
+// leftFile is a path and the sum of what it contained.
+type leftFile struct {
+	path string
+	sum  [sha256.Size]byte
+}
+
+// leave records that a command removes the file at path, which contains text.
+func (o *ownGit) leave(path string, text []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.left == nil {
+		o.left = map[leftFile]bool{}
+	}
+	if len(o.left) < maxOwnGit {
+		o.left[leftFile{path, sha256.Sum256(text)}] = true
+	}
+}
+
+func (o *ownGit) hasLeft(path string, text []byte) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.left[leftFile{path, sha256.Sum256(text)}]
+}
+
 func (o *ownGit) has(st *unix.Stat_t) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -150,6 +177,20 @@ func (o *ownGit) locked(st *unix.Stat_t) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.locks[idOf(st)] != nil
+}
+
+// locking reports whether the session holds the lock of an index, so that a git of it may be checking out.
+func (o *ownGit) locking() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id, e := range o.locks {
+		var st unix.Stat_t
+		file, _ := protect.LockOf(filepath.Base(e.path))
+		if git.IsIndex(file) && unix.Lstat(e.path, &st) == nil && idOf(&st) == id {
+			return true
+		}
+	}
+	return false
 }
 
 // covered reports whether one lies at or below path.

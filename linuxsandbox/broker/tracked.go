@@ -3,6 +3,7 @@
 package broker
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,8 +26,11 @@ import (
 //	open(O_CREAT|O_EXCL) ─▶ the broker makes nothing, and gives a file in memory
 //	nobody can write to it any more ─▶ its content was there in the history, under this very path
 //	                                ─▶ the broker writes what it compared to a new file at the path
+//	                                ─▶ other content is recorded (sandbox.Unwritten): a person may be asked
 //
-// A command may remove what it can bring back so, and nothing else.
+// So a checkout is never left half done. A command gets such files only while it holds the lock of an index,
+// as every checkout does; any other one must know at once that it cannot write there. A command may remove
+// what it can bring back so, and nothing else.
 
 // history is what the person's own commits contain, as far as it was asked for.
 type history struct {
@@ -66,6 +70,16 @@ func (h *history) onlyNamed(n *notify.Notification, s pathwalk.Spot) bool {
 	j, path := h.judge, s.Full()
 	return !git.IsMark(s.Last) && j.protection.policy.JudgeWrite(path).Kind == sandbox.KindProtected &&
 		j.refusesJudged(n, path, j.protection.policy.JudgeTracked(path), j.closes) == nil
+}
+
+// checksOut reports whether nothing protects the entry at s but such a name, in a work tree, while the session
+// holds the lock of an index.
+func (h *history) checksOut(n *notify.Notification, s pathwalk.Spot) bool {
+	if !h.judge.session.own.locking() || !h.onlyNamed(n, s) {
+		return false
+	}
+	top, _ := h.workTree(n, s.Path)
+	return top != ""
 }
 
 // before returns what the entry at s was before the session, if only its name protects it. Until that is
@@ -119,20 +133,23 @@ func (h *history) ownTree(n *notify.Notification, path string) bool {
 	return top != "" && of == "" && err == nil && j.session.own.madeTree(&st, top) && !j.belowForeign(n, top)
 }
 
-// restores reports whether the command could make the entry at s again as it is, or the session brought it.
+// restores reports whether the command could make the entry at s again as it is, or the session brought it. What
+// the command then removes, it may put back under this path.
 func (h *history) restores(n *notify.Notification, s pathwalk.Spot, st *unix.Stat_t) (restores, known bool) {
-	if h.judge.session.own.hasBrought(st) && h.onlyNamed(n, s) {
-		return true, true
-	}
+	own := &h.judge.session.own
+	brought := own.hasBrought(st) && h.onlyNamed(n, s)
 	before, known := h.before(n, s)
 	switch {
-	case !known || kernel.IsFolder(st):
+	case !brought && (!known || kernel.IsFolder(st)):
 		return before.Folder, known // only an empty folder can be removed
-	case len(before.Blobs) == 0 || st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return false, true
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return brought, true
 	}
 	text, err := readOnce(s, st, maxSettings)
-	return err == nil && contains(before, text), true
+	if restores = brought || err == nil && contains(before, text); restores && err == nil {
+		own.leave(s.Full(), text)
+	}
+	return restores, true
 }
 
 // hostSpot returns s in the host's own folder, since the mounts of a command show protected folders as
@@ -145,9 +162,14 @@ func (h *command) hostSpot(s pathwalk.Spot) (pathwalk.Spot, error) {
 	return s, err
 }
 
+// contains reports whether v has text, also with the line ends of core.autocrlf: they add no word to it.
 func contains(v sandbox.Versions, text []byte) bool {
+	lf := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	if !bytes.Equal(bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n")), text) {
+		lf = text
+	}
 	for id := range v.Blobs {
-		if git.IsObject(id, "blob", text) {
+		if git.IsObject(id, "blob", text) || git.IsObject(id, "blob", lf) {
 			return true
 		}
 	}
@@ -157,8 +179,13 @@ func contains(v sandbox.Versions, text []byte) bool {
 // trackedFiles are the files that the command is making.
 type trackedFiles struct {
 	pending []trackedFile
-	judge   *judge
+	// kept is how many bytes of unwritten content are kept.
+	kept  int
+	judge *judge
 }
+
+// maxUnwritten bounds the content of one command that a person may be asked about.
+const maxUnwritten = 1 << 20
 
 // trackedFile is one of them. It owns its descriptors.
 type trackedFile struct {
@@ -200,7 +227,7 @@ func (h opens) makeTracked(n *notify.Notification, o *opening, s pathwalk.Spot, 
 		unix.Close(memory)
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	p.denial.Operation, p.denial.Errno = o.call, unix.ErrnoName(unix.EACCES)
+	p.denial.Operation = o.call
 	h.tracked.pending = append(h.tracked.pending, p)
 	return n.Give(given, o.cloexec())
 }
@@ -213,7 +240,13 @@ func (t *trackedFiles) settle(last bool) {
 		if err != nil && !last && time.Since(p.since) < linkPatience {
 			return false
 		}
-		if !t.install(&p) {
+		text, known := t.content(&p)
+		t.judge.log.supersede(p.denial.Target)
+		if !known || !t.install(&p, text) {
+			if t.kept += len(text); t.kept > maxUnwritten {
+				text = nil
+			}
+			p.denial.Unwritten = &sandbox.Unwritten{Content: text, Mode: p.mode.mode}
 			t.judge.log.record(&p.call, p.denial)
 		}
 		unix.Close(p.memory)
@@ -222,13 +255,18 @@ func (t *trackedFiles) settle(last bool) {
 	})
 }
 
-// install makes the file, if the history contains what is in memory now.
-func (t *trackedFiles) install(p *trackedFile) bool {
-	text := make([]byte, maxSettings)
+// content returns what is in memory now, nil if that is too long, and whether the history contains it.
+func (t *trackedFiles) content(p *trackedFile) (text []byte, known bool) {
+	text = make([]byte, maxSettings)
 	size, err := unix.Pread(p.memory, text, 0)
-	if text = text[:max(size, 0)]; err != nil || size == maxSettings || !contains(p.before, text) {
-		return false
+	if err != nil || size == maxSettings {
+		return nil, false
 	}
+	return text[:size], contains(p.before, text[:size]) || t.judge.session.own.hasLeft(p.at.Full(), text[:size])
+}
+
+// install makes the file.
+func (t *trackedFiles) install(p *trackedFile, text []byte) bool {
 	j := t.judge
 	j.session.mu.Lock()
 	defer j.session.mu.Unlock()
