@@ -132,7 +132,7 @@ var settings = []setting{
 	{key: "sandbox.hold", def: "true", at: func(c *Config, _ string) any { return &c.Sandbox.Hold },
 		doc: "On the screen, under `on-request` and `on-failure`: if a refused call of a running command seems to matter ([permissions.md](permissions.md)), it waits, you are asked, and after a yes the same command continues. If a command failed because of other refused calls, one question offers everything it lacked. `false`: refused calls fail at once, and only `on-failure` asks afterwards."},
 	{key: "sandbox.tmp", choices: []string{"private", "shared"}, def: `"private"`, at: func(c *Config, _ string) any { return &c.Sandbox.Temp },
-		doc: "`private`: each session has its own folder for temporary files, named by TMPDIR. `shared` also opens `/tmp` and `/var/tmp`, which other programs trust."},
+		doc: "`private`: each session has its own folder for temporary files, named by TMPDIR and, where mounts work, also `/tmp` and `/var/tmp`; of yours there a command reads what its text names. `shared` also opens `/tmp` and `/var/tmp`, which other programs trust."},
 	{key: "sandbox.fallback", choices: []string{"refuse", "warn"}, def: `"refuse"`, at: func(c *Config, _ string) any { return &c.Sandbox.Fallback },
 		doc: "What to do on a system where no sandbox works: run nothing, or run unconfined under a standing warning."},
 	{key: "sandbox.required_layers", narrower: true, choices: []string{"landlock", "seccomp", "notify", "userns", "mountns", "netns", "pidns", "cgroup", "seatbelt"}, at: func(c *Config, _ string) any { return &c.Sandbox.RequiredLayers },

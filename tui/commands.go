@@ -26,6 +26,8 @@ type Extras struct {
 	// Feedback and Export write a file, and return where it is.
 	Feedback func(ctx context.Context) (file string, err error)
 	Export   func(ctx context.Context, file string) (string, error)
+	// Keep copies the files of the session's own /tmp to folder, or to the workspace, and says so.
+	Keep func(ctx context.Context, folder string) (words string, err error)
 	// Fresh and Fork make the program begin a session, or resume a copy of this one, after
 	// the screen has ended.
 	Fresh, Fork func(ctx context.Context) error
@@ -74,6 +76,7 @@ func moreCommands() []command {
 		{name: "fork", help: "continue in a copy of this session", run: leaving("/fork", func(e Extras) func(context.Context) error { return e.Fork }), offered: func(o Options) bool { return o.Extras.Fork != nil }},
 		{name: "rename", takes: "[title]", help: "give this session a title", run: rename, offered: func(o Options) bool { return o.Sessions != nil && o.Extras.Fork != nil }},
 		{name: "export", takes: "[file]", help: "write this session as a page, .md or .html", run: export, offered: func(o Options) bool { return o.Extras.Export != nil }},
+		{name: "keep", takes: "[folder]", help: "copy the files of the session's own /tmp to the workspace, or to a folder", run: keep, offered: func(o Options) bool { return o.Extras.Keep != nil }},
 		{name: "keys", help: "the keys, and their names for [keys] in the settings", run: showKeys},
 		{name: "doctor", help: "what this machine enforces, found by trying it", run: page("Doctor", doctor, plain), offered: func(o Options) bool { return o.Extras.Doctor != nil }},
 		{name: "feedback", help: "write a file with version, doctor and settings, without secrets and content", run: feedback, offered: func(o Options) bool { return o.Extras.Feedback != nil }},
@@ -288,6 +291,11 @@ func export(m *app, file string) tea.Cmd {
 		name, err := write(ctx, file)
 		return "this session is written to " + name, err
 	})
+}
+
+func keep(m *app, folder string) tea.Cmd {
+	copies := m.offers.Extras.Keep
+	return told(m, func(ctx context.Context) (string, error) { return copies(ctx, folder) })
 }
 
 func feedback(m *app, _ string) tea.Cmd {

@@ -12,6 +12,7 @@ import (
 	"codeagent/acp"
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/commands"
+	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/doctor"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
@@ -75,6 +76,10 @@ func builtin() []command {
 		{name: "export", takes: "[file]", help: "write this session as a page, .md or .html", run: func(o *open, _ context.Context, file string) (reply, error) {
 			name, err := commands.Export(o.ses, file)
 			return page("this session is written to " + name), err
+		}},
+		{name: "keep", takes: "[folder]", help: "copy the files of the session's own /tmp to the workspace, or to a folder", run: func(o *open, _ context.Context, folder string) (reply, error) {
+			words, err := conversation.Keep(o.ses, folder)
+			return page(words), err
 		}},
 		{name: "mcp", takes: "[NAME | restart NAME]", help: "the MCP servers; all about one; or restart one", run: (*open).mcp},
 		{name: "doctor", help: "what this machine enforces, found by trying it", run: func(o *open, ctx context.Context, _ string) (reply, error) {

@@ -79,6 +79,8 @@ type Options struct {
 	Effort string
 	// Past is how much of the earlier conversation the face is shown.
 	Past Past
+	// KeepTemp is the folder to which files of the session's own /tmp are copied at the end of a turn.
+	KeepTemp string
 	// ReadOnly: commands may write temporary files only.
 	ReadOnly bool
 	// Findings takes the findings of a review: see tools.Options. It may be nil.
@@ -305,7 +307,7 @@ func (ses *Session) Join(screen Face) {
 			screen.Emit(event.Notice{Level: word.LevelWarning, Text: words})
 		}
 	})
-	screen = mentioning(ses, ses.observe(ses.Record.keep(screen)))
+	screen = mentioning(ses, leftovers{ses.observe(ses.Record.keep(screen)), ses, map[string]time.Time{}})
 	ses.face = screen
 	ses.Servers.Attach(screen)
 	guides := instructions.New(ses.Workspace, ses.Gate.Base, screen.Emit)

@@ -38,6 +38,7 @@ type flags struct {
 	json, plainJSON, stdin bool
 	quiet, verbose         bool
 	output, approvals      string
+	keepTemp               string
 	schema                 string
 	color, onRefused       string
 	timeout                time.Duration
@@ -103,6 +104,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	x.add(fl)
 	fl.BoolVar(&x.plainJSON, "experimental-json", false, "as --json, without the fields and items of our own")
 	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
+	fl.StringVar(&x.keepTemp, "keep-temp", "", "copy the files that commands leave in the session's own /tmp to this folder")
 	fl.StringVar(&x.schema, "output-schema", "", "the answer must fit the JSON Schema in this file")
 	attach.Flag(fl, &x.images)
 	x.codex.add(fl)
@@ -141,7 +143,10 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		}
 	}
 	defer x.warnUnread(s, printer, args)()
-	o := conversation.Options{Mentions: true, HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost, Refused: x.onRefused == "stop"}, Ephemeral: x.ephemeral, Images: x.images, From: x.from, Approvals: x.approvals, Learn: x.learn, Rules: x.rules}
+	if x.keepTemp, err = keptIn(x.keepTemp); err != nil {
+		return err
+	}
+	o := conversation.Options{Mentions: true, HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost, Refused: x.onRefused == "stop"}, Ephemeral: x.ephemeral, Images: x.images, KeepTemp: x.keepTemp, From: x.from, Approvals: x.approvals, Learn: x.learn, Rules: x.rules}
 	if x.review != nil {
 		x.review.printer = printer
 		o.HasPrompt, o.ReadOnly, o.Findings = true, x.review.readOnly(f), x.review.take

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/exec"
 	"codeagent/headless"
+	"codeagent/hostfile"
 )
 
 // check checks what the flags' types cannot.
@@ -81,4 +83,19 @@ func (x flags) warnUnread(s cli.Stdio, p *headless.Printer, args []string) func(
 	}
 	warn()
 	return warn
+}
+
+// keptIn returns the folder of --keep-temp, which must exist before the run begins.
+func keptIn(folder string) (string, error) {
+	if folder == "" {
+		return "", nil
+	}
+	folder, err := filepath.Abs(folder)
+	if err == nil {
+		_, err = hostfile.ReadDir(folder, 1)
+	}
+	if err != nil {
+		return "", cli.Usage(fmt.Errorf("--keep-temp: %w", err))
+	}
+	return folder, nil
 }

@@ -65,6 +65,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 		kept.next = &sessionscmd.Resumed{ID: log.ID(), Folder: ws.Folder, Fork: true, After: true, Effort: ses.Options.Effort}
 		return nil
 	}
+	o.Extras.Keep = func(_ context.Context, folder string) (string, error) { return conversation.Keep(ses, folder) }
 	o.Extras.Export = func(_ context.Context, file string) (string, error) { return commands.Export(ses, file) }
 }
 

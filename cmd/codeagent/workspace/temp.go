@@ -1,7 +1,11 @@
 package workspace
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,4 +51,57 @@ func (t Temp) Path(path string) (at string, named bool) {
 		return path, true
 	}
 	return own, false
+}
+
+// mostLooked bounds the entries that Files looks at.
+const mostLooked = 4096
+
+// Files lists the files at the top of the private folder. In folders, and under hidden names, programs keep
+// their caches.
+func (t Temp) Files() (out []fs.FileInfo) {
+	if !t.Own() {
+		return nil
+	}
+	list, _ := hostfile.ReadDir(t.Policy().Temp, mostLooked)
+	for _, e := range list {
+		info, err := e.Info()
+		if err == nil && info.Mode().IsRegular() && info.Mode().Perm() != 0 && info.Size() > 0 && !strings.HasPrefix(e.Name(), ".") {
+			out = append(out, info)
+		}
+	}
+	return out
+}
+
+// Keep copies them to new files in folder, and returns their names. Threat: the model chooses the names.
+// So no file is replaced, none gets a protected name, and no link of a command is passed.
+func (t Temp) Keep(ground hostfile.Ground, folder string) (kept []string, err error) {
+	dir, err := ground.Resolve(t.Folder, folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range t.Files() {
+		to := filepath.Join(dir, info.Name())
+		failed := fmt.Errorf("%s is protected", to)
+		if t.Policy().JudgeWrite(to).Kind != sandbox.KindProtected {
+			failed = copyNew(filepath.Join(t.Policy().Temp, info.Name()), to)
+		}
+		if err = errors.Join(err, failed); failed == nil {
+			kept = append(kept, info.Name())
+		}
+	}
+	return kept, err
+}
+
+func copyNew(from, to string) error {
+	in, err := hostfile.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := hostfile.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }

@@ -1,12 +1,17 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"codeagent/hostfile"
 	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestTempPath: where codeagent finds what commands see below /tmp. E is the beginning of names of the
@@ -57,5 +62,38 @@ func TestTempPath(t *testing.T) {
 		if at != fill.Replace(row.want) || named != row.named {
 			t.Errorf("%s: %s %v, want %s %v", row.path, at, named, row.want, row.named)
 		}
+	}
+}
+
+// TestKeep: files of the private folder are copied to new files, and to no protected name.
+func TestKeep(t *testing.T) {
+	own, to, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
+	write := func(path, text string) error { return os.WriteFile(path, []byte(text), 0o644) }
+	err := errors.Join(write(own+"/report.html", "new"), write(own+"/there", "new"), write(own+"/.envrc", "new"), write(own+"/.hidden", "x"), write(own+"/guarded", "new"),
+		write(own+"/planted", "new"), write(own+"/empty", ""), os.Mkdir(own+"/folder", 0o755), os.Symlink("report.html", own+"/link"), unix.Mkfifo(own+"/pipe", 0o644),
+		write(to+"/there", "old"), os.Symlink(elsewhere+"/victim", to+"/planted"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := sandbox.WorkspaceWrite(to)
+	p.Temp, p.Protected.Paths = own, []string{to + "/guarded"}
+	temp := Temp{Policy: func() sandbox.Policy { return p }, Private: true, Folder: to}
+	kept, err := temp.Keep(hostfile.Ground{}, ".")
+	if !slices.Equal(kept, []string{"report.html"}) || err == nil {
+		t.Errorf("kept %q, %v", kept, err)
+	}
+	for _, words := range []string{"there: file exists", "guarded is protected", "planted"} {
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("%v, want %q", err, words)
+		}
+	}
+	if text, err := os.ReadFile(to + "/there"); err != nil || string(text) != "old" {
+		t.Errorf("replaced by %q, %v", text, err)
+	}
+	if list, err := os.ReadDir(elsewhere); err != nil || len(list) > 0 {
+		t.Errorf("written through a link: %v %v", list, err)
+	}
+	if _, err := temp.Keep(hostfile.Ground{}.With(to), "planted"); err == nil {
+		t.Error("a folder that a command may have made as a link")
 	}
 }
