@@ -94,7 +94,7 @@ func New(o Options) (*Backend, error) {
 		go helper() // ends by itself; at exit the kernel closes what nobody closed
 		return b, nil
 	}
-	ahead := sync.OnceValues(b.openAhead)
+	ahead := sync.OnceValues(func() (opening, error) { return b.openSession(false) }) // before anything is known of the command
 	b.ahead = ahead
 	go ahead() // ends by itself, and its keeper with codeagent
 	return b, nil
@@ -129,7 +129,7 @@ func (b *Backend) Apart() (*Backend, error) {
 	if out.plain = b.plain; b.known && b.namespaces == nil { // there is nothing to have apart
 		out.known, out.probed, out.probeErr = true, b.probed, b.probeErr
 	} else {
-		ahead := sync.OnceValues(out.openAhead)
+		ahead := sync.OnceValues(func() (opening, error) { return out.openSession(false) })
 		out.ahead = ahead
 		go ahead() // ends by itself, and its keeper with codeagent
 	}
@@ -229,6 +229,10 @@ func (b *Backend) withPolicy(f facts, p resolved.Policy) facts {
 // MadeGit lists the git directories that commands of this backend and of those apart from it created.
 // Commands may write to them, including hooks and configuration.
 func (b *Backend) MadeGit() []string { return b.brokers.MadeGit() }
+
+// Share makes known to other sessions, by locks on the file at path, what commands of b may write. Without it
+// there must be no other session. Call it before the first Start.
+func (b *Backend) Share(path string) error { return b.brokers.Share(path) }
 
 // Still is part of sandbox.Stiller. It holds for the backends apart from b too.
 func (b *Backend) Still(do func()) { b.brokers.Still(do) }

@@ -48,6 +48,9 @@ func Survey() []sandbox.Layer { return nil }
 // MadeGit returns nothing on other systems.
 func (*Backend) MadeGit() []string { return nil }
 
+// Share does nothing.
+func (*Backend) Share(string) error { return nil }
+
 // Close does nothing.
 func (*Backend) Close() error { return nil }
 

@@ -96,9 +96,6 @@ type opening struct {
 	made   *netns.Namespaces
 }
 
-// openAhead is openSession for a keeper that is started before anything is known of its command.
-func (b *Backend) openAhead() (opening, error) { return b.openSession(false) }
-
 // openSession starts the first keeper of a session.
 func (b *Backend) openSession(hostPIDs bool) (o opening, err error) {
 	conf, _ := os.ReadFile("/etc/resolv.conf") // see adopt

@@ -115,7 +115,8 @@ type Files struct {
 	// looks through large folders do without it (look.go).
 	mu sync.Mutex
 	// own are the git directories that the session's commands made.
-	own ownGit
+	own   ownGit
+	locks sessionLocks
 	// changes are the latest changes that the session's commands made; guarded by mu.
 	changes changes
 }
@@ -130,6 +131,9 @@ func (f *Files) Still(do func()) {
 // New starts the broker's thread while the keeper is still being confined, so that both are
 // ready at the same time.
 func New(o Options) (*Broker, error) {
+	if err := o.Session.enter(o.Protection.shared()); err != nil {
+		return nil, err
+	}
 	b, err := assemble(o)
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
@@ -393,7 +397,7 @@ func (b *Broker) changeFile(n *notify.Notification, c *calls.File) notify.Reply 
 		return opens{&b.command}.openFile(n, c)
 	}
 	b.session.mu.Lock()
-	defer b.session.mu.Unlock()
+	defer b.session.unlock()
 	switch c.Kind {
 	case calls.Truncate:
 		return opens{&b.command}.truncate(n, c)

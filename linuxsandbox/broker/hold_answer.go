@@ -24,7 +24,7 @@ func (h *holding) settle(q *question, grant sandbox.Grant, yes bool) {
 	h.answered[q.key] = true
 	// The grant is for the file that the question showed. Another file may have taken its
 	// place since, or the person may have given a narrower grant that does not reach it.
-	if !yes || h.wasRevoked(&sandbox.Denial{Kind: q.key.kind, Target: q.key.target}) || !q.shown.stands() || !h.judge.widen(q.key, grant) {
+	if !yes || h.wasRevoked(&sandbox.Denial{Kind: q.key.kind, Target: q.key.target}) || !q.shown.stands() || h.judge.session.enter(grant.Write) != nil || !h.judge.widen(q.key, grant) {
 		if !yes {
 			h.noes++
 		}

@@ -54,7 +54,7 @@ func (h opens) openFile(n *notify.Notification, c *calls.File) notify.Reply {
 		return h.read(n, o)
 	}
 	h.session.mu.Lock()
-	defer h.session.mu.Unlock()
+	defer h.session.unlock()
 	return h.openJudged(n, o)
 }
 

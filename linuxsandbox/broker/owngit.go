@@ -265,6 +265,7 @@ func (f *Files) Close() {
 		unix.Close(fd)
 	}
 	o.folders = nil
+	f.locks.file.Close()
 }
 
 // MadeGit lists the repositories that commands made, whatever the tool, and what they renamed to .git.
@@ -598,6 +599,9 @@ func (j *judge) refusesMark(n *notify.Notification, s pathwalk.Spot) *sandbox.De
 	if !git.IsMark(s.Last) || git.IsEntry(filepath.Base(s.Path)) || j.protection.isTemporary(s.Path) {
 		return nil
 	}
+	if !j.session.inTurn() {
+		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full(), Why: "other sessions cannot be kept out"}
+	}
 	has := entriesOf(s.Dir)
 	completes := git.Marked(func(name string) bool { return has(name) || protect.Fold(name) == protect.Fold(s.Last) }) && !git.Marked(has)
 	if !completes || !j.belowForeign(n, s.Path) {
@@ -605,6 +609,9 @@ func (j *judge) refusesMark(n *notify.Notification, s pathwalk.Spot) *sandbox.De
 	}
 	if is, _ := j.positioned(n, s.Path); is {
 		return nil // closed from its first moment
+	}
+	if !j.session.alone(s.Path) {
+		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full(), Why: "it would make the folder a git directory, into which another session of codeagent could put hooks meanwhile"}
 	}
 	if has(git.Commondir) || protect.Fold(s.Last) == git.Commondir || !seal(s.Dir) {
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full(), Note: "it would make the folder a git directory whose hooks or settings name programs"}

@@ -58,6 +58,14 @@ func PlanProtection(p resolved.Policy, folders, own []string) Protection {
 	return out
 }
 
+// shared are the roots in which other sessions could write, too. Caches are not among them: all sessions have them.
+func (p *Protection) shared() []string {
+	return slices.DeleteFunc(slices.Clone(p.roots), func(root string) bool {
+		origin, _ := p.policy.Origin(root)
+		return origin == sandbox.FromCache || slices.Contains(p.temporary, root)
+	})
+}
+
 // any reports whether any path is brokered.
 func (p *Protection) any() bool { return len(p.roots)+len(p.granted)+len(p.entries) > 0 }
 

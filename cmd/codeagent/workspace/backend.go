@@ -38,6 +38,9 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 			err = ws.linux.Ready()
 		}
 		if err == nil {
+			err = ws.linux.Share(filepath.Join(ws.Paths.Sessions, "locks"))
+		}
+		if err == nil {
 			backend, ws.MadeGit = ws.linux, func() []string {
 				return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), ws.linux.MadeGit())
 			}
