@@ -49,6 +49,15 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 		v.Evidence = sandbox.EvidenceNothing
 		return v
 	}
+	for i, d := range v.Denials {
+		// Programs copy where they cannot link or rename between file systems.
+		later := func(o sandbox.Denial) bool {
+			return o.PID == d.PID && o.Order > d.Order && o.Errno != d.Errno && !o.Moot
+		}
+		if d.Errno == "EXDEV" && slices.ContainsFunc(v.Denials, later) {
+			v.Denials[i].Moot, v.Denials[i].MootReason = true, "the program went on without it"
+		}
+	}
 	suggest := func(list []sandbox.Denial) {
 		v.Suggest, v.Left = sandbox.Suggest(e.Policy, files, e.Home, e.Argv, list)
 	}
