@@ -129,7 +129,12 @@ func (c *toolCall) learn(h *holder, res tools.Result, certain bool) {
 	if v.Denied && (certain || v.Confidence == sandbox.Certain) {
 		cause = slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool { return d.Moot || d.Evidence != sandbox.EvidenceKernel })
 	}
-	if err := run.End(time.Now(), !res.Failed && !v.Failed, v.Denials, cause); err != nil {
+	c.unlearned(run.End(time.Now(), !res.Failed && !v.Failed, v.Denials, cause))
+}
+
+// unlearned reports once that nothing can be remembered.
+func (c *toolCall) unlearned(err error) {
+	if err != nil {
 		c.turn.agent.unlearned.Do(func() {
 			c.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: err.Error()})
 		})
@@ -229,6 +234,13 @@ func (h *holder) allowed(g sandbox.Grant, until string, own bool) {
 	}
 }
 
+// keep records what the call was granted in its earlier runs.
+func (h *holder) keep(given []sandbox.Grant) {
+	if h != nil {
+		h.answers.Given = given
+	}
+}
+
 // mayLose records a yes to changes that undo cannot reverse.
 func (h *holder) mayLose() {
 	h.mu.Lock()
@@ -251,6 +263,9 @@ const forSession = " (for this session)"
 // mostNamed bounds what one result lists of what was granted, and of what was not.
 const mostNamed = 12
 
+// mostLeft bounds what a question lists of what the run before left.
+const mostLeft = 4
+
 // saidNo reports whether a question of the run was answered with no.
 func (h *holder) saidNo() bool {
 	if h == nil {
@@ -265,15 +280,17 @@ func (h *holder) saidNo() bool {
 // needs a person, which held calls imply. And the command must lack something that its programs do
 // not usually survive.
 func (h *holder) offers(v sandbox.Verdict) *approvals.HeldAnswers {
-	if h == nil {
-		return nil
-	}
-	lacked := slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool { return d.Moot })
-	if v.Confidence != sandbox.Certain && h.run.Known(lacked) {
+	if h == nil || h.knows(v) {
 		return nil
 	}
 	so, _ := h.soFar()
 	return &so
+}
+
+// knows reports whether all that a run lacked is known not to be why it failed.
+func (h *holder) knows(v sandbox.Verdict) bool {
+	lacked := slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool { return d.Moot })
+	return h != nil && v.Confidence != sandbox.Certain && h.run.Known(lacked)
 }
 
 // words returns the text for the model about what the user granted while the command ran.

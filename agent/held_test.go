@@ -236,7 +236,7 @@ func TestTryingAgainIsNoNewQuestion(t *testing.T) {
 
 // TestOneQuestionAfterwards: a command that failed because of refusals is asked about once, if its
 // calls could be held. There is no question if a person denied it while it ran, or if its program
-// usually survives the refusal. The memory then records what mattered.
+// usually survives the refusal and a yes changed nothing. The memory then records what mattered.
 func TestOneQuestionAfterwards(t *testing.T) {
 	refused := waitingWrite("/home/u/.npm/x")
 	refused.Executable = "/usr/bin/npm"
@@ -245,6 +245,7 @@ func TestOneQuestionAfterwards(t *testing.T) {
 		confidence sandbox.Confidence
 		held       bool
 		known      bool // the memory says that it survives the refusal
+		vain       bool // the memory says that and that a yes changed nothing
 		saysNo     bool // the person denies while it runs
 		job        bool // it runs in the background
 		say        approvals.Decision
@@ -256,7 +257,8 @@ func TestOneQuestionAfterwards(t *testing.T) {
 		{name: "no", confidence: sandbox.Likely, held: true, asks: 1, text: "EACCES"},
 		{name: "no, and certain", confidence: sandbox.Certain, held: true, asks: 1, text: "EACCES", last: without.Mattered},
 		{name: "not held", confidence: sandbox.Certain, say: approvals.Once, text: "EACCES", last: without.Mattered},
-		{name: "it usually does without", confidence: sandbox.Likely, held: true, known: true, say: approvals.Once, text: "EACCES", last: without.Survived},
+		{name: "it usually does without", confidence: sandbox.Likely, held: true, known: true, say: approvals.Once, asks: 1, text: "added", last: without.Mattered},
+		{name: "a yes changed nothing before", confidence: sandbox.Likely, held: true, vain: true, say: approvals.Once, text: "EACCES", last: without.Survived},
 		{name: "usually, but certain", confidence: sandbox.Certain, held: true, known: true, say: approvals.Once, asks: 1, text: "added", last: without.Mattered},
 		{name: "a job", confidence: sandbox.Certain, held: true, job: true, text: "running", last: without.Mattered},
 		{name: "a job, likely", confidence: sandbox.Likely, held: true, job: true, text: "running"},
@@ -269,8 +271,8 @@ func TestOneQuestionAfterwards(t *testing.T) {
 				t.Fatal(err)
 			}
 			memory, err := without.Open(dir+"/without.json", "/home/u")
-			if err == nil && c.known {
-				err = memory.Learn(time.Now(), []without.Lesson{{Denial: refused}})
+			if err == nil && (c.known || c.vain) {
+				err = memory.Learn(time.Now(), []without.Lesson{{Denial: refused, Denied: c.vain}})
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -34,6 +34,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,7 @@ import (
 	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/prompts"
+	"codeagent/sandbox"
 	"codeagent/tools"
 )
 
@@ -183,7 +185,7 @@ func (c *toolCall) after(ctx context.Context, res tools.Result, held *holder) st
 	switch {
 	case ctx.Err() != nil:
 		return endedEarly(ctx, res)
-	case held.saidNo(): // the user has decided, so the text does not suggest asking again
+	case held.saidNo(), held.knows(res.Verdict): // the user has decided, so the text does not suggest asking again
 		return c.deniedWords(res)
 	}
 	return c.denialWords(res)
@@ -228,29 +230,68 @@ func (c *toolCall) over(held *holder, res tools.Result) {
 	c.learn(held, res, false)
 }
 
+// mostRuns bounds the runs of one call: a command can make up names for ever.
+const mostRuns = 6
+
 // again asks whether a command that the sandbox denied something may run again with more
-// permissions, and runs it on a yes. The result always reports the first run too.
+// permissions, and runs it on a yes, until it lacks nothing more. What was granted once stays granted until the call ends. The result always
+// reports the first run too.
 func (c *toolCall) again(ctx context.Context, question *approvals.Request, first tools.Result, out *output) tools.Result {
-	permit, said, err := c.askPermit(ctx, question)
-	if err != nil {
-		first.Text += "\n" + prompts.Denied(first.Verdict) + "[approval] Whether to run it again with more was asked: " + sentence(err.Error())
-		return first
+	changed, last, said, held, runs := first.Changed, first, "", (*holder)(nil), 1
+	for ; question != nil; runs++ {
+		question.Warnings = append(question.Warnings, leftBehind(changed)...)
+		permit, words, err := c.askPermit(ctx, question)
+		if err != nil {
+			last.Text += "\n" + prompts.Denied(last.Verdict) + "[approval] Whether to run it again with more was asked: " + sentence(err.Error())
+			return last
+		}
+		held = c.holder(ctx)
+		held.keep(permit.Given())
+		next, err := c.run(ctx, permit, out, held)
+		if err != nil {
+			_, why := notRun(ctx, err)
+			last.Text += "\n" + prompts.Denied(last.Verdict) + "[approval] It was allowed to run again with more. " + sentence(why)
+			return last
+		}
+		c.taught(held, last, next)
+		changed.Join(next.Changed)
+		next.Changed = changed
+		last, said, question = next, said+words, nil
+		if ctx.Err() == nil && held != nil && !held.saidNo() && runs < mostRuns {
+			question = c.turn.agent.cfg.Gate.AfterDenial(c.action, last.Verdict, held.offers(last.Verdict))
+		}
 	}
-	held := c.holder(ctx)
-	second, err := c.run(ctx, permit, out, held)
-	if err != nil {
-		_, why := notRun(ctx, err)
-		first.Text += "\n" + prompts.Denied(first.Verdict) + "[approval] It was allowed to run again with more. " + sentence(why)
-		return first
+	which := "second"
+	if runs > 2 {
+		which = "last"
 	}
-	if !second.Failed {
-		c.learn(held, first, true) // it passed with the granted access
+	last.Text = "[approval] The sandbox refused the first run; it was allowed to run again with more. The " + which + " run:\n" + last.Text
+	last.Text += c.after(ctx, last, held) + held.words() + said
+	return last
+}
+
+// taught records what a run taught about the refusals of the one before, which it was granted.
+func (c *toolCall) taught(held *holder, before, res tools.Result) {
+	switch lacks := slices.ContainsFunc(res.Verdict.Denials, func(d sandbox.Denial) bool { return !d.Moot }); {
+	case !res.Failed:
+		c.learn(held, before, true)
+	case held != nil && !lacks:
+		c.unlearned(held.run.Vain(time.Now(), before.Verdict.Denials))
 	}
-	first.Changed.Join(second.Changed)
-	second.Changed = first.Changed
-	second.Text = "[approval] The sandbox refused the first run; it was allowed to run again with more. The second run:\n" + second.Text
-	second.Text += c.after(ctx, second, held) + held.words() + said
-	return second
+}
+
+// leftBehind says what the runs before left, which the next one finds.
+func leftBehind(changed sandbox.Changes) []string {
+	var made []string
+	for _, ch := range changed.List {
+		if ch.Kind == sandbox.Added {
+			made = append(made, ch.Path)
+		}
+	}
+	if len(made) == 0 {
+		return nil
+	}
+	return []string{"the run before left what the next one finds: " + short.List(made, mostLeft)}
 }
 
 // askPermit asks the question and settles the answer. said is the user's note with a yes, for

@@ -70,7 +70,9 @@ func (g *Gate) Ruled(r *Request) (Permit, bool) {
 	}
 	if q.answers != nil && q.again == 0 && !q.Widest && !q.Grant.Unsandboxed {
 		if policy, ok := q.answers(g.state(q.names...)); ok {
-			return mint(q.Action, policy), true
+			p := mint(q.Action, policy)
+			p.given = q.given
+			return p, true
 		}
 	}
 	g.open.put(q)
@@ -241,7 +243,7 @@ func (p replaying) grant(command string, d sandbox.Denial) string {
 	}
 	p.now.Places = p.at.look(p.wide.Rules, decide.HeldNames(key.Target))
 	p.wide.Places = p.now.Places
-	w, refusal := p.now.HeldWant(p.base, Action{Command: command}, key)
+	w, refusal := p.now.HeldWant(p.base, Action{Command: command}, key, nil)
 	if refusal == nil && !w.Empty() && w.Blocked == "" &&
 		p.wide.Opened(p.base, w.Grant, false).Covers(w.Grant) && !p.now.Opened(p.base, w.Grant, false).Covers(w.Grant) {
 		what = decide.GrantWords(w.Grant)

@@ -22,6 +22,7 @@ package approvals
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -131,6 +132,8 @@ type asked struct {
 	// something changed before the action started.
 	asks  []string
 	again int
+	// given is what the action was granted in its earlier runs. It keeps that.
+	given []sandbox.Grant
 	// answers returns the policy of the action if it would run in a state without being asked about.
 	answers func(decide.State) (sandbox.Policy, bool)
 }
@@ -248,16 +251,22 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 // AfterDenial returns the question to ask after the sandbox denied something to a, according to v:
 // may it run again with everything that it lacked? It returns nil if there is nothing to ask. held
 // are the answers of the run if its calls were held. Then every mode that holds calls asks, if the
-// kernel recorded what was lacking, and the next run also gets what was granted in this one. If
+// kernel recorded what was lacking, and the next run keeps what was granted in this one. If
 // held is nil, only on-failure asks.
 func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Request {
-	wish := suggested(a, v.Suggest)
+	wish, q := suggested(a, v.Suggest), asked{wants: true}
 	if held != nil {
-		wish.Add(held.Given)
+		q.given = held.Given
 	}
-	names := g.ledger.at.names(Action{Folder: a.Folder, Wish: wish})
-	s := g.state(names...)
-	base, policy := s.BaseOf(a), s.Consent
+	q.names = g.ledger.at.names(Action{Folder: a.Folder, Wish: wish})
+	for _, p := range wish.Write {
+		q.names = append(q.names, path.Dir(p))
+	}
+	for _, gr := range q.given {
+		q.names = append(q.names, paths(gr)...)
+	}
+	s := g.state(q.names...)
+	base, policy := q.keeping(s, s.BaseOf(a)), s.Consent
 	known := v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() && !v.Suggest.Unsandboxed
 	if policy.Mode != OnFailure && !(held != nil && known && policy.Mode.Holds()) || !v.Denied || !a.Confined() || base.Unconfined {
 		return nil
@@ -268,7 +277,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 	w := decide.Want{Unsandboxed: true}
 	if v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() { // words in the output alone must not propose a grant
 		var refusal *decide.Refusal
-		if w, refusal = s.Exact(base, a.Folder, wish); refusal != nil || w.Empty() {
+		if w, refusal = s.Siblings(base, a, wish, q.given); refusal != nil || w.Empty() {
 			return nil
 		}
 	}
@@ -279,18 +288,25 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 		return nil
 	}
 	seen, bound := g.look(s, a, w.Leaves())
-	r := ask.Rerun(s, a, w, seen, v.Denials)
-	r.ID = g.opts.NewID()
-	q := asked{Request: r, names: names, mode: policy.Mode, wants: true, about: decide.About(a.Kind, w)}
+	q.Request, q.mode, q.about = ask.Rerun(s, a, w, seen, v.Denials), policy.Mode, decide.About(a.Kind, w)
+	q.ID = g.opts.NewID()
 	q.answers = func(s decide.State) (sandbox.Policy, bool) {
 		base := s.BaseOf(a)
 		yes := a.Kind == word.KindCommand && s.Opened(base, w.Grant, false).Covers(w.Grant) && s.Places.Standing(w.Grant).Covers(w.Grant)
-		return base.With(w.Grant), yes
+		return q.keeping(s, base.With(w.Grant)), yes
 	}
-	if r.Widest {
+	if q.Widest {
 		q.bound = &bound
 	}
 	return g.put(q)
+}
+
+// keeping adds to p what the action was granted in its earlier runs.
+func (q asked) keeping(s decide.State, p sandbox.Policy) sandbox.Policy {
+	for _, gr := range q.given {
+		p = p.With(s.Places.Standing(gr))
+	}
+	return p
 }
 
 // put stores q as asked, and returns a deep copy of its request.

@@ -25,7 +25,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		g.ledger.relied(s, grant, a.ServerName())
 		return grant, nil, nil
 	}
-	w, refusal := s.HeldWant(s.StartOf(a), a, d)
+	w, refusal := s.HeldWant(s.StartOf(a), a, d, so.Given)
 	switch {
 	case refusal != nil:
 		return sandbox.Grant{}, nil, refused(refusal)

@@ -45,7 +45,7 @@ type Ledger struct {
 // lead, where names do, and the rules that cover them.
 func (l *Ledger) state(names ...string) decide.State {
 	s := decide.State{Revision: l.revision()} // before the answers are read
-	s.GrantsHosts, s.GrantsSockets, s.Careless = l.opts.GrantsHosts, l.opts.GrantsSockets, l.opts.Careless
+	s.GrantsHosts, s.GrantsSockets, s.Careless, s.Path = l.opts.GrantsHosts, l.opts.GrantsSockets, l.opts.Careless, l.opts.Path
 	s.Unconfined, s.Limits = l.opts.Base.Unconfined, l.limits.limited()
 	s.Answers, s.Rules = l.answers(), l.rules.Load().At(l.opts.Now())
 	s.Policy, s.Fetch = l.narrowed(l.opts.Base.Clone()), l.fetches(l.opts.Fetch)

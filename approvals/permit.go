@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"codeagent/sandbox"
 )
@@ -17,7 +18,11 @@ type Permit struct {
 	policy sandbox.Policy
 	paused bool
 	check  func() error
+	given  []sandbox.Grant
 }
+
+// Given is what a person granted to this call alone. Its later runs keep it.
+func (p Permit) Given() []sandbox.Grant { return slices.Clone(p.given) }
 
 // Paused: while the action runs, every other process tree of the session is stopped.
 func (p Permit) Paused() bool { return p.paused }

@@ -19,8 +19,12 @@ func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 	if err != nil {
 		return Permit{}, err
 	}
-	p := mint(q.Action, g.state().BaseOf(q.Action).With(grant))
-	p.paused, p.check = ans.Decision == OutsidePaused, g.recheck(q)
+	s := g.state(q.names...)
+	p := mint(q.Action, q.keeping(s, s.BaseOf(q.Action).With(grant)))
+	p.paused, p.check, p.given = ans.Decision == OutsidePaused, g.recheck(q), q.given
+	if ans.Decision == Once {
+		p.given = append(slices.Clone(q.given), grant)
+	}
 	return p, nil
 }
 

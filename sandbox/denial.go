@@ -81,6 +81,9 @@ type Denial struct {
 	Named bool `json:"named,omitempty"`
 	// Unwritten, if set, means that the command went on, and that the file is not as it checked it out.
 	Unwritten *Unwritten `json:"-"`
+	// Probe means that the call would open an existing file for reading and writing: programs that
+	// are refused it often only read the file then.
+	Probe bool `json:"-"`
 }
 
 // Unwritten is a file with a protected name as a checkout of the command made it. Until a person has seen the

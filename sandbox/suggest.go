@@ -153,10 +153,22 @@ func (s suggesting) reached(target string) string {
 }
 
 // MadeUp reports whether a name ends like those from mkstemp(3): in six or more characters that
-// contain a digit, or lower case and, after the first, upper case.
+// contain a digit, or lower case and, after the first, upper case. Or it has six digits or more: a
+// time, an address or a process.
 func MadeUp(base string) bool {
+	if len(strings.Map(digit, base)) >= 6 {
+		return true
+	}
 	end := base[strings.LastIndexAny(base, ".-~")+1:]
 	return len(end) >= 6 && (strings.ContainsFunc(end, unicode.IsDigit) || strings.ToLower(end[1:]) != end[1:] && strings.ToUpper(end) != end)
+}
+
+// digit drops all but digits (strings.Map).
+func digit(r rune) rune {
+	if unicode.IsDigit(r) {
+		return r
+	}
+	return -1
 }
 
 // maxSiblings is how many files of one folder are listed separately.

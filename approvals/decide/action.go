@@ -84,14 +84,6 @@ func (w Wish) Empty() bool {
 	return len(w.Write) == 0 && len(w.Read) == 0 && len(w.Hosts) == 0 && len(w.Sockets) == 0 && !w.Unsandboxed
 }
 
-// Add adds what was granted to a run.
-func (w *Wish) Add(given []sandbox.Grant) {
-	for _, g := range given {
-		w.Write, w.Read, w.Sockets = append(w.Write, g.Write...), append(w.Read, g.Read...), append(w.Sockets, g.Sockets...)
-		w.Hosts = append(w.Hosts, sandbox.HostsOf(g.Hosts)...)
-	}
-}
-
 // may returns the present policy of a running command. A grant counts as it was given, even
 // if its path has become something else since.
 func (r Running) may() sandbox.Policy {

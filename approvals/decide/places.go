@@ -122,10 +122,34 @@ func (at Places) Standing(grant sandbox.Grant) sandbox.Grant {
 
 // HeldNames lists what a decision about a refused access to target asks about.
 func HeldNames(target string) []string {
+	names := []string{target, path.Dir(target)}
 	if cache, ok := sandbox.CacheOf(target); ok {
-		return []string{target, cache, path.Join(cache, "bin")}
+		names = append(names, cache, path.Join(cache, "bin"))
 	}
-	return []string{target}
+	return names
+}
+
+// around returns what to ask for when a write of p is refused to a command that was granted given: p, or its folder if
+// something else in there was granted and the command does not name p. Such names change from run to run, and a question for each would have no end. A
+// folder that must not be opened as a whole is not asked for; then why is the reason.
+func (s State) around(base sandbox.Policy, a Action, p string, given []sandbox.Grant) (place, why string) {
+	dir, sibling := path.Dir(p), false
+	for _, g := range given {
+		if sandbox.CoveredBy(g.Write, p) {
+			return p, ""
+		}
+		sibling = sibling || slices.ContainsFunc(g.Write, func(q string) bool { return path.Dir(q) == dir })
+	}
+	if !sibling || strings.Contains(a.Command, path.Base(p)) || !s.Places.Seen[dir].Folder {
+		return p, ""
+	}
+	switch {
+	case s.Places.RefusePath(base, dir, dir) != nil, base.JudgeWrite(dir).Kind == sandbox.KindProtected, !s.Places.Unmoved(dir):
+		return p, Show(dir) + " is not opened as a whole: the next run may be refused another name in it"
+	case slices.ContainsFunc(s.Path, func(programs string) bool { return sandbox.Covers(dir, programs) }):
+		return p, Show(dir) + " is not opened as a whole: programs are looked for in it"
+	}
+	return dir, ""
 }
 
 // heldPlace returns what to ask for when a write of target is held: target, or the cache that

@@ -26,6 +26,8 @@ type State struct {
 	Consent
 	Limits
 	Places Places
+	// Path is where programs are looked up.
+	Path []string
 	// GrantsHosts and GrantsSockets: the backend can grant single hosts and path sockets. Careless:
 	// losses that undo cannot reverse need no approval. Unconfined: there is no sandbox.
 	GrantsHosts, GrantsSockets, Careless, Unconfined bool

@@ -18,7 +18,8 @@ import (
 //
 //	a file or socket   the command, a script that it names, or the model's request names it; or the
 //	                   memory says that the program was stopped by such a refusal
-//	a host             the first contact of a program with it; or the command names it
+//	a host             the command names it, or tries it again later; or the memory says that
+//	                   the program was stopped
 //
 // A person is not asked again about a refusal that the program survived before, nor about one that
 // they denied in the same command. Everything else fails at once. If that makes the command fail,
@@ -29,6 +30,8 @@ const (
 	// names that are looked up.
 	maxScripts, maxLooked = 8, 64
 	scriptPatience        = 200 * time.Millisecond
+	// insistence is the time after which a contact is a new try. maxMet limits the hosts that are remembered.
+	insistence, maxMet = time.Second, 64
 )
 
 // Command is a command that is about to start.
@@ -47,7 +50,8 @@ type Run struct {
 	texts  []*named.Text
 
 	mu   sync.Mutex
-	noes []sandbox.Denial // what a person said no to; guarded by mu
+	noes []sandbox.Denial     // what a person said no to; guarded by mu
+	met  map[string]time.Time // when each host was refused first; guarded by mu
 }
 
 // Begin reads the names in a command. If Memory is nil, only these names count.
@@ -91,12 +95,29 @@ func (r *Run) Asks(d sandbox.Denial) bool {
 	}
 	e, names := r.memory.Of(d), r.Names(d)
 	switch {
+	case d.Probe:
+		return false
 	case names:
 		return e.Last != Survived || e.Denied == 0
-	case d.Kind == sandbox.KindNetwork:
-		return e.Last != Survived && !nowhere(d.Target)
+	case d.Kind == sandbox.KindNetwork && e.Last != Survived && r.insists(d.Target):
+		return true
 	}
 	return e.Last == Mattered
+}
+
+// insists reports whether a program tries a refused host again, a while after the first contact: it waits for it. Many programs
+// try several addresses at once, or report to a host that they do not need.
+func (r *Run) insists(host string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first, again := r.met[host]
+	if !again && len(r.met) < maxMet {
+		if r.met == nil {
+			r.met = map[string]time.Time{}
+		}
+		r.met[host] = time.Now()
+	}
+	return again && time.Since(first) >= insistence
 }
 
 // Names reports whether the command, one of its scripts or a request of the model names d in one
@@ -104,12 +125,6 @@ func (r *Run) Asks(d sandbox.Denial) bool {
 // three while it runs.
 func (r *Run) Names(d sandbox.Denial) bool {
 	return slices.ContainsFunc(r.texts, func(t *named.Text) bool { return t.Exactly(d) })
-}
-
-// nowhere reports a name that never exists (RFC 6761), so looking it up fails anyway.
-func nowhere(target string) bool {
-	h, err := sandbox.ParseHostPort(target)
-	return err == nil && strings.HasSuffix(strings.ToLower(h.Host), ".invalid")
 }
 
 // Denied reports whether a person denied d or a similar refusal of this command.
@@ -176,7 +191,22 @@ func (r *Run) End(now time.Time, passed bool, denials, cause []sandbox.Denial) e
 	return r.memory.Learn(now, lessons)
 }
 
-// Known reports whether the memory lists all of denials as survived.
+// Vain records that a run with all that it was refused failed in the same way.
+func (r *Run) Vain(now time.Time, denials []sandbox.Denial) error {
+	var lessons []Lesson
+	for _, d := range denials {
+		if !d.Moot && d.Evidence == sandbox.EvidenceKernel {
+			lessons = append(lessons, Lesson{Denial: d, Denied: true})
+		}
+	}
+	return r.memory.Learn(now, lessons)
+}
+
+// Known reports whether the memory lists all of denials as survived, and a person said no to them or a yes changed
+// nothing. What a program survived otherwise may still stop it when it is all that is left.
 func (r *Run) Known(denials []sandbox.Denial) bool {
-	return len(denials) > 0 && !slices.ContainsFunc(denials, func(d sandbox.Denial) bool { return r.memory.Of(d).Last != Survived })
+	return len(denials) > 0 && !slices.ContainsFunc(denials, func(d sandbox.Denial) bool {
+		e := r.memory.Of(d)
+		return e.Last != Survived || e.Denied == 0
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"codeagent/sandbox"
 )
@@ -12,8 +13,8 @@ func reach(program, host string) sandbox.Denial {
 	return sandbox.Denial{Kind: sandbox.KindNetwork, Executable: program, Target: host}
 }
 
-// TestAsks: a refusal is worth a question if a text names its target, if it is a program's first
-// contact with a host, or if the memory says so.
+// TestAsks: a refusal is worth a question if a text names its target, if it is a host that a
+// program tries again later, or if the memory says so.
 func TestAsks(t *testing.T) {
 	work := filepath.Dir(room(t))
 	for name, text := range map[string]string{"deploy.sh": "cp x /srv/site\n", "binary": "\x00 /srv/hidden"} {
@@ -32,6 +33,7 @@ func TestAsks(t *testing.T) {
 		learned    []Lesson
 		no         *sandbox.Denial
 		d          sandbox.Denial
+		since      time.Duration // the first contact was so long ago
 		want       bool
 	}{
 		{name: "not named", text: "tool x", d: log},
@@ -50,18 +52,22 @@ func TestAsks(t *testing.T) {
 		{name: "another program was stopped", text: "tool", learned: []Lesson{{Denial: write("/bin/x", log.Target), Mattered: true}}, d: log},
 		{name: "named, survived unasked", text: "tool ~/.tool/log/1", learned: []Lesson{{Denial: log}}, d: log, want: true},
 		{name: "named, survived a no", text: "tool ~/.tool/log/1", learned: []Lesson{{Denial: log, Denied: true}}, d: log},
-		{name: "first contact", text: "tool", d: host, want: true},
+		{name: "first contact", text: "tool", d: host},
+		{name: "first contact, named", text: "curl https://update.example", d: host, want: true},
+		{name: "several addresses at once", text: "tool", since: time.Second / 10, d: host},
+		{name: "it tries again", text: "tool", since: 2 * time.Second, d: host, want: true},
+		{name: "it tries again, and survived that", text: "tool", since: 2 * time.Second, learned: []Lesson{{Denial: host}}, d: host},
+		{name: "a probe for writing", text: "tool ~/.tool/log/1", d: sandbox.Denial{Kind: sandbox.KindWrite, Executable: tool, Target: log.Target, Probe: true}},
 		{name: "survived", text: "tool", learned: []Lesson{{Denial: host, Denied: true}}, d: reach(tool, "update.example:80")},
-		{name: "another program survived", text: "tool", learned: []Lesson{{Denial: reach("/bin/x", host.Target), Denied: true}}, d: host, want: true},
+		{name: "another program survived", text: "tool", learned: []Lesson{{Denial: reach("/bin/x", host.Target), Denied: true}}, since: time.Minute, d: host, want: true},
 		{name: "named, survived where nobody was asked", text: "curl update.example", learned: []Lesson{{Denial: host}}, d: host, want: true},
 		{name: "it mattered", text: "tool", learned: []Lesson{{Denial: host, Mattered: true}}, d: host, want: true},
-		{name: "a name that never exists", text: "tool", d: reach(tool, "nowhere.invalid")},
 		{name: "after a no to the same program", text: "tool ~/a ~/b", no: ptr(write(tool, "/home/u/a")), d: write(tool, "/home/u/b")},
 		{name: "after a no to another program", text: "tool ~/a ~/b", no: ptr(write("/bin/x", "/home/u/a")), d: write(tool, "/home/u/b"), want: true},
 		{name: "after a no to another kind", text: "tool ~/b", no: ptr(host), d: write(tool, "/home/u/b"), want: true},
 		{name: "after a no to the host", text: "tool", no: ptr(reach("/bin/x", "update.example:80")), d: host},
 		{name: "after a no to its address", text: "tool", no: ptr(reach(tool, "192.0.2.1:80")), d: sandbox.Denial{Kind: sandbox.KindNetwork, Executable: tool, Target: "update.example:443", Requested: "192.0.2.1:443"}},
-		{name: "after a no to another host", text: "tool", no: ptr(reach(tool, "other.example:80")), d: host, want: true},
+		{name: "after a no to another host", text: "tool", no: ptr(reach(tool, "other.example:80")), since: time.Minute, d: host, want: true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := open(t, room(t))
@@ -71,6 +77,9 @@ func TestAsks(t *testing.T) {
 			r := m.Begin(t.Context(), Command{Text: row.text, Folder: work, Wishes: []string{row.wish}, Roots: []string{work}})
 			if row.no != nil {
 				r.Deny(*row.no)
+			}
+			if row.since > 0 {
+				r.met = map[string]time.Time{row.d.Target: time.Now().Add(-row.since)}
 			}
 			if got := r.Asks(row.d); got != row.want {
 				t.Errorf("asks: %v", got)
@@ -130,15 +139,23 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestKnown: refusals are known if the program survived each of them the last time.
+// TestKnown: refusals are known if the program survived each of them the last time, and a person said no or a yes
+// changed nothing.
 func TestKnown(t *testing.T) {
 	m := open(t, room(t))
-	a, b := write("/bin/a", "/home/u/.a/x"), write("/bin/b", "/home/u/.b/x")
+	a, b, c := write("/bin/a", "/home/u/.a/x"), write("/bin/b", "/home/u/.b/x"), write("/bin/c", "/home/u/.c/x")
+	a.Evidence, c.Moot = sandbox.EvidenceKernel, true
 	if err := m.Learn(noon, []Lesson{{Denial: a}, {Denial: b, Mattered: true}}); err != nil {
 		t.Fatal(err)
 	}
 	r := m.Unasked()
-	if !r.Known([]sandbox.Denial{a}) || r.Known([]sandbox.Denial{a, b}) || r.Known([]sandbox.Denial{b}) || r.Known(nil) {
+	if r.Known([]sandbox.Denial{a}) {
+		t.Error("survived, and nobody was asked about it: it may be all that is left")
+	}
+	if err := r.Vain(noon, []sandbox.Denial{a, c}); err != nil {
+		t.Fatal(err)
+	}
+	if !r.Known([]sandbox.Denial{a}) || r.Known([]sandbox.Denial{c}) || r.Known([]sandbox.Denial{a, b}) || r.Known([]sandbox.Denial{b}) || r.Known(nil) {
 		t.Error(m.List())
 	}
 }

@@ -55,7 +55,7 @@ type Entry struct {
 	Last Outcome   `json:"last"`
 	When time.Time `json:"when"`
 	// Survived and Mattered count commands. Denied counts those commands of Survived in which a person
-	// said no.
+	// said no, or a yes changed nothing.
 	Survived int `json:"survived,omitempty"`
 	Mattered int `json:"mattered,omitempty"`
 	Denied   int `json:"denied,omitempty"`
@@ -76,7 +76,7 @@ type Lesson struct {
 	Denial sandbox.Denial
 	// Mattered: the command failed because of it. Otherwise it succeeded without it.
 	Mattered bool
-	// Denied: a person denied it.
+	// Denied: a person denied it, or a yes changed nothing.
 	Denied bool
 }
 

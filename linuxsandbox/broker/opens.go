@@ -163,7 +163,11 @@ func (h opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, 
 	case who == nobodys && o.access(kind)&unix.W_OK == 0:
 		return h.read(n, o), false // the file exists, and the call only reads it
 	case who == nobodys:
-		return h.refuseFile(n, o.call, t, o.access(kind)), false
+		mode := o.access(kind)
+		if o.flags&unix.O_TRUNC != 0 {
+			mode = unix.W_OK // what it held is not wanted
+		}
+		return h.refuseFile(n, o.call, t, mode), false
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
 		return h.read(n, o), false // a device, or what hides a file: Landlock or its mount denies it
 	case kernelFile(t.FD):

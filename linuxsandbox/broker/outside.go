@@ -37,7 +37,9 @@ func (h *command) refuseWeighed(n *notify.Notification, r refusal, l lack) notif
 // refuseFile denies access to the content of an existing file. mode is the mode for
 // access(2).
 func (h *command) refuseFile(n *notify.Notification, call string, t *pathwalk.Target, mode uint32) notify.Reply {
-	return h.refuseLacking(n, call, t.Path, h.rights.lacksAccess(t.FD, t.Path, mode), pinOfTarget(t))
+	d := h.judge.denial(t.Path)
+	d.Probe = mode == unix.R_OK|unix.W_OK
+	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{d}, call: call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}, h.rights.lacksAccess(t.FD, t.Path, mode))
 }
 
 // refuseNew denies the making of an entry. besides is a right that the call lacks beside
