@@ -76,7 +76,7 @@ var exceptions = []exception{
 	{"linuxsandbox/control", []string{"unix.Syscall6"}, "sends on the control socket"},
 	{"linuxsandbox/broker/pathwalk", []string{"unix.*"}, "opens for reference only, with the rights of the command, and judges nothing"},
 	{"linuxsandbox/broker/sockets", []string{"unix.Open", "unix.Access", "unix.Fchmodat", "unix.Syscall", "os.Readlink"}, "acts on its own descriptors by /proc/self/fd, and on the memory and the descriptors of the caller by /proc"},
-	{"linuxsandbox/kernel", []string{"unix.Fchmodat", "unix.Open", "unix.Openat2", "unix.Readlink", "os.Open", "os.ReadFile", "syscall.RawSyscall6"}, "opens for reference only, through no link, and reads /proc"},
+	{"linuxsandbox/kernel", []string{"unix.Fchmodat", "unix.Open", "unix.Openat2", "unix.Readlink", "os.Open", "syscall.RawSyscall6"}, "opens for reference only, through no link, and reads /proc"},
 	{"linuxsandbox", []string{"os.ReadFile", "os.ReadDir", "os.OpenFile", "os.Mkdir", "os.Readlink"}, "the kernel's own files: /proc, /sys, control groups, /dev/null; the system's name servers"},
 	{"linuxsandbox/fork.go", []string{"syscall.ForkExec"}, "starts the helper from its open, sealed copy"},
 	{"linuxsandbox", []string{"os.Lstat", "filepath.EvalSymlinks"}, "looks at paths of the policy before the helper opens them, through no link, and holds them open"},

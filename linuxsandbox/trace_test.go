@@ -49,7 +49,7 @@ func traces(t *testing.T, th *theatre) {
 	}
 	touch := tr.Denials[0]
 	if touch.Program != "touch" || touch.Target != away+"/new" || touch.Requested != "./new" || touch.Operation != "openat" || touch.Errno != "EACCES" ||
-		touch.Kind != sandbox.KindWrite || touch.Moot || touch.Order != 1 {
+		touch.Kind != sandbox.KindWrite || touch.Moot || touch.Order != 2 {
 		t.Errorf("%+v", touch)
 	}
 	chain := []string{}
@@ -68,13 +68,16 @@ func traces(t *testing.T, th *theatre) {
 		if i > 0 && e.Order <= tr.Exits[i-1].Order || e.Parent == 0 || e.PID == 0 {
 			t.Errorf("%+v after %+v", e, tr.Exits[i-1])
 		}
-		told = append(told, e.Comm+string(rune('0'+e.Status)))
+		told = append(told, e.Comm+string(rune('0'+e.Status))+" by "+e.ByComm)
+		if first := tr.Exits[len(tr.Exits)-1].PID; e.Forked != (e.Status == 9) || (e.By == first) != (e.ByComm == "bash") {
+			t.Errorf("%+v", e)
+		}
 	}
-	// Processes that ended before the first refusal are not in the trace.
-	if want := []string{"touch1", "sh0", "bash9", "rm1", "mkdir1", "bash4"}; !slices.Equal(told, want) {
+	told[len(told)-1], _, _ = strings.Cut(told[len(told)-1], " ") // the keeper's name is a number
+	if want := []string{"ls0 by bash", "touch1 by sh", "sh0 by bash", "bash9 by bash", "rm1 by bash", "mkdir1 by bash", "bash4"}; !slices.Equal(told, want) {
 		t.Errorf("exits %v, want %v", told, want)
 	}
-	if e := tr.Exits[0]; e.PID != touch.PID || e.Parent != touch.Chain[0].PID || e.Order <= touch.Order || e.Order >= rm.Order {
+	if e := tr.Exits[1]; e.PID != touch.PID || e.Parent != touch.Chain[0].PID || e.Order <= touch.Order || e.Order >= rm.Order {
 		t.Errorf("%+v after %+v", e, touch)
 	}
 }

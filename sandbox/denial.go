@@ -79,6 +79,9 @@ type Denial struct {
 	// Named means that the command's own text names the target. Then the target is likely the purpose
 	// of the command, and not a side effect of a program.
 	Named bool `json:"named,omitempty"`
+	// Lost means that a part of a command that passed failed for this: a process whose status nobody
+	// looked at, or one that printed it as its error.
+	Lost bool `json:"lost,omitempty"`
 	// Unwritten, if set, means that the command went on, and that the file is not as it checked it out.
 	Unwritten *Unwritten `json:"-"`
 	// Probe means that the call would open an existing file for reading and writing: programs that
@@ -158,6 +161,11 @@ func CommOf(base string) string { return base[:min(len(base), 15)] }
 // Exit is the exit of one process of a command. A process that a signal killed has none.
 type Exit struct {
 	PID, Parent int
+	// By is the nearest ancestor that has executed a program, ByComm its name at that time: to a shell's
+	// own forks, the shell. Forked means that the process itself is such a fork and executed nothing.
+	By     int
+	ByComm string
+	Forked bool
 	// Comm is the name of the process, which the process may have chosen.
 	Comm string
 	// Status is 0 to 255.
@@ -174,7 +182,7 @@ type Trace struct {
 	// Reads means that Denials has the refused reads too. Otherwise no refused read is seen.
 	Reads   bool
 	Denials []Denial
-	// Exits are in order, from the first denial on: no denial can have caused an earlier exit.
+	// Exits are in order.
 	Exits []Exit
 }
 
@@ -215,12 +223,12 @@ type Verdict struct {
 	Failed bool `json:"-"`
 }
 
-// Lost are the denials that a command which passed has hidden. Its text names their targets, so
-// part of its task was not done although its status is 0.
+// Lost are the denials that a command which passed has hidden: its text names their targets or a
+// part of it failed, so part of its task was not done although its status is 0.
 func (v Verdict) Lost() []Denial {
 	var out []Denial
 	for _, d := range v.Denials {
-		if !v.Failed && d.Named && !d.Moot && d.Evidence != EvidenceOutput {
+		if !v.Failed && (d.Named || d.Lost) && !d.Moot && d.Evidence != EvidenceOutput {
 			out = append(out, d)
 		}
 	}

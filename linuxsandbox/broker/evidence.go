@@ -8,6 +8,7 @@ import (
 
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
 
@@ -157,8 +158,8 @@ func (e *evidence) trace(blind bool) sandbox.Trace {
 }
 
 // The filter also asks about exit_group, which always proceeds: how the processes of a
-// command ended shows whether a denial mattered. Nothing is examined before the first
-// denial. A process that is killed by a signal makes no such call.
+// command ended shows whether a denial mattered. A process that is killed by a signal makes no
+// such call.
 //
 // This has a price. Until the broker has received the call, for some microseconds, a signal
 // whose handler is set without SA_RESTART makes exit_group return EINTR, which it never does
@@ -172,7 +173,7 @@ const (
 	maxWitnesses = 16384
 )
 
-// exitLog records how processes ended after the first denial.
+// exitLog records how processes ended.
 type exitLog struct {
 	list []sandbox.Exit
 	// witnesses are the processes with a denied call, and their ancestors.
@@ -208,11 +209,16 @@ func (l *exitLog) add(e sandbox.Exit) {
 
 // exit records an exit_group.
 func (e *evidence) exit(n *notify.Notification) {
-	if e.order == 0 || e.level == sandbox.EvidenceNothing {
+	if e.level == sandbox.EvidenceNothing {
 		return
 	}
-	if c := callerOf(n.TID); c.pid != 0 {
+	c, _ := kernel.ReadProcess(kernel.ProcessOf(int(n.TID)))
+	by, ok := kernel.ReadProcess(c.Parent)
+	for ok && by.Forked {
+		by, ok = kernel.ReadProcess(by.Parent)
+	}
+	if c.PID != 0 {
 		e.order++
-		e.exits.add(sandbox.Exit{PID: c.pid, Parent: c.parent, Comm: c.comm, Status: int(n.Args[0] & 0xff), Order: e.order})
+		e.exits.add(sandbox.Exit{PID: c.PID, Parent: c.Parent, By: by.PID, ByComm: by.Comm, Forked: c.Forked, Comm: c.Comm, Status: int(n.Args[0] & 0xff), Order: e.order})
 	}
 }

@@ -23,7 +23,13 @@ type Process struct {
 	State byte
 	// Start, in clock ticks since boot, distinguishes a process from a later one with the same pid.
 	Start uint64
+	// Forked: it has executed no program since it was forked (PF_FORKNOEXEC of the kernel's sched.h).
+	Forked bool
+	// Comm is its name, which it may have chosen itself.
+	Comm string
 }
+
+const forkNoExec = 0x40
 
 // sweepRounds bounds one sweep: the next sweep continues with a fork bomb that is faster.
 const sweepRounds = 50
@@ -35,7 +41,7 @@ func Sweep(pick func([]Process) []Process) []Process {
 	for range sweepRounds {
 		fresh := 0
 		for _, p := range pick(Processes()) {
-			p.State, p.Parent = 0, 0
+			p = Process{PID: p.PID, Start: p.Start}
 			if !stopped[p] {
 				stopped[p] = true
 				fresh++
@@ -118,12 +124,12 @@ func Processes() []Process {
 // ReadProcess reads /proc/PID/stat. The program's name is in parentheses and may contain anything,
 // so fields are counted from the last parenthesis.
 func ReadProcess(pid int) (Process, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	data, err := ReadSmall("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return Process{}, false
 	}
-	end := bytes.LastIndexByte(data, ')')
-	if end < 0 {
+	begin, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
+	if begin < 0 || end < begin {
 		return Process{}, false
 	}
 	fields := bytes.Fields(data[end+1:]) // fields[0] is field 3 of proc_pid_stat(5)
@@ -136,7 +142,8 @@ func ReadProcess(pid int) (Process, bool) {
 	}
 	ppid, err1 := strconv.Atoi(string(fields[1]))
 	start, err2 := strconv.ParseUint(string(fields[19]), 10, 64)
-	return Process{PID: pid, Parent: ppid, State: state, Start: start}, err1 == nil && err2 == nil
+	flags, err3 := strconv.ParseUint(string(fields[6]), 10, 32)
+	return Process{PID: pid, Parent: ppid, State: state, Start: start, Forked: flags&forkNoExec != 0, Comm: string(bytes.ToValidUTF8(data[begin+1:end], []byte("?")))}, err1 == nil && err2 == nil && err3 == nil
 }
 
 // Pause waits between two rounds of killing, 20 ms.
