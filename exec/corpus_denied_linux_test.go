@@ -110,6 +110,13 @@ except OSError: sys.exit(1)'`, needs: "python3", want: []string{"127.0.0.1:$PORT
 
 // corpusTools are programs that write where they must not.
 var corpusTools = []corpusRow{
+	// Programs that execute another, whose file no word names.
+	{script: `./up.js`, needs: "node", setup: `printf '#!/usr/bin/env node\nrequire("fs").writeFileSync(process.env.OUT + "/up", "x")\n' >up.js; chmod +x up.js`, want: []string{"$OUT/up"}},
+	{script: `cat a && ./up && echo done`, needs: "perl", setup: `printf '#!/bin/bash\nset -e\nexec perl write.pl $OUT/up\n' >up; chmod +x up`, want: []string{"$OUT/up"}},
+	{script: `x=$(./up.py) || exit 4`, needs: "python3", setup: `printf '#!/usr/bin/env python3\nimport os; open(os.environ["OUT"] + "/up", "w")\n' >up.py; chmod +x up.py`, want: []string{"$OUT/up"}},
+	{script: `nice ./up; exit $?`, setup: `printf '#!/bin/sh\nexec sh quiet.sh $OUT/up\n' >up; chmod +x up`, want: []string{"$OUT/up"}},
+	{script: `python3 up.py; s=$?; ls; exit $s`, needs: "python3", setup: `printf 'import os\ntry: open(os.environ["OUT"] + "/up", "w")\nexcept OSError: os.abort()\n' >up.py`, want: []string{"$OUT/up"}},
+	{script: `until make -s; do n=$((n+1)); [ $n -lt 3 ] || exit 4; done`, needs: "make", setup: `printf 'all:\n\ttouch $(OUT)/up\n' >Makefile`, want: []string{"$OUT/up"}},
 	{script: `git init $OUT/repo`, needs: "git", want: []string{"$OUT/repo"}},
 	{script: `git clone -q src $OUT/clone`, needs: "git", setup: `git init -q src; git -C src commit -q --allow-empty -m x`, want: []string{"$OUT/clone"}},
 	{script: `git config --global user.email dev@example.org`, needs: "git", want: []string{"$HOME/.gitconfig*"}},

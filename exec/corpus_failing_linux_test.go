@@ -3,6 +3,8 @@ package exec_test
 // corpusIgnored are denied something that they can do without, and then fail for another
 // reason, or fail at something that would have failed anyway.
 var corpusIgnored = []corpusRow{
+	{script: `./up.js; ./down`, needs: "node", setup: `printf '#!/usr/bin/env node\nrequire("fs").writeFileSync(process.env.OUT + "/up", "x")\n' >up.js; printf '#!/bin/sh\nexec cat missing\n' >down; chmod +x up.js down`},
+	{script: `./up && ls`, setup: `printf '#!/bin/sh\ntouch $OUT/up 2>/dev/null\nexec cat missing\n' >up; chmod +x up`},
 	{script: `touch $OUT/x 2>/dev/null; false`},
 	{script: `touch $OUT/x; false`},
 	{script: `echo x >$OUT/x; cat missing`},

@@ -194,7 +194,7 @@ func Judge(p sandbox.Policy, o Outcome, files verdict.FileSystem, dir string) sa
 	e.Home, _ = os.UserHomeDir()
 	e.Trace.Denials = slices.Clone(e.Trace.Denials)
 	named.Mark(e.Trace.Denials, e.Argv, dir, e.Home, files)
-	if o.Failed() {
+	if o.Failed() || len(e.Trace.Denials) > 0 {
 		e.Output = strings.Split(plainQuotes.Replace(Shown(o.Output.Text())), "\n")
 	}
 	return verdict.Judge(e, files)

@@ -124,8 +124,8 @@ func lostWords(lost, all []sandbox.Denial, who string) string {
 	if who != "command" {
 		how = "succeeded"
 	}
-	said := "[sandbox] The " + who + " " + how + ", but part of it did not happen. The sandbox refused this, which the " + who + " names:\n" + lines(lost)
-	rest := slices.DeleteFunc(slices.Clone(all), func(d sandbox.Denial) bool { return d.Named })
+	said := "[sandbox] The " + who + " " + how + ", but part of it did not happen. The sandbox refused this:\n" + lines(lost)
+	rest := slices.DeleteFunc(slices.Clone(all), func(d sandbox.Denial) bool { return d.Named || d.Lost })
 	if len(rest) > 0 {
 		said += "It did without this:\n" + lines(rest)
 	}

@@ -85,10 +85,15 @@ func means(word string, d *sandbox.Denial) bool {
 		return err == nil && strings.Contains(word, h.Host)
 	}
 	end := path.Clean("/" + strings.TrimPrefix(word[strings.LastIndexAny(word, "*=")+1:], "~"))
-	for at := end; at != "/"; at = path.Dir(at) {
-		if strings.HasSuffix(d.Target, at) {
+	for _, target := range []string{d.Target, path.Clean("/" + d.Requested)} {
+		for at := end; at != "/"; at = path.Dir(at) {
+			if strings.HasSuffix(target, at) {
+				return true
+			}
+		}
+		if end != "/" && strings.HasSuffix(path.Dir(target), end) {
 			return true
 		}
 	}
-	return end != "/" && strings.HasSuffix(path.Dir(d.Target), end)
+	return false
 }

@@ -36,31 +36,39 @@ type shell struct {
 	*tree
 	lifted            bool
 	fates             map[syntax.Node]fate
+	pid               int          // the process that runs this text
 	used              map[int]bool // processes that were matched to a command
 	vars              map[string]string
 	functions         map[string]*syntax.Stmt
 	errexit, pipefail bool
 	choice, chosen    int // one bit for each unknown status
 	steps             int
+	loops             int    // the loops around: a later round was refused the same
 	left              string // a command ran only in this pass; a command's input comes from another command
 	assumed, fed      bool   // something ran that had not; a command's input is not its own
 }
 
 // lift returns the denials without which the text would have passed, whether that is
-// certain, and ok false if the text does not explain how the command ended.
+// certain, and ok false if the text does not explain how the command ended. A text that ended
+// with 0 is judged as if it had looked at every status (set -eo pipefail).
 func (t *tree) lift(text []*syntax.Stmt, errexit bool) (cause []*sandbox.Denial, sure, ok bool) {
-	pass := func(choice int, fates map[syntax.Node]fate, lifted bool) (*shell, int) {
-		s := &shell{tree: t, lifted: lifted, fates: fates, choice: choice, used: map[int]bool{}, vars: map[string]string{}, functions: map[string]*syntax.Stmt{}}
-		return s, s.apart(errexit, text...)
+	pass := func(choice int, fates map[syntax.Node]fate, lifted, strict bool) (*shell, int) {
+		s := &shell{tree: t, lifted: lifted, fates: fates, choice: choice, pid: t.root, used: map[int]bool{}, vars: map[string]string{}, functions: map[string]*syntax.Stmt{}, pipefail: strict}
+		return s, s.apart(errexit || strict, text...)
 	}
 	sure = true
 	for choice, all := 0, 1; choice < all; choice++ {
-		ran, status := pass(choice, map[syntax.Node]fate{}, false)
+		ran, status := pass(choice, map[syntax.Node]fate{}, false, false)
 		all = max(all, 1<<min(ran.chosen, maxChoices))
-		if status == 0 || status != failed && t.Status.Signal == 0 && status != t.Status.Exit || ran.steps > maxSteps {
+		if passed := t.passed(); passed && status == 0 {
+			ran, status = pass(choice, map[syntax.Node]fate{}, false, true)
+		} else if passed || status != failed && t.Status.Signal == 0 && status != t.Status.Exit {
 			continue
 		}
-		again, status := pass(choice, ran.fates, true)
+		if status == 0 || ran.steps > maxSteps {
+			continue
+		}
+		again, status := pass(choice, ran.fates, true, t.passed())
 		ok, sure = true, sure && status == 0 && !again.assumed
 		for _, f := range ran.fates {
 			if status == 0 && f.lifted != f.status {
@@ -157,11 +165,27 @@ func (s *shell) command(c syntax.Command, checked bool) (status int) {
 			return 0
 		}
 	case *syntax.WhileClause:
-		if status = s.list(c.Cond, true); s.left == "" {
+		s.loops++
+		defer func() { s.loops-- }()
+		switch status = s.list(c.Cond, true); {
+		case s.left != "":
+		case (status == 0) == c.Until:
+			return 0
+		default:
 			return s.list(c.Do, checked)
 		}
 	case *syntax.ForClause:
+		s.loops++
+		defer func() { s.loops-- }()
 		return s.list(c.Do, checked)
+	case *syntax.TimeClause:
+		return s.list([]*syntax.Stmt{c.Stmt}, checked)
+	case *syntax.CaseClause:
+		for _, item := range c.Items { // which one ran is not known
+			if s.take(item, "", s.either) == 0 {
+				return s.list(item.Stmts, checked)
+			}
+		}
 	case *syntax.BinaryCmd:
 		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
 			s.fed = true // stmt restores it
@@ -216,14 +240,27 @@ func (s *shell) call(c *syntax.CallExpr) (status int) {
 		s.left = strings.TrimSuffix(args[0], "wait")
 		return status
 	}
+	if args[0] == "eval" {
+		if text := s.statements(strings.Join(args[1:], " ")); text != nil {
+			return s.list(text, true)
+		}
+	}
 	if body := s.functions[args[0]]; body != nil {
 		status = s.stmt(body, true)
 		s.left = strings.TrimSuffix(s.left, "return")
 		return status
 	}
 	if text, errexit := s.parse(args); text != nil {
-		status = s.apart(errexit, text...)
-		if x, ok := s.process(args[:1]); ok && !isShell(args[0]) && !(s.lifted && status == 0) {
+		outer := s.pid
+		x, ok := s.process(args, true)
+		if ok {
+			s.pid = x.PID
+			if i := slices.IndexFunc(s.processes, func(y sandbox.Exit) bool { return y.By == x.PID && !y.Forked && isShell(y.Comm) }); i >= 0 {
+				s.pid = s.processes[i].PID
+			}
+		}
+		status, s.pid = s.apart(errexit, text...), outer
+		if ok && !isShell(x.Comm) && !(s.lifted && status == 0) {
 			return x.Status
 		}
 		return status
@@ -245,15 +282,21 @@ func (s *shell) take(node syntax.Node, seen string, judge func() fate) int {
 	return f.lifted
 }
 
+// either is one of both results of something whose status is not known.
+func (s *shell) either() fate {
+	status := failed * (s.choice >> min(s.chosen, maxChoices) & 1)
+	s.chosen++
+	return fate{status: status, lifted: status}
+}
+
 // own runs a command that is not examined further. A program with one operand, which is
 // the target it was denied, failed for that reason alone.
 func (s *shell) own(c syntax.Node, args []string) int {
 	seen := pattern(c, s.vars)
 	return s.take(c, seen, func() fate {
-		x, ok := s.process(args)
+		x, ok := s.process(args, slices.Contains(inShell, args[0]))
 		if !ok {
-			x.Status = -(s.choice >> min(s.chosen, maxChoices) & 1)
-			s.chosen++
+			x.Status = s.either().status
 		}
 		f := fate{status: x.Status, lifted: x.Status, seen: seen}
 		if f.status == 0 {
@@ -261,7 +304,7 @@ func (s *shell) own(c syntax.Node, args []string) int {
 		}
 		if f.cause = s.below(x.PID); len(f.cause) > 0 {
 			d := f.cause[0]
-			f.lifted, f.sure = 0, !s.fed && len(args) == 2 && len(f.cause) == 1 && !strings.Contains(args[0], "/") && d.Kind == sandbox.KindWrite && means(args[1], d)
+			f.lifted, f.sure = 0, f.status != failed && !s.fed && len(args) == 2 && len(f.cause) == 1 && !strings.Contains(args[0], "/") && d.Kind == sandbox.KindWrite && means(args[1], d)
 			return f
 		}
 		for _, d := range s.denials {
@@ -273,18 +316,29 @@ func (s *shell) own(c syntax.Node, args []string) int {
 	})
 }
 
-// process returns the next process whose name in the kernel (comm) is the command's.
-func (s *shell) process(args []string) (sandbox.Exit, bool) {
-	for _, x := range s.Trace.Exits {
-		first, _, _ := strings.Cut(x.Comm, " ")
-		again := s.exits[x.Parent].Comm == x.Comm // a program's own child is not the command itself
-		if !s.used[x.PID] && (isShell(x.Comm) && x.PID != s.root || !isShell(x.Comm) && !again) && slices.ContainsFunc(args, func(a string) bool {
+// inShell are commands for which a shell starts no process of its own (bash(1), SHELL BUILTIN COMMANDS).
+var inShell = strings.Fields(". [ [[ alias bg bind builtin caller cd compgen complete compopt dirs disown enable eval fc fg getopts hash help history " +
+	"jobs kill let logout mapfile popd pushd pwd read readarray shift shopt source suspend test times type ulimit umask unalias unset")
+
+// process returns the process of a command: of those that this shell started, in their order, the next
+// whose name in the kernel (comm) is the command's, or else the next: every launcher executes another
+// program and ends under its name. The shell itself is its last command if it executed that. Of the
+// rounds of a loop the last counts.
+func (s *shell) process(args []string, byName bool) (out sandbox.Exit, ok bool) {
+	fits := func(x sandbox.Exit, byName bool) bool {
+		own := x.By == s.pid && isShell(x.ByComm) && (!x.Forked || x.Status == sandbox.ExitNotFound || x.Status == sandbox.ExitCannotExec) || x.PID == s.pid && !isShell(x.Comm)
+		return own && !s.used[x.PID] && (!byName || slices.ContainsFunc(args, func(a string) bool {
 			base := path.Base(a)
-			return base == "*" || sandbox.CommOf(base) == x.Comm || base == first
-		}) {
-			s.used[x.PID] = true
-			return x, true
+			return base == "*" || sandbox.CommOf(base) == x.Comm
+		}))
+	}
+	for _, byName := range []bool{true, byName} {
+		for _, x := range s.processes {
+			if fits(x, byName) && (!ok || s.loops > 0 && x.Comm == out.Comm) {
+				out, ok = x, true
+			}
 		}
 	}
-	return sandbox.Exit{}, false
+	s.used[out.PID] = true
+	return out, ok
 }

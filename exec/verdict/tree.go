@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,42 +10,69 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// tree holds the processes of a command, from the first denial on. The rules:
+// tree holds the processes of a command. The rules:
 //
-//	a process that exited with 0 did not need what it was denied
+//	a process that exited with 0 did not need what it was denied, unless the command
+//	printed its name: a worker says by a pipe what failed
 //	a process that has called execve since failed as the new program
 //	its failure is its parent's, if the parent failed too and no other child failed
 //	since without a denial
 type tree struct {
 	Evidence
-	denials  []*sandbox.Denial // those that are not moot
-	exits    map[int]sandbox.Exit
-	children map[int][]sandbox.Exit
-	root     int
-	causes   map[int][]*sandbox.Denial // cached results of below
-	texts    map[string][]*syntax.Stmt
+	denials []*sandbox.Denial // those that are not moot
+	exits   map[int]sandbox.Exit
+	// processes are in the order of their starts: all that ended, also those that were denied
+	// something and ended by a signal.
+	processes []sandbox.Exit
+	children  map[int][]sandbox.Exit
+	root      int
+	causes    map[int][]*sandbox.Denial // cached results of below
+	texts     map[string][]*syntax.Stmt
+	names     []name // in the output
 }
 
 func newTree(e Evidence, denials []sandbox.Denial) *tree {
-	t := &tree{Evidence: e, exits: map[int]sandbox.Exit{}, children: map[int][]sandbox.Exit{}, causes: map[int][]*sandbox.Denial{}, texts: map[string][]*syntax.Stmt{}}
+	t := &tree{Evidence: e, exits: map[int]sandbox.Exit{}, children: map[int][]sandbox.Exit{}, causes: map[int][]*sandbox.Denial{}, texts: map[string][]*syntax.Stmt{}, names: e.names()}
 	for _, x := range e.Trace.Exits {
 		t.exits[x.PID] = x
 		t.children[x.Parent] = append(t.children[x.Parent], x)
 	}
+	t.processes = slices.Clone(e.Trace.Exits)
 	for i := range denials {
 		d := &denials[i]
-		// A metadata change that was restored afterwards stopped no process, and a name of RFC
-		// 6761 exists nowhere.
-		if d.Moot || d.Operation == "restored" || d.Operation == "not restored" || d.Operation == "lookup" && strings.HasSuffix(d.Target, ".invalid") {
-			continue
-		}
 		if t.root = d.PID; len(d.Chain) > 0 {
 			t.root = d.Chain[len(d.Chain)-1].PID
 		}
-		t.denials = append(t.denials, d)
+		if !t.spared(d) {
+			t.denials = append(t.denials, d)
+		}
 	}
 	t.denials = slices.DeleteFunc(slices.Clone(t.denials), t.dispensable)
+	for _, d := range t.denials {
+		if _, ended := t.exits[d.PID]; !ended && !t.passed() {
+			x := sandbox.Exit{PID: d.PID, Comm: d.ProcessName(), Status: failed}
+			if by := slices.IndexFunc(d.Chain, func(a sandbox.Ancestor) bool { return !t.exits[a.PID].Forked }); by >= 0 {
+				x.By, x.ByComm = d.Chain[by].PID, d.Chain[by].ProcessName()
+			}
+			t.processes = append(t.processes, x)
+		}
+	}
+	// The numbers of processes rise in the order of their starts, and begin again at the end. What the
+	// first process became comes last.
+	slices.SortStableFunc(t.processes, func(a, b sandbox.Exit) int { return cmp.Compare(uint32(a.PID-t.root-1), uint32(b.PID-t.root-1)) })
 	return t
+}
+
+// spared reports whether d stopped nothing, whatever its process did.
+func (t *tree) spared(d *sandbox.Denial) bool {
+	switch {
+	// A metadata change that was restored afterwards stopped no process, and a name of RFC
+	// 6761 exists nowhere.
+	case d.Moot, d.Operation == "restored", d.Operation == "not restored", d.Operation == "lookup" && strings.HasSuffix(d.Target, ".invalid"):
+		return true
+	}
+	_, ended := t.exits[d.PID]
+	return t.TimedOut && ended && d.Count == 1 // it waited for what still tries, or lives
 }
 
 // dispensable reports whether another process was denied the same and exited with 0.
@@ -55,8 +83,11 @@ func (t *tree) dispensable(d *sandbox.Denial) bool {
 	})
 }
 
-// cause returns the denials that made the command fail, and whether nothing else can
-// explain the failure.
+// passed reports whether the command ended with 0.
+func (t *tree) passed() bool { return !t.TimedOut && t.Status.Exit == 0 && t.Status.Signal == 0 }
+
+// cause returns the denials that made the command fail, or made a part of it fail if it
+// passed, and whether nothing else can explain the failure.
 func (t *tree) cause() ([]*sandbox.Denial, bool) {
 	if len(t.denials) == 0 {
 		return nil, false
@@ -65,6 +96,9 @@ func (t *tree) cause() ([]*sandbox.Denial, bool) {
 		if out, sure, ok := t.lift(text, errexit); ok {
 			return out, sure
 		}
+	}
+	if t.passed() {
+		return nil, false
 	}
 	return t.below(t.root), false
 }
@@ -89,7 +123,7 @@ func (t *tree) reaches(d *sandbox.Denial, pid int) bool {
 	self := sandbox.Ancestor{Program: d.Program, Comm: d.Comm, PID: d.PID}
 	for i, p := range append([]sandbox.Ancestor{self}, d.Chain...) {
 		e, ended := t.exits[p.PID]
-		if ended && (e.Status == 0 || e.Comm != p.ProcessName()) {
+		if ended && (e.Status == 0 && (p.PID == pid || !t.printed(d)) || e.Comm != p.ProcessName()) {
 			return false
 		}
 		for _, x := range t.children[p.PID] {

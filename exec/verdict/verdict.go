@@ -58,6 +58,13 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 			v.Denials[i].Moot, v.Denials[i].MootReason = true, "the program went on without it"
 		}
 	}
+	if !v.Failed {
+		t := newTree(e, v.Denials)
+		lost, _ := t.cause()
+		for _, d := range t.denials {
+			d.Lost = slices.Contains(lost, d) || t.said(d)
+		}
+	}
 	suggest := func(list []sandbox.Denial) {
 		v.Suggest, v.Left = sandbox.Suggest(e.Policy, files, e.Home, e.Argv, list)
 	}

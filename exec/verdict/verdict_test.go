@@ -39,7 +39,7 @@ func exits(t *testing.T, list ...sandbox.Exit) []sandbox.Exit {
 }
 
 func exit(pid, parent int, comm string, status int) sandbox.Exit {
-	return sandbox.Exit{PID: pid, Parent: parent, Comm: comm, Status: status}
+	return sandbox.Exit{PID: pid, Parent: parent, By: parent, ByComm: "bash", Comm: comm, Status: status}
 }
 
 // TestCause: which process was denied something, which failed after that, and what the shell's
@@ -98,6 +98,19 @@ func TestCause(t *testing.T) {
 		{"a function", "f() { touch ~/out/x || return 5; }; f", 5, touch, []sandbox.Exit{failed}, sandbox.Certain},
 		{"a loop", "for i in 1 2; do touch ~/out/x && exit 0; done; false", 1, touch, []sandbox.Exit{failed}, sandbox.Certain},
 		{"did without, and failed", "touch ~/out/x; test -e missing", 1, touch, []sandbox.Exit{passed}, sandbox.NoConfidence},
+		{"a launcher", "./tool.js && ls", 1, refusedTo("node", 11, bash), []sandbox.Exit{exit(11, 10, "node", 1)}, sandbox.Likely},
+		{"a launcher, after others", "cat a; ./gradlew -q; exit $?", 1, refusedTo("java", 12, bash), []sandbox.Exit{exit(11, 10, "cat", 0), exit(12, 10, "java", 1)}, sandbox.Likely},
+		{"a launcher, ignored", "./tool.js; ./other", 1, refusedTo("node", 11, bash), []sandbox.Exit{exit(11, 10, "node", 1), exit(12, 10, "perl", 1)}, sandbox.NoConfidence},
+		{"a launcher as the last command", "./tool.js", 1, refusedTo("node", 10), []sandbox.Exit{exit(10, 9, "node", 1)}, sandbox.Likely},
+		{"a launcher in another shell's text", "sh -c './tool.js; exit 2'", 2, refusedTo("node", 13, inner, bash), []sandbox.Exit{exit(13, 12, "node", 1), exit(12, 10, "sh", 2)}, sandbox.NoConfidence},
+		{"another's child of that name", "./all && make y", 2, refusedTo("touch", 13, maker, bash), []sandbox.Exit{exit(13, 11, "touch", 1), exit(11, 10, "make", 0), exit(14, 10, "make", 2)}, sandbox.NoConfidence},
+		{"ended by a signal", "touch ~/out/x; exit $?", 139, touch, nil, sandbox.Likely},
+		{"while", "while ! touch ~/out/x; do exit 5; done", 5, touch, []sandbox.Exit{failed}, sandbox.Certain},
+		{"until, three times", "until make; do [ $n -lt 3 ] || exit 4; done", 4, refusedTo("touch", 15, sandbox.Ancestor{Program: "make", PID: 14}, bash),
+			[]sandbox.Exit{exit(11, 10, "make", 2), exit(13, 10, "make", 2), exit(15, 14, "touch", 1), exit(14, 10, "make", 2)}, sandbox.Likely},
+		{"while, ignored", "while touch ~/out/x; do :; done; grep y a", 1, touch, []sandbox.Exit{failed, exit(12, 10, "grep", 1)}, sandbox.NoConfidence},
+		{"case", "case x in y) cat a;; *) touch ~/out/x;; esac", 1, touch, []sandbox.Exit{failed}, sandbox.Likely},
+		{"time", "time touch ~/out/x; exit $?", 1, touch, []sandbox.Exit{failed}, sandbox.Certain},
 		{"a text that is not read", "touch ~/out/x # \\\nfalse", 1, touch, []sandbox.Exit{failed}, sandbox.Likely},
 	} {
 		e := Evidence{Policy: sandbox.WorkspaceWrite("/home/u/ws"), Dir: "/home/u/ws", Argv: []string{"/bin/bash", "-c", row.text}, Status: sandbox.Status{Exit: row.status},
@@ -142,6 +155,12 @@ func TestPassed(t *testing.T) {
 	e := Evidence{TimedOut: true, Argv: []string{"bash", "-c", "tool; false"}, Policy: sandbox.ReadOnly(), Trace: sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: []sandbox.Denial{refusedTo("tool", 11, bash)}}}
 	if v := Judge(e, bare{}); v.Confidence != sandbox.Likely {
 		t.Errorf("it may have waited for what was refused: %+v", v)
+	}
+	for count, want := range map[int]bool{1: false, 2: true} { // it tried once and went on, or again and again
+		e.Trace.Denials[0].Count, e.Trace.Exits = count, []sandbox.Exit{exit(11, 10, "tool", 1)}
+		if v := Judge(e, bare{}); v.Denied != want {
+			t.Errorf("refused %d times before the time-out: %+v", count, v)
+		}
 	}
 	e.Policy = sandbox.FullAccess()
 	if v := Judge(e, bare{}); v.Denied || v.Evidence != sandbox.EvidenceNothing {

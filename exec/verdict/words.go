@@ -52,6 +52,42 @@ func read(e Evidence, files FileSystem) (said []sandbox.Denial) {
 	return said
 }
 
+// name is one name in the output. refused: its line says that the system refused something.
+type name struct {
+	word    string
+	refused bool
+}
+
+// names returns the names in the output.
+func (e Evidence) names() (out []name) {
+	for _, line := range e.Output[max(0, len(e.Output)-maxLines):] {
+		if len(line) < 2000 {
+			refused := shapes().file.MatchString(line)
+			for _, m := range shapes().name.FindAllStringSubmatch(line, 20) {
+				out = append(out, name{strings.Join(m[1:], ""), refused})
+			}
+		}
+	}
+	return out
+}
+
+// said reports whether the output says that the system refused the target of d, or the file that it
+// is a lock or a new version of.
+func (t *tree) said(d *sandbox.Denial) bool {
+	of := *d
+	of.Target = strings.TrimSuffix(d.Target, path.Ext(d.Target))
+	return slices.ContainsFunc(t.names, func(n name) bool { return n.refused && (means(n.word, d) || means(n.word, &of)) })
+}
+
+// printed reports whether the output names the target of d, or a folder that it is in and the
+// command was not.
+func (t *tree) printed(d *sandbox.Denial) bool {
+	return slices.ContainsFunc(t.names, func(n name) bool {
+		at := path.Clean("/" + n.word)
+		return strings.Count(at, "/") > 1 && strings.Contains(d.Target+"/", at+"/") && !strings.Contains(t.Dir+"/", at+"/")
+	})
+}
+
 // broker reports whether a broker observed denied connections, or the policy denies none.
 func (e Evidence) broker() bool {
 	return e.Trace.Evidence == sandbox.EvidenceFull || e.Trace.Evidence == sandbox.EvidenceNetworkOnly || e.Policy.Network.Mode == sandbox.NetworkFull
