@@ -13,7 +13,7 @@ import (
 )
 
 // suggesting is the input of a suggestion: the policy, the user's home folder, the words of the
-// command and, unless nil, the files that exist now.
+// command, and the files that exist now.
 type suggesting struct {
 	policy        Policy
 	home, command string
@@ -101,11 +101,10 @@ func (s suggesting) places(d Denial) []string {
 
 // unhelped says why it would not help to let place be written, or why no suggestion contains it.
 func (s suggesting) unhelped(place string) string {
-	why := s.policy.Unsuggested(s.home, place)
 	j := s.policy.With(Grant{Write: []string{place}}).JudgeWrite(place)
 	switch {
-	case why != "":
-		return why
+	case !s.grantable(place):
+		return s.policy.Unsuggested(s.home, place)
 	case s.policy.JudgeWrite(place).Allowed:
 		return "the policy allows to write it, and this was refused for another reason"
 	case !j.Allowed:
@@ -124,19 +123,13 @@ func (s suggesting) named(part string) bool { return strings.Contains(s.command,
 func (s suggesting) generated(p string) bool { return MadeUp(path.Base(p)) && !s.named(path.Base(p)) }
 
 func (s suggesting) exists(p string) bool {
-	if s.files == nil {
-		return true
-	}
 	_, err := s.files.Lstat(p)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func (s suggesting) link(p string) bool {
-	if s.files == nil {
-		return false
-	}
-	mode, err := s.files.Lstat(p)
-	return err == nil && mode&fs.ModeSymlink != 0
+	mode, _ := s.files.Lstat(p)
+	return mode&fs.ModeSymlink != 0
 }
 
 // reached returns target or, if its folder does not exist, the first entry on the way that does not:
@@ -178,7 +171,9 @@ const maxSiblings = 4
 func (s suggesting) least(paths []string) []string {
 	in, out := map[string]int{}, slices.Clone(paths)
 	for _, p := range paths {
-		if dir := path.Dir(p); s.grantable(dir) {
+		dir := path.Dir(p)
+		wider := s.policy.With(Grant{Write: []string{dir}, Read: []string{dir}})
+		if s.grantable(dir) && wider.JudgeWrite(p).Allowed && wider.JudgeRead(p).Allowed {
 			if in[dir]++; in[dir] > maxSiblings {
 				out = appendNew(out, dir)
 			}

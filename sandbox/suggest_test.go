@@ -11,7 +11,8 @@ import (
 // TestSuggest checks the suggested grant for each kind of denial.
 func TestSuggest(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/ws")
-	p.DenyRead, p.Protected.Own, p.Protected.Paths = []string{"/home/u/out/secret"}, []string{"/home/u/bin/codeagent"}, []string{"/home/u/ws/.git/config"}
+	files := there{"/home/u/tmp.AbCdEf12", "/home/u/out/dir", "/home/u/.npm", "/home/u/.cache/pip", "/home/u/out/r/.git/objects", "/home/u/ws/.git", "/home/u/ws/k", "/home/u/run"}
+	p.DenyRead, p.Protected.Own, p.Protected.Paths = []string{"/home/u/out/secret"}, []string{"/home/u/bin/codeagent"}, []string{"/home/u/ws/.git/config", "/home/u/ws/k/1", "/home/u/ws/k/2", "/home/u/ws/k/3", "/home/u/ws/k/4", "/home/u/ws/k/5"}
 	for _, row := range []struct {
 		text, operation string
 		kind            sandbox.DenialKind
@@ -29,6 +30,7 @@ func TestSuggest(t *testing.T) {
 		{"mv ~/out/f ~/out/g", "renameat2", sandbox.KindWrite, []string{"/home/u/out/g", "/home/u/out/f"}, "write /home/u/out/g write /home/u/out/f"},
 		{"chmod -R a ~/out/dir", "fchmodat", sandbox.KindMetadata, []string{"/home/u/out/dir", "/home/u/out/dir/g"}, "write /home/u/out/dir"},
 		{"tool", "openat", sandbox.KindWrite, []string{"/home/u/out/a", "/home/u/out/b", "/home/u/out/c", "/home/u/out/d", "/home/u/out/e"}, "write /home/u/out"},
+		{"tool", "openat", sandbox.KindProtected, []string{"/home/u/ws/k/1", "/home/u/ws/k/2", "/home/u/ws/k/3", "/home/u/ws/k/4", "/home/u/ws/k/5"}, "write /home/u/ws/k/1 write /home/u/ws/k/2 write /home/u/ws/k/3 write /home/u/ws/k/4 write /home/u/ws/k/5"},
 		{"tool", "openat", sandbox.KindWrite, []string{"/home/u/tmp.AbCdEf12"}, "write /home/u/tmp.AbCdEf12"},
 		{"tool", "rmdir", sandbox.KindWrite, []string{"/home/u"}, ""},
 		{"tool", "openat", sandbox.KindWrite, []string{"/etc", "/x", "/home/u/bin/codeagent"}, ""},
@@ -46,7 +48,7 @@ func TestSuggest(t *testing.T) {
 		for _, target := range row.targets {
 			denials = append(denials, sandbox.Denial{Kind: row.kind, Operation: row.operation, Target: target}, sandbox.Denial{Kind: sandbox.KindWrite, Target: "/home/u/out/moot", Moot: true})
 		}
-		g, _ := sandbox.Suggest(p, nil, "/home/u", []string{"bash", "-c", row.text}, denials)
+		g, _ := sandbox.Suggest(p, files, "/home/u", []string{"bash", "-c", row.text}, denials)
 		if got := strings.Join(g.Lines(nil), " "); got != row.want {
 			t.Errorf("%s, %v: suggests %q, want %q", row.text, row.targets, got, row.want)
 		}
@@ -56,11 +58,11 @@ func TestSuggest(t *testing.T) {
 		{Kind: sandbox.KindNetwork, Operation: "sendto", Target: "192.0.2.1:123", Why: "a datagram"},
 		{Kind: sandbox.KindNetwork, Operation: "bind", Target: "192.0.2.1:80", Why: "no connection"},
 	} {
-		if g, _ := sandbox.Suggest(p, nil, "/home/u", []string{"git"}, []sandbox.Denial{never}); !g.Unsandboxed || len(g.Lines(nil)) != 1 {
+		if g, _ := sandbox.Suggest(p, files, "/home/u", []string{"git"}, []sandbox.Denial{never}); !g.Unsandboxed || len(g.Lines(nil)) != 1 {
 			t.Errorf("%v: what no grant allows suggests %+v", never, g)
 		}
 		both := []sandbox.Denial{never, {Kind: sandbox.KindNetwork, Operation: "connect", Target: "192.0.2.1:80"}}
-		if g, _ := sandbox.Suggest(p, nil, "/home/u", []string{"git"}, both); never.Kind == sandbox.KindNetwork && strings.Join(g.Lines(nil), " ") != "network 192.0.2.1:80" {
+		if g, _ := sandbox.Suggest(p, files, "/home/u", []string{"git"}, both); never.Kind == sandbox.KindNetwork && strings.Join(g.Lines(nil), " ") != "network 192.0.2.1:80" {
 			t.Errorf("%v: beside a connection suggests %+v", never, g)
 		}
 	}

@@ -73,20 +73,15 @@ func (r Report) summarize(w io.Writer, flags []config.Flag, left []string) {
 		return
 	}
 	for _, f := range flags {
-		hint(w, f.Name, f.Values[0], r.note(f))
+		note := ""
+		if h, err := sandbox.ParseHostPort(f.Values[0]); err == nil && slices.Contains(r.Suggest.Hosts, sandbox.HostPort{Host: h.Host}) {
+			note = " (only the name was looked up: check the port)"
+		}
+		hint(w, f.Name, f.Values[0], note)
 	}
 	for _, one := range left {
 		fmt.Fprintf(w, "  no flag allows %s\n", visible.Log(visible.Line(one)))
 	}
-}
-
-// note says of the flag of a host that was only looked up where its port is from.
-func (r Report) note(f config.Flag) string {
-	h, err := sandbox.ParseHostPort(f.Values[0])
-	if looked := slices.Contains(r.Suggest.Hosts, sandbox.HostPort{Host: h.Host}); err != nil || !looked {
-		return ""
-	}
-	return " (only the name was looked up: check the port)"
 }
 
 // hint prints a flag to paste. The command chose the name, so it is quoted as one word of the
