@@ -96,6 +96,12 @@ func (o *opening) write(target string, add func(path string, opens func(sandbox.
 	}
 }
 
+// emptied reports whether the absent folder at path was emptied and removed.
+func (o *opening) emptied(path string) bool {
+	return slices.ContainsFunc(o.denials, func(d sandbox.Denial) bool { return d.Target == path && removes(d) }) &&
+		slices.ContainsFunc(o.denials, func(d sandbox.Denial) bool { return d.Target != path && sandbox.Covers(path, d.Target) })
+}
+
 // removes reports whether d was refused to take a name away.
 func removes(d sandbox.Denial) bool {
 	return slices.ContainsFunc([]string{"rmdir", "rename", "unlink"}, func(call string) bool { return strings.HasPrefix(d.Operation, call) })
@@ -109,7 +115,7 @@ func (o *opening) commands(s *Sandbox, files sandbox.FileSystem, needs sandbox.G
 			switch {
 			case err == nil && mode.IsDir():
 				return o.add("sandbox.add_dirs", &s.AddDirs, name(p), opens)
-			case err == nil && mode.IsRegular(), errors.Is(err, fs.ErrNotExist):
+			case err == nil && mode.IsRegular(), errors.Is(err, fs.ErrNotExist) && !o.emptied(p):
 				return o.add("sandbox.add_files", &s.AddFiles, name(p), opens)
 			}
 			return errors.New("neither a file nor a folder")
