@@ -87,8 +87,11 @@ func (b *builder) serverReads(s server.Settings, h homes, runtime []string, writ
 	if s.Sandbox.Workspace != "none" && !h.hold(b.workspace) {
 		p.Write = []sandbox.Root{{Path: b.workspace}}
 		top, _ := TopOf(b.workspace)
-		if own, err := worktreeDir(top); err == nil && own != "" {
-			runtime = append(slices.Clone(runtime), path.Dir(path.Dir(own))) // its repository
+		if own, linked, err := worktreeDir(top); err == nil && own != "" {
+			if linked {
+				own = path.Dir(path.Dir(own)) // its repository
+			}
+			runtime = append(slices.Clone(runtime), own)
 		}
 	}
 	var err error

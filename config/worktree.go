@@ -18,13 +18,15 @@ import (
 )
 
 // A linked worktree (git worktree add) has its git directory elsewhere: in worktrees/NAME of its
-// repository. Commands may write what git needs there, but nothing that names programs.
+// repository. A submodule and a work tree with --separate-git-dir have a whole one elsewhere. Commands may write
+// what git needs there, but nothing that names programs.
 //
 // Threat: a command of an earlier session made the .git file, or the place that it leads to, to
 // open a repository of its choice. Therefore the worktree and the repository must name each other,
 // and no repository is located through a path from a file. The repository is the folder that
 // contains worktrees/NAME, and its entry there must name this worktree. Only someone who may write
-// in that repository can have made that entry.
+// in that repository can have made that entry. A whole git directory must name the work tree in core.worktree,
+// as git writes it for a submodule.
 
 // TopOf is git.Top for folder.
 func TopOf(folder string) (top string, ok bool) {
@@ -34,10 +36,10 @@ func TopOf(folder string) (top string, ok bool) {
 	})
 }
 
-// OpenWorktree returns p with what git needs to work in the linked worktree at top. If top is not a
-// linked worktree, it returns p unchanged. An error says why nothing was opened.
+// OpenWorktree returns p with what git needs to work in the work tree at top, whose git directory is elsewhere.
+// For any other top it returns p unchanged. An error says why nothing was opened.
 func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
-	own, err := worktreeDir(top)
+	own, linked, err := worktreeDir(top)
 	if err != nil {
 		return p, closedWorktree(top, err)
 	}
@@ -52,6 +54,10 @@ func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
 		}
 	}
 	add(own, false)
+	if !linked {
+		protectGit(&out, gitDir(own))
+		return out, nil
+	}
 	for _, tree := range otherWorktrees(own) {
 		add(path.Join(tree, git.Head+".lock"), true)
 		add(path.Join(tree, git.Logs), true)
@@ -92,7 +98,7 @@ func otherWorktrees(own string) []string {
 const mostWorktrees = 100
 
 func closedWorktree(top string, err error) error {
-	return fmt.Errorf("linked worktree %s: its repository stays read-only for commands: %w", placeName(top), err)
+	return fmt.Errorf("work tree %s: its repository stays read-only for commands: %w", placeName(top), err)
 }
 
 // mayOpen reports whether file is not yet writable and is not protected by a setting.
@@ -102,24 +108,59 @@ func mayOpen(p sandbox.Policy, file string) bool {
 		!sandbox.CoveredBy(p.Protected.Own, file) && !named
 }
 
-// worktreeDir returns the git directory of the linked worktree at top. It returns "" if top has no
-// .git file, or one that leads to another kind of git directory.
-func worktreeDir(top string) (string, error) {
+// worktreeDir returns the git directory of the work tree at top, and whether it is a linked worktree. It returns ""
+// if top has no .git file, or one by which git finds no repository.
+func worktreeDir(top string) (own string, linked bool, err error) {
 	entry := path.Join(top, git.Entry)
 	info, err := hostfile.Lstat(entry)
 	if err != nil || !info.Mode().IsRegular() {
-		return "", nil // gitPaths reports the error
+		return "", false, nil // gitPaths reports the error
 	}
 	text, err := readSome(context.Background(), entry)
 	own, ok := git.Target(string(text))
 	if err != nil || !ok {
-		return "", nil // git finds no repository there either
+		return "", false, nil
 	}
 	own = lineFrom(top, own)
-	if _, err := hostfile.Lstat(path.Join(own, git.Commondir)); errors.Is(err, fs.ErrNotExist) && path.Base(path.Dir(own)) != git.Worktrees {
-		return "", nil // a submodule, or a repository made with --separate-git-dir
+	if _, err := hostfile.Lstat(path.Join(own, git.Commondir)); !errors.Is(err, fs.ErrNotExist) || path.Base(path.Dir(own)) == git.Worktrees {
+		return own, true, checkWorktree(entry, own)
 	}
-	return own, checkWorktree(entry, own)
+	if _, err := hostfile.Lstat(own); errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	return own, false, checkWhole(top, own)
+}
+
+// checkWhole says why own is not the git directory of the work tree at top. Through a link, the path by which own
+// names its work tree could lead to top, so none is followed.
+func checkWhole(top, own string) error {
+	tree := ""
+	for _, name := range append([]string{git.Entry, git.Head, git.Objects, git.Refs}, git.Settings...) {
+		file := path.Join(own, name)
+		if name == git.Entry {
+			file = path.Join(top, name)
+		}
+		if _, err := ownEntry(file); err != nil && !(git.IsSettings(name) && errors.Is(err, fs.ErrNotExist)) {
+			return err
+		}
+		if !git.IsSettings(name) {
+			continue
+		}
+		text, err := readSome(context.Background(), file)
+		settings, bad := git.Parse(file, string(text))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || bad != nil {
+			return fmt.Errorf("%s cannot be read", placeName(file))
+		}
+		for _, s := range settings {
+			if s.Key == "core.worktree" {
+				tree = lineFrom(own, s.Value)
+			}
+		}
+	}
+	if tree != top {
+		return fmt.Errorf("core.worktree of %s does not name it (outside the sandbox: git config core.worktree %s)", placeName(own), short.ShellWord(top))
+	}
+	return nil
 }
 
 // checkWorktree says why own is not the git directory that a repository keeps for the worktree

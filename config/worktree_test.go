@@ -29,6 +29,37 @@ func linkWorktree(t *testing.T, h *home) {
 	h.write(t, "src/app/.git", "gitdir: "+filepath.Join(h.dir, "repo/.git/worktrees/app")+"\n")
 }
 
+// submodule makes a git directory that names its work tree.
+func (h *home) submodule(t *testing.T, dir, tree string) {
+	t.Helper()
+	h.mkdir(t, dir+"/objects/info", dir+"/refs", dir+"/hooks")
+	h.write(t, dir+"/HEAD", "ref: refs/heads/main\n")
+	h.write(t, dir+"/config", "[core]\n\tworktree = "+tree+"\n")
+}
+
+// TestPolicySubmodule: git works where the workspace and a whole git directory elsewhere name each other.
+func TestPolicySubmodule(t *testing.T) {
+	for name, c := range map[string][2]string{
+		"relative paths": {"../../super/.git/modules/a/b", "../../../../../src/app"},
+		"absolute paths": {"HOME/super/.git/modules/a/b", "HOME/src/app"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t)
+			h.submodule(t, "super/.git", "/elsewhere")
+			h.submodule(t, "super/.git/modules/a/b", strings.Replace(c[1], "HOME", h.dir, 1))
+			h.submodule(t, "super/.git/modules/a/b/modules/n", "../../../../../../../src/app/n")
+			h.write(t, "src/app/.git", "gitdir: "+strings.Replace(c[0], "HOME", h.dir, 1)+"\n")
+			h.check(t, h.mustPolicy(t), map[string]bool{
+				"w super/.git/modules/a/b/objects/x": true, "w super/.git/modules/a/b/index.lock": true, "w super/.git/modules/a/b/HEAD": true, "w super/.git/modules/a/b/refs/x": true,
+				"w super/.git/modules/a/b/config": false, "w super/.git/modules/a/b/config.worktree": false, "w super/.git/modules/a/b/hooks/x": false, "w super/.git/modules/a/b/commondir": false,
+				"w super/.git/modules/a/b/modules/n/config": false, "w super/.git/modules/a/b/modules/n/hooks/x": false, "w src/app/.git": false,
+				"w super/.git/HEAD": false, "w super/.git/objects/x": false, "w super/.git/config": false, "w super/.git/hooks/x": false, "w super/.git/modules/c": false, "w super/.git/modules/a/c": false, "w super/file": false,
+			})
+			h.check(t, h.mustPolicy(t, "sandbox.mode=read-only"), map[string]bool{"w super/.git/modules/a/b/HEAD": false})
+		})
+	}
+}
+
 func TestPolicyLinkedWorktree(t *testing.T) {
 	for name, relative := range map[string]bool{"absolute paths": false, "relative paths": true} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +136,7 @@ func TestPolicyForgedWorktree(t *testing.T) {
 		"the repository of another worktree": {func(h *home) {
 			h.write(t, "src/app/.git", "gitdir: "+h.dir+"/victim/.git/worktrees/app\n")
 		}, "elsewhere"},
-		"the whole repository": {func(h *home) { h.write(t, "src/app/.git", "gitdir: "+h.dir+"/victim/.git\n") }, ""},
+		"the whole repository": {func(h *home) { h.write(t, "src/app/.git", "gitdir: "+h.dir+"/victim/.git\n") }, "does not name it"},
 		"a git directory in the workspace that names the repository": {func(h *home) {
 			h.write(t, "src/app/.git", "gitdir: .x/worktrees/app\n")
 			h.write(t, "src/app/.x/HEAD", "ref: refs/heads/main\n")
@@ -133,7 +164,33 @@ func TestPolicyForgedWorktree(t *testing.T) {
 		}, "symbolic link"},
 		"a repository without objects": {func(h *home) {}, "objects"},
 		"a folder as gitdir":           {func(h *home) { h.mkdir(t, "repo/.git/worktrees/app/gitdir") }, "gitdir"},
-		"a submodule":                  {func(h *home) { h.write(t, "src/app/.git", "gitdir: "+h.dir+"/repo/.git/modules/m\n") }, ""},
+		"a submodule that is absent":   {func(h *home) { h.write(t, "src/app/.git", "gitdir: "+h.dir+"/repo/.git/modules/m\n") }, ""},
+		"another submodule": {func(h *home) {
+			h.submodule(t, "victim/.git", "../../x")
+			h.write(t, "src/app/.git", "gitdir: "+h.dir+"/victim/.git\n")
+		}, "does not name it"},
+		// The path ../../../app, seen from src/app/.x/app, is src/app.
+		"another submodule, by a link": {func(h *home) {
+			h.submodule(t, "victim/.git/modules/app", "../../../app")
+			h.link(t, h.dir+"/victim/.git/modules", "src/app/.x")
+			h.write(t, "src/app/.git", "gitdir: .x/app\n")
+		}, "leads to"},
+		"settings that name two work trees": {func(h *home) {
+			h.submodule(t, "victim/.git", h.ws)
+			h.write(t, "victim/.git/config.worktree", "[core]\nworktree = /elsewhere\n")
+			h.write(t, "src/app/.git", "gitdir: "+h.dir+"/victim/.git\n")
+		}, "does not name it"},
+		"settings that cannot be read": {func(h *home) {
+			h.submodule(t, "victim/.git", h.ws)
+			h.write(t, "victim/.git/config", "[core]\nworktree = "+h.ws+"\n[x")
+			h.write(t, "src/app/.git", "gitdir: "+h.dir+"/victim/.git\n")
+		}, "cannot be read"},
+		"refs of a submodule that lead out": {func(h *home) {
+			h.submodule(t, "sub", h.ws)
+			_ = os.RemoveAll(filepath.Join(h.dir, "sub/refs"))
+			h.link(t, h.dir+"/victim/.git/refs", "sub/refs")
+			h.write(t, "src/app/.git", "gitdir: ../../sub\n")
+		}, "symbolic link"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t)

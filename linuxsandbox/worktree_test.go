@@ -20,11 +20,42 @@ import (
 // setting. Files that name programs for git, and files of other worktrees, cannot be written.
 func TestLinkedWorktrees(t *testing.T) { inSettings(t, "^TestLinkedWorktreesInSetting$") }
 
-// worktreeRow is a script that runs in the linked worktree of furnishWorktree. With ok it must
+// worktreeRow is a script that runs in the work tree of furnishWorktree. With ok it must
 // succeed. Otherwise it must succeed without a sandbox and fail in it.
 type worktreeRow struct {
 	name, script string
 	ok           bool
+}
+
+// worktreeKinds make a work tree "tree" on the branch tree, whose git directory is elsewhere.
+var worktreeKinds = map[string]string{
+	"linked": `git init -q repo; cd repo; echo 1 > a; git add a; git commit -qm one; git worktree add -q ../tree; git worktree add -q ../second`,
+	"submodule": `git init -q lib; cd lib; echo 1 > a; git add a; git commit -qm one; cd ..; git init -q .; git config user.name s
+for m in tree second; do git -c protocol.file.allow=always submodule --quiet add ./lib $m; done; git commit -qm super; git -C tree switch -qc tree`,
+	"separate": `git init -q --separate-git-dir sep tree; cd tree; git config core.worktree "$PWD"; echo 1 > a; git add a; git commit -qm one; git switch -qc tree`,
+}
+
+// submoduleRows are for the kind submodule.
+var submoduleRows = []worktreeRow{
+	{"a hook", `echo x > ../.git/modules/tree/hooks/pre-commit`, false},
+	{"hooks moved away", `mv ../.git/modules/tree/hooks ../.git/modules/tree/h; mkdir ../.git/modules/tree/hooks`, false},
+	{"its configuration", `git config core.fsmonitor evil`, false},
+	{"its configuration, renamed", `cp ../.git/modules/tree/config c; mv c ../.git/modules/tree/config`, false},
+	{"the configuration of its work tree", `echo "[core]" > ../.git/modules/tree/config.worktree`, false},
+	{"where its repository is", `echo /nowhere > ../.git/modules/tree/commondir`, false},
+	{"a repository in it", `git init -q n; git init -q --bare ../.git/modules/tree/modules/n; echo "[core]" >> ../.git/modules/tree/modules/n/config`, false},
+	{"the .git file", `echo "gitdir: ../.git" > .git`, false},
+	{"its git directory moved away", `mv ../.git/modules/tree ../.git/modules/gone`, false},
+	{"the superproject's configuration", `git -C .. config core.fsmonitor evil`, false},
+	{"a hook of the superproject", `echo x > ../.git/hooks/pre-commit`, false},
+	{"the superproject's HEAD", `echo x > ../.git/HEAD`, false},
+	{"the superproject's index", `echo 1 > ../b; git -C .. add b`, false},
+	{"the superproject's objects", `echo x > ../.git/objects/x`, false},
+	{"the superproject's refs", `git -C .. branch x`, false},
+	{"another submodule", `echo x > ../.git/modules/second/HEAD`, false},
+	{"a new submodule", `mkdir ../.git/modules/new`, false},
+	{"a reflog that leads out", `ln -sf "$PWD/../other/o" ../.git/modules/tree/logs/refs/heads/tree`, false},
+	{"a message that leads out", `ln -sf "$PWD/../other/o" ../.git/modules/tree/MERGE_MSG`, false},
 }
 
 var worktreeRows = []worktreeRow{
@@ -80,31 +111,40 @@ func TestLinkedWorktreesInSetting(t *testing.T) {
 	}
 	t.Cleanup(func() { attack.RemoveAll(base) })
 	sample := machine.Sample(t, 3)
-	for i, row := range worktreeRows {
-		if !row.ok && !sample.Has(i) {
-			continue
+	for kind := range worktreeKinds {
+		rows := worktreeRows
+		if kind != "linked" { // what works, and its own attacks
+			rows = []worktreeRow{rows[0], rows[2]}
 		}
-		t.Run(row.name, func(t *testing.T) {
-			dir := filepath.Join(base, strconv.Itoa(i))
-			command := []string{"bash", "-eu", "-o", "pipefail", "-c", row.script}
-			tree := furnishWorktree(t, dir)
-			if !row.ok {
-				bare := exec.Command("/bin/bash", command[1:]...)
-				bare.Env, bare.Dir = jobEnv(dir, dir+"/temp"), tree
-				if out, err := bare.CombinedOutput(); err != nil {
-					t.Fatalf("does not work without a sandbox: %v\n%s", err, out)
-				}
-				attack.RemoveAll(dir)
-				furnishWorktree(t, dir)
+		if kind == "submodule" {
+			rows = append(rows, submoduleRows...)
+		}
+		for i, row := range rows {
+			if row.ok || sample.Has(i) {
+				t.Run(kind+", "+row.name, func(t *testing.T) { runWorktree(t, b, filepath.Join(base, kind+strconv.Itoa(i)), kind, row) })
 			}
-			p := worktreePolicy(t, dir, tree)
-			st, out := run(t, b, p, sandbox.Command{Path: "/bin/bash", Args: command, Dir: tree, Env: jobEnv(dir, dir+"/temp")})
-			if (st.Exit == 0) != row.ok {
-				t.Errorf("%+v\n%s", st, out)
-			}
-		})
+		}
 	}
 	t.Run("forged", func(t *testing.T) { forgedWorktree(t, b, filepath.Join(base, "forged")) })
+}
+
+func runWorktree(t *testing.T, b *Backend, dir, kind string, row worktreeRow) {
+	command := []string{"bash", "-eu", "-o", "pipefail", "-c", row.script}
+	tree := furnishWorktree(t, dir, kind)
+	if !row.ok {
+		bare := exec.Command("/bin/bash", command[1:]...)
+		bare.Env, bare.Dir = jobEnv(dir, dir+"/temp"), tree
+		if out, err := bare.CombinedOutput(); err != nil {
+			t.Fatalf("does not work without a sandbox: %v\n%s", err, out)
+		}
+		attack.RemoveAll(dir)
+		furnishWorktree(t, dir, kind)
+	}
+	p := worktreePolicy(t, dir, tree)
+	st, out := run(t, b, p, sandbox.Command{Path: "/bin/bash", Args: command, Dir: tree, Env: jobEnv(dir, dir+"/temp")})
+	if (st.Exit == 0) != row.ok {
+		t.Errorf("%+v\n%s", st, out)
+	}
 }
 
 // forgedWorktree: git itself follows a .git file that a command left, and writes to a repository
@@ -113,7 +153,7 @@ func forgedWorktree(t *testing.T, b *Backend, dir string) {
 	const forge = `mkdir -p ws/.x/worktrees/w; cd ws; echo "gitdir: .x/worktrees/w" > .git; cd .x; cp ../../repo/.git/HEAD .; mkdir objects; cd worktrees/w
 cp ../../HEAD .; echo "$OLDPWD/../../repo/.git" > commondir; echo "$PWD/../../../.git" > gitdir; cd ../../..; git commit -q --allow-empty -m "$MESSAGE"; git -C ../repo log --oneline -1 main | grep "$MESSAGE"`
 	for _, boxed := range []bool{false, true} {
-		furnishWorktree(t, dir)
+		furnishWorktree(t, dir, "linked")
 		tree, env := dir+"/ws", jobEnv(dir, dir+"/temp")
 		if err := os.Mkdir(tree, 0o755); err != nil {
 			t.Fatal(err)
@@ -154,17 +194,16 @@ func worktreePolicy(t *testing.T, dir, tree string) sandbox.Policy {
 	return p
 }
 
-// furnishWorktree makes a repository with two linked worktrees, another one, and a home folder. It
-// returns the first worktree.
-func furnishWorktree(t *testing.T, dir string) string {
+// furnishWorktree makes a work tree of that kind, another repository, and a home folder. It returns the work tree.
+func furnishWorktree(t *testing.T, dir, kind string) string {
 	t.Helper()
 	for _, name := range []string{"temp", "home"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("/bin/bash", "-euc", `git init -q repo; cd repo; echo 1 > a; git add a; git commit -qm one; git worktree add -q ../tree; git worktree add -q ../second
-git init -q ../other; cd ../other; echo 1 > o; git add o; git commit -qm other`)
+	cmd := exec.Command("/bin/bash", "-euc", worktreeKinds[kind]+`
+cd "$1"; git init -q other; cd other; echo 1 > o; git add o; git commit -qm other`, "-", dir)
 	cmd.Dir, cmd.Env = dir, jobEnv(dir, dir+"/temp")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
