@@ -128,3 +128,26 @@ func TestCheckout(t *testing.T) {
 		})
 	}
 }
+
+// TestEditOfSettings: an allowed edit of git's settings that would name a program says why it was refused.
+func TestEditOfSettings(t *testing.T) {
+	for line, why := range map[string]string{
+		"[core]\n+\tfsmonitor = evil": "core.fsmonitor", "[alias]\n+\tx = !evil": "alias.x", "[filter \"x\"]\n+\tclean = evil": "filter.x.clean", "[core]\n+\thooksPath = evil": "core.hookspath",
+	} {
+		f := newField(t, approvals.OnRequest, approvals.Answer{Decision: approvals.Once}, func(outside string) []scripted.Reply {
+			text := fmt.Sprintf("*** Begin Patch\n*** Update File: %s/work/.git/config\n@@\n [x]\n+%s\n*** End Patch\n", filepath.Dir(outside), line)
+			owner := exec.Command("/bin/bash", "-euc", "git init -q .; echo '[x]' > .git/config")
+			owner.Dir = filepath.Join(filepath.Dir(outside), "work")
+			if out, err := owner.CombinedOutput(); err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+			return []scripted.Reply{{Calls: []scripted.Call{{ID: "a", Name: "apply_patch", Arguments: fmt.Sprintf(`{"patch":%q,"justification":"needed"}`, text)}}}, {Text: "Done."}}
+		})
+		if err := f.Turn(t.Context(), agent.Input{Text: "go"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.results()["a"]; !strings.Contains(strings.ToLower(got), why) || strings.Contains(got, "Done:") {
+			t.Errorf("%q: %s", line, got)
+		}
+	}
+}

@@ -110,7 +110,7 @@ func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
-	if err := patch.Commit(tree, changes); err != nil {
+	if err := files.Explained(patch.Commit(tree, changes)); err != nil {
 		var left *patch.RollbackError
 		if errors.As(err, &left) {
 			return t.explain(err, "the patch failed half way and could not be undone everywhere; read these files again"), nil

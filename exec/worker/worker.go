@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"codeagent/internal/fileworker"
@@ -72,6 +74,19 @@ func (c *Client) Close() error {
 }
 
 // why adds the reason to the error with which the worker ended.
+// Explained adds to the error of a refused call why the sandbox refused it, if it says that.
+func (c *Client) Explained(err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	for _, d := range slices.Backward(c.process.Refused()) {
+		if d.Why != "" {
+			return fmt.Errorf("%w: %s", err, d.Why)
+		}
+	}
+	return err
+}
+
 func (c *Client) why(err error) error {
 	if ctx := c.ctx.Err(); ctx != nil {
 		return fmt.Errorf("file worker: %w", ctx)
