@@ -257,7 +257,7 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 		changed.Join(next.Changed)
 		next.Changed = changed
 		last, said, question = next, said+words, nil
-		if ctx.Err() == nil && held != nil && !held.saidNo() && runs < mostRuns {
+		if ctx.Err() == nil && held != nil && !held.saidNo() && runs+1 < mostRuns {
 			question = c.turn.agent.cfg.Gate.AfterDenial(c.action, last.Verdict, held.offers(last.Verdict))
 		}
 	}
