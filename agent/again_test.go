@@ -71,3 +71,33 @@ func TestRunsAgainUntilNothingIsLacked(t *testing.T) {
 		})
 	}
 }
+
+// TestHeldBeside: what is refused beside something that was granted in this call is held, so that the run need not be repeated.
+func TestHeldBeside(t *testing.T) {
+	given := []sandbox.Grant{{Write: []string{"/home/u/.ssh/key"}}}
+	probe := waitingWrite("/home/u/.ssh/config")
+	probe.Probe = true
+	for name, c := range map[string]struct {
+		given []sandbox.Grant
+		d     sandbox.Denial
+		no    string
+		want  bool
+	}{
+		"beside it":             {given, waitingWrite("/home/u/.ssh/key.pub"), "", true},
+		"nothing was granted":   {nil, waitingWrite("/home/u/.ssh/key.pub"), "", false},
+		"in another folder":     {given, waitingWrite("/home/u/.x/key.pub"), "", false},
+		"below it":              {given, waitingWrite("/home/u/.ssh/d/key.pub"), "", false},
+		"after a no":            {given, waitingWrite("/home/u/.ssh/key.pub"), "/etc/x", false},
+		"a probe for writing":   {given, probe, "", false},
+		"another kind of thing": {given, sandbox.Denial{Kind: sandbox.KindNetwork, Target: "x.example:443"}, "", false},
+	} {
+		h := &holder{run: begin("ssh-keygen")}
+		h.keep(c.given)
+		if c.no != "" {
+			h.run.Deny(waitingWrite(c.no))
+		}
+		if got := h.Asks(c.d); got != c.want {
+			t.Errorf("%s: held %v", name, got)
+		}
+	}
+}

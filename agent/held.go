@@ -19,6 +19,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -111,7 +112,16 @@ func (t *turn) wished() []string {
 
 // Asks reports whether the refused call d is worth a question.
 func (h *holder) Asks(d sandbox.Denial) bool {
-	return d.Kind == sandbox.KindLoss || !h.onlyLoss && h.run.Asks(d)
+	return d.Kind == sandbox.KindLoss || !h.onlyLoss && (h.run.Asks(d) || h.beside(d))
+}
+
+// beside reports whether d is about an entry beside one that was granted in this call. Such a call is held: a run that fails
+// half way leaves what the next one stumbles over.
+func (h *holder) beside(d sandbox.Denial) bool {
+	so, _ := h.soFar()
+	return !d.Probe && !h.run.Denied(d) && slices.ContainsFunc(so.Given, func(g sandbox.Grant) bool {
+		return slices.ContainsFunc(g.Write, func(p string) bool { return path.Dir(p) == path.Dir(d.Target) })
+	})
 }
 
 // learn records what the refusals of a finished command meant: it survived them, or they made it
