@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -10,8 +11,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -44,7 +47,9 @@ func traced(t *testing.T, b *Backend, p sandbox.Policy, cmd sandbox.Command) (sa
 	}
 	defer r.Close()
 	cmd.Stdout, cmd.Stderr = w, w
-	proc, err := sandboxtest.Start(b, t.Context(), p, cmd, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), machine.Patience(30*time.Second))
+	defer cancel()
+	proc, err := sandboxtest.Start(b, ctx, p, cmd, nil)
 	_ = w.Close()
 	if err != nil {
 		t.Fatal(err)
