@@ -19,9 +19,9 @@ const noNamespaces = "a user namespace comes with all capabilities in it: what w
 const served = `mkdir www; echo '<h1>A page</h1><a href=/>link</a>' > www/index.html; `
 
 var serviceJobs = []job{
-	{name: "PostgreSQL on a socket", needs: "psql gcc", layer: "mountns", why: noIPC, script: postgres + `export PGHOST=$PWD; start "-k $PWD -h ''"; ` +
+	{name: "PostgreSQL on a socket", needs: "psql pg_ctlcluster gcc", layer: "mountns", why: noIPC, script: postgres + `export PGHOST=$PWD; start "-k $PWD -h ''"; ` +
 		`psql -qc 'create table t(a serial primary key, b text); insert into t(b) select md5(i::text) from generate_series(1, 999) i; create index on t(b)'; psql -Atc 'select count(*) from t'; pg_dump -Fc -f dump; createdb copy; pg_restore -d copy dump; psql -d copy -Atc 'select max(a) from t'; pg_ctl -s stop`, says: "999\n999"},
-	{name: "PostgreSQL over TCP", needs: "psql gcc", layer: ownNetwork, why: ownNetworkWhy, script: postgres + `export PGHOST=127.0.0.1 PGPORT=5544; start "-k '' -p 5544"; ` +
+	{name: "PostgreSQL over TCP", needs: "psql pg_ctlcluster gcc", layer: ownNetwork, why: ownNetworkWhy, script: postgres + `export PGHOST=127.0.0.1 PGPORT=5544; start "-k '' -p 5544"; ` +
 		`pgbench -qi 2>/dev/null; pgbench -c 4 -j 2 -t 5 -n | grep processed; psql -qc 'create role app login'; psql -U app -Atc 'select current_user'; pg_ctl -s -m fast stop`, says: "20/20\napp"},
 	{name: "redis on a socket", needs: "redis-server redis-cli", layer: "notify", why: noSocketBroker, script: waitUp + `redis-server --port 0 --unixsocket r.sock --appendonly yes > log & server=$!; r="redis-cli -s r.sock"; await $r ping; $r set k v; $r lpush l 1 2 3 >/dev/null; $r bgrewriteaof >/dev/null; ` +
 		`$r shutdown; wait $server; ls appendonlydir; redis-server --port 0 --unixsocket r.sock --appendonly yes > log & server=$!; await $r ping; $r get k; $r llen l; $r shutdown`, says: "v\n3"},
