@@ -38,9 +38,11 @@ func (b *Backend) showNamed(proc *process, m *mountPlan, names []string, folders
 	for _, name := range names[:min(len(names), maxNamed)] {
 		for range maxLinks {
 			base := m.Replaced(name)
+			if !slices.Contains(m.Private, base) || sandbox.CoveredBy(slices.Concat(m.Writable, m.Readable, m.Named), name) {
+				break
+			}
 			entry, kind, ok := hostfile.TempEntry(base, name, closed)
-			if !ok || !slices.Contains(m.Private, base) || !proc.policy.JudgeRead(name).Allowed || kind.IsDir() && !folders ||
-				sandbox.CoveredBy(slices.Concat(m.Writable, m.Readable, m.Named), entry) {
+			if !ok || !proc.policy.JudgeRead(name).Allowed || kind.IsDir() && !folders {
 				break
 			}
 			place, to := m.Temp+entry[len(base):], ""

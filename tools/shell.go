@@ -120,10 +120,13 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		defer t.keepUnobserved(ctx, p, s)()
 		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer(), Paused: s.paused, Check: s.check, By: "the command " + short.Cut(oneLine(a.Command), 60)}
+		run := runShell
 		if a.Background {
-			return startBackground(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command}, wait)
+			run = func(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (Result, error) {
+				return startBackground(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command}, wait)
+			}
 		}
-		r, err := runShell(ctx, p, s, c)
+		r, err := run(ctx, p, s, c)
 		if !p.Unconfined {
 			r.Text += t.onHost(a.Command, r.Output)
 		}
