@@ -317,8 +317,8 @@ func (s *shell) own(c syntax.Node, args []string) int {
 }
 
 // inShell are commands for which a shell starts no process of its own (bash(1), SHELL BUILTIN COMMANDS).
-var inShell = strings.Fields(". [ [[ alias bg bind builtin caller cd compgen complete compopt dirs disown enable eval fc fg getopts hash help history " +
-	"jobs kill let logout mapfile popd pushd pwd read readarray shift shopt source suspend test times type ulimit umask unalias unset")
+var inShell = strings.Fields("[ [[ alias bg bind builtin caller cd compgen complete compopt dirs disown enable eval fc fg getopts hash help history " +
+	"jobs kill let logout mapfile popd pushd pwd read readarray shift shopt suspend test times type ulimit umask unalias unset")
 
 // process returns the process of a command: of those that this shell started, in their order, the next
 // whose name in the kernel (comm) is the command's, or else the next: every launcher executes another

@@ -109,6 +109,7 @@ func TestCause(t *testing.T) {
 		{"until, three times", "until make; do [ $n -lt 3 ] || exit 4; done", 4, refusedTo("touch", 15, sandbox.Ancestor{Program: "make", PID: 14}, bash),
 			[]sandbox.Exit{exit(11, 10, "make", 2), exit(13, 10, "make", 2), exit(15, 14, "touch", 1), exit(14, 10, "make", 2)}, sandbox.Likely},
 		{"while, ignored", "while touch ~/out/x; do :; done; grep y a", 1, touch, []sandbox.Exit{failed, exit(12, 10, "grep", 1)}, sandbox.NoConfidence},
+		{"a sourced script that executed another", ". ./run.sh", 1, refusedTo("python3", 10), []sandbox.Exit{exit(10, 9, "python3", 1)}, sandbox.Likely},
 		{"case", "case x in y) cat a;; *) touch ~/out/x;; esac", 1, touch, []sandbox.Exit{failed}, sandbox.Likely},
 		{"time", "time touch ~/out/x; exit $?", 1, touch, []sandbox.Exit{failed}, sandbox.Certain},
 		{"a text that is not read", "touch ~/out/x # \\\nfalse", 1, touch, []sandbox.Exit{failed}, sandbox.Likely},
