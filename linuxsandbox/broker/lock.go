@@ -149,8 +149,14 @@ type sessionLocks struct {
 	alone []int64 // until mu is unlocked
 }
 
-// Share locks from now on against the other sessions that use the file at path.
+// Share locks from now on against the other sessions that use the file at path. A second file would meet the
+// locks of the first as another session's.
 func (f *Files) Share(path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.locks.file != nil {
+		return nil
+	}
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err == nil {
 		f.locks.file = os.NewFile(uintptr(fd), path)
