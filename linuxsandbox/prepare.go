@@ -71,6 +71,7 @@ func prepare(p resolved.Policy, f facts) (*prepared, error) {
 	out.spec = spec.Spec{
 		Rules: rules, Unreadable: p.DenyRead, Limits: f.Groups.rest(p.Limits),
 		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), Ask: f.Broker, Locks: f.locks(), PathSockets: pathSockets(p, f),
+		Signals: f.Broker && (f.ownPIDs() || f.LandlockABI >= 6),
 	}
 	out.group = wantsGroup(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)
 	if err := out.checkRules(p, f); err != nil {

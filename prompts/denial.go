@@ -227,10 +227,14 @@ var verbs = map[sandbox.DenialKind]string{
 func what(d sandbox.Denial) string {
 	verb := cmp.Or(verbs[d.Kind], string(d.Kind))
 	switch {
-	case d.Kind == sandbox.KindNetwork && d.Target == "":
+	case d.Kind == sandbox.KindNetwork && (d.Target == "" || d.Target == d.Operation):
 		return "use the network"
 	case d.Kind == sandbox.KindNetwork && strings.Contains(d.Target, ":"):
 		verb = "connect to"
+	case d.Kind == sandbox.KindCapability && d.Operation == "execve":
+		verb = "get the privileges that its file gives to"
+	case strings.HasPrefix(d.Operation, "socket"):
+		return "open a " + bounded(d.Target) + " socket"
 	case d.Kind == sandbox.KindMetadata && d.Operation == "flock":
 		verb = "lock"
 	}

@@ -349,7 +349,7 @@ func (b *Broker) handle(n *notify.Notification) notify.Reply {
 		if b.rules.Has(notify.ByDomain) && b.traces(n) {
 			return b.rules.Proceed(notify.ByDomain)
 		}
-		return b.refuseCall(n, c)
+		return b.refuseCall(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name}, c.Needs(n))
 	}
 	if c := calls.ProcessOf(n.NR); c != nil {
 		return b.process(n, c)
@@ -360,7 +360,11 @@ func (b *Broker) handle(n *notify.Notification) notify.Reply {
 			return notify.Failed(errno)
 		}
 		return b.rules.Proceed(notify.ByCaller)
+	case unix.SYS_KILL:
+		b.noteSignal(n, int(int32(n.Args[0])))
+		return b.rules.Proceed(notify.BySignals)
 	case unix.SYS_EXIT_GROUP:
+		b.notePrivileges(n)
 		b.log.exit(n)
 		return b.rules.Proceed(notify.ByCaller)
 	case unix.SYS_IOCTL:
@@ -377,7 +381,9 @@ func (b *Broker) handle(n *notify.Notification) notify.Reply {
 		}
 		return b.rules.Proceed(notify.ByCaller)
 	case unix.SYS_SOCKET:
-		return notify.Failed(b.sockets.RefuseNew(n))
+		return b.refuseSocket(n, "socket")
+	case unix.SYS_SOCKETPAIR:
+		return b.refuseSocket(n, "socketpair")
 	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
 		if errno := b.sockets.Send(n); errno != 0 {
 			return notify.Failed(errno)
@@ -389,12 +395,14 @@ func (b *Broker) handle(n *notify.Notification) notify.Reply {
 
 // changeFile answers a call that opens, makes or removes a file.
 func (b *Broker) changeFile(n *notify.Notification, c *calls.File) notify.Reply {
-	if !b.judge.protection.any() && !b.log.sees() {
+	if !b.judge.protection.any() && !b.log.sees() && c.Kind != calls.Access {
 		return b.rules.Proceed(notify.ByLandlock) // no path is brokered
 	}
 	switch c.Kind {
 	case calls.Open, calls.Creat, calls.Openat2:
 		return opens{&b.command}.openFile(n, c)
+	case calls.Access:
+		return b.access(n, c)
 	}
 	b.session.mu.Lock()
 	defer b.session.unlock()

@@ -79,7 +79,11 @@ func answerAll(t *testing.T, b *Broker, numbers map[string]int, tid int, blind b
 		notify.ByNetwork: {"sendto", "sendmsg", "sendmmsg"},
 		notify.ByDomain:  {"ptrace", "process_vm_readv", "process_vm_writev"},
 	}
+	allowed[notify.BySignals] = []string{"kill"}
 	for _, c := range calls.Files {
+		if c.Kind == calls.Access {
+			allowed[notify.ByCaller] = append(allowed[notify.ByCaller], c.Name)
+		}
 		allowed[notify.ByLandlock] = append(allowed[notify.ByLandlock], c.Name)
 	}
 	for name, nr := range numbers {
@@ -90,7 +94,7 @@ func answerAll(t *testing.T, b *Broker, numbers map[string]int, tid int, blind b
 			}
 			a := b.handleAll(n)
 			may := !a.Proceeds() || slices.Contains(allowed[a.Rule()], name)
-			if blind && a.Proceeds() && a.Rule() != notify.ByCaller && a.Rule() != notify.ByDomain && !readsNothing(n) {
+			if blind && a.Proceeds() && a.Rule() != notify.ByCaller && a.Rule() != notify.ByDomain && a.Rule() != notify.BySignals && !readsNothing(n) {
 				may = false
 			}
 			if !may || !a.Proceeds() && a.Errno == 0 && !a.Given && name != "flock" {
@@ -110,7 +114,7 @@ func readsNothing(n *notify.Notification) bool {
 // askedNumbers returns the calls that the filter asks about.
 func askedNumbers(t *testing.T) map[string]int {
 	lib, out := library(t), map[string]int{}
-	all := filter.Options{AllowInet: true, AllowUnix: true, Ask: true, AskSends: true, AskLocks: true, AskReads: true}
+	all := filter.Options{AllowInet: true, AllowUnix: true, Ask: true, AskSends: true, AskLocks: true, AskReads: true, AskSignals: true}
 	for _, name := range append(filter.Asked(all), filter.Asked(filter.Options{Ask: true})...) {
 		if nr, ok := lib.SyscallNames[name]; ok {
 			out[name] = nr
@@ -132,7 +136,7 @@ func notifiedSpecs(t *testing.T) map[string]*spec.Spec {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { os.RemoveAll(ws) })
-		out[name] = &spec.Spec{Ask: true, Network: true, HostNet: 1, Reads: base == "/var/tmp", Command: spec.Command{Dir: ws}, KeepFileCaps: os.Getuid() == 0 && base == kernel.ShmDir}
+		out[name] = &spec.Spec{Ask: true, Network: true, HostNet: 1, Reads: base == "/var/tmp", Signals: true, Command: spec.Command{Dir: ws}, KeepFileCaps: os.Getuid() == 0 && base == kernel.ShmDir}
 	}
 	return out
 }

@@ -39,6 +39,8 @@ type evidence struct {
 	at   map[denialKey]int
 	seen int
 	lost bool
+	// ended counts the processes that have ended.
+	ended int
 	// order is the number of the latest denial or exit.
 	order   int
 	exits   exitLog
@@ -209,6 +211,7 @@ func (l *exitLog) add(e sandbox.Exit) {
 
 // exit records an exit_group.
 func (e *evidence) exit(n *notify.Notification) {
+	e.ended++
 	if e.level == sandbox.EvidenceNothing {
 		return
 	}

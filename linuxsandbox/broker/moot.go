@@ -4,6 +4,7 @@ package broker
 
 import (
 	"slices"
+	"strings"
 
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -50,15 +51,18 @@ func (r *rights) lacksAccess(fd int, path string, mode uint32) lack {
 		return lack{}
 	}
 	// The command's own mounts are read-only or show another file. The host's file shows
-	// what would happen without them. In /proc the host's path means another process.
-	if r.mounted && !sandbox.Covers(kernel.ProcDir, path) {
+	// what would happen without them. In /proc the host's path of a process means another process: there
+	// EROFS, for which the kernel looks last, shows that only the mount is in the way.
+	rest, numbered := strings.CutPrefix(path, kernel.ProcDir+"/")
+	numbered = numbered && rest[:min(len(rest), 1)] <= "9"
+	if r.mounted && !numbered {
 		if host, err := kernel.OpenPath(path); err == nil {
 			defer unix.Close(host)
 			fd = host
 		}
 	}
 	err := unix.Faccessat2(fd, "", mode, unix.AT_EMPTY_PATH)
-	if err == nil {
+	if err == nil || numbered && err == unix.EROFS {
 		return lack{}
 	}
 	l := lack{errno: kernel.ErrnoOf(err)}

@@ -4,9 +4,12 @@ package broker
 
 import (
 	"slices"
+	"strconv"
 
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/filter"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
@@ -41,8 +44,7 @@ func (h *command) process(n *notify.Notification, c *calls.Process) notify.Reply
 	case h.rules.Has(notify.ByProcesses) && !h.isKeeper(who):
 		return h.rules.Proceed(notify.ByProcesses)
 	}
-	h.log.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name, Errno: "EPERM"})
-	return notify.Failed(unix.EPERM)
+	return h.refuseCall(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name}, 0)
 }
 
 // Landlock keeps each trace inside the domain of one command (hook_ptrace_access_check): it reaches
@@ -77,12 +79,66 @@ func (h *command) traces(n *notify.Notification) bool {
 			})
 		})
 	}
-	for c := callerOf(uint32(who)); c.parent > 1; c = callerOf(uint32(c.parent)) {
+	return h.ownProcess(who)
+}
+
+// ownProcess reports whether a process, by its number outside a PID namespace, is one of the command.
+func (h *command) ownProcess(pid int) bool {
+	for c := callerOf(uint32(pid)); c.parent > 1; c = callerOf(uint32(c.parent)) {
 		if c.parent == h.log.keeper {
 			return true
 		}
 	}
 	return false
+}
+
+// noteSignal records a signal for a process that the user may signal and the command may not. In a PID
+// namespace the kernel finds no process of that number. Numbers that the command has used up mean its own
+// processes that have ended.
+func (h *command) noteSignal(n *notify.Notification, who int) {
+	d := sandbox.Denial{Kind: sandbox.KindSignal, Operation: "kill", Target: "process " + strconv.Itoa(who), Errno: "EPERM"}
+	if who <= 1 || !h.log.sees() || unix.Kill(who, 0) != nil {
+		return
+	}
+	if h.rules.Has(notify.ByProcesses) {
+		d.Errno = "ESRCH"
+		_, used := kernel.InsideNumbers(int(n.TID))
+		used += h.log.ended + len(kernel.Descendants(h.log.keeper)(kernel.Processes()))
+		if _, err := h.walk.Lstat(n, kernel.ProcDir+"/"+strconv.Itoa(who)); who <= used || err != unix.ENOENT {
+			return
+		}
+	} else if h.ownProcess(who) {
+		return
+	}
+	if name := commOf(who); name != "" {
+		d.Target += " (" + name + ")"
+	}
+	h.log.record(n, d)
+}
+
+// notePrivileges records that a program failed without the privileges that its file gives: no_new_privs is
+// set, and what the program then lacks it meets in many ways, also in calls that nobody sees.
+func (h *command) notePrivileges(n *notify.Notification) {
+	if n.Args[0]&0xff == 0 || h.log.tired() {
+		return
+	}
+	fd, err := pathwalk.OpenProc(int(n.TID), "exe", 0)
+	if err != nil {
+		h.log.lost = h.log.lost || err == unix.EACCES || err == unix.EPERM // its file may not be read, as sudo's on some systems
+		return
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	var at unix.Statfs_t
+	if unix.Fstat(fd, &st) != nil || unix.Fstatfs(fd, &at) != nil || at.Flags&unix.ST_NOSUID != 0 {
+		return
+	}
+	size, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(fd), "security.capability", nil)
+	user := st.Mode&unix.S_ISUID != 0 && (int(st.Uid) != unix.Geteuid() || h.rights.dropped != 0)
+	group := st.Mode&(unix.S_ISGID|unix.S_IXGRP) == unix.S_ISGID|unix.S_IXGRP && !ownGroup(int(st.Gid))
+	if user || group || err == nil && size > 0 {
+		h.log.record(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: "execve", Target: h.walk.HostPath(fd)})
+	}
 }
 
 // isKeeper reports whether number is the keeper or one of its threads in the command's PID
@@ -100,16 +156,36 @@ func (h *command) isKeeper(number int) bool {
 	return false
 }
 
-// refuseCall denies a call that is never allowed, and records it.
-func (h *command) refuseCall(n *notify.Notification, c *calls.Refused) notify.Reply {
-	d := &sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name, Errno: "EPERM"}
-	switch caps := c.Needs(n); {
+// refuseSocket denies a socket, or a pair of them, that no policy opens. Where the session has no network of
+// its own, it is one of the host's network, whose address is still unknown: connect(2) would have named it.
+func (h *command) refuseSocket(n *notify.Notification, call string) notify.Reply {
+	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: call, Target: "raw"}
+	family, kind := int(uint32(n.Args[0])), n.Args[1]&filter.SocketType
+	switch {
+	case family == unix.AF_UNIX:
+		d.Kind, d.Target = sandbox.KindSocket, "unix datagram"
+	case family == unix.AF_NETLINK:
+		d.Target = "netlink"
+	case family == unix.AF_PACKET, kind != unix.SOCK_STREAM && kind != unix.SOCK_DGRAM:
+		return h.refuseCall(n, d, 1<<unix.CAP_NET_RAW)
+	case kind == unix.SOCK_STREAM:
+		d.Target = "tcp"
+	default:
+		d.Target = "udp"
+	}
+	return h.refuseCall(n, d, 0)
+}
+
+// refuseCall denies a call that is never allowed, and records it. Without a sandbox it needs any one of caps.
+func (h *command) refuseCall(n *notify.Notification, d sandbox.Denial, caps uint64) notify.Reply {
+	d.Errno = "EPERM"
+	switch {
 	case caps == 0:
 	case caps&h.rights.dropped != 0:
 		d.Kind = sandbox.KindCapability
 	default:
 		d.Moot, d.MootReason = true, sandbox.MootPermissions
 	}
-	h.log.record(n, *d)
+	h.log.record(n, d)
 	return notify.Failed(unix.EPERM)
 }

@@ -79,7 +79,7 @@ func (j *judge) denial(path string) *sandbox.Denial {
 	if judged := j.policy.JudgeWrite(path); !judged.Allowed {
 		kind = judged.Kind
 	}
-	return &sandbox.Denial{Kind: kind, Target: path}
+	return &sandbox.Denial{Kind: kind, Target: path, Why: spec.NeverWritable(path)}
 }
 
 // ofEntry adds to the denial of removing or replacing the entry at s that no grant would allow it.

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -233,7 +234,33 @@ func (h *command) noteMasked(n *notify.Notification, o *opening, m pathwalk.Name
 	h.noteRefused(n, o, d, l, unix.EACCES)
 }
 
-// noteRefused records the denial of a read that the kernel is about to refuse with errno, to a user who
+// access answers access(2) for writing, which only reports. Mounts answer it, not Landlock: the kernel says
+// EROFS where the command's mounts are read-only, which is recorded.
+func (h *command) access(n *notify.Notification, c *calls.File) notify.Reply {
+	m, err := c.First(n)
+	if !h.rights.mounted || err != nil {
+		return h.rules.Proceed(notify.ByCaller)
+	}
+	m.NoFollow = n.NR == unix.SYS_FACCESSAT2 && n.Args[3]&unix.AT_SYMLINK_NOFOLLOW != 0
+	fd, err := h.walk.Open(n, m)
+	if err != nil {
+		h.log.lost = h.log.lost || err == unix.EPERM // it cannot be examined: what the kernel answers is not seen
+		return h.rules.Proceed(notify.ByCaller)
+	}
+	defer unix.Close(fd)
+	path := h.walk.PolicyPath(fd)
+	err = unix.Faccessat2(fd, "", c.Flags(n)&(unix.R_OK|unix.W_OK|unix.X_OK), unix.AT_EMPTY_PATH|unix.AT_EACCESS)
+	if err == unix.EROFS || err == unix.EACCES && h.rights.dropped&capsAccess != 0 {
+		l := h.rights.lacksAccess(fd, path, unix.W_OK)
+		if h.judge.roots.opens(path) && h.judge.policy.JudgeWrite(path).Allowed && n.Waits() {
+			return notify.Failed(l.errno) // granted meanwhile: the broker opens it past the mount
+		}
+		h.noteRefused(n, &opening{call: c.Name, name: m}, *h.judge.denial(path), l, kernel.ErrnoOf(err))
+	}
+	return h.rules.Proceed(notify.ByCaller)
+}
+
+// noteRefused records the denial of a read or a probe that the kernel is about to refuse with errno, to a user who
 // lacks l.
 func (h *command) noteRefused(n *notify.Notification, o *opening, d sandbox.Denial, l lack, errno unix.Errno) {
 	d.Operation, d.Errno = o.call, unix.ErrnoName(h.rights.weigh(&d, l, errno))

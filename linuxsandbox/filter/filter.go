@@ -33,6 +33,8 @@ type Options struct {
 	AskLocks bool
 	// AskReads sends the opens that only read too; it requires Ask.
 	AskReads bool
+	// AskSignals shows the broker the process that a signal is for; it requires Ask.
+	AskSignals bool
 	// OwnIPC opens shared memory, semaphores and queues that have a number: the command has an IPC
 	// namespace of its own.
 	OwnIPC bool

@@ -80,6 +80,7 @@ const (
 	sendsAsked
 	locksAsked
 	readsAsked
+	signalsAsked
 	ownIPC
 	traces
 	brokered // some call goes to the broker
@@ -91,7 +92,7 @@ func (s scope) covers(o Options) bool {
 	return (s&inetDenied == 0 || !o.AllowInet) && (s&inetAllowed == 0 || o.AllowInet) &&
 		(s&unixDenied == 0 || !o.AllowUnix) && (s&unixAllowed == 0 || o.AllowUnix) &&
 		(s&filesAsked == 0 || o.Ask) && (s&sendsAsked == 0 || o.AskSends) &&
-		(s&locksAsked == 0 || o.AskLocks) && (s&readsAsked == 0 || o.AskReads) &&
+		(s&locksAsked == 0 || o.AskLocks) && (s&readsAsked == 0 || o.AskReads) && (s&signalsAsked == 0 || o.AskSignals) &&
 		(s&ownIPC == 0 || o.OwnIPC) && (s&traces == 0 || o.Traces) && (s&brokered == 0 || o.Brokered())
 }
 
@@ -146,6 +147,8 @@ var table = []rule{
 		why: "the same"},
 
 	// Other processes.
+	{calls: []string{"kill"}, only: signalsAsked, do: ask,
+		why: "always proceeds: the broker records a process that exists outside alone. Runtimes signal their own threads by tgkill"},
 	{calls: []string{"ptrace"}, do: eperm,
 		why: "drives any other process of the user, and children past this very filter"},
 	{calls: []string{"process_vm_readv", "process_vm_writev"}, do: eperm,
@@ -333,6 +336,10 @@ var table = []rule{
 		"link", "linkat", "symlink", "symlinkat", "mknod", "mknodat",
 	}, only: filesAsked, do: ask,
 		why: "make, remove, replace and move names, which can be protected ones"},
+	{calls: []string{"access"}, only: filesAsked, when: []test{{arg: 1, mask: unix.W_OK, in: []uint32{0}, not: true}}, do: ask,
+		why: "always proceeds: the broker records what a read-only mount answers. Only probes for writing, which are rare"},
+	{calls: []string{"faccessat", "faccessat2"}, only: filesAsked, when: []test{{arg: 2, mask: unix.W_OK, in: []uint32{0}, not: true}}, do: ask,
+		why: "the same"},
 	{calls: []string{"umask"}, only: filesAsked, do: ask,
 		why: "always proceeds; the broker makes files for the command and must know their umask"},
 
@@ -359,7 +366,12 @@ var table = []rule{
 		{arg: 2, in: []uint32{unix.NETLINK_ROUTE}},
 	}, do: allow,
 		why: "getaddrinfo and getifaddrs list the machine's addresses this way; changing them takes a capability"},
-	{calls: []string{"socket"}, only: inetDenied | filesAsked, when: []test{{arg: 0, in: []uint32{unix.AF_INET, unix.AF_INET6}}}, do: ask,
+	{calls: []string{"socket"}, when: []test{
+		{arg: 0, in: []uint32{unix.AF_UNIX}},
+		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_RAW}},
+	}, do: eperm,
+		why: "a datagram socket by a name that no program uses. The self-test does: the broker does not answer yet"},
+	{calls: []string{"socket"}, only: filesAsked, when: []test{{arg: 0, in: []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET}}}, do: ask,
 		why: "refused like those below; the broker records it"},
 	{calls: []string{"socket"}, when: []test{{arg: 0, in: []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET}}}, do: eperm,
 		why: "no network, and docker.sock, D-Bus, ssh-agent and X11 are ways out. EPERM, not EACCES: \"Permission denied\" reads like a wrong password or file mode"},
@@ -370,6 +382,8 @@ var table = []rule{
 		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}},
 	}, do: allow,
 		why: "joined to each other for life: they can be connected to nothing else. Pipelines, asyncio and node live on them"},
+	{calls: []string{"socketpair"}, only: filesAsked, do: ask,
+		why: "refused as below; the broker records it"},
 	{calls: []string{"socketpair"}, do: eperm,
 		why: "one end of a datagram pair (SOCK_RAW is its other name) can send to any socket with a path"},
 

@@ -61,13 +61,14 @@ func restrict(s *task) (*restricted, *spec.Failure) {
 		return nil, fail("landlock", err)
 	}
 	// With the filter on, these calls would wait for a broker that does not answer yet.
-	if err := errors.Join(testNetwork(s), testLandlock(s), testUnreadable(s)); err != nil {
+	r.facts.SignalProof, err = testSignals(parent, abi)
+	if err := errors.Join(err, testNetwork(s), testLandlock(s), testUnreadable(s)); err != nil {
 		return nil, fail("self-test", err)
 	}
 	if err := r.filter(s); err != nil {
 		return nil, fail("seccomp", err)
 	}
-	if r.facts.SignalProof, err = selfTest(s, parent, abi, keep); err != nil {
+	if err := selfTest(s, keep); err != nil {
 		return nil, fail("self-test", err)
 	}
 	return r, nil
@@ -94,7 +95,7 @@ func forbidCores() (handled bool, err error) {
 // the kernel allows only one in a chain of filters, and codeagent may itself run under codeagent.
 func (r *restricted) filter(s *task) error {
 	o := filter.Options{
-		AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks, AskReads: s.Reads,
+		AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks, AskReads: s.Reads, AskSignals: s.Signals,
 		OwnIPC: s.Mounts != nil, Traces: s.Ask, User: uint32(unix.Getuid()), Group: uint32(unix.Getgid()),
 	}
 	prog, err := filter.Program(runtime.GOARCH, o)

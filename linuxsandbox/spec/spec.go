@@ -44,6 +44,9 @@ type Spec struct {
 	Locks bool
 	// Reads requires Ask: the broker sees the opens that only read too.
 	Reads bool
+	// Signals requires Ask: the broker sees the processes that signals are for. A PID namespace or
+	// Landlock confines them.
+	Signals bool
 	// KeepFileCaps retains DAC_OVERRIDE, FOWNER and CHOWN, for root in another user's workspace.
 	KeepFileCaps bool
 	// Limits become resource limits of the command. codeagent itself limits wall time and output.

@@ -101,6 +101,8 @@ var words = map[sandbox.DenialKind]struct{ verb, why string }{
 // Verb says what was tried.
 func Verb(d sandbox.Denial) string {
 	switch {
+	case strings.HasPrefix(d.Operation, "socket"):
+		return "open socket"
 	case d.Kind == sandbox.KindNetwork && !strings.Contains(d.Target, ":"):
 		return "look up"
 	case d.Kind == sandbox.KindMetadata:

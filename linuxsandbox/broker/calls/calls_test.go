@@ -25,6 +25,7 @@ var prototypes = map[string]string{
 	"rename": "path path2", "renameat": "dir path dir2 path2", "renameat2": "dir path dir2 path2 arg",
 	"link": "path path2", "linkat": "dir path dir2 path2 arg", "symlink": "path path2", "symlinkat": "path dir2 path2",
 	"mknod": "path arg dev", "mknodat": "dir path arg dev",
+	"access": "path arg", "faccessat": "dir path arg", "faccessat2": "dir path arg flags",
 
 	"chmod": "path value", "fchmod": "fd value", "fchmodat": "dir path value", "fchmodat2": "dir path value flags",
 	"chown": "path value group", "lchown": "path value group", "fchown": "fd value group", "fchownat": "dir path value group flags",

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is the argument layout of a call that opens, makes or removes files.
+// File is the argument layout of a call that opens, makes, removes or probes files.
 type File struct {
 	NR   int
 	Name string
@@ -39,6 +39,7 @@ const (
 	Link
 	Symlink
 	Mknod
+	Access
 )
 
 // Files are the calls that the filter asks about with Ask, beside MetadataChanges. A test
@@ -54,6 +55,8 @@ var Files = append(oldFileCalls, []File{
 	{unix.SYS_LINKAT, "linkat", Link, 0, 1, 2, 3, 4},
 	{unix.SYS_SYMLINKAT, "symlinkat", Symlink, None, 0, 1, 2, None},
 	{unix.SYS_MKNODAT, "mknodat", Mknod, 0, 1, None, None, 2},
+	{unix.SYS_FACCESSAT, "faccessat", Access, 0, 1, None, None, 2},
+	{unix.SYS_FACCESSAT2, "faccessat2", Access, 0, 1, None, None, 2},
 }...)
 
 // FileOf returns the call with that number, or nil.

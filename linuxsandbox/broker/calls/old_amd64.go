@@ -25,4 +25,5 @@ var oldFileCalls = []File{
 	{unix.SYS_LINK, "link", Link, None, 0, None, 1, None},
 	{unix.SYS_SYMLINK, "symlink", Symlink, None, 0, None, 1, None},
 	{unix.SYS_MKNOD, "mknod", Mknod, None, 0, None, None, 1},
+	{unix.SYS_ACCESS, "access", Access, None, 0, None, None, 1},
 }

@@ -32,12 +32,14 @@ const (
 	// ByNetwork confines messages, whatever their destination.
 	ByNetwork
 	// ByCaller is for calls that change only the calling process, or that only report
-	// its own sockets to it.
+	// to it: on its own sockets, or whether it might write a file.
 	ByCaller
 	// ByProcesses confines calls that name a process by a number in a register.
 	ByProcesses
 	// ByDomain confines calls that begin to trace a process.
 	ByDomain
+	// BySignals confines signals, whatever process they are for.
+	BySignals
 	ruleKinds
 )
 
@@ -77,6 +79,9 @@ func RulesOf(s *spec.Spec) Rules {
 	r.reasons[ByCaller] = "it concerns the calling process alone"
 	if s.Ask {
 		r.reasons[ByDomain] = "Landlock lets a process trace only those of its own domain"
+	}
+	if s.Signals {
+		r.reasons[BySignals] = "the PID namespace or Landlock's scope keeps signals inside"
 	}
 	if landlockHolds(s) {
 		r.reasons[ByLandlock] = "Landlock grants no folder for writing"

@@ -87,21 +87,6 @@ func (s *Sockets) refuseInet(k *socketCall, is netns.Socket, to netip.AddrPort, 
 	return s.Refuse(k.Notification, Refusal{Denial: d, Errno: errno, File: -1})
 }
 
-// RefuseNew denies a socket of the host's network if the session has no shared network. The
-// address is still unknown: connect(2) would have named it.
-func (s *Sockets) RefuseNew(n *notify.Notification) unix.Errno {
-	const typeMask = 0xf // SOCK_TYPE_MASK
-	target := "socket"
-	switch n.Args[1] & typeMask {
-	case unix.SOCK_STREAM:
-		target = "tcp"
-	case unix.SOCK_DGRAM:
-		target = "udp"
-	}
-	s.Record(n, sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "socket", Target: target, Errno: unix.ErrnoName(unix.EPERM)})
-	return unix.EPERM
-}
-
 // A datagram names its receiver, and none leaves the loopback device of the shared network.
 // The filter asks the broker only so that a denial is recorded. The call may then proceed:
 // whatever address the kernel reads, it is inside.
