@@ -84,6 +84,9 @@ func means(word string, d *sandbox.Denial) bool {
 	if h, err := sandbox.ParseHostPort(d.Target); d.Kind == sandbox.KindNetwork {
 		return err == nil && strings.Contains(word, h.Host)
 	}
+	if !path.IsAbs(d.Target) { // a process, a kind of socket
+		return len(word) > 1 && strings.Contains(d.Target, word)
+	}
 	end := path.Clean("/" + strings.TrimPrefix(word[strings.LastIndexAny(word, "*=")+1:], "~"))
 	for _, target := range []string{d.Target, path.Clean("/" + d.Requested)} {
 		for at := end; at != "/"; at = path.Dir(at) {
