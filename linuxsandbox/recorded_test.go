@@ -3,7 +3,6 @@
 package linuxsandbox
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -11,13 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"codeagent/internal/attack"
 	"codeagent/sandbox"
 )
 
 // recordedRows are refusals that the kernel or the filter could answer without the broker. Each is recorded, or
-// the evidence is partial. In want a word is the kind of a denial and a part of its target; "moot" follows one
-// that made no difference. AWAY, HOST and SETUID are filled in.
+// the evidence is partial. Of want a word is the kind of a denial and a part of its target. AWAY, HOST and SETUID are filled in.
 var recordedRows = []struct {
 	name, script string
 	mounts       bool // the row is about the command's own mounts
@@ -39,11 +36,11 @@ var recordedRows = []struct {
 	{"a datagram socket", `python3 -c 'import socket; socket.socket(1, 2)'`, false, []string{"socket unix datagram"}},
 	{"a pair of streams", `python3 -c 'import socket; socket.socketpair()'`, false, nil},
 	// Programs run without the privileges that their files give.
-	{"a set-user-ID program", `SETUID`, false, []string{"capability SETUID"}},
-	{"in a pipe", `SETUID | cat`, false, []string{"capability SETUID"}},
-	{"by a launcher", `env nice SETUID`, false, []string{"capability SETUID"}},
-	{"by a link to it", `ln -s SETUID su; ./su`, false, []string{"capability SETUID"}},
-	{"that passes", `SETUID pass`, false, nil},
+	{"a set-user-ID program", `SETUID nobody-here`, false, []string{"capability SETUID"}},
+	{"in a pipe", `SETUID nobody-here | cat`, false, []string{"capability SETUID"}},
+	{"by a launcher", `env nice SETUID nobody-here`, false, []string{"capability SETUID"}},
+	{"by a link to it", `ln -s SETUID su; ./su nobody-here`, false, []string{"capability SETUID"}},
+	{"that passes", `SETUID`, false, nil},
 	// Signals.
 	{"a process outside", `kill HOST`, false, []string{"signal process HOST"}},
 	{"whether it lives", `kill -0 HOST`, false, []string{"signal process HOST"}},
@@ -57,58 +54,43 @@ var recordedRows = []struct {
 	{"a name", `echo x > /proc/self/comm`, true, []string{"write comm"}},
 }
 
-// TestRecorded: what the kernel or the filter could refuse alone is recorded, and not as moot.
-func TestRecorded(t *testing.T) {
-	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
-		host := exec.Command("sleep", "300")
-		if err := host.Start(); err != nil {
-			t.Fatal(err)
+// TestRecorded runs TestRecordedInSetting in every setting.
+func TestRecorded(t *testing.T) { inSettings(t, "^TestRecordedInSetting$") }
+
+// TestRecordedInSetting: what the kernel or the filter could refuse alone is recorded, and not as moot.
+func TestRecordedInSetting(t *testing.T) {
+	b, f := backendInSetting(t, "TestRecorded")
+	th := newTheatre(t, b)
+	host := exec.Command("sleep", "300")
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = host.Process.Kill()
+		_ = host.Wait()
+	}()
+	fill := strings.NewReplacer("AWAY", filepath.Dir(th.out), "HOST", strconv.Itoa(host.Process.Pid), "SETUID", setUIDProgram()).Replace
+	for _, row := range recordedRows {
+		if row.mounts && !f.Namespaces {
+			continue
 		}
-		defer func() {
-			_ = host.Process.Kill()
-			_ = host.Wait()
-		}()
-		setUID := filepath.Join(filepath.Dir(th.out), "setuid")
-		failing, err := lookIn(jobPath, "test") // it fails without arguments
-		if err != nil {
-			t.Fatal(err)
-		}
-		attack.CopyFile(t, failing, setUID)
-		if os.Getuid() == 0 {
-			if err := os.Chown(setUID, strangerUID, strangerUID); err != nil {
-				t.Skip("no user may be given files here")
-			}
-		}
-		if err := os.Chmod(setUID, os.ModeSetuid|0o755); err != nil {
-			t.Fatal(err)
-		}
-		fill := strings.NewReplacer("AWAY", filepath.Dir(th.out), "HOST", strconv.Itoa(host.Process.Pid), "SETUID", setUID).Replace
-		f, err := th.b.probe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, row := range recordedRows {
-			if row.mounts && !f.Namespaces || os.Getuid() != 0 && strings.Contains(row.script, "SETUID") {
-				continue
-			}
-			t.Run(row.name, func(t *testing.T) {
-				tr := th.trace(t, "", fill(row.script))
-				left := slices.Clone(row.want)
-				for _, d := range tr.Denials {
-					i := slices.IndexFunc(left, func(w string) bool {
-						kind, target, _ := strings.Cut(fill(w), " ")
-						return string(d.Kind) == kind && strings.Contains(d.Target, target) && !d.Moot
-					})
-					if i < 0 {
-						t.Errorf("not wanted: %+v", d)
-					} else {
-						left = slices.Delete(left, i, i+1)
-					}
+		t.Run(row.name, func(t *testing.T) {
+			tr := th.trace(t, "", fill(row.script))
+			left := slices.Clone(row.want)
+			for _, d := range tr.Denials {
+				i := slices.IndexFunc(left, func(w string) bool {
+					kind, target, _ := strings.Cut(fill(w), " ")
+					return string(d.Kind) == kind && strings.Contains(d.Target, target) && !d.Moot
+				})
+				if i < 0 {
+					t.Errorf("not wanted: %+v", d)
+				} else {
+					left = slices.Delete(left, i, i+1)
 				}
-				if len(left) > 0 || tr.Evidence != sandbox.EvidenceFull {
-					t.Errorf("not recorded: %q; evidence %s; %+v", left, tr.Evidence, tr.Denials)
-				}
-			})
-		}
-	})
+			}
+			if len(left) > 0 || tr.Evidence != sandbox.EvidenceFull {
+				t.Errorf("not recorded: %q; evidence %s; %+v", left, tr.Evidence, tr.Denials)
+			}
+		})
+	}
 }
