@@ -10,6 +10,7 @@ import (
 
 	"codeagent/internal/fileworker"
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -94,6 +95,49 @@ func createPlace(path string, kind fs.FileMode, to string) (placeholder, error) 
 		err = unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	return placeholder{path: path, dev: st.Dev, ino: st.Ino, flags: flags}, err
+}
+
+// moveMade moves what commands made in the private folder to the granted path, and replaces nothing there.
+// Threat: in the private folder no name is protected. So nothing is moved that has such a name, while the
+// commands of the session change nothing. allows is the policy of the command as it was at its end.
+func (b *Backend) moveMade(from, to string, allows func(path, from string) bool) *sandbox.Denial {
+	var err error
+	b.Still(func() {
+		looked := 0
+		err = filepath.WalkDir(from, func(path string, _ fs.DirEntry, err error) error {
+			if looked++; err == nil && (looked > maxMoved || !allows(to+path[len(from):], path)) {
+				err = fmt.Errorf("%s would be protected there, or the folder is too large", path)
+			}
+			return err
+		})
+		if err == nil {
+			err = moveNew(from, to)
+		}
+	})
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return &sandbox.Denial{
+		Kind: sandbox.KindWrite, Operation: "renameat2", Target: to, Evidence: sandbox.EvidenceBackend, Count: 1,
+		Why: "what was made there stays in the session's own folder: " + err.Error(),
+	}
+}
+
+// maxMoved bounds the entries of a folder that is moved.
+const maxMoved = 100_000
+
+func moveNew(from, to string) error {
+	in, err := kernel.OpenPath(filepath.Dir(from))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(in)
+	out, err := kernel.OpenPath(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(out)
+	return unix.Renameat2(in, filepath.Base(from), out, filepath.Base(to), unix.RENAME_NOREPLACE)
 }
 
 // removeUnused removes each placeholder that is still empty, if nothing touched it or if the

@@ -75,6 +75,8 @@ type holder struct {
 	placeholder
 	users  int
 	failed bool // a command that used it failed
+	// moves is set for a granted path that commands make in the private folder, as this entry.
+	moves string
 }
 
 var _ resolved.Backend = (*Backend)(nil)

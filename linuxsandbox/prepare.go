@@ -27,6 +27,9 @@ type prepared struct {
 	// absent are the granted paths that do not exist yet and need a placeholder: a Landlock rule
 	// needs a file.
 	absent []string
+	// made are those directly in a folder that the private one replaces. The command makes them there, of
+	// whatever kind, and they are moved to the host's folder when it has ended.
+	made []string
 	// granted are the granted paths that the broker opens instead (broker/hold_grant.go).
 	granted []string
 	// group means that the command gets a control group.
@@ -203,6 +206,8 @@ func (p *prepared) checkRules(policy resolved.Policy, f facts) error {
 			case brokered(rule) && rule.Access == spec.AccessWrite:
 				// Its folder may be protected and so read-only, even inside a write root.
 				p.granted = append(p.granted, rule.Path)
+			case f.Namespaces && f.Broker && policy.Temp != "" && slices.Contains(tempFolders, filepath.Dir(rule.Path)) && !p.writable(filepath.Dir(rule.Path)):
+				p.made = append(p.made, rule.Path)
 			case !p.writable(filepath.Dir(rule.Path)) && !policy.OfGit(rule.Path): // an empty file in a git directory has a meaning, such as a lock
 				p.absent = append(p.absent, rule.Path)
 				kept = append(kept, rule)
@@ -254,21 +259,24 @@ func brokeredGrant(p resolved.Policy, f facts) func(spec.Rule) bool {
 // broker makes every change in folders, but a write to one of these files goes past it. They are
 // the files that exist and the names at which codeagent is about to create one (absent.go).
 func (p *prepared) keepFor(policy resolved.Policy, cmd sandbox.Command) {
+	paths := slices.Clone(p.made)
 	for _, rule := range p.spec.Rules {
-		if rule.Access != spec.AccessWrite || slices.Contains(p.folders, rule.Path) {
-			continue
+		if rule.Access == spec.AccessWrite && !slices.Contains(p.folders, rule.Path) {
+			paths = append(paths, rule.Path)
 		}
+	}
+	for _, path := range paths {
 		if cmd.Changed != nil {
-			cmd.Changed(rule.Path)
+			cmd.Changed(path)
 		}
-		if cmd.Observer == nil || !policy.Observes(rule.Path) {
+		if cmd.Observer == nil || !policy.Observes(path) {
 			continue
 		}
-		dir, err := kernel.OpenPath(filepath.Dir(rule.Path))
+		dir, err := kernel.OpenPath(filepath.Dir(path))
 		if err != nil {
 			continue // nothing can be created or changed there
 		}
-		cmd.Observer.BeforeChange(dir, filepath.Base(rule.Path), rule.Path)
+		cmd.Observer.BeforeChange(dir, filepath.Base(path), path)
 		unix.Close(dir)
 	}
 }

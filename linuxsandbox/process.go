@@ -233,27 +233,45 @@ func (b *Backend) takeStuck() error {
 
 // leave undoes what enter did. The error reports own files of codeagent that could not be restored.
 func (p *process) leave() error {
+	moves, err := p.release()
+	for to, from := range moves {
+		if p.broker == nil {
+			continue
+		}
+		if d := p.backend.moveMade(from, to, p.broker.Allows); d != nil {
+			p.trace.Denials = append(p.trace.Denials, *d)
+		}
+	}
+	return err
+}
+
+// release does that under the lock, and returns what is to be moved to granted paths.
+func (p *process) release() (moves map[string]string, err error) {
 	b := p.backend
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.running--
+	moves = map[string]string{}
 	for _, h := range p.holders {
 		h.users--
 		h.failed = h.failed || p.failed
-		if h.users == 0 {
+		if h.users > 0 {
+			continue
+		}
+		if delete(b.holders, h.path); h.moves != "" {
+			moves[h.path] = h.moves
+		} else {
 			removeUnused([]placeholder{h.placeholder}, h.failed)
-			delete(b.holders, h.path)
 		}
 	}
-	var all []error
 	for _, g := range p.guards {
-		d, err := g.settle()
+		d, e := g.settle()
 		if d != nil {
 			p.trace.Denials = append(p.trace.Denials, *d)
 		}
-		all = append(all, err)
+		err = errors.Join(err, e)
 	}
-	return errors.Join(all...)
+	return moves, err
 }
 
 // Wait blocks until the command and all its descendants are gone. The error is set if codeagent's

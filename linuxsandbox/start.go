@@ -126,6 +126,13 @@ func (b *Backend) enter(p resolved.Policy, ready *prepared) (*process, error) {
 		b.holders[m.path] = &holder{placeholder: m}
 	}
 	proc := &process{backend: b, guards: guards, done: make(chan struct{})}
+	for _, path := range ready.made {
+		if b.holders[path] == nil {
+			b.holders[path] = &holder{placeholder: placeholder{path: path}, moves: filepath.Join(p.Temp, filepath.Base(path))}
+		}
+		b.holders[path].users++
+		proc.holders = append(proc.holders, b.holders[path])
+	}
 	for _, rule := range ready.spec.Rules {
 		if h := b.holders[rule.Path]; h != nil && rule.Access == spec.AccessWrite {
 			h.users++

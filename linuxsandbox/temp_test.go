@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,5 +180,49 @@ func TestNamedSwap(t *testing.T) {
 		if _, out := run(t, b, p, cmd); strings.Contains(out, "key") || strings.Contains(out, "pipe") {
 			t.Fatalf("%q", out)
 		}
+	}
+}
+
+// madeRows are commands that make the granted path $N directly in /tmp, and a test of what the host has of it
+// afterwards.
+var madeRows = []struct{ name, script, host string }{
+	{"a folder", `mkdir $N && echo x > $N/f && chmod 750 $N`, `test -d $N && grep -q x $N/f && test $(stat -c %a $N) = 750`},
+	{"a copy", `mkdir -p src/d && echo x > src/d/f && chmod 700 src/d && cp -a src/. $N/ && cp -a src $N/again`, `grep -q x $N/d/f && test -d $N/again`},
+	{"a file", `test ! -e $N && echo x > $N`, `grep -q x $N`},
+	{"a file, replaced", `echo y > $N && echo x > $N.new && mv $N.new $N`, `grep -q x $N && test ! -e $N.new`},
+	{"a link", `ln -s none $N`, `test -h $N`},
+	{"nothing", `test ! -e $N`, `test ! -e $N`},
+	{"then removed", `mkdir $N && rmdir $N`, `test ! -e $N`},
+	{"and fails", `mkdir $N; exit 3`, `test -d $N`},
+	{"not what is beside it", `echo x > $N.beside`, `test ! -e $N.beside`},
+	{"no protected name", `mkdir $N && echo 'echo evil' > $N/.envrc`, `test ! -e $N`},
+	{"no hook", `mkdir -p $N/d/.git/hooks && echo evil > $N/d/.git/hooks/pre-commit`, `test ! -e $N`},
+}
+
+// TestMadeInTemp runs TestMadeInTempInSetting in every setting.
+func TestMadeInTemp(t *testing.T) { inSettings(t, "^TestMadeInTempInSetting$") }
+
+// TestMadeInTempInSetting: what a command makes at a granted path directly in /tmp is the host's afterwards,
+// whatever it is, but for protected names.
+func TestMadeInTempInSetting(t *testing.T) {
+	b, f := backendInSetting(t, "TestMadeInTemp")
+	if !f.Namespaces {
+		t.Skip("no mount namespace here, so commands see the host's /tmp")
+	}
+	for _, row := range madeRows {
+		t.Run(row.name, func(t *testing.T) {
+			cmd, p := stageNamed(t)
+			p.Temp, _ = os.MkdirTemp("/tmp", "codeagent-own")
+			defer attack.RemoveAll(p.Temp)
+			name := strings.TrimPrefix(cmd.Env[slices.IndexFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "E=") })], "E=") + "-made"
+			cmd.Env = append(cmd.Env, "N="+name)
+			cmd.Args = []string{"bash", "-c", row.script}
+			run(t, b, p.With(sandbox.Grant{Write: []string{name}}), cmd)
+			host := exec.Command("bash", "-c", row.host)
+			host.Env = cmd.Env
+			if out, err := host.CombinedOutput(); err != nil {
+				t.Errorf("%v %s", err, out)
+			}
+		})
 	}
 }

@@ -124,7 +124,7 @@ func System(f Facts) string {
 	} else {
 		b.WriteString(fill(sandboxed, "preset", bounded(f.Preset)))
 		b.WriteString(allowed(f.Policy, f.Enforcement))
-		b.WriteString(evidence(f.Evidence))
+		b.WriteString(evidence(f.Evidence) + tracing(f.Enforcement))
 		b.WriteString(weaknesses(f.Enforcement))
 	}
 	b.WriteString(approval(f))
@@ -337,6 +337,14 @@ func evidence(level sandbox.EvidenceLevel) string {
 		return "- What the sandbox refuses of the network is known for certain; the rest is judged by what a command prints.\n"
 	}
 	return ""
+}
+
+// tracing says what replaces a trace where no broker can allow one.
+func tracing(e sandbox.Enforcement) string {
+	if active := e.Active(); !slices.Contains(active, "seccomp") || slices.Contains(active, "notify") {
+		return ""
+	}
+	return "- Tracing is refused here, also of a command's own processes: debuggers, strace and LeakSanitizer fail. Run sanitizers with `ASAN_OPTIONS=detect_leaks=0`; a debugger works only outside the sandbox.\n"
 }
 
 // list joins names for a sentence, bounded.

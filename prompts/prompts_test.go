@@ -75,6 +75,9 @@ func TestSystemPrompts(t *testing.T) {
 		{"on-failure", func(f *Facts) { f.Mode = "on-failure" }},
 		{"held", func(f *Facts) { f.Held, f.Mode, f.Evidence = true, "on-failure", sandbox.EvidenceNetworkOnly }},
 		{"guessed", func(f *Facts) { f.Evidence = sandbox.EvidenceOutputOnly }},
+		{"no-broker", func(f *Facts) {
+			f.Evidence, f.Enforcement.Layers = sandbox.EvidenceOutputOnly, []sandbox.Layer{{Name: "seccomp", State: sandbox.LayerActive}}
+		}},
 		{"untrusted", func(f *Facts) { f.Mode = "untrusted" }},
 		{"granular", func(f *Facts) { f.Mode, f.Refused = "granular", "a host for a command; a page of a host" }},
 		{"never", func(f *Facts) { f.Mode = "never" }},

@@ -27,10 +27,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
 
+	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -39,6 +41,7 @@ import (
 	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
@@ -243,6 +246,14 @@ func (b *Broker) Trace() sandbox.Trace {
 	}
 	<-b.done
 	return b.log.trace(b.sockets.Blind())
+}
+
+// Allows reports whether the policy, without what was revoked, opens path for what is at the moment at from,
+// and that is no repository: nobody knows what version control would run there. It waits for the broker's end.
+func (b *Broker) Allows(path, from string) bool {
+	<-b.done
+	has := func(name string) bool { return exists(from + "/" + name) }
+	return b.judge.policy.JudgeWrite(path).Allowed && !protect.IsRepository(filepath.Base(path)) && !git.Marked(has)
 }
 
 func (b *Broker) run() {
