@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
+	"codeagent/hostfile"
 	"codeagent/internal/fileworker"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
@@ -100,17 +102,25 @@ func createPlace(path string, kind fs.FileMode, to string) (placeholder, error) 
 // moveMade moves what commands made in the private folder to the granted path, and replaces nothing there.
 // Threat: in the private folder no name is protected. So nothing is moved that has such a name, while the
 // commands of the session change nothing. allows is the policy of the command as it was at its end.
-func (b *Backend) moveMade(from, to string, allows func(path, from string) bool) *sandbox.Denial {
+func moveMade(still func(func()), from, to string, allows func(path, from string) bool) *sandbox.Denial {
 	var err error
-	b.Still(func() {
+	still(func() {
 		looked := 0
-		err = filepath.WalkDir(from, func(path string, _ fs.DirEntry, err error) error {
-			if looked++; err == nil && (looked > maxMoved || !allows(to+path[len(from):], path)) {
-				err = fmt.Errorf("%s would be protected there, or the folder is too large", path)
+		var look func(below string) error
+		look = func(below string) error {
+			if looked++; looked > maxMoved || !allows(to+below, from+below) {
+				return fmt.Errorf("%s would be protected there, or the folder is too large", from+below)
+			}
+			if info, err := os.Lstat(from + below); err != nil || !info.IsDir() {
+				return err
+			}
+			list, err := hostfile.ReadDir(from+below, maxMoved)
+			for _, e := range list {
+				err = errors.Join(err, look(below+"/"+e.Name()))
 			}
 			return err
-		})
-		if err == nil {
+		}
+		if err = look(""); err == nil {
 			err = moveNew(from, to)
 		}
 	})
