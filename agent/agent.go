@@ -161,7 +161,8 @@ type Agent struct {
 	refused []event.Refusal // of this turn
 	unmet   []need          // of this turn, see unmet.go
 	unsaved bool            // the log failed, and that was reported
-	doubted bool            // the provider may read only a part, and that was reported
+	doubted bool            // the provider may read only a part, and that was found
+	doubt   string          // how that is said, after the turn
 }
 
 // New returns an agent that continues cfg.History.
@@ -221,8 +222,12 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	}
 	refuseUnmet(a)
 	a.mu.Lock()
-	refused := slices.Clone(a.refused)
+	refused, doubt := slices.Clone(a.refused), a.doubt
+	a.doubt = ""
 	a.mu.Unlock()
+	if doubt != "" {
+		a.emit(event.Notice{Level: word.LevelWarning, Text: doubt})
+	}
 	a.emit(event.TurnFinished{Outcome: outcome, Err: err, Answer: t.answer, Refused: refused, Usage: t.usage})
 	return err
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"codeagent/event"
-	"codeagent/event/word"
 	"codeagent/model"
 )
 
@@ -31,6 +29,7 @@ type budget struct {
 	fixed int // of instructions and tools, in the last request
 
 	asked int // weight of the last request
+	low   int // the last report of less than half of that
 	// wait postpones compaction until so many tokens are used: one that helped little would
 	// otherwise be repeated at once.
 	wait int
@@ -97,14 +96,16 @@ const doubtful = 3000
 
 // answered takes the token count that the provider reports for the last request. The
 // estimate is never twice too high, so a report of less than half counts something else:
-// some providers count only uncached tokens; some silently cut off the beginning of a long
-// conversation. cutOff reports whether the latter may have happened.
+// some providers count only uncached tokens; some report a constant; some silently cut off the
+// beginning of a long conversation. cutOff reports whether the last may have happened.
 func (b *budget) answered(input int) (cutOff bool) {
 	if input <= 0 || b.asked == 0 {
 		return false
 	}
 	if input < b.asked/2 {
-		return b.asked >= doubtful
+		before := b.low
+		b.low = input
+		return b.asked >= doubtful && before != 0 && before != input
 	}
 	b.ratio = min(float64(input)/float64(b.asked), 4)
 	return false
@@ -164,13 +165,11 @@ func (a *Agent) count(u model.Usage) {
 		read += u.Cached
 	}
 	a.mu.Lock()
-	guess := a.budget.asked
-	doubt := a.budget.answered(read) && !a.doubted
-	a.doubted = a.doubted || doubt
-	a.mu.Unlock()
-	if doubt {
-		a.emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("the provider reports %d tokens for a request of about %d: it may have cut off the beginning of the conversation (set models.NAME.context to the size of the model's context)", read, guess)})
+	if a.budget.answered(read) && !a.doubted {
+		a.doubted = true
+		a.doubt = fmt.Sprintf("the provider reports %d tokens for a request of about %d: it may have cut off the beginning of the conversation (set models.NAME.context to the size of the model's context)", read, a.budget.asked)
 	}
+	a.mu.Unlock()
 	a.spent(u)
 }
 

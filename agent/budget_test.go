@@ -82,27 +82,43 @@ func TestBudgetLearnsFromARefusal(t *testing.T) {
 	}
 }
 
-// A report far below what was sent is not believed, with one warning: some servers silently
-// cut off the beginning of a conversation that is too long.
+// A report far below what was sent is not believed. Some servers silently cut off the beginning of
+// a conversation that is too long: one warning, before the end of a turn and not inside an answer.
+// A server that reports a constant does not count at all.
 func TestReportOfLessThanWasSent(t *testing.T) {
-	r := newRig(approvals.OnRequest, toolbox{})
-	long := strings.Repeat("all of this was sent ", 1000)
-	r.model.next = func(int) []any {
-		return []any{model.TextDelta{Text: "done"}, model.Finished{Reason: model.StopEnd, Usage: model.Usage{Input: 2050, Output: 1}}}
-	}
-	for range 3 {
-		if err := r.Turn(t.Context(), Input{Text: long}); err != nil {
-			t.Fatal(err)
+	for name, c := range map[string]struct {
+		reports []int
+		want    string
+	}{
+		"cut off":                 {[]int{2050, 2047, 2031, 2040}, "reports 2047 tokens"},
+		"a constant":              {[]int{10, 10, 10, 10}, ""},
+		"a large constant":        {[]int{2048, 2048, 2048, 2048}, ""},
+		"only once":               {[]int{2050, 20_000, 30_000, 30_000}, ""},
+		"again, after a real one": {[]int{2050, 20_000, 2000, 2010}, "reports 2000 tokens"},
+	} {
+		r := newRig(approvals.OnRequest, toolbox{})
+		long, sent := strings.Repeat("all of this was sent ", 1000), 0
+		r.model.next = func(int) []any {
+			sent++
+			return []any{model.TextDelta{Text: "done"}, model.Finished{Reason: model.StopEnd, Usage: model.Usage{Input: c.reports[sent-1], Output: 1}}}
 		}
-	}
-	n := 0
-	for _, e := range told[event.Notice](r.face) {
-		if strings.Contains(e.Text, "reports 2050 tokens") {
-			n++
+		for range c.reports {
+			if err := r.Turn(t.Context(), Input{Text: long}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if got := r.budget.used(); n != 1 || got < 15_000 {
-		t.Errorf("said %d times; %d tokens are reckoned with", n, got)
+		var said []string
+		for _, e := range told[event.Notice](r.face) {
+			if strings.Contains(e.Text, "the provider reports") {
+				said = append(said, e.Text)
+			}
+		}
+		if (c.want == "") != (len(said) == 0) || len(said) > 1 || c.want != "" && !strings.Contains(said[0], c.want) {
+			t.Errorf("%s: said %q", name, said)
+		}
+		if got := r.budget.used(); got < 15_000 {
+			t.Errorf("%s: %d tokens are reckoned with", name, got)
+		}
 	}
 }
 

@@ -65,11 +65,11 @@ func withoutOldImages(items []model.Item) []model.Item {
 				n, size = n+1, size+len(img.Data)
 			}
 		}
-		if n <= model.MaxShown.Images/2 && size <= model.MaxShown.Bytes/2 {
+		if n <= model.MaxImages.Shown/2 && size <= model.MaxImages.Bytes/2 {
 			first = i
 		}
 	}
-	if n <= 2*model.MaxShown.Images && size <= 2*model.MaxShown.Bytes {
+	if n <= 2*model.MaxImages.Shown && size <= 2*model.MaxImages.Bytes {
 		return items
 	}
 	items, _ = withoutImages(items, first)

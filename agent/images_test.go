@@ -126,9 +126,9 @@ func TestImagesTooMany(t *testing.T) {
 func TestOldImagesAreLetGo(t *testing.T) {
 	a := New(Config{})
 	most, held := 0, a.items
-	for i := range 20 * model.MaxShown.Images {
+	for i := range 20 * model.MaxImages.Shown {
 		a.remember(model.Item{Kind: model.User, Text: "look", Images: []model.Image{picture(fmt.Sprint(i))}}, model.Item{Kind: model.Assistant, Text: "seen"})
-		if i == model.MaxShown.Images {
+		if i == model.MaxImages.Shown {
 			held = a.items[:len(a.items):len(a.items)]
 		}
 		n := 0
@@ -140,11 +140,11 @@ func TestOldImagesAreLetGo(t *testing.T) {
 			}
 		}
 		most = max(most, n)
-		if last := a.items[len(a.items)-2]; len(last.Images[0].Data) == 0 || n < min(i, model.MaxShown.Images/2) {
+		if last := a.items[len(a.items)-2]; len(last.Images[0].Data) == 0 || n < min(i, model.MaxImages.Shown/2) {
 			t.Fatalf("after %d images %d are there", i+1, n)
 		}
 	}
-	if most != 2*model.MaxShown.Images {
+	if most != 2*model.MaxImages.Shown {
 		t.Errorf("%d images were held at once", most)
 	}
 	for i, item := range held {
@@ -153,7 +153,7 @@ func TestOldImagesAreLetGo(t *testing.T) {
 		}
 	}
 	large := picture("large")
-	large.Data = make([]byte, model.MaxImageBytes)
+	large.Data = make([]byte, model.MaxImages.File)
 	for range 100 {
 		a.remember(model.Item{Kind: model.User, Images: []model.Image{large}})
 	}
@@ -163,7 +163,7 @@ func TestOldImagesAreLetGo(t *testing.T) {
 			size += len(img.Data)
 		}
 	}
-	if size > 2*model.MaxShown.Bytes {
+	if size > 2*model.MaxImages.Bytes {
 		t.Errorf("%d bytes of images are held", size)
 	}
 }

@@ -9,6 +9,8 @@ const (
 	KindSignIn ErrorKind = "sign_in"
 	// KindRateLimit: the provider limits requests, and waiting did not help.
 	KindRateLimit ErrorKind = "rate_limit"
+	// KindQuota: the account has no money or no quota left.
+	KindQuota ErrorKind = "quota"
 	// KindUnreachable: no answer came, or the connection broke.
 	KindUnreachable ErrorKind = "unreachable"
 	// KindProvider: the provider failed, or refused the request.

@@ -11,8 +11,10 @@ type ErrorKind string
 const (
 	// SignIn: the key is missing, wrong, or may not use this model.
 	SignIn ErrorKind = "sign_in"
-	// RateLimited: too many requests, or the quota is used up; RetryAfter may be set.
+	// RateLimited: too many requests; RetryAfter may be set.
 	RateLimited ErrorKind = "rate_limited"
+	// NoQuota: the account has no money or no quota left, which waiting does not change.
+	NoQuota ErrorKind = "no_quota"
 	// ContextFull: the conversation is longer than the model's context.
 	ContextFull ErrorKind = "context_full"
 	// Transport: the provider could not be reached or the stream broke.
@@ -59,6 +61,8 @@ func (k ErrorKind) words() string {
 		return "the provider rejected the API key"
 	case RateLimited:
 		return "the provider limits requests"
+	case NoQuota:
+		return "the account has no quota left"
 	case ContextFull:
 		return "the conversation is longer than the model takes"
 	case Transport:

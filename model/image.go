@@ -6,7 +6,7 @@ import (
 )
 
 // Image is a picture that the person or a tool shows to the model: a PNG, JPEG, GIF or WebP
-// file of at most MaxImageBytes. internal/picture makes an Image from a file.
+// file of at most MaxImages.File bytes. internal/picture makes an Image from a file.
 type Image struct {
 	// Name is the person's or tool's name for it: a path, or "pasted image".
 	Name string `json:"name,omitempty"`
@@ -21,13 +21,10 @@ type Image struct {
 	Data []byte `json:"-"`
 }
 
-// MaxImageBytes is the largest file: with base64 it stays below the 5 MB that
-// providers accept. They refuse larger files, or scale them down on every request.
-const MaxImageBytes = 3_750_000
-
-// MaxShown is how many images one request may hold, and their total size in bytes. Beyond
-// that the oldest are left out.
-var MaxShown = struct{ Images, Bytes int }{50, 15_000_000}
+// MaxImages bounds images. File is the largest file, in bytes: with base64 it stays below the
+// 5 MB that providers accept; they refuse larger files, or scale them down on every request. Shown
+// is how many one request may hold, and Bytes their total size: beyond that the oldest are left out.
+var MaxImages = struct{ File, Shown, Bytes int }{3_750_000, 50, 15_000_000}
 
 // String describes the image in a few words.
 func (i Image) String() string {

@@ -88,8 +88,8 @@ func (s *Store) image(id string, i model.Image) []byte {
 		return nil
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, model.MaxImageBytes+1))
-	if err != nil || len(data) > model.MaxImageBytes {
+	data, err := io.ReadAll(io.LimitReader(f, int64(model.MaxImages.File)+1))
+	if err != nil || len(data) > model.MaxImages.File {
 		return nil
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != i.Sum {
@@ -104,7 +104,7 @@ func (s *Store) showImages(id string, items []model.Item) {
 	n, size := 0, 0
 	for _, item := range slices.Backward(items) {
 		for j := range slices.Backward(item.Images) {
-			if n >= model.MaxShown.Images || size >= model.MaxShown.Bytes {
+			if n >= model.MaxImages.Shown || size >= model.MaxImages.Bytes {
 				return
 			}
 			item.Images[j].Data = s.image(id, item.Images[j])

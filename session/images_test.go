@@ -160,10 +160,10 @@ func TestImagesLost(t *testing.T) {
 // TestImagesShown: no more images are read into memory than a request holds.
 func TestImagesShown(t *testing.T) {
 	_, ses := begun(t, showing("first", drawing("first", "first")))
-	for range model.MaxShown.Images {
+	for range model.MaxImages.Shown {
 		put(t, ses, showing("look", drawing("x", "x")))
 	}
-	if got := seen(history(t, ses)); got != "-"+strings.Repeat(" x", model.MaxShown.Images) {
+	if got := seen(history(t, ses)); got != "-"+strings.Repeat(" x", model.MaxImages.Shown) {
 		t.Errorf("the images are %q", got)
 	}
 }

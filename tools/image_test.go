@@ -115,7 +115,7 @@ func TestViewImageDenied(t *testing.T) {
 			}
 		}
 	}
-	if r := p.ok("view_image", args{"path": "b.png"}); len(r.Images) != 1 || r.Images[0].Sum == "" || len(r.Images[0].Data) > model.MaxImageBytes {
+	if r := p.ok("view_image", args{"path": "b.png"}); len(r.Images) != 1 || r.Images[0].Sum == "" || len(r.Images[0].Data) > model.MaxImages.File {
 		t.Errorf("%+v", r)
 	}
 }

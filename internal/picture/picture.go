@@ -239,7 +239,7 @@ const quality = 85
 // GIF is always encoded again, since providers accept no animations.
 func fit(f *format, data []byte, pixels image.Image) (mediaType string, file []byte, size image.Point, err error) {
 	size = pixels.Bounds().Size()
-	within := max(size.X, size.Y) <= maxSide && len(data) <= model.MaxImageBytes
+	within := max(size.X, size.Y) <= maxSide && len(data) <= model.MaxImages.File
 	if within && f.mediaType != "image/gif" {
 		return f.mediaType, data, size, nil
 	}
@@ -252,7 +252,7 @@ func fit(f *format, data []byte, pixels image.Image) (mediaType string, file []b
 		if err := png.Encode(&b, pixels); err != nil {
 			return "", nil, size, err
 		}
-		if b.Len() <= model.MaxImageBytes {
+		if b.Len() <= model.MaxImages.File {
 			return "image/png", b.Bytes(), size, nil
 		}
 	}
@@ -260,7 +260,7 @@ func fit(f *format, data []byte, pixels image.Image) (mediaType string, file []b
 	if err := jpeg.Encode(&b, opaque(pixels), &jpeg.Options{Quality: quality}); err != nil {
 		return "", nil, size, err
 	}
-	if b.Len() > model.MaxImageBytes {
+	if b.Len() > model.MaxImages.File {
 		return "", nil, size, errors.New("it is too large even when scaled down")
 	}
 	return "image/jpeg", b.Bytes(), size, nil

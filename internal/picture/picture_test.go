@@ -108,7 +108,7 @@ func TestRead(t *testing.T) {
 		if same := bytes.Equal(img.Data, c.data); same != c.asItIs {
 			t.Errorf("%s: left as it is: %v, want %v", c.what, same, c.asItIs)
 		}
-		if len(img.Data) > model.MaxImageBytes {
+		if len(img.Data) > model.MaxImages.File {
 			t.Errorf("%s has %d bytes, over the bound", c.what, len(img.Data))
 		}
 		if sum := sha256.Sum256(img.Data); img.Sum != hex.EncodeToString(sum[:]) {
@@ -210,7 +210,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(img.Data) > model.MaxImageBytes || max(img.Width, img.Height) > maxSide || min(img.Width, img.Height) < 1 {
+		if len(img.Data) > model.MaxImages.File || max(img.Width, img.Height) > maxSide || min(img.Width, img.Height) < 1 {
 			t.Errorf("%v with %d bytes", img, len(img.Data))
 		}
 	})

@@ -19,6 +19,8 @@ import (
 //     call that has arguments, begins a new call; otherwise the fragment continues the last;
 //   - a call without an id gets one, and a call whose id was used earlier in the
 //     conversation gets another;
+//   - a fragment that begins nothing, with an index that no call has, continues the open call;
+//   - an empty object is the arguments only if no other object follows;
 //   - a fragment with the content of a complete call is that call, unless its id or its
 //     index says otherwise;
 //   - arguments end with their JSON object: what servers repeat or models write after it
@@ -41,7 +43,9 @@ type call struct {
 	name      string
 	arguments partial.Object
 	started   bool
-	kept      kept
+	// blank: the arguments came as an empty object. Some servers send it before the real ones.
+	blank bool
+	kept  kept
 }
 
 func (a *assembler) any() bool { return len(a.calls) > 0 }
@@ -74,6 +78,9 @@ func (a *assembler) more(c *call, f *fragment) error {
 	if err != nil || args == "" {
 		return err
 	}
+	if c.started && c.blank {
+		return nil // kept until something follows
+	}
 	if !c.started {
 		if c.name == "" {
 			return nil // kept until the name is known
@@ -90,6 +97,10 @@ func (a *assembler) grow(c *call, f *function) (string, error) {
 		c.name += n
 	}
 	args := string(f.Arguments)
+	if c.blank && strings.HasPrefix(strings.TrimSpace(args), "{") {
+		c.arguments = partial.Object{}
+	}
+	c.blank = c.arguments.Len() == 0 && strings.TrimSpace(args) == "{}" || c.blank && args == ""
 	a.size += len(args)
 	return args[:c.arguments.Write(args)], wire.BoundCalls(0, a.size)
 }
@@ -122,7 +133,7 @@ func (a *assembler) find(f *fragment) *call {
 			}
 			return c
 		}
-		return nil
+		return a.unnamed(f)
 	}
 	if f.ID != "" {
 		for _, c := range a.calls {
@@ -144,11 +155,22 @@ func (a *assembler) find(f *fragment) *call {
 	return last
 }
 
+// unnamed returns the open call, if f has an index that no call has and begins none itself.
+func (a *assembler) unnamed(f *fragment) *call {
+	if len(a.calls) == 0 || f.ID != "" || f.Function.Name != "" {
+		return nil
+	}
+	if last := a.calls[len(a.calls)-1]; last.blank || !last.arguments.Closed() {
+		return last
+	}
+	return nil
+}
+
 // start yields the call's beginning and the arguments received so far.
 func (a *assembler) start(c *call) error {
 	c.started = true
 	c.id = a.used.Unique(c.theirs)
-	if err := a.yield(model.CallStarted{ID: c.id, Name: c.name}); err != nil || c.arguments.Len() == 0 {
+	if err := a.yield(model.CallStarted{ID: c.id, Name: c.name}); err != nil || c.arguments.Len() == 0 || c.blank {
 		return err
 	}
 	return a.yield(model.CallDelta{ID: c.id, Arguments: c.arguments.Text()})
@@ -160,7 +182,7 @@ func (a *assembler) start(c *call) error {
 func (a *assembler) settle(thinking *details) error {
 	for a.done < len(a.calls) {
 		c := a.calls[a.done]
-		if !c.started || !c.arguments.Closed() {
+		if !c.started || !c.arguments.Closed() || c.blank && a.done == len(a.calls)-1 {
 			return nil
 		}
 		c.kept.Details = thinking.take()

@@ -13,7 +13,7 @@ import (
 // heard returns what a decoder yields for chunks, in short words, and its calls.
 func heard(t testing.TB, deltas ...string) (words []string, calls []model.ToolCall) {
 	t.Helper()
-	d := newDecoder(&attempt{Source: "s", Yield: func(d model.Delta) error {
+	d := newDecoder(&attempt{Source: "s", Learn: func(func(*quirks)) {}, Yield: func(d model.Delta) error {
 		switch d := d.(type) {
 		case model.CallStarted:
 			words = append(words, "start "+d.ID)
@@ -65,7 +65,7 @@ func TestWhenCallsAreDone(t *testing.T) {
 			`start a {"x": | start b {"y":2} | 1} done a done b | |`},
 		{"no object", []string{piece(0, "a", "f", `{"x":"`+"\n"+`"}`), piece(1, "b", "f", `{"y":2}`)},
 			`start a {"x":"` + "\n" + `"} | start b {"y":2} | | done a done b`},
-		{"no arguments", []string{piece(0, "a", "f", `{}`), piece(1, "b", "f", ``)}, `start a {} done a | | | start b done b`},
+		{"no arguments", []string{piece(0, "a", "f", `{}`), piece(1, "b", "f", ``)}, `start a | done a | | start b done b`},
 		{"no name yet", []string{piece(0, "a", "", `{"x":1}`), piece(0, "", "f", "")}, `| | | start a {"x":1} done a`},
 		{"signed thinking goes along", []string{`{"reasoning_details":[{"type":"reasoning.encrypted","data":"x"}]}`, piece(0, "a", "f", `{"x":1}`)},
 			`| start a {"x":1} done a [{"data":"x","type":"reasoning.encrypted"}] | |`},

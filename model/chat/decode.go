@@ -98,13 +98,16 @@ type decoder struct {
 	source string
 	kept   details // thinking blocks to send back
 	came   came    // what deltas have brought
+	learn  func(func(*quirks))
+	// reasons: the answer has reasoning_content.
+	reasons bool
 }
 
 // came records which kinds of content came in deltas.
 type came struct{ text, thinking, details, calls bool }
 
 func newDecoder(a *attempt) *decoder {
-	d := &decoder{source: a.Source}
+	d := &decoder{source: a.Source, learn: a.Learn}
 	d.yield = func(delta model.Delta) error {
 		d.spoke = true
 		return a.Yield(delta)
@@ -209,6 +212,10 @@ func (d *decoder) message(m *message, call func(*fragment) error) error {
 	d.kept.add(m.Details)
 	if err := wire.BoundAnswer(d.kept.size, 0); err != nil {
 		return err
+	}
+	if m.Thinking != "" && !d.reasons {
+		d.reasons = true
+		d.learn(func(q *quirks) { q.reasoning = true })
 	}
 	if t := m.thought(); t != "" {
 		if err := d.yield(model.ReasoningDelta{Text: string(t)}); err != nil {

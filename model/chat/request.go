@@ -15,6 +15,9 @@ type quirks struct {
 	noUsage     bool // stream_options
 	noEffort    bool // reasoning_effort
 	noReasoning bool // reasoning_content of earlier messages
+	// reasoning: the provider's answers have reasoning_content, or it has missed it.
+	reasoning bool
+	strictIDs bool // ids of calls that other providers accept
 	// limit is the field for the output limit: "", "max_tokens",
 	// "max_completion_tokens" or "none".
 	limit  string
@@ -32,7 +35,9 @@ func (q quirks) After(err error) (quirks, bool) {
 	case q.format.After(refused) != q.format:
 		q.format = q.format.After(refused)
 	case refused.Names("reasoning_content"):
-		q.noReasoning = true
+		q.reasoning, q.noReasoning = true, q.reasoning
+	case refused.Names("tool call id", "tool_call_id", "tool_calls"):
+		q.strictIDs = true
 	case refused.Names("max_tokens") && refused.Names("max_completion_tokens"):
 		// "use 'max_completion_tokens' instead", or the other way round.
 		if _, use, ok := strings.Cut(string(refused), "use "); ok {
@@ -62,7 +67,7 @@ func request(a *attempt) (openai.ChatCompletionRequest, additions) {
 		}
 		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: role, Content: a.Instructions})
 	}
-	m := messages(a, !own && !a.Quirks.noReasoning)
+	m := messages(a, a.Quirks.reasoning && !a.Quirks.noReasoning)
 	more := additions{extra: m.extra, details: map[int][]detail{}}
 	for i, blocks := range m.details {
 		more.details[len(out.Messages)+i] = blocks
@@ -189,7 +194,7 @@ func (m *messenger) message(from, to, end int) {
 		k := keptIn(it, m.Source)
 		blocks = append(blocks, k.Details...)
 		if it.Call != nil && len(k.Extra) > 0 {
-			m.extra[wire.CallID(it.Call.ID, m.Model)] = k.Extra
+			m.extra[wire.CallID(it.Call.ID, m.Model, m.Quirks.strictIDs)] = k.Extra
 		}
 		switch {
 		case it.Kind == model.Assistant && strings.TrimSpace(it.Text) != "":
@@ -198,7 +203,7 @@ func (m *messenger) message(from, to, end int) {
 			thought = append(thought, it.Text)
 		case it.Kind == model.Call && it.Call != nil:
 			msg.ToolCalls = append(msg.ToolCalls, openai.ToolCall{
-				ID: wire.CallID(it.Call.ID, m.Model), Type: openai.ToolTypeFunction,
+				ID: wire.CallID(it.Call.ID, m.Model, m.Quirks.strictIDs), Type: openai.ToolTypeFunction,
 				Function: openai.FunctionCall{Name: wire.CallName(it.Call.Name), Arguments: wire.Arguments(it.Call.Arguments)},
 			})
 			calls = append(calls, it.Call.ID)

@@ -14,13 +14,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sent streams req against a script and returns what arrived, one line a
-// message.
+// sent streams req against a script whose answers have reasoning_content, and returns what
+// arrived, one line a message.
 func sent(t *testing.T, req model.Request) []string {
 	t.Helper()
-	srv := serve(t, scripted.Always(scripted.Reply{}))
-	if _, err := collect(client(t, chat.Options{BaseURL: srv.URL}).Stream(t.Context(), req)); err != nil {
-		t.Fatal(err)
+	srv := serve(t, scripted.Always(scripted.Reply{Reasoning: "hm"}))
+	c := client(t, chat.Options{BaseURL: srv.URL})
+	for _, r := range []model.Request{hello(), req} {
+		if _, err := collect(c.Stream(t.Context(), r)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var body struct {
 		Messages []struct {
@@ -33,7 +36,7 @@ func sent(t *testing.T, req model.Request) []string {
 			} `json:"tool_calls"`
 		}
 	}
-	if err := json.Unmarshal(srv.Requests()[0].Body, &body); err != nil {
+	if err := json.Unmarshal(srv.Requests()[1].Body, &body); err != nil {
 		t.Fatal(err)
 	}
 	var lines []string
@@ -130,6 +133,73 @@ func TestRefusedFieldsAreLeftOut(t *testing.T) {
 	for name, want := range map[string]string{"stream_options": "", "reasoning_effort": "", "max_tokens": "", "max_completion_tokens": "100", "temperature": "", "stream": "true"} {
 		if got := field(t, srv, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestThinkingGoesBack: only to a provider whose answers have the field, or that misses it.
+func TestThinkingGoesBack(t *testing.T) {
+	t.Parallel()
+	refuse := func(body string) scripted.Reply { return scripted.Reply{Status: 422, Body: body} }
+	missed := `{"error":{"message":"reasoning_content is missing in assistant tool call message at index 2"}}`
+	forbidden := `{"detail":[{"type":"extra_forbidden","loc":["body","messages",1,"assistant","reasoning_content"],"msg":"Extra inputs are not permitted"}]}`
+	ok := scripted.Reply{Text: "ok"}
+	for name, c := range map[string]struct {
+		replies []scripted.Reply
+		asks    int
+		want    bool
+	}{
+		"no thinking came":       {[]scripted.Reply{ok, ok}, 2, false},
+		"it came in the field":   {[]scripted.Reply{{Reasoning: "hm", Text: "ok"}, ok}, 2, true},
+		"it came in another":     {[]scripted.Reply{{Chunks: []string{`{"choices":[{"index":0,"delta":{"reasoning":"hm","content":"ok"},"finish_reason":"stop"}]}`}}, ok}, 2, false},
+		"it came among parts":    {[]scripted.Reply{{Chunks: []string{`{"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"ok"}]},"finish_reason":"stop"}]}`}}, ok}, 2, false},
+		"the provider misses it": {[]scripted.Reply{refuse(missed), ok}, 1, true},
+		"it came and is refused": {[]scripted.Reply{{Reasoning: "hm", Text: "ok"}, refuse(forbidden), ok}, 2, false},
+		"missed, then refused":   {[]scripted.Reply{refuse(missed), refuse(forbidden), ok}, 1, false},
+	} {
+		srv := serve(t, scripted.Steps(c.replies...))
+		client := client(t, chat.Options{BaseURL: srv.URL})
+		req := hello()
+		req.Items = append(req.Items, model.Item{Kind: model.Reasoning, Text: "thought"},
+			model.Item{Kind: model.Call, Call: &model.ToolCall{ID: "a", Name: "shell", Arguments: "{}"}}, model.Item{Kind: model.Result, CallID: "a", Text: "1"})
+		for range c.asks {
+			if got, err := collect(client.Stream(t.Context(), req)); err != nil || got.Retries != 0 {
+				t.Errorf("%s: %+v, %v", name, got, err)
+			}
+		}
+		all := srv.Requests()
+		if last := string(all[len(all)-1].Body); len(all) != len(c.replies) || strings.Contains(last, `"reasoning_content":"thought"`) != c.want {
+			t.Errorf("%s: %d requests, the last one %s", name, len(all), last)
+		}
+	}
+}
+
+// TestRefusalsInOtherForms: a refusal is learned from whatever its form.
+func TestRefusalsInOtherForms(t *testing.T) {
+	t.Parallel()
+	fastAPI := func(field string) string {
+		return `{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body",` + field + `],"msg":"Extra inputs are not permitted","input":{}}]}}`
+	}
+	for refusal, gone := range map[string]string{
+		fastAPI(`"stream_options"`):                 `"stream_options"`,
+		fastAPI(`"stream_options","include_usage"`): `"stream_options"`,
+		fastAPI(`"reasoning_effort"`):               `"reasoning_effort"`,
+		fastAPI(`"messages",1,"tool_calls",0,"id"`): `"call_1"`,
+		`{"detail":[{"loc":["body","max_completion_tokens"],"msg":"extra fields not permitted"}]}`:                          `"max_completion_tokens"`,
+		`{"object":"error","message":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.","code":3280}`: `"call_1"`,
+		`{"message":"Invalid parameter: tool_call_id of messages[2]"}`:                                                      `"call_1"`,
+	} {
+		srv := serve(t, scripted.Steps(scripted.Reply{Status: 422, Body: refusal}, scripted.Reply{Text: "ok"}))
+		req := hello()
+		req.Model, req.Effort, req.MaxOutputTokens = "gpt-5", "low", 100
+		req.Items = append(req.Items, model.Item{Kind: model.Call, Call: &model.ToolCall{ID: "call_1", Name: "shell", Arguments: "{}"}}, model.Item{Kind: model.Result, CallID: "call_1", Text: "1"})
+		if got, err := collect(client(t, chat.Options{BaseURL: srv.URL}).Stream(t.Context(), req)); err != nil || got.Text != "ok" {
+			t.Errorf("%s: %+v, %v", refusal, got, err)
+			continue
+		}
+		all := srv.Requests()
+		if !strings.Contains(string(all[0].Body), gone) || strings.Contains(string(all[1].Body), gone) {
+			t.Errorf("%s: %s, then %s", refusal, all[0].Body, all[1].Body)
 		}
 	}
 }

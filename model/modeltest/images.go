@@ -117,16 +117,16 @@ func imagesMany(t *testing.T, w Wire, build Build) {
 	r := question()
 	r.Items = nil
 	changes, last := 0, ""
-	for i := range 3 * model.MaxShown.Images {
+	for i := range 3 * model.MaxImages.Shown {
 		r.Items = append(r.Items, model.Item{Kind: model.User, Text: "look", Images: []model.Image{shown("x", strings.Repeat("y", i))}})
-		if i < model.MaxShown.Images-2 {
+		if i < model.MaxImages.Shown-2 {
 			continue
 		}
 		bodies, _, err := ask(t, w, m, srv, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := holds(bodies[0]); n < model.MaxShown.Images/2 || n > model.MaxShown.Images {
+		if n := holds(bodies[0]); n < model.MaxImages.Shown/2 || n > model.MaxImages.Shown {
 			t.Fatalf("with %d images %d were sent", i+1, n)
 		}
 		first := bodies[0][:strings.Index(bodies[0], ";base64,")+40]
@@ -138,7 +138,7 @@ func imagesMany(t *testing.T, w Wire, build Build) {
 	if changes < 3 || changes > 5 {
 		t.Errorf("the beginning of the conversation changed %d times", changes)
 	}
-	large := strings.Repeat("z", model.MaxImageBytes-10)
+	large := strings.Repeat("z", model.MaxImages.File-10)
 	r.Items = r.Items[:1]
 	for range 6 {
 		r.Items = append(r.Items, model.Item{Kind: model.User, Text: "look", Images: []model.Image{shown("big", large)}})

@@ -120,7 +120,7 @@ func responsesEnds() []testcase {
 		retried("an error event with an object", `{"type":"error","error":{"type":"server_error","code":"server_error","message":"oops","param":null}}`),
 		fails("failed for the context", model.ContextFull, "context window", failed("context_length_exceeded", "Your input exceeds the context window of this model")),
 		fails("failed for the request", model.BadRequest, "flagged", failed("invalid_prompt", "Your prompt was flagged")),
-		fails("failed for the quota", model.RateLimited, "quota", failed("insufficient_quota", "You exceeded your current quota")),
+		fails("failed for the quota", model.NoQuota, "quota", failed("insufficient_quota", "You exceeded your current quota")),
 	}
 }
 
@@ -188,15 +188,15 @@ func responsesCalls() []testcase {
 		call("ids that change with each event", made(one, two), added(0, "1", "a", "shell"), added(1, "2", "b", "read_file"), args(0, "3", `{"x"`), args(1, "4", two.Arguments), args(0, "5", `:1}`), done(0, "6", one), done(1, "7", two)),
 		call("arguments before the name", made(one), args(0, "f", `{"x"`), args(0, "f", `:1}`), done(0, "f", one)),
 		call("the second index first", made(two, one), added(1, "g", "b", "read_file"), args(1, "g", two.Arguments), done(1, "g", two), added(0, "f", "a", "shell"), args(0, "f", one.Arguments), done(0, "f", one)),
-		call("the same id twice", made(one, unnamed(two, "call_2")), done(0, "f", one), done(1, "g", unnamed(two, "a"))),
-		call("no ids", made(unnamed(one, "call_1"), unnamed(two, "call_2")), done(0, "", unnamed(one, "")), done(1, "", unnamed(two, ""))),
+		call("the same id twice", made(one, unnamed(two, "call00002")), done(0, "f", one), done(1, "g", unnamed(two, "a"))),
+		call("no ids", made(unnamed(one, "call00001"), unnamed(two, "call00002")), done(0, "", unnamed(one, "")), done(1, "", unnamed(two, ""))),
 		call("told twice", made(one), added(0, "f", "a", "shell"), args(0, "f", one.Arguments), done(0, "f", one), done(0, "f", one)),
 		call("another call id at its end", made(one), added(0, "f", "a", "shell"), args(0, "f", one.Arguments), done(0, "f", other)),
 		call("another call id at its end, before the arguments", made(one), added(0, "f", "a", "shell"), done(0, "f", other)),
 		call("told twice, with another call id", made(one), done(0, "f", one), done(0, "f", other)),
 		call("told twice, with another id", made(one), done(0, "f", one), done(0, "g", one)),
 		call("told twice, with another id and index", made(one), done(0, "f", one), done(1, "g", one)),
-		call("told twice, without ids", made(unnamed(one, "call_1")), done(0, "", unnamed(one, "")), done(0, "", unnamed(one, ""))),
+		call("told twice, without ids", made(unnamed(one, "call00001")), done(0, "", unnamed(one, "")), done(0, "", unnamed(one, ""))),
 		call("told twice, spelled otherwise", made(one), done(0, "f", one), done(0, "g", model.ToolCall{ID: "a", Name: "shell", Arguments: `{ "x": 1 }`})),
 		call("announced twice, with another id", made(one), added(0, "1", "a", "shell"), added(0, "2", "a", "shell"), args(0, "3", one.Arguments), done(0, "4", one)),
 		call("all ids change with each event", made(one), added(0, "1", "a", "shell"), args(0, "2", one.Arguments), done(0, "3", other)),

@@ -19,6 +19,7 @@ type quirks struct {
 	noCacheKey bool
 	noStore    bool
 	noLimit    bool // max_output_tokens
+	strictIDs  bool // ids of calls that other providers accept
 	format     wire.Format
 }
 
@@ -44,6 +45,8 @@ func (q quirks) After(err error) (quirks, bool) {
 		q.noStore = true
 	case refused.Names("max_output_tokens"):
 		q.noLimit = true
+	case refused.Names("call_id", "tool call id"):
+		q.strictIDs = true
 	}
 	return q, q != old
 }
@@ -180,11 +183,11 @@ func (in *inputter) answer(from, to int) {
 			}
 			add(m)
 		case it.Kind == model.Call && it.Call != nil:
-			add(functionCall{"function_call", wire.CallID(it.Call.ID, in.Model), wire.CallName(it.Call.Name), wire.Arguments(it.Call.Arguments)})
+			add(functionCall{"function_call", wire.CallID(it.Call.ID, in.Model, in.Quirks.strictIDs), wire.CallName(it.Call.Name), wire.Arguments(it.Call.Arguments)})
 			calls = append(calls, it.Call.ID)
 		}
 	}
 	in.conversation.Results(to, calls, func(call int, text string) {
-		in.out = append(in.out, functionOutput{"function_call_output", wire.CallID(calls[call], in.Model), text})
+		in.out = append(in.out, functionOutput{"function_call_output", wire.CallID(calls[call], in.Model, in.Quirks.strictIDs), text})
 	}, in.user)
 }

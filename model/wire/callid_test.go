@@ -25,18 +25,23 @@ func TestCallIDs(t *testing.T) {
 		{"functions.shell:0 " + long, "kimi", false, false},
 	} {
 		used := CallIDs{}
-		kept, sent := used.Unique(c.id), CallID(c.id, c.model)
+		kept, sent := used.Unique(c.id), CallID(c.id, c.model, false)
 		if (kept == c.id) != c.kept || (sent == c.id) != c.sent {
 			t.Errorf("%q of %s: kept as %q, sent as %q", c.id, c.model, kept, sent)
 		}
 		if again := used.Unique(c.id); again == kept || again == "" {
 			t.Errorf("%q is used twice: %q", c.id, again)
 		}
-		if !c.sent && !anyones().MatchString(sent) || sent != CallID(c.id, c.model) || CallID(sent, c.model) != sent {
+		if !c.sent && !anyones().MatchString(sent) || sent != CallID(c.id, c.model, false) || CallID(sent, c.model, false) != sent {
 			t.Errorf("%q is sent as %q", c.id, sent)
 		}
 	}
-	if CallID("a b", "m") == CallID("a c", "m") {
+	for _, id := range []string{"call_1", "call00001", "a b"} {
+		if got := CallID(id, "m", true); !strictest().MatchString(got) || (got == id) != (id == "call00001") {
+			t.Errorf("%q is sent as %q to a provider that refused an id", id, got)
+		}
+	}
+	if CallID("a b", "m", true) == CallID("a c", "m", true) {
 		t.Error("two ids become one")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -22,10 +23,6 @@ import (
 
 // maxMessage bounds a provider's text in a model.Error.
 const maxMessage = 2 << 10
-
-// errQuota is wrapped by a RateLimited error that waiting does not resolve: the account has
-// no money or no quota left.
-var errQuota = errors.New("no quota left")
 
 // final marks an error whose kind is retryable, although a retry would fail again.
 type final struct{ err error }
@@ -109,7 +106,7 @@ func classify(status int, h http.Header, f fault, now time.Time) *model.Error {
 	}
 	e.Kind = kindOf(status, f)
 	if e.Kind == model.RateLimited && e.RetryAfter == 0 && (status == http.StatusPaymentRequired || says(f, quotaWords)) {
-		e.Err = final{errQuota}
+		e.Kind = model.NoQuota
 	}
 	if e.Kind == model.ServerFault && (status == http.StatusNotImplemented || status == http.StatusHTTPVersionNotSupported) {
 		e.Err = final{errors.New("the server does not support this request")}
@@ -211,6 +208,9 @@ func unreachable(err error, during string, hidden func(string) string) *model.Er
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" && op.Addr != nil {
 		e.Message = clean(hidden(fmt.Sprintf("cannot reach %s: %v", op.Addr, op.Err)))
+		if at, ok := op.Addr.(*net.TCPAddr); ok && at.IP.IsLoopback() && errors.Is(err, syscall.ECONNREFUSED) {
+			e.Err = final{err} // nothing listens on this machine, and no wait starts it
+		}
 	}
 	return e
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -28,7 +27,7 @@ func TestClassify(t *testing.T) {
 		{400, `[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]`, model.BadRequest, "m"},
 		{400, `{"object":"error","message":"m","type":"BadRequestError","param":null,"code":400}`, model.BadRequest, "m"},
 		{422, `{"detail":"m"}`, model.BadRequest, "m"},
-		{422, `{"detail":[{"type":"missing","loc":["body","x"],"msg":"m"},{"msg":"n"}]}`, model.BadRequest, "m; n"},
+		{422, `{"detail":[{"type":"missing","loc":["body","x"],"msg":"m"},{"msg":"n"}]}`, model.BadRequest, "body.x: m; n"},
 		{400, `{"errors":[{"message":"m"}]}`, model.BadRequest, "m"},
 		{400, `"m"`, model.BadRequest, "m"},
 		{404, "404 page not found\n", model.BadRequest, "404 page not found"},
@@ -45,8 +44,8 @@ func TestClassify(t *testing.T) {
 		{429, `{"error":{"message":"Rate limit reached for m on tokens per min (TPM): Limit 30000, Used 29000, Requested 5000.","type":"tokens","code":"rate_limit_exceeded"}}`, model.RateLimited, ""},
 		{0, `{"error":{"message":"m","code":429}}`, model.RateLimited, "m"},
 		{0, `{"error":{"message":"m","type":"rate_limit_error"}}`, model.RateLimited, "m"},
-		{402, `{"error":{"message":"Insufficient Balance"}}`, model.RateLimited, ""},
-		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, model.RateLimited, ""},
+		{402, `{"error":{"message":"Insufficient Balance"}}`, model.NoQuota, ""},
+		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, model.NoQuota, ""},
 		// Context.
 		{400, `{"error":{"message":"m","code":"context_length_exceeded"}}`, model.ContextFull, "m"},
 		{400, `{"error":{"message":"This model's maximum context length is 8192 tokens. However, you requested 9000."}}`, model.ContextFull, ""},
@@ -97,7 +96,7 @@ func TestQuotaIsFinal(t *testing.T) {
 		`{"error":{"message":"Rate limit reached"}}`: false,
 	} {
 		f, _ := readFault([]byte(body))
-		if e := classify(429, nil, f, time.Time{}); errors.Is(e, errQuota) != want {
+		if e := classify(429, nil, f, time.Time{}); (e.Kind == model.NoQuota) != want {
 			t.Errorf("%s: quota %t, want %t", body, !want, want)
 		}
 	}

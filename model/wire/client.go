@@ -54,6 +54,8 @@ type Attempt[Q any] struct {
 	Source string
 	// Yield takes the deltas of the answer.
 	Yield Yield
+	// Learn has change make a note of what the answer shows of the provider.
+	Learn func(change func(*Q))
 }
 
 // Yield takes a delta; ErrStopped ends the attempt.
@@ -77,7 +79,7 @@ func (c *Client[Q]) Stream(ctx context.Context, r model.Request) iter.Seq2[model
 		return c.learned.ask(r, yield, func(q Q, view *View, yield Yield) error {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			stream, decoder, err := c.open(ctx, &Attempt[Q]{r, q, view, c.api, c.host, c.source + r.Model, yield})
+			stream, decoder, err := c.open(ctx, &Attempt[Q]{r, q, view, c.api, c.host, c.source + r.Model, normal(r.Tools, yield), c.learned.note})
 			if err != nil {
 				return err
 			}

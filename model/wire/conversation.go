@@ -2,7 +2,7 @@ package wire
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base32"
 	"fmt"
 	"regexp"
 	"strings"
@@ -104,7 +104,7 @@ func (used CallIDs) Unique(theirs string) string {
 		id = madeID(id)
 	}
 	for n := len(used) + 1; id == "" || used[id]; n++ {
-		id = fmt.Sprintf("call_%d", n)
+		id = fmt.Sprintf("call%05d", n)
 	}
 	used[id] = true
 	return id
@@ -113,15 +113,20 @@ func (used CallIDs) Unique(theirs string) string {
 var (
 	// anyones matches call ids that every provider accepts: OpenAI refuses more than 40 bytes,
 	// Anthropic other characters.
-	anyones = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`) })
+	anyones   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`) })
+	strictest = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9]{9}$`) })
 	// kimis matches the call ids of Kimi (functions.shell:0). Its models call worse if earlier
 	// calls have other ids.
 	kimis = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^functions\.[a-zA-Z0-9_-]{1,64}:[0-9]{1,6}$`) })
 )
 
 // CallID returns an id for a call that the providers of that model accept. An id that others
-// may refuse, and with it the whole conversation, is replaced, always by the same one.
-func CallID(id, model string) string {
+// may refuse, and with it the whole conversation, is replaced, always by the same one. strict: the
+// provider has refused an id (Mistral: nine letters and digits), so only the strictest form is sent.
+func CallID(id, model string, strict bool) string {
+	if strict && !strictest().MatchString(id) {
+		return madeID(id)
+	}
 	if anyones().MatchString(id) || kimis().MatchString(id) && strings.Contains(strings.ToLower(model), "kimi") {
 		return id
 	}
@@ -130,5 +135,5 @@ func CallID(id, model string) string {
 
 func madeID(id string) string {
 	sum := sha256.Sum256([]byte(id))
-	return "call_" + hex.EncodeToString(sum[:12])
+	return base32.HexEncoding.EncodeToString(sum[:])[:9]
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"html"
 	"math"
 	"regexp"
@@ -32,7 +33,8 @@ type fault struct {
 //	[{"error":{"code":429,"status":"…"}}]    Gemini
 //	{"error":{…,"metadata":{"raw":"…"}}}     OpenRouter
 //	{"message","type","code"}                vLLM, Mistral
-//	{"detail":"text"}, {"detail":[{"msg"}]}  FastAPI
+//	{"detail":"text"}                        FastAPI
+//	{"detail":[{"loc":["body","x"],"msg"}]}  FastAPI, Mistral
 //	{"type":"response.failed","response":{"error":{…}}}  Responses
 //	<html>…<title>…                          proxies
 //	text
@@ -82,6 +84,7 @@ type members struct {
 	Errors           json.RawMessage `json:"errors"`
 	Title            json.RawMessage `json:"title"`
 	Text             json.RawMessage `json:"text"`
+	Loc              []any           `json:"loc"`
 
 	Code      json.RawMessage `json:"code"`
 	Type      json.RawMessage `json:"type"`
@@ -210,7 +213,7 @@ func words(raw json.RawMessage, depth int) string {
 		_ = json.Unmarshal(raw, &m)
 		for _, member := range [...]json.RawMessage{m.Message, m.Msg, m.Detail, m.Error, m.Text} {
 			if t := words(member, depth+1); t != "" {
-				return t
+				return m.where() + t
 			}
 		}
 		return string(raw)
@@ -218,6 +221,15 @@ func words(raw json.RawMessage, depth int) string {
 		return ""
 	}
 	return string(raw)
+}
+
+// where names the field that a message is about: "body.messages.2.id: ".
+func (m *members) where() string {
+	if len(m.Loc) == 0 || len(m.Loc) > 16 {
+		return ""
+	}
+	at := fmt.Sprintln(m.Loc...)
+	return strings.Join(strings.Fields(at), ".") + ": "
 }
 
 var (

@@ -75,7 +75,7 @@ const gone = "it is no longer at hand; view_image shows a file again"
 // over reports whether images of that size exceed 1/share of what one request may hold. A
 // single image never does.
 func over(images []*model.Image, size, share int) bool {
-	return len(images) > 1 && (len(images) > model.MaxShown.Images/share || size > model.MaxShown.Bytes/share)
+	return len(images) > 1 && (len(images) > model.MaxImages.Shown/share || size > model.MaxImages.Bytes/share)
 }
 
 // Parts returns the text of an item, unless it is blank, and its images, each with words

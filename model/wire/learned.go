@@ -40,7 +40,7 @@ func (l *learned[Q]) ask(r model.Request, yield Yield, try func(Q, *View, Yield)
 			return err
 		}
 		if more, ok := quirks.After(err); ok {
-			l.learn(more)
+			l.note(func(q *Q) { *q = more })
 			continue
 		}
 		unseen, ok := l.sight.after(err, r, view)
@@ -59,10 +59,10 @@ func (l *learned[Q]) known() Q {
 	return l.quirks
 }
 
-func (l *learned[Q]) learn(q Q) {
+func (l *learned[Q]) note(change func(*Q)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.quirks = q
+	change(&l.quirks)
 }
 
 // refusal is a provider's error text about a request that it refuses, in lower case; empty

@@ -79,7 +79,7 @@ func TestRetryPolicy(t *testing.T) {
 		"asked too long":       {Retry{Rand: one}, 0, []error{asks(130 * s)}, played{nil, 1, 0, "the provider limits requests (429): slow (the provider asks to wait 2m10s, longer than 2m0s)"}},
 		"one attempt":          {Retry{Attempts: 1}, 0, []error{fault}, played{nil, 1, 0, "the provider failed (503): later"}},
 		"not retryable":        {Retry{}, 0, []error{&model.Error{Kind: model.SignIn, Status: 401, Message: "no"}}, played{nil, 1, 0, "the provider rejected the API key (401): no"}},
-		"final":                {Retry{}, 0, []error{&model.Error{Kind: model.RateLimited, Message: "no money", Err: final{errQuota}}}, played{nil, 1, 0, "no money"}},
+		"final":                {Retry{}, 0, []error{&model.Error{Kind: model.RateLimited, Message: "no money", Err: final{errors.New("no")}}}, played{nil, 1, 0, "no money"}},
 		"total time":           {Retry{Rand: one, Total: 10 * s}, 4 * s, []error{fault}, played{[]time.Duration{s / 2, s}, 3, 13*s + s/2, "the provider failed (503): later (gave up after 3 attempts and 14s)"}},
 		"untyped failure":      {Retry{}, 0, []error{errors.New("refused before it was sent")}, played{nil, 1, 0, "refused before it was sent"}},
 	} {

@@ -86,6 +86,8 @@ func providerKind(k model.ErrorKind) headless.ErrorKind {
 		return headless.KindSignIn
 	case model.RateLimited:
 		return headless.KindRateLimit
+	case model.NoQuota:
+		return headless.KindQuota
 	case model.Transport:
 		return headless.KindUnreachable
 	case model.ContextFull:

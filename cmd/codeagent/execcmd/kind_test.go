@@ -28,6 +28,7 @@ func TestKindOf(t *testing.T) {
 		{provider(model.SignIn), headless.KindSignIn},
 		{cli.Hinted(cli.ExitSignIn, errors.New("no model")), headless.KindSignIn},
 		{provider(model.RateLimited), headless.KindRateLimit},
+		{provider(model.NoQuota), headless.KindQuota},
 		{provider(model.Transport), headless.KindUnreachable},
 		{provider(model.ServerFault), headless.KindProvider},
 		{provider(model.BadRequest), headless.KindProvider},

@@ -55,6 +55,7 @@ func (h hinting) hinted(err error, absent []string) error {
 // advice says what to do about errors that no setting of the provider explains.
 var advice = map[model.ErrorKind]string{
 	model.RateLimited: "wait and send it again, or use another model; retry.patience_s says how long codeagent tries (codeagent help config)",
+	model.NoQuota:     "add credit to the account, or use another model",
 	model.ContextFull: "begin a new session, or set models.NAME.context to what the model takes (codeagent help config)",
 	model.Transport:   "check the network and the address; codeagent doctor tries the model",
 	model.ServerFault: "the fault is the provider's: send it again later, or use another model",
