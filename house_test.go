@@ -46,7 +46,7 @@ var rooms = []room{
 	// A policy made exact for one machine, which is all that a backend gets.
 	{path: "sandbox/resolved", imports: []string{"sandbox"}, pure: true},
 	{path: "model", pure: true},
-	{path: "patch", imports: []string{"internal/short"}, pure: true},
+	{path: "patch", imports: []string{"internal/short"}, pure: true, libraries: []string{"golang.org/x/text/unicode/norm"}},
 	{path: "event", imports: []string{"sandbox", "model"}, pure: true},
 	// The pages of docs/, for codeagent help.
 	{path: "docs", pure: true},

@@ -1,11 +1,15 @@
 package patch
 
 import (
+	"codeagent/internal/short"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // level is how alike two lines must be.
@@ -19,7 +23,7 @@ const (
 	levels
 )
 
-var levelWords = [levels]string{"exactly", "ignoring white space at line ends", "ignoring white space", "ignoring white space and typographic characters"}
+var levelWords = [levels]string{"exactly", "ignoring white space at line ends", "ignoring white space", "ignoring white space, typographic characters and how letters are composed"}
 
 // maxWork bounds the line comparisons of one section: a file of a million equal
 // lines and a thousand hunks of equal lines must end too. It is well below a second.
@@ -57,7 +61,7 @@ func normal(lv level, s string) string {
 	case trailing:
 		return strings.TrimRight(s, " \t\r")
 	case typography:
-		s = strings.Map(plain, s)
+		s = strings.Map(plain, norm.NFC.String(s))
 		fallthrough
 	case spaces:
 		return strings.Join(strings.Fields(s), " ")
@@ -66,7 +70,7 @@ func normal(lv level, s string) string {
 }
 
 // plain turns the typographic characters that models and editors put in place
-// of ASCII back.
+// of ASCII back, and drops characters without a shape.
 func plain(r rune) rune {
 	switch {
 	case r < 0x80:
@@ -79,6 +83,8 @@ func plain(r rune) rune {
 		return '"'
 	case unicode.Is(unicode.Zs, r):
 		return ' '
+	case unicode.Is(unicode.Cf, r):
+		return -1
 	}
 	return r
 }
@@ -183,6 +189,9 @@ func (m *matcher) nearest(old []string) string {
 		}
 	}
 	if bestAt < 0 {
+		if at := m.alike(old[first]); at >= 0 {
+			return fmt.Sprintf("the line %s is not in the file; line %d is nearly the same: %s", quote(old[first]), at+1, differ(m.lines[at], old[first]))
+		}
 		return fmt.Sprintf("the line %s is not in the file", quote(old[first]))
 	}
 	if first+best >= len(old) {
@@ -191,6 +200,53 @@ func (m *matcher) nearest(old []string) string {
 	if bestAt+best >= len(f.lines) {
 		return fmt.Sprintf("it fits from line %d on, but the file ends where the patch has %s", bestAt+1, quote(old[first+best]))
 	}
-	return fmt.Sprintf("it fits from line %d on, but line %d is %s where the patch has %s",
-		bestAt+1, bestAt+best+1, quote(m.lines[bestAt+best]), quote(old[first+best]))
+	return fmt.Sprintf("it fits from line %d on, but line %d is %s where the patch has %s: %s",
+		bestAt+1, bestAt+best+1, quote(m.lines[bestAt+best]), quote(old[first+best]), differ(m.lines[bestAt+best], old[first+best]))
+}
+
+// alike returns the line of the file that has the longest beginning and end in common with want, at
+// least three quarters of it; -1 without one.
+func (m *matcher) alike(want string) int {
+	want = normal(typography, want)
+	best, at := len(want)*3/4, -1
+	for i, l := range m.form(typography).lines {
+		if m.work += min(len(l), len(want)); m.work > maxWork {
+			break
+		}
+		if begin, end := common(l, want); begin+end > best && len(l) <= 2*len(want) {
+			best, at = begin+end, i
+		}
+	}
+	return at
+}
+
+// common returns how many bytes two texts have in common at their beginnings and, of the rest, at
+// their ends.
+func common(a, b string) (begin, end int) {
+	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
+		begin++
+	}
+	for begin > 0 && begin < len(a) && !utf8.RuneStart(a[begin]) {
+		begin--
+	}
+	a, b = a[begin:], b[begin:]
+	for end < min(len(a), len(b)) && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return begin, end
+}
+
+// differ names the first characters in which a line of the file and one of the patch differ, as a
+// reader may not see the difference.
+func differ(file, wrote string) string {
+	file, wrote = normal(typography, file), normal(typography, wrote)
+	begin, _ := common(file, wrote)
+	name := func(rest string) string {
+		r, size := utf8.DecodeRuneInString(rest)
+		if size == 0 {
+			return "nothing"
+		}
+		return fmt.Sprintf("%q (%U)", r, r)
+	}
+	return fmt.Sprintf("after %s there is %s in the file and %s in the patch", short.Count(utf8.RuneCountInString(file[:begin]), "character"), name(file[begin:]), name(wrote[begin:]))
 }

@@ -366,3 +366,28 @@ func TestEncodings(t *testing.T) {
 		t.Errorf("%q", r.Text)
 	}
 }
+
+// TestNamesInEitherForm: a name in one Unicode form finds the entry in the other, and a new one stays
+// as it was written.
+func TestNamesInEitherForm(t *testing.T) {
+	const composed, decomposed = "caf\u00e9", "cafe\u0301"
+	p := newPlace(t, map[string]string{composed + "/a": "a\n", decomposed + "2/a": "b\n", "x/" + decomposed + ".txt": "c\n"})
+	for name, want := range map[string]string{
+		composed + "/a":                  "\ta",
+		decomposed + "/a":                "\ta",
+		composed + "2/a":                 "\tb",
+		"x/" + composed + ".txt":         "\tc",
+		"./x/../x/" + composed + ".txt":  "\tc",
+		p.ws + "/x/" + composed + ".txt": "\tc",
+	} {
+		if r := p.ok("read_file", args{"path": name}); !strings.Contains(r.Text, want) {
+			t.Errorf("%q: %q", name, r.Text)
+		}
+	}
+	p.ok("apply_patch", args{"patch": "*** Begin Patch\n*** Update File: x/" + composed + ".txt\n-c\n+d\n*** Add File: x/" + composed + "\n+new\n*** End Patch"})
+	for name, want := range map[string]string{"x/" + decomposed + ".txt": "d\n", "x/" + composed: "new\n"} {
+		if data, err := os.ReadFile(p.ws + "/" + name); err != nil || string(data) != want {
+			t.Errorf("%q: %q, %v", name, data, err)
+		}
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"codeagent/event/word"
 	"codeagent/exec/worker"
 	"codeagent/sandbox"
@@ -48,7 +50,7 @@ func (ps paths) resolve(name string) (string, error) {
 	case name == "~" || strings.HasPrefix(name, "~/"):
 		return "", fmt.Errorf("the path %s begins with ~, which only a shell expands; write the absolute path", show(name))
 	}
-	c, err := sandbox.Canonical(ps.files, ps.workspace, name)
+	c, err := sandbox.Canonical(ps.files, ps.workspace, ps.spelled(name))
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("the path %s leads through a folder that cannot be looked into", show(name))
@@ -86,6 +88,29 @@ func (ps paths) onHost(command, output string) string {
 		return ""
 	}
 	return "\n(On the host, and not in the session's own /tmp: " + strings.Join(found, ", ") + ". A command sees it if its text names the path.)"
+}
+
+// spelled returns name in the Unicode form in which its entries exist. Models write composed
+// characters (NFC), and macOS and its archives decomposed ones (NFD).
+func (ps paths) spelled(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		if norm.NFC.QuickSpanString(part) == len(part) && norm.NFD.QuickSpanString(part) == len(part) {
+			continue // only one form
+		}
+		for _, form := range []string{part, norm.NFC.String(part), norm.NFD.String(part)} {
+			parts[i] = form
+			at := strings.Join(parts[:i+1], "/")
+			if !path.IsAbs(at) {
+				at = path.Join(ps.workspace, at)
+			}
+			if _, err := ps.files.Lstat(at); err == nil {
+				break
+			}
+			parts[i] = part
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // show returns a canonical path in the form the model should write: relative to the
