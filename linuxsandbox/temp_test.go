@@ -64,13 +64,13 @@ func TestNamedInTempInSetting(t *testing.T) {
 			if row.name == "another user's file" && os.Getuid() != 0 {
 				t.Skip("only root can make one")
 			}
-			cmd, p := stageNamed(t)
+			cmd, _ := stageNamed(t)
 			bare := exec.Command("bash", cmd.Args[1:]...)
 			bare.Args, bare.Dir, bare.Env = append(cmd.Args[:1:1], "-c", row.script), cmd.Dir, cmd.Env
 			if out, _ := bare.Output(); strings.TrimSpace(string(out)) != row.bare {
 				t.Fatalf("without the sandbox: %q, want %q", out, row.bare)
 			}
-			cmd, p = stageNamed(t)
+			cmd, p := stageNamed(t)
 			cmd.Args = []string{"bash", "-c", row.script}
 			if _, out := run(t, b, p, cmd); strings.TrimSpace(out) != row.confined {
 				t.Errorf("%q, want %q", out, row.confined)
