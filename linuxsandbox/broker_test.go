@@ -28,7 +28,7 @@ import (
 // A call without a handler would get ENOSYS, and a call that is not sent would bypass its handler.
 func TestBrokerKnowsWhatTheFilterAsks(t *testing.T) {
 	var asked, known []string
-	others := append(filter.Asked(filter.Options{AllowUnix: true}), "socket")
+	others := append(filter.Asked(filter.Options{AllowUnix: true}), "socket", "socketpair")
 	for _, name := range filter.Asked(filter.Options{Ask: true}) {
 		if !slices.Contains(others, name) {
 			asked = append(asked, name)
