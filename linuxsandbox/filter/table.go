@@ -147,8 +147,9 @@ var table = []rule{
 		why: "the same"},
 
 	// Other processes.
-	{calls: []string{"kill"}, only: signalsAsked, do: ask,
-		why: "always proceeds: the broker records a process that exists outside alone. Runtimes signal their own threads by tgkill"},
+	{calls: []string{"kill"}, only: signalsAsked, when: []test{{arg: 0, mask: 1 << 31, in: []uint32{0}}}, do: ask,
+		why: "always proceeds: the broker records a process that exists outside alone. Runtimes signal their own threads by tgkill. " +
+			"A negative number is a group or all: with -1 the keeper's thread ends the command when there is no broker any more"},
 	{calls: []string{"ptrace"}, do: eperm,
 		why: "drives any other process of the user, and children past this very filter"},
 	{calls: []string{"process_vm_readv", "process_vm_writev"}, do: eperm,
