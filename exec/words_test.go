@@ -85,7 +85,7 @@ func (p paper) Access(name string, write bool) error {
 func newPaper(root bool) paper {
 	p := paper{modes: map[string]fs.FileMode{}, links: map[string]string{"/home/u/ws/link": "../out"}, root: root}
 	for _, dir := range []string{"/", "/home", "/home/u", "/home/u/ws", "/home/u/ws/sub", "/home/u/out", "/home/u/out/dir", "/home/u/out/empty",
-		"/home/u/out/git", "/home/u/out/git/.git", "/home/u/tmp", "/tmp", "/etc", "/usr", "/usr/bin", "/root"} {
+		"/home/u/out/git", "/home/u/out/git/.git", "/home/u/ws/.git", "/home/u/run", "/home/u/tmp", "/tmp", "/etc", "/usr", "/usr/bin", "/root"} {
 		p.modes[dir] = fs.ModeDir | 0o755
 	}
 	for _, file := range []string{"/home/u/ws/a", "/home/u/out/f", "/home/u/out/dir/g", "/home/u/out/secret", "/etc/hosts", "/etc/shadow"} {

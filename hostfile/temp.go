@@ -17,6 +17,7 @@ import (
 var credentials = []struct{ prefix, reason string }{
 	{"krb5cc", "tickets of Kerberos"},
 	{"x509up_u", "proxy certificates of grids"},
+	{"bt_u", "bearer tokens of grids"},
 }
 
 // tempLook: a folder with as many entries is not looked through, and not shown.

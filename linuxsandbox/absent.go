@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -100,19 +101,27 @@ func createPlace(path string, kind fs.FileMode, to string) (placeholder, error) 
 }
 
 // moveMade moves what commands made in the private folder to the granted path, and replaces nothing there.
-// Threat: in the private folder no name is protected. So nothing is moved that has such a name, while the
+// Threat: in the private folder no name is protected, commands may keep files of it open, or have other names
+// for them. So the host gets copies, of files and folders alone, and none with a protected name, while the
 // commands of the session change nothing. allows is the policy of the command as it was at its end.
 func moveMade(still func(func()), from, to string, allows func(path, from string) bool) *sandbox.Denial {
 	var err error
 	still(func() {
-		looked := 0
+		entries, size := 0, int64(0)
 		var look func(below string) error
 		look = func(below string) error {
-			if looked++; looked > maxMoved || !allows(to+below, from+below) {
-				return fmt.Errorf("%s would be protected there, or the folder is too large", from+below)
-			}
-			if info, err := os.Lstat(from + below); err != nil || !info.IsDir() {
+			info, err := os.Lstat(from + below)
+			if err != nil {
 				return err
+			}
+			entries, size = entries+1, size+info.Size()
+			switch {
+			case !info.IsDir() && !info.Mode().IsRegular():
+				return fmt.Errorf("%s is no file or folder", from+below)
+			case entries > maxMoved || size > maxMovedSize || !allows(to+below, from+below):
+				return fmt.Errorf("%s would be protected there, or there is too much", from+below)
+			case !info.IsDir():
+				return nil
 			}
 			list, err := hostfile.ReadDir(from+below, maxMoved)
 			for _, e := range list {
@@ -121,7 +130,10 @@ func moveMade(still func(func()), from, to string, allows func(path, from string
 			return err
 		}
 		if err = look(""); err == nil {
-			err = moveNew(from, to)
+			err = copyMade(from, to)
+		}
+		if err == nil {
+			err = hostfile.RemoveAll(from)
 		}
 	})
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -133,21 +145,40 @@ func moveMade(still func(func()), from, to string, allows func(path, from string
 	}
 }
 
-// maxMoved bounds the entries of a folder that is moved.
-const maxMoved = 100_000
+// maxMoved bounds the entries of a folder that is moved, and maxMovedSize its bytes.
+const maxMoved, maxMovedSize = 100_000, 1 << 30
 
-func moveNew(from, to string) error {
-	in, err := kernel.OpenPath(filepath.Dir(from))
+// copyMade copies the file or folder from to to, where nothing may be.
+func copyMade(from, to string) error {
+	info, err := os.Lstat(from)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(in)
-	out, err := kernel.OpenPath(filepath.Dir(to))
+	if info.Mode().IsRegular() {
+		return copyFile(from, to, info.Mode().Perm())
+	}
+	if err := hostfile.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	list, err := hostfile.ReadDir(from, maxMoved)
+	for _, e := range list {
+		err = errors.Join(err, copyMade(from+"/"+e.Name(), to+"/"+e.Name()))
+	}
+	return errors.Join(err, hostfile.Chmod(to, info.Mode().Perm()))
+}
+
+func copyFile(from, to string, mode fs.FileMode) error {
+	in, err := hostfile.Open(from)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(out)
-	return unix.Renameat2(in, filepath.Base(from), out, filepath.Base(to), unix.RENAME_NOREPLACE)
+	defer in.Close()
+	out, err := hostfile.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
 
 // removeUnused removes each placeholder that is still empty, if nothing touched it or if the

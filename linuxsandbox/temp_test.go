@@ -190,7 +190,12 @@ var madeRows = []struct{ name, script, host string }{
 	{"a copy", `mkdir -p src/d && echo x > src/d/f && chmod 700 src/d && cp -a src/. $N/ && cp -a src $N/again`, `grep -q x $N/d/f && test -d $N/again`},
 	{"a file", `test ! -e $N && echo x > $N`, `grep -q x $N`},
 	{"a file, replaced", `echo y > $N && echo x > $N.new && mv $N.new $N`, `grep -q x $N && test ! -e $N.new`},
-	{"a link", `ln -s none $N`, `test -h $N`},
+	{"no link", `ln -s none $N`, `test ! -h $N`},
+	{"no link in a folder", `mkdir -p $N/cfg && echo '{}' > $N/cfg/tasks.json && ln -s cfg $N/.vscode`, `test ! -e $N`},
+	{"no pipe", `mkdir $N && mkfifo $N/p`, `test ! -e $N`},
+	{"no second name", `echo x > $N.keep && ln $N.keep $N`, `test $(stat -c %h $N) = 1 && grep -q x $N`},
+	{"no second name in a folder", `mkdir $N && echo x > $N.keep && ln $N.keep $N/f`, `test $(stat -c %h $N/f) = 1`},
+	{"no set-id bits", `echo x > $N && chmod 6755 $N`, `test -e $N && test ! -u $N && test ! -g $N`},
 	{"nothing", `test ! -e $N`, `test ! -e $N`},
 	{"then removed", `mkdir $N && rmdir $N`, `test ! -e $N`},
 	{"and fails", `mkdir $N; exit 3`, `test -d $N`},
@@ -203,7 +208,7 @@ var madeRows = []struct{ name, script, host string }{
 func TestMadeInTemp(t *testing.T) { inSettings(t, "^TestMadeInTempInSetting$") }
 
 // TestMadeInTempInSetting: what a command makes at a granted path directly in /tmp is the host's afterwards,
-// whatever it is, but for protected names.
+// if it is a file or a folder of these, without protected names.
 func TestMadeInTempInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestMadeInTemp")
 	if !f.Namespaces {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -208,9 +207,6 @@ func unreachable(err error, during string, hidden func(string) string) *model.Er
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" && op.Addr != nil {
 		e.Message = clean(hidden(fmt.Sprintf("cannot reach %s: %v", op.Addr, op.Err)))
-		if at, ok := op.Addr.(*net.TCPAddr); ok && at.IP.IsLoopback() && errors.Is(err, syscall.ECONNREFUSED) {
-			e.Err = final{err} // nothing listens on this machine, and no wait starts it
-		}
 	}
 	return e
 }

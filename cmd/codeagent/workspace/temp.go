@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codeagent/hostfile"
+	"codeagent/internal/git"
 	"codeagent/sandbox"
 )
 
@@ -73,16 +74,24 @@ func (t Temp) Files() (out []fs.FileInfo) {
 }
 
 // Keep copies them to new files in folder, and returns their names. Threat: the model chooses the names.
-// So no file is replaced, none gets a protected name, and no link of a command is passed.
+// So no file is replaced, none gets a name that is protected in any folder, none makes folder a git directory,
+// whose settings name programs, and no link of a command is passed.
 func (t Temp) Keep(ground hostfile.Ground, folder string) (kept []string, err error) {
 	dir, err := ground.Resolve(t.Folder, folder)
 	if err != nil {
 		return nil, err
 	}
-	for _, info := range t.Files() {
+	files, own := t.Files(), sandbox.WorkspaceWrite(dir)
+	if git.Marked(func(name string) bool {
+		_, err := hostfile.Lstat(filepath.Join(dir, name))
+		return err == nil || slices.ContainsFunc(files, func(f fs.FileInfo) bool { return strings.EqualFold(f.Name(), name) })
+	}) {
+		return nil, fmt.Errorf("%s is a git directory, or would become one", dir)
+	}
+	for _, info := range files {
 		to := filepath.Join(dir, info.Name())
 		failed := fmt.Errorf("%s is protected", to)
-		if t.Policy().JudgeWrite(to).Kind != sandbox.KindProtected {
+		if t.Policy().JudgeWrite(to).Kind != sandbox.KindProtected && own.JudgeWrite(to).Kind != sandbox.KindProtected {
 			failed = copyNew(filepath.Join(t.Policy().Temp, info.Name()), to)
 		}
 		if err = errors.Join(err, failed); failed == nil {

@@ -93,6 +93,20 @@ func TestKeep(t *testing.T) {
 	if list, err := os.ReadDir(elsewhere); err != nil || len(list) > 0 {
 		t.Errorf("written through a link: %v %v", list, err)
 	}
+	away := t.TempDir()
+	if err := errors.Join(write(own+"/mise.toml", "x"), write(own+"/later.html", "x")); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := temp.Keep(hostfile.Ground{}, away); err == nil || slices.Contains(kept, "mise.toml") || !slices.Contains(kept, "later.html") {
+		t.Errorf("in a folder outside the write roots: kept %q, %v", kept, err)
+	}
+	bare := t.TempDir()
+	if err := errors.Join(os.Mkdir(bare+"/objects", 0o755), write(own+"/HEAD", "ref: refs/heads/x"), write(own+"/config", "[core]")); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := temp.Keep(hostfile.Ground{}, bare); err == nil || len(kept) > 0 {
+		t.Errorf("a git directory was made: %q, %v", kept, err)
+	}
 	if _, err := temp.Keep(hostfile.Ground{}.With(to), "planted"); err == nil {
 		t.Error("a folder that a command may have made as a link")
 	}
