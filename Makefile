@@ -11,7 +11,7 @@ ENTRY   := $(if $(filter linux,$(shell $(GO) env GOOS)),-E main.entry)
 # compiler; without one the tests run plain. `make test RACE=-race` does the same elsewhere.
 RACE    := $(if $(CI),$(shell command -v gcc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 && echo -race))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
-TIMEOUT := $(if $(CI),40m,10m)
+TIMEOUT := $(if $(CI),60m,10m)
 
 export CGO_ENABLED := 0
 

@@ -40,17 +40,20 @@ const envStage = attack.EnvStage
 func (s setting) races() bool { return s.name == "user" || machine.Thorough() }
 
 // TestEscapes runs the table of escapes in every setting.
-func TestEscapes(t *testing.T) { inSettings(t, "^TestEscapesInSetting$") }
+func TestEscapes(t *testing.T) { runSettings(t, "^TestEscapesInSetting$", true, len(attack.Settings)) }
 
-// inSettings runs tests of this binary in every setting. A user other than root has only one.
-func inSettings(t *testing.T, pattern string) { runSettings(t, pattern, true) }
+// perTurn is in how many settings a test runs in one turn of CI.
+const perTurn = 4
+
+// inSettings runs tests of this binary in the settings of its turn. A user other than root has only one.
+func inSettings(t *testing.T, pattern string) { runSettings(t, pattern, true, perTurn) }
 
 // inEachSetting does so one after the other: these tests affect all processes of their user.
-func inEachSetting(t *testing.T, pattern string) { runSettings(t, pattern, false) }
+func inEachSetting(t *testing.T, pattern string) { runSettings(t, pattern, false, perTurn) }
 
-func runSettings(t *testing.T, pattern string, together bool) {
+func runSettings(t *testing.T, pattern string, together bool, most int) {
 	t.Helper()
-	attack.InSettings(t, together, func(t *testing.T, s attack.Setting) *exec.Cmd { return commandIn(t, s, pattern) })
+	attack.InSettings(t, together, most, func(t *testing.T, s attack.Setting) *exec.Cmd { return commandIn(t, s, pattern) })
 }
 
 // commandIn runs this test binary again, in the setting.

@@ -50,13 +50,14 @@ const (
 )
 
 // InSettings runs in every setting, or in those whose turn it is, what start returns: the tests of a binary in a process of the
-// setting. together: the settings run beside each other. A user other than root has only one.
-func InSettings(t *testing.T, together bool, start func(t *testing.T, s Setting) *exec.Cmd) {
+// setting. together: the settings run beside each other. In CI they are most of all, other ones in each turn. A
+// user other than root has only one.
+func InSettings(t *testing.T, together bool, most int, start func(t *testing.T, s Setting) *exec.Cmd) {
 	t.Helper()
 	if together {
 		t.Parallel() // with other tests of settings, after all tests that use this process alone
 	}
-	for _, s := range settingsOf(t) {
+	for _, s := range settingsOf(t, most) {
 		t.Run(s.Name, func(t *testing.T) {
 			if together {
 				t.Parallel()
@@ -82,11 +83,16 @@ func InSettings(t *testing.T, together bool, start func(t *testing.T, s Setting)
 }
 
 // settingsOf are those whose turn it is. Who is not root hears of each what it needs.
-func settingsOf(t *testing.T) []Setting {
+func settingsOf(t *testing.T, most int) []Setting {
 	if os.Getuid() != 0 {
 		return Settings
 	}
-	return machine.Pick(t, t.Name(), 2, Settings)
+	picked := machine.Pick(t, t.Name(), 2, Settings)
+	if len(picked) > most {
+		picked = picked[:most]
+		t.Logf("%s%d of %d settings, from %s on", machine.Sampled, most, len(Settings), picked[0].Name)
+	}
+	return picked
 }
 
 // Command returns the command that runs tests of binary in the setting, with files of their own in

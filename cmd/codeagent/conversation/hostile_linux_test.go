@@ -34,7 +34,7 @@ func TestHostileServer(t *testing.T) { inSettings(t, "^TestHostile.*InSetting$")
 
 // inSettings runs tests of this room in every setting.
 func inSettings(t *testing.T, pattern string) {
-	attack.InSettings(t, true, func(t *testing.T, s attack.Setting) *exec.Cmd {
+	attack.InSettings(t, true, len(attack.Settings), func(t *testing.T, s attack.Setting) *exec.Cmd {
 		dir := attack.Stage(t, s.UID)
 		binary := filepath.Join(dir, "tests")
 		from := "/proc/self/exe"
