@@ -190,6 +190,7 @@ except OSError as e: print(e.strerror)`)
 		want := []refusal{
 			{sandbox.KindSocket, "connect", out, 4}, {sandbox.KindSocket, "connect", in, 3}, {sandbox.KindSocket, "connect", th.dir + "/h", 1},
 			{sandbox.KindWrite, "bind", out + "2", 1}, {sandbox.KindProtected, "bind", th.dir + "/guarded", 1},
+			{sandbox.KindSocket, "socket", "unix datagram", 1},
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("recorded\n%+v\nwant\n%+v", got, want)
