@@ -42,10 +42,10 @@ var ErrLink = errors.New("symbolic links are not followed here")
 // KindError says that something is not a regular file.
 type KindError struct{ Mode fs.FileMode }
 
-func (e *KindError) Error() string { return Kind(e.Mode) + ", not a regular file" }
+func (e *KindError) Error() string { return kindOf(e.Mode) + ", not a regular file" }
 
-// Kind names the type of a directory entry.
-func Kind(mode fs.FileMode) string {
+// kindOf names the type of a directory entry.
+func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():
 		return "a regular file"

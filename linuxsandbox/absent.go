@@ -5,7 +5,6 @@ package linuxsandbox
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -155,7 +154,7 @@ func copyMade(from, to string) error {
 		return err
 	}
 	if info.Mode().IsRegular() {
-		return copyFile(from, to, info.Mode().Perm())
+		return hostfile.CopyNew(from, to, info.Mode().Perm())
 	}
 	if err := hostfile.Mkdir(to, 0o700); err != nil {
 		return err
@@ -165,20 +164,6 @@ func copyMade(from, to string) error {
 		err = errors.Join(err, copyMade(from+"/"+e.Name(), to+"/"+e.Name()))
 	}
 	return errors.Join(err, hostfile.Chmod(to, info.Mode().Perm()))
-}
-
-func copyFile(from, to string, mode fs.FileMode) error {
-	in, err := hostfile.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := hostfile.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }
 
 // removeUnused removes each placeholder that is still empty, if nothing touched it or if the

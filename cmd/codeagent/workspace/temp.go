@@ -3,9 +3,7 @@ package workspace
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,25 +90,11 @@ func (t Temp) Keep(ground hostfile.Ground, folder string) (kept []string, err er
 		to := filepath.Join(dir, info.Name())
 		failed := fmt.Errorf("%s is protected", to)
 		if t.Policy().JudgeWrite(to).Kind != sandbox.KindProtected && own.JudgeWrite(to).Kind != sandbox.KindProtected {
-			failed = copyNew(filepath.Join(t.Policy().Temp, info.Name()), to)
+			failed = hostfile.CopyNew(filepath.Join(t.Policy().Temp, info.Name()), to, 0o666)
 		}
 		if err = errors.Join(err, failed); failed == nil {
 			kept = append(kept, info.Name())
 		}
 	}
 	return kept, err
-}
-
-func copyNew(from, to string) error {
-	in, err := hostfile.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := hostfile.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }
