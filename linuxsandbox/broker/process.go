@@ -92,9 +92,14 @@ func (h *command) ownProcess(pid int) bool {
 	return false
 }
 
+// reservedPIDs are the first numbers of a system, which it gives once and to what it starts itself
+// (RESERVED_PIDS of kernel/pid.c).
+const reservedPIDs = 300
+
 // noteSignal records a signal for a process that the user may signal and the command may not. In a PID
 // namespace the kernel finds no process of that number. Numbers that the command has used up mean its own
-// processes that have ended.
+// processes that have ended: about as many as it has now and has reported as ended, and reservedPIDs more,
+// for threads use numbers too and an end is reported late.
 func (h *command) noteSignal(n *notify.Notification, who int) {
 	d := sandbox.Denial{Kind: sandbox.KindSignal, Operation: "kill", Target: "process " + strconv.Itoa(who), Errno: "EPERM"}
 	if who <= 1 || !h.log.sees() || unix.Kill(who, 0) != nil {
@@ -103,7 +108,7 @@ func (h *command) noteSignal(n *notify.Notification, who int) {
 	if h.rules.Has(notify.ByProcesses) {
 		d.Errno = "ESRCH"
 		_, used := kernel.InsideNumbers(int(n.TID))
-		used += h.log.ended + len(kernel.Descendants(h.log.keeper)(kernel.Processes()))
+		used += reservedPIDs + h.log.ended + len(kernel.Descendants(h.log.keeper)(kernel.Processes()))
 		if _, err := h.walk.Lstat(n, kernel.ProcDir+"/"+strconv.Itoa(who)); who <= used || err != unix.ENOENT {
 			return
 		}
