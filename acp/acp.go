@@ -88,7 +88,7 @@ type Session interface {
 }
 
 // Settings are the choices of a session. Mode is the one for editors that know one choice only;
-// it is none of Choices, and a change of either shows in the other.
+// it is not one of Choices, and a change of either shows in the other.
 type Settings struct {
 	Mode    Choice
 	Choices []Choice

@@ -399,7 +399,7 @@ func TestCancelWithoutReader(t *testing.T) {
 	})
 }
 
-// TestNullBesideAResult: an error that is null is none, and a result that is null is one.
+// TestNullBesideAResult: a null error means no error, and a null result is a result.
 func TestNullBesideAResult(t *testing.T) {
 	for line, failed := range map[string]bool{
 		`{"jsonrpc":"2.0","id":1,"result":{},"error":null}`:                      false,

@@ -16,7 +16,7 @@ import (
 // Options configures Serve.
 type Options struct {
 	Host Host
-	// Version is the version of codeagent that the editor is told.
+	// Version is the version of codeagent that the editor sees.
 	Version string
 }
 
@@ -259,7 +259,7 @@ func (s *server) name() string {
 	return "codeagent-" + strconv.Itoa(s.last)
 }
 
-// call sends a request and waits for its answer. If ctx ends first, the client is told.
+// call sends a request and waits for its answer. If ctx ends first, it tells the client.
 func (s *server) call(ctx context.Context, method string, params, result any) error {
 	got := make(chan message, 1)
 	s.mu.Lock()

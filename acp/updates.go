@@ -47,7 +47,7 @@ type textBlock struct {
 
 func text(s string) textBlock { return textBlock{"text", visible.Text(s)} }
 
-// written is a text that is being written; the zero value is none.
+// written is a text that is being written; the zero value is no text.
 type written struct {
 	id   string
 	last rune // the last one that was written

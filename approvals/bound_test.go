@@ -52,7 +52,7 @@ func (d *contents) change(path, by string) {
 	d.changed = append(d.changed, content.Change{Path: path, By: by})
 }
 
-// counted makes a gate know the changes of the session, of which there are none.
+// counted makes a gate know the changes of the session, which has none.
 func counted(o *Options) { o.Content = &contents{} }
 
 // bound returns a gate that knows the content of files, among them programs of PATH.

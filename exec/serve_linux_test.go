@@ -16,10 +16,10 @@ import (
 	"codeagent/sandbox"
 )
 
-// writing is a server that writes to each file it is told, and says how that went.
+// writing is a server that writes to each file that it gets, and reports how that went.
 const writing = `while read -r f; do if echo x >"$f"; then echo ok; else echo no; fi; done; sleep 60 & exit 7`
 
-// served is a service that is spoken to by lines.
+// served is a service with a protocol of lines.
 type served struct {
 	*exec.Service
 	t   *testing.T

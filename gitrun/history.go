@@ -186,7 +186,7 @@ func Tips(ctx context.Context, t git.Tree) (tips []string) {
 	return tips
 }
 
-// resolve returns the commit that a ref in dir names, "" if there is none.
+// resolve returns the commit that a ref in dir names, "" if absent.
 func resolve(ctx context.Context, dir, common, name string) string {
 	if name != git.Head && (path.Clean(name) != name || !strings.HasPrefix(name, git.Refs+"/")) {
 		return ""

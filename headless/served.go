@@ -44,7 +44,7 @@ func jsonOf(text string) json.RawMessage {
 	return quoted
 }
 
-// answered is s with the end of the call: a result, or why there is none.
+// answered is s with the end of the call: a result, or why not.
 func (s *served) answered(e event.ToolFinished) *served {
 	out := *s
 	if e.Outcome != word.OK {

@@ -24,7 +24,7 @@ var credentials = []struct{ prefix, reason string }{
 const tempLook = 4096
 
 // TempEntry returns the entry around path of base, a shared folder for temporary files, and its kind: a
-// regular file, a folder or a link. ok is false if there is none, or if commands must not be shown it: it
+// regular file, a folder or a link. ok is false if it is absent, or if commands must not be shown it: it
 // keeps credentials, it contains a path of closed or lies in one, or it is a folder with a socket, a pipe
 // or a device, as agents and servers make.
 func TempEntry(base, path string, closed []string) (entry string, kind fs.FileMode, ok bool) {

@@ -29,8 +29,8 @@ type Backend struct {
 	helper func() (image, error)
 	// exe is the file of the running program.
 	exe image
-	// ahead waits for the first keeper of the session, which was started ahead; nil if there is none,
-	// or somebody has taken it. probing guards it.
+	// ahead waits for the first keeper of the session, which was started ahead; nil if none was, or
+	// if somebody has taken it. probing guards it.
 	ahead func() (opening, error)
 	// openFiles is Options.OpenFiles.
 	openFiles uint64

@@ -17,7 +17,7 @@ import (
 func TestOwnRepository(t *testing.T) {
 	type row struct {
 		name, script string
-		// shows is how many files an attack leaves where the owner's programs read them; 0: it is none.
+		// shows is how many files an attack leaves where the owner's programs read them; 0: not an attack.
 		shows int
 	}
 	rows := []row{

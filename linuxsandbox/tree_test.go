@@ -17,7 +17,7 @@ import (
 	"codeagent/sandbox/resolved"
 )
 
-// TestTree: every change is reported, what is held open is found, and a stopped tree stands still.
+// TestTree: every change is reported, what is held open is found, and a stopped tree does not run.
 func TestTree(t *testing.T) {
 	b := newBackend(t)
 	dir := t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"codeagent/model"
 )
 
-// progressEvery is how often the progress of a call is told.
+// progressEvery is how often the progress of a call is reported.
 const progressEvery = 100 * time.Millisecond
 
 // Result is what a tool answered. All texts are the server's: bounded, and with hidden
@@ -23,7 +23,7 @@ type Result struct {
 	// Text is all content as text; what a model cannot read is described.
 	Text   string
 	Images []model.Image
-	// Structured is the structured content, nil if there is none. Its numbers are as exact as a
+	// Structured is the structured content, or nil. Its numbers are as exact as a
 	// float64.
 	Structured json.RawMessage
 	// Repeated: Text says Structured too.
@@ -40,7 +40,7 @@ type running struct {
 }
 
 // Call calls a tool by the server's name for it. progress, which may be nil, gets the server's
-// words on how far it is; it must not block. When ctx ends the server is told that the call is
+// words on how far it is; it must not block. When ctx ends the server learns that the call is
 // cancelled.
 //
 // A tool that failed is a Result. The error says that there was none, and errors.Is tells

@@ -128,7 +128,7 @@ func formOf(p *sdk.ElicitParams) (f form, why string) {
 		if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil || !nameable(p.URL, maxURI) {
 			return f, "its URL is not one to open"
 		}
-		// In ASCII, so that letters of two scripts that look alike are told apart.
+		// In ASCII, so that letters of two scripts that look alike can be told apart.
 		f.asked.URL = u.String()
 		return f, ""
 	}
@@ -266,7 +266,7 @@ func (p property) field() (f inquiry.Field, raw []string, why string) {
 	return f, list, ""
 }
 
-// preset is the default value as the person sees it, nil if there is none.
+// preset is the default value as the person sees it, or nil.
 func (p property) preset(f inquiry.Field, list []string) any {
 	var v any
 	if len(p.Default) == 0 || json.Unmarshal(p.Default, &v) != nil {

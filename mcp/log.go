@@ -49,7 +49,7 @@ func newLogger(tell func(level, text string)) *logger {
 	return &logger{tell: tell, left: logBurst}
 }
 
-// say tells text, unless too much was told lately.
+// say tells text, unless too much was reported lately.
 func (l *logger) say(level, s string) {
 	if l.tell == nil {
 		return

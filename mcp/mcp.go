@@ -43,8 +43,8 @@ const (
 // functions may be called at any time and from several goroutines; they must not block, except
 // for Elicit. Texts that they get are bounded and safe to show.
 type Options struct {
-	// Name is the configured name of the server: tools are told apart by it, never by the name
-	// that the server reports.
+	// Name is the configured name of the server: it is a part of its tools' names, not the
+	// name that the server reports.
 	Name string
 	// Version is codeagent's own.
 	Version string
@@ -58,7 +58,7 @@ type Options struct {
 	// ask. Nobody is asked while no call runs. Several calls never run at the same time. Which tool call a question belongs to the
 	// client does not know.
 	Elicit func(ctx context.Context, q inquiry.Question) inquiry.Reply
-	// SignIn gives the tokens for a server that is reached by HTTP; nil: there are none.
+	// SignIn gives the tokens for a server that is reached by HTTP, or nil.
 	SignIn SignIn
 	// Changed is called after the list of tools became another one.
 	Changed func()
@@ -69,7 +69,7 @@ type Options struct {
 
 // SignIn gives the tokens of a person's sign-in.
 type SignIn interface {
-	// Token returns a token for the server, or "" if there is none. refused is the one that the
+	// Token returns a token for the server, or "" if absent. refused is the one that the
 	// server has just refused, or "": another one is wanted.
 	Token(ctx context.Context, refused string) (string, error)
 }

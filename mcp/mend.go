@@ -154,7 +154,7 @@ func unreadable(what string, m map[string]json.RawMessage) string {
 	return said
 }
 
-// object is the members of an object, nil if data is none.
+// object is the members of an object, nil if data is not one.
 func object(data json.RawMessage) (members map[string]json.RawMessage) {
 	if json.Unmarshal(data, &members) != nil {
 		return nil
@@ -162,7 +162,7 @@ func object(data json.RawMessage) (members map[string]json.RawMessage) {
 	return members
 }
 
-// word is a member that is a string, "" if it is none.
+// word is a member that is a string, "" if it is not one.
 func word(members map[string]json.RawMessage, name string) (s string) {
 	if json.Unmarshal(members[name], &s) != nil {
 		return ""

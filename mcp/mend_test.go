@@ -48,7 +48,7 @@ func TestBadEntries(t *testing.T) {
 	}
 }
 
-// The same holds for the contents of a resource, and for messages of a prompt that are none.
+// The same holds for the contents of a resource, and for invalid messages of a prompt.
 func TestBadParts(t *testing.T) {
 	for _, tt := range []struct{ member, entry, want string }{
 		{"contents", `{"uri":"r:1","mimeType":"image/png","blob":"data:,"}`, "[resource r:1]\n[resource, image/png: its data is not base64]"},

@@ -38,7 +38,7 @@ func (o *outline) keep(b ...byte) {
 }
 
 // instead returns the answer that stands in place of the one that the message is, and says why it is
-// not read. There is none if the message is no answer. Without it a call would wait for its time limit.
+// not read. A message that is not an answer has none. Without it a call would wait for its time limit.
 func (o *outline) instead(why string) []jsonrpc.Message {
 	var m struct {
 		ID     any             `json:"id"`

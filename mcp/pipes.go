@@ -219,7 +219,7 @@ func (c *pipeConn) refused(m jsonrpc.Message) bool {
 	return true
 }
 
-// cleaner reads messages from lines, and drops what is none.
+// cleaner reads messages from lines, and drops other lines.
 type cleaner struct {
 	r       *bufio.Reader
 	log     *logger

@@ -178,7 +178,7 @@ func TestEndlessLineIsSlow(t *testing.T) {
 	}
 }
 
-// A line without an end is told when it is too long, and once.
+// A line without an end is reported when it is too long, and once.
 func TestEndlessLineIsTold(t *testing.T) {
 	var l told
 	before := ""
@@ -354,7 +354,7 @@ func TestTextIDs(t *testing.T) {
 	}
 }
 
-// What a server logs is told as it wrote it, text or JSON.
+// What a server logs is shown as it wrote it, text or JSON.
 func TestLogged(t *testing.T) {
 	heard := make(chan string, 10)
 	_, err := raw(t, Options{Log: func(level, text string) { heard <- level + ": " + text }}, func(w io.Writer, method string, id json.RawMessage) {

@@ -121,7 +121,7 @@ func TestQuestionsEndWithTheirCall(t *testing.T) {
 	})
 }
 
-// TestProgressIsTold: the end of the work is told at once, and once.
+// TestProgressIsTold: the end of the work is reported at once, and once.
 func TestProgressIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := raw(t, Options{}, func(w io.Writer, method string, id json.RawMessage) {

@@ -92,14 +92,14 @@ func checkWords(s map[string]any) (why string) {
 	switch kind := s["type"].(type) {
 	case nil, string:
 		if kind != nil && !named(kind) {
-			return "type is none of JSON's"
+			return "type is not one of JSON's"
 		}
 	case []any:
 		if len(kind) == 0 || !all(kind, named) {
-			return "type is none of JSON's"
+			return "type is not one of JSON's"
 		}
 	default:
-		return "type is none of JSON's"
+		return "type is not one of JSON's"
 	}
 	if v, ok := s["required"]; ok {
 		list, ok := v.([]any)

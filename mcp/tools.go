@@ -38,7 +38,7 @@ type Tool struct {
 	// Offered is its name for the model, NAME__tool: at most 64 of [a-zA-Z0-9_-], and no other
 	// tool of this server has it.
 	Offered string
-	// Title is for people, "" if there is none.
+	// Title is for people, "" if absent.
 	Title       string
 	Description string
 	// Schema is the JSON Schema object of its arguments.
@@ -105,7 +105,7 @@ func pages[T any](ctx context.Context, most int, page func(ctx context.Context, 
 	return all, nil
 }
 
-// checked are the tools that can be offered, by name. What cannot is told.
+// checked are the tools that can be offered, by name. What cannot is reported.
 func (c *Client) checked(tools []*sdk.Tool) []Tool {
 	var list []Tool
 	names := map[string]bool{}

@@ -104,7 +104,7 @@ func (p Policy) protects(root Root, target string) (rule, reason string, ok bool
 	return rule, row.Reason, true
 }
 
-// project is the deepest root around target that a person opened. A path that was only granted is none.
+// project is the deepest root around target that a person opened. A path that was only granted does not count.
 func (p Policy) project(target string) (deepest string) {
 	for r := range p.roots {
 		if r.Origin != FromGrant && len(r.Path) > len(deepest) && Covers(r.Path, target) {

@@ -64,7 +64,7 @@ func changeOf(c patch.Change, display func(string) string) event.FileChange {
 	return out
 }
 
-// textOf returns the text of a file, "" if there is none, and false if it cannot be compared by lines. Text
+// textOf returns the text of a file, "" if absent, and false if it cannot be compared by lines. Text
 // in another encoding is decoded as in browsers.
 func textOf(c *patch.Content) (text string, ok bool) {
 	switch {

@@ -184,7 +184,7 @@ type Options struct {
 	// Findings takes all findings of a review and returns them as they are kept: File as it is
 	// printed, and Note set where File or Line cannot be right. Nil: there is no tool for it.
 	Findings func(context.Context, []event.Finding) []event.Finding
-	// Unsaved returns the text of a file as an editor has it; ok is false if there is none. Nil: no
+	// Unsaved returns the text of a file as an editor has it; ok is false if it is absent. Nil: no
 	// editor is asked.
 	Unsaved func(ctx context.Context, path string) (text string, ok bool)
 	// External are the tools of others; nil: none.

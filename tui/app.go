@@ -229,7 +229,7 @@ func (m *app) draw() tea.View {
 }
 
 // askedRows is the drawing of a question, docked below the transcript. seen records that the person
-// sees it; nil: there is none.
+// sees it, or nil.
 type askedRows struct {
 	lines []string
 	x, y  int

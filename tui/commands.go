@@ -40,7 +40,7 @@ type Extras struct {
 	// Own reads the person's own commands, and the project's. It is called once.
 	Own func(ctx context.Context) ([]prompts.Own, error)
 
-	// Servers and ServerOffers are the MCP servers; nil: there are none.
+	// Servers and ServerOffers are the MCP servers, or nil.
 	Servers      Servers
 	ServerOffers ServerOffers
 

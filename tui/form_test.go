@@ -22,7 +22,7 @@ func (r *rig) inquire(q inquiry.Question) *form.Ask {
 	return a
 }
 
-// wantReply checks the answer to a question of a server; "": there is none yet.
+// wantReply checks the answer to a question of a server; "" before the first.
 func (r *rig) wantReply(a *form.Ask, action string, values map[string]any) {
 	r.t.Helper()
 	var got inquiry.Reply

@@ -29,7 +29,7 @@ func (d *inLines) writeForm() tea.Cmd {
 	return d.after(d.offers.Grace, func(time.Time) tea.Msg { return openMsg{f} })
 }
 
-// formLine takes a line for the question of a server; false: it is none of its answers.
+// formLine takes a line for the question of a server; false: not one of its answers.
 func (d *inLines) formLine(text string) (cmd tea.Cmd, handled bool) {
 	f, i := d.asking.Form, d.asking.field
 	switch {

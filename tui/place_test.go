@@ -105,7 +105,7 @@ func TestStatusCommandsLine(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if s := a.told[0]; s.Model != "scripted-1" || s.Branch != "main" || s.Folder != "/home/ada/src/app" || s.Sandbox != "workspace-write" || s.Approvals != "on-request" || s.Context != -1 {
-		t.Errorf("it was told %+v", s)
+		t.Errorf("it got %+v", s)
 	}
 	for _, nasty := range append(tuitest.Nasty(), strings.Repeat("▲ all enforced ", 50)) {
 		for _, w := range []int{30, 80} {

@@ -73,7 +73,7 @@ func (r *Request) Recall() {
 	r.Options[i].Label += fmt.Sprintf(" (you said yes to this %d times)", r.Lasting.Replay.Yeses)
 }
 
-// toolRule returns the rule that answers a question about a call in the future, or why there is none.
+// toolRule returns the rule that answers a question about a call in the future, or why not.
 func toolRule(c *decide.ServerCall, gr sandbox.Grant) ([]*rules.Rule, string) {
 	switch {
 	case !gr.Empty():

@@ -54,7 +54,7 @@ var editorsOf = map[string]asEditor{
 	},
 }
 
-// button returns the option that a button for a kind sends; "" if there is none.
+// button returns the option that a button for a kind sends; "" if absent.
 func (a asEditor) button(kind string, options []struct{ OptionID, Kind string }) (id string) {
 	for _, o := range options {
 		if o.Kind == kind && (id == "" || a.last) {

@@ -393,7 +393,7 @@ func TestACPServers(t *testing.T) {
 }
 
 // TestACPAttached: the model gets what an editor attaches to a command that is a prompt, and nothing
-// of a command that is none.
+// of what is not a command.
 func TestACPAttached(t *testing.T) {
 	u := newUser(t, "self", -1)
 	srv := serve(t, scripted.Reply{Text: "planned"})

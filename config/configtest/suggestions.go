@@ -53,7 +53,7 @@ func (t Trial) Faults(first sandbox.Verdict) (count int, faults []string) {
 		faults = append(faults, fmt.Sprintf("the grant %q: %v", g.Lines(nil), err))
 	}
 	if len(first.Needs()) == 0 {
-		return 1, faults // nothing was lost, so nobody is told a flag
+		return 1, faults // nothing was lost, so no flag is suggested
 	}
 	if len(flags) == 0 {
 		if len(left) == 0 {

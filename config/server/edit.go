@@ -233,7 +233,7 @@ func decoded(text []byte) (map[string]any, error) {
 	return tree, toml.Unmarshal(bytes.TrimPrefix(text, mark), &tree)
 }
 
-// serverIn returns the table of a server; nil: there is none.
+// serverIn returns the table of a server, or nil.
 func serverIn(tree map[string]any, name string) map[string]any {
 	mcp, _ := tree["mcp"].(map[string]any)
 	servers, _ := mcp["servers"].(map[string]any)
@@ -269,8 +269,8 @@ type expression struct {
 	key    []string // whole
 	line   int      // its first one, from 1
 	header bool
-	// end is where its key ends, and lastElement where the last element of a list does; 0: there
-	// is none. Both are offsets.
+	// end is where its key ends, and lastElement where the last element of a list does; 0 if
+	// absent. Both are offsets.
 	end, lastElement int
 }
 

@@ -55,8 +55,8 @@ func TestOfFile(t *testing.T) {
 	}
 }
 
-// TestOtherForms: the forms that other programs write are read too, and a server that is disabled there
-// is none.
+// TestOtherForms: the forms that other programs write are read too, without the servers that are disabled
+// there.
 func TestOtherForms(t *testing.T) {
 	for _, text := range []string{
 		"\ufeff" + `{"mcpServers": {"a": {"command": "x"}}}`,

@@ -17,7 +17,7 @@ import (
 var errFormat = errors.New("not an index that git writes")
 
 // copyIndex returns an index (gitformat-index(5)) with the entries and extensions of text, or an error if a
-// path in it is none that git adds. The tables of offsets are left out (EOIE, IEOT): git would read entries
+// path in it is not one that git adds. The tables of offsets are left out (EOIE, IEOT): git would read entries
 // where they say.
 func copyIndex(text []byte) ([]byte, error) {
 	var out []byte
@@ -93,7 +93,7 @@ func (r reader) copy() ([]byte, error) {
 	}
 	for _, name := range names {
 		if !added(name) && !(name == "" && split) { // an entry that replaces one of the shared index
-			return nil, fmt.Errorf("the path %.200q in the index is none that git adds", name)
+			return nil, fmt.Errorf("the path %.200q in the index is not one that git adds", name)
 		}
 	}
 	return r.summed(out), nil

@@ -206,7 +206,7 @@ func (s Setting) TakesPath() bool {
 	return s.Name != "quotepath" && (strings.HasSuffix(s.Name, "path") || strings.HasSuffix(s.Name, "file") || strings.HasSuffix(s.Name, "dir"))
 }
 
-// Inert reports whether the setting names no program, whatever else git is told.
+// Inert reports whether the setting names no program, whatever else git gets.
 func (s Setting) Inert() bool {
 	plain, value := s.Section+"."+s.Name, strings.TrimPrefix(s.Value, ":(optional)")
 	switch {

@@ -10,7 +10,7 @@ import (
 	"codeagent/sandbox/protect"
 )
 
-// Threat: git goes on with what it has begun (rebase, am, cherry-pick, rerere) as files in the git directory
+// Threat: git continues what it has begun (rebase, am, cherry-pick, rerere) as files in the git directory
 // say, whoever wrote them. At the owner's "git rebase --continue" the step "exec evil" runs, and of a strategy
 // x/y the program git-merge-x/y; by an option git writes to any file, and by a path in MERGE_RR it copies any
 // file to where commands read.

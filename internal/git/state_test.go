@@ -2,7 +2,7 @@ package git
 
 import "testing"
 
-// TestCopyState: what git goes on with names no program and no file, but what it named before.
+// TestCopyState: what git continues names no program and no file, but what it named before.
 func TestCheckState(t *testing.T) {
 	for _, row := range []struct {
 		name, text string

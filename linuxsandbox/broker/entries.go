@@ -70,7 +70,7 @@ func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, 
 			return notify.Reply{Again: true}
 		case !restores:
 			if h.judge.history.checksOut(n, s) {
-				d.Unwritten = &sandbox.Unwritten{} // git goes on without it
+				d.Unwritten = &sandbox.Unwritten{} // git continues without it
 			}
 			return h.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
 		}

@@ -32,7 +32,7 @@ import (
 //
 // The file in memory is looked at before each call of the command, the end of a process among them, and every
 // millisecond. So whoever reads the entry after such a step finds the content in place. The files by which
-// git goes on with what it has begun (git.State) are written in the same way.
+// git continues what it has begun (git.State) are written in the same way.
 
 // gitlinks are the files that the command is writing.
 type gitlinks struct {

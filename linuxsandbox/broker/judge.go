@@ -51,7 +51,7 @@ func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: of, Why: onlyRenamed}
 	}
 	if d == nil && j.isState(n, path) {
-		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path, Why: "codeagent installs its own copy of what git goes on with"}
+		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path, Why: "codeagent installs its own copy of what git continues"}
 	}
 	return d
 }

@@ -443,7 +443,7 @@ func (o *ownGit) at(n *notify.Notification, walk *pathwalk.Walker, path string) 
 // a person's grant of them renameCopy takes what it reads.
 const onlyRenamed = "git's settings are set by a rename, as git config does it, and codeagent installs its own copy"
 
-// isState reports whether the owner's git goes on with what it has begun as the file at path says.
+// isState reports whether the owner's git continues what it has begun as the file at path says.
 func (j *judge) isState(n *notify.Notification, path string) bool {
 	dir, file := git.State(path)
 	return file && !j.protection.isTemporary(path) && j.closed(n, dir)

@@ -48,7 +48,7 @@ func sendDoor(out control.Socket, body []byte) error {
 	return err
 }
 
-// joinCommand gives the first keeper what others are forked with: the command's standard files, a
+// joinCommand gives the first keeper what each later one is forked with: the command's standard files, a
 // session of its own unless the command is in the foreground, and the further descriptors that the
 // Spec names by their numbers behind the control socket. A probe gets no files.
 func joinCommand(order *spec.Spec, files []int) error {

@@ -34,7 +34,7 @@ type Field struct {
 	Least, Most *float64
 	// Choices are the values that may be chosen, as they are shown, each once.
 	Choices []string
-	// Default is a value that fits, as in Reply.Values; nil: there is none.
+	// Default is a value that fits, as in Reply.Values, or nil.
 	Default any
 }
 

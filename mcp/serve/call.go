@@ -69,7 +69,7 @@ type run struct {
 // asking is a question that waits for its answer.
 type asking struct {
 	question *mcp.ElicitParams
-	answer   chan *mcp.ElicitResult // buffered; nil: there is none
+	answer   chan *mcp.ElicitResult // buffered, or nil
 }
 
 // handle serves one tools/call.

@@ -21,7 +21,7 @@ const (
 
 // envelope is one JSON object of the client as JSON-RPC sees it.
 type envelope struct {
-	id     any // a string or an int64; nil: there is none, or none that can be repeated
+	id     any // a string or an int64, or nil, or none that can be repeated
 	method string
 	// asks: the client waits for a response. Nothing else is answered: an answer to a response could go
 	// back and forth for ever.

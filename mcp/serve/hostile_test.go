@@ -105,7 +105,7 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// TestNoArguments: arguments that are null are none, as some clients write it.
+// TestNoArguments: null arguments mean no arguments, as some clients write it.
 func TestNoArguments(t *testing.T) {
 	p := start(t, t.Context(), host{"echo": func(_ context.Context, c Call) Result { return Result{Text: "<" + string(c.Arguments) + ">"} }}.options())
 	p.initialize("{}")

@@ -128,7 +128,7 @@ func described(t Tool) *mcp.Tool {
 		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.Input,
 		Annotations: &mcp.ToolAnnotations{Title: t.Title, DestructiveHint: &t.Destructive, OpenWorldHint: &t.OpenWorld},
 	}
-	if t.Output != nil { // else the schema would be null, which is none
+	if t.Output != nil { // else the schema would be null, which is not a schema
 		out.OutputSchema = t.Output
 	}
 	return out

@@ -348,7 +348,7 @@ func unquoted(m message) string {
 	return r.Content[0].(*mcp.TextContent).Text
 }
 
-// TestInputRequired: in 2026-07-28 the call is answered by the question, and goes on with the answer.
+// TestInputRequired: in 2026-07-28 the call is answered by the question, and continues with the answer.
 func TestInputRequired(t *testing.T) {
 	for name, c := range answerCases {
 		if name == "empty" { // not an answer at all there: the request itself is invalid
@@ -439,7 +439,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestRoots: the folders of the client's file roots; other schemes and hosts are none.
+// TestRoots: the folders of the client's file roots; other schemes and hosts do not count.
 func TestRoots(t *testing.T) {
 	got := make(chan []string, 1)
 	p := start(t, t.Context(), host{"roots": func(ctx context.Context, c Call) Result {

@@ -229,7 +229,7 @@ func (f *Form) Fill() {
 func (f *Form) Leave() { f.filling, f.problem = false, "" }
 
 // Press takes a key while the form is filled in: what is typed, or else what the key does. reply
-// is the answer, nil as long as there is none; false: the form has no use for the key.
+// is the answer, nil as long as it is open; false: the form has no use for the key.
 func (f *Form) Press(typed string, do keys.Action, w int) (reply *inquiry.Reply, handled bool) {
 	e := &f.fields[f.at.field]
 	f.problem, f.follow = "", true
@@ -304,7 +304,7 @@ func (f *Form) look(field int) {
 }
 
 // next is Enter: it goes to the next field, and after the last one sends the answers. Where a
-// choice is required and there is none yet, it takes the one that the cursor is at.
+// choice is required and nothing is chosen yet, it takes the one that the cursor is at.
 func (f *Form) next() *inquiry.Reply {
 	if e := &f.fields[f.at.field]; e.Required && len(e.taken) > 0 && !slices.Contains(e.taken, true) {
 		e.take(f.at.choice)

@@ -51,7 +51,7 @@ func tree(root ast.Node, source []byte) string {
 	return b.String()
 }
 
-// onlyDashes finds a line of nothing else. The extension makes a table of it where it goes on with
+// onlyDashes finds a line of nothing else. The extension makes a table of it where it continues with
 // a paragraph of a list or quote, and GitHub makes none.
 var onlyDashes = regexp.MustCompile(`(?m)^[\s>]*-+\s*$`)
 

@@ -88,7 +88,7 @@ func anyRequest(r *rand.Rand) approvals.Request {
 	return q
 }
 
-// ours reports whether a row is codeagent's: a bar stands before what others say.
+// ours reports whether a row is codeagent's: a bar stands before foreign text.
 func ours(row string) bool {
 	before, _, barred := strings.Cut(row, "│ ")
 	before = strings.TrimSpace(before)
@@ -123,7 +123,7 @@ func TestWhateverIsAsked(t *testing.T) {
 					t.Fatalf("seed %d: a row of %d columns at %d: %q", seed, ansi.StringWidth(plain), w, plain)
 				}
 				if ours(plain) && strings.Contains(plain, alien) {
-					t.Fatalf("seed %d, %dx%d: a row without a bar shows what others say: %q", seed, w, h, plain)
+					t.Fatalf("seed %d, %dx%d: a row without a bar shows foreign text: %q", seed, w, h, plain)
 				}
 				shown[strings.TrimRight(plain, " ")] = true
 			}

@@ -86,7 +86,7 @@ func (c Clipboard) Read(ctx context.Context) (Clip, error) {
 }
 
 // Write replaces the content of the clipboard by a text, by a program of this desktop. It does
-// nothing where there is none.
+// nothing without one.
 func (c Clipboard) Write(ctx context.Context, text string) error {
 	name, path, args := c.writer()
 	if path == "" {

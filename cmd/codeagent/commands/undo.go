@@ -27,7 +27,7 @@ func NewUndoing(ses *conversation.Session) *Undoing {
 }
 
 // Last returns what undoing the last turn would do, and the command that restores, once the session
-// has ended, what cannot be restored now ("": there is none). Without a turn the error is
+// has ended, what cannot be restored now ("": nothing to restore). Without a turn the error is
 // undo.ErrNothing.
 func (u *Undoing) Last() (p *undo.Plan, opens string, err error) {
 	return u.judged(u.ses.Undo.Plan(undo.MayChange(u.ses.Gate.Own())))

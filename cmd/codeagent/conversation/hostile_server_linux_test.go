@@ -45,7 +45,7 @@ type hostile struct {
 
 type obj = map[string]any
 
-// does reports whether it was told to misbehave in this way.
+// does reports whether it is set to misbehave in this way.
 func (h *hostile) does(way string) bool { return slices.Contains(h.ways, way) }
 
 func (h *hostile) send(v any) {

@@ -365,7 +365,7 @@ func (m *member) enter(ctx context.Context) error {
 func (m *member) leave() { <-m.turn }
 
 // running returns an instance that may do what p allows: the present one, or a new one where there
-// is none or reading is to become another. changed is what loads was for the question. The caller holds
+// is absent or reading is to become another. changed is what loads was for the question. The caller holds
 // m.turn.
 func (m *member) running(ctx context.Context, p sandbox.Policy, changed string) (*instance, error) {
 	m.mu.Lock()

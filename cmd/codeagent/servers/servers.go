@@ -69,7 +69,7 @@ type Servers struct {
 	pending []event.Event // before Attach; guarded by mu
 }
 
-// Open starts every server and does not wait for them. It returns nil if there is none. Close ends
+// Open starts every server and does not wait for them. It returns nil without one. Close ends
 // them.
 func Open(ctx context.Context, o Options) *Servers {
 	if len(o.Configured) == 0 {

@@ -55,7 +55,7 @@ type Workspace struct {
 	Offered resolved.Backend
 	Stdio   cli.Stdio
 	// linux is the Linux backend, which is prepared while the settings are read; unprepared is why
-	// there is none.
+	// that failed.
 	linux      *linuxsandbox.Backend
 	unprepared error
 	closers    []func() error

@@ -1,4 +1,4 @@
-// Questions are asked and answered both ways, and an answer that is none opens nothing.
+// Questions are asked and answered both ways, and an invalid answer opens nothing.
 import { assert, fs, out, patch, say, start, steps, wish } from "./lib.mjs";
 
 const file = `${out}/granted`;

@@ -44,7 +44,7 @@ const bare = await start({ answer: "once" });
 const { sessionId: other } = await bare.open(work, [server]);
 await bare.prompt(other, steps(call("ask"), say("asked")));
 assert.ok(bare.text(other).includes("asks for input"));
-// A server that does not start is told, and the session works.
+// A server that does not start is reported, and the session works.
 const { sessionId: broken } = await bare.open(work, [{ ...server, name: "absent", command: "/nothing/here" }]);
 await bare.prompt(broken, steps(say("still here")));
 assert.ok(bare.text(broken).includes("still here") && bare.text(broken).includes("absent"));
