@@ -69,21 +69,6 @@ func Remove(path string) error {
 // Rename renames from to to, and replaces an existing entry.
 func Rename(from, to string) error { return atBoth("rename", from, to, unix.Renameat) }
 
-// CopyNew copies the regular file at from to to, where nothing may be, with the permissions perm less the umask.
-func CopyNew(from, to string, perm fs.FileMode) error {
-	in, err := Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
-}
-
 // Link makes to another name (hard link) of the file at from.
 func Link(from, to string) error {
 	return atBoth("link", from, to, func(fromDir int, fromName string, toDir int, toName string) error {

@@ -277,3 +277,41 @@ func TestLock(t *testing.T) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }
+
+// TestCopyAllOrNothing: a copy that cannot be made whole leaves nothing, and what was there before stays.
+func TestCopyAllOrNothing(t *testing.T) {
+	for name, spoil := range map[string]func(from, to string) error{
+		"a pipe": func(from, _ string) error { return unix.Mkfifo(from+"/z/pipe", 0o644) },
+		"a link": func(from, _ string) error { return os.Symlink("f", from+"/z/link") },
+		"a large file": func(from, _ string) error {
+			return errors.Join(os.WriteFile(from+"/z/large", nil, 0o644), os.Truncate(from+"/z/large", 2<<30))
+		},
+		"a refused name": func(from, _ string) error { return os.WriteFile(from+"/z/refused", nil, 0o644) },
+		"a folder there": func(_, to string) error {
+			return errors.Join(os.Mkdir(to, 0o755), os.WriteFile(to+"/mine", nil, 0o644))
+		},
+	} {
+		dir := t.TempDir()
+		from, to := dir+"/from", dir+"/to"
+		err := errors.Join(os.MkdirAll(from+"/z", 0o755), os.WriteFile(from+"/f", []byte("x"), 0o644))
+		if err = errors.Join(err, spoil(from, to)); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := os.ReadDir(to)
+		c := Copy{Perm: 0o666, Judge: func(to, _ string) error {
+			if filepath.Base(to) == "refused" {
+				return errors.New("refused")
+			}
+			return nil
+		}}
+		if err := c.New(from, to); err == nil {
+			t.Errorf("%s: copied", name)
+		}
+		if after, _ := os.ReadDir(to); len(after) != len(before) {
+			t.Errorf("%s: left %v", name, after)
+		}
+		if _, err := os.Lstat(to); err == nil && before == nil {
+			t.Errorf("%s: the folder was left", name)
+		}
+	}
+}

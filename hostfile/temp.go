@@ -25,9 +25,9 @@ const tempLook = 4096
 
 // TempEntry returns the entry around path of base, a shared folder for temporary files, and its kind: a
 // regular file, a folder or a link. ok is false if it is absent, or if commands must not be shown it: it
-// keeps credentials, it contains a path of closed or lies in one, or it is a folder with a socket, a pipe
-// or a device, as agents and servers make.
-func TempEntry(base, path string, closed []string) (entry string, kind fs.FileMode, ok bool) {
+// keeps credentials, it contains a path of denied or of codeagent's own or lies in one, or it is a folder with a
+// socket, a pipe or a device, as agents and servers make.
+func TempEntry(base, path string, denied []string, own sandbox.Protected) (entry string, kind fs.FileMode, ok bool) {
 	if base == path || !sandbox.Covers(base, path) {
 		return "", 0, false
 	}
@@ -38,7 +38,7 @@ func TempEntry(base, path string, closed []string) (entry string, kind fs.FileMo
 			return "", 0, false
 		}
 	}
-	if slices.ContainsFunc(closed, func(c string) bool { return sandbox.Covers(c, entry) || sandbox.Covers(entry, c) }) {
+	if slices.ContainsFunc(slices.Concat(denied, own.Hidden, own.Own), func(c string) bool { return sandbox.Covers(c, entry) || sandbox.Covers(entry, c) }) {
 		return "", 0, false
 	}
 	info, err := Lstat(entry)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"codeagent/hostfile"
@@ -99,39 +98,20 @@ func createPlace(path string, kind fs.FileMode, to string) (placeholder, error) 
 	return placeholder{path: path, dev: st.Dev, ino: st.Ino, flags: flags}, err
 }
 
-// moveMade moves what commands made in the private folder to the granted path, and replaces nothing there.
+// copyMade copies what commands made in the private folder to the granted path, and replaces nothing there.
 // Threat: in the private folder no name is protected, commands may keep files of it open, or have other names
-// for them. So the host gets copies, of files and folders alone, and none with a protected name, while the
-// commands of the session change nothing. allows is the policy of the command as it was at its end.
-func moveMade(still func(func()), from, to string, allows func(path, from string) bool) *sandbox.Denial {
+// for them. So the host gets copies, or nothing, while the commands of the session change nothing. allows is the
+// policy of the command as it was at its end.
+func copyMade(still func(func()), from, to string, allows func(path, from string) bool) *sandbox.Denial {
 	var err error
 	still(func() {
-		entries, size := 0, int64(0)
-		var look func(below string) error
-		look = func(below string) error {
-			info, err := os.Lstat(from + below)
-			if err != nil {
-				return err
+		made := hostfile.Copy{Perm: fs.ModePerm, Judge: func(to, from string) error {
+			if !allows(to, from) {
+				return fmt.Errorf("%s would be protected there", from)
 			}
-			entries, size = entries+1, size+info.Size()
-			switch {
-			case !info.IsDir() && !info.Mode().IsRegular():
-				return fmt.Errorf("%s is no file or folder", from+below)
-			case entries > maxMoved || size > maxMovedSize || !allows(to+below, from+below):
-				return fmt.Errorf("%s would be protected there, or there is too much", from+below)
-			case !info.IsDir():
-				return nil
-			}
-			list, err := hostfile.ReadDir(from+below, maxMoved)
-			for _, e := range list {
-				err = errors.Join(err, look(below+"/"+e.Name()))
-			}
-			return err
-		}
-		if err = look(""); err == nil {
-			err = copyMade(from, to)
-		}
-		if err == nil {
+			return nil
+		}}
+		if err = made.New(from, to); err == nil {
 			err = hostfile.RemoveAll(from)
 		}
 	})
@@ -139,31 +119,9 @@ func moveMade(still func(func()), from, to string, allows func(path, from string
 		return nil
 	}
 	return &sandbox.Denial{
-		Kind: sandbox.KindWrite, Operation: "renameat2", Target: to, Evidence: sandbox.EvidenceBackend, Count: 1,
+		Kind: sandbox.KindWrite, Operation: "copy", Target: to, Evidence: sandbox.EvidenceBackend, Count: 1,
 		Why: "what was made there stays in the session's own folder: " + err.Error(),
 	}
-}
-
-// maxMoved bounds the entries of a folder that is moved, and maxMovedSize its bytes.
-const maxMoved, maxMovedSize = 100_000, 1 << 30
-
-// copyMade copies the file or folder from to to, where nothing may be.
-func copyMade(from, to string) error {
-	info, err := os.Lstat(from)
-	if err != nil {
-		return err
-	}
-	if info.Mode().IsRegular() {
-		return hostfile.CopyNew(from, to, info.Mode().Perm())
-	}
-	if err := hostfile.Mkdir(to, 0o700); err != nil {
-		return err
-	}
-	list, err := hostfile.ReadDir(from, maxMoved)
-	for _, e := range list {
-		err = errors.Join(err, copyMade(from+"/"+e.Name(), to+"/"+e.Name()))
-	}
-	return errors.Join(err, hostfile.Chmod(to, info.Mode().Perm()))
 }
 
 // removeUnused removes each placeholder that is still empty, if nothing touched it or if the

@@ -238,7 +238,7 @@ func (p *process) leave() error {
 		if p.broker == nil {
 			continue
 		}
-		if d := moveMade(p.backend.Still, from, to, p.broker.Allows); d != nil {
+		if d := copyMade(p.backend.Still, from, to, p.broker.Allows); d != nil {
 			p.trace.Denials = append(p.trace.Denials, *d)
 		}
 	}

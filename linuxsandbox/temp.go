@@ -34,14 +34,13 @@ func (b *Backend) showNamed(proc *process, m *mountPlan, names []string, folders
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	closed := slices.Concat(proc.policy.DenyRead, proc.policy.Protected.Hidden, proc.policy.Protected.Own)
 	for _, name := range names[:min(len(names), maxNamed)] {
 		for range maxLinks {
 			base := m.Replaced(name)
 			if !slices.Contains(m.Private, base) || sandbox.CoveredBy(slices.Concat(m.Writable, m.Readable, m.Named), name) {
 				break
 			}
-			entry, kind, ok := hostfile.TempEntry(base, name, closed)
+			entry, kind, ok := hostfile.TempEntry(base, name, proc.policy.DenyRead, proc.policy.Protected)
 			if !ok || !proc.policy.JudgeRead(name).Allowed || kind.IsDir() && !folders {
 				break
 			}

@@ -196,6 +196,8 @@ var madeRows = []struct{ name, script, host string }{
 	{"no second name", `echo x > $N.keep && ln $N.keep $N`, `test $(stat -c %h $N) = 1 && grep -q x $N`},
 	{"no second name in a folder", `mkdir $N && echo x > $N.keep && ln $N.keep $N/f`, `test $(stat -c %h $N/f) = 1`},
 	{"no set-id bits", `echo x > $N && chmod 6755 $N`, `test -e $N && test ! -u $N && test ! -g $N`},
+	{"not half of a folder", `mkdir $N && echo x > $N/a && echo x > $N/b && chmod 0 $N/b`, `test ! -e $N || test -e $N/b`},
+	{"not too much", `mkdir $N && truncate -s 2G $N/large`, `test ! -e $N`},
 	{"nothing", `test ! -e $N`, `test ! -e $N`},
 	{"then removed", `mkdir $N && rmdir $N`, `test ! -e $N`},
 	{"and fails", `mkdir $N; exit 3`, `test -d $N`},

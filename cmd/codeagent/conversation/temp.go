@@ -11,26 +11,39 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
+	"codeagent/sandbox"
 )
 
 // Temp is what commands of the session see as /tmp.
 func Temp(ses *Session) workspace.Temp {
 	private := slices.Contains(ses.Workspace.Enforcement.Active(), "mountns")
-	return workspace.Temp{Policy: ses.Gate.Open, Private: private, Folder: ses.Workspace.Folder}
+	still := func(do func()) { do() }
+	if b, ok := ses.Workspace.Offered.(sandbox.Stiller); ok {
+		still = b.Still
+	}
+	return workspace.Temp{Policy: ses.Gate.Open, Private: private, Folder: ses.Workspace.Folder, Still: still}
 }
 
-// Keep copies the files of the session's own /tmp to folder, or to the workspace if it is empty, and says so.
+// Keep copies what is in the session's own /tmp to folder, or to the workspace if it is empty, and says so.
 func Keep(ses *Session, folder string) (words string, err error) {
 	folder = cmp.Or(folder, ses.Workspace.Folder)
 	kept, err := Temp(ses).Keep(ses.Workspace.Ground(), folder)
-	return "kept of the session's own /tmp in " + folder + ": " + visible.Line(cmp.Or(short.List(kept, mostLeft), "nothing")), err
+	return "kept of the session's own /tmp in " + folder + ": " + listed(kept), err
 }
 
-// mostLeft bounds the files that are named.
+// mostLeft bounds the files and folders that are named.
 const mostLeft = 8
 
-// leftovers is a face that names at the end of a turn the files which the turn left in the session's own
-// /tmp: the person would look for them in theirs.
+func listed(all []workspace.Left) string {
+	var names []string
+	for _, l := range all {
+		names = append(names, l.String())
+	}
+	return visible.Line(cmp.Or(short.List(names, mostLeft), "nothing"))
+}
+
+// leftovers is a face that names at the end of a turn what the turn left in the session's own
+// /tmp: the person would look for it in theirs.
 type leftovers struct {
 	Face
 	ses   *Session
@@ -39,20 +52,20 @@ type leftovers struct {
 
 func (l leftovers) Emit(e event.Event) {
 	if _, over := e.(event.TurnFinished); over {
-		var names []string
-		for _, f := range Temp(l.ses).Files() {
-			if !l.known[f.Name()].Equal(f.ModTime()) {
-				names, l.known[f.Name()] = append(names, f.Name()), f.ModTime()
+		var left []workspace.Left
+		for _, f := range Temp(l.ses).Left() {
+			if !l.known[f.Name].Equal(f.Changed) {
+				left, l.known[f.Name] = append(left, f), f.Changed
 			}
 		}
-		if len(names) > 0 {
-			l.Face.Emit(l.notice(names))
+		if len(left) > 0 {
+			l.Face.Emit(l.notice(left))
 		}
 	}
 	l.Face.Emit(e)
 }
 
-func (l leftovers) notice(names []string) event.Notice {
+func (l leftovers) notice(left []workspace.Left) event.Notice {
 	how := "--keep-temp FOLDER keeps them"
 	if o := l.ses.Options; o.Attended {
 		how = "/keep copies them to the workspace, from " + l.ses.Workspace.Policy.Temp
@@ -63,6 +76,5 @@ func (l leftovers) notice(names []string) event.Notice {
 		}
 		return event.Notice{Level: word.LevelInfo, Text: words}
 	}
-	list := visible.Line(short.List(names, mostLeft))
-	return event.Notice{Level: word.LevelInfo, Text: "left in the session's own /tmp, which is removed at its end: " + list + " (" + how + ")"}
+	return event.Notice{Level: word.LevelInfo, Text: "left in the session's own /tmp, which is removed at its end: " + listed(left) + " (" + how + ")"}
 }

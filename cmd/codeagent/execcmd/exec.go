@@ -104,7 +104,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	x.add(fl)
 	fl.BoolVar(&x.plainJSON, "experimental-json", false, "as --json, without the fields and items of our own")
 	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
-	fl.StringVar(&x.keepTemp, "keep-temp", "", "copy the files that commands leave in the session's own /tmp to this folder")
+	fl.StringVar(&x.keepTemp, "keep-temp", "", "copy the files and folders that commands leave in the session's own /tmp to this folder")
 	fl.StringVar(&x.schema, "output-schema", "", "the answer must fit the JSON Schema in this file")
 	attach.Flag(fl, &x.images)
 	x.codex.add(fl)

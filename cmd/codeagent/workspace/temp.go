@@ -7,10 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"codeagent/hostfile"
 	"codeagent/internal/git"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 )
 
 // Temp is what commands of a session see as /tmp and /var/tmp.
@@ -20,6 +23,8 @@ type Temp struct {
 	Private bool
 	// Folder is the workspace.
 	Folder string
+	// Still is that of sandbox.Stiller.
+	Still func(do func())
 }
 
 // Own reports whether commands see the session's private folder.
@@ -46,55 +51,130 @@ func (t Temp) Path(path string) (at string, named bool) {
 	if err == nil && info.Mode()&fs.ModePerm != 0 { // without a permission it is the place of what is shown to a command
 		return own, false
 	}
-	if _, _, ok := hostfile.TempEntry(base, path, slices.Concat(p.DenyRead, p.Protected.Hidden, p.Protected.Own)); ok && p.JudgeRead(path).Allowed {
+	if _, _, ok := hostfile.TempEntry(base, path, p.DenyRead, p.Protected); ok && p.JudgeRead(path).Allowed {
 		return path, true
 	}
 	return own, false
 }
 
-// mostLooked bounds the entries that Files looks at.
+// Left is a file or a folder at the top of the private folder.
+type Left struct {
+	Name   string
+	Folder bool
+	// Files are its regular files, with Size bytes. Many: they are more.
+	Files int
+	Size  int64
+	Many  bool
+	// Changed is the latest change of one of them, or of a folder.
+	Changed time.Time
+}
+
+// mostLooked bounds the entries that Left looks at, at the top and in each folder there.
 const mostLooked = 4096
 
-// Files lists the files at the top of the private folder. In folders, and under hidden names, programs keep
-// their caches.
-func (t Temp) Files() (out []fs.FileInfo) {
+// Left lists what commands left at the top of the private folder: files, and folders with files. Under hidden
+// names programs keep their caches.
+func (t Temp) Left() (out []Left) {
 	if !t.Own() {
 		return nil
 	}
-	list, _ := hostfile.ReadDir(t.Policy().Temp, mostLooked)
+	top := t.Policy().Temp
+	list, _ := hostfile.ReadDir(top, mostLooked)
 	for _, e := range list {
-		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && info.Mode().Perm() != 0 && info.Size() > 0 && !strings.HasPrefix(e.Name(), ".") {
-			out = append(out, info)
+		l, looks := Left{Name: e.Name(), Folder: e.IsDir()}, mostLooked
+		if l.add(filepath.Join(top, l.Name), e, &looks); l.Size > 0 && !strings.HasPrefix(l.Name, ".") {
+			l.Many = looks < 0
+			out = append(out, l)
 		}
 	}
+	slices.SortFunc(out, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
-// Keep copies them to new files in folder, and returns their names. Threat: the model chooses the names.
-// So no file is replaced, none gets a name that is protected in any folder, none makes folder a git directory,
-// whose settings name programs, and no link of a command is passed.
-func (t Temp) Keep(ground hostfile.Ground, folder string) (kept []string, err error) {
+// add counts e, which is at path, and what is in it. An entry without a permission is the place of what is shown to a command.
+func (l *Left) add(path string, e fs.DirEntry, looks *int) {
+	info, err := e.Info()
+	if *looks--; *looks < 0 || err != nil || info.Mode().Perm() == 0 {
+		return
+	}
+	if info.ModTime().After(l.Changed) {
+		l.Changed = info.ModTime()
+	}
+	if info.Mode().IsRegular() {
+		l.Files, l.Size = l.Files+1, l.Size+info.Size()
+	}
+	if info.IsDir() {
+		list, _ := hostfile.ReadDir(path, *looks+1)
+		for _, e := range list {
+			l.add(filepath.Join(path, e.Name()), e, looks)
+		}
+	}
+}
+
+// String names l in a notice.
+func (l Left) String() string {
+	switch many := ""; {
+	case !l.Folder:
+		return l.Name
+	case l.Many:
+		many = "more than "
+		fallthrough
+	default:
+		return fmt.Sprintf("%s/ (%s%s, %s)", l.Name, many, short.Count(l.Files, "file"), short.Size(l.Size))
+	}
+}
+
+// mostRefused bounds the reasons for what is not kept that are listed.
+const mostRefused = 16
+
+// Keep copies them to new names in folder, and returns their names. Threat: the model chooses the names. So
+// no entry gets a name that is protected in any folder, and none makes a folder a git directory, whose settings
+// name programs.
+func (t Temp) Keep(ground hostfile.Ground, folder string) (kept []Left, err error) {
 	dir, err := ground.Resolve(t.Folder, folder)
 	if err != nil {
 		return nil, err
 	}
-	files, own := t.Files(), sandbox.WorkspaceWrite(dir)
-	if git.Marked(func(name string) bool {
-		_, err := hostfile.Lstat(filepath.Join(dir, name))
-		return err == nil || slices.ContainsFunc(files, func(f fs.FileInfo) bool { return strings.EqualFold(f.Name(), name) })
-	}) {
-		return nil, fmt.Errorf("%s is a git directory, or would become one", dir)
+	own := sandbox.WorkspaceWrite(dir)
+	completes := func(dir string, names ...string) error {
+		if git.Marked(func(name string) bool {
+			_, err := hostfile.Lstat(filepath.Join(dir, name))
+			return err == nil || slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+		}) {
+			return fmt.Errorf("%s is a git directory, or would become one", dir)
+		}
+		return nil
 	}
-	for _, info := range files {
-		to := filepath.Join(dir, info.Name())
-		failed := fmt.Errorf("%s is protected", to)
-		if t.Policy().JudgeWrite(to).Kind != sandbox.KindProtected && own.JudgeWrite(to).Kind != sandbox.KindProtected {
-			failed = hostfile.CopyNew(filepath.Join(t.Policy().Temp, info.Name()), to, 0o666)
+	judge := func(to, _ string) error {
+		if protect.IsRepository(filepath.Base(to)) || t.Policy().JudgeWrite(to).Kind == sandbox.KindProtected || own.JudgeWrite(to).Kind == sandbox.KindProtected {
+			return fmt.Errorf("%s is protected", to)
 		}
-		if err = errors.Join(err, failed); failed == nil {
-			kept = append(kept, info.Name())
+		return completes(filepath.Dir(to), filepath.Base(to))
+	}
+	var refused []string
+	leave := func(err error) error {
+		refused = append(refused, err.Error())
+		return nil
+	}
+	t.Still(func() {
+		all, names := t.Left(), []string(nil)
+		for _, l := range all {
+			names = append(names, l.Name)
 		}
+		if err = completes(dir, names...); err != nil {
+			all = nil
+		}
+		for _, l := range all {
+			c := hostfile.Copy{Judge: judge, Left: leave, Perm: 0o666}
+			if err := c.New(filepath.Join(t.Policy().Temp, l.Name), filepath.Join(dir, l.Name)); err != nil {
+				_ = leave(fmt.Errorf("%s: %w", l.Name, err))
+			} else if len(c.Made) > 0 {
+				kept = append(kept, l)
+			}
+		}
+	})
+	if len(refused) > 0 {
+		err = errors.New(short.List(refused, mostRefused))
 	}
 	return kept, err
 }

@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"codeagent/hostfile"
+	"codeagent/internal/git"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -65,24 +68,39 @@ func TestTempPath(t *testing.T) {
 	}
 }
 
-// TestKeep: files of the private folder are copied to new files, and to no protected name.
+// TestKeep: what is in the private folder is copied to new names, and to no protected name.
 func TestKeep(t *testing.T) {
 	own, to, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
-	write := func(path, text string) error { return os.WriteFile(path, []byte(text), 0o644) }
+	write := func(path, text string) error {
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
+	}
 	err := errors.Join(write(own+"/report.html", "new"), write(own+"/there", "new"), write(own+"/.envrc", "new"), write(own+"/.hidden", "x"), write(own+"/guarded", "new"),
 		write(own+"/planted", "new"), write(own+"/empty", ""), os.Mkdir(own+"/folder", 0o755), os.Symlink("report.html", own+"/link"), unix.Mkfifo(own+"/pipe", 0o644),
-		write(to+"/there", "old"), os.Symlink(elsewhere+"/victim", to+"/planted"))
+		write(to+"/there", "old"), os.Symlink(elsewhere+"/victim", to+"/planted"), write(own+"/old/f", "new"), write(to+"/old/mine", "old"),
+		write(own+"/html/index.html", "new"), write(own+"/html/a/run.sh", "new"), os.Chmod(own+"/html/a/run.sh", 0o755), os.Symlink("/etc/passwd", own+"/html/away"), unix.Mkfifo(own+"/html/pipe", 0o644),
+		write(own+"/html/a/.envrc", "x"), write(own+"/html/.vscode/tasks.json", "x"), write(own+"/html/sub/.git/hooks/pre-commit", "x"), os.Symlink(".vscode", own+"/html/to"),
+		write(own+"/html/bare/HEAD", "ref: refs/heads/x"), write(own+"/html/bare/objects/x", "x"), write(own+"/html/bare/refs/x", "x"), write(own+"/html/bare/hooks/pre-push", "x"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := sandbox.WorkspaceWrite(to)
 	p.Temp, p.Protected.Paths = own, []string{to + "/guarded"}
-	temp := Temp{Policy: func() sandbox.Policy { return p }, Private: true, Folder: to}
-	kept, err := temp.Keep(hostfile.Ground{}, ".")
-	if !slices.Equal(kept, []string{"report.html"}) || err == nil {
+	temp := Temp{Policy: func() sandbox.Policy { return p }, Private: true, Folder: to, Still: func(do func()) { do() }}
+	keep := func(ground hostfile.Ground, folder string) (names []string, err error) {
+		kept, err := temp.Keep(ground, folder)
+		for _, l := range kept {
+			names = append(names, l.Name)
+		}
+		return names, err
+	}
+	if left := fmt.Sprint(temp.Left()); left != "[guarded html/ (9 files, 29 bytes) old/ (1 file, 3 bytes) planted report.html there]" {
+		t.Errorf("left: %s", left)
+	}
+	kept, err := keep(hostfile.Ground{}, ".")
+	if !slices.Equal(kept, []string{"html", "report.html"}) || err == nil {
 		t.Errorf("kept %q, %v", kept, err)
 	}
-	for _, words := range []string{"there: file exists", "guarded is protected", "planted"} {
+	for _, words := range []string{"there: file exists", "old: file exists", "guarded is protected", "planted", "html/away", "html/pipe", "html/to", "html/.vscode/tasks.json is protected", "html/sub/.git is protected"} {
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("%v, want %q", err, words)
 		}
@@ -93,21 +111,42 @@ func TestKeep(t *testing.T) {
 	if list, err := os.ReadDir(elsewhere); err != nil || len(list) > 0 {
 		t.Errorf("written through a link: %v %v", list, err)
 	}
+	var copied []string
+	_ = filepath.WalkDir(to+"/html", func(path string, e fs.DirEntry, err error) error {
+		if info, _ := e.Info(); !e.IsDir() && !strings.HasPrefix(path, to+"/html/bare") {
+			copied = append(copied, path[len(to+"/html/"):]+" "+info.Mode().String())
+		}
+		return err
+	})
+	if want := []string{"a/run.sh -rw-r--r--", "index.html -rw-r--r--"}; !slices.Equal(copied, want) {
+		t.Errorf("in the folder: %q, want %q", copied, want)
+	}
+	if git.Marked(func(name string) bool { _, err := os.Lstat(to + "/html/bare/" + name); return err == nil }) {
+		t.Error("a git directory was made in a folder")
+	}
 	away := t.TempDir()
 	if err := errors.Join(write(own+"/mise.toml", "x"), write(own+"/later.html", "x")); err != nil {
 		t.Fatal(err)
 	}
-	if kept, err := temp.Keep(hostfile.Ground{}, away); err == nil || slices.Contains(kept, "mise.toml") || !slices.Contains(kept, "later.html") {
+	if kept, err := keep(hostfile.Ground{}, away); err == nil || slices.Contains(kept, "mise.toml") || !slices.Contains(kept, "later.html") {
 		t.Errorf("in a folder outside the write roots: kept %q, %v", kept, err)
 	}
-	bare := t.TempDir()
-	if err := errors.Join(os.Mkdir(bare+"/objects", 0o755), write(own+"/HEAD", "ref: refs/heads/x"), write(own+"/config", "[core]")); err != nil {
-		t.Fatal(err)
+	for _, way := range []struct{ there, made []string }{{[]string{"objects/x"}, []string{"HEAD", "config"}}, {nil, []string{"HEAD", "config", "objects/x"}}} {
+		bare := t.TempDir()
+		for _, name := range way.there {
+			err = errors.Join(write(bare+"/"+name, "x"))
+		}
+		for _, name := range way.made {
+			err = errors.Join(err, write(own+"/"+name, "x"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := keep(hostfile.Ground{}, bare); err == nil || len(kept) > 0 {
+			t.Errorf("a git directory was made: %q, %v", kept, err)
+		}
 	}
-	if kept, err := temp.Keep(hostfile.Ground{}, bare); err == nil || len(kept) > 0 {
-		t.Errorf("a git directory was made: %q, %v", kept, err)
-	}
-	if _, err := temp.Keep(hostfile.Ground{}.With(to), "planted"); err == nil {
+	if _, err := keep(hostfile.Ground{}.With(to), "planted"); err == nil {
 		t.Error("a folder that a command may have made as a link")
 	}
 }
