@@ -15,7 +15,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
-	"codeagent/sandbox/protect"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // tree is a file system in a map: a path's value is "d", "f", "x" (a program), "s" (socket) or
@@ -94,7 +94,7 @@ const workspace = "/home/u/src/app"
 func confined() sandbox.Policy {
 	p := sandbox.WorkspaceWrite(workspace)
 	p.Protected.Names = []string{".envrc", ".mcp.json", ".claude", ".codeagent", ".vscode/tasks.json", ".vscode/settings.json"} // whatever the table has
-	p.Protected.Paths = protect.Git(workspace + "/.git")
+	p.Protected.Paths = protecttest.Git(workspace + "/.git")
 	p.Protected.Own = []string{"/home/u/.config/codeagent", "/opt/codeagent/bin"}
 	p.DenyRead, p.DenyGlobs = []string{"/home/u/.ssh"}, []string{"**/.env"}
 	return p

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"codeagent/config"
+	"codeagent/sandbox/protect"
 )
 
 // planted makes folders and files below a new folder; a folder ends in a slash.
@@ -134,12 +135,13 @@ func TestGitTreesWide(t *testing.T) {
 // TestLinks: what protected names lead to through links is protected, with each link on the way,
 // also out of a folder that a link leads to and from git's hooks.
 func TestLinks(t *testing.T) {
+	name := protect.Git("/.git")[1]
 	top := planted(t, map[string]string{
 		"w/cfg/mcp.json": "{}", "w/tooling/claude/settings.json": "{}", "w/scripts/run.sh": "", "w/scripts/hook.sh": "", "w/deep/er/code/": "", "w/free/x": "",
-		"w/.git/HEAD": "", "w/.git/objects/": "", "w/.git/hooks/": "", "outside/x": "",
+		"w/.git/HEAD": "", "w/.git/objects/": "", "w" + name + "/": "", "outside/x": "",
 	})
 	for link, to := range map[string]string{
-		".mcp.json": "one", "one": "cfg/mcp.json", ".claude": "tooling/claude", "tooling/claude/run.sh": "../../scripts/run.sh", ".git/hooks/pre-commit": "../../scripts/hook.sh",
+		".mcp.json": "one", "one": "cfg/mcp.json", ".claude": "tooling/claude", "tooling/claude/run.sh": "../../scripts/run.sh", name[1:] + "/x": "../../scripts/hook.sh",
 		"sub": "free", "deep/.vscode": "er/code", ".codex": "../outside", ".cursor": ".", ".gemini": "missing", ".idea": ".idea2", ".idea2": ".idea",
 	} {
 		if err := os.Symlink(to, filepath.Join(top, "w", link)); err != nil {

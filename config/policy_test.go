@@ -15,6 +15,7 @@ import (
 
 	"codeagent/config"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 	"codeagent/sandbox/protect/protecttest"
 )
 
@@ -116,6 +117,12 @@ func (h *home) judge(p sandbox.Policy, access string) bool {
 func (h *home) check(t *testing.T, p sandbox.Policy, want map[string]bool) {
 	t.Helper()
 	for access, want := range want {
+		if dir, ok := strings.CutPrefix(access, "git "); ok { // what the table protects in a git directory
+			for _, name := range protect.Git(dir) {
+				h.check(t, p, map[string]bool{"w " + name: want, "w " + name + "/x": want})
+			}
+			continue
+		}
 		if got := h.judge(p, access); got != want {
 			t.Errorf("%s: allowed %v, want %v", access, got, want)
 		}
@@ -394,11 +401,11 @@ func TestPolicyGitDirectory(t *testing.T) {
 	h.write(t, "extra/.git/HEAD", "x")
 	h.check(t, h.mustPolicy(t, `sandbox.add_dirs=["~/extra"]`), map[string]bool{
 		"w src/app/.git/HEAD": true, "w src/app/.git/index.lock": true, "w src/app/.git/objects/aa/b": true, "w src/app/.git/refs/heads/x": true,
-		"w src/app/.git/config": false, "w src/app/.git/hooks/pre-commit": false, "w src/app/.git/commondir": false, "w src/app/.git/config.worktree": false,
-		"w src/app/.git/worktrees/t[1]/gitdir": false, "w src/app/.git/worktrees/t[1]/commondir": false, "w src/app/.git/worktrees/t[1]/HEAD": true,
-		"w src/app/.git/modules/a/config": false, "w src/app/.git/modules/a/hooks/x": false, "w src/app/.git/modules/a/HEAD": true,
-		"w src/app/.git/modules/deep/er/config": false, "w src/app/.git/modules/a/modules/b/hooks": false,
-		"w extra/.git/config": false, "w extra/.git/index": true,
+		"git src/app/.git":                false,
+		"git src/app/.git/worktrees/t[1]": false, "w src/app/.git/worktrees/t[1]/HEAD": true,
+		"git src/app/.git/modules/a": false, "w src/app/.git/modules/a/HEAD": true,
+		"git src/app/.git/modules/deep/er": false, "git src/app/.git/modules/a/modules/b": false,
+		"git extra/.git": false, "w extra/.git/index": true,
 	})
 }
 
@@ -418,11 +425,11 @@ func TestPolicyGitFile(t *testing.T) {
 			h.write(t, "src/app/store/config", "")
 			plant(h)
 			want := map[string]bool{
-				"w src/app/.git": false, "w src/app/store/worktrees/w/config": false, "w src/app/store/worktrees/w/hooks/x": false,
-				"w src/app/store/worktrees/w/commondir": false, "w src/app/store/worktrees/w/index": true,
+				"w src/app/.git": false, "git src/app/store/worktrees/w": false,
+				"w src/app/store/worktrees/w/index": true,
 			}
 			if name != "link" {
-				want["w src/app/store/config"], want["w src/app/store/hooks/pre-commit"] = false, false
+				want["git src/app/store"] = false
 			}
 			h.check(t, h.mustPolicy(t), want)
 		})
@@ -473,7 +480,7 @@ func TestPolicyManyModules(t *testing.T) {
 	for i := range 2100 {
 		h.mkdir(t, filepath.Join("src/app/.git/modules", "m"+string(rune('a'+i%26))+strings.Repeat("x", i/26)))
 	}
-	h.check(t, h.mustPolicy(t), map[string]bool{"w src/app/.git/modules/any/config": false, "w src/app/.git/modules/any/HEAD": false, "w src/app/.git/HEAD": true})
+	h.check(t, h.mustPolicy(t), map[string]bool{"git src/app/.git/modules/any": false, "w src/app/.git/modules/any/HEAD": false, "w src/app/.git/HEAD": true})
 }
 
 func TestPolicyLimitsAndEnv(t *testing.T) {

@@ -51,9 +51,9 @@ func TestPolicySubmodule(t *testing.T) {
 			h.write(t, "src/app/.git", "gitdir: "+strings.Replace(c[0], "HOME", h.dir, 1)+"\n")
 			h.check(t, h.mustPolicy(t), map[string]bool{
 				"w super/.git/modules/a/b/objects/x": true, "w super/.git/modules/a/b/index.lock": true, "w super/.git/modules/a/b/HEAD": true, "w super/.git/modules/a/b/refs/x": true,
-				"w super/.git/modules/a/b/config": false, "w super/.git/modules/a/b/config.worktree": false, "w super/.git/modules/a/b/hooks/x": false, "w super/.git/modules/a/b/commondir": false,
-				"w super/.git/modules/a/b/modules/n/config": false, "w super/.git/modules/a/b/modules/n/hooks/x": false, "w src/app/.git": false,
-				"w super/.git/HEAD": false, "w super/.git/objects/x": false, "w super/.git/config": false, "w super/.git/hooks/x": false, "w super/.git/modules/c": false, "w super/.git/modules/a/c": false, "w super/file": false,
+				"git super/.git/modules/a/b":           false,
+				"git super/.git/modules/a/b/modules/n": false, "w src/app/.git": false,
+				"w super/.git/HEAD": false, "w super/.git/objects/x": false, "git super/.git": false, "w super/.git/modules/c": false, "w super/.git/modules/a/c": false, "w super/file": false,
 			})
 			h.check(t, h.mustPolicy(t, "sandbox.mode=read-only"), map[string]bool{"w super/.git/modules/a/b/HEAD": false})
 		})
@@ -73,10 +73,10 @@ func TestPolicyLinkedWorktree(t *testing.T) {
 				"w repo/.git/objects/aa/b": true, "w repo/.git/refs/heads/x": true, "w repo/.git/logs/refs/heads/x": true, "w repo/.git/packed-refs": true,
 				"w repo/.git/packed-refs.lock": true, "w repo/.git/worktrees/app/HEAD": true, "w repo/.git/worktrees/app/index.lock": true,
 				"w repo/.git/worktrees/app/rebase-merge/done": true, "w src/app/file": true,
-				"w src/app/.git": false, "w repo/.git/config": false, "w repo/.git/config.lock": false, "w repo/.git/config.worktree": false, "w repo/.git/HEAD": false, "w repo/.git/index": false,
-				"w repo/.git/hooks/pre-commit": false, "w repo/.git/info/attributes": false, "w repo/.git/objects/info/alternates": false, "w repo/.git/modules/m/config": false,
-				"w repo/.git/worktrees/app/config.worktree": false, "w repo/.git/worktrees/app/commondir": false, "w repo/.git/worktrees/app/gitdir": false,
-				"w repo/.git/worktrees/other/HEAD": false, "w repo/.git/worktrees/other/index": false, "w repo/.git/worktrees/other/gitdir": false, "w repo/.git/worktrees/new": false,
+				"w src/app/.git": false, "git repo/.git": false, "w repo/.git/config.lock": false, "w repo/.git/HEAD": false, "w repo/.git/index": false,
+				"w repo/.git/info/attributes": false, "w repo/.git/objects/info/alternates": false, "git repo/.git/modules/m": false,
+				"git repo/.git/worktrees/app":      false,
+				"w repo/.git/worktrees/other/HEAD": false, "w repo/.git/worktrees/other/index": false, "git repo/.git/worktrees/other": false, "w repo/.git/worktrees/new": false,
 				"w repo/.git/HEAD.lock": true, "w repo/.git/worktrees/other/HEAD.lock": true, "w repo/.git/worktrees/other/logs/HEAD.lock": true,
 				"w repo/.git/worktrees/linked/HEAD.lock": false, "w repo/.git/worktrees/linked/logs/HEAD": false, "w repo/.git": false, "w repo/file": false, "w victim/.git/objects/aa/b": false,
 			})
@@ -95,8 +95,8 @@ func TestPolicyLinkedWorktree(t *testing.T) {
 func TestPolicyInsideWorktree(t *testing.T) {
 	opened := map[string]bool{"w repo/.git/objects/aa/b": true, "w repo/.git/worktrees/app/index.lock": true, "w src/app/a/b/file": true}
 	shut := map[string]bool{
-		"w repo/.git/config": false, "w repo/.git/hooks/x": false, "w repo/.git/worktrees/app/config.worktree": false, "w repo/.git/worktrees/app/commondir": false,
-		"w repo/.git/worktrees/app/modules/m/config": false, "w src/app/.git": false, "w src/app/file": false, "w src/app/a/file": false,
+		"git repo/.git": false, "git repo/.git/worktrees/app": false,
+		"git repo/.git/worktrees/app/modules/m": false, "w src/app/.git": false, "w src/app/file": false, "w src/app/a/file": false,
 	}
 	nothing := map[string]bool{"w repo/.git/objects/aa/b": false, "w repo/.git/worktrees/app/index.lock": false, "w repo/.git/worktrees/app/HEAD": false}
 	for name, c := range map[string]struct {

@@ -16,7 +16,7 @@ import (
 	"codeagent/gitrun"
 	layout "codeagent/internal/git"
 	"codeagent/sandbox"
-	"codeagent/sandbox/protect"
+	"codeagent/sandbox/protect/protecttest"
 )
 
 // TestTrusted: what git's settings trust inside a write root, and nothing that git only works on.
@@ -153,7 +153,7 @@ func config1(name, value string) func(*testing.T, string, string) {
 func trusted(t *testing.T, dir, home string) ([]string, error) {
 	t.Helper()
 	p := sandbox.WorkspaceWrite(dir)
-	p.Protected.Paths = protect.Git(dir + "/.git")
+	p.Protected.Paths = protecttest.Git(dir + "/.git")
 	at := gitrun.Home{Dir: home, System: "/dev/null"}
 	return gitrun.Trusted(t.Context(), layout.Tree{Top: dir, Dirs: []string{dir + "/.git"}}, p, at, run.OS{})
 }

@@ -13,7 +13,7 @@ import (
 // workspace is the policy under which most commands run.
 func workspace() sandbox.Policy {
 	p := sandbox.WorkspaceWrite("/w", "/extra")
-	p.Protected.Paths = protect.Git("/w/.git")
+	p.Protected.Paths = protecttest.Git("/w/.git")
 	p.Protected.Names = []string{".codeagent", ".envrc", ".vscode/tasks.json", ".claude"} // whatever the table has
 	p.Protected.Own = []string{"/home/u/.config/codeagent", "/w/bin/codeagent", "/home/u/state"}
 	p.Protected.Hidden = []string{"/home/u/state/undo", "/home/u/state/sessions"}
@@ -52,7 +52,7 @@ func TestJudgeWrite(t *testing.T) {
 func TestJudgeTracked(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/w")
 	p.Protected.Names = append(protect.Names(), "my.conf")
-	p.Protected.Paths, p.Protected.Own = append(protect.Git("/w/.git"), protecttest.In("/w/b/{shell}")), []string{protecttest.In("/w/c/{agent}")}
+	p.Protected.Paths, p.Protected.Own = append(protecttest.Git("/w/.git"), protecttest.In("/w/b/{shell}")), []string{protecttest.In("/w/c/{agent}")}
 	p.DenyRead = []string{protecttest.In("/w/d/{shell}")}
 	for path, want := range map[string]sandbox.DenialKind{
 		"/w/{shell}": allowed, "/w/a/{agent}/x": allowed, "/w/{editor}": allowed, "/w/a": allowed,

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect"
 	"codeagent/sandbox/protect/protecttest"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -48,16 +49,21 @@ func TestProtectionByName(t *testing.T) {
 			}
 		}
 	}
+	git := protect.Git("")
+	in := strings.NewReplacer("/{one}", git[0], "/{two}", git[1]).Replace
 	for path, want := range map[string][]string{
-		"/ws/a/b":                        nil,
-		"/ws/sub/.git/config":            {"/ws/sub/.git"},
-		"/ws/sub/.git/hooks/x/y":         {"/ws/sub/.git"},
-		"/ws/config/hooks/a":             {"/ws/config", "/ws"},
-		"/ws/config":                     {"/ws"},
-		"/ws/.git/worktrees/w/commondir": {"/ws/.git/worktrees/w"},
-		"/etc/config":                    nil,
+		"/ws/a/b":                    nil,
+		"/ws/sub/.git/{one}":         {"/ws/sub/.git"},
+		"/ws/sub/.git/{two}/x/y":     {"/ws/sub/.git"},
+		"/ws/{one}/{two}/a":          {"/ws/{one}", "/ws"},
+		"/ws/{one}":                  {"/ws"},
+		"/ws/.git/worktrees/w/{one}": {"/ws/.git/worktrees/w"},
+		"/etc/{one}":                 nil,
 	} {
-		if got := gitFolders("/ws", path); !slices.Equal(got, want) {
+		for i := range want {
+			want[i] = in(want[i])
+		}
+		if got := gitFolders("/ws", in(path)); !slices.Equal(got, want) {
 			t.Errorf("%s: in %v, want %v", path, got, want)
 		}
 	}

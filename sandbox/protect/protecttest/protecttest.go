@@ -18,6 +18,11 @@ func Plain(kind protect.Kind) []string { return of(kind, false) }
 // such a name is not protected, but nothing may bring one under its name.
 func Nested(kind protect.Kind) []string { return of(kind, true) }
 
+// Git is some paths of a git directory for tests that protect such paths themselves, whatever the table has.
+func Git(dir string) []string {
+	return []string{dir + "/config", dir + "/config.worktree", dir + "/hooks", dir + "/commondir", dir + "/gitdir"}
+}
+
 func of(kind protect.Kind, nested bool) (names []string) {
 	for _, name := range protect.Names() {
 		if protect.Of(name).Kind == kind && strings.Contains(name, "/") == nested {
