@@ -26,6 +26,9 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		return grant, nil, nil
 	}
 	w, refusal := s.HeldWant(s.StartOf(a), a, d, so.Given)
+	if refusal == nil {
+		refusal = s.TooWide(w)
+	}
 	switch {
 	case refusal != nil:
 		return sandbox.Grant{}, nil, refused(refusal)

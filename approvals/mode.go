@@ -86,7 +86,18 @@ func (l *limiter) SetReadOnly(on bool) error {
 	return nil
 }
 
-// ReadOnly reports whether everything is read-only, by SetReadOnly or by the limits of the model.
+// SetPlan begins or ends plan mode: while it lasts nothing is changed, and no answer, rule or question
+// opens more. A person ends it.
+func (l *limiter) SetPlan(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limits.Plan = on
+}
+
+// Plan reports whether plan mode lasts.
+func (l *limiter) Plan() bool { return l.limited().Plan }
+
+// ReadOnly reports whether everything is read-only, by SetReadOnly, in plan mode or by the limits of the model.
 func (l *limiter) ReadOnly() bool {
 	return l.limited().OnlyReads()
 }

@@ -66,7 +66,7 @@ func moreCommands() []command {
 		{name: "diff", help: "what differs from the last commit", run: page("Changes since the last commit", diff, diffStyle), offered: func(o Options) bool { return o.Extras.Diff != nil }},
 		{name: "mcp", help: "the MCP servers: state, tools, what their sandboxes open; restart one", run: showServers, offered: func(o Options) bool { return o.Extras.Servers != nil }},
 		{name: "skills", help: "the skills and hooks in use, and which are left out", run: page("Skills and hooks", skills, plain), offered: func(o Options) bool { return o.Extras.Skills != nil }},
-		{name: "plan", takes: "[task]", help: "show the model's plan; or have it plan a task before it changes anything", run: showPlan, offered: func(o Options) bool { return o.Extras.Plan != nil }},
+		{name: "plan", takes: "[task]", help: "show the model's plan; or have it plan a task, and change nothing until you accept", run: showPlan, offered: func(o Options) bool { return o.Extras.Plan != nil }},
 		{name: "review", takes: "[base BRANCH | commit ID]", help: "have the model review what is uncommitted, a branch or a commit", run: review, offered: func(o Options) bool { return o.Extras.Review != nil }},
 		{name: "init", help: "have the model write AGENTS.md for this project", run: func(m *app, _ string) tea.Cmd { return m.submit(message.Message{Text: m.offers.Extras.Init()}) },
 			offered: func(o Options) bool { return o.Extras.Init != nil }},
@@ -190,10 +190,20 @@ func showKeys(m *app, _ string) tea.Cmd {
 	return nil
 }
 
-// showPlan is /plan: the plan that the model wrote last, or a prompt to make one.
+// showPlan is /plan: the plan that the model wrote last, or plan mode and a prompt to make one. In plan
+// mode it asks whether the plan is accepted.
 func showPlan(m *app, task string) tea.Cmd {
-	if task != "" {
+	hint := m.between("/plan")
+	switch {
+	case task != "" && hint != "":
+		return m.say(hint)
+	case task != "":
+		if p := m.offers.Approvals; p != nil {
+			p.SetPlan(true)
+		}
 		return m.submit(message.Message{Text: m.offers.Extras.Plan(task)})
+	case plans(m) && hint == "":
+		return askPlan(m)
 	}
 	steps := m.facts.plan
 	if len(steps) == 0 {
@@ -335,6 +345,6 @@ func useEffort(m *app, name, effort string) tea.Cmd {
 // planned keeps the model's plan for /plan.
 func (f *facts) planned(e event.Event) {
 	if e, ok := e.(event.PlanUpdated); ok {
-		f.plan = e.Steps
+		f.plan, f.replan = e.Steps, true
 	}
 }

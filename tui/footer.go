@@ -19,6 +19,7 @@ type facts struct {
 	usage   event.UsageUpdated
 	running int // background commands
 	plan    []event.PlanStep
+	replan  bool // the model wrote it after the person was last asked
 	home    string
 	spent   spent
 	place   place

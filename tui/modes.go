@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/approvals"
+	"codeagent/tui/message"
 	"codeagent/tui/question"
 )
 
@@ -16,12 +17,12 @@ import (
 // opens the sandbox for writing. A change that lets nothing more pass is made at once. Any other
 // is made after a question of its own.
 
-// widening is a change that waits for its answer: to the approval policy to, or, with writes, from
-// read-only to what the settings open. ask is nil if no change waits.
+// widening is a change that waits for its answer: to the approval policy to, with writes from
+// read-only to what the settings open, or with plan out of plan mode. ask is nil if no change waits.
 type widening struct {
-	ask    *question.Ask
-	to     approvals.Mode
-	writes bool
+	ask          *question.Ask
+	to           approvals.Mode
+	writes, plan bool
 }
 
 func approvalName(mode string) string {
@@ -35,7 +36,7 @@ func nextMode(m *app) tea.Cmd {
 		return nil
 	}
 	from := p.Mode()
-	if m.widening.ask != nil && !m.widening.writes {
+	if m.widening.to != "" {
 		from = m.widening.to
 	}
 	all := p.Modes()
@@ -73,6 +74,8 @@ func change(m *app, name string) tea.Cmd {
 	switch {
 	case slices.Contains(p.Modes(), approvals.Mode(name)):
 		return changeMode(m, approvals.Mode(name))
+	case name == preset && p.Plan():
+		return askPlan(m)
 	case name == preset && name != readOnly && p.ReadOnly():
 		forgetWidening(m)
 		return askWidening(m, widening{writes: true}, approvals.Request{
@@ -145,6 +148,12 @@ func (m *app) answered(ans approvals.Answer) tea.Cmd {
 	switch {
 	case !own || !ans.Decision.Yes():
 		return nil
+	case w.plan:
+		m.offers.Approvals.SetPlan(false)
+		if ans.Decision == approvals.Session {
+			return m.submit(message.Message{Text: "I accept the plan. Carry it out."})
+		}
+		return m.say("sandbox: " + policyOf(m))
 	case !w.writes:
 		return setMode(m, w.to)
 	}
@@ -159,8 +168,32 @@ func setReadOnly(m *app, on bool) tea.Cmd {
 	return m.say("sandbox: " + policyOf(m))
 }
 
+// plans reports whether the model may only plan.
+func plans(m *app) bool { return m.offers.Approvals != nil && m.offers.Approvals.Plan() }
+
+// askPlan asks whether the plan is accepted.
+func askPlan(m *app) tea.Cmd {
+	forgetWidening(m)
+	m.facts.replan = false
+	return askWidening(m, widening{plan: true}, approvals.Request{
+		Title: "accept the plan above and leave plan mode?",
+		Warnings: []string{
+			"now: nothing is changed; what would change something is refused",
+			"then: the sandbox and the approval policy apply as before; /status shows them",
+		},
+		Options: []approvals.Option{
+			{Key: "1", Decision: approvals.Session, Label: "accept it: the model carries it out"},
+			{Key: "2", Decision: approvals.Once, Label: "only leave plan mode"},
+			{Key: "n", Decision: approvals.Deny, Label: "go on planning; say what to change"},
+		},
+	})
+}
+
 // policyOf names the sandbox that applies now.
 func policyOf(m *app) string {
+	if plans(m) {
+		return "plan mode"
+	}
 	if p := m.offers.Approvals; p != nil && p.ReadOnly() {
 		return readOnly
 	}

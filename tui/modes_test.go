@@ -6,12 +6,15 @@ import (
 	"testing"
 
 	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/event/word"
 )
 
 // policies is a gate without the rest.
 type policies struct {
 	mode     approvals.Mode
 	readOnly bool
+	plan     bool
 	err      error
 }
 
@@ -23,6 +26,8 @@ func (p *policies) Mode() approvals.Mode      { return p.mode }
 func (p *policies) Modes() []approvals.Mode   { return cycle }
 func (p *policies) SetMode(to approvals.Mode) { p.mode = to }
 func (p *policies) ReadOnly() bool            { return p.readOnly }
+func (p *policies) Plan() bool                { return p.plan }
+func (p *policies) SetPlan(on bool)           { p.plan = on }
 func (p *policies) SetReadOnly(on bool) error {
 	if p.err == nil {
 		p.readOnly = on
@@ -164,4 +169,49 @@ func TestPermissionsTakesAPolicy(t *testing.T) {
 	p.err = errors.New("without a sandbox nothing can enforce read-only")
 	r.slash("/permissions read-only")
 	r.has("without a sandbox nothing can enforce read-only")
+}
+
+// TestPlanMode: /plan TASK begins plan mode. A turn that ends with a new plan asks whether it is
+// accepted; what is typed instead withdraws the question, and plan mode lasts.
+func TestPlanMode(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		press []string
+		plan  bool
+		sent  int
+	}{
+		{"accepted", []string{"1"}, false, 2}, {"left", []string{"2"}, false, 1}, {"more", []string{"n"}, true, 1}, {"put off", []string{"esc"}, true, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, p := modeRig(t, 80, 24, approvals.OnRequest)
+			r.app.offers.Extras.Plan = func(task string) string { return "plan: " + task }
+			r.slash("/plan add a flag")
+			if !p.plan {
+				t.Fatal("no plan mode")
+			}
+			r.has("plan mode")
+			r.emit(event.PlanUpdated{Steps: []event.PlanStep{{Step: "read"}}})
+			r.lacks("accept the plan")
+			r.emit(event.TurnFinished{Outcome: word.TurnDone})
+			r.send(turnDoneMsg{})
+			r.has("accept the plan above and leave plan mode?", "now: nothing is changed", "1 accept it")
+			r.rest()
+			r.press(c.press...)
+			r.lacks("accept the plan above")
+			if p.plan != c.plan || len(r.turns) != c.sent {
+				t.Errorf("plan mode %v, %d messages", p.plan, len(r.turns))
+			}
+		})
+	}
+	r, p := modeRig(t, 80, 24, approvals.OnRequest)
+	r.app.offers.Extras.Plan = func(task string) string { return "plan: " + task }
+	p.plan = true
+	r.slash("/plan")
+	r.has("accept the plan above")
+	r.typeText("another way")
+	r.press("enter")
+	r.lacks("accept the plan above")
+	r.send(turnDoneMsg{})
+	r.slash("/permissions workspace-write")
+	r.has("accept the plan above")
 }

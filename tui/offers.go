@@ -91,6 +91,9 @@ type Approvals interface {
 	// open. SetReadOnly changes that; its error says why not.
 	ReadOnly() bool
 	SetReadOnly(on bool) error
+	// Plan reports whether the model may only plan; SetPlan changes that.
+	Plan() bool
+	SetPlan(on bool)
 }
 
 // Models are the models to choose from. Use is called between turns only.

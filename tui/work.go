@@ -48,6 +48,9 @@ func (m *app) submit(s message.Message) tea.Cmd {
 }
 
 func (m *app) startTurn(s message.Message) tea.Cmd {
+	if m.widening.plan {
+		forgetWidening(m) // the plan will be another one
+	}
 	m.transcript.Show(s.Text)
 	return m.begin("", m.turn(s))
 }
@@ -95,6 +98,9 @@ func (m *app) sendWaiting() tea.Cmd {
 			next := m.work.queued[0]
 			m.work.queued = m.work.queued[1:]
 			return m.startTurn(next)
+		}
+		if plans(m) && m.facts.replan {
+			return askPlan(m)
 		}
 		return nil
 	}

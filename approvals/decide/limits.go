@@ -3,6 +3,7 @@ package decide
 import (
 	"slices"
 
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -20,11 +21,13 @@ type ModelRules struct {
 // Limits are the current restrictions.
 type Limits struct {
 	ReadOnly bool // for every model
-	Model    ModelRules
+	// Plan: nothing is changed, whatever was answered before, until a person accepts the model's plan.
+	Plan  bool
+	Model ModelRules
 }
 
 // OnlyReads reports whether the policy is read-only now.
-func (l Limits) OnlyReads() bool { return l.ReadOnly || l.Model.ReadOnly }
+func (l Limits) OnlyReads() bool { return l.ReadOnly || l.Plan || l.Model.ReadOnly }
 
 // forModel returns the part of p that is open now to the current model.
 func (l Limits) forModel(p sandbox.Policy) sandbox.Policy {
@@ -34,13 +37,43 @@ func (l Limits) forModel(p sandbox.Policy) sandbox.Policy {
 	closed := func(r sandbox.Root) bool { return p.Temp == "" || !sandbox.Covers(p.Temp, r.Path) }
 	p.WasWrite = append(p.WasWrite, p.Write...)
 	p.Write, p.SharedTemp = slices.DeleteFunc(p.Write, closed), false
+	if l.Plan {
+		p.Sockets = nil // the program behind one changes what it likes
+	}
 	return p
 }
 
-// TooWide returns a refusal if w needs to leave the sandbox and the model may not ask for that.
+// open returns the part of an answer's grant that opens something now.
+func (l Limits) open(g sandbox.Grant) sandbox.Grant {
+	if l.Plan {
+		g.Write, g.Sockets = nil, nil
+	}
+	return g
+}
+
+// unplanned refuses what changes something while the model plans. Without a sandbox nothing bounds what
+// runs. A server has a policy of its own, and of its tools only those that claim to read are called.
+func (l Limits) unplanned(a Action, p sandbox.Policy, w Want) *Refusal {
+	reads := a.Kind == word.KindPlan || a.Kind == word.KindRead || a.Kind == word.KindWatch || a.Kind == word.KindFetch || a.Calls() && a.Server.ReadOnly
+	if l.Plan && !reads && (p.Unconfined || a.Calls()) {
+		return planFirst()
+	}
+	if l.Plan {
+		return l.TooWide(w)
+	}
+	return nil
+}
+
+func planFirst() *Refusal {
+	return &Refusal{Reason: "plan mode: nothing is changed until the user accepts the plan", Advice: "Read what you need, write the plan down with update_plan and end the turn"}
+}
+
+// TooWide returns a refusal if w needs what the model may not ask for now.
 func (l Limits) TooWide(w Want) *Refusal {
 	const never = "this model may not ask to run anything outside the sandbox (the user's setting may_ask_outside)"
 	switch {
+	case l.Plan && (w.Leaves() || len(w.Grant.Write)+len(w.Grant.Sockets) > 0):
+		return planFirst()
 	case !l.Model.NoOutside:
 	case w.Unsandboxed:
 		return &Refusal{Reason: never, Advice: "Ask for the paths and hosts that are needed, or say what is missing"}

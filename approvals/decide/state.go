@@ -51,7 +51,7 @@ func (s State) Granted(p sandbox.Policy, server string) sandbox.Policy {
 	p.Revision = s.Revision
 	for _, e := range s.Answers {
 		if e.Server == server {
-			p = p.With(s.Places.Standing(e.Grant))
+			p = p.With(s.Places.Standing(s.open(e.Grant)))
 		}
 	}
 	return p
@@ -100,6 +100,9 @@ func (s State) Decide(a Action, asks []string, seen Sight) (d Decision) {
 		return d
 	}
 	if d.Policy, d.Want, d.Edits, d.Refusal = s.ruled(s.BaseOf(a), a); d.Refusal != nil {
+		return d
+	}
+	if d.Refusal = s.unplanned(a, d.Policy, d.Want); d.Refusal != nil {
 		return d
 	}
 	d.News = s.toolNews(a, d.By)

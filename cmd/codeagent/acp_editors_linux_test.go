@@ -158,3 +158,24 @@ func (e *acting) request(method, params string) acpMessage {
 		}
 	}
 }
+
+// TestACPPlan: /plan and the mode plan close the workspace, and another mode opens it again.
+func TestACPPlan(t *testing.T) {
+	for name, a := range editorsOf {
+		u := newUser(t, "self", -1)
+		file := filepath.Join(u.work, "a")
+		edit := scripted.Reply{Calls: []scripted.Call{{Name: "apply_patch", Arguments: `{"patch":"*** Begin Patch\n*** Add File: a\n+one\n*** End Patch"}`}}}
+		srv := serve(t, edit, scripted.Reply{Text: "over"}, edit, scripted.Reply{Text: "over"}, edit, scripted.Reply{Text: "over"})
+		e := a.start(t, u, srv.URL, file)
+		for _, step := range []struct {
+			mode, text string
+			made       bool
+		}{{"plan", "go", false}, {"untrusted", "/plan go", false}, {"on-request", "go", true}} {
+			e.request("session/set_mode", `{"sessionId":"`+e.id+`","modeId":"`+step.mode+`"}`)
+			e.request("session/prompt", `{"sessionId":"`+e.id+`","prompt":[{"type":"text","text":"`+step.text+`"}]}`)
+			if _, err := os.Lstat(file); (err == nil) != step.made {
+				t.Errorf("%s: %s, %s: %v", name, step.mode, step.text, err)
+			}
+		}
+	}
+}

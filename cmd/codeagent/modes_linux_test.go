@@ -93,3 +93,33 @@ func TestReadOnlyOnTheScreen(t *testing.T) {
 		_ = term.WaitExit() // however it ends
 	})
 }
+
+// TestPlanOnTheScreen: after /plan neither an edit nor a command of the model's changes the workspace,
+// until the person accepts the plan; then the next call does.
+func TestPlanOnTheScreen(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		edit := scripted.Reply{Calls: []scripted.Call{{Name: "apply_patch", Arguments: arguments("patch", "*** Begin Patch\n*** Add File: a\n+one\n*** End Patch\n")}}}
+		srv := serve(t, edit, scripted.Reply{Calls: []scripted.Call{shellCall("echo x > b")}},
+			scripted.Reply{Calls: []scripted.Call{{Name: "update_plan", Arguments: `{"plan":[{"step":"write a","status":"pending"}]}`}}},
+			scripted.Reply{Text: "First turn over."}, edit, scripted.Reply{Text: "Second turn over."})
+		cmd := u.codeagent("--model", "test")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		term := golden.Start(t, cmd, 80, 24)
+		term.WaitFor("asks on request")
+		term.Write("/plan add a\r")
+		term.WaitFor("accept the plan above and leave plan mode?")
+		for _, name := range []string{"a", "b"} {
+			if _, err := os.Lstat(filepath.Join(u.work, name)); err == nil {
+				t.Error(name, "was made in plan mode")
+			}
+		}
+		term.Write("\x191")
+		term.WaitFor("Second turn over.")
+		if _, err := os.Lstat(filepath.Join(u.work, "a")); err != nil {
+			t.Error(err)
+		}
+		term.WaitGone("Working")
+		term.Write("\x04")
+		_ = term.WaitExit() // however it ends
+	})
+}

@@ -59,10 +59,11 @@ func builtin() []command {
 		{name: "skills", help: "the skills and hooks in use, and which are left out", run: func(o *open, _ context.Context, _ string) (reply, error) {
 			return page(o.ses.Extensions.Page()), nil
 		}},
-		{name: "plan", takes: "[task]", help: "have the model plan a task before it changes anything", run: func(_ *open, _ context.Context, task string) (reply, error) {
+		{name: "plan", takes: "[task]", help: "have the model plan a task, and change nothing until you choose another mode", run: func(o *open, _ context.Context, task string) (reply, error) {
 			if task == "" {
 				return reply{}, errors.New("/plan needs a task")
 			}
+			o.ses.Gate.SetPlan(true)
 			return reply{prompt: prompts.PlanFirst(task)}, nil
 		}},
 		{name: "review", takes: "[base BRANCH | commit ID]", help: "have the model review what is uncommitted, a branch or a commit", run: func(o *open, ctx context.Context, of string) (reply, error) {

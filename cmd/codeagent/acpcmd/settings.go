@@ -21,11 +21,14 @@ const (
 	choiceEffort    = "effort"
 )
 
+// planMode is the mode in which nothing is changed until the user chooses another one.
+const planMode = "plan"
+
 // unset is the value of a model or an effort that the provider chooses.
 const unset = "default"
 
-// Settings returns what can be chosen. Mode has the approval policies and, as one more, read-only:
-// an editor that knows modes alone can then close the sandbox for writing too.
+// Settings returns what can be chosen. Mode has the approval policies and, as two more, read-only and
+// plan: an editor that knows modes alone can then close the sandbox for writing too.
 func (o *open) Settings() acp.Settings {
 	gate, preset := o.ses.Gate, o.ses.Workspace.Config.Sandbox.Mode
 	policies := acp.Choice{
@@ -48,6 +51,10 @@ func (o *open) Settings() acp.Settings {
 			out.Mode.Value, sandbox.Value = config.ReadOnly, config.ReadOnly
 		}
 		out.Choices = append(out.Choices, sandbox)
+	}
+	out.Mode.Values = append(out.Mode.Values, acp.Value{ID: planMode, Name: planMode, About: "the model reads and plans; what would change something is refused until you choose another mode"})
+	if gate.Plan() {
+		out.Mode.Value = planMode
 	}
 	out.Choices = append(out.Choices, o.models(), o.effortChoice())
 	return out
@@ -108,8 +115,12 @@ func (o *open) Set(ctx context.Context, choice, value string) error {
 	var err error
 	switch choice {
 	case choiceSandbox:
+		gate.SetPlan(false)
 		err = gate.SetReadOnly(value == config.ReadOnly)
 	case choiceMode:
+		if gate.SetPlan(value == planMode); value == planMode {
+			break
+		}
 		if err = gate.SetReadOnly(value == config.ReadOnly); err == nil && value != config.ReadOnly {
 			gate.SetMode(approvals.Mode(value))
 		}
