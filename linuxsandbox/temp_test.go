@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -231,5 +233,57 @@ func TestMadeInTempInSetting(t *testing.T) {
 				t.Errorf("%v %s", err, out)
 			}
 		})
+	}
+}
+
+// grantedRows are commands that may write the host's file $E-log, which holds "host", and what the host has of it afterwards.
+var grantedRows = []struct{ name, script, host string }{
+	{"append", `echo x >> $E-log`, "host\nx"},
+	{"sed -i", `sed -i s/host/x/ $E-log && grep -qx x $E-log`, "x"},
+	{"a file of /tmp", `echo x > /tmp/n && mv /tmp/n $E-log && test ! -e /tmp/n && grep -qx x $E-log`, "x"},
+	{"a file of the workspace", `echo x > n && mv n $E-log && test ! -e n`, "x"},
+	{"a shorter one, twice", `for x in longer x; do echo $x > /tmp/n && mv /tmp/n $E-log; done`, "x"},
+	{"not by a second name", `echo x > /tmp/n && ln /tmp/n /tmp/m && mv /tmp/n $E-log && echo later >> /tmp/m`, "x"},
+	{"not by an open file", `exec 3> /tmp/n && echo x >&3 && mv /tmp/n $E-log; echo later >&3`, "x"},
+	{"no link", `ln -s /etc/passwd /tmp/n; mv -T /tmp/n $E-log; test -h $E-log`, "host"},
+	{"no pipe", `mkfifo /tmp/n; mv -T /tmp/n $E-log; test -p $E-log`, "host"},
+	{"no removal", `rm -f $E-log`, "host"},
+	{"not what is beside it", `echo x > /tmp/n; mv /tmp/n $E-script; rm -f $E-script; cat $E-script > $E-log`, "echo ran"},
+	{"not from a closed place", `mv $E-own $E-log; mv shut $E-log`, "session"},
+}
+
+// TestGrantedInTemp runs TestGrantedInTempInSetting in every setting.
+func TestGrantedInTemp(t *testing.T) { inSettings(t, "^TestGrantedInTempInSetting$") }
+
+// TestGrantedInTempInSetting: a file of the host's /tmp that was granted can be replaced, before the start and by a yes
+// while the command runs.
+func TestGrantedInTempInSetting(t *testing.T) {
+	b, f := backendInSetting(t, "TestGrantedInTemp")
+	if !f.Namespaces || !f.Broker {
+		t.Skip("the broker makes these changes where commands do not see the host's /tmp")
+	}
+	for _, row := range grantedRows {
+		for _, asked := range []bool{false, true} {
+			cmd, p := stageNamed(t)
+			log := strings.TrimPrefix(cmd.Env[1], "E=") + "-log"
+			cmd.Args = []string{"bash", "-c", row.script}
+			grant := sandbox.Grant{Write: []string{log}}
+			var holder sandbox.Holder
+			if asked {
+				holder = &asker{answer: func(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) { return grant, d.Target == log }}
+			} else {
+				p = p.With(grant)
+			}
+			proc, err := sandboxtest.Start(b, t.Context(), p, cmd, holder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = proc.Wait(); err != nil {
+				t.Error(err)
+			}
+			if text, err := os.ReadFile(log); err != nil || strings.TrimSpace(string(text)) != row.host {
+				t.Errorf("%s, asked %v: the host has %q (%v), want %q", row.name, asked, text, err, row.host)
+			}
+		}
 	}
 }

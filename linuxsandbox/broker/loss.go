@@ -70,7 +70,7 @@ func (h *command) losing(n *notify.Notification, call string, st *unix.Stat_t, d
 
 // losingEntry is losing for an entry that is removed or replaced: the last name of its file.
 func (h *command) losingEntry(n *notify.Notification, call string, s pathwalk.Spot, st *unix.Stat_t) (a notify.Reply, stops bool) {
-	if st.Nlink > 1 {
+	if st.Nlink > 1 && !s.Shown { // moving.fill writes to that one
 		return notify.Reply{}, false
 	}
 	return h.losing(n, call, st, s.Dir, s.Last, s.Full(), pinOf(s))

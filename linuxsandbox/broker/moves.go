@@ -3,6 +3,8 @@
 package broker
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strconv"
 
@@ -57,6 +59,8 @@ func (h moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
 	switch {
 	case m.from.Odd() || m.to.Odd():
 		return h.rules.Proceed(notify.ByLandlock)
+	case m.fromWhose == brokers && m.fills() && h.judge.granted(m.to.Full()):
+		return h.renameJudged(n, c, m)
 	case m.fromWhose == nobodys || m.toWhose == nobodys:
 		return h.refuseMove(n, c, m)
 	case m.fromWhose != brokers && m.toWhose != brokers:
@@ -138,7 +142,12 @@ func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) no
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)
 	}
-	err := unix.Renameat2(m.from.Dir, m.from.Last, m.to.Dir, m.to.Last, uint(m.flags))
+	err := error(unix.EXDEV)
+	if m.fills() {
+		err = m.fill()
+	} else {
+		err = unix.Renameat2(m.from.Dir, m.from.Last, m.to.Dir, m.to.Last, uint(m.flags))
+	}
 	// A granted single file is a mount of its own, which keeps its name in place.
 	if err == unix.EXDEV || err == unix.EBUSY && h.judge.granted(m.to.Full()) {
 		err = h.onHost(m, func(from, to int) error {
@@ -365,6 +374,41 @@ func (h moves) onHost(m *moving, do func(from, to int) error) error {
 	}
 	defer unix.Close(to)
 	return do(from, to)
+}
+
+// fills reports whether m replaces a single file of the host that the command is shown. That file is a mount: after a
+// rename on the host the command would still see the old one. So it gets the content of the new one.
+func (m *moving) fills() bool {
+	return m.to.Shown && !m.exchange() && m.look() == 0 && m.there && m.old.Mode&unix.S_IFMT == unix.S_IFREG && m.over.Mode&unix.S_IFMT == unix.S_IFREG
+}
+
+// fill writes into the file at the end of m what the one at its beginning holds, and removes that one: its open
+// descriptors and other names do not reach the host's file.
+func (m *moving) fill() error {
+	text, err := readOnce(m.from, &m.old, maxIndex)
+	if err != nil {
+		return err
+	}
+	shown, err := kernel.Openat2(m.to.Dir, m.to.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(shown)
+	host, err := pathwalk.SameOnHost(shown, m.to.Full()) // the mount may be read-only
+	if err != nil {
+		return err
+	}
+	defer unix.Close(host)
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(host), unix.O_WRONLY|unix.O_TRUNC|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), m.to.Last)
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return unix.Unlinkat(m.from.Dir, m.from.Last, 0)
 }
 
 // granted reports whether path is itself a write root.

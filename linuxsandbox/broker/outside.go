@@ -125,7 +125,11 @@ func (h *command) refuseMove(n *notify.Notification, c *calls.File, m *moving) n
 	}
 	r := refusal{call: c.Name, errno: unix.EACCES, pins: []pin{pinOf(m.to), pinOf(m.from)}}
 	if m.toWhose == nobodys {
-		r.denials = append(r.denials, ofEntry(m.to, h.judge.denial(m.to.Full())))
+		d := h.judge.denial(m.to.Full())
+		if !m.fills() {
+			d = ofEntry(m.to, d)
+		}
+		r.denials = append(r.denials, d)
 	}
 	if m.fromWhose == nobodys {
 		r.denials = append(r.denials, ofEntry(m.from, h.judge.denial(m.from.Full())))

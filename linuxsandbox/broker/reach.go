@@ -65,7 +65,7 @@ func (j *judge) whoseFile(t *pathwalk.Target) whose {
 // whoseEntry returns who decides about making, removing or replacing the entry at s.
 func (j *judge) whoseEntry(s pathwalk.Spot) whose {
 	switch {
-	case j.protection.brokered(s.Full()):
+	case j.protection.brokered(s.Full()) && !s.Shown:
 		return brokers
 	case !strings.HasPrefix(s.Path, "/"), !j.log.sees():
 		return kernels

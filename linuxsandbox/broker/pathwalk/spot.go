@@ -138,8 +138,8 @@ func (w *Walker) Target(c Caller, m Name, follow bool) (*Target, error) {
 			return nil, err
 		}
 		if link == "" {
-			if t.FD >= 0 && t.Path != s.Full() && w.OnHost(t.Path) {
-				t.FD = w.AsHost(t.FD, t.Path) // a link in /proc led to it
+			if t.FD >= 0 && (s.Shown || t.Path != s.Full()) && w.OnHost(t.Path) {
+				t.FD = w.AsHost(t.FD, t.Path) // it is a mount, or a link in /proc led to it
 			}
 			return t, nil
 		}
