@@ -223,7 +223,7 @@ func (b *Backend) withPolicy(f facts, p resolved.Policy) facts {
 		f.Groups = b.groups.open()
 	}
 	if f.Namespaces {
-		f.Globs = b.globs.find(p)
+		f.Globs = b.globs.find(p.DenyGlobs, searched(p))
 	}
 	return f
 }

@@ -67,10 +67,10 @@ type globSearch struct {
 	running chan struct{} // closed when the running search ends; nil if none runs
 }
 
-// find returns what matches the globs of p in the searched folders.
-func (x *globIndex) find(p resolved.Policy) globMatches {
+// find returns what matches globs in the folders roots.
+func (x *globIndex) find(globs, roots []string) globMatches {
 	out := globMatches{}
-	if len(p.DenyGlobs) == 0 {
+	if len(globs) == 0 {
 		return out
 	}
 	patience := globWait
@@ -79,8 +79,8 @@ func (x *globIndex) find(p resolved.Policy) globMatches {
 	}
 	late, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	for _, root := range searched(p) {
-		s, wait := x.search(root, p.DenyGlobs)
+	for _, root := range roots {
+		s, wait := x.search(root, globs)
 		if wait != nil {
 			select {
 			case <-wait:

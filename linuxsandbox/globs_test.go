@@ -50,7 +50,7 @@ func TestGlobSearch(t *testing.T) {
 		x := globIndex{patient: true}
 		p := sandbox.WorkspaceWrite(ws)
 		p.DenyGlobs = strings.Fields(row.globs)
-		m := x.find(sandboxtest.Resolved(p))
+		m := x.find(p.DenyGlobs, searched(sandboxtest.Resolved(p)))
 		var got []string
 		for _, path := range m.Paths {
 			got = append(got, strings.TrimPrefix(path, ws+"/"))
@@ -71,7 +71,7 @@ func TestGlobSearchIsRenewed(t *testing.T) {
 	x := globIndex{patient: true}
 	p := sandbox.WorkspaceWrite(ws)
 	p.DenyGlobs = []string{"**/.env"}
-	before := len(x.find(sandboxtest.Resolved(p)).Paths)
+	before := len(x.find(p.DenyGlobs, searched(sandboxtest.Resolved(p))).Paths)
 	x.patient = false
 	defer x.close()
 	if err := os.WriteFile(ws+"/a/b/c.env", nil, 0o644); err != nil {
@@ -83,7 +83,7 @@ func TestGlobSearchIsRenewed(t *testing.T) {
 	// A start repeats a search that was fast, and others after a rest: on a loaded machine that can
 	// take seconds.
 	waitFor(t, func() bool {
-		m := x.find(sandboxtest.Resolved(p))
+		m := x.find(p.DenyGlobs, searched(sandboxtest.Resolved(p)))
 		return len(m.Paths) == before+1 && slices.Contains(m.Paths, ws+"/keys.d/.env")
 	}, "the new file is not found")
 }

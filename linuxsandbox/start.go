@@ -66,7 +66,7 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 	proc.policy, proc.protection, proc.holder = p, ready.protection, h
 	if ready.mounts != nil {
 		ready.mounts.forCommand(cmd)
-		b.showNamed(proc, ready.mounts, cmd.Named, f.Broker)
+		ready.spec.Unreadable = slices.Concat(ready.spec.Unreadable, b.showNamed(proc, ready.mounts, cmd.Named, f.Broker))
 	}
 	if ready.group {
 		proc.group, err = b.groups.add(p.Limits)

@@ -27,10 +27,10 @@ const (
 )
 
 // showNamed has the keeper show what the command names. folders: a broker judges writes to the pipes in
-// a folder, which a read-only mount does not stop.
-func (b *Backend) showNamed(proc *process, m *mountPlan, names []string, folders bool) {
+// a folder, which a read-only mount does not stop. masked are paths in them that match the policy's globs.
+func (b *Backend) showNamed(proc *process, m *mountPlan, names []string, folders bool) (masked []string) {
 	if m.Temp == "" || !m.readsAll {
-		return
+		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,6 +43,13 @@ func (b *Backend) showNamed(proc *process, m *mountPlan, names []string, folders
 			entry, kind, ok := hostfile.TempEntry(base, name, proc.policy.DenyRead, proc.policy.Protected)
 			if !ok || !proc.policy.JudgeRead(name).Allowed || kind.IsDir() && !folders {
 				break
+			}
+			if kind.IsDir() {
+				shut := b.globs.find(proc.policy.DenyGlobs, []string{entry})
+				if shut.Why != "" {
+					break // what matches there is not known
+				}
+				masked = append(masked, shut.Paths...)
 			}
 			place, to := m.Temp+entry[len(base):], ""
 			if kind == fs.ModeSymlink {
@@ -61,6 +68,10 @@ func (b *Backend) showNamed(proc *process, m *mountPlan, names []string, folders
 			name = filepath.Join(to, name[len(entry):])
 		}
 	}
+	for _, path := range masked {
+		m.hide(path)
+	}
+	return masked
 }
 
 // hold makes the entry at path for proc, or joins those that use it.

@@ -41,6 +41,9 @@ var namedRows = []struct{ name, script, bare, confined string }{
 	{"a link to a closed file", `cat $E-toclosed 2>/dev/null || echo refused`, "key", "refused"},
 	{"a link to a closed file elsewhere", `cat $E-toshut 2>/dev/null || echo refused`, "key", "refused"},
 	{"a folder with a closed file", `cat $E-partly/open 2>/dev/null || echo refused`, "key", "refused"},
+	{"a match of a pattern in a folder", `cat $E-dir/sub/.key 2>/dev/null || echo refused; cat $E-dir/sub/f`, "key\nhost", "refused\nhost"},
+	{"a match through a link", `cat $E-linkdir/sub/.key 2>/dev/null || echo refused`, "key", "refused"},
+	{"a folder that matches", `cat $E-dir/.private/f 2>/dev/null || echo refused`, "key", "refused"},
 	{"credentials", `cat ${E%/*}/krb5cc_${E##*/} 2>/dev/null || echo refused`, "key", "refused"},
 	{"a socket", `test -S $E-socket && echo there || echo refused`, "there", "refused"},
 	{"a pipe", `test -p $E-pipe && echo there || echo refused`, "there", "refused"},
@@ -106,11 +109,12 @@ func stageNamed(t *testing.T) (sandbox.Command, sandbox.Policy) {
 	p.Temp = t.TempDir()
 	p.DenyRead = []string{e + "-closed", e + "-partly/closed", dir + "/shut"}
 	file := func(path, text string) { err = errors.Join(err, os.WriteFile(path, []byte(text+"\n"), 0o644)) }
-	for _, d := range []string{"-dir/sub", "-partly", "-agent"} {
+	p.DenyGlobs = []string{"/**/.key", "/**/.private"}
+	for _, d := range []string{"-dir/sub", "-dir/.private", "-partly", "-agent"} {
 		err = errors.Join(err, os.MkdirAll(e+d, 0o755))
 	}
 	for path, text := range map[string]string{
-		e + "-log": "host", e + "-dir/sub/f": "host", e + "-script": "echo ran", e + "-own": "host", e + "_other": "host", p.Temp + "/" + filepath.Base(e) + "-own": "session",
+		e + "-log": "host", e + "-dir/sub/f": "host", e + "-dir/sub/.key": "key", e + "-dir/.private/f": "key", e + "-script": "echo ran", e + "-own": "host", e + "_other": "host", p.Temp + "/" + filepath.Base(e) + "-own": "session",
 		e + "-closed": "key", e + "-partly/closed": "key", e + "-partly/open": "key", cache: "key", e + "-agent/key": "key", e + "-other": "key",
 		dir + "/shut": "key", dir + "/beside": "beside",
 	} {

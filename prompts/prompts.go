@@ -275,7 +275,7 @@ func allowed(p resolved.Policy, e sandbox.Enforcement) string {
 	b.WriteString(".\n")
 	shared := func(r sandbox.Root) bool { return r.Origin == sandbox.FromSharedTemp }
 	if p.Temp != "" && slices.Contains(e.Active(), "mountns") && !slices.ContainsFunc(p.Roots, shared) {
-		b.WriteString("- /tmp and /var/tmp are this session's own and removed at its end: put what the user is to get into the workspace. Of the user's files there a command sees those whose paths are in its text, read-only.\n")
+		b.WriteString("- /tmp and /var/tmp are this session's own and removed at its end: put what the user is to get into the workspace. Of the user's files there a command sees those whose paths are in its text and that exist when it starts, read-only.\n")
 	}
 	b.WriteString(network(p, e))
 	return b.String()

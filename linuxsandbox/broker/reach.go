@@ -85,7 +85,7 @@ func (j *judge) denial(path string) *sandbox.Denial {
 // ofEntry adds to the denial of removing or replacing the entry at s that no grant would allow it.
 func ofEntry(s pathwalk.Spot, d *sandbox.Denial) *sandbox.Denial {
 	if s.Shown {
-		d.Why = "the command is shown the host's entry there, and cannot remove or replace it"
+		d.Why = "the command is shown the host's entry there, and cannot remove or rename it"
 	}
 	return d
 }
