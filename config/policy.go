@@ -157,7 +157,8 @@ func (b *builder) addedDir(name string) (sandbox.Root, error) {
 }
 
 // addFiles adds the single files of sandbox.add_files as optional roots: a file may be
-// absent, and a backend leaves out what it cannot create.
+// absent, and a backend leaves out what it cannot create. Of an absent one a command may make a
+// folder, and the same setting must do afterwards: it then opens that folder.
 func (b *builder) addFiles(p *sandbox.Policy) error {
 	for _, name := range b.config.Sandbox.AddFiles {
 		what := "sandbox.add_files (" + b.config.Origin("sandbox.add_files").String() + ")"
@@ -173,8 +174,8 @@ func (b *builder) addFiles(p *sandbox.Policy) error {
 			}
 		case err != nil:
 			return fmt.Errorf("%s: %w", what, err)
-		case !mode.IsRegular():
-			return fmt.Errorf("%s: %s is not a regular file (sandbox.add_dirs takes folders)", what, quoted(name))
+		case !mode.IsRegular() && !mode.IsDir():
+			return fmt.Errorf("%s: %s is neither a file nor a folder", what, quoted(name))
 		}
 		if err := b.checkRoot("sandbox.add_files", file); err != nil {
 			return err
@@ -184,7 +185,7 @@ func (b *builder) addFiles(p *sandbox.Policy) error {
 				return fmt.Errorf("sandbox.add_files: %s belongs to codeagent itself and is never opened", quoted(name))
 			}
 		}
-		if root := (sandbox.Root{Path: file, Optional: true}); !slices.Contains(p.Write, root) {
+		if root := (sandbox.Root{Path: file, Optional: !mode.IsDir()}); !slices.Contains(p.Write, root) {
 			p.Write = append(p.Write, root)
 		}
 	}

@@ -180,6 +180,9 @@ func TestPolicyAddFiles(t *testing.T) {
 	if d := cmp.Diff(want, p.Write); d != "" {
 		t.Error(d)
 	}
+	h.mkdir(t, "absent/.git/hooks") // as a command may
+	p = h.mustPolicy(t, `sandbox.add_files=["~/absent"]`)
+	h.check(t, p, map[string]bool{"w absent/x": true, "w absent/.git/hooks/x": false, "w absent2": false})
 }
 
 // TestPolicyAddDirsGone: a missing folder named in the file is not an error, and nothing else is
@@ -238,8 +241,8 @@ func TestPolicyRefusesRoots(t *testing.T) {
 		{"extra root", "src/app", "sandbox.add_dirs is /", []string{`sandbox.add_dirs=["/"]`}},
 		{"extra home", "src/app", "is your home folder", []string{`sandbox.add_dirs=["~"]`}},
 		{"extra missing", "src/app", "sandbox.add_dirs (-c): ", []string{`sandbox.add_dirs=["/nowhere/at/all"]`}},
-		{"extra file is a folder", "src/app", "is not a regular file", []string{`sandbox.add_files=["~/src"]`}},
-		{"extra file is a device", "src/app", "is not a regular file", []string{`sandbox.add_files=["/dev/null"]`}},
+		{"extra file is a folder above home", "src/app", "is your home folder", []string{`sandbox.add_files=["~"]`}},
+		{"extra file is a device", "src/app", "neither a file nor a folder", []string{`sandbox.add_files=["/dev/null"]`}},
 		{"extra file without a folder", "src/app", "no such file", []string{`sandbox.add_files=["~/nowhere/x"]`}},
 		{"extra file below a file", "src/app", "not a directory", []string{`sandbox.add_files=["~/file/x"]`}},
 		{"extra file of our own", "src/app", "lies inside", []string{`sandbox.add_files=["~/.config/codeagent/config.toml"]`}},

@@ -112,7 +112,7 @@ var settings = []setting{
 	{key: "sandbox.add_dirs", at: func(c *Config, _ string) any { return &c.Sandbox.AddDirs },
 		doc: "More folders that commands may write, beside the workspace. `~/` is your home folder. One that the settings file names may be gone; where codeagent's broker works and it is not below `/tmp`, a command may make it again. `--add-dir` adds to the list."},
 	{key: "sandbox.add_files", at: func(c *Config, _ string) any { return &c.Sandbox.AddFiles },
-		doc: "Single files that commands may write beside the workspace, and nothing next to them. A file may be absent yet, its folder may not. `--add-file` adds to the list."},
+		doc: "Single files that commands may write beside the workspace, and nothing next to them. A file may be absent yet, its folder may not. Where a command has made a folder of the name, all in it is open. `--add-file` adds to the list."},
 	{key: "sandbox.deny_read", narrower: true, at: func(c *Config, _ string) any { return &c.Sandbox.DenyRead },
 		doc: "Paths and globs that commands may neither read nor write. A plain path is relative to the workspace, `**/.env` matches at any depth. `--deny-read` adds to the list."},
 	{key: "sandbox.deny_secrets", def: "false", narrower: true, at: func(c *Config, _ string) any { return &c.Sandbox.DenySecrets },

@@ -96,7 +96,7 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	p.StringVarP(&f.Profile, "profile", "p", "", "use the settings of [profiles.NAME] in config.toml")
 	p.StringVarP(&f.Folder, "cd", "C", "", "work in this folder")
 	p.StringArrayVar(&f.AddDirs, "add-dir", nil, "a further folder that commands may write")
-	p.StringArrayVar(&f.AddFiles, "add-file", nil, "a single file that commands may write; it may be absent yet")
+	p.StringArrayVar(&f.AddFiles, "add-file", nil, "a single file that commands may write; it may be absent yet, and become a folder")
 	p.StringArrayVar(&f.Hosts, "allow-host", nil, "a host that commands and fetch_url may reach, as name:port")
 	p.StringArrayVar(&f.FetchHosts, "allow-fetch", nil, "a host whose pages fetch_url may read, and commands may not, as name:port")
 	p.StringArrayVarP(&f.Settings, "config", "c", nil, "set one setting, as key=value")
