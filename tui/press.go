@@ -8,6 +8,7 @@ import (
 	"codeagent/internal/short"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
+	"codeagent/tui/message"
 	"codeagent/tui/paint"
 	"codeagent/tui/question"
 )
@@ -335,34 +336,47 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 }
 
 func (m *app) send() tea.Cmd {
-	text := strings.TrimSpace(m.composer.Value())
-	if text == "" {
+	if strings.TrimSpace(m.composer.Value()) == "" {
 		return nil
 	}
 	if m.rewind.Active() {
 		return resend(m)
 	}
-	seen := strings.TrimSpace(m.composer.Text) // what a chip hides is no command
-	if c, argument, ok := called(text, offeredCommands(m.offers)); ok && seen[0] == text[0] {
-		if c.name == "quit" { // whether it is kept would depend on who is quicker
-			return c.run(m, argument)
-		}
-		_, keep := take(m)
-		return tea.Batch(keep, c.run(m, argument))
-	}
-	if command, ok := strings.CutPrefix(text, "!"); ok && seen[0] == text[0] && m.offers.Writing.Run != nil {
-		return runCommand(m, strings.TrimSpace(command))
-	}
-	if name, argument, ok := servedName(m, text); ok && seen[0] == text[0] { // before the prompts were listed
-		_, keep := take(m)
-		return tea.Batch(keep, usePrompt(m, name, argument))
-	}
-	if name, ok := slashName(seen); ok {
-		return m.say("no command /" + name + "; /help lists them")
-	}
-	if m.unread != nil {
+	said := m.composer.Message()
+	run, stays := deedOf(m, said)
+	switch {
+	case stays:
+		return run()
+	case run == nil && m.unread != nil:
 		return m.say(stillRead)
 	}
-	said, keep := take(m)
-	return tea.Batch(keep, m.submit(said))
+	_, keep := take(m)
+	if run == nil {
+		return tea.Batch(keep, m.submit(said))
+	}
+	return tea.Batch(keep, run())
+}
+
+// deedOf returns what a message has codeagent do; nil: it is for the model. stays: the message remains
+// where it is.
+func deedOf(m *app, said message.Message) (run func() tea.Cmd, stays bool) {
+	text := strings.TrimSpace(said.Text)
+	if len(said.Pastes) > 0 && strings.HasPrefix(text, strings.TrimSpace(said.Pastes[0])) {
+		return nil, false // what a chip hides is no command
+	}
+	if c, argument, ok := called(text, offeredCommands(m.offers)); ok {
+		// Whether /quit is kept for later runs would depend on who is quicker.
+		return func() tea.Cmd { return c.run(m, argument) }, c.name == "quit"
+	}
+	if command, ok := strings.CutPrefix(text, "!"); ok && m.offers.Writing.Run != nil {
+		command = strings.TrimSpace(command)
+		return func() tea.Cmd { return runCommand(m, command) }, command == "" || m.work.running
+	}
+	if name, argument, ok := servedName(m, text); ok { // before the prompts were listed
+		return func() tea.Cmd { return usePrompt(m, name, argument) }, false
+	}
+	if name, ok := slashName(text); ok {
+		return func() tea.Cmd { return m.say("no command /" + name + "; /help lists them") }, true
+	}
+	return nil, false
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -97,22 +98,39 @@ func (m *app) sendWaiting() tea.Cmd {
 		if len(m.work.queued) > 0 {
 			next := m.work.queued[0]
 			m.work.queued = m.work.queued[1:]
-			return m.startTurn(next)
+			run, stays := deedOf(m, next)
+			if run == nil {
+				return m.startTurn(next)
+			}
+			if stays {
+				m.work.queued = slices.Insert(m.work.queued, 0, next)
+			}
+			cmd := run()
+			if !m.work.running { // the person decides about what comes after it
+				giveBack(m, m.work.queued)
+				m.work.queued = nil
+			}
+			return cmd
 		}
 		if plans(m) && m.facts.replan {
 			return askPlan(m)
 		}
 		return nil
 	}
-	waiting = append(waiting, m.work.queued...)
+	giveBack(m, append(waiting, m.work.queued...))
 	m.work.queued = nil
-	if len(waiting) > 0 {
-		if !m.composer.Empty() {
-			waiting = append(waiting, m.composer.Message())
-		}
-		m.composer.Restore(message.Join(waiting))
-	}
 	return nil
+}
+
+// giveBack puts messages that waited before the text in the editor.
+func giveBack(m *app, waiting []message.Message) {
+	if len(waiting) == 0 {
+		return
+	}
+	if !m.composer.Empty() {
+		waiting = append(waiting, m.composer.Message())
+	}
+	m.composer.Restore(message.Join(waiting))
 }
 
 // takeBackWaiting moves the newest message that waits into the editor; false: none

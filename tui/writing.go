@@ -113,9 +113,8 @@ func runCommand(m *app, command string) tea.Cmd {
 	if hint := m.between("!"); hint != "" {
 		return m.say(hint)
 	}
-	_, keep := take(m)
 	m.transcript.End()
 	m.transcript.Show("! " + command)
 	run := m.offers.Writing.Run
-	return tea.Batch(keep, m.begin("Running", m.run(func(ctx context.Context) (then, error) { return nil, run(ctx, command) })))
+	return m.begin("Running", m.run(func(ctx context.Context) (then, error) { return nil, run(ctx, command) }))
 }

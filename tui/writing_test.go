@@ -249,3 +249,40 @@ func TestFoldedPasteIsNoCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestQueuedIsParsed: what was queued while the model worked is a command when its turn comes. What begins
+// no work leaves what follows it to the person.
+func TestQueuedIsParsed(t *testing.T) {
+	for _, c := range []struct{ queued, ran, edits string }{
+		{"/compact the tests", "compact the tests", ""},
+		{"!make", "run make", ""},
+		{"/plan a flag", "turn plan: a flag", ""},
+		{"/status ", "", "then this"}, // /status takes no words, so this is it
+		{"/nothing", "", "/nothing\n\nthen this"},
+		{"/tmp is full", "turn /tmp is full", ""},
+	} {
+		t.Run(c.queued, func(t *testing.T) {
+			r := newRig(t, 80, 24)
+			var ran []string
+			r.app.offers.Compact = func(_ context.Context, focus string) error { ran = append(ran, "compact "+focus); return nil }
+			r.app.offers.Writing.Run = func(_ context.Context, command string) error { ran = append(ran, "run "+command); return nil }
+			r.app.offers.Extras.Plan = func(task string) string { return "plan: " + task }
+			r.typeText("go")
+			r.press("enter")
+			for _, s := range []string{c.queued, "then this"} {
+				r.typeText(s)
+				r.press("tab")
+			}
+			r.turns = nil
+			cmd := r.send(turnDoneMsg{})
+			began := r.app.work.running
+			r.do(cmd)
+			for _, s := range r.turns[:min(1, len(r.turns))] {
+				ran = append(ran, "turn "+s)
+			}
+			if got := strings.Join(ran[:min(1, len(ran))], ""); got != c.ran || began != (c.ran != "") || r.app.composer.Value() != c.edits {
+				t.Errorf("ran %q (%v), in the editor %q\n%s", got, began, r.app.composer.Value(), r.screen())
+			}
+		})
+	}
+}
