@@ -142,6 +142,15 @@ func play(ctx context.Context, s *Screen, text string) error {
 		err := errors.New("the provider says no")
 		s.Emit(event.TurnFinished{Outcome: "failed", Err: err})
 		return err
+	case "lists": // 1,000 tokens of lists and code
+		pace := time.NewTicker(5 * time.Millisecond)
+		defer pace.Stop()
+		for i := range 1000 {
+			<-pace.C
+			s.Emit(event.TextDelta{Text: listToken(i)})
+		}
+		s.Emit(event.TextDelta{Text: "\n\nAll tokens told."})
+		return finish("done", "")
 	case "tokens":
 		pace := time.NewTicker(5 * time.Millisecond)
 		defer pace.Stop()
@@ -290,4 +299,23 @@ func recorded() []event.Event {
 		event.MessageFinished{Text: "## Done\n\n- `main.go` greets by name\n- **leftpad** is installed; npm was let into its cache *once*\n\n```sh\ngo run . Ada\n```\n\nNothing else changed."},
 		event.TurnFinished{Outcome: "done"},
 	}
+}
+
+// listToken is one of a thousand tokens of an answer of lists and code that scrolls.
+func listToken(i int) string {
+	switch at := i % 50; {
+	case at == 0:
+		return "\n\n- first"
+	case at < 20 && at%5 == 0:
+		return "\n- **item** "
+	case at == 20:
+		return "\n\n```go\n"
+	case at > 20 && at < 49 && at%7 == 0:
+		return "{\n\treturn "
+	case at == 49:
+		return "\n}\n```\n"
+	case at > 20 && at%7 == 1:
+		return "\n}\nfunc name() int "
+	}
+	return "word "
 }

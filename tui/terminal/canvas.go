@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -60,17 +61,11 @@ func (c *canvas) draw(f Frame) string {
 	}
 	rows := strings.Split(f.View.Content, "\n")
 	rows = append(rows[:min(len(rows), f.Height)], make([]string, max(f.Height-len(rows), 0))...)
+	c.scroll(moved(c.rows, rows))
 	for y, row := range rows {
 		if c.rows == nil || row != c.rows[y] {
 			uv.NewStyledString(row).Draw(c.cells, uv.Rect(0, y, f.Width, 1))
 		}
-	}
-	// The renderer scrolls rows that look alike, and then looks only at those that were drawn: a row
-	// that stays as it was, in what is scrolled, has to be looked at too.
-	scrolls := scrolled(c.rows, rows)
-	c.screen.SetScrollOptim(scrolls)
-	for y := 0; scrolls && y < f.Height; y++ {
-		c.cells.TouchLine(0, y, f.Width)
 	}
 	c.rows = rows
 	c.screen.Render(c.cells.RenderBuffer)
@@ -82,18 +77,73 @@ func (c *canvas) draw(f Frame) string {
 	return c.out.String()
 }
 
-// scrolled reports whether a row of before is another row of now, and its place has changed.
-func scrolled(before, now []string) bool {
-	at := make(map[string]bool, len(before))
-	for y, row := range before {
-		if row != "" && row != now[y] {
-			at[row] = true
+// band is rows top to below that move up by so many rows, or down if by is negative.
+type band struct{ top, below, by int }
+
+// scroll lets the terminal move rows. The renderer learns of it by drawing the moved rows, which are then
+// not written.
+func (c *canvas) scroll(b band) {
+	if b.by == 0 {
+		return
+	}
+	area := uv.Rect(0, b.top, c.cells.Width(), b.below-b.top)
+	empty := make([]string, max(b.by, -b.by))
+	at, step := b.below, "\n"
+	if b.by > 0 {
+		c.cells.DeleteLineArea(b.top, b.by, nil, area)
+		c.rows = slices.Concat(c.rows[:b.top], c.rows[b.top+b.by:b.below], empty, c.rows[b.below:])
+	} else {
+		c.cells.InsertLineArea(b.top, -b.by, nil, area)
+		c.rows = slices.Concat(c.rows[:b.top], empty, c.rows[b.top:b.below+b.by], c.rows[b.below:])
+		at, step = b.top+1, ansi.ReverseIndex
+	}
+	c.screen.Render(c.cells.RenderBuffer)
+	_ = c.screen.Flush() // to a buffer
+	c.out.Reset()
+	_, _ = c.screen.WriteString(ansi.SetTopBottomMargins(b.top+1, b.below) + ansi.CursorPosition(1, at) + strings.Repeat(step, len(empty)) +
+		ansi.SetTopBottomMargins(1, c.cells.Height()) + ansi.CursorHomePosition)
+	c.screen.SetPosition(0, 0)
+}
+
+// scrollCost is about how many bytes a scroll takes.
+const scrollCost = 40
+
+// moved finds the rows of before that stand elsewhere in now: of all bands the one that saves most.
+func moved(before, now []string) (best band) {
+	stays := make([]int, len(before)) // what each row costs without a scroll
+	for y := range before {
+		stays[y] = cost(before[y], now[y])
+	}
+	saves := scrollCost
+	for by := 1 - len(before); by < len(before); by++ {
+		for y := max(0, -by); by != 0 && y < len(before)-max(0, by); y++ {
+			top, saved := y, 0
+			for ; y < len(before)-max(0, by) && now[y] == before[y+by]; y++ {
+				saved += stays[y]
+			}
+			b := band{min(top, top+by), max(y, y+by), by}
+			for row := b.top; row < b.below; row++ {
+				if row < top || row >= y {
+					saved += stays[row] - len(now[row])
+				}
+			}
+			if y > top && saved > saves {
+				saves, best = saved, b
+			}
 		}
 	}
-	for y, row := range now {
-		if len(at) > 0 && at[row] && row != before[y] {
-			return true
-		}
+	return best
+}
+
+// cost is about how many bytes it takes to turn a row into another one.
+func cost(from, to string) int {
+	same := 0
+	for same < min(len(from), len(to)) && from[same] == to[same] {
+		same++
 	}
-	return false
+	from, to = from[same:], to[same:]
+	for same = 0; same < min(len(from), len(to)) && from[len(from)-1-same] == to[len(to)-1-same]; {
+		same++
+	}
+	return max(len(from), len(to)) - same
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -103,7 +104,7 @@ func TestScrolledFrames(t *testing.T) {
 			all = all[:len(all)-1]
 		}
 		for range r.Intn(10) {
-			all = append(all, []string{"", "", fmt.Sprint("line ", n, r.Intn(99)), "same", "\x1b[48;5;3m" + strings.Repeat(" ", w) + "\x1b[m"}[r.Intn(5)])
+			all = append(all, []string{"", "", fmt.Sprint("line ", n, r.Intn(99)), "same", "\x1b[48;5;3m" + strings.Repeat(" ", w) + "\x1b[m", fmt.Sprint("漢字 é ", n)}[r.Intn(6)])
 		}
 		if r.Intn(2) == 0 {
 			all = append(all, "* working")
@@ -115,6 +116,24 @@ func TestScrolledFrames(t *testing.T) {
 		rows := append(append([]string{}, all[end-h+2:end]...), "----", fmt.Sprint("> ", n/2))
 		_, _ = screen.Write([]byte(c.draw(Frame{View: tea.View{Content: strings.Join(rows, "\n")}, Width: w, Height: h})))
 		compare(t, screen, rows, fmt.Sprintf("seed %d, frame %d", seed, n))
+	}
+}
+
+// TestScrollIsWritten: rows that move are not written again.
+func TestScrollIsWritten(t *testing.T) {
+	c := newCanvas(Options{Environ: []string{"TERM=xterm-256color"}, Profile: colorprofile.TrueColor}, false)
+	var rows []string
+	for n := range 60 {
+		rows = append(rows, fmt.Sprintf("- item %d of a list, with some words", n))
+	}
+	draw := func(from int) string {
+		return c.draw(Frame{View: tea.View{Content: strings.Join(append(slices.Clone(rows[from:from+30]), "", "> "), "\n")}, Width: 80, Height: 32})
+	}
+	draw(10)
+	for _, from := range []int{11, 14, 12, 0, 7} {
+		if got := draw(from); strings.Count(got, "list") > 12 || len(got) > 60*12 {
+			t.Errorf("to %d: %d bytes: %q", from, len(got), got)
+		}
 	}
 }
 
