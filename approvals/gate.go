@@ -260,7 +260,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 	}
 	q.names = g.ledger.at.names(Action{Folder: a.Folder, Wish: wish})
 	for _, p := range wish.Write {
-		q.names = append(q.names, path.Dir(p))
+		q.names = append(q.names, path.Dir(p), g.ledger.at.seen.Tree(a, p, q.given))
 	}
 	for _, gr := range q.given {
 		q.names = append(q.names, paths(gr)...)

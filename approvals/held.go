@@ -17,7 +17,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	if g.opts.Refresh != nil {
 		g.opts.Refresh()
 	}
-	s := g.state(heldNames(d, so.Given)...)
+	s := g.state(g.heldNames(a, d, so.Given)...)
 	if isLoss(d) {
 		return g.lossOf(s, a, d)
 	}
@@ -46,7 +46,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	if s.Refuses(topics) {
 		return sandbox.Grant{}, nil, &Refusal{Reason: s.Why(topics), Hint: remedy(g, heldHint(g, a, w.Grant)), Request: &r}
 	}
-	q := asked{Request: r, names: heldNames(d, nil), mode: s.Mode, wants: true, about: topics}
+	q := asked{Request: r, names: g.heldNames(a, d, nil), mode: s.Mode, wants: true, about: topics}
 	q.answers = func(s decide.State) (sandbox.Policy, bool) {
 		_, ok := s.Allows(a, d, nil)
 		return sandbox.Policy{}, ok
@@ -70,12 +70,12 @@ func (g *Gate) lossOf(s decide.State, a Action, d sandbox.Denial) (sandbox.Grant
 // Granted returns the grant under which a held call of a running command may proceed without
 // a question: given, a rule, or a session grant made after the command started covers it.
 func (g *Gate) Granted(a Action, d sandbox.Denial, given []sandbox.Grant) (sandbox.Grant, bool) {
-	return g.state(heldNames(d, given)...).Allows(a, d, given)
+	return g.state(g.heldNames(a, d, given)...).Allows(a, d, given)
 }
 
 // heldNames are the names that a decision about d is about, where given was granted.
-func heldNames(d sandbox.Denial, given []sandbox.Grant) []string {
-	names := decide.HeldNames(d.Target)
+func (g *Gate) heldNames(a Action, d sandbox.Denial, given []sandbox.Grant) []string {
+	names := append(decide.HeldNames(d.Target), g.ledger.at.seen.Tree(a, d.Target, given))
 	for _, g := range given {
 		names = append(names, paths(g)...)
 	}

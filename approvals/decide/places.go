@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
 // Places is what the gate saw of the file system before a decision: where each name led that the
@@ -129,9 +130,28 @@ func HeldNames(target string) []string {
 	return names
 }
 
+// Tree returns the deepest path that the command of a names at or above p, if something of given lies there, too.
+func (at Places) Tree(a Action, p string, given []sandbox.Grant) (tree string) {
+	if len(given) == 0 {
+		return ""
+	}
+	for _, name := range named.Read(a.Command, a.Folder, at.Written, nil).Paths() {
+		if name != "/" && sandbox.Covers(name, p) {
+			tree = name // of two such, the longer one sorts last
+		}
+	}
+	if tree != "" && !slices.ContainsFunc(given, func(g sandbox.Grant) bool {
+		return slices.ContainsFunc(g.Write, func(q string) bool { return sandbox.Covers(tree, q) })
+	}) {
+		return ""
+	}
+	return tree
+}
+
 // around returns what to ask for when a write of p is refused to a command that was granted given: p, or its folder if
-// something else in there was granted and the command does not name p. Such names change from run to run, and a question for each would have no end. A
-// folder that must not be opened as a whole is not asked for; then why is the reason.
+// something else in there was granted and the command does not name p, or the folder that the command names if something
+// else below that was granted. Such names change from run to run, or come to light one after the other, and a question for
+// each would have no end. A folder that must not be opened as a whole is not asked for; then why is the reason.
 func (s State) around(base sandbox.Policy, a Action, p string, given []sandbox.Grant) (place, why string) {
 	dir, sibling := path.Dir(p), false
 	for _, g := range given {
@@ -140,7 +160,10 @@ func (s State) around(base sandbox.Policy, a Action, p string, given []sandbox.G
 		}
 		sibling = sibling || slices.ContainsFunc(g.Write, func(q string) bool { return path.Dir(q) == dir })
 	}
-	if !sibling || strings.Contains(a.Command, path.Base(p)) || !s.Places.Seen[dir].Folder {
+	if !sibling || strings.Contains(a.Command, path.Base(p)) {
+		dir = s.Places.Tree(a, p, given)
+	}
+	if dir == p || !s.Places.Seen[dir].Folder {
 		return p, ""
 	}
 	switch {
