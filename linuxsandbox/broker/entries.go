@@ -91,6 +91,7 @@ func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, 
 		return notify.Failed(unix.ESRCH)
 	}
 	if err = unix.Unlinkat(s.Dir, s.Last, flags); err == nil {
+		h.judge.roots.replaced(&h.judge.protection, s.Full())
 		h.session.own.removed(&st)
 		h.fresh.removed(&st)
 	}

@@ -130,13 +130,19 @@ func (g *grantedRoots) stands(root string) bool {
 	return true
 }
 
-// renamed records that the broker renamed or exchanged what was at paths: another folder
-// may take a granted name.
-func (g *grantedRoots) renamed(paths ...string) {
-	for _, r := range g.list {
-		if slices.Contains(paths, r.path) {
-			r.close()
-			r.fd = -1
+// replaced records that the broker removed, renamed or exchanged what was at paths: another folder may take a granted
+// name. The Landlock rule and the mount of a folder granted before the start end with that folder. So the broker makes
+// what comes in its place, and changes it, on the host, as for a granted name that did not exist.
+func (g *grantedRoots) replaced(p *Protection, paths ...string) {
+	for _, path := range paths {
+		switch i := slices.IndexFunc(g.list, func(r *grantedRoot) bool { return r.path == path }); {
+		case i >= 0:
+			g.list[i].close()
+			g.list[i].fd = -1
+		case slices.Contains(p.entries, path):
+			p.granted = append(p.granted, path)
+			p.Fixed = slices.DeleteFunc(slices.Clone(p.Fixed), func(f string) bool { return f == path })
+			g.open(path)
 		}
 	}
 }

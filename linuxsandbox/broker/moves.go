@@ -158,7 +158,7 @@ func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) no
 		return h.performed(n, c.Name, m.to.Full(), err)
 	}
 	h.session.changed(m.from.Full(), m.to.Full())
-	h.judge.roots.renamed(m.from.Full(), m.to.Full())
+	h.judge.roots.replaced(&h.judge.protection, m.from.Full(), m.to.Full())
 	h.session.own.renamed(m.from.Full(), m.to.Full(), exchange)
 	if m.there && !exchange {
 		h.session.own.removed(&m.over)
