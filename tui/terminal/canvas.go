@@ -110,11 +110,15 @@ const scrollCost = 40
 
 // moved finds the rows of before that stand elsewhere in now: of all bands the one that saves most.
 func moved(before, now []string) (best band) {
-	stays := make([]int, len(before)) // what each row costs without a scroll
+	stays, all := make([]int, len(before)), 0 // what each row costs without a scroll
 	for y := range before {
 		stays[y] = cost(before[y], now[y])
+		all += stays[y]
 	}
 	saves := scrollCost
+	if all <= saves {
+		return band{}
+	}
 	for by := 1 - len(before); by < len(before); by++ {
 		for y := max(0, -by); by != 0 && y < len(before)-max(0, by); y++ {
 			top, saved := y, 0
