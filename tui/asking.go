@@ -19,6 +19,8 @@ type docked interface {
 	Arm()
 	// Bar takes the keys from it until the person arms it.
 	Bar()
+	// Hold says that key came too early to answer it; "": none did.
+	Hold(key string)
 	// Has reports whether key is one of its answers.
 	Has(key string) bool
 }
@@ -129,6 +131,7 @@ func fillKey(m *app, f *form.Form, k tea.Key) tea.Cmd {
 
 // replied closes the form in front and says what became of it.
 func replied(m *app, r inquiry.Reply) tea.Cmd {
+	m.answer.follows = true
 	f := m.form()
 	said := map[string]string{inquiry.Accepted: "answered", inquiry.Declined: "declined", inquiry.Cancelled: "cancelled"}[r.Action]
 	if !f.Ask.Wanted {

@@ -52,6 +52,9 @@ type answering struct {
 	about  docked
 	at     time.Time // when it was pressed
 	number int
+	// early: the answer that waits came before its question could be read. It answers nothing.
+	// follows: the last key answered what was shown before.
+	early, follows bool
 }
 
 // answerMsg ends the wait of answer number at.
@@ -63,22 +66,44 @@ func holdAnswer(m *app, q docked, k tea.Key) (tea.Cmd, bool) {
 	if a.hold == 0 || a.sure == q || keys.Typed(k) == "" || m.keys.Find(k, inQuestion) != actOption || !q.Has(k.Keystroke()) {
 		return nil, false
 	}
-	a.key, a.about, a.at, a.number = &k, q, m.now(), a.number+1
+	a.key, a.about, a.early, a.at, a.number = &k, q, false, m.now(), a.number+1
 	at := a.number
 	return m.after(a.hold, func(time.Time) tea.Msg { return answerMsg{at} }), true
+}
+
+// holdEarly keeps an answer that follows another out of the message, where it would bar every answer after
+// it: the person answers one question after the other. It must be repeated; with other text it is text.
+func holdEarly(m *app, k tea.Key) bool {
+	a, q := &m.answer, m.front()
+	if !a.follows || m.panel != nil || q == nil || !q.Waits() || !m.composer.Empty() || keys.Typed(k) == "" || !q.Has(k.Keystroke()) {
+		return false
+	}
+	a.key, a.about, a.early, a.at, a.number = &k, q, true, m.now(), a.number+1
+	q.Hold(keys.Typed(k))
+	return true
+}
+
+// dropHeld forgets the answer that waits.
+func dropHeld(m *app) {
+	m.answer.about.Hold("")
+	m.answer.key, m.answer.early = nil, false
 }
 
 // settleAnswer takes the key that follows an answer that waits: more text, or any key as quick
 // as those of a paste, makes it the beginning of a message; Esc, Backspace and Ctrl+C take it back.
 func settleAnswer(m *app, k tea.Key) (cmd tea.Cmd, handled bool) {
 	if m.answer.key == nil {
-		return nil, false
+		return nil, holdEarly(m, k)
 	}
-	switch {
+	quick := m.burst.gap > 0 && m.now().Sub(m.answer.at) <= m.burst.gap
+	switch again := m.answer.about == m.front() && m.answer.about.Has(k.Keystroke()); {
 	case k.Code == tea.KeyEscape, k.Code == tea.KeyBackspace, m.keys.Find(k, everywhere) == keys.Interrupt:
-		m.answer.key = nil
+		dropHeld(m)
 		return nil, true
-	case keys.Typed(k) != "", m.now().Sub(m.answer.at) <= burstGap:
+	case m.answer.early && !quick && (again || keys.Typed(k) == ""):
+		dropHeld(m)
+		return nil, holdEarly(m, k)
+	case keys.Typed(k) != "", quick:
 		typeHeld(m)
 		return nil, false
 	}
@@ -97,7 +122,7 @@ func giveAnswer(m *app, at int) tea.Cmd {
 		typeHeld(m)
 		return nil
 	}
-	a.key = nil
+	dropHeld(m)
 	_, cmd := answerKey(m, q, k)
 	return cmd
 }
@@ -105,7 +130,8 @@ func giveAnswer(m *app, at int) tea.Cmd {
 // typeHeld puts the answer that waits into the message, where the rest of the word follows it.
 func typeHeld(m *app) {
 	k := *m.answer.key
-	m.answer.key = nil
+	dropHeld(m)
+	m.answer.follows = false
 	if _, ok := m.panel.(*questionPage); ok {
 		m.panel = nil
 	}

@@ -137,6 +137,7 @@ func setMode(m *app, to approvals.Mode) tea.Cmd {
 
 // answered closes the front question and records the answer.
 func (m *app) answered(ans approvals.Answer) tea.Cmd {
+	m.answer.follows = true
 	own, w := asksWidening(m), m.widening
 	for _, waiting := range m.questions.Front().Asks {
 		m.transcript.Chose(waiting.Request.ID, ans.Decision)

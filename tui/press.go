@@ -54,6 +54,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 
 // write takes a key that is for the message.
 func (m *app) write(k tea.Key) tea.Cmd {
+	m.answer.follows = false
 	if m.menu.files.press(m, m.keys.Find(k, inSlashMenu, everywhere)) {
 		return lookUp(m)
 	}

@@ -212,3 +212,50 @@ func TestAnswersWaitForWhatFollows(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAnswerThatFollowsAnother: an answer key that comes before the next question can be read is neither an
+// answer nor text that bars every answer after it: it is held, the question says so, and it answers when it is
+// repeated. With other text it is text.
+func TestAnAnswerThatFollowsAnother(t *testing.T) {
+	early := func(y *typist) { y.pass(100 * time.Millisecond); y.press("1") }
+	for _, c := range []struct {
+		name         string
+		do           func(y *typist)
+		answer, text string
+		says         bool
+	}{
+		{"alone", early, "", "", true},
+		{"alone, and a pause", func(y *typist) { early(y); y.pass(2 * time.Second) }, "", "", true},
+		{"repeated after a pause", func(y *typist) { early(y); y.pass(time.Second); y.press("1"); y.pass(answerHold) }, "once", "", false},
+		{"repeated too early", func(y *typist) { early(y); early(y); y.pass(time.Second); y.press("1"); y.pass(answerHold) }, "once", "", false},
+		{"another answer after a pause", func(y *typist) { early(y); y.pass(time.Second); y.press("2"); y.pass(answerHold) }, "session", "", false},
+		{"Ctrl+Y", func(y *typist) { early(y); y.pass(2 * burstGap); y.rig.press("ctrl+y"); y.press("1") }, "once", "", false},
+		{"a word", func(y *typist) { early(y); y.press("s"); y.press("t"); y.pass(time.Second) }, "", "1st", false},
+		{"a word after a pause", func(y *typist) { early(y); y.pass(time.Second); y.press("x"); y.pass(time.Second) }, "", "1x", false},
+		{"Backspace", func(y *typist) { early(y); y.rig.press("backspace"); y.pass(time.Second) }, "", "", false},
+		{"a paste", func(y *typist) { early(y); y.send(tea.PasteMsg{Content: "0 times"}) }, "", "10 times", false},
+		{"as keys, quickly", func(y *typist) { early(y); y.press("enter"); y.press("x"); y.pass(time.Second) }, "", "1\nx", false},
+		{"text is there", func(y *typist) { y.press("x"); early(y); y.pass(time.Second) }, "", "x1", false},
+		{"no answer of it", func(y *typist) { y.pass(100 * time.Millisecond); y.press("3"); y.pass(time.Second) }, "", "3", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			y := newTypist(t)
+			y.open()
+			y.pass(time.Second)
+			y.press("1")
+			y.pass(answerHold)
+			if _, ok := y.answered(y.asked[0]); !ok {
+				t.Fatal("the first question has no answer")
+			}
+			y.open()
+			c.do(y)
+			ans, _ := y.answered(y.asked[1])
+			if string(ans.Decision) != c.answer || y.app.composer.Value() != c.text {
+				t.Errorf("the answer is %q and the text %q, want %q and %q", ans.Decision, y.app.composer.Value(), c.answer, c.text)
+			}
+			if got := strings.Contains(y.screen(), "1 came too early"); got != c.says {
+				t.Errorf("it says so: %v\n%s", got, y.screen())
+			}
+		})
+	}
+}

@@ -178,11 +178,18 @@ func (f *Form) Armed() bool { return f.armed }
 // Filling reports whether the fields take all keys.
 func (f *Form) Filling() bool { return f.filling }
 
+// Hold says that key came too early to answer the form; "": none did.
+func (f *Form) Hold(key string) {
+	if f.problem = ""; key != "" {
+		f.problem = key + " came too early: press it again"
+	}
+}
+
 // Waits reports whether a pause in typing arms the form.
 func (f *Form) Waits() bool { return !f.armed && !f.barred }
 
 // Arm makes the form take the keys of its answers.
-func (f *Form) Arm() { f.armed, f.barred, f.problem = true, false, "" }
+func (f *Form) Arm() { f.armed, f.barred = true, false }
 
 // Bar takes the keys from the form until the person arms it.
 func (f *Form) Bar() { f.armed, f.barred, f.filling, f.problem = false, true, false, "" }

@@ -31,6 +31,7 @@ type Question struct {
 	option string
 	note   string
 	early  bool // a yes was tried too early
+	held   string
 	seen   sights
 	keys   Keys
 }
@@ -130,6 +131,9 @@ func (q *Queue) Answer(ans approvals.Answer) {
 
 // Armed reports whether the question takes keys.
 func (q *Question) Armed() bool { return q.armed }
+
+// Hold says that key came too early to answer the question; "": none did.
+func (q *Question) Hold(key string) { q.held = key }
 
 // Waits reports whether a pause in typing arms the question.
 func (q *Question) Waits() bool { return !q.armed && !q.barred }

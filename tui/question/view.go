@@ -319,6 +319,9 @@ func (q *Question) hint(w, left int) []paint.Span {
 		}
 		return fitting(w, append(edge, next, say, paint.Warn.Span(" before a yes")), append(edge, next, say),
 			[]paint.Span{next, say}, []paint.Span{next, paint.Warn.Span(fmt.Sprintf(": %d more", left))})
+	case q.held != "":
+		again := []paint.Span{paint.Warn.Span("   " + q.held + " came too early: press it again")}
+		return fitting(w, append(again[:1:1], paint.Dim.Span(" once you have read this")), again)
 	case !q.armed:
 		return []paint.Span{paint.Accent.Span("   " + q.keys.Arm), paint.Dim.Span(" to answer")}
 	case q.note != "":
