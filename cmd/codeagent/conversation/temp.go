@@ -28,7 +28,11 @@ func Temp(ses *Session) workspace.Temp {
 func Keep(ses *Session, folder string) (words string, err error) {
 	folder = cmp.Or(folder, ses.Workspace.Folder)
 	kept, err := Temp(ses).Keep(ses.Workspace.Ground(), folder)
-	return "kept of the session's own /tmp in " + folder + ": " + listed(kept), err
+	words = "kept of the session's own /tmp in " + folder + ": " + listed(kept)
+	if err != nil {
+		err = fmt.Errorf("%s; not kept: %w", words, err)
+	}
+	return words, err
 }
 
 // mostLeft bounds the files and folders that are named.
@@ -72,7 +76,7 @@ func (l leftovers) notice(left []workspace.Left) event.Notice {
 	} else if o.KeepTemp != "" {
 		words, err := Keep(l.ses, o.KeepTemp)
 		if err != nil {
-			return event.Notice{Level: word.LevelError, Text: fmt.Sprintf("%s; not kept: %v", words, err)}
+			return event.Notice{Level: word.LevelError, Text: err.Error()}
 		}
 		return event.Notice{Level: word.LevelInfo, Text: words}
 	}
