@@ -19,14 +19,14 @@ type Copy struct {
 	Left func(error) error
 	// Perm are the permissions that a file may keep, less the umask. Folders stay open to the user.
 	Perm fs.FileMode
-	// Made are the paths of the copies.
+	// Made are the paths that the last New made.
 	Made []string
 
 	entries int
 	size    int64
 }
 
-// mostCopied bounds the entries of a copy, and mostCopiedSize its bytes.
+// mostCopied bounds the entries of all that a Copy makes, and mostCopiedSize their bytes.
 const mostCopied, mostCopiedSize = 100_000, 1 << 30
 
 var errCopied = fmt.Errorf("there is too much: a copy has at most %d entries and %d MiB", mostCopied, mostCopiedSize>>20)
@@ -34,8 +34,11 @@ var errCopied = fmt.Errorf("there is too much: a copy has at most %d entries and
 // New copies the file or folder at from to to, where nothing may be. After an error nothing is left at to but
 // what others made there.
 func (c *Copy) New(from, to string) error {
+	entries, size := c.entries, c.size
+	c.Made = nil
 	err := c.entry(from, to)
 	if err != nil {
+		c.entries, c.size = entries, size
 		for _, path := range slices.Backward(c.Made) {
 			_ = Remove(path)
 		}

@@ -69,8 +69,8 @@ type Left struct {
 	Changed time.Time
 }
 
-// mostLooked bounds the entries that Left looks at, at the top and in each folder there.
-const mostLooked = 4096
+// mostLooked bounds the entries that Left looks at, at the top and in each folder there, mostOfAll in all of them.
+const mostLooked, mostOfAll = 4096, 16 * 4096
 
 // Left lists what commands left at the top of the private folder: files, and folders with files. Under hidden
 // names programs keep their caches.
@@ -80,12 +80,18 @@ func (t Temp) Left() (out []Left) {
 	}
 	top := t.Policy().Temp
 	list, _ := hostfile.ReadDir(top, mostLooked)
+	all := mostOfAll
 	for _, e := range list {
-		l, looks := Left{Name: e.Name(), Folder: e.IsDir()}, mostLooked
-		if l.add(filepath.Join(top, l.Name), e, &looks); l.Size > 0 && !strings.HasPrefix(l.Name, ".") {
-			l.Many = looks < 0
+		l, most := Left{Name: e.Name(), Folder: e.IsDir()}, min(mostLooked, all)
+		looks := most
+		if strings.HasPrefix(l.Name, ".") {
+			continue
+		}
+		l.add(filepath.Join(top, l.Name), e, &looks)
+		if l.Many = looks < 0; l.Size > 0 || l.Many {
 			out = append(out, l)
 		}
+		all -= most - max(looks, 0)
 	}
 	slices.SortFunc(out, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
 	return out
@@ -113,15 +119,14 @@ func (l *Left) add(path string, e fs.DirEntry, looks *int) {
 
 // String names l in a notice.
 func (l Left) String() string {
-	switch many := ""; {
-	case !l.Folder:
+	if !l.Folder {
 		return l.Name
-	case l.Many:
-		many = "more than "
-		fallthrough
-	default:
-		return fmt.Sprintf("%s/ (%s%s, %s)", l.Name, many, short.Count(l.Files, "file"), short.Size(l.Size))
 	}
+	files := short.Count(l.Files, "file")
+	if l.Many {
+		files = "more than " + files
+	}
+	return fmt.Sprintf("%s/ (%s, %s)", l.Name, files, short.Size(l.Size))
 }
 
 // mostRefused bounds the reasons for what is not kept that are listed.
@@ -136,24 +141,15 @@ func (t Temp) Keep(ground hostfile.Ground, folder string) (kept []Left, err erro
 		return nil, err
 	}
 	own := sandbox.WorkspaceWrite(dir)
-	completes := func(dir string, names ...string) error {
-		if git.Marked(func(name string) bool {
-			_, err := hostfile.Lstat(filepath.Join(dir, name))
-			return err == nil || slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
-		}) {
-			return fmt.Errorf("%s is a git directory, or would become one", dir)
-		}
-		return nil
-	}
 	judge := func(to, _ string) error {
 		if protect.IsRepository(filepath.Base(to)) || t.Policy().JudgeWrite(to).Kind == sandbox.KindProtected || own.JudgeWrite(to).Kind == sandbox.KindProtected {
 			return fmt.Errorf("%s is protected", to)
 		}
-		return completes(filepath.Dir(to), filepath.Base(to))
+		return becomesGit(filepath.Dir(to), filepath.Base(to))
 	}
 	var refused []string
 	leave := func(err error) error {
-		refused = append(refused, err.Error())
+		refused = append(refused, strings.ReplaceAll(err.Error(), t.Policy().Temp+"/", "/tmp/"))
 		return nil
 	}
 	t.Still(func() {
@@ -161,11 +157,11 @@ func (t Temp) Keep(ground hostfile.Ground, folder string) (kept []Left, err erro
 		for _, l := range all {
 			names = append(names, l.Name)
 		}
-		if err = completes(dir, names...); err != nil {
+		if err = becomesGit(dir, names...); err != nil {
 			all = nil
 		}
+		c := hostfile.Copy{Judge: judge, Left: leave, Perm: 0o666}
 		for _, l := range all {
-			c := hostfile.Copy{Judge: judge, Left: leave, Perm: 0o666}
 			if err := c.New(filepath.Join(t.Policy().Temp, l.Name), filepath.Join(dir, l.Name)); err != nil {
 				_ = leave(fmt.Errorf("%s: %w", l.Name, err))
 			} else if len(c.Made) > 0 {
@@ -177,4 +173,15 @@ func (t Temp) Keep(ground hostfile.Ground, folder string) (kept []Left, err erro
 		err = errors.New(short.List(refused, mostRefused))
 	}
 	return kept, err
+}
+
+// becomesGit returns an error if dir with these names in it is a git directory.
+func becomesGit(dir string, names ...string) error {
+	if git.Marked(func(name string) bool {
+		_, err := hostfile.Lstat(filepath.Join(dir, name))
+		return err == nil || slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+	}) {
+		return fmt.Errorf("%s is a git directory, or would become one", dir)
+	}
+	return nil
 }

@@ -96,11 +96,20 @@ func TestKeep(t *testing.T) {
 	if left := fmt.Sprint(temp.Left()); left != "[guarded html/ (9 files, 29 bytes) old/ (1 file, 3 bytes) planted report.html there]" {
 		t.Errorf("left: %s", left)
 	}
+	for i := range mostLooked {
+		err = errors.Join(err, write(fmt.Sprintf("%s/many/%d", own, i), ""))
+	}
+	if left := fmt.Sprint(temp.Left()); err != nil || !strings.Contains(left, " many/ (more than 4095 files, 0 bytes) ") {
+		t.Errorf("many files: %s, %v", left, err)
+	}
+	if err := os.RemoveAll(own + "/many"); err != nil {
+		t.Fatal(err)
+	}
 	kept, err := keep(hostfile.Ground{}, ".")
 	if !slices.Equal(kept, []string{"html", "report.html"}) || err == nil {
 		t.Errorf("kept %q, %v", kept, err)
 	}
-	for _, words := range []string{"there: file exists", "old: file exists", "guarded is protected", "planted", "html/away", "html/pipe", "html/to", "html/.vscode/tasks.json is protected", "html/sub/.git is protected"} {
+	for _, words := range []string{"there: file exists", "old: file exists", "guarded is protected", "planted", "/tmp/html/away: symbolic link", "/tmp/html/pipe: a FIFO", "/tmp/html/to", "html/.vscode/tasks.json is protected", "html/sub/.git is protected"} {
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("%v, want %q", err, words)
 		}
