@@ -316,3 +316,22 @@ func TestClosedStaysUndoable(t *testing.T) {
 		}
 	}
 }
+
+// TestRemade: a folder that calls of one turn made, removed and made again is theirs as a whole, also what was not reported in it.
+func TestRemade(t *testing.T) {
+	b := newBench(t)
+	b.user("old", "precious")
+	was := tree(t, b.ws)
+	b.ses.Begin("do it")
+	for _, content := range []string{"first", "second"} {
+		b.during(func() { b.mkdir("c"); b.must(os.Mkdir(b.at("c/d"), 0o755)); b.user("c/d/f", content) })
+		if content == "first" {
+			b.during(func() { b.remove("c/d/f"); b.remove("c/d"); b.remove("c") })
+		}
+	}
+	b.ses.End()
+	if p := b.undo(); len(p.Conflicts)+len(p.NotKept) != 0 {
+		t.Errorf("conflicts %v, not kept %v", p.Conflicts, p.NotKept)
+	}
+	same(t, was, b.ws)
+}

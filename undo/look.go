@@ -67,8 +67,12 @@ type place struct {
 func (s state) inode() inode { return inode{s.Dev, s.Ino} }
 
 // untouched reports whether the kernel saw no change between two looks. The kernel's clock
-// advances in steps of some milliseconds, so the content decides if it is known.
+// advances in steps of some milliseconds, so the content decides if it is known. A folder's size and times change with its
+// entries, which have records of their own.
 func (s state) untouched(now state) bool {
+	if s.Kind == folder {
+		return now.Kind == folder && s.Mode == now.Mode && s.inode() == now.inode()
+	}
 	return s.Kind == now.Kind && s.Mode == now.Mode && s.Size == now.Size && s.inode() == now.inode() &&
 		s.Mtime == now.Mtime && s.Ctime == now.Ctime && string(s.Target) == string(now.Target)
 }

@@ -167,6 +167,9 @@ func (c *Call) made(e *entry, look *looker, out *lines) {
 	t := e.turn
 	most := t.history.store.bounds.entries + 1 // one more than fits, to detect the overflow
 	look.below(e.path, most, func() bool { return t.stopped() == "" }, func(p string) bool {
+		if known := t.known(p); known != nil {
+			return c.remade(known, look, out)
+		}
 		below, is := t.noteNew(p, look, out)
 		if below != nil {
 			c.foundNew(below)
@@ -175,12 +178,25 @@ func (c *Call) made(e *entry, look *looker, out *lines) {
 	})
 }
 
+// remade records a known entry in a folder that the call made again, and reports whether it is a folder. What calls reported by
+// itself is settled by itself.
+func (c *Call) remade(e *entry, look *looker, out *lines) (isFolder bool) {
+	c.history.mu.Lock()
+	reported := e.busy || e.calls > 0
+	c.history.mu.Unlock()
+	if reported {
+		return false
+	}
+	s, err := look.after(e)
+	if err == nil {
+		out.add(c.left(e, s)...)
+	}
+	return err == nil && s.Kind == folder
+}
+
 // noteNew records the new entry p and returns its kind; nil if it is absent or known, or a
 // bound is reached.
 func (t *turn) noteNew(p string, look *looker, out *lines) (*entry, kind) {
-	if t.knows(p) {
-		return nil, absent // a known path is not read again
-	}
 	s, err := look.look(p)
 	if err == nil {
 		s, err = look.read(p, s, true)
@@ -195,10 +211,10 @@ func (t *turn) noteNew(p string, look *looker, out *lines) (*entry, kind) {
 	return e, s.Kind
 }
 
-func (t *turn) knows(p string) bool {
+func (t *turn) known(p string) *entry {
 	t.history.mu.Lock()
 	defer t.history.mu.Unlock()
-	return t.entries[p] != nil
+	return t.entries[p]
 }
 
 // add records a new path; nil if it is known, or a bound is reached.
