@@ -237,7 +237,7 @@ const mostRuns = 6
 // permissions, and runs it on a yes, until it lacks nothing more. What was granted once stays granted until the call ends. The result always
 // reports the first run too.
 func (c *toolCall) again(ctx context.Context, question *approvals.Request, first tools.Result, out *output) tools.Result {
-	changed, last, said, held, runs := first.Changed, first, "", (*holder)(nil), 1
+	changed, last, said, held, runs, tookBack := first.Changed, first, "", (*holder)(nil), 1, ""
 	for ; question != nil; runs++ {
 		question.Warnings = append(question.Warnings, leftBehind(changed)...)
 		permit, words, err := c.askPermit(ctx, question)
@@ -245,16 +245,28 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 			last.Text += "\n" + prompts.Denied(last.Verdict) + "[approval] Whether to run it again with more was asked: " + sentence(err.Error())
 			return last
 		}
-		held = c.holder(ctx)
-		held.keep(permit.Given())
-		next, err := c.run(ctx, permit, out, held)
+		run := func() (tools.Result, error) {
+			held = c.holder(ctx)
+			held.keep(permit.Given())
+			return c.run(ctx, permit, out, held)
+		}
+		next, err := run()
+		changed.Join(next.Changed)
+		if err == nil && next.Failed && ctx.Err() == nil && held != nil && !held.saidNo() && !lacks(next) {
+			if done, why := tools.TakeBack(ctx, c.planned, permit, c.turn.agent.cfg.stage(), changed); done {
+				tookBack = "The run after the yes failed on what the run before had left, so codeagent removed that: " + short.List(added(changed), mostLeft) + ". "
+				next, err = run()
+				changed, runs = next.Changed, runs+1
+			} else if why != nil {
+				next.Text += "\n[approval] What the runs before had left was to be removed, and is still there in part: " + sentence(why.Error())
+			}
+		}
 		if err != nil {
 			_, why := notRun(ctx, err)
-			last.Text += "\n" + prompts.Denied(last.Verdict) + "[approval] It was allowed to run again with more. " + sentence(why)
+			last.Text += "\n" + prompts.Denied(last.Verdict) + "[approval] It was allowed to run again with more. " + tookBack + sentence(why)
 			return last
 		}
 		c.taught(held, last, next)
-		changed.Join(next.Changed)
 		next.Changed = changed
 		last, said, question = next, said+words, nil
 		if ctx.Err() == nil && held != nil && !held.saidNo() && runs+1 < mostRuns {
@@ -265,33 +277,46 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 	if runs > 2 {
 		which = "last"
 	}
-	last.Text = "[approval] The sandbox refused the first run; it was allowed to run again with more. The " + which + " run:\n" + last.Text
+	last.Text = "[approval] The sandbox refused the first run; it was allowed to run again with more. " + tookBack + "The " + which + " run:\n" + last.Text
 	last.Text += c.after(ctx, last, held) + held.words() + said
 	return last
 }
 
 // taught records what a run taught about the refusals of the one before, which it was granted.
 func (c *toolCall) taught(held *holder, before, res tools.Result) {
-	switch lacks := slices.ContainsFunc(res.Verdict.Denials, func(d sandbox.Denial) bool { return !d.Moot }); {
+	switch {
 	case !res.Failed:
 		c.learn(held, before, true)
-	case held != nil && !lacks:
+	case held != nil && !lacks(res):
 		c.unlearned(held.run.Vain(time.Now(), before.Verdict.Denials))
 	}
 }
 
+// lacks reports whether the sandbox refused something to a run.
+func lacks(res tools.Result) bool {
+	return slices.ContainsFunc(res.Verdict.Denials, func(d sandbox.Denial) bool { return !d.Moot })
+}
+
 // leftBehind says what the runs before left, which the next one finds.
 func leftBehind(changed sandbox.Changes) []string {
-	var made []string
-	for _, ch := range changed.List {
-		if ch.Kind == sandbox.Added {
-			made = append(made, ch.Path)
-		}
-	}
+	made := added(changed)
 	if len(made) == 0 {
 		return nil
 	}
-	return []string{"the run before left what the next one finds: " + short.List(made, mostLeft)}
+	says := "the run before left what the next one finds: " + short.List(made, mostLeft)
+	if len(made) == len(changed.List) {
+		says += "; if the next one fails on that, it is removed and the command runs once more"
+	}
+	return []string{says}
+}
+
+func added(changed sandbox.Changes) (paths []string) {
+	for _, ch := range changed.List {
+		if ch.Kind == sandbox.Added {
+			paths = append(paths, ch.Path)
+		}
+	}
+	return paths
 }
 
 // askPermit asks the question and settles the answer. said is the user's note with a yes, for

@@ -3,8 +3,10 @@ package tools
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
+	"codeagent/approvals"
 	"codeagent/sandbox"
 )
 
@@ -93,4 +95,37 @@ func (o Options) Recorded(ctx context.Context, p sandbox.Policy, s Stage, do fun
 	s.kept = kept
 	defer paths{files: o.Files, workspace: o.Workspace}.keepUnobserved(ctx, p, s)()
 	do(kept)
+}
+
+// TakeBack removes what runs of c under p added, if made, which is all that they changed, has nothing else in it and nobody else
+// changed any of it since. The error says that some of it is still there.
+func TakeBack(ctx context.Context, c Call, p approvals.Permit, s Stage, made sandbox.Changes) (done bool, err error) {
+	var paths []string
+	for _, ch := range made.List {
+		if ch.Kind != sandbox.Added {
+			return false, nil
+		}
+		paths = append(paths, strings.TrimSuffix(ch.Path, "/"))
+	}
+	policy, err := p.Policy(c.Action())
+	if err != nil || s.Undo == nil || made.More > 0 || made.Partial {
+		return false, err
+	}
+	added, ok := s.Undo.Added(paths)
+	if !ok {
+		return false, nil
+	}
+	kept := s.Undo.Call()
+	defer kept.Settle()
+	files, err := s.Exec.Files(ctx, policy, kept)
+	if err != nil {
+		return false, err
+	}
+	defer files.Close()
+	for _, e := range added {
+		if err := files.Remove(e.Path, e.Now); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
