@@ -33,7 +33,7 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 	if told == "" || !v.Denied && len(lost) == 0 {
 		return told
 	}
-	if !v.Denied { // only named targets are worth a question
+	if !v.Denied { // only what was lost is worth a question
 		v.Denials, v.Confidence = lost, sandbox.Certain
 	}
 	if v.Suggest.Empty() && len(v.Unwritten()) > 0 {
@@ -93,12 +93,16 @@ func Denied(v sandbox.Verdict) string { return denied(v, "command") }
 
 // denied is Denied for a command or a call.
 func denied(v sandbox.Verdict, who string) string {
+	if lost := v.Lost(); v.Denied && len(lost) > 0 && len(v.Unwritten()) == 0 {
+		v.Denials = slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool { return d.Lost })
+		return denied(v, who) + "The sandbox refused this too, and part of the " + who + " did not happen:\n" + lines(lost)
+	}
 	denials := worthTelling(v)
 	switch {
 	case len(v.Unwritten()) > 0:
 		return unwrittenWords(v.Unwritten(), denials)
 	case !v.Denied && len(v.Lost()) > 0:
-		return lostWords(v.Lost(), denials, who)
+		return lostWords(v, denials, who)
 	case !v.Denied && len(denials) > 0 && v.Failed:
 		return "[sandbox] Refused along the way; as far as can be known it is not why the " + who + " failed:\n" + lines(denials)
 	case !v.Denied && len(denials) > 0:
@@ -118,14 +122,21 @@ func denied(v sandbox.Verdict, who string) string {
 	return "[sandbox] The sandbox probably refused this. That is read from what the " + who + " printed: check before you ask.\n" + lines(denials)
 }
 
-// lostWords says what a command that passed did not do, and then what else the sandbox refused.
-func lostWords(lost, all []sandbox.Denial, who string) string {
-	how := "ended with 0"
-	if who != "command" {
-		how = "succeeded"
+// lostWords says what a command did not do, though it did not fail for that, and then what else the sandbox
+// refused.
+func lostWords(v sandbox.Verdict, all []sandbox.Denial, who string) string {
+	lost := v.Lost()
+	said := "[sandbox] The " + who + " "
+	switch {
+	case v.Failed:
+		said += "failed for another reason, as far as can be known. But"
+	case who == "command":
+		said += "ended with 0, but"
+	default:
+		said += "succeeded, but"
 	}
-	said := "[sandbox] The " + who + " " + how + ", but part of it did not happen. The sandbox refused this:\n" + lines(lost)
-	rest := slices.DeleteFunc(slices.Clone(all), func(d sandbox.Denial) bool { return d.Named || d.Lost })
+	said += " part of it did not happen. The sandbox refused this:\n" + lines(lost)
+	rest := slices.DeleteFunc(slices.Clone(all), func(d sandbox.Denial) bool { return d.Lost || d.Named && !v.Failed })
 	if len(rest) > 0 {
 		said += "It did without this:\n" + lines(rest)
 	}

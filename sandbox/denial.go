@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 	"unicode/utf8"
 )
 
@@ -79,11 +80,13 @@ type Denial struct {
 	// Named means that the command's own text names the target. Then the target is likely the purpose
 	// of the command, and not a side effect of a program.
 	Named bool `json:"named,omitempty"`
-	// Lost means that a part of a command that passed failed for this: a process whose status nobody
-	// looked at, or one that printed it as its error.
+	// Lost means that a part of a command failed for this, and not the command: a process whose status
+	// nobody looked at, or one that printed it as its error.
 	Lost bool `json:"lost,omitempty"`
 	// Unwritten, if set, means that the command went on, and that the file is not as it checked it out.
 	Unwritten *Unwritten `json:"-"`
+	// Used is the processor time that the process had used before, 0 if unknown.
+	Used time.Duration `json:"-"`
 	// Probe means that the call would open an existing file for reading and writing: programs that
 	// are refused it often only read the file then.
 	Probe bool `json:"-"`
@@ -170,6 +173,8 @@ type Exit struct {
 	Comm string
 	// Status is 0 to 255.
 	Status int
+	// Used is the processor time of the process.
+	Used time.Duration
 	// Order is in the same sequence as that of denials.
 	Order int
 }
@@ -223,12 +228,12 @@ type Verdict struct {
 	Failed bool `json:"-"`
 }
 
-// Lost are the denials that a command which passed has hidden: its text names their targets or a
-// part of it failed, so part of its task was not done although its status is 0.
+// Lost are the denials that a command has hidden: part of its task was not done, and its status does not
+// say so. The text of a command that passed names their targets, or a part of it failed for them.
 func (v Verdict) Lost() []Denial {
 	var out []Denial
 	for _, d := range v.Denials {
-		if !v.Failed && (d.Named || d.Lost) && !d.Moot && d.Evidence != EvidenceOutput {
+		if (d.Lost || d.Named && !v.Failed) && !d.Moot && d.Evidence != EvidenceOutput {
 			out = append(out, d)
 		}
 	}

@@ -166,7 +166,7 @@ func hosts(d sandbox.Denial) (out []string) {
 	return out
 }
 
-// End records what the refusals of the run meant. passed: the command succeeded. cause are the
+// End records what the refusals of the run meant. passed: the command succeeded, and survived what it did not lose. cause are the
 // refusals that made it fail, by the kernel's records. If a program has several patterns in cause,
 // it is unknown which one mattered. For example, npm complains about its log at every failure.
 func (r *Run) End(now time.Time, passed bool, denials, cause []sandbox.Denial) error {
@@ -180,7 +180,7 @@ func (r *Run) End(now time.Time, passed bool, denials, cause []sandbox.Denial) e
 		}
 	}
 	for _, d := range denials {
-		if !passed || d.Moot || d.Kind == sandbox.KindLoss || d.Evidence != sandbox.EvidenceKernel {
+		if !passed || d.Moot || d.Lost || d.Kind == sandbox.KindLoss || d.Evidence != sandbox.EvidenceKernel {
 			continue
 		}
 		said := func(no sandbox.Denial) bool {

@@ -97,6 +97,8 @@ func TestEnd(t *testing.T) {
 	d, host := seen(write("/bin/tool", "/home/u/.x/y")), seen(reach("/bin/tool", "x.example:443"))
 	moot, guess := seen(write("/bin/tool", "/home/u/.moot/y")), write("/bin/tool", "/home/u/.guess/y")
 	moot.Moot = true
+	lost, lostHost := seen(write("/bin/tool", "/home/u/.lost/y")), host
+	lost.Lost, lostHost.Lost = true, true
 	log, other, known := seen(write("/bin/tool", "/home/u/.x/log/z")), seen(write("/bin/other", "/home/u/.o/z")), seen(write("/bin/tool", "/home/u/.known/z"))
 	for name, row := range map[string]struct {
 		passed  bool
@@ -113,6 +115,10 @@ func TestEnd(t *testing.T) {
 		"failed for one, and one survived": {denials: []sandbox.Denial{d, known}, cause: []sandbox.Denial{d, known}, want: map[string]Outcome{d.Target: Mattered}},
 		"failed for the like, twice":       {denials: []sandbox.Denial{d, d}, cause: []sandbox.Denial{d, d}, want: map[string]Outcome{d.Target: Mattered}},
 		"two programs failed for one each": {denials: []sandbox.Denial{d, other}, cause: []sandbox.Denial{d, other}, want: map[string]Outcome{d.Target: Mattered, other.Target: Mattered}},
+		"passed, and lost":                 {passed: true, denials: []sandbox.Denial{lost}},
+		"passed, lost one, survived one":   {passed: true, denials: []sandbox.Denial{lost, d}, want: map[string]Outcome{d.Target: Survived}},
+		"lost after no":                    {passed: true, denials: []sandbox.Denial{lostHost, d}, no: []sandbox.Denial{reach("/bin/other", "x.example:80")}, want: map[string]Outcome{d.Target: Survived}},
+		"lost what it had survived":        {passed: true, denials: []sandbox.Denial{lostHost, lost}},
 		"failed otherwise":                 {denials: []sandbox.Denial{d, host}},
 	} {
 		m := open(t, room(t))

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -43,9 +44,10 @@ type shell struct {
 	errexit, pipefail bool
 	choice, chosen    int // one bit for each unknown status
 	steps             int
-	loops             int    // the loops around: a later round was refused the same
-	left              string // a command ran only in this pass; a command's input comes from another command
-	assumed, fed      bool   // something ran that had not; a command's input is not its own
+	loops             int               // the loops around: a later round was refused the same
+	left              string            // a command ran only in this pass; a command's input comes from another command
+	assumed, fed      bool              // something ran that had not; a command's input is not its own
+	caused, handled   []*sandbox.Denial // of what failed so far, and of what failed where the text runs something else then
 }
 
 // lift returns the denials without which the text would have passed, whether that is
@@ -57,10 +59,14 @@ func (t *tree) lift(text []*syntax.Stmt, errexit bool) (cause []*sandbox.Denial,
 		return s, s.apart(errexit || strict, text...)
 	}
 	sure = true
-	for choice, all := 0, 1; choice < all; choice++ {
+	for choice, end := 0, 1; choice < end; choice++ {
 		ran, status := pass(choice, map[syntax.Node]fate{}, false, false)
-		all = max(all, 1<<min(ran.chosen, maxChoices))
-		if passed := t.passed(); passed && status == 0 {
+		end = max(end, 1<<min(ran.chosen, maxChoices))
+		passed := t.passed()
+		if status == t.Status.Exit && t.Status.Signal == 0 {
+			t.handled = append(t.handled, ran.handled...)
+		}
+		if passed && status == 0 {
 			ran, status = pass(choice, map[syntax.Node]fate{}, false, true)
 		} else if passed || status != failed && t.Status.Signal == 0 && status != t.Status.Exit {
 			continue
@@ -70,10 +76,24 @@ func (t *tree) lift(text []*syntax.Stmt, errexit bool) (cause []*sandbox.Denial,
 		}
 		again, status := pass(choice, ran.fates, true, t.passed())
 		ok, sure = true, sure && status == 0 && !again.assumed
-		for _, f := range ran.fates {
-			if status == 0 && f.lifted != f.status {
-				cause, sure = append(cause, f.cause...), sure && f.sure
+		// What was refused with no effect on the end is a cause only if nothing else had one.
+		var needed, all []fate
+		for node, f := range ran.fates {
+			if status != 0 || f.lifted == f.status {
+				continue
 			}
+			all = append(all, f)
+			kept := maps.Clone(ran.fates)
+			kept[node] = fate{status: f.status, lifted: f.status, seen: f.seen}
+			if _, status := pass(choice, kept, true, t.passed()); status != 0 {
+				needed = append(needed, f)
+			}
+		}
+		if len(needed) == 0 {
+			needed = all
+		}
+		for _, f := range needed {
+			cause, sure = append(cause, f.cause...), sure && f.sure
 		}
 	}
 	return cause, sure && len(cause) > 0, ok
@@ -113,7 +133,7 @@ func (s *shell) stmt(stmt *syntax.Stmt, checked bool) int {
 		s.vars["!"] = strconv.Itoa(s.apart(s.errexit, &syntax.Stmt{Cmd: stmt.Cmd}))
 		return 0
 	}
-	fed := s.fed
+	fed, caused := s.fed, len(s.caused)
 	s.fed = fed || len(stmt.Redirs) > 0
 	status := s.command(stmt.Cmd, checked || stmt.Negated)
 	s.fed = fed
@@ -121,6 +141,7 @@ func (s *shell) stmt(stmt *syntax.Stmt, checked bool) int {
 	switch {
 	case s.left != "":
 	case stmt.Negated && status != 0:
+		s.handled = append(s.handled, s.caused[caused:]...)
 		return 0
 	case stmt.Negated:
 		return 1
@@ -156,7 +177,7 @@ func (s *shell) command(c syntax.Command, checked bool) (status int) {
 	case *syntax.TestClause:
 		return s.own(c, []string{"[[", pattern(c, nil)})
 	case *syntax.IfClause:
-		switch status = s.list(c.Cond, true); {
+		switch status = s.tested(c.Cond); {
 		case s.left == "" && status == 0:
 			return s.list(c.Then, checked)
 		case s.left == "" && c.Else != nil:
@@ -167,7 +188,7 @@ func (s *shell) command(c syntax.Command, checked bool) (status int) {
 	case *syntax.WhileClause:
 		s.loops++
 		defer func() { s.loops-- }()
-		switch status = s.list(c.Cond, true); {
+		switch status = s.tested(c.Cond); {
 		case s.left != "":
 		case (status == 0) == c.Until:
 			return 0
@@ -193,9 +214,25 @@ func (s *shell) command(c syntax.Command, checked bool) (status int) {
 			if status = s.apart(s.errexit, c.Y); status == 0 && s.pipefail {
 				return first
 			}
-		} else if status = s.list([]*syntax.Stmt{c.X}, true); s.left == "" && (status == 0) == (c.Op == syntax.AndStmt) {
+			break
+		}
+		run := s.tested
+		if c.Op == syntax.AndStmt {
+			run = func(stmts []*syntax.Stmt) int { return s.list(stmts, true) }
+		}
+		if status = run([]*syntax.Stmt{c.X}); s.left == "" && (status == 0) == (c.Op == syntax.AndStmt) {
 			return s.stmt(c.Y, checked)
 		}
+	}
+	return status
+}
+
+// tested runs statements for whose failure the text provides.
+func (s *shell) tested(stmts []*syntax.Stmt) int {
+	caused := len(s.caused)
+	status := s.list(stmts, true)
+	if status != 0 {
+		s.handled = append(s.handled, s.caused[caused:]...)
 	}
 	return status
 }
@@ -271,8 +308,9 @@ func (s *shell) call(c *syntax.CallExpr) (status int) {
 // take returns a command's status in this pass.
 func (s *shell) take(node syntax.Node, seen string, judge func() fate) int {
 	if !s.lifted {
-		s.fates[node] = judge()
-		return s.fates[node].status
+		f := judge()
+		s.fates[node], s.caused = f, append(s.caused, f.cause...)
+		return f.status
 	}
 	f, ok := s.fates[node]
 	if !ok || f.lifted != 0 && f.seen != seen { // it did not run, or its variables differed

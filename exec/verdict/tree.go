@@ -14,6 +14,8 @@ import (
 //
 //	a process that exited with 0 did not need what it was denied, unless the command
 //	printed its name: a worker says by a pipe what failed
+//	a process that worked for longer after it was denied something than before, and whose command
+//	printed something else, went on without it
 //	a process that has called execve since failed as the new program
 //	its failure is its parent's, if the parent failed too and no other child failed
 //	since without a denial
@@ -29,6 +31,7 @@ type tree struct {
 	causes    map[int][]*sandbox.Denial // cached results of below
 	texts     map[string][]*syntax.Stmt
 	names     []name // in the output
+	handled   []*sandbox.Denial
 }
 
 func newTree(e Evidence, denials []sandbox.Denial) *tree {
@@ -126,6 +129,9 @@ func (t *tree) reaches(d *sandbox.Denial, pid int) bool {
 		if ended && (e.Status == 0 && (p.PID == pid || !t.printed(d)) || e.Comm != p.ProcessName()) {
 			return false
 		}
+		if i == 0 && ended && !e.Forked && t.wentOn(d, e) {
+			return false
+		}
 		for _, x := range t.children[p.PID] {
 			// Once a child has failed, denials of the process itself do not matter.
 			if x.Order > since && x.Status != 0 && (i == 0 || len(t.below(x.PID)) == 0) {
@@ -139,6 +145,12 @@ func (t *tree) reaches(d *sandbox.Denial, pid int) bool {
 		}
 	}
 	return false
+}
+
+// wentOn reports whether a process that ended as e did more after d than before it, and the command printed
+// something, but not that d failed. What stops a program is followed by its message and its end.
+func (t *tree) wentOn(d *sandbox.Denial, e sandbox.Exit) bool {
+	return d.Used > 0 && e.Used > 2*d.Used && strings.TrimSpace(strings.Join(t.Output, "")) != "" && !t.blames(d)
 }
 
 // refused reports whether pid, or a process below it, was denied something.

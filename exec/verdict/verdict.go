@@ -58,12 +58,15 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 			v.Denials[i].Moot, v.Denials[i].MootReason = true, "the program went on without it"
 		}
 	}
-	if !v.Failed {
-		t := newTree(e, v.Denials)
-		lost, _ := t.cause()
-		for _, d := range t.denials {
-			d.Lost = slices.Contains(lost, d) || t.said(d)
-		}
+	if e.Status.Signal == sigSys {
+		killed := sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "seccomp", Target: "unknown system call", Errno: "SIGSYS", Evidence: sandbox.EvidenceBackend, Count: 1}
+		v.Denials = append(v.Denials, killed)
+	}
+	t := newTree(e, v.Denials)
+	cause, sure := t.cause()
+	for _, d := range t.denials {
+		of := slices.Contains(cause, d)
+		d.Lost = of && !v.Failed || !of && t.said(d)
 	}
 	suggest := func(list []sandbox.Denial) {
 		v.Suggest, v.Left = sandbox.Suggest(e.Policy, files, e.Home, e.Argv, list)
@@ -78,12 +81,8 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	if passed || e.Interrupted || ownLimit(e.Limit) {
 		return v
 	}
-	if e.Status.Signal == sigSys {
-		killed := sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "seccomp", Target: "unknown system call", Errno: "SIGSYS", Evidence: sandbox.EvidenceBackend, Count: 1}
-		v.Denials = append(v.Denials, killed)
-	}
 	said := read(e, files)
-	if cause, sure := newTree(e, v.Denials).cause(); len(cause) > 0 {
+	if len(cause) > 0 {
 		v.Denied, v.Confidence = true, sandbox.Likely
 		suggest(keep(v.Denials, cause))
 		if sure && v.Evidence == sandbox.EvidenceFull {
@@ -116,14 +115,14 @@ func ownLimit(l sandbox.Limit) bool {
 	return l != "" && l != sandbox.LimitWall && l != sandbox.LimitOutput
 }
 
-// keep returns the denials in cause, and marks the others as moot.
+// keep returns the denials in cause, and marks the others as moot that lost nothing.
 func keep(all []sandbox.Denial, cause []*sandbox.Denial) []sandbox.Denial {
 	var out []sandbox.Denial
 	for i := range all {
 		d := &all[i]
 		if slices.Contains(cause, d) {
 			out = append(out, *d)
-		} else if !d.Moot && d.Unwritten == nil {
+		} else if !d.Moot && !d.Lost && d.Unwritten == nil {
 			d.Moot, d.MootReason = true, "the command went on without it"
 		}
 	}

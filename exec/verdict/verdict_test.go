@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"codeagent/sandbox"
 )
@@ -123,6 +124,40 @@ func TestCause(t *testing.T) {
 		e.Trace.Evidence = sandbox.EvidencePartial
 		if v := Judge(e, bare{}); v.Confidence == sandbox.Certain {
 			t.Errorf("%s: certain, where not all was seen", row.name)
+		}
+	}
+}
+
+// TestWentOn: a program that worked for longer after a refusal than before it went on without it, unless the
+// output says that this failed, or nothing.
+func TestWentOn(t *testing.T) {
+	for _, row := range []struct {
+		name         string
+		before, used time.Duration
+		output       string
+		host, forked bool
+		want         bool
+	}{
+		{name: "a cache, then tests", before: 20 * time.Millisecond, used: time.Second, output: "3 tests failed"},
+		{name: "another file is missing", before: 2 * time.Millisecond, used: 5 * time.Millisecond, output: "/home/u/ws/x: No such file or directory"},
+		{name: "an update check, then lint", host: true, before: 80 * time.Millisecond, used: 9 * time.Second, output: "12 problems"},
+		{name: "it says that another file was refused", before: time.Millisecond, used: time.Second, output: "/etc/other: Permission denied"},
+		{name: "its message and its end", before: 20 * time.Millisecond, used: 25 * time.Millisecond, output: "3 tests failed", want: true},
+		{name: "all other files were copied", before: time.Millisecond, used: time.Second, output: "cp: cannot create '/home/u/out/x': Permission denied", want: true},
+		{name: "the host", host: true, before: time.Millisecond, used: time.Second, output: "cannot resolve pkg.example", want: true},
+		{name: "silent", before: time.Millisecond, used: time.Second, output: " ", want: true},
+		{name: "not known", used: time.Second, output: "3 tests failed", want: true},
+		{name: "a fork that began just before", before: time.Millisecond, used: time.Second, output: "3 tests failed", forked: true, want: true},
+	} {
+		d, x := refusedTo("tool", 11, bash), exit(11, 10, "tool", 1)
+		if row.host {
+			d.Kind, d.Operation, d.Target = sandbox.KindNetwork, "lookup", "pkg.example"
+		}
+		d.Used, x.Used, x.Forked = row.before, row.used, row.forked
+		e := Evidence{Policy: sandbox.WorkspaceWrite("/home/u/ws"), Argv: []string{"make"}, Status: sandbox.Status{Exit: 1}, Output: []string{row.output},
+			Trace: sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: []sandbox.Denial{d}, Exits: exits(t, x)}}
+		if v := Judge(e, bare{}); v.Denied != row.want {
+			t.Errorf("%s: denied %v", row.name, v.Denied)
 		}
 	}
 }

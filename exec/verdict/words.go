@@ -72,11 +72,11 @@ func (e Evidence) names() (out []name) {
 }
 
 // said reports whether the output says that the system refused the target of d, or the file that it
-// is a lock or a new version of.
+// is a lock or a new version of, and the text does not provide for that.
 func (t *tree) said(d *sandbox.Denial) bool {
 	of := *d
 	of.Target = strings.TrimSuffix(d.Target, path.Ext(d.Target))
-	return slices.ContainsFunc(t.names, func(n name) bool { return n.refused && (means(n.word, d) || means(n.word, &of)) })
+	return !slices.Contains(t.handled, d) && slices.ContainsFunc(t.names, func(n name) bool { return n.refused && (means(n.word, d) || means(n.word, &of)) })
 }
 
 // printed reports whether the output names the target of d, or a folder that it is in and the
@@ -86,6 +86,12 @@ func (t *tree) printed(d *sandbox.Denial) bool {
 		at := path.Clean("/" + n.word)
 		return strings.Count(at, "/") > 1 && strings.Contains(d.Target+"/", at+"/") && !strings.Contains(t.Dir+"/", at+"/")
 	})
+}
+
+// blames reports whether the output says that d failed: it names the host, or it says so of the target.
+func (t *tree) blames(d *sandbox.Denial) bool {
+	h, err := sandbox.ParseHostPort(d.Target)
+	return t.said(d) || err == nil && slices.ContainsFunc(t.Output, func(line string) bool { return strings.Contains(line, h.Host) })
 }
 
 // broker reports whether a broker observed denied connections, or the policy denies none.
