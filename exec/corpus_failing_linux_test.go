@@ -54,6 +54,20 @@ int("x")'`, needs: "python3"},
 	{script: `ssh-keygen -q -t ed25519 -N '' -f $OUT/key; ssh-keygen -l -f a`, root: true, needs: "ssh-keygen"},
 	{script: `cp a $OUT/x; gcc m.c`, needs: "gcc", setup: `echo 'int main(void) { return 0 }' >m.c`},
 	{script: `exec 2>&1; touch $OUT/x; tar -xf missing.tar`},
+	// What worked for long after a refusal went on without it.
+	{script: `python3 -c 'import os, sys
+try: open(os.environ["OUT"] + "/cache", "w").close()
+except OSError: pass
+sum(i * i for i in range(2000000))
+sys.exit("2 tests failed")'`, needs: "python3"},
+	{script: `node -e 'try { require("fs").mkdirSync(process.env.HOME + "/.tool") } catch {}
+for (let i = 0, a = {}; i < 3e6; i++) a["k" + i % 1000] = i; throw new Error("1 of 7 tests")'`, needs: "node"},
+	{script: `python3 -c 'import os, urllib.request
+try: urllib.request.urlopen("http://localhost:" + os.environ["PORT"]).read()
+except OSError: pass
+sum(i * i for i in range(4000000))
+print("FAILED (failures=1)"); raise SystemExit(1)'`, needs: "python3"},
+	{script: `perl -e 'mkdir "$ENV{OUT}/seen"; $x += $_ for 1 .. 2e6; die "not ok 3\n"'`, needs: "perl"},
 	{script: `npm config set a=b; npm run missing`, needs: "npm", setup: `echo '{"name":"x","version":"1.0.0"}' >package.json`},
 }
 

@@ -120,7 +120,7 @@ func blindEscapes() []attempt {
 	for _, deed := range []string{"chmod", "chmod suid", "chmod of /proc", "fchmod", "chown", "fchown", "utimes", "futimes", "touch", "setxattr", "fsetxattr"} {
 		rows = append(rows, metadata("not readable: "+deed, "E18", blind(deed)))
 	}
-	rows = append(rows, metadata("chmod after more refusals than are looked at", "E18", func(p place) error {
+	rows = append(rows, metadata("chmod after more refusals than are kept", "E18", func(p place) error {
 		return errors.Join(exhaust(p), unix.Chmod(p.out+"/file", 0o777))
 	}))
 	for _, deed := range []string{"write", "openat2", "truncate", "rename", "unlink", "link"} {
@@ -128,7 +128,7 @@ func blindEscapes() []attempt {
 		a.before = func(h *host, p place) { h.put(p.out+"/file", "data\n", 0o644) }
 		rows = append(rows, a)
 	}
-	tired := outside("write after more refusals than are looked at", "E18", func(p place) error {
+	tired := outside("write after more refusals than are kept", "E18", func(p place) error {
 		return errors.Join(exhaust(p), writeTo(p.out+"/file", unix.O_WRONLY))
 	})
 	tired.before = func(h *host, p place) { h.put(p.out+"/file", "data\n", 0o644) }
@@ -141,13 +141,13 @@ func blindEscapes() []attempt {
 	return append(rows, privilegedPrograms()...)
 }
 
-// exhaust causes more refusals than the broker examines.
+// exhaust causes more refusals than the broker keeps.
 func exhaust(p place) error {
 	if err := unix.Mkdir(p.out+"/none", 0o755); err == nil || err == unix.EEXIST {
 		return nil // without a sandbox nothing is refused
 	}
-	for range broker.MaxLooked + 10 {
-		if err := unix.Mkdir(p.out+"/none", 0o755); err == nil {
+	for i := range broker.MaxDenials + 10 {
+		if err := unix.Mkdir(p.out+"/none"+strconv.Itoa(i), 0o755); err == nil {
 			return errors.New("something was made outside")
 		}
 	}

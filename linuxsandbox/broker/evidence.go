@@ -12,15 +12,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// Bounds on what is examined for one command. Beyond them its trace is incomplete and marked
-// so. The bounds do not change what is denied.
-const (
-	// MaxDenials bounds how many different denials are kept.
-	MaxDenials = 1000
-	// MaxLooked bounds the denials for which the broker finds out whether they mattered and
-	// which process caused them.
-	MaxLooked = 20000
-)
+// MaxDenials bounds how many different denials of a kind are kept for one command: the first half, and the
+// latest. Beyond it the trace is incomplete and marked so. The bound does not change what is denied.
+const MaxDenials = 1000
 
 // evidence collects the denials of a command, with a count of equal ones, and how its
 // processes ended.
@@ -34,11 +28,10 @@ type evidence struct {
 	walk   *pathwalk.Walker
 
 	mu   sync.Mutex
-	list []sandbox.Denial // only the broker writes it, under mu
-	tids []uint32         // the thread of each denial
-	at   map[denialKey]int
-	seen int
-	lost bool
+	kept map[denialKey]*sandbox.Denial // only the broker writes it, under mu
+	// many counts kept by kind, half is the order at which there were half of MaxDenials.
+	many, half map[sandbox.DenialKind]int
+	lost       bool
 	// ended counts the processes that have ended.
 	ended int
 	// order is the number of the latest denial or exit.
@@ -63,67 +56,56 @@ func (e *evidence) sees() bool {
 	return e.level == sandbox.EvidenceFull || e.level == ""
 }
 
-// tired reports whether further denials are no longer examined.
-func (e *evidence) tired() bool { return !e.sees() || e.seen >= MaxLooked }
-
-// record adds a denial of the thread that made n. When another thread repeats an equal
-// denial, the entry moves to that thread, with the count of both: the latest denial says
-// most about how its process ended.
+// record adds a denial of the thread that made n. When another process repeats an equal denial, the entry
+// moves to that process, with the count of both: the latest denial says most about how its process ended.
 func (e *evidence) record(n *notify.Notification, d sandbox.Denial) {
-	if e.seen++; e.seen > MaxLooked {
-		e.lost = true
-		e.again(n.TID, d)
-		return
-	}
 	key := denialKey{d.Kind, d.Operation, d.Target, e.callers.of(n.TID).comm, e.callers.file, d.Moot, d.Unwritten}
-	i, known := e.at[key]
-	switch {
-	case known && e.tids[i] == n.TID:
-		e.mu.Lock()
-		e.list[i].Count++
-		e.mu.Unlock()
-		return
-	case !known && len(e.list) == MaxDenials:
-		e.lost = true
-		return
-	}
+	known := e.kept[key]
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if known != nil && known.PID == e.callers.last.pid {
+		known.Count++
+		return
+	}
 	e.order++
 	d = e.described(n, d)
 	d.Order = e.order
 	e.exits.witness(&d)
-	if known {
-		d.Count += e.list[i].Count
-		e.list[i], e.tids[i] = d, n.TID
+	switch {
+	case e.kept == nil:
+		e.kept, e.many, e.half = map[denialKey]*sandbox.Denial{}, map[sandbox.DenialKind]int{}, map[sandbox.DenialKind]int{}
+	case known != nil:
+		d.Count += known.Count
+		*known = d
 		return
+	case e.many[d.Kind] == MaxDenials:
+		e.makeRoom(d.Kind)
 	}
-	if e.at == nil {
-		e.at = map[denialKey]int{}
+	e.kept[key] = &d
+	if e.many[d.Kind]++; e.many[d.Kind] == MaxDenials/2 {
+		e.half[d.Kind] = e.order
 	}
-	e.at[key] = len(e.list)
-	e.list, e.tids = append(e.list, d), append(e.tids, n.TID)
 }
 
-// again counts a denial beyond MaxLooked: it adds to the thread's last denial of the same
-// kind, operation and target.
-func (e *evidence) again(tid uint32, d sandbox.Denial) {
-	for i := range slices.Backward(e.list) {
-		if one := &e.list[i]; e.tids[i] == tid && one.Kind == d.Kind && one.Operation == d.Operation && one.Target == d.Target {
-			e.mu.Lock()
-			one.Count++
-			e.mu.Unlock()
-			return
+// makeRoom drops the oldest denial of the kind that is not one of the first half.
+func (e *evidence) makeRoom(kind sandbox.DenialKind) {
+	var oldest denialKey
+	order := e.order
+	for key, d := range e.kept {
+		if key.kind == kind && d.Order > e.half[kind] && d.Order < order {
+			oldest, order = key, d.Order
 		}
 	}
+	delete(e.kept, oldest)
+	e.many[kind], e.lost = e.many[kind]-1, true
 }
 
 // supersede drops what was not written at target: the command made or removed the entry again.
 func (e *evidence) supersede(target string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for i := range e.list {
-		if d := &e.list[i]; d.Unwritten != nil && d.Target == target {
+	for _, d := range e.kept {
+		if d.Unwritten != nil && d.Target == target {
 			d.Unwritten = nil
 		}
 	}
@@ -135,21 +117,26 @@ func (e *evidence) described(n *notify.Notification, d sandbox.Denial) sandbox.D
 	c := e.callers.of(n.TID)
 	seen := e.walk.Look(n) == nil // otherwise no program can be examined
 	d.Executable, d.Program, d.Comm = e.program(c, seen)
-	d.PID, d.Chain = c.pid, e.chainOf(c, seen)
+	d.PID, d.Chain, d.Used = c.pid, e.chainOf(c, seen), kernel.ProcessorTime(c.pid)
 	return d
 }
 
-// refused returns the denials so far.
+// refused returns the denials so far, in order.
 func (e *evidence) refused() []sandbox.Denial {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.list)
+	var list []sandbox.Denial
+	for _, d := range e.kept {
+		list = append(list, *d)
+	}
+	slices.SortFunc(list, func(a, b sandbox.Denial) int { return a.Order - b.Order })
+	return list
 }
 
 // trace returns what was seen, once the broker has ended. blind: the broker missed
 // something.
 func (e *evidence) trace(blind bool) sandbox.Trace {
-	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Reads: e.reads, Denials: slices.Clone(e.list), Exits: slices.Clone(e.exits.list)}
+	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Reads: e.reads, Denials: e.refused(), Exits: slices.Clone(e.exits.list)}
 	if e.lost || blind {
 		t.Evidence = sandbox.EvidencePartial
 	}
@@ -222,6 +209,6 @@ func (e *evidence) exit(n *notify.Notification) {
 	}
 	if c.PID != 0 {
 		e.order++
-		e.exits.add(sandbox.Exit{PID: c.PID, Parent: c.Parent, By: by.PID, ByComm: by.Comm, Forked: c.Forked, Comm: c.Comm, Status: int(n.Args[0] & 0xff), Order: e.order})
+		e.exits.add(sandbox.Exit{PID: c.PID, Parent: c.Parent, By: by.PID, ByComm: by.Comm, Forked: c.Forked, Comm: c.Comm, Status: int(n.Args[0] & 0xff), Used: kernel.ProcessorTime(c.PID), Order: e.order})
 	}
 }

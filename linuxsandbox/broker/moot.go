@@ -47,7 +47,7 @@ type rights struct {
 
 // lacksAccess asks the kernel as access(2) does. fd is the file, path its path in the policy.
 func (r *rights) lacksAccess(fd int, path string, mode uint32) lack {
-	if r.log.tired() {
+	if !r.log.sees() {
 		return lack{}
 	}
 	// The command's own mounts are read-only or show another file. The host's file shows

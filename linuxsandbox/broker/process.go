@@ -124,7 +124,7 @@ func (h *command) noteSignal(n *notify.Notification, who int) {
 // notePrivileges records that a program failed without the privileges that its file gives: no_new_privs is
 // set, and what the program then lacks it meets in many ways, also in calls that nobody sees.
 func (h *command) notePrivileges(n *notify.Notification) {
-	if n.Args[0]&0xff == 0 || h.log.tired() {
+	if n.Args[0]&0xff == 0 || !h.log.sees() {
 		return
 	}
 	fd, err := pathwalk.OpenProc(int(n.TID), "exe", 0)
@@ -171,6 +171,10 @@ func (h *command) refuseSocket(n *notify.Notification, call string) notify.Reply
 		d.Kind, d.Target = sandbox.KindSocket, "unix datagram"
 	case family == unix.AF_NETLINK:
 		d.Target = "netlink"
+	case !slices.Contains([]int{unix.AF_INET, unix.AF_INET6, unix.AF_PACKET}, family): // as on a kernel without it: programs fall back
+		d.Target, d.Errno = "family "+strconv.Itoa(family), "EAFNOSUPPORT"
+		h.log.record(n, d)
+		return notify.Failed(unix.EAFNOSUPPORT)
 	case family == unix.AF_PACKET, kind != unix.SOCK_STREAM && kind != unix.SOCK_DGRAM:
 		return h.refuseCall(n, d, 1<<unix.CAP_NET_RAW)
 	case kind == unix.SOCK_STREAM:

@@ -149,6 +149,6 @@ func (h *holding) denyAll() {
 func (e *evidence) clear() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.list, e.tids, e.at, e.seen, e.lost = nil, nil, nil, 0, false
+	e.kept, e.lost = nil, false
 	e.exits = exitLog{}
 }
