@@ -31,6 +31,10 @@ var recordedRows = []struct {
 	// The filter answers.
 	{"netlink", `python3 -c 'import socket; socket.socket(16, 3, 9)'`, false, []string{"network netlink"}},
 	{"netlink: device events", `python3 -c 'import socket; socket.socket(16, 2 | 0o2000000, 15)'`, false, []string{"network netlink"}},
+	{"vsock", `python3 -c 'import socket; socket.socket(40, 1)'`, false, []string{"network family 40"}},
+	{"AF_ALG", `python3 -c 'import socket; socket.socket(38, 5)'`, false, []string{"network family 38"}},
+	{"bluetooth", `python3 -c 'import socket; socket.socket(31, 3, 1)'`, false, []string{"network family 31"}},
+	{"a family of nobody's", `perl -e 'socket(S, 200, 1, 0) or exit 1'`, false, []string{"network family 200"}},
 	{"a pair of datagram sockets", `python3 -c 'import socket; socket.socketpair(1, 2)'`, false, []string{"socket unix datagram"}},
 	{"a pair that does not block", `perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_DGRAM | 04000, 0) or exit 1'`, false, []string{"socket unix datagram"}},
 	{"a datagram socket", `python3 -c 'import socket; socket.socket(1, 2)'`, false, []string{"socket unix datagram"}},
@@ -46,6 +50,8 @@ var recordedRows = []struct {
 	{"whether it lives", `kill -0 HOST`, false, []string{"signal process HOST"}},
 	{"by another program", `python3 -c 'import os; os.kill(HOST, 15)'`, false, []string{"signal process HOST"}},
 	{"by env's kill", `env kill -HUP HOST`, false, []string{"signal process HOST"}},
+	{"opened", `python3 -c 'import os; os.pidfd_open(HOST)'`, false, []string{"signal process HOST"}},
+	{"its own number opened", `python3 -c 'import os; os.pidfd_open(os.getpid())'`, false, nil},
 	{"one's own processes", `sleep 99 & kill $!; wait $!; kill $!; (exit 3) & wait $!; kill $!; kill $$`, false, nil},
 	// The sandbox's own /proc.
 	{"oom_score_adj", `echo 500 > /proc/self/oom_score_adj`, true, []string{"write oom_score_adj"}},

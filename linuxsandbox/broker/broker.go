@@ -371,7 +371,7 @@ func (b *Broker) handle(n *notify.Notification) notify.Reply {
 			return notify.Failed(errno)
 		}
 		return b.rules.Proceed(notify.ByCaller)
-	case unix.SYS_KILL:
+	case unix.SYS_KILL, unix.SYS_PIDFD_OPEN:
 		b.noteSignal(n, int(int32(n.Args[0])))
 		return b.rules.Proceed(notify.BySignals)
 	case unix.SYS_EXIT_GROUP:

@@ -117,7 +117,7 @@ func (e *evidence) described(n *notify.Notification, d sandbox.Denial) sandbox.D
 	c := e.callers.of(n.TID)
 	seen := e.walk.Look(n) == nil // otherwise no program can be examined
 	d.Executable, d.Program, d.Comm = e.program(c, seen)
-	d.PID, d.Chain, d.Used = c.pid, e.chainOf(c, seen), kernel.ProcessorTime(c.pid)
+	d.PID, d.Chain, d.Used = c.pid, e.chainOf(c, seen), processorTime(c.pid)
 	return d
 }
 
@@ -209,6 +209,6 @@ func (e *evidence) exit(n *notify.Notification) {
 	}
 	if c.PID != 0 {
 		e.order++
-		e.exits.add(sandbox.Exit{PID: c.PID, Parent: c.Parent, By: by.PID, ByComm: by.Comm, Forked: c.Forked, Comm: c.Comm, Status: int(n.Args[0] & 0xff), Used: kernel.ProcessorTime(c.PID), Order: e.order})
+		e.exits.add(sandbox.Exit{PID: c.PID, Parent: c.Parent, By: by.PID, ByComm: by.Comm, Forked: c.Forked, Comm: c.Comm, Status: int(n.Args[0] & 0xff), Used: processorTime(c.PID), Order: e.order})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -45,6 +46,16 @@ func commOf(pid int) string {
 		return ""
 	}
 	return string(bytes.ToValidUTF8(bytes.TrimSuffix(comm, []byte("\n")), []byte("?")))
+}
+
+// processorTime is what all threads of a process have used, 0 if it is gone.
+func processorTime(pid int) time.Duration {
+	var used unix.Timespec
+	const sched = 2 // CPUCLOCK_SCHED of linux/posix-timers_types.h
+	if unix.ClockGettime(^int32(pid)<<3|sched, &used) != nil {
+		return 0
+	}
+	return time.Duration(used.Nano())
 }
 
 // chainOf lists the ancestors of a process, from its parent to the child of the keeper.

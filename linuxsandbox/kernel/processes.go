@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -145,16 +144,6 @@ func ReadProcess(pid int) (Process, bool) {
 	start, err2 := strconv.ParseUint(string(fields[19]), 10, 64)
 	flags, err3 := strconv.ParseUint(string(fields[6]), 10, 32)
 	return Process{PID: pid, Parent: ppid, State: state, Start: start, Forked: flags&forkNoExec != 0, Comm: string(bytes.ToValidUTF8(data[begin+1:end], []byte("?")))}, err1 == nil && err2 == nil && err3 == nil
-}
-
-// ProcessorTime is what all threads of a process have used, 0 if it is gone.
-func ProcessorTime(pid int) time.Duration {
-	var used unix.Timespec
-	const sched = 2 // CPUCLOCK_SCHED of linux/posix-timers_types.h
-	if unix.ClockGettime(^int32(pid)<<3|sched, &used) != nil {
-		return 0
-	}
-	return time.Duration(used.Nano())
 }
 
 // Pause waits between two rounds of killing, 20 ms.

@@ -23,6 +23,8 @@ func Line(d sandbox.Denial, home, workspace string, whole bool) []paint.Span {
 	verb, why := Verb(d), words[d.Kind].why
 	if writes := d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata; writes && workspace != "" && !sandbox.Covers(workspace, d.Target) {
 		why = "outside the workspace"
+	} else if strings.HasPrefix(d.Operation, "socket") {
+		why = "sockets of this kind are closed"
 	}
 	name := paint.Tilde(d.Target, home)
 	if !whole {
