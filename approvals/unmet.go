@@ -24,7 +24,7 @@ func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
 	s := g.state(g.ledger.at.names(Action{Folder: a.Folder, Wish: wish})...)
 	base := s.Base()
 	needs := v.Needs()
-	if a.Kind != word.KindCommand || base.Unconfined || len(needs) == 0 || v.Denied && v.Suggest.Unsandboxed {
+	if a.Kind != word.KindCommand || base.Unconfined || len(needs) == 0 {
 		return nil
 	}
 	if !v.Denied && refusedIn(g.ledger.at.seen.Home, a, needs).Handled() {

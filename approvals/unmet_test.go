@@ -13,6 +13,7 @@ func TestUnmet(t *testing.T) {
 	lost := sandbox.Denial{Kind: sandbox.KindWrite, Target: "/srv/data/a", Executable: "/usr/bin/cp", Evidence: sandbox.EvidenceKernel, Named: true}
 	besides, moot, guess := lost, lost, lost
 	besides.Named, moot.Moot, guess.Evidence = false, true, sandbox.EvidenceOutput
+	call := sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "mount", Target: "mount", Executable: "/usr/bin/mount", Evidence: sandbox.EvidenceKernel}
 	write := sandbox.Grant{Write: []string{"/srv/data/a"}}
 	for name, c := range map[string]struct {
 		v    sandbox.Verdict
@@ -24,7 +25,7 @@ func TestUnmet(t *testing.T) {
 		"failed, not named":   {sandbox.Verdict{Denials: []sandbox.Denial{besides}, Suggest: write, Failed: true, Denied: true}, true},
 		"failed, moot":        {sandbox.Verdict{Denials: []sandbox.Denial{moot}, Suggest: write, Failed: true, Denied: true}, false},
 		"failed by its words": {sandbox.Verdict{Denials: []sandbox.Denial{guess}, Suggest: write, Failed: true, Denied: true}, false},
-		"failed for a call":   {sandbox.Verdict{Denials: []sandbox.Denial{lost}, Suggest: sandbox.Grant{Unsandboxed: true}, Failed: true, Denied: true}, false},
+		"failed for a call":   {sandbox.Verdict{Denials: []sandbox.Denial{call}, Suggest: sandbox.Grant{Unsandboxed: true}, Failed: true, Denied: true}, true},
 		"besides":             {sandbox.Verdict{Denials: []sandbox.Denial{besides}, Suggest: write}, false},
 		"moot":                {sandbox.Verdict{Denials: []sandbox.Denial{moot}, Suggest: write}, false},
 		"read off the output": {sandbox.Verdict{Denials: []sandbox.Denial{guess}, Suggest: write}, false},
@@ -35,7 +36,11 @@ func TestUnmet(t *testing.T) {
 		if (r != nil) != c.want {
 			t.Errorf("%s: %+v", name, r)
 		}
-		if r != nil && (!strings.Contains(r.Request.Title, "/usr/bin/cp wants to write /srv/data/a") || r.Hint == "") {
+		wants := "/usr/bin/cp wants to write /srv/data/a"
+		if c.v.Suggest.Unsandboxed {
+			wants = "/usr/bin/mount wants to leave the sandbox"
+		}
+		if r != nil && (!strings.Contains(r.Request.Title, wants) || r.Hint == "") {
 			t.Errorf("%s: %q, %q", name, r.Request.Title, r.Hint)
 		}
 	}

@@ -307,6 +307,9 @@ func network(p resolved.Policy, e sandbox.Enforcement) string {
 	if p.Network.Mode != sandbox.NetworkFull && slices.Contains(e.Active(), "netns") {
 		line += "- Localhost is the session's own: a command reaches the servers that it starts, or that another running command did, and none of the user's.\n"
 	}
+	if slices.Contains(e.Active(), "pidns") {
+		line += "- Processes: a command finds only its own. ps, pgrep, pkill and killall find no program of the user and none of another command: that one runs is not known here.\n"
+	}
 	if len(p.Sockets) > 0 {
 		line += fmt.Sprintf("- Local sockets: %s.\n", list(p.Sockets))
 	}

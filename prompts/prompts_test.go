@@ -90,7 +90,7 @@ func TestSystemPrompts(t *testing.T) {
 			f.Policy, f.Preset = sandboxtest.Resolved(sandbox.Strict("/home/u/src/app", "/home/u/scratch")), "strict"
 		}},
 		{"own-network", func(f *Facts) {
-			f.Enforcement.Layers = []sandbox.Layer{{Name: "netns", State: sandbox.LayerActive}, {Name: "mountns", State: sandbox.LayerActive}}
+			f.Enforcement.Layers = []sandbox.Layer{{Name: "netns", State: sandbox.LayerActive}, {Name: "pidns", State: sandbox.LayerActive}, {Name: "mountns", State: sandbox.LayerActive}}
 		}},
 		{"hosts", func(f *Facts) { f.Policy = sandboxtest.Resolved(hosts); f.Instructions = instructionsGiven }},
 		{"full", func(f *Facts) { f.Policy, f.Preset = sandboxtest.Resolved(sandbox.FullAccess()), "danger-full-access" }},
