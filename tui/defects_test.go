@@ -60,7 +60,7 @@ var situations = map[string]func(r *rig){
 	"place": func(r *rig) {
 		r.app.alone = func(*app) tea.Cmd { return nil }
 		r.send(then(func(m *app) tea.Cmd {
-			return showPlaces(m, `the workspace "/home/ada" is your home folder: shell startup files and keys could be written. Work in a project's folder.`, []Place{
+			return showPlaces(m, "Where should codeagent work?", `the workspace "/home/ada" is your home folder: shell startup files and keys could be written. Work in a project's folder.`, "works there", []Place{
 				{Name: "read-only", Text: "Here, read-only", About: "commands change nothing"},
 				{Name: "/home/ada/src/app", About: "an earlier session"},
 				{Name: "other", Text: "Another folder …", Write: true},

@@ -119,10 +119,10 @@ func ago(d time.Duration) string {
 	return "just now"
 }
 
-// showPlaces lists where a session can work; chosen gets the answer.
-func showPlaces(m *app, why string, places []Place, chosen func(string)) tea.Cmd {
-	p := picker.New("Where should codeagent work?")
-	p.Enter = "works there"
+// showPlaces lists where or with what a session can work; chosen gets the answer.
+func showPlaces(m *app, title, why, does string, places []Place, chosen func(string)) tea.Cmd {
+	p := picker.New(title)
+	p.Enter = does
 	other := &picker.Deed{Label: "folder", Saves: "works there", Writes: func(picker.Row) string { return "~/" }, Run: func(_ picker.Row, folder string) tea.Cmd {
 		if rest, ok := strings.CutPrefix(folder, "~/"); ok {
 			folder = m.facts.home + "/" + rest

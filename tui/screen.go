@@ -178,7 +178,7 @@ func (s *Screen) PickSession(ctx context.Context) error {
 	return s.show(ctx, func(m *app) tea.Cmd { return showSessions(m, "") })
 }
 
-// Place is where a session can work, for PickPlace.
+// Place is where or with what a session can work, for PickPlace.
 type Place struct {
 	// Name is what PickPlace returns: a folder, or a word of the caller's. Text is shown
 	// for it; "": the folder.
@@ -187,11 +187,13 @@ type Place struct {
 	Write bool
 }
 
-// PickPlace shows only a list of places, with the reason why one is to be chosen. It
-// returns the name of the chosen one or the written folder; "": the person left.
-func (s *Screen) PickPlace(ctx context.Context, why string, places []Place) (string, error) {
+// PickPlace shows only a list of places under a title, with the reason why one is to be chosen and what
+// choosing does. It returns the name of the chosen one or the written folder; "": the person left.
+func (s *Screen) PickPlace(ctx context.Context, title, why, does string, places []Place) (string, error) {
 	var chosen string
-	err := s.show(ctx, func(m *app) tea.Cmd { return showPlaces(m, why, places, func(name string) { chosen = name }) })
+	err := s.show(ctx, func(m *app) tea.Cmd {
+		return showPlaces(m, title, why, does, places, func(name string) { chosen = name })
+	})
 	return chosen, err
 }
 

@@ -148,6 +148,8 @@ func TestTourInSettings(t *testing.T) {
 	inSettings(t, func(t *testing.T, _ string, u user, launch func(*exec.Cmd) *exec.Cmd) {
 		t.Parallel()
 		term := golden.Start(t, launch(u.codeagent()), 100, 60)
+		term.WaitFor("The tour")
+		term.Write("\r")
 		term.WaitFor("⊘ write")
 		term.WaitFor("this session") // the question
 		term.Write("\x191")

@@ -71,7 +71,7 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		Short: "A coding agent whose commands run in a sandbox",
 		Long: "codeagent works on the current folder with a language model. Every command runs in a\n" +
 			"sandbox; the model learns what was denied and may ask you for just that.\n" +
-			"Without a model configured it plays a built-in tour with the real sandbox.",
+			"Without a model configured it offers a built-in tour with the real sandbox.",
 		Version:       s.Version, // no version template: text/template adds 3 MB
 		Args:          cobra.ArbitraryArgs,
 		SilenceUsage:  true,

@@ -132,3 +132,45 @@ func listModels(t *testing.T, term *golden.Terminal, used, other string) {
 	}
 	t.Fatalf("%s is never listed:\n%s", other, term.Screen())
 }
+
+// TestWithoutAModel: a server that runs on this machine is used after one key, and /model works there and in
+// the tour. Nothing is written before.
+func TestWithoutAModel(t *testing.T) {
+	for _, name := range []string{"ollama", "lmstudio", "llamacpp", "vllm", "tour"} {
+		u := newUser(t, "self", -1)
+		srv := answering(t, func(r scripted.Request) scripted.Reply { return scripted.Reply{Text: r.Model + " was asked"} })
+		folder := filepath.Join(u.home, ".config", "codeagent")
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		served := name
+		if name == "tour" {
+			served = "ollama"
+		}
+		if err := os.WriteFile(filepath.Join(folder, "config.toml"), []byte("[providers."+served+"]\nbase_url = \""+srv.URL+"\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		term := golden.Start(t, u.codeagent(), 80, 24)
+		term.WaitFor("on this machine")
+		if name == "tour" {
+			term.Write("\x1b[B")
+		}
+		term.Write("\r")
+		if name == "tour" {
+			term.WaitFor("s stop")
+			term.Write("\x19s")
+			term.WaitFor("Stopped")
+		} else if _, err := os.Lstat(filepath.Join(u.work, "codeagent-tour.txt")); err == nil {
+			t.Errorf("%s: the tour's file was made", name)
+		}
+		term.WaitFor("Ask codeagent")
+		term.Write("/model " + served + "/another\r")
+		term.WaitFor("now using " + served + "/another")
+		term.WaitGone(switching)
+		term.Write("a question\r")
+		term.WaitFor("another was asked")
+		term.WaitGone(working)
+		term.Write(leave)
+		_ = term.WaitExit()
+	}
+}

@@ -137,6 +137,8 @@ func TestNoListOfModels(t *testing.T) {
 func TestStoppedTourSaysWhatItLeft(t *testing.T) {
 	u := newUser(t, "self", -1)
 	term := golden.Start(t, u.codeagent(), 100, 40)
+	term.WaitFor("The tour")
+	term.Write("\r")
 	term.WaitFor("s stop")
 	term.Write("\x19") // Ctrl+Y
 	term.Write("s")

@@ -61,6 +61,8 @@ type Face interface {
 type Options struct {
 	// Attended: a person can answer questions.
 	Attended bool
+	// Tour: a person has agreed to the tour, which plays where there is no model.
+	Tour bool
 	// HasPrompt: there is a prompt, which the tour cannot answer.
 	HasPrompt bool
 	// Ephemeral: the run has no record.
@@ -250,6 +252,11 @@ func counting(facts bool) func(string) (int, bool, bool) {
 	return workspace.Entries
 }
 
+// NoModel is the error that a person is to choose what to do without a configured model.
+type NoModel struct{ Offers []providers.Offer }
+
+func (*NoModel) Error() string { return "no model is configured" }
+
 // chooseModel chooses the model: a provider's, or the tour if no provider is configured.
 func (ses *Session) chooseModel(ctx context.Context) error {
 	o := ses.Options
@@ -269,6 +276,9 @@ func (ses *Session) chooseModel(ctx context.Context) error {
 	}
 	if ses.chosen.Model != nil {
 		return ses.chosen.Sees(ses.images)
+	}
+	if o.Attended && !o.Tour {
+		return &NoModel{Offers: ses.chosen.Offers}
 	}
 	if ses.Tour, err = startTour(ctx, ses.Workspace, o.Attended); err == nil {
 		ses.chosen.Model, ses.chosen.Name = chat.New(chat.Options{BaseURL: ses.Tour.BaseURL}), tour.Model
@@ -384,7 +394,7 @@ func (ses *Session) tell(screen Face) {
 		screen.Emit(ses.chosen.Notice)
 	}
 	for _, offer := range ses.chosen.Offers {
-		screen.Emit(event.Notice{Level: word.LevelInfo, Text: offer})
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: offer.String()})
 	}
 	if ses.damaged != nil {
 		screen.Emit(event.Notice{Level: word.LevelWarning, Text: ses.damaged.Error()})

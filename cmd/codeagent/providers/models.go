@@ -171,45 +171,51 @@ func (c Chosen) answers(ctx context.Context) error {
 const lookTime = 400 * time.Millisecond
 
 // Servers asks the usual loopback ports which models are served there, without a key. The
-// returned function waits for the answer: a line for each server, in the order of the list
+// returned function waits for the answer: an offer for each server, in the order of the list
 // of providers.
-func (ps Providers) Servers(ctx context.Context) func() []string {
+func (ps Providers) Servers(ctx context.Context) func() []Offer {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	servers := ps.cfg.LocalServers()
-	lines := make([]string, len(servers))
+	offers := make([]Offer, len(servers))
 	var all sync.WaitGroup
 	for i, p := range servers {
-		all.Go(func() { lines[i] = offer(ctx, p) }) // ends with ctx
+		all.Go(func() { offers[i] = offer(ctx, p) }) // ends with ctx
 	}
-	return sync.OnceValue(func() []string {
+	return sync.OnceValue(func() []Offer {
 		all.Wait()
 		cancel()
-		var found []string
-		for _, l := range lines {
-			if l != "" {
-				found = append(found, l)
-			}
-		}
-		return found
+		return slices.DeleteFunc(offers, func(o Offer) bool { return o.Model == "" })
 	})
 }
 
-// offer says how to use the server of p; "" if it does not answer.
-func offer(ctx context.Context, p config.Provider) string {
-	client := chat.New(chat.Options{BaseURL: p.BaseURL})
-	defer client.Close()
-	models, err := client.Models(ctx)
-	if err != nil || len(models) == 0 {
-		return ""
-	}
+// Offer is a server on this machine that could be used: its first model, in the form that --model
+// accepts, and how many others it serves.
+type Offer struct {
+	Title, Model string
+	others       int
+}
+
+// String says how to use it.
+func (o Offer) String() string {
 	more := ""
-	switch n := len(models) - 1; {
+	switch n := o.others; {
 	case n == 1:
 		more = " (or the other one)"
 	case n > 1:
 		more = fmt.Sprintf(" (or one of %d others)", n)
 	}
-	return fmt.Sprintf("%s runs on this machine: --model %s/%s%s asks it", p.Title, p.Name, visible.Line(models[0]), more)
+	return fmt.Sprintf("%s runs on this machine: --model %s%s asks it", o.Title, visible.Line(o.Model), more)
+}
+
+// offer returns what the server of p offers; nothing if it does not answer.
+func offer(ctx context.Context, p config.Provider) Offer {
+	client := chat.New(chat.Options{BaseURL: p.BaseURL})
+	defer client.Close()
+	models, err := client.Models(ctx)
+	if err != nil || len(models) == 0 {
+		return Offer{}
+	}
+	return Offer{p.Title, p.Name + "/" + models[0], len(models) - 1}
 }
 
 // Kept returns the model as the session's record stores it.

@@ -43,7 +43,7 @@ type Chosen struct {
 	// Notice says why this model was chosen, if that is not obvious.
 	Notice event.Notice
 	// Offers are servers on this machine that could be used instead of the tour.
-	Offers []string
+	Offers []Offer
 }
 
 // Title returns the model's name for display, in the form that --model accepts.
@@ -114,7 +114,9 @@ func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 		"set OPENAI_API_KEY, or OPENAI_BASE_URL for anything that speaks the OpenAI API",
 		"or name a provider and its model: --model groq/NAME (codeagent help config lists them)",
 	}
-	hints = append(hints, found()...)
+	for _, o := range found() {
+		hints = append(hints, o.String())
+	}
 	if gone != nil {
 		hints = append(hints, gone.Error())
 	}

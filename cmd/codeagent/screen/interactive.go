@@ -37,6 +37,8 @@ type Options struct {
 	Images    []string
 	// Learn is conversation.Options.Learn of the first session.
 	Learn func(server string) func(sandbox.Denial) (sandbox.Grant, bool)
+	// tour: without a model the person wants the tour.
+	tour bool
 	// from is the session to resume, or the one before a new one.
 	from *sessionscmd.Resumed
 }
@@ -58,6 +60,10 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 			f = again
 			continue
 		}
+		if again, played, ok := withoutModel(ctx, s, f, err); ok {
+			f, o.tour = again, played
+			continue
+		}
 		if err != nil || next == nil {
 			return err
 		}
@@ -73,7 +79,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 
 // playSession plays one session and returns the one to resume next, nil to end.
 func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, prompt string, typed *typing) (*sessionscmd.Resumed, error) {
-	opening := conversation.Options{Attended: true, Mentions: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from, Learn: o.Learn}
+	opening := conversation.Options{Attended: true, Mentions: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from, Learn: o.Learn, Tour: o.tour}
 	if o.from != nil {
 		opening.Effort = o.from.Effort
 		if o.from.Fresh {
@@ -85,7 +91,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		return nil, err
 	}
 	defer ses.Close()
-	if ses.Tour != nil && prompt == "" {
+	if ses.Tour != nil && prompt == "" && !s.Dumb() {
 		prompt = ses.Tour.Prompt
 	}
 	table, err := keyTable(ses.Workspace.Config)
@@ -119,6 +125,9 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	offerExtras(ses, f, kept, &options)
 	screen = tui.New(options)
 	ses.Join(drawn{screen})
+	if ses.Tour != nil && prompt == "" {
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: "no model is configured: any message begins the tour, which writes a file here"})
+	}
 	if s.Dumb() || ses.Workspace.Config.TUI.ScreenReader {
 		err = typed.run(ctx, screen)
 	} else {

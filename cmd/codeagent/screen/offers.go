@@ -30,13 +30,14 @@ func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *s
 	kept := &saved{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
 	o.Surroundings = surroundings{ses.Workspace}
 	o.Undo, o.Approvals = offerUndo(ses), policies{ses.Gate, ses}
+	o.Models = models{&commands.Models{Ses: ses, Show: tell}}
 	if ses.Tour != nil {
 		return kept
 	}
 	if ses.Record != nil {
 		kept.current = ses.Record.Log
 	}
-	o.Sessions, o.Models, o.Images = kept, models{&commands.Models{Ses: ses, Show: tell}}, imageLoader{ses}
+	o.Sessions, o.Images = kept, imageLoader{ses}
 	o.Clipboard = pasting{attach.NewClipboard(ses.Workspace, ses.Sees)}
 	o.Background, o.Permissions = backgroundCommands{ses}, permissions{ses}
 	o.Compact = func(ctx context.Context, focus string) error { return commands.Compact(ctx, ses, focus) }

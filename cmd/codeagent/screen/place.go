@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/hostfile"
@@ -34,7 +35,7 @@ func elsewhere(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (cli.Fl
 	places = append(places, tui.Place{Name: "other", Text: "Another folder …", Write: true})
 	why := shut.Error()
 	for {
-		chosen, err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, why, places)
+		chosen, err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, "Where should codeagent work?", why, "works there", places)
 		switch {
 		case err != nil || chosen == "":
 			return f, false
@@ -49,6 +50,35 @@ func elsewhere(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (cli.Fl
 		}
 		return f, true
 	}
+}
+
+// tour is the choice of no model.
+const tour = "tour"
+
+// withoutModel asks what to do if err says that no model is configured: to use a server that runs on this
+// machine, or to play the tour; false: err is about something else, or the person chose nothing.
+func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (_ cli.Flags, played, ok bool) {
+	var none *conversation.NoModel
+	if !errors.As(err, &none) {
+		return f, false, false
+	}
+	if s.Dumb() {
+		return f, true, true
+	}
+	var choices []tui.Place
+	for _, o := range none.Offers {
+		choices = append(choices, tui.Place{Name: o.Model, Text: o.Model, About: o.Title + ", on this machine"})
+	}
+	choices = append(choices, tui.Place{Name: tour, Text: "The tour", About: "a scripted model shows the sandbox"})
+	const why = "No model is configured. Set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --model. The tour writes a file here, and asks to write one outside; it offers to remove both."
+	chosen, err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, "Which model should codeagent use?", why, "begins", choices)
+	switch {
+	case err != nil || chosen == "":
+		return f, false, false
+	case chosen != tour:
+		f.Model = chosen
+	}
+	return f, chosen == tour, true
 }
 
 // recentFolders are the folders of earlier sessions that are still there, last used first.
