@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"net"
+	"syscall"
 	"time"
 
 	"codeagent/internal/short"
@@ -31,6 +33,10 @@ type Retry struct {
 	// Sleep waits, or returns the context's error; nil: a timer.
 	Sleep func(context.Context, time.Duration) error
 }
+
+// absentAttempts is how often a server on this machine is tried where nothing listens: a restart takes that
+// long, and otherwise the person who started it, or forgot to, is to know at once.
+const absentAttempts = 3
 
 // fewAttempts is how often a slow or costly request is tried, whatever Patience allows.
 const fewAttempts = 5
@@ -144,10 +150,22 @@ func (f *failures) add(begun bool, took time.Duration) {
 	}
 }
 
+// most returns the attempts allowed in all after e; 0: limited by Patience.
+func (r Retry) most(e *model.Error) int {
+	var dial *net.OpError
+	if !errors.Is(e.Err, syscall.ECONNREFUSED) || !errors.As(e.Err, &dial) {
+		return r.Attempts
+	}
+	if at, ok := dial.Addr.(*net.TCPAddr); !ok || !at.IP.IsLoopback() || r.Attempts > 0 && r.Attempts < absentAttempts {
+		return r.Attempts
+	}
+	return absentAttempts
+}
+
 // retrying returns the delta about the next attempt.
 func (r Retry) retrying(e *model.Error, f failures, delay time.Duration) model.Retrying {
-	d := model.Retrying{Err: e, Delay: delay, Attempt: f.attempts + 1, Most: r.Attempts}
-	if r.Attempts == 0 {
+	d := model.Retrying{Err: e, Delay: delay, Attempt: f.attempts + 1, Most: r.most(e)}
+	if d.Most == 0 {
 		d.Left = r.Patience - f.waited
 	}
 	return d
@@ -162,7 +180,7 @@ func (r Retry) next(e *model.Error, f failures) (time.Duration, *model.Error) {
 	if e.RetryAfter > r.Patience {
 		return 0, extended(e, fmt.Sprintf("the provider asks to wait %s, longer than %s", e.RetryAfter.Round(time.Second), r.Patience))
 	}
-	if r.Attempts > 0 && f.attempts >= r.Attempts || f.begun >= fewAttempts {
+	if most := r.most(e); most > 0 && f.attempts >= most || f.begun >= fewAttempts {
 		return 0, extended(e, fmt.Sprintf("gave up after %d attempts", f.attempts))
 	}
 	delay := r.delay(e, f)

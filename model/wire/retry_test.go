@@ -3,7 +3,10 @@ package wire
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,5 +162,35 @@ func TestAnswerWithoutEnd(t *testing.T) {
 		if !errors.As(last, &e) || e.Kind != model.ServerFault || !strings.Contains(e.Message, "larger than 64 MiB") || attempts != 1 || came != maxAnswer>>20 {
 			t.Errorf("%s: %d pieces in %d attempts, %v", name, came, attempts, last)
 		}
+	}
+}
+
+// TestNobodyListensHere: where nothing listens on this machine a request is tried three times, for a second
+// and a half; elsewhere, and where something listened, as long as the policy says.
+func TestNobodyListensHere(t *testing.T) {
+	t.Parallel()
+	refused := func(ip string, err error) error {
+		return &model.Error{Kind: model.Transport, Message: "cannot reach it", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}, Err: os.NewSyscallError("connect", err)}}
+	}
+	for name, c := range map[string]struct {
+		retry    Retry
+		errs     []error
+		attempts int
+	}{
+		"IPv4":                       {Retry{}, []error{refused("127.0.0.1", syscall.ECONNREFUSED)}, 3},
+		"IPv6":                       {Retry{}, []error{refused("::1", syscall.ECONNREFUSED)}, 3},
+		"another loopback address":   {Retry{}, []error{refused("127.8.8.8", syscall.ECONNREFUSED)}, 3},
+		"it comes up":                {Retry{}, []error{refused("127.0.0.1", syscall.ECONNREFUSED), nil}, 2},
+		"one attempt":                {Retry{Attempts: 1}, []error{refused("127.0.0.1", syscall.ECONNREFUSED)}, 1},
+		"another machine":            {Retry{}, []error{refused("192.0.2.1", syscall.ECONNREFUSED)}, 12},
+		"no answer here":             {Retry{}, []error{refused("127.0.0.1", syscall.ETIMEDOUT)}, 12},
+		"busy after it was not here": {Retry{}, []error{refused("127.0.0.1", syscall.ECONNREFUSED), &model.Error{Kind: model.ServerFault, Status: 503}}, 12},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c.retry.Rand = func() float64 { return 1 }
+			if got := play(t, c.retry, 0, c.errs...); got.Attempts != c.attempts {
+				t.Errorf("%s: %d attempts in %s, want %d", name, got.Attempts, got.Took, c.attempts)
+			}
+		})
 	}
 }
