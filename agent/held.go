@@ -55,6 +55,7 @@ type holder struct {
 
 	mu      sync.Mutex
 	answers approvals.HeldAnswers // guarded by mu
+	kept    int                   // how many of the answers are from earlier runs
 	opened  []string              // in words; guarded by mu
 	denied  []string              // in words, with the reason; guarded by mu
 	away    bool                  // a question had no answer; guarded by mu
@@ -228,7 +229,7 @@ func (h *holder) wait(ctx context.Context, q *approvals.Request, d sandbox.Denia
 func (h *holder) soFar() (so approvals.HeldAnswers, away bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return approvals.HeldAnswers{Given: slices.Clone(h.answers.Given), Refused: slices.Clone(h.answers.Refused)}, h.away
+	return approvals.HeldAnswers{Given: slices.Clone(h.answers.Given), Refused: slices.Clone(h.answers.Refused), News: len(h.answers.Given) > h.kept}, h.away
 }
 
 // allowed records a grant. own: it is only for this command.
@@ -247,7 +248,7 @@ func (h *holder) allowed(g sandbox.Grant, until string, own bool) {
 // keep records what the call was granted in its earlier runs.
 func (h *holder) keep(given []sandbox.Grant) {
 	if h != nil {
-		h.answers.Given = given
+		h.answers.Given, h.kept = given, len(given)
 	}
 }
 

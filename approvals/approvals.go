@@ -57,6 +57,8 @@ const (
 type HeldAnswers struct {
 	// Given is what was granted since it started, Refused what was refused.
 	Given, Refused []sandbox.Grant
+	// News: some of Given was granted after this run had begun.
+	News bool
 }
 
 // Refusal is a no with its reason. It is the only error type of Decide and Settle.

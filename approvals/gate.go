@@ -252,7 +252,8 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 // may it run again with everything that it lacked? It returns nil if there is nothing to ask. held
 // are the answers of the run if its calls were held. Then every mode that holds calls asks, if the
 // kernel recorded what was lacking, and the next run keeps what was granted in this one. If
-// held is nil, only on-failure asks.
+// held is nil, only on-failure asks. Where all of it was granted while the command ran, Ruled answers the question: a yes
+// "once" holds while the same command is repeated.
 func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Request {
 	wish, q := suggested(a, v.Suggest), asked{wants: true}
 	if held != nil {
@@ -277,7 +278,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 	w := decide.Want{Unsandboxed: true}
 	if v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() { // words in the output alone must not propose a grant
 		var refusal *decide.Refusal
-		if w, refusal = s.Siblings(base, a, wish, q.given); refusal != nil || w.Empty() {
+		if w, refusal = s.Siblings(base, a, wish, q.given); refusal != nil || w.Empty() && (held == nil || !held.News || a.Kind != word.KindCommand) {
 			return nil
 		}
 	}

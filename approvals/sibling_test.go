@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -70,6 +71,40 @@ func TestSibling(t *testing.T) {
 			if again := g.AfterDenial(a, v, &HeldAnswers{}); again == nil || slices.Contains(again.Grant.Write, row.given) {
 				t.Errorf("%s: another call keeps it: %+v", row.name, again)
 			}
+		}
+	}
+}
+
+// TestGrantedMeanwhile: what was refused before a yes to the same running command covered it needs no second question, once.
+func TestGrantedMeanwhile(t *testing.T) {
+	d := sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: "/srv/site/1.html", Evidence: sandbox.EvidenceKernel}
+	v := sandbox.Verdict{Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull, Denials: []sandbox.Denial{d}, Suggest: sandbox.Grant{Write: []string{d.Target}}}
+	site, server := []sandbox.Grant{{Write: []string{"/srv/site"}}}, command("tar x -C /srv/site", Wish{})
+	server.Kind = word.KindServer
+	for name, row := range map[string]struct {
+		a          Action
+		held       HeldAnswers
+		asks, runs bool
+	}{
+		"granted while it ran":  {command("tar x -C /srv/site", Wish{}), HeldAnswers{Given: site, News: true}, true, true},
+		"granted before it ran": {command("tar x -C /srv/site", Wish{}), HeldAnswers{Given: site}, false, false},
+		"something else was":    {command("tar x -C /srv/site", Wish{}), HeldAnswers{Given: []sandbox.Grant{{Write: []string{"/srv/other"}}}, News: true}, true, false},
+		"to a server":           {server, HeldAnswers{Given: site, News: true}, false, false},
+	} {
+		g := newGate(OnRequest, confined())
+		q := g.AfterDenial(row.a, v, &row.held)
+		if (q != nil) != row.asks {
+			t.Errorf("%s: %+v", name, q)
+		}
+		if q == nil {
+			continue
+		}
+		p, runs := g.Ruled(q)
+		if runs != row.runs {
+			t.Errorf("%s: runs unasked %v", name, runs)
+		}
+		if pol, err := p.Policy(row.a); runs && (err != nil || !pol.JudgeWrite(d.Target).Allowed || pol.JudgeWrite("/srv/other").Allowed) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
