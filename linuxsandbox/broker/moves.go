@@ -142,7 +142,7 @@ func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) no
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)
 	}
-	err := error(unix.EXDEV)
+	var err error
 	if m.fills() {
 		err = m.fill()
 	} else {
