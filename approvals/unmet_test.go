@@ -14,6 +14,11 @@ func TestUnmet(t *testing.T) {
 	besides, moot, guess := lost, lost, lost
 	besides.Named, moot.Moot, guess.Evidence = false, true, sandbox.EvidenceOutput
 	call := sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "mount", Target: "mount", Executable: "/usr/bin/mount", Evidence: sandbox.EvidenceKernel}
+	signal, su, guessed := call, call, call
+	signal.Kind, su.Kind, guessed.Evidence = sandbox.KindSignal, sandbox.KindCapability, sandbox.EvidenceOutput
+	outside := func(d sandbox.Denial, denied bool) sandbox.Verdict {
+		return sandbox.Verdict{Denials: []sandbox.Denial{d}, Suggest: sandbox.Grant{Unsandboxed: true}, Failed: true, Denied: denied}
+	}
 	write := sandbox.Grant{Write: []string{"/srv/data/a"}}
 	for name, c := range map[string]struct {
 		v    sandbox.Verdict
@@ -25,7 +30,11 @@ func TestUnmet(t *testing.T) {
 		"failed, not named":   {sandbox.Verdict{Denials: []sandbox.Denial{besides}, Suggest: write, Failed: true, Denied: true}, true},
 		"failed, moot":        {sandbox.Verdict{Denials: []sandbox.Denial{moot}, Suggest: write, Failed: true, Denied: true}, false},
 		"failed by its words": {sandbox.Verdict{Denials: []sandbox.Denial{guess}, Suggest: write, Failed: true, Denied: true}, false},
-		"failed for a call":   {sandbox.Verdict{Denials: []sandbox.Denial{call}, Suggest: sandbox.Grant{Unsandboxed: true}, Failed: true, Denied: true}, true},
+		"failed for a call":   {outside(call, true), true},
+		"failed for a signal": {outside(signal, true), true},
+		"failed for su":       {outside(su, true), true},
+		"not for the call":    {outside(call, false), false},
+		"a call by its words": {outside(guessed, true), false},
 		"besides":             {sandbox.Verdict{Denials: []sandbox.Denial{besides}, Suggest: write}, false},
 		"moot":                {sandbox.Verdict{Denials: []sandbox.Denial{moot}, Suggest: write}, false},
 		"read off the output": {sandbox.Verdict{Denials: []sandbox.Denial{guess}, Suggest: write}, false},
