@@ -164,7 +164,9 @@ func (run *running) end(ctx context.Context) (Outcome, error) {
 	if errors.As(err, &unstarted) {
 		return o, err
 	}
-	o.Trace = run.proc.Trace()
+	if o.Trace = run.proc.Trace(); run.cap == nil {
+		return o, err // its caller has the output, and judges it
+	}
 	o.Limit = Reached(run.policy.Limits, o)
 	o.Verdict = Judge(run.policy, o, run.runner.options.Files, run.command.Dir)
 	return o, err
