@@ -45,6 +45,7 @@ func (a *Agent) Command(ctx context.Context, command string) error {
 	c := &toolCall{
 		turn:  &turn{agent: a, stop: stop},
 		model: model.ToolCall{ID: fmt.Sprintf("user-%d", len(a.History())), Name: "shell", Arguments: string(arguments)},
+		own:   true,
 	}
 	c.plan()
 	res, err := c.contained(ctx)

@@ -62,6 +62,7 @@ type toolCall struct {
 	less    func(most int) string // shortens the result's text, see tools.Result; may be nil
 	output  string                // see tools.Result
 	yeses   yeses                 // what the user allowed for it
+	own     bool                  // the user runs it
 }
 
 // alone reports whether no other call runs meanwhile, whoever makes it: the call changes files, types
@@ -84,7 +85,9 @@ func (c *toolCall) plan() {
 		c.action = approvals.Action{CallID: c.model.ID, Tool: name, Kind: word.KindRead, Title: "call of " + name}
 	}
 	c.shares = c.action.Shares()
-	c.turn.agent.emit(started(c.action))
+	e := started(c.action)
+	e.Own = c.own
+	c.turn.agent.emit(e)
 }
 
 // plan is Tools.Plan, but a panic becomes an error.

@@ -83,6 +83,8 @@ type ToolStarted struct {
 	Server *ServerCall
 	// Paths are the files that the call names, absolute.
 	Paths []string
+	// Own: the person runs the command, to see what it prints.
+	Own bool
 }
 
 // ServerCall is a call of a tool of an MCP server. Tool is the server's own name for it, and

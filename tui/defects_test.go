@@ -88,3 +88,82 @@ func TestDefectScreens(t *testing.T) {
 		}
 	}
 }
+
+// TestMistypedCommands: a command that is written almost right is not sent to the model, a text that begins
+// with a path is, and /exit is /quit.
+func TestMistypedCommands(t *testing.T) {
+	for _, c := range []struct{ typed, says, sent string }{
+		{"/mdoel", "no command /mdoel; /model is one", ""},
+		{"/mdoel gpt-5", "no command /mdoel; /model is one", ""},
+		{"/compacct the tests", "no command /compacct; /compact is one", ""},
+		{"/staus", "no command /staus; /status is one", ""},
+		{"/zzz", "no command /zzz; /help lists them", ""},
+		{"/tmp is full", "", "/tmp is full"},
+		{"/home/ada is full", "", "/home/ada is full"},
+	} {
+		r, _ := offers(t, 80, 24)
+		r.typeText(c.typed)
+		r.press("enter")
+		if c.says != "" {
+			r.has(c.says)
+		}
+		if got := strings.Join(r.turns, ""); got != c.sent {
+			t.Errorf("%s: sent %q", c.typed, got)
+		}
+	}
+	r, _ := offers(t, 80, 24)
+	r.typeText("/exit")
+	if cmd := r.press("enter"); cmd == nil {
+		t.Error("/exit does not leave")
+	}
+}
+
+// TestOwnCommandIsShown: of a command that the person runs twenty lines are shown, of the model's three.
+func TestOwnCommandIsShown(t *testing.T) {
+	for _, c := range []struct {
+		own         bool
+		lines, more int
+	}{{true, 20, 0}, {true, 30, 10}, {false, 20, 17}, {false, 4, 0}} {
+		r := newRig(t, 80, 60)
+		var out strings.Builder
+		for i := range c.lines {
+			fmt.Fprintf(&out, "line %d.\n", i)
+		}
+		r.emit(event.ToolStarted{CallID: "a", Tool: "shell", Kind: word.KindCommand, Title: "$ seq", Command: "seq", Own: c.own},
+			event.ToolFinished{CallID: "a", Tool: "shell", Kind: word.KindCommand, Title: "$ seq", Outcome: word.OK, Output: out.String()})
+		if got := strings.Count(r.screen(), "line "); got != c.lines-c.more {
+			t.Errorf("%+v: %d lines\n%s", c, got, r.screen())
+		}
+		if c.more > 0 {
+			r.has(fmt.Sprintf("%d more lines", c.more))
+		}
+	}
+}
+
+// TestTranscriptOpensWhereTheReaderIs: Ctrl+T shows the line that was on top, inside a long answer too.
+func TestTranscriptOpensWhereTheReaderIs(t *testing.T) {
+	for _, up := range []int{1, 3, 6} {
+		r := newRig(t, 80, 24)
+		r.emit(session(), event.TurnStarted{Text: "go"})
+		var out strings.Builder
+		for i := range 200 {
+			fmt.Fprintf(&out, "line %d.\n\n", i)
+		}
+		r.emit(event.MessageFinished{Text: out.String()})
+		for range up {
+			r.press("pgup")
+		}
+		var top string
+		for _, l := range strings.Split(r.screen(), "\n") {
+			if strings.Contains(l, "line ") {
+				top = strings.TrimSpace(l)
+				break
+			}
+		}
+		r.press("ctrl+t")
+		at := strings.Index(r.screen(), top)
+		if at < 0 || strings.Count(r.screen()[:at], "line ") > 1 {
+			t.Errorf("%d pages up: %s is not on top\n%s", up, top, r.screen())
+		}
+	}
+}

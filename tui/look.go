@@ -26,6 +26,8 @@ type Look struct {
 	Own map[string]palette.Palette
 	// Attention says how the person is called back.
 	Attention attention.Settings
+	// Chosen keeps a theme that the person chose for the next session of this run; nil: none follows.
+	Chosen func(theme string)
 	// few: the terminal has 16 colours; none: it shows none.
 	few, none bool
 }
@@ -91,6 +93,9 @@ func useTheme(m *app, name string) tea.Cmd {
 		return m.say(err.Error())
 	}
 	m.offers.Look = look
+	if look.Chosen != nil {
+		look.Chosen(name)
+	}
 	m.theme = look.on(m.theme.Dark)
 	return m.say("theme " + name + ", until codeagent ends; tui.theme in the settings keeps it")
 }

@@ -377,7 +377,10 @@ func deedOf(m *app, said message.Message) (run func() tea.Cmd, stays bool) {
 		return func() tea.Cmd { return usePrompt(m, name, argument) }, false
 	}
 	if name, ok := slashName(text); ok {
-		return func() tea.Cmd { return m.say("no command /" + name + "; /help lists them") }, true
+		return func() tea.Cmd { return m.say("no command /" + name + "; " + meant(name, m.offers)) }, true
+	}
+	if name, _, _ := strings.Cut(text, " "); strings.HasPrefix(text, "/") && nearest(name[1:], m.offers) != "" {
+		return func() tea.Cmd { return m.say("no command " + name + "; " + meant(name[1:], m.offers)) }, true
 	}
 	return nil, false
 }

@@ -49,7 +49,7 @@ func commands() []command {
 			offered: func(o Options) bool { return o.Sessions != nil }},
 		{name: "theme", takes: "[name]", help: "other colours", run: showThemes},
 	}, moreCommands(), []command{
-		{name: "quit", help: "leave codeagent", run: func(m *app, _ string) tea.Cmd { return tea.Quit }},
+		{name: "quit", help: "leave codeagent; so does /exit", run: func(m *app, _ string) tea.Cmd { return tea.Quit }},
 	})
 }
 
@@ -72,6 +72,9 @@ func offeredCommands(o Options) []command {
 // only begins like a command is a message: "/tmp is full".
 func called(text string, all []command) (c command, argument string, ok bool) {
 	name, argument, more := strings.Cut(strings.TrimPrefix(text, "/"), " ")
+	if name == "exit" {
+		name = "quit"
+	}
 	for _, c := range all {
 		if strings.HasPrefix(text, "/") && c.name == name && (!more || c.takes != "") {
 			return c, strings.TrimSpace(argument), true
@@ -88,6 +91,32 @@ func slashName(text string) (string, bool) {
 		return "", false
 	}
 	return name, true
+}
+
+// meant says which command a name that none has may mean.
+func meant(name string, o Options) string {
+	if c := nearest(name, o); c != "" {
+		return "/" + c + " is one"
+	}
+	return "/help lists them"
+}
+
+// nearest is the command whose name of four letters or more differs from name in one letter, or in the order
+// of two; "": none.
+func nearest(name string, o Options) string {
+	for _, c := range offeredCommands(o) {
+		a, b := c.name, name
+		for a != "" && b != "" && a[0] == b[0] {
+			a, b = a[1:], b[1:]
+		}
+		for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+			a, b = a[:len(a)-1], b[:len(b)-1]
+		}
+		if n := len(a) + len(b); len(name) > 3 && (n == 1 || n == 2 && len(a) == 1 || n == 4 && len(a) == 2 && a[0] == b[1] && a[1] == b[0]) {
+			return c.name
+		}
+	}
+	return ""
 }
 
 // choices are the commands whose names begin with the typed text.

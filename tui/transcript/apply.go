@@ -189,7 +189,7 @@ func (t *Transcript) applyTool(e event.Event) {
 }
 
 func (t *Transcript) startTool(e event.ToolStarted) call {
-	on := call{tool: &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: t.now(), workspace: t.session.Folder, server: e.Server}}
+	on := call{tool: &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: t.now(), workspace: t.session.Folder, server: e.Server, own: e.Own}}
 	if e.Kind == word.KindRead {
 		on.at = t.startRead(on.tool)
 	} else {

@@ -36,6 +36,9 @@ func NewPage(of *Transcript, c Canvas) *Page {
 	p.sync()
 	if at := of.top.at; !of.Follow && at < len(p.entries) {
 		p.top = place{at: at}
+		if e := of.entries[at]; len(p.lines(at, c)) == len(of.lines(at, c)) || e.open { // the reader is in it, and it is as long here
+			p.top.off = of.top.off
+		}
 	}
 	return p
 }

@@ -25,6 +25,8 @@ const (
 	// foldedLines is how many lines of ended output are shown folded, failedLines how many
 	// of a call that failed: they usually say why.
 	foldedLines, failedLines = 3, 10
+	// ownLines is how many of a command that the person runs to see them.
+	ownLines = 20
 	// prompt is before a command; its further rows are indented as far, so that they are
 	// not taken for its output.
 	prompt = "$ "
@@ -48,6 +50,7 @@ type tool struct {
 	started                time.Time
 	workspace              string
 	server                 *event.ServerCall // nil: it is no call of a server
+	own                    bool              // the person runs it
 
 	live []byte
 	done *event.ToolFinished
@@ -321,6 +324,9 @@ func (t *tool) printed(c Canvas) []string {
 		few := foldedLines
 		if t.done.Outcome == word.Failed || t.done.Outcome == word.TimedOut {
 			few = failedLines
+		}
+		if t.own {
+			few = ownLines
 		}
 		if n := len(lines) - few; t.kind == word.KindServer && n > 1 { // a text, which begins at its beginning
 			return append(t.quote(c, lines[:few]), paint.Indent([]string{c.hidden(n)})...)

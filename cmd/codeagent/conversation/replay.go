@@ -39,6 +39,9 @@ func (r *record) showPast(emit func(event.Event), set *tools.Set, o Options) {
 		replay(emit, set, slices.Values(items[max(0, len(items)-replayed):]))
 	}
 	text := fmt.Sprintf("resumed session %s", r.Log.ID())
+	if o.From != nil && o.From.Fork {
+		text = fmt.Sprintf("forked session %s: this copy is %s", o.From.ID, r.Log.ID())
+	}
 	if r.before.Omitted {
 		text += "; its beginning is too long for the model"
 	}
@@ -96,7 +99,7 @@ func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) 
 				if i.Failed {
 					outcome = word.Failed
 				}
-				emit(event.ToolStarted{CallID: id, Tool: "shell", Kind: word.KindCommand, Title: "$ " + command, Command: command})
+				emit(event.ToolStarted{CallID: id, Tool: "shell", Kind: word.KindCommand, Title: "$ " + command, Command: command, Own: true})
 				emit(event.ToolFinished{CallID: id, Tool: "shell", Kind: word.KindCommand, Title: "$ " + command, Outcome: outcome, Output: report})
 			}
 		case model.Summary:

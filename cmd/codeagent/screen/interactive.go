@@ -37,6 +37,8 @@ type Options struct {
 	Images    []string
 	// Learn is conversation.Options.Learn of the first session.
 	Learn func(server string) func(sandbox.Denial) (sandbox.Grant, bool)
+	// theme is what the person chose in an earlier session of this run; "": nothing.
+	theme *string
 	// tour: without a model the person wants the tour.
 	tour bool
 	// from is the session to resume, or the one before a new one.
@@ -54,6 +56,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 	}
 	prompt := strings.Join(args, " ")
 	typed := &typing{s: s}
+	o.theme = new(string)
 	for {
 		next, err := playSession(ctx, s, f, o, prompt, typed)
 		if again, ok := elsewhere(ctx, s, f, err); ok {
@@ -72,7 +75,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 			f.Folder, o.Images, o.Learn, o.from = next.Folder, nil, nil, next
 			continue
 		}
-		o = Options{from: next}
+		o = Options{from: next, theme: o.theme}
 		f.Folder = "" // each session has its own folder
 	}
 }
@@ -102,6 +105,8 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
+	colours.Theme = cmp.Or(*o.theme, colours.Theme)
+	colours.Chosen = func(theme string) { *o.theme = theme }
 	colours.Attention = callBack(ses.Workspace.Config.TUI)
 	var screen *tui.Screen
 	var tidy cleanup
