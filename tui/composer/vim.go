@@ -283,6 +283,7 @@ func (c vi) operate(from, to int) {
 		c.ring.joins = false
 		c.cut(from, to)
 		c.ring.joins = false
+		c.typing = op == 'c' // what is typed next belongs to the change
 	}
 	v.normal = op != 'c'
 }
