@@ -32,7 +32,7 @@ func TestNeedlessJobs(t *testing.T) {
 	for i, j := range needlessJobs {
 		if _, err := exec.LookPath(j.needs); err != nil {
 			t.Logf("not tried: %s (there is no %s)", j.name, j.needs)
-		} else if sample.Has(i) {
+		} else if sample.Has(i) && (!j.slow || machine.Thorough()) {
 			jobs = append(jobs, j)
 		}
 	}
@@ -63,8 +63,8 @@ var needlessJobs = []everydayJob{
 	{name: "gdb of a crash", needs: "gdb", script: `printf 'int main(void) { *(volatile int *)0 = 1; }\n' > c.c && gcc -g c.c -o c && gdb -batch -ex run -ex bt ./c`, want: "SIGSEGV"},
 	{name: "strace", needs: "strace", script: "strace -f -e trace=openat -o trace cat /etc/hostname && grep -c openat trace", want: ""},
 
-	{name: "go test as JSON", needs: "go", setup: goModule, script: "go test -count=1 -json ./... | tail -1", want: "pass"},
-	{name: "go build with flags and run", needs: "go", setup: goModule, script: "go build -trimpath -ldflags=-s -o bin/m . && bin/m && go version -m bin/m", want: "trimpath"},
+	{name: "go test as JSON", needs: "go", setup: goModule, script: "go test -count=1 -json ./... | tail -1", want: "pass", slow: true},
+	{name: "go build with flags and run", needs: "go", setup: goModule, script: "go build -trimpath -ldflags=-s -o bin/m . && bin/m && go version -m bin/m", want: "trimpath", slow: true},
 	{name: "go workspace", needs: "go", setup: "mkdir a && cd a && " + goModule, script: "go work init ./a && go build ./a && go work sync && cat go.work", want: "use ./a"},
 	{name: "go mod edit and graph", needs: "go", setup: goModule, script: "go mod edit -go=1.22 -require=example.org/x@v1.0.0 -replace=example.org/x=./x && go mod edit -json && go mod edit -droprequire=example.org/x && go mod graph", want: "example.org/x"},
 	{name: "gofmt and vet of one file", needs: "go", setup: goModule, script: "gofmt -d sum.go && go vet sum.go && echo clean", want: "clean"},
