@@ -165,7 +165,7 @@ var rooms = []room{
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
 	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "model", "prompts", "sandbox", "tui/attention", "tui/composer", "tui/form", "tui/keys", "tui/mark", "tui/mention", "tui/message", "tui/paint", "tui/palette", "tui/picker", "tui/question", "tui/rewind", "tui/terminal", "tui/transcript"}},
-	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}},
+	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
 	{path: "tui/message", floor: 3, pure: true},
@@ -338,7 +338,7 @@ var starters = []permitted{
 	{"acp", "the reader of the editor's messages, the writer, one for each request; joined before Serve returns, but for a reader or writer that the editor blocks"},
 	{"agent/batch.go", "parallel tool calls, an errgroup"},
 	{"agent/speculate.go", "reads ahead of calls that are not complete, in the same errgroup"},
-	{"tui/terminal", "the painter and the watcher of the size, joined by Close"},
+	{"tui/terminal", "the painter, the watcher of the size and the decoder, joined by Close; the reader, which ends with its file"},
 	{"mcp/serve", "the reader and the writer of the client's pipes, a call that goes on between two requests, its progress; all but the reader of stdin end before Run returns"},
 	{"mcp", "the reader and the writer of a server's pipes, and what reads a changed list, ended by Close"},
 	{"mcp/signin", "the server of one answer on loopback, ended with the sign-in"},

@@ -14,6 +14,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/exec"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tui/attention"
@@ -51,12 +52,12 @@ func child() int {
 		Home:    os.Getenv("HOME"),
 		Still:   !strings.Contains(mode, "moving"),
 		Mouse:   strings.Contains(mode, "mouse"),
-		Suspend: func(context.Context) {
+		Job: Job{Suspend: func(context.Context) {
 			woken := make(chan os.Signal, 1)
 			signal.Notify(woken, syscall.SIGCONT)
 			_ = syscall.Kill(0, syscall.SIGTSTP)
 			<-woken
-		},
+		}, Foreground: func() bool { return exec.InForeground(os.Stdin) }},
 		Grace: grace,
 		Look:  Look{Attention: calls},
 		Turn: func(ctx context.Context, said message.Message) error {

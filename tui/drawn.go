@@ -17,6 +17,9 @@ type drawn struct {
 // redrawMsg asks for the whole screen, which another program may have written to.
 type redrawMsg struct{}
 
+// continuedMsg follows a stop that left the terminal as it was (SIGSTOP): it is taken again whole.
+type continuedMsg struct{}
+
 // Update takes one message.
 func (d drawn) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	defer d.giveBack()
@@ -24,6 +27,8 @@ func (d drawn) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.ModeReportMsg:
 		d.on.Answered(msg)
 		return d, nil
+	case continuedMsg:
+		return d, d.away(func() {})
 	case redrawMsg:
 		d.on.Redraw()
 	}

@@ -3,6 +3,8 @@ package tui
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -213,6 +215,53 @@ func TestRealSuspend(t *testing.T) {
 	term.WaitUntil("the shell", func(s string) bool { return !term.AltScreenHeld() && contains(s, "ready>") })
 	term.Write("fg\n")
 	term.WaitFor("› half a message")
+	term.Write("\x03\x03\x03")
+	term.WaitFor("left")
+}
+
+// A stop that cannot be caught leaves the terminal to the shell as it is.
+func TestRealStop(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-i")
+	cmd.Env = []string{childVariable + "=still", "TERM=xterm-256color", "HOME=/home/ada", "PS1=ready> ", "PATH=" + os.Getenv("PATH")}
+	term := golden.Start(t, cmd, 80, 24)
+	term.WaitFor("ready>")
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	term.Write("sh -c 'echo $$ >" + pidFile + "; exec " + exe + "'\n")
+	term.WaitFor("workspace-write")
+	term.Write("half a message")
+	term.WaitFor("› half a message")
+	text, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	term.WaitFor("ready>")
+	term.Write("stty sane; clear; bg; echo $((20+3)) behind\n")
+	term.WaitFor("23 behind")
+	before := len(term.Raw())
+	_ = syscall.Kill(pid, syscall.SIGWINCH) // it has a reason to draw
+	term.Write("echo $((20+4)) more\n")
+	term.WaitFor("24 more")
+	if drawn := term.Raw()[before:]; strings.Contains(drawn, "half a") || strings.Contains(drawn, "\x1b[?1049") {
+		t.Errorf("drawn in the background: %q", drawn)
+	}
+	term.Write("fg\n")
+	term.WaitUntil("the whole screen", func(s string) bool { return contains(s, "› half a message") && !contains(s, "ready>") })
+	if taken := term.Raw()[before:]; !strings.Contains(taken, "\x1b[?2004h") || !strings.Contains(taken, "\x1b[?1049h") {
+		t.Errorf("taken again without its modes: %q", taken)
+	}
+	term.Write(", and the rest")
+	term.WaitFor("› half a message, and the rest")
 	term.Write("\x03\x03\x03")
 	term.WaitFor("left")
 }

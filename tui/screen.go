@@ -6,6 +6,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,15 @@ import (
 	"codeagent/tui/terminal"
 )
 
+// Job is the program as a job of a shell.
+type Job struct {
+	// Suspend stops the program (Ctrl+Z) after the terminal was given back. It returns when the
+	// program goes on, or when ctx ends.
+	Suspend func(ctx context.Context)
+	// Foreground reports whether the program may use the terminal; nil: always.
+	Foreground func() bool
+}
+
 // Options is what a Screen needs.
 type Options struct {
 	// In and Out are the terminal; nil means standard input and output.
@@ -47,9 +57,7 @@ type Options struct {
 	// It runs like a turn. Nil: not offered, as with the groups below.
 	Compact func(ctx context.Context, focus string) error
 
-	// Suspend stops the program (Ctrl+Z) after the terminal was given back. It
-	// returns when the program has the terminal again, or when ctx ends.
-	Suspend func(ctx context.Context)
+	Job Job
 
 	// Look chooses the colours, and how the person is called back.
 	Look Look
@@ -116,8 +124,11 @@ func New(opt Options) *Screen {
 	if opt.In == nil {
 		opt.In = os.Stdin
 	}
-	if opt.Suspend == nil {
-		opt.Suspend = func(context.Context) {}
+	if opt.Job.Suspend == nil {
+		opt.Job.Suspend = func(context.Context) {}
+	}
+	if opt.Job.Foreground == nil {
+		opt.Job.Foreground = func() bool { return true }
 	}
 	if opt.Out == nil {
 		opt.Out = os.Stdout
@@ -206,7 +217,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	s.mu.Unlock()
 
 	profile := colorprofile.Env(s.opt.Environ) // not Detect, which executes tmux by PATH
-	owned, err := terminal.Open(terminal.Options{In: s.opt.In, Out: s.opt.Out, Environ: environ.Inert(s.opt.Environ), Profile: profile})
+	owned, err := terminal.Open(terminal.Options{In: s.opt.In, Out: s.opt.Out, Environ: environ.Inert(s.opt.Environ), Profile: profile, Foreground: s.opt.Job.Foreground})
 	if err != nil {
 		return fmt.Errorf("screen: %w", err)
 	}
@@ -219,29 +230,41 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	}
 	m.calls.Settings = s.opt.Look.Attention.For(s.env)
 	width, height := owned.Size()
-	program := tea.NewProgram(drawn{m, owned}, tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
+	program := tea.NewProgram(drawn{m, owned}, tea.WithInput(strings.NewReader("")), // keys are Listen's
+		tea.WithOutput(s.opt.Out),
 		tea.WithEnvironment(environ.Inert(s.opt.Environ)), tea.WithoutSignalHandler(), tea.WithColorProfile(profile),
 		tea.WithoutRenderer(), tea.WithFPS(1), tea.WithWindowSize(width, height), tea.WithFilter(written(owned)))
-	owned.Watch(func() { program.Send(sizeOf(owned)) })
+	owned.Watch(func() { program.Send(sizeOf(owned)) }, func() { program.Send(continuedMsg{}) })
 	m.away = func(work func()) tea.Cmd {
 		return tea.Exec(apart(func() error {
 			owned.Release()
 			work()
+			for ctx.Err() == nil && !s.opt.Job.Foreground() {
+				select {
+				case <-ctx.Done():
+				case <-time.After(200 * time.Millisecond): // fg sends no signal to a job that runs
+				}
+			}
 			if ctx.Err() != nil {
 				return nil // it ends, and the terminal is somebody else's
 			}
 			return owned.Take()
 		}), func(error) tea.Msg { return sizeOf(owned) })
 	}
-	m.suspend = func() tea.Cmd { return m.away(func() { s.opt.Suspend(ctx) }) }
+	m.suspend = func() tea.Cmd { return m.away(func() { s.opt.Job.Suspend(ctx) }) }
 	s.mu.Lock()
 	s.release = owned.Release
 	s.mu.Unlock()
-	// Not tea.WithContext: it would close the reader of keys while that still reads.
+	var lost error
+	if err := owned.Listen(program.Send, func(err error) { lost = err; program.Quit() }); err != nil {
+		owned.Close()
+		return fmt.Errorf("screen: %w", err)
+	}
 	stay := context.AfterFunc(ctx, program.Quit)
 	_, err = program.Run()
 	ended := !stay()
 	owned.Close()
+	err = cmp.Or(err, lost)
 	s.finish(m, leave)
 	s.printTail(m, profile)
 	return s.ending(ctx, err, ended)

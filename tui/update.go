@@ -42,8 +42,11 @@ type (
 // Update takes one message.
 func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.fresh = false
-	shown := m.panel != nil
+	shown, asked := m.panel != nil, m.front() != nil
 	cmd := m.handle(msg)
+	if asked && m.front() == nil {
+		cmd = tea.Batch(cmd, m.startTicking())
+	}
 	if m.alone != nil && shown && m.panel == nil {
 		cmd = tea.Quit
 	}
@@ -149,9 +152,10 @@ func (m *app) say(hint string) tea.Cmd {
 	return m.after(quitWindow, func(time.Time) tea.Msg { return hintOverMsg{at} })
 }
 
-// startTicking starts a tick while something runs, unless one is under way.
+// startTicking starts a tick while something runs, unless one is under way. While a question waits
+// nothing moves: a person may be away for hours.
 func (m *app) startTicking() tea.Cmd {
-	if m.offers.Still || m.ticking || !m.work.running && (m.facts.running == 0 || m.live() == nil) {
+	if m.front() != nil || m.offers.Still || m.ticking || !m.work.running && (m.facts.running == 0 || m.live() == nil) {
 		return nil
 	}
 	m.ticking = true

@@ -2,8 +2,9 @@
 // needs, the size, and what is written. Frames are written when something has changed, by a
 // goroutine of its own: a slow terminal delays frames, and nothing else. Nothing ticks.
 //
-// Bubble Tea reads the keys and keeps the loop; its renderer is not used, because it looks for changes
-// by a clock, which delays a key by half a frame and never rests. Start at Open.
+// Bubble Tea keeps the loop; its renderer is not used, because it looks for changes by a clock, which
+// delays a key by half a frame and never rests. Its reader is not used, because it cuts what arrives
+// slowly. Start at Open.
 package terminal
 
 import (
@@ -28,6 +29,9 @@ type Options struct {
 	Out     io.Writer
 	Environ []string
 	Profile colorprofile.Profile
+	// Foreground reports whether the terminal may be used: a job in the background that draws
+	// scribbles over the shell, and one that changes the terminal is stopped. Nil: always.
+	Foreground func() bool
 }
 
 // Terminal is a terminal that shows frames. Its methods may be called from any goroutine.
@@ -39,7 +43,11 @@ type Terminal struct {
 	done sync.WaitGroup
 
 	mu     sync.Mutex
-	held   bool        // by the screen, not by another program
+	held   bool // by the screen, not by another program
+	behind bool // it was lost without being given back: a stop that cannot be caught (SIGSTOP)
+	send   func(tea.Msg)
+	lost   func(error)
+	ears   *listening  // nil: nothing reads
 	before *term.State // of the input, before raw mode; nil if it is no terminal
 	canvas canvas      // what is shown
 	modes  tea.View    // what was set
@@ -51,6 +59,9 @@ type Terminal struct {
 // Open takes the terminal: raw mode, the alternate screen, and the questions whose answers arrive as
 // messages (background, modes). Every Open needs a Close.
 func Open(opt Options) (*Terminal, error) {
+	if opt.Foreground == nil {
+		opt.Foreground = func() bool { return true }
+	}
 	t := &Terminal{opt: opt, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	if err := t.Take(); err != nil {
 		return nil, err
@@ -78,21 +89,34 @@ func SizeOf(out *os.File) (width, height int) {
 	return width, height
 }
 
-// Watch calls changed each time the size has changed, until the terminal is closed.
-func (t *Terminal) Watch(changed func()) {
-	resized := make(chan os.Signal, 1)
+// Watch calls changed each time the size has changed, and continued when the program goes on after it
+// was stopped with the terminal in its hands, until the terminal is closed.
+func (t *Terminal) Watch(changed, continued func()) {
+	resized, woken := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(resized, syscall.SIGWINCH)
+	signal.Notify(woken, syscall.SIGCONT)
 	t.done.Go(func() {
 		defer signal.Stop(resized)
+		defer signal.Stop(woken)
 		for {
 			select {
 			case <-resized:
 				changed()
+			case <-woken:
+				if t.holds() {
+					continued()
+				}
 			case <-t.over:
 				return
 			}
 		}
 	})
+}
+
+func (t *Terminal) holds() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.held
 }
 
 // Take takes the terminal again after Release. The next frame is drawn whole.
@@ -107,15 +131,21 @@ func (t *Terminal) Take() error {
 		if err != nil {
 			return fmt.Errorf("raw mode of the terminal: %w", err)
 		}
-		t.before = before
+		if t.before == nil || !t.behind {
+			t.before = before
+		}
 	}
-	t.held, t.modes, t.canvas = true, tea.View{}, newCanvas(t.opt, t.before == nil)
+	if t.behind {
+		t.write(leave(t.modes))
+	}
+	t.held, t.behind, t.modes, t.canvas = true, false, tea.View{}, newCanvas(t.opt, t.before == nil)
 	t.write(enter)
 	t.measure()
-	return nil
+	return t.listen()
 }
 
-// Release gives the terminal back as it was, for another program or for good.
+// Release gives the terminal back as it was, for another program or for good. Where another job
+// has it, nothing is written: Take then cleans up first.
 func (t *Terminal) Release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,6 +153,10 @@ func (t *Terminal) Release() {
 		return
 	}
 	t.held = false
+	t.deafen()
+	if t.behind = !t.opt.Foreground(); t.behind {
+		return
+	}
 	t.write(leave(t.modes))
 	if t.before != nil {
 		_ = term.Restore(int(t.opt.In.(*os.File).Fd()), t.before) // the terminal may be gone
@@ -132,6 +166,9 @@ func (t *Terminal) Release() {
 // Close writes the last frame and releases the terminal.
 func (t *Terminal) Close() {
 	close(t.over)
+	t.mu.Lock()
+	t.deafen()
+	t.mu.Unlock()
 	t.done.Wait()
 	t.frame()
 	t.Release()
@@ -150,7 +187,7 @@ func (t *Terminal) Show(f Frame) {
 func (t *Terminal) Write(sequence string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.held {
+	if t.held && t.opt.Foreground() {
 		t.write(sequence)
 	}
 }
@@ -218,7 +255,7 @@ func (t *Terminal) frame() {
 
 // draw writes the frame that waits; mu is held.
 func (t *Terminal) draw() {
-	if !t.held {
+	if !t.held || !t.opt.Foreground() {
 		return
 	}
 	f := t.next.Swap(nil)

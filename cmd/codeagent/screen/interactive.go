@@ -112,7 +112,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	var tidy cleanup
 	options := tui.Options{
 		In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), InitialPrompt: prompt, Mouse: ses.Workspace.Config.TUI.Mouse, Look: colours,
-		Suspend: func(ctx context.Context) { suspend(ctx, s.In) },
+		Job: tui.Job{Suspend: suspend, Foreground: func() bool { return exec.InForeground(s.In) }},
 		Turn: func(ctx context.Context, said message.Message) error {
 			err := ses.Turn(ctx, input(said))
 			if err == nil && ses.Tour != nil {
@@ -185,10 +185,9 @@ func (c *cleanup) offer(ctx context.Context, screen conversation.Face, made []st
 	}
 }
 
-// suspend stops codeagent, as Ctrl+Z does for other programs. It returns when codeagent has
-// the terminal again, or when ctx ends. `kill %1` continues a background job, which would be
-// stopped at once if it touched the terminal.
-func suspend(ctx context.Context, terminal *os.File) {
+// suspend stops codeagent, as Ctrl+Z does for other programs. It returns when codeagent goes on,
+// or when ctx ends.
+func suspend(ctx context.Context) {
 	woken := make(chan os.Signal, 1)
 	signal.Notify(woken, syscall.SIGCONT)
 	defer signal.Stop(woken)
@@ -198,13 +197,5 @@ func suspend(ctx context.Context, terminal *os.File) {
 	case <-woken:
 	case <-ctx.Done():
 	case <-time.After(time.Second):
-	}
-	for !exec.InForeground(terminal) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-woken:
-		case <-time.After(200 * time.Millisecond): // fg sends no signal to a job that runs
-		}
 	}
 }

@@ -1,0 +1,108 @@
+package terminal
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/muesli/cancelreader"
+)
+
+// listening is one stretch of reading, from Take to Release.
+type listening struct {
+	from   cancelreader.CancelReader
+	pieces chan []byte
+	err    error         // why pieces was closed
+	over   chan struct{} // closed when it ends
+	read   chan struct{} // closed when nothing reads any more
+}
+
+// Listen sends what is typed while the screen holds the terminal; lost is called when the terminal
+// cannot be read any more.
+func (t *Terminal) Listen(send func(tea.Msg), lost func(error)) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.send, t.lost = send, lost
+	return t.listen()
+}
+
+// listen starts reading; mu is held.
+func (t *Terminal) listen() error {
+	if t.send == nil {
+		return nil
+	}
+	from, err := cancelreader.NewReader(t.opt.In)
+	if err != nil {
+		return err
+	}
+	l := &listening{from, make(chan []byte), nil, make(chan struct{}), make(chan struct{})}
+	t.ears = l
+	go l.readAll()
+	t.done.Go(func() { l.decode(t.send, t.lost) })
+	return nil
+}
+
+// deafen ends reading: what is typed next is another program's. mu is held.
+func (t *Terminal) deafen() {
+	l := t.ears
+	if l == nil {
+		return
+	}
+	t.ears = nil
+	close(l.over)
+	if l.from.Cancel() {
+		<-l.read
+		_ = l.from.Close() // its own pipe
+	}
+}
+
+func (l *listening) readAll() {
+	defer close(l.read)
+	defer close(l.pieces)
+	for {
+		piece := make([]byte, 4096)
+		n, err := l.from.Read(piece)
+		if err != nil {
+			l.err = err
+			return
+		}
+		select {
+		case l.pieces <- piece[:n]:
+		case <-l.over:
+			return
+		}
+	}
+}
+
+func (l *listening) decode(send func(tea.Msg), lost func(error)) {
+	var d decoder
+	for {
+		var late <-chan time.Time
+		if wait := d.wait(); wait > 0 {
+			late = time.After(wait)
+		}
+		var events []tea.Msg
+		select {
+		case <-l.over:
+			return
+		case piece, ok := <-l.pieces:
+			if !ok {
+				if !errors.Is(l.err, cancelreader.ErrCanceled) && !errors.Is(l.err, io.EOF) {
+					lost(l.err)
+				}
+				return
+			}
+			for _, e := range d.take(time.Now(), piece) {
+				events = append(events, e)
+			}
+		case <-late:
+			for _, e := range d.expire() {
+				events = append(events, e)
+			}
+		}
+		for _, e := range events {
+			send(e)
+		}
+	}
+}
