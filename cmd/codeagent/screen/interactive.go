@@ -19,6 +19,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/event"
 	"codeagent/event/word"
@@ -49,6 +50,9 @@ type Options struct {
 // to from it.
 func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string) error {
 	if err := s.NoScreen(); err != nil {
+		if _, wrong := workspace.Settings(ctx, s, f); wrong != nil {
+			return cli.Usage(wrong) // it would be in the way with a terminal, too
+		}
 		return err
 	}
 	if cmp.Or(f.Log, s.Env("CODEAGENT_LOG")) == "-" && cli.IsTerminal(s.Err) {
