@@ -29,6 +29,8 @@ type Paths struct {
 	Roots string
 	// MadeGit is the file that lists the git directories that commands made and nobody adopted.
 	MadeGit string
+	// Commits is the folder that remembers which commits are the person's in repositories that sessions wrote to.
+	Commits string
 	// Without is the file that remembers which refusals programs survive.
 	Without string
 	// Servers holds the private folders of MCP servers. No command reads or writes them, and each
@@ -75,7 +77,7 @@ func newPaths(config, state, servers, temp string) Paths {
 		File: filepath.Join(config, "config.toml"), Rules: filepath.Join(config, "rules.toml"),
 		Sessions: filepath.Join(state, "sessions"), Undo: filepath.Join(state, "undo"),
 		Output: filepath.Join(state, "output"), Ledger: filepath.Join(state, "ledger.jsonl"),
-		History: filepath.Join(state, "history"), Roots: filepath.Join(state, "write-roots"), MadeGit: filepath.Join(state, "made-git"), Without: filepath.Join(state, "without.json"),
+		History: filepath.Join(state, "history"), Roots: filepath.Join(state, "write-roots"), MadeGit: filepath.Join(state, "made-git"), Commits: filepath.Join(state, "commits"), Without: filepath.Join(state, "without.json"),
 		SignIns: filepath.Join(state, "sign-ins"),
 	}
 }
@@ -83,7 +85,7 @@ func newPaths(config, state, servers, temp string) Paths {
 // Resolved returns the paths as resolve returns them; resolve gets an absolute folder and
 // a name.
 func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, error) {
-	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Output, &p.History, &p.Ledger, &p.Roots, &p.MadeGit, &p.Without, &p.Servers, &p.SignIns, &p.Temp} {
+	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Output, &p.History, &p.Ledger, &p.Roots, &p.MadeGit, &p.Commits, &p.Without, &p.Servers, &p.SignIns, &p.Temp} {
 		var err error
 		if *at, err = resolve("/", *at); err != nil {
 			return p, err
@@ -95,7 +97,7 @@ func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, 
 // Own lists what no command may ever write, whatever is granted.
 func (p Paths) Own() []string {
 	// Each may be the user's own link to another folder.
-	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.History, p.Ledger, p.Roots, p.MadeGit, p.Without, p.SignIns}
+	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.History, p.Ledger, p.Roots, p.MadeGit, p.Commits, p.Without, p.SignIns}
 	files = append(files, p.servers()...)
 	if p.home != "" {
 		// Temp is in the same folder, so the folder itself cannot be listed.
@@ -137,7 +139,7 @@ func (p Paths) HiddenInside() []string {
 // Create makes the folders, for the user only. It removes other users' access to an existing
 // folder; anything else in the place of a folder is an error.
 func (p Paths) Create() error {
-	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Output, p.History, p.Servers, p.SignIns, p.Temp} {
+	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Output, p.History, p.Commits, p.Servers, p.SignIns, p.Temp} {
 		if err := createPrivate(dir); err != nil {
 			return err
 		}

@@ -134,6 +134,17 @@ func (OS) Lstat(path string) (fs.FileMode, error) {
 	return info.Mode(), nil
 }
 
+// Changed returns when an entry, not the target of a link, last changed in any way. No program can set that.
+func (OS) Changed(path string) (when time.Time, err error) {
+	err = at("lstat", path, func(dir int, name string) error {
+		var st unix.Stat_t
+		err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		when = time.Unix(st.Ctim.Unix())
+		return err
+	})
+	return when, err
+}
+
 // Readlink returns the target of a symbolic link.
 func (OS) Readlink(path string) (string, error) { return os.Readlink(path) }
 

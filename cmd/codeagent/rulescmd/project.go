@@ -82,14 +82,15 @@ func newAdopt(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		Long: "A project's rules may ask and forbid. One that would allow something holds once you have adopted it. What\n" +
 			"is adopted is a copy, for the folder of the project: later changes of the project's file do not change it.\n" +
 			"The ID stands for exactly what list showed. If the rule has changed since, nothing is adopted.\n" +
-			"DIRECTORY, with a slash, is a git directory that commands made. Questions name it until you have looked at its\n" +
-			"hooks and settings and adopted it.",
+			"DIRECTORY, with a slash, is a git directory that commands made or committed to, such as ./.git. Questions name one\n" +
+			"that they made until you have looked at its hooks and settings and adopted it. Look at the commits, too: from\n" +
+			"then on those of its branch count as yours.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.Contains(args[0], "/") {
 				dir, err := workspace.AdoptGit(cmd.Context(), s, *f, args[0])
 				if err == nil {
-					_, err = fmt.Fprintf(s.Text, "adopted %s: questions do not name it any more\n", visible.Line(dir))
+					_, err = fmt.Fprintf(s.Text, "adopted %s: it counts as yours\n", visible.Line(dir))
 				}
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"codeagent/config"
 	"codeagent/gitrun"
+	"codeagent/hostfile"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 
@@ -49,12 +50,14 @@ func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) Tr
 		return Trusted{}
 	}
 	trees, links := config.GitTrees(ctx, ws.Files, roots, p.Protected.Names)
-	ws.git.note(ctx, trees, func() *gitrun.Git {
-		if ws.git.Git == nil { // OpenForOne
-			return ws.newGit(ws.used)
-		}
-		return ws.git.Git
-	})
+	if made, err := hostfile.ReadRoots(ctx, ws.Paths.MadeGit); err == nil {
+		ws.git.note(ctx, ws.Paths.Commits, trees, made, func() *gitrun.Git {
+			if ws.git.Git == nil { // OpenForOne
+				return ws.newGit(ws.used)
+			}
+			return ws.git.Git
+		})
+	}
 	home := gitrun.Home{
 		Dir: ws.Stdio.Env("HOME"), XDG: ws.Stdio.Env("XDG_CONFIG_HOME"), Global: ws.Stdio.Env("GIT_CONFIG_GLOBAL"),
 		System: ws.Stdio.Env("GIT_CONFIG_SYSTEM"), Program: git,

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -46,8 +47,8 @@ func noteMadeGit(record string, now []string) error {
 	return nil
 }
 
-// AdoptGit takes the git directory name, and those in it, from the record of what sessions made. It
-// returns its path.
+// AdoptGit takes the git directory name, and those in it, from the record of what sessions made, and its commits
+// from that of what vouches there. It returns its path.
 func AdoptGit(ctx context.Context, s cli.Stdio, f cli.Flags, name string) (string, error) {
 	ws := &Workspace{Files: hostfile.OS{}, Stdio: s}
 	if err := ws.enter(f.Folder); err != nil {
@@ -65,9 +66,19 @@ func AdoptGit(ctx context.Context, s cli.Stdio, f cli.Flags, name string) (strin
 	if err != nil {
 		return "", err
 	}
+	committed, err := records(paths.Commits, dir)
+	for _, r := range committed {
+		err = errors.Join(err, hostfile.Remove(r))
+	}
+	if err != nil && !absent(err) {
+		return "", err
+	}
 	left := slices.DeleteFunc(known.Roots(), func(made string) bool { return sandbox.Covers(dir, made) })
-	if len(left) == len(known.Roots()) {
-		return "", cli.Usage(fmt.Errorf("no command made a git directory at %s, or it is adopted already", dir))
+	switch made := len(left) < len(known.Roots()); {
+	case !made && len(committed) > 0:
+		return dir, nil
+	case !made:
+		return "", cli.Usage(fmt.Errorf("no command made a git directory at %s or a commit in it, or it is adopted already", dir))
 	}
 	if err := hostfile.Write(paths.MadeGit, nil, 0o600); err != nil {
 		return "", err

@@ -130,7 +130,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	if err != nil {
 		return cli.StorageError(err)
 	}
-	ws.closers = append(ws.closers, remove)
+	ws.closers = append(ws.closers, remove, ws.git.settle)
 	go ws.Paths.SweepTemp() // nothing waits for it
 	ws.Place = config.Place{
 		Workspace: ws.Folder, Home: ws.Stdio.Env("HOME"), Paths: ws.Paths, Own: OwnPrograms(), Temp: temp, Files: ws.Files, Ground: ws.recorded,
