@@ -101,6 +101,8 @@ func exitStatus(o exec.Outcome) int {
 		return cli.ExitTimeLimit
 	case o.Status.Signal != 0:
 		return 128 + o.Status.Signal
+	case o.Status.Exit == 0 && len(o.Verdict.Unwritten()) > 0:
+		return cli.ExitRefused
 	}
 	return o.Status.Exit
 }

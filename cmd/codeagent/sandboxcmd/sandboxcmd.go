@@ -37,7 +37,8 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		Short: "Run one command in the sandbox, as the agent would",
 		Long: "sandbox runs CMD with this terminal's stdin, stdout and foreground group and ends with its\n" +
 			"status: 125 it could not be confined and did not run, 126 it cannot be executed, 127 it was not\n" +
-			"found, 124 the wall limit, 128+n signal n. What was denied is on stderr and, complete, in the\n" +
+			"found, 124 the wall limit, 128+n signal n, 3 it passed, without protected files that it checked out.\n" +
+			"What was denied is on stderr and, complete, in the\n" +
 			"JSON of --report.\n\n" +
 			"With --learn the command is let out of the sandbox, but for what is protected or closed to reading,\n" +
 			"and the settings under which it would have passed are printed as TOML, or written to --report.",
