@@ -77,7 +77,7 @@ var checkoutRows = []checkoutRow{
 // versions is a history in which the shell file was "1".
 func versions(_, name string) (v sandbox.Versions) {
 	if name == protecttest.In("{shell}") {
-		v.Blobs = map[string]bool{"56a6051ca2b02b04ef92d5150c9ef600403cb1de": true}
+		v.Blobs = map[sandbox.Blob]bool{{ID: "56a6051ca2b02b04ef92d5150c9ef600403cb1de"}: true}
 	}
 	return v
 }
@@ -115,6 +115,11 @@ func TestCheckout(t *testing.T) {
 			last := f.History()[len(f.History())-2]
 			if last.Failed != row.failed || !strings.Contains(last.Text, in(row.text)) {
 				t.Errorf("failed %v: %s", last.Failed, last.Text)
+			}
+			for _, q := range face.asked {
+				if q.Justification != "" || len(q.Facts) != 1 {
+					t.Errorf("the model says %q, codeagent %q", q.Justification, q.Facts)
+				}
 			}
 			if len(face.asked) != row.questions {
 				t.Errorf("asked %d times: %+v", len(face.asked), face.asked)

@@ -63,6 +63,7 @@ type toolCall struct {
 	output  string                // see tools.Result
 	yeses   yeses                 // what the user allowed for it
 	own     bool                  // the user runs it
+	facts   []string              // what codeagent states in its questions
 }
 
 // alone reports whether no other call runs meanwhile, whoever makes it: the call changes files, types
@@ -146,6 +147,7 @@ func (c *toolCall) decided(ctx context.Context, asks []string) (tools.Result, er
 	for {
 		switch {
 		case question != nil:
+			question.Facts = append(question.Facts, c.facts...)
 			permit, said, err = c.askPermit(ctx, question)
 		case err != nil:
 			c.refusedAtOnce(err)

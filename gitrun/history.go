@@ -55,10 +55,10 @@ func (h *History) Versions(ctx context.Context, name string) (v sandbox.Versions
 		h.begin(ctx)
 	}
 	dir, last := path.Split(name)
-	v.Blobs = map[string]bool{}
+	v.Blobs = map[sandbox.Blob]bool{}
 	for _, id := range h.level(ctx, path.Clean("/"+dir)) {
-		if child, folder := git.Child(id, h.trees[id], last); child != "" && !folder {
-			v.Blobs[child] = true
+		if child, mode := git.Child(id, h.trees[id], last); child != "" && !mode.IsDir() {
+			v.Blobs[sandbox.Blob{ID: child, Executable: mode == 0o755}] = true
 		}
 	}
 	v.Folder = len(h.level(ctx, path.Clean("/"+name))) > 0
@@ -72,7 +72,7 @@ func (h *History) level(ctx context.Context, dir string) []string {
 	}
 	var out []string
 	for _, id := range h.level(ctx, path.Dir(dir)) {
-		if child, folder := git.Child(id, h.trees[id], path.Base(dir)); folder {
+		if child, mode := git.Child(id, h.trees[id], path.Base(dir)); mode.IsDir() {
 			out = append(out, child)
 		}
 	}

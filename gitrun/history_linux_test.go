@@ -84,8 +84,11 @@ func TestHistory(t *testing.T) {
 		slices.Sort(want)
 		v := h.Versions(t.Context(), name)
 		var got []string
-		for id := range v.Blobs {
-			got = append(got, id)
+		for b := range v.Blobs {
+			got = append(got, b.ID)
+			if b.Executable != (name == "s/d/f") {
+				t.Errorf("%s: %+v", name, b)
+			}
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, want) || v.Folder != (name == "s/d") {

@@ -50,6 +50,7 @@ git reset -q --hard; clean 3; git restore -s old {shell} {editor}; test "$(cat {
 
 	{"line ends of core.autocrlf", clean + `printf '[core]\nautocrlf = true\n' >> "$HOME/.gitconfig"; git switch -q old; test "$(od -c {shell} | grep -c '\\r')" = 1; git switch -q main; git switch -q old; test -z "$(git status --porcelain)"`, true, ""},
 
+	{"a mode that no commit has", opens + `open {shell} 'os.write(fd, b"1\n")'`, false, ""},
 	{"content that was never committed", `rm {shell}; echo evil > {shell}`, false, ""},
 	{"the same as git makes it", opens + `open {shell} 'os.write(fd, b"evil")'`, false, ""},
 	{"more than a version", opens + `open {shell} 'os.write(fd, b"1\n2\nevil")'`, false, ""},
@@ -116,7 +117,7 @@ mkdir -p owners docs/empty; echo owners > owners/{shell}; echo owners >> .git/in
 	if out, err := exec.Command("/bin/bash", "-euc", owner, "-", made).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	harm := protecttest.In(`cat {editor} {shell} .git/hooks/* wt/{shell} n/{shell} docs/empty/{shell} ../plain/{shell} 2>/dev/null | grep evil; cat owners/{shell} || echo gone; true`)
+	harm := protecttest.In(`cat {editor} {shell} .git/hooks/* wt/{shell} n/{shell} docs/empty/{shell} ../plain/{shell} 2>/dev/null | grep evil; test ! -x {shell} || echo evil; cat owners/{shell} || echo gone; true`)
 	sample := machine.Sample(t, 8)
 	for i, row := range trackedRows {
 		if !row.ok && !sample.Has(i) {

@@ -136,10 +136,16 @@ type Command struct {
 	Terminal bool
 }
 
+// Blob is git's name of a content, and whether the file was executable.
+type Blob struct {
+	ID         string
+	Executable bool
+}
+
 // Versions are what a path was in a history.
 type Versions struct {
-	// Blobs are git's names of the contents that it had as a regular file.
-	Blobs map[string]bool
+	// Blobs are what it was as a regular file.
+	Blobs map[Blob]bool
 	// Folder: it was a folder.
 	Folder bool
 }

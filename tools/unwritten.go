@@ -28,7 +28,7 @@ func Unwritten(v sandbox.Verdict) (arguments string, paths []string) {
 			body, paths = body+add, append(paths, d.Target)
 		}
 	}
-	out, err := json.Marshal(applyPatchArguments{whole(body), "The command checked out these files. No commit of yours had this content when the session began."})
+	out, err := json.Marshal(applyPatchArguments{Patch: whole(body)})
 	if err != nil {
 		return "", nil
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -38,25 +39,33 @@ func Lineage(id string, commit []byte) (tree string, parents []string, ok bool) 
 	return tree, parents, IsObject(id, "commit", commit)
 }
 
-// Child returns the name of the object that a tree of the name id calls name: of a folder or a regular file,
-// and "" of a link or a submodule.
-func Child(id string, tree []byte, name string) (child string, folder bool) {
+// Child returns the name and mode of the object that a tree of the name id calls name: of a folder or a regular
+// file, and "" of a link or a submodule.
+func Child(id string, tree []byte, name string) (child string, mode fs.FileMode) {
 	for size := len(id) / 2; len(tree) > 0; {
-		mode, rest, ok := bytes.Cut(tree, []byte(" "))
+		kind, rest, ok := bytes.Cut(tree, []byte(" "))
 		called, rest, is := bytes.Cut(rest, []byte{0})
 		if !ok || !is || len(rest) < size {
-			return "", false
+			return "", 0
 		}
 		if tree = rest[size:]; string(called) != name {
 			continue
 		}
-		folder = string(mode) == "40000"
-		if folder || strings.HasPrefix(string(mode), "100") {
+		perm, regular := strings.CutPrefix(string(kind), "100")
+		switch {
+		case regular && perm == "755":
+			mode = 0o755
+		case regular:
+			mode = 0o644
+		case string(kind) == "40000":
+			mode = fs.ModeDir
+		}
+		if mode != 0 {
 			child = hex.EncodeToString(rest[:size])
 		}
-		return child, folder
+		return child, mode
 	}
-	return "", false
+	return "", 0
 }
 
 // RefIn returns the commit of the ref name, in the text of its own file or of Packed.

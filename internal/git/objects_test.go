@@ -21,9 +21,9 @@ func TestObjects(t *testing.T) {
 	raw := strings.Repeat("\x12", 20)
 	tree := []byte("100644 a\x00" + raw + "40000 d\x00" + raw + "120000 l\x00" + raw + "160000 m\x00" + raw + "100755 x\x00" + raw)
 	for name, want := range map[string]string{"a": "file", "d": "folder", "l": "", "m": "", "x": "file", "": "", "absent": ""} {
-		child, folder := Child(helloID, tree, name)
-		if got := map[bool]string{true: "folder", false: "file"}[folder]; child == "" != (want == "") || child != "" && got != want || child != "" && child != strings.Repeat("12", 20) {
-			t.Errorf("%q: %q %v", name, child, folder)
+		child, mode := Child(helloID, tree, name)
+		if got := map[bool]string{true: "folder", false: "file"}[mode.IsDir()]; child == "" != (want == "") || child != "" && got != want || child != "" && child != strings.Repeat("12", 20) {
+			t.Errorf("%q: %q %v", name, child, mode)
 		}
 	}
 	if child, _ := Child(helloID, tree[:len(tree)-1], "x"); child != "" {

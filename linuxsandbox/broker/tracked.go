@@ -146,7 +146,7 @@ func (h *history) restores(n *notify.Notification, s pathwalk.Spot, st *unix.Sta
 		return brought, true
 	}
 	text, err := readOnce(s, st, maxSettings)
-	if restores = brought || err == nil && contains(before, text); restores && err == nil {
+	if restores = brought || err == nil && len(modes(before, text)) > 0; restores && err == nil {
 		own.leave(s.Full(), text)
 	}
 	return restores, true
@@ -162,18 +162,22 @@ func (h *command) hostSpot(s pathwalk.Spot) (pathwalk.Spot, error) {
 	return s, err
 }
 
-// contains reports whether v has text, also with the line ends of core.autocrlf: they add no word to it.
-func contains(v sandbox.Versions, text []byte) bool {
+// modes returns the modes with which v has text, also with the line ends of core.autocrlf: they add no word to it.
+func modes(v sandbox.Versions, text []byte) (all []uint32) {
 	lf := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	if !bytes.Equal(bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n")), text) {
 		lf = text
 	}
-	for id := range v.Blobs {
-		if git.IsObject(id, "blob", text) || git.IsObject(id, "blob", lf) {
-			return true
+	for b := range v.Blobs {
+		if git.IsObject(b.ID, "blob", text) || git.IsObject(b.ID, "blob", lf) {
+			mode := uint32(0o644)
+			if b.Executable {
+				mode = 0o755
+			}
+			all = append(all, mode)
 		}
 	}
-	return false
+	return all
 }
 
 // trackedFiles are the files that the command is making.
@@ -255,14 +259,21 @@ func (t *trackedFiles) settle(last bool) {
 	})
 }
 
-// content returns what is in memory now, nil if that is too long, and whether the history contains it.
+// content returns what is in memory now, nil if that is too long, and whether the history contains it. The file then
+// gets the mode that it has there; only where that is not one does the command choose.
 func (t *trackedFiles) content(p *trackedFile) (text []byte, known bool) {
 	text = make([]byte, maxSettings)
 	size, err := unix.Pread(p.memory, text, 0)
 	if err != nil || size == maxSettings {
 		return nil, false
 	}
-	return text[:size], contains(p.before, text[:size]) || t.judge.session.own.hasLeft(p.at.Full(), text[:size])
+	text = text[:size]
+	of := modes(p.before, text)
+	p.mode.mode &= 0o755
+	if len(of) == 1 {
+		p.mode.mode = of[0] & (p.mode.mode | p.mode.mode>>2&0o111)
+	}
+	return text, len(of) > 0 || t.judge.session.own.hasLeft(p.at.Full(), text)
 }
 
 // install makes the file.
