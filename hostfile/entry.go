@@ -134,15 +134,25 @@ func (OS) Lstat(path string) (fs.FileMode, error) {
 	return info.Mode(), nil
 }
 
-// Changed returns when an entry, not the target of a link, last changed in any way. No program can set that.
-func (OS) Changed(path string) (when time.Time, err error) {
-	err = at("lstat", path, func(dir int, name string) error {
+// LastChange returns when the folder path or an entry of it, not the target of a link, last changed in any way. No
+// program can set that.
+func (OS) LastChange(path string) (last time.Time, err error) {
+	f, err := OpenFolder(path)
+	if err != nil {
+		return last, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	for _, name := range append(names, ".") {
 		var st unix.Stat_t
-		err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		when = time.Unix(st.Ctim.Unix())
-		return err
-	})
-	return when, err
+		if err := unix.Fstatat(int(f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return last, err
+		}
+		if when := time.Unix(st.Ctim.Unix()); when.After(last) {
+			last = when
+		}
+	}
+	return last, err
 }
 
 // Readlink returns the target of a symbolic link.

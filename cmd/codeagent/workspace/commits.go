@@ -77,18 +77,8 @@ func (r record) settle() error {
 // an object as a new file in a folder of the store.
 func storeChanged(common string) (last time.Time, err error) {
 	store := filepath.Join(common, git.Objects)
-	paths := []string{store}
 	for _, dir := range []string{store, filepath.Join(store, "pack")} {
-		entries, err := hostfile.ReadDir(dir, -1)
-		if err != nil {
-			return last, err
-		}
-		for _, e := range entries {
-			paths = append(paths, filepath.Join(dir, e.Name()))
-		}
-	}
-	for _, path := range paths {
-		when, err := hostfile.OS{}.Changed(path)
+		when, err := hostfile.OS{}.LastChange(dir)
 		if err != nil {
 			return last, err
 		}
