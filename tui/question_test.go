@@ -139,6 +139,7 @@ func TestYesTakesANote(t *testing.T) {
 
 func TestEscOrder(t *testing.T) {
 	r := newRig(t, 80, 30)
+	r.app.offers.Still = false
 	r.typeText("go")
 	r.press("enter")
 	a := r.put(npmRequest("q"))
@@ -312,5 +313,27 @@ func TestAFetchShowsItsWholeAddress(t *testing.T) {
 		if !strings.Contains(screen, want) {
 			t.Errorf("the question lacks %q:\n%s", want, screen)
 		}
+	}
+}
+
+// A person may leave a question for hours: nothing moves until it is answered.
+func TestAWaitingQuestionTicksNothing(t *testing.T) {
+	r := newRig(t, 80, 30)
+	r.app.offers.Still = false
+	r.typeText("go")
+	r.press("enter")
+	if !r.app.ticking {
+		t.Fatal("a turn runs, and nothing ticks")
+	}
+	a := r.put(npmRequest("q"))
+	r.send(tickMsg{})
+	if r.app.ticking {
+		t.Error("it ticks while the question waits")
+	}
+	r.rest()
+	r.press("1")
+	r.wantAnswer(a, approvals.Once, "")
+	if !r.app.ticking {
+		t.Error("nothing ticks after the answer")
 	}
 }
