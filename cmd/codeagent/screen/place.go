@@ -70,7 +70,7 @@ func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (_ c
 		choices = append(choices, tui.Place{Name: o.Model, Text: o.Model, About: o.Title + ", on this machine"})
 	}
 	choices = append(choices, tui.Place{Name: tour, Text: "The tour", About: "a scripted model shows the sandbox"})
-	const why = "No model is configured. Set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --model. The tour writes a file here, and asks to write one outside; it offers to remove both."
+	const why = "No model is configured. The tour writes a file here and asks to write one outside; it offers to remove both. For a model: --model, OPENAI_API_KEY or OPENAI_BASE_URL."
 	chosen, err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, "Which model should codeagent use?", why, "begins", choices)
 	switch {
 	case err != nil || chosen == "":
