@@ -6,6 +6,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/muesli/cancelreader"
 )
 
@@ -82,7 +83,7 @@ func (l *listening) decode(send func(tea.Msg), lost func(error)) {
 		if wait := d.wait(); wait > 0 {
 			late = time.After(wait)
 		}
-		var events []tea.Msg
+		var events []uv.Event
 		select {
 		case <-l.over:
 			return
@@ -93,13 +94,9 @@ func (l *listening) decode(send func(tea.Msg), lost func(error)) {
 				}
 				return
 			}
-			for _, e := range d.take(time.Now(), piece) {
-				events = append(events, e)
-			}
+			events = d.take(time.Now(), piece)
 		case <-late:
-			for _, e := range d.expire() {
-				events = append(events, e)
-			}
+			events = d.expire()
 		}
 		for _, e := range events {
 			send(e)
