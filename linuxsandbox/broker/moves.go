@@ -3,7 +3,6 @@
 package broker
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -399,13 +398,20 @@ func (m *moving) fill() error {
 		return err
 	}
 	defer unix.Close(host)
-	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(host), unix.O_WRONLY|unix.O_TRUNC|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(host), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	f := os.NewFile(uintptr(fd), m.to.Last)
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err != nil {
+	defer f.Close()
+	// A full disk is met before anything of the old content is gone.
+	if err = unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, 0, int64(len(text))); err == unix.ENOSPC || err == unix.EDQUOT {
+		return err
+	}
+	if _, err = f.Write(text); err == nil {
+		err = f.Truncate(int64(len(text)))
+	}
+	if err != nil {
 		return err
 	}
 	return unix.Unlinkat(m.from.Dir, m.from.Last, 0)
