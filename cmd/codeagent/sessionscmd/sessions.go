@@ -219,8 +219,10 @@ func exportFormat(format, output string) (sessions.Format, error) {
 	switch ext := strings.ToLower(filepath.Ext(output)); {
 	case format == "html", format == "" && (ext == ".html" || ext == ".htm"):
 		return sessions.HTML, nil
-	case format == "markdown", format == "md", format == "":
+	case format == "markdown", format == "md", format == "" && (ext == "" || ext == ".md" || ext == ".markdown"):
 		return sessions.Markdown, nil
+	case format == "":
+		return "", cli.Usage(fmt.Errorf("%s: a page is .md or .html", output))
 	}
 	return "", cli.Usage(fmt.Errorf("--format %s: want markdown or html", format))
 }
