@@ -23,7 +23,7 @@ func (c *toolCall) checkedOut(ctx context.Context, res tools.Result, held *holde
 	arguments, paths := tools.Unwritten(res.Verdict)
 	if len(paths) > 0 && ctx.Err() == nil && !held.saidNo() {
 		edit := &toolCall{turn: c.turn, model: model.ToolCall{ID: c.model.ID, Name: "apply_patch", Arguments: arguments},
-			facts: []string{"the command checked out these files; no commit that counts as yours had this content when the session began"}}
+			facts: []string{"the command checked out these files; no commit that counts as yours had this content when the session began (commits of earlier sessions count after codeagent rules adopt ./.git)"}}
 		if edit.planned, edit.err = c.turn.agent.plan(edit.model); edit.err == nil {
 			edit.action = edit.planned.Action()
 		}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/conversation"
@@ -121,6 +122,9 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 			err := ses.Turn(ctx, input(said))
 			if err == nil && ses.Tour != nil {
 				tidy.offer(ctx, drawn{screen}, ses.Tour.Made())
+			}
+			if errors.Is(err, agent.ErrOutOfRequests) {
+				return fmt.Errorf("%w: any message lets the model continue", err)
 			}
 			return err
 		},
