@@ -113,7 +113,7 @@ func TestWritingOnTheScreen(t *testing.T) {
 	term.Write("/export page.md\r")
 	term.WaitFor("exists; name another file")
 	term.Write("/fork\r")
-	term.WaitFor("resumed session")
+	term.WaitFor("forked session")
 	term.WaitFor("┃ Fix issue 12.")
 	term.Write("/rename A title\r")
 	term.WaitFor("called “A title”")
