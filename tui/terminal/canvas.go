@@ -86,23 +86,29 @@ func (c *canvas) scroll(b band) {
 	if b.by == 0 {
 		return
 	}
-	area := uv.Rect(0, b.top, c.cells.Width(), b.below-b.top)
-	empty := make([]string, max(b.by, -b.by))
-	at, step := b.below, "\n"
+	first, at, step, n := b.top, b.top+1, ansi.ReverseIndex, max(b.by, -b.by)
 	if b.by > 0 {
-		c.cells.DeleteLineArea(b.top, b.by, nil, area)
-		c.rows = slices.Concat(c.rows[:b.top], c.rows[b.top+b.by:b.below], empty, c.rows[b.below:])
-	} else {
-		c.cells.InsertLineArea(b.top, -b.by, nil, area)
-		c.rows = slices.Concat(c.rows[:b.top], empty, c.rows[b.top:b.below+b.by], c.rows[b.below:])
-		at, step = b.top+1, ansi.ReverseIndex
+		first, at, step = b.below-n, b.below, "\n"
+	}
+	rotate(c.cells.Lines[b.top:b.below], b.by)
+	rotate(c.rows[b.top:b.below], b.by)
+	c.cells.ClearArea(uv.Rect(0, first, c.cells.Width(), n))
+	clear(c.rows[first : first+n])
+	for y := b.top; y < b.below; y++ {
+		c.cells.TouchLine(0, y, c.cells.Width())
 	}
 	c.screen.Render(c.cells.RenderBuffer)
 	_ = c.screen.Flush() // to a buffer
 	c.out.Reset()
-	_, _ = c.screen.WriteString(ansi.SetTopBottomMargins(b.top+1, b.below) + ansi.CursorPosition(1, at) + strings.Repeat(step, len(empty)) +
+	_, _ = c.screen.WriteString(ansi.SetTopBottomMargins(b.top+1, b.below) + ansi.CursorPosition(1, at) + strings.Repeat(step, n) +
 		ansi.SetTopBottomMargins(1, c.cells.Height()) + ansi.CursorHomePosition)
 	c.screen.SetPosition(0, 0)
+}
+
+// rotate moves the elements of a by so many places to the front, or to the back if by is negative.
+func rotate[T any](a []T, by int) {
+	by = (by + len(a)) % len(a)
+	copy(a, slices.Concat(a[by:], a[:by]))
 }
 
 // scrollCost is about how many bytes a scroll takes.
