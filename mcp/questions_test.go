@@ -132,6 +132,7 @@ func TestProgressIsTold(t *testing.T) {
 			for i := range 100 {
 				fmt.Fprintf(w, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call-1","progress":%d,"total":3}}`+"\n", i+1)
 			}
+			synctest.Wait() // progress that arrives with the answer may come too late
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", id)
 		})
 		if err != nil {
