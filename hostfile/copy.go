@@ -31,8 +31,8 @@ const mostCopied, mostCopiedSize = 100_000, 1 << 30
 
 var errCopied = fmt.Errorf("there is too much: a copy has at most %d entries and %d MiB", mostCopied, mostCopiedSize>>20)
 
-// New copies the file or folder at from to to, where nothing may be. After an error nothing is left at to but
-// what others made there.
+// New copies the file or folder at from to to, where nothing may be. After an error nothing that it made is left
+// at to.
 func (c *Copy) New(from, to string) error {
 	entries, size := c.entries, c.size
 	c.Made = nil

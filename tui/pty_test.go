@@ -197,16 +197,22 @@ func TestRealPanicRestoresTheTerminal(t *testing.T) {
 	}
 }
 
-func TestRealSuspend(t *testing.T) {
+// inShell starts an interactive shell, which does job control as for a person, for the program exe.
+func inShell(t *testing.T) (term *golden.Terminal, exe string) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An interactive shell does job control, as for a person.
 	cmd := exec.Command("/bin/sh", "-i")
 	cmd.Env = []string{childVariable + "=still", "TERM=xterm-256color", "HOME=/home/ada", "PS1=ready> ", "PATH=" + os.Getenv("PATH")}
-	term := golden.Start(t, cmd, 80, 24)
+	term = golden.Start(t, cmd, 80, 24)
 	term.WaitFor("ready>")
+	return term, exe
+}
+
+func TestRealSuspend(t *testing.T) {
+	term, exe := inShell(t)
 	term.Write(exe + "\n")
 	term.WaitFor("workspace-write")
 	term.Write("half a message")
@@ -221,14 +227,7 @@ func TestRealSuspend(t *testing.T) {
 
 // A stop that cannot be caught leaves the terminal to the shell as it is.
 func TestRealStop(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("/bin/sh", "-i")
-	cmd.Env = []string{childVariable + "=still", "TERM=xterm-256color", "HOME=/home/ada", "PS1=ready> ", "PATH=" + os.Getenv("PATH")}
-	term := golden.Start(t, cmd, 80, 24)
-	term.WaitFor("ready>")
+	term, exe := inShell(t)
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	term.Write("sh -c 'echo $$ >" + pidFile + "; exec " + exe + "'\n")
 	term.WaitFor("workspace-write")

@@ -54,14 +54,14 @@ func (l Limits) open(g sandbox.Grant) sandbox.Grant {
 // unplanned refuses what changes something while the model plans. Without a sandbox nothing bounds what
 // runs. A server has a policy of its own, and of its tools only those that claim to read are called.
 func (l Limits) unplanned(a Action, p sandbox.Policy, w Want) *Refusal {
+	if !l.Plan {
+		return nil
+	}
 	reads := a.Kind == word.KindPlan || a.Kind == word.KindRead || a.Kind == word.KindWatch || a.Kind == word.KindFetch || a.Calls() && a.Server.ReadOnly
-	if l.Plan && !reads && (p.Unconfined || a.Calls()) {
+	if !reads && (p.Unconfined || a.Calls()) {
 		return planFirst()
 	}
-	if l.Plan {
-		return l.TooWide(w)
-	}
-	return nil
+	return l.TooWide(w)
 }
 
 func planFirst() *Refusal {

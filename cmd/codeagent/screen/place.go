@@ -35,7 +35,7 @@ func elsewhere(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (cli.Fl
 	places = append(places, tui.Place{Name: "other", Text: "Another folder …", Write: true})
 	why := shut.Error()
 	for {
-		chosen, err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, "Where should codeagent work?", why, "works there", places)
+		chosen, err := pick(ctx, s, "Where should codeagent work?", why, "works there", places)
 		switch {
 		case err != nil || chosen == "":
 			return f, false
@@ -50,6 +50,11 @@ func elsewhere(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (cli.Fl
 		}
 		return f, true
 	}
+}
+
+// pick asks which of the places the person wants, before there is a session (tui.Screen.PickPlace).
+func pick(ctx context.Context, s cli.Stdio, title, why, does string, places []tui.Place) (string, error) {
+	return tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, title, why, does, places)
 }
 
 // tour is the choice of no model.
@@ -71,7 +76,7 @@ func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (_ c
 	}
 	choices = append(choices, tui.Place{Name: tour, Text: "The tour", About: "a scripted model shows the sandbox"})
 	const why = "No model is configured. The tour writes a file here and asks to write one outside; it offers to remove both. For a model: --model, OPENAI_API_KEY or OPENAI_BASE_URL."
-	chosen, err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, "Which model should codeagent use?", why, "begins", choices)
+	chosen, err := pick(ctx, s, "Which model should codeagent use?", why, "begins", choices)
 	switch {
 	case err != nil || chosen == "":
 		return f, false, false

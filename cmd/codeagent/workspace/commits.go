@@ -48,7 +48,7 @@ func records(dir, common string) (paths []string, err error) {
 }
 
 // vouch returns the commits that vouch in the repository common, whose branches have tips, and records them in
-// the folder dir. Without a record there are none.
+// the folder dir. Without a record no commit does.
 func vouch(ctx context.Context, dir, common string, tips []string) (vouching []string, r record) {
 	before, err := records(dir, common) // after tips: who began meanwhile is listed
 	text := []byte(strings.Join(tips, "\n"))
