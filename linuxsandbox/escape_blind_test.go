@@ -71,6 +71,7 @@ func blind(deed string) func(p place) error {
 		if err := copyProgram(program); err != nil {
 			return fmt.Errorf("make the program: %w", err)
 		}
+		defer os.Remove(program) // a copy for each row would fill a small disk
 		out, err := (&exec.Cmd{Path: program, Args: []string{blindName, deed, p.in, p.out}, Dir: "/"}).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))

@@ -178,6 +178,7 @@ func hostileVictim() {
 	case "blind":
 		if err = copyProgram(in + "/blind"); err == nil {
 			err = again(in+"/blind", "run").Run()
+			_ = os.Remove(in + "/blind")
 		}
 	case "killed":
 		var deal os.FileInfo
