@@ -60,8 +60,8 @@ func refuseUnmet(a *Agent) {
 	}
 }
 
-// refusedCall removes and returns what one call needed and was refused. The result of a call that
-// did not run says itself what would allow it, so what is kept of those is dropped.
+// refusedCall removes and returns what one call needed and was refused. It also forgets the refusals
+// of calls that did not run: their results already say what would allow them.
 func refusedCall(a *Agent, id string) (out []event.Refusal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -171,7 +171,7 @@ var settings = []setting{
 	hook("prompt", "As `hooks.before_tool`, before your message is sent: they may refuse it or add words. `match` has no effect."),
 	hook("turn_end", "As `hooks.prompt`, when the model makes no more calls: they may give the model a reason to continue."),
 	hook("session_start", "As `hooks.prompt`, before the first message of a run: they may add words."),
-	serverRow("command", "The program of the MCP server NAME, which codeagent starts in the sandbox and speaks to over its standard input and output ([mcp.md](mcp.md)). NAME becomes a part of its tools' names, `NAME__tool`: letters, digits, `-` and `_`, at most 32.", func(s *server.Settings) any { return &s.Command }),
+	serverRow("command", "The program of the MCP server NAME, which codeagent starts in the sandbox and speaks to over its standard input and output ([mcp-client.md](mcp-client.md)). NAME becomes a part of its tools' names, `NAME__tool`: letters, digits, `-` and `_`, at most 32.", func(s *server.Settings) any { return &s.Command }),
 	serverRow("args", "The arguments of `command`.", func(s *server.Settings) any { return &s.Args }),
 	serverRow("env", "Variables for the server, beside the usual ones (HOME, PATH and the like): `{API_TOKEN = \"$API_TOKEN\"}`. `$NAME` and `${NAME}` in a value stand for that variable of yours, `$$` for a dollar.", func(s *server.Settings) any { return &s.Env }),
 	serverRow("url", "The address of an MCP server that runs elsewhere (streamable HTTP), in place of `command`. What it does is not in the sandbox. `$NAME` as in `env`.", func(s *server.Settings) any { return &s.URL }),

@@ -101,7 +101,7 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	p.StringArrayVar(&f.FetchHosts, "allow-fetch", nil, "a host whose pages fetch_url may read, and commands may not, as name:port")
 	p.StringArrayVarP(&f.Settings, "config", "c", nil, "set one setting, as key=value")
 	p.StringVar(&f.Log, "log", "", "add a line to this file for each event; - is stderr")
-	p.StringVar(&f.LogLevel, "log-level", "", "the least level that is logged: "+strings.Join(eventlog.Levels(), ", ")+" (default info)")
+	p.StringVar(&f.LogLevel, "log-level", "", "log events of this level and above: "+strings.Join(eventlog.Levels(), ", ")+" (default info)")
 	attach.Flag(root.Flags(), &o.Images)
 	root.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "keep no session of this run")
 	mcp := mcpcmd.New(s, f)

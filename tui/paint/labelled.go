@@ -8,7 +8,7 @@ import (
 // Narrow is the width of a screen below which labels have no column: each is above its text.
 const Narrow = 50
 
-// bar is before each row of words of others: no row of codeagent has it, so they cannot imitate one.
+// bar marks each row of text from the model, a command or a server. Codeagent's own rows never start with it, so such text cannot imitate them.
 const bar = "│ "
 
 // Labelled lays spans out beside a label, in rows of one column less than the screen has. First is

@@ -151,7 +151,7 @@ func (c Clipboard) program() (*clipProgram, string, error) {
 	case s.Env("SSH_CONNECTION") != "":
 		return nil, "", errors.New("over SSH the clipboard of your own machine cannot be read: copy the image here and " + instead)
 	}
-	return nil, "", errors.New("there is no desktop to read the clipboard of (neither WAYLAND_DISPLAY nor DISPLAY is set): " + instead)
+	return nil, "", errors.New("no clipboard to read: no desktop session (neither WAYLAND_DISPLAY nor DISPLAY is set): " + instead)
 }
 
 // run runs a program without a shell and without input, bounded in time and output. It

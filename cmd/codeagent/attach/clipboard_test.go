@@ -274,7 +274,7 @@ func TestNoClipboard(t *testing.T) {
 		env  []string
 		want string
 	}{
-		{"linux", nil, "there is no desktop to read the clipboard of"},
+		{"linux", nil, "no clipboard to read: no desktop session"},
 		{"linux", []string{"SSH_CONNECTION=192.0.2.1 1 192.0.2.2 22"}, "over SSH the clipboard of your own machine cannot be read"},
 		{"linux", []string{onWayland, "SSH_CONNECTION=x"}, "install wl-clipboard"},
 		{"linux", []string{onWayland, onX11}, "install wl-clipboard"},

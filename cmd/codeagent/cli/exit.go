@@ -161,7 +161,7 @@ type Flags struct {
 	Profile                     string
 	AddDirs, AddFiles           []string
 	Hosts, FetchHosts, Settings []string
-	// Log names the file of the log, "-" for stderr; LogLevel the least level of its lines.
+	// Log names the file of the log, "-" for stderr; LogLevel names the level from which on events are logged.
 	Log, LogLevel string
 	// DenyRead and Sockets are flags of `codeagent sandbox` only.
 	DenyRead, Sockets []string

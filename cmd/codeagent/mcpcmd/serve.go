@@ -19,7 +19,7 @@ const instructions = "codeagent runs commands and edits files in the user's work
 // serveStdio serves one client on stdin and stdout until stdin ends or a signal comes.
 func serveStdio(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	if cli.IsTerminal(s.In) {
-		return cli.Usage(errTerminal, `name it in the settings of the client: { "command": "codeagent", "args": ["mcp"] }`, "codeagent help mcp says more")
+		return cli.Usage(errTerminal, `name it in the settings of the client: { "command": "codeagent", "args": ["mcp"] }`, "codeagent help mcp-server says more")
 	}
 	// If the client goes away, codeagent ends its commands first. Notify and not Ignore: every
 	// command would inherit an ignored signal.
