@@ -104,7 +104,13 @@ func eachUser(t *testing.T, f func(t *testing.T, u user)) {
 
 func newUser(t testing.TB, name string, uid int) user {
 	t.Helper()
-	base, err := os.MkdirTemp("", "codeagent-user-")
+	return newUserIn(t, "", name, uid)
+}
+
+// newUserIn is newUser below a folder for temporary files.
+func newUserIn(t testing.TB, temp, name string, uid int) user {
+	t.Helper()
+	base, err := os.MkdirTemp(temp, "codeagent-user-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +127,7 @@ func newUser(t testing.TB, name string, uid int) user {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(u.bin, p), data, 0o755); err != nil {
+		if err := machine.WriteProgram(filepath.Join(u.bin, p), data); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -204,6 +210,7 @@ func run1(t testing.TB, cmd *exec.Cmd) result {
 }
 
 func TestWriteOutsideIsRefusedAndNamed(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		// Without the sandbox the same command works.
 		bare := exec.Command("bash", "-c", "echo x > ~/bare")
@@ -229,6 +236,7 @@ func TestWriteOutsideIsRefusedAndNamed(t *testing.T) {
 }
 
 func TestLoopbackServerIsNotReached(t *testing.T) {
+	t.Parallel()
 	var hits atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
 	defer srv.Close()
@@ -250,6 +258,7 @@ func TestLoopbackServerIsNotReached(t *testing.T) {
 
 // TestOrdinaryWork: a programmer's everyday commands work inside.
 func TestOrdinaryWork(t *testing.T) {
+	t.Parallel()
 	jobs := []struct{ name, need, script, want string }{
 		{"git commit", "git", `git init -q . && echo hi > f && git add f && git -c user.name=a -c user.email=a@b commit -qm msg && git log --format=%s`, "msg"},
 		{"go test", "go", `printf 'module m\n\ngo 1.21\n' > go.mod && printf 'package m\nimport "testing"\nfunc TestM(t *testing.T) {}\n' > m_test.go && go test ./...`, "ok"},
@@ -292,6 +301,7 @@ asyncio.run(main())'`, "child said hi"},
 // TestOwnProgramsCannotBeReplaced: a command that runs in a checkout with
 // codeagent's own binaries gains nothing by changing them.
 func TestOwnProgramsCannotBeReplaced(t *testing.T) {
+	t.Parallel()
 	attacks := map[string]string{
 		"overwrite the helper":        `printf '#!/bin/sh\nshift; shift; shift; exec "$@"\n' > evil; chmod +x evil; cat evil > bin/linux-sandbox-helper`,
 		"replace the helper":          `printf '#!/bin/sh\nexit 0\n' > evil; chmod +x evil; mv -f evil bin/linux-sandbox-helper`,
@@ -326,6 +336,7 @@ func TestOwnProgramsCannotBeReplaced(t *testing.T) {
 
 // TestHelperCannotBePlanted: codeagent is its own helper unless one stands beside it. A command in a checkout cannot put one there.
 func TestHelperCannotBePlanted(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		if err := os.Remove(u.bin + "/linux-sandbox-helper"); err != nil {
 			t.Fatal(err)

@@ -67,6 +67,7 @@ func (a asEditor) button(kind string, options []struct{ OptionID, Kind string })
 // TestACPEditors: with the messages of published editors a read has no unsaved changes, an edit shows its
 // diff, and the buttons for a yes and a no mean just that.
 func TestACPEditors(t *testing.T) {
+	t.Parallel()
 	for name, a := range editorsOf {
 		t.Run(name, func(t *testing.T) {
 			u := newUser(t, "self", -1)
@@ -161,6 +162,7 @@ func (e *acting) request(method, params string) acpMessage {
 
 // TestACPPlan: /plan and the mode plan close the workspace, and another mode opens it again.
 func TestACPPlan(t *testing.T) {
+	t.Parallel()
 	for name, a := range editorsOf {
 		u := newUser(t, "self", -1)
 		file := filepath.Join(u.work, "a")

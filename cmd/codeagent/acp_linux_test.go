@@ -182,6 +182,7 @@ func (e *editor) awaitUpdate(parts ...string) {
 // TestACPPermission: only the offered answers that say yes open anything, and the question carries
 // what opens, in words and as data.
 func TestACPPermission(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		file := filepath.Join(u.out, "granted")
 		for name, c := range map[string]struct {
@@ -222,6 +223,7 @@ func TestACPPermission(t *testing.T) {
 // TestACPCancel: a cancel kills the command with all that it started, and the prompt ends as
 // cancelled after its updates; a cancel right behind its prompt counts.
 func TestACPCancel(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		pid := filepath.Join(u.work, "pid")
 		srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("sleep 3041 & echo $! > pid; echo begun; wait")}}, scripted.Reply{Text: "never"})
@@ -253,6 +255,7 @@ func TestACPCancel(t *testing.T) {
 
 // TestACPTwoSessionsAndLoad: two sessions at once share no grant; load replays, resume does not.
 func TestACPTwoSessionsAndLoad(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	file := filepath.Join(u.out, "granted")
 	wish := scripted.Reply{Calls: []scripted.Call{wishCall(file, "bash writes granted into the folder that you named")}}
@@ -289,6 +292,7 @@ func TestACPTwoSessionsAndLoad(t *testing.T) {
 
 // TestACPErrors: malformed requests are answered by errors, and the agent goes on.
 func TestACPErrors(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	e := startEditor(t, u, "http://127.0.0.1:1/v1")
 	for line, code := range map[string]int{
@@ -313,6 +317,7 @@ func TestACPErrors(t *testing.T) {
 
 // TestACPEnds: at the end of its input and at SIGTERM, codeagent ends and all it started with it.
 func TestACPEnds(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*editor) error{
 		"end of file": func(e *editor) error { return e.in.Close() },
 		"SIGTERM":     func(e *editor) error { return e.cmd.Process.Signal(syscall.SIGTERM) },
@@ -354,6 +359,7 @@ func TestACPEnds(t *testing.T) {
 // TestACPServers: an editor's MCP server runs in its session only, in a sandbox, and its tools are
 // asked about.
 func TestACPServers(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		inside, outside := filepath.Join(u.out, "folder"), filepath.Join(u.home, "planted")
 		if err := os.Mkdir(inside, 0o755); err != nil {
@@ -395,6 +401,7 @@ func TestACPServers(t *testing.T) {
 // TestACPAttached: the model gets what an editor attaches to a command that is a prompt, and nothing
 // of what is not a command.
 func TestACPAttached(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	srv := serve(t, scripted.Reply{Text: "planned"})
 	e := startEditor(t, u, srv.URL)
@@ -413,6 +420,7 @@ func TestACPAttached(t *testing.T) {
 // TestACPServerReplaced: the editor shows which of its servers is not used, since the settings have one
 // of that name.
 func TestACPServerReplaced(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	fake := u.fakeMCP(t)
 	settings := filepath.Join(u.home, ".config/codeagent/config.toml")
@@ -435,6 +443,7 @@ func TestACPServerReplaced(t *testing.T) {
 // TestACPRemoteServer: an editor's MCP server over HTTP is reached with the headers that the editor
 // gives, as they are.
 func TestACPRemoteServer(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	keys := make(chan string, 100)
 	remote := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,6 +23,7 @@ import (
 // but in _meta. package-lock.json pins the package.
 func TestACPSDK(t *testing.T) {
 	machine.Turn(t, 0) // the package of the SDK is fetched
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip(err)

@@ -14,6 +14,7 @@ import (
 // TestAlways: after the answer always, neither this process nor the next one asks again. rules.toml
 // shows the rule, and keeps what a person writes there.
 func TestAlways(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		file := filepath.Join(u.home, ".config/codeagent/rules.toml")
 		appendTo := func(name string) scripted.Reply {
@@ -114,6 +115,7 @@ func TestAlways(t *testing.T) {
 // TestAdviser: after three approvals of the same request the question says so. It also says which
 // refusals of earlier sessions the rule would have allowed.
 func TestAdviser(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	a := scripted.Reply{Calls: []scripted.Call{shellCall("echo x >> " + filepath.Join(u.home, "a"))}}
 	srv := serve(t, a, a, scripted.Reply{Text: "done"})
@@ -151,6 +153,7 @@ func TestAdviser(t *testing.T) {
 
 // TestAlwaysForACommand: under untrusted the rule is for exactly the command.
 func TestAlwaysForACommand(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	for i, asks := range []bool{true, false} {
 		srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("touch made")}}, scripted.Reply{Calls: []scripted.Call{shellCall("touch made other")}}, scripted.Reply{Text: "That was it."})
@@ -189,6 +192,7 @@ func TestAlwaysForACommand(t *testing.T) {
 // TestAlwaysIntoABrokenFile: if the file was broken by hand meanwhile, it stays unchanged. The
 // person reads the reason, and the yes counts for the session.
 func TestAlwaysIntoABrokenFile(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	file := filepath.Join(u.home, ".config/codeagent/rules.toml")
 	a := scripted.Reply{Calls: []scripted.Call{shellCall("echo x >> " + filepath.Join(u.home, "a"))}}

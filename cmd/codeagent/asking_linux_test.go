@@ -31,6 +31,7 @@ func results(srv *scripted.Server) []string {
 // person sees it. After a no, the same request is refused with the person's words until the person
 // sends a new message.
 func TestAskedOnceAndWithAReason(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		file := u.home + "/report.txt"
 		const reason = "the report.txt that you asked for belongs into your home"
@@ -72,6 +73,7 @@ func TestAskedOnceAndWithAReason(t *testing.T) {
 
 // TestRulesOfAModel: a model's settings apply to the tools that it is offered and to its calls.
 func TestRulesOfAModel(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		run := func(file string, rules ...string) (*scripted.Server, result) {
 			srv := serve(t, scripted.Reply{Calls: []scripted.Call{outsideCall("id -u"), shellCall("echo x > " + file)}}, scripted.Reply{Text: "done"})
@@ -106,6 +108,7 @@ func TestRulesOfAModel(t *testing.T) {
 // TestReviewerOnTheScreen: the second model refuses the first question, and passes on the second
 // one with facts.
 func TestReviewerOnTheScreen(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	const reason = "the report.txt that you asked for belongs into your home"
 	first, second := u.home+"/report.txt", u.home+"/report.txt.2"

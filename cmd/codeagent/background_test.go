@@ -24,6 +24,7 @@ func call(tool, format string, a ...any) scripted.Reply {
 // TestBackgroundConversation: a command is started, typed to and read, and its end is reported
 // by a note, whatever the model does meanwhile.
 func TestBackgroundConversation(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		var mu sync.Mutex
 		var said []string // the results and notes, in order
@@ -76,6 +77,7 @@ func TestBackgroundConversation(t *testing.T) {
 // unread and when it ends with codeagent, the model, the log and the JSON report its output
 // and its denials.
 func TestBackgroundTellsWhatWasRefused(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		one, two := u.out+"/one", u.out+"/two"
 		var mu sync.Mutex
@@ -142,6 +144,7 @@ func TestBackgroundTellsWhatWasRefused(t *testing.T) {
 // TestBackgroundEndsWithCodeagent: however codeagent ends, no background process is left, on
 // pipes and on terminals, detached or not.
 func TestBackgroundEndsWithCodeagent(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		signal syscall.Signal // 0: it ends by itself
@@ -201,6 +204,7 @@ func TestBackgroundEndsWithCodeagent(t *testing.T) {
 // TestEscLeavesBackgroundCommands: Esc ends the turn's commands, and background commands
 // continue.
 func TestEscLeavesBackgroundCommands(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		n := 700000 + 10*(os.Getpid()+max(u.uid, 0))
 		srv, err := scripted.Start(context.Background(), scripted.Steps(

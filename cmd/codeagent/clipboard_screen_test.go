@@ -6,16 +6,17 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"codeagent/internal/golden"
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 )
 
 // TestClipboardOnTheScreen: Ctrl+V attaches the image from the desktop's program; it is stored
 // with the session like any image.
 func TestClipboardOnTheScreen(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "darwin" {
 		t.Skip("the fake is of Wayland")
 	}
@@ -23,13 +24,9 @@ func TestClipboardOnTheScreen(t *testing.T) {
 		return scripted.Reply{Text: []string{"no image", "one image", "two images"}[imagesIn(r)]}
 	})
 	u, dir := newUser(t, "self", -1), t.TempDir()
-	file := func(name, text string, mode os.FileMode) {
+	file := func(name, text string) {
 		t.Helper()
-		// A program that is open for writing cannot be executed (ETXTBSY): no child of another test
-		// may hold it.
-		syscall.ForkLock.RLock()
-		defer syscall.ForkLock.RUnlock()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+		if err := machine.WriteProgram(filepath.Join(dir, name), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,7 +34,7 @@ func TestClipboardOnTheScreen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file("wl-paste", "#!/bin/sh\nf=data; [ \"$1\" = --list-types ] && f=kinds\nexec "+cat+" '"+dir+"'/$f\n", 0o755)
+	file("wl-paste", "#!/bin/sh\nf=data; [ \"$1\" = --list-types ] && f=kinds\nexec "+cat+" '"+dir+"'/$f\n")
 	start := func(args ...string) *exec.Cmd {
 		cmd := u.codeagent(args...)
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, "WAYLAND_DISPLAY=wayland-0", "PATH="+dir+":"+os.Getenv("PATH"))
@@ -47,14 +44,14 @@ func TestClipboardOnTheScreen(t *testing.T) {
 	if err := writePNG(filepath.Join(dir, "data"), 40, 30); err != nil {
 		t.Fatal(err)
 	}
-	file("kinds", "image/png\n", 0o600)
+	file("kinds", "image/png\n")
 	term.WaitFor("Ask codeagent")
 	pasteClipboard(t, term, "[image 1: clipboard 40×30]")
 	term.Write(" what is this?\r")
 	term.WaitFor("one image")
 	term.WaitGone(working)
-	file("kinds", "UTF8_STRING\n", 0o600)
-	file("data", "and from the clipboard, words", 0o600)
+	file("kinds", "UTF8_STRING\n")
+	file("data", "and from the clipboard, words")
 	pasteClipboard(t, term, "and from the clipboard, words")
 	term.Write("\x15/quit\r")
 	if err := term.WaitExit(); err != nil {

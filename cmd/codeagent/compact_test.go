@@ -12,6 +12,7 @@ import (
 // to keep. The conversation continues from it and is shown from it when it is resumed, and
 // Esc twice goes back across it.
 func TestCompactOnTheScreen(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		long := strings.Repeat("Words that fill the context. ", 100)
 		srv := serve(t,

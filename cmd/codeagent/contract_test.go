@@ -20,6 +20,7 @@ const contractSample = 8
 // TestContract holds `codeagent exec` to docs/exec.md: each script of testdata/contract quotes
 // in its first line the sentence that it tests. They run the built programs.
 func TestContract(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/contract/*.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +70,7 @@ var heldElsewhere = map[string]string{
 // TestContractIsWhole: each sentence of the page is quoted by a script, in whole or in part, or held by
 // the named test; and each quoted sentence is on the page.
 func TestContractIsWhole(t *testing.T) {
+	t.Parallel()
 	sentences := sentencesOf(page(t, "docs/exec.md"))
 	held := make([]bool, len(sentences))
 	files, err := filepath.Glob("testdata/contract/*.txtar")

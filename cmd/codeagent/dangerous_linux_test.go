@@ -77,6 +77,7 @@ func worktree(t *testing.T, u user) map[string]string {
 // TestDangerousInside: the result says once which files a command deleted or overwrote, except
 // files that the session had made. Undo restores them.
 func TestDangerousInside(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		dangerousTree(t, u)
 		was := worktree(t, u)
@@ -120,6 +121,7 @@ func TestDangerousInside(t *testing.T) {
 // TestOwnFilesAreNotDangerous: files that the session itself made, in this command or an earlier
 // one, are not reported.
 func TestOwnFilesAreNotDangerous(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	r := u.play(t, "go", scripted.Reply{Calls: []scripted.Call{shellCall("mkdir a b; for i in 1 2 3 4; do echo > a/$i; echo > b/$i; done; rm -r a")}},
 		scripted.Reply{Calls: []scripted.Call{shellCall("for i in 1 2 3 4; do echo x > b/$i; done; rm -r b")}}, scripted.Reply{Text: "done"})
@@ -154,6 +156,7 @@ func tooLarge(t *testing.T, u user, name string) string {
 // command, also under untrusted. After a no the file stays. Nobody is asked about files that the
 // session itself made, in this command or an earlier one.
 func TestLossIsAsked(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		big, other := tooLarge(t, u, "data/big"), tooLarge(t, u, "more/other")
 		moved := tooLarge(t, u, "moved/big")
@@ -222,6 +225,7 @@ func TestLossIsAsked(t *testing.T) {
 // TestLossIsRefused: in a run without a person the file stays, and the model reads the reason. With
 // the setting undo.unkept the file is deleted.
 func TestLossIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{nil, {"--ask-for-approval", "never"}} {
 		u := newUser(t, "self", -1)
 		big := tooLarge(t, u, "data/big")
@@ -247,6 +251,7 @@ func TestLossIsRefused(t *testing.T) {
 // of a remote repository, in any form of the command. The setting undo.unkept allows it. Other
 // pushes run.
 func TestOverwritingPushIsRefused(t *testing.T) {
+	t.Parallel()
 	need(t, "git")
 	u := newUser(t, "self", -1)
 	script := `git init -q -b main . && git init -q --bare remote.git && git remote add origin ./remote.git &&

@@ -47,6 +47,7 @@ func fenced(page string) []string {
 }
 
 func TestExampleSettings(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	paths, err := config.FindPaths(func(string) string { return "" }, home)
 	if err != nil {
@@ -74,6 +75,7 @@ func TestExampleSettings(t *testing.T) {
 // TestExecPage: the lines on it, and on that of review, fit the schema, and it names every kind of line and
 // item and every exit status.
 func TestExecPage(t *testing.T) {
+	t.Parallel()
 	text := page(t, "docs/exec.md")
 	raw := page(t, "headless/schema/lines.json")
 	var schema jsonschema.Schema
@@ -113,6 +115,7 @@ func TestExecPage(t *testing.T) {
 
 // TestSandboxPage: the report on the page could come from the program.
 func TestSandboxPage(t *testing.T) {
+	t.Parallel()
 	blocks := fenced(page(t, "docs/sandbox.md"))
 	if len(blocks) != 1 {
 		t.Fatalf("%d reports", len(blocks))
@@ -138,6 +141,7 @@ func TestSandboxPage(t *testing.T) {
 
 // TestLinks: the targets of links within this repository exist.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	pages, err := filepath.Glob("../../*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -165,6 +169,7 @@ func TestLinks(t *testing.T) {
 
 // TestNotice: every linked module is named with its licence.
 func TestNotice(t *testing.T) {
+	t.Parallel()
 	text := page(t, "NOTICE")
 	for _, name := range []string{"codeagent", "linux-sandbox-helper"} {
 		info, err := buildinfo.ReadFile(filepath.Join(programs(t), name))
@@ -184,6 +189,7 @@ func TestNotice(t *testing.T) {
 
 // TestToolsAreListed: the page names each tool that can be disabled.
 func TestToolsAreListed(t *testing.T) {
+	t.Parallel()
 	text := page(t, "docs/config.md")
 	_, row, found := strings.Cut(text, "`tools.NAME.enabled`")
 	row, _, _ = strings.Cut(row, "\n")
@@ -201,6 +207,7 @@ func TestToolsAreListed(t *testing.T) {
 // TestErrorsNamePagesThatAreInstalled: no text of the program names a file of docs/, and
 // each page that a text names can be shown.
 func TestErrorsNamePagesThatAreInstalled(t *testing.T) {
+	t.Parallel()
 	shown, named := regexp.MustCompile(`docs/\w+\.md`), regexp.MustCompile(`codeagent help ([\w-]+)`)
 	pages := 0
 	err := filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {

@@ -17,6 +17,7 @@ func init() { attack.Launcher() }
 // TestDoctorInSettings runs doctor with and without namespaces. Without root it uses only the
 // machine's own settings.
 func TestDoctorInSettings(t *testing.T) {
+	t.Parallel()
 	const held, lost = `
   refused   write a file outside the roots
   refused   change the mode of a file outside
@@ -46,6 +47,7 @@ func TestDoctorInSettings(t *testing.T) {
 
 // TestDoctorWithoutLandlock: the whole report, its verdict first, if no command can run.
 func TestDoctorWithoutLandlock(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	cmd := u.codeagent("doctor")
 	cmd.Path, cmd.Args = "/proc/self/exe", append([]string{attack.LauncherName, attack.SurroundNoLandlock, strconv.Itoa(os.Getuid())}, cmd.Args...)

@@ -12,6 +12,7 @@ import (
 // TestEarly: the copy of the helper begins before most packages are initialised. An import of package
 // early, or of what it imports, can change that without any other sign.
 func TestEarly(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(filepath.Join(programs(t), "codeagent"), "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var trace strings.Builder

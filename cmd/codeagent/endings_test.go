@@ -65,6 +65,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 // TestEscKillsTheCommandAndItsDetachedChildren: on a real terminal.
 func TestEscKillsTheCommandAndItsDetachedChildren(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		n := 400000 + os.Getpid() + u.uid
 		srv := endless(t, marked(n))
@@ -82,6 +83,7 @@ func TestEscKillsTheCommandAndItsDetachedChildren(t *testing.T) {
 // TestSignalsEndTheRun: SIGINT, SIGTERM and SIGHUP end codeagent with their statuses, and
 // after SIGKILL of codeagent its commands end as well.
 func TestSignalsEndTheRun(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		signal syscall.Signal
 		code   int
@@ -118,6 +120,7 @@ func TestSignalsEndTheRun(t *testing.T) {
 
 // TestNohup: a run under nohup outlives its terminal.
 func TestNohup(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		n := 500005 + 10*(os.Getpid()+u.uid)
 		srv := endless(t, marked(n))
@@ -145,6 +148,7 @@ func TestNohup(t *testing.T) {
 // TestNewFileOutsideIsAskedForAndMade: an edit that adds a file outside the
 // write roots is a question that shows the change, and a yes makes exactly it.
 func TestNewFileOutsideIsAskedForAndMade(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		file := u.home + "/notes.txt"
 		patch := "*** Begin Patch\n*** Add File: " + file + "\n+one line\n*** End Patch\n"

@@ -9,6 +9,7 @@ import (
 
 // TestClosedStdoutIsAnError: with a closed stdout the answer is lost. /dev/null is not an error.
 func TestClosedStdoutIsAnError(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		for _, c := range []struct {
 			script string
@@ -44,6 +45,7 @@ func TestClosedStdoutIsAnError(t *testing.T) {
 // TestOpenFilesStay: a confined command has the limit of open files with which codeagent was started,
 // and not the one that Go's runtime raises it to.
 func TestOpenFilesStay(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		cmd := u.codeagent()
 		cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "PATH=" + u.bin + ":$PATH; ulimit -Sn 300; codeagent sandbox -- sh -c 'ulimit -Sn'"}

@@ -117,6 +117,7 @@ func documents(t *testing.T, name string) (out []json.RawMessage) {
 }
 
 func TestGitHubActionsExample(t *testing.T) {
+	t.Parallel()
 	var workflow struct {
 		Permissions map[string]string
 		Jobs        map[string]struct {
@@ -238,6 +239,7 @@ func dockerfile(text string) []instruction {
 }
 
 func TestDockerfileExample(t *testing.T) {
+	t.Parallel()
 	text := example(t, "container/Dockerfile")
 	u := newUnprivileged(t,
 		scripted.Reply{Calls: []scripted.Call{
@@ -297,6 +299,7 @@ func TestDockerfileExample(t *testing.T) {
 }
 
 func TestKubernetesExample(t *testing.T) {
+	t.Parallel()
 	type variable struct{ Name, Value string }
 	type securityContext struct {
 		RunAsNonRoot, AllowPrivilegeEscalation, Privileged *bool

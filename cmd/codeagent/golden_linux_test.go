@@ -16,8 +16,7 @@ import (
 // placed is a user whose folders have names of one length: what is drawn breaks in the same places.
 func placed(t *testing.T, number int) user {
 	t.Helper()
-	t.Setenv("TMPDIR", "/tmp")
-	u := newUser(t, "self", -1)
+	u := newUserIn(t, "/tmp", "self", -1)
 	base := filepath.Dir(u.home)
 	fixed := fmt.Sprintf("/tmp/codeagent-%03d-%07d", number, os.Getpid())
 	if err := os.Rename(base, fixed); err != nil {
@@ -66,58 +65,61 @@ func checkProgram(t *testing.T, term *golden.Terminal, name, seen string) {
 // with a model, and the tour without one.
 func TestGoldenProgram(t *testing.T) {
 	for i, size := range [][2]int{{120, 40}, {80, 24}, {40, 15}} {
-		of := func(what string) string { return fmt.Sprintf("%s-%dx%d", what, size[0], size[1]) }
-		u := placed(t, i)
-		srv := serve(t, scripted.Reply{Text: "hello"})
-		start := func(folder string, args ...string) *golden.Terminal {
-			cmd := u.codeagent(args...)
-			cmd.Dir = folder
-			if len(args) > 0 {
-				cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, "OPENAI_API_KEY=test-key-value")
+		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
+			t.Parallel()
+			of := func(what string) string { return fmt.Sprintf("%s-%dx%d", what, size[0], size[1]) }
+			u := placed(t, i)
+			srv := serve(t, scripted.Reply{Text: "hello"})
+			start := func(folder string, args ...string) *golden.Terminal {
+				cmd := u.codeagent(args...)
+				cmd.Dir = folder
+				if len(args) > 0 {
+					cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, "OPENAI_API_KEY=test-key-value")
+				}
+				return golden.Start(t, cmd, size[0], size[1])
 			}
-			return golden.Start(t, cmd, size[0], size[1])
-		}
-		term := start(u.home, "--model", "test")
-		checkProgram(t, term, of("home"), "Another folder …")
-		term.Write("\x1b[B\r")
-		checkProgram(t, term, of("home-other"), "folder ~/")
-		term.Write("\x1b")
-		term.WaitGone("folder ~/")
-		term.Write("\x1b")
-		_ = term.WaitExit()
+			term := start(u.home, "--model", "test")
+			checkProgram(t, term, of("home"), "Another folder …")
+			term.Write("\x1b[B\r")
+			checkProgram(t, term, of("home-other"), "folder ~/")
+			term.Write("\x1b")
+			term.WaitGone("folder ~/")
+			term.Write("\x1b")
+			_ = term.WaitExit()
 
-		term = start(u.work, "--model", "test")
-		checkProgram(t, term, of("start"), "workspace-write · ")
-		term.Write("/quit\r")
-		_ = term.WaitExit()
+			term = start(u.work, "--model", "test")
+			checkProgram(t, term, of("start"), "workspace-write · ")
+			term.Write("/quit\r")
+			_ = term.WaitExit()
 
-		if !machine.Thorough() && size[0] != 80 {
-			continue
-		}
-		// The tour: the request for one path, and after a no the offer to remove what it made.
-		term = start(u.work)
-		checkProgram(t, term, of("no-model"), "The tour")
-		if _, err := os.Lstat(filepath.Join(u.work, "codeagent-tour.txt")); err == nil {
-			t.Error("before any answer the tour's file was made")
-		}
-		term.Write("\r")
-		term.WaitFor("codeagent-tour-outside.txt")
-		term.WaitFor("s stop")
-		term.Write("\x19") // armed, whatever the machine's speed
-		checkProgram(t, term, of("tour-asks"), "Tab adds a note")
-		term.Write("n")
-		term.WaitFor("no, because:")
-		term.Write("\r")
-		term.WaitFor("wants to reach")
-		term.Write("\x19n")
-		term.WaitFor("no, because:")
-		term.Write("\r")
-		term.WaitFor("Remove the file")
-		term.Write("\x19")
-		checkProgram(t, term, of("tour-ends"), "Tab adds a note")
-		term.Write("1")
-		term.WaitFor("removed")
-		term.Write("/quit\r")
-		_ = term.WaitExit()
+			if !machine.Thorough() && size[0] != 80 {
+				return
+			}
+			// The tour: the request for one path, and after a no the offer to remove what it made.
+			term = start(u.work)
+			checkProgram(t, term, of("no-model"), "The tour")
+			if _, err := os.Lstat(filepath.Join(u.work, "codeagent-tour.txt")); err == nil {
+				t.Error("before any answer the tour's file was made")
+			}
+			term.Write("\r")
+			term.WaitFor("codeagent-tour-outside.txt")
+			term.WaitFor("s stop")
+			term.Write("\x19") // armed, whatever the machine's speed
+			checkProgram(t, term, of("tour-asks"), "Tab adds a note")
+			term.Write("n")
+			term.WaitFor("no, because:")
+			term.Write("\r")
+			term.WaitFor("wants to reach")
+			term.Write("\x19n")
+			term.WaitFor("no, because:")
+			term.Write("\r")
+			term.WaitFor("Remove the file")
+			term.Write("\x19")
+			checkProgram(t, term, of("tour-ends"), "Tab adds a note")
+			term.Write("1")
+			term.WaitFor("removed")
+			term.Write("/quit\r")
+			_ = term.WaitExit()
+		})
 	}
 }

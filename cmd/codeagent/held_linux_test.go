@@ -28,6 +28,7 @@ func heldOnScreen(t *testing.T, u user, args ...string) (term *golden.Terminal, 
 // TestHeldOnTheScreen: the command waits, the person answers each question separately, and the
 // same command continues; the model is informed.
 func TestHeldOnTheScreen(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		term, srv := heldOnScreen(t, u)
 		term.WaitFor("wants to write ~/a · the command waits")
@@ -61,6 +62,7 @@ func TestHeldOnTheScreen(t *testing.T) {
 
 // TestEscWhileACallWaits: the question disappears, the command ends, and nothing was written.
 func TestEscWhileACallWaits(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		term, _ := heldOnScreen(t, u)
 		term.WaitFor("the command waits")
@@ -83,6 +85,7 @@ func TestEscWhileACallWaits(t *testing.T) {
 // TestHeldConnection: after a yes the refused command reaches a server of the host; another
 // port is another question.
 func TestHeldConnection(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	need(t, "bash")
 	if r := u.sandboxed(t, "true", "--allow-host", "127.0.0.1:1"); r.code == 125 {
@@ -128,6 +131,7 @@ func TestHeldConnection(t *testing.T) {
 
 // TestNotHeld: with the setting, as without a screen, a refused call fails at once.
 func TestNotHeld(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	term, srv := heldOnScreen(t, u, "-c", "sandbox.hold=false")
 	term.WaitFor("That was it.")
@@ -145,6 +149,7 @@ func TestNotHeld(t *testing.T) {
 // about held calls then happens.
 func TestTourInSettings(t *testing.T) {
 	machine.Turn(t, 0) // half a minute
+	t.Parallel()
 	inSettings(t, func(t *testing.T, _ string, u user, launch func(*exec.Cmd) *exec.Cmd) {
 		t.Parallel()
 		term := golden.Start(t, launch(u.codeagent()), 100, 60)
@@ -177,6 +182,7 @@ func TestTourInSettings(t *testing.T) {
 // TestLearnAsksOnATerminal: only yes runs the command, and what it needs is
 // printed after its own output.
 func TestLearnAsksOnATerminal(t *testing.T) {
+	t.Parallel()
 	for answer, runs := range map[string]bool{"y\n": true, "yes\n": true, "\n": false, "no\n": false, "yesterday\n": false, "\x04": false} {
 		u := newUser(t, "self", -1)
 		term := golden.Start(t, u.codeagent("sandbox", "--learn", "--", "sh", "-c", "read line; echo got $line; echo x > $HOME/one"), 100, 30)

@@ -13,6 +13,7 @@ import (
 
 // In the home folder codeagent asks where to work: here without writing, or elsewhere.
 func TestInTheHomeFolder(t *testing.T) {
+	t.Parallel()
 	begin := func(t *testing.T) (*golden.Terminal, user) {
 		u := newUser(t, "self", -1)
 		if err := os.Mkdir(filepath.Join(u.home, "project"), 0o755); err != nil {

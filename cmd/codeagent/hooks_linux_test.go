@@ -13,6 +13,7 @@ import (
 // TestHookAsks: a call that would have run is asked about because a hook wants that, on the screen and
 // with its reason; a yes holds for that call alone. /skills names the hook.
 func TestHookAsks(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		srv := serve(t,
 			scripted.Reply{Calls: []scripted.Call{shellCall("echo first")}},

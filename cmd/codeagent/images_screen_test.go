@@ -33,6 +33,7 @@ func imagesIn(r scripted.Request) int {
 // TestImagesOnTheScreen: a dragged file and one of -i are sent with the message, stored with
 // the session and shown again with it; a model that sees no images gets words.
 func TestImagesOnTheScreen(t *testing.T) {
+	t.Parallel()
 	srv := answering(t, func(r scripted.Request) scripted.Reply {
 		return scripted.Reply{Text: []string{"no image", "one image", "two images", "three images"}[imagesIn(r)]}
 	})

@@ -12,6 +12,7 @@ import (
 // job, although it continues in the background. Its command ends with it, and the shell has
 // its terminal. The same after bg.
 func TestAStoppedJobEnds(t *testing.T) {
+	t.Parallel()
 	for name, orders := range map[string][]string{"kill": {"kill %1"}, "bg and kill": {"bg", "kill %1"}, "quit": {"kill -QUIT %1; kill -CONT %1"}} {
 		t.Run(name, func(t *testing.T) {
 			eachUser(t, func(t *testing.T, u user) {

@@ -120,6 +120,7 @@ func messagesIn(r scripted.Request) []string {
 // and resumes each time. Nothing that was sent to the model, printed or run is lost, and
 // earlier records do not change.
 func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("the Linux sandbox is needed")
 	}

@@ -17,6 +17,7 @@ import (
 // `codeagent mcp`, and it passes the official conformance suite. package-lock.json pins the packages.
 func TestMCPClients(t *testing.T) {
 	machine.Turn(t, 0) // the packages of the clients are fetched
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip(err)

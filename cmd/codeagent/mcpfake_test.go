@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"codeagent/internal/machine"
 )
 
 // fakeMCP is a program that serves MCP over its standard streams with tools that try things. It
@@ -192,7 +194,7 @@ func (u user) part(t *testing.T, name string) string {
 	if err := os.Link(self, file); err != nil && !os.IsExist(err) {
 		data, err := os.ReadFile(self)
 		if err == nil {
-			err = os.WriteFile(file, data, 0o755)
+			err = machine.WriteProgram(file, data)
 		}
 		if err != nil {
 			t.Fatal(err)

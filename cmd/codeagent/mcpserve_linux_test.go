@@ -224,6 +224,7 @@ func bothRevisions(t *testing.T, f func(t *testing.T, u user, newest bool)) {
 // TestMCPServerTools: commands and patches work in the workspace, what the sandbox refused is named
 // with its call and with what would allow it, and undo takes back the last call or a named one.
 func TestMCPServerTools(t *testing.T) {
+	t.Parallel()
 	bothRevisions(t, func(t *testing.T, u user, newest bool) {
 		c := mcpServe(t, u.codeagent(), "{}", newest)
 		c.mistakes(u)
@@ -302,6 +303,7 @@ func (c *mcpClient) mistakes(u user) {
 // TestMCPServerAsks: a refused call of a running command is a question to the client; only a yes
 // that was offered opens it, and then the same command goes on.
 func TestMCPServerAsks(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		answer string
 		opens  bool
@@ -341,6 +343,7 @@ func TestMCPServerAsks(t *testing.T) {
 
 // TestMCPServerAsksOutside: a program without a model may ask what any model may ask.
 func TestMCPServerAsksOutside(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]string{"yes": accept("outside"), "no": accept("no")} {
 		t.Run(name, func(t *testing.T) {
 			bothRevisions(t, func(t *testing.T, u user, newest bool) {
@@ -360,6 +363,7 @@ func TestMCPServerAsksOutside(t *testing.T) {
 // TestMCPServerEnds: cancelling a call, the end of stdin, SIGTERM and SIGHUP end a command and everything
 // it started: while it runs, while a question about it waits, and in a session of the tool agent.
 func TestMCPServerEnds(t *testing.T) {
+	t.Parallel()
 	// Whoever holds the other end of the pipe is alive. A session of its own keeps nothing alive.
 	const begin = "exec 5>fifo; echo up >&5; setsid sleep 1000 & "
 	srv := answering(t, func(scripted.Request) scripted.Reply {
@@ -465,6 +469,7 @@ func (c *mcpClient) fifo(path string) <-chan error {
 // TestMCPServerAgent: a session of codeagent works on a prompt with progress, is continued by its
 // ID, also by another server, and reports what it was refused; its turns can be undone.
 func TestMCPServerAgent(t *testing.T) {
+	t.Parallel()
 	bothRevisions(t, func(t *testing.T, u user, newest bool) {
 		srv := answering(t, func(r scripted.Request) scripted.Reply {
 			last := r.Messages[len(r.Messages)-1]
@@ -537,6 +542,7 @@ func TestMCPServerAgent(t *testing.T) {
 // TestMCPServerFolder: the working folder is that of the client, and a session of another folder
 // is not continued there.
 func TestMCPServerFolder(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		cmd := u.codeagent()
 		cmd.Dir = u.out

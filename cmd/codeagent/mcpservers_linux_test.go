@@ -32,6 +32,7 @@ import (
 // package-lock.json pins the packages.
 func TestMCPServers(t *testing.T) {
 	machine.Turn(t, 0) // the packages of the servers are fetched
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip(err)

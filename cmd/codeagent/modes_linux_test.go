@@ -14,6 +14,7 @@ import (
 // makes the policy wider after a yes, and stricter at once. The next call is judged by the new
 // policy.
 func TestModesOnTheScreen(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		edit := func(name string) scripted.Reply {
 			return scripted.Reply{Calls: []scripted.Call{{Name: "apply_patch", Arguments: arguments("patch", "*** Begin Patch\n*** Add File: "+name+"\n+one\n*** End Patch\n")}}}
@@ -61,6 +62,7 @@ func TestModesOnTheScreen(t *testing.T) {
 // TestReadOnlyOnTheScreen: /permissions closes the workspace at once, and opens it again after a
 // yes. The next command runs under the new policy, and the model is informed.
 func TestReadOnlyOnTheScreen(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		srv := serve(t,
 			scripted.Reply{Calls: []scripted.Call{shellCall("echo x > a")}}, scripted.Reply{Text: "First turn over."},
@@ -97,6 +99,7 @@ func TestReadOnlyOnTheScreen(t *testing.T) {
 // TestPlanOnTheScreen: after /plan neither an edit nor a command of the model's changes the workspace,
 // until the person accepts the plan; then the next call does.
 func TestPlanOnTheScreen(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		edit := scripted.Reply{Calls: []scripted.Call{{Name: "apply_patch", Arguments: arguments("patch", "*** Begin Patch\n*** Add File: a\n+one\n*** End Patch\n")}}}
 		srv := serve(t, edit, scripted.Reply{Calls: []scripted.Call{shellCall("echo x > b")}},

@@ -14,6 +14,7 @@ import (
 // TestNoSandboxOnlyByChoice: on a kernel without Landlock no command runs, unless the user has
 // allowed running unconfined, which is then reported each time.
 func TestNoSandboxOnlyByChoice(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to take Landlock away")
 	}

@@ -46,6 +46,7 @@ var oddPlaces = []string{
 // TestOddEntries: whatever is in the place of codeagent's own files, no start blocks on it or
 // crashes: the error names it.
 func TestOddEntries(t *testing.T) {
+	t.Parallel()
 	var calls atomic.Int32
 	model, err := scripted.Start(t.Context(), func(scripted.Request) scripted.Reply {
 		if calls.Add(1)%2 == 0 {

@@ -41,6 +41,7 @@ func (d *deeds) answer(r scripted.Request) scripted.Reply {
 // TestOffersOnTheScreen: changes are undone, background commands are listed and ended, and an
 // image whose path is pasted is sent.
 func TestOffersOnTheScreen(t *testing.T) {
+	t.Parallel()
 	var d deeds
 	srv := answering(t, d.answer)
 	u := newUser(t, "self", -1)

@@ -28,6 +28,7 @@ var payload = []scripted.Reply{
 
 // TestOutsideQuestionsShowWhatTheSessionMade to a person who reads a log.
 func TestOutsideQuestionsShowWhatTheSessionMade(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		need(t, "git")
 		r := u.play(t, "do it", payload...)
@@ -45,6 +46,7 @@ func TestOutsideQuestionsShowWhatTheSessionMade(t *testing.T) {
 // TestAYesForAScriptOfTheWorkspace: a session answer about running a script outside covers the
 // unchanged script. Once the session changes the script, the question comes back and says so.
 func TestAYesForAScriptOfTheWorkspace(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		srv := serve(t,
 			scripted.Reply{Calls: []scripted.Call{shellCall(`printf '#!/bin/sh\\necho x >> $HOME/ran\\n' > deploy.sh && chmod +x deploy.sh`)}},
@@ -86,6 +88,7 @@ var whileAsked = []struct{ name, change string }{
 // TestChangedWhileAsked: a yes to run a script outside applies to nothing that a background command
 // changed while the question was open. The question comes back and names the change.
 func TestChangedWhileAsked(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		for _, row := range machine.Pick(t, "changes", 1, whileAsked) {
 			t.Run(row.name, func(t *testing.T) {

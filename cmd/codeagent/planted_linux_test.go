@@ -27,6 +27,7 @@ import (
 // nothing. Afterwards, and all the while, the owner's git works in the same folders. The same seeds
 // without a sandbox do make it run something.
 func TestPlanted(t *testing.T) {
+	t.Parallel()
 	need(t, "git")
 	seeds, first := machine.Times(1, 15), machine.Current().Turn*100
 	eachUser(t, func(t *testing.T, u user) {

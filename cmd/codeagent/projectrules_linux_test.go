@@ -29,6 +29,7 @@ access = "write"
 // TestProjectRules: a project's file can forbid but not allow. No command can change it. If it is
 // broken, the session starts and reports the fault with line and column.
 func TestProjectRules(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		file := filepath.Join(u.work, ".codeagent", "rules.toml")
 		write := func(text string) {

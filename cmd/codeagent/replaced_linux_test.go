@@ -5,20 +5,30 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 )
 
 // TestReplacedHelper: codeagent runs only the helper that it was built with. Each attack is first
 // shown to succeed on a codeagent that was built without the helper's sum.
 func TestReplacedHelper(t *testing.T) {
+	t.Parallel()
+	without := filepath.Join(t.TempDir(), "unchecked")
+	if err := goBuild(without, ".", entryFlag()); err != nil {
+		t.Fatal(err)
+	}
 	eachUser(t, func(t *testing.T, u user) {
 		helper, trace := u.bin+"/linux-sandbox-helper", u.out+"/ran"
 		evil, unchecked := u.out+"/evil", u.bin+"/unchecked"
-		if err := errors.Join(goBuild(evil, "./testdata/replaced", "-X main.trace="+trace), goBuild(unchecked, ".", entryFlag())); err != nil {
+		if err := goBuild(evil, "./testdata/replaced", "-X main.trace="+trace); err != nil {
 			t.Fatal(err)
 		}
+		attack.CopyFile(t, without, unchecked)
 		good, err := os.ReadFile(helper)
 		if err != nil {
 			t.Fatal(err)
@@ -28,7 +38,7 @@ func TestReplacedHelper(t *testing.T) {
 			t.Fatal(err)
 		}
 		put := func(name string, data []byte) error {
-			return errors.Join(os.RemoveAll(name), os.WriteFile(name, data, 0o755))
+			return errors.Join(os.RemoveAll(name), machine.WriteProgram(name, data))
 		}
 		// ran runs program and reports whether anything but the true helper did.
 		ran := func(program string, args ...string) (bool, string) {
@@ -55,7 +65,7 @@ func TestReplacedHelper(t *testing.T) {
 			"other bytes":   func() error { return put(helper, bad) },
 			"one byte more": func() error { return put(helper, append(good[:len(good):len(good)], 0)) },
 			"a link":        func() error { return errors.Join(os.Remove(helper), os.Symlink(evil, helper)) },
-			"rewritten":     func() error { return os.WriteFile(helper, bad, 0o755) },
+			"rewritten":     func() error { return machine.WriteProgram(helper, bad) },
 		} {
 			if err := put(helper, good); err != nil {
 				t.Fatal(err)
@@ -87,6 +97,7 @@ func TestReplacedHelper(t *testing.T) {
 
 // TestHelperReplacedMeanwhile: the file that is checked is the one that runs, whenever it is replaced.
 func TestHelperReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		helper, trace := u.bin+"/linux-sandbox-helper", u.out+"/ran"
 		evil, true1 := u.bin+"/evil", u.bin+"/true"

@@ -16,6 +16,7 @@ import (
 // the model, no other process can write the session meanwhile, and at the end the terminal
 // shows how to resume it.
 func TestResumeOnTheScreen(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		srv := serve(t,
 			scripted.Reply{Text: "I look.", Calls: []scripted.Call{{Name: "shell", Arguments: `{"command":"echo seen before"}`}}},

@@ -50,6 +50,7 @@ var sessionKey = regexp.MustCompile(`(?m)(\d)\W+this session\b`)
 // curl reads from the host. The transfer is cut, the host cannot be reached again, and the next
 // command asks again.
 func TestRevokeOnTheScreen(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	need(t, "curl")
 	if r := u.sandboxed(t, "true", "--allow-host", "127.0.0.1:1"); r.code == 125 {
@@ -99,6 +100,7 @@ func TestRevokeOnTheScreen(t *testing.T) {
 // TestAnswerIsExported: an answer for the session on the screen is listed afterwards. Its export
 // opens the same and no more in a run without a screen.
 func TestAnswerIsExported(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		term, _ := heldOnScreen(t, u)
 		term.WaitFor("wants to write ~/a · the command waits")

@@ -16,6 +16,7 @@ import (
 // TestQuitLeavesASaneTerminal: SIGQUIT ends the screen like the other signals, with a
 // status of its own and no dump of goroutines.
 func TestQuitLeavesASaneTerminal(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		srv := serve(t, scripted.Reply{Text: "Hello."})
 		cmd := u.codeagent("--model", "test", "say hello")
@@ -37,6 +38,7 @@ func TestQuitLeavesASaneTerminal(t *testing.T) {
 // session is written in lines: no byte of it controls the terminal. Messages, answers, choices and
 // Ctrl+C are typed.
 func TestLines(t *testing.T) {
+	t.Parallel()
 	for _, how := range [][2]string{{"TERM=dumb", "tui.vim=false"}, {"TERM=xterm-256color", "tui.screen_reader=true"}} {
 		u := newUser(t, "self", -1)
 		srv := serve(t,
@@ -86,6 +88,7 @@ func TestLines(t *testing.T) {
 // screen executes the tmux that a command put there, and none waits for a FIFO in TERMINFO.
 // A shell in the same place runs the program and waits.
 func TestTheTerminalRunsNothing(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		planted := filepath.Join(u.work, ".venv", "bin")
 		mark := filepath.Join(u.work, "ran")

@@ -86,6 +86,7 @@ func awayFromProjects() error {
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 // one, and checks what the SDK returns; package-lock.json pins the package.
 func TestCodexSDK(t *testing.T) {
 	machine.Turn(t, 0) // the package of the SDK is fetched
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip(err)

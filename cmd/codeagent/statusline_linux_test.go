@@ -12,6 +12,7 @@ import (
 
 // The person's status command runs in the sandbox, and the footer shows its first line.
 func TestStatusCommand(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	begin := func(t *testing.T, command string) *golden.Terminal {
 		cmd := u.codeagent("--model", "test", "-c", "tui.status_command="+strQuote(command), "-c", `models."test".price={input = "1000000"}`)

@@ -14,6 +14,7 @@ import (
 // TestSignalWhileReadingStdin: a signal ends a run that waits for the end of its prompt, and the
 // JSON says so.
 func TestSignalWhileReadingStdin(t *testing.T) {
+	t.Parallel()
 	for sig, want := range map[syscall.Signal]int{syscall.SIGINT: cli.ExitInterrupt, syscall.SIGTERM: cli.ExitTerminate, syscall.SIGHUP: cli.ExitHangup} {
 		dir := t.TempDir()
 		cmd := exec.Command("codeagent", "exec", "--json", "-")

@@ -14,6 +14,7 @@ import (
 // missing model, or one without a key, is refused, and another session is resumed in the same
 // process.
 func TestSwitchOnTheScreen(t *testing.T) {
+	t.Parallel()
 	srv := answering(t, func(r scripted.Request) scripted.Reply {
 		if r.Model == "absent" {
 			return scripted.Reply{Status: 404, Body: `{"error":{"message":"there is no such model"}}`}
@@ -136,6 +137,7 @@ func listModels(t *testing.T, term *golden.Terminal, used, other string) {
 // TestWithoutAModel: a server that runs on this machine is used after one key, and /model works there and in
 // the tour. Nothing is written before.
 func TestWithoutAModel(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"ollama", "lmstudio", "llamacpp", "vllm", "tour"} {
 		u := newUser(t, "self", -1)
 		srv := answering(t, func(r scripted.Request) scripted.Reply { return scripted.Reply{Text: r.Model + " was asked"} })

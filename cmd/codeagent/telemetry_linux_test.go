@@ -74,6 +74,7 @@ func (c *collected) spans(t *testing.T) []string {
 // TestTelemetry: a collector gets the spans of a turn with a question that is answered yes, one
 // that is answered no, and a refusal by the policy. Without the variables nothing is sent.
 func TestTelemetry(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	const reason = "the report.txt that you asked for belongs into your home"
 	turn := func() *scripted.Server {

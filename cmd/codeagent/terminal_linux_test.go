@@ -38,6 +38,7 @@ os.tcsetpgrp(0, os.getpid())
 // open files shared with the shell are undone when the command ends, also by a signal.
 // Without the sandbox, which does not save them, they stay.
 func TestTheTerminalIsLeftAsItWas(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		argv   []string

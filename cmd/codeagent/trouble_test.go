@@ -45,6 +45,7 @@ func shellCall(command string) scripted.Call {
 // TestTroubledProvidersOnTheScreen: the screen reports whatever a provider does, the next
 // message works, and quitting restores the terminal.
 func TestTroubledProvidersOnTheScreen(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		replies []scripted.Reply
@@ -93,6 +94,7 @@ func TestTroubledProvidersOnTheScreen(t *testing.T) {
 // TestFirstPictureDoesNotWaitForTheProvider: if no model is named, the provider's list is
 // requested with the first message, not before the screen appears.
 func TestFirstPictureDoesNotWaitForTheProvider(t *testing.T) {
+	t.Parallel()
 	answer := make(chan struct{})
 	srv := serve(t, scripted.Reply{Text: "hello from the first"})
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -114,6 +116,7 @@ const unnamedModel = "the provider's model"
 
 // TestFirstServedModelIsTaken: the name is requested with the first message.
 func TestFirstServedModelIsTaken(t *testing.T) {
+	t.Parallel()
 	srv := serve(t, scripted.Reply{Text: "hello from the first"})
 	term, _ := onScreen(t, srv.URL, "hello")
 	term.WaitFor("hello from the first")
@@ -126,6 +129,7 @@ func TestFirstServedModelIsTaken(t *testing.T) {
 // TestNoListOfModels: for a provider without a list the screen shows a helpful line and
 // stays usable.
 func TestNoListOfModels(t *testing.T) {
+	t.Parallel()
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()
 	term, _ := onScreen(t, none.URL+"/v1", "hello")
@@ -135,6 +139,7 @@ func TestNoListOfModels(t *testing.T) {
 
 // TestStoppedTourSaysWhatItLeft: no offer comes after a stop, so the last lines say it.
 func TestStoppedTourSaysWhatItLeft(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	term := golden.Start(t, u.codeagent(), 100, 40)
 	term.WaitFor("The tour")

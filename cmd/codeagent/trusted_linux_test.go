@@ -14,6 +14,7 @@ import (
 // workspace that git's configuration names, also those of a nested repository. The last
 // rows are the same writes without such a configuration.
 func TestWhatGitTrustsIsProtected(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		for _, set := range []bool{true, false} {
 			dir := filepath.Join(u.work, "ws")

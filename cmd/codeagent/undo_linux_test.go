@@ -187,6 +187,7 @@ func (u user) play(t *testing.T, prompt string, replies ...scripted.Reply) resul
 // TestUndoEverything: after a turn that patched, made, removed and moved files, changed
 // permissions and ran a formatter over 500 files, undo restores everything, byte for byte.
 func TestUndoEverything(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		need(t, "git")
 		makeTree(t, u)
@@ -224,6 +225,7 @@ func TestUndoEverything(t *testing.T) {
 // TestUndoAfterKill: the changes of a codeagent that was killed at any moment can be undone by
 // the next one.
 func TestUndoAfterKill(t *testing.T) {
+	t.Parallel()
 	kills := machine.Times(3, 10)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -273,6 +275,7 @@ func TestUndoAfterKill(t *testing.T) {
 // TestUndoLeavesHardLinks: a file with several names that a command wrote into is reported
 // as a conflict and left alone; the rest of the turn is undone.
 func TestUndoLeavesHardLinks(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, "self", -1)
 	at := func(name string) string { return filepath.Join(u.work, name) }
 	for _, name := range []string{"two", "c"} {
@@ -300,6 +303,7 @@ func TestUndoLeavesHardLinks(t *testing.T) {
 // TestUndoOnTheScreen: /undo shows its plan, and executes it on Enter; the model is informed
 // with the next message. A repository that the session made is removed too.
 func TestUndoOnTheScreen(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		need(t, "git")
 		for _, name := range []string{"a.txt", "mine.txt"} {
@@ -349,6 +353,7 @@ func TestUndoOnTheScreen(t *testing.T) {
 // TestUndoLeavesRepositories: a later undo leaves a repository that a session made complete,
 // with one line, also bare ones and worktrees; files around it are removed.
 func TestUndoLeavesRepositories(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		need(t, "git")
 		setup := exec.Command("sh", "-c", "git init -q old && cd old && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m a && mkdir ../r && echo keep > ../r/HEAD && chown -R "+fmt.Sprint(max(u.uid, 0))+" . ../r || true")

@@ -24,6 +24,7 @@ func (u user) opened(t *testing.T, command string, flags ...string) {
 // TestUndoTellsWhatOpens: changes that a flag allowed are recorded, and undo without the flag
 // names the command that restores them. Restoring the rest does not finish the turn.
 func TestUndoTellsWhatOpens(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		for _, dir := range []string{u.work, u.out} {
 			own(t, u, filepath.Join(dir, "a"), "old\n")
@@ -52,6 +53,7 @@ func TestUndoTellsWhatOpens(t *testing.T) {
 // TestUndoOffersNoRemovalByName: the permission for one file does not allow its removal, so
 // that is not offered; it does allow restoring its content.
 func TestUndoOffersNoRemovalByName(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		old, made := filepath.Join(u.out, "old"), filepath.Join(u.out, "made")
 		own(t, u, old, "old\n")
@@ -105,6 +107,7 @@ func tells(t *testing.T, r result, code int, texts ...string) {
 // TestUndoTellsWhatOpensOnTheScreen: a patch outside the workspace that was allowed once is
 // recorded, and /undo names the command that restores it after the session.
 func TestUndoTellsWhatOpensOnTheScreen(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		f := filepath.Join(u.out, "f")
 		own(t, u, f, "old\n")

@@ -15,6 +15,7 @@ import (
 // succeeds without denials. Hooks and configuration stay closed. A .git file that leads to another
 // repository opens nothing, and codeagent says so.
 func TestLinkedWorktree(t *testing.T) {
+	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
 		dir := filepath.Join(u.work, "p")
 		git := func(script string) {

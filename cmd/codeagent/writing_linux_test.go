@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/internal/golden"
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 )
 
@@ -16,6 +17,7 @@ import (
 // the next run recalls what was sent, where an ephemeral one keeps nothing; the commands of
 // the person and of the project are sent, and a session is exported, forked and left for a new one.
 func TestWritingOnTheScreen(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var said []string // by the person and about what they did, in the last request
 	srv := answering(t, func(r scripted.Request) scripted.Reply {
@@ -38,7 +40,7 @@ func TestWritingOnTheScreen(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(data), 0o755); err != nil {
+		if err := machine.WriteProgram(name, []byte(data)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
 	sandboxexec "codeagent/exec"
+	"codeagent/internal/machine"
 	"codeagent/internal/picture"
 )
 
@@ -37,11 +38,7 @@ func (d fakeDesktop) program(name, lines string) {
 		d.t.Fatal(err)
 	}
 	script := "#!/bin/sh\nD='" + d.dir + "'\ncat='" + cat + "'\necho \"$*\" >>$D/called\n$cat >>$D/input\n" + lines + "\n"
-	// A program that is open for writing cannot be executed (ETXTBSY): no child of another test
-	// may hold it.
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(script), 0o755); err != nil {
+	if err := machine.WriteProgram(filepath.Join(d.dir, name), []byte(script)); err != nil {
 		d.t.Fatal(err)
 	}
 }
