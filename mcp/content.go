@@ -61,7 +61,7 @@ func (g *gathering) add(ctx context.Context, p sdk.Content) {
 	case *sdk.EmbeddedResource:
 		g.resource(ctx, p.Resource)
 	default:
-		g.say("[" + unknownKind + "]")
+		g.say("[content of a kind that is not known here]")
 	}
 }
 

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -38,7 +37,7 @@ func OverHTTP(ctx context.Context, address string, headers map[string]string, o 
 		r.signIn = o.SignIn
 	}
 	c := newRemote(u, r, o)
-	r.tasks, r.foreign = &c.tasksOnly, &c.foreign
+	r.foreign = &c.foreign
 	return c.start(ctx)
 }
 
@@ -89,7 +88,6 @@ type round struct {
 	signIn  SignIn // nil: no token is sent
 	next    http.RoundTripper
 	foreign *atomic.Pointer[string] // Client.foreign; nil: it is not noted
-	tasks   *tasks                  // notes which tools run only as tasks; nil: nothing is noted
 
 	mu    sync.Mutex
 	rate  *meter // of all answers together
@@ -137,15 +135,6 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 			r.foreign.Store(&kind)
 		}
 		resp.Body = &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}
-		if r.tasks != nil && lists(req) {
-			resp.Body = &listing{ReadCloser: resp.Body, tasks: r.tasks, stream: stream}
-		}
-		switch {
-		case stream:
-			resp.Body = &mending{ReadCloser: resp.Body, lines: bufio.NewReader(resp.Body)}
-		case kind == "application/json":
-			resp.Body = &mending{ReadCloser: resp.Body}
-		}
 	}
 	return resp, nil
 }

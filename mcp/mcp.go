@@ -99,8 +99,6 @@ type Client struct {
 	waiting  atomic.Int32
 	// foreign is the media type of the latest answer over HTTP that was none of the protocol's.
 	foreign atomic.Pointer[string]
-	// tasksOnly are the tools that cannot be called.
-	tasksOnly tasks
 
 	mu        sync.Mutex
 	session   *sdk.ClientSession
@@ -128,7 +126,7 @@ type activity struct {
 func OverPipes(ctx context.Context, out io.ReadCloser, in io.WriteCloser, o Options) (*Client, error) {
 	c := newClient(o)
 	c.dial = func(ctx context.Context) (*sdk.ClientSession, error) {
-		return c.connector().Connect(ctx, &pipes{out: out, in: in, log: c.log, tasks: &c.tasksOnly}, nil)
+		return c.connector().Connect(ctx, &pipes{out: out, in: in, log: c.log}, nil)
 	}
 	return c.start(ctx)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"strings"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -98,7 +97,7 @@ func TestTextAsBytes(t *testing.T) {
 	}
 }
 
-// Schemas are sent as providers take them: see fit.
+// Schemas are sent as providers take them: see checkedSchema.
 func TestFit(t *testing.T) {
 	for _, c := range []struct{ given, want string }{
 		{`{}`, `{"properties":{},"type":"object"}`},
@@ -108,9 +107,9 @@ func TestFit(t *testing.T) {
 			`{"$defs":{"B":{"properties":{},"type":"object"}},"properties":{"a":{"anyOf":[{"items":{},"type":"array"},{"$ref":"#/$defs/B"}]}},"type":"object"}`},
 		{`{"description":"d","properties":{"x":{"type":"string"}},"required":["x"],"oneOf":[{"properties":{"a":{"type":"string"},"s":{"type":"string"}},"required":["a","s"]},{"properties":{"b":{"type":"string"},"s":{"type":"number"}},"required":["s","b"]}]}`,
 			`{"description":"d\nThe arguments must also fit this schema: {\"oneOf\":[{\"properties\":{\"a\":{\"type\":\"string\"},\"s\":{\"type\":\"string\"}},\"required\":[\"a\",\"s\"]},{\"properties\":{\"b\":{\"type\":\"string\"},\"s\":{\"type\":\"number\"}},\"required\":[\"s\",\"b\"]}]}",` +
-				`"properties":{"a":{"type":"string"},"b":{"type":"string"},"s":{},"x":{"type":"string"}},"required":["s","x"],"type":"object"}`},
+				`"properties":{"x":{"type":"string"}},"required":["x"],"type":"object"}`},
 		{`{"$ref":"#/definitions/Q","definitions":{"Q":{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}}}`,
-			`{"definitions":{"Q":{"properties":{"q":{"type":"string"}},"required":["q"],"type":"object"}},"description":"The arguments must also fit this schema: {\"$ref\":\"#/definitions/Q\"}","properties":{"q":{"type":"string"}},"required":["q"],"type":"object"}`},
+			`{"definitions":{"Q":{"properties":{"q":{"type":"string"}},"required":["q"],"type":"object"}},"description":"The arguments must also fit this schema: {\"$ref\":\"#/definitions/Q\"}","properties":{},"type":"object"}`},
 		{`{"allOf":[{"$ref":"#/$defs/L"}],"$defs":{"L":{"allOf":[{"$ref":"#/$defs/L"}]}}}`,
 			`{"$defs":{"L":{"allOf":[{"$ref":"#/$defs/L"}]}},"description":"The arguments must also fit this schema: {\"allOf\":[{\"$ref\":\"#/$defs/L\"}]}","properties":{},"type":"object"}`},
 	} {
@@ -121,17 +120,5 @@ func TestFit(t *testing.T) {
 		if got, why := checkedSchema(given); string(got) != c.want || why != "" {
 			t.Errorf("%s became\n%s %s\nwant\n%s", c.given, got, why, c.want)
 		}
-	}
-}
-
-// References to each other do not multiply: this schema would have 100^8 alternatives.
-func TestFitEnds(t *testing.T) {
-	loop := map[string]any{"anyOf": []any{}}
-	for range 100 {
-		loop["anyOf"] = append(loop["anyOf"].([]any), map[string]any{"$ref": "#/$defs/L"})
-	}
-	schema, why := checkedSchema(map[string]any{"$ref": "#/$defs/L", "$defs": map[string]any{"L": loop}})
-	if why != "" || !strings.Contains(string(schema), `"properties":{}`) {
-		t.Errorf("%s %s", schema, why)
 	}
 }

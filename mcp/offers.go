@@ -31,35 +31,45 @@ type PromptArgument struct {
 	Required          bool
 }
 
-// Resources lists the resources of the server, at most 500. One whose URI is long or holds
-// characters that cannot be seen is left out.
-func (c *Client) Resources(ctx context.Context) ([]Resource, error) {
+// listed reads a list of what the server offers, at most 500 entries; of a capability that the server
+// does not have it is empty.
+func listed[T any](ctx context.Context, c *Client, doing string, has func(*sdk.ServerCapabilities) bool,
+	page func(ctx context.Context, s *sdk.ClientSession, cursor string) ([]*T, string, error)) ([]*T, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, listTime, ErrTime)
 	defer cancel()
-	var all []*sdk.Resource
+	var all []*T
 	err := c.inSession(limited, func(s *sdk.ClientSession) (err error) {
-		if r := s.InitializeResult(); r != nil && (r.Capabilities == nil || r.Capabilities.Resources == nil) {
+		if r := s.InitializeResult(); r != nil && (r.Capabilities == nil || !has(r.Capabilities)) {
 			return nil
 		}
-		all, err = pages(limited, maxOffers, func(ctx context.Context, cursor string) ([]*sdk.Resource, string, error) {
+		all, err = pages(limited, maxOffers, func(ctx context.Context, cursor string) ([]*T, string, error) {
+			return page(ctx, s, cursor)
+		}, c.log)
+		return err
+	})
+	if err != nil {
+		return nil, c.words(limited, doing, err)
+	}
+	return slices.DeleteFunc(all, func(one *T) bool { return one == nil }), nil
+}
+
+// Resources lists the resources of the server, at most 500. One whose URI is long or holds
+// characters that cannot be seen is left out.
+func (c *Client) Resources(ctx context.Context) (list []Resource, err error) {
+	all, err := listed(ctx, c, "listing its resources", func(has *sdk.ServerCapabilities) bool { return has.Resources != nil },
+		func(ctx context.Context, s *sdk.ClientSession, cursor string) ([]*sdk.Resource, string, error) {
 			r, err := s.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 			if err != nil {
 				return nil, "", err
 			}
 			return r.Resources, r.NextCursor, nil
-		}, c.log)
-		return err
-	})
-	if err != nil {
-		return nil, c.words(limited, "listing its resources", err)
-	}
-	var list []Resource
+		})
 	for _, r := range all {
-		if r != nil && nameable(r.URI, maxURI) {
+		if nameable(r.URI, maxURI) {
 			list = append(list, Resource{r.URI, line(r.Name, maxTitle), line(r.Title, maxTitle), line(r.Description, maxTitle), line(r.MIMEType, maxName)})
 		}
 	}
-	return list, nil
+	return list, err
 }
 
 // maxURI bounds the URI of a resource, in bytes.
@@ -90,29 +100,17 @@ func (c *Client) ReadResource(ctx context.Context, uri string) (Result, error) {
 }
 
 // Prompts lists the prompts of the server, at most 500, without those that cannot be named.
-func (c *Client) Prompts(ctx context.Context) ([]Prompt, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, listTime, ErrTime)
-	defer cancel()
-	var all []*sdk.Prompt
-	err := c.inSession(limited, func(s *sdk.ClientSession) (err error) {
-		if r := s.InitializeResult(); r != nil && (r.Capabilities == nil || r.Capabilities.Prompts == nil) {
-			return nil
-		}
-		all, err = pages(limited, maxOffers, func(ctx context.Context, cursor string) ([]*sdk.Prompt, string, error) {
+func (c *Client) Prompts(ctx context.Context) (list []Prompt, err error) {
+	all, err := listed(ctx, c, "listing its prompts", func(has *sdk.ServerCapabilities) bool { return has.Prompts != nil },
+		func(ctx context.Context, s *sdk.ClientSession, cursor string) ([]*sdk.Prompt, string, error) {
 			r, err := s.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
 			if err != nil {
 				return nil, "", err
 			}
 			return r.Prompts, r.NextCursor, nil
-		}, c.log)
-		return err
-	})
-	if err != nil {
-		return nil, c.words(limited, "listing its prompts", err)
-	}
-	var list []Prompt
+		})
 	for _, p := range all {
-		if p == nil || !nameable(p.Name, maxName) || len(p.Arguments) > maxFields ||
+		if !nameable(p.Name, maxName) || len(p.Arguments) > maxFields ||
 			slices.ContainsFunc(p.Arguments, func(a *sdk.PromptArgument) bool { return a == nil || !nameable(a.Name, maxName) }) {
 			continue
 		}
@@ -122,7 +120,7 @@ func (c *Client) Prompts(ctx context.Context) ([]Prompt, error) {
 		}
 		list = append(list, one)
 	}
-	return list, nil
+	return list, err
 }
 
 // Prompt gets the text of a prompt. What the server wrote for an assistant is marked so.

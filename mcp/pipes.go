@@ -43,14 +43,12 @@ type pipes struct {
 	out io.ReadCloser
 	in  io.WriteCloser
 	log *logger
-	// tasks notes which tools run only as tasks.
-	tasks *tasks
 }
 
 // Connect is part of sdk.Transport.
 func (p *pipes) Connect(context.Context) (sdk.Connection, error) {
 	c := &pipeConn{
-		out: p.out, in: p.in, log: p.log, tasks: p.tasks, closed: make(chan struct{}),
+		out: p.out, in: p.in, log: p.log, closed: make(chan struct{}),
 		incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, maxQueued),
 	}
 	go c.read()
@@ -63,7 +61,6 @@ type pipeConn struct {
 	out      io.ReadCloser
 	in       io.WriteCloser
 	log      *logger
-	tasks    *tasks
 	incoming chan jsonrpc.Message
 	outgoing chan []byte
 	closed   chan struct{}
@@ -162,7 +159,7 @@ func (c *pipeConn) read() {
 
 // cleaner reads what the server prints, at the rate of its bytes.
 func (c *pipeConn) cleaner(rate *meter) *cleaner {
-	return &cleaner{r: bufio.NewReaderSize(&metered{c.out, rate, c.pause}, 64<<10), log: c.log, tasks: c.tasks}
+	return &cleaner{r: bufio.NewReaderSize(&metered{c.out, rate, c.pause}, 64<<10), log: c.log}
 }
 
 // metered counts bytes when they are read, and not with the line that they belong to: one without an
@@ -223,7 +220,6 @@ func (c *pipeConn) refused(m jsonrpc.Message) bool {
 type cleaner struct {
 	r       *bufio.Reader
 	log     *logger
-	tasks   *tasks // nil: nothing is noted
 	buf     []byte
 	outline outline // of a line that is too long
 	dropped int
@@ -246,9 +242,6 @@ func (c *cleaner) next() (messages []jsonrpc.Message, size int, err error) {
 	}
 	messages, why := decode(data)
 	c.heard = c.heard || len(messages) > 0
-	if why == "" && c.tasks != nil {
-		c.tasks.note(data)
-	}
 	if why != "" {
 		c.drop(why + ": " + string(data[:min(len(data), 200)]))
 		if len(messages) == 0 {
@@ -327,8 +320,7 @@ func decode(data []byte) (messages []jsonrpc.Message, why string) {
 }
 
 // mended is m, or a better form of an answer. The IDs of this client are numbers, and some servers
-// answer with a text. An answer with neither a result nor an error would end the connection. For its
-// result see readable.
+// answer with a text. An answer with neither a result nor an error would end the connection.
 func mended(m jsonrpc.Message) jsonrpc.Message {
 	r, ok := m.(*jsonrpc.Response)
 	if !ok {
@@ -341,7 +333,6 @@ func mended(m jsonrpc.Message) jsonrpc.Message {
 	if r.Error == nil && len(r.Result) == 0 {
 		r.Error = errors.New("its answer has neither a result nor an error")
 	}
-	r.Result, _ = readable(r.Result)
 	return r
 }
 

@@ -4,47 +4,60 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"codeagent/internal/short"
 	"codeagent/internal/visible"
 )
 
-// Bounds of the schema of a tool's arguments.
+// Bounds of the schema of a tool's arguments, and of what of it is said in words.
 const (
-	maxSchema      = 64 << 10
-	maxSchemaDepth = 40
+	maxSchema = 64 << 10
+	maxSaid   = 4 << 10
 )
 
 // types are the types that a schema may name.
-var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+var types = []any{"array", "boolean", "integer", "null", "number", "object", "string"}
 
 // Keywords by what they hold.
 var (
 	// schemaWords hold one schema, and some of them also true or false.
 	schemaWords = []string{"additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties", "additionalItems"}
-	// listWords hold an array of schemas.
-	listWords = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
+	// listWords hold an array of schemas; items did before draft 2020-12.
+	listWords = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
 	// mapWords hold an object of schemas.
 	mapWords = []string{"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
+	// alternatives may not stand at the top of a schema: OpenAI and Anthropic refuse them there.
+	alternatives = []string{"$ref", "allOf", "anyOf", "oneOf", "enum", "not"}
 )
 
-// checkedSchema is the schema of a tool's arguments as it is sent to models, or why it is not
-// valid. It checks what providers refuse a whole request for: one wrong tool must not disable
-// all others. Patterns are not compiled: they are in the dialect of another language.
+// checkedSchema is the schema of a tool's arguments as providers take it, or why it is not valid. One
+// wrong schema makes them refuse a whole request, and would disable all other tools. Patterns are not
+// compiled: they are in the dialect of another language. The server judges the arguments anyway.
 func checkedSchema(v any) (schema json.RawMessage, why string) {
 	top, ok := v.(map[string]any)
 	if !ok {
 		return nil, "it is not an object"
 	}
-	kind, ok := top["type"]
-	if ok && kind != "object" {
+	if kind, ok := top["type"]; ok && kind != "object" {
 		return nil, `its type is not "object"`
 	}
 	top["type"] = "object"
-	if why := checkSchema(top, "", 0); why != "" {
+	schema, err := json.Marshal(top)
+	if err == nil {
+		err = json.Unmarshal(schema, new(jsonschema.Schema))
+	}
+	if err != nil {
+		return nil, line(err.Error(), maxTitle)
+	}
+	delete(top, "$schema") // it only says which draft this is, and some refuse it
+	flatten(top)
+	if why := checkSchema(top); why != "" {
 		return nil, why
 	}
-	fit(top)
-	schema, err := visible.JSON(top, "")
+	schema, err = visible.JSON(top, "")
 	switch {
 	case err != nil:
 		return nil, "it cannot be written as JSON"
@@ -54,126 +67,79 @@ func checkedSchema(v any) (schema json.RawMessage, why string) {
 	return schema, ""
 }
 
-// checkSchema checks one schema, and makes its texts safe to show.
-func checkSchema(v any, at string, depth int) (why string) {
-	if _, ok := v.(bool); ok {
-		return ""
+// flatten says the alternatives at the top in words.
+func flatten(top map[string]any) {
+	dropped := map[string]any{}
+	for _, word := range alternatives {
+		if v, ok := top[word]; ok {
+			dropped[word] = v
+			delete(top, word)
+		}
 	}
-	s, ok := v.(map[string]any)
-	where := at
-	if where == "" {
-		where = "its top"
+	data, err := json.Marshal(dropped)
+	if err != nil || len(dropped) == 0 {
+		return
 	}
+	said, _ := top["description"].(string)
+	top["description"] = strings.TrimSpace(said + "\nThe arguments must also fit this schema: " + short.Bound(string(data), maxSaid))
+}
+
+// checkSchema checks what the library does not, in s and in all schemas in it; makes their texts safe to
+// show; and adds the properties of objects and the items of arrays that are left out, which OpenAI wants.
+func checkSchema(s map[string]any) (why string) {
+	kinds, several := s["type"].([]any)
+	if kind, ok := s["type"]; ok && !several {
+		kinds = []any{kind}
+	}
+	ref, isRef := s["$ref"].(string)
+	enum, _ := s["enum"].([]any)
 	switch {
-	case !ok:
-		return line(where, maxTitle) + " is not an object"
-	case depth > maxSchemaDepth:
-		return fmt.Sprintf("it nests deeper than %d", maxSchemaDepth)
+	case several && len(kinds) == 0, slices.ContainsFunc(kinds, func(kind any) bool { return !slices.Contains(types, kind) }):
+		return "type is not one of JSON's"
+	case isRef && !strings.HasPrefix(ref, "#"):
+		return "$ref leads outside of it"
+	case slices.ContainsFunc(enum, hidden):
+		return "enum has characters that cannot be seen"
 	}
 	for _, word := range []string{"description", "title", "$comment"} {
 		if said, ok := s[word].(string); ok {
 			s[word] = text(said, maxDescription)
-		} else if s[word] != nil {
-			return line(where, maxTitle) + ": " + word + " is not a text"
 		}
 	}
-	if why := checkWords(s); why != "" {
-		return line(where, maxTitle) + ": " + why
+	if s["properties"] == nil && slices.Contains(kinds, any("object")) {
+		s["properties"] = map[string]any{}
 	}
-	return checkParts(s, at, depth)
-}
-
-// checkWords checks the keywords that hold no schema.
-func checkWords(s map[string]any) (why string) {
-	named := func(v any) bool {
-		name, ok := v.(string)
-		return ok && slices.Contains(types, name)
+	if s["items"] == nil && slices.Contains(kinds, any("array")) {
+		s["items"] = map[string]any{}
 	}
-	switch kind := s["type"].(type) {
-	case nil, string:
-		if kind != nil && !named(kind) {
-			return "type is not one of JSON's"
-		}
-	case []any:
-		if len(kind) == 0 || !all(kind, named) {
-			return "type is not one of JSON's"
-		}
-	default:
-		return "type is not one of JSON's"
-	}
-	if v, ok := s["required"]; ok {
-		list, ok := v.([]any)
-		if !ok || !all(list, func(v any) bool { _, ok := v.(string); return ok }) {
-			return "required is not a list of names"
-		}
-	}
-	if v, ok := s["enum"]; ok {
-		list, ok := v.([]any)
-		if !ok || !all(list, seen) {
-			return "enum is not a list of values that can be seen"
-		}
-	}
-	if v, ok := s["$ref"]; ok {
-		if ref, ok := v.(string); !ok || len(ref) == 0 || ref[0] != '#' {
-			return "$ref leads outside of it"
-		}
-	}
-	for _, word := range []string{"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "multipleOf", "minProperties", "maxProperties"} {
-		if v, ok := s[word]; ok {
-			if _, ok := v.(float64); !ok {
-				return word + " is not a number"
-			}
-		}
-	}
-	if v, ok := s["pattern"]; ok {
-		if _, ok := v.(string); !ok {
-			return "pattern is not a text"
-		}
-	}
-	return ""
+	return checkParts(s)
 }
 
 // checkParts checks the schemas in a schema.
-func checkParts(s map[string]any, at string, depth int) (why string) {
+func checkParts(s map[string]any) (why string) {
+	var parts []any
 	for _, word := range schemaWords {
-		v, ok := s[word]
-		if list, isList := v.([]any); isList && word == "items" { // as drafts before 2020-12 had it
-			for _, v := range list {
-				if why := checkSchema(v, at+"/items", depth+1); why != "" {
-					return why
-				}
-			}
-			continue
-		}
-		if ok {
-			if why := checkSchema(v, at+"/"+word, depth+1); why != "" {
-				return why
-			}
-		}
+		parts = append(parts, s[word])
 	}
 	for _, word := range listWords {
-		v, ok := s[word]
-		list, isList := v.([]any)
-		if ok && (!isList || len(list) == 0) {
-			return line(at+"/"+word, maxTitle) + " is not a list of schemas"
+		list, is := s[word].([]any)
+		if is && len(list) == 0 {
+			return word + " is empty"
 		}
-		for _, v := range list {
-			if why := checkSchema(v, at+"/"+word, depth+1); why != "" {
-				return why
-			}
-		}
+		parts = append(parts, list...)
 	}
 	for _, word := range mapWords {
-		v, ok := s[word]
-		parts, isMap := v.(map[string]any)
-		if ok && !isMap {
-			return line(at+"/"+word, maxTitle) + " is not an object of schemas"
-		}
-		for name, v := range parts {
+		named, _ := s[word].(map[string]any)
+		for name, part := range named {
 			if visible.Line(name) != name {
-				return line(at+"/"+word, maxTitle) + " has a name with characters that cannot be seen"
+				return word + " has a name with characters that cannot be seen"
 			}
-			if why := checkSchema(v, at+"/"+name, depth+1); why != "" {
+			parts = append(parts, part)
+		}
+	}
+	for _, part := range parts {
+		if inner, ok := part.(map[string]any); ok {
+			if why := checkSchema(inner); why != "" {
 				return why
 			}
 		}
@@ -181,12 +147,8 @@ func checkParts(s map[string]any, at string, depth int) (why string) {
 	return ""
 }
 
-func all(list []any, is func(any) bool) bool {
-	return !slices.ContainsFunc(list, func(v any) bool { return !is(v) })
-}
-
-// seen reports a value whose text, if it is one, can be seen.
-func seen(v any) bool {
+// hidden reports a text with characters that cannot be seen.
+func hidden(v any) bool {
 	s, ok := v.(string)
-	return !ok || visible.Text(s) == s
+	return ok && visible.Text(s) != s
 }

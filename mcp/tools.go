@@ -117,8 +117,6 @@ func (c *Client) checked(tools []*sdk.Tool) []Tool {
 		switch {
 		case why == "" && names[tool.Name]:
 			why = "its name is listed twice"
-		case why == "" && c.tasksOnly.required(tool.Name) && c.wanted(tool.Name):
-			why = "it runs only as a task (execution.taskSupport), and codeagent does not have this experimental part of the protocol"
 		case why == "" && !c.wanted(tool.Name):
 			continue
 		}
