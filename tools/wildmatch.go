@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -9,11 +10,12 @@ import (
 // pathPattern is a pattern of git's wildmatch over the components of a path: "*", "?" and
 // "[...]" stay inside one component, and a component "**" matches any number of them. A match
 // takes at most (length of pattern) × (length of path) steps, since patterns come from files
-// and from the model.
+// and from the model. Two parts that nobody writes are missing: classes such as [:alpha:], and
+// a "]" that begins a list.
 type pathPattern []string
 
 func newPathPattern(s string) pathPattern {
-	return strings.Split(strings.ReplaceAll(s, `\/`, "/"), "/")
+	return strings.Split(strings.NewReplacer(`\/`, "/", "[!", "[^").Replace(s), "/")
 }
 
 // match matches a relative path without "." and "..". A trailing "**" needs at least one
@@ -45,115 +47,10 @@ func (p pathPattern) match(name string) bool {
 
 func isStars(s string) bool { return len(s) > 1 && strings.Trim(s, "*") == "" }
 
-// matchName matches one component by its bytes.
+// matchName matches one component. An invalid pattern matches nothing.
 func matchName(pattern, name string) bool {
-	i, j := 0, 0
-	retry, from := -1, 0 // after the last "*", and where it was tried last
-	for j < len(name) {
-		if i < len(pattern) && pattern[i] == '*' {
-			i++
-			retry, from = i, j
-			continue
-		}
-		if n := matchByte(pattern[i:], name[j]); n > 0 {
-			i += n
-			j++
-			continue
-		}
-		if retry < 0 {
-			return false
-		}
-		from++
-		i, j = retry, from
-	}
-	return strings.Trim(pattern[i:], "*") == ""
-}
-
-// matchByte matches c with the beginning of pattern, and returns how many bytes of pattern
-// that used; 0 if c does not match.
-func matchByte(pattern string, c byte) int {
-	switch {
-	case pattern == "":
-		return 0
-	case pattern[0] == '?':
-		return 1
-	case pattern[0] == '[':
-		return matchClass(pattern, c)
-	case pattern[0] == '\\':
-		if len(pattern) > 1 && pattern[1] == c {
-			return 2
-		}
-		return 0
-	case pattern[0] == c:
-		return 1
-	}
-	return 0
-}
-
-// matchClass matches c with the bracket expression at the start of pattern. An unclosed one
-// matches nothing.
-func matchClass(pattern string, c byte) int {
-	i := 1
-	negated := i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^')
-	if negated {
-		i++
-	}
-	found := false
-	for first := true; ; first = false {
-		if i >= len(pattern) {
-			return 0
-		}
-		if pattern[i] == ']' && !first {
-			break
-		}
-		if strings.HasPrefix(pattern[i:], "[:") {
-			if name, _, ok := strings.Cut(pattern[i+2:], ":]"); ok {
-				class, known := posixClasses[name]
-				if !known {
-					return 0
-				}
-				found = found || matchClass(class, c) > 0
-				i += len(name) + 4
-				continue
-			}
-		}
-		lo, n := classByte(pattern[i:])
-		i += n
-		if n == 0 {
-			return 0
-		}
-		hi := lo
-		if i+1 < len(pattern) && pattern[i] == '-' && pattern[i+1] != ']' {
-			var n int
-			hi, n = classByte(pattern[i+1:])
-			if n == 0 {
-				return 0
-			}
-			i += 1 + n
-		}
-		found = found || lo <= c && c <= hi
-	}
-	if found == negated {
-		return 0
-	}
-	return i + 1
-}
-
-// classByte reads one byte of a bracket expression, perhaps escaped.
-func classByte(s string) (byte, int) {
-	if s[0] != '\\' {
-		return s[0], 1
-	}
-	if len(s) < 2 {
-		return 0, 0
-	}
-	return s[1], 2
-}
-
-// posixClasses are the classes of wildmatch in the C locale, as bracket expressions.
-var posixClasses = map[string]string{
-	"alnum": "[a-zA-Z0-9]", "alpha": "[a-zA-Z]", "blank": "[ \t]", "cntrl": "[\x00-\x1f\x7f]", "digit": "[0-9]", "graph": `[\!-~]`, "lower": "[a-z]",
-	"print": "[ -~]", "punct": "[:-@[-`{-~!-/]", "space": "[ \t-\r]", "upper": "[A-Z]", "xdigit": "[0-9a-fA-F]",
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
 }
 
 // glob is the model's pattern to choose files: like a line of .gitignore, with {a,b} for
