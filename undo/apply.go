@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -76,7 +75,7 @@ func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 	if err != nil {
 		return Report{}, fmt.Errorf("undo: %w", err) // what is done must be recorded
 	}
-	a := &applying{ctx: ctx, files: files, plan: p, log: log, now: s.store.now, failed: map[string]error{}, done: map[string]bool{}, opened: map[string]uint32{}, begun: map[string]*state{}}
+	a := &applying{ctx: ctx, files: files, plan: p, failed: map[string]error{}, done: map[string]bool{}, opened: map[string]uint32{}}
 	defer a.look.close()
 	a.all()
 	report := a.report()
@@ -157,8 +156,6 @@ type applying struct {
 	ctx   context.Context
 	files Files
 	plan  *Plan
-	log   *os.File
-	now   func() time.Time
 	look  walker
 
 	failed map[string]error
@@ -166,8 +163,6 @@ type applying struct {
 	// opened are the folders that were not writable or searchable, with their earlier
 	// permissions.
 	opened map[string]uint32
-	// begun is what the agent left at the paths that may be half done.
-	begun map[string]*state
 }
 
 // all executes the steps in an order in which each can succeed: folders are writable while
@@ -195,7 +190,6 @@ func (a *applying) all() {
 	a.each(deepFirst, func(s Step) bool { return s.before.Kind == folder },
 		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), worker.Expect{}) })
 	a.closeFolders()
-	a.recordHalfDone()
 }
 
 // goes reports whether the present entry is removed first. A file that becomes another file
@@ -272,9 +266,6 @@ func (a *applying) openFolder(p string, mode uint32) error {
 	if mode&0o700 == 0o700 {
 		return nil
 	}
-	if err := a.begin(p); err != nil {
-		return err
-	}
 	if err := a.files.Chmod(p, fs.FileMode(mode|0o700), worker.Expect{}); err != nil {
 		return err
 	}
@@ -288,39 +279,7 @@ func (a *applying) closeFolders() {
 		if a.done[p] && a.failed[p] == nil {
 			continue
 		}
-		if err := a.files.Chmod(p, fs.FileMode(a.opened[p]), worker.Expect{}); err != nil {
-			delete(a.begun, p) // it stays half done
-		}
-	}
-}
-
-// begin records that undoing works on p: if codeagent ends before it is done, a change of p
-// is undo's own work. The record keeps the time of the turn's last record.
-func (a *applying) begin(p string) error {
-	var records []record
-	if len(a.begun) == 0 {
-		records = append(records, record{Kind: kindUndoing, At: a.plan.kept.last})
-	}
-	if h := a.plan.kept.paths[p]; h != nil {
-		a.begun[p] = h.after
-	}
-	r := about(kindAgain, p, nil)
-	r.At = a.now()
-	return appendRecords(a.log, append(records, r)...)
-}
-
-// recordHalfDone records, for paths that were begun and not finished, what the agent had
-// left, as it was known before.
-func (a *applying) recordHalfDone() {
-	for _, p := range slices.Sorted(maps.Keys(a.begun)) {
-		if a.done[p] && a.failed[p] == nil || a.ctx.Err() != nil {
-			continue
-		}
-		r := about(kindAfter, p, a.begun[p])
-		if r.State == nil {
-			r.Kind, r.At = kindAgain, a.plan.kept.last
-		}
-		_ = appendRecords(a.log, r) // otherwise the path is judged by the time
+		_ = a.files.Chmod(p, fs.FileMode(a.opened[p]), worker.Expect{}) // it stays open to its owner
 	}
 }
 

@@ -53,15 +53,11 @@ func (j *judge) decide() *Step {
 	left := j.after
 	if left == nil {
 		// A missing path is restored, since that loses nothing.
-		last, undoing := j.last, j.undoing.After(j.last)
-		if undoing {
-			last = j.undoing
-		}
-		if j.now.Kind != absent && j.more != "" && !undoing {
+		if j.now.Kind != absent && j.more != "" {
 			j.conflict = notNoted // the time of the last record does not decide this
 			return nil
 		}
-		if j.now.Kind != absent && (j.later || time.Unix(0, j.now.Ctime).After(last.Add(grace))) {
+		if j.now.Kind != absent && (j.later || time.Unix(0, j.now.Ctime).After(j.last.Add(grace))) {
 			j.conflict = changedLater
 			return nil
 		}

@@ -51,7 +51,6 @@ type turn struct {
 	bytes  int64    // of all contents; the log is not included
 	ended  bool
 	broken error // why the folder could not be made
-	noted  bool  // the reserve says that the log is incomplete
 }
 
 func newTurn(s *History, title string) *turn {
@@ -117,21 +116,6 @@ func (t *turn) makeLog() error {
 	}
 	t.dir, t.log = dir, f
 	return nil
-}
-
-// unrecorded records in the reserve that the log is incomplete. mu is held.
-func (t *turn) unrecorded() {
-	if !t.noted && t.number > 0 {
-		t.noted = t.history.store.noteUnrecorded(t.history.id(), t.number) == nil
-	}
-}
-
-// recorded frees the slot in the reserve: the log itself says that it is incomplete. mu is
-// held.
-func (t *turn) recorded() {
-	if t.noted {
-		t.noted = t.history.store.forgetUnrecorded(t.history.id(), t.number) != nil
-	}
 }
 
 // end records that the turn is over, if it has any records.

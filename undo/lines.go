@@ -54,7 +54,6 @@ func (l *lines) flush() {
 	l.text.Reset()
 	if err != nil {
 		t.stop(reason(err))
-		t.unrecorded()
 		return
 	}
 	t.recordMore()
@@ -70,11 +69,7 @@ func (t *turn) recordMore() bool {
 	if why == "" || t.told {
 		return true
 	}
-	if t.told = appendRecords(t.log, record{Kind: kindMore, Why: why}) == nil; t.told {
-		t.recorded()
-	} else {
-		t.unrecorded()
-	}
+	t.told = appendRecords(t.log, record{Kind: kindMore, Why: why}) == nil
 	return t.told
 }
 

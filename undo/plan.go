@@ -159,29 +159,17 @@ func (s *History) planBelow(top int, later map[string]bool, may func(Step) strin
 
 // planOf returns the plan for turn n, nil if it was undone or removed.
 func (s *History) planOf(n int, later map[string]bool, may func(Step) string) (*Plan, error) {
-	unrecorded, err := s.store.unrecorded(s.id())
-	if err != nil {
-		return nil, fmt.Errorf("undo: %w", err)
-	}
-	noticed, noted := unrecorded[n]
 	k, err := s.load(n)
 	switch {
 	case err != nil:
 		info, gone := hostfile.Lstat(s.folder(n))
-		if gone == nil {
-			noticed = info.ModTime()
-		} else if !noted {
+		if gone != nil {
 			return nil, nil // it was removed meanwhile to free space
 		}
-		k = &kept{number: n, dir: s.folder(n), began: noticed, more: s.whyUnrecorded(n, err)}
-		if noted && k.more == damaged {
-			k.more = unwritable
-		}
-		return &Plan{Began: noticed, Cut: true, More: k.more, Unrecorded: true, number: n, kept: k, later: later}, nil
+		k = &kept{number: n, dir: s.folder(n), began: info.ModTime(), more: s.whyUnrecorded(n, err)}
+		return &Plan{Began: k.began, Cut: true, More: k.more, Unrecorded: true, number: n, kept: k, later: later}, nil
 	case k.undone:
 		return nil, nil
-	case noted && k.more == "":
-		k.more = unwritable
 	case !k.ended && k.more == "" && len(k.paths) == 0:
 		k.more = "codeagent ended before anything was recorded"
 	}
@@ -190,11 +178,8 @@ func (s *History) planOf(n int, later map[string]bool, may func(Step) string) (*
 	return p, nil
 }
 
-// Default reasons why a turn could not be recorded.
-const (
-	damaged    = "the list of what it changed is empty or damaged"
-	unwritable = "the list of what it changed could not be written; was the disk full?"
-)
+// damaged is the reason where the log itself does not say why it is not whole.
+const damaged = "the list of what it changed is empty or damaged; was the disk full?"
 
 // whyUnrecorded says why the log of turn n cannot be read.
 func (s *History) whyUnrecorded(n int, err error) string {

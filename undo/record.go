@@ -31,10 +31,8 @@ const (
 	kindLost   = "lost"   // Path, Why: what is below it is not recorded
 	kindMore   = "more"   // nothing is recorded from here on; Why
 	kindEnd    = "end"    // the turn is over
-	// kindUndoing is "undo begins"; At: when the log was last written before that.
-	kindUndoing = "undoing"
-	kindBack    = "back"   // Path: it was restored; At: when the log was last written before that
-	kindUndone  = "undone" // the turn was undone
+	kindBack   = "back"   // Path: it was restored; At: when the log was last written before that
+	kindUndone = "undone" // the turn was undone
 )
 
 // version is the version of the log's format.
@@ -142,8 +140,6 @@ type history struct {
 	earlier *state
 	// again: another call worked on it when codeagent ended, or has since.
 	again bool
-	// undoing is when undo began to work on it; zero: it did not.
-	undoing time.Time
 	// mixed: somebody else changed it between the agent's changes.
 	mixed bool
 	// lost says why what is below it is not recorded.
@@ -211,17 +207,8 @@ func (k *kept) take(r record) {
 		k.undone = true
 	case kindMore:
 		k.more = r.Why
-	case kindUndoing:
-		k.noteLast(r.At)
 	default:
 		k.takePath(r)
-	}
-}
-
-// noteLast takes the time when the log was last written before undo first wrote to it.
-func (k *kept) noteLast(at time.Time) {
-	if k.last.IsZero() {
-		k.last = at
 	}
 }
 
@@ -230,8 +217,8 @@ func (k *kept) takePath(r record) {
 	if !path.IsAbs(p) || path.Clean(p) != p || p == "/" {
 		return
 	}
-	if r.Kind == kindBack {
-		k.noteLast(r.At)
+	if r.Kind == kindBack && k.last.IsZero() { // undo has written to the log since
+		k.last = r.At
 	}
 	h := k.paths[p]
 	switch {
@@ -246,8 +233,7 @@ func (k *kept) takePath(r record) {
 		if h.after != nil {
 			h.earlier = h.after
 		}
-		h.after, h.undoing = nil, r.At
-		h.again = h.again || r.At.IsZero()
+		h.after, h.again = nil, true
 	case r.Kind == kindMixed:
 		h.mixed = true
 	case r.Kind == kindTheirs && h.earlier != nil:

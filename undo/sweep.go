@@ -61,14 +61,14 @@ func (s *Store) Remove(id string) error {
 	}
 	dir := filepath.Join(s.dir, id)
 	if _, err := hostfile.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return s.forgetUnrecorded(id, 0)
+		return nil
 	}
 	lock, err := lockFile(filepath.Join(dir, lockName))
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	return errors.Join(hostfile.RemoveAll(dir), s.forgetUnrecorded(id, 0))
+	return hostfile.RemoveAll(dir)
 }
 
 // measure returns when something in the folder was last changed, and its size.

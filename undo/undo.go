@@ -123,10 +123,6 @@ func (s *Store) Open(id string) (*History, error) {
 	ses := &History{store: s, dir: filepath.Join(s.dir, id), open: map[*Call]bool{}}
 	ses.ready = sync.NewCond(&ses.mu)
 	turns, err := ses.turns()
-	if err == nil && len(turns) == 0 {
-		// A session with turns must open on a full disk too, to undo them.
-		err = s.makeReserve()
-	}
 	if err != nil {
 		return nil, fmt.Errorf("undo: %w", err)
 	}
@@ -196,10 +192,7 @@ func lockFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// id returns the session's ID.
-func (s *History) id() string { return filepath.Base(s.dir) }
-
-// turns returns the numbers of the turns that are recorded, or could not be, in no order.
+// turns returns the numbers of the turns that are recorded, in no order.
 func (s *History) turns() ([]int, error) {
 	entries, err := hostfile.ReadDir(s.dir, -1)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -211,13 +204,7 @@ func (s *History) turns() ([]int, error) {
 			out = append(out, n)
 		}
 	}
-	unrecorded, err := s.store.unrecorded(s.id())
-	for n := range unrecorded {
-		if !slices.Contains(out, n) {
-			out = append(out, n)
-		}
-	}
-	return out, err
+	return out, nil
 }
 
 // Begin starts a turn; title is the beginning of its message.
@@ -288,5 +275,5 @@ func (s *History) Close() error {
 
 // Discard closes the session's history and removes it.
 func (s *History) Discard() error {
-	return errors.Join(s.Close(), hostfile.RemoveAll(s.dir), s.store.forgetUnrecorded(s.id(), 0))
+	return errors.Join(s.Close(), hostfile.RemoveAll(s.dir))
 }

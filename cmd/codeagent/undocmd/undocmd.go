@@ -179,27 +179,11 @@ func undoneSession(s cli.Stdio, f cli.Flags, id string) (sessions.Summary, error
 			if err := sum.Unusable(); err != nil {
 				return sum, sessionscmd.Error(err)
 			}
-			return sum, nothingLost(store, kept, sum)
+			return sum, nil
 		}
 	}
 	return sessions.Summary{}, cli.Hinted(cli.ExitFailed, errors.New("nothing to undo: no session in this folder changed anything"),
 		"a session of another folder is named by its ID: codeagent sessions --all lists them")
-}
-
-// nothingLost fails if a later session changed something but could not be recorded because
-// the disk was full: its last turn, not that of sum, may be what the user wants to undo.
-func nothingLost(store *sessions.Store, kept *undo.Store, sum sessions.Summary) error {
-	lost, err := kept.Unrecorded()
-	if err != nil {
-		return fmt.Errorf("undo: %w", err)
-	}
-	for id, at := range lost {
-		if _, err := store.Find(id); errors.Is(err, sessions.ErrNotFound) && at.After(sum.Used) {
-			return cli.Hinted(cli.ExitFailed, fmt.Errorf("session %s of %s could not be saved, in this folder or another: was the disk full? What it changed cannot be restored", id, at.Local().Format("2006-01-02 15:04")),
-				"nothing was changed now; the session saved before it: codeagent undo "+sum.ID)
-		}
-	}
-	return nil
 }
 
 func printSteps(s cli.Stdio, steps []undo.Step) {
