@@ -20,6 +20,7 @@ const (
 
 // large are the packages ("sandbox") and types ("agent.Agent") that may be larger.
 var large = []permitted{
+	{"tui/keys", "each scope and action has a name"},
 	{"sandbox", "its names are the vocabulary of policies, denials and verdicts, which all rooms share"},
 }
 

@@ -272,7 +272,7 @@ func (p *picture) composerWidth() int { return max(p.width-paint.Gutter-1, 4) }
 func (m *app) status(t *paint.Theme, w int) string {
 	var left, right []paint.Span
 	if !m.transcript.Follow && m.panel == nil {
-		right = []paint.Span{paint.Accent.Span("↓ "), paint.Dim.Span(m.keys.Name(everywhere, keys.End) + " follows ")}
+		right = []paint.Span{paint.Accent.Span("↓ "), paint.Dim.Span(m.keys.Name(keys.Everywhere, keys.End) + " follows ")}
 	}
 	switch {
 	case m.hint.text != "":
@@ -280,9 +280,9 @@ func (m *app) status(t *paint.Theme, w int) string {
 	case m.front() != nil && m.panel == nil:
 		// The question above says it.
 	case m.front() != nil:
-		left = []paint.Span{paint.Warn.Span("?"), paint.Text.Span(" question pending: " + m.keys.Name(everywhere, keys.Back) + " to answer it")}
+		left = []paint.Span{paint.Warn.Span("?"), paint.Text.Span(" question pending: " + m.keys.Name(keys.Everywhere, keys.Back) + " to answer it")}
 		if _, ok := m.panel.(*questionPage); ok {
-			left = []paint.Span{paint.Accent.Span("  " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" closes the full view")}
+			left = []paint.Span{paint.Accent.Span("  " + m.keys.Name(keys.Everywhere, keys.Back)), paint.Dim.Span(" closes the full view")}
 		}
 	case m.rewind.Active():
 		left = m.rewind.Hint(w - paint.WidthOf(right))
@@ -290,16 +290,16 @@ func (m *app) status(t *paint.Theme, w int) string {
 		right = nil
 		left = whole(w, nil, blockHints(m))
 	case m.unread != nil:
-		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" cancels")}
+		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + m.keys.Name(keys.Everywhere, keys.Back)), paint.Dim.Span(" cancels")}
 	case m.work.running:
 		left = []paint.Span{paint.Accent.Span(paint.Spinner(m.canvas().Frame)), paint.Text.Span(" " + cmp.Or(m.work.doing, "Working"))}
 		if d := m.now().Sub(m.work.since); d >= time.Second {
 			left = append(left, paint.Dim.Span(" "+short.Duration(d.Truncate(time.Second))))
 		}
-		hints := [][]paint.Span{{paint.Accent.Span("   " + m.keys.Name(everywhere, keys.Back)), paint.Dim.Span(" interrupts")}}
+		hints := [][]paint.Span{{paint.Accent.Span("   " + m.keys.Name(keys.Everywhere, keys.Back)), paint.Dim.Span(" interrupts")}}
 		if !m.composer.Empty() {
-			hints = append(hints, []paint.Span{paint.Accent.Span("  " + m.keys.Name(inComposer, keys.Send)), paint.Dim.Span(" steers")},
-				[]paint.Span{paint.Accent.Span("  " + m.keys.Name(inComposer, actQueue)), paint.Dim.Span(" queues")})
+			hints = append(hints, []paint.Span{paint.Accent.Span("  " + m.keys.Name(keys.InComposer, keys.Send)), paint.Dim.Span(" steers")},
+				[]paint.Span{paint.Accent.Span("  " + m.keys.Name(keys.InComposer, keys.Queue)), paint.Dim.Span(" queues")})
 		}
 		left = whole(w-paint.WidthOf(right), left, hints)
 	}
@@ -312,10 +312,10 @@ func blockHints(m *app) (hints [][]paint.Span) {
 		hints = append(hints, []paint.Span{paint.Accent.Span("  " + key), paint.Dim.Span(" " + does)})
 	}
 	if does := m.transcript.Deed(m.canvas()); does != "" {
-		hint(m.keys.Name(inBlock, actOpen), does)
+		hint(m.keys.Name(keys.InBlock, keys.Open), does)
 	}
-	hint(m.keys.Name(inBlock, actCopy), "copies")
-	hint(m.keys.Name(everywhere, keys.Back), "goes back")
+	hint(m.keys.Name(keys.InBlock, keys.Copy), "copies")
+	hint(m.keys.Name(keys.Everywhere, keys.Back), "goes back")
 	return hints
 }
 

@@ -79,7 +79,7 @@ func answerKey(m *app, d docked, k tea.Key) (handled bool, cmd tea.Cmd) {
 
 // formKey takes a key of an armed form.
 func formKey(m *app, f *form.Form, k tea.Key) (handled bool, cmd tea.Cmd) {
-	if m.keys.Find(k, inQuestion) == actOption && f.Has(k.Keystroke()) {
+	if m.keys.Find(k, keys.InQuestion) == keys.Option && f.Has(k.Keystroke()) {
 		reply, copied := f.Choose(k.Keystroke())
 		switch {
 		case copied != "":
@@ -89,7 +89,7 @@ func formKey(m *app, f *form.Form, k tea.Key) (handled bool, cmd tea.Cmd) {
 		}
 		return true, nil
 	}
-	switch m.keys.Find(k, everywhere) {
+	switch m.keys.Find(k, keys.Everywhere) {
 	case keys.PageUp:
 		f.Scroll(-1)
 	case keys.PageDown:
@@ -102,7 +102,7 @@ func formKey(m *app, f *form.Form, k tea.Key) (handled bool, cmd tea.Cmd) {
 
 // fillKey takes a key while a form is filled in.
 func fillKey(m *app, f *form.Form, k tea.Key) tea.Cmd {
-	do := m.keys.Find(k, inForm, everywhere)
+	do := m.keys.Find(k, keys.InForm, keys.Everywhere)
 	switch do {
 	case keys.Back, keys.Interrupt:
 		f.Leave()
@@ -113,11 +113,11 @@ func fillKey(m *app, f *form.Form, k tea.Key) tea.Cmd {
 	case keys.PageDown:
 		f.Scroll(1)
 		return nil
-	case actArm, actToggle:
+	case keys.Arm, keys.Toggle:
 		return nil
 	}
 	if do == keys.None {
-		do = m.keys.Find(k, inComposer)
+		do = m.keys.Find(k, keys.InComposer)
 	}
 	reply, handled := f.Press(keys.Typed(k), do, m.width)
 	switch {

@@ -38,7 +38,7 @@ func joinBurst(m *app, k tea.Key) (cmd tea.Cmd, handled bool) {
 	if b.gap == 0 {
 		return nil, false
 	}
-	now, do := m.now(), m.keys.Find(k, inComposer, everywhere)
+	now, do := m.now(), m.keys.Find(k, keys.InComposer, keys.Everywhere)
 	text, enter := keys.Typed(k) != "", k.Code == tea.KeyEnter && do == keys.Send
 	quick := b.text && now.Sub(b.last) <= b.gap
 	b.pasted = b.pasted && quick

@@ -63,7 +63,7 @@ type answerMsg struct{ at int }
 // holdAnswer takes an answer to a question that a pause has armed; false: it is given at once.
 func holdAnswer(m *app, q docked, k tea.Key) (tea.Cmd, bool) {
 	a := &m.answer
-	if a.hold == 0 || a.sure == q || keys.Typed(k) == "" || m.keys.Find(k, inQuestion) != actOption || !q.Has(k.Keystroke()) {
+	if a.hold == 0 || a.sure == q || keys.Typed(k) == "" || m.keys.Find(k, keys.InQuestion) != keys.Option || !q.Has(k.Keystroke()) {
 		return nil, false
 	}
 	a.key, a.about, a.early, a.at, a.number = &k, q, false, m.now(), a.number+1
@@ -97,7 +97,7 @@ func settleAnswer(m *app, k tea.Key) (cmd tea.Cmd, handled bool) {
 	}
 	quick := m.burst.gap > 0 && m.now().Sub(m.answer.at) <= m.burst.gap
 	switch again := m.answer.about == m.front() && m.answer.about.Has(k.Keystroke()); {
-	case k.Code == tea.KeyEscape, k.Code == tea.KeyBackspace, m.keys.Find(k, everywhere) == keys.Interrupt:
+	case k.Code == tea.KeyEscape, k.Code == tea.KeyBackspace, m.keys.Find(k, keys.Everywhere) == keys.Interrupt:
 		dropHeld(m)
 		return nil, true
 	case m.answer.early && !quick && (again || keys.Typed(k) == ""):

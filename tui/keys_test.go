@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -39,11 +38,11 @@ func TestKeysAreDistinct(t *testing.T) {
 // Every action of the table does something: no key is listed that is dead.
 func TestNoDeadKeys(t *testing.T) {
 	for _, b := range keys.Standard().Bindings {
-		if b.Where != everywhere {
+		if b.Where != keys.Everywhere {
 			continue
 		}
 		for _, other := range keys.Standard().Bindings {
-			if other.Where != inComposer {
+			if other.Where != keys.InComposer {
 				continue
 			}
 			for _, k := range b.Keys {
@@ -78,7 +77,7 @@ func keysPage() string {
 	b.WriteString("# Keys\n\nMade from the table in `tui/keys/standard.go` by `go test ./tui -run TestKeysPage -update`.\n\n" +
 		"Each action can get other keys in `[keys]` of config.toml, by the name in the last column: `message-newline = [\"ctrl+j\", \"f2\"]`. " +
 		"An empty list takes its keys away. A key that then means two things in one place is an error.\n")
-	where := scope("")
+	where := keys.Scope("")
 	for _, k := range keys.Standard().Bindings {
 		if k.Where != where {
 			where = k.Where
@@ -95,22 +94,6 @@ func setting(b keys.Binding) string {
 		return ""
 	}
 	return "`" + b.Setting() + "`"
-}
-
-// Every scope and action of the table is one that the screen knows, and no name is used twice.
-func TestTableIsKnown(t *testing.T) {
-	scopes := []scope{everywhere, inComposer, inQuestion, inNote, inRule, inForm, inOverlay, inSlashMenu, inPicker, inBlock, inReading}
-	names := map[string]bool{}
-	for _, b := range keys.Standard().Bindings {
-		if !slices.Contains(scopes, b.Where) {
-			t.Errorf("nobody asks for the keys of %q", b.Where)
-		}
-		if s := b.Setting(); s != "" && names[s] {
-			t.Errorf("two bindings are called %s", s)
-		} else {
-			names[s] = true
-		}
-	}
 }
 
 // TestReboundKeys: a key of the person's does what it stands for, the old one does not, and

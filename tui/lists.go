@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/internal/short"
+	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 	"codeagent/tui/picker"
 	"codeagent/tui/transcript"
@@ -24,14 +25,14 @@ func showSessions(m *app, _ string) tea.Cmd {
 	l := &sessionList{Picker: p, m: m, kept: m.offers.Sessions}
 	p.Choose = l.open
 	p.Deeds = []picker.Deed{
-		{Do: actAll, Key: m.keys.Name(inPicker, actAll), Help: "all folders", All: true, Run: func(picker.Row, string) tea.Cmd {
+		{Do: keys.All, Key: m.keys.Name(keys.InPicker, keys.All), Help: "all folders", All: true, Run: func(picker.Row, string) tea.Cmd {
 			l.all = !l.all
 			return l.load()
 		}},
-		{Do: actRename, Key: m.keys.Name(inPicker, actRename), Help: "renames", Label: "title", Saves: "saves", Writes: func(r picker.Row) string { return r.Text }, Run: func(r picker.Row, title string) tea.Cmd {
+		{Do: keys.Rename, Key: m.keys.Name(keys.InPicker, keys.Rename), Help: "renames", Label: "title", Saves: "saves", Writes: func(r picker.Row) string { return r.Text }, Run: func(r picker.Row, title string) tea.Cmd {
 			return l.change(func(ctx context.Context) error { return l.kept.Rename(ctx, r.Id, title) })
 		}},
-		{Do: actRemove, Key: m.keys.Name(inPicker, actRemove), Help: "deletes", Asks: "Delete %s permanently?", Fits: func(r picker.Row) bool { return !r.Mark }, Run: func(r picker.Row, _ string) tea.Cmd {
+		{Do: keys.Remove, Key: m.keys.Name(keys.InPicker, keys.Remove), Help: "deletes", Asks: "Delete %s permanently?", Fits: func(r picker.Row) bool { return !r.Mark }, Run: func(r picker.Row, _ string) tea.Cmd {
 			return l.change(func(ctx context.Context) error { return l.kept.Delete(ctx, r.Id) })
 		}},
 	}
@@ -204,7 +205,7 @@ func showCommands(m *app, _ string) tea.Cmd {
 	p.None, p.Enter = "no command was started in the background", "shows its output"
 	p.Live = func() tea.Cmd { return listCommands(m, p) }
 	p.Choose = func(r picker.Row) tea.Cmd { return showOutput(m, p, r) }
-	p.Deeds = []picker.Deed{{Do: actRemove, Key: m.keys.Name(inPicker, actRemove), Help: "ends it", Asks: "End %s and all it started?", Fits: func(r picker.Row) bool { return !r.Over }, Run: func(r picker.Row, _ string) tea.Cmd {
+	p.Deeds = []picker.Deed{{Do: keys.Remove, Key: m.keys.Name(keys.InPicker, keys.Remove), Help: "ends it", Asks: "End %s and all it started?", Fits: func(r picker.Row) bool { return !r.Over }, Run: func(r picker.Row, _ string) tea.Cmd {
 		return kill(m, p, r)
 	}}}
 	m.panel = list{p}

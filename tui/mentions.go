@@ -126,7 +126,7 @@ func (f *mentions) press(m *app, do keys.Action) bool {
 		f.at = (f.at + n - 1) % n
 	case do == keys.Down:
 		f.at = (f.at + 1) % n
-	case do == actQueue, do == keys.Send:
+	case do == keys.Queue, do == keys.Send:
 		m.composer.Name(f.from, f.found[f.at].Path)
 	default:
 		return false

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/approvals"
+	"codeagent/tui/keys"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
 )
@@ -132,7 +133,7 @@ func forgetWidening(m *app) {
 
 func setMode(m *app, to approvals.Mode) tea.Cmd {
 	m.offers.Approvals.SetMode(to)
-	return m.say("approvals: " + approvalName(string(to)) + " (" + m.keys.Name(everywhere, actMode) + " changes it)")
+	return m.say("approvals: " + approvalName(string(to)) + " (" + m.keys.Name(keys.Everywhere, keys.Mode) + " changes it)")
 }
 
 // answered closes the front question and records the answer.

@@ -27,8 +27,8 @@ type list struct{ *picker.Picker }
 func (l list) live() func() tea.Cmd { return l.Picker.Live }
 
 func (l list) key(m *app, k tea.Key) tea.Cmd {
-	do := m.keys.Find(k, inPicker, everywhere)
-	cmd, handled := l.Press(k, do, m.keys.Find(k, inComposer))
+	do := m.keys.Find(k, keys.InPicker, keys.Everywhere)
+	cmd, handled := l.Press(k, do, m.keys.Find(k, keys.InComposer))
 	if handled {
 		return cmd
 	}
@@ -62,10 +62,10 @@ func (p *panel) live() func() tea.Cmd { return p.refresh }
 func (p *panel) close(m *app) { m.panel = p.under }
 
 func (p *panel) key(m *app, k tea.Key) tea.Cmd {
-	switch do := m.keys.Find(k, inOverlay, everywhere); {
-	case do == actClose && k.Code == tea.KeyEnter && p.accept != nil:
+	switch do := m.keys.Find(k, keys.InOverlay, keys.Everywhere); {
+	case do == keys.Close && k.Code == tea.KeyEnter && p.accept != nil:
 		return p.accept(m)
-	case do == actClose, do == keys.Back:
+	case do == keys.Close, do == keys.Back:
 		p.close(m)
 		return nil
 	default:
@@ -132,11 +132,11 @@ func (p *questionPage) key(m *app, k tea.Key) tea.Cmd {
 			return cmd
 		}
 	}
-	switch do := m.keys.Find(k, inOverlay, everywhere); do {
-	case actClose, keys.Back, actToggle:
+	switch do := m.keys.Find(k, keys.InOverlay, keys.Everywhere); do {
+	case keys.Close, keys.Back, keys.Toggle:
 		m.panel = nil
 		return nil
-	case actArm:
+	case keys.Arm:
 		p.Q.Arm()
 		m.answer.sure = p.Q
 		return nil

@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event/word"
+	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 	"codeagent/tui/picker"
 )
@@ -39,7 +40,7 @@ func showPermissions(m *app, name string) tea.Cmd {
 		})
 	}
 	p.Deeds = []picker.Deed{
-		{Do: actRemove, Key: m.keys.Name(inPicker, actRemove), Help: "revokes", Run: func(r picker.Row, _ string) tea.Cmd {
+		{Do: keys.Remove, Key: m.keys.Name(keys.InPicker, keys.Remove), Help: "revokes", Run: func(r picker.Row, _ string) tea.Cmd {
 			return m.aside(func(ctx context.Context) then {
 				words, err := open.Revoke(ctx, r.Id)
 				return func(m *app) tea.Cmd {
@@ -53,11 +54,11 @@ func showPermissions(m *app, name string) tea.Cmd {
 				}
 			})
 		}},
-		{Do: actAll, Key: m.keys.Name(inPicker, actAll), Help: "what was asked", All: true, Run: func(picker.Row, string) tea.Cmd { return showAsked(m) }},
+		{Do: keys.All, Key: m.keys.Name(keys.InPicker, keys.All), Help: "what was asked", All: true, Run: func(picker.Row, string) tea.Cmd { return showAsked(m) }},
 	}
 	if m.offers.Approvals != nil {
 		name := func() { p.Title = "What is open beyond the policy · " + approvalName(modeOf(m)) }
-		p.Deeds = append(p.Deeds, picker.Deed{Do: actMode, Key: m.keys.Name(everywhere, actMode), Help: "approvals", All: true, Run: func(picker.Row, string) tea.Cmd {
+		p.Deeds = append(p.Deeds, picker.Deed{Do: keys.Mode, Key: m.keys.Name(keys.Everywhere, keys.Mode), Help: "approvals", All: true, Run: func(picker.Row, string) tea.Cmd {
 			cmd := nextMode(m)
 			name()
 			return cmd

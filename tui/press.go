@@ -55,7 +55,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 // write takes a key that is for the message.
 func (m *app) write(k tea.Key) tea.Cmd {
 	m.answer.follows = false
-	if m.menu.files.press(m, m.keys.Find(k, inSlashMenu, everywhere)) {
+	if m.menu.files.press(m, m.keys.Find(k, keys.InSlashMenu, keys.Everywhere)) {
 		return lookUp(m)
 	}
 	cmd := enterKey(m, k)
@@ -64,7 +64,7 @@ func (m *app) write(k tea.Key) tea.Cmd {
 
 func enterKey(m *app, k tea.Key) tea.Cmd {
 	if choices := m.menu.choices(m.composer.Text, m.offers); len(choices) > 0 {
-		if run, handled := m.menu.press(m.keys.Find(k, inSlashMenu), choices, &m.composer); handled {
+		if run, handled := m.menu.press(m.keys.Find(k, keys.InSlashMenu), choices, &m.composer); handled {
 			if run == nil {
 				return nil
 			}
@@ -81,8 +81,8 @@ func enterKey(m *app, k tea.Key) tea.Cmd {
 		m.menu.at = 0
 		return nil
 	}
-	do := m.composer.VimAction(m.keys.Find(k, inComposer, everywhere))
-	if do == actEarlier && m.composer.Normal() {
+	do := m.composer.VimAction(m.keys.Find(k, keys.InComposer, keys.Everywhere))
+	if do == keys.Earlier && m.composer.Normal() {
 		do = keys.Redo // as in vi
 	}
 	if handled, cmd := m.edit(&m.composer, do, m.composerWidth()); handled {
@@ -91,16 +91,16 @@ func enterKey(m *app, k tea.Key) tea.Cmd {
 	return m.common(do)
 }
 
-// common does the actions that apply everywhere, and those of a panel's keys.
+// common does the actions that apply keys.Everywhere, and those of a panel's keys.
 func (m *app) common(do keys.Action) tea.Cmd {
 	switch do {
 	case keys.Interrupt:
 		return m.ctrlC()
 	case keys.Back:
 		return m.back()
-	case actClose:
+	case keys.Close:
 		m.panel = nil
-	case actArm:
+	case keys.Arm:
 		if q := m.front(); q != nil && m.panel == nil {
 			q.Arm()
 			m.answer.sure = q
@@ -110,10 +110,10 @@ func (m *app) common(do keys.Action) tea.Cmd {
 		} else if q == nil && m.panel == nil {
 			m.composer.Edit(keys.Yank, m.composerWidth())
 		}
-	case actToggle:
+	case keys.Toggle:
 		m.toggle()
-	case actAbove, actBelow:
-		if by := map[keys.Action]int{actAbove: -1, actBelow: 1}[do]; m.panel == nil {
+	case keys.Above, keys.Below:
+		if by := map[keys.Action]int{keys.Above: -1, keys.Below: 1}[do]; m.panel == nil {
 			m.transcript.Choose(m.canvas(), by)
 		}
 	case keys.PageUp:
@@ -125,9 +125,9 @@ func (m *app) common(do keys.Action) tea.Cmd {
 			return nil
 		}
 		m.scroll(max(m.transcript.Height-2, 1))
-	case actLineUp:
+	case keys.LineUp:
 		m.scroll(-1)
-	case actLineDown:
+	case keys.LineDown:
 		m.scroll(1)
 	case keys.Top:
 		if m.panel != nil {
@@ -141,15 +141,15 @@ func (m *app) common(do keys.Action) tea.Cmd {
 		} else {
 			m.transcript.End()
 		}
-	case actRead:
+	case keys.Read:
 		readTranscript(m)
-	case actFind:
+	case keys.Find:
 		return findText(m, "")
-	case actMode:
+	case keys.Mode:
 		return nextMode(m)
-	case actRedraw:
+	case keys.Redraw:
 		return func() tea.Msg { return redrawMsg{} }
-	case actSuspend:
+	case keys.Suspend:
 		return m.suspend()
 	}
 	return nil
@@ -246,8 +246,8 @@ func (m *app) questionKey(q *question.Question, k tea.Key) (handled bool, cmd te
 			m.panel = nil // a note is written below the transcript
 		}
 	}()
-	switch m.keys.Find(k, inQuestion) {
-	case actOption:
+	switch m.keys.Find(k, keys.InQuestion) {
+	case keys.Option:
 		key := k.Keystroke()
 		if !q.Has(key) {
 			return false, nil
@@ -256,7 +256,7 @@ func (m *app) questionKey(q *question.Question, k tea.Key) (handled bool, cmd te
 			return true, m.answered(ans)
 		}
 		return true, checkSoon(m, q)
-	case actNote:
+	case keys.Note:
 		q.Open("")
 		return true, nil
 	}
@@ -265,7 +265,7 @@ func (m *app) questionKey(q *question.Question, k tea.Key) (handled bool, cmd te
 
 // noteKey takes a key while a note is written.
 func (m *app) noteKey(q *question.Question, k tea.Key) tea.Cmd {
-	do := m.keys.Find(k, inNote, everywhere)
+	do := m.keys.Find(k, keys.InNote, keys.Everywhere)
 	switch do {
 	case keys.Send:
 		if m.unread != nil {
@@ -282,7 +282,7 @@ func (m *app) noteKey(q *question.Question, k tea.Key) tea.Cmd {
 		}
 		q.Field = nil
 		return nil
-	case actArm, actToggle:
+	case keys.Arm, keys.Toggle:
 		return nil
 	}
 	if s := keys.Typed(k); s != "" {
@@ -290,10 +290,10 @@ func (m *app) noteKey(q *question.Question, k tea.Key) tea.Cmd {
 		return nil
 	}
 	if do == keys.None {
-		do = m.keys.Find(k, inComposer)
+		do = m.keys.Find(k, keys.InComposer)
 	}
 	switch do {
-	case keys.Newline, actQueue, keys.Up, keys.Down:
+	case keys.Newline, keys.Queue, keys.Up, keys.Down:
 		return nil
 	}
 	if handled, cmd := m.edit(q.Field, do, 1<<20); handled {
@@ -308,7 +308,7 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 	switch {
 	case do == keys.Send:
 		return true, m.send()
-	case do == actQueue:
+	case do == keys.Queue:
 		if m.work.running && m.unread == nil && strings.TrimSpace(c.Value()) != "" { // after the turn
 			said, keep := take(m)
 			m.work.queued = append(m.work.queued, said)
@@ -318,15 +318,15 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 		return true, m.common(keys.Top)
 	case do == keys.LineEnd && c.Empty():
 		return true, m.common(keys.End)
-	case do == actLeave && c == &m.composer && c.Empty():
-		return true, m.quit(m.keys.Name(inComposer, actLeave))
-	case do == actLeave:
+	case do == keys.Leave && c == &m.composer && c.Empty():
+		return true, m.quit(m.keys.Name(keys.InComposer, keys.Leave))
+	case do == keys.Leave:
 		c.Edit(keys.Delete, w)
-	case do == actClipboard:
+	case do == keys.Clipboard:
 		return true, m.readClipboard(c)
-	case do == actEarlier && c == &m.composer:
+	case do == keys.Earlier && c == &m.composer:
 		return true, showEarlier(m)
-	case do == actEditor && c == &m.composer:
+	case do == keys.Editor && c == &m.composer:
 		return true, openEditor(m)
 	case c == &m.composer && m.rewind.Active() && stepRewind(m, do, w):
 	case do == keys.Up && c == &m.composer && c.AtTop(w) && takeBackWaiting(m):

@@ -112,7 +112,7 @@ func readAll(t *testing.T, w, h int, q approvals.Request) {
 	}
 	done := tried()
 	if !done {
-		r.has("n no", keys.Standard().Name(everywhere, keys.PageDown)) // the no stays, and the way to the rest
+		r.has("n no", keys.Standard().Name(keys.Everywhere, keys.PageDown)) // the no stays, and the way to the rest
 		r.press("ctrl+o")
 		clicks = h
 		bothEnds := func() bool { r.press("end"); return tried() }

@@ -73,11 +73,11 @@ func (r *reader) Paste(s string) {
 
 // View draws the page below its title, and the field in the last line.
 func (r *reader) View(t *paint.Theme, w, h int) (out []string, x, y int) {
-	hint := func(where scope, do keys.Action, what string) []paint.Span {
+	hint := func(where keys.Scope, do keys.Action, what string) []paint.Span {
 		return []paint.Span{paint.Accent.Span(r.keys.Name(where, do)), paint.Dim.Span(" " + what + " ")}
 	}
-	head := hint(everywhere, keys.Back, "closes")
-	for _, more := range [][]paint.Span{hint(inReading, actFind, "finds"), hint(inReading, actNext, "next")} {
+	head := hint(keys.Everywhere, keys.Back, "closes")
+	for _, more := range [][]paint.Span{hint(keys.InReading, keys.Find, "finds"), hint(keys.InReading, keys.Next, "next")} {
 		if title := 15; paint.WidthOf(head)+paint.WidthOf(more)+title < w {
 			head = append(append(more, paint.Text.Span(" ")), head...)
 		}
@@ -94,7 +94,7 @@ func (r *reader) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 	case r.missed:
 		last = t.Row(w-1, paint.Warn.Span("  not found: "), paint.Text.Span(r.text))
 	case r.text != "":
-		last = t.Justify(w-1, []paint.Span{paint.Dim.Span("  found: "), paint.Text.Span(r.text)}, hint(inReading, actNext, "next"))
+		last = t.Justify(w-1, []paint.Span{paint.Dim.Span("  found: "), paint.Text.Span(r.text)}, hint(keys.InReading, keys.Next, "next"))
 	}
 	room := max(h-1, 0)
 	if last != "" {
@@ -111,22 +111,22 @@ func (r *reader) key(m *app, k tea.Key) tea.Cmd {
 	if r.field != nil {
 		return r.write(m, k)
 	}
-	switch do := m.keys.Find(k, inReading, inOverlay, everywhere); do {
-	case actFind:
+	switch do := m.keys.Find(k, keys.InReading, keys.InOverlay, keys.Everywhere); do {
+	case keys.Find:
 		return findText(m, "")
-	case actNext, actPrevious:
-		r.find(do == actPrevious)
-	case actClose, keys.Back:
+	case keys.Next, keys.Previous:
+		r.find(do == keys.Previous)
+	case keys.Close, keys.Back:
 		m.panel = nil
-	case actToggle:
+	case keys.Toggle:
 		return r.wholeOutput(m)
-	case actAbove:
+	case keys.Above:
 		r.Choose(r.canvas(), -1)
-	case actBelow:
+	case keys.Below:
 		r.Choose(r.canvas(), 1)
-	case actCopy:
+	case keys.Copy:
 		return putInClipboard(m, r.Source())
-	case actRead:
+	case keys.Read:
 	default:
 		return m.common(do)
 	}
@@ -166,16 +166,16 @@ func (r *reader) write(m *app, k tea.Key) tea.Cmd {
 		r.field.Typed(s)
 		return nil
 	}
-	switch do := m.keys.Find(k, inComposer, everywhere); do {
+	switch do := m.keys.Find(k, keys.InComposer, keys.Everywhere); do {
 	case keys.Send:
 		if text := strings.TrimSpace(r.field.Value()); text != "" {
 			r.text = text
 		}
 		r.field = nil
 		r.find(false)
-	case keys.Back, keys.Interrupt, actRead:
+	case keys.Back, keys.Interrupt, keys.Read:
 		r.field = nil
-	case keys.Newline, keys.Up, keys.Down, actFind:
+	case keys.Newline, keys.Up, keys.Down, keys.Find:
 	default:
 		if !r.field.Edit(do, 1<<20) {
 			return m.common(do)
@@ -189,10 +189,10 @@ func blockKey(m *app, k tea.Key) (handled bool, cmd tea.Cmd) {
 	if !m.transcript.Chosen() || !m.composer.Empty() || m.rewind.Active() {
 		return false, nil
 	}
-	switch m.keys.Find(k, inBlock) {
-	case actOpen:
+	switch m.keys.Find(k, keys.InBlock) {
+	case keys.Open:
 		m.transcript.Toggle(m.canvas())
-	case actCopy:
+	case keys.Copy:
 		return true, putInClipboard(m, m.transcript.Source())
 	default:
 		if keys.Typed(k) != "" {

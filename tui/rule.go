@@ -15,16 +15,16 @@ const checkPause = 300 * time.Millisecond
 
 // ruleKey takes a key while the rule of the answer "always" is shown.
 func ruleKey(m *app, q *question.Question, k tea.Key) tea.Cmd {
-	switch do := m.keys.Find(k, inRule, everywhere); do {
+	switch do := m.keys.Find(k, keys.InRule, keys.Everywhere); do {
 	case keys.Send:
 		return saveRule(m, q)
 	case keys.Back, keys.Interrupt:
 		q.Rule = nil
 		return nil
-	case actScope:
+	case keys.RuleScope:
 		q.Rule.ToggleScope()
 		return checkSoon(m, q)
-	case actExpiry:
+	case keys.RuleExpiry:
 		q.Rule.NextExpiry(m.now())
 		return checkSoon(m, q)
 	case keys.None:
@@ -37,7 +37,7 @@ func ruleKey(m *app, q *question.Question, k tea.Key) tea.Cmd {
 		return checkSoon(m, q)
 	}
 	before := q.Rule.Text.Text
-	q.Rule.Text.Edit(m.keys.Find(k, inComposer), question.RuleWidth(m.width))
+	q.Rule.Text.Edit(m.keys.Find(k, keys.InComposer), question.RuleWidth(m.width))
 	if q.Rule.Text.Text == before {
 		return nil
 	}

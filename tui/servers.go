@@ -12,6 +12,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/form"
+	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 	"codeagent/tui/picker"
 )
@@ -38,7 +39,7 @@ func showServers(m *app, _ string) tea.Cmd {
 		}
 		return cmd
 	}
-	p.Deeds = []picker.Deed{{Do: actRename, Key: m.keys.Name(inPicker, actRename), Help: "restarts", Run: func(r picker.Row, _ string) tea.Cmd {
+	p.Deeds = []picker.Deed{{Do: keys.Rename, Key: m.keys.Name(keys.InPicker, keys.Rename), Help: "restarts", Run: func(r picker.Row, _ string) tea.Cmd {
 		restart := m.aside(func(ctx context.Context) then {
 			err := all.Restart(ctx, r.Id)
 			return func(m *app) tea.Cmd {

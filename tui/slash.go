@@ -155,7 +155,7 @@ func (n *menu) press(do keys.Action, choices []command, c *composer.Composer) (r
 		n.at = (n.at + len(choices) - 1) % len(choices)
 	case keys.Down:
 		n.at = (n.at + 1) % len(choices)
-	case actQueue:
+	case keys.Queue:
 		c.Set(choices[n.at].typed())
 	case keys.Send:
 		run = choices[n.at].run
@@ -191,7 +191,7 @@ func helpPage(t *paint.Theme, w int, commands []command, table *keys.Table) []st
 		pairs = append(pairs, [2]string{c.usage(), c.help})
 	}
 	out = append(out, columns(t, w, pairs)...)
-	where := scope("")
+	where := keys.Scope("")
 	pairs = nil
 	flush := func() {
 		if len(pairs) > 0 {

@@ -75,3 +75,14 @@ func TestRebind(t *testing.T) {
 		t.Errorf("two keys swapped: %v", err)
 	}
 }
+
+// TestSettingsAreApart: no two bindings have one name in the settings.
+func TestSettingsAreApart(t *testing.T) {
+	names := map[string]bool{}
+	for _, b := range Standard().Bindings {
+		if s := b.Setting(); s != "" && names[s] {
+			t.Errorf("two bindings are called %s", s)
+		}
+		names[b.Setting()] = true
+	}
+}

@@ -26,7 +26,7 @@ type Binding struct {
 // Setting names the binding below [keys] in config.toml; "": the keys cannot be changed,
 // because they are the answers of a question.
 func (b Binding) Setting() string {
-	if b.Do == "option" {
+	if b.Do == Option {
 		return ""
 	}
 	return short[b.Where] + strings.ReplaceAll(string(b.Do), " ", "-")
@@ -155,7 +155,7 @@ func (b Binding) accept(want []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if typed(key) && b.Where != inOverlay && b.Where != inBlock && b.Where != inReading {
+		if typed(key) && b.Where != InOverlay && b.Where != InBlock && b.Where != InReading {
 			return nil, fmt.Errorf("the key %q types text here; add ctrl+ or alt+", k)
 		}
 		if slices.Contains(out, key) {
@@ -245,9 +245,9 @@ func clashes(bindings []Binding, at map[string]string) []error {
 				continue
 			}
 			owner[place{b.Where, k}] = b
-			if b.Where == everywhere {
+			if b.Where == Everywhere {
 				wide[k] = b
-			} else if other, taken := wide[k]; taken && !(intended[place{b.Where, k}] && intended[place{everywhere, k}]) {
+			} else if other, taken := wide[k]; taken && !(intended[place{b.Where, k}] && intended[place{Everywhere, k}]) {
 				clash(k, b, other)
 			}
 		}
