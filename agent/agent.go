@@ -65,8 +65,6 @@ type Tools interface {
 	Specs() []model.ToolSpec
 	// Plan's error is written for the model.
 	Plan(model.ToolCall) (tools.Call, error)
-	// Reads reports whether the calls of the tool name only read.
-	Reads(name string) bool
 	// Ready waits until all tools are there. The error is that of ctx.
 	Ready(ctx context.Context) error
 }
@@ -292,7 +290,7 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	batch := newBatch(ctx, t)
-	ans := answer{turn: t, batch: batch, guesses: guesses{batch: batch}}
+	ans := answer{turn: t, batch: batch}
 	items, b := a.now()
 	ask := a.ask(items, b.items)
 	ask.Schema = a.cfg.Schema.json()

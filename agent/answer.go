@@ -17,8 +17,6 @@ import (
 type answer struct {
 	turn  *turn
 	batch *batch
-	// guesses holds the calls that have begun.
-	guesses guesses
 	// calls counts the complete calls. waiting are those that have not started: with
 	// WholeAnswers no call starts before the answer is complete.
 	calls   int
@@ -59,12 +57,6 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 		case model.Sealed:
 			a.open(d.Kind)
 			a.seal(d.Opaque)
-		case model.CallStarted:
-			if a.decoding() {
-				a.guesses.begin(d)
-			}
-		case model.CallDelta:
-			a.guesses.more(d)
 		case model.CallDone:
 			if a.calls++; a.calls > mostCalls {
 				a.endless()
@@ -101,7 +93,7 @@ func (a *answer) decoding() bool { return !a.turn.agent.cfg.WholeAnswers }
 func (a *answer) start() {
 	a.log()
 	for _, call := range a.waiting {
-		a.batch.start(call, a.guesses.take(call.ID))
+		a.batch.start(call)
 	}
 	a.waiting = nil
 }
@@ -109,7 +101,6 @@ func (a *answer) start() {
 // end drops the calls that had not started when the stream ended.
 func (a *answer) end() {
 	a.close()
-	a.guesses.void()
 	never := func(i model.Item) bool {
 		return i.Kind == model.Call && slices.Contains(a.waiting, *i.Call)
 	}
@@ -137,7 +128,6 @@ func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
 		return false
 	}
 	a.items, a.unlogged, a.waiting, a.calls, a.kind = nil, nil, nil, 0, ""
-	a.guesses.void()
 	a.run.Reset()
 	a.turn.agent.emit(retrying(d))
 	return true

@@ -42,9 +42,9 @@ func newBatch(ctx context.Context, t *turn) *batch {
 	return &batch{ctx: ctx, turn: t, slots: make(chan struct{}, parallel)}
 }
 
-// start plans and starts a call. early is its run ahead; it may be nil. The goroutine
-// ends with the call, at the latest with ctx; wait joins it.
-func (b *batch) start(mc model.ToolCall, early *ahead) {
+// start plans and starts a call. The goroutine ends with the call, at the latest with ctx; wait
+// joins it.
+func (b *batch) start(mc model.ToolCall) {
 	c := &toolCall{turn: b.turn, model: mc, done: make(chan struct{})}
 	earlier := b.calls
 	b.calls = append(b.calls, c)
@@ -52,20 +52,12 @@ func (b *batch) start(mc model.ToolCall, early *ahead) {
 		c.err = errTooManyCalls
 	}
 	c.plan()
-	if early.reads(c.planned) {
-		c.ahead = early
-	} else {
-		early.void() // the complete call differs
-	}
 	b.group.Go(func() error {
 		defer close(c.done)
 		for _, before := range earlier {
 			if !c.shares || !before.shares {
 				<-before.done
 			}
-		}
-		if c.ahead != nil {
-			<-c.ahead.done // before taking a slot, since the run ahead may need one
 		}
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()

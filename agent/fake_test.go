@@ -164,8 +164,6 @@ type toolbox map[string]deed
 
 func (toolbox) Ready(context.Context) error { return nil }
 
-func (b toolbox) Reads(string) bool { return false }
-
 func (b toolbox) Specs() []model.ToolSpec { return []model.ToolSpec{{Name: "fake"}} }
 
 func (b toolbox) Plan(c model.ToolCall) (tools.Call, error) {
@@ -185,7 +183,6 @@ func (b toolbox) Plan(c model.ToolCall) (tools.Call, error) {
 }
 
 func (d deed) Action() approvals.Action { return d.action }
-func (d deed) Reads() string            { return "" }
 
 func (d deed) Run(ctx context.Context, p approvals.Permit, s tools.Stage) (tools.Result, error) {
 	policy, err := p.Policy(d.action)

@@ -29,8 +29,7 @@ package agent
 //
 // Calls of one message run in its order, each from the moment its arguments are
 // complete: those that only read, or are declared independent, share a time, and any
-// other runs alone (Action.Shares). One that only reads may have run ahead of that
-// (runAhead): its result then takes the place of run, and of nothing before it.
+// other runs alone (Action.Shares).
 
 import (
 	"context"
@@ -56,7 +55,6 @@ type toolCall struct {
 	action  approvals.Action
 	shares  bool          // Action.Shares, which parses a command, of action
 	err     error         // why planning failed
-	ahead   *ahead        // the same call run before it was complete; may be nil
 	done    chan struct{} // closed when the result is set
 	result  model.Item
 	less    func(most int) string // shortens the result's text, see tools.Result; may be nil
@@ -151,10 +149,6 @@ func (c *toolCall) decided(ctx context.Context, asks []string) (tools.Result, er
 			permit, said, err = c.askPermit(ctx, question)
 		case err != nil:
 			c.refusedAtOnce(err)
-		default:
-			if res, ok := c.found(permit); ok {
-				return res, nil
-			}
 		}
 		if err == nil {
 			held = c.holder(ctx)

@@ -199,7 +199,6 @@ func (s swapped) Plan(c model.ToolCall) (tools.Call, error) {
 	return swappedCall{shown, s.run}, err
 }
 func (s swappedCall) Action() approvals.Action { return s.shown.Action() }
-func (s swappedCall) Reads() string            { return s.shown.Reads() }
 func (s swappedCall) Run(ctx context.Context, p approvals.Permit, st tools.Stage) (tools.Result, error) {
 	return s.run.Run(ctx, p, st)
 }

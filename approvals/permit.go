@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"codeagent/sandbox"
@@ -41,12 +40,6 @@ func (p Permit) Policy(a Action) (sandbox.Policy, error) {
 		return sandbox.Policy{}, ErrNoPermit
 	}
 	return p.policy.Clone(), nil
-}
-
-// Equal reports whether p and q permit the same action under the same policy. A zero Permit
-// equals no permit.
-func (p Permit) Equal(q Permit) bool {
-	return p.minted && q.minted && p.action == q.action && p.paused == q.paused && reflect.DeepEqual(p.policy, q.policy)
 }
 
 func mint(a Action, p sandbox.Policy) Permit {

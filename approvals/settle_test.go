@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"codeagent/approvals/ledger"
 	"codeagent/sandbox"
 )
 
@@ -83,27 +82,6 @@ func TestPermitIsForExactlyOneAction(t *testing.T) {
 	d := command("x", Wish{Write: []string{"a", "b"}})
 	if _, err := q.Policy(d); err == nil {
 		t.Error("two lists are one to the permit")
-	}
-}
-
-func TestEqualPermits(t *testing.T) {
-	g := newGate(OnRequest, confined())
-	a, b := command("x", Wish{}), command("y", Wish{})
-	p, _, _ := g.Decide(a)
-	same, _, _ := g.Decide(a)
-	other, _, _ := g.Decide(b)
-	g.Ledger().add(ledger.Entry{Grant: sandbox.Grant{Write: []string{"/srv"}}})
-	wider, _, _ := g.Decide(a)
-	for name, c := range map[string]struct {
-		p, q Permit
-		want bool
-	}{
-		"the same action": {p, same, true}, "another action": {p, other, false}, "a wider policy": {p, wider, false},
-		"the zero permit": {p, Permit{}, false}, "two zero permits": {Permit{}, Permit{}, false},
-	} {
-		if got := c.p.Equal(c.q); got != c.want {
-			t.Errorf("%s: Equal is %v, want %v", name, got, c.want)
-		}
 	}
 }
 

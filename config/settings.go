@@ -164,7 +164,7 @@ var settings = []setting{
 	{key: "retry.patience_s", most: 24 * 3600, def: "0", at: func(c *Config, _ string) any { return &c.PatienceSeconds },
 		doc: "How many seconds a request waits and is tried again while the provider is busy (429), fails (5xx) or cannot be reached. Where nothing listens on this machine it is tried three times. A longer wait that the provider asks for ends it at once. 0: 120 without a screen, 60 with one, where Esc ends it."},
 	{key: "speculation.mode", choices: []string{"off", Decoding}, def: `"decoding"`, at: func(c *Config, _ string) any { return &c.Speculation },
-		doc: "When tool calls start. `decoding`: while the answer is still coming, each as soon as it is complete; `read_file`, `list_files` and `search` once what they need is known, and again if the rest changes it. What needs a question is never run ahead. `off`: none starts before the answer is complete, so an answer that breaks off has done nothing."},
+		doc: "When tool calls start. `decoding`: while the answer is still coming, each as soon as it is complete. `off`: none starts before the answer is complete, so an answer that breaks off has done nothing."},
 	hook("before_tool", "Commands to run before a tool call: `[[hooks.before_tool]]` with `command`, `match` (a regular expression for the whole name of the tool; unset: all) and `timeout_s` (10). They run in the sandbox and may deny the call, have you asked, or add words for the model ([hooks.md](hooks.md))."),
 	hook("after_tool", "As `hooks.before_tool`, after a call: they get its result with what the sandbox denied, and may add words."),
 	hook("question", "As `hooks.before_tool`, before you are asked: they may answer no."),

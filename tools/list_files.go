@@ -55,8 +55,7 @@ func (t *listFilesTool) plan(a listFilesArguments) (*call, error) {
 		title += " (" + a.Glob + ")"
 	}
 	action := approvals.Action{Tool: "list_files", Kind: word.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
-	reads := fmt.Sprintf("%q, %d levels, %q", path, a.Depth, a.Glob)
-	return &call{action: action, reads: reads, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, a.Depth, g)
 	}}, nil
 }

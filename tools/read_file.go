@@ -58,8 +58,7 @@ func (t *readFileTool) plan(a readFileArguments) (*call, error) {
 		title += fmt.Sprintf(" from line %d", a.Offset)
 	}
 	action := approvals.Action{Tool: "read_file", Kind: word.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
-	reads := fmt.Sprintf("%q from %d, %d lines", path, v.first, v.limit)
-	return &call{action: action, reads: reads, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, *v)
 	}}, nil
 }

@@ -53,9 +53,6 @@ func describe[A any](name, example string, plan func(A) (*call, error)) tool {
 	}}
 }
 
-// reading are the tools whose calls only read files: see Call.Reads.
-var reading = []string{"read_file", "list_files", "search"}
-
 // Call is one planned use of a tool.
 type Call interface {
 	// Action is what would happen; the gate judges it and the person reads it.
@@ -64,10 +61,6 @@ type Call interface {
 	// Action. A failure of the action is a Result for the model. An error means that nothing
 	// was done: no permit, no sandbox, or ctx ended.
 	Run(ctx context.Context, p approvals.Permit, s Stage) (Result, error)
-	// Reads says what the call reads if it only reads files, asks nobody and leaves no trace;
-	// it is empty for every other call. Two calls with the same Reads return the same, and
-	// such a call may run before its arguments are complete.
-	Reads() string
 }
 
 // Stage is the environment in which a call runs.
@@ -278,21 +271,13 @@ func (s *Set) Plan(c model.ToolCall) (Call, error) {
 	return planned, nil
 }
 
-// Reads reports whether calls of the tool name only read: see Call.Reads.
-func (s *Set) Reads(name string) bool {
-	return slices.Contains(reading, name) && !s.disabled[name]
-}
-
 // call is the Call of every tool; its Run checks the permit for all of them.
 type call struct {
 	action approvals.Action
 	run    func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error)
-	reads  string // see Call.Reads
 }
 
 func (c *call) Action() approvals.Action { return c.action }
-
-func (c *call) Reads() string { return c.reads }
 
 func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, err error) {
 	policy, err := p.Policy(c.action)

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/internal/scripted"
@@ -128,58 +126,5 @@ func TestNothingRunsThatTheConversationDoesNotHold(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// With the real tools, and arguments that arrive byte by byte, a read that ran ahead returns
-// the same, and an invalid call gets its error.
-func TestReadsAheadFindTheSame(t *testing.T) {
-	var calls []scripted.Call
-	for i, c := range [][2]string{
-		{"read_file", `{"path":"a.txt"}`},
-		{"read_file", `{"path":"\u0061.txt","offset":2,"limit":1}`},
-		{"read_file", `{"limit":1,"path":"sub/ü.txt"}`},
-		{"read_file", `{"path":"a.txt","path":"sub/ü.txt"}`},
-		{"read_file", `{"path":"a.txt","mode":"w"}`},
-		{"read_file", `{"path":"a.txt","offset":-1}`},
-		{"read_file", `{"path":"gone.txt"}`},
-		{"read_file", `"{\"path\":\"a.txt\"}"`},
-		{"list_files", `{}`},
-		{"list_files", `{"path":"sub","glob":"*.go"}`},
-		{"list_files", `{"path":".","depth":1}`},
-		{"search", `{"pattern":"t.o","path":"sub"}`},
-		{"search", `{"pattern":"TWO","ignore_case":true,"max":1}`},
-		{"search", `{"pattern":"("}`},
-	} {
-		calls = append(calls, scripted.Call{ID: fmt.Sprint("c", i), Name: c[0], Arguments: c[1]})
-	}
-	for name, w := range wires {
-		var found [2]map[string]string
-		for i, interleaved := range []bool{false, true} {
-			for _, whole := range []bool{true, false} {
-				b := newBenchOver(t, approvals.OnRequest, scripted.Steps(scripted.Reply{Calls: calls, Piece: 1, Interleave: interleaved}, scripted.Reply{Text: "ok"}),
-					w.connect(t), func(cfg *agent.Config) { cfg.WholeAnswers = whole })
-				for file, text := range map[string]string{"a.txt": "one\ntwo\nthree\n", "sub/ü.txt": "two\n", "sub/b.go": "package b\n"} {
-					file = filepath.Join(b.workspace, file)
-					if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-						t.Fatal(err)
-					}
-					if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if err := b.Turn(t.Context(), agent.Input{Text: "go"}); err != nil {
-					t.Fatal(err)
-				}
-				if whole {
-					found[i] = b.results()
-				} else if d := cmp.Diff(found[i], b.results()); d != "" || len(found[i]) != len(calls) {
-					t.Errorf("%s, interleaved %t: %s", name, interleaved, d)
-				}
-			}
-		}
-		if found[0]["c1"] != found[1]["c1"] || !strings.HasPrefix(found[0]["c1"], "2\ttwo") {
-			t.Errorf("%s: %q", name, found[0]["c1"])
-		}
 	}
 }
