@@ -13,6 +13,7 @@ RACE    := $(if $(CI),$(shell command -v gcc >/dev/null 2>&1 || command -v clang
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
 TIMEOUT := $(if $(CI),60m,10m)
 
+# Everything is built with -trimpath: what build, lint and cross compiled, the tests use, in any checkout.
 export CGO_ENABLED := 0
 
 .PHONY: run build test bench compat lint man install cross clean recording
@@ -40,9 +41,11 @@ build:
 # measured first (internal/machine); CODEAGENT_TEST_PACE=5/0 is a slow machine, and the
 # first rows of each table. go test starts packages in the order given: those that take longest come
 # first, and the others run beside them. `make lint` vets all of them.
-LONGEST := ./linuxsandbox ./cmd/codeagent ./exec ./internal/compat
+# Tests wait much, for processes and for time: there run twice as many packages at a time as there are processors.
+LONGEST := ./linuxsandbox ./cmd/codeagent ./cmd/codeagent/conversation ./exec ./internal/compat
+AT_ONCE := $(shell echo $$(( 2 * $$(getconf _NPROCESSORS_ONLN) )))
 test: build
-	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) run ./internal/testsummary $(GO) test -json $(RACE) -timeout $(TIMEOUT) -vet=off $(LONGEST) ./...
+	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) run -trimpath ./internal/testsummary $(GO) test -json -trimpath $(RACE) -p $(AT_ONCE) -timeout $(TIMEOUT) -vet=off $(LONGEST) ./...
 
 # Go's and Python's own tests, bare and in the sandbox, for half an hour. What may
 # differ is listed with its reason in internal/compat/exceptions.txt.
@@ -60,15 +63,15 @@ recording:
 
 lint:
 	@out=$$(gofmt -s -l .); [ -z "$$out" ] || { echo "gofmt -s would change:"; echo "$$out"; exit 1; }
-	$(GO) vet ./...
-	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(GO) vet -trimpath ./...
+	GOOS=darwin GOARCH=arm64 $(GO) vet -trimpath ./...
+	GOFLAGS=-trimpath $(GO) run $(STATICCHECK) ./...
 
 # Every platform that is promised must build.
 cross:
-	GOOS=linux  GOARCH=amd64 $(GO) build -buildvcs=false -o /dev/null ./cmd/codeagent && GOOS=linux GOARCH=amd64 $(GO) build -buildvcs=false -o /dev/null ./cmd/linux-sandbox-helper
-	GOOS=linux  GOARCH=arm64 $(GO) build -buildvcs=false -o /dev/null ./cmd/codeagent && GOOS=linux GOARCH=arm64 $(GO) build -buildvcs=false -o /dev/null ./cmd/linux-sandbox-helper
-	GOOS=darwin GOARCH=arm64 $(GO) build -buildvcs=false -o /dev/null ./cmd/codeagent
+	GOOS=linux  GOARCH=amd64 $(GO) build -buildvcs=false -trimpath -o /dev/null ./cmd/codeagent && GOOS=linux GOARCH=amd64 $(GO) build -buildvcs=false -trimpath -o /dev/null ./cmd/linux-sandbox-helper
+	GOOS=linux  GOARCH=arm64 $(GO) build -buildvcs=false -trimpath -o /dev/null ./cmd/codeagent && GOOS=linux GOARCH=arm64 $(GO) build -buildvcs=false -trimpath -o /dev/null ./cmd/linux-sandbox-helper
+	GOOS=darwin GOARCH=arm64 $(GO) build -buildvcs=false -trimpath -o /dev/null ./cmd/codeagent
 
 # The manual pages are made of the flags and of docs/.
 man: build

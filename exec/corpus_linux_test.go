@@ -74,15 +74,28 @@ const (
 // corpusUser is the user who runs the corpus besides root.
 const corpusUser = 1001
 
-// TestCorpusAsRoot and TestCorpusAsUser run a sample, and with CI=true all of it.
-func TestCorpusAsRoot(t *testing.T) {
+// TestCorpusAsRoot and TestCorpusAsUser run a sample in turn, and with CI=true all of it.
+func TestCorpusAsRoot(t *testing.T) { asRoot(t, runCorpus) }
+
+func TestCorpusAsUser(t *testing.T) { asCorpusUser(t, runCorpus) }
+
+func asRoot(t *testing.T, run func(*testing.T, string)) {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
 	}
-	runCorpus(t, corpusStage(t, 0))
+	inTurn(t, "Root")
+	run(t, corpusStage(t, 0))
 }
 
-func TestCorpusAsUser(t *testing.T) { asCorpusUser(t, runCorpus) }
+// inTurn has a table run as root or as an ordinary user, where both are possible.
+func inTurn(t *testing.T, user string) {
+	t.Helper()
+	table := strings.TrimSuffix(t.Name(), user)
+	if picked := machine.Pick(t, table, 1, 1, []string{"Root", "User"}); picked[0] != user {
+		t.Skip(machine.Sampled + "as the other user in this turn")
+	}
+}
 
 // asCorpusUser runs the test as an ordinary user, in a process of its own if this one is
 // root's.
@@ -96,6 +109,7 @@ func asCorpusUser(t *testing.T, run func(*testing.T, string)) {
 		run(t, corpusStage(t, os.Getuid()))
 		return
 	}
+	inTurn(t, "User")
 	stage := corpusStage(t, corpusUser)
 	binary := filepath.Join(stage, "tests")
 	if err := copyProgram("/proc/self/exe", binary); err != nil {

@@ -17,13 +17,8 @@ const (
 	shapesCertain = 0.99
 )
 
-// TestShapesAsRoot and TestShapesAsUser run a sample, and with CI=true all of it.
-func TestShapesAsRoot(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root")
-	}
-	runShapes(t, corpusStage(t, 0))
-}
+// TestShapesAsRoot and TestShapesAsUser run a sample in turn, and with CI=true all of it.
+func TestShapesAsRoot(t *testing.T) { asRoot(t, runShapes) }
 
 func TestShapesAsUser(t *testing.T) { asCorpusUser(t, runShapes) }
 

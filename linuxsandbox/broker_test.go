@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/filter"
 	"codeagent/sandbox"
@@ -112,13 +113,11 @@ func newTheatre(t *testing.T, b *Backend) *theatre {
 // withAndWithoutMounts runs a test of the broker on the host's own files, and over mounts where
 // they work. In a setting it runs once with what the setting offers; some settings have no mounts.
 func withAndWithoutMounts(t *testing.T, test func(t *testing.T, th *theatre)) {
-	for _, kind := range []struct {
-		name    string
-		backend func(testing.TB) *Backend
-	}{{"without mounts", newPlainBackend}, {"with mounts", newBackend}} {
-		if kind.name == "without mounts" && os.Getenv(attack.EnvSetting) != "" {
-			continue
-		}
+	kinds := []mountKind{{"without mounts", newPlainBackend}, {"with mounts", newBackend}}
+	if os.Getenv(attack.EnvSetting) != "" {
+		kinds = kinds[1:]
+	}
+	for _, kind := range machine.Pick(t, t.Name(), 1, len(kinds), kinds) {
 		t.Run(kind.name, func(t *testing.T) {
 			b := kind.backend(t)
 			defer b.Close()
@@ -126,6 +125,15 @@ func withAndWithoutMounts(t *testing.T, test func(t *testing.T, th *theatre)) {
 		})
 	}
 }
+
+// mountKind is whether the helper may mount.
+type mountKind struct {
+	name    string
+	backend func(testing.TB) *Backend
+}
+
+// String is what a sample is reported by.
+func (k mountKind) String() string { return k.name }
 
 // victim runs TestBrokerVictim in the sandbox.
 func (th *theatre) victim(t *testing.T, what, target string) (string, []sandbox.Denial) {

@@ -43,7 +43,7 @@ func (s setting) races() bool { return s.name == "user" || machine.Thorough() }
 func TestEscapes(t *testing.T) { runSettings(t, "^TestEscapesInSetting$", true, len(attack.Settings)) }
 
 // perTurn is in how many settings a test runs in one turn of CI.
-const perTurn = 4
+const perTurn = 2
 
 // inSettings runs tests of this binary in the settings of its turn. A user other than root has only one.
 func inSettings(t *testing.T, pattern string) { runSettings(t, pattern, true, perTurn) }

@@ -90,7 +90,7 @@ var whileAsked = []struct{ name, change string }{
 func TestChangedWhileAsked(t *testing.T) {
 	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
-		for _, row := range machine.Pick(t, "changes", 1, whileAsked) {
+		for _, row := range machine.Pick(t, "changes", 1, len(whileAsked), whileAsked) {
 			t.Run(row.name, func(t *testing.T) {
 				if err := os.RemoveAll(u.work + "/go"); err != nil {
 					t.Fatal(err)

@@ -91,7 +91,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runScripts(t, testscript.Params{Files: sampled(files, machine.Sample(t, 2))})
+	runScripts(t, testscript.Params{Files: sampled(files, machine.Sample(t, 3))})
 }
 
 // runScripts runs scripts, and checks every line of JSON that they print. A Setup of p

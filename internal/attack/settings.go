@@ -87,12 +87,7 @@ func settingsOf(t *testing.T, most int) []Setting {
 	if os.Getuid() != 0 {
 		return Settings
 	}
-	picked := machine.Pick(t, t.Name(), 2, Settings)
-	if len(picked) > most {
-		picked = picked[:most]
-		t.Logf("%s%d of %d settings, from %s on", machine.Sampled, most, len(Settings), picked[0].Name)
-	}
-	return picked
+	return machine.Pick(t, t.Name(), 1, most, Settings)
 }
 
 // Command returns the command that runs tests of binary in the setting, with files of their own in
@@ -278,7 +273,7 @@ func (p *Program) BuildPlain(t testing.TB, pkg string) string {
 	if info == nil || !slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		return "/proc/self/exe"
 	}
-	return p.Build(t, "tests", "test", "-c", "-vet=off", pkg)
+	return p.Build(t, "tests", "test", "-c", "-trimpath", "-vet=off", pkg)
 }
 
 // Remove removes what was built.

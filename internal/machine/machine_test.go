@@ -66,7 +66,7 @@ func TestSamplesRotate(t *testing.T) {
 				if choice.All() != (r.said == "") || !choice.All() && !strings.HasPrefix(r.said, Sampled) {
 					t.Errorf("%v says %q", choice, r.said)
 				}
-				for _, i := range Pick(r, "TestSome", 2, []int{0, 1, 2, 3, 4, 5, 6}) {
+				for _, i := range Pick(r, "TestSome", 2, 3, []int{0, 1, 2, 3, 4, 5, 6}) {
 					picked[i] = true
 				}
 				if r := (&recorder{name: "TestSome"}); true {
@@ -77,6 +77,32 @@ func TestSamplesRotate(t *testing.T) {
 			}
 			if len(rows) != table || len(picked) != 7 || turns == 0 || ci != "" && slowness == "1.0" && turns != hours {
 				t.Errorf("CI=%q, %s: %d rows, %d picked, %d turns", ci, slowness, len(rows), len(picked), turns)
+			}
+		}
+	}
+}
+
+// TestPicksMeetAllRows: whichever user or setting is picked, in time each tries each row of a sample.
+func TestPicksMeetAllRows(t *testing.T) {
+	for _, ci := range []string{"", "true"} {
+		for _, of := range []int{2, 7} {
+			for _, slowness := range []string{"1.0", "2.0"} {
+				t.Setenv("CI", ci)
+				met, every := map[[2]int]bool{}, 0
+				all := make([]int, of)
+				for i := range all {
+					all[i] = i
+				}
+				for hour := range 3000 {
+					t.Setenv(variable, fmt.Sprint(slowness, "/", hour))
+					r := &recorder{name: "TestSome"}
+					choice := Sample(r, 4)
+					every = choice.Every
+					met[[2]int{choice.Offset, Pick(r, "TestSome", 1, 1, all)[0]}] = true
+				}
+				if len(met) != every*of {
+					t.Errorf("CI=%q, %s: %d of %d rows each meet their row", ci, slowness, len(met), every*of)
+				}
 			}
 		}
 	}

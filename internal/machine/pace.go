@@ -168,24 +168,33 @@ func Turn(t testing.TB, home int) {
 
 // ofName returns in how many of its own turns it is the turn of name, one of n.
 func (p Pace) ofName(name string, n int) int {
+	return (n - (number(name)+p.own())%n) % n
+}
+
+func number(name string) int {
 	sum := 0
 	for _, c := range []byte(name) {
 		sum = (sum*31 + int(c)) % 9973
 	}
-	return (n - (sum+p.own())%n) % n
+	return sum
 }
 
-// Pick chooses some of several that take equally long, outside CI home of them and in CI all, fewer
-// on a slow machine but at least one. Others of the same number are chosen for another name.
-func Pick[T any](t testing.TB, name string, home int, all []T) []T {
+// Pick chooses some of several that take equally long, outside CI home of them and in CI thorough,
+// fewer on a slow machine but at least one. Others of the same number are chosen for another name. They change with
+// the sum of the turn's digits, which returns in no regular steps: so in time each is tried with each row of a sample.
+func Pick[T any](t testing.TB, name string, home, thorough int, all []T) []T {
 	t.Helper()
 	p := Current()
 	n := home
 	if p.Thorough {
-		n = len(all)
+		n = thorough
 	}
 	n = min(len(all), max(1, int(math.Round(float64(n)/p.Slowness))))
-	first := p.ofName(name, len(all))
+	first := number(name)
+	for turn := p.own(); turn > 0 && n < len(all); turn /= len(all) {
+		first += turn % len(all)
+	}
+	first = first * n % len(all)
 	picked := slices.Concat(all[first:], all[:first])[:n]
 	if n < len(all) {
 		t.Logf("%s%v of %d", Sampled, picked, len(all))

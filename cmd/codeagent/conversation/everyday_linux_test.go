@@ -43,17 +43,19 @@ func TestMain(m *testing.M) {
 // TestEveryday runs everyday jobs with the real gate and the real sandbox. Calls are held, and a
 // person counts the questions. A job that succeeds in the sandbox causes no question. A job that
 // needs more causes at most one. Outside CI this is a sample, which changes each hour.
-func TestEveryday(t *testing.T) { eachStage(t, everydayVariable, "TestEverydayJobs") }
+func TestEveryday(t *testing.T) { inStages(t, everydayVariable, "TestEverydayJobs", 1) }
 
-// eachStage runs the test body in a process of its own for root and for a user, or for the user alone. A
-// variable names the folder of the stage.
-func eachStage(t *testing.T, variable, body string) {
+// inStages runs the test body in a process of its own for root or for a user in turn, in CI for so many of
+// them, or for the user alone. A variable names the folder of the stage.
+func inStages(t *testing.T, variable, body string, thorough int) {
 	t.Helper()
-	uids := map[string]int{"self": -1}
+	t.Parallel()
+	users := []string{"self"}
 	if os.Geteuid() == 0 {
-		uids = map[string]int{"root": 0, "user": everydayUser}
+		users = []string{"root", "user"}
 	}
-	for name, uid := range uids {
+	for _, name := range machine.Pick(t, t.Name(), 1, thorough, users) {
+		uid := map[string]int{"self": -1, "root": 0, "user": everydayUser}[name]
 		t.Run(name, func(t *testing.T) {
 			stage := everydayStage(t, uid)
 			cmd := exec.Command(stage+"/tests", "-test.run", "^"+body+"$", "-test.v")
@@ -87,10 +89,7 @@ func everydayStage(t *testing.T, uid int) string {
 	dir, err := os.MkdirTemp("/var/tmp", "everyday-")
 	if err == nil {
 		t.Cleanup(func() { os.RemoveAll(dir) })
-		var data []byte
-		if data, err = os.ReadFile("/proc/self/exe"); err == nil {
-			err = os.WriteFile(dir+"/tests", data, 0o755)
-		}
+		attack.CopyFile(t, hostileTests.BuildPlain(t, "codeagent/cmd/codeagent/conversation"), dir+"/tests")
 	}
 	if err == nil && uid > 0 {
 		err = os.Chown(dir, uid, uid)

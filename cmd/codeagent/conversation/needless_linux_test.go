@@ -10,7 +10,7 @@ import (
 
 // TestNeedless runs ordinary jobs that need nothing beyond the sandbox, in a home folder that other programs have used: all succeed, with at
 // most one question over the whole table. Outside CI this is a sample.
-func TestNeedless(t *testing.T) { eachStage(t, needlessVariable, "TestNeedlessJobs") }
+func TestNeedless(t *testing.T) { inStages(t, needlessVariable, "TestNeedlessJobs", 2) }
 
 const (
 	needlessVariable = "CODEAGENT_TEST_NEEDLESS"

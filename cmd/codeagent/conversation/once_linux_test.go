@@ -30,7 +30,7 @@ import (
 
 // TestAnsweredOnce runs jobs that need more than the sandbox gives, with the real gate and sandbox, and a person who answers "once" to every
 // question. All but those that say why are done, with at most as many questions as their row says. Outside CI this is a sample.
-func TestAnsweredOnce(t *testing.T) { eachStage(t, onceVariable, "TestAnsweredOnceJobs") }
+func TestAnsweredOnce(t *testing.T) { inStages(t, onceVariable, "TestAnsweredOnceJobs", 2) }
 
 const (
 	onceVariable = "CODEAGENT_TEST_ONCE"

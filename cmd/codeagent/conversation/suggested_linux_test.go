@@ -18,7 +18,7 @@ const suggestedVariable = "CODEAGENT_TEST_SUGGESTED"
 
 // TestSuggestionsEveryday: codeagent accepts what each everyday job suggests, and the job gets further with
 // it. Outside CI this is a sample.
-func TestSuggestionsEveryday(t *testing.T) { eachStage(t, suggestedVariable, "TestSuggestedJobs") }
+func TestSuggestionsEveryday(t *testing.T) { inStages(t, suggestedVariable, "TestSuggestedJobs", 1) }
 
 // TestSuggestedJobs is the body of TestSuggestionsEveryday, in a process of its user.
 func TestSuggestedJobs(t *testing.T) {
