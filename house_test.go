@@ -87,7 +87,7 @@ var rooms = []room{
 	// The rules that answer before a person is asked: their file, and what they match.
 	{path: "approvals/rules", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "mvdan.cc/sh/v3/syntax"}},
 	// Rules of other tools, translated into rules.toml. Their files are hostile input.
-	{path: "approvals/rules/foreign", floor: 1, imports: []string{"approvals/rules", "internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
+	{path: "approvals/rules/foreign", floor: 1, imports: []string{"approvals/rules", "internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "go.starlark.net/syntax"}},
 	// What hooks answer: hostile text, which may deny, ask and add words, and permit nothing.
 	{path: "hooks", floor: 1, imports: []string{"event", "internal/short", "internal/visible", "patch", "sandbox"}, pure: true},
 	// Which refusals programs survive: a file of codeagent's own, which only decides whether to ask.

@@ -18,9 +18,9 @@ import (
 //	network_rule(host = "a.example", protocol = "https", decision = "allow")
 func Codex(name string, data []byte, home string) (Result, error) {
 	c := codex{reading{name: path.Base(name), home: home}}
-	all, err := statements(string(data))
+	all, err := statements(c.name, data)
 	if err != nil {
-		return Result{}, fmt.Errorf("%s:%w", c.name, err)
+		return Result{}, err
 	}
 	for _, s := range all {
 		c.statement(s)
