@@ -3,6 +3,8 @@ package exec
 import (
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Output is drained as fast as a command writes it, and given to a sink as fast as a
@@ -11,7 +13,7 @@ import (
 // sent. When more is printed, the oldest bytes are dropped and the next offset shows the gap.
 const (
 	feedBurst = 10
-	feedEvery = time.Second / 9
+	feedRate  = 9
 	// feedPiece is the most bytes of one piece: 20 of them are 256 KiB.
 	feedPiece = 256 << 10 / 20
 	// feedWaits is how many pieces may be queued while the bucket is empty: the queue is
@@ -26,11 +28,10 @@ type feed struct {
 
 	// mu guards the fields below.
 	mu     sync.Mutex
-	tokens float64 // pieces that may be sent now
-	filled time.Time
-	data   []byte // the queue
-	end    int64  // the offset of its end
-	over   bool   // no more output will come
+	pieces *rate.Limiter // may be sent
+	data   []byte        // the queue
+	end    int64         // the offset of its end
+	over   bool          // no more output will come
 
 	wake chan struct{} // one slot: the queue is not empty
 	stop chan struct{} // closed when no more output will come
@@ -39,7 +40,7 @@ type feed struct {
 
 // newFeed starts a feed; finish ends its goroutine.
 func newFeed(sink Sink) *feed {
-	f := &feed{sink: sink, tokens: feedBurst, filled: time.Now(),
+	f := &feed{sink: sink, pieces: rate.NewLimiter(feedRate, feedBurst),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	go f.deliver()
 	return f
@@ -48,8 +49,7 @@ func newFeed(sink Sink) *feed {
 // put queues a copy of data; calls come in order.
 func (f *feed) put(offset int64, data []byte) {
 	f.mu.Lock()
-	f.refill()
-	most := max(feedWaits, int(f.tokens)) * feedPiece
+	most := max(feedWaits, int(f.pieces.Tokens())) * feedPiece
 	if offset != f.end {
 		f.data = nil
 	}
@@ -61,12 +61,6 @@ func (f *feed) put(offset int64, data []byte) {
 	case f.wake <- struct{}{}:
 	default:
 	}
-}
-
-func (f *feed) refill() {
-	now := time.Now()
-	f.tokens = min(feedBurst, f.tokens+float64(now.Sub(f.filled))/float64(feedEvery))
-	f.filled = now
 }
 
 // finish sends the rest of the queue and waits for the sink.
@@ -106,19 +100,19 @@ func (f *feed) deliver() {
 func (f *feed) next() (offset int64, piece []byte, wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.refill()
-	switch {
-	case len(f.data) == 0 && f.over:
-		return 0, nil, -1
-	case len(f.data) == 0:
+	if len(f.data) == 0 {
+		if f.over {
+			return 0, nil, -1
+		}
 		return 0, nil, 0
-	case f.tokens >= 1:
-		f.tokens--
-	case f.over:
+	}
+	reserved := f.pieces.Reserve()
+	if wait := reserved.Delay(); wait > 0 {
+		if !f.over {
+			reserved.Cancel()
+			return 0, nil, wait
+		}
 		f.data = f.data[max(0, len(f.data)-feedPiece):] // the last piece only
-	default:
-		// A microsecond more: rounding must not end the wait too early for a token.
-		return 0, nil, time.Duration((1-f.tokens)*float64(feedEvery)) + time.Microsecond
 	}
 	n := min(len(f.data), feedPiece)
 	offset, piece = f.end-int64(len(f.data)), f.data[:n:n]

@@ -10,11 +10,11 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 )
 
 // OverHTTP connects to a server by streamable HTTP, and reads its tools. headers are sent with
@@ -89,14 +89,12 @@ type round struct {
 	next    http.RoundTripper
 	foreign *atomic.Pointer[string] // Client.foreign; nil: it is not noted
 
-	mu    sync.Mutex
-	rate  *meter // of all answers together
-	again *meter // of streams that are opened anew: the server says how soon
+	rate  meter         // of all answers together
+	again *rate.Limiter // of streams that are opened anew: the server says how soon
 }
 
 func newRound(at *url.URL, headers map[string]string) *round {
-	now := time.Now()
-	return &round{at: at, headers: headers, rate: newMeter(now), again: &meter{at: now, messages: 20}, next: &http.Transport{
+	return &round{at: at, headers: headers, rate: newMeter(), again: rate.NewLimiter(1, 20), next: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second,
 	}}
@@ -106,7 +104,7 @@ func newRound(at *url.URL, headers map[string]string) *round {
 func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	if req.Method == http.MethodGet {
-		if err := wait(ctx, r.streams()); err != nil {
+		if err := wait(ctx, r.again.Reserve().Delay()); err != nil {
 			return nil, err
 		}
 	}
@@ -179,16 +177,6 @@ func (r *round) send(req *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(again)
 }
 
-// streams counts a stream that is opened, and returns how long to wait before it.
-func (r *round) streams() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	r.again.messages = min(20, r.again.messages+now.Sub(r.again.at).Seconds()) - 1
-	r.again.at = now
-	return time.Duration(max(0, -r.again.messages) * float64(time.Second))
-}
-
 // wait waits for d, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
@@ -233,10 +221,7 @@ func (b *body) Read(p []byte) (int, error) {
 			b.depth = nesting{}
 		}
 	}
-	b.round.mu.Lock()
-	pause := b.round.rate.take(time.Now(), n, messages)
-	b.round.mu.Unlock()
-	if stopped := wait(b.ctx, pause); stopped != nil {
+	if stopped := wait(b.ctx, b.round.rate.take(time.Now(), n, messages)); stopped != nil {
 		return 0, stopped
 	}
 	return n, err

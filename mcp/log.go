@@ -5,24 +5,17 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
-)
 
-// A server that logs without end is heard this often: logBurst messages at once, then one for
-// each logEvery.
-const (
-	logBurst = 50
-	logEvery = time.Second
+	"golang.org/x/time/rate"
 )
 
 // logger hands on what is worth telling, bounded in length and in number. It is the SDK's
 // logger too.
 type logger struct {
 	tell func(level, text string)
+	rate *rate.Limiter // of a server that logs without end
 
 	mu     sync.Mutex
-	left   int
-	at     time.Time
 	missed int
 	banner string // what was printed last before the first message
 	once   map[string]bool
@@ -46,7 +39,7 @@ func (l *logger) sayOnce(s string) {
 }
 
 func newLogger(tell func(level, text string)) *logger {
-	return &logger{tell: tell, left: logBurst}
+	return &logger{tell: tell, rate: rate.NewLimiter(1, 50)}
 }
 
 // say tells text, unless too much was reported lately.
@@ -63,8 +56,14 @@ func (l *logger) say(level, s string) {
 	default:
 		level = "info"
 	}
-	missed, ok := l.take(time.Now())
-	if !ok {
+	l.mu.Lock()
+	told, missed := l.rate.Allow(), l.missed
+	l.missed = 0
+	if !told {
+		l.missed = missed + 1
+	}
+	l.mu.Unlock()
+	if !told {
 		return
 	}
 	if missed > 0 {
@@ -85,23 +84,6 @@ func (l *logger) printed() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.banner
-}
-
-// take reports whether another message may be told now, and how many were not.
-func (l *logger) take(now time.Time) (missed int, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if more := int(now.Sub(l.at) / logEvery); more > 0 {
-		l.left = min(logBurst, l.left+more)
-		l.at = now
-	}
-	if l.left == 0 {
-		l.missed++
-		return 0, false
-	}
-	l.left--
-	missed, l.missed = l.missed, 0
-	return missed, true
 }
 
 // Enabled is part of slog.Handler: the SDK's warnings and errors count.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 )
 
 // Bounds of what a server sends. Beyond the rates it is read more slowly: the pipe fills, and
@@ -47,10 +48,8 @@ type pipes struct {
 
 // Connect is part of sdk.Transport.
 func (p *pipes) Connect(context.Context) (sdk.Connection, error) {
-	c := &pipeConn{
-		out: p.out, in: p.in, log: p.log, closed: make(chan struct{}),
-		incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, maxQueued),
-	}
+	c := &pipeConn{out: p.out, in: p.in, log: p.log, incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, maxQueued)}
+	c.open, c.end = context.WithCancel(context.Background())
 	go c.read()
 	go c.write()
 	return c, nil
@@ -63,7 +62,8 @@ type pipeConn struct {
 	log      *logger
 	incoming chan jsonrpc.Message
 	outgoing chan []byte
-	closed   chan struct{}
+	open     context.Context // until Close
+	end      context.CancelFunc
 	once     sync.Once
 	asked    atomic.Int32
 }
@@ -79,7 +79,7 @@ func (c *pipeConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		}
 		return m, nil
-	case <-c.closed:
+	case <-c.open.Done():
 		return nil, io.EOF
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -99,7 +99,7 @@ func (c *pipeConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	select {
 	case c.outgoing <- append(data, '\n'):
 		return nil
-	case <-c.closed:
+	case <-c.open.Done():
 		return io.ErrClosedPipe
 	case <-ctx.Done():
 		return ctx.Err()
@@ -110,7 +110,7 @@ func (c *pipeConn) Write(ctx context.Context, m jsonrpc.Message) error {
 func (c *pipeConn) Close() error {
 	var err error
 	c.once.Do(func() {
-		close(c.closed)
+		c.end()
 		err = errors.Join(c.in.Close(), c.out.Close())
 	})
 	return err
@@ -125,7 +125,7 @@ func (c *pipeConn) write() {
 				c.Close()
 				return
 			}
-		case <-c.closed:
+		case <-c.open.Done():
 			return
 		}
 	}
@@ -134,14 +134,14 @@ func (c *pipeConn) write() {
 // read hands on the messages of the server until its output ends.
 func (c *pipeConn) read() {
 	defer close(c.incoming)
-	rate := newMeter(time.Now())
+	rate := newMeter()
 	in := c.cleaner(rate)
 	for {
 		messages, _, err := in.next()
 		if err != nil {
 			return
 		}
-		if !c.pause(rate.take(time.Now(), 0, max(1, len(messages)))) {
+		if wait(c.open, rate.take(time.Now(), 0, max(1, len(messages)))) != nil {
 			return
 		}
 		for _, m := range messages {
@@ -150,7 +150,7 @@ func (c *pipeConn) read() {
 			}
 			select {
 			case c.incoming <- m:
-			case <-c.closed:
+			case <-c.open.Done():
 				return
 			}
 		}
@@ -158,40 +158,25 @@ func (c *pipeConn) read() {
 }
 
 // cleaner reads what the server prints, at the rate of its bytes.
-func (c *pipeConn) cleaner(rate *meter) *cleaner {
-	return &cleaner{r: bufio.NewReaderSize(&metered{c.out, rate, c.pause}, 64<<10), log: c.log}
+func (c *pipeConn) cleaner(rate meter) *cleaner {
+	return &cleaner{r: bufio.NewReaderSize(&metered{c.out, rate, c.open}, 64<<10), log: c.log}
 }
 
 // metered counts bytes when they are read, and not with the line that they belong to: one without an
 // end would not be slowed down.
 type metered struct {
 	io.Reader
-	rate  *meter
-	pause func(time.Duration) bool
+	rate meter
+	open context.Context
 }
 
 // Read is part of io.Reader.
 func (m *metered) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
-	if !m.pause(m.rate.take(time.Now(), n, 0)) {
-		return 0, io.ErrClosedPipe
+	if closed := wait(m.open, m.rate.take(time.Now(), n, 0)); closed != nil {
+		return 0, closed
 	}
 	return n, err
-}
-
-// pause waits, and reports whether the connection is still open.
-func (c *pipeConn) pause(d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-c.closed:
-		return false
-	}
 }
 
 // refused answers a request of the server at once while too many others wait: each would hold a
@@ -376,21 +361,14 @@ func (n *nesting) over(data []byte) bool {
 }
 
 // meter is how much a server may send: bursts, and then rates.
-type meter struct {
-	at              time.Time
-	bytes, messages float64
-}
+type meter struct{ bytes, messages *rate.Limiter }
 
-func newMeter(now time.Time) *meter {
-	return &meter{at: now, bytes: bytesBurst, messages: messagesBurst}
+func newMeter() meter {
+	return meter{rate.NewLimiter(bytesRate, bytesBurst), rate.NewLimiter(messagesRate, messagesBurst)}
 }
 
 // take counts what was read at now, and returns for how long nothing more should be read.
-func (m *meter) take(now time.Time, size, messages int) time.Duration {
-	passed := max(0, now.Sub(m.at).Seconds())
-	m.at = now
-	m.bytes = min(bytesBurst, m.bytes+passed*bytesRate) - float64(size)
-	m.messages = min(messagesBurst, m.messages+passed*messagesRate) - float64(messages)
-	wait := max(-m.bytes/bytesRate, -m.messages/messagesRate, 0)
-	return time.Duration(wait * float64(time.Second))
+func (m meter) take(now time.Time, size, messages int) time.Duration {
+	bytes := m.bytes.ReserveN(now, min(size, bytesBurst)) // a limiter grants no more than its burst at once
+	return max(bytes.DelayFrom(now), m.messages.ReserveN(now, min(messages, messagesBurst)).DelayFrom(now))
 }

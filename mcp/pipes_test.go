@@ -125,7 +125,7 @@ func FuzzCleaner(f *testing.F) {
 // A flood is read at the rates, whatever it consists of.
 func TestMeter(t *testing.T) {
 	at := time.Unix(0, 0)
-	m := newMeter(at)
+	m := newMeter()
 	if d := m.take(at, bytesBurst, messagesBurst); d != 0 {
 		t.Errorf("the burst waits %v", d)
 	}
@@ -167,8 +167,13 @@ func TestEndlessLineIsSlow(t *testing.T) {
 			close(begun)
 		}
 	}
-	c := &pipeConn{out: out, in: discarding{}, log: newLogger(nil), closed: make(chan struct{})}
-	in := c.cleaner(&meter{at: time.Now(), bytes: -3600 * bytesRate})
+	c := &pipeConn{out: out, in: discarding{}, log: newLogger(nil)}
+	c.open, c.end = context.WithCancel(t.Context())
+	spent := newMeter()
+	for range 1000 {
+		spent.take(time.Now(), bytesBurst, 0)
+	}
+	in := c.cleaner(spent)
 	go func() {
 		<-begun
 		c.Close()
