@@ -164,7 +164,7 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/short", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "model", "prompts", "sandbox", "tui/attention", "tui/composer", "tui/form", "tui/keys", "tui/mark", "tui/mention", "tui/message", "tui/paint", "tui/palette", "tui/picker", "tui/question", "tui/rewind", "tui/terminal", "tui/transcript"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "model", "prompts", "sandbox", "tui/attention", "tui/composer", "tui/form", "tui/keys", "tui/mark", "tui/mention", "tui/message", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/rewind", "tui/terminal", "tui/transcript"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
@@ -183,9 +183,10 @@ var rooms = []room{
 	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint"}, pure: true, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	{path: "tui/attention", floor: 3, imports: []string{"tui/paint"}, pure: true},
 	{path: "tui/rewind", floor: 3, imports: []string{"tui/message", "tui/paint"}, pure: true},
+	{path: "tui/part", floor: 3, imports: []string{"tui/keys", "tui/paint"}, pure: true},
 	// What an MCP server asks: its words, and what is sent to it.
-	{path: "tui/form", floor: 3, imports: []string{"internal/visible", "mcp/inquiry", "tui/composer", "tui/keys", "tui/paint"}, pure: true},
-	{path: "tui/question", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox", "tui/composer", "tui/denial", "tui/paint"}, pure: true},
+	{path: "tui/form", floor: 3, imports: []string{"internal/visible", "mcp/inquiry", "tui/composer", "tui/keys", "tui/paint", "tui/part"}, pure: true},
+	{path: "tui/question", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox", "tui/composer", "tui/denial", "tui/keys", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/transcript", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/denial", "tui/mark", "tui/markdown", "tui/message", "tui/paint"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi", "znkr.io/diff"}},
 	{path: "headless", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/short", "internal/visible", "sandbox"}},
 

@@ -11,12 +11,11 @@ import (
 	"codeagent/internal/short"
 	"codeagent/tui/attention"
 	"codeagent/tui/composer"
-	"codeagent/tui/form"
 	"codeagent/tui/keys"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
 	"codeagent/tui/paint"
-	"codeagent/tui/question"
+	"codeagent/tui/part"
 	"codeagent/tui/rewind"
 	"codeagent/tui/transcript"
 )
@@ -38,13 +37,13 @@ type app struct {
 	transcript transcript.Transcript
 	composer   composer.Composer
 	rewind     rewind.Rewind
-	docks
-	widening widening
-	panel    overlay // nil: none
-	menu     menu
-	work     work
-	images   message.Count
-	unread   reading
+	docks      part.Docks
+	widening   widening
+	panel      overlay // nil: none
+	menu       menu
+	work       work
+	images     message.Count
+	unread     reading
 	notices
 	selection selection
 	picture
@@ -107,7 +106,7 @@ func newApp(box *mailbox, now func() time.Time) *app {
 	m := &app{
 		box: box, clock: clock{now: now, after: tea.Tick}, offers: Options{Grace: grace},
 		theme: paint.New(true), keyboard: keyboard{keys: keys.Standard()}, composer: composer.New(),
-		transcript: transcript.New(now), docks: docks{question.Queue{Keys: questionKeys(keys.Standard())}, form.Queue{Keys: formKeys(keys.Standard())}}, work: work{shownEnds: map[string]bool{}},
+		transcript: transcript.New(now), work: work{shownEnds: map[string]bool{}},
 		host: host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return nil }},
 	}
 	m.composer.Hint = "Ask codeagent"
@@ -155,18 +154,24 @@ func (m *app) draw() tea.View {
 	choices, chosen := m.menu.draw(t, w, m.composer.Text, m.offers)
 	need := wants{menu: min(len(choices), menuRows), composer: len(m.composer.Rows(m.composerWidth()))}
 	cx, cy := -1, -1
-	asked := drawAsked(m, questionRoom(m.height))
-	need.question = len(asked.lines)
+	dock := func(h int) (d part.Drawn) {
+		if m.panel == nil {
+			d = m.docks.View(part.Canvas{Theme: t, Width: w, Home: m.facts.home, Now: m.now()}, h)
+		}
+		return d
+	}
+	asked := dock(questionRoom(m.height))
+	need.question = len(asked.Lines)
 	waiting := waitingLines(t, w, m.box.waiting(), m.work.queued)
 	need.queued = len(waiting)
 	_, need.full = m.panel.(*questionPage)
 	a := arrange(m.height, need)
-	if a.question.height < len(asked.lines) {
-		asked = drawAsked(m, a.question.height)
+	if a.question.height < len(asked.Lines) {
+		asked = dock(a.question.height)
 	}
-	if asked.seen != nil {
-		cx, cy = asked.x, asked.y
-		asked.seen()
+	if asked.Seen != nil {
+		cx, cy = asked.X, asked.Y
+		asked.Seen()
 	}
 	lines := make([]string, 0, m.height)
 	if m.panel != nil {
@@ -176,7 +181,7 @@ func (m *app) draw() tea.View {
 	} else {
 		lines = append(lines, m.transcript.View(m.canvas(), a.transcript.height)...)
 	}
-	lines = append(lines, asked.lines...)
+	lines = append(lines, asked.Lines...)
 	if a.status.height > 0 {
 		lines = append(lines, m.status(t, w))
 	}
@@ -222,36 +227,10 @@ func (m *app) draw() tea.View {
 		v.Cursor = tea.NewCursor(cx, a.transcript.top+cy)
 	case cy >= 0:
 		v.Cursor = tea.NewCursor(cx, a.question.top+cy)
-	case m.panel == nil && (m.front() == nil || !m.front().Armed()):
+	case m.panel == nil && (m.docks.Front() == nil || !m.docks.Front().Armed()):
 		v.Cursor = tea.NewCursor(x+paint.Gutter, a.composer.top+y)
 	}
 	return v
-}
-
-// askedRows is the drawing of a question, docked below the transcript. seen records that the person
-// sees it, or nil.
-type askedRows struct {
-	lines []string
-	x, y  int
-	seen  func()
-}
-
-// asked draws the question in front in at most h rows.
-func drawAsked(m *app, h int) askedRows {
-	if m.panel != nil {
-		return askedRows{}
-	}
-	more := len(m.questions.Waiting) + len(m.forms.Waiting) - 1
-	if f := m.form(); f != nil {
-		f.Behind = m.questions.Front() != nil
-		d := f.View(m.theme, m.width, h, more)
-		return askedRows{d.Lines, d.X, d.Y, func() { f.OnScreen(d) }}
-	}
-	if q := m.questions.Front(); q != nil {
-		d := q.View(m.theme, m.width, h, m.facts.home, m.now(), more)
-		return askedRows{d.Lines, d.X, d.Y, func() { q.OnScreen(d) }}
-	}
-	return askedRows{}
 }
 
 func drawAlone(panel overlay, t *paint.Theme, w, h int) tea.View {
@@ -277,9 +256,9 @@ func (m *app) status(t *paint.Theme, w int) string {
 	switch {
 	case m.hint.text != "":
 		left = []paint.Span{paint.Warn.Span("  " + m.hint.text)}
-	case m.front() != nil && m.panel == nil:
+	case m.docks.Front() != nil && m.panel == nil:
 		// The question above says it.
-	case m.front() != nil:
+	case m.docks.Front() != nil:
 		left = []paint.Span{paint.Warn.Span("?"), paint.Text.Span(" question pending: " + m.keys.Name(keys.Everywhere, keys.Back) + " to answer it")}
 		if _, ok := m.panel.(*questionPage); ok {
 			left = []paint.Span{paint.Accent.Span("  " + m.keys.Name(keys.Everywhere, keys.Back)), paint.Dim.Span(" closes the full view")}

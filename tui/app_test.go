@@ -153,7 +153,7 @@ func TestScreens(t *testing.T) {
 						golden.Check(t, "question-80.ansi", r.app.View().Content+"\n")
 						golden.Check(t, "question-80.svg", golden.SVG(trimmed(r.app.View().Content), w))
 					}
-					r.app.questions.Waiting = nil
+					r.app.docks = nil
 					r.app.work.running = false
 					continue
 				}

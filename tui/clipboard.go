@@ -16,22 +16,22 @@ import (
 
 	"codeagent/event/word"
 	"codeagent/internal/short"
-	"codeagent/tui/composer"
 	"codeagent/tui/message"
+	"codeagent/tui/part"
 )
 
 // stillRead is why something is not sent yet: the pasted content belongs to it.
 const stillRead = "still reading the clipboard; Esc cancels"
 
-// readClipboard reads the clipboard for c, the message or a note. The screen works
-// meanwhile; Esc and Ctrl+C cancel the read.
-func (m *app) readClipboard(c *composer.Composer) tea.Cmd {
+// readClipboard reads the clipboard for the message, or for the field of a dock. The screen
+// works meanwhile; Esc and Ctrl+C cancel the read.
+func (m *app) readClipboard(field part.Insert) tea.Cmd {
 	clipboard := m.offers.Clipboard
 	if clipboard == nil || m.unread != nil {
 		return nil
 	}
-	if c == &m.composer {
-		m.disarm()
+	if field == nil {
+		m.docks.Disarm()
 	}
 	wanted, leave := context.WithCancel(context.Background())
 	m.unread = reading(leave)
@@ -45,7 +45,7 @@ func (m *app) readClipboard(c *composer.Composer) tea.Cmd {
 				return nil // cancelled
 			}
 			m.unread.leave()
-			cmd := m.clipped(c, clip, err)
+			cmd := m.clipped(field, clip, err)
 			return tea.Batch(cmd, m.stir())
 		}
 	})
@@ -61,37 +61,32 @@ func (r *reading) leave() {
 	}
 }
 
-func (m *app) clipped(c *composer.Composer, clip Clip, err error) tea.Cmd {
-	q := m.question()
-	note := c != &m.composer
+func (m *app) clipped(field part.Insert, clip Clip, err error) tea.Cmd {
 	switch {
 	case err != nil:
 		m.transcript.Note(word.LevelWarning, err.Error())
 		m.transcript.End()
-	case note && (q == nil || q.Field != c):
+	case field != nil && !field(clip.Text):
 		return m.say("the note is closed")
-	case note && clip.Image != nil:
+	case field != nil && clip.Image != nil:
 		return m.say("a note takes text only")
+	case field != nil:
 	case clip.Image != nil:
-		m.disarm()
+		m.docks.Disarm()
 		m.composer.Attach(m.images.Numbered(message.Message{Images: []message.Image{*clip.Image}}).Images[0])
 	default:
-		return m.pasteInto(c, clip.Text)
+		return m.pasteMessage(clip.Text)
 	}
 	return nil
 }
 
-// pasteInto pastes into the message, or into a note, which is one line.
-func (m *app) pasteInto(c *composer.Composer, s string) tea.Cmd {
-	if c != &m.composer {
-		c.Paste(strings.Join(strings.Fields(s), " "))
-		return nil
-	}
-	m.disarm()
+// pasteMessage pastes into the message.
+func (m *app) pasteMessage(s string) tea.Cmd {
+	m.docks.Disarm()
 	if cmd := m.pasteImage(s); cmd != nil {
 		return cmd
 	}
-	c.Paste(s)
+	m.composer.Paste(s)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"codeagent/event"
 	"codeagent/tui/message"
+	"codeagent/tui/question"
 )
 
 // fakeClipboard holds clip, or err; or its owner never answers.
@@ -123,7 +124,7 @@ func TestClipboardAndQuestions(t *testing.T) {
 	r.has("a note takes text only")
 	f.clip = Clip{Text: "use\nthe cache"}
 	r.do(r.press("ctrl+v"))
-	field := r.app.questions.Front().Field
+	field := r.app.docks.Front().(*question.Question).Field
 	if field.Value() != "use the cache" || !r.app.composer.Empty() {
 		t.Errorf("the note holds %q, the message %q", field.Value(), r.app.composer.Value())
 	}
@@ -135,8 +136,8 @@ func TestClipboardAndQuestions(t *testing.T) {
 		t.Errorf("a closed note holds %q, the message %q", field.Value(), r.app.composer.Value())
 	}
 	r.put(npmRequest("2"))
-	q := r.app.questions.Front()
-	q.Arm()
+	q := r.app.docks.Front().(*question.Question)
+	q.Arm(true)
 	cmd := r.press("ctrl+v")
 	r.rest()
 	if q.Armed() {
@@ -162,7 +163,7 @@ func TestClipboardAndAnswers(t *testing.T) {
 		r.has("still reading the clipboard; Esc cancels")
 		r.press(key)
 		r.do(left)
-		if field := r.app.questions.Front().Field; field == nil || field.Value() != "use " {
+		if field := r.app.docks.Front().(*question.Question).Field; field == nil || field.Value() != "use " {
 			t.Fatalf("after %s: %v", key, field)
 		}
 	}

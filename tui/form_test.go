@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -101,34 +100,6 @@ func TestFormNeverStealsTyping(t *testing.T) {
 	y.wantReply(a, inquiry.Declined, nil)
 }
 
-func TestFormAnswers(t *testing.T) {
-	page := inquiry.Question{Server: "s", Message: "Sign in", URL: "https://login.example/a"}
-	for _, c := range []struct {
-		name   string
-		asked  inquiry.Question
-		keys   []string
-		action string
-		values map[string]any
-	}{
-		{"decline", signUp(), []string{"ctrl+y", "esc", "n"}, inquiry.Declined, nil},
-		{"cancel", signUp(), []string{"ctrl+y", "esc", "c"}, inquiry.Cancelled, nil},
-		{"Esc twice disarms", signUp(), []string{"ctrl+y", "esc", "esc", "n"}, "", nil},
-		{"agree", page, []string{"ctrl+y", "1"}, inquiry.Accepted, map[string]any{}},
-		{"the address is copied", page, []string{"ctrl+y", "u"}, "", nil},
-		{"a form has no address", signUp(), []string{"ctrl+y", "esc", "u"}, "", nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, 80, 24)
-			a := r.inquire(c.asked)
-			r.press(c.keys...)
-			r.wantReply(a, c.action, c.values)
-			if r.stops > 0 {
-				t.Error("the turn was interrupted")
-			}
-		})
-	}
-}
-
 // TestFormEscOrder: Esc leaves the fields, disarms the form, and only then interrupts the turn.
 func TestFormEscOrder(t *testing.T) {
 	r := newRig(t, 80, 24)
@@ -142,17 +113,6 @@ func TestFormEscOrder(t *testing.T) {
 	if r.press("esc"); r.stops != 1 {
 		t.Error("Esc does not interrupt behind a form that was left")
 	}
-}
-
-// TestFormIsReadFirst: a long message is not agreed to before its end was seen.
-func TestFormIsReadFirst(t *testing.T) {
-	r := newRig(t, 40, 15)
-	a := r.inquire(inquiry.Question{Server: "s", Message: strings.Repeat("words of the server ", 40)})
-	r.press("ctrl+y", "1")
-	r.has("read this first")
-	r.wantReply(a, "", nil)
-	r.press("1", "1", "1", "1")
-	r.wantReply(a, inquiry.Accepted, map[string]any{})
 }
 
 // TestFormAndPermission: a permission is asked about first, but not while a form is filled in.
@@ -192,7 +152,7 @@ func TestFormIsWithdrawn(t *testing.T) {
 	r := newRig(t, 80, 24)
 	a := r.inquire(signUp())
 	r.press("ctrl+y")
-	r.app.box.post(withdrawn{form: a})
+	r.app.box.post(withdrawn{ask: a})
 	r.send(inboxMsg{})
 	r.lacks("booking asks")
 	r.typeText("hello")

@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/tui/keys"
+	"codeagent/tui/part"
 )
 
 // A question must not catch the keys of somebody who is typing when it appears. It
@@ -26,7 +27,7 @@ type quietMsg struct{ at int }
 // stir counts a key or a new question. While a question waits it restarts the wait.
 func (m *app) stir() tea.Cmd {
 	m.stirs++
-	q := m.front()
+	q := m.docks.Front()
 	if q == nil || !q.Waits() || !m.composer.Empty() {
 		return nil
 	}
@@ -35,21 +36,19 @@ func (m *app) stir() tea.Cmd {
 }
 
 // quiet arms the question if nothing happened since.
-func (m *app) quiet(msg quietMsg) {
-	q := m.front()
-	full, _ := m.panel.(*questionPage)
-	covered := m.panel != nil && (full == nil || docked(full.Q) != q)
-	if q != nil && msg.at == m.stirs && q.Waits() && m.composer.Empty() && !covered && m.unread == nil {
-		q.Arm()
+func quiet(m *app, msg quietMsg) {
+	q := m.shown()
+	if q != nil && msg.at == m.stirs && q.Waits() && m.composer.Empty() && m.unread == nil {
+		q.Arm(false)
 	}
 }
 
 // answering is an answer that waits for what follows it.
 type answering struct {
 	hold   time.Duration // 0: none waits
-	sure   docked        // armed by Ctrl+Y
+	sure   part.Dock     // armed by Ctrl+Y
 	key    *tea.Key      // the answer that waits, about the question
-	about  docked
+	about  part.Dock
 	at     time.Time // when it was pressed
 	number int
 	// early: the answer that waits came before its question could be read. It answers nothing.
@@ -61,7 +60,7 @@ type answering struct {
 type answerMsg struct{ at int }
 
 // holdAnswer takes an answer to a question that a pause has armed; false: it is given at once.
-func holdAnswer(m *app, q docked, k tea.Key) (tea.Cmd, bool) {
+func holdAnswer(m *app, q part.Dock, k tea.Key) (tea.Cmd, bool) {
 	a := &m.answer
 	if a.hold == 0 || a.sure == q || keys.Typed(k) == "" || m.keys.Find(k, keys.InQuestion) != keys.Option || !q.Has(k.Keystroke()) {
 		return nil, false
@@ -74,7 +73,7 @@ func holdAnswer(m *app, q docked, k tea.Key) (tea.Cmd, bool) {
 // holdEarly keeps an answer that follows another out of the message, where it would bar every answer after
 // it: the person answers one question after the other. It must be repeated; with other text it is text.
 func holdEarly(m *app, k tea.Key) bool {
-	a, q := &m.answer, m.front()
+	a, q := &m.answer, m.docks.Front()
 	if !a.follows || m.panel != nil || q == nil || !q.Waits() || !m.composer.Empty() || keys.Typed(k) == "" || !q.Has(k.Keystroke()) {
 		return false
 	}
@@ -96,7 +95,7 @@ func settleAnswer(m *app, k tea.Key) (cmd tea.Cmd, handled bool) {
 		return nil, holdEarly(m, k)
 	}
 	quick := m.burst.gap > 0 && m.now().Sub(m.answer.at) <= m.burst.gap
-	switch again := m.answer.about == m.front() && m.answer.about.Has(k.Keystroke()); {
+	switch again := m.answer.about == m.docks.Front() && m.answer.about.Has(k.Keystroke()); {
 	case k.Code == tea.KeyEscape, k.Code == tea.KeyBackspace, m.keys.Find(k, keys.Everywhere) == keys.Interrupt:
 		dropHeld(m)
 		return nil, true
@@ -117,14 +116,14 @@ func giveAnswer(m *app, at int) tea.Cmd {
 	if a.key == nil || at != a.number {
 		return nil
 	}
-	q, k := m.front(), *a.key
-	if full, ok := m.panel.(*questionPage); q != a.about || !q.Armed() || m.panel != nil && (!ok || docked(full.Q) != q) {
+	q, k := m.shown(), *a.key
+	if q == nil || q != a.about || !q.Armed() {
 		typeHeld(m)
 		return nil
 	}
 	dropHeld(m)
-	_, cmd := answerKey(m, q, k)
-	return cmd
+	intent, _ := q.Key(k)
+	return m.do(intent)
 }
 
 // typeHeld puts the answer that waits into the message, where the rest of the word follows it.
@@ -135,7 +134,7 @@ func typeHeld(m *app) {
 	if _, ok := m.panel.(*questionPage); ok {
 		m.panel = nil
 	}
-	m.disarm()
+	m.docks.Disarm()
 	m.composer.Typed(keys.Typed(k))
 	m.burst.last, m.burst.text = m.now(), true
 }

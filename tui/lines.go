@@ -13,7 +13,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/internal/environ"
+	"codeagent/tui/form"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 	"codeagent/tui/question"
 	"codeagent/tui/terminal"
 	"codeagent/tui/transcript"
@@ -66,7 +68,7 @@ type (
 	lineMsg      string
 	interruptMsg struct{}
 	// openMsg opens a question for answers.
-	openMsg struct{ q docked }
+	openMsg struct{ q part.Dock }
 	// announceMsg names the calls that have run for a while.
 	announceMsg struct{}
 )
@@ -84,7 +86,7 @@ type inLines struct {
 	hinted       int                // the number of the last hint
 	asked        *question.Question // the question that was written
 	part         any                // its note or rule that was written
-	open         docked             // the question that takes an answer, and until its invitation
+	open         part.Dock          // the question that takes an answer, and until its invitation
 	asking       asking             // the question of a server that was written
 	until        string
 	page         overlay // the page that was written and takes a line
@@ -163,7 +165,7 @@ func (d *inLines) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			cmd = d.next
 		}
 	case openMsg:
-		if msg.q == d.front() {
+		if msg.q == d.docks.Front() {
 			d.open = msg.q
 			d.print(d.until)
 		}
@@ -188,7 +190,9 @@ func fileOf(w io.Writer) *os.File {
 
 // line takes what the person wrote: an answer, a choice, a command or a message.
 func (d *inLines) line(text string) tea.Cmd {
-	m, q, f := d.app, d.app.question(), d.app.form()
+	m, front := d.app, d.app.docks.Front()
+	q, _ := front.(*question.Question)
+	f, _ := front.(*form.Form)
 	switch page := d.page.(type) {
 	case list:
 		d.page, m.panel = nil, nil
@@ -202,20 +206,18 @@ func (d *inLines) line(text string) tea.Cmd {
 		}
 	}
 	switch {
-	case f != nil && d.open == docked(f):
+	case f != nil && d.open == front:
 		if cmd, handled := d.formLine(text); handled {
 			return cmd
 		}
 	case q != nil && q.Field != nil:
 		q.Field.Typed(text)
-		return m.noteKey(q, tea.Key{Code: tea.KeyEnter})
+		return writeDock(m, q, tea.Key{Code: tea.KeyEnter})
 	case q != nil && q.Rule != nil:
 		return d.rule(q, text)
-	case q != nil && q.Has(text) && docked(q) == d.open:
-		if ans, ok := q.Choose(text); ok {
-			return m.answered(ans)
-		}
-		return nil
+	case q != nil && q.Has(text) && front == d.open:
+		intent, _ := q.Key(tea.Key{Code: []rune(text)[0], Text: text})
+		return m.do(intent)
 	}
 	switch {
 	case text == "":
@@ -231,7 +233,7 @@ func (d *inLines) line(text string) tea.Cmd {
 	if left := m.composer.Value(); left != "" {
 		m.composer.Set("") // a hint says why it was not sent
 	}
-	if m.front() != nil {
+	if m.docks.Front() != nil {
 		d.print("That is a message for the model. The question still waits for one of its answers.")
 	}
 	return cmd
@@ -241,7 +243,7 @@ func (d *inLines) line(text string) tea.Cmd {
 func (d *inLines) rule(q *question.Question, text string) tea.Cmd {
 	switch text {
 	case "":
-		return saveRule(d.app, q)
+		return d.do(q.SaveRule())
 	case "scope":
 		q.Rule.ToggleScope()
 		d.part = nil
@@ -268,7 +270,7 @@ func (d *inLines) write() tea.Cmd {
 	}
 	d.writePanel()
 	cmd := tea.Batch(d.writeQuestion(), d.writeForm())
-	if !m.work.running && m.front() == nil && m.panel == nil && !d.prompted && m.facts.started && !m.box.left {
+	if !m.work.running && m.docks.Front() == nil && m.panel == nil && !d.prompted && m.facts.started && !m.box.left {
 		fmt.Fprint(d.out, "> ")
 		d.prompted = true
 	}
@@ -284,40 +286,40 @@ func (d *inLines) announce() {
 }
 
 func (d *inLines) writeQuestion() (cmd tea.Cmd) {
-	q := d.app.question()
-	if q == nil {
-		if d.asked = nil; d.app.form() == nil {
+	q, ok := d.docks.Front().(*question.Question)
+	if !ok {
+		if d.asked = nil; d.docks.Front() == nil {
 			d.open, d.asking = nil, asking{}
 		}
 		return nil
 	}
-	var part any
+	var written any
 	switch {
 	case q.Field != nil:
-		part = q.Field
+		written = q.Field
 	case q.Rule != nil:
-		part = q.Rule
+		written = q.Rule
 	}
-	if q == d.asked && part == d.part {
+	if q == d.asked && written == d.part {
 		return nil
 	}
 	if q != d.asked { // what is being typed is not about it
 		d.open, d.asking = nil, asking{} // a form is asked again afterwards, with what was given
 		cmd = d.after(d.offers.Grace, func(time.Time) tea.Msg { return openMsg{q} })
 	}
-	d.asked, d.part = q, part
+	d.asked, d.part = q, written
 	switch {
 	case q.Field != nil:
 		d.print("reason (optional), then Enter:")
 	case q.Rule != nil:
-		drawn := q.View(d.theme, d.width, tallest, d.facts.home, d.now(), 0)
-		q.OnScreen(drawn)
+		drawn := q.View(part.Canvas{Theme: d.theme, Width: d.width, Home: d.facts.home, Now: d.now()}, tallest)
+		drawn.Seen()
 		for _, l := range drawn.Lines {
 			d.print(spokenLine(l))
 		}
 		d.print("Enter saves this rule; the word scope changes where it holds; anything else goes back")
 	default:
-		q.Arm() // for what its drawing offers
+		q.Arm(false) // for what its drawing offers
 		lines, _, _ := question.NewPage(q, d.facts.home, d.now).View(d.theme, d.width, tallest)
 		lines = withoutTail(lines)
 		for i, l := range lines[:max(len(lines)-1, 0)] {

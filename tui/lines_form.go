@@ -17,8 +17,8 @@ type asking struct {
 
 // writeForm writes the question of a server that is new.
 func (d *inLines) writeForm() tea.Cmd {
-	f := d.app.form()
-	if f == nil || f == d.asking.Form {
+	f, ok := d.docks.Front().(*form.Form)
+	if !ok || f == d.asking.Form {
 		return nil
 	}
 	d.asking, d.open = asking{f, -1}, nil // what is being typed is not about it
@@ -46,19 +46,9 @@ func (d *inLines) formLine(text string) (cmd tea.Cmd, handled bool) {
 		d.nextField()
 		return nil, true
 	case text == "1" && f.Fields() > 0:
-		if reply := f.Send(); reply != nil {
-			return replied(d.app, *reply), true
-		}
-		return nil, true
+		return d.do(f.Send()), true
 	}
-	reply, copied := f.Choose(text)
-	switch {
-	case copied != "":
-		return putInClipboard(d.app, copied), true
-	case reply != nil:
-		return replied(d.app, *reply), true
-	}
-	return nil, true
+	return d.do(f.Choose(text)), true
 }
 
 func (d *inLines) nextField() {

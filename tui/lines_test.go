@@ -77,7 +77,7 @@ func TestFormInLines(t *testing.T) {
 		}
 	}
 	r.wantReply(a, "", nil)
-	d.Update(openMsg{r.app.front()})
+	d.Update(openMsg{r.app.docks.Front()})
 	for _, s := range []string{"1", "Al", "Ada  King", "", "window", "3, 1", "no", "-", "1"} {
 		d.line(s)
 		d.write()
@@ -88,15 +88,15 @@ func TestFormInLines(t *testing.T) {
 	out.Reset()
 	a = r.inquire(signUp())
 	d.write()
-	d.Update(openMsg{r.app.front()})
+	d.Update(openMsg{r.app.docks.Front()})
 	d.line("1")
 	d.line("Ada")
 	r.put(npmRequest("q")) // comes between, and is answered first
 	d.write()
-	d.Update(openMsg{r.app.front()})
+	d.Update(openMsg{r.app.docks.Front()})
 	d.line("s")
 	d.write()
-	d.Update(openMsg{r.app.front()})
+	d.Update(openMsg{r.app.docks.Front()})
 	d.line("n")
 	r.wantReply(a, inquiry.Declined, nil)
 	for l := range strings.Lines(out.String()) {

@@ -8,9 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
-	"codeagent/tui/form"
 	"codeagent/tui/message"
-	"codeagent/tui/question"
+	"codeagent/tui/part"
 )
 
 // frame is the least time between two drawings of events: tokens that arrive faster
@@ -34,10 +33,7 @@ type mailbox struct {
 }
 
 // withdrawn reports that nobody waits for the answer any more.
-type withdrawn struct {
-	ask  *question.Ask
-	form *form.Ask
-}
+type withdrawn struct{ ask part.Ask }
 
 func newMailbox() *mailbox {
 	return &mailbox{wake: make(chan struct{}, 1), done: make(chan struct{})}

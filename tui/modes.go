@@ -60,7 +60,7 @@ func changeMode(m *app, to approvals.Mode) tea.Cmd {
 func askWidening(m *app, w widening, r approvals.Request) tea.Cmd {
 	w.ask = &question.Ask{Request: r, Reply: make(chan approvals.Answer, 1)}
 	m.widening = w
-	m.questions.Insert(w.ask, m.now())
+	m.docks.Insert(w.ask, m.setting())
 	m.panel = nil // it would cover the question
 	return m.stir()
 }
@@ -118,14 +118,14 @@ func wideningRequest(from, to approvals.Mode, unconfined bool) approvals.Request
 
 // asksWidening reports whether the question in front is about a wider policy.
 func asksWidening(m *app) bool {
-	q := m.questions.Front()
-	return q != nil && m.widening.ask != nil && slices.Contains(q.Asks, m.widening.ask)
+	q, ok := m.docks.Front().(*question.Question)
+	return ok && m.widening.ask != nil && slices.Contains(q.Asks, m.widening.ask)
 }
 
 // forgetWidening withdraws the question about a wider policy, if there is one.
 func forgetWidening(m *app) {
 	if m.widening.ask != nil {
-		m.questions.Withdraw(m.widening.ask)
+		m.docks.Withdraw(m.widening.ask)
 		m.leaveStalePage()
 	}
 	m.widening = widening{}
@@ -136,14 +136,14 @@ func setMode(m *app, to approvals.Mode) tea.Cmd {
 	return m.say("approvals: " + approvalName(string(to)) + " (" + m.keys.Name(keys.Everywhere, keys.Mode) + " changes it)")
 }
 
-// answered closes the front question and records the answer.
-func (m *app) answered(ans approvals.Answer) tea.Cmd {
+// answered closes a question and records the answer.
+func (m *app) answered(ans question.Answered) tea.Cmd {
 	m.answer.follows = true
-	own, w := asksWidening(m), m.widening
-	for _, waiting := range m.questions.Front().Asks {
+	own, w := m.widening.ask != nil && slices.Contains(ans.Asks, m.widening.ask), m.widening
+	for _, waiting := range ans.Asks {
 		m.transcript.Chose(waiting.Request.ID, ans.Decision)
 	}
-	m.questions.Answer(ans)
+	m.docks.Remove(ans.Question)
 	if own {
 		m.widening = widening{}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 	"codeagent/tui/picker"
 	"codeagent/tui/question"
 )
@@ -124,21 +125,9 @@ type questionPage struct{ *question.Page }
 func (p *questionPage) live() func() tea.Cmd { return nil }
 
 func (p *questionPage) key(m *app, k tea.Key) tea.Cmd {
-	if p.Q.Armed() {
-		if cmd, handled := holdAnswer(m, p.Q, k); handled {
-			return cmd
-		}
-		if handled, cmd := m.questionKey(p.Q, k); handled {
-			return cmd
-		}
-	}
 	switch do := m.keys.Find(k, keys.InOverlay, keys.Everywhere); do {
 	case keys.Close, keys.Back, keys.Toggle:
 		m.panel = nil
-		return nil
-	case keys.Arm:
-		p.Q.Arm()
-		m.answer.sure = p.Q
 		return nil
 	case keys.PageUp:
 		p.Scroll(-p.Room)
@@ -151,9 +140,10 @@ func (p *questionPage) key(m *app, k tea.Key) tea.Cmd {
 	}
 }
 
-// leaveStalePage closes the full view of a question that is no longer in front.
+// leaveStalePage closes the full view of a question that is no longer in front, or in which
+// something is written: that is done below the transcript.
 func (m *app) leaveStalePage() {
-	if p, ok := m.panel.(*questionPage); ok && p.Q != m.questions.Front() {
+	if p, ok := m.panel.(*questionPage); ok && (m.docks.Front() != part.Dock(p.Q) || p.Q.Writes()) {
 		m.panel = nil
 	}
 }

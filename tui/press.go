@@ -25,23 +25,19 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	if k.Code != tea.KeyEscape {
 		m.rewind.Moved()
 	}
-	q, f, front := m.question(), m.form(), m.front()
-	switch {
-	case m.panel != nil:
+	switch d := m.shown(); {
+	case d != nil && d.Writes():
+		return writeDock(m, d, k)
+	case d != nil && d.Armed():
+		if cmd, handled := holdAnswer(m, d, k); handled {
+			return cmd
+		}
+		if intent, handled := d.Key(k); handled {
+			return m.do(intent)
+		}
+	}
+	if m.panel != nil {
 		return m.panel.key(m, k)
-	case f != nil && f.Filling():
-		return fillKey(m, f, k)
-	case q != nil && q.Rule != nil:
-		return ruleKey(m, q, k)
-	case q != nil && q.Field != nil:
-		return m.noteKey(q, k)
-	case front != nil && front.Armed():
-		if cmd, handled := holdAnswer(m, front, k); handled {
-			return cmd
-		}
-		if handled, cmd := answerKey(m, front, k); handled {
-			return cmd
-		}
 	}
 	if cmd, handled := joinBurst(m, k); handled {
 		return cmd
@@ -72,7 +68,7 @@ func enterKey(m *app, k tea.Key) tea.Cmd {
 		}
 	}
 	if s := keys.Typed(k); s != "" {
-		m.disarm()
+		m.docks.Disarm()
 		if m.composer.Normal() {
 			m.composer.Command(s, m.composerWidth())
 			return nil
@@ -101,12 +97,10 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	case keys.Close:
 		m.panel = nil
 	case keys.Arm:
-		if q := m.front(); q != nil && m.panel == nil {
-			q.Arm()
-			m.answer.sure = q
-			if f := m.form(); f != nil {
-				f.Fill()
-			}
+		q := m.docks.Front()
+		if d := m.shown(); d != nil {
+			d.Arm(true)
+			m.answer.sure = d
 		} else if q == nil && m.panel == nil {
 			m.composer.Edit(keys.Yank, m.composerWidth())
 		}
@@ -119,7 +113,7 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	case keys.PageUp:
 		m.scroll(-max(m.transcript.Height-2, 1))
 	case keys.PageDown:
-		if q := m.question(); q != nil && m.panel == nil && q.Unread() {
+		if q, ok := m.docks.Front().(*question.Question); ok && m.panel == nil && q.Unread() {
 			m.toggle()
 			m.panel.(*questionPage).Next()
 			return nil
@@ -158,7 +152,7 @@ func (m *app) common(do keys.Action) tea.Cmd {
 // back is Esc: it closes what is in front, or else interrupts the turn. With neither,
 // twice goes back to the last message.
 func (m *app) back() tea.Cmd {
-	q := m.front()
+	q := m.docks.Front()
 	switch {
 	case m.panel != nil:
 		m.panel = nil
@@ -230,76 +224,13 @@ func (m *app) quit(key string) tea.Cmd {
 
 // toggle shows the whole question, or opens and folds the last output in view.
 func (m *app) toggle() {
-	if q := m.question(); q != nil && m.panel == nil {
+	if q, ok := m.docks.Front().(*question.Question); ok && m.panel == nil {
 		m.panel = &questionPage{question.NewPage(q, m.facts.home, m.now)}
 		return
 	}
 	if m.panel == nil {
 		m.transcript.Toggle(m.canvas())
 	}
-}
-
-// questionKey takes a key of an armed question; other keys go to the message.
-func (m *app) questionKey(q *question.Question, k tea.Key) (handled bool, cmd tea.Cmd) {
-	defer func() {
-		if _, full := m.panel.(*questionPage); full && (q.Field != nil || q.Rule != nil || m.questions.Front() != q) {
-			m.panel = nil // a note is written below the transcript
-		}
-	}()
-	switch m.keys.Find(k, keys.InQuestion) {
-	case keys.Option:
-		key := k.Keystroke()
-		if !q.Has(key) {
-			return false, nil
-		}
-		if ans, ok := q.Choose(key); ok {
-			return true, m.answered(ans)
-		}
-		return true, checkSoon(m, q)
-	case keys.Note:
-		q.Open("")
-		return true, nil
-	}
-	return false, nil
-}
-
-// noteKey takes a key while a note is written.
-func (m *app) noteKey(q *question.Question, k tea.Key) tea.Cmd {
-	do := m.keys.Find(k, keys.InNote, keys.Everywhere)
-	switch do {
-	case keys.Send:
-		if m.unread != nil {
-			return m.say(stillRead)
-		}
-		if ans, ok := q.Send(); ok {
-			return m.answered(ans)
-		}
-		return nil
-	case keys.Back, keys.Interrupt:
-		if m.unread != nil {
-			m.unread.leave()
-			return nil
-		}
-		q.Field = nil
-		return nil
-	case keys.Arm, keys.Toggle:
-		return nil
-	}
-	if s := keys.Typed(k); s != "" {
-		q.Field.Typed(s)
-		return nil
-	}
-	if do == keys.None {
-		do = m.keys.Find(k, keys.InComposer)
-	}
-	switch do {
-	case keys.Newline, keys.Queue, keys.Up, keys.Down:
-		return nil
-	}
-	if handled, cmd := m.edit(q.Field, do, 1<<20); handled {
-		return cmd
-	}
-	return m.common(do)
 }
 
 // edit does what a key does to a text, the message or a note; false when it does
@@ -323,7 +254,7 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 	case do == keys.Leave:
 		c.Edit(keys.Delete, w)
 	case do == keys.Clipboard:
-		return true, m.readClipboard(c)
+		return true, m.readClipboard(nil)
 	case do == keys.Earlier && c == &m.composer:
 		return true, showEarlier(m)
 	case do == keys.Editor && c == &m.composer:

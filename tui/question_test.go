@@ -125,18 +125,6 @@ func TestNoTakesAReason(t *testing.T) {
 	r.wantAnswer(a, approvals.Deny, "use the 1 vendored copy")
 }
 
-func TestYesTakesANote(t *testing.T) {
-	r := newRig(t, 80, 30)
-	a := r.put(npmRequest("q"))
-	r.press("ctrl+y", "tab")
-	r.typeText("but only leftpad")
-	r.press("enter")
-	r.wantNone(a)
-	r.has("with the note “but only leftpad”")
-	r.press("1")
-	r.wantAnswer(a, approvals.Once, "but only leftpad")
-}
-
 func TestEscOrder(t *testing.T) {
 	r := newRig(t, 80, 30)
 	r.app.offers.Still = false

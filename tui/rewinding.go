@@ -24,7 +24,7 @@ func beginRewind(m *app) tea.Cmd {
 				m.transcript.Note(word.LevelError, err.Error())
 			case len(said) == 0:
 				return m.say("there is no message to go back to")
-			case m.work.running || m.panel != nil || m.front() != nil || !m.composer.Empty() || m.rewind.Active():
+			case m.work.running || m.panel != nil || m.docks.Front() != nil || !m.composer.Empty() || m.rewind.Active():
 				// The person does something else by now.
 			default:
 				editEarlier(m, m.rewind.Begin(said, first))

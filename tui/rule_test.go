@@ -13,6 +13,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/golden"
+	"codeagent/tui/question"
 	"codeagent/tui/tuitest"
 )
 
@@ -68,7 +69,7 @@ func TestAlwaysShowsTheRule(t *testing.T) {
 		r := newRig(t, size[0], size[1])
 		a := r.put(always(r))
 		r.press("ctrl+y")
-		if r.press("3"); r.app.questions.Front().Rule == nil { // not all was visible
+		if r.press("3"); r.app.docks.Front().(*question.Question).Rule == nil { // not all was visible
 			r.press("ctrl+o", "pgdown", "pgdown", "pgdown", "3")
 		}
 		r.wantNone(a)
@@ -144,19 +145,6 @@ func TestTheWholeRuleIsSeenFirst(t *testing.T) {
 		seen += r.screen()
 	}
 	t.Errorf("not saved after all was visible:\n%s", r.screen())
-}
-
-// Identical questions are answered by one rule, which is saved once.
-func TestOneRuleForIdenticalQuestions(t *testing.T) {
-	r := newRig(t, 80, 26)
-	a, b := r.put(always(r)), r.put(always(r))
-	r.has("×2")
-	r.press("ctrl+y", "3")
-	r.pass(r.press("enter"))
-	if ans, ok := r.answered(a); !ok || ans.Decision != approvals.Always {
-		t.Errorf("the first got %+v", ans)
-	}
-	r.wantAnswer(b, approvals.Once, "")
 }
 
 // TestARuleThatCannotBeSaved shows why, and nothing of it is lost.

@@ -168,7 +168,7 @@ func (s *Screen) Inquire(ctx context.Context, q inquiry.Question) (inquiry.Reply
 	case r := <-a.Reply:
 		return r, nil
 	case <-ctx.Done():
-		s.box.post(withdrawn{form: a})
+		s.box.post(withdrawn{ask: a})
 		return inquiry.Reply{Action: inquiry.Cancelled}, context.Cause(ctx)
 	case <-s.box.done:
 		return inquiry.Reply{Action: inquiry.Cancelled}, ErrClosed
@@ -278,7 +278,7 @@ func (s *Screen) newApp(alone then) *app {
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
 	m.offers, m.alone = s.opt, alone
 	if s.opt.Writing.Keys != nil {
-		m.keys, m.questions.Keys, m.forms.Keys = s.opt.Writing.Keys, questionKeys(s.opt.Writing.Keys), formKeys(s.opt.Writing.Keys)
+		m.keys = s.opt.Writing.Keys
 	}
 	return m
 }

@@ -193,7 +193,7 @@ func TestAnswersWaitForWhatFollows(t *testing.T) {
 			y := newTypist(t)
 			y.open()
 			y.pass(time.Second)
-			if !y.app.questions.Front().Armed() {
+			if !y.app.docks.Front().Armed() {
 				t.Fatal("a pause does not arm the question")
 			}
 			c.do(y)

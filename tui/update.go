@@ -8,9 +8,8 @@ import (
 
 	"codeagent/event"
 	"codeagent/tui/attention"
-	"codeagent/tui/form"
 	"codeagent/tui/message"
-	"codeagent/tui/question"
+	"codeagent/tui/part"
 )
 
 // There is no IO in this file: messages come in, state changes, and what must be
@@ -42,9 +41,9 @@ type (
 // Update takes one message.
 func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.fresh = false
-	shown, asked := m.panel != nil, m.front() != nil
+	shown, asked := m.panel != nil, m.docks.Front() != nil
 	cmd := m.handle(msg)
-	if asked && m.front() == nil {
+	if asked && m.docks.Front() == nil {
 		cmd = tea.Batch(cmd, m.startTicking())
 	}
 	if m.alone != nil && shown && m.panel == nil {
@@ -59,7 +58,7 @@ func call(m *app) tea.Cmd {
 	if folder := m.facts.session.Folder; folder != "" {
 		s.Folder = path.Base(folder)
 	}
-	if q := m.front(); q != nil {
+	if q := m.docks.Front(); q != nil {
 		s.Asks = q
 	}
 	if sequence := m.calls.Look(s, m.now()); sequence != "" {
@@ -120,7 +119,7 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 		cmd := endBurst(m, msg.at)
 		return tea.Batch(cmd, m.stir())
 	case quietMsg:
-		m.quiet(msg)
+		quiet(m, msg)
 	case tickMsg:
 		m.ticking = false
 		m.frame++
@@ -155,7 +154,7 @@ func (m *app) say(hint string) tea.Cmd {
 // startTicking starts a tick while something runs, unless one is under way. While a question waits
 // nothing moves: a person may be away for hours.
 func (m *app) startTicking() tea.Cmd {
-	if m.front() != nil || m.offers.Still || m.ticking || !m.work.running && (m.facts.running == 0 || m.live() == nil) {
+	if m.docks.Front() != nil || m.offers.Still || m.ticking || !m.work.running && (m.facts.running == 0 || m.live() == nil) {
 		return nil
 	}
 	m.ticking = true
@@ -176,7 +175,7 @@ func (m *app) apply(e event.Event) {
 
 func (m *app) drain() tea.Cmd {
 	var cmd tea.Cmd
-	was := m.front()
+	was := m.docks.Front()
 	for _, item := range m.box.take() {
 		switch item := item.(type) {
 		case event.Event:
@@ -190,23 +189,19 @@ func (m *app) drain() tea.Cmd {
 					cmd = tea.Batch(cmd, live(), m.startTicking())
 				}
 			}
-		case *question.Ask:
-			m.questions.Add(item, m.now())
-		case *form.Ask:
-			item.Call = m.transcript.Title(item.Question.CallID)
-			m.forms.Add(item)
+		case part.Ask:
+			m.docks.Add(item, m.setting())
 		case withdrawn:
-			m.questions.Withdraw(item.ask)
-			m.forms.Withdraw(item.form)
-			m.leaveStalePage()
+			m.docks.Withdraw(item.ask)
 		}
 	}
-	if front := m.front(); front != nil && front != was {
-		if f := m.form(); f == nil || !f.Filling() {
-			m.forms.Disarm() // what was armed is behind another question, or ended
+	if front := m.docks.Front(); front != nil && front != was {
+		if !front.Writes() {
+			m.docks.Disarm() // what was armed is behind another question, or ended
 		}
 		cmd = tea.Batch(cmd, m.stir())
 	}
+	m.leaveStalePage()
 	return cmd
 }
 
@@ -225,22 +220,15 @@ func (m *app) paste(s string) tea.Cmd {
 	if m.answer.key != nil {
 		typeHeld(m)
 	}
-	q, f := m.question(), m.form()
-	switch {
+	switch d := m.docks.Front(); {
 	case m.panel != nil:
 		if p, ok := m.panel.(interface{ Paste(string) }); ok {
 			p.Paste(s)
 		}
-	case q != nil && q.Rule != nil:
-		q.Rule.Text.Paste(s)
-		q.Rule.Changed()
-		return checkSoon(m, q)
-	case f != nil && f.Filling():
-		f.Paste(s)
-	case q != nil && q.Field != nil:
-		return m.pasteInto(q.Field, s)
+	case d != nil && d.Writes():
+		return m.do(d.Paste(s))
 	default:
-		cmd := m.pasteInto(&m.composer, s)
+		cmd := m.pasteMessage(s)
 		return tea.Batch(cmd, lookUp(m))
 	}
 	return nil

@@ -7,7 +7,9 @@ import (
 
 	"codeagent/internal/visible"
 	"codeagent/mcp/inquiry"
+	"codeagent/tui/keys"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 )
 
 // The order of a form, from the top: which server asks, and for which call; what codeagent knows
@@ -18,67 +20,20 @@ type row struct {
 	text string
 	// at identifies a row that must be seen before an answer is sent; the zero value for those
 	// that need not be.
-	at sight
+	at part.Sight
 	// stop is the place of the cursor that the row belongs to, its field -1 for none; x is the
 	// cursor's column, -1 where another row of the stop has it.
 	stop stop
 	x    int
 }
 
-// sight is row at of the of rows that a part has on a screen of width columns.
-type sight struct {
-	part          string
-	at, of, width int
-}
-
-// sights are the rows of a form that were seen. A part that was seen whole stays seen when the
-// screen gets another width.
-type sights struct {
-	rows  map[sight]bool
-	whole map[string]bool
-	// left: rows that were not seen remained in the last drawing, first is the first of them.
-	left  bool
-	first int
-}
-
-func (s *sights) note(now []sight) {
-	for _, r := range now {
-		if r == (sight{}) {
-			continue
-		}
-		s.rows[r] = true
-		all := true
-		for one := (sight{r.part, 0, r.of, r.width}); all && one.at < one.of; one.at++ {
-			all = s.rows[one]
-		}
-		s.whole[r.part] = s.whole[r.part] || all
-	}
-}
-
-func (s *sights) has(r sight) bool { return r == sight{} || s.whole[r.part] || s.rows[r] }
-
-// Drawn is a drawing of a form: its rows, and the position of the cursor, -1 without one.
-type Drawn struct {
-	Lines   []string
-	X, Y    int
-	visible []sight
-	all     []sight
-}
-
-// OnScreen records that the person sees d now.
-func (f *Form) OnScreen(d Drawn) {
-	f.seen.note(d.visible)
-	f.seen.first = slices.IndexFunc(d.all, func(s sight) bool { return !f.seen.has(s) })
-	f.seen.left = f.seen.first >= 0
-}
-
 // read reports whether all of the form was seen. If not, it goes to the first row that was not.
 func (f *Form) read() bool {
-	if f.seen.left {
+	if f.unseen >= 0 {
 		f.problem = "read this first, then answer again"
-		f.top, f.follow = max(f.seen.first, 0), false
+		f.top, f.follow = f.unseen, false
 	}
-	return !f.seen.left
+	return f.unseen < 0
 }
 
 // sheet collects rows.
@@ -95,13 +50,13 @@ type labelled struct {
 	hard  bool         // every space stays
 }
 
-// add appends a part that must be seen; part "": it need not be.
-func (s *sheet) add(part string, l labelled, spans ...paint.Span) {
+// add appends a line that must be seen; "": it need not be.
+func (s *sheet) add(line string, l labelled, spans ...paint.Span) {
 	lines := paint.Wrapper{Theme: s.t, Width: s.w - 1, First: l.marks, Hard: l.hard}.Labelled(l.label, spans...)
-	for i, line := range lines {
-		r := row{text: line, stop: stop{field: -1}, x: -1}
-		if part != "" {
-			r.at = sight{part, i, len(lines), s.w}
+	for i, text := range lines {
+		r := row{text: text, stop: stop{field: -1}, x: -1}
+		if line != "" {
+			r.at = part.Sight{Line: line, At: i, Of: len(lines), Width: s.w}
 		}
 		s.rows = append(s.rows, r)
 	}
@@ -109,13 +64,13 @@ func (s *sheet) add(part string, l labelled, spans ...paint.Span) {
 
 func (f *Form) body(t *paint.Theme, w int) []row {
 	quoted, warned := []paint.Span{paint.Faint.Span("│ ")}, []paint.Span{paint.Warn.Span("▲ ")}
-	q := f.Ask.Question
+	q := f.ask.Question
 	s := &sheet{t: t, w: w}
 	if paint.Width(f.who()) > titleRoom(w, 10) { // however many others come
 		s.add("server", labelled{label: "asks"}, paint.Strong.Span("the MCP server "+visible.Fact(q.Server)))
 	}
-	if f.Ask.Call != "" {
-		s.add("call", labelled{label: "during"}, paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(f.Ask.Call))})...)
+	if f.call != "" {
+		s.add("call", labelled{label: "during"}, paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(f.call))})...)
 	}
 	switch {
 	case q.URL != "":
@@ -135,20 +90,20 @@ func (f *Form) body(t *paint.Theme, w int) []row {
 // field draws field i.
 func (f *Form) field(s *sheet, i int) {
 	e := &f.fields[i]
-	label, part, quoted := "optional", fmt.Sprint("field ", i), []paint.Span{paint.Faint.Span("│ ")}
+	label, name, quoted := "optional", fmt.Sprint("field ", i), []paint.Span{paint.Faint.Span("│ ")}
 	if e.Required {
 		label = "required"
 	}
-	s.add(part, labelled{label: label, marks: quoted}, paint.Flat([]paint.Span{paint.Strong.Span(e.Label())})...)
+	s.add(name, labelled{label: label, marks: quoted}, paint.Flat([]paint.Span{paint.Strong.Span(e.Label())})...)
 	if e.Description != "" && e.Description != e.Label() {
-		s.add(part+" about", labelled{marks: quoted}, paint.Flat([]paint.Span{paint.Dim.Span(e.Description)})...)
+		s.add(name+" about", labelled{marks: quoted}, paint.Flat([]paint.Span{paint.Dim.Span(e.Description)})...)
 	}
-	s.add(part+" wants", labelled{}, paint.Dim.Span(e.Wants()))
+	s.add(name+" wants", labelled{}, paint.Dim.Span(e.Wants()))
 	if len(e.taken) == 0 {
 		f.typed(s, i)
 	}
 	for c, word := range e.options() {
-		f.option(s, stop{i, c}, word, fmt.Sprint(part, " choice ", c))
+		f.option(s, stop{i, c}, word, fmt.Sprint(name, " choice ", c))
 	}
 	if e.problem != "" {
 		s.add("", labelled{marks: []paint.Span{paint.Warn.Span("▲ ")}}, paint.Warn.Span(visible.Fact(e.problem)))
@@ -181,7 +136,7 @@ func (f *Form) typed(s *sheet, i int) {
 	for at, line := range lines {
 		r := row{text: strings.Repeat(" ", indent(s.w)) + s.t.Paint(bar, "▏") + line, stop: stop{i, 0}, x: -1}
 		if proposed {
-			r.at = sight{fmt.Sprint("field ", i, " value"), at, len(lines), s.w}
+			r.at = part.Sight{Line: fmt.Sprint("field ", i, " value"), At: at, Of: len(lines), Width: s.w}
 		}
 		if focus && at == y {
 			r.x = indent(s.w) + 1 + x
@@ -191,7 +146,7 @@ func (f *Form) typed(s *sheet, i int) {
 }
 
 // option draws one choice.
-func (f *Form) option(s *sheet, at stop, word, part string) {
+func (f *Form) option(s *sheet, at stop, word, name string) {
 	e := &f.fields[at.field]
 	boxes := [2]string{"( ) ", "(•) "}
 	if e.Kind == inquiry.Choices {
@@ -209,7 +164,7 @@ func (f *Form) option(s *sheet, at stop, word, part string) {
 	if e.Kind != inquiry.Boolean {
 		marks = append(marks, paint.Faint.Span("│ "))
 	}
-	s.add(part, labelled{marks: marks}, paint.Flat([]paint.Span{style.Span(word)})...)
+	s.add(name, labelled{marks: marks}, paint.Flat([]paint.Span{style.Span(word)})...)
 	for i := from; i < len(s.rows); i++ {
 		s.rows[i].stop = at
 	}
@@ -218,40 +173,39 @@ func (f *Form) option(s *sheet, at stop, word, part string) {
 	}
 }
 
-// View draws the form in at most h rows, docked below the transcript; more is how many other
-// questions wait.
-func (f *Form) View(t *paint.Theme, w, h, more int) Drawn {
-	d := Drawn{X: -1, Y: -1}
+// View draws the form in at most h rows, docked below the transcript.
+func (f *Form) View(c part.Canvas, h int) part.Drawn {
+	t, w := c.Theme, c.Width
+	d := part.Drawn{X: -1, Y: -1}
 	foot := f.foot(t, w)
-	head := []string{f.title(t, w, more)}
-	if h < len(foot)+4 {
-		head = nil
+	if h >= len(foot)+4 {
+		d.Lines = append(d.Lines, f.title(t, w, c.More))
 	}
 	body := f.body(t, w)
-	f.room = max(h-len(head)-len(foot)-1, 0)
-	f.scroll(body)
+	f.width, f.room = w, max(h-len(d.Lines)-len(foot)-1, 0)
+	f.place(body)
 	shown := body[f.top:min(f.top+f.room, len(body))]
-	for _, r := range body {
-		d.all = append(d.all, r.at)
-	}
-	d.Lines = append(d.Lines, head...)
+	var visible []part.Sight
 	for _, r := range shown {
 		if r.x >= 0 {
 			d.X, d.Y = min(r.x, w-1), len(d.Lines)
 		}
-		d.Lines, d.visible = append(d.Lines, r.text), append(d.visible, r.at)
+		d.Lines, visible = append(d.Lines, r.text), append(visible, r.at)
 	}
-	d.Lines = append(d.Lines, foot...)
-	d.Lines = append(d.Lines, f.hint(t, w, f.top, len(body)-f.top-len(shown)))
+	d.Lines = append(append(d.Lines, foot...), f.hint(c, f.top, len(body)-f.top-len(shown)))
 	if drop := len(d.Lines) - h; drop > 0 { // the answers are never left out
 		d.Lines, d.Y = d.Lines[drop:], max(d.Y-drop, -1)
-		d.visible = nil
+		visible = nil
+	}
+	d.Seen = func() {
+		f.seen.Note(visible)
+		f.unseen = slices.IndexFunc(body, func(r row) bool { return !f.seen.Has(r.at) })
 	}
 	return d
 }
 
-// scroll bounds the first row, and brings the cursor's field into view, its problem too.
-func (f *Form) scroll(body []row) {
+// place bounds the first row, and brings the cursor's field into view, its problem too.
+func (f *Form) place(body []row) {
 	if f.filling && f.follow {
 		first, last := len(body), 0
 		for i, r := range body {
@@ -259,11 +213,11 @@ func (f *Form) scroll(body []row) {
 				first, last = min(first, i), i
 			}
 		}
-		for last+1 < len(body) && body[last+1].stop.field < 0 && body[last+1].at == (sight{}) {
+		for last+1 < len(body) && body[last+1].stop.field < 0 && body[last+1].at == (part.Sight{}) {
 			last++
 		}
 		// With its label, as far as there is room.
-		for first > 0 && strings.HasPrefix(body[first-1].at.part, fmt.Sprint("field ", f.at.field)) && last-first+2 <= f.room {
+		for first > 0 && strings.HasPrefix(body[first-1].at.Line, fmt.Sprint("field ", f.at.field)) && last-first+2 <= f.room {
 			first--
 		}
 		f.top = max(min(f.top, first), last-f.room+1)
@@ -274,7 +228,7 @@ func (f *Form) scroll(body []row) {
 // title is the line above the form. The name is the configured one.
 func (f *Form) title(t *paint.Theme, w, more int) string {
 	s := paint.Warn
-	if f.armed {
+	if f.Armed() {
 		s = s.With(paint.Bold)
 	}
 	right := others(w, more)
@@ -284,7 +238,7 @@ func (f *Form) title(t *paint.Theme, w, more int) string {
 }
 
 // who says who asks, by the configured name.
-func (f *Form) who() string { return "the MCP server " + visible.Fact(f.Ask.Question.Server) + " asks" }
+func (f *Form) who() string { return "the MCP server " + visible.Fact(f.ask.Question.Server) + " asks" }
 
 // others says how many other questions wait.
 func others(w, more int) string {
@@ -299,7 +253,7 @@ func titleRoom(w, more int) int { return max(w-6-paint.Width(others(w, more)), 1
 // foot draws the answers. They look ready only when the form is armed.
 func (f *Form) foot(t *paint.Theme, w int) (rows []string) {
 	first := "answer …"
-	switch q := f.Ask.Question; {
+	switch q := f.ask.Question; {
 	case f.filling:
 		return nil
 	case q.URL != "":
@@ -308,7 +262,7 @@ func (f *Form) foot(t *paint.Theme, w int) (rows []string) {
 		first = "agree"
 	}
 	key, label := paint.Dim, paint.Dim
-	if f.armed {
+	if f.Armed() {
 		key, label = paint.Warn.With(paint.Bold), paint.Text
 	}
 	var spans []paint.Span
@@ -326,7 +280,9 @@ func (f *Form) foot(t *paint.Theme, w int) (rows []string) {
 }
 
 // hint is the last line: the keys, and how much is not in view.
-func (f *Form) hint(t *paint.Theme, w, above, below int) string {
+func (f *Form) hint(c part.Canvas, above, below int) string {
+	w := c.Width
+	back, next := f.keys.Name(keys.Everywhere, keys.Back), f.keys.Name(keys.InForm, keys.Send)
 	var right []paint.Span
 	for _, r := range []struct {
 		mark string
@@ -339,7 +295,7 @@ func (f *Form) hint(t *paint.Theme, w, above, below int) string {
 	if below > 0 && w >= paint.Narrow {
 		right = append(right, paint.Warn.Span(" more"))
 	}
-	keys := func(pairs ...[2]string) (out []paint.Span) {
+	hints := func(pairs ...[2]string) (out []paint.Span) {
 		for _, k := range pairs {
 			if add := []paint.Span{paint.Accent.Span("   " + k[0]), paint.Dim.Span(" " + k[1])}; paint.WidthOf(out)+paint.WidthOf(add)+paint.WidthOf(right)+2 < w {
 				out = append(out, add...)
@@ -351,20 +307,20 @@ func (f *Form) hint(t *paint.Theme, w, above, below int) string {
 	switch {
 	case f.problem != "":
 		left = []paint.Span{paint.Warn.Span("   " + f.problem)}
-	case f.filling && f.Behind:
-		left = append([]paint.Span{paint.Accent.Span("   " + f.keys.Back), paint.Warn.Span(" permission request waiting")}, keys([2]string{f.keys.Next, "next"})...)
+	case f.filling && c.Urgent:
+		left = append([]paint.Span{paint.Accent.Span("   " + back), paint.Warn.Span(" permission request waiting")}, hints([2]string{next, "next"})...)
 	case f.filling && f.at.field+1 == len(f.fields):
-		left = keys([2]string{f.keys.Next, "sends"}, [2]string{f.keys.Back, "back"}, f.chooses())
+		left = hints([2]string{next, "sends"}, [2]string{back, "back"}, f.chooses())
 	case f.filling:
-		left = keys([2]string{f.keys.Next, "next field"}, [2]string{f.keys.Back, "back"}, f.chooses())
-	case !f.armed:
-		left = keys([2]string{f.keys.Arm, "to answer"})
-	case f.seen.left:
-		left = keys([2]string{f.keys.Page, "shows the rest"}, [2]string{f.keys.Back, "back to typing"})
+		left = hints([2]string{next, "next field"}, [2]string{back, "back"}, f.chooses())
+	case !f.Armed():
+		left = hints([2]string{f.keys.Name(keys.Everywhere, keys.Arm), "to answer"})
+	case f.unseen >= 0:
+		left = hints([2]string{f.keys.Name(keys.Everywhere, keys.PageDown), "shows the rest"}, [2]string{back, "back to typing"})
 	default:
-		left = keys([2]string{f.keys.Back, "back to typing"})
+		left = hints([2]string{back, "back to typing"})
 	}
-	return t.Justify(w-1, left, right)
+	return c.Theme.Justify(w-1, left, right)
 }
 
 // chooses is the key that chooses, where the cursor is at a choice.

@@ -1,7 +1,7 @@
 // Package form is a question of an MCP server as the person sees and answers it: which server
 // asks first, its words behind a bar that no row of codeagent has, and no value sent before all
 // that is sent was visible. It performs no IO and opens nothing; it hands the answer to whoever
-// asked. Start with Queue and Form, then body.go for what is shown.
+// asked. Start with Form, then body.go for what is shown.
 package form
 
 import (
@@ -13,40 +13,37 @@ import (
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
+	"codeagent/tui/part"
 )
 
 // Ask is a question and where its answer goes. Reply has room for one.
 type Ask struct {
 	Question inquiry.Question
-	// Call is the title of the tool call that the server works on, as codeagent shows it; "": it
-	// is not known.
-	Call  string
-	Reply chan inquiry.Reply
+	Reply    chan inquiry.Reply
 	// Wanted: the person asked for it, so it is filled in at once.
 	Wanted bool
 }
 
-// Keys are the names of the keys that a form's hints mention.
-type Keys struct{ Arm, Next, Back, Page string }
-
 // Form is a question of a server, docked below the transcript.
 type Form struct {
-	// Behind: a request for a permission waits while this form is filled in.
-	Behind bool
-	Ask    *Ask
+	part.Arming
+	ask *Ask
+	// call is the title of the tool call that the server works on, as codeagent shows it; "": it
+	// is not known.
+	call   string
 	fields []entry
-	keys   Keys
-	// An armed form takes the keys of its answers. A barred one is armed by a key only, because
-	// the person disarmed it.
-	armed, barred bool
+	keys   *keys.Table
 	// filling: the fields take all keys.
 	filling bool
 	at      stop // what the cursor is at
 	top     int  // the first row of the body that is drawn
 	follow  bool // the cursor's row is brought into view
 	room    int  // rows of the body that were drawn last
+	width   int  // of that drawing
 	problem string
-	seen    sights
+	seen    part.Sights
+	// unseen is the first row of the last drawing that was not seen, -1 for none.
+	unseen int
 }
 
 // entry is a field while it is filled in.
@@ -61,48 +58,41 @@ type entry struct {
 // stop is a place of the cursor: a field, and its choice; 0 for what is typed.
 type stop struct{ field, choice int }
 
-// Queue holds the questions that wait; only the front one is shown.
-type Queue struct {
-	Waiting []*Form
-	Keys    Keys
-}
-
-// Front is the form that is shown, or nil.
-func (q *Queue) Front() *Form {
-	if len(q.Waiting) == 0 {
-		return nil
-	}
-	return q.Waiting[0]
-}
-
-// Add queues a.
-func (q *Queue) Add(a *Ask) {
-	f := &Form{Ask: a, keys: q.Keys, seen: sights{rows: map[sight]bool{}, whole: map[string]bool{}, left: true}}
+// Dock asks a.
+func (a *Ask) Dock(s part.Setting) part.Dock {
+	f := &Form{ask: a, call: s.Call(a.Question.CallID), keys: s.Keys}
 	for _, field := range a.Question.Fields {
 		f.fields = append(f.fields, newEntry(field))
 	}
-	if a.Wanted && len(q.Waiting) == 0 {
-		f.Fill()
+	if a.Wanted && s.Free {
+		f.Arm(true)
 	}
-	q.Waiting = append(q.Waiting, f)
+	return f
 }
 
-// Withdraw removes an ask that nobody waits for any more.
-func (q *Queue) Withdraw(a *Ask) {
-	q.Waiting = slices.DeleteFunc(q.Waiting, func(f *Form) bool { return f.Ask == a })
-}
+// Join is never possible: each question is asked.
+func (f *Form) Join(part.Ask) bool { return false }
 
-// Answer closes the front form.
-func (q *Queue) Answer(r inquiry.Reply) {
-	q.Waiting[0].Ask.Reply <- r
-	q.Waiting = q.Waiting[1:]
-}
+// Withdraw reports whether it was a that nobody waits for any more.
+func (f *Form) Withdraw(a part.Ask) bool { return a == f.ask }
 
-// Disarm takes the keys of the answers from the front form: the person types elsewhere.
-func (q *Queue) Disarm() {
-	if f := q.Front(); f != nil {
-		f.armed = false
+// Rank lets what is being filled in stay.
+func (f *Form) Rank() part.Rank {
+	if f.filling {
+		return part.Writing
 	}
+	return part.Later
+}
+
+// reply answers.
+func (f *Form) reply(r inquiry.Reply) part.Intent {
+	said := map[string]string{inquiry.Accepted: "answered", inquiry.Declined: "declined", inquiry.Cancelled: "cancelled"}[r.Action]
+	done := part.Done{Dock: f}
+	if !f.ask.Wanted {
+		done.Said = "question of the MCP server " + f.ask.Question.Server + ": " + said
+	}
+	f.ask.Reply <- r
+	return done
 }
 
 func newEntry(f inquiry.Field) entry {
@@ -172,11 +162,8 @@ func (e *entry) take(i int) {
 	e.taken[i], e.problem = on, ""
 }
 
-// Armed reports whether the form takes the keys of its answers.
-func (f *Form) Armed() bool { return f.armed }
-
-// Filling reports whether the fields take all keys.
-func (f *Form) Filling() bool { return f.filling }
+// Writes reports whether the fields take all keys.
+func (f *Form) Writes() bool { return f.filling }
 
 // Hold says that key came too early to answer the form; "": none did.
 func (f *Form) Hold(key string) {
@@ -185,14 +172,18 @@ func (f *Form) Hold(key string) {
 	}
 }
 
-// Waits reports whether a pause in typing arms the form.
-func (f *Form) Waits() bool { return !f.armed && !f.barred }
-
-// Arm makes the form take the keys of its answers.
-func (f *Form) Arm() { f.armed, f.barred = true, false }
+// Arm makes the form take the keys of its answers; where the person wants it, the fields take all
+// keys. What is above them stays in view until the person types.
+func (f *Form) Arm(wanted bool) {
+	f.Arming.Arm(wanted)
+	f.filling = f.filling || wanted && len(f.fields) > 0
+}
 
 // Bar takes the keys from the form until the person arms it.
-func (f *Form) Bar() { f.armed, f.barred, f.filling, f.problem = false, true, false, "" }
+func (f *Form) Bar() { f.Arming.Bar(); f.leave() }
+
+// leave gives the keys back to the answers.
+func (f *Form) leave() { f.filling, f.problem = false, "" }
 
 // The keys of the answers.
 const (
@@ -204,41 +195,55 @@ const (
 
 // Has reports whether key is one of the form's answers.
 func (f *Form) Has(key string) bool {
-	return key == yes || key == decline || key == cancel || key == address && f.Ask.Question.URL != ""
+	return key == yes || key == decline || key == cancel || key == address && f.ask.Question.URL != ""
 }
 
-// Choose takes the key of an answer. reply is nil where the form stays open: the fields are filled
-// in first, or not all of it was read. copied is an address to be copied, or "".
-func (f *Form) Choose(key string) (reply *inquiry.Reply, copied string) {
+// Key takes a key of an armed form.
+func (f *Form) Key(k keys.Key) (part.Intent, bool) {
+	switch do := f.keys.Find(k, keys.InForm, keys.Everywhere); {
+	case do == keys.PageUp:
+		f.scroll(-1)
+	case do == keys.PageDown:
+		f.scroll(1)
+	case f.filling:
+		return f.press(k, do)
+	case f.keys.Find(k, keys.InQuestion) == keys.Option && f.Has(k.Keystroke()):
+		return f.Choose(k.Keystroke()), true
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+// Choose takes the key of an answer. The form stays open where the fields are filled in first, or
+// where not all of it was read.
+func (f *Form) Choose(key string) part.Intent {
 	switch {
 	case key == decline:
-		return &inquiry.Reply{Action: inquiry.Declined}, ""
+		return f.reply(inquiry.Reply{Action: inquiry.Declined})
 	case key == cancel:
-		return &inquiry.Reply{Action: inquiry.Cancelled}, ""
-	case key == address && f.Has(key):
-		return nil, f.Ask.Question.URL
-	case key == yes && len(f.fields) > 0:
-		f.Fill()
-	case key == yes && f.read():
-		return &inquiry.Reply{Action: inquiry.Accepted, Values: map[string]any{}}, ""
+		return f.reply(inquiry.Reply{Action: inquiry.Cancelled})
+	case key == address:
+		return part.Copy(f.ask.Question.URL)
+	case len(f.fields) > 0:
+		f.Arm(true)
+		return nil
 	}
-	return nil, ""
+	return f.Send()
 }
 
-// Fill gives all keys to the fields, if there are any. What is above them stays in view until the
-// person types.
-func (f *Form) Fill() {
-	f.Arm()
-	f.filling = len(f.fields) > 0
-}
-
-// Leave gives the keys back to the answers.
-func (f *Form) Leave() { f.filling, f.problem = false, "" }
-
-// Press takes a key while the form is filled in: what is typed, or else what the key does. reply
-// is the answer, nil as long as it is open; false: the form has no use for the key.
-func (f *Form) Press(typed string, do keys.Action, w int) (reply *inquiry.Reply, handled bool) {
-	e := &f.fields[f.at.field]
+// press takes a key while the form is filled in.
+func (f *Form) press(k keys.Key, do keys.Action) (part.Intent, bool) {
+	switch do {
+	case keys.Back, keys.Interrupt:
+		f.leave()
+		return nil, true
+	case keys.Arm, keys.Toggle:
+		return nil, true
+	case keys.None:
+		do = f.keys.Find(k, keys.InComposer)
+	}
+	e, typed := &f.fields[f.at.field], keys.Typed(k)
 	f.problem, f.follow = "", true
 	switch {
 	case do == keys.Send:
@@ -257,7 +262,7 @@ func (f *Form) Press(typed string, do keys.Action, w int) (reply *inquiry.Reply,
 		e.problem = ""
 	default:
 		before := e.text.Text
-		handled = e.text.Edit(do, textWidth(w))
+		handled := e.text.Edit(do, textWidth(f.width))
 		if e.text.Text != before {
 			e.problem = ""
 		}
@@ -267,11 +272,12 @@ func (f *Form) Press(typed string, do keys.Action, w int) (reply *inquiry.Reply,
 }
 
 // Paste inserts into the field that the cursor is at.
-func (f *Form) Paste(s string) {
+func (f *Form) Paste(s string) part.Intent {
 	if e := &f.fields[f.at.field]; len(e.taken) == 0 {
 		e.text.Typed(oneLine(s))
 		e.problem = ""
 	}
+	return nil
 }
 
 // stops are the places of the cursor, from the top.
@@ -312,7 +318,7 @@ func (f *Form) look(field int) {
 
 // next is Enter: it goes to the next field, and after the last one sends the answers. Where a
 // choice is required and nothing is chosen yet, it takes the one that the cursor is at.
-func (f *Form) next() *inquiry.Reply {
+func (f *Form) next() part.Intent {
 	if e := &f.fields[f.at.field]; e.Required && len(e.taken) > 0 && !slices.Contains(e.taken, true) {
 		e.take(f.at.choice)
 	}
@@ -329,7 +335,7 @@ func (f *Form) next() *inquiry.Reply {
 
 // Send is the answer with what was filled in; nil where a value does not fit, which is then
 // said, or where not all was read.
-func (f *Form) Send() *inquiry.Reply {
+func (f *Form) Send() part.Intent {
 	values := map[string]any{}
 	for i := range f.fields {
 		e := &f.fields[i]
@@ -346,11 +352,11 @@ func (f *Form) Send() *inquiry.Reply {
 	if !f.read() {
 		return nil
 	}
-	return &inquiry.Reply{Action: inquiry.Accepted, Values: values}
+	return f.reply(inquiry.Reply{Action: inquiry.Accepted, Values: values})
 }
 
-// Scroll moves the body by pages.
-func (f *Form) Scroll(pages int) {
+// scroll moves the body by pages.
+func (f *Form) scroll(pages int) {
 	f.top, f.follow = max(f.top+pages*max(f.room-1, 1), 0), false
 }
 

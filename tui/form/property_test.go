@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 	"codeagent/tui/tuitest"
 )
 
@@ -54,6 +56,9 @@ func ours(row string) bool {
 		!strings.HasPrefix(strings.TrimSpace(before), "required") && !strings.HasPrefix(strings.TrimSpace(before), "optional") && !strings.HasPrefix(strings.TrimSpace(before), "address")
 }
 
+// bare is a row without styles, and without the cursor before a choice.
+func bare(row string) string { return strings.Trim(ansi.Strip(row), " ›") }
+
 // TestWhateverIsAsked plays random questions at random sizes: nothing is accepted before each row
 // was visible, it is accepted afterwards, and no row of codeagent's shows what the server says.
 func TestWhateverIsAsked(t *testing.T) {
@@ -61,9 +66,7 @@ func TestWhateverIsAsked(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 15))
 		w, h := 24+r.IntN(90), 8+r.IntN(30)
-		queue := Queue{Keys: Keys{Arm: "Ctrl+Y", Next: "Enter", Back: "Esc", Page: "PgDn"}}
-		queue.Add(&Ask{Question: anyQuestion(r)})
-		f := queue.Front()
+		f := ask(anyQuestion(r))
 		for i := range f.fields { // what fits, so that only the reading is missing
 			e := &f.fields[i]
 			for _, v := range []any{"typed", 4.0, true, e.Choices} {
@@ -75,10 +78,9 @@ func TestWhateverIsAsked(t *testing.T) {
 				}
 			}
 		}
-		shown := map[sight]bool{}
+		shown := map[string]bool{}
 		look := func() {
-			f.Behind = r.IntN(4) == 0
-			d := f.View(theme, w, h, r.IntN(3))
+			d := f.View(part.Canvas{Theme: theme, Width: w, More: r.IntN(3), Urgent: r.IntN(4) == 0}, h)
 			for _, l := range d.Lines {
 				tuitest.Harmless(t, l)
 				plain := ansi.Strip(l)
@@ -92,36 +94,35 @@ func TestWhateverIsAsked(t *testing.T) {
 			if len(d.Lines) > h || d.Y >= len(d.Lines) || d.X >= w {
 				t.Fatalf("seed %d, %dx%d: %d rows, cursor %d,%d", seed, w, h, len(d.Lines), d.X, d.Y)
 			}
-			f.OnScreen(d)
-			for _, s := range d.visible {
-				shown[s] = true
+			d.Seen()
+			for _, l := range d.Lines {
+				shown[bare(l)] = true
 			}
 		}
 		send := func() bool {
 			if len(f.fields) > 0 {
 				return f.Send() != nil
 			}
-			reply, _ := f.Choose(yes)
-			return reply != nil
+			return f.Choose(yes) != nil
 		}
 		if send() {
 			t.Fatalf("seed %d: accepted before it was drawn", seed)
 		}
-		f.Fill()
+		f.Arm(true)
 		look()
 		for page := 0; !send(); page++ {
 			if page > 300 {
 				t.Fatalf("seed %d, %dx%d: not accepted after all was shown: %+v", seed, w, h, f.fields)
 			}
-			if f.Filling() && r.IntN(3) == 0 {
-				f.Press("", keys.Down, w)
+			if f.Writes() && r.IntN(3) == 0 {
+				f.Key(keys.Key{Code: tea.KeyDown})
 			} else if r.IntN(3) == 0 {
-				f.Scroll(1)
+				f.scroll(1)
 			} // else what send has brought into view
 			look()
 		}
 		for _, row := range f.body(theme, w) {
-			if row.at != (sight{}) && !shown[row.at] && !f.seen.whole[row.at.part] {
+			if row.at != (part.Sight{}) && !shown[bare(row.text)] {
 				t.Fatalf("seed %d, %dx%d: accepted without %+v", seed, w, h, row.at)
 			}
 		}

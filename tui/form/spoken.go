@@ -13,10 +13,10 @@ import (
 
 // Spoken is the question in lines, for a person who gets all of it and not as a drawing.
 func (f *Form) Spoken() []string {
-	q := f.Ask.Question
+	q := f.ask.Question
 	out := []string{"question: " + f.who()}
-	if f.Ask.Call != "" {
-		out = append(out, "during: "+visible.Fact(f.Ask.Call))
+	if f.call != "" {
+		out = append(out, "during: "+visible.Fact(f.call))
 	}
 	switch {
 	case q.URL != "":
@@ -24,13 +24,13 @@ func (f *Form) Spoken() []string {
 	case len(q.Fields) > 0:
 		out = append(out, "The server gets what you enter: no passwords, no keys.")
 	}
-	f.seen.left = false
+	f.unseen = -1
 	return append(out, "the server says: “"+visible.Line(q.Message)+"”")
 }
 
 // Answers names the answers in a line.
 func (f *Form) Answers() string {
-	switch q := f.Ask.Question; {
+	switch q := f.ask.Question; {
 	case q.URL != "":
 		return "1: agree, and open it yourself; n: decline; c: cancel"
 	case len(q.Fields) == 0:

@@ -5,6 +5,9 @@ package keys
 
 import tea "charm.land/bubbletea/v2"
 
+// Key is a key press.
+type Key = tea.Key
+
 // Action is what a key does.
 type Action string
 

@@ -11,7 +11,9 @@ import (
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
+	"codeagent/tui/keys"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 )
 
 // The order of a question, from the top: who asks, what a yes allows, warnings, what
@@ -22,7 +24,7 @@ import (
 // row is one row of a question; at identifies it among those that must be seen.
 type row struct {
 	text string
-	at   sight
+	at   part.Sight
 }
 
 // limits bound the rows of parts that are cut on a low screen; zero: no bound.
@@ -36,7 +38,7 @@ type sheet struct {
 	most  limits
 	all   string // the key that shows all
 	rows  []row
-	every []sight // all that must be seen, in rows or left out
+	every []part.Sight // all that must be seen, in rows or left out
 }
 
 // field is a part of the question to be drawn.
@@ -66,7 +68,7 @@ func (s *sheet) add(f field) {
 		for at, text := range drawn {
 			r := row{text: text}
 			if f.name != "" {
-				r.at = sight{fmt.Sprint(f.name, " ", i), at, len(drawn), s.w}
+				r.at = part.Sight{Line: fmt.Sprint(f.name, " ", i), At: at, Of: len(drawn), Width: s.w}
 				s.every = append(s.every, r.at)
 			}
 			rows = append(rows, r)
@@ -104,7 +106,7 @@ func (s *sheet) shortened(rows []row, most, tail int) []row {
 // sheet is what the question says, in the order above. titled: the rule above
 // shows the whole title. label is how wide the answers' labels may be below.
 func (q *Question) sheet(t *paint.Theme, w int, home string, most limits, titled bool, label int) *sheet {
-	s := &sheet{t: t, w: w, home: home, most: most, all: q.keys.All}
+	s := &sheet{t: t, w: w, home: home, most: most, all: q.keys.Name(keys.Everywhere, keys.Toggle)}
 	if !titled {
 		s.add(field{label: "asks", name: "title", spans: paint.Flat([]paint.Span{paint.Strong.Span(titleOf(q.request, home))})})
 	}

@@ -16,6 +16,7 @@ import (
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 	"codeagent/tui/tuitest"
 )
 
@@ -110,10 +111,8 @@ func TestWhateverIsAsked(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		request := anyRequest(r)
 		w, h := 20+r.IntN(90), 7+r.IntN(30)
-		queue := Queue{Keys: Keys{Arm: "Ctrl+Y", All: "Ctrl+O", Next: "PgDn", Note: "Tab"}}
-		queue.Add(&Ask{Request: request, Reply: make(chan approvals.Answer, 1)}, now)
-		q := queue.Front()
-		q.Arm()
+		q := ask(request)
+		q.Arm(true)
 		shown := map[string]bool{}
 		look := func(lines []string) {
 			for _, l := range lines {
@@ -131,7 +130,7 @@ func TestWhateverIsAsked(t *testing.T) {
 		// What must be seen, drawn on a screen without end, in rows of this width.
 		var must []string
 		for _, row := range q.sheet(theme, w, "/home/ada", limits{}, false, 0).rows {
-			if (row.at != sight{}) && row.at.line != "title 0" && !strings.HasPrefix(row.at.line, "answer") {
+			if (row.at != part.Sight{}) && row.at.Line != "title 0" && !strings.HasPrefix(row.at.Line, "answer") {
 				must = append(must, strings.TrimRight(ansi.Strip(row.text), " "))
 			}
 		}
@@ -150,9 +149,9 @@ func TestWhateverIsAsked(t *testing.T) {
 			}
 			return ""
 		}
-		d := q.View(theme, w, h, "/home/ada", now, r.IntN(2))
+		d := q.View(part.Canvas{Theme: theme, Width: w, Home: "/home/ada", Now: now, More: r.IntN(2)}, h)
 		look(d.Lines)
-		q.OnScreen(d)
+		d.Seen()
 		page := NewPage(q, "/home/ada", func() time.Time { return now })
 		for step := 0; ; step++ {
 			for _, key := range []string{"1", "2", "3"} {

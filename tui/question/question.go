@@ -1,7 +1,7 @@
 // Package question is a request for a permission as the person sees and answers it:
 // facts first, and no yes before all that it allows was visible. It performs no IO and
-// grants nothing; it hands the answer to whoever asked. Start with Queue and Question,
-// then body.go for the order of what is shown and seen.go for what must be seen.
+// grants nothing; it hands the answer to whoever asked. Start with Question,
+// then body.go for the order of what is shown.
 package question
 
 import (
@@ -13,16 +13,16 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/tui/composer"
+	"codeagent/tui/keys"
+	"codeagent/tui/part"
 )
 
 // Question is a request for a permission, docked below the transcript. Several
 // asks may wait for its answer: identical requests are one question.
 type Question struct {
+	part.Arming
 	request approvals.Request
 	Asks    []*Ask
-	// An armed question takes keys. A barred one is armed by Ctrl+Y only, because the
-	// person disarmed it.
-	armed, barred bool
 	// Field is the note being written; option is the key of the option that it
 	// belongs to, "" for any.
 	Field *composer.Composer
@@ -32,55 +32,42 @@ type Question struct {
 	note   string
 	early  bool // a yes was tried too early
 	held   string
-	seen   sights
-	keys   Keys
+	seen   part.Sights
+	// drawn: the question was on the screen, and its last drawing left this many rows to
+	// be seen: the keys do what the person sees, and no more.
+	drawn bool
+	left  int
+	keys  *keys.Table
+	now   func() time.Time
 }
 
-// Keys are the names of the keys that a question's hints mention.
-type Keys struct {
-	Arm, All, Next, Note string
-	Rule                 RuleKeys
-}
-
-// Ask is a question and where its answer goes. reply has room for one.
+// Ask is a question and where its answer goes. Reply has room for one.
 type Ask struct {
 	Request approvals.Request
 	Reply   chan approvals.Answer
-	since   time.Time // set by the screen
+	since   time.Time // when it came to the screen
 }
 
-// Queue is the queue; only the front one is shown.
-type Queue struct {
-	Waiting []*Question
-	Keys    Keys
+// Answered is an answer that was given.
+type Answered struct {
+	*Question
+	Decision approvals.Decision
 }
 
-// Front is the question that is shown, or nil.
-func (q *Queue) Front() *Question {
-	if len(q.Waiting) == 0 {
-		return nil
+// Dock asks a.
+func (a *Ask) Dock(s part.Setting) part.Dock {
+	a.since = s.Now()
+	return &Question{request: a.Request, Asks: []*Ask{a}, keys: s.Keys, now: s.Now}
+}
+
+// Join makes the question's answer one for a too, if it asks the same.
+func (q *Question) Join(a part.Ask) bool {
+	other, ok := a.(*Ask)
+	if ok = ok && identity(other.Request) == identity(q.request); ok {
+		other.since = q.now()
+		q.Asks = append(q.Asks, other)
 	}
-	return q.Waiting[0]
-}
-
-// Insert puts a in front of the others: the person asked for this question.
-func (q *Queue) Insert(a *Ask, now time.Time) {
-	a.since = now
-	q.Disarm()
-	q.Waiting = slices.Insert(q.Waiting, 0, &Question{request: a.Request, Asks: []*Ask{a}, keys: q.Keys})
-}
-
-// Add queues a, or joins it to an identical question.
-func (q *Queue) Add(a *Ask, now time.Time) {
-	a.since = now
-	key := identity(a.Request)
-	for _, other := range q.Waiting {
-		if identity(other.request) == key {
-			other.Asks = append(other.Asks, a)
-			return
-		}
-	}
-	q.Waiting = append(q.Waiting, &Question{request: a.Request, Asks: []*Ask{a}, keys: q.Keys})
+	return ok
 }
 
 // identity is everything that the person sees and decides on: requests of the same
@@ -102,47 +89,41 @@ func identity(r approvals.Request) string {
 	return string(b)
 }
 
-// Withdraw removes an ask that nobody waits for any more, and a question without
-// asks.
-func (q *Queue) Withdraw(a *Ask) {
-	for i, question := range q.Waiting {
-		for j, other := range question.Asks {
-			if other == a {
-				question.Asks = append(question.Asks[:j], question.Asks[j+1:]...)
-				if len(question.Asks) == 0 {
-					q.Waiting = append(q.Waiting[:i], q.Waiting[i+1:]...)
-				}
-				return
-			}
-		}
+// Withdraw takes an ask away that nobody waits for any more.
+func (q *Question) Withdraw(a part.Ask) bool {
+	q.Asks = slices.DeleteFunc(q.Asks, func(other *Ask) bool { return a == other })
+	if len(q.Asks) == 0 {
+		q.Field = nil
 	}
+	return len(q.Asks) == 0
 }
 
-// Answer closes the front question.
-func (q *Queue) Answer(ans approvals.Answer) {
-	for i, a := range q.Waiting[0].Asks {
-		if i > 0 && ans.Decision == approvals.Always { // the rule is saved once
+// answer gives the answer to all who wait for it.
+func (q *Question) answer(ans approvals.Answer) part.Intent {
+	given := Answered{q, ans.Decision}
+	for _, a := range q.Asks {
+		a.Reply <- ans
+		if ans.Decision == approvals.Always { // the rule is saved once
 			ans.Decision, ans.Rule = approvals.Once, ""
 		}
-		a.Reply <- ans
 	}
-	q.Waiting = q.Waiting[1:]
+	return given
 }
 
-// Armed reports whether the question takes keys.
-func (q *Question) Armed() bool { return q.armed }
+// Rank is First: a permission is asked about before what a server wants to know.
+func (q *Question) Rank() part.Rank { return part.First }
+
+// Writes reports whether a note or a rule is written.
+func (q *Question) Writes() bool { return q.Field != nil || q.Rule != nil }
 
 // Hold says that key came too early to answer the question; "": none did.
 func (q *Question) Hold(key string) { q.held = key }
 
-// Waits reports whether a pause in typing arms the question.
-func (q *Question) Waits() bool { return !q.armed && !q.barred }
-
 // Bar takes the keys from the question until the person arms it.
-func (q *Question) Bar() { q.armed, q.barred, q.early = false, true, false }
+func (q *Question) Bar() { q.Arming.Bar(); q.early = false }
 
 // Arm makes the question take keys.
-func (q *Question) Arm() { q.armed, q.barred, q.early = true, false, false }
+func (q *Question) Arm(wanted bool) { q.Arming.Arm(wanted); q.early = false }
 
 // Choose answers with the option of key; false when the question has no such
 // option, or it cannot be taken now. A label that ends in … asks for a reason: the
@@ -152,7 +133,7 @@ func (q *Question) Choose(key string) (approvals.Answer, bool) {
 		if o.Key != key {
 			continue
 		}
-		if q.seen.bars(o.Decision) {
+		if o.Decision.Yes() && (!q.drawn || q.left > 0) {
 			q.early = true
 			return approvals.Answer{}, false
 		}
@@ -170,14 +151,7 @@ func (q *Question) Choose(key string) (approvals.Answer, bool) {
 }
 
 // Unread reports whether a yes waits until more was seen.
-func (q *Question) Unread() bool { return q.seen.left > 0 }
-
-// Disarm takes the keys from the front question: the person types elsewhere.
-func (q *Queue) Disarm() {
-	if front := q.Front(); front != nil {
-		front.armed = false
-	}
-}
+func (q *Question) Unread() bool { return q.left > 0 }
 
 // Has reports whether key is one of the question's options.
 func (q *Question) Has(key string) bool {
@@ -194,11 +168,6 @@ func (q *Question) Open(option string) {
 	field := composer.New()
 	field.Put(q.note)
 	q.Field, q.option, q.early = &field, option, false
-}
-
-// Always is the answer that saves the rule as it is written now.
-func (q *Question) Always() approvals.Answer {
-	return approvals.Answer{Decision: approvals.Always, Rule: q.Rule.Text.Value(), Reason: q.note}
 }
 
 // Send saves the note and answers, if the note belongs to an option.

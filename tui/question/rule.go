@@ -7,6 +7,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/internal/visible"
 	"codeagent/tui/composer"
+	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 )
 
@@ -16,7 +17,8 @@ type Rule struct {
 	// Text is the rule.
 	Text    composer.Composer
 	lasting *approvals.Lasting
-	keys    RuleKeys
+	keys    *keys.Table
+	width   int // of the text on the last drawing
 	days    int // until it expires, as set by a key; 0: no such line
 	replay  string
 	problem string
@@ -30,16 +32,13 @@ type Rule struct {
 	all  []string
 }
 
-// RuleKeys are the names of the keys that the editor of a rule mentions.
-type RuleKeys struct{ Save, Scope, Expiry, Back string }
-
 // expiries are the days that a key cycles through.
 var expiries = []int{0, 1, 7, 30, 90}
 
 // openRule shows the rule of the answer "always".
 func (q *Question) openRule() {
 	l := q.request.Lasting
-	q.Rule = &Rule{Text: composer.New(), lasting: l, keys: q.keys.Rule, seen: map[string]bool{}, replay: l.Replay.String()}
+	q.Rule = &Rule{Text: composer.New(), lasting: l, keys: q.keys, seen: map[string]bool{}, replay: l.Replay.String()}
 	q.Rule.set(l.Project)
 }
 
@@ -51,18 +50,18 @@ func (r *Rule) set(text string) {
 		}
 		r.Text.Typed(line) // not as a paste: a long one would be folded
 	}
-	r.Changed()
+	r.changed()
 }
 
-// Changed records that the text was changed.
-func (r *Rule) Changed() { r.changes, r.problem, r.checking = r.changes+1, "", false }
+// changed records that the text was changed.
+func (r *Rule) changed() { r.changes, r.problem, r.checking = r.changes+1, "", false }
 
-// Read reports whether all of the text, on a screen of w columns, was visible. If not, it goes to
+// read reports whether all of the text was visible. If not, it goes to
 // the first row that was not.
-func (r *Rule) Read(w int) bool {
+func (r *Rule) read() bool {
 	for at, row := range r.all {
 		if !r.seen[row] {
-			r.Text.GoTo(at, RuleWidth(w))
+			r.Text.GoTo(at, r.width)
 			r.problem = "read the whole rule before it is saved"
 			return false
 		}
@@ -70,9 +69,9 @@ func (r *Rule) Read(w int) bool {
 	return true
 }
 
-// Check returns what checks the present text, and what takes its result: whether the text can be
+// check returns what checks the present text, and what takes its result: whether the text can be
 // saved, false too if it was changed meanwhile. The first blocks and belongs beside the screen.
-func (r *Rule) Check(saving bool) (check func() error, done func(error) bool) {
+func (r *Rule) check(saving bool) (check func() error, done func(error) bool) {
 	text, at := r.Text.Value(), r.changes
 	r.checking = saving
 	found := ""
@@ -106,8 +105,8 @@ func (r *Rule) ToggleScope() {
 	}
 }
 
-// NextExpiry sets the last day on which the rule holds: another number of days from now, or none.
-func (r *Rule) NextExpiry(now time.Time) {
+// nextExpiry sets the last day on which the rule holds: another number of days from now, or none.
+func (r *Rule) nextExpiry(now time.Time) {
 	at := 0
 	for i, days := range expiries {
 		if days == r.days {
@@ -154,20 +153,17 @@ func (r *Rule) value(key string) string {
 	return strings.Join(out, ", ")
 }
 
-// RuleWidth is how wide the text of a rule is on a screen of w columns.
-func RuleWidth(w int) int { return max(w-6, 8) }
-
 // view draws the rule below a title in at most h rows: those of its text apart. x and y are the
 // cursor's place; until says when the question ends.
 func (r *Rule) view(t *paint.Theme, w, h int, home string, until []paint.Span) (rows, text []string, x, y int) {
-	edit := RuleWidth(w)
+	r.width = max(w-6, 8)
 	foot := r.foot(t, w, home, until)
 	if len(foot) > max(h-2, 0) { // an error or a replay may be long: its beginning, above the keys
 		foot = append(foot[:max(h-3, 0)], foot[len(foot)-1])
 	}
 	whole := r.Text
-	r.all, _, _ = whole.View(t, edit, len(whole.Rows(edit)))
-	text, x, y = r.Text.View(t, edit, max(min(len(r.all), h-len(foot)), 1))
+	r.all, _, _ = whole.View(t, r.width, len(whole.Rows(r.width)))
+	text, x, y = r.Text.View(t, r.width, max(min(len(r.all), h-len(foot)), 1))
 	for _, l := range text {
 		rows = append(rows, "   "+t.Paint(paint.Accent, "▏")+l)
 	}
@@ -195,29 +191,25 @@ func (r *Rule) foot(t *paint.Theme, w int, home string, until []paint.Span) []st
 	case r.replay != "":
 		out = append(out, row("", paint.Warn.Span(visible.Fact(r.replay)))...)
 	}
-	var keys []paint.Span
-	for _, k := range [][2]string{{r.keys.Save, " saves"}, {r.keys.Back, " back"}, {r.keys.Scope, " scope"}, {r.keys.Expiry, " expiry"}} {
-		keys = append(keys, paint.Accent.Span("   "+k[0]), paint.Dim.Span(k[1]))
+	var hints []paint.Span
+	for _, h := range []struct {
+		do   keys.Action
+		does string
+	}{{keys.Send, " saves"}, {keys.Back, " back"}, {keys.RuleScope, " scope"}, {keys.RuleExpiry, " expiry"}} {
+		hints = append(hints, paint.Accent.Span("   "+r.keys.Name(keys.InRule, h.do)), paint.Dim.Span(h.does))
 	}
 	if w < paint.Narrow {
-		for i := range keys {
-			if keys[i].Text = strings.TrimPrefix(keys[i].Text, "  "); i == 0 {
-				keys[i].Text = "  " + keys[i].Text
+		for i := range hints {
+			if hints[i].Text = strings.TrimPrefix(hints[i].Text, "  "); i == 0 {
+				hints[i].Text = "  " + hints[i].Text
 			}
 		}
 	}
-	if paint.WidthOf(keys)+paint.WidthOf(until)+2 < w {
-		return append(out, t.Justify(w-1, keys, until))
+	if paint.WidthOf(hints)+paint.WidthOf(until)+2 < w {
+		return append(out, t.Justify(w-1, hints, until))
 	}
-	for paint.WidthOf(keys) >= w && len(keys) > 4 { // each whole; the first two must be there
-		keys = keys[:len(keys)-2]
+	for paint.WidthOf(hints) >= w && len(hints) > 4 { // each whole; the first two must be there
+		hints = hints[:len(hints)-2]
 	}
-	return append(out, t.Row(w-1, keys...))
-}
-
-// Unchanged returns a function that reports whether the text is still the present one, and no
-// check for saving runs.
-func (r *Rule) Unchanged() func() bool {
-	at := r.changes
-	return func() bool { return r.changes == at && !r.checking }
+	return append(out, t.Row(w-1, hints...))
 }

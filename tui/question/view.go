@@ -9,30 +9,24 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/internal/visible"
+	"codeagent/tui/keys"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 )
 
-// Drawn is a drawing of a question: its rows, the position of the note's
-// cursor (-1: no cursor), which rows are visible, and which answers it offers.
-type Drawn struct {
-	Lines   []string
-	X, Y    int
-	visible []sight
+// drawn is a drawing of a question, and which rows are visible.
+type drawn struct {
+	part.Drawn
+	visible []part.Sight
 	left    int // rows that must still be seen before a yes
 	below   int // rows that are left out at the end
 	body    int // rows of the body that are drawn
-	rule    []string
 }
 
-// OnScreen records that the person sees d now.
-func (q *Question) OnScreen(d Drawn) {
-	if q.Rule != nil {
-		for _, row := range d.rule {
-			q.Rule.seen[row] = true
-		}
-	}
-	q.seen.note(d.visible)
-	q.seen.drawn, q.seen.left = true, d.left
+// onScreen records that the person sees d now.
+func (q *Question) onScreen(d drawn) {
+	q.seen.Note(d.visible)
+	q.drawn, q.left = true, d.left
 }
 
 // roll is a question without its answers, in rows of one width.
@@ -56,49 +50,64 @@ func (q *Question) rolled(t *paint.Theme, w, h int, home string, most limits, no
 	return r
 }
 
-func titleSight(w int) sight { return sight{"title 0", 0, 1, w} }
+func titleSight(w int) part.Sight { return part.Sight{Line: "title 0", Of: 1, Width: w} }
 
 // View draws the question in at most h rows, docked below the transcript. If it does
 // not fit, it is cut from its end: first the command's middle, then what a yes does
 // not allow.
-func (q *Question) View(t *paint.Theme, w, h int, home string, now time.Time, more int) Drawn {
-	if q.Rule != nil {
-		title, _ := q.rule(t, w, home, now, more)
-		rows, text, x, y := q.Rule.view(t, w, max(h-1, 1), home, q.deadline(w, now))
-		rows = append([]string{title}, rows...)
-		return Drawn{Lines: rows[:min(len(rows), h)], X: x, Y: y + 1, rule: text[:max(min(len(text), h-1), 0)]}
+func (q *Question) View(c part.Canvas, h int) part.Drawn {
+	t, w, home, now := c.Theme, c.Width, c.Home, c.Now
+	if rule := q.Rule; rule != nil {
+		title, _ := q.rule(t, w, home, now, c.More)
+		rows, text, x, y := rule.view(t, w, max(h-1, 1), home, q.deadline(w, now))
+		rows, text = append([]string{title}, rows...), text[:max(min(len(text), h-1), 0)]
+		return part.Drawn{Lines: rows[:min(len(rows), h)], X: x, Y: y + 1, Seen: func() {
+			for _, row := range text {
+				rule.seen[row] = true
+			}
+			q.onScreen(drawn{})
+		}}
 	}
-	var d Drawn
+	var d drawn
 	sizes := []limits{{6, 3, 5}, {3, 2, 2}}
 	if !q.request.GrantOnly { // all that a yes applies, where it fits
 		sizes = append([]limits{{0, 3, 5}}, sizes...)
 	}
 	for _, most := range sizes {
-		r := q.rolled(t, w, h, home, most, now, more)
-		d = q.fit(t, r, 0, h, now)
-		if d.below == 0 {
+		if d = q.fit(t, q.rolled(t, w, h, home, most, now, c.More), 0, h, now); d.below == 0 {
 			break
 		}
 	}
-	return d
+	d.Seen = func() { q.onScreen(d) }
+	return d.Drawn
 }
 
 // fit draws r from row top on in at most h rows, above the answers that are accepted
 // once this was seen.
-func (q *Question) fit(t *paint.Theme, r roll, top, h int, now time.Time) Drawn {
+func (q *Question) fit(t *paint.Theme, r roll, top, h int, now time.Time) drawn {
 	d := q.fitted(t, r, top, h, now, 0)
-	for left := q.seen.missing(r.every, d.visible); left != d.left; left = q.seen.missing(r.every, d.visible) {
+	for left := q.missing(r.every, d.visible); left != d.left; left = q.missing(r.every, d.visible) {
 		d = q.fitted(t, r, top, h, now, left)
 	}
 	return d
+}
+
+// missing counts the rows of all that were not seen yet, where those of now count as seen.
+func (q *Question) missing(all, now []part.Sight) (left int) {
+	for _, r := range all {
+		if !q.seen.Has(r) && !slices.Contains(now, r) {
+			left++
+		}
+	}
+	return left
 }
 
 // hasHead reports whether the title has a row of its own; whole: it would be complete.
 func hasHead(h int, whole bool) bool { return h >= 8 || h >= 3 && whole }
 
 // fitted is fit where so many rows are left to be seen.
-func (q *Question) fitted(t *paint.Theme, r roll, top, h int, now time.Time, left int) Drawn {
-	d := Drawn{X: -1, Y: -1, left: left}
+func (q *Question) fitted(t *paint.Theme, r roll, top, h int, now time.Time, left int) drawn {
+	d := drawn{Drawn: part.Drawn{X: -1, Y: -1}, left: left}
 	if hasHead(h, r.whole) {
 		d.Lines = append(d.Lines, r.title)
 		if r.whole {
@@ -218,7 +227,7 @@ func edgeOf(w int) int {
 // optionRows draws the answers with labels of at most long columns.
 func (q *Question) optionRows(t *paint.Theme, w, long, left int) []string {
 	key, label := paint.Dim, paint.Dim
-	if q.armed {
+	if q.Armed() {
 		key, label = paint.Warn.With(paint.Bold), paint.Text
 	}
 	edge := edgeOf(w)
@@ -246,7 +255,7 @@ func (q *Question) optionRows(t *paint.Theme, w, long, left int) []string {
 // complete.
 func (q *Question) rule(t *paint.Theme, w int, home string, now time.Time, more int) (string, bool) {
 	s := paint.Warn
-	if q.armed {
+	if q.Armed() {
 		s = s.With(paint.Bold)
 	}
 	right := ""
@@ -312,7 +321,7 @@ func (q *Question) hint(w, left int) []paint.Span {
 		if left == 1 {
 			lines = "more line"
 		}
-		next, say := paint.Accent.Span(q.keys.Next), paint.Warn.Span(fmt.Sprintf(": %d %s to see", left, lines))
+		next, say := paint.Accent.Span(q.keys.Name(keys.Everywhere, keys.PageDown)), paint.Warn.Span(fmt.Sprintf(": %d %s to see", left, lines))
 		edge := []paint.Span{paint.Text.Span("   ")}
 		if q.early {
 			edge = append(edge, paint.Warn.With(paint.Bold).Span("not yet: "))
@@ -322,12 +331,12 @@ func (q *Question) hint(w, left int) []paint.Span {
 	case q.held != "":
 		again := []paint.Span{paint.Warn.Span("   " + q.held + " came too early: press it again")}
 		return fitting(w, append(again[:1:1], paint.Dim.Span(" once you have read this")), again)
-	case !q.armed:
-		return []paint.Span{paint.Accent.Span("   " + q.keys.Arm), paint.Dim.Span(" to answer")}
+	case !q.Armed():
+		return []paint.Span{paint.Accent.Span("   " + q.keys.Name(keys.Everywhere, keys.Arm)), paint.Dim.Span(" to answer")}
 	case q.note != "":
 		return []paint.Span{paint.Dim.Span("   with the note “" + q.note + "”")}
 	}
-	note := []paint.Span{paint.Accent.Span("   " + q.keys.Note), paint.Dim.Span(" adds a note")}
+	note := []paint.Span{paint.Accent.Span("   " + q.keys.Name(keys.InQuestion, keys.Note)), paint.Dim.Span(" adds a note")}
 	return fitting(w, append(note[:len(note):len(note)], paint.Accent.Span("   Esc"), paint.Dim.Span(": back to typing")), note)
 }
 
@@ -377,7 +386,7 @@ func (p *Page) Next() {
 func (p *Page) View(t *paint.Theme, w, h int) (lines []string, x, y int) {
 	r := p.Q.rolled(t, w, h, p.home, limits{}, p.now(), 0)
 	if p.next {
-		p.top, p.next = slices.IndexFunc(r.rows, func(one row) bool { return !p.Q.seen.has(one.at) }), false
+		p.top, p.next = slices.IndexFunc(r.rows, func(one row) bool { return !p.Q.seen.Has(one.at) }), false
 		if p.top = max(p.top, 0); p.top > 0 && p.Room > 1 {
 			p.top--
 		}
@@ -388,7 +397,7 @@ func (p *Page) View(t *paint.Theme, w, h int) (lines []string, x, y int) {
 	}
 	d := p.Q.fit(t, r, p.top, h, p.now())
 	p.Room = max(d.body-1, 1) // a row of the page before stays in view
-	p.Q.OnScreen(d)
+	p.Q.onScreen(d)
 	for len(d.Lines) < h {
 		d.Lines = append(d.Lines, "")
 	}

@@ -1,0 +1,120 @@
+// Package part is what the docks of the screen have in common, and what they want of it. A part
+// draws itself and takes keys. It cannot reach the screen: what it wants done it returns as an
+// intent. Start with Dock.
+package part
+
+import (
+	"context"
+	"time"
+
+	"codeagent/tui/keys"
+	"codeagent/tui/paint"
+)
+
+// Dock is what waits below the transcript for the person. All docks follow the same rules about
+// typing: one opens unarmed, and takes keys only when it is armed.
+type Dock interface {
+	// Key takes a key while the dock is armed; false: it has no use for it.
+	Key(k keys.Key) (Intent, bool)
+	// Paste takes a text while the dock writes.
+	Paste(text string) Intent
+	// View draws the dock in at most h rows.
+	View(c Canvas, h int) Drawn
+	// Writes reports whether a text is written in it, which takes all keys.
+	Writes() bool
+	// Rank says which of several docks is shown.
+	Rank() Rank
+	// Has reports whether key is one of its answers.
+	Has(key string) bool
+	// Join reports whether the dock's answer is for a too: it asks the same.
+	Join(a Ask) bool
+	// Withdraw takes an ask away that nobody waits for any more, and reports whether none is left.
+	Withdraw(a Ask) bool
+
+	Armed() bool
+	// Waits reports whether a pause in typing arms it.
+	Waits() bool
+	// Arm makes it take keys; wanted: the person pressed the key for that.
+	Arm(wanted bool)
+	// Disarm takes the keys from it: the person types elsewhere. Bar does until the person arms it.
+	Disarm()
+	Bar()
+	// Hold says that key came too early to answer it; "": none did.
+	Hold(key string)
+}
+
+// Rank is the order in which docks are shown: a permission is asked about first, but for what is
+// being written, which must not get elsewhere.
+type Rank int
+
+// The ranks.
+const (
+	Later Rank = iota
+	First
+	Writing
+)
+
+// Ask is what somebody waits for. It makes the dock in which the person is asked.
+type Ask interface{ Dock(s Setting) Dock }
+
+// Setting is what a dock gets of the screen, once.
+type Setting struct {
+	Keys *keys.Table
+	Now  func() time.Time
+	// Call is the title of a tool call, as codeagent shows it; "": it is not known.
+	Call func(id string) string
+	// Free: the person is not being asked anything of rank Later.
+	Free bool
+}
+
+// Canvas is where and when a dock is drawn.
+type Canvas struct {
+	Theme *paint.Theme
+	Width int
+	Home  string // shown as ~
+	Now   time.Time
+	// More is how many other docks wait, Urgent that one of rank First does.
+	More   int
+	Urgent bool
+}
+
+// Drawn is a drawing of a dock: its rows, the place of the cursor (Y -1: none), and what records
+// that the person sees it.
+type Drawn struct {
+	Lines []string
+	X, Y  int
+	Seen  func()
+}
+
+// Arming is who gets the keys. A barred dock is armed by the person's key only.
+type Arming struct{ armed, barred bool }
+
+func (a *Arming) Armed() bool { return a.armed }
+func (a *Arming) Waits() bool { return !a.armed && !a.barred }
+func (a *Arming) Arm(bool)    { *a = Arming{armed: true} }
+func (a *Arming) Disarm()     { a.armed = false }
+func (a *Arming) Bar()        { *a = Arming{barred: true} }
+
+// Intent is what a part wants done, one of the types below or of the part's own; nil: nothing.
+type Intent any
+
+type (
+	// Act is what a key does that holds everywhere.
+	Act keys.Action
+	// Copy is a text for the clipboard.
+	Copy string
+	// Insert takes the text of the clipboard, once it was read; false: the field was closed.
+	Insert func(text string) bool
+	// Done ends a dock whose answer was given. Said is a line for the transcript, "" for none.
+	Done struct {
+		Dock Dock
+		Said string
+	}
+	// Wait is what is wanted after a pause.
+	Wait struct {
+		Pause time.Duration
+		Then  func() Intent
+	}
+	// Beside works beside the screen; the returned function is called on it.
+	Beside func(context.Context) func() Intent
+)
