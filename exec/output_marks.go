@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 )
 
 const (
@@ -14,13 +13,12 @@ const (
 	marksKept = 10
 	// markBytes is how much of such a line is kept.
 	markBytes = 300
-	// marksScan is how many bytes are searched: on a flood of output the search must not cost
-	// more than the copying.
+	// marksScan is how many bytes are searched: a flood of output must not cost the search of all of it.
 	marksScan = 32 << 20
 )
 
 // errorWords occur in error messages of all programs. Most lack their first letter, so that
-// they match in upper and lower case. Their total length is less than wordSeen.
+// they match in upper and lower case.
 var errorWords = [][]byte{
 	[]byte("rror"), []byte("ERROR"), []byte("FAIL"), []byte("ailed"), []byte("ailure"), []byte("panic"), []byte("atal"), []byte("FATAL"),
 	[]byte("xception"), []byte("raceback"), []byte("denied"), []byte("not found"), []byte("No such"), []byte("ndefined"), []byte("annot "),
@@ -44,10 +42,7 @@ type marks struct {
 	count   int // of all lines found
 	scanned int64
 
-	// The beginning of a line whose end has not come yet, and the automaton's state in it.
-	part  []byte
-	state byte
-	hit   bool
+	part []byte // the beginning of a line whose end has not come yet
 }
 
 // add takes the next bytes.
@@ -55,105 +50,29 @@ func (m *marks) add(data []byte) {
 	if m.scanned += int64(len(data)); m.scanned > marksScan {
 		return
 	}
-	if len(m.part) > 0 {
-		end := bytes.IndexByte(data, '\n')
-		if end < 0 {
-			m.begin(data)
-			return
+	for line := range bytes.Lines(data) {
+		whole := line[len(line)-1] == '\n'
+		if len(m.part) > 0 || !whole {
+			m.part = append(m.part, line[:min(len(line), markBytes-len(m.part))]...)
+			line = m.part
 		}
-		m.begin(data[:end])
-		if m.hit {
-			m.keep(m.part)
+		if whole {
+			m.line(line)
+			m.part = m.part[:0]
 		}
-		m.part, m.state, m.hit = m.part[:0], 0, false
-		data = data[end+1:]
-	}
-	whole := bytes.LastIndexByte(data, '\n') + 1
-	m.lines(data[:whole])
-	m.begin(data[whole:])
-}
-
-// begin takes the beginning of a line whose end has not come yet.
-func (m *marks) begin(data []byte) {
-	m.part = append(m.part, data[:min(len(data), markBytes-len(m.part))]...)
-	words := errorAutomaton()
-	for i := 0; i < len(data) && !m.hit; i++ {
-		m.state = words[m.state][data[i]]
-		m.hit = m.state&wordSeen != 0
 	}
 }
 
-// lines searches whole lines.
-func (m *marks) lines(data []byte) {
-	words := errorAutomaton()
-	state := byte(0)
-	for at := 0; at < len(data); at++ {
-		if state = words[state][data[at]]; state&wordSeen == 0 {
-			continue
-		}
-		begin := bytes.LastIndexByte(data[:at], '\n') + 1
-		end := len(data)
-		if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
-			end = at + n
-		}
-		m.keep(data[begin:end])
-		at, state = end, 0
+// line keeps a line that looks like an error.
+func (m *marks) line(line []byte) {
+	line = line[:min(len(line), markBytes)]
+	if slices.ContainsFunc(errorWords, func(word []byte) bool { return bytes.Contains(line, word) }) {
+		m.keep(line)
 	}
 }
-
-// wordSeen is the bit of the states in which a word is complete.
-const wordSeen = 0x80
-
-// errorAutomaton finds all errorWords in one pass (Aho-Corasick). It maps a state and a
-// byte to the next state. State 0 is the start.
-var errorAutomaton = sync.OnceValue(func() *[wordSeen][256]byte {
-	var next [wordSeen][256]byte
-	ends := map[byte]bool{}
-	states := byte(1)
-	for _, word := range errorWords {
-		at := byte(0)
-		for _, c := range word {
-			if next[at][c] == 0 {
-				next[at][c] = states
-				states++
-			}
-			at = next[at][c]
-		}
-		ends[at] = true
-	}
-	// fall is the failure link: the state of the longest proper suffix that begins a word.
-	// States are visited breadth first, so that state is complete already.
-	var fall [wordSeen]byte
-	var queue []byte
-	for _, to := range next[0] {
-		if to != 0 {
-			queue = append(queue, to)
-		}
-	}
-	for i := 0; i < len(queue); i++ {
-		at := queue[i]
-		ends[at] = ends[at] || ends[fall[at]]
-		for c, to := range next[at] {
-			if to == 0 {
-				next[at][c] = next[fall[at]][c]
-				continue
-			}
-			fall[to] = next[fall[at]][c]
-			queue = append(queue, to)
-		}
-	}
-	for at := range next {
-		for c, to := range next[at] {
-			if ends[to] {
-				next[at][c] |= wordSeen
-			}
-		}
-	}
-	return &next
-})
 
 func (m *marks) keep(line []byte) {
-	line = bytes.TrimSpace(line[:min(len(line), markBytes)])
+	line = bytes.TrimSpace(line)
 	spaced := append([]byte{' '}, line...)
 	if slices.ContainsFunc(noErrorWords, func(word []byte) bool { return bytes.Contains(spaced, word) }) {
 		return

@@ -61,7 +61,7 @@ func naiveMarks(middle []byte) []string {
 			continue
 		}
 		text := bytes.TrimSpace(line[:min(len(line)-1, markBytes)])
-		holds := func(word []byte) bool { return bytes.Contains(line, word) }
+		holds := func(word []byte) bool { return bytes.Contains(text, word) }
 		well := func(word []byte) bool { return bytes.Contains(append([]byte(" "), text...), word) }
 		if slices.ContainsFunc(errorWords, holds) && !slices.ContainsFunc(noErrorWords, well) {
 			out = append(out, string(text))
