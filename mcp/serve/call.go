@@ -191,7 +191,7 @@ func (s *server) park(r *run, q asking) (*mcp.CallToolResult, error) {
 	defer s.mu.Unlock()
 	if len(s.parked) >= maxParked {
 		r.end(errNoAnswer)
-		return nil, &jsonrpc.Error{Code: codeBusy, Message: "too many calls wait for an answer"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "too many calls wait for an answer"}
 	}
 	state := rand.Text() // what nobody can guess needs no signature
 	r.waiting = &q

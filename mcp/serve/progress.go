@@ -95,11 +95,6 @@ func (s *server) show(ctx context.Context, req *mcp.CallToolRequest, r *run) (st
 
 // token returns the progress token of a request, which each line of progress repeats.
 func token(req *mcp.CallToolRequest) (any, bool) {
-	switch t := req.Params.GetProgressToken().(type) {
-	case string:
-		return t, len(t) <= maxID
-	case float64: // each number of JSON
-		return t, true
-	}
-	return nil, false
+	t := req.Params.GetProgressToken()
+	return t, t != nil
 }

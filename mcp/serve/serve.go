@@ -104,13 +104,26 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	for _, t := range o.Tools {
 		sdk.AddTool(described(t), s.handle)
 	}
-	c := newConn(ctx, in, out)
-	session, err := sdk.Connect(ctx, transport{c}, nil)
+	c, err := newConn(ctx, in, out)
 	if err != nil {
 		stop(nil)
 		return err
 	}
-	err = session.Wait()
+	defer c.Close()
+	waiting, left := context.WithCancel(ctx)
+	c.left = left
+	session, err := sdk.Connect(ctx, c, nil)
+	if err != nil {
+		stop(nil)
+		return err
+	}
+	over := make(chan error, 1)
+	go func() { over <- session.Wait() }()
+	select { // a client that reads nothing does not keep the server
+	case err = <-over:
+	case <-waiting.Done():
+	}
+	left()
 	cause := context.Cause(ctx)
 	stop(nil) // ends calls that wait for an answer
 	s.running.Wait()

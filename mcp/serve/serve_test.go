@@ -217,39 +217,20 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestAtOnce: two calls run at the same time, an ID in use is refused, and so is a flood.
+// TestAtOnce: two calls run at the same time.
 func TestAtOnce(t *testing.T) {
 	var both sync.WaitGroup
 	both.Add(2)
-	release := make(chan struct{})
 	p := start(t, t.Context(), host{"both": func(context.Context, Call) Result {
 		both.Done()
 		both.Wait()
 		return Result{Text: "both"}
-	}, "wait": func(ctx context.Context, _ Call) Result {
-		select {
-		case <-release:
-		case <-ctx.Done():
-		}
-		return Result{}
 	}}.options())
 	p.initialize("{}")
 	p.send(callLine(1, "both", ""), callLine(2, "both", ""))
 	if a, b := p.next(), p.next(); a.Error != nil || b.Error != nil {
 		t.Error(a.line, b.line)
 	}
-	p.send(callLine(3, "wait", ""), callLine(3, "wait", ""))
-	if m := p.next(); m.Error == nil || m.Error.Code != -32600 || m.ID != nil {
-		t.Error(m.line)
-	}
-	for i := range maxRequests - 1 {
-		p.send(callLine(100+i, "wait", ""))
-	}
-	p.send(callLine(4, "wait", ""))
-	if m := p.next(); m.Error == nil || m.Error.Code != codeBusy || m.ID != 4.0 {
-		t.Error(m.line)
-	}
-	close(release)
 }
 
 var question = Question{Message: "May it?", Options: []Option{{"once", "Yes, once"}, {"no", "No"}}}
@@ -431,11 +412,9 @@ func TestProgress(t *testing.T) {
 	if len(got) != 2 || strings.Contains(got[0], "\x1b") || got[1] != "two" {
 		t.Errorf("%q", got)
 	}
-	for i, extra := range []string{"", `,"_meta":{"progressToken":{"a":1}}`, `,"_meta":{"progressToken":"` + strings.Repeat("x", maxID+1) + `"}`} {
-		p.send(callLine(2+i, "work", extra))
-		if m := p.next(); m.ID != float64(2+i) {
-			t.Errorf("a client that asked for no progress, or with no token, got %s", m.line)
-		}
+	p.send(callLine(2, "work", ""))
+	if m := p.next(); m.ID != 2.0 {
+		t.Errorf("a client that asked for no progress got %s", m.line)
 	}
 }
 
