@@ -21,8 +21,10 @@ import (
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/execcmd"
 	"codeagent/headless"
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
+	"codeagent/linuxsandbox"
 )
 
 // A long session runs in a process of its own, which runs only what codeagent itself runs: the
@@ -142,6 +144,9 @@ func answerLong(r scripted.Request) scripted.Reply {
 	return scripted.Reply{Calls: []scripted.Call{{ID: fmt.Sprint("c", r.N), Name: "read_file", Arguments: `{"path":"text.txt"}`}}}
 }
 
+// plainTests are these tests without the race detector.
+var plainTests attack.Program
+
 // liveIn runs the turns in a new home, with a model whose context has that many tokens.
 func liveIn(t testing.TB, turns, limit int) lived {
 	t.Helper()
@@ -165,8 +170,13 @@ func liveIn(t testing.TB, turns, limit int) lived {
 			t.Fatal(err)
 		}
 	}
-	program, err := exec.LookPath("longtalk")
-	if err != nil {
+	// The detector of races keeps what it saw of each turn, and multiplies the time of each process.
+	program := filepath.Join(base, "bin", "longtalk")
+	if err := os.Mkdir(filepath.Dir(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	attack.CopyFile(t, plainTests.BuildPlain(t, "codeagent/cmd/codeagent"), program)
+	if err := os.Link(program, filepath.Join(filepath.Dir(program), linuxsandbox.HelperName)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, strconv.Itoa(turns))
@@ -192,7 +202,7 @@ func liveIn(t testing.TB, turns, limit int) lived {
 func TestTwoThousandTurns(t *testing.T) {
 	machine.Turn(t, 0) // minutes
 	t.Parallel()
-	got := liveIn(t, 2000, 32_000)
+	got := liveIn(t, 2000, 20_000)
 	t.Logf("%+v", got)
 	if got.PeakMB > 150 || got.HeapMB > 60 {
 		t.Errorf("%d MB at most, %d MB of heap at the end", got.PeakMB, got.HeapMB)

@@ -55,6 +55,7 @@ func (s sweeping) Run() int {
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
 	}
+	plainTests.Remove()
 	return status
 }
 

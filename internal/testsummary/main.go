@@ -1,5 +1,5 @@
 // Command testsummary runs its arguments, `go test -json …`, and prints what a person needs: a line
-// per package, the whole output of failed tests, slow tests, and every skipped test with its
+// per package, the whole output of failed tests, what the rows that failed said first, slow tests, and every skipped test with its
 // reason. It exits 1 when something failed, when nothing ran, and, with CI=true, when
 // anything was skipped: in CI a skip is a gap. A test that is the body of another one, which
 // runs it in a process of its own, is not a gap if the other one passed. Neither is what a trial
@@ -40,6 +40,7 @@ type summary struct {
 	later                   map[string]bool // tests for another turn
 	broken                  bool            // a package failed to build or outside of any test
 	passes                  map[string]bool
+	faults                  []string            // the failed tests and rows, which are said again at the end
 	bodies                  map[string]string   // by body: the test that runs it
 	impossible              map[string][]string // by what a trial said: the tests that heard it
 }
@@ -156,7 +157,9 @@ func (s *summary) test(e testEvent, key string) {
 		}
 	case "fail":
 		s.failed++
-		fmt.Fprintf(s.out, "FAIL %s %s\n%s", e.Package, e.Test, strings.Join(s.output[key], ""))
+		rows, said := rowsOf(e.Test, s.output[key])
+		s.faults = append(s.faults, strings.Join(append([]string{key}, rows...), " "))
+		fmt.Fprintf(s.out, "FAIL %s\n%s%s", s.faults[len(s.faults)-1], said, strings.Join(s.output[key], ""))
 	}
 	delete(s.output, key)
 }
@@ -181,6 +184,31 @@ func (s *summary) pkg(e testEvent, key string) {
 		fmt.Fprintf(s.out, "FAIL %s %.1fs\n%s", e.Package, e.Elapsed, strings.Join(s.output[key], ""))
 	}
 	delete(s.output, key)
+}
+
+var (
+	beginsRow = regexp.MustCompile(`=== (?:RUN|CONT|NAME) +(Test\S+)`)
+	failedRow = regexp.MustCompile(`--- FAIL: (Test\S+)`)
+)
+
+// rowsOf returns the rows that failed in a test whose output is that of another process, and what
+// they said there: the whole may be long, and its middle cut by whoever shows it.
+func rowsOf(test string, output []string) (rows []string, said string) {
+	for _, line := range output {
+		if found := failedRow.FindStringSubmatch(line); found != nil && found[1] != test {
+			rows = append(rows, found[1])
+		}
+	}
+	within := false
+	for _, line := range output {
+		if found := beginsRow.FindStringSubmatch(line); found != nil {
+			within = slices.Contains(rows, found[1])
+		}
+		if within {
+			said += line
+		}
+	}
+	return rows, said
 }
 
 // hear remembers what a trial said in a line of a test's output.
@@ -224,6 +252,9 @@ func (s *summary) finish(ci bool) int {
 	}
 	for _, said := range slices.Sorted(maps.Keys(s.impossible)) {
 		fmt.Fprintf(s.out, "%s%s (%s)\n", machine.NotPossible, said, strings.Join(s.impossible[said], ", "))
+	}
+	for _, fault := range s.faults {
+		fmt.Fprintln(s.out, "failed:", fault)
 	}
 	fmt.Fprintf(s.out, "%d passed, %d failed, %d skipped, %d for another turn\n", s.passed, s.failed, s.skipped, len(s.later))
 	switch {

@@ -41,6 +41,10 @@ func TestVerdict(t *testing.T) {
 		{"a package that tries some of its tests", `{"Action":"output","Package":"p","Output":"a sample: every 5. test from 2 on; for another turn: TestB TestZ\n"}` + "\n" + pass + strings.ReplaceAll(body, "TestA", "TestZ"),
 			true, 0, "p: a sample: every 5. test from 2 on\nok   p 0.0s\n1 passed, 0 failed, 0 skipped, 2 for another turn"},
 		{"fail", pass + `{"Action":"output","Package":"p","Test":"TestC","Output":"boom\n"}` + "\n" + `{"Action":"fail","Package":"p","Test":"TestC"}`, false, 1, "boom"},
+		{"a row that fails in a process of its own", said("        === RUN   TestB/fine") + said("        log") + said("        === RUN   TestB/bad") + said("        reason") + said("        === RUN   TestB/late") +
+			said("        --- FAIL: TestBody (1s)") + said("        --- FAIL: TestB/bad (1s)") + `{"Action":"fail","Package":"p","Test":"TestB"}`,
+			false, 1, "FAIL p TestB TestBody TestB/bad\n    b_test.go:1:         === RUN   TestB/bad\n    b_test.go:1:         reason\n    b_test.go:1:"},
+		{"failures are said at the end too", pass + `{"Action":"fail","Package":"p","Test":"TestC"}`, false, 1, "failed: p TestC\n1 passed, 1 failed"},
 		{"build failure", pass + `{"Action":"build-output","ImportPath":"q","Output":"q.go:1: syntax\n"}` + "\n" + `{"Action":"build-fail","ImportPath":"q"}`, false, 1, "q.go:1: syntax"},
 		{"package failure without a test", pass + `{"Action":"fail","Package":"q"}`, false, 1, "FAIL q"},
 		{"slow", `{"Action":"pass","Package":"p","Test":"TestD/part","Elapsed":21}` + "\n" + `{"Action":"pass","Package":"p","Test":"TestD","Elapsed":25.2}`, true, 0, "slow p TestD 25s\n2 passed"},

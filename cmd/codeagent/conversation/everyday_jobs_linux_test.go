@@ -2,23 +2,25 @@ package conversation
 
 import "codeagent/sandbox/protect/protecttest"
 
-// everydayJob is a command of a programmer's day. It runs in bash, in its own folder in the
-// workspace. It runs without a sandbox first. If it fails there, this machine cannot run it and it
-// is skipped.
-type everydayJob struct {
+// job is a command of a programmer's day. It runs in bash, in its own folder in the workspace. It runs
+// without a sandbox first. If it fails there, this machine cannot run it and it is skipped.
+type job struct {
 	name string
 	// needs is the program that the job tests.
 	needs string
 	// setup prepares the folder without a sandbox, before the session.
 	setup  string
 	script string
+	// check is run without a sandbox after the job; "": what the job prints is checked.
+	check string
 	// want must be in the output of a success.
 	want string
-	// asks: the job needs something that the sandbox refuses. It may cause one question, and must
-	// succeed after a yes. All other jobs must succeed without a question.
-	asks bool
+	// most is the number of questions that it may cause; it must succeed after a yes to each.
+	most int
 	// slow jobs run only with CI=true.
 	slow bool
+	// open says why the job is not done today.
+	open string
 }
 
 // Setups of folders.
@@ -38,7 +40,7 @@ printf 'import unittest, pkg\nclass T(unittest.TestCase):\n    def test(self): s
 	cProgram = `printf '#include <stdio.h>\nint f(void);\nint main(void) { printf("%%d\\n", f()); return 0; }\n' > main.c; printf 'int f(void) { return 42; }\n' > f.c`
 )
 
-var everydayJobs = []everydayJob{
+var everydayJobs = []job{
 	{name: "go build", needs: "go", setup: goModule, script: "go build ./... && ls", want: "main.go", slow: true},
 	{name: "go vet and build", needs: "go", setup: goModule, script: "go vet ./... && go build ./... && echo good", want: "good", slow: true},
 	{name: "go test", needs: "go", setup: goModule, script: "go test ./...", want: "ok", slow: true},
@@ -82,8 +84,8 @@ mkdir -p {editor/} {agent2}; for i in old new; do echo $i | tee {editor} {agent2
 	{name: "git worktree", needs: "git", setup: repository, script: "git worktree add -q w side && cd w && echo x > y && git add y && git commit -qm y && cd .. && git worktree list && git worktree remove -f w", want: "w"},
 	{name: "git clone below", needs: "git", setup: repository, script: "git clone -q --no-hardlinks . sub && cd sub && git switch -q -c t && git fetch -q && git log --oneline", want: "change 3"},
 	{name: "git clone into the folder", needs: "git", setup: "mkdir src && cd src && " + repository, script: "git clone -q --no-hardlinks src out && git -C out log --oneline", want: "change 3"},
-	{name: "git submodule add", needs: "git", setup: repository + "; git clone -q . src", script: `git -c protocol.file.allow=always submodule add -q "$PWD/src" sub && git commit -qm sub && git submodule status`, want: "sub", asks: true},
-	{name: "git switch to a branch of a remote", needs: "git", setup: repository + "; git clone -q --bare . b.git; git remote add origin b.git; git push -q origin main:topic; git fetch -q", script: "git switch topic; git status -sb", want: "## topic", asks: true},
+	{name: "git submodule add", needs: "git", setup: repository + "; git clone -q . src", script: `git -c protocol.file.allow=always submodule add -q "$PWD/src" sub && git commit -qm sub && git submodule status`, want: "sub", most: 1},
+	{name: "git switch to a branch of a remote", needs: "git", setup: repository + "; git clone -q --bare . b.git; git remote add origin b.git; git push -q origin main:topic; git fetch -q", script: "git switch topic; git status -sb", want: "## topic", most: 1},
 	{name: "git hooks of husky", needs: "git", setup: repository + "; git config core.hooksPath .husky; mkdir .husky; echo 'echo checked' > .husky/pre-commit; chmod +x .husky/pre-commit", script: "echo more >> f; git commit -am four", want: "checked"},
 	{name: "hg commit", needs: "hg", setup: "hg init . && echo x > f && hg add f && hg commit -u a -m one", script: "echo y >> f && hg commit -u a -m two && hg log", want: "two"},
 	{name: "hg init", needs: "hg", script: "hg init r && cd r && echo x > f && hg add f && hg commit -u a -m one && hg log", want: "one"},
@@ -146,17 +148,17 @@ mkdir -p {editor/} {agent2}; for i in old new; do echo $i | tee {editor} {agent2
 	{name: "environment", needs: "env", script: "env | sort | head -50; id -un; hostname; date; df -h . ; ps aux | wc -l; uname -a", want: "Linux"},
 	{name: "temporary files", needs: "mktemp", script: "f=$(mktemp) && d=$(mktemp -d) && echo x > $f && cp $f $d/y && cat $d/y && rm -r $f $d", want: "x"},
 
-	{name: "a note in the home folder", needs: "bash", script: "echo remember > ~/notes.txt && cat ~/notes.txt", want: "remember", asks: true},
-	{name: "a folder that is made", needs: "mkdir", script: "mkdir -p ~/made/deep/er && touch ~/made/deep/er/f && find ~/made", want: "er/f", asks: true},
-	{name: "several files to a folder", needs: "cp", setup: makefile + "; mkdir -p ~/backup", script: "cp a.in b.in c.in ~/backup/ && ls ~/backup", want: "c.in", asks: true},
-	{name: "git in another folder", needs: "git", setup: "mkdir -p ~/other && cd ~/other && " + repository, script: "git -C ~/other commit -q --allow-empty -m elsewhere && git -C ~/other log -1 --format=%s", want: "elsewhere", asks: true},
-	{name: "a script that deploys", needs: "bash", setup: "mkdir -p ~/site; printf 'set -e\necho page > ~/site/index.html\ncat ~/site/index.html\n' > deploy.sh", script: "bash deploy.sh", want: "page", asks: true},
-	{name: "an archive elsewhere", needs: "tar", setup: makefile + "; tar cf x.tar *.in; mkdir -p ~/unpacked", script: "tar xf x.tar -C ~/unpacked && ls ~/unpacked", want: "b.in", asks: true},
-	{name: "python elsewhere", needs: "python3", script: `python3 -c 'import os; open(os.path.expanduser("~/p.txt"), "w").write("x"); print("done")'`, want: "done", asks: true},
-	{name: "make install", needs: "make", setup: makefile, script: "make install DESTDIR=$HOME/inst && ls ~/inst/bin", want: "c", asks: true},
-	{name: "go install", needs: "go", setup: goModule, script: "go install . && ls ~/go/bin", want: "m", asks: true, slow: true},
-	{name: "a key's permissions", needs: "chmod", setup: "touch ~/key.pem", script: "chmod 600 ~/key.pem && stat -c %a ~/key.pem", want: "600", asks: true},
-	{name: "removing elsewhere", needs: "rm", setup: "touch ~/old.txt", script: "rm ~/old.txt && test ! -e ~/old.txt && echo gone", want: "gone", asks: true},
-	{name: "an editor's settings", needs: "bash", script: protecttest.In("echo export A=b > {shell} && cat {shell}"), want: "A=b", asks: true},
-	{name: "a masked loss", needs: "bash", script: "(echo x > ~/masked.txt) 2>&1 | cat; cat ~/masked.txt", want: "x", asks: true},
+	{name: "a note in the home folder", needs: "bash", script: "echo remember > ~/notes.txt && cat ~/notes.txt", want: "remember", most: 1},
+	{name: "a folder that is made", needs: "mkdir", script: "mkdir -p ~/made/deep/er && touch ~/made/deep/er/f && find ~/made", want: "er/f", most: 1},
+	{name: "several files to a folder", needs: "cp", setup: makefile + "; mkdir -p ~/backup", script: "cp a.in b.in c.in ~/backup/ && ls ~/backup", want: "c.in", most: 1},
+	{name: "git in another folder", needs: "git", setup: "mkdir -p ~/other && cd ~/other && " + repository, script: "git -C ~/other commit -q --allow-empty -m elsewhere && git -C ~/other log -1 --format=%s", want: "elsewhere", most: 1},
+	{name: "a script that deploys", needs: "bash", setup: "mkdir -p ~/site; printf 'set -e\necho page > ~/site/index.html\ncat ~/site/index.html\n' > deploy.sh", script: "bash deploy.sh", want: "page", most: 1},
+	{name: "an archive elsewhere", needs: "tar", setup: makefile + "; tar cf x.tar *.in; mkdir -p ~/unpacked", script: "tar xf x.tar -C ~/unpacked && ls ~/unpacked", want: "b.in", most: 1},
+	{name: "python elsewhere", needs: "python3", script: `python3 -c 'import os; open(os.path.expanduser("~/p.txt"), "w").write("x"); print("done")'`, want: "done", most: 1},
+	{name: "make install", needs: "make", setup: makefile, script: "make install DESTDIR=$HOME/inst && ls ~/inst/bin", want: "c", most: 1},
+	{name: "go install", needs: "go", setup: goModule, script: "go install . && ls ~/go/bin", want: "m", most: 1, slow: true},
+	{name: "a key's permissions", needs: "chmod", setup: "touch ~/key.pem", script: "chmod 600 ~/key.pem && stat -c %a ~/key.pem", want: "600", most: 1},
+	{name: "removing elsewhere", needs: "rm", setup: "touch ~/old.txt", script: "rm ~/old.txt && test ! -e ~/old.txt && echo gone", want: "gone", most: 1},
+	{name: "an editor's settings", needs: "bash", script: protecttest.In("echo export A=b > {shell} && cat {shell}"), want: "A=b", most: 1},
+	{name: "a masked loss", needs: "bash", script: "(echo x > ~/masked.txt) 2>&1 | cat; cat ~/masked.txt", want: "x", most: 1},
 }

@@ -2,7 +2,6 @@ package conversation
 
 import (
 	"os"
-	"os/exec"
 	"testing"
 
 	"codeagent/internal/machine"
@@ -10,33 +9,17 @@ import (
 
 // TestNeedless runs ordinary jobs that need nothing beyond the sandbox, in a home folder that other programs have used: all succeed, with at
 // most one question over the whole table. Outside CI this is a sample.
-func TestNeedless(t *testing.T) { inStages(t, needlessVariable, "TestNeedlessJobs", 2) }
-
-const (
-	needlessVariable = "CODEAGENT_TEST_NEEDLESS"
-	needlessSample   = 12
-)
+func TestNeedless(t *testing.T) { inStages(t, "TestNeedlessJobs", 2) }
 
 // TestNeedlessJobs is the body of TestNeedless, in a process of its user.
 func TestNeedlessJobs(t *testing.T) {
-	stage := os.Getenv(needlessVariable)
-	if stage == "" {
-		t.Skip("body of TestNeedless")
-	}
+	stage := stageOf(t, "TestNeedless")
 	if len(needlessJobs) < 60 {
 		t.Errorf("%d jobs are too few", len(needlessJobs))
 	}
-	onceRun(t, onceEnv(stage, stage+"/lived/home", "", "http://127.0.0.1:1"), stage, livedIn)
-	var jobs []everydayJob
-	sample := machine.SampleOf(t, needlessSample, os.Geteuid() != 0)
-	for i, j := range needlessJobs {
-		if _, err := exec.LookPath(j.needs); err != nil {
-			t.Logf("not tried: %s (there is no %s)", j.name, j.needs)
-		} else if sample.Has(i) && (!j.slow || machine.Thorough()) {
-			jobs = append(jobs, j)
-		}
-	}
-	questions, tried := everydayHome(t, stage+"/lived", true, jobs)
+	bash(t, onceEnv(stage, stage+"/lived/home", "", "http://127.0.0.1:1"), stage, livedIn)
+	jobs := jobsHere(t, needlessJobs, machine.SampleOf(t, 12, os.Geteuid() != 0))
+	questions, tried := inOneSession(t, stage+"/lived", true, jobs)
 	if t.Logf("%d questions in %d jobs", questions, tried); questions > 1 {
 		t.Errorf("%d questions", questions)
 	}
@@ -48,7 +31,7 @@ const (
 	pythonServer = `python3 -m http.server $P --bind 127.0.0.1 >log 2>&1 & until curl -sf http://127.0.0.1:$P/ >/dev/null; do sleep 0.05; done`
 )
 
-var needlessJobs = []everydayJob{
+var needlessJobs = []job{
 	{name: "cmake, ninja and ctest", needs: "ninja", setup: cmakeProject, script: "cmake -G Ninja -S . -B build >/dev/null && cmake --build build && ctest --test-dir build", want: "100% tests passed"},
 	{name: "cmake with make, and install below", needs: "cmake", setup: cmakeProject + "; echo 'install(TARGETS p)' >> CMakeLists.txt", script: "cmake -S . -B b && make -C b && cmake --install b --prefix $PWD/inst && inst/bin/p", want: "42"},
 	{name: "meson", needs: "meson", setup: cProgram + `; printf "project('p', 'c')\nexecutable('p', 'main.c', 'f.c')\n" > meson.build`, script: "meson setup b && meson compile -C b && b/p", want: "42"},

@@ -1,20 +1,5 @@
 package conversation
 
-// needyJob is a command that needs more than the sandbox gives. It runs in bash, in a folder of its own, with a home folder of its own
-// that other programs have used. $OUT is a folder outside both, $REG the address of a registry on this machine. It runs without a sandbox first:
-// what fails there is skipped.
-type needyJob struct {
-	name, needs string
-	// setup prepares the folder, the home and $OUT without a sandbox.
-	setup, script string
-	// want must be in what check prints, without a sandbox, after the job.
-	check, want string
-	// most is the number of questions that it may cause: 1 without a number.
-	most int
-	// open says why the job is not done today.
-	open string
-}
-
 const (
 	// livedIn makes a home folder that has been used for years, once. The jobs get copies.
 	livedIn = `umask 022; cd ~
@@ -54,7 +39,9 @@ print(os.read(f, 5).decode())
 E`
 )
 
-var needyJobs = []needyJob{
+// needyJobs need more than the sandbox gives. Each has a home folder of its own that other programs have used. $OUT is a
+// folder outside both, $REG the address of a registry on this machine. A row without a number may cause one question.
+var needyJobs = []job{
 	{name: "npm install", needs: "npm", setup: nodePackage, script: "npm install", check: "cat node_modules/second/package.json", want: "second", most: 3},
 	{name: "npm install of a package by name", needs: "npm", setup: nodePackage, script: "npm install second && node -e 'require(\"second\")'", check: "cat package.json", want: "second", most: 3},
 	{name: "npm ci", needs: "npm", setup: nodePackage + "; npm install >/dev/null && rm -rf node_modules ~/.npm/_cacache/content-v2", script: "npm ci", check: "ls node_modules", want: "second", most: 3},

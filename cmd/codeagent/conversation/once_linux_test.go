@@ -5,72 +5,29 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
-	"codeagent/agent"
-	"codeagent/cmd/codeagent/cli"
 	"codeagent/internal/machine"
-	"codeagent/model"
 )
 
 // TestAnsweredOnce runs jobs that need more than the sandbox gives, with the real gate and sandbox, and a person who answers "once" to every
 // question. All but those that say why are done, with at most as many questions as their row says. Outside CI this is a sample.
-func TestAnsweredOnce(t *testing.T) { inStages(t, onceVariable, "TestAnsweredOnceJobs", 2) }
-
-const (
-	onceVariable = "CODEAGENT_TEST_ONCE"
-	onceSample   = 18
-)
-
-// insistentModel makes the call of a job, and then what the result advises, three times at most.
-type insistentModel struct {
-	folder, script string
-	calls          int
-}
-
-var advised = regexp.MustCompile(`(?m)^\{"sandbox_permissions".*\}$`)
-
-func (m *insistentModel) Stream(_ context.Context, r model.Request) iter.Seq2[model.Delta, error] {
-	return func(yield func(model.Delta, error) bool) {
-		arguments := map[string]any{"command": m.script, "workdir": m.folder, "timeout_ms": 120000}
-		if last := r.Items[len(r.Items)-1]; last.Kind == model.Result {
-			more := advised.FindString(last.Text)
-			if more == "" || m.calls > 3 || !last.Failed {
-				_ = yield(model.TextDelta{Text: "done"}, nil) && yield(model.Finished{Reason: model.StopEnd}, nil)
-				return
-			}
-			_ = json.Unmarshal([]byte(more), &arguments)
-			arguments["justification"] = "`" + m.script + "`, which you asked for, needs what it was refused"
-		}
-		m.calls++
-		text, _ := json.Marshal(arguments)
-		_ = yield(model.CallDone{Call: model.ToolCall{ID: fmt.Sprint("call-", m.calls), Name: "shell", Arguments: string(text)}}, nil) &&
-			yield(model.Finished{Reason: model.StopCalls}, nil)
-	}
-}
+func TestAnsweredOnce(t *testing.T) { inStages(t, "TestAnsweredOnceJobs", 2) }
 
 // TestAnsweredOnceJobs is the body of TestAnsweredOnce, in a process of its user.
 func TestAnsweredOnceJobs(t *testing.T) {
-	stage := os.Getenv(onceVariable)
-	if stage == "" {
-		t.Skip("body of TestAnsweredOnce")
-	}
-	most := 0
+	stage, most := stageOf(t, "TestAnsweredOnce"), 0
 	for _, j := range needyJobs {
 		most += max(j.most, 1)
 	}
@@ -79,30 +36,24 @@ func TestAnsweredOnceJobs(t *testing.T) {
 	}
 	registry := httptest.NewServer(registryOf(t))
 	defer registry.Close()
-	home, only := stage+"/lived", os.Getenv("CODEAGENT_TEST_ONLY")
-	onceRun(t, onceEnv(stage, home, "", registry.URL), stage, livedIn)
-	sample, questions, tried := machine.SampleOf(t, onceSample, os.Geteuid() != 0), 0, 0
-	for i, j := range needyJobs {
-		if !sample.Has(i) && only == "" || !strings.Contains(j.name, only) {
-			continue
-		}
-		if _, err := exec.LookPath(j.needs); err != nil {
-			t.Logf("not tried: %s (there is no %s)", j.name, j.needs)
-			continue
-		}
-		base := fmt.Sprintf("%s/%02d", stage, i)
-		if why := onceBare(t, j, base+"/bare", home, registry.URL); why != "" {
-			t.Logf("not tried: %s (it fails without a sandbox: %s)", j.name, why)
-			continue
-		}
-		asked, ok := onceJob(t, j, base+"/real", home, registry.URL)
-		tried, questions = tried+1, questions+asked
-		switch t.Logf("%d  %s", asked, j.name); {
-		case !ok && j.open != "":
-			t.Logf("not done: %s (%s)", j.name, j.open)
-		case !ok || asked > max(j.most, 1):
-			t.Errorf("%s: done %v, %d questions", j.name, ok, asked)
-		}
+	home, questions, tried := stage+"/lived", 0, 0
+	bash(t, onceEnv(stage, home, "", registry.URL), stage, livedIn)
+	for i, j := range jobsHere(t, needyJobs, machine.SampleOf(t, 18, os.Geteuid() != 0)) {
+		t.Run(j.name, func(t *testing.T) {
+			base := fmt.Sprintf("%s/%02d", stage, i)
+			if why := onceBare(t, j, base+"/bare", home, registry.URL); why != "" {
+				t.Logf("not tried: %s (it fails without a sandbox: %s)", j.name, why)
+				return
+			}
+			asked, ok := onceJob(t, j, base+"/real", home, registry.URL)
+			tried, questions = tried+1, questions+asked
+			switch t.Logf("%d questions", asked); {
+			case !ok && j.open != "":
+				t.Logf("not done: %s (%s)", j.name, j.open)
+			case !ok || asked > max(j.most, 1):
+				t.Errorf("done %v, %d questions", ok, asked)
+			}
+		})
 	}
 	t.Logf("%d questions in %d jobs", questions, tried)
 }
@@ -113,26 +64,13 @@ func onceEnv(base, home, out, registry string) []string {
 		"CODEAGENT_HOME=" + base + "/own", "OPENAI_BASE_URL=http://127.0.0.1:1/v1", "GOTOOLCHAIN=local"}
 }
 
-func onceRun(t *testing.T, env []string, dir, script string) (string, error) {
-	t.Helper()
-	for _, d := range []string{dir, strings.TrimPrefix(env[0], "HOME=")} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), "timeout", "-k", "1", "120", "bash", "-c", script)
-	cmd.Dir, cmd.Env = dir, env
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
 // onceSetup makes the folders of a job.
-func onceSetup(t *testing.T, j needyJob, base, lived, registry string) (env []string) {
+func onceSetup(t *testing.T, j job, base, lived, registry string) (env []string) {
 	t.Helper()
 	env = onceEnv(base, base+"/home", base+"/home/srv/out", registry)
-	out, err := onceRun(t, env, base+"/home/srv/out", "cp -a "+lived+"/. ~/")
+	out, err := bash(t, env, base+"/home/srv/out", "cp -a "+lived+"/. ~/")
 	if err == nil {
-		out, err = onceRun(t, env, base+"/work", j.setup)
+		out, err = bash(t, env, base+"/work", j.setup)
 	}
 	if err != nil {
 		t.Fatalf("%s: %v %s", j.name, err, out)
@@ -141,58 +79,33 @@ func onceSetup(t *testing.T, j needyJob, base, lived, registry string) (env []st
 }
 
 // onceBare says why a job fails without a sandbox.
-func onceBare(t *testing.T, j needyJob, base, lived, registry string) string {
+func onceBare(t *testing.T, j job, base, lived, registry string) string {
 	t.Helper()
 	env := onceSetup(t, j, base, lived, registry)
-	defer func() { _, _ = onceRun(t, env, base+"/work", "gpgconf --kill all; chmod -R u+w "+base) }()
-	if out, err := onceRun(t, env, base+"/work", j.script); err != nil {
+	defer func() { _, _ = bash(t, env, base+"/work", "gpgconf --kill all; chmod -R u+w "+base) }()
+	if out, err := bash(t, env, base+"/work", j.script); err != nil {
 		return fmt.Sprintf("%v %.300q", err, out)
 	}
-	if out, err := onceRun(t, env, base+"/work", j.check); err != nil || !strings.Contains(out, j.want) {
+	if out, err := bash(t, env, base+"/work", j.check); err != nil || !strings.Contains(out, j.want) {
 		return fmt.Sprintf("%v %.300q", err, out)
 	}
 	return ""
 }
 
 // onceJob runs a job in a session of its own, and returns how often the person was asked.
-func onceJob(t *testing.T, j needyJob, base, lived, registry string) (asked int, ok bool) {
+func onceJob(t *testing.T, j job, base, lived, registry string) (asked int, ok bool) {
 	t.Helper()
 	env := onceSetup(t, j, base, lived, registry)
-	t.Setenv("HOME", base+"/home")
-	devnull, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer devnull.Close()
-	stdio := cli.Stdio{In: devnull, Out: devnull, Err: devnull, Environ: env, Text: &cli.Output{W: devnull}}
-	ses, err := Open(t.Context(), stdio, cli.Flags{Folder: base + "/work", Model: "test"}, Options{Attended: true, HasPrompt: true, Ephemeral: true})
-	if err != nil {
-		t.Skipf("no session here: %v", err)
-	}
-	defer ses.Close()
-	if why := ses.Workspace.NotHeld(); why != "" {
-		t.Skipf("calls cannot be held here: %s", why)
-	}
-	person, play := &everydayPerson{}, &insistentModel{folder: base + "/work", script: strings.NewReplacer("$OUT", base+"/home/srv/out", "$REG", registry).Replace(j.script)}
-	ses.chosen.Model = play
-	ses.Join(person)
-	person.begin(true)
-	if err := ses.Turn(t.Context(), agent.Input{Text: j.name}); err != nil {
-		t.Fatalf("%s: %v", j.name, err)
-	}
-	out, err := onceRun(t, env, base+"/work", j.check)
+	defer func() { _, _ = bash(t, env, base+"/work", "gpgconf --kill all; chmod -R u+w "+base) }()
+	s := openJobs(t, env, base+"/work")
+	s.play.insists = true
+	s.do(t, j, base+"/work", strings.NewReplacer("$OUT", base+"/home/srv/out", "$REG", registry).Replace(j.script), true)
+	out, err := bash(t, env, base+"/work", j.check)
 	ok = err == nil && strings.Contains(out, j.want)
-	if asked = len(person.asked); !ok || asked > max(j.most, 1) {
-		t.Logf("%s: %d calls, status %d\n%s\n%.300s", j.name, play.calls, person.last.Exit, person.last.Output, out)
-		for _, r := range person.asked {
-			t.Logf("  %s | %+v | %v", r.Title, r.Grant, r.Warnings)
-		}
-		t.Logf("  denied %v, %s, lacks %+v", person.last.Verdict.Denied, person.last.Verdict.Confidence, person.last.Verdict.Suggest)
-		for _, d := range person.last.Verdict.Denials {
-			t.Logf("  refused: %s %s %s moot %v by %s", d.Kind, d.Operation, d.Target, d.Moot, d.Executable)
-		}
+	if asked = len(s.person.asked); !ok || asked > max(j.most, 1) {
+		t.Logf("after it: %.300s", out)
+		s.report(t)
 	}
-	_, _ = onceRun(t, env, base+"/work", "gpgconf --kill all; chmod -R u+w "+base)
 	return asked, ok
 }
 

@@ -14,18 +14,13 @@ import (
 	"codeagent/sandbox"
 )
 
-const suggestedVariable = "CODEAGENT_TEST_SUGGESTED"
-
 // TestSuggestionsEveryday: codeagent accepts what each everyday job suggests, and the job gets further with
 // it. Outside CI this is a sample.
-func TestSuggestionsEveryday(t *testing.T) { inStages(t, suggestedVariable, "TestSuggestedJobs", 1) }
+func TestSuggestionsEveryday(t *testing.T) { inStages(t, "TestSuggestedJobs", 1) }
 
 // TestSuggestedJobs is the body of TestSuggestionsEveryday, in a process of its user.
 func TestSuggestedJobs(t *testing.T) {
-	stage := os.Getenv(suggestedVariable)
-	if stage == "" {
-		t.Skip("body of TestSuggestionsEveryday")
-	}
+	stage := stageOf(t, "TestSuggestionsEveryday")
 	backend, err := linuxsandbox.New(linuxsandbox.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -41,11 +36,8 @@ func TestSuggestedJobs(t *testing.T) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	sample, tried, all := machine.Sample(t, everydaySample), 0, 0
-	for i, j := range everydayJobs {
-		if _, err := osexec.LookPath(j.needs); err != nil || !sample.Has(i) || j.slow && !machine.Thorough() {
-			continue
-		}
+	tried, all := 0, 0
+	for _, j := range jobsHere(t, everydayJobs, machine.Sample(t, everydaySample)) {
 		reset := func() {
 			_ = os.RemoveAll(stage + "/job")
 			for _, dir := range []string{work, home, temp} {
