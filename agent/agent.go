@@ -153,7 +153,7 @@ type Agent struct {
 	mu      sync.Mutex
 	items   []model.Item    // append-only: a prefix handed out never changes
 	budget  budget          // of items
-	carried carried         // facts that every summary must keep
+	digest  digest          // facts that every summary must keep
 	total   model.Usage     // of the session
 	guessed model.Usage     // of answers without a report of the provider, estimated
 	refused []event.Refusal // of this turn
@@ -408,7 +408,7 @@ func (t *turn) steer(ctx context.Context) bool {
 // emit sends an event to the face, and records what a summary must keep of it.
 func (a *Agent) emit(e event.Event) {
 	a.mu.Lock()
-	a.carried.note(e)
+	a.digest.note(e)
 	a.mu.Unlock()
 	a.cfg.Frontend.Emit(e)
 }
@@ -416,7 +416,7 @@ func (a *Agent) emit(e event.Event) {
 // answered reports the answer to a question, and records it.
 func (a *Agent) answered(q *approvals.Request, e event.PermissionAnswered) {
 	a.mu.Lock()
-	a.carried.answered(q, e)
+	a.digest.answered(q, e)
 	a.mu.Unlock()
 	a.emit(e)
 }

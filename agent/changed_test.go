@@ -79,7 +79,7 @@ func TestWhatCommandsChangeIsKept(t *testing.T) {
 
 // Files of a folder that a command removed are not listed as existing.
 func TestAFolderIsTakenAway(t *testing.T) {
-	var c carried
+	var c digest
 	c.note(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/d/mine.go", Kind: "add"}, {Path: "/w/d.go", Kind: "update"}}})
 	c.note(event.ToolFinished{Changed: changesOf("add /w/new/")})
 	c.note(event.ToolFinished{Changed: changesOf("add /w/new/x")})
@@ -96,7 +96,7 @@ func TestACommandThatChangesMuch(t *testing.T) {
 	for n := range 20_000 {
 		much.Add(sandbox.Change{Path: fmt.Sprintf("/w/%05d", n), Kind: sandbox.Added})
 	}
-	var c carried
+	var c digest
 	c.note(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/mine.go", Kind: "update"}}})
 	c.note(event.ToolFinished{Changed: much})
 	words := c.words(1 << 20).Changes
@@ -111,10 +111,10 @@ func TestACommandThatChangesMuch(t *testing.T) {
 		c.note(event.ToolFinished{Changed: build})
 	}
 	c.note(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/9-0", Kind: "update"}}})
-	var next carried
+	var next digest
 	next.resume([]model.Item{{Kind: model.Summary, Carried: c.stored()}})
 	next.note(event.ToolFinished{Changed: much})
-	for _, c := range []carried{c, next} {
+	for _, c := range []digest{c, next} {
 		kinds := map[string]sandbox.ChangeKind{}
 		byCommand := 0
 		for _, f := range c.Files {
@@ -158,7 +158,7 @@ func TestEditsAndPlansOutliveAResume(t *testing.T) {
 	}
 	next := newRig(approvals.OnRequest, toolbox{})
 	next.Agent.restart(r.log.items)
-	words := next.carried.words(1 << 20)
+	words := next.digest.words(1 << 20)
 	if got := strings.Join(words.Changes, ", "); got != "delete /w/a.go, add /w/b.go" || len(words.Plan) != 1 || words.Plan[0].Step != "move it" {
 		t.Errorf("%q, %+v", got, words.Plan)
 	}

@@ -17,7 +17,7 @@ import (
 //
 //	[item … item | tail]  ->  [Summary, tail]
 //
-// The model writes the summary, and the agent adds its own facts (carried.go). The tail
+// The model writes the summary, and the agent adds its own facts (digest.go). The tail
 // stays word for word. It begins at a message, so that no call is separated from its result,
 // and no thinking from its call. Results that the model has not seen are always part of the
 // tail; each is cut if they are too long together.
@@ -120,13 +120,13 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 func (a *Agent) replace(cut int, text string, c compaction) (summary string, err error) {
 	a.mu.Lock()
 	room := a.budget.room() * bytesPerToken
-	known := a.carried.with(a.items[:cut], min(mostSaid*bytesPerToken, room/8))
+	known := a.digest.with(a.items[:cut], min(mostSaid*bytesPerToken, room/8))
 	item := model.Item{Kind: model.Summary, Text: prompts.Compacted(middle(text, room/4), known.words(room/16)), Carried: known.stored()}
 	if weigh(item) >= weighAll(a.items[:cut]) {
 		a.mu.Unlock()
 		return "", errLonger
 	}
-	a.carried = known
+	a.digest = known
 	a.items = append([]model.Item{item}, a.fitted(a.items[cut:], c.tail(a.budget))...)
 	for i := range a.items[1:] {
 		a.items[1+i].Carried = nil // known contains it

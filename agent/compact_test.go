@@ -98,10 +98,10 @@ func TestCompactBeforeTheFirstRequest(t *testing.T) {
 func TestWhatIsKnownOutlivesSummaries(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{})
 	r.talk(t, 2, 600)
-	r.carried.note(event.PlanUpdated{Steps: []event.PlanStep{{Step: "find it", Status: "completed"}, {Step: "fix it", Status: "in_progress"}}})
-	r.carried.note(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/new.go", Kind: "add"}, {Path: "/w/to", From: "/w/from", Kind: "move"}}})
-	r.carried.answered(&approvals.Request{Title: "reach the network"}, event.PermissionAnswered{Answer: "denied", Reason: "not today"})
-	r.carried.answered(&approvals.Request{Title: "write there"}, event.PermissionAnswered{Answer: "session"})
+	r.digest.note(event.PlanUpdated{Steps: []event.PlanStep{{Step: "find it", Status: "completed"}, {Step: "fix it", Status: "in_progress"}}})
+	r.digest.note(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/new.go", Kind: "add"}, {Path: "/w/to", From: "/w/from", Kind: "move"}}})
+	r.digest.answered(&approvals.Request{Title: "reach the network"}, event.PermissionAnswered{Answer: "denied", Reason: "not today"})
+	r.digest.answered(&approvals.Request{Title: "write there"}, event.PermissionAnswered{Answer: "session"})
 	want := []string{"in_progress: fix it", "add /w/new.go", "delete /w/from", "add /w/to", "reach the network: not today", "> wish 0 "}
 	for n := range 3 {
 		r.talk(t, 4, 600)

@@ -29,7 +29,7 @@ func (a *Agent) remember(items ...model.Item) {
 // restart replaces the conversation by items, which an earlier process may have left.
 func (a *Agent) restart(items []model.Item) {
 	a.items = Repair(items)
-	a.carried.resume(a.items)
+	a.digest.resume(a.items)
 	a.budget.items = weighAll(a.items)
 }
 

@@ -35,7 +35,7 @@ func TestNeeds(t *testing.T) {
 		y.note(allowed(q, c.ans, c.mode))
 		y.note(allowed(q, c.ans, c.mode)) // a repetition is recorded once
 		denied := event.ToolFinished{Verdict: sandbox.Verdict{Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/d"}, {Kind: sandbox.KindRead, Target: "/e", Moot: true}}}}
-		refused, got := Needs(model.Item{Carried: carried{Yes: y.list()}.keep([]event.Event{denied})})
+		refused, got := Needs(model.Item{Carried: digest{Yes: y.list()}.keep([]event.Event{denied})})
 		words := func(list []sandbox.Denial) string {
 			out := []string{}
 			for _, d := range list {

@@ -33,7 +33,6 @@ package agent
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +42,6 @@ import (
 	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/prompts"
-	"codeagent/sandbox"
 	"codeagent/tools"
 )
 
@@ -168,7 +166,7 @@ func (c *toolCall) decided(ctx context.Context, asks []string) (tools.Result, er
 		question = gate.AfterDenial(c.action, res.Verdict, held.offers(res.Verdict))
 	}
 	if question != nil {
-		res = c.again(ctx, question, res, out)
+		res = c.runAgain(ctx, question, res, out)
 	} else {
 		res.Text += c.after(ctx, res, held)
 	}
@@ -227,95 +225,6 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 func (c *toolCall) over(held *holder, res tools.Result) {
 	c.turn.agent.cfg.Gate.Saw(c.action, res.Verdict.Denials, time.Now())
 	c.learn(held, res, false)
-}
-
-// mostRuns bounds the runs of one call: a command can make up names for ever.
-const mostRuns = 6
-
-// again asks whether a command that the sandbox denied something may run again with more
-// permissions, and runs it on a yes, until it lacks nothing more. What was granted once stays granted until the call ends. The result always
-// reports the first run too.
-func (c *toolCall) again(ctx context.Context, question *approvals.Request, first tools.Result, out *output) tools.Result {
-	changed, last, said, held, runs, tookBack := first.Changed, first, "", (*holder)(nil), 1, ""
-	for ; question != nil; runs++ {
-		question.Warnings = append(question.Warnings, leftBehind(changed)...)
-		permit, words, err := c.askPermit(ctx, question)
-		if err != nil {
-			last.Text += "\n" + prompts.Denied(last.Verdict) + "[approval] Whether to run it again with more was asked: " + sentence(err.Error())
-			return last
-		}
-		run := func() (tools.Result, error) {
-			held = c.holder(ctx)
-			held.keep(permit.Given())
-			return c.run(ctx, permit, out, held)
-		}
-		next, err := run()
-		changed.Join(next.Changed)
-		if err == nil && next.Failed && ctx.Err() == nil && held != nil && !held.saidNo() && !lacks(next) {
-			if done, why := tools.TakeBack(ctx, c.planned, permit, c.turn.agent.cfg.stage(), changed); done {
-				tookBack = "The run after the yes failed on what the run before had left, so codeagent removed that: " + short.List(added(changed), mostLeft) + ". "
-				next, err = run()
-				changed, runs = next.Changed, runs+1
-			} else if why != nil {
-				next.Text += "\n[approval] What the runs before had left was to be removed, and is still there in part: " + sentence(why.Error())
-			}
-		}
-		if err != nil {
-			_, why := notRun(ctx, err)
-			last.Text += "\n" + prompts.Denied(last.Verdict) + "[approval] It was allowed to run again with more. " + tookBack + sentence(why)
-			return last
-		}
-		c.taught(held, last, next)
-		next.Changed = changed
-		last, said, question = next, said+words, nil
-		if ctx.Err() == nil && held != nil && !held.saidNo() && runs+1 < mostRuns {
-			question = c.turn.agent.cfg.Gate.AfterDenial(c.action, last.Verdict, held.offers(last.Verdict))
-		}
-	}
-	which := "second"
-	if runs > 2 {
-		which = "last"
-	}
-	last.Text = "[approval] The sandbox refused the first run; it was allowed to run again with more. " + tookBack + "The " + which + " run:\n" + last.Text
-	last.Text += c.after(ctx, last, held) + held.words() + said
-	return last
-}
-
-// taught records what a run taught about the refusals of the one before, which it was granted.
-func (c *toolCall) taught(held *holder, before, res tools.Result) {
-	switch {
-	case !res.Failed:
-		c.learn(held, before, true)
-	case held != nil && !lacks(res):
-		c.unlearned(held.run.Vain(time.Now(), before.Verdict.Denials))
-	}
-}
-
-// lacks reports whether the sandbox refused something to a run.
-func lacks(res tools.Result) bool {
-	return slices.ContainsFunc(res.Verdict.Denials, func(d sandbox.Denial) bool { return !d.Moot })
-}
-
-// leftBehind says what the runs before left, which the next one finds.
-func leftBehind(changed sandbox.Changes) []string {
-	made := added(changed)
-	if len(made) == 0 {
-		return nil
-	}
-	says := "the run before left what the next one finds: " + short.List(made, mostLeft)
-	if len(made) == len(changed.List) {
-		says += "; if the next one fails on that, it is removed and the command runs once more"
-	}
-	return []string{says}
-}
-
-func added(changed sandbox.Changes) (paths []string) {
-	for _, ch := range changed.List {
-		if ch.Kind == sandbox.Added {
-			paths = append(paths, ch.Path)
-		}
-	}
-	return paths
 }
 
 // askPermit asks the question and settles the answer. said is the user's note with a yes, for
@@ -412,7 +321,7 @@ func (c *toolCall) refusedAtOnce(err error) {
 // was reported can be lost.
 func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) model.Item {
 	text, events := c.report(ctx, res, err)
-	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed || err != nil, Carried: carried{Yes: c.yeses.list()}.keep(events)}
+	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed || err != nil, Carried: digest{Yes: c.yeses.list()}.keep(events)}
 	c.turn.agent.log(item)
 	for _, e := range events {
 		c.turn.agent.emit(e)

@@ -38,7 +38,7 @@ type Ledger struct {
 	// uses counts the decisions that relied on a rule or a setting, by ID.
 	uses map[string]int
 	// again counts how often a command outside the sandbox was asked about again.
-	again map[ledger.Deed]int
+	again map[ledger.CommandID]int
 }
 
 // state is what a decision depends on now, beside the approval policy. It saw where the answers' paths
@@ -184,15 +184,15 @@ func (l *Ledger) askedAgain(a Action) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.again == nil {
-		l.again = map[ledger.Deed]int{}
+		l.again = map[ledger.CommandID]int{}
 	}
-	l.again[decide.DeedOf(a)]++
+	l.again[decide.CommandIDOf(a)]++
 }
 
 func (l *Ledger) reasked(a Action) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.again[decide.DeedOf(a)]
+	return l.again[decide.CommandIDOf(a)]
 }
 
 // used counts a decision for each entry that it relied on.

@@ -111,9 +111,9 @@ func (g *Gate) pinned(s decide.State, a Action, b content.Binding) (_ content.Bi
 
 // outside returns the latest answer by which exactly this command may run outside the sandbox.
 func outside(s decide.State, a Action) (ledger.Entry, bool) {
-	d := decide.DeedOf(a)
+	d := decide.CommandIDOf(a)
 	for _, e := range slices.Backward(s.Answers) {
-		if e.Folder != "" && e.Deed == d && a.Kind == word.KindCommand && e.Outside {
+		if e.Folder != "" && e.CommandID == d && a.Kind == word.KindCommand && e.Outside {
 			return e, true
 		}
 	}

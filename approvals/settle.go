@@ -158,7 +158,7 @@ func (g *Gate) remember(asked asked, d Decision, grant sandbox.Grant) {
 	case d == Session && a.Kind == word.KindFetch:
 		e.Fetch = slices.Clone(grant.Hosts)
 	case d == OutsideSession:
-		e.Command, e.Folder, e.Outside, e.Deed = a.Command, a.Folder, true, decide.DeedOf(a)
+		e.Command, e.Folder, e.Outside, e.CommandID = a.Command, a.Folder, true, decide.CommandIDOf(a)
 		e.Bound = asked.bound.Clone()
 	case d == Session && a.Kind == word.KindEdit:
 		e.Grant = grant
@@ -172,7 +172,7 @@ func (g *Gate) remember(asked asked, d Decision, grant sandbox.Grant) {
 	case d == Session:
 		e.Grant = grant
 		if asked.mode == Untrusted && a.Kind == word.KindCommand && !asked.Held {
-			e.Command, e.Folder, e.Deed = a.Command, a.Folder, decide.DeedOf(a)
+			e.Command, e.Folder, e.CommandID = a.Command, a.Folder, decide.CommandIDOf(a)
 		}
 	default:
 		return

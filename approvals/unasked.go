@@ -108,7 +108,7 @@ const (
 // pastNo is a request that a person denied.
 type pastNo struct {
 	kind    word.Kind
-	deed    string
+	action  string
 	grant   sandbox.Grant
 	outside bool
 	reason  string
@@ -124,7 +124,7 @@ func (k *asker) said(q Request, ans Answer) {
 	if ans.Decision != Deny {
 		return
 	}
-	no := pastNo{kind: q.Action.Kind, deed: deedText(q.Action), grant: q.Grant, outside: q.Grant.Unsandboxed || q.Widest}
+	no := pastNo{kind: q.Action.Kind, action: actionText(q.Action), grant: q.Grant, outside: q.Grant.Unsandboxed || q.Widest}
 	no.grant.Unsandboxed = false
 	no.reason = strings.TrimSpace(strings.ToValidUTF8(short.Head(ans.Reason, decide.MaxReason), ""))
 	k.mu.Lock()
@@ -135,11 +135,11 @@ func (k *asker) said(q Request, ans Answer) {
 
 // repeats refuses a request that includes one that the user denied.
 func (k *asker) repeats(a Action, w decide.Want) *Refusal {
-	deed := deedText(a)
+	action := actionText(a)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, no := range slices.Backward(k.noes) {
-		if !no.in(a, deed, w) {
+		if !no.in(a, action, w) {
 			continue
 		}
 		because := ""
@@ -161,8 +161,8 @@ func (k *asker) repeats(a Action, w decide.Want) *Refusal {
 // in reports whether a, which wants w, includes everything that was denied. A request for less is a
 // new request. So is an edit or an input with other text. A denied fetch does not deny a command's
 // contact to the host, nor the reverse.
-func (no pastNo) in(a Action, deed string, w decide.Want) bool {
-	same := no.kind == a.Kind && no.deed == deed
+func (no pastNo) in(a Action, action string, w decide.Want) bool {
+	same := no.kind == a.Kind && no.action == action
 	switch {
 	case no.grant.Empty() || a.Kind == word.KindEdit || a.Kind == word.KindInput:
 		return same && (!no.outside || w.Unsandboxed || w.Blocked != "")
@@ -174,9 +174,9 @@ func (no pastNo) in(a Action, deed string, w decide.Want) bool {
 	return w.Grant.Covers(no.grant)
 }
 
-// deedText identifies an action without its request for permissions. It ignores the spacing of a
+// actionText identifies an action without its request for permissions. It ignores the spacing of a
 // command.
-func deedText(a Action) string {
+func actionText(a Action) string {
 	command := a.Command
 	if a.Kind == word.KindCommand {
 		command = strings.Join(strings.Fields(command), " ")
@@ -211,7 +211,7 @@ func (k *asker) fault(a Action, w decide.Want, reason string) (fault string, aga
 	}
 	key := decide.GrantWords(w.Grant)
 	if key == "" {
-		key = deedText(a)
+		key = actionText(a)
 	}
 	if slices.Contains(k.returned, key) || len(k.returned) >= maxReturned {
 		return fault, true

@@ -33,7 +33,7 @@ type line struct {
 	Kind     ErrorKind        `json:"kind,omitempty"`
 	Outcome  word.TurnOutcome `json:"outcome,omitempty"`
 	Refused  []refused        `json:"refused,omitempty"`
-	Sandbox  *sandboxFacts    `json:"sandbox,omitempty"`
+	Sandbox  *sandboxState    `json:"sandbox,omitempty"`
 }
 
 type usage struct {
@@ -54,7 +54,7 @@ type refused struct {
 	Hint  string        `json:"hint,omitempty"`
 }
 
-type sandboxFacts struct {
+type sandboxState struct {
 	sandbox.Enforcement
 	Preset   string `json:"preset"`
 	Approval string `json:"approval"`
@@ -222,7 +222,7 @@ func (l *lines) lines(e event.Event) []line {
 	switch e := e.(type) {
 	case event.SessionStarted:
 		return []line{{Type: "thread.started", ThreadID: e.ID, Model: e.Model, Folder: e.Folder,
-			Sandbox: factsOf(e)}}
+			Sandbox: stateOf(e)}}
 	case event.TurnStarted:
 		l.turn = turnOpen
 		return []line{{Type: "turn.started"}}
@@ -268,9 +268,9 @@ func (l *lines) lines(e event.Event) []line {
 	return nil
 }
 
-// factsOf uses empty lists, never null.
-func factsOf(e event.SessionStarted) *sandboxFacts {
-	f := &sandboxFacts{e.Enforcement, e.Policy, e.Approval}
+// stateOf uses empty lists, never null.
+func stateOf(e event.SessionStarted) *sandboxState {
+	f := &sandboxState{e.Enforcement, e.Policy, e.Approval}
 	if f.Layers == nil {
 		f.Layers = []sandbox.Layer{}
 	}

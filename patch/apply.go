@@ -174,8 +174,8 @@ func (e *RollbackError) Error() string {
 
 func (e *RollbackError) Unwrap() error { return e.Err }
 
-// deed is one step of a commit and how to undo it.
-type deed struct {
+// step is one step of a commit and how to undo it.
+type step struct {
 	path     string
 	do, undo func() error
 }
@@ -185,14 +185,14 @@ type deed struct {
 // between loses nothing. A file that has changed since Apply read it is not touched.
 // The error is t's, or a *RollbackError.
 func Commit(t Tree, changes []Change) error {
-	deeds := plan(t, changes)
-	for i, d := range deeds {
+	steps := plan(t, changes)
+	for i, d := range steps {
 		err := d.do()
 		if err == nil {
 			continue
 		}
 		var left []string
-		for _, done := range slices.Backward(deeds[:i]) {
+		for _, done := range slices.Backward(steps[:i]) {
 			if uerr := done.undo(); uerr != nil {
 				left = append(left, fmt.Sprintf("%s (%v)", done.path, uerr))
 			}
@@ -205,10 +205,10 @@ func Commit(t Tree, changes []Change) error {
 	return nil
 }
 
-func plan(t Tree, changes []Change) []deed {
-	var writes, removes []deed
+func plan(t Tree, changes []Change) []step {
+	var writes, removes []step
 	write := func(path string, c, old *Content) {
-		d := deed{path: path, do: func() error { return t.Write(path, *c, old) }}
+		d := step{path: path, do: func() error { return t.Write(path, *c, old) }}
 		if old == nil {
 			writes = append(writes, folders(t, path))
 			d.undo = func() error { return t.Remove(path, *c) }
@@ -218,7 +218,7 @@ func plan(t Tree, changes []Change) []deed {
 		writes = append(writes, d)
 	}
 	remove := func(path string, old *Content) {
-		removes = append(removes, deed{
+		removes = append(removes, step{
 			path: path,
 			do:   func() error { return t.Remove(path, *old) },
 			undo: func() error { return t.Write(path, *old, nil) },
@@ -241,7 +241,7 @@ func plan(t Tree, changes []Change) []deed {
 }
 
 // folders is the step before a new file: a patch that is undone leaves no folder.
-func folders(t Tree, path string) deed {
+func folders(t Tree, path string) step {
 	var made []string
 	remove := func() error {
 		var all error
@@ -250,7 +250,7 @@ func folders(t Tree, path string) deed {
 		}
 		return all
 	}
-	return deed{path: path, undo: remove, do: func() (err error) {
+	return step{path: path, undo: remove, do: func() (err error) {
 		if made, err = t.MakeFolders(path); err != nil {
 			err = errors.Join(err, remove())
 		}

@@ -25,9 +25,9 @@ func Compact(focus string) string {
 	return compact + "\nThe user wants this kept above all: " + focus + "\n"
 }
 
-// Carried is what codeagent knows of the conversation for certain: it is added to a
+// Digest is what codeagent knows of the conversation for certain: it is added to a
 // summary, whatever the model wrote.
-type Carried struct {
+type Digest struct {
 	// Messages are those of the user, word for word, oldest first; Omitted counts the
 	// messages left out after the first.
 	Messages []string
@@ -46,7 +46,7 @@ const maxFact = 500
 
 // Compacted is the text that replaces a conversation: the summary by the model and what
 // is known for certain.
-func Compacted(summary string, c Carried) string {
+func Compacted(summary string, c Digest) string {
 	var b strings.Builder
 	b.WriteString(fill(compacted, "summary", quoted(summary)))
 	b.WriteString(messages(c))
@@ -100,7 +100,7 @@ func named(things []string) []string {
 }
 
 // messages quotes the person.
-func messages(c Carried) string {
+func messages(c Digest) string {
 	if len(c.Messages) == 0 {
 		return ""
 	}

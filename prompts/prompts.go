@@ -54,8 +54,8 @@ var (
 	serversText string
 )
 
-// Facts are what the system prompt is made from.
-type Facts struct {
+// Session is what the system prompt is made from.
+type Session struct {
 	Workspace, OS, Shell string
 	// Git says what is checked out and whether it was changed; empty: left out.
 	Git string
@@ -108,7 +108,7 @@ const (
 const maxListed = 24
 
 // System assembles the system prompt.
-func System(f Facts) string {
+func System(f Session) string {
 	var b strings.Builder
 	b.WriteString(fill(base, "workspace", bounded(f.Workspace)))
 	if len(f.Tools) > 0 {
@@ -204,7 +204,7 @@ var toolHints = []struct{ tool, text string }{
 }
 
 // approval says who can be asked what.
-func approval(f Facts) string {
+func approval(f Session) string {
 	if !canAsk(f.Attended, f.Mode) {
 		if f.Policy.Unconfined {
 			return ""

@@ -46,8 +46,8 @@ func workspaceWrite() sandbox.Policy {
 	return p
 }
 
-func facts() Facts {
-	return Facts{
+func session() Session {
+	return Session{
 		Workspace: "/home/u/src/app", OS: "linux/amd64", Shell: "/bin/bash", Git: "branch main, 2 changed, 1 untracked", Date: "2026-11-21",
 		Policy: sandboxtest.Resolved(workspaceWrite()), Preset: "workspace-write", Mode: "on-request", Attended: true,
 		Tools: []string{"shell", "apply_patch", "read_file", "list_files", "search", "update_plan", "fetch_url"},
@@ -69,37 +69,39 @@ func TestSystemPrompts(t *testing.T) {
 	hosts.Sockets = []string{"/run/user/1000/agent.sock"}
 	for _, c := range []struct {
 		name   string
-		change func(*Facts)
+		change func(*Session)
 	}{
-		{"on-request", func(*Facts) {}},
-		{"on-failure", func(f *Facts) { f.Mode = "on-failure" }},
-		{"held", func(f *Facts) { f.Held, f.Mode, f.Evidence = true, "on-failure", sandbox.EvidenceNetworkOnly }},
-		{"guessed", func(f *Facts) { f.Evidence = sandbox.EvidenceOutputOnly }},
-		{"no-broker", func(f *Facts) {
+		{"on-request", func(*Session) {}},
+		{"on-failure", func(f *Session) { f.Mode = "on-failure" }},
+		{"held", func(f *Session) { f.Held, f.Mode, f.Evidence = true, "on-failure", sandbox.EvidenceNetworkOnly }},
+		{"guessed", func(f *Session) { f.Evidence = sandbox.EvidenceOutputOnly }},
+		{"no-broker", func(f *Session) {
 			f.Evidence, f.Enforcement.Layers = sandbox.EvidenceOutputOnly, []sandbox.Layer{{Name: "seccomp", State: sandbox.LayerActive}}
 		}},
-		{"untrusted", func(f *Facts) { f.Mode = "untrusted" }},
-		{"granular", func(f *Facts) { f.Mode, f.Refused = "granular", "a host for a command; a page of a host" }},
-		{"never", func(f *Facts) { f.Mode = "never" }},
-		{"unattended", func(f *Facts) { f.Attended = false }},
-		{"read-only", func(f *Facts) {
+		{"untrusted", func(f *Session) { f.Mode = "untrusted" }},
+		{"granular", func(f *Session) { f.Mode, f.Refused = "granular", "a host for a command; a page of a host" }},
+		{"never", func(f *Session) { f.Mode = "never" }},
+		{"unattended", func(f *Session) { f.Attended = false }},
+		{"read-only", func(f *Session) {
 			f.Policy, f.Preset = sandboxtest.Resolved(sandbox.ReadOnly()), "read-only"
 			f.Enforcement.Weaknesses = nil
 		}},
-		{"strict", func(f *Facts) {
+		{"strict", func(f *Session) {
 			f.Policy, f.Preset = sandboxtest.Resolved(sandbox.Strict("/home/u/src/app", "/home/u/scratch")), "strict"
 		}},
-		{"own-network", func(f *Facts) {
+		{"own-network", func(f *Session) {
 			f.Enforcement.Layers = []sandbox.Layer{{Name: "netns", State: sandbox.LayerActive}, {Name: "pidns", State: sandbox.LayerActive}, {Name: "mountns", State: sandbox.LayerActive}}
 		}},
-		{"hosts", func(f *Facts) { f.Policy = sandboxtest.Resolved(hosts); f.Instructions = instructionsGiven }},
-		{"full", func(f *Facts) { f.Policy, f.Preset = sandboxtest.Resolved(sandbox.FullAccess()), "danger-full-access" }},
-		{"full-untrusted", func(f *Facts) {
+		{"hosts", func(f *Session) { f.Policy = sandboxtest.Resolved(hosts); f.Instructions = instructionsGiven }},
+		{"full", func(f *Session) {
+			f.Policy, f.Preset = sandboxtest.Resolved(sandbox.FullAccess()), "danger-full-access"
+		}},
+		{"full-untrusted", func(f *Session) {
 			f.Policy, f.Preset, f.Mode = sandboxtest.Resolved(sandbox.FullAccess()), "danger-full-access", "untrusted"
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := facts()
+			f := session()
 			c.change(&f)
 			got := System(f)
 			golden(t, "system-"+c.name, got)
@@ -119,13 +121,13 @@ func TestNothingAboutAskingWhereNobodyAnswers(t *testing.T) {
 	v := sandbox.Verdict{Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull,
 		Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/x"}}}
 	v.Suggest = suggest(t, `{"write":["/x"]}`)
-	for name, change := range map[string]func(*Facts){
-		"unattended": func(f *Facts) { f.Attended = false },
-		"never":      func(f *Facts) { f.Mode = "never" },
-		"both":       func(f *Facts) { f.Mode = "never"; f.Attended = false },
-		"full":       func(f *Facts) { f.Policy = sandboxtest.Resolved(sandbox.FullAccess()) },
+	for name, change := range map[string]func(*Session){
+		"unattended": func(f *Session) { f.Attended = false },
+		"never":      func(f *Session) { f.Mode = "never" },
+		"both":       func(f *Session) { f.Mode = "never"; f.Attended = false },
+		"full":       func(f *Session) { f.Policy = sandboxtest.Resolved(sandbox.FullAccess()) },
 	} {
-		f := facts()
+		f := session()
 		f.Held = true
 		change(&f)
 		text := System(f)
@@ -138,7 +140,7 @@ func TestNothingAboutAskingWhereNobodyAnswers(t *testing.T) {
 			}
 		}
 	}
-	attended := facts()
+	attended := session()
 	attended.Held = true
 	for _, w := range words {
 		if !strings.Contains(System(attended), w) {
@@ -259,7 +261,7 @@ func TestDenialsAreBounded(t *testing.T) {
 // TestNoOutside: the prompt does not explain running outside the sandbox to a model that may not
 // ask for it.
 func TestNoOutside(t *testing.T) {
-	f := Facts{Workspace: "/w", Preset: "read-only", Mode: "on-request", Attended: true, Tools: []string{"shell"}}
+	f := Session{Workspace: "/w", Preset: "read-only", Mode: "on-request", Attended: true, Tools: []string{"shell"}}
 	if !strings.Contains(System(f), "require_escalated") {
 		t.Fatal("the usual prompt does not offer it")
 	}
@@ -272,7 +274,7 @@ func TestNoOutside(t *testing.T) {
 // TestLinkedWorktree: the prompt names a linked worktree's repository once, and not each part of
 // it.
 func TestLinkedWorktree(t *testing.T) {
-	f, p := facts(), workspaceWrite()
+	f, p := session(), workspaceWrite()
 	for _, part := range []string{"worktrees/app", "objects", "refs", "packed-refs.lock"} {
 		p.Write = append(p.Write, sandbox.Root{Path: "/home/u/repo/.git/" + part, Git: true})
 	}

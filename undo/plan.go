@@ -19,24 +19,24 @@ import (
 	"codeagent/hostfile"
 )
 
-// Deed is what undoing does to one path.
-type Deed string
+// Operation is what undoing does to one path.
+type Operation string
 
 const (
 	// Restore restores the content of a changed file or link.
-	Restore Deed = "restore"
+	Restore Operation = "restore"
 	// Recreate creates an entry that was removed.
-	Recreate Deed = "recreate"
+	Recreate Operation = "recreate"
 	// Remove removes an entry that was made.
-	Remove Deed = "remove"
+	Remove Operation = "remove"
 	// Mode restores only the permissions of a file or folder.
-	Mode Deed = "mode"
+	Mode Operation = "mode"
 )
 
 // Step is one path that undoing changes.
 type Step struct {
 	Path string
-	Do   Deed
+	Do   Operation
 	// Type is "file", "folder", "link" or "special": the type of what is restored or removed.
 	Type string
 

@@ -132,8 +132,8 @@ type Consent struct {
 	Refuse Topics // under Granular
 }
 
-// facts are the inputs of the decision table.
-type facts struct {
+// cell is one case of the decision table.
+type cell struct {
 	kind word.Kind
 	// unconfined: there is no sandbox.
 	unconfined bool
@@ -147,7 +147,7 @@ type facts struct {
 }
 
 // rule is the decision table, without the rows for impossible grants and for forbid rules.
-func (c Consent) rule(f facts) ruling {
+func (c Consent) rule(f cell) ruling {
 	wants := f.about != 0 || f.ruled
 	switch {
 	case f.kind == word.KindServer && c.Mode != Untrusted && !f.ruled && (f.known || f.remembered):
@@ -190,7 +190,7 @@ func (c Consent) Why(t Topics) string {
 }
 
 // cells are all combinations that the table distinguishes.
-func cells() (out []facts) {
+func cells() (out []cell) {
 	wishes := map[word.Kind][]Topics{
 		word.KindCommand: {0, escalation, network, escalation | network},
 		word.KindEdit:    {0, edits}, word.KindFetch: {0, fetches}, word.KindInput: {0, inputs},
@@ -199,7 +199,7 @@ func cells() (out []facts) {
 	for kind, list := range wishes {
 		for _, t := range list {
 			for i := range 16 {
-				out = append(out, facts{kind, i&1 != 0, t, i&2 != 0, i&4 != 0, i&8 != 0})
+				out = append(out, cell{kind, i&1 != 0, t, i&2 != 0, i&4 != 0, i&8 != 0})
 			}
 		}
 	}
@@ -209,5 +209,5 @@ func cells() (out []facts) {
 // Wider reports whether to is less strict than c in any case: it runs an action instead of asking
 // or refusing, or asks instead of refusing.
 func (c Consent) Wider(to Consent) bool {
-	return to.Mode == OnFailure && c.Mode != OnFailure || slices.ContainsFunc(cells(), func(f facts) bool { return to.rule(f) > c.rule(f) })
+	return to.Mode == OnFailure && c.Mode != OnFailure || slices.ContainsFunc(cells(), func(f cell) bool { return to.rule(f) > c.rule(f) })
 }

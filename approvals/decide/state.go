@@ -115,7 +115,7 @@ func (s State) Decide(a Action, asks []string, seen Sight) (d Decision) {
 	d.Overwrites = !d.Want.Leaves() && s.loses(d.Policy, a, d.By)
 	d.About, d.Ruled = s.aboutCall(a, d.Want, d.Policy), d.By.Decision == rules.Ask || d.Overwrites || len(asks) > 0
 	known := s.Mode == Untrusted && a.Kind == word.KindCommand && KnownReadOnly(a.Command)
-	f := facts{
+	f := cell{
 		kind: a.Kind, unconfined: d.Policy.Unconfined, about: d.About, ruled: d.Ruled,
 		known: known || d.By.Decision == rules.Allow, remembered: s.remembers(a, d),
 	}
@@ -238,7 +238,7 @@ func (s State) loses(base sandbox.Policy, a Action, by ByRules) bool {
 
 // Answers reports whether e says that exactly the command a runs.
 func Answers(e ledger.Entry, a Action) bool {
-	return e.Folder != "" && (e.Deed == DeedOf(a) || runs(e, a))
+	return e.Folder != "" && (e.CommandID == CommandIDOf(a) || runs(e, a))
 }
 
 // runs reports whether e comes from a file and names exactly this command line in this folder, as
@@ -249,7 +249,7 @@ func runs(e ledger.Entry, a Action) bool {
 		n == 3 && a.Argv[1] == "-c" && a.Argv[2] == a.Command
 }
 
-// DeedOf identifies a command across calls: what is run and where.
-func DeedOf(a Action) ledger.Deed {
+// CommandIDOf identifies a command across calls: what is run and where.
+func CommandIDOf(a Action) ledger.CommandID {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", a.Tool, a.Command, a.Folder, a.Argv, a.Background))
 }

@@ -77,14 +77,14 @@ type Entry struct {
 	Described string `json:"described,omitempty"`
 	// Server limits Grant to an MCP server; empty: Grant applies to commands.
 	Server string `json:"server,omitempty"`
-	// Deed is the command that was answered about. Adopted: the entry comes from a file, which names no
+	// CommandID is the command that was answered about. Adopted: the entry comes from a file, which names no
 	// program.
-	Deed    Deed `json:"-"`
-	Adopted bool `json:"-"`
+	CommandID CommandID `json:"-"`
+	Adopted   bool      `json:"-"`
 }
 
-// Deed identifies a command across calls: the hash of what is run and where.
-type Deed [sha256.Size]byte
+// CommandID identifies a command across calls: the hash of what is run and where.
+type CommandID [sha256.Size]byte
 
 // Setting is a setting that opens something: the policy with it and without it. Fetch are hosts
 // that it opens only to fetches.

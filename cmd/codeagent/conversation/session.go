@@ -304,7 +304,7 @@ func (ses *Session) Join(screen Face) {
 		options.External = ses.Servers
 	}
 	set := tools.All(options)
-	facts := prompts.Facts{
+	facts := prompts.Session{
 		Workspace: ses.Workspace.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Workspace.Shell(), Date: time.Now().Format(time.DateOnly),
 		Preset: ses.Workspace.Config.Sandbox.Mode, Enforcement: ses.Workspace.Enforcement, Attended: ses.Options.Attended,
 	}

@@ -67,7 +67,7 @@ func (u undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
 }
 
 // does maps actions to the screen's words.
-var does = map[undo.Deed]string{undo.Restore: "restore", undo.Recreate: "create", undo.Remove: "remove", undo.Mode: "mode"}
+var does = map[undo.Operation]string{undo.Restore: "restore", undo.Recreate: "create", undo.Remove: "remove", undo.Mode: "mode"}
 
 // shownSteps lists steps for a person: a removed folder with all its content is one line.
 func shownSteps(steps []undo.Step) []tui.UndoFile {

@@ -15,10 +15,10 @@ import (
 	"codeagent/sandbox"
 )
 
-// carried holds facts about the conversation that every summary must keep. They are collected
+// digest holds facts about the conversation that every summary must keep. They are collected
 // from events and stored with the items of the log. Lists are bounded: the oldest entries are
 // dropped.
-type carried struct {
+type digest struct {
 	// Messages are the user's messages that are no longer in the conversation itself. Omitted
 	// counts those that were dropped.
 	Messages []string         `json:"messages,omitempty"`
@@ -56,7 +56,7 @@ const (
 )
 
 // note processes an event.
-func (c *carried) note(e event.Event) {
+func (c *digest) note(e event.Event) {
 	switch e := e.(type) {
 	case event.PlanUpdated:
 		c.Plan = e.Steps
@@ -80,7 +80,7 @@ func (c *carried) note(e event.Event) {
 }
 
 // answered records the answer to a question.
-func (c *carried) answered(q *approvals.Request, e event.PermissionAnswered) {
+func (c *digest) answered(q *approvals.Request, e event.PermissionAnswered) {
 	what := q.Title
 	if !q.Grant.Empty() {
 		what += " (" + things(q.Grant) + ")"
@@ -110,7 +110,7 @@ func listed(list []string, facts ...string) []string {
 }
 
 // changed records a change of a file, combined with earlier ones.
-func (c *carried) changed(f changedFile) {
+func (c *digest) changed(f changedFile) {
 	change := sandbox.Change{Path: f.Path, Kind: f.Kind}
 	c.Files = slices.DeleteFunc(c.Files, func(was changedFile) bool { return change.Took(was.Path) })
 	i := slices.IndexFunc(c.Files, func(was changedFile) bool { return was.Path == f.Path })
@@ -134,7 +134,7 @@ func (c *carried) changed(f changedFile) {
 }
 
 // command records what a command changed.
-func (c *carried) command(ch sandbox.Changes) {
+func (c *digest) command(ch sandbox.Changes) {
 	named := min(len(ch.List), mostOfCommand)
 	for _, one := range ch.List[:named] {
 		c.changed(changedFile{one.Path, one.Kind, true})
@@ -145,9 +145,9 @@ func (c *carried) command(ch sandbox.Changes) {
 
 // kept returns what an item stores of the facts in events, for a process that resumes the
 // session; nil without facts.
-func kept(events ...event.Event) json.RawMessage { return carried{}.keep(events) }
+func kept(events ...event.Event) json.RawMessage { return digest{}.keep(events) }
 
-func (c carried) keep(events []event.Event) json.RawMessage {
+func (c digest) keep(events []event.Event) json.RawMessage {
 	for _, e := range events {
 		c.note(e)
 	}
@@ -155,7 +155,7 @@ func (c carried) keep(events []event.Event) json.RawMessage {
 }
 
 // stored returns c for an item; nil without facts.
-func (c carried) stored() json.RawMessage {
+func (c digest) stored() json.RawMessage {
 	data, err := json.Marshal(c) // never fails: strings and numbers
 	if err != nil || string(data) == "{}" {
 		return nil
@@ -164,10 +164,10 @@ func (c carried) stored() json.RawMessage {
 }
 
 // resume replaces the facts by those that items carry: a summary has all before it.
-func (c *carried) resume(items []model.Item) {
-	*c = carried{granted: c.granted}
+func (c *digest) resume(items []model.Item) {
+	*c = digest{granted: c.granted}
 	for _, i := range items {
-		var by carried
+		var by digest
 		if len(i.Carried) == 0 || json.Unmarshal(i.Carried, &by) != nil {
 			continue
 		}
@@ -186,7 +186,7 @@ func (c *carried) resume(items []model.Item) {
 // with returns c with the user's messages in items, which leave the conversation; all
 // messages together have at most most bytes. The first, usually the task, and the last
 // messages are kept longest.
-func (c carried) with(items []model.Item, most int) carried {
+func (c digest) with(items []model.Item, most int) digest {
 	c.Messages = slices.Clone(c.Messages)
 	for _, i := range items {
 		if i.Kind != model.User {
@@ -214,8 +214,8 @@ func (c carried) with(items []model.Item, most int) carried {
 }
 
 // words returns c for the model, with the newest changed files in most bytes.
-func (c carried) words(most int) prompts.Carried {
-	out := prompts.Carried{Messages: c.Messages, Omitted: c.Omitted, Granted: c.granted, Refused: c.Refused, Denied: c.Denied}
+func (c digest) words(most int) prompts.Digest {
+	out := prompts.Digest{Messages: c.Messages, Omitted: c.Omitted, Granted: c.granted, Refused: c.Refused, Denied: c.Denied}
 	if slices.ContainsFunc(c.Plan, func(s event.PlanStep) bool { return s.Status != word.StepCompleted }) {
 		out.Plan = c.Plan // a finished plan is not needed
 	}
@@ -239,7 +239,7 @@ func (c carried) words(most int) prompts.Carried {
 	return out
 }
 
-// allowed returns what a yes to q allowed, for carried.Yes. It is empty for a yes to leave the
+// allowed returns what a yes to q allowed, for digest.Yes. It is empty for a yes to leave the
 // sandbox, because no rule can allow that.
 func allowed(q *approvals.Request, ans approvals.Answer, mode approvals.Mode) (out []string) {
 	if ans.Decision.Leaves() {
@@ -272,7 +272,7 @@ func allowed(q *approvals.Request, ans approvals.Answer, mode approvals.Mode) (o
 // Needs returns what an item of a session records about one call: what was refused, and what the
 // user allowed. A need to run the command itself has an empty kind and target.
 func Needs(item model.Item) (refused, allowed []sandbox.Denial) {
-	var c carried
+	var c digest
 	if len(item.Carried) == 0 || json.Unmarshal(item.Carried, &c) != nil {
 		return nil, nil
 	}
