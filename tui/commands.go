@@ -31,8 +31,11 @@ type Extras struct {
 	// Fresh and Fork make the program begin a session, or resume a copy of this one, after
 	// the screen has ended.
 	Fresh, Fork func(ctx context.Context) error
-	// Effort changes how long the model may think.
+	// Effort changes how long the model may think; Thinks is how long it may now, "" if not known.
 	Effort func(ctx context.Context, effort string) error
+	Thinks string
+	// Setting writes a setting to the person's own file, and says where.
+	Setting func(ctx context.Context, key, value string) (words string, err error)
 	// Init, Review and Plan return prompts. of is "", "base BRANCH" or "commit ID".
 	Init   func() string
 	Review func(ctx context.Context, of string) (string, error)
@@ -323,23 +326,6 @@ func effortOf(argument string) (name, effort string) {
 		return strings.Join(words[:n-1], " "), words[n-1]
 	}
 	return argument, ""
-}
-
-// useEffort changes how long the model thinks, and the model if a name is given.
-func useEffort(m *app, name, effort string) tea.Cmd {
-	if hint := m.between("/model"); hint != "" {
-		return m.say(hint)
-	}
-	change, models := m.offers.Extras.Effort, m.offers.Models
-	m.transcript.End()
-	return m.begin("Switching", m.run(func(ctx context.Context) (then, error) {
-		if name != "" {
-			if err := models.Use(ctx, name); err != nil {
-				return nil, err
-			}
-		}
-		return func(m *app) tea.Cmd { return m.say("reasoning effort: " + effort) }, change(ctx, effort)
-	}))
 }
 
 // planned keeps the model's plan for /plan.

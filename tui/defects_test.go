@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -85,6 +87,42 @@ func TestDefectScreens(t *testing.T) {
 			r := newRig(t, size[0], size[1])
 			play(r)
 			golden.Check(t, fmt.Sprintf("%s-%dx%d.txt", name, size[0], size[1]), r.screen())
+		}
+	}
+}
+
+// TestKeptInTheSettings: one key in the lists of themes, models and efforts uses the selected value and writes
+// it to the settings; a model that cannot be used is not written.
+func TestKeptInTheSettings(t *testing.T) {
+	for _, c := range []struct {
+		list, filter, wrote string
+		unused, unwritten   error
+		says                string
+	}{
+		{list: "/theme", filter: "light", wrote: "tui.theme=light", says: "kept in ~/config.toml"},
+		{list: "/model", filter: "qwen", wrote: "model=ollama/qwen3:8b", says: "kept in ~/config.toml"},
+		{list: "/effort", filter: "high", wrote: "reasoning_effort=high", says: "kept in ~/config.toml"},
+		{list: "/model", filter: "qwen", unused: errors.New("no key for ollama"), says: "✗ no key for ollama"},
+		{list: "/theme", filter: "light", unwritten: errors.New("config.toml: read-only file system"), says: "✗ config.toml: read-only file system"},
+	} {
+		r, f := offers(t, 80, 24)
+		f.err = c.unused
+		wrote := ""
+		r.app.offers.Extras.Effort = func(context.Context, string) error { return nil }
+		r.app.offers.Extras.Setting = func(_ context.Context, key, value string) (string, error) {
+			if c.unwritten != nil {
+				return "", c.unwritten
+			}
+			wrote = key + "=" + value
+			return "kept in ~/config.toml", nil
+		}
+		r.slash(c.list)
+		r.has("Enter uses it   Ctrl+S uses and keeps it")
+		r.typeText(c.filter)
+		r.do(r.press("ctrl+s"))
+		r.has(c.says)
+		if wrote != c.wrote {
+			t.Errorf("%s: wrote %q", c.list, wrote)
 		}
 	}
 }

@@ -151,15 +151,13 @@ func showPlaces(m *app, title, why, does string, places []Place, chosen func(str
 // showModels is /model: it switches to the named model, or lists the models.
 func showModels(m *app, name string) tea.Cmd {
 	if name, effort := effortOf(name); effort != "" && m.offers.Extras.Effort != nil {
-		return useEffort(m, name, effort)
+		return use(m, name, effort, nil)
 	}
 	if name != "" {
-		return useModel(m, name)
+		return useModel(m, name, nil)
 	}
-	p := picker.New("Models")
-	p.None, p.Enter = "no models found; /model NAME selects one by name", "uses it"
-	p.Choose = func(r picker.Row) tea.Cmd { return useModel(m, r.Id) }
-	m.panel = list{p}
+	p := values(m, "Models", "model", useModel)
+	p.None = "no models found; /model NAME selects one by name"
 	models := m.offers.Models
 	return m.aside(func(ctx context.Context) then {
 		list, err := models.List(ctx)
@@ -174,14 +172,76 @@ func showModels(m *app, name string) tea.Cmd {
 	})
 }
 
-func useModel(m *app, name string) tea.Cmd {
+func useModel(m *app, name string, keep keeping) tea.Cmd { return use(m, name, "", keep) }
+
+// showEfforts is /effort: it sets how long the model may think, or lists the words for it.
+func showEfforts(m *app, effort string) tea.Cmd {
+	if slices.Contains(efforts, effort) {
+		return useEffort(m, effort, nil)
+	}
+	p := values(m, "Reasoning effort", "reasoning_effort", useEffort)
+	rows := make([]picker.Row, len(efforts))
+	for i, e := range efforts {
+		rows[i] = picker.Row{Id: e, Text: e, Mark: e == m.offers.Extras.Thinks}
+	}
+	p.Fill(rows, "")
+	return nil
+}
+
+func useEffort(m *app, effort string, keep keeping) tea.Cmd { return use(m, "", effort, keep) }
+
+// use switches to another model and sets how long it may think; either may be empty.
+func use(m *app, name, effort string, keep keeping) tea.Cmd {
 	if hint := m.between("/model"); hint != "" {
 		return m.say(hint)
 	}
 	m.panel = nil
 	m.transcript.End()
-	models := m.offers.Models
-	return m.begin("Switching to "+name, m.run(func(ctx context.Context) (then, error) { return nil, models.Use(ctx, name) }))
+	models, think := m.offers.Models, m.offers.Extras.Effort
+	return m.begin(strings.TrimSpace("Switching to "+cmp.Or(name, effort)), m.run(func(ctx context.Context) (then, error) {
+		if name != "" {
+			if err := models.Use(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+		if effort != "" {
+			if err := think(ctx, effort); err != nil {
+				return nil, err
+			}
+		}
+		return func(m *app) tea.Cmd {
+			m.offers.Extras.Thinks = cmp.Or(effort, m.offers.Extras.Thinks)
+			switch {
+			case keep != nil:
+				return told(m, keep)
+			case effort != "":
+				return m.say("reasoning effort: " + effort)
+			}
+			return nil
+		}, nil
+	}))
+}
+
+// keeping writes a value to the person's settings, and says where; nil: it is for this run.
+type keeping func(context.Context) (words string, err error)
+
+// values is the list of a setting's values. Enter uses the selected one until codeagent ends, and
+// another key keeps it in the settings too.
+func values(m *app, title, setting string, use func(m *app, value string, keep keeping) tea.Cmd) *picker.Picker {
+	p := picker.New(title)
+	p.Enter = "uses it"
+	choose := func(r picker.Row, keep keeping) tea.Cmd {
+		m.panel = nil
+		return use(m, r.Id, keep)
+	}
+	p.Choose = func(r picker.Row) tea.Cmd { return choose(r, nil) }
+	if write := m.offers.Extras.Setting; write != nil {
+		p.Deeds = []picker.Deed{{Do: keys.Keep, Key: m.keys.Name(keys.InPicker, keys.Keep), Help: "uses and keeps it", Run: func(r picker.Row, _ string) tea.Cmd {
+			return choose(r, func(ctx context.Context) (string, error) { return write(ctx, setting, r.Id) })
+		}}}
+	}
+	m.panel = list{p}
+	return p
 }
 
 func problem(err error) string {

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/tui/attention"
+	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 	"codeagent/tui/palette"
 	"codeagent/tui/picker"
@@ -72,12 +73,9 @@ func showThemes(m *app, name string) tea.Cmd {
 		return m.say("no colours here (NO_COLOR or the terminal)")
 	}
 	if name != "" {
-		return useTheme(m, name)
+		return useTheme(m, name, nil)
 	}
-	p := picker.New("Themes")
-	p.Enter = "uses it until codeagent ends"
-	p.Choose = func(r picker.Row) tea.Cmd { m.panel = nil; return useTheme(m, r.Id) }
-	m.panel = list{p}
+	p := values(m, "Themes", "tui.theme", useTheme)
 	var rows []picker.Row
 	for _, n := range m.offers.Look.names() {
 		rows = append(rows, picker.Row{Id: n, Text: n, Mark: n == m.offers.Look.Theme || n == Auto && m.offers.Look.Theme == ""})
@@ -86,7 +84,7 @@ func showThemes(m *app, name string) tea.Cmd {
 	return nil
 }
 
-func useTheme(m *app, name string) tea.Cmd {
+func useTheme(m *app, name string, keep keeping) tea.Cmd {
 	look := m.offers.Look
 	look.Theme = name
 	if err := look.Check(); err != nil {
@@ -97,5 +95,8 @@ func useTheme(m *app, name string) tea.Cmd {
 		look.Chosen(name)
 	}
 	m.theme = look.on(m.theme.Dark)
-	return m.say("theme " + name + ", until codeagent ends; tui.theme in the settings keeps it")
+	if keep != nil {
+		return told(m, keep)
+	}
+	return m.say("theme " + name + ", until codeagent ends; " + m.keys.Name(keys.InPicker, keys.Keep) + " in the list of /theme keeps it")
 }

@@ -37,6 +37,8 @@ func commands() []command {
 		{name: "permissions", takes: "[policy]", help: "what is open and why, revoke it; or change the policy, such as to read-only", run: showPermissions},
 		{name: "model", takes: "[name] [effort]", help: "switch to another model; the effort says how long it may think: low, medium, high", run: showModels,
 			offered: func(o Options) bool { return o.Models != nil }},
+		{name: "effort", takes: "[effort]", help: "how long the model may think", run: showEfforts,
+			offered: func(o Options) bool { return o.Extras.Effort != nil }},
 		{name: "compact", takes: "[focus]", help: "summarize the conversation; the focus says what to keep", run: compact,
 			offered: func(o Options) bool { return o.Compact != nil }},
 		{name: "copy", takes: "[N]", help: "copy the last answer, or its N-th block of code", run: copyAnswer},

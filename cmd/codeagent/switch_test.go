@@ -176,3 +176,80 @@ func TestWithoutAModel(t *testing.T) {
 		_ = term.WaitExit()
 	}
 }
+
+// TestKeptFromTheScreen: a theme that was chosen lasts over /new and /fork; what one key keeps stands in the
+// settings beside what the person wrote there, and the next start uses it.
+func TestKeptFromTheScreen(t *testing.T) {
+	answers := func(r scripted.Request) scripted.Reply {
+		thought := "at once"
+		if strings.Contains(string(r.Body), `"reasoning_effort":"high"`) {
+			thought = "after long thought"
+		}
+		return scripted.Reply{Text: r.Model + " answers " + thought}
+	}
+	srv, other := answering(t, answers), answering(t, answers)
+	u := newUser(t, "self", -1)
+	file := filepath.Join(u.home, ".config/codeagent/config.toml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	own := "# mine\nmodel_provider = 'one' # why\nmodel = 'first'\n[providers.one]\nbase_url = '" + srv.URL + "'\n[providers.two]\nbase_url = '" + other.URL + "'\n"
+	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	term := golden.Start(t, u.codeagent(), 100, 30)
+	pick := func(command, filter, key, says string) {
+		if command == "/model" {
+			listModels(t, term, "one/first ✓", filter)
+		} else {
+			term.Write(command + "\r")
+			term.WaitFor("uses and keeps it")
+		}
+		term.Write(filter)
+		term.WaitFor("› " + filter)
+		term.Write(key)
+		term.WaitFor(says)
+		term.WaitGone(switching)
+	}
+	used := func(theme string) {
+		term.Write("/theme\r")
+		term.WaitFor("› " + theme + " ✓")
+		term.Write("\x1b")
+		term.WaitGone("uses and keeps it")
+	}
+	term.WaitFor("Ask codeagent")
+	ask := func(answer string) {
+		term.Write("a question\r")
+		term.WaitFor(answer)
+		term.WaitGone(working)
+	}
+	ask("first answers at once")
+	pick("/theme", "light", "\r", "theme light, until codeagent ends")
+	term.Write("/new\r")
+	term.WaitUntil("the new session", func(s string) bool {
+		return strings.Contains(s, "Ask codeagent") && !strings.Contains(s, "a question")
+	})
+	used("light")
+	ask("first answers at once")
+	term.Write("/fork\r")
+	term.WaitFor("forked")
+	used("light")
+
+	pick("/theme", "dark", "\x13", "tui.theme")
+	pick("/effort", "high", "\x13", "reasoning_effort")
+	pick("/model", "two/scripted", "\x13", `model = "two/scripted"`)
+	term.Write(leave)
+	_ = term.WaitExit()
+	got, err := os.ReadFile(file)
+	want := "# mine\nmodel_provider = 'two' # why\nmodel = 'scripted'\nreasoning_effort = 'high'\n" +
+		strings.TrimPrefix(own, "# mine\nmodel_provider = 'one' # why\nmodel = 'first'\n") + "\n[tui]\ntheme = 'dark'\n"
+	if err != nil || string(got) != want {
+		t.Errorf("the settings are\n%s\n%v\nwant\n%s", got, err, want)
+	}
+	term = golden.Start(t, u.codeagent(), 100, 30)
+	term.WaitFor("Ask codeagent")
+	used("dark")
+	ask("scripted answers after long thought")
+	term.Write(leave)
+	_ = term.WaitExit()
+}

@@ -13,7 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// Changes of the tables [mcp.servers.NAME] in the text of a settings file. Comments, order and
+// Changes of the tables [mcp.servers.NAME] (and in set.go of single settings) in the text of a settings file. Comments, order and
 // layout of all else stay. No edit trusts its own work: the values before and after are
 // compared, and an edit that would change anything else is an error.
 
@@ -272,6 +272,7 @@ type expression struct {
 	// end is where its key ends, and lastElement where the last element of a list does; 0 if
 	// absent. Both are offsets.
 	end, lastElement int
+	text             [2]int // where its value, a string, begins and ends
 }
 
 // in reports whether e belongs to the server name alone.
@@ -302,8 +303,11 @@ func expressions(text []byte) (out []expression) {
 		}
 		if e.header {
 			table = e.key
-		} else if n.Value().Kind == unstable.Array {
-			for it := n.Value().Children(); it.Next(); {
+		} else if v := n.Value(); v.Kind == unstable.String {
+			e.text[0] = skipped + int(v.Raw.Offset)
+			e.text[1] = e.text[0] + int(v.Raw.Length)
+		} else if v.Kind == unstable.Array {
+			for it := v.Children(); it.Next(); {
 				e.lastElement = skipped + int(it.Node().Raw.Offset+it.Node().Raw.Length)
 			}
 		}

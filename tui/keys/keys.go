@@ -59,6 +59,7 @@ const (
 	Close      Action = "close"
 	Rename     Action = "rename"
 	Remove     Action = "remove"
+	Keep       Action = "keep"
 	All        Action = "all"
 	Mode       Action = "mode"
 	RuleScope  Action = "scope"

@@ -13,6 +13,8 @@ import (
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/doctor"
 	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/config/server"
 	"codeagent/hostfile"
 	"codeagent/prompts"
 	"codeagent/tui"
@@ -33,6 +35,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 		}
 		return c.Text, err
 	}
+	o.Extras.Setting = func(ctx context.Context, key, value string) (string, error) { return keepSetting(ctx, ws, key, value) }
 	if ses.Tour != nil {
 		return
 	}
@@ -45,7 +48,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 		what, c, err := ws.ToReview(ctx, of)
 		return prompts.Reviewing(what, c.Text, c.Cut), err
 	}
-	o.Extras.Effort = ses.Think
+	o.Extras.Effort, o.Extras.Thinks = ses.Think, ws.Config.ReasoningEffort
 	o.Extras.Own = func(ctx context.Context) ([]prompts.Own, error) { return commands.Own(ctx, ses) }
 	o.Extras.Fresh = func(context.Context) error {
 		kept.next = &sessionscmd.Resumed{Fresh: true, Folder: ws.Folder, Effort: ses.Options.Effort}
@@ -67,6 +70,29 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 	}
 	o.Extras.Keep = func(_ context.Context, folder string) (string, error) { return conversation.Keep(ses, folder) }
 	o.Extras.Export = func(_ context.Context, file string) (string, error) { return commands.Export(ses, file) }
+}
+
+// keepSetting writes a setting to the user's own file, and says where, and what comes before it at the next start.
+func keepSetting(ctx context.Context, ws *workspace.Workspace, key, value string) (string, error) {
+	err := workspace.ChangeSettings(ctx, ws.Paths, func(text []byte) (out []byte, err error) {
+		rest := value
+		// Beside model_provider in one file, a prefix of the model chooses no provider.
+		if provider, name, prefixed := strings.Cut(value, "/"); key == "model" && prefixed && ws.Config.ModelProvider != "" {
+			if text, err = server.WithText(text, "model_provider", provider); err != nil {
+				return nil, err
+			}
+			rest = name
+		}
+		return server.WithText(text, key, rest)
+	})
+	if err != nil {
+		return "", fmt.Errorf("cannot keep %s: %w", key, cli.InWords(err))
+	}
+	words := fmt.Sprintf("kept in %s: %s = %q", ws.Paths.File, key, value)
+	if from := ws.Config.Origin(key); from.Kind != "default" && from.Kind != "file" {
+		words += "\nat the next start " + from.String() + " comes before it, if it is set then"
+	}
+	return words, nil
 }
 
 // feedback writes a file for a report about codeagent: no word of the conversation, no name of a
