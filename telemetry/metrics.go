@@ -81,19 +81,15 @@ func (m *meter) add(i instrument, value float64, attributes ...attribute) {
 	}
 }
 
-// report returns the metrics until now. With delta they begin anew.
-func (m *meter) report(now time.Time, delta bool) []metric {
+// report returns the metrics until now.
+func (m *meter) report(now time.Time) []metric {
 	var out []metric
-	temporality := temporalCumulative
-	if delta {
-		temporality = temporalDelta
-	}
 	for _, s := range m.order {
 		n := slices.IndexFunc(out, func(x metric) bool { return x.Name == s.name })
 		if n < 0 {
 			n = len(out)
 			out = append(out, metric{Name: s.name, Description: s.description, Unit: s.unit})
-			if p := (&points{Temporality: temporality}); s.bounds != nil {
+			if p := (&points{Temporality: cumulative}); s.bounds != nil {
 				out[n].Histogram = p
 			} else {
 				p.Monotonic = true
@@ -112,9 +108,6 @@ func (m *meter) report(now time.Time, delta bool) []metric {
 			p.Buckets = append(p.Buckets, strconv.FormatUint(b, 10))
 		}
 		out[n].Histogram.Points = append(out[n].Histogram.Points, p)
-	}
-	if delta {
-		m.all, m.order, m.since = map[string]*series{}, nil, now
 	}
 	return out
 }

@@ -52,7 +52,6 @@ func has(list []attribute, key string) bool {
 type span struct {
 	TraceID    string      `json:"traceId"`
 	SpanID     string      `json:"spanId"`
-	TraceState string      `json:"traceState,omitempty"`
 	ParentID   string      `json:"parentSpanId,omitempty"`
 	Name       string      `json:"name"`
 	Kind       int         `json:"kind"`
@@ -61,8 +60,6 @@ type span struct {
 	Attributes []attribute `json:"attributes,omitempty"`
 	Events     []spanEvent `json:"events,omitempty"`
 	Status     status      `json:"status"`
-	// sampled: the span is sent.
-	sampled bool
 }
 
 type spanEvent struct {
@@ -142,11 +139,8 @@ type points struct {
 	Monotonic   bool    `json:"isMonotonic,omitempty"`
 }
 
-// Aggregation temporalities.
-const (
-	temporalDelta      = 1
-	temporalCumulative = 2
-)
+// cumulative is the aggregation temporality of values since the start.
+const cumulative = 2
 
 type point struct {
 	Attributes []attribute `json:"attributes,omitempty"`

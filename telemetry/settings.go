@@ -2,13 +2,13 @@ package telemetry
 
 import (
 	"cmp"
-	"encoding/hex"
 	"fmt"
-	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -17,11 +17,8 @@ type settings struct {
 	traces, metrics *target // nil: not sent
 	resource        []attribute
 	parent          parent
-	sampled         func(traceID string) bool
 	// interval is the time between two reports of metrics.
 	interval time.Duration
-	// delta: a report of metrics has what came since the last one, not since the start.
-	delta bool
 	// content: texts of commands may be sent.
 	content bool
 }
@@ -32,13 +29,13 @@ type target struct {
 	host    string // for messages
 	headers map[string]string
 	timeout time.Duration
-	gzip    bool
 }
 
 // parent is the span of the program that started codeagent.
 type parent struct {
-	traceID, spanID, state string
-	sampled                bool
+	traceID, spanID string
+	// sampled: the spans of its trace are sent.
+	sampled bool
 }
 
 const localCollector = "http://localhost:4318"
@@ -55,10 +52,10 @@ func read(env func(string) string, version string) (s *settings, problems []stri
 		return nil, r.problems
 	}
 	s.resource = r.resource(version)
-	s.parent = r.parent()
-	s.sampled = r.sampler(s.parent)
+	if s.parent = r.parent(); !s.parent.sampled {
+		s.traces = nil
+	}
 	s.interval = r.milliseconds(time.Minute, "OTEL_METRIC_EXPORT_INTERVAL")
-	s.delta = strings.EqualFold(env("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"), "delta")
 	s.content = strings.EqualFold(env("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"), "true")
 	return s, r.problems
 }
@@ -123,13 +120,6 @@ func (r *reader) target(signal, path string) *target {
 		t.headers[k] = v
 	}
 	t.timeout = r.milliseconds(10*time.Second, "OTEL_EXPORTER_OTLP_"+signal+"_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
-	switch compression, from := r.either(signal, "COMPRESSION"); compression {
-	case "", "none":
-	case "gzip":
-		t.gzip = true
-	default:
-		r.problem("%s: only gzip and none are supported", from)
-	}
 	if cert, from := r.either(signal, "CERTIFICATE"); cert != "" {
 		r.problem("%s is not supported: SSL_CERT_FILE names certificates to trust", from)
 	}
@@ -187,59 +177,23 @@ func (r *reader) milliseconds(usual time.Duration, names ...string) time.Duratio
 	return usual
 }
 
-// parent reads TRACEPARENT and TRACESTATE, in which CI systems name the span that runs
-// codeagent.
+// traceContext is the form of TRACEPARENT: the IDs of the trace and of the span, and flags. A later version may
+// have more.
+var traceContext = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
+})
+
+// parent reads TRACEPARENT, in which CI systems name the span that runs codeagent.
 func (r *reader) parent() parent {
 	header := strings.TrimSpace(r.env("TRACEPARENT"))
-	if header == "" {
-		return parent{}
-	}
-	f := strings.Split(header, "-")
-	ok := len(f) >= 4 && (len(f) == 4 || f[0] != "00") && f[0] != "ff" && isID(f[0], 1, true) && isID(f[1], 16, false) && isID(f[2], 8, false) && isID(f[3], 1, true)
-	if !ok {
+	f := traceContext().FindStringSubmatch(header)
+	switch {
+	case header == "":
+		return parent{sampled: true}
+	case f == nil || strings.Trim(f[1], "0") == "" || strings.Trim(f[2], "0") == "":
 		r.problem("TRACEPARENT: not a trace context of the form 00-TRACE-SPAN-FLAGS; it is left out")
-		return parent{}
+		return parent{sampled: true}
 	}
 	flags, err := strconv.ParseUint(f[3], 16, 8)
-	state := r.env("TRACESTATE")
-	if len(state) > 512 || strings.ContainsFunc(state, func(c rune) bool { return c < ' ' || c > '~' }) {
-		state = ""
-	}
-	return parent{traceID: f[1], spanID: f[2], state: state, sampled: err == nil && flags&1 == 1}
-}
-
-// isID reports whether s is n bytes in lower-case hexadecimal digits, and not all of them 0.
-func isID(s string, n int, zero bool) bool {
-	b, err := hex.DecodeString(s)
-	return err == nil && len(b) == n && s == strings.ToLower(s) && (zero || strings.Trim(s, "0") != "")
-}
-
-// sampler returns what decides whether the spans of a trace are sent.
-func (r *reader) sampler(p parent) func(string) bool {
-	name := cmp.Or(strings.TrimSpace(r.env("OTEL_TRACES_SAMPLER")), "parentbased_always_on")
-	own, follows := strings.CutPrefix(name, "parentbased_")
-	share := 1.0
-	switch own {
-	case "always_on":
-	case "always_off":
-		share = 0
-	case "traceidratio":
-		if arg := strings.TrimSpace(r.env("OTEL_TRACES_SAMPLER_ARG")); arg != "" {
-			if v, err := strconv.ParseFloat(arg, 64); err == nil && v >= 0 && v <= 1 {
-				share = v
-			} else {
-				r.problem("OTEL_TRACES_SAMPLER_ARG: not a number from 0 to 1")
-			}
-		}
-	default:
-		r.problem("OTEL_TRACES_SAMPLER: unknown; using parentbased_always_on")
-		follows = true
-	}
-	return func(traceID string) bool {
-		if follows && p.traceID != "" {
-			return p.sampled
-		}
-		n, err := strconv.ParseUint(traceID[16:], 16, 64)
-		return err == nil && (share == 1 || float64(n>>1) < share*math.MaxInt64)
-	}
+	return parent{traceID: f[1], spanID: f[2], sampled: err == nil && flags&1 == 1}
 }

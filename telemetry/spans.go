@@ -102,14 +102,12 @@ func (x *Exporter) start(name string, below *span, attributes ...attribute) *spa
 	s := &span{Name: name, Kind: kindInternal, SpanID: newID(8), Start: stamp(x.now()), Attributes: attributes}
 	switch p := x.set.parent; {
 	case below != nil:
-		s.TraceID, s.ParentID, s.TraceState, s.sampled = below.TraceID, below.SpanID, below.TraceState, below.sampled
-		return s
+		s.TraceID, s.ParentID = below.TraceID, below.SpanID
 	case p.traceID != "":
-		s.TraceID, s.ParentID, s.TraceState = p.traceID, p.spanID, p.state
+		s.TraceID, s.ParentID = p.traceID, p.spanID
 	default:
 		s.TraceID = newID(16)
 	}
-	s.sampled = x.set.sampled(s.TraceID)
 	return s
 }
 

@@ -12,7 +12,6 @@ package telemetry
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,7 +129,7 @@ func (x *Exporter) run(ctx context.Context) {
 // enqueue takes an ended span; x.mu is held.
 func (x *Exporter) enqueue(s *span) {
 	switch {
-	case x.set.traces == nil || !s.sampled:
+	case x.set.traces == nil:
 		return
 	case len(x.queue) >= mostQueued:
 		x.fail(1, errors.New("too many were waiting"))
@@ -184,13 +183,13 @@ func (x *Exporter) sendMetrics(ctx context.Context, last bool) {
 		return
 	}
 	x.mu.Lock()
-	report := x.meter.report(x.now(), x.set.delta)
+	report := x.meter.report(x.now())
 	x.mu.Unlock()
 	if len(report) == 0 {
 		return
 	}
 	_, err := x.post(ctx, x.set.metrics, metricRequest{[]resourceMetrics{{resource{x.set.resource}, []scopeMetrics{{x.scope(), report}}}}})
-	if err != nil && (last || x.set.delta) { // otherwise the next report has it all
+	if err != nil && last { // otherwise the next report has it all
 		x.mu.Lock()
 		x.fail(0, err)
 		x.mu.Unlock()
@@ -208,14 +207,6 @@ func (x *Exporter) post(ctx context.Context, t *target, request any) (again bool
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
-	encoding := ""
-	if t.gzip {
-		var packed bytes.Buffer
-		w := gzip.NewWriter(&packed)
-		_, _ = w.Write(body) // a buffer takes everything
-		_ = w.Close()
-		body, encoding = packed.Bytes(), "gzip"
-	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(body))
 	if err != nil {
 		return false, fmt.Errorf("%s: the address is not valid", t.host)
@@ -225,9 +216,6 @@ func (x *Exporter) post(ctx context.Context, t *target, request any) (again bool
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "codeagent/"+x.version)
-	if encoding != "" {
-		r.Header.Set("Content-Encoding", encoding)
-	}
 	answer, err := x.client.Do(r)
 	if err != nil {
 		var failed *url.Error

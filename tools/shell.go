@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,9 +69,8 @@ func withoutEscalation(spec model.ToolSpec) model.ToolSpec {
 
 type shellTool struct {
 	paths
-	jobs     *exec.Jobs // if nil, no command can run in the background
-	shell    string
-	workdirs []string
+	jobs  *exec.Jobs // if nil, no command can run in the background
+	shell string
 	// patches: a command that is a patch is planned as a patch, see shell_patch.go.
 	patches bool
 }
@@ -190,8 +188,8 @@ func (a *shellArguments) wish() (approvals.Wish, error) {
 	return w, nil
 }
 
-// folder returns the working directory, which must be inside the allowed ones. It gives no
-// permission: the write roots are the policy's wherever a command starts.
+// folder returns the working directory. It gives no permission: the write roots are the policy's
+// wherever a command starts, and a command may change to any folder.
 func (t *shellTool) folder(workdir string) (string, error) {
 	if workdir == "" {
 		return t.workspace, nil
@@ -207,24 +205,7 @@ func (t *shellTool) folder(workdir string) (string, error) {
 	if !mode.IsDir() {
 		return "", fmt.Errorf("workdir: %s is not a folder", t.show(dir))
 	}
-	allowed := t.workdirs
-	if len(allowed) == 0 {
-		allowed = []string{t.workspace}
-	}
-	var names []string
-	for _, root := range allowed {
-		c, err := sandbox.Canonical(t.files, "/", root)
-		if err != nil {
-			continue
-		}
-		if sandbox.Covers(c, dir) {
-			return dir, nil
-		}
-		if !slices.Contains(names, c) {
-			names = append(names, c)
-		}
-	}
-	return "", fmt.Errorf("workdir: a command cannot start in %s; it may start in or below %s, and use absolute paths from there", dir, strings.Join(names, ", "))
+	return dir, nil
 }
 
 func runShell(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (Result, error) {

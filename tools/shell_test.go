@@ -21,7 +21,6 @@ func TestShellPlan(t *testing.T) {
 	p.link("sub", "inside")
 	p.link(p.out, "outside")
 	p.link("loop", "loop")
-	p.options.AllowedWorkdirs = []string{p.ws, filepath.Join(p.ws, "..", "extra")}
 	if err := os.Mkdir(filepath.Join(p.ws, "..", "extra"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +39,6 @@ func TestShellPlan(t *testing.T) {
 		{"workdir", args{"command": "ls", "workdir": "sub"}, action("ls", "sub", approvals.Wish{}), ""},
 		{"workdir through a link inside", args{"command": "ls", "workdir": "inside"}, action("ls", "sub", approvals.Wish{}), ""},
 		{"workdir in another allowed folder", args{"command": "ls", "workdir": "../extra"}, action("ls", "../extra", approvals.Wish{}), ""},
-		{"workdir outside", args{"command": "ls", "workdir": ".."}, approvals.Action{}, "a command cannot start in"},
-		{"workdir /", args{"command": "ls", "workdir": "/"}, approvals.Action{}, "a command cannot start in /"},
-		{"workdir through a link outside", args{"command": "ls", "workdir": "outside"}, approvals.Action{}, "a command cannot start in " + p.out},
-		{"workdir through /proc", args{"command": "ls", "workdir": "/proc/self/root"}, approvals.Action{}, "workdir: "},
 		{"workdir that only begins alike", args{"command": "ls", "workdir": p.ws + "x"}, approvals.Action{}, "there is no folder"},
 		{"workdir a loop of links", args{"command": "ls", "workdir": "loop"}, approvals.Action{}, "too many symbolic links"},
 		{"workdir a file", args{"command": "ls", "workdir": "file"}, approvals.Action{}, "file is not a folder"},
@@ -189,7 +184,6 @@ func TestShellHostileOutput(t *testing.T) {
 // it asks for other permissions.
 func TestWorkdirIsNoWriteRoot(t *testing.T) {
 	p := newPlace(t, map[string]string{"sub/f": ""})
-	p.options.AllowedWorkdirs = []string{p.out, p.ws}
 	for _, w := range []args{{"command": "ls", "workdir": p.out}, {"command": "ls", "workdir": "sub"}} {
 		c, err := p.plan("shell", w)
 		if err != nil {

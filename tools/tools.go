@@ -160,9 +160,6 @@ type Options struct {
 	// Temp returns where the files are that commands see at a path, if that is another path, and whether
 	// only commands that name it see it. Nil: everywhere the same.
 	Temp func(path string) (at string, named bool)
-	// AllowedWorkdirs are the folders that may hold a command's working directory; empty
-	// means the workspace only.
-	AllowedWorkdirs []string
 	// Disabled names the tools that are disabled.
 	Disabled map[string]bool
 	// Shell is the absolute path of bash or sh.
@@ -195,7 +192,7 @@ type Set struct {
 // All returns every tool; those in o.Disabled are disabled.
 func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace, o.Temp}
-	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]}
+	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, patches: !o.Disabled["apply_patch"]}
 	s := &Set{disabled: o.Disabled, outside: o.Outside, others: o.External, tools: []tool{
 		describe("shell", shellExample, shell.plan),
 		describe("apply_patch", applyPatchExample, (&applyPatchTool{paths}).plan),

@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -25,11 +26,10 @@ import (
 )
 
 const (
-	// maxEntries limits the memory, maxOfProgram its entries of one program, and maxLessons the
-	// entries that one command adds.
-	maxEntries, maxOfProgram, maxLessons = 1000, 100, 32
-	maxFile                              = 2 << 20
-	maxWord                              = 1024
+	// maxEntries limits the memory, and maxLessons the entries that one command adds.
+	maxEntries, maxLessons = 1000, 32
+	maxFile                = 2 << 20
+	maxWord                = 1024
 )
 
 // Outcome is what the latest refusal meant for a program.
@@ -249,34 +249,11 @@ func (m *Memory) Learn(now time.Time, lessons []Lesson) error {
 				e.Survived, e.Mattered, e.Denied = e.Survived+list[i].Survived, e.Mattered+list[i].Mattered, e.Denied+list[i].Denied
 				list = slices.Delete(list, i, i+1)
 			}
-			list = bounded(append(list, e))
+			list = append(list, e)
+			list = list[max(len(list)-maxEntries, 0):]
 		}
 		return list
 	})
-}
-
-// bounded removes an entry when a limit is exceeded. If the program of the last entry has too many,
-// its oldest entry goes. So one program cannot displace the entries of others. Otherwise the oldest
-// entry of the program with the most entries goes.
-func bounded(list []Entry) []Entry {
-	count := map[string]int{}
-	most := ""
-	for _, e := range list {
-		if count[e.Program]++; count[e.Program] > count[most] {
-			most = e.Program
-		}
-	}
-	from := ""
-	switch last := list[len(list)-1].Program; {
-	case count[last] > maxOfProgram:
-		from = last
-	case len(list) > maxEntries:
-		from = most
-	default:
-		return list
-	}
-	i := slices.IndexFunc(list, func(e Entry) bool { return e.Program == from })
-	return slices.Delete(list, i, i+1)
 }
 
 // change applies do to the entries in the file and writes them, while the file is locked against
@@ -324,7 +301,7 @@ func (m *Memory) key(d sandbox.Denial) (Entry, bool) {
 }
 
 // Pattern returns the form in which the target of d is remembered. A host loses its port. A file
-// becomes its folder and "*", with "#" for each number and "*" for each generated name. Files
+// becomes its folder and "*", with "*" for each word with a digit. Files
 // directly in the home folder, in "/" and in the folders of "/" keep their names.
 func Pattern(d sandbox.Denial, home string) string {
 	if d.Kind == sandbox.KindNetwork {
@@ -345,55 +322,8 @@ func Pattern(d sandbox.Denial, home string) string {
 	return cmp.Or(strings.TrimSuffix(general(dir), "/"), "/") + "/*"
 }
 
-// general replaces the parts of a path that change from run to run.
-func general(p string) string {
-	parts := strings.Split(p, "/")
-	for i, part := range parts {
-		parts[i] = generalPart(part)
-	}
-	return strings.Join(parts, "/")
-}
+// general replaces the words of a path that change from run to run: each with a digit in it, as a
+// number, a version, a hash or a generated name has.
+func general(p string) string { return numbered().ReplaceAllString(p, "*") }
 
-// generalPart replaces, in one name, each number by "#" and each word that mixes digits with
-// letters at random by "*": hexadecimal numbers, and the six letters of mkstemp(3).
-func generalPart(name string) string {
-	var b strings.Builder
-	for len(name) > 0 {
-		end := strings.IndexFunc(name, func(r rune) bool { return !word(r) })
-		if end < 0 {
-			end = len(name)
-		}
-		if w := name[:end]; random(w) {
-			b.WriteByte('*')
-		} else {
-			number := false
-			for _, r := range w {
-				digit := r >= '0' && r <= '9'
-				if digit && !number {
-					b.WriteByte('#')
-				} else if !digit {
-					b.WriteRune(r)
-				}
-				number = digit
-			}
-		}
-		name = name[end:]
-		for len(name) > 0 && !word(rune(name[0])) {
-			b.WriteByte(name[0])
-			name = name[1:]
-		}
-	}
-	return b.String()
-}
-
-func word(r rune) bool {
-	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-}
-
-// random reports whether a word looks generated.
-func random(w string) bool {
-	digits := strings.IndexFunc(w, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0
-	isHex := strings.Trim(w, "0123456789abcdef") == "" || strings.Trim(w, "0123456789ABCDEF") == ""
-	mixed := strings.ToLower(w) != w && strings.ToUpper(w) != w
-	return digits && isHex && len(w) >= 8 && strings.Trim(w, "0123456789") != "" || digits && mixed && len(w) >= 6
-}
+var numbered = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9]*[0-9][A-Za-z0-9]*`) })

@@ -44,16 +44,16 @@ func TestPattern(t *testing.T) {
 		{sandbox.KindWrite, "/home/u/.config/go/telemetry/local/go@go1.24-2026-01-01.v1.count", "/home/u/.config/go/telemetry/local/*"},
 		{sandbox.KindWrite, "/home/u/.npm/_logs/2026-01-01T00_00_00-debug-0.log", "/home/u/.npm/_logs/*"},
 		{sandbox.KindWrite, "/home/u/.lesshst", "/home/u/.lesshst"},
-		{sandbox.KindMetadata, "/home/u/.viminfo.tmp12", "/home/u/.viminfo.tmp#"},
-		{sandbox.KindWrite, "/home/u/.app/run-1234/x", "/home/u/.app/run-#/*"},
+		{sandbox.KindMetadata, "/home/u/.viminfo.tmp12", "/home/u/.viminfo.*"},
+		{sandbox.KindWrite, "/home/u/.app/run-1234/x", "/home/u/.app/run-*/*"},
 		{sandbox.KindWrite, "/home/u/.app/0123abcd9876/x", "/home/u/.app/*/*"},
 		{sandbox.KindWrite, "/home/u/.app/tmp.aB3xYz/x", "/home/u/.app/tmp.*/*"},
 		{sandbox.KindWrite, "/home/u/.app/deadbeef/x", "/home/u/.app/deadbeef/*"},
 		{sandbox.KindWrite, "/x", "/x"},
 		{sandbox.KindWrite, "/etc/x", "/etc/x"},
-		{sandbox.KindWrite, "/usr/lib/python3.11/__pycache__/x", "/usr/lib/python#.#/__pycache__/*"},
+		{sandbox.KindWrite, "/usr/lib/python3.11/__pycache__/x", "/usr/lib/*.*/__pycache__/*"},
 		{sandbox.KindWrite, "relative", ""},
-		{sandbox.KindSocket, "/run/user/1000/bus", "/run/user/#/bus"},
+		{sandbox.KindSocket, "/run/user/1000/bus", "/run/user/*/bus"},
 		{sandbox.KindNetwork, "Registry.npmjs.org:443", "registry.npmjs.org"},
 		{sandbox.KindNetwork, "registry.npmjs.org", "registry.npmjs.org"},
 		{sandbox.KindNetwork, "not a host:x", ""},
@@ -154,36 +154,17 @@ func TestSeveralProcesses(t *testing.T) {
 	}
 }
 
-// TestBounds: a command with many programs or targets cannot fill the memory, nor displace the
-// entries of others.
+// TestBounds: a command with many programs or targets cannot fill the memory.
 func TestBounds(t *testing.T) {
 	m := open(t, room(t))
-	victim := write("/usr/bin/git", "/home/u/.config/git/x")
-	if err := m.Learn(noon, []Lesson{{Denial: victim, Mattered: true}}); err != nil {
-		t.Fatal(err)
-	}
-	var list []Entry
-	list = append(list, m.List()...)
-	for i := range 3 * maxOfProgram {
-		list = bounded(append(list, Entry{Program: "/w/evil", Target: fmt.Sprint(i)}))
-	}
-	if len(list) != maxOfProgram+1 || list[0].Program != "/usr/bin/git" {
-		t.Errorf("%d entries, first %+v", len(list), list[0])
-	}
-	for i := range 2 * maxEntries {
-		list = bounded(append(list, Entry{Program: fmt.Sprintf("/w/evil%d", i), Target: "x"}))
-	}
-	if len(list) != maxEntries {
-		t.Errorf("%d entries", len(list))
-	}
 	var many []Lesson
 	for i := range 10 * maxLessons {
 		many = append(many, Lesson{Denial: write(fmt.Sprintf("/w/%d", i), "/home/u/x")})
 	}
-	if err := m.Learn(noon, many); err != nil || len(m.List()) != maxLessons+1 {
+	if err := m.Learn(noon, many); err != nil || len(m.List()) != maxLessons {
 		t.Error(err, len(m.List()))
 	}
-	if err := m.Learn(noon, []Lesson{{Denial: write("/w/"+strings.Repeat("x", maxWord), "/home/u/x")}}); err != nil || len(m.List()) != maxLessons+1 {
+	if err := m.Learn(noon, []Lesson{{Denial: write("/w/"+strings.Repeat("x", maxWord), "/home/u/x")}}); err != nil || len(m.List()) != maxLessons {
 		t.Error(err, len(m.List()))
 	}
 }

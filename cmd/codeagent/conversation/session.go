@@ -293,7 +293,7 @@ func (ses *Session) Join(screen Face) {
 	mode := ses.Gate.Mode()
 	ses.Jobs = exec.NewJobs(ses.Workspace.Runner, func(running int) { screen.Emit(event.BackgroundChanged{Running: running}) })
 	options := tools.Options{
-		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, Temp: Temp(ses).Path, AllowedWorkdirs: ses.Workspace.Workdirs(),
+		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, Temp: Temp(ses).Path,
 		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
 		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings,
 	}

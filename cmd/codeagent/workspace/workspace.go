@@ -239,8 +239,3 @@ func (ws *Workspace) Shell() string {
 	}
 	return "/bin/sh"
 }
-
-// Workdirs returns the folders that a model may choose as its working directory.
-func (ws *Workspace) Workdirs() []string {
-	return append([]string{ws.Folder}, sandbox.PathsOf(ws.Policy.Folders())...)
-}
