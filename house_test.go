@@ -63,6 +63,10 @@ var rooms = []room{
 	{path: "internal/environ"},
 	// Which characters must be shown by name: every face shows them alike.
 	{path: "internal/visible", pure: true},
+	// Lines of bounded length: the other side may never end one.
+	{path: "internal/linereader", pure: true},
+	// The messages of JSON-RPC, of editors and MCP servers: hostile input.
+	{path: "internal/jsonrpc", imports: []string{"internal/visible"}, pure: true, libraries: []string{"github.com/modelcontextprotocol/go-sdk/jsonrpc"}},
 	// JSON that is still being written: a wire asks where a call ends, the agent
 	// which of its fields are there.
 	{path: "internal/partial", pure: true},
@@ -104,7 +108,7 @@ var rooms = []room{
 	{path: "config/server", floor: 1, imports: []string{"internal/short", "sandbox"}},
 	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/git", "internal/short", "sandbox", "sandbox/named", "sandbox/protect"}},
 	// It exports pages to be read: the same characters are shown by name there.
-	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
+	{path: "session", floor: 1, imports: []string{"hostfile", "internal/linereader", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox", "sandbox/resolved"}},
 	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "internal/git", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
 	// The helper's half. It serves the file worker, to which exec speaks. All that runs
@@ -141,7 +145,7 @@ var rooms = []room{
 	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "sandbox/named", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
 	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "internal/git", "sandbox"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
-	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/git", "internal/short", "sandbox"}},
+	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/git", "internal/linereader", "internal/short", "sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"internal/short", "model"}},
 	{path: "model/chat", floor: 1, imports: []string{"model", "model/wire", "internal/partial"}},
 	{path: "model/responses", floor: 1, imports: []string{"model", "model/wire"}},
@@ -157,7 +161,7 @@ var rooms = []room{
 	{path: "mcp/serve", floor: 1, imports: []string{"internal/short", "internal/visible", "mcp/inquiry", "model"}},
 	// The sign-in to a server that is reached by URL: it listens on loopback, and keeps secrets.
 	{path: "mcp/signin", floor: 1, imports: []string{"hostfile", "internal/short", "internal/visible", "sandbox"}},
-	{path: "mcp", floor: 1, imports: []string{"internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model"}},
+	{path: "mcp", floor: 1, imports: []string{"internal/jsonrpc", "internal/linereader", "internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model"}},
 
 	// Floor 2: deeds.
 	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/worker", "hostfile", "internal/git", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
@@ -191,7 +195,7 @@ var rooms = []room{
 	{path: "headless", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/short", "internal/visible", "sandbox"}},
 
 	// The face for editors: the Agent Client Protocol over two streams.
-	{path: "acp", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model", "sandbox"}, pure: true, libraries: []string{"github.com/coder/acp-go-sdk"}},
+	{path: "acp", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/jsonrpc", "internal/linereader", "internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model", "sandbox"}, pure: true, libraries: []string{"github.com/coder/acp-go-sdk"}},
 
 	// Observers of the same events, for those who run codeagent: a log and a collector. Both are
 	// off unless they are asked for.

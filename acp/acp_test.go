@@ -16,6 +16,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/internal/jsonrpc"
 	"codeagent/mcp/inquiry"
 )
 
@@ -177,7 +178,7 @@ func TestEveryEvent(t *testing.T) {
 					var back struct {
 						SessionUpdate string `json:"sessionUpdate"`
 					}
-					if err := json.Unmarshal(encode(u), &back); err != nil || back.SessionUpdate == "" {
+					if data, err := json.Marshal(u); err != nil || json.Unmarshal(data, &back) != nil || back.SessionUpdate == "" {
 						t.Errorf("%T: %v, %+v", e, err, u)
 					}
 				}
@@ -432,7 +433,7 @@ func FuzzServe(f *testing.F) {
 			t.Fatal(err)
 		}
 		for l := range strings.Lines(out.String()) {
-			if _, err := parse([]byte(strings.TrimSpace(l))); err != nil && !strings.Contains(l, `"id":null`) {
+			if _, _, err := jsonrpc.Parse([]byte(l)); err != nil && !strings.Contains(l, `"id":null`) {
 				t.Errorf("%q: %v", l, err)
 			}
 		}

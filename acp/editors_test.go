@@ -15,6 +15,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/internal/jsonrpc"
 	"codeagent/internal/visible"
 )
 
@@ -296,7 +297,7 @@ func TestExitIsKnown(t *testing.T) {
 		"ended, replayed":  {command(event.ToolFinished{Outcome: word.OK}), true, ""},
 	} {
 		var v view
-		line := string(encode(v.updates(c.e, c.replaying)))
+		line := string(jsonrpc.Answer(nil, v.updates(c.e, c.replaying), nil))
 		if !strings.Contains(line, `"outcome":`) || strings.Contains(line, `"exit"`) != (c.want != "") || !strings.Contains(line, c.want) {
 			t.Errorf("%s: %s", name, line)
 		}
@@ -397,18 +398,4 @@ func TestCancelWithoutReader(t *testing.T) {
 		c.until(`"id":"1"`, "cancelled")
 		c.end()
 	})
-}
-
-// TestNullBesideAResult: a null error means no error, and a null result is a result.
-func TestNullBesideAResult(t *testing.T) {
-	for line, failed := range map[string]bool{
-		`{"jsonrpc":"2.0","id":1,"result":{},"error":null}`:                      false,
-		`{"jsonrpc":"2.0","id":1,"result":null}`:                                 false,
-		`{"jsonrpc":"2.0","id":1,"error":null}`:                                  true,
-		`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"no"}}`: true,
-	} {
-		if m, bad := parse([]byte(line)); bad != nil || (m.failure != nil) != failed {
-			t.Errorf("%s: %v, %v", line, m.failure, bad)
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"codeagent/internal/jsonrpc"
 	"codeagent/internal/short"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -73,9 +74,9 @@ type capabilities struct {
 }
 
 // initialize answers with what codeagent can do. It opens nothing.
-func (s *server) initialize(m message) *Error {
+func (s *server) initialize(m jsonrpc.Message) *Error {
 	var p initializeParams
-	if err := decode(m.params, &p); err != nil {
+	if err := decode(m.Params, &p); err != nil {
 		return err
 	}
 	// Whatever version is asked for, the answer names the one that is spoken.
@@ -98,12 +99,12 @@ func (s *server) initialize(m message) *Error {
 	r.AgentCapabilities.LoadSession = true
 	r.AgentCapabilities.MCPCapabilities.Http = true
 	r.AgentCapabilities.PromptCapabilities = sdk.PromptCapabilities{Image: true, EmbeddedContext: true}
-	s.succeed(m.id, r)
+	s.succeed(m.ID, r)
 	return nil
 }
 
 // authenticate has no method to offer: keys come from the settings.
-func (*server) authenticate(message) *Error {
+func (*server) authenticate(jsonrpc.Message) *Error {
 	return errorf(codeParams, "there is no method to sign in with: codeagent takes keys from its settings")
 }
 
@@ -175,9 +176,9 @@ func (p *openParams) read(params json.RawMessage, resume bool) (Opening, *Error)
 	return o, nil
 }
 
-func (s *server) newSession(m message) *Error {
+func (s *server) newSession(m jsonrpc.Message) *Error {
 	var p openParams
-	o, err := p.read(m.params, false)
+	o, err := p.read(m.Params, false)
 	if err != nil {
 		return err
 	}
@@ -185,9 +186,9 @@ func (s *server) newSession(m message) *Error {
 	return s.opening(m, o)
 }
 
-func (s *server) loadSession(m message) *Error {
+func (s *server) loadSession(m jsonrpc.Message) *Error {
 	var p openParams
-	o, err := p.read(m.params, false)
+	o, err := p.read(m.Params, false)
 	if err != nil {
 		return err
 	}
@@ -195,16 +196,16 @@ func (s *server) loadSession(m message) *Error {
 	return s.continueSession(m, o)
 }
 
-func (s *server) resumeSession(m message) *Error {
+func (s *server) resumeSession(m jsonrpc.Message) *Error {
 	var p openParams
-	o, err := p.read(m.params, true)
+	o, err := p.read(m.Params, true)
 	if err != nil {
 		return err
 	}
 	return s.continueSession(m, o)
 }
 
-func (s *server) continueSession(m message, o Opening) *Error {
+func (s *server) continueSession(m jsonrpc.Message, o Opening) *Error {
 	if o.Session == "" {
 		return errorf(codeParams, "sessionId is missing")
 	}
@@ -218,12 +219,12 @@ type savedSession struct {
 	UpdatedAt string `json:"updatedAt,omitempty"`
 }
 
-func (s *server) listSessions(m message) *Error {
+func (s *server) listSessions(m jsonrpc.Message) *Error {
 	var p struct {
 		Cwd    string `json:"cwd"`
 		Cursor string `json:"cursor"`
 	}
-	if err := decode(m.params, &p); err != nil {
+	if err := decode(m.Params, &p); err != nil {
 		return err
 	}
 	if p.Cwd != "" && !path.IsAbs(p.Cwd) {
@@ -246,11 +247,11 @@ func (s *server) listSessions(m message) *Error {
 	return nil
 }
 
-func (s *server) deleteSession(m message) *Error {
+func (s *server) deleteSession(m jsonrpc.Message) *Error {
 	var p struct {
 		SessionID string `json:"sessionId"`
 	}
-	if err := decode(m.params, &p); err != nil {
+	if err := decode(m.Params, &p); err != nil {
 		return err
 	}
 	if s.find(p.SessionID) != nil {

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"codeagent/internal/jsonrpc"
+	"codeagent/internal/linereader"
 )
 
 // Options configures Serve.
@@ -34,7 +37,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	defer end(nil)
 	s := &server{
 		host: o.Host, version: o.Version, ctx: ctx,
-		sessions: map[string]*session{}, opened: map[*session]struct{}{}, closing: map[string]chan struct{}{}, running: map[string]context.CancelFunc{}, asked: map[int]chan message{},
+		sessions: map[string]*session{}, opened: map[*session]struct{}{}, closing: map[string]chan struct{}{}, running: map[string]context.CancelFunc{}, asked: map[int]chan jsonrpc.Message{},
 	}
 	s.out = newOutbox(out, func(err error) { end(err) })
 	over := make(chan error, 1)
@@ -74,7 +77,7 @@ type server struct {
 	// running are the requests that can be cancelled, by their ids.
 	running map[string]context.CancelFunc
 	// asked are our own requests that wait for an answer.
-	asked map[int]chan message
+	asked map[int]chan jsonrpc.Message
 	last  int // the id of our last request
 }
 
@@ -82,12 +85,11 @@ type server struct {
 func (s *server) read(in io.Reader) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
-		line, long, err := readLine(r)
-		line = bytes.TrimSpace(line)
+		line, long, err := linereader.Read(r, lineMost, nil)
 		switch {
 		case long:
-			s.fail(null, errorf(codeRequest, "a message has at most %d MiB", lineMost>>20))
-		case len(line) > 0:
+			s.fail(nil, errorf(codeRequest, "a message has at most %d MiB", lineMost>>20))
+		case len(bytes.TrimSpace(line)) > 0:
 			s.receive(line)
 		}
 		if errors.Is(err, io.EOF) {
@@ -99,30 +101,15 @@ func (s *server) read(in io.Reader) error {
 	}
 }
 
-// readLine reads a line. Of one that is too long it keeps nothing.
-func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(line)+len(part) > lineMost {
-			line, long = nil, true
-		}
-		if !long {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, long, err
-		}
-	}
-}
-
 func (s *server) receive(line []byte) {
-	m, bad := parse(line)
+	m, asks, fault := jsonrpc.Parse(line)
 	switch {
-	case bad != nil:
-		s.fail(m.id, bad)
-	case m.response:
+	case fault != nil && asks:
+		s.fail(m.ID, fault)
+	case fault != nil:
+	case m.Response:
 		s.answered(m)
-	case m.id == nil:
+	case !asks:
 		s.notified(m)
 	default:
 		s.request(m)
@@ -130,41 +117,41 @@ func (s *server) receive(line []byte) {
 }
 
 // request takes up a request. It answers at once, or begins work that answers.
-func (s *server) request(m message) {
-	take, ok := map[string]func(message) *Error{
+func (s *server) request(m jsonrpc.Message) {
+	take, ok := map[string]func(jsonrpc.Message) *Error{
 		"initialize": s.initialize, "authenticate": s.authenticate,
 		"session/new": s.newSession, "session/load": s.loadSession, "session/resume": s.resumeSession,
 		"session/list": s.listSessions, "session/delete": s.deleteSession, "session/close": s.closeSession,
 		"session/prompt": s.prompt, "session/set_mode": s.setMode, "session/set_config_option": s.setChoice,
-	}[m.method]
+	}[m.Method]
 	if !ok {
-		s.fail(m.id, errorf(codeMethod, "unknown method %q", m.method))
+		s.fail(m.ID, errorf(codeMethod, "unknown method %q", m.Method))
 		return
 	}
-	if !s.ready && m.method != "initialize" {
-		s.fail(m.id, errorf(codeRequest, "%s comes before initialize", m.method))
+	if !s.ready && m.Method != "initialize" {
+		s.fail(m.ID, errorf(codeRequest, "%s comes before initialize", m.Method))
 		return
 	}
 	s.mu.Lock()
-	taken := s.running[string(m.id)] != nil && string(m.id) != "null"
+	taken := s.running[string(m.ID)] != nil && string(m.ID) != "null"
 	s.mu.Unlock()
 	if taken {
-		s.fail(m.id, errorf(codeRequest, "another request with the id %s runs", m.id))
+		s.fail(m.ID, errorf(codeRequest, "another request with the id %s runs", m.ID))
 		return
 	}
 	if err := take(m); err != nil {
-		s.fail(m.id, err)
+		s.fail(m.ID, err)
 	}
 }
 
 // notified takes up a notification. Nothing is answered, also if it cannot be used.
-func (s *server) notified(m message) {
-	switch m.method {
+func (s *server) notified(m jsonrpc.Message) {
+	switch m.Method {
 	case "session/cancel":
 		var p struct {
 			SessionID string `json:"sessionId"`
 		}
-		if decode(m.params, &p) == nil {
+		if decode(m.Params, &p) == nil {
 			if ses := s.find(p.SessionID); ses != nil {
 				ses.cancel()
 			}
@@ -173,7 +160,7 @@ func (s *server) notified(m message) {
 		var p struct {
 			RequestID json.RawMessage `json:"requestId"`
 		}
-		if decode(m.params, &p) == nil {
+		if decode(m.Params, &p) == nil {
 			s.mu.Lock()
 			cancel := s.running[string(p.RequestID)]
 			s.mu.Unlock()
@@ -185,16 +172,16 @@ func (s *server) notified(m message) {
 }
 
 // start runs the work of a request and answers with what it returns. The request can be cancelled.
-func (s *server) start(m message, work func(ctx context.Context) (any, error)) {
+func (s *server) start(m jsonrpc.Message, work func(ctx context.Context) (any, error)) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.mu.Lock()
 	if s.over {
 		s.mu.Unlock()
 		cancel()
-		s.fail(m.id, errorf(codeCancelled, "%v", errEnded))
+		s.fail(m.ID, errorf(codeCancelled, "%v", errEnded))
 		return
 	}
-	s.running[string(m.id)] = cancel
+	s.running[string(m.ID)] = cancel
 	s.work.Add(1)
 	s.mu.Unlock()
 	go func() {
@@ -202,17 +189,17 @@ func (s *server) start(m message, work func(ctx context.Context) (any, error)) {
 		defer cancel()
 		result, err := work(ctx)
 		s.mu.Lock()
-		delete(s.running, string(m.id))
+		delete(s.running, string(m.ID))
 		s.mu.Unlock()
 		if err != nil {
-			s.fail(m.id, asError(ctx, err))
+			s.fail(m.ID, asError(ctx, err))
 			return
 		}
 		last, ok := result.(then)
 		if ok {
 			result = last.result
 		}
-		s.succeed(m.id, result)
+		s.succeed(m.ID, result)
 		if ok {
 			last.do()
 		}
@@ -237,19 +224,11 @@ func asError(ctx context.Context, err error) *Error {
 	return errorf(codeInternal, "%v", err)
 }
 
-func (s *server) succeed(id json.RawMessage, result any) {
-	s.out.put(encode(resultLine{"2.0", id, result}))
-}
+func (s *server) succeed(id json.RawMessage, result any) { s.out.put(jsonrpc.Answer(id, result, nil)) }
 
-func (s *server) fail(id json.RawMessage, err *Error) {
-	if id != nil {
-		s.out.put(encode(errorLine{"2.0", id, err}))
-	}
-}
+func (s *server) fail(id json.RawMessage, err *Error) { s.out.put(jsonrpc.Answer(id, nil, err)) }
 
-func (s *server) notify(method string, params any) {
-	s.out.put(encode(notificationLine{"2.0", method, params}))
-}
+func (s *server) notify(method string, params any) { s.out.put(jsonrpc.Request(nil, method, params)) }
 
 // name returns a name that no other question of this connection has.
 func (s *server) name() string {
@@ -261,20 +240,20 @@ func (s *server) name() string {
 
 // call sends a request and waits for its answer. If ctx ends first, it tells the client.
 func (s *server) call(ctx context.Context, method string, params, result any) error {
-	got := make(chan message, 1)
+	got := make(chan jsonrpc.Message, 1)
 	s.mu.Lock()
 	s.last++
 	id := s.last
 	s.asked[id] = got
 	s.mu.Unlock()
-	s.out.put(encode(requestLine{"2.0", id, method, params}))
+	s.out.put(jsonrpc.Request(id, method, params))
 	select {
 	case m := <-got:
-		if m.failure != nil {
-			return m.failure
+		if m.Failure != nil {
+			return m.Failure
 		}
-		if err := decode(m.result, result); err != nil {
-			return err
+		if err := decode(m.Result, result); err != nil {
+			return err // not in one line: a nil *Error would be an error
 		}
 		return nil
 	case <-ctx.Done():
@@ -287,12 +266,12 @@ func (s *server) call(ctx context.Context, method string, params, result any) er
 }
 
 // answered passes an answer to the one who asked. An answer to nothing is dropped.
-func (s *server) answered(m message) {
-	n, err := strconv.ParseFloat(string(m.id), 64)
+func (s *server) answered(m jsonrpc.Message) {
+	n, err := strconv.ParseFloat(string(m.ID), 64)
 	if err != nil {
 		return
 	}
-	id := int(n) // an integer: see isID
+	id := int(n) // an integer: see jsonrpc.Parse
 	s.mu.Lock()
 	got := s.asked[id]
 	delete(s.asked, id)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"codeagent/internal/jsonrpc"
 )
 
 // session is a session that the editor has opened, or is opening.
@@ -62,7 +64,7 @@ type openResult struct {
 }
 
 // opening begins to open a session.
-func (s *server) opening(m message, o Opening) *Error {
+func (s *server) opening(m jsonrpc.Message, o Opening) *Error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -156,9 +158,9 @@ func (ses *session) release() {
 const mostPrompts = 32
 
 // prompt queues a prompt. From here on a cancellation counts for it.
-func (s *server) prompt(m message) *Error {
+func (s *server) prompt(m jsonrpc.Message) *Error {
 	var p promptParams
-	if err := decode(m.params, &p); err != nil {
+	if err := decode(m.Params, &p); err != nil {
 		return err
 	}
 	ses, err := s.session(p.SessionID)
@@ -240,11 +242,11 @@ func (ses *session) cancel() {
 }
 
 // closeSession ends a session: first what runs in it.
-func (s *server) closeSession(m message) *Error {
+func (s *server) closeSession(m jsonrpc.Message) *Error {
 	var p struct {
 		SessionID string `json:"sessionId"`
 	}
-	if err := decode(m.params, &p); err != nil {
+	if err := decode(m.Params, &p); err != nil {
 		return err
 	}
 	ses, err := s.session(p.SessionID)

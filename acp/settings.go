@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"codeagent/internal/jsonrpc"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
 )
@@ -165,12 +166,12 @@ func commandsOf(list []Command) []availableCommand {
 	return out
 }
 
-func (s *server) setMode(m message) *Error {
+func (s *server) setMode(m jsonrpc.Message) *Error {
 	var p struct {
 		SessionID string `json:"sessionId"`
 		Mode      string `json:"modeId"`
 	}
-	if err := decode(m.params, &p); err != nil {
+	if err := decode(m.Params, &p); err != nil {
 		return err
 	}
 	return s.change(m, p.SessionID, "", p.Mode, func(ses *session, open Session) any {
@@ -179,13 +180,13 @@ func (s *server) setMode(m message) *Error {
 	})
 }
 
-func (s *server) setChoice(m message) *Error {
+func (s *server) setChoice(m jsonrpc.Message) *Error {
 	var p struct {
 		SessionID string          `json:"sessionId"`
 		ID        string          `json:"configId"`
 		Value     json.RawMessage `json:"value"`
 	}
-	if err := decode(m.params, &p); err != nil {
+	if err := decode(m.Params, &p); err != nil {
 		return err
 	}
 	var value string
@@ -201,7 +202,7 @@ func (s *server) setChoice(m message) *Error {
 
 // change changes a choice, "" for the mode, and answers with what answer returns. What applies
 // between turns waits for the end of those that were asked for before.
-func (s *server) change(m message, id, choice, value string, answer func(*session, Session) any) *Error {
+func (s *server) change(m jsonrpc.Message, id, choice, value string, answer func(*session, Session) any) *Error {
 	ses, err := s.session(id)
 	if err != nil {
 		return err

@@ -15,6 +15,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
+
+	rpc "codeagent/internal/jsonrpc"
 )
 
 // OverHTTP connects to a server by streamable HTTP, and reads its tools. headers are sent with
@@ -200,7 +202,7 @@ type body struct {
 	ctx    context.Context
 	stream bool
 	read   int
-	depth  nesting
+	depth  rpc.Nesting
 }
 
 // Read is part of io.Reader.
@@ -214,11 +216,11 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("its answer has more than %d MiB", maxLine>>20)
 	}
 	for part := range bytes.Lines(got) {
-		if b.depth.over(part) {
-			return 0, fmt.Errorf("its answer nests deeper than %d", maxDepth)
+		if b.depth.Over(part) {
+			return 0, fmt.Errorf("its answer nests deeper than %d", rpc.MaxDepth)
 		}
 		if b.stream && part[len(part)-1] == '\n' { // a line of an event is JSON by itself
-			b.depth = nesting{}
+			b.depth = rpc.Nesting{}
 		}
 	}
 	if stopped := wait(b.ctx, b.round.rate.take(time.Now(), n, messages)); stopped != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	rpc "codeagent/internal/jsonrpc"
 )
 
 // maxOutline bounds the outline of a message, in bytes.
@@ -14,16 +16,16 @@ const maxOutline = 4 << 10
 // kept of a message that is too large or too deep to read.
 type outline struct {
 	text []byte
-	at   nesting
+	at   rpc.Nesting
 }
 
 // add takes another piece.
 func (o *outline) add(data []byte) {
 	for _, b := range data {
-		before := o.at.depth
-		o.at.next(b)
+		before := o.at.Depth
+		o.at.Next(b)
 		switch {
-		case before == 1 && o.at.depth == 2:
+		case before == 1 && o.at.Depth == 2:
 			o.keep([]byte("null")...)
 		case before <= 1:
 			o.keep(b)

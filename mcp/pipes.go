@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
+
+	rpc "codeagent/internal/jsonrpc"
+	"codeagent/internal/linereader"
 )
 
 // Bounds of what a server sends. Beyond the rates it is read more slowly: the pipe fills, and
@@ -23,9 +25,6 @@ import (
 const (
 	// maxLine is the largest message, in bytes.
 	maxLine = 16 << 20
-	// maxDepth is how deep JSON may nest. Threat: decoders recurse, and a stack that overflows
-	// ends the process.
-	maxDepth = 100
 	// maxBatch is how many messages an array of the oldest protocol may hold.
 	maxBatch = 100
 	// maxAsked is how many requests of the server may wait for an answer.
@@ -137,7 +136,7 @@ func (c *pipeConn) read() {
 	rate := newMeter()
 	in := c.cleaner(rate)
 	for {
-		messages, _, err := in.next()
+		messages, err := in.next()
 		if err != nil {
 			return
 		}
@@ -205,64 +204,36 @@ func (c *pipeConn) refused(m jsonrpc.Message) bool {
 type cleaner struct {
 	r       *bufio.Reader
 	log     *logger
-	buf     []byte
-	outline outline // of a line that is too long
 	dropped int
 	heard   bool // a message has arrived
 }
 
-// next returns the messages of the next line that has some, and how many bytes were read. The
-// error is that of the reader.
-func (c *cleaner) next() (messages []jsonrpc.Message, size int, err error) {
-	data, size, err := c.line()
-	if err != nil && len(data) == 0 {
-		return nil, size, err
+// next returns the messages of the next line. The error is that of the reader.
+func (c *cleaner) next() ([]jsonrpc.Message, error) {
+	why := fmt.Sprintf("a line of %d MiB or more; at most %d MiB are read", maxLine>>20, maxLine>>20)
+	var whole outline
+	data, long, err := linereader.Read(c.r, maxLine, func(piece []byte) {
+		if len(whole.text) == 0 { // it may have no end
+			c.drop(why)
+		}
+		whole.add(piece)
+	})
+	if data = bytes.TrimSpace(data); len(data) == 0 && !long {
+		return nil, err
 	}
-	if size > maxLine {
-		return c.outline.instead(fmt.Sprintf("a line of %d MiB; at most %d MiB are read", size>>20, maxLine>>20)), size, nil
-	}
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 {
-		return nil, size, nil
+	if long {
+		return whole.instead(why), nil
 	}
 	messages, why := decode(data)
 	c.heard = c.heard || len(messages) > 0
 	if why != "" {
 		c.drop(why + ": " + string(data[:min(len(data), 200)]))
 		if len(messages) == 0 {
-			var o outline
-			o.add(data)
-			messages = o.instead(why)
+			whole.add(data)
+			messages = whole.instead(why)
 		}
 	}
-	return messages, size, nil
-}
-
-// line reads one line: at most maxLine bytes of it are kept, and of a longer one its outline. That one
-// is dropped where it becomes too long, because it may have no end.
-func (c *cleaner) line() (data []byte, size int, err error) {
-	c.buf, c.outline = c.buf[:0], outline{}
-	for {
-		piece, err := c.r.ReadSlice('\n')
-		before := size
-		size += len(piece)
-		if size <= maxLine {
-			c.buf = append(c.buf, piece...)
-		} else {
-			if before <= maxLine {
-				c.drop(fmt.Sprintf("a line of %d MiB or more; at most %d MiB are read", maxLine>>20, maxLine>>20))
-				c.outline.add(c.buf)
-			}
-			c.outline.add(piece)
-		}
-		if err != bufio.ErrBufferFull {
-			data := c.buf
-			if cap(c.buf) > 1<<20 { // one large message does not hold its memory for ever
-				c.buf = nil
-			}
-			return data, size, err
-		}
-	}
+	return messages, nil
 }
 
 // drop counts what is no message, and tells the first ones and then each time their number has
@@ -281,83 +252,29 @@ func (c *cleaner) drop(what string) {
 
 // decode reads the message of a line, or several in an array; why says what is wrong.
 func decode(data []byte) (messages []jsonrpc.Message, why string) {
-	if deep(data) {
-		return nil, fmt.Sprintf("it nests deeper than %d", maxDepth)
-	}
-	if data[0] != '{' && data[0] != '[' || !json.Valid(data) {
-		return nil, "it is not JSON"
-	}
 	parts := []json.RawMessage{data}
-	if data[0] == '[' {
+	if data[0] == '[' && !new(rpc.Nesting).Over(data) && json.Valid(data) {
 		if err := json.Unmarshal(data, &parts); err != nil || len(parts) > maxBatch {
 			return nil, fmt.Sprintf("it is an array of more than %d messages", maxBatch)
 		}
 	}
 	for _, p := range parts {
-		m, err := jsonrpc.DecodeMessage(bytes.Clone(p))
-		if err != nil {
-			why = "it is no JSON-RPC message"
+		m, _, fault := rpc.Parse(p)
+		if fault != nil {
+			why = fault.Message
 			continue
 		}
-		messages = append(messages, mended(m))
+		if m.Response { // the IDs of this client are numbers, and some servers answer with a text
+			m.ID = bytes.Trim(m.ID, `"`)
+		}
+		one, err := m.SDK()
+		if err != nil {
+			why = err.Error()
+			continue
+		}
+		messages = append(messages, one)
 	}
 	return messages, why
-}
-
-// mended is m, or a better form of an answer. The IDs of this client are numbers, and some servers
-// answer with a text. An answer with neither a result nor an error would end the connection.
-func mended(m jsonrpc.Message) jsonrpc.Message {
-	r, ok := m.(*jsonrpc.Response)
-	if !ok {
-		return m
-	}
-	text, _ := r.ID.Raw().(string)
-	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
-		r.ID, _ = jsonrpc.MakeID(float64(n))
-	}
-	if r.Error == nil && len(r.Result) == 0 {
-		r.Error = errors.New("its answer has neither a result nor an error")
-	}
-	return r
-}
-
-// deep reports JSON that nests deeper than maxDepth.
-func deep(data []byte) bool {
-	var n nesting
-	return n.over(data)
-}
-
-// nesting counts open brackets of JSON that arrives in pieces.
-type nesting struct {
-	depth           int
-	quoted, escaped bool
-}
-
-// next takes the next byte.
-func (n *nesting) next(b byte) {
-	switch {
-	case n.escaped:
-		n.escaped = false
-	case n.quoted && b == '\\':
-		n.escaped = true
-	case b == '"':
-		n.quoted = !n.quoted
-	case n.quoted:
-	case b == '{', b == '[':
-		n.depth++
-	case b == '}', b == ']':
-		n.depth--
-	}
-}
-
-// over takes another piece, and reports whether it nests too deep.
-func (n *nesting) over(data []byte) bool {
-	for _, b := range data {
-		if n.next(b); n.depth > maxDepth {
-			return true
-		}
-	}
-	return false
 }
 
 // meter is how much a server may send: bursts, and then rates.

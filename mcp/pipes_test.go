@@ -17,6 +17,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	rpc "codeagent/internal/jsonrpc"
 )
 
 // told collects what a client tells.
@@ -45,9 +47,9 @@ func TestCleaner(t *testing.T) {
 	}{
 		"a banner":      {"Server \x1b]0;owned\x07 ready", "␛]0;owned␇"},
 		"no JSON":       {`{"jsonrpc":"2.0"`, "not JSON"},
-		"no message":    {`{"a":1}`, "no JSON-RPC message"},
-		"a number":      {"42", "not JSON"},
-		"nested deep":   {strings.Repeat("[", 1<<20), "nests deeper"},
+		"no message":    {`{"a":1}`, `a message has "jsonrpc": "2.0"`},
+		"a number":      {"42", "not one JSON object"},
+		"nested deep":   {`{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}", "nests deeper"},
 		"a large batch": {"[" + strings.Repeat(good+",", maxBatch) + good + "]", "more than 100 messages"},
 		"a long line":   {strings.Repeat("x", maxLine+1), "a line of 16 MiB"},
 	} {
@@ -55,7 +57,7 @@ func TestCleaner(t *testing.T) {
 		c := &cleaner{r: bufio.NewReader(strings.NewReader(tt.bad + "\n\r\n" + good + "\n")), log: newLogger(l.log)}
 		var got []jsonrpc.Message
 		for {
-			messages, _, err := c.next()
+			messages, err := c.next()
 			got = append(got, messages...)
 			if err != nil {
 				break
@@ -73,7 +75,7 @@ func TestBanner(t *testing.T) {
 	var l told
 	c := &cleaner{r: bufio.NewReader(strings.NewReader("hello\n" + good + "\nlater\n" + good + "\n")), log: newLogger(l.log)}
 	for range 4 {
-		if _, _, err := c.next(); err != nil {
+		if _, err := c.next(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,10 +105,8 @@ func FuzzCleaner(f *testing.F) {
 				t.Errorf("told %q", text)
 			}
 		})}
-		total := 0
 		for {
-			messages, size, err := c.next()
-			total += size
+			messages, err := c.next()
 			for _, m := range messages {
 				if _, err := jsonrpc.EncodeMessage(m); err != nil {
 					t.Errorf("%q became %v: %v", data, m, err)
@@ -116,8 +116,8 @@ func FuzzCleaner(f *testing.F) {
 				break
 			}
 		}
-		if total != len(data) {
-			t.Errorf("%d of %d bytes were read", total, len(data))
+		if n := c.r.Buffered(); n > 0 {
+			t.Errorf("%d bytes were not read", n)
 		}
 	})
 }
@@ -178,7 +178,7 @@ func TestEndlessLineIsSlow(t *testing.T) {
 		<-begun
 		c.Close()
 	}()
-	if messages, _, err := in.next(); err == nil || len(messages) > 0 || out.reads != 1 {
+	if messages, err := in.next(); err == nil || len(messages) > 0 || out.reads != 1 {
 		t.Errorf("%d messages, %v, after %d reads", len(messages), err, out.reads)
 	}
 }
@@ -194,7 +194,7 @@ func TestEndlessLineIsTold(t *testing.T) {
 		}
 	}
 	c := &cleaner{r: bufio.NewReaderSize(out, 64<<10), log: newLogger(l.log)}
-	_, _, _ = c.next()
+	_, _ = c.next()
 	if !strings.Contains(before, "a line of 16 MiB or more") || l.all() != before || c.dropped != 1 {
 		t.Errorf("told %q, then %q, %d dropped", before, l.all(), c.dropped)
 	}
@@ -281,14 +281,14 @@ func TestNotOffered(t *testing.T) {
 // A call whose answer cannot be read fails at once, whatever the order of the answer's members, and
 // the server stays.
 func TestUnreadableAnswers(t *testing.T) {
-	deep := strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1)
+	deep := strings.Repeat("[", rpc.MaxDepth+1) + strings.Repeat("]", rpc.MaxDepth+1)
 	for name, tt := range map[string]struct{ answer, want string }{
-		"too long":        {`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", maxLine) + `"}]}}`, "a line of 16 MiB; at most 16 MiB are read"},
+		"too long":        {`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", maxLine) + `"}]}}`, "a line of 16 MiB or more; at most 16 MiB are read"},
 		"its ID the last": {`{"result":{"id":"no","content":[{"type":"text","text":"\"` + strings.Repeat("{", maxLine) + `"}]},"jsonrpc":"2.0","id":%s}`, "a line of 16 MiB"},
 		"too deep":        {`{"result":{"structuredContent":{"a":` + deep + `}},"jsonrpc":"2.0","id":%s}`, "it nests deeper than 100"},
-		"nothing":         {`{"jsonrpc":"2.0","id":%s}`, "neither a result nor an error"},
+		"nothing":         {`{"jsonrpc":"2.0","id":%s}`, "a message has a method, a result or an error"},
 		"another form":    {`{"jsonrpc":"2.0","id":%s,"result":{"content":"text"}}`, "does not have the form of the protocol: cannot unmarshal"},
-		"no version":      {`{"id":%s,"result":{"content":[]}}`, "no JSON-RPC message"},
+		"no version":      {`{"id":%s,"result":{"content":[]}}`, `a message has "jsonrpc": "2.0"`},
 	} {
 		c, err := raw(t, Options{}, func(w io.Writer, method string, id json.RawMessage) {
 			answer(w, method, id, `{"name":"big","inputSchema":{"type":"object"}}`)

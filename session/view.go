@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 
+	"codeagent/internal/linereader"
 	"codeagent/model"
 )
 
@@ -261,7 +262,7 @@ func (v view) lines(s span) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r := bufio.NewReaderSize(io.NewSectionReader(v.f, s.from, s.to-s.from), chunk)
 		for {
-			line, err := readLine(r)
+			line, _, err := linereader.Read(r, maxLine, nil) // nothing of one longer than any record
 			if errors.Is(err, io.EOF) {
 				return
 			}
@@ -269,29 +270,9 @@ func (v view) lines(s span) iter.Seq2[[]byte, error] {
 				yield(nil, fmt.Errorf("read the session: %w", err))
 				return
 			}
-			if !yield(line, nil) {
+			if !yield(bytes.TrimSuffix(line, []byte("\n")), nil) {
 				return
 			}
-		}
-	}
-}
-
-// readLine reads a line; a line longer than any record becomes empty.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	long := false
-	for {
-		part, err := r.ReadSlice('\n')
-		if long = long || len(line)+len(part) > maxLine; !long {
-			line = append(line, part...)
-		}
-		switch {
-		case err == nil && long:
-			return nil, nil
-		case err == nil:
-			return line[:len(line)-1], nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"codeagent/internal/linereader"
 )
 
 // A turn's log has one line of JSON per fact, in the order in which the facts became known.
@@ -157,12 +159,10 @@ var errLog = errors.New("not a log of what was kept")
 func readLog(r io.Reader, most int64) (*kept, error) {
 	k := &kept{paths: map[string]*history{}}
 	bounded := &io.LimitedReader{R: r, N: most + 1}
-	in := bufio.NewReaderSize(bounded, maxLine)
+	in := bufio.NewReader(bounded)
 	for first := true; ; first = false {
-		line, err := in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			err = skipLine(in)
-			line = nil
+		line, long, err := linereader.Read(in, maxLine, nil)
+		if long {
 			k.more = "the log has a line that is too long"
 		}
 		if err != nil && err != io.EOF {
@@ -184,14 +184,6 @@ func readLog(r io.Reader, most int64) (*kept, error) {
 				k.more = longLog(most)
 			}
 			return k, nil
-		}
-	}
-}
-
-func skipLine(r *bufio.Reader) error {
-	for {
-		if _, err := r.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {
-			return err
 		}
 	}
 }
