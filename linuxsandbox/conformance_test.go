@@ -112,3 +112,13 @@ func newPlainBackend(t testing.TB) *Backend {
 }
 
 var errPlain = errors.New("the test wants none")
+
+// missing skips a test if a program is missing. With CI=true, where all programs are installed,
+// that is a failure.
+func missing(t *testing.T, program string) {
+	t.Helper()
+	if machine.Thorough() {
+		t.Fatalf("%s is not installed", program)
+	}
+	t.Skipf("%s is not installed", program)
+}

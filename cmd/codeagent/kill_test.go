@@ -124,7 +124,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the Linux sandbox is needed")
 	}
-	kills := machine.Times(6, 200)
+	kills := machine.Times(6, 100)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d kills", seed, kills)
 	random := rand.New(rand.NewPCG(seed, 0))

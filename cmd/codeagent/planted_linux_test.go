@@ -29,7 +29,7 @@ import (
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 	need(t, "git")
-	seeds, first := machine.Times(1, 15), machine.Current().Turn*100
+	seeds, first := machine.Times(1, 8), machine.Current().Turn*100
 	eachUser(t, func(t *testing.T, u user) {
 		t.Logf("seeds %d to %d", first, first+seeds-1)
 		ran := map[string]int{}

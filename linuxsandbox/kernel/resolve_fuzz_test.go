@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package kernel
 
 import (
 	"errors"
@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"codeagent/hostfile"
-	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -42,10 +41,10 @@ func FuzzCanonicalAgainstKernel(f *testing.F) {
 		}
 		asked := root + "/" + name
 		got, err := sandbox.Canonical(hostfile.OS{}, root, asked)
-		fd, kernel := unix.Open(asked, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if kernel != nil {
-			if err == nil && errors.Is(kernel, unix.ELOOP) {
-				t.Errorf("%q is %q; the kernel says %v", asked, got, kernel)
+		fd, bad := unix.Open(asked, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if bad != nil {
+			if err == nil && errors.Is(bad, unix.ELOOP) {
+				t.Errorf("%q is %q; the kernel says %v", asked, got, bad)
 			}
 			return
 		}
@@ -64,7 +63,7 @@ func FuzzCanonicalAgainstKernel(f *testing.F) {
 // rooted checks that the backend opens exactly the named file as a root.
 func rooted(t *testing.T, path string) {
 	t.Helper()
-	fd, err := kernel.OpenPath(path)
+	fd, err := OpenPath(path)
 	if errors.Is(err, fs.ErrPermission) {
 		return
 	}
