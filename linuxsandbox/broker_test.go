@@ -16,7 +16,6 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
-	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/filter"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -24,63 +23,6 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
-
-// TestBrokerKnowsWhatTheFilterAsks: the broker must handle exactly the calls that the filter sends.
-// A call without a handler would get ENOSYS, and a call that is not sent would bypass its handler.
-func TestBrokerKnowsWhatTheFilterAsks(t *testing.T) {
-	var asked, known []string
-	others := append(filter.Asked(filter.Options{AllowUnix: true}), "socket", "socketpair")
-	for _, name := range filter.Asked(filter.Options{Ask: true}) {
-		if !slices.Contains(others, name) {
-			asked = append(asked, name)
-		}
-	}
-	numbers := map[string]int{}
-	for _, c := range calls.MetadataChanges {
-		numbers[c.Name] = c.NR
-	}
-	for _, c := range calls.Files {
-		numbers[c.Name] = c.NR
-	}
-	numbers["umask"] = unix.SYS_UMASK
-	for name, nr := range numbers {
-		known = append(known, name)
-		if n := libraryArch(t, "amd64").SyscallNames[name]; runtime.GOARCH == "amd64" && n != nr {
-			t.Errorf("%s has the number %d, the library says %d", name, nr, n)
-		}
-	}
-	slices.Sort(asked)
-	slices.Sort(known)
-	if runtime.GOARCH == "amd64" && !slices.Equal(asked, known) {
-		t.Errorf("asked %v\nknown %v", asked, known)
-	}
-}
-
-// TestBrokerKnowsWhatIsTold: the broker has a handler, by name, for every call that the filter
-// sends whenever there is a broker.
-func TestBrokerKnowsWhatIsTold(t *testing.T) {
-	var asked, known []string
-	for _, name := range filter.Asked(filter.Options{AllowUnix: true}) {
-		if !slices.Contains([]string{"exit_group", "connect", "bind", "getsockname", "getpeername"}, name) {
-			asked = append(asked, name)
-		}
-	}
-	for _, c := range calls.RefusedCalls {
-		known = append(known, c.Name)
-		if n := libraryArch(t, runtime.GOARCH).SyscallNames[c.Name]; n != c.NR {
-			t.Errorf("%s has the number %d, the library says %d", c.Name, c.NR, n)
-		}
-	}
-	for _, c := range calls.Processes {
-		known = append(known, c.Name)
-	}
-	known = append(known, "ioctl")
-	slices.Sort(asked)
-	slices.Sort(known)
-	if !slices.Equal(asked, known) {
-		t.Errorf("asked %v\nknown %v", asked, known)
-	}
-}
 
 // theatre is a workspace with a file, and a file outside.
 type theatre struct {

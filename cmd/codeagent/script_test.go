@@ -29,7 +29,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts of testdata/script run this test binary under the names of both programs, with
+// The scripts run this test binary under the names of both programs, with
 // the real sandbox between them: they check arguments, statuses and output.
 func TestMain(m *testing.M) {
 	testscript.Main(sweeping{m}, map[string]func(){
@@ -86,12 +86,16 @@ func awayFromProjects() error {
 	return errors.New("no folder for temporary files is free of a repository and of " + "AGENTS.md")
 }
 
+// TestScripts plays the scripts that stand beside the command that they test, and those of the whole
+// program.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/script/*.txtar")
-	if err != nil {
-		t.Fatal(err)
+	beside, bad := filepath.Glob("*/testdata/script/*.txtar")
+	if err = errors.Join(err, bad); err != nil || len(files) < 10 || len(beside) < 10 {
+		t.Fatal(files, beside, err)
 	}
+	files = append(files, beside...)
 	runScripts(t, testscript.Params{Files: sampled(files, machine.Sample(t, 3))})
 }
 
