@@ -168,7 +168,7 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/short", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "model", "prompts", "sandbox", "tui/attention", "tui/composer", "tui/form", "tui/keys", "tui/mark", "tui/mention", "tui/message", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/rewind", "tui/terminal", "tui/transcript"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "model", "prompts", "sandbox", "tui/attention", "tui/composer", "tui/form", "tui/keys", "tui/lists", "tui/mark", "tui/mention", "tui/message", "tui/page", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/reader", "tui/rewind", "tui/terminal", "tui/transcript"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
@@ -184,7 +184,10 @@ var rooms = []room{
 	{path: "tui/denial", floor: 3, imports: []string{"internal/short", "sandbox", "tui/paint"}, pure: true},
 	{path: "tui/markdown", floor: 3, imports: []string{"tui/highlight", "tui/mark", "tui/paint"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi", "github.com/yuin/goldmark/ast", "github.com/yuin/goldmark/extension/ast", "github.com/yuin/goldmark/parser", "github.com/yuin/goldmark/text", "github.com/yuin/goldmark/util"}},
 	{path: "tui/composer", floor: 3, imports: []string{"tui/keys", "tui/message", "tui/paint"}, pure: true},
-	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint"}, pure: true, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint", "tui/part"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
+	{path: "tui/page", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/paint", "tui/part"}, pure: true},
+	{path: "tui/reader", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/page", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
+	{path: "tui/lists", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/page", "tui/paint", "tui/part", "tui/picker"}, pure: true},
 	{path: "tui/attention", floor: 3, imports: []string{"tui/paint"}, pure: true},
 	{path: "tui/rewind", floor: 3, imports: []string{"tui/message", "tui/paint"}, pure: true},
 	{path: "tui/part", floor: 3, imports: []string{"tui/keys", "tui/paint"}, pure: true},
@@ -205,7 +208,7 @@ var rooms = []room{
 	// Floor 4: wiring.
 	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/acpcmd", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/completion", "cmd/codeagent/doctor", "cmd/codeagent/early", "cmd/codeagent/execcmd", "cmd/codeagent/helpcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/serverscmd", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "eventlog", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
 	// One package a command, and below them what they share. None knows package main.
-	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "event", "exec", "hostfile", "internal/picture", "internal/visible", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/keys", "tui/message", "tui/palette", "undo"}},
+	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "event", "exec", "hostfile", "internal/picture", "internal/visible", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/keys", "tui/lists", "tui/message", "tui/palette", "tui/picker", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "approvals/rules", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "gitrun", "headless", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "model", "prompts", "sandbox"}},
 	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "tools", "undo"}},
 	// What the screen and an editor offer beside talking: written once, shown in two ways.
@@ -277,7 +280,7 @@ var doors = []door{
 	{"os/exec", []string{"seatbelt", "hostfile"}, "commands start in exec and linuxsandbox, by system calls of their own, or as sandbox-exec; hostfile starts codeagent's own programs"},
 	{"net/http", []string{"model/wire", "egress", "internal/scripted", "mcp", "mcp/signin", "telemetry"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in; telemetry sends to the collector that OTEL_* names; mcp to the servers that the settings name by URL, mcp/signin to where they have a person sign in"},
 	{"net", []string{"model/wire", "mcp/signin", "model/tour", "egress", "internal/scripted", "cmd/codeagent/doctor", "cmd/codeagent/workspace"}, "the same, where the answer to a sign-in arrives on loopback, doctor's probe, and the lookup of names for the session's network; addresses are parsed with net/netip"},
-	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/picker", "tui/terminal"}, "one room draws; keys and picker know its key presses and commands, terminal its views"},
+	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/terminal"}, "one room draws; keys knows its key presses, terminal its views"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},
 	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},

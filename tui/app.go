@@ -16,6 +16,7 @@ import (
 	"codeagent/tui/message"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
+	"codeagent/tui/question"
 	"codeagent/tui/rewind"
 	"codeagent/tui/transcript"
 )
@@ -39,7 +40,7 @@ type app struct {
 	rewind     rewind.Rewind
 	docks      part.Docks
 	widening   widening
-	panel      overlay // nil: none
+	panel      part.Overlay // nil: none
 	menu       menu
 	work       work
 	images     message.Count
@@ -164,7 +165,7 @@ func (m *app) draw() tea.View {
 	need.question = len(asked.Lines)
 	waiting := waitingLines(t, w, m.box.waiting(), m.work.queued)
 	need.queued = len(waiting)
-	_, need.full = m.panel.(*questionPage)
+	_, need.full = m.panel.(*question.Page)
 	a := arrange(m.height, need)
 	if a.question.height < len(asked.Lines) {
 		asked = dock(a.question.height)
@@ -233,7 +234,7 @@ func (m *app) draw() tea.View {
 	return v
 }
 
-func drawAlone(panel overlay, t *paint.Theme, w, h int) tea.View {
+func drawAlone(panel part.Overlay, t *paint.Theme, w, h int) tea.View {
 	v := tea.View{AltScreen: true}
 	if panel != nil {
 		lines, x, y := panel.View(t, w, h)
@@ -260,7 +261,7 @@ func (m *app) status(t *paint.Theme, w int) string {
 		// The question above says it.
 	case m.docks.Front() != nil:
 		left = []paint.Span{paint.Warn.Span("?"), paint.Text.Span(" question pending: " + m.keys.Name(keys.Everywhere, keys.Back) + " to answer it")}
-		if _, ok := m.panel.(*questionPage); ok {
+		if _, ok := m.panel.(*question.Page); ok {
 			left = []paint.Span{paint.Accent.Span("  " + m.keys.Name(keys.Everywhere, keys.Back)), paint.Dim.Span(" closes the full view")}
 		}
 	case m.rewind.Active():

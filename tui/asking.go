@@ -14,12 +14,12 @@ import (
 
 // setting is what a new dock gets of the screen.
 func (m *app) setting() part.Setting {
-	return part.Setting{Keys: m.keys, Now: m.now, Call: m.transcript.Title}
+	return part.Setting{Keys: m.keys, Now: m.now, Home: m.facts.home, Call: m.transcript.Title}
 }
 
 // shown is the dock that is in view, also as a whole page, or nil.
 func (m *app) shown() part.Dock {
-	if _, full := m.panel.(*questionPage); m.panel != nil && !full {
+	if _, full := m.panel.(*question.Page); m.panel != nil && !full {
 		return nil
 	}
 	return m.docks.Front()
@@ -52,6 +52,32 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 		return putInClipboard(m, string(w))
 	case part.Insert:
 		return m.readClipboard(w)
+	case part.Say:
+		return m.say(string(w))
+	case part.Note:
+		if w != "" {
+			m.transcript.Note(word.LevelInfo, string(w))
+			m.transcript.End()
+		}
+	case part.Show:
+		if m.panel = w.Overlay; m.panel != nil {
+			return open(m, m.panel)
+		}
+	case part.Quit:
+		return tea.Quit
+	case part.All:
+		var cmd tea.Cmd
+		for _, one := range w {
+			cmd = tea.Batch(cmd, m.do(one))
+		}
+		return cmd
+	case part.Idle:
+		if hint := m.between(w.Name); hint != "" {
+			return m.say(hint)
+		}
+		return m.do(w.Then)
+	case then:
+		return w(m)
 	case part.Wait:
 		return m.after(w.Pause, func(time.Time) tea.Msg {
 			return then(func(m *app) tea.Cmd { return m.do(w.Then()) })

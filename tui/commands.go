@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,7 +13,9 @@ import (
 	"codeagent/internal/short"
 	"codeagent/prompts"
 	"codeagent/tui/keys"
+	"codeagent/tui/lists"
 	"codeagent/tui/message"
+	"codeagent/tui/page"
 	"codeagent/tui/paint"
 )
 
@@ -44,7 +45,7 @@ type Extras struct {
 	Own func(ctx context.Context) ([]prompts.Own, error)
 
 	// Servers and ServerOffers are the MCP servers, or nil.
-	Servers      Servers
+	Servers      lists.Servers
 	ServerOffers ServerOffers
 
 	own    []prompts.Own  // as read
@@ -56,8 +57,10 @@ var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
 
 // moreCommands are the commands of Extras.
 func moreCommands() []command {
-	page := func(title string, of func(Extras) func(context.Context) (string, error), style func(string) paint.Style) func(*app, string) tea.Cmd {
-		return func(m *app, _ string) tea.Cmd { return showText(m, title, of(m.offers.Extras), style) }
+	text := func(title string, of func(Extras) func(context.Context) (string, error), style func(string) paint.Style) func(*app, string) tea.Cmd {
+		return func(m *app, _ string) tea.Cmd {
+			return open(m, page.Text(m.keys, title, of(m.offers.Extras), style))
+		}
 	}
 	plain := func(string) paint.Style { return paint.Text }
 	diff := func(e Extras) func(context.Context) (string, error) { return e.Diff }
@@ -65,23 +68,23 @@ func moreCommands() []command {
 	doctor := func(e Extras) func(context.Context) (string, error) { return e.Doctor }
 	skills := func(e Extras) func(context.Context) (string, error) { return e.Skills }
 	return []command{
-		{name: "sandbox", help: "what commands may touch now", run: page("Sandbox", confines, plain), offered: func(o Options) bool { return o.Extras.Sandbox != nil }},
-		{name: "diff", help: "what differs from the last commit", run: page("Changes since the last commit", diff, diffStyle), offered: func(o Options) bool { return o.Extras.Diff != nil }},
-		{name: "mcp", help: "the MCP servers: state, tools, what their sandboxes open; restart one", run: showServers, offered: func(o Options) bool { return o.Extras.Servers != nil }},
-		{name: "skills", help: "the skills and hooks in use, and which are left out", run: page("Skills and hooks", skills, plain), offered: func(o Options) bool { return o.Extras.Skills != nil }},
+		{name: "sandbox", help: "what commands may touch now", run: text("Sandbox", confines, plain), offered: func(o Options) bool { return o.Extras.Sandbox != nil }},
+		{name: "diff", help: "what differs from the last commit", run: text("Changes since the last commit", diff, diffStyle), offered: func(o Options) bool { return o.Extras.Diff != nil }},
+		{name: "mcp", help: "the MCP servers: state, tools, what their sandboxes open; restart one", run: func(m *app, _ string) tea.Cmd { return open(m, lists.OfServers(m.setting(), m.offers.Extras.Servers)) }, offered: func(o Options) bool { return o.Extras.Servers != nil }},
+		{name: "skills", help: "the skills and hooks in use, and which are left out", run: text("Skills and hooks", skills, plain), offered: func(o Options) bool { return o.Extras.Skills != nil }},
 		{name: "plan", takes: "[task]", help: "show the model's plan; or have it plan a task, and change nothing until you accept", run: showPlan, offered: func(o Options) bool { return o.Extras.Plan != nil }},
 		{name: "review", takes: "[base BRANCH | commit ID]", help: "have the model review what is uncommitted, a branch or a commit", run: review, offered: func(o Options) bool { return o.Extras.Review != nil }},
 		{name: "init", help: "have the model write AGENTS.md for this project", run: func(m *app, _ string) tea.Cmd { return m.submit(message.Message{Text: m.offers.Extras.Init()}) },
 			offered: func(o Options) bool { return o.Extras.Init != nil }},
 		{name: "new", help: "begin a new session; this one can be resumed", run: leaving("/new", func(e Extras) func(context.Context) error { return e.Fresh }), offered: func(o Options) bool { return o.Extras.Fresh != nil }},
 		{name: "clear", help: "the same as /new", run: leaving("/clear", func(e Extras) func(context.Context) error { return e.Fresh }), offered: func(o Options) bool { return o.Extras.Fresh != nil }},
-		{name: "resume", help: "resume an earlier session", run: showSessions, offered: func(o Options) bool { return o.Sessions != nil }},
+		{name: "resume", help: "resume an earlier session", run: listSessions, offered: func(o Options) bool { return o.Sessions != nil }},
 		{name: "fork", help: "continue in a copy of this session", run: leaving("/fork", func(e Extras) func(context.Context) error { return e.Fork }), offered: func(o Options) bool { return o.Extras.Fork != nil }},
 		{name: "rename", takes: "[title]", help: "give this session a title", run: rename, offered: func(o Options) bool { return o.Sessions != nil && o.Extras.Fork != nil }},
 		{name: "export", takes: "[file]", help: "write this session as a page, .md or .html", run: export, offered: func(o Options) bool { return o.Extras.Export != nil }},
 		{name: "keep", takes: "[folder]", help: "copy the files of the session's own /tmp to the workspace, or to a folder", run: keep, offered: func(o Options) bool { return o.Extras.Keep != nil }},
 		{name: "keys", help: "the keys, and their names for [keys] in the settings", run: showKeys},
-		{name: "doctor", help: "what this machine enforces, found by trying it", run: page("Doctor", doctor, plain), offered: func(o Options) bool { return o.Extras.Doctor != nil }},
+		{name: "doctor", help: "what this machine enforces, found by trying it", run: text("Doctor", doctor, plain), offered: func(o Options) bool { return o.Extras.Doctor != nil }},
 		{name: "feedback", help: "write a file with version, doctor and settings, without secrets and content", run: feedback, offered: func(o Options) bool { return o.Extras.Feedback != nil }},
 	}
 }
@@ -118,43 +121,6 @@ func ownCommands(o Options, taken []command) []command {
 	return out
 }
 
-// textMost bounds a page.
-const textMost = 512 << 10
-
-// showText shows a text that is read beside what the person does.
-func showText(m *app, title string, read func(context.Context) (string, error), style func(string) paint.Style) tea.Cmd {
-	text, ready := "", false
-	// drawn is text in drawnTheme and drawnWidth: a page is drawn again for every key.
-	var drawn []string
-	var drawnTheme *paint.Theme
-	var drawnWidth int
-	m.panel = &panel{title: title, page: func(t *paint.Theme, w int) []string {
-		switch {
-		case !ready:
-			return []string{t.Paint(paint.Dim, "…")}
-		case drawn != nil && t == drawnTheme && w == drawnWidth:
-			return drawn
-		}
-		drawn, drawnTheme, drawnWidth = nil, t, w
-		for _, l := range paint.OutputLines(text) {
-			words := strings.TrimLeft(l, " ")
-			margin := []paint.Span{paint.Text.Span(l[:min(len(l)-len(words), w/2)])}
-			drawn = append(drawn, paint.Wrapper{Theme: t, Width: w, First: margin, Rest: margin}.Lines(style(l).Span(words))...)
-		}
-		return drawn
-	}}
-	return m.aside(func(ctx context.Context) then {
-		got, err := read(ctx)
-		return func(*app) tea.Cmd {
-			if err != nil {
-				got = strings.TrimSpace(got + "\n\n" + err.Error())
-			}
-			text, ready = short.Bound(cmp.Or(strings.TrimRight(got, "\n"), "(nothing)"), textMost), true
-			return nil
-		}
-	})
-}
-
 // diffStyle colours a line of a unified diff.
 func diffStyle(line string) paint.Style {
 	switch {
@@ -172,7 +138,7 @@ func diffStyle(line string) paint.Style {
 
 // showKeys is /keys: the table, with the names by which the settings change it.
 func showKeys(m *app, _ string) tea.Cmd {
-	m.panel = &panel{title: "Keys", page: func(t *paint.Theme, w int) []string {
+	return read(m, "Keys", func(t *paint.Theme, w int) []string {
 		var out []string
 		where := keys.Scope("")
 		w = min(w, 76) // a name far from its keys is hard to follow
@@ -189,8 +155,7 @@ func showKeys(m *app, _ string) tea.Cmd {
 			out = append(out, t.Hang(w, paint.Text.Span("  "), paint.Text.Span(b.Help))...)
 		}
 		return out[min(1, len(out)):]
-	}}
-	return nil
+	})
 }
 
 // showPlan is /plan: the plan that the model wrote last, or plan mode and a prompt to make one. In plan
@@ -212,7 +177,7 @@ func showPlan(m *app, task string) tea.Cmd {
 	if len(steps) == 0 {
 		return m.say("the model has made no plan; /plan TASK asks for one")
 	}
-	m.panel = &panel{title: "Plan", page: func(t *paint.Theme, w int) []string {
+	return read(m, "Plan", func(t *paint.Theme, w int) []string {
 		var out []string
 		for _, s := range steps {
 			mark, style := paint.Dim.Span("☐ "), paint.Text
@@ -225,8 +190,7 @@ func showPlan(m *app, task string) tea.Cmd {
 			out = append(out, t.Hang(w, mark, style.Span(s.Step))...)
 		}
 		return out
-	}}
-	return nil
+	})
 }
 
 // review is /review: a prompt with a diff, which is read first.

@@ -12,6 +12,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/prompts"
+	"codeagent/tui/picker"
 )
 
 // TestOwnCommands: a prompt of the person's is completed, gets its arguments and is sent; a
@@ -136,5 +137,5 @@ func TestModelWithEffort(t *testing.T) {
 
 type noModels struct{}
 
-func (*noModels) List(context.Context) ([]Model, error) { return nil, nil }
-func (*noModels) Use(context.Context, string) error     { return nil }
+func (*noModels) List(context.Context) ([]picker.Row, error) { return nil, nil }
+func (*noModels) Use(context.Context, string) error          { return nil }

@@ -13,6 +13,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/golden"
 	"codeagent/model"
+	"codeagent/tui/lists"
 )
 
 // situations are screens that were wrong once, each drawn at three sizes.
@@ -62,11 +63,11 @@ var situations = map[string]func(r *rig){
 	"place": func(r *rig) {
 		r.app.alone = func(*app) tea.Cmd { return nil }
 		r.send(then(func(m *app) tea.Cmd {
-			return showPlaces(m, "Where should codeagent work?", `the workspace "/home/ada" is your home folder: shell startup files and keys could be written. Work in a project's folder.`, "works there", []Place{
+			return open(m, lists.OfPlaces(m.setting(), "Where should codeagent work?", `the workspace "/home/ada" is your home folder: shell startup files and keys could be written. Work in a project's folder.`, "works there", []lists.Place{
 				{Name: "read-only", Text: "Here, read-only", About: "commands change nothing"},
 				{Name: "/home/ada/src/app", About: "an earlier session"},
 				{Name: "other", Text: "Another folder …", Write: true},
-			}, func(string) {})
+			}, func(string) {}))
 		}))
 	},
 	"footer": func(r *rig) {

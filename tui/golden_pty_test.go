@@ -12,13 +12,14 @@ import (
 	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
+	"codeagent/tui/picker"
 )
 
 // everySituation is all of them, by subject. Their last step waits for nothing: what is seen then is
 // compared.
 func everySituation() []situation {
 	var all []situation
-	for _, some := range [][]situation{beginnings(), questions(), forms(), serverCalls(), servers(), calls(), words(), lists(), endings()} {
+	for _, some := range [][]situation{beginnings(), questions(), forms(), serverCalls(), servers(), calls(), words(), listed(), endings()} {
 		all = append(all, some...)
 	}
 	return all
@@ -231,16 +232,16 @@ func words() []situation {
 	}
 }
 
-// lists are the lists to choose from, and the pages.
-func lists() []situation {
+// listed are the lists to choose from, and the pages.
+func listed() []situation {
 	open := func(command, shown string, rest ...do) []do {
 		return append([]do{types(command), sees(command), presses("enter"), sees(shown)}, rest...)
 	}
 	permits := func(s *stage) {
-		s.opt.Permissions = &fakePermissions{list: []Permission{
-			{ID: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  used 0 times"},
-			{ID: "g1", Text: "network docs.example:443", About: "you answered · this session", More: "g1  used 2 times"},
-			{ID: "r1", Text: "allow npm test\x1b[2J", About: "rule · everywhere"},
+		s.opt.Permissions = &fakePermissions{list: []picker.Row{
+			{Id: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  used 0 times"},
+			{Id: "g1", Text: "network docs.example:443", About: "you answered · this session", More: "g1  used 2 times"},
+			{Id: "r1", Text: "allow npm test\x1b[2J", About: "rule · everywhere"},
 		}}
 	}
 	past := func(s *stage) {
@@ -251,7 +252,7 @@ func lists() []situation {
 	many := func(s *stage) {
 		s.offers.models = nil
 		for i := range 60 {
-			s.offers.models = append(s.offers.models, Model{Name: fmt.Sprintf("seller/model-%02d", i), About: "128k"})
+			s.offers.models = append(s.offers.models, picker.Row{Id: fmt.Sprint(i), Text: fmt.Sprintf("seller/model-%02d", i), About: "128k"})
 		}
 	}
 	return []situation{

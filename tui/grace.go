@@ -7,6 +7,7 @@ import (
 
 	"codeagent/tui/keys"
 	"codeagent/tui/part"
+	"codeagent/tui/question"
 )
 
 // A question must not catch the keys of somebody who is typing when it appears. It
@@ -131,7 +132,7 @@ func typeHeld(m *app) {
 	k := *m.answer.key
 	dropHeld(m)
 	m.answer.follows = false
-	if _, ok := m.panel.(*questionPage); ok {
+	if _, ok := m.panel.(*question.Page); ok {
 		m.panel = nil
 	}
 	m.docks.Disarm()

@@ -14,8 +14,10 @@ import (
 
 	"codeagent/internal/environ"
 	"codeagent/tui/form"
+	"codeagent/tui/page"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
+	"codeagent/tui/picker"
 	"codeagent/tui/question"
 	"codeagent/tui/terminal"
 	"codeagent/tui/transcript"
@@ -89,8 +91,8 @@ type inLines struct {
 	open         part.Dock          // the question that takes an answer, and until its invitation
 	asking       asking             // the question of a server that was written
 	until        string
-	page         overlay // the page that was written and takes a line
-	prompted     bool    // the prompt is the last thing that was written
+	page         part.Overlay // the page that was written and takes a line
+	prompted     bool         // the prompt is the last thing that was written
 	announcing   bool
 }
 
@@ -193,16 +195,14 @@ func (d *inLines) line(text string) tea.Cmd {
 	m, front := d.app, d.app.docks.Front()
 	q, _ := front.(*question.Question)
 	f, _ := front.(*form.Form)
-	switch page := d.page.(type) {
-	case list:
+	if over := d.page; over != nil {
 		d.page, m.panel = nil, nil
-		if n, err := strconv.Atoi(text); err == nil {
-			return page.Pick(n)
+		p, chooses := over.(*picker.Picker)
+		if n, err := strconv.Atoi(text); chooses && err == nil {
+			return m.do(p.Pick(n))
 		}
-	case *panel:
-		d.page, m.panel = nil, nil
-		if text == "" {
-			return page.accept(m)
+		if p, ok := over.(*page.Page); ok && text == "" {
+			return m.do(p.Accept())
 		}
 	}
 	switch {
@@ -344,7 +344,7 @@ func (d *inLines) writePanel() {
 		return
 	}
 	switch p := m.panel.(type) {
-	case list:
+	case *picker.Picker:
 		rows, ready := p.Rows()
 		if !ready {
 			return
@@ -366,18 +366,18 @@ func (d *inLines) writePanel() {
 			d.page, m.panel = p, p
 			d.print("A number " + p.Enter + "; an empty line closes the list.")
 		}
-	case *panel:
-		lines := withoutTail(p.page(d.theme, d.width-1))
-		if len(lines) == 1 && ansi.Strip(lines[0]) == "…" {
+	case *page.Page:
+		if !p.Ready() {
 			return // it is being read
 		}
-		d.print(p.title)
+		lines := withoutTail(p.Draw(d.theme, d.width-1))
+		d.print(p.Title)
 		for _, l := range lines {
 			d.print(spokenLine(l))
 		}
-		if m.panel = nil; p.accept != nil {
+		if m.panel = nil; p.Accept != nil {
 			d.page, m.panel = p, p
-			d.print("Enter " + p.enter + "; any other line closes this.")
+			d.print("Enter " + p.Enter + "; any other line closes this.")
 		}
 	default:
 		m.panel = nil

@@ -10,6 +10,7 @@ import (
 
 	"codeagent/tui/attention"
 	"codeagent/tui/keys"
+	"codeagent/tui/lists"
 	"codeagent/tui/paint"
 	"codeagent/tui/palette"
 	"codeagent/tui/picker"
@@ -80,11 +81,11 @@ func showThemes(m *app, name string) tea.Cmd {
 	for _, n := range m.offers.Look.names() {
 		rows = append(rows, picker.Row{Id: n, Text: n, Mark: n == m.offers.Look.Theme || n == Auto && m.offers.Look.Theme == ""})
 	}
-	p.Fill(rows, "")
-	return nil
+	p.Fill(rows)
+	return open(m, p)
 }
 
-func useTheme(m *app, name string, keep keeping) tea.Cmd {
+func useTheme(m *app, name string, keep lists.Keep) tea.Cmd {
 	look := m.offers.Look
 	look.Theme = name
 	if err := look.Check(); err != nil {

@@ -96,51 +96,6 @@ type Approvals interface {
 	SetPlan(on bool)
 }
 
-// Models are the models to choose from. Use is called between turns only.
-type Models interface {
-	// List returns the known models, the likeliest first. It may return models and
-	// an error: one provider did not answer.
-	List(ctx context.Context) ([]Model, error)
-	// Use switches to the named model and has a SessionStarted emitted; after an
-	// error the previous model stays.
-	Use(ctx context.Context, name string) error
-}
-
-// Model is one entry of the list.
-type Model struct {
-	// Name is what --model takes.
-	Name string
-	// About describes it in a few words: its provider, its context window.
-	About string
-	// Current: it is in use.
-	Current bool
-}
-
-// Sessions are the saved conversations.
-type Sessions interface {
-	// List returns those of this folder, or all, last used first.
-	List(ctx context.Context, all bool) ([]SessionItem, error)
-	Rename(ctx context.Context, id, title string) error
-	Delete(ctx context.Context, id string) error
-	// Open makes the program resume that session after the screen has ended, which
-	// it does unless there is an error: the folder is gone, or another process
-	// writes the session.
-	Open(ctx context.Context, id string) error
-}
-
-// SessionItem is one saved conversation.
-type SessionItem struct {
-	ID string
-	// Name is its title, or the beginning of its first message.
-	Name   string
-	Folder string
-	Used   time.Time
-	// Size is its size on disk, in bytes.
-	Size int64
-	// Current: it is the one on the screen.
-	Current bool
-}
-
 // Undo reverts the changes of the latest turn that was not reverted yet.
 type Undo interface {
 	// Preview reports what Apply would do, and changes nothing.
@@ -183,40 +138,6 @@ type UndoFile struct {
 	Does, Why string
 }
 
-// Permissions are what is open beyond the policy, and what programs did without.
-type Permissions interface {
-	List(ctx context.Context) ([]Permission, error)
-	// Revoke takes one back, or forgets it. The words say what became of it: what was
-	// closed, and what stays with commands that run.
-	Revoke(ctx context.Context, id string) (words string, err error)
-}
-
-// Permission is one thing that is open, or that programs did without.
-type Permission struct {
-	ID string
-	// Text says what is open, About in a few words where that comes from and how long
-	// it holds, More the rest in a line.
-	Text, About, More string
-}
-
-// Servers are the MCP servers of the session. All texts of a server are bounded, and shown by name
-// where a terminal would obey them.
-type Servers interface {
-	// List describes them as they are now. It reads memory only.
-	List() []Server
-	// Page is all that is known about one of them.
-	Page(name string) string
-	// Restart ends a server and starts it again.
-	Restart(ctx context.Context, name string) error
-}
-
-// Server is one MCP server. About says its state in a few words, More what it is in a line. Failed:
-// it does not run.
-type Server struct {
-	Name, About, More string
-	Failed            bool
-}
-
 // ServerOffers are what the servers offer to the person. Its methods ask the servers.
 type ServerOffers interface {
 	// Resources are what a message can name behind an @: "NAME:uri".
@@ -232,33 +153,4 @@ type ServerOffers interface {
 type ServerPrompt struct {
 	Server, Name, About string
 	Fields              []inquiry.Field
-}
-
-// Background are the jobs: commands that run in the background, and outputs. A
-// BackgroundChanged is emitted whenever their number changes.
-type Background interface {
-	// List returns the jobs of the session, ended ones too, the newest first. It
-	// reads memory only.
-	List() []BackgroundCommand
-	// Output is the end of a job's output, at most that many bytes.
-	Output(id string, most int) ([]byte, error)
-	// File is the beginning of a file with the whole output of a command, of which the
-	// screen has a part: at most that many bytes.
-	File(ctx context.Context, file string, most int64) ([]byte, error)
-	// Kill ends a job with all its descendants, and returns when they are gone.
-	Kill(ctx context.Context, id string) error
-}
-
-// BackgroundCommand is one job.
-type BackgroundCommand struct {
-	ID, Command string
-	Started     time.Time
-	// Running: it has not ended. Otherwise End says how it ended ("exit 1", "killed
-	// by SIGTERM") and Ended when. News: no turn has reported the end yet.
-	Running bool
-	End     string
-	Ended   time.Time
-	News    bool
-	// Last is the last line of its output.
-	Last string
 }

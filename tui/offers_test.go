@@ -15,6 +15,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/golden"
 	"codeagent/model"
+	"codeagent/tui/lists"
 	"codeagent/tui/message"
 	"codeagent/tui/picker"
 	"codeagent/tui/tuitest"
@@ -23,9 +24,9 @@ import (
 // offered stands for everything that can be handed in.
 type offered struct {
 	now      time.Time
-	models   []Model
-	kept     []SessionItem
-	commands []BackgroundCommand
+	models   []picker.Row
+	kept     []lists.Session
+	commands []lists.Job
 	preview  UndoPreview
 	earlier  UndoPreview
 	report   UndoReport
@@ -46,15 +47,15 @@ type (
 	fakeImages     struct{ *offered }
 )
 
-func (f fakeModels) List(context.Context) ([]Model, error) { return f.models, nil }
+func (f fakeModels) List(context.Context) ([]picker.Row, error) { return f.models, nil }
 func (f fakeModels) Use(_ context.Context, name string) error {
 	f.used = name
 	return f.err
 }
 
-func (f fakeSessions) List(_ context.Context, all bool) ([]SessionItem, error) {
+func (f fakeSessions) List(_ context.Context, all bool) ([]lists.Session, error) {
 	f.all = all
-	return slices.DeleteFunc(slices.Clone(f.kept), func(s SessionItem) bool { return !all && s.Folder != "/home/ada/src/app" }), nil
+	return slices.DeleteFunc(slices.Clone(f.kept), func(s lists.Session) bool { return !all && s.Folder != "/home/ada/src/app" }), nil
 }
 func (f fakeSessions) Rename(_ context.Context, id, title string) error {
 	f.renamed = [2]string{id, title}
@@ -62,7 +63,7 @@ func (f fakeSessions) Rename(_ context.Context, id, title string) error {
 }
 func (f fakeSessions) Delete(_ context.Context, id string) error {
 	f.deleted = id
-	f.kept = slices.DeleteFunc(f.kept, func(s SessionItem) bool { return s.ID == id })
+	f.kept = slices.DeleteFunc(f.kept, func(s lists.Session) bool { return s.ID == id })
 	return f.err
 }
 func (f fakeSessions) Open(_ context.Context, id string) error {
@@ -77,7 +78,7 @@ func (f fakeUndo) Apply(context.Context) (UndoReport, error) {
 	return f.report, f.err
 }
 
-func (f fakeBackground) List() []BackgroundCommand { return f.commands }
+func (f fakeBackground) List() []lists.Job { return f.commands }
 func (f fakeBackground) Output(id string, _ int) ([]byte, error) {
 	return []byte(strings.Repeat("line of "+id+"\n", 60) + "the end of " + id + "\x1b[2J\n"), nil
 }
@@ -102,14 +103,14 @@ func (f fakeImages) Load(_ context.Context, path string) (message.Image, error) 
 func offeredAt(now time.Time) *offered {
 	f := &offered{
 		now:    now,
-		models: []Model{{Name: "openai/gpt-5", About: "400k · images"}, {Name: "scripted-1", About: "configured", Current: true}, {Name: "ollama/qwen3:8b", About: "Ollama"}},
-		kept: []SessionItem{
+		models: []picker.Row{{Id: "openai/gpt-5", Text: "openai/gpt-5", About: "400k · images"}, {Id: "scripted-1", Text: "scripted-1", About: "configured", Mark: true}, {Id: "ollama/qwen3:8b", Text: "ollama/qwen3:8b", About: "Ollama"}},
+		kept: []lists.Session{
 			{ID: "s1", Name: "the one on the screen", Folder: "/home/ada/src/app", Used: now, Size: 900, Current: true},
 			{ID: "s2", Name: "mend the parser's third branch, it loses the last token of a line", Folder: "/home/ada/src/app", Used: now.Add(-3 * time.Hour), Size: 182 << 10},
 			{ID: "s3", Name: "write the release notes", Folder: "/home/ada/src/app", Used: now.Add(-9 * 24 * time.Hour), Size: 3 << 20},
 			{ID: "s4", Name: "somewhere else", Folder: "/home/ada/src/other", Used: now.Add(-72 * time.Hour), Size: 4 << 10},
 		},
-		commands: []BackgroundCommand{
+		commands: []lists.Job{
 			{ID: "b2", Command: "npm run dev", Started: now.Add(-95 * time.Second), Running: true, Last: "ready in 312 ms"},
 			{ID: "b1", Command: "go test ./...", Started: now.Add(-time.Hour), Ended: now.Add(-50 * time.Minute), End: "exit 1", Last: "FAIL codeagent/tui"},
 		},
@@ -145,7 +146,7 @@ func everythingOffered(t *testing.T) *app {
 	deed := func(context.Context) error { return nil }
 	r.app.offers.Extras = Extras{
 		Diff: page, Sandbox: page, Doctor: page, Skills: page, Feedback: page, Export: func(context.Context, string) (string, error) { return "", nil }, Keep: func(context.Context, string) (string, error) { return "", nil }, Fresh: deed, Fork: deed,
-		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, error) { return "", nil }, Servers: &fakeServers{},
+		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, error) { return "", nil }, Servers: &fakeServers{}, Effort: func(context.Context, string) error { return nil },
 	}
 	return r.app
 }
@@ -434,7 +435,7 @@ func TestBackgroundCommands(t *testing.T) {
 	r.has("npm run dev", "the end of b2␛[2J")
 	r.press("pgup")
 	r.lacks("the end of b2")
-	r.do(r.app.live()()) // more output leaves the place alone
+	r.do(r.app.do(r.app.panel.Load())) // more output leaves the place alone
 	r.lacks("the end of b2")
 	r.press("end")
 	r.has("the end of b2")
@@ -454,20 +455,6 @@ func TestBackgroundCommands(t *testing.T) {
 
 // The end of a background command is shown at once where no turn runs, else with
 // the turn, or after a turn that did not show it; and once.
-func TestHowACommandIsDoing(t *testing.T) {
-	now := time.Unix(1_000_000, 0)
-	for want, c := range map[string]BackgroundCommand{
-		"just started":       {Running: true, Started: now.Add(-999 * time.Millisecond)},
-		"running 1.0 s":      {Running: true, Started: now.Add(-1900 * time.Millisecond)},
-		"running 1m 35s":     {Running: true, Started: now.Add(-95 * time.Second)},
-		"exit 1 · 3 min ago": {End: "exit 1", Started: now.Add(-time.Hour), Ended: now.Add(-3 * time.Minute)},
-	} {
-		if got := commandState(c, now); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 func TestEndOfABackgroundCommandIsSaid(t *testing.T) {
 	for w, said := range map[int]string{
 		40: "· job b2 ended: exit 3 · 1m 35s  $ npm…",
@@ -520,7 +507,7 @@ func TestAnswerIsForTheRowThatWasAskedAbout(t *testing.T) {
 	for what, meanwhile := range map[string]func(r *rig, f *offered){
 		"it vanishes": func(r *rig, f *offered) { f.commands = f.commands[1:] },
 		"another is above": func(r *rig, f *offered) {
-			f.commands = append([]BackgroundCommand{{ID: "b3", Command: "new"}}, f.commands...)
+			f.commands = append([]lists.Job{{ID: "b3", Command: "new"}}, f.commands...)
 		},
 		"the wheel turns": func(r *rig, f *offered) { r.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown}) },
 		"text is pasted":  func(r *rig, f *offered) { r.send(tea.PasteMsg{Content: "test"}) },
@@ -541,8 +528,8 @@ func TestAnswerIsForTheRowThatWasAskedAbout(t *testing.T) {
 	r, f := offers(t, 80, 20)
 	r.slash("/sessions")
 	r.press("down", "ctrl+r")
-	f.kept = slices.DeleteFunc(f.kept, func(s SessionItem) bool { return s.ID == "s2" })
-	r.do(r.app.panel.(list).Deeds[0].Run(picker.Row{}, ""))
+	f.kept = slices.DeleteFunc(f.kept, func(s lists.Session) bool { return s.ID == "s2" })
+	r.do(r.app.do(r.app.panel.(*picker.Picker).Deeds[0].Run(picker.Row{}, "")))
 	r.typeText(" x")
 	r.do(r.press("enter"))
 	if f.renamed[0] != "s2" {
@@ -605,9 +592,9 @@ func TestHostileLists(t *testing.T) {
 	for _, s := range tuitest.Nasty() {
 		for _, size := range [][2]int{{9, 4}, {40, 12}, {100, 30}} {
 			r, f := offers(t, size[0], size[1])
-			f.models = []Model{{Name: s, About: s}, {Name: s, About: s, Current: true}}
-			f.kept = []SessionItem{{ID: "1", Name: s, Folder: "/home/ada/src/app"}}
-			f.commands = []BackgroundCommand{{ID: s, Command: s, End: s, Last: s}}
+			f.models = []picker.Row{{Id: s, Text: s, About: s}, {Id: s, Text: s, About: s, Mark: true}}
+			f.kept = []lists.Session{{ID: "1", Name: s, Folder: "/home/ada/src/app"}}
+			f.commands = []lists.Job{{ID: s, Command: s, End: s, Last: s}}
 			files := []UndoFile{{s, s, s}}
 			f.preview = UndoPreview{Message: s, Files: files, Conflicts: files, NotKept: files, Closed: files, Opens: s}
 			f.report = UndoReport{files, files, files}
@@ -634,13 +621,13 @@ func TestFiveThousandSessions(t *testing.T) {
 	r, f := offers(t, 80, 20)
 	f.kept = nil
 	for range 5000 {
-		f.kept = append(f.kept, SessionItem{ID: "x", Name: "a message of some length about the work at hand", Folder: "/home/ada/src/app"})
+		f.kept = append(f.kept, lists.Session{ID: "x", Name: "a message of some length about the work at hand", Folder: "/home/ada/src/app"})
 	}
 	r.slash("/sessions")
 	r.has("5000")
 	r.press("end")
 	r.has("›")
-	p := r.app.panel.(list)
+	p := r.app.panel.(*picker.Picker)
 	if p.At != 4999 {
 		t.Errorf("End goes to %d", p.At)
 	}
@@ -661,17 +648,5 @@ func TestCompactionThatFailed(t *testing.T) {
 	r.do(cmd)
 	if n := strings.Count(r.screen(), "no answer came"); n != 1 {
 		t.Errorf("the error is shown %d times:\n%s", n, r.screen())
-	}
-}
-
-func TestAgo(t *testing.T) {
-	const day = 24 * time.Hour
-	for d, want := range map[time.Duration]string{
-		-time.Second: "just now", 59 * time.Second: "just now", 90 * time.Second: "1 min ago", 47 * time.Hour: "47 h ago",
-		2 * day: "2 days ago", 61 * day: "2 months ago", 729 * day: "24 months ago", 730 * day: "2 years ago",
-	} {
-		if got := ago(d); got != want {
-			t.Errorf("%v: %q, want %q", d, got, want)
-		}
 	}
 }

@@ -7,21 +7,22 @@ import (
 	"testing"
 
 	"codeagent/approvals"
+	"codeagent/tui/picker"
 )
 
 // fakePermissions is a list of what is open.
 type fakePermissions struct {
-	list []Permission
+	list []picker.Row
 	err  error
 }
 
-func (f *fakePermissions) List(context.Context) ([]Permission, error) { return f.list, nil }
+func (f *fakePermissions) List(context.Context) ([]picker.Row, error) { return f.list, nil }
 
 func (f *fakePermissions) Revoke(_ context.Context, id string) (string, error) {
 	if f.err != nil {
 		return "", f.err
 	}
-	f.list = slices.DeleteFunc(slices.Clone(f.list), func(p Permission) bool { return p.ID == id })
+	f.list = slices.DeleteFunc(slices.Clone(f.list), func(p picker.Row) bool { return p.Id == id })
 	return "revoked " + id + "\n1 open connection ended", nil
 }
 
@@ -29,10 +30,10 @@ func (f *fakePermissions) Revoke(_ context.Context, id string) (string, error) {
 // what became of it.
 func TestPermissions(t *testing.T) {
 	r, _ := offers(t, 80, 24)
-	f := &fakePermissions{list: []Permission{
-		{ID: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  used 0 times"},
-		{ID: "g1", Text: "network docs.example:443", About: "you answered · this session", More: "g1  used 2 times"},
-		{ID: "r1", Text: "allow npm test\x1b[2J", About: "rule · everywhere"},
+	f := &fakePermissions{list: []picker.Row{
+		{Id: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  used 0 times"},
+		{Id: "g1", Text: "network docs.example:443", About: "you answered · this session", More: "g1  used 2 times"},
+		{Id: "r1", Text: "allow npm test\x1b[2J", About: "rule · everywhere"},
 	}}
 	r.app.offers.Permissions = f
 	r.slash("/permissions")
@@ -45,7 +46,7 @@ func TestPermissions(t *testing.T) {
 	r.has("rules.toml:3:1: unknown key")
 	f.err = nil
 	r.do(r.press("ctrl+x"))
-	if len(f.list) != 2 || f.list[1].ID != "r1" {
+	if len(f.list) != 2 || f.list[1].Id != "r1" {
 		t.Errorf("left: %+v", f.list)
 	}
 	r.press("esc")

@@ -37,7 +37,10 @@ func (m *app) key(k tea.Key) tea.Cmd {
 		}
 	}
 	if m.panel != nil {
-		return m.panel.key(m, k)
+		if intent, handled := m.panel.Key(k); handled {
+			return m.do(intent)
+		}
+		return m.common(m.keys.Find(k, keys.Everywhere))
 	}
 	if cmd, handled := joinBurst(m, k); handled {
 		return cmd
@@ -94,8 +97,6 @@ func (m *app) common(do keys.Action) tea.Cmd {
 		return m.ctrlC()
 	case keys.Back:
 		return m.back()
-	case keys.Close:
-		m.panel = nil
 	case keys.Arm:
 		q := m.docks.Front()
 		if d := m.shown(); d != nil {
@@ -115,7 +116,7 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	case keys.PageDown:
 		if q, ok := m.docks.Front().(*question.Question); ok && m.panel == nil && q.Unread() {
 			m.toggle()
-			m.panel.(*questionPage).Next()
+			m.panel.(*question.Page).Next()
 			return nil
 		}
 		m.scroll(max(m.transcript.Height-2, 1))
@@ -225,7 +226,7 @@ func (m *app) quit(key string) tea.Cmd {
 // toggle shows the whole question, or opens and folds the last output in view.
 func (m *app) toggle() {
 	if q, ok := m.docks.Front().(*question.Question); ok && m.panel == nil {
-		m.panel = &questionPage{question.NewPage(q, m.facts.home, m.now)}
+		m.panel = question.NewPage(q, m.facts.home, m.now)
 		return
 	}
 	if m.panel == nil {

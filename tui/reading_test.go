@@ -12,6 +12,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/golden"
+	"codeagent/tui/lists"
 )
 
 func TestReadTheWholeTranscript(t *testing.T) {
@@ -212,7 +213,7 @@ func TestCopyCommand(t *testing.T) {
 
 // fakeOutputs holds the text of every file.
 type fakeOutputs struct {
-	Background
+	lists.Background
 	text, file string
 	err        error
 }

@@ -25,6 +25,7 @@ import (
 	"codeagent/internal/environ"
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/form"
+	"codeagent/tui/lists"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
@@ -64,14 +65,14 @@ type Options struct {
 
 	Rewind     Rewind
 	Approvals  Approvals
-	Models     Models
-	Sessions   Sessions
+	Models     lists.Models
+	Sessions   lists.Sessions
 	Undo       Undo
-	Background Background
+	Background lists.Background
 	// Surroundings are for the footer; nil: it has no branch.
 	Surroundings Surroundings
 	// Permissions is for /permissions; nil: it shows only what was asked.
-	Permissions Permissions
+	Permissions lists.Permissions
 	Images      Images
 	Clipboard   Clipboard
 	// Extras are more commands.
@@ -186,24 +187,15 @@ func (s *Screen) Run(ctx context.Context) error { return s.show(ctx, nil) }
 // PickSession shows only the list of Sessions, until one is opened or the person
 // leaves.
 func (s *Screen) PickSession(ctx context.Context) error {
-	return s.show(ctx, func(m *app) tea.Cmd { return showSessions(m, "") })
-}
-
-// Place is where or with what a session can work, for PickPlace.
-type Place struct {
-	// Name is what PickPlace returns: a folder, or a word of the caller's. Text is shown
-	// for it; "": the folder.
-	Name, Text, About string
-	// Write: the person writes the folder.
-	Write bool
+	return s.show(ctx, func(m *app) tea.Cmd { return listSessions(m, "") })
 }
 
 // PickPlace shows only a list of places under a title, with the reason why one is to be chosen and what
 // choosing does. It returns the name of the chosen one or the written folder; "": the person left.
-func (s *Screen) PickPlace(ctx context.Context, title, why, does string, places []Place) (string, error) {
+func (s *Screen) PickPlace(ctx context.Context, title, why, does string, places []lists.Place) (string, error) {
 	var chosen string
 	err := s.show(ctx, func(m *app) tea.Cmd {
-		return showPlaces(m, title, why, does, places, func(name string) { chosen = name })
+		return open(m, lists.OfPlaces(m.setting(), title, why, does, places, func(name string) { chosen = name }))
 	})
 	return chosen, err
 }

@@ -12,49 +12,8 @@ import (
 	"codeagent/event/word"
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/form"
-	"codeagent/tui/keys"
-	"codeagent/tui/paint"
 	"codeagent/tui/picker"
 )
-
-// showServers is /mcp: the servers and their states; Enter shows all about one.
-func showServers(m *app, _ string) tea.Cmd {
-	all := m.offers.Extras.Servers
-	p := picker.New("MCP servers")
-	p.None, p.Enter = "no MCP server is configured: codeagent mcp add NAME", "shows it"
-	load := func() tea.Cmd {
-		return m.aside(func(context.Context) then {
-			var rows []picker.Row
-			for _, s := range all.List() {
-				rows = append(rows, picker.Row{Id: s.Name, Text: s.Name, About: s.About, More: s.More, Over: s.Failed})
-			}
-			return func(*app) tea.Cmd { p.Fill(rows, ""); return nil }
-		})
-	}
-	p.Live = load
-	p.Choose = func(r picker.Row) tea.Cmd {
-		cmd := showText(m, "MCP server "+r.Id, func(context.Context) (string, error) { return all.Page(r.Id), nil }, func(string) paint.Style { return paint.Text })
-		if page, ok := m.panel.(*panel); ok {
-			page.under = list{p}
-		}
-		return cmd
-	}
-	p.Deeds = []picker.Deed{{Do: keys.Rename, Key: m.keys.Name(keys.InPicker, keys.Rename), Help: "restarts", Run: func(r picker.Row, _ string) tea.Cmd {
-		restart := m.aside(func(ctx context.Context) then {
-			err := all.Restart(ctx, r.Id)
-			return func(m *app) tea.Cmd {
-				said := r.Id + " was restarted"
-				if err != nil {
-					said = r.Id + " did not start: " + err.Error()
-				}
-				return tea.Batch(m.say(said), load())
-			}
-		})
-		return tea.Batch(m.say("restarting "+r.Id+" …"), restart)
-	}}}
-	m.panel = list{p}
-	return load()
-}
 
 // servedFresh is how long a list of what the servers offer is used before it is read again.
 const servedFresh = 30 * time.Second
@@ -197,6 +156,6 @@ func servedName(m *app, text string) (name, argument string, ok bool) {
 	if !found || !strings.HasPrefix(text, "/") || m.offers.Extras.ServerOffers == nil || m.offers.Extras.Servers == nil {
 		return "", "", false
 	}
-	known := slices.ContainsFunc(m.offers.Extras.Servers.List(), func(s Server) bool { return s.Name == server })
+	known := slices.ContainsFunc(m.offers.Extras.Servers.List(), func(s picker.Row) bool { return s.Id == server })
 	return name, argument, known
 }

@@ -13,6 +13,7 @@ import (
 
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/message"
+	"codeagent/tui/picker"
 )
 
 // fakeServers are two servers, and what they offer.
@@ -22,10 +23,10 @@ type fakeServers struct {
 	given     []map[string]string // guarded by mu
 }
 
-func (f *fakeServers) List() []Server {
-	return []Server{
-		{Name: "booking", About: "running · 3 tools · MCP 2025-11-25", More: "npx -y @example/booking"},
-		{Name: "notes", About: "failed", More: "the server has ended (exit status 1)", Failed: true},
+func (f *fakeServers) List() []picker.Row {
+	return []picker.Row{
+		{Id: "booking", Text: "booking", About: "running · 3 tools · MCP 2025-11-25", More: "npx -y @example/booking"},
+		{Id: "notes", Text: "notes", About: "failed", More: "the server has ended (exit status 1)", Over: true},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
+	"codeagent/tui/lists"
 	"codeagent/tui/paint"
 )
 
@@ -25,8 +26,7 @@ type command struct {
 func commands() []command {
 	page := func(title string, draw func(m *app, t *paint.Theme, w int) []string) func(*app, string) tea.Cmd {
 		return func(m *app, _ string) tea.Cmd {
-			m.panel = &panel{title: title, page: func(t *paint.Theme, w int) []string { return draw(m, t, w) }}
-			return nil
+			return read(m, title, func(t *paint.Theme, w int) []string { return draw(m, t, w) })
 		}
 	}
 	return slices.Concat([]command{
@@ -45,9 +45,9 @@ func commands() []command {
 		{name: "find", takes: "[text]", help: "find a text in the whole transcript", run: findText},
 		{name: "undo", help: "undo what the last turn changed, after a preview", run: showUndo,
 			offered: func(o Options) bool { return o.Undo != nil }},
-		{name: "ps", help: "show background commands and their output; end them", run: showCommands,
+		{name: "ps", help: "show background commands and their output; end them", run: func(m *app, _ string) tea.Cmd { return open(m, lists.OfJobs(m.setting(), m.offers.Background)) },
 			offered: func(o Options) bool { return o.Background != nil }},
-		{name: "sessions", help: "resume, rename or delete an earlier session", run: showSessions,
+		{name: "sessions", help: "resume, rename or delete an earlier session", run: listSessions,
 			offered: func(o Options) bool { return o.Sessions != nil }},
 		{name: "theme", takes: "[name]", help: "other colours", run: showThemes},
 	}, moreCommands(), []command{

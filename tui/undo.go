@@ -9,7 +9,10 @@ import (
 
 	"codeagent/event/word"
 	"codeagent/internal/short"
+	"codeagent/tui/lists"
+	"codeagent/tui/page"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 	"codeagent/tui/transcript"
 )
 
@@ -49,12 +52,12 @@ func lookAtTurn(m *app, look func(context.Context) (UndoPreview, error), none st
 	})
 }
 
-func undoPage(m *app, u UndoPreview) *panel {
+func undoPage(m *app, u UndoPreview) *page.Page {
 	named := within(m.facts.session.Folder, m.facts.home)
-	p := &panel{title: "Undo", page: func(t *paint.Theme, w int) []string {
+	p := &page.Page{Title: "Undo", Keys: m.keys, Draw: func(t *paint.Theme, w int) []string {
 		var out []string
 		if u.Message != "" {
-			out = t.Wrap(w, paint.Dim.Span("Changes of the turn "), paint.Text.Span("“"+u.Message+"”"), paint.Dim.Span(", "+ago(m.now().Sub(u.At))))
+			out = t.Wrap(w, paint.Dim.Span("Changes of the turn "), paint.Text.Span("“"+u.Message+"”"), paint.Dim.Span(", "+lists.Ago(m.now().Sub(u.At))))
 		}
 		part := func(head string, s paint.Style, files []UndoFile) {
 			if len(files) > 0 {
@@ -76,9 +79,9 @@ func undoPage(m *app, u UndoPreview) *panel {
 		}
 		return out
 	}}
-	p.enter, p.accept = "undoes these changes", takeBack
+	p.Enter, p.Accept = "undoes these changes", func() part.Intent { return then(takeBack) }
 	if len(u.Files) == 0 {
-		p.enter, p.accept = "shows the previous turn", goEarlier
+		p.Enter, p.Accept = "shows the previous turn", func() part.Intent { return then(goEarlier) }
 	}
 	return p
 }

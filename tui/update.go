@@ -123,8 +123,8 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case tickMsg:
 		m.ticking = false
 		m.frame++
-		if live := m.live(); live != nil && m.facts.running > 0 && m.frame%lookEvery == 0 {
-			return tea.Batch(live(), m.startTicking())
+		if m.live() && m.facts.running > 0 && m.frame%lookEvery == 0 {
+			return tea.Batch(m.do(m.panel.Load()), m.startTicking())
 		}
 		return m.startTicking()
 	case hintOverMsg:
@@ -154,7 +154,7 @@ func (m *app) say(hint string) tea.Cmd {
 // startTicking starts a tick while something runs, unless one is under way. While a question waits
 // nothing moves: a person may be away for hours.
 func (m *app) startTicking() tea.Cmd {
-	if m.docks.Front() != nil || m.offers.Still || m.ticking || !m.work.running && (m.facts.running == 0 || m.live() == nil) {
+	if m.docks.Front() != nil || m.offers.Still || m.ticking || !m.work.running && (m.facts.running == 0 || !m.live()) {
 		return nil
 	}
 	m.ticking = true
@@ -185,8 +185,8 @@ func (m *app) drain() tea.Cmd {
 			}
 			if _, ok := item.(event.BackgroundChanged); ok {
 				cmd = tea.Batch(cmd, m.lookForEnds())
-				if live := m.live(); live != nil {
-					cmd = tea.Batch(cmd, live(), m.startTicking())
+				if m.live() {
+					cmd = tea.Batch(cmd, m.do(m.panel.Load()), m.startTicking())
 				}
 			}
 		case part.Ask:
@@ -222,9 +222,7 @@ func (m *app) paste(s string) tea.Cmd {
 	}
 	switch d := m.docks.Front(); {
 	case m.panel != nil:
-		if p, ok := m.panel.(interface{ Paste(string) }); ok {
-			p.Paste(s)
-		}
+		m.panel.Paste(s)
 	case d != nil && d.Writes():
 		return m.do(d.Paste(s))
 	default:
@@ -233,6 +231,9 @@ func (m *app) paste(s string) tea.Cmd {
 	}
 	return nil
 }
+
+// live reports whether what covers the transcript changes by itself.
+func (m *app) live() bool { return m.panel != nil && m.panel.Live() }
 
 func (m *app) scroll(by int) {
 	if m.panel != nil {

@@ -10,6 +10,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/tui/message"
+	"codeagent/tui/part"
 	"codeagent/tui/picker"
 )
 
@@ -51,18 +52,20 @@ func take(m *app) (message.Message, tea.Cmd) {
 
 // showEarlier is the search of the history; what is written is the filter.
 func showEarlier(m *app) tea.Cmd {
-	p := picker.New("Earlier messages")
+	p := picker.New(m.keys, "Earlier messages")
 	p.None, p.Enter = "no message was sent from this folder yet", "edits it"
 	said := m.composer.Earlier()
-	p.Choose = func(r picker.Row) tea.Cmd {
-		m.panel = nil
-		for _, s := range said {
-			if s.Text == r.Id {
-				m.composer.Restore(m.images.Numbered(s))
-				break
+	p.Choose = func(r picker.Row) part.Intent {
+		return then(func(m *app) tea.Cmd {
+			m.panel = nil
+			for _, s := range said {
+				if s.Text == r.Id {
+					m.composer.Restore(m.images.Numbered(s))
+					break
+				}
 			}
-		}
-		return nil
+			return nil
+		})
 	}
 	var rows []picker.Row
 	for _, s := range slices.Backward(said) {
@@ -73,10 +76,9 @@ func showEarlier(m *app) tea.Cmd {
 		}
 		rows = append(rows, picker.Row{Id: s.Text, Text: line, About: about})
 	}
-	m.panel = list{p}
-	p.Fill(rows, "")
+	p.Fill(rows)
 	p.Paste(m.composer.Value())
-	return nil
+	return open(m, p)
 }
 
 // openEditor gives the terminal to the person's editor, with the message as it is.

@@ -1,6 +1,6 @@
-// Package part is what the docks of the screen have in common, and what they want of it. A part
-// draws itself and takes keys. It cannot reach the screen: what it wants done it returns as an
-// intent. Start with Dock.
+// Package part is what the docks and overlays of the screen have in common, and what they want of
+// it. A part draws itself and takes keys. It cannot reach the screen: what it wants done it returns
+// as an intent. Start with Dock and Overlay.
 package part
 
 import (
@@ -61,6 +61,7 @@ type Ask interface{ Dock(s Setting) Dock }
 type Setting struct {
 	Keys *keys.Table
 	Now  func() time.Time
+	Home string // shown as ~
 	// Call is the title of a tool call, as codeagent shows it; "": it is not known.
 	Call func(id string) string
 	// Free: the person is not being asked anything of rank Later.
@@ -71,7 +72,7 @@ type Setting struct {
 type Canvas struct {
 	Theme *paint.Theme
 	Width int
-	Home  string // shown as ~
+	Home  string
 	Now   time.Time
 	// More is how many other docks wait, Urgent that one of rank First does.
 	More   int
@@ -95,6 +96,27 @@ func (a *Arming) Arm(bool)    { *a = Arming{armed: true} }
 func (a *Arming) Disarm()     { a.armed = false }
 func (a *Arming) Bar()        { *a = Arming{barred: true} }
 
+// Overlay covers the transcript and takes the keys.
+type Overlay interface {
+	// Key takes a key; false: it has no use for it.
+	Key(k keys.Key) (Intent, bool)
+	// View draws exactly h lines. The cursor is in line y of them; -1: no cursor.
+	View(t *paint.Theme, w, h int) (lines []string, x, y int)
+	Scroll(by int)
+	// Paste takes a text where one is written.
+	Paste(text string)
+	// Load asks for its content, which Live content needs again and again; nil: it has it.
+	Load() Intent
+	Live() bool
+}
+
+// Still is an overlay that has its content, and no text to write.
+type Still struct{}
+
+func (Still) Paste(string) {}
+func (Still) Load() Intent { return nil }
+func (Still) Live() bool   { return false }
+
 // Intent is what a part wants done, one of the types below or of the part's own; nil: nothing.
 type Intent any
 
@@ -110,6 +132,20 @@ type (
 		Dock Dock
 		Said string
 	}
+	// Say is a hint to the person, Note a line of the transcript.
+	Say  string
+	Note string
+	// Show opens an overlay instead of the one that is open; none closes that.
+	Show struct{ Overlay }
+	// Quit ends the screen.
+	Quit struct{}
+	// Idle is done unless a turn runs. Name is what needs that: a command.
+	Idle struct {
+		Name string
+		Then Intent
+	}
+	// All are several, in their order.
+	All []Intent
 	// Wait is what is wanted after a pause.
 	Wait struct {
 		Pause time.Duration

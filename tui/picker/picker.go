@@ -1,38 +1,45 @@
 // Package picker is a list to choose from, with a filter and with deeds that may ask
-// first. It performs no IO: choosing returns the command of whoever filled the list.
+// first. It performs no IO: what lists and what changes the rows is handed in.
 // Start with Picker; view.go draws it.
 package picker
 
 import (
+	"cmp"
+	"context"
 	"strings"
-
-	tea "charm.land/bubbletea/v2"
 
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 )
 
 // Picker is a list to choose from; typing filters it.
 type Picker struct {
 	Title string
-	// None is shown when the list is empty, problem when something went wrong.
+	// State says behind the title what holds now; nil: nothing.
+	State func() string
+	// None is shown when the list is empty, Problem when something went wrong.
 	None, Problem string
-	loading       bool
-	// Enter describes what Enter does; choose does it.
+	// Enter describes what Enter does; Choose does it.
 	Enter  string
-	Choose func(r Row) tea.Cmd
+	Choose func(r Row) part.Intent
 	// Deeds are what other keys do.
 	Deeds []Deed
-	// Live asks for the rows again while they change by themselves; nil: never.
-	Live func() tea.Cmd
+	// List returns the rows, beside the screen. With an error too: not all are known.
+	List func(ctx context.Context) ([]Row, error)
+	// Changing: the rows change by themselves.
+	Changing bool
 
-	rows   []Row
-	shown  []int // of rows, those that match the filter
-	filter composer.Composer
-	At     int // of shown
-	top    int
-	height int // rows of the last drawing
+	keys    *keys.Table
+	loading bool
+	loads   int // counts what asks for the rows: only the last one fills the list
+	rows    []Row
+	shown   []int // of rows, those that match the filter
+	filter  composer.Composer
+	At      int // of shown
+	top     int
+	height  int // rows of the last drawing
 	// asked is the deed that waits for a yes, writing the one that waits for a text.
 	// about is the row that it is for, even if the list changes meanwhile.
 	asked, writing *Deed
@@ -53,7 +60,6 @@ type Row struct {
 // Deed is what a key does with the selected row.
 type Deed struct {
 	Do   keys.Action
-	Key  string // its name, in the hints
 	Help string
 	// Asks is the question before it, with %s for the row's text; "": no question.
 	Asks string
@@ -61,11 +67,19 @@ type Deed struct {
 	Writes func(r Row) string
 	// Label stands before that text, and Saves says what Enter does with it.
 	Label, Saves string
-	Run          func(r Row, text string) tea.Cmd
-	// All: it is for the list, and needs no row. fits says which rows it is for;
+	// Run does it on the screen. Change does it beside the screen; the rows are listed again
+	// afterwards, and said is a line for the transcript.
+	Run    func(r Row, text string) part.Intent
+	Change func(ctx context.Context, r Row, text string) (said string, err error)
+	// All: it is for the list, and needs no row. Fits says which rows it is for;
 	// nil: every row.
 	All  bool
 	Fits func(r Row) bool
+}
+
+// key names the key of a deed.
+func (p *Picker) key(d *Deed) string {
+	return cmp.Or(p.keys.Name(keys.InPicker, d.Do), p.keys.Name(keys.Everywhere, d.Do))
 }
 
 // offered reports whether the deed is possible; chosen says whether r is a row.
@@ -74,14 +88,57 @@ func (d *Deed) offered(r Row, chosen bool) bool {
 }
 
 // New is a list whose rows are still being loaded.
-func New(title string) *Picker {
-	return &Picker{Title: title, filter: composer.New(), loading: true}
+func New(k *keys.Table, title string) *Picker {
+	return &Picker{Title: title, keys: k, filter: composer.New(), loading: true}
+}
+
+// Load lists the rows; what went wrong before is still said.
+func (p *Picker) Load() part.Intent {
+	if p.List == nil {
+		return nil
+	}
+	p.loads++
+	list, at := p.List, p.loads
+	return part.Beside(func(ctx context.Context) func() part.Intent {
+		rows, err := list(ctx)
+		return func() part.Intent {
+			if at == p.loads {
+				p.Fill(rows)
+				p.fails(err)
+			}
+			return nil
+		}
+	})
+}
+
+// Live reports whether the rows change by themselves.
+func (p *Picker) Live() bool { return p.Changing }
+
+func (p *Picker) fails(err error) {
+	if err != nil {
+		p.Problem = err.Error()
+	}
+}
+
+// run does a deed.
+func (p *Picker) run(d *Deed, r Row, text string) part.Intent {
+	p.Problem = ""
+	if d.Change == nil {
+		return d.Run(r, text)
+	}
+	return part.Beside(func(ctx context.Context) func() part.Intent {
+		said, err := d.Change(ctx, r, text)
+		return func() part.Intent {
+			p.fails(err)
+			return part.All{part.Note(said), p.Load()}
+		}
+	})
 }
 
 // Fill shows rows; the selected row stays selected, or the one in its place.
-func (p *Picker) Fill(rows []Row, problem string) {
+func (p *Picker) Fill(rows []Row) {
 	was, had := p.chosen()
-	p.rows, p.Problem, p.loading = rows, problem, false
+	p.rows, p.loading = rows, false
 	p.match()
 	if !had {
 		p.At = 0
@@ -103,7 +160,7 @@ func (p *Picker) Rows() (rows []Row, ready bool) {
 }
 
 // Pick chooses row n of Rows, counted from 1.
-func (p *Picker) Pick(n int) tea.Cmd {
+func (p *Picker) Pick(n int) part.Intent {
 	if n < 1 || n > len(p.shown) {
 		return nil
 	}
@@ -137,9 +194,9 @@ func (p *Picker) chosen() (Row, bool) {
 // Scroll moves the selection.
 func (p *Picker) Scroll(by int) { p.At = max(min(p.At+by, len(p.shown)-1), 0) }
 
-// Press takes a key that means do in the list, or edit in a text; false when it
-// is for somebody else.
-func (p *Picker) Press(k tea.Key, do, edit keys.Action) (cmd tea.Cmd, handled bool) {
+// Key takes a key.
+func (p *Picker) Key(k keys.Key) (intent part.Intent, handled bool) {
+	do, edit := p.keys.Find(k, keys.InPicker, keys.Everywhere), p.keys.Find(k, keys.InComposer)
 	switch {
 	case p.asked != nil:
 		return p.answer(do == keys.Send || strings.EqualFold(keys.Typed(k), "y")), true
@@ -166,10 +223,10 @@ func (p *Picker) Press(k tea.Key, do, edit keys.Action) (cmd tea.Cmd, handled bo
 			return p.Choose(r), true
 		}
 	case keys.Back:
-		return nil, false
+		return part.Show{}, true
 	default:
-		if cmd, ok := p.deed(do); ok {
-			return cmd, true
+		if intent, ok := p.deed(do); ok {
+			return intent, true
 		}
 		if !p.edit(&p.filter, k, edit) {
 			return nil, false
@@ -182,7 +239,7 @@ func (p *Picker) Press(k tea.Key, do, edit keys.Action) (cmd tea.Cmd, handled bo
 
 // edit changes one of the picker's texts, each of one line; false when the key
 // does something else.
-func (p *Picker) edit(c *composer.Composer, k tea.Key, do keys.Action) bool {
+func (p *Picker) edit(c *composer.Composer, k keys.Key, do keys.Action) bool {
 	if s := keys.Typed(k); s != "" {
 		c.Typed(s)
 		return true
@@ -205,7 +262,7 @@ func (p *Picker) Paste(s string) {
 	p.match()
 }
 
-func (p *Picker) deed(do keys.Action) (tea.Cmd, bool) {
+func (p *Picker) deed(do keys.Action) (part.Intent, bool) {
 	for i := range p.Deeds {
 		d := &p.Deeds[i]
 		if d.Do != do {
@@ -219,7 +276,7 @@ func (p *Picker) deed(do keys.Action) (tea.Cmd, bool) {
 		case d.Writes != nil:
 			p.Ask(d, r)
 		default:
-			return d.Run(r, ""), true
+			return p.run(d, r, ""), true
 		}
 		return nil, true
 	}
@@ -232,21 +289,21 @@ func (p *Picker) Ask(d *Deed, r Row) {
 	p.field.Typed(d.Writes(r))
 }
 
-func (p *Picker) answer(yes bool) tea.Cmd {
+func (p *Picker) answer(yes bool) part.Intent {
 	d := p.asked
 	p.asked = nil
 	if yes {
-		return d.Run(p.about, "")
+		return p.run(d, p.about, "")
 	}
 	return nil
 }
 
-func (p *Picker) write(k tea.Key, do, edit keys.Action) tea.Cmd {
+func (p *Picker) write(k keys.Key, do, edit keys.Action) part.Intent {
 	switch do {
 	case keys.Send:
 		d := p.writing
 		p.writing = nil
-		return d.Run(p.about, strings.TrimSpace(p.field.Value()))
+		return p.run(d, p.about, strings.TrimSpace(p.field.Value()))
 	case keys.Back, keys.Interrupt:
 		p.writing = nil
 	default:

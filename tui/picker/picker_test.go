@@ -1,6 +1,8 @@
 package picker
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -9,36 +11,40 @@ import (
 
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 )
 
 // fruits is a list of three rows that notes what was chosen and done.
 func fruits() (p *Picker, done *[]string) {
 	done = new([]string)
-	note := func(what string) func(Row, string) tea.Cmd {
-		return func(r Row, text string) tea.Cmd {
+	note := func(what string) func(Row, string) part.Intent {
+		return func(r Row, text string) part.Intent {
 			*done = append(*done, what+" "+r.Id+" "+text)
 			return nil
 		}
 	}
-	p = New("Fruits")
-	p.Choose = func(r Row) tea.Cmd { return note("choose")(r, "") }
+	p = New(keys.Standard(), "Fruits")
+	p.Choose = func(r Row) part.Intent { return note("choose")(r, "") }
 	p.Deeds = []Deed{
-		{Do: "eat", Key: "E", Help: "eats", Asks: "Eat %s?", Fits: func(r Row) bool { return !r.Over }, Run: note("eat")},
-		{Do: "name", Key: "N", Help: "names", Writes: func(r Row) string { return r.Text }, Run: note("name")},
-		{Do: "all", Key: "A", Help: "all", All: true, Run: note("all")},
+		{Do: keys.Remove, Help: "eats", Asks: "Eat %s?", Fits: func(r Row) bool { return !r.Over }, Run: note("eat")},
+		{Do: keys.Rename, Help: "names", Writes: func(r Row) string { return r.Text }, Run: note("name")},
+		{Do: keys.All, Help: "all", All: true, Run: note("all")},
 	}
-	p.Fill([]Row{{Id: "1", Text: "apple"}, {Id: "2", Text: "plum", Mark: true}, {Id: "3", Text: "pear tree", More: "old", Over: true}}, "")
+	p.Fill([]Row{{Id: "1", Text: "apple"}, {Id: "2", Text: "plum", Mark: true}, {Id: "3", Text: "pear tree", More: "old", Over: true}})
 	return p, done
 }
 
-func press(p *Picker, do keys.Action) bool {
-	_, handled := p.Press(tea.Key{}, do, do)
-	return handled
+// pressed are keys of the standard table.
+var pressed = map[keys.Action]tea.Key{
+	keys.Send: {Code: tea.KeyEnter}, keys.Back: {Code: tea.KeyEscape}, keys.Up: {Code: tea.KeyUp}, keys.Down: {Code: tea.KeyDown}, keys.Top: {Code: tea.KeyHome}, keys.End: {Code: tea.KeyEnd},
+	keys.Remove: {Code: 'x', Mod: tea.ModCtrl}, keys.Rename: {Code: 'r', Mod: tea.ModCtrl}, keys.All: {Code: tea.KeyTab}, keys.None: {Code: tea.KeyF9},
 }
+
+func press(p *Picker, do keys.Action) (part.Intent, bool) { return p.Key(pressed[do]) }
 
 func typed(p *Picker, text string) {
 	for _, r := range text {
-		p.Press(tea.Key{Code: r, Text: string(r)}, keys.None, keys.None)
+		p.Key(tea.Key{Code: r, Text: string(r)})
 	}
 }
 
@@ -84,7 +90,7 @@ func TestMovement(t *testing.T) {
 // TestSelectionStays: new rows keep the selected one, wherever it is then.
 func TestSelectionStays(t *testing.T) {
 	p, done := fruits()
-	p.Fill([]Row{{Id: "0", Text: "fig", Mark: true}, {Id: "2", Text: "plum"}}, "")
+	p.Fill([]Row{{Id: "0", Text: "fig", Mark: true}, {Id: "2", Text: "plum"}})
 	press(p, keys.Send)
 	wantDone(t, done, "choose 2 ")
 }
@@ -92,33 +98,58 @@ func TestSelectionStays(t *testing.T) {
 // TestDeeds: a deed may ask first, take a text, or do without a row.
 func TestDeeds(t *testing.T) {
 	p, done := fruits()
-	press(p, "eat")
+	press(p, keys.Remove)
 	press(p, keys.Back) // no
 	wantDone(t, done)
-	press(p, "eat")
+	press(p, keys.Remove)
 	typed(p, "y")
 	wantDone(t, done, "eat 2 ")
-	press(p, "name")
+	press(p, keys.Rename)
 	typed(p, "s")
 	press(p, keys.Send)
 	wantDone(t, done, "eat 2 ", "name 2 plums")
 	press(p, keys.End)
-	press(p, "eat") // does not fit the last row
-	typed(p, "y")   // so this filters
+	press(p, keys.Remove) // does not fit the last row
+	typed(p, "y")         // so this filters
 	wantDone(t, done, "eat 2 ", "name 2 plums")
-	press(p, "all")
+	press(p, keys.All)
 	if got := (*done)[len(*done)-1]; !strings.HasPrefix(got, "all") {
 		t.Errorf("the deed without a row was not done: %q", got)
 	}
 }
 
-// TestBack is for somebody else, and so is a key without a meaning.
+// TestBack closes the list, and a key without a meaning is for somebody else.
 func TestBack(t *testing.T) {
 	p, _ := fruits()
-	for _, key := range []keys.Action{keys.Back, keys.None} {
-		if press(p, key) {
-			t.Errorf("the list took the key %v, which is not its own", key)
-		}
+	if got, _ := press(p, keys.Back); got != (part.Show{}) {
+		t.Errorf("Esc: %#v", got)
+	}
+	if _, handled := press(p, keys.None); handled {
+		t.Error("the list took a key that is not its own")
+	}
+}
+
+// TestLoad: only what was asked for last fills the list, and an error stays with the rows until
+// something is done.
+func TestLoad(t *testing.T) {
+	p := New(keys.Standard(), "Fruits")
+	text := "old"
+	p.List = func(context.Context) ([]Row, error) {
+		return []Row{{Id: text, Text: text}}, errors.New("one shop is closed")
+	}
+	late := p.Load().(part.Beside)(t.Context())
+	text = "new"
+	p.Load().(part.Beside)(t.Context())()
+	if late(); p.rows[0].Id != "new" || p.Problem != "one shop is closed" {
+		t.Errorf("the list has %v: %s", p.rows, p.Problem)
+	}
+	p.List = func(context.Context) ([]Row, error) { return nil, nil }
+	p.Deeds = []Deed{{Do: keys.Remove, Change: func(_ context.Context, r Row, _ string) (string, error) { return "ate " + r.Id, nil }}}
+	eating, _ := press(p, keys.Remove)
+	did := eating.(part.Beside)(t.Context())().(part.All)
+	did[1].(part.Beside)(t.Context())()
+	if did[0] != part.Note("ate new") || len(p.rows) > 0 || p.Problem != "" {
+		t.Errorf("after a deed: %v, %v, %q", did[0], p.rows, p.Problem)
 	}
 }
 

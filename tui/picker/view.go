@@ -14,7 +14,11 @@ const lowList = 7
 
 // View draws the list, the selected row's more, and the keys.
 func (p *Picker) View(t *paint.Theme, w, h int) (out []string, x, y int) {
-	out = []string{t.Justify(w, []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(p.Title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(" closes ")})}
+	title := p.Title
+	if p.State != nil {
+		title += " · " + p.State()
+	}
+	out = []string{t.Justify(w, []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(" closes ")})}
 	x, y = -1, -1
 	foot := p.foot(t, w)
 	if p.writing != nil {
@@ -104,16 +108,16 @@ func (p *Picker) foot(t *paint.Theme, w int) []string {
 	if ok && r.More != "" {
 		out = append(out, t.Row(w-1, paint.Dim.Span("  "+r.More)))
 	}
-	var keys []string
+	var hints []string
 	if ok {
-		keys = append(keys, "Enter", p.Enter)
+		hints = append(hints, "Enter", p.Enter)
 	}
 	for _, d := range p.Deeds {
 		if d.offered(r, ok) {
-			keys = append(keys, d.Key, d.Help)
+			hints = append(hints, p.key(&d), d.Help)
 		}
 	}
-	return append(out, keyLines(t, w-1, keys...)...)
+	return append(out, keyLines(t, w-1, hints...)...)
 }
 
 // keyLines lists keys and what they do; a pair is never split.

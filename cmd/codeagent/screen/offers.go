@@ -21,7 +21,9 @@ import (
 	"codeagent/internal/visible"
 	sessions "codeagent/session"
 	"codeagent/tui"
+	"codeagent/tui/lists"
 	"codeagent/tui/message"
+	"codeagent/tui/picker"
 )
 
 // offer gives the screen the commands of this session beside the conversation. The tour
@@ -135,23 +137,23 @@ func (l imageLoader) Load(ctx context.Context, path string) (message.Image, erro
 // models are the models that the person can switch to during a session.
 type models struct{ *commands.Models }
 
-func (m models) List(ctx context.Context) ([]tui.Model, error) {
+func (m models) List(ctx context.Context) ([]picker.Row, error) {
 	list, err := m.Models.List(ctx)
-	out := []tui.Model{}
+	out := []picker.Row{}
 	for _, one := range list {
-		out = append(out, tui.Model(one))
+		out = append(out, picker.Row{Id: one.Name, Text: one.Name, About: one.About, Mark: one.Current})
 	}
 	return out, err
 }
 
-// backgroundCommands implements tui.Background for /ps.
+// backgroundCommands implements lists.Background for /ps.
 type backgroundCommands struct{ ses *conversation.Session }
 
-func (b backgroundCommands) List() []tui.BackgroundCommand {
-	var out []tui.BackgroundCommand
+func (b backgroundCommands) List() []lists.Job {
+	var out []lists.Job
 	for _, info := range b.ses.Jobs.List() {
 		id := strconv.Itoa(info.ID)
-		c := tui.BackgroundCommand{ID: id, Command: info.Text, Started: info.Started, Running: info.Running}
+		c := lists.Job{ID: id, Command: info.Text, Started: info.Started, Running: info.Running}
 		if !info.Running {
 			c.End, c.Ended, c.News = commands.Ending(info.Outcome), info.Started.Add(info.Outcome.Duration), !info.Reported
 		}

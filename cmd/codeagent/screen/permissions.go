@@ -5,16 +5,16 @@ import (
 
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
-	"codeagent/tui"
+	"codeagent/tui/picker"
 )
 
-// permissions implements tui.Permissions.
+// permissions implements lists.Permissions.
 type permissions struct{ ses *conversation.Session }
 
-func (p permissions) List(context.Context) ([]tui.Permission, error) {
-	var out []tui.Permission
+func (p permissions) List(context.Context) ([]picker.Row, error) {
+	var out []picker.Row
 	for _, one := range commands.Permissions(p.ses) {
-		out = append(out, tui.Permission(one))
+		out = append(out, picker.Row{Id: one.ID, Text: one.Text, About: one.About, More: one.More})
 	}
 	return out, nil
 }

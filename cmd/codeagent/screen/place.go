@@ -12,6 +12,7 @@ import (
 	"codeagent/hostfile"
 	sessions "codeagent/session"
 	"codeagent/tui"
+	"codeagent/tui/lists"
 )
 
 // mostPlaces is how many folders of earlier sessions are offered.
@@ -28,11 +29,11 @@ func elsewhere(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (cli.Fl
 	if err != nil {
 		return f, false
 	}
-	places := []tui.Place{{Name: config.ReadOnly, Text: "Here, read-only", About: "commands change nothing"}}
+	places := []lists.Place{{Name: config.ReadOnly, Text: "Here, read-only", About: "commands change nothing"}}
 	for _, folder := range recentFolders(ctx, s, here) {
-		places = append(places, tui.Place{Name: folder, About: "an earlier session"})
+		places = append(places, lists.Place{Name: folder, About: "an earlier session"})
 	}
-	places = append(places, tui.Place{Name: "other", Text: "Another folder …", Write: true})
+	places = append(places, lists.Place{Name: "other", Text: "Another folder …", Write: true})
 	why := shut.Error()
 	for {
 		chosen, err := pick(ctx, s, "Where should codeagent work?", why, "works there", places)
@@ -53,7 +54,7 @@ func elsewhere(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (cli.Fl
 }
 
 // pick asks which of the places the person wants, before there is a session (tui.Screen.PickPlace).
-func pick(ctx context.Context, s cli.Stdio, title, why, does string, places []tui.Place) (string, error) {
+func pick(ctx context.Context, s cli.Stdio, title, why, does string, places []lists.Place) (string, error) {
 	return tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, title, why, does, places)
 }
 
@@ -70,11 +71,11 @@ func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (_ c
 	if s.Dumb() {
 		return f, true, true
 	}
-	var choices []tui.Place
+	var choices []lists.Place
 	for _, o := range none.Offers {
-		choices = append(choices, tui.Place{Name: o.Model, Text: o.Model, About: o.Title + ", on this machine"})
+		choices = append(choices, lists.Place{Name: o.Model, Text: o.Model, About: o.Title + ", on this machine"})
 	}
-	choices = append(choices, tui.Place{Name: tour, Text: "The tour", About: "a scripted model shows the sandbox"})
+	choices = append(choices, lists.Place{Name: tour, Text: "The tour", About: "a scripted model shows the sandbox"})
 	const why = "No model is configured. The tour writes a file here and asks to write one outside; it offers to remove both. For a model: --model, OPENAI_API_KEY or OPENAI_BASE_URL."
 	chosen, err := pick(ctx, s, "Which model should codeagent use?", why, "begins", choices)
 	switch {

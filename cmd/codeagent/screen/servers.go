@@ -11,16 +11,17 @@ import (
 	"codeagent/internal/visible"
 	"codeagent/tui"
 	"codeagent/tui/message"
+	"codeagent/tui/picker"
 )
 
-// serverList implements tui.Servers and tui.ServerOffers.
+// serverList implements lists.Servers and tui.ServerOffers.
 type serverList struct{ ses *conversation.Session }
 
-func (l serverList) List() (out []tui.Server) {
+func (l serverList) List() (out []picker.Row) {
 	for _, st := range l.ses.Servers.Status() {
 		problem, _, _ := strings.Cut(st.Problem, "\n")
-		out = append(out, tui.Server{
-			Name: st.Name, About: commands.ServerState(st), More: visible.Line(cmp.Or(problem, st.Program)), Failed: st.State == servers.Failed || st.State == servers.Ended,
+		out = append(out, picker.Row{
+			Id: st.Name, Text: st.Name, About: commands.ServerState(st), More: visible.Line(cmp.Or(problem, st.Program)), Over: st.State == servers.Failed || st.State == servers.Ended,
 		})
 	}
 	return out

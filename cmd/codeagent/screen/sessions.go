@@ -8,6 +8,7 @@ import (
 	"codeagent/cmd/codeagent/sessionscmd"
 	sessions "codeagent/session"
 	"codeagent/tui"
+	"codeagent/tui/lists"
 )
 
 // saved holds the sessions that the screen lists.
@@ -24,8 +25,8 @@ type saved struct {
 	next *sessionscmd.Resumed
 }
 
-func (k *saved) List(ctx context.Context, all bool) ([]tui.SessionItem, error) {
-	var out []tui.SessionItem
+func (k *saved) List(ctx context.Context, all bool) ([]lists.Session, error) {
+	var out []lists.Session
 	for sum, err := range k.store.List() {
 		if err == nil {
 			err = context.Cause(ctx)
@@ -34,7 +35,7 @@ func (k *saved) List(ctx context.Context, all bool) ([]tui.SessionItem, error) {
 			return out, err
 		}
 		if all || sessionscmd.IsHere(sum, k.here) {
-			out = append(out, tui.SessionItem{
+			out = append(out, lists.Session{
 				ID: sum.ID, Name: sum.Name(), Folder: sum.Folder, Used: sum.Used, Size: sum.Size, Current: k.isCurrent(sum.ID),
 			})
 		}

@@ -1,0 +1,80 @@
+package lists
+
+import (
+	"context"
+	"time"
+
+	"codeagent/internal/short"
+	"codeagent/tui/keys"
+	"codeagent/tui/page"
+	"codeagent/tui/part"
+	"codeagent/tui/picker"
+)
+
+// Background are the jobs: commands that run in the background, and outputs. A
+// BackgroundChanged is emitted whenever their number changes.
+type Background interface {
+	// List returns the jobs of the session, ended ones too, the newest first. It
+	// reads memory only.
+	List() []Job
+	// Output is the end of a job's output, at most that many bytes.
+	Output(id string, most int) ([]byte, error)
+	// File is the beginning of a file with the whole output of a command, of which the
+	// screen has a part: at most that many bytes.
+	File(ctx context.Context, file string, most int64) ([]byte, error)
+	// Kill ends a job with all its descendants, and returns when they are gone.
+	Kill(ctx context.Context, id string) error
+}
+
+// Job is one command in the background.
+type Job struct {
+	ID, Command string
+	Started     time.Time
+	// Running: it has not ended. Otherwise End says how it ended ("exit 1", "killed
+	// by SIGTERM") and Ended when. News: no turn has reported the end yet.
+	Running bool
+	End     string
+	Ended   time.Time
+	News    bool
+	// Last is the last line of its output.
+	Last string
+}
+
+// tailBytes bounds what is shown of a job's output.
+const tailBytes = 64 << 10
+
+// OfJobs is /ps: the commands that run in the background.
+func OfJobs(s part.Setting, jobs Background) *picker.Picker {
+	p := picker.New(s.Keys, "Background commands")
+	p.None, p.Enter = "no command was started in the background", "shows its output"
+	p.Changing = true
+	p.List = func(context.Context) (rows []picker.Row, err error) {
+		for _, c := range jobs.List() {
+			rows = append(rows, picker.Row{Id: c.ID, Text: c.Command, About: c.state(s.Now()), More: c.Last, Over: !c.Running})
+		}
+		return rows, nil
+	}
+	p.Choose = func(r picker.Row) part.Intent {
+		output := page.Output(s.Keys, r.Text, func(context.Context) (string, error) {
+			data, err := jobs.Output(r.Id, tailBytes)
+			return string(data), err
+		})
+		output.Tails, output.Under = true, p
+		return part.Show{Overlay: output}
+	}
+	p.Deeds = []picker.Deed{{Do: keys.Remove, Help: "ends it", Asks: "End %s and all it started?", Fits: func(r picker.Row) bool { return !r.Over }, Change: func(ctx context.Context, r picker.Row, _ string) (string, error) {
+		return "", jobs.Kill(ctx, r.Id)
+	}}}
+	return p
+}
+
+// state says whether a job runs, or how and when it ended.
+func (c Job) state(now time.Time) string {
+	switch d := now.Sub(c.Started).Truncate(time.Second); {
+	case c.Running && d < time.Second:
+		return "just started"
+	case c.Running:
+		return "running " + short.Duration(d)
+	}
+	return c.End + " · " + Ago(now.Sub(c.Ended))
+}

@@ -1,0 +1,164 @@
+// Package page is a text to read over the transcript: help, a diff, the output of a job, what would
+// be undone. It performs no IO: what reads the text is handed in. Start with Page.
+package page
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"codeagent/internal/short"
+	"codeagent/tui/keys"
+	"codeagent/tui/paint"
+	"codeagent/tui/part"
+)
+
+// Page is one text.
+type Page struct {
+	Title string
+	Keys  *keys.Table
+	// Draw draws the page.
+	Draw func(t *paint.Theme, w int) []string
+	// Accept is what Enter does, and Enter its description; nil: Enter closes the page.
+	Accept func() part.Intent
+	Enter  string
+	// Tails: the page grows, and its end is kept in view.
+	Tails bool
+	// Under is the overlay that is shown again afterwards.
+	Under part.Overlay
+
+	text   *text
+	top    int
+	follow bool
+}
+
+// text is what a page reads beside the screen.
+type text struct {
+	read  func(context.Context) (string, error)
+	lines func(t *paint.Theme, w int, s string) []string
+	now   string
+	ready bool
+	// drawn are the lines in theme and width: a page is drawn far more often than its text changes.
+	drawn []string
+	theme *paint.Theme
+	width int
+}
+
+// textMost bounds a page of words.
+const textMost = 512 << 10
+
+// Text is a page of words, which style colours line by line.
+func Text(k *keys.Table, title string, read func(context.Context) (string, error), style func(line string) paint.Style) *Page {
+	return reading(k, title, read, func(t *paint.Theme, w int, s string) (out []string) {
+		for _, l := range paint.OutputLines(short.Bound(cmp.Or(strings.TrimRight(s, "\n"), "(nothing)"), textMost)) {
+			words := strings.TrimLeft(l, " ")
+			margin := []paint.Span{paint.Text.Span(l[:min(len(l)-len(words), w/2)])}
+			out = append(out, paint.Wrapper{Theme: t, Width: w, First: margin, Rest: margin}.Lines(style(l).Span(words))...)
+		}
+		return out
+	})
+}
+
+// Output is a page of what a command printed.
+func Output(k *keys.Table, title string, read func(context.Context) (string, error)) *Page {
+	return reading(k, title, read, func(t *paint.Theme, w int, s string) (out []string) {
+		for _, l := range paint.Printed(s, paint.Text) {
+			out = append(out, paint.Wrapper{Theme: t, Width: w, Hard: true}.Lines(l...)...)
+		}
+		if len(out) == 0 {
+			out = []string{t.Paint(paint.Dim, "no output yet")}
+		}
+		return out
+	})
+}
+
+func reading(k *keys.Table, title string, read func(context.Context) (string, error), lines func(*paint.Theme, int, string) []string) *Page {
+	x := &text{read: read, lines: lines}
+	return &Page{Title: title, Keys: k, Draw: x.draw, text: x, follow: true}
+}
+
+func (x *text) draw(t *paint.Theme, w int) []string {
+	switch {
+	case !x.ready:
+		return []string{t.Paint(paint.Dim, "…")}
+	case x.drawn == nil || t != x.theme || w != x.width:
+		x.drawn, x.theme, x.width = x.lines(t, w, x.now), t, w
+	}
+	return x.drawn
+}
+
+// Ready reports whether the text was read.
+func (p *Page) Ready() bool { return p.text == nil || p.text.ready }
+
+// Load reads the text.
+func (p *Page) Load() part.Intent {
+	x := p.text
+	if x == nil {
+		return nil
+	}
+	return part.Beside(func(ctx context.Context) func() part.Intent {
+		s, err := x.read(ctx)
+		if err != nil {
+			s = strings.TrimSpace(s + "\n\n" + err.Error())
+		}
+		return func() part.Intent {
+			if !x.ready || s != x.now {
+				x.now, x.ready, x.drawn = s, true, nil
+			}
+			return nil
+		}
+	})
+}
+
+// Live reports whether the page grows.
+func (p *Page) Live() bool { return p.Tails }
+
+// Paste does nothing: nothing is written.
+func (p *Page) Paste(string) {}
+
+// Scroll moves the page by n lines; View bounds it.
+func (p *Page) Scroll(n int) {
+	p.top = max(p.top+n, 0)
+	p.follow = false
+}
+
+// Key takes a key.
+func (p *Page) Key(k keys.Key) (part.Intent, bool) {
+	switch do := p.Keys.Find(k, keys.InOverlay, keys.Everywhere); {
+	case do == keys.Close && k.Keystroke() == "enter" && p.Accept != nil:
+		return p.Accept(), true
+	case do == keys.Close, do == keys.Back:
+		return part.Show{Overlay: p.Under}, true
+	default:
+		return part.Act(do), true
+	}
+}
+
+// View draws the page.
+func (p *Page) View(t *paint.Theme, w, h int) (out []string, x, y int) {
+	title, hints := []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(p.Title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(" closes ")}
+	if p.Accept != nil {
+		enter := []paint.Span{paint.Accent.Span("Enter"), paint.Dim.Span(" " + p.Enter + " ")}
+		hints = append(append(enter, paint.Dim.Span(" ")), hints...)
+		if paint.WidthOf(title)+1+paint.WidthOf(hints) > w {
+			hints = enter
+		}
+	}
+	head := t.Justify(w, title, hints)
+	lines := p.Draw(t, w-paint.Gutter-1)
+	room := max(h-2, 0)
+	if p.follow = p.Tails && (p.follow || p.top >= len(lines)-room); p.follow {
+		p.top = len(lines)
+	}
+	p.top = max(min(p.top, len(lines)-room), 0)
+	out = []string{head, ""}
+	shown := lines[p.top:min(p.top+room, len(lines))]
+	out = append(out, paint.Indent(shown)...)
+	if below := len(lines) - p.top - room; below > 0 && len(out) > 2 {
+		out[len(out)-1] = t.Paint(paint.Dim, "  ↓ more")
+	}
+	for len(out) < h {
+		out = append(out, "")
+	}
+	return out[:h], -1, -1
+}
