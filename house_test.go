@@ -101,7 +101,7 @@ var rooms = []room{
 	// What is open, as data: entries of the ledger, and the exported file.
 	{path: "approvals/ledger", floor: 1, imports: []string{"approvals/content", "approvals/rules", "internal/short", "internal/visible", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
 	// Facts about a request without asking anybody: its reason, and what it would open.
-	{path: "approvals/review", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true},
+	{path: "approvals/review", floor: 1, pure: true},
 	// The files that an answer depends on, as data. The wiring reads the files.
 	{path: "approvals/content", floor: 1, pure: true},
 	// The settings of MCP servers, which the servers' room and the gate share.

@@ -76,24 +76,6 @@ func TestReviewer(t *testing.T) {
 	}
 }
 
-// TestFactsFromEarlierCalls: a refusal in one call becomes a fact in the question about the next
-// call.
-func TestFactsFromEarlierCalls(t *testing.T) {
-	refused := npm(approvals.Wish{})
-	refused.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
-		return refusedWrite(sandbox.Certain), nil
-	}
-	r := newRig(approvals.OnRequest, toolbox{"first": refused, "again": npm(writes("/home/u/.npm/x"))}, play(call("1", "first")), play(call("2", "again")))
-	r.cfg.Gate = approvals.NewGate(approvals.Options{Base: sandbox.WorkspaceWrite("/w"), Files: folders{}, Home: "/home/u", Workspace: "/w", Entries: func(string) (int, bool, bool) { return 0, false, false }})
-	r.face.ask = yes(approvals.Once)
-	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil || len(r.face.asked) != 1 {
-		t.Fatalf("%v, %d questions", err, len(r.face.asked))
-	}
-	if facts := strings.Join(r.face.asked[0].Facts, "\n"); !strings.Contains(facts, "refused exactly this") || !strings.Contains(facts, "openat /home/u/.npm/x") {
-		t.Errorf("facts %q", facts)
-	}
-}
-
 // TestNoWayOutsideInResults: results do not mention leaving the sandbox to a model that may not ask
 // for it. They still explain how to ask for a path.
 func TestNoWayOutsideInResults(t *testing.T) {

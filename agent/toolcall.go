@@ -34,7 +34,6 @@ package agent
 import (
 	"context"
 	"strings"
-	"time"
 
 	"codeagent/approvals"
 	"codeagent/event"
@@ -207,7 +206,7 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 		stage.Holder = held
 	}
 	stage.Ended = func(res tools.Result) { // of a background command
-		c.over(held, res)
+		c.learn(held, res, false)
 		c.note(res)
 	}
 	res, err := c.planned.Run(ctx, permit, stage)
@@ -215,16 +214,10 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 		res.Text = prompts.Foreign(res.Text)
 	}
 	if !c.action.Background {
-		c.over(held, res)
+		c.learn(held, res, false)
 		res = c.checkedOut(ctx, res, held)
 	}
 	return res, err
-}
-
-// over records the sandbox's denials to a finished command.
-func (c *toolCall) over(held *holder, res tools.Result) {
-	c.turn.agent.cfg.Gate.Saw(c.action, res.Verdict.Denials, time.Now())
-	c.learn(held, res, false)
 }
 
 // askPermit asks the question and settles the answer. said is the user's note with a yes, for

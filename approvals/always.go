@@ -8,7 +8,6 @@ import (
 
 	"codeagent/approvals/ask"
 	"codeagent/approvals/decide"
-	"codeagent/approvals/review"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
 	"codeagent/sandbox"
@@ -26,14 +25,6 @@ const mostLasting, maxLasting = 8, 16 << 10
 // put adds the answer Always to a question where it can be offered, and stores the question.
 func (g *Gate) put(q asked) *Request {
 	q.pin(g.opts.Content)
-	if g.opts.Entries != nil {
-		e := review.Evidence{Now: g.opts.Now(), Home: g.ledger.at.seen.Home, Seen: g.seenSoFar(q.Request, g.opts.Now()), Entries: g.opts.Entries}
-		command := q.Action.Command
-		if q.Action.Kind == word.KindServer {
-			command = "" // the words of a call are no command line
-		}
-		q.Facts = e.Facts(command, q.Grant)
-	}
 	if g.opts.Save == nil || q.Action.Kind == word.KindInput || q.Overwrites {
 		return g.open.put(q)
 	}

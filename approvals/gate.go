@@ -88,9 +88,6 @@ type Options struct {
 	Changed func([]ledger.Entry)
 	// Reasons: a command's request without a valid reason is returned to the model once.
 	Reasons bool
-	// Entries counts the entries of a folder, for the known facts that questions then state: see
-	// review.Evidence. Nil: they state none.
-	Entries func(folder string) (n int, more, ok bool)
 	// Hint is the hint of every refusal, where flags of codeagent exec would not help the person;
 	// "" means those flags.
 	Hint string
@@ -153,7 +150,7 @@ func NewGate(o Options) *Gate {
 	}
 	g := &Gate{
 		opts: o, modes: modes{now: decide.Consent{Mode: o.Mode, Refuse: decide.TopicsOf(o.Refuse)}}, limiter: limiter{unconfined: o.Base.Unconfined},
-		asker: asker{reasons: o.Reasons, facts: o.Entries != nil},
+		asker: asker{reasons: o.Reasons},
 	}
 	g.ledger.opts, g.ledger.limits, g.ledger.at = &g.opts, &g.limiter, newPlaces(o.Files, o.Home, o.Workspace)
 	g.ledger.rules.Store(g.ledger.at.rulesHere(o.Rules))

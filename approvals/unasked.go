@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"codeagent/approvals/decide"
 	"codeagent/approvals/review"
@@ -21,13 +20,12 @@ import (
 // asker holds the earlier requests and answers of the session. It decides which questions need not be
 // put. It is safe for concurrent use.
 type asker struct {
-	reasons, facts bool // from Options
+	reasons bool // from Options
 
 	mu       sync.Mutex
 	noes     []pastNo
 	given    []pastReason
 	returned []string // requests that were sent back since the last good reason
-	seen     []review.Seen
 }
 
 // UserSpoke forgets the requests that were denied, because the user has sent a new message.
@@ -71,35 +69,10 @@ func (k *asker) reasonless(r *Request, a Action, w decide.Want, must bool) *Refu
 	return nil
 }
 
-// Saw records what the sandbox denied to a, for the facts in later questions.
-func (k *asker) Saw(a Action, denials []sandbox.Denial, at time.Time) {
-	if !k.facts || len(denials) == 0 {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, d := range denials[:min(len(denials), maxSeen)] {
-		k.seen = append(k.seen, review.Seen{At: at, Command: a.Command, Denial: d})
-	}
-	k.seen = slices.Clone(k.seen[max(len(k.seen)-maxSeen, 0):])
-}
-
-// seenSoFar returns the denials of the session, including those of r.
-func (k *asker) seenSoFar(r Request, now time.Time) []review.Seen {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	out := slices.Clone(k.seen)
-	for _, d := range r.Denials {
-		out = append(out, review.Seen{At: now, Command: r.Action.Command, Denial: d})
-	}
-	return out
-}
-
 // Limits on what is remembered in a session. The oldest entries are dropped.
 const (
 	maxNoes    = 64
 	maxReasons = 64
-	maxSeen    = 256
 	// maxReturned limits how many requests in a row are returned: a model may be unable to give better
 	// reasons.
 	maxReturned = 3

@@ -22,7 +22,7 @@ type Config struct {
 	// AskForApproval is "untrusted", "on-request", "on-failure", "granular" or "never". Refuse is
 	// granular.refuse: the topics of questions that granular refuses.
 	AskForApproval string
-	// Reviewer is "off", "facts" or the name of a model; see ReviewModel.
+	// Reviewer is "off" or the name of a model; see ReviewModel.
 	Reviewer string
 	Refuse   []string
 	Sandbox  Sandbox
@@ -147,16 +147,12 @@ func (c Config) CompactAt() int {
 	return int(c.Context.At)
 }
 
-// ReviewModel returns the model that reads questions before the user, or "". facts: questions state
-// known facts about the request.
-func (c Config) ReviewModel() (name string, facts bool) {
-	switch c.Reviewer {
-	case "", "off":
-		return "", false
-	case "facts":
-		return "", true
+// ReviewModel returns the model that reads questions before the user, or "".
+func (c Config) ReviewModel() string {
+	if c.Reviewer == "off" {
+		return ""
 	}
-	return c.Reviewer, true
+	return c.Reviewer
 }
 
 // Patience returns how long a request is retried: retry.patience_s, or a default that is

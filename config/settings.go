@@ -98,7 +98,7 @@ var settings = []setting{
 	{key: "reasoning_effort", choices: []string{"", "none", "minimal", "low", "medium", "high", "xhigh"}, def: `""`, at: func(c *Config, _ string) any { return &c.ReasoningEffort },
 		doc: "How long the model may think, where it can. Empty: the provider's own default."},
 	{key: "reviewer", def: `"off"`, valid: validReviewer, at: func(c *Config, _ string) any { return &c.Reviewer },
-		doc: "What checks a request before you are asked. `facts`: the question says whether the sandbox refused exactly that, how much a yes opens, and where it lies. A model, written as in `model`: the facts, and that model reads each request first. It may refuse with a reason, or pass the question on to you; it cannot say yes. If it fails, you are asked. It gets your last message, the command and the reason. `off`: nothing."},
+		doc: "A model, written as in `model`, that reads each request before you are asked. It may refuse with a reason, or pass the question on to you; it cannot say yes. If it fails, you are asked. It gets your last message, the command and the reason. `off`: nothing."},
 	{key: "ask_for_approval", choices: []string{"untrusted", "on-request", "on-failure", "granular", "never"}, def: `"on-request"`, narrower: true, at: func(c *Config, _ string) any { return &c.AskForApproval },
 		doc: "When to ask: `untrusted` before every edit, every command that is not known to only read, everything typed to one, and each page of a host that no setting names; `on-request` when the model asks for more than the sandbox allows, for a page of such a host, or for a tool of an MCP server that does not claim to only read; `on-failure` also after a refused command; `granular` like `on-request`, but what `granular.refuse` lists is refused; `never` refuses instead of asking."},
 	{key: "trusted_folders", at: func(c *Config, _ string) any { return &c.Extensions.Trusted },
@@ -285,7 +285,7 @@ func validVariable(v any) error {
 
 func validReviewer(v any) error {
 	if v.(string) == "" {
-		return errors.New(`must be "off", "facts" or the name of a model`)
+		return errors.New(`must be "off" or the name of a model`)
 	}
 	return nil
 }

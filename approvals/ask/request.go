@@ -27,7 +27,7 @@ type Request struct {
 	GrantOnly bool
 	// Warnings are shown beside the grant, one sentence each.
 	Warnings []string
-	// Facts say what is known about what a yes opens, one sentence each (Options.Entries).
+	// Facts say what is known about what a yes opens, one sentence each.
 	Facts []string
 	// Justification is the model's reason, at most 2 KiB.
 	Justification string

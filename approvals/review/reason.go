@@ -1,6 +1,5 @@
-// Package review judges a request for more permissions without a model: what the model's reason
-// lacks (reason.go), and facts about the permissions that it asks for (facts.go). It only computes:
-// it reads nothing and decides nothing. Start at Subject.Fault and Evidence.Facts.
+// Package review judges a request for more permissions without a model: what the model's reason lacks.
+// It only computes: it reads nothing and decides nothing. Start at Subject.Fault.
 package review
 
 import (

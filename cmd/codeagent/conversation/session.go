@@ -177,8 +177,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	ses.Extensions = extensions.Read(ctx, ws)
 	configured := configured(o, ses.Extensions, ws.Config)
 	ws.Policy = servers.Protect(ws, ses.Extensions.Protect(ws, ws.Policy), configured)
-	reviewer, facts := ws.Config.ReviewModel()
-	if ses.reviewer, err = ses.reviewerOf(ctx, reviewer); err != nil {
+	if ses.reviewer, err = ses.reviewerOf(ctx, ws.Config.ReviewModel()); err != nil {
 		ses.Close()
 		return nil, err
 	}
@@ -190,7 +189,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		GrantsHosts: hosts, GrantsSockets: sockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit, Content: contents{ses},
 		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
-		Hint: o.Hint, Entries: counting(facts), Careless: ws.Config.Unkept == "allow",
+		Hint: o.Hint, Careless: ws.Config.Unkept == "allow",
 	})
 	ses.Gate.SetCommand(o.Command, func(g sandbox.Grant) []string {
 		flags, left := ws.Place.Flags(ws.Config, "", g, nil)
@@ -242,14 +241,6 @@ func configured(o Options, project extensions.Found, settings config.Config) map
 	}
 	maps.DeleteFunc(out, func(name string, _ server.Settings) bool { return settings.DisabledServers()[name] })
 	return out
-}
-
-// counting returns what counts the entries of a folder; nil if questions state no facts.
-func counting(facts bool) func(string) (int, bool, bool) {
-	if !facts {
-		return nil
-	}
-	return workspace.Entries
 }
 
 // NoModel is the error that a person is to choose what to do without a configured model.
