@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"codeagent/linuxsandbox/broker/evidence"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"codeagent/linuxsandbox/broker"
 
 	"golang.org/x/sys/unix"
 )
@@ -147,7 +146,7 @@ func exhaust(p place) error {
 	if err := unix.Mkdir(p.out+"/none", 0o755); err == nil || err == unix.EEXIST {
 		return nil // without a sandbox nothing is refused
 	}
-	for i := range broker.MaxDenials + 10 {
+	for i := range evidence.MaxDenials + 10 {
 		if err := unix.Mkdir(p.out+"/none"+strconv.Itoa(i), 0o755); err == nil {
 			return errors.New("something was made outside")
 		}

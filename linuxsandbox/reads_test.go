@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"codeagent/internal/attack"
-	"codeagent/linuxsandbox/broker"
+	"codeagent/linuxsandbox/broker/evidence"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -26,7 +26,7 @@ import (
 // is.
 func TestReadsSeen(t *testing.T) { inSettings(t, "^TestReadsSeenInSetting$") }
 
-const floodReads = broker.MaxDenials + 200
+const floodReads = evidence.MaxDenials + 200
 
 // envReads tells the victim its stage.
 const envReads = "CODEAGENT_TEST_READS"
@@ -383,7 +383,7 @@ func TestReadsSeenInSetting(t *testing.T) {
 
 	// A flood is bounded, and its trace says that it is not whole.
 	p.DenyRead = append(p.DenyRead, stage+"/flood")
-	if _, _, trace = both("flood", ""); len(trace.Denials) != broker.MaxDenials || trace.Evidence != sandbox.EvidencePartial {
+	if _, _, trace = both("flood", ""); len(trace.Denials) != evidence.MaxDenials || trace.Evidence != sandbox.EvidencePartial {
 		t.Errorf("after a flood: %d denials, %s", len(trace.Denials), trace.Evidence)
 	}
 }

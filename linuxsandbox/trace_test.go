@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"codeagent/linuxsandbox/broker"
+	"codeagent/linuxsandbox/broker/evidence"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect/protecttest"
 	"codeagent/sandbox/sandboxtest"
@@ -193,7 +193,7 @@ func TestTraceIsBounded(t *testing.T) {
 	defer b.Close()
 	th := newTheatre(t, b)
 	tr := th.trace(t, "", `cd ../away; for i in {1..1100}; do : > new$i; done 2>/dev/null; chmod 600 file; : > last`)
-	if tr.Evidence != sandbox.EvidencePartial || len(tr.Denials) != broker.MaxDenials+1 {
+	if tr.Evidence != sandbox.EvidencePartial || len(tr.Denials) != evidence.MaxDenials+1 {
 		t.Errorf("%s, %d denials", tr.Evidence, len(tr.Denials))
 	}
 	for _, name := range []string{"new1", "new1100", "file", "last"} { // a flood hides nothing that comes later

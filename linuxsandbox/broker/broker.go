@@ -3,7 +3,7 @@
 // Package broker answers the system calls that the filter asks about, with one thread for
 // each command. It opens the file that a call names, judges it by the policy, and changes
 // files and connects sockets for the command, with the rights of the command; it mounts
-// nothing and starts no process. Start with Broker.handle, the switch over the handlers.
+// nothing and starts no process. Start with handlers.handle, the switch over the handlers.
 //
 //	command: chmod("a") ─▶ kernel: notification ─▶ broker thread
 //	   pathwalk opens the file that the call names
@@ -29,13 +29,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 
 	"codeagent/internal/git"
-	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/evidence"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/broker/processes"
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
@@ -50,37 +50,28 @@ import (
 // Broker serves one command. run ends when Stop is called or, since Linux 6.11, when no
 // process of the command is left.
 type Broker struct {
-	wake  int        // an eventfd, written by end
-	ready chan error // nil once the thread has the rights of the command
-	given chan int   // the listener; closed without one if the command never started
-	done  chan struct{}
-	posts *posts
-	command
-	sockets *sockets.Sockets
-}
+	wake     int        // an eventfd, written by end
+	ready    chan error // nil once the thread has the rights of the command
+	given    chan int   // the listener; closed without one if the command never started
+	done     chan struct{}
+	posts    *posts
+	handlers handlers
 
-// command is what the handlers of calls share. Only the broker's thread uses it until done is
-// closed.
-type command struct {
 	// rules are the kernel rules that hold for this command.
 	rules    notify.Rules
 	session  *Session
+	keeper   int // its PID
 	walk     pathwalk.Walker
-	log      evidence
+	log      *evidence.Log
 	judge    judge
 	rights   rights
 	held     *holding
 	observer observer
 	waiting  waitingCalls
-	masks    masks
 	fresh    freshFile
 	links    gitlinks
 	tracked  trackedFiles
-	terms    terminals
 }
-
-// maxLookUps bounds the name service questions that wait for the broker's thread.
-const maxLookUps = 256
 
 // Options are the inputs of New.
 type Options struct {
@@ -144,9 +135,6 @@ func New(o Options) (*Broker, error) {
 	for _, path := range o.Protection.granted {
 		b.judge.roots.open(path)
 	}
-	if o.Command.Terminal {
-		b.terms.addTerminal(o.Command.Stdin)
-	}
 	go b.run()
 	return b, nil
 }
@@ -165,27 +153,19 @@ func assemble(o Options) (*Broker, error) {
 	held := newHolding(o.Life, o.Holder, o.Command.Learn, left)
 	b := &Broker{
 		wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), posts: left,
-		command: command{rules: notify.RulesOf(o.Order), session: o.Session, held: held},
+		rules: notify.RulesOf(o.Order), session: o.Session, keeper: o.Keeper, held: held,
 	}
-	mounts, caps := o.Order.Mounts, o.Order.KeptCaps()
+	mounts := o.Order.Mounts
 	b.walk = pathwalk.Walker{Mounts: mountsOf(mounts), Instead: b.judge.inMemory, OnHost: b.judge.onHost}
-	b.log = evidence{level: o.Command.Evidence, reads: o.Order.Reads, keeper: o.Keeper, walk: &b.walk}
-	b.judge = judge{policy: withOwnFolders(o.Policy, mounts), protection: o.Protection, reach: o.reach(), reading: readingOf(o.Order), session: o.Session, walk: &b.walk, log: &b.log}
+	b.log = evidence.New(o.Command.Evidence, o.Order.Reads, o.Keeper, &b.walk)
+	b.judge = judge{policy: withOwnFolders(o.Policy, mounts), protection: o.Protection, reach: o.reach(), session: o.Session, walk: &b.walk, log: b.log}
+	b.judge.repos = repositories{o.Session.Files, &b.walk, &b.judge.protection, &b.judge.policy}
 	b.links.judge, b.tracked.judge = &b.judge, &b.judge
 	b.judge.history = history{versions: o.Command.Versions, judge: &b.judge}
-	b.rights = rights{keep: caps, mounted: mounts != nil, log: &b.log}
-	held.judge, held.log, held.handle = &b.judge, &b.log, b.handleAll
-	b.observer = observer{to: o.Command.Observer, changed: o.Command.Changed, judge: &b.judge, walk: &b.walk, session: o.Session}
-	b.terms = terminals{
-		ownPTS: mounts != nil && mounts.Terminals, ownSession: ownSession(o.Command), takes: o.Taking, judge: &b.judge, walk: &b.walk, log: &b.log,
-	}
-	b.sockets = sockets.New(sockets.Options{
-		Policy: &b.judge.policy, Walk: &b.walk, Record: b.log.record, Refuse: held.refuseConnect, Unread: b.unread, MakeFile: entries{&b.command}.makeSocket,
-		LookUp: func(n *notify.Notification, client *netns.Client, q *netns.Question) bool {
-			return left.add(maxLookUps, func() { held.lookUp(n, client, q) })
-		},
-		Records: &o.Session.sockets, Network: o.Session.Net, Inet: o.Order.Network, HostNet: o.Order.HostNet, Taking: o.Taking, Caps: caps, Wake: wake,
-	})
+	b.rights = rights{keep: o.Order.KeptCaps(), mounted: mounts != nil, log: b.log}
+	held.judge, held.log, held.handle = &b.judge, b.log, b.handleAll
+	b.observer = observer{to: o.Command.Observer, changed: o.Command.Changed, judge: &b.judge, walk: &b.walk, still: filesLock{o.Session.Files}}
+	b.handlers = b.handlersFor(o)
 	return b, nil
 }
 
@@ -224,7 +204,7 @@ func (b *Broker) Stop() {
 	close(b.given)
 	b.end()
 	<-b.done
-	b.sockets.Leave()
+	b.handlers.sockets.Leave()
 	unix.Close(b.wake)
 }
 
@@ -236,7 +216,7 @@ func (b *Broker) Refused() []sandbox.Denial {
 	if b == nil {
 		return nil
 	}
-	return b.log.refused()
+	return b.log.Refused()
 }
 
 // Trace returns what the broker saw. It waits for the broker's end.
@@ -245,7 +225,7 @@ func (b *Broker) Trace() sandbox.Trace {
 		return sandbox.Trace{Evidence: sandbox.EvidenceNothing}
 	}
 	<-b.done
-	return b.log.trace(b.sockets.Blind())
+	return b.log.Trace(b.handlers.sockets.Blind())
 }
 
 // Allows reports whether the policy, without what was revoked, opens path for what is at the moment at from,
@@ -262,7 +242,7 @@ func (b *Broker) run() {
 	defer b.held.close()
 	defer b.posts.close()
 	defer b.held.cancel() // no answer is applied any more
-	defer b.terms.dropTerminals(func(madeTerminal) bool { return true })
+	defer b.handlers.terms.Close()
 	b.rights.dropped = kernel.HeldCaps() &^ b.rights.keep
 	err := sockets.BecomeCommand(b.rights.keep)
 	b.ready <- err
@@ -275,7 +255,7 @@ func (b *Broker) run() {
 	}
 	defer unix.Close(listener)
 	defer b.walk.Close()
-	defer b.sockets.Stop()
+	defer b.handlers.sockets.Stop()
 	defer b.waiting.close()
 	defer b.fresh.drop()
 	defer b.links.settle(true)
@@ -334,8 +314,8 @@ func (b *Broker) patience() int {
 // learned first.
 func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
 	defer b.judge.looks.forget()
-	a := b.handle(n)
-	for rounds := 0; a.Again; a = b.handle(n) {
+	a := b.handlers.handle(n)
+	for rounds := 0; a.Again; a = b.handlers.handle(n) {
 		// learning.asked bounds the rounds of Command.Learn.
 		b.judge.makeLooks()
 		if asked, reported := b.judge.history.ask(), b.observer.report(); asked || reported {
@@ -346,86 +326,6 @@ func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
 		}
 	}
 	return a
-}
-
-// handle handles one call once.
-func (b *Broker) handle(n *notify.Notification) notify.Reply {
-	if c := calls.MetadataOf(n.NR); c != nil {
-		return b.changeMetadata(n, c)
-	}
-	if c := calls.FileOf(n.NR); c != nil {
-		return b.changeFile(n, c)
-	}
-	if c := calls.RefusedOf(n.NR); c != nil {
-		if b.rules.Has(notify.ByDomain) && b.traces(n) {
-			return b.rules.Proceed(notify.ByDomain)
-		}
-		return b.refuseCall(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name}, c.Needs(n))
-	}
-	if c := calls.ProcessOf(n.NR); c != nil {
-		return b.process(n, c)
-	}
-	switch n.NR {
-	case unix.SYS_UMASK:
-		if errno := b.masks.umask(n); errno != 0 {
-			return notify.Failed(errno)
-		}
-		return b.rules.Proceed(notify.ByCaller)
-	case unix.SYS_KILL, unix.SYS_PIDFD_OPEN:
-		b.noteSignal(n, int(int32(n.Args[0])))
-		return b.rules.Proceed(notify.BySignals)
-	case unix.SYS_EXIT_GROUP:
-		b.notePrivileges(n)
-		b.log.exit(n)
-		return b.rules.Proceed(notify.ByCaller)
-	case unix.SYS_IOCTL:
-		return b.terms.resize(n)
-	case unix.SYS_FLOCK:
-		return b.lock(n)
-	case unix.SYS_FTRUNCATE:
-		return b.shorten(n)
-	case unix.SYS_CONNECT, unix.SYS_BIND:
-		return b.sockets.Answer(n)
-	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
-		if errno, answered := b.sockets.Name(n); answered {
-			return notify.Failed(errno)
-		}
-		return b.rules.Proceed(notify.ByCaller)
-	case unix.SYS_SOCKET:
-		return b.refuseSocket(n, "socket")
-	case unix.SYS_SOCKETPAIR:
-		return b.refuseSocket(n, "socketpair")
-	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
-		if errno := b.sockets.Send(n); errno != 0 {
-			return notify.Failed(errno)
-		}
-		return b.rules.Proceed(notify.ByNetwork)
-	}
-	return notify.Failed(unix.ENOSYS)
-}
-
-// changeFile answers a call that opens, makes or removes a file.
-func (b *Broker) changeFile(n *notify.Notification, c *calls.File) notify.Reply {
-	if !b.judge.protection.any() && !b.log.sees() && c.Kind != calls.Access {
-		return b.rules.Proceed(notify.ByLandlock) // no path is brokered
-	}
-	switch c.Kind {
-	case calls.Open, calls.Creat, calls.Openat2:
-		return opens{&b.command}.openFile(n, c)
-	case calls.Access:
-		return b.access(n, c)
-	}
-	b.session.mu.Lock()
-	defer b.session.unlock()
-	switch c.Kind {
-	case calls.Truncate:
-		return opens{&b.command}.truncate(n, c)
-	case calls.Rename:
-		return moves{&b.command}.rename(n, c)
-	case calls.Link:
-		return moves{&b.command}.link(n, c)
-	}
-	return entries{&b.command}.entry(n, c)
 }
 
 // Probe tests whether a broker could serve the command with this keeper and first thread:
@@ -470,22 +370,9 @@ func canBroker(tid int) error {
 	return nil
 }
 
-// threadsOf lists the threads of a process.
-func threadsOf(process int) (tids []int, err error) {
-	entries, err := os.ReadDir(kernel.ProcDir + "/" + strconv.Itoa(process) + "/task")
-	for _, entry := range entries {
-		tid, bad := strconv.Atoi(entry.Name())
-		if bad != nil {
-			return nil, bad
-		}
-		tids = append(tids, tid)
-	}
-	return tids, err
-}
-
 // threadOf finds the thread of a process whose number in its PID namespace is inside.
 func threadOf(process, inside int) (int, error) {
-	tids, err := threadsOf(process)
+	tids, err := processes.ThreadsOf(process)
 	if err != nil {
 		return 0, err
 	}

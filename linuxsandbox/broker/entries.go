@@ -3,9 +3,12 @@
 package broker
 
 import (
+	"sync"
+
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/broker/umask"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
@@ -13,9 +16,22 @@ import (
 )
 
 // entries answers calls on one entry of a folder: mkdir, rmdir, unlink, symlink, mknod.
-type entries struct{ *command }
+type entries struct {
+	rules    notify.Rules
+	walk     *pathwalk.Walker
+	judge    *judge
+	observer *observer
+	still    sync.Locker // held from the judgement to the change
+	deny     *denials
+	losses   *losses
+	masks    *umask.Masks
+	fresh    *freshFile
+	log      interface{ Supersede(target string) }
+}
 
-func (h entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
+func (h *entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
+	h.still.Lock()
+	defer h.still.Unlock()
 	m, err := c.First(n)
 	text := ""
 	if c.Kind == calls.Symlink && err == nil {
@@ -23,12 +39,12 @@ func (h entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 		m, err = c.Second(n)
 	}
 	if err != nil {
-		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	s, err := h.walk.Spot(n, m)
 	if err != nil {
-		h.noteHidden(n, c.Name, sandbox.KindWrite, m, err)
-		return h.unfound(n, c.Name, m, err)
+		h.deny.noteHidden(n, c.Name, sandbox.KindWrite, m, err)
+		return h.deny.unfound(n, c.Name, m, err)
 	}
 	defer s.Close()
 	folder := c.Kind == calls.Mkdir || c.Kind == calls.Rmdir || c.Kind == calls.Unlink && c.Flags(n)&unix.AT_REMOVEDIR != 0
@@ -45,7 +61,7 @@ func (h entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 	return h.add(n, c, s, text, who)
 }
 
-func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, who whose) notify.Reply {
+func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, who whose) notify.Reply {
 	flags := int(c.Flags(n))
 	if c.Kind == calls.Rmdir {
 		flags = unix.AT_REMOVEDIR
@@ -55,14 +71,14 @@ func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, 
 	}
 	st, err := s.Stat()
 	if err == unix.EACCES && who == nobodys {
-		return h.refuseNew(n, c.Name, s, lack{}) // the folder has no search permission
+		return h.deny.refuseNew(n, c.Name, s, lack{}) // the folder has no search permission
 	}
 	if err != nil {
-		h.judge.log.supersede(s.Full())
+		h.log.Supersede(s.Full())
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	if who == nobodys {
-		return h.refuseRemoval(n, c.Name, s, &st, flags)
+		return h.deny.refuseRemoval(n, c.Name, s, &st, flags)
 	}
 	if d := h.judge.refusesEntry(n, s, &st, false); d != nil {
 		switch restores, known := h.judge.history.restores(n, s, &st); {
@@ -72,9 +88,9 @@ func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, 
 			if h.judge.history.checksOut(n, s) {
 				d.Unwritten = &sandbox.Unwritten{} // git continues without it
 			}
-			return h.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
+			return h.deny.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
 		}
-		if s, err = h.hostSpot(s); err != nil {
+		if s, err = hostSpot(h.walk, s); err != nil {
 			return notify.Failed(kernel.ErrnoOf(err))
 		}
 		defer s.Close()
@@ -83,7 +99,7 @@ func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, 
 		return a
 	}
 	if flags == 0 {
-		if a, stops := h.losingEntry(n, c.Name, s, &st); stops {
+		if a, stops := h.losses.losingEntry(n, c.Name, s, &st); stops {
 			return a
 		}
 	}
@@ -91,15 +107,14 @@ func (h entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, 
 		return notify.Failed(unix.ESRCH)
 	}
 	if err = unix.Unlinkat(s.Dir, s.Last, flags); err == nil {
-		h.judge.roots.replaced(&h.judge.protection, s.Full())
-		h.session.own.removed(&st)
+		h.judge.removed(s.Full(), &st)
 		h.fresh.removed(&st)
 	}
-	return h.performed(n, c.Name, s.Full(), err)
+	return h.deny.performed(n, c.Name, s.Full(), err)
 }
 
 // add makes an entry. EEXIST comes before a denial, because mkdir -p relies on it.
-func (h entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string, who whose) notify.Reply {
+func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string, who whose) notify.Reply {
 	_, err := s.Stat()
 	if err == nil {
 		return notify.Failed(unix.EEXIST)
@@ -108,11 +123,11 @@ func (h entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, tex
 		if err != unix.ENOENT && err != unix.EACCES {
 			return notify.Failed(kernel.ErrnoOf(err))
 		}
-		return h.refuseNew(n, c.Name, s, h.lacksNode(n, c))
+		return h.deny.refuseNew(n, c.Name, s, h.lacksNode(n, c))
 	}
-	closes := h.judge.closes
+	closes := h.judge.repos.closes
 	if c.Kind == calls.Mkdir {
-		closes = h.judge.foreign // an empty folder holds nothing that git runs
+		closes = h.judge.repos.foreign // an empty folder holds nothing that git runs
 	}
 	d, brings := h.judge.refusesPlace(n, s.Full(), closes), false
 	if d != nil && c.Kind == calls.Mkdir {
@@ -122,56 +137,53 @@ func (h entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, tex
 		}
 		if brings = before.Folder || h.judge.history.checksOut(n, s); brings {
 			d = nil
-			if s, err = h.hostSpot(s); err != nil {
+			if s, err = hostSpot(h.walk, s); err != nil {
 				return notify.Failed(kernel.ErrnoOf(err))
 			}
 			defer s.Close()
 		}
 	}
-	if d == nil && c.Kind == calls.Symlink && h.judge.linksAway(n, s.Full(), text) {
+	if d == nil && c.Kind == calls.Symlink && h.judge.repos.linksAway(n, s.Full(), text) {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full()}
 	}
 	if d == nil {
-		d = h.judge.refusesMark(n, s)
+		d = h.judge.repos.refusesMark(n, s)
 	}
 	if d != nil {
-		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
+		return h.deny.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
 	}
 	if a, first := h.observer.beforeEntries(s); first {
 		return a
 	}
 	if err = h.make(n, c, s, text); err == nil {
 		h.judge.made(s)
-		if brings {
-			h.session.own.bring(s)
-		}
-		if c.Kind == calls.Mkdir && !h.judge.protection.isTemporary(s.Path) {
-			h.session.own.folder(s)
+		if c.Kind == calls.Mkdir {
+			h.judge.madeFolder(s, brings)
 		}
 	}
-	return h.performed(n, c.Name, s.Full(), err)
+	return h.deny.performed(n, c.Name, s.Full(), err)
 }
 
-func (h entries) make(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string) error {
+func (h *entries) make(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string) error {
 	if c.Kind == calls.Symlink {
 		if !n.Waits() {
 			return unix.ESRCH
 		}
 		return unix.Symlinkat(text, s.Dir, s.Last)
 	}
-	m, err := h.masks.modeFor(n, c.Flags(n))
+	m, err := h.masks.For(n, c.Flags(n))
 	if err != nil {
 		return err
 	}
 	if c.Kind == calls.Mkdir {
-		err = unix.Mkdirat(s.Dir, s.Last, m.mode)
+		err = unix.Mkdirat(s.Dir, s.Last, m.Bits)
 	} else {
-		err = makeNode(s, c.Flags(n)&unix.S_IFMT, m.mode)
+		err = makeNode(s, c.Flags(n)&unix.S_IFMT, m.Bits)
 	}
 	if err != nil {
 		return err
 	}
-	return m.complete(s)
+	return m.Complete(s)
 }
 
 // makeNode makes a regular file, a pipe or a socket.
@@ -186,7 +198,7 @@ func makeNode(s pathwalk.Spot, kind, mode uint32) error {
 }
 
 // lacksNode returns the capability that the making of a device needs, if c makes one.
-func (h entries) lacksNode(n *notify.Notification, c *calls.File) lack {
+func (h *entries) lacksNode(n *notify.Notification, c *calls.File) lack {
 	if kind := c.Flags(n) & unix.S_IFMT; c.Kind == calls.Mknod && (kind == unix.S_IFCHR || kind == unix.S_IFBLK) {
 		return lack{errno: unix.EPERM, caps: 1 << unix.CAP_MKNOD}
 	}

@@ -5,10 +5,12 @@ package broker
 import (
 	"os"
 	"strings"
+	"sync"
 
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/broker/umask"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
@@ -50,14 +52,49 @@ func (h *holding) lookUp(n *notify.Notification, client *netns.Client, q *netns.
 	}}):
 	default:
 		if client.Counts(q, n.TID) {
-			h.log.record(n, d)
+			h.log.Record(n, d)
 		}
 		q.Refuse()
 	}
 }
 
-// makeSocket lets bind make the file of a socket at path, if the policy allows it.
-func (h entries) makeSocket(n *notify.Notification, path string, bind func(at pathwalk.Spot, mask, own uint32) unix.Errno) notify.Reply {
+// socketFiles makes the files of sockets.
+type socketFiles struct {
+	walk     socketWalk
+	judge    socketJudge
+	observer interface {
+		beforeEntries(entries ...pathwalk.Spot) (a notify.Reply, first bool)
+	}
+	still sync.Locker // held from the judgement to the change
+	deny  *denials
+	full  func() bool // the session can have no more
+}
+
+type socketWalk interface {
+	Open(c pathwalk.Caller, m pathwalk.Name) (int, error)
+	SpotIn(dir int, last string, slash bool) pathwalk.Spot
+}
+
+type socketJudge interface {
+	refusesSocket(n *notify.Notification, path string) *sandbox.Denial
+	changed(path string) // something is made there
+}
+
+// refusesSocket returns the denial of a socket's file at path, or nil.
+func (j *judge) refusesSocket(n *notify.Notification, path string) *sandbox.Denial {
+	if j.protection.brokered(path) {
+		return j.refusesPath(n, path)
+	}
+	if judged := j.policy.JudgeWrite(path); !judged.Allowed {
+		return &sandbox.Denial{Kind: judged.Kind, Target: path}
+	}
+	return nil
+}
+
+func (j *judge) changed(path string) { j.session.changed(path) }
+
+// make lets bind make the file of a socket at path, if the policy allows it.
+func (h *socketFiles) make(n *notify.Notification, path string, bind func(at pathwalk.Spot, mask, own uint32) unix.Errno) notify.Reply {
 	slash := strings.LastIndexByte(path, '/')
 	folder, base := path[:slash+1], path[slash+1:]
 	if base == "" {
@@ -71,37 +108,31 @@ func (h entries) makeSocket(n *notify.Notification, path string, bind func(at pa
 	}
 	parent, err := h.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: folder})
 	if err != nil {
-		return notify.Failed(h.unread(n, "bind", sandbox.KindSocket, err))
+		return notify.Failed(h.deny.unread(n, "bind", sandbox.KindSocket, err))
 	}
 	s := h.walk.SpotIn(parent, base, false)
 	s.Asked = path
 	defer s.Close()
-	mask, err := maskOf(n.Thread())
+	mask, err := umask.Of(n.Thread())
 	if err != nil || !n.Waits() {
 		return notify.Failed(unix.ESRCH)
 	}
-	own, err := maskOf(os.Getpid())
+	own, err := umask.Of(os.Getpid())
 	if err != nil {
 		own = 0
 	}
-	h.session.mu.Lock()
-	defer h.session.mu.Unlock()
+	h.still.Lock()
+	defer h.still.Unlock()
 	target := s.Full()
-	var d *sandbox.Denial
-	if h.judge.protection.brokered(target) {
-		d = h.judge.refusesPath(n, target)
-	} else if judged := h.judge.policy.JudgeWrite(target); !judged.Allowed {
-		d = &sandbox.Denial{Kind: judged.Kind, Target: target}
+	if d := h.judge.refusesSocket(n, target); d != nil {
+		return h.deny.refuse(n, "bind", unix.EPERM, d, pinOf(s))
 	}
-	if d != nil {
-		return h.refuse(n, "bind", unix.EPERM, d, pinOf(s))
-	}
-	if h.session.sockets.Full() {
+	if h.full() {
 		return notify.Failed(unix.ENOSPC)
 	}
 	if a, first := h.observer.beforeEntries(s); first {
 		return a
 	}
-	h.session.changed(target)
+	h.judge.changed(target)
 	return notify.Failed(bind(s, mask, own))
 }

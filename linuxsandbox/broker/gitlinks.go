@@ -63,14 +63,14 @@ const (
 // concern reports whether the regular file at s is written so: a .git file below somebody else's work tree, one
 // by which git goes on, or a new commondir.
 func (l *gitlinks) concern(n *notify.Notification, s pathwalk.Spot) bool {
-	return git.IsEntry(s.Last) && !l.judge.protection.isTemporary(s.Full()) && l.judge.belowForeign(n, s.Path) ||
-		l.judge.isState(n, s.Full()) || l.judge.writesCommon(n, s)
+	return git.IsEntry(s.Last) && !l.judge.protection.isTemporary(s.Full()) && l.judge.repos.belowForeign(n, s.Path) ||
+		l.judge.repos.isState(n, s.Full()) || l.judge.repos.writesCommon(n, s)
 }
 
 // takeLink gives the command a file in memory in place of the file entry at s, which it may write. entry and s stay
 // the caller's. made: the broker made the entry for this call.
-func (h opens) takeLink(n *notify.Notification, o *opening, entry int, s pathwalk.Spot, made bool) notify.Reply {
-	l := &h.links
+func (h *opens) takeLink(n *notify.Notification, o *opening, entry int, s pathwalk.Spot, made bool) notify.Reply {
+	l := h.links
 	if len(l.pending) == maxPending {
 		return notify.Failed(unix.EMFILE)
 	}
@@ -81,7 +81,7 @@ func (h opens) takeLink(n *notify.Notification, o *opening, entry int, s pathwal
 		p.entry, err = kernel.DupAbove(entry, kernel.LowestFD)
 	}
 	if err == nil && made {
-		p.made, err = h.hostSpot(s)
+		p.made, err = hostSpot(h.walk, s)
 	}
 	if err == nil {
 		p.before, err = contentOf(entry)
@@ -153,7 +153,7 @@ func (l *gitlinks) settle(last bool) {
 			return false
 		}
 		if p.refused != nil {
-			l.judge.log.record(&p.call, sandbox.Denial{Kind: sandbox.KindProtected, Operation: "write", Target: p.path, Why: p.refused.Error()})
+			l.judge.log.Record(&p.call, sandbox.Denial{Kind: sandbox.KindProtected, Operation: "write", Target: p.path, Why: p.refused.Error()})
 			l.unmake(p)
 		}
 		p.close()
@@ -233,7 +233,7 @@ func reachedByNoLink(dir string) bool {
 }
 
 // foreign returns nil if the session did not make the .git entry at name, and else, also where that cannot be
-// examined, that it is not there. judge.belowForeign refuses by the same question, so what cannot be examined
+// examined, that it is not there. judge.repos.belowForeign refuses by the same question, so what cannot be examined
 // is true there and false here. This one needs no caller: its process may have ended.
 func (l *gitlinks) foreign(name string) error {
 	fd, err := kernel.Openat2(unix.AT_FDCWD, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"codeagent/linuxsandbox/broker/evidence"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -64,7 +65,7 @@ type holding struct {
 	learning learning
 
 	judge *judge
-	log   *evidence
+	log   *evidence.Log
 	// handle handles a call again, from its start.
 	handle func(n *notify.Notification) notify.Reply
 }
@@ -143,7 +144,7 @@ func (h *holding) holds(n *notify.Notification, d *sandbox.Denial) bool {
 	if h.holder == nil || h.answered[keyOf(d)] || h.wasRevoked(d) || h.noes >= MaxNoes || len(h.calls) >= MaxWaiting || !h.askable(d) {
 		return false
 	}
-	return h.holder.Asks(h.log.described(n, *d))
+	return h.holder.Asks(h.log.Described(n, *d))
 }
 
 func keyOf(d *sandbox.Denial) heldKey {
@@ -208,7 +209,7 @@ func (h *holding) ask() {
 			return true
 		}
 		if i < 0 {
-			h.put(&question{key: c.key, shown: shown}, h.log.described(&c.n, c.denials[0]))
+			h.put(&question{key: c.key, shown: shown}, h.log.Described(&c.n, c.denials[0]))
 		}
 		return false
 	})

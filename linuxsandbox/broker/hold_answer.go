@@ -77,7 +77,7 @@ func (h *holding) deny(c *heldCall) {
 		return
 	}
 	for _, d := range c.denials {
-		h.log.record(&c.n, d)
+		h.log.Record(&c.n, d)
 	}
 	if c.lookup != nil {
 		c.lookup(false)

@@ -33,7 +33,7 @@ func (h *holding) learn(n *notify.Notification, pins []pin, d sandbox.Denial) bo
 	if l.learn == nil || slices.Contains(l.asked, key) || !h.askable(&d) || aboutFile(d.Kind) && !h.learnable(n, d.Target, pins) {
 		return false
 	}
-	grant, yes := l.learn(h.log.described(n, d))
+	grant, yes := l.learn(h.log.Described(n, d))
 	if !yes {
 		return false
 	}
@@ -48,7 +48,7 @@ func (h *holding) learn(n *notify.Notification, pins []pin, d sandbox.Denial) bo
 // is not protected, and it is one of the files that the call names.
 func (h *holding) learnable(n *notify.Notification, path string, pins []pin) bool {
 	all := h.judge.policy.Plus([]string{"/"}, nil)
-	if !all.JudgeWrite(path).Allowed || slices.ContainsFunc(gitFolders("/", path), func(dir string) bool { return h.judge.foreignGit(n, dir) }) {
+	if !all.JudgeWrite(path).Allowed || slices.ContainsFunc(gitFolders("/", path), func(dir string) bool { return h.judge.repos.foreignGit(n, dir) }) {
 		return false
 	}
 	shown := showFile(heldKey{sandbox.KindWrite, path})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"codeagent/internal/git"
+	"codeagent/linuxsandbox/broker/evidence"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -32,25 +33,25 @@ type judge struct {
 	roots grantedRoots
 	// reach is what Landlock lets the command write without the broker.
 	reach   []string
-	reading reading
 	session *Session
 	walk    *pathwalk.Walker
+	repos   repositories
 	looks   looks
 	history history
-	log     *evidence
+	log     *evidence.Log
 	// mayLose: a person allowed the command to make changes that undo cannot restore.
 	mayLose bool
 }
 
 // refusesPath returns the denial of any change of the content at path, or nil.
 func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial {
-	d := j.refusesPlace(n, path, j.closes)
+	d := j.refusesPlace(n, path, j.repos.closes)
 	of, _ := protect.LockOf(path)
 	if (d == nil || d.Kind == sandbox.KindProtected) && git.IsSettings(filepath.Base(of)) && !j.protection.isTemporary(of) &&
-		(d != nil || j.granted(of)) && j.closed(n, filepath.Dir(of)) {
+		(d != nil || j.repos.granted(of)) && j.repos.closed(n, filepath.Dir(of)) {
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: of, Why: onlyRenamed}
 	}
-	if d == nil && j.isState(n, path) {
+	if d == nil && j.repos.isState(n, path) {
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path, Why: "codeagent installs its own copy of what git continues"}
 	}
 	return d
@@ -61,7 +62,7 @@ func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial
 func (j *judge) refusesPlace(n *notify.Notification, path string, closes func(n *notify.Notification, dir, path string) bool) *sandbox.Denial {
 	judged := j.protection.policy.JudgeWrite(path)
 	if judged.Kind == sandbox.KindProtected {
-		if dir := repositoryOf(path); j.session.own.at(n, j.walk, dir) && !j.belowForeign(n, dir) {
+		if dir := repositoryOf(path); j.session.own.at(n, j.walk, dir) && !j.repos.belowForeign(n, dir) {
 			judged = j.protection.policy.JudgeInOwn(path)
 		} else if j.history.ownTree(n, path) {
 			judged = j.protection.policy.JudgeTracked(path)
@@ -108,10 +109,10 @@ func (j *judge) refusesRest(n *notify.Notification, path string, st *unix.Stat_t
 	if locks(path) && j.session.own.locked(st) {
 		return nil
 	}
-	if d := j.refusesPlace(n, path, j.foreign); d != nil {
+	if d := j.refusesPlace(n, path, j.repos.foreign); d != nil {
 		return d
 	}
-	if dir, _ := git.Locks(path); dir != "" && !j.protection.isTemporary(path) && j.closed(n, dir) {
+	if dir, _ := git.Locks(path); dir != "" && !j.protection.isTemporary(path) && j.repos.closed(n, dir) {
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path, Note: "git outside the sandbox holds this lock, or left it"}
 	}
 	// A removed name of an open file is judged as if it still existed.
@@ -120,7 +121,7 @@ func (j *judge) refusesRest(n *notify.Notification, path string, st *unix.Stat_t
 			return d
 		}
 	}
-	if !git.IsEntry(filepath.Base(path)) || kernel.IsFolder(st) || j.session.own.has(st) || j.protection.isTemporary(path) || j.granted(path) {
+	if !git.IsEntry(filepath.Base(path)) || kernel.IsFolder(st) || j.session.own.has(st) || j.protection.isTemporary(path) || j.repos.granted(path) {
 		return nil
 	}
 	return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
@@ -142,7 +143,7 @@ func (j *judge) refusesEntry(n *notify.Notification, s pathwalk.Spot, st *unix.S
 	case j.protection.isTemporary(path):
 		return nil
 	case isDir && git.IsEntry(s.Last) && !j.session.own.has(st):
-	case !stays && git.IsMark(s.Last) && j.foreignGit(n, s.Path):
+	case !stays && git.IsMark(s.Last) && j.repos.foreignGit(n, s.Path):
 		// A git directory without its marks would lose its protection.
 	default:
 		return nil
@@ -152,14 +153,14 @@ func (j *judge) refusesEntry(n *notify.Notification, s pathwalk.Spot, st *unix.S
 
 // foreignGit reports whether dir is a git directory that the session did not make. It is true
 // where dir cannot be examined.
-func (j *judge) foreignGit(n *notify.Notification, dir string) bool {
-	is, own := j.git(n, dir)
+func (r *repositories) foreignGit(n *notify.Notification, dir string) bool {
+	is, own := r.git(n, dir)
 	return is && !own
 }
 
 // git reports whether dir is a git directory, and whether the session made it.
-func (j *judge) git(n *notify.Notification, dir string) (is, own bool) {
-	fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: dir, NoFollow: true})
+func (r *repositories) git(n *notify.Notification, dir string) (is, own bool) {
+	fd, err := r.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: dir, NoFollow: true})
 	if err == unix.ENOENT || err == unix.ENOTDIR {
 		return false, false
 	}
@@ -174,32 +175,32 @@ func (j *judge) git(n *notify.Notification, dir string) (is, own bool) {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return false, false
 	}
-	if j.session.own.has(&st) {
+	if r.files.own.has(&st) {
 		return true, true
 	}
 	if git.IsEntry(filepath.Base(dir)) || git.Marked(entriesOf(fd)) {
-		_, own = j.positioned(n, dir)
+		_, own = r.positioned(n, dir)
 		return true, own
 	}
-	return j.positioned(n, dir)
+	return r.positioned(n, dir)
 }
 
 // inForeignGit reports whether path is in a git directory that the session did not make. Git
 // follows links there. With a link as its reflog, the user's next commit outside the sandbox would
 // append to any file, and a branch name can contain shell commands. The folder modules contains
 // further repositories, including new ones.
-func (j *judge) inForeignGit(n *notify.Notification, path string) bool {
-	root, d := j.protection.judge(path)
-	if d != nil || j.protection.isTemporary(path) {
+func (r *repositories) inForeignGit(n *notify.Notification, path string) bool {
+	root, d := r.protection.judge(path)
+	if d != nil || r.protection.isTemporary(path) {
 		return false
 	}
-	ofGit := j.policy.OfGit(root)
+	ofGit := r.policy.OfGit(root)
 	if root == path {
 		return ofGit // git writes packed-refs through a link, too
 	}
 	below := filepath.Base(path)
 	for dir := filepath.Dir(path); sandbox.Covers(root, dir) && dir != "/"; dir = filepath.Dir(dir) {
-		if is, own := j.git(n, dir); is {
+		if is, own := r.git(n, dir); is {
 			return !own && !strings.HasPrefix(below, git.Modules+"/")
 		}
 		below = filepath.Base(dir) + "/" + below
@@ -224,7 +225,7 @@ func (j *judge) made(s pathwalk.Spot) {
 		return fd
 	}
 	own := &j.session.own
-	if j.granted(s.Full()) {
+	if j.repos.granted(s.Full()) {
 		own.bring(s) // a person has allowed it here
 	}
 	_, position := git.Position(s.Full())
@@ -284,4 +285,54 @@ func (j *judge) refusesMetadata(n *notify.Notification, fd int, path string, st 
 		return d
 	}
 	return refused
+}
+
+// allowsLoss reports whether a person allowed the command to make changes that undo cannot restore.
+func (j *judge) allowsLoss() bool { return j.mayLose }
+
+// ofRepository reports whether path is among the objects of a repository elsewhere.
+func (j *judge) ofRepository(path string) bool {
+	origin, _ := j.policy.Origin(path)
+	return origin == sandbox.FromObjects
+}
+
+// observes reports whether undo keeps what is at path.
+func (j *judge) observes(path string) bool {
+	return j.policy.Observes(path) && !j.protection.isTemporary(path)
+}
+
+// longest returns the length that a file may get, 0 for any.
+func (j *judge) longest() int64 { return j.policy.Limits.FileSize }
+
+func (j *judge) aboveOwn(path string) bool { return j.protection.above(path) }
+
+func (j *judge) grantedAt(path string) bool { return j.roots.opens(path) }
+
+// shut reports whether the policy denies reading path, or changing it.
+func (j *judge) shut(kind sandbox.DenialKind, path string) bool {
+	if kind == sandbox.KindRead {
+		return !j.policy.JudgeRead(path).Allowed
+	}
+	return !j.policy.JudgeWrite(path).Allowed
+}
+
+func (j *judge) judgeRead(path string) sandbox.Judgement { return j.policy.JudgeRead(path) }
+
+// ofCommand reports whether path lies in a folder that the command has for itself.
+func (j *judge) ofCommand(path string) bool { return sandbox.CoveredBy(j.protection.own, path) }
+
+// removed records that the broker removed the entry at path.
+func (j *judge) removed(path string, st *unix.Stat_t) {
+	j.roots.replaced(&j.protection, path)
+	j.session.own.removed(st)
+}
+
+// madeFolder records that the broker made the folder at s. brings: it comes from the history.
+func (j *judge) madeFolder(s pathwalk.Spot, brings bool) {
+	if brings {
+		j.session.own.bring(s)
+	}
+	if !j.protection.isTemporary(s.Path) {
+		j.session.own.folder(s)
+	}
 }

@@ -3,10 +3,8 @@
 package broker
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
+	"sync"
 
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -40,8 +38,29 @@ import (
 // for locks.
 const refusedLock = unix.ENOLCK
 
+// descriptors answers calls on a descriptor that is open for reading.
+type descriptors struct {
+	walk    descriptorWalk
+	judge   descriptorJudge
+	losses  *losses
+	still   sync.Locker // held while a denial is judged or asked about
+	waiting *waitingCalls
+	log     recorder
+	refuse  refuseOne
+}
+
+type descriptorWalk interface {
+	Look(c pathwalk.Caller) error
+	PolicyPath(fd int) string
+}
+
+type descriptorJudge interface {
+	refusesMetadata(n *notify.Notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial
+	longest() int64 // of a file, 0 for no limit
+}
+
 // lock answers flock.
-func (h *command) lock(n *notify.Notification) notify.Reply {
+func (h *descriptors) lock(n *notify.Notification) notify.Reply {
 	how := uint32(n.Args[1])
 	op := how &^ unix.LOCK_NB
 	if op != unix.LOCK_SH && op != unix.LOCK_EX && op != unix.LOCK_UN {
@@ -52,7 +71,7 @@ func (h *command) lock(n *notify.Notification) notify.Reply {
 		return notify.Failed(unix.EBADF)
 	}
 	if err != nil {
-		h.log.record(n, sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "flock", Target: "flock", Errno: unix.ErrnoName(refusedLock)})
+		h.log.Record(n, sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "flock", Target: "flock", Errno: unix.ErrnoName(refusedLock)})
 		return notify.Failed(refusedLock)
 	}
 	if a, done := h.refuseLock(n, fd, op); done {
@@ -78,7 +97,7 @@ func (h *command) lock(n *notify.Notification) notify.Reply {
 }
 
 // descriptor returns the broker's own copy of the caller's descriptor in the first argument.
-func (h *command) descriptor(n *notify.Notification) (fd int, err error) {
+func (h *descriptors) descriptor(n *notify.Notification) (fd int, err error) {
 	if fd, err = sockets.TakeFD(int(n.TID), int32(n.Args[0])); err != nil {
 		return -1, err
 	}
@@ -103,7 +122,7 @@ func flockNow(fd, op int) error {
 
 // refuseLock answers a lock on an open file that the command may not change. fd is the broker's
 // copy of its descriptor.
-func (h *command) refuseLock(n *notify.Notification, fd int, op uint32) (a notify.Reply, done bool) {
+func (h *descriptors) refuseLock(n *notify.Notification, fd int, op uint32) (a notify.Reply, done bool) {
 	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || flags&unix.O_PATH != 0 {
 		return notify.Failed(unix.EBADF), true
 	}
@@ -122,8 +141,8 @@ func (h *command) refuseLock(n *notify.Notification, fd int, op uint32) (a notif
 	if op != unix.LOCK_EX {
 		return notify.Reply{}, true
 	}
-	h.session.mu.Lock()
-	defer h.session.mu.Unlock()
+	h.still.Lock()
+	defer h.still.Unlock()
 	return h.refuse(n, "flock", refusedLock, d, pin{fd: fd, path: path, asked: path}), true
 }
 
@@ -136,100 +155,33 @@ func namesNoFile(path string, st *unix.Stat_t) bool {
 	return !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, pathwalk.HostsOwn)
 }
 
-// Threat: two sessions in one folder judge each for itself. While the broker of one looks through a folder
-// and makes it a git directory, a command of the other could put a hook into it, or make the other mark of
-// one. So sessions make marks in turn. Each shares a lock for each of its write roots, and completes a git
-// directory only while it has those of all folders around it alone. The locks are bytes of one file, and end
-// with the process.
-
-// sessionLocks are the locks of one session. Files.mu guards them.
-type sessionLocks struct {
-	file  *os.File // nil: there is no other session
-	roots map[int64]bool
-	alone []int64 // until mu is unlocked
-}
-
-// Share locks from now on against the other sessions that use the file at path. A second file would meet the
-// locks of the first as another session's.
-func (f *Files) Share(path string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.locks.file != nil {
-		return nil
+// shorten answers ftruncate. It makes the call on a copy of the descriptor, so that no other file
+// can come under the number meanwhile.
+func (h *descriptors) shorten(n *notify.Notification) notify.Reply {
+	fd, err := h.descriptor(n)
+	if err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err == nil {
-		f.locks.file = os.NewFile(uintptr(fd), path)
-	}
-	return err
-}
-
-// enter locks write roots that commands get. What does not exist, nobody can complete.
-func (f *Files) enter(roots []string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, root := range roots {
-		at, err := placeOf(root)
-		if f.locks.file == nil || err == unix.ENOENT || f.locks.roots[at] {
-			continue
-		}
-		if err == nil {
-			err = f.locks.set(unix.F_OFD_SETLKW, unix.F_RDLCK, at)
-		}
-		if err != nil {
-			return fmt.Errorf("lock %s against other sessions: %w", root, err)
-		}
-		if f.locks.roots == nil {
-			f.locks.roots = map[int64]bool{}
-		}
-		f.locks.roots[at] = true
-	}
-	return nil
-}
-
-// inTurn waits until no other session makes a mark, and reports whether none does until unlock.
-func (f *Files) inTurn() bool {
-	const marks = 0
-	if f.locks.file == nil {
-		return true
-	}
-	f.locks.alone = append(f.locks.alone, marks)
-	return f.locks.set(unix.F_OFD_SETLKW, unix.F_WRLCK, marks) == nil
-}
-
-// alone reports whether no other session may write in dir, until unlock.
-func (f *Files) alone(dir string) bool {
-	for at := ""; f.locks.file != nil && at != "/"; dir = filepath.Dir(dir) {
-		at = dir
-		place, err := placeOf(dir)
-		if err != nil || f.locks.set(unix.F_OFD_SETLK, unix.F_WRLCK, place) != nil {
-			return false
-		}
-		f.locks.alone = append(f.locks.alone, place)
-	}
-	return true
-}
-
-// unlock unlocks mu.
-func (f *Files) unlock() {
-	for _, at := range f.locks.alone {
-		kind := int16(unix.F_UNLCK)
-		if f.locks.roots[at] {
-			kind = unix.F_RDLCK
-		}
-		_ = f.locks.set(unix.F_OFD_SETLK, kind, at)
-	}
-	f.locks.alone = nil
-	f.mu.Unlock()
-}
-
-func (l *sessionLocks) set(cmd int, kind int16, at int64) error {
-	return unix.FcntlFlock(l.file.Fd(), cmd, &unix.Flock_t{Type: kind, Start: at, Len: 1})
-}
-
-// placeOf is the byte for the folder at path.
-func placeOf(path string) (int64, error) {
+	defer unix.Close(fd)
 	var st unix.Stat_t
-	err := unix.Stat(path, &st)
-	return int64((st.Ino ^ st.Dev<<40) >> 2), err
+	if err := unix.Fstat(fd, &st); err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	size := int64(n.Args[1])
+	if most := h.judge.longest(); most > 0 && size > most {
+		return notify.Failed(unix.EFBIG)
+	}
+	if size < st.Size {
+		path := h.walk.PolicyPath(fd)
+		h.still.Lock()
+		a, stops := h.losses.losing(n, "ftruncate", &st, fd, ".", path, pin{fd: fd, path: path, asked: path})
+		h.still.Unlock()
+		if stops {
+			return a
+		}
+	}
+	if !n.Waits() {
+		return notify.Failed(unix.ESRCH)
+	}
+	return notify.Failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))
 }

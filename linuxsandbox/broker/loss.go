@@ -5,7 +5,6 @@ package broker
 import (
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
-	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 	"encoding/hex"
 	"path/filepath"
@@ -20,19 +19,32 @@ import (
 // that nobody is asked about a call that fails anyway. Writes into a file are not held, because
 // programs that write that way keep the rest of its content.
 
+// losses holds such calls.
+type losses struct {
+	to     sandbox.ChangeObserver // nil: nothing is kept
+	judge  lossJudge
+	refuse refuseOne
+}
+
+// lossJudge is what losses ask of the judge.
+type lossJudge interface {
+	allowsLoss() bool              // a person has allowed it to the command
+	ofRepository(path string) bool // the file is among the objects of a repository elsewhere
+	observes(path string) bool     // undo keeps what is there
+}
+
 // unsaved returns why the entry could not be restored. It is empty if the entry could be restored,
 // or if there is no observer.
-func (h *command) unsaved(dir int, entry, path string) string {
-	if h.observer.to == nil || h.judge.mayLose {
+func (h *losses) unsaved(dir int, entry, path string) string {
+	switch {
+	case h.to == nil || h.judge.allowsLoss():
 		return ""
-	}
-	if origin, _ := h.judge.policy.Origin(path); origin == sandbox.FromObjects && gitObject(filepath.Base(path)) {
+	case h.judge.ofRepository(path) && gitObject(filepath.Base(path)):
 		return "it is an object of a repository elsewhere" // which undo does not keep: others use it too
-	}
-	if !h.observes(path) {
+	case !h.judge.observes(path):
 		return ""
 	}
-	return h.observer.to.Unsaved(dir, entry, path)
+	return h.to.Unsaved(dir, entry, path)
 }
 
 // gitObject reports whether git keeps objects in a file of this name: one, or a pack of them. Files that
@@ -42,21 +54,17 @@ func gitObject(name string) bool {
 	return err == nil && len(name) >= 38 || strings.HasPrefix(name, "pack-") && (strings.HasSuffix(name, ".pack") || strings.HasSuffix(name, ".idx"))
 }
 
-func (h *command) observes(path string) bool {
-	return h.judge.policy.Observes(path) && !h.judge.protection.isTemporary(path)
-}
-
 // takesOut reports whether a rename would move something that cannot be restored to a place where
 // deletions are not judged, such as the folder for temporary files. The call then fails as if the
 // place were on another file system, and mv copies file by file.
-func (h *command) takesOut(dir int, entry, path, to string) bool {
-	return !h.observes(to) && h.unsaved(dir, entry, path) != ""
+func (h *losses) takesOut(dir int, entry, path, to string) bool {
+	return !h.judge.observes(to) && h.unsaved(dir, entry, path) != ""
 }
 
 // losing returns the answer to a call that is about to delete, replace or empty the regular file
 // with the state st. stops is false if the call may proceed. entry is the entry in the folder dir,
 // or "." for the open file dir.
-func (h *command) losing(n *notify.Notification, call string, st *unix.Stat_t, dir int, entry, path string, p pin) (a notify.Reply, stops bool) {
+func (h *losses) losing(n *notify.Notification, call string, st *unix.Stat_t, dir int, entry, path string, p pin) (a notify.Reply, stops bool) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size == 0 {
 		return notify.Reply{}, false
 	}
@@ -69,7 +77,7 @@ func (h *command) losing(n *notify.Notification, call string, st *unix.Stat_t, d
 }
 
 // losingEntry is losing for an entry that is removed or replaced: the last name of its file.
-func (h *command) losingEntry(n *notify.Notification, call string, s pathwalk.Spot, st *unix.Stat_t) (a notify.Reply, stops bool) {
+func (h *losses) losingEntry(n *notify.Notification, call string, s pathwalk.Spot, st *unix.Stat_t) (a notify.Reply, stops bool) {
 	if st.Nlink > 1 && !s.Shown { // moving.fill writes to that one
 		return notify.Reply{}, false
 	}
@@ -77,37 +85,6 @@ func (h *command) losingEntry(n *notify.Notification, call string, s pathwalk.Sp
 }
 
 // losingTarget is losing for an open file that is emptied.
-func (h *command) losingTarget(n *notify.Notification, call string, t *pathwalk.Target) (a notify.Reply, stops bool) {
+func (h *losses) losingTarget(n *notify.Notification, call string, t *pathwalk.Target) (a notify.Reply, stops bool) {
 	return h.losing(n, call, &t.Stat, t.FD, ".", t.Path, pinOfTarget(t))
-}
-
-// shorten answers ftruncate. It makes the call on a copy of the descriptor, so that no other file
-// can come under the number meanwhile.
-func (h *command) shorten(n *notify.Notification) notify.Reply {
-	fd, err := h.descriptor(n)
-	if err != nil {
-		return notify.Failed(kernel.ErrnoOf(err))
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return notify.Failed(kernel.ErrnoOf(err))
-	}
-	size := int64(n.Args[1])
-	if most := h.judge.policy.Limits.FileSize; most > 0 && size > most {
-		return notify.Failed(unix.EFBIG)
-	}
-	if size < st.Size {
-		path := h.walk.PolicyPath(fd)
-		h.session.mu.Lock()
-		a, stops := h.losing(n, "ftruncate", &st, fd, ".", path, pin{fd: fd, path: path, asked: path})
-		h.session.mu.Unlock()
-		if stops {
-			return a
-		}
-	}
-	if !n.Waits() {
-		return notify.Failed(unix.ESRCH)
-	}
-	return notify.Failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))
 }

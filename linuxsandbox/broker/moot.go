@@ -3,11 +3,11 @@
 package broker
 
 import (
-	"slices"
 	"strings"
 
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/broker/processes"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -42,12 +42,12 @@ type rights struct {
 	dropped uint64 // capabilities that codeagent has and the command lacks
 	// mounted: the command has mounts of its own.
 	mounted bool
-	log     *evidence
+	log     recorder
 }
 
 // lacksAccess asks the kernel as access(2) does. fd is the file, path its path in the policy.
 func (r *rights) lacksAccess(fd int, path string, mode uint32) lack {
-	if !r.log.sees() {
+	if !r.log.Sees() {
 		return lack{}
 	}
 	// The command's own mounts are read-only or show another file. The host's file shows
@@ -133,15 +133,10 @@ func (r *rights) lacksChange(do *calls.Change, fd int, path string, st *unix.Sta
 
 // lacksGiving tests the right to give a file to another user or group.
 func (r *rights) lacksGiving(do *calls.Change, st *unix.Stat_t) lack {
-	if do.UID >= 0 && do.UID != int(st.Uid) || do.GID >= 0 && do.GID != int(st.Gid) && !ownGroup(do.GID) {
+	if do.UID >= 0 && do.UID != int(st.Uid) || do.GID >= 0 && do.GID != int(st.Gid) && !processes.InGroup(do.GID) {
 		return r.wants(lack{errno: unix.EPERM, caps: 1 << unix.CAP_CHOWN, owner: st.Uid})
 	}
 	return r.lacksOwner(st)
-}
-
-func ownGroup(gid int) bool {
-	groups, _ := unix.Getgroups()
-	return gid == unix.Getegid() || slices.Contains(groups, gid)
 }
 
 // weigh records on d what the user lacks, and returns the errno to answer.

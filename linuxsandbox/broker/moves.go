@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/calls"
@@ -19,7 +20,16 @@ import (
 )
 
 // moves answers calls with two names: rename and link.
-type moves struct{ *command }
+type moves struct {
+	rules    notify.Rules
+	walk     *pathwalk.Walker
+	judge    *judge
+	observer *observer
+	still    sync.Locker // held from the judgement to the change
+	deny     *denials
+	losses   *losses
+	fresh    *freshFile
+}
 
 // moving is a rename or link whose two names were walked.
 type moving struct {
@@ -33,35 +43,37 @@ type moving struct {
 }
 
 // rename answers rename, renameat and renameat2.
-func (h moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
+func (h *moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
+	h.still.Lock()
+	defer h.still.Unlock()
 	m := &moving{flags: c.Flags(n)}
 	if m.flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
 		return notify.Failed(unix.EINVAL) // as on a file system without RENAME_WHITEOUT
 	}
 	one, err := c.First(n)
 	if err != nil {
-		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	two, err := c.Second(n)
 	if err != nil {
-		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	if m.from, err = h.walk.Spot(n, one); err != nil {
-		return h.unfound(n, c.Name, one, err)
+		return h.deny.unfound(n, c.Name, one, err)
 	}
 	defer m.from.Close()
 	if m.to, err = h.walk.Spot(n, two); err != nil {
-		return h.unfound(n, c.Name, two, err)
+		return h.deny.unfound(n, c.Name, two, err)
 	}
 	defer m.to.Close()
 	m.fromWhose, m.toWhose = h.judge.whoseEntry(m.from), h.judge.whoseEntry(m.to)
 	switch {
 	case m.from.Odd() || m.to.Odd():
 		return h.rules.Proceed(notify.ByLandlock)
-	case m.fromWhose == brokers && m.fills() && h.judge.granted(m.to.Full()):
+	case m.fromWhose == brokers && m.fills() && h.judge.repos.granted(m.to.Full()):
 		return h.renameJudged(n, c, m)
 	case m.fromWhose == nobodys || m.toWhose == nobodys:
-		return h.refuseMove(n, c, m)
+		return h.deny.refuseMove(n, c, m)
 	case m.fromWhose != brokers && m.toWhose != brokers:
 		return h.rules.Proceed(notify.ByLandlock)
 	case !h.judge.protection.writable(m.from.Full()) || !h.judge.protection.writable(m.to.Full()):
@@ -109,7 +121,7 @@ func (m *moving) settled() (errno unix.Errno, is bool) {
 	return 0, false
 }
 
-func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
+func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	exchange := m.exchange()
 	if errno, is := m.settled(); is {
 		return notify.Failed(errno)
@@ -125,16 +137,16 @@ func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) no
 		return notify.Reply{Again: true} // after the look through a large folder
 	}
 	if d != nil {
-		return h.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
+		return h.deny.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
 	}
 	if a, first := h.observer.beforeMove(m); first {
 		return a
 	}
-	if h.takesOut(m.from.Dir, m.from.Last, m.from.Full(), m.to.Full()) || exchange && h.takesOut(m.to.Dir, m.to.Last, m.to.Full(), m.from.Full()) {
+	if h.losses.takesOut(m.from.Dir, m.from.Last, m.from.Full(), m.to.Full()) || exchange && h.losses.takesOut(m.to.Dir, m.to.Last, m.to.Full(), m.from.Full()) {
 		return notify.Failed(unix.EXDEV)
 	}
 	if m.there && !exchange && !kernel.IsFolder(&m.old) {
-		if a, stops := h.losingEntry(n, c.Name, m.to, &m.over); stops {
+		if a, stops := h.losses.losingEntry(n, c.Name, m.to, &m.over); stops {
 			return a
 		}
 	}
@@ -148,27 +160,35 @@ func (h moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) no
 		err = unix.Renameat2(m.from.Dir, m.from.Last, m.to.Dir, m.to.Last, uint(m.flags))
 	}
 	// A granted single file is a mount of its own, which keeps its name in place.
-	if err == unix.EXDEV || err == unix.EBUSY && h.judge.granted(m.to.Full()) {
+	if err == unix.EXDEV || err == unix.EBUSY && h.judge.repos.granted(m.to.Full()) {
 		err = h.onHost(m, func(from, to int) error {
 			return unix.Renameat2(from, m.from.Last, to, m.to.Last, uint(m.flags))
 		})
 	}
 	if err != nil {
-		return h.performed(n, c.Name, m.to.Full(), err)
+		return h.deny.performed(n, c.Name, m.to.Full(), err)
 	}
-	h.session.changed(m.from.Full(), m.to.Full())
-	h.judge.roots.replaced(&h.judge.protection, m.from.Full(), m.to.Full())
-	h.session.own.renamed(m.from.Full(), m.to.Full(), exchange)
+	h.judge.moved(m)
 	if m.there && !exchange {
-		h.session.own.removed(&m.over)
 		h.fresh.removed(&m.over)
+	}
+	return notify.Reply{}
+}
+
+// moved records that the broker performed m.
+func (j *judge) moved(m *moving) {
+	from, to := m.from.Full(), m.to.Full()
+	j.session.changed(from, to)
+	j.roots.replaced(&j.protection, from, to)
+	j.session.own.renamed(from, to, m.exchange())
+	if m.there && !m.exchange() {
+		j.session.own.removed(&m.over)
 	}
 	// A folder that was renamed to .git is not a git directory that the session made, unless it
 	// was one before. The same is true for other repositories.
 	if !m.there && !(kernel.IsFolder(&m.old) && protect.IsRepository(m.to.Last)) {
-		h.judge.made(m.to)
+		j.made(m.to)
 	}
-	return notify.Reply{}
 }
 
 // unjudged reports whether m moves a folder to a place where more names are protected: nobody has
@@ -189,7 +209,7 @@ func (j *judge) refusesRename(n *notify.Notification, m *moving, exchange bool) 
 		}
 	} else if d := j.refusesPath(n, m.to.Full()); d != nil {
 		return d
-	} else if d := j.refusesMark(n, m.to); d != nil {
+	} else if d := j.repos.refusesMark(n, m.to); d != nil {
 		return d
 	}
 	if d := j.refusesArrival(n, m.from, &m.old, m.to.Full()); d != nil || !exchange {
@@ -202,22 +222,22 @@ func (j *judge) refusesRename(n *notify.Notification, m *moving, exchange bool) 
 func (j *judge) refusesArrival(n *notify.Notification, s pathwalk.Spot, st *unix.Stat_t, to string) *sandbox.Denial {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		if j.refusesFolder(n, s.Full(), to, st) {
+		if j.repos.refusesFolder(n, s.Full(), to, st) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to}
 		}
-		if !j.session.own.has(st) && j.inForeignGit(n, to) && !j.inForeignGit(n, s.Full()) {
+		if !j.session.own.has(st) && j.repos.inForeignGit(n, to) && !j.repos.inForeignGit(n, s.Full()) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // it may contain links
 		}
-		if dir, _ := git.State(to); dir != "" && !j.protection.isTemporary(to) && j.closed(n, dir) {
+		if dir, _ := git.State(to); dir != "" && !j.protection.isTemporary(to) && j.repos.closed(n, dir) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // what it holds was not judged
 		}
 		return j.refusesMove(s, to)
 	case unix.S_IFREG:
-		if git.IsEntry(filepath.Base(to)) && !j.protection.isTemporary(to) && j.belowForeign(n, filepath.Dir(to)) {
+		if git.IsEntry(filepath.Base(to)) && !j.protection.isTemporary(to) && j.repos.belowForeign(n, filepath.Dir(to)) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // it may be written later
 		}
 	case unix.S_IFLNK:
-		if text, err := s.Readlink(); err != nil || j.linksAway(n, to, text) {
+		if text, err := s.Readlink(); err != nil || j.repos.linksAway(n, to, text) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to}
 		}
 	}
@@ -226,15 +246,17 @@ func (j *judge) refusesArrival(n *notify.Notification, s pathwalk.Spot, st *unix
 
 // link answers link and linkat. Threat: a second name is a second way to change a file. So the
 // command must be allowed to change the file itself.
-func (h moves) link(n *notify.Notification, c *calls.File) notify.Reply {
+func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
+	h.still.Lock()
+	defer h.still.Unlock()
 	flags := c.Flags(n)
 	one, err := c.First(n)
 	if err != nil {
-		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	two, err := c.Second(n)
 	if err != nil {
-		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return notify.Failed(unix.EINVAL)
@@ -242,7 +264,7 @@ func (h moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	one.Itself = one.Path == "" && flags&unix.AT_EMPTY_PATH != 0
 	t, err := h.source(n, one, flags&unix.AT_SYMLINK_FOLLOW != 0)
 	if err != nil {
-		return h.unfound(n, c.Name, one, err)
+		return h.deny.unfound(n, c.Name, one, err)
 	}
 	defer t.Close()
 	if t.Spot.Slash && !(t.FD >= 0 && kernel.IsFolder(&t.Stat)) {
@@ -250,7 +272,7 @@ func (h moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	}
 	to, err := h.walk.Spot(n, two)
 	if err != nil {
-		return h.unfound(n, c.Name, two, err)
+		return h.deny.unfound(n, c.Name, two, err)
 	}
 	defer to.Close()
 	from, into := h.judge.whoseFile(t), h.judge.whoseEntry(to)
@@ -258,7 +280,7 @@ func (h moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	case to.Odd() || to.Slash:
 		return h.rules.Proceed(notify.ByLandlock)
 	case from == nobodys || into == nobodys:
-		return h.refuseLink(n, c, t, to, from, into)
+		return h.deny.refuseLink(n, c, t, to, from, into)
 	case from != brokers && into != brokers:
 		return h.rules.Proceed(notify.ByLandlock)
 	}
@@ -275,12 +297,12 @@ func (h moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 		return notify.Failed(unix.EPERM)
 	}
 	if d := h.judge.refusesLink(n, t, to); d != nil {
-		return h.refuse(n, c.Name, unix.EPERM, d, pinOfTarget(t), pinOf(to))
+		return h.deny.refuse(n, c.Name, unix.EPERM, d, pinOfTarget(t), pinOf(to))
 	}
 	if a, first := h.observer.beforeLink(n, t, to); first {
 		return a
 	}
-	if h.takesOut(t.FD, ".", t.Path, to.Full()) {
+	if h.losses.takesOut(t.FD, ".", t.Path, to.Full()) {
 		return notify.Failed(unix.EXDEV)
 	}
 	if !n.Waits() {
@@ -293,14 +315,14 @@ func (h moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 		})
 	}
 	if err != nil {
-		return h.performed(n, c.Name, to.Full(), err)
+		return h.deny.performed(n, c.Name, to.Full(), err)
 	}
 	h.judge.made(to)
 	return notify.Reply{}
 }
 
 // source finds the file that gets a second name.
-func (h moves) source(n *notify.Notification, m pathwalk.Name, follow bool) (*pathwalk.Target, error) {
+func (h *moves) source(n *notify.Notification, m pathwalk.Name, follow bool) (*pathwalk.Target, error) {
 	if !m.Itself {
 		return h.walk.Target(n, m, follow)
 	}
@@ -324,14 +346,14 @@ func (j *judge) refusesLink(n *notify.Notification, t *pathwalk.Target, to pathw
 	if d := j.refusesPath(n, to.Full()); d != nil {
 		return d
 	}
-	if d := j.refusesMark(n, to); d != nil {
+	if d := j.repos.refusesMark(n, to); d != nil {
 		return d
 	}
 	return j.refusesArrival(n, t.Spot, &t.Stat, to.Full())
 }
 
 // linkTo gives the open file t the name to.
-func (h moves) linkTo(t *pathwalk.Target, to pathwalk.Spot) error {
+func (h *moves) linkTo(t *pathwalk.Target, to pathwalk.Spot) error {
 	if t.Stat.Mode&unix.S_IFMT == unix.S_IFLNK {
 		if t.Spot.Dir < 0 {
 			return unix.EPERM
@@ -342,7 +364,7 @@ func (h moves) linkTo(t *pathwalk.Target, to pathwalk.Spot) error {
 }
 
 // linkHost gives the file t the name to, where from is the host's folder of t.
-func (h moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
+func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 	fd, err := kernel.Openat2(from, t.Spot.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -358,7 +380,7 @@ func (h moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 
 // onHost retries on the host's folders a call that failed with EXDEV or EBUSY because the
 // command's mounts separate what the host does not.
-func (h moves) onHost(m *moving, do func(from, to int) error) error {
+func (h *moves) onHost(m *moving, do func(from, to int) error) error {
 	if h.walk.Mounts == nil {
 		return unix.EXDEV
 	}
@@ -418,7 +440,7 @@ func (m *moving) fill() error {
 }
 
 // granted reports whether path is itself a write root.
-func (j *judge) granted(path string) bool {
-	root, _ := j.protection.judge(path)
+func (r *repositories) granted(path string) bool {
+	root, _ := r.protection.judge(path)
 	return root == path
 }

@@ -4,6 +4,7 @@ package broker
 
 import (
 	"path/filepath"
+	"sync"
 
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
@@ -42,9 +43,16 @@ type observer struct {
 	// due are the reports to make before the call is handled again.
 	due []dueReport
 
-	judge   *judge
-	walk    *pathwalk.Walker
-	session *Session
+	judge observerJudge
+	walk  *pathwalk.Walker
+	still sync.Locker // held while a file's name is read
+}
+
+// observerJudge is what the observer asks of the judge.
+type observerJudge interface {
+	observes(path string) bool  // undo keeps what is there
+	ofCommand(path string) bool // in a folder that the command has for itself
+	unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.Errno
 }
 
 // dueReport is one call of the change observer. The report owns the descriptor dir.
@@ -72,12 +80,12 @@ func (o *observer) knows(path string) bool {
 
 // unreported reports whether a report is due before the entry at path changes.
 func (o *observer) unreported(path string) bool {
-	return o.judge.policy.Observes(path) && !o.judge.protection.isTemporary(path) && !o.knows(path)
+	return o.judge.observes(path) && !o.knows(path)
 }
 
 // note reports a change at path to Command.Changed.
 func (o *observer) note(path string) {
-	if o.changed != nil && !sandbox.CoveredBy(o.judge.protection.own, path) {
+	if o.changed != nil && !o.judge.ofCommand(path) {
 		o.changed(path)
 	}
 }
@@ -136,8 +144,8 @@ func (o *observer) beforeMetadata(n *notify.Notification, do *calls.Change, fd i
 	if o.to == nil || do.OfTimes() {
 		return notify.Reply{}, false
 	}
-	o.session.mu.Lock()
-	defer o.session.mu.Unlock()
+	o.still.Lock()
+	defer o.still.Unlock()
 	// session.mu is held, so that no command can change the name that is read here.
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

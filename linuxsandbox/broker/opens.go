@@ -7,10 +7,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/broker/terminal"
+	"codeagent/linuxsandbox/broker/umask"
 	"codeagent/linuxsandbox/filter"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
@@ -25,7 +28,24 @@ import (
 // Landlock would let the command write (notify/proceed.go).
 
 // opens answers calls that open or truncate a file.
-type opens struct{ *command }
+type opens struct {
+	rules    notify.Rules
+	walk     *pathwalk.Walker
+	judge    *judge
+	observer *observer
+	still    sync.Locker // held from the judgement to the change
+	deny     *denials
+	losses   *losses
+	masks    *umask.Masks
+	fresh    *freshFile
+	links    *gitlinks
+	tracked  *trackedFiles
+	terms    *terminal.Terminals
+	waiting  *waitingCalls
+	reads    *reads
+	// learns: what is denied is granted for each call, by its name.
+	learns bool
+}
 
 // opening is an open whose arguments were read.
 type opening struct {
@@ -37,24 +57,21 @@ type opening struct {
 	resolve uint64
 }
 
-// openTmpfile is the bit of O_TMPFILE that is not O_DIRECTORY.
-const openTmpfile = 0o20000000
-
 // passedFlags are the open flags that belong to the open file. The broker passes them on.
 const passedFlags = unix.O_ACCMODE | unix.O_APPEND | unix.O_ASYNC | unix.O_DIRECT | unix.O_DSYNC | unix.O_SYNC |
 	unix.O_NOATIME | unix.O_NONBLOCK | unix.O_TRUNC
 
 // openFile answers open, openat, openat2 and creat.
-func (h opens) openFile(n *notify.Notification, c *calls.File) notify.Reply {
+func (h *opens) openFile(n *notify.Notification, c *calls.File) notify.Reply {
 	o, err := openingOf(n, c)
 	if err != nil {
-		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&filter.WriteIntent == 0 {
-		return h.read(n, o)
+		return h.reads.read(n, o)
 	}
-	h.session.mu.Lock()
-	defer h.session.unlock()
+	h.still.Lock()
+	defer h.still.Unlock()
 	return h.openJudged(n, o)
 }
 
@@ -85,11 +102,13 @@ func openingOf(n *notify.Notification, c *calls.File) (*opening, error) {
 }
 
 // openJudged opens the file for the caller, or returns why not.
-func (h opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
-	if a, done := h.terms.openTerminal(n, o); done {
-		return a
+func (h *opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
+	if o.resolve == 0 {
+		if a, done := h.terms.Open(n, o.name.Path, o.flags); done {
+			return a
+		}
 	}
-	if o.flags&openTmpfile != 0 {
+	if o.flags&calls.Tmpfile != 0 {
 		if o.flags&unix.O_TMPFILE != unix.O_TMPFILE || o.flags&unix.O_CREAT != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY {
 			return h.rules.Proceed(notify.ByLandlock) // invalid flags: the kernel fails with EINVAL
 		}
@@ -109,8 +128,8 @@ func (h opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
 	for range 16 {
 		t, err := h.openTarget(n, o, follow)
 		if err != nil {
-			h.noteHidden(n, o.call, sandbox.KindWrite, o.name, err)
-			return h.unfound(n, o.call, o.name, err)
+			h.deny.noteHidden(n, o.call, sandbox.KindWrite, o.name, err)
+			return h.deny.unfound(n, o.call, o.name, err)
 		}
 		a, again := h.openThis(n, o, t, exclusive)
 		t.Close()
@@ -121,7 +140,7 @@ func (h opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
 	return notify.Failed(unix.EAGAIN)
 }
 
-func (h opens) openTarget(n *notify.Notification, o *opening, follow bool) (*pathwalk.Target, error) {
+func (h *opens) openTarget(n *notify.Notification, o *opening, follow bool) (*pathwalk.Target, error) {
 	if o.resolve != 0 {
 		return h.walk.ScopedTarget(n, o.name, follow, o.resolve)
 	}
@@ -129,7 +148,7 @@ func (h opens) openTarget(n *notify.Notification, o *opening, follow bool) (*pat
 }
 
 // openThis opens the target. again: the file changed since it was found, so look again.
-func (h opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
+func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
 	who := h.judge.whoseFile(t)
 	// The kernel fails these calls before it checks rights. A slash at the end, here in the
 	// text of a link, means a folder.
@@ -141,7 +160,7 @@ func (h opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, 
 		case o.flags&unix.O_CREAT == 0:
 			return notify.Failed(unix.ENOENT), false
 		case who == nobodys:
-			return h.refuseNew(n, o.call, t.Spot, lack{}), false
+			return h.deny.refuseNew(n, o.call, t.Spot, lack{}), false
 		}
 		return h.openNew(n, o, t, exclusive)
 	}
@@ -158,23 +177,23 @@ func (h opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, 
 		return notify.Failed(unix.ENOTDIR), false
 	case kind == unix.S_IFSOCK:
 		return notify.Failed(unix.ENXIO), false
-	case kind == unix.S_IFIFO && h.judge.roots.opens(t.Path):
+	case kind == unix.S_IFIFO && h.judge.grantedAt(t.Path):
 		return notify.Failed(unix.EACCES), false // a program on the host may read the pipe
 	case who == nobodys && o.access(kind)&unix.W_OK == 0:
-		return h.read(n, o), false // the file exists, and the call only reads it
+		return h.reads.read(n, o), false // the file exists, and the call only reads it
 	case who == nobodys:
 		mode := o.access(kind)
 		if o.flags&unix.O_TRUNC != 0 {
 			mode = unix.W_OK // what it held is not wanted
 		}
-		return h.refuseFile(n, o.call, t, mode), false
+		return h.deny.refuseFile(n, o.call, t, mode), false
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
-		return h.read(n, o), false // a device, or what hides a file: Landlock or its mount denies it
+		return h.reads.read(n, o), false // a device, or what hides a file: Landlock or its mount denies it
 	case kernelFile(t.FD):
 		return h.rules.Proceed(notify.ByLandlock), false
 	}
 	refuses := h.judge.refusesFile
-	if h.judge.isState(n, t.Path) {
+	if h.judge.repos.isState(n, t.Path) {
 		refuses = h.judge.refusesRest // it gets a file in memory
 	}
 	if d := refuses(n, t.Path, &t.Stat); d != nil {
@@ -182,21 +201,21 @@ func (h opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, 
 		if d.Why != "" {
 			errno = unix.EPERM // no permission would help: the file worker renames then
 		}
-		return h.refuse(n, o.call, errno, d, pinOfTarget(t)), false
+		return h.deny.refuse(n, o.call, errno, d, pinOfTarget(t)), false
 	}
 	return h.openOld(n, o, t), false
 }
 
 // openOld opens an existing file. It never blocks, neither on a lease nor on a pipe without a
 // reader.
-func (h opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply {
+func (h *opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply {
 	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
 		if a, first := h.observer.beforeTarget(n, t); first {
 			return a
 		}
 		if o.flags&unix.O_TRUNC != 0 {
-			if a, stops := h.losingTarget(n, o.call, t); stops {
+			if a, stops := h.losses.losingTarget(n, o.call, t); stops {
 				return a
 			}
 		}
@@ -215,7 +234,7 @@ func (h opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) n
 		return h.waitForReader(n, t, flags, o.cloexec())
 	}
 	if err != nil {
-		return h.performed(n, o.call, t.Path, err)
+		return h.deny.performed(n, o.call, t.Path, err)
 	}
 	defer unix.Close(fd)
 	if waits {
@@ -227,9 +246,9 @@ func (h opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) n
 }
 
 // openNew makes the file and opens it.
-func (h opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
+func (h *opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
 	if d := h.judge.refusesNew(n, t.Spot); d != nil {
-		return h.refuse(n, o.call, unix.EACCES, d, pinOfTarget(t)), false
+		return h.deny.refuse(n, o.call, unix.EACCES, d, pinOfTarget(t)), false
 	}
 	a = h.makeAndGive(n, o, t.Spot)
 	return a, a.Errno == unix.EEXIST && !exclusive
@@ -237,7 +256,7 @@ func (h opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, e
 
 // openExclusive makes a file that must not exist yet (O_EXCL). It skips the look for the file
 // where nothing denies the call: the kernel fails if the file exists.
-func (h opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
+func (h *opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
 	s, err := h.walk.Spot(n, o.name)
 	if err != nil {
 		return notify.Reply{}, false
@@ -260,14 +279,14 @@ func (h opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply
 }
 
 // makeAndGive makes a new file at s and opens it for the caller.
-func (h opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) notify.Reply {
+func (h *opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) notify.Reply {
 	if a, first := h.observer.beforeEntries(s); first {
 		return a
 	}
 	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, err := h.masks.create(n, s.Dir, s.Last, flags, o.mode)
+	fd, err := h.masks.Create(n, s.Dir, s.Last, flags, o.mode)
 	if err != nil {
-		return h.performed(n, o.call, s.Full(), err)
+		return h.deny.performed(n, o.call, s.Full(), err)
 	}
 	defer unix.Close(fd)
 	h.judge.made(s)
@@ -279,27 +298,27 @@ func (h opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) 
 }
 
 // rewriteLink lets the command write the file t at s, which concerns h.links.
-func (h opens) rewriteLink(n *notify.Notification, o *opening, t *pathwalk.Target, s pathwalk.Spot) notify.Reply {
+func (h *opens) rewriteLink(n *notify.Notification, o *opening, t *pathwalk.Target, s pathwalk.Spot) notify.Reply {
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return h.performed(n, o.call, t.Path, err)
+		return h.deny.performed(n, o.call, t.Path, err)
 	}
 	defer unix.Close(fd)
 	return h.takeLink(n, o, fd, s, false)
 }
 
 // openTemporary makes a file without a name (O_TMPFILE).
-func (h opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
+func (h *opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
 	if o.resolve != 0 {
 		return notify.Failed(unix.EOPNOTSUPP) // as on a file system without O_TMPFILE
 	}
 	o.name.NoFollow = o.flags&unix.O_NOFOLLOW != 0
 	dir, err := h.walk.Open(n, o.name)
 	if err != nil {
-		return h.unfound(n, o.call, o.name, err)
+		return h.deny.unfound(n, o.call, o.name, err)
 	}
 	path := h.walk.PolicyPath(dir)
-	if h.judge.roots.opens(path) {
+	if h.judge.grantedAt(path) {
 		dir = h.walk.AsHost(dir, path)
 	}
 	defer unix.Close(dir)
@@ -307,35 +326,37 @@ func (h opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
 	case kernels:
 		return h.rules.Proceed(notify.ByLandlock)
 	case nobodys:
-		if h.held.learning.learn != nil {
+		if h.learns {
 			// As on a file system without O_TMPFILE. Programs then make a file with a
 			// name, and the grant can name it.
 			return notify.Failed(unix.EOPNOTSUPP)
 		}
-		return h.refuseTemporary(n, o, dir, path)
+		return h.deny.refuseTemporary(n, o, dir, path)
 	}
 	if d := h.judge.refusesPath(n, path); d != nil {
-		return h.refuse(n, o.call, unix.EACCES, d, pin{fd: dir, path: path, asked: o.name.Path})
+		return h.deny.refuse(n, o.call, unix.EACCES, d, pin{fd: dir, path: path, asked: o.name.Path})
 	}
 	flags := int(o.flags&(passedFlags|unix.O_EXCL)) | unix.O_TMPFILE | unix.O_CLOEXEC
-	fd, err := h.masks.create(n, dir, ".", flags, o.mode)
+	fd, err := h.masks.Create(n, dir, ".", flags, o.mode)
 	if err != nil {
-		return h.performed(n, o.call, path, err)
+		return h.deny.performed(n, o.call, path, err)
 	}
 	defer unix.Close(fd)
 	return n.Give(fd, o.cloexec())
 }
 
 // truncate answers truncate(2).
-func (h opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
+func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
+	h.still.Lock()
+	defer h.still.Unlock()
 	m, err := c.First(n)
 	if err != nil {
-		return notify.Failed(h.unread(n, c.Name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	size := int64(n.Args[c.Arg])
 	t, err := h.walk.Target(n, m, true)
 	if err != nil {
-		return h.unfound(n, c.Name, m, err)
+		return h.deny.unfound(n, c.Name, m, err)
 	}
 	defer t.Close()
 	who := h.judge.whoseFile(t)
@@ -351,21 +372,21 @@ func (h opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 	case t.Stat.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
 		return notify.Failed(unix.EINVAL)
 	case who == nobodys:
-		return h.refuseFile(n, c.Name, t, unix.W_OK)
+		return h.deny.refuseFile(n, c.Name, t, unix.W_OK)
 	case kernelFile(t.FD):
 		return h.rules.Proceed(notify.ByLandlock)
 	}
 	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
-		return h.refuse(n, c.Name, unix.EACCES, d, pinOfTarget(t))
+		return h.deny.refuse(n, c.Name, unix.EACCES, d, pinOfTarget(t))
 	}
-	if most := h.judge.policy.Limits.FileSize; most > 0 && size > most {
+	if most := h.judge.longest(); most > 0 && size > most {
 		return notify.Failed(unix.EFBIG)
 	}
 	if a, first := h.observer.beforeTarget(n, t); first {
 		return a
 	}
 	if size < t.Stat.Size {
-		if a, stops := h.losingTarget(n, c.Name, t); stops {
+		if a, stops := h.losses.losingTarget(n, c.Name, t); stops {
 			return a
 		}
 	}
@@ -374,7 +395,7 @@ func (h opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return h.performed(n, c.Name, t.Path, err)
+		return h.deny.performed(n, c.Name, t.Path, err)
 	}
 	defer unix.Close(fd)
 	return notify.Failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))
@@ -415,7 +436,7 @@ func kernelFile(fd int) bool {
 
 // waitForReader postpones an open of a pipe for writing until the pipe has a reader. It takes
 // ownership of t.FD. flags contain O_NONBLOCK.
-func (h opens) waitForReader(n *notify.Notification, t *pathwalk.Target, flags int, cloexec uint32) notify.Reply {
+func (h *opens) waitForReader(n *notify.Notification, t *pathwalk.Target, flags int, cloexec uint32) notify.Reply {
 	w := &waitingCall{call: *n, fd: t.FD, try: func(w *waitingCall) (notify.Reply, bool) {
 		fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(w.fd), flags, 0)
 		if err != nil {

@@ -20,23 +20,55 @@ import (
 // user's own permissions, then the policy. A call that fails before the permission check is
 // not a denial and is not recorded.
 
+// denials denies calls on files.
+type denials struct {
+	judge  denialJudge
+	rights *rights
+	walk   hiddenWalk
+	log    recorder
+	// hold denies the call, or keeps it until somebody has answered.
+	hold func(n *notify.Notification, r refusal) notify.Reply
+}
+
+// recorder is the log of denials. Sees says whether calls are examined that fail without the broker.
+type recorder interface {
+	Record(n *notify.Notification, d sandbox.Denial)
+	Sees() bool
+}
+
+type denialJudge interface {
+	denial(path string) *sandbox.Denial
+	unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.Errno
+	shut(kind sandbox.DenialKind, path string) bool // to reading, or to changes
+}
+
+// hiddenWalk finds the host's file that the mounts of a command hide.
+type hiddenWalk interface {
+	Hidden(c pathwalk.Caller, m pathwalk.Name) string
+}
+
+// refuse denies a call with one denial.
+func (h *denials) refuse(n *notify.Notification, call string, errno unix.Errno, d *sandbox.Denial, pins ...pin) notify.Reply {
+	return h.hold(n, refusal{denials: []*sandbox.Denial{d}, call: call, errno: errno, pins: pins})
+}
+
 // refuseLacking denies a change at path for a user who lacks l.
-func (h *command) refuseLacking(n *notify.Notification, call, path string, l lack, pins ...pin) notify.Reply {
+func (h *denials) refuseLacking(n *notify.Notification, call, path string, l lack, pins ...pin) notify.Reply {
 	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{h.judge.denial(path)}, call: call, errno: unix.EACCES, pins: pins}, l)
 }
 
 // refuseWeighed denies a call for a user who lacks l. r.errno is for one who lacks nothing.
-func (h *command) refuseWeighed(n *notify.Notification, r refusal, l lack) notify.Reply {
+func (h *denials) refuseWeighed(n *notify.Notification, r refusal, l lack) notify.Reply {
 	errno := r.errno
 	for _, d := range r.denials {
 		r.errno = h.rights.weigh(d, l, errno)
 	}
-	return h.held.refuse(n, r)
+	return h.hold(n, r)
 }
 
 // refuseFile denies access to the content of an existing file. mode is the mode for
 // access(2).
-func (h *command) refuseFile(n *notify.Notification, call string, t *pathwalk.Target, mode uint32) notify.Reply {
+func (h *denials) refuseFile(n *notify.Notification, call string, t *pathwalk.Target, mode uint32) notify.Reply {
 	d := h.judge.denial(t.Path)
 	d.Probe = mode == unix.R_OK|unix.W_OK
 	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{d}, call: call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}, h.rights.lacksAccess(t.FD, t.Path, mode))
@@ -44,7 +76,7 @@ func (h *command) refuseFile(n *notify.Notification, call string, t *pathwalk.Ta
 
 // refuseNew denies the making of an entry. besides is a right that the call lacks beside
 // those on its folder.
-func (h *command) refuseNew(n *notify.Notification, call string, s pathwalk.Spot, besides lack) notify.Reply {
+func (h *denials) refuseNew(n *notify.Notification, call string, s pathwalk.Spot, besides lack) notify.Reply {
 	if s.Gone() || kernel.OnProc(s.Dir) {
 		return notify.Failed(unix.ENOENT)
 	}
@@ -52,7 +84,7 @@ func (h *command) refuseNew(n *notify.Notification, call string, s pathwalk.Spot
 }
 
 // refuseTemporary denies a file without a name (O_TMPFILE) in the folder dir.
-func (h *command) refuseTemporary(n *notify.Notification, o *opening, dir int, path string) notify.Reply {
+func (h *denials) refuseTemporary(n *notify.Notification, o *opening, dir int, path string) notify.Reply {
 	var st unix.Stat_t
 	switch err := unix.Fstat(dir, &st); {
 	case err != nil:
@@ -64,7 +96,7 @@ func (h *command) refuseTemporary(n *notify.Notification, o *opening, dir int, p
 }
 
 // refuseRemoval denies the removal of an entry. flags are those of unlinkat(2).
-func (h *command) refuseRemoval(n *notify.Notification, call string, s pathwalk.Spot, st *unix.Stat_t, flags int) notify.Reply {
+func (h *denials) refuseRemoval(n *notify.Notification, call string, s pathwalk.Spot, st *unix.Stat_t, flags int) notify.Reply {
 	l := h.rights.lacksEntry(s, st)
 	if l.errno == 0 {
 		if errno := h.judge.unremovable(s, st, flags == unix.AT_REMOVEDIR); errno != 0 {
@@ -90,7 +122,7 @@ func slashed(s pathwalk.Spot, removal bool) unix.Errno {
 }
 
 // refuseMove denies a rename where no layer allows the change of at least one end.
-func (h *command) refuseMove(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
+func (h *denials) refuseMove(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	if m.to.Gone() {
 		return notify.Failed(unix.ENOENT)
 	}
@@ -138,7 +170,7 @@ func (h *command) refuseMove(n *notify.Notification, c *calls.File, m *moving) n
 }
 
 // refuseShut denies a rename from or to a folder without search permission.
-func (h *command) refuseShut(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
+func (h *denials) refuseShut(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	s := m.to
 	if _, err := m.from.Stat(); err == unix.EACCES {
 		s = m.from
@@ -147,7 +179,7 @@ func (h *command) refuseShut(n *notify.Notification, c *calls.File, m *moving) n
 }
 
 // refuseLink denies a hard link where no layer allows the change of at least one end.
-func (h *command) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.Target, to pathwalk.Spot, from, into whose) notify.Reply {
+func (h *denials) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.Target, to pathwalk.Spot, from, into whose) notify.Reply {
 	switch {
 	case t.FD < 0, to.Gone():
 		return notify.Failed(unix.ENOENT)
@@ -182,13 +214,13 @@ func onOther(dev uint64, s pathwalk.Spot) bool {
 // unfound answers a call whose file the broker could not reach. EACCES means that a folder
 // on the way has no search permission for the user, or that a capability is missing. Then
 // only the written path says where the file would be.
-func (h *command) unfound(n *notify.Notification, call string, m pathwalk.Name, err error) notify.Reply {
+func (h *denials) unfound(n *notify.Notification, call string, m pathwalk.Name, err error) notify.Reply {
 	path := m.Written(int(n.TID))
 	kind := sandbox.KindWrite
 	if calls.MetadataOf(n.NR) != nil {
 		kind = sandbox.KindMetadata
 	}
-	if err != unix.EACCES || path == "" || !h.log.sees() {
+	if err != unix.EACCES || path == "" || !h.log.Sees() {
 		return notify.Failed(h.unread(n, call, kind, err))
 	}
 	r := refusal{denials: []*sandbox.Denial{{Kind: kind, Target: path}}, call: call, errno: unix.EACCES, pins: []pin{{fd: -1, path: path, asked: m.Path}}}
@@ -198,12 +230,12 @@ func (h *command) unfound(n *notify.Notification, call string, m pathwalk.Name, 
 // performed answers a call that the broker has made or tried to make. If the call failed for
 // want of permission and the command lacks root's capabilities for files that codeagent has,
 // the missing capability is recorded as the reason.
-func (h *command) performed(n *notify.Notification, call, path string, err error) notify.Reply {
+func (h *denials) performed(n *notify.Notification, call, path string, err error) notify.Reply {
 	errno := kernel.ErrnoOf(err)
 	if errno != unix.EPERM && errno != unix.EACCES || h.rights.dropped&rootsCaps == 0 || !strings.HasPrefix(path, "/") {
 		return notify.Failed(errno)
 	}
-	h.log.record(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: call, Target: path, Errno: unix.ErrnoName(errno)})
+	h.log.Record(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: call, Target: path, Errno: unix.ErrnoName(errno)})
 	return notify.Failed(errno)
 }
 
@@ -211,10 +243,10 @@ func (h *command) performed(n *notify.Notification, call, path string, err error
 // found. Usually err is the kernel's own answer. EPERM and ESRCH mean that the broker may
 // not examine the caller, for example a program whose file is executable but not readable.
 // That is a denial: such a call never proceeds.
-func (h *command) unread(n *notify.Notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
+func (h *denials) unread(n *notify.Notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
 	errno := kernel.ErrnoOf(err)
 	if errno == unix.EPERM || errno == unix.ESRCH {
-		h.log.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: unix.ErrnoName(notify.RefusedBlind)})
+		h.log.Record(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: unix.ErrnoName(notify.RefusedBlind)})
 		return notify.RefusedBlind
 	}
 	return errno
@@ -222,15 +254,11 @@ func (h *command) unread(n *notify.Notification, call string, kind sandbox.Denia
 
 // noteHidden records that a call failed because the command's mounts hide the host's file,
 // if the policy would deny it too.
-func (h *command) noteHidden(n *notify.Notification, call string, kind sandbox.DenialKind, m pathwalk.Name, err error) {
+func (h *denials) noteHidden(n *notify.Notification, call string, kind sandbox.DenialKind, m pathwalk.Name, err error) {
 	if err != unix.ENOENT {
 		return
 	}
-	judge := h.judge.policy.JudgeWrite
-	if kind == sandbox.KindRead {
-		judge = h.judge.policy.JudgeRead
-	}
-	if path := h.walk.Hidden(n, m); path != "" && !judge(path).Allowed {
-		h.log.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: path, Errno: "ENOENT"})
+	if path := h.walk.Hidden(n, m); path != "" && h.judge.shut(kind, path) {
+		h.log.Record(n, sandbox.Denial{Kind: kind, Operation: call, Target: path, Errno: "ENOENT"})
 	}
 }

@@ -56,7 +56,7 @@ func (j *judge) whoseFile(t *pathwalk.Target) whose {
 	case j.protection.brokered(t.Path):
 		return brokers
 	// A file without a name may be a memfd, which Landlock does not restrict.
-	case !strings.HasPrefix(t.Path, "/"), t.Stat.Nlink == 0, sandbox.CoveredBy(j.reach, t.Path), !j.log.sees():
+	case !strings.HasPrefix(t.Path, "/"), t.Stat.Nlink == 0, sandbox.CoveredBy(j.reach, t.Path), !j.log.Sees():
 		return kernels
 	}
 	return nobodys
@@ -67,7 +67,7 @@ func (j *judge) whoseEntry(s pathwalk.Spot) whose {
 	switch {
 	case j.protection.brokered(s.Full()) && !s.Shown:
 		return brokers
-	case !strings.HasPrefix(s.Path, "/"), !j.log.sees():
+	case !strings.HasPrefix(s.Path, "/"), !j.log.Sees():
 		return kernels
 	}
 	return nobodys

@@ -92,9 +92,37 @@ func (r *reading) of(name string) readable {
 	}
 }
 
+// reads answers calls that only read.
+type reads struct {
+	rules   notify.Rules
+	walk    *pathwalk.Walker
+	reading reading
+	judge   readJudge
+	rights  *rights
+	log     readLog
+	deny    *denials
+	// learn is sandbox.Command.Learn.
+	learn func(sandbox.Denial) (sandbox.Grant, bool)
+	// openOld opens a granted file for the caller.
+	openOld func(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply
+}
+
+type readJudge interface {
+	judgeRead(path string) sandbox.Judgement
+	shut(kind sandbox.DenialKind, path string) bool // to reading, or to changes
+	grantedAt(path string) bool
+	denial(path string) *sandbox.Denial
+}
+
+type readLog interface {
+	Record(n *notify.Notification, d sandbox.Denial)
+	Described(n *notify.Notification, d sandbox.Denial) sandbox.Denial
+	Missed() // something could not be seen
+}
+
 // read answers an open that only reads.
-func (h opens) read(n *notify.Notification, o *opening) notify.Reply {
-	if h.judge.reading.asked && o.flags&unix.O_PATH == 0 {
+func (h *reads) read(n *notify.Notification, o *opening) notify.Reply {
+	if h.reading.asked && o.flags&unix.O_PATH == 0 {
 		if a, done := h.seenRead(n, o); done {
 			return a
 		}
@@ -104,7 +132,7 @@ func (h opens) read(n *notify.Notification, o *opening) notify.Reply {
 
 // seenRead makes the open of a granted path, and records one that the kernel is about to refuse. done is
 // false for all that proceeds: an open fails here only if the caller cannot be examined.
-func (h opens) seenRead(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
+func (h *reads) seenRead(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
 	m := o.name
 	m.NoFollow, m.Others = o.flags&unix.O_NOFOLLOW != 0, true
 	fd, path, err := h.openToRead(n, m, o.resolve)
@@ -113,21 +141,21 @@ func (h opens) seenRead(n *notify.Notification, o *opening) (a notify.Reply, don
 		defer unix.Close(fd)
 		t := pathwalk.Target{FD: fd, Path: path}
 		switch {
-		case h.judge.roots.opens(path) && h.judge.policy.JudgeRead(path).Allowed && unix.Fstat(fd, &t.Stat) == nil && o.opensOld(&t.Stat):
+		case h.judge.grantedAt(path) && !h.judge.shut(sandbox.KindRead, path) && unix.Fstat(fd, &t.Stat) == nil && o.opensOld(&t.Stat):
 			return h.openOld(n, o, &t), true
-		case h.judge.reading.of(path) != fullyOpen:
+		case h.reading.of(path) != fullyOpen:
 			h.noteClosed(n, o, fd, path)
-		case h.held.learning.learn != nil:
+		case h.learn != nil:
 			h.learnRead(n, o.call, path)
 		case h.rights.dropped&capsAccess != 0 && unix.Faccessat2(fd, "", unix.R_OK, unix.AT_EMPTY_PATH|unix.AT_EACCESS) == unix.EACCES && !kernelFile(fd):
 			h.noteRefused(n, o, sandbox.Denial{Kind: sandbox.KindCapability, Target: path}, lack{}, unix.EACCES)
 		}
 	case unix.EPERM, unix.ESRCH:
-		return notify.Failed(h.unread(n, o.call, sandbox.KindRead, err)), true
+		return notify.Failed(h.deny.unread(n, o.call, sandbox.KindRead, err)), true
 	case unix.EACCES:
 		h.noteMasked(n, o, m)
 	case unix.ENOENT:
-		h.noteHidden(n, o.call, sandbox.KindRead, m, err)
+		h.deny.noteHidden(n, o.call, sandbox.KindRead, m, err)
 		if h.rights.mounted && h.rights.keep&capsAccess != 0 {
 			h.noteMasked(n, o, m) // the command may search what is mounted over a closed folder
 		}
@@ -137,11 +165,11 @@ func (h opens) seenRead(n *notify.Notification, o *opening) (a notify.Reply, don
 
 // learnRead lets Command.Learn know what the policy does not open: what is read, and the program that reads,
 // whose start is no open. Both pass anyway.
-func (h opens) learnRead(n *notify.Notification, call, path string) {
-	d := h.log.described(n, sandbox.Denial{Kind: sandbox.KindRead, Operation: call})
+func (h *reads) learnRead(n *notify.Notification, call, path string) {
+	d := h.log.Described(n, sandbox.Denial{Kind: sandbox.KindRead, Operation: call})
 	for _, d.Target = range []string{path, d.Executable} {
-		if strings.HasPrefix(d.Target, "/") && !h.judge.policy.JudgeRead(d.Target).Allowed {
-			_, _ = h.held.learning.learn(d)
+		if strings.HasPrefix(d.Target, "/") && h.judge.shut(sandbox.KindRead, d.Target) {
+			_, _ = h.learn(d)
 		}
 	}
 }
@@ -153,7 +181,7 @@ func (o *opening) opensOld(st *unix.Stat_t) bool {
 
 // openToRead opens with O_PATH what the call names, and returns its path in the policy. Of the limits of
 // openat2 it heeds those that can lead elsewhere, or keep the call from a link.
-func (h opens) openToRead(n *notify.Notification, m pathwalk.Name, resolve uint64) (fd int, path string, err error) {
+func (h *reads) openToRead(n *notify.Notification, m pathwalk.Name, resolve uint64) (fd int, path string, err error) {
 	if resolve &= pathwalk.Resolves; resolve&(kernel.Scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
 		if fd, err = h.walk.Straight(n, m); err != unix.ELOOP {
 			return fd, m.Path, err
@@ -176,7 +204,7 @@ func (h opens) openToRead(n *notify.Notification, m pathwalk.Name, resolve uint6
 
 // noteClosed records the open of an existing file that is not open for reading, unless the kernel
 // fails it for another reason, or reading it takes no right.
-func (h *command) noteClosed(n *notify.Notification, o *opening, fd int, path string) {
+func (h *reads) noteClosed(n *notify.Notification, o *opening, fd int, path string) {
 	var st unix.Stat_t
 	if !strings.HasPrefix(path, "/") || unix.Fstat(fd, &st) != nil || st.Nlink == 0 {
 		return
@@ -185,13 +213,13 @@ func (h *command) noteClosed(n *notify.Notification, o *opening, fd int, path st
 	switch kind := st.Mode & unix.S_IFMT; {
 	case kind == unix.S_IFLNK, kind == unix.S_IFSOCK:
 		return
-	case folder && h.judge.reading.of(path) == listable:
+	case folder && h.reading.of(path) == listable:
 		return
 	case !folder && o.flags&unix.O_DIRECTORY != 0:
 		return
 	}
 	d := sandbox.Denial{Kind: sandbox.KindRead, Target: path}
-	switch judged := h.judge.policy.JudgeRead(path); {
+	switch judged := h.judge.judgeRead(path); {
 	case judged.Final:
 		d.Why = judged.Rule
 	case judged.Allowed && folder:
@@ -204,7 +232,7 @@ func (h *command) noteClosed(n *notify.Notification, o *opening, fd int, path st
 
 // noteMasked records an open below a folder over which something empty is mounted, or below one
 // that only a missing capability would let root search.
-func (h *command) noteMasked(n *notify.Notification, o *opening, m pathwalk.Name) {
+func (h *reads) noteMasked(n *notify.Notification, o *opening, m pathwalk.Name) {
 	if !h.rights.mounted && h.rights.dropped&capsAccess == 0 {
 		return
 	}
@@ -213,7 +241,7 @@ func (h *command) noteMasked(n *notify.Notification, o *opening, m pathwalk.Name
 		return
 	}
 	target := path.Join(at, rest)
-	if h.judge.reading.of(at) != shutToAll || h.judge.reading.of(target) != shutToAll {
+	if h.reading.of(at) != shutToAll || h.reading.of(target) != shutToAll {
 		if h.rights.dropped&capsAccess != 0 && unix.Faccessat2(unix.AT_FDCWD, at, unix.X_OK, unix.AT_EACCESS) == unix.EACCES {
 			h.noteRefused(n, o, sandbox.Denial{Kind: sandbox.KindCapability, Target: target}, lack{}, unix.EACCES)
 		}
@@ -228,7 +256,7 @@ func (h *command) noteMasked(n *notify.Notification, o *opening, m pathwalk.Name
 		l = lack{errno: kernel.ErrnoOf(host), caps: capsAccess}
 	}
 	d := sandbox.Denial{Kind: sandbox.KindRead, Target: target}
-	if judged := h.judge.policy.JudgeRead(target); judged.Final {
+	if judged := h.judge.judgeRead(target); judged.Final {
 		d.Why = judged.Rule
 	}
 	h.noteRefused(n, o, d, l, unix.EACCES)
@@ -236,7 +264,7 @@ func (h *command) noteMasked(n *notify.Notification, o *opening, m pathwalk.Name
 
 // access answers access(2) for writing, which only reports. Mounts answer it, not Landlock: the kernel says
 // EROFS where the command's mounts are read-only, which is recorded.
-func (h *command) access(n *notify.Notification, c *calls.File) notify.Reply {
+func (h *reads) access(n *notify.Notification, c *calls.File) notify.Reply {
 	m, err := c.First(n)
 	if !h.rights.mounted || err != nil {
 		return h.rules.Proceed(notify.ByCaller)
@@ -244,7 +272,9 @@ func (h *command) access(n *notify.Notification, c *calls.File) notify.Reply {
 	m.NoFollow = n.NR == unix.SYS_FACCESSAT2 && n.Args[3]&unix.AT_SYMLINK_NOFOLLOW != 0
 	fd, err := h.walk.Open(n, m)
 	if err != nil {
-		h.log.lost = h.log.lost || err == unix.EPERM // it cannot be examined: what the kernel answers is not seen
+		if err == unix.EPERM {
+			h.log.Missed() // it cannot be examined: what the kernel answers is not seen
+		}
 		return h.rules.Proceed(notify.ByCaller)
 	}
 	defer unix.Close(fd)
@@ -252,7 +282,7 @@ func (h *command) access(n *notify.Notification, c *calls.File) notify.Reply {
 	err = unix.Faccessat2(fd, "", c.Flags(n)&(unix.R_OK|unix.W_OK|unix.X_OK), unix.AT_EMPTY_PATH|unix.AT_EACCESS)
 	if err == unix.EROFS || err == unix.EACCES && h.rights.dropped&capsAccess != 0 {
 		l := h.rights.lacksAccess(fd, path, unix.W_OK)
-		if h.judge.roots.opens(path) && h.judge.policy.JudgeWrite(path).Allowed && n.Waits() {
+		if h.judge.grantedAt(path) && !h.judge.shut(sandbox.KindWrite, path) && n.Waits() {
 			return notify.Failed(l.errno) // granted meanwhile: the broker opens it past the mount
 		}
 		h.noteRefused(n, &opening{call: c.Name, name: m}, *h.judge.denial(path), l, kernel.ErrnoOf(err))
@@ -262,10 +292,10 @@ func (h *command) access(n *notify.Notification, c *calls.File) notify.Reply {
 
 // noteRefused records the denial of a read or a probe that the kernel is about to refuse with errno, to a user who
 // lacks l.
-func (h *command) noteRefused(n *notify.Notification, o *opening, d sandbox.Denial, l lack, errno unix.Errno) {
+func (h *reads) noteRefused(n *notify.Notification, o *opening, d sandbox.Denial, l lack, errno unix.Errno) {
 	d.Operation, d.Errno = o.call, unix.ErrnoName(h.rights.weigh(&d, l, errno))
 	if o.name.Path != d.Target {
 		d.Requested = o.name.Path
 	}
-	h.log.record(n, d)
+	h.log.Record(n, d)
 }

@@ -53,15 +53,13 @@ func (h *holding) refuse(n *notify.Notification, r refusal) notify.Reply {
 		return notify.Reply{Given: true}
 	}
 	for _, d := range denials {
-		h.log.record(n, d)
+		h.log.Record(n, d)
 	}
 	return notify.Failed(r.errno)
 }
 
-// refuse is holding.refuse for one denial.
-func (h *command) refuse(n *notify.Notification, call string, errno unix.Errno, d *sandbox.Denial, pins ...pin) notify.Reply {
-	return h.held.refuse(n, refusal{denials: []*sandbox.Denial{d}, call: call, errno: errno, pins: pins})
-}
+// refuseOne is holding.refuse for one denial.
+type refuseOne func(n *notify.Notification, call string, errno unix.Errno, d *sandbox.Denial, pins ...pin) notify.Reply
 
 // asked returns how the call names target, "" if by the same path.
 func (r *refusal) asked(target string) string {

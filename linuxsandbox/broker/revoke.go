@@ -50,11 +50,11 @@ func (b *Broker) revoke(c sandbox.Closing) (out sandbox.Revoked) {
 	j.looks.done = nil // they used the wider policy
 	b.held.revoked = append(b.held.revoked, g)
 	if len(g.Hosts) > 0 {
-		out.Cut = b.sockets.CutHosts()
+		out.Cut = b.handlers.sockets.CutHosts()
 	}
 	if len(g.Sockets) > 0 {
-		descriptors, listed := descriptorsBelow(b.log.keeper)
-		cut, all := b.sockets.CutPaths(g.Sockets, descriptors)
+		descriptors, listed := descriptorsBelow(b.keeper)
+		cut, all := b.handlers.sockets.CutPaths(g.Sockets, descriptors)
 		if out.Cut += cut; !all || !listed {
 			out.Stays = append(out.Stays, "connections to a socket that are open already")
 		}
@@ -124,8 +124,8 @@ func (b *Broker) Renew() sandbox.Trace {
 // be asked about again.
 func (b *Broker) renew() sandbox.Trace {
 	b.held.denyAll()
-	t := b.log.trace(b.sockets.Blind())
-	b.log.clear()
+	t := b.log.Trace(b.handlers.sockets.Blind())
+	b.log.Clear()
 	h := b.held
 	h.answered, h.noes, h.revoked = map[heldKey]bool{}, 0, nil
 	b.judge.mayLose = false
@@ -143,12 +143,4 @@ func (h *holding) denyAll() {
 	for _, c := range h.take(func(*heldCall) bool { return true }) {
 		h.deny(c)
 	}
-}
-
-// clear forgets the denials and exits. Their order goes on.
-func (e *evidence) clear() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.kept, e.lost = nil, false
-	e.exits = exitLog{}
 }

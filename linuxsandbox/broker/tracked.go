@@ -13,6 +13,7 @@ import (
 	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/broker/umask"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
@@ -69,7 +70,7 @@ func (h *history) ask() bool {
 func (h *history) onlyNamed(n *notify.Notification, s pathwalk.Spot) bool {
 	j, path := h.judge, s.Full()
 	return !git.IsMark(s.Last) && j.protection.policy.JudgeWrite(path).Kind == sandbox.KindProtected &&
-		j.refusesJudged(n, path, j.protection.policy.JudgeTracked(path), j.closes) == nil
+		j.refusesJudged(n, path, j.protection.policy.JudgeTracked(path), j.repos.closes) == nil
 }
 
 // checksOut reports whether nothing protects the entry at s but such a name, in a work tree, while the session
@@ -130,7 +131,7 @@ func (h *history) ownTree(n *notify.Notification, path string) bool {
 	j := h.judge
 	top, of := h.workTree(n, filepath.Dir(path))
 	st, err := j.walk.Lstat(n, top)
-	return top != "" && of == "" && err == nil && j.session.own.madeTree(&st, top) && !j.belowForeign(n, top)
+	return top != "" && of == "" && err == nil && j.session.own.madeTree(&st, top) && !j.repos.belowForeign(n, top)
 }
 
 // restores reports whether the command could make the entry at s again as it is, or the session brought it. What
@@ -154,10 +155,10 @@ func (h *history) restores(n *notify.Notification, s pathwalk.Spot, st *unix.Sta
 
 // hostSpot returns s in the host's own folder, since the mounts of a command show protected folders as
 // read-only. The caller closes it.
-func (h *command) hostSpot(s pathwalk.Spot) (pathwalk.Spot, error) {
+func hostSpot(walk *pathwalk.Walker, s pathwalk.Spot) (pathwalk.Spot, error) {
 	dir, err := kernel.DupAbove(s.Dir, kernel.LowestFD)
 	if err == nil {
-		s.Dir = h.walk.AsHost(dir, s.Path)
+		s.Dir = walk.AsHost(dir, s.Path)
 	}
 	return s, err
 }
@@ -195,7 +196,7 @@ const maxUnwritten = 1 << 20
 type trackedFile struct {
 	memory int // cannot be written to through this descriptor
 	at     pathwalk.Spot
-	mode   newMode
+	mode   umask.Mode
 	before sandbox.Versions
 	call   notify.Notification
 	denial sandbox.Denial
@@ -203,7 +204,7 @@ type trackedFile struct {
 }
 
 // makeTracked gives the command a file in memory in place of the new one at s.
-func (h opens) makeTracked(n *notify.Notification, o *opening, s pathwalk.Spot, before sandbox.Versions, d *sandbox.Denial) notify.Reply {
+func (h *opens) makeTracked(n *notify.Notification, o *opening, s pathwalk.Spot, before sandbox.Versions, d *sandbox.Denial) notify.Reply {
 	switch _, err := s.Stat(); err {
 	case unix.ENOENT:
 	case nil:
@@ -214,7 +215,7 @@ func (h opens) makeTracked(n *notify.Notification, o *opening, s pathwalk.Spot, 
 	if a, first := h.observer.beforeEntries(s); first {
 		return a
 	}
-	mode, err := h.masks.modeFor(n, o.mode)
+	mode, err := h.masks.For(n, o.mode)
 	if err == nil && len(h.tracked.pending) == maxPending {
 		err = unix.EMFILE
 	}
@@ -227,7 +228,7 @@ func (h opens) makeTracked(n *notify.Notification, o *opening, s pathwalk.Spot, 
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	p := trackedFile{memory: memory, mode: mode, before: before, call: *n, denial: *d, since: time.Now()}
-	if p.at, err = h.hostSpot(s); err != nil {
+	if p.at, err = hostSpot(h.walk, s); err != nil {
 		unix.Close(memory)
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
@@ -245,13 +246,13 @@ func (t *trackedFiles) settle(last bool) {
 			return false
 		}
 		text, known := t.content(&p)
-		t.judge.log.supersede(p.denial.Target)
+		t.judge.log.Supersede(p.denial.Target)
 		if !known || !t.install(&p, text) {
 			if t.kept += len(text); t.kept > maxUnwritten {
 				text = nil
 			}
-			p.denial.Unwritten = &sandbox.Unwritten{Content: text, Mode: p.mode.mode}
-			t.judge.log.record(&p.call, p.denial)
+			p.denial.Unwritten = &sandbox.Unwritten{Content: text, Mode: p.mode.Bits}
+			t.judge.log.Record(&p.call, p.denial)
 		}
 		unix.Close(p.memory)
 		p.at.Close()
@@ -269,9 +270,9 @@ func (t *trackedFiles) content(p *trackedFile) (text []byte, known bool) {
 	}
 	text = text[:size]
 	of := modes(p.before, text)
-	p.mode.mode &= 0o755
+	p.mode.Bits &= 0o755
 	if len(of) == 1 {
-		p.mode.mode = of[0] & (p.mode.mode | p.mode.mode>>2&0o111)
+		p.mode.Bits = of[0] & (p.mode.Bits | p.mode.Bits>>2&0o111)
 	}
 	return text, len(of) > 0 || t.judge.session.own.hasLeft(p.at.Full(), text)
 }
@@ -284,14 +285,14 @@ func (t *trackedFiles) install(p *trackedFile, text []byte) bool {
 	if j.walk.PolicyPath(p.at.Dir) != p.at.Path { // it was moved, perhaps to where this is no version
 		return false
 	}
-	fd, err := unix.Openat(p.at.Dir, p.at.Last, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, p.mode.mode)
+	fd, err := unix.Openat(p.at.Dir, p.at.Last, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, p.mode.Bits)
 	if err != nil {
 		return false
 	}
 	f := os.NewFile(uintptr(fd), p.at.Last)
 	_, err = f.Write(text)
-	if err == nil && p.mode.rest {
-		err = unix.Fchmod(fd, p.mode.mode)
+	if err == nil && p.mode.Rest {
+		err = unix.Fchmod(fd, p.mode.Bits)
 	}
 	if f.Close() != nil || err != nil {
 		_ = unix.Unlinkat(p.at.Dir, p.at.Last, 0)

@@ -90,3 +90,6 @@ func nameAt(n *notify.Notification, dir, path int) (m pathwalk.Name, err error) 
 	m.Path, err = notify.ReadString(int(n.TID), n.Args[path], kernel.MaxPath, unix.ENAMETOOLONG)
 	return m, err
 }
+
+// Tmpfile is the bit of O_TMPFILE that is not O_DIRECTORY.
+const Tmpfile = 0o20000000

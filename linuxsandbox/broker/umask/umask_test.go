@@ -1,6 +1,6 @@
 //go:build linux
 
-package broker
+package umask
 
 import "testing"
 
@@ -22,7 +22,7 @@ func TestMasksLeave(t *testing.T) {
 		{[]uint32{0o077, 0o027, 0o777}, 0o007, 0, true},
 		{[]uint32{0o022, 0o002, 0o027}, 0o1777, 0, false},
 	} {
-		left, same := (&masks{all: row.masks}).leave(row.mode)
+		left, same := (&Masks{all: row.masks}).leave(row.mode)
 		if same != row.same || same && left != row.left {
 			t.Errorf("%o under %o: %o, %v", row.mode, row.masks, left, same)
 		}

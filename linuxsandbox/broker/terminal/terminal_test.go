@@ -1,6 +1,6 @@
 //go:build linux
 
-package broker
+package terminal
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestReferenceOutlivesNoTerminal: the kernel behaviour that openTerminal relies on. A
+// TestReferenceOutlivesNoTerminal: the kernel behaviour that Open relies on. A
 // reference to the terminal side of a pair whose ptmx side was closed does not open another
 // terminal that gets the same number.
 func TestReferenceOutlivesNoTerminal(t *testing.T) {
@@ -31,7 +31,7 @@ func TestReferenceOutlivesNoTerminal(t *testing.T) {
 		}
 		return err
 	}
-	made := madeTerminal{ref: int(ref)}
+	made := made{ref: int(ref)}
 	if err := again(); err != nil || made.gone() {
 		t.Fatalf("while it is open: %v, gone %v", err, made.gone())
 	}

@@ -1,6 +1,8 @@
 //go:build linux
 
-package broker
+// Package umask finds the mode that a command's umask leaves to what the broker makes for it. It reads
+// /proc, and makes files where it is told to. Start with Masks.
+package umask
 
 import (
 	"os"
@@ -25,42 +27,42 @@ import (
 // later. If all of them leave the same bits of a mode, the broker need not know which is the
 // caller's.
 
-// masks are the umasks that threads of a command may have.
-type masks struct {
+// Masks are the umasks that threads of a command may have.
+type Masks struct {
 	own uint32   // codeagent's
 	all []uint32 // of the command; nil: not read yet
 }
 
-// newMode is the mode of a file to be made.
-type newMode struct {
-	mode uint32
-	// rest: the broker's umask removes bits that the caller's leaves.
-	rest bool
+// Mode is the mode of a file to be made.
+type Mode struct {
+	Bits uint32
+	// Rest: the broker's umask removes bits that the caller's leaves.
+	Rest bool
 }
 
-// modeFor returns the mode that the caller's umask leaves of mode. It fails if the caller
+// For returns the mode that the caller's umask leaves of mode. It fails if the caller
 // is gone.
-func (k *masks) modeFor(n *notify.Notification, mode uint32) (newMode, error) {
+func (k *Masks) For(n *notify.Notification, mode uint32) (Mode, error) {
 	// The set-user-ID and set-group-ID bits are left out.
 	mode &= 0o1777
 	err := k.knowMasks(n)
 	left, same := k.leave(mode)
 	if err == nil && !same {
 		var mask uint32
-		mask, err = maskOf(int(n.TID))
+		mask, err = Of(int(n.TID))
 		left = mode &^ mask
 	}
 	if err != nil || !n.Waits() {
-		return newMode{}, unix.ESRCH
+		return Mode{}, unix.ESRCH
 	}
 	if left == mode&^k.own {
-		return newMode{mode: mode}, nil
+		return Mode{Bits: mode}, nil
 	}
-	return newMode{mode: left, rest: left&k.own != 0}, nil
+	return Mode{Bits: left, Rest: left&k.own != 0}, nil
 }
 
-// umask records a umask(2) before it takes effect.
-func (k *masks) umask(n *notify.Notification) unix.Errno {
+// Add records a umask(2) before it takes effect.
+func (k *Masks) Add(n *notify.Notification) unix.Errno {
 	if k.knowMasks(n) != nil {
 		return unix.ESRCH
 	}
@@ -71,27 +73,27 @@ func (k *masks) umask(n *notify.Notification) unix.Errno {
 }
 
 // knowMasks reads the first umask of the command. Every thread has it until the first umask(2).
-func (k *masks) knowMasks(n *notify.Notification) error {
+func (k *Masks) knowMasks(n *notify.Notification) error {
 	if k.all != nil {
 		return nil
 	}
-	own, err := maskOf(os.Getpid())
+	own, err := Of(os.Getpid())
 	if err != nil {
 		return err
 	}
-	first, err := maskOf(int(n.TID))
+	first, err := Of(int(n.TID))
 	if err == nil && !n.Waits() {
 		err = unix.ESRCH // the number may belong to a later thread
 	}
 	if err == nil {
-		*k = masks{own: own, all: []uint32{first}}
+		*k = Masks{own: own, all: []uint32{first}}
 	}
 	return err
 }
 
 // leave returns the bits of mode that every umask of the command leaves; same is false if they
 // differ.
-func (k *masks) leave(mode uint32) (left uint32, same bool) {
+func (k *Masks) leave(mode uint32) (left uint32, same bool) {
 	for i, mask := range k.all {
 		if i > 0 && mode&^mask != left {
 			return 0, false
@@ -101,8 +103,8 @@ func (k *masks) leave(mode uint32) (left uint32, same bool) {
 	return left, len(k.all) > 0
 }
 
-// maskOf reads the umask of a thread.
-func maskOf(tid int) (uint32, error) {
+// Of reads the umask of a thread.
+func Of(tid int) (uint32, error) {
 	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
 	if err != nil {
 		return 0, err
@@ -111,15 +113,15 @@ func maskOf(tid int) (uint32, error) {
 	return uint32(mask), err
 }
 
-// create makes a file and opens it.
-func (k *masks) create(n *notify.Notification, dir int, last string, flags int, mode uint32) (int, error) {
-	m, err := k.modeFor(n, mode)
+// Create makes a file and opens it.
+func (k *Masks) Create(n *notify.Notification, dir int, last string, flags int, mode uint32) (int, error) {
+	m, err := k.For(n, mode)
 	if err != nil {
 		return -1, err
 	}
-	fd, err := unix.Openat(dir, last, flags, m.mode)
-	if err == nil && m.rest {
-		err = unix.Fchmod(fd, m.mode)
+	fd, err := unix.Openat(dir, last, flags, m.Bits)
+	if err == nil && m.Rest {
+		err = unix.Fchmod(fd, m.Bits)
 		if err != nil {
 			unix.Close(fd)
 		}
@@ -127,10 +129,10 @@ func (k *masks) create(n *notify.Notification, dir int, last string, flags int, 
 	return fd, err
 }
 
-// complete gives a new entry its whole mode. A folder may have inherited the set-group-ID bit,
+// Complete gives a new entry its whole mode. A folder may have inherited the set-group-ID bit,
 // which is kept.
-func (m newMode) complete(s pathwalk.Spot) error {
-	if !m.rest {
+func (m Mode) Complete(s pathwalk.Spot) error {
+	if !m.Rest {
 		return nil
 	}
 	fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -142,5 +144,5 @@ func (m newMode) complete(s pathwalk.Spot) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	return kernel.ChmodOpen(fd, m.mode|st.Mode&unix.S_ISGID)
+	return kernel.ChmodOpen(fd, m.Bits|st.Mode&unix.S_ISGID)
 }

@@ -1,6 +1,8 @@
 //go:build linux
 
-package broker
+// Package evidence is the log of a command's denials, with the programs that met them and how they
+// ended. It reads /proc and decides nothing. Start with Log.
+package evidence
 
 import (
 	"slices"
@@ -16,14 +18,11 @@ import (
 // latest. Beyond it the trace is incomplete and marked so. The bound does not change what is denied.
 const MaxDenials = 1000
 
-// evidence collects the denials of a command, with a count of equal ones, and how its
+// Log collects the denials of a command, with a count of equal ones, and how its
 // processes ended.
-type evidence struct {
-	// level is how much is examined.
-	level sandbox.EvidenceLevel
-	// reads: refused reads are seen too.
-	reads bool
-	// keeper is the PID of the keeper, the parent of the command's first process.
+type Log struct {
+	level  sandbox.EvidenceLevel
+	reads  bool
 	keeper int
 	walk   *pathwalk.Walker
 
@@ -40,6 +39,12 @@ type evidence struct {
 	callers callerCache
 }
 
+// New makes the log of one command. level is how much is examined, reads whether refused reads are
+// seen too, and keeper the PID of the parent of the command's first process.
+func New(level sandbox.EvidenceLevel, reads bool, keeper int, walk *pathwalk.Walker) *Log {
+	return &Log{level: level, reads: reads, keeper: keeper, walk: walk}
+}
+
 // denialKey identifies denials that are counted together. A moot denial is not counted with
 // one that mattered.
 type denialKey struct {
@@ -50,15 +55,21 @@ type denialKey struct {
 	unwritten         *sandbox.Unwritten
 }
 
-// sees reports whether the broker also examines the calls that the kernel's layers deny
+// Sees reports whether the broker also examines the calls that the kernel's layers deny
 // without it.
-func (e *evidence) sees() bool {
+func (e *Log) Sees() bool {
 	return e.level == sandbox.EvidenceFull || e.level == ""
 }
 
-// record adds a denial of the thread that made n. When another process repeats an equal denial, the entry
+// Missed marks the trace as incomplete.
+func (e *Log) Missed() { e.lost = true }
+
+// Ends returns how many processes have ended.
+func (e *Log) Ends() int { return e.ended }
+
+// Record adds a denial of the thread that made n. When another process repeats an equal denial, the entry
 // moves to that process, with the count of both: the latest denial says most about how its process ended.
-func (e *evidence) record(n *notify.Notification, d sandbox.Denial) {
+func (e *Log) Record(n *notify.Notification, d sandbox.Denial) {
 	key := denialKey{d.Kind, d.Operation, d.Target, e.callers.of(n.TID).comm, e.callers.file, d.Moot, d.Unwritten}
 	known := e.kept[key]
 	e.mu.Lock()
@@ -68,7 +79,7 @@ func (e *evidence) record(n *notify.Notification, d sandbox.Denial) {
 		return
 	}
 	e.order++
-	d = e.described(n, d)
+	d = e.Described(n, d)
 	d.Order = e.order
 	e.exits.witness(&d)
 	switch {
@@ -88,7 +99,7 @@ func (e *evidence) record(n *notify.Notification, d sandbox.Denial) {
 }
 
 // makeRoom drops the oldest denial of the kind that is not one of the first half.
-func (e *evidence) makeRoom(kind sandbox.DenialKind) {
+func (e *Log) makeRoom(kind sandbox.DenialKind) {
 	var oldest denialKey
 	order := e.order
 	for key, d := range e.kept {
@@ -100,8 +111,8 @@ func (e *evidence) makeRoom(kind sandbox.DenialKind) {
 	e.many[kind], e.lost = e.many[kind]-1, true
 }
 
-// supersede drops what was not written at target: the command made or removed the entry again.
-func (e *evidence) supersede(target string) {
+// Supersede drops what was not written at target: the command made or removed the entry again.
+func (e *Log) Supersede(target string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, d := range e.kept {
@@ -111,8 +122,8 @@ func (e *evidence) supersede(target string) {
 	}
 }
 
-// described returns d with what is known about the thread that made n.
-func (e *evidence) described(n *notify.Notification, d sandbox.Denial) sandbox.Denial {
+// Described returns d with what is known about the thread that made n.
+func (e *Log) Described(n *notify.Notification, d sandbox.Denial) sandbox.Denial {
 	d.Evidence, d.Count = sandbox.EvidenceKernel, 1
 	c := e.callers.of(n.TID)
 	seen := e.walk.Look(n) == nil // otherwise no program can be examined
@@ -121,8 +132,8 @@ func (e *evidence) described(n *notify.Notification, d sandbox.Denial) sandbox.D
 	return d
 }
 
-// refused returns the denials so far, in order.
-func (e *evidence) refused() []sandbox.Denial {
+// Refused returns the denials so far, in order.
+func (e *Log) Refused() []sandbox.Denial {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var list []sandbox.Denial
@@ -133,10 +144,10 @@ func (e *evidence) refused() []sandbox.Denial {
 	return list
 }
 
-// trace returns what was seen, once the broker has ended. blind: the broker missed
+// Trace returns what was seen, once the broker has ended. blind: the broker missed
 // something.
-func (e *evidence) trace(blind bool) sandbox.Trace {
-	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Reads: e.reads, Denials: e.refused(), Exits: slices.Clone(e.exits.list)}
+func (e *Log) Trace(blind bool) sandbox.Trace {
+	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Reads: e.reads, Denials: e.Refused(), Exits: slices.Clone(e.exits.list)}
 	if e.lost || blind {
 		t.Evidence = sandbox.EvidencePartial
 	}
@@ -196,8 +207,8 @@ func (l *exitLog) add(e sandbox.Exit) {
 	l.list = slices.Concat(kept, l.list[old:])
 }
 
-// exit records an exit_group.
-func (e *evidence) exit(n *notify.Notification) {
+// Exit records an exit_group.
+func (e *Log) Exit(n *notify.Notification) {
 	e.ended++
 	if e.level == sandbox.EvidenceNothing {
 		return
@@ -211,4 +222,12 @@ func (e *evidence) exit(n *notify.Notification) {
 		e.order++
 		e.exits.add(sandbox.Exit{PID: c.PID, Parent: c.Parent, By: by.PID, ByComm: by.Comm, Forked: c.Forked, Comm: c.Comm, Status: int(n.Args[0] & 0xff), Used: processorTime(c.PID), Order: e.order})
 	}
+}
+
+// Clear forgets the denials and exits. Their order goes on.
+func (e *Log) Clear() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kept, e.lost = nil, false
+	e.exits = exitLog{}
 }

@@ -1,15 +1,18 @@
 //go:build linux
 
-package broker
+// Package processes answers calls that name a process, and denies what no policy opens and no file
+// is named by. It looks at /proc and changes nothing.
+package processes
 
 import (
+	"os"
 	"slices"
 	"strconv"
 
 	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/evidence"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
-	"codeagent/linuxsandbox/filter"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
@@ -28,8 +31,36 @@ import (
 // A call on the keeper is denied. Without a PID namespace a call on a child is denied too: the
 // child may end meanwhile, and its number may pass to any process of the user.
 
-// process answers one of those calls.
-func (h *command) process(n *notify.Notification, c *calls.Process) notify.Reply {
+// Calls answers calls that name a process.
+type Calls struct {
+	Forbidden
+	rules  notify.Rules
+	keeper int
+	walk   Walk
+}
+
+// Walk finds files for it.
+type Walk interface {
+	Lstat(c pathwalk.Caller, path string) (unix.Stat_t, error)
+	HostPath(fd int) string
+}
+
+// Log is the record of what it denies.
+type Log interface {
+	Record(n *notify.Notification, d sandbox.Denial)
+	Sees() bool // calls are examined that fail without the broker
+	Missed()    // something could not be seen
+	Ends() int  // how many processes have ended
+}
+
+// New makes the calls of one command. dropped are capabilities that codeagent has and the command lacks,
+// and keeper is the parent of its first process.
+func New(rules notify.Rules, keeper int, dropped func() uint64, walk Walk, log Log) *Calls {
+	return &Calls{Forbidden: Forbidden{dropped, log}, rules: rules, keeper: keeper, walk: walk}
+}
+
+// Limit answers a call on the scheduling or the limits of a process.
+func (h *Calls) Limit(n *notify.Notification, c *calls.Process) notify.Reply {
 	who := int(int32(n.Args[c.Number]))
 	if who < 0 {
 		return notify.Failed(unix.ESRCH)
@@ -44,7 +75,7 @@ func (h *command) process(n *notify.Notification, c *calls.Process) notify.Reply
 	case h.rules.Has(notify.ByProcesses) && !h.isKeeper(who):
 		return h.rules.Proceed(notify.ByProcesses)
 	}
-	return h.refuseCall(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name}, 0)
+	return h.Refuse(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name}, 0)
 }
 
 // Landlock keeps each trace inside the domain of one command (hook_ptrace_access_check): it reaches
@@ -52,14 +83,14 @@ func (h *command) process(n *notify.Notification, c *calls.Process) notify.Reply
 // The one exception is a child of the keeper that asks to be traced by its parent. The keeper waits
 // for it and would take its stops for ends.
 
-// traces reports whether the call begins a trace of a process of this command, or moves memory to or
+// Traces reports whether the call begins a trace of a process of this command, or moves memory to or
 // from one, for which the kernel asks the same of Landlock.
-func (h *command) traces(n *notify.Notification) bool {
+func (h *Calls) Traces(n *notify.Notification) bool {
 	who := int(int32(n.Args[0]))
 	switch {
 	case n.NR == unix.SYS_PTRACE && who == unix.PTRACE_TRACEME:
-		parent := callerOf(n.TID).parent
-		return parent > 1 && parent != h.log.keeper
+		parent := evidence.ParentOf(int(n.TID))
+		return parent > 1 && parent != h.keeper
 	case n.NR == unix.SYS_PTRACE:
 		who = int(int32(n.Args[1]))
 	case n.NR != unix.SYS_PROCESS_VM_READV && n.NR != unix.SYS_PROCESS_VM_WRITEV:
@@ -71,8 +102,8 @@ func (h *command) traces(n *notify.Notification) bool {
 	case h.rules.Has(notify.ByProcesses) && n.NR != unix.SYS_PTRACE:
 		return !h.isKeeper(who)
 	case h.rules.Has(notify.ByProcesses):
-		return slices.ContainsFunc(kernel.Descendants(h.log.keeper)(kernel.Processes()), func(p kernel.Process) bool {
-			tids, _ := threadsOf(p.PID)
+		return slices.ContainsFunc(kernel.Descendants(h.keeper)(kernel.Processes()), func(p kernel.Process) bool {
+			tids, _ := ThreadsOf(p.PID)
 			return slices.ContainsFunc(tids, func(tid int) bool {
 				_, inside := kernel.InsideNumbers(tid)
 				return inside == who
@@ -83,9 +114,9 @@ func (h *command) traces(n *notify.Notification) bool {
 }
 
 // ownProcess reports whether a process, by its number outside a PID namespace, is one of the command.
-func (h *command) ownProcess(pid int) bool {
-	for c := callerOf(uint32(pid)); c.parent > 1; c = callerOf(uint32(c.parent)) {
-		if c.parent == h.log.keeper {
+func (h *Calls) ownProcess(pid int) bool {
+	for parent := evidence.ParentOf(pid); parent > 1; parent = evidence.ParentOf(parent) {
+		if parent == h.keeper {
 			return true
 		}
 	}
@@ -96,40 +127,42 @@ func (h *command) ownProcess(pid int) bool {
 // (RESERVED_PIDS of kernel/pid.c).
 const reservedPIDs = 300
 
-// noteSignal records a signal for a process that the user may signal and the command may not. In a PID
+// NoteSignal records a signal for a process that the user may signal and the command may not. In a PID
 // namespace the kernel finds no process of that number. Numbers that the command has used up mean its own
 // processes that have ended: about as many as it has now and has reported as ended, and reservedPIDs more,
 // for threads use numbers too and an end is reported late.
-func (h *command) noteSignal(n *notify.Notification, who int) {
+func (h *Calls) NoteSignal(n *notify.Notification, who int) {
 	d := sandbox.Denial{Kind: sandbox.KindSignal, Operation: "kill", Target: "process " + strconv.Itoa(who), Errno: "EPERM"}
-	if who <= 1 || !h.log.sees() || unix.Kill(who, 0) != nil {
+	if who <= 1 || !h.log.Sees() || unix.Kill(who, 0) != nil {
 		return
 	}
 	if h.rules.Has(notify.ByProcesses) {
 		d.Errno = "ESRCH"
 		_, used := kernel.InsideNumbers(int(n.TID))
-		used += reservedPIDs + h.log.ended + len(kernel.Descendants(h.log.keeper)(kernel.Processes()))
+		used += reservedPIDs + h.log.Ends() + len(kernel.Descendants(h.keeper)(kernel.Processes()))
 		if _, err := h.walk.Lstat(n, kernel.ProcDir+"/"+strconv.Itoa(who)); who <= used || err != unix.ENOENT {
 			return
 		}
 	} else if h.ownProcess(who) {
 		return
 	}
-	if name := commOf(who); name != "" {
+	if name := evidence.CommOf(who); name != "" {
 		d.Target += " (" + name + ")"
 	}
-	h.log.record(n, d)
+	h.log.Record(n, d)
 }
 
-// notePrivileges records that a program failed without the privileges that its file gives: no_new_privs is
+// NotePrivileges records that a program failed without the privileges that its file gives: no_new_privs is
 // set, and what the program then lacks it meets in many ways, also in calls that nobody sees.
-func (h *command) notePrivileges(n *notify.Notification) {
-	if n.Args[0]&0xff == 0 || !h.log.sees() {
+func (h *Calls) NotePrivileges(n *notify.Notification) {
+	if n.Args[0]&0xff == 0 || !h.log.Sees() {
 		return
 	}
 	fd, err := pathwalk.OpenProc(int(n.TID), "exe", 0)
 	if err != nil {
-		h.log.lost = h.log.lost || err == unix.EACCES || err == unix.EPERM // its file may not be read, as sudo's on some systems
+		if err == unix.EACCES || err == unix.EPERM {
+			h.log.Missed() // its file may not be read, as sudo's on some systems
+		}
 		return
 	}
 	defer unix.Close(fd)
@@ -139,17 +172,17 @@ func (h *command) notePrivileges(n *notify.Notification) {
 		return
 	}
 	size, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(fd), "security.capability", nil)
-	user := st.Mode&unix.S_ISUID != 0 && (int(st.Uid) != unix.Geteuid() || h.rights.dropped != 0)
-	group := st.Mode&(unix.S_ISGID|unix.S_IXGRP) == unix.S_ISGID|unix.S_IXGRP && !ownGroup(int(st.Gid))
+	user := st.Mode&unix.S_ISUID != 0 && (int(st.Uid) != unix.Geteuid() || h.dropped() != 0)
+	group := st.Mode&(unix.S_ISGID|unix.S_IXGRP) == unix.S_ISGID|unix.S_IXGRP && !InGroup(int(st.Gid))
 	if user || group || err == nil && size > 0 {
-		h.log.record(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: "execve", Target: h.walk.HostPath(fd)})
+		h.log.Record(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: "execve", Target: h.walk.HostPath(fd)})
 	}
 }
 
 // isKeeper reports whether number is the keeper or one of its threads in the command's PID
 // namespace. It is true where that cannot be looked up.
-func (h *command) isKeeper(number int) bool {
-	tids, err := threadsOf(h.log.keeper)
+func (h *Calls) isKeeper(number int) bool {
+	tids, err := ThreadsOf(h.keeper)
 	if err != nil {
 		return true
 	}
@@ -161,40 +194,21 @@ func (h *command) isKeeper(number int) bool {
 	return false
 }
 
-// refuseSocket denies a socket, or a pair of them, that no policy opens. Where the session has no network of
-// its own, it is one of the host's network, whose address is still unknown: connect(2) would have named it.
-func (h *command) refuseSocket(n *notify.Notification, call string) notify.Reply {
-	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: call, Target: "raw"}
-	family, kind := int(uint32(n.Args[0])), n.Args[1]&filter.SocketType
-	switch {
-	case family == unix.AF_UNIX:
-		d.Kind, d.Target = sandbox.KindSocket, "unix datagram"
-	case family == unix.AF_NETLINK:
-		d.Target = "netlink"
-	case !slices.Contains([]int{unix.AF_INET, unix.AF_INET6, unix.AF_PACKET}, family): // as on a kernel without it: programs fall back
-		d.Target, d.Errno = "family "+strconv.Itoa(family), "EAFNOSUPPORT"
-		h.log.record(n, d)
-		return notify.Failed(unix.EAFNOSUPPORT)
-	case family == unix.AF_PACKET, kind != unix.SOCK_STREAM && kind != unix.SOCK_DGRAM:
-		return h.refuseCall(n, d, 1<<unix.CAP_NET_RAW)
-	case kind == unix.SOCK_STREAM:
-		d.Target = "tcp"
-	default:
-		d.Target = "udp"
+// ThreadsOf lists the threads of a process.
+func ThreadsOf(process int) (tids []int, err error) {
+	entries, err := os.ReadDir(kernel.ProcDir + "/" + strconv.Itoa(process) + "/task")
+	for _, entry := range entries {
+		tid, bad := strconv.Atoi(entry.Name())
+		if bad != nil {
+			return nil, bad
+		}
+		tids = append(tids, tid)
 	}
-	return h.refuseCall(n, d, 0)
+	return tids, err
 }
 
-// refuseCall denies a call that is never allowed, and records it. Without a sandbox it needs any one of caps.
-func (h *command) refuseCall(n *notify.Notification, d sandbox.Denial, caps uint64) notify.Reply {
-	d.Errno = "EPERM"
-	switch {
-	case caps == 0:
-	case caps&h.rights.dropped != 0:
-		d.Kind = sandbox.KindCapability
-	default:
-		d.Moot, d.MootReason = true, sandbox.MootPermissions
-	}
-	h.log.record(n, d)
-	return notify.Failed(unix.EPERM)
+// InGroup reports whether codeagent, and so the command, has the group.
+func InGroup(gid int) bool {
+	groups, _ := unix.Getgroups()
+	return gid == unix.Getegid() || slices.Contains(groups, gid)
 }

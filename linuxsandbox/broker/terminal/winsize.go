@@ -1,6 +1,6 @@
 //go:build linux
 
-package broker
+package terminal
 
 import (
 	"encoding/binary"
@@ -35,12 +35,12 @@ const (
 	ptmxDevice = 5<<8 | 2 // the ptmx side of any pair
 )
 
-// resize answers ioctl(TIOCSWINSZ).
-func (t *terminals) resize(n *notify.Notification) notify.Reply {
+// Resize answers ioctl(TIOCSWINSZ).
+func (t *Terminals) Resize(n *notify.Notification) notify.Reply {
 	if uint32(n.Args[1]) != unix.TIOCSWINSZ { // the filter asks about no other request
 		return notify.Failed(unix.EPERM)
 	}
-	fd, err := t.takeTerminal(n)
+	fd, err := t.take(n)
 	if err == unix.EACCES || err == unix.EPERM {
 		return t.refuseResize(n)
 	}
@@ -52,7 +52,7 @@ func (t *terminals) resize(n *notify.Notification) notify.Reply {
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH)
 	}
-	own, isTerminal := t.ownsTerminal(n, fd)
+	own, isTerminal := t.owns(n, fd)
 	switch {
 	case isTerminal != nil:
 		return notify.Failed(kernel.ErrnoOf(isTerminal))
@@ -68,14 +68,14 @@ func (t *terminals) resize(n *notify.Notification) notify.Reply {
 	return notify.Failed(kernel.ErrnoOf(unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size)))
 }
 
-func (t *terminals) refuseResize(n *notify.Notification) notify.Reply {
-	t.log.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "ioctl", Target: "ioctl(TIOCSWINSZ)", Errno: "EPERM"})
+func (t *Terminals) refuseResize(n *notify.Notification) notify.Reply {
+	t.Log.Record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "ioctl", Target: "ioctl(TIOCSWINSZ)", Errno: "EPERM"})
 	return notify.Failed(unix.EPERM)
 }
 
-// ownsTerminal reports whether fd is one of the command's own terminals. It fails if fd is
+// owns reports whether fd is one of the command's own terminals. It fails if fd is
 // not a terminal.
-func (t *terminals) ownsTerminal(n *notify.Notification, fd int) (bool, error) {
+func (t *Terminals) owns(n *notify.Notification, fd int) (bool, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return false, err
@@ -99,21 +99,21 @@ func (t *terminals) ownsTerminal(n *notify.Notification, fd int) (bool, error) {
 			return false, nil
 		}
 	}
-	return t.inOwnTerminals(n, st.Dev) || t.terminalLike(&st) != nil, nil
+	return t.inOwn(n, st.Dev) || t.like(&st) != nil, nil
 }
 
-// inOwnTerminals reports whether device is the device number of the command's own /dev/pts.
-func (t *terminals) inOwnTerminals(n *notify.Notification, device uint64) bool {
-	if !t.ownPTS {
+// inOwn reports whether device is the device number of the command's own /dev/pts.
+func (t *Terminals) inOwn(n *notify.Notification, device uint64) bool {
+	if !t.OwnPTS {
 		return false
 	}
-	own, err := t.walk.DeviceOf(n, kernel.PtsDir)
+	own, err := t.Walk.DeviceOf(n, kernel.PtsDir)
 	return err == nil && own == device
 }
 
-// terminalLike returns the made terminal whose terminal side is far, or nil.
-func (t *terminals) terminalLike(far *unix.Stat_t) *madeTerminal {
-	i := slices.IndexFunc(t.list, func(t madeTerminal) bool {
+// like returns the made terminal whose terminal side is far, or nil.
+func (t *Terminals) like(far *unix.Stat_t) *made {
+	i := slices.IndexFunc(t.list, func(t made) bool {
 		var st unix.Stat_t
 		return unix.Fstat(t.ref, &st) == nil && st.Nlink > 0 && st.Dev == far.Dev && st.Ino == far.Ino
 	})
@@ -123,12 +123,12 @@ func (t *terminals) terminalLike(far *unix.Stat_t) *madeTerminal {
 	return &t.list[i]
 }
 
-// takeTerminal opens the terminal that a call names. Where a container denies copies of
+// take opens the terminal that a call names. Where a container denies copies of
 // descriptors, it opens the terminal side through the broker's reference, for the terminal that
 // the caller's descriptor means now.
-func (t *terminals) takeTerminal(n *notify.Notification) (int, error) {
+func (t *Terminals) take(n *notify.Notification) (int, error) {
 	fd, err := sockets.TakeFD(int(n.TID), int32(n.Args[0]))
-	if err != unix.EPERM && err != unix.ENOSYS || t.takes != sockets.TakesStandIns {
+	if err != unix.EPERM && err != unix.ENOSYS || t.Taking != sockets.TakesStandIns {
 		return fd, err
 	}
 	number := strconv.Itoa(int(int32(n.Args[0])))
@@ -140,14 +140,14 @@ func (t *terminals) takeTerminal(n *notify.Notification) (int, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFCHR {
 		return -1, unix.ENOTTY
 	}
-	own := t.terminalLike(&st)
+	own := t.like(&st)
 	if st.Rdev == ptmxDevice {
 		info, err := kernel.ReadSmall(thread + "/fdinfo/" + number)
 		index, bad := strconv.Atoi(kernel.StatusField(info, "tty-index:"))
 		if err != nil || bad != nil {
 			return -1, unix.EPERM
 		}
-		own = t.terminalNumbered(index)
+		own = t.numbered(index)
 	}
 	if own == nil {
 		return -1, unix.EPERM
@@ -158,7 +158,7 @@ func (t *terminals) takeTerminal(n *notify.Notification) (int, error) {
 // ownSession reports whether none of the user's terminals can become the controlling
 // terminal of a command: the command has a session of its own and gets no terminal but its
 // own.
-func ownSession(cmd sandbox.Command) bool {
+func ownSession(cmd *sandbox.Command) bool {
 	return !cmd.Foreground && (cmd.Terminal || !slices.ContainsFunc([]*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}, isTerminal))
 }
 

@@ -1,6 +1,6 @@
 //go:build linux
 
-package broker
+package evidence
 
 import (
 	"bytes"
@@ -35,18 +35,21 @@ func callerOf(tid uint32) (c calling) {
 	c.pid, _ = strconv.Atoi(kernel.StatusField(status, "Tgid:"))
 	c.parent, _ = strconv.Atoi(kernel.StatusField(status, "PPid:"))
 	// A thread may have a name of its own, which says little about the process.
-	c.comm = commOf(c.pid)
+	c.comm = CommOf(c.pid)
 	return c
 }
 
-// commOf returns the name of a process or thread. The process may have chosen it.
-func commOf(pid int) string {
+// CommOf returns the name of a process or thread. The process may have chosen it.
+func CommOf(pid int) string {
 	comm, err := kernel.ReadSmall("/proc/" + strconv.Itoa(pid) + "/comm")
 	if err != nil {
 		return ""
 	}
 	return string(bytes.ToValidUTF8(bytes.TrimSuffix(comm, []byte("\n")), []byte("?")))
 }
+
+// ParentOf returns the parent of a process, 0 if it is gone.
+func ParentOf(pid int) int { return callerOf(uint32(pid)).parent }
 
 // processorTime is what all threads of a process have used, 0 if it is gone.
 func processorTime(pid int) time.Duration {
@@ -59,7 +62,7 @@ func processorTime(pid int) time.Duration {
 }
 
 // chainOf lists the ancestors of a process, from its parent to the child of the keeper.
-func (e *evidence) chainOf(c calling, seen bool) []sandbox.Ancestor {
+func (e *Log) chainOf(c calling, seen bool) []sandbox.Ancestor {
 	var chain []sandbox.Ancestor
 	for c.parent > 1 && c.parent != e.keeper && len(chain) < maxChain {
 		c = callerOf(uint32(c.parent))
@@ -80,7 +83,7 @@ type callerCache struct {
 // of is callerOf with the cache. A thread that has executed another program, or a new thread
 // with the same number, has another file or at least another name.
 func (k *callerCache) of(tid uint32) calling {
-	comm, file := commOf(int(tid)), kernel.LinkOf("/proc/"+strconv.Itoa(int(tid))+"/exe")
+	comm, file := CommOf(int(tid)), kernel.LinkOf("/proc/"+strconv.Itoa(int(tid))+"/exe")
 	if tid != k.tid || comm != k.comm || file != k.file || comm == "" {
 		*k = callerCache{tid: tid, comm: comm, file: file, last: callerOf(tid)}
 	}
@@ -95,7 +98,7 @@ func (k *callerCache) of(tid uint32) calling {
 // program returns what c runs: the file's path on the host, its base name, and the comm of c
 // if it differs. The path is "" if the kernel does not show it: c is gone, or c is not
 // dumpable because its user may not read the file that it runs (proc_pid_exe(5)).
-func (e *evidence) program(c calling, seen bool) (executable, base, comm string) {
+func (e *Log) program(c calling, seen bool) (executable, base, comm string) {
 	comm = strings.ToValidUTF8(c.comm, "?")
 	if !seen {
 		return "", "", comm
