@@ -75,7 +75,7 @@ func againAsUser(t *testing.T, pattern string) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to become another user")
 	}
-	machine.Turn(t, 2)
+	machine.Turn(t, 3)
 	dir, err := os.MkdirTemp("", "as-user")
 	if err != nil {
 		t.Fatal(err)

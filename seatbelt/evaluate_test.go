@@ -125,6 +125,7 @@ type profile struct {
 	rules  []form
 	params map[string]string
 	regexp map[string]*regexp.Regexp
+	found  map[[2]string]bool // what an expression says of a path
 }
 
 func parseProfile(t testing.TB, text string, params []Param) *profile {
@@ -133,7 +134,7 @@ func parseProfile(t testing.TB, text string, params []Param) *profile {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	p := &profile{t: t, params: map[string]string{}, regexp: map[string]*regexp.Regexp{}}
+	p := &profile{t: t, params: map[string]string{}, regexp: map[string]*regexp.Regexp{}, found: map[[2]string]bool{}}
 	for _, param := range params {
 		p.params[param.Name] = param.Value
 	}
@@ -154,7 +155,6 @@ func parseProfile(t testing.TB, text string, params []Param) *profile {
 
 // allows reports what the profile decides: the last matching rule.
 func (p *profile) allows(q query) bool {
-	p.t.Helper()
 	decision, decided := false, false
 	for _, rule := range p.rules {
 		ops, filters := split(rule)
@@ -195,7 +195,6 @@ func (p *profile) any(filters []form, q query) bool {
 }
 
 func (p *profile) matches(f form, q query) bool {
-	p.t.Helper()
 	args := f.items[1:]
 	switch f.head() {
 	case "require-any":
@@ -224,7 +223,13 @@ func (p *profile) matches(f form, q query) bool {
 			re = regexp.MustCompile("(?s)" + args[0].atom)
 			p.regexp[args[0].atom] = re
 		}
-		return re.MatchString(q.path)
+		key := [2]string{args[0].atom, q.path}
+		found, known := p.found[key]
+		if !known {
+			found = re.MatchString(q.path)
+			p.found[key] = found
+		}
+		return found
 	case "vnode-type":
 		return args[0].atom == "CHARACTER-DEVICE" && q.device
 	case "extension":

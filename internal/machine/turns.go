@@ -17,12 +17,12 @@ import (
 // it runs every n-th of them, so that a run takes the time that it takes on the reference, and the
 // others in later turns. It leaves nothing out where tests were chosen by hand, or where no run of
 // all packages measured the machine (internal/testsummary). Such tests wait more than they compute:
-// unless -parallel says otherwise, more of them run at a time than there are processors.
+// unless -parallel says otherwise, twice as many of them run at a time as there are processors.
 func Run(m *testing.M) int {
 	p, chosen := given()
 	flag.Parse()
 	if atOnce := flag.Lookup("test.parallel").Value; atOnce.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		_ = atOnce.Set(strconv.Itoa(3 * runtime.GOMAXPROCS(0)))
+		_ = atOnce.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0)))
 	}
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.bench", "test.fuzz"} {
 		chosen = chosen && flag.Lookup(name).Value.String() == ""
