@@ -212,7 +212,7 @@ var rooms = []room{
 	{path: "telemetry", floor: 3, imports: []string{"event", "internal/mask", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.
-	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/acpcmd", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/completion", "cmd/codeagent/doctor", "cmd/codeagent/early", "cmd/codeagent/execcmd", "cmd/codeagent/helpcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/serverscmd", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "eventlog", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
+	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/acpcmd", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/completion", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/helpcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/serverscmd", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "eventlog", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
 	// One package a command, and below them what they share. None knows package main.
 	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "event", "exec", "hostfile", "internal/picture", "internal/visible", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/keys", "tui/lists", "tui/message", "tui/palette", "tui/picker", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "approvals/rules", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "gitrun", "headless", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "model", "prompts", "sandbox"}},
@@ -243,10 +243,9 @@ var rooms = []room{
 	// Reads what the user and trusted projects add: hooks and skills.
 	{path: "cmd/codeagent/extensions", floor: 4, imports: []string{"cmd/codeagent/workspace", "config", "config/server", "exec/worker", "hooks", "hostfile", "internal/short", "sandbox", "sandbox/named", "skills"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
-	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/cli", "config", "eventlog", "exec", "exec/verdict", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "linuxsandbox", "linuxsandbox/program", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
+	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/cli", "config", "eventlog", "exec", "exec/verdict", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "linuxsandbox", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
 	// What is begun before the packages of the program are initialised.
-	{path: "cmd/codeagent/early", floor: 4, imports: []string{"linuxsandbox/program"}},
-	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"eventlog", "hostfile", "internal/visible", "linuxsandbox", "sandbox"}},
+	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"eventlog", "hostfile", "internal/visible", "sandbox"}},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox/keeper"}},
 
 	// Test support. It may do what tests may; what ships must not depend on it.
@@ -348,7 +347,6 @@ var starters = []permitted{
 	{"linuxsandbox/broker/sockets", "one for each connection that is not ready, joined before the broker ends; what is asked with other capabilities"},
 	{"linuxsandbox/netns", "what the name service and the relay serve, and each stream and lookup"},
 	{"linuxsandbox/broker", "a thread for each running command, ended by Stop; one for each held question, ended with the command; the probe"},
-	{"cmd/codeagent/early", "the copy of the helper, which ends by itself"},
 	{"linuxsandbox", "the follower of each command; the copy of the helper, and the first keeper that is started ahead"},
 	{"linuxsandbox/keeper", "the thread that is confined and starts the command, short calls on a thread without the filter, and the sweep where no domain holds the command"},
 	{"acp", "the reader of the editor's messages, the writer, one for each request; joined before Serve returns, but for a reader or writer that the editor blocks"},

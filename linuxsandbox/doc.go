@@ -22,7 +22,6 @@ import (
 	"net/netip"
 
 	"codeagent/linuxsandbox/control"
-	"codeagent/linuxsandbox/program"
 )
 
 // HelperName is the file name of the helper. Where that file is missing, codeagent starts itself
@@ -40,9 +39,6 @@ type Options struct {
 	// set, a helper file with another sum is refused before a process starts. It does not apply where codeagent serves as
 	// its own helper.
 	HelperSum string
-	// Opened, if set, waits for the helper where somebody copies it already; then Helper and HelperSum
-	// are not used. The backend closes it.
-	Opened func() (program.Image, error)
 	// Ahead starts the first keeper of the session as soon as the helper is checked. It makes the
 	// namespaces while the caller still reads settings, and waits for the first Enforcement or Start.
 	Ahead bool

@@ -60,7 +60,7 @@ func buildPrograms(dir string) error {
 	if err != nil {
 		return err
 	}
-	return goBuild(filepath.Join(dir, "codeagent"), ".", entryFlag()+"-X codeagent/cmd/codeagent/early.HelperSum="+sum)
+	return goBuild(filepath.Join(dir, "codeagent"), ".", entryFlag()+"-X main.helperSum="+sum)
 }
 
 // entryFlag is ENTRY of the Makefile.

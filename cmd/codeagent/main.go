@@ -19,6 +19,10 @@ import (
 // version is the git description of the build, set by the Makefile with -X.
 var version = "dev"
 
+// helperSum is the SHA-256 of the sandbox helper built beside this program, set by the Makefile with -X.
+// It is empty after a plain `go build`; then any helper beside it is accepted.
+var helperSum string
+
 func main() {
 	// If there is no helper beside it, codeagent runs itself under the helper's name.
 	if filepath.Base(os.Args[0]) == linuxsandbox.HelperName {

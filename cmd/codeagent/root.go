@@ -11,7 +11,6 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/completion"
 	"codeagent/cmd/codeagent/doctor"
-	"codeagent/cmd/codeagent/early"
 	"codeagent/cmd/codeagent/execcmd"
 	"codeagent/cmd/codeagent/helpcmd"
 	"codeagent/cmd/codeagent/mcpcmd"
@@ -33,10 +32,7 @@ import (
 // returns the exit status.
 func run(args []string, s cli.Stdio) int {
 	s.Text = &cli.Output{W: s.Out}
-	s.Version, s.HelperSum = version, early.HelperSum
-	if early.Wanted {
-		s.Linux, _ = workspace.Linux(s, early.Helper()) // which the workspace tries again, and reports
-	}
+	s.Version, s.HelperSum = version, helperSum
 	s.Lent, s.Log = new(atomic.Bool), new(eventlog.Log)
 	ctx, stop := withSignals(context.Background(), s)
 	defer stop()

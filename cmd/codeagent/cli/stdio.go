@@ -18,7 +18,6 @@ import (
 	"codeagent/eventlog"
 	"codeagent/hostfile"
 	"codeagent/internal/visible"
-	"codeagent/linuxsandbox"
 
 	"golang.org/x/term"
 )
@@ -36,8 +35,6 @@ type Stdio struct {
 	// OpenFiles is the limit of open files with which codeagent was started, for its commands; 0: its
 	// own now.
 	OpenFiles uint64
-	// Linux is the backend of Linux, where it is already being prepared; it is for one workspace.
-	Linux *linuxsandbox.Backend
 	// Lent: another program has the terminal, and what Ctrl+C and Ctrl+\ send is for it. Nil: none
 	// ever has.
 	Lent *atomic.Bool

@@ -13,17 +13,15 @@ import (
 	"codeagent/exec"
 	"codeagent/hostfile"
 	"codeagent/linuxsandbox"
-	"codeagent/linuxsandbox/program"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
 	"codeagent/seatbelt"
 )
 
-// Linux prepares the Linux backend. It begins to copy the helper and to check its sum, unless opened
-// waits for that, and starts the session's first keeper, which takes some milliseconds. The earlier it
+// Linux prepares the Linux backend. It begins to copy the helper and to check its sum, and starts the session's first keeper, which takes some milliseconds. The earlier it
 // is called, the less there is to wait for.
-func Linux(s cli.Stdio, opened func() (program.Image, error)) (*linuxsandbox.Backend, error) {
-	return linuxsandbox.New(linuxsandbox.Options{HelperSum: s.HelperSum, OpenFiles: s.OpenFiles, Opened: opened, Ahead: true, Lookup: net.DefaultResolver.LookupNetIP})
+func Linux(s cli.Stdio) (*linuxsandbox.Backend, error) {
+	return linuxsandbox.New(linuxsandbox.Options{HelperSum: s.HelperSum, OpenFiles: s.OpenFiles, Ahead: true, Lookup: net.DefaultResolver.LookupNetIP})
 }
 
 // backend chooses the system's backend: one line each. If it does not work, the

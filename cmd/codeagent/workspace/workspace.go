@@ -88,10 +88,7 @@ func OpenForOne(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, erro
 }
 
 func prepare(ctx context.Context, ws *Workspace, f cli.Flags) (*Workspace, error) {
-	if ws.linux = ws.Stdio.Linux; ws.linux == nil {
-		ws.linux, ws.unprepared = Linux(ws.Stdio, nil)
-	}
-	if ws.linux != nil {
+	if ws.linux, ws.unprepared = Linux(ws.Stdio); ws.unprepared == nil {
 		ws.closers = append(ws.closers, ws.linux.Close)
 	}
 	if err := ws.open(ctx, f); err != nil {
