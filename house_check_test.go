@@ -182,6 +182,7 @@ func (h *house) check() []string {
 	}
 	h.checkSizes()
 	h.checkTypes()
+	h.checkOwners()
 	slices.Sort(h.violations)
 	return h.violations
 }

@@ -176,16 +176,19 @@ var plants = []struct{ name, file, text, want string }{
 	{"init", "config/plant.go", "package p\nfunc init() {}\n", "package-level init"},
 	{"an expression of every start", "config/plant.go", "package p\nimport \"regexp\"\nvar form = regexp.MustCompile(\"x\")\n", "at every start"},
 	{"an expression of the first use", "config/plant.go", "package p\nimport (\n\"regexp\"\n\"sync\"\n)\nvar form = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(\"x\") })\n", ""},
-	// How large anything may be.
-	{"a type with many methods", "gitrun/plant.go", "package p\ntype t int\n" + many(41, "func (*t) m#() {}\n"), "41 methods"},
-	{"a generic type with many methods", "gitrun/plant.go", "package p\ntype t[K any] []K\n" + many(41, "func (t[K]) m#() {}\n"), "41 methods"},
-	{"a type with the most methods", "gitrun/plant.go", "package p\ntype t int\n" + many(40, "func (t) m#() {}\n"), ""},
-	{"a large interface", "gitrun/plant.go", "package p\ntype t interface {\n" + many(41, "m#()\n") + "}\n", "41 methods"},
-	{"a struct with many fields", "gitrun/plant.go", "package p\ntype t struct {\n" + many(13, "x#, y# int\n") + "}\n", "26 fields"},
-	{"a struct with the most fields", "gitrun/plant.go", "package p\ntype t struct {\n" + many(25, "x# int\n") + "}\n", ""},
-	{"many exported names", "gitrun/plant.go", "package p\n" + many(11, "const C# = 0\nvar V# int\ntype T# int\nfunc F#() {}\n"), "exported names"},
-	{"exported names where they are the vocabulary", "sandbox/plant.go", "package p\n" + many(41, "const C# = 0\n"), ""},
 	{"method named init", "config/plant.go", "package p\ntype t struct{}\nfunc (t) init() {}\n", ""},
+	// What a part may reach.
+	{"a part has its owner", "tui/plant.go", "package p\ntype t struct{ of *app }\n", "names app"},
+	{"a part takes its owner", "tui/plant.go", "package p\ntype t struct{}\nfunc (t) key(int, func(*app)) {}\n", "names app"},
+	{"an owner under another name", "tui/plant.go", "package p\ntype t = map[string]*app\n", "names app"},
+	{"an owner that others can have", "tui/plant.go", "package p\nfunc Whole() *app { return nil }\n", "names app"},
+	{"an owner behind an interface", "tui/plant.go", "package p\ntype t interface{ Init(); Update(); View(); send(); back(); toggle() }\n", "has 6 methods of app"},
+	{"an owner behind a parameter", "tui/plant.go", "package p\ntype t struct{}\nfunc (t) key(interface{ Init(); Update(); View(); send(); back(); toggle() }) {}\n", "has 6 methods of app"},
+	{"an owner behind a field", "tui/plant.go", "package p\ntype t struct{ of interface{ Init(); Update(); View(); send(); back(); toggle() } }\n", "has 6 methods of app"},
+	{"what a part needs", "tui/plant.go", "package p\ntype t struct{ of interface{ Init(); Update(); View(); send(); back() } }\n", ""},
+	{"a part below its owner", "tui/question/plant.go", "package p\nimport \"codeagent/tui\"\ntype t struct{ of *tui.Screen }\n", "may not import tui"},
+	{"a part below, by a function", "tui/form/plant.go", "package p\nimport \"codeagent/tui\"\nfunc f(tui.Options) {}\n", "may not import tui"},
+	{"a part below, by another name", "tui/composer/plant.go", "package p\nimport whole \"codeagent/tui\"\ntype t = whole.Screen\n", "may not import tui"},
 }
 
 func TestPlantedDependencies(t *testing.T) {
