@@ -10,6 +10,7 @@ import (
 	"codeagent/tui/keys"
 	"codeagent/tui/part"
 	"codeagent/tui/question"
+	"codeagent/tui/undoing"
 )
 
 // setting is what a new dock gets of the screen.
@@ -59,6 +60,11 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 			m.transcript.Note(word.LevelInfo, string(w))
 			m.transcript.End()
 		}
+	case part.Fail:
+		m.transcript.Note(word.LevelError, string(w))
+		m.transcript.End()
+	case *undoing.Undone:
+		m.transcript.Add(w)
 	case part.Show:
 		if m.panel = w.Overlay; m.panel != nil {
 			return open(m, m.panel)
@@ -76,6 +82,16 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 			return m.say(hint)
 		}
 		return m.do(w.Then)
+	case part.Turn:
+		if hint := m.between(w.Name); hint != "" {
+			return m.say(hint)
+		}
+		m.panel = nil
+		m.transcript.End()
+		return m.begin(w.Doing, m.run(func(ctx context.Context) (then, error) {
+			next, err := w.Work(ctx)
+			return func(m *app) tea.Cmd { return m.do(next) }, err
+		}))
 	case then:
 		return w(m)
 	case part.Wait:

@@ -17,6 +17,7 @@ import (
 	"codeagent/tui/message"
 	"codeagent/tui/page"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 )
 
 // Extras are commands of one step: a page to read, a prompt, a deed with a line of words.
@@ -203,9 +204,7 @@ func review(m *app, of string) tea.Cmd {
 		prompt, err := read(ctx, of)
 		return func(m *app) tea.Cmd {
 			if err != nil {
-				m.transcript.Note(word.LevelError, err.Error())
-				m.transcript.End()
-				return nil
+				return m.do(part.Fail(err.Error()))
 			}
 			return m.submit(message.Message{Text: prompt})
 		}
@@ -226,9 +225,7 @@ func leaving(name string, of func(Extras) func(context.Context) error) func(*app
 			err := do(ctx)
 			return func(m *app) tea.Cmd {
 				if err != nil {
-					m.transcript.Note(word.LevelError, err.Error())
-					m.transcript.End()
-					return nil
+					return m.do(part.Fail(err.Error()))
 				}
 				return tea.Quit
 			}

@@ -13,6 +13,7 @@ import (
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tui/picker"
+	"codeagent/tui/undoing"
 )
 
 // everySituation is all of them, by subject. Their last step waits for nothing: what is seen then is
@@ -266,7 +267,7 @@ func listed() []situation {
 		{name: "sessions-rename", steps: open("/sessions", "release", presses("ctrl+r"))},
 		{name: "undo", steps: open("/undo", "── Undo")},
 		{name: "undo-done", steps: open("/undo", "── Undo", presses("enter"), sees("undone"))},
-		{name: "undo-none", given: func(s *stage) { s.offers.preview = UndoPreview{} }, steps: open("/undo", "nothing to undo")},
+		{name: "undo-none", given: func(s *stage) { s.offers.preview = undoing.Preview{} }, steps: open("/undo", "nothing to undo")},
 		{name: "undo-fails", given: func(s *stage) { s.offers.err = errors.New("the log of undo cannot be read") }, steps: open("/undo", "cannot be")},
 		{name: "jobs", steps: open("/ps", "npm run dev")},
 		{name: "jobs-none", given: func(s *stage) { s.offers.commands = nil }, steps: open("/ps", "no command")},

@@ -15,10 +15,15 @@ import (
 	"codeagent/tui/part"
 	"codeagent/tui/picker"
 	"codeagent/tui/transcript"
+	"codeagent/tui/undoing"
 )
 
 func listSessions(m *app, _ string) tea.Cmd {
 	return open(m, lists.OfSessions(m.setting(), m.offers.Sessions))
+}
+
+func showUndo(m *app, _ string) tea.Cmd {
+	return m.do(undoing.Show(m.setting(), m.offers.Undo, m.facts.session.Folder, func() int { return m.facts.running }))
 }
 
 // showModels is /model: it switches to the named model, or lists the models.

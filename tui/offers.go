@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"errors"
-	"time"
 
 	"codeagent/approvals"
 	"codeagent/mcp/inquiry"
@@ -94,48 +93,6 @@ type Approvals interface {
 	// Plan reports whether the model may only plan; SetPlan changes that.
 	Plan() bool
 	SetPlan(on bool)
-}
-
-// Undo reverts the changes of the latest turn that was not reverted yet.
-type Undo interface {
-	// Preview reports what Apply would do, and changes nothing.
-	Preview(ctx context.Context) (UndoPreview, error)
-	// Earlier is Preview for the turn before the one that was shown last. That one
-	// can still be reverted later.
-	Earlier(ctx context.Context) (UndoPreview, error)
-	// Apply does what was shown last, and no more: a file that changed since is a
-	// conflict. Conflicts and failures can be retried later.
-	Apply(ctx context.Context) (UndoReport, error)
-}
-
-// UndoPreview is what would be reverted. If all lists are empty there is no turn
-// to revert.
-type UndoPreview struct {
-	// Message is the beginning of the message whose turn it is, At when it was sent.
-	Message string
-	At      time.Time
-	// Files would get their old state back.
-	Files []UndoFile
-	// Conflicts were changed by somebody else after the turn; they would stay as they are.
-	Conflicts []UndoFile
-	// NotKept were changed, but their old state was not saved.
-	NotKept []UndoFile
-	// Closed were saved, but may not be written now; Opens says how to allow it.
-	Closed []UndoFile
-	Opens  string
-}
-
-// UndoReport is what was reverted.
-type UndoReport struct {
-	Done, Conflicts, Failed []UndoFile
-}
-
-// UndoFile is one file or folder.
-type UndoFile struct {
-	Path string
-	// Does is one verb: "restore", "remove", "create" or "mode". Why gives the reason
-	// of a conflict or a failure in a few words.
-	Does, Why string
 }
 
 // ServerOffers are what the servers offer to the person. Its methods ask the servers.

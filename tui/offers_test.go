@@ -19,6 +19,7 @@ import (
 	"codeagent/tui/message"
 	"codeagent/tui/picker"
 	"codeagent/tui/tuitest"
+	"codeagent/tui/undoing"
 )
 
 // offered stands for everything that can be handed in.
@@ -27,9 +28,9 @@ type offered struct {
 	models   []picker.Row
 	kept     []lists.Session
 	commands []lists.Job
-	preview  UndoPreview
-	earlier  UndoPreview
-	report   UndoReport
+	preview  undoing.Preview
+	earlier  undoing.Preview
+	report   undoing.Report
 	images   map[string]message.Image
 	err      error // of what changes something
 
@@ -71,9 +72,9 @@ func (f fakeSessions) Open(_ context.Context, id string) error {
 	return f.err
 }
 
-func (f fakeUndo) Preview(context.Context) (UndoPreview, error) { return f.preview, f.err }
-func (f fakeUndo) Earlier(context.Context) (UndoPreview, error) { return f.earlier, f.err }
-func (f fakeUndo) Apply(context.Context) (UndoReport, error) {
+func (f fakeUndo) Preview(context.Context) (undoing.Preview, error) { return f.preview, f.err }
+func (f fakeUndo) Earlier(context.Context) (undoing.Preview, error) { return f.earlier, f.err }
+func (f fakeUndo) Apply(context.Context) (undoing.Report, error) {
 	f.applied++
 	return f.report, f.err
 }
@@ -114,15 +115,15 @@ func offeredAt(now time.Time) *offered {
 			{ID: "b2", Command: "npm run dev", Started: now.Add(-95 * time.Second), Running: true, Last: "ready in 312 ms"},
 			{ID: "b1", Command: "go test ./...", Started: now.Add(-time.Hour), Ended: now.Add(-50 * time.Minute), End: "exit 1", Last: "FAIL codeagent/tui"},
 		},
-		preview: UndoPreview{
+		preview: undoing.Preview{
 			Message: "rename the type everywhere", At: now.Add(-4 * time.Minute),
-			Files:     []UndoFile{{Path: "/home/ada/src/app/main.go", Does: "restore"}, {Path: "/home/ada/src/app/new.go", Does: "remove"}},
-			Conflicts: []UndoFile{{Path: "/home/ada/src/app/go.mod", Does: "restore", Why: "changed 1 min ago"}},
-			NotKept:   []UndoFile{{Path: "/home/ada/src/app/big.bin", Does: "restore", Why: "210 MiB"}},
+			Files:     []undoing.File{{Path: "/home/ada/src/app/main.go", Does: "restore"}, {Path: "/home/ada/src/app/new.go", Does: "remove"}},
+			Conflicts: []undoing.File{{Path: "/home/ada/src/app/go.mod", Does: "restore", Why: "changed 1 min ago"}},
+			NotKept:   []undoing.File{{Path: "/home/ada/src/app/big.bin", Does: "restore", Why: "210 MiB"}},
 		},
 		images: map[string]message.Image{"/tmp/shot.png": {Name: "/tmp/shot.png", Width: 1280, Height: 720, Type: "image/png"}, "/tmp/a b.jpg": {Name: "a b.jpg", Width: 10, Height: 20}},
 	}
-	f.report = UndoReport{Done: f.preview.Files, Conflicts: f.preview.Conflicts}
+	f.report = undoing.Report{Done: f.preview.Files, Conflicts: f.preview.Conflicts}
 	return f
 }
 
@@ -345,17 +346,17 @@ func TestUndoPreview(t *testing.T) {
 		t.Errorf("applied %d times", f.applied)
 	}
 	r.has("↶ undone: 2 files · 1 changed since the turn, left as they are", "go.mod  changed 1 min ago")
-	f.preview = UndoPreview{}
+	f.preview = undoing.Preview{}
 	r.slash("/undo")
 	r.has("nothing to undo")
-	f.preview.NotKept = []UndoFile{{Path: "/x", Does: "restore", Why: "too big"}}
+	f.preview.NotKept = []undoing.File{{Path: "/x", Does: "restore", Why: "too big"}}
 	r.slash("/undo")
 	r.do(r.press("enter"))
 	if f.applied != 1 {
 		t.Error("Enter applied a preview with nothing to take back")
 	}
 	r.has("no earlier turn has changes to undo")
-	f.preview = UndoPreview{Closed: []UndoFile{{Path: "/x", Does: "remove", Why: "outside"}}, Opens: "codeagent undo s1 --add-dir /"}
+	f.preview = undoing.Preview{Closed: []undoing.File{{Path: "/x", Does: "remove", Why: "outside"}}, Opens: "codeagent undo s1 --add-dir /"}
 	r.slash("/undo")
 	r.has("Saved, but not writable now: 1", "/x  outside", "codeagent undo s1 --add-dir /", "Enter shows the previous turn")
 }
@@ -365,8 +366,8 @@ func TestUndoPreview(t *testing.T) {
 func TestUndoGoesOn(t *testing.T) {
 	r, f := offers(t, 80, 24)
 	f.earlier = f.preview
-	f.preview = UndoPreview{Message: "select the last one", Conflicts: f.earlier.Conflicts}
-	f.report = UndoReport{Failed: f.earlier.Files}
+	f.preview = undoing.Preview{Message: "select the last one", Conflicts: f.earlier.Conflicts}
+	f.report = undoing.Report{Failed: f.earlier.Files}
 	r.slash("/undo")
 	r.has("select the last one", "Enter shows the previous turn")
 	r.do(r.press("enter"))
@@ -388,7 +389,7 @@ func TestNarrowKeys(t *testing.T) {
 		80: {"Enter shows the previous turn  Esc closes", "Working   Esc interrupts  Enter steers  Tab queues"},
 	} {
 		r, f := offers(t, w, 24)
-		f.preview = UndoPreview{Message: "select the last one", Conflicts: f.preview.Conflicts}
+		f.preview = undoing.Preview{Message: "select the last one", Conflicts: f.preview.Conflicts}
 		r.slash("/undo")
 		r.has("── Undo", want[0])
 		r.press("esc")
@@ -595,9 +596,9 @@ func TestHostileLists(t *testing.T) {
 			f.models = []picker.Row{{Id: s, Text: s, About: s}, {Id: s, Text: s, About: s, Mark: true}}
 			f.kept = []lists.Session{{ID: "1", Name: s, Folder: "/home/ada/src/app"}}
 			f.commands = []lists.Job{{ID: s, Command: s, End: s, Last: s}}
-			files := []UndoFile{{s, s, s}}
-			f.preview = UndoPreview{Message: s, Files: files, Conflicts: files, NotKept: files, Closed: files, Opens: s}
-			f.report = UndoReport{files, files, files}
+			files := []undoing.File{{Path: s, Does: s, Why: s}}
+			f.preview = undoing.Preview{Message: s, Files: files, Conflicts: files, NotKept: files, Closed: files, Opens: s}
+			f.report = undoing.Report{Done: files, Conflicts: files, Failed: files}
 			for _, c := range []string{"/model", "/sessions", "/ps", "/undo"} {
 				r.slash(c)
 				checkScreen(t, r)

@@ -30,6 +30,7 @@ import (
 	"codeagent/tui/message"
 	"codeagent/tui/question"
 	"codeagent/tui/terminal"
+	"codeagent/tui/undoing"
 )
 
 // Job is the program as a job of a shell.
@@ -67,7 +68,7 @@ type Options struct {
 	Approvals  Approvals
 	Models     lists.Models
 	Sessions   lists.Sessions
-	Undo       Undo
+	Undo       undoing.Turns
 	Background lists.Background
 	// Surroundings are for the footer; nil: it has no branch.
 	Surroundings Surroundings

@@ -9,9 +9,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"codeagent/event/word"
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/form"
+	"codeagent/tui/part"
 	"codeagent/tui/picker"
 )
 
@@ -82,11 +82,7 @@ func usePrompt(m *app, name, argument string) tea.Cmd {
 	server, _, _ := strings.Cut(name, ":")
 	m.transcript.End()
 	fail := func(text string) then {
-		return func(m *app) tea.Cmd {
-			m.transcript.Note(word.LevelError, text)
-			m.transcript.End()
-			return nil
-		}
+		return func(m *app) tea.Cmd { return m.do(part.Fail(text)) }
 	}
 	ask := m.aside(func(ctx context.Context) then {
 		all, err := offers.PromptsOf(ctx, server)

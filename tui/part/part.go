@@ -135,6 +135,8 @@ type (
 	// Say is a hint to the person, Note a line of the transcript.
 	Say  string
 	Note string
+	// Fail is an error, in the transcript.
+	Fail string
 	// Show opens an overlay instead of the one that is open; none closes that.
 	Show struct{ Overlay }
 	// Quit ends the screen.
@@ -143,6 +145,12 @@ type (
 	Idle struct {
 		Name string
 		Then Intent
+	}
+	// Turn closes the overlay and runs like a turn, unless one runs. Doing says what it does. What
+	// Work returns is wanted afterwards, also with an error.
+	Turn struct {
+		Name, Doing string
+		Work        func(context.Context) (Intent, error)
 	}
 	// All are several, in their order.
 	All []Intent

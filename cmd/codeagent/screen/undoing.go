@@ -8,48 +8,48 @@ import (
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/sandbox"
-	"codeagent/tui"
+	"codeagent/tui/undoing"
 	"codeagent/undo"
 )
 
-// undoing implements /undo of the screen.
-type undoing struct{ *commands.Undoing }
+// turns implements /undo of the undoing.
+type turns struct{ *commands.Undoing }
 
-var _ tui.Undo = undoing{}
+var _ undoing.Turns = turns{}
 
 // offerUndo returns nil if nothing is recorded.
-func offerUndo(ses *conversation.Session) tui.Undo {
+func offerUndo(ses *conversation.Session) undoing.Turns {
 	u := commands.NewUndoing(ses)
 	if u == nil {
 		return nil
 	}
-	return undoing{u}
+	return turns{u}
 }
 
 // Preview returns what undoing the last turn would do.
-func (u undoing) Preview(context.Context) (tui.UndoPreview, error) { return preview(u.Last()) }
+func (u turns) Preview(context.Context) (undoing.Preview, error) { return preview(u.Last()) }
 
-// Earlier returns the same for the turn before the one that was shown.
-func (u undoing) Earlier(context.Context) (tui.UndoPreview, error) {
+// Earlier returns the same for the turn before the one that was undoing.
+func (u turns) Earlier(context.Context) (undoing.Preview, error) {
 	return preview(u.Undoing.Earlier())
 }
 
-func preview(p *undo.Plan, opens string, err error) (out tui.UndoPreview, _ error) {
+func preview(p *undo.Plan, opens string, err error) (out undoing.Preview, _ error) {
 	switch {
 	case errors.Is(err, undo.ErrNothing):
 		return out, nil
 	case err != nil:
 		return out, err
 	}
-	out = tui.UndoPreview{Message: p.Title, At: p.Began, Files: shownSteps(p.Steps), Conflicts: shownLeft(p.Conflicts), NotKept: shownLeft(p.NotKept)}
+	out = undoing.Preview{Message: p.Title, At: p.Began, Files: shownSteps(p.Steps), Conflicts: shownLeft(p.Conflicts), NotKept: shownLeft(p.NotKept)}
 	switch {
 	case p.Unrecorded:
-		out.NotKept = append(out.NotKept, tui.UndoFile{Path: "the whole turn", Why: "it could not be recorded: " + p.More})
+		out.NotKept = append(out.NotKept, undoing.File{Path: "the whole turn", Why: "it could not be recorded: " + p.More})
 	case p.More != "":
-		out.NotKept = append(out.NotKept, tui.UndoFile{Path: "further files", Why: p.More})
+		out.NotKept = append(out.NotKept, undoing.File{Path: "further files", Why: p.More})
 	}
 	for _, c := range p.Closed {
-		out.Closed = append(out.Closed, tui.UndoFile{Path: c.Path, Does: does[c.Do], Why: c.Reason(opens != "")})
+		out.Closed = append(out.Closed, undoing.File{Path: c.Path, Does: does[c.Do], Why: c.Reason(opens != "")})
 	}
 	if opens != "" {
 		out.Opens = "once this session has ended: " + opens
@@ -57,21 +57,21 @@ func preview(p *undo.Plan, opens string, err error) (out tui.UndoPreview, _ erro
 	return out, nil
 }
 
-// Apply executes the plan that was shown.
-func (u undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
+// Apply executes the plan that was undoing.
+func (u turns) Apply(ctx context.Context) (undoing.Report, error) {
 	p, r, err := u.Undoing.Apply(ctx)
 	if p == nil {
-		return tui.UndoReport{}, err
+		return undoing.Report{}, err
 	}
-	return tui.UndoReport{Done: shownSteps(r.Done), Conflicts: shownLeft(p.Conflicts), Failed: shownLeft(r.Failed)}, err
+	return undoing.Report{Done: shownSteps(r.Done), Conflicts: shownLeft(p.Conflicts), Failed: shownLeft(r.Failed)}, err
 }
 
 // does maps actions to the screen's words.
 var does = map[undo.Operation]string{undo.Restore: "restore", undo.Recreate: "create", undo.Remove: "remove", undo.Mode: "mode"}
 
 // shownSteps lists steps for a person: a removed folder with all its content is one line.
-func shownSteps(steps []undo.Step) []tui.UndoFile {
-	var out []tui.UndoFile
+func shownSteps(steps []undo.Step) []undoing.File {
+	var out []undoing.File
 	gone, below := "", 0 // the folder that was last listed as removed
 	for _, s := range steps {
 		if s.Do == undo.Remove && gone != "" && sandbox.Covers(gone, s.Path) {
@@ -79,7 +79,7 @@ func shownSteps(steps []undo.Step) []tui.UndoFile {
 			out[len(out)-1].Why = fmt.Sprintf("folder, with %d in it", below)
 			continue
 		}
-		f := tui.UndoFile{Path: s.Path, Does: does[s.Do]}
+		f := undoing.File{Path: s.Path, Does: does[s.Do]}
 		if s.Type != "file" {
 			f.Why = s.Type
 		}
@@ -92,10 +92,10 @@ func shownSteps(steps []undo.Step) []tui.UndoFile {
 	return out
 }
 
-func shownLeft(list []undo.Left) []tui.UndoFile {
-	var out []tui.UndoFile
+func shownLeft(list []undo.Left) []undoing.File {
+	var out []undoing.File
 	for _, l := range list {
-		out = append(out, tui.UndoFile{Path: l.Path, Why: l.Why})
+		out = append(out, undoing.File{Path: l.Path, Why: l.Why})
 	}
 	return out
 }

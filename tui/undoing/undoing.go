@@ -1,0 +1,184 @@
+// Package undoing is the page of /undo: what would be undone of the last turn, and the report of it in
+// the transcript. It performs no IO: Turns does. Start with Show.
+package undoing
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"codeagent/internal/short"
+	"codeagent/tui/lists"
+	"codeagent/tui/page"
+	"codeagent/tui/paint"
+	"codeagent/tui/part"
+	"codeagent/tui/transcript"
+)
+
+// Turns reverts the changes of the latest turn that was not reverted yet.
+type Turns interface {
+	// Preview reports what Apply would do, and changes nothing.
+	Preview(ctx context.Context) (Preview, error)
+	// Earlier is Preview for the turn before the one that was shown last. That one
+	// can still be reverted later.
+	Earlier(ctx context.Context) (Preview, error)
+	// Apply does what was shown last, and no more: a file that changed since is a
+	// conflict. Conflicts and failures can be retried later.
+	Apply(ctx context.Context) (Report, error)
+}
+
+// Preview is what would be reverted. If all lists are empty there is no turn
+// to revert.
+type Preview struct {
+	// Message is the beginning of the message whose turn it is, At when it was sent.
+	Message string
+	At      time.Time
+	// Files would get their old state back.
+	Files []File
+	// Conflicts were changed by somebody else after the turn; they would stay as they are.
+	Conflicts []File
+	// NotKept were changed, but their old state was not saved.
+	NotKept []File
+	// Closed were saved, but may not be written now; Opens says how to allow it.
+	Closed []File
+	Opens  string
+}
+
+// Report is what was reverted.
+type Report struct {
+	Done, Conflicts, Failed []File
+}
+
+// File is one file or folder.
+type File struct {
+	Path string
+	// Does is one verb: "restore", "remove", "create" or "mode". Why gives the reason
+	// of a conflict or a failure in a few words.
+	Does, Why string
+}
+
+// screen is what the page gets of the screen: a setting, the session's folder, and how many jobs run.
+type screen struct {
+	part.Setting
+	turns  Turns
+	folder string
+	jobs   func() int
+}
+
+// Show shows what would be undone; Enter undoes it.
+func Show(s part.Setting, turns Turns, folder string, jobs func() int) part.Intent {
+	return screen{s, turns, folder, jobs}.look(turns.Preview, "nothing to undo")
+}
+
+// look shows a preview; none is the hint if there is no such turn.
+func (s screen) look(at func(context.Context) (Preview, error), none string) part.Intent {
+	return part.Idle{Name: "/undo", Then: part.All{part.Show{}, part.Beside(func(ctx context.Context) func() part.Intent {
+		preview, err := at(ctx)
+		return func() part.Intent {
+			switch {
+			case err != nil:
+				return part.Fail(err.Error())
+			case len(preview.Files)+len(preview.Conflicts)+len(preview.NotKept)+len(preview.Closed) == 0:
+				return part.Say(none)
+			}
+			return part.Show{Overlay: s.page(preview)}
+		}
+	})}}
+}
+
+func (s screen) page(u Preview) *page.Page {
+	named := within(s.folder, s.Home)
+	p := &page.Page{Title: "Undo", Keys: s.Keys, Draw: func(t *paint.Theme, w int) []string {
+		var out []string
+		if u.Message != "" {
+			out = t.Wrap(w, paint.Dim.Span("Changes of the turn "), paint.Text.Span("“"+u.Message+"”"), paint.Dim.Span(", "+lists.Ago(s.Now().Sub(u.At))))
+		}
+		part := func(head string, style paint.Style, files []File) {
+			if len(files) > 0 {
+				out = append(append(out, ""), t.Wrap(w, style.With(paint.Bold).Span(fmt.Sprintf("%s: %d", head, len(files))))...)
+				for _, f := range files {
+					out = append(out, undoLine(t, w, named, f)...)
+				}
+			}
+		}
+		part("Will be undone", paint.Good, u.Files)
+		part("Changed since the turn, left as they are", paint.Warn, u.Conflicts)
+		if n := s.jobs(); n > 0 && len(u.Conflicts) > 0 {
+			out = append(out, t.Wrap(w, paint.Dim.Span(short.Count(n, "job")+" may still write, and may have written these; /ps ends jobs"))...)
+		}
+		part("Not saved, cannot be undone", paint.Warn, u.NotKept)
+		part("Saved, but not writable now", paint.Warn, u.Closed)
+		if u.Opens != "" {
+			out = append(out, t.Wrap(w, paint.Dim.Span(u.Opens))...)
+		}
+		return out
+	}}
+	p.Enter, p.Accept = "undoes these changes", s.undo
+	if len(u.Files) == 0 {
+		p.Enter, p.Accept = "shows the previous turn", func() part.Intent { return s.look(s.turns.Earlier, "no earlier turn has changes to undo") }
+	}
+	return p
+}
+
+func (s screen) undo() part.Intent {
+	return part.Turn{Name: "/undo", Doing: "Undoing", Work: func(ctx context.Context) (part.Intent, error) {
+		report, err := s.turns.Apply(ctx)
+		if len(report.Done)+len(report.Conflicts)+len(report.Failed) == 0 {
+			return nil, err
+		}
+		return &Undone{report, within(s.folder, s.Home)}, err
+	}}
+}
+
+// within returns what shortens a path: relative to folder where it lies in it.
+func within(folder, home string) func(path string) string {
+	return func(path string) string {
+		if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, "/")+"/"); ok && folder != "" {
+			return rest
+		}
+		return paint.Tilde(path, home)
+	}
+}
+
+func undoLine(t *paint.Theme, w int, named func(string) string, f File) []string {
+	spans := []paint.Span{paint.Text.Span(named(f.Path))}
+	if f.Why != "" {
+		spans = append(spans, paint.Dim.Span("  "+f.Why))
+	}
+	does := "  "
+	if f.Does != "" {
+		does = fmt.Sprintf("  %-8s ", f.Does)
+	}
+	return t.Hang(w, paint.Dim.Span(does), paint.Flat(spans)...)
+}
+
+// Undone is the report in the transcript.
+type Undone struct {
+	Report
+	named func(path string) string
+}
+
+func (u *Undone) Foldable() bool { return true }
+
+func (u *Undone) Draw(c transcript.Canvas) []string {
+	head := []paint.Span{paint.Text.Span("undone: " + short.Count(len(u.Done), "file"))}
+	if len(u.Done) == 0 {
+		head = []paint.Span{paint.Text.Span("nothing was undone")}
+	}
+	mark := paint.Accent.Span("↶")
+	if n := len(u.Conflicts); n > 0 {
+		head = append(head, paint.Warn.Span(fmt.Sprintf(" · %d changed since the turn, left as they are", n)))
+	}
+	if n := len(u.Failed); n > 0 {
+		head = append(head, paint.Bad.Span(fmt.Sprintf(" · %d failed", n)))
+	}
+	var lines []string
+	for _, part := range [][]File{u.Failed, u.Conflicts, u.Done} {
+		for _, f := range part {
+			lines = append(lines, undoLine(c.Theme, c.Inner(), u.named, f)...)
+		}
+	}
+	lines = c.Fold(lines, 6, 0)
+	return append(c.Hang(mark, head...), paint.Indent(lines[:min(len(lines), transcript.OpenLines)])...)
+}
