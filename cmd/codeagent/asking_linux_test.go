@@ -105,8 +105,7 @@ func TestRulesOfAModel(t *testing.T) {
 	})
 }
 
-// TestReviewerOnTheScreen: the second model refuses the first question, and passes on the second
-// one with facts.
+// TestReviewerOnTheScreen: the second model refuses the first question, and passes on the second one.
 func TestReviewerOnTheScreen(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, "self", -1)
@@ -133,7 +132,6 @@ func TestReviewerOnTheScreen(t *testing.T) {
 	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 	term := golden.Start(t, cmd, 160, 40)
 	term.WaitFor("the reviewer judge passed this on to you")
-	term.WaitFor("nothing was refused in this session that needs to write " + second)
 	term.Write("\x191")
 	term.WaitFor("That was it.")
 	if got := results(srv); !strings.Contains(got[0], "the reviewer refused this, and the user was not asked: the workspace would do") || !strings.Contains(got[1], "exit status 0") {
