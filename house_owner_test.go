@@ -29,7 +29,6 @@ var owners = []owner{
 		{"then", "it is what the loop does after work outside of it"},
 		{"command", "it is what a person has the loop do"},
 		{"menu", "it returns the command that was chosen"},
-		{"mentions", "it is not redrawn yet"},
 	}},
 }
 

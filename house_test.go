@@ -180,7 +180,7 @@ var rooms = []room{
 	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
 	{path: "tui/message", floor: 3, pure: true},
 	// The search of files by a few letters: 100,000 paths for each key.
-	{path: "tui/mention", floor: 3, pure: true},
+	{path: "tui/mention", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/paint", "tui/part"}, pure: true},
 	// Marks in drawn lines say what a copy gives back.
 	{path: "tui/mark", floor: 3, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
 	{path: "tui/highlight", floor: 3, pure: true},
@@ -189,7 +189,7 @@ var rooms = []room{
 	{path: "tui/paint", floor: 3, imports: []string{"internal/short", "internal/visible", "tui/mark", "tui/palette"}, pure: true, libraries: []string{"charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi"}},
 	{path: "tui/denial", floor: 3, imports: []string{"internal/short", "sandbox", "tui/paint"}, pure: true},
 	{path: "tui/markdown", floor: 3, imports: []string{"tui/highlight", "tui/mark", "tui/paint"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi", "github.com/yuin/goldmark/ast", "github.com/yuin/goldmark/extension/ast", "github.com/yuin/goldmark/parser", "github.com/yuin/goldmark/text", "github.com/yuin/goldmark/util"}},
-	{path: "tui/composer", floor: 3, imports: []string{"tui/keys", "tui/message", "tui/paint"}, pure: true},
+	{path: "tui/composer", floor: 3, imports: []string{"tui/keys", "tui/message", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint", "tui/part"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
 	{path: "tui/page", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/reader", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/page", "tui/paint", "tui/part", "tui/transcript"}, pure: true},

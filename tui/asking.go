@@ -7,7 +7,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event/word"
+	"codeagent/tui/composer"
 	"codeagent/tui/keys"
+	"codeagent/tui/mention"
 	"codeagent/tui/part"
 	"codeagent/tui/question"
 	"codeagent/tui/undoing"
@@ -111,6 +113,12 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 		}
 	case question.Answered:
 		return m.answered(w)
+	case composer.Edge:
+		m.edge(w)
+	case mention.Name:
+		m.composer.Name(w.From, w.Path)
+	case composer.Leave:
+		return m.quit(m.keys.Name(keys.InComposer, keys.Leave))
 	}
 	return nil
 }

@@ -54,8 +54,9 @@ func (m *app) key(k tea.Key) tea.Cmd {
 // write takes a key that is for the message.
 func (m *app) write(k tea.Key) tea.Cmd {
 	m.answer.follows = false
-	if m.menu.files.press(m, m.keys.Find(k, keys.InSlashMenu, keys.Everywhere)) {
-		return lookUp(m)
+	word, ok := m.mentioned()
+	if intent, handled := m.menu.files.Key(m.keys.Find(k, keys.InSlashMenu, keys.Everywhere), word, ok); handled {
+		return tea.Batch(m.do(intent), lookUp(m))
 	}
 	cmd := enterKey(m, k)
 	return tea.Batch(cmd, lookUp(m), lookForPrompts(m))
@@ -70,29 +71,40 @@ func enterKey(m *app, k tea.Key) tea.Cmd {
 			return run(m, "")
 		}
 	}
-	if s := keys.Typed(k); s != "" {
+	if keys.Typed(k) != "" {
 		m.docks.Disarm()
-		if m.composer.Normal() {
-			m.composer.Command(s, m.composerWidth())
-			return nil
-		}
-		m.composer.Typed(s)
 		m.menu.at = 0
-		return nil
 	}
-	do := m.composer.VimAction(m.keys.Find(k, keys.InComposer, keys.Everywhere))
-	if do == keys.Earlier && m.composer.Normal() {
-		do = keys.Redo // as in vi
+	return m.do(m.composer.Key(k, m.keys, m.composerWidth()))
+}
+
+// edge takes Up or Down at the edge of the message: it steps through what is edited again, takes back
+// what waits, or recalls a message.
+func (m *app) edge(e composer.Edge) {
+	switch {
+	case m.rewind.Active(): // at either end the history must not come up
+		if said, ok := m.rewind.Step(e.By, m.composer.Message()); ok {
+			editEarlier(m, said)
+		}
+	case e.By < 0 && !e.Own && takeBackWaiting(m):
+	default:
+		m.composer.History(e.By)
 	}
-	if handled, cmd := m.edit(&m.composer, do, m.composerWidth()); handled {
-		return cmd
-	}
-	return m.common(do)
 }
 
 // common does the actions that apply keys.Everywhere, and those of a panel's keys.
 func (m *app) common(do keys.Action) tea.Cmd {
 	switch do {
+	case keys.Send:
+		return m.send()
+	case keys.Queue:
+		return m.queue()
+	case keys.Clipboard:
+		return m.readClipboard(nil)
+	case keys.Earlier:
+		return showEarlier(m)
+	case keys.Editor:
+		return openEditor(m)
 	case keys.Interrupt:
 		return m.ctrlC()
 	case keys.Back:
@@ -234,38 +246,14 @@ func (m *app) toggle() {
 	}
 }
 
-// edit does what a key does to a text, the message or a note; false when it does
-// something else.
-func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, cmd tea.Cmd) {
-	switch {
-	case do == keys.Send:
-		return true, m.send()
-	case do == keys.Queue:
-		if m.work.running && m.unread == nil && strings.TrimSpace(c.Value()) != "" { // after the turn
-			said, keep := take(m)
-			m.work.queued = append(m.work.queued, said)
-			return true, keep
-		}
-	case do == keys.LineStart && c.Empty():
-		return true, m.common(keys.Top)
-	case do == keys.LineEnd && c.Empty():
-		return true, m.common(keys.End)
-	case do == keys.Leave && c == &m.composer && c.Empty():
-		return true, m.quit(m.keys.Name(keys.InComposer, keys.Leave))
-	case do == keys.Leave:
-		c.Edit(keys.Delete, w)
-	case do == keys.Clipboard:
-		return true, m.readClipboard(nil)
-	case do == keys.Earlier && c == &m.composer:
-		return true, showEarlier(m)
-	case do == keys.Editor && c == &m.composer:
-		return true, openEditor(m)
-	case c == &m.composer && m.rewind.Active() && stepRewind(m, do, w):
-	case do == keys.Up && c == &m.composer && c.AtTop(w) && takeBackWaiting(m):
-	default:
-		return c.Edit(do, w), nil
+// queue keeps the message for after the turn.
+func (m *app) queue() tea.Cmd {
+	if !m.work.running || m.unread != nil || strings.TrimSpace(m.composer.Value()) == "" {
+		return nil
 	}
-	return true, nil
+	said, keep := take(m)
+	m.work.queued = append(m.work.queued, said)
+	return keep
 }
 
 func (m *app) send() tea.Cmd {

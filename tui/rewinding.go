@@ -6,7 +6,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event/word"
-	"codeagent/tui/keys"
 	"codeagent/tui/message"
 )
 
@@ -37,19 +36,6 @@ func beginRewind(m *app) tea.Cmd {
 func editEarlier(m *app, said message.Message) {
 	m.composer.Restore(m.images.Numbered(said))
 	m.transcript.ChooseSaid(m.canvas(), m.rewind.Sent())
-}
-
-// stepRewind chooses an older or a newer message at the edges of the editor; false:
-// the key does something else.
-func stepRewind(m *app, do keys.Action, w int) bool {
-	by := map[keys.Action]int{keys.Up: -1, keys.Down: 1}[do]
-	if by == 0 || !m.composer.AtEdge(by, w) {
-		return false
-	}
-	if said, ok := m.rewind.Step(by, m.composer.Message()); ok {
-		editEarlier(m, said)
-	}
-	return true // at either end the history must not come up
 }
 
 // cancelRewind leaves the conversation as it is.

@@ -202,9 +202,10 @@ func TestMentionedResources(t *testing.T) {
 	if got := r.app.composer.Value(); got != `@"booking:file:///conditions of carriage.txt" ` {
 		t.Errorf("the message is %q", got)
 	}
-	if !slices.Contains(r.app.menu.files.files, "src/ticket.go") {
-		t.Error("the files are gone")
+	for _, c := range "@tick" {
+		r.do(r.press(string(c)))
 	}
+	r.has("› src/ticket.go")
 }
 
 // settleOne runs a command and hands on what is to be done on the screen, without its messages.

@@ -9,6 +9,7 @@ import (
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
 	"codeagent/tui/lists"
+	"codeagent/tui/mention"
 	"codeagent/tui/paint"
 )
 
@@ -136,14 +137,14 @@ const menuRows = 10
 // menu is the list of choices above the message: commands, or files.
 type menu struct {
 	at     int
-	files  mentions
+	files  mention.Menu
 	served served
 }
 
 // draw draws the choices; chosen is the row of the selected one.
 func (n *menu) draw(t *paint.Theme, w int, typed string, o Options) (rows []string, chosen int) {
-	if rows := n.files.view(t, w); rows != nil {
-		return rows, n.files.at
+	if rows := n.files.View(t, w); rows != nil {
+		return rows, n.files.At
 	}
 	rows = n.view(t, w, n.choices(typed, o))
 	return rows, n.at

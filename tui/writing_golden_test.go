@@ -123,7 +123,7 @@ func TestHostileWriting(t *testing.T) {
 			r.app.composer.Set("")
 			r.settle(r.send(tea.KeyPressMsg{Code: '@', Text: "@"}))
 			look()
-			r.app.menu.files.problem = ""
+			r.app.menu.files.Problem = ""
 			look()
 		}
 	}

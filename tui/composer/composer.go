@@ -1,6 +1,6 @@
 // Package composer is the editor of a message: its text, cursor, pastes, images,
-// undo and history. It performs no IO and knows no keys, only actions. Start with
-// Composer; rows.go lays it out.
+// undo and history. It performs no IO. Start with Composer; key.go says what a key does,
+// rows.go lays the text out.
 package composer
 
 import (
@@ -191,18 +191,12 @@ func (c *Composer) TakeBack(s message.Message) {
 	c.Restore(s)
 }
 
-// AtEdge reports whether the cursor is in the first row of w columns, with +1 in the
+// atEdge reports whether the cursor is in the first row of w columns, with +1 in the
 // last one.
-func (c *Composer) AtEdge(by, w int) bool {
+func (c *Composer) atEdge(by, w int) bool {
 	rows := c.Rows(w)
 	row, _ := c.where(rows)
 	return row == 0 && by < 0 || row == len(rows)-1 && by > 0
-}
-
-// AtTop reports whether the cursor is in the first row of w columns of a text that is
-// not recalled from the history.
-func (c *Composer) AtTop(w int) bool {
-	return c.AtEdge(-1, w) && c.history.at == 0
 }
 
 // Typed inserts what was typed.

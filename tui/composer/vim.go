@@ -4,8 +4,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"codeagent/tui/keys"
 )
 
 // The keys of vi, by setting: insert mode is the editor as it is, normal mode has the usual
@@ -23,9 +21,6 @@ type vim struct {
 	find       byte // of the last f, F, t or T
 	found      rune
 }
-
-// vi is the editor for these commands.
-type vi struct{ *Composer }
 
 // UseVim turns the keys of vi on.
 func (c *Composer) UseVim() { c.vim.on = true }
@@ -57,7 +52,7 @@ func (v *vim) reset() { v.op, v.opCount, v.wait, v.count = 0, 0, 0, 0 }
 // Command takes what was typed in normal mode, in a text of w columns.
 func (c *Composer) Command(s string, w int) {
 	for _, r := range s {
-		vi{c}.command(r, w)
+		c.command(r, w)
 	}
 	if !c.vim.normal {
 		return
@@ -67,7 +62,7 @@ func (c *Composer) Command(s string, w int) {
 	}
 }
 
-func (c vi) command(r rune, w int) {
+func (c *Composer) command(r rune, w int) {
 	v := &c.vim
 	if !v.normal {
 		c.Typed(string(r))
@@ -109,10 +104,10 @@ func (c vi) command(r rune, w int) {
 }
 
 // times is the count, of the operator and of its motion.
-func (c vi) times() int { return max(c.vim.count, 1) * max(c.vim.opCount, 1) }
+func (c *Composer) times() int { return max(c.vim.count, 1) * max(c.vim.opCount, 1) }
 
 // waited takes the second key of a command of two.
-func (c vi) waited(r rune) {
+func (c *Composer) waited(r rune) {
 	v := &c.vim
 	wait := v.wait
 	v.wait = 0
@@ -158,7 +153,7 @@ func (c vi) waited(r rune) {
 
 // reachFound goes to the character of the last f, F, t or T, in the direction of kind;
 // again: t and T do not stay where they are.
-func (c vi) reachFound(kind byte, again bool) {
+func (c *Composer) reachFound(kind byte, again bool) {
 	at := c.Cursor
 	for range c.times() {
 		next := c.seek(kind, at, again)
@@ -177,7 +172,7 @@ func (c vi) reachFound(kind byte, again bool) {
 	c.reach(at, kind == 'f' || kind == 't')
 }
 
-func (c vi) seek(kind byte, at int, again bool) int {
+func (c *Composer) seek(kind byte, at int, again bool) int {
 	if kind == 'f' || kind == 't' {
 		from := c.after(at)
 		if kind == 't' && again && from < len(c.Text) && strings.HasPrefix(c.Text[from:], string(c.vim.found)) {
@@ -203,7 +198,7 @@ func (c vi) seek(kind byte, at int, again bool) int {
 }
 
 // motion is where a motion leads. inclusive: an operator takes the character there too.
-func (c vi) motion(r rune) (to int, inclusive, ok bool) {
+func (c *Composer) motion(r rune) (to int, inclusive, ok bool) {
 	v, at := &c.vim, c.Cursor
 	step := func(next func(int) int) int {
 		for range c.times() {
@@ -252,7 +247,7 @@ func (c vi) motion(r rune) (to int, inclusive, ok bool) {
 }
 
 // reach goes to a place, or does the operator on all that lies between.
-func (c vi) reach(to int, inclusive bool) {
+func (c *Composer) reach(to int, inclusive bool) {
 	v := &c.vim
 	if v.op == 0 {
 		c.move(to)
@@ -267,7 +262,7 @@ func (c vi) reach(to int, inclusive bool) {
 }
 
 // operate does the operator on a part of the text.
-func (c vi) operate(from, to int) {
+func (c *Composer) operate(from, to int) {
 	v := &c.vim
 	op := v.op
 	v.reset()
@@ -289,7 +284,7 @@ func (c vi) operate(from, to int) {
 }
 
 // operateLines does the operator on whole lines.
-func (c vi) operateLines(from, to int) {
+func (c *Composer) operateLines(from, to int) {
 	v := &c.vim
 	op := v.op
 	if op == 'c' {
@@ -317,7 +312,7 @@ func (c vi) operateLines(from, to int) {
 }
 
 // operateNear is an operator with j or k: this line and those below or above.
-func (c vi) operateNear(r rune) {
+func (c *Composer) operateNear(r rune) {
 	n := c.times()
 	if r == 'j' {
 		c.operateLines(c.lineStart(), c.linesDown(n))
@@ -331,7 +326,7 @@ func (c vi) operateNear(r rune) {
 }
 
 // linesDown is the end of the line n lines below.
-func (c vi) linesDown(n int) int {
+func (c *Composer) linesDown(n int) int {
 	end := c.lineEnd()
 	for range n {
 		if end == len(c.Text) {
@@ -347,7 +342,7 @@ func (c vi) linesDown(n int) int {
 }
 
 // deed is a command of one key.
-func (c vi) deed(r rune) {
+func (c *Composer) deed(r rune) {
 	v := &c.vim
 	insert := func(at int) {
 		c.move(at)
@@ -412,7 +407,7 @@ func (c vi) deed(r rune) {
 	}
 }
 
-func (c vi) swapCase() {
+func (c *Composer) swapCase() {
 	for range c.times() {
 		if c.Cursor == c.lineEnd() {
 			return
@@ -431,7 +426,7 @@ func (c vi) swapCase() {
 	}
 }
 
-func (c vi) vimPut(behind bool) {
+func (c *Composer) vimPut(behind bool) {
 	r := &c.ring
 	if len(r.cut) == 0 {
 		return
@@ -471,14 +466,14 @@ func class(r rune, big bool) int {
 	return 2
 }
 
-func (c vi) classAt(at int, big bool) int {
+func (c *Composer) classAt(at int, big bool) int {
 	if at >= len(c.Text) {
 		return 0
 	}
 	return class(first(c.Text[at:]), big)
 }
 
-func (c vi) wordNext(at int, big bool) int {
+func (c *Composer) wordNext(at int, big bool) int {
 	if is := c.classAt(at, big); is != 0 {
 		for at < len(c.Text) && c.classAt(at, big) == is {
 			at = c.after(at)
@@ -490,7 +485,7 @@ func (c vi) wordNext(at int, big bool) int {
 	return at
 }
 
-func (c vi) wordBack(at int, big bool) int {
+func (c *Composer) wordBack(at int, big bool) int {
 	for at > 0 && c.classAt(c.before(at), big) == 0 {
 		at = c.before(at)
 	}
@@ -505,7 +500,7 @@ func (c vi) wordBack(at int, big bool) int {
 
 // wordEnd is behind the end of the word at a place, or of the next one; here: of this one
 // even where it ends here.
-func (c vi) wordEnd(at int, big, here bool) int {
+func (c *Composer) wordEnd(at int, big, here bool) int {
 	if !here {
 		at = c.after(at)
 	}
@@ -519,7 +514,7 @@ func (c vi) wordEnd(at int, big, here bool) int {
 }
 
 // word is the word under the cursor; around: with the space behind it.
-func (c vi) word(around bool) (from, to int) {
+func (c *Composer) word(around bool) (from, to int) {
 	from, to = c.Cursor, c.Cursor
 	is := c.classAt(from, false)
 	for from > c.lineStart() && c.classAt(c.before(from), false) == is {
@@ -535,7 +530,7 @@ func (c vi) word(around bool) (from, to int) {
 }
 
 // after and before are the places one character away from at.
-func (c vi) after(at int) int {
+func (c *Composer) after(at int) int {
 	was := c.Cursor
 	c.Cursor = at
 	at = c.next()
@@ -543,19 +538,10 @@ func (c vi) after(at int) int {
 	return at
 }
 
-func (c vi) before(at int) int {
+func (c *Composer) before(at int) int {
 	was := c.Cursor
 	c.Cursor = at
 	at = c.previous()
 	c.Cursor = was
 	return at
-}
-
-// VimAction is what a key of another kind means in normal mode: moving stays moving, what
-// deletes only moves.
-func (c *Composer) VimAction(do keys.Action) keys.Action {
-	if c.vim.normal && do == keys.Backspace {
-		return keys.Left
-	}
-	return do
 }
