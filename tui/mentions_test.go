@@ -78,21 +78,6 @@ func TestMentionAfterPaste(t *testing.T) {
 	}
 }
 
-// TestMentionsAreNarrow: names of any length stay within the screen, their ends visible.
-func TestMentionsAreNarrow(t *testing.T) {
-	for _, w := range []int{10, 40, 120} {
-		r := newRig(t, w, 15)
-		r.app.offers.Writing.Files = func(context.Context) ([]string, bool, error) {
-			return []string{strings.Repeat("deep/", 800) + "x.go", strings.Repeat("漢", 300) + "x.go", "a\u0301x.go"}, false, nil
-		}
-		for _, c := range "@x.go" {
-			r.settle(r.send(tea.KeyPressMsg{Code: c, Text: string(c)}))
-		}
-		r.has("x.go")
-		r.screen()
-	}
-}
-
 // BenchmarkMentionKey is one letter typed after @ among 100,000 files, drawing included.
 func BenchmarkMentionKey(b *testing.B) {
 	list := make([]string, 100_000)
