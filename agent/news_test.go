@@ -27,7 +27,7 @@ func TestNewsIsToldOnce(t *testing.T) {
 	last := r.model.requests[1].Items
 	if note := last[len(last)-1]; note.Kind != model.Note || note.Text != "[background job 1 (x) ended: exit status 1]\n"+
 		"The last of its unread output:\n| q: refused\n| [gone]\n"+
-		"[sandbox] Refused along the way; as far as can be known it is not why the command failed:\n- write /out/q (by bash)" {
+		"[sandbox] Refused along the way; as far as can be known it is not why the command failed:\n- write /out/q, by bash" {
 		t.Errorf("the second request ends with %+v", note)
 	}
 	notes := 0

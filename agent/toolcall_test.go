@@ -120,7 +120,7 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 				return tools.Result{}, errors.New("no more processes")
 			}
 			return refusedWrite(sandbox.Certain), nil
-		}), ask: yes(approvals.Once), want: "EACCES\n[sandbox] The sandbox refused this; without it the command would have passed:\n- write /home/u/.npm/x (by npm)\n[approval] It was allowed to run again with more. Not run: no more processes.", outcome: "failed", answered: "once"},
+		}), ask: yes(approvals.Once), want: "EACCES\n[sandbox] The sandbox refused this; without it the command would have passed:\n- write /home/u/.npm/x, by npm\n[approval] It was allowed to run again with more. Not run: no more processes.", outcome: "failed", answered: "once"},
 		{name: "on-failure: no", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: answer1(approvals.Answer{Reason: "leave it"}, nil), want: "was asked: the user said no: leave it", never: "additional_permissions", outcome: "failed", answered: "denied"},
 		{name: "on-failure: nobody", mode: approvals.OnFailure, away: true, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: yes(approvals.Unattended), want: "nobody could be asked", outcome: "failed", answered: "refused", refused: 1},
 		{name: "on-failure: stop", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: yes(approvals.Stop), want: "stopped the turn", outcome: "failed", answered: "stopped", turn: "stopped"},

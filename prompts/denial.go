@@ -2,7 +2,6 @@ package prompts
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -200,56 +199,12 @@ func worthTelling(v sandbox.Verdict) []sandbox.Denial {
 func lines(denials []sandbox.Denial) string {
 	var b strings.Builder
 	for _, d := range denials[:min(len(denials), maxDenials)] {
-		fmt.Fprintf(&b, "- %s", what(d))
-		if who := d.Who(); who != "" {
-			fmt.Fprintf(&b, " (by %s)", bounded(who))
-		}
-		if d.Why != "" {
-			fmt.Fprintf(&b, ": %s", d.Why)
-		}
-		if d.Note != "" {
-			fmt.Fprintf(&b, ": %s", bounded(d.Note))
-		}
-		if d.Count > 1 {
-			fmt.Fprintf(&b, ", %d times", d.Count)
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, "- %s\n", d.Line(bounded))
 	}
 	if more := len(denials) - maxDenials; more > 0 {
 		fmt.Fprintf(&b, "- and %d more\n", more)
 	}
 	return b.String()
-}
-
-// verbs begin the words for a denial of that kind; its target follows.
-var verbs = map[sandbox.DenialKind]string{
-	sandbox.KindWrite:      "write",
-	sandbox.KindRead:       "read",
-	sandbox.KindNetwork:    "look up",
-	sandbox.KindSocket:     "use the socket",
-	sandbox.KindMetadata:   "change the metadata of",
-	sandbox.KindProtected:  "change the protected",
-	sandbox.KindSignal:     "signal",
-	sandbox.KindLoss:       "delete or replace",
-	sandbox.KindCapability: "use root's privileges for",
-}
-
-// what names a denial in words.
-func what(d sandbox.Denial) string {
-	verb := cmp.Or(verbs[d.Kind], string(d.Kind))
-	switch {
-	case d.Kind == sandbox.KindNetwork && (d.Target == "" || d.Target == d.Operation):
-		return "use the network"
-	case d.Kind == sandbox.KindNetwork && strings.Contains(d.Target, ":"):
-		verb = "connect to"
-	case d.Kind == sandbox.KindCapability && d.Operation == "execve":
-		verb = "get the privileges that its file gives to"
-	case strings.HasPrefix(d.Operation, "socket"):
-		return "open a " + bounded(d.Target) + " socket"
-	case d.Kind == sandbox.KindMetadata && d.Operation == "flock":
-		verb = "lock"
-	}
-	return verb + " " + bounded(d.Target)
 }
 
 // ask is the part of a shell call that asks, in the order the schema has it.

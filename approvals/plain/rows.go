@@ -74,18 +74,7 @@ func Denials(denials []sandbox.Denial) []string {
 			more++
 			continue
 		}
-		line := string(d.Kind) + " " + d.Target
-		if who := d.Who(); who != "" {
-			line += ", by " + who
-		}
-		for _, note := range []string{d.Why, d.Note} {
-			if note != "" {
-				line += ": " + note
-			}
-		}
-		if d.Count > 1 {
-			line += fmt.Sprintf(", %d times", d.Count)
-		}
+		line := d.Line(func(name string) string { return name })
 		if d.Evidence == sandbox.EvidenceOutput {
 			line += " (likely, by the command's output)"
 		}

@@ -1,13 +1,12 @@
-// Package denial puts into words what the sandbox denied and what a grant allows. It
+// Package denial draws what the sandbox denied and says what a grant allows. It
 // performs no IO and decides nothing. Start with Line and Grants.
 package denial
 
 import (
-	"cmp"
-	"codeagent/internal/short"
 	"fmt"
 	"strings"
 
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 	"codeagent/tui/paint"
 )
@@ -20,23 +19,18 @@ const mostName = 161
 
 // Line writes a denial as "⊘ write ~/x (outside the workspace)", where that is the folder of the session.
 func Line(d sandbox.Denial, home, workspace string, whole bool) []paint.Span {
-	verb, why := Verb(d), words[d.Kind].why
-	if writes := d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata; writes && workspace != "" && !sandbox.Covers(workspace, d.Target) {
+	why := d.Because()
+	writes := d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata
+	if why == "" && writes && workspace != "" && !sandbox.Covers(workspace, d.Target) {
 		why = "outside the workspace"
-	} else if strings.HasPrefix(d.Operation, "socket") {
-		why = "sockets of this kind are closed"
 	}
 	name := paint.Tilde(d.Target, home)
 	if !whole {
 		name = short.Middle(name, mostName)
 	}
-	out := []paint.Span{paint.Warn.Span("⊘ "), paint.Text.Span(verb + " "), paint.Strong.Span(name)}
+	out := []paint.Span{paint.Warn.Span("⊘ "), paint.Text.Span(d.Verb() + " "), paint.Strong.Span(name)}
 	if d.Count > 1 {
 		out = append(out, paint.Dim.Span(fmt.Sprintf(" ×%d", d.Count)))
-	}
-	why = cmp.Or(d.Why, d.Note, why)
-	if d.Moot {
-		why = cmp.Or(d.MootReason, "would have failed anyway")
 	}
 	if why != "" {
 		out = append(out, paint.Dim.Span(" ("+why+")"))
@@ -84,44 +78,6 @@ func SeenBy(e sandbox.Evidence) string {
 		sandbox.EvidenceBackend: "denied by the sandbox",
 		sandbox.EvidenceOutput:  "guessed from the output",
 	}[e]
-}
-
-// words are what was tried and why it was denied, by the kind of a denial. Without a verb
-// the operation is named.
-var words = map[sandbox.DenialKind]struct{ verb, why string }{
-	sandbox.KindWrite:      {"write", ""},
-	sandbox.KindRead:       {"read", "protected from reading"},
-	sandbox.KindNetwork:    {"connect", "host not allowed"},
-	sandbox.KindSocket:     {"connect", "socket not granted"},
-	sandbox.KindProtected:  {"write", "protected"},
-	sandbox.KindCapability: {"", "needs a privilege"},
-	sandbox.KindSignal:     {"signal", "not a process of this command"},
-	sandbox.KindLoss:       {"delete or replace", "undo could not bring it back"},
-	sandbox.KindSyscall:    {"call", "system call not allowed"},
-}
-
-// Verb says what was tried.
-func Verb(d sandbox.Denial) string {
-	switch {
-	case strings.HasPrefix(d.Operation, "socket"):
-		return "open socket"
-	case d.Kind == sandbox.KindNetwork && !strings.Contains(d.Target, ":"):
-		return "look up"
-	case d.Kind == sandbox.KindMetadata:
-		return metadataVerb(d.Operation)
-	}
-	return cmp.Or(words[d.Kind].verb, d.Operation)
-}
-
-func metadataVerb(operation string) string {
-	for _, v := range []struct{ call, verb string }{
-		{"chmod", "change the mode of"}, {"chown", "change the owner of"}, {"utime", "change the times of"}, {"xattr", "change attributes of"}, {"flock", "lock"},
-	} {
-		if strings.Contains(operation, v.call) {
-			return v.verb
-		}
-	}
-	return operation
 }
 
 // Grants lists what a grant allows, one item each: "write ~/.npm".

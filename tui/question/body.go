@@ -192,7 +192,7 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 			s.add(field{spans: []paint.Span{paint.Dim.Span(fmt.Sprintf("… and %d more", len(denials)-i))}})
 			return
 		}
-		spans := []paint.Span{paint.Text.Span(denial.Verb(d) + " "), paint.Text.Span(visible.Fact(paint.Tilde(d.Target, s.home)))}
+		spans := []paint.Span{paint.Text.Span(d.Verb() + " "), paint.Text.Span(visible.Fact(paint.Tilde(d.Target, s.home)))}
 		if d.Count > 1 {
 			spans = append(spans, paint.Dim.Span(fmt.Sprintf(" ×%d", d.Count)))
 		}
