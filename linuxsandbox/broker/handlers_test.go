@@ -15,6 +15,7 @@ import (
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/notify/notifytest"
 	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/broker/terminal"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -37,6 +38,8 @@ type fake struct {
 
 func (f *fake) Record(_ *notify.Notification, d sandbox.Denial) { f.denials = append(f.denials, d) }
 func (f *fake) Sees() bool                                      { return true }
+func (f *fake) Exit(*notify.Notification)                       {}
+func (f *fake) Supersede(string)                                {}
 
 func (f *fake) Open(pathwalk.Caller, pathwalk.Name) (int, error) {
 	if f.open != nil {
@@ -97,6 +100,12 @@ func (f *fake) deny(caps uint64) *denials {
 }
 
 func (f *fake) rights(dropped uint64) *rights { return &rights{dropped: dropped, log: f} }
+
+func (f *fake) DeviceOf(pathwalk.Caller, string) (uint64, error) { return 0, unix.ENOENT }
+
+func terminalsOf(f *fake) *terminal.Terminals {
+	return terminal.New(terminal.Options{MayWrite: func(string) bool { return false }, Walk: f, Log: f})
+}
 
 // newFake is one whose file exists.
 func newFake(t *testing.T) *fake {

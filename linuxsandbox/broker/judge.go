@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"codeagent/internal/git"
-	"codeagent/linuxsandbox/broker/evidence"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -38,9 +37,15 @@ type judge struct {
 	repos   repositories
 	looks   looks
 	history history
-	log     *evidence.Log
+	log     judgeLog
 	// mayLose: a person allowed the command to make changes that undo cannot restore.
 	mayLose bool
+}
+
+// judgeLog is the log as the judge needs it: what it refuses, and what it made good.
+type judgeLog interface {
+	recorder
+	Supersede(target string)
 }
 
 // refusesPath returns the denial of any change of the content at path, or nil.
