@@ -27,7 +27,7 @@ func askCodeagent(args []string) int {
 		err = unix.Exec(codeagent, append([]string{control.HelperName}, args[1:]...), os.Environ())
 		err = &os.PathError{Op: "start", Path: codeagent, Err: err}
 	}
-	return say(sandbox.ExitCannotConfine, err.Error())
+	return say(err.Error())
 }
 
 // ByHand carries out s for a user: the command keeps the caller's files, and ends when the caller
@@ -36,7 +36,7 @@ func askCodeagent(args []string) int {
 func ByHand(s *spec.Spec) int {
 	lastFD, err := closeOnExec(spec.ControlFD)
 	if err != nil {
-		return say(sandbox.ExitCannotConfine, "close_range: "+err.Error())
+		return say("close_range: " + err.Error())
 	}
 	parent, err := unix.PidfdOpen(unix.Getppid(), 0)
 	if err != nil {

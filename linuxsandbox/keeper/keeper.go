@@ -51,19 +51,19 @@ func Main(args []string) int {
 	case len(args) == 2 && args[1] == spec.FileWorkerArg:
 		debug.SetGCPercent(100)
 		if err := fileworker.Serve(os.Stdin, os.Stdout); err != nil {
-			return say(sandbox.ExitCannotConfine, "file worker: "+err.Error())
+			return say("file worker: " + err.Error())
 		}
 		return 0
 	case IsByHand(args):
 		return askCodeagent(args)
 	}
-	return say(sandbox.ExitCannotConfine, "usage: "+control.HelperName+" CWD POLICY-JSON -- CMD [ARG]... (codeagent starts it in its own way)")
+	return say("usage: " + control.HelperName + " CWD POLICY-JSON -- CMD [ARG]... (codeagent starts it in its own way)")
 }
 
-// say writes the helper's one line and returns the exit status code.
-func say(code int, what string) int {
+// say writes the helper's one line and returns the exit status of a helper that confines nothing.
+func say(what string) int {
 	_, _ = io.WriteString(os.Stderr, control.HelperName+": "+what+"\n")
-	return code
+	return sandbox.ExitCannotConfine
 }
 
 // outlet is where the keeper reports to: codeagent, or a user's shell.
@@ -87,7 +87,7 @@ func keeperMain() int {
 	ignoreSignals() // the first of a session waits here in codeagent's process group
 	lastFD, err := closeOnExec(spec.ControlFD)
 	if err != nil {
-		return say(sandbox.ExitCannotConfine, "close_range: "+err.Error())
+		return say("close_range: " + err.Error())
 	}
 	out := socketOutlet{fd: spec.ControlFD}
 	kind, body, files, err := out.fd.ReceiveFDs()

@@ -109,13 +109,9 @@ type result struct {
 }
 
 // dir makes a directory with a canonical path, owned by the command's user.
-func (s *suite) dir(parts ...string) string {
+func (s *suite) dir() string {
 	s.Helper()
 	base, err := filepath.EvalSymlinks(s.TempDir())
-	if err == nil {
-		base = filepath.Join(append([]string{base}, parts...)...)
-		err = os.MkdirAll(base, 0o755)
-	}
 	if err != nil {
 		s.Fatal(err)
 	}
