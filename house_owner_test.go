@@ -30,6 +30,12 @@ var owners = []owner{
 		{"command", "it is what a person has the loop do"},
 		{"menu", "it returns the command that was chosen"},
 	}},
+	{dir: "linuxsandbox/broker", name: "handlers", loop: []permitted{
+		{"Broker", "it receives the calls that they answer"},
+	}},
+	{dir: "linuxsandbox/broker", name: "holding", loop: []permitted{
+		{"Broker", "it brings the answers of people to it"},
+	}},
 }
 
 func (o owner) is(t *types.Named) bool {
