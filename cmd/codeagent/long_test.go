@@ -72,12 +72,13 @@ func liveTurns(count string) (lived, error) {
 	}
 	ctx := context.Background()
 	s := cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
-	ses, err := conversation.Open(ctx, s, cli.Flags{Model: "test"}, conversation.Options{HasPrompt: true})
+	base, err := conversation.Open(ctx, s, cli.Flags{Model: "test"}, conversation.Options{HasPrompt: true})
 	if err != nil {
 		return lived{}, err
 	}
-	defer ses.Close()
-	ses.Join(execcmd.Printed{Printer: headless.New(headless.Options{Out: io.Discard, Err: io.Discard, JSON: true}), Ending: func() {}})
+	defer base.Close()
+	ses := base.Join(execcmd.Printed{Printer: headless.New(headless.Options{Out: io.Discard, Err: io.Discard, JSON: true}), Ending: func() {}})
+	ses.Begin()
 	var out lived
 	part := func(from, to int) (span, error) {
 		var before, after runtime.MemStats

@@ -67,14 +67,15 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 	// with the session.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	opening := context.AfterFunc(ctx, end)
-	ses, err := conversation.Open(life, h.stdio, f, options)
+	base, err := conversation.Open(life, h.stdio, f, options)
 	if opening(); err != nil {
 		end()
 		return nil, inWords(err)
 	}
-	out := &open{ses: ses, face: face, flags: f, end: end, undoing: commands.NewUndoing(ses), effort: ses.Workspace.Config.ReasoningEffort}
-	out.listed = &commands.Models{Ses: ses, Show: out.Emit}
-	ses.Join(out)
+	out := &open{face: face, flags: f, end: end, effort: base.Workspace.Config.ReasoningEffort}
+	out.ses = base.Join(out)
+	out.undoing, out.listed = commands.NewUndoing(out.ses), &commands.Models{Ses: out.ses, Show: out.Emit}
+	out.ses.Begin()
 	out.replaced(options.Servers)
 	out.looks.Go(func() { out.look(life) })
 	return out, nil

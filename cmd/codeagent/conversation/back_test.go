@@ -48,7 +48,7 @@ func (*unwatched) Inquire(context.Context, inquiry.Question) (inquiry.Reply, err
 func talkedAndCompacted(t *testing.T, kept bool) (*Session, *unwatched) {
 	t.Helper()
 	screen := &unwatched{}
-	ses := &Session{}
+	ses := &Session{Base: &Base{}}
 	cfg := agent.Config{Model: says(200), Frontend: screen, Tools: tools.All(tools.Options{Workspace: t.TempDir()})}
 	if kept {
 		ses.Record = &record{Log: sessions.New(t.TempDir()).Create(sessions.Info{ID: sessions.NewID(), Folder: "/w"})}
@@ -120,7 +120,7 @@ func TestBackAcrossASummaryWithoutARecord(t *testing.T) {
 // Going back by several messages leaves the conversation and the record alike.
 func TestBackBySeveral(t *testing.T) {
 	screen := &unwatched{}
-	ses := &Session{Record: &record{Log: sessions.New(t.TempDir()).Create(sessions.Info{ID: sessions.NewID(), Folder: "/w"})}}
+	ses := &Session{Base: &Base{Record: &record{Log: sessions.New(t.TempDir()).Create(sessions.Info{ID: sessions.NewID(), Folder: "/w"})}}}
 	t.Cleanup(func() { ses.Record.Log.Close() })
 	ses.Agent = agent.New(agent.Config{Model: says(2), Frontend: screen, Tools: tools.All(tools.Options{Workspace: t.TempDir()}), Log: ses.Record.Log})
 	if said, _, err := ses.Messages(); err != nil || len(said) != 0 {

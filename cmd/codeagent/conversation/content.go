@@ -8,12 +8,13 @@ import (
 	"syscall"
 
 	"codeagent/approvals/content"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
 // contents gives the gate the hashes of files and what the session changed.
-type contents struct{ ses *Session }
+type contents struct{ ws *workspace.Workspace }
 
 var _ content.Source = contents{}
 
@@ -40,17 +41,17 @@ func (contents) Digest(path string) (string, error) {
 
 // Mark returns false if changes are not seen.
 func (c contents) Mark() (int64, bool) {
-	ws := c.ses.Workspace
+	ws := c.ws
 	mark := ws.Trees.Mark()
 	return mark, ws.Runner.Observes(ws.Policy)
 }
 
 // Pauses is part of content.Pauser.
-func (c contents) Pauses() bool { return c.ses.Workspace.Runner.Observes(c.ses.Workspace.Policy) }
+func (c contents) Pauses() bool { return c.ws.Runner.Observes(c.ws.Policy) }
 
 // Changed lists what the session changed after mark.
 func (c contents) Changed(mark int64) (changes []content.Change, all bool) {
-	list, all := c.ses.Workspace.Trees.Since(mark)
+	list, all := c.ws.Trees.Since(mark)
 	for _, one := range list {
 		changes = append(changes, content.Change(one))
 	}
@@ -74,8 +75,8 @@ func (contents) Identity(path string) (content.Identity, error) {
 // outside read. Temporary files of commands are in a folder of their own, and so is
 // what a server keeps for itself: no command reads it.
 func (c contents) Writers() (out []content.Writer) {
-	ground, paths := c.ses.Workspace.Ground(), c.ses.Workspace.Paths
-	for _, w := range c.ses.Workspace.Trees.Writers(func(path string) bool {
+	ground, paths := c.ws.Ground(), c.ws.Paths
+	for _, w := range c.ws.Trees.Writers(func(path string) bool {
 		return ground.Covers(path) && !sandbox.Covers(paths.Temp, path) && !sandbox.Covers(paths.Servers, path)
 	}) {
 		out = append(out, content.Writer{Name: w.By, Holds: w.Holds})

@@ -159,13 +159,14 @@ func (h *hostileHost) session(s *hostileScene, attended bool, settings string, f
 	stdio := cli.Stdio{In: devnull, Out: devnull, Err: devnull, Text: &cli.Output{W: devnull},
 		Environ: []string{"HOME=" + s.Home, "PATH=/usr/bin:/bin", "OPENAI_BASE_URL=http://127.0.0.1:1/v1", "OPENAI_API_KEY=" + hostileSecret,
 			"HOST_SECRET=" + hostileSecret, "VICTIM_SECRET=" + hostileSecret}}
-	ses, err := Open(h.t.Context(), stdio, cli.Flags{Folder: s.Work, Model: "test", Settings: flags}, Options{Attended: attended, HasPrompt: true, Ephemeral: true})
+	base, err := Open(h.t.Context(), stdio, cli.Flags{Folder: s.Work, Model: "test", Settings: flags}, Options{Attended: attended, HasPrompt: true, Ephemeral: true})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	out := &hostileSession{t: h.t, ses: ses, face: &hostileFace{}, model: &hostileModel{}}
-	ses.chosen.Model = out.model
-	ses.Join(out.face)
+	out := &hostileSession{t: h.t, face: &hostileFace{}, model: &hostileModel{}}
+	base.chosen.Model = out.model
+	out.ses = base.Join(out.face)
+	out.ses.Begin()
 	return out
 }
 
@@ -210,7 +211,7 @@ func TestHostileRowsInSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A server that writes in its own folder alone takes no yes for the session away.
-	if c := (contents{ses.ses}); c.Pauses() {
+	if c := (contents{ses.ses.Workspace}); c.Pauses() {
 		if w := c.Writers(); len(w) != 1 || w[0].Name != "the server writes" {
 			t.Errorf("servers that may change what a command outside reads: %+v", w)
 		}

@@ -147,17 +147,18 @@ func openJobs(t *testing.T, env []string, work string) *jobSession {
 	}
 	t.Cleanup(func() { devnull.Close() })
 	stdio := cli.Stdio{In: devnull, Out: devnull, Err: devnull, Environ: env, Text: &cli.Output{W: devnull}}
-	ses, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"}, Options{Attended: true, HasPrompt: true, Ephemeral: true})
+	base, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"}, Options{Attended: true, HasPrompt: true, Ephemeral: true})
 	if err != nil {
 		t.Skipf("no session here: %v", err)
 	}
-	t.Cleanup(ses.Close)
-	if why := ses.Workspace.NotHeld(); why != "" {
+	t.Cleanup(base.Close)
+	if why := base.Workspace.NotHeld(); why != "" {
 		t.Skipf("calls cannot be held here: %s", why)
 	}
-	s := &jobSession{Session: ses}
-	ses.chosen.Model = &s.play
-	ses.Join(&s.person)
+	s := &jobSession{}
+	base.chosen.Model = &s.play
+	s.Session = base.Join(&s.person)
+	s.Begin()
 	return s
 }
 

@@ -110,27 +110,3 @@ func mentioned(ctx context.Context, ses *Session, in agent.Input) agent.Input {
 	}
 	return in
 }
-
-// mentions is a face whose messages bring along what they name.
-type mentions struct {
-	Face
-	ses *Session
-}
-
-// mentioning puts mentions before a face, where messages may name resources.
-func mentioning(ses *Session, screen Face) Face {
-	if !ses.Options.Mentions || ses.Servers == nil {
-		return screen
-	}
-	return mentions{screen, ses}
-}
-
-// Steer returns the next message with what it names. The turn, which calls it, waits for the reading;
-// its end ends that.
-func (m mentions) Steer() (agent.Input, bool) {
-	in, ok := m.Face.Steer()
-	if ok {
-		in = mentioned(m.ses.during, m.ses, in)
-	}
-	return in, ok
-}

@@ -21,7 +21,7 @@ import (
 
 // noteGranted records what the answers of the session opened, for `codeagent permissions`. It skips
 // a session without a record, which has no name there.
-func (ses *Session) noteGranted(entries []ledger.Entry) {
+func (ses *Base) noteGranted(entries []ledger.Entry) {
 	if ses.Record == nil {
 		return
 	}
@@ -36,7 +36,7 @@ const mostApprovals = 1 << 20
 
 // adopt grants what the file of --approvals lists. A fault in the file ends the run before it
 // begins.
-func (ses *Session) adopt(ctx context.Context) error {
+func (ses *Base) adopt(ctx context.Context) error {
 	name := ses.Options.Approvals
 	if name == "" {
 		return nil
@@ -70,7 +70,7 @@ func (ses *Session) adopt(ctx context.Context) error {
 
 // written reports whether a command may have written the file: it is where commands may write, and
 // is not protected there.
-func (ses *Session) written(file string) bool {
+func (ses *Base) written(file string) bool {
 	p := ses.Workspace.Policy.Clone()
 	p.Unconfined = false
 	if p.JudgeWrite(file).Allowed {

@@ -176,13 +176,13 @@ func TestQuestionsInSetting(t *testing.T) {
 	if problem != "" {
 		t.Fatal(problem)
 	}
-	ses, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"},
+	base, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"},
 		Options{Attended: true, HasPrompt: true, Ephemeral: true, Servers: map[string]server.Settings{"srv": set}})
 	if err != nil {
 		t.Skipf("no session here: %v", err)
 	}
-	defer ses.Close()
-	if why := ses.Workspace.NotHeld(); why != "" {
+	defer base.Close()
+	if why := base.Workspace.NotHeld(); why != "" {
 		t.Skipf("calls cannot be held here: %s", why)
 	}
 	play := &questionModel{}
@@ -196,8 +196,9 @@ func TestQuestionsInSetting(t *testing.T) {
 		}
 		return yes[random.IntN(len(yes))]
 	}}
-	ses.chosen.Model = play
-	ses.Join(person)
+	base.chosen.Model = play
+	ses := base.Join(person)
+	ses.Begin()
 	turn := func(name string, arguments map[string]any) {
 		data, _ := json.Marshal(arguments)
 		play.mu.Lock()

@@ -21,27 +21,29 @@ type record struct {
 
 // openRecord begins a session, or opens the resumed one. The tour and an ephemeral run
 // keep no record.
-func (ses *Session) openRecord() (*record, error) {
+func (ses *Base) openRecord() error {
 	o := ses.Options
 	if o.Ephemeral || ses.Tour != nil {
-		return nil, nil
+		return nil
 	}
 	store := sessions.New(ses.Workspace.Paths.Sessions)
 	info := sessions.Info{Folder: ses.Workspace.Folder, Program: ses.Workspace.Stdio.Version, Model: ses.chosen.Kept()}
 	if o.From == nil {
 		info.ID = sessions.NewID()
-		return &record{Log: store.Create(info)}, nil
+		ses.Record = &record{Log: store.Create(info)}
+		return nil
 	}
 	var err error
 	if info.ID = o.From.ID; o.From.Fork {
 		if info.ID, err = store.Fork(o.From.ID, o.From.Before); err != nil {
-			return nil, sessionscmd.Error(err)
+			return sessionscmd.Error(err)
 		}
 	}
 	r := &record{}
 	if r.Log, err = store.Open(info); err != nil {
-		return nil, sessionscmd.Error(err)
+		return sessionscmd.Error(err)
 	}
+	ses.Record = r
 	if o.From.Before > 0 && !o.From.Fork {
 		err = r.Log.Back(o.From.Before)
 	}
@@ -49,10 +51,9 @@ func (ses *Session) openRecord() (*record, error) {
 		r.before, err = r.Log.History(sessions.HistoryLimit)
 	}
 	if err != nil {
-		_ = r.Log.Close() // the other error is reported
-		return nil, cli.Usage(fmt.Errorf("session %s: %w", info.ID, err))
+		return cli.Usage(fmt.Errorf("session %s: %w", info.ID, err))
 	}
-	return r, nil
+	return nil
 }
 
 // join makes cfg write to the record and continue from it. It returns the name of the
@@ -64,29 +65,6 @@ func (r *record) join(cfg *agent.Config) string {
 	}
 	cfg.Log, cfg.History, cfg.CacheKey = r.Log, r.before.Items, r.Log.ID()
 	return cfg.CacheKey
-}
-
-// recorded is a face that shows a finished turn only when it is on disk.
-type recorded struct {
-	Face
-	log *sessions.Session
-}
-
-func (f recorded) Emit(e event.Event) {
-	if done, ok := e.(event.TurnFinished); ok {
-		if err := f.log.EndTurn(string(done.Outcome), done.Usage); err != nil {
-			f.Face.Emit(event.Notice{Level: word.LevelError, Text: "cannot save the conversation: " + err.Error()})
-		}
-	}
-	f.Face.Emit(e)
-}
-
-// keep puts the record between the agent and its face.
-func (r *record) keep(screen Face) Face {
-	if r == nil {
-		return screen
-	}
-	return recorded{screen, r.Log}
 }
 
 // mostEarlier is how many messages a person can choose from to go back to.

@@ -18,7 +18,7 @@ import (
 
 // saver returns the function that saves rules. It is nil if nobody can answer a question with
 // always. The tour saves nothing.
-func (ses *Session) saver() func(text string) ([]*rules.Rule, error) {
+func (ses *Base) saver() func(text string) ([]*rules.Rule, error) {
 	if !ses.Options.Attended || ses.Tour != nil {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (ses *Session) saver() func(text string) ([]*rules.Rule, error) {
 // refresher returns a function that applies changes of rules.toml by another process or by hand.
 // Removed rules end, and new rules that ask or forbid apply. New allow rules apply only from the
 // next session, or from an answer that saves a rule. If the file cannot be read, nothing changes.
-func (ses *Session) refresher() func() {
+func (ses *Base) refresher() func() {
 	var mu sync.Mutex
 	var read fs.FileInfo
 	file := ses.Workspace.Paths.Rules
@@ -70,7 +70,7 @@ func (ses *Session) refresher() func() {
 }
 
 // past calls each with the calls of earlier sessions.
-func (ses *Session) past(folder string, each func(rules.Past)) (part bool) {
+func (ses *Base) past(folder string, each func(rules.Past)) (part bool) {
 	return sessions.New(ses.Workspace.Paths.Sessions).Calls(folder, func(c model.ToolCall, result model.Item) {
 		if strings.Contains(c.Name, "__") {
 			return // of an MCP server: nothing in it concerns commands

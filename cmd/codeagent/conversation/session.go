@@ -1,6 +1,6 @@
 // Package conversation joins the agent with a model, a gate, tools, a record and undo: one
 // run of a session, behind any face. It acts on the host only through those rooms. Read Open
-// first, then Session.Join.
+// first, then Base.Join.
 package conversation
 
 import (
@@ -42,7 +42,6 @@ import (
 	"codeagent/prompts"
 	"codeagent/sandbox"
 	sessions "codeagent/session"
-	"codeagent/telemetry"
 	"codeagent/tools"
 	"codeagent/undo"
 )
@@ -109,38 +108,46 @@ type Options struct {
 	ToolsOnly bool
 }
 
-// Session is one run of a session: the agent and everything it needs.
-type Session struct {
+// Base is all of a session that is below its face: what may be touched, the model, the record. Join
+// makes a Session of it. Close ends what was begun, also where there is no Session.
+type Base struct {
 	Workspace  *workspace.Workspace
 	Options    Options
 	chosen     providers.Chosen
+	choosing   sync.Mutex // guards chosen once a turn may run
 	Gate       *approvals.Gate
 	checkedOut func() string            // returns git's description of the checkout; waits for it
 	trusted    func() workspace.Trusted // returns what git trusts in the write roots; waits for it
-	Agent      *agent.Agent             // set by Join
-	Jobs       *exec.Jobs               // set by join
 	Tour       *tour.Tour               // nil with a real model
 	project    workspace.ProjectRules
 	Extensions extensions.Found
-	Servers    *servers.Servers     // nil without MCP servers
-	start      event.SessionStarted // as last reported
-	reviewer   *agent.Reviewer      // may be nil
-	choosing   sync.Mutex           // guards chosen once a turn may run
+	Servers    *servers.Servers // nil without MCP servers
+	reviewer   *agent.Reviewer  // may be nil
 	Record     *record
 	Undo       *undo.History // nil; noUndo is the reason
 	noUndo     error
 	Without    *without.Memory // what programs did without; damaged is what is wrong with its file
 	damaged    error
-	images     []model.Image       // of -i, until the first message takes them
-	telemetry  *telemetry.Exporter // nil: off
-	calls      calls               // of Call
-	face       Face                // set by Join
-	during     context.Context     // of the turn that runs, whose goroutine alone uses it
+	images     []model.Image // of -i, until the first message takes them
+	observers  []func(event.Event)
+	problems   []string // with the telemetry
+	closers    []func() // what Close calls, the last first
 }
 
-// Open builds everything below the faces. The order matters: the permissions are fixed before
-// anything that could use them exists.
-func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, error) {
+// Session is one run of a session: the agent, its face and everything below.
+type Session struct {
+	*Base
+	Agent  *agent.Agent
+	Jobs   *exec.Jobs
+	tools  *tools.Set
+	start  event.SessionStarted // as last reported
+	calls  calls                // of Call
+	face   *front
+	during context.Context // of the turn that runs, whose goroutine alone uses it
+}
+
+// Open builds everything below the faces.
+func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Base, error) {
 	if o.From != nil && f.Folder == "" {
 		f.Folder = o.From.Folder
 	}
@@ -149,20 +156,33 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		return nil, err
 	}
 	ws.Config.ReasoningEffort = cmp.Or(o.Effort, ws.Config.ReasoningEffort)
-	ses := &Session{Workspace: ws, Options: o}
-	if ses.images, err = attach.Images(ctx, ws.Ground(), o.Images); err == nil {
-		err = ses.chooseModel(ctx)
-	}
-	if err == nil {
-		ses.Record, err = ses.openRecord()
-	}
-	if err != nil {
+	ses := &Base{Workspace: ws, Options: o, closers: []func(){ws.Close}}
+	if err := ses.open(ctx, s); err != nil {
 		ses.Close()
 		return nil, err
+	}
+	return ses, nil
+}
+
+// open opens one thing after the other. The order matters: the permissions are fixed before anything
+// that could use them exists.
+func (ses *Base) open(ctx context.Context, s cli.Stdio) (err error) {
+	ws, o := ses.Workspace, ses.Options
+	ses.openObservers(s)
+	if ses.images, err = attach.Images(ctx, ws.Ground(), o.Images); err != nil {
+		return err
+	}
+	if err := ses.chooseModel(ctx); err != nil {
+		return err
+	}
+	if err := ses.openRecord(); err != nil {
+		return err
+	}
+	if ses.Record != nil {
+		ses.closers = append(ses.closers, func() { _ = ses.Record.Log.Close() }) // every turn is on the disk already
 	}
 	if ses.Options.Bounds.Price, err = ses.priced(o.Bounds.Cost); err != nil {
-		ses.Close()
-		return nil, err
+		return err
 	}
 	ses.openUndo()
 	ses.Without, ses.damaged = without.Open(ws.Paths.Without, s.Env("HOME"))
@@ -170,26 +190,47 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	ses.checkedOut = ws.CheckedOut(ctx)
 	own, _, err := workspace.ReadRules(ctx, s, ws.Paths)
 	if err != nil {
-		ses.Close()
-		return nil, err
+		return err
 	}
 	ses.project = ws.ProjectRules(ctx, own)
 	ses.Extensions = extensions.Read(ctx, ws)
 	configured := configured(o, ses.Extensions, ws.Config)
 	ws.Policy = servers.Protect(ws, ses.Extensions.Protect(ws, ws.Policy), configured)
 	if ses.reviewer, err = ses.reviewerOf(ctx, ws.Config.ReviewModel()); err != nil {
-		ses.Close()
-		return nil, err
+		return err
 	}
+	protect := func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }
+	if err := ses.openGate(s, slices.Concat(own, o.Rules), protect); err != nil {
+		return err
+	}
+	if err := ses.adopt(ctx); err != nil {
+		return err
+	}
+	ws.Live = ses.Gate.Open
+	ses.Servers = servers.Open(ctx, servers.Options{
+		Workspace: ws, Configured: configured, Ledger: ses.Gate.Ledger(), Undo: ses.Undo, Learn: o.Learn, Trusted: protect,
+	})
+	ses.closers = append(ses.closers, ses.Servers.Close)
+	if err := ses.Servers.Required(ctx); err != nil {
+		return cli.Hinted(cli.ExitFailed, err, "codeagent mcp test NAME says more; required = false in the settings starts without it")
+	}
+	return nil
+}
+
+// openGate makes the gate, and restricts it as the model and the options ask.
+func (ses *Base) openGate(s cli.Stdio, list []*rules.Rule, protect func(sandbox.Policy) sandbox.Policy) error {
+	ws, o := ses.Workspace, ses.Options
 	hosts, sockets := ws.Grantable()
 	ses.Gate = approvals.NewGate(approvals.Options{
-		Rules: rules.Join(slices.Concat(own, o.Rules), ses.project.Narrower), Save: ses.saver(), Refresh: ses.refresher(), Past: ses.past,
+		Rules: rules.Join(list, ses.project.Narrower), Save: ses.saver(), Refresh: ses.refresher(), Past: ses.past,
 		Mode: approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: hosts, GrantsSockets: sockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
-		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit, Content: contents{ses},
-		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) }, Reasons: o.Attended,
-		Hint: o.Hint, Careless: ws.Config.Unkept == "allow",
+		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit, Content: contents{ws},
+		Trusted: protect, Reasons: o.Attended, Hint: o.Hint, Careless: ws.Config.Unkept == "allow",
+	})
+	ses.closers = append(ses.closers, func() {
+		_ = ws.NoteGrants(ses.Gate.Base()) // the program ends, and nobody reads an error
 	})
 	ses.Gate.SetCommand(o.Command, func(g sandbox.Grant) []string {
 		flags, left := ws.Place.Flags(ws.Config, "", g, nil)
@@ -202,31 +243,23 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 		}
 		return words
 	})
-	err = ses.restrict(ses.chosen)
-	var hints []string
-	if err == nil && o.ReadOnly {
-		if err = ses.Gate.SetReadOnly(true); err != nil {
-			hints = []string{"--sandbox read-only uses one; --sandbox danger-full-access goes without"}
-		}
+	if err := ses.restrict(ses.chosen); err != nil {
+		return cli.Usage(err)
 	}
-	if err != nil {
-		ses.Close()
-		return nil, cli.Usage(err, hints...)
+	if !o.ReadOnly {
+		return nil
 	}
-	if err := ses.adopt(ctx); err != nil {
-		ses.Close()
-		return nil, err
+	if err := ses.Gate.SetReadOnly(true); err != nil {
+		return cli.Usage(err, "--sandbox read-only uses one; --sandbox danger-full-access goes without")
 	}
-	ses.Workspace.Live = ses.Gate.Open
-	ses.Servers = servers.Open(ctx, servers.Options{
-		Workspace: ws, Configured: configured, Ledger: ses.Gate.Ledger(), Undo: ses.Undo, Learn: o.Learn,
-		Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) },
-	})
-	if err := ses.Servers.Required(ctx); err != nil {
-		ses.Close()
-		return nil, cli.Hinted(cli.ExitFailed, err, "codeagent mcp test NAME says more; required = false in the settings starts without it")
+	return nil
+}
+
+// Close ends and records all that was begun, the last first.
+func (ses *Base) Close() {
+	for _, end := range slices.Backward(ses.closers) {
+		end()
 	}
-	return ses, nil
 }
 
 // configured returns the MCP servers of a session: those of the settings, the project and the editor,
@@ -249,7 +282,7 @@ type NoModel struct{ Offers []providers.Offer }
 func (*NoModel) Error() string { return "no model is configured" }
 
 // chooseModel chooses the model: a provider's, or the tour if no provider is configured.
-func (ses *Session) chooseModel(ctx context.Context) error {
+func (ses *Base) chooseModel(ctx context.Context) error {
 	o := ses.Options
 	if o.ToolsOnly { // whose model it is, nobody says: it may ask what any model may
 		ses.chosen.Rules = ses.Workspace.Config.RulesOf(config.Provider{}, "")
@@ -272,17 +305,23 @@ func (ses *Session) chooseModel(ctx context.Context) error {
 		return &NoModel{Offers: ses.chosen.Offers}
 	}
 	if ses.Tour, err = startTour(ctx, ses.Workspace, o.Attended); err == nil {
+		ses.closers = append(ses.closers, ses.Tour.Close)
 		ses.chosen.Model, ses.chosen.Name = chat.New(chat.Options{BaseURL: ses.Tour.BaseURL}), tour.Model
 		ses.chosen.Rules = ses.Workspace.Config.RulesOf(config.Provider{}, tour.Model)
 	}
 	return err
 }
 
-// Join connects the session and a face through the agent, and reports the session's facts
-// to the face.
-func (ses *Session) Join(screen Face) {
+// Join makes the session whole: it connects what was opened and a face through the agent. The face is
+// shown nothing before Begin.
+func (base *Base) Join(screen Face) *Session {
+	ses := &Session{Base: base}
 	mode := ses.Gate.Mode()
-	ses.Jobs = exec.NewJobs(ses.Workspace.Runner, func(running int) { screen.Emit(event.BackgroundChanged{Running: running}) })
+	ses.face = &front{Face: screen, ses: ses, known: map[string]time.Time{}}
+	ses.Jobs = exec.NewJobs(ses.Workspace.Runner, func(running int) { ses.face.Emit(event.BackgroundChanged{Running: running}) })
+	ses.closers = append(ses.closers, func() {
+		ses.EndJobs(func(e event.BackgroundEnded) { fmt.Fprintln(ses.Workspace.Stdio.Err, visible.Line(e.Message)) })
+	})
 	options := tools.Options{
 		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, Temp: Temp(ses).Path,
 		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
@@ -295,6 +334,7 @@ func (ses *Session) Join(screen Face) {
 		options.External = ses.Servers
 	}
 	set := tools.All(options)
+	ses.tools = set
 	facts := prompts.Session{
 		Workspace: ses.Workspace.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Workspace.Shell(), Date: time.Now().Format(time.DateOnly),
 		Preset: ses.Workspace.Config.Sandbox.Mode, Enforcement: ses.Workspace.Enforcement, Attended: ses.Options.Attended,
@@ -305,18 +345,15 @@ func (ses *Session) Join(screen Face) {
 	facts.Evidence, _ = ses.Workspace.Evidence()
 	unknown := sync.OnceFunc(func() {
 		if words := ses.trusted().Words(); words != "" {
-			screen.Emit(event.Notice{Level: word.LevelWarning, Text: words})
+			ses.face.Emit(event.Notice{Level: word.LevelWarning, Text: words})
 		}
 	})
-	screen = mentioning(ses, leftovers{ses.observe(ses.Record.keep(screen)), ses, map[string]time.Time{}})
-	ses.face = screen
-	ses.Servers.Attach(screen)
-	guides := instructions.New(ses.Workspace, ses.Gate.Base, screen.Emit)
+	guides := instructions.New(ses.Workspace, ses.Gate.Base, ses.face.Emit)
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Workspace.Config.CompactAt(), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
 		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Stdio.Version), Asking: ses.Options.Attended, Mode: mode},
-		Frontend: screen, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Schema: ses.Options.Schema, Reviewer: ses.reviewer,
+		Frontend: ses.face, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Schema: ses.Options.Schema, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {
@@ -360,8 +397,19 @@ func (ses *Session) Join(screen Face) {
 	}
 	ses.start.Window, ses.start.Assumed = ses.chosen.Window()
 	ses.start.Price = ses.chosen.Price(ses.Workspace.Config)
+	return ses
+}
+
+// Begin shows the face the session and what was found when it was opened. From here on the MCP servers
+// use the face.
+func (ses *Session) Begin() {
+	screen := ses.face
+	ses.Servers.Attach(screen)
+	for _, p := range ses.problems {
+		screen.Emit(event.Notice{Level: word.LevelWarning, Text: "telemetry: " + p})
+	}
 	screen.Emit(ses.start)
-	ses.Record.showPast(screen.Emit, set, ses.Options)
+	ses.Record.showPast(screen.Emit, ses.tools, ses.Options)
 	if first := ses.chosen.First; first != nil {
 		first.Found = func(name string) error {
 			c := ses.Asked()
@@ -380,7 +428,7 @@ func (ses *Session) Join(screen Face) {
 }
 
 // tell reports what was found when the session was opened.
-func (ses *Session) tell(screen Face) {
+func (ses *Session) tell(screen *front) {
 	if ses.chosen.Notice.Text != "" {
 		screen.Emit(ses.chosen.Notice)
 	}
@@ -420,26 +468,8 @@ func (ses *Session) holds() bool {
 	return ses.Workspace.NotHeldUnder(mode) == "" && (ses.Tour == nil || ses.Tour.Waits())
 }
 
-// Close ends the background commands, records the grants and closes the rest.
-func (ses *Session) Close() {
-	ses.Servers.Close()
-	ses.EndJobs(func(e event.BackgroundEnded) { fmt.Fprintln(ses.Workspace.Stdio.Err, visible.Line(e.Message)) })
-	if ses.Tour != nil {
-		ses.Tour.Close()
-	}
-	ses.endTelemetry()
-	ses.closeUndo()
-	if ses.Gate != nil {
-		_ = ses.Workspace.NoteGrants(ses.Gate.Base()) // the program ends, and nobody reads an error
-	}
-	if ses.Record != nil {
-		_ = ses.Record.Log.Close() // every turn is on the disk already
-	}
-	ses.Workspace.Close()
-}
-
 // reportImages names the images of the first message before the person writes it.
-func (ses *Session) reportImages(screen Face) {
+func (ses *Session) reportImages(screen *front) {
 	if ses.Options.HasPrompt {
 		return
 	}
@@ -458,7 +488,7 @@ func (ses *Session) Sees() error {
 
 // openUndo opens the session's history, so that turns can be undone. If the store cannot be
 // used, the session runs without undo.
-func (ses *Session) openUndo() {
+func (ses *Base) openUndo() {
 	id := sessions.NewID()
 	if ses.Record != nil {
 		id = ses.Record.Log.ID()
@@ -468,19 +498,18 @@ func (ses *Session) openUndo() {
 		ses.Undo = nil
 	} else {
 		ses.Undo.Careless = ses.Workspace.Config.Unkept == "allow"
+		ses.closers = append(ses.closers, ses.closeUndo)
 	}
 	go store.Sweep() // nothing waits for it
 }
 
 // closeUndo discards a history that cannot be used any more.
-func (ses *Session) closeUndo() {
-	switch {
-	case ses.Undo == nil:
-	case ses.Record == nil:
+func (ses *Base) closeUndo() {
+	if ses.Record == nil {
 		_ = ses.Undo.Discard() // what is left is swept later
-	default:
-		_ = ses.Undo.Close() // everything has been written
+		return
 	}
+	_ = ses.Undo.Close() // everything has been written
 }
 
 // Command runs a command of the user's; /undo restores what it changed, as after a turn.

@@ -51,7 +51,7 @@ func (ses *Session) Think(_ context.Context, effort string) error {
 }
 
 // priced returns the price of the model. A bound of its cost needs one.
-func (ses *Session) priced(most float64) (event.Price, error) {
+func (ses *Base) priced(most float64) (event.Price, error) {
 	price := ses.chosen.Price(ses.Workspace.Config)
 	if most > 0 && price == (event.Price{}) {
 		name := ses.chosen.Title(ses.chosen.Name)
@@ -62,7 +62,7 @@ func (ses *Session) priced(most float64) (event.Price, error) {
 }
 
 // restrict passes a model's limits from the settings to the gate.
-func (ses *Session) restrict(c providers.Chosen) error {
+func (ses *Base) restrict(c providers.Chosen) error {
 	return ses.Gate.SetModel(approvals.ModelRules{
 		ReadOnly: c.Rules.Sandbox == config.ReadOnly, MustJustify: c.Rules.MustJustify, NoOutside: !c.Rules.MayAskOutside,
 	})
@@ -70,7 +70,7 @@ func (ses *Session) restrict(c providers.Chosen) error {
 
 // reviewerOf connects to the model that reads questions before the user. It returns nil in a run
 // without a person, or if the settings name no such model.
-func (ses *Session) reviewerOf(ctx context.Context, name string) (*agent.Reviewer, error) {
+func (ses *Base) reviewerOf(ctx context.Context, name string) (*agent.Reviewer, error) {
 	if name == "" || !ses.Options.Attended {
 		return nil, nil
 	}

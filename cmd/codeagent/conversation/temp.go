@@ -46,35 +46,23 @@ func listed(all []workspace.Left) string {
 	return visible.Line(cmp.Or(short.List(names, mostLeft), "nothing"))
 }
 
-// leftovers is a face that names at the end of a turn what the turn left in the session's own
-// /tmp: the person would look for it in theirs.
-type leftovers struct {
-	Face
-	ses   *Session
-	known map[string]time.Time // when those that were named had been changed
-}
-
-func (l leftovers) Emit(e event.Event) {
-	if _, over := e.(event.TurnFinished); over {
-		var left []workspace.Left
-		for _, f := range Temp(l.ses).Left() {
-			if !l.known[f.Name].Equal(f.Changed) {
-				left, l.known[f.Name] = append(left, f), f.Changed
-			}
-		}
-		if len(left) > 0 {
-			l.Face.Emit(l.notice(left))
+// leftNow returns what the turn left in the session's own /tmp and was not named before; known is when
+// what was named had been changed. The person would look for it in theirs.
+func leftNow(ses *Session, known map[string]time.Time) (left []workspace.Left) {
+	for _, f := range Temp(ses).Left() {
+		if !known[f.Name].Equal(f.Changed) {
+			left, known[f.Name] = append(left, f), f.Changed
 		}
 	}
-	l.Face.Emit(e)
+	return left
 }
 
-func (l leftovers) notice(left []workspace.Left) event.Notice {
+func noticeOf(ses *Session, left []workspace.Left) event.Notice {
 	how := "--keep-temp FOLDER keeps them"
-	if o := l.ses.Options; o.Attended {
-		how = "/keep copies them to the workspace, from " + l.ses.Workspace.Policy.Temp
+	if o := ses.Options; o.Attended {
+		how = "/keep copies them to the workspace, from " + ses.Workspace.Policy.Temp
 	} else if o.KeepTemp != "" {
-		words, err := Keep(l.ses, o.KeepTemp)
+		words, err := Keep(ses, o.KeepTemp)
 		if err != nil {
 			return event.Notice{Level: word.LevelError, Text: err.Error()}
 		}

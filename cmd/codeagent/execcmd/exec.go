@@ -151,25 +151,25 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		x.review.printer = printer
 		o.HasPrompt, o.ReadOnly, o.Findings = true, x.review.readOnly(f), x.review.take
 	}
-	ses, err := conversation.Open(ctx, s, f, o)
+	base, err := conversation.Open(ctx, s, f, o)
 	if err != nil {
 		return byLimit(ctx, err)
 	}
-	defer ses.Close()
-	last, err := cli.OpenOutput(ses.Workspace.Ground(), "-o", x.output, 0o666)
+	defer base.Close()
+	last, err := cli.OpenOutput(base.Workspace.Ground(), "-o", x.output, 0o666)
 	if err != nil {
 		return err
 	}
 	defer last.Close()
-	schema, unchecked, err := readSchema(ctx, ses.Workspace.Ground(), x.schema)
+	schema, unchecked, err := readSchema(ctx, base.Workspace.Ground(), x.schema)
 	if err != nil {
 		return err
 	}
-	ses.Options.Schema = schema
+	base.Options.Schema = schema
 	warnings = append(warnings, unchecked...)
 	switch {
 	case x.review != nil:
-		prompt, err = x.review.prompt(ctx, ses.Workspace, prompt)
+		prompt, err = x.review.prompt(ctx, base.Workspace, prompt)
 		if errors.Is(err, workspace.ErrNothing) {
 			x.review.nothing(err)
 			return errors.Join(save(last, ""), statusOf(ctx, nil, printer, x))
@@ -178,18 +178,20 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 			return err
 		}
 	case prompt != "":
-	case ses.Tour == nil:
+	case base.Tour == nil:
 		return cli.Usage(errors.New("no prompt"), "give it as the last argument, or on stdin")
 	default:
-		prompt = ses.Tour.Prompt
+		prompt = base.Tour.Prompt
 	}
+	var ses *conversation.Session
 	var face conversation.Face = Printed{printer, func() {
 		ses.EndJobs(func(e event.BackgroundEnded) { printer.Emit(e) })
 	}}
 	if x.review != nil {
 		face = reviewFace{face, x.review}
 	}
-	ses.Join(face)
+	ses = base.Join(face)
+	ses.Begin()
 	for _, w := range warnings {
 		printer.Emit(event.Notice{Level: word.LevelWarning, Text: w})
 	}

@@ -167,12 +167,13 @@ func (h *host) directTalk(ctx context.Context, c serve.Call) (*talk, error) {
 func (h *host) open(ctx context.Context, c serve.Call, o conversation.Options) (*talk, error) {
 	h.place(ctx, c)
 	o.Attended, o.Command = c.Asks, "mcp"
-	ses, err := conversation.Open(h.ctx, h.stdio, h.flags, o)
+	base, err := conversation.Open(h.ctx, h.stdio, h.flags, o)
 	if err != nil {
 		return nil, h.misplaced(err)
 	}
-	t := &talk{ses: ses, face: &face{warn: h.stdio.Err, calls: map[string]*shown{}}}
-	ses.Join(t.face)
+	t := &talk{face: &face{warn: h.stdio.Err, calls: map[string]*shown{}}}
+	t.ses = base.Join(t.face)
+	t.ses.Begin()
 	return t, nil
 }
 

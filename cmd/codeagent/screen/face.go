@@ -13,14 +13,14 @@ import (
 type drawn struct{ *tui.Screen }
 
 // Steer returns what was typed while the model worked.
-func (s drawn) Steer() (agent.Input, bool) {
+func (s *drawn) Steer() (agent.Input, bool) {
 	said, ok := s.Screen.Steer()
 	return input(said), ok
 }
 
 // Emit adds hints to the error of a failed turn, since the screen shows it for the last
 // time; exec prints the hints when it ends.
-func (s drawn) Emit(e event.Event) {
+func (s *drawn) Emit(e event.Event) {
 	if done, over := e.(event.TurnFinished); over {
 		done.Err = cli.InWords(done.Err)
 		e = done

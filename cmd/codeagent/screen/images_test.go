@@ -36,7 +36,7 @@ func TestImageLoader(t *testing.T) {
 		}
 	}
 	for _, blind := range []bool{false, true} {
-		load := imageLoader{&conversation.Session{Workspace: &workspace.Workspace{}, Agent: agent.New(agent.Config{ModelName: "mole", Blind: blind})}}
+		load := imageLoader{&conversation.Session{Base: &conversation.Base{Workspace: &workspace.Workspace{}}, Agent: agent.New(agent.Config{ModelName: "mole", Blind: blind})}}
 		img, err := load.Load(t.Context(), at("a.png"))
 		switch {
 		case blind && (err == nil || errors.Is(err, tui.ErrNoImage) || !strings.Contains(err.Error(), "mole cannot see images")):

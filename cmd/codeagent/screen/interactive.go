@@ -94,11 +94,13 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 			opening.From, opening.Like = nil, o.from.ID
 		}
 	}
-	ses, err := conversation.Open(ctx, s, f, opening)
+	base, err := conversation.Open(ctx, s, f, opening)
 	if err != nil {
 		return nil, err
 	}
-	defer ses.Close()
+	defer base.Close()
+	face := &drawn{}
+	ses := base.Join(face)
 	if ses.Tour != nil && prompt == "" && !s.Dumb() {
 		prompt = ses.Tour.Prompt
 	}
@@ -121,7 +123,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		Turn: func(ctx context.Context, said message.Message) error {
 			err := ses.Turn(ctx, input(said))
 			if err == nil && ses.Tour != nil {
-				tidy.offer(ctx, drawn{screen}, ses.Tour.Made())
+				tidy.offer(ctx, face, ses.Tour.Made())
 			}
 			if errors.Is(err, agent.ErrOutOfRequests) {
 				return fmt.Errorf("%w: any message lets the model continue", err)
@@ -130,14 +132,15 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		},
 	}
 	if ses.Tour == nil { // it plays only once
-		options.Rewind = rewinding{ses, func() conversation.Face { return drawn{screen} }}
+		options.Rewind = rewinding{ses, face}
 	}
 	kept := offer(ses, &options, func(e event.Event) { screen.Emit(e) })
 	options.Writing.Keys = table
 	offerWriting(ctx, ses, &options)
 	offerExtras(ses, f, kept, &options)
 	screen = tui.New(options)
-	ses.Join(drawn{screen})
+	face.Screen = screen
+	ses.Begin()
 	if ses.Tour != nil && prompt == "" {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: "no model is configured: any message begins the tour, which writes a file here"})
 	}

@@ -49,7 +49,7 @@ func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *s
 // rewinding goes back to an earlier message.
 type rewinding struct {
 	ses  *conversation.Session
-	face func() conversation.Face
+	face conversation.Face
 }
 
 func (r rewinding) Messages(context.Context) ([]message.Message, int, error) {
@@ -61,7 +61,7 @@ func (r rewinding) Messages(context.Context) ([]message.Message, int, error) {
 	return said, first, err
 }
 
-func (r rewinding) Back(_ context.Context, n int) error { return r.ses.Back(r.face(), n) }
+func (r rewinding) Back(_ context.Context, n int) error { return r.ses.Back(r.face, n) }
 
 // surroundings are what the footer shows beside the events.
 type surroundings struct{ ws *workspace.Workspace }

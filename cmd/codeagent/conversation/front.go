@@ -1,0 +1,70 @@
+package conversation
+
+import (
+	"fmt"
+	"time"
+
+	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/event"
+	"codeagent/event/word"
+	"codeagent/internal/mask"
+	"codeagent/internal/visible"
+	"codeagent/sandbox"
+	"codeagent/telemetry"
+)
+
+// front is the face as the session sees it: each event goes to the log, the collector and the record
+// before it is shown, and a message brings along what it names.
+type front struct {
+	Face
+	ses   *Session
+	known map[string]time.Time // see leftNow
+}
+
+// Emit shows a finished turn only when it is on disk, and what it left in /tmp before its end.
+func (f *front) Emit(e event.Event) {
+	done, over := e.(event.TurnFinished)
+	if over {
+		if left := leftNow(f.ses, f.known); len(left) > 0 {
+			f.Emit(noticeOf(f.ses, left))
+		}
+	}
+	for _, observe := range f.ses.observers {
+		observe(e)
+	}
+	if over && f.ses.Record != nil {
+		if err := f.ses.Record.Log.EndTurn(string(done.Outcome), done.Usage); err != nil {
+			f.Face.Emit(event.Notice{Level: word.LevelError, Text: "cannot save the conversation: " + err.Error()})
+		}
+	}
+	f.Face.Emit(e)
+}
+
+// Steer returns the next message with what it names. The turn, which calls it, waits for the reading;
+// its end ends that.
+func (f *front) Steer() (agent.Input, bool) {
+	in, ok := f.Face.Steer()
+	if ok {
+		in = mentioned(f.ses.during, f.ses, in)
+	}
+	return in, ok
+}
+
+// openObservers opens what sees each event before the face does: the log and the telemetry, if they are on.
+func (ses *Base) openObservers(s cli.Stdio) {
+	if s.Log.On() {
+		ses.observers = append(ses.observers, s.Log.Observe)
+	}
+	secrets := func() *mask.Mask { return mask.New(s.Environ, sandbox.SecretName) }
+	exporter, problems := telemetry.New(s.Env, s.Version, secrets)
+	if ses.problems = problems; exporter == nil {
+		return
+	}
+	ses.observers = append(ses.observers, exporter.Observe)
+	ses.closers = append(ses.closers, func() { // sends what is left, and says if a collector did not get it
+		if err := exporter.Close(); err != nil {
+			fmt.Fprintln(s.Err, "codeagent: "+visible.Line(err.Error()))
+		}
+	})
+}
