@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -179,14 +178,12 @@ func (r *reader) milliseconds(usual time.Duration, names ...string) time.Duratio
 
 // traceContext is the form of TRACEPARENT: the IDs of the trace and of the span, and flags. A later version may
 // have more.
-var traceContext = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
-})
+const traceContext = `^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`
 
 // parent reads TRACEPARENT, in which CI systems name the span that runs codeagent.
 func (r *reader) parent() parent {
 	header := strings.TrimSpace(r.env("TRACEPARENT"))
-	f := traceContext().FindStringSubmatch(header)
+	f := regexp.MustCompile(traceContext).FindStringSubmatch(header)
 	switch {
 	case header == "":
 		return parent{sampled: true}

@@ -46,12 +46,8 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 		return nil, acp.Invalid(err)
 	}
 	if o.Session != "" {
-		store, err := sessionscmd.Store(h.stdio)
-		if err != nil {
-			return nil, inWords(err)
-		}
-		sum, err := store.Find(o.Session)
-		if errors.Is(err, sessions.ErrNotFound) || err == nil && sum.ID != o.Session { // Find takes beginnings too
+		sum, err := sessionscmd.Exact(h.stdio, o.Session)
+		if errors.Is(err, sessions.ErrNotFound) {
 			return nil, acp.NotFound(fmt.Errorf("there is no session %q", o.Session))
 		}
 		if err != nil {

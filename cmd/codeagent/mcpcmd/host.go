@@ -290,16 +290,9 @@ func (h *host) agentTalk(ctx context.Context, c serve.Call, id string) (*talk, e
 // earlier finds a session that an earlier process, or this one, has closed. It must be one of the
 // working folder: a client gets no other folder by naming a session.
 func (h *host) earlier(ctx context.Context, c serve.Call, id string) (*sessionscmd.Resumed, error) {
-	store, err := sessionscmd.Store(h.stdio)
-	if err != nil {
-		return nil, err
-	}
-	sum, err := store.Find(id)
+	sum, err := sessionscmd.Exact(h.stdio, id)
 	if err != nil {
 		return nil, sessionscmd.Error(err)
-	}
-	if sum.ID != id { // Find takes the beginning of an ID too
-		return nil, fmt.Errorf("there is no session %s", short.Quote(id, 64))
 	}
 	h.place(ctx, c)
 	here, err := workspace.Enter(h.stdio, h.flags)

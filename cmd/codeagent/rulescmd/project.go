@@ -52,7 +52,11 @@ func where(r *rules.Rule) string {
 
 // withProject returns the rules that would apply to a session in the folder: the user's rules, and
 // the project's rules that ask or forbid. Unreadable files are reported on stderr.
-func withProject(ctx context.Context, s cli.Stdio, f cli.Flags, own []*rules.Rule) (*rules.Set, error) {
+func withProject(ctx context.Context, s cli.Stdio, f cli.Flags) (*rules.Set, error) {
+	own, _, _, err := read(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	folder, err := workspace.Enter(s, f)
 	if err != nil {
 		return nil, err

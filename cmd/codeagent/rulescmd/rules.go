@@ -108,11 +108,7 @@ func wordsOrTool(tool *string) cobra.PositionalArgs {
 }
 
 func check(ctx context.Context, s cli.Stdio, f cli.Flags, line string) error {
-	all, _, _, err := read(ctx, s)
-	if err != nil {
-		return err
-	}
-	set, err := withProject(ctx, s, f, all)
+	set, err := withProject(ctx, s, f)
 	if err != nil {
 		return err
 	}
@@ -157,11 +153,7 @@ func statusOf(d rules.Decision) error {
 // checkTool says which rule decides about a tool. A rule that depends on how the server describes
 // the tool counts as if it still did.
 func checkTool(ctx context.Context, s cli.Stdio, f cli.Flags, name string) error {
-	all, _, _, err := read(ctx, s)
-	if err != nil {
-		return err
-	}
-	set, err := withProject(ctx, s, f, all)
+	set, err := withProject(ctx, s, f)
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,19 @@ func Store(s cli.Stdio) (*sessions.Store, error) {
 	return sessions.New(paths.Sessions), nil
 }
 
+// Exact finds the session with this ID. The beginning of one, which a person may type, is none.
+func Exact(s cli.Stdio, id string) (sessions.Summary, error) {
+	store, err := Store(s)
+	if err != nil {
+		return sessions.Summary{}, err
+	}
+	sum, err := store.Find(id)
+	if err == nil && sum.ID != id {
+		err = fmt.Errorf("%w: %.64q", sessions.ErrNotFound, id)
+	}
+	return sum, err
+}
+
 // Find determines the session and returns the remaining arguments. It changes nothing: the
 // run may still fail to start.
 func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string) (*Resumed, []string, error) {
