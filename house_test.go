@@ -192,7 +192,7 @@ var rooms = []room{
 	{path: "tui/composer", floor: 3, imports: []string{"tui/keys", "tui/message", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint", "tui/part"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
 	{path: "tui/page", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/paint", "tui/part"}, pure: true},
-	{path: "tui/reader", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/page", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
+	{path: "tui/reader", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
 	{path: "tui/undoing", floor: 3, imports: []string{"internal/short", "tui/lists", "tui/page", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
 	{path: "tui/lists", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/page", "tui/paint", "tui/part", "tui/picker"}, pure: true},
 	{path: "tui/attention", floor: 3, imports: []string{"tui/paint"}, pure: true},

@@ -83,8 +83,8 @@ func (f fakeBackground) List() []lists.Job { return f.commands }
 func (f fakeBackground) Output(id string, _ int) ([]byte, error) {
 	return []byte(strings.Repeat("line of "+id+"\n", 60) + "the end of " + id + "\x1b[2J\n"), nil
 }
-func (f fakeBackground) File(context.Context, string, int64) ([]byte, error) {
-	return nil, errors.New("no file")
+func (f fakeBackground) File(context.Context, string, []byte, int64) (int, int64, error) {
+	return 0, 0, nil
 }
 
 func (f fakeBackground) Kill(_ context.Context, id string) error {

@@ -1,18 +1,12 @@
 package tui
 
 import (
-	"context"
-
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/tui/keys"
-	"codeagent/tui/paint"
 	"codeagent/tui/part"
 	"codeagent/tui/reader"
 )
-
-// mostOutput bounds what is shown of a file with a command's output.
-const mostOutput = 4 << 20
 
 // findText is Ctrl+F, and /find with a text.
 func findText(m *app, text string) tea.Cmd {
@@ -26,18 +20,9 @@ func findText(m *app, text string) tea.Cmd {
 
 // readTranscript is Ctrl+T.
 func readTranscript(m *app) *reader.Reader {
-	var file func(context.Context, string) (string, error)
+	var file reader.File
 	if outputs := m.offers.Background; outputs != nil {
-		file = func(ctx context.Context, name string) (string, error) {
-			data, err := outputs.File(ctx, name, mostOutput)
-			switch {
-			case err != nil:
-				return "", err
-			case len(data) == mostOutput:
-				data = append(data, "\n… the rest is in "+paint.Tilde(name, m.facts.home)...)
-			}
-			return string(data), nil
-		}
+		file = outputs.File
 	}
 	r := reader.New(&m.transcript, m.keys, m.canvas, file)
 	m.panel = r

@@ -10,6 +10,7 @@ import (
 	"codeagent/tui/attention"
 	"codeagent/tui/message"
 	"codeagent/tui/part"
+	"codeagent/tui/reader"
 )
 
 // There is no IO in this file: messages come in, state changes, and what must be
@@ -48,6 +49,9 @@ func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	}
 	if m.alone != nil && shown && m.panel == nil {
 		cmd = tea.Quit
+	}
+	if p, ok := m.panel.(*reader.Pager); ok {
+		cmd = tea.Batch(cmd, m.do(p.Load()))
 	}
 	return m, tea.Batch(cmd, call(m))
 }

@@ -19,9 +19,9 @@ type Background interface {
 	List() []Job
 	// Output is the end of a job's output, at most that many bytes.
 	Output(id string, most int) ([]byte, error)
-	// File is the beginning of a file with the whole output of a command, of which the
-	// screen has a part: at most that many bytes.
-	File(ctx context.Context, file string, most int64) ([]byte, error)
+	// File fills data from byte at on of a file with the whole output of a command, of which the screen has
+	// a part. It returns how much that was, less only at the end of the file, and the file's size.
+	File(ctx context.Context, file string, data []byte, at int64) (n int, size int64, err error)
 	// Kill ends a job with all its descendants, and returns when they are gone.
 	Kill(ctx context.Context, id string) error
 }

@@ -1,14 +1,13 @@
-// Package reader is the whole transcript as an overlay, with a field to find a text. It performs no
+// Package reader is the whole transcript as an overlay, with a field to find a text, and the whole
+// output of a command. It performs no
 // IO. Start with Reader.
 package reader
 
 import (
-	"context"
 	"strings"
 
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
-	"codeagent/tui/page"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
 	"codeagent/tui/transcript"
@@ -17,19 +16,24 @@ import (
 // Reader is the overlay.
 type Reader struct {
 	*transcript.Page
-	part.Still
-	keys   *keys.Table
+	finder
 	canvas func() transcript.Canvas
 	// file reads the file with the whole output of a command; nil: none can be read.
-	file   func(ctx context.Context, name string) (string, error)
+	file File
+}
+
+// finder is the field of a page in which a text is found.
+type finder struct {
+	part.Still
+	keys   *keys.Table
 	field  *composer.Composer // nil: no text is being written
 	text   string             // what was looked for
 	missed bool               // it is nowhere
 }
 
 // New shows the transcript as far as it is in view.
-func New(of *transcript.Transcript, k *keys.Table, canvas func() transcript.Canvas, file func(context.Context, string) (string, error)) *Reader {
-	r := &Reader{Page: transcript.NewPage(of, canvas()), keys: k, canvas: canvas, file: file}
+func New(of *transcript.Transcript, k *keys.Table, canvas func() transcript.Canvas, file File) *Reader {
+	r := &Reader{Page: transcript.NewPage(of, canvas()), finder: finder{keys: k}, canvas: canvas, file: file}
 	r.Height = of.Height
 	return r
 }
@@ -37,12 +41,16 @@ func New(of *transcript.Transcript, k *keys.Table, canvas func() transcript.Canv
 // Look finds a text, or opens the field for one.
 func (r *Reader) Look(text string) {
 	if text == "" {
-		field := composer.New()
-		r.field = &field
+		r.ask()
 		return
 	}
 	r.text = text
 	r.find(false)
+}
+
+func (f *finder) ask() {
+	field := composer.New()
+	f.field = &field
 }
 
 func (r *Reader) find(back bool) {
@@ -62,37 +70,46 @@ func (r *Reader) Scroll(by int) {
 }
 
 // Paste inserts into the field.
-func (r *Reader) Paste(s string) {
-	if line, _, _ := strings.Cut(s, "\n"); r.field != nil {
-		r.field.Typed(strings.TrimRight(line, "\r"))
+func (f *finder) Paste(s string) {
+	if line, _, _ := strings.Cut(s, "\n"); f.field != nil {
+		f.field.Typed(strings.TrimRight(line, "\r"))
 	}
 }
 
-// View draws the page below its title, and the field in the last line.
-func (r *Reader) View(t *paint.Theme, w, h int) (out []string, x, y int) {
-	hint := func(where keys.Scope, do keys.Action, what string) []paint.Span {
-		return []paint.Span{paint.Accent.Span(r.keys.Name(where, do)), paint.Dim.Span(" " + what + " ")}
-	}
-	head := hint(keys.Everywhere, keys.Back, "closes")
-	for _, more := range [][]paint.Span{hint(keys.InReading, keys.Find, "finds"), hint(keys.InReading, keys.Next, "next")} {
+// head is the title of the page, and its keys.
+func (f *finder) head(t *paint.Theme, w int, title string) string {
+	head := f.hint(keys.Everywhere, keys.Back, "closes")
+	for _, more := range [][]paint.Span{f.hint(keys.InReading, keys.Find, "finds"), f.hint(keys.InReading, keys.Next, "next")} {
 		if title := 15; paint.WidthOf(head)+paint.WidthOf(more)+title < w {
 			head = append(append(more, paint.Text.Span(" ")), head...)
 		}
 	}
-	out = append(out, t.Justify(w, []paint.Span{paint.Faint.Span("── "), paint.Strong.Span("Transcript")}, head))
-	x, y = -1, -1
-	last := ""
+	return t.Justify(w, []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(title)}, head)
+}
+
+func (f *finder) hint(where keys.Scope, do keys.Action, what string) []paint.Span {
+	return []paint.Span{paint.Accent.Span(f.keys.Name(where, do)), paint.Dim.Span(" " + what + " ")}
+}
+
+// line is the last line of a page of h rows: the field, or what was looked for; "" for neither.
+func (f *finder) line(t *paint.Theme, w, h int) (last string, x, y int) {
 	switch {
-	case r.field != nil:
+	case f.field != nil:
 		label := "  find: "
-		shown, cx, _ := r.field.View(t, max(w-len(label)-1, 4), 1)
-		last = t.Paint(paint.Accent, label) + strings.Join(shown, "")
-		x, y = cx+len(label), h-1
-	case r.missed:
-		last = t.Row(w-1, paint.Warn.Span("  not found: "), paint.Text.Span(r.text))
-	case r.text != "":
-		last = t.Justify(w-1, []paint.Span{paint.Dim.Span("  found: "), paint.Text.Span(r.text)}, hint(keys.InReading, keys.Next, "next"))
+		shown, x, _ := f.field.View(t, max(w-len(label)-1, 4), 1)
+		return t.Paint(paint.Accent, label) + strings.Join(shown, ""), x + len(label), h - 1
+	case f.missed:
+		last = t.Row(w-1, paint.Warn.Span("  not found: "), paint.Text.Span(f.text))
+	case f.text != "":
+		last = t.Justify(w-1, []paint.Span{paint.Dim.Span("  found: "), paint.Text.Span(f.text)}, f.hint(keys.InReading, keys.Next, "next"))
 	}
+	return last, -1, -1
+}
+
+// View draws the page below its title, and the field in the last line.
+func (r *Reader) View(t *paint.Theme, w, h int) (out []string, x, y int) {
+	out = append(out, r.head(t, w, "Transcript"))
+	last, x, y := r.line(t, w, h)
 	room := max(h-1, 0)
 	if last != "" {
 		room = max(room-1, 0)
@@ -107,7 +124,11 @@ func (r *Reader) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 // Key takes a key.
 func (r *Reader) Key(k keys.Key) (part.Intent, bool) {
 	if r.field != nil {
-		return r.write(k)
+		searches, handled := r.write(k)
+		if searches {
+			r.find(false)
+		}
+		return nil, handled
 	}
 	switch do := r.keys.Find(k, keys.InReading, keys.InOverlay, keys.Everywhere); do {
 	case keys.Find:
@@ -137,29 +158,27 @@ func (r *Reader) wholeOutput() part.Intent {
 	if file == "" || r.file == nil {
 		return part.Say("all output of the commands in view is shown here")
 	}
-	whole := page.Output(r.keys, command, func(ctx context.Context) (string, error) { return r.file(ctx, file) })
-	whole.Under = r
-	return part.Show{Overlay: whole}
+	return part.Show{Overlay: newPager(r, command, file)}
 }
 
-// write takes a key of the field.
-func (r *Reader) write(k keys.Key) (part.Intent, bool) {
+// write takes a key of the field. searches: the text is complete.
+func (f *finder) write(k keys.Key) (searches, handled bool) {
 	if s := keys.Typed(k); s != "" {
-		r.field.Typed(s)
-		return nil, true
+		f.field.Typed(s)
+		return false, true
 	}
-	switch do := r.keys.Find(k, keys.InComposer, keys.Everywhere); do {
+	switch do := f.keys.Find(k, keys.InComposer, keys.Everywhere); do {
 	case keys.Send:
-		if text := strings.TrimSpace(r.field.Value()); text != "" {
-			r.text = text
+		if text := strings.TrimSpace(f.field.Value()); text != "" {
+			f.text = text
 		}
-		r.field = nil
-		r.find(false)
+		f.field = nil
+		return true, true
 	case keys.Back, keys.Interrupt, keys.Read:
-		r.field = nil
+		f.field = nil
 	case keys.Newline, keys.Up, keys.Down, keys.Find:
 	default:
-		return nil, r.field.Edit(do, paint.Everything)
+		return false, f.field.Edit(do, paint.Everything)
 	}
-	return nil, true
+	return false, true
 }

@@ -113,6 +113,17 @@ func (p *Page) Source() string {
 	return p.folds.Source()
 }
 
+// Marked is a drawn line with all places of a text marked.
+func Marked(line, text string) string {
+	if text == "" {
+		return line
+	}
+	for _, from := range places(ansi.Strip(line), strings.ToLower(text), len(line)) {
+		line = highlit(line, from, from+ansi.StringWidth(text))
+	}
+	return line
+}
+
 // highlit reverses columns of a line.
 func highlit(line string, from, to int) string {
 	line = mark.Strip(line)

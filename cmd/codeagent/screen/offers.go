@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -102,16 +103,35 @@ func (p pasting) Read(ctx context.Context) (tui.Clip, error) {
 
 func (p pasting) Write(ctx context.Context, text string) error { return p.from.Write(ctx, text) }
 
-// outputFile reads the beginning of a file in the folder of outputs.
-func outputFile(ctx context.Context, folder, file string, most int64) ([]byte, error) {
+// outputFile reads a part of a file in the folder of outputs, and returns the file's size.
+func outputFile(ctx context.Context, folder, file string, data []byte, at int64) (n int, size int64, err error) {
 	if filepath.Dir(file) != filepath.Clean(folder) {
-		return nil, fmt.Errorf("%s is not a file with a command's output", visible.Line(file))
+		return 0, 0, fmt.Errorf("%s is not a file with a command's output", visible.Line(file))
 	}
-	data, err := hostfile.ReadStart(ctx, file, most)
+	type part struct {
+		n    int
+		size int64
+	}
+	got, err := hostfile.Within(ctx, func() (part, error) {
+		f, err := hostfile.Open(file)
+		if err != nil {
+			return part{}, err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return part{}, err
+		}
+		n, err := f.ReadAt(data, at)
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return part{n, info.Size()}, err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("the output was removed: newer ones needed the room")
+		err = errors.New("the output was removed: newer ones needed the room")
 	}
-	return data, err
+	return got.n, got.size, err
 }
 
 // imageLoader loads images whose paths the person pastes.
@@ -178,8 +198,8 @@ func (b backgroundCommands) Output(id string, most int) ([]byte, error) {
 	return data[max(len(data)-most, 0):], nil
 }
 
-func (b backgroundCommands) File(ctx context.Context, file string, most int64) ([]byte, error) {
-	return outputFile(ctx, b.ses.Workspace.Paths.Output, file, most)
+func (b backgroundCommands) File(ctx context.Context, file string, data []byte, at int64) (int, int64, error) {
+	return outputFile(ctx, b.ses.Workspace.Paths.Output, file, data, at)
 }
 
 func (b backgroundCommands) Kill(_ context.Context, id string) error {
