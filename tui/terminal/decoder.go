@@ -76,6 +76,9 @@ func (d *decoder) one(events []uv.Event, n int) []uv.Event {
 		d.pasting = true
 		return events
 	}
+	if rest, ok := bytes.CutPrefix(seq, []byte("\x1b[[")); ok && len(rest) == 1 && rest[0] >= 'A' && rest[0] <= 'E' {
+		return append(events, uv.KeyPressEvent{Code: uv.KeyF1 + rune(rest[0]-'A')}) // a Linux console's F1 to F5
+	}
 	switch _, event := d.keys.Decode(seq); event := event.(type) {
 	case uv.MultiEvent:
 		return append(events, event...)

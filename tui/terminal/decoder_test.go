@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
+
+	"codeagent/tui/composer"
+	"codeagent/tui/keys"
 )
 
 // recorded is what terminals send: typed text, keys, pastes, answers, the mouse, and Enter.
@@ -24,7 +29,36 @@ type heard struct {
 	d    decoder
 	now  time.Time
 	text strings.Builder
+	// box is the message that is written, with those that were sent before it.
+	box  *composer.Composer // nil: it is not looked at
+	sent []string
 }
+
+func newHeard() *heard {
+	box := composer.New()
+	return &heard{now: time.Unix(0, 0), box: &box}
+}
+
+// written is what the composer makes of the events, as the screen hands them to it.
+func (h *heard) written(e uv.Event) {
+	switch e := e.(type) {
+	case uv.PasteEvent:
+		h.box.Paste(e.Content)
+	case uv.KeyPressEvent:
+		k := tea.Key(e)
+		switch do := keys.Standard().Find(k, keys.InComposer); {
+		case keys.Typed(k) != "":
+			h.box.Typed(keys.Typed(k))
+		case do == keys.Send:
+			h.sent = append(h.sent, h.box.Message().Text)
+			*h.box = composer.New()
+		default:
+			h.box.Edit(do, 80)
+		}
+	}
+}
+
+func (h *heard) messages() []string { return append(slices.Clone(h.sent), h.box.Message().Text) }
 
 func (h *heard) end() {
 	if h.d.wait() > 0 {
@@ -34,6 +68,9 @@ func (h *heard) end() {
 
 func (h *heard) note(events []uv.Event) {
 	for _, e := range events {
+		if h.box != nil {
+			h.written(e)
+		}
 		fmt.Fprintf(&h.text, "%T %q\n", e, fmt.Sprint(e))
 	}
 }
@@ -46,13 +83,17 @@ func (h *heard) piece(p []byte, pause time.Duration) {
 	h.note(h.d.take(h.now, p))
 }
 
-func heardOf(pieces ...string) string {
-	h := heard{now: time.Unix(0, 0)}
+func hear(pieces ...string) *heard {
+	h := newHeard()
 	for _, p := range pieces {
 		h.piece([]byte(p), time.Millisecond)
 	}
 	h.end()
-	return h.text.String()
+	return h
+}
+
+func heardOf(pieces ...string) string {
+	return hear(pieces...).text.String()
 }
 
 // Ten thousand random cuts and pauses change nothing. Only after an Esc do they stay below the time
@@ -65,9 +106,13 @@ func TestCutsAndPausesChangeNothing(t *testing.T) {
 			t.Fatalf("the recorded stream, at once, has no %q:\n%s", need, want)
 		}
 	}
+	messages := hear(string(recorded)).messages()
+	if len(messages) < 3 || !strings.Contains(strings.Join(messages, "|"), "second ü🚀\ttab") {
+		t.Fatalf("the recorded stream, at once, gives %q", messages)
+	}
 	cuts := 0
 	for round := 0; cuts < 10_000; round++ {
-		h, rest := heard{now: time.Unix(0, 0)}, recorded
+		h, rest := newHeard(), recorded
 		for most := 1 + random.IntN(1+3*(round%40)); len(rest) > 0; cuts++ {
 			n := min(len(rest), 1+random.IntN(most))
 			pause := time.Duration(random.Int64N(int64(stallWait)))
@@ -79,6 +124,9 @@ func TestCutsAndPausesChangeNothing(t *testing.T) {
 		}
 		if h.end(); h.text.String() != want {
 			t.Fatalf("round %d: %s", round, firstDifference(h.text.String(), want))
+		}
+		if got := h.messages(); !slices.Equal(got, messages) {
+			t.Fatalf("round %d: the messages are %q, want %q", round, got, messages)
 		}
 	}
 }
@@ -133,6 +181,7 @@ func TestWhatIsNotComplete(t *testing.T) {
 		"Enter in an answer":                   {[]step{{0, "\x1b]11;rgb"}, {0, "\r"}}, "enter"},
 		"Ctrl+C in a sequence":                 {[]step{{0, "\x1b[1;"}, {0, "\x03"}}, "ctrl+c"},
 		"keys as CSI u in a paste":             {[]step{{0, pasteStart + "a\x1b[13u\x1b[98u\x1b[9ué" + pasteEnd}}, "{a\nb\té}"},
+		"a Linux console's F1 to F5":           {[]step{{0, "\x1b[["}, {time.Second, "A\x1b[[B\x1b[[C\x1b[[D\x1b[[Ea"}}, "f1 f2 f3 f4 f5 a"},
 		"an Alt key":                           {[]step{{0, "\x1b"}, {escWait / 2, "b"}}, "alt+b"},
 		"an arrow with Alt":                    {[]step{{0, "\x1b\x1b[A"}}, "alt+up"},
 		"Alt and a bracket, and nothing after": {[]step{{0, "\x1b["}, {stallWait, "a"}}, "alt+[ a"},
