@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"codeagent/mcp/inquiry"
@@ -170,6 +172,7 @@ func (f *form) fields(schema any) (why string) {
 	var s struct {
 		Properties map[string]property `json:"properties"`
 		Required   []string            `json:"required"`
+		Order      []string            `json:"x-order"` // inOrder's
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &s)
@@ -187,14 +190,7 @@ func (f *form) fields(schema any) (why string) {
 		f.names = append(f.names, name)
 	}
 	slices.SortFunc(f.names, func(a, b string) int {
-		first, second := slices.Contains(s.Required, a), slices.Contains(s.Required, b)
-		switch {
-		case first && !second:
-			return -1
-		case second && !first:
-			return 1
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(slices.Index(s.Order, a)-slices.Index(s.Order, b), strings.Compare(a, b))
 	})
 	for _, name := range f.names {
 		p := s.Properties[name]
@@ -207,6 +203,34 @@ func (f *form) fields(schema any) (why string) {
 		f.raw = append(f.raw, raw)
 	}
 	return ""
+}
+
+// inOrder notes in a question's form the order in which the server lists the fields: the SDK decodes them into
+// a map.
+func inOrder(m jsonrpc.Message) {
+	r, ok := m.(*jsonrpc.Request)
+	if !ok || r.Method != "elicitation/create" {
+		return
+	}
+	var params, schema map[string]json.RawMessage
+	if json.Unmarshal(r.Params, &params) != nil || json.Unmarshal(params["requestedSchema"], &schema) != nil {
+		return // the SDK says what is wrong with it
+	}
+	names := []string{}
+	for d := json.NewDecoder(bytes.NewReader(schema["properties"])); len(names) <= maxFields; {
+		key, err := d.Token()
+		if key == json.Delim('{') {
+			continue
+		}
+		name, ok := key.(string)
+		if skipped := new(json.RawMessage); err != nil || !ok || d.Decode(skipped) != nil {
+			break
+		}
+		names = append(names, name)
+	}
+	schema["x-order"], _ = json.Marshal(names) // of decoded JSON, as the others
+	params["requestedSchema"], _ = json.Marshal(schema)
+	r.Params, _ = json.Marshal(params)
 }
 
 // field is p for a person; raw are the values of its choices.

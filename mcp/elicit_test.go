@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"codeagent/mcp/inquiry"
@@ -15,7 +16,7 @@ func at(n float64) *float64 { return &n }
 
 // TestFormBothWays reads a form of each kind, and gives the answers back in the server's values.
 func TestFormBothWays(t *testing.T) {
-	f, why := formOf(&sdk.ElicitParams{Message: "who\x1b[2J?", RequestedSchema: json.RawMessage(`{
+	asks := &jsonrpc.Request{Method: "elicitation/create", Params: json.RawMessage(`{"message": "who\u001b[2J?", "requestedSchema": {
 		"type": "object", "required": ["name"], "properties": {
 			"name":   {"type": "string", "title": "Name\u202e", "minLength": 2, "format": "email", "default": "ada@example.org"},
 			"age":    {"type": "integer", "minimum": 0, "maximum": 150, "default": 900},
@@ -23,18 +24,24 @@ func TestFormBothWays(t *testing.T) {
 			"sure":   {"type": "boolean", "default": true},
 			"colour": {"type": "string", "oneOf": [{"const": "#f00", "title": "red"}, {"const": "#0f0", "title": "green"}], "default": "#0f0"},
 			"many":   {"type": "array", "items": {"enum": ["a", "b", "c"]}, "maxItems": 2, "default": ["c", "a"]},
-			"odd":    {"type": "string", "format": "\u001b[2J"}}}`)})
+			"odd":    {"type": "string", "format": "\u001b[2J"}}}}`)}
+	inOrder(asks)
+	var p sdk.ElicitParams
+	if err := json.Unmarshal(asks.Params, &p); err != nil {
+		t.Fatal(err)
+	}
+	f, why := formOf(&p)
 	if why != "" {
 		t.Fatal(why)
 	}
 	want := inquiry.Question{Message: "who␛[2J?", Fields: []inquiry.Field{
 		{Name: "name", Title: "Name<U+202E>", Kind: inquiry.String, Required: true, Format: "email", Least: at(2), Default: "ada@example.org"},
 		{Name: "age", Kind: inquiry.Integer, Least: at(0), Most: at(150)}, // its default does not fit
+		{Name: "ratio", Kind: inquiry.Number, Default: 0.5},
+		{Name: "sure", Kind: inquiry.Boolean, Default: true},
 		{Name: "colour", Kind: inquiry.Choice, Choices: []string{"red", "green"}, Default: "green"},
 		{Name: "many", Kind: inquiry.Choices, Choices: []string{"a", "b", "c"}, Most: at(2), Default: []string{"c", "a"}},
 		{Name: "odd", Kind: inquiry.String},
-		{Name: "ratio", Kind: inquiry.Number, Default: 0.5},
-		{Name: "sure", Kind: inquiry.Boolean, Default: true},
 	}}
 	if diff := cmp.Diff(want, f.asked); diff != "" {
 		t.Error(diff)
@@ -46,6 +53,18 @@ func TestFormBothWays(t *testing.T) {
 	for _, wrong := range []map[string]any{{}, {"name": "a"}, {"name": "a@b", "colour": "#f00"}, {"name": "a@b", "many": []string{"a", "b", "c"}}, {"name": "a@b", "other": 1.0}} {
 		if _, why := f.values(wrong); why == "" {
 			t.Errorf("%v was sent", wrong)
+		}
+	}
+}
+
+// TestOddFormsHaveAnOrder: a form that is not one, or has a name twice, does not stop the reading.
+func TestOddFormsHaveAnOrder(t *testing.T) {
+	for _, params := range []string{``, `[]`, `{}`, `{"requestedSchema":7}`, `{"requestedSchema":{}}`, `{"requestedSchema":{"properties":[1,2]}}`,
+		`{"requestedSchema":{"properties":{"b":{},"a":{},"b":{}}}}`, `{"requestedSchema":{"properties":{"b":{}},"x-order":7}}`} {
+		r := &jsonrpc.Request{Method: "elicitation/create", Params: json.RawMessage(params)}
+		inOrder(r)
+		if params != "" && !json.Valid(r.Params) {
+			t.Errorf("%s became %s", params, r.Params)
 		}
 	}
 }

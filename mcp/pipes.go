@@ -147,6 +147,7 @@ func (c *pipeConn) read() {
 			if c.refused(m) {
 				continue
 			}
+			inOrder(m)
 			select {
 			case c.incoming <- m:
 			case <-c.open.Done():
