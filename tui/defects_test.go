@@ -128,6 +128,34 @@ func TestKeptInTheSettings(t *testing.T) {
 	}
 }
 
+// TestTooLongForTheModel: a message that no request can hold stays in the box, however it is sent; where the
+// model's context is not known, it is sent.
+func TestTooLongForTheModel(t *testing.T) {
+	for _, c := range []struct {
+		key     string
+		assumed bool
+		bytes   int
+		sent    int
+	}{{"enter", false, 10 << 20, 0}, {"tab", false, 10 << 20, 0}, {"enter", true, 10 << 20, 1}, {"enter", false, 400_000, 1}} {
+		r := newRig(t, 80, 24)
+		s := session()
+		s.Window, s.Assumed = 128_000, c.assumed
+		r.emit(s)
+		r.app.work.running = c.key == "tab"
+		r.app.composer.Paste(strings.Repeat("pasted text\n", c.bytes/12))
+		r.press(c.key)
+		if got := len(r.turns) + len(r.app.work.queued); got != c.sent {
+			t.Errorf("%+v: sent %d", c, got)
+		}
+		if c.sent == 0 {
+			r.has("not sent: the message has about 2.6M tokens, and the model reads 128k")
+			if r.app.composer.Empty() {
+				t.Errorf("%+v: the text is gone", c)
+			}
+		}
+	}
+}
+
 // TestMistypedCommands: a command that is written almost right is not sent to the model, a text that begins
 // with a path is, and /exit is /quit.
 func TestMistypedCommands(t *testing.T) {

@@ -1,10 +1,12 @@
 package tui
 
 import (
+	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
@@ -248,7 +250,7 @@ func (m *app) toggle() {
 
 // queue keeps the message for after the turn.
 func (m *app) queue() tea.Cmd {
-	if !m.work.running || m.unread != nil || strings.TrimSpace(m.composer.Value()) == "" {
+	if !m.work.running || m.unread != nil || strings.TrimSpace(m.composer.Value()) == "" || tooLong(m) {
 		return nil
 	}
 	said, keep := take(m)
@@ -258,6 +260,9 @@ func (m *app) queue() tea.Cmd {
 
 func (m *app) send() tea.Cmd {
 	if strings.TrimSpace(m.composer.Value()) == "" {
+		return nil
+	}
+	if tooLong(m) {
 		return nil
 	}
 	if m.rewind.Active() {
@@ -276,6 +281,20 @@ func (m *app) send() tea.Cmd {
 		return tea.Batch(keep, m.submit(said))
 	}
 	return tea.Batch(keep, run())
+}
+
+// tooLong reports whether the message cannot be in a request, and says so. What the model reads must be known,
+// and the message far beyond it: its tokens are estimated, at four bytes each.
+func tooLong(m *app) bool {
+	_, window, assumed := m.facts.context()
+	tokens := int64(len(m.composer.Message().Text)) / 4
+	if window == 0 || assumed || tokens < window*3/2 {
+		return false
+	}
+	m.transcript.Note(word.LevelError, fmt.Sprintf("not sent: the message has about %s tokens, and the model reads %s. Shorten it, or save it as a file and name that.",
+		paint.Count(int(tokens)), paint.Count(int(window))))
+	m.transcript.End()
+	return true
 }
 
 // deedOf returns what a message has codeagent do; nil: it is for the model. stays: the message remains
