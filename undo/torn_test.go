@@ -5,9 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"codeagent/exec/worker"
 )
@@ -42,10 +40,4 @@ func (b *bench) isConflict(name string) {
 	if p, err := b.ses.Plan(all); err != nil || len(p.Conflicts) == 0 || p.Conflicts[0].Path != b.at(name) {
 		b.t.Errorf("%+v, %v; want a conflict for %s", p, err, name)
 	}
-}
-
-// logWritten sets when the log of the first turn was last written.
-func (b *bench) logWritten(at time.Time) {
-	b.t.Helper()
-	b.must(os.Chtimes(filepath.Join(b.ses.folder(1), logName), at, at))
 }
