@@ -117,7 +117,13 @@ func (o offering) lacks(r *sentRequest) (why string, code int) {
 	case r.method == "initialize" || r.method == "ping":
 		return "", 0
 	case o.capabilities[family] == nil:
-		return r.method + " needs the capability " + family, -32601
+		// The SDK answers for a family that is not offered: its lists are empty, and nothing in it is found.
+		if code = -32602; strings.HasSuffix(r.method, "/list") || r.method == "logging/setLevel" {
+			code = 0
+		} else if family == "completions" {
+			code = -32601
+		}
+		return r.method + " needs the capability " + family, code
 	case r.method == "tools/call" && !slices.Contains(o.tools, r.tool):
 		return "calls the suite's tool " + r.tool, -32602
 	}

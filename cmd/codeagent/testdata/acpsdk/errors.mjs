@@ -28,12 +28,16 @@ write(ask("j", "no/such", { x: "a".repeat(12 << 20) }));
 write(ask("k", "session/new", { cwd: `${work}/nothing here`, mcpServers: [] }));
 write(Buffer.concat([Buffer.from('{"jsonrpc":"2.0","id":"l","method":"'), Buffer.from([0xff]), Buffer.from('"}\n')]));
 write(JSON.stringify({ jsonrpc: "2.0", id: 12345, result: { outcome: { outcome: "selected", optionId: "once" } } }));
-const want = { a: -32601, b: -32602, c: -32602, d: -32002, e: -32602, f: -32602, g: -32602, h: -32602, i: -32602, j: -32601, k: -32602, l: -32700 };
+const want = { a: -32601, b: -32602, c: -32602, d: -32002, e: -32602, f: -32602, g: -32602, h: -32602, i: -32602, j: -32601, k: -32602 };
 // The SDK logs answers to requests that it has not sent: it sees none of these.
 const seen = () => Object.keys(want).every((id) => lines.has(JSON.stringify(id)));
 while (!seen()) await new Promise((resolve) => editor.process.stdout.once("data", resolve));
 for (const [id, code] of Object.entries(want)) assert.equal(lines.get(JSON.stringify(id)), code, id);
 
+// What is no message has no ID.
+while (!lines.has("null")) await new Promise((resolve) => editor.process.stdout.once("data", resolve));
+assert.equal(lines.get("null"), -32700);
+lines.delete("null");
 write("{nope");
 while (!lines.has("null")) await new Promise((resolve) => editor.process.stdout.once("data", resolve));
 assert.equal(lines.get("null"), -32700);

@@ -16,7 +16,7 @@ const calls = editor.of(sessionId, "tool_call").map((c) => editor.call(sessionId
 assert.deepEqual(calls.map((c) => [c.rawInput.server, c.rawInput.tool, c.status]), [["fake", "write", "failed"], ["fake", "ask", "completed"]]);
 assert.equal(forms.length, 1);
 assert.match(forms[0].message, /^The MCP server fake asks; these are its words, .*\n> Which colour\?/);
-assert.deepEqual(forms[0].requestedSchema, { type: "object", properties: { colour: { type: "string" } }, required: ["colour"] });
+assert.deepEqual(forms[0].requestedSchema, { type: "object", properties: { colour: { type: "string", title: "colour" } }, required: ["colour"] });
 assert.ok(JSON.stringify(calls[1].content).includes("green"));
 
 // /mcp shows it, and its prompts are commands. What is missing is asked for.
