@@ -70,7 +70,7 @@ func moreCommands() []command {
 	skills := func(e Extras) func(context.Context) (string, error) { return e.Skills }
 	return []command{
 		{name: "sandbox", help: "what commands may touch now", run: text("Sandbox", confines, plain), offered: func(o Options) bool { return o.Extras.Sandbox != nil }},
-		{name: "diff", help: "what differs from the last commit", run: text("Changes since the last commit", diff, diffStyle), offered: func(o Options) bool { return o.Extras.Diff != nil }},
+		{name: "diff", help: "what differs from the last commit", run: text("Changes since the last commit", diff, paint.DiffLine), offered: func(o Options) bool { return o.Extras.Diff != nil }},
 		{name: "mcp", help: "the MCP servers: state, tools, what their sandboxes open; restart one", run: func(m *app, _ string) tea.Cmd { return open(m, lists.OfServers(m.setting(), m.offers.Extras.Servers)) }, offered: func(o Options) bool { return o.Extras.Servers != nil }},
 		{name: "skills", help: "the skills and hooks in use, and which are left out", run: text("Skills and hooks", skills, plain), offered: func(o Options) bool { return o.Extras.Skills != nil }},
 		{name: "plan", takes: "[task]", help: "show the model's plan; or have it plan a task, and change nothing until you accept", run: showPlan, offered: func(o Options) bool { return o.Extras.Plan != nil }},
@@ -120,21 +120,6 @@ func ownCommands(o Options, taken []command) []command {
 		}})
 	}
 	return out
-}
-
-// diffStyle colours a line of a unified diff.
-func diffStyle(line string) paint.Style {
-	switch {
-	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "):
-		return paint.Strong
-	case strings.HasPrefix(line, "+"):
-		return paint.Good
-	case strings.HasPrefix(line, "-"):
-		return paint.Bad
-	case strings.HasPrefix(line, "@@"):
-		return paint.Accent
-	}
-	return paint.Text
 }
 
 // showKeys is /keys: the table, with the names by which the settings change it.

@@ -265,19 +265,11 @@ func witness(d sandbox.Denial) string {
 func patchSpans(patch string) []paint.Span {
 	var out []paint.Span
 	for _, line := range strings.Split(strings.TrimSuffix(patch, "\n"), "\n") {
-		s := paint.Dim
-		switch {
-		case line == "*** Begin Patch", line == "*** End Patch":
+		if line == "*** Begin Patch" || line == "*** End Patch" {
 			continue
-		case strings.HasPrefix(line, "*** "):
-			line, s = strings.TrimPrefix(line, "*** "), paint.Strong
-		case strings.HasPrefix(line, "@@"):
-			s = paint.Faint
-		case strings.HasPrefix(line, "+"):
-			s = paint.Added
-		case strings.HasPrefix(line, "-"):
-			s = paint.Gone
 		}
+		s := paint.DiffLine(line)
+		line = strings.TrimPrefix(line, "*** ")
 		if len(out) > 0 {
 			line = "\n" + line
 		}

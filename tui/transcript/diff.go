@@ -92,13 +92,7 @@ func diffLines(t *paint.Theme, diff string, w int) []string {
 			out = append(out, t.Paint(paint.Dim, strings.Repeat(" ", digits+3)+paint.Cut(h.text, w-digits-3)))
 			continue
 		}
-		s := paint.Dim
-		switch h.sign {
-		case '+':
-			s = paint.Added
-		case '-':
-			s = paint.Gone
-		}
+		s := paint.DiffLine(string(rune(h.sign)))
 		sign := string(rune(h.sign))
 		if h.sign == '-' {
 			sign = "−"
