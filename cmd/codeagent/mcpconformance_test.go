@@ -120,7 +120,7 @@ func (o offering) lacks(r *sentRequest) (why string, code int) {
 		// The SDK answers for a family that is not offered: its lists are empty, and nothing in it is found.
 		if code = -32602; strings.HasSuffix(r.method, "/list") || r.method == "logging/setLevel" {
 			code = 0
-		} else if family == "completions" {
+		} else if family == "completions" || strings.HasSuffix(r.method, "subscribe") {
 			code = -32601
 		}
 		return r.method + " needs the capability " + family, code
