@@ -11,6 +11,7 @@ import (
 	"codeagent/internal/short"
 	"codeagent/tui/attention"
 	"codeagent/tui/composer"
+	"codeagent/tui/footer"
 	"codeagent/tui/keys"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
@@ -34,7 +35,7 @@ type app struct {
 
 	keyboard
 	theme      *paint.Theme
-	facts      facts
+	facts      footer.Footer
 	transcript transcript.Transcript
 	composer   composer.Composer
 	rewind     rewind.Rewind
@@ -142,7 +143,7 @@ func (m *app) canvas() transcript.Canvas {
 	if m.offers.Still {
 		frame = -1
 	}
-	return transcript.Canvas{Theme: m.theme, Width: m.width, Home: m.facts.home, Folder: m.facts.session.Folder, Now: m.now(), Frame: frame, Seq: m.seq}
+	return transcript.Canvas{Theme: m.theme, Width: m.width, Home: m.facts.Home, Folder: m.facts.Session.Folder, Now: m.now(), Frame: frame, Seq: m.seq}
 }
 
 // draw puts the parts where arrange says.
@@ -157,7 +158,7 @@ func (m *app) draw() tea.View {
 	cx, cy := -1, -1
 	dock := func(h int) (d part.Drawn) {
 		if m.panel == nil {
-			d = m.docks.View(part.Canvas{Theme: t, Width: w, Home: m.facts.home, Now: m.now()}, h)
+			d = m.docks.View(part.Canvas{Theme: t, Width: w, Home: m.facts.Home, Now: m.now()}, h)
 		}
 		return d
 	}
@@ -209,7 +210,7 @@ func (m *app) draw() tea.View {
 		lines = append(lines, prompt+l)
 	}
 	if a.footer.height > 0 {
-		lines = append(lines, m.facts.footer(t, w, policyOf(m), modeOf(m)))
+		lines = append(lines, m.facts.View(t, w, policyOf(m), modeOf(m)))
 	}
 	m.rows = lines[:min(len(lines), m.height)]
 	v := tea.View{Content: strings.Join(mark.Lines(m.selection.mark(m.rows)), "\n"), AltScreen: true}

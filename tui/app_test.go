@@ -32,7 +32,7 @@ func newRig(t *testing.T, w, h int) *rig {
 	r.app = newApp(newMailbox(), func() time.Time { return r.clock })
 	r.app.offers.Still = true
 	r.app.after = func(time.Duration, func(time.Time) tea.Msg) tea.Cmd { return func() tea.Msg { return nil } }
-	r.app.facts.home = "/home/ada"
+	r.app.facts.Home = "/home/ada"
 	r.app.turn = func(s message.Message) tea.Cmd {
 		r.turns = append(r.turns, s.Text)
 		r.sent = append(r.sent, s)
@@ -313,7 +313,7 @@ func TestCtrlC(t *testing.T) {
 	}
 	r.has("Ctrl+C again quits")
 	r.lacks("background")
-	r.app.facts.running = 2
+	r.app.facts.Running = 2
 	r.clock = r.clock.Add(3 * time.Second)
 	if isQuit(r.press("ctrl+c"), 50*time.Millisecond) {
 		t.Error("a Ctrl+C after three seconds quits")

@@ -137,7 +137,7 @@ func unescaped(s string) string {
 // pasteImage loads the image whose path was pasted; nil where the paste is not such
 // a path. A file that is not an image is pasted as text.
 func (m *app) pasteImage(pasted string) tea.Cmd {
-	path := imagePath(pasted, m.facts.home)
+	path := imagePath(pasted, m.facts.Home)
 	if path == "" || m.offers.Images == nil {
 		return nil
 	}

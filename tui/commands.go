@@ -8,7 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/prompts"
@@ -159,7 +158,7 @@ func showPlan(m *app, task string) tea.Cmd {
 	case plans(m) && hint == "":
 		return askPlan(m)
 	}
-	steps := m.facts.plan
+	steps := m.facts.Plan
 	if len(steps) == 0 {
 		return m.say("the model has made no plan; /plan TASK asks for one")
 	}
@@ -202,7 +201,7 @@ func leaving(name string, of func(Extras) func(context.Context) error) func(*app
 		if hint := m.between(name); hint != "" {
 			return m.say(hint)
 		}
-		if n := m.facts.running; n > 0 {
+		if n := m.facts.Running; n > 0 {
 			return m.say(name + " would end " + short.Count(n, "background command") + "; /ps ends them")
 		}
 		do := of(m.offers.Extras)
@@ -238,7 +237,7 @@ func rename(m *app, title string) tea.Cmd {
 	if title == "" {
 		return m.say("/rename TITLE gives this session a title")
 	}
-	saved, id := m.offers.Sessions, m.facts.session.ID
+	saved, id := m.offers.Sessions, m.facts.Session.ID
 	return told(m, func(ctx context.Context) (string, error) {
 		return fmt.Sprintf("this session is called “%s”", title), saved.Rename(ctx, id, title)
 	})
@@ -272,11 +271,4 @@ func effortOf(argument string) (name, effort string) {
 		return strings.Join(words[:n-1], " "), words[n-1]
 	}
 	return argument, ""
-}
-
-// planned keeps the model's plan for /plan.
-func (f *facts) planned(e event.Event) {
-	if e, ok := e.(event.PlanUpdated); ok {
-		f.plan, f.replan = e.Steps, true
-	}
 }

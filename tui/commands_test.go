@@ -92,11 +92,11 @@ func TestExtras(t *testing.T) {
 	do("/review base x")
 	r.has("no such branch")
 	do("/fork")
-	r.app.facts.running = 2
+	r.app.facts.Running = 2
 	did = nil
 	do("/new")
 	r.has("/new would end 2 background commands")
-	r.app.facts.running, problem = 0, nil
+	r.app.facts.Running, problem = 0, nil
 	r.app.composer.Set("/new")
 	cmd := r.press("enter")
 	quits := false

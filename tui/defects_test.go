@@ -73,12 +73,14 @@ var situations = map[string]func(r *rig){
 	"footer": func(r *rig) {
 		s := session()
 		s.Price = event.Price{Input: 1, Output: 10}
-		r.app.facts.place.branch = "main"
 		r.emit(s, event.UsageUpdated{Context: 30_000, Limit: 128_000, Total: model.Usage{Input: 500_000, Output: 20_000}}, event.BackgroundChanged{Running: 1})
+		r.app.offers.Surroundings = &around{branch: "main"}
+		r.do(r.app.lookAround())
 	},
 	"footer-own": func(r *rig) {
-		r.app.facts.place.line = "app on main, 3 changed, tests green since 12:04, and a long rest that does not fit"
 		r.emit(session())
+		r.app.offers.Surroundings = &around{line: "app on main, 3 changed, tests green since 12:04, and a long rest that does not fit"}
+		r.do(r.app.lookAround())
 	},
 }
 

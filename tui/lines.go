@@ -270,7 +270,7 @@ func (d *inLines) write() tea.Cmd {
 	}
 	d.writePanel()
 	cmd := tea.Batch(d.writeQuestion(), d.writeForm())
-	if !m.work.running && m.docks.Front() == nil && m.panel == nil && !d.prompted && m.facts.started && !m.box.left {
+	if !m.work.running && m.docks.Front() == nil && m.panel == nil && !d.prompted && m.facts.Started && !m.box.left {
 		fmt.Fprint(d.out, "> ")
 		d.prompted = true
 	}
@@ -312,7 +312,7 @@ func (d *inLines) writeQuestion() (cmd tea.Cmd) {
 	case q.Field != nil:
 		d.print("reason (optional), then Enter:")
 	case q.Rule != nil:
-		drawn := q.View(part.Canvas{Theme: d.theme, Width: d.width, Home: d.facts.home, Now: d.now()}, tallest)
+		drawn := q.View(part.Canvas{Theme: d.theme, Width: d.width, Home: d.facts.Home, Now: d.now()}, tallest)
 		drawn.Seen()
 		for _, l := range drawn.Lines {
 			d.print(spokenLine(l))
@@ -320,7 +320,7 @@ func (d *inLines) writeQuestion() (cmd tea.Cmd) {
 		d.print("Enter saves this rule; the word scope changes where it holds; anything else goes back")
 	default:
 		q.Arm(false) // for what its drawing offers
-		lines, _, _ := question.NewPage(q, d.facts.home, d.now).View(d.theme, d.width, tallest)
+		lines, _, _ := question.NewPage(q, d.facts.Home, d.now).View(d.theme, d.width, tallest)
 		lines = withoutTail(lines)
 		for i, l := range lines[:max(len(lines)-1, 0)] {
 			if l = spokenLine(l); i == 0 {

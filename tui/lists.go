@@ -23,7 +23,7 @@ func listSessions(m *app, _ string) tea.Cmd {
 }
 
 func showUndo(m *app, _ string) tea.Cmd {
-	return m.do(undoing.Show(m.setting(), m.offers.Undo, m.facts.session.Folder, func() int { return m.facts.running }))
+	return m.do(undoing.Show(m.setting(), m.offers.Undo, m.facts.Session.Folder, func() int { return m.facts.Running }))
 }
 
 // showModels is /model: it switches to the named model, or lists the models.

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/approvals"
+	"codeagent/tui/footer"
 	"codeagent/tui/keys"
 	"codeagent/tui/message"
 	"codeagent/tui/question"
@@ -24,10 +24,6 @@ type widening struct {
 	ask          *question.Ask
 	to           approvals.Mode
 	writes, plan bool
-}
-
-func approvalName(mode string) string {
-	return cmp.Or(approvals.Mode(mode).Short(), "approvals "+cmp.Or(mode, "?"))
 }
 
 // nextMode changes to the approval policy after the one that is asked about or applies.
@@ -49,12 +45,12 @@ func changeMode(m *app, to approvals.Mode) tea.Cmd {
 	p := m.offers.Approvals
 	forgetWidening(m)
 	if to == p.Mode() {
-		return m.say("approvals: " + approvalName(string(to)))
+		return m.say("approvals: " + footer.Approvals(string(to)))
 	}
 	if !p.Wider(to) {
 		return setMode(m, to)
 	}
-	return askWidening(m, widening{to: to}, wideningRequest(p.Mode(), to, m.facts.unconfined()))
+	return askWidening(m, widening{to: to}, wideningRequest(p.Mode(), to, m.facts.Unconfined()))
 }
 
 func askWidening(m *app, w widening, r approvals.Request) tea.Cmd {
@@ -71,7 +67,7 @@ const readOnly = "read-only"
 // change makes the change that /permissions NAME asks for: to an approval policy, to read-only, or
 // back to the sandbox of the settings.
 func change(m *app, name string) tea.Cmd {
-	p, preset := m.offers.Approvals, m.facts.session.Policy
+	p, preset := m.offers.Approvals, m.facts.Session.Policy
 	switch {
 	case slices.Contains(p.Modes(), approvals.Mode(name)):
 		return changeMode(m, approvals.Mode(name))
@@ -133,7 +129,7 @@ func forgetWidening(m *app) {
 
 func setMode(m *app, to approvals.Mode) tea.Cmd {
 	m.offers.Approvals.SetMode(to)
-	return m.say("approvals: " + approvalName(string(to)) + " (" + m.keys.Name(keys.Everywhere, keys.Mode) + " changes it)")
+	return m.say("approvals: " + footer.Approvals(string(to)) + " (" + m.keys.Name(keys.Everywhere, keys.Mode) + " changes it)")
 }
 
 // answered closes a question and records the answer.
@@ -176,7 +172,7 @@ func plans(m *app) bool { return m.offers.Approvals != nil && m.offers.Approvals
 // askPlan asks whether the plan is accepted.
 func askPlan(m *app) tea.Cmd {
 	forgetWidening(m)
-	m.facts.replan = false
+	m.facts.Replan = false
 	return askWidening(m, widening{plan: true}, approvals.Request{
 		Title: "accept the plan above and leave plan mode?",
 		Warnings: []string{
@@ -199,7 +195,7 @@ func policyOf(m *app) string {
 	if p := m.offers.Approvals; p != nil && p.ReadOnly() {
 		return readOnly
 	}
-	return m.facts.session.Policy
+	return m.facts.Session.Policy
 }
 
 // modeOf names the approval policy that applies now.
@@ -207,8 +203,10 @@ func modeOf(m *app) string {
 	if p := m.offers.Approvals; p != nil {
 		return string(p.Mode())
 	}
-	return m.facts.session.Approval
+	return m.facts.Session.Approval
 }
 
-// unconfined reports whether there is no sandbox.
-func (f *facts) unconfined() bool { return strings.HasPrefix(f.session.Policy, "danger") }
+// lookAround has the footer look at the folder.
+func (m *app) lookAround() tea.Cmd {
+	return m.do(m.facts.Look(m.offers.Surroundings, func() string { return policyOf(m) }, func() string { return modeOf(m) }))
+}

@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"strings"
-
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/tui/page"
@@ -20,22 +18,6 @@ func open(m *app, o part.Overlay) tea.Cmd {
 // read shows a page that needs no reading.
 func read(m *app, title string, draw func(t *paint.Theme, w int) []string) tea.Cmd {
 	return open(m, &page.Page{Title: title, Keys: m.keys, Draw: draw})
-}
-
-// columns draws pairs in two columns; the left one takes the width it needs.
-func columns(t *paint.Theme, w int, pairs [][2]string) []string {
-	left := 0
-	for _, p := range pairs {
-		left = max(left, paint.Width(p[0]))
-	}
-	left = min(left, w/2)
-	var out []string
-	for _, p := range pairs {
-		name := paint.Cut(p[0], left)
-		name += strings.Repeat(" ", left-paint.Width(name)+2)
-		out = append(out, t.Hang(w, paint.Accent.Span(name), paint.Text.Span(p[1]))...)
-	}
-	return out
 }
 
 // leaveStalePage closes the full view of a question that is no longer in front, or in which

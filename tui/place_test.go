@@ -7,17 +7,18 @@ import (
 
 	"codeagent/event"
 	"codeagent/model"
+	"codeagent/tui/footer"
 	"codeagent/tui/tuitest"
 )
 
 // around are surroundings that note what they were told.
 type around struct {
 	branch, line string
-	told         []Standing
+	told         []footer.Standing
 }
 
 func (a *around) Branch(context.Context) string { return a.branch }
-func (a *around) Line(_ context.Context, s Standing) string {
+func (a *around) Line(_ context.Context, s footer.Standing) string {
 	a.told = append(a.told, s)
 	return a.line
 }
@@ -126,23 +127,4 @@ func TestNoThemeWithoutColours(t *testing.T) {
 	r.slash("/theme dark")
 	r.has("no colours here")
 	r.lacks("theme dark,")
-}
-
-func TestCutWords(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		w    int
-		want string
-	}{
-		{"app on main", 11, "app on main"},
-		{"app on main", 10, "app on…"},
-		{"app on main", 7, "app on…"},
-		{"app on, main", 10, "app on…"},
-		{"application", 5, "appl…"},
-		{"", 5, ""},
-	} {
-		if got := cutWords(c.text, c.w); got != c.want {
-			t.Errorf("%q in %d columns: %q, want %q", c.text, c.w, got, c.want)
-		}
-	}
 }

@@ -215,7 +215,7 @@ func (m *app) ctrlC() tea.Cmd {
 // by another key while something runs. The hint says what ends with codeagent.
 func (m *app) quit(key string) tea.Cmd {
 	now := m.now()
-	jobs := m.facts.running
+	jobs := m.facts.Running
 	if !m.quitAt.IsZero() && now.Sub(m.quitAt) < quitWindow || key != "Ctrl+C" && !m.work.running && jobs == 0 {
 		return tea.Quit
 	}
@@ -240,7 +240,7 @@ func (m *app) quit(key string) tea.Cmd {
 // toggle shows the whole question, or opens and folds the last output in view.
 func (m *app) toggle() {
 	if q, ok := m.docks.Front().(*question.Question); ok && m.panel == nil {
-		m.panel = question.NewPage(q, m.facts.home, m.now)
+		m.panel = question.NewPage(q, m.facts.Home, m.now)
 		return
 	}
 	if m.panel == nil {
@@ -286,7 +286,7 @@ func (m *app) send() tea.Cmd {
 // tooLong reports whether the message cannot be in a request, and says so. What the model reads must be known,
 // and the message far beyond it: its tokens are estimated, at four bytes each.
 func tooLong(m *app) bool {
-	_, window, assumed := m.facts.context()
+	_, window, assumed := m.facts.Context()
 	tokens := int64(len(m.composer.Message().Text)) / 4
 	if window == 0 || assumed || tokens < window*3/2 {
 		return false

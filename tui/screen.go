@@ -24,6 +24,7 @@ import (
 	"codeagent/event"
 	"codeagent/internal/environ"
 	"codeagent/mcp/inquiry"
+	"codeagent/tui/footer"
 	"codeagent/tui/form"
 	"codeagent/tui/lists"
 	"codeagent/tui/mark"
@@ -71,7 +72,7 @@ type Options struct {
 	Undo       undoing.Turns
 	Background lists.Background
 	// Surroundings are for the footer; nil: it has no branch.
-	Surroundings Surroundings
+	Surroundings footer.Surroundings
 	// Permissions is for /permissions; nil: it shows only what was asked.
 	Permissions lists.Permissions
 	Images      Images
@@ -267,7 +268,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 func (s *Screen) newApp(alone then) *app {
 	m := newApp(s.box, s.opt.Now)
 	m.after = s.after
-	m.facts.home = s.opt.Home
+	m.facts.Home = s.opt.Home
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
 	m.offers, m.alone = s.opt, alone
 	if s.opt.Writing.Keys != nil {

@@ -34,7 +34,7 @@ func commands() []command {
 		{name: "help", help: "the keys and commands",
 			run: page("Help", func(m *app, t *paint.Theme, w int) []string { return helpPage(t, w, offeredCommands(m.offers), m.keys) })},
 		{name: "status", help: "model, folder, sandbox, what is not enforced here, tokens",
-			run: page("Status", func(m *app, t *paint.Theme, w int) []string { return m.facts.page(t, w, policyOf(m), modeOf(m)) })},
+			run: page("Status", func(m *app, t *paint.Theme, w int) []string { return m.facts.Page(t, w, policyOf(m), modeOf(m)) })},
 		{name: "permissions", takes: "[policy]", help: "what is open and why, revoke it; or change the policy, such as to read-only", run: showPermissions},
 		{name: "model", takes: "[name] [effort]", help: "switch to another model; the effort says how long it may think: low, medium, high", run: showModels,
 			offered: func(o Options) bool { return o.Models != nil }},
@@ -193,13 +193,13 @@ func helpPage(t *paint.Theme, w int, commands []command, table *keys.Table) []st
 	for _, c := range commands {
 		pairs = append(pairs, [2]string{c.usage(), c.help})
 	}
-	out = append(out, columns(t, w, pairs)...)
+	out = append(out, t.Columns(w, pairs)...)
 	where := keys.Scope("")
 	pairs = nil
 	flush := func() {
 		if len(pairs) > 0 {
 			out = append(out, "", t.Paint(paint.Accent.With(paint.Bold), string(where)), "")
-			out = append(out, columns(t, w, pairs)...)
+			out = append(out, t.Columns(w, pairs)...)
 		}
 		pairs = nil
 	}

@@ -59,7 +59,7 @@ func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // call calls the person who looks elsewhere, if something waits.
 func call(m *app) tea.Cmd {
 	s := attention.State{Working: m.work.running}
-	if folder := m.facts.session.Folder; folder != "" {
+	if folder := m.facts.Session.Folder; folder != "" {
 		s.Folder = path.Base(folder)
 	}
 	if q := m.docks.Front(); q != nil {
@@ -127,7 +127,7 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case tickMsg:
 		m.ticking = false
 		m.frame++
-		if m.live() && m.facts.running > 0 && m.frame%lookEvery == 0 {
+		if m.live() && m.facts.Running > 0 && m.frame%lookEvery == 0 {
 			return tea.Batch(m.do(m.panel.Load()), m.startTicking())
 		}
 		return m.startTicking()
@@ -158,7 +158,7 @@ func (m *app) say(hint string) tea.Cmd {
 // startTicking starts a tick while something runs, unless one is under way. While a question waits
 // nothing moves: a person may be away for hours.
 func (m *app) startTicking() tea.Cmd {
-	if m.docks.Front() != nil || m.offers.Still || m.ticking || !m.work.running && (m.facts.running == 0 || !m.live()) {
+	if m.docks.Front() != nil || m.offers.Still || m.ticking || !m.work.running && (m.facts.Running == 0 || !m.live()) {
 		return nil
 	}
 	m.ticking = true
@@ -166,7 +166,7 @@ func (m *app) startTicking() tea.Cmd {
 }
 
 func (m *app) apply(e event.Event) {
-	m.facts.apply(e)
+	m.facts.Apply(e)
 	m.work.apply(e)
 	m.transcript.Apply(e)
 	switch e := e.(type) {
@@ -185,7 +185,7 @@ func (m *app) drain() tea.Cmd {
 		case event.Event:
 			m.apply(item)
 			if _, ok := item.(event.SessionStarted); ok {
-				cmd = tea.Batch(cmd, lookAround(m))
+				cmd = tea.Batch(cmd, m.lookAround())
 			}
 			if _, ok := item.(event.BackgroundChanged); ok {
 				cmd = tea.Batch(cmd, m.lookForEnds())

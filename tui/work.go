@@ -85,7 +85,7 @@ func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
 			return cmd // what waits is for the turn that began
 		}
 	}
-	return tea.Batch(cmd, m.sendWaiting(), m.lookForEnds(), lookAround(m))
+	return tea.Batch(cmd, m.sendWaiting(), m.lookForEnds(), m.lookAround())
 }
 
 // sendWaiting sends what waited for the end of the turn, or gives it back.
@@ -112,7 +112,7 @@ func (m *app) sendWaiting() tea.Cmd {
 			}
 			return cmd
 		}
-		if plans(m) && m.facts.replan {
+		if plans(m) && m.facts.Replan {
 			return askPlan(m)
 		}
 		return nil

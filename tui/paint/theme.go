@@ -5,6 +5,7 @@ package paint
 
 import (
 	"image/color"
+	"strings"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -162,4 +163,20 @@ func (t *Theme) Paint(s Style, shown string) string {
 		return shown
 	}
 	return on + shown + Reset
+}
+
+// Columns draws pairs in two columns; the left one takes the width it needs.
+func (t *Theme) Columns(w int, pairs [][2]string) []string {
+	left := 0
+	for _, p := range pairs {
+		left = max(left, Width(p[0]))
+	}
+	left = min(left, w/2)
+	var out []string
+	for _, p := range pairs {
+		name := Cut(p[0], left)
+		name += strings.Repeat(" ", left-Width(name)+2)
+		out = append(out, t.Hang(w, Accent.Span(name), Text.Span(p[1]))...)
+	}
+	return out
 }

@@ -22,6 +22,7 @@ import (
 	"codeagent/internal/visible"
 	sessions "codeagent/session"
 	"codeagent/tui"
+	"codeagent/tui/footer"
 	"codeagent/tui/lists"
 	"codeagent/tui/message"
 	"codeagent/tui/picker"
@@ -69,7 +70,7 @@ type surroundings struct{ ws *workspace.Workspace }
 
 func (s surroundings) Branch(ctx context.Context) string { return s.ws.Branch(ctx) }
 
-func (s surroundings) Line(ctx context.Context, now tui.Standing) string {
+func (s surroundings) Line(ctx context.Context, now footer.Standing) string {
 	vars := map[string]string{
 		"CODEAGENT_MODEL": now.Model, "CODEAGENT_FOLDER": now.Folder, "CODEAGENT_BRANCH": now.Branch,
 		"CODEAGENT_SANDBOX": now.Sandbox, "CODEAGENT_APPROVALS": now.Approvals, "CODEAGENT_COST": now.Cost,

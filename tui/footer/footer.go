@@ -1,4 +1,6 @@
-package tui
+// Package footer is the line below the message, and the page of /status: what is known of the session
+// from its events and its folder. It performs no IO. Start with Footer.
+package footer
 
 import (
 	"cmp"
@@ -6,21 +8,22 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tui/paint"
 )
 
-// facts is what the footer and /status show about the session.
-type facts struct {
-	session event.SessionStarted
-	started bool
+// Footer is what is known of the session.
+type Footer struct {
+	Session event.SessionStarted
+	Started bool
+	Running int // background commands
+	Plan    []event.PlanStep
+	Replan  bool   // the model wrote it after the person was last asked
+	Home    string // shown as ~
 	usage   event.UsageUpdated
-	running int // background commands
-	plan    []event.PlanStep
-	replan  bool // the model wrote it after the person was last asked
-	home    string
 	spent   spent
 	place   place
 }
@@ -57,20 +60,21 @@ func (s *spent) String() string {
 	return out
 }
 
-// apply takes what an event says about the session.
-func (f *facts) apply(e event.Event) {
-	f.planned(e)
+// Apply takes what an event says about the session.
+func (f *Footer) Apply(e event.Event) {
 	switch e := e.(type) {
+	case event.PlanUpdated:
+		f.Plan, f.Replan = e.Steps, true
 	case event.SessionStarted:
-		if f.started && f.session.ID == e.ID && f.session.Model != "" && f.session.Model != e.Model {
+		if f.Started && f.Session.ID == e.ID && f.Session.Model != "" && f.Session.Model != e.Model {
 			f.usage.Limit, f.usage.Assumed = 0, false // they were the other model's
 		}
-		f.session, f.started = e, true
+		f.Session, f.Started = e, true
 	case event.UsageUpdated:
-		f.spent.add(e.Total.Since(f.usage.Total), f.session.Price)
+		f.spent.add(e.Total.Since(f.usage.Total), f.Session.Price)
 		f.usage = e
 	case event.BackgroundChanged:
-		f.running = e.Running
+		f.Running = e.Running
 	case event.Compacted:
 		if e.Err == "" && e.After > 0 {
 			f.usage.Context = e.After
@@ -81,25 +85,25 @@ func (f *facts) apply(e event.Event) {
 // unnamed stands for a model whose name the provider has not sent yet.
 const unnamed = "the provider's model"
 
-// footer is one line: on the left the model, the folder and its branch, the sandbox, the
+// View is one line: on the left the model, the folder and its branch, the sandbox, the
 // approvals and what is not enforced, on the right the tokens and the cost. It is shown in the longest form that fits;
 // what is not enforced is dropped last. preset and mode are the policies that apply now.
-func (f *facts) footer(t *paint.Theme, w int, preset, mode string) string {
-	if !f.started {
+func (f *Footer) View(t *paint.Theme, w int, preset, mode string) string {
+	if !f.Started {
 		return ""
 	}
-	name := paint.Text.Span(shortModel(cmp.Or(f.session.Model, unnamed)))
-	if f.session.Tour {
+	name := paint.Text.Span(shortModel(cmp.Or(f.Session.Model, unnamed)))
+	if f.Session.Tour {
 		name.Text = "tour"
 	}
-	policy, asks := policyName(preset), paint.Dim.Span(approvalName(mode))
+	policy, asks := policyName(preset), paint.Dim.Span(Approvals(mode))
 	var long, short []paint.Span
-	if n := len(f.session.Enforcement.Weaknesses); n > 0 {
+	if n := len(f.Session.Enforcement.Weaknesses); n > 0 {
 		long, short = []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d not enforced", n))}, []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d", n))}
 	}
 	var beside []paint.Span
-	if f.running > 0 {
-		beside = []paint.Span{paint.Accent.Span(fmt.Sprintf("%d running", f.running))}
+	if f.Running > 0 {
+		beside = []paint.Span{paint.Accent.Span(fmt.Sprintf("%d running", f.Running))}
 	}
 	if f.place.line != "" {
 		return f.ownLine(t, w, paint.Joined([]paint.Span{policy}, []paint.Span{asks}, short, beside),
@@ -110,7 +114,7 @@ func (f *facts) footer(t *paint.Theme, w int, preset, mode string) string {
 		least = paint.WidthOf(tokens[n-1]) + 2
 	}
 	var left []paint.Span
-	for _, at := range f.place.forms(f.session.Folder) { // only beside the tokens
+	for _, at := range f.place.forms(f.Session.Folder) { // only beside the tokens
 		left = paint.Joined([]paint.Span{name}, at, []paint.Span{policy}, []paint.Span{asks}, long, beside)
 		if paint.WidthOf(left)+least+paint.Gutter+1 <= w {
 			break
@@ -134,6 +138,11 @@ func (f *facts) footer(t *paint.Theme, w int, preset, mode string) string {
 		}
 	}
 	return "  " + t.Row(w-paint.Gutter-1, left...)
+}
+
+// Approvals names an approval policy.
+func Approvals(mode string) string {
+	return cmp.Or(approvals.Mode(mode).Short(), "approvals "+cmp.Or(mode, "?"))
 }
 
 // shortModel names a model for the footer: of a long name, the maker and the provider
@@ -160,12 +169,12 @@ const crowded = 70
 
 // tokens says how full the context is and how much the session used, in two
 // lengths.
-func (f *facts) tokens() [][]paint.Span {
+func (f *Footer) tokens() [][]paint.Span {
 	u := f.usage
 	if u == (event.UsageUpdated{}) {
 		return nil
 	}
-	used, window, assumed := f.context()
+	used, window, assumed := f.Context()
 	long, short := paint.Dim.Span(paint.Count(used)+" in context"), paint.Dim.Span(paint.Count(used))
 	if window > 0 {
 		share := int64(used) * 100 / window
@@ -190,22 +199,22 @@ func (f *facts) tokens() [][]paint.Span {
 	return out
 }
 
-// context is how many tokens a request uses and how many it can use, by the agent's
+// Context is how many tokens a request uses and how many it can use, by the agent's
 // count where there is one. 0: unknown; assumed: a default, not known to be right.
-func (f *facts) context() (used int, window int64, assumed bool) {
+func (f *Footer) Context() (used int, window int64, assumed bool) {
 	u := f.usage
 	used, window, assumed = u.Context, int64(u.Limit), u.Assumed
 	if used == 0 {
 		used = u.Last.Input + u.Last.Output
 	}
 	if window == 0 {
-		window, assumed = f.session.Window, f.session.Assumed
+		window, assumed = f.Session.Window, f.Session.Assumed
 	}
 	return used, window, assumed
 }
 
-func (f *facts) window() string {
-	used, window, assumed := f.context()
+func (f *Footer) window() string {
+	used, window, assumed := f.Context()
 	switch {
 	case window == 0:
 		return paint.Count(used) + " tokens; the model's limit is unknown"
@@ -215,12 +224,12 @@ func (f *facts) window() string {
 	return fmt.Sprintf("%s of %s tokens", paint.Count(used), paint.Count(int(window)))
 }
 
-// page is /status; preset is the sandbox that applies now, mode the approval policy.
-func (f *facts) page(t *paint.Theme, w int, preset, mode string) []string {
-	s := f.session
+// Page is /status; preset is the sandbox that applies now, mode the approval policy.
+func (f *Footer) Page(t *paint.Theme, w int, preset, mode string) []string {
+	s := f.Session
 	pairs := [][2]string{
 		{"model", cmp.Or(s.Model, unnamed)},
-		{"folder", paint.Tilde(s.Folder, f.home)},
+		{"folder", paint.Tilde(s.Folder, f.Home)},
 		{"sandbox", cmp.Or(preset, "?")},
 		{"approvals", cmp.Or(mode, "?")},
 		{"enforced by", cmp.Or(strings.Join(s.Enforcement.Active(), ", "), s.Enforcement.Backend, "nothing")},
@@ -234,7 +243,7 @@ func (f *facts) page(t *paint.Theme, w int, preset, mode string) []string {
 	if cost := f.spent.String(); cost != "" {
 		pairs = append(pairs, [2]string{"cost", cost + " by the prices of the settings"})
 	}
-	out := columns(t, w, pairs)
+	out := t.Columns(w, pairs)
 	for _, l := range s.Enforcement.Layers {
 		if l.State != sandbox.LayerActive {
 			out = append(out, t.Wrap(w, paint.Text.Span(l.Name+": "+string(l.State)+" "), paint.Dim.Span(l.Reason))...)
@@ -255,3 +264,6 @@ func (f *facts) page(t *paint.Theme, w int, preset, mode string) []string {
 	}
 	return out
 }
+
+// Unconfined reports whether there is no sandbox.
+func (f *Footer) Unconfined() bool { return strings.HasPrefix(f.Session.Policy, "danger") }

@@ -1,14 +1,13 @@
-package tui
+package footer
 
 import (
 	"context"
 	"path"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
-
 	"codeagent/model"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 )
 
 // place is what the footer shows about the folder: it is looked at when the session
@@ -40,39 +39,38 @@ type Surroundings interface {
 	Line(ctx context.Context, s Standing) string
 }
 
-// lookAround looks at the folder, one look at a time.
-func lookAround(m *app) tea.Cmd {
-	p, around := &m.facts.place, m.offers.Surroundings
+// Look looks at the folder, one look at a time; preset and mode are the policies that apply now.
+func (f *Footer) Look(around Surroundings, preset, mode func() string) part.Intent {
+	p := &f.place
 	switch {
-	case around == nil || !m.facts.started:
+	case around == nil || !f.Started:
 		return nil
 	case p.looking:
 		p.again = true
 		return nil
 	}
 	p.looking = true
-	now := m.facts.standing(policyOf(m), modeOf(m))
-	return m.aside(func(ctx context.Context) then {
+	now := f.standing(preset(), mode())
+	return part.Beside(func(ctx context.Context) func() part.Intent {
 		now.Branch = around.Branch(ctx)
 		line := ""
 		if lines := paint.OutputLines(around.Line(ctx, now)); len(lines) > 0 {
 			line = lines[0]
 		}
-		return func(m *app) tea.Cmd {
-			p := &m.facts.place
+		return func() part.Intent {
 			again := p.again
 			*p = place{branch: now.Branch, line: line}
 			if again {
-				return lookAround(m)
+				return f.Look(around, preset, mode)
 			}
 			return nil
 		}
 	})
 }
 
-func (f *facts) standing(preset, mode string) Standing {
-	s := Standing{Model: f.session.Model, Folder: f.session.Folder, Sandbox: preset, Approvals: mode, Context: -1, Used: f.usage.Total, Cost: f.spent.String()}
-	if used, window, _ := f.context(); window > 0 {
+func (f *Footer) standing(preset, mode string) Standing {
+	s := Standing{Model: f.Session.Model, Folder: f.Session.Folder, Sandbox: preset, Approvals: mode, Context: -1, Used: f.usage.Total, Cost: f.spent.String()}
+	if used, window, _ := f.Context(); window > 0 {
 		s.Context = int(int64(used) * 100 / window)
 	}
 	return s
@@ -93,7 +91,7 @@ func (p *place) forms(folder string) (out [][]paint.Span) {
 
 // ownLine is the footer with what the person's command printed. What codeagent computed of
 // the sandbox stays, and is never cut by it.
-func (f *facts) ownLine(t *paint.Theme, w int, policies ...[]paint.Span) string {
+func (f *Footer) ownLine(t *paint.Theme, w int, policies ...[]paint.Span) string {
 	room := w - paint.Gutter - 1
 	policy := policies[0]
 	for _, policy = range policies {
