@@ -47,8 +47,10 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	if cmd, handled := joinBurst(m, k); handled {
 		return cmd
 	}
-	if handled, cmd := blockKey(m, k); handled {
-		return cmd
+	if m.composer.Empty() && !m.rewind.Active() {
+		if intent, handled := m.transcript.Key(k, m.keys, m.canvas()); handled {
+			return m.do(intent)
+		}
 	}
 	return m.write(k)
 }
