@@ -132,10 +132,3 @@ func (o *over) Draw(c transcript.Canvas) []string {
 	return []string{c.Theme.Row(c.Width-1, paint.Dim.Span(fmt.Sprintf("· job %s ended: %s · %s  ", b.ID, b.End, short.Duration(b.Ended.Sub(b.Started)))),
 		paint.Dim.Span("$ "+strings.Join(strings.Fields(b.Command), " ")))}
 }
-
-func problem(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
