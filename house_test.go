@@ -174,7 +174,7 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/short", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "model", "prompts", "sandbox", "tui/attention", "tui/composer", "tui/footer", "tui/form", "tui/keys", "tui/lists", "tui/mark", "tui/mention", "tui/message", "tui/page", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/reader", "tui/rewind", "tui/terminal", "tui/transcript", "tui/undoing"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "prompts", "tui/attention", "tui/composer", "tui/footer", "tui/form", "tui/keys", "tui/lists", "tui/mark", "tui/mention", "tui/message", "tui/page", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/reader", "tui/rewind", "tui/terminal", "tui/transcript", "tui/undoing"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
