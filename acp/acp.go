@@ -18,16 +18,16 @@ import (
 type Host interface {
 	// Open opens a session and joins it with face, to which it replays the conversation if
 	// o.Replay. Nothing of two sessions is shared.
-	Open(ctx context.Context, o Opening, face Face) (Session, error)
+	Open(ctx context.Context, o OpenRequest, face Face) (Session, error)
 	// List returns the saved sessions of a folder, or of all with "", last used first, and what
 	// to call it with for the next ones ("": there are no more).
-	List(ctx context.Context, folder, cursor string) (list []Saved, next string, err error)
+	List(ctx context.Context, folder, cursor string) (list []SavedSession, next string, err error)
 	// Delete removes a saved session.
 	Delete(ctx context.Context, id string) error
 }
 
-// Opening says which session to open, and where.
-type Opening struct {
+// OpenRequest says which session to open, and where.
+type OpenRequest struct {
 	// Folder is the absolute working folder, More are further folders that commands may write.
 	Folder string
 	More   []string
@@ -49,8 +49,8 @@ type ToolServer struct {
 	URL    string
 }
 
-// Saved is a session on disk.
-type Saved struct {
+// SavedSession is a session on disk.
+type SavedSession struct {
 	ID, Folder, Title, Updated string
 }
 

@@ -38,7 +38,7 @@ func (h *fakeHost) note(format string, args ...any) {
 	h.did = append(h.did, fmt.Sprintf(format, args...))
 }
 
-func (h *fakeHost) Open(_ context.Context, o Opening, face Face) (Session, error) {
+func (h *fakeHost) Open(_ context.Context, o OpenRequest, face Face) (Session, error) {
 	if h.loading != nil && o.Session != "" {
 		<-h.loading
 		if h.busy.Swap(true) {
@@ -55,7 +55,7 @@ func (h *fakeHost) Open(_ context.Context, o Opening, face Face) (Session, error
 	return &fakeSession{host: h, face: face, id: id, values: map[string]string{"mode": "a", "fast": "a", "model": "a"}}, nil
 }
 
-func (h *fakeHost) List(context.Context, string, string) ([]Saved, string, error) {
+func (h *fakeHost) List(context.Context, string, string) ([]SavedSession, string, error) {
 	return nil, "", nil
 }
 func (h *fakeHost) Delete(context.Context, string) error { return nil }

@@ -22,10 +22,10 @@ import (
 // askHost keeps how sessions were opened.
 type askHost struct {
 	fakeHost
-	opened []Opening
+	opened []OpenRequest
 }
 
-func (h *askHost) Open(ctx context.Context, o Opening, face Face) (Session, error) {
+func (h *askHost) Open(ctx context.Context, o OpenRequest, face Face) (Session, error) {
 	h.opened = append(h.opened, o)
 	return h.fakeHost.Open(ctx, o, face)
 }

@@ -150,11 +150,11 @@ func (p serverParams) server() (ToolServer, *Error) {
 
 // read reads the parameters of a request that opens a session. A list may be null. Only resume may
 // leave the servers out.
-func (p *openParams) read(params json.RawMessage, resume bool) (Opening, *Error) {
+func (p *openParams) read(params json.RawMessage, resume bool) (OpenRequest, *Error) {
 	if err := decode(params, p); err != nil {
-		return Opening{}, err
+		return OpenRequest{}, err
 	}
-	o := Opening{Folder: p.Cwd, More: p.AdditionalDirectories, Session: p.SessionID}
+	o := OpenRequest{Folder: p.Cwd, More: p.AdditionalDirectories, Session: p.SessionID}
 	if p.McpServers == nil {
 		if !resume {
 			return o, errorf(codeParams, "mcpServers is missing")
@@ -205,7 +205,7 @@ func (s *server) resumeSession(m jsonrpc.Message) *Error {
 	return s.continueSession(m, o)
 }
 
-func (s *server) continueSession(m jsonrpc.Message, o Opening) *Error {
+func (s *server) continueSession(m jsonrpc.Message, o OpenRequest) *Error {
 	if o.Session == "" {
 		return errorf(codeParams, "sessionId is missing")
 	}

@@ -64,7 +64,7 @@ type openResult struct {
 }
 
 // opening begins to open a session.
-func (s *server) opening(m jsonrpc.Message, o Opening) *Error {
+func (s *server) opening(m jsonrpc.Message, o OpenRequest) *Error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (s *server) opening(m jsonrpc.Message, o Opening) *Error {
 	return nil
 }
 
-func (o Opening) check() *Error {
+func (o OpenRequest) check() *Error {
 	for _, dir := range append([]string{o.Folder}, o.More...) {
 		if !path.IsAbs(dir) {
 			return errorf(codeParams, "%q is not an absolute path", dir)

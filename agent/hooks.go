@@ -165,7 +165,7 @@ func (c *toolCall) questioned(ctx context.Context, q *approvals.Request) string 
 	if !a.cfg.Hooks.Has(hooks.Question) {
 		return ""
 	}
-	answer := fire(ctx, a, hooks.Input{Event: hooks.Question, Call: c.about(), Asked: &hooks.Asked{
+	answer := fire(ctx, a, hooks.Input{Event: hooks.Question, Call: c.about(), Asked: &hooks.QuestionInput{
 		Title: q.Title, Wanted: q.Grant, Denials: q.Denials, Justification: q.Justification, Held: q.Held,
 	}})
 	for _, text := range answer.Words {

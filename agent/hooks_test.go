@@ -23,7 +23,7 @@ func hookedBy(t *testing.T, r rig, says map[hooks.Event]string) *[]string {
 	t.Helper()
 	var mu sync.Mutex
 	var ran []string
-	o := hooks.Options{Run: func(_ context.Context, h hooks.Hook, stdin []byte) hooks.Ended {
+	o := hooks.Options{Run: func(_ context.Context, h hooks.Hook, stdin []byte) hooks.Exit {
 		mu.Lock()
 		defer mu.Unlock()
 		if !json.Valid(stdin) {
@@ -33,7 +33,7 @@ func hookedBy(t *testing.T, r rig, says map[hooks.Event]string) *[]string {
 		if says[h.Event] == "panic" {
 			panic("oops")
 		}
-		return hooks.Ended{Stdout: []byte(says[h.Event])}
+		return hooks.Exit{Stdout: []byte(says[h.Event])}
 	}}
 	for _, e := range hooks.Events() {
 		if says[e] == "" {

@@ -23,7 +23,7 @@ import (
 const mostLasting, maxLasting = 8, 16 << 10
 
 // put adds the answer Always to a question where it can be offered, and stores the question.
-func (g *Gate) put(q asked) *Request {
+func (g *Gate) put(q openQuestion) *Request {
 	q.pin(g.opts.Content)
 	if g.opts.Save == nil || q.Action.Kind == word.KindInput || q.Overwrites {
 		return g.open.put(q)
@@ -71,7 +71,7 @@ func (g *Gate) Ruled(r *Request) (Permit, bool) {
 }
 
 // checked returns the state under the rules in text, or why they cannot answer q.
-func (g *Gate) checked(q asked, text string) (decide.State, *Refusal) {
+func (g *Gate) checked(q openQuestion, text string) (decide.State, *Refusal) {
 	if len(text) > maxLasting {
 		return decide.State{}, refuse("the rules are longer than 16 KiB")
 	}
@@ -103,7 +103,7 @@ func (g *Gate) checked(q asked, text string) (decide.State, *Refusal) {
 // save saves the rules of an answer, and they apply at once. Empty text means the rules as shown.
 // If saving fails, the answer counts for the session, or once if the text was edited, because an
 // edited rule may expire. r then says so.
-func (g *Gate) save(q asked, r *Request, text string) (Decision, *Refusal) {
+func (g *Gate) save(q openQuestion, r *Request, text string) (Decision, *Refusal) {
 	if q.Lasting == nil {
 		return Deny, refuse("the answer always was not offered")
 	}
@@ -129,7 +129,7 @@ func (g *Gate) save(q asked, r *Request, text string) (Decision, *Refusal) {
 }
 
 // check is Lasting.Check.
-func (g *Gate) check(q asked, text string) (rules.Replay, error) {
+func (g *Gate) check(q openQuestion, text string) (rules.Replay, error) {
 	wide, refusal := g.checked(q, text)
 	if refusal != nil {
 		return rules.Replay{}, errors.New(refusal.Reason)
@@ -143,7 +143,7 @@ func (g *Gate) check(q asked, text string) (rules.Replay, error) {
 		folder = ""
 	}
 	now := g.state()
-	p := replaying{at: g.ledger.at, now: now, wide: wide, base: now.Base(), known: map[string]bool{}, grants: map[string]string{}}
+	p := comparison{at: g.ledger.at, now: now, wide: wide, base: now.Base(), known: map[string]bool{}, grants: map[string]string{}}
 	p.commands = slices.ContainsFunc(list, func(r *rules.Rule) bool { return len(r.Words) > 0 })
 	wanted := len(q.Grant.Write) + len(q.Grant.Read) + len(q.Grant.Hosts) // by a yes to all of it
 	if p.commands {
@@ -172,7 +172,7 @@ func (g *Gate) check(q asked, text string) (rules.Replay, error) {
 func oneLine(command string) string { return strings.Join(strings.Fields(command), " ") }
 
 // replaying compares a state with one that has more rules.
-type replaying struct {
+type comparison struct {
 	at        places
 	now, wide decide.State
 	base      sandbox.Policy
@@ -183,7 +183,7 @@ type replaying struct {
 }
 
 // allowed reports whether the rules allow a command that was not allowed before.
-func (p replaying) allowed(command string) bool {
+func (p comparison) allowed(command string) bool {
 	if !p.commands || command == "" {
 		return false
 	}
@@ -198,7 +198,7 @@ func (p replaying) allowed(command string) bool {
 
 // opened says which of the needs of an earlier command the rules answer in addition. The
 // command itself is a need without a kind, and the host of a page has the kind of a fetch.
-func (p replaying) opened(command string, needs []sandbox.Denial) (out []string) {
+func (p comparison) opened(command string, needs []sandbox.Denial) (out []string) {
 	for _, d := range needs {
 		switch d.Kind {
 		case "":
@@ -222,7 +222,7 @@ func (p replaying) opened(command string, needs []sandbox.Denial) (out []string)
 }
 
 // grant says what the rules grant in addition to a denial of an earlier command.
-func (p replaying) grant(command string, d sandbox.Denial) string {
+func (p comparison) grant(command string, d sandbox.Denial) string {
 	key := sandbox.Denial{Kind: d.Kind, Target: d.Target}
 	if d.Kind == sandbox.KindNetwork {
 		key.Target = named.WithPort(command, d.Target) // a command may name the port

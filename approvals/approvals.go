@@ -16,7 +16,7 @@ import (
 // What callers of the gate need of the rooms below.
 type (
 	Action     = decide.Action
-	Running    = decide.Running
+	Running    = decide.Job
 	Wish       = decide.Wish
 	ServerCall = decide.ServerCall
 	Mode       = decide.Mode

@@ -109,11 +109,11 @@ type Gate struct {
 // questions are the open questions.
 type questions struct {
 	mu   sync.Mutex
-	byID map[string]asked // guarded by mu
+	byID map[string]openQuestion // guarded by mu
 }
 
-// asked is an open question.
-type asked struct {
+// openQuestion is an open question.
+type openQuestion struct {
 	Request
 	// bound is what a yes is bound to beside words, and names what the decision looked at.
 	bound *content.Binding
@@ -208,7 +208,7 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 		g.ledger.count(s, a, d)
 		p := mint(a, d.Policy)
 		if seen.Answered && d.Policy.Unconfined {
-			p.check = g.recheck(asked{Request: Request{Action: a, Widest: true}, bound: &bound, asks: asks})
+			p.check = g.recheck(openQuestion{Request: Request{Action: a, Widest: true}, bound: &bound, asks: asks})
 		}
 		return p, nil, nil
 	}
@@ -234,7 +234,7 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 	if len(d.News)+len(why) > 0 {
 		g.ledger.askedAgain(a)
 	}
-	q := asked{Request: r, names: names, mode: s.Mode, wants: d.Wants(), about: d.About, edits: d.Edits, asks: asks, again: again}
+	q := openQuestion{Request: r, names: names, mode: s.Mode, wants: d.Wants(), about: d.About, edits: d.Edits, asks: asks, again: again}
 	if r.Widest {
 		q.bound = &bound
 	}
@@ -252,7 +252,7 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 // held is nil, only on-failure asks. Where all of it was granted while the command ran, Ruled answers the question: a yes
 // "once" holds while the same command is repeated.
 func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Request {
-	wish, q := suggested(a, v.Suggest), asked{wants: true}
+	wish, q := suggested(a, v.Suggest), openQuestion{wants: true}
 	if held != nil {
 		q.given = held.Given
 	}
@@ -300,7 +300,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 }
 
 // keeping adds to p what the action was granted in its earlier runs.
-func (q asked) keeping(s decide.State, p sandbox.Policy) sandbox.Policy {
+func (q openQuestion) keeping(s decide.State, p sandbox.Policy) sandbox.Policy {
 	for _, gr := range q.given {
 		p = p.With(s.Places.Standing(gr))
 	}
@@ -308,12 +308,12 @@ func (q asked) keeping(s decide.State, p sandbox.Policy) sandbox.Policy {
 }
 
 // put stores q as asked, and returns a deep copy of its request.
-func (o *questions) put(q asked) *Request {
+func (o *questions) put(q openQuestion) *Request {
 	q.Options = ask.Numbered(q.Options)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.byID == nil {
-		o.byID = map[string]asked{}
+		o.byID = map[string]openQuestion{}
 	}
 	r := q.Request
 	o.byID[r.ID] = q
@@ -328,7 +328,7 @@ func (o *questions) put(q asked) *Request {
 }
 
 // take removes the question and returns it: each is settled at most once.
-func (o *questions) take(id string) (asked, bool) {
+func (o *questions) take(id string) (openQuestion, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	q, ok := o.byID[id]

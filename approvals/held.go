@@ -46,7 +46,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	if s.Refuses(topics) {
 		return sandbox.Grant{}, nil, &Refusal{Reason: s.Why(topics), Hint: remedy(g, heldHint(g, a, w.Grant)), Request: &r}
 	}
-	q := asked{Request: r, names: g.heldNames(a, d, nil), mode: s.Mode, wants: true, about: topics}
+	q := openQuestion{Request: r, names: g.heldNames(a, d, nil), mode: s.Mode, wants: true, about: topics}
 	q.answers = func(s decide.State) (sandbox.Policy, bool) {
 		_, ok := s.Allows(a, d, nil)
 		return sandbox.Policy{}, ok
@@ -64,7 +64,7 @@ func (g *Gate) lossOf(s decide.State, a Action, d sandbox.Denial) (sandbox.Grant
 	if s.Mode == Never {
 		return sandbox.Grant{}, nil, &Refusal{Reason: s.Why(0), Hint: remedy(g, g.run(lossFlag)), Request: &r}
 	}
-	return sandbox.Grant{}, g.open.put(asked{Request: r, mode: s.Mode, wants: true}), nil
+	return sandbox.Grant{}, g.open.put(openQuestion{Request: r, mode: s.Mode, wants: true}), nil
 }
 
 // Granted returns the grant under which a held call of a running command may proceed without

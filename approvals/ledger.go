@@ -100,7 +100,7 @@ func (l *Ledger) ofSettings() []ledger.Entry {
 // Beyond lists what a running command may access and a new command may not. It starts from the
 // policy and grants of the running command, without what was revoked. The ID of an entry contains
 // what it opens, so an ID is never reused for something else.
-func (l *Ledger) Beyond(started sandbox.Policy, granted []sandbox.Grant, revoked []sandbox.Closing) []ledger.Entry {
+func (l *Ledger) Beyond(started sandbox.Policy, granted []sandbox.Grant, revoked []sandbox.Revocation) []ledger.Entry {
 	if started.Unconfined {
 		return nil
 	}
@@ -328,7 +328,7 @@ func (l *Ledger) Revoke(id string) (revocation, bool) {
 
 // Closing returns what running commands lose when g is revoked. They keep what is still open to new
 // commands or by a rule.
-func (l *Ledger) Closing(g sandbox.Grant) sandbox.Closing {
+func (l *Ledger) Closing(g sandbox.Grant) sandbox.Revocation {
 	var ruled sandbox.Grant
 	for _, r := range l.rules.Load().At(l.opts.Now()).Rules() {
 		gr := ruleGrant(r)
@@ -339,11 +339,11 @@ func (l *Ledger) Closing(g sandbox.Grant) sandbox.Closing {
 	return l.closing(open, g)
 }
 
-func (l *Ledger) closing(open sandbox.Policy, g sandbox.Grant) sandbox.Closing {
+func (l *Ledger) closing(open sandbox.Policy, g sandbox.Grant) sandbox.Revocation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closings++
-	return sandbox.Closing{Grant: g, Open: open, Number: l.closings}
+	return sandbox.Revocation{Grant: g, Open: open, Number: l.closings}
 }
 
 func (l *Ledger) revision() int {

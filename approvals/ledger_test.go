@@ -199,7 +199,7 @@ func TestBeyond(t *testing.T) {
 	started := g.Base().With(once)
 	held := sandbox.Grant{Sockets: []string{"/run/s"}}
 	lines := func(revoked ...sandbox.Grant) (out []string) {
-		var back []sandbox.Closing
+		var back []sandbox.Revocation
 		for _, gr := range revoked {
 			back = append(back, g.Ledger().Closing(gr))
 		}
@@ -208,7 +208,7 @@ func TestBeyond(t *testing.T) {
 		}
 		return out
 	}
-	ids := func(revoked ...sandbox.Closing) (out []string) {
+	ids := func(revoked ...sandbox.Revocation) (out []string) {
 		for _, e := range g.Ledger().Beyond(started, []sandbox.Grant{held}, revoked) {
 			out = append(out, e.ID)
 		}

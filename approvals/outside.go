@@ -122,7 +122,7 @@ func outside(s decide.State, a Action) (ledger.Entry, bool) {
 
 // pin binds a question to each entry that it names and the folder of that, and one about an edit to the
 // content that the person sees changed.
-func (q *asked) pin(source content.Source) {
+func (q *openQuestion) pin(source content.Source) {
 	if source == nil || q.bound != nil {
 		return
 	}
@@ -145,7 +145,7 @@ func (q *asked) pin(source content.Source) {
 }
 
 // moved lists what is not as it was when the question was shown.
-func (g *Gate) moved(s decide.State, asked asked) []string {
+func (g *Gate) moved(s decide.State, asked openQuestion) []string {
 	source := g.opts.Content
 	if source == nil || asked.bound == nil {
 		return nil
@@ -158,7 +158,7 @@ func (g *Gate) moved(s decide.State, asked asked) []string {
 }
 
 // recheck returns what compares once more, as the action starts, what its permit is bound to.
-func (g *Gate) recheck(asked asked) func() error {
+func (g *Gate) recheck(asked openQuestion) func() error {
 	if g.opts.Content == nil || asked.bound == nil || asked.Held {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (g *Gate) recheck(asked asked) func() error {
 }
 
 // again refuses a yes for why. Again then looks at the files, so nothing may wait for its caller.
-func (g *Gate) again(q asked, why string) *Refusal {
+func (g *Gate) again(q openQuestion, why string) *Refusal {
 	if q.Held || q.AfterFailure || q.again > mostAgain {
 		return refuse("%s", why)
 	}

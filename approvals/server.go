@@ -16,7 +16,7 @@ func (l *Ledger) ServerPolicy(server string, p sandbox.Policy) sandbox.Policy {
 }
 
 // Lapsed returns what a running server loses of the grants given when now is its ServerPolicy.
-func (l *Ledger) Lapsed(now sandbox.Policy, given []sandbox.Grant) sandbox.Closing {
+func (l *Ledger) Lapsed(now sandbox.Policy, given []sandbox.Grant) sandbox.Revocation {
 	var lost sandbox.Grant
 	for _, g := range given {
 		g = g.Clone()

@@ -29,13 +29,13 @@ func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 }
 
 // answer checks ans against the question and remembers an answer for the session.
-func (g *Gate) answer(r *Request, ans Answer) (asked, sandbox.Grant, error) {
+func (g *Gate) answer(r *Request, ans Answer) (openQuestion, sandbox.Grant, error) {
 	if r == nil {
-		return asked{}, sandbox.Grant{}, refuse("nothing was asked")
+		return openQuestion{}, sandbox.Grant{}, refuse("nothing was asked")
 	}
 	q, ok := g.open.take(r.ID)
 	if !ok {
-		return asked{}, sandbox.Grant{}, refuse("this question is not open")
+		return openQuestion{}, sandbox.Grant{}, refuse("this question is not open")
 	}
 	g.said(q.Request, ans)
 	if refusal := g.noInWords(q.Request, ans); refusal != nil {
@@ -151,7 +151,7 @@ func yes(s decide.State, base sandbox.Policy, asked Request, ans Answer) (sandbo
 }
 
 // remember stores an answer for the session, bound to exactly what was shown.
-func (g *Gate) remember(asked asked, d Decision, grant sandbox.Grant) {
+func (g *Gate) remember(asked openQuestion, d Decision, grant sandbox.Grant) {
 	a := asked.Action
 	e := ledger.Entry{Origin: ledger.Question, Source: asked.ID, Title: asked.Title, Justification: asked.Justification}
 	switch {

@@ -50,8 +50,8 @@ func (g *Gate) Met(a Action, v sandbox.Verdict, by Action, passed sandbox.Verdic
 	return by.Kind == word.KindCommand && !passed.Failed && !slices.ContainsFunc(passed.Denials, again) && refusedIn(g.ledger.at.seen.Home, a, needs).DoneBy(by.Command)
 }
 
-func refusedIn(home string, a Action, denials []sandbox.Denial) *named.Refused {
-	return &named.Refused{Text: a.Command, Folder: a.Folder, Home: home, Denials: denials}
+func refusedIn(home string, a Action, denials []sandbox.Denial) *named.RefusedCommand {
+	return &named.RefusedCommand{Text: a.Command, Folder: a.Folder, Home: home, Denials: denials}
 }
 
 // suggested returns a suggestion as a request of a.

@@ -35,8 +35,8 @@ type snippet struct {
 	} `toml:"sandbox"`
 }
 
-// opening collects settings that open something. It tries each on the policy that it leads to.
-type opening struct {
+// grantWriter collects settings that open something. It tries each on the policy that it leads to.
+type grantWriter struct {
 	home, command string
 	// denials are refused calls that must pass then.
 	denials []sandbox.Denial
@@ -47,7 +47,7 @@ type opening struct {
 }
 
 // add appends value to the list of the setting key if that accepts it and opens then holds.
-func (o *opening) add(key string, list *[]string, value string, opens func(sandbox.Policy) error) error {
+func (o *grantWriter) add(key string, list *[]string, value string, opens func(sandbox.Policy) error) error {
 	before := *list
 	if slices.Contains(before, value) {
 		return nil
@@ -70,7 +70,7 @@ func (o *opening) add(key string, list *[]string, value string, opens func(sandb
 }
 
 // write adds target, or else the nearest folder around it that may be suggested, is accepted and helps.
-func (o *opening) write(target string, add func(path string, opens func(sandbox.Policy) error) error) {
+func (o *grantWriter) write(target string, add func(path string, opens func(sandbox.Policy) error) error) {
 	opened := target
 	opens := func(p sandbox.Policy) error {
 		for _, d := range append(o.denials, sandbox.Denial{Kind: sandbox.KindWrite, Target: target}) {
@@ -97,7 +97,7 @@ func (o *opening) write(target string, add func(path string, opens func(sandbox.
 }
 
 // emptied reports whether the absent folder at path was emptied and removed.
-func (o *opening) emptied(path string) bool {
+func (o *grantWriter) emptied(path string) bool {
 	return slices.ContainsFunc(o.denials, func(d sandbox.Denial) bool { return d.Target == path && removes(d) }) &&
 		slices.ContainsFunc(o.denials, func(d sandbox.Denial) bool { return d.Target != path && sandbox.Covers(path, d.Target) })
 }
@@ -108,7 +108,7 @@ func removes(d sandbox.Denial) bool {
 }
 
 // commands adds what needs opens to commands. name writes a path.
-func (o *opening) commands(s *Sandbox, files sandbox.FileSystem, needs sandbox.Grant, name func(string) string) {
+func (o *grantWriter) commands(s *Sandbox, files sandbox.FileSystem, needs sandbox.Grant, name func(string) string) {
 	for _, target := range needs.Write {
 		o.write(target, func(p string, opens func(sandbox.Policy) error) error {
 			mode, err := files.Lstat(p)
@@ -125,7 +125,7 @@ func (o *opening) commands(s *Sandbox, files sandbox.FileSystem, needs sandbox.G
 }
 
 // reach adds the hosts and sockets of needs to the settings of a table.
-func (o *opening) reach(needs sandbox.Grant, table string, hosts, sockets *[]string, name func(string) string) {
+func (o *grantWriter) reach(needs sandbox.Grant, table string, hosts, sockets *[]string, name func(string) string) {
 	for _, h := range needs.Hosts {
 		if err := o.add(table+"allow_hosts", hosts, named.WithPort(o.command, h.String()), nil); err != nil {
 			o.left = append(o.left, h.String()+": "+err.Error())
@@ -141,7 +141,7 @@ func (o *opening) reach(needs sandbox.Grant, table string, hosts, sockets *[]str
 // Write formats needs, the refused calls of which are denials, as settings over c. It tests each line, and
 // leaves out what Policy would refuse and what would not help.
 func Write(c Config, at Place, needs sandbox.Grant, denials []sandbox.Denial) (Snippet, error) {
-	o := opening{home: at.Home, denials: denials, policy: func() (sandbox.Policy, error) { return Policy(c, at) }}
+	o := grantWriter{home: at.Home, denials: denials, policy: func() (sandbox.Policy, error) { return Policy(c, at) }}
 	s := &c.Sandbox
 	o.commands(s, at.Files, needs, at.tilde)
 	out := Snippet{Left: o.left}
@@ -164,7 +164,7 @@ var openingFlags = map[string]string{
 // A host that was only looked up gets the port that the command names, or the usual one.
 func (at Place) Flags(c Config, command string, needs sandbox.Grant, denials []sandbox.Denial) (flags []Flag, left []string) {
 	dirs, files := len(c.Sandbox.AddDirs), len(c.Sandbox.AddFiles)
-	o := opening{home: at.Home, denials: denials, command: command}
+	o := grantWriter{home: at.Home, denials: denials, command: command}
 	o.policy = func() (sandbox.Policy, error) {
 		typed := c
 		typed.origins = maps.Collect(maps.All(c.origins))
@@ -186,7 +186,7 @@ func (at Place) Flags(c Config, command string, needs sandbox.Grant, denials []s
 // list. It tests each as Write does. own is as in ServerPolicy.
 func (at Place) ServerNeeds(c Config, s server.Settings, own string, needs sandbox.Grant, denials []sandbox.Denial) (lists map[string][]string, left []string) {
 	const table = "mcp.servers.NAME.sandbox."
-	o := opening{home: at.Home, denials: denials, policy: func() (sandbox.Policy, error) { return ServerPolicy(c, at, s, own, nil) }}
+	o := grantWriter{home: at.Home, denials: denials, policy: func() (sandbox.Policy, error) { return ServerPolicy(c, at, s, own, nil) }}
 	for _, name := range needs.Read {
 		if err := o.add(table+"read", &s.Sandbox.Read, at.tilde(name), nil); err != nil {
 			o.left = append(o.left, name+": "+err.Error())

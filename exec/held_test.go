@@ -43,12 +43,12 @@ func (p *slowProcess) work(d time.Duration) {
 	case <-p.killed:
 	}
 }
-func (p *slowProcess) Wait() (sandbox.Status, error)          { <-p.ended; return sandbox.Status{}, nil }
-func (p *slowProcess) Kill()                                  { close(p.killed) }
-func (p *slowProcess) Signal(int) error                       { return nil }
-func (p *slowProcess) Refused() []sandbox.Denial              { return nil }
-func (p *slowProcess) Trace() sandbox.Trace                   { return sandbox.Trace{} }
-func (p *slowProcess) Revoke(sandbox.Closing) sandbox.Revoked { return sandbox.Kept }
+func (p *slowProcess) Wait() (sandbox.Status, error)                  { <-p.ended; return sandbox.Status{}, nil }
+func (p *slowProcess) Kill()                                          { close(p.killed) }
+func (p *slowProcess) Signal(int) error                               { return nil }
+func (p *slowProcess) Refused() []sandbox.Denial                      { return nil }
+func (p *slowProcess) Trace() sandbox.Trace                           { return sandbox.Trace{} }
+func (p *slowProcess) Revoke(sandbox.Revocation) sandbox.RevokeResult { return sandbox.Kept }
 
 // slowHolder takes some time for each call.
 type slowHolder struct{}

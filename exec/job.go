@@ -21,7 +21,7 @@ type Job struct {
 	id      int
 	about   Background
 	held    *callHolder
-	running *running
+	running *execution
 	// ctx ends when the command is to end; done is closed when all its processes are gone.
 	ctx    context.Context
 	cancel context.CancelFunc

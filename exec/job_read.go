@@ -22,8 +22,8 @@ type Wait struct {
 	Sink Sink
 }
 
-// Reading is what a job printed since the last reading.
-type Reading struct {
+// JobOutput is what a job printed since the last reading.
+type JobOutput struct {
 	// Output is the new output only: Total counts it. Spill has all output of the job.
 	Output Output
 	// Refused is what the sandbox denied since the last reading, as far as that is known
@@ -40,13 +40,13 @@ type Reading struct {
 
 // Read waits as w says and returns what was printed since the last read. It returns at
 // once when ctx ends, or when Most is 0.
-func (j *Job) Read(ctx context.Context, w Wait) Reading {
+func (j *Job) Read(ctx context.Context, w Wait) JobOutput {
 	clock := newWallClock(max(w.Most, 1))
 	defer clock.end()
 	return j.read(ctx, w, clock)
 }
 
-func (j *Job) read(ctx context.Context, w Wait, clock *wallClock) Reading {
+func (j *Job) read(ctx context.Context, w Wait, clock *wallClock) JobOutput {
 	j.mu.Lock()
 	r := reader{job: j, wait: w, base: j.at, at: j.at, rest: time.NewTimer(time.Hour)}
 	j.mu.Unlock()
@@ -136,7 +136,7 @@ func (j *Job) refused() []sandbox.Denial {
 }
 
 // taken returns the unread output and marks it as read.
-func (j *Job) taken(found bool) Reading {
+func (j *Job) taken(found bool) JobOutput {
 	j.mu.Lock()
 	data := j.window.from(j.at)
 	end := j.window.end()
@@ -152,7 +152,7 @@ func (j *Job) taken(found bool) Reading {
 	}
 	o.Skipped = o.Total - int64(len(o.Head)) - int64(len(o.Tail))
 	j.at = end
-	r := Reading{Found: found, Refused: j.refused(), Running: !j.ended, Outcome: j.outcome, Err: j.err}
+	r := JobOutput{Found: found, Refused: j.refused(), Running: !j.ended, Outcome: j.outcome, Err: j.err}
 	if j.reported {
 		r.Outcome.Changed = sandbox.Changes{} // reported before
 	}

@@ -84,7 +84,7 @@ type Info struct {
 	// lists what was revoked from it since then.
 	Policy  sandbox.Policy
 	Granted []sandbox.Grant
-	Revoked []sandbox.Closing
+	Revoked []sandbox.Revocation
 	// Starting: Start has not returned, and more may be granted.
 	Starting bool
 	Started  time.Time
@@ -107,7 +107,7 @@ var (
 // Start starts b under p and reads as w says. If the command ends meanwhile,
 // Reading.Running is false and there is no job. The end of ctx kills the command until
 // Start returns, and has no effect afterwards.
-func (l *Jobs) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait) (*Job, Reading, error) {
+func (l *Jobs) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait) (*Job, JobOutput, error) {
 	call, over := context.WithCancel(ctx)
 	defer over()
 	clock := newWallClock(max(w.Most, 1))
@@ -119,7 +119,7 @@ func (l *Jobs) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait
 	}
 	s, err := l.begin(ctx, p, b, held)
 	if err != nil {
-		return nil, Reading{}, err
+		return nil, JobOutput{}, err
 	}
 	reading := s.read(ctx, w, clock)
 	if ctx.Err() != nil && reading.Running {
@@ -171,7 +171,7 @@ func (l *Jobs) enter() (int, error) {
 	return l.last, nil
 }
 
-// running counts the running jobs; mu is held.
+// execution counts the running jobs; mu is held.
 func (l *Jobs) running() int {
 	n := 0
 	for _, s := range l.list {

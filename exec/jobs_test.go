@@ -46,7 +46,7 @@ type jobs struct {
 	dir    string
 }
 
-func (s *jobs) start(b exec.Background, w exec.Wait) (*exec.Job, exec.Reading) {
+func (s *jobs) start(b exec.Background, w exec.Wait) (*exec.Job, exec.JobOutput) {
 	s.t.Helper()
 	got, reading, err := s.Start(context.Background(), s.policy, b, w)
 	if err != nil {

@@ -75,7 +75,7 @@ func (Plain) Start(ctx context.Context, _ resolved.Policy, cmd sandbox.Command, 
 		return nil, cannot("descriptors", err)
 	}
 	marker := newMarker()
-	p := &plainProcess{foreground: cmd.Foreground, marker: marker, unwatched: unwatched{gone: make(chan struct{})}}
+	p := &plainProcess{foreground: cmd.Foreground, marker: marker, noTrace: noTrace{gone: make(chan struct{})}}
 	started := make(chan error)
 	attr := &os.ProcAttr{Dir: cmd.Dir, Env: append(cmd.Env[:len(cmd.Env):len(cmd.Env)], marker), Files: files, Sys: plainAttr(cmd.Foreground)}
 	if cmd.Terminal {
@@ -107,27 +107,27 @@ func lookUp(cmd sandbox.Command) (string, error) {
 	return "", &sandbox.StartError{Code: sandbox.ExitNotFound, Stage: "exec", Err: err}
 }
 
-// unwatched is what the processes of this backend share: nothing sees what they are refused.
-type unwatched struct {
+// noTrace is what the processes of this backend share: nothing sees what they are refused.
+type noTrace struct {
 	unhook func() bool
 	// gone is closed when the process and all it left behind are dead; status is set by then.
 	gone   chan struct{}
 	status sandbox.Status
 }
 
-func (u *unwatched) Wait() (sandbox.Status, error) {
+func (u *noTrace) Wait() (sandbox.Status, error) {
 	<-u.gone
 	u.unhook()
 	return u.status, nil
 }
 
-func (u *unwatched) Refused() []sandbox.Denial              { return nil }
-func (u *unwatched) Revoke(sandbox.Closing) sandbox.Revoked { return sandbox.Kept }
-func (u *unwatched) Trace() sandbox.Trace                   { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
+func (u *noTrace) Refused() []sandbox.Denial                      { return nil }
+func (u *noTrace) Revoke(sandbox.Revocation) sandbox.RevokeResult { return sandbox.Kept }
+func (u *noTrace) Trace() sandbox.Trace                           { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
 
 // plainProcess is an unconfined command.
 type plainProcess struct {
-	unwatched
+	noTrace
 	foreground bool
 	// marker is an environment variable that all descendants inherit.
 	marker string
@@ -204,7 +204,7 @@ func startInside(ctx context.Context, cmd sandbox.Command) (sandbox.Process, err
 		in.Close()
 		return nil, cannot("file worker", err)
 	}
-	w := &insideWorker{unwatched{gone: make(chan struct{})}, in, out}
+	w := &insideWorker{noTrace{gone: make(chan struct{})}, in, out}
 	go func() { // ends with its input, which Kill closes
 		defer close(w.gone)
 		if fileworker.Serve(in, out) != nil {
@@ -218,7 +218,7 @@ func startInside(ctx context.Context, cmd sandbox.Command) (sandbox.Process, err
 
 // insideWorker is a file worker that runs in a goroutine.
 type insideWorker struct {
-	unwatched
+	noTrace
 	in, out *os.File
 }
 

@@ -10,17 +10,17 @@ import (
 // commands are the running commands, so that grants can be revoked from them.
 type commands struct {
 	mu   sync.Mutex
-	list map[*running]bool // guarded by mu
+	list map[*execution]bool // guarded by mu
 	// revoked lists what was revoked from all commands, oldest first; guarded by mu.
-	revoked []sandbox.Closing
+	revoked []sandbox.Revocation
 }
 
 // add adds a command that starts. Revocations since the decision about it will be applied to it.
-func (c *commands) add(run *running) {
+func (c *commands) add(run *execution) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.list == nil {
-		c.list = map[*running]bool{}
+		c.list = map[*execution]bool{}
 	}
 	c.list[run] = true
 	for _, back := range c.revoked {
@@ -33,7 +33,7 @@ func (c *commands) add(run *running) {
 	}
 }
 
-func (c *commands) remove(run *running) {
+func (c *commands) remove(run *execution) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.list, run)
@@ -41,7 +41,7 @@ func (c *commands) remove(run *running) {
 
 // started sets the process of a command, and applies the revocations that were made while it
 // started.
-func (c *commands) started(run *running, proc sandbox.Process) {
+func (c *commands) started(run *execution, proc sandbox.Process) {
 	c.mu.Lock()
 	run.proc = proc
 	late := run.revoked
@@ -54,11 +54,11 @@ func (c *commands) started(run *running, proc sandbox.Process) {
 
 // serves reports whether run is that of a Service, which has a policy of its own: see
 // Service.Revoke.
-func (run *running) serves() bool { return run.command.served != nil }
+func (run *execution) serves() bool { return run.command.served != nil }
 
 // Revoke takes back what back lists from every running command, including jobs, if possible. It
 // leaves services alone. It returns the number of affected commands, and the combined result.
-func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked) {
+func (r *Runner) Revoke(back sandbox.Revocation) (running int, out sandbox.RevokeResult) {
 	if back.Empty() {
 		return 0, out
 	}
@@ -100,10 +100,10 @@ func (r *Runner) Revoke(back sandbox.Closing) (running int, out sandbox.Revoked)
 }
 
 // Revoke takes back what back lists from one job. It returns false if the job does not exist or has ended.
-func (l *Jobs) Revoke(id int, back sandbox.Closing) (sandbox.Revoked, bool) {
+func (l *Jobs) Revoke(id int, back sandbox.Revocation) (sandbox.RevokeResult, bool) {
 	j := l.Find(id)
 	if j == nil || !j.lives() {
-		return sandbox.Revoked{}, false
+		return sandbox.RevokeResult{}, false
 	}
 	live := &l.runner.live
 	live.mu.Lock()
@@ -113,7 +113,7 @@ func (l *Jobs) Revoke(id int, back sandbox.Closing) (sandbox.Revoked, bool) {
 }
 
 // takenFrom returns what was revoked from a command.
-func (c *commands) takenFrom(run *running) []sandbox.Closing {
+func (c *commands) takenFrom(run *execution) []sandbox.Revocation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(run.taken)

@@ -16,21 +16,21 @@ import (
 type revocable struct {
 	exec.Plain
 	starting func()
-	taken    chan sandbox.Closing
+	taken    chan sandbox.Revocation
 }
 
 type revocableProcess struct {
 	*slowProcess
-	taken chan sandbox.Closing
+	taken chan sandbox.Revocation
 }
 
 func (p revocableProcess) Kill() { p.killed <- struct{}{} }
 
 func (p revocableProcess) Wait() (sandbox.Status, error) { <-p.killed; return sandbox.Status{}, nil }
 
-func (p revocableProcess) Revoke(g sandbox.Closing) sandbox.Revoked {
+func (p revocableProcess) Revoke(g sandbox.Revocation) sandbox.RevokeResult {
 	p.taken <- g
-	return sandbox.Revoked{Cut: 1, Stays: []string{"open files"}}
+	return sandbox.RevokeResult{Cut: 1, Stays: []string{"open files"}}
 }
 
 func (b *revocable) Start(context.Context, resolved.Policy, sandbox.Command, sandbox.Holder) (sandbox.Process, error) {
@@ -42,8 +42,8 @@ func (b *revocable) Start(context.Context, resolved.Policy, sandbox.Command, san
 
 // TestRevokeReachesAll: a revocation reaches running and starting commands, but not ended ones.
 func TestRevokeReachesAll(t *testing.T) {
-	g := sandbox.Closing{Grant: sandbox.Grant{Write: []string{"/srv"}}}
-	b := &revocable{taken: make(chan sandbox.Closing, 8)}
+	g := sandbox.Revocation{Grant: sandbox.Grant{Write: []string{"/srv"}}}
+	b := &revocable{taken: make(chan sandbox.Revocation, 8)}
 	r := exec.New(exec.Options{Backend: b, None: b, Files: exec.OS{}})
 	list := exec.NewJobs(r, nil)
 	begin := func() int {
@@ -57,7 +57,7 @@ func TestRevokeReachesAll(t *testing.T) {
 	if n, out := r.Revoke(g); n != 2 || out.Cut != 2 || !slices.Equal(out.Stays, []string{"open files"}) || len(b.taken) != 2 {
 		t.Errorf("%d commands, %+v", n, out)
 	}
-	only := sandbox.Closing{Grant: sandbox.Grant{Sockets: []string{"/run/s"}}}
+	only := sandbox.Revocation{Grant: sandbox.Grant{Sockets: []string{"/run/s"}}}
 	if out, ok := list.Revoke(two, only); !ok || out.Cut != 1 || len(b.taken) != 3 {
 		t.Errorf("of one job: %+v %v", out, ok)
 	}
@@ -112,7 +112,7 @@ func TestRevokeReachesAll(t *testing.T) {
 	if n, out := r.Revoke(g); n != 0 || len(out.Stays) != 0 {
 		t.Errorf("of a command outside the sandbox: %d, %+v", n, out)
 	}
-	leave := sandbox.Closing{Grant: sandbox.Grant{Unsandboxed: true}}
+	leave := sandbox.Revocation{Grant: sandbox.Grant{Unsandboxed: true}}
 	if n, out := r.Revoke(leave); n != 1 || len(out.Stays) != 1 || !strings.Contains(out.Stays[0], "outside the sandbox") || len(b.taken) != 0 {
 		t.Errorf("of the answer for outside: %d, %+v", n, out)
 	}

@@ -29,8 +29,8 @@ func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink
 	return run.end(ctx)
 }
 
-// running is a command between its start and its end.
-type running struct {
+// execution is a command between its start and its end.
+type execution struct {
 	runner  *Runner
 	policy  sandbox.Policy
 	command Command
@@ -40,15 +40,15 @@ type running struct {
 	cap     *capture        // nil in the foreground
 	proc    sandbox.Process // set by commands.started
 	// revoked lists what was revoked while the command started; guarded by commands.mu.
-	revoked []sandbox.Closing
+	revoked []sandbox.Revocation
 	// taken is everything that was revoked; guarded by commands.mu.
-	taken []sandbox.Closing
+	taken []sandbox.Revocation
 	// resume continues what was stopped for this command; nil: nothing was.
 	resume func()
 }
 
 // begin starts c under p. Every begin needs an end.
-func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Sink) (*running, error) {
+func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Sink) (*execution, error) {
 	backend, exact, err := r.resolve(p)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Si
 			return nil, cannot("grants", err)
 		}
 	}
-	run := &running{runner: r, policy: p, command: c}
+	run := &execution{runner: r, policy: p, command: c}
 	if !c.Foreground {
 		if run.cap, err = r.newCapture(p, c, sink); err != nil {
 			return nil, cannot("output", err)
@@ -102,7 +102,7 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Si
 
 // enter has the command started, after its check. A command outside is started while the changes of
 // others wait. For a confined one that would be a deadlock: its own first calls would wait too.
-func (run *running) enter(ctx context.Context, start func() error) (err error) {
+func (run *execution) enter(ctx context.Context, start func() error) (err error) {
 	r, check := run.runner, run.command.Check
 	if run.command.Paused {
 		if run.resume, err = r.options.Trees.Stop(); err != nil {
@@ -152,7 +152,7 @@ func within(ctx context.Context, limit time.Duration, end context.CancelCauseFun
 
 // end waits until the command is gone, at the latest when the clock or ctx ends it, and
 // judges how it ended.
-func (run *running) end(ctx context.Context) (Outcome, error) {
+func (run *execution) end(ctx context.Context) (Outcome, error) {
 	defer run.close()
 	o := Outcome{Argv: run.command.Argv}
 	err := run.runner.supervise(ctx, run.proc, run.clock, &o)
@@ -172,7 +172,7 @@ func (run *running) end(ctx context.Context) (Outcome, error) {
 	return o, err
 }
 
-func (run *running) close() {
+func (run *execution) close() {
 	run.runner.live.remove(run)
 	run.runner.options.Trees.end(run)
 	run.runner.unseen(run.policy, run.command.by())

@@ -31,7 +31,7 @@ type Service struct {
 	// In is its stdin and Out its stdout. Close closes both.
 	In, Out *os.File
 
-	running *running
+	running *execution
 	held    atomic.Pointer[callHolder] // of the present call; nil between calls
 	changes *currentObserver           // nil: changes are not reported
 	over    context.CancelFunc         // ends the present call
@@ -156,7 +156,9 @@ func (s *Service) Judge(during sandbox.Trace, failed bool, answer string) sandbo
 }
 
 // Revoke takes back what back lists, if possible.
-func (s *Service) Revoke(back sandbox.Closing) sandbox.Revoked { return s.running.proc.Revoke(back) }
+func (s *Service) Revoke(back sandbox.Revocation) sandbox.RevokeResult {
+	return s.running.proc.Revoke(back)
+}
 
 // Done is closed when the program and everything it started are gone.
 func (s *Service) Done() <-chan struct{} { return s.done }

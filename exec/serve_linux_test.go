@@ -79,7 +79,7 @@ func TestServeParts(t *testing.T) {
 	if answer, _, granted := s.call(two, h); answer != "ok" || !slices.Equal(h.asked, []string{two}) || len(granted) != 1 {
 		t.Errorf("granted: %s, asked %q, %+v", answer, h.asked, granted)
 	}
-	if became := s.Revoke(sandbox.Closing{Grant: sandbox.Grant{Write: []string{two}}}); became.Cut != 0 {
+	if became := s.Revoke(sandbox.Revocation{Grant: sandbox.Grant{Write: []string{two}}}); became.Cut != 0 {
 		t.Errorf("%+v", became)
 	}
 	if answer, during, _ := s.call(two, nil); answer != "no" || len(during.Denials) != 1 {
@@ -100,7 +100,7 @@ func TestServeRevoked(t *testing.T) {
 	r, p, ws, _ := confined(t)
 	s := serve(t, r, p, sh(ws, writing))
 	x := filepath.Join(ws, "x")
-	back := sandbox.Closing{Grant: sandbox.Grant{Write: []string{ws}}}
+	back := sandbox.Revocation{Grant: sandbox.Grant{Write: []string{ws}}}
 	if running, _ := r.Revoke(back); running != 0 {
 		t.Errorf("%d services were counted as commands", running)
 	}

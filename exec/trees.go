@@ -22,7 +22,7 @@ type Trees struct {
 
 	looking sync.Mutex // held by Writers, and by Stop while it stops
 	mu      sync.Mutex
-	list    []*running // in the order of their starts; guarded by mu
+	list    []*execution // in the order of their starts; guarded by mu
 	// paused is closed when the trees run again; nil while they run. Guarded by mu.
 	paused chan struct{}
 }
@@ -44,7 +44,7 @@ func (t *Trees) Mark() int64 { return t.trail.mark() }
 func (t *Trees) Since(mark int64) (changes []Change, all bool) { return t.trail.since(mark) }
 
 // begin adds a command that starts. It waits while others are stopped for a command outside.
-func (t *Trees) begin(ctx context.Context, run *running) error {
+func (t *Trees) begin(ctx context.Context, run *execution) error {
 	t.mu.Lock()
 	for t.paused != nil {
 		paused := t.paused
@@ -61,10 +61,10 @@ func (t *Trees) begin(ctx context.Context, run *running) error {
 	return nil
 }
 
-func (t *Trees) end(run *running) {
+func (t *Trees) end(run *execution) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.list = slices.DeleteFunc(t.list, func(r *running) bool { return r == run })
+	t.list = slices.DeleteFunc(t.list, func(r *execution) bool { return r == run })
 }
 
 // Stop stops all trees until no process of them runs; commands that start now wait. resume continues
@@ -170,7 +170,7 @@ func (r *Runner) unseen(p sandbox.Policy, by string) {
 }
 
 // process returns the process, or nil while it starts.
-func (run *running) process() sandbox.Process {
+func (run *execution) process() sandbox.Process {
 	run.runner.live.mu.Lock()
 	defer run.runner.live.mu.Unlock()
 	return run.proc

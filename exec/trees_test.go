@@ -51,7 +51,7 @@ func TestWriters(t *testing.T) {
 	server.Write = []sandbox.Root{{Path: "/state/server"}}
 	var trees Trees
 	runner := New(Options{Trees: &trees, Backend: observing{}})
-	for name, one := range map[string]*running{
+	for name, one := range map[string]*execution{
 		"idle":   {policy: sandbox.WorkspaceWrite("/w"), proc: idle{}},
 		"writes": {policy: sandbox.WorkspaceWrite("/w"), proc: idle{holds: []string{"/w/x"}}},
 		"server": {policy: server, proc: idle{}},
@@ -60,7 +60,7 @@ func TestWriters(t *testing.T) {
 		"begins": {policy: sandbox.ReadOnly()},
 	} {
 		one.runner, one.command.By = runner, name
-		trees.list = []*running{one}
+		trees.list = []*execution{one}
 		got := trees.Writers(func(path string) bool { return sandbox.Covers("/w", path) })
 		if want := name != "server" && name != "reads"; len(got) > 0 != want {
 			t.Errorf("%s: %+v", name, got)

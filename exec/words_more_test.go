@@ -48,7 +48,7 @@ func TestJudgeRecords(t *testing.T) {
 		!strings.Contains(v.Denials[0].Why, "codeagent's own records") || !v.Suggest.Empty() {
 		t.Errorf("verdict %+v", v)
 	}
-	p.Protected, p.DenyRead = sandbox.Protected{}, []string{"/home/u/out/secret"}
+	p.Protected, p.DenyRead = sandbox.ProtectedNames{}, []string{"/home/u/out/secret"}
 	v = judged(p, said("cat: /home/u/out/secret: Permission denied\n"))
 	if len(v.Denials) != 1 || v.Denials[0].Why != "" || suggestion(v.Suggest) != "read /home/u/out/secret" {
 		t.Errorf("verdict %+v", v)

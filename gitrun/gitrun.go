@@ -87,7 +87,7 @@ var settings = []string{
 func readOnly(p sandbox.Policy) sandbox.Policy {
 	p = p.Clone()
 	return sandbox.Policy{
-		Read: p.Read, DenyRead: p.DenyRead, DenyGlobs: p.DenyGlobs, Protected: sandbox.Protected{Own: p.Protected.Own, Hidden: p.Protected.Hidden},
+		Read: p.Read, DenyRead: p.DenyRead, DenyGlobs: p.DenyGlobs, Protected: sandbox.ProtectedNames{Own: p.Protected.Own, Hidden: p.Protected.Hidden},
 		Limits: sandbox.Limits{CPUSeconds: 10},
 		Env:    sandbox.Env{Inherit: sandbox.EnvNone, Set: environment},
 	}

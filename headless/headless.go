@@ -64,7 +64,7 @@ type Printer struct {
 func New(o Options) *Printer {
 	p := &Printer{opts: o, progress: &progress{w: o.Err, color: o.Color, silent: o.JSON, detail: o.Detail}}
 	if o.JSON {
-		p.json = &lines{plain: o.Plain, kindOf: o.Kind, calls: map[string]*item{}, asked: map[string]*item{}, prints: map[string]*printing{}}
+		p.json = &lines{plain: o.Plain, kindOf: o.Kind, calls: map[string]*item{}, asked: map[string]*item{}, prints: map[string]*liveOutput{}}
 	}
 	return p
 }

@@ -32,7 +32,7 @@ type line struct {
 	Message  string           `json:"message,omitempty"`
 	Kind     ErrorKind        `json:"kind,omitempty"`
 	Outcome  word.TurnOutcome `json:"outcome,omitempty"`
-	Refused  []refused        `json:"refused,omitempty"`
+	Refused  []refusal        `json:"refused,omitempty"`
 	Sandbox  *sandboxState    `json:"sandbox,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type failure struct {
 	Kind    ErrorKind `json:"kind,omitempty"`
 }
 
-type refused struct {
+type refusal struct {
 	Title string        `json:"title"`
 	Grant sandbox.Grant `json:"grant"`
 	Hint  string        `json:"hint,omitempty"`
@@ -87,15 +87,15 @@ type item struct {
 	background
 	delta
 	changeList
-	*served
+	*serverCall
 	// todo_list
 	Items []todo `json:"items,omitempty"`
 	// tool_call and permission_request
 	Tool          string `json:"tool,omitempty"`
 	Title         string `json:"title,omitempty"`
 	Justification string `json:"justification,omitempty"`
-	asked
-	decided
+	permissionRequest
+	decision
 	tokens
 	finding
 	// error and finding
@@ -116,15 +116,15 @@ type delta struct {
 	Skipped int64 `json:"skipped_bytes,omitempty"`
 }
 
-// decided is how a permission_request was answered, or why a compaction is made.
-type decided struct {
+// decision is how a permission_request was answered, or why a compaction is made.
+type decision struct {
 	Decision word.Answer `json:"decision,omitempty"`
 	Reason   string      `json:"reason,omitempty"`
 	Hint     string      `json:"hint,omitempty"`
 }
 
-// asked describes what a permission_request would open, with the known facts.
-type asked struct {
+// permissionRequest describes what a permission_request would open, with the known facts.
+type permissionRequest struct {
 	Wanted   *sandbox.Grant `json:"wanted,omitempty"`
 	Warnings []string       `json:"warnings,omitempty"`
 	Facts    []string       `json:"facts,omitempty"`
@@ -160,7 +160,7 @@ type lines struct {
 	kindOf func(error) ErrorKind // nil: no kinds
 	next   int
 	calls  map[string]*item // running calls by call id
-	prints map[string]*printing
+	prints map[string]*liveOutput
 	asked  map[string]*item // open questions by request id
 	plan   *item
 	// summary is the running compaction.
@@ -236,7 +236,7 @@ func (l *lines) lines(e event.Event) []line {
 		return l.toolFinished(e)
 	case event.PermissionRequested:
 		it := &item{ID: l.id(), Type: "permission_request", Title: e.Title, Command: e.Command,
-			Justification: e.Justification, asked: asked{&e.Wanted, e.Warnings, e.Facts}, Status: inProgress}
+			Justification: e.Justification, permissionRequest: permissionRequest{&e.Wanted, e.Warnings, e.Facts}, Status: inProgress}
 		l.asked[e.ID] = it
 		return []line{{Type: "item.started", Item: it}}
 	case event.PermissionAnswered:
@@ -255,7 +255,7 @@ func (l *lines) lines(e event.Event) []line {
 	case event.TurnFinished:
 		return l.turnFinished(e)
 	case event.Compacting:
-		l.summary = &item{ID: l.id(), Type: "compaction", Status: inProgress, decided: decided{Reason: string(e.Reason)}}
+		l.summary = &item{ID: l.id(), Type: "compaction", Status: inProgress, decision: decision{Reason: string(e.Reason)}}
 		return []line{{Type: "item.started", Item: l.summary}}
 	case event.Compacted:
 		return l.compacted(e)
@@ -301,7 +301,7 @@ func (l *lines) toolStarted(e event.ToolStarted) []line {
 		it.Type = "file_change"
 	case e.Kind == word.KindServer && e.Server != nil:
 		it.Type = "mcp_tool_call"
-		it.served = servedCall(e)
+		it.serverCall = servedCall(e)
 		it.Tool = e.Server.Tool
 	case e.Kind == word.KindPlan:
 		it.Type = "todo_list"
@@ -341,7 +341,7 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 			it.Sandbox = &e.Verdict
 		}
 	case it.Type == "mcp_tool_call":
-		it.served = started.served.answered(e)
+		it.serverCall = started.serverCall.answered(e)
 		if e.Verdict.Confidence != "" {
 			it.Sandbox = &e.Verdict
 		}
@@ -444,10 +444,10 @@ func (l *lines) turnFinished(e event.TurnFinished) []line {
 	return append(out, line{Type: "turn.completed", Outcome: e.Outcome, Usage: &u, Refused: refusals(e)})
 }
 
-func refusals(e event.TurnFinished) []refused {
-	var out []refused
+func refusals(e event.TurnFinished) []refusal {
+	var out []refusal
 	for _, r := range e.Refused {
-		out = append(out, refused(r))
+		out = append(out, refusal(r))
 	}
 	return out
 }

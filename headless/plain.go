@@ -52,7 +52,7 @@ type plainEdit struct {
 type plainCall struct {
 	plainHead
 	Tool string `json:"tool"`
-	served
+	serverCall
 	Status status `json:"status"`
 }
 
@@ -102,7 +102,7 @@ func (it *item) plain() any {
 	case it.Type == "command_execution":
 		return plainCommand{head, it.Command, it.plainOutput(), it.ExitCode, it.Status.plain()}
 	case it.Type == "mcp_tool_call":
-		return plainCall{head, it.Tool, *it.served, it.Status.plain()}
+		return plainCall{head, it.Tool, *it.serverCall, it.Status.plain()}
 	case it.Type == "tool_call" && it.Job != 0:
 		// The output and the end of a background command have the shape that readers know.
 		head.Type = "command_execution"

@@ -10,8 +10,8 @@ import (
 // deltaBytes bounds the output of one call in deltas. The end of the call has what the model gets.
 const deltaBytes = 1 << 20
 
-// printing is the output of a running call, so far.
-type printing struct {
+// liveOutput is the output of a running call, so far.
+type liveOutput struct {
 	sent int
 	// part is the beginning of a character whose rest has not come.
 	part []byte
@@ -28,7 +28,7 @@ func (l *lines) printed(e event.ToolOutput) []line {
 	}
 	p := l.prints[e.CallID]
 	if p == nil {
-		p = &printing{}
+		p = &liveOutput{}
 		l.prints[e.CallID] = p
 	}
 	if e.Skipped > 0 {
@@ -44,7 +44,7 @@ func (l *lines) printed(e event.ToolOutput) []line {
 		return nil
 	}
 	p.sent += len(whole)
-	it := &item{ID: started.ID, Type: started.Type, Command: started.Command, Tool: started.Tool, Title: started.Title, served: started.served, Status: inProgress,
+	it := &item{ID: started.ID, Type: started.Type, Command: started.Command, Tool: started.Tool, Title: started.Title, serverCall: started.serverCall, Status: inProgress,
 		delta: delta{CallID: e.CallID, Delta: strings.ToValidUTF8(string(whole), "\uFFFD"), Skipped: p.skipped}}
 	p.skipped = 0
 	return []line{{Type: "item.updated", Item: it}}

@@ -8,8 +8,8 @@ import (
 	"codeagent/internal/visible"
 )
 
-// served is what a call of an MCP server has beside its tool, as the Codex SDK's McpToolCallItem.
-type served struct {
+// serverCall is what a call of an MCP server has beside its tool, as the Codex SDK's McpToolCallItem.
+type serverCall struct {
 	ServerName string          `json:"server"`
 	Arguments  json.RawMessage `json:"arguments"`
 	Result     *servedResult   `json:"result,omitempty"`
@@ -28,8 +28,8 @@ type servedText struct {
 	Text string `json:"text"`
 }
 
-func servedCall(e event.ToolStarted) *served {
-	return &served{ServerName: e.Server.Server, Arguments: jsonOf(e.Server.Arguments)}
+func servedCall(e event.ToolStarted) *serverCall {
+	return &serverCall{ServerName: e.Server.Server, Arguments: jsonOf(e.Server.Arguments)}
 }
 
 // jsonOf is a text that is JSON, or else a string of it.
@@ -45,7 +45,7 @@ func jsonOf(text string) json.RawMessage {
 }
 
 // answered is s with the end of the call: a result, or why not.
-func (s *served) answered(e event.ToolFinished) *served {
+func (s *serverCall) answered(e event.ToolFinished) *serverCall {
 	out := *s
 	if e.Outcome != word.OK {
 		words := e.Output

@@ -63,7 +63,7 @@ type output struct {
 //	any other status    -> a warning, and the JSON counts all the same
 //
 // A failure denies where the hook could have denied, see Event.
-func answerOf(h Hook, e Ended) Answer {
+func answerOf(h Hook, e Exit) Answer {
 	switch {
 	case e.Err != nil:
 		return failure(h, e, "could not be run: "+e.Err.Error())
@@ -152,7 +152,7 @@ func denied(h Hook, reason string) Answer {
 }
 
 // failure is the answer of a hook that gave none.
-func failure(h Hook, e Ended, why string) Answer {
+func failure(h Hook, e Exit, why string) Answer {
 	why = plain(why) + denials(e)
 	if h.Event == BeforeTool || h.Event == Prompt {
 		return Answer{Denied: true, Reason: h.name() + ": it " + why + ". A hook that fails denies"}
@@ -161,7 +161,7 @@ func failure(h Hook, e Ended, why string) Answer {
 }
 
 // denials says what the sandbox denied the hook.
-func denials(e Ended) string {
+func denials(e Exit) string {
 	if len(e.Denied) == 0 {
 		return ""
 	}

@@ -118,8 +118,8 @@ func (h Hook) about(in Input) []payload {
 	return []payload{nativeOf(in)}
 }
 
-// Ended is how the command of a hook ended.
-type Ended struct {
+// Exit is how the command of a hook ended.
+type Exit struct {
 	Stdout, Stderr []byte
 	// Flooded: it printed more than MaxOutput and was killed.
 	Flooded, TimedOut bool
@@ -136,7 +136,7 @@ type Ended struct {
 type Options struct {
 	Hooks []Hook
 	// Run runs a hook in the sandbox. stdin is one JSON object.
-	Run func(ctx context.Context, h Hook, stdin []byte) Ended
+	Run func(ctx context.Context, h Hook, stdin []byte) Exit
 	// Session and Folder are in each input.
 	Session, Folder string
 }
@@ -168,7 +168,7 @@ func (s *Set) Fire(ctx context.Context, in Input) (out Answer) {
 	for _, h := range s.opts.Hooks {
 		for _, p := range h.about(in) {
 			stdin, err := p.encode(s.opts)
-			ended := Ended{Err: err}
+			ended := Exit{Err: err}
 			if err == nil {
 				ended = s.opts.Run(ctx, h, stdin)
 			}

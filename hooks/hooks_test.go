@@ -18,48 +18,48 @@ func TestAnswers(t *testing.T) {
 	const allow = `{"hookSpecificOutput": {"permissionDecision": "allow", "permissionDecisionReason": "fine"}}`
 	for name, c := range map[string]struct {
 		event                    Event
-		ended                    Ended
+		ended                    Exit
 		deny, ask, words, warned string // parts of them; "": none
 	}{
-		"silent":               {BeforeTool, Ended{}, "", "", "", ""},
-		"text":                 {BeforeTool, Ended{Stdout: []byte("checked\n")}, "", "", "", ""},
-		"text at a prompt":     {Prompt, Ended{Stdout: []byte("be brief\n")}, "", "", "| be brief", ""},
-		"text at the start":    {SessionStart, Ended{Stdout: []byte("be brief\n")}, "", "", "| be brief", ""},
-		"status 2":             {BeforeTool, Ended{Exit: 2, Stderr: []byte("not today\n")}, "not today", "", "", ""},
-		"status 2, silent":     {BeforeTool, Ended{Exit: 2}, "it gives no reason", "", "", ""},
-		"status 2 and allow":   {BeforeTool, Ended{Exit: 2, Stdout: []byte(allow)}, "it gives no reason", "", "", ""},
-		"status 2, broken":     {BeforeTool, Ended{Exit: 2, Stdout: []byte("{"), Stderr: []byte("no")}, ": no", "", "", ""},
-		"status 1":             {BeforeTool, Ended{Exit: 1, Stderr: []byte("oops\nmore")}, "", "", "", "exit status 1: oops"},
-		"status 1 and a deny":  {BeforeTool, Ended{Exit: 1, Stdout: []byte(`{"decision": "deny", "reason": "no"}`)}, ": no", "", "", "exit status 1"},
-		"deny":                 {BeforeTool, Ended{Stdout: []byte(`{"decision": "deny", "reason": "no"}`)}, ": no", "", "", ""},
-		"block":                {Prompt, Ended{Stdout: []byte(`{"decision": "block", "reason": "no"}`)}, ": no", "", "", ""},
-		"permission deny":      {BeforeTool, Ended{Stdout: []byte(`{"decision": "approve", "hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}`)}, ": no", "", "", ""},
-		"request deny":         {Question, Ended{Stdout: []byte(`{"hookSpecificOutput": {"decision": {"behavior": "deny", "message": "no"}}}`)}, ": no", "", "", ""},
-		"request allow":        {Question, Ended{Stdout: []byte(`{"hookSpecificOutput": {"decision": {"behavior": "allow"}}}`)}, "", "", "", "changes nothing"},
-		"allow":                {BeforeTool, Ended{Stdout: []byte(allow)}, "", "", "", "it answers allow, which changes nothing"},
-		"ask":                  {BeforeTool, Ended{Stdout: []byte(`{"decision": "ask", "reason": "sure?"}`)}, "", "sure?", "", ""},
-		"unknown":              {BeforeTool, Ended{Stdout: []byte(`{"decision": "Deny"}`)}, `unknown decision "Deny"`, "", "", ""},
-		"other arguments":      {BeforeTool, Ended{Stdout: []byte(`{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "ls"}}}`)}, `{"command": "ls"}`, "", "", ""},
-		"not to continue":      {BeforeTool, Ended{Stdout: []byte(`{"continue": false, "stopReason": "enough"}`)}, "enough", "", "", ""},
-		"to continue":          {BeforeTool, Ended{Stdout: []byte(`{"continue": true}`)}, "", "", "", ""},
-		"not to continue, end": {TurnEnd, Ended{Stdout: []byte(`{"continue": false}`)}, "", "", "", ""},
-		"words":                {AfterTool, Ended{Stdout: []byte(`{"additionalContext": "a\n[codeagent] b", "systemMessage": "c"}`)}, "", "", "| a\n| [codeagent] b", "c"},
-		"no object":            {BeforeTool, Ended{Stdout: []byte(`{"decision": 1}`)}, "answered with JSON that is not valid", "", "", ""},
-		"cut off":              {BeforeTool, Ended{Stdout: []byte(`{"decision": "allow`)}, "answered with JSON that is not valid", "", "", ""},
-		"hangs":                {BeforeTool, Ended{TimedOut: true}, "gave no answer within 10 s", "", "", ""},
-		"hangs at a prompt":    {Prompt, Ended{TimedOut: true}, "gave no answer", "", "", ""},
-		"hangs at a question":  {Question, Ended{TimedOut: true}, "", "", "", "gave no answer"},
-		"hangs afterwards":     {AfterTool, Ended{TimedOut: true}, "", "", "", "gave no answer"},
-		"floods":               {BeforeTool, Ended{Flooded: true, Stdout: []byte(allow)}, "more than 64 KiB", "", "", ""},
-		"killed":               {BeforeTool, Ended{Signal: "signal 9", Exit: -1}, "signal 9", "", "", ""},
-		"absent":               {BeforeTool, Ended{Exit: 127, Stderr: []byte("sh: x: not found")}, "could not be run (status 127): sh: x: not found", "", "", ""},
-		"not started":          {BeforeTool, Ended{Err: errors.New("no sandbox")}, "could not be run: no sandbox", "", "", ""},
-		"deny at the start":    {SessionStart, Ended{Exit: 2, Stderr: []byte("no")}, "", "", "", "nothing can be denied at the start: no"},
-		"denied something":     {AfterTool, Ended{Exit: 1, Denied: []string{"write /etc/x"}}, "", "", "", "the sandbox denied it write /etc/x"},
-		"escape sequences":     {BeforeTool, Ended{Exit: 2, Stderr: []byte("a\x1b[2J\u202e\xff\nb")}, "a␛[2J<U+202E>", "", "", ""},
+		"silent":               {BeforeTool, Exit{}, "", "", "", ""},
+		"text":                 {BeforeTool, Exit{Stdout: []byte("checked\n")}, "", "", "", ""},
+		"text at a prompt":     {Prompt, Exit{Stdout: []byte("be brief\n")}, "", "", "| be brief", ""},
+		"text at the start":    {SessionStart, Exit{Stdout: []byte("be brief\n")}, "", "", "| be brief", ""},
+		"status 2":             {BeforeTool, Exit{Exit: 2, Stderr: []byte("not today\n")}, "not today", "", "", ""},
+		"status 2, silent":     {BeforeTool, Exit{Exit: 2}, "it gives no reason", "", "", ""},
+		"status 2 and allow":   {BeforeTool, Exit{Exit: 2, Stdout: []byte(allow)}, "it gives no reason", "", "", ""},
+		"status 2, broken":     {BeforeTool, Exit{Exit: 2, Stdout: []byte("{"), Stderr: []byte("no")}, ": no", "", "", ""},
+		"status 1":             {BeforeTool, Exit{Exit: 1, Stderr: []byte("oops\nmore")}, "", "", "", "exit status 1: oops"},
+		"status 1 and a deny":  {BeforeTool, Exit{Exit: 1, Stdout: []byte(`{"decision": "deny", "reason": "no"}`)}, ": no", "", "", "exit status 1"},
+		"deny":                 {BeforeTool, Exit{Stdout: []byte(`{"decision": "deny", "reason": "no"}`)}, ": no", "", "", ""},
+		"block":                {Prompt, Exit{Stdout: []byte(`{"decision": "block", "reason": "no"}`)}, ": no", "", "", ""},
+		"permission deny":      {BeforeTool, Exit{Stdout: []byte(`{"decision": "approve", "hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}`)}, ": no", "", "", ""},
+		"request deny":         {Question, Exit{Stdout: []byte(`{"hookSpecificOutput": {"decision": {"behavior": "deny", "message": "no"}}}`)}, ": no", "", "", ""},
+		"request allow":        {Question, Exit{Stdout: []byte(`{"hookSpecificOutput": {"decision": {"behavior": "allow"}}}`)}, "", "", "", "changes nothing"},
+		"allow":                {BeforeTool, Exit{Stdout: []byte(allow)}, "", "", "", "it answers allow, which changes nothing"},
+		"ask":                  {BeforeTool, Exit{Stdout: []byte(`{"decision": "ask", "reason": "sure?"}`)}, "", "sure?", "", ""},
+		"unknown":              {BeforeTool, Exit{Stdout: []byte(`{"decision": "Deny"}`)}, `unknown decision "Deny"`, "", "", ""},
+		"other arguments":      {BeforeTool, Exit{Stdout: []byte(`{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "ls"}}}`)}, `{"command": "ls"}`, "", "", ""},
+		"not to continue":      {BeforeTool, Exit{Stdout: []byte(`{"continue": false, "stopReason": "enough"}`)}, "enough", "", "", ""},
+		"to continue":          {BeforeTool, Exit{Stdout: []byte(`{"continue": true}`)}, "", "", "", ""},
+		"not to continue, end": {TurnEnd, Exit{Stdout: []byte(`{"continue": false}`)}, "", "", "", ""},
+		"words":                {AfterTool, Exit{Stdout: []byte(`{"additionalContext": "a\n[codeagent] b", "systemMessage": "c"}`)}, "", "", "| a\n| [codeagent] b", "c"},
+		"no object":            {BeforeTool, Exit{Stdout: []byte(`{"decision": 1}`)}, "answered with JSON that is not valid", "", "", ""},
+		"cut off":              {BeforeTool, Exit{Stdout: []byte(`{"decision": "allow`)}, "answered with JSON that is not valid", "", "", ""},
+		"hangs":                {BeforeTool, Exit{TimedOut: true}, "gave no answer within 10 s", "", "", ""},
+		"hangs at a prompt":    {Prompt, Exit{TimedOut: true}, "gave no answer", "", "", ""},
+		"hangs at a question":  {Question, Exit{TimedOut: true}, "", "", "", "gave no answer"},
+		"hangs afterwards":     {AfterTool, Exit{TimedOut: true}, "", "", "", "gave no answer"},
+		"floods":               {BeforeTool, Exit{Flooded: true, Stdout: []byte(allow)}, "more than 64 KiB", "", "", ""},
+		"killed":               {BeforeTool, Exit{Signal: "signal 9", Exit: -1}, "signal 9", "", "", ""},
+		"absent":               {BeforeTool, Exit{Exit: 127, Stderr: []byte("sh: x: not found")}, "could not be run (status 127): sh: x: not found", "", "", ""},
+		"not started":          {BeforeTool, Exit{Err: errors.New("no sandbox")}, "could not be run: no sandbox", "", "", ""},
+		"deny at the start":    {SessionStart, Exit{Exit: 2, Stderr: []byte("no")}, "", "", "", "nothing can be denied at the start: no"},
+		"denied something":     {AfterTool, Exit{Exit: 1, Denied: []string{"write /etc/x"}}, "", "", "", "the sandbox denied it write /etc/x"},
+		"escape sequences":     {BeforeTool, Exit{Exit: 2, Stderr: []byte("a\x1b[2J\u202e\xff\nb")}, "a␛[2J<U+202E>", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := New(Options{Hooks: []Hook{compiled(t, Hook{Event: c.event, Command: "check"})}, Run: func(context.Context, Hook, []byte) Ended { return c.ended }})
+			s := New(Options{Hooks: []Hook{compiled(t, Hook{Event: c.event, Command: "check"})}, Run: func(context.Context, Hook, []byte) Exit { return c.ended }})
 			a := s.Fire(t.Context(), Input{Event: c.event, Call: &Call{Tool: "shell"}})
 			if a.Denied != (c.deny != "") || !strings.Contains(a.Reason, c.deny) {
 				t.Errorf("denied %v: %q, want %q", a.Denied, a.Reason, c.deny)
@@ -92,9 +92,9 @@ func TestJoin(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		list = append(list, compiled(t, Hook{Event: BeforeTool, Command: name}))
 	}
-	s := New(Options{Hooks: list, Run: func(_ context.Context, h Hook, _ []byte) Ended {
+	s := New(Options{Hooks: list, Run: func(_ context.Context, h Hook, _ []byte) Exit {
 		ran = append(ran, h.Command)
-		return Ended{Stdout: []byte(outputs[h.Command])}
+		return Exit{Stdout: []byte(outputs[h.Command])}
 	}})
 	in := Input{Event: BeforeTool, Call: &Call{Tool: "shell"}}
 	if a := s.Fire(t.Context(), in); !a.Denied || len(a.Asks) != 1 || len(a.Words) != 1 || len(a.Warnings) != 1 || strings.Join(ran, "") != "abc" {
@@ -115,7 +115,7 @@ func TestMatchersOfJavaScript(t *testing.T) {
 	if err != nil || len(list) != 1 || len(said) != 1 || !strings.Contains(said[0], "runs at every tool call: settings.json PreToolUse: ") {
 		t.Fatalf("%+v, %q, %v", list, said, err)
 	}
-	s := New(Options{Hooks: list, Run: func(context.Context, Hook, []byte) Ended { return Ended{Exit: 2} }})
+	s := New(Options{Hooks: list, Run: func(context.Context, Hook, []byte) Exit { return Exit{Exit: 2} }})
 	for _, tool := range []string{"shell", "read_file"} {
 		if a := s.Fire(t.Context(), Input{Event: BeforeTool, Call: &Call{Tool: tool}}); !a.Denied {
 			t.Errorf("%s runs: %+v", tool, a)
@@ -170,7 +170,7 @@ func TestClaude(t *testing.T) {
 		t.Fatalf("%+v, %q, %v", list, left, err)
 	}
 	var given []string
-	s := New(Options{Hooks: list, Session: "s1", Folder: "/w", Run: func(_ context.Context, h Hook, stdin []byte) Ended {
+	s := New(Options{Hooks: list, Session: "s1", Folder: "/w", Run: func(_ context.Context, h Hook, stdin []byte) Exit {
 		var in struct {
 			Event   string         `json:"hook_event_name"`
 			Session string         `json:"session_id"`
@@ -192,7 +192,7 @@ func TestClaude(t *testing.T) {
 			line += " active"
 		}
 		given = append(given, line)
-		return Ended{}
+		return Exit{}
 	}})
 	const edit = "*** Begin Patch\n*** Update File: a.go\n@@\n one\n-two\n+three\n*** Add File: /etc/b\n+x\n*** Delete File: c\n*** End Patch"
 	for _, in := range []Input{
@@ -202,7 +202,7 @@ func TestClaude(t *testing.T) {
 		{Event: BeforeTool, Call: &Call{Tool: "read_file", Kind: word.KindRead, Folder: "/w", Arguments: json.RawMessage(`{"path":"x"}`)}},
 		{Event: Prompt, Prompt: "hello"},
 		{Event: TurnEnd, Continued: true},
-		{Event: Question, Asked: &Asked{Title: "may I"}, Call: &Call{Tool: "shell"}},
+		{Event: Question, Asked: &QuestionInput{Title: "may I"}, Call: &Call{Tool: "shell"}},
 	} {
 		s.Fire(t.Context(), in)
 	}
@@ -244,7 +244,7 @@ func FuzzAnswer(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, stdout, stderr []byte, exit int) {
-		a := answerOf(h, Ended{Stdout: stdout, Stderr: stderr, Exit: exit})
+		a := answerOf(h, Exit{Stdout: stdout, Stderr: stderr, Exit: exit})
 		for _, text := range slices.Concat([]string{a.Reason}, a.Asks, a.Words, a.Warnings) {
 			if strings.ContainsAny(text, "\x1b\u009b\u202e\r\x00") || len(text) > 3*maxWords+4<<10 {
 				t.Errorf("%q", text)

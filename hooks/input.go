@@ -20,8 +20,8 @@ type Input struct {
 	Result *Result
 	// Prompt is the user's message.
 	Prompt string
-	// Asked is the question.
-	Asked *Asked
+	// QuestionInput is the question.
+	Asked *QuestionInput
 	// Continued: a hook for TurnEnd has already made this turn continue.
 	Continued bool
 	// Resumed: the session continues an earlier run.
@@ -59,8 +59,8 @@ type Result struct {
 	Changed []string `json:"changed,omitempty"`
 }
 
-// Asked is a question to the user.
-type Asked struct {
+// QuestionInput is a question to the user.
+type QuestionInput struct {
 	Title         string           `json:"title"`
 	Wanted        sandbox.Grant    `json:"wanted"`
 	Denials       []sandbox.Denial `json:"denials,omitempty"`
@@ -75,15 +75,15 @@ type payload interface {
 
 // native is the format of codeagent.
 type native struct {
-	Event     Event   `json:"event"`
-	Session   string  `json:"session"`
-	Folder    string  `json:"folder"`
-	Call      *Call   `json:"call,omitempty"`
-	Result    *Result `json:"result,omitempty"`
-	Prompt    string  `json:"prompt,omitempty"`
-	Question  *Asked  `json:"question,omitempty"`
-	Continued bool    `json:"continued,omitempty"`
-	Resumed   bool    `json:"resumed,omitempty"`
+	Event     Event          `json:"event"`
+	Session   string         `json:"session"`
+	Folder    string         `json:"folder"`
+	Call      *Call          `json:"call,omitempty"`
+	Result    *Result        `json:"result,omitempty"`
+	Prompt    string         `json:"prompt,omitempty"`
+	Question  *QuestionInput `json:"question,omitempty"`
+	Continued bool           `json:"continued,omitempty"`
+	Resumed   bool           `json:"resumed,omitempty"`
 }
 
 func nativeOf(in Input) native {

@@ -196,7 +196,7 @@ const complaintMost = 200
 // Output runs a command of Ground.Command and returns its output, at most most bytes. Errors
 // call the command name. The command's context bounds its time.
 func Output(cmd *exec.Cmd, name string, most int) ([]byte, error) {
-	out, problem := bounded{most: most}, bounded{most: complaintMost}
+	out, problem := headBuffer{most: most}, headBuffer{most: complaintMost}
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	cmd.WaitDelay = time.Second // its children may keep the pipe open
 	if err := cmd.Run(); err != nil {
@@ -213,15 +213,15 @@ func Output(cmd *exec.Cmd, name string, most int) ([]byte, error) {
 	return out.kept.Bytes(), nil
 }
 
-// bounded keeps the first bytes that are written to it and drops the rest. Its buffer is
+// headBuffer keeps the first bytes that are written to it and drops the rest. Its buffer is
 // not embedded: io.Copy would use that one's ReadFrom, which keeps everything.
-type bounded struct {
+type headBuffer struct {
 	kept bytes.Buffer
 	most int
 	full bool
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *headBuffer) Write(p []byte) (int, error) {
 	room := b.most - b.kept.Len()
 	if len(p) > room {
 		b.full = true

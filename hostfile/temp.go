@@ -27,7 +27,7 @@ const tempLook = 4096
 // regular file, a folder or a link. ok is false if it is absent, or if commands must not be shown it: it
 // keeps credentials, it contains a path of denied or of codeagent's own or lies in one, or it is a folder with a
 // socket, a pipe or a device, as agents and servers make.
-func TempEntry(base, path string, denied []string, own sandbox.Protected) (entry string, kind fs.FileMode, ok bool) {
+func TempEntry(base, path string, denied []string, own sandbox.ProtectedNames) (entry string, kind fs.FileMode, ok bool) {
 	if base == path || !sandbox.Covers(base, path) {
 		return "", 0, false
 	}

@@ -31,7 +31,7 @@ type Backend struct {
 	exe image
 	// ahead waits for the first keeper of the session, which was started ahead; nil if none was, or
 	// if somebody has taken it. probing guards it.
-	ahead func() (opening, error)
+	ahead func() (firstKeeper, error)
 	// openFiles is Options.OpenFiles.
 	openFiles uint64
 	// outside is what the session's network knows of the host.
@@ -40,7 +40,7 @@ type Backend struct {
 	// probing guards known; once known is set, the fields after it do not change (session.go).
 	probing  sync.Mutex
 	known    bool
-	probed   facts
+	probed   machineFacts
 	probeErr error
 	// namespaces are the namespaces of the session; nil if none could be made.
 	namespaces *netns.Namespaces
@@ -96,7 +96,7 @@ func New(o Options) (*Backend, error) {
 		go helper() // ends by itself; at exit the kernel closes what nobody closed
 		return b, nil
 	}
-	ahead := sync.OnceValues(func() (opening, error) { return b.openSession(false) }) // before anything is known of the command
+	ahead := sync.OnceValues(func() (firstKeeper, error) { return b.openSession(false) }) // before anything is known of the command
 	b.ahead = ahead
 	go ahead() // ends by itself, and its keeper with codeagent
 	return b, nil
@@ -131,7 +131,7 @@ func (b *Backend) Apart() (*Backend, error) {
 	if out.plain = b.plain; b.known && b.namespaces == nil { // there is nothing to have apart
 		out.known, out.probed, out.probeErr = true, b.probed, b.probeErr
 	} else {
-		ahead := sync.OnceValues(func() (opening, error) { return out.openSession(false) })
+		ahead := sync.OnceValues(func() (firstKeeper, error) { return out.openSession(false) })
 		out.ahead = ahead
 		go ahead() // ends by itself, and its keeper with codeagent
 	}
@@ -210,7 +210,7 @@ func (b *Backend) Enforcement(p resolved.Policy) (sandbox.Enforcement, error) {
 // factsFor returns the facts of probe, which limits of p control groups enforce, and which files
 // match its globs. Trying control groups moves codeagent into a group of its own; it is done only
 // if p has limits for them.
-func (b *Backend) factsFor(p resolved.Policy) (facts, error) {
+func (b *Backend) factsFor(p resolved.Policy) (machineFacts, error) {
 	f, err := b.probe()
 	if err == nil {
 		f = b.withPolicy(f, p)
@@ -218,7 +218,7 @@ func (b *Backend) factsFor(p resolved.Policy) (facts, error) {
 	return f, err
 }
 
-func (b *Backend) withPolicy(f facts, p resolved.Policy) facts {
+func (b *Backend) withPolicy(f machineFacts, p resolved.Policy) machineFacts {
 	if wantsGroup(p.Limits) {
 		f.Groups = b.groups.open()
 	}

@@ -62,7 +62,7 @@ func playRole() {
 		}}
 	}
 	ws := os.Getenv("WS")
-	p := sandbox.Policy{Write: []sandbox.Root{{Path: ws}}, Protected: sandbox.Protected{Own: []string{filepath.Join(ws, "bin", "codeagent")}}}
+	p := sandbox.Policy{Write: []sandbox.Root{{Path: ws}}, Protected: sandbox.ProtectedNames{Own: []string{filepath.Join(ws, "bin", "codeagent")}}}
 	proc, err := sandboxtest.Start(b, context.Background(), p, sandbox.Command{
 		Path: "/bin/sh", Args: []string{"sh", "-c", os.Getenv("SCRIPT")}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin"},
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Foreground: strings.HasPrefix(role, "foreground"),

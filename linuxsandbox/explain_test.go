@@ -16,14 +16,14 @@ import (
 // machines are the results of doctor's probe on different machines.
 var machines = []struct {
 	name  string
-	facts facts
+	facts machineFacts
 }{
-	{"root", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
-	{"user", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
-	{"user-no-namespaces", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
-	{"root-in-container", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Sockets: sockets.TakesStandIns, NamespacesWhy: "clone: operation not permitted"}},
-	{"inside-codeagent", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}, NamespacesWhy: "clone: operation not permitted"}},
-	{"old-kernel", facts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
+	{"root", machineFacts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
+	{"user", machineFacts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
+	{"user-no-namespaces", machineFacts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
+	{"root-in-container", machineFacts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Sockets: sockets.TakesStandIns, NamespacesWhy: "clone: operation not permitted"}},
+	{"inside-codeagent", machineFacts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}, NamespacesWhy: "clone: operation not permitted"}},
+	{"old-kernel", machineFacts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
 }
 
 // TestEnforcementOfMachines records the enforcement on each kind of machine. The tests of
@@ -47,7 +47,7 @@ func TestEnforcementOfMachines(t *testing.T) {
 
 // withRecords is p with the records that prepare would not find protected: reachable ones that no
 // mount covers.
-func withRecords(p sandbox.Policy, f facts, inReach bool) sandbox.Policy {
+func withRecords(p sandbox.Policy, f machineFacts, inReach bool) sandbox.Policy {
 	p.Protected.Own = []string{"/home/ada/.local/state/codeagent"}
 	if inReach && !f.Namespaces {
 		p.Protected.Hidden = []string{"/home/ada/.local/state/codeagent/sessions", "/home/ada/.local/state/codeagent/undo"}
@@ -61,7 +61,7 @@ func TestNothingIsLostInSilence(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/work")
 	for abi := spec.MinLandlockABI; abi <= 9; abi++ {
 		for bits := range 8 {
-			f := facts{Facts: spec.Facts{LandlockABI: abi, Root: bits&1 != 0, Broker: bits&4 != 0}, Namespaces: bits&2 != 0, NamespacesWhy: "refused"}
+			f := machineFacts{Facts: spec.Facts{LandlockABI: abi, Root: bits&1 != 0, Broker: bits&4 != 0}, Namespaces: bits&2 != 0, NamespacesWhy: "refused"}
 			if f.Namespaces {
 				f.HostNet = 1
 			}

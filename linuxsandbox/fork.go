@@ -34,19 +34,19 @@ const keeperNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 // own user namespace: it needs them to mount and then to empty its bounding set.
 var keeperCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 
-// joined are the namespaces that a keeper joins.
-type joined struct {
+// namespaces are the namespaces that a keeper joins.
+type namespaces struct {
 	user, net int // descriptors; -1: none
 	// hostPIDs means that the keeper gets no PID namespace.
 	hostPIDs bool
 }
 
 // joinedBy returns what a keeper with this Spec joins; nil if it has no namespaces.
-func (b *Backend) joinedBy(s *spec.Spec) *joined {
+func (b *Backend) joinedBy(s *spec.Spec) *namespaces {
 	if s.Mounts == nil {
 		return nil
 	}
-	j := &joined{user: b.namespaces.User, net: b.namespaces.Net, hostPIDs: s.Mounts.HostProc}
+	j := &namespaces{user: b.namespaces.User, net: b.namespaces.Net, hostPIDs: s.Mounts.HostProc}
 	if s.HostNet == 0 {
 		j.net = -1
 	}
@@ -55,7 +55,7 @@ func (b *Backend) joinedBy(s *spec.Spec) *joined {
 
 // forkKeeper starts the helper from the descriptor image. files become its descriptors from 0 on.
 // If join is set, the helper is the first process of new namespaces, created inside the joined ones.
-func forkKeeper(image int, join *joined, files []int, setsid bool) (int, error) {
+func forkKeeper(image int, join *namespaces, files []int, setsid bool) (int, error) {
 	// The child's copies must not overwrite a file that it still needs.
 	high := make([]int, 0, len(files)+1)
 	defer func() {
@@ -139,7 +139,7 @@ func keepCaps(c *kernel.Child) {
 }
 
 // before is a child that joins the namespaces and starts keeper in new ones.
-func (j *joined) before(keeper *kernel.Child) *kernel.Child {
+func (j *namespaces) before(keeper *kernel.Child) *kernel.Child {
 	keeper.Name, keeper.Flags = "clone with new namespaces", keeperNamespaces
 	if !j.hostPIDs {
 		keeper.Flags |= unix.CLONE_NEWPID

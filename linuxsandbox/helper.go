@@ -66,7 +66,7 @@ func byHand(args []string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("policy: %w", err)
 	}
-	ready, err := prepare(exact, facts{Facts: spec.Facts{LandlockABI: keeper.LandlockABI(), Root: asRoot()}, NamespacesWhy: "only codeagent makes namespaces"})
+	ready, err := prepare(exact, machineFacts{Facts: spec.Facts{LandlockABI: keeper.LandlockABI(), Root: asRoot()}, NamespacesWhy: "only codeagent makes namespaces"})
 	if err != nil {
 		return 0, fmt.Errorf("policy: %w", err)
 	}

@@ -163,7 +163,7 @@ func TestKeptInSetting(t *testing.T) {
 	}
 }
 
-func tryKept(t *testing.T, b *Backend, f facts, p sandbox.Policy, script string) {
+func tryKept(t *testing.T, b *Backend, f machineFacts, p sandbox.Policy, script string) {
 	ws, p := keptPlace(t, p)
 	furnishKept(t, ws, strings.HasPrefix(script, "cd repo"))
 	before := treeOf(t, ws)

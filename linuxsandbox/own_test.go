@@ -41,7 +41,7 @@ func newCheckout(t *testing.T) *checkout {
 	t.Cleanup(func() { c.backend.Close() })
 	c.policy = sandbox.Policy{
 		Write:     []sandbox.Root{{Path: ws}},
-		Protected: sandbox.Protected{Own: []string{c.helper, c.program, c.planted}},
+		Protected: sandbox.ProtectedNames{Own: []string{c.helper, c.program, c.planted}},
 	}
 	return c
 }

@@ -19,8 +19,8 @@ import (
 	"codeagent/sandbox/resolved"
 )
 
-// prepared is a policy made ready for one start.
-type prepared struct {
+// startPlan is a policy made ready for one start.
+type startPlan struct {
 	spec spec.Spec
 	// mounts builds spec.Mounts; nil if there are no namespaces.
 	mounts *mountPlan
@@ -46,7 +46,7 @@ type prepared struct {
 }
 
 // withFiles adds to f what the file system says about p.
-func (f facts) withFiles(p resolved.Policy) facts {
+func (f machineFacts) withFiles(p resolved.Policy) machineFacts {
 	shut := outOfReach
 	if f.Namespaces {
 		f.Held, shut = heldPaths(p), present
@@ -57,10 +57,10 @@ func (f facts) withFiles(p resolved.Policy) facts {
 
 // prepare makes a Spec of p. It reads the file system and changes nothing. An error means that p
 // cannot be enforced here.
-func prepare(p resolved.Policy, f facts) (*prepared, error) {
+func prepare(p resolved.Policy, f machineFacts) (*startPlan, error) {
 	f = f.withFiles(p)
 	var err error
-	out := &prepared{own: ownFiles(p, f)}
+	out := &startPlan{own: ownFiles(p, f)}
 	if out.layers, out.weaknesses, err = plan(p, f); err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func outOfReach(path string) bool { return unix.Access(path, unix.R_OK) == unix.
 
 // leaveToBroker plans what the broker decides. With Spec.Ask the keeper's Landlock rules open no
 // folder for writing.
-func (p *prepared) leaveToBroker(policy resolved.Policy) {
+func (p *startPlan) leaveToBroker(policy resolved.Policy) {
 	var own []string
 	if p.spec.Mounts != nil && p.spec.Mounts.Memory {
 		own = []string{kernel.ShmDir}
@@ -133,11 +133,11 @@ func (p *prepared) leaveToBroker(policy resolved.Policy) {
 // each move of a folder that leads to them. Mounts alone protect only what exists, until something
 // on the way to it is renamed. Mounts are needed against reading: Landlock cannot take away a right
 // below a root.
-func (f facts) holdsFolders() bool { return f.Broker && f.Namespaces }
+func (f machineFacts) holdsFolders() bool { return f.Broker && f.Namespaces }
 
 // checkOwn refuses a write root that contains one of codeagent's own directories, unless the
 // sandbox protects these. A single file can be restored after a command; a directory cannot.
-func checkOwn(p resolved.Policy, f facts) error {
+func checkOwn(p resolved.Policy, f machineFacts) error {
 	if f.holdsFolders() {
 		return nil
 	}
@@ -152,7 +152,7 @@ func checkOwn(p resolved.Policy, f facts) error {
 // ownFiles are codeagent's own files inside write roots, which are watched and restored. Where the
 // sandbox protects folders, the records are left out: codeagent itself writes them while commands
 // run.
-func ownFiles(p resolved.Policy, f facts) []string {
+func ownFiles(p resolved.Policy, f machineFacts) []string {
 	own := ownInside(p)
 	if !f.holdsFolders() {
 		return own
@@ -173,7 +173,7 @@ func linkedFiles(denied []string) []string {
 
 // checkRules checks each root of the policy: whether it exists, whether its path contains a link,
 // and who owns a write root.
-func (p *prepared) checkRules(policy resolved.Policy, f facts) error {
+func (p *startPlan) checkRules(policy resolved.Policy, f machineFacts) error {
 	brokered := brokeredGrant(policy, f)
 	kept := p.spec.Rules[:0]
 	for _, rule := range p.spec.Rules {
@@ -223,12 +223,12 @@ func (p *prepared) checkRules(policy resolved.Policy, f facts) error {
 }
 
 // keepFileCaps leaves root its file capabilities if a root belongs to another user.
-func (p *prepared) keepFileCaps(st unix.Stat_t) {
+func (p *startPlan) keepFileCaps(st unix.Stat_t) {
 	p.spec.KeepFileCaps = p.spec.KeepFileCaps || asRoot() && st.Uid != 0
 }
 
 // writable reports whether another write rule covers path.
-func (p *prepared) writable(path string) bool {
+func (p *startPlan) writable(path string) bool {
 	return slices.ContainsFunc(p.spec.Rules, func(r spec.Rule) bool {
 		return r.Access == spec.AccessWrite && sandbox.Covers(r.Path, path)
 	})
@@ -244,7 +244,7 @@ func parentExists(path string) bool {
 // the grant, since a mount replaces it and shows only what rules name, or entries of it. Or the policy
 // restricts reading and the broker sees no reads, so that Landlock must have a rule for each readable
 // path.
-func brokeredGrant(p resolved.Policy, f facts) func(spec.Rule) bool {
+func brokeredGrant(p resolved.Policy, f machineFacts) func(spec.Rule) bool {
 	return func(r spec.Rule) bool {
 		dir := filepath.Dir(r.Path)
 		// A root of git is shown as part of its repository.
@@ -258,7 +258,7 @@ func brokeredGrant(p resolved.Policy, f facts) func(spec.Rule) bool {
 // keepFor reports to a change observer each single file that Landlock lets the command write. The
 // broker makes every change in folders, but a write to one of these files goes past it. They are
 // the files that exist and the names at which codeagent is about to create one (absent.go).
-func (p *prepared) keepFor(policy resolved.Policy, cmd sandbox.Command) {
+func (p *startPlan) keepFor(policy resolved.Policy, cmd sandbox.Command) {
 	paths := slices.Clone(p.made)
 	for _, rule := range p.spec.Rules {
 		if rule.Access == spec.AccessWrite && !slices.Contains(p.folders, rule.Path) {

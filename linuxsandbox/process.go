@@ -161,7 +161,7 @@ type process struct {
 // follow receives the keeper's frames until every process is gone. stop detaches the context from
 // the process.
 func (p *process) follow(stop func() bool) {
-	var got *spec.Ended
+	var got *spec.Exit
 	gone := false
 	for !gone {
 		kind, body, err := control.Socket(p.keeper.sock).Receive()
@@ -170,7 +170,7 @@ func (p *process) follow(stop func() bool) {
 		}
 		switch kind {
 		case control.FrameExited:
-			if e := (spec.Ended{}); spec.Decode(body, &e) == nil {
+			if e := (spec.Exit{}); spec.Decode(body, &e) == nil {
 				got = &e
 			}
 		case control.FrameGone:
@@ -298,7 +298,7 @@ func (p *process) Signal(number int) error {
 }
 
 // Revoke takes c back.
-func (p *process) Revoke(c sandbox.Closing) sandbox.Revoked { return p.broker.Revoke(c) }
+func (p *process) Revoke(c sandbox.Revocation) sandbox.RevokeResult { return p.broker.Revoke(c) }
 
 // Renew begins the next part of the run, and returns what the broker saw in the one before.
 func (p *process) Renew() sandbox.Trace { return p.broker.Renew() }

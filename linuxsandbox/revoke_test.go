@@ -42,8 +42,8 @@ func greeter(t *testing.T, network, at string) (l net.Listener, ended <-chan err
 }
 
 // revoke revokes g from the running command.
-func (k *talk) revoke(g sandbox.Grant, open ...sandbox.Policy) sandbox.Revoked {
-	return k.proc.Revoke(sandbox.Closing{Grant: g, Open: append(open, sandbox.Policy{})[0]})
+func (k *talk) revoke(g sandbox.Grant, open ...sandbox.Policy) sandbox.RevokeResult {
+	return k.proc.Revoke(sandbox.Revocation{Grant: g, Open: append(open, sandbox.Policy{})[0]})
 }
 
 func (k *talk) endsSoon(ended <-chan error) {

@@ -31,7 +31,7 @@ import (
 
 // probe returns the facts of a keeper that runs no command. It runs once a session, and not at all
 // where a command was first.
-func (b *Backend) probe() (facts, error) {
+func (b *Backend) probe() (machineFacts, error) {
 	b.probing.Lock()
 	defer b.probing.Unlock()
 	if b.known {
@@ -82,22 +82,22 @@ func innerError(err error) string {
 }
 
 // adopt makes the namespaces of the first keeper those of the session.
-func (b *Backend) adopt(f facts, made *netns.Namespaces) {
+func (b *Backend) adopt(f machineFacts, made *netns.Namespaces) {
 	hosts, _ := os.ReadFile("/etc/hosts") // without it, resolver libraries use their defaults
 	b.outside.Hosts = string(hosts)
 	b.namespaces, b.brokers.Net = made, made.Serve(b.outside)
 	b.known, b.probed = true, f
 }
 
-// opening is the first keeper of a session. It sets up the namespaces into which it was cloned, hands
+// firstKeeper is the first keeper of a session. It sets up the namespaces into which it was cloned, hands
 // over the sockets that it makes there, and waits for its Spec.
-type opening struct {
+type firstKeeper struct {
 	keeper *keeperProcess
 	made   *netns.Namespaces
 }
 
 // openSession starts the first keeper of a session.
-func (b *Backend) openSession(hostPIDs bool) (o opening, err error) {
+func (b *Backend) openSession(hostPIDs bool) (o firstKeeper, err error) {
 	conf, _ := os.ReadFile("/etc/resolv.conf") // see adopt
 	if o.made, err = netns.Plan(string(conf)); err != nil {
 		return o, startError("probe", err)
@@ -119,13 +119,13 @@ func (b *Backend) openSession(hostPIDs bool) (o opening, err error) {
 	}
 	if err != nil {
 		o.end()
-		return opening{}, startError("helper", err)
+		return firstKeeper{}, startError("helper", err)
 	}
 	return o, nil
 }
 
 // end ends the keeper and releases what it made.
-func (o opening) end() {
+func (o firstKeeper) end() {
 	if o.keeper != nil {
 		o.keeper.close()
 		o.keeper.reap()
@@ -135,7 +135,7 @@ func (o opening) end() {
 
 // takeOpening returns the keeper that was started ahead, once, or starts one. The caller holds
 // Backend.probing.
-func (b *Backend) takeOpening() (opening, error) {
+func (b *Backend) takeOpening() (firstKeeper, error) {
 	if open := b.ahead; open != nil {
 		b.ahead = nil
 		return open()
@@ -145,9 +145,9 @@ func (b *Backend) takeOpening() (opening, error) {
 
 // tryKeeper starts a keeper and takes it through its self-test. With mounts it makes namespaces, and
 // returns them.
-func (b *Backend) tryKeeper(mounts *spec.Mounts) (f facts, made *netns.Namespaces, err error) {
+func (b *Backend) tryKeeper(mounts *spec.Mounts) (f machineFacts, made *netns.Namespaces, err error) {
 	order := spec.Spec{Rules: []spec.Rule{{Path: "/", Access: spec.AccessRead}}, Mounts: mounts, Probe: true, Ask: true, PathSockets: true}
-	var o opening
+	var o firstKeeper
 	switch {
 	case mounts == nil:
 		o.keeper, err = b.startProbe(&order)
@@ -195,7 +195,7 @@ func (b *Backend) startProbe(order *spec.Spec) (*keeperProcess, error) {
 // discover receives what a keeper found out that is the first of the session, or has no namespaces,
 // and tests on it whether a broker could work, unless one was tried in this process
 // before. The listener is -1 if the keeper sent none.
-func (k *keeperProcess) discover(ctx context.Context, made *netns.Namespaces, tried bool) (f facts, listener int, err error) {
+func (k *keeperProcess) discover(ctx context.Context, made *netns.Namespaces, tried bool) (f machineFacts, listener int, err error) {
 	if made != nil {
 		if err := k.furnish(ctx, made); err != nil {
 			return f, -1, err
@@ -234,7 +234,7 @@ func (k *keeperProcess) furnish(ctx context.Context, made *netns.Namespaces) err
 }
 
 // tryBroker tests whether a broker could work.
-func (f *facts) tryBroker(keeper int) {
+func (f *machineFacts) tryBroker(keeper int) {
 	taking, noSockets, err := broker.Probe(keeper, f.Thread)
 	if err != nil {
 		f.Broker, f.NoBroker = false, "codeagent may not look at what it confines: "+err.Error()
@@ -250,7 +250,7 @@ type first struct {
 	backend *Backend
 	made    *netns.Namespaces // since take
 	// hoped is what the command's Spec was planned for.
-	hoped facts
+	hoped machineFacts
 	// release unlocks Backend.probing, at the latest when the start is over.
 	release func()
 	adopted bool
@@ -283,7 +283,7 @@ func (b *Backend) planFirst(release func()) (*first, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &first{backend: b, release: release, hoped: facts{
+	return &first{backend: b, release: release, hoped: machineFacts{
 		Facts:      spec.Facts{LandlockABI: keeper.LandlockABI(), Root: asRoot(), Broker: true},
 		Namespaces: true, HostNet: host, Sockets: sockets.TakesCopies,
 	}}, nil

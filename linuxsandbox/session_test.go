@@ -51,7 +51,7 @@ func TestFirstCommandShowsTheMachine(t *testing.T) {
 // TestAhead: a keeper that was started before its command was known serves a command or a probe, has
 // the command's descriptors and no others, and ends with the backend if nobody used it.
 func TestAhead(t *testing.T) {
-	start := func(t *testing.T) (*Backend, opening) {
+	start := func(t *testing.T) (*Backend, firstKeeper) {
 		b, err := New(Options{Helper: realHelper(t), Ahead: true})
 		if err != nil {
 			t.Fatal(err)
@@ -164,12 +164,12 @@ func TestFirstCommandWaits(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name string
-		hope func(*facts)
+		hope func(*machineFacts)
 		runs bool
 	}{
-		{"as planned", func(*facts) {}, true},
-		{"another Landlock", func(f *facts) { f.LandlockABI++ }, false},
-		{"another way to take sockets", func(f *facts) { f.Sockets++ }, false},
+		{"as planned", func(*machineFacts) {}, true},
+		{"another Landlock", func(f *machineFacts) { f.LandlockABI++ }, false},
+		{"another way to take sockets", func(f *machineFacts) { f.Sockets++ }, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := newBackend(t)

@@ -178,7 +178,7 @@ func currentSetting(t *testing.T, test string) setting {
 
 // backendInSetting returns a backend that is closed when the test ends, and the facts that it
 // found.
-func backendInSetting(t *testing.T, test string) (*Backend, facts) {
+func backendInSetting(t *testing.T, test string) (*Backend, machineFacts) {
 	t.Helper()
 	currentSetting(t, test)
 	b := newBackend(t)

@@ -44,7 +44,7 @@ func (b *Backend) Start(ctx context.Context, p resolved.Policy, cmd sandbox.Comm
 
 // startUnder is Start on a machine with the facts f. If one is set, nothing is known yet, and f is
 // what it hopes for.
-func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder, f facts, one *first) (sandbox.Process, error) {
+func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder, f machineFacts, one *first) (sandbox.Process, error) {
 	f.Reads = f.Broker && cmd.Reads && (cmd.Evidence == "" || cmd.Evidence == sandbox.EvidenceFull)
 	shown := p
 	if cmd.Learn != nil && f.Reads {
@@ -108,7 +108,7 @@ func newCommand(cmd sandbox.Command) (spec.Command, error) {
 
 // enter registers a command, with the guards of codeagent's own files and the placeholders of
 // granted paths that do not exist yet.
-func (b *Backend) enter(p resolved.Policy, ready *prepared) (*process, error) {
+func (b *Backend) enter(p resolved.Policy, ready *startPlan) (*process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {

@@ -32,8 +32,8 @@ type Result struct {
 	Failed bool
 }
 
-// running is one call that has no answer yet.
-type running struct {
+// openCall is one call that has no answer yet.
+type openCall struct {
 	progress func(text string)
 	told     time.Time
 	whole    bool // told that all is done
@@ -77,7 +77,7 @@ func (c *Client) track(progress func(string)) (token string, done func()) {
 	c.number++
 	token = fmt.Sprint("call-", c.number)
 	if progress != nil {
-		c.calls[token] = &running{progress: progress}
+		c.calls[token] = &openCall{progress: progress}
 	}
 	return token, func() {
 		c.mu.Lock()

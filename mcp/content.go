@@ -21,8 +21,8 @@ const (
 	maxParts  = 1000
 )
 
-// gathering collects content as text and images.
-type gathering struct {
+// contentCollector collects content as text and images.
+type contentCollector struct {
 	b      strings.Builder
 	images []model.Image
 	full   bool
@@ -30,7 +30,7 @@ type gathering struct {
 
 // content makes a result of what a server sent.
 func (c *Client) content(ctx context.Context, parts []sdk.Content) Result {
-	var g gathering
+	var g contentCollector
 	for i, p := range parts {
 		if i == maxParts {
 			g.say(fmt.Sprintf("[the entries after the first %d are left out]", maxParts))
@@ -42,7 +42,7 @@ func (c *Client) content(ctx context.Context, parts []sdk.Content) Result {
 }
 
 // add takes one entry.
-func (g *gathering) add(ctx context.Context, p sdk.Content) {
+func (g *contentCollector) add(ctx context.Context, p sdk.Content) {
 	switch p := p.(type) {
 	case *sdk.TextContent:
 		g.say(text(p.Text, maxText))
@@ -66,7 +66,7 @@ func (g *gathering) add(ctx context.Context, p sdk.Content) {
 }
 
 // resource takes the content of a resource.
-func (g *gathering) resource(ctx context.Context, r *sdk.ResourceContents) {
+func (g *contentCollector) resource(ctx context.Context, r *sdk.ResourceContents) {
 	switch {
 	case r == nil:
 	case r.Blob == nil:
@@ -84,7 +84,7 @@ func (g *gathering) resource(ctx context.Context, r *sdk.ResourceContents) {
 }
 
 // image takes an image, made fit for a model. What it is, its bytes say, not the server.
-func (g *gathering) image(ctx context.Context, mediaType string, data []byte) {
+func (g *contentCollector) image(ctx context.Context, mediaType string, data []byte) {
 	if len(g.images) == maxImages {
 		g.say(fmt.Sprintf("[an image is left out: a result holds at most %d]", maxImages))
 		return
@@ -99,7 +99,7 @@ func (g *gathering) image(ctx context.Context, mediaType string, data []byte) {
 }
 
 // say adds a line or several, as long as there is room.
-func (g *gathering) say(s string) {
+func (g *contentCollector) say(s string) {
 	if s == "" || g.full {
 		return
 	}

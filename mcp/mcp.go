@@ -103,7 +103,7 @@ type Client struct {
 	mu        sync.Mutex
 	session   *sdk.ClientSession
 	over      chan struct{} // closed when the session has ended
-	calls     map[string]*running
+	calls     map[string]*openCall
 	number    int
 	changing  bool          // a list is read anew
 	again     bool          // and once more after that
@@ -116,7 +116,7 @@ type Client struct {
 // activity is the calls that run now.
 type activity struct {
 	calls, questions int
-	// running ends when no call runs any more, and with the connection; stopped ends it.
+	// openCall ends when no call runs any more, and with the connection; stopped ends it.
 	running context.Context
 	stopped context.CancelFunc
 }
@@ -138,7 +138,7 @@ func newClient(o Options) *Client {
 	if o.Call <= 0 {
 		o.Call = defaultCall
 	}
-	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*running{}, over: make(chan struct{}), asking: make(chan struct{}, 1)}
+	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*openCall{}, over: make(chan struct{}), asking: make(chan struct{}, 1)}
 	c.ends, c.end = context.WithCancel(context.Background())
 	c.tools.Store(&[]Tool{})
 	return c

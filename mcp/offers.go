@@ -92,7 +92,7 @@ func (c *Client) ReadResource(ctx context.Context, uri string) (Result, error) {
 	if err != nil {
 		return Result{}, c.words(limited, "reading "+line(uri, maxTitle), err)
 	}
-	var g gathering
+	var g contentCollector
 	for _, r := range answer.Contents[:min(len(answer.Contents), maxParts)] {
 		g.resource(ctx, r)
 	}
@@ -135,7 +135,7 @@ func (c *Client) Prompt(ctx context.Context, name string, arguments map[string]s
 	if err != nil {
 		return Result{}, c.words(limited, "getting the prompt "+line(name, maxName), err)
 	}
-	var g gathering
+	var g contentCollector
 	for _, m := range answer.Messages[:min(len(answer.Messages), maxParts)] {
 		if m == nil {
 			continue

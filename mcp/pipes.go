@@ -159,19 +159,19 @@ func (c *pipeConn) read() {
 
 // cleaner reads what the server prints, at the rate of its bytes.
 func (c *pipeConn) cleaner(rate meter) *cleaner {
-	return &cleaner{r: bufio.NewReaderSize(&metered{c.out, rate, c.open}, 64<<10), log: c.log}
+	return &cleaner{r: bufio.NewReaderSize(&byteMeter{c.out, rate, c.open}, 64<<10), log: c.log}
 }
 
-// metered counts bytes when they are read, and not with the line that they belong to: one without an
+// byteMeter counts bytes when they are read, and not with the line that they belong to: one without an
 // end would not be slowed down.
-type metered struct {
+type byteMeter struct {
 	io.Reader
 	rate meter
 	open context.Context
 }
 
 // Read is part of io.Reader.
-func (m *metered) Read(p []byte) (int, error) {
+func (m *byteMeter) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
 	if closed := wait(m.open, m.rate.take(time.Now(), n, 0)); closed != nil {
 		return 0, closed

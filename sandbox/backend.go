@@ -24,7 +24,7 @@ type Process interface {
 	Refused() []Denial
 	// Revoke takes back what c lists from the command and its descendants, if possible. It
 	// returns when the revocation is in effect.
-	Revoke(c Closing) Revoked
+	Revoke(c Revocation) RevokeResult
 	// Trace is what the backend saw. It is complete after Wait.
 	Trace() Trace
 }
@@ -58,10 +58,10 @@ type Renewer interface {
 }
 
 // Kept is the result of a backend that cannot revoke anything from a running command.
-var Kept = Revoked{Stays: []string{"everything, in running commands: this sandbox cannot revoke anything from them"}}
+var Kept = RevokeResult{Stays: []string{"everything, in running commands: this sandbox cannot revoke anything from them"}}
 
-// Revoked is the result of a revocation for a running command.
-type Revoked struct {
+// RevokeResult is the result of a revocation for a running command.
+type RevokeResult struct {
 	// Cut is the number of connections that were ended.
 	Cut int
 	// Stays says in words what could not be revoked.

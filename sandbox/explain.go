@@ -1,7 +1,7 @@
 package sandbox
 
-// Explained is a layer and what it provides on this machine.
-type Explained struct {
+// LayerReport is a layer and what it provides on this machine.
+type LayerReport struct {
 	Layer
 	// Holds is the purpose of the layer.
 	Holds string
@@ -21,7 +21,7 @@ type Loss struct {
 
 // Explain says what each layer enforces. If a layer is missing or partial, it also says what is
 // lost and what still enforces that. It uses only e.
-func (e Enforcement) Explain() []Explained {
+func (e Enforcement) Explain() []LayerReport {
 	active, stated := map[string]bool{"": true}, map[string]bool{}
 	for _, l := range e.Layers {
 		active[l.Name] = l.State != LayerAbsent
@@ -29,10 +29,10 @@ func (e Enforcement) Explain() []Explained {
 	for _, w := range e.Weaknesses {
 		stated[w.ID] = true
 	}
-	var out []Explained
+	var out []LayerReport
 	for _, l := range e.Layers {
 		worth := layerWorth[l.Name]
-		x := Explained{Layer: l, Holds: worth.holds}
+		x := LayerReport{Layer: l, Holds: worth.holds}
 		for _, d := range worth.duties {
 			// A degraded layer loses what its ABI lacks or what a weakness states.
 			partly := l.State == LayerDegraded && (e.LandlockABI < d.since || d.since == 0 && stated[d.weakness])

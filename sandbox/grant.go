@@ -110,8 +110,8 @@ func (p Policy) With(g Grant) Policy {
 	return q
 }
 
-// Closing describes a revocation for running commands.
-type Closing struct {
+// Revocation describes a revocation for running commands.
+type Revocation struct {
 	Grant
 	// Open is what remains open: it protects paths below those of Grant.
 	Open Policy
@@ -127,7 +127,7 @@ func (p Policy) Without(g Grant) Policy {
 
 // Closed returns p without what c revokes. A root below a revoked path may have been opened through
 // that path, so it is closed too, unless it is open in another way.
-func (p Policy) Closed(c Closing) Policy {
+func (p Policy) Closed(c Revocation) Policy {
 	return p.without(c.Grant, func(path string) bool {
 		return slices.Contains(c.Write, path) || CoveredBy(c.Write, path) && !c.Open.JudgeWrite(path).Allowed
 	}, func(path string) bool {

@@ -233,7 +233,7 @@ func TestClosed(t *testing.T) {
 		"another answer":        {sandbox.Grant{Write: []string{"/data", "/data/x", "/data/y"}}, sandbox.Grant{Write: []string{"/data"}}, sandbox.Grant{Write: []string{"/data/x"}}, []string{"/data/x"}, []string{"/data/y"}},
 		"what is protected":     {sandbox.Grant{Write: []string{"/srv/app/.git/hooks/a"}}, sandbox.Grant{Write: []string{"/srv/app/.git/hooks"}}, sandbox.Grant{}, []string{"/srv/app/x"}, []string{"/srv/app/.git/hooks/a"}},
 	} {
-		left := base.With(c.more).Closed(sandbox.Closing{Grant: c.back, Open: base.With(c.now)})
+		left := base.With(c.more).Closed(sandbox.Revocation{Grant: c.back, Open: base.With(c.now)})
 		for _, p := range c.open {
 			if !left.JudgeWrite(p).Allowed {
 				t.Errorf("%s: %s is closed", name, p)
@@ -246,7 +246,7 @@ func TestClosed(t *testing.T) {
 		}
 	}
 	readers := sandbox.Policy{Read: []sandbox.Root{{Path: "/usr"}}}
-	left := readers.With(sandbox.Grant{Read: []string{"/data/x"}}).Closed(sandbox.Closing{Grant: sandbox.Grant{Read: []string{"/data"}}, Open: readers})
+	left := readers.With(sandbox.Grant{Read: []string{"/data/x"}}).Closed(sandbox.Revocation{Grant: sandbox.Grant{Read: []string{"/data"}}, Open: readers})
 	if left.JudgeRead("/data/x").Allowed || !left.JudgeRead("/usr/bin").Allowed {
 		t.Errorf("read roots %v", left.Read)
 	}

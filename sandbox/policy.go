@@ -24,9 +24,9 @@ type Policy struct {
 	// WasWrite are write roots that OnlyRead made read-only. For root they retain the right to read
 	// another user's files, as in a command that writes there.
 	WasWrite []Root `json:"was_write,omitempty"`
-	// Protected is read-only even inside a write root. Names that do not exist yet cannot be
+	// ProtectedNames is read-only even inside a write root. Names that do not exist yet cannot be
 	// created.
-	Protected Protected `json:"protected,omitzero"`
+	Protected ProtectedNames `json:"protected,omitzero"`
 	// DenyRead lists absolute paths that a command may neither read nor write. They are literal,
 	// whatever characters they contain. A directory covers everything in it.
 	DenyRead []string `json:"deny_read,omitempty"`
@@ -57,8 +57,8 @@ func HostsOf(hosts []HostPort) (texts []string) {
 	return texts
 }
 
-// Protected names what stays read-only inside the write roots.
-type Protected struct {
+// ProtectedNames names what stays read-only inside the write roots.
+type ProtectedNames struct {
 	// Paths are canonical and absolute; everything below them is protected too.
 	Paths []string `json:"paths,omitempty"`
 	// Names are relative ("hooks", ".vscode/tasks.json") and apply at any depth inside a write

@@ -12,9 +12,9 @@ import (
 	"codeagent/internal/git"
 )
 
-// suggesting is the input of a suggestion: the policy, the user's home folder, the words of the
+// suggestionInput is the input of a suggestion: the policy, the user's home folder, the words of the
 // command, and the files that exist now.
-type suggesting struct {
+type suggestionInput struct {
 	policy        Policy
 	home, command string
 	files         FileSystem
@@ -24,7 +24,7 @@ type suggesting struct {
 // succeeded. It permits nothing; approvals judges it like any other wish. left names what no grant
 // would help, each with the reason.
 func Suggest(p Policy, files FileSystem, home string, argv []string, denials []Denial) (g Grant, left []string) {
-	s := suggesting{p, home, strings.Join(argv, " "), files}
+	s := suggestionInput{p, home, strings.Join(argv, " "), files}
 	unnamed := false // a denial is of a network that no host names
 	for _, d := range denials {
 		if d.Moot || d.Unwritten != nil || d.Operation == "restored" || d.Operation == "not restored" {
@@ -78,7 +78,7 @@ func Suggest(p Policy, files FileSystem, home string, argv []string, denials []D
 
 // places are what must be writable so that d's target is: the target, or the folder around it if
 // the next run will use another name or other files beside it.
-func (s suggesting) places(d Denial) []string {
+func (s suggestionInput) places(d Denial) []string {
 	d.Target = s.reached(d.Target)
 	dir, base := path.Split(d.Target)
 	dir = path.Clean(dir)
@@ -100,7 +100,7 @@ func (s suggesting) places(d Denial) []string {
 }
 
 // unhelped says why it would not help to let place be written, or why no suggestion contains it.
-func (s suggesting) unhelped(place string) string {
+func (s suggestionInput) unhelped(place string) string {
 	j := s.policy.With(Grant{Write: []string{place}}).JudgeWrite(place)
 	switch {
 	case !s.grantable(place):
@@ -117,24 +117,26 @@ func (s suggesting) unhelped(place string) string {
 	return ""
 }
 
-func (s suggesting) named(part string) bool { return strings.Contains(s.command, part) }
+func (s suggestionInput) named(part string) bool { return strings.Contains(s.command, part) }
 
 // generated reports whether a later run would give the entry at p another name.
-func (s suggesting) generated(p string) bool { return MadeUp(path.Base(p)) && !s.named(path.Base(p)) }
+func (s suggestionInput) generated(p string) bool {
+	return MadeUp(path.Base(p)) && !s.named(path.Base(p))
+}
 
-func (s suggesting) exists(p string) bool {
+func (s suggestionInput) exists(p string) bool {
 	_, err := s.files.Lstat(p)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func (s suggesting) link(p string) bool {
+func (s suggestionInput) link(p string) bool {
 	mode, _ := s.files.Lstat(p)
 	return mode&fs.ModeSymlink != 0
 }
 
 // reached returns target or, if its folder does not exist, the first entry on the way that does not:
 // nothing below that could be made first.
-func (s suggesting) reached(target string) string {
+func (s suggestionInput) reached(target string) string {
 	first := target
 	for dir := path.Dir(target); dir != "/" && !s.exists(dir); dir = path.Dir(dir) {
 		first = dir
@@ -168,7 +170,7 @@ func digit(r rune) rune {
 const maxSiblings = 4
 
 // least replaces many files of one folder by the folder, and drops paths that another path covers.
-func (s suggesting) least(paths []string) []string {
+func (s suggestionInput) least(paths []string) []string {
 	in, out := map[string]int{}, slices.Clone(paths)
 	for _, p := range paths {
 		dir := path.Dir(p)
@@ -192,7 +194,7 @@ func appendNew[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-func (s suggesting) grantable(p string) bool { return s.policy.Unsuggested(s.home, p) == "" }
+func (s suggestionInput) grantable(p string) bool { return s.policy.Unsuggested(s.home, p) == "" }
 
 // Unsuggested says why no suggestion contains path; "" if one may.
 func (p Policy) Unsuggested(home, path string) string {

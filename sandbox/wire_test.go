@@ -21,7 +21,7 @@ func full() sandbox.Policy {
 		Read:     []sandbox.Root{{Path: "/usr"}, {Path: "/opt", Optional: true}},
 		Write:    []sandbox.Root{{Path: "/w"}},
 		WasWrite: []sandbox.Root{{Path: "/w/was"}},
-		Protected: sandbox.Protected{
+		Protected: sandbox.ProtectedNames{
 			Paths: []string{"/w/.git/config"}, Names: []string{".codeagent", ".vscode/tasks.json"}, Reasons: map[string]string{"/w/.git/config": "git runs the programs that it names"}, Own: []string{"/own"}, Hidden: []string{"/own/records"},
 		},
 		DenyRead:   []string{"/secret", "/w*/[x"},

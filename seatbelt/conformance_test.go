@@ -122,12 +122,12 @@ func (m *modelled) Start(ctx context.Context, p resolved.Policy, c sandbox.Comma
 // over is a command that has ended with status 0.
 type over struct{}
 
-func (over) Wait() (sandbox.Status, error)          { return sandbox.Status{}, nil }
-func (over) Kill()                                  {}
-func (over) Signal(int) error                       { return os.ErrProcessDone }
-func (over) Refused() []sandbox.Denial              { return nil }
-func (over) Trace() sandbox.Trace                   { return sandbox.Trace{} }
-func (over) Revoke(sandbox.Closing) sandbox.Revoked { return sandbox.Kept }
+func (over) Wait() (sandbox.Status, error)                  { return sandbox.Status{}, nil }
+func (over) Kill()                                          {}
+func (over) Signal(int) error                               { return os.ErrProcessDone }
+func (over) Refused() []sandbox.Denial                      { return nil }
+func (over) Trace() sandbox.Trace                           { return sandbox.Trace{} }
+func (over) Revoke(sandbox.Revocation) sandbox.RevokeResult { return sandbox.Kept }
 
 // asks is what Seatbelt asks the profile when a program takes a step: an operation on the path in
 // its first argument, or in its second.

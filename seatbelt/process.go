@@ -133,7 +133,7 @@ func (p *process) Refused() []sandbox.Denial { return nil }
 func (p *process) Trace() sandbox.Trace { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
 
 // Revoke revokes nothing: a profile cannot be changed once it is applied (sandbox_init(3)).
-func (p *process) Revoke(sandbox.Closing) sandbox.Revoked { return sandbox.Kept }
+func (p *process) Revoke(sandbox.Revocation) sandbox.RevokeResult { return sandbox.Kept }
 
 // descendants returns the descendants of pid, as ps shows them now.
 func descendants(pid int) []int {

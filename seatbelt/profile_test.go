@@ -359,7 +359,7 @@ func TestRefusesPaths(t *testing.T) {
 		"1024 bytes":      sandbox.WorkspaceWrite("/" + strings.Repeat("a", 1023)),
 		"relative":        sandbox.WorkspaceWrite("w"),
 		"long deny":       {DenyRead: []string{"/" + strings.Repeat("a", 1024)}},
-		"long protected":  {Write: []sandbox.Root{{Path: "/w"}}, Protected: sandbox.Protected{Paths: []string{"/w/" + strings.Repeat("a", 1024)}}},
+		"long protected":  {Write: []sandbox.Root{{Path: "/w"}}, Protected: sandbox.ProtectedNames{Paths: []string{"/w/" + strings.Repeat("a", 1024)}}},
 		"unconfined":      sandbox.FullAccess(),
 		"/tmp":            sandbox.WorkspaceWrite("/tmp"),
 		"/private/tmp":    sandbox.WorkspaceWrite("/private/tmp"),

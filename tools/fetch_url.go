@@ -28,7 +28,7 @@ type Fetcher interface {
 	Fetch(ctx context.Context, p sandbox.Policy, a egress.Address) (egress.Page, error)
 }
 
-type fetchURLTool struct{ read fetched }
+type fetchURLTool struct{ read pageCache }
 
 func (t *fetchURLTool) plan(a fetchURLArguments) (*call, error) {
 	if a.Offset < 0 {

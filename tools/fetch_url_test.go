@@ -197,7 +197,7 @@ func TestFetchURLInParts(t *testing.T) {
 
 // A kept page still needs a permit for its host.
 func TestAKeptPageIsNotSpareOfItsHost(t *testing.T) {
-	var kept fetched
+	var kept pageCache
 	address, err := egress.Parse("http://docs.example/")
 	if err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func startBackground(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.
 
 // goesOn fills in the result for a command that still runs. Denials are judged only when
 // the command has ended.
-func (r *Result) goesOn(id int, reading exec.Reading, text string) {
+func (r *Result) goesOn(id int, reading exec.JobOutput, text string) {
 	r.Job, r.Running, r.Output, r.Spill = id, true, text, reading.Output.Spill
 	if len(reading.Refused) > 0 {
 		r.Verdict = sandbox.Verdict{Confidence: sandbox.NoConfidence, Evidence: sandbox.EvidencePartial, Denials: reading.Refused}
@@ -96,7 +96,7 @@ func (r *Result) goesOn(id int, reading exec.Reading, text string) {
 }
 
 // printed returns the output of a reading as text.
-func printed(r exec.Reading, terminal bool) string {
+func printed(r exec.JobOutput, terminal bool) string {
 	text := r.Output.Text()
 	if terminal {
 		return terminalText(text)
@@ -105,7 +105,7 @@ func printed(r exec.Reading, terminal bool) string {
 }
 
 // soFar says that the event a running command was waited for has not come.
-func soFar(r exec.Reading, w exec.Wait) string {
+func soFar(r exec.JobOutput, w exec.Wait) string {
 	if w.Text == "" || r.Found {
 		return ""
 	}

@@ -77,7 +77,7 @@ type Stage struct {
 	// Undo records files before a call changes them; nil: nothing is recorded.
 	Undo *undo.History
 	// kept is the record of this call in Undo; nil without Undo.
-	kept keeping
+	kept recorder
 	// paused: everything else of the session is stopped while the call runs.
 	paused bool
 	// check, if set, is made right before the start.
@@ -89,8 +89,8 @@ type Stage struct {
 	Blind bool
 }
 
-// keeping records files before one call changes them; it is an undo.Call.
-type keeping interface {
+// recorder records files before one call changes them; it is an undo.Call.
+type recorder interface {
 	sandbox.ChangeObserver
 	// Watch records files whose changes are not reported, Made records files created since,
 	// and Lost records that content below a path was not kept, and why.

@@ -68,7 +68,7 @@ const reversed = "\x1b[7m"
 // text is what the selected cells stand for: tabs, no margins, and no breaks that only
 // the width of the screen made.
 func (s *selection) text(rows []string) string {
-	var out mark.Copied
+	var out mark.CopyBuffer
 	for y, row := range rows {
 		if from, to := s.bounds(y); to > from {
 			out.Add(row, from, to)

@@ -43,7 +43,7 @@ func expect(s state) worker.Expect {
 // Report is the result of undoing a turn.
 type Report struct {
 	Done   []Step
-	Failed []Left
+	Failed []Skip
 }
 
 // errStale: a plan is valid until the next turn.
@@ -75,7 +75,7 @@ func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 	if err != nil {
 		return Report{}, fmt.Errorf("undo: %w", err) // what is done must be recorded
 	}
-	a := &applying{ctx: ctx, files: files, plan: p, failed: map[string]error{}, done: map[string]bool{}, opened: map[string]uint32{}}
+	a := &restoration{ctx: ctx, files: files, plan: p, failed: map[string]error{}, done: map[string]bool{}, opened: map[string]uint32{}}
 	defer a.look.close()
 	a.all()
 	report := a.report()
@@ -151,8 +151,8 @@ func flushed(steps []Step) error {
 	return nil
 }
 
-// applying is the state of one Apply.
-type applying struct {
+// restoration is the state of one Apply.
+type restoration struct {
 	ctx   context.Context
 	files Files
 	plan  *Plan
@@ -167,7 +167,7 @@ type applying struct {
 
 // all executes the steps in an order in which each can succeed: folders are writable while
 // something in them changes, and get their permissions last.
-func (a *applying) all() {
+func (a *restoration) all() {
 	steps := a.plan.Steps
 	deepFirst := slices.Clone(steps)
 	slices.Reverse(deepFirst)
@@ -202,7 +202,7 @@ func (s Step) goes() bool {
 func (s Step) comes(k kind) bool { return s.Do != Mode && s.from == "" && s.before.Kind == k }
 
 // move moves a file that the turn had moved back.
-func (a *applying) move(s Step) error {
+func (a *restoration) move(s Step) error {
 	err := a.files.Rename(s.from, s.Path, false)
 	if err == nil && s.now.Mode != s.before.Mode {
 		err = a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), expect(s.now))
@@ -211,7 +211,7 @@ func (a *applying) move(s Step) error {
 }
 
 // each calls do for each step that is selects, unless an earlier part of the step failed.
-func (a *applying) each(steps []Step, is func(Step) bool, do func(Step) error) {
+func (a *restoration) each(steps []Step, is func(Step) bool, do func(Step) error) {
 	for _, s := range steps {
 		if a.failed[s.Path] != nil || a.ctx.Err() != nil || !is(s) {
 			continue
@@ -224,7 +224,7 @@ func (a *applying) each(steps []Step, is func(Step) bool, do func(Step) error) {
 }
 
 // put restores the content of a file.
-func (a *applying) put(s Step) error {
+func (a *restoration) put(s Step) error {
 	content, err := a.plan.kept.content(s.before)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (a *applying) put(s Step) error {
 // openAround makes folders writable in which entries are created or removed, if the turn
 // changed their permissions: the turn could write them too. Folders that somebody else
 // closed stay closed.
-func (a *applying) openAround(steps []Step) {
+func (a *restoration) openAround(steps []Step) {
 	for _, s := range steps {
 		if s.Do == Mode || a.ctx.Err() != nil {
 			continue
@@ -262,7 +262,7 @@ func (a *applying) openAround(steps []Step) {
 }
 
 // openFolder gives codeagent the permissions to list, search and change a folder.
-func (a *applying) openFolder(p string, mode uint32) error {
+func (a *restoration) openFolder(p string, mode uint32) error {
 	if mode&0o700 == 0o700 {
 		return nil
 	}
@@ -274,7 +274,7 @@ func (a *applying) openFolder(p string, mode uint32) error {
 }
 
 // closeFolders restores the permissions of opened folders that are not undone.
-func (a *applying) closeFolders() {
+func (a *restoration) closeFolders() {
 	for _, p := range slices.Backward(slices.Sorted(maps.Keys(a.opened))) {
 		if a.done[p] && a.failed[p] == nil {
 			continue
@@ -283,12 +283,12 @@ func (a *applying) closeFolders() {
 	}
 }
 
-func (a *applying) report() Report {
+func (a *restoration) report() Report {
 	var r Report
 	for _, s := range a.plan.Steps {
 		switch err := a.failed[s.Path]; {
 		case err != nil:
-			r.Failed = append(r.Failed, Left{s.Path, reason(err)})
+			r.Failed = append(r.Failed, Skip{s.Path, reason(err)})
 		case a.done[s.Path]:
 			r.Done = append(r.Done, s)
 		}

@@ -24,7 +24,7 @@ func (b *bench) has(name, want string) {
 }
 
 // names returns paths relative to the workspace.
-func (b *bench) names(list []Left) string {
+func (b *bench) names(list []Skip) string {
 	var out []string
 	for _, l := range list {
 		out = append(out, strings.TrimPrefix(l.Path, b.ws+"/"))
@@ -293,9 +293,9 @@ func TestClosedStaysUndoable(t *testing.T) {
 	}
 	p, err := b.ses.Plan(out)
 	b.must(err)
-	var closed []Left
+	var closed []Skip
 	for _, c := range p.Closed {
-		closed = append(closed, Left{c.Path, c.Why})
+		closed = append(closed, Skip{c.Path, c.Why})
 	}
 	if b.names(closed) != "made/x out/a" || closed[0].Why != "outside" || b.names(p.Conflicts) != "made" || len(p.NotKept) > 0 {
 		t.Errorf("closed %v, conflicts %v, not kept %v", closed, p.Conflicts, p.NotKept)

@@ -117,7 +117,7 @@ func TestBounds(t *testing.T) {
 	}
 	b.turn(func() { b.write("65", "new"); b.write("64", "new") })
 	p := b.undo()
-	if len(p.NotKept) != 1 || p.NotKept[0] != (Left{b.at("65"), "over 64 MiB"}) {
+	if len(p.NotKept) != 1 || p.NotKept[0] != (Skip{b.at("65"), "over 64 MiB"}) {
 		t.Errorf("not kept: %v", p.NotKept)
 	}
 	if is, err := os.Stat(b.at("64")); err != nil || is.Size() != 64<<20 {

@@ -77,7 +77,7 @@ func TestLogTakesFromTheTurn(t *testing.T) {
 	b.during(func() { b.long("made", 30) })
 	b.during(func() { b.write("a", "new") })
 	b.ses.End()
-	if p := b.plan(); !slices.Contains(p.NotKept, Left{b.at("a"), "the turn changed over 97.7 KiB"}) {
+	if p := b.plan(); !slices.Contains(p.NotKept, Skip{b.at("a"), "the turn changed over 97.7 KiB"}) {
 		t.Errorf("not kept: %v", p.NotKept)
 	}
 }
@@ -159,7 +159,7 @@ func TestFullLog(t *testing.T) {
 	if is := b.steps(p); !slices.Equal(is, []string{"gone", "known"}) {
 		t.Errorf("put back: %q", is)
 	}
-	want := []Left{{b.at("between"), changedSince}, {b.at("later"), notNoted}}
+	want := []Skip{{b.at("between"), changedSince}, {b.at("later"), notNoted}}
 	if !slices.Equal(p.Conflicts, want) {
 		t.Errorf("conflicts %v, want %v", p.Conflicts, want)
 	}

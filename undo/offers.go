@@ -42,10 +42,10 @@ func MayChange(p sandbox.Policy) func(Step) string {
 
 // LeaveProtected moves the steps that no flag can open from Closed to NotKept.
 func (p *Plan) LeaveProtected() {
-	p.Closed = slices.DeleteFunc(p.Closed, func(c Closed) bool {
+	p.Closed = slices.DeleteFunc(p.Closed, func(c Obstacle) bool {
 		protected := c.Why != outsideUndo && c.Why != folderShut
 		if protected {
-			p.NotKept = append(p.NotKept, Left{Path: c.Path, Why: c.Why})
+			p.NotKept = append(p.NotKept, Skip{Path: c.Path, Why: c.Why})
 		}
 		return protected
 	})
@@ -64,7 +64,7 @@ func (p *Plan) LeaveRepositories() {
 	var left []string
 	leave := func(path, why string) {
 		left = append(left, path)
-		p.Conflicts = append(p.Conflicts, Left{Path: path, Why: why})
+		p.Conflicts = append(p.Conflicts, Skip{Path: path, Why: why})
 	}
 	for _, s := range p.Steps {
 		folder := filepath.Dir(s.Path)
@@ -114,7 +114,7 @@ func (p *Plan) Opening(with func(dirs, files []string) (sandbox.Policy, error)) 
 			return false
 		}
 		may := MayChange(policy)
-		return !slices.ContainsFunc(p.Closed, func(c Closed) bool { return may(c.Step) != "" })
+		return !slices.ContainsFunc(p.Closed, func(c Obstacle) bool { return may(c.Step) != "" })
 	}
 	switch {
 	case opens(dirs, nil):
@@ -138,7 +138,7 @@ func existing(dir string) string {
 
 // Reason returns why the step is closed. opened: a command of codeagent can allow it;
 // otherwise another program may still help.
-func (c Closed) Reason(opened bool) string {
+func (c Obstacle) Reason(opened bool) string {
 	if !opened && c.Do == Remove && c.Type == "file" {
 		return c.Why + "; rm removes it"
 	}

@@ -53,13 +53,13 @@ func (s Step) InFolder() bool {
 	return s.Do != Mode && (s.from != "" || s.before.Kind != file || s.now.Kind != file && s.now.Kind != absent)
 }
 
-// Left is one path that undoing leaves as it is, and why.
-type Left struct{ Path, Why string }
+// Skip is one path that undoing leaves as it is, and why.
+type Skip struct{ Path, Why string }
 
-func byPath(a, b Left) int { return strings.Compare(a.Path, b.Path) }
+func byPath(a, b Skip) int { return strings.Compare(a.Path, b.Path) }
 
-// Closed is a step that is not allowed now, and why.
-type Closed struct {
+// Obstacle is a step that is not allowed now, and why.
+type Obstacle struct {
 	Step
 	Why string
 }
@@ -75,10 +75,10 @@ type Plan struct {
 	// has changed after the turn, and changed files with several names (hard links). NotKept
 	// is what was not recorded or cannot be restored.
 	Steps              []Step
-	Conflicts, NotKept []Left
-	// Closed are the steps that are recorded in full and that the caller's policy does not
+	Conflicts, NotKept []Skip
+	// Obstacle are the steps that are recorded in full and that the caller's policy does not
 	// allow; another policy may.
-	Closed []Closed
+	Closed []Obstacle
 	// More says why nothing was recorded from some moment of the turn on; empty: all was.
 	More string
 	// Unrecorded: it is not known what the turn changed; More says why. Turns before it must
@@ -250,21 +250,21 @@ func (s *History) plan(k *kept, later map[string]bool, may func(Step) string) *P
 			continue
 		}
 		if h.lost != "" {
-			p.NotKept = append(p.NotKept, Left{name, "its content: " + h.lost})
+			p.NotKept = append(p.NotKept, Skip{name, "its content: " + h.lost})
 			incomplete = true
 		}
 		now, err := w.lookInto(name, s.store.bounds.file)
 		if err != nil {
-			p.NotKept = append(p.NotKept, Left{name, reason(err)})
+			p.NotKept = append(p.NotKept, Skip{name, reason(err)})
 			continue
 		}
 		j := judge{kept: k, history: h, now: now, later: later[name]}
 		step := j.step()
 		if j.conflict != "" {
-			p.Conflicts = append(p.Conflicts, Left{name, j.conflict})
+			p.Conflicts = append(p.Conflicts, Skip{name, j.conflict})
 		}
 		if j.notKept != "" {
-			p.NotKept = append(p.NotKept, Left{name, j.notKept})
+			p.NotKept = append(p.NotKept, Skip{name, j.notKept})
 			if h.before.Kind == file {
 				p.lost = append(p.lost, Step{Path: name, Do: Recreate, Type: string(file), before: h.before, now: now})
 			}
@@ -307,7 +307,7 @@ func (p *Plan) moveBack() {
 	})
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return moved[s.Path] })
 	slices.SortFunc(p.Steps, func(a, b Step) int { return strings.Compare(a.Path, b.Path) })
-	p.NotKept = slices.DeleteFunc(p.NotKept, func(l Left) bool { return back[l.Path] })
+	p.NotKept = slices.DeleteFunc(p.NotKept, func(l Skip) bool { return back[l.Path] })
 }
 
 // spareFiles keeps files that the turn made if it also destroyed content that is not
@@ -316,7 +316,7 @@ func (p *Plan) spareFiles() {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
 		spared := s.Do == Remove && s.now.Kind == file && s.now.Size > 0
 		if spared {
-			p.Conflicts = append(p.Conflicts, Left{s.Path, "it may contain content that was not recorded"})
+			p.Conflicts = append(p.Conflicts, Skip{s.Path, "it may contain content that was not recorded"})
 		}
 		return spared
 	})
@@ -333,7 +333,7 @@ func (p *Plan) closeSteps(may func(Step) string) {
 			why = may(from)
 		}
 		if why != "" {
-			p.Closed = append(p.Closed, Closed{s, why})
+			p.Closed = append(p.Closed, Obstacle{s, why})
 		}
 		return why != ""
 	})
@@ -354,7 +354,7 @@ func (p *Plan) spareFolders(w *walker) {
 		stays := func(name string) bool { return !gone[path.Join(s.Path, name)] }
 		if s.now.Kind == folder && slices.ContainsFunc(w.names(s.Path, len(gone)+1), stays) {
 			spared[s.Path] = true
-			p.Conflicts = append(p.Conflicts, Left{s.Path, "it contains files that stay"})
+			p.Conflicts = append(p.Conflicts, Skip{s.Path, "it contains files that stay"})
 			continue
 		}
 		gone[s.Path] = true

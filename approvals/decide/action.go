@@ -42,7 +42,7 @@ type Action struct {
 	Independent bool
 	// Input is what is typed, and Running the command that receives it.
 	Input   string
-	Running Running
+	Running Job
 	// Server is set for a call of a tool of an MCP server.
 	Server *ServerCall
 }
@@ -61,9 +61,9 @@ func (a Action) Shares() bool {
 	return true
 }
 
-// Running is a background command: its number, its text, the policy it was started under,
+// Job is a background command: its number, its text, the policy it was started under,
 // and the grants of its held calls. It keeps both until it ends.
-type Running struct {
+type Job struct {
 	ID      int
 	Command string
 	Policy  sandbox.Policy
@@ -86,7 +86,7 @@ func (w Wish) Empty() bool {
 
 // may returns the present policy of a running command. A grant counts as it was given, even
 // if its path has become something else since.
-func (r Running) may() sandbox.Policy {
+func (r Job) may() sandbox.Policy {
 	p := r.Policy
 	for _, gr := range r.Granted {
 		p = p.With(gr)

@@ -167,7 +167,7 @@ func answer(e ledger.Entry) func(*State) {
 // TestInputSeesEveryGrant: whatever the running command may do beyond the policy is wanted.
 func TestInputSeesEveryGrant(t *testing.T) {
 	base := sandbox.WorkspaceWrite(workspace)
-	typing := func(p sandbox.Policy) Action { return Action{Kind: word.KindInput, Running: Running{ID: 1, Policy: p}} }
+	typing := func(p sandbox.Policy) Action { return Action{Kind: word.KindInput, Running: Job{ID: 1, Policy: p}} }
 	base.Read = []sandbox.Root{{Path: "/usr"}}
 	base.DenyRead, base.DenyGlobs = []string{"/home/u/.ssh"}, []string{"**/.env"}
 	for name, g := range map[string]sandbox.Grant{

@@ -117,11 +117,11 @@ func About(kind word.Kind, w Want) (out Topics) {
 	return out
 }
 
-// ruling is the table's decision, the strictest first.
-type ruling int
+// verdict is the table's decision, the strictest first.
+type verdict int
 
 const (
-	no ruling = iota
+	no verdict = iota
 	askFirst
 	run
 )
@@ -147,7 +147,7 @@ type cell struct {
 }
 
 // rule is the decision table, without the rows for impossible grants and for forbid rules.
-func (c Consent) rule(f cell) ruling {
+func (c Consent) rule(f cell) verdict {
 	wants := f.about != 0 || f.ruled
 	switch {
 	case f.kind == word.KindServer && c.Mode != Untrusted && !f.ruled && (f.known || f.remembered):

@@ -169,7 +169,7 @@ func (f *format) pixels(ctx context.Context, data []byte) (image.Image, error) {
 	if int64(c.Width)*int64(c.Height) > maxPixels {
 		return nil, fmt.Errorf("it has %d×%d pixels; at most %d million are taken: make it smaller first", c.Width, c.Height, maxPixels/1_000_000)
 	}
-	m, err := f.decode(&hurried{ctx, bytes.NewReader(data)})
+	m, err := f.decode(&deadlineReader{ctx, bytes.NewReader(data)})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -191,13 +191,13 @@ func damaged(f *format, err error) error {
 // errSlow ends the decoding of a file that takes too long.
 var errSlow = fmt.Errorf("it takes more than %v to decode, and is refused", maxTime)
 
-// hurried fails when ctx is done.
-type hurried struct {
+// deadlineReader fails when ctx is done.
+type deadlineReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (h *hurried) Read(p []byte) (int, error) {
+func (h *deadlineReader) Read(p []byte) (int, error) {
 	if err := h.ctx.Err(); err != nil {
 		return 0, err
 	}

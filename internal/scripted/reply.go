@@ -58,8 +58,8 @@ type Reply struct {
 
 	// KeepAlives is the number of comment lines sent before each event.
 	KeepAlives int
-	// Framing is how events are written; the zero value is OpenAI's way.
-	Framing Framing
+	// Separator is how events are written; the zero value is OpenAI's way.
+	Framing Separator
 	// Fault strikes after the first After events of the stream.
 	Fault Fault
 	After int
@@ -110,12 +110,12 @@ const (
 	NeverEnd
 )
 
-// Framing is how events are separated in the stream.
-type Framing int
+// Separator is how events are separated in the stream.
+type Separator int
 
 const (
 	// LF: "data: …", a blank line, all with LF.
-	LF Framing = iota
+	LF Separator = iota
 	// CRLF ends lines with CR LF.
 	CRLF
 	// CR ends lines with CR alone.

@@ -176,7 +176,7 @@ func TestFaults(t *testing.T) {
 
 func TestFramings(t *testing.T) {
 	t.Parallel()
-	for framing, want := range map[scripted.Framing]string{
+	for framing, want := range map[scripted.Separator]string{
 		scripted.LF:            "data: {\"a\":1}\n\ndata: [DONE]\n\n",
 		scripted.CRLF:          "data: {\"a\":1}\r\n\r\ndata: [DONE]\r\n\r\n",
 		scripted.CR:            "data: {\"a\":1}\r\rdata: [DONE]\r\r",

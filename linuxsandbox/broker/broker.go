@@ -86,7 +86,7 @@ type Options struct {
 	// Session is shared by the brokers of all commands.
 	Session *Session
 	// Taking is how the broker copies the command's sockets.
-	Taking sockets.Taking
+	Taking sockets.Access
 	// Holder answers for denied calls while they wait, until Life is done. nil: denied calls
 	// fail at once.
 	Holder sandbox.Holder
@@ -331,7 +331,7 @@ func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
 // Probe tests whether a broker could serve the command with this keeper and first thread:
 // some kernels forbid any look at another process. taking is how the broker would copy its
 // sockets, noSockets the reason why it cannot.
-func Probe(keeper, thread int) (taking sockets.Taking, noSockets, err error) {
+func Probe(keeper, thread int) (taking sockets.Access, noSockets, err error) {
 	tid, err := threadOf(keeper, thread)
 	if err != nil {
 		return taking, nil, err

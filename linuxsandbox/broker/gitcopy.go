@@ -20,7 +20,7 @@ import (
 
 // copies reports whether m gives the closed git directory at its end new settings, an index or a state. Then the broker
 // performs it by renameCopy.
-func (h *moves) copies(n *notify.Notification, m *moving) bool {
+func (h *moves) copies(n *notify.Notification, m *moveCall) bool {
 	j := h.judge
 	settings := git.IsSettings(m.to.Last)
 	if j.repos.isState(n, m.to.Full()) && !m.exchange() && m.old.Mode&unix.S_IFMT == unix.S_IFREG {
@@ -34,7 +34,7 @@ func (h *moves) copies(n *notify.Notification, m *moving) bool {
 }
 
 // renameCopy performs a rename of settings, of an index or of a state.
-func (h *moves) renameCopy(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
+func (h *moves) renameCopy(n *notify.Notification, c *calls.File, m *moveCall) notify.Reply {
 	text, d := h.copied(n, m)
 	if d != nil {
 		return h.deny.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
@@ -64,7 +64,7 @@ func (h *moves) renameCopy(n *notify.Notification, c *calls.File, m *moving) not
 
 // copied returns what the file at the end of m becomes, or the denial. What no grant could allow comes
 // before what one could, so that nobody is asked in vain.
-func (h *moves) copied(n *notify.Notification, m *moving) (text []byte, d *sandbox.Denial) {
+func (h *moves) copied(n *notify.Notification, m *moveCall) (text []byte, d *sandbox.Denial) {
 	if d := h.judge.refusesEntry(n, m.from, &m.old, false); d != nil {
 		return nil, d
 	}
@@ -127,7 +127,7 @@ func readOnce(s pathwalk.Spot, st *unix.Stat_t, most int64) ([]byte, error) {
 }
 
 // settingsBefore is the text of the settings at the end of m.
-func settingsBefore(m *moving) (text []byte) {
+func settingsBefore(m *moveCall) (text []byte) {
 	if m.there {
 		text, _ = readOnce(m.to, &m.over, maxSettings)
 	}
@@ -136,7 +136,7 @@ func settingsBefore(m *moving) (text []byte) {
 
 // putSettings writes text to a new file, gives it the name at the end of m, and removes the one at
 // its beginning.
-func putSettings(m *moving, text []byte) error {
+func putSettings(m *moveCall, text []byte) error {
 	last := m.to.Last + ".new" + strconv.FormatUint(m.old.Ino, 36)
 	fd, err := unix.Openat(m.to.Dir, last, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {

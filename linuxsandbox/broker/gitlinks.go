@@ -69,7 +69,7 @@ func (l *gitlinks) concern(n *notify.Notification, s pathwalk.Spot) bool {
 
 // takeLink gives the command a file in memory in place of the file entry at s, which it may write. entry and s stay
 // the caller's. made: the broker made the entry for this call.
-func (h *opens) takeLink(n *notify.Notification, o *opening, entry int, s pathwalk.Spot, made bool) notify.Reply {
+func (h *opens) takeLink(n *notify.Notification, o *openCall, entry int, s pathwalk.Spot, made bool) notify.Reply {
 	l := h.links
 	if len(l.pending) == maxPending {
 		return notify.Failed(unix.EMFILE)

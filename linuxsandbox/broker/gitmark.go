@@ -64,7 +64,7 @@ func seal(dir int) bool {
 		if err != nil {
 			return false
 		}
-		if text, err = git.CopySettings(text, nil); err != nil || putSettings(&moving{from: s, to: s, old: st}, text) != nil {
+		if text, err = git.CopySettings(text, nil); err != nil || putSettings(&moveCall{from: s, to: s, old: st}, text) != nil {
 			return false
 		}
 	}

@@ -267,7 +267,7 @@ func TestDenials(t *testing.T) {
 	spot := func(name string) pathwalk.Spot { return pathwalk.Spot{Dir: fd, Path: dir, Last: name} }
 	move := func(from, to string) func(h *denials) notify.Reply {
 		return func(h *denials) notify.Reply {
-			return h.refuseMove(&notify.Notification{}, &calls.File{Name: "rename"}, &moving{from: spot(from), to: spot(to), fromWhose: nobodys, toWhose: nobodys})
+			return h.refuseMove(&notify.Notification{}, &calls.File{Name: "rename"}, &moveCall{from: spot(from), to: spot(to), fromWhose: nobodys, toWhose: nobodys})
 		}
 	}
 	for _, row := range []struct {

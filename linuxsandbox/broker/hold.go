@@ -62,7 +62,7 @@ type holding struct {
 	// revoked is what was revoked while the command runs.
 	revoked  []sandbox.Grant
 	looked   time.Time // last check of the callers
-	learning learning
+	learning lesson
 
 	judge *judge
 	log   *evidence.Log

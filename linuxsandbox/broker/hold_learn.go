@@ -15,8 +15,8 @@ import (
 // would slow down every judgement, and a standing grant would hide what the command does
 // with the path later.
 
-// learning is the state of the call that Learn answers for.
-type learning struct {
+// lesson is the state of the call that Learn answers for.
+type lesson struct {
 	learn func(sandbox.Denial) (sandbox.Grant, bool) // nil: nothing is learned
 	// asked are the keys granted to the call so far, each once: a rename has two ends.
 	asked []heldKey

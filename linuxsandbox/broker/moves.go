@@ -31,8 +31,8 @@ type moves struct {
 	fresh    *freshFile
 }
 
-// moving is a rename or link whose two names were walked.
-type moving struct {
+// moveCall is a rename or link whose two names were walked.
+type moveCall struct {
 	from, to pathwalk.Spot
 	// old is the file at from, over the file at to; there: it exists.
 	old, over unix.Stat_t
@@ -46,7 +46,7 @@ type moving struct {
 func (h *moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
 	h.still.Lock()
 	defer h.still.Unlock()
-	m := &moving{flags: c.Flags(n)}
+	m := &moveCall{flags: c.Flags(n)}
 	if m.flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
 		return notify.Failed(unix.EINVAL) // as on a file system without RENAME_WHITEOUT
 	}
@@ -86,7 +86,7 @@ func (h *moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
 }
 
 // look reads what is at both ends.
-func (m *moving) look() unix.Errno {
+func (m *moveCall) look() unix.Errno {
 	var err error
 	if m.old, err = m.from.Stat(); err != nil {
 		return kernel.ErrnoOf(err)
@@ -98,16 +98,16 @@ func (m *moving) look() unix.Errno {
 	return 0
 }
 
-func (m *moving) exchange() bool { return m.flags&unix.RENAME_EXCHANGE != 0 }
+func (m *moveCall) exchange() bool { return m.flags&unix.RENAME_EXCHANGE != 0 }
 
 // folder reports whether a folder is renamed.
-func (m *moving) folder() bool {
+func (m *moveCall) folder() bool {
 	return kernel.IsFolder(&m.old) || m.exchange() && m.there && kernel.IsFolder(&m.over)
 }
 
 // settled returns the errno of a rename whose outcome depends only on what exists, and
 // whether m is such a rename.
-func (m *moving) settled() (errno unix.Errno, is bool) {
+func (m *moveCall) settled() (errno unix.Errno, is bool) {
 	switch exchange := m.exchange(); {
 	case exchange && !m.there:
 		return unix.ENOENT, true
@@ -121,7 +121,7 @@ func (m *moving) settled() (errno unix.Errno, is bool) {
 	return 0, false
 }
 
-func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
+func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moveCall) notify.Reply {
 	exchange := m.exchange()
 	if errno, is := m.settled(); is {
 		return notify.Failed(errno)
@@ -176,7 +176,7 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) n
 }
 
 // moved records that the broker performed m.
-func (j *judge) moved(m *moving) {
+func (j *judge) moved(m *moveCall) {
 	from, to := m.from.Full(), m.to.Full()
 	j.session.changed(from, to)
 	j.roots.replaced(&j.protection, from, to)
@@ -193,13 +193,13 @@ func (j *judge) moved(m *moving) {
 
 // unjudged reports whether m moves a folder to a place where more names are protected: nobody has
 // judged the names in it.
-func (j *judge) unjudged(m *moving) bool {
+func (j *judge) unjudged(m *moveCall) bool {
 	from, to := j.protection.freedom(m.from.Full()), j.protection.freedom(m.to.Full())
 	return m.folder() && from != to && (from > to || m.exchange())
 }
 
 // refusesRename returns the denial of m, or nil.
-func (j *judge) refusesRename(n *notify.Notification, m *moving, exchange bool) *sandbox.Denial {
+func (j *judge) refusesRename(n *notify.Notification, m *moveCall, exchange bool) *sandbox.Denial {
 	if d := j.refusesEntry(n, m.from, &m.old, exchange); d != nil {
 		return d
 	}
@@ -310,7 +310,7 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	}
 	err = h.linkTo(t, to)
 	if err == unix.EXDEV && t.Spot.Dir >= 0 {
-		err = h.onHost(&moving{from: t.Spot, to: to}, func(from, dir int) error {
+		err = h.onHost(&moveCall{from: t.Spot, to: to}, func(from, dir int) error {
 			return h.linkHost(t, from, pathwalk.Spot{Dir: dir, Last: to.Last})
 		})
 	}
@@ -380,7 +380,7 @@ func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 
 // onHost retries on the host's folders a call that failed with EXDEV or EBUSY because the
 // command's mounts separate what the host does not.
-func (h *moves) onHost(m *moving, do func(from, to int) error) error {
+func (h *moves) onHost(m *moveCall, do func(from, to int) error) error {
 	if h.walk.Mounts == nil {
 		return unix.EXDEV
 	}
@@ -399,13 +399,13 @@ func (h *moves) onHost(m *moving, do func(from, to int) error) error {
 
 // fills reports whether m replaces a single file of the host that the command is shown. That file is a mount: after a
 // rename on the host the command would still see the old one. So it gets the content of the new one.
-func (m *moving) fills() bool {
+func (m *moveCall) fills() bool {
 	return m.to.Shown && !m.exchange() && m.look() == 0 && m.there && m.old.Mode&unix.S_IFMT == unix.S_IFREG && m.over.Mode&unix.S_IFMT == unix.S_IFREG
 }
 
 // fill writes into the file at the end of m what the one at its beginning holds, and removes that one: its open
 // descriptors and other names do not reach the host's file.
-func (m *moving) fill() error {
+func (m *moveCall) fill() error {
 	text, err := readOnce(m.from, &m.old, maxIndex)
 	if err != nil {
 		return err

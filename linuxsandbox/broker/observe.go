@@ -118,7 +118,7 @@ func (o *observer) beforeRemoval(s pathwalk.Spot, st *unix.Stat_t, folder bool) 
 
 // beforeMove is beforeEntries for both ends of a rename. A moved folder takes its content
 // along, so one report about the folder is enough.
-func (o *observer) beforeMove(m *moving) (a notify.Reply, first bool) {
+func (o *observer) beforeMove(m *moveCall) (a notify.Reply, first bool) {
 	over := m.there && !m.exchange()
 	o.note(m.from.Full())
 	o.note(m.to.Full())

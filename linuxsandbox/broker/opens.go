@@ -47,8 +47,8 @@ type opens struct {
 	learns bool
 }
 
-// opening is an open whose arguments were read.
-type opening struct {
+// openCall is an open whose arguments were read.
+type openCall struct {
 	call  string
 	name  pathwalk.Name
 	flags uint64
@@ -76,8 +76,8 @@ func (h *opens) openFile(n *notify.Notification, c *calls.File) notify.Reply {
 }
 
 // openingOf reads the arguments of an open.
-func openingOf(n *notify.Notification, c *calls.File) (*opening, error) {
-	o := &opening{call: c.Name}
+func openingOf(n *notify.Notification, c *calls.File) (*openCall, error) {
+	o := &openCall{call: c.Name}
 	switch c.Kind {
 	case calls.Creat:
 		o.flags, o.mode = unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(n.Args[c.Arg])
@@ -102,7 +102,7 @@ func openingOf(n *notify.Notification, c *calls.File) (*opening, error) {
 }
 
 // openJudged opens the file for the caller, or returns why not.
-func (h *opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
+func (h *opens) openJudged(n *notify.Notification, o *openCall) notify.Reply {
 	if o.resolve == 0 {
 		if a, done := h.terms.Open(n, o.name.Path, o.flags); done {
 			return a
@@ -140,7 +140,7 @@ func (h *opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
 	return notify.Failed(unix.EAGAIN)
 }
 
-func (h *opens) openTarget(n *notify.Notification, o *opening, follow bool) (*pathwalk.Target, error) {
+func (h *opens) openTarget(n *notify.Notification, o *openCall, follow bool) (*pathwalk.Target, error) {
 	if o.resolve != 0 {
 		return h.walk.ScopedTarget(n, o.name, follow, o.resolve)
 	}
@@ -148,7 +148,7 @@ func (h *opens) openTarget(n *notify.Notification, o *opening, follow bool) (*pa
 }
 
 // openThis opens the target. again: the file changed since it was found, so look again.
-func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
+func (h *opens) openThis(n *notify.Notification, o *openCall, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
 	who := h.judge.whoseFile(t)
 	// The kernel fails these calls before it checks rights. A slash at the end, here in the
 	// text of a link, means a folder.
@@ -208,7 +208,7 @@ func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target,
 
 // openOld opens an existing file. It never blocks, neither on a lease nor on a pipe without a
 // reader.
-func (h *opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply {
+func (h *opens) openOld(n *notify.Notification, o *openCall, t *pathwalk.Target) notify.Reply {
 	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
 		if a, first := h.observer.beforeTarget(n, t); first {
@@ -246,7 +246,7 @@ func (h *opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) 
 }
 
 // openNew makes the file and opens it.
-func (h *opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
+func (h *opens) openNew(n *notify.Notification, o *openCall, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
 	if d := h.judge.refusesNew(n, t.Spot); d != nil {
 		return h.deny.refuse(n, o.call, unix.EACCES, d, pinOfTarget(t)), false
 	}
@@ -256,7 +256,7 @@ func (h *opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, 
 
 // openExclusive makes a file that must not exist yet (O_EXCL). It skips the look for the file
 // where nothing denies the call: the kernel fails if the file exists.
-func (h *opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
+func (h *opens) openExclusive(n *notify.Notification, o *openCall) (a notify.Reply, done bool) {
 	s, err := h.walk.Spot(n, o.name)
 	if err != nil {
 		return notify.Reply{}, false
@@ -279,7 +279,7 @@ func (h *opens) openExclusive(n *notify.Notification, o *opening) (a notify.Repl
 }
 
 // makeAndGive makes a new file at s and opens it for the caller.
-func (h *opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) notify.Reply {
+func (h *opens) makeAndGive(n *notify.Notification, o *openCall, s pathwalk.Spot) notify.Reply {
 	if a, first := h.observer.beforeEntries(s); first {
 		return a
 	}
@@ -298,7 +298,7 @@ func (h *opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot)
 }
 
 // rewriteLink lets the command write the file t at s, which concerns h.links.
-func (h *opens) rewriteLink(n *notify.Notification, o *opening, t *pathwalk.Target, s pathwalk.Spot) notify.Reply {
+func (h *opens) rewriteLink(n *notify.Notification, o *openCall, t *pathwalk.Target, s pathwalk.Spot) notify.Reply {
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return h.deny.performed(n, o.call, t.Path, err)
@@ -308,7 +308,7 @@ func (h *opens) rewriteLink(n *notify.Notification, o *opening, t *pathwalk.Targ
 }
 
 // openTemporary makes a file without a name (O_TMPFILE).
-func (h *opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
+func (h *opens) openTemporary(n *notify.Notification, o *openCall) notify.Reply {
 	if o.resolve != 0 {
 		return notify.Failed(unix.EOPNOTSUPP) // as on a file system without O_TMPFILE
 	}
@@ -403,7 +403,7 @@ func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 
 // access returns the mode that access(2) would test for the open of an existing file of that
 // kind.
-func (o *opening) access(kind uint32) uint32 {
+func (o *openCall) access(kind uint32) uint32 {
 	mode := uint32(unix.R_OK | unix.W_OK)
 	switch o.flags & unix.O_ACCMODE {
 	case unix.O_RDONLY:
@@ -417,7 +417,7 @@ func (o *opening) access(kind uint32) uint32 {
 	return mode
 }
 
-func (o *opening) cloexec() uint32 { return uint32(o.flags & unix.O_CLOEXEC) }
+func (o *openCall) cloexec() uint32 { return uint32(o.flags & unix.O_CLOEXEC) }
 
 // kernelFile reports whether an open file is on a kernel file system. What an access to it does
 // depends on who opened it. It is true where that is unknown.

@@ -84,7 +84,7 @@ func (h *denials) refuseNew(n *notify.Notification, call string, s pathwalk.Spot
 }
 
 // refuseTemporary denies a file without a name (O_TMPFILE) in the folder dir.
-func (h *denials) refuseTemporary(n *notify.Notification, o *opening, dir int, path string) notify.Reply {
+func (h *denials) refuseTemporary(n *notify.Notification, o *openCall, dir int, path string) notify.Reply {
 	var st unix.Stat_t
 	switch err := unix.Fstat(dir, &st); {
 	case err != nil:
@@ -122,7 +122,7 @@ func slashed(s pathwalk.Spot, removal bool) unix.Errno {
 }
 
 // refuseMove denies a rename where no layer allows the change of at least one end.
-func (h *denials) refuseMove(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
+func (h *denials) refuseMove(n *notify.Notification, c *calls.File, m *moveCall) notify.Reply {
 	if m.to.Gone() {
 		return notify.Failed(unix.ENOENT)
 	}
@@ -170,7 +170,7 @@ func (h *denials) refuseMove(n *notify.Notification, c *calls.File, m *moving) n
 }
 
 // refuseShut denies a rename from or to a folder without search permission.
-func (h *denials) refuseShut(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
+func (h *denials) refuseShut(n *notify.Notification, c *calls.File, m *moveCall) notify.Reply {
 	s := m.to
 	if _, err := m.from.Stat(); err == unix.EACCES {
 		s = m.from

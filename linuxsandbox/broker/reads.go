@@ -23,8 +23,8 @@ import (
 // A command that changes the path after the broker has looked at it can keep a refused read out of
 // the record. It gains nothing by that: the call has no more rights than any other one.
 
-// reading is a replica of what the keeper opens for reading.
-type reading struct {
+// readView is a replica of what the keeper opens for reading.
+type readView struct {
 	// asked: the filter asks about opens that only read.
 	asked bool
 	// access is that of Landlock's rules by their paths, and closed for what stays shut whatever they
@@ -35,8 +35,8 @@ type reading struct {
 // closed is not an access that a keeper knows.
 const closed spec.Access = "closed"
 
-func readingOf(s *spec.Spec) reading {
-	r := reading{asked: s.Ask && s.Reads}
+func readingOf(s *spec.Spec) readView {
+	r := readView{asked: s.Ask && s.Reads}
 	if !r.asked {
 		return r
 	}
@@ -73,7 +73,7 @@ const (
 )
 
 // of returns what may be read at the canonical path.
-func (r *reading) of(name string) readable {
+func (r *readView) of(name string) readable {
 	best := shutToAll
 	for at := name; ; {
 		switch access := r.access[at]; {
@@ -96,7 +96,7 @@ func (r *reading) of(name string) readable {
 type reads struct {
 	rules   notify.Rules
 	walk    *pathwalk.Walker
-	reading reading
+	reading readView
 	judge   readJudge
 	rights  *rights
 	log     readLog
@@ -104,7 +104,7 @@ type reads struct {
 	// learn is sandbox.Command.Learn.
 	learn func(sandbox.Denial) (sandbox.Grant, bool)
 	// openOld opens a granted file for the caller.
-	openOld func(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply
+	openOld func(n *notify.Notification, o *openCall, t *pathwalk.Target) notify.Reply
 }
 
 type readJudge interface {
@@ -121,7 +121,7 @@ type readLog interface {
 }
 
 // read answers an open that only reads.
-func (h *reads) read(n *notify.Notification, o *opening) notify.Reply {
+func (h *reads) read(n *notify.Notification, o *openCall) notify.Reply {
 	if h.reading.asked && o.flags&unix.O_PATH == 0 {
 		if a, done := h.seenRead(n, o); done {
 			return a
@@ -132,7 +132,7 @@ func (h *reads) read(n *notify.Notification, o *opening) notify.Reply {
 
 // seenRead makes the open of a granted path, and records one that the kernel is about to refuse. done is
 // false for all that proceeds: an open fails here only if the caller cannot be examined.
-func (h *reads) seenRead(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
+func (h *reads) seenRead(n *notify.Notification, o *openCall) (a notify.Reply, done bool) {
 	m := o.name
 	m.NoFollow, m.Others = o.flags&unix.O_NOFOLLOW != 0, true
 	fd, path, err := h.openToRead(n, m, o.resolve)
@@ -175,7 +175,7 @@ func (h *reads) learnRead(n *notify.Notification, call, path string) {
 }
 
 // opensOld reports whether an existing file of that kind is one that openOld opens.
-func (o *opening) opensOld(st *unix.Stat_t) bool {
+func (o *openCall) opensOld(st *unix.Stat_t) bool {
 	return kernel.IsFolder(st) || st.Mode&unix.S_IFMT == unix.S_IFREG && o.flags&unix.O_DIRECTORY == 0
 }
 
@@ -204,7 +204,7 @@ func (h *reads) openToRead(n *notify.Notification, m pathwalk.Name, resolve uint
 
 // noteClosed records the open of an existing file that is not open for reading, unless the kernel
 // fails it for another reason, or reading it takes no right.
-func (h *reads) noteClosed(n *notify.Notification, o *opening, fd int, path string) {
+func (h *reads) noteClosed(n *notify.Notification, o *openCall, fd int, path string) {
 	var st unix.Stat_t
 	if !strings.HasPrefix(path, "/") || unix.Fstat(fd, &st) != nil || st.Nlink == 0 {
 		return
@@ -232,7 +232,7 @@ func (h *reads) noteClosed(n *notify.Notification, o *opening, fd int, path stri
 
 // noteMasked records an open below a folder over which something empty is mounted, or below one
 // that only a missing capability would let root search.
-func (h *reads) noteMasked(n *notify.Notification, o *opening, m pathwalk.Name) {
+func (h *reads) noteMasked(n *notify.Notification, o *openCall, m pathwalk.Name) {
 	if !h.rights.mounted && h.rights.dropped&capsAccess == 0 {
 		return
 	}
@@ -285,14 +285,14 @@ func (h *reads) access(n *notify.Notification, c *calls.File) notify.Reply {
 		if h.judge.grantedAt(path) && !h.judge.shut(sandbox.KindWrite, path) && n.Waits() {
 			return notify.Failed(l.errno) // granted meanwhile: the broker opens it past the mount
 		}
-		h.noteRefused(n, &opening{call: c.Name, name: m}, *h.judge.denial(path), l, kernel.ErrnoOf(err))
+		h.noteRefused(n, &openCall{call: c.Name, name: m}, *h.judge.denial(path), l, kernel.ErrnoOf(err))
 	}
 	return h.rules.Proceed(notify.ByCaller)
 }
 
 // noteRefused records the denial of a read or a probe that the kernel is about to refuse with errno, to a user who
 // lacks l.
-func (h *reads) noteRefused(n *notify.Notification, o *opening, d sandbox.Denial, l lack, errno unix.Errno) {
+func (h *reads) noteRefused(n *notify.Notification, o *openCall, d sandbox.Denial, l lack, errno unix.Errno) {
 	d.Operation, d.Errno = o.call, unix.ErrnoName(h.rights.weigh(&d, l, errno))
 	if o.name.Path != d.Target {
 		d.Requested = o.name.Path

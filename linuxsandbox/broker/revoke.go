@@ -20,24 +20,24 @@ import (
 // remains: open files, and what Landlock lets it read.
 
 // Revoke narrows the policy by c, and returns when the broker judges by it.
-func (b *Broker) Revoke(c sandbox.Closing) sandbox.Revoked {
+func (b *Broker) Revoke(c sandbox.Revocation) sandbox.RevokeResult {
 	if b == nil {
-		return sandbox.Revoked{Stays: []string{"this kernel does not report calls of commands, so a running command keeps all that it was started with"}}
+		return sandbox.RevokeResult{Stays: []string{"this kernel does not report calls of commands, so a running command keeps all that it was started with"}}
 	}
-	done := make(chan sandbox.Revoked, 1)
+	done := make(chan sandbox.RevokeResult, 1)
 	if !b.posts.add(math.MaxInt, func() { done <- b.revoke(c) }) {
-		return sandbox.Revoked{} // the command has ended
+		return sandbox.RevokeResult{} // the command has ended
 	}
 	select {
 	case out := <-done:
 		return out
 	case <-b.done:
-		return sandbox.Revoked{}
+		return sandbox.RevokeResult{}
 	}
 }
 
 // revoke runs on the broker's thread.
-func (b *Broker) revoke(c sandbox.Closing) (out sandbox.Revoked) {
+func (b *Broker) revoke(c sandbox.Revocation) (out sandbox.RevokeResult) {
 	g, j := c.Grant, &b.judge
 	had := j.policy.Roots
 	j.policy, j.protection.policy = j.policy.Closed(c), j.protection.policy.Closed(c)

@@ -204,7 +204,7 @@ type trackedFile struct {
 }
 
 // makeTracked gives the command a file in memory in place of the new one at s.
-func (h *opens) makeTracked(n *notify.Notification, o *opening, s pathwalk.Spot, before sandbox.Versions, d *sandbox.Denial) notify.Reply {
+func (h *opens) makeTracked(n *notify.Notification, o *openCall, s pathwalk.Spot, before sandbox.Versions, d *sandbox.Denial) notify.Reply {
 	switch _, err := s.Stat(); err {
 	case unix.ENOENT:
 	case nil:

@@ -16,7 +16,7 @@ func TestUnseenNetwork(t *testing.T) {
 	for _, row := range []struct {
 		inet    bool
 		hostNet uint64
-		takes   sockets.Taking
+		takes   sockets.Access
 		want    sandbox.EvidenceLevel
 	}{
 		{true, 1, sockets.TakesCopies, sandbox.EvidenceFull}, {true, 1, sockets.TakesStandIns, sandbox.EvidencePartial}, {true, 1, sockets.TakesNone, sandbox.EvidencePartial},

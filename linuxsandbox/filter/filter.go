@@ -154,8 +154,8 @@ const (
 	returns    = unix.BPF_RET | unix.BPF_K
 )
 
-// generated is one element of programs.
-type generated struct {
+// archProgram is one element of programs.
+type archProgram struct {
 	goarch string
 	code   []bpf.RawInstruction
 }

@@ -10,7 +10,7 @@ import "golang.org/x/net/bpf"
 //go:generate go test -run ^TestProgramsAreCurrent$ -update .
 
 // programs are the filters, one for each architecture, for link.
-var programs = []generated{
+var programs = []archProgram{
 	{"amd64", []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc000003e},

@@ -150,11 +150,11 @@ type keeper struct {
 	// wake is an eventfd to which the first thread writes when the command has ended.
 	wake int
 	// status is how the command ended; ByHand exits with it.
-	status spec.Ended
+	status spec.Exit
 }
 
-// spawned is what the command thread reports to the first thread.
-type spawned struct {
+// spawnReport is what the command thread reports to the first thread.
+type spawnReport struct {
 	pid int
 	// code is the keeper's exit status when pid is 0.
 	code int
@@ -164,7 +164,7 @@ func (k *keeper) run() int {
 	if err := k.prepareSelf(); err != nil {
 		return refuse(k.out, "keeper", err)
 	}
-	started := make(chan spawned)
+	started := make(chan spawnReport)
 	go onSecondThread(func() { k.commandThread(started) })
 	s := <-started
 	if s.pid == 0 {
@@ -222,12 +222,12 @@ func onSecondThread(f func()) {
 
 // commandThread does not return to the scheduler while the command lives: when its thread ends, the
 // command gets its death signal (PR_SET_PDEATHSIG acts on the thread).
-func (k *keeper) commandThread(started chan<- spawned) {
+func (k *keeper) commandThread(started chan<- spawnReport) {
 	r, bad := restrict(k.task)
 	var pid, pidfd int
 	if bad == nil {
 		if !k.ready(r) {
-			started <- spawned{}
+			started <- spawnReport{}
 			return
 		}
 		// The command runs as the same user, so it could read the keeper's memory and its /proc
@@ -240,18 +240,18 @@ func (k *keeper) commandThread(started chan<- spawned) {
 	}
 	if bad != nil {
 		_ = k.out.report(control.FrameFailed, *bad)
-		started <- spawned{code: bad.Code}
+		started <- spawnReport{code: bad.Code}
 		return
 	}
 	_ = k.out.report(control.FrameStarted, pid)
-	started <- spawned{pid: pid}
+	started <- spawnReport{pid: pid}
 	dropStandardFiles()
 	k.watch(r, pid, pidfd)
 }
 
 // ready hands over the listener, and waits until the command may start. It reports false for a probe
 // and where codeagent has ended.
-func (k *keeper) ready(r *restricted) bool {
+func (k *keeper) ready(r *restriction) bool {
 	var listener []int
 	if r.listener >= 0 {
 		listener = []int{r.listener}
@@ -290,7 +290,7 @@ func dropStandardFiles() {
 
 // watch carries out orders until one says to end. Then it kills repeatedly, until the first thread
 // finds no child left and exits the process.
-func (k *keeper) watch(r *restricted, pid, pidfd int) {
+func (k *keeper) watch(r *restriction, pid, pidfd int) {
 	for {
 		o := k.out.wait(k.wake)
 		if o.end {
@@ -353,9 +353,9 @@ func (k *keeper) reap(command int) {
 		if pid != command {
 			continue
 		}
-		k.status = spec.Ended{Exit: ws.ExitStatus()}
+		k.status = spec.Exit{Exit: ws.ExitStatus()}
 		if ws.Signaled() {
-			k.status = spec.Ended{Exit: -1, Signal: int(ws.Signal()), Limit: limitOf(k.task.Limits, ws.Signal(), &used)}
+			k.status = spec.Exit{Exit: -1, Signal: int(ws.Signal()), Limit: limitOf(k.task.Limits, ws.Signal(), &used)}
 		}
 		_ = k.out.report(control.FrameExited, k.status)
 		_, _ = unix.Write(k.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})

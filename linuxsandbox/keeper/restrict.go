@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// restricted is the result of restrict.
-type restricted struct {
+// restriction is the result of restrict.
+type restriction struct {
 	facts spec.Facts
 	// signals is the ruleset of the command's own layer, or -1.
 	signals int
@@ -29,8 +29,8 @@ type restricted struct {
 // matters: Landlock and seccomp require no_new_privs from a thread without capabilities, and the
 // filter comes last because it intercepts some of the other calls. The thread must be locked to its
 // goroutine and must not be the process's first, which stays unconfined.
-func restrict(s *task) (*restricted, *spec.Failure) {
-	r := &restricted{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot(), Thread: unix.Gettid()}}
+func restrict(s *task) (*restriction, *spec.Failure) {
+	r := &restriction{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot(), Thread: unix.Gettid()}}
 	if err := r.facts.CheckLandlock(); err != nil {
 		return nil, fail("landlock", err)
 	}
@@ -93,7 +93,7 @@ func forbidCores() (handled bool, err error) {
 
 // filter installs the seccomp filter on the calling thread. A probe may go without the listener:
 // the kernel allows only one in a chain of filters, and codeagent may itself run under codeagent.
-func (r *restricted) filter(s *task) error {
+func (r *restriction) filter(s *task) error {
 	o := filter.Options{
 		AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks, AskReads: s.Reads, AskSignals: s.Signals,
 		OwnIPC: s.Mounts != nil, Traces: s.Ask, User: uint32(unix.Getuid()), Group: uint32(unix.Getgid()),

@@ -27,7 +27,7 @@ import (
 // must be restricted, and must live as long as the command: when it ends, the command gets its
 // death signal. Only descriptors 0 to 2 are open in the command, because any other one could be a
 // way out.
-func spawn(s *task, r *restricted) (pid, pidfd int, bad *spec.Failure) {
+func spawn(s *task, r *restriction) (pid, pidfd int, bad *spec.Failure) {
 	c, names, err := planChild(s, r)
 	if err != nil {
 		return 0, -1, fail("command", err)
@@ -69,7 +69,7 @@ func execFailure(path string, names []string, errno unix.Errno) *spec.Failure {
 const stepDir = "working directory"
 
 // planChild plans the child, and returns the paths that it tries to execute.
-func planChild(s *task, r *restricted) (c *kernel.Child, names []string, err error) {
+func planChild(s *task, r *restriction) (c *kernel.Child, names []string, err error) {
 	c = &kernel.Child{Name: "fork", Flags: unix.CLONE_PIDFD, ID: -1}
 	if !s.Command.Foreground {
 		c.Call("session", unix.SYS_SETSID)

@@ -54,8 +54,8 @@ type Failure struct {
 	Text  string
 }
 
-// Ended is how the command's main process ended (FrameExited).
-type Ended struct {
+// Exit is how the command's main process ended (FrameExited).
+type Exit struct {
 	Exit   int
 	Signal int
 	// Limit is set if the keeper saw which limit ended it.

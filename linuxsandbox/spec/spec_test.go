@@ -182,14 +182,14 @@ func TestReports(t *testing.T) {
 	if err := Decode(Encode(bad), &got); err != nil || got != bad {
 		t.Errorf("failure %+v: %+v, %v", bad, got, err)
 	}
-	for _, e := range []Ended{{Exit: 7}, {Exit: -1, Signal: 9, Limit: "cpu"}} {
-		var got Ended
+	for _, e := range []Exit{{Exit: 7}, {Exit: -1, Signal: 9, Limit: "cpu"}} {
+		var got Exit
 		if err := Decode(Encode(e), &got); err != nil || got != e {
 			t.Errorf("ended %+v: %+v, %v", e, got, err)
 		}
 	}
 	for _, body := range []string{"", "x", "1", "\x00", string(Encode(Failure{}))} {
-		var got Ended
+		var got Exit
 		if err := Decode([]byte(body), &got); err == nil {
 			t.Errorf("ended %q: %+v", body, got)
 		}

@@ -58,16 +58,16 @@ type run struct {
 	end       context.CancelCauseFunc
 	done      chan struct{} // closed when result is set
 	result    *mcp.CallToolResult
-	asked     chan asking // the next question, unbuffered
+	asked     chan openQuestion // the next question, unbuffered
 	lines     lines
 	// waiting is the question that the client has; set while the run is parked. Guarded by the
 	// server's mu.
-	waiting *asking
+	waiting *openQuestion
 	expires *time.Timer
 }
 
-// asking is a question that waits for its answer.
-type asking struct {
+// openQuestion is a question that waits for its answer.
+type openQuestion struct {
 	question *mcp.ElicitParams
 	answer   chan *mcp.ElicitResult // buffered, or nil
 }
@@ -106,7 +106,7 @@ func (s *server) runOf(req *mcp.CallToolRequest) (*run, error) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "arguments must be an object"}
 	}
 	ctx, end := context.WithCancelCause(s.ctx)
-	r := &run{tool: p.Name, arguments: p.Arguments, end: end, done: make(chan struct{}), asked: make(chan asking)}
+	r := &run{tool: p.Name, arguments: p.Arguments, end: end, done: make(chan struct{}), asked: make(chan openQuestion)}
 	call := Call{Tool: p.Name, Arguments: arguments, Asks: asks(req), Progress: r.lines.add, Ask: s.asker(req, r), Inquire: s.inquirer(req, r), Roots: s.roots(req)}
 	s.running.Add(1)
 	go func() {
@@ -160,7 +160,7 @@ func (s *server) put(ctx context.Context, req *mcp.CallToolRequest, r *run, q *m
 	if !modern(req) {
 		return s.elicit(ctx, req, q)
 	}
-	a := asking{q, make(chan *mcp.ElicitResult, 1)}
+	a := openQuestion{q, make(chan *mcp.ElicitResult, 1)}
 	select {
 	case r.asked <- a:
 	case <-ctx.Done():
@@ -186,7 +186,7 @@ func (s *server) elicit(ctx context.Context, req *mcp.CallToolRequest, q *mcp.El
 }
 
 // park keeps a run until the client comes back with the answer to q.
-func (s *server) park(r *run, q asking) (*mcp.CallToolResult, error) {
+func (s *server) park(r *run, q openQuestion) (*mcp.CallToolResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.parked) >= maxParked {

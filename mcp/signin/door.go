@@ -60,7 +60,7 @@ func (d *door) client() *http.Client {
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, DialContext: d.dial, MaxResponseHeaderBytes: 64 << 10,
 		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: requestTime, IdleConnTimeout: time.Minute,
 	}
-	return &http.Client{Transport: bounded{d, t}, CheckRedirect: sameHost, Timeout: requestTime}
+	return &http.Client{Transport: boundedTransport{d, t}, CheckRedirect: sameHost, Timeout: requestTime}
 }
 
 // sameHost follows a redirect to the same scheme and host alone: a code or a token goes nowhere else.
@@ -103,13 +103,13 @@ func (d *door) allow(h sandbox.HostPort) {
 	}
 }
 
-// bounded sends the requests of a door, and cuts the answers.
-type bounded struct {
+// boundedTransport sends the requests of a door, and cuts the answers.
+type boundedTransport struct {
 	door *door
 	next http.RoundTripper
 }
 
-func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+func (b boundedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !safe(req.URL) {
 		return nil, errors.New("the sign-in leads to an address without https://")
 	}

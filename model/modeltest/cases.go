@@ -109,7 +109,7 @@ func end(text string) Answer { return Answer{Text: text, Reason: model.StopEnd} 
 
 // framings returns different ways to frame the same events.
 func framings() []testcase {
-	names := map[scripted.Framing]string{
+	names := map[scripted.Separator]string{
 		scripted.LF: "lf", scripted.CRLF: "crlf", scripted.CR: "cr", scripted.NoSpace: "no space",
 		scripted.SingleNewline: "single newlines", scripted.MultiLine: "multi-line data", scripted.BOM: "byte order mark",
 		scripted.Unended: "unended", scripted.Noisy: "other fields and comments",

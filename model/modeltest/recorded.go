@@ -36,9 +36,9 @@ var update = flag.Bool("update-recorded", false, "rewrite what the recorded stre
 // between attempts.
 type Connect func(t *testing.T, base http.RoundTripper) Model
 
-// canned answers the requests in order with bodies, repeats the last one, and records the
+// cannedAnswers answers the requests in order with bodies, repeats the last one, and records the
 // requests.
-type canned struct {
+type cannedAnswers struct {
 	bodies []io.Reader
 	again  []byte
 
@@ -46,7 +46,7 @@ type canned struct {
 	asked [][]byte
 }
 
-func (c *canned) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c *cannedAnswers) RoundTrip(req *http.Request) (*http.Response, error) {
 	asked, err := io.ReadAll(req.Body)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (w Wire) streams(t testing.TB) map[string][]byte {
 func Recorded(t *testing.T, w Wire, connect Connect) {
 	for name, stream := range w.streams(t) {
 		t.Run(name, func(t *testing.T) {
-			c := &canned{again: stream}
+			c := &cannedAnswers{again: stream}
 			m := connect(t, c)
 			got, err := Collect(t, m.Stream(unhung(t), question()))
 			if err != nil || got.Retries != 0 {
@@ -137,7 +137,7 @@ func checkRecorded(t *testing.T, w Wire, name string, got Answer) {
 }
 
 // goesOn is accepts for a canned provider.
-func (w Wire) goesOn(t *testing.T, ctx context.Context, m Model, c *canned, got Answer) {
+func (w Wire) goesOn(t *testing.T, ctx context.Context, m Model, c *cannedAnswers, got Answer) {
 	t.Helper()
 	next := question()
 	next.Items = Continued(next.Items, got)
@@ -157,11 +157,11 @@ func (w Wire) goesOn(t *testing.T, ctx context.Context, m Model, c *canned, got 
 func Switch(t *testing.T, from Wire, connectFrom Connect, to Wire, connectTo Connect) {
 	for name, stream := range from.streams(t) {
 		t.Run(name, func(t *testing.T) {
-			got, err := Collect(t, connectFrom(t, &canned{again: stream}).Stream(unhung(t), question()))
+			got, err := Collect(t, connectFrom(t, &cannedAnswers{again: stream}).Stream(unhung(t), question()))
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &canned{again: to.streams(t)["minimal"]}
+			c := &cannedAnswers{again: to.streams(t)["minimal"]}
 			to.goesOn(t, t.Context(), connectTo(t, c), c, got)
 			for _, it := range got.Items {
 				if it.Opaque == nil {
@@ -197,7 +197,7 @@ func Cuts(t *testing.T, w Wire, connect Connect) {
 			if name == "minimal" {
 				step = 1
 			}
-			whole, err := Collect(t, connect(t, &canned{again: stream}).Stream(t.Context(), question()))
+			whole, err := Collect(t, connect(t, &cannedAnswers{again: stream}).Stream(t.Context(), question()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,7 +208,7 @@ func Cuts(t *testing.T, w Wire, connect Connect) {
 					ends = append(ends, errors.New("connection reset by peer"))
 				}
 				for _, end := range ends {
-					c := &canned{bodies: []io.Reader{&broken{bytes.NewReader(stream[:n]), end}}, again: stream}
+					c := &cannedAnswers{bodies: []io.Reader{&broken{bytes.NewReader(stream[:n]), end}}, again: stream}
 					m := connect(t, c)
 					got, err := Collect(t, m.Stream(t.Context(), question()))
 					cuts++
@@ -254,7 +254,7 @@ func Fuzz(f *testing.F, w Wire, connect Connect) {
 	f.Fuzz(func(t *testing.T, stream []byte, cut, at uint16, junk []byte) {
 		stream = bytes.Clone(stream[:min(int(cut), len(stream))])
 		copy(stream[min(int(at), len(stream)):], junk)
-		c := &canned{again: stream}
+		c := &cannedAnswers{again: stream}
 		m := connect(t, c)
 		got, err := Collect(t, m.Stream(t.Context(), question()))
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -272,14 +272,14 @@ func Fuzz(f *testing.F, w Wire, connect Connect) {
 	})
 }
 
-// dripped returns its text in pieces of these sizes, repeated.
-type dripped struct {
+// dripReader returns its text in pieces of these sizes, repeated.
+type dripReader struct {
 	text  io.Reader
 	sizes []byte
 	n     int
 }
 
-func (d *dripped) Read(p []byte) (int, error) {
+func (d *dripReader) Read(p []byte) (int, error) {
 	size := 1 + int(d.sizes[d.n%len(d.sizes)])
 	d.n++
 	return d.text.Read(p[:min(len(p), size)])
@@ -299,8 +299,8 @@ func FuzzPieces(f *testing.F, w Wire, connect Connect) {
 		again := w.streams(t)["minimal"]
 		var got [2]Answer
 		var errs [2]string
-		for i, body := range []io.Reader{bytes.NewReader(stream), &dripped{text: bytes.NewReader(stream), sizes: sizes}} {
-			m := connect(t, &canned{bodies: []io.Reader{body}, again: again})
+		for i, body := range []io.Reader{bytes.NewReader(stream), &dripReader{text: bytes.NewReader(stream), sizes: sizes}} {
+			m := connect(t, &cannedAnswers{bodies: []io.Reader{body}, again: again})
 			answer, err := Collect(t, m.Stream(t.Context(), question()))
 			got[i], errs[i] = answer, fmt.Sprint(err)
 		}

@@ -34,7 +34,7 @@ import (
 // is safe for concurrent use.
 type Client[Q quirks[Q]] struct {
 	*endpoint
-	learned learned[Q]
+	learned refusals[Q]
 	open    Open[Q]
 }
 

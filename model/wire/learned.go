@@ -16,9 +16,9 @@ type quirks[Q any] interface {
 	After(err error) (Q, bool)
 }
 
-// learned holds what a provider has refused so far: fields and items, and
+// refusals holds what a provider has refused so far: fields and items, and
 // images. It is safe for concurrent use; the zero value has learned nothing.
-type learned[Q quirks[Q]] struct {
+type refusals[Q quirks[Q]] struct {
 	sight  sight
 	mu     sync.Mutex
 	quirks Q // guarded by mu
@@ -27,7 +27,7 @@ type learned[Q quirks[Q]] struct {
 // ask makes one attempt with try, which opens a stream and has it read. If the provider
 // refuses something that l did not know, before or inside the stream, it makes another
 // attempt without that. yield receives an Unseen for images that the model does not see.
-func (l *learned[Q]) ask(r model.Request, yield Yield, try func(Q, *View, Yield) error) error {
+func (l *refusals[Q]) ask(r model.Request, yield Yield, try func(Q, *View, Yield) error) error {
 	began := false
 	answer := func(d model.Delta) error {
 		began = true
@@ -53,13 +53,13 @@ func (l *learned[Q]) ask(r model.Request, yield Yield, try func(Q, *View, Yield)
 	}
 }
 
-func (l *learned[Q]) known() Q {
+func (l *refusals[Q]) known() Q {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.quirks
 }
 
-func (l *learned[Q]) note(change func(*Q)) {
+func (l *refusals[Q]) note(change func(*Q)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change(&l.quirks)

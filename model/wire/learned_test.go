@@ -24,7 +24,7 @@ func TestAnswerThatBeganIsNotAskedForAgain(t *testing.T) {
 			return nil
 		}
 		tries := 0
-		var l learned[noQuirks]
+		var l refusals[noQuirks]
 		err := l.ask(r, yield, func(_ noQuirks, v *View, yield Yield) error {
 			tries++
 			if began {

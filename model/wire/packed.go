@@ -25,7 +25,7 @@ func unpack(resp *http.Response) (unknown string) {
 	case coding != "gzip" && coding != "x-gzip":
 		return coding
 	}
-	resp.Body = &unzipped{Closer: resp.Body, packed: bufio.NewReader(resp.Body)}
+	resp.Body = &gzipBody{Closer: resp.Body, packed: bufio.NewReader(resp.Body)}
 	resp.ContentLength = -1
 	resp.Header.Del("Content-Encoding")
 	resp.Header.Del("Content-Length")
@@ -41,17 +41,17 @@ func packedWords(coding string) string {
 // gzipMagic begins every gzip file (RFC 1952, 2.3.1).
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// unzipped is a body that claims to be gzip. What the server flushes is available at once. A
+// gzipBody is a body that claims to be gzip. What the server flushes is available at once. A
 // proxy may have decompressed the body and kept the header: no text begins like gzip, so such
 // a body is passed through unchanged.
-type unzipped struct {
+type gzipBody struct {
 	io.Closer // of the compressed body
 	packed    *bufio.Reader
 	plain     io.Reader // nil before the first read
 	err       error     // why plain is nil
 }
 
-func (u *unzipped) Read(p []byte) (int, error) {
+func (u *gzipBody) Read(p []byte) (int, error) {
 	if u.plain == nil && u.err == nil {
 		u.begin()
 	}
@@ -61,7 +61,7 @@ func (u *unzipped) Read(p []byte) (int, error) {
 	return u.plain.Read(p)
 }
 
-func (u *unzipped) begin() {
+func (u *gzipBody) begin() {
 	magic, err := u.packed.Peek(len(gzipMagic))
 	switch {
 	case bytes.Equal(magic, gzipMagic):
@@ -78,14 +78,14 @@ func (u *unzipped) begin() {
 	}
 }
 
-// capped fails when an answer that is not a stream exceeds limit bytes or maxMembers: its
+// limitedBody fails when an answer that is not a stream exceeds limit bytes or maxMembers: its
 // reader keeps all of it in memory.
-type capped struct {
+type limitedBody struct {
 	io.ReadCloser
 	limit, read, members int
 }
 
-func (c *capped) Read(p []byte) (int, error) {
+func (c *limitedBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p[:min(len(p), c.limit-c.read+1)])
 	c.members += bytes.Count(p[:n], []byte(","))
 	switch c.read += n; {

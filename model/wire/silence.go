@@ -24,9 +24,9 @@ func (e errIdle) Error() string { return fmt.Sprintf("the provider said nothing 
 // queue or a model is alive, not that it will ever answer.
 const commentsOnly = 3
 
-// watched reads a body and cancels the request when a read returns nothing for
+// idleReader reads a body and cancels the request when a read returns nothing for
 // too long. The time between reads is the consumer's and does not count.
-type watched struct {
+type idleReader struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	idle   time.Duration
@@ -39,7 +39,7 @@ type watched struct {
 type alarm struct{ timer *time.Timer }
 
 // set makes w give up after this multiple of its limit.
-func (a *alarm) set(w *watched, times time.Duration) {
+func (a *alarm) set(w *idleReader, times time.Duration) {
 	switch {
 	case w.idle < 0:
 	case a.timer == nil:
@@ -56,14 +56,14 @@ func (a *alarm) off() {
 }
 
 // why replaces the error of a cancelled request by the reason for the cancellation.
-func (w *watched) why(err error) error {
+func (w *idleReader) why(err error) error {
 	if idle := (errIdle{}); errors.As(context.Cause(w.ctx), &idle) {
 		return idle
 	}
 	return err
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *idleReader) Read(p []byte) (int, error) {
 	w.bytes.set(w, 1)
 	n, err := w.body.Read(p)
 	w.bytes.off()
@@ -73,7 +73,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (w *watched) Close() error {
+func (w *idleReader) Close() error {
 	w.bytes.off()
 	w.events.off()
 	err := w.body.Close()
@@ -83,7 +83,7 @@ func (w *watched) Close() error {
 
 // drain reads the rest of a finished answer, for a bounded time, so that its connection can
 // be reused.
-func (w *watched) drain() {
+func (w *idleReader) drain() {
 	stop := time.AfterFunc(drainTime, func() { w.cancel(nil) })
 	defer stop.Stop()
 	_, _ = io.CopyN(io.Discard, w.body, drainSize)

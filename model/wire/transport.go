@@ -108,7 +108,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
-	w := &watched{ctx: ctx, cancel: cancel, idle: t.Idle}
+	w := &idleReader{ctx: ctx, cancel: cancel, idle: t.Idle}
 	if w.idle == 0 {
 		w.idle = defaultIdle
 	}
@@ -136,10 +136,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		limit = maxEvent
 	}
 	if req.Header.Get("Accept") == "application/json" {
-		resp.Body = &capped{ReadCloser: w, limit: min(limit, maxList)} // not a stream: the list of models
+		resp.Body = &limitedBody{ReadCloser: w, limit: min(limit, maxList)} // not a stream: the list of models
 		return resp, nil
 	}
-	resp.Body = &repaired{t: t, ctx: req.Context(), src: w, status: resp.StatusCode, header: resp.Header, limit: limit}
+	resp.Body = &answerBody{t: t, ctx: req.Context(), src: w, status: resp.StatusCode, header: resp.Header, limit: limit}
 	resp.ContentLength = -1
 	resp.Header.Del("Content-Length")
 	return resp, nil
@@ -147,7 +147,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // refusal returns the typed error of an answer that is not a success; packed is its
 // Content-Encoding if that is unsupported.
-func (t *transport) refusal(req *http.Request, resp *http.Response, w *watched, packed string) error {
+func (t *transport) refusal(req *http.Request, resp *http.Response, w *idleReader, packed string) error {
 	body := t.head(w)
 	if req.Context().Err() != nil {
 		return req.Context().Err()
@@ -170,11 +170,11 @@ func (t *transport) typed(ctx context.Context, err error, during string) error {
 	return t.scrubbed(unreachable(err, during, t.hidden))
 }
 
-// repaired is the body of an answer.
-type repaired struct {
+// answerBody is the body of an answer.
+type answerBody struct {
 	t      *transport
 	ctx    context.Context
-	src    *watched
+	src    *idleReader
 	status int
 	header http.Header
 	limit  int
@@ -187,7 +187,7 @@ type repaired struct {
 	err    error
 }
 
-func (r *repaired) Read(p []byte) (int, error) {
+func (r *answerBody) Read(p []byte) (int, error) {
 	if len(r.out) == 0 {
 		r.src.events.set(r.src, commentsOnly)
 		defer r.src.events.off()
@@ -209,7 +209,7 @@ func (r *repaired) Read(p []byte) (int, error) {
 }
 
 // Close ends the answer.
-func (r *repaired) Close() error {
+func (r *answerBody) Close() error {
 	if r.done {
 		r.src.drain()
 	}
@@ -217,7 +217,7 @@ func (r *repaired) Close() error {
 }
 
 // step appends the next event to rest, or returns how the stream ended.
-func (r *repaired) step() error {
+func (r *answerBody) step() error {
 	if r.events == nil {
 		if err := r.begin(); err != nil {
 			return err
@@ -240,7 +240,7 @@ func (r *repaired) step() error {
 }
 
 // one passes on the next event.
-func (r *repaired) one() error {
+func (r *answerBody) one() error {
 	ev, err := r.events.next()
 	switch {
 	case errors.Is(err, errEventSize):
@@ -267,7 +267,7 @@ func (r *repaired) one() error {
 
 // pass emits one event's JSON, or returns the error that the event reports. Only events that
 // could be errors are parsed here.
-func (r *repaired) pass(name string, data []byte) error {
+func (r *answerBody) pass(name string, data []byte) error {
 	if name == "error" || bytes.Contains(data, []byte(`"error"`)) || !(bytes.Contains(data, []byte(`"choices"`)) || bytes.Contains(data, []byte(`"type":"response.`))) {
 		if e := r.reported(name, data); e != nil {
 			return e
@@ -292,7 +292,7 @@ func onOneLine(data []byte) []byte {
 }
 
 // reported returns the error that an event reports, or nil.
-func (r *repaired) reported(name string, data []byte) error {
+func (r *answerBody) reported(name string, data []byte) error {
 	if data[0] == '<' {
 		data = r.t.bounded(data)
 	}
@@ -314,7 +314,7 @@ func looksFlat(f fault) bool {
 }
 
 // emit appends an event to rest: on a new line, or on the line that is already there.
-func (r *repaired) emit(data []byte) {
+func (r *answerBody) emit(data []byte) {
 	if n := len(r.rest); n > 0 && !r.done {
 		r.rest = append(r.rest[:n-len("\n\n")], separator)
 	} else {
@@ -332,7 +332,7 @@ func (r *repaired) emit(data []byte) {
 
 // begin examines the first bytes: providers and proxies send web pages and single JSON
 // answers with status 200 and any content type.
-func (r *repaired) begin() error {
+func (r *answerBody) begin() error {
 	head := make([]byte, 0, 512)
 	first := byte(0)
 	var err error

@@ -17,8 +17,8 @@ import (
 // maxStarts and maxRefused limit the comparison. A text beyond these limits is not examined.
 const maxStarts, maxRefused = 64, 16
 
-// Refused is a command with its refusals.
-type Refused struct {
+// RefusedCommand is a command with its refusals.
+type RefusedCommand struct {
 	Text, Folder, Home string
 	Denials            []sandbox.Denial
 
@@ -33,7 +33,7 @@ type start struct {
 
 // Handled reports whether the text itself handles every refusal: each program that names a refusal
 // is left of ||, or in the condition of an if, and the other branch starts it again.
-func (r *Refused) Handled() bool {
+func (r *RefusedCommand) Handled() bool {
 	f := compared(r.Text)
 	if f == nil || len(r.Denials) == 0 || len(r.Denials) > maxRefused {
 		return false
@@ -81,7 +81,7 @@ func (r *Refused) Handled() bool {
 // DoneBy reports whether a later command, which passed, achieved the same in another way. It must
 // start each program that names a refusal again, for a file or an address of the same name. If no
 // program names a refusal, all programs count.
-func (r *Refused) DoneBy(later string) bool {
+func (r *RefusedCommand) DoneBy(later string) bool {
 	f, g := compared(r.Text), compared(later)
 	if f == nil || g == nil || len(r.Denials) > maxRefused {
 		return false
@@ -101,7 +101,7 @@ func (r *Refused) DoneBy(later string) bool {
 
 // again reports whether o does the same as s. alike: the words that name the refusal have the same
 // base name in o.
-func (r *Refused) again(s, o start, alike bool) bool {
+func (r *RefusedCommand) again(s, o start, alike bool) bool {
 	if s.program != o.program || len(o.words) < len(s.words) || len(o.files) < len(s.files) {
 		return false
 	}
@@ -117,12 +117,12 @@ func (r *Refused) again(s, o start, alike bool) bool {
 	return true
 }
 
-func (r *Refused) names(s start, d sandbox.Denial) bool {
+func (r *RefusedCommand) names(s start, d sandbox.Denial) bool {
 	return slices.ContainsFunc(append(slices.Clone(s.words), s.files...), func(w string) bool { return r.touches(w, d) })
 }
 
 // touches reports whether a word names d or a folder that contains it.
-func (r *Refused) touches(word string, d sandbox.Denial) (yes bool) {
+func (r *RefusedCommand) touches(word string, d sandbox.Denial) (yes bool) {
 	key := strings.Join([]string{word, string(d.Kind), d.Target, d.Requested}, "\x00")
 	if yes, known := r.touched[key]; known {
 		return yes
@@ -198,7 +198,7 @@ func statements(nodes ...syntax.Node) (out []*syntax.Stmt) {
 	return out
 }
 
-func (r *Refused) starts(nodes ...syntax.Node) (out []start) {
+func (r *RefusedCommand) starts(nodes ...syntax.Node) (out []start) {
 	for _, one := range statements(nodes...) {
 		if s := r.start(one); s != nil {
 			out = append(out, *s)
@@ -208,7 +208,7 @@ func (r *Refused) starts(nodes ...syntax.Node) (out []start) {
 }
 
 // start parses a simple command. It returns nil if the command starts no program.
-func (r *Refused) start(stmt *syntax.Stmt) *start {
+func (r *RefusedCommand) start(stmt *syntax.Stmt) *start {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"codeagent/sandbox"
 )
 
-func refused(text string, targets ...string) *Refused {
-	r := &Refused{Text: text, Folder: "/home/u/ws", Home: "/home/u"}
+func refused(text string, targets ...string) *RefusedCommand {
+	r := &RefusedCommand{Text: text, Folder: "/home/u/ws", Home: "/home/u"}
 	for _, t := range targets {
 		d := sandbox.Denial{Kind: sandbox.KindWrite, Target: t}
 		if t[0] != '/' {

@@ -24,7 +24,7 @@ type Policy struct {
 	Roots []sandbox.Root
 	// Read is empty if everything is readable.
 	Read, WasWrite []sandbox.Root
-	Protected      sandbox.Protected
+	Protected      sandbox.ProtectedNames
 	// DenyRead are the closed paths, and the paths to which links there lead.
 	DenyRead, DenyGlobs []string
 	Network             sandbox.Network
@@ -152,7 +152,7 @@ func (p Policy) OfGit(path string) bool {
 func (p Policy) With(g sandbox.Grant) Policy { return of(p.declared.With(g), p.machine) }
 
 // Closed returns p without what c revokes.
-func (p Policy) Closed(c sandbox.Closing) Policy { return of(p.declared.Closed(c), p.machine) }
+func (p Policy) Closed(c sandbox.Revocation) Policy { return of(p.declared.Closed(c), p.machine) }
 
 // ReadingAll returns p with all readable but DenyRead.
 func (p Policy) ReadingAll() Policy {

@@ -112,7 +112,7 @@ func TestWidened(t *testing.T) {
 	key := "/home/u/vault/key"
 	with := p.With(sandbox.Grant{Write: []string{"/later"}, Read: []string{"/home"}})
 	plus := p.Plus([]string{"/dev/shm"}, []string{"/opt/codeagent"})
-	narrow := with.Closed(sandbox.Closing{Grant: sandbox.Grant{Write: []string{"/later"}}, Open: declared})
+	narrow := with.Closed(sandbox.Revocation{Grant: sandbox.Grant{Write: []string{"/later"}}, Open: declared})
 	for _, row := range []struct {
 		what string
 		got  bool

@@ -228,7 +228,7 @@ func denyRead(s *suite) {
 	glob := sandbox.Policy{DenyGlobs: []string{"**/key"}}
 	out = lines(s.run(glob, s.probeCommand(ws, step("read", key))).out)
 	s.judge(glob, "read what a deny-read glob covers", "deny-read-glob", refused(out[0]))
-	records := sandbox.Policy{Write: policy.Write, Protected: sandbox.Protected{Own: []string{base}, Hidden: []string{secret}}}
+	records := sandbox.Policy{Write: policy.Write, Protected: sandbox.ProtectedNames{Own: []string{base}, Hidden: []string{secret}}}
 	out = lines(s.run(records, s.probeCommand(ws, step("read", key), step("list", secret), step("read", filepath.Join(base, "plain")))).out)
 	s.judge(records, "read codeagent's own records", "own-records", refused(out[0]))
 	s.judge(records, "list codeagent's own records", "own-records", refused(out[1]))

@@ -63,14 +63,14 @@ func roots(s *suite) {
 	if err := os.Mkdir(own, 0o755); err != nil {
 		s.Fatal(err)
 	}
-	holding := sandbox.Policy{Write: []sandbox.Root{{Path: base}}, Protected: sandbox.Protected{Own: []string{own}}}
+	holding := sandbox.Policy{Write: []sandbox.Root{{Path: base}}, Protected: sandbox.ProtectedNames{Own: []string{own}}}
 	if _, err := Enforcement(s.b, holding); err != nil {
 		s.refuses("write root holds codeagent's settings", holding, own)
 	} else if line := lines(s.run(holding, s.probeCommand(base, step("create", filepath.Join(own, "f")))).out)[0]; !refused(line) {
 		s.Errorf("write root holds codeagent's settings, which can be written: %s", line)
 	}
 	s.refuses("write root lies in codeagent's settings", sandbox.Policy{
-		Write: []sandbox.Root{{Path: real}}, Protected: sandbox.Protected{Own: []string{filepath.Dir(real)}},
+		Write: []sandbox.Root{{Path: real}}, Protected: sandbox.ProtectedNames{Own: []string{filepath.Dir(real)}},
 	}, real)
 	if e, err := Enforcement(s.b, sandbox.Policy{Read: []sandbox.Root{{Path: "/"}, {Path: missing, Optional: true}}}); err != nil {
 		s.Errorf("a missing optional root: %v, %+v", err, e)

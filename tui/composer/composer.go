@@ -51,7 +51,7 @@ type Composer struct {
 	undo, redo []snapshot
 	typing     bool // the last change was typing; further typing is the same undo step
 	history    history
-	ring       ring
+	ring       killRing
 	vim        vim
 }
 

@@ -8,8 +8,8 @@ const (
 	ringBytes = 1 << 20
 )
 
-// ring holds what was cut, the latest last, to be inserted again.
-type ring struct {
+// killRing holds what was cut, the latest last, to be inserted again.
+type killRing struct {
 	cut []string
 	// joins: the last change was a cut; a further one adds to it.
 	joins bool
@@ -86,7 +86,7 @@ func (c *Composer) yankOlder() {
 }
 
 // expand turns chips into their texts: the next message has chips of its own.
-func (r *ring) expand(c *Composer) {
+func (r *killRing) expand(c *Composer) {
 	if !slices.ContainsFunc(r.cut, func(s string) bool { return noChips(s) != s }) {
 		return
 	}

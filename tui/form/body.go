@@ -43,15 +43,15 @@ type sheet struct {
 	rows []row
 }
 
-// labelled is how a part is laid out.
-type labelled struct {
+// layout is how a part is laid out.
+type layout struct {
 	label string
 	marks []paint.Span // before the text
 	hard  bool         // every space stays
 }
 
 // add appends a line that must be seen; "": it need not be.
-func (s *sheet) add(line string, l labelled, spans ...paint.Span) {
+func (s *sheet) add(line string, l layout, spans ...paint.Span) {
 	lines := paint.Wrapper{Theme: s.t, Width: s.w - 1, First: l.marks, Hard: l.hard}.Labelled(l.label, spans...)
 	for i, text := range lines {
 		r := row{text: text, stop: stop{field: -1}, x: -1}
@@ -67,20 +67,20 @@ func (f *Form) body(t *paint.Theme, w int) []row {
 	q := f.ask.Question
 	s := &sheet{t: t, w: w}
 	if paint.Width(f.who()) > titleRoom(w, 10) { // however many others come
-		s.add("server", labelled{label: "asks"}, paint.Strong.Span("the MCP server "+visible.Fact(q.Server)))
+		s.add("server", layout{label: "asks"}, paint.Strong.Span("the MCP server "+visible.Fact(q.Server)))
 	}
 	if f.call != "" {
-		s.add("call", labelled{label: "during"}, paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(f.call))})...)
+		s.add("call", layout{label: "during"}, paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(f.call))})...)
 	}
 	switch {
 	case q.URL != "":
-		s.add("host", labelled{label: "at host"}, paint.Strong.Span(visible.Fact(host(q.URL))))
-		s.add("url", labelled{"address", quoted, true}, paint.Text.Span(visible.Line(q.URL)))
-		s.add("note", labelled{marks: warned}, paint.Warn.Span("codeagent does not open this page; you would"))
+		s.add("host", layout{label: "at host"}, paint.Strong.Span(visible.Fact(host(q.URL))))
+		s.add("url", layout{"address", quoted, true}, paint.Text.Span(visible.Line(q.URL)))
+		s.add("note", layout{marks: warned}, paint.Warn.Span("codeagent does not open this page; you would"))
 	case len(q.Fields) > 0:
-		s.add("note", labelled{marks: warned}, paint.Warn.Span("the server gets what you enter: no passwords, no keys"))
+		s.add("note", layout{marks: warned}, paint.Warn.Span("the server gets what you enter: no passwords, no keys"))
 	}
-	s.add("words", labelled{label: "it says", marks: quoted}, paint.Text.Span(q.Message))
+	s.add("words", layout{label: "it says", marks: quoted}, paint.Text.Span(q.Message))
 	for i := range f.fields {
 		f.field(s, i)
 	}
@@ -94,11 +94,11 @@ func (f *Form) field(s *sheet, i int) {
 	if e.Required {
 		label = "required"
 	}
-	s.add(name, labelled{label: label, marks: quoted}, paint.Flat([]paint.Span{paint.Strong.Span(e.Label())})...)
+	s.add(name, layout{label: label, marks: quoted}, paint.Flat([]paint.Span{paint.Strong.Span(e.Label())})...)
 	if e.Description != "" && e.Description != e.Label() {
-		s.add(name+" about", labelled{marks: quoted}, paint.Flat([]paint.Span{paint.Dim.Span(e.Description)})...)
+		s.add(name+" about", layout{marks: quoted}, paint.Flat([]paint.Span{paint.Dim.Span(e.Description)})...)
 	}
-	s.add(name+" wants", labelled{}, paint.Dim.Span(e.Wants()))
+	s.add(name+" wants", layout{}, paint.Dim.Span(e.Wants()))
 	if len(e.taken) == 0 {
 		f.typed(s, i)
 	}
@@ -106,7 +106,7 @@ func (f *Form) field(s *sheet, i int) {
 		f.option(s, stop{i, c}, word, fmt.Sprint(name, " choice ", c))
 	}
 	if e.problem != "" {
-		s.add("", labelled{marks: []paint.Span{paint.Warn.Span("▲ ")}}, paint.Warn.Span(visible.Fact(e.problem)))
+		s.add("", layout{marks: []paint.Span{paint.Warn.Span("▲ ")}}, paint.Warn.Span(visible.Fact(e.problem)))
 	}
 }
 
@@ -164,7 +164,7 @@ func (f *Form) option(s *sheet, at stop, word, name string) {
 	if e.Kind != inquiry.Boolean {
 		marks = append(marks, paint.Faint.Span("│ "))
 	}
-	s.add(name, labelled{marks: marks}, paint.Flat([]paint.Span{style.Span(word)})...)
+	s.add(name, layout{marks: marks}, paint.Flat([]paint.Span{style.Span(word)})...)
 	for i := from; i < len(s.rows); i++ {
 		s.rows[i].stop = at
 	}

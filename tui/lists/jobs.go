@@ -62,7 +62,7 @@ func OfJobs(s part.Setting, jobs Background) *picker.Picker {
 		output.Tails, output.Under = true, p
 		return part.Show{Overlay: output}
 	}
-	p.Deeds = []picker.Deed{{Do: keys.Remove, Help: "ends it", Asks: "End %s and all it started?", Fits: func(r picker.Row) bool { return !r.Over }, Change: func(ctx context.Context, r picker.Row, _ string) (string, error) {
+	p.Deeds = []picker.Action{{Do: keys.Remove, Help: "ends it", Asks: "End %s and all it started?", Fits: func(r picker.Row) bool { return !r.Over }, Change: func(ctx context.Context, r picker.Row, _ string) (string, error) {
 		return "", jobs.Kill(ctx, r.Id)
 	}}}
 	return p

@@ -26,12 +26,12 @@ func OfPermissions(s part.Setting, open Permissions, policy func() string, asked
 	p.None, p.Enter, p.State = "nothing beyond the policy is open", "shows what was asked", policy
 	p.List = open.List
 	p.Choose = func(picker.Row) part.Intent { return part.Show{Overlay: asked} }
-	p.Deeds = []picker.Deed{
+	p.Deeds = []picker.Action{
 		{Do: keys.Remove, Help: "revokes", Change: func(ctx context.Context, r picker.Row, _ string) (string, error) { return open.Revoke(ctx, r.Id) }},
 		{Do: keys.All, Help: "what was asked", All: true, Run: func(picker.Row, string) part.Intent { return part.Show{Overlay: asked} }},
 	}
 	if policy != nil {
-		p.Deeds = append(p.Deeds, picker.Deed{Do: keys.Mode, Help: "approvals", All: true, Run: func(picker.Row, string) part.Intent { return part.Act(keys.Mode) }})
+		p.Deeds = append(p.Deeds, picker.Action{Do: keys.Mode, Help: "approvals", All: true, Run: func(picker.Row, string) part.Intent { return part.Act(keys.Mode) }})
 	}
 	return p
 }

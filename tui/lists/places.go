@@ -23,7 +23,7 @@ type Place struct {
 func OfPlaces(s part.Setting, title, why, does string, places []Place, chosen func(string)) *picker.Picker {
 	p := picker.New(s.Keys, title)
 	p.Enter, p.Problem = does, why
-	other := &picker.Deed{Label: "folder", Saves: "works there", Writes: func(picker.Row) string { return "~/" }, Run: func(_ picker.Row, folder string) part.Intent {
+	other := &picker.Action{Label: "folder", Saves: "works there", Writes: func(picker.Row) string { return "~/" }, Run: func(_ picker.Row, folder string) part.Intent {
 		if rest, ok := strings.CutPrefix(folder, "~/"); ok {
 			folder = s.Home + "/" + rest
 		}

@@ -33,7 +33,7 @@ func OfServers(s part.Setting, servers Servers) *picker.Picker {
 		about.Under = p
 		return part.Show{Overlay: about}
 	}
-	p.Deeds = []picker.Deed{{Do: keys.Rename, Help: "restarts", Run: func(r picker.Row, _ string) part.Intent {
+	p.Deeds = []picker.Action{{Do: keys.Rename, Help: "restarts", Run: func(r picker.Row, _ string) part.Intent {
 		return part.All{part.Say("restarting " + r.Id + " …"), part.Beside(func(ctx context.Context) func() part.Intent {
 			said := r.Id + " was restarted"
 			if err := servers.Restart(ctx, r.Id); err != nil {

@@ -74,7 +74,7 @@ func OfSessions(s part.Setting, kept Sessions) *picker.Picker {
 		})}
 	}
 	all := false
-	p.Deeds = []picker.Deed{
+	p.Deeds = []picker.Action{
 		{Do: keys.All, Help: "all folders", All: true, Run: func(picker.Row, string) part.Intent {
 			all = !all
 			p.Title, p.Deeds[0].Help, p.List = "Sessions of this folder", "all folders", list(all)

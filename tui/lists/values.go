@@ -29,7 +29,7 @@ func OfValues(s part.Setting, title, setting string, write func(ctx context.Cont
 	p.Enter = "uses it"
 	p.Choose = func(r picker.Row) part.Intent { return use(r.Id, nil) }
 	if write != nil {
-		p.Deeds = []picker.Deed{{Do: keys.Keep, Help: "uses and keeps it", Run: func(r picker.Row, _ string) part.Intent {
+		p.Deeds = []picker.Action{{Do: keys.Keep, Help: "uses and keeps it", Run: func(r picker.Row, _ string) part.Intent {
 			return use(r.Id, func(ctx context.Context) (string, error) { return write(ctx, setting, r.Id) })
 		}}}
 	}

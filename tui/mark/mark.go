@@ -67,8 +67,8 @@ func Lines(lines []string) []string {
 	return out
 }
 
-// Copied collects the text of lines from top to bottom.
-type Copied struct {
+// CopyBuffer collects the text of lines from top to bottom.
+type CopyBuffer struct {
 	text strings.Builder
 	// pad is blank cells that are written once a letter follows: those at the end of a
 	// line are not text.
@@ -78,7 +78,7 @@ type Copied struct {
 }
 
 // Add takes the columns from (inclusive) to to (exclusive) of a line.
-func (c *Copied) Add(line string, from, to int) {
+func (c *CopyBuffer) Add(line string, from, to int) {
 	rest := line
 	joined, before := c.joined, ""
 	if strings.Contains(line, Decoration) {
@@ -128,7 +128,7 @@ func (c *Copied) Add(line string, from, to int) {
 	}
 }
 
-func (c *Copied) write(s string) {
+func (c *CopyBuffer) write(s string) {
 	if strings.Trim(s, " ") == "" {
 		c.pad += s
 		return
@@ -138,7 +138,7 @@ func (c *Copied) write(s string) {
 }
 
 // String is the text so far.
-func (c *Copied) String() string { return c.text.String() }
+func (c *CopyBuffer) String() string { return c.text.String() }
 
 func markOf(seq string) (kind byte, text string) {
 	body := strings.TrimSuffix(strings.TrimPrefix(seq, open), close)

@@ -22,7 +22,7 @@ func TestCopied(t *testing.T) {
 		{[]string{For("") + "12 + " + End + "added"}, "added"},
 		{[]string{"\x1b[1m漢字\x1b[m!"}, "漢字!"},
 	} {
-		var got Copied
+		var got CopyBuffer
 		for _, l := range c.lines {
 			got.Add(l, 0, 1<<16)
 		}
@@ -38,7 +38,7 @@ func TestCopiedColumns(t *testing.T) {
 		from, to int
 		want     string
 	}{{0, 5, "\ta\nnext"}, {3, 4, "\t\nnext"}, {4, 6, "ab\nnext"}, {5, 99, "bc next"}} {
-		var got Copied
+		var got CopyBuffer
 		got.Add(line, c.from, c.to)
 		got.Add("next", 0, 99)
 		if got.String() != c.want {

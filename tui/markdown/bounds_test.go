@@ -48,7 +48,7 @@ func TestNoTextIsDrawnForMinutes(t *testing.T) {
 		for name, s := range texts {
 			at <- name
 			drawn := 0
-			for _, l := range markdown(th, s, 100, false, &numbering{}) {
+			for _, l := range markdown(th, s, 100, false, &listNumber{}) {
 				drawn += len(l)
 			}
 			if drawn > 60*size {

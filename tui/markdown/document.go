@@ -15,7 +15,7 @@ import (
 // drawn again as it grows. Whole texts are cut in the same way, so a streamed answer
 // looks the same as a finished one.
 type Document struct {
-	text  growing
+	text  textBuffer
 	parts []*part
 	// start is where the unfinished last line of text begins.
 	start int
@@ -32,18 +32,18 @@ type Document struct {
 	// settled are the drawn lines of the complete parts, done is their number.
 	settled []string
 	done    int
-	number  numbering // behind the settled parts
+	number  listNumber // behind the settled parts
 }
 
-// growing is a text that arrives in pieces, with "\n" for each "\r\n". When it is whole it is the
+// textBuffer is a text that arrives in pieces, with "\n" for each "\r\n". When it is whole it is the
 // very string that the conversation has, so that a long one is in memory once.
-type growing struct {
+type textBuffer struct {
 	arrived strings.Builder
 	whole   string // in place of arrived
 	held    string // a "\r" at the end, which a "\n" may follow
 }
 
-func (g *growing) add(s string) {
+func (g *textBuffer) add(s string) {
 	g.arrived.WriteString(g.whole)
 	s, g.whole = g.held+s, ""
 	rest := strings.TrimSuffix(s, "\r")
@@ -52,15 +52,15 @@ func (g *growing) add(s string) {
 }
 
 // is reports whether the text is s, and then keeps s.
-func (g *growing) is(s string) bool {
+func (g *textBuffer) is(s string) bool {
 	if g.held != "" || g.text() != s {
 		return false
 	}
-	*g = growing{whole: s}
+	*g = textBuffer{whole: s}
 	return true
 }
 
-func (g *growing) text() string {
+func (g *textBuffer) text() string {
 	if g.whole != "" {
 		return g.whole
 	}
@@ -187,7 +187,7 @@ func (d *Document) Lines(t *paint.Theme, w int) []string {
 
 // forget drops the drawn lines.
 func (d *Document) forget() {
-	d.theme, d.settled, d.done, d.number = nil, nil, 0, numbering{}
+	d.theme, d.settled, d.done, d.number = nil, nil, 0, listNumber{}
 	for _, p := range d.parts {
 		p.drawn, p.taken = nil, 0
 	}
@@ -200,7 +200,7 @@ func (d *Document) lines(t *paint.Theme, w int) []string {
 	}
 	for d.done < len(d.parts) && d.parts[d.done].closed {
 		if d.parts[d.done].fence != "" {
-			d.number = numbering{}
+			d.number = listNumber{}
 		}
 		d.settled = apart(d.settled, d.parts[d.done].lines(d, &d.number, "", true))
 		d.parts[d.done].drawn = nil
@@ -236,7 +236,7 @@ func apart(a, b []string) []string {
 
 // lines draws the part and the unfinished line behind it. With whole no more text
 // comes, and all of it is drawn.
-func (p *part) lines(d *Document, number *numbering, line string, whole bool) []string {
+func (p *part) lines(d *Document, number *listNumber, line string, whole bool) []string {
 	if p.fence == "" {
 		return p.prose(d, number, line, whole)
 	}
@@ -263,7 +263,7 @@ func (p *part) lines(d *Document, number *numbering, line string, whole bool) []
 }
 
 // prose draws the whole part, or the new text below what was drawn before.
-func (p *part) prose(d *Document, number *numbering, line string, whole bool) []string {
+func (p *part) prose(d *Document, number *listNumber, line string, whole bool) []string {
 	src := d.of(p)
 	n := len(src) + len(line)
 	if whole || n <= maxFresh || p.taken == 0 || n-p.taken > p.taken/8 {

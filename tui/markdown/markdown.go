@@ -28,16 +28,16 @@ const maxDepth = 12
 // code take what there is.
 const maxProse = 100
 
-func markdown(t *paint.Theme, src string, w int, quiet bool, number *numbering) []string {
+func markdown(t *paint.Theme, src string, w int, quiet bool, number *listNumber) []string {
 	source := []byte(src)
 	d := drawer{theme: t, source: source, base: base(quiet), from: *number, ended: number}
-	*number = numbering{}
+	*number = listNumber{}
 	return d.blocks(parsers().Parse(gmtext.NewReader(source)), w, false, 0)
 }
 
-// numbering is where an ordered list ended a part of a document: the next part may go on
+// listNumber is where an ordered list ended a part of a document: the next part may go on
 // with it.
-type numbering struct {
+type listNumber struct {
 	next   int  // 0: no such list
 	marker byte // . or )
 }
@@ -53,7 +53,7 @@ func (d drawer) goOn(list *ast.List) int {
 		first = d.from.next
 	}
 	if list.NextSibling() == nil {
-		*d.ended = numbering{first + list.ChildCount(), list.Marker}
+		*d.ended = listNumber{first + list.ChildCount(), list.Marker}
 	}
 	return first
 }
@@ -66,8 +66,8 @@ type drawer struct {
 	base   paint.Style // of ordinary text
 	inCell bool        // in a table, where code has a backslash before each bar
 	// from is where the part before ended a list, ended where this one does.
-	from  numbering
-	ended *numbering
+	from  listNumber
+	ended *listNumber
 }
 
 func base(quiet bool) paint.Style {

@@ -140,7 +140,7 @@ func TestCopyOfADocument(t *testing.T) {
 	for _, w := range []int{12, 20, 33, 80} {
 		d := Document{Ended: true}
 		d.Add(src)
-		var c mark.Copied
+		var c mark.CopyBuffer
 		for _, l := range d.Lines(paint.New(true), w) {
 			c.Add(l, 0, 1<<16)
 		}

@@ -70,8 +70,8 @@ func lower(b byte) byte {
 	return b
 }
 
-// rated is a path with its rating.
-type rated struct {
+// match is a path with its rating.
+type match struct {
 	path  int32
 	score int
 }
@@ -110,7 +110,7 @@ func (x *Index) Find(query string, most int) []Match {
 }
 
 // quick rates every path that can match, and returns the best.
-func (x *Index) quick(query string, exact bool) []rated {
+func (x *Index) quick(query string, exact bool) []match {
 	want, narrow := mask(query), x.hits
 	if x.last == "" || !strings.HasPrefix(query, x.last) {
 		narrow = nil
@@ -128,9 +128,9 @@ func (x *Index) quick(query string, exact bool) []rated {
 		hits = append(hits, i)
 		switch {
 		case len(best) < thorough:
-			heap.Push(&best, rated{i, score})
-		case best.better(rated{i, score}, best[0], x.paths):
-			best[0] = rated{i, score}
+			heap.Push(&best, match{i, score})
+		case best.better(match{i, score}, best[0], x.paths):
+			best[0] = match{i, score}
 			heap.Fix(&best, 0)
 		}
 	}
@@ -151,12 +151,12 @@ func (x *Index) quick(query string, exact bool) []rated {
 }
 
 // worst is a heap whose first element is the worst.
-type worst []rated
+type worst []match
 
 func (w worst) Len() int           { return len(w) }
 func (w worst) Less(i, j int) bool { return w[i].score < w[j].score }
 func (w worst) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-func (w *worst) Push(v any)        { *w = append(*w, v.(rated)) }
+func (w *worst) Push(v any)        { *w = append(*w, v.(match)) }
 func (w *worst) Pop() any {
 	v := (*w)[len(*w)-1]
 	*w = (*w)[:len(*w)-1]
@@ -164,6 +164,6 @@ func (w *worst) Pop() any {
 }
 
 // better reports whether a goes before b: by its rating, else because it is shorter.
-func (worst) better(a, b rated, paths []string) bool {
+func (worst) better(a, b match, paths []string) bool {
 	return a.score > b.score || a.score == b.score && len(paths[a.path]) < len(paths[b.path])
 }

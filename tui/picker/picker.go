@@ -25,7 +25,7 @@ type Picker struct {
 	Enter  string
 	Choose func(r Row) part.Intent
 	// Deeds are what other keys do.
-	Deeds []Deed
+	Deeds []Action
 	// List returns the rows, beside the screen. With an error too: not all are known.
 	List func(ctx context.Context) ([]Row, error)
 	// Changing: the rows change by themselves.
@@ -42,7 +42,7 @@ type Picker struct {
 	height  int // rows of the last drawing
 	// asked is the deed that waits for a yes, writing the one that waits for a text.
 	// about is the row that it is for, even if the list changes meanwhile.
-	asked, writing *Deed
+	asked, writing *Action
 	about          Row
 	field          composer.Composer
 }
@@ -57,8 +57,8 @@ type Row struct {
 	Mark  bool   // it is in use
 }
 
-// Deed is what a key does with the selected row.
-type Deed struct {
+// Action is what a key does with the selected row.
+type Action struct {
 	Do   keys.Action
 	Help string
 	// Asks is the question before it, with %s for the row's text; "": no question.
@@ -78,12 +78,12 @@ type Deed struct {
 }
 
 // key names the key of a deed.
-func (p *Picker) key(d *Deed) string {
+func (p *Picker) key(d *Action) string {
 	return cmp.Or(p.keys.Name(keys.InPicker, d.Do), p.keys.Name(keys.Everywhere, d.Do))
 }
 
 // offered reports whether the deed is possible; chosen says whether r is a row.
-func (d *Deed) offered(r Row, chosen bool) bool {
+func (d *Action) offered(r Row, chosen bool) bool {
 	return d.All || chosen && (d.Fits == nil || d.Fits(r))
 }
 
@@ -121,7 +121,7 @@ func (p *Picker) fails(err error) {
 }
 
 // run does a deed.
-func (p *Picker) run(d *Deed, r Row, text string) part.Intent {
+func (p *Picker) run(d *Action, r Row, text string) part.Intent {
 	p.Problem = ""
 	if d.Change == nil {
 		return d.Run(r, text)
@@ -284,7 +284,7 @@ func (p *Picker) deed(do keys.Action) (part.Intent, bool) {
 }
 
 // Ask begins to write the text of a deed, as its key does.
-func (p *Picker) Ask(d *Deed, r Row) {
+func (p *Picker) Ask(d *Action, r Row) {
 	p.writing, p.about, p.field = d, r, composer.New()
 	p.field.Typed(d.Writes(r))
 }

@@ -25,7 +25,7 @@ func fruits() (p *Picker, done *[]string) {
 	}
 	p = New(keys.Standard(), "Fruits")
 	p.Choose = func(r Row) part.Intent { return note("choose")(r, "") }
-	p.Deeds = []Deed{
+	p.Deeds = []Action{
 		{Do: keys.Remove, Help: "eats", Asks: "Eat %s?", Fits: func(r Row) bool { return !r.Over }, Run: note("eat")},
 		{Do: keys.Rename, Help: "names", Writes: func(r Row) string { return r.Text }, Run: note("name")},
 		{Do: keys.All, Help: "all", All: true, Run: note("all")},
@@ -144,7 +144,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("the list has %v: %s", p.rows, p.Problem)
 	}
 	p.List = func(context.Context) ([]Row, error) { return nil, nil }
-	p.Deeds = []Deed{{Do: keys.Remove, Change: func(_ context.Context, r Row, _ string) (string, error) { return "ate " + r.Id, nil }}}
+	p.Deeds = []Action{{Do: keys.Remove, Change: func(_ context.Context, r Row, _ string) (string, error) { return "ate " + r.Id, nil }}}
 	eating, _ := press(p, keys.Remove)
 	did := eating.(part.Beside)(t.Context())().(part.All)
 	did[1].(part.Beside)(t.Context())()

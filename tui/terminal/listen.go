@@ -10,8 +10,8 @@ import (
 	"github.com/muesli/cancelreader"
 )
 
-// listening is one stretch of reading, from Take to Release.
-type listening struct {
+// session is one stretch of reading, from Take to Release.
+type session struct {
 	from   cancelreader.CancelReader
 	pieces chan []byte
 	err    error         // why pieces was closed
@@ -37,7 +37,7 @@ func (t *Terminal) listen() error {
 	if err != nil {
 		return err
 	}
-	l := &listening{from, make(chan []byte), nil, make(chan struct{}), make(chan struct{})}
+	l := &session{from, make(chan []byte), nil, make(chan struct{}), make(chan struct{})}
 	t.ears = l
 	go l.readAll()
 	t.done.Go(func() { l.decode(t.send, t.lost) })
@@ -58,7 +58,7 @@ func (t *Terminal) deafen() {
 	}
 }
 
-func (l *listening) readAll() {
+func (l *session) readAll() {
 	defer close(l.read)
 	defer close(l.pieces)
 	for {
@@ -76,7 +76,7 @@ func (l *listening) readAll() {
 	}
 }
 
-func (l *listening) decode(send func(tea.Msg), lost func(error)) {
+func (l *session) decode(send func(tea.Msg), lost func(error)) {
 	var d decoder
 	for {
 		var late <-chan time.Time

@@ -47,7 +47,7 @@ type Terminal struct {
 	behind bool // it was lost without being given back: a stop that cannot be caught (SIGSTOP)
 	send   func(tea.Msg)
 	lost   func(error)
-	ears   *listening  // nil: nothing reads
+	ears   *session    // nil: nothing reads
 	before *term.State // of the input, before raw mode; nil if it is no terminal
 	canvas canvas      // what is shown
 	modes  tea.View    // what was set

@@ -218,7 +218,7 @@ func (on call) end(e event.ToolFinished) {
 }
 
 func (t *Transcript) applyRequest(e event.PermissionRequested) {
-	a := &asked{request: e}
+	a := &question{request: e}
 	t.asked = append(t.asked, a)
 	if on, ok := t.tools[e.CallID]; ok {
 		on.asks = append(on.asks, a)
@@ -237,7 +237,7 @@ func (t *Transcript) applyAnswer(e event.PermissionAnswered) {
 	}
 	for _, en := range t.entries[max(len(t.entries)-64, 0):] {
 		switch en.body.(type) {
-		case *tool, *reads, *asked:
+		case *tool, *reads, *question:
 			en.changed()
 		}
 	}

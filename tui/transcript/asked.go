@@ -15,8 +15,8 @@ import (
 	"codeagent/tui/paint"
 )
 
-// asked is a request for a permission, by a call or by itself.
-type asked struct {
+// question is a request for a permission, by a call or by itself.
+type question struct {
 	request event.PermissionRequested
 	answer  *event.PermissionAnswered
 	// chosen is the person's choice; the event has the same value for a yes inside
@@ -65,13 +65,13 @@ func denialLines(c Canvas, v sandbox.Verdict) []string {
 const mostSpared = 60
 
 // Draw shows a permission that belongs to no call.
-func (a *asked) Draw(c Canvas) []string {
+func (a *question) Draw(c Canvas) []string {
 	head := c.Hang(paint.Warn.Span("?"), paint.Text.Span(cmp.Or(a.request.Title, "permission")))
 	return append(head, paint.Indent(a.lines(c))...)
 }
 
 // lines say what was asked for and how it was answered.
-func (a *asked) lines(c Canvas) []string {
+func (a *question) lines(c Canvas) []string {
 	if a.answer == nil {
 		return nil
 	}

@@ -54,7 +54,7 @@ type tool struct {
 
 	live []byte
 	done *event.ToolFinished
-	asks []*asked
+	asks []*question
 }
 
 func (t *tool) Foldable() bool { return true }
@@ -115,7 +115,7 @@ func (t *tool) sent(c Canvas) []string {
 func (t *tool) answers(c Canvas) []string {
 	const few = 4
 	var out []string
-	var answered []*asked
+	var answered []*question
 	for _, a := range t.asks {
 		if a.answer != nil {
 			answered = append(answered, a)
@@ -193,7 +193,7 @@ func (t *tool) mark(c Canvas) paint.Span {
 
 // waiting reports whether a question about this call has no answer yet.
 func (t *tool) waiting() bool {
-	return slices.ContainsFunc(t.asks, func(a *asked) bool { return a.answer == nil })
+	return slices.ContainsFunc(t.asks, func(a *question) bool { return a.answer == nil })
 }
 
 // status says in a few words how the call ended, or how long it has run.

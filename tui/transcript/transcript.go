@@ -61,7 +61,7 @@ type Transcript struct {
 	list
 	stream
 	now   func() time.Time
-	asked []*asked // the permissions of this session
+	asked []*question // the permissions of this session
 }
 
 // New is an empty transcript; now is the clock.

@@ -23,7 +23,7 @@ import (
 //	Edit(//srv/data/**)         folder, anything else relative to the project
 //	WebFetch(domain:a.example)  pages of a host
 func Claude(name string, data []byte, home string) (Result, error) {
-	c := claude{reading{name: path.Base(name), home: home}}
+	c := claude{importer{name: path.Base(name), home: home}}
 	values, err := texts(data)
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", c.name, err)
@@ -45,7 +45,7 @@ func Claude(name string, data []byte, home string) (Result, error) {
 	return c.result(), nil
 }
 
-type claude struct{ reading }
+type claude struct{ importer }
 
 // maxDepth bounds how deep values are nested: reading them recurses.
 const maxDepth = 100

@@ -17,7 +17,7 @@ import (
 //	prefix_rule(pattern = ["git", ["status", "log"]], decision = "allow", match = ["git log -5"])
 //	network_rule(host = "a.example", protocol = "https", decision = "allow")
 func Codex(name string, data []byte, home string) (Result, error) {
-	c := codex{reading{name: path.Base(name), home: home}}
+	c := codex{importer{name: path.Base(name), home: home}}
 	all, err := statements(c.name, data)
 	if err != nil {
 		return Result{}, err
@@ -28,7 +28,7 @@ func Codex(name string, data []byte, home string) (Result, error) {
 	return c.result(), nil
 }
 
-type codex struct{ reading }
+type codex struct{ importer }
 
 // lose records a statement that may be an ask or forbid rule and is not imported.
 func (c *codex) lose(s statement, why string) {
@@ -154,7 +154,7 @@ func (c *codex) network(s statement, args map[string]any) error {
 // CodexConfig reads the folders that a config.toml of Codex makes writable. The notes name its
 // other permission settings.
 func CodexConfig(name string, data []byte, home string) (Result, error) {
-	r := reading{name: path.Base(name), home: home}
+	r := importer{name: path.Base(name), home: home}
 	var file struct {
 		Approval any `toml:"approval_policy"`
 		Sandbox  any `toml:"sandbox_mode"`

@@ -45,8 +45,8 @@ type entry struct {
 	hosts  []string
 }
 
-// reading collects the entries of one file.
-type reading struct {
+// importer collects the entries of one file.
+type importer struct {
 	name, home string
 	entries    []entry
 	notes      []note
@@ -67,12 +67,12 @@ type loss struct {
 	path, host        string
 }
 
-func (r *reading) note(line int, from, format string, args ...any) {
+func (r *importer) note(line int, from, format string, args ...any) {
 	r.notes = append(r.notes, note{line, fmt.Sprintf("%s:%d: %s: %s", r.name, line, short.Cut(from, 120), fmt.Sprintf(format, args...))})
 }
 
 // concerned returns the loss that affects a permission, or nil.
-func (r *reading) concerned(e entry) *loss {
+func (r *importer) concerned(e entry) *loss {
 	if e.decision == rules.Ask || e.decision == rules.Forbid {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (r *reading) concerned(e entry) *loss {
 var order = []rules.Decision{rules.Forbid, rules.Ask, rules.Allow, ""}
 
 // result returns the entries that are valid rules and are not affected by a loss.
-func (r *reading) result() Result {
+func (r *importer) result() Result {
 	var out Result
 	slices.SortStableFunc(r.entries, func(a, b entry) int {
 		return slices.Index(order, a.decision) - slices.Index(order, b.decision)
@@ -130,7 +130,7 @@ func (r *reading) result() Result {
 }
 
 // text returns one entry as text, or why rules.toml cannot express it.
-func (r *reading) text(e entry) ([]byte, error) {
+func (r *importer) text(e entry) ([]byte, error) {
 	for _, p := range e.paths {
 		if full := r.absolute(p); full == "/" || full == path.Clean(r.home) {
 			return nil, fmt.Errorf("%s is not opened as a whole", p)
@@ -174,7 +174,7 @@ func (r *reading) text(e entry) ([]byte, error) {
 }
 
 // absolute replaces "~" by the home folder.
-func (r *reading) absolute(p string) string {
+func (r *importer) absolute(p string) string {
 	if rest, ok := strings.CutPrefix(p, "~"); ok && (rest == "" || rest[0] == '/') {
 		p = r.home + rest
 	}

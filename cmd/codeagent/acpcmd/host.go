@@ -28,7 +28,7 @@ var _ acp.Host = (*host)(nil)
 
 // Open opens a session under the settings of its folder. What the command line says counts for
 // all sessions.
-func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Session, error) {
+func (h *host) Open(ctx context.Context, o acp.OpenRequest, face acp.Face) (acp.Session, error) {
 	f := h.flags
 	f.Folder = o.Folder
 	f.AddDirs = append(append([]string(nil), f.AddDirs...), o.More...)
@@ -53,7 +53,7 @@ func (h *host) Open(ctx context.Context, o acp.Opening, face acp.Face) (acp.Sess
 		if err != nil {
 			return nil, inWords(sessionscmd.Error(err))
 		}
-		options.From = &sessionscmd.Resumed{ID: sum.ID, Folder: o.Folder}
+		options.From = &sessionscmd.ResumeTarget{ID: sum.ID, Folder: o.Folder}
 		options.Past = conversation.PastNone
 		if o.Replay {
 			options.Past = conversation.PastAll
@@ -90,7 +90,7 @@ func inWords(err error) error {
 // listed is how many sessions a page of the list has.
 const listed = 50
 
-func (h *host) List(ctx context.Context, folder, cursor string) ([]acp.Saved, string, error) {
+func (h *host) List(ctx context.Context, folder, cursor string) ([]acp.SavedSession, string, error) {
 	skip := 0
 	if cursor != "" {
 		var err error
@@ -110,7 +110,7 @@ func (h *host) List(ctx context.Context, folder, cursor string) ([]acp.Saved, st
 			here = canonical
 		}
 	}
-	var out []acp.Saved
+	var out []acp.SavedSession
 	seen := 0
 	for sum, err := range store.List() {
 		if err == nil {
@@ -128,7 +128,7 @@ func (h *host) List(ctx context.Context, folder, cursor string) ([]acp.Saved, st
 		if len(out) == listed {
 			return out, strconv.Itoa(seen - 1), nil
 		}
-		out = append(out, acp.Saved{ID: sum.ID, Folder: cmp.Or(folder, sum.Folder), Title: sum.Name(), Updated: sum.Used.UTC().Format(time.RFC3339)})
+		out = append(out, acp.SavedSession{ID: sum.ID, Folder: cmp.Or(folder, sum.Folder), Title: sum.Name(), Updated: sum.Used.UTC().Format(time.RFC3339)})
 	}
 	return out, "", nil
 }

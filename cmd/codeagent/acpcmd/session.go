@@ -29,8 +29,8 @@ type open struct {
 	ses     *conversation.Session
 	face    acp.Face
 	flags   cli.Flags
-	end     context.CancelFunc // ends what was started beside the session's start
-	undoing *commands.Undoing  // nil: nothing is recorded
+	end     context.CancelFunc  // ends what was started beside the session's start
+	undoing *commands.UndoStack // nil: nothing is recorded
 	listed  *commands.Models
 	looks   sync.WaitGroup
 

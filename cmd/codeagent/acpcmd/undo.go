@@ -41,7 +41,7 @@ func (o *open) undo(ctx context.Context, argument string) (reply, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "turn of %s: %s\n", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.Title))
-	steps, failed := p.Steps, []undo.Left(nil)
+	steps, failed := p.Steps, []undo.Skip(nil)
 	if !preview {
 		var r undo.Report
 		p, r, err = u.Apply(ctx)

@@ -20,19 +20,19 @@ func RefuseEmpty(cmd *cobra.Command) {
 	}
 	for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
-			_, done := f.Value.(filled)
+			_, done := f.Value.(nonEmpty)
 			if kind := f.Value.Type(); !done && !f.Hidden && (kind == "string" || kind == "stringArray") {
-				f.Value = filled{f.Value}
+				f.Value = nonEmpty{f.Value}
 				f.DefValue = strings.TrimSuffix(f.DefValue, "[]") // pflag prints it where it does not know the type
 			}
 		})
 	}
 }
 
-// filled is a value of a flag that takes no empty text.
-type filled struct{ pflag.Value }
+// nonEmpty is a value of a flag that takes no empty text.
+type nonEmpty struct{ pflag.Value }
 
-func (v filled) Set(text string) error {
+func (v nonEmpty) Set(text string) error {
 	if text == "" {
 		return errEmpty
 	}

@@ -54,7 +54,7 @@ type Models struct {
 	Show func(event.Event)
 
 	mu     sync.Mutex
-	listed []providers.Listed // the last list; guarded by mu
+	listed []providers.ListedModel // the last list; guarded by mu
 }
 
 // Model is one of them. Name is what --model takes, About describes it in a few words.

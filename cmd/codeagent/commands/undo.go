@@ -10,7 +10,7 @@ import (
 )
 
 // Undoing reverts turns of a session, the latest first.
-type Undoing struct {
+type UndoStack struct {
 	ses *conversation.Session
 	// since is when the session was opened: earlier changes were made by another process.
 	since time.Time
@@ -19,29 +19,29 @@ type Undoing struct {
 }
 
 // NewUndoing returns nil if nothing is recorded.
-func NewUndoing(ses *conversation.Session) *Undoing {
+func NewUndoing(ses *conversation.Session) *UndoStack {
 	if ses.Undo == nil {
 		return nil
 	}
-	return &Undoing{ses: ses, since: time.Now()}
+	return &UndoStack{ses: ses, since: time.Now()}
 }
 
 // Last returns what undoing the last turn would do, and the command that restores, once the session
 // has ended, what cannot be restored now ("": nothing to restore). Without a turn the error is
 // undo.ErrNothing.
-func (u *Undoing) Last() (p *undo.Plan, opens string, err error) {
+func (u *UndoStack) Last() (p *undo.Plan, opens string, err error) {
 	return u.judged(u.ses.Undo.Plan(undo.MayChange(u.ses.Gate.Own())))
 }
 
 // Earlier returns the same for the turn before the one that was returned last.
-func (u *Undoing) Earlier() (p *undo.Plan, opens string, err error) {
+func (u *UndoStack) Earlier() (p *undo.Plan, opens string, err error) {
 	if u.plan == nil {
 		return nil, "", undo.ErrNothing
 	}
 	return u.judged(u.ses.Undo.Earlier(u.plan, undo.MayChange(u.ses.Gate.Own())))
 }
 
-func (u *Undoing) judged(p *undo.Plan, err error) (*undo.Plan, string, error) {
+func (u *UndoStack) judged(p *undo.Plan, err error) (*undo.Plan, string, error) {
 	u.plan = p
 	if err != nil {
 		return nil, "", err
@@ -58,7 +58,7 @@ func (u *Undoing) judged(p *undo.Plan, err error) (*undo.Plan, string, error) {
 }
 
 // Apply executes the plan that was returned last, and informs the model.
-func (u *Undoing) Apply(ctx context.Context) (*undo.Plan, undo.Report, error) {
+func (u *UndoStack) Apply(ctx context.Context) (*undo.Plan, undo.Report, error) {
 	p := u.plan
 	if u.plan = nil; p == nil {
 		return nil, undo.Report{}, undo.ErrNothing

@@ -26,7 +26,7 @@ func (ses *Base) noteGranted(entries []ledger.Entry) {
 		return
 	}
 	// The answers apply even if this fails, and the user could not fix the error now.
-	_ = workspace.NoteGranted(context.Background(), ses.Workspace.Paths, workspace.Granted{
+	_ = workspace.NoteGranted(context.Background(), ses.Workspace.Paths, workspace.GrantLog{
 		Session: ses.Record.Log.ID(), Folder: ses.Workspace.Folder, At: time.Now(), Entries: entries,
 	})
 }
@@ -152,7 +152,7 @@ func (ses *Session) revokeOfJob(id string) (string, error) {
 }
 
 // revokedWords describes the result of a revocation.
-func revokedWords(e ledger.Entry, still sandbox.Grant, running int, became sandbox.Revoked) string {
+func revokedWords(e ledger.Entry, still sandbox.Grant, running int, became sandbox.RevokeResult) string {
 	lines := []string{"revoked: " + strings.Join(e.Lines(nil), ", ")}
 	if e.Origin == ledger.FromSetting {
 		lines[0] += " (for this session; the setting stays: " + e.Source + ")"

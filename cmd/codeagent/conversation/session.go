@@ -74,7 +74,7 @@ type Options struct {
 	Command string
 	// From is the session to resume; nil begins one. Like is the ID of the session of this run that came
 	// before a new one, whose model is asked; empty: none did, or it has no record.
-	From *sessionscmd.Resumed
+	From *sessionscmd.ResumeTarget
 	Like string
 	// Effort is how long the model may think, as the person chose in this run; empty: the setting.
 	Effort string
@@ -116,9 +116,9 @@ type Base struct {
 	chosen     providers.Chosen
 	choosing   sync.Mutex // guards chosen once a turn may run
 	Gate       *approvals.Gate
-	checkedOut func() string            // returns git's description of the checkout; waits for it
-	trusted    func() workspace.Trusted // returns what git trusts in the write roots; waits for it
-	Tour       *tour.Tour               // nil with a real model
+	checkedOut func() string             // returns git's description of the checkout; waits for it
+	trusted    func() workspace.GitTrust // returns what git trusts in the write roots; waits for it
+	Tour       *tour.Tour                // nil with a real model
 	project    workspace.ProjectRules
 	Extensions extensions.Found
 	Servers    *servers.Servers // nil without MCP servers
@@ -376,9 +376,9 @@ func (base *Base) Join(screen Face) *Session {
 	id := ses.Record.join(&cfg)
 	cfg.Hooks = hooks.New(hooks.Options{
 		Hooks: ses.Extensions.Hooks, Session: id, Folder: ses.Workspace.Folder,
-		Run: func(ctx context.Context, h hooks.Hook, stdin []byte) hooks.Ended {
+		Run: func(ctx context.Context, h hooks.Hook, stdin []byte) hooks.Exit {
 			p, err := ses.Workspace.HookPolicy(ses.Gate.Ungranted())
-			ended := hooks.Ended{Err: err}
+			ended := hooks.Exit{Err: err}
 			if err == nil {
 				options.Recorded(ctx, p, cfg.Stage, func(o sandbox.ChangeObserver) {
 					ended = ses.Workspace.RunHook(ctx, p, o, h, stdin)

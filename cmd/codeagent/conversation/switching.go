@@ -16,7 +16,7 @@ import (
 )
 
 // Use switches to another model, if it answers.
-func (ses *Session) Use(ctx context.Context, list []providers.Listed, name string, show func(event.Event)) error {
+func (ses *Session) Use(ctx context.Context, list []providers.ListedModel, name string, show func(event.Event)) error {
 	now := ses.Asked()
 	c, err := providers.Of(ses.Workspace).Switch(ctx, now, list, name)
 	if err != nil {

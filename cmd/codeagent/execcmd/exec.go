@@ -48,7 +48,7 @@ type flags struct {
 	images                 []string
 	codex                  codexFlags
 	// from is the session to resume.
-	from *sessionscmd.Resumed
+	from *sessionscmd.ResumeTarget
 	// learn and rules are those of conversation.Options.
 	learn func(server string) func(sandbox.Denial) (sandbox.Grant, bool)
 	rules []*rules.Rule
@@ -184,7 +184,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		prompt = base.Tour.Prompt
 	}
 	var ses *conversation.Session
-	var face conversation.Face = Printed{printer, func() {
+	var face conversation.Face = PrinterFace{printer, func() {
 		ses.EndJobs(func(e event.BackgroundEnded) { printer.Emit(e) })
 	}}
 	if x.review != nil {
@@ -293,8 +293,8 @@ func readPrompt(ctx context.Context, s cli.Stdio, x flags, args []string) (strin
 	return prompt + "\n\n" + text, nil
 }
 
-// Printed adapts a printer to a session's Face.
-type Printed struct {
+// PrinterFace adapts a printer to a session's Face.
+type PrinterFace struct {
 	*headless.Printer
 	// Ending runs before the end of the only turn is reported.
 	Ending func()
@@ -302,7 +302,7 @@ type Printed struct {
 
 // Emit ends the background commands before it reports the end of the turn: codeagent ends
 // then, and the end of the turn is the last line of a run.
-func (p Printed) Emit(e event.Event) {
+func (p PrinterFace) Emit(e event.Event) {
 	if _, over := e.(event.TurnFinished); over {
 		p.Ending()
 	}
@@ -310,10 +310,10 @@ func (p Printed) Emit(e event.Event) {
 }
 
 // Steer returns nothing: nobody types.
-func (Printed) Steer() (agent.Input, bool) { return agent.Input{}, false }
+func (PrinterFace) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
 // Inquire declines, because nobody can answer, and says so.
-func (p Printed) Inquire(_ context.Context, q inquiry.Question) (inquiry.Reply, error) {
+func (p PrinterFace) Inquire(_ context.Context, q inquiry.Question) (inquiry.Reply, error) {
 	p.Printer.Emit(event.Notice{Level: word.LevelWarning, Text: "declined a question of the MCP server " + q.Server + ", because nobody can answer it here: “" + short.Cut(q.Message, 200) + "”"})
 	return inquiry.Reply{Action: inquiry.Declined}, nil
 }

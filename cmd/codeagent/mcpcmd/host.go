@@ -289,7 +289,7 @@ func (h *host) agentTalk(ctx context.Context, c serve.Call, id string) (*talk, e
 
 // earlier finds a session that an earlier process, or this one, has closed. It must be one of the
 // working folder: a client gets no other folder by naming a session.
-func (h *host) earlier(ctx context.Context, c serve.Call, id string) (*sessionscmd.Resumed, error) {
+func (h *host) earlier(ctx context.Context, c serve.Call, id string) (*sessionscmd.ResumeTarget, error) {
 	sum, err := sessionscmd.Exact(h.stdio, id)
 	if err != nil {
 		return nil, sessionscmd.Error(err)
@@ -302,7 +302,7 @@ func (h *host) earlier(ctx context.Context, c serve.Call, id string) (*sessionsc
 	if sum.Folder != here {
 		return nil, fmt.Errorf("session %s belongs to %s, and this server works in %s", sum.ID, sum.Folder, here)
 	}
-	return &sessionscmd.Resumed{ID: sum.ID, Folder: sum.Folder}, nil
+	return &sessionscmd.ResumeTarget{ID: sum.ID, Folder: sum.Folder}, nil
 }
 
 // makeRoom closes the session that was not used for the longest time, if there are many. It keeps

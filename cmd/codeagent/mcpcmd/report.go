@@ -17,7 +17,7 @@ type report struct {
 	Denied     bool         `json:"denied"`
 	Confidence string       `json:"confidence,omitempty"`
 	Denials    []denial     `json:"denials"`
-	Needed     *needed      `json:"needed,omitempty"`
+	Needed     *grantReport `json:"needed,omitempty"`
 	Refused    []refusal    `json:"refused"`
 	Changed    []string     `json:"changed,omitempty"`
 	UndoID     string       `json:"undo_id,omitempty"`
@@ -34,8 +34,8 @@ type denial struct {
 	Moot      bool   `json:"moot"`
 }
 
-// needed is a sandbox.Grant.
-type needed struct {
+// grantReport is a sandbox.Grant.
+type grantReport struct {
 	Write   []string `json:"write"`
 	Read    []string `json:"read"`
 	Hosts   []string `json:"hosts"`
@@ -94,7 +94,7 @@ func reportOf(e event.ToolFinished, refused []refusal) report {
 	if g := e.Verdict.Suggest; e.Verdict.Denied {
 		r.Confidence = string(e.Verdict.Confidence)
 		if !g.Empty() {
-			r.Needed = &needed{lines(g.Write), lines(g.Read), lines(sandbox.HostsOf(g.Hosts)), lines(g.Sockets)}
+			r.Needed = &grantReport{lines(g.Write), lines(g.Read), lines(sandbox.HostsOf(g.Hosts)), lines(g.Sockets)}
 		}
 	}
 	for _, c := range e.Changes {

@@ -60,15 +60,15 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return cmd
 }
 
-// opened are the rules that open something, and the answers of a session.
-type opened struct {
+// openRules are the rules that open something, and the answers of a session.
+type openRules struct {
 	paths   config.Paths
 	rules   []*rules.Rule
-	granted workspace.Granted
+	granted workspace.GrantLog
 	folder  string
 }
 
-func read(ctx context.Context, s cli.Stdio, f cli.Flags, session string) (o opened, err error) {
+func read(ctx context.Context, s cli.Stdio, f cli.Flags, session string) (o openRules, err error) {
 	if o.paths, _, err = workspace.Places(ctx, s); err != nil {
 		return o, err
 	}
@@ -86,7 +86,7 @@ func read(ctx context.Context, s cli.Stdio, f cli.Flags, session string) (o open
 		}
 	}
 	var found bool
-	o.granted, found, err = workspace.ReadGranted(ctx, o.paths, func(g workspace.Granted) bool {
+	o.granted, found, err = workspace.ReadGranted(ctx, o.paths, func(g workspace.GrantLog) bool {
 		return session != "" && g.Session == session || session == "" && g.Folder == o.folder
 	})
 	if err == nil && !found && session != "" {
@@ -96,7 +96,7 @@ func read(ctx context.Context, s cli.Stdio, f cli.Flags, session string) (o open
 }
 
 // entries lists rules, then answers.
-func (o opened) entries() (out []ledger.Entry) {
+func (o openRules) entries() (out []ledger.Entry) {
 	for _, r := range o.rules {
 		e, _ := ledger.OfRule(r)
 		out = append(out, e)

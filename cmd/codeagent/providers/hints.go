@@ -12,21 +12,21 @@ import (
 	"codeagent/model/wire"
 )
 
-// hinting is a client that says what to set when the provider rejects the key, or is not at
+// hintClient is a client that says what to set when the provider rejects the key, or is not at
 // that address. Every request to a provider goes through it: a turn on the screen or in exec,
 // a list of models, doctor.
-type hinting struct {
+type hintClient struct {
 	client
 	key, address []string
 	wire         string
 }
 
-func (h hinting) Models(ctx context.Context) ([]string, error) {
+func (h hintClient) Models(ctx context.Context) ([]string, error) {
 	served, err := h.client.Models(ctx)
 	return served, h.hinted(err, h.address)
 }
 
-func (h hinting) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
+func (h hintClient) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		h.client.Stream(ctx, r)(func(d model.Delta, err error) bool {
 			if otherWire(err) {
@@ -38,7 +38,7 @@ func (h hinting) Stream(ctx context.Context, r model.Request) iter.Seq2[model.De
 }
 
 // hinted returns err with hints; absent are the hints for an address where nothing answers.
-func (h hinting) hinted(err error, absent []string) error {
+func (h hintClient) hinted(err error, absent []string) error {
 	switch {
 	case notSignedIn(err):
 		return cli.Hinted(cli.ExitSignIn, err, h.key...)

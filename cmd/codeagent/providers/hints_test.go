@@ -12,7 +12,7 @@ import (
 // An error of a provider reads in plain words, and says what to do: no name of a kind
 // within codeagent stands in it.
 func TestErrorsOfProvidersSayWhatToDo(t *testing.T) {
-	h := hinting{key: []string{"set OPENAI_API_KEY"}, address: []string{"set base_url"}, wire: "set wire"}
+	h := hintClient{key: []string{"set OPENAI_API_KEY"}, address: []string{"set base_url"}, wire: "set wire"}
 	for kind, want := range map[model.ErrorKind]string{
 		model.SignIn: "set OPENAI_API_KEY", model.RateLimited: "wait and send it again", model.ContextFull: "new session",
 		model.Transport: "codeagent doctor", model.ServerFault: "later",

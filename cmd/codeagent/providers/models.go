@@ -27,22 +27,22 @@ const (
 	probeTime = 30 * time.Second
 )
 
-// named is a provider's model.
-type named struct {
+// modelName is a provider's model.
+type modelName struct {
 	provider config.Provider
 	name     string
 }
 
-// Listed is a model that a provider lists.
-type Listed struct {
-	named
+// ListedModel is a model that a provider lists.
+type ListedModel struct {
+	modelName
 	Title, About string
 }
 
 // List returns the models of the provider in use, of those with a key and of the servers
 // on this machine, the one in use first. A provider that does not answer in time is left
 // out; for the one in use an error is returned as well.
-func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]Listed, error) {
+func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]ListedModel, error) {
 	from := []config.Provider{now.from}
 	for _, p := range ps.cfg.Ready(ps.env) {
 		if p.Name != now.from.Name && p.BaseURL != now.from.BaseURL {
@@ -63,12 +63,12 @@ func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]List
 	if now.Name != "" && !slices.Contains(served[0], now.Name) {
 		served[0] = append([]string{now.Name}, served[0]...)
 	}
-	var out []Listed
+	var out []ListedModel
 	for i, p := range from {
 		for _, name := range served[i] {
 			title := Chosen{from: p}.Title(name)
-			if !slices.ContainsFunc(out, func(l Listed) bool { return l.Title == title }) {
-				out = append(out, Listed{named{p, name}, title, about(ps.cfg.LimitsOf(p, name))})
+			if !slices.ContainsFunc(out, func(l ListedModel) bool { return l.Title == title }) {
+				out = append(out, ListedModel{modelName{p, name}, title, about(ps.cfg.LimitsOf(p, name))})
 			}
 		}
 	}
@@ -91,10 +91,10 @@ func (ps Providers) serves(ctx context.Context, p config.Provider, patience time
 
 // Switch connects to the model of that name, from the list or as on the command line, and
 // fails if the model does not answer.
-func (ps Providers) Switch(ctx context.Context, now Chosen, list []Listed, name string) (Chosen, error) {
-	var n named
-	if i := slices.IndexFunc(list, func(l Listed) bool { return l.Title == name }); i >= 0 {
-		n = list[i].named
+func (ps Providers) Switch(ctx context.Context, now Chosen, list []ListedModel, name string) (Chosen, error) {
+	var n modelName
+	if i := slices.IndexFunc(list, func(l ListedModel) bool { return l.Title == name }); i >= 0 {
+		n = list[i].modelName
 	} else {
 		n.provider, n.name = ps.cfg.Switch(now.from, name)
 	}
@@ -231,13 +231,13 @@ func (c Chosen) Kept() sessions.Model {
 // none if nobody chose it, or the command line names another. The error says why it is not
 // used any more. A conversation continues only at the same provider and address: an entry
 // with the same name and another address does not count.
-func (ps Providers) lastAsked(w Wish) (named, error) {
+func (ps Providers) lastAsked(w Wish) (modelName, error) {
 	if w.Session == "" || ps.cfg.Asked() && !w.Switched {
-		return named{}, nil
+		return modelName{}, nil
 	}
 	last, err := sessions.New(ps.paths.Sessions).LastModel(w.Session)
 	if err != nil || last.Host == "" {
-		return named{}, nil // the error is reported where the session is opened
+		return modelName{}, nil // the error is reported where the session is opened
 	}
 	p, known := ps.cfg.Provider(last.Provider, ps.env)
 	there, err := p.Resolve(ps.env)
@@ -252,11 +252,11 @@ func (ps Providers) lastAsked(w Wish) (named, error) {
 		err = fmt.Errorf("%s is not set", lacks)
 	}
 	if err != nil {
-		return named{}, fmt.Errorf("cannot use %s, the model this session used last: %w", last.Name, err)
+		return modelName{}, fmt.Errorf("cannot use %s, the model this session used last: %w", last.Name, err)
 	}
 	name := last.Name
 	if last.Provider != "" {
 		name = strings.TrimPrefix(name, last.Provider+"/")
 	}
-	return named{p, name}, nil
+	return modelName{p, name}, nil
 }

@@ -39,7 +39,7 @@ type Chosen struct {
 	Limits  config.ModelLimits
 	// Rules are the limits that the settings put on the model.
 	Rules config.ModelRules
-	First *firstListed
+	First *firstModel
 	// Notice says why this model was chosen, if that is not obvious.
 	Notice event.Notice
 	// Offers are servers on this machine that could be used instead of the tour.
@@ -146,7 +146,7 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 	if name != "" {
 		return c, nil
 	}
-	first := &firstListed{client: client, Known: func(name string) (config.ModelLimits, config.ModelRules) {
+	first := &firstModel{client: client, Known: func(name string) (config.ModelLimits, config.ModelRules) {
 		return ps.cfg.LimitsOf(p, name), ps.cfg.RulesOf(p, name)
 	}}
 	if p.Wire == config.Responses {
@@ -170,9 +170,9 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 // nameOne is the hint for a provider that does not list its models.
 const nameOne = "name one with --model, OPENAI_MODEL or the setting model"
 
-// firstListed is the first model that a provider lists. The list is requested when it is
+// firstModel is the first model that a provider lists. The list is requested when it is
 // needed, and again after a failure.
-type firstListed struct {
+type firstModel struct {
 	client client
 	// Found receives the name before the first request. It returns an error if the model cannot be
 	// used.
@@ -185,7 +185,7 @@ type firstListed struct {
 }
 
 // ask returns the model's name; the provider has a few seconds to answer.
-func (f *firstListed) ask(ctx context.Context) (string, error) {
+func (f *firstModel) ask(ctx context.Context) (string, error) {
 	served, err := f.client.Models(ctx)
 	if f.fallback != "" && notThere(err) {
 		return f.fallback, nil
@@ -199,7 +199,7 @@ func (f *firstListed) ask(ctx context.Context) (string, error) {
 	return served[0], nil
 }
 
-func (f *firstListed) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
+func (f *firstModel) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		if f.name == "" {
 			name, err := f.ask(ctx)
@@ -246,7 +246,7 @@ func (ps Providers) Client(p config.Provider, attended bool) (client, config.Pro
 	if len(p.KeyCommand) > 0 {
 		o.Key, o.KeyFrom = "", ps.keyCommand(p.KeyCommand)
 	}
-	h := hinting{key: p.KeyHints(ps.env, ps.paths.File), address: p.AddressHints(ps.paths.File), wire: p.WireHint(ps.paths.File)}
+	h := hintClient{key: p.KeyHints(ps.env, ps.paths.File), address: p.AddressHints(ps.paths.File), wire: p.WireHint(ps.paths.File)}
 	if p.Wire == config.Responses {
 		h.client = responses.New(o)
 	} else {

@@ -24,7 +24,7 @@ type Report struct {
 	TimedOut   bool                  `json:"timed_out"`
 	Limit      sandbox.Limit         `json:"limit,omitempty"` // the limit it reached
 	DurationMS int64                 `json:"duration_ms"`
-	Sandbox    enforced              `json:"sandbox"`
+	Sandbox    enforcement           `json:"sandbox"`
 	Denied     bool                  `json:"denied"`
 	Confidence sandbox.Confidence    `json:"confidence"`
 	Evidence   sandbox.EvidenceLevel `json:"evidence"`
@@ -32,8 +32,8 @@ type Report struct {
 	Suggest    sandbox.Grant         `json:"suggest"`
 }
 
-// enforced is what the backend enforced for the command; Layers are the active ones.
-type enforced struct {
+// enforcement is what the backend enforced for the command; Layers are the active ones.
+type enforcement struct {
 	Backend     string             `json:"backend"`
 	LandlockABI int                `json:"landlock_abi"`
 	Layers      []string           `json:"layers"`
@@ -44,7 +44,7 @@ func newReport(e sandbox.Enforcement, o exec.Outcome) Report {
 	r := Report{
 		Version: 1, ExitCode: exitStatus(o), Signal: tools.SignalName(o.Status.Signal), TimedOut: o.TimedOut, Limit: o.Limit,
 		DurationMS: o.Duration.Milliseconds(),
-		Sandbox:    enforced{e.Backend, e.LandlockABI, e.Active(), e.Weaknesses},
+		Sandbox:    enforcement{e.Backend, e.LandlockABI, e.Active(), e.Weaknesses},
 		Denied:     o.Verdict.Denied, Confidence: o.Verdict.Confidence, Evidence: o.Verdict.Evidence,
 		Denials: o.Verdict.Denials, Suggest: o.Verdict.Suggest,
 	}

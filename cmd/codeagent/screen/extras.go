@@ -21,7 +21,7 @@ import (
 )
 
 // offerExtras gives the screen its commands of one step. f is what codeagent was started with.
-func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Options) {
+func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *tui.Options) {
 	ws := ses.Workspace
 	o.Extras.Sandbox = func(context.Context) (string, error) {
 		return commands.Sandbox(ses), nil
@@ -51,7 +51,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 	o.Extras.Effort, o.Extras.Thinks = ses.Think, ws.Config.ReasoningEffort
 	o.Extras.Own = func(ctx context.Context) ([]prompts.Own, error) { return commands.Own(ctx, ses) }
 	o.Extras.Fresh = func(context.Context) error {
-		kept.next = &sessionscmd.Resumed{Fresh: true, Folder: ws.Folder, Effort: ses.Options.Effort}
+		kept.next = &sessionscmd.ResumeTarget{Fresh: true, Folder: ws.Folder, Effort: ses.Options.Effort}
 		if ses.Record != nil && ses.Record.Log.Kept() {
 			kept.next.ID = ses.Record.Log.ID()
 		}
@@ -65,7 +65,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *saved, o *tui.Opt
 		if !log.Kept() {
 			return commands.ErrNoMessage
 		}
-		kept.next = &sessionscmd.Resumed{ID: log.ID(), Folder: ws.Folder, Fork: true, After: true, Effort: ses.Options.Effort}
+		kept.next = &sessionscmd.ResumeTarget{ID: log.ID(), Folder: ws.Folder, Fork: true, After: true, Effort: ses.Options.Effort}
 		return nil
 	}
 	o.Extras.Keep = func(_ context.Context, folder string) (string, error) { return conversation.Keep(ses, folder) }

@@ -26,10 +26,10 @@ const (
 	historyText = 64 << 10
 )
 
-// typed is the history of what was typed in a project: a line of JSON for each message in a
+// history is the history of what was typed in a project: a line of JSON for each message in a
 // file that only the user can read. Pastes are kept apart from what was typed; images are not
 // kept.
-type typed struct{ file string }
+type history struct{ file string }
 
 type typedLine struct {
 	Text   string   `json:"text"`
@@ -42,11 +42,11 @@ func offerHistory(ses *conversation.Session) tui.History {
 		return nil
 	}
 	sum := sha256.Sum256([]byte(ses.Workspace.Folder))
-	return typed{filepath.Join(ses.Workspace.Paths.History, hex.EncodeToString(sum[:16])+".jsonl")}
+	return history{filepath.Join(ses.Workspace.Paths.History, hex.EncodeToString(sum[:16])+".jsonl")}
 }
 
 // Load leaves out lines that are damaged.
-func (h typed) Load(ctx context.Context) ([]message.Message, error) {
+func (h history) Load(ctx context.Context) ([]message.Message, error) {
 	data, err := hostfile.Read(ctx, h.file, 2*historyBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -61,7 +61,7 @@ func (h typed) Load(ctx context.Context) ([]message.Message, error) {
 	return out, err
 }
 
-func (h typed) Add(ctx context.Context, said message.Message) error {
+func (h history) Add(ctx context.Context, said message.Message) error {
 	line, err := json.Marshal(typedLine{said.Text, said.Pastes})
 	if err != nil || len(line) > historyText {
 		return err
@@ -84,7 +84,7 @@ func (h typed) Add(ctx context.Context, said message.Message) error {
 }
 
 // shorten writes the newer half of the file, and line.
-func (h typed) shorten(ctx context.Context, line []byte) error {
+func (h history) shorten(ctx context.Context, line []byte) error {
 	data, err := hostfile.Read(ctx, h.file, 2*historyBytes)
 	var large *hostfile.TooLargeError
 	if err != nil && !errors.As(err, &large) {

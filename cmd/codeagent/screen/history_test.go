@@ -16,7 +16,7 @@ import (
 // TestTypedHistory: what was typed comes back whole, in a file for the user only that stays
 // bounded; a damaged line and a link in its place lose nothing else.
 func TestTypedHistory(t *testing.T) {
-	h := typed{filepath.Join(t.TempDir(), "h.jsonl")}
+	h := history{filepath.Join(t.TempDir(), "h.jsonl")}
 	if said, err := h.Load(t.Context()); err != nil || len(said) != 0 {
 		t.Fatalf("%v, %v", said, err)
 	}
@@ -59,7 +59,7 @@ func TestTypedHistory(t *testing.T) {
 	if err := os.Symlink(other, h.file+"2"); err != nil {
 		t.Fatal(err)
 	}
-	if err := (typed{h.file + "2"}).Add(t.Context(), message.Message{Text: "x"}); err == nil {
+	if err := (history{h.file + "2"}).Add(t.Context(), message.Message{Text: "x"}); err == nil {
 		t.Error("a link was followed")
 	}
 }

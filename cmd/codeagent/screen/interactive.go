@@ -44,7 +44,7 @@ type Options struct {
 	// tour: without a model the person wants the tour.
 	tour bool
 	// from is the session to resume, or the one before a new one.
-	from *sessionscmd.Resumed
+	from *sessionscmd.ResumeTarget
 }
 
 // Run is codeagent on a terminal: one session, then each session that the person switches
@@ -60,7 +60,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 		return cli.Usage(errors.New("--log - would write over the screen"), "name a file, or redirect stderr: codeagent --log - 2>codeagent.log")
 	}
 	prompt := strings.Join(args, " ")
-	typed := &typing{s: s}
+	typed := &lineReader{s: s}
 	o.theme = new(string)
 	for {
 		next, err := playSession(ctx, s, f, o, prompt, typed)
@@ -86,7 +86,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 }
 
 // playSession plays one session and returns the one to resume next, nil to end.
-func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, prompt string, typed *typing) (*sessionscmd.Resumed, error) {
+func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, prompt string, typed *lineReader) (*sessionscmd.ResumeTarget, error) {
 	opening := conversation.Options{Attended: true, Mentions: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from, Learn: o.Learn, Tour: o.tour}
 	if o.from != nil {
 		opening.Effort = o.from.Effort
@@ -132,7 +132,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		},
 	}
 	if ses.Tour == nil { // it plays only once
-		options.Rewind = rewinding{ses, face}
+		options.Rewind = rewinder{ses, face}
 	}
 	kept := offer(ses, &options, func(e event.Event) { screen.Emit(e) })
 	options.Writing.Keys = table

@@ -13,16 +13,16 @@ import (
 	"codeagent/tui"
 )
 
-// typing is what the person writes where no screen is drawn. One reader serves all sessions of a
+// lineReader is what the person writes where no screen is drawn. One reader serves all sessions of a
 // run: a second one would take lines from it.
-type typing struct {
+type lineReader struct {
 	s     cli.Stdio
 	once  sync.Once
 	input tui.Input
 }
 
 // run plays a session in lines.
-func (t *typing) run(ctx context.Context, screen *tui.Screen) error {
+func (t *lineReader) run(ctx context.Context, screen *tui.Screen) error {
 	t.once.Do(t.start)
 	// Ctrl+C ends the turn, and codeagent only where none runs.
 	if t.s.Lent != nil {
@@ -38,7 +38,7 @@ func (t *typing) run(ctx context.Context, screen *tui.Screen) error {
 }
 
 // start reads lines until the end of the input; it ends with the process.
-func (t *typing) start() {
+func (t *lineReader) start() {
 	lines := make(chan string)
 	t.input.Lines = lines
 	go func() {

@@ -30,8 +30,8 @@ import (
 
 // offer gives the screen the commands of this session beside the conversation. The tour
 // supports only undo. It returns the list of sessions that can be resumed from here.
-func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *saved {
-	kept := &saved{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
+func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *sessionList {
+	kept := &sessionList{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
 	o.Surroundings = surroundings{ses.Workspace}
 	o.Undo, o.Approvals = offerUndo(ses), policies{ses.Gate, ses}
 	o.Models = models{&commands.Models{Ses: ses, Show: tell}}
@@ -42,19 +42,19 @@ func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *s
 		kept.current = ses.Record.Log
 	}
 	o.Sessions, o.Images = kept, imageLoader{ses}
-	o.Clipboard = pasting{attach.NewClipboard(ses.Workspace, ses.Sees)}
+	o.Clipboard = clipboard{attach.NewClipboard(ses.Workspace, ses.Sees)}
 	o.Background, o.Permissions = backgroundCommands{ses}, permissions{ses}
 	o.Compact = func(ctx context.Context, focus string) error { return commands.Compact(ctx, ses, focus) }
 	return kept
 }
 
-// rewinding goes back to an earlier message.
-type rewinding struct {
+// rewinder goes back to an earlier message.
+type rewinder struct {
 	ses  *conversation.Session
 	face conversation.Face
 }
 
-func (r rewinding) Messages(context.Context) ([]message.Message, int, error) {
+func (r rewinder) Messages(context.Context) ([]message.Message, int, error) {
 	all, first, err := r.ses.Messages()
 	var said []message.Message
 	for _, in := range all {
@@ -63,7 +63,7 @@ func (r rewinding) Messages(context.Context) ([]message.Message, int, error) {
 	return said, first, err
 }
 
-func (r rewinding) Back(_ context.Context, n int) error { return r.ses.Back(r.face, n) }
+func (r rewinder) Back(_ context.Context, n int) error { return r.ses.Back(r.face, n) }
 
 // surroundings are what the footer shows beside the events.
 type surroundings struct{ ws *workspace.Workspace }
@@ -90,10 +90,10 @@ type policies struct {
 
 func (p policies) Modes() []approvals.Mode { return commands.Modes(p.ses) }
 
-// pasting adapts the clipboard to the screen.
-type pasting struct{ from attach.Clipboard }
+// clipboard adapts the clipboard to the screen.
+type clipboard struct{ from attach.Clipboard }
 
-func (p pasting) Read(ctx context.Context) (tui.Clip, error) {
+func (p clipboard) Read(ctx context.Context) (tui.Clip, error) {
 	c, err := p.from.Read(ctx)
 	if err != nil || c.Image == nil {
 		return tui.Clip{Text: c.Text}, err
@@ -102,7 +102,7 @@ func (p pasting) Read(ctx context.Context) (tui.Clip, error) {
 	return tui.Clip{Image: &img}, nil
 }
 
-func (p pasting) Write(ctx context.Context, text string) error { return p.from.Write(ctx, text) }
+func (p clipboard) Write(ctx context.Context, text string) error { return p.from.Write(ctx, text) }
 
 // outputFile reads a part of a file in the folder of outputs, and returns the file's size.
 func outputFile(ctx context.Context, folder, file string, data []byte, at int64) (n int, size int64, err error) {

@@ -11,8 +11,8 @@ import (
 	"codeagent/tui/lists"
 )
 
-// saved holds the sessions that the screen lists.
-type saved struct {
+// sessionList holds the sessions that the screen lists.
+type sessionList struct {
 	s     cli.Stdio
 	store *sessions.Store
 	here  string
@@ -22,10 +22,10 @@ type saved struct {
 	// work in.
 	fork, elsewhere bool
 	// next is the session to resume after the screen has closed; nil if none was chosen.
-	next *sessionscmd.Resumed
+	next *sessionscmd.ResumeTarget
 }
 
-func (k *saved) List(ctx context.Context, all bool) ([]lists.Session, error) {
+func (k *sessionList) List(ctx context.Context, all bool) ([]lists.Session, error) {
 	var out []lists.Session
 	for sum, err := range k.store.List() {
 		if err == nil {
@@ -43,16 +43,16 @@ func (k *saved) List(ctx context.Context, all bool) ([]lists.Session, error) {
 	return out, nil
 }
 
-func (k *saved) isCurrent(id string) bool { return k.current != nil && k.current.ID() == id }
+func (k *sessionList) isCurrent(id string) bool { return k.current != nil && k.current.ID() == id }
 
-func (k *saved) Rename(_ context.Context, id, title string) error {
+func (k *sessionList) Rename(_ context.Context, id, title string) error {
 	if k.isCurrent(id) {
 		return k.current.Rename(title)
 	}
 	return k.store.Rename(id, title)
 }
 
-func (k *saved) Delete(_ context.Context, id string) error {
+func (k *sessionList) Delete(_ context.Context, id string) error {
 	if k.isCurrent(id) {
 		return errors.New("this session is open on the screen")
 	}
@@ -63,7 +63,7 @@ func (k *saved) Delete(_ context.Context, id string) error {
 }
 
 // Open chooses the session to resume. A session in use can still be copied.
-func (k *saved) Open(_ context.Context, id string) error {
+func (k *sessionList) Open(_ context.Context, id string) error {
 	sum, err := k.store.Find(id)
 	if err == nil && !k.fork {
 		err = k.store.Free(sum.ID)
@@ -77,14 +77,14 @@ func (k *saved) Open(_ context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	k.next = &sessionscmd.Resumed{ID: sum.ID, Folder: sum.Folder, Fork: k.fork, After: true}
+	k.next = &sessionscmd.ResumeTarget{ID: sum.ID, Folder: sum.Folder, Fork: k.fork, After: true}
 	return nil
 }
 
 // pickSession lets the person choose a session before the session's screen opens.
 func pickSession(s cli.Stdio, f cli.Flags, fork bool) func(context.Context, string, *sessions.Store) (sessions.Summary, error) {
 	return func(ctx context.Context, here string, store *sessions.Store) (sessions.Summary, error) {
-		k := &saved{s: s, store: store, here: here, elsewhere: f.Folder != "", fork: fork}
+		k := &sessionList{s: s, store: store, here: here, elsewhere: f.Folder != "", fork: fork}
 		if err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Sessions: k}).PickSession(ctx); err != nil {
 			return sessions.Summary{}, err
 		}

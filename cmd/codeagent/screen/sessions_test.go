@@ -23,7 +23,7 @@ func TestScreenListsDamaged(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, id+".jsonl"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	k := &saved{s: cli.Stdio{Environ: []string{"HOME=" + home}}, store: sessions.New(dir), here: "/work"}
+	k := &sessionList{s: cli.Stdio{Environ: []string{"HOME=" + home}}, store: sessions.New(dir), here: "/work"}
 	list, err := k.List(t.Context(), false)
 	if err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Name, "cannot be used: it is damaged") {
 		t.Fatalf("listed %+v, %v", list, err)

@@ -13,7 +13,7 @@ import (
 )
 
 // turns implements /undo of the undoing.
-type turns struct{ *commands.Undoing }
+type turns struct{ *commands.UndoStack }
 
 var _ undoing.Turns = turns{}
 
@@ -31,7 +31,7 @@ func (u turns) Preview(context.Context) (undoing.Preview, error) { return previe
 
 // Earlier returns the same for the turn before the one that was undoing.
 func (u turns) Earlier(context.Context) (undoing.Preview, error) {
-	return preview(u.Undoing.Earlier())
+	return preview(u.UndoStack.Earlier())
 }
 
 func preview(p *undo.Plan, opens string, err error) (out undoing.Preview, _ error) {
@@ -59,7 +59,7 @@ func preview(p *undo.Plan, opens string, err error) (out undoing.Preview, _ erro
 
 // Apply executes the plan that was undoing.
 func (u turns) Apply(ctx context.Context) (undoing.Report, error) {
-	p, r, err := u.Undoing.Apply(ctx)
+	p, r, err := u.UndoStack.Apply(ctx)
 	if p == nil {
 		return undoing.Report{}, err
 	}
@@ -92,7 +92,7 @@ func shownSteps(steps []undo.Step) []undoing.File {
 	return out
 }
 
-func shownLeft(list []undo.Left) []undoing.File {
+func shownLeft(list []undo.Skip) []undoing.File {
 	var out []undoing.File
 	for _, l := range list {
 		out = append(out, undoing.File{Path: l.Path, Why: l.Why})

@@ -119,7 +119,7 @@ func (m *member) unchanged(a approvals.Action) error {
 // confined runs a call, and takes back what was granted for it alone.
 func (m *member) confined(ctx context.Context, one *instance, a approvals.Action, p sandbox.Policy, s tools.Stage) tools.Result {
 	m.mu.Lock()
-	h := &permitted{Holder: s.Holder, client: one.client, policy: p, beyond: m.all.options.Ledger.Opens(one.under, p)}
+	h := &permitHolder{Holder: s.Holder, client: one.client, policy: p, beyond: m.all.options.Ledger.Opens(one.under, p)}
 	m.mu.Unlock()
 	between := one.service.Begin(ctx, h, notOwn(s.Observer(), m.box.own))
 	m.note(one, between, false)
@@ -169,17 +169,17 @@ func (m *member) lapse(one *instance) {
 }
 
 // revoke is Servers.Revoke.
-func (m *member) revoke(closed []sandbox.Grant) (running int, became sandbox.Revoked) {
+func (m *member) revoke(closed []sandbox.Grant) (running int, became sandbox.RevokeResult) {
 	m.mu.Lock()
 	one := m.live
 	m.mu.Unlock()
 	if one == nil || one.service == nil {
-		return 0, sandbox.Revoked{}
+		return 0, sandbox.RevokeResult{}
 	}
 	l := m.all.options.Ledger
 	back := l.Lapsed(l.ServerPolicy(m.name, m.box.policy), closed)
 	if back.Empty() {
-		return 0, sandbox.Revoked{}
+		return 0, sandbox.RevokeResult{}
 	}
 	m.mu.Lock()
 	one.under = one.under.Closed(back)
@@ -228,21 +228,21 @@ func progressTo(sink exec.Sink) func(string) {
 	}
 }
 
-// permitted answers the refused system calls of one tool call: what the permit allows passes at
+// permitHolder answers the refused system calls of one tool call: what the permit allows passes at
 // once, and the call's own holder, which may be nil, answers the rest. While it asks a person, the
 // time limit of the call waits.
-type permitted struct {
+type permitHolder struct {
 	sandbox.Holder
 	client *mcp.Client
 	policy sandbox.Policy
 	beyond sandbox.Grant
 }
 
-func (h *permitted) Asks(d sandbox.Denial) bool {
+func (h *permitHolder) Asks(d sandbox.Denial) bool {
 	return h.allows(d) || h.Holder != nil && h.Holder.Asks(d)
 }
 
-func (h *permitted) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
+func (h *permitHolder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 	if h.allows(d) {
 		return h.beyond, true
 	}
@@ -254,7 +254,7 @@ func (h *permitted) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, 
 }
 
 // allows reports whether the permit opens what d was refused.
-func (h *permitted) allows(d sandbox.Denial) bool {
+func (h *permitHolder) allows(d sandbox.Denial) bool {
 	if h.beyond.Empty() {
 		return false
 	}

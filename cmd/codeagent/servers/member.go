@@ -44,7 +44,7 @@ type member struct {
 	took     time.Duration
 	protocol string
 	words    string // its instructions
-	refused  refused
+	refused  refusalLog
 	calling  string // the ID of the tool call that runs, or ""
 }
 
@@ -58,8 +58,8 @@ type instance struct {
 	given []sandbox.Grant
 	// closing: its end is wanted; guarded by member.mu.
 	closing bool
-	// refused is what this run was refused; guarded by member.mu.
-	refused refused
+	// refusalLog is what this run was refused; guarded by member.mu.
+	refused refusalLog
 	discard func() // removes its folder for temporary files
 }
 

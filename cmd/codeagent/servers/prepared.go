@@ -7,8 +7,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// Prepared is a server before its start, by its settings alone.
-type Prepared struct {
+// ServerPlan is a server before its start, by its settings alone.
+type ServerPlan struct {
 	// Argv is its command line, and Policy what it may do.
 	Argv   []string
 	Policy sandbox.Policy
@@ -17,15 +17,15 @@ type Prepared struct {
 }
 
 // Prepare finds out what a server would run and may do. o.Configured and o.Ledger have no effect.
-func Prepare(o Options, name string, set server.Settings) (Prepared, error) {
+func Prepare(o Options, name string, set server.Settings) (ServerPlan, error) {
 	m := newMember(&Servers{options: o, life: context.Background()}, name, set)
 	err := m.prepare()
-	return Prepared{m.box.argv, m.box.policy, m}, err
+	return ServerPlan{m.box.argv, m.box.policy, m}, err
 }
 
 // Settings returns needs as elements of the lists of the server's table sandbox, and what no setting
 // opens. See config.Place.ServerNeeds.
-func (p Prepared) Settings(needs sandbox.Grant, denials []sandbox.Denial) (lists map[string][]string, left []string) {
+func (p ServerPlan) Settings(needs sandbox.Grant, denials []sandbox.Denial) (lists map[string][]string, left []string) {
 	ws := p.member.all.options.Workspace
 	place := ws.Place
 	place.Temp = ""

@@ -9,16 +9,16 @@ import (
 // mostNoted bounds the refusals outside of calls that are kept.
 const mostNoted = 50
 
-// refused is what the sandbox refused outside of calls: the latest. Threat: harmless ones in any number
+// refusalLog is what the sandbox refused outside of calls: the latest. Threat: harmless ones in any number
 // would otherwise hide those that follow.
-type refused struct {
+type refusalLog struct {
 	list []sandbox.Denial
 	// earlier counts those that are not kept any more.
 	earlier int
 }
 
 // add adds d, in place of one alike that knew less.
-func (r *refused) add(d sandbox.Denial) {
+func (r *refusalLog) add(d sandbox.Denial) {
 	i := slices.IndexFunc(r.list, func(o sandbox.Denial) bool {
 		return o.Kind == d.Kind && o.Target == d.Target && o.Program == d.Program
 	})

@@ -12,7 +12,7 @@ import (
 
 // TestLatestRefusals: harmless refusals do not hide those that follow, and none counts twice.
 func TestLatestRefusals(t *testing.T) {
-	var r refused
+	var r refusalLog
 	for i := range mostNoted + 10 {
 		for range 2 {
 			r.add(sandbox.Denial{Kind: sandbox.KindWrite, Target: fmt.Sprintf("/home/u/g%d", i)})

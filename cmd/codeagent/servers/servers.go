@@ -267,10 +267,10 @@ func (s *Servers) member(name string) *member {
 
 // Revoke takes what closed names from a server, as far as nothing else opens it and the system
 // allows. running is how many servers are affected.
-func (s *Servers) Revoke(name string, closed sandbox.Grant) (running int, became sandbox.Revoked) {
+func (s *Servers) Revoke(name string, closed sandbox.Grant) (running int, became sandbox.RevokeResult) {
 	m := s.member(name)
 	if m == nil {
-		return 0, sandbox.Revoked{}
+		return 0, sandbox.RevokeResult{}
 	}
 	return m.revoke([]sandbox.Grant{closed})
 }

@@ -66,7 +66,7 @@ func (s *Servers) sayRefused() {
 
 // refusals are the lines that say what was refused, and what the person can do about it; none if nothing
 // was.
-func (m *member) refusals(r *refused) (out []string) {
+func (m *member) refusals(r *refusalLog) (out []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range r.list[:min(len(r.list), mostRefused)] {

@@ -20,8 +20,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// added are the flags of add.
-type added struct {
+// addFlags are the flags of add.
+type addFlags struct {
 	settings      server.Settings
 	env, headers  []string
 	startup, tool int64
@@ -37,7 +37,7 @@ var flagOf = map[string]string{
 }
 
 func newAdd(s cli.Stdio) *cobra.Command {
-	var a added
+	var a addFlags
 	cmd := &cobra.Command{
 		Use:   "add NAME [flags] -- COMMAND [ARG]... | add NAME --url URL [flags]",
 		Short: "Add an MCP server to the settings",
@@ -76,7 +76,7 @@ func newAdd(s cli.Stdio) *cobra.Command {
 	return cmd
 }
 
-func add(ctx context.Context, s cli.Stdio, name string, a added) error {
+func add(ctx context.Context, s cli.Stdio, name string, a addFlags) error {
 	settings, err := a.complete(s)
 	if bad := server.BadName(name); bad != "" {
 		err = errors.Join(errors.New(bad), err)
@@ -113,7 +113,7 @@ func add(ctx context.Context, s cli.Stdio, name string, a added) error {
 }
 
 // complete returns the settings that the flags give, or what is wrong with their values.
-func (a added) complete(s cli.Stdio) (server.Settings, error) {
+func (a addFlags) complete(s cli.Stdio) (server.Settings, error) {
 	out := a.settings
 	var errs []error
 	switch {

@@ -115,7 +115,7 @@ func (l *learner) use(ctx context.Context, c *chosen, o servers.Options, prompt 
 }
 
 // tell prints what was learned, and saves it if the person wants that.
-func (l *learner) tell(ctx context.Context, c *chosen, p servers.Prepared) error {
+func (l *learner) tell(ctx context.Context, c *chosen, p servers.ServerPlan) error {
 	denials, guessed, all := l.lesson.Learned()
 	needed, unhelped := sandbox.Suggest(p.Policy, c.ws.Files, l.s.Env("HOME"), nil, denials)
 	lists, left := p.Settings(needed, denials)

@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// listed is the JSON of `codeagent mcp list --json`, version 1.
-type listed struct {
+// serverList is the JSON of `codeagent mcp list --json`, version 1.
+type serverList struct {
 	Version int     `json:"version"`
 	Servers []entry `json:"servers"`
 	// LeftOut says what of the project is not used, and why.
@@ -77,7 +77,7 @@ func newList(s cli.Stdio, f *cli.Flags) *cobra.Command {
 }
 
 // list returns the servers, and in words what each may do.
-func list(ctx context.Context, s cli.Stdio, f cli.Flags) (l listed, words map[string]string, err error) {
+func list(ctx context.Context, s cli.Stdio, f cli.Flags) (l serverList, words map[string]string, err error) {
 	c, err := workspace.Settings(ctx, s, f)
 	if err != nil {
 		return l, nil, cli.Usage(err, "codeagent help config lists the settings")
@@ -86,7 +86,7 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags) (l listed, words map[st
 	if err != nil {
 		return l, nil, err
 	}
-	l, words = listed{Version: 1, Servers: []entry{}, LeftOut: []string{}}, map[string]string{}
+	l, words = serverList{Version: 1, Servers: []entry{}, LeftOut: []string{}}, map[string]string{}
 	add := func(name, place string, one server.Settings) {
 		e := entryOf(name, one)
 		e.Place, e.Used = place, !c.DisabledServers()[name]
@@ -172,7 +172,7 @@ func hidden(text string) string {
 }
 
 // text is the list for people. sandboxes has each server's in words.
-func (l listed) text(sandboxes map[string]string) string {
+func (l serverList) text(sandboxes map[string]string) string {
 	var out strings.Builder
 	if len(l.Servers) == 0 {
 		fmt.Fprintln(&out, "no MCP servers; codeagent mcp add adds one")

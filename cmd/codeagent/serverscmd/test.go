@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tested is the JSON of `codeagent mcp test --json`, version 1. Texts of the server are bounded, and
+// testReport is the JSON of `codeagent mcp test --json`, version 1. Texts of the server are bounded, and
 // show by name what a terminal would obey.
-type tested struct {
+type testReport struct {
 	Version int `json:"version"`
 	entry
 	State    string `json:"state"`
@@ -78,23 +78,23 @@ func newTest(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return cmd
 }
 
-func test(ctx context.Context, s cli.Stdio, f cli.Flags, name string) (tested, error) {
+func test(ctx context.Context, s cli.Stdio, f cli.Flags, name string) (testReport, error) {
 	c, err := choose(ctx, s, f, name)
 	if err != nil {
-		return tested{}, err
+		return testReport{}, err
 	}
 	defer c.ws.Close()
 	list, err := c.start(ctx, c.options(ctx))
 	if err != nil {
-		return tested{}, err
+		return testReport{}, err
 	}
 	defer list.Close()
 	return c.look(ctx, list), nil
 }
 
 // look asks a server that has started for its lists.
-func (c *chosen) look(ctx context.Context, list *servers.Servers) tested {
-	t := tested{
+func (c *chosen) look(ctx context.Context, list *servers.Servers) testReport {
+	t := testReport{
 		Version: 1, entry: entryOf(c.name, c.settings), SandboxWords: "none: it runs elsewhere",
 		Tools: []testedTool{}, Resources: []testedName{}, Prompts: []testedName{}, Refused: []sandbox.Denial{}, Warnings: []string{},
 	}
@@ -130,7 +130,7 @@ func (c *chosen) look(ctx context.Context, list *servers.Servers) tested {
 }
 
 // text is what was found, for people.
-func (t tested) text() string {
+func (t testReport) text() string {
 	var out strings.Builder
 	row := func(key, value string) {
 		if value != "" {

@@ -33,8 +33,8 @@ type Which struct {
 	Pick func(ctx context.Context, here string, store *sessions.Store) (sessions.Summary, error)
 }
 
-// Resumed is the session that a run resumes.
-type Resumed struct {
+// ResumeTarget is the session that a run resumes.
+type ResumeTarget struct {
 	ID, Folder string
 	// Fresh begins a new session in Folder. ID is the one before it, whose model is asked, or "".
 	Fresh bool
@@ -80,7 +80,7 @@ func Exact(s cli.Stdio, id string) (sessions.Summary, error) {
 
 // Find determines the session and returns the remaining arguments. It changes nothing: the
 // run may still fail to start.
-func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string) (*Resumed, []string, error) {
+func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string) (*ResumeTarget, []string, error) {
 	store, err := Store(s)
 	if err != nil {
 		return nil, nil, err
@@ -108,7 +108,7 @@ func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string
 			return nil, nil, cli.Usage(err, "name the folder to work in with --cd")
 		}
 	}
-	return &Resumed{ID: sum.ID, Folder: sum.Folder, Fork: r.Fork, Before: r.before}, args, nil
+	return &ResumeTarget{ID: sum.ID, Folder: sum.Folder, Fork: r.Fork, Before: r.before}, args, nil
 }
 
 // AwaitFree waits until no other process writes the session, at most the given time. The error is

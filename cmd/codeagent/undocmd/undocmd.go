@@ -192,7 +192,7 @@ func printSteps(s cli.Stdio, steps []undo.Step) {
 	}
 }
 
-func printLeft(s cli.Stdio, how string, list []undo.Left) {
+func printLeft(s cli.Stdio, how string, list []undo.Skip) {
 	for _, l := range list {
 		fmt.Fprintf(s.Err, "codeagent: %s: %s: %s\n", how, visible.Line(l.Path), visible.Line(l.Why))
 	}

@@ -25,8 +25,8 @@ const (
 	trustTime = 10 * time.Second
 )
 
-// Trusted is what git trusts in the write roots, according to its settings.
-type Trusted struct {
+// GitTrust is what git trusts in the write roots, according to its settings.
+type GitTrust struct {
 	paths []string
 	// links are what protected names lead to, and why that is protected.
 	links map[string]string
@@ -39,15 +39,15 @@ type Trusted struct {
 }
 
 // Trust finds what the repositories that exist now trust, also those that git does not recognise.
-func (ws *Workspace) Trust(ctx context.Context) Trusted {
+func (ws *Workspace) Trust(ctx context.Context) GitTrust {
 	return ws.trust(ctx, ws.Program("git"), ws.Policy)
 }
 
 // trust is Trust with the path of git, "" for none, and the policy.
-func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) Trusted {
+func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) GitTrust {
 	roots := sandbox.PathsOf(p.Folders())
 	if p.Unconfined || len(roots) == 0 {
-		return Trusted{}
+		return GitTrust{}
 	}
 	trees, links := config.GitTrees(ctx, ws.Files, roots, p.Protected.Names)
 	if made, err := hostfile.ReadRoots(ctx, ws.Paths.MadeGit); err == nil {
@@ -77,7 +77,7 @@ func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) Tr
 		})
 	}
 	_ = asking.Wait()
-	out := Trusted{paths: slices.Concat(answers...), links: links}
+	out := GitTrust{paths: slices.Concat(answers...), links: links}
 	for _, top := range roots {
 		if top == ws.Folder {
 			top, _ = config.TopOf(top)
@@ -97,7 +97,7 @@ func (ws *Workspace) trust(ctx context.Context, git string, p sandbox.Policy) Tr
 }
 
 // close closes a folder, and drops what lies in it.
-func (t *Trusted) close(tree config.GitTree) {
+func (t *GitTrust) close(tree config.GitTree) {
 	inside := func(p string) bool { return sandbox.Covers(tree.Closed, p) }
 	t.paths, t.closed = slices.DeleteFunc(t.paths, inside), append(slices.DeleteFunc(t.closed, inside), tree.Closed)
 	if len(t.closed) == 1 {
@@ -107,10 +107,10 @@ func (t *Trusted) close(tree config.GitTree) {
 
 // TrustBeside runs Trust while the session starts. The returned function waits for the
 // result: no command runs before it is known what git trusts.
-func (ws *Workspace) TrustBeside(ctx context.Context) func() Trusted {
+func (ws *Workspace) TrustBeside(ctx context.Context) func() GitTrust {
 	git := ws.Program("git") // here: it reads Live, which the session sets meanwhile
 	policy := ws.Policy      // the session protects more in it meanwhile
-	return beside(ctx, ws, func(ctx context.Context) Trusted { return ws.trust(ctx, git, policy) })
+	return beside(ctx, ws, func(ctx context.Context) GitTrust { return ws.trust(ctx, git, policy) })
 }
 
 // CheckedOut asks git what is checked out while the session starts. The answer, or "", stays
@@ -142,7 +142,7 @@ func beside[T any](ctx context.Context, ws *Workspace, ask func(context.Context)
 }
 
 // Words says where commands may change nothing because of git, or "".
-func (t Trusted) Words() string {
+func (t GitTrust) Words() string {
 	if len(t.closed) == 0 {
 		return strings.Join(t.shut, "\n")
 	}
@@ -160,7 +160,7 @@ func (t Trusted) Words() string {
 const mostReason = 300
 
 // Protect returns p with what git trusts protected. A closed folder stops being a write root.
-func (t Trusted) Protect(p sandbox.Policy) sandbox.Policy {
+func (t GitTrust) Protect(p sandbox.Policy) sandbox.Policy {
 	p = p.Clone()
 	p.Protect("git's settings name it", t.paths...)
 	for file, why := range t.links {

@@ -12,7 +12,7 @@ import (
 
 // TestProtect: a closed folder is protected, and stops being a write root.
 func TestProtect(t *testing.T) {
-	var known Trusted
+	var known GitTrust
 	known.paths = []string{"/w/.husky", "/w/a/x"}
 	if known.Words() != "" {
 		t.Error(known.Words())

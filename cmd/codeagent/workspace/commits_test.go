@@ -52,8 +52,8 @@ func TestCommitsOfSessions(t *testing.T) {
 			run("git init -qb main .; git config user.name o; git config user.email o@o; echo 1 > .envrc; git add .; git commit -qm 1; git branch old; git switch -qc x; git switch -q main")
 			tree := git.Tree{Top: own, Dirs: []string{filepath.Join(own, ".git")}}
 			tips := func() []string { return gitrun.Tips(t.Context(), tree) }
-			begin := func() *asked {
-				a := &asked{}
+			begin := func() *gitState {
+				a := &gitState{}
 				a.note(t.Context(), state, []config.GitTree{{Tree: tree}}, hostfile.Ground{}, func() *gitrun.Git { return nil })
 				return a
 			}
@@ -64,7 +64,7 @@ func TestCommitsOfSessions(t *testing.T) {
 				}
 				return got
 			}
-			end := func(a *asked) {
+			end := func(a *gitState) {
 				if err := a.settle(); err != nil {
 					t.Fatal(err)
 				}

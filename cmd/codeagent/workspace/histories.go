@@ -11,8 +11,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// asked is the git that codeagent asks, and what the repositories contained before any command ran.
-type asked struct {
+// gitState is the git that codeagent asks, and what the repositories contained before any command ran.
+type gitState struct {
 	*gitrun.Git // nil after OpenForOne
 
 	mu sync.Mutex
@@ -23,7 +23,7 @@ type asked struct {
 
 // note notes, once, which commits vouch in the repositories: none in those of made, which commands made. dir is the
 // folder of records. git returns who reads the commits.
-func (a *asked) note(ctx context.Context, dir string, trees []config.GitTree, made hostfile.Ground, git func() *gitrun.Git) {
+func (a *gitState) note(ctx context.Context, dir string, trees []config.GitTree, made hostfile.Ground, git func() *gitrun.Git) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.histories != nil {
@@ -50,7 +50,7 @@ func (a *asked) note(ctx context.Context, dir string, trees []config.GitTree, ma
 }
 
 // settle ends the records of the session, after its last command.
-func (a *asked) settle() (err error) {
+func (a *gitState) settle() (err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range a.records {
@@ -60,7 +60,7 @@ func (a *asked) settle() (err error) {
 }
 
 // versions is sandbox.Command.Versions.
-func (a *asked) versions(top, name string) (v sandbox.Versions) {
+func (a *gitState) versions(top, name string) (v sandbox.Versions) {
 	a.mu.Lock()
 	history := a.histories[top]
 	a.mu.Unlock()

@@ -26,14 +26,14 @@ func (ws *Workspace) HookPolicy(p sandbox.Policy) (sandbox.Policy, error) {
 
 // RunHook runs a hook under p, its HookPolicy. o may be nil. Its input is written while it runs; it
 // need not read it.
-func (ws *Workspace) RunHook(ctx context.Context, p sandbox.Policy, o sandbox.ChangeObserver, h hooks.Hook, stdin []byte) hooks.Ended {
+func (ws *Workspace) RunHook(ctx context.Context, p sandbox.Policy, o sandbox.ChangeObserver, h hooks.Hook, stdin []byte) hooks.Exit {
 	p = p.Clone()
 	set := hooks.Variables(ws.Folder)
 	maps.Copy(set, p.Env.Set)
 	p.Env.Set = set
 	in, write, err := os.Pipe()
 	if err != nil {
-		return hooks.Ended{Err: err}
+		return hooks.Exit{Err: err}
 	}
 	defer in.Close()
 	go func() { // ends with the command, whose end of the pipe is then closed
@@ -42,7 +42,7 @@ func (ws *Workspace) RunHook(ctx context.Context, p sandbox.Policy, o sandbox.Ch
 	}()
 	within, kill := context.WithCancel(ctx)
 	defer kill()
-	var e hooks.Ended
+	var e hooks.Exit
 	out, err := ws.confined.Run(within, p, exec.Command{By: "a hook",
 		Argv: []string{ws.Shell(), "-c", h.Command}, Dir: ws.Folder, Timeout: h.Timeout, Apart: true, Stdin: in, Observer: o,
 		Tap: func(data []byte) {

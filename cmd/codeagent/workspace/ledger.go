@@ -14,9 +14,9 @@ import (
 	"codeagent/hostfile"
 )
 
-// Granted is what the answers of a session opened. ledger.jsonl has a line for each change. The
+// GrantLog is what the answers of a session opened. ledger.jsonl has a line for each change. The
 // last line of a session is current.
-type Granted struct {
+type GrantLog struct {
 	Session string         `json:"session"`
 	Folder  string         `json:"folder"`
 	At      time.Time      `json:"at"`
@@ -27,7 +27,7 @@ type Granted struct {
 const mostLedger = 4 << 20
 
 // NoteGranted appends a line to ledger.jsonl.
-func NoteGranted(ctx context.Context, paths config.Paths, g Granted) error {
+func NoteGranted(ctx context.Context, paths config.Paths, g GrantLog) error {
 	line, err := json.Marshal(g)
 	if err != nil {
 		return err
@@ -52,13 +52,13 @@ func NoteGranted(ctx context.Context, paths config.Paths, g Granted) error {
 
 // ReadGranted returns the last line that choose accepts: the state of one session. ok is false if
 // choose accepts no line.
-func ReadGranted(ctx context.Context, paths config.Paths, choose func(Granted) bool) (out Granted, ok bool, err error) {
+func ReadGranted(ctx context.Context, paths config.Paths, choose func(GrantLog) bool) (out GrantLog, ok bool, err error) {
 	data, err := hostfile.Read(ctx, paths.Ledger, 2*mostLedger)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, false, nil
 	}
 	for line := range bytes.Lines(data) {
-		var g Granted
+		var g GrantLog
 		// An incomplete line is skipped.
 		if json.Unmarshal(line, &g) == nil && choose(g) {
 			out, ok = g, true

@@ -45,7 +45,7 @@ func (ws *Workspace) StatusLine(ctx context.Context, vars map[string]string) str
 	}
 	p := ws.Policy.Clone()
 	only := sandbox.Policy{
-		Read: p.Read, DenyRead: p.DenyRead, DenyGlobs: p.DenyGlobs, Protected: sandbox.Protected{Own: p.Protected.Own, Hidden: p.Protected.Hidden},
+		Read: p.Read, DenyRead: p.DenyRead, DenyGlobs: p.DenyGlobs, Protected: sandbox.ProtectedNames{Own: p.Protected.Own, Hidden: p.Protected.Hidden},
 		Limits: sandbox.Limits{CPUSeconds: 2, Processes: p.Limits.Processes}, Env: p.Env,
 	}
 	only.Env.Set = maps.Clone(only.Env.Set)

@@ -38,7 +38,7 @@ type Workspace struct {
 	Runner     *exec.Runner
 	// Enforcement is what the runner's backend enforces for Policy; unknown after OpenForOne.
 	Enforcement sandbox.Enforcement
-	git         asked
+	git         gitState
 	// confined runs what is always confined, also where the commands of the model are not; nil
 	// without a sandbox.
 	confined *exec.Runner

@@ -12,8 +12,8 @@ import (
 // deny them. With a broker it asks, so that the denial is recorded. The table leaves out calls
 // that ordinary programs try and do not need.
 
-// Refused is a call that is always denied.
-type Refused struct {
+// RefusedCall is a call that is always denied.
+type RefusedCall struct {
 	NR   int
 	Name string
 	// caps are the capabilities, any one of which the call needs without a sandbox
@@ -29,7 +29,7 @@ const (
 )
 
 // RefusedCalls are the calls that are always denied.
-var RefusedCalls = []Refused{
+var RefusedCalls = []RefusedCall{
 	{unix.SYS_PTRACE, "ptrace", 0},
 	{unix.SYS_PROCESS_VM_READV, "process_vm_readv", 0},
 	{unix.SYS_PROCESS_VM_WRITEV, "process_vm_writev", 0},
@@ -70,13 +70,13 @@ var RefusedCalls = []Refused{
 }
 
 // RefusedOf returns the call with that number, or nil.
-func RefusedOf(nr int32) *Refused {
-	return find(RefusedCalls, func(c *Refused) bool { return c.NR == int(nr) })
+func RefusedOf(nr int32) *RefusedCall {
+	return find(RefusedCalls, func(c *RefusedCall) bool { return c.NR == int(nr) })
 }
 
 // Needs returns the capabilities, any one of which this call needs without a sandbox too. 0: it
 // needs none.
-func (c *Refused) Needs(n *notify.Notification) uint64 {
+func (c *RefusedCall) Needs(n *notify.Notification) uint64 {
 	if (c.NR == unix.SYS_UNSHARE || c.NR == unix.SYS_CLONE) && n.Args[0]&unix.CLONE_NEWUSER == 0 {
 		return capsAdmin // for namespaces of another kind, unless a user namespace is made too
 	}

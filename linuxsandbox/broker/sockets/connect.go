@@ -18,8 +18,8 @@ import (
 // A connection may take minutes, and the broker has other calls to answer. So it starts each
 // connection without blocking. If the connection is not ready at once, a goroutine finishes it.
 
-// connecting is a connection that is not ready yet.
-type connecting struct {
+// pendingConnection is a connection that is not ready yet.
+type pendingConnection struct {
 	n      notify.Notification
 	sock   int
 	addr   []byte
@@ -35,7 +35,7 @@ type connecting struct {
 	began int64
 }
 
-func (c *connecting) close() {
+func (c *pendingConnection) close() {
 	for _, fd := range append(c.held, c.sock) {
 		unix.Close(fd)
 	}
@@ -43,7 +43,7 @@ func (c *connecting) close() {
 
 // connect connects the socket of the call, and takes ownership of held.
 func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply {
-	c := &connecting{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand, began: s.revocations.Load()}
+	c := &pendingConnection{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand, began: s.revocations.Load()}
 	errno, wait := c.try()
 	if wait {
 		var err error
@@ -59,7 +59,7 @@ func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply 
 }
 
 // try connects without blocking. wait: the command's own call would block.
-func (c *connecting) try() (errno unix.Errno, wait bool) {
+func (c *pendingConnection) try() (errno unix.Errno, wait bool) {
 	errno, patient := netns.ConnectNow(c.sock, c.addr)
 	if c.domain == unix.AF_UNIX {
 		return errno, patient && errno == unix.EAGAIN // the listener's queue is full
@@ -115,7 +115,7 @@ func BecomeCommand(caps uint64) error {
 }
 
 // finish waits until the connection is ready, has failed, or the caller is gone, and answers.
-func (s *Sockets) finish(c *connecting) {
+func (s *Sockets) finish(c *pendingConnection) {
 	c.until = sendLimit(c.sock)
 	for {
 		ended, ready := s.waitFor(c)
@@ -164,7 +164,7 @@ const moment = 50
 
 // waitFor blocks for a moment, or until the connection is ready. For AF_UNIX nothing
 // signals that a full queue has room, so it returns ready to try again.
-func (s *Sockets) waitFor(c *connecting) (ended, ready bool) {
+func (s *Sockets) waitFor(c *pendingConnection) (ended, ready bool) {
 	if c.domain == unix.AF_UNIX {
 		c.pause = min(2*c.pause+1, moment/2)
 		ended, _ = s.poll(-1, c.pause)
@@ -201,8 +201,8 @@ func signalled(tid int) bool {
 // as unreachable.
 const quickConnect = 3 * time.Second
 
-// dialing is a connection to a host in progress.
-type dialing struct {
+// pendingDial is a connection to a host in progress.
+type pendingDial struct {
 	n    notify.Notification
 	is   netns.Socket // a copy of the command's socket
 	to   netip.AddrPort
@@ -220,7 +220,7 @@ func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort) notify
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	d := &dialing{n: *k.Notification, is: is, to: to, host: -1, blocks: flags&unix.O_NONBLOCK == 0, began: s.client.Revocations()}
+	d := &pendingDial{n: *k.Notification, is: is, to: to, host: -1, blocks: flags&unix.O_NONBLOCK == 0, began: s.client.Revocations()}
 	if d.blocks {
 		d.until = sendLimit(is.FD)
 	} else {
@@ -233,7 +233,7 @@ func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort) notify
 }
 
 // finishDialing makes the connection to the host and the one inside, and answers.
-func (s *Sockets) finishDialing(d *dialing) {
+func (s *Sockets) finishDialing(d *pendingDial) {
 	errno := d.begin()
 	for errno == unix.EINPROGRESS {
 		ended, ready := s.poll(d.host, moment)
@@ -262,7 +262,7 @@ func (s *Sockets) finishDialing(d *dialing) {
 }
 
 // begin makes the socket in the host's network and starts to connect it.
-func (d *dialing) begin() unix.Errno {
+func (d *pendingDial) begin() unix.Errno {
 	domain := unix.AF_INET
 	if d.to.Addr().Is6() {
 		domain = unix.AF_INET6
@@ -276,7 +276,7 @@ func (d *dialing) begin() unix.Errno {
 }
 
 // enter connects the command's socket after the host's is connected, and answers.
-func (s *Sockets) enter(d *dialing) {
+func (s *Sockets) enter(d *pendingDial) {
 	door, errno := s.client.Join(d.is.FD, d.is.Domain, d.host, d.to, d.began)
 	if errno != 0 && errno != unix.EINPROGRESS {
 		unix.Close(d.host)

@@ -16,8 +16,8 @@ import (
 // maxGranted limits the remembered connections to granted sockets.
 const maxGranted = 1024
 
-// granted is a connection to a granted socket.
-type granted struct {
+// grantedConnection is a connection to a granted socket.
+type grantedConnection struct {
 	cookie uint64
 	path   string
 }
@@ -29,7 +29,7 @@ func (s *Sockets) noteGranted(sock int, path string) {
 		s.forgot = true
 		return
 	}
-	s.granted = append(s.granted, granted{cookie, path})
+	s.granted = append(s.granted, grantedConnection{cookie, path})
 }
 
 // CutHosts ends the connections to hosts that the policy no longer allows, including unfinished
@@ -47,7 +47,7 @@ type Descriptor struct {
 func (s *Sockets) CutPaths(paths []string, descriptors []Descriptor) (cut int, all bool) {
 	s.revocations.Add(1)
 	gone := map[uint64]bool{}
-	s.granted = slices.DeleteFunc(s.granted, func(g granted) bool {
+	s.granted = slices.DeleteFunc(s.granted, func(g grantedConnection) bool {
 		if slices.Contains(paths, g.path) {
 			gone[g.cookie] = true
 			return true

@@ -59,8 +59,8 @@ type Options struct {
 	// the network namespace whose cookie is HostNet.
 	Inet    bool
 	HostNet uint64
-	// Taking is how the broker copies the command's sockets.
-	Taking Taking
+	// Access is how the broker copies the command's sockets.
+	Taking Access
 	// Caps are the capabilities of the command.
 	Caps uint64
 	// Wake is an eventfd that wakes everything that works for the command when it ends.
@@ -81,9 +81,9 @@ type Sockets struct {
 	waits  sync.WaitGroup
 	turns  chan struct{}
 	ending chan struct{}
-	// granted are the connections to granted sockets; forgot: some are not remembered. Only the
+	// grantedConnection are the connections to granted sockets; forgot: some are not remembered. Only the
 	// broker's thread uses them.
-	granted []granted
+	granted []grantedConnection
 	forgot  bool
 	// revocations counts the revocations, so that a connection in progress notices one.
 	revocations atomic.Int64

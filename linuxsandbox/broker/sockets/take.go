@@ -90,12 +90,12 @@ func socketInode(tid int, number int32) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSuffix(inode, "]"), 10, 64)
 }
 
-// Taking is how a broker gets access to the sockets of commands.
-type Taking int
+// Access is how a broker gets access to the sockets of commands.
+type Access int
 
 const (
 	// TakesNone: it has no access.
-	TakesNone Taking = iota
+	TakesNone Access = iota
 	// TakesCopies: it copies their descriptors.
 	TakesCopies
 	// TakesStandIns: it replaces them with sockets of its own, which works for AF_UNIX
@@ -105,7 +105,7 @@ const (
 
 // HowToTake tests the access to the sockets of a confined thread, on a thread with the
 // rights of a broker. number is a socket of the confined thread.
-func HowToTake(tid int, number int32) (Taking, error) {
+func HowToTake(tid int, number int32) (Access, error) {
 	how := TakesCopies
 	sock, err := TakeFD(tid, number)
 	if err == unix.EPERM || err == unix.ENOSYS {

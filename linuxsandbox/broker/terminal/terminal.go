@@ -52,7 +52,7 @@ type Options struct {
 	// OwnPTS: the command has a /dev/pts of its own. Mounted: it has mounts of its own.
 	OwnPTS, Mounted bool
 	Command         sandbox.Command
-	Taking          sockets.Taking
+	Taking          sockets.Access
 	// MayWrite: the policy opens the terminals' folder.
 	MayWrite func(path string) bool
 	Walk     interface {
