@@ -20,7 +20,6 @@ import (
 	"codeagent/internal/machine"
 	"codeagent/linuxsandbox/filter"
 
-	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,16 +39,6 @@ func confineSelf() error {
 	}
 	_, err = filter.Install(prog, false)
 	return err
-}
-
-// libraryArch returns the library's table of system calls for an architecture.
-func libraryArch(t testing.TB, goarch string) *arch.Info {
-	t.Helper()
-	info, err := arch.GetInfo(goarch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info
 }
 
 // victimArg makes this test binary a victim.

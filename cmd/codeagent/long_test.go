@@ -77,7 +77,7 @@ func liveTurns(count string) (lived, error) {
 		return lived{}, err
 	}
 	defer base.Close()
-	ses := base.Join(execcmd.PrinterFace{Printer: headless.New(headless.Options{Out: io.Discard, Err: io.Discard, JSON: true}), Ending: func() {}})
+	ses := conversation.Join(base, execcmd.PrinterFace{Printer: headless.New(headless.Options{Out: io.Discard, Err: io.Discard, JSON: true}), Ending: func() {}})
 	ses.Begin()
 	var out lived
 	part := func(from, to int) (span, error) {

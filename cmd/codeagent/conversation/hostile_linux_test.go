@@ -165,7 +165,7 @@ func (h *hostileHost) session(s *hostileScene, attended bool, settings string, f
 	}
 	out := &hostileSession{t: h.t, face: &hostileFace{}, model: &hostileModel{}}
 	base.chosen.Model = out.model
-	out.ses = base.Join(out.face)
+	out.ses = Join(base, out.face)
 	out.ses.Begin()
 	return out
 }

@@ -157,7 +157,7 @@ func openJobs(t *testing.T, env []string, work string) *jobSession {
 	}
 	s := &jobSession{}
 	base.chosen.Model = &s.play
-	s.Session = base.Join(&s.person)
+	s.Session = Join(base, &s.person)
 	s.Begin()
 	return s
 }

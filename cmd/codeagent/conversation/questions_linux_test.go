@@ -197,7 +197,7 @@ func TestQuestionsInSetting(t *testing.T) {
 		return yes[random.IntN(len(yes))]
 	}}
 	base.chosen.Model = play
-	ses := base.Join(person)
+	ses := Join(base, person)
 	ses.Begin()
 	turn := func(name string, arguments map[string]any) {
 		data, _ := json.Marshal(arguments)

@@ -314,7 +314,7 @@ func (ses *Base) chooseModel(ctx context.Context) error {
 
 // Join makes the session whole: it connects what was opened and a face through the agent. The face is
 // shown nothing before Begin.
-func (base *Base) Join(screen Face) *Session {
+func Join(base *Base, screen Face) *Session {
 	ses := &Session{Base: base}
 	mode := ses.Gate.Mode()
 	ses.face = &front{Face: screen, ses: ses, known: map[string]time.Time{}}

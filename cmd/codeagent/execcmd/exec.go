@@ -190,7 +190,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 	if x.review != nil {
 		face = reviewFace{face, x.review}
 	}
-	ses = base.Join(face)
+	ses = conversation.Join(base, face)
 	ses.Begin()
 	for _, w := range warnings {
 		printer.Emit(event.Notice{Level: word.LevelWarning, Text: w})

@@ -172,7 +172,7 @@ func (h *host) open(ctx context.Context, c serve.Call, o conversation.Options) (
 		return nil, h.misplaced(err)
 	}
 	t := &talk{face: &face{warn: h.stdio.Err, calls: map[string]*shown{}}}
-	t.ses = base.Join(t.face)
+	t.ses = conversation.Join(base, t.face)
 	t.ses.Begin()
 	return t, nil
 }

@@ -100,7 +100,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	}
 	defer base.Close()
 	face := &drawn{}
-	ses := base.Join(face)
+	ses := conversation.Join(base, face)
 	if ses.Tour != nil && prompt == "" && !s.Dumb() {
 		prompt = ses.Tour.Prompt
 	}
