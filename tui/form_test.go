@@ -113,6 +113,10 @@ func TestFormEscOrder(t *testing.T) {
 	if r.press("esc"); r.stops != 1 {
 		t.Error("Esc does not interrupt behind a form that was left")
 	}
+	r.typeText("later")
+	if got := r.app.composer.Value(); got != "later" {
+		t.Errorf("behind a form that was left, the message is %q", got)
+	}
 }
 
 // TestFormAndPermission: a permission is asked about first, but not while a form is filled in.

@@ -88,6 +88,17 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestNoteIsShown: a note that a yes will carry stands below the answers.
+func TestNoteIsShown(t *testing.T) {
+	q := ask(plain())
+	q.Arm(false)
+	draw(q, 80, 24)
+	press(q, "tab", "s", "o", "enter")
+	if got := draw(q, 80, 24); !strings.Contains(got, "with the note “so”") {
+		t.Errorf("no note in:\n%s", got)
+	}
+}
+
 // TestNoteIntents: what a note cannot do itself it wants done.
 func TestNoteIntents(t *testing.T) {
 	q := ask(plain())

@@ -125,10 +125,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 			if err == nil && ses.Tour != nil {
 				tidy.offer(ctx, face, ses.Tour.Made())
 			}
-			if errors.Is(err, agent.ErrOutOfRequests) {
-				return fmt.Errorf("%w: any message lets the model continue", err)
-			}
-			return err
+			return explained(err)
 		},
 	}
 	if ses.Tour == nil { // it plays only once
@@ -209,4 +206,12 @@ func suspend(ctx context.Context) {
 	case <-ctx.Done():
 	case <-time.After(time.Second):
 	}
+}
+
+// explained adds to the error of a turn what the person can do next.
+func explained(err error) error {
+	if errors.Is(err, agent.ErrOutOfRequests) {
+		return fmt.Errorf("%w: any message lets the model continue", err)
+	}
+	return err
 }
