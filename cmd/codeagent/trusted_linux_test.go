@@ -49,7 +49,7 @@ func TestWhatGitTrustsIsProtected(t *testing.T) {
 					t.Errorf("set %v: %s made %v, want %v\n%s", set, name, made, want, out)
 				}
 			}
-			if got := strings.Contains(string(out), "protected "+dir+"/.husky"); got != set {
+			if got := strings.Contains(string(out), "write "+dir+"/.husky"); got != set {
 				t.Errorf("set %v: told %v\n%s", set, got, out)
 			}
 		}
