@@ -129,7 +129,7 @@ func (a *Agent) replace(cut int, text string, c compaction) (summary string, err
 	a.digest = known
 	a.items = append([]model.Item{item}, a.fitted(a.items[cut:], c.tail(a.budget))...)
 	for i := range a.items[1:] {
-		a.items[1+i].Carried = nil // known contains it
+		a.items[1+i].Carried = onlyDone(a.items[1+i].Carried) // known contains the rest
 	}
 	a.budget.items = weighAll(a.items)
 	now := a.items[:len(a.items):len(a.items)]

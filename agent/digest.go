@@ -34,6 +34,8 @@ type digest struct {
 	// Yes lists what the user allowed in one call, in the form of Denied. Later sessions read it with
 	// Needs.
 	Yes []string `json:"yes,omitempty"`
+	// Done is how the call ended, for a face that shows it again: a callEnd.
+	Done json.RawMessage `json:"done,omitempty"`
 
 	// granted is not stored: a later process of the session asks again.
 	granted []string
@@ -146,6 +148,15 @@ func (c *digest) command(ch sandbox.Changes) {
 // kept returns what an item stores of the facts in events, for a process that resumes the
 // session; nil without facts.
 func kept(events ...event.Event) json.RawMessage { return digest{}.keep(events) }
+
+// onlyDone returns what an item stores when a summary has taken over its facts.
+func onlyDone(stored json.RawMessage) json.RawMessage {
+	var c digest
+	if len(stored) == 0 || json.Unmarshal(stored, &c) != nil {
+		return nil
+	}
+	return digest{Done: c.Done}.stored()
+}
 
 func (c digest) keep(events []event.Event) json.RawMessage {
 	for _, e := range events {
@@ -286,17 +297,24 @@ func Needs(item model.Item) (refused, allowed []sandbox.Denial) {
 	return read(c.Denied), read(c.Yes)
 }
 
-// yeses lists what the user allowed for one call. Several held calls of it may be answered at the
-// same time.
+// yeses lists what the user allowed for one call, and every question about it. Several held calls of it
+// may be answered at the same time.
 type yeses struct {
 	mu    sync.Mutex
-	needs []string // guarded by mu
+	needs []string      // guarded by mu
+	asked []askedOfCall // guarded by mu
 }
 
 func (y *yeses) note(needs []string) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.needs = listed(y.needs, needs...)
+}
+
+func (y *yeses) answered(q *approvals.Request, e event.PermissionAnswered) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.asked = append(y.asked, askedOfCall{requested(q), e})
 }
 
 func (y *yeses) list() []string {

@@ -56,7 +56,7 @@ type toolCall struct {
 	result  model.Item
 	less    func(most int) string // shortens the result's text, see tools.Result; may be nil
 	output  string                // see tools.Result
-	yeses   yeses                 // what the user allowed for it
+	yeses   yeses                 // what the user was asked and allowed for it
 	own     bool                  // the user runs it
 	facts   []string              // what codeagent states in its questions
 }
@@ -291,6 +291,7 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 	default:
 		e.Answer, e.Reason = word.AnswerDenied, refusal.Reason
 	}
+	c.yeses.answered(q, e)
 	a.answered(q, e)
 	if refused && refusal.Stop {
 		c.turn.stop(ErrStopped)
@@ -306,7 +307,9 @@ func (c *toolCall) refusedAtOnce(err error) {
 	}
 	q, a := refusal.Request, c.turn.agent
 	a.emit(requested(q))
-	a.answered(q, event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: word.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint})
+	e := event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: word.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint}
+	c.yeses.answered(q, e)
+	a.answered(q, e)
 	c.turn.refused(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }
 
@@ -314,7 +317,7 @@ func (c *toolCall) refusedAtOnce(err error) {
 // was reported can be lost.
 func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) model.Item {
 	text, events := c.report(ctx, res, err)
-	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed || err != nil, Carried: digest{Yes: c.yeses.list()}.keep(events)}
+	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed || err != nil, Carried: c.carried(text, events)}
 	c.turn.agent.log(item)
 	for _, e := range events {
 		c.turn.agent.emit(e)

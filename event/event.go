@@ -100,35 +100,36 @@ type ToolOutput struct {
 	Skipped int64
 }
 
-// ToolFinished: a call ended, in whatever way.
+// ToolFinished: a call ended, in whatever way. A session stores it as JSON, without what the call or its
+// result has too.
 type ToolFinished struct {
-	CallID, Tool string
-	Kind         word.Kind
-	Title        string
-	Outcome      word.Outcome
+	CallID, Tool string       `json:"-"`
+	Kind         word.Kind    `json:"-"`
+	Title        string       `json:"-"`
+	Outcome      word.Outcome `json:",omitzero"`
 	// Exit and Signal are set for commands that ran; a failed call with neither did not run.
-	Exit   int
-	Signal string
+	Exit   int    `json:",omitzero"`
+	Signal string `json:",omitzero"`
 	// Output is the part of the command's output that the model received.
-	Output   string
-	Duration time.Duration
+	Output   string        `json:",omitzero"`
+	Duration time.Duration `json:",omitzero"`
 	// Limit is the limit that a command reached, or "".
-	Limit   sandbox.Limit
-	Verdict sandbox.Verdict
+	Limit   sandbox.Limit   `json:",omitzero"`
+	Verdict sandbox.Verdict `json:",omitzero"`
 	// Changes are the files that the call changed.
-	Changes []FileChange
+	Changes []FileChange `json:",omitempty"`
 	// Changed is what a command changed, as far as that is known.
-	Changed sandbox.Changes
+	Changed sandbox.Changes `json:",omitzero"`
 	// Structured is the structured content that an MCP server answered, as JSON, or "".
-	Structured string
+	Structured string `json:"-"`
 	// Message says in one line what was done or failed; may be empty.
-	Message string
+	Message string `json:",omitzero"`
 	// Job is the background command that the call started, typed to, read or ended, 0 for
 	// none. Running: it still runs after the call.
-	Job     int
-	Running bool
+	Job     int  `json:",omitzero"`
+	Running bool `json:",omitzero"`
 	// Spill is the file that holds the whole output; empty if nothing was cut.
-	Spill string
+	Spill string `json:",omitzero"`
 }
 
 // FileChange is one changed file.
@@ -136,41 +137,44 @@ type FileChange struct {
 	Path string
 	Kind sandbox.ChangeKind
 	// From is the former path of a file that was moved.
-	From string
+	From string `json:",omitzero"`
 	// Diff is unified, bounded to 256 KiB.
-	Diff           string
-	Added, Removed int
+	Diff           string `json:",omitzero"`
+	Added, Removed int    `json:",omitzero"`
 	// Before and After are the whole texts of a file up to 256 KiB. Before is nil for a new file,
 	// After for a deleted one; both are nil for a binary or longer file.
-	Before, After *string
+	Before, After *string `json:"-"`
 }
 
-// PermissionRequested: a question was asked, or answered at once by policy.
+// PermissionRequested: a question was asked, or answered at once by policy. A session stores of it as JSON
+// what names it.
 type PermissionRequested struct {
-	ID, CallID    string
-	Title         string
-	Command       string
-	Folder        string
-	Justification string
-	Denials       []sandbox.Denial
-	Wanted        sandbox.Grant
+	ID            string
+	CallID        string           `json:"-"`
+	Title         string           `json:",omitzero"`
+	Command       string           `json:"-"`
+	Folder        string           `json:"-"`
+	Justification string           `json:"-"`
+	Denials       []sandbox.Denial `json:"-"`
+	Wanted        sandbox.Grant    `json:",omitzero"`
 	// Warnings are sentences about what a yes allows.
-	Warnings []string
+	Warnings []string `json:"-"`
 	// Facts are known facts about the request.
-	Facts []string
-	Held  bool
+	Facts []string `json:"-"`
+	Held  bool     `json:",omitzero"`
 }
 
 // PermissionAnswered: the question with this ID was answered.
 type PermissionAnswered struct {
-	ID, CallID string
-	Answer     word.Answer
-	Reason     string
+	ID     string
+	CallID string      `json:"-"`
+	Answer word.Answer `json:",omitzero"`
+	Reason string      `json:",omitzero"`
 	// Hint says what would allow a refused action next time.
-	Hint string
+	Hint string `json:",omitzero"`
 	// Unsaved says why the rule of an answer could not be saved. Answer is what the answer counted as
 	// instead.
-	Unsaved string
+	Unsaved string `json:",omitzero"`
 }
 
 // PlanUpdated has the whole plan.

@@ -10,6 +10,7 @@ import (
 	"codeagent/agent"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/tools"
@@ -82,11 +83,16 @@ func (r *record) replayAll(emit func(event.Event), set *tools.Set) {
 // replayed is how many earlier items PastRecent shows.
 const replayed = 400
 
-// replay sends items as events, as if they happened now. Of a call it knows only what the
-// model received. A call without a result was cut off by the end of the process.
+// replay sends items as events, as if they happened now. A call without a result was cut off
+// by the end of the process.
 func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) {
 	calls := map[string]event.ToolStarted{}
 	var open []string
+	end := func(call event.ToolStarted, i model.Item, text string) {
+		for _, e := range agent.Ended(call, i, text) {
+			emit(e)
+		}
+	}
 	n := -1
 	for i := range items {
 		n++
@@ -95,12 +101,9 @@ func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) 
 			emit(event.TurnStarted{Text: i.Text, Images: agent.Input{Images: i.Images}.Shown()})
 		case model.Note:
 			if command, report, ok := agent.UserCommand(i); ok {
-				id, outcome := fmt.Sprintf("user-%d", n), word.OK
-				if i.Failed {
-					outcome = word.Failed
-				}
-				emit(event.ToolStarted{CallID: id, Tool: "shell", Kind: word.KindCommand, Title: "$ " + command, Command: command, Own: true})
-				emit(event.ToolFinished{CallID: id, Tool: "shell", Kind: word.KindCommand, Title: "$ " + command, Outcome: outcome, Output: report})
+				begun := event.ToolStarted{CallID: fmt.Sprintf("user-%d", n), Tool: "shell", Kind: word.KindCommand, Title: "$ " + command, Command: command, Own: true}
+				emit(begun)
+				end(begun, i, report)
 			}
 		case model.Summary:
 			emit(event.Compacted{Summary: i.Text})
@@ -109,7 +112,7 @@ func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) 
 		case model.Reasoning:
 			emit(event.ReasoningFinished{Text: i.Text})
 		case model.Call:
-			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Kind: word.KindRead, Title: i.Call.Name}
+			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Kind: word.KindRead, Title: "call of " + short.Cut(i.Call.Name, 64)}
 			if planned, err := set.Plan(*i.Call); err == nil {
 				a := planned.Action()
 				e.Kind, e.Title, e.Folder, e.Paths = a.Kind.Shown(), a.Title, a.Folder, a.Paths
@@ -127,13 +130,8 @@ func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) 
 			open = append(open, e.CallID)
 			emit(e)
 		case model.Result:
-			e := calls[i.CallID]
 			open = slices.DeleteFunc(open, func(id string) bool { return id == i.CallID })
-			outcome := word.OK
-			if i.Failed {
-				outcome = word.Failed
-			}
-			emit(event.ToolFinished{CallID: i.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title, Outcome: outcome, Output: i.Text})
+			end(calls[i.CallID], i, i.Text)
 		}
 	}
 	for _, id := range open {

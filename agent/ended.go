@@ -1,0 +1,85 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"codeagent/event"
+	"codeagent/event/word"
+	"codeagent/model"
+)
+
+// mostEnded bounds what an item stores of the end of its call, in bytes. Diffs are stored whole or not
+// at all.
+const mostEnded = 64 << 10
+
+// callEnd is the end of a call as its item stores it. The output is mostly a part of the item's text:
+// then Before and After count the bytes around it. They hold also where that text is cut in its middle.
+type callEnd struct {
+	event.ToolFinished
+	Before, After uint32        `json:",omitzero"`
+	Asked         []askedOfCall `json:",omitzero"`
+}
+
+// askedOfCall is a question about a call.
+type askedOfCall struct {
+	Request event.PermissionRequested
+	Answer  event.PermissionAnswered
+}
+
+// carried returns what the item of the call stores beside its text.
+func (c *toolCall) carried(text string, events []event.Event) json.RawMessage {
+	d := digest{Yes: c.yeses.list()}
+	for _, e := range events {
+		if e, ok := e.(event.ToolFinished); ok {
+			d.Done = endOf(e, text, c.yeses.asked)
+		}
+	}
+	return d.keep(events)
+}
+
+func endOf(e event.ToolFinished, text string, asked []askedOfCall) json.RawMessage {
+	d := callEnd{ToolFinished: e, Asked: asked}
+	output := strings.TrimRight(e.Output, "\n")
+	if at := strings.Index(text, output); at >= 0 {
+		d.Output, d.Before, d.After = "", uint32(at), uint32(len(text)-at-len(output))
+	}
+	d.Changes = slices.Clone(e.Changes)
+	left := mostEnded - len(d.Output)
+	for i := range d.Changes {
+		if ch := &d.Changes[i]; len(ch.Diff) > left {
+			ch.Diff = ""
+		} else {
+			left -= len(ch.Diff)
+		}
+	}
+	data, err := json.Marshal(d)
+	if err != nil || len(data) > 2*mostEnded { // escaped, or names without measure
+		return nil
+	}
+	return data
+}
+
+// Ended returns the events with which a call ended that has this result, or this note where it is a command of
+// the user's. text is its report. What an earlier codeagent stored says only whether it failed.
+func Ended(call event.ToolStarted, i model.Item, text string) (out []event.Event) {
+	var c digest
+	var d callEnd
+	if json.Unmarshal(i.Carried, &c) != nil || json.Unmarshal(c.Done, &d) != nil {
+		d = callEnd{ToolFinished: event.ToolFinished{Outcome: word.OK}}
+		if i.Failed {
+			d.Outcome = word.Failed
+		}
+	}
+	if d.Output == "" {
+		from := min(int(d.Before), len(text))
+		d.Output = text[from:max(from, len(text)-int(d.After))]
+	}
+	for _, a := range d.Asked {
+		a.Request.CallID, a.Request.Command, a.Answer.CallID = call.CallID, call.Command, call.CallID
+		out = append(out, a.Request, a.Answer)
+	}
+	d.CallID, d.Tool, d.Kind, d.Title = call.CallID, call.Tool, call.Kind, call.Title
+	return append(out, d.ToolFinished)
+}
