@@ -28,7 +28,6 @@ var owners = []owner{
 		{"Screen", "it makes the app, runs it, and prints its end"},
 		{"then", "it is what the loop does after work outside of it"},
 		{"command", "it is what a person has the loop do"},
-		{"menu", "it returns the command that was chosen"},
 	}},
 	{dir: "linuxsandbox/broker", name: "handlers", loop: []permitted{
 		{"Broker", "it receives the calls that they answer"},

@@ -274,6 +274,9 @@ func (b *Backend) startFirst(ctx context.Context, p resolved.Policy, cmd sandbox
 		return proc, err, true
 	}
 	one.made.Close()
+	if errors.Is(err, errOrdinary) && ctx.Err() != nil { // its time is over meanwhile
+		err = startError("probe", context.Cause(ctx))
+	}
 	return nil, err, ctx.Err() != nil
 }
 

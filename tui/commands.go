@@ -73,13 +73,13 @@ func moreCommands() []command {
 		{name: "mcp", help: "the MCP servers: state, tools, what their sandboxes open; restart one", run: func(m *app, _ string) tea.Cmd { return open(m, lists.OfServers(m.setting(), m.offers.Extras.Servers)) }, offered: func(o Options) bool { return o.Extras.Servers != nil }},
 		{name: "skills", help: "the skills and hooks in use, and which are left out", run: text("Skills and hooks", skills, plain), offered: func(o Options) bool { return o.Extras.Skills != nil }},
 		{name: "plan", takes: "[task]", help: "show the model's plan; or have it plan a task, and change nothing until you accept", run: showPlan, offered: func(o Options) bool { return o.Extras.Plan != nil }},
-		{name: "review", takes: "[base BRANCH | commit ID]", help: "have the model review what is uncommitted, a branch or a commit", run: review, offered: func(o Options) bool { return o.Extras.Review != nil }},
+		{name: "review", takes: "[base BRANCH | commit ID]", help: "have the model review what is uncommitted, a branch or a commit", run: review, waits: true, offered: func(o Options) bool { return o.Extras.Review != nil }},
 		{name: "init", help: "have the model write AGENTS.md for this project", run: func(m *app, _ string) tea.Cmd { return m.submit(message.Message{Text: m.offers.Extras.Init()}) },
 			offered: func(o Options) bool { return o.Extras.Init != nil }},
-		{name: "new", help: "begin a new session; this one can be resumed", run: leaving("/new", func(e Extras) func(context.Context) error { return e.Fresh }), offered: func(o Options) bool { return o.Extras.Fresh != nil }},
-		{name: "clear", help: "the same as /new", run: leaving("/clear", func(e Extras) func(context.Context) error { return e.Fresh }), offered: func(o Options) bool { return o.Extras.Fresh != nil }},
+		{name: "new", help: "begin a new session; this one can be resumed", run: leaving("/new", func(e Extras) func(context.Context) error { return e.Fresh }), waits: true, offered: func(o Options) bool { return o.Extras.Fresh != nil }},
+		{name: "clear", help: "the same as /new", run: leaving("/clear", func(e Extras) func(context.Context) error { return e.Fresh }), waits: true, offered: func(o Options) bool { return o.Extras.Fresh != nil }},
 		{name: "resume", help: "resume an earlier session", run: listSessions, offered: func(o Options) bool { return o.Sessions != nil }},
-		{name: "fork", help: "continue in a copy of this session", run: leaving("/fork", func(e Extras) func(context.Context) error { return e.Fork }), offered: func(o Options) bool { return o.Extras.Fork != nil }},
+		{name: "fork", help: "continue in a copy of this session", run: leaving("/fork", func(e Extras) func(context.Context) error { return e.Fork }), waits: true, offered: func(o Options) bool { return o.Extras.Fork != nil }},
 		{name: "rename", takes: "[title]", help: "give this session a title", run: rename, offered: func(o Options) bool { return o.Sessions != nil && o.Extras.Fork != nil }},
 		{name: "export", takes: "[file]", help: "write this session as a page, .md or .html", run: export, offered: func(o Options) bool { return o.Extras.Export != nil }},
 		{name: "keep", takes: "[folder]", help: "copy the files of the session's own /tmp to the workspace, or to a folder", run: keep, offered: func(o Options) bool { return o.Extras.Keep != nil }},
@@ -180,9 +180,6 @@ func showPlan(m *app, task string) tea.Cmd {
 
 // review is /review: a prompt with a diff, which is read first.
 func review(m *app, of string) tea.Cmd {
-	if hint := m.between("/review"); hint != "" {
-		return m.say(hint)
-	}
 	read := m.offers.Extras.Review
 	return m.aside(func(ctx context.Context) then {
 		prompt, err := read(ctx, of)
@@ -198,9 +195,6 @@ func review(m *app, of string) tea.Cmd {
 // leaving is a command after which the program continues with another session.
 func leaving(name string, of func(Extras) func(context.Context) error) func(*app, string) tea.Cmd {
 	return func(m *app, _ string) tea.Cmd {
-		if hint := m.between(name); hint != "" {
-			return m.say(hint)
-		}
 		if n := m.facts.Running; n > 0 {
 			return m.say(name + " would end " + short.Count(n, "background command") + "; /ps ends them")
 		}

@@ -311,8 +311,35 @@ func TestNarrowHints(t *testing.T) {
 	r.press("esc")
 	r.typeText("go")
 	r.press("enter")
-	r.slash("/compact")
-	r.has("Esc interrupts the turn; /compact")
+	r.typeText("!ls")
+	r.press("enter")
+	r.has("Esc interrupts the turn; ! needs")
+}
+
+// TestCommandsWait: a command that needs no turn running is queued by Enter, with its words or chosen in the menu, and can
+// be taken back.
+func TestCommandsWait(t *testing.T) {
+	for _, typed := range []string{"/compact", "/compact the tests", "/comp", "/new", "/fork"} {
+		r, _ := offers(t, 80, 20)
+		leave := func(context.Context) error { return nil }
+		r.app.offers.Extras.Fresh, r.app.offers.Extras.Fork = leave, leave
+		r.typeText("go")
+		r.press("enter")
+		r.typeText(typed)
+		r.press("enter")
+		want := typed
+		if typed == "/comp" {
+			want = "/compact"
+		}
+		if queued := r.app.work.queued; len(queued) != 1 || queued[0].Text != want || !r.app.composer.Empty() {
+			t.Errorf("%s: queued %v, and %q is written", typed, queued, r.app.composer.Value())
+		}
+		r.has("after the turn  " + want)
+		r.press("up")
+		if got := r.app.composer.Value(); got != want {
+			t.Errorf("%s: taken back as %q", typed, got)
+		}
+	}
 }
 
 func TestSessionIsOpened(t *testing.T) {

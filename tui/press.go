@@ -68,11 +68,10 @@ func (m *app) write(k tea.Key) tea.Cmd {
 
 func enterKey(m *app, k tea.Key) tea.Cmd {
 	if choices := m.menu.choices(m.composer.Text, m.offers); len(choices) > 0 {
-		if run, handled := m.menu.press(m.keys.Find(k, keys.InSlashMenu), choices, &m.composer); handled {
-			if run == nil {
-				return nil
-			}
-			return run(m, "")
+		if send, handled := m.menu.press(m.keys.Find(k, keys.InSlashMenu), choices, &m.composer); send {
+			return m.send()
+		} else if handled {
+			return nil
 		}
 	}
 	if keys.Typed(k) != "" {
@@ -236,7 +235,7 @@ func (m *app) quit(key string) tea.Cmd {
 			hint = key + " quits, ends " + strings.Join(narrow, ", ")
 		}
 	}
-	return m.say(hint)
+	return m.sayFor(hint, quitWindow)
 }
 
 // toggle shows the whole question, or opens and folds the last output in view.
@@ -271,6 +270,9 @@ func (m *app) send() tea.Cmd {
 		return resend(m)
 	}
 	said := m.composer.Message()
+	if c, _, ok := called(strings.TrimSpace(said.Text), offeredCommands(m.offers)); ok && c.waits && m.work.running {
+		return m.queue()
+	}
 	run, stays := deedOf(m, said)
 	switch {
 	case stays:

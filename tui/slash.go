@@ -19,6 +19,8 @@ type command struct {
 	// takes names the words that may follow; "": no words.
 	takes string
 	run   func(m *app, argument string) tea.Cmd
+	// waits: it needs no turn running, so one that is sent meanwhile is queued.
+	waits bool
 	// offered reports whether o has what it needs; nil: it needs nothing.
 	offered func(o Options) bool
 }
@@ -40,7 +42,7 @@ func commands() []command {
 			offered: func(o Options) bool { return o.Models != nil }},
 		{name: "effort", takes: "[effort]", help: "how long the model may think", run: showEfforts,
 			offered: func(o Options) bool { return o.Extras.Effort != nil }},
-		{name: "compact", takes: "[focus]", help: "summarize the conversation; the focus says what to keep", run: compact,
+		{name: "compact", takes: "[focus]", help: "summarize the conversation; the focus says what to keep", run: compact, waits: true,
 			offered: func(o Options) bool { return o.Compact != nil }},
 		{name: "copy", takes: "[N]", help: "copy the last answer, or its N-th block of code", run: copyAnswer},
 		{name: "find", takes: "[text]", help: "find a text in the whole transcript", run: findText},
@@ -150,8 +152,8 @@ func (n *menu) draw(t *paint.Theme, w int, typed string, o Options) (rows []stri
 	return rows, n.at
 }
 
-// press takes a key while there are choices; run is the command to run, if any.
-func (n *menu) press(do keys.Action, choices []command, c *composer.Composer) (run func(*app, string) tea.Cmd, handled bool) {
+// press takes a key while there are choices. send: the message is now the chosen command, to be sent.
+func (n *menu) press(do keys.Action, choices []command, c *composer.Composer) (send, handled bool) {
 	n.at = max(min(n.at, len(choices)-1), 0)
 	switch do {
 	case keys.Up:
@@ -161,13 +163,12 @@ func (n *menu) press(do keys.Action, choices []command, c *composer.Composer) (r
 	case keys.Queue:
 		c.Set(choices[n.at].typed())
 	case keys.Send:
-		run = choices[n.at].run
-		c.Set("")
-		n.at = 0
+		c.Set("/" + choices[n.at].name)
+		n.at, send = 0, true
 	default:
-		return nil, false
+		return false, false
 	}
-	return run, true
+	return send, true
 }
 
 func (n *menu) view(t *paint.Theme, w int, choices []command) []string {

@@ -149,10 +149,15 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (m *app) say(hint string) tea.Cmd {
+// hintTime is how long a hint is shown, unless another one follows.
+const hintTime = 6 * time.Second
+
+func (m *app) say(hint string) tea.Cmd { return m.sayFor(hint, hintTime) }
+
+func (m *app) sayFor(hint string, shown time.Duration) tea.Cmd {
 	m.hint = notification{hint, m.hint.number + 1}
 	at := m.hint.number
-	return m.after(quitWindow, func(time.Time) tea.Msg { return hintOverMsg{at} })
+	return m.after(shown, func(time.Time) tea.Msg { return hintOverMsg{at} })
 }
 
 // startTicking starts a tick while something runs, unless one is under way. While a question waits

@@ -159,9 +159,6 @@ func (m *app) between(what string) string {
 
 // compact is /compact: it runs as a turn does.
 func compact(m *app, focus string) tea.Cmd {
-	if hint := m.between("/compact"); hint != "" {
-		return m.say(hint)
-	}
 	m.transcript.End()
 	shorten := m.offers.Compact
 	return m.begin("Compacting", m.run(func(ctx context.Context) (then, error) { return nil, shorten(ctx, focus) }))

@@ -72,7 +72,9 @@ func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]List
 			}
 		}
 	}
-	if err := failed[0]; err != nil {
+	if err := failed[0]; err != nil && now.from.BaseURL == "" {
+		return out, errors.New("no model is configured: set OPENAI_API_KEY or OPENAI_BASE_URL, or use --model")
+	} else if err != nil {
 		return out, fmt.Errorf("the provider in use did not list its models: %w", err)
 	}
 	return out, nil

@@ -192,7 +192,7 @@ func newSessionsExport(s cli.Stdio) *cobra.Command {
 				if output == "" {
 					return store.Export(s.Out, sum.ID, as)
 				}
-				return exportFile(s, output, sum.Folder, func(w io.Writer) error { return store.Export(w, sum.ID, as) })
+				return exportFile(s, "-o", output, sum.Folder, func(w io.Writer) error { return store.Export(w, sum.ID, as) })
 			})
 		},
 	}
@@ -211,7 +211,7 @@ func Export(s cli.Stdio, id, file, folder string) error {
 		return err
 	}
 	return found(s, (*sessions.Store).Find, id, func(store *sessions.Store, sum sessions.Summary) error {
-		return exportFile(s, file, folder, func(w io.Writer) error { return store.Export(w, sum.ID, as) })
+		return exportFile(s, "/export", file, folder, func(w io.Writer) error { return store.Export(w, sum.ID, as) })
 	})
 }
 
@@ -229,12 +229,12 @@ func exportFormat(format, output string) (sessions.Format, error) {
 
 // exportFile writes a page that only the user may read: a conversation contains file
 // contents. Commands of any session may have planted links, those of this one in its folder.
-func exportFile(s cli.Stdio, name, folder string, write func(io.Writer) error) error {
+func exportFile(s cli.Stdio, asked, name, folder string, write func(io.Writer) error) error {
 	_, ground, err := workspace.Places(context.Background(), s)
 	if err != nil {
 		return err
 	}
-	file, err := cli.OpenOutput(ground.With(folder), "-o", name, 0o600)
+	file, err := cli.OpenOutput(ground.With(folder), asked, name, 0o600)
 	if err != nil {
 		return err
 	}
