@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -62,15 +63,23 @@ func endOf(e event.ToolFinished, text string, asked []askedOfCall) json.RawMessa
 }
 
 // Ended returns the events with which a call ended that has this result, or this note where it is a command of
-// the user's. text is its report. What an earlier codeagent stored says only whether it failed.
+// the user's; without one it was cut off. text is its report. What an earlier codeagent stored says only whether
+// it failed. A call without a kind could not be planned again: its start is the first event.
 func Ended(call event.ToolStarted, i model.Item, text string) (out []event.Event) {
 	var c digest
 	var d callEnd
 	if json.Unmarshal(i.Carried, &c) != nil || json.Unmarshal(c.Done, &d) != nil {
 		d = callEnd{ToolFinished: event.ToolFinished{Outcome: word.OK}}
-		if i.Failed {
+		switch {
+		case i.Kind == "":
+			d.Outcome = word.Interrupted
+		case i.Failed:
 			d.Outcome = word.Failed
 		}
+	}
+	if call.Kind == "" {
+		call.Kind, call.Title = cmp.Or(d.Kind, word.KindRead), cmp.Or(d.Title, call.Title)
+		out = append(out, call)
 	}
 	if d.Output == "" {
 		from := min(int(d.Before), len(text))

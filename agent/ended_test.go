@@ -41,14 +41,14 @@ func TestEnded(t *testing.T) {
 		"damaged":              {json.RawMessage(`{"done":{"Before":-1}}`), text, text, word.Failed},
 		"beyond":               {json.RawMessage(`{"done":{"Outcome":"ok","Before":4294967295,"After":4294967295}}`), text, "", word.OK},
 	} {
-		events := Ended(event.ToolStarted{CallID: "c", Title: "t"}, model.Item{Kind: model.Result, Failed: true, Carried: c.carried}, c.text)
+		events := Ended(event.ToolStarted{CallID: "c", Kind: word.KindEdit, Title: "t"}, model.Item{Kind: model.Result, Failed: true, Carried: c.carried}, c.text)
 		e, ok := events[0].(event.ToolFinished)
 		if !ok || e.Output != c.output || e.Outcome != c.outcome || e.CallID != "c" || e.Title != "t" {
 			t.Errorf("%s: %+v", name, events)
 		}
 	}
 	data := stored(event.ToolFinished{Changes: changes}, text)
-	e := Ended(event.ToolStarted{}, model.Item{Carried: data}, text)[0].(event.ToolFinished)
+	e := Ended(event.ToolStarted{Kind: word.KindEdit}, model.Item{Carried: data}, text)[0].(event.ToolFinished)
 	got := ""
 	for _, ch := range e.Changes {
 		got += fmt.Sprint(ch.Path, len(ch.Diff), " ", ch.Added, ";")

@@ -104,8 +104,8 @@ type ToolOutput struct {
 // result has too.
 type ToolFinished struct {
 	CallID, Tool string       `json:"-"`
-	Kind         word.Kind    `json:"-"`
-	Title        string       `json:"-"`
+	Kind         word.Kind    `json:",omitzero"`
+	Title        string       `json:",omitzero"`
 	Outcome      word.Outcome `json:",omitzero"`
 	// Exit and Signal are set for commands that ran; a failed call with neither did not run.
 	Exit   int    `json:",omitzero"`

@@ -112,7 +112,7 @@ func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) 
 		case model.Reasoning:
 			emit(event.ReasoningFinished{Text: i.Text})
 		case model.Call:
-			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Kind: word.KindRead, Title: "call of " + short.Cut(i.Call.Name, 64)}
+			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Title: "call of " + short.Cut(i.Call.Name, 64)}
 			if planned, err := set.Plan(*i.Call); err == nil {
 				a := planned.Action()
 				e.Kind, e.Title, e.Folder, e.Paths = a.Kind.Shown(), a.Title, a.Folder, a.Paths
@@ -128,14 +128,15 @@ func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) 
 			}
 			calls[e.CallID] = e
 			open = append(open, e.CallID)
-			emit(e)
+			if e.Kind != "" {
+				emit(e)
+			}
 		case model.Result:
 			open = slices.DeleteFunc(open, func(id string) bool { return id == i.CallID })
 			end(calls[i.CallID], i, i.Text)
 		}
 	}
 	for _, id := range open {
-		e := calls[id]
-		emit(event.ToolFinished{CallID: id, Tool: e.Tool, Kind: e.Kind, Title: e.Title, Outcome: word.Interrupted})
+		end(calls[id], model.Item{}, "")
 	}
 }

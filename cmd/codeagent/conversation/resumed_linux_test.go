@@ -19,6 +19,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/config/server"
 	"codeagent/event"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
@@ -61,6 +62,9 @@ func TestResumedLooksAsLive(t *testing.T) {
 		{Name: "apply_patch", Arguments: string(patch)},
 		{Name: "apply_patch", Arguments: string(stale)},
 		{Name: "sehll", Arguments: `{}`},
+		{Name: "srv__say", Arguments: `{"to":"you"}`},
+		shell(`{"command":"echo begun; read line; echo got $line","background":true,"wait_for":"begun"}`),
+		{Name: "write_stdin", Arguments: `{"session_id":1,"chars":"x\n","wait_for":"got"}`},
 	}}
 	env := []string{"HOME=" + dir + "/home", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb", "CODEAGENT_HOME=" + dir + "/own", "OPENAI_BASE_URL=http://127.0.0.1:1/v1"}
 	t.Setenv("HOME", dir+"/home")
@@ -71,7 +75,11 @@ func TestResumedLooksAsLive(t *testing.T) {
 	t.Cleanup(func() { devnull.Close() })
 	open := func(from *sessionscmd.ResumeTarget) (*Session, *watcher) {
 		stdio := cli.Stdio{In: devnull, Out: devnull, Err: devnull, Environ: env, Text: &cli.Output{W: devnull}}
-		base, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"}, Options{Attended: true, HasPrompt: true, From: from})
+		set, problem := server.Settings{Command: "/bin/sh", Args: []string{"-c", saying}, Origin: server.OfEditor}.Complete("")
+		if problem != "" {
+			t.Fatal(problem)
+		}
+		base, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"}, Options{Attended: true, HasPrompt: true, From: from, Servers: map[string]server.Settings{"srv": set}})
 		if err != nil {
 			t.Skipf("no session here: %v", err)
 		}
@@ -104,7 +112,7 @@ func TestResumedLooksAsLive(t *testing.T) {
 		}
 	}
 	text := strings.Join(live.lines(120, dir), "\n")
-	for _, want := range []string{"2 lines", "exit 3", "killed by SIGKILL", "timed out", "full output: ", "not allowed", "changed ", "+1", "exit 4"} {
+	for _, want := range []string{"2 lines", "exit 3", "killed by SIGKILL", "timed out", "full output: ", "not allowed", "changed ", "+1", "heard you", "running in the background (job 1)", "exit 4"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not shown", want)
 		}
@@ -113,6 +121,19 @@ func TestResumedLooksAsLive(t *testing.T) {
 		t.Log(text)
 	}
 }
+
+// saying is an MCP server with one tool.
+const saying = `while read -r line; do
+id=${line#*\"id\":} id=${id%%[,\}]*}
+case $line in
+*'"initialize"'*) r='{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"},"capabilities":{"tools":{}}}' ;;
+*'"tools/list"'*) r='{"tools":[{"name":"say","description":"says","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}' ;;
+*'"tools/call"'*) r='{"content":[{"type":"text","text":"[approval] heard you"}]}' ;;
+*'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"; continue ;;
+*) continue ;;
+esac
+printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
+done`
 
 // played is a model that makes one call after another.
 type played struct {
