@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"codeagent/approvals"
@@ -25,13 +26,13 @@ func results(items []model.Item) (out []string) {
 // With speculation off nothing starts before the whole answer has come. An answer that breaks
 // off has had no effect and can be requested again.
 func TestWholeAnswers(t *testing.T) {
-	ran := false
+	var ran atomic.Bool
 	box := toolbox{"shell": {run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
-		ran = true
+		ran.Store(true)
 		return tools.Result{Text: "fine", Outcome: word.OK}, nil
 	}}}
 	calls := []any{call("1", "shell"), call("2", "shell"), func() {
-		if ran {
+		if ran.Load() {
 			t.Error("it ran before the answer was complete")
 		}
 	}}
@@ -46,7 +47,7 @@ func TestWholeAnswers(t *testing.T) {
 		"dies":        {slices.Concat(play(calls...)[:len(play(calls...))-1], []any{context.DeadlineExceeded}), nil, context.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ran = false
+			ran.Store(false)
 			r := newRig(approvals.OnRequest, box, c.script)
 			r.cfg.WholeAnswers = true
 			if err := r.Turn(t.Context(), Input{Text: "x"}); !errors.Is(err, c.err) {
