@@ -28,7 +28,8 @@ func (c *toolCall) checkedOut(ctx context.Context, res tools.Result, held *holde
 			edit.action = edit.planned.Action()
 		}
 		wrote, err := edit.contained(ctx)
-		c.yeses.note(edit.yeses.list())
+		yes, asked := edit.yeses.list()
+		c.yeses.note(yes, asked...)
 		switch {
 		case err != nil:
 			res.Text += "\n[approval] codeagent did not write these files: " + sentence(err.Error())

@@ -305,20 +305,14 @@ type yeses struct {
 	asked []askedOfCall // guarded by mu
 }
 
-func (y *yeses) note(needs []string) {
+func (y *yeses) note(needs []string, asked ...askedOfCall) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.needs = listed(y.needs, needs...)
+	y.needs, y.asked = listed(y.needs, needs...), append(y.asked, asked...)
 }
 
-func (y *yeses) answered(q *approvals.Request, e event.PermissionAnswered) {
+func (y *yeses) list() ([]string, []askedOfCall) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.asked = append(y.asked, askedOfCall{requested(q), e})
-}
-
-func (y *yeses) list() []string {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	return y.needs
+	return y.needs, y.asked
 }

@@ -31,10 +31,11 @@ type askedOfCall struct {
 
 // carried returns what the item of the call stores beside its text.
 func (c *toolCall) carried(text string, events []event.Event) json.RawMessage {
-	d := digest{Yes: c.yeses.list()}
+	yes, asked := c.yeses.list()
+	d := digest{Yes: yes}
 	for _, e := range events {
 		if e, ok := e.(event.ToolFinished); ok {
-			d.Done = endOf(e, text, c.yeses.asked)
+			d.Done = endOf(e, text, asked)
 		}
 	}
 	return d.keep(events)

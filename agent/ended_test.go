@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/model"
@@ -58,5 +59,28 @@ func TestEnded(t *testing.T) {
 	}
 	if changes[2].Diff == "" {
 		t.Error("the event has changed")
+	}
+}
+
+// TestEndOutlivesASummary: a call after a summary is still shown as it ended, and its facts are not counted twice.
+func TestEndOutlivesASummary(t *testing.T) {
+	r := newRig(approvals.OnRequest, toolbox{})
+	r.talk(t, 6, 800)
+	carried := digest{Yes: []string{"x"}, Denied: []string{"read /x"}, Done: endOf(event.ToolFinished{Outcome: word.OK}, "", nil)}.stored()
+	for i := range r.items {
+		r.items[i].Carried = carried
+	}
+	r.model.list = [][]any{play("we did it")}
+	if _, err := r.Compact(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	items := r.History()
+	for _, i := range items[1:] {
+		if want := `{"done":{"Outcome":"ok"}}`; string(i.Carried) != want {
+			t.Errorf("%s is kept, want %s", i.Carried, want)
+		}
+	}
+	if len(items) < 2 {
+		t.Error("nothing follows the summary")
 	}
 }

@@ -35,7 +35,8 @@ func TestNeeds(t *testing.T) {
 		y.note(allowed(q, c.ans, c.mode))
 		y.note(allowed(q, c.ans, c.mode)) // a repetition is recorded once
 		denied := event.ToolFinished{Verdict: sandbox.Verdict{Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/d"}, {Kind: sandbox.KindRead, Target: "/e", Moot: true}}}}
-		refused, got := Needs(model.Item{Carried: digest{Yes: y.list()}.keep([]event.Event{denied})})
+		yes, _ := y.list()
+		refused, got := Needs(model.Item{Carried: digest{Yes: yes}.keep([]event.Event{denied})})
 		words := func(list []sandbox.Denial) string {
 			out := []string{}
 			for _, d := range list {

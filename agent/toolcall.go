@@ -291,7 +291,7 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 	default:
 		e.Answer, e.Reason = word.AnswerDenied, refusal.Reason
 	}
-	c.yeses.answered(q, e)
+	c.yeses.note(nil, askedOfCall{requested(q), e})
 	a.answered(q, e)
 	if refused && refusal.Stop {
 		c.turn.stop(ErrStopped)
@@ -308,7 +308,7 @@ func (c *toolCall) refusedAtOnce(err error) {
 	q, a := refusal.Request, c.turn.agent
 	a.emit(requested(q))
 	e := event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: word.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint}
-	c.yeses.answered(q, e)
+	c.yeses.note(nil, askedOfCall{requested(q), e})
 	a.answered(q, e)
 	c.turn.refused(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }
