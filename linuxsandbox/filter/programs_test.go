@@ -67,5 +67,5 @@ import "golang.org/x/net/bpf"
 //go:generate go test -run ^TestProgramsAreCurrent$ -update .
 
 // programs are the filters, one for each architecture, for link.
-var programs = []generated{
+var programs = []archProgram{
 `
