@@ -311,9 +311,8 @@ func TestNarrowHints(t *testing.T) {
 	r.press("esc")
 	r.typeText("go")
 	r.press("enter")
-	r.typeText("!ls")
-	r.press("enter")
-	r.has("Esc interrupts the turn; ! needs")
+	r.slash("/model gpt-5-mini")
+	r.has("Esc interrupts the turn; /model")
 }
 
 // TestCommandsWait: a command that needs no turn running is queued by Enter, with its words or chosen in the menu, and can

@@ -77,7 +77,7 @@ func (w Wrapper) Lines(spans ...Span) []string {
 			}
 			p := piece{shown, cw, s.Style, text[0] == ' ' || text[0] == '\t', text[0] == '\t', false}
 			text = text[n:]
-			p.binds = p.shown == " " && endsInDigit(row) && unit(text)
+			p.binds = p.shown == " " && endsInNumber(row) && unit(text)
 			if skipping {
 				continue
 			}
@@ -130,7 +130,9 @@ func (w Wrapper) breakAt(row []piece) (end, next int) {
 		if !row[i].binds {
 			return end, i + 1
 		}
-		anyway = min(anyway, i)
+		if anyway == len(row) {
+			anyway = i
+		}
 	}
 	return anyway, min(anyway+1, len(row))
 }
@@ -144,22 +146,25 @@ func (w Wrapper) breaks(row []piece) bool {
 // maxUnit is the longest word, in bytes, that stays with the number before it.
 const maxUnit = 7
 
-// unit reports whether text begins with a short word, such as "ms" or "tokens" behind a
+// unit reports whether text begins with a short word of letters, such as "ms" or "tokens" behind a
 // number.
 func unit(text string) bool {
 	n := 0
 	for n < len(text) && (text[n] == '%' || 'a' <= text[n]|0x20 && text[n]|0x20 <= 'z') {
 		n++
 	}
-	return 0 < n && n <= maxUnit
+	return 0 < n && n <= maxUnit && (n == len(text) || text[n] < '0' || text[n] > '9')
 }
 
-func endsInDigit(row []piece) bool {
-	if len(row) == 0 {
-		return false
+// endsInNumber reports whether the last word of a row is a number: digits, with points or commas between them.
+func endsInNumber(row []piece) bool {
+	i := len(row)
+	for ; i > 0 && !row[i-1].space; i-- {
+		if s := row[i-1].shown; len(s) != 1 || !strings.Contains("0123456789.,", s) {
+			return false
+		}
 	}
-	last := row[len(row)-1].shown
-	return len(last) == 1 && '0' <= last[0] && last[0] <= '9'
+	return i < len(row) && row[len(row)-1].shown >= "0"
 }
 
 func ellipsis(row []piece, limit int) []piece {

@@ -1,8 +1,11 @@
 package paint
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/tui/tuitest"
 )
@@ -40,6 +43,25 @@ func TestNumbersStayWithTheirUnits(t *testing.T) {
 			if line = strings.TrimSuffix(line, "\n"); Width(line) > w {
 				t.Errorf("%d columns: %q", w, line)
 			}
+		}
+	}
+}
+
+// TestWordsWithDigits: only a number stays with the word behind it, and a row that must part them is filled first.
+func TestWordsWithDigits(t *testing.T) {
+	for text, want := range map[string][]string{
+		"word0 word1 word2 word3 word4 word5": {"word0 word1 word2", "word3 word4 word5"},
+		"step1 of a long one and 12 ms":       {"step1 of a long", "one and 12 ms"},
+		"it took about all 120 tokens":        {"it took about all", "120 tokens"},
+		"1 a 2 b 3 c 4 d 5 e 6 f 7 g 8 h":     {"1 a 2 b 3 c 4 d", "5 e 6 f 7 g 8 h"},
+		"of 1.5 h and 1,200 ms and more":      {"of 1.5 h and", "1,200 ms and more"},
+	} {
+		var got []string
+		for _, line := range New(true).Wrap(18, Text.Span(text)) {
+			got = append(got, strings.TrimRight(ansi.Strip(line), " "))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }
