@@ -65,7 +65,7 @@ func Store(s cli.Stdio) (*sessions.Store, error) {
 	return sessions.New(paths.Sessions), nil
 }
 
-// Exact finds the session with this ID. The beginning of one, which a person may type, is none.
+// Exact finds the session with this ID. A prefix, which a person may type, does not match.
 func Exact(s cli.Stdio, id string) (sessions.Summary, error) {
 	store, err := Store(s)
 	if err != nil {

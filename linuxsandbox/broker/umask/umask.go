@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package umask finds the mode that a command's umask leaves to what the broker makes for it. It reads
-// /proc, and makes files where it is told to. Start with Masks.
+// /proc, and makes files in the folder that it is given. Start with Masks.
 package umask
 
 import (
