@@ -3,7 +3,6 @@ package house
 import (
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,20 +27,31 @@ func TestPage(t *testing.T) {
 		t.Fatal("ARCHITECTURE.md has no table of rooms")
 	}
 	named := map[string]bool{}
-	for _, m := range inBackticks.FindAllStringSubmatch(rooms, -1) {
-		named[m[1]] = true
-	}
-	packages := 0
-	for dir := range foldersWithGo(t) {
-		if name := path.Base(dir); dir == "." || strings.HasSuffix(name, "test") {
-			continue
+	for line := range strings.SplitSeq(rooms, "\n") {
+		if cell, ok := strings.CutPrefix(line, "|"); ok {
+			cell, _, _ = strings.Cut(cell, "|")
+			for _, m := range inBackticks.FindAllStringSubmatch(cell, -1) {
+				named[m[1]] = true
+			}
 		}
-		if packages++; !named[dir] {
+	}
+	names, err := goFiles(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string]bool{}
+	for _, name := range names {
+		if dir := path.Dir(name); !strings.HasSuffix(name, "_test.go") && dir != "." && !strings.HasSuffix(path.Base(dir), "test") {
+			packages[dir] = true
+		}
+	}
+	for dir := range packages {
+		if !named[dir] {
 			t.Errorf("ARCHITECTURE.md does not name the room %s", dir)
 		}
 	}
-	if packages < 50 {
-		t.Errorf("only %d rooms were found", packages)
+	if len(packages) < 50 {
+		t.Errorf("only %d rooms were found", len(packages))
 	}
 	paths := 0
 	for _, m := range inBackticks.FindAllStringSubmatch(string(data), -1) {
@@ -58,29 +68,4 @@ func TestPage(t *testing.T) {
 	if paths < 100 {
 		t.Errorf("only %d paths were looked up", paths)
 	}
-}
-
-// foldersWithGo returns the folders that hold Go files that are not tests.
-func foldersWithGo(t *testing.T) map[string]bool {
-	t.Helper()
-	out := map[string]bool{}
-	err := filepath.WalkDir(".", func(name string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "bin") {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
-			out[filepath.Dir(name)] = true
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }

@@ -270,9 +270,6 @@ func (m *app) send() tea.Cmd {
 		return resend(m)
 	}
 	said := m.composer.Message()
-	if c, _, ok := called(strings.TrimSpace(said.Text), offeredCommands(m.offers)); ok && c.waits && m.work.running {
-		return m.queue()
-	}
 	run, stays := deedOf(m, said)
 	switch {
 	case stays:
@@ -308,7 +305,9 @@ func deedOf(m *app, said message.Message) (run func() tea.Cmd, stays bool) {
 	if len(said.Pastes) > 0 && strings.HasPrefix(text, strings.TrimSpace(said.Pastes[0])) {
 		return nil, false // what a chip hides is no command
 	}
-	if c, argument, ok := called(text, offeredCommands(m.offers)); ok {
+	if c, argument, ok := called(text, offeredCommands(m.offers)); ok && c.waits && m.work.running {
+		return m.queue, true // which takes the message itself
+	} else if ok {
 		// Whether /quit is kept for later runs would depend on who is quicker.
 		return func() tea.Cmd { return c.run(m, argument) }, c.name == "quit"
 	}
