@@ -46,8 +46,9 @@ func inOneSession(t *testing.T, base string, lived bool, jobs []job) (questions,
 			env = append(env, name+"="+v)
 		}
 	}
+	compiled := filepath.Dir(base) + "/go-build"
 	bare := func(dir, script, home string) (string, error) {
-		return bash(t, append([]string{"HOME=" + home, "GOCACHE=" + filepath.Dir(base) + "/go-build"}, env[1:]...), dir, script)
+		return bash(t, append([]string{"HOME=" + home, "GOCACHE=" + compiled}, env[1:]...), dir, script)
 	}
 	folder := func(i int) string { return fmt.Sprintf("%s/%03d", work, i) }
 	var can []int
@@ -77,7 +78,7 @@ func inOneSession(t *testing.T, base string, lived bool, jobs []job) (questions,
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := openJobs(t, env, work)
+	s := openJobs(t, env, work, compiled)
 	met := map[string]bool{}
 	for _, i := range can {
 		j := jobs[i]

@@ -78,10 +78,13 @@ func onceSetup(t *testing.T, j job, base, lived, registry string) (env []string)
 	return env
 }
 
+// compiledOnce is the cache of Go that the trials of all jobs share, beside the home folder that the jobs get copies of.
+func compiledOnce(lived string) string { return filepath.Dir(lived) + "/go-build" }
+
 // onceBare says why a job fails without a sandbox.
 func onceBare(t *testing.T, j job, base, lived, registry string) string {
 	t.Helper()
-	env := onceSetup(t, j, base, lived, registry)
+	env := append(onceSetup(t, j, base, lived, registry), "GOCACHE="+compiledOnce(lived))
 	defer func() { _, _ = bash(t, env, base+"/work", "gpgconf --kill all; chmod -R u+w "+base) }()
 	if out, err := bash(t, env, base+"/work", j.script); err != nil {
 		return fmt.Sprintf("%v %.300q", err, out)
@@ -97,7 +100,11 @@ func onceJob(t *testing.T, j job, base, lived, registry string) (asked int, ok b
 	t.Helper()
 	env := onceSetup(t, j, base, lived, registry)
 	defer func() { _, _ = bash(t, env, base+"/work", "gpgconf --kill all; chmod -R u+w "+base) }()
-	s := openJobs(t, env, base+"/work")
+	compiled := ""
+	if j.needs == "go" || j.needs == "dlv" {
+		compiled = compiledOnce(lived)
+	}
+	s := openJobs(t, env, base+"/work", compiled)
 	s.play.insists = true
 	s.do(t, j, base+"/work", strings.NewReplacer("$OUT", base+"/home/srv/out", "$REG", registry).Replace(j.script), true)
 	out, err := bash(t, env, base+"/work", j.check)
