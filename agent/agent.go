@@ -94,7 +94,7 @@ type Config struct {
 	// ContextLimit is the model's context in tokens; 0: not known, DefaultContext is used.
 	ContextLimit int
 	// CompactAt is the share of the context, in percent, at which the conversation is
-	// compacted. 0 is DefaultCompactAt; negative: only when a provider refuses a request.
+	// compacted. 0: only when a provider refuses a request.
 	CompactAt int
 	Tools     Tools
 	Gate      *approvals.Gate

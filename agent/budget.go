@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -11,9 +10,6 @@ import (
 // DefaultContext is the assumed context of a model, in tokens, where it is not known. A
 // model that takes less refuses a request, and the budget learns from that.
 const DefaultContext = 128_000
-
-// DefaultCompactAt is how full the context may become, in percent.
-const DefaultCompactAt = 80
 
 // budget tracks how much of the context a request takes. It counts only additions, so that
 // a request costs the same in a long conversation as in a short one. Weights are tokens
@@ -36,9 +32,9 @@ type budget struct {
 }
 
 // newBudget returns a budget for limit tokens, output of which are reserved for the answer;
-// 0 means not known. A negative at means never.
+// 0 means not known. at 0 means never.
 func newBudget(limit, output, at int) budget {
-	b := budget{limit: limit, assumed: limit <= 0, at: max(cmp.Or(at, DefaultCompactAt), 0), ratio: 1}
+	b := budget{limit: limit, assumed: limit <= 0, at: at, ratio: 1}
 	if b.assumed {
 		b.limit = DefaultContext
 	}

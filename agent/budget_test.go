@@ -12,7 +12,7 @@ import (
 // The provider's report takes precedence over the estimate, and later additions are estimated
 // with the factor from the report.
 func TestBudgetFollowsTheReports(t *testing.T) {
-	b := newBudget(10_000, 1000, 0)
+	b := newBudget(10_000, 1000, 80)
 	b.items = 1000
 	b.asking(500, b.items)
 	if got := b.used(); got != 1500 {
@@ -44,11 +44,11 @@ func TestBudgetIsFullInTime(t *testing.T) {
 		limit, output, at int
 		first             int // the smallest weight that counts as full
 	}{
-		{10_000, 1000, 0, 8000},
+		{10_000, 1000, 80, 8000},
 		{10_000, 1000, 50, 5000},
-		{10_000, 4000, 80, 6000},  // the answer needs its room
-		{10_000, 90_000, 0, 5000}, // but no more than half of all
-		{0, 0, 0, DefaultContext / 100 * 80},
+		{10_000, 4000, 80, 6000},   // the answer needs its room
+		{10_000, 90_000, 80, 5000}, // but no more than half of all
+		{0, 0, 80, DefaultContext / 100 * 80},
 	} {
 		b := newBudget(c.limit, c.output, c.at)
 		for _, used := range []int{c.first - 1, c.first} {
@@ -61,11 +61,11 @@ func TestBudgetIsFullInTime(t *testing.T) {
 			t.Errorf("%+v: full again at once", c)
 		}
 	}
-	b := newBudget(10_000, 1000, -1)
+	b := newBudget(10_000, 1000, 0)
 	if b.items = 20_000; b.full() {
 		t.Error("it is full where nobody wants to know")
 	}
-	b = newBudget(10_000, 1000, 0)
+	b = newBudget(10_000, 1000, 80)
 	b.asking(9000, 0)
 	if b.items = 100; b.full() {
 		t.Error("instructions that fill the context are not made shorter by a summary")
@@ -73,7 +73,7 @@ func TestBudgetIsFullInTime(t *testing.T) {
 }
 
 func TestBudgetLearnsFromARefusal(t *testing.T) {
-	b := newBudget(0, 0, 0)
+	b := newBudget(0, 0, 80)
 	b.items = 9000
 	b.asking(1000, b.items)
 	b.refused()

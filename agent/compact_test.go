@@ -139,7 +139,7 @@ func TestWhatIsKnownOutlivesSummaries(t *testing.T) {
 func TestCompactsBeforeTheContextIsFull(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{})
 	r.cfg.ContextLimit = 2000
-	r.budget = newBudget(2000, 0, 0)
+	r.budget = newBudget(2000, 0, 80)
 	r.talk(t, 40, 800) // 200 tokens each
 	done := compactions(r.face)
 	if len(done) < 2 || len(done) > 20 {
@@ -328,7 +328,7 @@ func callingSummaries(m *answers) []any {
 // A compaction that fails near the limit causes only a warning, and is not repeated at once.
 func TestTurnGoesOnWithoutASummary(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{})
-	r.budget = newBudget(2000, 0, 0)
+	r.budget = newBudget(2000, 0, 80)
 	r.model.next = func(int) []any {
 		if forSummary(r.model) {
 			return []any{&model.Error{Kind: model.Transport, Message: "gone"}}

@@ -254,7 +254,7 @@ func newRig(mode approvals.Mode, box toolbox, list ...[]any) rig {
 	})
 	r := rig{face: &face{}, model: &answers{list: list}, log: &logged{}}
 	r.Agent = New(Config{
-		Model: r.model, ModelName: "m", Tools: box, Gate: gate, Frontend: r.face, Log: r.log,
+		Model: r.model, ModelName: "m", Tools: box, Gate: gate, Frontend: r.face, Log: r.log, CompactAt: 80,
 		Instructions: func() string { return "be good" }, Attended: true,
 	})
 	return r

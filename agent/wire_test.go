@@ -89,7 +89,7 @@ func newBenchOver(t *testing.T, mode approvals.Mode, handler scripted.Handler, c
 	})
 	b := bench{person: &person{}, server: server, workspace: workspace}
 	cfg := agent.Config{
-		Model: client, ModelName: "m", CacheKey: "this conversation", Gate: gate, Frontend: b.person, Attended: true,
+		Model: client, ModelName: "m", CacheKey: "this conversation", Gate: gate, Frontend: b.person, Attended: true, CompactAt: 80,
 		Tools: tools.All(tools.Options{Workspace: workspace, Files: codeexec.OS{}, Shell: shell}),
 		Stage: tools.Stage{Exec: codeexec.New(codeexec.Options{None: codeexec.Plain{}, Environ: os.Environ(), Files: codeexec.OS{}})},
 	}

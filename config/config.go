@@ -139,14 +139,6 @@ type compaction struct {
 	At int64
 }
 
-// CompactAt returns context.compact_at in the agent's form.
-func (c Config) CompactAt() int {
-	if c.Context.At == 0 {
-		return -1
-	}
-	return int(c.Context.At)
-}
-
 // ReviewModel returns the model that reads questions before the user, or "".
 func (c Config) ReviewModel() string {
 	if c.Reviewer == "off" {

@@ -351,7 +351,7 @@ func Join(base *Base, screen Face) *Session {
 	guides := instructions.New(ses.Workspace, ses.Gate.Base, ses.face.Emit)
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
-		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Workspace.Config.CompactAt(), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
+		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: int(ses.Workspace.Config.Context.At), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
 		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Stdio.Version), Asking: ses.Options.Attended, Mode: mode},
 		Frontend: ses.face, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Schema: ses.Options.Schema, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
