@@ -28,8 +28,7 @@ func (c *toolCall) checkedOut(ctx context.Context, res tools.Result, held *holde
 			edit.action = edit.planned.Action()
 		}
 		wrote, err := edit.contained(ctx)
-		yes, asked := edit.yeses.list()
-		c.yeses.note(yes, asked...)
+		c.asked.add(edit.asked.all()...)
 		switch {
 		case err != nil:
 			res.Text += "\n[approval] codeagent did not write these files: " + sentence(err.Error())

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"codeagent/approvals"
 	"codeagent/event"
@@ -31,9 +30,6 @@ type digest struct {
 	Partial bool     `json:"partial,omitempty"`
 	Refused []string `json:"refused,omitempty"`
 	Denied  []string `json:"denied,omitempty"`
-	// Yes lists what the user allowed in one call, in the form of Denied. Later sessions read it with
-	// Needs.
-	Yes []string `json:"yes,omitempty"`
 	// Done is how the call ended, for a face that shows it again: a callEnd.
 	Done json.RawMessage `json:"done,omitempty"`
 
@@ -248,71 +244,4 @@ func (c digest) words(most int) prompts.Digest {
 		out.Changes = append(out.Changes, "(and what commands changed beyond what can be noted)")
 	}
 	return out
-}
-
-// allowed returns what a yes to q allowed, for digest.Yes. It is empty for a yes to leave the
-// sandbox, because no rule can allow that.
-func allowed(q *approvals.Request, ans approvals.Answer, mode approvals.Mode) (out []string) {
-	if ans.Decision.Leaves() {
-		return nil
-	}
-	gr := q.Grant
-	if ans.Grant != nil {
-		gr = *ans.Grant
-	}
-	need := func(kind sandbox.DenialKind, targets ...string) {
-		for _, t := range targets {
-			out = append(out, string(kind)+" "+t)
-		}
-	}
-	need(sandbox.KindWrite, gr.Write...)
-	need(sandbox.KindRead, gr.Read...)
-	kind := sandbox.KindNetwork
-	if q.Action.Kind == word.KindFetch {
-		kind = "fetch" // hosts of pages have a kind of their own; the sandbox never denies a page
-	}
-	for _, h := range gr.Hosts {
-		need(kind, h.String())
-	}
-	if q.Action.Kind == word.KindCommand && mode == approvals.Untrusted && !q.Held {
-		need("", "") // the command itself
-	}
-	return out
-}
-
-// Needs returns what an item of a session records about one call: what was refused, and what the
-// user allowed. A need to run the command itself has an empty kind and target.
-func Needs(item model.Item) (refused, allowed []sandbox.Denial) {
-	var c digest
-	if len(item.Carried) == 0 || json.Unmarshal(item.Carried, &c) != nil {
-		return nil, nil
-	}
-	read := func(list []string) (out []sandbox.Denial) {
-		for _, need := range list {
-			kind, target, _ := strings.Cut(need, " ")
-			out = append(out, sandbox.Denial{Kind: sandbox.DenialKind(kind), Target: target})
-		}
-		return out
-	}
-	return read(c.Denied), read(c.Yes)
-}
-
-// yeses lists what the user allowed for one call, and every question about it. Several held calls of it
-// may be answered at the same time.
-type yeses struct {
-	mu    sync.Mutex
-	needs []string      // guarded by mu
-	asked []askedOfCall // guarded by mu
-}
-
-func (y *yeses) note(needs []string, asked ...askedOfCall) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	y.needs, y.asked = listed(y.needs, needs...), append(y.asked, asked...)
-}
-
-func (y *yeses) list() ([]string, []askedOfCall) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	return y.needs, y.asked
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"codeagent/event"
 	"codeagent/event/word"
@@ -29,13 +30,30 @@ type askedOfCall struct {
 	Answer  event.PermissionAnswered
 }
 
+// askings are the questions about one call. Several held calls of it may be answered at the same time.
+type askings struct {
+	mu   sync.Mutex
+	list []askedOfCall // guarded by mu
+}
+
+func (a *askings) add(asked ...askedOfCall) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = append(a.list, asked...)
+}
+
+func (a *askings) all() []askedOfCall {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.list
+}
+
 // carried returns what the item of the call stores beside its text.
 func (c *toolCall) carried(text string, events []event.Event) json.RawMessage {
-	yes, asked := c.yeses.list()
-	d := digest{Yes: yes}
+	var d digest
 	for _, e := range events {
 		if e, ok := e.(event.ToolFinished); ok {
-			d.Done = endOf(e, text, asked)
+			d.Done = endOf(e, text, c.asked.all())
 		}
 	}
 	return d.keep(events)

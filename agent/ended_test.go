@@ -38,7 +38,7 @@ func TestEnded(t *testing.T) {
 		"no part of the text":  {stored(out, "other"), "other", "all of it\n", word.TimedOut},
 		"without measure":      {stored(event.ToolFinished{Verdict: sandbox.Verdict{Denials: many}}, text), text, text, word.Failed},
 		"an old item":          {kept(event.ToolFinished{}), text, text, word.Failed},
-		"a summary's tail":     {onlyDone(digest{Yes: []string{"x"}, Done: endOf(out, text, nil)}.stored()), text, "all of it", word.TimedOut},
+		"a summary's tail":     {onlyDone(digest{Denied: []string{"x"}, Done: endOf(out, text, nil)}.stored()), text, "all of it", word.TimedOut},
 		"damaged":              {json.RawMessage(`{"done":{"Before":-1}}`), text, text, word.Failed},
 		"beyond":               {json.RawMessage(`{"done":{"Outcome":"ok","Before":4294967295,"After":4294967295}}`), text, "", word.OK},
 	} {
@@ -66,7 +66,7 @@ func TestEnded(t *testing.T) {
 func TestEndOutlivesASummary(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{})
 	r.talk(t, 6, 800)
-	carried := digest{Yes: []string{"x"}, Denied: []string{"read /x"}, Done: endOf(event.ToolFinished{Outcome: word.OK}, "", nil)}.stored()
+	carried := digest{Denied: []string{"read /x"}, Done: endOf(event.ToolFinished{Outcome: word.OK}, "", nil)}.stored()
 	for i := range r.items {
 		r.items[i].Carried = carried
 	}

@@ -56,7 +56,7 @@ type toolCall struct {
 	result  model.Item
 	less    func(most int) string // shortens the result's text, see tools.Result; may be nil
 	output  string                // see tools.Result
-	yeses   yeses                 // what the user was asked and allowed for it
+	asked   askings               // every question about it
 	own     bool                  // the user runs it
 	facts   []string              // what codeagent states in its questions
 }
@@ -239,9 +239,6 @@ func (c *toolCall) put(ctx context.Context, q *approvals.Request) approvals.Answ
 	if reason == "" {
 		hooked = c.questioned(ctx, q)
 	}
-	if c.turn.agent.cfg.Attended {
-		q.Recall()
-	}
 	c.turn.agent.emit(requested(q))
 	if reason != "" {
 		return approvals.Answer{Decision: approvals.Reviewed, Reason: reason}
@@ -282,7 +279,6 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 		if d == approvals.Always {
 			e.Answer = word.AnswerAlways
 		}
-		c.yeses.note(allowed(q, ans, a.cfg.Gate.Mode()))
 	case refusal.Stop:
 		e.Answer = word.AnswerStopped
 	case ans.Decision == approvals.Unattended:
@@ -291,7 +287,7 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 	default:
 		e.Answer, e.Reason = word.AnswerDenied, refusal.Reason
 	}
-	c.yeses.note(nil, askedOfCall{requested(q), e})
+	c.asked.add(askedOfCall{requested(q), e})
 	a.answered(q, e)
 	if refused && refusal.Stop {
 		c.turn.stop(ErrStopped)
@@ -308,7 +304,7 @@ func (c *toolCall) refusedAtOnce(err error) {
 	q, a := refusal.Request, c.turn.agent
 	a.emit(requested(q))
 	e := event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: word.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint}
-	c.yeses.note(nil, askedOfCall{requested(q), e})
+	c.asked.add(askedOfCall{requested(q), e})
 	a.answered(q, e)
 	c.turn.refused(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }

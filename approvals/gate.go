@@ -74,11 +74,7 @@ type Options struct {
 	Save func(text string) ([]*rules.Rule, error)
 	// Refresh is called before each decision; it may drop rules (Ledger.DropRules). Nil: nothing.
 	Refresh func()
-	// Past calls each with the tool calls of earlier sessions of a folder, or of all folders for "".
-	// The latest call comes first. part reports that some calls were not read. Nil: no earlier calls
-	// are known.
-	Past func(folder string, each func(rules.Past)) (part bool)
-	Now  func() time.Time
+	Now     func() time.Time
 	// Fetch is what fetches may reach without an answer, in addition to Base.
 	Fetch []sandbox.HostPort
 	// Settings lists the settings that open something in Base and Fetch, for the ledger. It may be

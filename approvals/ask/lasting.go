@@ -1,8 +1,6 @@
 package ask
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"codeagent/approvals/decide"
@@ -10,9 +8,6 @@ import (
 	"codeagent/event/word"
 	"codeagent/sandbox"
 )
-
-// oftenYes is the number of earlier approvals after which the label of Always mentions them.
-const oftenYes = 3
 
 // Rules returns the narrowest rules that answer q, or why no rule should.
 func Rules(q Request, mode decide.Mode) (list []*rules.Rule, why string) {
@@ -57,20 +52,6 @@ func RulesText(list []*rules.Rule, project string) string {
 		b.Write(in.TOML())
 	}
 	return strings.TrimPrefix(b.String(), "\n")
-}
-
-// Recall adds what the rule would have answered in earlier sessions of the project. It reads
-// files.
-func (r *Request) Recall() {
-	if r.Lasting == nil {
-		return
-	}
-	var err error
-	if r.Lasting.Replay, err = r.Lasting.Check(r.Lasting.Project); err != nil || r.Lasting.Replay.Yeses < oftenYes {
-		return
-	}
-	i := slices.IndexFunc(r.Options, func(o Option) bool { return o.Decision == Always })
-	r.Options[i].Label += fmt.Sprintf(" (you said yes to this %d times)", r.Lasting.Replay.Yeses)
 }
 
 // toolRule returns the rule that answers a question about a call in the future, or why not.

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"codeagent/approvals/decide"
-	"codeagent/approvals/rules"
 	"codeagent/sandbox"
 )
 
@@ -119,11 +118,8 @@ type Answer struct {
 
 // Lasting is what the answer Always saves: the text of rules for rules.toml.
 type Lasting struct {
-	// Project is the text of rules for this project, Everywhere that for every folder.
-	Project, Everywhere string
-	// Replay counts the earlier calls that Project would have answered. Recall sets it.
-	Replay rules.Replay
-	// Check returns an error if text cannot be saved as the answer to this question. Otherwise it
-	// returns which earlier calls the text would have answered. It reads files.
-	Check func(text string) (rules.Replay, error) `json:"-"`
+	// Project is the text of rules for this project.
+	Project string
+	// Check returns an error if text cannot be saved as the answer to this question. It reads files.
+	Check func(text string) error `json:"-"`
 }

@@ -112,45 +112,6 @@ func TestAlways(t *testing.T) {
 	})
 }
 
-// TestAdviser: after three approvals of the same request the question says so. It also says which
-// refusals of earlier sessions the rule would have allowed.
-func TestAdviser(t *testing.T) {
-	t.Parallel()
-	u := newUser(t, "self", -1)
-	a := scripted.Reply{Calls: []scripted.Call{shellCall("echo x >> " + filepath.Join(u.home, "a"))}}
-	srv := serve(t, a, a, scripted.Reply{Text: "done"})
-	cmd := u.codeagent("exec", "--model", "test", "run it")
-	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
-	run1(t, cmd) // without a person it is refused, twice
-
-	for i := range 4 {
-		srv := serve(t, a, scripted.Reply{Text: "That was it."})
-		cmd := u.codeagent("--model", "test", "run it")
-		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
-		term := golden.Start(t, cmd, 160, 40)
-		if i < 3 {
-			term.WaitFor("always in this project")
-			if strings.Contains(term.Screen(), "said yes to this") {
-				t.Errorf("proposed after %d", i)
-			}
-			term.Write("\x191")
-			term.WaitFor("That was it.")
-			term.WaitGone("Working")
-			term.Write("\x04")
-			_ = term.WaitExit() // however it ends
-			continue
-		}
-		term.WaitFor("always in this project (you said yes to this 3 times)")
-		term.Write("\x193")
-		term.WaitFor("would also have allowed 2 earlier calls: write " + u.home + "/a")
-		term.Write("\r")
-		term.WaitFor("That was it.")
-	}
-	if data, err := os.ReadFile(filepath.Join(u.home, "a")); err != nil || string(data) != "x\nx\nx\nx\n" {
-		t.Errorf("a holds %q, %v", data, err)
-	}
-}
-
 // TestAlwaysForACommand: under untrusted the rule is for exactly the command.
 func TestAlwaysForACommand(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/approvals"
-	"codeagent/approvals/rules"
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
@@ -45,11 +44,11 @@ func press(q *Question, names ...string) (intent part.Intent) {
 func plain() approvals.Request {
 	return approvals.Request{ID: "q", Title: "make wants to write ~/x", Options: []approvals.Option{
 		{Key: "1", Decision: approvals.Once, Label: "this once"}, {Key: "3", Decision: approvals.Always, Label: "always"}, {Key: "n", Label: "no, because …"},
-	}, Lasting: &approvals.Lasting{Project: "project = '/w'\n", Check: func(text string) (rules.Replay, error) {
+	}, Lasting: &approvals.Lasting{Project: "project = '/w'\n", Check: func(text string) error {
 		if strings.Contains(text, "bad") {
-			return rules.Replay{}, errors.New("bad value")
+			return errors.New("bad value")
 		}
-		return rules.Replay{}, nil
+		return nil
 	}}}
 }
 

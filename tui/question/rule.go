@@ -20,7 +20,6 @@ type Rule struct {
 	keys    *keys.Table
 	width   int // of the text on the last drawing
 	days    int // until it expires, as set by a key; 0: no such line
-	replay  string
 	problem string
 	// checking: the text is being checked for saving.
 	checking bool
@@ -38,7 +37,7 @@ var expiries = []int{0, 1, 7, 30, 90}
 // openRule shows the rule of the answer "always".
 func (q *Question) openRule() {
 	l := q.request.Lasting
-	q.Rule = &Rule{Text: composer.New(), lasting: l, keys: q.keys, seen: map[string]bool{}, replay: l.Replay.String()}
+	q.Rule = &Rule{Text: composer.New(), lasting: l, keys: q.keys, seen: map[string]bool{}}
 	q.Rule.set(l.Project)
 }
 
@@ -74,21 +73,16 @@ func (r *Rule) read() bool {
 func (r *Rule) check(saving bool) (check func() error, done func(error) bool) {
 	text, at := r.Text.Value(), r.changes
 	r.checking = saving
-	found := ""
-	return func() error {
-			replay, err := r.lasting.Check(text)
-			found = replay.String()
-			return err
-		}, func(err error) bool {
-			if r.changes != at {
-				return false
-			}
-			r.checking, r.problem, r.replay = false, "", found
-			if err != nil {
-				r.problem, r.replay = err.Error(), ""
-			}
-			return err == nil
+	return func() error { return r.lasting.Check(text) }, func(err error) bool {
+		if r.changes != at {
+			return false
 		}
+		r.checking, r.problem = false, ""
+		if err != nil {
+			r.problem = err.Error()
+		}
+		return err == nil
+	}
 }
 
 // ToggleScope changes between this project and everywhere.
@@ -158,7 +152,7 @@ func (r *Rule) value(key string) string {
 func (r *Rule) view(t *paint.Theme, w, h int, home string, until []paint.Span) (rows, text []string, x, y int) {
 	r.width = max(w-6, 8)
 	foot := r.foot(t, w, home, until)
-	if len(foot) > max(h-2, 0) { // an error or a replay may be long: its beginning, above the keys
+	if len(foot) > max(h-2, 0) { // an error may be long: its beginning, above the keys
 		foot = append(foot[:max(h-3, 0)], foot[len(foot)-1])
 	}
 	whole := r.Text
@@ -170,7 +164,7 @@ func (r *Rule) view(t *paint.Theme, w, h int, home string, until []paint.Span) (
 	return append(rows, foot...), text, x + 4, y
 }
 
-// foot says what the rule is for, what it would have allowed, or what is wrong with it, and the keys.
+// foot says what the rule is for, or what is wrong with it, and the keys.
 func (r *Rule) foot(t *paint.Theme, w int, home string, until []paint.Span) []string {
 	row := func(label string, text paint.Span) []string {
 		return t.Hang(w-1, paint.Dim.Span("   "+label), paint.Flat([]paint.Span{text})...)
@@ -188,8 +182,6 @@ func (r *Rule) foot(t *paint.Theme, w int, home string, until []paint.Span) []st
 		out = append(out, row("", paint.Dim.Span("checking …"))...)
 	case r.problem != "":
 		out = append(out, row("▲ ", paint.Warn.Span(visible.Fact(r.problem)))...)
-	case r.replay != "":
-		out = append(out, row("", paint.Warn.Span(visible.Fact(r.replay)))...)
 	}
 	var hints []paint.Span
 	for _, h := range []struct {

@@ -2,18 +2,13 @@ package conversation
 
 import (
 	"context"
-	"encoding/json"
 	"io/fs"
 	"os"
-	"strings"
 	"sync"
 
-	"codeagent/agent"
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/hostfile"
-	"codeagent/model"
-	sessions "codeagent/session"
 )
 
 // saver returns the function that saves rules. It is nil if nobody can answer a question with
@@ -67,21 +62,4 @@ func (ses *Base) refresher() func() {
 			ses.Workspace.Runner.Revoke(l.Closing(closed))
 		}
 	}
-}
-
-// past calls each with the calls of earlier sessions.
-func (ses *Base) past(folder string, each func(rules.Past)) (part bool) {
-	return sessions.New(ses.Workspace.Paths.Sessions).Calls(folder, func(c model.ToolCall, result model.Item) {
-		if strings.Contains(c.Name, "__") {
-			return // of an MCP server: nothing in it concerns commands
-		}
-		var args struct {
-			Command string `json:"command"`
-		}
-		_ = json.Unmarshal([]byte(c.Arguments), &args) // on an error the command stays empty
-		p := rules.Past{Command: args.Command}
-		if p.Refused, p.Allowed = agent.Needs(result); p.Command != "" || len(p.Refused)+len(p.Allowed) > 0 {
-			each(p)
-		}
-	})
 }

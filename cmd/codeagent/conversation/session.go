@@ -222,7 +222,7 @@ func (ses *Base) openGate(s cli.Stdio, list []*rules.Rule, protect func(sandbox.
 	ws, o := ses.Workspace, ses.Options
 	hosts, sockets := ws.Grantable()
 	ses.Gate = approvals.NewGate(approvals.Options{
-		Rules: rules.Join(list, ses.project.Narrower), Save: ses.saver(), Refresh: ses.refresher(), Past: ses.past,
+		Rules: rules.Join(list, ses.project.Narrower), Save: ses.saver(), Refresh: ses.refresher(),
 		Mode: approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: hosts, GrantsSockets: sockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
