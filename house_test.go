@@ -90,6 +90,8 @@ var rooms = []room{
 	{path: "approvals/learn", floor: 1, imports: []string{"sandbox", "sandbox/named"}},
 	// The rules that answer before a person is asked: their file, and what they match.
 	{path: "approvals/rules", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "mvdan.cc/sh/v3/syntax"}},
+	// Rules of other tools, translated into rules.toml. Their files are hostile input.
+	{path: "approvals/rules/foreign", floor: 1, imports: []string{"approvals/rules", "internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "go.starlark.net/syntax"}},
 	// What hooks answer: hostile text, which may deny, ask and add words, and permit nothing.
 	{path: "hooks", floor: 1, imports: []string{"event", "internal/short", "internal/visible", "patch", "sandbox"}, pure: true},
 	// Which refusals programs survive: a file of codeagent's own, which only decides whether to ask.
@@ -230,7 +232,7 @@ var rooms = []room{
 	// The commands about the servers that codeagent uses: they change settings, mcpcmd serves.
 	{path: "cmd/codeagent/serverscmd", floor: 4, imports: []string{"approvals", "approvals/learn", "approvals/plain", "approvals/rules", "cmd/codeagent/cli", "cmd/codeagent/execcmd", "cmd/codeagent/extensions", "cmd/codeagent/learning", "cmd/codeagent/screen", "cmd/codeagent/servers", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "mcp/signin", "sandbox"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
-	{path: "cmd/codeagent/rulescmd", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "hostfile", "internal/short", "internal/visible"}},
+	{path: "cmd/codeagent/rulescmd", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "approvals/rules/foreign", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "hostfile", "internal/short", "internal/visible"}},
 	{path: "cmd/codeagent/doctor", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/providers", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "linuxsandbox", "sandbox"}},
 	{path: "cmd/codeagent/sandboxcmd", floor: 4, imports: []string{"approvals", "approvals/learn", "approvals/plain", "cmd/codeagent/cli", "cmd/codeagent/learning", "cmd/codeagent/workspace", "config", "exec", "internal/short", "internal/visible", "sandbox", "tools"}},
 	{path: "cmd/codeagent/sessionscmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/short", "internal/visible", "session", "undo"}},

@@ -25,6 +25,19 @@ func plainParts(line string) (parts [][]string, opaque string) {
 	return plainOf(ParseLine(line))
 }
 
+// Words returns the words of a line that is one program with literal words. Otherwise opaque says
+// what else the line contains.
+func Words(line string) (words []string, opaque string) {
+	parts, opaque := plainParts(line)
+	if opaque == "" && len(parts) != 1 {
+		opaque = "it is more than one program"
+	}
+	if opaque != "" {
+		return nil, opaque
+	}
+	return parts[0], ""
+}
+
 // plainOf is plainParts for a result of ParseLine.
 func plainOf(f *syntax.File, opaque string) (parts [][]string, _ string) {
 	if opaque != "" {

@@ -1,4 +1,4 @@
-// Package rulescmd is the command `codeagent rules`: it lists, tests, adds, adopts and
+// Package rulescmd is the command `codeagent rules`: it lists, tests, adds, imports, adopts and
 // removes rules, and says which rule decides about a command. It reads and writes rules.toml
 // through hostfile, and package approvals/rules judges. Start at New.
 package rulescmd
@@ -33,7 +33,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s, *f) },
 	}
-	cmd.AddCommand(newCheck(s, f), newAdd(s), newRemove(s), newAdopt(s, f), newTest(s), &cobra.Command{
+	cmd.AddCommand(newCheck(s, f), newAdd(s), newRemove(s), newAdopt(s, f), newTest(s), newImport(s), &cobra.Command{
 		Use: "list", Short: "List the rules", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s, *f) },
 	})
