@@ -88,6 +88,7 @@ var layout = []string{".git", "HEAD", "objects", "refs", "commondir", "gitdir: "
 // layoutKnowers may name them, as files or as whole rooms.
 var layoutKnowers = []permitted{
 	{"internal/git", "it is the one room that knows git's layout"},
+	{"internal/git/dotgit", "the part of it that the sandbox's helper links"},
 	{"sandbox/protect", "its table names what git runs and trusts, with a reason each"},
 	{"gitrun/gitrun.go", "HEAD is a revision in git's arguments"},
 	{"gitrun/diff.go", "HEAD is a revision in git's arguments"},

@@ -37,8 +37,9 @@ var rooms = []room{
 	// Texts, counts, sizes and times short enough for a line: one way for all rooms.
 	{path: "internal/short", pure: true},
 	// Git's layout and its settings: every room that looks for a repository, or into one, asks it.
-	{path: "internal/git", imports: []string{"sandbox/protect"}, pure: true},
-	{path: "sandbox", imports: []string{"internal/git", "sandbox/protect"}, pure: true},
+	{path: "internal/git", imports: []string{"internal/git/dotgit", "sandbox/protect"}, pure: true},
+	{path: "internal/git/dotgit", imports: []string{"sandbox/protect"}, pure: true},
+	{path: "sandbox", imports: []string{"internal/git/dotgit", "sandbox/protect"}, pure: true},
 	// What is protected, and why: one table and one answer for every room that judges a path.
 	{path: "sandbox/protect", pure: true},
 	// Names of files and hosts in a text. They decide which calls are held, and what a command lost.
@@ -81,7 +82,7 @@ var rooms = []room{
 	{path: "internal/picture", imports: []string{"model"}},
 
 	// Floor 1: judgement and hands.
-	{path: "approvals", floor: 1, imports: []string{"approvals/ask", "approvals/content", "approvals/decide", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/git", "internal/short", "sandbox", "sandbox/named"}},
+	{path: "approvals", floor: 1, imports: []string{"approvals/ask", "approvals/content", "approvals/decide", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/git/dotgit", "internal/short", "sandbox", "sandbox/named"}},
 	// What is decided about an action, by a value: no lock, no clock, no file.
 	{path: "approvals/decide", floor: 1, imports: []string{"approvals/ledger", "approvals/rules", "event", "internal/short", "internal/visible", "sandbox", "sandbox/named"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
 	// A question as data: its title, warnings and options.
@@ -128,7 +129,7 @@ var rooms = []room{
 	// Calls of Linux that several rooms of linuxsandbox make alike.
 	{path: "linuxsandbox/kernel"},
 	// Answers the calls that the filter asks about, below it what has arrows one way.
-	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/git", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/git", "internal/git/dotgit", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
 	// The log of its denials, and of the programs that met them.
 	{path: "linuxsandbox/broker/evidence", floor: 1, imports: []string{"sandbox", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel"}},
 	// Handlers that know neither its judge nor each other.
@@ -151,7 +152,7 @@ var rooms = []room{
 	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "sandbox/named", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
 	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "internal/git", "sandbox"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
-	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/git", "internal/linereader", "internal/short", "sandbox"}},
+	{path: "undo", floor: 1, imports: []string{"exec/worker", "hostfile", "internal/git", "internal/git/dotgit", "internal/linereader", "internal/short", "sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"internal/short", "model"}},
 	{path: "model/chat", floor: 1, imports: []string{"model", "model/wire", "internal/partial"}},
 	{path: "model/responses", floor: 1, imports: []string{"model", "model/wire"}},
@@ -393,7 +394,7 @@ var slow = []door{
 // helperRooms are all rooms that the helper links: what is in them runs before a
 // command's first instruction, and is reviewed for that.
 var helperRooms = []string{
-	helperProgram, "internal/fileworker", "internal/git", "sandbox", "sandbox/protect",
+	helperProgram, "internal/fileworker", "internal/git/dotgit", "sandbox", "sandbox/protect",
 	"linuxsandbox/control", "linuxsandbox/filter", "linuxsandbox/keeper", "linuxsandbox/kernel", "linuxsandbox/spec",
 }
 

@@ -11,7 +11,7 @@ import (
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/event/word"
-	"codeagent/internal/git"
+	"codeagent/internal/git/dotgit"
 	"codeagent/sandbox"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -231,7 +231,7 @@ func (g *Gate) sessionChanges(a Action) (out []string) {
 	changes, all := g.opts.Content.Changed(0)
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c content.Change) bool {
 		exists, _ := g.ledger.at.entry(c.Path)
-		entry, _ := git.Cut(c.Path)
+		entry, _ := dotgit.Cut(c.Path)
 		return !exists || entry != ""
 	})
 	names := namedPaths(a)

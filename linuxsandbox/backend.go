@@ -92,8 +92,8 @@ func New(o Options) (*Backend, error) {
 	helper := sync.OnceValues(o.openHelper)
 	b := &Backend{helper: helper, exe: exe, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup}, groups: new(groups), guards: map[string]*guard{}, holders: map[string]*holder{}}
 	b.brokers.Files = new(broker.Files)
+	go helper() // ends by itself; at exit the kernel closes what nobody closed
 	if !o.Ahead {
-		go helper() // ends by itself; at exit the kernel closes what nobody closed
 		return b, nil
 	}
 	ahead := sync.OnceValues(func() (firstKeeper, error) { return b.openSession(false) }) // before anything is known of the command

@@ -4,7 +4,7 @@ import (
 	"path"
 	"slices"
 
-	"codeagent/internal/git"
+	"codeagent/internal/git/dotgit"
 )
 
 // Root is one directory or file of a policy, as a canonical absolute path.
@@ -53,7 +53,7 @@ func (p Policy) roots(yield func(Root) bool) {
 		switch {
 		case r.Path == p.Temp:
 			continue // it comes below
-		case r.Git && path.Base(r.Path) == git.Objects:
+		case r.Git && path.Base(r.Path) == dotgit.Objects:
 			r.Origin = FromObjects
 		case r.Git:
 			r.Origin = FromGit

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"codeagent/internal/git"
+	"codeagent/internal/git/dotgit"
 )
 
 // suggestionInput is the input of a suggestion: the policy, the user's home folder, the words of the
@@ -83,7 +83,7 @@ func (s suggestionInput) places(d Denial) []string {
 	dir, base := path.Split(d.Target)
 	dir = path.Clean(dir)
 	cache, cached := CacheOf(d.Target)
-	entry, below := git.Cut(d.Target)
+	entry, below := dotgit.Cut(d.Target)
 	switch {
 	case d.Kind == KindWrite && d.Operation == "bind": // a file with that name would block bind
 		return []string{dir}

@@ -3,7 +3,7 @@ package undo
 import (
 	"time"
 
-	"codeagent/internal/git"
+	"codeagent/internal/git/dotgit"
 )
 
 // When a call is settled, the history counts the files that the call deleted or overwrote and that
@@ -34,7 +34,7 @@ func (g *gone) note(s *History, p string, before, was, is *state) {
 	if is.Kind == file && !same && is.Links == 1 {
 		put(&g.came, is.content(), is.born == 0 || is.born >= s.turn().since)
 	}
-	if _, inGit := git.Cut(p); was.Kind != file || before.Kind != file || !s.made[was.inode()].IsZero() || inGit != "" {
+	if _, inGit := dotgit.Cut(p); was.Kind != file || before.Kind != file || !s.made[was.inode()].IsZero() || inGit != "" {
 		return
 	}
 	switch kept := before.Kept != nil || before.Size == 0; {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"codeagent/internal/git"
+	"codeagent/internal/git/dotgit"
 	"codeagent/sandbox"
 )
 
@@ -275,7 +275,7 @@ func (f *found) add(p string, was, is *state) {
 	case f.below(p):
 		return
 	}
-	if entry, below := git.Cut(p); below != "" { // of no use to a reader
+	if entry, below := dotgit.Cut(p); below != "" { // of no use to a reader
 		f.cover(entry)
 		f.Add(sandbox.Change{Path: entry + "/", Kind: sandbox.Updated})
 		return

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/internal/git/dotgit"
 	"codeagent/sandbox/protect"
 )
 
@@ -14,9 +15,9 @@ import (
 // makes an exception: there another spelling stays closed.
 const (
 	// Entry is where git looks for a repository in a folder.
-	Entry = ".git"
+	Entry = dotgit.Name
 	// Head, Objects and Refs are in each repository, Logs are the reflogs.
-	Head, Objects, Refs, Logs = "HEAD", "objects", "refs", "logs"
+	Head, Objects, Refs, Logs = "HEAD", dotgit.Objects, "refs", "logs"
 	// Packed are refs that have no file of their own.
 	Packed = "packed-refs"
 	// Commondir names, in the git directory of a worktree, the one of its repository, and Gitdir its .git
@@ -78,17 +79,7 @@ func Target(text string) (target string, ok bool) { return strings.CutPrefix(Lin
 func Line(text string) string { return strings.TrimRight(text, "\r\n") }
 
 // IsEntry reports whether an entry called name is where git looks for a repository.
-func IsEntry(name string) bool { return protect.Fold(name) == Entry }
-
-// Cut returns the first .git entry on an absolute path, and what follows it; "" and "" for none.
-func Cut(name string) (entry, below string) {
-	parts := strings.Split(name, "/")
-	i := slices.IndexFunc(parts, IsEntry)
-	if i < 0 {
-		return "", ""
-	}
-	return strings.Join(parts[:i+1], "/"), strings.Join(parts[i+1:], "/")
-}
+func IsEntry(name string) bool { return dotgit.Is(name) }
 
 // Position returns the git directory that keeps one at dir, and in which of its folders: Modules or
 // Worktrees. For any other place position is "".

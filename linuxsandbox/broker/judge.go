@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"codeagent/internal/git"
+	"codeagent/internal/git/dotgit"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -234,7 +235,7 @@ func (j *judge) made(s pathwalk.Spot) {
 		own.bring(s) // a person has allowed it here
 	}
 	_, position := git.Position(s.Full())
-	_, inGit := git.Cut(s.Path)
+	_, inGit := dotgit.Cut(s.Path)
 	switch {
 	case j.protection.isTemporary(s.Path):
 	case locks(s.Full()):
