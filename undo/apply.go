@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -26,7 +25,6 @@ type Files interface {
 	Mkdir(path string, mode fs.FileMode, parents bool) error
 	Chmod(path string, mode fs.FileMode, now worker.Expect) error
 	Remove(path string, now worker.Expect) error
-	Rename(from, to string, replace bool) error
 }
 
 // expect returns the condition that the entry s must still meet to be changed.
@@ -76,7 +74,6 @@ func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 		return Report{}, fmt.Errorf("undo: %w", err) // what is done must be recorded
 	}
 	a := &restoration{ctx: ctx, files: files, plan: p, failed: map[string]error{}, done: map[string]bool{}, opened: map[string]uint32{}}
-	defer a.look.close()
 	a.all()
 	report := a.report()
 	if err := context.Cause(ctx); err != nil {
@@ -117,16 +114,12 @@ func (p *Plan) back(r Report) []record {
 		left[l.Path] = true // of one path, the permissions may be restored and the content not
 	}
 	var out []record
-	note := func(path string) {
-		if path != "" && !left[path] {
-			b := about(kindBack, path, nil)
+	for _, step := range r.Done {
+		if !left[step.Path] {
+			b := about(kindBack, step.Path, nil)
 			b.At = p.kept.last
 			out = append(out, b)
 		}
-	}
-	for _, step := range r.Done {
-		note(step.from)
-		note(step.Path)
 	}
 	return out
 }
@@ -156,7 +149,6 @@ type restoration struct {
 	ctx   context.Context
 	files Files
 	plan  *Plan
-	look  walker
 
 	failed map[string]error
 	done   map[string]bool
@@ -174,11 +166,9 @@ func (a *restoration) all() {
 	remove := func(s Step) error { return a.files.Remove(s.Path, expect(s.now)) }
 	a.each(steps, func(s Step) bool { return s.now.Kind == folder && s.now.Mode&0o700 != 0o700 },
 		func(s Step) error { return a.openFolder(s.Path, s.now.Mode) })
-	a.openAround(steps)
 	a.each(deepFirst, func(s Step) bool { return s.goes() && s.now.Kind != folder }, remove)
 	a.each(steps, func(s Step) bool { return s.comes(folder) },
 		func(s Step) error { return a.files.Mkdir(s.Path, fs.FileMode(s.before.Mode|0o700), true) })
-	a.each(steps, func(s Step) bool { return s.from != "" }, a.move)
 	a.each(deepFirst, func(s Step) bool { return s.goes() && s.now.Kind == folder }, remove)
 	a.each(steps, func(s Step) bool { return s.comes(link) },
 		func(s Step) error {
@@ -195,20 +185,11 @@ func (a *restoration) all() {
 // goes reports whether the present entry is removed first. A file that becomes another file
 // is replaced instead.
 func (s Step) goes() bool {
-	return s.Do != Mode && s.from == "" && s.now.Kind != absent && !(s.before.Kind == file && s.now.Kind == file)
+	return s.Do != Mode && s.now.Kind != absent && !(s.before.Kind == file && s.now.Kind == file)
 }
 
 // comes reports whether an entry of kind k is made or replaced.
-func (s Step) comes(k kind) bool { return s.Do != Mode && s.from == "" && s.before.Kind == k }
-
-// move moves a file that the turn had moved back.
-func (a *restoration) move(s Step) error {
-	err := a.files.Rename(s.from, s.Path, false)
-	if err == nil && s.now.Mode != s.before.Mode {
-		err = a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), expect(s.now))
-	}
-	return err
-}
+func (s Step) comes(k kind) bool { return s.Do != Mode && s.before.Kind == k }
 
 // each calls do for each step that is selects, unless an earlier part of the step failed.
 func (a *restoration) each(steps []Step, is func(Step) bool, do func(Step) error) {
@@ -238,27 +219,6 @@ func (a *restoration) put(s Step) error {
 	}
 	_, err = a.files.Put(s.Path, content, fs.FileMode(mode), expect(now))
 	return err
-}
-
-// openAround makes folders writable in which entries are created or removed, if the turn
-// changed their permissions: the turn could write them too. Folders that somebody else
-// closed stay closed.
-func (a *restoration) openAround(steps []Step) {
-	for _, s := range steps {
-		if s.Do == Mode || a.ctx.Err() != nil {
-			continue
-		}
-		for _, p := range []string{s.Path, s.from} {
-			in := path.Dir(p)
-			h := a.plan.kept.paths[in]
-			if p == "" || h == nil || h.before.Kind != folder {
-				continue
-			}
-			if now, err := a.look.look(in); err == nil && now.Kind == folder {
-				_ = a.openFolder(in, now.Mode) // a failure shows up in the later steps
-			}
-		}
-	}
 }
 
 // openFolder gives codeagent the permissions to list, search and change a folder.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -45,9 +44,8 @@ type turn struct {
 	dir    string
 	log    *os.File
 	told   bool     // the log contains more
-	small  *os.File // the small contents, one after the other
+	stored *os.File // the contents, one after the other
 	atEnd  int64    // the position of the next one
-	files  int64    // number of contents with a file of their own
 	bytes  int64    // of all contents; the log is not included
 	ended  bool
 	broken error // why the folder could not be made
@@ -57,13 +55,11 @@ func newTurn(s *History, title string) *turn {
 	return &turn{history: s, title: title, began: s.store.now(), since: fileClock(), entries: map[string]*entry{}, linked: map[inode]state{}}
 }
 
-// smallFile is the size up to which contents share a file: half of the files that a command
-// changes are smaller than a disk block, and a file for each would take more space.
-const smallFile = 128 << 10
-
 const (
-	logName   = "log.jsonl"
-	smallName = "small"
+	logName = "log.jsonl"
+	// storedName holds all contents: half of the files that a command changes are smaller than a
+	// disk block, and a file for each would take more space. Earlier versions of codeagent stored large ones apart.
+	storedName = "small"
 )
 
 // ready makes the turn's folder, or opens its log again. mu is held.
@@ -144,7 +140,7 @@ func (t *turn) close() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, f := range []**os.File{&t.log, &t.small} {
+	for _, f := range []**os.File{&t.log, &t.stored} {
 		if *f != nil {
 			(*f).Close()
 			*f = nil
@@ -167,13 +163,7 @@ func (t *turn) keepFile(dir int, name string, s *state) (why string) {
 	if !t.spend(s.Size) {
 		return "the turn changed over " + short.Size(b.turn)
 	}
-	if s.Size <= smallFile {
-		err = t.keepSmall(f, s)
-	} else {
-		err = t.keepLarge(f, s)
-	}
-	if err != nil {
-		s.Kept = nil
+	if err := t.store(f, s); err != nil {
 		return reason(err)
 	}
 	return ""
@@ -192,67 +182,30 @@ func (t *turn) spend(n int64) bool {
 	return true
 }
 
-func (t *turn) keepSmall(f *os.File, s *state) error {
-	data := make([]byte, s.Size+1)
-	n, err := io.ReadFull(f, data)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return err
-	}
-	if int64(n) != s.Size {
-		return errReplaced
-	}
-	data = data[:n]
-	digest := sha256.Sum256(data)
-	s.Sum = digest[:]
+// store appends the content of f, and sets where it is.
+func (t *turn) store(f *os.File, s *state) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.ready(); err != nil {
 		return err
 	}
-	if t.small == nil {
-		if t.small, err = hostfile.OpenFile(filepath.Join(t.dir, smallName), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+	if t.stored == nil {
+		var err error
+		if t.stored, err = hostfile.OpenFile(filepath.Join(t.dir, storedName), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 			return err
 		}
 	}
-	// atEnd moves only after a complete content: the next one overwrites an incomplete one.
-	if _, err := t.small.WriteAt(data, t.atEnd); err != nil {
-		return err
-	}
-	s.Kept = &place{At: t.atEnd}
-	t.atEnd += s.Size
-	return nil
-}
-
-func (t *turn) keepLarge(f *os.File, s *state) error {
-	t.mu.Lock()
-	err := t.ready()
-	t.files++
-	number := t.files
-	t.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	to, err := hostfile.OpenFile(filepath.Join(t.dir, strconv.FormatInt(number, 10)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	s.Kept = &place{File: number}
-	if clone(to, f) == nil {
-		if info, err := to.Stat(); err == nil && info.Size() == s.Size {
-			return nil
-		}
-		return errReplaced
-	}
 	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(to, h), io.LimitReader(f, s.Size+1))
+	n, err := io.Copy(io.MultiWriter(io.NewOffsetWriter(t.stored, t.atEnd), h), io.LimitReader(f, s.Size+1))
 	if err == nil && n != s.Size {
 		err = errReplaced
 	}
 	if err != nil {
-		return errors.Join(err, hostfile.Remove(to.Name()))
+		return err
 	}
-	s.Sum = h.Sum(nil)
+	// atEnd moves only after a complete content: the next one overwrites an incomplete one.
+	s.Sum, s.Kept = h.Sum(nil), &place{At: t.atEnd}
+	t.atEnd += s.Size
 	return nil
 }
 

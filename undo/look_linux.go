@@ -1,16 +1,6 @@
 package undo
 
-import (
-	"os"
-
-	"golang.org/x/sys/unix"
-)
-
-// clone copies from to the empty file to by reference, if the file system supports it (btrfs,
-// XFS, bcachefs).
-func clone(to, from *os.File) error {
-	return unix.IoctlFileClone(int(to.Fd()), int(from.Fd()))
-}
+import "golang.org/x/sys/unix"
 
 // birth returns the creation time of the file in nanoseconds, or 0 if the file system does not
 // report it. No program can set that time.

@@ -43,14 +43,12 @@ type Step struct {
 	before, now state
 	// content and mode say what is restored of a file or folder that stays.
 	content, mode bool
-	// from is the present path of a file that must be moved back; empty if it was not moved.
-	from string
 }
 
 // InFolder reports whether the step changes the folder of the path, and not only the entry
 // itself: a permission for its name alone is enough to write or make a file.
 func (s Step) InFolder() bool {
-	return s.Do != Mode && (s.from != "" || s.before.Kind != file || s.now.Kind != file && s.now.Kind != absent)
+	return s.Do != Mode && (s.before.Kind != file || s.now.Kind != file && s.now.Kind != absent)
 }
 
 // Skip is one path that undoing leaves as it is, and why.
@@ -87,8 +85,6 @@ type Plan struct {
 
 	number int
 	kept   *kept
-	// lost are files whose content is neither on disk nor recorded.
-	lost []Step
 	// later are the paths of later turns that were skipped.
 	later map[string]bool
 	// last is the highest number of a turn.
@@ -265,49 +261,20 @@ func (s *History) plan(k *kept, later map[string]bool, may func(Step) string) *P
 		}
 		if j.notKept != "" {
 			p.NotKept = append(p.NotKept, Skip{name, j.notKept})
-			if h.before.Kind == file {
-				p.lost = append(p.lost, Step{Path: name, Do: Recreate, Type: string(file), before: h.before, now: now})
-			}
+			incomplete = incomplete || h.before.Kind == file
 		}
 		if step != nil {
 			step.Path = name
 			p.Steps = append(p.Steps, *step)
 		}
 	}
-	p.moveBack()
-	if len(p.lost) > 0 || incomplete {
+	if incomplete {
 		p.spareFiles()
 	}
 	p.closeSteps(may)
 	p.spareFolders(&w)
 	slices.SortFunc(p.Conflicts, byPath)
 	return p
-}
-
-// moveBack finds files that were moved and whose content is not recorded, and plans to move
-// them back.
-func (p *Plan) moveBack() {
-	made := map[inode]int{}
-	for i, s := range p.Steps {
-		if s.Do == Remove && s.now.Kind == file {
-			made[s.now.inode()] = i
-		}
-	}
-	moved, back := map[string]bool{}, map[string]bool{}
-	p.lost = slices.DeleteFunc(p.lost, func(l Step) bool {
-		i, ok := made[l.before.inode()]
-		if !ok || l.now.Kind != absent || p.Steps[i].now.Size != l.before.Size || p.Steps[i].now.Mtime != l.before.Mtime {
-			return false
-		}
-		delete(made, l.before.inode())
-		l.from, l.now = p.Steps[i].Path, p.Steps[i].now
-		moved[l.from], back[l.Path] = true, true
-		p.Steps = append(p.Steps, l)
-		return true
-	})
-	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return moved[s.Path] })
-	slices.SortFunc(p.Steps, func(a, b Step) int { return strings.Compare(a.Path, b.Path) })
-	p.NotKept = slices.DeleteFunc(p.NotKept, func(l Skip) bool { return back[l.Path] })
 }
 
 // spareFiles keeps files that the turn made if it also destroyed content that is not
@@ -327,11 +294,6 @@ func (p *Plan) spareFiles() {
 func (p *Plan) closeSteps(may func(Step) string) {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
 		why := may(s)
-		if why == "" && s.from != "" {
-			from := s
-			from.Path = s.from
-			why = may(from)
-		}
 		if why != "" {
 			p.Closed = append(p.Closed, Obstacle{s, why})
 		}
@@ -343,11 +305,8 @@ func (p *Plan) closeSteps(may func(Step) string) {
 func (p *Plan) spareFolders(w *walker) {
 	gone := map[string]bool{}
 	spared := map[string]bool{}
-	for _, s := range p.Steps {
-		gone[s.from] = true
-	}
 	for _, s := range slices.Backward(p.Steps) { // a folder comes after its content
-		if s.from != "" || s.Do == Mode || s.now.Kind == absent || s.now.Kind == s.before.Kind {
+		if s.Do == Mode || s.now.Kind == absent || s.now.Kind == s.before.Kind {
 			continue
 		}
 		// One name more than gone has is enough. If listing fails, removing reports the error.
@@ -370,7 +329,7 @@ func (k *kept) content(s state) ([]byte, error) {
 	if s.Kept == nil {
 		return nil, errDamaged
 	}
-	name := smallName
+	name := storedName
 	if s.Kept.File > 0 {
 		name = strconv.FormatInt(s.Kept.File, 10)
 	}

@@ -50,16 +50,16 @@ func FuzzLog(f *testing.F) {
 func TestDamagedContent(t *testing.T) {
 	for name, damage := range map[string]func(b *bench, dir string) error{
 		"changed": func(b *bench, dir string) error {
-			return os.WriteFile(filepath.Join(dir, smallName), []byte("dlo"), 0o600)
+			return os.WriteFile(filepath.Join(dir, storedName), []byte("dlo"), 0o600)
 		},
-		"short": func(b *bench, dir string) error { return os.Truncate(filepath.Join(dir, smallName), 1) },
-		"gone":  func(b *bench, dir string) error { return os.Remove(filepath.Join(dir, smallName)) },
+		"short": func(b *bench, dir string) error { return os.Truncate(filepath.Join(dir, storedName), 1) },
+		"gone":  func(b *bench, dir string) error { return os.Remove(filepath.Join(dir, storedName)) },
 		"a link": func(b *bench, dir string) error {
 			b.user("decoy", "old")
-			if err := os.Remove(filepath.Join(dir, smallName)); err != nil {
+			if err := os.Remove(filepath.Join(dir, storedName)); err != nil {
 				return err
 			}
-			return os.Symlink(b.at("decoy"), filepath.Join(dir, smallName))
+			return os.Symlink(b.at("decoy"), filepath.Join(dir, storedName))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 // TestUndo: undo restores everything that one turn does to files.
 func TestUndo(t *testing.T) {
-	big := strings.Repeat("0123456789abcdef", smallFile/8)
+	big := strings.Repeat("0123456789abcdef", 16<<10)
 	for name, do := range map[string]func(b *bench){
 		"change":                func(b *bench) { b.write("a", "new") },
 		"change a large one":    func(b *bench) { b.write("big", "small") },

@@ -82,7 +82,7 @@ func TestWatchedOnce(t *testing.T) {
 		b.watched(func() { b.user("a", "0123456789") })
 		b.ses.End()
 	}
-	if is, err := os.Stat(filepath.Join(b.ses.folder(3), smallName)); err != nil || is.Size() != 10 {
+	if is, err := os.Stat(filepath.Join(b.ses.folder(3), storedName)); err != nil || is.Size() != 10 {
 		t.Errorf("the third turn keeps %d bytes, want those of one file: %v", is.Size(), err)
 	}
 	b.ses.Begin("")

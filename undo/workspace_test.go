@@ -167,7 +167,6 @@ func (hands) Put(path string, content []byte, mode fs.FileMode, now worker.Expec
 func (hands) Symlink(path, target string, _ worker.Expect) error   { return os.Symlink(target, path) }
 func (hands) Mkdir(path string, mode fs.FileMode, _ bool) error    { return os.MkdirAll(path, mode) }
 func (hands) Chmod(p string, m fs.FileMode, _ worker.Expect) error { return os.Chmod(p, m) }
-func (hands) Rename(from, to string, _ bool) error                 { return os.Rename(from, to) }
 func (hands) Remove(path string, _ worker.Expect) error            { return os.Remove(path) }
 
 // tree is all of a folder: type, permissions and content of each entry.

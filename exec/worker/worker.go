@@ -33,14 +33,13 @@ type (
 
 // Kinds of errors; see the worker's own constants.
 const (
-	Refused     = fileworker.Refused
-	Absent      = fileworker.Absent
-	Changed     = fileworker.Changed
-	IsFolder    = fileworker.IsFolder
-	NotFolder   = fileworker.NotFolder
-	IsSymlink   = fileworker.IsSymlink
-	Special     = fileworker.Special
-	CrossDevice = fileworker.CrossDevice
+	Refused   = fileworker.Refused
+	Absent    = fileworker.Absent
+	Changed   = fileworker.Changed
+	IsFolder  = fileworker.IsFolder
+	NotFolder = fileworker.NotFolder
+	IsSymlink = fileworker.IsSymlink
+	Special   = fileworker.Special
 )
 
 // Client reads and changes files inside the sandbox. It may be used from several

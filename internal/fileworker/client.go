@@ -110,12 +110,6 @@ func (c *Client) Remove(path string, e Expect) error {
 	return err
 }
 
-// Rename moves from to to. Unless replace is set, to must not exist.
-func (c *Client) Rename(from, to string, replace bool) error {
-	_, err := c.ask(&request{op: opRename, path: from, to: to, flag: replace})
-	return err
-}
-
 // Mkdir makes a folder (mode 0: 0777 less the umask). With parents it also makes the
 // missing folders above, and an existing folder is not an error.
 func (c *Client) Mkdir(path string, mode fs.FileMode, parents bool) error {

@@ -25,8 +25,6 @@ const (
 	IsSymlink Kind = "is-symlink"
 	// Special: a FIFO, a socket or a device.
 	Special Kind = "special"
-	// CrossDevice: a move between these two folders is not possible (EXDEV).
-	CrossDevice Kind = "cross-device"
 	// Invalid: the request itself is invalid (path, pattern, size).
 	Invalid Kind = "invalid"
 	// Torn: the system failed after part of the content was written into the file.
@@ -37,7 +35,7 @@ const (
 
 // Error is the failure of an operation. It crosses the pipe unchanged.
 type Error struct {
-	// Op is "stat", "read", "list", "write", "remove", "rename", "mkdir", "grep",
+	// Op is "stat", "read", "list", "write", "remove", "mkdir", "grep",
 	// "put", "chmod" or "symlink".
 	Op   string
 	Path string
@@ -97,7 +95,6 @@ var errnoTable = []struct {
 	{syscall.EISDIR, "EISDIR", IsFolder},
 	{syscall.ENOTDIR, "ENOTDIR", NotFolder},
 	{syscall.ELOOP, "ELOOP", IsSymlink},
-	{syscall.EXDEV, "EXDEV", CrossDevice},
 	{syscall.ENAMETOOLONG, "ENAMETOOLONG", Invalid},
 	{syscall.EINVAL, "EINVAL", Failed},
 	{syscall.EBUSY, "EBUSY", Failed},

@@ -55,8 +55,6 @@ func perform(q *request) *answer {
 		a.info, err = writeFile(q.path, q.data, q.mode, q.expect)
 	case opRemove:
 		err = remove(q.path, q.expect)
-	case opRename:
-		err = rename(q.path, q.to, q.flag)
 	case opMkdir:
 		err = mkdir(q.path, q.mode, q.flag)
 	case opReadMany:

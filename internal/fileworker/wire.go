@@ -174,7 +174,6 @@ const (
 	opList     = "list"
 	opWrite    = "write"
 	opRemove   = "remove"
-	opRename   = "rename"
 	opMkdir    = "mkdir"
 	opReadMany = "grep"
 	opPut      = "put"
@@ -190,7 +189,7 @@ type request struct {
 	offset, limit int64
 	mode          fs.FileMode
 	expect        Expect
-	// flag is "replace" for rename and "parents" for mkdir.
+	// flag is "parents" for mkdir.
 	flag bool
 	data []byte
 }
