@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 
@@ -135,6 +137,9 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 			r.foreign.Store(&kind)
 		}
 		resp.Body = &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}
+		if stream {
+			resp.Body = &events{Closer: resp.Body, lines: bufio.NewReader(resp.Body)}
+		}
 	}
 	return resp, nil
 }
@@ -212,21 +217,52 @@ func (b *body) Read(p []byte) (int, error) {
 	messages := 0
 	if b.stream {
 		messages = bytes.Count(got, []byte("\n")) / 2 // an event has two at least
-	} else if b.read += n; b.read > maxLine {
-		return 0, fmt.Errorf("its answer has more than %d MiB", maxLine>>20)
 	}
 	for part := range bytes.Lines(got) {
+		if b.read += len(part); b.read > maxLine {
+			return 0, fmt.Errorf("its answer has more than %d MiB", maxLine>>20)
+		}
 		if b.depth.Over(part) {
 			return 0, fmt.Errorf("its answer nests deeper than %d", rpc.MaxDepth)
 		}
 		if b.stream && part[len(part)-1] == '\n' { // a line of an event is JSON by itself
-			b.depth = rpc.Nesting{}
+			b.read, b.depth = 0, rpc.Nesting{}
 		}
 	}
 	if stopped := wait(b.ctx, b.round.rate.take(time.Now(), n, messages)); stopped != nil {
 		return 0, stopped
 	}
 	return n, err
+}
+
+// events is a stream in which each question's form says the order of its fields.
+type events struct {
+	io.Closer
+	lines *bufio.Reader // of a body, which bounds them
+	rest  []byte
+	err   error
+}
+
+// Read is part of io.Reader.
+func (e *events) Read(p []byte) (int, error) {
+	for len(e.rest) == 0 && e.err == nil {
+		if e.rest, e.err = e.lines.ReadBytes('\n'); !bytes.Contains(e.rest, []byte("elicitation/create")) {
+			continue
+		}
+		data, ok := bytes.CutPrefix(e.rest, []byte("data:"))
+		if m, err := jsonrpc.DecodeMessage(data); ok && err == nil {
+			inOrder(m)
+			if data, err = jsonrpc.EncodeMessage(m); err == nil {
+				e.rest = fmt.Appendf(nil, "data: %s\n", data)
+			}
+		}
+	}
+	if len(e.rest) == 0 {
+		return 0, e.err
+	}
+	n := copy(p, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
 }
 
 // cause is why a request was not answered, if err says that. It leaves out the address, which may hold
