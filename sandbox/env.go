@@ -24,13 +24,13 @@ const (
 // Env is the policy for a command's environment. Variables whose names look like secrets are
 // dropped unless Include names them exactly.
 type Env struct {
-	Inherit EnvInherit `json:"inherit,omitempty"`
+	Inherit EnvInherit
 	// Include adds variables by exact name, including secrets.
-	Include []string `json:"include,omitempty"`
+	Include []string
 	// Exclude drops variables by glob, after Include.
-	Exclude []string `json:"exclude,omitempty"`
+	Exclude []string
 	// Set are variables that the command always gets.
-	Set map[string]string `json:"set,omitempty"`
+	Set map[string]string
 }
 
 // coreVariables are what programs need to find their files, user, language and terminal.

@@ -18,35 +18,35 @@ import (
 // it only through With, which only the approvals room may call.
 type Policy struct {
 	// Read lists the readable roots. Empty means everything except DenyRead and DenyGlobs.
-	Read []Root `json:"read,omitempty"`
+	Read []Root
 	// Write lists the writable roots. A write root is readable too.
-	Write []Root `json:"write,omitempty"`
+	Write []Root
 	// WasWrite are write roots that OnlyRead made read-only. For root they retain the right to read
 	// another user's files, as in a command that writes there.
-	WasWrite []Root `json:"was_write,omitempty"`
+	WasWrite []Root
 	// ProtectedNames is read-only even inside a write root. Names that do not exist yet cannot be
 	// created.
-	Protected ProtectedNames `json:"protected,omitzero"`
+	Protected ProtectedNames
 	// DenyRead lists absolute paths that a command may neither read nor write. They are literal,
 	// whatever characters they contain. A directory covers everything in it.
-	DenyRead []string `json:"deny_read,omitempty"`
+	DenyRead []string
 	// DenyGlobs lists path patterns ("**/.env") that a command may neither read nor write.
-	DenyGlobs []string `json:"deny_globs,omitempty"`
-	Network   Network  `json:"network,omitzero"`
+	DenyGlobs []string
+	Network   Network
 	// Sockets lists the socket paths that the user granted.
-	Sockets []string `json:"sockets,omitempty"`
-	Limits  Limits   `json:"limits,omitzero"`
-	Env     Env      `json:"env,omitzero"`
+	Sockets []string
+	Limits  Limits
+	Env     Env
 	// Temp is the session's private folder for temporary files. It is writable, and TMPDIR names
 	// it. Empty means none.
-	Temp string `json:"temp,omitempty"`
+	Temp string
 	// SharedTemp also makes the system's shared /tmp writable. It is always a Weakness.
-	SharedTemp bool `json:"shared_temp,omitempty"`
+	SharedTemp bool
 	// Revision is the Number of the last Closing that the policy takes into account.
-	Revision int `json:"revision,omitempty"`
+	Revision int
 	// Unconfined runs the command outside every sandbox (danger-full-access, or a granted
 	// escalation). All fields except Env and Limits are then unused.
-	Unconfined bool `json:"unconfined,omitempty"`
+	Unconfined bool
 }
 
 // HostsOf returns the texts of hosts, in the form that ParseHostPort reads.
@@ -60,18 +60,18 @@ func HostsOf(hosts []HostPort) (texts []string) {
 // ProtectedNames names what stays read-only inside the write roots.
 type ProtectedNames struct {
 	// Paths are canonical and absolute; everything below them is protected too.
-	Paths []string `json:"paths,omitempty"`
+	Paths []string
 	// Names are relative ("hooks", ".vscode/tasks.json") and apply at any depth inside a write
 	// root, in every spelling that a file system takes for the same (protect.Fold).
-	Names []string `json:"names,omitempty"`
+	Names []string
 	// Own are codeagent's own binaries, settings, rules and records. They are protected wherever
 	// they are and whatever is granted.
-	Own []string `json:"own,omitempty"`
+	Own []string
 	// Reasons says of some of Paths why they are protected, by the path.
-	Reasons map[string]string `json:"reasons,omitempty"`
+	Reasons map[string]string
 	// Hidden are those of Own that no command may read either, whatever is granted: they contain
 	// earlier states of files, and conversations.
-	Hidden []string `json:"hidden,omitempty"`
+	Hidden []string
 }
 
 // NetworkMode is how much network a command has.
@@ -89,8 +89,8 @@ const (
 // Network is what a command may reach. Under NetworkAllow an empty list means nothing, never
 // everything.
 type Network struct {
-	Mode  NetworkMode `json:"mode,omitempty"`
-	Hosts []HostPort  `json:"hosts,omitempty"`
+	Mode  NetworkMode
+	Hosts []HostPort
 }
 
 // Limits bound a command's use of the machine. Zero means no limit.

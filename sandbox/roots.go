@@ -9,16 +9,16 @@ import (
 
 // Root is one directory or file of a policy, as a canonical absolute path.
 type Root struct {
-	Path string `json:"path"`
+	Path string
 	// Optional roots may be missing; any other missing root is an error.
-	Optional bool `json:"optional,omitempty"`
+	Optional bool
 	// Git roots are parts of a git directory outside the workspace. They contain no files of the
 	// project.
-	Git bool `json:"git,omitempty"`
+	Git bool
 	// Cache roots are caches, whatever their names.
-	Cache bool `json:"cache,omitempty"`
+	Cache bool
 	// Origin is set by Policy.Roots. A declared root has none.
-	Origin Origin `json:"-"`
+	Origin Origin
 }
 
 // Origin is why a root may be written.

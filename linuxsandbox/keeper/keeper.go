@@ -41,9 +41,8 @@ import (
 
 // Main is the entire linux-sandbox-helper. args is os.Args; the result is the exit status.
 //
-//	--keeper                          started by codeagent, control socket at 3
-//	--file-worker                     serves file requests on stdin and stdout
-//	CWD POLICY-JSON -- CMD [ARG]...   by hand; exits with the command's status
+//	--keeper        started by codeagent, control socket at 3
+//	--file-worker   serves file requests on stdin and stdout
 func Main(args []string) int {
 	switch {
 	case len(args) == 2 && args[1] == spec.KeeperArg:
@@ -54,27 +53,14 @@ func Main(args []string) int {
 			return say("file worker: " + err.Error())
 		}
 		return 0
-	case IsByHand(args):
-		return askCodeagent(args)
 	}
-	return say("usage: " + control.HelperName + " CWD POLICY-JSON -- CMD [ARG]... (codeagent starts it in its own way)")
+	return say("codeagent starts it; a command runs in the sandbox by codeagent sandbox -- CMD [ARG]...")
 }
 
 // say writes the helper's one line and returns the exit status of a helper that confines nothing.
 func say(what string) int {
 	_, _ = io.WriteString(os.Stderr, control.HelperName+": "+what+"\n")
 	return sandbox.ExitCannotConfine
-}
-
-// outlet is where the keeper reports to: codeagent, or a user's shell.
-type outlet interface {
-	// report passes on a frame with its value and the filter's listener, if there is one. An error
-	// means that codeagent has ended.
-	report(kind control.Frame, value any, listener ...int) error
-	// proceed waits until the command may start.
-	proceed() error
-	// wait blocks until the next order. When wake becomes readable, it returns the order to end.
-	wait(wake int) order
 }
 
 // order is what the command thread must do next.
@@ -89,7 +75,7 @@ func keeperMain() int {
 	if err != nil {
 		return say("close_range: " + err.Error())
 	}
-	out := socketOutlet{fd: spec.ControlFD}
+	out := outlet{fd: spec.ControlFD}
 	kind, body, files, err := out.fd.ReceiveFDs()
 	first := err == nil && kind == control.FrameSession
 	opened := func() error { return nil }
@@ -149,8 +135,6 @@ type keeper struct {
 	out  outlet
 	// wake is an eventfd to which the first thread writes when the command has ended.
 	wake int
-	// status is how the command ended; ByHand exits with it.
-	status spec.Exit
 }
 
 // spawnReport is what the command thread reports to the first thread.
@@ -353,19 +337,21 @@ func (k *keeper) reap(command int) {
 		if pid != command {
 			continue
 		}
-		k.status = spec.Exit{Exit: ws.ExitStatus()}
+		status := spec.Exit{Exit: ws.ExitStatus()}
 		if ws.Signaled() {
-			k.status = spec.Exit{Exit: -1, Signal: int(ws.Signal()), Limit: limitOf(k.task.Limits, ws.Signal(), &used)}
+			status = spec.Exit{Exit: -1, Signal: int(ws.Signal()), Limit: limitOf(k.task.Limits, ws.Signal(), &used)}
 		}
-		_ = k.out.report(control.FrameExited, k.status)
+		_ = k.out.report(control.FrameExited, status)
 		_, _ = unix.Write(k.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
 }
 
-// socketOutlet reports to codeagent.
-type socketOutlet struct{ fd control.Socket }
+// outlet is where the keeper reports to: codeagent.
+type outlet struct{ fd control.Socket }
 
-func (s socketOutlet) report(kind control.Frame, value any, listener ...int) error {
+// report passes on a frame with its value and the filter's listener, if there is one. An error
+// means that codeagent has ended.
+func (s outlet) report(kind control.Frame, value any, listener ...int) error {
 	var body []byte
 	if value != nil {
 		body = spec.Encode(value)
@@ -373,7 +359,8 @@ func (s socketOutlet) report(kind control.Frame, value any, listener ...int) err
 	return s.fd.SendFDs(kind, body, listener...)
 }
 
-func (s socketOutlet) proceed() error {
+// proceed waits until the command may start.
+func (s outlet) proceed() error {
 	kind, _, err := s.fd.Receive()
 	if err == nil && kind != control.FrameGo {
 		err = errors.New("unexpected frame")
@@ -381,7 +368,8 @@ func (s socketOutlet) proceed() error {
 	return err
 }
 
-func (s socketOutlet) wait(wake int) order {
+// wait blocks until the next order. When wake becomes readable, it returns the order to end.
+func (s outlet) wait(wake int) order {
 	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
 	_, err := unix.Poll(fds, -1)
 	if err == unix.EINTR {
