@@ -3,6 +3,7 @@ package approvals
 import (
 	"slices"
 
+	"codeagent/approvals/ledger"
 	"codeagent/sandbox"
 )
 
@@ -30,21 +31,4 @@ func (l *Ledger) Lapsed(now sandbox.Policy, given []sandbox.Grant) sandbox.Revoc
 
 // Opens returns what p opens beside reading, and under does not: what a permit for p grants to a
 // server that was started under under.
-func (*Ledger) Opens(under, p sandbox.Policy) (g sandbox.Grant) {
-	for _, root := range p.Write {
-		if !slices.Contains(under.Write, root) {
-			g.Write = append(g.Write, root.Path)
-		}
-	}
-	for _, h := range p.Network.Hosts {
-		if !slices.Contains(under.Network.Hosts, h) {
-			g.Hosts = append(g.Hosts, h)
-		}
-	}
-	for _, s := range p.Sockets {
-		if !slices.Contains(under.Sockets, s) {
-			g.Sockets = append(g.Sockets, s)
-		}
-	}
-	return g
-}
+func (*Ledger) Opens(under, p sandbox.Policy) sandbox.Grant { return ledger.Beyond(under, p) }

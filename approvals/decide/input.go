@@ -1,8 +1,7 @@
 package decide
 
 import (
-	"slices"
-
+	"codeagent/approvals/ledger"
 	"codeagent/sandbox"
 )
 
@@ -15,40 +14,25 @@ func wantInput(base sandbox.Policy, a Action) Want {
 	case p.Unconfined, p.Network.Mode == sandbox.NetworkFull && base.Network.Mode != sandbox.NetworkFull:
 		return Want{Unsandboxed: true}
 	}
-	write := roots(p.Write, base.Write)
+	more := ledger.Beyond(base, p)
 	if p.SharedTemp && !base.SharedTemp {
-		write = append(write, sandbox.SharedTempFolders...)
+		more.Write = append(more.Write, sandbox.SharedTempFolders...)
 	}
-	return Want{Grant: sandbox.Grant{
-		Write: write, Read: moreRead(base, p),
-		Hosts: moreHosts(base.Network, p.Network), Sockets: without(p.Sockets, base.Sockets),
-	}}
-}
-
-// without returns the elements of list that are not in known.
-func without[T comparable](list, known []T) []T {
-	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(known, v) })
-}
-
-func roots(list, known []sandbox.Root) []string {
-	return without(sandbox.PathsOf(list), sandbox.PathsOf(known))
+	if p.Network.Mode != sandbox.NetworkAllow || base.Network.Mode == sandbox.NetworkFull {
+		more.Hosts = nil
+	}
+	more.Read = moreRead(base, p)
+	return Want{Grant: more}
 }
 
 // moreRead returns what p may read and base may not: roots, and paths denied in base only.
 func moreRead(base, p sandbox.Policy) []string {
-	out := append(without(base.DenyRead, p.DenyRead), without(base.DenyGlobs, p.DenyGlobs)...)
+	out := append(ledger.Less(base.DenyRead, p.DenyRead), ledger.Less(base.DenyGlobs, p.DenyGlobs)...)
 	switch {
 	case len(base.Read) == 0: // which means everything
 		return out
 	case len(p.Read) == 0:
 		return append(out, "/")
 	}
-	return append(out, roots(p.Read, base.Read)...)
-}
-
-func moreHosts(base, p sandbox.Network) []sandbox.HostPort {
-	if base.Mode == sandbox.NetworkFull || p.Mode != sandbox.NetworkAllow {
-		return nil
-	}
-	return without(p.Hosts, base.Hosts)
+	return append(out, ledger.Less(sandbox.PathsOf(p.Read), sandbox.PathsOf(base.Read))...)
 }

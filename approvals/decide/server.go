@@ -119,7 +119,7 @@ func (s State) toolRules(c *ServerCall) (ByRules, *Refusal) {
 	if r == nil {
 		return ByRules{}, nil
 	}
-	by := ByRules{Decision: r.Decision, Place: placeOf(r), Rule: r}
+	by := ByRules{Decision: r.Decision, Place: placeOf(r)}
 	if r.Decision == rules.Forbid {
 		return by, refuse("the rule at %s forbids this: %s", by.Place, short.Cut(r.Reason, MaxReason))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/approvals/ledger"
 	"codeagent/sandbox"
 )
 
@@ -169,5 +170,5 @@ func (s State) Narrower(base sandbox.Policy, n, shown sandbox.Grant) bool {
 		})
 	}
 	return !more(n.Write, shown.Write, wide.JudgeWrite) && !more(n.Read, shown.Read, wide.JudgeRead) &&
-		len(without(n.Hosts, shown.Hosts)) == 0 && len(without(n.Sockets, shown.Sockets)) == 0
+		len(ledger.Less(n.Hosts, shown.Hosts)) == 0 && len(ledger.Less(n.Sockets, shown.Sockets)) == 0
 }

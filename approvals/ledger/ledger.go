@@ -93,24 +93,30 @@ type Setting struct {
 	Fetch         []sandbox.HostPort
 }
 
+// Beyond returns the write roots, hosts and sockets that p opens and base does not.
+func Beyond(base, p sandbox.Policy) sandbox.Grant {
+	return sandbox.Grant{
+		Write: Less(sandbox.PathsOf(p.Write), sandbox.PathsOf(base.Write)),
+		Hosts: Less(p.Network.Hosts, base.Network.Hosts), Sockets: Less(p.Sockets, base.Sockets),
+	}
+}
+
+// Less returns the elements of list that are not in known.
+func Less[T comparable](list, known []T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(known, v) })
+}
+
 // Entries returns one entry for each path, host or socket that s opens.
 func (s Setting) Entries() (out []Entry) {
-	add := func(g sandbox.Grant) { out = append(out, Entry{Grant: g}) }
-	had := sandbox.PathsOf(s.Without.Write)
-	for _, p := range sandbox.PathsOf(s.With.Write) {
-		if !slices.Contains(had, p) {
-			add(sandbox.Grant{Write: []string{p}})
-		}
+	opened := Beyond(s.Without, s.With)
+	for _, p := range opened.Write {
+		out = append(out, Entry{Grant: sandbox.Grant{Write: []string{p}}})
 	}
-	for _, h := range s.With.Network.Hosts {
-		if !slices.Contains(s.Without.Network.Hosts, h) {
-			add(sandbox.Grant{Hosts: []sandbox.HostPort{h}})
-		}
+	for _, h := range opened.Hosts {
+		out = append(out, Entry{Grant: sandbox.Grant{Hosts: []sandbox.HostPort{h}}})
 	}
-	for _, p := range s.With.Sockets {
-		if !slices.Contains(s.Without.Sockets, p) {
-			add(sandbox.Grant{Sockets: []string{p}})
-		}
+	for _, p := range opened.Sockets {
+		out = append(out, Entry{Grant: sandbox.Grant{Sockets: []string{p}}})
 	}
 	for _, h := range s.Fetch {
 		out = append(out, Entry{Fetch: []sandbox.HostPort{h}})
