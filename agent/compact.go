@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"strings"
 
@@ -179,10 +181,21 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 
 // written returns the text of the model's answer to items. Calls in it are not run.
 func (a *Agent) written(ctx context.Context, items []model.Item) (string, model.Usage, error) {
+	stream := a.cfg.Model.Stream(ctx, a.ask(items, weighAll(items)))
+	text, usage, err := textOf(ctx, stream, math.MaxInt, func(d model.Retrying) { a.emit(retrying(d)) })
+	return strings.TrimSpace(text), usage, err
+}
+
+// textOf reads a stream to its end for its text, which may have at most most bytes. again is called
+// when the answer begins anew.
+func textOf(ctx context.Context, stream iter.Seq2[model.Delta, error], most int, again func(model.Retrying)) (string, model.Usage, error) {
 	var text strings.Builder
 	var usage model.Usage
-	for delta, err := range a.cfg.Model.Stream(ctx, a.ask(items, weighAll(items))) {
-		if err != nil {
+	for delta, err := range stream {
+		switch {
+		case ctx.Err() != nil:
+			return "", usage, context.Cause(ctx)
+		case err != nil:
 			return "", usage, err
 		}
 		switch d := delta.(type) {
@@ -190,15 +203,15 @@ func (a *Agent) written(ctx context.Context, items []model.Item) (string, model.
 			text.WriteString(d.Text)
 		case model.Retrying:
 			text.Reset()
-			a.emit(retrying(d))
+			again(d)
 		case model.Finished:
 			usage = d.Usage
 		}
+		if text.Len() > most {
+			return "", usage, errors.New("its answer is too long")
+		}
 	}
-	if ctx.Err() != nil {
-		return "", usage, context.Cause(ctx)
-	}
-	return strings.TrimSpace(text.String()), usage, nil
+	return text.String(), usage, context.Cause(ctx)
 }
 
 // contextFull reports whether the provider found the conversation too long.

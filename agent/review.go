@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"codeagent/approvals"
@@ -80,32 +79,14 @@ func (r *Reviewer) judge(ctx context.Context, user string, q *approvals.Request,
 		Title: q.Title, Opens: q.Grant.Lines(nil), Warnings: slices.Clone(q.Warnings), Known: slices.Clone(q.Facts),
 		User: user, Command: q.Action.Command, Folder: q.Action.Folder, Agent: q.Justification,
 	}, q.Denials)
-	var text strings.Builder
-	for delta, err := range r.Model.Stream(ctx, model.Request{
+	text, usage, err := textOf(ctx, r.Model.Stream(ctx, model.Request{
 		Model: r.Name, Instructions: instructions, Items: []model.Item{{Kind: model.User, Text: message}}, MaxOutputTokens: reviewTokens,
-	}) {
-		switch {
-		case ctx.Err() != nil:
-			return "", context.Cause(ctx)
-		case err != nil:
-			return "", err
-		}
-		switch d := delta.(type) {
-		case model.TextDelta:
-			text.WriteString(d.Text)
-		case model.Retrying:
-			text.Reset()
-		case model.Finished:
-			spent(d.Usage)
-		}
-		if text.Len() > maxReview {
-			return "", errors.New("its answer is too long")
-		}
+	}), maxReview, func(model.Retrying) {})
+	if err != nil {
+		return "", err
 	}
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
-	}
-	reason, ok := prompts.Reviewed(text.String())
+	spent(usage)
+	reason, ok := prompts.Reviewed(text)
 	if !ok {
 		return "", errors.New("its answer is not in the requested form")
 	}
