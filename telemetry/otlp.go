@@ -111,51 +111,6 @@ type scopeSpans struct {
 	Spans []*span `json:"spans"`
 }
 
-type metricRequest struct {
-	Metrics []resourceMetrics `json:"resourceMetrics"`
-}
-
-type resourceMetrics struct {
-	Resource resource       `json:"resource"`
-	Scopes   []scopeMetrics `json:"scopeMetrics"`
-}
-
-type scopeMetrics struct {
-	Scope   scope    `json:"scope"`
-	Metrics []metric `json:"metrics"`
-}
-
-type metric struct {
-	Name        string  `json:"name"`
-	Description string  `json:"description"`
-	Unit        string  `json:"unit"`
-	Sum         *points `json:"sum,omitempty"`
-	Histogram   *points `json:"histogram,omitempty"`
-}
-
-type points struct {
-	Points      []point `json:"dataPoints"`
-	Temporality int     `json:"aggregationTemporality"`
-	Monotonic   bool    `json:"isMonotonic,omitempty"`
-}
-
-// cumulative is the aggregation temporality of values since the start.
-const cumulative = 2
-
-type point struct {
-	Attributes []attribute `json:"attributes,omitempty"`
-	Start      stamp       `json:"startTimeUnixNano"`
-	Time       stamp       `json:"timeUnixNano"`
-	// AsInt is the value of a sum; the other fields are those of a histogram.
-	AsInt   string    `json:"asInt,omitempty"`
-	Count   string    `json:"count,omitempty"`
-	Sum     *float64  `json:"sum,omitempty"`
-	Min     *float64  `json:"min,omitempty"`
-	Max     *float64  `json:"max,omitempty"`
-	Buckets []string  `json:"bucketCounts,omitempty"`
-	Bounds  []float64 `json:"explicitBounds,omitempty"`
-}
-
 // newID returns n random bytes in hexadecimal digits.
 func newID(n int) string {
 	b := make([]byte, n)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,16 +12,14 @@ import (
 
 // settings are what the standard variables say.
 type settings struct {
-	traces, metrics *target // nil: not sent
-	resource        []attribute
-	parent          parent
-	// interval is the time between two reports of metrics.
-	interval time.Duration
+	target
+	resource []attribute
+	parent   parent
 	// content: texts of commands may be sent.
 	content bool
 }
 
-// target is where one signal is sent.
+// target is where the spans are sent.
 type target struct {
 	url     string
 	host    string // for messages
@@ -37,6 +34,9 @@ type parent struct {
 	sampled bool
 }
 
+// defaultTimeout is that of the standard.
+const defaultTimeout = 10 * time.Second
+
 const localCollector = "http://localhost:4318"
 
 // read reads the variables. It returns nil if nothing is to be sent; problems are sentences
@@ -46,17 +46,16 @@ func read(env func(string) string, version string) (s *settings, problems []stri
 		return nil, nil
 	}
 	r := reader{env: env}
-	s = &settings{traces: r.target("TRACES", "v1/traces"), metrics: r.target("METRICS", "v1/metrics")}
-	if s.traces == nil && s.metrics == nil {
+	to := r.target()
+	if to == nil {
 		return nil, r.problems
 	}
-	s.resource = r.resource(version)
-	if s.parent = r.parent(); !s.parent.sampled {
-		s.traces = nil
+	above := r.parent()
+	if !above.sampled {
+		return nil, r.problems
 	}
-	s.interval = r.milliseconds(time.Minute, "OTEL_METRIC_EXPORT_INTERVAL")
-	s.content = strings.EqualFold(env("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"), "true")
-	return s, r.problems
+	content := strings.EqualFold(env("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"), "true")
+	return &settings{*to, r.resource(version), above, content}, r.problems
 }
 
 type reader struct {
@@ -65,15 +64,12 @@ type reader struct {
 }
 
 func (r *reader) problem(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if !slices.Contains(r.problems, text) { // both signals read the variables that they share
-		r.problems = append(r.problems, text)
-	}
+	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// either returns the variable of a signal ("TRACES"), or that of all signals, and its name.
-func (r *reader) either(signal, name string) (value, from string) {
-	from = "OTEL_EXPORTER_OTLP_" + signal + "_" + name
+// either returns the variable of the spans, or that of all signals, and its name.
+func (r *reader) either(name string) (value, from string) {
+	from = "OTEL_EXPORTER_OTLP_TRACES_" + name
 	if value = strings.TrimSpace(r.env(from)); value == "" {
 		from = "OTEL_EXPORTER_OTLP_" + name
 		value = strings.TrimSpace(r.env(from))
@@ -81,11 +77,10 @@ func (r *reader) either(signal, name string) (value, from string) {
 	return value, from
 }
 
-// target returns where a signal is sent; nil if nowhere.
-func (r *reader) target(signal, path string) *target {
-	name := "OTEL_" + signal + "_EXPORTER"
-	exporter := strings.TrimSpace(r.env(name))
-	endpoint, from := r.either(signal, "ENDPOINT")
+// target returns where the spans are sent; nil if nowhere.
+func (r *reader) target() *target {
+	exporter := strings.TrimSpace(r.env("OTEL_TRACES_EXPORTER"))
+	endpoint, from := r.either("ENDPOINT")
 	if endpoint == "" && exporter == "otlp" {
 		endpoint, from = localCollector, "OTEL_EXPORTER_OTLP_ENDPOINT"
 	}
@@ -93,7 +88,7 @@ func (r *reader) target(signal, path string) *target {
 	case exporter == "none", endpoint == "":
 		return nil
 	case exporter != "" && exporter != "otlp":
-		r.problem("%s: only otlp and none are supported", name)
+		r.problem("OTEL_TRACES_EXPORTER: only otlp and none are supported")
 		return nil
 	}
 	u, err := url.Parse(endpoint)
@@ -102,10 +97,9 @@ func (r *reader) target(signal, path string) *target {
 		return nil
 	}
 	if from == "OTEL_EXPORTER_OTLP_ENDPOINT" { // that of one signal is used as it is
-		u = u.JoinPath(path)
+		u = u.JoinPath("v1/traces")
 	}
-	t := &target{url: u.String(), host: u.Host, headers: map[string]string{}}
-	switch protocol, from := r.either(signal, "PROTOCOL"); protocol {
+	switch protocol, from := r.either("PROTOCOL"); protocol {
 	case "", "http/json", "http/protobuf": // collectors take both at the same address
 	case "grpc":
 		r.problem("%s=grpc: only OTLP over HTTP is supported; set it to http/json, and the endpoint to the collector's port for HTTP, usually 4318", from)
@@ -114,12 +108,16 @@ func (r *reader) target(signal, path string) *target {
 		r.problem("%s: invalid value; use http/json or http/protobuf", from)
 		return nil
 	}
-	headers, from := r.either(signal, "HEADERS")
-	for k, v := range r.pairs(headers, from) {
-		t.headers[k] = v
+	headers, from := r.either("HEADERS")
+	t := &target{u.String(), u.Host, r.pairs(headers, from), defaultTimeout}
+	if timeout, from := r.either("TIMEOUT"); timeout != "" {
+		if n, err := strconv.ParseUint(timeout, 10, 31); err != nil || n == 0 {
+			r.problem("%s: not a positive number of milliseconds", from)
+		} else {
+			t.timeout = time.Duration(n) * time.Millisecond
+		}
 	}
-	t.timeout = r.milliseconds(10*time.Second, "OTEL_EXPORTER_OTLP_"+signal+"_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
-	if cert, from := r.either(signal, "CERTIFICATE"); cert != "" {
+	if cert, from := r.either("CERTIFICATE"); cert != "" {
 		r.problem("%s is not supported: SSL_CERT_FILE names certificates to trust", from)
 	}
 	return t
@@ -159,21 +157,6 @@ func (r *reader) resource(version string) []attribute {
 		}
 	}
 	return out
-}
-
-// milliseconds returns the first variable that is set.
-func (r *reader) milliseconds(usual time.Duration, names ...string) time.Duration {
-	for _, name := range names {
-		v := strings.TrimSpace(r.env(name))
-		if v == "" {
-			continue
-		}
-		if n, err := strconv.ParseUint(v, 10, 31); err == nil && n > 0 {
-			return time.Duration(n) * time.Millisecond
-		}
-		r.problem("%s: not a positive number of milliseconds", name)
-	}
-	return usual
 }
 
 // traceContext is the form of TRACEPARENT: the IDs of the trace and of the span, and flags. A later version may

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"codeagent/event"
 	"codeagent/event/word"
@@ -61,8 +60,9 @@ func (x *Exporter) Observe(e event.Event) {
 		if s := cmp.Or(o.request, o.compact, o.turn); s != nil && len(s.Events) < 100 {
 			s.Events = append(s.Events, spanEvent{stamp(x.now()), "retry", []attribute{count("codeagent.attempt", e.Attempt), text("error.message", x.line(e.Message))}})
 		}
-	case event.UsageUpdated:
-		x.usage(e)
+	case event.UsageUpdated: // the answer was read
+		u := e.Last
+		x.endRequest(nil, count("gen_ai.usage.input_tokens", u.Input), count("gen_ai.usage.cache_read.input_tokens", u.Cached), count("gen_ai.usage.output_tokens", u.Output))
 	case event.Compacting:
 		x.endRequest(nil)
 		o.compact = x.start("compaction", o.turn, text("codeagent.reason", string(e.Reason)))
@@ -90,8 +90,6 @@ func (x *Exporter) Observe(e event.Event) {
 		o.waits[e.ID] = x.start("wait for a person", cmp.Or(o.calls[e.CallID], o.turn), wanted(e.Wanted)...)
 	case event.PermissionAnswered:
 		x.answer(e)
-	case event.BackgroundEnded:
-		x.denied(e.Verdict)
 	case event.TurnFinished:
 		x.turn(e)
 	}
@@ -111,16 +109,13 @@ func (x *Exporter) start(name string, below *span, attributes ...attribute) *spa
 	return s
 }
 
-// end ends a span and returns how long it took.
-func (x *Exporter) end(s *span, err error, attributes ...attribute) time.Duration {
-	now := x.now()
-	s.End = stamp(now)
+func (x *Exporter) end(s *span, err error, attributes ...attribute) {
+	s.End = stamp(x.now())
 	s.Attributes = append(s.Attributes, attributes...)
 	if err != nil {
 		s.Status = status{statusError, x.line(err.Error())}
 	}
 	x.enqueue(s)
-	return now.Sub(time.Time(s.Start))
 }
 
 // finish ends what a turn left open, from the innermost span on.
@@ -142,30 +137,9 @@ func (x *Exporter) finish() {
 }
 
 func (x *Exporter) endRequest(err error, attributes ...attribute) {
-	s := x.spans.request
-	if s == nil {
-		return
-	}
-	took := x.end(s, err, attributes...)
-	x.spans.request = nil
-	of := []attribute{text("gen_ai.operation.name", "chat"), text("gen_ai.request.model", x.spans.model)}
-	if err != nil {
-		of = append(of, text("error.type", "failed"))
-	}
-	x.meter.add(requestDuration, took.Seconds(), of...)
-}
-
-// usage ends a model request: its answer was read.
-func (x *Exporter) usage(e event.UsageUpdated) {
-	u := e.Last
-	x.endRequest(nil, count("gen_ai.usage.input_tokens", u.Input), count("gen_ai.usage.cache_read.input_tokens", u.Cached), count("gen_ai.usage.output_tokens", u.Output))
-	for _, k := range []struct {
-		kind string
-		n    int
-	}{{"input", u.Input}, {"output", u.Output}} {
-		if k.n > 0 {
-			x.meter.add(tokenUsage, float64(k.n), text("gen_ai.operation.name", "chat"), text("gen_ai.request.model", x.spans.model), text("gen_ai.token.type", k.kind))
-		}
+	if x.spans.request != nil {
+		x.end(x.spans.request, err, attributes...)
+		x.spans.request = nil
 	}
 }
 
@@ -187,19 +161,10 @@ func (x *Exporter) call(e event.ToolFinished) {
 	if e.Kind == word.KindCommand && !e.Running && (e.Outcome == word.OK || e.Outcome == word.Failed) {
 		about = append(about, count("process.exit.code", e.Exit))
 	}
-	if n := x.denied(e.Verdict); n > 0 {
+	if n := len(e.Verdict.Denials); n > 0 {
 		about = append(about, count("codeagent.denials", n))
 	}
-	took := x.end(s, err, about...)
-	x.meter.add(callDuration, took.Seconds(), text("gen_ai.tool.name", e.Tool), text("codeagent.outcome", string(e.Outcome)))
-}
-
-// denied counts what the sandbox denied.
-func (x *Exporter) denied(v sandbox.Verdict) int {
-	for _, d := range v.Denials {
-		x.meter.add(denials, 1, text("codeagent.kind", string(d.Kind)))
-	}
-	return len(v.Denials)
+	x.end(s, err, about...)
 }
 
 func (x *Exporter) answer(e event.PermissionAnswered) {
@@ -215,21 +180,18 @@ func (x *Exporter) answer(e event.PermissionAnswered) {
 	if e.Answer == word.AnswerRefused { // nobody was asked, so nothing waited
 		by = "policy"
 	} else {
-		took := x.end(wait, nil, answer)
-		x.meter.add(waitDuration, took.Seconds(), answer)
+		x.end(wait, nil, answer)
 	}
 	if !e.Answer.Granted() {
 		x.refused(below, by, wishes)
 		return
 	}
 	x.end(x.start("grant", below, answer), nil, wishes...)
-	x.meter.add(grants, 1, answer)
 }
 
 // refused records a refusal.
 func (x *Exporter) refused(below *span, by string, wishes []attribute) {
 	x.end(x.start("refusal", below, text("codeagent.by", by)), nil, wishes...)
-	x.meter.add(refusals, 1, text("codeagent.by", by))
 }
 
 func (x *Exporter) turn(e event.TurnFinished) {
@@ -244,9 +206,8 @@ func (x *Exporter) turn(e event.TurnFinished) {
 	x.endRequest(err)
 	x.spans.turn = nil
 	x.finish()
-	took := x.end(s, err, text("codeagent.outcome", string(e.Outcome)), count("codeagent.refused", len(e.Refused)),
+	x.end(s, err, text("codeagent.outcome", string(e.Outcome)), count("codeagent.refused", len(e.Refused)),
 		count("gen_ai.usage.input_tokens", e.Usage.Input), count("gen_ai.usage.output_tokens", e.Usage.Output))
-	x.meter.add(turnDuration, took.Seconds(), text("codeagent.outcome", string(e.Outcome)))
 }
 
 // wanted counts what a request asks for, by kind.

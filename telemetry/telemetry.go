@@ -1,5 +1,5 @@
 // Package telemetry reports a session to an OpenTelemetry collector: it turns the events of
-// a session into spans and metrics, and sends them as OTLP over HTTP in its JSON encoding. It
+// a session into spans, and sends them as OTLP over HTTP in its JSON encoding. It
 // is off unless a standard OTEL_* variable names a collector. It reaches exactly the
 // addresses that these variables name. Start with New, then Observe in spans.go.
 //
@@ -45,7 +45,6 @@ type Exporter struct {
 	now     func() time.Time
 
 	mu    sync.Mutex
-	meter meter
 	spans spans
 	queue []*span
 	// lost counts the spans that could not be sent; why is the first reason.
@@ -74,7 +73,6 @@ func New(env func(string) string, version string, secrets func() *mask.Mask) (x 
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the headers have keys
 		},
 	}
-	x.meter = meter{all: map[string]*series{}, since: x.now()}
 	x.spans.begin()
 	go x.run(ctx)
 	return x, problems
@@ -105,7 +103,6 @@ func (x *Exporter) run(ctx context.Context) {
 	defer close(x.ended)
 	tick := time.NewTicker(sendEvery)
 	defer tick.Stop()
-	reported := x.now()
 	for {
 		over := false
 		select {
@@ -116,10 +113,6 @@ func (x *Exporter) run(ctx context.Context) {
 		}
 		for x.sendSpans(ctx, over) {
 		}
-		if over || x.now().Sub(reported) >= x.set.interval {
-			reported = x.now()
-			x.sendMetrics(ctx, over)
-		}
 		if over {
 			return
 		}
@@ -128,10 +121,7 @@ func (x *Exporter) run(ctx context.Context) {
 
 // enqueue takes an ended span; x.mu is held.
 func (x *Exporter) enqueue(s *span) {
-	switch {
-	case x.set.traces == nil:
-		return
-	case len(x.queue) >= mostQueued:
+	if len(x.queue) >= mostQueued {
 		x.fail(1, errors.New("too many were waiting"))
 		return
 	}
@@ -160,7 +150,7 @@ func (x *Exporter) sendSpans(ctx context.Context, last bool) (more bool) {
 	if len(batch) == 0 {
 		return false
 	}
-	again, err := x.post(ctx, x.set.traces, traceRequest{[]resourceSpans{{resource{x.set.resource}, []scopeSpans{{x.scope(), batch}}}}})
+	again, err := x.post(ctx, traceRequest{[]resourceSpans{{resource{x.set.resource}, []scopeSpans{{scope{"codeagent", x.version}, batch}}}}})
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
@@ -178,29 +168,10 @@ func (x *Exporter) sendSpans(ctx context.Context, last bool) (more bool) {
 	return len(x.queue) > 0
 }
 
-func (x *Exporter) sendMetrics(ctx context.Context, last bool) {
-	if x.set.metrics == nil {
-		return
-	}
-	x.mu.Lock()
-	report := x.meter.report(x.now())
-	x.mu.Unlock()
-	if len(report) == 0 {
-		return
-	}
-	_, err := x.post(ctx, x.set.metrics, metricRequest{[]resourceMetrics{{resource{x.set.resource}, []scopeMetrics{{x.scope(), report}}}}})
-	if err != nil && last { // otherwise the next report has it all
-		x.mu.Lock()
-		x.fail(0, err)
-		x.mu.Unlock()
-	}
-}
-
-func (x *Exporter) scope() scope { return scope{"codeagent", x.version} }
-
 // post sends one request. again: it may be sent again later. The error has no part of the
 // address but its host.
-func (x *Exporter) post(ctx context.Context, t *target, request any) (again bool, err error) {
+func (x *Exporter) post(ctx context.Context, request any) (again bool, err error) {
+	t := x.set.target
 	body, err := json.Marshal(request)
 	if err != nil {
 		return false, err
