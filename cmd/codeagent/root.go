@@ -32,11 +32,9 @@ import (
 // returns the exit status.
 func run(args []string, s cli.Stdio) int {
 	s.Text = &cli.Output{W: s.Out}
-	s.Version, s.HelperSum = version, helperSum
-	s.Lent, s.Log = new(atomic.Bool), new(eventlog.Log)
-	ctx, stop := withSignals(context.Background(), s)
+	f := &cli.Flags{Process: cli.Process{Version: version, HelperSum: helperSum, OpenFiles: openFiles(), Lent: new(atomic.Bool), Log: new(eventlog.Log)}}
+	ctx, stop := withSignals(context.Background(), s, f.Process.Lent)
 	defer stop()
-	f := &cli.Flags{}
 	root := newRoot(s, f)
 	if len(args) > 0 && isCompletion(args[0]) {
 		completion.Add(root, s, f)
@@ -51,7 +49,7 @@ func run(args []string, s cli.Stdio) int {
 	}
 	err = cli.BySignal(ctx, err)
 	status, message, _ := cli.ExitOf(err)
-	if lost := s.Log.Ended(status, message); lost != nil {
+	if lost := f.Process.Log.Ended(status, message); lost != nil {
 		fmt.Fprintf(s.Err, "codeagent: --log: %s\n", visible.Line(lost.Error()))
 	}
 	return cli.Report(s, err)
@@ -68,7 +66,7 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		Long: "codeagent works on the current folder with a language model. Every command runs in a\n" +
 			"sandbox; the model learns what was denied and may ask you for just that.\n" +
 			"Without a model configured it offers a built-in tour with the real sandbox.",
-		Version:       s.Version, // no version template: text/template adds 3 MB
+		Version:       f.Process.Version, // no version template: text/template adds 3 MB
 		Args:          cobra.ArbitraryArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -113,8 +111,8 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 func newVersion(s cli.Stdio) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(s.Out, "codeagent", s.Version)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(s.Out, "codeagent", cmd.Root().Version)
 			return err
 		},
 	}

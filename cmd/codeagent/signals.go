@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,21 +23,21 @@ const orderly = 2 * time.Second
 // signal as its cause. After a second signal codeagent has the time orderly to end. Under
 // nohup SIGHUP is received and dropped: if it stayed ignored, every command would inherit
 // that.
-func withSignals(parent context.Context, s cli.Stdio) (context.Context, func()) {
+func withSignals(parent context.Context, s cli.Stdio, lent *atomic.Bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	stays := signal.Ignored(syscall.SIGHUP)
 	terminal := exec.SaveTerminal(s.In)
 	ch := make(chan os.Signal, 8) // buffered, so that no signal is lost
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	over := make(chan struct{})
-	go func() { // ends with stop
+	go func() { // ends with codeagent
 		for sig := range ch {
 			typed := sig == os.Interrupt || sig == syscall.SIGQUIT
-			if sig == syscall.SIGHUP && stays || typed && s.Lent != nil && s.Lent.Load() {
+			if sig == syscall.SIGHUP && stays || typed && lent.Load() {
 				continue
 			}
-			if ctx.Err() != nil && s.Quit != nil {
-				lastResort(s, sig, terminal, over)
+			if ctx.Err() != nil {
+				lastResort(s, sig, terminal, over, os.Exit)
 				return
 			}
 			// At its end codeagent restores the terminal; in the background that would stop it.
@@ -45,18 +46,14 @@ func withSignals(parent context.Context, s cli.Stdio) (context.Context, func()) 
 		}
 	}()
 	return ctx, func() {
-		if s.Quit == nil { // otherwise the process ends, with the status that it has by now
-			signal.Stop(ch)
-			close(ch)
-		}
-		close(over)
+		close(over) // the process ends, with the status that it has by now
 		cancel(nil)
 	}
 }
 
 // lastResort ends codeagent if something blocks its end: a hanging file system, a stopped
 // helper, or a terminal that takes nothing more.
-func lastResort(s cli.Stdio, sig os.Signal, terminal exec.TerminalState, over <-chan struct{}) {
+func lastResort(s cli.Stdio, sig os.Signal, terminal exec.TerminalState, over <-chan struct{}, quit func(code int)) {
 	select {
 	case <-over:
 		return
@@ -77,5 +74,5 @@ func lastResort(s cli.Stdio, sig os.Signal, terminal exec.TerminalState, over <-
 	case <-said:
 	case <-time.After(orderly):
 	}
-	s.Quit(code)
+	quit(code)
 }

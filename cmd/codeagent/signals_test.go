@@ -32,7 +32,7 @@ func TestLastResortWithoutATerminalThatTakesText(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := 0
-	lastResort(cli.Stdio{Err: w, Quit: func(n int) { code = n }}, syscall.SIGTERM, exec.TerminalState{}, make(chan struct{}))
+	lastResort(cli.Stdio{Err: w}, syscall.SIGTERM, exec.TerminalState{}, make(chan struct{}), func(n int) { code = n })
 	if code != 128+int(syscall.SIGTERM) {
 		t.Errorf("the status is %d", code)
 	}

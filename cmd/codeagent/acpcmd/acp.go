@@ -29,7 +29,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			// If the editor goes away, that must not end codeagent before its commands have ended.
 			// Notify and not Ignore: every command would inherit an ignored signal.
 			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-			return acp.Serve(cmd.Context(), s.In, s.Out, acp.Options{Host: &host{stdio: s, flags: *f}, Version: s.Version})
+			return acp.Serve(cmd.Context(), s.In, s.Out, acp.Options{Host: &host{stdio: s, flags: *f}, Version: f.Process.Version})
 		},
 	}
 }

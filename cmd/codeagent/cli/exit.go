@@ -154,8 +154,9 @@ func StorageError(err error) error {
 	return err
 }
 
-// Flags are the values of the flags that every command shares.
+// Flags are what each command is called with: by the process, and by the flags that all commands share.
 type Flags struct {
+	Process                          Process
 	Sandbox, Approval, Model, Folder string
 	// Profile is the NAME of a [profiles.NAME].
 	Profile                     string

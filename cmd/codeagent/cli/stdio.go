@@ -22,13 +22,16 @@ import (
 	"golang.org/x/term"
 )
 
-// Stdio is the program's whole environment: nothing below cmd reads os.Stdin, os.Stdout or
-// os.Environ.
+// Stdio are the streams and the environment: nothing below cmd reads os.Stdin, os.Stdout or os.Environ.
 type Stdio struct {
 	In, Out, Err *os.File
 	Environ      []string
 	// Text writes to Out and remembers an error: codeagent fails if its output was lost.
 	Text *Output
+}
+
+// Process is what the build and the start of codeagent know, and what has one owner in it.
+type Process struct {
 	// Version is the git description of the build, HelperSum the SHA-256 of the sandbox
 	// helper built with it. If HelperSum is empty, any helper beside codeagent is accepted.
 	Version, HelperSum string
@@ -40,8 +43,15 @@ type Stdio struct {
 	Lent *atomic.Bool
 	// Log is what --log opens; nil or closed: no log.
 	Log *eventlog.Log
-	// Quit ends the process at once, without cleaning up; nil: never.
-	Quit func(code int)
+}
+
+// Lend gives the terminal to another program until the returned function is called.
+func (p Process) Lend() (back func()) {
+	if p.Lent == nil {
+		return func() {}
+	}
+	p.Lent.Store(true)
+	return func() { p.Lent.Store(false) }
 }
 
 // Output is a writer that remembers its first error.

@@ -53,18 +53,20 @@ func (f *front) Steer() (agent.Input, bool) {
 
 // openObservers opens what sees each event before the face does: the log and the telemetry, if they are on.
 func (ses *Base) openObservers(s cli.Stdio) {
-	if s.Log.On() {
-		ses.observers = append(ses.observers, s.Log.Observe)
+	if ses.Workspace.Process.Log.On() {
+		ses.observers = append(ses.observers, ses.Workspace.Process.Log.Observe)
 	}
 	secrets := func() *mask.Mask { return mask.New(s.Environ, sandbox.SecretName) }
-	exporter, problems := telemetry.New(s.Env, s.Version, secrets)
+	exporter, problems := telemetry.New(s.Env, ses.Workspace.Process.Version, secrets)
 	if ses.problems = problems; exporter == nil {
 		return
 	}
 	ses.observers = append(ses.observers, exporter.Observe)
-	ses.closers = append(ses.closers, func() { // sends what is left, and says if a collector did not get it
-		if err := exporter.Close(); err != nil {
+	ses.Workspace.AtClose(func() error { // sends what is left, and says if a collector did not get it
+		err := exporter.Close()
+		if err != nil {
 			fmt.Fprintln(s.Err, "codeagent: "+visible.Line(err.Error()))
 		}
+		return err
 	})
 }

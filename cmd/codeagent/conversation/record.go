@@ -27,7 +27,7 @@ func (ses *Base) openRecord() error {
 		return nil
 	}
 	store := sessions.New(ses.Workspace.Paths.Sessions)
-	info := sessions.Info{Folder: ses.Workspace.Folder, Program: ses.Workspace.Stdio.Version, Model: ses.chosen.Kept()}
+	info := sessions.Info{Folder: ses.Workspace.Folder, Program: ses.Workspace.Process.Version, Model: ses.chosen.Kept()}
 	if o.From == nil {
 		info.ID = sessions.NewID()
 		ses.Record = &record{Log: store.Create(info)}

@@ -131,7 +131,6 @@ type Base struct {
 	images     []model.Image // of -i, until the first message takes them
 	observers  []func(event.Event)
 	problems   []string // with the telemetry
-	closers    []func() // what Close calls, the last first
 }
 
 // Session is one run of a session: the agent, its face and everything below.
@@ -156,7 +155,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Base, erro
 		return nil, err
 	}
 	ws.Config.ReasoningEffort = cmp.Or(o.Effort, ws.Config.ReasoningEffort)
-	ses := &Base{Workspace: ws, Options: o, closers: []func(){ws.Close}}
+	ses := &Base{Workspace: ws, Options: o}
 	if err := ses.open(ctx, s); err != nil {
 		ses.Close()
 		return nil, err
@@ -179,7 +178,7 @@ func (ses *Base) open(ctx context.Context, s cli.Stdio) (err error) {
 		return err
 	}
 	if ses.Record != nil {
-		ses.closers = append(ses.closers, func() { _ = ses.Record.Log.Close() }) // every turn is on the disk already
+		ws.AtClose(ses.Record.Log.Close)
 	}
 	if ses.Options.Bounds.Price, err = ses.priced(o.Bounds.Cost); err != nil {
 		return err
@@ -210,7 +209,7 @@ func (ses *Base) open(ctx context.Context, s cli.Stdio) (err error) {
 	ses.Servers = servers.Open(ctx, servers.Options{
 		Workspace: ws, Configured: configured, Ledger: ses.Gate.Ledger(), Undo: ses.Undo, Learn: o.Learn, Trusted: protect,
 	})
-	ses.closers = append(ses.closers, ses.Servers.Close)
+	ws.AtClose(func() error { ses.Servers.Close(); return nil })
 	if err := ses.Servers.Required(ctx); err != nil {
 		return cli.Hinted(cli.ExitFailed, err, "codeagent mcp test NAME says more; required = false in the settings starts without it")
 	}
@@ -229,9 +228,7 @@ func (ses *Base) openGate(s cli.Stdio, list []*rules.Rule, protect func(sandbox.
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit, Content: contents{ws},
 		Trusted: protect, Reasons: o.Attended, Hint: o.Hint, Careless: ws.Config.Unkept == "allow",
 	})
-	ses.closers = append(ses.closers, func() {
-		_ = ws.NoteGrants(ses.Gate.Base()) // the program ends, and nobody reads an error
-	})
+	ws.AtClose(func() error { return ws.NoteGrants(ses.Gate.Base()) })
 	ses.Gate.SetCommand(o.Command, func(g sandbox.Grant) []string {
 		flags, left := ws.Place.Flags(ws.Config, "", g, nil)
 		words := make([]string, len(flags))
@@ -256,11 +253,7 @@ func (ses *Base) openGate(s cli.Stdio, list []*rules.Rule, protect func(sandbox.
 }
 
 // Close ends and records all that was begun, the last first.
-func (ses *Base) Close() {
-	for _, end := range slices.Backward(ses.closers) {
-		end()
-	}
-}
+func (ses *Base) Close() { ses.Workspace.Close() }
 
 // configured returns the MCP servers of a session: those of the settings, the project and the editor,
 // in this order of precedence, without the disabled ones. Where there is no model, nobody uses them.
@@ -305,7 +298,7 @@ func (ses *Base) chooseModel(ctx context.Context) error {
 		return &NoModel{Offers: ses.chosen.Offers}
 	}
 	if ses.Tour, err = startTour(ctx, ses.Workspace, o.Attended); err == nil {
-		ses.closers = append(ses.closers, ses.Tour.Close)
+		ses.Workspace.AtClose(func() error { ses.Tour.Close(); return nil })
 		ses.chosen.Model, ses.chosen.Name = chat.New(chat.Options{BaseURL: ses.Tour.BaseURL}), tour.Model
 		ses.chosen.Rules = ses.Workspace.Config.RulesOf(config.Provider{}, tour.Model)
 	}
@@ -319,8 +312,9 @@ func Join(base *Base, screen Face) *Session {
 	mode := ses.Gate.Mode()
 	ses.face = &front{Face: screen, ses: ses, known: map[string]time.Time{}}
 	ses.Jobs = exec.NewJobs(ses.Workspace.Runner, func(running int) { ses.face.Emit(event.BackgroundChanged{Running: running}) })
-	ses.closers = append(ses.closers, func() {
+	ses.Workspace.AtClose(func() error {
 		ses.EndJobs(func(e event.BackgroundEnded) { fmt.Fprintln(ses.Workspace.Stdio.Err, visible.Line(e.Message)) })
+		return nil
 	})
 	options := tools.Options{
 		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, Temp: Temp(ses).Path,
@@ -352,7 +346,7 @@ func Join(base *Base, screen Face) *Session {
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: int(ses.Workspace.Config.Context.At), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
-		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Stdio.Version), Asking: ses.Options.Attended, Mode: mode},
+		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Process.Version), Asking: ses.Options.Attended, Mode: mode},
 		Frontend: ses.face, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Schema: ses.Options.Schema, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
@@ -498,18 +492,17 @@ func (ses *Base) openUndo() {
 		ses.Undo = nil
 	} else {
 		ses.Undo.Careless = ses.Workspace.Config.Unkept == "allow"
-		ses.closers = append(ses.closers, ses.closeUndo)
+		ses.Workspace.AtClose(ses.closeUndo)
 	}
 	go store.Sweep() // nothing waits for it
 }
 
 // closeUndo discards a history that cannot be used any more.
-func (ses *Base) closeUndo() {
+func (ses *Base) closeUndo() error {
 	if ses.Record == nil {
-		_ = ses.Undo.Discard() // what is left is swept later
-		return
+		return ses.Undo.Discard() // what is left is swept later
 	}
-	_ = ses.Undo.Close() // everything has been written
+	return ses.Undo.Close()
 }
 
 // Command runs a command of the user's; /undo restores what it changed, as after a turn.

@@ -62,7 +62,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 		return err
 	}
 	verdict := verdictOf(ws.Enforcement, ws.Cannot, failed)
-	fmt.Fprintf(s.Text, "sandbox: %s\n\ncodeagent %s on %s/%s, uid %d\n%s\n", verdict, s.Version, runtime.GOOS, runtime.GOARCH, os.Getuid(), body.String())
+	fmt.Fprintf(s.Text, "sandbox: %s\n\ncodeagent %s on %s/%s, uid %d\n%s\n", verdict, f.Process.Version, runtime.GOOS, runtime.GOARCH, os.Getuid(), body.String())
 	describeModel(ctx, ws, s.Text)
 	describeTerminal(s, s.Text)
 	switch {

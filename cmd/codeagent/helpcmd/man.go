@@ -41,7 +41,7 @@ func writeManual(cmd *cobra.Command, s cli.Stdio, dir string) error {
 	if err := makeFolder(ground, dir); err != nil {
 		return cli.Usage(fmt.Errorf("--man: %w", err))
 	}
-	pages := manual(cmd.Root(), s.Version)
+	pages := manual(cmd.Root(), cmd.Root().Version)
 	names := make([]string, 0, len(pages))
 	for name := range pages {
 		names = append(names, name)

@@ -35,6 +35,6 @@ func serveStdio(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	h := &host{ctx: ctx, stdio: s, inputs: in, flags: f, talks: map[string]*talk{}, slots: make(chan struct{}, exec.AtOnce(mostAtOnce))}
 	defer h.close()
 	return serve.Run(ctx, s.In, s.Out, serve.Options{
-		Name: "codeagent", Title: "codeagent", Version: visible.Line(s.Version), Instructions: instructions, Tools: list, Host: h,
+		Name: "codeagent", Title: "codeagent", Version: visible.Line(f.Process.Version), Instructions: instructions, Tools: list, Host: h,
 	})
 }

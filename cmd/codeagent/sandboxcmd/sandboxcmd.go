@@ -121,7 +121,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 	}
 	outcome.Limit = exec.Reached(ws.Policy.Limits, outcome)
 	outcome.Verdict = exec.Judge(ws.Policy, outcome, ws.Files, ws.Folder)
-	s.Log.Denied("", outcome.Verdict)
+	f.Process.Log.Denied("", outcome.Verdict)
 	r := newReport(ws.Enforcement, outcome)
 	flags, left := ws.Place.Flags(ws.Config, strings.Join(argv, " "), r.Suggest, outcome.Verdict.Needs())
 	r.summarize(s.Err, flags, slices.Concat(left, outcome.Verdict.Left))

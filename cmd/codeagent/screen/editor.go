@@ -51,10 +51,7 @@ func edit(ctx context.Context, ws *workspace.Workspace, text string) (string, er
 		return "", fmt.Errorf("editor: %w", err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Out
-	if s.Lent != nil {
-		s.Lent.Store(true)
-		defer s.Lent.Store(false)
-	}
+	defer ws.Process.Lend()()
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("editor %s: %w; the message is as it was", words[0], err)
 	}

@@ -100,7 +100,7 @@ func keepSetting(ctx context.Context, ws *workspace.Workspace, key, value string
 func feedback(ctx context.Context, ses *conversation.Session, f cli.Flags) (string, error) {
 	ws := ses.Workspace
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Feedback about codeagent\n\nVersion %s on %s/%s\n\n## What happened\n\n(write it here)\n\n## Doctor\n\n", ws.Stdio.Version, runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(&b, "# Feedback about codeagent\n\nVersion %s on %s/%s\n\n## What happened\n\n(write it here)\n\n## Doctor\n\n", ws.Process.Version, runtime.GOOS, runtime.GOARCH)
 	report, err := doctor.Report(ctx, ws.Stdio, f)
 	report = strings.ReplaceAll(report, ws.Folder, "WORKSPACE")
 	if home := ws.Stdio.Env("HOME"); home != "" {

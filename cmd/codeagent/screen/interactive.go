@@ -60,7 +60,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 		return cli.Usage(errors.New("--log - would write over the screen"), "name a file, or redirect stderr: codeagent --log - 2>codeagent.log")
 	}
 	prompt := strings.Join(args, " ")
-	typed := &lineReader{s: s}
+	typed := &lineReader{in: s.In, process: f.Process}
 	o.theme = new(string)
 	for {
 		next, err := playSession(ctx, s, f, o, prompt, typed)

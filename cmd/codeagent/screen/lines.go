@@ -3,6 +3,7 @@ package screen
 import (
 	"bufio"
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -16,19 +17,17 @@ import (
 // lineReader is what the person writes where no screen is drawn. One reader serves all sessions of a
 // run: a second one would take lines from it.
 type lineReader struct {
-	s     cli.Stdio
-	once  sync.Once
-	input tui.Input
+	in      io.Reader
+	process cli.Process
+	once    sync.Once
+	input   tui.Input
 }
 
 // run plays a session in lines.
 func (t *lineReader) run(ctx context.Context, screen *tui.Screen) error {
 	t.once.Do(t.start)
 	// Ctrl+C ends the turn, and codeagent only where none runs.
-	if t.s.Lent != nil {
-		t.s.Lent.Store(true)
-		defer t.s.Lent.Store(false)
-	}
+	defer t.process.Lend()()
 	interrupts := make(chan os.Signal, 4)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGQUIT)
 	defer signal.Stop(interrupts)
@@ -43,7 +42,7 @@ func (t *lineReader) start() {
 	t.input.Lines = lines
 	go func() {
 		defer close(lines)
-		from := bufio.NewReader(t.s.In)
+		from := bufio.NewReader(t.in)
 		for {
 			line, err := from.ReadString('\n')
 			if line != "" {

@@ -281,14 +281,14 @@ func (m *member) elicit(ctx context.Context, q inquiry.Question) inquiry.Reply {
 // clientOptions are those of the connection to the server.
 func (m *member) clientOptions() mcp.Options {
 	o := mcp.Options{
-		Name: m.name, Version: m.all.options.Workspace.Stdio.Version, Startup: m.settings.StartupTimeout, Call: m.settings.ToolTimeout,
+		Name: m.name, Version: m.all.options.Workspace.Process.Version, Startup: m.settings.StartupTimeout, Call: m.settings.ToolTimeout,
 		Enabled: m.settings.EnabledTools, Disabled: m.settings.DisabledTools, Elicit: m.elicit,
 		Log: func(level, text string) {
 			switch level {
 			case "warning", "error":
 				m.all.notice(word.LevelWarning, "the MCP server %s: %s", m.name, visible.Line(text))
 			default:
-				m.all.options.Workspace.Stdio.Log.Server(m.name, level, text)
+				m.all.options.Workspace.Process.Log.Server(m.name, level, text)
 			}
 		},
 	}

@@ -86,7 +86,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	}
 	defer b.Close()
 	// A running session holds this lock: its turns must not be undone meanwhile.
-	log, err := sessions.New(b.Paths.Sessions).Open(sessions.Info{ID: sum.ID, Folder: sum.Folder, Program: s.Version})
+	log, err := sessions.New(b.Paths.Sessions).Open(sessions.Info{ID: sum.ID, Folder: sum.Folder, Program: f.Process.Version})
 	if err != nil {
 		return sessionscmd.Error(err)
 	}

@@ -133,7 +133,7 @@ func beside[T any](ctx context.Context, ws *Workspace, ask func(context.Context)
 	ctx, cancel := context.WithCancel(ctx)
 	get := sync.OnceValue(func() T { return ask(ctx) })
 	go get() // ends with git, which has a time limit
-	ws.closers = append(ws.closers, func() error {
+	ws.AtClose(func() error {
 		cancel()
 		get()
 		return nil

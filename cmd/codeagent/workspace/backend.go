@@ -20,8 +20,8 @@ import (
 
 // Linux prepares the Linux backend. It begins to copy the helper and to check its sum, and starts the session's first keeper, which takes some milliseconds. The earlier it
 // is called, the less there is to wait for.
-func Linux(s cli.Stdio) (*linuxsandbox.Backend, error) {
-	return linuxsandbox.New(linuxsandbox.Options{HelperSum: s.HelperSum, OpenFiles: s.OpenFiles, Ahead: true, Lookup: net.DefaultResolver.LookupNetIP})
+func Linux(p cli.Process) (*linuxsandbox.Backend, error) {
+	return linuxsandbox.New(linuxsandbox.Options{HelperSum: p.HelperSum, OpenFiles: p.OpenFiles, Ahead: true, Lookup: net.DefaultResolver.LookupNetIP})
 }
 
 // backend chooses the system's backend: one line each. If it does not work, the
@@ -42,7 +42,7 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 			backend, ws.MadeGit = ws.linux, func() []string {
 				return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), ws.linux.MadeGit())
 			}
-			ws.closers = append(ws.closers, func() error { return noteMadeGit(ws.Paths.MadeGit, ws.linux.MadeGit()) })
+			ws.AtClose(func() error { return noteMadeGit(ws.Paths.MadeGit, ws.linux.MadeGit()) })
 		}
 	case "darwin":
 		backend = seatbelt.New(seatbelt.Options{})

@@ -42,8 +42,8 @@ func OpenLog(ctx context.Context, s cli.Stdio, f cli.Flags, command string) erro
 			return cli.Usage(fmt.Errorf("%s: %w", from, err))
 		}
 	}
-	s.Log.Open(out, level, mask.New(s.Environ, sandbox.SecretName))
-	s.Log.Began(s.Version, command, os.Getpid())
+	f.Process.Log.Open(out, level, mask.New(s.Environ, sandbox.SecretName))
+	f.Process.Log.Began(f.Process.Version, command, os.Getpid())
 	return nil
 }
 

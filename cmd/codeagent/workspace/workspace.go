@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"codeagent/approvals"
@@ -54,6 +55,7 @@ type Workspace struct {
 	// Offered is the system's backend; nil if the system has none.
 	Offered resolved.Backend
 	Stdio   cli.Stdio
+	Process cli.Process
 	// linux is the Linux backend, which is prepared while the settings are read; unprepared is why
 	// that failed.
 	linux      *linuxsandbox.Backend
@@ -88,8 +90,9 @@ func OpenForOne(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, erro
 }
 
 func prepare(ctx context.Context, ws *Workspace, f cli.Flags) (*Workspace, error) {
-	if ws.linux, ws.unprepared = Linux(ws.Stdio); ws.unprepared == nil {
-		ws.closers = append(ws.closers, ws.linux.Close)
+	ws.Process = f.Process
+	if ws.linux, ws.unprepared = Linux(f.Process); ws.unprepared == nil {
+		ws.AtClose(ws.linux.Close)
 	}
 	if err := ws.open(ctx, f); err != nil {
 		ws.Close()
@@ -127,7 +130,8 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	if err != nil {
 		return cli.StorageError(err)
 	}
-	ws.closers = append(ws.closers, remove, ws.git.settle)
+	ws.AtClose(remove)
+	ws.AtClose(ws.git.settle)
 	go ws.Paths.SweepTemp() // nothing waits for it
 	ws.Place = config.Place{
 		Workspace: ws.Folder, Home: ws.Stdio.Env("HOME"), Paths: ws.Paths, Own: OwnPrograms(), Temp: temp, Files: ws.Files, Ground: ws.recorded,
@@ -219,11 +223,14 @@ func (ws *Workspace) newGit(backend resolved.Backend) *gitrun.Git {
 	return gitrun.New(o)
 }
 
-// Close releases what Open opened, in reverse order. It names processes that cannot be killed; the
-// program ends, and the exit closes what else is open.
+// AtClose adds what Close calls. All that is built over the workspace is closed by this one stack.
+func (ws *Workspace) AtClose(end func() error) { ws.closers = append(ws.closers, end) }
+
+// Close releases what was opened, the last first. It names processes that cannot be killed; other errors
+// nobody reads: the program ends, and the exit closes what else is open.
 func (ws *Workspace) Close() {
-	for i := len(ws.closers) - 1; i >= 0; i-- {
-		if left := (*sandbox.LeftError)(nil); errors.As(ws.closers[i](), &left) {
+	for _, end := range slices.Backward(ws.closers) {
+		if left := (*sandbox.LeftError)(nil); errors.As(end(), &left) {
 			fmt.Fprintf(ws.Stdio.Err, "codeagent: could not be killed and still there: %q\n", left.Processes)
 		}
 	}
