@@ -3,11 +3,11 @@ package acpcmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
-	"codeagent/internal/visible"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/undocmd"
 	"codeagent/undo"
 )
 
@@ -36,37 +36,23 @@ func (o *open) undo(ctx context.Context, argument string) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if p.Unrecorded {
-		return reply{}, fmt.Errorf("the turn of %s could not be recorded: %s; what it changed cannot be restored. /undo skip undoes the turn before it", p.Began.Local().Format("15:04"), p.More)
+	if err := undocmd.Unrecorded(p, "/undo skip"); err != nil {
+		return reply{}, cli.InWords(err)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "turn of %s: %s\n", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.Title))
-	steps, failed := p.Steps, []undo.Skip(nil)
+	r := undo.Report{Done: p.Steps}
 	if !preview {
-		var r undo.Report
 		p, r, err = u.Apply(ctx)
-		steps, failed = r.Done, r.Failed
-	}
-	for _, s := range steps {
-		fmt.Fprintf(&b, "%-8s  %s\n", s.Do, visible.Line(s.Path))
-	}
-	for _, l := range slices.Concat(p.Conflicts, p.NotKept, failed) {
-		fmt.Fprintf(&b, "left alone: %s: %s\n", visible.Line(l.Path), visible.Line(l.Why))
-	}
-	for _, c := range p.Closed {
-		fmt.Fprintf(&b, "saved, but not restored: %s: %s\n", visible.Line(c.Path), visible.Line(c.Reason(opens != "")))
 	}
 	if opens != "" {
-		fmt.Fprintf(&b, "to restore it once this session has ended: %s\n", visible.Line(opens))
+		opens = " once this session has ended: " + opens
 	}
-	if p.More != "" {
-		fmt.Fprintf(&b, "not everything was saved: %s\n", visible.Line(p.More))
-	}
+	result := undocmd.ResultOf(p, r, opens)
+	lines := slices.Concat([]string{undocmd.TurnOf(p)}, result.Did, result.Left)
 	switch {
 	case preview:
-		b.WriteString("nothing was changed yet; /undo restores it\n")
-	case len(steps) == 0:
-		b.WriteString("nothing was restored\n")
+		lines = append(lines, "nothing was changed yet; /undo restores it")
+	case len(r.Done) == 0:
+		lines = append(lines, "nothing was restored")
 	}
-	return page(b.String()), err
+	return page(strings.Join(lines, "\n") + "\n"), err
 }

@@ -93,32 +93,25 @@ func (h *host) undoOne(ctx context.Context, c change) (serve.Result, error) {
 		ses.Agent.Note(note)
 	}
 	r := undoReport{UndoID: c.id, Restored: []aPath{}, Left: []aPath{}}
-	var text strings.Builder
+	result := undocmd.ResultOf(p, done, "")
+	lines := slices.Concat(result.Did, result.Left)
 	for _, s := range done.Done {
 		r.Restored = append(r.Restored, aPath{visible.Line(s.Path), string(s.Do)})
-		fmt.Fprintf(&text, "%s %s\n", s.Do, visible.Line(s.Path))
-	}
-	leave := func(path, why string) {
-		r.Left = append(r.Left, aPath{visible.Line(path), visible.Line(why)})
-		fmt.Fprintf(&text, "left alone: %s: %s\n", visible.Line(path), visible.Line(why))
 	}
 	for _, l := range slices.Concat(p.Conflicts, p.NotKept, done.Failed) {
-		leave(l.Path, l.Why)
+		r.Left = append(r.Left, aPath{visible.Line(l.Path), visible.Line(l.Why)})
 	}
 	for _, l := range p.Closed {
-		leave(l.Path, l.Reason(false))
-	}
-	if p.More != "" {
-		fmt.Fprintf(&text, "not everything was saved: %s\n", visible.Line(p.More))
+		r.Left = append(r.Left, aPath{visible.Line(l.Path), visible.Line(l.Reason(false))})
 	}
 	if err != nil {
-		fmt.Fprintf(&text, "%s\n", visible.Line(err.Error()))
+		lines = append(lines, visible.Line(err.Error()))
 	}
 	if len(r.Left) == 0 && err == nil {
 		h.forget(c)
 	}
 	if len(done.Done) == 0 {
-		text.WriteString("nothing was restored\n")
+		lines = append(lines, "nothing was restored")
 	}
-	return serve.Result{Text: strings.TrimSpace(text.String()), Structured: r, Failed: len(done.Done) == 0 || err != nil}, nil
+	return serve.Result{Text: strings.Join(lines, "\n"), Structured: r, Failed: len(done.Done) == 0 || err != nil}, nil
 }

@@ -103,24 +103,32 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	if err != nil {
 		return err
 	}
-	if p.Unrecorded {
-		return unrecordedTurn(p, how)
+	if err := Unrecorded(p, how.further()); err != nil {
+		return err
 	}
 	if !b.Policy.Unconfined {
 		p.LeaveRepositories()
 	}
 	p.LeaveProtected()
-	opening := Opening(b, p)
-	fmt.Fprintf(s.Err, "codeagent: turn of %s: %s\n", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.Title))
-	reportLeft(s, p)
-	reportClosed(s, p, how, opening)
+	restores := Opening(b, p)
+	if restores != "" {
+		restores = ": " + how.command() + restores
+	}
+	fmt.Fprintln(s.Err, "codeagent: "+TurnOf(p))
+	r := undo.Report{Done: p.Steps}
+	if !how.dry {
+		r, err = Apply(ctx, b, kept, p, b.Policy)
+	}
+	result := ResultOf(p, r, restores)
+	for _, line := range result.Left {
+		fmt.Fprintln(s.Err, "codeagent: "+line)
+	}
+	for _, line := range result.Did {
+		fmt.Fprintln(s.Text, line)
+	}
 	if how.dry {
-		printSteps(s, p.Steps)
 		return nil
 	}
-	r, err := Apply(ctx, b, kept, p, b.Policy)
-	printSteps(s, r.Done)
-	printLeft(s, "failed", r.Failed)
 	if note := p.Note(r); note != "" {
 		err = errors.Join(err, log.Append(model.Item{Kind: model.Note, Text: note}))
 	}
@@ -135,13 +143,6 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 		return cli.StatusError(cli.ExitFailed)
 	}
 	return err
-}
-
-// unrecordedTurn stops at a turn without a record: to undo the one before it would, without a
-// warning, restore something that the user did not ask for.
-func unrecordedTurn(p *undo.Plan, how undoHow) error {
-	return cli.Hinted(cli.ExitFailed, fmt.Errorf("the turn of %s could not be recorded: %s; what it changed cannot be restored", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.More)),
-		"nothing was changed now; the turn before it: "+how.further())
 }
 
 // skipTurns returns the plan for the last turn with something to undo, after skip others.
@@ -186,37 +187,55 @@ func undoneSession(s cli.Stdio, f cli.Flags, id string) (sessions.Summary, error
 		"a session of another folder is named by its ID: codeagent sessions --all lists them")
 }
 
-func printSteps(s cli.Stdio, steps []undo.Step) {
-	for _, step := range steps {
-		fmt.Fprintf(s.Text, "%-8s  %s\n", step.Do, visible.Line(step.Path))
-	}
-}
+// Result is what undoing a turn did, or would do, in lines that every face without a screen prints.
+type Result struct{ Did, Left []string }
 
-func printLeft(s cli.Stdio, how string, list []undo.Skip) {
-	for _, l := range list {
-		fmt.Fprintf(s.Err, "codeagent: %s: %s: %s\n", how, visible.Line(l.Path), visible.Line(l.Why))
+// ResultOf puts p and r into words; r is what was done, or has the steps of p. restores is how to restore
+// what this run may not, or "".
+func ResultOf(p *undo.Plan, r undo.Report, restores string) (out Result) {
+	for _, s := range r.Done {
+		out.Did = append(out.Did, fmt.Sprintf("%-8s  %s", s.Do, visible.Line(s.Path)))
 	}
-}
-
-func reportLeft(s cli.Stdio, p *undo.Plan) {
+	leave := func(how, path, why string) {
+		out.Left = append(out.Left, fmt.Sprintf("%s: %s: %s", how, visible.Line(path), visible.Line(why)))
+	}
 	if p.Cut {
-		fmt.Fprintln(s.Err, "codeagent: the turn was cut off before its end")
+		out.Left = append(out.Left, "the turn was cut off before its end")
 	}
-	printLeft(s, "left alone", p.Conflicts)
-	printLeft(s, "not kept", p.NotKept)
+	for _, l := range p.Conflicts {
+		leave("left alone", l.Path, l.Why)
+	}
+	for _, l := range p.NotKept {
+		leave("not kept", l.Path, l.Why)
+	}
+	for _, l := range r.Failed {
+		leave("failed", l.Path, l.Why)
+	}
 	if p.More != "" {
-		fmt.Fprintf(s.Err, "codeagent: not everything was saved: %s\n", visible.Line(p.More))
+		out.Left = append(out.Left, "not everything was saved: "+visible.Line(p.More))
 	}
+	for _, c := range p.Closed {
+		leave("saved, but not restored", c.Path, c.Reason(restores != ""))
+	}
+	if restores != "" {
+		out.Left = append(out.Left, "to restore it"+visible.Line(restores))
+	}
+	return out
 }
 
-// reportClosed prints what this run may not restore, and which command would.
-func reportClosed(s cli.Stdio, p *undo.Plan, how undoHow, opening string) {
-	for _, c := range p.Closed {
-		fmt.Fprintf(s.Err, "codeagent: saved, but not restored: %s: %s\n", visible.Line(c.Path), visible.Line(c.Reason(opening != "")))
+// TurnOf names the turn of p.
+func TurnOf(p *undo.Plan) string {
+	return fmt.Sprintf("turn of %s: %s", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.Title))
+}
+
+// Unrecorded returns an error for a turn without a record; skip says how to pass over it. To undo the one before it
+// would, without a warning, restore something that the user did not ask for.
+func Unrecorded(p *undo.Plan, skip string) error {
+	if !p.Unrecorded {
+		return nil
 	}
-	if opening != "" {
-		fmt.Fprintf(s.Err, "codeagent: to restore it: %s\n", visible.Line(how.command()+opening))
-	}
+	return cli.Hinted(cli.ExitFailed, fmt.Errorf("the turn of %s could not be recorded: %s; what it changed cannot be restored", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.More)),
+		"nothing was changed now; the turn before it: "+skip)
 }
 
 // Opening returns the flags with which undo can restore everything in p that the policy
