@@ -72,7 +72,7 @@ func liveTurns(count string) (lived, error) {
 	}
 	ctx := context.Background()
 	s := cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
-	base, err := conversation.Open(ctx, s, cli.Flags{Model: "test"}, conversation.Options{HasPrompt: true})
+	base, err := conversation.Open(ctx, s, cli.Flags{Model: "test"}, conversation.Options{Beginning: conversation.Beginning{HasPrompt: true}})
 	if err != nil {
 		return lived{}, err
 	}

@@ -39,7 +39,7 @@ func main() {
 		os.Stderr.WriteString("codeagent: keep stdout closed: " + err.Error() + "\n")
 		os.Exit(1)
 	}
-	os.Exit(run(os.Args[1:], cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: environ.Started}))
+	os.Exit(run(os.Args[1:], cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: environ.Started}, os.Exit))
 }
 
 func serveFiles() int {

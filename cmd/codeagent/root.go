@@ -29,11 +29,11 @@ import (
 )
 
 // run is the whole program as a function: it takes the arguments and the environment, and
-// returns the exit status.
-func run(args []string, s cli.Stdio) int {
+// returns the exit status. quit ends the process at once.
+func run(args []string, s cli.Stdio, quit func(code int)) int {
 	s.Text = &cli.Output{W: s.Out}
 	f := &cli.Flags{Process: cli.Process{Version: version, HelperSum: helperSum, OpenFiles: openFiles(), Lent: new(atomic.Bool), Log: new(eventlog.Log)}}
-	ctx, stop := withSignals(context.Background(), s, f.Process.Lent)
+	ctx, stop := withSignals(context.Background(), s, f.Process.Lent, quit)
 	defer stop()
 	root := newRoot(s, f)
 	if len(args) > 0 && isCompletion(args[0]) {

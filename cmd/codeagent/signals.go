@@ -23,7 +23,7 @@ const orderly = 2 * time.Second
 // signal as its cause. After a second signal codeagent has the time orderly to end. Under
 // nohup SIGHUP is received and dropped: if it stayed ignored, every command would inherit
 // that.
-func withSignals(parent context.Context, s cli.Stdio, lent *atomic.Bool) (context.Context, func()) {
+func withSignals(parent context.Context, s cli.Stdio, lent *atomic.Bool, quit func(code int)) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	stays := signal.Ignored(syscall.SIGHUP)
 	terminal := exec.SaveTerminal(s.In)
@@ -37,7 +37,7 @@ func withSignals(parent context.Context, s cli.Stdio, lent *atomic.Bool) (contex
 				continue
 			}
 			if ctx.Err() != nil {
-				lastResort(s, sig, terminal, over, os.Exit)
+				lastResort(s, sig, terminal, over, quit)
 				return
 			}
 			// At its end codeagent restores the terminal; in the background that would stop it.

@@ -40,7 +40,7 @@ func (h *host) Open(ctx context.Context, o acp.OpenRequest, face acp.Face) (acp.
 			return nil, acp.Invalid(fmt.Errorf("additionalDirectories: not a folder: %s", dir))
 		}
 	}
-	options := conversation.Options{Attended: true, HasPrompt: true, Mentions: true, Hint: hint, Command: "acp", Unsaved: face.Buffer}
+	options := conversation.Options{Audience: conversation.Audience{Attended: true, Mentions: true, Hint: hint, Command: "acp", Unsaved: face.Buffer}, Beginning: conversation.Beginning{HasPrompt: true}}
 	var err error
 	if options.Servers, err = handedIn(o.Servers); err != nil {
 		return nil, acp.Invalid(err)

@@ -159,7 +159,7 @@ func (h *hostileHost) session(s *hostileScene, attended bool, settings string, f
 	stdio := cli.Stdio{In: devnull, Out: devnull, Err: devnull, Text: &cli.Output{W: devnull},
 		Environ: []string{"HOME=" + s.Home, "PATH=/usr/bin:/bin", "OPENAI_BASE_URL=http://127.0.0.1:1/v1", "OPENAI_API_KEY=" + hostileSecret,
 			"HOST_SECRET=" + hostileSecret, "VICTIM_SECRET=" + hostileSecret}}
-	base, err := Open(h.t.Context(), stdio, cli.Flags{Folder: s.Work, Model: "test", Settings: flags}, Options{Attended: attended, HasPrompt: true, Ephemeral: true})
+	base, err := Open(h.t.Context(), stdio, cli.Flags{Folder: s.Work, Model: "test", Settings: flags}, Options{Audience: Audience{Attended: attended}, Beginning: Beginning{HasPrompt: true, Ephemeral: true}})
 	if err != nil {
 		h.t.Fatal(err)
 	}

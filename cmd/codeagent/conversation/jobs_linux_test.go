@@ -151,7 +151,7 @@ func openJobs(t *testing.T, env []string, work, compiled string) *jobSession {
 	}
 	t.Cleanup(func() { devnull.Close() })
 	stdio := cli.Stdio{In: devnull, Out: devnull, Err: devnull, Environ: env, Text: &cli.Output{W: devnull}}
-	base, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"}, Options{Attended: true, HasPrompt: true, Ephemeral: true})
+	base, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"}, Options{Audience: Audience{Attended: true}, Beginning: Beginning{HasPrompt: true, Ephemeral: true}})
 	if err != nil {
 		t.Skipf("no session here: %v", err)
 	}

@@ -177,7 +177,7 @@ func TestQuestionsInSetting(t *testing.T) {
 		t.Fatal(problem)
 	}
 	base, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"},
-		Options{Attended: true, HasPrompt: true, Ephemeral: true, Servers: map[string]server.Settings{"srv": set}})
+		Options{Audience: Audience{Attended: true}, Beginning: Beginning{HasPrompt: true, Ephemeral: true}, Scope: Scope{Servers: map[string]server.Settings{"srv": set}}})
 	if err != nil {
 		t.Skipf("no session here: %v", err)
 	}

@@ -79,7 +79,7 @@ func TestResumedLooksAsLive(t *testing.T) {
 		if problem != "" {
 			t.Fatal(problem)
 		}
-		base, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"}, Options{Attended: true, HasPrompt: true, From: from, Servers: map[string]server.Settings{"srv": set}})
+		base, err := Open(t.Context(), stdio, cli.Flags{Folder: work, Model: "test"}, Options{Audience: Audience{Attended: true}, Beginning: Beginning{HasPrompt: true, From: from}, Scope: Scope{Servers: map[string]server.Settings{"srv": set}}})
 		if err != nil {
 			t.Skipf("no session here: %v", err)
 		}

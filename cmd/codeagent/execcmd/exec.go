@@ -37,21 +37,12 @@ const promptLimit = 16 << 20
 type flags struct {
 	json, plainJSON, stdin bool
 	quiet, verbose         bool
-	output, approvals      string
-	keepTemp               string
-	schema                 string
+	output, schema         string
 	color, onRefused       string
 	timeout                time.Duration
-	maxTurns, maxTokens    int
-	maxCost                float64
-	ephemeral              bool
-	images                 []string
 	codex                  codexFlags
-	// from is the session to resume.
-	from *sessionscmd.ResumeTarget
-	// learn and rules are those of conversation.Options.
-	learn func(server string) func(sandbox.Denial) (sandbox.Grant, bool)
-	rules []*rules.Rule
+	conversation.Beginning
+	conversation.Scope
 	// review is the review that the run is; nil for exec.
 	review *review
 }
@@ -60,11 +51,11 @@ type flags struct {
 func (x *flags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&x.json, "json", false, "print one event a line on stdout")
 	fl.BoolVar(&x.stdin, "stdin", false, "add stdin to the prompt given as the argument")
-	fl.StringVar(&x.approvals, "approvals", "", "grant exactly what this file shows (codeagent permissions export)")
+	fl.StringVar(&x.Approvals, "approvals", "", "grant exactly what this file shows (codeagent permissions export)")
 	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
-	fl.IntVar(&x.maxTurns, "max-turns", 0, fmt.Sprintf("ask the model at most this many times (status 1); 0: %d", agent.DefaultRequests))
-	fl.IntVar(&x.maxTokens, "max-tokens", 0, "end the run when its requests and answers have this many tokens (status 1)")
-	fl.Float64Var(&x.maxCost, "max-cost", 0, "end the run when it has cost this much, by models.NAME.price (status 1)")
+	fl.IntVar(&x.Bounds.Requests, "max-turns", 0, fmt.Sprintf("ask the model at most this many times (status 1); 0: %d", agent.DefaultRequests))
+	fl.IntVar(&x.Bounds.Tokens, "max-tokens", 0, "end the run when its requests and answers have this many tokens (status 1)")
+	fl.Float64Var(&x.Bounds.Cost, "max-cost", 0, "end the run when it has cost this much, by models.NAME.price (status 1)")
 	fl.BoolVarP(&x.quiet, "quiet", "q", false, "print only warnings, errors and refusals on stderr")
 	fl.BoolVarP(&x.verbose, "verbose", "v", false, "also print the model's thinking, the output of every command and tokens on stderr")
 	fl.StringVar(&x.onRefused, "on-refused", "continue", "after a refused permission: continue, or stop the run (status 3)")
@@ -73,7 +64,7 @@ func (x *flags) add(fl *pflag.FlagSet) {
 
 // addEphemeral declares a flag that resume and fork do not take.
 func (x *flags) addEphemeral(fl *pflag.FlagSet) {
-	fl.BoolVar(&x.ephemeral, "ephemeral", false, "keep no session of this run")
+	fl.BoolVar(&x.Ephemeral, "ephemeral", false, "keep no session of this run")
 }
 
 // New returns the command `codeagent exec`.
@@ -104,9 +95,9 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	x.add(fl)
 	fl.BoolVar(&x.plainJSON, "experimental-json", false, "as --json, without the fields and items of our own")
 	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
-	fl.StringVar(&x.keepTemp, "keep-temp", "", "copy the files and folders that commands leave in the session's own /tmp to this folder")
+	fl.StringVar(&x.KeepTemp, "keep-temp", "", "copy the files and folders that commands leave in the session's own /tmp to this folder")
 	fl.StringVar(&x.schema, "output-schema", "", "the answer must fit the JSON Schema in this file")
-	attach.Flag(fl, &x.images)
+	attach.Flag(fl, &x.Images)
 	x.codex.add(fl)
 	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Resume an earlier session", false),
 		newExecFrom(s, f, &x, "fork", "Resume a copy of an earlier session", true))
@@ -115,7 +106,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 
 // Learn runs a prompt as exec does, with further rules, while servers learn.
 func Learn(ctx context.Context, s cli.Stdio, f cli.Flags, prompt string, learn func(server string) func(sandbox.Denial) (sandbox.Grant, bool), further []*rules.Rule) error {
-	x := flags{onRefused: "continue", color: "auto", learn: learn, rules: further}
+	x := flags{onRefused: "continue", color: "auto", Scope: conversation.Scope{Learn: learn, Rules: further}}
 	return report(ctx, s, x, func(ctx context.Context, p *headless.Printer) error {
 		return run(ctx, s, f, x, []string{prompt}, p)
 	})
@@ -126,10 +117,10 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 	if err != nil {
 		return byLimit(ctx, err)
 	}
-	if prompt == "" && x.from != nil {
+	if prompt == "" && x.From != nil {
 		return cli.Usage(errors.New("resume needs a prompt"), "give it as the last argument, or on stdin")
 	}
-	if prompt == "" && len(x.images) > 0 {
+	if prompt == "" && len(x.Images) > 0 {
 		return cli.Usage(errors.New("an image needs a prompt that says what to do with it"), "give a prompt as the last argument, or on stdin")
 	}
 	var warnings []string
@@ -143,15 +134,15 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		}
 	}
 	defer x.warnUnread(s, printer, args)()
-	if x.keepTemp, err = keptIn(x.keepTemp); err != nil {
+	if x.KeepTemp, err = keptIn(x.KeepTemp); err != nil {
 		return err
 	}
-	o := conversation.Options{Mentions: true, HasPrompt: prompt != "", Bounds: agent.Bounds{Requests: x.maxTurns, Tokens: x.maxTokens, Cost: x.maxCost, Refused: x.onRefused == "stop"}, Ephemeral: x.ephemeral, Images: x.images, KeepTemp: x.keepTemp, From: x.from, Approvals: x.approvals, Learn: x.learn, Rules: x.rules}
+	x.HasPrompt, x.Bounds.Refused = prompt != "" || x.review != nil, x.onRefused == "stop"
 	if x.review != nil {
 		x.review.printer = printer
-		o.HasPrompt, o.ReadOnly, o.Findings = true, x.review.readOnly(f), x.review.take
+		x.ReadOnly, x.Findings = x.review.readOnly(f), x.review.take
 	}
-	base, err := conversation.Open(ctx, s, f, o)
+	base, err := conversation.Open(ctx, s, f, conversation.Options{Audience: conversation.Audience{Mentions: true}, Beginning: x.Beginning, Scope: x.Scope})
 	if err != nil {
 		return byLimit(ctx, err)
 	}
@@ -356,6 +347,6 @@ func runExecFrom(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, r sessi
 	if len(rest) > 1 {
 		return cli.Usage(errors.New("--last takes one prompt and no ID"))
 	}
-	x.from = from
+	x.From = from
 	return run(ctx, s, f, x, rest, p)
 }

@@ -16,7 +16,7 @@ import (
 // check checks what the flags' types cannot.
 func (x flags) check() error {
 	switch {
-	case x.timeout < 0 || x.maxTurns < 0 || x.maxTokens < 0 || !(x.maxCost >= 0 && x.maxCost < math.MaxFloat64):
+	case x.timeout < 0 || x.Bounds.Requests < 0 || x.Bounds.Tokens < 0 || !(x.Bounds.Cost >= 0 && x.Bounds.Cost < math.MaxFloat64):
 		return cli.Usage(errors.New("--timeout, --max-turns, --max-tokens and --max-cost cannot be negative or infinite"),
 			fmt.Sprintf("0 means no limit, for --max-turns the usual %d requests", agent.DefaultRequests))
 	case x.quiet && x.verbose:
@@ -49,7 +49,7 @@ func (x flags) explain(err error) error {
 			continue
 		}
 		hints := []string{flag + " allows more"}
-		if !x.ephemeral {
+		if !x.Ephemeral {
 			hints = append(hints, "codeagent exec resume --last PROMPT continues this session")
 		}
 		return cli.Hinted(cli.ExitFailed, err, hints...)

@@ -153,7 +153,7 @@ func (h *host) directTalk(ctx context.Context, c serve.Call) (*talk, error) {
 	if h.direct != nil {
 		return h.direct, nil
 	}
-	t, err := h.open(ctx, c, conversation.Options{ToolsOnly: true})
+	t, err := h.open(ctx, c, conversation.Options{Audience: conversation.Audience{ToolsOnly: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +266,7 @@ func (h *host) agentTalk(ctx context.Context, c serve.Call, id string) (*talk, e
 	t := h.talks[id]
 	h.mu.Unlock()
 	if t == nil {
-		o := conversation.Options{HasPrompt: true, Past: conversation.PastNone}
+		o := conversation.Options{Audience: conversation.Audience{Past: conversation.PastNone}, Beginning: conversation.Beginning{HasPrompt: true}}
 		var err error
 		if id != "" {
 			o.From, err = h.earlier(ctx, c, id)

@@ -87,7 +87,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 
 // playSession plays one session and returns the one to resume next, nil to end.
 func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, prompt string, typed *lineReader) (*sessionscmd.ResumeTarget, error) {
-	opening := conversation.Options{Attended: true, Mentions: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from, Learn: o.Learn, Tour: o.tour}
+	opening := conversation.Options{Audience: conversation.Audience{Attended: true, Mentions: true}, Beginning: conversation.Beginning{HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from, Tour: o.tour}, Scope: conversation.Scope{Learn: o.Learn}}
 	if o.from != nil {
 		opening.Effort = o.from.Effort
 		if o.from.Fresh {
