@@ -13,7 +13,7 @@ import (
 const maxGrepText = 8 << 20
 
 // Grep searches regular files line by line for an RE2 pattern; ^ and $ match at the ends of a
-// line (\A and \z at those of the file). Files that are binary, too large or unreadable are
+// line, as \A and \z do. Files that are binary, too large or unreadable are
 // left out and counted. It checks ctx after each stretch of lines.
 func (c *Client) Grep(ctx context.Context, paths []string, pattern string, limits GrepLimits) (GrepResult, error) {
 	s, err := newSearcher(ctx, pattern, limits)
@@ -42,18 +42,14 @@ func (c *Client) Grep(ctx context.Context, paths []string, pattern string, limit
 // searcher holds one search over several files.
 type searcher struct {
 	ctx     context.Context
-	pattern *linePattern
+	pattern *regexp.Regexp
 	limits  GrepLimits
 	result  GrepResult
 	text    int
 }
 
 func newSearcher(ctx context.Context, pattern string, limits GrepLimits) (*searcher, error) {
-	_, err := regexp.Compile(pattern)
-	var p *linePattern
-	if err == nil {
-		p, err = newLinePattern(pattern)
-	}
+	p, err := newLinePattern(pattern)
 	if err != nil {
 		return nil, &Error{Op: "grep", Path: pattern, Kind: Invalid, Text: err.Error()}
 	}
@@ -93,13 +89,13 @@ func (s *searcher) lines(path string, content []byte) {
 	line, counted := 1, 0
 	for at := 0; at < len(content) && s.ctx.Err() == nil; {
 		stretch := at + wholeLines(content[at:])
-		first := s.pattern.find(s.ctx, content, at, stretch)
-		hit := at + first
-		if first < 0 || hit == stretch && content[hit-1] == '\n' {
+		found := s.pattern.FindIndex(content[at:stretch])
+		if found == nil || at+found[0] == stretch && content[stretch-1] == '\n' {
 			// A match at the end after a newline belongs to the next line, if there is one.
 			at = stretch
 			continue
 		}
+		hit := at + found[0]
 		start := bytes.LastIndexByte(content[:hit], '\n') + 1
 		end := len(content)
 		if i := bytes.IndexByte(content[hit:], '\n'); i >= 0 {

@@ -2,16 +2,12 @@ package fileworker
 
 import (
 	"bytes"
-	"context"
-	"io"
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"unicode/utf8"
 )
 
-// stretch is about how many bytes are matched between two checks of the context. A longer
-// line is read by the expression rune by rune, and the context is checked during that.
+// stretch is about how many bytes are matched between two checks of the context.
 const stretch = 16 << 10
 
 // wholeLines returns the length of the lines at the start of content: those that fit
@@ -29,38 +25,24 @@ func wholeLines(content []byte) int {
 	return len(content)
 }
 
-// linePattern is an expression whose matches contain no newline, so that many lines are
-// searched at once, in linear time.
-type linePattern struct {
-	// res are the expressions for text that contains the start, and the end, of the file.
-	res map[[2]bool]*regexp.Regexp
-}
-
-func newLinePattern(source string) (*linePattern, error) {
-	p := &linePattern{res: map[[2]bool]*regexp.Regexp{}}
-	same := map[string]*regexp.Regexp{} // most expressions do not use the ends of the file
-	for _, place := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
-		tree, err := syntax.Parse("(?m:"+source+")", syntax.Perl)
-		if err != nil {
-			return nil, err
-		}
-		inLine(tree, place[0], place[1])
-		text := tree.String()
-		if same[text] == nil {
-			if same[text], err = regexp.Compile(text); err != nil {
-				return nil, err
-			}
-		}
-		p.res[place] = same[text]
+// newLinePattern compiles an expression such that its matches contain no newline: many lines are
+// then searched at once, in linear time. The ends of a line are also those of the text.
+func newLinePattern(source string) (*regexp.Regexp, error) {
+	tree, err := syntax.Parse(source, syntax.Perl)
+	if err == nil {
+		tree, err = syntax.Parse("(?m:"+source+")", syntax.Perl)
 	}
-	return p, nil
+	if err != nil {
+		return nil, err
+	}
+	inLine(tree)
+	return regexp.Compile(tree.String())
 }
 
-// inLine removes the newline from what re matches, and the start or the end of the file if the
-// text does not contain it.
-func inLine(re *syntax.Regexp, starts, ends bool) {
+// inLine removes the newline from what re matches.
+func inLine(re *syntax.Regexp) {
 	for _, sub := range re.Sub {
-		inLine(sub, starts, ends)
+		inLine(sub)
 	}
 	never := false
 	switch re.Op {
@@ -72,9 +54,9 @@ func inLine(re *syntax.Regexp, starts, ends bool) {
 		re.Rune = without(re.Rune, '\n')
 		never = len(re.Rune) == 0
 	case syntax.OpBeginText:
-		never = !starts
+		re.Op = syntax.OpBeginLine
 	case syntax.OpEndText:
-		never = !ends
+		re.Op, re.Flags = syntax.OpEndLine, re.Flags&^syntax.WasDollar
 	}
 	if never {
 		*re = syntax.Regexp{Op: syntax.OpNoMatch}
@@ -98,38 +80,4 @@ func without(class []rune, r rune) []rune {
 		}
 	}
 	return out
-}
-
-// find returns where the first match in content[from:to] begins, counted from from; -1
-// without a match, or when ctx ended. from and to are at line ends.
-func (p *linePattern) find(ctx context.Context, content []byte, from, to int) int {
-	re := p.res[[2]bool{from == 0, to == len(content)}]
-	var loc []int
-	if to-from <= stretch {
-		loc = re.FindIndex(content[from:to])
-	} else {
-		loc = re.FindReaderIndex(&untilDone{ctx: ctx, text: content[from:to]})
-	}
-	if loc == nil || ctx.Err() != nil {
-		return -1
-	}
-	return loc[0]
-}
-
-// untilDone reads text until ctx ends.
-type untilDone struct {
-	ctx  context.Context
-	text []byte
-	// read counts the bytes, runes how many runes they were.
-	read, runes int
-}
-
-func (u *untilDone) ReadRune() (rune, int, error) {
-	if u.runes%256 == 0 && u.ctx.Err() != nil || u.read == len(u.text) {
-		return 0, 0, io.EOF
-	}
-	r, n := utf8.DecodeRune(u.text[u.read:])
-	u.read += n
-	u.runes++
-	return r, n, nil
 }
