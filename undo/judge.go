@@ -2,8 +2,6 @@ package undo
 
 import (
 	"bytes"
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -179,33 +177,4 @@ func (j *judge) kindStep() *Step {
 		s.Do = Recreate
 	}
 	return s
-}
-
-// findUnseen adds, to a turn that was cut off, the content of folders that its last calls
-// made, moved or replaced; at most most paths (a folder that is not empty then stays). Changes in such folders are not reported, and
-// codeagent ended before Call.Settle could look. All of it is new, because the folder is new.
-// The time of its change is judged as for any path.
-func (k *kept) findUnseen(w *walker, most int) {
-	if k.ended {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(k.paths)) {
-		// After an earlier call, somebody else may have added to the folder.
-		h := k.paths[name]
-		if h.after != nil || h.again || h.back {
-			continue
-		}
-		if now, err := w.look(name); err != nil || now.Kind != folder || now.inode() == h.before.inode() {
-			continue
-		}
-		w.below(name, most+1, func() bool { return most > 0 }, func(p string) bool {
-			if k.paths[p] != nil {
-				return false
-			}
-			most--
-			k.paths[p] = &history{before: state{Kind: absent}}
-			now, err := w.look(p)
-			return err == nil && now.Kind == folder
-		})
-	}
 }

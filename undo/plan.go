@@ -239,7 +239,6 @@ func (s *History) plan(k *kept, later map[string]bool, may func(Step) string) *P
 	incomplete := k.more != ""
 	var w walker
 	defer w.close()
-	k.findUnseen(&w, s.store.bounds.entries)
 	for _, name := range slices.Sorted(maps.Keys(k.paths)) {
 		h := k.paths[name]
 		if h.back {

@@ -140,8 +140,6 @@ type history struct {
 	after *state
 	// earlier is what the agent left before the last call that worked on it.
 	earlier *state
-	// again: another call worked on it when codeagent ended, or has since.
-	again bool
 	// mixed: somebody else changed it between the agent's changes.
 	mixed bool
 	// lost says why what is below it is not recorded.
@@ -225,7 +223,7 @@ func (k *kept) takePath(r record) {
 		if h.after != nil {
 			h.earlier = h.after
 		}
-		h.after, h.again = nil, true
+		h.after = nil
 	case r.Kind == kindMixed:
 		h.mixed = true
 	case r.Kind == kindTheirs && h.earlier != nil:
