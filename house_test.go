@@ -158,7 +158,7 @@ var rooms = []room{
 	{path: "model/responses", floor: 1, imports: []string{"model", "model/wire"}},
 	// The model server that plays a script: product code, the tour stands on it.
 	{path: "internal/scripted", floor: 1},
-	{path: "model/tour", floor: 1, imports: []string{"hostfile", "internal/scripted", "sandbox"}},
+	{path: "model/tour", floor: 1, imports: []string{"hostfile", "internal/scripted"}},
 
 	// The client of one MCP server. It starts no program, touches no file and permits nothing;
 	// what a server says is bounded and made harmless there.
@@ -289,7 +289,7 @@ type door struct {
 var doors = []door{
 	{"os/exec", []string{"seatbelt", "hostfile"}, "commands start in exec and linuxsandbox, by system calls of their own, or as sandbox-exec; hostfile starts codeagent's own programs"},
 	{"net/http", []string{"model/wire", "egress", "internal/scripted", "mcp", "mcp/signin", "telemetry"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in; telemetry sends to the collector that OTEL_* names; mcp to the servers that the settings name by URL, mcp/signin to where they have a person sign in"},
-	{"net", []string{"model/wire", "mcp/signin", "model/tour", "egress", "internal/scripted", "cmd/codeagent/doctor", "cmd/codeagent/workspace"}, "the same, where the answer to a sign-in arrives on loopback, doctor's probe, and the lookup of names for the session's network; addresses are parsed with net/netip"},
+	{"net", []string{"model/wire", "mcp/signin", "egress", "internal/scripted", "cmd/codeagent/doctor", "cmd/codeagent/workspace"}, "the same, where the answer to a sign-in arrives on loopback, doctor's probe, and the lookup of names for the session's network; addresses are parsed with net/netip"},
 	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/terminal"}, "one room draws; keys knows its key presses, terminal its views"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},

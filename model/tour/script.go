@@ -154,7 +154,7 @@ func (s *scene) next() scripted.Reply {
 	case write == refused && ask == notYet:
 		return s.ask()
 	}
-	if _, ok := s.results[stepReach]; !ok && s.Tour.reach != "" {
+	if _, ok := s.results[stepReach]; !ok {
 		return s.knock(write, ask)
 	}
 	return s.end(write, ask)
@@ -236,14 +236,16 @@ func (s *scene) ask() scripted.Reply {
 
 func (s *scene) knock(write, ask outcome) scripted.Reply {
 	s.Tour.waits.Store(true)
-	text := written(write, ask) + "\n\nLast, the network. This tour opened a listener at " + s.door.Addr + ", so nothing leaves your machine. It answered me a moment ago; now a command tries to reach it."
+	text := written(write, ask) + "\n\nLast, the network. This tour opened a listener at " + s.door.Addr + ", so nothing leaves your machine. Now a command tries to reach it."
 	switch {
-	case s.options.Held && s.options.NotHeld == "":
+	case !s.options.Attended:
+	case s.options.NotHeld == "":
 		text += "\n\nThe write failed before I could ask. While you are here it need not fail: this time the command pauses at the refused call and waits for your answer. With a yes that one address opens and the same command continues; with a no the call fails."
-	case s.options.Attended && s.options.NotHeld != "":
+	default:
 		text += "\n\nWhere it can be done, a refused call waits while you are asked. Not here: " + s.options.NotHeld + ". So it fails at once."
 	}
-	return s.call(stepReach, "shell", text, map[string]any{"command": s.Tour.reach})
+	host, port, _ := strings.Cut(s.door.Addr, ":")
+	return s.call(stepReach, "shell", text, map[string]any{"command": fmt.Sprintf(`bash -c 'exec 3<>/dev/tcp/%s/%s && head -n 1 <&3'`, host, port)})
 }
 
 // written returns in words how the write outside the workspace ended.
@@ -273,37 +275,33 @@ func written(write, ask outcome) string {
 
 // reached returns in words how the network call ended.
 func (s *scene) reached() (string, string) {
-	result, tried := s.results[stepReach]
+	result := s.results[stepReach]
+	through := strings.Contains(result, strings.TrimSpace(greeting))
 	opened, closed := strings.Contains(result, "the user opened for it"), strings.Contains(result, "did not open")
 	switch {
-	case !tried:
-		return "I skip the network call: no program that could make it is installed here.", "skipped"
 	case interrupted(result):
 		return "You interrupted the network call. It was ended with everything that it had started.", "interrupted"
-	case opened && strings.Contains(result, strings.TrimSpace(greeting)):
+	case opened && through:
 		return "The connection was refused, and the command waited. You said yes: the same command continued, read the greeting and ended with 0. Only that address was opened.", "granted while the command waited"
 	case opened:
 		return "You opened the address, but the connection did not come about.", "granted, and failed all the same"
 	case closed:
-		return "The connection was refused, and the command waited. Without a yes the connection failed. The listener saw no connection.", "refused, without a yes"
-	case s.door.Knocks() > s.knocks || strings.Contains(result, strings.TrimSpace(greeting)):
+		return "The connection was refused, and the command waited. Without a yes the connection failed.", "refused, without a yes"
+	case through:
 		return "The connection went through: the policy in force allows the network, or nothing is enforced here.", "went through"
 	}
 	switch judge(result, true, never()) {
 	case declined:
 		return "The network call was not run: the answer was no.", "not run, the answer was no"
 	case refused:
-		return "The connection was refused: the listener is up, and it saw no connection.", "refused by the sandbox"
+		return "The connection was refused.", "refused by the sandbox"
 	}
-	return "The connection did not come about: the listener is up, and it saw no connection.", "failed"
+	return "The connection did not come about.", "failed"
 }
 
 func (s *scene) end(write, ask outcome) scripted.Reply {
 	var b strings.Builder
 	reach, short := s.reached()
-	if s.Tour.reach == "" {
-		b.WriteString(written(write, ask) + "\n\n")
-	}
 	b.WriteString(reach + "\n\n" + closing + " What happened:\n\n")
 	fmt.Fprintf(&b, "- reading this folder: %s\n", words(s.outcome(stepLook, lookDone())))
 	edit := "not done"

@@ -21,20 +21,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"codeagent/hostfile"
 	"codeagent/internal/scripted"
-	"codeagent/sandbox"
 )
 
 const (
@@ -50,7 +45,6 @@ const (
 	// tokensPerSecond is a pace at which a person can read.
 	tokensPerSecond = 40
 	greeting        = "hello from outside the sandbox\n"
-	checkTime       = 10 * time.Second
 )
 
 // fileText is the content of the tour's file in the workspace, and outsideText that of the
@@ -69,14 +63,9 @@ type Options struct {
 	// Outside is the file that the tour tries to write, absolute and outside the workspace.
 	// If it exists already, the tour uses a numbered name beside it.
 	Outside string
-	// Path is the list of folders that are searched for a program for the network call; empty:
-	// $PATH.
-	Path string
 	// Attended: a person reads and can answer, so the text comes at a readable pace.
 	Attended bool
-	// Held: a refused call is held while the person is asked.
-	Held bool
-	// NotHeld is the reason why a connection is not held; empty if it is.
+	// NotHeld is the reason why a connection is not held while the person is asked; empty if it is.
 	NotHeld string
 }
 
@@ -90,27 +79,19 @@ type Tour struct {
 	options Options
 	server  *scripted.Server
 	door    *scripted.Door
-	reach   string // the command that connects to the listener; empty if no program can
 	waits   atomic.Bool
 
 	mu   sync.Mutex
 	runs []stage // guarded by mu
 }
 
-// stage is one run of the tour: the files that it makes, neither of which existed before,
-// and how many connections the listener saw.
-type stage struct {
-	file, outside string
-	knocks        int
-}
+// stage is one run of the tour: the files that it makes, neither of which existed before.
+type stage struct{ file, outside string }
 
 // Start serves the tour until Close or until ctx is done.
 func Start(ctx context.Context, o Options) (*Tour, error) {
 	if !filepath.IsAbs(o.Workspace) || !filepath.IsAbs(o.Outside) {
 		return nil, errors.New("tour: the workspace and the file outside of it must be absolute paths")
-	}
-	if o.Path == "" {
-		o.Path = os.Getenv("PATH")
 	}
 	t := &Tour{Prompt: Prompt, options: o}
 	t.waits.Store(true)
@@ -118,35 +99,12 @@ func Start(ctx context.Context, o Options) (*Tour, error) {
 	if t.door, err = scripted.OpenDoor(ctx, greeting); err != nil {
 		return nil, fmt.Errorf("tour: %w", err)
 	}
-	if err = t.check(ctx); err == nil {
-		t.server, err = scripted.Start(ctx, t.answer)
-	}
-	if err != nil {
+	if t.server, err = scripted.Start(ctx, t.answer); err != nil {
 		t.door.Close()
 		return nil, fmt.Errorf("tour: %w", err)
 	}
 	t.BaseURL = t.server.URL
-	t.reach = knock(t.door.Addr, o.Path)
 	return t, nil
-}
-
-// check connects to the tour's own listener: a later denial proves something only if the
-// listener answers.
-func (t *Tour) check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.door.Addr)
-	if err != nil {
-		return fmt.Errorf("the tour cannot reach its own listener: %w", err)
-	}
-	defer c.Close()
-	if at, ok := ctx.Deadline(); ok {
-		_ = c.SetDeadline(at)
-	}
-	if said, err := io.ReadAll(c); err != nil || string(said) != greeting {
-		return fmt.Errorf("the tour's own listener does not answer: %w", errors.Join(err, errors.New("no greeting")))
-	}
-	return nil
 }
 
 // Waits reports whether a refused call should be held now: the tour first shows a denial
@@ -192,7 +150,6 @@ func (t *Tour) stage(n int) stage {
 		t.runs = append(t.runs, stage{
 			file:    unusedName(filepath.Join(t.options.Workspace, fileName)),
 			outside: unusedName(t.options.Outside),
-			knocks:  t.door.Knocks(),
 		})
 	}
 	return t.runs[n-1]
@@ -213,34 +170,4 @@ func unusedName(path string) string {
 		}
 	}
 	return path
-}
-
-// knockers are tried in order; %[1]s is the host and %[2]s the port. bash comes first because
-// its error message is the clearest.
-var knockers = []struct{ program, command string }{
-	{"bash", `bash -c 'exec 3<>/dev/tcp/%[1]s/%[2]s && head -n 1 <&3'`},
-	{"python3", `python3 -c 'import socket; print(socket.create_connection(("%[1]s", %[2]s), 3).recv(99).decode())'`},
-	{"perl", `perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new("%[1]s:%[2]s") or die "connect: $!\n"; print <$s>'`},
-	{"nc", `nc -w 3 %[1]s %[2]s </dev/null`},
-	{"curl", `curl -sS -m 3 telnet://%[1]s:%[2]s </dev/null`},
-}
-
-// knock returns a command that connects to addr and prints the greeting, with a program
-// found in path, or nothing.
-func knock(addr, path string) string {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return ""
-	}
-	for _, k := range knockers {
-		if slices.ContainsFunc(sandbox.Programs(k.program, []string{"PATH=" + path}), runnable) {
-			return fmt.Sprintf(k.command, host, port)
-		}
-	}
-	return ""
-}
-
-func runnable(file string) bool {
-	info, err := hostfile.Seen(file)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }

@@ -220,7 +220,7 @@ func TestHeld(t *testing.T) {
 		"not held":  {map[string]string{"tour1_ask": sandboxed, "tour1_reach": sandboxed}, []string{"asking for that path: refused by the sandbox", "network connection: refused by the sandbox"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr, p := begin(t, tour.Options{Held: true})
+			tr, p := begin(t, tour.Options{})
 			var items []model.Item
 			c.replies["tour1_write"] = sandboxed
 			var waits []string
@@ -295,18 +295,6 @@ func TestEverythingIsDeclined(t *testing.T) {
 	if made := tr.Made(); len(made) != 0 {
 		t.Errorf("made %q", made)
 	}
-}
-
-func TestNoProgramForTheNetwork(t *testing.T) {
-	t.Parallel()
-	needBash(t)
-	tr, p := begin(t, tour.Options{Path: t.TempDir()})
-	var items []model.Item
-	ids, last, _ := turn(t, tr.BaseURL, hands{t: t, workspace: p.workspace, replies: map[string]string{"tour1_write": sandboxed, "tour1_ask": userNo}}, &items, tr.Prompt)
-	if len(ids) != 4 {
-		t.Errorf("calls %q", ids)
-	}
-	wantWords(t, last, "no program that could make it", "network connection: skipped")
 }
 
 func TestExistingFilesAreLeftAlone(t *testing.T) {

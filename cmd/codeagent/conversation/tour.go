@@ -27,9 +27,9 @@ func startTour(ctx context.Context, b *workspace.Workspace, attended bool) (*tou
 	if folder, err := sandbox.Canonical(b.Files, "/", filepath.Dir(outside)); err == nil {
 		outside = filepath.Join(folder, outsideName)
 	}
-	o := tour.Options{Workspace: b.Folder, Outside: outside, Path: b.Stdio.Env("PATH"), Attended: attended}
+	o := tour.Options{Workspace: b.Folder, Outside: outside, Attended: attended}
 	if attended {
-		o.Held, o.NotHeld = b.NotHeld() == "", b.NetworkNotHeld()
+		o.NotHeld = b.NetworkNotHeld()
 	}
 	return tour.Start(ctx, o)
 }
