@@ -105,7 +105,7 @@ const (
 
 // Limits is [sandbox.limits]; zero means unset.
 type Limits struct {
-	WallSeconds, CPUSeconds, CPUPercent, MemoryMB, Processes, OpenFiles, FileSizeMB, OutputMB, OutputSessionMB, OutputAllMB int64
+	WallSeconds, CPUSeconds, CPUPercent, MemoryMB, Processes, OpenFiles, FileSizeMB, OutputMB, OutputAllMB int64
 }
 
 // Env is [sandbox.env].

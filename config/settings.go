@@ -147,7 +147,6 @@ var settings = []setting{
 	limit("open_files", "How many files each process may have open.", 1<<20, func(l *Limits) any { return &l.OpenFiles }),
 	limit("file_size_mb", "The largest file a process may write, in MiB.", gigabytes, func(l *Limits) any { return &l.FileSizeMB }),
 	limit("output_mb", "How much of a command's output is kept on disk, in MiB (64 where none is set).", gigabytes, func(l *Limits) any { return &l.OutputMB }),
-	limit("output_session_mb", "How much the outputs of a session take on disk, in MiB (256 where none is set); the oldest are removed.", gigabytes, func(l *Limits) any { return &l.OutputSessionMB }),
 	limit("output_all_mb", "How much the outputs of all sessions take on disk, in MiB (1024 where none is set); the oldest are removed, and those of more than a week. 1 GiB of the disk stays free, of one under 20 GiB a twentieth.", gigabytes, func(l *Limits) any { return &l.OutputAllMB }),
 	{key: "sandbox.env.inherit", choices: []string{"core", "all", "none"}, def: `"core"`, narrower: true, at: func(c *Config, _ string) any { return &c.Sandbox.Env.Inherit },
 		doc: "Which of your variables commands see: `core` (HOME, PATH, LANG, TERM and the like), `all`, `none`. Names that look like secrets are dropped unless `include` names them."},

@@ -41,9 +41,8 @@ type Options struct {
 	// SpillDir is the folder for output that is too long for memory. It is created with
 	// mode 0700. If empty, what does not fit is counted and discarded.
 	SpillDir string
-	// SpillSession and SpillAll bound, in bytes, the files in SpillDir of this Runner and of
-	// all runners; zero means 256 MiB and 1 GiB.
-	SpillSession, SpillAll int64
+	// SpillAll bounds, in bytes, the files in SpillDir, of all runners; zero means 1 GiB.
+	SpillAll int64
 	// Grace is the time between the request to stop and the kill; zero means 200 ms.
 	Grace time.Duration
 	// Environ is codeagent's own environment; the policy selects variables from it.

@@ -38,8 +38,6 @@ type spill struct {
 	looked int64
 	// cut is why writing stopped; zero while everything is written.
 	cut cut
-	// done: the file is closed. Guarded by room.mu.
-	done bool
 }
 
 // openSpill opens the folder, and creates it if it is missing. It refuses a folder that
@@ -94,7 +92,6 @@ func (s *spill) write(data []byte) {
 		s.length += int64(written)
 		if err != nil {
 			s.cut = failedCut(err)
-			s.room.give(n - int64(written))
 		}
 		data = data[written:]
 	}
@@ -104,7 +101,7 @@ func (s *spill) write(data []byte) {
 func (s *spill) allowed(n int64) int64 {
 	if room := s.limit - s.length; n > room {
 		n = max(0, room)
-		s.cut = limited(s.limit, "")
+		s.cut = cut{why: fmt.Sprintf("limit of %d MiB", s.limit>>20)}
 	}
 	if s.length+n > s.looked {
 		step := max(n, min(spillStep, s.limit-s.length))
@@ -113,9 +110,6 @@ func (s *spill) allowed(n int64) int64 {
 			return 0
 		}
 		s.looked = s.length + step
-	}
-	if taken, why := s.room.take(s, n); taken < n {
-		n, s.cut = taken, why
 	}
 	return n
 }
@@ -134,9 +128,6 @@ func (s *spill) create() error {
 	// have no locks.
 	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	s.file, s.name = file, name
-	s.room.mu.Lock()
-	defer s.room.mu.Unlock()
-	s.room.files = append(s.room.files, s)
 	return nil
 }
 
@@ -147,9 +138,6 @@ func (s *spill) close() (path string, length int64, why cut) {
 	if s.file != nil {
 		s.file.Close()
 	}
-	s.room.mu.Lock()
-	defer s.room.mu.Unlock()
-	s.done = true
 	return s.where()
 }
 

@@ -3,31 +3,27 @@ package exec
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Output files are bounded in three ways, each checked before bytes are written:
+// Output files are bounded in two ways:
 //
-//	one output       Limits.Output, else maxSpill
-//	one session      Options.SpillSession: the oldest finished outputs are removed first
-//	all sessions     Options.SpillAll: before a file is made, the oldest are removed until it fits
+//	one output       Limits.Output, else maxSpill, before bytes are written
+//	all outputs      Options.SpillAll: before a file is made, the oldest are removed until it fits
 //
 // In addition the disk always keeps the free space that spareRoom returns, for the user's
 // own work.
 
 const (
-	// sessionSpill and allSpill are the defaults of Options.SpillSession and Options.SpillAll.
-	sessionSpill = 256 << 20
-	allSpill     = 1 << 30
+	// allSpill is the default of Options.SpillAll.
+	allSpill = 1 << 30
 	// spillStep is how many bytes are written between two checks of the disk.
 	spillStep = 4 << 20
 )
@@ -46,10 +42,6 @@ type cut struct {
 
 const nearlyFull = "disk nearly full"
 
-func limited(bytes int64, of string) cut {
-	return cut{why: fmt.Sprintf("limit of %d MiB%s", bytes>>20, of)}
-}
-
 // failedCut returns in words why writing failed.
 func failedCut(err error) cut {
 	switch {
@@ -65,19 +57,15 @@ func failedCut(err error) cut {
 	return cut{"it cannot be written: " + err.Error(), true}
 }
 
-// spillRoom counts the output files of one Runner.
+// spillRoom is the room for the output files of one Runner.
 type spillRoom struct {
-	session, all int64
+	all int64
 	// free returns the free bytes and the size of the disk that holds dir.
 	free func(dir *os.File) (free, size int64)
-
-	mu    sync.Mutex
-	held  int64
-	files []*spill // those with a file, oldest first
 }
 
 func newSpillRoom(o Options) *spillRoom {
-	return &spillRoom{session: cmp.Or(o.SpillSession, sessionSpill), all: cmp.Or(o.SpillAll, allSpill), free: freeRoom}
+	return &spillRoom{all: cmp.Or(o.SpillAll, allSpill), free: freeRoom}
 }
 
 // freeRoom asks the file system; one that cannot answer counts as empty.
@@ -87,41 +75,6 @@ func freeRoom(dir *os.File) (free, size int64) {
 		return 1 << 62, 1 << 62
 	}
 	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize)
-}
-
-// take reserves up to n more bytes for s, and removes older outputs of the session to make
-// room. If it reserves less than n, it returns the reason.
-func (r *spillRoom) take(s *spill, n int64) (int64, cut) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.held+n > r.session {
-		i := slices.IndexFunc(r.files, func(f *spill) bool { return f.done })
-		if i < 0 {
-			break
-		}
-		r.drop(s.root, i)
-	}
-	if room := r.session - r.held; n > room {
-		n = max(0, room)
-		r.held += n
-		return n, limited(r.session, " for the outputs of a session")
-	}
-	r.held += n
-	return n, cut{}
-}
-
-// give returns reserved bytes that were not used.
-func (r *spillRoom) give(n int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.held -= n
-}
-
-// drop removes one finished output; mu is held.
-func (r *spillRoom) drop(root *os.Root, i int) {
-	_ = root.Remove(r.files[i].name) // it may be gone already
-	r.held -= r.files[i].length
-	r.files = slices.Delete(r.files, i, i+1)
 }
 
 // enough reports whether the disk keeps its spare room after n more bytes.

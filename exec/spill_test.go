@@ -57,22 +57,6 @@ func held(t *testing.T, dir string) (bytes int64, files int) {
 
 const plenty = 1 << 50
 
-// TestSpillsOfASession: forty outputs stay within the session's bound, the last ones are kept,
-// and the files named to the model are complete.
-func TestSpillsOfASession(t *testing.T) {
-	r, dir := spills(t, Options{SpillSession: 4 << 20}, plenty, plenty)
-	var last Output
-	for range 40 {
-		last = print(t, r, "1000000", 0)
-	}
-	if bytes, files := held(t, dir); bytes > 4<<20 || files != 4 {
-		t.Errorf("%d bytes in %d files", bytes, files)
-	}
-	if info, err := os.Stat(last.Spill); err != nil || info.Size() != 1_000_000 || last.Cut != "" {
-		t.Errorf("the last one: %v, cut %q", err, last.Cut)
-	}
-}
-
 // TestSpillsOfAllSessions: outputs of earlier sessions are removed, the oldest first. Those
 // still being written and other files stay.
 func TestSpillsOfAllSessions(t *testing.T) {
@@ -138,7 +122,6 @@ func TestSpillCut(t *testing.T) {
 		"whole":                      {Options{}, plenty, plenty, 0, "whole output in ", ""},
 		"its own limit":              {Options{}, plenty, plenty, 1 << 20, "first 1048576 bytes of the output in ", sandbox.LimitOutput},
 		"its own, in words":          {Options{}, plenty, plenty, 1 << 20, "the rest was not kept: limit of 1 MiB ", sandbox.LimitOutput},
-		"the session's":              {Options{SpillSession: 2 << 20}, plenty, plenty, 0, "the rest was not kept: limit of 2 MiB for the outputs of a session", sandbox.LimitOutput},
 		"nearly full":                {Options{}, 1<<30 + 5<<20, plenty, 0, "the rest was not kept: disk nearly full", ""},
 		"nearly full from the start": {Options{}, 1 << 30, plenty, 0, "bytes cut, not kept: disk nearly full", ""},
 		"a small disk":               {Options{}, 100 << 20, 1 << 30, 0, "whole output in ", ""},

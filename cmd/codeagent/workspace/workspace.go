@@ -178,7 +178,7 @@ func runnerOf(ws *Workspace, backend, none resolved.Backend) *exec.Runner {
 		ground = nil // nothing is kept from commands
 	}
 	return exec.New(exec.Options{
-		Backend: backend, None: none, SpillDir: ws.Paths.Output, SpillSession: ws.Config.Sandbox.Limits.OutputSessionMB << 20,
+		Backend: backend, None: none, SpillDir: ws.Paths.Output,
 		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
 		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants, Trees: &ws.Trees, Ground: ground, Versions: ws.git.versions,
 	})
