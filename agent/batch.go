@@ -62,7 +62,7 @@ func (b *batch) start(mc model.ToolCall) {
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()
 		res, err := c.contained(b.ctx)
-		c.result, c.less, c.output = c.finish(b.ctx, res, err), res.Less, res.Output
+		c.result, c.cut, c.output = c.finish(b.ctx, res, err), res.Less, res.Output
 		return nil
 	})
 }
@@ -74,7 +74,7 @@ func (b *batch) wait() []model.Item {
 	for i, c := range b.calls {
 		results[i] = c.result
 	}
-	b.fit(results)
+	b.cutResults(results)
 	b.nameFailures(results)
 	return results
 }

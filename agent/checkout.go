@@ -37,7 +37,6 @@ func (c *toolCall) checkedOut(ctx context.Context, res tools.Result, held *holde
 		default:
 			res.Changes = append(res.Changes, wrote.Changes...)
 			res.Verdict = res.Verdict.Written(paths, res.Failed)
-			res.Denied = res.Verdict.Denied
 			res.Text += "\n[approval] The files with protected names that it checked out were shown to the user and allowed, and codeagent wrote them. " + wrote.Text + modes(left)
 		}
 	}

@@ -68,17 +68,17 @@ type compaction struct {
 	strict, whole bool
 }
 
-// cut returns where the tail of items begins.
-func (c compaction) cut(items []model.Item, b budget) int {
+// from returns where the tail of items begins.
+func (c compaction) from(items []model.Item, b budget) int {
 	most, unseen := c.tail(b), unread(items)
-	cut := min(tailOf(items, min(b.weight(mostTail), most/2, b.items/4), most), unseen)
-	if cut <= 1 && c.reason == word.CompactFull {
-		cut = unseen // the tail itself is too long
+	from := min(tailOf(items, min(b.weight(mostTail), most/2, b.items/4), most), unseen)
+	if from <= 1 && c.reason == word.CompactFull {
+		from = unseen // the tail itself is too long
 	}
-	if cut <= 1 && c.whole {
-		cut = len(items)
+	if from <= 1 && c.whole {
+		from = len(items)
 	}
-	return cut
+	return from
 }
 
 // tail returns the most weight of the results in the tail.
@@ -91,15 +91,15 @@ func (c compaction) tail(b budget) int {
 
 func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, model.Usage, error) {
 	items, b := a.now()
-	cut := c.cut(items, b)
-	if cut <= 1 {
+	from := c.from(items, b)
+	if from <= 1 {
 		return event.Compacted{}, model.Usage{}, ErrNothing
 	}
 	a.emit(event.Compacting{Reason: c.reason})
 	done := event.Compacted{Reason: c.reason, Before: b.used()}
 	text, usage, err := a.summarise(ctx, items, c)
 	if err == nil {
-		done.Summary, err = a.replace(cut, text, c)
+		done.Summary, err = a.replace(from, text, c)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -117,19 +117,19 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 	return done, usage, err
 }
 
-// replace replaces the items before cut by a summary and returns its text. If the summary is
+// replace replaces the items before index from by a summary and returns its text. If the summary is
 // not shorter than what it replaces, it returns an error and changes nothing.
-func (a *Agent) replace(cut int, text string, c compaction) (summary string, err error) {
+func (a *Agent) replace(from int, text string, c compaction) (summary string, err error) {
 	a.mu.Lock()
 	room := a.budget.room() * bytesPerToken
-	known := a.digest.with(a.items[:cut], min(mostSaid*bytesPerToken, room/8))
-	item := model.Item{Kind: model.Summary, Text: prompts.Compacted(middle(text, room/4), known.words(room/16)), Carried: known.stored()}
-	if weigh(item) >= weighAll(a.items[:cut]) {
+	known := a.digest.with(a.items[:from], min(mostSaid*bytesPerToken, room/8))
+	item := model.Item{Kind: model.Summary, Text: prompts.Compacted(cutMiddle(text, room/4), known.words(room/16)), Carried: known.stored()}
+	if weigh(item) >= weighAll(a.items[:from]) {
 		a.mu.Unlock()
 		return "", errLonger
 	}
 	a.digest = known
-	a.items = append([]model.Item{item}, a.fitted(a.items[cut:], c.tail(a.budget))...)
+	a.items = append([]model.Item{item}, a.cutResults(a.items[from:], c.tail(a.budget))...)
 	for i := range a.items[1:] {
 		a.items[1+i].Carried = onlyDone(a.items[1+i].Carried) // known contains the rest
 	}
@@ -159,7 +159,7 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 	for range mostAsked {
 		shown := items
 		if !whole {
-			shown = shorter(items, most)
+			shown = cutForSummary(items, most)
 			most /= 2
 		}
 		whole = false
@@ -276,7 +276,7 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 		return false, fmt.Errorf("%w (%w)", err, refused)
 	}
 	c := compaction{reason: word.CompactFull, strict: t.full > 1}
-	cut := a.fitUnread(c)
+	cut := a.cutUnread(c)
 	if _, b := a.now(); cut && !b.over() {
 		return true, nil
 	}
@@ -325,14 +325,14 @@ func tooLarge(err error) bool {
 	return errors.As(err, &e) && e.Status == 413
 }
 
-// fitUnread cuts the results that the model has not seen, after a request with them was
+// cutUnread cuts the results that the model has not seen, after a request with them was
 // refused, at least by half. It reports whether that made them shorter.
-func (a *Agent) fitUnread(c compaction) bool {
+func (a *Agent) cutUnread(c compaction) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	from := unread(a.items)
 	unseen := a.items[from:]
-	less := a.fitted(unseen, min(c.tail(a.budget), weighAll(unseen)/2))
+	less := a.cutResults(unseen, min(c.tail(a.budget), weighAll(unseen)/2))
 	if weighAll(less) >= weighAll(unseen) {
 		return false
 	}

@@ -416,7 +416,7 @@ func FuzzCut(f *testing.F) {
 			cutIsClean(t, items, cut)
 		}
 		for w := weighAll(items); w > 0; w /= 2 {
-			if wrong := valid(shorter(items, w)); wrong != "" {
+			if wrong := valid(cutForSummary(items, w)); wrong != "" {
 				t.Errorf("within %d: %s", w, wrong)
 			}
 		}

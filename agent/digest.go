@@ -209,7 +209,7 @@ func (c digest) with(items []model.Item, most int) digest {
 	}
 	size := 0
 	for i, m := range c.Messages {
-		c.Messages[i] = middle(m, most/3)
+		c.Messages[i] = cutMiddle(m, most/3)
 		size += len(c.Messages[i])
 	}
 	for size > most && len(c.Messages) > 2 {

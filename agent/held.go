@@ -172,7 +172,7 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 	}
 	ans, why := h.wait(ctx, question, d)
 	grant, err = gate.SettleHeld(question, ans)
-	c.answered(h.turn, question, ans, err)
+	c.answered(question, ans, err)
 	if err != nil {
 		h.refused(question.Grant, d, err, errors.Is(why, errNoAnswer))
 		if ans.Decision == approvals.Deny || ans.Decision == approvals.Stop {

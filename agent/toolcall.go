@@ -54,7 +54,7 @@ type toolCall struct {
 	err     error         // why planning failed
 	done    chan struct{} // closed when the result is set
 	result  model.Item
-	less    func(most int) string // shortens the result's text, see tools.Result; may be nil
+	cut     func(most int) string // cuts the result's text, see tools.Result; may be nil
 	output  string                // see tools.Result
 	asked   askings               // every question about it
 	own     bool                  // the user runs it
@@ -229,7 +229,7 @@ func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (
 	}
 	ans := c.put(ctx, question)
 	permit, err = gate.Settle(question, ans)
-	c.answered(ctx, question, ans, err)
+	c.answered(question, ans, err)
 	return permit, yesWords(ans), err
 }
 
@@ -265,7 +265,7 @@ func became(q *approvals.Request, ans approvals.Answer) approvals.Decision {
 }
 
 // answered reports how a question ended, and stops the turn if the answer says so.
-func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans approvals.Answer, err error) {
+func (c *toolCall) answered(q *approvals.Request, ans approvals.Answer, err error) {
 	a := c.turn.agent
 	e := event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Reason: ans.Reason}
 	refusal, refused := approvals.AsRefusal(err)

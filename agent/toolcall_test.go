@@ -28,7 +28,7 @@ func refusedWrite(confidence sandbox.Confidence) tools.Result {
 	v := sandbox.Verdict{Denied: true, Confidence: confidence, Evidence: sandbox.EvidenceFull,
 		Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/.npm/x", Program: "npm", Evidence: sandbox.EvidenceKernel, Count: 1}}}
 	v.Suggest.Write = []string{"/home/u/.npm"}
-	return tools.Result{Text: "EACCES", Failed: true, Outcome: word.Failed, Exit: 1, Verdict: v, Denied: true}
+	return tools.Result{Text: "EACCES", Failed: true, Outcome: word.Failed, Exit: 1, Verdict: v}
 }
 
 func yes(d approvals.Decision) func(context.Context, approvals.Request) (approvals.Answer, error) {

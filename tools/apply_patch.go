@@ -145,7 +145,7 @@ func (t *applyPatchTool) refuse(policy sandbox.Policy, s Stage, p patch.Patch) (
 	}
 	r := failed("the sandbox does not let these files be changed; no file was:\n%s.%s", strings.Join(words, "\n"),
 		asking(s, " Change a file inside the workspace instead, or call apply_patch again with a justification that says why exactly this file must change."))
-	r.Outcome, r.Denied = word.Refused, true
+	r.Outcome = word.Refused
 	r.Verdict = sandbox.Verdict{Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull, Denials: denials}
 	return r, false
 }

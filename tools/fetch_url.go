@@ -66,7 +66,7 @@ func (t *fetchURLTool) run(ctx context.Context, p sandbox.Policy, s Stage, addre
 		return Result{}, context.Cause(ctx)
 	case errors.As(err, &refused):
 		r := failed("%s was not fetched: %s.", address.URL, plainly(refused))
-		r.Outcome, r.Denied = word.Refused, true
+		r.Outcome = word.Refused
 		return r, nil
 	case err != nil:
 		return failed("%s cannot be fetched: %s", address.URL, plainly(err)), nil

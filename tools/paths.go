@@ -156,7 +156,7 @@ func (ps paths) readable(p sandbox.Policy, path string, s Stage) error {
 func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, path string) (*worker.Client, Result, error) {
 	if err := ps.readable(p, path, s); err != nil {
 		r := failed("%v", err)
-		r.Outcome, r.Denied = word.Refused, true
+		r.Outcome = word.Refused
 		return nil, r, nil
 	}
 	if err := ps.still(path); err != nil {

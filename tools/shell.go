@@ -227,7 +227,7 @@ func ran(o exec.Outcome, text string) Result {
 	r := Result{
 		Outcome: word.OK, Exit: o.Status.Exit, Signal: SignalName(o.Status.Signal),
 		Output: text, Spill: o.Output.Spill, Duration: o.Duration,
-		Verdict: o.Verdict, Denied: o.Verdict.Denied, Limit: o.Limit, Changed: o.Changed,
+		Verdict: o.Verdict, Limit: o.Limit, Changed: o.Changed,
 	}
 	how := fmt.Sprintf("exit status %d", o.Status.Exit)
 	switch {

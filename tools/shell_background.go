@@ -127,7 +127,7 @@ func read(ctx context.Context, s Stage, job *exec.Job, w exec.Wait) Result {
 	o := reading.Outcome
 	r := done("", fmt.Sprintf("job %d ended: %s", info.ID, ending(o)))
 	r.Job, r.Output, r.Spill, r.Exit, r.Signal = info.ID, text, reading.Output.Spill, o.Status.Exit, SignalName(o.Status.Signal)
-	r.Verdict, r.Denied, r.Limit, r.Changed = o.Verdict, o.Verdict.Denied, o.Limit, o.Changed
+	r.Verdict, r.Limit, r.Changed = o.Verdict, o.Limit, o.Changed
 	r.Text = fmt.Sprintf("%s, after %s\n%s", r.Message, short.Duration(o.Duration), outputWords("new output:", "(no new output)", text))
 	if reading.Err != nil {
 		r.Text += "\n(" + reading.Err.Error() + ")"

@@ -142,8 +142,6 @@ type Result struct {
 	// Limit is the limit that a command reached.
 	Limit   sandbox.Limit
 	Verdict sandbox.Verdict
-	// Denied: the sandbox denied something, or its policy refused it, and that mattered.
-	Denied  bool
 	Changes []event.FileChange
 	// Changed is what a command changed, as far as undo knows it.
 	Changed sandbox.Changes

@@ -126,7 +126,7 @@ func (s State) Decide(a Action, asks []string, seen Sight) (d Decision) {
 	case run:
 		d.Runs = true
 	case no:
-		d.refuse(s.Consent, a, asks)
+		d.refuse(s.Consent, asks)
 	}
 	return d
 }
@@ -161,7 +161,7 @@ func (s State) tool(c ServerCall) bool {
 }
 
 // refuse says why the approval policy refuses the question.
-func (d *Decision) refuse(policy Consent, a Action, asks []string) {
+func (d *Decision) refuse(policy Consent, asks []string) {
 	wanted := d.About&^serverCalls != 0
 	switch {
 	case !wanted && len(asks) > 0:

@@ -189,7 +189,7 @@ func (m *member) revoke(closed []sandbox.Grant) (running int, became sandbox.Rev
 
 // result makes the result of a call.
 func (m *member) result(ctx context.Context, answer mcp.Result, err error, v sandbox.Verdict) tools.Result {
-	r := tools.Result{Outcome: word.OK, Verdict: v, Denied: v.Denied, Images: answer.Images, Text: answer.Text, Structured: string(answer.Structured)}
+	r := tools.Result{Outcome: word.OK, Verdict: v, Images: answer.Images, Text: answer.Text, Structured: string(answer.Structured)}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		r.Failed, r.Outcome, r.Text = true, word.Interrupted, "The call was cancelled, and the server was informed of that."

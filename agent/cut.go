@@ -31,9 +31,9 @@ func share(sizes []int, all int) int {
 	return math.MaxInt
 }
 
-// fit cuts items that are too long if all together have more than all bytes. length returns
+// cutEach cuts items that are too long if all together have more than all bytes. length returns
 // how much of an item can be cut, each is how much cut may keep of it, at least least.
-func fit(items []model.Item, all, least int, length func(model.Item) int, cut func(n, each int)) {
+func cutEach(items []model.Item, all, least int, length func(model.Item) int, cut func(n, each int)) {
 	var sizes []int
 	for _, i := range items {
 		sizes = append(sizes, length(i))
@@ -53,20 +53,20 @@ func resultLength(i model.Item) int {
 	return len(i.Text)
 }
 
-// fit shortens the results of the batch's calls if they are too long together.
-func (b *batch) fit(results []model.Item) {
+// cutResults cuts the results of the batch's calls if they are too long together.
+func (b *batch) cutResults(results []model.Item) {
 	_, now := b.turn.agent.now()
-	fit(results, now.round()*bytesPerToken, 0, resultLength, func(n, each int) {
-		results[n].Text = b.calls[n].within(results[n].Text, each)
+	cutEach(results, now.round()*bytesPerToken, 0, resultLength, func(n, each int) {
+		results[n].Text = b.calls[n].cutText(results[n].Text, each)
 	})
 }
 
-// within returns the text of the call's result cut to most bytes.
-func (c *toolCall) within(text string, most int) string {
-	if c.less != nil {
+// cutText returns the text of the call's result cut to most bytes.
+func (c *toolCall) cutText(text string, most int) string {
+	if c.cut != nil {
 		// The tool's text may be followed by notes about the call.
-		if said, ok := strings.CutPrefix(text, strings.TrimRight(c.less(math.MaxInt), "\n")); ok {
-			return c.less(most-len(said)) + said
+		if said, ok := strings.CutPrefix(text, strings.TrimRight(c.cut(math.MaxInt), "\n")); ok {
+			return c.cut(most-len(said)) + said
 		}
 	}
 	return c.turn.agent.cfg.Stage.Within(text, most)
@@ -88,10 +88,10 @@ func unread(items []model.Item) int {
 	return i
 }
 
-// fitted returns items with results of at most that weight together.
-func (a *Agent) fitted(items []model.Item, most int) []model.Item {
+// cutResults returns items with results of at most that weight together.
+func (a *Agent) cutResults(items []model.Item, most int) []model.Item {
 	items = slices.Clone(items)
-	fit(items, most*bytesPerToken, 0, resultLength, func(n, each int) {
+	cutEach(items, most*bytesPerToken, 0, resultLength, func(n, each int) {
 		items[n].Text = a.cfg.Stage.Within(items[n].Text, each)
 	})
 	return items
@@ -110,42 +110,42 @@ func begins(items []model.Item, i int) bool {
 // tailOf returns where the longest tail of at most that weight begins. The last piece alone
 // may weigh as much as last. An earlier summary is not part of a tail.
 func tailOf(items []model.Item, most, last int) int {
-	cut, weight := len(items), 0
+	from, weight := len(items), 0
 	for i, item := range slices.Backward(items) {
 		weight += weigh(item)
-		if weight > max(most, last) || item.Kind == model.Summary || weight > most && cut < len(items) {
+		if weight > max(most, last) || item.Kind == model.Summary || weight > most && from < len(items) {
 			break
 		}
 		if begins(items, i) {
-			cut = i
+			from = i
 		}
 	}
-	return cut
+	return from
 }
 
-// lightText is the least length of a text in the request for a summary, in bytes; if that does
+// leastText is the least length of a text in the request for a summary, in bytes; if that does
 // not fit, the oldest items are left out.
-const lightText = 2000
+const leastText = 2000
 
-// shorter returns items within that weight for the request for a summary.
-func shorter(items []model.Item, most int) []model.Item {
-	light := lighter(items, most, lightText)
+// cutForSummary returns items within that weight for the request for a summary.
+func cutForSummary(items []model.Item, most int) []model.Item {
+	light := cutTo(items, most, leastText)
 	if weighAll(light) > most {
 		left := model.Item{Kind: model.Note, Text: "[What was said before this point is left out here.]"}
 		if light[0].Kind == model.Summary {
 			left = light[0] // the summary of what came before
 		}
-		cut := tailOf(light, most-min(weigh(left), most/2), math.MaxInt)
-		if cut > 0 {
-			light = append([]model.Item{left}, light[cut:]...)
+		from := tailOf(light, most-min(weigh(left), most/2), math.MaxInt)
+		if from > 0 {
+			light = append([]model.Item{left}, light[from:]...)
 		}
 	}
-	return lighter(light, most, 0)
+	return cutTo(light, most, 0)
 }
 
-// lighter returns items within that weight: without thinking and images, and without the
+// cutTo returns items within that weight: without thinking and images, and without the
 // middle of long texts, of which at least least bytes stay.
-func lighter(items []model.Item, most, least int) (light []model.Item) {
+func cutTo(items []model.Item, most, least int) (light []model.Item) {
 	for _, i := range items {
 		if i.Kind == model.Reasoning {
 			continue
@@ -154,8 +154,8 @@ func lighter(items []model.Item, most, least int) (light []model.Item) {
 		light = append(light, i)
 		most -= weigh(i) - weighText(length(i))
 	}
-	fit(light, max(most, 0)*bytesPerToken, least, length, func(n, each int) {
-		light[n] = trimmed(light[n], each)
+	cutEach(light, max(most, 0)*bytesPerToken, least, length, func(n, each int) {
+		light[n] = cutItem(light[n], each)
 	})
 	return light
 }
@@ -168,21 +168,21 @@ func length(i model.Item) int {
 	return len(i.Text)
 }
 
-// trimmed returns an item without the middle of its text or arguments; arguments stay JSON.
-func trimmed(i model.Item, most int) model.Item {
+// cutItem returns an item without the middle of its text or arguments; arguments stay JSON.
+func cutItem(i model.Item, most int) model.Item {
 	if i.Kind != model.Call {
-		i.Text = middle(i.Text, most)
+		i.Text = cutMiddle(i.Text, most)
 		return i
 	}
-	arguments, err := json.Marshal(map[string]string{"cut": middle(i.Call.Arguments, most/2)})
+	arguments, err := json.Marshal(map[string]string{"cut": cutMiddle(i.Call.Arguments, most/2)})
 	if err == nil {
 		i.Call = &model.ToolCall{ID: i.Call.ID, Name: i.Call.Name, Arguments: string(arguments)}
 	}
 	return i
 }
 
-// middle removes the middle of a text longer than most bytes and says so.
-func middle(text string, most int) string {
+// cutMiddle removes the middle of a text longer than most bytes and says so.
+func cutMiddle(text string, most int) string {
 	if len(text) <= most || most <= 0 {
 		return text
 	}
