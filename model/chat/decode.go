@@ -94,7 +94,6 @@ type decoder struct {
 	reason model.StopReason // empty until the provider sends it
 	spoke  bool
 	other  bool // an event had the shape of the Responses API
-	known  pattern
 	source string
 	kept   details // thinking blocks to send back
 	came   came    // what deltas have brought
@@ -118,9 +117,6 @@ func newDecoder(a *attempt) *decoder {
 
 // Event decodes one chunk and yields its content.
 func (d *decoder) Event(data []byte) error {
-	if t, ok := d.known.match(data); ok {
-		return d.yield(model.TextDelta{Text: t})
-	}
 	var c chunk
 	if err := wire.Parse(data, &c); err != nil {
 		return wire.NotJSON(err)
@@ -142,21 +138,7 @@ func (d *decoder) Event(data []byte) error {
 			return err
 		}
 	}
-	if t, ok := c.onlyText(); ok {
-		d.known.learn(data, t)
-	}
 	return nil
-}
-
-// onlyText returns the text of a chunk that has no other content.
-func (c *chunk) onlyText() (string, bool) {
-	if len(c.Choices) != 1 || c.Usage != nil || c.Groq.Usage != nil {
-		return "", false
-	}
-	one := &c.Choices[0]
-	m := one.Delta
-	plain := m.Content.text != "" && m.Content.thinking == "" && m.Reasoning == "" && m.Thinking == "" && m.Refusal == "" && len(m.Calls) == 0 && m.Call == nil && len(m.Details) == 0
-	return string(m.Content.text), plain && one.Index == 0 && one.Message == nil && one.Finish == ""
 }
 
 func (d *decoder) choice(c *choice) error {

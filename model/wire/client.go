@@ -18,7 +18,6 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -126,14 +125,8 @@ func read(stream Stream, d Decoder, cancel func()) error {
 		if err != nil {
 			return d.End(err)
 		}
-		for more := true; more; {
-			var event []byte
-			if event, data, more = bytes.Cut(data, []byte{separator}); len(event) == 0 {
-				continue
-			}
-			if err := d.Event(event); err != nil {
-				return err
-			}
+		if err := d.Event(data); err != nil {
+			return err
 		}
 		complete, all := d.State()
 		if !complete {

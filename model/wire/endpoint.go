@@ -75,7 +75,7 @@ func newEndpoint(o Options, path string) *endpoint {
 	if o.KeyFrom != nil {
 		d.keys = &keyring{from: o.KeyFrom}
 	}
-	d.http.Transport = &transport{Base: e.base, Idle: o.IdleTimeout, Secrets: secrets(o, base), keys: d.keys, Batch: true}
+	d.http.Transport = &transport{Base: e.base, Idle: o.IdleTimeout, Secrets: secrets(o, base), keys: d.keys}
 	base.RawQuery, base.Fragment = "", ""
 	config := openai.DefaultConfig(o.Key)
 	config.BaseURL = strings.TrimSuffix(strings.TrimRight(base.String(), "/"), path)

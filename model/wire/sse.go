@@ -94,13 +94,6 @@ func (e *events) next() (event, error) {
 	}
 }
 
-// ready reports that the next call of next will not read from the source. It may return
-// false although that is so, except for the simplest framing.
-func (e *events) ready() bool {
-	rest, _ := e.src.Peek(e.src.Buffered())
-	return len(e.held) == 0 && e.begun && !e.skipLF && bytes.HasPrefix(rest, []byte("data:")) && bytes.Contains(rest, []byte("\n\n"))
-}
-
 func startsValue(b []byte) bool { return len(b) > 0 && (b[0] == '{' || b[0] == '[') }
 
 func endsValue(b []byte) bool {

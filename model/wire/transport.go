@@ -26,8 +26,6 @@ const (
 	// commas would take a hundred times its size in memory. Any process that listens on a port of
 	// this machine may be asked for its models.
 	maxList, maxMembers = 8 << 20, 300_000
-	// batchSize is the size at which a line of several events ends, in bytes.
-	batchSize = 16 << 10
 )
 
 // errPacked is final: the same request would get the same answer.
@@ -54,15 +52,9 @@ type transport struct {
 	Secrets []string
 	// MaxEvent bounds one event in bytes; 0: 32 MiB.
 	MaxEvent int
-	// Batch joins events that are already available on one data line, with separator between
-	// them. A client library takes longer to read a line than to decode an event of a few bytes.
-	Batch bool
 
 	keys *keyring // nil: no KeyFrom; its keys count as Secrets too
 }
-
-// separator separates the events of one line. JSON never contains it.
-const separator = 0x1E
 
 // NewBase returns the http.Transport for model providers: proxies from the
 // environment, short dial and TLS limits, no compression (it delays events),
@@ -232,15 +224,6 @@ func (r *answerBody) step() error {
 		r.emit(done)
 		return nil
 	}
-	err := r.one()
-	for err == nil && r.t.Batch && !r.done && len(r.rest) < batchSize && r.events.ready() {
-		err = r.one()
-	}
-	return err
-}
-
-// one passes on the next event.
-func (r *answerBody) one() error {
 	ev, err := r.events.next()
 	switch {
 	case errors.Is(err, errEventSize):
@@ -313,18 +296,14 @@ func looksFlat(f fault) bool {
 	return hasAny(strings.Join(f.codes, " "), []string{"error", "exceeded", "invalid", "limit", "failed"})
 }
 
-// emit appends an event to rest: on a new line, or on the line that is already there.
+// emit appends an event to rest.
 func (r *answerBody) emit(data []byte) {
-	if n := len(r.rest); n > 0 && !r.done {
-		r.rest = append(r.rest[:n-len("\n\n")], separator)
-	} else {
-		r.rest = append(r.rest, "data: "...)
-		if bytes.HasPrefix(data, []byte(`{"error":`)) {
-			// This event is not an error ("error":null comes first in it), but go-openai checks for
-			// exactly these bytes.
-			r.rest = append(r.rest, "{ "...)
-			data = data[1:]
-		}
+	r.rest = append(r.rest, "data: "...)
+	if bytes.HasPrefix(data, []byte(`{"error":`)) {
+		// This event is not an error ("error":null comes first in it), but go-openai checks for
+		// exactly these bytes.
+		r.rest = append(r.rest, "{ "...)
+		data = data[1:]
 	}
 	r.rest = append(r.rest, data...)
 	r.rest = append(r.rest, "\n\n"...)

@@ -69,16 +69,11 @@ func TestRepairedBody(t *testing.T) {
 	}
 }
 
-func TestBatchedBody(t *testing.T) {
+// An error after good events comes after them.
+func TestErrorAfterEvents(t *testing.T) {
 	t.Parallel()
-	in := "data: {\"choices\":[1]}\n\ndata: {\"choices\":[2]}\n\ndata: [DONE]\n\n"
-	got, err := body(t, &transport{Base: answers(200, http.Header{}, strings.NewReader(in)), Batch: true})
-	if want := "data: {\"choices\":[1]}\n\ndata: {\"choices\":[2]}\n\ndata: [DONE]\n\n"; err != nil || strings.ReplaceAll(got, string(rune(separator)), "\n\ndata: ") != want || !strings.Contains(got, string(rune(separator))) {
-		t.Errorf("%q, %v", got, err)
-	}
-	// An error after good events comes after them.
-	in = "data: {\"choices\":[1]}\n\ndata: {\"choices\":[2]}\n\ndata: {\"error\":\"x\"}\n\n"
-	got, err = body(t, &transport{Base: answers(200, http.Header{}, strings.NewReader(in)), Batch: true})
+	in := "data: {\"choices\":[1]}\n\ndata: {\"choices\":[2]}\n\ndata: {\"error\":\"x\"}\n\n"
+	got, err := body(t, &transport{Base: answers(200, http.Header{}, strings.NewReader(in))})
 	if e := new(model.Error); !strings.Contains(got, "[2]") || !errors.As(err, &e) || e.Message != "x" {
 		t.Errorf("%q, %v", got, err)
 	}
