@@ -60,18 +60,18 @@ func (c *Client) ask(q *request) (*answer, error) {
 
 // exchange sends q and reads the answer. mu is held.
 func (c *Client) exchange(q *request) (*answer, error) {
-	if err := writeFrame(c.w, q.encode()); err != nil {
+	if err := writeFrame(c.w, encode(q)); err != nil {
 		return nil, err
 	}
 	body, err := readFrame(c.r)
 	if err != nil {
 		return nil, err
 	}
-	a, ok := decodeAnswer(body)
-	if !ok {
+	var a answer
+	if !decode(body, &a) {
 		return nil, ErrFrame
 	}
-	return a, nil
+	return &a, nil
 }
 
 // Stat describes the target of path; it follows symbolic links.

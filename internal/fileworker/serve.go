@@ -20,11 +20,11 @@ func Serve(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		q, ok := decodeRequest(body)
-		if !ok {
+		var q request
+		if !decode(body, &q) {
 			return ErrFrame
 		}
-		if err := writeFrame(out, bounded(perform(q))); err != nil {
+		if err := writeFrame(out, bounded(perform(&q))); err != nil {
 			return err
 		}
 	}
@@ -32,13 +32,13 @@ func Serve(in io.Reader, out io.Writer) error {
 
 // bounded encodes a, or an error if a is too large to send.
 func bounded(a *answer) []byte {
-	body := a.encode()
+	body := encode(a)
 	if len(body) <= maxFrame {
 		return body
 	}
 	tooLarge := answer{err: fail(Invalid, "the answer is too large: ask for less at a time")}
 	tooLarge.err.Op = "answer"
-	return tooLarge.encode()
+	return encode(&tooLarge)
 }
 
 func perform(q *request) *answer {

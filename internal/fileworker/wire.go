@@ -56,115 +56,107 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encoder appends fields.
-type encoder struct{ b []byte }
-
-func (e *encoder) num(v int64)  { e.b = binary.AppendVarint(e.b, v) }
-func (e *encoder) str(s string) { e.num(int64(len(s))); e.b = append(e.b, s...) }
-func (e *encoder) data(d []byte) {
-	e.num(int64(len(d)))
-	e.b = append(e.b, d...)
+// wire is a frame that is written, or read from the front: a message lists its fields once, for both. After
+// the first malformed field, bad is set and every further field has its zero value.
+type wire struct {
+	b       []byte
+	reading bool
+	bad     bool
 }
 
-func (e *encoder) flag(v bool) {
-	if v {
-		e.num(1)
-	} else {
-		e.num(0)
-	}
+// message is a request or an answer.
+type message interface{ fields(w *wire) }
+
+func encode(m message) []byte {
+	var w wire
+	m.fields(&w)
+	return w.b
 }
 
-// decoder reads fields from the front. After the first malformed field, bad is set and every
-// further field has its zero value.
-type decoder struct {
-	b   []byte
-	bad bool
+// decode reports whether body is well formed and completely read.
+func decode(body []byte, m message) bool {
+	w := wire{b: body, reading: true}
+	m.fields(&w)
+	return !w.bad && len(w.b) == 0
 }
 
-func (d *decoder) num() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
+func (w *wire) fail() { w.bad, w.b = true, nil }
 
-func (d *decoder) fail() { d.bad, d.b = true, nil }
-
-// data returns a part of the frame itself, not a copy.
-func (d *decoder) data() []byte {
-	n := d.num()
-	if n < 0 || n > int64(len(d.b)) {
-		d.fail()
-		return nil
-	}
-	part := d.b[:n:n]
-	d.b = d.b[n:]
-	return part
-}
-
-func (d *decoder) str() string { return string(d.data()) }
-func (d *decoder) flag() bool  { return d.num() != 0 }
-
-// count reads the number of the following items; each takes at least one byte.
-func (d *decoder) count() int {
-	n := d.num()
-	if n < 0 || n > int64(len(d.b)) {
-		d.fail()
-		return 0
-	}
-	return int(n)
-}
-
-// done reports whether the frame was well formed and completely read.
-func (d *decoder) done() bool { return !d.bad && len(d.b) == 0 }
-
-func (e *encoder) strs(list []string) {
-	e.num(int64(len(list)))
-	for _, s := range list {
-		e.str(s)
-	}
-}
-
-func (d *decoder) strs() []string {
-	n := d.count()
-	if n > MaxPaths {
-		d.fail()
-		return nil
-	}
-	list := make([]string, 0, n)
-	for range n {
-		list = append(list, d.str())
-	}
-	return list
-}
-
-func (e *encoder) info(i Info) {
-	e.str(string(i.Type))
-	e.num(int64(i.Mode))
-	e.num(i.Size)
-	e.str(i.Version)
-}
-
-func (e *encoder) err(err *Error) {
-	e.flag(err != nil)
-	if err == nil {
+func number[N ~int | ~int64 | ~uint32](w *wire, v *N) {
+	if !w.reading {
+		w.b = binary.AppendVarint(w.b, int64(*v))
 		return
 	}
-	e.str(err.Op)
-	e.str(err.Path)
-	e.str(string(err.Kind))
-	e.str(err.Errno)
-	e.str(err.Text)
+	n, size := binary.Varint(w.b)
+	if size <= 0 {
+		w.fail()
+		n, size = 0, 0
+	}
+	*v, w.b = N(n), w.b[size:]
 }
 
-func (d *decoder) err() *Error {
-	if !d.flag() {
-		return nil
+func (w *wire) flag(v *bool) {
+	n := 0
+	if *v {
+		n = 1
 	}
-	return &Error{Op: d.str(), Path: d.str(), Kind: Kind(d.str()), Errno: d.str(), Text: d.str()}
+	number(w, &n)
+	*v = n != 0
+}
+
+// count is the number of what follows, at most most; each takes at least one byte.
+func (w *wire) count(n, most int) int {
+	if number(w, &n); n < 0 || n > most || w.reading && n > len(w.b) {
+		w.fail()
+		return 0
+	}
+	return n
+}
+
+// data reads a part of the frame itself, not a copy.
+func (w *wire) data(v *[]byte) {
+	n := w.count(len(*v), maxFrame)
+	if !w.reading {
+		w.b = append(w.b, *v...)
+		return
+	}
+	*v, w.b = w.b[:n:n], w.b[n:]
+}
+
+func text[S ~string](w *wire, v *S) {
+	if !w.reading {
+		w.count(len(*v), maxFrame)
+		w.b = append(w.b, *v...)
+		return
+	}
+	var b []byte
+	w.data(&b)
+	*v = S(b)
+}
+
+func list[T any](w *wire, items *[]T, most int, each func(*T)) {
+	n := w.count(len(*items), most)
+	for i := 0; i < n && !w.bad; i++ {
+		if w.reading {
+			*items = append(*items, *new(T))
+		}
+		each(&(*items)[i])
+	}
+}
+
+func (w *wire) err(e **Error) {
+	is := *e != nil
+	if w.flag(&is); !is {
+		return
+	}
+	if w.reading {
+		*e = &Error{}
+	}
+	text(w, &(*e).Op)
+	text(w, &(*e).Path)
+	text(w, &(*e).Kind)
+	text(w, &(*e).Errno)
+	text(w, &(*e).Text)
 }
 
 // The operations: the first field of a request.
@@ -194,38 +186,25 @@ type request struct {
 	data []byte
 }
 
-func (q *request) encode() []byte {
-	e := encoder{b: make([]byte, 0, len(q.data)+len(q.expect.Content)+len(q.path)+256)}
-	e.str(q.op)
-	e.str(q.path)
-	e.str(q.to)
-	e.strs(q.paths)
-	e.num(q.offset)
-	e.num(q.limit)
-	e.num(int64(q.mode))
-	e.flag(q.expect.Absent)
-	e.flag(q.expect.Content != nil)
-	e.data(q.expect.Content)
-	e.str(q.expect.Version)
-	e.flag(q.expect.Parents)
-	e.flag(q.flag)
-	e.data(q.data)
-	return e.b
-}
-
-func decodeRequest(body []byte) (*request, bool) {
-	d := decoder{b: body}
-	q := &request{op: d.str(), path: d.str(), to: d.str(), paths: d.strs(), offset: d.num(), limit: d.num()}
-	q.mode = fs.FileMode(d.num()).Perm()
-	q.expect.Absent = d.flag()
-	known := d.flag()
-	if content := d.data(); known {
-		q.expect.Content = content
+func (q *request) fields(w *wire) {
+	text(w, &q.op)
+	text(w, &q.path)
+	text(w, &q.to)
+	list(w, &q.paths, MaxPaths, func(p *string) { text(w, p) })
+	number(w, &q.offset)
+	number(w, &q.limit)
+	number(w, &q.mode)
+	q.mode = q.mode.Perm()
+	w.flag(&q.expect.Absent)
+	known := q.expect.Content != nil
+	w.flag(&known)
+	if w.data(&q.expect.Content); !known {
+		q.expect.Content = nil
 	}
-	q.expect.Version, q.expect.Parents = d.str(), d.flag()
-	q.flag = d.flag()
-	q.data = d.data()
-	return q, d.done()
+	text(w, &q.expect.Version)
+	w.flag(&q.expect.Parents)
+	w.flag(&q.flag)
+	w.data(&q.data)
 }
 
 // answer is the result of an operation, which determines the fields that are used.
@@ -237,43 +216,23 @@ type answer struct {
 	contents []content
 }
 
-func (a *answer) encode() []byte {
-	e := encoder{b: make([]byte, 0, len(a.data)+256)}
-	e.err(a.err)
-	e.info(a.info)
-	e.num(int64(len(a.listings)))
-	for _, l := range a.listings {
-		e.flag(l.More)
-		e.err(l.Err)
-		e.num(int64(len(l.Entries)))
-		for _, n := range l.Entries {
-			e.str(n.Name)
-			e.str(string(n.Type))
-		}
-	}
-	e.num(int64(len(a.contents)))
-	for _, c := range a.contents {
-		e.num(int64(c.state))
-		e.data(c.data)
-	}
-	e.data(a.data)
-	return e.b
-}
-
-func decodeAnswer(body []byte) (*answer, bool) {
-	d := decoder{b: body}
-	a := &answer{err: d.err()}
-	a.info = Info{Type: Type(d.str()), Mode: fs.FileMode(d.num()), Size: d.num(), Version: d.str()}
-	for range d.count() {
-		l := Listing{More: d.flag(), Err: d.err()}
-		for range d.count() {
-			l.Entries = append(l.Entries, Entry{Name: d.str(), Type: Type(d.str())})
-		}
-		a.listings = append(a.listings, l)
-	}
-	for range d.count() {
-		a.contents = append(a.contents, content{state: contentState(d.num()), data: d.data()})
-	}
-	a.data = d.data()
-	return a, d.done()
+func (a *answer) fields(w *wire) {
+	w.err(&a.err)
+	text(w, &a.info.Type)
+	number(w, &a.info.Mode)
+	number(w, &a.info.Size)
+	text(w, &a.info.Version)
+	list(w, &a.listings, maxFrame, func(l *Listing) {
+		w.flag(&l.More)
+		w.err(&l.Err)
+		list(w, &l.Entries, maxFrame, func(e *Entry) {
+			text(w, &e.Name)
+			text(w, &e.Type)
+		})
+	})
+	list(w, &a.contents, maxFrame, func(c *content) {
+		number(w, &c.state)
+		w.data(&c.data)
+	})
+	w.data(&a.data)
 }

@@ -12,14 +12,14 @@ import (
 func TestFramesCrossThePipeUnchanged(t *testing.T) {
 	q := &request{op: opWrite, path: "/a\xff", to: "/b", paths: []string{"", "/c\x00"}, offset: -1, limit: 1 << 40,
 		mode: 0o751, expect: Expect{Absent: true, Content: []byte{}, Version: "v", Parents: true}, flag: true, data: []byte("\x00\xff")}
-	got, ok := decodeRequest(q.encode())
+	got, ok := decoded[request](encode(q))
 	if !ok || !reflect.DeepEqual(got, q) {
 		t.Errorf("request became %+v, %v", got, ok)
 	}
 	a := &answer{err: &Error{Op: "op", Path: "/p", Kind: Refused, Text: "text"}, info: Info{File, 0o600, 5, "v"}, data: []byte("d"),
 		listings: []Listing{{Entries: []Entry{{"n\xff", Other}}, More: true, Err: &Error{Op: "list", Path: "/x", Kind: Absent, Text: "t"}}},
 		contents: []content{{contentBinary, []byte{}}, {contentText, []byte("abc")}}}
-	back, ok := decodeAnswer(a.encode())
+	back, ok := decoded[answer](encode(a))
 	if !ok || !reflect.DeepEqual(back, a) {
 		t.Errorf("answer became %+v, %v", back, ok)
 	}
@@ -42,7 +42,7 @@ func TestMalformedFrames(t *testing.T) {
 }
 
 func trailing() []byte {
-	body := append((&request{op: opStat}).encode(), 0)
+	body := append(encode(&request{op: opStat}), 0)
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
@@ -63,14 +63,14 @@ func TestClientAfterTheWorkerEnded(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add((&request{op: opStat, path: "/"}).encode())
-	f.Add((&answer{contents: []content{{0, []byte("x")}}}).encode())
+	f.Add(encode(&request{op: opStat, path: "/"}))
+	f.Add(encode(&answer{contents: []content{{0, []byte("x")}}}))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if q, ok := decodeRequest(body); ok && !reflect.DeepEqual(q, must(decodeRequest(q.encode()))) {
+		if q, ok := decoded[request](body); ok && !reflect.DeepEqual(q, must(decoded[request](encode(q)))) {
 			t.Errorf("request %+v changes when sent again", q)
 		}
-		if a, ok := decodeAnswer(body); ok && !reflect.DeepEqual(a, must(decodeAnswer(a.encode()))) {
+		if a, ok := decoded[answer](body); ok && !reflect.DeepEqual(a, must(decoded[answer](encode(a)))) {
 			t.Errorf("answer %+v changes when sent again", a)
 		}
 	})
@@ -81,4 +81,12 @@ func must[T any](v T, ok bool) T {
 		panic("what was encoded does not decode")
 	}
 	return v
+}
+
+func decoded[T any, M interface {
+	*T
+	message
+}](body []byte) (*T, bool) {
+	m := new(T)
+	return m, decode(body, M(m))
 }
