@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"codeagent/mcp/inquiry"
@@ -172,7 +172,7 @@ func (f *form) fields(schema any) (why string) {
 	var s struct {
 		Properties map[string]property `json:"properties"`
 		Required   []string            `json:"required"`
-		Order      []string            `json:"x-order"` // inOrder's
+		Order      []string            `json:"codeagent/order"` // inOrder's
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &s)
@@ -205,19 +205,63 @@ func (f *form) fields(schema any) (why string) {
 	return ""
 }
 
-// inOrder notes in a question's form the order in which the server lists the fields: the SDK decodes them into
-// a map.
-func inOrder(m jsonrpc.Message) {
-	r, ok := m.(*jsonrpc.Request)
-	if !ok || r.Method != "elicitation/create" {
-		return
+// ordered passes a message on with the order of its forms, or messages that end with a byte of their own.
+type ordered struct {
+	r    *bufio.Reader // bounds each message
+	end  byte
+	left []byte
+	err  error
+}
+
+// Read is part of io.Reader.
+func (o *ordered) Read(p []byte) (int, error) {
+	if len(o.left) == 0 && o.err == nil {
+		o.left, o.err = o.r.ReadBytes(o.end)
+		o.left = inOrder(o.left)
 	}
-	var params, schema map[string]json.RawMessage
-	if json.Unmarshal(r.Params, &params) != nil || json.Unmarshal(params["requestedSchema"], &schema) != nil {
-		return // the SDK says what is wrong with it
+	n := copy(p, o.left)
+	if o.left = o.left[n:]; n > 0 {
+		return n, nil
 	}
+	return 0, o.err
+}
+
+// formKey stands before each form of a message.
+var formKey = []byte(`"requestedSchema":`)
+
+// inOrder notes in each form of a message the order in which the server lists the fields: the SDK decodes them
+// into a map. From a form that is not one on the message stays as it is, and the SDK says what is wrong.
+func inOrder(message []byte) []byte {
+	var out []byte
+	for {
+		at := bytes.Index(message, formKey)
+		if at < 0 {
+			break
+		}
+		at += len(formKey)
+		out, message = append(out, message[:at]...), message[at:]
+		var form struct {
+			Properties json.RawMessage `json:"properties"`
+		}
+		d := json.NewDecoder(bytes.NewReader(message))
+		if d.Decode(&form) != nil || form.Properties == nil {
+			break
+		}
+		names, _ := json.Marshal(namesOf(form.Properties)) // of decoded JSON
+		begin, end := bytes.IndexByte(message, '{')+1, d.InputOffset()
+		out = fmt.Appendf(append(out, message[:begin]...), `"codeagent/order":%s,`, names)
+		out, message = append(out, message[begin:end]...), message[end:]
+	}
+	if out == nil {
+		return message
+	}
+	return append(out, message...)
+}
+
+// namesOf lists the names of an object in their order, as far as there may be so many fields.
+func namesOf(object json.RawMessage) []string {
 	names := []string{}
-	for d := json.NewDecoder(bytes.NewReader(schema["properties"])); len(names) <= maxFields; {
+	for d := json.NewDecoder(bytes.NewReader(object)); len(names) <= maxFields; {
 		key, err := d.Token()
 		if key == json.Delim('{') {
 			continue
@@ -228,9 +272,7 @@ func inOrder(m jsonrpc.Message) {
 		}
 		names = append(names, name)
 	}
-	schema["x-order"], _ = json.Marshal(names) // of decoded JSON, as the others
-	params["requestedSchema"], _ = json.Marshal(schema)
-	r.Params, _ = json.Marshal(params)
+	return names
 }
 
 // field is p for a person; raw are the values of its choices.

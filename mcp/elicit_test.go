@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"codeagent/mcp/inquiry"
@@ -16,7 +15,7 @@ func at(n float64) *float64 { return &n }
 
 // TestFormBothWays reads a form of each kind, and gives the answers back in the server's values.
 func TestFormBothWays(t *testing.T) {
-	asks := &jsonrpc.Request{Method: "elicitation/create", Params: json.RawMessage(`{"message": "who\u001b[2J?", "requestedSchema": {
+	asks := []byte(`{"message": "who\u001b[2J?", "requestedSchema": {
 		"type": "object", "required": ["name"], "properties": {
 			"name":   {"type": "string", "title": "Name\u202e", "minLength": 2, "format": "email", "default": "ada@example.org"},
 			"age":    {"type": "integer", "minimum": 0, "maximum": 150, "default": 900},
@@ -24,10 +23,9 @@ func TestFormBothWays(t *testing.T) {
 			"sure":   {"type": "boolean", "default": true},
 			"colour": {"type": "string", "oneOf": [{"const": "#f00", "title": "red"}, {"const": "#0f0", "title": "green"}], "default": "#0f0"},
 			"many":   {"type": "array", "items": {"enum": ["a", "b", "c"]}, "maxItems": 2, "default": ["c", "a"]},
-			"odd":    {"type": "string", "format": "\u001b[2J"}}}}`)}
-	inOrder(asks)
+			"odd":    {"type": "string", "format": "\u001b[2J"}}}}`)
 	var p sdk.ElicitParams
-	if err := json.Unmarshal(asks.Params, &p); err != nil {
+	if err := json.Unmarshal(inOrder(asks), &p); err != nil {
 		t.Fatal(err)
 	}
 	f, why := formOf(&p)
@@ -59,12 +57,19 @@ func TestFormBothWays(t *testing.T) {
 
 // TestOddFormsHaveAnOrder: a form that is not one, or has a name twice, does not stop the reading.
 func TestOddFormsHaveAnOrder(t *testing.T) {
-	for _, params := range []string{``, `[]`, `{}`, `{"requestedSchema":7}`, `{"requestedSchema":{}}`, `{"requestedSchema":{"properties":[1,2]}}`,
-		`{"requestedSchema":{"properties":{"b":{},"a":{},"b":{}}}}`, `{"requestedSchema":{"properties":{"b":{}},"x-order":7}}`} {
-		r := &jsonrpc.Request{Method: "elicitation/create", Params: json.RawMessage(params)}
-		inOrder(r)
-		if params != "" && !json.Valid(r.Params) {
-			t.Errorf("%s became %s", params, r.Params)
+	for in, want := range map[string]string{
+		``:                             ``,
+		`{"requestedSchema":7}`:        `{"requestedSchema":7}`,
+		`{"requestedSchema":{}}`:       `{"requestedSchema":{}}`,
+		`{"requestedSchema":{"pro`:     `{"requestedSchema":{"pro`,
+		`{"a":"\"requestedSchema\":"}`: `{"a":"\"requestedSchema\":"}`,
+		`{"requestedSchema":{"properties":[1,2]}}`:                  `{"requestedSchema":{"codeagent/order":[],"properties":[1,2]}}`,
+		`{"requestedSchema": {"properties":{"b":{},"a":{},"b":1}}}`: `{"requestedSchema": {"codeagent/order":["b","a","b"],"properties":{"b":{},"a":{},"b":1}}}`,
+		`[{"requestedSchema":{"properties":{"b":{}}}},{"requestedSchema":{"properties":{"a":{}}}}]`: `[{"requestedSchema":{"codeagent/order":["b"],"properties":{"b":{}}}},` +
+			`{"requestedSchema":{"codeagent/order":["a"],"properties":{"a":{}}}}]`,
+	} {
+		if got := string(inOrder([]byte(in))); got != want {
+			t.Errorf("%s became %s", in, got)
 		}
 	}
 }

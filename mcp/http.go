@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 
@@ -136,10 +135,14 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 		if r.foreign != nil && !stream && kind != "application/json" {
 			r.foreign.Store(&kind)
 		}
-		resp.Body = &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}
+		bounded, end := &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}, byte(0) // which JSON does not have
 		if stream {
-			resp.Body = &events{Closer: resp.Body, lines: bufio.NewReader(resp.Body)}
+			end = '\n'
 		}
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{&ordered{r: bufio.NewReader(bounded), end: end}, bounded}
 	}
 	return resp, nil
 }
@@ -206,7 +209,7 @@ type body struct {
 	round  *round
 	ctx    context.Context
 	stream bool
-	read   int
+	read   int // of this message
 	depth  rpc.Nesting
 }
 
@@ -226,43 +229,13 @@ func (b *body) Read(p []byte) (int, error) {
 			return 0, fmt.Errorf("its answer nests deeper than %d", rpc.MaxDepth)
 		}
 		if b.stream && part[len(part)-1] == '\n' { // a line of an event is JSON by itself
-			b.read, b.depth = 0, rpc.Nesting{}
+			b.depth, b.read = rpc.Nesting{}, 0
 		}
 	}
 	if stopped := wait(b.ctx, b.round.rate.take(time.Now(), n, messages)); stopped != nil {
 		return 0, stopped
 	}
 	return n, err
-}
-
-// events is a stream in which each question's form says the order of its fields.
-type events struct {
-	io.Closer
-	lines *bufio.Reader // of a body, which bounds them
-	rest  []byte
-	err   error
-}
-
-// Read is part of io.Reader.
-func (e *events) Read(p []byte) (int, error) {
-	for len(e.rest) == 0 && e.err == nil {
-		if e.rest, e.err = e.lines.ReadBytes('\n'); !bytes.Contains(e.rest, []byte("elicitation/create")) {
-			continue
-		}
-		data, ok := bytes.CutPrefix(e.rest, []byte("data:"))
-		if m, err := jsonrpc.DecodeMessage(data); ok && err == nil {
-			inOrder(m)
-			if data, err = jsonrpc.EncodeMessage(m); err == nil {
-				e.rest = fmt.Appendf(nil, "data: %s\n", data)
-			}
-		}
-	}
-	if len(e.rest) == 0 {
-		return 0, e.err
-	}
-	n := copy(p, e.rest)
-	e.rest = e.rest[n:]
-	return n, nil
 }
 
 // cause is why a request was not answered, if err says that. It leaves out the address, which may hold

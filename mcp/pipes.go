@@ -147,7 +147,6 @@ func (c *pipeConn) read() {
 			if c.refused(m) {
 				continue
 			}
-			inOrder(m)
 			select {
 			case c.incoming <- m:
 			case <-c.open.Done():
@@ -268,6 +267,7 @@ func decode(data []byte) (messages []jsonrpc.Message, why string) {
 		if m.Response { // the IDs of this client are numbers, and some servers answer with a text
 			m.ID = bytes.Trim(m.ID, `"`)
 		}
+		m.Params, m.Result = inOrder(m.Params), inOrder(m.Result)
 		one, err := m.SDK()
 		if err != nil {
 			why = err.Error()
