@@ -154,9 +154,6 @@ func (ses *session) release() {
 	ses.held = nil
 }
 
-// mostPrompts bounds the prompts of a session that wait.
-const mostPrompts = 32
-
 // prompt queues a prompt. From here on a cancellation counts for it.
 func (s *server) prompt(m jsonrpc.Message) *Error {
 	var p promptParams
@@ -173,15 +170,8 @@ func (s *server) prompt(m jsonrpc.Message) *Error {
 	ctx, cancel := context.WithCancel(s.ctx)
 	mine := &prompt{cancel}
 	ses.asked.Lock()
-	full := len(ses.asked.prompts) >= mostPrompts
-	if !full {
-		ses.asked.prompts[mine] = struct{}{}
-	}
+	ses.asked.prompts[mine] = struct{}{}
 	ses.asked.Unlock()
-	if full {
-		cancel()
-		return errorf(codeRequest, "%d prompts of this session are waiting already", mostPrompts)
-	}
 	opened, step := ses.steps.enter()
 	before, over := ses.turns.enter()
 	s.start(m, func(request context.Context) (any, error) {

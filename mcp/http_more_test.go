@@ -124,7 +124,7 @@ func TestResumedStream(t *testing.T) {
 		at, _ := url.Parse("https://example.com/mcp")
 		round := newRound(at, map[string]string{"X-Own": "o"})
 		round.next = inMemory{server}
-		c, err := newRemote(at, round, Options{Name: "web"}).start(t.Context())
+		c, err := newRemote(at, round, limited(Options{Name: "web"})).start(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

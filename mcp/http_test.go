@@ -32,7 +32,7 @@ func streamable(t *testing.T, before func(http.Handler) http.Handler) *httptest.
 
 func remote(t *testing.T, address string, headers map[string]string) (*Client, error) {
 	t.Helper()
-	c, err := OverHTTP(t.Context(), address, headers, Options{Name: "web"})
+	c, err := OverHTTP(t.Context(), address, headers, limited(Options{Name: "web"}))
 	if err == nil {
 		t.Cleanup(c.Close)
 	}
@@ -213,12 +213,12 @@ func TestFormOverHTTPHasTheOrderOfTheServer(t *testing.T) {
 	s := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
 	t.Cleanup(s.Close)
 	var names []string
-	c, err := OverHTTP(t.Context(), s.URL, nil, Options{Name: "web", Elicit: func(_ context.Context, q inquiry.Question) inquiry.Reply {
+	c, err := OverHTTP(t.Context(), s.URL, nil, limited(Options{Name: "web", Elicit: func(_ context.Context, q inquiry.Question) inquiry.Reply {
 		for _, f := range q.Fields {
 			names = append(names, f.Name)
 		}
 		return inquiry.Reply{Action: inquiry.Declined}
-	}})
+	}}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,13 +31,8 @@ import (
 	"codeagent/mcp/inquiry"
 )
 
-// Time limits that apply where Options says nothing.
-const (
-	defaultStartup = 20 * time.Second
-	defaultCall    = 2 * time.Minute
-	// listTime bounds the reading of one list.
-	listTime = 30 * time.Second
-)
+// listTime bounds the reading of one list.
+const listTime = 30 * time.Second
 
 // Options says what a client is called, what it takes of a server, and who hears of it. The
 // functions may be called at any time and from several goroutines; they must not block, except
@@ -49,7 +44,7 @@ type Options struct {
 	// Version is codeagent's own.
 	Version string
 	// Startup bounds the connection and the first lists; Call bounds one call, without the time
-	// in which a person was asked. 0: usual limits.
+	// in which a person was asked. Both are needed.
 	Startup, Call time.Duration
 	// Enabled names the tools that are offered, by the server's names for them; empty: all.
 	// Disabled names those that are not.
@@ -132,12 +127,6 @@ func OverPipes(ctx context.Context, out io.ReadCloser, in io.WriteCloser, o Opti
 }
 
 func newClient(o Options) *Client {
-	if o.Startup <= 0 {
-		o.Startup = defaultStartup
-	}
-	if o.Call <= 0 {
-		o.Call = defaultCall
-	}
 	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*openCall{}, over: make(chan struct{}), asking: make(chan struct{}, 1)}
 	c.ends, c.end = context.WithCancel(context.Background())
 	c.tools.Store(&[]Tool{})

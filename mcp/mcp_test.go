@@ -1,13 +1,21 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// limited gives o the time limits that a test leaves out.
+func limited(o Options) Options {
+	o.Startup, o.Call = cmp.Or(o.Startup, 20*time.Second), cmp.Or(o.Call, 2*time.Minute)
+	return o
+}
 
 // serve runs a server of the SDK over pipes, as a program would, and connects to it.
 func serve(t *testing.T, o Options, set func(*sdk.Server)) *Client {
@@ -26,7 +34,7 @@ func serve(t *testing.T, o Options, set func(*sdk.Server)) *Client {
 	if o.Name == "" {
 		o.Name = "fake"
 	}
-	c, err := OverPipes(t.Context(), fromServer, toServer, o)
+	c, err := OverPipes(t.Context(), fromServer, toServer, limited(o))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func TestBanner(t *testing.T) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	out := io.NopCloser(strings.NewReader("Usage: server \x1b[1mPORT\n"))
-	_, err := OverPipes(t.Context(), out, discarding{}, Options{Name: "x"})
+	_, err := OverPipes(t.Context(), out, discarding{}, limited(Options{Name: "x"}))
 	if !errors.Is(err, ErrEnded) || !strings.HasSuffix(err.Error(), "the server has ended; what it printed is no message of the protocol: it is not JSON: Usage: server ␛[1mPORT") {
 		t.Errorf("%v", err)
 	}
@@ -222,7 +222,7 @@ func raw(t *testing.T, o Options, say func(w io.Writer, method string, id json.R
 		}
 	}()
 	o.Name = "raw"
-	c, err := OverPipes(t.Context(), fromServer, toServer, o)
+	c, err := OverPipes(t.Context(), fromServer, toServer, limited(o))
 	if err == nil {
 		t.Cleanup(c.Close)
 	}

@@ -77,10 +77,9 @@ func (c *Client) readTools(ctx context.Context) error {
 	return nil
 }
 
-// pages reads a list of several pages: at most most entries, and no page twice.
+// pages reads a list of several pages: at most most entries.
 func pages[T any](ctx context.Context, most int, page func(ctx context.Context, cursor string) ([]T, string, error), log *logger) ([]T, error) {
 	var all []T
-	seen := map[string]bool{}
 	cursor := ""
 	for range maxPages {
 		entries, next, err := page(ctx, cursor)
@@ -94,11 +93,6 @@ func pages[T any](ctx context.Context, most int, page func(ctx context.Context, 
 		if next == "" {
 			return all, nil
 		}
-		if seen[next] {
-			log.sayOnce("the server lists the same page twice; its list ends there")
-			return all, nil
-		}
-		seen[next] = true
 		cursor = next
 	}
 	log.sayOnce(fmt.Sprintf("the server lists more than %d pages; the others are left out", maxPages))

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"codeagent/mcp"
 	"codeagent/mcp/signin/signintest"
@@ -44,7 +45,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("%v %v", info, err)
 	}
 	s.Lives = 3600
-	c, err := mcp.OverHTTP(t.Context(), s.URL, nil, mcp.Options{Name: "web", SignIn: store.Tokens("web", s.URL)})
+	c, err := mcp.OverHTTP(t.Context(), s.URL, nil, mcp.Options{Name: "web", Startup: time.Minute, Call: time.Minute, SignIn: store.Tokens("web", s.URL)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestOtherAddress(t *testing.T) {
 	if err := store.Write("web", Grant{Server: s.URL, Access: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mcp.OverHTTP(t.Context(), s.URL, nil, mcp.Options{Name: "web", SignIn: store.Tokens("web", s.URL)}); err == nil {
+	if _, err := mcp.OverHTTP(t.Context(), s.URL, nil, mcp.Options{Name: "web", Startup: time.Minute, Call: time.Minute, SignIn: store.Tokens("web", s.URL)}); err == nil {
 		t.Error("connected")
 	}
 }

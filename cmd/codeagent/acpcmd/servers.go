@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"codeagent/acp"
 	"codeagent/cmd/codeagent/commands"
@@ -20,15 +19,9 @@ import (
 	"codeagent/mcp/inquiry"
 )
 
-// mostServers bounds the servers that an editor hands in for one session.
-const mostServers = 50
-
 // handedIn returns the servers that an editor hands in, as settings: each runs in the sandbox that a
 // configured one gets by default. A server of the same name in the user's settings takes its place.
 func handedIn(list []acp.ToolServer) (map[string]server.Settings, error) {
-	if len(list) > mostServers {
-		return nil, fmt.Errorf("%d MCP servers are too many: at most %d", len(list), mostServers)
-	}
 	out := map[string]server.Settings{}
 	for _, one := range list {
 		set := server.Settings{Command: one.Command, Args: one.Args, URL: literal(one.URL), Origin: server.OfEditor}
@@ -107,26 +100,11 @@ func (o *open) lookAtServers(ctx context.Context) {
 	if o.ses.Servers == nil || o.ses.Servers.Ready(ctx) != nil {
 		return
 	}
-	var all sync.WaitGroup
-	for _, st := range o.ses.Servers.Status() {
-		all.Go(func() { // each beside the others: one that is slow delays no other's
-			list, _ := o.ses.Servers.PromptsOf(ctx, st.Name) // a server that does not list its own is left out
-			if len(list) == 0 {
-				return
-			}
-			o.mu.Lock()
-			o.prompts = slices.Clone(o.prompts) // commands may be looked for in it
-			for _, p := range list {
-				if !strings.ContainsAny(p.Name, " \t\n/") { // it can be typed
-					o.prompts = append(o.prompts, p)
-				}
-			}
-			slices.SortStableFunc(o.prompts, func(a, b servers.Prompt) int { return strings.Compare(a.Server, b.Server) })
-			o.mu.Unlock()
-			o.face.Refresh()
-		})
-	}
-	all.Wait()
+	list, _ := o.ses.Servers.Prompts(ctx) // a server that does not list its own is left out
+	o.mu.Lock()
+	o.prompts = slices.DeleteFunc(list, func(p servers.Prompt) bool { return strings.ContainsAny(p.Name, " \t\n/") }) // it cannot be typed
+	o.mu.Unlock()
+	o.face.Refresh()
 }
 
 // served is the name of the command for a prompt of a server.

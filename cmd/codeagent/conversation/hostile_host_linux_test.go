@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -200,7 +201,7 @@ func (h *hostileHost) bare(s *hostileScene, ways ...string) *mcp.Client {
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}
-	c, err := mcp.OverPipes(h.t.Context(), out, in, mcp.Options{Name: "bare"})
+	c, err := mcp.OverPipes(h.t.Context(), out, in, mcp.Options{Name: "bare", Startup: time.Minute, Call: time.Minute})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func startBare(b *testing.B, argv []string) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	client, err := mcp.OverPipes(b.Context(), out, in, mcp.Options{Name: "t"})
+	client, err := mcp.OverPipes(b.Context(), out, in, mcp.Options{Name: "t", Startup: time.Minute, Call: time.Minute})
 	if err != nil || len(client.Tools()) == 0 || strings.TrimSpace(client.Protocol()) == "" {
 		b.Fatal(err)
 	}
