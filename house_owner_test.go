@@ -27,7 +27,6 @@ var owners = []owner{
 		{"inLines", "it is the app without a screen"},
 		{"Screen", "it makes the app, runs it, and prints its end"},
 		{"then", "it is what the loop does after work outside of it"},
-		{"command", "it is what a person has the loop do"},
 	}},
 	{dir: "linuxsandbox/broker", name: "handlers", loop: []permitted{
 		{"Broker", "it receives the calls that they answer"},

@@ -153,7 +153,10 @@ func (m *app) draw() tea.View {
 	if m.alone != nil {
 		return drawAlone(m.panel, t, w, m.height)
 	}
-	choices, chosen := m.menu.draw(t, w, m.composer.Text, m.offers)
+	choices, chosen := m.menu.files.View(t, w), m.menu.files.At
+	if choices == nil {
+		choices, chosen = m.menu.commands.View(t, w, m.composer.Text, callable(m))
+	}
 	need := wants{menu: min(len(choices), menuRows), composer: len(m.composer.Rows(m.composerWidth()))}
 	cx, cy := -1, -1
 	dock := func(h int) (d part.Drawn) {

@@ -10,8 +10,10 @@ import (
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
 	"codeagent/tui/mention"
+	"codeagent/tui/message"
 	"codeagent/tui/part"
 	"codeagent/tui/question"
+	"codeagent/tui/slash"
 	"codeagent/tui/undoing"
 )
 
@@ -115,6 +117,12 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 		return m.answered(w)
 	case composer.Edge:
 		m.edge(w)
+	case message.Message:
+		return m.submit(w)
+	case slash.Written:
+		if m.composer.Set(w.Text); w.Send {
+			return m.send()
+		}
 	case mention.Name:
 		m.composer.Name(w.From, w.Path)
 	case composer.Leave:

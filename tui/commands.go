@@ -11,12 +11,12 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/prompts"
-	"codeagent/tui/keys"
 	"codeagent/tui/lists"
 	"codeagent/tui/message"
 	"codeagent/tui/page"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
+	"codeagent/tui/slash"
 )
 
 // Extras are commands of one step: a page to read, a prompt, a deed with a line of words.
@@ -55,38 +55,68 @@ type Extras struct {
 // efforts are the words that /model takes besides a name.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
 
-// moreCommands are the commands of Extras.
-func moreCommands() []command {
-	text := func(title string, of func(Extras) func(context.Context) (string, error), style func(string) paint.Style) func(*app, string) tea.Cmd {
-		return func(m *app, _ string) tea.Cmd {
-			return open(m, page.Text(m.keys, title, of(m.offers.Extras), style))
-		}
+// commands is the table of / commands that have an o: an entry is all that one needs.
+func commands(s part.Setting, o Options) slash.Commands {
+	e := o.Extras
+	on := func(f func(m *app, argument string) tea.Cmd) func(string) part.Intent {
+		return func(argument string) part.Intent { return then(func(m *app) tea.Cmd { return f(m, argument) }) }
+	}
+	shows := func(of func() part.Overlay) func(string) part.Intent {
+		return func(string) part.Intent { return part.Show{Overlay: of()} }
+	}
+	drawn := func(title string, draw func(m *app, t *paint.Theme, w int) []string) func(string) part.Intent {
+		return on(func(m *app, _ string) tea.Cmd {
+			return read(m, title, func(t *paint.Theme, w int) []string { return draw(m, t, w) })
+		})
+	}
+	text := func(title string, read func(context.Context) (string, error), style func(string) paint.Style) func(string) part.Intent {
+		return shows(func() part.Overlay { return page.Text(s.Keys, title, read, style) })
 	}
 	plain := func(string) paint.Style { return paint.Text }
-	diff := func(e Extras) func(context.Context) (string, error) { return e.Diff }
-	confines := func(e Extras) func(context.Context) (string, error) { return e.Sandbox }
-	doctor := func(e Extras) func(context.Context) (string, error) { return e.Doctor }
-	skills := func(e Extras) func(context.Context) (string, error) { return e.Skills }
-	return []command{
-		{name: "sandbox", help: "what commands may touch now", run: text("Sandbox", confines, plain), offered: func(o Options) bool { return o.Extras.Sandbox != nil }},
-		{name: "diff", help: "what differs from the last commit", run: text("Changes since the last commit", diff, paint.DiffLine), offered: func(o Options) bool { return o.Extras.Diff != nil }},
-		{name: "mcp", help: "the MCP servers: state, tools, what their sandboxes open; restart one", run: func(m *app, _ string) tea.Cmd { return open(m, lists.OfServers(m.setting(), m.offers.Extras.Servers)) }, offered: func(o Options) bool { return o.Extras.Servers != nil }},
-		{name: "skills", help: "the skills and hooks in use, and which are left out", run: text("Skills and hooks", skills, plain), offered: func(o Options) bool { return o.Extras.Skills != nil }},
-		{name: "plan", takes: "[task]", help: "show the model's plan; or have it plan a task, and change nothing until you accept", run: showPlan, offered: func(o Options) bool { return o.Extras.Plan != nil }},
-		{name: "review", takes: "[base BRANCH | commit ID]", help: "have the model review what is uncommitted, a branch or a commit", run: review, waits: true, offered: func(o Options) bool { return o.Extras.Review != nil }},
-		{name: "init", help: "have the model write AGENTS.md for this project", run: func(m *app, _ string) tea.Cmd { return m.submit(message.Message{Text: m.offers.Extras.Init()}) },
-			offered: func(o Options) bool { return o.Extras.Init != nil }},
-		{name: "new", help: "begin a new session; this one can be resumed", run: leaving("/new", func(e Extras) func(context.Context) error { return e.Fresh }), waits: true, offered: func(o Options) bool { return o.Extras.Fresh != nil }},
-		{name: "clear", help: "the same as /new", run: leaving("/clear", func(e Extras) func(context.Context) error { return e.Fresh }), waits: true, offered: func(o Options) bool { return o.Extras.Fresh != nil }},
-		{name: "resume", help: "resume an earlier session", run: listSessions, offered: func(o Options) bool { return o.Sessions != nil }},
-		{name: "fork", help: "continue in a copy of this session", run: leaving("/fork", func(e Extras) func(context.Context) error { return e.Fork }), waits: true, offered: func(o Options) bool { return o.Extras.Fork != nil }},
-		{name: "rename", takes: "[title]", help: "give this session a title", run: rename, offered: func(o Options) bool { return o.Sessions != nil && o.Extras.Fork != nil }},
-		{name: "export", takes: "[file]", help: "write this session as a page, .md or .html", run: export, offered: func(o Options) bool { return o.Extras.Export != nil }},
-		{name: "keep", takes: "[folder]", help: "copy the files of the session's own /tmp to the workspace, or to a folder", run: keep, offered: func(o Options) bool { return o.Extras.Keep != nil }},
-		{name: "keys", help: "the keys, and their names for [keys] in the settings", run: showKeys},
-		{name: "doctor", help: "what this machine enforces, found by trying it", run: text("Doctor", doctor, plain), offered: func(o Options) bool { return o.Extras.Doctor != nil }},
-		{name: "feedback", help: "write a file with version, doctor and settings, without secrets and content", run: feedback, offered: func(o Options) bool { return o.Extras.Feedback != nil }},
+	sessions := shows(func() part.Overlay { return lists.OfSessions(s, o.Sessions) })
+	return slash.Commands{
+		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(m *app, t *paint.Theme, w int) []string { return slash.Help(t, w, callable(m), m.keys) })},
+		{Name: "status", Help: "model, folder, sandbox, what is not enforced here, tokens",
+			Run: drawn("Status", func(m *app, t *paint.Theme, w int) []string { return m.facts.Page(t, w, policyOf(m), modeOf(m)) })},
+		{Name: "permissions", Takes: "[policy]", Help: "what is open and why, revoke it; or change the policy, such as to read-only", Run: on(showPermissions)},
+		{Name: "model", Takes: "[name] [effort]", Help: "switch to another model; the effort says how long it may think: low, medium, high", Run: on(showModels), Missing: o.Models == nil},
+		{Name: "effort", Takes: "[effort]", Help: "how long the model may think", Run: on(showEfforts), Missing: e.Effort == nil},
+		{Name: "compact", Takes: "[focus]", Help: "summarize the conversation; the focus says what to keep", Run: on(compact), Waits: true, Missing: o.Compact == nil},
+		{Name: "copy", Takes: "[N]", Help: "copy the last answer, or its N-th block of code", Run: on(copyAnswer)},
+		{Name: "find", Takes: "[text]", Help: "find a text in the whole transcript", Run: on(findText)},
+		{Name: "undo", Help: "undo what the last turn changed, after a preview", Run: on(showUndo), Missing: o.Undo == nil},
+		{Name: "ps", Help: "show background commands and their output; end them", Run: shows(func() part.Overlay { return lists.OfJobs(s, o.Background) }), Missing: o.Background == nil},
+		{Name: "sessions", Help: "resume, rename or delete an earlier session", Run: sessions, Missing: o.Sessions == nil},
+		{Name: "theme", Takes: "[name]", Help: "other colours", Run: on(showThemes)},
+		{Name: "sandbox", Help: "what commands may touch now", Run: text("Sandbox", e.Sandbox, plain), Missing: e.Sandbox == nil},
+		{Name: "diff", Help: "what differs from the last commit", Run: text("Changes since the last commit", e.Diff, paint.DiffLine), Missing: e.Diff == nil},
+		{Name: "mcp", Help: "the MCP servers: state, tools, what their sandboxes open; restart one", Run: shows(func() part.Overlay { return lists.OfServers(s, e.Servers) }), Missing: e.Servers == nil},
+		{Name: "skills", Help: "the skills and hooks in use, and which are left out", Run: text("Skills and hooks", e.Skills, plain), Missing: e.Skills == nil},
+		{Name: "plan", Takes: "[task]", Help: "show the model's plan; or have it plan a task, and change nothing until you accept", Run: on(showPlan), Missing: e.Plan == nil},
+		{Name: "review", Takes: "[base BRANCH | commit ID]", Help: "have the model review what is uncommitted, a branch or a commit", Run: e.review, Waits: true, Missing: e.Review == nil},
+		{Name: "init", Help: "have the model write AGENTS.md for this project", Run: func(string) part.Intent { return message.Message{Text: e.Init()} }, Missing: e.Init == nil},
+		{Name: "new", Help: "begin a new session; this one can be resumed", Run: on(leaving("/new", e.Fresh)), Waits: true, Missing: e.Fresh == nil},
+		{Name: "clear", Help: "the same as /new", Run: on(leaving("/clear", e.Fresh)), Waits: true, Missing: e.Fresh == nil},
+		{Name: "resume", Help: "resume an earlier session", Run: sessions, Missing: o.Sessions == nil},
+		{Name: "fork", Help: "continue in a copy of this session", Run: on(leaving("/fork", e.Fork)), Waits: true, Missing: e.Fork == nil},
+		{Name: "rename", Takes: "[title]", Help: "give this session a title", Run: on(rename), Missing: o.Sessions == nil || e.Fork == nil},
+		{Name: "export", Takes: "[file]", Help: "write this session as a page, .md or .html", Run: e.export, Missing: e.Export == nil},
+		{Name: "keep", Takes: "[folder]", Help: "copy the files of the session's own /tmp to the workspace, or to a folder", Run: e.keep, Missing: e.Keep == nil},
+		{Name: "keys", Help: "the keys, and their names for [keys] in the settings", Run: shows(func() part.Overlay {
+			return &page.Page{Title: "Keys", Keys: s.Keys, Draw: func(t *paint.Theme, w int) []string { return slash.Names(t, w, s.Keys) }}
+		})},
+		{Name: "doctor", Help: "what this machine enforces, found by trying it", Run: text("Doctor", e.Doctor, plain), Missing: e.Doctor == nil},
+		{Name: "feedback", Help: "write a file with version, doctor and settings, without secrets and content", Run: e.feedback, Missing: e.Feedback == nil},
+		{Name: "quit", Help: "leave codeagent; so does /exit", Run: func(string) part.Intent { return part.Quit{} }},
 	}
+}
+
+// callable are the commands that the person can call now.
+func callable(m *app) slash.Commands {
+	all := commands(m.setting(), m.offers)
+	own := m.offers.Extras.ownCommands(all)
+	all = slices.DeleteFunc(all, func(c slash.Command) bool { return c.Missing })
+	return slices.Concat(all, own, m.offers.Extras.servedCommands())
 }
 
 // loadOwn reads the person's own commands.
@@ -108,39 +138,15 @@ func loadOwn(m *app) tea.Cmd {
 }
 
 // ownCommands are those of the person whose names are not taken.
-func ownCommands(o Options, taken []command) []command {
-	var out []command
-	for _, own := range o.Extras.own {
-		if slices.ContainsFunc(slices.Concat(taken, out), func(c command) bool { return c.name == own.Name }) {
-			continue
+func (e Extras) ownCommands(taken slash.Commands) (out slash.Commands) {
+	for _, own := range e.own {
+		if !slices.ContainsFunc(slices.Concat(taken, out), func(c slash.Command) bool { return c.Name == own.Name }) {
+			out = append(out, slash.Command{Name: own.Name, Help: own.About, Takes: "[…]", Run: func(argument string) part.Intent {
+				return message.Message{Text: own.Expand(argument)}
+			}})
 		}
-		out = append(out, command{name: own.Name, help: own.About, takes: "[…]", run: func(m *app, argument string) tea.Cmd {
-			return m.submit(message.Message{Text: own.Expand(argument)})
-		}})
 	}
 	return out
-}
-
-// showKeys is /keys: the table, with the names by which the settings change it.
-func showKeys(m *app, _ string) tea.Cmd {
-	return read(m, "Keys", func(t *paint.Theme, w int) []string {
-		var out []string
-		where := keys.Scope("")
-		w = min(w, 76) // a name far from its keys is hard to follow
-		for _, b := range m.keys.Bindings {
-			if b.Where != where {
-				where = b.Where
-				out = append(out, "", t.Paint(paint.Accent.With(paint.Bold), string(where)), "")
-			}
-			name := b.KeyNames()
-			if name == "" {
-				name = "(no key)"
-			}
-			out = append(out, t.Justify(w, []paint.Span{paint.Accent.Span(name)}, []paint.Span{paint.Dim.Span(b.Setting())}))
-			out = append(out, t.Hang(w, paint.Text.Span("  "), paint.Text.Span(b.Help))...)
-		}
-		return out[min(1, len(out)):]
-	})
 }
 
 // showPlan is /plan: the plan that the model wrote last, or plan mode and a prompt to make one. In plan
@@ -179,50 +185,45 @@ func showPlan(m *app, task string) tea.Cmd {
 }
 
 // review is /review: a prompt with a diff, which is read first.
-func review(m *app, of string) tea.Cmd {
-	read := m.offers.Extras.Review
-	return m.aside(func(ctx context.Context) then {
-		prompt, err := read(ctx, of)
-		return func(m *app) tea.Cmd {
+func (e Extras) review(of string) part.Intent {
+	return part.Beside(func(ctx context.Context) func() part.Intent {
+		prompt, err := e.Review(ctx, of)
+		return func() part.Intent {
 			if err != nil {
-				return m.do(part.Fail(err.Error()))
+				return part.Fail(err.Error())
 			}
-			return m.submit(message.Message{Text: prompt})
+			return message.Message{Text: prompt}
 		}
 	})
 }
 
-// leaving is a command after which the program continues with another session.
-func leaving(name string, of func(Extras) func(context.Context) error) func(*app, string) tea.Cmd {
+// leaving is a command after which the program continues with another session, which do makes.
+func leaving(name string, do func(context.Context) error) func(*app, string) tea.Cmd {
 	return func(m *app, _ string) tea.Cmd {
 		if n := m.facts.Running; n > 0 {
 			return m.say(name + " would end " + short.Count(n, "background command") + "; /ps ends them")
 		}
-		do := of(m.offers.Extras)
-		return m.aside(func(ctx context.Context) then {
+		return m.do(part.Beside(func(ctx context.Context) func() part.Intent {
 			err := do(ctx)
-			return func(m *app) tea.Cmd {
+			return func() part.Intent {
 				if err != nil {
-					return m.do(part.Fail(err.Error()))
+					return part.Fail(err.Error())
 				}
-				return tea.Quit
+				return part.Quit{}
 			}
-		})
+		}))
 	}
 }
 
 // told does something beside the screen, and reports how it ended in a line.
-func told(m *app, do func(context.Context) (string, error)) tea.Cmd {
-	m.transcript.End()
-	return m.aside(func(ctx context.Context) then {
+func told(do func(context.Context) (string, error)) part.Intent {
+	return part.Beside(func(ctx context.Context) func() part.Intent {
 		words, err := do(ctx)
-		return func(m *app) tea.Cmd {
+		return func() part.Intent {
 			if err != nil {
-				m.transcript.Note(word.LevelError, err.Error())
-			} else {
-				m.transcript.Note(word.LevelInfo, words)
+				return part.Fail(err.Error())
 			}
-			return nil
+			return part.Note(words)
 		}
 	})
 }
@@ -232,28 +233,25 @@ func rename(m *app, title string) tea.Cmd {
 		return m.say("/rename TITLE gives this session a title")
 	}
 	saved, id := m.offers.Sessions, m.facts.Session.ID
-	return told(m, func(ctx context.Context) (string, error) {
+	return m.do(told(func(ctx context.Context) (string, error) {
 		return fmt.Sprintf("this session is called “%s”", title), saved.Rename(ctx, id, title)
-	})
+	}))
 }
 
-func export(m *app, file string) tea.Cmd {
-	write := m.offers.Extras.Export
-	return told(m, func(ctx context.Context) (string, error) {
-		name, err := write(ctx, file)
+func (e Extras) export(file string) part.Intent {
+	return told(func(ctx context.Context) (string, error) {
+		name, err := e.Export(ctx, file)
 		return "this session is written to " + name, err
 	})
 }
 
-func keep(m *app, folder string) tea.Cmd {
-	copies := m.offers.Extras.Keep
-	return told(m, func(ctx context.Context) (string, error) { return copies(ctx, folder) })
+func (e Extras) keep(folder string) part.Intent {
+	return told(func(ctx context.Context) (string, error) { return e.Keep(ctx, folder) })
 }
 
-func feedback(m *app, _ string) tea.Cmd {
-	write := m.offers.Extras.Feedback
-	return told(m, func(ctx context.Context) (string, error) {
-		name, err := write(ctx)
+func (e Extras) feedback(string) part.Intent {
+	return told(func(ctx context.Context) (string, error) {
+		name, err := e.Feedback(ctx)
 		return "written to " + name + "\nIt has no content of the conversation and no keys. Nothing was sent: read it, and send it yourself.", err
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/tui/part"
 	"codeagent/tui/tuitest"
 )
 
@@ -84,9 +85,9 @@ func TestHostileEvents(t *testing.T) {
 			checkScreen(t, r)
 			r.press("1")
 			for _, page := range []string{"status", "permissions", "help"} {
-				for _, c := range commands() {
-					if c.name == page {
-						c.run(r.app, "")
+				for _, c := range commands(part.Setting{}, Options{}) {
+					if c.Name == page {
+						r.app.do(c.Run(""))
 					}
 				}
 				checkScreen(t, r)

@@ -9,6 +9,8 @@ import (
 	"codeagent/internal/golden"
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
+	"codeagent/tui/slash"
 	"codeagent/tui/tuitest"
 )
 
@@ -57,18 +59,18 @@ func TestNoDeadKeys(t *testing.T) {
 }
 
 func TestHelpListsEveryKeyAndCommand(t *testing.T) {
-	page := tuitest.Stripped(helpPage(paint.New(true), 100, offeredCommands(everythingOffered(t).offers), keys.Standard()))
+	page := tuitest.Stripped(slash.Help(paint.New(true), 100, callable(everythingOffered(t)), keys.Standard()))
 	for _, b := range keys.Standard().Bindings {
 		if !strings.Contains(page, b.KeyNames()) {
 			t.Errorf("help lacks %s", b.KeyNames())
 		}
 	}
-	for _, c := range commands() {
-		if !strings.Contains(page, "/"+c.name) || c.help == "" {
-			t.Errorf("help lacks /%s", c.name)
+	for _, c := range commands(part.Setting{}, Options{}) {
+		if !strings.Contains(page, "/"+c.Name) || c.Help == "" {
+			t.Errorf("help lacks /%s", c.Name)
 		}
 	}
-	golden.Check(t, "help-80.txt", tuitest.Stripped(helpPage(paint.New(true), 77, offeredCommands(everythingOffered(t).offers), keys.Standard())))
+	golden.Check(t, "help-80.txt", tuitest.Stripped(slash.Help(paint.New(true), 77, callable(everythingOffered(t)), keys.Standard())))
 }
 
 // keysPage is docs/keys.md.
@@ -123,7 +125,7 @@ func TestReboundKeys(t *testing.T) {
 	}
 	r.press("pgup")
 	r.has("F6 follows")
-	if page := tuitest.Stripped(helpPage(paint.New(true), 100, nil, table)); !strings.Contains(page, "F4, Esc") || strings.Contains(page, "Ctrl+J") {
+	if page := tuitest.Stripped(slash.Help(paint.New(true), 100, nil, table)); !strings.Contains(page, "F4, Esc") || strings.Contains(page, "Ctrl+J") {
 		t.Errorf("help shows other keys:\n%s", page)
 	}
 }

@@ -18,10 +18,6 @@ import (
 	"codeagent/tui/undoing"
 )
 
-func listSessions(m *app, _ string) tea.Cmd {
-	return open(m, lists.OfSessions(m.setting(), m.offers.Sessions))
-}
-
 func showUndo(m *app, _ string) tea.Cmd {
 	return m.do(undoing.Show(m.setting(), m.offers.Undo, m.facts.Session.Folder, func() int { return m.facts.Running }))
 }
@@ -80,7 +76,7 @@ func use(m *app, name, effort string, keep lists.Keep) tea.Cmd {
 			m.offers.Extras.Thinks = cmp.Or(effort, m.offers.Extras.Thinks)
 			switch {
 			case keep != nil:
-				return told(m, keep)
+				return m.do(told(keep))
 			case effort != "":
 				return m.say("reasoning effort: " + effort)
 			}

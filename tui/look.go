@@ -97,7 +97,7 @@ func useTheme(m *app, name string, keep lists.Keep) tea.Cmd {
 	}
 	m.theme = look.on(m.theme.Dark)
 	if keep != nil {
-		return told(m, keep)
+		return m.do(told(keep))
 	}
 	return m.say("theme " + name + ", until codeagent ends; " + m.keys.Name(keys.InPicker, keys.Keep) + " in the list of /theme keeps it")
 }

@@ -67,16 +67,11 @@ func (m *app) write(k tea.Key) tea.Cmd {
 }
 
 func enterKey(m *app, k tea.Key) tea.Cmd {
-	if choices := m.menu.choices(m.composer.Text, m.offers); len(choices) > 0 {
-		if send, handled := m.menu.press(m.keys.Find(k, keys.InSlashMenu), choices, &m.composer); send {
-			return m.send()
-		} else if handled {
-			return nil
-		}
+	if intent, handled := m.menu.commands.Key(k, m.keys, m.composer.Text, callable(m)); handled {
+		return m.do(intent)
 	}
 	if keys.Typed(k) != "" {
 		m.docks.Disarm()
-		m.menu.at = 0
 	}
 	return m.do(m.composer.Key(k, m.keys, m.composerWidth()))
 }
@@ -305,11 +300,11 @@ func deedOf(m *app, said message.Message) (run func() tea.Cmd, stays bool) {
 	if len(said.Pastes) > 0 && strings.HasPrefix(text, strings.TrimSpace(said.Pastes[0])) {
 		return nil, false // what a chip hides is no command
 	}
-	if c, argument, ok := called(text, offeredCommands(m.offers)); ok && c.waits && m.work.running {
+	if c, argument, ok := callable(m).Called(text); ok && c.Waits && m.work.running {
 		return m.queue, true // which takes the message itself
 	} else if ok {
 		// Whether /quit is kept for later runs would depend on who is quicker.
-		return func() tea.Cmd { return c.run(m, argument) }, c.name == "quit"
+		return func() tea.Cmd { return m.do(c.Run(argument)) }, c.Name == "quit"
 	}
 	if command, ok := strings.CutPrefix(text, "!"); ok && m.offers.Writing.Run != nil {
 		command = strings.TrimSpace(command)
@@ -318,11 +313,8 @@ func deedOf(m *app, said message.Message) (run func() tea.Cmd, stays bool) {
 	if name, argument, ok := servedName(m, text); ok { // before the prompts were listed
 		return func() tea.Cmd { return usePrompt(m, name, argument) }, false
 	}
-	if name, ok := slashName(text); ok {
-		return func() tea.Cmd { return m.say("no command /" + name + "; " + meant(name, m.offers)) }, true
-	}
-	if name, _, _ := strings.Cut(text, " "); strings.HasPrefix(text, "/") && nearest(name[1:], m.offers) != "" {
-		return func() tea.Cmd { return m.say("no command " + name + "; " + meant(name[1:], m.offers)) }, true
+	if unknown := callable(m).Unknown(text); unknown != "" {
+		return func() tea.Cmd { return m.say(unknown) }, true
 	}
 	return nil, false
 }

@@ -2,7 +2,7 @@
 // person for permissions, and hands over what the person writes. It may touch the
 // terminal and nothing else: it knows nothing of the agent, and Options hands in all
 // that it can do. Start reading at app.go, where the one tea.Model hands messages to
-// the parts of the screen; keys.go and slash.go are the tables of keys and commands.
+// the parts of the screen; commands.go is the table of commands.
 package tui
 
 import (
@@ -189,7 +189,7 @@ func (s *Screen) Run(ctx context.Context) error { return s.show(ctx, nil) }
 // PickSession shows only the list of Sessions, until one is opened or the person
 // leaves.
 func (s *Screen) PickSession(ctx context.Context) error {
-	return s.show(ctx, func(m *app) tea.Cmd { return listSessions(m, "") })
+	return s.show(ctx, func(m *app) tea.Cmd { return open(m, lists.OfSessions(m.setting(), m.offers.Sessions)) })
 }
 
 // PickPlace shows only a list of places under a title, with the reason why one is to be chosen and what

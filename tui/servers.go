@@ -11,8 +11,10 @@ import (
 
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/form"
+	"codeagent/tui/mention"
 	"codeagent/tui/part"
 	"codeagent/tui/picker"
+	"codeagent/tui/slash"
 )
 
 // servedFresh is how long a list of what the servers offer is used before it is read again.
@@ -37,6 +39,16 @@ func lookForPrompts(m *app) tea.Cmd {
 	})
 }
 
+// menu is the list of choices above the message: commands, or files.
+type menu struct {
+	commands slash.Menu
+	files    mention.Menu
+	served   served
+}
+
+// menuRows is how many choices are shown at most; the others scroll.
+const menuRows = 10
+
 // served is when the prompts were read last.
 type served struct {
 	loading bool
@@ -59,8 +71,8 @@ func (p ServerPrompt) takes() string {
 }
 
 // servedCommands are the prompts of the servers as commands.
-func servedCommands(o Options) (out []command) {
-	for _, p := range o.Extras.served {
+func (e Extras) servedCommands() (out slash.Commands) {
+	for _, p := range e.served {
 		if strings.ContainsAny(p.Name, " \t/") {
 			continue // it cannot be typed
 		}
@@ -68,8 +80,8 @@ func servedCommands(o Options) (out []command) {
 		if p.About == "" {
 			help = "a prompt of the MCP server " + p.Server
 		}
-		out = append(out, command{name: p.command(), help: help, takes: p.takes(), run: func(m *app, argument string) tea.Cmd {
-			return usePrompt(m, p.command(), argument)
+		out = append(out, slash.Command{Name: p.command(), Help: help, Takes: p.takes(), Run: func(argument string) part.Intent {
+			return then(func(m *app) tea.Cmd { return usePrompt(m, p.command(), argument) })
 		}})
 	}
 	return out

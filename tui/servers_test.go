@@ -117,7 +117,7 @@ func TestServerPrompts(t *testing.T) {
 	r.app.offers.Extras.Servers, r.app.offers.Extras.ServerOffers = f, f
 	var o Options
 	o.Extras.served = []ServerPrompt{{Server: "booking", Name: "bare"}, {Server: "booking", Name: "plan", About: "plan a journey"}}
-	if got := servedCommands(o); len(got) != 2 || got[0].help != "a prompt of the MCP server booking" || got[1].help != "“plan a journey” (the server's words)" {
+	if got := o.Extras.servedCommands(); len(got) != 2 || got[0].Help != "a prompt of the MCP server booking" || got[1].Help != "“plan a journey” (the server's words)" {
 		t.Errorf("%+v", got)
 	}
 	r.slash("/booking:nothing")
