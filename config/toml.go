@@ -13,33 +13,15 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// asUTF8 skips the byte order mark that some editors put before UTF-8. It refuses other
-// encodings by name: a TOML error would only point at the first bytes.
-func asUTF8(data []byte) ([]byte, error) {
-	other := func(name string) ([]byte, error) {
-		return nil, errors.New("the file is " + name + ": save it as UTF-8")
-	}
-	switch {
-	case bytes.HasPrefix(data, []byte("\xEF\xBB\xBF")):
-		return data[3:], nil
-	case bytes.HasPrefix(data, []byte("\xFF\xFE\x00\x00")), bytes.HasPrefix(data, []byte("\x00\x00\xFE\xFF")):
-		return other("UTF-32")
-	case bytes.HasPrefix(data, []byte("\xFF\xFE")), bytes.HasPrefix(data, []byte("\xFE\xFF")):
-		return other("UTF-16")
-	case len(data) >= 2 && data[0]|data[1] < 0x80 && (data[0] == 0) != (data[1] == 0):
-		return other("UTF-16 without a byte order mark") // TOML begins with ASCII
-	}
-	return data, nil
-}
-
 // maxErrors is how many errors of one file are reported at once.
 const maxErrors = 10
 
 func (c *Config) takeFile(name string, data []byte) []error {
 	at := Origin{Kind: "file", Name: name, Line: 1, Column: 1}
-	data, err := asUTF8(data)
-	if err != nil {
-		return []error{&Error{at, err.Error()}}
+	// Some editors put a mark before UTF-8 too. TOML begins with ASCII.
+	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
+	if len(data) >= 2 && (data[0]&data[1] >= 0xFE || data[0]|data[1] < 0x80 && (data[0] == 0) != (data[1] == 0)) {
+		return []error{&Error{at, "the file is UTF-16 or UTF-32: save it as UTF-8"}}
 	}
 	var tree map[string]any
 	if err := toml.Unmarshal(data, &tree); err != nil {

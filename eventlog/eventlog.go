@@ -8,6 +8,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,15 +49,7 @@ func (o *output) Write(p []byte) (int, error) {
 // of Levels.
 func (l *Log) Open(w io.Writer, level string, m *mask.Mask) bool {
 	var least slog.Level
-	switch level {
-	case "debug":
-		least = slog.LevelDebug
-	case "info":
-	case "warn":
-		least = slog.LevelWarn
-	case "error":
-		least = slog.LevelError
-	default:
+	if !slices.Contains(Levels(), level) || least.UnmarshalText([]byte(level)) != nil {
 		return false
 	}
 	l.out = &output{Writer: w}

@@ -54,30 +54,15 @@ func (b *backward) next() bool {
 			return true
 		}
 		if end-b.bufAt > maxLine {
-			return b.passOver(end)
+			b.line, b.buf = nil, nil // it is longer than any record
+			b.offset, b.err = lastNewline(b.r, b.start, end)
+			b.pos = b.offset
+			return b.err == nil
 		}
 		if !b.fill(max(b.start, b.pos-size), b.pos) {
 			return false
 		}
 	}
-}
-
-// passOver skips a line that is longer than any record.
-func (b *backward) passOver(end int64) bool {
-	at := end
-	for at > b.start {
-		from := max(b.start, at-chunk)
-		if !b.fill(from, at) {
-			return false
-		}
-		if i := bytes.LastIndexByte(b.buf, '\n'); i >= 0 {
-			at = from + int64(i) + 1
-			break
-		}
-		at = from
-	}
-	b.offset, b.line, b.pos = at, nil, at
-	return true
 }
 
 func (b *backward) fill(from, to int64) bool {

@@ -62,16 +62,15 @@ func readHead(f io.ReaderAt) (head, int64, error) {
 
 // lastNewline returns the position after the last newline in [start, size).
 func lastNewline(f io.ReaderAt, start, size int64) (int64, error) {
+	b := backward{r: f}
 	for at, n := size, int64(firstChunk); at > start; n = chunk {
-		from := max(start, at-n)
-		b := make([]byte, at-from)
-		if _, err := f.ReadAt(b, from); err != nil {
-			return 0, fmt.Errorf("read the session: %w", err)
+		if !b.fill(max(start, at-n), at) {
+			return 0, b.err
 		}
-		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
-			return from + int64(i) + 1, nil
+		if i := bytes.LastIndexByte(b.buf, '\n'); i >= 0 {
+			return b.bufAt + int64(i) + 1, nil
 		}
-		at = from
+		at = b.bufAt
 	}
 	return start, nil
 }

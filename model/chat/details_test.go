@@ -42,7 +42,7 @@ func TestOddPiecesOfThinking(t *testing.T) {
 		d.add([]detail{one, nil})
 	}
 	got, err := json.Marshal(d.take())
-	if want := `[{"data":"b","format":"f","summary":7,"text":"aüc"},{"index":1,"text":"\u00fc"}]`; err != nil || string(got) != want {
+	if want := `[{"data":"b","format":"f","summary":7,"text":"a\u00fcc"},{"index":1,"text":"\u00fc"}]`; err != nil || string(got) != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 	if d.blocks != nil {
