@@ -20,29 +20,29 @@ const mostEnded = 64 << 10
 // then Before and After count the bytes around it. They hold also where that text is cut in its middle.
 type callEnd struct {
 	event.ToolFinished
-	Before, After uint32        `json:",omitzero"`
-	Asked         []askedOfCall `json:",omitzero"`
+	Before, After uint32         `json:",omitzero"`
+	Asked         []callQuestion `json:",omitzero"`
 }
 
-// askedOfCall is a question about a call.
-type askedOfCall struct {
+// callQuestion is a question about a call, with its answer.
+type callQuestion struct {
 	Request event.PermissionRequested
 	Answer  event.PermissionAnswered
 }
 
-// askings are the questions about one call. Several held calls of it may be answered at the same time.
-type askings struct {
+// callQuestions holds the questions about one call. Several held calls of it may be answered at the same time.
+type callQuestions struct {
 	mu   sync.Mutex
-	list []askedOfCall // guarded by mu
+	list []callQuestion // guarded by mu
 }
 
-func (a *askings) add(asked ...askedOfCall) {
+func (a *callQuestions) add(asked ...callQuestion) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.list = append(a.list, asked...)
 }
 
-func (a *askings) all() []askedOfCall {
+func (a *callQuestions) all() []callQuestion {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.list
@@ -59,7 +59,7 @@ func (c *toolCall) carried(text string, events []event.Event) json.RawMessage {
 	return d.keep(events)
 }
 
-func endOf(e event.ToolFinished, text string, asked []askedOfCall) json.RawMessage {
+func endOf(e event.ToolFinished, text string, asked []callQuestion) json.RawMessage {
 	d := callEnd{ToolFinished: e, Asked: asked}
 	output := strings.TrimRight(e.Output, "\n")
 	if at := strings.Index(text, output); at >= 0 {

@@ -56,7 +56,7 @@ type toolCall struct {
 	result  model.Item
 	cut     func(most int) string // cuts the result's text, see tools.Result; may be nil
 	output  string                // see tools.Result
-	asked   askings               // every question about it
+	asked   callQuestions         // every question about it
 	own     bool                  // the user runs it
 	facts   []string              // what codeagent states in its questions
 }
@@ -287,7 +287,7 @@ func (c *toolCall) answered(q *approvals.Request, ans approvals.Answer, err erro
 	default:
 		e.Answer, e.Reason = word.AnswerDenied, refusal.Reason
 	}
-	c.asked.add(askedOfCall{requested(q), e})
+	c.asked.add(callQuestion{requested(q), e})
 	a.answered(q, e)
 	if refused && refusal.Stop {
 		c.turn.stop(ErrStopped)
@@ -304,7 +304,7 @@ func (c *toolCall) refusedAtOnce(err error) {
 	q, a := refusal.Request, c.turn.agent
 	a.emit(requested(q))
 	e := event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: word.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint}
-	c.asked.add(askedOfCall{requested(q), e})
+	c.asked.add(callQuestion{requested(q), e})
 	a.answered(q, e)
 	c.turn.refused(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }

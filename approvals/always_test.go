@@ -149,7 +149,7 @@ func TestAlwaysIsWithheld(t *testing.T) {
 		"find -exec":    {Untrusted, command(`find . -exec rm {} +`, Wish{}), "expanded"},
 		"a local path":  {Untrusted, command("./build.sh", Wish{}), "folder"},
 		"eval":          {Untrusted, command("eval make", Wish{}), "runs its arguments"},
-		"builtin":       {Untrusted, command("export A=b", Wish{}), "list of programs"},
+		"builtin":       {Untrusted, command("export A=b", Wish{}), "more than start programs"},
 		"many programs": {Untrusted, command("a && b && c && d", Wish{}), "4 programs"},
 	} {
 		file := "[[command]]\nwords = ['terraform']\ndecision = 'ask'\n"

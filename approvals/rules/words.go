@@ -141,7 +141,7 @@ func plainStmt(s *syntax.Stmt, parts *[][]string) (opaque string) {
 		*parts = append(*parts, words)
 		return ""
 	}
-	return "it is more than a list of programs"
+	return "the line does more than start programs one after the other"
 }
 
 // harmless reports a redirection that opens no file but /dev/null.
