@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 
 	"codeagent/event"
@@ -35,7 +36,7 @@ func (ses *session) Inquire(ctx context.Context, q inquiry.Question) (inquiry.Re
 	ses.mu.Unlock()
 	switch {
 	case q.URL != "" && c.pages:
-		p.Mode, p.URL, p.ID = "url", q.URL, ses.server.name()
+		p.Mode, p.URL, p.ID = "url", q.URL, rand.Text()
 	case q.URL == "" && c.forms:
 		p.Mode, p.Schema = "form", q.Schema()
 	default:

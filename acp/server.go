@@ -230,14 +230,6 @@ func (s *server) fail(id json.RawMessage, err *Error) { s.out.put(jsonrpc.Answer
 
 func (s *server) notify(method string, params any) { s.out.put(jsonrpc.Request(nil, method, params)) }
 
-// name returns a name that no other question of this connection has.
-func (s *server) name() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last++
-	return "codeagent-" + strconv.Itoa(s.last)
-}
-
 // call sends a request and waits for its answer. If ctx ends first, it tells the client.
 func (s *server) call(ctx context.Context, method string, params, result any) error {
 	got := make(chan jsonrpc.Message, 1)

@@ -50,8 +50,8 @@ type Options struct {
 	// Disabled names those that are not.
 	Enabled, Disabled []string
 	// Elicit asks a person what the server wants to know; nil: the server learns that it cannot
-	// ask. Nobody is asked while no call runs. Several calls never run at the same time. Which tool call a question belongs to the
-	// client does not know.
+	// ask. Nobody is asked while no call runs, and one question is put at a time. The client does not know which tool call
+	// a question belongs to.
 	Elicit func(ctx context.Context, q inquiry.Question) inquiry.Reply
 	// SignIn gives the tokens for a server that is reached by HTTP, or nil.
 	SignIn SignIn
