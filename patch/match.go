@@ -1,11 +1,13 @@
 package patch
 
 import (
+	"codeagent/internal/short"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -187,6 +189,9 @@ func (m *matcher) nearest(old []string) string {
 		}
 	}
 	if bestAt < 0 {
+		if at := m.alike(old[first]); at >= 0 {
+			return fmt.Sprintf("the line %s is not in the file; line %d is nearly the same: %s", quote(old[first]), at+1, differ(m.lines[at], old[first]))
+		}
 		return fmt.Sprintf("the line %s is not in the file", quote(old[first]))
 	}
 	if first+best >= len(old) {
@@ -195,6 +200,53 @@ func (m *matcher) nearest(old []string) string {
 	if bestAt+best >= len(f.lines) {
 		return fmt.Sprintf("it fits from line %d on, but the file ends where the patch has %s", bestAt+1, quote(old[first+best]))
 	}
-	return fmt.Sprintf("it fits from line %d on, but line %d is %s where the patch has %s",
-		bestAt+1, bestAt+best+1, quote(m.lines[bestAt+best]), quote(old[first+best]))
+	return fmt.Sprintf("it fits from line %d on, but line %d is %s where the patch has %s: %s",
+		bestAt+1, bestAt+best+1, quote(m.lines[bestAt+best]), quote(old[first+best]), differ(m.lines[bestAt+best], old[first+best]))
+}
+
+// alike returns the line of the file that has the longest beginning and end in common with want, at
+// least three quarters of it; -1 without one.
+func (m *matcher) alike(want string) int {
+	want = normal(typography, want)
+	best, at := len(want)*3/4, -1
+	for i, l := range m.form(typography).lines {
+		if m.work += min(len(l), len(want)); m.work > maxWork {
+			break
+		}
+		if begin, end := common(l, want); begin+end > best && len(l) <= 2*len(want) {
+			best, at = begin+end, i
+		}
+	}
+	return at
+}
+
+// common returns how many bytes two texts have in common at their beginnings and, of the rest, at
+// their ends.
+func common(a, b string) (begin, end int) {
+	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
+		begin++
+	}
+	for begin > 0 && begin < len(a) && !utf8.RuneStart(a[begin]) {
+		begin--
+	}
+	a, b = a[begin:], b[begin:]
+	for end < min(len(a), len(b)) && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return begin, end
+}
+
+// differ names the first characters in which a line of the file and one of the patch differ, as a
+// reader may not see the difference.
+func differ(file, wrote string) string {
+	file, wrote = normal(typography, file), normal(typography, wrote)
+	begin, _ := common(file, wrote)
+	name := func(rest string) string {
+		r, size := utf8.DecodeRuneInString(rest)
+		if size == 0 {
+			return "nothing"
+		}
+		return fmt.Sprintf("%q (%U)", r, r)
+	}
+	return fmt.Sprintf("after %s there is %s in the file and %s in the patch", short.Count(utf8.RuneCountInString(file[:begin]), "character"), name(file[begin:]), name(wrote[begin:]))
 }
