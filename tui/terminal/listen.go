@@ -3,6 +3,7 @@ package terminal
 import (
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -33,7 +34,11 @@ func (t *Terminal) listen() error {
 	if t.send == nil {
 		return nil
 	}
-	from, err := cancelreader.NewReader(t.opt.In)
+	in := t.opt.In
+	if f, ok := in.(*os.File); ok {
+		in = typed{f, t.opt.Foreground}
+	}
+	from, err := cancelreader.NewReader(in)
 	if err != nil {
 		return err
 	}
@@ -42,6 +47,22 @@ func (t *Terminal) listen() error {
 	go l.readAll()
 	t.done.Go(func() { l.decode(t.send, t.lost) })
 	return nil
+}
+
+// typed reads what is typed for this program. The kernel stops a job in the background that reads its terminal,
+// and lets the read go on in the foreground: it would then wait, and not end, for what another program took.
+type typed struct {
+	*os.File
+	foreground func() bool
+}
+
+// Read is part of io.Reader.
+func (in typed) Read(p []byte) (int, error) {
+	if !in.foreground() {
+		time.Sleep(10 * time.Millisecond) // until deafen: there is something to read, so nothing else waits
+		return 0, nil
+	}
+	return in.File.Read(p)
 }
 
 // deafen ends reading: what is typed next is another program's. mu is held.
