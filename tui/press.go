@@ -307,8 +307,10 @@ func deedOf(m *app, said message.Message) (run func() tea.Cmd, stays bool) {
 		return func() tea.Cmd { return m.do(c.Run(argument)) }, c.Name == "quit"
 	}
 	if command, ok := strings.CutPrefix(text, "!"); ok && m.offers.Writing.Run != nil {
-		command = strings.TrimSpace(command)
-		return func() tea.Cmd { return runCommand(m, command) }, command == "" || m.work.running
+		if command = strings.TrimSpace(command); command != "" && m.work.running {
+			return m.queue, true
+		}
+		return func() tea.Cmd { return runCommand(m, command) }, command == ""
 	}
 	if name, argument, ok := servedName(m, text); ok { // before the prompts were listed
 		return func() tea.Cmd { return usePrompt(m, name, argument) }, false

@@ -112,9 +112,6 @@ func runCommand(m *app, command string) tea.Cmd {
 	if command == "" {
 		return m.say("! and a command runs it in the sandbox, and shows it to the model")
 	}
-	if hint := m.between("!"); hint != "" {
-		return m.say(hint)
-	}
 	m.transcript.End()
 	m.transcript.Show("! " + command)
 	run := m.offers.Writing.Run
