@@ -3,10 +3,12 @@
 package linuxsandbox
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -127,6 +129,73 @@ func TestHelperBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d bytes", info.Size())
+}
+
+// TestByHand: the helper started by hand has the same failures, with one line for each.
+func TestByHand(t *testing.T) {
+	ws := t.TempDir()
+	policy, err := sandbox.EncodePolicy(sandbox.Policy{Write: []sandbox.Root{{Path: ws}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	helper := withCodeagent(t)
+	for _, row := range []struct {
+		args []string
+		code int
+		says string // part of stderr
+	}{
+		{[]string{ws, string(policy), "--", "/bin/sh", "-c", "echo x > f && exit 9"}, 9, ""},
+		{[]string{ws, string(policy), "--", "sh", "-c", "kill -15 $$"}, 128 + 15, ""},
+		{[]string{ws, string(policy), "--", "sh", "-c", "echo x > ../f"}, 2, "Permission denied"},
+		{[]string{ws, string(policy), "--", "no-such-program"}, 127, "not found"},
+		{[]string{ws, string(policy), "--", ws}, 126, "cannot be executed"},
+		{[]string{ws + "/missing", string(policy), "--", "true"}, 125, "did not run"},
+		{[]string{ws, `{"version":1,"surprise":1}`, "--", "true"}, 125, "surprise"},
+		{[]string{ws, `{"version":9}`, "--", "true"}, 125, "version"},
+		{[]string{ws, `{"version":1,"write":[{"path":"/"}]}`, "--", "true"}, 125, "write root /"},
+		{[]string{ws, string(policy)}, 125, "usage"},
+		{nil, 125, "usage"},
+	} {
+		var stderr bytes.Buffer
+		cmd := exec.Command(helper, row.args...)
+		cmd.Stderr = &stderr
+		_ = cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != row.code {
+			t.Errorf("%q: exit %d, want %d: %s", row.args, code, row.code, &stderr)
+		}
+		if !strings.Contains(stderr.String(), row.says) || strings.Count(stderr.String(), "\n") > 1 {
+			t.Errorf("%q says %q, want one line with %q", row.args, &stderr, row.says)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(ws, "f")); err != nil || string(data) != "x\n" {
+		t.Errorf("written inside: %q, %v", data, err)
+	}
+}
+
+// TestByHandAlone: without codeagent beside it, the helper says what is missing.
+func TestByHandAlone(t *testing.T) {
+	helper := filepath.Join(t.TempDir(), HelperName)
+	attack.CopyFile(t, realHelper(t), helper)
+	out, err := exec.Command(helper, "/", `{"version":1}`, "--", "true").CombinedOutput()
+	if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.ExitCode() != 125 || !strings.Contains(string(out), "codeagent: no such file") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// withCodeagent is a helper with a codeagent beside it; this test binary acts as that codeagent.
+func withCodeagent(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	helper := filepath.Join(dir, HelperName)
+	attack.CopyFile(t, realHelper(t), helper)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(exe, filepath.Join(dir, "codeagent")); err != nil {
+		t.Fatal(err)
+	}
+	return helper
 }
 
 // TestFileCaps: root works in another user's workspace with only file capabilities. In its own

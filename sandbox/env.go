@@ -24,13 +24,13 @@ const (
 // Env is the policy for a command's environment. Variables whose names look like secrets are
 // dropped unless Include names them exactly.
 type Env struct {
-	Inherit EnvInherit
+	Inherit EnvInherit `json:"inherit,omitempty"`
 	// Include adds variables by exact name, including secrets.
-	Include []string
+	Include []string `json:"include,omitempty"`
 	// Exclude drops variables by glob, after Include.
-	Exclude []string
+	Exclude []string `json:"exclude,omitempty"`
 	// Set are variables that the command always gets.
-	Set map[string]string
+	Set map[string]string `json:"set,omitempty"`
 }
 
 // coreVariables are what programs need to find their files, user, language and terminal.

@@ -18,35 +18,35 @@ import (
 // it only through With, which only the approvals room may call.
 type Policy struct {
 	// Read lists the readable roots. Empty means everything except DenyRead and DenyGlobs.
-	Read []Root
+	Read []Root `json:"read,omitempty"`
 	// Write lists the writable roots. A write root is readable too.
-	Write []Root
+	Write []Root `json:"write,omitempty"`
 	// WasWrite are write roots that OnlyRead made read-only. For root they retain the right to read
 	// another user's files, as in a command that writes there.
-	WasWrite []Root
+	WasWrite []Root `json:"was_write,omitempty"`
 	// ProtectedNames is read-only even inside a write root. Names that do not exist yet cannot be
 	// created.
-	Protected ProtectedNames
+	Protected ProtectedNames `json:"protected,omitzero"`
 	// DenyRead lists absolute paths that a command may neither read nor write. They are literal,
 	// whatever characters they contain. A directory covers everything in it.
-	DenyRead []string
+	DenyRead []string `json:"deny_read,omitempty"`
 	// DenyGlobs lists path patterns ("**/.env") that a command may neither read nor write.
-	DenyGlobs []string
-	Network   Network
+	DenyGlobs []string `json:"deny_globs,omitempty"`
+	Network   Network  `json:"network,omitzero"`
 	// Sockets lists the socket paths that the user granted.
-	Sockets []string
-	Limits  Limits
-	Env     Env
+	Sockets []string `json:"sockets,omitempty"`
+	Limits  Limits   `json:"limits,omitzero"`
+	Env     Env      `json:"env,omitzero"`
 	// Temp is the session's private folder for temporary files. It is writable, and TMPDIR names
 	// it. Empty means none.
-	Temp string
+	Temp string `json:"temp,omitempty"`
 	// SharedTemp also makes the system's shared /tmp writable. It is always a Weakness.
-	SharedTemp bool
+	SharedTemp bool `json:"shared_temp,omitempty"`
 	// Revision is the Number of the last Closing that the policy takes into account.
-	Revision int
+	Revision int `json:"revision,omitempty"`
 	// Unconfined runs the command outside every sandbox (danger-full-access, or a granted
 	// escalation). All fields except Env and Limits are then unused.
-	Unconfined bool
+	Unconfined bool `json:"unconfined,omitempty"`
 }
 
 // HostsOf returns the texts of hosts, in the form that ParseHostPort reads.
@@ -60,18 +60,18 @@ func HostsOf(hosts []HostPort) (texts []string) {
 // ProtectedNames names what stays read-only inside the write roots.
 type ProtectedNames struct {
 	// Paths are canonical and absolute; everything below them is protected too.
-	Paths []string
+	Paths []string `json:"paths,omitempty"`
 	// Names are relative ("hooks", ".vscode/tasks.json") and apply at any depth inside a write
 	// root, in every spelling that a file system takes for the same (protect.Fold).
-	Names []string
+	Names []string `json:"names,omitempty"`
 	// Own are codeagent's own binaries, settings, rules and records. They are protected wherever
 	// they are and whatever is granted.
-	Own []string
+	Own []string `json:"own,omitempty"`
 	// Reasons says of some of Paths why they are protected, by the path.
-	Reasons map[string]string
+	Reasons map[string]string `json:"reasons,omitempty"`
 	// Hidden are those of Own that no command may read either, whatever is granted: they contain
 	// earlier states of files, and conversations.
-	Hidden []string
+	Hidden []string `json:"hidden,omitempty"`
 }
 
 // NetworkMode is how much network a command has.
@@ -89,8 +89,8 @@ const (
 // Network is what a command may reach. Under NetworkAllow an empty list means nothing, never
 // everything.
 type Network struct {
-	Mode  NetworkMode
-	Hosts []HostPort
+	Mode  NetworkMode `json:"mode,omitempty"`
+	Hosts []HostPort  `json:"hosts,omitempty"`
 }
 
 // Limits bound a command's use of the machine. Zero means no limit.

@@ -9,16 +9,16 @@ import (
 
 // Root is one directory or file of a policy, as a canonical absolute path.
 type Root struct {
-	Path string
+	Path string `json:"path"`
 	// Optional roots may be missing; any other missing root is an error.
-	Optional bool
+	Optional bool `json:"optional,omitempty"`
 	// Git roots are parts of a git directory outside the workspace. They contain no files of the
 	// project.
-	Git bool
+	Git bool `json:"git,omitempty"`
 	// Cache roots are caches, whatever their names.
-	Cache bool
+	Cache bool `json:"cache,omitempty"`
 	// Origin is set by Policy.Roots. A declared root has none.
-	Origin Origin
+	Origin Origin `json:"-"`
 }
 
 // Origin is why a root may be written.

@@ -1,5 +1,6 @@
 // Command linux-sandbox-helper is the keeper: it restricts itself, starts one command
-// and ends with it. codeagent starts it; see package linuxsandbox/keeper.
+// and ends with it. codeagent starts it; see package linuxsandbox/keeper. By hand, with
+// codeagent beside it: linux-sandbox-helper CWD POLICY-JSON -- CMD [ARG]...
 package main
 
 import (

@@ -41,8 +41,9 @@ import (
 
 // Main is the entire linux-sandbox-helper. args is os.Args; the result is the exit status.
 //
-//	--keeper        started by codeagent, control socket at 3
-//	--file-worker   serves file requests on stdin and stdout
+//	--keeper                          started by codeagent, control socket at 3
+//	--file-worker                     serves file requests on stdin and stdout
+//	CWD POLICY-JSON -- CMD [ARG]...   by hand; exits with the command's status
 func Main(args []string) int {
 	switch {
 	case len(args) == 2 && args[1] == spec.KeeperArg:
@@ -53,14 +54,27 @@ func Main(args []string) int {
 			return say("file worker: " + err.Error())
 		}
 		return 0
+	case IsByHand(args):
+		return askCodeagent(args)
 	}
-	return say("codeagent starts it; a command runs in the sandbox by codeagent sandbox -- CMD [ARG]...")
+	return say("usage: " + control.HelperName + " CWD POLICY-JSON -- CMD [ARG]... (codeagent starts it in its own way)")
 }
 
 // say writes the helper's one line and returns the exit status of a helper that confines nothing.
 func say(what string) int {
 	_, _ = io.WriteString(os.Stderr, control.HelperName+": "+what+"\n")
 	return sandbox.ExitCannotConfine
+}
+
+// outlet is where the keeper reports to: codeagent, or a user's shell.
+type outlet interface {
+	// report passes on a frame with its value and the filter's listener, if there is one. An error
+	// means that codeagent has ended.
+	report(kind control.Frame, value any, listener ...int) error
+	// proceed waits until the command may start.
+	proceed() error
+	// wait blocks until the next order. When wake becomes readable, it returns the order to end.
+	wait(wake int) order
 }
 
 // order is what the command thread must do next.
@@ -75,7 +89,7 @@ func keeperMain() int {
 	if err != nil {
 		return say("close_range: " + err.Error())
 	}
-	out := outlet{fd: spec.ControlFD}
+	out := socketOutlet{fd: spec.ControlFD}
 	kind, body, files, err := out.fd.ReceiveFDs()
 	first := err == nil && kind == control.FrameSession
 	opened := func() error { return nil }
@@ -135,6 +149,8 @@ type keeper struct {
 	out  outlet
 	// wake is an eventfd to which the first thread writes when the command has ended.
 	wake int
+	// status is how the command ended; ByHand exits with it.
+	status spec.Exit
 }
 
 // spawnReport is what the command thread reports to the first thread.
@@ -337,21 +353,19 @@ func (k *keeper) reap(command int) {
 		if pid != command {
 			continue
 		}
-		status := spec.Exit{Exit: ws.ExitStatus()}
+		k.status = spec.Exit{Exit: ws.ExitStatus()}
 		if ws.Signaled() {
-			status = spec.Exit{Exit: -1, Signal: int(ws.Signal()), Limit: limitOf(k.task.Limits, ws.Signal(), &used)}
+			k.status = spec.Exit{Exit: -1, Signal: int(ws.Signal()), Limit: limitOf(k.task.Limits, ws.Signal(), &used)}
 		}
-		_ = k.out.report(control.FrameExited, status)
+		_ = k.out.report(control.FrameExited, k.status)
 		_, _ = unix.Write(k.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
 }
 
-// outlet is where the keeper reports to: codeagent.
-type outlet struct{ fd control.Socket }
+// socketOutlet reports to codeagent.
+type socketOutlet struct{ fd control.Socket }
 
-// report passes on a frame with its value and the filter's listener, if there is one. An error
-// means that codeagent has ended.
-func (s outlet) report(kind control.Frame, value any, listener ...int) error {
+func (s socketOutlet) report(kind control.Frame, value any, listener ...int) error {
 	var body []byte
 	if value != nil {
 		body = spec.Encode(value)
@@ -359,8 +373,7 @@ func (s outlet) report(kind control.Frame, value any, listener ...int) error {
 	return s.fd.SendFDs(kind, body, listener...)
 }
 
-// proceed waits until the command may start.
-func (s outlet) proceed() error {
+func (s socketOutlet) proceed() error {
 	kind, _, err := s.fd.Receive()
 	if err == nil && kind != control.FrameGo {
 		err = errors.New("unexpected frame")
@@ -368,8 +381,7 @@ func (s outlet) proceed() error {
 	return err
 }
 
-// wait blocks until the next order. When wake becomes readable, it returns the order to end.
-func (s outlet) wait(wake int) order {
+func (s socketOutlet) wait(wake int) order {
 	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
 	_, err := unix.Poll(fds, -1)
 	if err == unix.EINTR {

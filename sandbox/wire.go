@@ -1,8 +1,11 @@
 package sandbox
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -10,6 +13,44 @@ import (
 
 	"codeagent/sandbox/protect"
 )
+
+// PolicyVersion is the version of the JSON form of a Policy.
+const PolicyVersion = 1
+
+type policyFile struct {
+	Version int `json:"version"`
+	Policy
+}
+
+// EncodePolicy encodes p as versioned JSON. A path that is not valid UTF-8 is an error: JSON would
+// change it, and the policy would apply to another path.
+func EncodePolicy(p Policy) ([]byte, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(policyFile{PolicyVersion, p})
+}
+
+// DecodePolicy decodes what EncodePolicy wrote. Unknown versions, unknown fields and data after the
+// object are errors.
+func DecodePolicy(data []byte) (Policy, error) {
+	var f policyFile
+	if !utf8.Valid(data) {
+		return Policy{}, fmt.Errorf("policy: is not valid UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		return Policy{}, fmt.Errorf("policy: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return Policy{}, fmt.Errorf("policy: more data follows the object")
+	}
+	if f.Version != PolicyVersion {
+		return Policy{}, fmt.Errorf("policy: version %d, want %d", f.Version, PolicyVersion)
+	}
+	return f.Policy, f.Policy.Validate()
+}
 
 // Validate checks what needs no access to the file system: paths are absolute, clean and valid
 // UTF-8, modes are known, limits are not negative.
