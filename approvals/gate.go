@@ -201,6 +201,7 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 	case d.Refusal != nil:
 		return Permit{}, nil, refused(d.Refusal)
 	case d.Runs && len(why) == 0:
+		g.ledger.count(s, a, d)
 		p := mint(a, d.Policy)
 		if seen.Answered && d.Policy.Unconfined {
 			p.check = g.recheck(openQuestion{Request: Request{Action: a, Widest: true}, bound: &bound, asks: asks})

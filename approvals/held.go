@@ -22,6 +22,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		return g.lossOf(s, a, d)
 	}
 	if grant, ok := s.Allows(a, d, so.Given); ok {
+		g.ledger.relied(s, grant, a.ServerName())
 		return grant, nil, nil
 	}
 	w, refusal := s.HeldWant(s.StartOf(a), a, d, so.Given)

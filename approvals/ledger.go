@@ -10,6 +10,7 @@ import (
 	"codeagent/approvals/decide"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
+	"codeagent/event/word"
 	"codeagent/sandbox"
 )
 
@@ -34,6 +35,8 @@ type Ledger struct {
 	revoked []ledger.Entry
 	// closings counts the Closings.
 	closings int
+	// uses counts the decisions that relied on a rule or a setting, by ID.
+	uses map[string]int
 	// again counts how often a command outside the sandbox was asked about again.
 	again map[ledger.CommandID]int
 }
@@ -69,6 +72,11 @@ func (l *Ledger) List() []ledger.Entry {
 		if e, opens := ledger.OfRule(r); opens {
 			out = append(out, e)
 		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range out {
+		out[i].Uses += l.uses[out[i].ID]
 	}
 	return out
 }
@@ -187,6 +195,95 @@ func (l *Ledger) reasked(a Action) int {
 	return l.again[decide.CommandIDOf(a)]
 }
 
+// used counts a decision for each entry that it relied on.
+func (l *Ledger) used(relied func(ledger.Entry) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.entries {
+		if relied(l.entries[i]) {
+			l.entries[i].Uses++
+		}
+	}
+}
+
+// relied counts a decision about a held call of a command, or of an MCP server, for the entries that
+// open the grant.
+func (l *Ledger) relied(s decide.State, g sandbox.Grant, server string) {
+	l.used(func(e ledger.Entry) bool { return e.Server == server && covered(e, g) })
+	if server == "" {
+		l.countRules(s, g)
+	}
+}
+
+// usedRule counts a decision that relied on a rule.
+func (l *Ledger) usedRule(r *rules.Rule) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.uses == nil {
+		l.uses = map[string]int{}
+	}
+	l.uses[ledger.RuleID(r)]++
+}
+
+// count records which entries a decision about a relied on. It only counts; it changes no decision.
+func (l *Ledger) count(s decide.State, a Action, did decide.Decision) {
+	if by := did.By; by.Decision == rules.Allow && by.Rule != nil {
+		l.usedRule(by.Rule)
+	}
+	if a.Calls() {
+		l.used(func(e ledger.Entry) bool { return a.Server.Covered(e) })
+		return
+	}
+	var wanted sandbox.Grant
+	if !a.Wish.Empty() || a.Kind == word.KindEdit {
+		// What the policy alone allows is not counted for an answer.
+		base := s.Start()
+		if a.Kind == word.KindFetch {
+			base = base.With(sandbox.Grant{Hosts: s.Fetch})
+		}
+		if w, _, refusal := s.Wanted(base, a); refusal == nil {
+			wanted = w.Grant
+		}
+	}
+	l.used(func(e ledger.Entry) bool {
+		return decide.Answers(e, a) || covered(e, wanted) ||
+			slices.ContainsFunc(did.Edits, func(p string) bool {
+				return slices.Contains(e.Paths, p) || e.AllEdits != "" && sandbox.Covers(e.AllEdits, p)
+			})
+	})
+	l.countRules(s, wanted)
+}
+
+// countRules counts the rules for paths and hosts that open a part of wanted.
+func (l *Ledger) countRules(s decide.State, wanted sandbox.Grant) {
+	if wanted.Empty() {
+		return
+	}
+	for _, r := range s.Rules.Rules() {
+		e := ledger.Entry{}
+		switch {
+		case len(r.Hosts) > 0:
+			e.Grant.Hosts = r.Hosts
+		case r.Access == rules.Write:
+			e.Grant.Write, e.Grant.Read = r.Paths, r.Paths
+		case r.Access == rules.Read:
+			e.Grant.Read = r.Paths
+		}
+		if covered(e, wanted) {
+			l.usedRule(r)
+		}
+	}
+}
+
+// covered reports whether e opens any part of wanted.
+func covered(e ledger.Entry, wanted sandbox.Grant) bool {
+	any := func(roots, paths []string) bool {
+		return slices.ContainsFunc(paths, func(p string) bool { return sandbox.CoveredBy(roots, p) })
+	}
+	return any(e.Grant.Write, wanted.Write) || any(e.Grant.Read, wanted.Read) || any(e.Grant.Sockets, wanted.Sockets) ||
+		slices.ContainsFunc(wanted.Hosts, func(h sandbox.HostPort) bool { return slices.Contains(e.Grant.Hosts, h) || slices.Contains(e.Fetch, h) })
+}
+
 // revocation is the result of a revocation.
 type revocation struct {
 	Entry ledger.Entry
@@ -214,6 +311,7 @@ func (l *Ledger) Revoke(id string) (revocation, bool) {
 			break
 		}
 	}
+	out.Entry.Uses += l.uses[id]
 	l.mu.Unlock()
 	if !found {
 		return revocation{}, false

@@ -36,7 +36,7 @@ func sayYes(t *testing.T, g world, a Action, d Decision) {
 
 func grants(o *Options) { o.GrantsHosts, o.GrantsSockets = true, true }
 
-// TestRevoke: each grant is listed with its origin. After its revocation the
+// TestRevoke: each grant is listed with its origin and counts its uses. After its revocation the
 // next decision asks again. Other grants stay open.
 func TestRevoke(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -66,7 +66,7 @@ func TestRevoke(t *testing.T) {
 				}
 			}
 			all := g.Ledger().List()
-			if len(all) != 1 || all[0].Origin != ledger.Question || all[0].Scope != ledger.Session || all[0].Source != "q1" || all[0].Made.IsZero() || !slices.Equal(all[0].Lines(nil), row.lines) {
+			if len(all) != 1 || all[0].Origin != ledger.Question || all[0].Scope != ledger.Session || all[0].Source != "q1" || all[0].Uses != 2 || all[0].Made.IsZero() || !slices.Equal(all[0].Lines(nil), row.lines) {
 				t.Fatalf("listed: %+v: %q", all, all[0].Lines(nil))
 			}
 			out, ok := g.Ledger().Revoke(all[0].ID)
@@ -130,7 +130,7 @@ func TestRevokeRule(t *testing.T) {
 		t.Fatal(got)
 	}
 	list := g.Ledger().List()
-	if len(list) != 2 || list[1].Origin != ledger.Rule || list[1].Source != "rules.toml:1" {
+	if len(list) != 2 || list[1].Origin != ledger.Rule || list[1].Uses != 1 || list[0].Uses != 0 || list[1].Source != "rules.toml:1" {
 		t.Fatalf("%+v", list)
 	}
 	closed := g.Ledger().SetRules(parse("\n" + folder)) // the other rule moved but is the same

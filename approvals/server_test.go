@@ -56,7 +56,7 @@ func TestServerYesIsForTheToolAsDescribed(t *testing.T) {
 		t.Errorf("a tool that changed: %q", q.Warnings)
 	}
 	entries := g.Ledger().List()
-	if len(entries) != 1 || entries[0].Lines(nil)[0] != "call git__create" {
+	if len(entries) != 1 || entries[0].Lines(nil)[0] != "call git__create" || entries[0].Uses != 1 {
 		t.Errorf("ledger: %+v", entries)
 	}
 	g.Ledger().Revoke(entries[0].ID)

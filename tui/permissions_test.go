@@ -31,15 +31,15 @@ func (f *fakePermissions) Revoke(_ context.Context, id string) (string, error) {
 func TestPermissions(t *testing.T) {
 	r, _ := offers(t, 80, 24)
 	f := &fakePermissions{list: []picker.Row{
-		{Id: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  sandbox.write"},
-		{Id: "g1", Text: "network docs.example:443", About: "you answered · this session", More: "g1  since 03:04"},
+		{Id: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  not used yet"},
+		{Id: "g1", Text: "network docs.example:443", About: "you answered · this session", More: "g1  used 2 times"},
 		{Id: "r1", Text: "allow npm test\x1b[2J", About: "rule · everywhere"},
 	}}
 	r.app.offers.Permissions = f
 	r.slash("/permissions")
 	r.has("What is open beyond the policy", "write /srv/data", "network docs.example:443", "you answered · this session", "allow npm test")
 	r.typeText("docs")
-	r.has("1 of 3", "since 03:04")
+	r.has("1 of 3", "used 2 times")
 	r.lacks("/srv/data")
 	f.err = errors.New("rules.toml:3:1: unknown key")
 	r.do(r.press("ctrl+x"))

@@ -94,6 +94,14 @@ func (r Job) may() sandbox.Policy {
 	return p
 }
 
+// ServerName is the server whose tool a calls, or "".
+func (a Action) ServerName() string {
+	if !a.Calls() {
+		return ""
+	}
+	return a.Server.Server
+}
+
 // Calls reports whether a calls a tool of a server.
 func (a Action) Calls() bool { return a.Kind == word.KindServer && a.Server != nil }
 

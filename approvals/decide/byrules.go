@@ -17,6 +17,7 @@ import (
 type ByRules struct {
 	Decision rules.Decision
 	Place    string
+	Rule     *rules.Rule
 	// overwrites: an allow rule explicitly names the push options that overwrite.
 	overwrites bool
 }
@@ -38,7 +39,7 @@ func (s State) CommandRules(a Action) (ByRules, *Refusal) {
 	if j.Rule == nil || j.Decision == rules.Allow && a.Kind == word.KindInput {
 		return ByRules{}, nil
 	}
-	by := ByRules{Decision: j.Decision, Place: fmt.Sprintf("%s:%d", Show(j.Rule.File), j.Rule.Line)}
+	by := ByRules{Decision: j.Decision, Place: fmt.Sprintf("%s:%d", Show(j.Rule.File), j.Rule.Line), Rule: j.Rule}
 	by.overwrites = j.Decision == rules.Allow && overwritesByRule(j.Parts)
 	if j.Decision == rules.Forbid {
 		return by, refuse("the rule at %s forbids this: %s", by.Place, short.Cut(j.Rule.Reason, MaxReason))

@@ -139,7 +139,7 @@ func (s State) remembers(a Action, d Decision) bool {
 	case word.KindServer:
 		return s.tool(*a.Server)
 	}
-	return slices.ContainsFunc(s.Answers, func(e ledger.Entry) bool { return answers(e, a) })
+	return slices.ContainsFunc(s.Answers, func(e ledger.Entry) bool { return Answers(e, a) })
 }
 
 // covers reports whether each of paths may be edited without a question. confined: the sandbox
@@ -236,8 +236,8 @@ func (s State) loses(base sandbox.Policy, a Action, by ByRules) bool {
 	return a.Kind == word.KindInput && rules.OverwritesRemote(a.Input)
 }
 
-// answers reports whether e says that exactly the command a runs.
-func answers(e ledger.Entry, a Action) bool {
+// Answers reports whether e says that exactly the command a runs.
+func Answers(e ledger.Entry, a Action) bool {
 	return e.Folder != "" && (e.CommandID == CommandIDOf(a) || runs(e, a))
 }
 

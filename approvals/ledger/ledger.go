@@ -54,6 +54,8 @@ type Entry struct {
 	Scope  Scope     `json:"scope"`
 	// Expires is when it ends. Zero: it ends with its scope.
 	Expires time.Time `json:"expires,omitzero"`
+	// Uses counts the decisions of this session that relied on it.
+	Uses int `json:"uses"`
 	// Title is the title of the question, and Justification the model's reason.
 	Title         string        `json:"title,omitempty"`
 	Justification string        `json:"justification,omitempty"`

@@ -64,7 +64,10 @@ func about(e ledger.Entry) string {
 }
 
 func more(e ledger.Entry) string {
-	out := e.ID
+	out := e.ID + "  not used yet"
+	if e.Uses > 0 {
+		out = fmt.Sprintf("%s  used %s", e.ID, short.Count(e.Uses, "time"))
+	}
 	if !e.Made.IsZero() {
 		out += "  since " + e.Made.Format("15:04")
 	}
