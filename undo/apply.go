@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -74,6 +75,7 @@ func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 		return Report{}, fmt.Errorf("undo: %w", err) // what is done must be recorded
 	}
 	a := &restoration{ctx: ctx, files: files, plan: p, failed: map[string]error{}, done: map[string]bool{}, opened: map[string]uint32{}}
+	defer a.look.close()
 	a.all()
 	report := a.report()
 	if err := context.Cause(ctx); err != nil {
@@ -149,6 +151,7 @@ type restoration struct {
 	ctx   context.Context
 	files Files
 	plan  *Plan
+	look  walker
 
 	failed map[string]error
 	done   map[string]bool
@@ -166,6 +169,7 @@ func (a *restoration) all() {
 	remove := func(s Step) error { return a.files.Remove(s.Path, expect(s.now)) }
 	a.each(steps, func(s Step) bool { return s.now.Kind == folder && s.now.Mode&0o700 != 0o700 },
 		func(s Step) error { return a.openFolder(s.Path, s.now.Mode) })
+	a.openAround(steps)
 	a.each(deepFirst, func(s Step) bool { return s.goes() && s.now.Kind != folder }, remove)
 	a.each(steps, func(s Step) bool { return s.comes(folder) },
 		func(s Step) error { return a.files.Mkdir(s.Path, fs.FileMode(s.before.Mode|0o700), true) })
@@ -219,6 +223,21 @@ func (a *restoration) put(s Step) error {
 	}
 	_, err = a.files.Put(s.Path, content, fs.FileMode(mode), expect(now))
 	return err
+}
+
+// openAround makes folders writable in which entries are created or removed, if the turn
+// changed their permissions: the turn could write them too. Folders that somebody else
+// closed stay closed.
+func (a *restoration) openAround(steps []Step) {
+	for _, s := range steps {
+		in := path.Dir(s.Path)
+		if h := a.plan.kept.paths[in]; s.Do == Mode || h == nil || h.before.Kind != folder || a.ctx.Err() != nil {
+			continue
+		}
+		if now, err := a.look.look(in); err == nil && now.Kind == folder {
+			_ = a.openFolder(in, now.Mode) // a failure shows up in the later steps
+		}
+	}
 }
 
 // openFolder gives codeagent the permissions to list, search and change a folder.
