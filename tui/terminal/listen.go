@@ -9,12 +9,14 @@ import (
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/muesli/cancelreader"
+	"golang.org/x/sys/unix"
 )
 
 // session is one stretch of reading, from Take to Release.
 type session struct {
 	from   cancelreader.CancelReader
 	pieces chan []byte
+	left   []byte        // read and not decoded when it ended
 	err    error         // why pieces was closed
 	over   chan struct{} // closed when it ends
 	read   chan struct{} // closed when nothing reads any more
@@ -42,15 +44,15 @@ func (t *Terminal) listen() error {
 	if err != nil {
 		return err
 	}
-	l := &session{from, make(chan []byte), nil, make(chan struct{}), make(chan struct{})}
-	t.ears = l
+	l := &session{from: from, pieces: make(chan []byte), left: t.left, over: make(chan struct{}), read: make(chan struct{})}
+	t.ears, t.left = l, nil
 	go l.readAll()
 	t.done.Go(func() { l.decode(t.send, t.lost) })
 	return nil
 }
 
-// typed reads what is typed for this program. The kernel stops a job in the background that reads its terminal,
-// and lets the read go on in the foreground: it would then wait, and not end, for what another program took.
+// typed reads what is typed for this program, and never waits: what was there may be read by a shell before it
+// gives the terminal back. The kernel stops a job in the background that reads its terminal.
 type typed struct {
 	*os.File
 	foreground func() bool
@@ -60,6 +62,9 @@ type typed struct {
 func (in typed) Read(p []byte) (int, error) {
 	if !in.foreground() {
 		time.Sleep(10 * time.Millisecond) // until deafen: there is something to read, so nothing else waits
+		return 0, nil
+	}
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(in.Fd()), Events: unix.POLLIN}}, 0); n == 0 || err != nil {
 		return 0, nil
 	}
 	return in.File.Read(p)
@@ -75,6 +80,7 @@ func (t *Terminal) deafen() {
 	close(l.over)
 	if l.from.Cancel() {
 		<-l.read
+		t.left = l.left
 		_ = l.from.Close() // its own pipe
 	}
 }
@@ -83,15 +89,17 @@ func (l *session) readAll() {
 	defer close(l.read)
 	defer close(l.pieces)
 	for {
+		if len(l.left) > 0 {
+			select {
+			case l.pieces <- l.left:
+			case <-l.over:
+				return
+			}
+		}
 		piece := make([]byte, 4096)
 		n, err := l.from.Read(piece)
-		if err != nil {
+		if l.left = piece[:n]; err != nil {
 			l.err = err
-			return
-		}
-		select {
-		case l.pieces <- piece[:n]:
-		case <-l.over:
 			return
 		}
 	}

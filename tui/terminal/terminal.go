@@ -48,6 +48,7 @@ type Terminal struct {
 	send   func(tea.Msg)
 	lost   func(error)
 	ears   *session    // nil: nothing reads
+	left   []byte      // typed before the last Release, and not decoded
 	before *term.State // of the input, before raw mode; nil if it is no terminal
 	canvas canvas      // what is shown
 	modes  tea.View    // what was set

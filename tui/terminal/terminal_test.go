@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,8 +13,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/vt"
+	"golang.org/x/sys/unix"
 )
 
 // glass is a terminal that is no file: what is written to it can be read from another goroutine.
@@ -282,4 +285,53 @@ func TestAskedOnce(t *testing.T) {
 	if n := strings.Count(all, ansi.SetModeUnicodeCore); n != 3 || on.canvas.cells.Method != ansi.GraphemeWidth {
 		t.Errorf("mode 2027 is set %d times, want 3", n)
 	}
+}
+
+// TestNothingTypedIsLost: a key that was read, but not taken, when the terminal is released comes after Take.
+func TestNothingTypedIsLost(t *testing.T) {
+	in, keys, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer keys.Close()
+	on, err := Open(Options{In: in, Out: &glass{}, Environ: []string{"TERM=xterm-256color"}, Profile: colorprofile.TrueColor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	came, taken := make(chan string), make(chan struct{})
+	if err := on.Listen(func(m tea.Msg) {
+		if k, ok := m.(uv.KeyPressEvent); ok {
+			came <- k.String()
+			<-taken
+		}
+	}, func(error) {}); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"a", "b", "c", "d"} {
+		if _, err := keys.WriteString(key); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-came; got != key {
+			t.Fatalf("%q comes in place of %q", got, key)
+		}
+		next := string(key[0] + 1)
+		if _, err := keys.WriteString(next); err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; n > 0; { // until it is read
+			if n, err = unix.Poll([]unix.PollFd{{Fd: int32(in.Fd()), Events: unix.POLLIN}}, 0); err != nil && err != unix.EINTR {
+				t.Fatal(err)
+			}
+		}
+		on.Release()
+		taken <- struct{}{}
+		if err := on.Take(); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-came; got != next {
+			t.Fatalf("%q comes in place of %q, which was typed before", got, next)
+		}
+		taken <- struct{}{}
+	}
+	on.Close()
 }
