@@ -24,8 +24,8 @@ type promptParams struct {
 // embeddedMost bounds the text of one embedded resource, in bytes.
 const embeddedMost = 1 << 20
 
-// block is a content block. What only describes it is not read, so that nothing in that makes a
-// prompt invalid.
+// block is a content block. Members that only describe it, such as annotations, are not read, so
+// that a fault in them does not make the prompt invalid.
 type block struct {
 	Type     string  `json:"type"`
 	Text     *string `json:"text"`
@@ -39,7 +39,7 @@ type block struct {
 	} `json:"resource"`
 }
 
-// message reads the prompt. A block of a kind that was not offered is refused, not left out: the
+// message reads the prompt. A block of an unsupported type is an error: if it were left out, the
 // user would believe that the model sees it.
 func (p promptParams) message(ctx context.Context) (Message, *Error) {
 	var in Message
@@ -110,8 +110,8 @@ func (in *Message) addImage(ctx context.Context, data, name string) error {
 // nameMost bounds the name of a resource, in bytes.
 const nameMost = 4 << 10
 
-// linked names a resource that the model can read by itself. Files can be called anything, so the name
-// is one line.
+// linked names a resource that the model can read by itself. The name is made one line: a file's name
+// may contain line breaks, which could pass for text of the user.
 func linked(uri string, name *string) string {
 	where := place(uri)
 	out := "@" + where
@@ -121,8 +121,8 @@ func linked(uri string, name *string) string {
 	return visible.Line(short.Bound(out, 2*nameMost))
 }
 
-// embedded is the text of a resource, with where it comes from. What ends it does not occur in it, so
-// that no text of a file passes for what the user wrote.
+// embedded puts the text of a resource between tags that name its source. The closing tag does not
+// occur in the text: a file could otherwise close it early, and the rest would pass for the user's words.
 func embedded(where, text string) string {
 	if len(text) > embeddedMost {
 		text = short.Head(text, embeddedMost) + fmt.Sprintf("\n[%s more are left out]", short.Size(int64(len(text)-embeddedMost)))

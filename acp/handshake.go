@@ -12,10 +12,13 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// protocolVersion is the one version of the protocol that is spoken.
+// The first requests of an editor: it asks what codeagent can do, and opens, lists and deletes
+// sessions. This file reads and checks their parameters. session.go opens and closes the sessions.
+
+// protocolVersion is the only version of the protocol that codeagent supports.
 const protocolVersion = sdk.ProtocolVersionNumber
 
-// client is what the editor says that it can do. What it leaves out it cannot do.
+// client holds the capabilities that the editor announces. One that it does not announce is false.
 type client struct {
 	fileReads, notices, compactions, forms, pages bool
 }
@@ -25,7 +28,7 @@ type initializeParams struct {
 	ClientCapabilities json.RawMessage `json:"clientCapabilities"`
 }
 
-// object is a capability that is offered by an object, whatever that has in it.
+// object is a capability that an editor announces by a JSON object. The object's content is not read.
 type object bool
 
 func (o *object) UnmarshalJSON(data []byte) error {
@@ -33,8 +36,8 @@ func (o *object) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// clientOf reads what an editor offers. A value of another type than the protocol's offers nothing,
-// and takes nothing from the others: some editors write an empty object as [].
+// clientOf reads the capabilities of an editor. A value of the wrong type counts as not announced, and
+// the others are still read: some editors write an empty object as [].
 func clientOf(capabilities json.RawMessage) client {
 	var c struct {
 		FS struct {
@@ -79,7 +82,7 @@ func (s *server) initialize(m jsonrpc.Message) *Error {
 	if err := decode(m.Params, &p); err != nil {
 		return err
 	}
-	// Whatever version is asked for, the answer names the one that is spoken.
+	// The answer names protocolVersion, whatever version the editor asks for.
 	switch version := p.ProtocolVersion; {
 	case len(version) == 0 || string(version) == "null":
 		return errorf(codeParams, "protocolVersion is missing")

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// outboxMost is how many bytes wait for the editor before those who write wait too,
-	// outboxBusy before output of commands is left out.
+	// outboxMost is how many bytes may be queued before a writer has to wait. From outboxBusy
+	// bytes on, output of commands is left out.
 	outboxMost = 32 << 20
 	outboxBusy = 1 << 20
 	// draining is how long the end waits for an editor that reads nothing.

@@ -26,7 +26,7 @@ type Bounds struct {
 // DefaultRequests is how many requests a turn may make.
 const DefaultRequests = 200
 
-// How a turn ends that reaches a bound.
+// Errors of a turn that reached a bound.
 var (
 	ErrOutOfRequests = errors.New("reached the limit of requests to the model")
 	ErrOutOfTokens   = errors.New("reached the limit of tokens")
@@ -58,8 +58,8 @@ func (t *turn) spentAll() error {
 	return nil
 }
 
-// guess estimates the tokens of an answer whose tokens the provider did not report: the bounds
-// hold for such a provider too. weight is the answer's.
+// guess counts estimated tokens for an answer if the provider reported no tokens, so that the
+// bounds hold for such a provider too. weight is the estimate for the answer.
 func (a *Agent) guess(reported model.Usage, weight int) {
 	if reported.Input > 0 || reported.Output > 0 || weight == 0 {
 		return

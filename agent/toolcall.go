@@ -27,9 +27,9 @@ package agent
 //	  v
 //	report  result text for the model (with what was refused), ToolFinished
 //
-// Calls of one message run in its order, each from the moment its arguments are
-// complete: those that only read, or are declared independent, share a time, and any
-// other runs alone (Action.Shares).
+// The calls of one message start in its order, each as soon as its arguments are
+// complete. Calls that only read, or are declared independent, run at the same time.
+// Any other call runs alone (Action.Shares).
 
 import (
 	"context"
@@ -50,7 +50,7 @@ type toolCall struct {
 	model   model.ToolCall
 	planned tools.Call // nil if planning failed
 	action  approvals.Action
-	shares  bool          // Action.Shares, which parses a command, of action
+	shares  bool          // action.Shares(), kept because it parses the command
 	err     error         // why planning failed
 	done    chan struct{} // closed when the result is set
 	result  model.Item
@@ -61,9 +61,9 @@ type toolCall struct {
 	facts   []string              // what codeagent states in its questions
 }
 
-// alone reports whether no other call runs meanwhile, whoever makes it: the call changes files, types
-// input or asks to run outside the sandbox. So none can change the files of a command outside between
-// the answer and the run.
+// alone reports whether no other call may run at the same time, whoever makes it: the call changes files,
+// types input or asks to run outside the sandbox. Otherwise another call could change files that a command
+// outside the sandbox uses, between the person's answer and the run.
 func (c *toolCall) alone() bool {
 	return c.action.Kind == word.KindEdit || c.action.Kind == word.KindInput || c.action.Wish.Unsandboxed
 }

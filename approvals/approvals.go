@@ -55,9 +55,9 @@ const (
 
 // HeldAnswers are a person's answers so far about one running command.
 type HeldAnswers struct {
-	// Given is what was granted since it started, Refused what was refused.
+	// Given is what was granted to it, also in an earlier run of the call. Refused is what was refused.
 	Given, Refused []sandbox.Grant
-	// News: some of Given was granted after this run had begun.
+	// News: some of Given was granted during this run.
 	News bool
 }
 
@@ -73,7 +73,7 @@ type Refusal struct {
 	// Request is what was wanted, if the mode refused it or nobody could answer; nil if nobody
 	// could grant the wish.
 	Request *Request
-	// Again asks the same question again, with what changed since it was shown; nil: it is not asked again.
+	// Again returns the same question, with what changed since it was shown. nil: do not ask it again.
 	Again func() (*Request, error)
 }
 

@@ -100,8 +100,8 @@ type ToolOutput struct {
 	Skipped int64
 }
 
-// ToolFinished: a call ended, in whatever way. A session stores it as JSON, without what the call or its
-// result has too.
+// ToolFinished: a call ended, in whatever way. A session stores it as JSON, without the fields that it can
+// take from the stored call or its result.
 type ToolFinished struct {
 	CallID, Tool string       `json:"-"`
 	Kind         word.Kind    `json:",omitzero"`
@@ -146,8 +146,8 @@ type FileChange struct {
 	Before, After *string `json:"-"`
 }
 
-// PermissionRequested: a question was asked, or answered at once by policy. A session stores of it as JSON
-// what names it.
+// PermissionRequested: a question was asked, or answered at once by policy. A session stores as JSON only
+// the fields that identify it.
 type PermissionRequested struct {
 	ID            string
 	CallID        string           `json:"-"`

@@ -18,7 +18,7 @@ func Unread(f *os.File) bool {
 		return false
 	}
 	fd := int(f.Fd())
-	if info.Mode()&fs.ModeSocket != 0 { // poll reports the end of input alike
+	if info.Mode()&fs.ModeSocket != 0 { // poll also reports a socket at the end of its input
 		n, _, err := unix.Recvfrom(fd, make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
 		return err == nil && n > 0
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// applyHunks places every hunk of f against data as it was, and returns data
-// with all of them done and notes on where they were found.
+// applyHunks finds the place of every hunk of f in data. It returns data with all
+// hunks applied, and notes on the hunks that were found elsewhere than they claimed.
 func applyHunks(data []byte, f File) ([]byte, []string, error) {
 	t := splitText(data)
 	p := &placer{
@@ -29,8 +29,8 @@ func applyHunks(data []byte, f File) ([]byte, []string, error) {
 	return t.apply(p.edits), p.notes, nil
 }
 
-// withoutCR drops the CR at line ends: in a file with CR LF the endings are the
-// file's, however the patch was carried.
+// withoutCR drops the CR at line ends. In a file with CR LF the file decides the line
+// endings: a program on the way may have added or dropped those of the patch.
 func withoutCR(h Hunk) Hunk {
 	h.Lines = slices.Clone(h.Lines)
 	for i := range h.Lines {
@@ -46,7 +46,7 @@ type placer struct {
 	edits
 	// next is the first line below the changes of the hunk before.
 	next int
-	// shift is by how much the hunk before stood below where it claimed.
+	// shift is how many lines below its claimed line the hunk before was found.
 	shift int
 	notes []string
 }
@@ -237,9 +237,9 @@ func (p *placer) insertion(h Hunk) (spot, error) {
 	return spot{start: end, lines: lines}, nil
 }
 
-// indents returns how to indent added lines. Where the hunk fits only with
-// other white space, its author sees the file with other indentation; the added
-// lines are put into the file's wherever the old lines tell how.
+// indents returns how to indent added lines. If the hunk fits only with other
+// white space, its author sees the file with other indentation. The added lines then
+// get the file's indentation, as far as the old lines show what it is.
 func (p *placer) indents(s spot) func(string) string {
 	same := func(l string) string { return l }
 	if s.level < spaces {
@@ -271,9 +271,9 @@ func (p *placer) indents(s spot) func(string) string {
 	}
 }
 
-// inOurs finds what an indentation of the patch is in the file, by the table of
-// those that are known. One that is deeper than a known one by as much as two
-// known ones differ is deeper by what those differ in the file.
+// inOurs translates an indentation of the patch into the file's. table has the known
+// pairs. A deeper indentation is a known one and a step between two known ones: if 2
+// and 4 spaces are one and two tabs in the file, 6 spaces are three.
 func inOurs(table map[string]string, theirs string) (string, bool) {
 	if ours, ok := table[theirs]; ok {
 		return ours, true

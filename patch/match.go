@@ -25,8 +25,8 @@ const (
 
 var levelWords = [levels]string{"exactly", "ignoring white space at line ends", "ignoring white space", "ignoring white space, typographic characters and how letters are composed"}
 
-// maxWork bounds the line comparisons of one section: a file of a million equal
-// lines and a thousand hunks of equal lines must end too. It is well below a second.
+// maxWork bounds the line comparisons of one section: a search for a thousand hunks in
+// a million equal lines must end too. So many comparisons take well below a second.
 const maxWork = 20_000_000
 
 var errTooMuch = errors.New("there are too many equal lines to search; use fewer and longer hunks")

@@ -213,9 +213,9 @@ func (s *Session) History(limit int64) (History, error) {
 	return h, err
 }
 
-// All yields the whole conversation without removed items, also what summaries have replaced for the
-// model: each summary stands where it replaced what came before. It reads the file as it goes, and
-// the images have no data. The session must not be closed meanwhile.
+// All yields the whole conversation without removed items. It also yields the items that summaries have
+// replaced for the model, and each summary at the point where it was made. It reads the file during the
+// iteration, so the session must not be closed before that ends. The images have no data.
 func (s *Session) All() iter.Seq2[model.Item, error] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -313,7 +313,7 @@ func (s *Session) write(lines []byte) error {
 		s.view.end += int64(n)
 		return nil
 	}
-	// A full disk may take part of a line, to which the next record must not be appended.
+	// A full disk may have taken part of a line. The next record must not be appended to that part.
 	if terr := s.f.Truncate(s.view.end); terr != nil {
 		s.broken = fmt.Errorf("%w (and removing the partial record failed: %w)", err, terr)
 	}

@@ -19,8 +19,9 @@ func isShell(program string) bool {
 	return slices.Contains([]string{"bash", "sh", "dash", "zsh", "ksh"}, path.Base(program))
 }
 
-// parse returns the statements of the text that a shell in argv runs, or nil if there is no
-// such text that can be read reliably. Another program may start the shell.
+// parse returns the statements of the text that a shell in argv runs. It returns nil if there
+// is no such text, or if it cannot be parsed reliably. The shell need not come first in argv:
+// another program may start it (env sh -c TEXT).
 func (t *tree) parse(argv []string) (text []*syntax.Stmt, errexit bool) {
 	at := slices.IndexFunc(argv, isShell)
 	for i := at + 1; at >= 0 && i+1 < len(argv) && strings.HasPrefix(argv[i], "-"); i++ {
@@ -78,8 +79,8 @@ func pattern(n syntax.Node, vars map[string]string) string {
 }
 
 // means reports whether a word can name the target of d or something below it, judged by
-// the last part of the path. It may also name the folder around the target: if a file could
-// not be created, it is missing there.
+// the last part of the path. The word may also name the folder of the target: a later
+// command on that folder misses the file that could not be created.
 func means(word string, d *sandbox.Denial) bool {
 	if h, err := sandbox.ParseHostPort(d.Target); d.Kind == sandbox.KindNetwork {
 		return err == nil && strings.Contains(word, h.Host)

@@ -13,10 +13,11 @@ import (
 )
 
 // If a shell's text is known, this file finds which command decided how the shell ended.
-// It makes two passes over the text: as it ran, by the exit of its processes, and lifted, as
-// it would have run without denials. Nothing is expanded, and loops run once. The status of
-// a builtin (a test) is not known: both results are tried, and the one with which the pass
-// ends as the shell did counts.
+// It makes two passes over the text. The first pass follows the shell as it ran, by the exits
+// of its processes. The second, lifted, follows it as it would have run without denials.
+// Nothing is expanded, and loops run once. The status of a builtin such as test is not
+// known, so both results are tried. The result counts with which the first pass ends as
+// the shell did.
 
 const (
 	maxChoices = 6   // unknown statuses, of which both results are tried
@@ -44,10 +45,10 @@ type shell struct {
 	errexit, pipefail bool
 	choice, chosen    int // one bit for each unknown status
 	steps             int
-	loops             int               // the loops around: a later round was refused the same
-	left              string            // a command ran only in this pass; a command's input comes from another command
-	assumed, fed      bool              // something ran that had not; a command's input is not its own
-	caused, handled   []*sandbox.Denial // of what failed so far, and of what failed where the text runs something else then
+	loops             int               // how many loops enclose the statement; see process
+	left              string            // "exit" or "return" if that ended the text or function, else ""
+	assumed, fed      bool              // a command ran only in this pass; a command reads another's output
+	caused, handled   []*sandbox.Denial // the denials of failures so far; those of failures that the text handles
 }
 
 // lift returns the denials without which the text would have passed, whether that is
@@ -76,7 +77,7 @@ func (t *tree) lift(text []*syntax.Stmt, errexit bool) (cause []*sandbox.Denial,
 		}
 		again, status := pass(choice, ran.fates, true, t.passed())
 		ok, sure = true, sure && status == 0 && !again.assumed
-		// What was refused with no effect on the end is a cause only if nothing else had one.
+		// A denial that did not change the end is a cause only if no other denial changed it.
 		var needed, all []fate
 		for node, f := range ran.fates {
 			if status != 0 || f.lifted == f.status {
@@ -227,7 +228,7 @@ func (s *shell) command(c syntax.Command, checked bool) (status int) {
 	return status
 }
 
-// tested runs statements for whose failure the text provides.
+// tested runs statements whose failure the text itself handles, as in the condition of an if.
 func (s *shell) tested(stmts []*syntax.Stmt) int {
 	caused := len(s.caused)
 	status := s.list(stmts, true)
@@ -320,15 +321,15 @@ func (s *shell) take(node syntax.Node, seen string, judge func() fate) int {
 	return f.lifted
 }
 
-// either is one of both results of something whose status is not known.
+// either returns success or failure for a command whose status is not known, as choice says.
 func (s *shell) either() fate {
 	status := failed * (s.choice >> min(s.chosen, maxChoices) & 1)
 	s.chosen++
 	return fate{status: status, lifted: status}
 }
 
-// own runs a command that is not examined further. A program with one operand, which is
-// the target it was denied, failed for that reason alone.
+// own runs a command that is not examined further. It is sure of the cause only if the
+// command has one operand, and this operand names the target of its only denial.
 func (s *shell) own(c syntax.Node, args []string) int {
 	seen := pattern(c, s.vars)
 	return s.take(c, seen, func() fate {
@@ -358,10 +359,11 @@ func (s *shell) own(c syntax.Node, args []string) int {
 var inShell = strings.Fields("[ [[ alias bg bind builtin caller cd compgen complete compopt dirs disown enable eval fc fg getopts hash help history " +
 	"jobs kill let logout mapfile popd pushd pwd read readarray shift shopt suspend test times type ulimit umask unalias unset")
 
-// process returns the process of a command: of those that this shell started, in their order, the next
-// whose name in the kernel (comm) is the command's, or else the next: every launcher executes another
-// program and ends under its name. The shell itself is its last command if it executed that. Of the
-// rounds of a loop the last counts.
+// process returns the process of a command. It looks among the processes that this shell started and
+// that belong to no command yet, in the order of their starts. It takes the first whose name in the
+// kernel (comm) is the command's. Without one it takes the first of all, unless byName: a launcher executes
+// another program and ends under the name of that. The shell itself may have executed its last command,
+// and is then its process. Of the rounds of a loop, the last counts.
 func (s *shell) process(args []string, byName bool) (out sandbox.Exit, ok bool) {
 	fits := func(x sandbox.Exit, byName bool) bool {
 		own := x.By == s.pid && isShell(x.ByComm) && (!x.Forked || x.Status == sandbox.ExitNotFound || x.Status == sandbox.ExitCannotExec) || x.PID == s.pid && !isShell(x.Comm)

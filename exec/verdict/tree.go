@@ -10,15 +10,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// tree holds the processes of a command. The rules:
+// tree holds the processes of a command, to find the denials that made it fail. The rules:
 //
-//	a process that exited with 0 did not need what it was denied, unless the command
-//	printed its name: a worker says by a pipe what failed
-//	a process that worked for longer after it was denied something than before, and whose command
-//	printed something else, went on without it
-//	a process that has called execve since failed as the new program
-//	its failure is its parent's, if the parent failed too and no other child failed
-//	since without a denial
+//	A process that exited with 0 did not need what it was denied, unless the output names
+//	the target: a worker may report a failure through a pipe and exit with 0.
+//	A process survived a denial if it used more processor time after it than before, and
+//	the command printed something that does not blame the denial.
+//	If a process called execve after a denial, the new program failed, for another reason.
+//	A failed process made its parent fail if the parent failed too, and no other child
+//	failed in between without a denial.
 type tree struct {
 	Evidence
 	denials []*sandbox.Denial // those that are not moot
@@ -60,8 +60,9 @@ func newTree(e Evidence, denials []sandbox.Denial) *tree {
 			t.processes = append(t.processes, x)
 		}
 	}
-	// The numbers of processes rise in the order of their starts, and begin again at the end. What the
-	// first process became comes last.
+	// The kernel gives out process IDs in rising order, and begins again at the bottom after the
+	// highest. Counting from the first process keeps the order of the starts. The first process itself
+	// comes last: by then it may have executed the last command.
 	slices.SortStableFunc(t.processes, func(a, b sandbox.Exit) int { return cmp.Compare(uint32(a.PID-t.root-1), uint32(b.PID-t.root-1)) })
 	return t
 }
@@ -75,7 +76,7 @@ func (t *tree) spared(d *sandbox.Denial) bool {
 		return true
 	}
 	_, ended := t.exits[d.PID]
-	return t.TimedOut && ended && d.Count == 1 // it waited for what still tries, or lives
+	return t.TimedOut && ended && d.Count == 1 // the command waited for a process that tried again or still ran
 }
 
 // dispensable reports whether another process was denied the same and exited with 0.
@@ -147,8 +148,9 @@ func (t *tree) reaches(d *sandbox.Denial, pid int) bool {
 	return false
 }
 
-// wentOn reports whether a process that ended as e did more after d than before it, and the command printed
-// something, but not that d failed. What stops a program is followed by its message and its end.
+// wentOn reports whether a process that ended as e survived d: it used more processor time after d than
+// before, and the command printed something that does not blame d. A program that is stopped by a denial
+// prints its message and ends soon.
 func (t *tree) wentOn(d *sandbox.Denial, e sandbox.Exit) bool {
 	return d.Used > 0 && e.Used > 2*d.Used && strings.TrimSpace(strings.Join(t.Output, "")) != "" && !t.blames(d)
 }

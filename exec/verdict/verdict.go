@@ -1,10 +1,11 @@
 // Package verdict judges whether a command failed because of the sandbox. It performs
 // no IO; it asks the FileSystem that it is given about files.
 //
-// The general rule: a command is denied when it failed and the kernel refused it
-// something that would not have failed anyway. The exceptions hold for every program: they
-// follow from how the processes ended (tree.go), and from the control flow of a shell whose
-// text is known (shell.go). There is no list of programs. Start at Judge.
+// The general rule: a command counts as denied if it failed, and the sandbox refused it
+// something that would have succeeded otherwise. The exceptions follow from how the
+// processes ended (tree.go), and from the control flow of a shell whose text is known
+// (shell.go). They hold for every program: only shells and their builtins are known by
+// name. Start at Judge.
 package verdict
 
 import (
@@ -36,9 +37,9 @@ type FileSystem interface {
 	Access(path string, write bool) error
 }
 
-// Judge returns the verdict. A command that passed or was interrupted is never denied. It still
-// gets a suggestion for what it was refused. If its text names some of that, the suggestion is
-// limited to those targets.
+// Judge returns the verdict. A command that passed or was interrupted is not denied, unless it
+// left a file unwritten (sandbox.Unwritten). It still gets a suggestion for what it was refused.
+// If a part of the command failed because of some denials (Lost), the suggestion is for those only.
 func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	v := sandbox.Verdict{
 		Confidence: sandbox.NoConfidence, Evidence: level(e.Trace),
@@ -96,7 +97,7 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	return v
 }
 
-const sigSys = 31 // by which the filter ends a process for some calls
+const sigSys = 31 // the filter kills a process with SIGSYS for some calls
 
 // level returns how reliable the trace is.
 func level(t sandbox.Trace) sandbox.EvidenceLevel {
@@ -115,7 +116,7 @@ func ownLimit(l sandbox.Limit) bool {
 	return l != "" && l != sandbox.LimitWall && l != sandbox.LimitOutput
 }
 
-// keep returns the denials in cause, and marks the others as moot that lost nothing.
+// keep returns the denials in cause. Of the others, it marks those as moot that lost nothing.
 func keep(all []sandbox.Denial, cause []*sandbox.Denial) []sandbox.Denial {
 	var out []sandbox.Denial
 	for i := range all {

@@ -71,16 +71,17 @@ func (e Evidence) names() (out []name) {
 	return out
 }
 
-// said reports whether the output says that the system refused the target of d, or the file that it
-// is a lock or a new version of, and the text does not provide for that.
+// said reports whether the output says that the system refused the target of d. A program that cannot
+// create a lock or a new version (index.lock) may name the file itself (index), so the target without
+// its extension counts too. A denial counts only if the shell's text does not handle the failure.
 func (t *tree) said(d *sandbox.Denial) bool {
 	of := *d
 	of.Target = strings.TrimSuffix(d.Target, path.Ext(d.Target))
 	return !slices.Contains(t.handled, d) && slices.ContainsFunc(t.names, func(n name) bool { return n.refused && (means(n.word, d) || means(n.word, &of)) })
 }
 
-// printed reports whether the output names the target of d, or a folder that it is in and the
-// command was not.
+// printed reports whether the output names the target of d, or a folder around it. A folder that
+// also holds the command's own folder does not count: any command may print that.
 func (t *tree) printed(d *sandbox.Denial) bool {
 	return slices.ContainsFunc(t.names, func(n name) bool {
 		at := path.Clean("/" + n.word)
@@ -99,8 +100,8 @@ func (e Evidence) broker() bool {
 	return e.Trace.Evidence == sandbox.EvidenceFull || e.Trace.Evidence == sandbox.EvidenceNetworkOnly || e.Policy.Network.Mode == sandbox.NetworkFull
 }
 
-// file judges one name. The result has no kind if the policy allows it, or if the user's own
-// permissions would not.
+// file judges one name. The result has no kind if the sandbox is not the reason: the policy
+// allows the access, or the user's own permissions deny it.
 func (e Evidence) file(files FileSystem, name string) (d sandbox.Denial) {
 	target, err := sandbox.Canonical(files, e.Dir, name)
 	system := func(dir string) bool { return sandbox.Covers(dir, target) }
@@ -121,8 +122,8 @@ func (e Evidence) file(files FileSystem, name string) (d sandbox.Denial) {
 	return d
 }
 
-// host returns the denial of the host that the line, or else the command, names; without a
-// kind if the host is allowed.
+// host returns the denial of the host that the line names, or else of one that the command
+// names. The result has no kind if the policy allows the host.
 func (e Evidence) host(line string) sandbox.Denial {
 	for _, text := range []string{line, strings.Join(e.Argv, " ")} {
 		for _, m := range shapes().address.FindAllStringSubmatch(text, 4) {

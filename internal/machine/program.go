@@ -6,7 +6,8 @@ import (
 )
 
 // WriteProgram writes a file that the test executes. A file that is open for writing cannot be
-// executed (ETXTBSY), so no process that another test starts meanwhile may hold it.
+// executed (ETXTBSY). The child of another test would hold the open file from its fork to its execve,
+// so the lock allows no fork during the write.
 func WriteProgram(path string, data []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

@@ -1,7 +1,7 @@
-// Package machine is what tests know of the machine that they run on: what it cannot do, and how
-// fast it starts processes. Nothing is concluded from a name or a version. What it cannot do is
-// tried, and how fast it is, is measured. internal/testsummary lists at the end of a run what was
-// not possible, and prints which part of each table was tried.
+// Package machine tells tests about the machine that they run on: what it cannot do, and how fast
+// it starts processes. It concludes nothing from a name or a version: it tries the one and measures
+// the other. Only tests and their tools use it. internal/testsummary lists at the end of a run
+// what was not possible, and prints which part of each table was tried.
 package machine
 
 import (
@@ -17,8 +17,8 @@ const NotPossible = "not possible on this machine: "
 // codeagent: a fault of codeagent's must not pass for one of the machine's.
 type Trial struct {
 	What string
-	// Do returns what the kernel answered: nil if it works. What merely prepares the trial fails the
-	// test if it fails: then nothing is known.
+	// Do returns what the kernel answered: nil if it works. If the preparation of the trial fails, Do
+	// fails the test: the machine may well be able to do it.
 	Do func(t testing.TB) error
 }
 

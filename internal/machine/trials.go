@@ -18,8 +18,8 @@ func IPv6() Trial {
 	}}
 }
 
-// Program tries a program of the system that asks the kernel for what must be possible. A missing
-// program is not the machine's fault: then nothing is known.
+// Program tries something by running a program of the system that asks the kernel for it. A missing
+// program fails the test: the kernel may well be able to do it.
 func Program(what, name string, args ...string) Trial {
 	return Trial{what, func(t testing.TB) error {
 		path, err := exec.LookPath(name)

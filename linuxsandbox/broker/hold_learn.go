@@ -10,10 +10,11 @@ import (
 	"codeagent/sandbox/resolved"
 )
 
-// The broker's thread calls sandbox.Command.Learn and waits for it. Then it handles the
-// call again at once. The grant holds for that call alone: thousands of standing grants
-// would slow down every judgement, and a standing grant would hide what the command does
-// with the path later.
+// Learning shows in one run all permissions that a command needs. Before the broker denies
+// a call, its thread calls sandbox.Command.Learn, if set, and waits for it. If Learn grants
+// what is missing, the broker handles the call again. The grant holds for that call alone:
+// thousands of standing grants would slow down every judgement, and a standing grant would
+// hide what the command does with the path later.
 
 // lesson is the state of the call that Learn answers for.
 type lesson struct {

@@ -1,8 +1,8 @@
 package serve
 
-// The way of a call. Revisions up to 2025-11-25 let the server ask in the middle of a call; from
-// 2026-07-28 on the call is answered with the question, goes on meanwhile, and the client calls
-// again with the answer:
+// The way of a call. Up to revision 2025-11-25 the server may ask in the middle of a call. From
+// revision 2026-07-28 on, the response to the call is the question. The run waits, and the client
+// calls again with the answer:
 //
 //	tools/call -> run -> Host.Call, which may Ask
 //	  2025-11-25   elicitation/create -> answer -> the run continues -> result
@@ -99,7 +99,7 @@ func (s *server) runOf(req *mcp.CallToolRequest) (*run, error) {
 		return s.resumed(p)
 	}
 	arguments := bytes.TrimSpace(p.Arguments)
-	if string(arguments) == "null" { // as some clients write none
+	if string(arguments) == "null" { // some clients write this for no arguments
 		arguments = nil
 	}
 	if len(arguments) > 0 && arguments[0] != '{' {
@@ -126,7 +126,7 @@ func resultOf(res Result) *mcp.CallToolResult {
 	return out
 }
 
-// modern reports whether the server may send no request to this client. The SDK decides by the same.
+// modern reports whether the server may send no request to this client. The SDK uses the same rule.
 func modern(req *mcp.CallToolRequest) bool {
 	p := req.Session.InitializeParams()
 	return p != nil && p.ProtocolVersion >= newest
@@ -210,7 +210,7 @@ func (s *server) park(r *run, q openQuestion) (*mcp.CallToolResult, error) {
 	}, nil
 }
 
-// resumed hands the answer to the parked run, which is then parked no more: a state is good once.
+// resumed hands the answer to the parked run, and removes it from the parked ones: a state is valid once.
 func (s *server) resumed(p *mcp.CallToolParamsRaw) (*run, error) {
 	s.mu.Lock()
 	r := s.parked[p.RequestState]

@@ -21,18 +21,18 @@ const (
 	// maxLine bounds a message of the client, in bytes. A patch may have 32 MiB at most and is
 	// then refused by its tool; a larger message has no use.
 	maxLine = 40 << 20
-	// finish is how long requests may take that wait for their response when the client ends its output: a
-	// script writes its requests and closes the pipe at once. The SDK answers none from then on.
+	// finish is how long open requests may still take after the client has ended its output. A script
+	// writes its requests and closes the pipe at once. The SDK stops answering when Read reports the end.
 	finish = 500 * time.Millisecond
-	// leave is how long a client that has ended its output may take to read what it asked for.
+	// leave is how long a client that has ended its output may take to read its responses.
 	leave = 3 * time.Second
 	// handshake is the newest revision that begins with initialize.
 	handshake = "2025-11-25"
 )
 
-// conn is the SDK's connection over pipes, and mends three things of it: it answers requests that the
-// client has cancelled, it leaves requests unanswered when the input ends, and some of its errors have no
-// code. The client has started codeagent, so it is trusted not to flood it.
+// conn is the SDK's connection over pipes. It corrects three faults of the SDK: the SDK answers requests
+// that the client has cancelled, leaves requests unanswered when the input ends, and gives some errors no
+// code. conn does not limit the number of requests: the client started codeagent, so it need not flood it.
 type conn struct {
 	mcp.Connection
 	mu sync.Mutex
@@ -42,7 +42,7 @@ type conn struct {
 	left func()        // ends Run
 }
 
-// newConn returns the connection. Its reader ends with in, which cannot be interrupted.
+// newConn returns the connection. A read cannot be interrupted, and lasts until in has a message or ends.
 func newConn(ctx context.Context, in io.Reader, out io.Writer) (*conn, error) {
 	pipes, err := (&mcp.IOTransport{Reader: io.NopCloser(in), Writer: escaping{out}, MaxLineLength: maxLine}).Connect(ctx)
 	return &conn{Connection: pipes, open: map[any]bool{}, sent: make(chan struct{}, 1)}, err
@@ -76,8 +76,8 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// takes notes a request, and reports whether the SDK is to see it: it would take the cancellation of an
-// unknown request for that of a later one.
+// takes notes a request, and reports whether to pass it to the SDK. The cancellation of an unknown request
+// is not passed on: the SDK would apply it to a later request.
 func (c *conn) takes(r *jsonrpc.Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *conn) cancelled(params json.RawMessage) (id any, open bool) {
 	return made.Raw(), open && err == nil
 }
 
-// finish waits until all requests have their responses, not longer than the constant finish.
+// finish waits until all requests have their responses, but at most as long as the constant finish.
 func (c *conn) finish(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, finish)
 	defer stop()
@@ -154,7 +154,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 }
 
 // negotiable replaces a revision that initialize cannot negotiate. The SDK would answer with
-// another one, and yet treat the client as one that knows the revision it asked for.
+// another revision, but still treat the client by the revision that it asked for.
 func negotiable(params json.RawMessage) json.RawMessage {
 	var p map[string]json.RawMessage
 	var asked string
@@ -172,9 +172,9 @@ func negotiable(params json.RawMessage) json.RawMessage {
 	return out
 }
 
-// coded gives an error of the SDK that has no code the one of JSON-RPC: all of them are about
-// requests that are not possible in this place, or about their params. The names of Go's types in it
-// are left out, and what it quotes is bounded.
+// coded gives an error of the SDK a code of JSON-RPC if it has none. Such an error says that the request
+// is not possible in this state, or that its params are invalid. The message loses the names of Go's
+// types, which mean nothing to a client, and is cut: it may quote what the client sent.
 func coded(err error) error {
 	if err == nil {
 		return nil

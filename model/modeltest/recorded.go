@@ -136,7 +136,8 @@ func checkRecorded(t *testing.T, w Wire, name string, got Answer) {
 	}
 }
 
-// goesOn is accepts for a canned provider.
+// goesOn continues the conversation after got, as accepts does, and checks the requests that c
+// recorded.
 func (w Wire) goesOn(t *testing.T, ctx context.Context, m Model, c *cannedAnswers, got Answer) {
 	t.Helper()
 	next := question()
@@ -180,9 +181,9 @@ func Switch(t *testing.T, from Wire, connectFrom Connect, to Wire, connectTo Con
 // secret matches what only the provider that sent it can read.
 var secret = regexp.MustCompile(`"(?:encrypted_content|signature|thought_signature)":"([^"]+)"`)
 
-// sparse is the distance between two cuts in bytes, except for the answer named minimal,
-// which is cut after each byte; it is a prime, so that cuts fall everywhere. resets is the
-// number of cuts per cut that breaks the connection.
+// sparse is the distance between two cuts in bytes. It is a prime, so that cuts fall everywhere.
+// The answer named minimal is cut after each byte instead. Every resets-th cut also breaks the
+// connection.
 const (
 	sparse = 53
 	resets = 3

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package umask finds the mode that a command's umask leaves to what the broker makes for it. It reads
+// Package umask applies a command's umask to the files that the broker makes for the command. It reads
 // /proc, and makes files in the folder that it is given. Start with Masks.
 package umask
 
@@ -40,8 +40,7 @@ type Mode struct {
 	Rest bool
 }
 
-// For returns the mode that the caller's umask leaves of mode. It fails if the caller
-// is gone.
+// For applies the caller's umask to mode. It fails if the caller is gone.
 func (k *Masks) For(n *notify.Notification, mode uint32) (Mode, error) {
 	// The set-user-ID and set-group-ID bits are left out.
 	mode &= 0o1777
