@@ -155,7 +155,7 @@ func (m *app) draw() tea.View {
 	}
 	choices, chosen := m.menu.files.View(t, w), m.menu.files.At
 	if choices == nil {
-		choices, chosen = m.menu.commands.View(t, w, m.composer.Text, callable(m))
+		choices, chosen = m.menu.commands.View(t, w, m.composer.Text, m.callable)
 	}
 	need := wants{menu: min(len(choices), menuRows), composer: len(m.composer.Rows(m.composerWidth()))}
 	cx, cy := -1, -1

@@ -75,7 +75,7 @@ func commands(s part.Setting, o Options) slash.Commands {
 	plain := func(string) paint.Style { return paint.Text }
 	sessions := shows(func() part.Overlay { return lists.OfSessions(s, o.Sessions) })
 	return slash.Commands{
-		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(m *app, t *paint.Theme, w int) []string { return slash.Help(t, w, callable(m), m.keys) })},
+		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(m *app, t *paint.Theme, w int) []string { return slash.Help(t, w, m.callable(), m.keys) })},
 		{Name: "status", Help: "model, folder, sandbox, what is not enforced here, tokens",
 			Run: drawn("Status", func(m *app, t *paint.Theme, w int) []string { return m.facts.Page(t, w, policyOf(m), modeOf(m)) })},
 		{Name: "permissions", Takes: "[policy]", Help: "what is open and why, revoke it; or change the policy, such as to read-only", Run: on(showPermissions)},
@@ -112,7 +112,7 @@ func commands(s part.Setting, o Options) slash.Commands {
 }
 
 // callable are the commands that the person can call now.
-func callable(m *app) slash.Commands {
+func (m *app) callable() slash.Commands {
 	all := commands(m.setting(), m.offers)
 	own := m.offers.Extras.ownCommands(all)
 	all = slices.DeleteFunc(all, func(c slash.Command) bool { return c.Missing })

@@ -59,7 +59,7 @@ func TestNoDeadKeys(t *testing.T) {
 }
 
 func TestHelpListsEveryKeyAndCommand(t *testing.T) {
-	page := tuitest.Stripped(slash.Help(paint.New(true), 100, callable(everythingOffered(t)), keys.Standard()))
+	page := tuitest.Stripped(slash.Help(paint.New(true), 100, everythingOffered(t).callable(), keys.Standard()))
 	for _, b := range keys.Standard().Bindings {
 		if !strings.Contains(page, b.KeyNames()) {
 			t.Errorf("help lacks %s", b.KeyNames())
@@ -70,7 +70,7 @@ func TestHelpListsEveryKeyAndCommand(t *testing.T) {
 			t.Errorf("help lacks /%s", c.Name)
 		}
 	}
-	golden.Check(t, "help-80.txt", tuitest.Stripped(slash.Help(paint.New(true), 77, callable(everythingOffered(t)), keys.Standard())))
+	golden.Check(t, "help-80.txt", tuitest.Stripped(slash.Help(paint.New(true), 77, everythingOffered(t).callable(), keys.Standard())))
 }
 
 // keysPage is docs/keys.md.

@@ -67,7 +67,7 @@ func (m *app) write(k tea.Key) tea.Cmd {
 }
 
 func enterKey(m *app, k tea.Key) tea.Cmd {
-	if intent, handled := m.menu.commands.Key(k, m.keys, m.composer.Text, callable(m)); handled {
+	if intent, handled := m.menu.commands.Key(k, m.keys, m.composer.Text, m.callable); handled {
 		return m.do(intent)
 	}
 	if keys.Typed(k) != "" {
@@ -300,7 +300,7 @@ func deedOf(m *app, said message.Message) (run func() tea.Cmd, stays bool) {
 	if len(said.Pastes) > 0 && strings.HasPrefix(text, strings.TrimSpace(said.Pastes[0])) {
 		return nil, false // what a chip hides is no command
 	}
-	if c, argument, ok := callable(m).Called(text); ok && c.Waits && m.work.running {
+	if c, argument, ok := m.callable().Called(text); ok && c.Waits && m.work.running {
 		return m.queue, true // which takes the message itself
 	} else if ok {
 		// Whether /quit is kept for later runs would depend on who is quicker.
@@ -315,7 +315,7 @@ func deedOf(m *app, said message.Message) (run func() tea.Cmd, stays bool) {
 	if name, argument, ok := servedName(m, text); ok { // before the prompts were listed
 		return func() tea.Cmd { return usePrompt(m, name, argument) }, false
 	}
-	if unknown := callable(m).Unknown(text); unknown != "" {
+	if unknown := m.callable().Unknown(text); unknown != "" {
 		return func() tea.Cmd { return m.say(unknown) }, true
 	}
 	return nil, false

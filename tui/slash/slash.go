@@ -96,13 +96,14 @@ func (all Commands) nearest(name string) string {
 	return ""
 }
 
-// choices are the commands whose names begin with the typed text.
-func (all Commands) choices(typed string) Commands {
+// choices are the commands whose names begin with the typed text. all is called only if there is such a text: keys
+// and frames come much more often.
+func choices(typed string, all func() Commands) Commands {
 	name, ok := partOf(typed)
 	if !ok {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(c Command) bool { return !strings.HasPrefix(c.Name, name) })
+	return slices.DeleteFunc(all(), func(c Command) bool { return !strings.HasPrefix(c.Name, name) })
 }
 
 // Menu is the list of commands above the message while a name is typed.
@@ -115,11 +116,11 @@ type Written struct {
 }
 
 // Key takes a key while there are choices for what is typed; false: it has no use for it.
-func (n *Menu) Key(k keys.Key, table *keys.Table, typed string, all Commands) (part.Intent, bool) {
+func (n *Menu) Key(k keys.Key, table *keys.Table, typed string, all func() Commands) (part.Intent, bool) {
 	if keys.Typed(k) != "" {
 		n.at = 0
 	}
-	choices := all.choices(typed)
+	choices := choices(typed, all)
 	if len(choices) == 0 {
 		return nil, false
 	}
@@ -142,8 +143,8 @@ func (n *Menu) Key(k keys.Key, table *keys.Table, typed string, all Commands) (p
 }
 
 // View draws the choices; chosen is the row of the selected one.
-func (n *Menu) View(t *paint.Theme, w int, typed string, all Commands) (rows []string, chosen int) {
-	choices := all.choices(typed)
+func (n *Menu) View(t *paint.Theme, w int, typed string, all func() Commands) (rows []string, chosen int) {
+	choices := choices(typed, all)
 	n.at = max(min(n.at, len(choices)-1), 0)
 	left := 17
 	for _, c := range choices {

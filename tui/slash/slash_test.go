@@ -45,7 +45,7 @@ func TestMenu(t *testing.T) {
 	var n Menu
 	shown := func(want ...string) {
 		t.Helper()
-		rows, at := n.View(paint.New(true), 60, "/s", offered())
+		rows, at := n.View(paint.New(true), 60, "/s", offered)
 		var got []string
 		for i, r := range rows {
 			name, _, _ := strings.Cut(strings.TrimLeft(tuitest.Stripped([]string{r}), "› "), " ")
@@ -60,7 +60,7 @@ func TestMenu(t *testing.T) {
 	}
 	press := func(k tea.Key, want part.Intent, taken bool) {
 		t.Helper()
-		if got, ok := n.Key(k, keys.Standard(), "/s", offered()); got != want || ok != taken {
+		if got, ok := n.Key(k, keys.Standard(), "/s", offered); got != want || ok != taken {
 			t.Errorf("%s: %v %v, want %v %v", k.Keystroke(), got, ok, want, taken)
 		}
 	}
@@ -73,7 +73,7 @@ func TestMenu(t *testing.T) {
 	press(tea.Key{Code: tea.KeyUp}, nil, true)
 	press(tea.Key{Code: tea.KeyEnter}, Written{"/sessions", true}, true)
 	press(tea.Key{Code: tea.KeyF5}, nil, false)
-	if _, taken := n.Key(tea.Key{Code: tea.KeyEnter}, keys.Standard(), "s", offered()); taken {
+	if _, taken := n.Key(tea.Key{Code: tea.KeyEnter}, keys.Standard(), "s", offered); taken {
 		t.Error("the menu takes a key with no choices")
 	}
 }
