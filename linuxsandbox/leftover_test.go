@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,7 +94,9 @@ func inventory(t *testing.T, dirs ...string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintln(&b, file, string(text))
+		// The table of mounts is shared with other suites, which mount below /srv. No policy here names that.
+		lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.Contains(line, " /srv/") })
+		fmt.Fprintln(&b, file, strings.Join(lines, "\n"))
 	}
 	var own groups
 	own.files = kernelGroups{}

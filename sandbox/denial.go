@@ -90,6 +90,9 @@ type Denial struct {
 	// Probe means that the call would open an existing file for reading and writing: programs that
 	// are refused it often only read the file then.
 	Probe bool `json:"-"`
+	// Exclusive means that the call would make a file that must not exist (O_EXCL): a lock, or a file of a
+	// passing name that is to replace another.
+	Exclusive bool `json:"-"`
 }
 
 // Unwritten is a file with a protected name as a checkout of the command made it. Until a person has seen the

@@ -91,10 +91,12 @@ func (s suggestionInput) places(d Denial) []string {
 		return []string{cache}
 	case below != "" && d.Kind != KindProtected: // git writes to many files in it
 		return []string{entry}
-	case s.link(d.Target) && s.grantable(dir), (s.generated(d.Target) || !s.named(base) && s.named("/"+path.Base(dir))) && s.grantable(dir):
+	case s.grantable(dir) && (s.link(d.Target) || s.generated(d.Target) || !s.named(base) && s.named("/"+path.Base(dir))):
 		return []string{dir}
 	case strings.HasSuffix(base, ".lock") && len(base) > len(".lock"): // written, and then renamed
 		return []string{strings.TrimSuffix(d.Target, ".lock"), d.Target}
+	case d.Exclusive && !s.named(base) && s.grantable(dir): // written, and then renamed to a name that nobody knows yet
+		return []string{dir}
 	}
 	return []string{d.Target}
 }

@@ -32,6 +32,11 @@ func TestSuggest(t *testing.T) {
 		{"tool", "openat", sandbox.KindWrite, []string{"/home/u/out/a", "/home/u/out/b", "/home/u/out/c", "/home/u/out/d", "/home/u/out/e"}, "write /home/u/out"},
 		{"tool", "openat", sandbox.KindProtected, []string{"/home/u/ws/k/1", "/home/u/ws/k/2", "/home/u/ws/k/3", "/home/u/ws/k/4", "/home/u/ws/k/5"}, "write /home/u/ws/k/1 write /home/u/ws/k/2 write /home/u/ws/k/3 write /home/u/ws/k/4 write /home/u/ws/k/5"},
 		{"tool", "openat", sandbox.KindWrite, []string{"/home/u/tmp.AbCdEf12"}, "write /home/u/tmp.AbCdEf12"},
+		{"tool", "O_EXCL", sandbox.KindWrite, []string{"/home/u/out/tmpazwmdokx"}, "write /home/u/out"},
+		{"tool", "openat", sandbox.KindWrite, []string{"/home/u/out/tmpazwmdokx"}, "write /home/u/out/tmpazwmdokx"},
+		{"tool > ~/out/new", "O_EXCL", sandbox.KindWrite, []string{"/home/u/out/new"}, "write /home/u/out/new"},
+		{"tool", "O_EXCL", sandbox.KindWrite, []string{"/home/u/out/f.lock"}, "write /home/u/out/f write /home/u/out/f.lock"},
+		{"tool", "O_EXCL", sandbox.KindWrite, []string{"/home/u/.tool"}, "write /home/u/.tool"},
 		{"tool", "rmdir", sandbox.KindWrite, []string{"/home/u"}, ""},
 		{"tool", "openat", sandbox.KindWrite, []string{"/etc", "/x", "/home/u/bin/codeagent"}, ""},
 		{"tool", "restored", sandbox.KindProtected, []string{"/home/u/ws/bin/x"}, ""},
@@ -46,7 +51,7 @@ func TestSuggest(t *testing.T) {
 	} {
 		var denials []sandbox.Denial
 		for _, target := range row.targets {
-			denials = append(denials, sandbox.Denial{Kind: row.kind, Operation: row.operation, Target: target}, sandbox.Denial{Kind: sandbox.KindWrite, Target: "/home/u/out/moot", Moot: true})
+			denials = append(denials, sandbox.Denial{Kind: row.kind, Operation: row.operation, Target: target, Exclusive: row.operation == "O_EXCL"}, sandbox.Denial{Kind: sandbox.KindWrite, Target: "/home/u/out/moot", Moot: true})
 		}
 		g, _ := sandbox.Suggest(p, files, "/home/u", []string{"bash", "-c", row.text}, denials)
 		if got := strings.Join(g.Lines(nil), " "); got != row.want {

@@ -71,7 +71,7 @@ func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot,
 	}
 	st, err := s.Stat()
 	if err == unix.EACCES && who == nobodys {
-		return h.deny.refuseNew(n, c.Name, s, lack{}) // the folder has no search permission
+		return h.deny.refuseNew(n, c.Name, s, false, lack{}) // the folder has no search permission
 	}
 	if err != nil {
 		h.log.Supersede(s.Full())
@@ -123,7 +123,7 @@ func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, te
 		if err != unix.ENOENT && err != unix.EACCES {
 			return notify.Failed(kernel.ErrnoOf(err))
 		}
-		return h.deny.refuseNew(n, c.Name, s, h.lacksNode(n, c))
+		return h.deny.refuseNew(n, c.Name, s, false, h.lacksNode(n, c))
 	}
 	closes := h.judge.repos.closes
 	if c.Kind == calls.Mkdir {

@@ -279,10 +279,10 @@ func TestDenials(t *testing.T) {
 		denials int
 	}{
 		{"a new entry", func(h *denials) notify.Reply {
-			return h.refuseNew(&notify.Notification{}, "mkdir", spot("new"), lack{})
+			return h.refuseNew(&notify.Notification{}, "mkdir", spot("new"), false, lack{})
 		}, 0, unix.EACCES, 1, 0},
 		{"which the user lacks a right for", func(h *denials) notify.Reply {
-			return h.refuseNew(&notify.Notification{}, "mknod", spot("new"), lack{errno: unix.EPERM, caps: 1 << unix.CAP_MKNOD})
+			return h.refuseNew(&notify.Notification{}, "mknod", spot("new"), false, lack{errno: unix.EPERM, caps: 1 << unix.CAP_MKNOD})
 		}, 0, unix.EPERM, 1, 0},
 		{"a move of nothing", move("none", "there"), 0, unix.ENOENT, 0, 0},
 		{"a move", move("there", "new"), 0, unix.EACCES, 2, 0},

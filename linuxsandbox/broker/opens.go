@@ -160,7 +160,7 @@ func (h *opens) openThis(n *notify.Notification, o *openCall, t *pathwalk.Target
 		case o.flags&unix.O_CREAT == 0:
 			return notify.Failed(unix.ENOENT), false
 		case who == nobodys:
-			return h.deny.refuseNew(n, o.call, t.Spot, lack{}), false
+			return h.deny.refuseNew(n, o.call, t.Spot, exclusive, lack{}), false
 		}
 		return h.openNew(n, o, t, exclusive)
 	}

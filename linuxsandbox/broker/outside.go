@@ -74,13 +74,15 @@ func (h *denials) refuseFile(n *notify.Notification, call string, t *pathwalk.Ta
 	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{d}, call: call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}, h.rights.lacksAccess(t.FD, t.Path, mode))
 }
 
-// refuseNew denies the making of an entry. besides is a right that the call lacks beside
-// those on its folder.
-func (h *denials) refuseNew(n *notify.Notification, call string, s pathwalk.Spot, besides lack) notify.Reply {
+// refuseNew denies the making of an entry, with exclusive set of a file by O_EXCL. besides is a right that
+// the call lacks beside those on its folder.
+func (h *denials) refuseNew(n *notify.Notification, call string, s pathwalk.Spot, exclusive bool, besides lack) notify.Reply {
 	if s.Gone() || kernel.OnProc(s.Dir) {
 		return notify.Failed(unix.ENOENT)
 	}
-	return h.refuseLacking(n, call, s.Full(), cmp.Or(h.rights.lacksEntry(s, nil), besides), pinOf(s))
+	d := h.judge.denial(s.Full())
+	d.Exclusive = exclusive
+	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{d}, call: call, errno: unix.EACCES, pins: []pin{pinOf(s)}}, cmp.Or(h.rights.lacksEntry(s, nil), besides))
 }
 
 // refuseTemporary denies a file without a name (O_TMPFILE) in the folder dir.
@@ -175,7 +177,7 @@ func (h *denials) refuseShut(n *notify.Notification, c *calls.File, m *moveCall)
 	if _, err := m.from.Stat(); err == unix.EACCES {
 		s = m.from
 	}
-	return h.refuseNew(n, c.Name, s, lack{})
+	return h.refuseNew(n, c.Name, s, false, lack{})
 }
 
 // refuseLink denies a hard link where no layer allows the change of at least one end.

@@ -19,10 +19,11 @@ echo '{"runs": 1}' > .config/tool/state.json; echo old > .bash_history; echo old
 	hub         = `git init -q src && (cd src && echo a > a && git add a && git commit -qm one) && git clone -q --bare src "$OUT/hub.git" && git -C "$OUT/hub.git" config receive.denyCurrentBranch ignore; rm -rf src`
 	site        = `mkdir -p dist/css "$OUT/site"; for i in 1 2 3 4 5 6; do echo page $i > dist/$i.html; done; echo body > dist/css/main.css; echo old > "$OUT/site/old.html"`
 	toolProgram = `cat > tool.py <<'E'
-import json, os, tempfile
+import json, os, random, string
 d = os.path.expanduser("~/.config/tool")
 s = json.load(open(d + "/state.json")); s["runs"] += 1
-fd, name = tempfile.mkstemp(dir=d); os.write(fd, json.dumps(s).encode()); os.close(fd); os.rename(name, d + "/state.json")
+name = d + "/" + "".join(random.choices(string.ascii_lowercase, k=8)) # nothing in it looks generated
+fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY); os.write(fd, json.dumps(s).encode()); os.close(fd); os.rename(name, d + "/state.json")
 E`
 	lockingProgram = `cat > lock.py <<'E'
 import os, sys
