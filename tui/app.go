@@ -102,6 +102,7 @@ type picture struct {
 	drawn         tea.View
 	fresh         bool
 	seq           int
+	drained       time.Time // of the events in it
 }
 
 func newApp(box *mailbox, now func() time.Time) *app {

@@ -192,6 +192,25 @@ func TestIdleDrawsNothingNew(t *testing.T) {
 	}
 }
 
+// A tick beside the frames of an answer draws none of its own; what it moved is in the next one.
+func TestTicksBesideAnAnswerDrawNothing(t *testing.T) {
+	r := newRig(t, 80, 20)
+	r.app.offers.Still = false
+	r.typeText("go")
+	r.press("enter")
+	r.emit(event.RequestStarted{}, event.TextDelta{Text: "told"})
+	before, frame := r.app.View().Content, r.app.frame
+	r.send(tickMsg{})
+	if beside := r.app.View().Content; beside != before || r.app.frame != frame+1 {
+		t.Errorf("a tick beside an answer drew frame %d after %d:\n%s", r.app.frame, frame, beside)
+	}
+	r.clock = r.clock.Add(tick)
+	r.send(tickMsg{})
+	if later := r.app.View().Content; later == before {
+		t.Errorf("a tick without an answer moves nothing:\n%s", later)
+	}
+}
+
 func TestTurnIsShownAtOnceAndOnce(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.typeText("fix it")

@@ -41,7 +41,9 @@ type (
 
 // Update takes one message.
 func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.fresh = false
+	// While an answer streams, its frames move the spinner: a tick draws none of its own.
+	_, ticks := msg.(tickMsg)
+	m.fresh = m.fresh && ticks && m.now().Sub(m.drained) < frame
 	shown, asked := m.panel != nil, m.docks.Front() != nil
 	cmd := m.handle(msg)
 	if asked && m.docks.Front() == nil {
@@ -185,6 +187,7 @@ func (m *app) apply(e event.Event) {
 func (m *app) drain() tea.Cmd {
 	var cmd tea.Cmd
 	was := m.docks.Front()
+	m.drained = m.now()
 	for _, item := range m.box.take() {
 		switch item := item.(type) {
 		case event.Event:
