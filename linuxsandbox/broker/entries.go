@@ -3,12 +3,9 @@
 package broker
 
 import (
-	"sync"
-
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
-	"codeagent/linuxsandbox/broker/umask"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
@@ -17,16 +14,8 @@ import (
 
 // entries answers calls on one entry of a folder: mkdir, rmdir, unlink, symlink, mknod.
 type entries struct {
-	rules    notify.Rules
-	walk     *pathwalk.Walker
-	judge    *judge
-	observer *observer
-	still    sync.Locker // held from the judgement to the change
-	deny     *denials
-	losses   *losses
-	masks    *umask.Masks
-	fresh    *freshFile
-	log      interface{ Supersede(target string) }
+	*fileCalls
+	log interface{ Supersede(target string) }
 }
 
 func (h *entries) entry(n *notify.Notification, c *calls.File) notify.Reply {

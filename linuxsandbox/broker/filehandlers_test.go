@@ -112,14 +112,12 @@ func fileHandlersOf(ws string, f *fake) func(n *notify.Notification, c *calls.Fi
 	loss := &losses{judge: j, refuse: deny.refuse}
 	watch := &observer{judge: j, walk: walk, still: still}
 	read := &reads{rules: rules, walk: walk, judge: j, rights: f.rights(0), deny: deny}
-	open := &opens{
-		rules: rules, walk: walk, judge: j, observer: watch, still: still, deny: deny, losses: loss, masks: masks, fresh: fresh,
-		links: &gitlinks{judge: j}, tracked: &trackedFiles{judge: j}, terms: terminalsOf(f), reads: read,
-	}
+	common := &fileCalls{rules: rules, walk: walk, judge: j, observer: watch, still: still, deny: deny, losses: loss, masks: masks, fresh: fresh}
+	open := &opens{fileCalls: common, links: &gitlinks{judge: j}, tracked: &trackedFiles{judge: j}, terms: terminalsOf(f), reads: read}
 	h := &handlers{
 		opens: open, reads: read, protection: &j.protection, log: f, rules: rules,
-		entries: &entries{rules: rules, walk: walk, judge: j, observer: watch, still: still, deny: deny, losses: loss, masks: masks, fresh: fresh, log: f},
-		moves:   &moves{rules: rules, walk: walk, judge: j, observer: watch, still: still, deny: deny, losses: loss, fresh: fresh},
+		entries: &entries{fileCalls: common, log: f},
+		moves:   &moves{common},
 	}
 	return func(n *notify.Notification, c *calls.File) notify.Reply {
 		defer walk.Close()

@@ -3,8 +3,11 @@
 package broker
 
 import (
+	"sync"
+
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/broker/processes"
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/broker/terminal"
@@ -37,31 +40,42 @@ type handlers struct {
 	}
 }
 
+// fileCalls is what opens, entries and moves have in common.
+type fileCalls struct {
+	rules    notify.Rules
+	walk     *pathwalk.Walker
+	judge    *judge
+	observer *observer
+	still    sync.Locker // held from the judgement to the change
+	deny     *denials
+	losses   *losses
+	masks    *umask.Masks
+	fresh    *freshFile
+}
+
 // maxLookUps bounds the name service questions that wait for the broker's thread.
 const maxLookUps = 256
 
 // handlersFor makes the handlers of what b has.
 func (b *Broker) handlersFor(o Options) handlers {
 	walk, log, judge, rights, watch := &b.walk, b.log, &b.judge, &b.rights, &b.observer
-	still, mounts, masks, fresh := filesLock{b.session.Files}, o.Order.Mounts, new(umask.Masks), &b.fresh
+	still, mounts, masks := filesLock{b.session.Files}, o.Order.Mounts, new(umask.Masks)
 	deny := &denials{judge: judge, rights: rights, walk: walk, log: log, hold: b.held.refuse}
 	loss := &losses{to: o.Command.Observer, judge: judge, refuse: deny.refuse}
+	files := &fileCalls{rules: b.rules, walk: walk, judge: judge, observer: watch, still: still, deny: deny, losses: loss, masks: masks, fresh: &b.fresh}
 	terms := terminal.New(terminal.Options{
 		OwnPTS: mounts != nil && mounts.Terminals, Mounted: mounts != nil, Command: o.Command, Taking: o.Taking,
 		MayWrite: func(path string) bool { return !judge.shut(sandbox.KindWrite, path) }, Walk: walk, Log: log,
 	})
 	read := &reads{rules: b.rules, walk: walk, reading: readingOf(o.Order), judge: judge, rights: rights, log: log, deny: deny, learn: o.Command.Learn}
-	open := &opens{
-		rules: b.rules, walk: walk, judge: judge, observer: watch, still: still, deny: deny, losses: loss, masks: masks, fresh: fresh,
-		links: &b.links, tracked: &b.tracked, terms: terms, waiting: &b.waiting, reads: read, learns: o.Command.Learn != nil,
-	}
+	open := &opens{fileCalls: files, links: &b.links, tracked: &b.tracked, terms: terms, waiting: &b.waiting, reads: read, learns: o.Command.Learn != nil}
 	read.openOld = open.openOld
 	bound := &socketFiles{walk: walk, judge: judge, observer: watch, still: still, deny: deny, full: b.session.sockets.Full}
 	return handlers{
 		opens: open, reads: read, terms: terms, masks: masks,
-		entries:   &entries{rules: b.rules, walk: walk, judge: judge, observer: watch, still: still, deny: deny, losses: loss, masks: masks, fresh: fresh, log: log},
-		moves:     &moves{rules: b.rules, walk: walk, judge: judge, observer: watch, still: still, deny: deny, losses: loss, fresh: fresh},
-		metadata:  &metadata{walk: walk, judge: judge, rights: rights, observer: watch, fresh: fresh, deny: deny, still: still},
+		entries:   &entries{fileCalls: files, log: log},
+		moves:     &moves{files},
+		metadata:  &metadata{walk: walk, judge: judge, rights: rights, observer: watch, fresh: &b.fresh, deny: deny, still: still},
 		files:     &descriptors{walk: walk, judge: judge, losses: loss, still: still, waiting: &b.waiting, log: log, refuse: deny.refuse},
 		processes: processes.New(b.rules, o.Keeper, func() uint64 { return rights.dropped }, walk, log),
 		sockets: sockets.New(sockets.Options{

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 
 	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/calls"
@@ -20,16 +19,7 @@ import (
 )
 
 // moves answers calls with two names: rename and link.
-type moves struct {
-	rules    notify.Rules
-	walk     *pathwalk.Walker
-	judge    *judge
-	observer *observer
-	still    sync.Locker // held from the judgement to the change
-	deny     *denials
-	losses   *losses
-	fresh    *freshFile
-}
+type moves struct{ *fileCalls }
 
 // moveCall is a rename or link whose two names were walked.
 type moveCall struct {

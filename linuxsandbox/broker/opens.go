@@ -7,13 +7,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/broker/terminal"
-	"codeagent/linuxsandbox/broker/umask"
 	"codeagent/linuxsandbox/filter"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
@@ -29,20 +27,12 @@ import (
 
 // opens answers calls that open or truncate a file.
 type opens struct {
-	rules    notify.Rules
-	walk     *pathwalk.Walker
-	judge    *judge
-	observer *observer
-	still    sync.Locker // held from the judgement to the change
-	deny     *denials
-	losses   *losses
-	masks    *umask.Masks
-	fresh    *freshFile
-	links    *gitlinks
-	tracked  *trackedFiles
-	terms    *terminal.Terminals
-	waiting  *waitingCalls
-	reads    *reads
+	*fileCalls
+	links   *gitlinks
+	tracked *trackedFiles
+	terms   *terminal.Terminals
+	waiting *waitingCalls
+	reads   *reads
 	// learns: what is denied is granted for each call, by its name.
 	learns bool
 }
