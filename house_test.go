@@ -111,7 +111,7 @@ var rooms = []room{
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "internal/linereader", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox", "sandbox/resolved"}},
-	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "internal/git", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
+	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "internal/git", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/cgroup", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
 	// The helper's half. It serves the file worker, to which exec speaks. All that runs
 	// before a command's first instruction is here, and in the rooms that it imports.
 	{path: "linuxsandbox/keeper", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/control", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec"}},
@@ -119,6 +119,8 @@ var rooms = []room{
 	{path: "linuxsandbox/spec", imports: []string{"sandbox", "linuxsandbox/kernel"}},
 	// What codeagent tells the helper and what that reports, and the socket for it.
 	{path: "linuxsandbox/control", imports: []string{"linuxsandbox/kernel"}},
+	// Control groups: the limits of a command with all its descendants.
+	{path: "linuxsandbox/cgroup", imports: []string{"sandbox", "linuxsandbox/kernel"}},
 	// The network of a session. Only codeagent links it: the helper has nothing that
 	// reaches a network.
 	{path: "linuxsandbox/netns", floor: 1, imports: []string{"sandbox", "sandbox/resolved", "linuxsandbox/control", "linuxsandbox/kernel"}},
@@ -294,7 +296,7 @@ var doors = []door{
 	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/terminal"}, "one room draws; keys knows its key presses, terminal its views"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "tui/terminal", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile, tui/terminal whether a key waits"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/cgroup", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "tui/terminal", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile, tui/terminal whether a key waits"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox/keeper"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/acpcmd", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/screen", "tui/terminal"}, "signals are the program's, not a library's; doctor tries to send one, screen waits for SIGCONT after Ctrl+Z, terminal for SIGWINCH, exec, acp and mcp take SIGPIPE"},

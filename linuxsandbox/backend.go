@@ -11,6 +11,7 @@ import (
 
 	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/cgroup"
 	"codeagent/linuxsandbox/keeper"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
@@ -46,7 +47,7 @@ type Backend struct {
 	namespaces *netns.Namespaces
 	// groups and brokers.Files are shared by a backend and those apart from it; apart: another one closes
 	// them.
-	groups  *groups
+	groups  *cgroup.Groups
 	apart   bool
 	brokers broker.Session
 	globs   globIndex
@@ -90,7 +91,7 @@ func New(o Options) (*Backend, error) {
 		return nil, fmt.Errorf("sandbox helper: %w", err)
 	}
 	helper := sync.OnceValues(o.openHelper)
-	b := &Backend{helper: helper, exe: exe, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup}, groups: new(groups), guards: map[string]*guard{}, holders: map[string]*holder{}}
+	b := &Backend{helper: helper, exe: exe, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup}, groups: cgroup.New(cgroup.Kernel{}), guards: map[string]*guard{}, holders: map[string]*holder{}}
 	b.brokers.Files = new(broker.Files)
 	go helper() // ends by itself; at exit the kernel closes what nobody closed
 	if !o.Ahead {
@@ -185,7 +186,7 @@ func (b *Backend) Close() error {
 		g.close()
 	}
 	if b.running == 0 && !b.apart { // otherwise they would lose their limits
-		b.groups.close()
+		b.groups.Close()
 	}
 	return errors.Join(b.takeStuck(), unix.Close(b.exe.fd))
 }
@@ -219,8 +220,8 @@ func (b *Backend) factsFor(p resolved.Policy) (machineFacts, error) {
 }
 
 func (b *Backend) withPolicy(f machineFacts, p resolved.Policy) machineFacts {
-	if wantsGroup(p.Limits) {
-		f.Groups = b.groups.open()
+	if cgroup.Wanted(p.Limits) {
+		f.Groups = b.groups.Open()
 	}
 	if f.Namespaces {
 		f.Globs = b.globs.find(p.DenyGlobs, searched(p))

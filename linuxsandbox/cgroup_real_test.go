@@ -4,12 +4,14 @@ package linuxsandbox
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"codeagent/linuxsandbox/cgroup"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -17,36 +19,48 @@ import (
 // withoutControllers are the kernel's groups with simulated files of controllers: creating,
 // joining, killing and removing groups needs no controller.
 type withoutControllers struct {
-	kernelGroups
-	events string // the content of memory.events
+	cgroup.Kernel
+	played map[string]string // the files of controllers that were written
+	events string            // the content of memory.events
+	made   []string          // the groups that were created
 }
 
-func played(path string) bool {
+func newWithoutControllers() *withoutControllers {
+	return &withoutControllers{played: map[string]string{}}
+}
+
+func isPlayed(path string) bool {
 	name := filepath.Base(path)
 	return name == "cgroup.controllers" || name == "cgroup.subtree_control" || !strings.HasPrefix(name, "cgroup")
 }
 
-func (g *withoutControllers) read(path string) (string, error) {
-	limits := groupLimits(sandbox.Limits{Memory: 64 << 20, Processes: 64, CPUPercent: 50}, groupFacts{Memory: true, Processes: true, CPU: true})
-	i := slices.IndexFunc(limits, func(f groupFile) bool { return f.name == filepath.Base(path) })
+func (g *withoutControllers) Read(path string) (string, error) {
+	text, written := g.played[path]
 	switch {
-	case strings.HasPrefix(path, "/proc/"):
-		return g.kernelGroups.read(path)
-	case i >= 0:
-		return limits[i].value, nil
+	case strings.HasPrefix(path, "/proc/"), !isPlayed(path):
+		return g.Kernel.Read(path)
 	case filepath.Base(path) == "memory.events":
 		return g.events, nil
-	case played(path):
-		return strings.Join(controllers, " "), nil
+	case written:
+		return text, nil
 	}
-	return g.kernelGroups.read(path)
+	return "memory pids cpu", nil
 }
 
-func (g *withoutControllers) write(path, text string) error {
-	if played(path) {
+func (g *withoutControllers) Write(path, text string) error {
+	if isPlayed(path) {
+		g.played[path] = text
 		return nil
 	}
-	return g.kernelGroups.write(path, text)
+	return g.Kernel.Write(path, text)
+}
+
+func (g *withoutControllers) Mkdir(path string) error {
+	err := g.Kernel.Mkdir(path)
+	if err == nil {
+		g.made = append(g.made, path)
+	}
+	return err
 }
 
 // TestCommandInGroup runs commands in real groups, with and without namespaces. If nobody may
@@ -56,8 +70,8 @@ func TestCommandInGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBackend(t)
 			defer b.Close()
-			files := &withoutControllers{}
-			b.plain, b.groups = plain, &groups{files: files}
+			files := newWithoutControllers()
+			b.plain, b.groups = plain, cgroup.New(files)
 			ws := t.TempDir()
 			p := sandbox.WorkspaceWrite(ws)
 			p.Limits = sandbox.Limits{Memory: 1 << 30, Processes: 1000, CPUPercent: 100}
@@ -70,14 +84,14 @@ func TestCommandInGroup(t *testing.T) {
 				t.Fatalf("layers %v, weaknesses %v: a limit is either held or a weakness", e.Layers, e.Weaknesses)
 			}
 			if stated {
-				t.Logf("no group here: %s", b.groups.facts.Why)
+				t.Logf("no group here: %s", b.groups.Open().Why)
 				return
 			}
 			sh := func(script string) (sandbox.Status, string) {
 				return run(t, b, p, sandbox.Command{Path: "bash", Args: []string{"bash", "-c", script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin"}})
 			}
 			st, out := sh("grep ^0:: /proc/self/cgroup; sleep 1000 & setsid sleep 1000 & ulimit -v; exit 0")
-			if st.Exit != 0 || !strings.Contains(out, groupName()) || !strings.Contains(out, "unlimited") {
+			if st.Exit != 0 || !strings.Contains(out, filepath.Base(files.made[len(files.made)-1])+"\n") || !strings.Contains(out, "unlimited") {
 				t.Errorf("%+v, want its own group and no limit on addresses:\n%s", st, out)
 			}
 			files.events = "oom 1\noom_kill 2\n"
@@ -87,9 +101,10 @@ func TestCommandInGroup(t *testing.T) {
 			if st, _ := sh("exit 0"); st.Limit != "" {
 				t.Errorf("%+v: a command that passed ran into no limit", st)
 			}
-			left, err := filepath.Glob(b.groups.own + "/" + groupName() + "*")
-			if err != nil || len(left) > 0 {
-				t.Errorf("left behind: %v, %v", left, err)
+			for _, made := range files.made {
+				if _, err := os.Stat(made); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s is left behind: %v", made, err)
+				}
 			}
 		})
 	}
@@ -100,7 +115,7 @@ func TestCommandInGroup(t *testing.T) {
 func TestMemoryOfAll(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
-	b.groups = new(groups)
+	b.groups = cgroup.New(cgroup.Kernel{})
 	ws := t.TempDir()
 	p := sandbox.WorkspaceWrite(ws)
 	p.Limits.Memory = 96 << 20
@@ -108,11 +123,11 @@ func TestMemoryOfAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !b.groups.facts.Memory {
-		if i := slices.IndexFunc(e.Weaknesses, func(w sandbox.Weakness) bool { return w.ID == "memory-limit" }); i < 0 || !strings.Contains(e.Weaknesses[i].Why, b.groups.facts.Why) {
-			t.Errorf("no group holds memory here (%s), and no weakness says so: %v", b.groups.facts.Why, e.Weaknesses)
+	if !b.groups.Open().Memory {
+		if i := slices.IndexFunc(e.Weaknesses, func(w sandbox.Weakness) bool { return w.ID == "memory-limit" }); i < 0 || !strings.Contains(e.Weaknesses[i].Why, b.groups.Open().Why) {
+			t.Errorf("no group holds memory here (%s), and no weakness says so: %v", b.groups.Open().Why, e.Weaknesses)
 		}
-		t.Logf("uid %d: no group here: %s", os.Getuid(), b.groups.facts.Why)
+		t.Logf("uid %d: no group here: %s", os.Getuid(), b.groups.Open().Why)
 		return
 	}
 	script := `for i in 1 2 3 4; do perl -e '$x = "a" x (40<<20); sleep 60' & done; wait; echo survived`

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"codeagent/internal/machine"
+	"codeagent/linuxsandbox/cgroup"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -30,7 +31,8 @@ func TestNothingLeft(t *testing.T) {
 	ws := t.TempDir()
 	b := newBackend(t)
 	defer b.Close()
-	b.groups = &groups{files: &withoutControllers{}} // each in a control group, where possible
+	groups := newWithoutControllers()
+	b.groups = cgroup.New(groups) // each in a control group, where possible
 	p := sandbox.WorkspaceWrite(ws)
 	p.Limits.Processes = 1 << 20
 	commands := 0
@@ -49,19 +51,19 @@ func TestNothingLeft(t *testing.T) {
 		one()
 	}
 	b.ending.Wait() // for keepers, which end behind their commands
-	before := inventory(t, ws, temp)
+	before := inventory(t, groups.made, ws, temp)
 	times := machine.Times(100, 10_000)
 	for range times {
 		one()
 	}
 	b.ending.Wait()
-	if after := inventory(t, ws, temp); after != before {
+	if after := inventory(t, groups.made, ws, temp); after != before {
 		t.Errorf("after %d commands there is\n%s\nbefore\n%s", times, after, before)
 	}
 }
 
 // inventory lists what a process has and what it could leave behind.
-func inventory(t *testing.T, dirs ...string) string {
+func inventory(t *testing.T, groups []string, dirs ...string) string {
 	t.Helper()
 	var b strings.Builder
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -98,17 +100,9 @@ func inventory(t *testing.T, dirs ...string) string {
 		lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.Contains(line, " /srv/") })
 		fmt.Fprintln(&b, file, strings.Join(lines, "\n"))
 	}
-	var own groups
-	own.files = kernelGroups{}
-	if dir, err := own.locate(); err == nil {
-		names, err := own.files.list(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			if strings.HasPrefix(name, groupName()) {
-				fmt.Fprintln(&b, "control group", name)
-			}
+	for _, group := range groups {
+		if _, err := os.Stat(group); err == nil {
+			fmt.Fprintln(&b, "control group", group)
 		}
 	}
 	for _, dir := range dirs {

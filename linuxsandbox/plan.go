@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/cgroup"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
@@ -39,7 +40,7 @@ type machineFacts struct {
 	// NoSockets is the reason if it cannot.
 	NoSockets string
 	// Groups is set if the policy has a limit that a control group can enforce.
-	Groups groupFacts
+	Groups cgroup.Facts
 	// Globs are the files that match the policy's deny-read globs. It is set only where mounts can
 	// cover them.
 	Globs globMatches
@@ -174,6 +175,18 @@ func notifyLayer(f machineFacts) sandbox.Layer {
 		l.Reason = "sockets with a path stay shut: " + f.NoSockets
 	}
 	return l
+}
+
+// groupLayer is the layer of control groups; nil if no policy asks for one.
+func groupLayer(f cgroup.Facts) []sandbox.Layer {
+	if !f.Tried {
+		return nil
+	}
+	l := layer("cgroup", f.Memory || f.Processes || f.CPU, "a group was made and took its limits", f.Why)
+	if l.State == sandbox.LayerActive && f.Why != "" {
+		l.State, l.Reason = sandbox.LayerDegraded, f.Why
+	}
+	return []sandbox.Layer{l}
 }
 
 // readableRecords lists which of codeagent's hidden records Landlock lets a command read under p. It

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"codeagent/linuxsandbox/broker"
+	"codeagent/linuxsandbox/cgroup"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -72,11 +73,11 @@ func prepare(p resolved.Policy, f machineFacts) (*startPlan, error) {
 		return nil, err
 	}
 	out.spec = spec.Spec{
-		Rules: rules, Unreadable: p.DenyRead, Limits: f.Groups.rest(p.Limits),
+		Rules: rules, Unreadable: p.DenyRead, Limits: f.Groups.Rest(p.Limits),
 		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), Ask: f.Broker, Locks: f.locks(), PathSockets: pathSockets(p, f),
 		Signals: f.Broker && (f.ownPIDs() || f.LandlockABI >= 6),
 	}
-	out.group = wantsGroup(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)
+	out.group = cgroup.Wanted(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)
 	if err := out.checkRules(p, f); err != nil {
 		return nil, err
 	}

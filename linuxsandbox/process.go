@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codeagent/linuxsandbox/broker"
+	"codeagent/linuxsandbox/cgroup"
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -148,7 +149,7 @@ type process struct {
 	holder     sandbox.Holder // nil: refused calls fail at once
 	guards     []*guard
 	holders    []*holder
-	group      *commandGroup // nil if no limit needs one
+	group      *cgroup.Group // nil if no limit needs one
 
 	done chan struct{} // closed when all processes are gone
 	// The rest is written before done is closed, and read only after.
@@ -186,7 +187,7 @@ func (p *process) follow(stop func() bool) {
 		_, over := p.keeper.reap()
 		left = leftError(p.keeper.leftovers(false, over))
 	}
-	limit := p.group.end()
+	limit := p.group.End()
 	p.broker.Stop()
 	p.trace = p.broker.Trace()
 	// Without that frame the keeper died, and its death signal killed the command.

@@ -69,7 +69,7 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 		ready.spec.Unreadable = slices.Concat(ready.spec.Unreadable, b.showNamed(proc, ready.mounts, cmd.Named, f.Broker))
 	}
 	if ready.group {
-		proc.group, err = b.groups.add(p.Limits)
+		proc.group, err = b.groups.Add(p.Limits)
 	}
 	if err != nil {
 		err = startError("cgroup", err)
@@ -77,7 +77,7 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 		err = b.launch(ctx, proc, ready.spec, cmd, one)
 	}
 	if err != nil {
-		proc.group.end()
+		proc.group.End()
 		proc.failed = true
 		if e := proc.leave(); e != nil {
 			err = errors.Join(err, e)
@@ -168,7 +168,7 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 		return startError("files", fmt.Errorf("standard input or output is a socket that could be connected: %s cannot be opened to such a command", hosts[0]))
 	}
 	if proc.group != nil {
-		door, err := proc.group.door()
+		door, err := proc.group.Door()
 		if err != nil {
 			return startError("cgroup", err)
 		}

@@ -132,6 +132,8 @@ func kernelWeaknesses(f machineFacts) []possible {
 	}
 }
 
+const groupRemedy = "start codeagent in a control group of its own: systemd-run --user --scope -p Delegate=yes codeagent"
+
 // limitWeaknesses are the limits of l that do not hold for the command as a whole.
 func limitWeaknesses(l sandbox.Limits, f machineFacts) []possible {
 	noGroup := "no control group can be had: " + f.Groups.Why

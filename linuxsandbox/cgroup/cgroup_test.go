@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package cgroup
 
 import (
 	"fmt"
@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupTree simulates the kernel: files by path, and the rules of control groups that matter here
+// kernelTree simulates the kernel: files by path, and the rules of control groups that matter here
 // (cgroup-v2(7), "No Internal Process Constraint").
-type groupTree struct {
+type kernelTree struct {
 	files map[string]string
 	// procs are the processes of each group, by its path.
 	procs    map[string][]string
@@ -29,9 +29,9 @@ type groupTree struct {
 
 const treeTop = "/sys/fs/cgroup"
 
-// newGroupTree puts codeagent into the group /run.scope, together with other processes.
-func newGroupTree(controllers string, others ...string) *groupTree {
-	g := &groupTree{files: map[string]string{
+// newTree puts codeagent into the group /run.scope, together with other processes.
+func newTree(controllers string, others ...string) *kernelTree {
+	g := &kernelTree{files: map[string]string{
 		"/proc/self/cgroup":    "4:memory:/elsewhere\n0::/run.scope\n",
 		"/proc/self/mountinfo": "30 1 0:26 / " + treeTop + " rw,nosuid - cgroup2 cgroup2 rw\n",
 	}, procs: map[string][]string{}}
@@ -40,14 +40,14 @@ func newGroupTree(controllers string, others ...string) *groupTree {
 	return g
 }
 
-func (g *groupTree) group(path, controllers string) {
+func (g *kernelTree) group(path, controllers string) {
 	path = treeTop + path
 	g.procs[path] = nil
 	g.files[path+"/cgroup.controllers"] = controllers + "\n"
 	g.files[path+"/cgroup.subtree_control"] = "\n"
 }
 
-func (g *groupTree) read(path string) (string, error) {
+func (g *kernelTree) Read(path string) (string, error) {
 	text, ok := g.files[path]
 	if !ok {
 		return "", &fs.PathError{Op: "open", Path: path, Err: unix.ENOENT}
@@ -55,7 +55,7 @@ func (g *groupTree) read(path string) (string, error) {
 	return text, nil
 }
 
-func (g *groupTree) write(path, text string) error {
+func (g *kernelTree) Write(path, text string) error {
 	dir, name := filepath.Split(path)
 	dir = strings.TrimSuffix(dir, "/")
 	switch name {
@@ -90,7 +90,7 @@ func (g *groupTree) write(path, text string) error {
 	return nil
 }
 
-func (g *groupTree) mkdir(path string) error {
+func (g *kernelTree) Mkdir(path string) error {
 	if g.readOnly {
 		return &fs.PathError{Op: "mkdir", Path: path, Err: unix.EACCES}
 	}
@@ -108,7 +108,7 @@ func (g *groupTree) mkdir(path string) error {
 	return nil
 }
 
-func (g *groupTree) rmdir(path string) error {
+func (g *kernelTree) Rmdir(path string) error {
 	if len(g.procs[path]) > 0 {
 		return &fs.PathError{Op: "rmdir", Path: path, Err: unix.EBUSY}
 	}
@@ -117,7 +117,7 @@ func (g *groupTree) rmdir(path string) error {
 	return nil
 }
 
-func (g *groupTree) list(path string) (names []string, err error) {
+func (g *kernelTree) List(path string) (names []string, err error) {
 	for group := range g.procs {
 		if filepath.Dir(group) == path {
 			names = append(names, filepath.Base(group))
@@ -128,24 +128,24 @@ func (g *groupTree) list(path string) (names []string, err error) {
 
 // TestGroupsByDoing: what codeagent finds in a tree, and that it leaves the tree unchanged.
 func TestGroupsByDoing(t *testing.T) {
-	all := groupFacts{Tried: true, Memory: true, Processes: true, CPU: true}
+	all := Facts{Tried: true, Memory: true, Processes: true, CPU: true}
 	for _, row := range []struct {
 		name string
-		tree *groupTree
-		want groupFacts // the group's Why must contain this Why
+		tree *kernelTree
+		want Facts // the group's Why must contain this Why
 	}{
-		{"delegated, codeagent alone", newGroupTree("cpu memory pids"), all},
-		{"some controllers", newGroupTree("io memory"), groupFacts{Tried: true, Memory: true, Why: "lacks the controllers pids, cpu"}},
-		{"other programs in it", newGroupTree("cpu memory pids", "1"), groupFacts{Tried: true, Why: "other programs"}},
-		{"no controllers", newGroupTree("hugetlb"), groupFacts{Tried: true, Why: "none of the controllers"}},
-		{"not writable", func() *groupTree { g := newGroupTree("cpu memory pids"); g.readOnly = true; return g }(), groupFacts{Tried: true, Why: "permission denied"}},
-		{"version 1 alone", func() *groupTree {
-			g := newGroupTree("memory")
+		{"delegated, codeagent alone", newTree("cpu memory pids"), all},
+		{"some controllers", newTree("io memory"), Facts{Tried: true, Memory: true, Why: "lacks the controllers pids, cpu"}},
+		{"other programs in it", newTree("cpu memory pids", "1"), Facts{Tried: true, Why: "other programs"}},
+		{"no controllers", newTree("hugetlb"), Facts{Tried: true, Why: "none of the controllers"}},
+		{"not writable", func() *kernelTree { g := newTree("cpu memory pids"); g.readOnly = true; return g }(), Facts{Tried: true, Why: "permission denied"}},
+		{"version 1 alone", func() *kernelTree {
+			g := newTree("memory")
 			g.files["/proc/self/mountinfo"] = "30 1 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 			return g
-		}(), groupFacts{Tried: true, Why: "no control group of version 2"}},
-		{"switched on already", func() *groupTree {
-			g := newGroupTree("memory pids cpu")
+		}(), Facts{Tried: true, Why: "no control group of version 2"}},
+		{"switched on already", func() *kernelTree {
+			g := newTree("memory pids cpu")
 			g.procs[treeTop+"/run.scope"] = nil // as in the root group, which may contain processes
 			g.files[treeTop+"/run.scope/cgroup.subtree_control"] = "memory pids cpu\n"
 			return g
@@ -153,31 +153,31 @@ func TestGroupsByDoing(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			before := fmt.Sprint(row.tree.files, row.tree.procs)
-			g := &groups{files: row.tree}
-			got := g.open()
+			g := New(row.tree)
+			got := g.Open()
 			why := got.Why
 			got.Why = row.want.Why
 			if got != row.want || !strings.Contains(why, row.want.Why) || row.want.Why == "" && why != "" {
 				t.Errorf("found %+v, %q; want %+v", got, why, row.want)
 			}
 			if got.Memory {
-				c, err := g.add(sandbox.Limits{Memory: 1 << 30, CPUPercent: 150})
+				c, err := g.Add(sandbox.Limits{Memory: 1 << 30, CPUPercent: 150})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, _ := row.tree.read(c.path + "/memory.max"); got != "1073741824\n" {
+				if got, _ := row.tree.Read(c.path + "/memory.max"); got != "1073741824\n" {
 					t.Errorf("memory.max is %q", got)
 				}
-				if got, _ := row.tree.read(c.path + "/cpu.max"); row.want.CPU && got != "150000 100000\n" {
+				if got, _ := row.tree.Read(c.path + "/cpu.max"); row.want.CPU && got != "150000 100000\n" {
 					t.Errorf("cpu.max is %q", got)
 				}
 				row.tree.procs[c.path] = []string{"4711"}
 				row.tree.files[c.path+"/memory.events"] = "low 0\noom 1\noom_kill 1\n"
-				if limit := c.end(); limit != sandbox.LimitMemory {
+				if limit := c.End(); limit != sandbox.LimitMemory {
 					t.Errorf("the group ended by limit %q", limit)
 				}
 			}
-			g.close()
+			g.Close()
 			if after := fmt.Sprint(row.tree.files, row.tree.procs); after != before {
 				t.Errorf("left behind:\n%s\nbefore:\n%s", after, before)
 			}
@@ -187,15 +187,15 @@ func TestGroupsByDoing(t *testing.T) {
 
 // TestGroupsOfTheDead: the next codeagent removes the groups of a killed one.
 func TestGroupsOfTheDead(t *testing.T) {
-	tree := newGroupTree("memory")
+	tree := newTree("memory")
 	gone := "codeagent-999999999-3" // above every possible pid
 	for _, name := range []string{gone, "codeagent-1-1", "another"} {
 		tree.group("/run.scope/"+name, "")
 	}
-	g := &groups{files: tree}
-	g.open()
-	g.close()
-	names, _ := tree.list(treeTop + "/run.scope")
+	g := New(tree)
+	g.Open()
+	g.Close()
+	names, _ := tree.List(treeTop + "/run.scope")
 	if slices.Sort(names); !slices.Equal(names, []string{"another", "codeagent-1-1"}) {
 		t.Errorf("left are %v", names)
 	}
@@ -212,7 +212,7 @@ func TestGroupFolder(t *testing.T) {
 		{"8:pids:/x\n", "/", "/sys/fs/cgroup", ""},
 		{"0::/x\n", "/", `/a\040folder`, ""},
 	} {
-		got, err := groupFolder(row.own, fmt.Sprintf(mount, row.root, row.at))
+		got, err := folder(row.own, fmt.Sprintf(mount, row.root, row.at))
 		if got != row.want || (err == nil) != (row.want != "") {
 			t.Errorf("%q in %s at %s: %q, %v; want %q", row.own, row.root, row.at, got, err, row.want)
 		}
