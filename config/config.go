@@ -12,41 +12,41 @@ import (
 
 // Config holds all settings. A field has the default of the table unless a source sets it.
 type Config struct {
-	Model         string
-	ModelProvider string
-	BaseURL       string
-	APIKeyEnv     string
+	Model         string `toml:"model"`
+	ModelProvider string `toml:"model_provider"`
+	BaseURL       string `toml:"base_url"`
+	APIKeyEnv     string `toml:"api_key_env"`
 	// Wire is the top level's Chat or Responses; empty: chosen by the base URL.
-	Wire            string
-	ReasoningEffort string
+	Wire            string `toml:"wire"`
+	ReasoningEffort string `toml:"reasoning_effort"`
 	// AskForApproval is "untrusted", "on-request", "on-failure", "granular" or "never". Refuse is
 	// granular.refuse: the topics of questions that granular refuses.
-	AskForApproval string
+	AskForApproval string `toml:"ask_for_approval"`
 	// Reviewer is "off" or the name of a model; see ReviewModel.
-	Reviewer string
-	Refuse   []string
-	Sandbox  Sandbox
-	TUI      TUI
-	Context  compaction
+	Reviewer string     `toml:"reviewer"`
+	Refuse   []string   `toml:"granular.refuse"`
+	Sandbox  Sandbox    `toml:"sandbox"`
+	TUI      TUI        `toml:"tui"`
+	Context  compaction `toml:"context"`
 	// PatienceSeconds is retry.patience_s; 0: unset, see Patience.
-	PatienceSeconds int64
+	PatienceSeconds int64 `toml:"retry.patience_s"`
 	// Speculation is speculation.mode, "off" or Decoding.
-	Speculation string
+	Speculation string `toml:"speculation.mode"`
 	// Unkept is undo.unkept, "ask" or "allow".
-	Unkept string
+	Unkept string `toml:"undo.unkept"`
 	// Tools says by tool name whether it is enabled; absent means enabled.
-	Tools map[string]*bool
+	Tools map[string]*bool `toml:"tools.NAME.enabled"`
 	// Providers holds the [providers.NAME] tables.
-	Providers map[string]*Provider
+	Providers map[string]*Provider `toml:"providers.NAME"`
 	// Models holds the [models.NAME] tables.
-	Models map[string]*ModelSettings
+	Models map[string]*ModelSettings `toml:"models.NAME"`
 	// Bound is the [keys] table: the keys of each action that it names.
-	Bound map[string]*[]string
+	Bound map[string]*[]string `toml:"keys.NAME"`
 	// Themes is the [themes] table: colours by role.
-	Themes     map[string]*map[string]string
+	Themes     map[string]*map[string]string `toml:"themes.NAME"`
 	Extensions Extensions
 	// MCP is the [mcp] table.
-	MCP mcp
+	MCP mcp `toml:"mcp"`
 	// ProjectFile is the path of a .codeagent/config.toml in the workspace. It
 	// is not read; a notice says so. Empty: no such file.
 	ProjectFile string
@@ -65,31 +65,35 @@ type sources struct {
 // Sandbox is the [sandbox] table.
 type Sandbox struct {
 	// Mode is one of the preset names ReadOnly, WorkspaceWrite, FullAccess, Strict.
-	Mode string
+	Mode string `toml:"mode"`
 	// AddDirs, AddFiles, DenyRead and Protected are as written: not yet absolute.
-	AddDirs, AddFiles, DenyRead, Protected []string
+	AddDirs   []string `toml:"add_dirs"`
+	AddFiles  []string `toml:"add_files"`
+	DenyRead  []string `toml:"deny_read"`
+	Protected []string `toml:"protected"`
 	// DenySecrets adds the usual paths of keys to DenyRead.
-	DenySecrets bool
+	DenySecrets bool `toml:"deny_secrets"`
 	// Temp is "private" or "shared".
-	Temp string
+	Temp string `toml:"tmp"`
 	// Fallback is "refuse" or "warn": run unconfined if no backend works.
-	Fallback string
+	Fallback string `toml:"fallback"`
 	// RequiredLayers must be active, or no command runs.
-	RequiredLayers []string
+	RequiredLayers []string `toml:"required_layers"`
 	// AllowHome allows a workspace that is the home folder or contains codeagent's own files.
-	AllowHome bool
+	AllowHome bool `toml:"allow_home"`
 	// Network is "deny" or "full".
-	Network string
+	Network string `toml:"network"`
 	// AllowHosts are "name:port", AllowSockets paths, as written.
-	AllowHosts, AllowSockets []string
+	AllowHosts   []string `toml:"allow_hosts"`
+	AllowSockets []string `toml:"allow_sockets"`
 	// AllowFetch are "name:port", as written; see FetchHosts.
-	AllowFetch []string
+	AllowFetch []string `toml:"allow_fetch"`
 	// Evidence is "full", "network" or "off".
-	Evidence string
+	Evidence string `toml:"evidence"`
 	// Hold allows refused calls of a running command to be held for an answer.
-	Hold   bool
-	Limits Limits
-	Env    Env
+	Hold   bool   `toml:"hold"`
+	Limits Limits `toml:"limits"`
+	Env    Env    `toml:"env"`
 }
 
 // Decoding is a value of speculation.mode.
@@ -105,38 +109,48 @@ const (
 
 // Limits is [sandbox.limits]; zero means unset.
 type Limits struct {
-	WallSeconds, CPUSeconds, CPUPercent, MemoryMB, Processes, OpenFiles, FileSizeMB, OutputMB, OutputAllMB int64
+	WallSeconds int64 `toml:"wall_s"`
+	CPUSeconds  int64 `toml:"cpu_s"`
+	CPUPercent  int64 `toml:"cpu_percent"`
+	MemoryMB    int64 `toml:"memory_mb"`
+	Processes   int64 `toml:"processes"`
+	OpenFiles   int64 `toml:"open_files"`
+	FileSizeMB  int64 `toml:"file_size_mb"`
+	OutputMB    int64 `toml:"output_mb"`
+	OutputAllMB int64 `toml:"output_all_mb"`
 }
 
 // Env is [sandbox.env].
 type Env struct {
 	// Inherit is "core", "all" or "none".
-	Inherit          string
-	Include, Exclude []string
-	Set              map[string]string
+	Inherit string            `toml:"inherit"`
+	Include []string          `toml:"include"`
+	Exclude []string          `toml:"exclude"`
+	Set     map[string]string `toml:"set"`
 }
 
 // TUI is the [tui] table.
 type TUI struct {
 	// Mouse captures the wheel and dragging.
-	Mouse bool
+	Mouse bool `toml:"mouse"`
 	// ScreenReader writes lines instead of a screen.
-	ScreenReader bool
+	ScreenReader bool `toml:"screen_reader"`
 	// Vim edits messages with the keys of vi.
-	Vim bool
+	Vim bool `toml:"vim"`
 	// Theme names the colours.
-	Theme string
+	Theme string `toml:"theme"`
 	// Notify and Progress are how the person is called back; Title sets the terminal's.
-	Notify, Progress string
-	Title            bool
+	Notify   string `toml:"notify"`
+	Progress string `toml:"progress"`
+	Title    bool   `toml:"title"`
 	// StatusCommand prints the footer; empty: codeagent's own.
-	StatusCommand string
+	StatusCommand string `toml:"status_command"`
 }
 
 // compaction is the [context] table.
 type compaction struct {
 	// At is compact_at, in percent; 0: only on request.
-	At int64
+	At int64 `toml:"compact_at"`
 }
 
 // ReviewModel returns the model that reads questions before the user, or "".

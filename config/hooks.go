@@ -14,11 +14,11 @@ import (
 // Extensions are the hooks of the user's file, and what else brings hooks and skills.
 type Extensions struct {
 	// Hooks holds the [[hooks.EVENT]] tables by event.
-	Hooks map[string]*[]Hook
+	Hooks map[string]*[]Hook `toml:"hooks.NAME"`
 	// Trusted is trusted_folders, as written.
-	Trusted []string
+	Trusted []string `toml:"trusted_folders"`
 	// Claude is claude_code: the hooks and skills of Claude Code are read too.
-	Claude bool
+	Claude bool `toml:"claude_code"`
 }
 
 // Hook is one [[hooks.EVENT]] table.
@@ -32,10 +32,7 @@ type Hook struct {
 const mostHookSeconds = 600
 
 func hook(event, doc string) setting {
-	return setting{
-		key: "hooks." + event, doc: doc,
-		at: func(c *Config, _ string) any { return entry(c.Extensions.Hooks, event) },
-	}
+	return setting{key: "hooks." + event, event: event, doc: doc}
 }
 
 // HooksOf returns the settings of a project's hooks.toml alone: it has [[hooks.EVENT]] tables as

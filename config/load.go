@@ -118,7 +118,7 @@ func (src Sources) Check(text []byte) error {
 }
 
 func newConfig() *Config {
-	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{Enabled: map[string]*bool{}, tables: map[string]*server.Settings{}}, sources: sources{origins: map[string]Origin{}}}
+	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{Enabled: map[string]*bool{}, Tables: map[string]*server.Settings{}}, sources: sources{origins: map[string]Origin{}}}
 }
 
 func (c *Config) loadFile(ctx context.Context, name string) []error {
@@ -175,7 +175,7 @@ func tableOf(parts []string) (s setting, name string, ok bool) {
 // withEntry returns the value of a table with one entry more. t is its value, in TOML or bare.
 func (s setting) withEntry(c *Config, name, entry, t string) (any, error) {
 	all := map[string]any{}
-	for k, v := range *s.at(c, name).(*map[string]string) {
+	for k, v := range s.at(c, name).Interface().(map[string]string) {
 		all[k] = v
 	}
 	all[entry] = t
@@ -200,7 +200,7 @@ func (c *Config) setFlag(f Flag) error {
 		return &Error{origin, err.Error()}
 	}
 	if list, ok := v.([]string); ok {
-		v = slices.Concat(*s.at(c, name).(*[]string), list)
+		v = slices.Concat(s.at(c, name).Interface().([]string), list)
 	}
 	c.take(s, f.Key, name, v, origin)
 	return nil

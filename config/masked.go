@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 )
 
@@ -18,7 +17,7 @@ func (c Config) Masked() []string {
 		value := "(set)"
 		switch s.kind() {
 		case choice, flag, number:
-			value = fmt.Sprint(reflect.ValueOf(s.at(&c, name)).Elem().Interface())
+			value = fmt.Sprint(s.at(&c, name).Interface())
 		}
 		out = append(out, s.key+" = "+value)
 	}

@@ -18,16 +18,16 @@ type Provider struct {
 	// Title is the server's usual name if it differs.
 	Title string
 	// BaseURL may begin with "$NAME", the name of a variable; Resolve replaces it.
-	BaseURL string
+	BaseURL string `toml:"base_url"`
 	// KeyEnv names the variable with the key.
-	KeyEnv string
+	KeyEnv string `toml:"key_env"`
 	// KeyCommand is a program and its arguments that prints the key; it takes precedence over
 	// KeyEnv.
-	KeyCommand []string
+	KeyCommand []string `toml:"key_command"`
 	// Headers are sent with each request; a value "$NAME" is the name of a variable.
-	Headers map[string]string
+	Headers map[string]string `toml:"headers"`
 	// Wire is Chat or Responses; empty: chosen by the base URL.
-	Wire string
+	Wire string `toml:"wire"`
 	// Limits apply to all its models.
 	Limits ModelLimits
 	// Local: the server is on this machine, and may need no key.
@@ -36,9 +36,10 @@ type Provider struct {
 
 // ModelLimits are the limits of a model's input and output, in tokens; 0: not known.
 type ModelLimits struct {
-	Context, Output int64
+	Context int64 `toml:"context"`
+	Output  int64 `toml:"output"`
 	// Vision is "yes", "no" or "" for not known.
-	Vision string
+	Vision string `toml:"vision"`
 }
 
 // ModelSettings is a [models.NAME] table.
@@ -46,7 +47,7 @@ type ModelSettings struct {
 	ModelLimits
 	ModelRules
 	// Prices are those of PriceOf, as written.
-	Prices map[string]string
+	Prices map[string]string `toml:"price"`
 }
 
 // Price is what a model costs, in one currency for a million tokens; the zero value: not known.
@@ -346,10 +347,11 @@ func (c Config) LimitsOf(p Provider, model string) ModelLimits {
 // ModelRules are the limits that the settings put on a model.
 type ModelRules struct {
 	// Sandbox is ReadOnly, or empty to follow sandbox.mode.
-	Sandbox string
+	Sandbox string `toml:"sandbox"`
 	// MustJustify: every request needs a reason of its own. MayAskOutside: the model may ask to run
 	// outside the sandbox.
-	MustJustify, MayAskOutside bool
+	MustJustify   bool `toml:"must_justify"`
+	MayAskOutside bool `toml:"may_ask_outside"`
 }
 
 // RulesOf returns the limits for a provider's model, each from the most specific [models.NAME]. A

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"codeagent/config/server"
 )
@@ -15,45 +14,9 @@ type mcp struct {
 	// Servers are the [mcp.servers.NAME] tables by name, with the defaults filled in.
 	Servers map[string]server.Settings
 	// Enabled says by name whether sessions use a server, whoever configured it; absent means that they do.
-	Enabled map[string]*bool
-
-	// tables are the same as the sources wrote them.
-	tables map[string]*server.Settings
-}
-
-// serverRow is the row of a setting of [mcp.servers.NAME].
-func serverRow(key, doc string, field func(*server.Settings) any) setting {
-	s := setting{
-		key: "mcp.servers.NAME." + key, doc: doc,
-		at: func(c *Config, name string) any { return field(entry(c.MCP.tables, name)) },
-	}
-	switch key {
-	case "startup_timeout_s":
-		s.most, s.def, s.valid = server.MostSeconds, strconv.Itoa(server.StartupSeconds), validSeconds
-	case "tool_timeout_s":
-		s.most, s.def, s.valid = server.MostSeconds, strconv.Itoa(server.ToolSeconds), validSeconds
-	case "required":
-		s.def = "false"
-	case "cwd":
-		s.choices = []string{"private", "workspace"}
-	case "sandbox.workspace":
-		s.choices, s.def = []string{"read", "write", "none"}, `"read"`
-	case "command":
-		s.valid = checks(server.CheckCommand)
-	case "url":
-		s.valid = checks(server.CheckURL)
-	case "env":
-		s.valid = checks(server.CheckEnv)
-	case "headers":
-		s.valid = checks(server.CheckHeaders, server.CheckKeys)
-	case "sandbox.env":
-		s.valid = validVariables
-	case "sandbox.read", "sandbox.write", "sandbox.allow_sockets":
-		s.valid = checks(server.CheckPlaces)
-	case "sandbox.allow_hosts":
-		s.valid = checks(server.CheckHosts)
-	}
-	return s
+	Enabled map[string]*bool `toml:"servers.NAME.enabled"`
+	// Tables are the same as the sources wrote them.
+	Tables map[string]*server.Settings `toml:"servers.NAME"`
 }
 
 // checks makes a check of a setting of those of a value of its type.
@@ -87,9 +50,9 @@ func validVariables(v any) error {
 // takeServers checks the tables and fills in the defaults.
 func (c *Config) takeServers() error {
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(c.MCP.tables)) {
+	for _, name := range slices.Sorted(maps.Keys(c.MCP.Tables)) {
 		table := "mcp.servers." + name
-		s, problem := c.MCP.tables[name].Complete("[" + table + "]")
+		s, problem := c.MCP.Tables[name].Complete("[" + table + "]")
 		if bad := server.BadName(name); bad != "" {
 			problem = bad
 		}

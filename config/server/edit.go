@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -20,28 +21,18 @@ import (
 // TOML returns the tables of a server as text: its [mcp.servers.NAME] and below it the sandbox. It
 // leaves out defaults.
 func (s Settings) TOML(name string) []byte {
-	table := struct {
-		Command  string            `toml:"command,omitempty"`
-		Args     []string          `toml:"args,omitempty"`
-		Env      map[string]string `toml:"env,inline,omitempty"`
-		URL      string            `toml:"url,omitempty"`
-		Headers  map[string]string `toml:"headers,inline,omitempty"`
-		Enabled  []string          `toml:"enabled_tools,omitempty"`
-		Disabled []string          `toml:"disabled_tools,omitempty"`
-		Startup  int64             `toml:"startup_timeout_s,omitempty"`
-		Tool     int64             `toml:"tool_timeout_s,omitempty"`
-		Required bool              `toml:"required,omitempty"`
-		Cwd      string            `toml:"cwd,omitempty"`
-	}{s.Command, s.Args, s.Env, s.URL, s.Headers, s.EnabledTools, s.DisabledTools, 0, 0, s.Required, s.Cwd}
-	if n := int64(s.StartupTimeout.Seconds()); n != StartupSeconds {
-		table.Startup = n
+	table, box := s, s.Sandbox
+	table.Sandbox = Sandbox{}
+	// The table has whole seconds.
+	table.StartupTimeout, table.ToolTimeout = s.StartupTimeout/time.Second, s.ToolTimeout/time.Second
+	if table.StartupTimeout == StartupSeconds {
+		table.StartupTimeout = 0
 	}
-	if n := int64(s.ToolTimeout.Seconds()); n != ToolSeconds {
-		table.Tool = n
+	if table.ToolTimeout == ToolSeconds {
+		table.ToolTimeout = 0
 	}
-	text, _ := toml.Marshal(table) // texts, lists and numbers can always be written
-	out := append([]byte("[mcp.servers."+name+"]\n"), text...)
-	if len(sandboxLines(s.Sandbox)) > 0 {
+	out := append([]byte("[mcp.servers."+name+"]\n"), lines(table)...)
+	if len(box.lines()) > 0 {
 		out = append(append(out, '\n'), s.SandboxTOML(name)...)
 	}
 	return out
@@ -49,22 +40,20 @@ func (s Settings) TOML(name string) []byte {
 
 // SandboxTOML returns the table of a server's sandbox as text.
 func (s Settings) SandboxTOML(name string) []byte {
-	return fmt.Appendf(nil, "[mcp.servers.%s.sandbox]\n%s", name, sandboxLines(s.Sandbox))
+	return fmt.Appendf(nil, "[mcp.servers.%s.sandbox]\n%s", name, s.Sandbox.lines())
 }
 
-// sandboxLines are the lines of a table sandbox.
-func sandboxLines(b Sandbox) []byte {
+// lines are those of the table sandbox.
+func (b Sandbox) lines() []byte {
 	if b.Workspace == "read" {
 		b.Workspace = ""
 	}
-	text, _ := toml.Marshal(struct {
-		Workspace string   `toml:"workspace,omitempty"`
-		Read      []string `toml:"read,omitempty"`
-		Write     []string `toml:"write,omitempty"`
-		Hosts     []string `toml:"allow_hosts,omitempty"`
-		Sockets   []string `toml:"allow_sockets,omitempty"`
-		Env       []string `toml:"env,omitempty"`
-	}{b.Workspace, b.Read, b.Write, b.AllowHosts, b.AllowSockets, b.Env}) // as above
+	return lines(b)
+}
+
+// lines are those of a table.
+func lines(table any) []byte {
+	text, _ := toml.Marshal(table) // texts, lists and numbers can always be written
 	return text
 }
 

@@ -18,37 +18,41 @@ import (
 type Settings struct {
 	// Command and Args start a server that speaks over its stdin and stdout. Env is added to
 	// the core variables, the only other ones that it gets. See Resolve for what a value names.
-	Command string
-	Args    []string
-	Env     map[string]string
+	Command string            `toml:"command,omitempty"`
+	Args    []string          `toml:"args,omitempty"`
+	Env     map[string]string `toml:"env,inline,omitempty"`
 	// URL is that of a server over streamable HTTP, and Headers are sent with each request. See
 	// Resolve.
-	URL     string
-	Headers map[string]string
+	URL     string            `toml:"url,omitempty"`
+	Headers map[string]string `toml:"headers,inline,omitempty"`
 	// EnabledTools, if not empty, are the only tools that are offered; DisabledTools never are.
-	EnabledTools, DisabledTools []string
+	EnabledTools  []string `toml:"enabled_tools,omitempty"`
+	DisabledTools []string `toml:"disabled_tools,omitempty"`
 	// StartupTimeout and ToolTimeout limit the start and a call; 0: the default.
-	StartupTimeout, ToolTimeout time.Duration
+	StartupTimeout time.Duration `toml:"startup_timeout_s,omitempty"`
+	ToolTimeout    time.Duration `toml:"tool_timeout_s,omitempty"`
 	// Required: a session without this server is an error.
-	Required bool
+	Required bool `toml:"required,omitempty"`
 	// Cwd is "private" or "workspace": the folder that the server starts in. Empty: see InWorkspace.
-	Cwd     string
-	Sandbox Sandbox
+	Cwd     string  `toml:"cwd,omitempty"`
+	Sandbox Sandbox `toml:"sandbox,omitempty"`
 	// Origin says who configured it: OfUser, OfProject or OfEditor.
-	Origin string
+	Origin string `toml:"-"`
 }
 
 // Sandbox is what a server may access beside its private folder. The zero value is the
 // default: the workspace for reading, and no network.
 type Sandbox struct {
-	// Read and Write are folders and files, absolute or with ~/ in front.
-	Read, Write []string
-	// AllowHosts and AllowSockets are as in the settings of the sandbox for commands.
-	AllowHosts, AllowSockets []string
 	// Workspace is "read", "write" or "none"; empty: "read".
-	Workspace string
+	Workspace string `toml:"workspace,omitempty"`
+	// Read and Write are folders and files, absolute or with ~/ in front.
+	Read  []string `toml:"read,omitempty"`
+	Write []string `toml:"write,omitempty"`
+	// AllowHosts and AllowSockets are as in the settings of the sandbox for commands.
+	AllowHosts   []string `toml:"allow_hosts,omitempty"`
+	AllowSockets []string `toml:"allow_sockets,omitempty"`
 	// Env names variables of codeagent's environment that the server gets.
-	Env []string
+	Env []string `toml:"env,omitempty"`
 }
 
 // InWorkspace reports whether the server starts in the workspace and not in its private folder.
