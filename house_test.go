@@ -177,7 +177,7 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/short", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "prompts", "tui/attention", "tui/composer", "tui/footer", "tui/form", "tui/keys", "tui/lists", "tui/mark", "tui/mention", "tui/message", "tui/page", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/reader", "tui/rewind", "tui/slash", "tui/terminal", "tui/transcript", "tui/undoing"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "prompts", "tui/attention", "tui/composer", "tui/footer", "tui/form", "tui/keys", "tui/lists", "tui/mark", "tui/mention", "tui/message", "tui/modes", "tui/page", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/reader", "tui/rewind", "tui/slash", "tui/terminal", "tui/transcript", "tui/undoing"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
@@ -202,6 +202,7 @@ var rooms = []room{
 	{path: "tui/slash", floor: 3, imports: []string{"tui/keys", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/attention", floor: 3, imports: []string{"tui/paint"}, pure: true},
 	{path: "tui/rewind", floor: 3, imports: []string{"tui/message", "tui/paint"}, pure: true},
+	{path: "tui/modes", floor: 3, imports: []string{"approvals", "event", "tui/footer", "tui/keys", "tui/message", "tui/part", "tui/question"}, pure: true},
 	{path: "tui/part", floor: 3, imports: []string{"tui/keys", "tui/paint"}, pure: true},
 	// What an MCP server asks: its words, and what is sent to it.
 	{path: "tui/form", floor: 3, imports: []string{"internal/visible", "mcp/inquiry", "tui/composer", "tui/keys", "tui/paint", "tui/part"}, pure: true},

@@ -15,6 +15,7 @@ import (
 	"codeagent/tui/keys"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
+	"codeagent/tui/modes"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
 	"codeagent/tui/question"
@@ -40,7 +41,7 @@ type app struct {
 	composer   composer.Composer
 	rewind     rewind.Rewind
 	docks      part.Docks
-	widening   widening
+	modes      modes.Modes
 	panel      part.Overlay // nil: none
 	menu       menu
 	work       work
@@ -109,7 +110,7 @@ func newApp(box *mailbox, now func() time.Time) *app {
 	m := &app{
 		box: box, clock: clock{now: now, after: tea.Tick}, offers: Options{Grace: grace},
 		theme: paint.New(true), keyboard: keyboard{keys: keys.Standard()}, composer: composer.New(),
-		transcript: transcript.New(now), work: work{shownEnds: map[string]bool{}},
+		transcript: transcript.New(now), modes: modes.Modes{Keys: keys.Standard()}, work: work{shownEnds: map[string]bool{}},
 		host: host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return nil }},
 	}
 	m.composer.Hint = "Ask codeagent"
@@ -214,7 +215,7 @@ func (m *app) draw() tea.View {
 		lines = append(lines, prompt+l)
 	}
 	if a.footer.height > 0 {
-		lines = append(lines, m.facts.View(t, w, policyOf(m), modeOf(m)))
+		lines = append(lines, m.facts.View(t, w, m.modes.Policy(), m.modes.Approvals()))
 	}
 	m.rows = lines[:min(len(lines), m.height)]
 	v := tea.View{Content: strings.Join(mark.Lines(m.selection.mark(m.rows)), "\n"), AltScreen: true}

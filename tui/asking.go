@@ -11,6 +11,7 @@ import (
 	"codeagent/tui/keys"
 	"codeagent/tui/mention"
 	"codeagent/tui/message"
+	"codeagent/tui/modes"
 	"codeagent/tui/part"
 	"codeagent/tui/question"
 	"codeagent/tui/slash"
@@ -114,7 +115,19 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 			m.transcript.Note(word.LevelInfo, w.Said)
 		}
 	case question.Answered:
-		return m.answered(w)
+		m.answer.follows = true
+		for _, waiting := range w.Asks {
+			m.transcript.Chose(waiting.Request.ID, w.Decision)
+		}
+		m.docks.Remove(w.Question)
+		return m.do(m.modes.Answered(w))
+	case modes.Asked:
+		m.facts.Replan = m.facts.Replan && !w.Plan
+		m.docks.Insert(w.Ask, m.setting())
+		m.panel = nil // it would cover the question
+		return m.stir()
+	case part.Withdrawn:
+		m.docks.Withdraw(w.Ask)
 	case composer.Edge:
 		m.edge(w)
 	case message.Message:

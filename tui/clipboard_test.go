@@ -9,6 +9,7 @@ import (
 
 	"codeagent/event"
 	"codeagent/tui/message"
+	"codeagent/tui/part"
 	"codeagent/tui/question"
 )
 
@@ -129,7 +130,7 @@ func TestClipboardAndQuestions(t *testing.T) {
 		t.Errorf("the note holds %q, the message %q", field.Value(), r.app.composer.Value())
 	}
 	late := r.press("ctrl+v")
-	r.app.box.post(withdrawn{ask: first})
+	r.app.box.post(part.Withdrawn{Ask: first})
 	r.send(inboxMsg{})
 	r.do(late)
 	if field.Value() != "use the cache" || !r.app.composer.Empty() {

@@ -77,7 +77,9 @@ func commands(s part.Setting, o Options) slash.Commands {
 	return slash.Commands{
 		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(m *app, t *paint.Theme, w int) []string { return slash.Help(t, w, m.callable(), m.keys) })},
 		{Name: "status", Help: "model, folder, sandbox, what is not enforced here, tokens",
-			Run: drawn("Status", func(m *app, t *paint.Theme, w int) []string { return m.facts.Page(t, w, policyOf(m), modeOf(m)) })},
+			Run: drawn("Status", func(m *app, t *paint.Theme, w int) []string {
+				return m.facts.Page(t, w, m.modes.Policy(), m.modes.Approvals())
+			})},
 		{Name: "permissions", Takes: "[policy]", Help: "what is open and why, revoke it; or change the policy, such as to read-only", Run: on(showPermissions)},
 		{Name: "model", Takes: "[name] [effort]", Help: "switch to another model; the effort says how long it may think: low, medium, high", Run: on(showModels), Missing: o.Models == nil},
 		{Name: "effort", Takes: "[effort]", Help: "how long the model may think", Run: on(showEfforts), Missing: e.Effort == nil},
@@ -157,12 +159,12 @@ func showPlan(m *app, task string) tea.Cmd {
 	case task != "" && hint != "":
 		return m.say(hint)
 	case task != "":
-		if p := m.offers.Approvals; p != nil {
-			p.SetPlan(true)
+		if m.modes.Gate != nil {
+			m.modes.SetPlan(true)
 		}
 		return m.submit(message.Message{Text: m.offers.Extras.Plan(task)})
-	case plans(m) && hint == "":
-		return askPlan(m)
+	case m.modes.Plans() && hint == "":
+		return m.do(m.modes.AskPlan())
 	}
 	steps := m.facts.Plan
 	if len(steps) == 0 {

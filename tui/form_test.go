@@ -11,6 +11,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/form"
+	"codeagent/tui/part"
 )
 
 // inquire has a server ask without a goroutine, and returns where the answer goes.
@@ -156,7 +157,7 @@ func TestFormIsWithdrawn(t *testing.T) {
 	r := newRig(t, 80, 24)
 	a := r.inquire(signUp())
 	r.press("ctrl+y")
-	r.app.box.post(withdrawn{ask: a})
+	r.app.box.post(part.Withdrawn{Ask: a})
 	r.send(inboxMsg{})
 	r.lacks("booking asks")
 	r.typeText("hello")

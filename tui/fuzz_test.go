@@ -19,6 +19,7 @@ import (
 	"codeagent/mcp/inquiry"
 	"codeagent/sandbox"
 	"codeagent/tui/attention"
+	"codeagent/tui/part"
 	"codeagent/tui/question"
 	"codeagent/tui/terminal"
 	"codeagent/tui/tuitest"
@@ -115,7 +116,7 @@ func hostileSteps(r *rig, s string) []func() {
 		func() { r.press("ctrl+y", "ctrl+o") },
 		func() {
 			for _, a := range asks {
-				r.app.box.post(withdrawn{ask: a})
+				r.app.box.post(part.Withdrawn{Ask: a})
 			}
 			r.send(inboxMsg{})
 		},

@@ -9,6 +9,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/golden"
 	"codeagent/sandbox"
+	"codeagent/tui/part"
 	"codeagent/tui/question"
 )
 
@@ -72,7 +73,7 @@ func TestHeldClock(t *testing.T) {
 	r.clock = r.clock.Add(90 * time.Second)
 	r.hold(heldRequest("q2", 42))
 	r.has("×2", "the command waits 1:30", "auto-deny in 3:30")
-	r.app.box.post(withdrawn{ask: first})
+	r.app.box.post(part.Withdrawn{Ask: first})
 	r.send(inboxMsg{})
 	r.lacks("×2")
 	r.has("the command waits 0:00", "auto-deny in 5:00")
@@ -86,7 +87,7 @@ func TestHeldQuestionInterrupted(t *testing.T) {
 	r := newRig(t, 80, 26)
 	curlRuns(r)
 	q := heldRequest("q", 41)
-	r.app.box.post(withdrawn{ask: r.hold(q)})
+	r.app.box.post(part.Withdrawn{Ask: r.hold(q)})
 	r.emit(event.PermissionAnswered{ID: "q", CallID: "c", Answer: "denied", Reason: "no answer: interrupted by the user"},
 		event.ToolFinished{CallID: "c", Kind: "command", Outcome: "interrupted", Verdict: sandbox.Verdict{Denied: true, Denials: q.Denials}},
 		event.TurnFinished{Outcome: "interrupted"})

@@ -9,7 +9,6 @@ import (
 
 	"codeagent/event"
 	"codeagent/tui/message"
-	"codeagent/tui/part"
 )
 
 // frame is the least time between two drawings of events: tokens that arrive faster
@@ -24,16 +23,13 @@ const keptUnread = 256 << 10
 // Posting never waits for the screen.
 type mailbox struct {
 	mu     sync.Mutex
-	items  []any             // event.Event, *ask or withdrawn; guarded by mu
+	items  []any             // event.Event, part.Ask or part.Withdrawn; guarded by mu
 	steers []message.Message // written by the screen, taken by the agent; guarded by mu
 	left   bool              // the screen is gone; guarded by mu
 	closed bool              // and so are its turns; guarded by mu
 	wake   chan struct{}     // one token when there are items
 	done   chan struct{}     // closed when the screen is gone
 }
-
-// withdrawn reports that nobody waits for the answer any more.
-type withdrawn struct{ ask part.Ask }
 
 func newMailbox() *mailbox {
 	return &mailbox{wake: make(chan struct{}, 1), done: make(chan struct{})}

@@ -40,7 +40,7 @@ func (p *policies) Wider(to approvals.Mode) bool {
 
 func modeRig(t *testing.T, w, h int, mode approvals.Mode) (*rig, *policies) {
 	r, p := newRig(t, w, h), &policies{mode: mode}
-	r.app.offers.Approvals = p
+	r.app.modes.Gate = p
 	r.emit(session())
 	return r, p
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"codeagent/approvals"
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/keys"
 	"codeagent/tui/message"
@@ -75,24 +74,6 @@ type History interface {
 	Load(ctx context.Context) ([]message.Message, error)
 	// Add keeps one more.
 	Add(ctx context.Context, said message.Message) error
-}
-
-// Approvals is the approval policy of the session, and whether it is read-only. Unlike the others it performs no IO: its
-// methods are called on the screen's goroutine.
-type Approvals interface {
-	// Mode is the present policy, and Modes are those to choose from, in their order.
-	Mode() approvals.Mode
-	Modes() []approvals.Mode
-	// Wider reports whether a change lets something pass that is asked about or refused now.
-	Wider(to approvals.Mode) bool
-	SetMode(to approvals.Mode)
-	// ReadOnly reports whether nothing may be written without an answer, whatever the settings
-	// open. SetReadOnly changes that; its error says why not.
-	ReadOnly() bool
-	SetReadOnly(on bool) error
-	// Plan reports whether the model may only plan; SetPlan changes that.
-	Plan() bool
-	SetPlan(on bool)
 }
 
 // ServerOffers are what the servers offer to the person. Its methods ask the servers.

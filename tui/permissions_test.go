@@ -62,7 +62,7 @@ func TestPermissions(t *testing.T) {
 func TestModesInPermissions(t *testing.T) {
 	r, _ := offers(t, 80, 24)
 	p := &policies{mode: approvals.OnFailure}
-	r.app.offers.Permissions, r.app.offers.Approvals = &fakePermissions{}, p
+	r.app.offers.Permissions, r.app.modes.Gate = &fakePermissions{}, p
 	r.slash("/permissions")
 	r.has("What is open beyond the policy · asks on failure", "Shift+Tab approvals")
 	r.press("shift+tab")

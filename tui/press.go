@@ -151,7 +151,7 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	case keys.Find:
 		return findText(m, "")
 	case keys.Mode:
-		return nextMode(m)
+		return m.do(m.modes.Next())
 	case keys.Redraw:
 		return func() tea.Msg { return redrawMsg{} }
 	case keys.Suspend:
@@ -167,8 +167,8 @@ func (m *app) back() tea.Cmd {
 	switch {
 	case m.panel != nil:
 		m.panel = nil
-	case asksWidening(m):
-		forgetWidening(m)
+	case m.modes.Asks(q):
+		return m.do(m.modes.Forget())
 	case q != nil && q.Armed():
 		q.Bar()
 	case m.panel == nil && m.composer.Escape():

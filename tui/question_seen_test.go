@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"codeagent/tui/keys"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"codeagent/event/word"
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
+	"codeagent/tui/keys"
+	"codeagent/tui/part"
 	"codeagent/tui/question"
 )
 
@@ -195,7 +196,7 @@ func TestFullViewClosesWithItsQuestion(t *testing.T) {
 	b.Title = "another"
 	next := r.put(b)
 	r.press("ctrl+y", "ctrl+o")
-	r.app.box.post(withdrawn{ask: a})
+	r.app.box.post(part.Withdrawn{Ask: a})
 	r.send(inboxMsg{})
 	r.lacks("closes the full view")
 	r.press("1")

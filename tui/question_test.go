@@ -10,6 +10,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/sandbox"
+	"codeagent/tui/part"
 	"codeagent/tui/question"
 )
 
@@ -159,10 +160,10 @@ func TestEscOrder(t *testing.T) {
 func TestWithdrawnQuestionGoes(t *testing.T) {
 	r := newRig(t, 80, 30)
 	a, b := r.put(npmRequest("q1")), r.put(npmRequest("q2"))
-	r.app.box.post(withdrawn{ask: a})
+	r.app.box.post(part.Withdrawn{Ask: a})
 	r.send(inboxMsg{})
 	r.has("wants to leave the sandbox")
-	r.app.box.post(withdrawn{ask: b})
+	r.app.box.post(part.Withdrawn{Ask: b})
 	r.send(inboxMsg{})
 	r.lacks("wants to leave the sandbox")
 }

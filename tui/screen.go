@@ -29,6 +29,8 @@ import (
 	"codeagent/tui/lists"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
+	"codeagent/tui/modes"
+	"codeagent/tui/part"
 	"codeagent/tui/question"
 	"codeagent/tui/terminal"
 	"codeagent/tui/undoing"
@@ -66,7 +68,7 @@ type Options struct {
 	Look Look
 
 	Rewind     Rewind
-	Approvals  Approvals
+	Approvals  modes.Gate
 	Models     lists.Models
 	Sessions   lists.Sessions
 	Undo       undoing.Turns
@@ -153,7 +155,7 @@ func (s *Screen) Ask(ctx context.Context, r approvals.Request) (approvals.Answer
 	case ans := <-a.Reply:
 		return ans, nil
 	case <-ctx.Done():
-		s.box.post(withdrawn{ask: a})
+		s.box.post(part.Withdrawn{Ask: a})
 		return approvals.Answer{}, context.Cause(ctx)
 	case <-s.box.done:
 		return approvals.Answer{}, ErrClosed
@@ -171,7 +173,7 @@ func (s *Screen) Inquire(ctx context.Context, q inquiry.Question) (inquiry.Reply
 	case r := <-a.Reply:
 		return r, nil
 	case <-ctx.Done():
-		s.box.post(withdrawn{ask: a})
+		s.box.post(part.Withdrawn{Ask: a})
 		return inquiry.Reply{Action: inquiry.Cancelled}, context.Cause(ctx)
 	case <-s.box.done:
 		return inquiry.Reply{Action: inquiry.Cancelled}, ErrClosed
@@ -274,6 +276,7 @@ func (s *Screen) newApp(alone then) *app {
 	if s.opt.Writing.Keys != nil {
 		m.keys = s.opt.Writing.Keys
 	}
+	m.modes = modes.Modes{Gate: s.opt.Approvals, Keys: m.keys}
 	return m
 }
 

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/approvals"
+	"codeagent/tui/part"
 	"codeagent/tui/question"
 )
 
@@ -71,7 +72,7 @@ func (y *typist) open() {
 }
 
 func (y *typist) close(i int) {
-	y.app.box.post(withdrawn{ask: y.asked[i]})
+	y.app.box.post(part.Withdrawn{Ask: y.asked[i]})
 	y.send(inboxMsg{})
 }
 

@@ -174,6 +174,7 @@ func (m *app) startTicking() tea.Cmd {
 
 func (m *app) apply(e event.Event) {
 	m.facts.Apply(e)
+	m.modes.Apply(e)
 	m.work.apply(e)
 	m.transcript.Apply(e)
 	switch e := e.(type) {
@@ -203,8 +204,8 @@ func (m *app) drain() tea.Cmd {
 			}
 		case part.Ask:
 			m.docks.Add(item, m.setting())
-		case withdrawn:
-			m.docks.Withdraw(item.ask)
+		case part.Withdrawn:
+			m.docks.Withdraw(item.Ask)
 		}
 	}
 	if front := m.docks.Front(); front != nil && front != was {
@@ -253,4 +254,9 @@ func (m *app) scroll(by int) {
 		return
 	}
 	m.transcript.Scroll(m.canvas(), by)
+}
+
+// lookAround has the footer look at the folder.
+func (m *app) lookAround() tea.Cmd {
+	return m.do(m.facts.Look(m.offers.Surroundings, m.modes.Policy, m.modes.Approvals))
 }

@@ -49,9 +49,7 @@ func (m *app) submit(s message.Message) tea.Cmd {
 }
 
 func (m *app) startTurn(s message.Message) tea.Cmd {
-	if m.widening.plan {
-		forgetWidening(m) // the plan will be another one
-	}
+	m.do(m.modes.ForgetPlan())
 	m.transcript.Show(s.Text)
 	return m.begin("", m.turn(s))
 }
@@ -112,8 +110,8 @@ func (m *app) sendWaiting() tea.Cmd {
 			}
 			return cmd
 		}
-		if plans(m) && m.facts.Replan {
-			return askPlan(m)
+		if m.modes.Plans() && m.facts.Replan {
+			return m.do(m.modes.AskPlan())
 		}
 		return nil
 	}

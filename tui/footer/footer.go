@@ -264,6 +264,3 @@ func (f *Footer) Page(t *paint.Theme, w int, preset, mode string) []string {
 	}
 	return out
 }
-
-// Unconfined reports whether there is no sandbox.
-func (f *Footer) Unconfined() bool { return strings.HasPrefix(f.Session.Policy, "danger") }

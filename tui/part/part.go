@@ -137,6 +137,8 @@ type (
 	Note string
 	// Fail is an error, in the transcript.
 	Fail string
+	// Withdrawn takes an ask away: nobody waits for its answer any more.
+	Withdrawn struct{ Ask Ask }
 	// Show opens an overlay instead of the one that is open; none closes that.
 	Show struct{ Overlay }
 	// Quit ends the screen.

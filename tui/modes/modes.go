@@ -1,0 +1,234 @@
+// Package modes changes the permissions of the session: the approval policy, the sandbox between
+// read-only and that of the settings, and plan mode. A change that lets nothing more pass is made at
+// once. Any other is made after a question of its own. It performs no IO. Start with Modes.
+package modes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/tui/footer"
+	"codeagent/tui/keys"
+	"codeagent/tui/message"
+	"codeagent/tui/part"
+	"codeagent/tui/question"
+)
+
+// Gate is the approval policy of the session, and whether it is read-only. It performs no IO: its
+// methods are called on the screen's goroutine.
+type Gate interface {
+	// Mode is the present policy, and Modes are those to choose from, in their order.
+	Mode() approvals.Mode
+	Modes() []approvals.Mode
+	// Wider reports whether a change lets something pass that is asked about or refused now.
+	Wider(to approvals.Mode) bool
+	SetMode(to approvals.Mode)
+	// ReadOnly reports whether nothing may be written without an answer, whatever the settings
+	// open. SetReadOnly changes that; its error says why not.
+	ReadOnly() bool
+	SetReadOnly(on bool) error
+	// Plan reports whether the model may only plan; SetPlan changes that.
+	Plan() bool
+	SetPlan(on bool)
+}
+
+// Modes is what applies, and the change that is asked about.
+type Modes struct {
+	Gate     // nil: nothing can be changed
+	Keys     *keys.Table
+	session  event.SessionStarted // what the settings say
+	widening widening
+}
+
+// widening is a change that waits for its answer: to the approval policy to, with writes from
+// read-only to what the settings open, or with plan out of plan mode. ask is nil if no change waits.
+type widening struct {
+	ask          *question.Ask
+	to           approvals.Mode
+	writes, plan bool
+}
+
+// Asked shows a question about a change in front of all others. Plan: it is about the plan.
+type Asked struct {
+	Ask  *question.Ask
+	Plan bool
+}
+
+// Apply takes what the settings say from an event.
+func (m *Modes) Apply(e event.Event) {
+	if e, ok := e.(event.SessionStarted); ok {
+		m.session = e
+	}
+}
+
+// Next changes to the approval policy after the one that is asked about or applies.
+func (m *Modes) Next() part.Intent {
+	if m.Gate == nil {
+		return nil
+	}
+	all := m.Modes()
+	return m.change(all[(slices.Index(all, cmp.Or(m.widening.to, m.Mode()))+1)%len(all)])
+}
+
+// change changes the approval policy, or asks whether to.
+func (m *Modes) change(to approvals.Mode) part.Intent {
+	forget := m.Forget()
+	switch {
+	case to == m.Mode():
+		return part.All{forget, part.Say("approvals: " + footer.Approvals(string(to)))}
+	case !m.Wider(to):
+		return part.All{forget, m.set(to)}
+	}
+	r := approvals.Request{
+		Title:    fmt.Sprintf("change the approval policy from %s to %s?", m.Mode(), to),
+		Warnings: []string{fmt.Sprintf("now, %s: %s", m.Mode(), m.Mode().Means()), fmt.Sprintf("then, %s: %s", to, to.Means())},
+		Options:  answers,
+	}
+	if strings.HasPrefix(m.session.Policy, "danger") {
+		r.Warnings = append(r.Warnings, "there is no sandbox: what runs without a question can change every file that you can change, and reach every host")
+	}
+	return part.All{forget, m.ask(widening{to: to}, r)}
+}
+
+// answers are those to a question about a wider policy.
+var answers = []approvals.Option{
+	{Key: "1", Decision: approvals.Session, Label: "change it for this session"},
+	{Key: "n", Decision: approvals.Deny, Label: "leave it"},
+}
+
+// ask asks about a change instead of the one that was asked about.
+func (m *Modes) ask(w widening, r approvals.Request) part.Intent {
+	forget := m.Forget()
+	w.ask = &question.Ask{Request: r, Reply: make(chan approvals.Answer, 1)}
+	m.widening = w
+	return part.All{forget, Asked{w.ask, w.plan}}
+}
+
+// readOnly is the name of the sandbox that Change closes to.
+const readOnly = "read-only"
+
+// Change makes the change that /permissions NAME asks for: to an approval policy, to read-only, or
+// back to the sandbox of the settings.
+func (m *Modes) Change(name string) part.Intent {
+	preset := m.session.Policy
+	switch {
+	case slices.Contains(m.Modes(), approvals.Mode(name)):
+		return m.change(approvals.Mode(name))
+	case name == preset && m.Plan():
+		return m.AskPlan()
+	case name == preset && name != readOnly && m.ReadOnly():
+		return m.ask(widening{writes: true}, approvals.Request{
+			Title: "open the sandbox from read-only to " + preset + "?",
+			Warnings: []string{
+				"now: a file is written only after an answer of yours",
+				"then: what the settings open is written without a question; /status shows it",
+			},
+			Options: answers,
+		})
+	case name == readOnly || name == preset:
+		return part.All{m.Forget(), m.setReadOnly(name == readOnly && name != preset)}
+	}
+	names := []string{readOnly, preset}
+	for _, mode := range m.Modes() {
+		names = append(names, string(mode))
+	}
+	return part.Say("/permissions takes one of " + strings.Join(slices.Compact(names), ", "))
+}
+
+// AskPlan asks whether the plan is accepted.
+func (m *Modes) AskPlan() part.Intent {
+	return m.ask(widening{plan: true}, approvals.Request{
+		Title: "accept the plan above and leave plan mode?",
+		Warnings: []string{
+			"now: nothing is changed; what would change something is refused",
+			"then: the sandbox and the approval policy apply as before; /status shows them",
+		},
+		Options: []approvals.Option{
+			{Key: "1", Decision: approvals.Session, Label: "accept it: the model carries it out"},
+			{Key: "2", Decision: approvals.Once, Label: "only leave plan mode"},
+			{Key: "n", Decision: approvals.Deny, Label: "go on planning; say what to change"},
+		},
+	})
+}
+
+// Asks reports whether a dock asks about a change.
+func (m *Modes) Asks(d part.Dock) bool {
+	q, ok := d.(*question.Question)
+	return ok && m.widening.ask != nil && slices.Contains(q.Asks, m.widening.ask)
+}
+
+// Forget withdraws the question about a change, if there is one. ForgetPlan does if it is about the
+// plan: the plan will be another one.
+func (m *Modes) Forget() part.Intent {
+	ask := m.widening.ask
+	if m.widening = (widening{}); ask == nil {
+		return nil
+	}
+	return part.Withdrawn{Ask: ask}
+}
+
+func (m *Modes) ForgetPlan() part.Intent {
+	if m.widening.plan {
+		return m.Forget()
+	}
+	return nil
+}
+
+// Answered makes the change that an answer allows.
+func (m *Modes) Answered(a question.Answered) part.Intent {
+	w := m.widening
+	if !m.Asks(a.Question) {
+		return nil
+	}
+	m.widening = widening{}
+	switch {
+	case !a.Decision.Yes():
+		return nil
+	case w.writes:
+		return m.setReadOnly(false)
+	case !w.plan:
+		return m.set(w.to)
+	}
+	m.SetPlan(false)
+	if a.Decision == approvals.Session {
+		return message.Message{Text: "I accept the plan. Carry it out."}
+	}
+	return part.Say("sandbox: " + m.Policy())
+}
+
+func (m *Modes) set(to approvals.Mode) part.Intent {
+	m.SetMode(to)
+	return part.Say("approvals: " + footer.Approvals(string(to)) + " (" + m.Keys.Name(keys.Everywhere, keys.Mode) + " changes it)")
+}
+
+func (m *Modes) setReadOnly(on bool) part.Intent {
+	if err := m.SetReadOnly(on); err != nil {
+		return part.Say(err.Error())
+	}
+	return part.Say("sandbox: " + m.Policy())
+}
+
+// Plans reports whether the model may only plan.
+func (m *Modes) Plans() bool { return m.Gate != nil && m.Plan() }
+
+// Policy names the sandbox that applies now, and Approvals the approval policy.
+func (m *Modes) Policy() string {
+	switch {
+	case m.Plans():
+		return "plan mode"
+	case m.Gate != nil && m.ReadOnly():
+		return readOnly
+	}
+	return m.session.Policy
+}
+
+func (m *Modes) Approvals() string {
+	if m.Gate == nil {
+		return m.session.Approval
+	}
+	return string(m.Mode())
+}
