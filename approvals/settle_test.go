@@ -204,7 +204,6 @@ func TestAnswersThatAreNo(t *testing.T) {
 		{"no answer", Answer{Decision: Unanswered, Reason: "interrupted by the user"}, "no answer: interrupted by the user", false, ""},
 		{"stop", Answer{Decision: Stop}, "stopped the turn", true, ""},
 		{"nobody", Answer{Decision: Unattended}, "nobody could be asked", false, "codeagent exec --add-dir /home/u/.npm …"},
-		{"another command", Answer{Decision: Once, Command: "npm ci"}, "wants another command instead: npm ci", false, ""},
 		{"unknown", Answer{Decision: "yes"}, "counts as no", false, ""},
 		{"not offered", Answer{Decision: Outside}, "not offered", false, ""},
 		{"more", Answer{Decision: Once, Grant: &sandbox.Grant{Write: []string{"/home/u"}}}, "more than the question showed", false, ""},

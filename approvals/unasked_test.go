@@ -93,7 +93,7 @@ func TestNotAskedAgain(t *testing.T) {
 
 // TestOtherAnswersAreNoNo: only a person's no prevents asking again.
 func TestOtherAnswersAreNoNo(t *testing.T) {
-	for _, ans := range []Answer{{Decision: Unanswered}, {Decision: Unattended}, {Decision: Once, Command: "another"}, {Decision: Once}} {
+	for _, ans := range []Answer{{Decision: Unanswered}, {Decision: Unattended}, {Decision: Once}} {
 		g := newGate(OnRequest, confined())
 		a := wishing("a", []string{"/srv/data"})
 		_, q := asks(t, g, a)

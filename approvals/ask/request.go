@@ -109,9 +109,6 @@ type Answer struct {
 	By string
 	// Grant, if set, is less than what was asked. A larger one is refused.
 	Grant *sandbox.Grant
-	// Command, if set, is the command that the person wants instead: the answer is no, and the
-	// model is given the command.
-	Command string
 	// Rule is the edited text to save with Always. Empty means Lasting.Project.
 	Rule string
 }
