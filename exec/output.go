@@ -194,7 +194,13 @@ func (o *Output) at(path string, length int64, why cut) {
 // Shown returns what a terminal would finally show of an output, for a reader without a
 // terminal. Colours and other sequences are removed, a line that was overwritten (a progress
 // bar) keeps its last state, and other control characters become replacement characters.
-func Shown(output string) string {
+func Shown(output string) string { return shown(output, false) }
+
+// ShownInTerminal is Shown for what a command printed to a terminal of its own: backspaces have
+// their effect, and bells are dropped.
+func ShownInTerminal(output string) string { return shown(output, true) }
+
+func shown(output string, terminal bool) string {
 	output = strings.ReplaceAll(escapes().ReplaceAllString(strings.ToValidUTF8(output, "\uFFFD"), ""), "\r\n", "\n")
 	if strings.IndexFunc(output, odd) < 0 {
 		return output
@@ -203,7 +209,9 @@ func Shown(output string) string {
 	for line := range strings.Lines(output) {
 		text, end := strings.CutSuffix(line, "\n")
 		text = strings.TrimRight(text, "\r")
-		text = text[strings.LastIndexByte(text, '\r')+1:]
+		if text = text[strings.LastIndexByte(text, '\r')+1:]; terminal {
+			text = takenBack(text)
+		}
 		b.WriteString(strings.Map(func(r rune) rune {
 			if odd(r) {
 				return '\uFFFD'
@@ -215,6 +223,23 @@ func Shown(output string) string {
 		}
 	}
 	return b.String()
+}
+
+// takenBack applies backspaces and drops bells.
+func takenBack(line string) string {
+	if !strings.ContainsAny(line, "\b\a") {
+		return line
+	}
+	var out []rune
+	for _, r := range line {
+		switch {
+		case r == '\b':
+			out = out[:max(len(out)-1, 0)]
+		case r != '\a':
+			out = append(out, r)
+		}
+	}
+	return string(out)
 }
 
 // odd reports a control character that is not part of a text.

@@ -25,3 +25,19 @@ func TestShown(t *testing.T) {
 		}
 	}
 }
+
+func TestShownInTerminal(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain\r\nlines\r\n":                           "plain\nlines\n",
+		"\x1b[1;31mred\x1b[0m \x1b[?25l\x1b[2K":        "red ",
+		"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b":     "ab",
+		"\x1bP1$r0m\x1b\\c\x1b(Bd\x1b=\x1b>\x1b7\x1b8": "cd",
+		"10%\r20%\r100%\r\nnext":                       "100%\nnext",
+		"ab\bc\a":                                      "ac",
+		"\b\b":                                         "",
+	} {
+		if got := ShownInTerminal(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

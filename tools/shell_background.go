@@ -99,7 +99,7 @@ func (r *Result) goesOn(id int, reading exec.JobOutput, text string) {
 func printed(r exec.JobOutput, terminal bool) string {
 	text := r.Output.Text()
 	if terminal {
-		return terminalText(text)
+		return exec.ShownInTerminal(text)
 	}
 	return text
 }
@@ -154,7 +154,7 @@ func Unread(info exec.Info, tail []byte) string {
 	tail = tail[max(len(tail)-unreadBytes, 0):]
 	text := strings.ToValidUTF8(string(tail), "\uFFFD")
 	if info.Terminal {
-		text = terminalText(text)
+		text = exec.ShownInTerminal(text)
 	}
 	lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[max(len(lines)-unreadLines, 0):], "")
