@@ -42,6 +42,21 @@ var argumentTypes = map[string]any{
 // every is the options with which every tool is offered.
 var every = Options{Findings: func(_ context.Context, list []event.Finding) []event.Finding { return list }}
 
+// TestPageNamesTools: the page of settings names each tool of a session, which a user may hide.
+func TestPageNamesTools(t *testing.T) {
+	page, err := os.ReadFile("../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(string(page), "hides the tool NAME")
+	line, _, _ = strings.Cut(line, "\n")
+	for _, spec := range All(Options{}).Specs() {
+		if !strings.Contains(line, "`"+spec.Name+"`") {
+			t.Errorf("tools.NAME.enabled in config/settings.go does not name %s", spec.Name)
+		}
+	}
+}
+
 // enums are the values of arguments with few values.
 var enums = map[string][]any{
 	"sandbox_permissions": {useDefault, withAdditional, requireEscalated},
