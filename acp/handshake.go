@@ -77,11 +77,7 @@ type capabilities struct {
 }
 
 // initialize answers with what codeagent can do. It opens nothing.
-func (s *server) initialize(m jsonrpc.Message) *Error {
-	var p initializeParams
-	if err := decode(m.Params, &p); err != nil {
-		return err
-	}
+func (s *server) initialize(m jsonrpc.Message, p initializeParams) *Error {
 	// The answer names protocolVersion, whatever version the editor asks for.
 	switch version := p.ProtocolVersion; {
 	case len(version) == 0 || string(version) == "null":
@@ -151,12 +147,9 @@ func (p serverParams) server() (ToolServer, *Error) {
 	return one, nil
 }
 
-// read reads the parameters of a request that opens a session. A list may be null. Only resume may
-// leave the servers out.
-func (p *openParams) read(params json.RawMessage, resume bool) (OpenRequest, *Error) {
-	if err := decode(params, p); err != nil {
-		return OpenRequest{}, err
-	}
+// request is what a request that opens a session asks for. A list may be null. Only resume may leave
+// the servers out.
+func (p openParams) request(resume bool) (OpenRequest, *Error) {
 	o := OpenRequest{Folder: p.Cwd, More: p.AdditionalDirectories, Session: p.SessionID}
 	if p.McpServers == nil {
 		if !resume {
@@ -179,39 +172,18 @@ func (p *openParams) read(params json.RawMessage, resume bool) (OpenRequest, *Er
 	return o, nil
 }
 
-func (s *server) newSession(m jsonrpc.Message) *Error {
-	var p openParams
-	o, err := p.read(m.Params, false)
-	if err != nil {
+// openSession takes up session/new, session/load and session/resume.
+func (s *server) openSession(m jsonrpc.Message, p openParams) *Error {
+	o, err := p.request(m.Method == "session/resume")
+	switch {
+	case err != nil:
 		return err
-	}
-	o.Session = ""
-	return s.opening(m, o)
-}
-
-func (s *server) loadSession(m jsonrpc.Message) *Error {
-	var p openParams
-	o, err := p.read(m.Params, false)
-	if err != nil {
-		return err
-	}
-	o.Replay = true
-	return s.continueSession(m, o)
-}
-
-func (s *server) resumeSession(m jsonrpc.Message) *Error {
-	var p openParams
-	o, err := p.read(m.Params, true)
-	if err != nil {
-		return err
-	}
-	return s.continueSession(m, o)
-}
-
-func (s *server) continueSession(m jsonrpc.Message, o OpenRequest) *Error {
-	if o.Session == "" {
+	case m.Method == "session/new":
+		o.Session = ""
+	case o.Session == "":
 		return errorf(codeParams, "sessionId is missing")
 	}
+	o.Replay = m.Method == "session/load"
 	return s.opening(m, o)
 }
 
@@ -222,14 +194,12 @@ type savedSession struct {
 	UpdatedAt string `json:"updatedAt,omitempty"`
 }
 
-func (s *server) listSessions(m jsonrpc.Message) *Error {
-	var p struct {
-		Cwd    string `json:"cwd"`
-		Cursor string `json:"cursor"`
-	}
-	if err := decode(m.Params, &p); err != nil {
-		return err
-	}
+type listParams struct {
+	Cwd    string `json:"cwd"`
+	Cursor string `json:"cursor"`
+}
+
+func (s *server) listSessions(m jsonrpc.Message, p listParams) *Error {
 	if p.Cwd != "" && !path.IsAbs(p.Cwd) {
 		return errorf(codeParams, "%q is not an absolute path", p.Cwd)
 	}
@@ -250,13 +220,7 @@ func (s *server) listSessions(m jsonrpc.Message) *Error {
 	return nil
 }
 
-func (s *server) deleteSession(m jsonrpc.Message) *Error {
-	var p struct {
-		SessionID string `json:"sessionId"`
-	}
-	if err := decode(m.Params, &p); err != nil {
-		return err
-	}
+func (s *server) deleteSession(m jsonrpc.Message, p sessionParams) *Error {
 	if s.find(p.SessionID) != nil {
 		return errorf(codeRequest, "session %q is open: close it first", p.SessionID)
 	}

@@ -118,12 +118,7 @@ func (s *server) receive(line []byte) {
 
 // request takes up a request. It answers at once, or begins work that answers.
 func (s *server) request(m jsonrpc.Message) {
-	take, ok := map[string]func(jsonrpc.Message) *Error{
-		"initialize": s.initialize, "authenticate": s.authenticate,
-		"session/new": s.newSession, "session/load": s.loadSession, "session/resume": s.resumeSession,
-		"session/list": s.listSessions, "session/delete": s.deleteSession, "session/close": s.closeSession,
-		"session/prompt": s.prompt, "session/set_mode": s.setMode, "session/set_config_option": s.setChoice,
-	}[m.Method]
+	take, ok := requests[m.Method]
 	if !ok {
 		s.fail(m.ID, errorf(codeMethod, "unknown method %q", m.Method))
 		return
@@ -139,18 +134,40 @@ func (s *server) request(m jsonrpc.Message) {
 		s.fail(m.ID, errorf(codeRequest, "another request with the id %s runs", m.ID))
 		return
 	}
-	if err := take(m); err != nil {
+	if err := take(s, m); err != nil {
 		s.fail(m.ID, err)
 	}
+}
+
+// requests are what an editor can ask for.
+var requests = map[string]func(*server, jsonrpc.Message) *Error{
+	"initialize": with((*server).initialize), "authenticate": (*server).authenticate,
+	"session/new": with((*server).openSession), "session/load": with((*server).openSession), "session/resume": with((*server).openSession),
+	"session/list": with((*server).listSessions), "session/delete": with((*server).deleteSession), "session/close": with((*server).closeSession),
+	"session/prompt": with((*server).prompt), "session/set_mode": with((*server).setMode), "session/set_config_option": with((*server).setChoice),
+}
+
+// with reads the parameters of a request before do takes it up.
+func with[P any](do func(*server, jsonrpc.Message, P) *Error) func(*server, jsonrpc.Message) *Error {
+	return func(s *server, m jsonrpc.Message) *Error {
+		var p P
+		if err := decode(m.Params, &p); err != nil {
+			return err
+		}
+		return do(s, m, p)
+	}
+}
+
+// sessionParams name a session.
+type sessionParams struct {
+	SessionID string `json:"sessionId"`
 }
 
 // notified takes up a notification. Nothing is answered, also if it cannot be used.
 func (s *server) notified(m jsonrpc.Message) {
 	switch m.Method {
 	case "session/cancel":
-		var p struct {
-			SessionID string `json:"sessionId"`
-		}
+		var p sessionParams
 		if decode(m.Params, &p) == nil {
 			if ses := s.find(p.SessionID); ses != nil {
 				ses.cancel()

@@ -129,6 +129,13 @@ func (o OpenRequest) check() *Error {
 	return nil
 }
 
+// current returns the session, nil before it is open and after its end.
+func (ses *session) current() Session {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	return ses.open
+}
+
 // update sends an update, or keeps it until the editor knows the session. The caller holds mu.
 func (ses *session) update(u any) {
 	if ses.holding {
@@ -155,11 +162,7 @@ func (ses *session) release() {
 }
 
 // prompt queues a prompt. From here on a cancellation counts for it.
-func (s *server) prompt(m jsonrpc.Message) *Error {
-	var p promptParams
-	if err := decode(m.Params, &p); err != nil {
-		return err
-	}
+func (s *server) prompt(m jsonrpc.Message, p promptParams) *Error {
 	ses, err := s.session(p.SessionID)
 	if err != nil {
 		return err
@@ -197,9 +200,7 @@ func (ses *session) turn(ctx context.Context, p promptParams) (any, error) {
 	if bad != nil && ctx.Err() == nil {
 		return nil, bad
 	}
-	ses.mu.Lock()
-	open := ses.open
-	ses.mu.Unlock()
+	open := ses.current()
 	if open == nil {
 		return nil, errorf(codeNotFound, "session %q could not be opened", ses.id)
 	}
@@ -232,13 +233,7 @@ func (ses *session) cancel() {
 }
 
 // closeSession ends a session: first what runs in it.
-func (s *server) closeSession(m jsonrpc.Message) *Error {
-	var p struct {
-		SessionID string `json:"sessionId"`
-	}
-	if err := decode(m.Params, &p); err != nil {
-		return err
-	}
+func (s *server) closeSession(m jsonrpc.Message, p sessionParams) *Error {
 	ses, err := s.session(p.SessionID)
 	if err != nil {
 		return err

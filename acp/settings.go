@@ -123,9 +123,7 @@ type commandInput struct {
 
 // Refresh sends what the editor does not know yet of the settings and commands.
 func (ses *session) Refresh() {
-	ses.mu.Lock()
-	open := ses.open
-	ses.mu.Unlock()
+	open := ses.current()
 	if open == nil {
 		return // the answer that opens the session has them
 	}
@@ -166,29 +164,25 @@ func commandsOf(list []Command) []availableCommand {
 	return out
 }
 
-func (s *server) setMode(m jsonrpc.Message) *Error {
-	var p struct {
-		SessionID string `json:"sessionId"`
-		Mode      string `json:"modeId"`
-	}
-	if err := decode(m.Params, &p); err != nil {
-		return err
-	}
+type modeParams struct {
+	SessionID string `json:"sessionId"`
+	Mode      string `json:"modeId"`
+}
+
+func (s *server) setMode(m jsonrpc.Message, p modeParams) *Error {
 	return s.change(m, p.SessionID, "", p.Mode, func(ses *session, open Session) any {
 		ses.modes(open)
 		return struct{}{}
 	})
 }
 
-func (s *server) setChoice(m jsonrpc.Message) *Error {
-	var p struct {
-		SessionID string          `json:"sessionId"`
-		ID        string          `json:"configId"`
-		Value     json.RawMessage `json:"value"`
-	}
-	if err := decode(m.Params, &p); err != nil {
-		return err
-	}
+type choiceParams struct {
+	SessionID string          `json:"sessionId"`
+	ID        string          `json:"configId"`
+	Value     json.RawMessage `json:"value"`
+}
+
+func (s *server) setChoice(m jsonrpc.Message, p choiceParams) *Error {
 	var value string
 	if json.Unmarshal(p.Value, &value) != nil || p.ID == "" {
 		return errorf(codeParams, "configId and value must name an option and one of its values")
@@ -216,9 +210,7 @@ func (s *server) change(m jsonrpc.Message, id, choice, value string, answer func
 			over()
 		})
 		<-opened
-		ses.mu.Lock()
-		open := ses.open
-		ses.mu.Unlock()
+		open := ses.current()
 		if open == nil {
 			return nil, errorf(codeNotFound, "session %q is not open", id)
 		}
