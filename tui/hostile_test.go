@@ -8,6 +8,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/tui/keys"
 	"codeagent/tui/part"
 	"codeagent/tui/tuitest"
 )
@@ -95,7 +96,7 @@ func TestHostileEvents(t *testing.T) {
 			r.app.panel = nil
 			r.app.paste(s)
 			checkScreen(t, r)
-			r.app.transcript.Home(r.app.canvas())
+			r.app.transcript.Act(keys.Top, r.app.canvas())
 			checkScreen(t, r)
 		}
 	}

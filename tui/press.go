@@ -115,37 +115,6 @@ func (m *app) common(do keys.Action) tea.Cmd {
 		} else if q == nil && m.panel == nil {
 			m.composer.Edit(keys.Yank, m.composerWidth())
 		}
-	case keys.Toggle:
-		m.toggle()
-	case keys.Above, keys.Below:
-		if by := map[keys.Action]int{keys.Above: -1, keys.Below: 1}[do]; m.panel == nil {
-			m.transcript.Choose(m.canvas(), by)
-		}
-	case keys.PageUp:
-		m.scroll(-max(m.transcript.Height-2, 1))
-	case keys.PageDown:
-		if q, ok := m.docks.Front().(*question.Question); ok && m.panel == nil && q.Unread() {
-			m.toggle()
-			m.panel.(*question.Page).Next()
-			return nil
-		}
-		m.scroll(max(m.transcript.Height-2, 1))
-	case keys.LineUp:
-		m.scroll(-1)
-	case keys.LineDown:
-		m.scroll(1)
-	case keys.Top:
-		if m.panel != nil {
-			m.panel.Scroll(-paint.Everything)
-		} else {
-			m.transcript.Home(m.canvas())
-		}
-	case keys.End:
-		if m.panel != nil {
-			m.panel.Scroll(paint.Everything)
-		} else {
-			m.transcript.End()
-		}
 	case keys.Read:
 		readTranscript(m)
 	case keys.Find:
@@ -156,8 +125,29 @@ func (m *app) common(do keys.Action) tea.Cmd {
 		return func() tea.Msg { return redrawMsg{} }
 	case keys.Suspend:
 		return m.suspend()
+	default:
+		m.move(do)
 	}
 	return nil
+}
+
+// move does the actions of what is above the message: the whole view of the question that asks for it, an
+// overlay, or the transcript.
+func (m *app) move(do keys.Action) {
+	q, ok := m.docks.Front().(*question.Question)
+	switch {
+	case m.panel != nil:
+		if by := m.transcript.Lines(do); by != 0 {
+			m.panel.Scroll(by)
+		}
+	case ok && (do == keys.Toggle || do == keys.PageDown && q.Unread()):
+		full := question.NewPage(q, m.facts.Home, m.now)
+		if m.panel = full; do == keys.PageDown {
+			full.Next()
+		}
+	default:
+		m.transcript.Act(do, m.canvas())
+	}
 }
 
 // back is Esc: it closes what is in front, or else interrupts the turn. With neither,
@@ -231,17 +221,6 @@ func (m *app) quit(key string) tea.Cmd {
 		}
 	}
 	return m.sayFor(hint, quitWindow)
-}
-
-// toggle shows the whole question, or opens and folds the last output in view.
-func (m *app) toggle() {
-	if q, ok := m.docks.Front().(*question.Question); ok && m.panel == nil {
-		m.panel = question.NewPage(q, m.facts.Home, m.now)
-		return
-	}
-	if m.panel == nil {
-		m.transcript.Toggle(m.canvas())
-	}
 }
 
 // queue keeps the message for after the turn.

@@ -58,16 +58,7 @@ func (r *Reader) find(back bool) {
 }
 
 // Scroll moves the page; by all lines to one of its ends.
-func (r *Reader) Scroll(by int) {
-	switch {
-	case by <= -paint.Everything:
-		r.Home(r.canvas())
-	case by >= paint.Everything:
-		r.End()
-	default:
-		r.Page.Scroll(r.canvas(), by)
-	}
-}
+func (r *Reader) Scroll(by int) { r.Page.Scroll(r.canvas(), by) }
 
 // Paste inserts into the field.
 func (f *finder) Paste(s string) {
@@ -139,10 +130,8 @@ func (r *Reader) Key(k keys.Key) (part.Intent, bool) {
 		return part.Show{}, true
 	case keys.Toggle:
 		return r.wholeOutput(), true
-	case keys.Above:
-		r.Choose(r.canvas(), -1)
-	case keys.Below:
-		r.Choose(r.canvas(), 1)
+	case keys.Above, keys.Below:
+		r.Act(do, r.canvas())
 	case keys.Copy:
 		return part.Copy(r.Source()), true
 	case keys.Read:

@@ -72,7 +72,7 @@ func TestColdEntriesForgetTheirLines(t *testing.T) {
 	if warm < warmLines/2 || warm > warmLines {
 		t.Errorf("%d lines are kept, not about %d", warm, warmLines)
 	}
-	tr.Home(c)
+	tr.Scroll(c, -paint.Everything)
 	if lines := tuitest.Stripped(tr.View(c, 20)); !strings.Contains(lines, "message 0\n") {
 		t.Errorf("the beginning is not drawn again:\n%s", lines)
 	}

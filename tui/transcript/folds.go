@@ -101,9 +101,9 @@ func (t *list) toggle(i int) {
 	}
 }
 
-// Choose chooses the next entry, above with -1 and below with
+// choose chooses the next entry, above with -1 and below with
 // +1, and brings it into view. The first one is the last or the first in view.
-func (t *list) Choose(c Canvas, by int) {
+func (t *list) choose(c Canvas, by int) {
 	at, seen := slices.Index(t.entries, t.chosen), t.rows
 	if len(seen) == 0 {
 		return

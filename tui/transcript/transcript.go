@@ -186,8 +186,17 @@ func (t *list) tail(c Canvas, h int) place {
 	return place{}
 }
 
-// Scroll moves the view by n lines, up when negative.
+// Scroll moves the view by n lines, up when negative; by all lines to one of the ends.
 func (t *list) Scroll(c Canvas, n int) {
+	switch {
+	case n <= -paint.Everything:
+		t.top, t.Follow = place{}, false
+		t.start(c)
+		return
+	case n >= paint.Everything:
+		t.End()
+		return
+	}
 	p := t.start(c)
 	p.off += n
 	for p.off < 0 && p.at > 0 {
@@ -203,6 +212,5 @@ func (t *list) Scroll(c Canvas, n int) {
 	t.start(c)
 }
 
-// Home shows the beginning, end the end.
-func (t *list) Home(c Canvas) { t.top, t.Follow = place{}, false; t.start(c) }
-func (t *list) End()          { t.Follow, t.held = true, anchor{} }
+// End shows the end.
+func (t *list) End() { t.Follow, t.held = true, anchor{} }
