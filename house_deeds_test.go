@@ -83,7 +83,7 @@ var exceptions = []exception{
 	{"linuxsandbox", []string{"os.ReadFile", "os.ReadDir", "os.OpenFile", "os.Readlink"}, "the kernel's own files: /proc, /dev/null; the system's name servers"},
 	{"linuxsandbox/cgroup", []string{"os.ReadFile", "os.ReadDir", "os.OpenFile", "os.Mkdir", "unix.Open", "unix.Rmdir"}, "the kernel's own files of control groups"},
 	{"linuxsandbox/fork.go", []string{"syscall.ForkExec"}, "starts the helper from its open, sealed copy"},
-	{"linuxsandbox", []string{"os.Lstat", "filepath.EvalSymlinks"}, "looks at paths of the policy before the helper opens them, through no link, and holds them open"},
+	{"linuxsandbox/plan", []string{"os.Lstat", "os.ReadDir", "filepath.EvalSymlinks", "unix.Access"}, "looks at paths of the policy before the helper opens them, through no link, and for the files that its globs match; it changes nothing"},
 	{"linuxsandbox/program", []string{"unix.Open", "os.Stat"}, "opens the helper beside the running program, to copy it"},
 	{"linuxsandbox/netns", []string{"unix.Open", "unix.Syscall"}, "opens the namespaces of a keeper in /proc; bind and connect with addresses as bytes"},
 	{"seatbelt", []string{"os.*", "filepath.EvalSymlinks"}, "macOS: looks at paths of the policy, and tries a profile in a folder of its own; it runs the system's /usr/bin/sandbox-exec and /bin/ps"},

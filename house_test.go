@@ -111,7 +111,9 @@ var rooms = []room{
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "internal/linereader", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox", "sandbox/resolved"}},
-	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "internal/git", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/cgroup", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
+	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/cgroup", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
+	// What a policy becomes on a kernel. It looks at files and changes nothing.
+	{path: "linuxsandbox/plan", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/git", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/cgroup", "linuxsandbox/kernel", "linuxsandbox/spec"}},
 	// The helper's half. It serves the file worker, to which exec speaks. All that runs
 	// before a command's first instruction is here, and in the rooms that it imports.
 	{path: "linuxsandbox/keeper", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/control", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec"}},
@@ -297,7 +299,7 @@ var doors = []door{
 	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/terminal"}, "one room draws; keys knows its key presses, terminal its views"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/cgroup", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "tui/terminal", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile, tui/terminal whether a key waits"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/cgroup", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "tui/terminal", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile, tui/terminal whether a key waits"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox/keeper"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/acpcmd", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/screen", "tui/terminal"}, "signals are the program's, not a library's; doctor tries to send one, screen waits for SIGCONT after Ctrl+Z, terminal for SIGWINCH, exec, acp and mcp take SIGPIPE"},
@@ -355,6 +357,7 @@ var starters = []permitted{
 	{"linuxsandbox/netns", "what the name service and the relay serve, and each stream and lookup"},
 	{"linuxsandbox/broker", "a thread for each running command, ended by Stop; one for each held question, ended with the command; the probe"},
 	{"linuxsandbox", "the follower of each command; the copy of the helper, and the first keeper that is started ahead"},
+	{"linuxsandbox/plan/globs.go", "a search for the files that a policy's globs match, which ends with the session"},
 	{"linuxsandbox/keeper", "the thread that is confined and starts the command, short calls on a thread without the filter, and the sweep where no domain holds the command"},
 	{"acp", "the reader of the editor's messages, the writer, one for each request; joined before Serve returns, but for a reader or writer that the editor blocks"},
 	{"agent/batch.go", "parallel tool calls, an errgroup"},

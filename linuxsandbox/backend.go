@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 	"unsafe"
 
 	"codeagent/linuxsandbox/broker"
@@ -15,6 +16,7 @@ import (
 	"codeagent/linuxsandbox/keeper"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
+	"codeagent/linuxsandbox/plan"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
@@ -41,7 +43,7 @@ type Backend struct {
 	// probing guards known; once known is set, the fields after it do not change (session.go).
 	probing  sync.Mutex
 	known    bool
-	probed   machineFacts
+	probed   plan.Facts
 	probeErr error
 	// namespaces are the namespaces of the session; nil if none could be made.
 	namespaces *netns.Namespaces
@@ -50,7 +52,7 @@ type Backend struct {
 	groups  *cgroup.Groups
 	apart   bool
 	brokers broker.Session
-	globs   globIndex
+	globs   *plan.Globs
 	// tried: a broker could do all its work in the session that this one is apart from.
 	tried bool
 	// plain, if set, is the reason why no namespaces are tried. Only tests set it.
@@ -68,6 +70,9 @@ type Backend struct {
 	ending sync.WaitGroup
 	stuck  []kernel.Process
 }
+
+// globWait is the longest that a start waits for the search for a policy's globs.
+const globWait = time.Second
 
 // asRoot reports whether commands of this process run as uid 0.
 func asRoot() bool { return os.Geteuid() == 0 }
@@ -91,7 +96,7 @@ func New(o Options) (*Backend, error) {
 		return nil, fmt.Errorf("sandbox helper: %w", err)
 	}
 	helper := sync.OnceValues(o.openHelper)
-	b := &Backend{helper: helper, exe: exe, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup}, groups: cgroup.New(cgroup.Kernel{}), guards: map[string]*guard{}, holders: map[string]*holder{}}
+	b := &Backend{helper: helper, exe: exe, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup}, groups: cgroup.New(cgroup.Kernel{}), globs: plan.NewGlobs(globWait), guards: map[string]*guard{}, holders: map[string]*holder{}}
 	b.brokers.Files = new(broker.Files)
 	go helper() // ends by itself; at exit the kernel closes what nobody closed
 	if !o.Ahead {
@@ -122,7 +127,7 @@ func (b *Backend) Apart() (*Backend, error) {
 			}
 			return img, err
 		}),
-		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup}, groups: b.groups, apart: true,
+		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup}, groups: b.groups, globs: plan.NewGlobs(globWait), apart: true,
 		guards: map[string]*guard{}, holders: map[string]*holder{},
 	}
 	out.brokers.Files = b.brokers.Files // both may change the workspace
@@ -175,7 +180,7 @@ func (b *Backend) Close() error {
 	if !b.apart {
 		b.brokers.Files.Close()
 	}
-	b.globs.close()
+	b.globs.Close()
 	if helper, err := b.helper(); err == nil {
 		unix.Close(helper.fd)
 	}
@@ -199,19 +204,19 @@ func (b *Backend) Enforcement(p resolved.Policy) (sandbox.Enforcement, error) {
 	if err != nil {
 		return sandbox.Enforcement{}, err
 	}
-	ready, err := prepare(p, f)
+	ready, err := plan.New(p, f)
 	if err != nil {
 		return sandbox.Enforcement{}, startError("policy", err)
 	}
 	return sandbox.Enforcement{
-		Backend: b.Name(), LandlockABI: f.LandlockABI, Layers: ready.layers, Weaknesses: ready.weaknesses, Observes: f.Broker,
+		Backend: b.Name(), LandlockABI: f.LandlockABI, Layers: ready.Layers, Weaknesses: ready.Weaknesses, Observes: f.Broker,
 	}, nil
 }
 
 // factsFor returns the facts of probe, which limits of p control groups enforce, and which files
 // match its globs. Trying control groups moves codeagent into a group of its own; it is done only
 // if p has limits for them.
-func (b *Backend) factsFor(p resolved.Policy) (machineFacts, error) {
+func (b *Backend) factsFor(p resolved.Policy) (plan.Facts, error) {
 	f, err := b.probe()
 	if err == nil {
 		f = b.withPolicy(f, p)
@@ -219,12 +224,12 @@ func (b *Backend) factsFor(p resolved.Policy) (machineFacts, error) {
 	return f, err
 }
 
-func (b *Backend) withPolicy(f machineFacts, p resolved.Policy) machineFacts {
+func (b *Backend) withPolicy(f plan.Facts, p resolved.Policy) plan.Facts {
 	if cgroup.Wanted(p.Limits) {
 		f.Groups = b.groups.Open()
 	}
 	if f.Namespaces {
-		f.Globs = b.globs.find(p.DenyGlobs, searched(p))
+		f.Globs = b.globs.Find(p.DenyGlobs, plan.Searched(p))
 	}
 	return f
 }

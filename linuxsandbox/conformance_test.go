@@ -10,9 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
+	"codeagent/linuxsandbox/plan"
 	"codeagent/sandbox/resolved"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -36,7 +38,7 @@ func newBackend(t testing.TB) *Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.globs.patient = true
+	b.globs = plan.NewGlobs(time.Hour)
 	names := &fakeNames{}
 	b.outside.Lookup, b.outside.Closed = names.find, names.closed
 	fakes.Store(b, names)

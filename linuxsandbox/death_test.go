@@ -20,6 +20,7 @@ import (
 
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/plan"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -279,16 +280,16 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready, err := prepare(sandboxtest.Resolved(p), f)
+	ready, err := plan.New(sandboxtest.Resolved(p), f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	order, cmd := ready.spec, sandbox.Command{Path: "/missing", Args: []string{"missing"}, Dir: "/", Evidence: sandbox.EvidenceFull}
+	order, cmd := ready.Spec, sandbox.Command{Path: "/missing", Args: []string{"missing"}, Dir: "/", Evidence: sandbox.EvidenceFull}
 	if order.Command, err = newCommand(cmd); err != nil {
 		t.Fatal(err)
 	}
-	if ready.mounts != nil {
-		ready.mounts.forCommand(cmd)
+	if ready.Mounts != nil {
+		ready.Mounts.ForCommand(cmd)
 	}
 	files, closeNull, err := standardFiles(cmd)
 	if err != nil {

@@ -2,7 +2,7 @@
 // half decides; the keeper carries out a spec.Spec:
 //
 //	codeagent: Backend.Start            linux-sandbox-helper: keeper.Main
-//	   plan(policy, kernel)                main thread: unrestricted, reaps
+//	   plan.New(policy, kernel)            main thread: unrestricted, reaps
 //	   rules, roots, guards                command thread, locked:
 //	   socketpair ── Spec ──────────────▶    ruleset, capabilities, no_new_privs,
 //	              ◀── ready, listener ───    Landlock, seccomp, self-test
@@ -14,7 +14,7 @@
 //
 // What cannot be set up is a *sandbox.StartError with exit code 125, and the command does not run.
 // What is not enforced on this machine is a sandbox.Weakness. To read the code, start with
-// Backend.Start (start.go), then prepare (prepare.go).
+// Backend.Start (start.go), then package plan.
 package linuxsandbox
 
 import (

@@ -16,7 +16,6 @@ import (
 	"codeagent/linuxsandbox/program"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
-	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,31 +33,32 @@ type guard struct {
 // clockTick is longer than the time stamp granularity of any kernel (HZ=100).
 const clockTick = 20 * time.Millisecond
 
-// watchOwn returns the guards of paths, and creates or updates them first. The caller holds b.mu.
-func (b *Backend) watchOwn(p resolved.Policy, paths []string) ([]*guard, error) {
+// watchOwn returns the guards of files, and creates or updates them first. The caller holds b.mu.
+func (b *Backend) watchOwn(files []spec.OwnFile) ([]*guard, error) {
 	var out []*guard
-	for _, path := range paths {
-		g := b.guards[path]
+	for _, own := range files {
+		g := b.guards[own.Path]
 		// A change made while no command ran is the user's own, such as a rebuild.
 		if g == nil || b.running == 0 && g.differs() {
 			var err error
-			if g, err = b.newGuard(p, path); err != nil {
-				return nil, fmt.Errorf("codeagent's own %s: %w", path, err)
+			if g, err = b.newGuard(own); err != nil {
+				return nil, fmt.Errorf("codeagent's own %s: %w", own.Path, err)
 			}
-			if old := b.guards[path]; old != nil {
+			if old := b.guards[own.Path]; old != nil {
 				old.close()
 			}
-			b.guards[path] = g
+			b.guards[own.Path] = g
 		}
 		out = append(out, g)
 	}
 	return out, nil
 }
 
-func (b *Backend) newGuard(p resolved.Policy, path string) (*guard, error) {
-	g := &guard{file: spec.OwnFile{Path: path, Root: widest(p.Paths(), path), Source: -1}}
+func (b *Backend) newGuard(own spec.OwnFile) (*guard, error) {
+	own.Source = -1
+	path, g := own.Path, &guard{file: own}
 	var err error
-	if g.file.Dirs, err = dirModes(g.file.Root, path); err != nil {
+	if g.file.Dirs, err = dirModes(own.Root, path); err != nil {
 		return nil, err
 	}
 	if g.file.State, err = keeper.StateAt(path); err != nil || !g.file.State.Exists {

@@ -9,6 +9,7 @@ import (
 
 	"codeagent/hostfile"
 	"codeagent/linuxsandbox/keeper"
+	"codeagent/linuxsandbox/plan"
 	"codeagent/linuxsandbox/program"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -66,19 +67,19 @@ func byHand(args []string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("policy: %w", err)
 	}
-	ready, err := prepare(exact, machineFacts{Facts: spec.Facts{LandlockABI: keeper.LandlockABI(), Root: asRoot()}, NamespacesWhy: "only codeagent makes namespaces"})
+	ready, err := plan.New(exact, plan.Facts{Facts: spec.Facts{LandlockABI: keeper.LandlockABI(), Root: asRoot()}, NamespacesWhy: "only codeagent makes namespaces"})
 	if err != nil {
 		return 0, fmt.Errorf("policy: %w", err)
 	}
-	if len(ready.own) > 0 {
-		return 0, errors.New("policy: " + ready.own[0] + " lies inside a write root, and only codeagent can put it back")
+	if len(ready.Own) > 0 {
+		return 0, errors.New("policy: " + ready.Own[0].Path + " lies inside a write root, and only codeagent can put it back")
 	}
-	order := ready.spec
+	order := ready.Spec
 	order.Command = spec.Command{Path: args[4], Args: args[4:], Env: policy.Env.Apply(os.Environ()), Dir: args[1], Foreground: true}
 	if err := order.Validate(); err != nil {
 		return 0, err
 	}
-	holders, err := createAbsent(ready.absent)
+	holders, err := createAbsent(ready.Absent)
 	if err != nil {
 		return 0, fmt.Errorf("policy: %w", err)
 	}

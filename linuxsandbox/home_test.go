@@ -121,7 +121,7 @@ func ownTree(t *testing.T, home string) string {
 func TestHomeInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestHome")
 	env := []string{"PATH=/bin:/usr/bin"}
-	if !f.holdsFolders() {
+	if !f.Broker || !f.Namespaces {
 		home := newHome(t)
 		if _, err := sandboxtest.Enforcement(b, homePolicy(home)); err == nil || !strings.Contains(err.Error(), home+"/.config/codeagent") {
 			t.Errorf("without mounts: %v, want an error that names the folder", err)

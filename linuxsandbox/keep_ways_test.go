@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/linuxsandbox/plan"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -163,7 +164,7 @@ func TestKeptInSetting(t *testing.T) {
 	}
 }
 
-func tryKept(t *testing.T, b *Backend, f machineFacts, p sandbox.Policy, script string) {
+func tryKept(t *testing.T, b *Backend, f plan.Facts, p sandbox.Policy, script string) {
 	ws, p := keptPlace(t, p)
 	furnishKept(t, ws, strings.HasPrefix(script, "cd repo"))
 	before := treeOf(t, ws)

@@ -14,6 +14,9 @@ import (
 	"codeagent/sandbox"
 )
 
+// devicesAlways are in every /dev with mounts.
+const devicesAlways = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero"
+
 // TestDevices runs TestDevicesInSetting in every setting.
 func TestDevices(t *testing.T) { inSettings(t, "^TestDevicesInSetting$") }
 
@@ -24,7 +27,6 @@ func TestDevicesInSetting(t *testing.T) {
 	if !f.Namespaces {
 		t.Skip("no mount namespace here, so only Landlock protects the devices")
 	}
-	const always = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero "
 	other := otherDevice(t)
 	unnamed := "none"
 	if other == kernel.Ptmx {
@@ -36,8 +38,8 @@ func TestDevicesInSetting(t *testing.T) {
 		name, script, want string
 		policy             sandbox.Policy
 	}{
-		{"what there is", `cd /dev; echo *`, always, sandbox.WorkspaceWrite(t.TempDir())},
-		{"read-only", `cd /dev; echo *`, always, sandbox.ReadOnly()},
+		{"what there is", `cd /dev; echo *`, devicesAlways, sandbox.WorkspaceWrite(t.TempDir())},
+		{"read-only", `cd /dev; echo *`, devicesAlways, sandbox.ReadOnly()},
 		{"a device that nobody named", `test ` + other + ` = /dev/ptmx || test -e ` + other + ` || echo none`, unnamed, sandbox.WorkspaceWrite(t.TempDir())},
 		{"a device by name", `test -c ` + other + ` && echo there`, "there", named},
 		{"use", `echo x >/dev/null; head -c1 /dev/zero | wc -c; head -c 3 /dev/urandom | wc -c; echo y >/dev/stdout; cat /dev/fd/0 </dev/null; echo z 2>/dev/null >/dev/full || echo full`,
@@ -66,8 +68,7 @@ func otherDevice(t *testing.T) string {
 	}
 	for _, e := range entries {
 		path := filepath.Join(kernel.DevDir, e.Name())
-		always := slices.ContainsFunc(devices, func(d struct{ path, reason string }) bool { return d.path == path })
-		if e.Type()&fs.ModeCharDevice != 0 && !always && path != kernel.Ptmx {
+		if e.Type()&fs.ModeCharDevice != 0 && !slices.Contains(strings.Fields(devicesAlways), e.Name()) {
 			return path
 		}
 	}

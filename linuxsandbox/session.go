@@ -14,6 +14,7 @@ import (
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/keeper"
 	"codeagent/linuxsandbox/netns"
+	"codeagent/linuxsandbox/plan"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
@@ -31,7 +32,7 @@ import (
 
 // probe returns the facts of a keeper that runs no command. It runs once a session, and not at all
 // where a command was first.
-func (b *Backend) probe() (machineFacts, error) {
+func (b *Backend) probe() (plan.Facts, error) {
 	b.probing.Lock()
 	defer b.probing.Unlock()
 	if b.known {
@@ -82,7 +83,7 @@ func innerError(err error) string {
 }
 
 // adopt makes the namespaces of the first keeper those of the session.
-func (b *Backend) adopt(f machineFacts, made *netns.Namespaces) {
+func (b *Backend) adopt(f plan.Facts, made *netns.Namespaces) {
 	hosts, _ := os.ReadFile("/etc/hosts") // without it, resolver libraries use their defaults
 	b.outside.Hosts = string(hosts)
 	b.namespaces, b.brokers.Net = made, made.Serve(b.outside)
@@ -145,7 +146,7 @@ func (b *Backend) takeOpening() (firstKeeper, error) {
 
 // tryKeeper starts a keeper and takes it through its self-test. With mounts it makes namespaces, and
 // returns them.
-func (b *Backend) tryKeeper(mounts *spec.Mounts) (f machineFacts, made *netns.Namespaces, err error) {
+func (b *Backend) tryKeeper(mounts *spec.Mounts) (f plan.Facts, made *netns.Namespaces, err error) {
 	order := spec.Spec{Rules: []spec.Rule{{Path: "/", Access: spec.AccessRead}}, Mounts: mounts, Probe: true, Ask: true, PathSockets: true}
 	var o firstKeeper
 	switch {
@@ -195,7 +196,7 @@ func (b *Backend) startProbe(order *spec.Spec) (*keeperProcess, error) {
 // discover receives what a keeper found out that is the first of the session, or has no namespaces,
 // and tests on it whether a broker could work, unless one was tried in this process
 // before. The listener is -1 if the keeper sent none.
-func (k *keeperProcess) discover(ctx context.Context, made *netns.Namespaces, tried bool) (f machineFacts, listener int, err error) {
+func (k *keeperProcess) discover(ctx context.Context, made *netns.Namespaces, tried bool) (f plan.Facts, listener int, err error) {
 	if made != nil {
 		if err := k.furnish(ctx, made); err != nil {
 			return f, -1, err
@@ -208,7 +209,7 @@ func (k *keeperProcess) discover(ctx context.Context, made *netns.Namespaces, tr
 	case tried:
 		f.Sockets = sockets.TakesCopies
 	default:
-		f.tryBroker(k.pid)
+		tryBroker(&f, k.pid)
 	}
 	return f, listener, err
 }
@@ -234,7 +235,7 @@ func (k *keeperProcess) furnish(ctx context.Context, made *netns.Namespaces) err
 }
 
 // tryBroker tests whether a broker could work.
-func (f *machineFacts) tryBroker(keeper int) {
+func tryBroker(f *plan.Facts, keeper int) {
 	taking, noSockets, err := broker.Probe(keeper, f.Thread)
 	if err != nil {
 		f.Broker, f.NoBroker = false, "codeagent may not look at what it confines: "+err.Error()
@@ -250,7 +251,7 @@ type first struct {
 	backend *Backend
 	made    *netns.Namespaces // since take
 	// hoped is what the command's Spec was planned for.
-	hoped machineFacts
+	hoped plan.Facts
 	// release unlocks Backend.probing, at the latest when the start is over.
 	release func()
 	adopted bool
@@ -286,7 +287,7 @@ func (b *Backend) planFirst(release func()) (*first, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &first{backend: b, release: release, hoped: machineFacts{
+	return &first{backend: b, release: release, hoped: plan.Facts{
 		Facts:      spec.Facts{LandlockABI: keeper.LandlockABI(), Root: asRoot(), Broker: true},
 		Namespaces: true, HostNet: host, Sockets: sockets.TakesCopies,
 	}}, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/linuxsandbox/plan"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -164,12 +165,12 @@ func TestFirstCommandWaits(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name string
-		hope func(*machineFacts)
+		hope func(*plan.Facts)
 		runs bool
 	}{
-		{"as planned", func(*machineFacts) {}, true},
-		{"another Landlock", func(f *machineFacts) { f.LandlockABI++ }, false},
-		{"another way to take sockets", func(f *machineFacts) { f.Sockets++ }, false},
+		{"as planned", func(*plan.Facts) {}, true},
+		{"another Landlock", func(f *plan.Facts) { f.LandlockABI++ }, false},
+		{"another way to take sockets", func(f *plan.Facts) { f.Sockets++ }, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := newBackend(t)

@@ -15,6 +15,7 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
+	"codeagent/linuxsandbox/plan"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -178,7 +179,7 @@ func currentSetting(t *testing.T, test string) setting {
 
 // backendInSetting returns a backend that is closed when the test ends, and the facts that it
 // found.
-func backendInSetting(t *testing.T, test string) (*Backend, machineFacts) {
+func backendInSetting(t *testing.T, test string) (*Backend, plan.Facts) {
 	t.Helper()
 	currentSetting(t, test)
 	b := newBackend(t)

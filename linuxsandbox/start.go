@@ -15,6 +15,7 @@ import (
 
 	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/control"
+	"codeagent/linuxsandbox/plan"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
@@ -44,37 +45,37 @@ func (b *Backend) Start(ctx context.Context, p resolved.Policy, cmd sandbox.Comm
 
 // startUnder is Start on a machine with the facts f. If one is set, nothing is known yet, and f is
 // what it hopes for.
-func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder, f machineFacts, one *first) (sandbox.Process, error) {
+func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder, f plan.Facts, one *first) (sandbox.Process, error) {
 	f.Reads = f.Broker && cmd.Reads && (cmd.Evidence == "" || cmd.Evidence == sandbox.EvidenceFull)
 	shown := p
 	if cmd.Learn != nil && f.Reads {
 		shown = p.ReadingAll() // the broker sees what p closes
 	}
-	ready, err := prepare(shown, f)
+	ready, err := plan.New(shown, f)
 	if err != nil {
 		return nil, startError("policy", err)
 	}
 	if f.Broker {
-		ready.keepFor(p, cmd)
+		ready.KeepFor(p, cmd)
 	}
 	proc, err := b.enter(p, ready)
 	if err != nil {
 		return nil, startError("policy", err)
 	}
-	ready.spec.OpenFiles = b.openFiles
-	ready.spec.Command, ready.spec.Reads = command, f.Reads
-	proc.policy, proc.protection, proc.holder = p, ready.protection, h
-	if ready.mounts != nil {
-		ready.mounts.forCommand(cmd)
-		ready.spec.Unreadable = slices.Concat(ready.spec.Unreadable, b.showNamed(proc, ready.mounts, cmd.Named, f.Broker))
+	ready.Spec.OpenFiles = b.openFiles
+	ready.Spec.Command, ready.Spec.Reads = command, f.Reads
+	proc.policy, proc.protection, proc.holder = p, ready.Protection, h
+	if ready.Mounts != nil {
+		ready.Mounts.ForCommand(cmd)
+		ready.Spec.Unreadable = slices.Concat(ready.Spec.Unreadable, b.showNamed(proc, ready.Mounts, cmd.Named, f.Broker))
 	}
-	if ready.group {
+	if ready.Group {
 		proc.group, err = b.groups.Add(p.Limits)
 	}
 	if err != nil {
 		err = startError("cgroup", err)
 	} else {
-		err = b.launch(ctx, proc, ready.spec, cmd, one)
+		err = b.launch(ctx, proc, ready.Spec, cmd, one)
 	}
 	if err != nil {
 		proc.group.End()
@@ -85,6 +86,11 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 		return nil, err
 	}
 	return proc, nil
+}
+
+// startError is the error of a command that was not started.
+func startError(stage string, err error) *sandbox.StartError {
+	return &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: stage, Err: err}
 }
 
 // newCommand checks and converts the caller's command.
@@ -108,17 +114,17 @@ func newCommand(cmd sandbox.Command) (spec.Command, error) {
 
 // enter registers a command, with the guards of codeagent's own files and the placeholders of
 // granted paths that do not exist yet.
-func (b *Backend) enter(p resolved.Policy, ready *startPlan) (*process, error) {
+func (b *Backend) enter(p resolved.Policy, ready *plan.Plan) (*process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return nil, errors.New("the backend is closed")
 	}
-	guards, err := b.watchOwn(p, ready.own)
+	guards, err := b.watchOwn(ready.Own)
 	if err != nil {
 		return nil, err
 	}
-	made, err := createAbsent(ready.absent)
+	made, err := createAbsent(ready.Absent)
 	if err != nil {
 		return nil, err
 	}
@@ -126,14 +132,14 @@ func (b *Backend) enter(p resolved.Policy, ready *startPlan) (*process, error) {
 		b.holders[m.path] = &holder{placeholder: m}
 	}
 	proc := &process{backend: b, guards: guards, done: make(chan struct{})}
-	for _, path := range ready.made {
+	for _, path := range ready.Made {
 		if b.holders[path] == nil {
 			b.holders[path] = &holder{placeholder: placeholder{path: path}, moves: filepath.Join(p.Temp, filepath.Base(path))}
 		}
 		b.holders[path].users++
 		proc.holders = append(proc.holders, b.holders[path])
 	}
-	for _, rule := range ready.spec.Rules {
+	for _, rule := range ready.Spec.Rules {
 		if h := b.holders[rule.Path]; h != nil && rule.Access == spec.AccessWrite {
 			h.users++
 			proc.holders = append(proc.holders, h)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"codeagent/hostfile"
+	"codeagent/linuxsandbox/plan"
 	"codeagent/sandbox"
 )
 
@@ -28,8 +29,8 @@ const (
 
 // showNamed has the keeper show what the command names. folders: a broker judges writes to the pipes in
 // a folder, which a read-only mount does not stop. masked are paths in them that match the policy's globs.
-func (b *Backend) showNamed(proc *process, m *mountPlan, names []string, folders bool) (masked []string) {
-	if m.Temp == "" || !m.readsAll {
+func (b *Backend) showNamed(proc *process, m *plan.Mounts, names []string, folders bool) (masked []string) {
+	if m.Temp == "" || !m.ReadsAll {
 		return nil
 	}
 	b.mu.Lock()
@@ -45,7 +46,7 @@ func (b *Backend) showNamed(proc *process, m *mountPlan, names []string, folders
 				break
 			}
 			if kind.IsDir() {
-				shut := b.globs.find(proc.policy.DenyGlobs, []string{entry})
+				shut := b.globs.Find(proc.policy.DenyGlobs, []string{entry})
 				if shut.Why != "" {
 					break // what matches there is not known
 				}
@@ -69,7 +70,7 @@ func (b *Backend) showNamed(proc *process, m *mountPlan, names []string, folders
 		}
 	}
 	for _, path := range masked {
-		m.hide(path)
+		m.Hide(path)
 	}
 	return masked
 }

@@ -17,6 +17,7 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
+	"codeagent/linuxsandbox/plan"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect/protecttest"
 
@@ -263,7 +264,7 @@ func hookRace(p place, times int) error {
 }
 
 // legitInTemp does ordinary work in such a workspace, and checks what is reported about it.
-func legitInTemp(t *testing.T, b *Backend, f machineFacts, base string, make func(*testing.T, string) (string, sandbox.Policy)) {
+func legitInTemp(t *testing.T, b *Backend, f plan.Facts, base string, make func(*testing.T, string) (string, sandbox.Policy)) {
 	t.Helper()
 	dir, err := os.MkdirTemp(base, "codeagent-place")
 	if err != nil {

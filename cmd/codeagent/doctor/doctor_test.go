@@ -16,7 +16,7 @@ import (
 // TestDoctorOnMachines shows doctor's report for each kind of machine. The tests of the Linux
 // sandbox record what is found there.
 func TestDoctorOnMachines(t *testing.T) {
-	files, err := filepath.Glob("../../../linuxsandbox/testdata/machines/*.json")
+	files, err := filepath.Glob("../../../linuxsandbox/plan/testdata/machines/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no machines: %v", err)
 	}

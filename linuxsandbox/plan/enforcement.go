@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package plan
 
 import (
 	"cmp"
@@ -15,11 +15,10 @@ import (
 	"codeagent/sandbox/resolved"
 )
 
-// This file decides what a policy becomes on a kernel. It does no IO, so its table of tests runs on
-// any machine.
+// This file does no IO, so its table of tests runs on any machine.
 
-// machineFacts are what this machine can enforce, as the keeper found and codeagent tried.
-type machineFacts struct {
+// Facts are what this machine can enforce, as the keeper found and codeagent tried.
+type Facts struct {
 	spec.Facts
 
 	// Namespaces reports that keepers get mount and IPC namespaces and, for an ordinary user, a
@@ -43,24 +42,24 @@ type machineFacts struct {
 	Groups cgroup.Facts
 	// Globs are the files that match the policy's deny-read globs. It is set only where mounts can
 	// cover them.
-	Globs globMatches
+	Globs Matches
 	// Held are the protected paths inside write roots that exist and that mounts cover. Shut are the
 	// hidden records that no command can read: a mount covers them, or codeagent itself may not.
 	Held, Shut []string
 }
 
 // unheld leaves out of paths what mounts hold.
-func (f machineFacts) unheld(paths []string) []string {
+func (f Facts) unheld(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return sandbox.CoveredBy(f.Held, path) })
 }
 
-// plan returns the layers that enforce p on a kernel, and what they do not enforce. An error means
+// enforcement returns the layers that enforce p on a kernel, and what they do not enforce. An error means
 // that p must not run here; it names the part of p that cannot be enforced.
-func plan(p resolved.Policy, f machineFacts) ([]sandbox.Layer, []sandbox.Weakness, error) {
+func enforcement(p resolved.Policy, f Facts) ([]sandbox.Layer, []sandbox.Weakness, error) {
 	if err := f.CheckLandlock(); err != nil {
 		return nil, nil, err
 	}
-	for _, check := range []func(resolved.Policy, machineFacts) error{checkMode, checkRoots, checkNetwork, checkSockets, checkDenyRead} {
+	for _, check := range []func(resolved.Policy, Facts) error{checkMode, checkRoots, checkNetwork, checkSockets, checkDenyRead} {
 		if err := check(p, f); err != nil {
 			return nil, nil, err
 		}
@@ -68,7 +67,7 @@ func plan(p resolved.Policy, f machineFacts) ([]sandbox.Layer, []sandbox.Weaknes
 	return layers(p, f), weaknesses(p, f), nil
 }
 
-func checkMode(p resolved.Policy, _ machineFacts) error {
+func checkMode(p resolved.Policy, _ Facts) error {
 	if p.Unconfined {
 		return fmt.Errorf("the policy is unconfined: this backend only runs confined commands")
 	}
@@ -77,7 +76,7 @@ func checkMode(p resolved.Policy, _ machineFacts) error {
 
 // checkNetwork refuses single hosts if no broker could connect to them. It fails closed: otherwise
 // a command with a granted host would fail without a reason.
-func checkNetwork(p resolved.Policy, f machineFacts) error {
+func checkNetwork(p resolved.Policy, f Facts) error {
 	if p.Network.Mode != sandbox.NetworkAllow || len(p.Network.Hosts) == 0 || f.HostNet != 0 && pathSockets(p, f) {
 		return nil
 	}
@@ -91,7 +90,7 @@ func checkNetwork(p resolved.Policy, f machineFacts) error {
 }
 
 // checkSockets refuses granted sockets if no broker could connect to them.
-func checkSockets(p resolved.Policy, f machineFacts) error {
+func checkSockets(p resolved.Policy, f Facts) error {
 	if len(p.Sockets) == 0 || pathSockets(p, f) {
 		return nil
 	}
@@ -100,12 +99,12 @@ func checkSockets(p resolved.Policy, f machineFacts) error {
 }
 
 // pathSockets reports whether commands under p can have sockets with a path.
-func pathSockets(p resolved.Policy, f machineFacts) bool {
+func pathSockets(p resolved.Policy, f Facts) bool {
 	network := p.Network.Mode == sandbox.NetworkFull || f.HostNet != 0
 	return f.Broker && f.Sockets != sockets.TakesNone && (f.Sockets == sockets.TakesCopies || !network)
 }
 
-func checkRoots(p resolved.Policy, _ machineFacts) error {
+func checkRoots(p resolved.Policy, _ Facts) error {
 	for _, root := range p.Roots {
 		if why := spec.NeverWritable(root.Path); why != "" {
 			return fmt.Errorf("write root %s: %s", root.Path, why)
@@ -116,7 +115,7 @@ func checkRoots(p resolved.Policy, _ machineFacts) error {
 
 // checkDenyRead refuses an exact deny-read path inside a write root where nothing can be mounted.
 // Landlock adds rights along a path and cannot take away any below a root.
-func checkDenyRead(p resolved.Policy, f machineFacts) error {
+func checkDenyRead(p resolved.Policy, f Facts) error {
 	if f.Namespaces {
 		return nil
 	}
@@ -130,7 +129,7 @@ func checkDenyRead(p resolved.Policy, f machineFacts) error {
 	return nil
 }
 
-func layers(p resolved.Policy, f machineFacts) []sandbox.Layer {
+func layers(p resolved.Policy, f Facts) []sandbox.Layer {
 	state := sandbox.LayerActive
 	if f.LandlockABI < 6 {
 		state = sandbox.LayerDegraded
@@ -156,11 +155,11 @@ func layer(name string, active bool, tried, why string) sandbox.Layer {
 }
 
 // ownPIDs reports whether a command has its own PID namespace.
-func (f machineFacts) ownPIDs() bool { return f.Namespaces && f.NoPIDs == "" }
+func (f Facts) ownPIDs() bool { return f.Namespaces && f.NoPIDs == "" }
 
 // networkLayer is the session's own network. Where it is absent the network is still shut: the
 // filter then refuses every INET socket.
-func networkLayer(p resolved.Policy, f machineFacts) sandbox.Layer {
+func networkLayer(p resolved.Policy, f Facts) sandbox.Layer {
 	why := f.NamespacesWhy
 	if p.Network.Mode == sandbox.NetworkFull {
 		why = "the policy grants the host's network"
@@ -169,7 +168,7 @@ func networkLayer(p resolved.Policy, f machineFacts) sandbox.Layer {
 }
 
 // notifyLayer is the listener and the broker that serves it.
-func notifyLayer(f machineFacts) sandbox.Layer {
+func notifyLayer(f Facts) sandbox.Layer {
 	l := layer("notify", f.Broker, "a filter's questions arrived, and who asked could be looked at", cmp.Or(f.NoBroker, "only codeagent itself has a broker"))
 	if f.Broker && f.NoSockets != "" && f.Sockets == sockets.TakesNone {
 		l.Reason = "sockets with a path stay shut: " + f.NoSockets
@@ -210,14 +209,9 @@ func ownInside(p resolved.Policy) []string {
 	return slices.DeleteFunc(slices.Clone(p.Protected.Own), func(own string) bool { return !sandbox.CoveredBy(roots, own) })
 }
 
-// startError is the error of a command that was not started.
-func startError(stage string, err error) *sandbox.StartError {
-	return &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: stage, Err: err}
-}
-
 // notHostNet is the cookie of the network namespace in which commands under p must not run. It is 0
 // if they run in codeagent's own, because p says so or because no other one can be made.
-func notHostNet(p resolved.Policy, f machineFacts) uint64 {
+func notHostNet(p resolved.Policy, f Facts) uint64 {
 	if p.Network.Mode == sandbox.NetworkFull {
 		return 0
 	}
@@ -225,4 +219,4 @@ func notHostNet(p resolved.Policy, f machineFacts) uint64 {
 }
 
 // locks reports whether commands can lock only the files that they may write.
-func (f machineFacts) locks() bool { return f.Broker && f.Sockets == sockets.TakesCopies }
+func (f Facts) locks() bool { return f.Broker && f.Sockets == sockets.TakesCopies }

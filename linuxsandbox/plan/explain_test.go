@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package plan
 
 import (
 	"encoding/json"
@@ -16,14 +16,14 @@ import (
 // machines are the results of doctor's probe on different machines.
 var machines = []struct {
 	name  string
-	facts machineFacts
+	facts Facts
 }{
-	{"root", machineFacts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
-	{"user", machineFacts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
-	{"user-no-namespaces", machineFacts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
-	{"root-in-container", machineFacts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Sockets: sockets.TakesStandIns, NamespacesWhy: "clone: operation not permitted"}},
-	{"inside-codeagent", machineFacts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}, NamespacesWhy: "clone: operation not permitted"}},
-	{"old-kernel", machineFacts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
+	{"root", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
+	{"user", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
+	{"user-no-namespaces", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
+	{"root-in-container", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Sockets: sockets.TakesStandIns, NamespacesWhy: "clone: operation not permitted"}},
+	{"inside-codeagent", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}, NamespacesWhy: "clone: operation not permitted"}},
+	{"old-kernel", Facts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
 }
 
 // TestEnforcementOfMachines records the enforcement on each kind of machine. The tests of
@@ -32,7 +32,7 @@ func TestEnforcementOfMachines(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/work")
 	p.Protected.Names = []string{".codeagent"}
 	for _, m := range machines {
-		layers, weak, err := plan(sandboxtest.Resolved(withRecords(p, m.facts, m.name != "inside-codeagent")), m.facts)
+		layers, weak, err := enforcement(sandboxtest.Resolved(withRecords(p, m.facts, m.name != "inside-codeagent")), m.facts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestEnforcementOfMachines(t *testing.T) {
 
 // withRecords is p with the records that prepare would not find protected: reachable ones that no
 // mount covers.
-func withRecords(p sandbox.Policy, f machineFacts, inReach bool) sandbox.Policy {
+func withRecords(p sandbox.Policy, f Facts, inReach bool) sandbox.Policy {
 	p.Protected.Own = []string{"/home/ada/.local/state/codeagent"}
 	if inReach && !f.Namespaces {
 		p.Protected.Hidden = []string{"/home/ada/.local/state/codeagent/sessions", "/home/ada/.local/state/codeagent/undo"}
@@ -61,11 +61,11 @@ func TestNothingIsLostInSilence(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/work")
 	for abi := spec.MinLandlockABI; abi <= 9; abi++ {
 		for bits := range 8 {
-			f := machineFacts{Facts: spec.Facts{LandlockABI: abi, Root: bits&1 != 0, Broker: bits&4 != 0}, Namespaces: bits&2 != 0, NamespacesWhy: "refused"}
+			f := Facts{Facts: spec.Facts{LandlockABI: abi, Root: bits&1 != 0, Broker: bits&4 != 0}, Namespaces: bits&2 != 0, NamespacesWhy: "refused"}
 			if f.Namespaces {
 				f.HostNet = 1
 			}
-			layers, weak, err := plan(sandboxtest.Resolved(withRecords(p, f, true)), f)
+			layers, weak, err := enforcement(sandboxtest.Resolved(withRecords(p, f, true)), f)
 			if err != nil {
 				t.Fatal(err)
 			}

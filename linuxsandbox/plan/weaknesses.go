@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package plan
 
 import (
 	"cmp"
@@ -35,7 +35,7 @@ const mostNamed = 8
 
 func list(names []string) string { return short.List(names, mostNamed) }
 
-func weaknesses(p resolved.Policy, f machineFacts) []sandbox.Weakness {
+func weaknesses(p resolved.Policy, f Facts) []sandbox.Weakness {
 	return those(slices.Concat(fileWeaknesses(p, f), recordWeaknesses(p, f), kernelWeaknesses(f), limitWeaknesses(p.Limits, f), []possible{
 		{!f.ownPIDs(), "process-death",
 			"a process the command left behind survives when something outside kills codeagent and the keeper at the same time",
@@ -44,7 +44,7 @@ func weaknesses(p resolved.Policy, f machineFacts) []sandbox.Weakness {
 }
 
 // fileWeaknesses are what a command can do to files.
-func fileWeaknesses(p resolved.Policy, f machineFacts) []possible {
+func fileWeaknesses(p resolved.Policy, f Facts) []possible {
 	noBroker := "the broker is not there: " + notifyLayer(f).Reason
 	noCopies := cmp.Or(f.NoSockets, "what is around codeagent refuses it copies of a command's descriptors (pidfd_getfd)")
 	if !f.Broker {
@@ -67,7 +67,7 @@ func fileWeaknesses(p resolved.Policy, f machineFacts) []possible {
 			"Landlock cannot take a right away inside a root, and read-only mounts cannot be made here: " + f.NamespacesWhy, ""},
 		{unprotected && f.Namespaces, "protected",
 			"a command can make these where they do not exist yet, and change them in folders below the top of a write root: " + list(names),
-			"a mount holds only what is there when the command starts and until another program renames over it, and no folder is searched for such names", ""},
+			"a mount holds only what is there when the command starts and until another program renames over it, and no folder is Searched for such names", ""},
 		{globs && !f.Namespaces, "deny-read-glob", matching, "Landlock knows files, not patterns", nameThem},
 		{globs && f.Namespaces && f.Globs.Why != "", "deny-read-glob",
 			matching, "not all of them are known and kept shut: " + f.Globs.Why, nameThem},
@@ -81,7 +81,7 @@ func fileWeaknesses(p resolved.Policy, f machineFacts) []possible {
 // the records means opening each neighbour of every folder on the way to them. That takes time at
 // each start, keeps those folders from being listed, and closes what other programs create there
 // later. So codeagent does it only for paths that deny_read names.
-func recordWeaknesses(p resolved.Policy, f machineFacts) []possible {
+func recordWeaknesses(p resolved.Policy, f Facts) []possible {
 	own := f.unheld(ownInside(p))
 	records := slices.DeleteFunc(readableRecords(p), func(path string) bool { return slices.Contains(f.Shut, path) })
 	reading := "a command can read what files were before they were changed (kept for /undo) and what was said in sessions: " + list(records)
@@ -119,7 +119,7 @@ func pathWeaknesses(linked, unheld, piped []string) []sandbox.Weakness {
 	})
 }
 
-func kernelWeaknesses(f machineFacts) []possible {
+func kernelWeaknesses(f Facts) []possible {
 	return []possible{
 		{f.LandlockABI < 5, "device-ioctl", "a command can control every device it can open",
 			fmt.Sprintf("Landlock ABI %d does not handle device ioctls (ABI 5, Linux 6.10)", f.LandlockABI), "a newer kernel"},
@@ -135,7 +135,7 @@ func kernelWeaknesses(f machineFacts) []possible {
 const groupRemedy = "start codeagent in a control group of its own: systemd-run --user --scope -p Delegate=yes codeagent"
 
 // limitWeaknesses are the limits of l that do not hold for the command as a whole.
-func limitWeaknesses(l sandbox.Limits, f machineFacts) []possible {
+func limitWeaknesses(l sandbox.Limits, f Facts) []possible {
 	noGroup := "no control group can be had: " + f.Groups.Why
 	processes := l.Processes > 0 && !f.Groups.Processes
 	return []possible{

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package plan
 
 import (
 	"io/fs"
@@ -45,43 +45,43 @@ func TestPlan(t *testing.T) {
 	for _, row := range []struct {
 		name       string
 		policy     sandbox.Policy
-		facts      machineFacts
+		facts      Facts
 		weaknesses []string // in addition to those that are always stated
 		err        string
 	}{
-		{"read-only", sandbox.ReadOnly(), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
-		{"no Landlock", sandbox.ReadOnly(), machineFacts{}, nil, "cannot confine writes"},
-		{"no truncation", sandbox.ReadOnly(), machineFacts{Facts: spec.Facts{LandlockABI: 2}}, nil, "cannot confine writes"},
-		{"ABI 3", sandbox.ReadOnly(), machineFacts{Facts: spec.Facts{LandlockABI: 3}}, []string{"device-ioctl", "signals"}, ""},
-		{"a handler of crashes", sandbox.ReadOnly(), machineFacts{Facts: spec.Facts{LandlockABI: 7, CoreHandler: true}}, []string{"core-handler"}, ""},
-		{"ABI 5", sandbox.ReadOnly(), machineFacts{Facts: spec.Facts{LandlockABI: 5}}, []string{"signals"}, ""},
-		{"a kernel of the future", sandbox.ReadOnly(), machineFacts{Facts: spec.Facts{LandlockABI: 99}}, nil, ""},
-		{"unconfined", sandbox.FullAccess(), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, "unconfined"},
-		{"workspace", sandbox.WorkspaceWrite("/w"), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, []string{"protected"}, ""},
-		{"own binaries", own, machineFacts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-binaries"}, ""},
-		{"records", hides(nil), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},
-		{"records and a read root around them", hides(nil, "/usr", "/state"), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},
-		{"records and a read root in them", hides(nil, "/state/undo/s1"), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},
-		{"records out of all read roots", hides(nil, "/usr", "/state/undone"), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
-		{"records that deny_read names", hides([]string{"/state"}), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
-		{"records that a glob names", hidesGlobs, machineFacts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records", "deny-read-glob"}, ""},
-		{"hosts", hosts, machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, "example.com:443"},
-		{"sockets", sandbox.Policy{Sockets: []string{"/run/x.sock"}}, machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/run/x.sock"},
-		{"glob", sandbox.Policy{DenyGlobs: []string{"**/.env"}}, machineFacts{Facts: spec.Facts{LandlockABI: 7}}, []string{"deny-read-glob"}, ""},
-		{"shared temp", sandbox.Policy{SharedTemp: true}, machineFacts{Facts: spec.Facts{LandlockABI: 7}}, []string{"shared-temp"}, ""},
-		{"limits", limits, machineFacts{Facts: spec.Facts{LandlockABI: 7}}, []string{"memory-limit", "cpu-limit", "cpu-share", "process-limit"}, ""},
-		{"write root /", write("/"), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, "write root /"},
-		{"write root /proc/sys", write("/proc/sys"), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/proc/sys"},
-		{"write root /sys", write("/sys"), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/sys"},
-		{"write root /dev", write("/dev"), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/dev"},
-		{"hosts, and sockets that cannot be taken", hosts, machineFacts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true, HostNet: 1, NoSockets: "no reason"}, nil, "(no reason)"},
-		{"a neighbour in name only", write("/process"), machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
-		{"deny inside", sandbox.Policy{Write: write("/w").Write, DenyRead: []string{"/w/secret"}}, machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/w/secret"},
-		{"deny inside temp", sandbox.Policy{Temp: "/t", DenyRead: []string{"/t/secret"}}, machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/t/secret"},
-		{"deny beside", sandbox.Policy{Write: write("/w").Write, DenyRead: []string{"/wide"}}, machineFacts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
+		{"read-only", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
+		{"no Landlock", sandbox.ReadOnly(), Facts{}, nil, "cannot confine writes"},
+		{"no truncation", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 2}}, nil, "cannot confine writes"},
+		{"ABI 3", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 3}}, []string{"device-ioctl", "signals"}, ""},
+		{"a handler of crashes", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 7, CoreHandler: true}}, []string{"core-handler"}, ""},
+		{"ABI 5", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 5}}, []string{"signals"}, ""},
+		{"a kernel of the future", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 99}}, nil, ""},
+		{"unconfined", sandbox.FullAccess(), Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "unconfined"},
+		{"workspace", sandbox.WorkspaceWrite("/w"), Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"protected"}, ""},
+		{"own binaries", own, Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-binaries"}, ""},
+		{"records", hides(nil), Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},
+		{"records and a read root around them", hides(nil, "/usr", "/state"), Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},
+		{"records and a read root in them", hides(nil, "/state/undo/s1"), Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},
+		{"records out of all read roots", hides(nil, "/usr", "/state/undone"), Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
+		{"records that deny_read names", hides([]string{"/state"}), Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
+		{"records that a glob names", hidesGlobs, Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records", "deny-read-glob"}, ""},
+		{"hosts", hosts, Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "example.com:443"},
+		{"sockets", sandbox.Policy{Sockets: []string{"/run/x.sock"}}, Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/run/x.sock"},
+		{"glob", sandbox.Policy{DenyGlobs: []string{"**/.env"}}, Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"deny-read-glob"}, ""},
+		{"shared temp", sandbox.Policy{SharedTemp: true}, Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"shared-temp"}, ""},
+		{"limits", limits, Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"memory-limit", "cpu-limit", "cpu-share", "process-limit"}, ""},
+		{"write root /", write("/"), Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "write root /"},
+		{"write root /proc/sys", write("/proc/sys"), Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/proc/sys"},
+		{"write root /sys", write("/sys"), Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/sys"},
+		{"write root /dev", write("/dev"), Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/dev"},
+		{"hosts, and sockets that cannot be taken", hosts, Facts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true, HostNet: 1, NoSockets: "no reason"}, nil, "(no reason)"},
+		{"a neighbour in name only", write("/process"), Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
+		{"deny inside", sandbox.Policy{Write: write("/w").Write, DenyRead: []string{"/w/secret"}}, Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/w/secret"},
+		{"deny inside temp", sandbox.Policy{Temp: "/t", DenyRead: []string{"/t/secret"}}, Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/t/secret"},
+		{"deny beside", sandbox.Policy{Write: write("/w").Write, DenyRead: []string{"/wide"}}, Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			layers, weak, err := plan(sandboxtest.Resolved(row.policy), row.facts)
+			layers, weak, err := enforcement(sandboxtest.Resolved(row.policy), row.facts)
 			if row.err != "" {
 				if err == nil || !strings.Contains(err.Error(), row.err) {
 					t.Fatalf("error %v, want one about %q", err, row.err)
@@ -116,16 +116,16 @@ func TestNetworkLayer(t *testing.T) {
 	nobody.Network.Mode = sandbox.NetworkAllow
 	hosts := nobody
 	hosts.Network.Hosts = []sandbox.HostPort{{Host: "example.com", Port: 443}}
-	with := machineFacts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true, HostNet: 1}
-	could := machineFacts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}
-	if _, _, err := plan(sandboxtest.Resolved(hosts), could); err != nil {
+	with := Facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true, HostNet: 1}
+	could := Facts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}
+	if _, _, err := enforcement(sandboxtest.Resolved(hosts), could); err != nil {
 		t.Error(err)
 	}
-	without := machineFacts{Facts: spec.Facts{LandlockABI: 7}, NamespacesWhy: "forbidden here"}
+	without := Facts{Facts: spec.Facts{LandlockABI: 7}, NamespacesWhy: "forbidden here"}
 	for _, row := range []struct {
 		name    string
 		policy  sandbox.Policy
-		facts   machineFacts
+		facts   Facts
 		active  bool
 		reason  string
 		hostNet uint64
@@ -152,24 +152,24 @@ func TestPlanWithNamespaces(t *testing.T) {
 	for _, row := range []struct {
 		name       string
 		policy     sandbox.Policy
-		facts      machineFacts
+		facts      Facts
 		weaknesses []string // ID, and words of its text
 		pids       sandbox.LayerState
 	}{
-		{"all", sandbox.ReadOnly(), machineFacts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true}, nil, sandbox.LayerActive},
-		{"no broker", sandbox.ReadOnly(), machineFacts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true}, nil, sandbox.LayerActive},
-		{"records that are not there", hides(nil), machineFacts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true}, []string{"own-records", "they are not there"}, sandbox.LayerActive},
-		{"no PID namespace", sandbox.ReadOnly(), machineFacts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true, NoPIDs: "covered /proc"},
+		{"all", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true}, nil, sandbox.LayerActive},
+		{"no broker", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true}, nil, sandbox.LayerActive},
+		{"records that are not there", hides(nil), Facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true}, []string{"own-records", "they are not there"}, sandbox.LayerActive},
+		{"no PID namespace", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true, NoPIDs: "covered /proc"},
 			[]string{"process-death", "covered /proc"}, sandbox.LayerAbsent},
-		{"no PID namespace, old Landlock", sandbox.ReadOnly(), machineFacts{Facts: spec.Facts{LandlockABI: 5}, Namespaces: true, NoPIDs: "covered /proc"},
+		{"no PID namespace, old Landlock", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 5}, Namespaces: true, NoPIDs: "covered /proc"},
 			[]string{"signals", "ABI 5", "process-death", "covered /proc"}, sandbox.LayerAbsent},
-		{"globs", globs, machineFacts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true},
+		{"globs", globs, Facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true},
 			[]string{"deny-read-glob", "appear after its start"}, sandbox.LayerActive},
-		{"globs that are searched for", globs, machineFacts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true, Globs: globMatches{Why: "not ended"}},
+		{"globs that are Searched for", globs, Facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true, Globs: Matches{Why: "not ended"}},
 			[]string{"deny-read-glob", "not ended"}, sandbox.LayerActive},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			layers, weak, err := plan(sandboxtest.Resolved(row.policy), row.facts)
+			layers, weak, err := enforcement(sandboxtest.Resolved(row.policy), row.facts)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package plan
 
 import (
 	"errors"
@@ -20,15 +20,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file decides, in codeagent, what a keeper with namespaces mounts.
-
-// mountPlan builds a spec.Mounts.
-type mountPlan struct {
+// Mounts builds a spec.Mounts, which a keeper with namespaces makes.
+type Mounts struct {
 	*spec.Mounts
 	// denied is Policy.DenyRead.
 	denied []string
-	// readsAll means that the command may read everything except denied.
-	readsAll bool
+	// ReadsAll means that the command may read everything except denied.
+	ReadsAll bool
 	// unheld are denied paths that do not exist, in a folder that is shown. A mount cannot cover a
 	// path that does not exist.
 	unheld []string
@@ -37,9 +35,9 @@ type mountPlan struct {
 // tempFolders are replaced by the session's own temporary folder.
 var tempFolders = []string{"/tmp", "/var/tmp"}
 
-// planMounts turns p and its rules into a mountPlan. held is what heldPaths returned.
-func planMounts(p resolved.Policy, rules []spec.Rule, held []string) *mountPlan {
-	m := &mountPlan{denied: p.DenyRead, readsAll: len(p.Read) == 0, Mounts: &spec.Mounts{
+// planMounts turns p and its rules into a Mounts. held is what heldPaths returned.
+func planMounts(p resolved.Policy, rules []spec.Rule, held []string) *Mounts {
+	m := &Mounts{denied: p.DenyRead, ReadsAll: len(p.Read) == 0, Mounts: &spec.Mounts{
 		Memory: len(p.Roots) > 0 && present(kernel.ShmDir), Terminals: present(kernel.PtsDir) && present(kernel.Ptmx),
 	}}
 	for _, rule := range rules {
@@ -70,7 +68,7 @@ func planMounts(p resolved.Policy, rules []spec.Rule, held []string) *mountPlan 
 	}
 	for _, path := range m.denied {
 		if sandbox.CoveredBy(m.Writable, path) && !slices.Contains(m.Writable, path) {
-			m.hide(path)
+			m.Hide(path)
 		}
 	}
 	return m
@@ -79,12 +77,12 @@ func planMounts(p resolved.Policy, rules []spec.Rule, held []string) *mountPlan 
 // show keeps path readable in a folder that a mount replaces. If the command may read everything,
 // it shows the whole entry of /tmp that contains path: programs need their libraries, and a
 // workspace needs the folders beside it.
-func (m *mountPlan) show(path string) {
+func (m *Mounts) show(path string) {
 	base := m.Replaced(path)
 	if base == "" {
 		return
 	}
-	if m.readsAll {
+	if m.ReadsAll {
 		first, _, _ := strings.Cut(path[len(base)+1:], "/")
 		path = base + "/" + first
 	}
@@ -97,7 +95,7 @@ func (m *mountPlan) show(path string) {
 		if !sandbox.Covers(path, denied) {
 			continue
 		}
-		m.hide(denied)
+		m.Hide(denied)
 		if _, err := os.Lstat(denied); errors.Is(err, fs.ErrNotExist) {
 			m.unheld = append(m.unheld, denied)
 		}
@@ -105,14 +103,14 @@ func (m *mountPlan) show(path string) {
 }
 
 // shownInTemp lists what the command sees of the host's /tmp and /var/tmp.
-func (m *mountPlan) shownInTemp() []string {
+func (m *Mounts) shownInTemp() []string {
 	return slices.DeleteFunc(slices.Clone(m.Readable), func(path string) bool { return !sandbox.CoveredBy(m.Private, path) })
 }
 
 // waysInTemp are the paths in the temporary folder at which something is mounted for the private
 // /tmp or /var/tmp. The kernel protects a mount point's name only from processes in the same mount
 // namespace, and the broker is in another one. So the broker must refuse to change these names.
-func (m *mountPlan) waysInTemp(temp string) (out []string) {
+func (m *Mounts) waysInTemp(temp string) (out []string) {
 	for _, path := range slices.Concat(m.Writable, m.Readable) {
 		for _, dir := range m.Private {
 			if path != dir && sandbox.Covers(dir, path) {
@@ -123,9 +121,9 @@ func (m *mountPlan) waysInTemp(temp string) (out []string) {
 	return out
 }
 
-// hide makes path unreadable. It leaves out a link: nothing can be mounted over a link, and the
+// Hide makes path unreadable. It leaves out a link: nothing can be mounted over a link, and the
 // link's target is in the list of denied paths too.
-func (m *mountPlan) hide(path string) {
+func (m *Mounts) Hide(path string) {
 	info, err := os.Lstat(path)
 	isLink := err == nil && info.Mode()&fs.ModeSymlink != 0
 	if !isLink && !slices.Contains(m.Hidden, path) {
@@ -133,8 +131,8 @@ func (m *mountPlan) hide(path string) {
 	}
 }
 
-// forCommand shows what cmd itself needs: its program and its folder.
-func (m *mountPlan) forCommand(cmd sandbox.Command) {
+// ForCommand shows what cmd itself needs: its program and its folder.
+func (m *Mounts) ForCommand(cmd sandbox.Command) {
 	if cmd.Foreground && m.Devices {
 		m.showTerminal(cmd.Stdin, cmd.Stdout, cmd.Stderr)
 	}
@@ -149,7 +147,7 @@ func (m *mountPlan) forCommand(cmd sandbox.Command) {
 // protect makes path read-only and pins every folder between its write root and path. Renaming such
 // a folder would take the mount along and leave the name free, so that a command could put another
 // file at the protected path.
-func (m *mountPlan) protect(path string) {
+func (m *Mounts) protect(path string) {
 	for _, w := range m.Writable {
 		if sandbox.Covers(path, w) {
 			m.Granted = append(m.Granted, w)
@@ -228,7 +226,7 @@ func present(path string) bool {
 }
 
 // planDevices asks for a private /dev with what the rules open.
-func (m *mountPlan) planDevices(rules []spec.Rule) {
+func (m *Mounts) planDevices(rules []spec.Rule) {
 	if !present(kernel.DevDir) || sandbox.CoveredBy(m.denied, kernel.DevDir) {
 		return
 	}
@@ -245,7 +243,7 @@ func (m *mountPlan) planDevices(rules []spec.Rule) {
 // terminal. The command's /dev/pts holds the command's own terminals, so a terminal from the host's
 // /dev/pts appears as /dev/console. Landlock opens neither name: the command can use the terminal
 // only by its descriptors and by /dev/tty.
-func (m *mountPlan) showTerminal(files ...*os.File) {
+func (m *Mounts) showTerminal(files ...*os.File) {
 	for _, f := range files {
 		if f == nil {
 			continue

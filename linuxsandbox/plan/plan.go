@@ -1,6 +1,10 @@
 //go:build linux
 
-package linuxsandbox
+// Package plan decides, in codeagent, what a resolved policy becomes on a kernel: the layers that
+// enforce it and what they leave open (enforcement.go, weaknesses.go), the rules of Landlock
+// (rules.go), what is mounted (mounts.go), and which files match the globs of a policy (globs.go). It
+// reads the file system and changes nothing.
+package plan
 
 import (
 	"errors"
@@ -20,34 +24,35 @@ import (
 	"codeagent/sandbox/resolved"
 )
 
-// startPlan is a policy made ready for one start.
-type startPlan struct {
-	spec spec.Spec
-	// mounts builds spec.Mounts; nil if there are no namespaces.
-	mounts *mountPlan
-	// absent are the granted paths that do not exist yet and need a placeholder: a Landlock rule
+// Plan is a policy made ready for one start.
+type Plan struct {
+	Spec spec.Spec
+	// Mounts builds Spec.Mounts; nil if there are no namespaces.
+	Mounts *Mounts
+	// Absent are the granted paths that do not exist yet and need a placeholder: a Landlock rule
 	// needs a file.
-	absent []string
-	// made are those directly in a folder that the private one replaces. The command makes them there, of
+	Absent []string
+	// Made are those directly in a folder that the private one replaces. The command makes them there, of
 	// whatever kind, and they are moved to the host's folder when it has ended.
-	made []string
+	Made []string
 	// granted are the granted paths that the broker opens instead (broker/hold_grant.go).
 	granted []string
-	// group means that the command gets a control group.
-	group bool
-	// own are codeagent's own paths inside write roots, which are watched and restored.
-	own []string
+	// Group means that the command gets a control group.
+	Group bool
+	// Own are codeagent's own files inside write roots, which are watched and restored. Their path and
+	// root are set.
+	Own []spec.OwnFile
 	// folders are the write roots that are folders.
 	folders []string
-	// protection is what the broker enforces; the zero value without a broker.
-	protection broker.Protection
+	// Protection is what the broker enforces; the zero value without a broker.
+	Protection broker.Protection
 
-	layers     []sandbox.Layer
-	weaknesses []sandbox.Weakness
+	Layers     []sandbox.Layer
+	Weaknesses []sandbox.Weakness
 }
 
 // withFiles adds to f what the file system says about p.
-func (f machineFacts) withFiles(p resolved.Policy) machineFacts {
+func (f Facts) withFiles(p resolved.Policy) Facts {
 	shut := outOfReach
 	if f.Namespaces {
 		f.Held, shut = heldPaths(p), present
@@ -56,13 +61,13 @@ func (f machineFacts) withFiles(p resolved.Policy) machineFacts {
 	return f
 }
 
-// prepare makes a Spec of p. It reads the file system and changes nothing. An error means that p
+// New makes a plan of p for a machine with the facts f. It reads the file system and changes nothing. An error means that p
 // cannot be enforced here.
-func prepare(p resolved.Policy, f machineFacts) (*startPlan, error) {
+func New(p resolved.Policy, f Facts) (*Plan, error) {
 	f = f.withFiles(p)
 	var err error
-	out := &startPlan{own: ownFiles(p, f)}
-	if out.layers, out.weaknesses, err = plan(p, f); err != nil {
+	out := &Plan{Own: ownFiles(p, f)}
+	if out.Layers, out.Weaknesses, err = enforcement(p, f); err != nil {
 		return nil, err
 	}
 	if err := checkOwn(p, f); err != nil {
@@ -72,12 +77,12 @@ func prepare(p resolved.Policy, f machineFacts) (*startPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.spec = spec.Spec{
+	out.Spec = spec.Spec{
 		Rules: rules, Unreadable: p.DenyRead, Limits: f.Groups.Rest(p.Limits),
 		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), Ask: f.Broker, Locks: f.locks(), PathSockets: pathSockets(p, f),
 		Signals: f.Broker && (f.ownPIDs() || f.LandlockABI >= 6),
 	}
-	out.group = cgroup.Wanted(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)
+	out.Group = cgroup.Wanted(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)
 	if err := out.checkRules(p, f); err != nil {
 		return nil, err
 	}
@@ -88,23 +93,23 @@ func prepare(p resolved.Policy, f machineFacts) (*startPlan, error) {
 	}
 	var unheld, piped []string
 	if f.Namespaces {
-		out.mounts = planMounts(p, out.spec.Rules, f.Held)
+		out.Mounts = planMounts(p, out.Spec.Rules, f.Held)
 		for _, path := range out.granted {
-			out.mounts.show(path)
+			out.Mounts.show(path)
 		}
-		out.spec.Mounts = out.mounts.Mounts
-		out.mounts.HostProc = f.NoPIDs != ""
-		unheld = out.mounts.unheld
+		out.Spec.Mounts = out.Mounts.Mounts
+		out.Mounts.HostProc = f.NoPIDs != ""
+		unheld = out.Mounts.unheld
 		if !f.Broker {
-			piped = out.mounts.shownInTemp()
+			piped = out.Mounts.shownInTemp()
 		}
 		masked := slices.Concat(f.Globs.Paths, readableRecords(p))
 		for _, path := range masked {
-			out.mounts.hide(path)
+			out.Mounts.Hide(path)
 		}
-		out.spec.Unreadable = slices.Concat(p.DenyRead, masked)
+		out.Spec.Unreadable = slices.Concat(p.DenyRead, masked)
 	}
-	out.weaknesses = append(out.weaknesses, pathWeaknesses(linkedFiles(p.DenyRead), unheld, piped)...)
+	out.Weaknesses = append(out.Weaknesses, pathWeaknesses(linkedFiles(p.DenyRead), unheld, piped)...)
 	if f.Broker {
 		out.leaveToBroker(p)
 	}
@@ -117,16 +122,16 @@ func outOfReach(path string) bool { return unix.Access(path, unix.R_OK) == unix.
 
 // leaveToBroker plans what the broker decides. With Spec.Ask the keeper's Landlock rules open no
 // folder for writing.
-func (p *startPlan) leaveToBroker(policy resolved.Policy) {
+func (p *Plan) leaveToBroker(policy resolved.Policy) {
 	var own []string
-	if p.spec.Mounts != nil && p.spec.Mounts.Memory {
+	if p.Spec.Mounts != nil && p.Spec.Mounts.Memory {
 		own = []string{kernel.ShmDir}
 	}
-	p.protection = broker.PlanProtection(policy, p.folders, own)
-	if m := p.mounts; m != nil {
-		p.protection.Fixed = append(p.protection.Fixed, m.waysInTemp(policy.Temp)...)
+	p.Protection = broker.PlanProtection(policy, p.folders, own)
+	if m := p.Mounts; m != nil {
+		p.Protection.Fixed = append(p.Protection.Fixed, m.waysInTemp(policy.Temp)...)
 	}
-	p.protection.PlanGrants(p.granted, p.folders)
+	p.Protection.PlanGrants(p.granted, p.folders)
 }
 
 // holdsFolders reports whether the sandbox protects codeagent's own folders inside a write root.
@@ -134,11 +139,11 @@ func (p *startPlan) leaveToBroker(policy resolved.Policy) {
 // each move of a folder that leads to them. Mounts alone protect only what exists, until something
 // on the way to it is renamed. Mounts are needed against reading: Landlock cannot take away a right
 // below a root.
-func (f machineFacts) holdsFolders() bool { return f.Broker && f.Namespaces }
+func (f Facts) holdsFolders() bool { return f.Broker && f.Namespaces }
 
 // checkOwn refuses a write root that contains one of codeagent's own directories, unless the
 // sandbox protects these. A single file can be restored after a command; a directory cannot.
-func checkOwn(p resolved.Policy, f machineFacts) error {
+func checkOwn(p resolved.Policy, f Facts) error {
 	if f.holdsFolders() {
 		return nil
 	}
@@ -153,15 +158,15 @@ func checkOwn(p resolved.Policy, f machineFacts) error {
 // ownFiles are codeagent's own files inside write roots, which are watched and restored. Where the
 // sandbox protects folders, the records are left out: codeagent itself writes them while commands
 // run.
-func ownFiles(p resolved.Policy, f machineFacts) []string {
-	own := ownInside(p)
-	if !f.holdsFolders() {
-		return own
-	}
-	return slices.DeleteFunc(own, func(path string) bool {
+func ownFiles(p resolved.Policy, f Facts) (out []spec.OwnFile) {
+	for _, path := range ownInside(p) {
 		info, err := os.Lstat(path)
-		return err == nil && !info.Mode().IsRegular() || sandbox.CoveredBy(p.Protected.Hidden, path)
-	})
+		if f.holdsFolders() && (err == nil && !info.Mode().IsRegular() || sandbox.CoveredBy(p.Protected.Hidden, path)) {
+			continue
+		}
+		out = append(out, spec.OwnFile{Path: path, Root: widest(p.Paths(), path)})
+	}
+	return out
 }
 
 // linkedFiles lists the denied files with several names (hard links).
@@ -174,10 +179,10 @@ func linkedFiles(denied []string) []string {
 
 // checkRules checks each root of the policy: whether it exists, whether its path contains a link,
 // and who owns a write root.
-func (p *startPlan) checkRules(policy resolved.Policy, f machineFacts) error {
+func (p *Plan) checkRules(policy resolved.Policy, f Facts) error {
 	brokered := brokeredGrant(policy, f)
-	kept := p.spec.Rules[:0]
-	for _, rule := range p.spec.Rules {
+	kept := p.Spec.Rules[:0]
+	for _, rule := range p.Spec.Rules {
 		if rule.Access == spec.AccessDevice || (rule.Optional && rule.Access != spec.AccessWrite) {
 			kept = append(kept, rule) // the keeper skips the rule if the path is missing
 			continue
@@ -208,9 +213,9 @@ func (p *startPlan) checkRules(policy resolved.Policy, f machineFacts) error {
 				// Its folder may be protected and so read-only, even inside a write root.
 				p.granted = append(p.granted, rule.Path)
 			case f.Namespaces && f.Broker && policy.Temp != "" && slices.Contains(tempFolders, filepath.Dir(rule.Path)) && !p.writable(filepath.Dir(rule.Path)):
-				p.made = append(p.made, rule.Path)
+				p.Made = append(p.Made, rule.Path)
 			case !p.writable(filepath.Dir(rule.Path)) && !policy.OfGit(rule.Path): // an empty file in a git directory has a meaning, such as a lock
-				p.absent = append(p.absent, rule.Path)
+				p.Absent = append(p.Absent, rule.Path)
 				kept = append(kept, rule)
 			}
 		case rule.Optional && errors.Is(err, fs.ErrPermission):
@@ -219,18 +224,18 @@ func (p *startPlan) checkRules(policy resolved.Policy, f machineFacts) error {
 			return rule.Failed(err)
 		}
 	}
-	p.spec.Rules = kept
+	p.Spec.Rules = kept
 	return nil
 }
 
 // keepFileCaps leaves root its file capabilities if a root belongs to another user.
-func (p *startPlan) keepFileCaps(st unix.Stat_t) {
-	p.spec.KeepFileCaps = p.spec.KeepFileCaps || asRoot() && st.Uid != 0
+func (p *Plan) keepFileCaps(st unix.Stat_t) {
+	p.Spec.KeepFileCaps = p.Spec.KeepFileCaps || os.Geteuid() == 0 && st.Uid != 0
 }
 
 // writable reports whether another write rule covers path.
-func (p *startPlan) writable(path string) bool {
-	return slices.ContainsFunc(p.spec.Rules, func(r spec.Rule) bool {
+func (p *Plan) writable(path string) bool {
+	return slices.ContainsFunc(p.Spec.Rules, func(r spec.Rule) bool {
 		return r.Access == spec.AccessWrite && sandbox.Covers(r.Path, path)
 	})
 }
@@ -245,7 +250,7 @@ func parentExists(path string) bool {
 // the grant, since a mount replaces it and shows only what rules name, or entries of it. Or the policy
 // restricts reading and the broker sees no reads, so that Landlock must have a rule for each readable
 // path.
-func brokeredGrant(p resolved.Policy, f machineFacts) func(spec.Rule) bool {
+func brokeredGrant(p resolved.Policy, f Facts) func(spec.Rule) bool {
 	return func(r spec.Rule) bool {
 		dir := filepath.Dir(r.Path)
 		// A root of git is shown as part of its repository.
@@ -256,12 +261,12 @@ func brokeredGrant(p resolved.Policy, f machineFacts) func(spec.Rule) bool {
 	}
 }
 
-// keepFor reports to a change observer each single file that Landlock lets the command write. The
+// KeepFor reports to a change observer each single file that Landlock lets the command write. The
 // broker makes every change in folders, but a write to one of these files goes past it. They are
-// the files that exist and the names at which codeagent is about to create one (absent.go).
-func (p *startPlan) keepFor(policy resolved.Policy, cmd sandbox.Command) {
-	paths := slices.Clone(p.made)
-	for _, rule := range p.spec.Rules {
+// the files that exist and the names at which codeagent is about to create one (linuxsandbox/absent.go).
+func (p *Plan) KeepFor(policy resolved.Policy, cmd sandbox.Command) {
+	paths := slices.Clone(p.Made)
+	for _, rule := range p.Spec.Rules {
 		if rule.Access == spec.AccessWrite && !slices.Contains(p.folders, rule.Path) {
 			paths = append(paths, rule.Path)
 		}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package plan
 
 import (
 	"context"
@@ -24,13 +24,9 @@ import (
 // No kernel layer knows patterns. So for a deny-read glob codeagent searches the folders that the
 // policy lets a command write or names as readable, and mounts over each match. A search runs in
 // the background. A start waits for the first search, and for a new search if the last one was
-// fast, up to globWait.
+// fast.
 
 const (
-	// globWait is the longest that a start waits for a search. globAnew is the longest that the
-	// last search may have taken for a start to wait for a new one.
-	globWait  = time.Second
-	globAnew  = 50 * time.Millisecond
 	globPause = 20 // a search runs again after this many times its own duration
 	// maxMasks bounds the mounts of one command: each adds 15 µs to its start.
 	maxMasks = 500
@@ -38,22 +34,27 @@ const (
 	maxSearched = 2_000_000
 )
 
-// globMatches are the existing files that match a policy's globs.
-type globMatches struct {
+// Matches are the existing files that match a policy's globs.
+type Matches struct {
 	// Paths are canonical. For a link it is the target.
 	Paths []string
 	// Why is the reason why there may be more matches; "" if Paths is complete.
 	Why string
 }
 
-// globIndex keeps the searches of a session by folder and globs. Its zero value is ready.
-type globIndex struct {
+// Globs keeps the searches of a session by folder and globs.
+type Globs struct {
+	// patience is the longest that a start waits for searches. It waits for a new one if the last took
+	// at most a twentieth of that.
+	patience time.Duration
 	mu       sync.Mutex
 	searches map[string]*globSearch
 	closed   atomic.Bool
-	// patient makes every start wait for a search of its own, however long it takes. Only tests set
-	// it.
-	patient bool
+}
+
+// NewGlobs returns an index of searches for which a start waits up to patience.
+func NewGlobs(patience time.Duration) *Globs {
+	return &Globs{patience: patience, searches: map[string]*globSearch{}}
 }
 
 // globSearch is the search of one folder. The index's mu guards its fields.
@@ -67,17 +68,13 @@ type globSearch struct {
 	running chan struct{} // closed when the running search ends; nil if none runs
 }
 
-// find returns what matches globs in the folders roots.
-func (x *globIndex) find(globs, roots []string) globMatches {
-	out := globMatches{}
+// Find returns what matches globs in the folders roots.
+func (x *Globs) Find(globs, roots []string) Matches {
+	out := Matches{}
 	if len(globs) == 0 {
 		return out
 	}
-	patience := globWait
-	if x.patient {
-		patience = time.Hour
-	}
-	late, cancel := context.WithTimeout(context.Background(), patience)
+	late, cancel := context.WithTimeout(context.Background(), x.patience)
 	defer cancel()
 	for _, root := range roots {
 		s, wait := x.search(root, globs)
@@ -104,8 +101,8 @@ func (x *globIndex) find(globs, roots []string) globMatches {
 	return out
 }
 
-// searched returns the folders to search, without those inside another one.
-func searched(p resolved.Policy) []string {
+// Searched returns the folders to search, without those inside another one.
+func Searched(p resolved.Policy) []string {
 	var out []string
 	for _, root := range slices.Concat(p.Roots, p.Read) {
 		temporary := root.Origin == sandbox.FromTemp || root.Origin == sandbox.FromSharedTemp
@@ -118,19 +115,16 @@ func searched(p resolved.Policy) []string {
 }
 
 // search starts a search if one is due. The channel is what to wait for; nil means do not wait.
-func (x *globIndex) search(root string, globs []string) (*globSearch, <-chan struct{}) {
+func (x *Globs) search(root string, globs []string) (*globSearch, <-chan struct{}) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	key := strings.Join(append([]string{root}, globs...), "\x00")
 	s := x.searches[key]
 	if s == nil {
 		s = &globSearch{root: root, globs: globs}
-		if x.searches == nil {
-			x.searches = map[string]*globSearch{}
-		}
 		x.searches[key] = s
 	}
-	waits := s.ended.IsZero() || s.took < globAnew || x.patient
+	waits := s.ended.IsZero() || s.took < x.patience/20
 	if s.running == nil && !x.closed.Load() && (waits || time.Since(s.ended) > globPause*s.took) {
 		s.running = make(chan struct{})
 		go x.run(s)
@@ -142,7 +136,7 @@ func (x *globIndex) search(root string, globs []string) (*globSearch, <-chan str
 }
 
 // run searches once.
-func (x *globIndex) run(s *globSearch) {
+func (x *Globs) run(s *globSearch) {
 	start := time.Now()
 	w := globWalk{index: x, root: s.root, globs: s.globs, left: maxSearched}
 	w.folder(s.root)
@@ -158,12 +152,12 @@ func (x *globIndex) run(s *globSearch) {
 	s.running = nil
 }
 
-// close ends the running searches.
-func (x *globIndex) close() { x.closed.Store(true) }
+// Close ends the running searches.
+func (x *Globs) Close() { x.closed.Store(true) }
 
 // globWalk walks a tree. It does not follow links.
 type globWalk struct {
-	index *globIndex
+	index *Globs
 	root  string
 	globs []string
 	found []string
@@ -184,7 +178,7 @@ func (w *globWalk) folder(path string) {
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
 		if path == w.root {
-			w.why = "it cannot be searched: " + path
+			w.why = "it cannot be Searched: " + path
 			return
 		}
 		w.found = append(w.found, path)
