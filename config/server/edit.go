@@ -67,9 +67,7 @@ func With(text []byte, name string, s Settings) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checked(text, after(text, len(text), string(table)), name, func(map[string]any) map[string]any {
-		return serverIn(added, name)
-	})
+	return checked(text, after(text, len(text), string(table)), keyOf(name), func(any) any { return get(added, keyOf(name)) })
 }
 
 // Without removes the tables of a server from text. Comments above and below them stay.
@@ -90,7 +88,7 @@ func Without(text []byte, name string) ([]byte, error) {
 		}
 		lines = slices.Delete(lines, first, end)
 	}
-	return checked(text, bytes.Join(lines, nil), name, func(map[string]any) map[string]any { return nil })
+	return checked(text, bytes.Join(lines, nil), keyOf(name), func(any) any { return nil })
 }
 
 // Widened adds the elements of lists to those of a server's table sandbox, each under the name
@@ -99,27 +97,21 @@ func Widened(text []byte, name string, lists map[string][]string) ([]byte, error
 	out := text
 	for _, key := range slices.Sorted(maps.Keys(lists)) {
 		if len(lists[key]) > 0 {
-			out = withElements(out, []string{"mcp", "servers", name, "sandbox", key}, lists[key])
+			out = withElements(out, append(keyOf(name), "sandbox", key), lists[key])
 		}
 	}
-	return checked(text, out, name, func(was map[string]any) map[string]any {
-		if was == nil {
-			return nil // there is no such server
-		}
-		box, _ := was["sandbox"].(map[string]any)
-		if box == nil {
-			box = map[string]any{}
-		}
-		for key, values := range lists {
-			list, _ := box[key].([]any)
-			for _, v := range values {
-				list = append(list, v)
-			}
-			if len(list) > 0 {
-				box[key] = list
+	return checked(text, out, keyOf(name), func(was any) any {
+		if was, is := was.(map[string]any); is { // else there is no such server
+			for key, values := range lists {
+				list, _ := get(was, []string{"sandbox", key}).([]any)
+				for _, v := range values {
+					list = append(list, v)
+				}
+				if len(list) > 0 {
+					put(was, []string{"sandbox", key}, list)
+				}
 			}
 		}
-		was["sandbox"] = box
 		return was
 	})
 }
@@ -140,29 +132,42 @@ func withElements(text []byte, key, values []string) []byte {
 		at := all[i].end + bytes.IndexByte(text[all[i].end:], '[') + 1
 		return slices.Concat(text[:at], []byte(add), text[at:])
 	}
-	pair := key[len(key)-1] + " = [" + add + "]\n"
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	table := key[:len(key)-1]
-	if i := slices.IndexFunc(all, func(e expression) bool { return e.header && slices.Equal(e.key, table) }); i >= 0 {
-		at := len(bytes.Join(lines[:all[i].line], nil))
-		return slices.Concat(text[:at], pairAfter(text, at, pair), text[at:])
-	}
-	end := len(text)
+	end, lines := len(text), bytes.SplitAfter(text, []byte("\n"))
 	for i, e := range all {
 		if e.in(key[2]) {
-			end = len(bytes.Join(lines[:lastLine(lines, all, i)], nil))
+			end = offset(lines, lastLine(lines, all, i))
 		}
 	}
-	return after(text, end, "["+strings.Join(table, ".")+"]\n"+pair)
+	return withPair(text, key[:len(key)-1], key[len(key)-1]+" = ["+add+"]\n", end)
 }
 
-// pairAfter is a line that follows the one that ends at a place of text.
-func pairAfter(text []byte, at int, pair string) []byte {
-	if at > 0 && text[at-1] != '\n' {
+// withPair adds a pair to a table: below its header, or at end with a header of its own. One outside all
+// tables goes below the last that is there.
+func withPair(text []byte, table []string, pair string, end int) []byte {
+	all, lines := expressions(text), bytes.SplitAfter(text, []byte("\n"))
+	begin := len(text) - len(bytes.TrimPrefix(text, mark))
+	at := len(text) // of nothing but comments
+	header := slices.IndexFunc(all, func(e expression) bool { return e.header && (len(table) == 0 || slices.Equal(e.key, table)) })
+	switch {
+	case len(table) > 0 && header < 0:
+		return after(text, end, "["+strings.Join(table, ".")+"]\n"+pair)
+	case len(table) > 0:
+		at = offset(lines, all[header].line)
+	case header == 0:
+		at = begin
+	case header > 0:
+		at = offset(lines, lastLine(lines, all, header-1))
+	case len(all) > 0:
+		at = offset(lines, lastLine(lines, all, len(all)-1))
+	}
+	if at > begin && text[at-1] != '\n' {
 		pair = "\n" + pair
 	}
-	return asIn(text, pair)
+	return slices.Concat(text[:at], asIn(text, pair), text[at:])
 }
+
+// offset is where line n ends, counted from 1.
+func offset(lines [][]byte, n int) int { return len(bytes.Join(lines[:n], nil)) }
 
 // after puts a table behind the line that ends at a place of text, with a blank line between.
 func after(text []byte, at int, table string) []byte {
@@ -187,8 +192,7 @@ func asIn(text []byte, lines string) []byte {
 // Names lists the names of the servers in the text of a settings file.
 func Names(text []byte) ([]string, error) {
 	tree, err := decoded(text)
-	mcp, _ := tree["mcp"].(map[string]any)
-	servers, _ := mcp["servers"].(map[string]any)
+	servers, _ := get(tree, []string{"mcp", "servers"}).(map[string]any)
 	return slices.Sorted(maps.Keys(servers)), err
 }
 
@@ -198,9 +202,9 @@ var mark = []byte("\xEF\xBB\xBF")
 // errLayout: a person wrote the server in a form that is not edited.
 var errLayout = errors.New("the server is written in a form that codeagent does not edit (a table in braces, or keys with dots)")
 
-// checked returns edited, if it is text with nothing changed but the server name, which became what
+// checked returns edited, if it is text with nothing changed but the value of key, which became what
 // change makes of it; nil: it is gone.
-func checked(text, edited []byte, name string, change func(was map[string]any) map[string]any) ([]byte, error) {
+func checked(text, edited []byte, key []string, change func(was any) any) ([]byte, error) {
 	want, err := decoded(text)
 	if err != nil {
 		return nil, err
@@ -209,8 +213,8 @@ func checked(text, edited []byte, name string, change func(was map[string]any) m
 	if err != nil {
 		return nil, errLayout
 	}
-	setServer(want, name, change(serverIn(want, name)))
-	setServer(got, name, serverIn(got, name))
+	put(want, key, change(get(want, key)))
+	put(got, key, get(got, key))
 	if !reflect.DeepEqual(want, got) {
 		return nil, errLayout
 	}
@@ -222,34 +226,31 @@ func decoded(text []byte) (map[string]any, error) {
 	return tree, toml.Unmarshal(bytes.TrimPrefix(text, mark), &tree)
 }
 
-// serverIn returns the table of a server, or nil.
-func serverIn(tree map[string]any, name string) map[string]any {
-	mcp, _ := tree["mcp"].(map[string]any)
-	servers, _ := mcp["servers"].(map[string]any)
-	one, _ := servers[name].(map[string]any)
-	return one
+// keyOf is the key of the table of a server.
+func keyOf(server string) []string { return []string{"mcp", "servers", server} }
+
+// get returns the value of a key, or nil.
+func get(tree map[string]any, key []string) any {
+	for _, table := range key[:len(key)-1] {
+		tree, _ = tree[table].(map[string]any)
+	}
+	return tree[key[len(key)-1]]
 }
 
-// setServer sets or removes the table of a server, and removes the empty ones around it.
-func setServer(tree map[string]any, name string, one map[string]any) {
-	mcp, _ := tree["mcp"].(map[string]any)
-	servers, _ := mcp["servers"].(map[string]any)
-	if one != nil {
-		if servers == nil {
-			servers = map[string]any{}
+// put sets the value of a key, and makes the tables around it. nil removes it, and tables that are empty then.
+func put(tree map[string]any, key []string, value any) {
+	if len(key) > 1 {
+		inner, _ := tree[key[0]].(map[string]any)
+		if inner == nil {
+			inner = map[string]any{}
 		}
-		if mcp == nil {
-			mcp = map[string]any{}
+		put(inner, key[1:], value)
+		if value = inner; len(inner) == 0 {
+			value = nil
 		}
-		servers[name], mcp["servers"], tree["mcp"] = one, servers, mcp
-		return
 	}
-	delete(servers, name)
-	if len(servers) == 0 {
-		delete(mcp, "servers")
-	}
-	if len(mcp) == 0 {
-		delete(tree, "mcp")
+	if tree[key[0]] = value; value == nil {
+		delete(tree, key[0])
 	}
 }
 
@@ -266,7 +267,7 @@ type expression struct {
 
 // in reports whether e belongs to the server name alone.
 func (e expression) in(name string) bool {
-	return len(e.key) >= 3 && slices.Equal(e.key[:3], []string{"mcp", "servers", name})
+	return len(e.key) >= 3 && slices.Equal(e.key[:3], keyOf(name))
 }
 
 // expressions lists those of a valid file, in order.
