@@ -79,11 +79,7 @@ func (h *Hook) fill(table map[string]any) error {
 			h.Seconds, ok = table[key].(int64)
 			ok = ok && h.Seconds > 0 && h.Seconds <= mostHookSeconds
 		default:
-			hint := ""
-			if near := short.Nearest(key, keys); near != "" {
-				hint = fmt.Sprintf(" (did you mean %q?)", near)
-			}
-			return fmt.Errorf("unknown key %s%s; a hook has command, match and timeout_s", quoted(key), hint)
+			return fmt.Errorf("unknown key %s%s; a hook has command, match and timeout_s", quoted(key), short.Meant(key, keys))
 		}
 		if !ok {
 			return fmt.Errorf("%s: got %s; use %s", key, describe(table[key]), map[string]string{"command": "a string", "match": "a string", "timeout_s": fmt.Sprintf("a whole number from 1 to %d", mostHookSeconds)}[key])

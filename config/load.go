@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -227,10 +228,7 @@ func (c *Config) checkTogether() error {
 		for _, p := range presets {
 			names = append(names, p.Name)
 		}
-		hint := fmt.Sprintf(": add [providers.%s] with its base_url", c.ModelProvider)
-		if near := short.Nearest(c.ModelProvider, names); near != "" {
-			hint = fmt.Sprintf(" (did you mean %q?)", near)
-		}
+		hint := cmp.Or(short.Meant(c.ModelProvider, names), fmt.Sprintf(": add [providers.%s] with its base_url", c.ModelProvider))
 		errs = append(errs, &Error{c.Origin("model_provider"), "model_provider is " + quoted(c.ModelProvider) + ", which is not configured" + hint})
 	}
 	return errors.Join(errs...)
@@ -296,14 +294,10 @@ func unknown(parts []string) string {
 	for _, s := range settings {
 		known = append(known, concrete(splitKey(s.key), parts))
 	}
-	if near := short.Nearest(key, known); near != "" {
-		return fmt.Sprintf("unknown setting %s (did you mean %q?)", quoted(key), near)
-	}
+	hint := short.Meant(key, known)
 	// The last part may be right and only the table missing: "add_dirs".
-	for _, k := range known {
-		if strings.HasSuffix(k, "."+key) {
-			return fmt.Sprintf("unknown setting %s (did you mean %q?)", quoted(key), k)
-		}
+	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasSuffix(k, "."+key) }); hint == "" && i >= 0 {
+		hint = short.Meant(known[i], known)
 	}
-	return fmt.Sprintf("unknown setting %s (codeagent help config lists them all)", quoted(key))
+	return "unknown setting " + quoted(key) + cmp.Or(hint, " (codeagent help config lists them all)")
 }

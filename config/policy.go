@@ -225,11 +225,7 @@ func (b *builder) canonical(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := b.workspace
-	if dir == "" {
-		dir = "/"
-	}
-	return sandbox.Canonical(b.at.Files, dir, name)
+	return sandbox.Canonical(b.at.Files, cmp.Or(b.workspace, "/"), name)
 }
 
 // way is canonical with each link on the way.
@@ -405,13 +401,8 @@ func (b *builder) limits(l *sandbox.Limits, set Limits) {
 
 // EvidenceLevel returns the setting in the sandbox's type.
 func (s Sandbox) EvidenceLevel() sandbox.EvidenceLevel {
-	switch s.Evidence {
-	case "network":
-		return sandbox.EvidenceNetworkOnly
-	case "off":
-		return sandbox.EvidenceNothing
-	}
-	return sandbox.EvidenceFull
+	less := map[string]sandbox.EvidenceLevel{"network": sandbox.EvidenceNetworkOnly, "off": sandbox.EvidenceNothing}
+	return cmp.Or(less[s.Evidence], sandbox.EvidenceFull)
 }
 
 // environmentPolicy returns the environment policy of commands. It excludes variables with the
@@ -424,11 +415,5 @@ func environmentPolicy(e Env, keys []string) sandbox.Env {
 
 // MissingLayers lists the required layers that are not active.
 func (s Sandbox) MissingLayers(e sandbox.Enforcement) []string {
-	var out []string
-	for _, layer := range s.RequiredLayers {
-		if !slices.Contains(e.Active(), layer) {
-			out = append(out, layer)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(s.RequiredLayers), func(layer string) bool { return slices.Contains(e.Active(), layer) })
 }

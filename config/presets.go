@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // presets are the built-in providers, which need no [providers.NAME]. A table with the same
 // name changes only what it sets. Each uses Chat Completions unless Wire says otherwise.
@@ -45,18 +48,12 @@ func (c Config) named(name string) (Provider, bool) {
 	if !mine {
 		return p, i >= 0
 	}
-	if own.BaseURL != "" {
-		p.BaseURL = own.BaseURL
-	}
+	p.BaseURL, p.Wire, p.Limits = cmp.Or(own.BaseURL, p.BaseURL), cmp.Or(own.Wire, p.Wire), own.Limits.or(p.Limits)
 	if own.KeyEnv != "" || len(own.KeyCommand) > 0 {
 		p.KeyEnv, p.KeyCommand = own.KeyEnv, own.KeyCommand
 	}
 	if own.Headers != nil {
 		p.Headers = own.Headers
 	}
-	if own.Wire != "" {
-		p.Wire = own.Wire
-	}
-	p.Limits = own.Limits.or(p.Limits)
 	return p, true
 }

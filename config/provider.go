@@ -433,16 +433,7 @@ func wildMatch(pattern, text string) bool {
 
 // or returns l, with unknown values taken from m.
 func (l ModelLimits) or(m ModelLimits) ModelLimits {
-	if l.Context == 0 {
-		l.Context = m.Context
-	}
-	if l.Output == 0 {
-		l.Output = m.Output
-	}
-	if l.Vision == "" {
-		l.Vision = m.Vision
-	}
-	return l
+	return ModelLimits{cmp.Or(l.Context, m.Context), cmp.Or(l.Output, m.Output), cmp.Or(l.Vision, m.Vision)}
 }
 
 // known lists the context windows of model families, by the beginning of the name without its

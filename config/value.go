@@ -87,11 +87,7 @@ func checkTable(entries map[string]any) (map[string]string, error) {
 func (s setting) checkText(t string) error {
 	switch {
 	case len(s.choices) > 0 && !slices.Contains(s.choices, t):
-		hint := ""
-		if near := short.Nearest(t, s.choices); near != "" {
-			hint = fmt.Sprintf(" (did you mean %q?)", near)
-		}
-		return fmt.Errorf("invalid value %s; use %s%s", quoted(t), s.wants(), hint)
+		return fmt.Errorf("invalid value %s; use %s%s", quoted(t), s.wants(), short.Meant(t, s.choices))
 	case s.kind() == texts && t == "":
 		return errors.New("must not be empty")
 	case !utf8.ValidString(t) || strings.ContainsFunc(t, unicode.IsControl):

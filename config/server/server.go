@@ -138,14 +138,7 @@ func (s Settings) Complete(table string) (out Settings, problem string) {
 	case s.URL == "" && len(s.Headers) > 0:
 		return s, table + " has headers, which only a server with a url gets: remove them, or use env"
 	}
-	if s.Sandbox.Workspace == "" {
-		s.Sandbox.Workspace = "read"
-	}
-	if s.StartupTimeout == 0 {
-		s.StartupTimeout = StartupSeconds * time.Second
-	}
-	if s.ToolTimeout == 0 {
-		s.ToolTimeout = ToolSeconds * time.Second
-	}
+	s.Sandbox.Workspace = cmp.Or(s.Sandbox.Workspace, "read")
+	s.StartupTimeout, s.ToolTimeout = cmp.Or(s.StartupTimeout, StartupSeconds*time.Second), cmp.Or(s.ToolTimeout, ToolSeconds*time.Second)
 	return s, ""
 }

@@ -1,5 +1,7 @@
 package short
 
+import "fmt"
+
 // Nearest returns the candidate most similar to s, or "" if none is similar.
 func Nearest(s string, candidates []string) string {
 	best, least := "", 1+max(1, len(s)/3)
@@ -9,6 +11,14 @@ func Nearest(s string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// Meant offers the candidate most similar to s at the end of a message, or is "".
+func Meant(s string, candidates []string) string {
+	if near := Nearest(s, candidates); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return ""
 }
 
 // distance counts the insertions, deletions, replacements and swaps of neighbours that change

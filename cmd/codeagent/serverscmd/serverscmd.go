@@ -60,11 +60,7 @@ func remove(ctx context.Context, s cli.Stdio, name string) error {
 
 // unknown is the error for a name that no server has.
 func unknown(name string, known []string) error {
-	err := fmt.Errorf("no MCP server %s", short.Quote(name, 40))
-	if near := short.Nearest(name, known); near != "" {
-		err = fmt.Errorf("%w (did you mean %q?)", err, near)
-	}
-	return cli.Usage(err, "codeagent mcp list shows the servers")
+	return cli.Usage(fmt.Errorf("no MCP server %s%s", short.Quote(name, 40), short.Meant(name, known)), "codeagent mcp list shows the servers")
 }
 
 // faults says what is wrong with a server's settings, by the flags that gave them.
