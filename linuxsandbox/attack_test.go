@@ -20,6 +20,7 @@ import (
 	"codeagent/internal/machine"
 	"codeagent/linuxsandbox/filter"
 
+	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 )
 
@@ -134,23 +135,11 @@ func newProps(t *testing.T, kind attack.Stdin) *props {
 
 // terminal returns the far end of a new pseudo-terminal.
 func (p *props) terminal() (*os.File, error) {
-	near, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	if err != nil {
-		return nil, err
+	near, far, err := pty.Open()
+	if err == nil {
+		p.close = append(p.close, func() { _ = near.Close() }, func() { _ = far.Close() })
 	}
-	p.file(near, "ptmx")
-	if err := unix.IoctlSetPointerInt(near, unix.TIOCSPTLCK, 0); err != nil {
-		return nil, err
-	}
-	n, err := unix.IoctlGetInt(near, unix.TIOCGPTN)
-	if err != nil {
-		return nil, err
-	}
-	far, err := unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	if err != nil {
-		return nil, err
-	}
-	return p.file(far, "terminal"), nil
+	return far, err
 }
 
 func (p *props) socket(kind attack.Stdin) error {

@@ -42,9 +42,6 @@ func playRole() {
 	if role == "" {
 		return
 	}
-	if role == "sweeper" {
-		playSweeper()
-	}
 	signal.Ignore(syscall.SIGINT)
 	b, err := New(Options{Helper: os.Getenv(helperVariable)})
 	if err != nil {
