@@ -63,18 +63,15 @@ func (s *Store) keepImages(id string, images []model.Image) error {
 		if info, err := hostfile.Lstat(name); err == nil && info.Size() == int64(len(i.Data)) {
 			continue
 		}
-		if err := writeImage(name, i.Data); err != nil {
+		err = writeWhole(name, func(f io.Writer) error {
+			_, err := f.Write(i.Data)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("keep an image: %w", err)
 		}
 	}
 	return hostfile.Sync(dir)
-}
-
-func writeImage(name string, data []byte) error {
-	return writeWhole(name, func(f io.Writer) error {
-		_, err := f.Write(data)
-		return err
-	})
 }
 
 // image reads an image of a session; nil if it is missing or changed.
@@ -113,54 +110,22 @@ func (s *Store) showImages(id string, items []model.Item) {
 	}
 }
 
-// forkImages gives the session to the images that the records of v name. The file of an image
-// never changes, so both sessions may share it.
+// forkImages gives the session to the images that the records of v name; a lost image stays lost.
 func (s *Store) forkImages(v view, to string) error {
-	from := s.imageDir(v.head.ID)
-	if _, err := hostfile.Lstat(from); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err := hostfile.Mkdir(s.imageDir(to), 0o700); err != nil {
-		return err
-	}
-	for line, err := range v.lines(span{v.start, v.end}) {
-		if err != nil {
-			return err
-		}
+	b := &backward{r: v.f, start: v.start, pos: v.end}
+	for b.next() {
 		var r record
-		if !bytes.Contains(line, []byte(`"images":[`)) || json.Unmarshal(line, &r) != nil || r.Item == nil {
+		if !bytes.Contains(b.line, []byte(`"images":[`)) || json.Unmarshal(b.line, &r) != nil || r.Item == nil {
 			continue
 		}
-		for _, i := range r.Item.Images {
-			if err := s.shareImage(v.head.ID, to, i); err != nil {
-				return err
-			}
+		for i := range r.Item.Images {
+			r.Item.Images[i].Data = s.image(v.head.ID, r.Item.Images[i])
+		}
+		if err := s.keepImages(to, r.Item.Images); err != nil {
+			return err
 		}
 	}
-	return hostfile.Sync(s.imageDir(to))
-}
-
-// shareImage gives an image of a session to another session; a lost image stays lost.
-func (s *Store) shareImage(from, to string, i model.Image) error {
-	theirs, err := s.imageFile(from, i.Sum)
-	if err != nil {
-		return nil
-	}
-	ours, err := s.imageFile(to, i.Sum)
-	if err != nil {
-		return nil
-	}
-	err = hostfile.Link(theirs, ours)
-	switch {
-	case err == nil, errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
-		return nil
-	}
-	// For a file system without hard links.
-	data := s.image(from, i)
-	if data == nil {
-		return nil
-	}
-	return writeImage(ours, data)
+	return b.err
 }
 
 func (s *Store) removeImages(id string) error { return hostfile.RemoveAll(s.imageDir(id)) }

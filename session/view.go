@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"slices"
 
-	"codeagent/internal/linereader"
 	"codeagent/model"
 )
 
@@ -200,76 +198,34 @@ func (v view) userItems(limit int) (items []model.Item, count int, err error) {
 	return items, count, nil
 }
 
-// spans returns the parts of the file that form the conversation, first to last.
-func (v view) spans() ([]span, error) {
-	var out []span
-	end := v.end
-	b := &backward{r: v.f, start: v.start, pos: v.end}
-	for b.next() {
-		if kindOf(b.line) != kindBack {
-			continue
-		}
-		behind := b.offset + int64(len(b.line)) + 1
-		if to, err := v.target(found{offset: b.offset, line: b.line}); err == nil {
-			out = append(out, span{behind, end})
-			b.pos, end = to, to
-		}
-	}
-	out = append(out, span{v.start, end})
-	slices.Reverse(out)
-	return out, b.err
-}
-
-// span is the range [from, to) of a file, whole lines.
-type span struct{ from, to int64 }
-
 // items yields all items that were not removed, first to last, with their times, and each
 // summary at the position where it replaced what came before. It skips what cannot be read.
 func (v view) items() iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
-		spans, err := v.spans()
-		if err != nil {
-			yield(record{}, err)
-			return
-		}
-		for _, s := range spans {
-			for line, err := range v.lines(s) {
-				if err != nil {
-					yield(record{}, err)
-					return
-				}
-				var r record
-				kind := kindOf(line)
-				if !isItem(kind) && kind != kindCompacted || json.Unmarshal(line, &r) != nil {
-					continue
-				}
-				if i := slices.IndexFunc(r.Items, isSummary); kind == kindCompacted && i >= 0 {
-					r.Item = &r.Items[i]
-				}
-				if r.Item == nil {
-					continue
-				}
-				if !yield(r, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (v view) lines(s span) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		r := bufio.NewReaderSize(io.NewSectionReader(v.f, s.from, s.to-s.from), chunk)
-		for {
-			line, _, err := linereader.Read(r, maxLine, nil) // nothing of one longer than any record
-			if errors.Is(err, io.EOF) {
+		var all []found
+		for r, err := range v.live() {
+			if err != nil && !errors.Is(err, errDamaged) {
+				yield(record{}, err)
 				return
 			}
-			if err != nil {
-				yield(nil, fmt.Errorf("read the session: %w", err))
+			if isItem(r.kind) || r.kind == kindCompacted {
+				all = append(all, found{offset: r.offset, size: r.size})
+			}
+		}
+		for _, at := range slices.Backward(all) {
+			line := make([]byte, at.size)
+			if _, err := v.f.ReadAt(line, at.offset); err != nil {
+				yield(record{}, fmt.Errorf("read the session: %w", err))
 				return
 			}
-			if !yield(bytes.TrimSuffix(line, []byte("\n")), nil) {
+			var r record
+			if json.Unmarshal(line, &r) != nil {
+				continue
+			}
+			if i := slices.IndexFunc(r.Items, isSummary); r.Kind == kindCompacted && i >= 0 {
+				r.Item = &r.Items[i]
+			}
+			if r.Item != nil && !yield(r, nil) {
 				return
 			}
 		}
