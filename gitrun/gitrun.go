@@ -96,7 +96,7 @@ func readOnly(p sandbox.Policy) sandbox.Policy {
 // run runs git in dir, an absolute path, and returns its output. If the output is too long,
 // its middle is cut out and cut is set.
 func (g *Git) run(ctx context.Context, dir string, overrides []string, args ...string) (out string, cut bool, err error) {
-	o, err := g.start(ctx, dir, overrides, nil, args)
+	o, err := g.start(ctx, dir, exec.Command{}, overrides, args)
 	if err == nil {
 		err = failure(o, args)
 	}
@@ -110,11 +110,11 @@ func (g *Git) run(ctx context.Context, dir string, overrides []string, args ...s
 // status of 1 without a word is no error: git grep found nothing.
 func (g *Git) whole(ctx context.Context, dir string, overrides []string, most int, args ...string) (out string, cut bool, err error) {
 	var b strings.Builder
-	o, err := g.start(ctx, dir, overrides, func(data []byte) {
+	o, err := g.start(ctx, dir, exec.Command{Tap: func(data []byte) {
 		n := min(len(data), most-b.Len())
 		b.Write(data[:n])
 		cut = cut || n < len(data)
-	}, args)
+	}}, overrides, args)
 	if err == nil && (o.Status.Exit != 1 || o.TimedOut || len(o.Output.Errors) > 0) {
 		err = failure(o, args)
 	}
@@ -124,13 +124,8 @@ func (g *Git) whole(ctx context.Context, dir string, overrides []string, most in
 	return b.String(), cut, nil
 }
 
-// start runs git to its end. tap receives all of its output; it may be nil.
-func (g *Git) start(ctx context.Context, dir string, overrides []string, tap func([]byte), args []string) (exec.Outcome, error) {
-	return g.begin(ctx, dir, exec.Command{Tap: tap}, overrides, args)
-}
-
-// begin is start with the input and the tap of c.
-func (g *Git) begin(ctx context.Context, dir string, c exec.Command, overrides, args []string) (exec.Outcome, error) {
+// start runs git to its end, with the input and the tap of c.
+func (g *Git) start(ctx context.Context, dir string, c exec.Command, overrides, args []string) (exec.Outcome, error) {
 	if g.o.Program == "" {
 		return exec.Outcome{}, ErrNoGit
 	}

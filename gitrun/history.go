@@ -132,7 +132,7 @@ func (h *History) read(ctx context.Context, ids []string, each func(id string, t
 		_ = write.Close()
 	}()
 	var text []byte
-	_, err = h.git.begin(ctx, h.top, exec.Command{Stdin: in, Tap: func(data []byte) {
+	_, err = h.git.start(ctx, h.top, exec.Command{Stdin: in, Tap: func(data []byte) {
 		text = append(text, data[:min(len(data), mostObjects-len(text))]...)
 	}}, nil, []string{"cat-file", "--batch", "--buffer"})
 	for err == nil {
