@@ -109,7 +109,7 @@ var rooms = []room{
 	{path: "config/server", floor: 1, imports: []string{"internal/short", "sandbox"}},
 	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/git", "internal/short", "sandbox", "sandbox/named", "sandbox/protect"}},
 	// It exports pages to be read: the same characters are shown by name there.
-	{path: "session", floor: 1, imports: []string{"hostfile", "internal/linereader", "model", "internal/short", "internal/visible"}},
+	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox", "sandbox/resolved"}},
 	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/cgroup", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
 	// What a policy becomes on a kernel. It looks at files and changes nothing.
@@ -241,7 +241,7 @@ var rooms = []room{
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
 	{path: "cmd/codeagent/rulescmd", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "approvals/rules/foreign", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "hostfile", "internal/short", "internal/visible"}},
 	{path: "cmd/codeagent/doctor", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/providers", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "linuxsandbox", "sandbox"}},
-	{path: "cmd/codeagent/sandboxcmd", floor: 4, imports: []string{"approvals", "approvals/learn", "approvals/plain", "cmd/codeagent/cli", "cmd/codeagent/learning", "cmd/codeagent/workspace", "config", "exec", "internal/short", "internal/visible", "sandbox", "tools"}},
+	{path: "cmd/codeagent/sandboxcmd", floor: 4, imports: []string{"approvals", "approvals/learn", "approvals/plain", "cmd/codeagent/cli", "cmd/codeagent/learning", "cmd/codeagent/workspace", "config", "exec", "internal/short", "internal/visible", "sandbox"}},
 	{path: "cmd/codeagent/sessionscmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/short", "internal/visible", "session", "undo"}},
 	{path: "cmd/codeagent/undocmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "internal/short", "internal/visible", "model", "sandbox", "session", "undo"}},
 	{path: "cmd/codeagent/attach", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/picture", "internal/visible", "model"}},

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"codeagent/exec/verdict"
@@ -24,6 +25,8 @@ import (
 	"codeagent/sandbox"
 	"codeagent/sandbox/named"
 	"codeagent/sandbox/resolved"
+
+	"golang.org/x/sys/unix"
 )
 
 // Wall limits of a command.
@@ -155,6 +158,15 @@ type Outcome struct {
 // Failed reports whether the command ended in any way other than exit status 0.
 func (o Outcome) Failed() bool {
 	return o.TimedOut || o.Interrupted || o.Status.Signal != 0 || o.Status.Exit != 0
+}
+
+// SignalName names the signal that ended the command ("SIGKILL"), or is "".
+func (o Outcome) SignalName() string {
+	n := o.Status.Signal
+	if n == 0 {
+		return ""
+	}
+	return cmp.Or(unix.SignalName(syscall.Signal(n)), fmt.Sprintf("signal %d", n))
 }
 
 // Enforcement returns what is enforced for p on this machine. An error means that

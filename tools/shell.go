@@ -225,7 +225,7 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (R
 // ran returns the result of a command that has ended.
 func ran(o exec.Outcome, text string) Result {
 	r := Result{
-		Outcome: word.OK, Exit: o.Status.Exit, Signal: SignalName(o.Status.Signal),
+		Outcome: word.OK, Exit: o.Status.Exit, Signal: o.SignalName(),
 		Output: text, Spill: o.Output.Spill, Duration: o.Duration,
 		Verdict: o.Verdict, Limit: o.Limit, Changed: o.Changed,
 	}
@@ -255,17 +255,4 @@ func outputWords(title, none, text string) string {
 		return none
 	}
 	return title + "\n" + text
-}
-
-// SignalName names the signals a command is likely to end by.
-func SignalName(n int) string {
-	if n == 0 {
-		return ""
-	}
-	names := map[int]string{1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL",
-		11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS"}
-	if name, ok := names[n]; ok {
-		return name
-	}
-	return fmt.Sprintf("signal %d", n)
 }

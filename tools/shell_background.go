@@ -126,7 +126,7 @@ func read(ctx context.Context, s Stage, job *exec.Job, w exec.Wait) Result {
 	}
 	o := reading.Outcome
 	r := done("", fmt.Sprintf("job %d ended: %s", info.ID, ending(o)))
-	r.Job, r.Output, r.Spill, r.Exit, r.Signal = info.ID, text, reading.Output.Spill, o.Status.Exit, SignalName(o.Status.Signal)
+	r.Job, r.Output, r.Spill, r.Exit, r.Signal = info.ID, text, reading.Output.Spill, o.Status.Exit, o.SignalName()
 	r.Verdict, r.Limit, r.Changed = o.Verdict, o.Limit, o.Changed
 	r.Text = fmt.Sprintf("%s, after %s\n%s", r.Message, short.Duration(o.Duration), outputWords("new output:", "(no new output)", text))
 	if reading.Err != nil {
@@ -169,7 +169,7 @@ func ending(o exec.Outcome) string {
 	case o.TimedOut:
 		return "killed with all it had started, because its time was up"
 	case o.Status.Signal != 0:
-		how = fmt.Sprintf("signal %d (%s)", o.Status.Signal, SignalName(o.Status.Signal))
+		how = fmt.Sprintf("signal %d (%s)", o.Status.Signal, o.SignalName())
 	}
 	if o.Limit != "" {
 		how += " (" + o.Limit.Words() + ")"

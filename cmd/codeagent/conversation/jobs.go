@@ -22,7 +22,7 @@ func (ses *Session) over(info exec.Info, words string) event.BackgroundEnded {
 	o := info.Outcome
 	return event.BackgroundEnded{
 		Job: info.ID, Command: info.Text, Folder: info.Dir, Message: words,
-		Exit: o.Status.Exit, Signal: tools.SignalName(o.Status.Signal), Limit: o.Limit, Duration: o.Duration,
+		Exit: o.Status.Exit, Signal: o.SignalName(), Limit: o.Limit, Duration: o.Duration,
 		Output: tools.Unread(info, ses.Jobs.Output(info.ID)), Verdict: o.Verdict, Changed: o.Changed,
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
-	"codeagent/tools"
 )
 
 // Report is the JSON of `codeagent sandbox --report`, version 1.
@@ -42,7 +41,7 @@ type enforcement struct {
 
 func newReport(e sandbox.Enforcement, o exec.Outcome) Report {
 	r := Report{
-		Version: 1, ExitCode: exitStatus(o), Signal: tools.SignalName(o.Status.Signal), TimedOut: o.TimedOut, Limit: o.Limit,
+		Version: 1, ExitCode: exitStatus(o), Signal: o.SignalName(), TimedOut: o.TimedOut, Limit: o.Limit,
 		DurationMS: o.Duration.Milliseconds(),
 		Sandbox:    enforcement{e.Backend, e.LandlockABI, e.Active(), e.Weaknesses},
 		Denied:     o.Verdict.Denied, Confidence: o.Verdict.Confidence, Evidence: o.Verdict.Evidence,
