@@ -234,9 +234,7 @@ func standsWhatHappens(t *testing.T, th *theatre) {
 		}
 	})
 	t.Run("interrupted", func(t *testing.T) {
-		if _, err := exec.LookPath("python3"); err != nil {
-			missing(t, "python3")
-		}
+		need(t, "python3")
 		out, _ := th.shell(t, `python3 -c '
 import os, signal, time
 signal.signal(signal.SIGALRM, lambda *a: None)

@@ -115,12 +115,19 @@ func newPlainBackend(t testing.TB) *Backend {
 
 var errPlain = errors.New("the test wants none")
 
-// missing skips a test if a program is missing. With CI=true, where all programs are installed,
-// that is a failure.
-func missing(t *testing.T, program string) {
+// need returns the path of the last of programs. If one is missing, the test is skipped. With CI=true,
+// where all programs are installed, that is a failure.
+func need(t *testing.T, programs ...string) (path string) {
 	t.Helper()
-	if machine.Thorough() {
-		t.Fatalf("%s is not installed", program)
+	for _, program := range programs {
+		var err error
+		if path, err = lookIn(jobPath, program); err == nil {
+			continue
+		}
+		if machine.Thorough() {
+			t.Fatalf("%s is not installed", program)
+		}
+		t.Skipf("%s is not installed", program)
 	}
-	t.Skipf("%s is not installed", program)
+	return path
 }

@@ -221,7 +221,7 @@ func TestKeeperKilled(t *testing.T) {
 threading.Thread(target=time.sleep, args=(1000,)).start(); ctypes.CDLL(None).syscall(EXIT, 0)' & p=$!
 until grep -q '^State:.Z' /proc/$p/status; do :; done`
 	)
-	needPython(t)
+	need(t, "python3")
 	ending := strings.Replace(headless, "EXIT", strconv.Itoa(unix.SYS_EXIT), 1)
 	for _, row := range []struct{ name, script string }{{"that sleep", sleeping}, {"that fork on", forking}, {"without their first thread", ending}} {
 		t.Run("plain, processes "+row.name, func(t *testing.T) { keeperKilled(t, newPlainBackend(t), row.script) })

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"codeagent/internal/attack"
+	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -251,7 +252,10 @@ func (h *host) forget(text string) {
 // listen opens the listeners that every row may try to reach.
 func (h *host) listen(s *scene) {
 	h.t.Helper()
-	s.Net = hostNet(h.t)
+	var err error
+	if s.Net, err = netns.HostNet(); err != nil {
+		h.t.Fatal(err)
+	}
 	s.TCP = h.serve("tcp", "127.0.0.1:0")
 	s.TCPAny = h.serve("tcp", "0.0.0.0:0")
 	s.TCP6 = h.serve("tcp", "[::1]:0")

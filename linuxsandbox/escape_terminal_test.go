@@ -7,11 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"testing"
 
 	"codeagent/linuxsandbox/kernel"
-	"codeagent/sandbox"
-	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -99,35 +96,4 @@ func (h *host) shown(p place) string {
 		h.t.Fatal(err)
 	}
 	return string(buf[:n])
-}
-
-// foregroundTerminal: a command that shares the user's terminal also has terminals of its own, and
-// can find the name of the shared one.
-func foregroundTerminal(t *testing.T, b *Backend) {
-	near, far := openTerminal(t)
-	person := newScreen(t, near)
-	ws := t.TempDir()
-	const script = `echo "mine: $(script -qec tty /dev/null | tr -d '\r')"
-echo "shared: $(tty)"
-for f in $(tty) $1; do (echo "pwned by $f" >$f) 2>/dev/null; done
-echo "by its file"; echo done`
-	proc, err := sandboxtest.Start(b, t.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
-		Path: "bash", Args: []string{"bash", "-c", script, "bash", far.Name()}, Dir: ws,
-		Env: []string{"PATH=" + jobPath, "TERM=dumb"}, Stdin: far, Stdout: far, Stderr: far, Foreground: true,
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := person.until("done")
-	for _, want := range []string{"mine: /dev/pts/0\r\n", "shared: /dev/console\r\n", "by its file\r\n"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing in %q", want, out)
-		}
-	}
-	if strings.Contains(out, "pwned") {
-		t.Errorf("E40: opened by its name: %q", out)
-	}
-	if st, err := proc.Wait(); st.Exit != 0 || err != nil {
-		t.Errorf("%+v, %v", st, err)
-	}
 }

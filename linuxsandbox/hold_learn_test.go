@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"codeagent/sandbox"
@@ -37,11 +38,7 @@ func TestLearnOutside(t *testing.T) {
 				continue
 			}
 			t.Run(job.name, func(t *testing.T) {
-				if job.needs != "" {
-					if _, err := lookIn(jobPath, job.needs); err != nil {
-						missing(t, job.needs)
-					}
-				}
+				need(t, strings.Fields(job.needs)...)
 				j, p := newOutside(t, th, job.script), &pupil{}
 				st, text, denials := j.run(p, job.script)
 				if left := j.left(); st.Exit != 0 || text != j.says || left != j.leaves || len(denials) > 0 || len(p.told) == 0 {

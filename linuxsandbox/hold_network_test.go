@@ -39,9 +39,7 @@ func TestHeldConnections(t *testing.T) {
 	open, shut := serveHost(t, "127.77.0.1:0"), serveHost(t, "127.77.0.1:0")
 	for _, row := range fetching {
 		t.Run(row.program, func(t *testing.T) {
-			if _, err := lookIn(jobPath, row.program); err != nil {
-				missing(t, row.program)
-			}
+			need(t, row.program)
 			for _, host := range []string{"name.example", "127.77.0.1"} {
 				th := ownNetworkTheatre(t) // it knows no names yet
 				th.namesOf(t, true, map[string]netip.Addr{"name.example": open.Addr()})

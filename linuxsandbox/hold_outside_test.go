@@ -138,11 +138,7 @@ func TestHeldOutside(t *testing.T) {
 				continue
 			}
 			t.Run(job.name, func(t *testing.T) {
-				if job.needs != "" {
-					if _, err := lookIn(jobPath, job.needs); err != nil {
-						missing(t, job.needs)
-					}
-				}
+				need(t, strings.Fields(job.needs)...)
 				newOutside(t, th, job.script).tryAll(job.most)
 			})
 		}

@@ -164,9 +164,7 @@ func TestHeldEveryAttribute(t *testing.T) {
 // TestHeldGitConfig: git writes a lock file and renames it over a protected name, which with mounts
 // is a mount point.
 func TestHeldGitConfig(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		missing(t, "git")
-	}
+	need(t, "git")
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		if out, err := exec.Command("git", "init", "-q", th.dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v %s", err, out)
@@ -199,7 +197,7 @@ func TestHeldSockets(t *testing.T) {
 			}
 			return sandbox.Grant{}, false
 		}}
-		_, text, denials := th.ask(t, a, sandbox.Command{Path: needPython(t), Env: th.env("", away), Args: []string{"python3", "-c", `
+		_, text, denials := th.ask(t, a, sandbox.Command{Path: need(t, "python3"), Env: th.env("", away), Args: []string{"python3", "-c", `
 import os, socket
 os.chdir(os.environ["TARGET"])
 for n in ["granted", "other", "granted"]:

@@ -182,7 +182,7 @@ func modeOf(t *testing.T, path string) string {
 // TestHeldCallerGoes: when a caller ends, its question is withdrawn and nothing is done for it.
 func TestHeldCallerGoes(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
-		python := needPython(t)
+		python := need(t, "python3")
 		for _, row := range []struct {
 			name    string
 			command []string
@@ -218,7 +218,7 @@ input(); os._exit(7)`}},
 // kernel.
 func TestHeldSignal(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
-		python := needPython(t)
+		python := need(t, "python3")
 		const begin = "import os, signal, threading, time\n"
 		for _, row := range []struct {
 			name, script string
@@ -296,7 +296,7 @@ func TestHeldEnds(t *testing.T) {
 // command's other calls continue meanwhile.
 func TestHeldManyAtOnce(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
-		python := needPython(t)
+		python := need(t, "python3")
 		away := filepath.Dir(th.out)
 		for i := range 300 {
 			if err := os.WriteFile(fmt.Sprint(th.out, i), nil, 0o600); err != nil {
@@ -368,7 +368,7 @@ print(len(done), flush=True)`
 // asked, and what the call then reaches is asked about again.
 func TestHeldFlip(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
-		python := needPython(t)
+		python := need(t, "python3")
 		other := filepath.Join(filepath.Dir(th.out), "other")
 		if err := os.WriteFile(other, nil, 0o600); err != nil {
 			t.Fatal(err)

@@ -196,11 +196,7 @@ func TestKeptFiles(t *testing.T) {
 func TestKeptGrants(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		for _, job := range outsideJobs {
-			if job.needs != "" {
-				if _, err := lookIn(jobPath, job.needs); err != nil {
-					missing(t, job.needs)
-				}
-			}
+			need(t, strings.Fields(job.needs)...)
 			for _, folder := range []bool{true, false} {
 				if !folder && job.most == 0 {
 					continue

@@ -146,11 +146,7 @@ func TestKept(t *testing.T) { inSettings(t, "^TestKeptInSetting$") }
 // TestKeptInSetting is the body of TestKept, in a process of the setting.
 func TestKeptInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestKept")
-	for _, program := range []string{"python3", "git", "perl", "patch"} {
-		if _, err := lookIn(jobPath, program); err != nil {
-			missing(t, program)
-		}
-	}
+	need(t, "python3", "git", "perl", "patch")
 	// With nothing protected, the roots are brokered only for the change observer.
 	for name, p := range map[string]sandbox.Policy{"protected names": sandbox.WorkspaceWrite(), "nothing protected": {}} {
 		t.Run(name, func(t *testing.T) {

@@ -136,9 +136,7 @@ func TestAllowedHosts(t *testing.T) {
 	base := th.policy
 	for _, row := range fetching {
 		t.Run(row.program, func(t *testing.T) {
-			if _, err := lookIn(jobPath, row.program); err != nil {
-				missing(t, row.program)
-			}
+			need(t, row.program)
 			for _, h := range []struct{ allowed, asked, refused string }{
 				{"name.example:%[1]d", "name.example:%[1]d", ""},
 				{"127.77.0.1:%[1]d", "127.77.0.1:%[1]d", ""},

@@ -24,22 +24,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostNet is the cookie of the tests' own network namespace.
-func hostNet(t testing.TB) uint64 {
-	t.Helper()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(pair[0])
-	defer unix.Close(pair[1])
-	cookie, err := unix.GetsockoptUint64(pair[0], unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cookie
-}
-
 // hasNetNamespaces reports whether commands of b get their own network.
 func hasNetNamespaces(t *testing.T, b *Backend) bool { return hasLayer(t, b, "netns") }
 

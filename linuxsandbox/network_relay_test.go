@@ -119,7 +119,7 @@ func TestRelayedSockets(t *testing.T) {
 		}()
 	}
 	p, free := newPeers(t)
-	bare := exec.Command(needPython(t), "-c", "import os, socket\n"+script(p))
+	bare := exec.Command(need(t, "python3"), "-c", "import os, socket\n"+script(p))
 	bare.Dir = t.TempDir()
 	freeing(bare.Dir, free)
 	want, err := bare.CombinedOutput()

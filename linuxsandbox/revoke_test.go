@@ -98,9 +98,7 @@ func TestRevokeHost(t *testing.T) {
 // TestRevokeSocket: a connection to a revoked path socket is shut down, also in a child that
 // inherited it.
 func TestRevokeSocket(t *testing.T) {
-	if _, err := lookIn(jobPath, "python3"); err != nil {
-		missing(t, "python3")
-	}
+	need(t, "python3")
 	th := newTheatre(t, newBackend(t))
 	t.Cleanup(func() { th.b.Close() })
 	path := filepath.Join(filepath.Dir(th.out), "s")

@@ -34,11 +34,7 @@ for i in range(int(sys.argv[2])):
     if os.path.exists(w + "/HEAD") and os.path.exists(w + "/objects"):
         open("won", "w").close()
 `
-	for _, program := range []string{"python3", "git"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing(t, program)
-		}
-	}
+	need(t, "python3", "git")
 	locks := filepath.Join(t.TempDir(), "locks")
 	sessions := func(share bool) (th, other *theatre) {
 		a, b := newBackend(t), newBackend(t)

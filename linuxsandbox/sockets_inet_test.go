@@ -20,7 +20,7 @@ func TestInetSockets(t *testing.T) {
 		script := func(shut int) string {
 			return "import os, socket\n" + strings.Replace(inetScript, "SHUT", strconv.Itoa(shut), 1)
 		}
-		bare, err := exec.Command(needPython(t), "-c", script(0)).CombinedOutput()
+		bare, err := exec.Command(need(t, "python3"), "-c", script(0)).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, bare)
 		}

@@ -63,16 +63,7 @@ func eachTaking(t *testing.T, test func(t *testing.T, th *theatre)) {
 // python runs a script in the sandbox and returns its output.
 func (th *theatre) python(t *testing.T, script string) (string, []sandbox.Denial) {
 	t.Helper()
-	return th.confined(t, sandbox.Command{Path: needPython(t), Args: []string{"python3", "-c", "import os, socket, sys\n" + script}, Env: th.env("", th.out)})
-}
-
-func needPython(t *testing.T) string {
-	t.Helper()
-	path, err := lookIn(jobPath, "python3")
-	if err != nil {
-		missing(t, "python3")
-	}
-	return path
+	return th.confined(t, sandbox.Command{Path: need(t, "python3"), Args: []string{"python3", "-c", "import os, socket, sys\n" + script}, Env: th.env("", th.out)})
 }
 
 // TestPathSockets: a socket that a command of the session bound is reached under any of its names
@@ -262,7 +253,7 @@ func TestPathSocketsOfTheSession(t *testing.T) {
 		}
 		defer from.Close()
 		server, err := sandboxtest.Start(th.b, t.Context(), th.policy, sandbox.Command{
-			Path: needPython(t), Dir: th.dir, Env: th.env("", th.out), Stdout: to, Stderr: to, Args: []string{"python3", "-c", `
+			Path: need(t, "python3"), Dir: th.dir, Env: th.env("", th.out), Stdout: to, Stderr: to, Args: []string{"python3", "-c", `
 import socketserver
 class H(socketserver.StreamRequestHandler):
     def handle(self): self.wfile.write(self.rfile.readline().upper())
@@ -369,7 +360,7 @@ func TestHandedSockets(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := os.NewFile(uintptr(pair[0]), row.name)
-			text, _ := th.confined(t, sandbox.Command{Path: needPython(t), Stdin: f, Env: th.env("", th.out), Args: []string{"python3", "-c", fmt.Sprintf(`
+			text, _ := th.confined(t, sandbox.Command{Path: need(t, "python3"), Stdin: f, Env: th.env("", th.out), Args: []string{"python3", "-c", fmt.Sprintf(`
 import socket, os
 try: os.unlink("s")
 except OSError: pass

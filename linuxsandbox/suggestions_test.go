@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"codeagent/config/configtest"
@@ -23,11 +24,7 @@ func TestSuggestionsOutside(t *testing.T) {
 				continue
 			}
 			t.Run(job.name, func(t *testing.T) {
-				if job.needs != "" {
-					if _, err := lookIn(jobPath, job.needs); err != nil {
-						missing(t, job.needs)
-					}
-				}
+				need(t, strings.Fields(job.needs)...)
 				j := newOutside(t, th, job.script)
 				run := func(p sandbox.Policy) (sandbox.Verdict, error) {
 					th.policy = p

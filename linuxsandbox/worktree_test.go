@@ -99,9 +99,7 @@ echo h > h; git add h; git commit -qm h; git switch -q tree; git cherry-pick fea
 }
 
 func TestLinkedWorktreesInSetting(t *testing.T) {
-	if _, err := lookIn(jobPath, "git"); err != nil {
-		missing(t, "git")
-	}
+	need(t, "git")
 	currentSetting(t, "TestLinkedWorktrees")
 	b := newBackend(t)
 	defer b.Close()
