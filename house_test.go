@@ -51,7 +51,7 @@ var rooms = []room{
 	{path: "event", imports: []string{"sandbox", "model"}, pure: true},
 	// The pages of docs/, for codeagent help.
 	{path: "docs", pure: true},
-	{path: "prompts", imports: []string{"event", "internal/short", "sandbox", "sandbox/resolved", "sandbox/protect", "skills"}, pure: true},
+	{path: "prompts", imports: []string{"event", "internal/short", "internal/visible", "sandbox", "sandbox/resolved", "sandbox/protect", "skills"}, pure: true},
 	// The front matter of SKILL.md files, which come from anybody.
 	{path: "skills", imports: []string{"internal/short", "internal/visible"}, pure: true},
 	// What serves file requests inside the sandbox. Standard library only: it is

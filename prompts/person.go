@@ -3,6 +3,8 @@ package prompts
 import (
 	_ "embed"
 	"strings"
+
+	"codeagent/internal/visible"
 )
 
 // Prompts that the person sends with a command of the screen.
@@ -55,9 +57,5 @@ func reviewOf(what, diff string, cut bool, more string) string {
 	if cut {
 		b.WriteString("The end of the diff is left out here, because it is long: read the rest with git.\n\n")
 	}
-	fence := "```"
-	for strings.Contains(diff, fence) {
-		fence += "`"
-	}
-	return b.String() + fence + "diff\n" + strings.TrimRight(diff, "\n") + "\n" + fence
+	return b.String() + visible.Fenced(strings.TrimRight(diff, "\n"), "diff")
 }

@@ -171,7 +171,7 @@ func arguments(raw string) string {
 type markdownPage struct{ w *bufio.Writer }
 
 func (p markdownPage) begin(title string, facts []string) {
-	fmt.Fprintf(p.w, "# Session\n\n%s\n", fenced(title+"\n\n"+strings.Join(facts, "\n")))
+	fmt.Fprintf(p.w, "# Session\n\n%s\n", visible.Fenced(title+"\n\n"+strings.Join(facts, "\n"), "text"))
 }
 
 func (p markdownPage) part(t part) {
@@ -179,23 +179,10 @@ func (p markdownPage) part(t part) {
 	for _, i := range t.images {
 		text = strings.TrimPrefix(text+"\n"+i.words, "\n")
 	}
-	fmt.Fprintf(p.w, "\n## %s\n\n%s\n", plain(t.heading), fenced(text))
+	fmt.Fprintf(p.w, "\n## %s\n\n%s\n", plain(t.heading), visible.Fenced(text, "text"))
 }
 
 func (p markdownPage) end() {}
-
-// fenced puts text between two rows of backticks longer than any row in it.
-func fenced(text string) string {
-	longest, run := 2, 0
-	for _, r := range text {
-		if run++; r != '`' {
-			run = 0
-		}
-		longest = max(longest, run)
-	}
-	fence := strings.Repeat("`", longest+1)
-	return fence + "text\n" + text + "\n" + fence
-}
 
 // plain removes what Markdown would interpret from a heading: the model chooses a call's name.
 func plain(heading string) string {
