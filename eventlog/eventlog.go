@@ -144,7 +144,7 @@ func (l *Log) Observe(e event.Event) {
 		l.finished(e)
 	case event.PermissionRequested:
 		l.add(info, "permission requested", "question", e.ID, "call", e.CallID, "held", e.Held, "write", strings.Join(e.Wanted.Write, " "), "read", strings.Join(e.Wanted.Read, " "),
-			"hosts", hosts(e), "sockets", strings.Join(e.Wanted.Sockets, " "), "unsandboxed", e.Wanted.Unsandboxed)
+			"hosts", strings.Join(sandbox.HostsOf(e.Wanted.Hosts), " "), "sockets", strings.Join(e.Wanted.Sockets, " "), "unsandboxed", e.Wanted.Unsandboxed)
 	case event.PermissionAnswered:
 		level := info
 		if !e.Answer.Granted() {
@@ -206,12 +206,4 @@ func (l *Log) Denied(call string, v sandbox.Verdict) {
 	for _, d := range v.Denials {
 		l.add(slog.LevelWarn, "denied", "call", call, "kind", string(d.Kind), "operation", d.Operation, "target", d.Target, "program", d.Program, "count", d.Count)
 	}
-}
-
-func hosts(e event.PermissionRequested) string {
-	var names []string
-	for _, h := range e.Wanted.Hosts {
-		names = append(names, h.String())
-	}
-	return strings.Join(names, " ")
 }
