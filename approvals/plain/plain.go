@@ -4,6 +4,7 @@
 package plain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -69,7 +70,7 @@ const (
 // Of writes r in words.
 func Of(r approvals.Request) Question {
 	q := Question{
-		Title: row(titleOf(r)), Allows: allows(r), Held: r.Held,
+		Title: row(cmp.Or(r.Title, r.Action.Title, "permission needed")), Allows: allows(r), Held: r.Held,
 		Warnings: rows(r.Warnings), Evidence: rows(Denials(r.Denials)), Known: rows(r.Facts), Withheld: rows(r.Withheld),
 	}
 	if r.Held {
@@ -94,15 +95,6 @@ func Of(r approvals.Request) Question {
 		q.Options = append(q.Options, Option{ID: id, Label: row(strings.TrimSuffix(o.Label, ", because …")), Decision: o.Decision})
 	}
 	return q
-}
-
-func titleOf(r approvals.Request) string {
-	for _, t := range []string{r.Title, r.Action.Title} {
-		if t != "" {
-			return t
-		}
-	}
-	return "permission needed"
 }
 
 // allows lists the grant, and the files of an edit. An input gets nothing that its command does
