@@ -83,13 +83,10 @@ func (c *digest) answered(q *approvals.Request, e event.PermissionAnswered) {
 	if !q.Grant.Empty() {
 		what += " (" + things(q.Grant) + ")"
 	}
+	how := map[word.Answer]string{word.AnswerOnce: ": once", word.AnswerSession: ": for the session", word.AnswerAlways: ": always"}
 	switch e.Answer {
-	case word.AnswerOnce:
-		c.granted = listed(c.granted, what+": once")
-	case word.AnswerSession:
-		c.granted = listed(c.granted, what+": for the session")
-	case word.AnswerAlways:
-		c.granted = listed(c.granted, what+": always")
+	case word.AnswerOnce, word.AnswerSession, word.AnswerAlways:
+		c.granted = listed(c.granted, what+how[e.Answer])
 	case word.AnswerDenied, word.AnswerRefused:
 		if e.Reason != "" {
 			what += ": " + e.Reason

@@ -301,12 +301,8 @@ func (c *toolCall) refusedAtOnce(err error) {
 	if !ok || refusal.Request == nil {
 		return
 	}
-	q, a := refusal.Request, c.turn.agent
-	a.emit(requested(q))
-	e := event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: word.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint}
-	c.asked.add(callQuestion{requested(q), e})
-	a.answered(q, e)
-	c.turn.refused(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
+	c.turn.agent.emit(requested(refusal.Request))
+	c.answered(refusal.Request, approvals.Answer{Decision: approvals.Unattended}, err)
 }
 
 // finish makes the result for the model, logs it, and then reports it, so that nothing that
