@@ -195,16 +195,3 @@ const leastSecret = 6
 func looksLikeKey(value string) bool {
 	return len(value) >= leastSecret && strings.Trim(value, "0123456789.") != "" && !strings.ContainsAny(value[:1], "/~.")
 }
-
-// inFlags writes what is wrong with a setting of a server as what is wrong with a flag.
-func inFlags(name, problem string) string {
-	rest, ok := strings.CutPrefix(problem, "mcp.servers."+name+".")
-	if !ok {
-		return strings.Replace(problem, "[mcp.servers."+name+"]", "the server", 1)
-	}
-	key, rest, _ := strings.Cut(rest, ": ")
-	if flag := flagOf[key]; flag != "" {
-		return flag + ": " + rest
-	}
-	return key + ": " + rest
-}

@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
@@ -65,32 +68,21 @@ func unknown(name string, known []string) error {
 
 // faults says what is wrong with a server's settings, by the flags that gave them.
 func faults(name string, settings server.Settings) error {
-	var errs []error
-	for _, err := range each(config.Sources{}.Check(settings.TOML(name))) {
-		fault := new(config.Error)
-		if !errors.As(err, &fault) {
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, errors.New(inFlags(name, fault.Problem)))
+	err := config.Sources{}.Check(settings.TOML(name))
+	if err == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	table := "mcp.servers." + name
+	words := []string{"[" + table + "]", "the server"}
+	for key, flag := range flagOf {
+		words = append(words, table+"."+key+": ", flag+": ")
+	}
+	shown := strings.NewReplacer(words...).Replace(err.Error())
+	return errors.New(place().ReplaceAllString(shown, ""))
 }
 
-// each returns the errors that err joins, also below joined ones.
-func each(err error) (out []error) {
-	var joined interface{ Unwrap() []error }
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &joined):
-		for _, one := range joined.Unwrap() {
-			out = append(out, each(one)...)
-		}
-		return out
-	}
-	return []error{err}
-}
+// place is where a setting stands in a text without a file.
+var place = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^:\d+:\d+: `) })
 
 // names are the keys of a table, in order.
 func names[T any](table map[string]T) []string { return slices.Sorted(maps.Keys(table)) }
