@@ -141,11 +141,7 @@ func (s *History) planBelow(top int, later map[string]bool, may func(Step) strin
 		if n >= top {
 			continue
 		}
-		p, err := s.planOf(n, later, may)
-		if err != nil {
-			return nil, err
-		}
-		if p != nil && !p.empty() {
+		if p := s.planOf(n, later, may); p != nil && !p.empty() {
 			p.last = slices.Max(numbers)
 			return p, nil
 		}
@@ -154,24 +150,24 @@ func (s *History) planBelow(top int, later map[string]bool, may func(Step) strin
 }
 
 // planOf returns the plan for turn n, nil if it was undone or removed.
-func (s *History) planOf(n int, later map[string]bool, may func(Step) string) (*Plan, error) {
+func (s *History) planOf(n int, later map[string]bool, may func(Step) string) *Plan {
 	k, err := s.load(n)
 	switch {
 	case err != nil:
 		info, gone := hostfile.Lstat(s.folder(n))
 		if gone != nil {
-			return nil, nil // it was removed meanwhile to free space
+			return nil // it was removed meanwhile to free space
 		}
 		k = &kept{number: n, dir: s.folder(n), began: info.ModTime(), more: s.whyUnrecorded(n, err)}
-		return &Plan{Began: k.began, Cut: true, More: k.more, Unrecorded: true, number: n, kept: k, later: later}, nil
+		return &Plan{Began: k.began, Cut: true, More: k.more, Unrecorded: true, number: n, kept: k, later: later}
 	case k.undone:
-		return nil, nil
+		return nil
 	case !k.ended && k.more == "" && len(k.paths) == 0:
 		k.more = "codeagent ended before anything was recorded"
 	}
 	p := s.plan(k, later, may)
 	p.Unrecorded = len(k.paths) == 0 && k.more != ""
-	return p, nil
+	return p
 }
 
 // damaged is the reason where the log itself does not say why it is not whole.
