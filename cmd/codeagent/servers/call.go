@@ -80,9 +80,7 @@ var errOther = errors.New("the server has changed this tool since the call was p
 // call runs a call under p, the policy of its permit.
 func (m *member) call(ctx context.Context, a approvals.Action, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
 	if m.remote() { // no sandbox is around it, so several calls may run
-		m.mu.Lock()
-		one := m.live
-		m.mu.Unlock()
+		one := m.current()
 		if one == nil {
 			return tools.Result{}, fmt.Errorf("the MCP server %s is not connected", m.name)
 		}
@@ -170,9 +168,7 @@ func (m *member) lapse(one *instance) {
 
 // revoke is Servers.Revoke.
 func (m *member) revoke(closed []sandbox.Grant) (running int, became sandbox.RevokeResult) {
-	m.mu.Lock()
-	one := m.live
-	m.mu.Unlock()
+	one := m.current()
 	if one == nil || one.service == nil {
 		return 0, sandbox.RevokeResult{}
 	}
@@ -296,10 +292,7 @@ func (m *member) clientOptions() mcp.Options {
 		o.SignIn = signin.Store{Dir: ws.Paths.SignIns}.Tokens(m.name, m.settings.URL)
 	}
 	o.Changed = func() {
-		m.mu.Lock()
-		one := m.live
-		m.mu.Unlock()
-		if one != nil {
+		if one := m.current(); one != nil {
 			m.changed(one.client)
 		}
 	}

@@ -364,13 +364,18 @@ func (m *member) enter(ctx context.Context) error {
 
 func (m *member) leave() { <-m.turn }
 
+// current returns the present instance; nil: it does not run.
+func (m *member) current() *instance {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.live
+}
+
 // running returns an instance that may do what p allows: the present one, or a new one where there
 // is absent or reading is to become another. changed is what loads was for the question. The caller holds
 // m.turn.
 func (m *member) running(ctx context.Context, p sandbox.Policy, changed string) (*instance, error) {
-	m.mu.Lock()
-	one := m.live
-	m.mu.Unlock()
+	one := m.current()
 	if one != nil && (one.service == nil || sameReads(one.under, p) && !writesMore(one.under, p)) {
 		return one, nil
 	}
