@@ -13,7 +13,6 @@ import (
 
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/workspace"
-	"codeagent/exec/worker"
 	"codeagent/hostfile"
 	"codeagent/prompts"
 )
@@ -34,21 +33,17 @@ func Own(ctx context.Context, ses *conversation.Session) ([]prompts.Own, error) 
 	if _, absent := hostfile.Lstat(dir); absent != nil {
 		return own, err
 	}
-	policy := ses.Gate.Base().OnlyRead()
-	files, werr := ses.Workspace.Runner.Files(ctx, policy, nil)
-	if werr != nil {
-		return own, errors.Join(err, werr)
-	}
+	files := ses.Workspace.ProjectFiles(ctx, ses.Gate.Base(), "/")
 	defer files.Close()
 	project, perr := commandsIn(dir, "project: ", func(file string) ([]byte, error) { return projectPrompt(files, ses.Workspace, file) })
 	return append(own, project...), errors.Join(err, perr)
 }
 
-func projectPrompt(files *worker.Client, ws *workspace.Workspace, file string) ([]byte, error) {
+func projectPrompt(files *workspace.ProjectFiles, ws *workspace.Workspace, file string) ([]byte, error) {
 	if _, err := workspace.TrustedFile(file, ws.Folder); err != nil {
 		return nil, err
 	}
-	data, _, err := files.ReadFile(file, 0, ownBytes+1)
+	data, err := files.Read(file, ownBytes+1)
 	if err == nil && len(data) > ownBytes {
 		err = &hostfile.TooLargeError{Size: int64(len(data)), Most: ownBytes}
 	}

@@ -17,7 +17,6 @@ import (
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/config/server"
-	"codeagent/exec/worker"
 	"codeagent/hooks"
 	"codeagent/hostfile"
 	"codeagent/internal/short"
@@ -58,7 +57,6 @@ func Read(ctx context.Context, ws *workspace.Workspace) Found {
 	var end context.CancelFunc
 	r.ctx, end = context.WithTimeout(ctx, timeLimit)
 	defer end()
-	defer r.close()
 	r.configured(ws.Config)
 	home := ws.Stdio.Env("HOME")
 	own := []string{ws.Paths.Config}
@@ -83,8 +81,7 @@ type reader struct {
 	ctx   context.Context
 	ws    *workspace.Workspace
 	out   Found
-	root  string         // of the project
-	files *worker.Client // nil until the first file of a project
+	files *workspace.ProjectFiles
 }
 
 func (r *reader) leave(format string, args ...any) {
@@ -113,10 +110,10 @@ func (r *reader) configured(c config.Config) {
 // project adds what the project brings, from the root of its repository down to the workspace.
 func (r *reader) project(own []string) {
 	var present []string
-	for _, dir := range workspace.ProjectFolders(r.ws.Folder) {
-		if r.root == "" {
-			r.root = dir
-		}
+	folders := workspace.ProjectFolders(r.ws.Folder)
+	r.files = r.ws.ProjectFiles(r.ctx, r.ws.Policy, folders[0])
+	defer r.files.Close()
+	for _, dir := range folders {
 		for _, name := range places(r.ws.Config.Extensions) {
 			place := filepath.Join(dir, name)
 			if r.only != "" && name != r.only {
@@ -145,9 +142,9 @@ func (r *reader) project(own []string) {
 		case filepath.Base(place) == serverFile:
 			r.servers(place)
 		case filepath.Base(place) == "skills":
-			r.skills(place, r.projectFile)
+			r.skills(place, r.files.Read)
 		default:
-			r.hooks(place, r.projectFile)
+			r.hooks(place, r.files.Read)
 		}
 	}
 	if len(refused) > 0 {
@@ -318,50 +315,11 @@ func (r *reader) ownFile(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	if filepath.Base(name) == skills.FileName {
-		if err := r.readable(file); err != nil {
+		if err := workspace.MayRead(r.ws.Policy, file); err != nil { // the model reads a skill in the sandbox
 			return nil, err
 		}
 	}
 	return hostfile.ReadStart(r.ctx, file, most)
-}
-
-// readable: the model reads a skill in the sandbox.
-func (r *reader) readable(file string) error {
-	if j := r.ws.Policy.JudgeRead(file); !j.Allowed {
-		return fmt.Errorf("the sandbox does not allow to read it (%s)", j.Rule)
-	}
-	return nil
-}
-
-// projectFile reads the start of a file of the project, inside the sandbox. A link must stay in the
-// project.
-func (r *reader) projectFile(name string, most int64) ([]byte, error) {
-	file, err := sandbox.Canonical(r.ws.Files, "/", name)
-	if err != nil {
-		return nil, err
-	}
-	if !sandbox.Covers(r.root, file) {
-		return nil, fmt.Errorf("it leads out of the project, to %s", file)
-	}
-	if _, err := workspace.TrustedFile(file, r.ws.Folder); err != nil {
-		return nil, err
-	}
-	if err := r.readable(file); err != nil {
-		return nil, err
-	}
-	if r.files == nil {
-		if r.files, err = r.ws.Runner.Files(r.ctx, r.ws.Policy.OnlyRead(), nil); err != nil {
-			return nil, err
-		}
-	}
-	data, _, err := r.files.ReadFile(file, 0, most)
-	return data, err
-}
-
-func (r *reader) close() {
-	if r.files != nil {
-		_ = r.files.Close() // it only reads
-	}
 }
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -39,7 +39,6 @@ func ReadServers(ctx context.Context, ws *workspace.Workspace) Found {
 	var end context.CancelFunc
 	r.ctx, end = context.WithTimeout(ctx, timeLimit)
 	defer end()
-	defer r.close()
 	r.project(nil)
 	return r.out
 }
@@ -47,7 +46,7 @@ func ReadServers(ctx context.Context, ws *workspace.Workspace) Found {
 // servers adds the MCP servers of a trusted project's file. One in a folder closer to the workspace
 // replaces one of the same name, but none replaces one of the settings.
 func (r *reader) servers(file string) {
-	data, err := r.projectFile(file, maxFile)
+	data, err := r.files.Read(file, maxFile)
 	if err == nil && int64(len(data)) == maxFile {
 		err = fmt.Errorf("it is larger than %s", short.Size(maxFile))
 	}

@@ -18,7 +18,6 @@ import (
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
 	"codeagent/event/word"
-	"codeagent/exec/worker"
 	"codeagent/hostfile"
 	"codeagent/prompts"
 	"codeagent/sandbox"
@@ -41,14 +40,9 @@ type Files struct {
 	// places are the paths where such a file may exist, the most general first; the first is
 	// the user's own.
 	places []string
-	// open starts the worker that reads the project's files: inside the sandbox, because such
-	// a file may be a link to anything.
-	open func(context.Context) (*worker.Client, error)
-	// allowed returns the file that a place leads to, if the policy allows reading it.
-	allowed func(place string) (string, error)
-	// own returns the file that the user's own place leads to.
-	own  func(place string) (string, error)
-	tell func(event.Event)
+	ws     *workspace.Workspace
+	policy func() sandbox.Policy
+	tell   func(event.Event)
 
 	seen  []os.FileInfo // of each place when it was read; nil if absent
 	texts []prompts.Instruction
@@ -58,28 +52,7 @@ type Files struct {
 // policy; tell receives a notice of which files are followed and which are not.
 func New(ws *workspace.Workspace, policy func() sandbox.Policy, tell func(event.Event)) *Files {
 	places := append([]string{filepath.Join(ws.Paths.Config, fileName)}, projectPlaces(ws.Folder)...)
-	return &Files{
-		places: places,
-		open: func(ctx context.Context) (*worker.Client, error) {
-			return ws.Runner.Files(ctx, policy().OnlyRead(), nil)
-		},
-		allowed: func(place string) (string, error) {
-			file, err := sandbox.Canonical(ws.Files, "/", place)
-			if err != nil {
-				return "", err
-			}
-			// Otherwise the first request would contain whatever a link leads to.
-			if root := filepath.Dir(places[1]); !sandbox.Covers(root, file) {
-				return "", fmt.Errorf("it leads out of the project, to %s", file)
-			}
-			if j := policy().JudgeRead(file); !j.Allowed {
-				return "", fmt.Errorf("the sandbox does not allow to read %s (%s)", file, j.Rule)
-			}
-			return file, nil
-		},
-		own:  func(place string) (string, error) { return ws.Ground().Resolve("/", place) },
-		tell: tell,
-	}
+	return &Files{places: places, ws: ws, policy: policy, tell: tell}
 }
 
 // projectPlaces lists where a project may have instructions: from the folder with its .git,
@@ -131,8 +104,9 @@ func sameFile(a, b os.FileInfo) bool {
 func (in *Files) read(found []os.FileInfo) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()
-	worker := &lateWorker{ctx: ctx, open: in.open}
-	defer worker.close()
+	// The first request would contain whatever a link leads to.
+	project := in.ws.ProjectFiles(ctx, in.policy(), filepath.Dir(in.places[1]))
+	defer project.Close()
 	left := int64(most)
 	texts := make([]prompts.Instruction, len(found))
 	for i := range found {
@@ -141,7 +115,7 @@ func (in *Files) read(found []os.FileInfo) {
 		if found[at] == nil {
 			continue
 		}
-		text, err := in.one(worker, at, found[at], left)
+		text, err := in.one(ctx, project, at, found[at], left)
 		if err != nil {
 			in.say(word.LevelWarning, fmt.Sprintf("%s is not followed: %v", in.places[at], err))
 			continue
@@ -159,7 +133,7 @@ func (in *Files) read(found []os.FileInfo) {
 }
 
 // one reads at most most bytes of the file at the place at; a cut is at a line end.
-func (in *Files) one(worker *lateWorker, at int, info os.FileInfo, most int64) (string, error) {
+func (in *Files) one(ctx context.Context, project *workspace.ProjectFiles, at int, info os.FileInfo, most int64) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", errors.New("it is not a regular file")
 	}
@@ -170,14 +144,11 @@ func (in *Files) one(worker *lateWorker, at int, info os.FileInfo, most int64) (
 	case at == 0:
 		// The user's own place may be a link, to a folder of dotfiles.
 		var file string
-		if file, err = in.own(in.places[at]); err == nil {
-			data, err = hostfile.ReadStart(worker.ctx, file, most)
+		if file, err = in.ws.Ground().Resolve("/", in.places[at]); err == nil {
+			data, err = hostfile.ReadStart(ctx, file, most)
 		}
 	default:
-		var file string
-		if file, err = in.allowed(in.places[at]); err == nil {
-			data, err = worker.read(file, most)
-		}
+		data, err = project.Read(in.places[at], most)
 	}
 	switch {
 	case err != nil:
@@ -206,29 +177,4 @@ func (in *Files) names() string {
 
 func (in *Files) say(level word.Level, text string) {
 	in.tell(event.Notice{Level: level, Text: text})
-}
-
-// lateWorker is a file worker that is started at the first read.
-type lateWorker struct {
-	ctx   context.Context
-	open  func(context.Context) (*worker.Client, error)
-	files *worker.Client
-}
-
-func (w *lateWorker) read(path string, most int64) ([]byte, error) {
-	if w.files == nil {
-		files, err := w.open(w.ctx)
-		if err != nil {
-			return nil, err
-		}
-		w.files = files
-	}
-	data, _, err := w.files.ReadFile(path, 0, most)
-	return data, err
-}
-
-func (w *lateWorker) close() {
-	if w.files != nil {
-		_ = w.files.Close() // it only reads
-	}
 }

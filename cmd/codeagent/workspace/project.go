@@ -83,8 +83,10 @@ func (ws *Workspace) ProjectRules(ctx context.Context, own []*rules.Rule) (out P
 	}
 	ctx, cancel := context.WithTimeout(ctx, projectTime)
 	defer cancel()
+	files := ws.ProjectFiles(ctx, ws.Policy, "/")
+	defer files.Close()
 	for _, place := range places {
-		list, err := ws.projectFile(ctx, place)
+		list, err := ws.projectFile(files, place)
 		if err != nil {
 			out.Faults = append(out.Faults, err)
 		}
@@ -101,41 +103,23 @@ func (ws *Workspace) ProjectRules(ctx context.Context, own []*rules.Rule) (out P
 
 // projectFile reads one file. It follows no link, because the sandbox can read everything that the
 // user can read.
-func (ws *Workspace) projectFile(ctx context.Context, place string) ([]*rules.Rule, error) {
+func (ws *Workspace) projectFile(files *ProjectFiles, place string) ([]*rules.Rule, error) {
 	info, err := TrustedFile(place, ws.Folder)
-	if j := ws.Policy.JudgeRead(place); err == nil && !j.Allowed {
-		err = fmt.Errorf("the sandbox does not allow to read it (%s)", j.Rule)
-	}
-	if err == nil && info.Size() > maxRulesFile {
-		err = &hostfile.TooLargeError{Size: info.Size(), Most: maxRulesFile}
-	}
 	var data []byte
 	if err == nil {
-		data, err = ws.readInside(ctx, place)
+		data, err = files.Read(place, maxRulesFile+1)
+	}
+	switch {
+	case err != nil:
+	case len(data) > maxRulesFile:
+		err = &hostfile.TooLargeError{Size: max(info.Size(), int64(len(data))), Most: maxRulesFile}
+	case !utf8.Valid(data) || slices.Contains(data, 0):
+		err = errors.New("it is not UTF-8 text")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", place, err)
 	}
 	return rules.Parse(place, data, ws.Stdio.Env("HOME"))
-}
-
-// readInside reads the start of a file through a file worker.
-func (ws *Workspace) readInside(ctx context.Context, place string) ([]byte, error) {
-	worker, err := ws.Runner.Files(ctx, ws.Policy.OnlyRead(), nil)
-	if err != nil {
-		return nil, err
-	}
-	defer worker.Close()
-	data, _, err := worker.ReadFile(place, 0, maxRulesFile+1)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(data) > maxRulesFile:
-		return nil, &hostfile.TooLargeError{Size: int64(len(data)), Most: maxRulesFile}
-	case !utf8.Valid(data) || slices.Contains(data, 0):
-		return nil, errors.New("it is not UTF-8 text")
-	}
-	return data, nil
 }
 
 // Words says which rules files do not apply, and how many rules the user has not adopted.
