@@ -71,6 +71,7 @@ var exceptions = []exception{
 	{"linuxsandbox/keeper", []string{"os.ReadFile", "os.WriteFile"}, "the kernel's own files in /proc/sys"},
 	{"linuxsandbox/filter", []string{"unix.Open", "unix.Syscall"}, "puts the filter on the calling thread and reads /proc/thread-self/status"},
 	{"linuxsandbox/broker", []string{"unix.*", "os.ReadDir"}, "makes the changes of a command: it acts on descriptors that it has opened and judged, with the rights of the command"},
+	{"linuxsandbox/broker/judge", []string{"unix.Open", "unix.Stat", "unix.Lstat", "unix.Fstatat", "unix.Mkdirat"}, "looks at what a call would change; it makes the session's folder for shared memory, and opens the file by which sessions lock"},
 	{"linuxsandbox/broker/processes", []string{"unix.Getxattr", "os.ReadDir"}, "finds what a program's file would give it, and the threads of a process"},
 	{"linuxsandbox/broker/terminal", []string{"unix.Open", "unix.Syscall", "unix.Stat"}, "opens the device of new terminals, and its own references"},
 	{"linuxsandbox/broker/umask", []string{"unix.Openat"}, "makes the file that the broker has judged"},

@@ -13,7 +13,7 @@ import (
 type owner struct {
 	// dir and name are its package and type.
 	dir, name string
-	// loop are the types of its package that are no parts: they may name it.
+	// loop are the types of its package that are no parts: they may name it. A name with a folder is elsewhere.
 	loop []permitted
 }
 
@@ -33,6 +33,10 @@ var owners = []owner{
 	}},
 	{dir: "linuxsandbox/broker", name: "holding", loop: []permitted{
 		{"Broker", "it brings the answers of people to it"},
+	}},
+	{dir: "linuxsandbox/broker/judge", name: "Law", loop: []permitted{
+		{"New", "it makes the law with the judge"},
+		{"linuxsandbox/broker.holding", "a grant widens the policy only where a person has answered"},
 	}},
 }
 
@@ -115,7 +119,7 @@ func (h *house) checkOwners() {
 
 func (o owner) look(h *house, dir string, pkg *types.Package, methods []string) {
 	inside := dir == o.dir
-	if !inside && !strings.HasPrefix(dir, o.dir+"/") {
+	if !inside && !strings.HasPrefix(dir, o.dir+"/") && !strings.HasPrefix(o.dir, dir+"/") {
 		methods = nil // there an interface with such names is of something else
 	}
 	for _, name := range pkg.Scope().Names() {
@@ -126,15 +130,19 @@ func (o owner) look(h *house, dir string, pkg *types.Package, methods []string) 
 			}
 		}
 		of, isType := obj.(*types.TypeName)
+		if inside && name == o.name {
+			continue
+		}
+		if i := slices.IndexFunc(o.loop, func(p permitted) bool { return p.pattern == name && inside || p.pattern == dir+"."+name }); i >= 0 {
+			if o.reach(obj.Type(), methods) != "" || isType && o.reachedBy(of, methods) {
+				h.types.used[o.dir+"."+o.loop[i].pattern] = true
+			}
+			continue
+		}
 		switch {
 		case !isType || of.IsAlias():
 			if !inside || obj.Exported() || isType {
 				report(obj, o.reach(obj.Type(), methods))
-			}
-			continue
-		case inside && (name == o.name || slices.ContainsFunc(o.loop, func(p permitted) bool { return p.pattern == name })):
-			if inside && name != o.name && o.reachedBy(of, methods) {
-				h.types.used[o.dir+"."+name] = true
 			}
 			continue
 		}

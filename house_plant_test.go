@@ -53,6 +53,9 @@ func (h *house) named(file, text string) string {
 // withSandbox heads a file of a room that may import sandbox.
 const withSandbox = "package p\nimport \"codeagent/sandbox\"\n"
 
+// withJudge heads a file of a room that may import the broker's judge.
+const withJudge = "package p\nimport \"codeagent/linuxsandbox/broker/judge\"\n"
+
 var plants = []struct{ name, file, text, want string }{
 	// Who may know whom.
 	{"a lower room imports a higher", "exec/plant.go", "package p\nimport _ \"codeagent/approvals\"\n", "may not import approvals"},
@@ -189,6 +192,23 @@ var plants = []struct{ name, file, text, want string }{
 	{"a part below its owner", "tui/question/plant.go", "package p\nimport \"codeagent/tui\"\ntype t struct{ of *tui.Screen }\n", "may not import tui"},
 	{"a part below, by a function", "tui/form/plant.go", "package p\nimport \"codeagent/tui\"\nfunc f(tui.Options) {}\n", "may not import tui"},
 	{"a part below, by another name", "tui/composer/plant.go", "package p\nimport whole \"codeagent/tui\"\ntype t = whole.Screen\n", "may not import tui"},
+
+	// What a handler of the broker may reach.
+	{"a handler has the others", "linuxsandbox/broker/plant.go", "package p\ntype t struct{ of *handlers }\n", "names handlers"},
+	{"a handler takes who holds calls", "linuxsandbox/broker/plant.go", "package p\ntype t struct{}\nfunc (t) answer(int, func(*holding)) {}\n", "names holding"},
+	{"the handlers under another name", "linuxsandbox/broker/plant.go", "package p\ntype t = map[string]*handlers\n", "names handlers"},
+	{"handlers that others can have", "linuxsandbox/broker/plant.go", "package p\nfunc Whole() *handlers { return nil }\n", "names handlers"},
+	{"who holds calls, behind an interface", "linuxsandbox/broker/plant.go", "package p\ntype t interface{ hold(); holds(); ask(); put(); settle(); deny() }\n", "has 6 methods of holding"},
+	{"who holds calls, behind a parameter", "linuxsandbox/broker/plant.go", "package p\ntype t struct{}\nfunc (t) answer(interface{ hold(); holds(); ask(); put(); settle(); deny() }) {}\n", "has 6 methods of holding"},
+	{"who holds calls, behind a field", "linuxsandbox/broker/plant.go", "package p\ntype t struct{ of interface{ hold(); holds(); ask(); put(); settle(); deny() } }\n", "has 6 methods of holding"},
+	{"what a handler needs", "linuxsandbox/broker/plant.go", "package p\ntype t struct{ of interface{ refuse() }; *fileCalls }\n", ""},
+	{"a handler widens", "linuxsandbox/broker/plant.go", withJudge + "type t struct{ of judge.Law }\n", "names Law"},
+	{"a handler is given what widens", "linuxsandbox/broker/plant.go", withJudge + "type t struct{}\nfunc (t) answer(judge.Law) {}\n", "names Law"},
+	{"a judge that widens", "linuxsandbox/broker/judge/plant.go", "package p\ntype t struct{ law *Law }\n", "names Law"},
+	{"what widens, behind a field", "linuxsandbox/broker/plant.go", withJudge + "type t struct{ of interface{ Widen(); Narrow(); KeepAll(); Restore(); State(); Close() } }\n", "has 6 methods of Law"},
+	{"a part of the judge knows the broker", "linuxsandbox/broker/judge/plant.go", "package p\nimport \"codeagent/linuxsandbox/broker\"\ntype t struct{ of *broker.Broker }\n", "may not import linuxsandbox/broker"},
+	{"a handler below, by a function", "linuxsandbox/broker/terminal/plant.go", "package p\nimport \"codeagent/linuxsandbox/broker\"\nfunc f(broker.Options) {}\n", "may not import linuxsandbox/broker"},
+	{"a handler below, by another name", "linuxsandbox/broker/processes/plant.go", "package p\nimport whole \"codeagent/linuxsandbox/broker\"\ntype t = whole.Broker\n", "may not import linuxsandbox/broker"},
 }
 
 func TestPlantedDependencies(t *testing.T) {

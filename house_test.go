@@ -111,9 +111,9 @@ var rooms = []room{
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox", "sandbox/resolved"}},
-	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/cgroup", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
+	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "linuxsandbox/broker", "linuxsandbox/broker/judge", "linuxsandbox/broker/sockets", "linuxsandbox/cgroup", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
 	// What a policy becomes on a kernel. It looks at files and changes nothing.
-	{path: "linuxsandbox/plan", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/git", "internal/short", "linuxsandbox/broker", "linuxsandbox/broker/sockets", "linuxsandbox/cgroup", "linuxsandbox/kernel", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/plan", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/git", "internal/short", "linuxsandbox/broker/judge", "linuxsandbox/broker/sockets", "linuxsandbox/cgroup", "linuxsandbox/kernel", "linuxsandbox/spec"}},
 	// The helper's half. It serves the file worker, to which exec speaks. All that runs
 	// before a command's first instruction is here, and in the rooms that it imports.
 	{path: "linuxsandbox/keeper", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/control", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec"}},
@@ -133,7 +133,9 @@ var rooms = []room{
 	// Calls of Linux that several rooms of linuxsandbox make alike.
 	{path: "linuxsandbox/kernel"},
 	// Answers the calls that the filter asks about, below it what has arrows one way.
-	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/git", "internal/git/dotgit", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/git", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/judge", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
+	// What decides about its calls, and makes none.
+	{path: "linuxsandbox/broker/judge", floor: 1, imports: []string{"internal/git", "internal/git/dotgit", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
 	// The log of its denials, and of the programs that met them.
 	{path: "linuxsandbox/broker/evidence", floor: 1, imports: []string{"sandbox", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel"}},
 	// Handlers that know neither its judge nor each other.
@@ -300,7 +302,7 @@ var doors = []door{
 	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/terminal"}, "one room draws; keys knows its key presses, terminal its views"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/cgroup", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "tui/terminal", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile, tui/terminal whether a key waits"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/judge", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/cgroup", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "tui/terminal", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile, tui/terminal whether a key waits"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox/keeper"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/acpcmd", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/screen", "tui/terminal"}, "signals are the program's, not a library's; doctor tries to send one, screen waits for SIGCONT after Ctrl+Z, terminal for SIGWINCH, exec, acp and mcp take SIGPIPE"},
@@ -323,9 +325,8 @@ var wideners = []permitted{
 	{"approvals/decide", "it decides under which policy an action would run; only the gate mints"},
 	{"sandbox/resolved", "defines that of the resolved policy"},
 	{"linuxsandbox/broker/broker.go", "adds the folders that a command has for itself, such as its shared memory"},
-	{"linuxsandbox/broker/hold_learn.go", "asks what would stay protected where everything is a root; no command gets that policy"},
 	{"seatbelt/backend.go", "lets the file worker read its own program"},
-	{"linuxsandbox/broker/hold_grant.go", "takes up what a Holder granted to a command that runs; it builds no grant"},
+	{"linuxsandbox/broker/judge/grant.go", "takes up what a Holder granted to a command that runs; it builds no grant. It asks what would stay protected where everything is a root; no command gets that policy"},
 	{"sandbox", "defines it"},
 }
 
@@ -357,6 +358,7 @@ var starters = []permitted{
 	{"linuxsandbox/broker/sockets", "one for each connection that is not ready, joined before the broker ends; what is asked with other capabilities"},
 	{"linuxsandbox/netns", "what the name service and the relay serve, and each stream and lookup"},
 	{"linuxsandbox/broker", "a thread for each running command, ended by Stop; one for each held question, ended with the command; the probe"},
+	{"linuxsandbox/broker/judge", "a question to the history, joined before the answer"},
 	{"linuxsandbox", "the follower of each command; the copy of the helper, and the first keeper that is started ahead"},
 	{"linuxsandbox/plan/globs.go", "a search for the files that a policy's globs match, which ends with the session"},
 	{"linuxsandbox/keeper", "the thread that is confined and starts the command, short calls on a thread without the filter, and the sweep where no domain holds the command"},

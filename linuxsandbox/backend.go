@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"codeagent/linuxsandbox/broker"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/cgroup"
 	"codeagent/linuxsandbox/keeper"
@@ -97,7 +98,7 @@ func New(o Options) (*Backend, error) {
 	}
 	helper := sync.OnceValues(o.openHelper)
 	b := &Backend{helper: helper, exe: exe, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup}, groups: cgroup.New(cgroup.Kernel{}), globs: plan.NewGlobs(globWait), guards: map[string]*guard{}, holders: map[string]*holder{}}
-	b.brokers.Files = new(broker.Files)
+	b.brokers.Files = new(judge.Files)
 	go helper() // ends by itself; at exit the kernel closes what nobody closed
 	if !o.Ahead {
 		return b, nil

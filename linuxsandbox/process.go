@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codeagent/linuxsandbox/broker"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/cgroup"
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/spec"
@@ -144,7 +145,7 @@ type process struct {
 	keeper  *keeperProcess
 	policy  resolved.Policy
 	// protection is what the broker enforces of policy.
-	protection broker.Protection
+	protection judge.Protection
 	broker     *broker.Broker // nil if the filter asks nothing
 	holder     sandbox.Holder // nil: refused calls fail at once
 	guards     []*guard

@@ -29,10 +29,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/evidence"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/broker/processes"
@@ -63,7 +63,7 @@ type Broker struct {
 	keeper   int // its PID
 	walk     pathwalk.Walker
 	log      *evidence.Log
-	judge    judge
+	judge    *judge.Judge
 	rights   rights
 	held     *holding
 	observer observer
@@ -78,7 +78,7 @@ type Options struct {
 	Policy resolved.Policy
 	// Protection is the part of the policy that the broker enforces. Order is what the
 	// keeper enforces.
-	Protection Protection
+	Protection judge.Protection
 	Order      *spec.Spec
 	Command    sandbox.Command
 	// Keeper is the PID of the keeper, the parent of the command's first process.
@@ -95,45 +95,24 @@ type Options struct {
 
 // Session is what the brokers of one Backend share. Its Files must be set.
 type Session struct {
-	*Files
+	*judge.Files
 	sockets sockets.Records
 	// Net is the session's shared network, nil for none.
 	Net *netns.Network
 }
 
-// Files are what brokers share whose commands may change the same files: those of a Backend and those
-// of the backends apart from it. The zero value is ready.
-type Files struct {
-	// mu makes a look at the file system and the change that follows one step among all
-	// commands: no command can move a file while another command's call on it is judged. Only
-	// looks through large folders do without it (look.go).
-	mu sync.Mutex
-	// own are the git directories that the session's commands made.
-	own   ownGit
-	locks sessionLocks
-	// changes are the latest changes that the session's commands made; guarded by mu.
-	changes changes
-}
-
-// Still calls do while all calls of commands that change files wait.
-func (f *Files) Still(do func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	do()
-}
+// Close forgets the sockets of the session's commands.
+func (s *Session) Close() { s.sockets.Close() }
 
 // New starts the broker's thread while the keeper is still being confined, so that both are
 // ready at the same time.
 func New(o Options) (*Broker, error) {
-	if err := o.Session.enter(o.Protection.shared()); err != nil {
+	if err := o.Session.Enter(o.Protection.Shared()); err != nil {
 		return nil, err
 	}
 	b, err := assemble(o)
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
-	}
-	for _, path := range o.Protection.granted {
-		b.judge.roots.open(path)
 	}
 	go b.run()
 	return b, nil
@@ -151,20 +130,28 @@ func assemble(o Options) (*Broker, error) {
 		return nil, err
 	}
 	held := newHolding(o.Life, o.Holder, o.Command.Learn, left)
+	held.enter = o.Session.Enter
 	b := &Broker{
 		wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), posts: left,
 		rules: notify.RulesOf(o.Order), session: o.Session, keeper: o.Keeper, held: held,
 	}
 	mounts := o.Order.Mounts
-	b.walk = pathwalk.Walker{Mounts: mountsOf(mounts), Instead: b.judge.inMemory, OnHost: b.judge.onHost}
+	b.walk.Mounts = mountsOf(mounts)
 	b.log = evidence.New(o.Command.Evidence, o.Order.Reads, o.Keeper, &b.walk)
-	b.judge = judge{policy: withOwnFolders(o.Policy, mounts), protection: o.Protection, reach: o.reach(), session: o.Session, walk: &b.walk, log: b.log}
-	b.judge.repos = repositories{o.Session.Files, &b.walk, &b.judge.protection, &b.judge.policy}
-	b.links.judge, b.tracked.judge = &b.judge, &b.judge
-	b.judge.history = history{versions: o.Command.Versions, judge: &b.judge}
+	reach := o.Protection.Reach(o.Order)
+	if o.Command.Terminal {
+		reach = append(reach, kernel.PathOf(int(o.Command.Stdin.Fd())))
+	}
+	b.judge, held.law = judge.New(judge.Options{
+		Policy: withOwnFolders(o.Policy, mounts), Protection: o.Protection, Reach: reach, Files: o.Session.Files, Walk: &b.walk,
+		Sees: b.log.Sees, Versions: o.Command.Versions, Seal: seal,
+	})
+	still := o.Session.Lock()
+	b.links = gitlinks{judge: b.judge, log: b.log, still: still}
+	b.tracked = trackedFiles{judge: b.judge, log: b.log, walk: &b.walk, still: still}
 	b.rights = rights{keep: o.Order.KeptCaps(), mounted: mounts != nil, log: b.log}
-	held.judge, held.log, held.handle = &b.judge, b.log, b.handleAll
-	b.observer = observer{to: o.Command.Observer, changed: o.Command.Changed, judge: &b.judge, walk: &b.walk, still: filesLock{o.Session.Files}}
+	held.log, held.handle = b.log, b.handleAll
+	b.observer = observer{to: o.Command.Observer, changed: o.Command.Changed, judge: b.judge, walk: &b.walk, still: still}
 	b.handlers = b.handlersFor(o)
 	return b, nil
 }
@@ -232,13 +219,13 @@ func (b *Broker) Trace() sandbox.Trace {
 // and that is no repository: nobody knows what version control would run there. It waits for the broker's end.
 func (b *Broker) Allows(path, from string) bool {
 	<-b.done
-	has := func(name string) bool { return exists(from + "/" + name) }
-	return b.judge.policy.JudgeWrite(path).Allowed && !protect.IsRepository(filepath.Base(path)) && !git.Marked(has)
+	has := func(name string) bool { return judge.Exists(from + "/" + name) }
+	return !b.judge.Shut(sandbox.KindWrite, path) && !protect.IsRepository(filepath.Base(path)) && !git.Marked(has)
 }
 
 func (b *Broker) run() {
 	defer close(b.done)
-	defer b.judge.roots.forgetFrom(0)
+	defer b.held.law.Close()
 	defer b.held.close()
 	defer b.posts.close()
 	defer b.held.cancel() // no answer is applied any more
@@ -313,12 +300,12 @@ func (b *Broker) patience() int {
 // handleAll handles a call again until nothing has to be looked through, asked, reported or
 // learned first.
 func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
-	defer b.judge.looks.forget()
+	defer b.judge.ForgetLooks()
 	a := b.handlers.handle(n)
 	for rounds := 0; a.Again; a = b.handlers.handle(n) {
 		// learning.asked bounds the rounds of Command.Learn.
-		b.judge.makeLooks()
-		if asked, reported := b.judge.history.ask(), b.observer.report(); asked || reported {
+		b.judge.MakeLooks()
+		if asked, reported := b.judge.AskHistory(), b.observer.report(); asked || reported {
 			rounds++
 		}
 		if rounds > MaxKeeps {

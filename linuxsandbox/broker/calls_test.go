@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/filter"
@@ -144,7 +145,7 @@ func notifiedBroker(t *testing.T, spec *spec.Spec) *Broker {
 	declared.Temp = filepath.Join(ws, "temp")
 	p := sandboxtest.Resolved(declared)
 	b, err := assemble(Options{
-		Policy: p, Protection: PlanProtection(p, []string{ws}, nil), Order: spec, Session: &Session{Files: new(Files)},
+		Policy: p, Protection: judge.PlanProtection(p, []string{ws}, nil), Order: spec, Session: &Session{Files: new(judge.Files)},
 		Taking: sockets.TakesCopies, Life: t.Context(),
 	})
 	if err != nil {

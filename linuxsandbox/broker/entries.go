@@ -4,6 +4,7 @@ package broker
 
 import (
 	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -37,10 +38,10 @@ func (h *entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 	}
 	defer s.Close()
 	folder := c.Kind == calls.Mkdir || c.Kind == calls.Rmdir || c.Kind == calls.Unlink && c.Flags(n)&unix.AT_REMOVEDIR != 0
-	who := h.judge.whoseEntry(s)
+	who := h.judge.WhoseEntry(s)
 	removal := c.Kind == calls.Rmdir || c.Kind == calls.Unlink
 	switch {
-	case s.Odd() || who == kernels || who == brokers && s.Slash && !folder:
+	case s.Odd() || who == judge.Kernels || who == judge.Brokers && s.Slash && !folder:
 		return h.rules.Proceed(notify.ByLandlock)
 	case s.Slash && !folder:
 		return notify.Failed(slashed(s, removal))
@@ -50,7 +51,7 @@ func (h *entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 	return h.add(n, c, s, text, who)
 }
 
-func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, who whose) notify.Reply {
+func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, who judge.Whose) notify.Reply {
 	flags := int(c.Flags(n))
 	if c.Kind == calls.Rmdir {
 		flags = unix.AT_REMOVEDIR
@@ -59,22 +60,22 @@ func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot,
 		return notify.Failed(unix.EINVAL)
 	}
 	st, err := s.Stat()
-	if err == unix.EACCES && who == nobodys {
+	if err == unix.EACCES && who == judge.Nobodys {
 		return h.deny.refuseNew(n, c.Name, s, false, lack{}) // the folder has no search permission
 	}
 	if err != nil {
 		h.log.Supersede(s.Full())
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	if who == nobodys {
+	if who == judge.Nobodys {
 		return h.deny.refuseRemoval(n, c.Name, s, &st, flags)
 	}
-	if d := h.judge.refusesEntry(n, s, &st, false); d != nil {
-		switch restores, known := h.judge.history.restores(n, s, &st); {
+	if d := h.judge.RefusesEntry(n, s, &st, false); d != nil {
+		switch restores, known := h.judge.Restores(n, s, &st); {
 		case !known:
 			return notify.Reply{Again: true}
 		case !restores:
-			if h.judge.history.checksOut(n, s) {
+			if h.judge.ChecksOut(n, s) {
 				d.Unwritten = &sandbox.Unwritten{} // git continues without it
 			}
 			return h.deny.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
@@ -96,35 +97,31 @@ func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot,
 		return notify.Failed(unix.ESRCH)
 	}
 	if err = unix.Unlinkat(s.Dir, s.Last, flags); err == nil {
-		h.judge.removed(s.Full(), &st)
+		h.judge.Removed(s.Full(), &st)
 		h.fresh.removed(&st)
 	}
 	return h.deny.performed(n, c.Name, s.Full(), err)
 }
 
 // add makes an entry. EEXIST comes before a denial, because mkdir -p relies on it.
-func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string, who whose) notify.Reply {
+func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string, who judge.Whose) notify.Reply {
 	_, err := s.Stat()
 	if err == nil {
 		return notify.Failed(unix.EEXIST)
 	}
-	if who == nobodys {
+	if who == judge.Nobodys {
 		if err != unix.ENOENT && err != unix.EACCES {
 			return notify.Failed(kernel.ErrnoOf(err))
 		}
 		return h.deny.refuseNew(n, c.Name, s, false, h.lacksNode(n, c))
 	}
-	closes := h.judge.repos.closes
-	if c.Kind == calls.Mkdir {
-		closes = h.judge.repos.foreign // an empty folder holds nothing that git runs
-	}
-	d, brings := h.judge.refusesPlace(n, s.Full(), closes), false
+	d, brings := h.judge.RefusesPlace(n, s.Full(), c.Kind == calls.Mkdir), false
 	if d != nil && c.Kind == calls.Mkdir {
-		before, known := h.judge.history.before(n, s)
+		before, known := h.judge.Before(n, s)
 		if !known {
 			return notify.Reply{Again: true}
 		}
-		if brings = before.Folder || h.judge.history.checksOut(n, s); brings {
+		if brings = before.Folder || h.judge.ChecksOut(n, s); brings {
 			d = nil
 			if s, err = hostSpot(h.walk, s); err != nil {
 				return notify.Failed(kernel.ErrnoOf(err))
@@ -132,11 +129,11 @@ func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, te
 			defer s.Close()
 		}
 	}
-	if d == nil && c.Kind == calls.Symlink && h.judge.repos.linksAway(n, s.Full(), text) {
+	if d == nil && c.Kind == calls.Symlink && h.judge.LinksAway(n, s.Full(), text) {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full()}
 	}
 	if d == nil {
-		d = h.judge.repos.refusesMark(n, s)
+		d = h.judge.RefusesMark(n, s)
 	}
 	if d != nil {
 		return h.deny.refuse(n, c.Name, unix.EPERM, d, pinOf(s))
@@ -145,9 +142,9 @@ func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, te
 		return a
 	}
 	if err = h.make(n, c, s, text); err == nil {
-		h.judge.made(s)
+		h.judge.Made(s)
 		if c.Kind == calls.Mkdir {
-			h.judge.madeFolder(s, brings)
+			h.judge.MadeFolder(s, brings)
 		}
 	}
 	return h.deny.performed(n, c.Name, s.Full(), err)

@@ -5,11 +5,11 @@ package broker
 import (
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"unsafe"
 
 	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/notify/notifytest"
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -89,10 +89,10 @@ func TestFileHandlers(t *testing.T) {
 		if row.nr == unix.SYS_OPENAT && got.Errno == 0 {
 			unix.Close(int(got.Value))
 		}
-		if row.made != "" && !exists(filepath.Join(base, row.made)) || row.gone != "" && exists(filepath.Join(base, row.gone)) {
+		if row.made != "" && !judge.Exists(filepath.Join(base, row.made)) || row.gone != "" && judge.Exists(filepath.Join(base, row.gone)) {
 			t.Errorf("%s: not done", row.name)
 		}
-		if row.held > 0 && (!exists(base+"/ws/file") || !exists(base+"/out/file") || exists(base+"/out/new") || exists(base+"/out/moved")) {
+		if row.held > 0 && (!judge.Exists(base+"/ws/file") || !judge.Exists(base+"/out/file") || judge.Exists(base+"/out/new") || judge.Exists(base+"/out/moved")) {
 			t.Errorf("%s: done although it is held", row.name)
 		}
 	}
@@ -102,20 +102,17 @@ func TestFileHandlers(t *testing.T) {
 // for the rest.
 func fileHandlersOf(ws string, f *fake) func(n *notify.Notification, c *calls.File) notify.Reply {
 	p := sandboxtest.Resolved(sandbox.WorkspaceWrite(ws))
-	walk, files, fresh := new(pathwalk.Walker), new(Files), new(freshFile)
-	j := &judge{policy: p, protection: PlanProtection(p, []string{ws}, nil), session: &Session{Files: files}, walk: walk, log: f}
-	walk.Instead, walk.OnHost = j.inMemory, j.onHost
-	j.repos = repositories{files, walk, &j.protection, &j.policy}
-	j.history.judge = j
-	rules, still, masks := notify.RulesOf(&spec.Spec{Ask: true}), new(sync.Mutex), new(umask.Masks)
+	walk, fresh, files := new(pathwalk.Walker), new(freshFile), new(judge.Files)
+	j, _ := judge.New(judge.Options{Policy: p, Protection: judge.PlanProtection(p, []string{ws}, nil), Files: files, Walk: walk, Sees: f.Sees, Seal: seal})
+	rules, still, masks := notify.RulesOf(&spec.Spec{Ask: true}), files.Lock(), new(umask.Masks)
 	deny := &denials{judge: j, rights: f.rights(0), walk: walk, log: f, hold: f.hold}
 	loss := &losses{judge: j, refuse: deny.refuse}
 	watch := &observer{judge: j, walk: walk, still: still}
 	read := &reads{rules: rules, walk: walk, judge: j, rights: f.rights(0), deny: deny}
 	common := &fileCalls{rules: rules, walk: walk, judge: j, observer: watch, still: still, deny: deny, losses: loss, masks: masks, fresh: fresh}
-	open := &opens{fileCalls: common, links: &gitlinks{judge: j}, tracked: &trackedFiles{judge: j}, terms: terminalsOf(f), reads: read}
+	open := &opens{fileCalls: common, links: &gitlinks{judge: j, log: f, still: still}, tracked: &trackedFiles{judge: j, log: f, walk: walk, still: still}, terms: terminalsOf(f), reads: read}
 	h := &handlers{
-		opens: open, reads: read, protection: &j.protection, log: f, rules: rules,
+		opens: open, reads: read, judge: j, log: f, rules: rules,
 		entries: &entries{fileCalls: common, log: f},
 		moves:   &moves{common},
 	}

@@ -31,7 +31,7 @@ func (h *holding) refuseConnect(n *notify.Notification, r sockets.Refusal) notif
 
 // lookUp answers a name service question of the command.
 func (h *holding) lookUp(n *notify.Notification, client *netns.Client, q *netns.Question) {
-	allowed := func(name string) bool { return netns.MayLookUp(&h.judge.policy, name) }
+	allowed := func(name string) bool { return netns.MayLookUp(h.law.Policy(), name) }
 	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "lookup", Target: q.Name}
 	switch {
 	case allowed(q.Name):
@@ -76,22 +76,9 @@ type socketWalk interface {
 }
 
 type socketJudge interface {
-	refusesSocket(n *notify.Notification, path string) *sandbox.Denial
-	changed(path string) // something is made there
+	RefusesSocket(n *notify.Notification, path string) *sandbox.Denial
+	Changed(paths ...string) // something is made there
 }
-
-// refusesSocket returns the denial of a socket's file at path, or nil.
-func (j *judge) refusesSocket(n *notify.Notification, path string) *sandbox.Denial {
-	if j.protection.brokered(path) {
-		return j.refusesPath(n, path)
-	}
-	if judged := j.policy.JudgeWrite(path); !judged.Allowed {
-		return &sandbox.Denial{Kind: judged.Kind, Target: path}
-	}
-	return nil
-}
-
-func (j *judge) changed(path string) { j.session.changed(path) }
 
 // make lets bind make the file of a socket at path, if the policy allows it.
 func (h *socketFiles) make(n *notify.Notification, path string, bind func(at pathwalk.Spot, mask, own uint32) unix.Errno) notify.Reply {
@@ -124,7 +111,7 @@ func (h *socketFiles) make(n *notify.Notification, path string, bind func(at pat
 	h.still.Lock()
 	defer h.still.Unlock()
 	target := s.Full()
-	if d := h.judge.refusesSocket(n, target); d != nil {
+	if d := h.judge.RefusesSocket(n, target); d != nil {
 		return h.deny.refuse(n, "bind", unix.EPERM, d, pinOf(s))
 	}
 	if h.full() {
@@ -133,6 +120,6 @@ func (h *socketFiles) make(n *notify.Notification, path string, bind func(at pat
 	if a, first := h.observer.beforeEntries(s); first {
 		return a
 	}
-	h.judge.changed(target)
+	h.judge.Changed(target)
 	return notify.Failed(bind(s, mask, own))
 }

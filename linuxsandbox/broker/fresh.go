@@ -5,6 +5,8 @@ package broker
 import (
 	"strconv"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -22,7 +24,7 @@ import (
 type freshFile struct {
 	held bool
 	fd   int // opened with O_PATH, so that it holds nothing open for writing
-	id   fileID
+	id   kernel.FileID
 	path string // when it was made
 }
 
@@ -38,10 +40,10 @@ func (f *freshFile) take(fd int, path string) {
 		unix.Close(ref)
 		return
 	}
-	*f = freshFile{held: true, fd: ref, id: idOf(&st), path: path}
+	*f = freshFile{held: true, fd: ref, id: kernel.IDOf(&st), path: path}
 }
 
-func (f *freshFile) is(st *unix.Stat_t) bool { return f.held && f.id == idOf(st) }
+func (f *freshFile) is(st *unix.Stat_t) bool { return f.held && f.id == kernel.IDOf(st) }
 
 // removed drops the file when one of its names is removed, so that its space can be freed.
 func (f *freshFile) removed(st *unix.Stat_t) {

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"codeagent/internal/git"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -37,7 +39,15 @@ import (
 // gitlinks are the files that the command is writing.
 type gitlinks struct {
 	pending []*gitlink
-	judge   *judge
+	judge   linkJudge
+	log     recorder
+	still   sync.Locker // held while an entry is removed
+}
+
+// linkJudge knows what the session made.
+type linkJudge interface {
+	Own(st *unix.Stat_t) bool
+	Forget(st *unix.Stat_t) // it is removed
 }
 
 // gitlink is one of them. It owns its descriptors.
@@ -59,13 +69,6 @@ const (
 	// maxPending bounds the pending files.
 	maxPending = 64
 )
-
-// concern reports whether the regular file at s is written so: a .git file below somebody else's work tree, one
-// by which git goes on, or a new commondir.
-func (l *gitlinks) concern(n *notify.Notification, s pathwalk.Spot) bool {
-	return git.IsEntry(s.Last) && !l.judge.protection.isTemporary(s.Full()) && l.judge.repos.belowForeign(n, s.Path) ||
-		l.judge.repos.isState(n, s.Full()) || l.judge.repos.writesCommon(n, s)
-}
 
 // takeLink gives the command a file in memory in place of the file entry at s, which it may write. entry and s stay
 // the caller's. made: the broker made the entry for this call.
@@ -126,7 +129,7 @@ func (p *gitlink) close() {
 // contentOf reads an open file from its start.
 func contentOf(fd int) ([]byte, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Size > maxSettings {
+	if err := unix.Fstat(fd, &st); err != nil || st.Size > judge.MaxSettings {
 		return nil, cmp.Or[error](err, unix.EFBIG)
 	}
 	if st.Size == 0 {
@@ -153,7 +156,7 @@ func (l *gitlinks) settle(last bool) {
 			return false
 		}
 		if p.refused != nil {
-			l.judge.log.Record(&p.call, sandbox.Denial{Kind: sandbox.KindProtected, Operation: "write", Target: p.path, Why: p.refused.Error()})
+			l.log.Record(&p.call, sandbox.Denial{Kind: sandbox.KindProtected, Operation: "write", Target: p.path, Why: p.refused.Error()})
 			l.unmake(p)
 		}
 		p.close()
@@ -163,12 +166,12 @@ func (l *gitlinks) settle(last bool) {
 
 // unmake removes the entry of a refused file, if the broker made it and it is still empty.
 func (l *gitlinks) unmake(p *gitlink) {
-	l.judge.session.mu.Lock()
-	defer l.judge.session.mu.Unlock()
+	l.still.Lock()
+	defer l.still.Unlock()
 	var entry unix.Stat_t
-	if st, err := p.made.Stat(); err == nil && unix.Fstat(p.entry, &entry) == nil && idOf(&st) == idOf(&entry) && st.Size == 0 &&
+	if st, err := p.made.Stat(); err == nil && unix.Fstat(p.entry, &entry) == nil && kernel.IDOf(&st) == kernel.IDOf(&entry) && st.Size == 0 &&
 		unix.Unlinkat(p.made.Dir, p.made.Last, 0) == nil {
-		l.judge.session.own.removed(&st)
+		l.judge.Forget(&st)
 	}
 }
 
@@ -233,7 +236,7 @@ func reachedByNoLink(dir string) bool {
 }
 
 // foreign returns nil if the session did not make the .git entry at name, and else, also where that cannot be
-// examined, that it is not there. judge.repos.belowForeign refuses by the same question, so what cannot be examined
+// examined, that it is not there. belowForeign in the judge refuses by the same question, so what cannot be examined
 // is true there and false here. This one needs no caller: its process may have ended.
 func (l *gitlinks) foreign(name string) error {
 	fd, err := kernel.Openat2(unix.AT_FDCWD, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
@@ -242,7 +245,7 @@ func (l *gitlinks) foreign(name string) error {
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || l.judge.session.own.has(&st) {
+	if unix.Fstat(fd, &st) != nil || l.judge.Own(&st) {
 		return unix.ENOENT
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/broker/processes"
@@ -32,9 +33,9 @@ type handlers struct {
 	masks     *umask.Masks
 	sockets   *sockets.Sockets
 
-	rules      notify.Rules
-	protection *Protection
-	log        interface {
+	rules notify.Rules
+	judge interface{ Any() bool } // whether a path is brokered
+	log   interface {
 		Sees() bool
 		Exit(n *notify.Notification)
 	}
@@ -44,7 +45,7 @@ type handlers struct {
 type fileCalls struct {
 	rules    notify.Rules
 	walk     *pathwalk.Walker
-	judge    *judge
+	judge    *judge.Judge
 	observer *observer
 	still    sync.Locker // held from the judgement to the change
 	deny     *denials
@@ -58,34 +59,34 @@ const maxLookUps = 256
 
 // handlersFor makes the handlers of what b has.
 func (b *Broker) handlersFor(o Options) handlers {
-	walk, log, judge, rights, watch := &b.walk, b.log, &b.judge, &b.rights, &b.observer
-	still, mounts, masks := filesLock{b.session.Files}, o.Order.Mounts, new(umask.Masks)
-	deny := &denials{judge: judge, rights: rights, walk: walk, log: log, hold: b.held.refuse}
-	loss := &losses{to: o.Command.Observer, judge: judge, refuse: deny.refuse}
-	files := &fileCalls{rules: b.rules, walk: walk, judge: judge, observer: watch, still: still, deny: deny, losses: loss, masks: masks, fresh: &b.fresh}
+	walk, log, j, rights, watch := &b.walk, b.log, b.judge, &b.rights, &b.observer
+	still, mounts, masks := b.session.Lock(), o.Order.Mounts, new(umask.Masks)
+	deny := &denials{judge: j, rights: rights, walk: walk, log: log, hold: b.held.refuse}
+	loss := &losses{to: o.Command.Observer, judge: j, refuse: deny.refuse}
+	files := &fileCalls{rules: b.rules, walk: walk, judge: j, observer: watch, still: still, deny: deny, losses: loss, masks: masks, fresh: &b.fresh}
 	terms := terminal.New(terminal.Options{
 		OwnPTS: mounts != nil && mounts.Terminals, Mounted: mounts != nil, Command: o.Command, Taking: o.Taking,
-		MayWrite: func(path string) bool { return !judge.shut(sandbox.KindWrite, path) }, Walk: walk, Log: log,
+		MayWrite: func(path string) bool { return !j.Shut(sandbox.KindWrite, path) }, Walk: walk, Log: log,
 	})
-	read := &reads{rules: b.rules, walk: walk, reading: readingOf(o.Order), judge: judge, rights: rights, log: log, deny: deny, learn: o.Command.Learn}
+	read := &reads{rules: b.rules, walk: walk, reading: readingOf(o.Order), judge: j, rights: rights, log: log, deny: deny, learn: o.Command.Learn}
 	open := &opens{fileCalls: files, links: &b.links, tracked: &b.tracked, terms: terms, waiting: &b.waiting, reads: read, learns: o.Command.Learn != nil}
 	read.openOld = open.openOld
-	bound := &socketFiles{walk: walk, judge: judge, observer: watch, still: still, deny: deny, full: b.session.sockets.Full}
+	bound := &socketFiles{walk: walk, judge: j, observer: watch, still: still, deny: deny, full: b.session.sockets.Full}
 	return handlers{
 		opens: open, reads: read, terms: terms, masks: masks,
 		entries:   &entries{fileCalls: files, log: log},
 		moves:     &moves{files},
-		metadata:  &metadata{walk: walk, judge: judge, rights: rights, observer: watch, fresh: &b.fresh, deny: deny, still: still},
-		files:     &descriptors{walk: walk, judge: judge, losses: loss, still: still, waiting: &b.waiting, log: log, refuse: deny.refuse},
+		metadata:  &metadata{walk: walk, judge: j, rights: rights, observer: watch, fresh: &b.fresh, deny: deny, still: still},
+		files:     &descriptors{walk: walk, judge: j, losses: loss, still: still, waiting: &b.waiting, log: log, refuse: deny.refuse},
 		processes: processes.New(b.rules, o.Keeper, func() uint64 { return rights.dropped }, walk, log),
 		sockets: sockets.New(sockets.Options{
-			Policy: &judge.policy, Walk: walk, Record: log.Record, Refuse: b.held.refuseConnect, Unread: deny.unread, MakeFile: bound.make,
+			Policy: b.held.law.Policy(), Walk: walk, Record: log.Record, Refuse: b.held.refuseConnect, Unread: deny.unread, MakeFile: bound.make,
 			LookUp: func(n *notify.Notification, client *netns.Client, q *netns.Question) bool {
 				return b.posts.add(maxLookUps, func() { b.held.lookUp(n, client, q) })
 			},
 			Records: &b.session.sockets, Network: b.session.Net, Inet: o.Order.Network, HostNet: o.Order.HostNet, Taking: o.Taking, Caps: rights.keep, Wake: b.wake,
 		}),
-		rules: b.rules, protection: &judge.protection, log: log,
+		rules: b.rules, judge: j, log: log,
 	}
 }
 
@@ -147,7 +148,7 @@ func (h *handlers) handle(n *notify.Notification) notify.Reply {
 
 // changeFile answers a call that opens, makes or removes a file.
 func (h *handlers) changeFile(n *notify.Notification, c *calls.File) notify.Reply {
-	if !h.protection.any() && !h.log.Sees() && c.Kind != calls.Access {
+	if !h.judge.Any() && !h.log.Sees() && c.Kind != calls.Access {
 		return h.rules.Proceed(notify.ByLandlock) // no path is brokered
 	}
 	switch c.Kind {

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/notify/notifytest"
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -51,23 +52,23 @@ func (f *fake) Look(pathwalk.Caller) error                   { return f.open }
 func (f *fake) PolicyPath(int) string                        { return f.path }
 func (f *fake) AsHost(fd int, _ string) int                  { return fd }
 func (f *fake) Hidden(pathwalk.Caller, pathwalk.Name) string { return f.hidden }
-func (f *fake) inMemory(path string) string                  { return path }
-func (f *fake) grantedAt(string) bool                        { return false }
-func (f *fake) aboveOwn(string) bool                         { return f.above }
-func (f *fake) longest() int64                               { return 100 }
-func (f *fake) allowsLoss() bool                             { return f.lossy }
-func (f *fake) ofRepository(path string) bool                { return strings.HasPrefix(path, "/objects/") }
-func (f *fake) observes(path string) bool                    { return !strings.HasPrefix(path, "/tmp/x/") }
+func (f *fake) InMemory(path string) string                  { return path }
+func (f *fake) GrantedAt(string) bool                        { return false }
+func (f *fake) AboveOwn(string) bool                         { return f.above }
+func (f *fake) Longest() int64                               { return 100 }
+func (f *fake) AllowsLoss() bool                             { return f.lossy }
+func (f *fake) OfRepository(path string) bool                { return strings.HasPrefix(path, "/objects/") }
+func (f *fake) Observes(path string) bool                    { return !strings.HasPrefix(path, "/tmp/x/") }
 func (f *fake) Unsaved(int, string, string) string           { return f.why }
 func (f *fake) BeforeChange(int, string, string)             {}
 func (f *fake) note(string)                                  {}
-func (f *fake) shut(_ sandbox.DenialKind, path string) bool  { return f.closed[path] }
-func (f *fake) denial(path string) *sandbox.Denial {
+func (f *fake) Shut(_ sandbox.DenialKind, path string) bool  { return f.closed[path] }
+func (f *fake) Denial(path string) *sandbox.Denial {
 	return &sandbox.Denial{Kind: sandbox.KindWrite, Target: path}
 }
-func (f *fake) unremovable(pathwalk.Spot, *unix.Stat_t, bool) unix.Errno { return 0 }
+func (f *fake) Unremovable(pathwalk.Spot, *unix.Stat_t, bool) unix.Errno { return 0 }
 
-func (f *fake) refusesMetadata(_ *notify.Notification, _ int, path string, _ *unix.Stat_t) *sandbox.Denial {
+func (f *fake) RefusesMetadata(_ *notify.Notification, _ int, path string, _ *unix.Stat_t) *sandbox.Denial {
 	if f.closed[path] {
 		return &sandbox.Denial{Kind: sandbox.KindMetadata, Target: path}
 	}
@@ -79,10 +80,10 @@ func (f *fake) beforeMetadata(*notify.Notification, *calls.Change, int, string) 
 	return notify.Reply{}, false
 }
 
-func (f *fake) refusesSocket(_ *notify.Notification, path string) *sandbox.Denial {
-	return f.refusesMetadata(nil, -1, path, nil)
+func (f *fake) RefusesSocket(_ *notify.Notification, path string) *sandbox.Denial {
+	return f.RefusesMetadata(nil, -1, path, nil)
 }
-func (f *fake) changed(string) {}
+func (f *fake) Changed(...string) {}
 
 func (f *fake) beforeEntries(...pathwalk.Spot) (a notify.Reply, first bool) {
 	f.reports++
@@ -267,7 +268,7 @@ func TestDenials(t *testing.T) {
 	spot := func(name string) pathwalk.Spot { return pathwalk.Spot{Dir: fd, Path: dir, Last: name} }
 	move := func(from, to string) func(h *denials) notify.Reply {
 		return func(h *denials) notify.Reply {
-			return h.refuseMove(&notify.Notification{}, &calls.File{Name: "rename"}, &moveCall{from: spot(from), to: spot(to), fromWhose: nobodys, toWhose: nobodys})
+			return h.refuseMove(&notify.Notification{}, &calls.File{Name: "rename"}, &moveCall{Move: judge.Move{From: spot(from), To: spot(to)}, fromWhose: judge.Nobodys, toWhose: judge.Nobodys})
 		}
 	}
 	for _, row := range []struct {

@@ -6,12 +6,11 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"codeagent/linuxsandbox/broker/evidence"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
-	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -57,29 +56,24 @@ type holding struct {
 	calls     []*heldCall
 	questions []*question
 	// answered holds the keys of answered questions: no question is asked twice.
-	answered map[heldKey]bool
+	answered map[judge.Request]bool
 	noes     int
 	// revoked is what was revoked while the command runs.
 	revoked  []sandbox.Grant
 	looked   time.Time // last check of the callers
 	learning lesson
 
-	judge *judge
+	law   judge.Law                  // alone widens the policy
+	enter func(roots []string) error // keeps other sessions out of what is granted
 	log   *evidence.Log
 	// handle handles a call again, from its start.
 	handle func(n *notify.Notification) notify.Reply
 }
 
-// heldKey identifies a question: denials with the same key share one question.
-type heldKey struct {
-	kind   sandbox.DenialKind
-	target string
-}
-
 // heldCall is a denied call that waits for an answer.
 type heldCall struct {
 	n   notify.Notification
-	key heldKey
+	key judge.Request
 	// about identifies the files that the call names, if it names files.
 	about []identity
 	// If the answer is no, denials are recorded and the call fails with errno.
@@ -93,7 +87,7 @@ type heldCall struct {
 
 // question is an open question.
 type question struct {
-	key heldKey
+	key judge.Request
 	// shown is the file that the question is about, nil for no file.
 	shown  *shownFile
 	cancel context.CancelFunc
@@ -103,7 +97,7 @@ type question struct {
 
 // newHolding makes the state for one command, which ends with ctx. With learn set, h is unused.
 func newHolding(ctx context.Context, h sandbox.Holder, learn func(sandbox.Denial) (sandbox.Grant, bool), posts *posts) *holding {
-	out := &holding{holder: h, posts: posts, answered: map[heldKey]bool{}}
+	out := &holding{holder: h, posts: posts, answered: map[judge.Request]bool{}}
 	out.ctx, out.cancel = context.WithCancel(ctx)
 	if learn != nil {
 		out.holder, out.learning.learn = nil, learn
@@ -147,11 +141,12 @@ func (h *holding) holds(n *notify.Notification, d *sandbox.Denial) bool {
 	return h.holder.Asks(h.log.Described(n, *d))
 }
 
-func keyOf(d *sandbox.Denial) heldKey {
+// keyOf identifies a question: denials with the same key share one question.
+func keyOf(d *sandbox.Denial) judge.Request {
 	if d.Kind == sandbox.KindLoss {
-		return heldKey{kind: d.Kind} // one question covers every loss of the command
+		return judge.Request{Kind: d.Kind} // one question covers every loss of the command
 	}
-	return heldKey{d.Kind, d.Target}
+	return judge.Request{Kind: d.Kind, Target: d.Target}
 }
 
 // askable reports whether any answer could make the denied call succeed.
@@ -163,22 +158,10 @@ func (h *holding) askable(d *sandbox.Denial) bool {
 		return true
 	case d.Why != "":
 		return false // no grant allows it
-	case aboutFile(d.Kind):
-		return strings.HasPrefix(d.Target, "/") && spec.NeverWritable(d.Target) == "" && !sandbox.CoveredBy(h.judge.policy.Protected.Own, d.Target) &&
-			h.judge.policy.JudgeWrite(d.Target).Kind != sandbox.KindRead // a write grant does not open a path that is closed to reading
+	case judge.AboutFile(d.Kind):
+		return h.law.Grantable(d.Target)
 	}
 	return false
-}
-
-// pinned reports whether a question is about a file. The grant then covers the file that
-// was shown.
-func (k heldKey) pinned() bool {
-	return aboutFile(k.kind) || k.kind == sandbox.KindSocket && strings.HasPrefix(k.target, "/")
-}
-
-// aboutFile reports whether a denial of kind k is lifted by a grant to write its target.
-func aboutFile(k sandbox.DenialKind) bool {
-	return k == sandbox.KindWrite || k == sandbox.KindMetadata || k == sandbox.KindProtected
 }
 
 // ask asks the questions of the calls that have none, as far as MaxQuestions allows. It
@@ -198,10 +181,10 @@ func (h *holding) ask() {
 		switch {
 		case i >= 0:
 			shown = h.questions[i].shown
-		case c.key.pinned():
+		case c.key.Pinned():
 			shown = showFile(c.key)
 		}
-		if c.key.pinned() && (shown == nil || !slices.Contains(c.about, shown.is)) {
+		if c.key.Pinned() && (shown == nil || !slices.Contains(c.about, shown.is)) {
 			if i < 0 {
 				shown.close()
 			}

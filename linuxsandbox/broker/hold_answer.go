@@ -24,7 +24,7 @@ func (h *holding) settle(q *question, grant sandbox.Grant, yes bool) {
 	h.answered[q.key] = true
 	// The grant is for the file that the question showed. Another file may have taken its
 	// place since, or the person may have given a narrower grant that does not reach it.
-	if !yes || h.wasRevoked(&sandbox.Denial{Kind: q.key.kind, Target: q.key.target}) || !q.shown.stands() || h.judge.session.enter(grant.Write) != nil || !h.judge.widen(q.key, grant) {
+	if !yes || h.wasRevoked(&sandbox.Denial{Kind: q.key.Kind, Target: q.key.Target}) || !q.shown.stands() || h.enter(grant.Write) != nil || !h.law.Widen(q.key, grant) {
 		if !yes {
 			h.noes++
 		}
@@ -35,9 +35,9 @@ func (h *holding) settle(q *question, grant sandbox.Grant, yes bool) {
 		return
 	}
 	// The grant may cover other held calls too.
-	opened := h.take(func(c *heldCall) bool { return c.key == q.key || allows(h.judge.policy, c.key) })
+	opened := h.take(func(c *heldCall) bool { return c.key == q.key || h.law.Allows(c.key) })
 	for _, other := range slices.Clone(h.questions) {
-		if allows(h.judge.policy, other.key) {
+		if h.law.Allows(other.key) {
 			h.drop(other)
 			other.cancel()
 			other.shown.close()

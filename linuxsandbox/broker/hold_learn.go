@@ -5,9 +5,9 @@ package broker
 import (
 	"slices"
 
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/sandbox"
-	"codeagent/sandbox/resolved"
 )
 
 // Learning shows in one run all permissions that a command needs. Before the broker denies
@@ -20,18 +20,15 @@ import (
 type lesson struct {
 	learn func(sandbox.Denial) (sandbox.Grant, bool) // nil: nothing is learned
 	// asked are the keys granted to the call so far, each once: a rename has two ends.
-	asked []heldKey
-	// policy and protection are as before the first grant.
-	policy     resolved.Policy
-	protection Protection
-	// roots is the number of granted roots before the first grant.
-	roots int
+	asked []judge.Request
+	// before is the law before the first grant.
+	before judge.State
 }
 
 // learn reports whether a call that is about to be denied must be handled again.
 func (h *holding) learn(n *notify.Notification, pins []pin, d sandbox.Denial) bool {
 	l, key := &h.learning, keyOf(&d)
-	if l.learn == nil || slices.Contains(l.asked, key) || !h.askable(&d) || aboutFile(d.Kind) && !h.learnable(n, d.Target, pins) {
+	if l.learn == nil || slices.Contains(l.asked, key) || !h.askable(&d) || judge.AboutFile(d.Kind) && !h.learnable(n, d.Target, pins) {
 		return false
 	}
 	grant, yes := l.learn(h.log.Described(n, d))
@@ -39,30 +36,27 @@ func (h *holding) learn(n *notify.Notification, pins []pin, d sandbox.Denial) bo
 		return false
 	}
 	if len(l.asked) == 0 {
-		l.policy, l.protection, l.roots = h.judge.policy, h.judge.protection, len(h.judge.roots.list)
+		l.before = h.law.State()
 	}
 	l.asked = append(l.asked, key)
-	return h.judge.widen(key, grant)
+	return h.law.Widen(key, grant)
 }
 
 // learnable reports whether path may be granted although no person reads the question: it
 // is not protected, and it is one of the files that the call names.
 func (h *holding) learnable(n *notify.Notification, path string, pins []pin) bool {
-	all := h.judge.policy.Plus([]string{"/"}, nil)
-	if !all.JudgeWrite(path).Allowed || slices.ContainsFunc(gitFolders("/", path), func(dir string) bool { return h.judge.repos.foreignGit(n, dir) }) {
+	if !h.law.Learnable(n, path) {
 		return false
 	}
-	shown := showFile(heldKey{sandbox.KindWrite, path})
+	shown := showFile(judge.Request{Kind: sandbox.KindWrite, Target: path})
 	defer shown.close()
 	return shown != nil && slices.ContainsFunc(pins, func(p pin) bool { is, err := p.identity(); return err == nil && is == shown.is })
 }
 
 // forget takes back what was granted to a call that is now answered.
 func (h *holding) forget() {
-	l, j := &h.learning, h.judge
-	if len(l.asked) == 0 {
-		return
+	if l := &h.learning; len(l.asked) > 0 {
+		h.law.Restore(l.before)
+		l.asked = nil
 	}
-	j.policy, j.protection, l.asked = l.policy, l.protection, nil
-	j.roots.forgetFrom(l.roots)
 }

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +22,7 @@ import (
 // identity identifies a file by device and inode. With absent set, it means a missing entry
 // of that name in the folder.
 type identity struct {
-	fileID
+	kernel.FileID
 	absent string
 }
 
@@ -29,18 +31,18 @@ func (p pin) identity() (identity, error) {
 	var st unix.Stat_t
 	err := unix.Fstatat(p.fd, p.name, &st, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil {
-		return identity{fileID: idOf(&st)}, nil
+		return identity{FileID: kernel.IDOf(&st)}, nil
 	}
 	if err == unix.ENOENT && p.name != "" {
 		err = unix.Fstat(p.fd, &st)
-		return identity{idOf(&st), p.name}, err
+		return identity{kernel.IDOf(&st), p.name}, err
 	}
 	return identity{}, err
 }
 
 // shownFile is the file, or the missing name, that a question is about.
 type shownFile struct {
-	key heldKey
+	key judge.Request
 	fd  int // the file, or the folder of a missing name
 	is  identity
 }
@@ -48,11 +50,11 @@ type shownFile struct {
 // showFile opens the target of a question on the host. It returns nil if the target cannot
 // be granted: the name of a device, a pipe or a file of a kernel file system does not show
 // what a write to it does.
-func showFile(k heldKey) *shownFile {
-	s, path := &shownFile{key: k}, k.target
+func showFile(k judge.Request) *shownFile {
+	s, path := &shownFile{key: k}, k.Target
 	var err error
 	if s.fd, err = pathwalk.OpenHost(path); err == nil {
-		if s.is, err = (pin{fd: s.fd}).identity(); err == nil && plainFile(s.fd, k.kind == sandbox.KindSocket) {
+		if s.is, err = (pin{fd: s.fd}).identity(); err == nil && plainFile(s.fd, k.Kind == sandbox.KindSocket) {
 			return s
 		}
 		unix.Close(s.fd)

@@ -55,8 +55,8 @@ type descriptorWalk interface {
 }
 
 type descriptorJudge interface {
-	refusesMetadata(n *notify.Notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial
-	longest() int64 // of a file, 0 for no limit
+	RefusesMetadata(n *notify.Notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial
+	Longest() int64 // of a file, 0 for no limit
 }
 
 // lock answers flock.
@@ -134,7 +134,7 @@ func (h *descriptors) refuseLock(n *notify.Notification, fd int, op uint32) (a n
 	if namesNoFile(path, &st) {
 		return notify.Reply{}, false
 	}
-	d := h.judge.refusesMetadata(n, fd, path, &st)
+	d := h.judge.RefusesMetadata(n, fd, path, &st)
 	if d == nil {
 		return notify.Reply{}, false
 	}
@@ -168,7 +168,7 @@ func (h *descriptors) shorten(n *notify.Notification) notify.Reply {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	size := int64(n.Args[1])
-	if most := h.judge.longest(); most > 0 && size > most {
+	if most := h.judge.Longest(); most > 0 && size > most {
 		return notify.Failed(unix.EFBIG)
 	}
 	if size < st.Size {

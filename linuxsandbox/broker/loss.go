@@ -3,12 +3,13 @@
 package broker
 
 import (
-	"codeagent/linuxsandbox/broker/notify"
-	"codeagent/linuxsandbox/broker/pathwalk"
-	"codeagent/sandbox"
 	"encoding/hex"
 	"path/filepath"
 	"strings"
+
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,20 +29,20 @@ type losses struct {
 
 // lossJudge is what losses ask of the judge.
 type lossJudge interface {
-	allowsLoss() bool              // a person has allowed it to the command
-	ofRepository(path string) bool // the file is among the objects of a repository elsewhere
-	observes(path string) bool     // undo keeps what is there
+	AllowsLoss() bool              // a person has allowed it to the command
+	OfRepository(path string) bool // the file is among the objects of a repository elsewhere
+	Observes(path string) bool     // undo keeps what is there
 }
 
 // unsaved returns why the entry could not be restored. It is empty if the entry could be restored,
 // or if there is no observer.
 func (h *losses) unsaved(dir int, entry, path string) string {
 	switch {
-	case h.to == nil || h.judge.allowsLoss():
+	case h.to == nil || h.judge.AllowsLoss():
 		return ""
-	case h.judge.ofRepository(path) && gitObject(filepath.Base(path)):
+	case h.judge.OfRepository(path) && gitObject(filepath.Base(path)):
 		return "it is an object of a repository elsewhere" // which undo does not keep: others use it too
-	case !h.judge.observes(path):
+	case !h.judge.Observes(path):
 		return ""
 	}
 	return h.to.Unsaved(dir, entry, path)
@@ -58,7 +59,7 @@ func gitObject(name string) bool {
 // deletions are not judged, such as the folder for temporary files. The call then fails as if the
 // place were on another file system, and mv copies file by file.
 func (h *losses) takesOut(dir int, entry, path, to string) bool {
-	return !h.judge.observes(to) && h.unsaved(dir, entry, path) != ""
+	return !h.judge.Observes(to) && h.unsaved(dir, entry, path) != ""
 }
 
 // losing returns the answer to a call that is about to delete, replace or empty the regular file

@@ -32,10 +32,10 @@ type metadataWalk interface {
 }
 
 type metadataJudge interface {
-	inMemory(path string) string
-	refusesMetadata(n *notify.Notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial
-	aboveOwn(path string) bool // a mode there could open or shut codeagent's own files
-	grantedAt(path string) bool
+	InMemory(path string) string
+	RefusesMetadata(n *notify.Notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial
+	AboveOwn(path string) bool // a mode there could open or shut codeagent's own files
+	GrantedAt(path string) bool
 }
 
 type metadataObserver interface {
@@ -53,7 +53,7 @@ func (h *metadata) change(n *notify.Notification, c *calls.Metadata) notify.Repl
 	if err != nil {
 		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindMetadata, err))
 	}
-	m.Path = h.judge.inMemory(m.Path)
+	m.Path = h.judge.InMemory(m.Path)
 	fd, err := h.walk.Open(n, m)
 	if err != nil {
 		h.deny.noteHidden(n, c.Name, sandbox.KindMetadata, m, err)
@@ -71,7 +71,7 @@ func (h *metadata) change(n *notify.Notification, c *calls.Metadata) notify.Repl
 		}
 	}
 	path := h.walk.PolicyPath(fd)
-	if h.judge.grantedAt(path) {
+	if h.judge.GrantedAt(path) {
 		fd = h.walk.AsHost(fd, path)
 	}
 	defer unix.Close(fd)
@@ -82,11 +82,11 @@ func (h *metadata) change(n *notify.Notification, c *calls.Metadata) notify.Repl
 	if !n.Waits() {
 		return notify.Failed(unix.ESRCH) // the caller is gone
 	}
-	d := h.judge.refusesMetadata(n, fd, path, &st)
+	d := h.judge.RefusesMetadata(n, fd, path, &st)
 	if d == nil && do.Refused(&st) {
 		d = &sandbox.Denial{Kind: sandbox.KindCapability, Target: path}
 	}
-	if d == nil && do.Admits(&st) && h.judge.aboveOwn(path) {
+	if d == nil && do.Admits(&st) && h.judge.AboveOwn(path) {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
 	}
 	if d == nil {

@@ -4,16 +4,14 @@ package broker
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 
-	"codeagent/internal/git"
 	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
-	"codeagent/sandbox/protect"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,21 +21,17 @@ type moves struct{ *fileCalls }
 
 // moveCall is a rename or link whose two names were walked.
 type moveCall struct {
-	from, to pathwalk.Spot
-	// old is the file at from, over the file at to; there: it exists.
-	old, over unix.Stat_t
-	there     bool
-	flags     uint32
+	judge.Move
 	// fromWhose and toWhose say who decides about each end.
-	fromWhose, toWhose whose
+	fromWhose, toWhose judge.Whose
 }
 
 // rename answers rename, renameat and renameat2.
 func (h *moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
 	h.still.Lock()
 	defer h.still.Unlock()
-	m := &moveCall{flags: c.Flags(n)}
-	if m.flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
+	m := &moveCall{Move: judge.Move{Flags: c.Flags(n)}}
+	if m.Flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
 		return notify.Failed(unix.EINVAL) // as on a file system without RENAME_WHITEOUT
 	}
 	one, err := c.First(n)
@@ -48,25 +42,25 @@ func (h *moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
 	if err != nil {
 		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
-	if m.from, err = h.walk.Spot(n, one); err != nil {
+	if m.From, err = h.walk.Spot(n, one); err != nil {
 		return h.deny.unfound(n, c.Name, one, err)
 	}
-	defer m.from.Close()
-	if m.to, err = h.walk.Spot(n, two); err != nil {
+	defer m.From.Close()
+	if m.To, err = h.walk.Spot(n, two); err != nil {
 		return h.deny.unfound(n, c.Name, two, err)
 	}
-	defer m.to.Close()
-	m.fromWhose, m.toWhose = h.judge.whoseEntry(m.from), h.judge.whoseEntry(m.to)
+	defer m.To.Close()
+	m.fromWhose, m.toWhose = h.judge.WhoseEntry(m.From), h.judge.WhoseEntry(m.To)
 	switch {
-	case m.from.Odd() || m.to.Odd():
+	case m.From.Odd() || m.To.Odd():
 		return h.rules.Proceed(notify.ByLandlock)
-	case m.fromWhose == brokers && m.fills() && h.judge.repos.granted(m.to.Full()):
+	case m.fromWhose == judge.Brokers && m.fills() && h.judge.Granted(m.To.Full()):
 		return h.renameJudged(n, c, m)
-	case m.fromWhose == nobodys || m.toWhose == nobodys:
+	case m.fromWhose == judge.Nobodys || m.toWhose == judge.Nobodys:
 		return h.deny.refuseMove(n, c, m)
-	case m.fromWhose != brokers && m.toWhose != brokers:
+	case m.fromWhose != judge.Brokers && m.toWhose != judge.Brokers:
 		return h.rules.Proceed(notify.ByLandlock)
-	case !h.judge.protection.writable(m.from.Full()) || !h.judge.protection.writable(m.to.Full()):
+	case !h.judge.Writable(m.From.Full()) || !h.judge.Writable(m.To.Full()):
 		return h.rules.Proceed(notify.ByLandlock) // Landlock requires rights at both ends, so it denies this
 	}
 	if errno := m.look(); errno != 0 {
@@ -78,65 +72,58 @@ func (h *moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
 // look reads what is at both ends.
 func (m *moveCall) look() unix.Errno {
 	var err error
-	if m.old, err = m.from.Stat(); err != nil {
+	if m.Old, err = m.From.Stat(); err != nil {
 		return kernel.ErrnoOf(err)
 	}
-	m.over, err = m.to.Stat()
-	if m.there = err == nil; !m.there && err != unix.ENOENT {
+	m.Over, err = m.To.Stat()
+	if m.There = err == nil; !m.There && err != unix.ENOENT {
 		return kernel.ErrnoOf(err)
 	}
 	return 0
 }
 
-func (m *moveCall) exchange() bool { return m.flags&unix.RENAME_EXCHANGE != 0 }
-
-// folder reports whether a folder is renamed.
-func (m *moveCall) folder() bool {
-	return kernel.IsFolder(&m.old) || m.exchange() && m.there && kernel.IsFolder(&m.over)
-}
-
 // settled returns the errno of a rename whose outcome depends only on what exists, and
 // whether m is such a rename.
 func (m *moveCall) settled() (errno unix.Errno, is bool) {
-	switch exchange := m.exchange(); {
-	case exchange && !m.there:
+	switch exchange := m.Exchange(); {
+	case exchange && !m.There:
 		return unix.ENOENT, true
-	case m.flags == unix.RENAME_NOREPLACE && m.there:
+	case m.Flags == unix.RENAME_NOREPLACE && m.There:
 		return unix.EEXIST, true
-	case !kernel.IsFolder(&m.old) && (m.from.Slash || m.to.Slash && !exchange), exchange && m.to.Slash && !kernel.IsFolder(&m.over):
+	case !kernel.IsFolder(&m.Old) && (m.From.Slash || m.To.Slash && !exchange), exchange && m.To.Slash && !kernel.IsFolder(&m.Over):
 		return unix.ENOTDIR, true
-	case m.there && m.old.Dev == m.over.Dev && m.old.Ino == m.over.Ino && m.old.Nlink > 1 && !m.folder() && !exchange:
+	case m.There && m.Old.Dev == m.Over.Dev && m.Old.Ino == m.Over.Ino && m.Old.Nlink > 1 && !m.Folder() && !exchange:
 		return 0, true // two names of one file: rename(2) does nothing
 	}
 	return 0, false
 }
 
 func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moveCall) notify.Reply {
-	exchange := m.exchange()
+	exchange := m.Exchange()
 	if errno, is := m.settled(); is {
 		return notify.Failed(errno)
 	}
-	if h.judge.unjudged(m) {
+	if h.judge.Unjudged(&m.Move) {
 		return notify.Failed(unix.EXDEV) // mv then copies file by file
 	}
-	if h.copies(n, m) {
+	if h.judge.Copies(n, &m.Move) {
 		return h.renameCopy(n, c, m)
 	}
-	d := h.judge.refusesRename(n, m, exchange)
-	if len(h.judge.looks.due) > 0 {
+	d := h.judge.RefusesRename(n, &m.Move, exchange)
+	if h.judge.LooksDue() {
 		return notify.Reply{Again: true} // after the look through a large folder
 	}
 	if d != nil {
-		return h.deny.refuse(n, c.Name, unix.EPERM, d, pinOf(m.from), pinOf(m.to))
+		return h.deny.refuse(n, c.Name, unix.EPERM, d, pinOf(m.From), pinOf(m.To))
 	}
 	if a, first := h.observer.beforeMove(m); first {
 		return a
 	}
-	if h.losses.takesOut(m.from.Dir, m.from.Last, m.from.Full(), m.to.Full()) || exchange && h.losses.takesOut(m.to.Dir, m.to.Last, m.to.Full(), m.from.Full()) {
+	if h.losses.takesOut(m.From.Dir, m.From.Last, m.From.Full(), m.To.Full()) || exchange && h.losses.takesOut(m.To.Dir, m.To.Last, m.To.Full(), m.From.Full()) {
 		return notify.Failed(unix.EXDEV)
 	}
-	if m.there && !exchange && !kernel.IsFolder(&m.old) {
-		if a, stops := h.losses.losingEntry(n, c.Name, m.to, &m.over); stops {
+	if m.There && !exchange && !kernel.IsFolder(&m.Old) {
+		if a, stops := h.losses.losingEntry(n, c.Name, m.To, &m.Over); stops {
 			return a
 		}
 	}
@@ -147,91 +134,22 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moveCall)
 	if m.fills() {
 		err = m.fill()
 	} else {
-		err = unix.Renameat2(m.from.Dir, m.from.Last, m.to.Dir, m.to.Last, uint(m.flags))
+		err = unix.Renameat2(m.From.Dir, m.From.Last, m.To.Dir, m.To.Last, uint(m.Flags))
 	}
 	// A granted single file is a mount of its own, which keeps its name in place.
-	if err == unix.EXDEV || err == unix.EBUSY && h.judge.repos.granted(m.to.Full()) {
-		err = h.onHost(m, func(from, to int) error {
-			return unix.Renameat2(from, m.from.Last, to, m.to.Last, uint(m.flags))
+	if err == unix.EXDEV || err == unix.EBUSY && h.judge.Granted(m.To.Full()) {
+		err = h.onHost(&m.Move, func(from, to int) error {
+			return unix.Renameat2(from, m.From.Last, to, m.To.Last, uint(m.Flags))
 		})
 	}
 	if err != nil {
-		return h.deny.performed(n, c.Name, m.to.Full(), err)
+		return h.deny.performed(n, c.Name, m.To.Full(), err)
 	}
-	h.judge.moved(m)
-	if m.there && !exchange {
-		h.fresh.removed(&m.over)
+	h.judge.Moved(&m.Move)
+	if m.There && !exchange {
+		h.fresh.removed(&m.Over)
 	}
 	return notify.Reply{}
-}
-
-// moved records that the broker performed m.
-func (j *judge) moved(m *moveCall) {
-	from, to := m.from.Full(), m.to.Full()
-	j.session.changed(from, to)
-	j.roots.replaced(&j.protection, from, to)
-	j.session.own.renamed(from, to, m.exchange())
-	if m.there && !m.exchange() {
-		j.session.own.removed(&m.over)
-	}
-	// A folder that was renamed to .git is not a git directory that the session made, unless it
-	// was one before. The same is true for other repositories.
-	if !m.there && !(kernel.IsFolder(&m.old) && protect.IsRepository(m.to.Last)) {
-		j.made(m.to)
-	}
-}
-
-// unjudged reports whether m moves a folder to a place where more names are protected: nobody has
-// judged the names in it.
-func (j *judge) unjudged(m *moveCall) bool {
-	from, to := j.protection.freedom(m.from.Full()), j.protection.freedom(m.to.Full())
-	return m.folder() && from != to && (from > to || m.exchange())
-}
-
-// refusesRename returns the denial of m, or nil.
-func (j *judge) refusesRename(n *notify.Notification, m *moveCall, exchange bool) *sandbox.Denial {
-	if d := j.refusesEntry(n, m.from, &m.old, exchange); d != nil {
-		return d
-	}
-	if m.there {
-		if d := j.refusesEntry(n, m.to, &m.over, true); d != nil {
-			return d
-		}
-	} else if d := j.refusesPath(n, m.to.Full()); d != nil {
-		return d
-	} else if d := j.repos.refusesMark(n, m.to); d != nil {
-		return d
-	}
-	if d := j.refusesArrival(n, m.from, &m.old, m.to.Full()); d != nil || !exchange {
-		return d
-	}
-	return j.refusesArrival(n, m.to, &m.over, m.from.Full())
-}
-
-// refusesArrival returns the denial of giving the entry at s the name to, or nil.
-func (j *judge) refusesArrival(n *notify.Notification, s pathwalk.Spot, st *unix.Stat_t, to string) *sandbox.Denial {
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFDIR:
-		if j.repos.refusesFolder(n, s.Full(), to, st) {
-			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to}
-		}
-		if !j.session.own.has(st) && j.repos.inForeignGit(n, to) && !j.repos.inForeignGit(n, s.Full()) {
-			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // it may contain links
-		}
-		if dir, _ := git.State(to); dir != "" && !j.protection.isTemporary(to) && j.repos.closed(n, dir) {
-			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // what it holds was not judged
-		}
-		return j.refusesMove(s, to)
-	case unix.S_IFREG:
-		if git.IsEntry(filepath.Base(to)) && !j.protection.isTemporary(to) && j.repos.belowForeign(n, filepath.Dir(to)) {
-			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to} // it may be written later
-		}
-	case unix.S_IFLNK:
-		if text, err := s.Readlink(); err != nil || j.repos.linksAway(n, to, text) {
-			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to}
-		}
-	}
-	return nil
 }
 
 // link answers link and linkat. Threat: a second name is a second way to change a file. So the
@@ -265,19 +183,19 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 		return h.deny.unfound(n, c.Name, two, err)
 	}
 	defer to.Close()
-	from, into := h.judge.whoseFile(t), h.judge.whoseEntry(to)
+	from, into := h.judge.WhoseFile(t), h.judge.WhoseEntry(to)
 	switch {
 	case to.Odd() || to.Slash:
 		return h.rules.Proceed(notify.ByLandlock)
-	case from == nobodys || into == nobodys:
+	case from == judge.Nobodys || into == judge.Nobodys:
 		return h.deny.refuseLink(n, c, t, to, from, into)
-	case from != brokers && into != brokers:
+	case from != judge.Brokers && into != judge.Brokers:
 		return h.rules.Proceed(notify.ByLandlock)
 	}
 	if t.FD < 0 {
 		return notify.Failed(unix.ENOENT)
 	}
-	if kernelFile(t.FD) || h.judge.protection.outside(t.Path) || !h.judge.protection.writable(to.Full()) {
+	if kernelFile(t.FD) || h.judge.Outside(t.Path) || !h.judge.Writable(to.Full()) {
 		return h.rules.Proceed(notify.ByLandlock) // Landlock requires rights at both ends, so it denies this
 	}
 	if _, err := to.Stat(); err == nil {
@@ -286,7 +204,7 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	if kernel.IsFolder(&t.Stat) {
 		return notify.Failed(unix.EPERM)
 	}
-	if d := h.judge.refusesLink(n, t, to); d != nil {
+	if d := h.judge.RefusesLink(n, t, to); d != nil {
 		return h.deny.refuse(n, c.Name, unix.EPERM, d, pinOfTarget(t), pinOf(to))
 	}
 	if a, first := h.observer.beforeLink(n, t, to); first {
@@ -300,14 +218,14 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	}
 	err = h.linkTo(t, to)
 	if err == unix.EXDEV && t.Spot.Dir >= 0 {
-		err = h.onHost(&moveCall{from: t.Spot, to: to}, func(from, dir int) error {
+		err = h.onHost(&judge.Move{From: t.Spot, To: to}, func(from, dir int) error {
 			return h.linkHost(t, from, pathwalk.Spot{Dir: dir, Last: to.Last})
 		})
 	}
 	if err != nil {
 		return h.deny.performed(n, c.Name, to.Full(), err)
 	}
-	h.judge.made(to)
+	h.judge.Made(to)
 	return notify.Reply{}
 }
 
@@ -327,19 +245,6 @@ func (h *moves) source(n *notify.Notification, m pathwalk.Name, follow bool) (*p
 	}
 	t.Path = h.walk.PolicyPath(t.FD)
 	return t, nil
-}
-
-func (j *judge) refusesLink(n *notify.Notification, t *pathwalk.Target, to pathwalk.Spot) *sandbox.Denial {
-	if d := j.refusesFile(n, t.Path, &t.Stat); d != nil {
-		return d
-	}
-	if d := j.refusesPath(n, to.Full()); d != nil {
-		return d
-	}
-	if d := j.repos.refusesMark(n, to); d != nil {
-		return d
-	}
-	return j.refusesArrival(n, t.Spot, &t.Stat, to.Full())
 }
 
 // linkTo gives the open file t the name to.
@@ -370,16 +275,16 @@ func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 
 // onHost retries on the host's folders a call that failed with EXDEV or EBUSY because the
 // command's mounts separate what the host does not.
-func (h *moves) onHost(m *moveCall, do func(from, to int) error) error {
+func (h *moves) onHost(m *judge.Move, do func(from, to int) error) error {
 	if h.walk.Mounts == nil {
 		return unix.EXDEV
 	}
-	from, err := pathwalk.SameOnHost(m.from.Dir, m.from.Path)
+	from, err := pathwalk.SameOnHost(m.From.Dir, m.From.Path)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(from)
-	to, err := pathwalk.SameOnHost(m.to.Dir, m.to.Path)
+	to, err := pathwalk.SameOnHost(m.To.Dir, m.To.Path)
 	if err != nil {
 		return err
 	}
@@ -390,22 +295,22 @@ func (h *moves) onHost(m *moveCall, do func(from, to int) error) error {
 // fills reports whether m replaces a single file of the host that the command is shown. That file is a mount: after a
 // rename on the host the command would still see the old one. So it gets the content of the new one.
 func (m *moveCall) fills() bool {
-	return m.to.Shown && !m.exchange() && m.look() == 0 && m.there && m.old.Mode&unix.S_IFMT == unix.S_IFREG && m.over.Mode&unix.S_IFMT == unix.S_IFREG
+	return m.To.Shown && !m.Exchange() && m.look() == 0 && m.There && m.Old.Mode&unix.S_IFMT == unix.S_IFREG && m.Over.Mode&unix.S_IFMT == unix.S_IFREG
 }
 
 // fill writes into the file at the end of m what the one at its beginning holds, and removes that one: its open
 // descriptors and other names do not reach the host's file.
 func (m *moveCall) fill() error {
-	text, err := readOnce(m.from, &m.old, maxIndex)
+	text, err := kernel.ReadOnce(m.From.Dir, m.From.Last, &m.Old, judge.MaxIndex)
 	if err != nil {
 		return err
 	}
-	shown, err := kernel.Openat2(m.to.Dir, m.to.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	shown, err := kernel.Openat2(m.To.Dir, m.To.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(shown)
-	host, err := pathwalk.SameOnHost(shown, m.to.Full()) // the mount may be read-only
+	host, err := pathwalk.SameOnHost(shown, m.To.Full()) // the mount may be read-only
 	if err != nil {
 		return err
 	}
@@ -414,7 +319,7 @@ func (m *moveCall) fill() error {
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), m.to.Last)
+	f := os.NewFile(uintptr(fd), m.To.Last)
 	defer f.Close()
 	// A full disk is met before anything of the old content is gone.
 	if err = unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, 0, int64(len(text))); err == unix.ENOSPC || err == unix.EDQUOT {
@@ -426,11 +331,5 @@ func (m *moveCall) fill() error {
 	if err != nil {
 		return err
 	}
-	return unix.Unlinkat(m.from.Dir, m.from.Last, 0)
-}
-
-// granted reports whether path is itself a write root.
-func (r *repositories) granted(path string) bool {
-	root, _ := r.protection.judge(path)
-	return root == path
+	return unix.Unlinkat(m.From.Dir, m.From.Last, 0)
 }

@@ -50,9 +50,9 @@ type observer struct {
 
 // observerJudge is what the observer asks of the judge.
 type observerJudge interface {
-	observes(path string) bool  // undo keeps what is there
-	ofCommand(path string) bool // in a folder that the command has for itself
-	unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.Errno
+	Observes(path string) bool  // undo keeps what is there
+	OfCommand(path string) bool // in a folder that the command has for itself
+	Unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.Errno
 }
 
 // dueReport is one call of the change observer. The report owns the descriptor dir.
@@ -80,12 +80,12 @@ func (o *observer) knows(path string) bool {
 
 // unreported reports whether a report is due before the entry at path changes.
 func (o *observer) unreported(path string) bool {
-	return o.judge.observes(path) && !o.knows(path)
+	return o.judge.Observes(path) && !o.knows(path)
 }
 
 // note reports a change at path to Command.Changed.
 func (o *observer) note(path string) {
-	if o.changed != nil && !o.judge.ofCommand(path) {
+	if o.changed != nil && !o.judge.OfCommand(path) {
 		o.changed(path)
 	}
 }
@@ -110,7 +110,7 @@ func (o *observer) beforeEntries(entries ...pathwalk.Spot) (a notify.Reply, firs
 // removal, as for a folder that is not empty, the observer need not look.
 func (o *observer) beforeRemoval(s pathwalk.Spot, st *unix.Stat_t, folder bool) (a notify.Reply, first bool) {
 	o.note(s.Full())
-	if o.to == nil || !o.unreported(s.Full()) || o.judge.unremovable(s, st, folder) != 0 {
+	if o.to == nil || !o.unreported(s.Full()) || o.judge.Unremovable(s, st, folder) != 0 {
 		return notify.Reply{}, false
 	}
 	return o.beforeEntries(s)
@@ -119,13 +119,13 @@ func (o *observer) beforeRemoval(s pathwalk.Spot, st *unix.Stat_t, folder bool) 
 // beforeMove is beforeEntries for both ends of a rename. A moved folder takes its content
 // along, so one report about the folder is enough.
 func (o *observer) beforeMove(m *moveCall) (a notify.Reply, first bool) {
-	over := m.there && !m.exchange()
-	o.note(m.from.Full())
-	o.note(m.to.Full())
-	if o.to == nil || over && o.unreported(m.to.Full()) && o.judge.unremovable(m.to, &m.over, kernel.IsFolder(&m.old)) != 0 {
+	over := m.There && !m.Exchange()
+	o.note(m.From.Full())
+	o.note(m.To.Full())
+	if o.to == nil || over && o.unreported(m.To.Full()) && o.judge.Unremovable(m.To, &m.Over, kernel.IsFolder(&m.Old)) != 0 {
 		return notify.Reply{}, false
 	}
-	return o.beforeEntries(m.from, m.to)
+	return o.beforeEntries(m.From, m.To)
 }
 
 // beforeLink is beforeEntries for a file that gets a second name: it can be changed through

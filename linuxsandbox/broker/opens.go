@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/broker/terminal"
@@ -20,7 +21,7 @@ import (
 )
 
 // The filter asks about every open that may change something, and about every openat2, whose
-// flags are in memory; reads.go says when it asks about all opens. A path in a write root (protect.go) is judged, opened by the broker, and
+// flags are in memory; reads.go says when it asks about all opens. A path in a write root (judge/protect.go) is judged, opened by the broker, and
 // the descriptor is installed in the caller. A path outside all roots is denied (outside.go).
 // The rest proceeds: the path may name another file when the kernel reads it, but none that
 // Landlock would let the command write (notify/proceed.go).
@@ -139,17 +140,17 @@ func (h *opens) openTarget(n *notify.Notification, o *openCall, follow bool) (*p
 
 // openThis opens the target. again: the file changed since it was found, so look again.
 func (h *opens) openThis(n *notify.Notification, o *openCall, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
-	who := h.judge.whoseFile(t)
+	who := h.judge.WhoseFile(t)
 	// The kernel fails these calls before it checks rights. A slash at the end, here in the
 	// text of a link, means a folder.
-	if who == kernels || t.Spot.Odd() || t.Spot.Slash || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
+	if who == judge.Kernels || t.Spot.Odd() || t.Spot.Slash || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
 		return h.rules.Proceed(notify.ByLandlock), false
 	}
 	if t.FD < 0 {
 		switch {
 		case o.flags&unix.O_CREAT == 0:
 			return notify.Failed(unix.ENOENT), false
-		case who == nobodys:
+		case who == judge.Nobodys:
 			return h.deny.refuseNew(n, o.call, t.Spot, exclusive, lack{}), false
 		}
 		return h.openNew(n, o, t, exclusive)
@@ -167,11 +168,11 @@ func (h *opens) openThis(n *notify.Notification, o *openCall, t *pathwalk.Target
 		return notify.Failed(unix.ENOTDIR), false
 	case kind == unix.S_IFSOCK:
 		return notify.Failed(unix.ENXIO), false
-	case kind == unix.S_IFIFO && h.judge.grantedAt(t.Path):
+	case kind == unix.S_IFIFO && h.judge.GrantedAt(t.Path):
 		return notify.Failed(unix.EACCES), false // a program on the host may read the pipe
-	case who == nobodys && o.access(kind)&unix.W_OK == 0:
+	case who == judge.Nobodys && o.access(kind)&unix.W_OK == 0:
 		return h.reads.read(n, o), false // the file exists, and the call only reads it
-	case who == nobodys:
+	case who == judge.Nobodys:
 		mode := o.access(kind)
 		if o.flags&unix.O_TRUNC != 0 {
 			mode = unix.W_OK // what it held is not wanted
@@ -182,9 +183,9 @@ func (h *opens) openThis(n *notify.Notification, o *openCall, t *pathwalk.Target
 	case kernelFile(t.FD):
 		return h.rules.Proceed(notify.ByLandlock), false
 	}
-	refuses := h.judge.refusesFile
-	if h.judge.repos.isState(n, t.Path) {
-		refuses = h.judge.refusesRest // it gets a file in memory
+	refuses := h.judge.RefusesFile
+	if h.judge.IsState(n, t.Path) {
+		refuses = h.judge.RefusesRest // it gets a file in memory
 	}
 	if d := refuses(n, t.Path, &t.Stat); d != nil {
 		errno := unix.EACCES
@@ -214,7 +215,7 @@ func (h *opens) openOld(n *notify.Notification, o *openCall, t *pathwalk.Target)
 		return notify.Failed(unix.ESRCH)
 	}
 	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
-		if s := (pathwalk.Spot{Path: filepath.Dir(t.Path), Last: filepath.Base(t.Path)}); h.links.concern(n, s) {
+		if s := (pathwalk.Spot{Path: filepath.Dir(t.Path), Last: filepath.Base(t.Path)}); h.judge.LeadsGit(n, s) {
 			return h.rewriteLink(n, o, t, s)
 		}
 	}
@@ -237,7 +238,7 @@ func (h *opens) openOld(n *notify.Notification, o *openCall, t *pathwalk.Target)
 
 // openNew makes the file and opens it.
 func (h *opens) openNew(n *notify.Notification, o *openCall, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
-	if d := h.judge.refusesNew(n, t.Spot); d != nil {
+	if d := h.judge.RefusesNew(n, t.Spot); d != nil {
 		return h.deny.refuse(n, o.call, unix.EACCES, d, pinOfTarget(t)), false
 	}
 	a = h.makeAndGive(n, o, t.Spot)
@@ -252,14 +253,14 @@ func (h *opens) openExclusive(n *notify.Notification, o *openCall) (a notify.Rep
 		return notify.Reply{}, false
 	}
 	defer s.Close()
-	if s.Odd() || o.flags&unix.O_DIRECTORY != 0 || !h.judge.protection.brokered(s.Full()) {
+	if s.Odd() || o.flags&unix.O_DIRECTORY != 0 || !h.judge.Brokered(s.Full()) {
 		return notify.Reply{}, false
 	}
-	if d := h.judge.refusesNew(n, s); d != nil && !itsLock(s, d) {
-		if !h.judge.history.checksOut(n, s) {
+	if d := h.judge.RefusesNew(n, s); d != nil && !judge.ItsLock(s, d) {
+		if !h.judge.ChecksOut(n, s) {
 			return notify.Reply{}, false
 		}
-		before, known := h.judge.history.before(n, s)
+		before, known := h.judge.Before(n, s)
 		if !known {
 			return notify.Reply{Again: true}, true
 		}
@@ -279,8 +280,8 @@ func (h *opens) makeAndGive(n *notify.Notification, o *openCall, s pathwalk.Spot
 		return h.deny.performed(n, o.call, s.Full(), err)
 	}
 	defer unix.Close(fd)
-	h.judge.made(s)
-	if h.links.concern(n, s) {
+	h.judge.Made(s)
+	if h.judge.LeadsGit(n, s) {
 		return h.takeLink(n, o, fd, s, true)
 	}
 	h.fresh.take(fd, s.Full())
@@ -308,14 +309,14 @@ func (h *opens) openTemporary(n *notify.Notification, o *openCall) notify.Reply 
 		return h.deny.unfound(n, o.call, o.name, err)
 	}
 	path := h.walk.PolicyPath(dir)
-	if h.judge.grantedAt(path) {
+	if h.judge.GrantedAt(path) {
 		dir = h.walk.AsHost(dir, path)
 	}
 	defer unix.Close(dir)
-	switch h.judge.whoseEntry(pathwalk.Spot{Dir: dir, Last: "-", Path: path}) {
-	case kernels:
+	switch h.judge.WhoseEntry(pathwalk.Spot{Dir: dir, Last: "-", Path: path}) {
+	case judge.Kernels:
 		return h.rules.Proceed(notify.ByLandlock)
-	case nobodys:
+	case judge.Nobodys:
 		if h.learns {
 			// As on a file system without O_TMPFILE. Programs then make a file with a
 			// name, and the grant can name it.
@@ -323,7 +324,7 @@ func (h *opens) openTemporary(n *notify.Notification, o *openCall) notify.Reply 
 		}
 		return h.deny.refuseTemporary(n, o, dir, path)
 	}
-	if d := h.judge.refusesPath(n, path); d != nil {
+	if d := h.judge.RefusesPath(n, path); d != nil {
 		return h.deny.refuse(n, o.call, unix.EACCES, d, pin{fd: dir, path: path, asked: o.name.Path})
 	}
 	flags := int(o.flags&(passedFlags|unix.O_EXCL)) | unix.O_TMPFILE | unix.O_CLOEXEC
@@ -349,27 +350,27 @@ func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 		return h.deny.unfound(n, c.Name, m, err)
 	}
 	defer t.Close()
-	who := h.judge.whoseFile(t)
+	who := h.judge.WhoseFile(t)
 	switch {
 	case t.Spot.Slash, t.Spot.Odd():
 		return h.rules.Proceed(notify.ByLandlock)
 	case t.FD < 0:
 		return notify.Failed(unix.ENOENT)
-	case who == kernels:
+	case who == judge.Kernels:
 		return h.rules.Proceed(notify.ByLandlock)
 	case t.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
 		return notify.Failed(unix.EISDIR)
 	case t.Stat.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
 		return notify.Failed(unix.EINVAL)
-	case who == nobodys:
+	case who == judge.Nobodys:
 		return h.deny.refuseFile(n, c.Name, t, unix.W_OK)
 	case kernelFile(t.FD):
 		return h.rules.Proceed(notify.ByLandlock)
 	}
-	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
+	if d := h.judge.RefusesFile(n, t.Path, &t.Stat); d != nil {
 		return h.deny.refuse(n, c.Name, unix.EACCES, d, pinOfTarget(t))
 	}
-	if most := h.judge.longest(); most > 0 && size > most {
+	if most := h.judge.Longest(); most > 0 && size > most {
 		return notify.Failed(unix.EFBIG)
 	}
 	if a, first := h.observer.beforeTarget(n, t); first {

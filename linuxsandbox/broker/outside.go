@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
@@ -15,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file denies the calls that no layer allows (reach.go). Errors come in the order in
+// This file denies the calls that no layer allows (judge/reach.go). Errors come in the order in
 // which the kernel gives them without a sandbox: first whether the file exists, then the
 // user's own permissions, then the policy. A call that fails before the permission check is
 // not a denial and is not recorded.
@@ -37,9 +38,9 @@ type recorder interface {
 }
 
 type denialJudge interface {
-	denial(path string) *sandbox.Denial
-	unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.Errno
-	shut(kind sandbox.DenialKind, path string) bool // to reading, or to changes
+	Denial(path string) *sandbox.Denial
+	Unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.Errno
+	Shut(kind sandbox.DenialKind, path string) bool // to reading, or to changes
 }
 
 // hiddenWalk finds the host's file that the mounts of a command hide.
@@ -54,7 +55,7 @@ func (h *denials) refuse(n *notify.Notification, call string, errno unix.Errno, 
 
 // refuseLacking denies a change at path for a user who lacks l.
 func (h *denials) refuseLacking(n *notify.Notification, call, path string, l lack, pins ...pin) notify.Reply {
-	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{h.judge.denial(path)}, call: call, errno: unix.EACCES, pins: pins}, l)
+	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{h.judge.Denial(path)}, call: call, errno: unix.EACCES, pins: pins}, l)
 }
 
 // refuseWeighed denies a call for a user who lacks l. r.errno is for one who lacks nothing.
@@ -69,7 +70,7 @@ func (h *denials) refuseWeighed(n *notify.Notification, r refusal, l lack) notif
 // refuseFile denies access to the content of an existing file. mode is the mode for
 // access(2).
 func (h *denials) refuseFile(n *notify.Notification, call string, t *pathwalk.Target, mode uint32) notify.Reply {
-	d := h.judge.denial(t.Path)
+	d := h.judge.Denial(t.Path)
 	d.Probe = mode == unix.R_OK|unix.W_OK
 	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{d}, call: call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}, h.rights.lacksAccess(t.FD, t.Path, mode))
 }
@@ -80,7 +81,7 @@ func (h *denials) refuseNew(n *notify.Notification, call string, s pathwalk.Spot
 	if s.Gone() || kernel.OnProc(s.Dir) {
 		return notify.Failed(unix.ENOENT)
 	}
-	d := h.judge.denial(s.Full())
+	d := h.judge.Denial(s.Full())
 	d.Exclusive = exclusive
 	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{d}, call: call, errno: unix.EACCES, pins: []pin{pinOf(s)}}, cmp.Or(h.rights.lacksEntry(s, nil), besides))
 }
@@ -101,11 +102,11 @@ func (h *denials) refuseTemporary(n *notify.Notification, o *openCall, dir int, 
 func (h *denials) refuseRemoval(n *notify.Notification, call string, s pathwalk.Spot, st *unix.Stat_t, flags int) notify.Reply {
 	l := h.rights.lacksEntry(s, st)
 	if l.errno == 0 {
-		if errno := h.judge.unremovable(s, st, flags == unix.AT_REMOVEDIR); errno != 0 {
+		if errno := h.judge.Unremovable(s, st, flags == unix.AT_REMOVEDIR); errno != 0 {
 			return notify.Failed(errno)
 		}
 	}
-	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{ofEntry(s, h.judge.denial(s.Full()))}, call: call, errno: unix.EACCES, pins: []pin{pinOf(s)}}, l)
+	return h.refuseWeighed(n, refusal{denials: []*sandbox.Denial{ofEntry(s, h.judge.Denial(s.Full()))}, call: call, errno: unix.EACCES, pins: []pin{pinOf(s)}}, l)
 }
 
 // slashed returns the errno of a call other than mkdir and rmdir whose path ends in a
@@ -125,7 +126,7 @@ func slashed(s pathwalk.Spot, removal bool) unix.Errno {
 
 // refuseMove denies a rename where no layer allows the change of at least one end.
 func (h *denials) refuseMove(n *notify.Notification, c *calls.File, m *moveCall) notify.Reply {
-	if m.to.Gone() {
+	if m.To.Gone() {
 		return notify.Failed(unix.ENOENT)
 	}
 	if errno := m.look(); errno == unix.EACCES {
@@ -138,50 +139,50 @@ func (h *denials) refuseMove(n *notify.Notification, c *calls.File, m *moveCall)
 		return notify.Failed(errno)
 	}
 	switch {
-	case onOther(m.old.Dev, m.to):
+	case onOther(m.Old.Dev, m.To):
 		return notify.Failed(unix.EXDEV)
-	case kernel.IsFolder(&m.old) && sandbox.Covers(m.from.Full(), m.to.Path):
+	case kernel.IsFolder(&m.Old) && sandbox.Covers(m.From.Full(), m.To.Path):
 		return notify.Failed(unix.EINVAL) // a folder into itself
-	case sandbox.Covers(m.to.Full(), m.from.Path) && m.exchange():
+	case sandbox.Covers(m.To.Full(), m.From.Path) && m.Exchange():
 		return notify.Failed(unix.EINVAL)
-	case sandbox.Covers(m.to.Full(), m.from.Path):
+	case sandbox.Covers(m.To.Full(), m.From.Path):
 		return notify.Failed(unix.ENOTEMPTY) // over a folder that contains it
 	}
 	var over *unix.Stat_t
-	if m.there {
-		over = &m.over
+	if m.There {
+		over = &m.Over
 	}
-	l := cmp.Or(h.rights.lacksEntry(m.from, &m.old), h.rights.lacksEntry(m.to, over))
-	if l.errno == 0 && m.there && !m.exchange() && m.old.Ino != m.over.Ino {
-		if errno := h.judge.unremovable(m.to, over, kernel.IsFolder(&m.old)); errno != 0 {
+	l := cmp.Or(h.rights.lacksEntry(m.From, &m.Old), h.rights.lacksEntry(m.To, over))
+	if l.errno == 0 && m.There && !m.Exchange() && m.Old.Ino != m.Over.Ino {
+		if errno := h.judge.Unremovable(m.To, over, kernel.IsFolder(&m.Old)); errno != 0 {
 			return notify.Failed(errno)
 		}
 	}
-	r := refusal{call: c.Name, errno: unix.EACCES, pins: []pin{pinOf(m.to), pinOf(m.from)}}
-	if m.toWhose == nobodys {
-		d := h.judge.denial(m.to.Full())
+	r := refusal{call: c.Name, errno: unix.EACCES, pins: []pin{pinOf(m.To), pinOf(m.From)}}
+	if m.toWhose == judge.Nobodys {
+		d := h.judge.Denial(m.To.Full())
 		if !m.fills() {
-			d = ofEntry(m.to, d)
+			d = ofEntry(m.To, d)
 		}
 		r.denials = append(r.denials, d)
 	}
-	if m.fromWhose == nobodys {
-		r.denials = append(r.denials, ofEntry(m.from, h.judge.denial(m.from.Full())))
+	if m.fromWhose == judge.Nobodys {
+		r.denials = append(r.denials, ofEntry(m.From, h.judge.Denial(m.From.Full())))
 	}
 	return h.refuseWeighed(n, r, l)
 }
 
 // refuseShut denies a rename from or to a folder without search permission.
 func (h *denials) refuseShut(n *notify.Notification, c *calls.File, m *moveCall) notify.Reply {
-	s := m.to
-	if _, err := m.from.Stat(); err == unix.EACCES {
-		s = m.from
+	s := m.To
+	if _, err := m.From.Stat(); err == unix.EACCES {
+		s = m.From
 	}
 	return h.refuseNew(n, c.Name, s, false, lack{})
 }
 
 // refuseLink denies a hard link where no layer allows the change of at least one end.
-func (h *denials) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.Target, to pathwalk.Spot, from, into whose) notify.Reply {
+func (h *denials) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.Target, to pathwalk.Spot, from, into judge.Whose) notify.Reply {
 	switch {
 	case t.FD < 0, to.Gone():
 		return notify.Failed(unix.ENOENT)
@@ -198,11 +199,11 @@ func (h *denials) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.
 	// A link from a read-only place fails with EXDEV, as between two file systems. Programs
 	// then copy the file instead.
 	r := refusal{call: c.Name, errno: unix.EXDEV, pins: []pin{pinOf(to), pinOfTarget(t)}}
-	if into == nobodys {
-		r.denials, r.errno = append(r.denials, h.judge.denial(to.Full())), unix.EACCES
+	if into == judge.Nobodys {
+		r.denials, r.errno = append(r.denials, h.judge.Denial(to.Full())), unix.EACCES
 	}
-	if from == nobodys {
-		r.denials = append(r.denials, h.judge.denial(t.Path))
+	if from == judge.Nobodys {
+		r.denials = append(r.denials, h.judge.Denial(t.Path))
 	}
 	return h.refuseWeighed(n, r, l)
 }
@@ -260,7 +261,15 @@ func (h *denials) noteHidden(n *notify.Notification, call string, kind sandbox.D
 	if err != unix.ENOENT {
 		return
 	}
-	if path := h.walk.Hidden(n, m); path != "" && h.judge.shut(kind, path) {
+	if path := h.walk.Hidden(n, m); path != "" && h.judge.Shut(kind, path) {
 		h.log.Record(n, sandbox.Denial{Kind: kind, Operation: call, Target: path, Errno: "ENOENT"})
 	}
+}
+
+// ofEntry adds to the denial of removing or replacing the entry at s that no grant would allow it.
+func ofEntry(s pathwalk.Spot, d *sandbox.Denial) *sandbox.Denial {
+	if s.Shown {
+		d.Why = "the command is shown the host's entry there, and cannot remove or rename it"
+	}
+	return d
 }

@@ -108,10 +108,10 @@ type reads struct {
 }
 
 type readJudge interface {
-	judgeRead(path string) sandbox.Judgement
-	shut(kind sandbox.DenialKind, path string) bool // to reading, or to changes
-	grantedAt(path string) bool
-	denial(path string) *sandbox.Denial
+	JudgeRead(path string) sandbox.Judgement
+	Shut(kind sandbox.DenialKind, path string) bool // to reading, or to changes
+	GrantedAt(path string) bool
+	Denial(path string) *sandbox.Denial
 }
 
 type readLog interface {
@@ -141,7 +141,7 @@ func (h *reads) seenRead(n *notify.Notification, o *openCall) (a notify.Reply, d
 		defer unix.Close(fd)
 		t := pathwalk.Target{FD: fd, Path: path}
 		switch {
-		case h.judge.grantedAt(path) && !h.judge.shut(sandbox.KindRead, path) && unix.Fstat(fd, &t.Stat) == nil && o.opensOld(&t.Stat):
+		case h.judge.GrantedAt(path) && !h.judge.Shut(sandbox.KindRead, path) && unix.Fstat(fd, &t.Stat) == nil && o.opensOld(&t.Stat):
 			return h.openOld(n, o, &t), true
 		case h.reading.of(path) != fullyOpen:
 			h.noteClosed(n, o, fd, path)
@@ -168,7 +168,7 @@ func (h *reads) seenRead(n *notify.Notification, o *openCall) (a notify.Reply, d
 func (h *reads) learnRead(n *notify.Notification, call, path string) {
 	d := h.log.Described(n, sandbox.Denial{Kind: sandbox.KindRead, Operation: call})
 	for _, d.Target = range []string{path, d.Executable} {
-		if strings.HasPrefix(d.Target, "/") && h.judge.shut(sandbox.KindRead, d.Target) {
+		if strings.HasPrefix(d.Target, "/") && h.judge.Shut(sandbox.KindRead, d.Target) {
 			_, _ = h.learn(d)
 		}
 	}
@@ -219,7 +219,7 @@ func (h *reads) noteClosed(n *notify.Notification, o *openCall, fd int, path str
 		return
 	}
 	d := sandbox.Denial{Kind: sandbox.KindRead, Target: path}
-	switch judged := h.judge.judgeRead(path); {
+	switch judged := h.judge.JudgeRead(path); {
 	case judged.Final:
 		d.Why = judged.Rule
 	case judged.Allowed && folder:
@@ -256,7 +256,7 @@ func (h *reads) noteMasked(n *notify.Notification, o *openCall, m pathwalk.Name)
 		l = lack{errno: kernel.ErrnoOf(host), caps: capsAccess}
 	}
 	d := sandbox.Denial{Kind: sandbox.KindRead, Target: target}
-	if judged := h.judge.judgeRead(target); judged.Final {
+	if judged := h.judge.JudgeRead(target); judged.Final {
 		d.Why = judged.Rule
 	}
 	h.noteRefused(n, o, d, l, unix.EACCES)
@@ -282,10 +282,10 @@ func (h *reads) access(n *notify.Notification, c *calls.File) notify.Reply {
 	err = unix.Faccessat2(fd, "", c.Flags(n)&(unix.R_OK|unix.W_OK|unix.X_OK), unix.AT_EMPTY_PATH|unix.AT_EACCESS)
 	if err == unix.EROFS || err == unix.EACCES && h.rights.dropped&capsAccess != 0 {
 		l := h.rights.lacksAccess(fd, path, unix.W_OK)
-		if h.judge.grantedAt(path) && !h.judge.shut(sandbox.KindWrite, path) && n.Waits() {
+		if h.judge.GrantedAt(path) && !h.judge.Shut(sandbox.KindWrite, path) && n.Waits() {
 			return notify.Failed(l.errno) // granted meanwhile: the broker opens it past the mount
 		}
-		h.noteRefused(n, &openCall{call: c.Name, name: m}, *h.judge.denial(path), l, kernel.ErrnoOf(err))
+		h.noteRefused(n, &openCall{call: c.Name, name: m}, *h.judge.Denial(path), l, kernel.ErrnoOf(err))
 	}
 	return h.rules.Proceed(notify.ByCaller)
 }

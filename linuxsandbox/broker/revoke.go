@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
@@ -38,16 +39,8 @@ func (b *Broker) Revoke(c sandbox.Revocation) sandbox.RevokeResult {
 
 // revoke runs on the broker's thread.
 func (b *Broker) revoke(c sandbox.Revocation) (out sandbox.RevokeResult) {
-	g, j := c.Grant, &b.judge
-	had := j.policy.Roots
-	j.policy, j.protection.policy = j.policy.Closed(c), j.protection.policy.Closed(c)
-	// Landlock rules from the start still open single files. A command that bypasses the broker this
-	// way gains no more than an open descriptor would give it.
-	j.reach = slices.DeleteFunc(j.reach, func(path string) bool {
-		root := func(r sandbox.Root) bool { return r.Path == path }
-		return slices.ContainsFunc(had, root) && !slices.ContainsFunc(j.policy.Roots, root)
-	})
-	j.looks.done = nil // they used the wider policy
+	g := c.Grant
+	b.held.law.Narrow(c)
 	b.held.revoked = append(b.held.revoked, g)
 	if len(g.Hosts) > 0 {
 		out.Cut = b.handlers.sockets.CutHosts()
@@ -89,7 +82,7 @@ func descriptorsBelow(root int) (out []sockets.Descriptor, all bool) {
 func (h *holding) wasRevoked(d *sandbox.Denial) bool {
 	return slices.ContainsFunc(h.revoked, func(g sandbox.Grant) bool {
 		host, err := sandbox.ParseHostPort(d.Target)
-		return aboutFile(d.Kind) && sandbox.CoveredBy(g.Write, d.Target) ||
+		return judge.AboutFile(d.Kind) && sandbox.CoveredBy(g.Write, d.Target) ||
 			d.Kind == sandbox.KindSocket && slices.Contains(g.Sockets, d.Target) ||
 			d.Kind == sandbox.KindNetwork && err == nil && slices.ContainsFunc(g.Hosts, func(r sandbox.HostPort) bool {
 				return r == host || host.Port == 0 && r.Host == host.Host
@@ -127,8 +120,8 @@ func (b *Broker) renew() sandbox.Trace {
 	t := b.log.Trace(b.handlers.sockets.Blind())
 	b.log.Clear()
 	h := b.held
-	h.answered, h.noes, h.revoked = map[heldKey]bool{}, 0, nil
-	b.judge.mayLose = false
+	h.answered, h.noes, h.revoked = map[judge.Request]bool{}, 0, nil
+	h.law.KeepAll()
 	b.observer.reported = reportedPaths{}
 	return t
 }

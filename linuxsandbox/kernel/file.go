@@ -7,6 +7,8 @@
 package kernel
 
 import (
+	"io"
+	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -122,3 +124,29 @@ func ChmodOpen(fd int, mode uint32) error {
 	}
 	return err
 }
+
+// ReadOnce reads the regular file name in the folder dir, of at most most bytes. st is its state: another file fails.
+func ReadOnce(dir int, name string, st *unix.Stat_t, most int64) ([]byte, error) {
+	fd, err := Openat2(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	var now unix.Stat_t
+	if err := unix.Fstat(fd, &now); err != nil || now.Dev != st.Dev || now.Ino != st.Ino || now.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, unix.EAGAIN
+	}
+	if now.Size > most {
+		return nil, unix.EFBIG
+	}
+	text := make([]byte, now.Size)
+	_, err = io.ReadFull(f, text)
+	return text, err
+}
+
+// FileID identifies a file while it exists.
+type FileID struct{ Dev, Ino uint64 }
+
+// IDOf returns the identity of the file with the state st.
+func IDOf(st *unix.Stat_t) FileID { return FileID{st.Dev, st.Ino} }

@@ -14,14 +14,14 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
-	"codeagent/linuxsandbox/broker"
+	"codeagent/linuxsandbox/broker/judge"
 	"codeagent/linuxsandbox/cgroup"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
+
+	"golang.org/x/sys/unix"
 )
 
 // Plan is a policy made ready for one start.
@@ -35,7 +35,7 @@ type Plan struct {
 	// Made are those directly in a folder that the private one replaces. The command makes them there, of
 	// whatever kind, and they are moved to the host's folder when it has ended.
 	Made []string
-	// granted are the granted paths that the broker opens instead (broker/hold_grant.go).
+	// granted are the granted paths that the broker opens instead (broker/judge/grant.go).
 	granted []string
 	// Group means that the command gets a control group.
 	Group bool
@@ -45,7 +45,7 @@ type Plan struct {
 	// folders are the write roots that are folders.
 	folders []string
 	// Protection is what the broker enforces; the zero value without a broker.
-	Protection broker.Protection
+	Protection judge.Protection
 
 	Layers     []sandbox.Layer
 	Weaknesses []sandbox.Weakness
@@ -127,7 +127,7 @@ func (p *Plan) leaveToBroker(policy resolved.Policy) {
 	if p.Spec.Mounts != nil && p.Spec.Mounts.Memory {
 		own = []string{kernel.ShmDir}
 	}
-	p.Protection = broker.PlanProtection(policy, p.folders, own)
+	p.Protection = judge.PlanProtection(policy, p.folders, own)
 	if m := p.Mounts; m != nil {
 		p.Protection.Fixed = append(p.Protection.Fixed, m.waysInTemp(policy.Temp)...)
 	}

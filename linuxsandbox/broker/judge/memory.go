@@ -1,6 +1,6 @@
 //go:build linux
 
-package broker
+package judge
 
 import (
 	"strings"
@@ -25,7 +25,7 @@ import (
 const memoryFolder = ".shm"
 
 // inMemory returns the path to use in place of path.
-func (j *judge) inMemory(path string) string {
+func (j *Judge) InMemory(path string) string {
 	rest, below := strings.CutPrefix(path, kernel.ShmDir+"/")
 	first, _, _ := strings.Cut(rest, "/")
 	switch {
@@ -35,7 +35,7 @@ func (j *judge) inMemory(path string) string {
 		return path
 	}
 	own := j.policy.Temp + "/" + memoryFolder
-	if !exists(own+"/"+first) && exists(kernel.ShmDir+"/"+first) {
+	if !Exists(own+"/"+first) && Exists(kernel.ShmDir+"/"+first) {
 		return path
 	}
 	// Make the folder if it is missing. If that fails, the call will fail too. OpenPath follows
@@ -48,8 +48,8 @@ func (j *judge) inMemory(path string) string {
 	return own + "/" + rest
 }
 
-// exists reports whether an entry exists, even a link that leads nowhere.
-func exists(path string) bool {
+// Exists reports whether an entry exists, even a link that leads nowhere.
+func Exists(path string) bool {
 	var st unix.Stat_t
 	return unix.Lstat(path, &st) == nil
 }

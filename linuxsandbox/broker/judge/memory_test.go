@@ -1,6 +1,6 @@
 //go:build linux
 
-package broker
+package judge
 
 import (
 	"os"
@@ -20,8 +20,8 @@ func TestSharedMemoryThroughNoLink(t *testing.T) {
 	if err := os.Symlink(outside, temp); err != nil {
 		t.Fatal(err)
 	}
-	j := &judge{policy: sandboxtest.Resolved(sandbox.Policy{Temp: temp}), walk: &pathwalk.Walker{}}
-	j.inMemory(kernel.ShmDir + "/codeagent-test-link")
+	j, _ := New(Options{Policy: sandboxtest.Resolved(sandbox.Policy{Temp: temp}), Walk: new(pathwalk.Walker)})
+	j.InMemory(kernel.ShmDir + "/codeagent-test-link")
 	if made, err := os.ReadDir(outside); len(made) > 0 || err != nil {
 		t.Errorf("made outside: %v, %v", made, err)
 	}
@@ -31,7 +31,7 @@ func TestSharedMemoryThroughNoLink(t *testing.T) {
 	if err := os.Mkdir(temp, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	j.inMemory(kernel.ShmDir + "/codeagent-test-link")
+	j.InMemory(kernel.ShmDir + "/codeagent-test-link")
 	if _, err := os.Stat(filepath.Join(temp, memoryFolder)); err != nil {
 		t.Errorf("not made where Temp is a folder: %v", err)
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package broker
+package judge
 
 import (
 	"crypto/sha256"
@@ -18,6 +18,27 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// Files are what brokers share whose commands may change the same files: those of a Backend and those
+// of the backends apart from it. The zero value is ready.
+type Files struct {
+	// mu makes a look at the file system and the change that follows one step among all
+	// commands: no command can move a file while another command's call on it is judged. Only
+	// looks through large folders do without it (look.go).
+	mu sync.Mutex
+	// own are the git directories that the session's commands made.
+	own   ownGit
+	locks sessionLocks
+	// changes are the latest changes that the session's commands made; guarded by mu.
+	changes changes
+}
+
+// Still calls do while all calls of commands that change files wait.
+func (f *Files) Still(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+}
 
 // ownGit holds the git directories that the session made, and the files or links it made
 // in place of one.
@@ -40,7 +61,7 @@ type ownGit struct {
 }
 
 // ownEntries are what the session made.
-type ownEntries map[fileID]*ownEntry
+type ownEntries map[kernel.FileID]*ownEntry
 
 type ownEntry struct {
 	// fd keeps it open, so that its inode number is not reused.
@@ -57,17 +78,17 @@ const maxOwnGit = 1024
 func (e *ownEntries) add(fd int, path string) {
 	var st unix.Stat_t
 	err := unix.Fstat(fd, &st)
-	if _, have := (*e)[idOf(&st)]; err != nil || have || len(*e) == maxOwnGit {
+	if _, have := (*e)[kernel.IDOf(&st)]; err != nil || have || len(*e) == maxOwnGit {
 		unix.Close(fd)
 		return
 	}
 	if *e == nil {
 		*e = ownEntries{}
 	}
-	(*e)[idOf(&st)] = &ownEntry{fd, path}
+	(*e)[kernel.IDOf(&st)] = &ownEntry{fd, path}
 }
 
-func (e ownEntries) forget(id fileID) {
+func (e ownEntries) forget(id kernel.FileID) {
 	if entry, is := e[id]; is {
 		unix.Close(entry.fd)
 		delete(e, id)
@@ -120,7 +141,7 @@ func (o *ownGit) holds(dir int, path string) {
 func (o *ownGit) madeTree(st *unix.Stat_t, path string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	e := o.trees[idOf(st)]
+	e := o.trees[kernel.IDOf(st)]
 	return e != nil && e.path == path
 }
 
@@ -135,7 +156,7 @@ func (o *ownGit) bring(s pathwalk.Spot) {
 func (o *ownGit) hasBrought(st *unix.Stat_t) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.brought[idOf(st)] != nil
+	return o.brought[kernel.IDOf(st)] != nil
 }
 
 // leftFile is a path and the sum of what it contained.
@@ -165,13 +186,13 @@ func (o *ownGit) hasLeft(path string, text []byte) bool {
 func (o *ownGit) has(st *unix.Stat_t) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.held[idOf(st)] != nil
+	return o.held[kernel.IDOf(st)] != nil
 }
 
 func (o *ownGit) locked(st *unix.Stat_t) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.locks[idOf(st)] != nil
+	return o.locks[kernel.IDOf(st)] != nil
 }
 
 // locking reports whether the session holds the lock of an index, so that a git of it may be checking out.
@@ -181,7 +202,7 @@ func (o *ownGit) locking() bool {
 	for id, e := range o.locks {
 		var st unix.Stat_t
 		file, _ := protect.LockOf(filepath.Base(e.path))
-		if git.IsIndex(file) && unix.Lstat(e.path, &st) == nil && idOf(&st) == id {
+		if git.IsIndex(file) && unix.Lstat(e.path, &st) == nil && kernel.IDOf(&st) == id {
 			return true
 		}
 	}
@@ -204,14 +225,14 @@ func (o *ownGit) covered(path string) bool {
 func (o *ownGit) removed(st *unix.Stat_t) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.locks.forget(idOf(st))
+	o.locks.forget(kernel.IDOf(st))
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink <= 1 {
-		o.held.forget(idOf(st))
-		o.trees.forget(idOf(st))
-		o.brought.forget(idOf(st))
+		o.held.forget(kernel.IDOf(st))
+		o.trees.forget(kernel.IDOf(st))
+		o.brought.forget(kernel.IDOf(st))
 		o.folders = slices.DeleteFunc(o.folders, func(fd int) bool {
 			var of unix.Stat_t
-			gone := unix.Fstat(fd, &of) == nil && idOf(&of) == idOf(st)
+			gone := unix.Fstat(fd, &of) == nil && kernel.IDOf(&of) == kernel.IDOf(st)
 			if gone {
 				unix.Close(fd)
 			}
@@ -242,9 +263,6 @@ func (o *ownGit) renamed(from, to string, exchange bool) {
 		o.called = append(o.called, to)
 	}
 }
-
-// Close forgets the sockets of the session's commands.
-func (s *Session) Close() { s.sockets.Close() }
 
 // Close forgets what commands made: from now on it is protected as foreign.
 func (f *Files) Close() {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package broker
+package judge
 
 import (
 	"cmp"
@@ -58,8 +58,8 @@ func PlanProtection(p resolved.Policy, folders, own []string) Protection {
 	return out
 }
 
-// shared are the roots in which other sessions could write, too. Caches are not among them: all sessions have them.
-func (p *Protection) shared() []string {
+// Shared are the roots in which other sessions could write, too. Caches are not among them: all sessions have them.
+func (p *Protection) Shared() []string {
 	return slices.DeleteFunc(slices.Clone(p.roots), func(root string) bool {
 		origin, _ := p.policy.Origin(root)
 		return origin == sandbox.FromCache || slices.Contains(p.temporary, root)

@@ -1,11 +1,12 @@
 //go:build linux
 
-package broker
+package judge
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,8 +39,8 @@ func (f *Files) Share(path string) error {
 	return err
 }
 
-// enter locks write roots that commands get. What does not exist, nobody can complete.
-func (f *Files) enter(roots []string) error {
+// Enter locks write roots that commands get. What does not exist, nobody can complete.
+func (f *Files) Enter(roots []string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, root := range roots {
@@ -107,6 +108,9 @@ func placeOf(path string) (int64, error) {
 	err := unix.Stat(path, &st)
 	return int64((st.Ino ^ st.Dev<<40) >> 2), err
 }
+
+// Lock is held from a judgement to the change.
+func (f *Files) Lock() sync.Locker { return filesLock{f} }
 
 // filesLock is Files.mu with what was locked meanwhile.
 type filesLock struct{ files *Files }

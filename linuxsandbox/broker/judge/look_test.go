@@ -1,6 +1,6 @@
 //go:build linux
 
-package broker
+package judge
 
 import (
 	"os"
@@ -23,8 +23,9 @@ func TestLookThrough(t *testing.T) {
 	fill(t, big, lookHeld+10)
 	fill(t, filepath.Join(ws, "small"), lookHeld-10)
 	p := sandboxtest.Resolved(sandbox.WorkspaceWrite(ws))
-	newJudge := func() *judge {
-		return &judge{policy: p, protection: PlanProtection(p, []string{ws}, nil), session: &Session{Files: new(Files)}}
+	newJudge := func() *Judge {
+		j, _ := New(Options{Policy: p, Protection: PlanProtection(p, []string{ws}, nil), Files: new(Files), Walk: new(pathwalk.Walker)})
+		return j
 	}
 	dir, err := unix.Open(ws, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -32,7 +33,7 @@ func TestLookThrough(t *testing.T) {
 	}
 	defer unix.Close(dir)
 	spot := func(name string) pathwalk.Spot { return pathwalk.Spot{Dir: dir, Last: name, Path: ws} }
-	through := func(j *judge, name, found string, want error) {
+	through := func(j *Judge, name, found string, want error) {
 		t.Helper()
 		if got, err := j.lookThrough(spot(name), filepath.Join(ws, name)); got != found || err != want {
 			t.Errorf("%s: %q, %v; want %q, %v", name, got, err, found, want)
@@ -46,23 +47,23 @@ func TestLookThrough(t *testing.T) {
 	}{{filepath.Join(ws, "elsewhere"), true}, {big + "ger", true}, {filepath.Join(big, "1"), false}, {ws, false}} {
 		j = newJudge()
 		through(j, "big", "", errTooMany)
-		j.makeLooks()
+		j.MakeLooks()
 		through(j, "big", "", nil)
-		j.session.changed(change.path)
+		j.Changed(change.path)
 		want := error(nil)
 		if !change.holds {
 			want = errTooMany
 		}
 		through(j, "big", "", want)
-		if j.looks.forget(); len(j.looks.due) > 0 {
+		if j.ForgetLooks(); len(j.looks.due) > 0 {
 			t.Errorf("round %d: due", round)
 		}
 	}
 	j = newJudge()
 	for range lookRounds {
 		through(j, "big", "", errTooMany)
-		j.makeLooks()
-		j.session.changed(filepath.Join(big, "x"))
+		j.MakeLooks()
+		j.Changed(filepath.Join(big, "x"))
 	}
 	through(j, "big", "", nil) // under the lock
 	if err := os.Mkdir(filepath.Join(big, "deep"), 0o755); err != nil {
@@ -75,13 +76,13 @@ func TestLookThrough(t *testing.T) {
 	through(j, "big", found, nil)
 	j = newJudge()
 	through(j, "big", "", errTooMany)
-	j.makeLooks()
+	j.MakeLooks()
 	through(j, "big", found, nil)
 	for range maxChanges + 1 {
-		j.session.changed("/elsewhere")
+		j.Changed("/elsewhere")
 	}
 	through(j, "big", "", errTooMany)
-	j.looks.forget()
+	j.ForgetLooks()
 }
 
 // fill makes a folder with that many files.

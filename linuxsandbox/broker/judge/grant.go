@@ -1,12 +1,13 @@
 //go:build linux
 
-package broker
+package judge
 
 import (
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
@@ -33,22 +34,43 @@ type grantedRoot struct {
 // grantedRoots are the granted paths of one command. Only the broker's thread uses them.
 type grantedRoots struct{ list []*grantedRoot }
 
-// widen applies a grant, and reports whether it covers what was asked for.
-func (j *judge) widen(key heldKey, g sandbox.Grant) bool {
+// Law is the policy by which a Judge decides, for whoever may change it. The handlers have only the Judge.
+type Law struct{ judge *Judge }
+
+// Request is what a denied call needs.
+type Request struct {
+	Kind   sandbox.DenialKind
+	Target string
+}
+
+// Pinned reports whether a question is about a file. The grant then covers the file that
+// was shown.
+func (r Request) Pinned() bool {
+	return AboutFile(r.Kind) || r.Kind == sandbox.KindSocket && strings.HasPrefix(r.Target, "/")
+}
+
+// AboutFile reports whether a denial of kind k is lifted by a grant to write its target.
+func AboutFile(k sandbox.DenialKind) bool {
+	return k == sandbox.KindWrite || k == sandbox.KindMetadata || k == sandbox.KindProtected
+}
+
+// Widen applies a grant, and reports whether it covers what was asked for.
+func (l Law) Widen(r Request, g sandbox.Grant) bool {
 	if g.Unsandboxed {
 		return false // a sandboxed command stays in the sandbox
 	}
-	if key.kind == sandbox.KindLoss {
+	j := l.judge
+	if r.Kind == sandbox.KindLoss {
 		j.mayLose = true
 		return true
 	}
 	for _, path := range g.Write {
-		if path != filepath.Clean(path) || !strings.HasPrefix(path, "/") || spec.NeverWritable(path) != "" || sandbox.CoveredBy(j.policy.Protected.Own, path) {
+		if path != filepath.Clean(path) || !j.grantable(path) {
 			return false
 		}
 	}
 	policy := j.policy.With(g)
-	if !allows(policy, key) {
+	if !allows(policy, r) {
 		return false
 	}
 	j.policy, j.protection.policy = policy, j.protection.policy.With(g)
@@ -60,16 +82,75 @@ func (j *judge) widen(key heldKey, g sandbox.Grant) bool {
 	return true
 }
 
-// allows reports whether a policy allows what was asked for.
-func allows(p resolved.Policy, key heldKey) bool {
-	switch key.kind {
+// grantable reports whether any grant opens path for writing.
+func (j *Judge) grantable(path string) bool {
+	return strings.HasPrefix(path, "/") && spec.NeverWritable(path) == "" && !sandbox.CoveredBy(j.policy.Protected.Own, path)
+}
+
+// Grantable reports whether a grant would let the command write path. A write grant does not open a path that is
+// closed to reading.
+func (l Law) Grantable(path string) bool {
+	return l.judge.grantable(path) && l.judge.policy.JudgeWrite(path).Kind != sandbox.KindRead
+}
+
+// Learnable reports whether path may be granted although no person reads the question: it is not protected.
+func (l Law) Learnable(n *notify.Notification, path string) bool {
+	all := l.judge.policy.Plus([]string{"/"}, nil)
+	return all.JudgeWrite(path).Allowed && !slices.ContainsFunc(gitFolders("/", path), func(dir string) bool { return l.judge.foreignGit(n, dir) })
+}
+
+// Allows reports whether the policy allows what was asked for.
+func (l Law) Allows(r Request) bool { return allows(l.judge.policy, r) }
+
+func allows(p resolved.Policy, r Request) bool {
+	switch r.Kind {
 	case sandbox.KindSocket:
-		return slices.Contains(p.Sockets, key.target)
+		return slices.Contains(p.Sockets, r.Target)
 	case sandbox.KindNetwork:
-		host, err := sandbox.ParseHostPort(key.target)
+		host, err := sandbox.ParseHostPort(r.Target)
 		return err == nil && (p.JudgeHost(host).Allowed || host.Port == 0 && netns.MayLookUp(&p, host.Host))
 	}
-	return aboutFile(key.kind) && p.JudgeWrite(key.target).Allowed
+	return AboutFile(r.Kind) && p.JudgeWrite(r.Target).Allowed
+}
+
+// Policy returns the policy as it is at each moment.
+func (l Law) Policy() *resolved.Policy { return &l.judge.policy }
+
+// Narrow takes back what c revokes.
+func (l Law) Narrow(c sandbox.Revocation) {
+	j := l.judge
+	had := j.policy.Roots
+	j.policy, j.protection.policy = j.policy.Closed(c), j.protection.policy.Closed(c)
+	// Landlock rules from the start still open single files. A command that bypasses the broker this
+	// way gains no more than an open descriptor would give it.
+	j.reach = slices.DeleteFunc(j.reach, func(path string) bool {
+		root := func(r sandbox.Root) bool { return r.Path == path }
+		return slices.ContainsFunc(had, root) && !slices.ContainsFunc(j.policy.Roots, root)
+	})
+	j.looks.done = nil // they used the wider policy
+}
+
+// KeepAll takes back that a person allowed losses.
+func (l Law) KeepAll() { l.judge.mayLose = false }
+
+// Close closes the granted folders.
+func (l Law) Close() { l.judge.roots.forgetFrom(0) }
+
+// State is what a Law was at a moment.
+type State struct {
+	policy     resolved.Policy
+	protection Protection
+	// roots is the number of granted roots.
+	roots int
+}
+
+// State returns what the law is now.
+func (l Law) State() State { return State{l.judge.policy, l.judge.protection, len(l.judge.roots.list)} }
+
+// Restore takes back what was granted since s.
+func (l Law) Restore(s State) {
+	l.judge.policy, l.judge.protection = s.policy, s.protection
+	l.judge.roots.forgetFrom(s.roots)
 }
 
 // open adds a granted path. A path that is granted again means the folder that is there
@@ -179,6 +260,6 @@ func (p *Protection) PlanGrants(granted, folders []string) {
 
 // onHost reports whether the broker changes path on the host's own files: path lies in a
 // granted root, or is itself a granted folder.
-func (j *judge) onHost(path string) bool {
+func (j *Judge) onHost(path string) bool {
 	return j.roots.opens(path) || slices.Contains(j.protection.entries, path)
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package broker
+package judge
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ const maxDepth = 256
 var errTooDeep = errors.New("too deep to look through")
 
 // refusesMove returns the denial of a move of the folder at s to the path to, or nil.
-func (j *judge) refusesMove(s pathwalk.Spot, to string) *sandbox.Denial {
+func (j *Judge) refusesMove(s pathwalk.Spot, to string) *sandbox.Denial {
 	path := s.Full()
 	d := &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
 	if j.protection.holds(path) || j.protection.leads(to) {
@@ -51,7 +51,7 @@ func (j *judge) refusesMove(s pathwalk.Spot, to string) *sandbox.Denial {
 // below finds a protected entry in the folder name of dir, whose policy path is path. It
 // returns "" for none. It fails with errTooMany after more than left entries; a negative
 // left means no bound.
-func (j *judge) below(dir int, name, path string, depth int, left *int) (string, error) {
+func (j *Judge) below(dir int, name, path string, depth int, left *int) (string, error) {
 	if depth == 0 {
 		return "", errTooDeep
 	}
@@ -75,7 +75,7 @@ func (j *judge) below(dir int, name, path string, depth int, left *int) (string,
 		}
 	}
 	var st unix.Stat_t
-	if git.Marked(entriesOf(fd)) && (unix.Fstat(fd, &st) != nil || !j.session.own.has(&st)) {
+	if git.Marked(entriesOf(fd)) && (unix.Fstat(fd, &st) != nil || !j.files.own.has(&st)) {
 		return path, nil
 	}
 	for _, e := range entries {
@@ -94,10 +94,10 @@ func (j *judge) below(dir int, name, path string, depth int, left *int) (string,
 }
 
 // foreignEntry reports whether an entry is protected by its name.
-func (j *judge) foreignEntry(fd int, e fs.DirEntry, path string) bool {
+func (j *Judge) foreignEntry(fd int, e fs.DirEntry, path string) bool {
 	if git.IsEntry(e.Name()) {
 		var st unix.Stat_t
-		return unix.Fstatat(fd, e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW) != nil || !j.session.own.has(&st)
+		return unix.Fstatat(fd, e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW) != nil || !j.files.own.has(&st)
 	}
 	if !j.protection.mayJudge(e.Name()) {
 		return false
@@ -106,8 +106,8 @@ func (j *judge) foreignEntry(fd int, e fs.DirEntry, path string) bool {
 	return d != nil
 }
 
-// unremovable returns the errno with which any removal of the entry at s fails, or 0.
-func (j *judge) unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.Errno {
+// Unremovable returns the errno with which any removal of the entry at s fails, or 0.
+func (j *Judge) Unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.Errno {
 	switch {
 	case folder && !kernel.IsFolder(st):
 		return unix.ENOTDIR
@@ -121,7 +121,7 @@ func (j *judge) unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.
 
 // filled reports whether the folder at s has entries. It does not look into a folder that
 // the policy closes to reading.
-func (j *judge) filled(s pathwalk.Spot) bool {
+func (j *Judge) filled(s pathwalk.Spot) bool {
 	if !j.policy.JudgeRead(s.Full()).Allowed {
 		return false
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package broker
+package judge
 
 import (
 	"errors"
@@ -38,7 +38,7 @@ var errTooMany = errors.New("too many entries to look at under the lock")
 // look is a look through a folder.
 type look struct {
 	fd     int // the folder, open until the look was made
-	folder fileID
+	folder kernel.FileID
 	path   string
 	// since is the session's change count when the look began.
 	since uint64
@@ -53,16 +53,16 @@ type looks struct {
 	rounds int
 }
 
-// lookThrough is below for a folder that is about to be moved, with session.mu held. If a look
+// lookThrough is below for a folder that is about to be moved, with Files.mu held. If a look
 // without the lock must come first, the error is errTooMany, and the call must not be done.
-func (j *judge) lookThrough(s pathwalk.Spot, path string) (string, error) {
+func (j *Judge) lookThrough(s pathwalk.Spot, path string) (string, error) {
 	st, err := s.Stat()
 	if err != nil {
 		return "", err
 	}
-	folder := idOf(&st)
+	folder := kernel.IDOf(&st)
 	for _, l := range j.looks.done {
-		if l.folder == folder && l.path == path && !j.session.changedBelow(path, l.since) {
+		if l.folder == folder && l.path == path && !j.files.changedBelow(path, l.since) {
 			return l.found, l.err
 		}
 	}
@@ -81,18 +81,18 @@ func (j *judge) lookThrough(s pathwalk.Spot, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	j.looks.due = append(j.looks.due, look{fd: fd, folder: idOf(&st), path: path})
+	j.looks.due = append(j.looks.due, look{fd: fd, folder: kernel.IDOf(&st), path: path})
 	return "", errTooMany
 }
 
-// makeLooks makes the looks that are due, with no lock held.
-func (j *judge) makeLooks() {
+// MakeLooks makes the looks that are due, with no lock held.
+func (j *Judge) MakeLooks() {
 	if len(j.looks.due) == 0 {
 		return
 	}
 	j.looks.rounds++
 	for _, l := range j.looks.due {
-		l.since = j.session.changeCount()
+		l.since = j.files.changeCount()
 		left := -1
 		l.found, l.err = j.below(l.fd, ".", l.path, maxDepth, &left)
 		unix.Close(l.fd)
@@ -101,13 +101,16 @@ func (j *judge) makeLooks() {
 	j.looks.due = j.looks.due[:0]
 }
 
-// forget drops all looks of a call.
-func (l *looks) forget() {
-	for _, d := range l.due {
+// ForgetLooks drops all looks of a call.
+func (j *Judge) ForgetLooks() {
+	for _, d := range j.looks.due {
 		unix.Close(d.fd)
 	}
-	*l = looks{}
+	j.looks = looks{}
 }
+
+// LooksDue reports whether the call must be handled again after a look through a large folder.
+func (j *Judge) LooksDue() bool { return len(j.looks.due) > 0 }
 
 // changes are the latest places where the session's commands made or moved something.
 type changes struct {
