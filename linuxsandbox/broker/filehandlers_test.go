@@ -3,8 +3,11 @@
 package broker
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -22,22 +25,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFileHandlers: opens, entries, moves and reads, each built without a broker, act in the write root, hold a
-// call about a file outside and about a protected name, and leave to the kernel what only reads.
+// fileCall is a call on files, and what becomes of it.
+type fileCall struct {
+	name     string
+	nr       uintptr
+	one, two string // below the root, or outside of it: "out/..."
+	flags    uintptr
+	errno    unix.Errno
+	held     int // denials in what is held
+	made     string
+	gone     string
+	proceeds bool
+}
+
+// TestFileHandlers: opens, entries and moves, each built alone of values, act in the write root, hold a call about a
+// file outside and about a protected name, and leave to the kernel what only reads. Bare, what is held is done.
 func TestFileHandlers(t *testing.T) {
-	const at = ^uintptr(99) // AT_FDCWD
 	protected := protecttest.In("{shell}")
-	for _, row := range []struct {
-		name     string
-		nr       uintptr
-		one, two string // below the root, or outside of it: "out/..."
-		flags    uintptr
-		errno    unix.Errno
-		held     int // denials in what is held
-		made     string
-		gone     string
-		proceeds bool
-	}{
+	for _, row := range []fileCall{
 		{name: "make", nr: unix.SYS_OPENAT, one: "ws/new", flags: unix.O_CREAT | unix.O_WRONLY, made: "ws/new"},
 		{name: "make outside", nr: unix.SYS_OPENAT, one: "out/new", flags: unix.O_CREAT | unix.O_WRONLY, errno: unix.EACCES, held: 1},
 		{name: "make a protected one", nr: unix.SYS_OPENAT, one: "ws/" + protected, flags: unix.O_CREAT | unix.O_WRONLY, errno: unix.EACCES, held: 1},
@@ -53,33 +58,37 @@ func TestFileHandlers(t *testing.T) {
 		{name: "rename out", nr: unix.SYS_RENAMEAT2, one: "ws/file", two: "out/moved", errno: unix.EACCES, held: 1},
 		{name: "rename to a protected name", nr: unix.SYS_RENAMEAT2, one: "ws/file", two: "ws/" + protected, errno: unix.EPERM, held: 1},
 		{name: "link in", nr: unix.SYS_LINKAT, one: "out/file", two: "ws/link", errno: unix.EXDEV, held: 1},
+		{name: "a hook of another's repository", nr: unix.SYS_OPENAT, one: "ws/repo/.git/hooks/pre-commit", flags: unix.O_CREAT | unix.O_WRONLY, errno: unix.EACCES, held: 1},
+		{name: "a folder for hooks", nr: unix.SYS_MKDIRAT, one: "ws/repo/.git/hooks/more", flags: 0o755, errno: unix.EPERM, held: 1},
+		{name: "remove what marks a repository", nr: unix.SYS_UNLINKAT, one: "ws/repo/.git/HEAD", errno: unix.EPERM, held: 1},
+		{name: "move a repository away", nr: unix.SYS_RENAMEAT2, one: "ws/repo", two: "ws/away", errno: unix.EPERM, held: 1},
+		{name: "a second name for a hook", nr: unix.SYS_LINKAT, one: "ws/repo/.git/hooks/there", two: "ws/link", errno: unix.EPERM, held: 1},
 	} {
-		base := t.TempDir()
-		for _, dir := range []string{"ws", "out"} {
-			err := os.Mkdir(filepath.Join(base, dir), 0o755)
-			if err == nil {
-				err = os.WriteFile(filepath.Join(base, dir, "file"), []byte("text"), 0o600)
+		if base := fileTree(t); row.held > 0 {
+			args, names := row.args(base)
+			value, _, errno := unix.Syscall6(row.nr, args[0], args[1], args[2], args[3], args[4], 0)
+			if runtime.KeepAlive(names); errno != 0 {
+				t.Errorf("%s: bare %v", row.name, errno)
+			} else if row.nr == unix.SYS_OPENAT {
+				unix.Close(int(value))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
 		}
-		f := &fake{}
-		call := fileHandlersOf(filepath.Join(base, "ws"), f)
-		name := func(path string) uintptr {
-			text := append([]byte(filepath.Join(base, path)), 0)
-			return uintptr(unsafe.Pointer(&text[0]))
-		}
-		args := []uintptr{at, name(row.one), row.flags, 0o600}
-		switch {
-		case row.two != "":
-			args = []uintptr{at, name(row.one), at, name(row.two), row.flags}
-		case row.nr == unix.SYS_TRUNCATE:
-			args = []uintptr{name(row.one), 0}
-		}
+		base, f := fileTree(t), &fake{}
+		before := listing(t, base)
+		files := fileCallsOf(filepath.Join(base, "ws"), f)
+		args, names := row.args(base)
 		n, answer := notifytest.Call(t, row.nr, args...)
-		a := call(n, calls.FileOf(int32(row.nr)))
+		c, do := calls.FileOf(int32(row.nr)), f.moves(files)
+		switch row.nr {
+		case unix.SYS_OPENAT, unix.SYS_TRUNCATE:
+			do = f.opens(files)
+		case unix.SYS_MKDIRAT, unix.SYS_UNLINKAT:
+			do = f.entries(files)
+		}
+		a := do(n, c)
 		got, held := answer(a), 0
+		runtime.KeepAlive(names)
+		files.walk.(*pathwalk.Walker).Close()
 		for _, r := range f.held {
 			held += len(r.denials)
 		}
@@ -92,32 +101,95 @@ func TestFileHandlers(t *testing.T) {
 		if row.made != "" && !judge.Exists(filepath.Join(base, row.made)) || row.gone != "" && judge.Exists(filepath.Join(base, row.gone)) {
 			t.Errorf("%s: not done", row.name)
 		}
-		if row.held > 0 && (!judge.Exists(base+"/ws/file") || !judge.Exists(base+"/out/file") || judge.Exists(base+"/out/new") || judge.Exists(base+"/out/moved")) {
-			t.Errorf("%s: done although it is held", row.name)
+		if after := listing(t, base); row.held > 0 && !slices.Equal(before, after) {
+			t.Errorf("%s: done although it is held: %q", row.name, after)
 		}
 	}
 }
 
-// fileHandlersOf returns what answers calls on files by handlers that have a judge for one write root, a walk, and f
-// for the rest.
-func fileHandlersOf(ws string, f *fake) func(n *notify.Notification, c *calls.File) notify.Reply {
-	p := sandboxtest.Resolved(sandbox.WorkspaceWrite(ws))
-	walk, fresh, files := new(pathwalk.Walker), new(freshFile), new(judge.Files)
-	j, _ := judge.New(judge.Options{Policy: p, Protection: judge.PlanProtection(p, []string{ws}, nil), Files: files, Walk: walk, Sees: f.Sees, Seal: seal})
-	rules, still, masks := notify.RulesOf(&spec.Spec{Ask: true}), files.Lock(), new(umask.Masks)
-	deny := &denials{judge: j, rights: f.rights(0), walk: walk, log: f, hold: f.hold}
-	loss := &losses{judge: j, refuse: deny.refuse}
-	watch := &observer{judge: j, walk: walk, still: still}
-	read := &reads{rules: rules, walk: walk, judge: j, rights: f.rights(0), deny: deny}
-	common := &fileCalls{rules: rules, walk: walk, judge: j, observer: watch, still: still, deny: deny, losses: loss, masks: masks, fresh: fresh}
-	open := &opens{fileCalls: common, links: &gitlinks{judge: j, log: f, still: still}, tracked: &trackedFiles{judge: j, log: f, walk: walk, still: still}, terms: terminalsOf(f), reads: read}
-	h := &handlers{
-		opens: open, reads: read, judge: j, log: f, rules: rules,
-		entries: &entries{fileCalls: common, log: f},
-		moves:   &moves{common},
+// args are those of the call, and the names in them.
+func (c *fileCall) args(base string) (args []uintptr, names [][]byte) {
+	const at = ^uintptr(99) // AT_FDCWD
+	name := func(path string) uintptr {
+		text := append([]byte(filepath.Join(base, path)), 0)
+		names = append(names, text)
+		return uintptr(unsafe.Pointer(&text[0]))
 	}
+	switch {
+	case c.two != "":
+		args = []uintptr{at, name(c.one), at, name(c.two), c.flags}
+	case c.nr == unix.SYS_TRUNCATE:
+		args = []uintptr{name(c.one), 0, 0, 0, 0}
+	default:
+		args = []uintptr{at, name(c.one), c.flags, 0o600, 0}
+	}
+	return args, names
+}
+
+// fileTree is a folder with a write root and another folder, and in the root a repository that somebody else made.
+func fileTree(t *testing.T) string {
+	base := t.TempDir()
+	for _, dir := range []string{"out", "ws/repo/.git/hooks", "ws/repo/.git/objects", "ws/repo/.git/refs"} {
+		if err := os.MkdirAll(filepath.Join(base, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"out/file", "ws/file", "ws/repo/.git/HEAD", "ws/repo/.git/hooks/there"} {
+		if err := os.WriteFile(filepath.Join(base, file), []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return base
+}
+
+// listing is what is below base, with sizes.
+func listing(t *testing.T, base string) (all []string) {
+	err := filepath.Walk(base, func(path string, info os.FileInfo, err error) error {
+		if err == nil {
+			all = append(all, fmt.Sprint(path, info.Mode(), info.Size()))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// fileCallsOf is for handlers that have a judge for one write root, a walk, and f for the rest.
+func fileCallsOf(ws string, f *fake) *fileCalls {
+	p := sandboxtest.Resolved(sandbox.WorkspaceWrite(ws))
+	walk, files := new(pathwalk.Walker), new(judge.Files)
+	j, _ := judge.New(judge.Options{Policy: p, Protection: judge.PlanProtection(p, []string{ws}, nil), Files: files, Walk: walk, Sees: f.Sees, Seal: seal})
+	still, deny := files.Lock(), &denials{judge: j, rights: f.rights(0), walk: walk, log: f, hold: f.hold}
+	return &fileCalls{
+		rules: notify.RulesOf(&spec.Spec{Ask: true}), walk: walk, judge: j, observer: &observer{judge: j, walk: walk, still: still}, still: still,
+		deny: deny, losses: &losses{judge: j, refuse: deny.refuse}, masks: new(umask.Masks), fresh: new(freshFile),
+	}
+}
+
+// fileHandler answers a call on files.
+type fileHandler func(n *notify.Notification, c *calls.File) notify.Reply
+
+func (f *fake) opens(files *fileCalls) fileHandler {
+	read := &reads{rules: files.rules, judge: files.judge, rights: f.rights(0), deny: files.deny}
+	h := &opens{fileCalls: files, links: &gitlinks{judge: files.judge, log: f, still: files.still}, terms: terminalsOf(f), reads: read}
 	return func(n *notify.Notification, c *calls.File) notify.Reply {
-		defer walk.Close()
-		return h.changeFile(n, c)
+		if c.Kind == calls.Truncate {
+			return h.truncate(n, c)
+		}
+		return h.openFile(n, c)
+	}
+}
+
+func (f *fake) entries(files *fileCalls) fileHandler { return (&entries{files, f}).entry }
+
+func (f *fake) moves(files *fileCalls) fileHandler {
+	h := &moves{files}
+	return func(n *notify.Notification, c *calls.File) notify.Reply {
+		if c.Kind == calls.Link {
+			return h.link(n, c)
+		}
+		return h.rename(n, c)
 	}
 }

@@ -44,7 +44,7 @@ type handlers struct {
 // fileCalls is what opens, entries and moves have in common.
 type fileCalls struct {
 	rules    notify.Rules
-	walk     *pathwalk.Walker
+	walk     fileWalk
 	judge    *judge.Judge
 	observer *observer
 	still    sync.Locker // held from the judgement to the change
@@ -52,6 +52,21 @@ type fileCalls struct {
 	losses   *losses
 	masks    *umask.Masks
 	fresh    *freshFile
+}
+
+// fileWalk finds what a call names.
+type fileWalk interface {
+	socketWalk
+	Spot(c pathwalk.Caller, m pathwalk.Name) (pathwalk.Spot, error)
+	Target(c pathwalk.Caller, m pathwalk.Name, follow bool) (*pathwalk.Target, error)
+	ScopedTarget(c pathwalk.Caller, m pathwalk.Name, follow bool, resolve uint64) (*pathwalk.Target, error)
+	hostWalk
+}
+
+// hostWalk knows the host's file behind one of the command.
+type hostWalk interface {
+	PolicyPath(fd int) string
+	AsHost(fd int, path string) int
 }
 
 // maxLookUps bounds the name service questions that wait for the broker's thread.

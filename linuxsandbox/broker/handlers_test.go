@@ -354,7 +354,7 @@ func (s *spots) SpotIn(dir int, last string, _ bool) pathwalk.Spot {
 // TestHandlersReach: no handler has the broker, nor what other handlers are made of beside itself: the fields
 // of its type, and of those in this package that they are made of, lead to none of the types that own it.
 func TestHandlersReach(t *testing.T) {
-	owners := []reflect.Type{reflect.TypeFor[Broker](), reflect.TypeFor[handlers](), reflect.TypeFor[holding](), reflect.TypeFor[Options]()}
+	owners := []reflect.Type{reflect.TypeFor[Broker](), reflect.TypeFor[handlers](), reflect.TypeFor[holding](), reflect.TypeFor[Options](), reflect.TypeFor[judge.Law]()}
 	all := reflect.TypeFor[handlers]()
 	for i := range all.NumField() {
 		seen := map[reflect.Type]bool{}
@@ -362,8 +362,16 @@ func TestHandlersReach(t *testing.T) {
 			t.Errorf("handlers.%s%s", all.Field(i).Name, path)
 		}
 	}
-	if leads(reflect.TypeFor[*struct{ Deep struct{ All []*Broker } }](), owners, map[reflect.Type]bool{}) == "" {
-		t.Error("a planted way to the broker is not found")
+	for _, planted := range []reflect.Type{
+		reflect.TypeFor[*struct{ Deep struct{ All []*Broker } }](), reflect.TypeFor[struct{ *handlers }](), reflect.TypeFor[struct{ Held map[int]*holding }](),
+		reflect.TypeFor[struct {
+			*fileCalls
+			law chan judge.Law
+		}](),
+	} {
+		if leads(planted, owners, map[reflect.Type]bool{}) == "" {
+			t.Errorf("a planted way is not found: %v", planted)
+		}
 	}
 }
 

@@ -276,7 +276,7 @@ func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 // onHost retries on the host's folders a call that failed with EXDEV or EBUSY because the
 // command's mounts separate what the host does not.
 func (h *moves) onHost(m *judge.Move, do func(from, to int) error) error {
-	if h.walk.Mounts == nil {
+	if !h.deny.rights.mounted {
 		return unix.EXDEV
 	}
 	from, err := pathwalk.SameOnHost(m.From.Dir, m.From.Path)

@@ -33,7 +33,7 @@ import (
 
 // hostSpot returns s in the host's own folder, since the mounts of a command show protected folders as
 // read-only. The caller closes it.
-func hostSpot(walk *pathwalk.Walker, s pathwalk.Spot) (pathwalk.Spot, error) {
+func hostSpot(walk hostWalk, s pathwalk.Spot) (pathwalk.Spot, error) {
 	dir, err := kernel.DupAbove(s.Dir, kernel.LowestFD)
 	if err == nil {
 		s.Dir = walk.AsHost(dir, s.Path)
@@ -48,7 +48,7 @@ type trackedFiles struct {
 	kept  int
 	judge trackedJudge
 	log   trackedLog
-	walk  *pathwalk.Walker
+	walk  hostWalk
 	still sync.Locker // held while a file is made
 }
 
