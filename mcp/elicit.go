@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,7 +39,7 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 		return decline, nil
 	}
 	defer c.waiting.Add(-1)
-	f, why := formOf(r.Params)
+	f, why := c.forms.read(r.Params)
 	var calls context.Context
 	if why == "" {
 		calls, why = c.mayAsk()
@@ -116,8 +116,8 @@ type form struct {
 	raw   [][]string
 }
 
-// formOf reads a question; why says why nobody is asked.
-func formOf(p *sdk.ElicitParams) (f form, why string) {
+// read reads a question; why says why nobody is asked.
+func (o *forms) read(p *sdk.ElicitParams) (f form, why string) {
 	if p == nil {
 		return f, "it is empty"
 	}
@@ -134,7 +134,7 @@ func formOf(p *sdk.ElicitParams) (f form, why string) {
 		f.asked.URL = u.String()
 		return f, ""
 	}
-	return f, f.fields(p.RequestedSchema)
+	return f, f.fields(p.RequestedSchema, o)
 }
 
 // property is one field as the protocol has it.
@@ -167,12 +167,11 @@ type choices struct {
 }
 
 // fields reads the fields of a form.
-func (f *form) fields(schema any) (why string) {
+func (f *form) fields(schema any, listed *forms) (why string) {
 	data, err := json.Marshal(schema)
 	var s struct {
 		Properties map[string]property `json:"properties"`
 		Required   []string            `json:"required"`
-		Order      []string            `json:"codeagent/order"` // inOrder's
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &s)
@@ -189,9 +188,7 @@ func (f *form) fields(schema any) (why string) {
 		}
 		f.names = append(f.names, name)
 	}
-	slices.SortFunc(f.names, func(a, b string) int {
-		return cmp.Or(slices.Index(s.Order, a)-slices.Index(s.Order, b), strings.Compare(a, b))
-	})
+	f.names = listed.order(f.names)
 	for _, name := range f.names {
 		p := s.Properties[name]
 		field, raw, why := p.field()
@@ -205,62 +202,52 @@ func (f *form) fields(schema any) (why string) {
 	return ""
 }
 
-// ordered passes a message on with the order of its forms, or messages that end with a byte of their own.
-type ordered struct {
-	r    *bufio.Reader // bounds each message
-	end  byte
-	left []byte
-	err  error
+// forms are the names of the fields of the latest forms, in the server's order: the SDK decodes a form into
+// a map. Nil: no order is known.
+type forms struct {
+	mu   sync.Mutex
+	last [][]string
 }
 
-// Read is part of io.Reader.
-func (o *ordered) Read(p []byte) (int, error) {
-	if len(o.left) == 0 && o.err == nil {
-		o.left, o.err = o.r.ReadBytes(o.end)
-		o.left = inOrder(o.left)
+// note notes the forms in a message. What only looks like one orders nothing, because no question has it.
+func (f *forms) note(message []byte) {
+	for f != nil {
+		_, after, found := bytes.Cut(message, formKey)
+		var form struct {
+			Properties json.RawMessage `json:"properties"`
+		}
+		d := json.NewDecoder(bytes.NewReader(after))
+		if !found || d.Decode(&form) != nil {
+			return
+		}
+		message = after[d.InputOffset():]
+		f.mu.Lock()
+		f.last = append(f.last[max(0, len(f.last)-maxAsked):], namesOf(form.Properties))
+		f.mu.Unlock()
 	}
-	n := copy(p, o.left)
-	if o.left = o.left[n:]; n > 0 {
-		return n, nil
-	}
-	return 0, o.err
 }
 
 // formKey stands before each form of a message.
 var formKey = []byte(`"requestedSchema":`)
 
-// inOrder notes in each form of a message the order in which the server lists the fields: the SDK decodes them
-// into a map. From a form that is not one on the message stays as it is, and the SDK says what is wrong.
-func inOrder(message []byte) []byte {
-	var out []byte
-	for {
-		at := bytes.Index(message, formKey)
-		if at < 0 {
-			break
-		}
-		at += len(formKey)
-		out, message = append(out, message[:at]...), message[at:]
-		var form struct {
-			Properties json.RawMessage `json:"properties"`
-		}
-		d := json.NewDecoder(bytes.NewReader(message))
-		if d.Decode(&form) != nil || form.Properties == nil {
-			break
-		}
-		names, _ := json.Marshal(namesOf(form.Properties)) // of decoded JSON
-		begin, end := bytes.IndexByte(message, '{')+1, d.InputOffset()
-		out = fmt.Appendf(append(out, message[:begin]...), `"codeagent/order":%s,`, names)
-		out, message = append(out, message[begin:end]...), message[end:]
+// order puts the names of a form's fields in the server's order, or where none is known in that of the alphabet.
+func (f *forms) order(names []string) []string {
+	slices.Sort(names)
+	if f == nil {
+		return names
 	}
-	if out == nil {
-		return message
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, last := range slices.Backward(f.last) {
+		if slices.Equal(slices.Sorted(slices.Values(last)), names) {
+			return slices.Clone(last)
+		}
 	}
-	return append(out, message...)
+	return names
 }
 
-// namesOf lists the names of an object in their order, as far as there may be so many fields.
-func namesOf(object json.RawMessage) []string {
-	names := []string{}
+// namesOf lists the names of an object in their order, each once, as far as there may be so many fields.
+func namesOf(object json.RawMessage) (names []string) {
 	for d := json.NewDecoder(bytes.NewReader(object)); len(names) <= maxFields; {
 		key, err := d.Token()
 		if key == json.Delim('{') {
@@ -270,9 +257,33 @@ func namesOf(object json.RawMessage) []string {
 		if skipped := new(json.RawMessage); err != nil || !ok || d.Decode(skipped) != nil {
 			break
 		}
-		names = append(names, name)
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	return names
+}
+
+// noting notes the forms of messages as they pass, each of which ends with a byte of its own.
+type noting struct {
+	r     *bufio.Reader // bounds each message
+	end   byte
+	forms *forms
+	left  []byte
+	err   error
+}
+
+// Read is part of io.Reader.
+func (n *noting) Read(p []byte) (int, error) {
+	if len(n.left) == 0 && n.err == nil {
+		n.left, n.err = n.r.ReadBytes(n.end)
+		n.forms.note(n.left)
+	}
+	size := copy(p, n.left)
+	if n.left = n.left[size:]; size > 0 {
+		return size, nil
+	}
+	return 0, n.err
 }
 
 // field is p for a person; raw are the values of its choices.

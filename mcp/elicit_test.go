@@ -1,11 +1,14 @@
 package mcp
 
 import (
+	"bufio"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"codeagent/mcp/inquiry"
@@ -25,10 +28,12 @@ func TestFormBothWays(t *testing.T) {
 			"many":   {"type": "array", "items": {"enum": ["a", "b", "c"]}, "maxItems": 2, "default": ["c", "a"]},
 			"odd":    {"type": "string", "format": "\u001b[2J"}}}}`)
 	var p sdk.ElicitParams
-	if err := json.Unmarshal(inOrder(asks), &p); err != nil {
+	if err := json.Unmarshal(asks, &p); err != nil {
 		t.Fatal(err)
 	}
-	f, why := formOf(&p)
+	var listed forms
+	listed.note(asks)
+	f, why := listed.read(&p)
 	if why != "" {
 		t.Fatal(why)
 	}
@@ -55,21 +60,37 @@ func TestFormBothWays(t *testing.T) {
 	}
 }
 
-// TestOddFormsHaveAnOrder: a form that is not one, or has a name twice, does not stop the reading.
-func TestOddFormsHaveAnOrder(t *testing.T) {
+// TestFormsHaveAnOrder: the fields come as the server lists them. A form that is not one, or has a name
+// twice, does not stop the reading.
+func TestFormsHaveAnOrder(t *testing.T) {
 	for in, want := range map[string]string{
-		``:                             ``,
-		`{"requestedSchema":7}`:        `{"requestedSchema":7}`,
-		`{"requestedSchema":{}}`:       `{"requestedSchema":{}}`,
-		`{"requestedSchema":{"pro`:     `{"requestedSchema":{"pro`,
-		`{"a":"\"requestedSchema\":"}`: `{"a":"\"requestedSchema\":"}`,
-		`{"requestedSchema":{"properties":[1,2]}}`:                  `{"requestedSchema":{"codeagent/order":[],"properties":[1,2]}}`,
-		`{"requestedSchema": {"properties":{"b":{},"a":{},"b":1}}}`: `{"requestedSchema": {"codeagent/order":["b","a","b"],"properties":{"b":{},"a":{},"b":1}}}`,
-		`[{"requestedSchema":{"properties":{"b":{}}}},{"requestedSchema":{"properties":{"a":{}}}}]`: `[{"requestedSchema":{"codeagent/order":["b"],"properties":{"b":{}}}},` +
-			`{"requestedSchema":{"codeagent/order":["a"],"properties":{"a":{}}}}]`,
+		``:                             `a b`,
+		`{"requestedSchema":7}`:        `a b`,
+		`{"requestedSchema":{}}`:       `a b`,
+		`{"requestedSchema":{"pro`:     `a b`,
+		`{"a":"\"requestedSchema\":"}`: `a b`,
+		`{"requestedSchema":{"properties":[1,2]}}`:                                                         `a b`,
+		`{"requestedSchema": {"properties":{"b":{},"a":{},"b":1}}}`:                                        `b a`,
+		`{"requestedSchema":{"properties":{"b":{},"a":{},"c":{}}}}`:                                        `a b`,
+		`[{"requestedSchema":{"properties":{"b":{},"a":{}}}},{"requestedSchema":{"properties":{"c":{}}}}]`: `b a`,
 	} {
-		if got := string(inOrder([]byte(in))); got != want {
-			t.Errorf("%s became %s", in, got)
+		var listed forms
+		listed.note([]byte(in))
+		if got := strings.Join(listed.order([]string{"b", "a"}), " "); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
 		}
+	}
+}
+
+// TestResultsStayAsTheyAre: a form in the result of a tool is no question, and nothing is added to it.
+func TestResultsStayAsTheyAre(t *testing.T) {
+	const result = `{"structuredContent":{"requestedSchema":{"properties":{"b":{}}}}}`
+	c := &cleaner{r: bufio.NewReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"result":` + result + "}\n")), log: newLogger(nil), forms: &forms{}}
+	got, err := c.next()
+	if err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	if m, ok := got[0].(*jsonrpc.Response); !ok || string(m.Result) != result {
+		t.Errorf("%s", m.Result)
 	}
 }

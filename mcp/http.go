@@ -40,7 +40,7 @@ func OverHTTP(ctx context.Context, address string, headers map[string]string, o 
 		r.signIn = o.SignIn
 	}
 	c := newRemote(u, r, o)
-	r.foreign = &c.foreign
+	r.foreign, r.forms = &c.foreign, c.forms
 	return c.start(ctx)
 }
 
@@ -91,6 +91,7 @@ type round struct {
 	signIn  SignIn // nil: no token is sent
 	next    http.RoundTripper
 	foreign *atomic.Pointer[string] // Client.foreign; nil: it is not noted
+	forms   *forms                  // Client.forms
 
 	rate  meter         // of all answers together
 	again *rate.Limiter // of streams that are opened anew: the server says how soon
@@ -142,7 +143,7 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = struct {
 			io.Reader
 			io.Closer
-		}{&ordered{r: bufio.NewReader(bounded), end: end}, bounded}
+		}{&noting{r: bufio.NewReader(bounded), end: end, forms: r.forms}, bounded}
 	}
 	return resp, nil
 }

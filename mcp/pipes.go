@@ -43,11 +43,13 @@ type pipes struct {
 	out io.ReadCloser
 	in  io.WriteCloser
 	log *logger
+	// forms notes the forms that the server sends.
+	forms *forms
 }
 
 // Connect is part of sdk.Transport.
 func (p *pipes) Connect(context.Context) (sdk.Connection, error) {
-	c := &pipeConn{out: p.out, in: p.in, log: p.log, incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, maxQueued)}
+	c := &pipeConn{out: p.out, in: p.in, log: p.log, forms: p.forms, incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, maxQueued)}
 	c.open, c.end = context.WithCancel(context.Background())
 	go c.read()
 	go c.write()
@@ -59,6 +61,7 @@ type pipeConn struct {
 	out      io.ReadCloser
 	in       io.WriteCloser
 	log      *logger
+	forms    *forms
 	incoming chan jsonrpc.Message
 	outgoing chan []byte
 	open     context.Context // until Close
@@ -158,7 +161,7 @@ func (c *pipeConn) read() {
 
 // cleaner reads what the server prints, at the rate of its bytes.
 func (c *pipeConn) cleaner(rate meter) *cleaner {
-	return &cleaner{r: bufio.NewReaderSize(&byteMeter{c.out, rate, c.open}, 64<<10), log: c.log}
+	return &cleaner{r: bufio.NewReaderSize(&byteMeter{c.out, rate, c.open}, 64<<10), log: c.log, forms: c.forms}
 }
 
 // byteMeter counts bytes when they are read, and not with the line that they belong to: one without an
@@ -204,6 +207,7 @@ func (c *pipeConn) refused(m jsonrpc.Message) bool {
 type cleaner struct {
 	r       *bufio.Reader
 	log     *logger
+	forms   *forms
 	dropped int
 	heard   bool // a message has arrived
 }
@@ -224,6 +228,7 @@ func (c *cleaner) next() ([]jsonrpc.Message, error) {
 	if long {
 		return whole.instead(why), nil
 	}
+	c.forms.note(data)
 	messages, why := decode(data)
 	c.heard = c.heard || len(messages) > 0
 	if why != "" {
@@ -267,7 +272,6 @@ func decode(data []byte) (messages []jsonrpc.Message, why string) {
 		if m.Response { // the IDs of this client are numbers, and some servers answer with a text
 			m.ID = bytes.Trim(m.ID, `"`)
 		}
-		m.Params, m.Result = inOrder(m.Params), inOrder(m.Result)
 		one, err := m.SDK()
 		if err != nil {
 			why = err.Error()
