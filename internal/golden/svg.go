@@ -3,10 +3,10 @@ package golden
 import (
 	"fmt"
 	"html"
-	"strconv"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/vt"
 )
 
 // The picture's measures in pixels: a monospaced font of size 14 has cells
@@ -21,99 +21,46 @@ const (
 // for a document. The result depends only on the screen, so it can be a golden file.
 func SVG(screen string, columns int) string {
 	rows := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+	term := vt.NewEmulator(columns, len(rows))
+	_, _ = term.WriteString(strings.Join(rows, "\r\n")) // an emulator takes everything
 	width, height := int(float64(columns)*cellWidth)+2*margin, len(rows)*lineHeight+2*margin
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n", width, height, width, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" rx="8" fill="#16181d"/>`+"\n", width, height)
 	b.WriteString(`<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#d8dbe0">` + "\n")
-	for y, row := range rows {
-		for _, r := range runs(row) {
-			if strings.TrimSpace(r.text) == "" {
-				continue
+	for y := range rows {
+		for x := 0; x < columns; {
+			begin, style, text := x, term.CellAt(x, y).Style, ""
+			for ; x < columns && term.CellAt(x, y).Style.Equal(&style); x += max(1, term.CellAt(x, y).Width) {
+				text += term.CellAt(x, y).Content
 			}
-			fmt.Fprintf(&b, `<text x="%.1f" y="%d" textLength="%.1f" xml:space="preserve"%s>%s</text>`+"\n",
-				margin+float64(r.column)*cellWidth, margin+y*lineHeight+14, float64(r.width)*cellWidth, r.attributes(), html.EscapeString(r.text))
+			end := x
+			if shown := strings.TrimRight(text, " "); x == columns { // what is behind the last text is not written
+				text, end = shown, x-(len(text)-len(shown))
+			}
+			if strings.TrimSpace(text) != "" {
+				fmt.Fprintf(&b, `<text x="%.1f" y="%d" textLength="%.1f" xml:space="preserve"%s>%s</text>`+"\n",
+					margin+float64(begin)*cellWidth, margin+y*lineHeight+14, float64(end-begin)*cellWidth, attributes(style), html.EscapeString(text))
+			}
 		}
 	}
 	b.WriteString("</g>\n</svg>\n")
 	return b.String()
 }
 
-// run is text with the same style.
-type run struct {
-	text          string
-	column, width int
-	color         string
-	bold, italic  bool
-	struck        bool
-}
-
-func (r run) attributes() string {
-	var b strings.Builder
-	if r.color != "" {
-		fmt.Fprintf(&b, ` fill="%s"`, r.color)
+// attributes are those of a text in this style.
+func attributes(s uv.Style) (out string) {
+	if s.Fg != nil {
+		r, g, b, _ := s.Fg.RGBA()
+		out = fmt.Sprintf(` fill="#%02x%02x%02x"`, r>>8, g>>8, b>>8)
 	}
-	if r.bold {
-		b.WriteString(` font-weight="bold"`)
-	}
-	if r.italic {
-		b.WriteString(` font-style="italic"`)
-	}
-	if r.struck {
-		b.WriteString(` text-decoration="line-through"`)
-	}
-	return b.String()
-}
-
-// runs splits a row at its colour sequences.
-func runs(row string) []run {
-	var out []run
-	now := run{}
-	column := 0
-	for i, part := range strings.Split(row, "\x1b[") {
-		if i > 0 {
-			codes, rest, ok := strings.Cut(part, "m")
-			if !ok {
-				continue
-			}
-			now.apply(codes)
-			part = rest
+	for _, one := range []struct {
+		attr  uint8
+		words string
+	}{{uv.AttrBold, ` font-weight="bold"`}, {uv.AttrItalic, ` font-style="italic"`}, {uv.AttrStrikethrough, ` text-decoration="line-through"`}} {
+		if s.Attrs&one.attr != 0 {
+			out += one.words
 		}
-		if part == "" {
-			continue
-		}
-		now.text, now.column, now.width = part, column, ansi.StringWidth(part)
-		column += now.width
-		out = append(out, now)
 	}
 	return out
-}
-
-// apply changes the style by the codes of one SGR sequence.
-func (r *run) apply(codes string) {
-	list := strings.Split(codes, ";")
-	for i := 0; i < len(list); i++ {
-		switch list[i] {
-		case "", "0":
-			*r = run{}
-		case "1":
-			r.bold = true
-		case "3":
-			r.italic = true
-		case "9":
-			r.struck = true
-		case "38":
-			if i+4 < len(list) && list[i+1] == "2" {
-				r.color = "#"
-				for _, c := range list[i+2 : i+5] {
-					n, err := strconv.Atoi(c)
-					if err != nil {
-						n = 0
-					}
-					r.color += fmt.Sprintf("%02x", n)
-				}
-				i += 4
-			}
-		}
-	}
 }
