@@ -181,7 +181,7 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/short", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "prompts", "tui/attention", "tui/composer", "tui/footer", "tui/form", "tui/keys", "tui/lines", "tui/lists", "tui/mark", "tui/mention", "tui/message", "tui/modes", "tui/page", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/reader", "tui/rewind", "tui/slash", "tui/terminal", "tui/transcript", "tui/undoing"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "prompts", "tui/attention", "tui/composer", "tui/diff", "tui/footer", "tui/form", "tui/keys", "tui/lines", "tui/lists", "tui/mark", "tui/mention", "tui/message", "tui/modes", "tui/page", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/reader", "tui/rewind", "tui/slash", "tui/terminal", "tui/transcript", "tui/undoing"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
@@ -195,6 +195,7 @@ var rooms = []room{
 	{path: "tui/palette", floor: 3, pure: true},
 	{path: "tui/paint", floor: 3, imports: []string{"internal/short", "internal/visible", "tui/mark", "tui/palette"}, pure: true, libraries: []string{"charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi"}},
 	{path: "tui/denial", floor: 3, imports: []string{"internal/short", "sandbox", "tui/paint"}, pure: true},
+	{path: "tui/diff", floor: 3, imports: []string{"tui/paint"}, pure: true, libraries: []string{"znkr.io/diff"}},
 	{path: "tui/markdown", floor: 3, imports: []string{"tui/highlight", "tui/mark", "tui/paint"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi", "github.com/yuin/goldmark/ast", "github.com/yuin/goldmark/extension/ast", "github.com/yuin/goldmark/parser", "github.com/yuin/goldmark/text", "github.com/yuin/goldmark/util"}},
 	{path: "tui/composer", floor: 3, imports: []string{"tui/keys", "tui/message", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint", "tui/part"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
@@ -211,8 +212,8 @@ var rooms = []room{
 	{path: "tui/part", floor: 3, imports: []string{"tui/keys", "tui/paint"}, pure: true},
 	// What an MCP server asks: its words, and what is sent to it.
 	{path: "tui/form", floor: 3, imports: []string{"internal/visible", "mcp/inquiry", "tui/composer", "tui/keys", "tui/paint", "tui/part"}, pure: true},
-	{path: "tui/question", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox", "tui/composer", "tui/denial", "tui/keys", "tui/paint", "tui/part"}, pure: true},
-	{path: "tui/transcript", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/denial", "tui/keys", "tui/mark", "tui/markdown", "tui/message", "tui/paint", "tui/part"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi", "znkr.io/diff"}},
+	{path: "tui/question", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox", "tui/composer", "tui/denial", "tui/diff", "tui/keys", "tui/paint", "tui/part"}, pure: true},
+	{path: "tui/transcript", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/denial", "tui/diff", "tui/keys", "tui/mark", "tui/markdown", "tui/message", "tui/paint", "tui/part"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
 	{path: "headless", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/short", "internal/visible", "sandbox"}},
 
 	// The face for editors: the Agent Client Protocol over two streams.

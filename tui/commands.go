@@ -11,6 +11,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/prompts"
+	"codeagent/tui/diff"
 	"codeagent/tui/lists"
 	"codeagent/tui/message"
 	"codeagent/tui/page"
@@ -69,10 +70,9 @@ func commands(s part.Setting, o Options) slash.Commands {
 			return read(m, title, func(t *paint.Theme, w int) []string { return draw(m, t, w) })
 		})
 	}
-	text := func(title string, read func(context.Context) (string, error), style func(string) paint.Style) func(string) part.Intent {
-		return shows(func() part.Overlay { return page.Text(s.Keys, title, read, style) })
+	text := func(title string, read func(context.Context) (string, error), lines func(t *paint.Theme, w int, s string) []string) func(string) part.Intent {
+		return shows(func() part.Overlay { return page.Text(s.Keys, title, read, lines) })
 	}
-	plain := func(string) paint.Style { return paint.Text }
 	sessions := shows(func() part.Overlay { return lists.OfSessions(s, o.Sessions) })
 	return slash.Commands{
 		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(m *app, t *paint.Theme, w int) []string { return slash.Help(t, w, m.callable(), m.keys) })},
@@ -90,10 +90,10 @@ func commands(s part.Setting, o Options) slash.Commands {
 		{Name: "ps", Help: "show background commands and their output; end them", Run: shows(func() part.Overlay { return lists.OfJobs(s, o.Background) }), Missing: o.Background == nil},
 		{Name: "sessions", Help: "resume, rename or delete an earlier session", Run: sessions, Missing: o.Sessions == nil},
 		{Name: "theme", Takes: "[name]", Help: "other colours", Run: on(showThemes)},
-		{Name: "sandbox", Help: "what commands may touch now", Run: text("Sandbox", e.Sandbox, plain), Missing: e.Sandbox == nil},
-		{Name: "diff", Help: "what differs from the last commit", Run: text("Changes since the last commit", e.Diff, paint.DiffLine), Missing: e.Diff == nil},
+		{Name: "sandbox", Help: "what commands may touch now", Run: text("Sandbox", e.Sandbox, page.Words), Missing: e.Sandbox == nil},
+		{Name: "diff", Help: "what differs from the last commit", Run: text("Changes since the last commit", e.Diff, diff.Lines), Missing: e.Diff == nil},
 		{Name: "mcp", Help: "the MCP servers: state, tools, what their sandboxes open; restart one", Run: shows(func() part.Overlay { return lists.OfServers(s, e.Servers) }), Missing: e.Servers == nil},
-		{Name: "skills", Help: "the skills and hooks in use, and which are left out", Run: text("Skills and hooks", e.Skills, plain), Missing: e.Skills == nil},
+		{Name: "skills", Help: "the skills and hooks in use, and which are left out", Run: text("Skills and hooks", e.Skills, page.Words), Missing: e.Skills == nil},
 		{Name: "plan", Takes: "[task]", Help: "show the model's plan; or have it plan a task, and change nothing until you accept", Run: on(showPlan), Missing: e.Plan == nil},
 		{Name: "review", Takes: "[base BRANCH | commit ID]", Help: "have the model review what is uncommitted, a branch or a commit", Run: e.review, Waits: true, Missing: e.Review == nil},
 		{Name: "init", Help: "have the model write AGENTS.md for this project", Run: func(string) part.Intent { return message.Message{Text: e.Init()} }, Missing: e.Init == nil},
@@ -107,7 +107,7 @@ func commands(s part.Setting, o Options) slash.Commands {
 		{Name: "keys", Help: "the keys, and their names for [keys] in the settings", Run: shows(func() part.Overlay {
 			return &page.Page{Title: "Keys", Keys: s.Keys, Draw: func(t *paint.Theme, w int) []string { return slash.Names(t, w, s.Keys) }}
 		})},
-		{Name: "doctor", Help: "what this machine enforces, found by trying it", Run: text("Doctor", e.Doctor, plain), Missing: e.Doctor == nil},
+		{Name: "doctor", Help: "what this machine enforces, found by trying it", Run: text("Doctor", e.Doctor, page.Words), Missing: e.Doctor == nil},
 		{Name: "feedback", Help: "write a file with version, doctor and settings, without secrets and content", Run: e.feedback, Missing: e.Feedback == nil},
 		{Name: "quit", Help: "leave codeagent; so does /exit", Run: func(string) part.Intent { return part.Quit{} }},
 	}

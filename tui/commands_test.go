@@ -66,12 +66,12 @@ func TestExtras(t *testing.T) {
 		r.settle(r.press("enter"))
 	}
 	for _, c := range []struct{ command, shows string }{
-		{"/diff", "+new ␛[2J"}, {"/sandbox", "write  ~/src"}, {"/sandbox", "\n      unparted"}, {"/doctor", "sandbox: works"}, {"/skills", "pdf ␛[2J"}, {"/keys", "message-newline"},
+		{"/diff", "+ new ␛[2J"}, {"/sandbox", "write  ~/src"}, {"/sandbox", "\n      unparted"}, {"/doctor", "sandbox: works"}, {"/skills", "pdf ␛[2J"}, {"/keys", "message-newline"},
 		{"/export a.html", "this session is written to /work/a.html"}, {"/feedback", "Nothing was sent"}, {"/plan", "the model has made no plan"},
 	} {
 		do(c.command)
 		r.app.fresh = false
-		if s := r.screen(); !strings.Contains(s, c.shows) && !(c.command == "/diff" && strings.Contains(s, "+new ")) && c.command != "/keys" {
+		if s := r.screen(); !strings.Contains(s, c.shows) && !(c.command == "/diff" && strings.Contains(s, "+ new ")) && c.command != "/keys" {
 			t.Errorf("%s does not show %q:\n%s", c.command, c.shows, s)
 		}
 	}

@@ -227,7 +227,7 @@ func TestEditQuestionShowsThePatch(t *testing.T) {
 		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once"}},
 	}
 	r.put(q)
-	r.has("Update File: /home/ada/notes.txt", "│ -bread", "│ +rye", "allows   + write ~/notes.txt")
+	r.has("Update File: /home/ada/notes.txt", "│ − bread", "│ + rye", "allows   + write ~/notes.txt")
 	r.lacks("$ ")
 	r.lacks("Begin Patch")
 	long := newRig(t, 70, 40)

@@ -5,7 +5,6 @@ import (
 
 	"codeagent/tui/keys"
 	"codeagent/tui/page"
-	"codeagent/tui/paint"
 	"codeagent/tui/part"
 	"codeagent/tui/picker"
 )
@@ -29,7 +28,7 @@ func OfServers(s part.Setting, servers Servers) *picker.Picker {
 	p.Changing = true
 	p.List = func(context.Context) ([]picker.Row, error) { return servers.List(), nil }
 	p.Choose = func(r picker.Row) part.Intent {
-		about := page.Text(s.Keys, "MCP server "+r.Id, func(context.Context) (string, error) { return servers.Page(r.Id), nil }, func(string) paint.Style { return paint.Text })
+		about := page.Text(s.Keys, "MCP server "+r.Id, func(context.Context) (string, error) { return servers.Page(r.Id), nil }, page.Words)
 		about.Under = p
 		return part.Show{Overlay: about}
 	}

@@ -47,16 +47,21 @@ type text struct {
 // textMost bounds a page of words.
 const textMost = 512 << 10
 
-// Text is a page of words, which style colours line by line.
-func Text(k *keys.Table, title string, read func(context.Context) (string, error), style func(line string) paint.Style) *Page {
-	return reading(k, title, read, func(t *paint.Theme, w int, s string) (out []string) {
-		for _, l := range paint.OutputLines(short.Bound(cmp.Or(strings.TrimRight(s, "\n"), "(nothing)"), textMost)) {
-			words := strings.TrimLeft(l, " ")
-			margin := []paint.Span{paint.Text.Span(l[:min(len(l)-len(words), w/2)])}
-			out = append(out, paint.Wrapper{Theme: t, Width: w, First: margin, Rest: margin}.Lines(style(l).Span(words))...)
-		}
-		return out
+// Text is a page of a text that lines draws.
+func Text(k *keys.Table, title string, read func(context.Context) (string, error), lines func(t *paint.Theme, w int, s string) []string) *Page {
+	return reading(k, title, read, func(t *paint.Theme, w int, s string) []string {
+		return lines(t, w, short.Bound(cmp.Or(strings.TrimRight(s, "\n"), "(nothing)"), textMost))
 	})
+}
+
+// Words draws a text of words.
+func Words(t *paint.Theme, w int, s string) (out []string) {
+	for _, l := range paint.OutputLines(s) {
+		words := strings.TrimLeft(l, " ")
+		margin := []paint.Span{paint.Text.Span(l[:min(len(l)-len(words), w/2)])}
+		out = append(out, paint.Wrapper{Theme: t, Width: w, First: margin, Rest: margin}.Lines(paint.Text.Span(words))...)
+	}
+	return out
 }
 
 // Output is a page of what a command printed.

@@ -67,7 +67,7 @@ func TestReading(t *testing.T) {
 	if p.Scroll(paint.Everything); !strings.Contains(view(p, 6), "it is gone") {
 		t.Errorf("without the error:\n%s", view(p, 6))
 	}
-	empty := Text(keys.Standard(), "Diff", func(context.Context) (string, error) { return "\n", nil }, func(string) paint.Style { return paint.Text })
+	empty := Text(keys.Standard(), "Diff", func(context.Context) (string, error) { return "\n", nil }, Words)
 	if empty.Load().(part.Beside)(t.Context())(); !strings.Contains(view(empty, 6), "(nothing)") {
 		t.Errorf("an empty text:\n%s", view(empty, 6))
 	}

@@ -11,6 +11,7 @@ import (
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
 	"codeagent/tui/denial"
+	"codeagent/tui/diff"
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
@@ -225,7 +226,7 @@ func (s *sheet) action(r approvals.Request) {
 	into.name = ""
 	switch {
 	case a.Kind == word.KindEdit && a.Command != "":
-		f.label, f.hard, f.spans = "change", true, patchSpans(a.Command)
+		f.label, f.hard, f.spans = "change", true, diff.Patch(a.Command)
 	case a.Kind == word.KindFetch:
 		f.label, f.hard, f.spans = "fetch", true, paint.Flat([]paint.Span{paint.Strong.Span("GET " + a.Command)})
 	case a.Kind == word.KindInput: // quoted, so that every character is seen for what it is
@@ -258,22 +259,4 @@ func witness(d sandbox.Denial) string {
 		return how
 	}
 	return strings.TrimSuffix(who+", "+how, ", ")
-}
-
-// patchSpans colours the patch that an edit wants to apply. It is shown as written,
-// because the files are not read before the answer.
-func patchSpans(patch string) []paint.Span {
-	var out []paint.Span
-	for _, line := range strings.Split(strings.TrimSuffix(patch, "\n"), "\n") {
-		if line == "*** Begin Patch" || line == "*** End Patch" {
-			continue
-		}
-		s := paint.DiffLine(line)
-		line = strings.TrimPrefix(line, "*** ")
-		if len(out) > 0 {
-			line = "\n" + line
-		}
-		out = append(out, s.Span(line))
-	}
-	return out
 }

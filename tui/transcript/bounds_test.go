@@ -89,12 +89,6 @@ func TestNothingStaysOpen(t *testing.T) {
 	}
 }
 
-// checkDiff holds for every text that is drawn as a diff.
-func checkDiff(t *testing.T, s string, w int) {
-	t.Helper()
-	within(t, diffLines(paint.New(true), s, w), w)
-}
-
 // within checks that lines are harmless and not wider than w.
 func within(t *testing.T, lines []string, w int) {
 	t.Helper()
@@ -149,7 +143,6 @@ func checkEntries(t *testing.T, s string, w int) {
 func TestNastyTextIsDrawn(t *testing.T) {
 	for i, s := range append(tuitest.Nasty(), "`", "~~~", "```", "|-") {
 		checkEntries(t, s, 12+4*i)
-		checkDiff(t, "@@ -1 +1 @@\n-"+s+"\n+"+s+"x", 12+4*i)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
+	"codeagent/tui/diff"
 	"codeagent/tui/paint"
 )
 
@@ -387,7 +388,7 @@ func (t *tool) changes(c Canvas) []string {
 			}
 			out = append(out, c.row(append(append(spans, paint.Dim.Span("  ")), changeCount(ch)...)...)...)
 		}
-		lines := c.Fold(diffLines(c.Theme, ch.Diff, c.Inner()), diffSummary, 0)
+		lines := c.Fold(diff.Hunks(c.Theme, c.Inner(), ch.Diff), diffSummary, 0)
 		out = append(out, paint.Indent(lines[:min(len(lines), c.most())])...)
 	}
 	return out

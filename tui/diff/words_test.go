@@ -1,10 +1,14 @@
-package transcript
+package diff
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"codeagent/tui/paint"
+	"codeagent/tui/tuitest"
 )
 
 // The words that differ are bold, on a background of their own.
@@ -29,8 +33,7 @@ func TestChangedWordsAreMarked(t *testing.T) {
 		{"-a  b\n+a b\n", "|"},
 		{"-" + strings.Repeat("a ", maxWords) + "\n+" + strings.Repeat("a ", maxWords) + "b\n", "|"},
 	} {
-		hunks := parseDiff("@@ -1 +1 @@\n" + c.diff)
-		markWords(hunks)
+		hunks := read("@@ -1 +1 @@\n" + c.diff)[1:]
 		var got []string
 		for _, h := range hunks {
 			got = append(got, marked(h.spans))
@@ -38,6 +41,39 @@ func TestChangedWordsAreMarked(t *testing.T) {
 		if s := strings.Join(got, "|"); s != c.want {
 			t.Errorf("%q is marked %q, want %q", c.diff, s, c.want)
 		}
+	}
+}
+
+// checkDiff holds for every text that is drawn as a change.
+func checkDiff(t *testing.T, s string, w int) {
+	t.Helper()
+	for _, l := range slices.Concat(Hunks(paint.New(true), w, s), Lines(paint.New(true), w, s)) {
+		tuitest.Harmless(t, l)
+		if got := ansi.StringWidth(l); got > w {
+			t.Errorf("%d columns of %d: %q", got, w, l)
+		}
+	}
+	var shown strings.Builder
+	for _, span := range Patch(s) {
+		shown.WriteString(span.Text)
+	}
+	rest := shown.String()
+	for l := range strings.SplitSeq(strings.TrimSuffix(s, "\n"), "\n") { // nothing that is said yes to is left out
+		if l == "*** Begin Patch" || l == "*** End Patch" {
+			continue
+		}
+		var is string
+		is, rest, _ = strings.Cut(rest, "\n")
+		if l = strings.TrimPrefix(l, "*** "); !strings.HasSuffix(is, l[min(len(l), 1):]) {
+			t.Errorf("%q is shown for %q", is, l)
+		}
+	}
+}
+
+func TestNastyChanges(t *testing.T) {
+	for i, s := range tuitest.Nasty() {
+		checkDiff(t, "@@ -1 +1 @@\n-"+s+"\n+"+s+"x", 12+4*i)
+		checkDiff(t, "*** Begin Patch\n*** Update File: a\n@@ f\n-"+s+"\n+"+s+"x\n*** End Patch", 12+4*i)
 	}
 }
 

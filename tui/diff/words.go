@@ -1,11 +1,11 @@
-package transcript
+package diff
 
 import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"znkr.io/diff"
+	edits "znkr.io/diff"
 
 	"codeagent/tui/paint"
 )
@@ -47,7 +47,7 @@ func words(line string) []string {
 
 // markWords marks the changed words of removed lines and of the added ones that stand in
 // their place.
-func markWords(hunks []hunkLine) {
+func markWords(hunks []line) {
 	for i := 0; i < len(hunks); {
 		gone := run(hunks[i:], '-')
 		added := run(hunks[i+gone:], '+')
@@ -59,7 +59,7 @@ func markWords(hunks []hunkLine) {
 	}
 }
 
-func run(hunks []hunkLine, sign byte) int {
+func run(hunks []line, sign byte) int {
 	for i, h := range hunks {
 		if h.sign != sign {
 			return i
@@ -77,17 +77,17 @@ func compared(before, after string) (gone, added []paint.Span) {
 	}
 	same, all := 0, 0
 	old, fresh := paint.Gone, paint.Added
-	for _, e := range diff.Edits(x, y) {
+	for _, e := range edits.Edits(x, y) {
 		switch e.Op {
-		case diff.Match:
+		case edits.Match:
 			gone, added = append(gone, old.Span(e.X)), append(added, fresh.Span(e.X))
 			n := len(strings.TrimSpace(e.X))
 			same += 2 * n
 			all += 2 * n
-		case diff.Delete:
+		case edits.Delete:
 			gone = append(gone, old.With(paint.Bold).On(paint.TintGone).Span(e.X))
 			all += len(strings.TrimSpace(e.X))
-		case diff.Insert:
+		case edits.Insert:
 			added = append(added, fresh.With(paint.Bold).On(paint.TintAdded).Span(e.Y))
 			all += len(strings.TrimSpace(e.Y))
 		}
