@@ -12,16 +12,20 @@ import (
 // and nothing is written.
 func Settings(ctx context.Context, s cli.Stdio, f cli.Flags) (config.Config, error) {
 	ws := &Workspace{Files: exec.OS{}, Stdio: s}
-	var err error
-	if ws.Paths, ws.recorded, err = Places(ctx, s); err != nil {
-		return config.Config{}, err
-	}
-	if err := ws.enter(f.Folder); err != nil {
-		return config.Config{}, err
-	}
-	sources, err := ws.sources(f)
+	sources, err := ws.locate(ctx, f)
 	if err != nil {
 		return config.Config{}, err
 	}
 	return config.Load(ctx, sources)
+}
+
+// locate finds codeagent's own files, the folder to work in, and the sources of the settings.
+func (ws *Workspace) locate(ctx context.Context, f cli.Flags) (src config.Sources, err error) {
+	if ws.Paths, ws.recorded, err = Places(ctx, ws.Stdio); err != nil {
+		return src, err
+	}
+	if err := ws.enter(f.Folder); err != nil {
+		return src, err
+	}
+	return ws.sources(f), nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"codeagent/cmd/codeagent/cli"
@@ -43,37 +42,26 @@ func (ws *Workspace) enter(folder string) error {
 	return nil
 }
 
-// sources returns the sources of the settings. An empty value of a list flag is usually an
-// unset shell variable, so it is refused.
-func (ws *Workspace) sources(f cli.Flags) (config.Sources, error) {
+// sources returns the sources of the settings.
+func (ws *Workspace) sources(f cli.Flags) config.Sources {
 	src := config.Sources{File: ws.Paths.File, Profile: f.Profile, Workspace: ws.Folder, Getenv: ws.Stdio.Env, Overrides: f.Settings}
-	add := func(name, key, value string) {
-		if value != "" {
-			src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: []string{value}})
+	add := func(name, key string, values ...string) {
+		src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: values})
+	}
+	for _, one := range []struct{ name, key, value string }{
+		{"--sandbox", "sandbox.mode", f.Sandbox}, {"--ask-for-approval", "ask_for_approval", f.Approval}, {"--model", "model", f.Model},
+	} {
+		if one.value != "" {
+			add(one.name, one.key, one.value)
 		}
 	}
-	var empty error
-	addAll := func(name, key string, values []string) {
-		if slices.Contains(values, "") {
-			empty = errors.Join(empty, fmt.Errorf("%s: the value is empty", name))
-		}
-		if len(values) > 0 {
-			src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: values})
-		}
-	}
-	add("--sandbox", "sandbox.mode", f.Sandbox)
-	add("--ask-for-approval", "ask_for_approval", f.Approval)
-	add("--model", "model", f.Model)
-	addAll("--add-dir", "sandbox.add_dirs", absolute(f.AddDirs))
-	addAll("--add-file", "sandbox.add_files", absolute(f.AddFiles))
-	addAll("--deny-read", "sandbox.deny_read", f.DenyRead)
-	addAll("--allow-host", "sandbox.allow_hosts", f.Hosts)
-	addAll("--allow-fetch", "sandbox.allow_fetch", f.FetchHosts)
-	addAll("--allow-socket", "sandbox.allow_sockets", f.Sockets)
-	if empty != nil {
-		return src, cli.Usage(empty)
-	}
-	return src, nil
+	add("--add-dir", "sandbox.add_dirs", absolute(f.AddDirs)...)
+	add("--add-file", "sandbox.add_files", absolute(f.AddFiles)...)
+	add("--deny-read", "sandbox.deny_read", f.DenyRead...)
+	add("--allow-host", "sandbox.allow_hosts", f.Hosts...)
+	add("--allow-fetch", "sandbox.allow_fetch", f.FetchHosts...)
+	add("--allow-socket", "sandbox.allow_sockets", f.Sockets...)
+	return src
 }
 
 // absolute makes typed paths absolute, relative to the shell's folder, also with --cd. An

@@ -109,14 +109,7 @@ func Enter(s cli.Stdio, f cli.Flags) (string, error) {
 }
 
 func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
-	var err error
-	if ws.Paths, ws.recorded, err = Places(ctx, ws.Stdio); err != nil {
-		return err
-	}
-	if err := ws.enter(f.Folder); err != nil {
-		return err
-	}
-	sources, err := ws.sources(f)
+	sources, err := ws.locate(ctx, f)
 	if err != nil {
 		return err
 	}
