@@ -10,6 +10,7 @@ import (
 
 	"codeagent/internal/short"
 	"codeagent/tui/attention"
+	"codeagent/tui/clipboard"
 	"codeagent/tui/composer"
 	"codeagent/tui/footer"
 	"codeagent/tui/keys"
@@ -20,6 +21,7 @@ import (
 	"codeagent/tui/part"
 	"codeagent/tui/question"
 	"codeagent/tui/rewind"
+	"codeagent/tui/templates"
 	"codeagent/tui/transcript"
 )
 
@@ -46,7 +48,8 @@ type app struct {
 	menu       menu
 	work       work
 	images     message.Count
-	unread     reading
+	clipboard  clipboard.Clipboard
+	templates  templates.Templates
 	notices
 	selection selection
 	picture
@@ -108,18 +111,19 @@ type picture struct {
 
 func newApp(box *mailbox, now func() time.Time) *app {
 	m := &app{
-		box: box, clock: clock{now: now, after: tea.Tick}, offers: Options{Grace: grace},
+		box: box, clock: clock{now: now, after: tea.Tick},
 		theme: paint.New(true), keyboard: keyboard{keys: keys.Standard()}, composer: composer.New(),
-		transcript: transcript.New(now), modes: modes.Modes{Keys: keys.Standard()}, work: work{shownEnds: map[string]bool{}},
+		transcript: transcript.New(now), work: work{shownEnds: map[string]bool{}},
 		host: host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return nil }},
 	}
 	m.composer.Hint = "Ask codeagent"
+	m.offer(Options{Grace: grace})
 	return m
 }
 
 // Init waits for events.
 func (m *app) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.box.wait(0), loadHistory(m), loadOwn(m)}
+	cmds := []tea.Cmd{m.box.wait(0), loadHistory(m), m.do(m.templates.Begin())}
 	if text := m.offers.InitialPrompt; strings.TrimSpace(text) != "" {
 		cmds = append(cmds, func() tea.Msg { return submitMsg{message.Message{Text: text}} })
 	}
@@ -275,7 +279,7 @@ func (m *app) status(t *paint.Theme, w int) string {
 	case m.transcript.Chosen() && m.composer.Empty() && m.panel == nil:
 		right = nil
 		left = whole(w, nil, blockHints(m))
-	case m.unread != nil:
+	case m.clipboard.Reading():
 		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + m.keys.Name(keys.Everywhere, keys.Back)), paint.Dim.Span(" cancels")}
 	case m.work.running:
 		left = []paint.Span{paint.Accent.Span(paint.Spinner(m.canvas().Frame)), paint.Text.Span(" " + cmp.Or(m.work.doing, "Working"))}

@@ -30,9 +30,8 @@ type rig struct {
 func newRig(t *testing.T, w, h int) *rig {
 	r := &rig{t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	r.app = newApp(newMailbox(), func() time.Time { return r.clock })
-	r.app.offers.Still = true
+	r.app.offer(Options{Grace: grace, Still: true, Home: "/home/ada"})
 	r.app.after = func(time.Duration, func(time.Time) tea.Msg) tea.Cmd { return func() tea.Msg { return nil } }
-	r.app.facts.Home = "/home/ada"
 	r.app.turn = func(s message.Message) tea.Cmd {
 		r.turns = append(r.turns, s.Text)
 		r.sent = append(r.sent, s)

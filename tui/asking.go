@@ -5,8 +5,10 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/event/word"
+	"codeagent/tui/clipboard"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
 	"codeagent/tui/mention"
@@ -14,6 +16,7 @@ import (
 	"codeagent/tui/modes"
 	"codeagent/tui/part"
 	"codeagent/tui/question"
+	"codeagent/tui/rewind"
 	"codeagent/tui/slash"
 	"codeagent/tui/undoing"
 )
@@ -33,12 +36,12 @@ func (m *app) shown() part.Dock {
 
 // writeDock takes a key for the text that is written in a dock.
 func writeDock(m *app, d part.Dock, k tea.Key) tea.Cmd {
-	if m.unread != nil {
+	if m.clipboard.Reading() {
 		switch m.keys.Find(k, keys.InNote, keys.Everywhere) {
 		case keys.Send:
 			return m.say(stillRead)
 		case keys.Back, keys.Interrupt:
-			m.unread.leave()
+			m.clipboard.Leave()
 			return nil
 		}
 	}
@@ -55,9 +58,9 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 	case part.Act:
 		return m.common(keys.Action(w))
 	case part.Copy:
-		return putInClipboard(m, string(w))
+		return m.do(m.clipboard.Copy(string(w)))
 	case part.Insert:
-		return m.readClipboard(w)
+		return m.do(m.clipboard.Read(w))
 	case part.Say:
 		return m.say(string(w))
 	case part.Note:
@@ -68,6 +71,20 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 	case part.Fail:
 		m.transcript.Note(word.LevelError, string(w))
 		m.transcript.End()
+	case part.Line:
+		m.transcript.Note(w.Level, w.Text)
+	case part.End:
+		m.transcript.End()
+	case part.Disarm:
+		m.docks.Disarm()
+	case clipboard.Text:
+		m.composer.Paste(string(w))
+	case message.Image:
+		m.composer.Attach(m.images.Numbered(message.Message{Images: []message.Image{w}}).Images[0])
+	case clipboard.Terminal:
+		return tea.Raw(ansi.SetSystemClipboard(string(w)))
+	case clipboard.Ended:
+		return m.stir()
 	case *undoing.Undone:
 		m.transcript.Add(w)
 	case part.Show:
@@ -95,7 +112,10 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 		m.transcript.End()
 		return m.begin(w.Doing, m.run(func(ctx context.Context) (then, error) {
 			next, err := w.Work(ctx)
-			return func(m *app) tea.Cmd { return m.do(next) }, err
+			if next == nil {
+				return nil, err
+			}
+			return func(m *app) tea.Cmd { return m.do(next()) }, err
 		}))
 	case then:
 		return w(m)
@@ -126,12 +146,18 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 		m.docks.Insert(w.Ask, m.setting())
 		m.panel = nil // it would cover the question
 		return m.stir()
+	case rewind.Found:
+		if !m.work.running && m.panel == nil && m.docks.Front() == nil && m.composer.Empty() && !m.rewind.Active() {
+			editEarlier(m, m.rewind.Begin(w))
+		}
+	case part.Ask:
+		m.box.post(w)
 	case part.Withdrawn:
 		m.docks.Withdraw(w.Ask)
 	case composer.Edge:
 		m.edge(w)
 	case message.Message:
-		return m.submit(w)
+		return m.submit(m.images.Numbered(w))
 	case slash.Written:
 		if m.composer.Set(w.Text); w.Send {
 			return m.send()

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/tui/clipboard"
 	"codeagent/tui/message"
 	"codeagent/tui/part"
 	"codeagent/tui/question"
@@ -16,13 +17,13 @@ import (
 // fakeClipboard holds clip, or err; or its owner never answers.
 type fakeClipboard struct {
 	written string
-	clip    Clip
+	clip    clipboard.Clip
 	err     error
 	hangs   bool
 	read    int
 }
 
-func (f *fakeClipboard) Read(ctx context.Context) (Clip, error) {
+func (f *fakeClipboard) Read(ctx context.Context) (clipboard.Clip, error) {
 	f.read++
 	if f.hangs {
 		<-ctx.Done() // else the test does not end
@@ -37,8 +38,8 @@ func (f *fakeClipboard) Write(_ context.Context, text string) error {
 
 func clipboardRig(t *testing.T) (*rig, *fakeClipboard) {
 	r, _ := offers(t, 80, 20)
-	f := &fakeClipboard{clip: Clip{Image: &message.Image{Name: "clipboard", Width: 640, Height: 480, Type: "image/png"}}}
-	r.app.offers.Clipboard = f
+	f := &fakeClipboard{clip: clipboard.Clip{Image: &message.Image{Name: "clipboard", Width: 640, Height: 480, Type: "image/png"}}}
+	r.app.clipboard.Desktop = f
 	return r, f
 }
 
@@ -64,13 +65,13 @@ func TestClipboardImage(t *testing.T) {
 // Text is what a paste of the terminal's would be: as it is, as a chip, or an image.
 func TestClipboardText(t *testing.T) {
 	r, f := clipboardRig(t)
-	f.clip = Clip{Text: "two\r\nlines\x1b[2J "}
+	f.clip = clipboard.Clip{Text: "two\r\nlines\x1b[2J "}
 	r.do(r.press("ctrl+v"))
 	if got := r.app.composer.Value(); got != "two\nlines\x1b[2J " {
 		t.Errorf("the message holds %q", got)
 	}
 	r.has("lines␛[2J")
-	f.clip = Clip{Text: "'/tmp/a b.jpg'"}
+	f.clip = clipboard.Clip{Text: "'/tmp/a b.jpg'"}
 	r.do(r.press("ctrl+v"))
 	r.has("[image 1: a b.jpg 10×20]")
 	f.err = errors.New("xclip is not installed")
@@ -123,7 +124,7 @@ func TestClipboardAndQuestions(t *testing.T) {
 	r.press("ctrl+y", "tab")
 	r.do(r.press("ctrl+v"))
 	r.has("a note takes text only")
-	f.clip = Clip{Text: "use\nthe cache"}
+	f.clip = clipboard.Clip{Text: "use\nthe cache"}
 	r.do(r.press("ctrl+v"))
 	field := r.app.docks.Front().(*question.Question).Field
 	if field.Value() != "use the cache" || !r.app.composer.Empty() {
@@ -154,7 +155,7 @@ func TestClipboardAndQuestions(t *testing.T) {
 // note stays.
 func TestClipboardAndAnswers(t *testing.T) {
 	r, f := clipboardRig(t)
-	f.clip = Clip{Text: "the cache"}
+	f.clip = clipboard.Clip{Text: "the cache"}
 	first := r.put(npmRequest("1"))
 	r.press("ctrl+y", "n")
 	r.typeText("use ")
@@ -183,7 +184,7 @@ func TestClipboardAndAnswers(t *testing.T) {
 // Without a clipboard the key does nothing.
 func TestNoClipboard(t *testing.T) {
 	r, _ := offers(t, 80, 20)
-	if cmd := r.press("ctrl+v"); r.app.unread != nil {
+	if cmd := r.press("ctrl+v"); r.app.clipboard.Reading() {
 		t.Errorf("something is read: %v", cmd)
 	}
 	r.send(tea.KeyPressMsg{Code: 'x', Text: "x"})
@@ -194,7 +195,7 @@ func TestNoClipboard(t *testing.T) {
 func TestCopiesHoldNoControls(t *testing.T) {
 	r, f := clipboardRig(t)
 	r.emit(event.TextDelta{Text: "```\nmake\n\tall\x1b[201~\rrm -rf ~\u009b\x00\n```\n"})
-	r.do(copyAnswer(r.app, "1"))
+	r.do(r.app.do(copyAnswer(&r.app.transcript, "1")))
 	if want := "make\n\tall\ufffd[201~\ufffdrm -rf ~\ufffd\ufffd"; f.written != want {
 		t.Errorf("copied %q, want %q", f.written, want)
 	}

@@ -4,20 +4,24 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
-	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/prompts"
 	"codeagent/tui/diff"
+	"codeagent/tui/footer"
 	"codeagent/tui/lists"
 	"codeagent/tui/message"
 	"codeagent/tui/page"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
 	"codeagent/tui/slash"
+	"codeagent/tui/templates"
+	"codeagent/tui/transcript"
+	"codeagent/tui/undoing"
 )
 
 // Extras are commands of one step: a page to read, a prompt, a deed with a line of words.
@@ -47,66 +51,62 @@ type Extras struct {
 
 	// Servers and ServerOffers are the MCP servers, or nil.
 	Servers      lists.Servers
-	ServerOffers ServerOffers
-
-	own    []prompts.Own  // as read
-	served []ServerPrompt // as read last
+	ServerOffers templates.Servers
 }
 
-// efforts are the words that /model takes besides a name.
-var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
-
-// commands is the table of / commands that have an o: an entry is all that one needs.
-func commands(s part.Setting, o Options) slash.Commands {
-	e := o.Extras
-	on := func(f func(m *app, argument string) tea.Cmd) func(string) part.Intent {
-		return func(argument string) part.Intent { return then(func(m *app) tea.Cmd { return f(m, argument) }) }
-	}
+// commands is the table of / commands: an entry is all that one needs.
+func (m *app) commands() slash.Commands {
+	s, o, e := m.setting(), m.offers, m.offers.Extras
+	model := lists.Model{Setting: s, Models: o.Models, Think: e.Effort, Thinks: &m.offers.Extras.Thinks, Write: e.Setting}
 	shows := func(of func() part.Overlay) func(string) part.Intent {
 		return func(string) part.Intent { return part.Show{Overlay: of()} }
 	}
-	drawn := func(title string, draw func(m *app, t *paint.Theme, w int) []string) func(string) part.Intent {
-		return on(func(m *app, _ string) tea.Cmd {
-			return read(m, title, func(t *paint.Theme, w int) []string { return draw(m, t, w) })
-		})
+	drawn := func(title string, draw func(t *paint.Theme, w int) []string) func(string) part.Intent {
+		return shows(func() part.Overlay { return &page.Page{Title: title, Keys: s.Keys, Draw: draw} })
 	}
 	text := func(title string, read func(context.Context) (string, error), lines func(t *paint.Theme, w int, s string) []string) func(string) part.Intent {
 		return shows(func() part.Overlay { return page.Text(s.Keys, title, read, lines) })
 	}
+	on := func(f func(m *app, argument string) tea.Cmd) func(string) part.Intent {
+		return func(argument string) part.Intent { return then(func(m *app) tea.Cmd { return f(m, argument) }) }
+	}
+	leaving := func(name string, do func(context.Context) error) func(string) part.Intent {
+		return func(string) part.Intent { return leave(name, m.facts.Running, do) }
+	}
 	sessions := shows(func() part.Overlay { return lists.OfSessions(s, o.Sessions) })
 	return slash.Commands{
-		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(m *app, t *paint.Theme, w int) []string { return slash.Help(t, w, m.callable(), m.keys) })},
+		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(t *paint.Theme, w int) []string { return slash.Help(t, w, m.callable(), m.keys) })},
 		{Name: "status", Help: "model, folder, sandbox, what is not enforced here, tokens",
-			Run: drawn("Status", func(m *app, t *paint.Theme, w int) []string {
+			Run: drawn("Status", func(t *paint.Theme, w int) []string {
 				return m.facts.Page(t, w, m.modes.Policy(), m.modes.Approvals())
 			})},
-		{Name: "permissions", Takes: "[policy]", Help: "what is open and why, revoke it; or change the policy, such as to read-only", Run: on(showPermissions)},
-		{Name: "model", Takes: "[name] [effort]", Help: "switch to another model; the effort says how long it may think: low, medium, high", Run: on(showModels), Missing: o.Models == nil},
-		{Name: "effort", Takes: "[effort]", Help: "how long the model may think", Run: on(showEfforts), Missing: e.Effort == nil},
+		{Name: "permissions", Takes: "[policy]", Help: "what is open and why, revoke it; or change the policy, such as to read-only", Run: m.permissions},
+		{Name: "model", Takes: "[name] [effort]", Help: "switch to another model; the effort says how long it may think: low, medium, high", Run: model.Show, Missing: o.Models == nil},
+		{Name: "effort", Takes: "[effort]", Help: "how long the model may think", Run: model.ShowEfforts, Missing: e.Effort == nil},
 		{Name: "compact", Takes: "[focus]", Help: "summarize the conversation; the focus says what to keep", Run: on(compact), Waits: true, Missing: o.Compact == nil},
-		{Name: "copy", Takes: "[N]", Help: "copy the last answer, or its N-th block of code", Run: on(copyAnswer)},
+		{Name: "copy", Takes: "[N]", Help: "copy the last answer, or its N-th block of code", Run: func(which string) part.Intent { return copyAnswer(&m.transcript, which) }},
 		{Name: "find", Takes: "[text]", Help: "find a text in the whole transcript", Run: on(findText)},
-		{Name: "undo", Help: "undo what the last turn changed, after a preview", Run: on(showUndo), Missing: o.Undo == nil},
+		{Name: "undo", Help: "undo what the last turn changed, after a preview", Run: func(string) part.Intent {
+			return undoing.Show(s, o.Undo, m.facts.Session.Folder, func() int { return m.facts.Running })
+		}, Missing: o.Undo == nil},
 		{Name: "ps", Help: "show background commands and their output; end them", Run: shows(func() part.Overlay { return lists.OfJobs(s, o.Background) }), Missing: o.Background == nil},
 		{Name: "sessions", Help: "resume, rename or delete an earlier session", Run: sessions, Missing: o.Sessions == nil},
-		{Name: "theme", Takes: "[name]", Help: "other colours", Run: on(showThemes)},
+		{Name: "theme", Takes: "[name]", Help: "other colours", Run: m.themes},
 		{Name: "sandbox", Help: "what commands may touch now", Run: text("Sandbox", e.Sandbox, page.Words), Missing: e.Sandbox == nil},
 		{Name: "diff", Help: "what differs from the last commit", Run: text("Changes since the last commit", e.Diff, diff.Lines), Missing: e.Diff == nil},
 		{Name: "mcp", Help: "the MCP servers: state, tools, what their sandboxes open; restart one", Run: shows(func() part.Overlay { return lists.OfServers(s, e.Servers) }), Missing: e.Servers == nil},
 		{Name: "skills", Help: "the skills and hooks in use, and which are left out", Run: text("Skills and hooks", e.Skills, page.Words), Missing: e.Skills == nil},
-		{Name: "plan", Takes: "[task]", Help: "show the model's plan; or have it plan a task, and change nothing until you accept", Run: on(showPlan), Missing: e.Plan == nil},
+		{Name: "plan", Takes: "[task]", Help: "show the model's plan; or have it plan a task, and change nothing until you accept", Run: m.plan, Missing: e.Plan == nil},
 		{Name: "review", Takes: "[base BRANCH | commit ID]", Help: "have the model review what is uncommitted, a branch or a commit", Run: e.review, Waits: true, Missing: e.Review == nil},
 		{Name: "init", Help: "have the model write AGENTS.md for this project", Run: func(string) part.Intent { return message.Message{Text: e.Init()} }, Missing: e.Init == nil},
-		{Name: "new", Help: "begin a new session; this one can be resumed", Run: on(leaving("/new", e.Fresh)), Waits: true, Missing: e.Fresh == nil},
-		{Name: "clear", Help: "the same as /new", Run: on(leaving("/clear", e.Fresh)), Waits: true, Missing: e.Fresh == nil},
+		{Name: "new", Help: "begin a new session; this one can be resumed", Run: leaving("/new", e.Fresh), Waits: true, Missing: e.Fresh == nil},
+		{Name: "clear", Help: "the same as /new", Run: leaving("/clear", e.Fresh), Waits: true, Missing: e.Fresh == nil},
 		{Name: "resume", Help: "resume an earlier session", Run: sessions, Missing: o.Sessions == nil},
-		{Name: "fork", Help: "continue in a copy of this session", Run: on(leaving("/fork", e.Fork)), Waits: true, Missing: e.Fork == nil},
-		{Name: "rename", Takes: "[title]", Help: "give this session a title", Run: on(rename), Missing: o.Sessions == nil || e.Fork == nil},
+		{Name: "fork", Help: "continue in a copy of this session", Run: leaving("/fork", e.Fork), Waits: true, Missing: e.Fork == nil},
+		{Name: "rename", Takes: "[title]", Help: "give this session a title", Run: func(title string) part.Intent { return rename(o.Sessions, m.facts.Session.ID, title) }, Missing: o.Sessions == nil || e.Fork == nil},
 		{Name: "export", Takes: "[file]", Help: "write this session as a page, .md or .html", Run: e.export, Missing: e.Export == nil},
 		{Name: "keep", Takes: "[folder]", Help: "copy the files of the session's own /tmp to the workspace, or to a folder", Run: e.keep, Missing: e.Keep == nil},
-		{Name: "keys", Help: "the keys, and their names for [keys] in the settings", Run: shows(func() part.Overlay {
-			return &page.Page{Title: "Keys", Keys: s.Keys, Draw: func(t *paint.Theme, w int) []string { return slash.Names(t, w, s.Keys) }}
-		})},
+		{Name: "keys", Help: "the keys, and their names for [keys] in the settings", Run: drawn("Keys", func(t *paint.Theme, w int) []string { return slash.Names(t, w, s.Keys) })},
 		{Name: "doctor", Help: "what this machine enforces, found by trying it", Run: text("Doctor", e.Doctor, page.Words), Missing: e.Doctor == nil},
 		{Name: "feedback", Help: "write a file with version, doctor and settings, without secrets and content", Run: e.feedback, Missing: e.Feedback == nil},
 		{Name: "quit", Help: "leave codeagent; so does /exit", Run: func(string) part.Intent { return part.Quit{} }},
@@ -115,154 +115,109 @@ func commands(s part.Setting, o Options) slash.Commands {
 
 // callable are the commands that the person can call now.
 func (m *app) callable() slash.Commands {
-	all := commands(m.setting(), m.offers)
-	own := m.offers.Extras.ownCommands(all)
+	all := m.commands()
+	more := m.templates.Commands(all)
 	all = slices.DeleteFunc(all, func(c slash.Command) bool { return c.Missing })
-	return slices.Concat(all, own, m.offers.Extras.servedCommands())
+	return slices.Concat(all, more)
 }
 
-// loadOwn reads the person's own commands.
-func loadOwn(m *app) tea.Cmd {
-	read := m.offers.Extras.Own
-	if read == nil {
-		return nil
+// permissions is /permissions: what is open, with its origin, and the approval policy; or only the
+// questions of the session and their answers. With the name of an approval policy or a sandbox it
+// changes to that.
+func (m *app) permissions(name string) part.Intent {
+	if name != "" && m.modes.Gate != nil {
+		return m.modes.Change(name)
 	}
-	return m.aside(func(ctx context.Context) then {
-		list, err := read(ctx)
-		return func(m *app) tea.Cmd {
-			m.offers.Extras.own = list
-			if err != nil {
-				m.transcript.Note(word.LevelWarning, err.Error())
-			}
-			return nil
-		}
-	})
-}
-
-// ownCommands are those of the person whose names are not taken.
-func (e Extras) ownCommands(taken slash.Commands) (out slash.Commands) {
-	for _, own := range e.own {
-		if !slices.ContainsFunc(slices.Concat(taken, out), func(c slash.Command) bool { return c.Name == own.Name }) {
-			out = append(out, slash.Command{Name: own.Name, Help: own.About, Takes: "[…]", Run: func(argument string) part.Intent {
-				return message.Message{Text: own.Expand(argument)}
-			}})
-		}
+	asked := &page.Page{Title: "Permissions", Keys: m.keys, Draw: func(t *paint.Theme, w int) []string { return m.transcript.Permissions(t, w, m.facts.Home) }}
+	if m.offers.Permissions == nil {
+		return part.Show{Overlay: asked}
 	}
-	return out
+	var policy func() string
+	if m.modes.Gate != nil {
+		policy = func() string { return footer.Approvals(m.modes.Approvals()) }
+	}
+	return part.Show{Overlay: lists.OfPermissions(m.setting(), m.offers.Permissions, policy, asked)}
 }
 
-// showPlan is /plan: the plan that the model wrote last, or plan mode and a prompt to make one. In plan
+// plan is /plan: the plan that the model wrote last, or plan mode and a prompt to make one. In plan
 // mode it asks whether the plan is accepted.
-func showPlan(m *app, task string) tea.Cmd {
+func (m *app) plan(task string) part.Intent {
 	hint := m.between("/plan")
 	switch {
 	case task != "" && hint != "":
-		return m.say(hint)
+		return part.Say(hint)
 	case task != "":
 		if m.modes.Gate != nil {
 			m.modes.SetPlan(true)
 		}
-		return m.submit(message.Message{Text: m.offers.Extras.Plan(task)})
+		return message.Message{Text: m.offers.Extras.Plan(task)}
 	case m.modes.Plans() && hint == "":
-		return m.do(m.modes.AskPlan())
+		return m.modes.AskPlan()
+	case len(m.facts.Plan) == 0:
+		return part.Say("the model has made no plan; /plan TASK asks for one")
 	}
-	steps := m.facts.Plan
-	if len(steps) == 0 {
-		return m.say("the model has made no plan; /plan TASK asks for one")
-	}
-	return read(m, "Plan", func(t *paint.Theme, w int) []string {
-		var out []string
-		for _, s := range steps {
-			mark, style := paint.Dim.Span("☐ "), paint.Text
-			switch s.Status {
-			case word.StepCompleted:
-				mark, style = paint.Good.Span("☑ "), paint.Dim
-			case word.StepInProgress:
-				mark, style = paint.Accent.Span("▸ "), paint.Strong
-			}
-			out = append(out, t.Hang(w, mark, style.Span(s.Step))...)
-		}
-		return out
-	})
+	return part.Show{Overlay: &page.Page{Title: "Plan", Keys: m.keys, Draw: m.facts.PlanPage()}}
 }
 
 // review is /review: a prompt with a diff, which is read first.
 func (e Extras) review(of string) part.Intent {
-	return part.Beside(func(ctx context.Context) func() part.Intent {
+	return part.Try(func(ctx context.Context) (part.Intent, error) {
 		prompt, err := e.Review(ctx, of)
-		return func() part.Intent {
-			if err != nil {
-				return part.Fail(err.Error())
-			}
-			return message.Message{Text: prompt}
-		}
+		return message.Message{Text: prompt}, err
 	})
 }
 
-// leaving is a command after which the program continues with another session, which do makes.
-func leaving(name string, do func(context.Context) error) func(*app, string) tea.Cmd {
-	return func(m *app, _ string) tea.Cmd {
-		if n := m.facts.Running; n > 0 {
-			return m.say(name + " would end " + short.Count(n, "background command") + "; /ps ends them")
-		}
-		return m.do(part.Beside(func(ctx context.Context) func() part.Intent {
-			err := do(ctx)
-			return func() part.Intent {
-				if err != nil {
-					return part.Fail(err.Error())
-				}
-				return part.Quit{}
-			}
-		}))
+// leave is a command after which the program continues with another session, which do makes. running
+// is how many background commands that would end.
+func leave(name string, running int, do func(context.Context) error) part.Intent {
+	if running > 0 {
+		return part.Say(name + " would end " + short.Count(running, "background command") + "; /ps ends them")
 	}
+	return part.Try(func(ctx context.Context) (part.Intent, error) { return part.Quit{}, do(ctx) })
 }
 
-// told does something beside the screen, and reports how it ended in a line.
-func told(do func(context.Context) (string, error)) part.Intent {
-	return part.Beside(func(ctx context.Context) func() part.Intent {
-		words, err := do(ctx)
-		return func() part.Intent {
-			if err != nil {
-				return part.Fail(err.Error())
-			}
-			return part.Note(words)
-		}
-	})
-}
-
-func rename(m *app, title string) tea.Cmd {
+func rename(saved lists.Sessions, id, title string) part.Intent {
 	if title == "" {
-		return m.say("/rename TITLE gives this session a title")
+		return part.Say("/rename TITLE gives this session a title")
 	}
-	saved, id := m.offers.Sessions, m.facts.Session.ID
-	return m.do(told(func(ctx context.Context) (string, error) {
-		return fmt.Sprintf("this session is called “%s”", title), saved.Rename(ctx, id, title)
-	}))
+	return part.Try(func(ctx context.Context) (part.Intent, error) {
+		return part.Note(fmt.Sprintf("this session is called “%s”", title)), saved.Rename(ctx, id, title)
+	})
 }
 
 func (e Extras) export(file string) part.Intent {
-	return told(func(ctx context.Context) (string, error) {
+	return part.Try(func(ctx context.Context) (part.Intent, error) {
 		name, err := e.Export(ctx, file)
-		return "this session is written to " + name, err
+		return part.Note("this session is written to " + name), err
 	})
 }
 
 func (e Extras) keep(folder string) part.Intent {
-	return told(func(ctx context.Context) (string, error) { return e.Keep(ctx, folder) })
+	return lists.Keep(func(ctx context.Context) (string, error) { return e.Keep(ctx, folder) }).Kept()
 }
 
 func (e Extras) feedback(string) part.Intent {
-	return told(func(ctx context.Context) (string, error) {
+	return part.Try(func(ctx context.Context) (part.Intent, error) {
 		name, err := e.Feedback(ctx)
-		return "written to " + name + "\nIt has no content of the conversation and no keys. Nothing was sent: read it, and send it yourself.", err
+		return part.Note("written to " + name + "\nIt has no content of the conversation and no keys. Nothing was sent: read it, and send it yourself."), err
 	})
 }
 
-// effortOf parts what /model takes: a name, how long to think, or both.
-func effortOf(argument string) (name, effort string) {
-	words := strings.Fields(argument)
-	if n := len(words); n > 0 && slices.Contains(efforts, words[n-1]) {
-		return strings.Join(words[:n-1], " "), words[n-1]
+// copyAnswer is /copy: the last answer, or one of its blocks of code.
+func copyAnswer(said *transcript.Transcript, which string) part.Intent {
+	text, code := said.Answer()
+	switch n, err := strconv.Atoi(which); {
+	case text == "":
+		return part.Say("there is no answer to copy")
+	case which == "":
+	case err != nil:
+		return part.Say("/copy N takes the number of a block of code")
+	case len(code) == 0:
+		return part.Say("the last answer has no block of code")
+	case n < 1 || n > len(code):
+		return part.Say("the last answer has " + short.Count(len(code), "block") + " of code")
+	default:
+		text = strings.TrimRight(code[n-1], "\n")
 	}
-	return argument, ""
+	return part.Copy(text)
 }

@@ -19,10 +19,10 @@ import (
 // built-in command keeps its name.
 func TestOwnCommands(t *testing.T) {
 	r := newRig(t, 80, 24)
-	r.app.offers.Extras.Own = func(context.Context) ([]prompts.Own, error) {
+	r.app.templates.Load = func(context.Context) ([]prompts.Own, error) {
 		return []prompts.Own{{Name: "tidy", About: "fix an issue", Text: "Fix issue $1."}, {Name: "help", About: "mine", Text: "x"}, {Name: "tidy", About: "another", Text: "y"}}, errors.New("commands/bad.md: too large")
 	}
-	r.settle(loadOwn(r.app))
+	r.settle(r.app.do(r.app.templates.Begin()))
 	r.has("commands/bad.md: too large")
 	r.typeText("/ti")
 	r.has("› /tidy […]         fix an issue")
@@ -116,13 +116,6 @@ func TestExtras(t *testing.T) {
 
 // TestModelWithEffort: /model takes how long to think, beside a name or alone.
 func TestModelWithEffort(t *testing.T) {
-	for _, c := range []struct{ in, name, effort string }{
-		{"gpt-5 high", "gpt-5", "high"}, {"low", "", "low"}, {"gpt-5", "gpt-5", ""}, {"", "", ""}, {"a b", "a b", ""},
-	} {
-		if name, effort := effortOf(c.in); name != c.name || effort != c.effort {
-			t.Errorf("%q is %q, %q", c.in, name, effort)
-		}
-	}
 	r := newRig(t, 80, 24)
 	set := ""
 	r.app.offers.Models = &noModels{}

@@ -39,7 +39,7 @@ func (m *app) stir() tea.Cmd {
 // quiet arms the question if nothing happened since.
 func quiet(m *app, msg quietMsg) {
 	q := m.shown()
-	if q != nil && msg.at == m.stirs && q.Waits() && m.composer.Empty() && m.unread == nil {
+	if q != nil && msg.at == m.stirs && q.Waits() && m.composer.Empty() && !m.clipboard.Reading() {
 		q.Arm(false)
 	}
 }

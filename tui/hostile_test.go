@@ -9,7 +9,6 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/tui/keys"
-	"codeagent/tui/part"
 	"codeagent/tui/tuitest"
 )
 
@@ -86,7 +85,7 @@ func TestHostileEvents(t *testing.T) {
 			checkScreen(t, r)
 			r.press("1")
 			for _, page := range []string{"status", "permissions", "help"} {
-				for _, c := range commands(part.Setting{}, Options{}) {
+				for _, c := range r.app.commands() {
 					if c.Name == page {
 						r.app.do(c.Run(""))
 					}

@@ -11,32 +11,6 @@ import (
 	"codeagent/tui/message"
 )
 
-func TestImagePath(t *testing.T) {
-	for pasted, want := range map[string]string{
-		"/tmp/shot.png":                      "/tmp/shot.png",
-		" /tmp/shot.PNG\n":                   "/tmp/shot.PNG",
-		"'/tmp/a b.jpg'":                     "/tmp/a b.jpg",
-		`"/tmp/a b.jpeg"`:                    "/tmp/a b.jpeg",
-		`/tmp/a\ b\(1\).webp`:                "/tmp/a b(1).webp",
-		"file:///tmp/a%20b.gif":              "/tmp/a b.gif",
-		"file://localhost/tmp/x.png":         "/tmp/x.png",
-		"~/x.png":                            "/home/ada/x.png",
-		"shot.png":                           "",
-		"/tmp/notes.txt":                     "",
-		"look at /tmp/shot.png":              "",
-		"/tmp/a.png\n/tmp/b.png":             "",
-		"file:///tmp/%zz.png":                "",
-		"https://example.org/picture.png":    "",
-		"":                                   "",
-		"'":                                  "",
-		"/tmp/a.png and what is in it\nmore": "",
-	} {
-		if got := imagePath(pasted, "/home/ada"); got != want {
-			t.Errorf("%q: %q, want %q", pasted, got, want)
-		}
-	}
-}
-
 // pasted pastes as the terminal does, with what it leads to.
 func (r *rig) pasted(s string) { r.do(r.send(tea.PasteMsg{Content: s})) }
 
@@ -144,7 +118,7 @@ func TestImageRefused(t *testing.T) {
 	f.err = errors.New("scripted-1 sees no images")
 	r.pasted("/tmp/other.png")
 	r.has("▲ scripted-1 sees no images")
-	r.app.offers.Images = nil
+	r.app.clipboard.Images = nil
 	r.press("ctrl+c")
 	r.pasted("/tmp/shot.png")
 	if r.app.composer.Value() != "/tmp/shot.png" {

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"codeagent/event"
 	"codeagent/internal/golden"
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
-	"codeagent/tui/part"
 	"codeagent/tui/slash"
 	"codeagent/tui/tuitest"
 )
@@ -65,7 +65,7 @@ func TestHelpListsEveryKeyAndCommand(t *testing.T) {
 			t.Errorf("help lacks %s", b.KeyNames())
 		}
 	}
-	for _, c := range commands(part.Setting{}, Options{}) {
+	for _, c := range newApp(newMailbox(), time.Now).commands() {
 		if !strings.Contains(page, "/"+c.Name) || c.Help == "" {
 			t.Errorf("help lacks /%s", c.Name)
 		}

@@ -6,13 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
-
 	"codeagent/tui/attention"
 	"codeagent/tui/keys"
 	"codeagent/tui/lists"
 	"codeagent/tui/paint"
 	"codeagent/tui/palette"
+	"codeagent/tui/part"
 	"codeagent/tui/picker"
 )
 
@@ -68,28 +67,31 @@ func (l Look) on(dark bool) *paint.Theme {
 	return paint.New(dark)
 }
 
-// showThemes is /theme: it uses the named theme, or lists the themes.
-func showThemes(m *app, name string) tea.Cmd {
-	if m.offers.Look.none {
-		return m.say("no colours here (NO_COLOR or the terminal)")
+// themes is /theme: it uses the named theme, or lists the themes.
+func (m *app) themes(name string) part.Intent {
+	look := m.offers.Look
+	switch {
+	case look.none:
+		return part.Say("no colours here (NO_COLOR or the terminal)")
+	case name != "":
+		return m.useTheme(name, nil)
 	}
-	if name != "" {
-		return useTheme(m, name, nil)
-	}
-	p := values(m, "Themes", "tui.theme", useTheme)
+	p := lists.OfValues(m.setting(), "Themes", "tui.theme", m.offers.Extras.Setting, func(name string, keep lists.Keep) part.Intent {
+		return m.useTheme(name, keep)
+	})
 	var rows []picker.Row
-	for _, n := range m.offers.Look.names() {
-		rows = append(rows, picker.Row{Id: n, Text: n, Mark: n == m.offers.Look.Theme || n == Auto && m.offers.Look.Theme == ""})
+	for _, n := range look.names() {
+		rows = append(rows, picker.Row{Id: n, Text: n, Mark: n == look.Theme || n == Auto && look.Theme == ""})
 	}
 	p.Fill(rows)
-	return open(m, p)
+	return part.Show{Overlay: p}
 }
 
-func useTheme(m *app, name string, keep lists.Keep) tea.Cmd {
+func (m *app) useTheme(name string, keep lists.Keep) part.Intent {
 	look := m.offers.Look
 	look.Theme = name
 	if err := look.Check(); err != nil {
-		return m.say(err.Error())
+		return part.Say(err.Error())
 	}
 	m.offers.Look = look
 	if look.Chosen != nil {
@@ -97,7 +99,7 @@ func useTheme(m *app, name string, keep lists.Keep) tea.Cmd {
 	}
 	m.theme = look.on(m.theme.Dark)
 	if keep != nil {
-		return m.do(told(keep))
+		return keep.Kept()
 	}
-	return m.say("theme " + name + ", until codeagent ends; " + m.keys.Name(keys.InPicker, keys.Keep) + " in the list of /theme keeps it")
+	return part.Say("theme " + name + ", until codeagent ends; " + m.keys.Name(keys.InPicker, keys.Keep) + " in the list of /theme keeps it")
 }

@@ -15,8 +15,8 @@ func (m *app) mentioned() (mention.Word, bool) {
 // lookUp follows the word under the cursor, after every key.
 func lookUp(m *app) tea.Cmd {
 	s := mention.Sources{Files: m.offers.Writing.Files, Now: m.now}
-	if offers := m.offers.Extras.ServerOffers; offers != nil {
-		s.Resources = offers.Resources
+	if m.templates.Servers != nil {
+		s.Resources = m.templates.Servers.Resources
 	}
 	word, ok := m.mentioned()
 	return m.do(m.menu.files.Follow(word, ok, s))

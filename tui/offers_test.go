@@ -15,6 +15,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/golden"
 	"codeagent/model"
+	"codeagent/tui/clipboard"
 	"codeagent/tui/lists"
 	"codeagent/tui/message"
 	"codeagent/tui/picker"
@@ -95,7 +96,7 @@ func (f fakeBackground) Kill(_ context.Context, id string) error {
 func (f fakeImages) Load(_ context.Context, path string) (message.Image, error) {
 	i, ok := f.images[path]
 	if !ok {
-		return message.Image{}, cmp.Or(f.err, ErrNoImage)
+		return message.Image{}, cmp.Or(f.err, clipboard.ErrNoImage)
 	}
 	return i, nil
 }
@@ -131,11 +132,11 @@ func offeredAt(now time.Time) *offered {
 func offers(t *testing.T, w, h int) (*rig, *offered) {
 	r := newRig(t, w, h)
 	f := offeredAt(r.clock)
-	r.app.offers = Options{
-		Still:  true,
+	r.app.offer(Options{
+		Still: true, Home: "/home/ada",
 		Models: fakeModels{f}, Sessions: fakeSessions{f}, Undo: fakeUndo{f}, Background: fakeBackground{f}, Images: fakeImages{f},
 		Compact: func(_ context.Context, focus string) error { f.focus = focus; return f.err },
-	}
+	})
 	r.emit(session())
 	return r, f
 }

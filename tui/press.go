@@ -10,10 +10,15 @@ import (
 	"codeagent/internal/short"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
+	"codeagent/tui/mention"
 	"codeagent/tui/message"
 	"codeagent/tui/paint"
 	"codeagent/tui/question"
+	"codeagent/tui/slash"
 )
+
+// stillRead is why something is not sent yet: the pasted content belongs to it.
+const stillRead = "still reading the clipboard; Esc cancels"
 
 // key takes a key press. The part in front gets it first: a panel, a note, an armed
 // question, the command menu, the message.
@@ -63,7 +68,7 @@ func (m *app) write(k tea.Key) tea.Cmd {
 		return tea.Batch(m.do(intent), lookUp(m))
 	}
 	cmd := enterKey(m, k)
-	return tea.Batch(cmd, lookUp(m), lookForPrompts(m))
+	return tea.Batch(cmd, lookUp(m), m.do(m.templates.Follow(m.composer.Text)))
 }
 
 func enterKey(m *app, k tea.Key) tea.Cmd {
@@ -98,7 +103,7 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	case keys.Queue:
 		return m.queue()
 	case keys.Clipboard:
-		return m.readClipboard(nil)
+		return m.do(m.clipboard.Read(nil))
 	case keys.Earlier:
 		return showEarlier(m)
 	case keys.Editor:
@@ -162,8 +167,8 @@ func (m *app) back() tea.Cmd {
 	case q != nil && q.Armed():
 		q.Bar()
 	case m.panel == nil && m.composer.Escape():
-	case m.unread != nil:
-		m.unread.leave()
+	case m.clipboard.Reading():
+		m.clipboard.Leave()
 	case m.rewind.Active():
 		cancelRewind(m)
 	case m.transcript.Chosen():
@@ -171,10 +176,8 @@ func (m *app) back() tea.Cmd {
 	case m.work.running:
 		m.interrupt()
 	case q != nil || !m.composer.Empty() || m.offers.Rewind == nil:
-	case m.rewind.Pressed(m.now()):
-		return beginRewind(m)
 	default:
-		return m.say("Esc again edits an earlier message")
+		return m.do(m.rewind.Back(m.now(), m.offers.Rewind))
 	}
 	return nil
 }
@@ -184,7 +187,7 @@ func (m *app) ctrlC() tea.Cmd {
 	if m.alone != nil {
 		return tea.Quit
 	}
-	m.unread.leave()
+	m.clipboard.Leave()
 	if m.panel == nil && (m.rewind.Active() || !m.composer.Empty()) {
 		cancelRewind(m)
 		m.composer.Clear()
@@ -225,7 +228,7 @@ func (m *app) quit(key string) tea.Cmd {
 
 // queue keeps the message for after the turn.
 func (m *app) queue() tea.Cmd {
-	if !m.work.running || m.unread != nil || strings.TrimSpace(m.composer.Value()) == "" || tooLong(m) {
+	if !m.work.running || m.clipboard.Reading() || strings.TrimSpace(m.composer.Value()) == "" || tooLong(m) {
 		return nil
 	}
 	said, keep := take(m)
@@ -248,7 +251,7 @@ func (m *app) send() tea.Cmd {
 	switch {
 	case stays:
 		return run()
-	case run == nil && m.unread != nil:
+	case run == nil && m.clipboard.Reading():
 		return m.say(stillRead)
 	}
 	_, keep := take(m)
@@ -291,11 +294,20 @@ func deedOf(m *app, said message.Message) (run func() tea.Cmd, stays bool) {
 		}
 		return func() tea.Cmd { return runCommand(m, command) }, command == ""
 	}
-	if name, argument, ok := servedName(m, text); ok { // before the prompts were listed
-		return func() tea.Cmd { return usePrompt(m, name, argument) }, false
+	if prompt := m.templates.Called(text); prompt != nil {
+		return func() tea.Cmd { return m.do(prompt) }, false
 	}
 	if unknown := m.callable().Unknown(text); unknown != "" {
 		return func() tea.Cmd { return m.say(unknown) }, true
 	}
 	return nil, false
 }
+
+// menu is the list of choices above the message: commands, or files.
+type menu struct {
+	commands slash.Menu
+	files    mention.Menu
+}
+
+// menuRows is how many choices are shown at most; the others scroll.
+const menuRows = 10

@@ -5,33 +5,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"codeagent/event/word"
 	"codeagent/tui/message"
 )
 
 // Twice Esc, with nothing else to do, puts an earlier message into the editor. Nothing
 // is removed before it is sent again.
-
-// beginRewind reads the messages, beside what the person does meanwhile.
-func beginRewind(m *app) tea.Cmd {
-	offered := m.offers.Rewind
-	return m.aside(func(ctx context.Context) then {
-		said, first, err := offered.Messages(ctx)
-		return func(m *app) tea.Cmd {
-			switch {
-			case err != nil:
-				m.transcript.Note(word.LevelError, err.Error())
-			case len(said) == 0:
-				return m.say("there is no message to go back to")
-			case m.work.running || m.panel != nil || m.docks.Front() != nil || !m.composer.Empty() || m.rewind.Active():
-				// The person does something else by now.
-			default:
-				editEarlier(m, m.rewind.Begin(said, first))
-			}
-			return nil
-		}
-	})
-}
 
 func editEarlier(m *app, said message.Message) {
 	m.composer.Restore(m.images.Numbered(said))
@@ -53,7 +31,7 @@ func resend(m *app) tea.Cmd {
 	if hint := m.between("sending again"); hint != "" {
 		return m.say(hint)
 	}
-	if m.unread != nil {
+	if m.clipboard.Reading() {
 		return m.say(stillRead)
 	}
 	n, sent, shown := m.rewind.Number(), m.rewind.Sent(), m.transcript.Size()

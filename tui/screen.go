@@ -24,6 +24,7 @@ import (
 	"codeagent/event"
 	"codeagent/internal/environ"
 	"codeagent/mcp/inquiry"
+	"codeagent/tui/clipboard"
 	"codeagent/tui/footer"
 	"codeagent/tui/form"
 	"codeagent/tui/lists"
@@ -32,6 +33,8 @@ import (
 	"codeagent/tui/modes"
 	"codeagent/tui/part"
 	"codeagent/tui/question"
+	"codeagent/tui/rewind"
+	"codeagent/tui/templates"
 	"codeagent/tui/terminal"
 	"codeagent/tui/undoing"
 )
@@ -67,7 +70,7 @@ type Options struct {
 	// Look chooses the colours, and how the person is called back.
 	Look Look
 
-	Rewind     Rewind
+	Rewind     rewind.Past
 	Approvals  modes.Gate
 	Models     lists.Models
 	Sessions   lists.Sessions
@@ -77,8 +80,8 @@ type Options struct {
 	Surroundings footer.Surroundings
 	// Permissions is for /permissions; nil: it shows only what was asked.
 	Permissions lists.Permissions
-	Images      Images
-	Clipboard   Clipboard
+	Images      clipboard.Images
+	Clipboard   clipboard.Desktop
 	// Extras are more commands.
 	Extras Extras
 	// Writing belongs to the editor of the message.
@@ -270,14 +273,21 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 func (s *Screen) newApp(alone then) *app {
 	m := newApp(s.box, s.opt.Now)
 	m.after = s.after
-	m.facts.Home = s.opt.Home
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
-	m.offers, m.alone = s.opt, alone
-	if s.opt.Writing.Keys != nil {
-		m.keys = s.opt.Writing.Keys
-	}
-	m.modes = modes.Modes{Gate: s.opt.Approvals, Keys: m.keys}
+	m.alone = alone
+	m.offer(s.opt)
 	return m
+}
+
+// offer hands the parts what the screen was given.
+func (m *app) offer(o Options) {
+	m.offers, m.facts.Home = o, o.Home
+	if o.Writing.Keys != nil {
+		m.keys = o.Writing.Keys
+	}
+	m.templates = templates.Templates{Load: o.Extras.Own, Servers: o.Extras.ServerOffers, Known: o.Extras.Servers, Now: m.now}
+	m.clipboard = clipboard.Clipboard{Desktop: o.Clipboard, Images: o.Images, Home: o.Home}
+	m.modes = modes.Modes{Gate: o.Approvals, Keys: m.keys}
 }
 
 // finish ends what runs, and waits for it; leave cancels the screen's context.

@@ -14,6 +14,7 @@ import (
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/message"
 	"codeagent/tui/picker"
+	"codeagent/tui/templates"
 )
 
 // fakeServers are two servers, and what they offer.
@@ -48,16 +49,16 @@ func (f *fakeServers) Resources(context.Context) ([]string, error) {
 	return []string{"booking:ticket://42", "booking:file:///conditions of carriage.txt"}, errors.New("notes lists nothing")
 }
 
-func (f *fakeServers) Prompts(context.Context) ([]ServerPrompt, error) {
-	return []ServerPrompt{
+func (f *fakeServers) Prompts(context.Context) ([]templates.Prompt, error) {
+	return []templates.Prompt{
 		{Server: "booking", Name: "plan", About: "plan a journey", Fields: []inquiry.Field{{Name: "from", Kind: inquiry.String, Required: true}, {Name: "to", Kind: inquiry.String, Required: true, Description: "where to"}, {Name: "when", Kind: inquiry.String}}},
 		{Server: "booking", Name: "help", About: "\x1b[2J what can be done"},
 	}, nil
 }
 
-func (f *fakeServers) PromptsOf(ctx context.Context, server string) ([]ServerPrompt, error) {
+func (f *fakeServers) PromptsOf(ctx context.Context, server string) ([]templates.Prompt, error) {
 	all, err := f.Prompts(ctx)
-	return slices.DeleteFunc(all, func(p ServerPrompt) bool { return p.Server != server }), err
+	return slices.DeleteFunc(all, func(p templates.Prompt) bool { return p.Server != server }), err
 }
 
 func (f *fakeServers) Prompt(_ context.Context, server, name string, arguments map[string]string) (message.Message, error) {
@@ -103,7 +104,7 @@ func TestServerPrompts(t *testing.T) {
 	} {
 		r, _ := offers(t, 80, 24)
 		f := &fakeServers{}
-		r.app.offers.Extras.Servers, r.app.offers.Extras.ServerOffers = f, f
+		r.app.templates.Known, r.app.templates.Servers = f, f
 		r.slash(c.typed)
 		if len(f.given) != 1 || fmt.Sprint(f.given[0]) != fmt.Sprint(c.want) {
 			t.Errorf("%s: given %v, want %v", c.typed, f.given, c.want)
@@ -114,12 +115,7 @@ func TestServerPrompts(t *testing.T) {
 	}
 	r, _ := offers(t, 80, 24)
 	f := &fakeServers{}
-	r.app.offers.Extras.Servers, r.app.offers.Extras.ServerOffers = f, f
-	var o Options
-	o.Extras.served = []ServerPrompt{{Server: "booking", Name: "bare"}, {Server: "booking", Name: "plan", About: "plan a journey"}}
-	if got := o.Extras.servedCommands(); len(got) != 2 || got[0].Help != "a prompt of the MCP server booking" || got[1].Help != "“plan a journey” (the server's words)" {
-		t.Errorf("%+v", got)
-	}
+	r.app.templates.Known, r.app.templates.Servers = f, f
 	r.slash("/booking:nothing")
 	r.has("no MCP server offers the prompt /booking:nothing")
 	r.slash("/other:x")
@@ -132,7 +128,7 @@ func TestServerPrompts(t *testing.T) {
 // mute are servers of which one does not list its prompts.
 type mute struct{ *fakeServers }
 
-func (mute) Prompts(context.Context) ([]ServerPrompt, error) {
+func (mute) Prompts(context.Context) ([]templates.Prompt, error) {
 	return nil, errors.New("notes lists nothing")
 }
 
@@ -140,7 +136,7 @@ func (mute) Prompts(context.Context) ([]ServerPrompt, error) {
 func TestPromptOfOneServer(t *testing.T) {
 	r, _ := offers(t, 80, 24)
 	f := &fakeServers{}
-	r.app.offers.Extras.Servers, r.app.offers.Extras.ServerOffers = f, mute{f}
+	r.app.templates.Known, r.app.templates.Servers = f, mute{f}
 	r.slash("/booking:help")
 	if len(f.given) != 1 || len(r.sent) != 1 {
 		t.Errorf("given %v, sent %v", f.given, r.sent)
@@ -152,19 +148,14 @@ func TestServerPromptAsks(t *testing.T) {
 	for _, answer := range []string{"enter", "n"} {
 		r, _ := offers(t, 80, 24)
 		f := &fakeServers{}
-		r.app.offers.Extras.Servers, r.app.offers.Extras.ServerOffers = f, f
+		r.app.templates.Known, r.app.templates.Servers = f, f
 		r.typeText("/booking:plan Rome")
-		cmd := r.press("enter")
-		select {
-		case <-r.app.box.wake: // of what is on the screen already
-		default:
-		}
-		done := make(chan then)
-		go func() { // as Bubble Tea does
-			settleOne(cmd, func(next then) { done <- next })
-			close(done)
-		}()
-		<-r.app.box.wake
+		var waits tea.Cmd
+		settleOne(r.press("enter"), func(next then) {
+			if next != nil {
+				waits = tea.Batch(waits, next(r.app))
+			}
+		})
 		r.send(inboxMsg{})
 		r.has("booking asks", "Rome")
 		if answer == "enter" {
@@ -174,11 +165,7 @@ func TestServerPromptAsks(t *testing.T) {
 		} else {
 			r.press("esc", "n")
 		}
-		for next := range done {
-			if next != nil {
-				r.do(next(r.app))
-			}
-		}
+		r.do(waits)
 		if want := map[string]int{"enter": 1, "n": 0}[answer]; len(r.sent) != want {
 			t.Errorf("%s: sent %v", answer, r.sent)
 		}
@@ -192,7 +179,7 @@ func TestServerPromptAsks(t *testing.T) {
 func TestMentionedResources(t *testing.T) {
 	r, _ := offers(t, 80, 24)
 	f := &fakeServers{}
-	r.app.offers.Extras.ServerOffers = f
+	r.app.templates.Servers = f
 	r.app.offers.Writing.Files = func(context.Context) ([]string, bool, error) { return []string{"src/ticket.go"}, false, nil }
 	for _, c := range "@carr" {
 		r.do(r.press(string(c)))

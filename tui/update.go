@@ -113,7 +113,7 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 			m.transcript.ToggleAt(m.canvas(), msg.Y)
 		}
 		if text := m.selection.finish(m.rows); text != "" {
-			return putInClipboard(m, text)
+			return m.do(m.clipboard.Copy(text))
 		}
 	case inboxMsg:
 		cmd := m.drain()
@@ -239,7 +239,7 @@ func (m *app) paste(s string) tea.Cmd {
 	case d != nil && d.Writes():
 		return m.do(d.Paste(s))
 	default:
-		cmd := m.pasteMessage(s)
+		cmd := m.do(m.clipboard.Paste(s))
 		return tea.Batch(cmd, lookUp(m))
 	}
 	return nil

@@ -59,7 +59,7 @@ func TestWritingScreens(t *testing.T) {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 15}} {
 			t.Run(fmt.Sprintf("%s-%d", name, size[0]), func(t *testing.T) {
 				r := newRig(t, size[0], size[1])
-				r.app.offers = everythingOffered(t).offers
+				r.app.offer(everythingOffered(t).offers)
 				r.app.offers.Still = true
 				r.app.offers.Writing.Files = func(context.Context) ([]string, bool, error) { return files, false, nil }
 				r.app.offers.Writing.Run = func(context.Context, string) error { return nil }
@@ -74,7 +74,10 @@ func TestWritingScreens(t *testing.T) {
 				e.Review = func(context.Context, string) (string, error) {
 					return "", fmt.Errorf("the uncommitted changes: there is nothing to review")
 				}
-				e.own = []prompts.Own{{Name: "fix", About: "fix an issue by its number", Text: "Fix issue $1."}}
+				r.app.templates.Load = func(context.Context) ([]prompts.Own, error) {
+					return []prompts.Own{{Name: "fix", About: "fix an issue by its number", Text: "Fix issue $1."}}, nil
+				}
+				r.settle(r.app.do(r.app.templates.Begin()))
 				r.settle(loadHistory(r.app))
 				play(r)
 				golden.Check(t, fmt.Sprintf("writing-%s-%d.txt", name, size[0]), r.screen())
@@ -89,7 +92,7 @@ func TestHostileWriting(t *testing.T) {
 	for _, nasty := range tuitest.Nasty() {
 		for _, w := range []int{12, 40} {
 			r := newRig(t, w, 12)
-			r.app.offers = everythingOffered(t).offers
+			r.app.offer(everythingOffered(t).offers)
 			r.app.offers.Still = true
 			r.app.offers.Writing.Files = func(context.Context) ([]string, bool, error) {
 				return []string{nasty, "x" + nasty}, false, errors.New(nasty)
@@ -97,7 +100,10 @@ func TestHostileWriting(t *testing.T) {
 			r.app.offers.Writing.History = &keptMessages{all: []message.Message{{Text: nasty + "x"}}, err: errors.New(nasty)}
 			e := &r.app.offers.Extras
 			e.Diff = func(context.Context) (string, error) { return "+" + nasty, errors.New(nasty) }
-			e.own = []prompts.Own{{Name: "fix", About: nasty, Text: nasty}}
+			r.app.templates.Load = func(context.Context) ([]prompts.Own, error) {
+				return []prompts.Own{{Name: "fix", About: nasty, Text: nasty}}, nil
+			}
+			r.settle(r.app.do(r.app.templates.Begin()))
 			r.settle(loadHistory(r.app))
 			look := func() {
 				t.Helper()

@@ -10,6 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tui/paint"
@@ -263,4 +264,22 @@ func (f *Footer) Page(t *paint.Theme, w int, preset, mode string) []string {
 		}
 	}
 	return out
+}
+
+// PlanPage draws the plan that the model wrote last.
+func (f *Footer) PlanPage() func(t *paint.Theme, w int) []string {
+	steps := f.Plan
+	return func(t *paint.Theme, w int) (out []string) {
+		for _, s := range steps {
+			mark, style := paint.Dim.Span("☐ "), paint.Text
+			switch s.Status {
+			case word.StepCompleted:
+				mark, style = paint.Good.Span("☑ "), paint.Dim
+			case word.StepInProgress:
+				mark, style = paint.Accent.Span("▸ "), paint.Strong
+			}
+			out = append(out, t.Hang(w, mark, style.Span(s.Step))...)
+		}
+		return out
+	}
 }

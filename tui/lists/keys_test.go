@@ -162,8 +162,8 @@ func TestKeys(t *testing.T) {
 		{"permissions", "shift+tab", "acts: " + string(keys.Mode)},
 		{"places", "enter", "chose /w; quits; problem: why"},
 		{"places", "down enter s r c enter", "chose /home/ada/src; quits"},
-		{"values", "enter", "says light"},
-		{"values", "ctrl+s", "says tui.theme=light"},
+		{"values", "enter", "closes; says light"},
+		{"values", "ctrl+s", "closes; says tui.theme=light"},
 	} {
 		l = nil
 		p := lists[c.list]()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"codeagent/event/word"
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 )
@@ -137,6 +138,14 @@ type (
 	Note string
 	// Fail is an error, in the transcript.
 	Fail string
+	// Line is a line of the transcript that stays where it is; End shows the transcript's end.
+	Line struct {
+		Level word.Level
+		Text  string
+	}
+	End struct{}
+	// Disarm takes the keys from all docks: the person types elsewhere.
+	Disarm struct{}
 	// Withdrawn takes an ask away: nobody waits for its answer any more.
 	Withdrawn struct{ Ask Ask }
 	// Show opens an overlay instead of the one that is open; none closes that.
@@ -149,10 +158,10 @@ type (
 		Then Intent
 	}
 	// Turn closes the overlay and runs like a turn, unless one runs. Doing says what it does. What
-	// Work returns is wanted afterwards, also with an error.
+	// Work returns is called on the screen afterwards, also with an error; nil: nothing.
 	Turn struct {
 		Name, Doing string
-		Work        func(context.Context) (Intent, error)
+		Work        func(context.Context) (func() Intent, error)
 	}
 	// All are several, in their order.
 	All []Intent
@@ -164,3 +173,14 @@ type (
 	// Beside works beside the screen; the returned function is called on it.
 	Beside func(context.Context) func() Intent
 )
+
+// Try is work beside the screen, and what is wanted after it; an error is shown instead.
+func Try(work func(context.Context) (Intent, error)) Beside {
+	return func(ctx context.Context) func() Intent {
+		next, err := work(ctx)
+		if err != nil {
+			next = Fail(err.Error())
+		}
+		return func() Intent { return next }
+	}
+}

@@ -3,16 +3,34 @@
 package rewind
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	"codeagent/event/word"
 	"codeagent/tui/message"
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 )
 
 // Window is how soon the second press must follow that begins a choice.
 const Window = 500 * time.Millisecond
+
+// Past goes back to an earlier message of the person's.
+type Past interface {
+	// Messages returns the last messages, oldest first, and the number of the first one,
+	// counted from 1. It changes nothing.
+	Messages(ctx context.Context) (said []message.Message, first int, err error)
+	// Back removes message n and all that followed. It is called while no turn runs.
+	Back(ctx context.Context, n int) error
+}
+
+// Found are the messages that can be edited, for Begin; the person may do something else by now.
+type Found struct {
+	Said  []message.Message
+	First int // the number of Said[0]
+}
 
 // Rewind is empty while nothing is chosen.
 type Rewind struct {
@@ -23,25 +41,35 @@ type Rewind struct {
 	since time.Time // of the first press
 }
 
-// Pressed notes the first press, and reports whether this was the second one. Moved
-// forgets the first.
-func (r *Rewind) Pressed(now time.Time) (second bool) {
-	since := r.since
-	if second = now.Sub(since) <= Window; second {
-		r.since = time.Time{}
-		return true
+// Back takes a press of Esc. The second one in a row reads the messages, beside what the person does
+// meanwhile.
+func (r *Rewind) Back(now time.Time, past Past) part.Intent {
+	if now.Sub(r.since) > Window {
+		r.since = now
+		return part.Say("Esc again edits an earlier message")
 	}
-	r.since = now
-	return false
+	r.since = time.Time{}
+	return part.Beside(func(ctx context.Context) func() part.Intent {
+		said, first, err := past.Messages(ctx)
+		return func() part.Intent {
+			switch {
+			case err != nil:
+				return part.Line{Level: word.LevelError, Text: err.Error()}
+			case len(said) == 0:
+				return part.Say("there is no message to go back to")
+			}
+			return Found{said, first}
+		}
+	})
 }
 
 // Moved forgets a first press.
 func (r *Rewind) Moved() { r.since = time.Time{} }
 
-// Begin chooses the last of these messages; the first of them has number first.
-func (r *Rewind) Begin(said []message.Message, first int) message.Message {
-	*r = Rewind{said: slices.Clone(said), first: first, at: len(said) - 1}
-	for _, s := range said {
+// Begin chooses the last of the messages.
+func (r *Rewind) Begin(f Found) message.Message {
+	*r = Rewind{said: slices.Clone(f.Said), first: f.First, at: len(f.Said) - 1}
+	for _, s := range f.Said {
 		r.sent = append(r.sent, s.Text)
 	}
 	return r.said[r.at]

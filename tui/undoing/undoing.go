@@ -73,17 +73,12 @@ func Show(s part.Setting, turns Turns, folder string, jobs func() int) part.Inte
 
 // look shows a preview; none is the hint if there is no such turn.
 func (s screen) look(at func(context.Context) (Preview, error), none string) part.Intent {
-	return part.Idle{Name: "/undo", Then: part.All{part.Show{}, part.Beside(func(ctx context.Context) func() part.Intent {
+	return part.Idle{Name: "/undo", Then: part.All{part.Show{}, part.Try(func(ctx context.Context) (part.Intent, error) {
 		preview, err := at(ctx)
-		return func() part.Intent {
-			switch {
-			case err != nil:
-				return part.Fail(err.Error())
-			case len(preview.Files)+len(preview.Conflicts)+len(preview.NotKept)+len(preview.Closed) == 0:
-				return part.Say(none)
-			}
-			return part.Show{Overlay: s.page(preview)}
+		if len(preview.Files)+len(preview.Conflicts)+len(preview.NotKept)+len(preview.Closed) == 0 {
+			return part.Say(none), err
 		}
+		return part.Show{Overlay: s.page(preview)}, err
 	})}}
 }
 
@@ -122,12 +117,12 @@ func (s screen) page(u Preview) *page.Page {
 }
 
 func (s screen) undo() part.Intent {
-	return part.Turn{Name: "/undo", Doing: "Undoing", Work: func(ctx context.Context) (part.Intent, error) {
+	return part.Turn{Name: "/undo", Doing: "Undoing", Work: func(ctx context.Context) (func() part.Intent, error) {
 		report, err := s.turns.Apply(ctx)
 		if len(report.Done)+len(report.Conflicts)+len(report.Failed) == 0 {
 			return nil, err
 		}
-		return &Undone{report, within(s.folder, s.Home)}, err
+		return func() part.Intent { return &Undone{report, within(s.folder, s.Home)} }, err
 	}}
 }
 

@@ -63,7 +63,7 @@ func TestUndo(t *testing.T) {
 	wants(view(first), "Will be undone: 1", "remove   b.go", "Enter undoes these changes")
 	undo, _ := first.Key(tea.Key{Code: tea.KeyEnter})
 	done, err := undo.(part.Turn).Work(t.Context())
-	wants(ansi.Strip(strings.Join(done.(*Undone).Draw(transcript.Canvas{Theme: paint.New(true), Width: 70}), "\n")), "undone: 1 file", "b.go")
+	wants(ansi.Strip(strings.Join(done().(*Undone).Draw(transcript.Canvas{Theme: paint.New(true), Width: 70}), "\n")), "undone: 1 file", "b.go")
 	if err != nil {
 		t.Error(err)
 	}

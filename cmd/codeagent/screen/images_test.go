@@ -14,7 +14,7 @@ import (
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/workspace"
-	"codeagent/tui"
+	"codeagent/tui/clipboard"
 )
 
 // TestImageLoader: a pasted path becomes an image or an error; other text stays as it was
@@ -39,14 +39,14 @@ func TestImageLoader(t *testing.T) {
 		load := imageLoader{&conversation.Session{Base: &conversation.Base{Workspace: &workspace.Workspace{}}, Agent: agent.New(agent.Config{ModelName: "mole", Blind: blind})}}
 		img, err := load.Load(t.Context(), at("a.png"))
 		switch {
-		case blind && (err == nil || errors.Is(err, tui.ErrNoImage) || !strings.Contains(err.Error(), "mole cannot see images")):
+		case blind && (err == nil || errors.Is(err, clipboard.ErrNoImage) || !strings.Contains(err.Error(), "mole cannot see images")):
 			t.Errorf("a model that sees nothing: %v", err)
 		case !blind && (err != nil || img.Name != at("a.png") || img.Width != 4 || img.Height != 3 || img.Type != "image/png" || img.Sum == "" || len(img.Data) == 0):
 			t.Errorf("%+v, %v", img, err)
 		}
 		for name, want := range map[string]string{"absent.png": "", "text.png": "", "folder.png": "", "fifo.png": "", "cut.png": "damaged", "huge.png": "MiB"} {
 			_, err := load.Load(t.Context(), at(name))
-			if err == nil || errors.Is(err, tui.ErrNoImage) != (want == "") || !strings.Contains(err.Error(), want) {
+			if err == nil || errors.Is(err, clipboard.ErrNoImage) != (want == "") || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -22,8 +22,10 @@ import (
 	"codeagent/internal/visible"
 	sessions "codeagent/session"
 	"codeagent/tui"
+	"codeagent/tui/clipboard"
 	"codeagent/tui/footer"
 	"codeagent/tui/lists"
+
 	"codeagent/tui/message"
 	"codeagent/tui/picker"
 )
@@ -42,7 +44,7 @@ func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *s
 		kept.current = ses.Record.Log
 	}
 	o.Sessions, o.Images = kept, imageLoader{ses}
-	o.Clipboard = clipboard{attach.NewClipboard(ses.Workspace, ses.Sees)}
+	o.Clipboard = desktop{attach.NewClipboard(ses.Workspace, ses.Sees)}
 	o.Background, o.Permissions = backgroundCommands{ses}, permissions{ses}
 	o.Compact = func(ctx context.Context, focus string) error { return commands.Compact(ctx, ses, focus) }
 	return kept
@@ -90,19 +92,19 @@ type policies struct {
 
 func (p policies) Modes() []approvals.Mode { return commands.Modes(p.ses) }
 
-// clipboard adapts the clipboard to the screen.
-type clipboard struct{ from attach.Clipboard }
+// desktop adapts the clipboard of the desktop to the screen.
+type desktop struct{ from attach.Clipboard }
 
-func (p clipboard) Read(ctx context.Context) (tui.Clip, error) {
+func (p desktop) Read(ctx context.Context) (clipboard.Clip, error) {
 	c, err := p.from.Read(ctx)
 	if err != nil || c.Image == nil {
-		return tui.Clip{Text: c.Text}, err
+		return clipboard.Clip{Text: c.Text}, err
 	}
 	img := shown(*c.Image)
-	return tui.Clip{Image: &img}, nil
+	return clipboard.Clip{Image: &img}, nil
 }
 
-func (p clipboard) Write(ctx context.Context, text string) error { return p.from.Write(ctx, text) }
+func (p desktop) Write(ctx context.Context, text string) error { return p.from.Write(ctx, text) }
 
 // outputFile reads a part of a file in the folder of outputs, and returns the file's size.
 func outputFile(ctx context.Context, folder, file string, data []byte, at int64) (n int, size int64, err error) {
@@ -140,11 +142,11 @@ type imageLoader struct{ ses *conversation.Session }
 
 func (l imageLoader) Load(ctx context.Context, path string) (message.Image, error) {
 	if info, err := hostfile.Seen(path); err != nil || !info.Mode().IsRegular() {
-		return message.Image{}, tui.ErrNoImage
+		return message.Image{}, clipboard.ErrNoImage
 	}
 	img, err := attach.Image(ctx, l.ses.Workspace.Ground(), path)
 	if errors.Is(err, picture.ErrFormat) {
-		err = fmt.Errorf("%w: %w", tui.ErrNoImage, err)
+		err = fmt.Errorf("%w: %w", clipboard.ErrNoImage, err)
 	}
 	if err != nil {
 		return message.Image{}, err

@@ -9,12 +9,12 @@ import (
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/servers"
 	"codeagent/internal/visible"
-	"codeagent/tui"
 	"codeagent/tui/message"
 	"codeagent/tui/picker"
+	"codeagent/tui/templates"
 )
 
-// serverList implements lists.Servers and tui.ServerOffers.
+// serverList implements lists.Servers and templates.Servers.
 type serverList struct{ ses *conversation.Session }
 
 func (l serverList) List() (out []picker.Row) {
@@ -41,19 +41,19 @@ func (l serverList) Resources(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-func (l serverList) Prompts(ctx context.Context) ([]tui.ServerPrompt, error) {
+func (l serverList) Prompts(ctx context.Context) ([]templates.Prompt, error) {
 	all, err := l.ses.Servers.Prompts(ctx)
 	return screenPrompts(all), err
 }
 
-func (l serverList) PromptsOf(ctx context.Context, server string) ([]tui.ServerPrompt, error) {
+func (l serverList) PromptsOf(ctx context.Context, server string) ([]templates.Prompt, error) {
 	all, err := l.ses.Servers.PromptsOf(ctx, server)
 	return screenPrompts(all), err
 }
 
-func screenPrompts(all []servers.Prompt) (out []tui.ServerPrompt) {
+func screenPrompts(all []servers.Prompt) (out []templates.Prompt) {
 	for _, p := range all {
-		out = append(out, tui.ServerPrompt{Server: p.Server, Name: p.Name, About: cmp.Or(p.Description, p.Title), Fields: p.Fields()})
+		out = append(out, templates.Prompt{Server: p.Server, Name: p.Name, About: cmp.Or(p.Description, p.Title), Fields: p.Fields()})
 	}
 	return out
 }
