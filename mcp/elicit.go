@@ -210,8 +210,8 @@ type forms struct {
 }
 
 // note notes the forms in a message. What only looks like one orders nothing, because no question has it.
-func (f *forms) note(message []byte) {
-	for f != nil {
+func (o *forms) note(message []byte) {
+	for o != nil {
 		_, after, found := bytes.Cut(message, formKey)
 		var form struct {
 			Properties json.RawMessage `json:"properties"`
@@ -221,9 +221,9 @@ func (f *forms) note(message []byte) {
 			return
 		}
 		message = after[d.InputOffset():]
-		f.mu.Lock()
-		f.last = append(f.last[max(0, len(f.last)-maxAsked):], namesOf(form.Properties))
-		f.mu.Unlock()
+		o.mu.Lock()
+		o.last = append(o.last[max(0, len(o.last)-maxAsked):], namesOf(form.Properties))
+		o.mu.Unlock()
 	}
 }
 
@@ -231,14 +231,14 @@ func (f *forms) note(message []byte) {
 var formKey = []byte(`"requestedSchema":`)
 
 // order puts the names of a form's fields in the server's order, or where none is known in that of the alphabet.
-func (f *forms) order(names []string) []string {
+func (o *forms) order(names []string) []string {
 	slices.Sort(names)
-	if f == nil {
+	if o == nil {
 		return names
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, last := range slices.Backward(f.last) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, last := range slices.Backward(o.last) {
 		if slices.Equal(slices.Sorted(slices.Values(last)), names) {
 			return slices.Clone(last)
 		}
