@@ -18,7 +18,7 @@ import (
 )
 
 // A linked worktree (git worktree add) has its git directory elsewhere: in worktrees/NAME of its
-// repository. A submodule and a work tree with --separate-git-dir have a whole one elsewhere. Commands may write
+// repository. A submodule and a work tree with --separate-git-dir have their whole git directory elsewhere. Commands may write
 // what git needs there, but nothing that names programs.
 //
 // Threat: a command of an earlier session made the .git file, or the place that it leads to, to

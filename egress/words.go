@@ -24,7 +24,7 @@ func (f failure) Error() string { return string(f) }
 
 // plain says in fixed words why an exchange failed. Threat: errors of net/http and
 // crypto/tls quote what a server sent (a malformed line, the names in a certificate,
-// the last words of HTTP/2), and a model takes an error for the words of codeagent. So
+// the debug data of HTTP/2's GOAWAY), and a model takes an error for the words of codeagent. So
 // the text of an unknown error is never shown.
 func plain(err error) failure {
 	var own failure

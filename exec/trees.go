@@ -14,13 +14,13 @@ import (
 // Trees are the process trees that run for a session, whichever Runner started them, and what they
 // changed. The zero value is ready.
 //
-// Threat: a command outside the sandbox runs and reads files that confined ones can change. What a
-// person saw of them holds only as long as nothing writes there: neither a later call, which the
-// backend reports (sandbox.Command.Changed), nor a descriptor or a mapping from before.
+// Threat: a command outside the sandbox runs and reads files that confined ones can change. A person's
+// yes to what they saw in such files is void once something writes there: a later call, which the
+// backend reports (sandbox.Command.Changed), or a descriptor or mapping that was opened before.
 type Trees struct {
 	trail trail
 
-	looking sync.Mutex // held by Writers, and by Stop while it stops
+	looking sync.Mutex // held by Writers while it looks, and by Stop while it stops
 	mu      sync.Mutex
 	list    []*execution // in the order of their starts; guarded by mu
 	// paused is closed when the trees run again; nil while they run. Guarded by mu.

@@ -12,8 +12,8 @@ import (
 // maxOutline bounds the outline of a message, in bytes.
 const maxOutline = 4 << 10
 
-// outline is a JSON object that arrives in pieces, with null in place of what nests in it: all that is
-// kept of a message that is too large or too deep to read.
+// outline keeps the top level of a JSON object that arrives in pieces, with null for each nested value. It
+// stands for a message that is too large or too deep to read.
 type outline struct {
 	text []byte
 	at   rpc.Nesting

@@ -16,8 +16,8 @@ import (
 // It makes two passes over the text. The first pass follows the shell as it ran, by the exits
 // of its processes. The second, lifted, follows it as it would have run without denials.
 // Nothing is expanded, and loops run once. The status of a builtin such as test is not
-// known, so both results are tried. The result counts with which the first pass ends as
-// the shell did.
+// known, so both results are tried. A try counts if its first pass ends with the status
+// that the shell had.
 
 const (
 	maxChoices = 6   // unknown statuses, of which both results are tried

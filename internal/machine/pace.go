@@ -31,7 +31,7 @@ type Pace struct {
 // `make test` takes four minutes and CI half an hour.
 const reference = 400 * time.Microsecond
 
-// most bounds what is believed of a measurement: a machine that is even slower must wait.
+// most bounds Slowness. A slower machine tries as much as one at this bound, and takes longer.
 const most = 20
 
 // Current returns the pace that this process was given. A test that is run by hand was given none:

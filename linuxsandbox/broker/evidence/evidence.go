@@ -28,7 +28,8 @@ type Log struct {
 
 	mu   sync.Mutex
 	kept map[denialKey]*sandbox.Denial // only the broker writes it, under mu
-	// many counts kept by kind, half is the order at which there were half of MaxDenials.
+	// many counts the kept denials of each kind. half is the order of the denial with which a kind had half of
+	// MaxDenials.
 	many, half map[sandbox.DenialKind]int
 	lost       bool
 	// ended counts the processes that have ended.

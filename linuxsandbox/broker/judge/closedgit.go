@@ -31,7 +31,7 @@ func (j *Judge) closes(n *notify.Notification, dir, path string) bool {
 	return is && (!own || git.Runs(below) && j.belowForeign(n, dir))
 }
 
-// foreign is closes without what the session may make, remove or move in its own git directories.
+// foreign reports whether dir is a git directory that the session did not make, and path is not the index in it.
 func (j *Judge) foreign(n *notify.Notification, dir, path string) bool {
 	return j.foreignGit(n, dir) && !git.IsIndex(strings.TrimPrefix(path, dir+"/"))
 }
