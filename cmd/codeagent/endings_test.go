@@ -160,7 +160,7 @@ func TestNewFileOutsideIsAskedForAndMade(t *testing.T) {
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 100, 30)
 		term.WaitFor("you asked for notes")
-		term.WaitFor("+one line")
+		term.WaitFor("+ one line")
 		if screen := term.Screen(); strings.Contains(screen, "$ ***") {
 			t.Errorf("the question does not show the change:\n%s", screen)
 		}

@@ -28,7 +28,7 @@ func TestHookAsks(t *testing.T) {
 		}
 		term.Write("\x191")
 		term.WaitFor("allowed once")
-		term.WaitFor("waiting for your answer") // about the second call: the first has its answer
+		term.WaitFor("Ctrl+Y to answer") // about the second call: the first has its answer
 		term.Write("\x19n")
 		term.WaitFor("reason (optional)")
 		term.Write("\r")

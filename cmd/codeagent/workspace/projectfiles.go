@@ -55,7 +55,7 @@ func (f *ProjectFiles) Close() {
 // MayRead returns an error if p does not allow to read a file.
 func MayRead(p sandbox.Policy, file string) error {
 	if j := p.JudgeRead(file); !j.Allowed {
-		return fmt.Errorf("the sandbox does not allow to read it (%s)", j.Rule)
+		return fmt.Errorf("the sandbox does not allow to read %s (%s)", file, j.Rule)
 	}
 	return nil
 }
