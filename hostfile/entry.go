@@ -67,9 +67,18 @@ func Remove(path string) error {
 }
 
 // Rename renames from to to, and replaces an existing entry.
-func Rename(from, to string) error {
-	return at("rename", from, func(fromDir int, fromName string) error {
-		return at("rename", to, func(toDir int, toName string) error { return unix.Renameat(fromDir, fromName, toDir, toName) })
+func Rename(from, to string) error { return atBoth("rename", from, to, unix.Renameat) }
+
+// Link makes to another name (hard link) of the file at from.
+func Link(from, to string) error {
+	return atBoth("link", from, to, func(fromDir int, fromName string, toDir int, toName string) error {
+		return unix.Linkat(fromDir, fromName, toDir, toName, 0)
+	})
+}
+
+func atBoth(op, from, to string, do func(fromDir int, fromName string, toDir int, toName string) error) error {
+	return at(op, from, func(fromDir int, fromName string) error {
+		return at(op, to, func(toDir int, toName string) error { return do(fromDir, fromName, toDir, toName) })
 	})
 }
 

@@ -170,7 +170,7 @@ func TestEntries(t *testing.T) {
 	made, err := MkdirTemp(dir+"/a", "session-")
 	must(t, err)
 	must(t, Rename(dir+"/file", dir+"/a/b/file"))
-	must(t, os.Link(dir+"/a/b/file", dir+"/again"))
+	must(t, Link(dir+"/a/b/file", dir+"/again"))
 	when := time.Unix(1_000_000_000, 0)
 	must(t, Touch(dir+"/again", when))
 	must(t, Chmod(dir+"/again", 0o600))
@@ -185,7 +185,7 @@ func TestEntries(t *testing.T) {
 	must(t, Sync(dir))
 	for name, err := range map[string]error{
 		"mkdir": Mkdir(dir+"/way/x", 0o700), "mkdirall": MkdirAll(dir+"/way", 0o700), "remove": Remove(dir + "/way/in"), "remove all": RemoveAll(dir + "/way/in"),
-		"rename": Rename(dir+"/again", dir+"/way/x"), "chmod": Chmod(dir+"/link", 0o777), "root": second(OpenRoot(dir + "/way")),
+		"rename": Rename(dir+"/again", dir+"/way/x"), "link": Link(dir+"/again", dir+"/way/x"), "chmod": Chmod(dir+"/link", 0o777), "root": second(OpenRoot(dir + "/way")),
 		"list": second(ReadDir(dir+"/way", -1)), "look": second(Lstat(dir + "/way/in")), "touch": Touch(dir+"/way/in", when),
 	} {
 		if err == nil {

@@ -112,6 +112,12 @@ func (s *Store) showImages(id string, items []model.Item) {
 
 // forkImages gives the session to the images that the records of v name; a lost image stays lost.
 func (s *Store) forkImages(v view, to string) error {
+	if _, err := hostfile.Lstat(s.imageDir(v.head.ID)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := hostfile.Mkdir(s.imageDir(to), 0o700); err != nil {
+		return err
+	}
 	b := &backward{r: v.f, start: v.start, pos: v.end}
 	for b.next() {
 		var r record
@@ -119,13 +125,26 @@ func (s *Store) forkImages(v view, to string) error {
 			continue
 		}
 		for i := range r.Item.Images {
-			r.Item.Images[i].Data = s.image(v.head.ID, r.Item.Images[i])
+			if !s.shareImage(v.head.ID, to, r.Item.Images[i].Sum) {
+				r.Item.Images[i].Data = s.image(v.head.ID, r.Item.Images[i])
+			}
 		}
 		if err := s.keepImages(to, r.Item.Images); err != nil {
 			return err
 		}
 	}
 	return b.err
+}
+
+// shareImage lets a session have the file of another session's image, which never changes. It reports false on a file
+// system without hard links.
+func (s *Store) shareImage(from, to, sum string) bool {
+	theirs, err := s.imageFile(from, sum)
+	ours, _ := s.imageFile(to, sum) // of the same name
+	if err == nil {
+		err = hostfile.Link(theirs, ours)
+	}
+	return err == nil || errors.Is(err, fs.ErrExist)
 }
 
 func (s *Store) removeImages(id string) error { return hostfile.RemoveAll(s.imageDir(id)) }

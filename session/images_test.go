@@ -194,6 +194,16 @@ func TestImagesForked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fileOf := func(id string) os.FileInfo {
+		info, err := os.Stat(filepath.Join(s.imageDir(id), drawing("", "A").Sum))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	if !os.SameFile(fileOf(ses.ID()), fileOf(all)) || !os.SameFile(fileOf(all), fileOf(part)) {
+		t.Error("a copy has an image of its own")
+	}
 	closed(t, ses)
 	if err := s.Delete(ses.ID()); err != nil {
 		t.Fatal(err)
