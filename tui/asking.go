@@ -51,6 +51,22 @@ func writeDock(m *app, d part.Dock, k tea.Key) tea.Cmd {
 	return m.common(m.keys.Find(k, keys.Everywhere))
 }
 
+// likeATurn does work that runs as a turn does.
+func (m *app) likeATurn(w part.Turn) tea.Cmd {
+	if hint := m.between(w.Name); hint != "" {
+		return m.say(hint)
+	}
+	m.panel = nil
+	m.transcript.End()
+	return m.begin(w.Doing, m.run(func(ctx context.Context) (then, error) {
+		next, err := w.Work(ctx)
+		if next == nil {
+			return nil, err
+		}
+		return func(m *app) tea.Cmd { return m.do(next()) }, err
+	}))
+}
+
 // do does what a part wants.
 func (m *app) do(intent part.Intent) tea.Cmd {
 	defer m.leaveStalePage()
@@ -105,18 +121,7 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 		}
 		return m.do(w.Then)
 	case part.Turn:
-		if hint := m.between(w.Name); hint != "" {
-			return m.say(hint)
-		}
-		m.panel = nil
-		m.transcript.End()
-		return m.begin(w.Doing, m.run(func(ctx context.Context) (then, error) {
-			next, err := w.Work(ctx)
-			if next == nil {
-				return nil, err
-			}
-			return func(m *app) tea.Cmd { return m.do(next()) }, err
-		}))
+		return m.likeATurn(w)
 	case then:
 		return w(m)
 	case part.Wait:

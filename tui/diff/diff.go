@@ -119,8 +119,11 @@ func draw(t *paint.Theme, all []line, w int, headed bool) (out []string) {
 		case '@':
 			hunks++
 			_, rest, _ := strings.Cut(l.text[2:], "@@")
-			if rest = strings.TrimRight(rest, " "); headed && rest != "" || hunks > 1 {
-				out = append(out, t.Paint(paint.Faint, strings.Repeat(" ", digits-1)+"⋮"+paint.Cut(map[bool]string{true: rest}[headed], w-digits)))
+			if rest = strings.TrimRight(rest, " "); !headed {
+				rest = ""
+			}
+			if rest != "" || hunks > 1 {
+				out = append(out, t.Paint(paint.Faint, strings.Repeat(" ", digits-1)+"⋮"+paint.Cut(rest, w-digits)))
 			}
 			continue
 		case '\\':

@@ -76,12 +76,11 @@ func (m *Modes) Next() part.Intent {
 
 // change changes the approval policy, or asks whether to.
 func (m *Modes) change(to approvals.Mode) part.Intent {
-	forget := m.Forget()
 	switch {
 	case to == m.Mode():
-		return part.All{forget, part.Say("approvals: " + footer.Approvals(string(to)))}
+		return part.All{m.Forget(), part.Say("approvals: " + footer.Approvals(string(to)))}
 	case !m.Wider(to):
-		return part.All{forget, m.set(to)}
+		return part.All{m.Forget(), m.set(to)}
 	}
 	r := approvals.Request{
 		Title:    fmt.Sprintf("change the approval policy from %s to %s?", m.Mode(), to),
@@ -91,7 +90,7 @@ func (m *Modes) change(to approvals.Mode) part.Intent {
 	if strings.HasPrefix(m.session.Policy, "danger") {
 		r.Warnings = append(r.Warnings, "there is no sandbox: what runs without a question can change every file that you can change, and reach every host")
 	}
-	return part.All{forget, m.ask(widening{to: to}, r)}
+	return m.ask(widening{to: to}, r)
 }
 
 // answers are those to a question about a wider policy.
