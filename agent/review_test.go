@@ -34,7 +34,7 @@ func TestReviewer(t *testing.T) {
 		{name: "refuses, in a block", reply: says("```json\n" + refusal + "\n```"), refuses: true},
 		{name: "passes on", reply: says(`{"refuse": false}`), told: "second passed this on"},
 		{name: "says yes", reply: says(`{"allow": true, "decision": "session", "reason": "fine"}`), told: "gave no answer"},
-		{name: "says nothing", reply: says(""), told: "gave no answer"},
+		{name: "no words", reply: says(""), told: "gave no answer"},
 		{name: "refuses without a reason", reply: says(`{"refuse": true, "reason": " "}`), told: "gave no answer"},
 		{name: "does not end", reply: says(strings.Repeat("{", maxReview+1)), told: "too long"},
 		{name: "fails", reply: []any{errors.New("503")}, told: "503"},

@@ -393,7 +393,7 @@ func TestEarlyChange(t *testing.T) {
 	}
 }
 
-// A server that says nothing, or ends, is an error within the time limit.
+// A server that stays silent, or ends, is an error within the time limit.
 func TestSilentServers(t *testing.T) {
 	if _, err := raw(t, Options{Startup: 50 * time.Millisecond}, func(io.Writer, string, json.RawMessage) {}); !errors.Is(err, ErrTime) {
 		t.Errorf("a silent server: %v", err)

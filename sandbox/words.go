@@ -58,7 +58,7 @@ func (d Denial) Because() string {
 }
 
 // Line says in a line what was denied, to whom, why and how often: "write /etc/hosts, by /usr/bin/touch".
-// name makes what others chose harmless.
+// name makes text harmless that a command chose.
 func (d Denial) Line(name func(string) string) string {
 	line := d.Verb() + " " + name(d.Target)
 	if who := d.Who(); who != "" {

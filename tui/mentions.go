@@ -6,7 +6,7 @@ import (
 	"codeagent/tui/mention"
 )
 
-// mentioned is the word with @ under the cursor; false: there is none.
+// mentioned is the word with @ under the cursor, and whether one is there.
 func (m *app) mentioned() (mention.Word, bool) {
 	from, query, ok := m.composer.Mention()
 	return mention.Word{From: from, Query: query}, ok && !m.composer.Normal()

@@ -20,7 +20,7 @@ import (
 
 // Threat: settings of editors, agents and shells start programs, and repositories track such files. A
 // checkout must bring back what the person's own commits contain, and no command may bring anything else.
-// Which program asks says nothing. So such a file is made of memory, like a .git file (gitlinks.go):
+// It does not matter which program asks. So such a file is made of memory, like a .git file (gitlinks.go):
 //
 //	open(O_CREAT|O_EXCL) ─▶ the broker makes nothing, and gives a file in memory
 //	nobody can write to it any more ─▶ its content was there in the history, under this very path

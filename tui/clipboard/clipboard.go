@@ -52,7 +52,7 @@ type Clipboard struct {
 	Desktop Desktop
 	Images  Images
 	Home    string             // what ~ stands for
-	leave   context.CancelFunc // cancels the read that is under way; nil: there is none
+	leave   context.CancelFunc // cancels the read that is under way; nil: nothing is read
 }
 
 type (

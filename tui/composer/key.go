@@ -13,7 +13,7 @@ type (
 		By  int
 		Own bool
 	}
-	// Leave is the key that deletes a character, where there is none.
+	// Leave is the key that deletes a character, in an empty message.
 	Leave struct{}
 )
 

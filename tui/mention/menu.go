@@ -61,7 +61,7 @@ type Menu struct {
 	found      []Match
 }
 
-// Follow takes the word under the cursor, after every key; false: there is none. It asks for what
+// Follow takes the word under the cursor, after every key; ok is false without such a word. It asks for what
 // it has to read.
 func (f *Menu) Follow(word Word, ok bool, s Sources) part.Intent {
 	same := f.word.From == word.From

@@ -19,7 +19,7 @@ import (
 // silentNames are the files of ~/.ssh that silentRows read, one each, so that each is named by one call.
 var silentNames = []string{"direct", "linked", "linked-folder", "relative", "dirfd", "dotdot", "rooted", "child", "thread", "listed/key"}
 
-// silent is a row that reads the file NAME of ~/.ssh, and says nothing if it cannot.
+// silent is a row that reads the file NAME of ~/.ssh, and prints nothing if it cannot.
 func silent(how, name string, do func(s *hostileScene, path string) (string, error)) hostileRow {
 	path := func(s *hostileScene) string { return s.Home + "/.ssh/" + name }
 	return hostileRow{name: "silently read " + how, quiet: true, kind: sandbox.KindRead, target: path, do: func(s *hostileScene) (string, error) {

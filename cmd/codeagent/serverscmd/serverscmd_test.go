@@ -101,7 +101,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestUnknown: a name that is nearly one of a server is told.
+// TestUnknown: for an unknown name, the message offers the nearest name of a server.
 func TestUnknown(t *testing.T) {
 	if err := unknown("flies", []string{"files", "web"}); !strings.Contains(err.Error(), `did you mean "files"?`) {
 		t.Error(err)
