@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"codeagent/internal/attack"
-	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect/protecttest"
 	"codeagent/sandbox/sandboxtest"
@@ -46,12 +45,7 @@ func TestOutsideAlikeInSetting(t *testing.T) {
 	}
 	defer attack.RemoveAll(base)
 	ws, out := filepath.Join(base, "ws"), filepath.Join(base, "out")
-	sample, rows := machine.SampleOf(t, 31, s.name == "user"), 0
-	for i := range alikeTable(out) {
-		if sample.Has(i) {
-			rows++
-		}
-	}
+	sample, rows := sampleAlike(t, 31, s.name == "user")
 	env := []string{envOutside + "=" + out, envEvery + "=" + sample.String(), sandboxtest.NoPause}
 	args := []string{os.Args[0], "-test.run=^TestOutsideVictim$"}
 	bare := exec.Command(os.Args[0], args[1:]...)
