@@ -15,7 +15,7 @@ TIMEOUT := $(if $(CI),60m,10m)
 # Everything is built with -trimpath: what build, lint and cross compiled, the tests use, in any checkout.
 export CGO_ENABLED := 0
 
-.PHONY: run build test bench compat lint man install cross clean recording
+.PHONY: run build test bench compat lint man tree install dist clean recording
 
 run: build
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/codeagent; else \
@@ -66,23 +66,44 @@ lint:
 	GOOS=darwin GOARCH=arm64 $(GO) vet -trimpath ./...
 	GOFLAGS=-trimpath $(GO) run $(STATICCHECK) ./...
 
-# Every platform that is promised must build.
-cross:
-	GOOS=linux  GOARCH=amd64 $(GO) build -buildvcs=false -trimpath -o /dev/null ./cmd/codeagent && GOOS=linux GOARCH=amd64 $(GO) build -buildvcs=false -trimpath -o /dev/null ./cmd/linux-sandbox-helper
-	GOOS=linux  GOARCH=arm64 $(GO) build -buildvcs=false -trimpath -o /dev/null ./cmd/codeagent && GOOS=linux GOARCH=arm64 $(GO) build -buildvcs=false -trimpath -o /dev/null ./cmd/linux-sandbox-helper
-	GOOS=darwin GOARCH=arm64 $(GO) build -buildvcs=false -trimpath -o /dev/null ./cmd/codeagent
-
 # The manual pages are made of the flags and of docs/.
 man: build
 	@rm -rf $(BIN)/man && mkdir -p $(BIN)/man && $(BIN)/codeagent help --man $(BIN)/man
 
-# Both binaries go to one folder: codeagent finds its helper beside itself.
-install: man
-	install -d $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(BIN)/codeagent $(BIN)/linux-sandbox-helper $(DESTDIR)$(PREFIX)/bin/
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
-	install -m 644 $(BIN)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -m 644 $(BIN)/man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7/
+# What is installed below a prefix: both programs in one folder, since codeagent finds its helper
+# beside itself, and what this machine's build says of itself: manual and completions.
+TREE = $(BIN)/tree
+tree: man
+	@rm -rf $(TREE) && install -d $(addprefix $(TREE)/,bin share/man/man1 share/man/man7 share/doc/codeagent \
+	  share/bash-completion/completions share/zsh/site-functions share/fish/vendor_completions.d)
+	@install -m 755 $(BIN)/codeagent $(BIN)/linux-sandbox-helper $(TREE)/bin/
+	@install -m 644 $(BIN)/man/*.1 $(TREE)/share/man/man1/ && install -m 644 $(BIN)/man/*.7 $(TREE)/share/man/man7/ && gzip -9n $(TREE)/share/man/man?/*
+	@install -m 644 README.md CHANGELOG.md SECURITY.md NOTICE $(TREE)/share/doc/codeagent/ && install -m 644 LICENSE $(TREE)/share/doc/codeagent/copyright
+	@$(BIN)/codeagent completion bash > $(TREE)/share/bash-completion/completions/codeagent
+	@$(BIN)/codeagent completion zsh > $(TREE)/share/zsh/site-functions/_codeagent
+	@$(BIN)/codeagent completion fish > $(TREE)/share/fish/vendor_completions.d/codeagent.fish
+
+install: tree
+	@install -d $(DESTDIR)$(PREFIX) && cp -R $(TREE)/. $(DESTDIR)$(PREFIX)/
+
+# Packages, in bin/dist: an archive for every platform that is promised, a .deb for each Linux, and their
+# SHA-256. Every time in them is that of the commit, so two builds of a commit are equal byte for byte.
+NFPM  := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
+EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+DIST   = $(BIN)/dist
+dist: tree
+	@rm -rf $(DIST) && mkdir -p $(DIST)
+	@for p in linux/amd64 linux/arm64 darwin/arm64; do set -e; \
+	  name=codeagent-$(VERSION)-$${p%/*}-$${p#*/}; root=$(DIST)/$$name; \
+	  GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) --no-print-directory build BIN=$(DIST)/bin; \
+	  cp -R $(TREE) $$root && install -m 755 $(DIST)/bin/* $$root/bin/ && chmod -R u=rwX,go=rX $$root; \
+	  [ $${p%/*} = linux ] || rm $$root/bin/linux-sandbox-helper; \
+	  find $$root -exec touch -h -d @$(EPOCH) {} +; \
+	  tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner --format=ustar -cf - $$name | gzip -9n > $$root.tar.gz; \
+	  [ $${p%/*} != linux ] || ROOT=$$root ARCH=$${p#*/} VERSION=$$(echo $(VERSION) | sed 's/^v//; /^[0-9]*\./!s/^/0~git/') \
+	    SOURCE_DATE_EPOCH=$(EPOCH) $(GO) run $(NFPM) package --packager deb --target $$root.deb >/dev/null; \
+	  rm -r $$root $(DIST)/bin; done
+	@cd $(DIST) && sha256sum * > SHA256SUMS && cat SHA256SUMS
 
 clean:
 	rm -rf $(BIN)
