@@ -219,7 +219,7 @@ func (m *app) draw() tea.View {
 		lines = append(lines, prompt+l)
 	}
 	if a.footer.height > 0 {
-		lines = append(lines, m.facts.View(t, w, m.modes.Policy(), m.modes.Approvals()))
+		lines = append(lines, m.facts.View(t, w, m.standing()))
 	}
 	m.rows = lines[:min(len(lines), m.height)]
 	v := tea.View{Content: strings.Join(mark.Lines(m.selection.mark(m.rows)), "\n"), AltScreen: true}
@@ -242,6 +242,11 @@ func (m *app) draw() tea.View {
 		v.Cursor = tea.NewCursor(x+paint.Gutter, a.composer.top+y)
 	}
 	return v
+}
+
+// standing is what applies now.
+func (m *app) standing() footer.Now {
+	return footer.Now{Preset: m.modes.Policy(), Mode: m.modes.Approvals(), Effort: m.offers.Extras.Thinks}
 }
 
 func drawAlone(panel part.Overlay, t *paint.Theme, w, h int) tea.View {

@@ -78,7 +78,7 @@ func (m *app) commands() slash.Commands {
 		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(t *paint.Theme, w int) []string { return slash.Help(t, w, m.callable(), m.keys) })},
 		{Name: "status", Help: "model, folder, sandbox, what is not enforced here, tokens",
 			Run: drawn("Status", func(t *paint.Theme, w int) []string {
-				return m.facts.Page(t, w, m.modes.Policy(), m.modes.Approvals())
+				return m.facts.Page(t, w, m.standing())
 			})},
 		{Name: "permissions", Takes: "[policy]", Help: "what is open and why, revoke it; or change the policy, such as to read-only", Run: m.permissions},
 		{Name: "model", Takes: "[name] [effort]", Help: "switch to another model; the effort says how long it may think: low, medium, high", Run: model.Show, Missing: o.Models == nil},

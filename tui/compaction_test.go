@@ -14,10 +14,10 @@ func TestCompactionIsALineThatOpens(t *testing.T) {
 		event.Compacting{Reason: word.CompactNear})
 	r.has("Writing a summary of the conversation")
 	r.has("the context is nearly full")
-	r.has("90% of context")
+	r.has("ctx 900/1k")
 	r.emit(event.Compacted{Reason: word.CompactNear, Before: 182900, After: 300, Summary: "# Summary\nwe fixed it\u202e\x1b[2J"})
 	r.has("≡ Compacted: 182k → 300 tokens")
-	r.has("30% of context")
+	r.has("ctx 300/1k")
 	r.lacks("Writing a summary")
 	r.lacks("we fixed it")
 	r.press("ctrl+o")
@@ -46,13 +46,13 @@ func TestAssumedLimitIsCalledThat(t *testing.T) {
 		r.lacks("of an assumed 128k tokens")
 	}
 	r.emit(event.UsageUpdated{Last: model.Usage{Input: 4400}, Context: 4400, Limit: 128_000, Assumed: true})
-	status("3% of an assumed 128k")
+	status("ctx 4.4k/128k?")
 	s.Model = "m2"
 	r.emit(event.UsageUpdated{Context: 5000, Limit: 128_000, Assumed: true}, s) // as /model m2 does
-	status("3% of an assumed 128k")
+	status("ctx 5k/128k?")
 	r.emit(event.UsageUpdated{Last: model.Usage{Input: 6500}, Context: 6500, Limit: 128_000, Assumed: true})
-	status("5% of an assumed 128k")
+	status("ctx 6.5k/128k?")
 	s.Model, s.Window, s.Assumed = "m3", 65_000, false
 	r.emit(event.UsageUpdated{Context: 6500, Limit: 65_000}, s)
-	r.has("10% of context")
+	r.has("ctx 6.5k/65k")
 }

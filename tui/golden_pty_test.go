@@ -12,6 +12,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
+	"codeagent/tui/home"
 	"codeagent/tui/picker"
 	"codeagent/tui/undoing"
 )
@@ -45,6 +46,15 @@ func beginnings() []situation {
 	}
 	return []situation{
 		{name: "empty"},
+		{name: "home", given: func(s *stage) {
+			s.opt.Extras.Thinks = "high"
+			s.opt.Opening = home.Facts{Sandbox: "writes here, no network", Servers: []string{"github", "docs"}, Look: func(context.Context) home.Found {
+				return home.Found{Last: "Find out why the parser drops the last line of a file without a newline", Age: "2 h ago", Instructions: []string{"~/.config/codeagent/AGENTS.md", "AGENTS.md"}}
+			}}
+		}, steps: []do{sees("reads")}},
+		{name: "home-new", given: func(s *stage) {
+			s.opt.Opening = home.Facts{Sandbox: "writes here, no network", Look: func(context.Context) home.Found { return home.Found{} }}
+		}, steps: []do{sees("no AGENTS.md")}},
 		{name: "start-danger", given: func(s *stage) { s.opt.Approvals = &policies{mode: approvals.Never} }, steps: []do{emits(danger)}},
 		{name: "start-tour", steps: []do{emits(tour)}},
 		{name: "start-long-names", steps: []do{emits(long)}},

@@ -217,15 +217,15 @@ func TestModelPicker(t *testing.T) {
 		t.Errorf("used %q, panel %v, working %v", f.used, r.app.panel, r.app.work.running)
 	}
 	r.emit(event.UsageUpdated{Last: model.Usage{Input: 24000}, Context: 24000, Limit: 200_000})
-	r.has("12%")
+	r.has("ctx 24k/200k")
 	s := session()
 	s.Model, s.Window = "ollama/qwen3:8b", 32000
 	r.emit(s)
-	r.has("now using ollama/qwen3:8b", "75%")
+	r.has("now using ollama/qwen3:8b", "ctx 24k/32k")
 	r.emit(event.UsageUpdated{Context: 16000, Limit: 32000}) // the last request was not the conversation's
 	s.Model, s.Window = "a-seller-of-models/with-a-maker/and-a-name-of-many-words:free", 64000
 	r.emit(s)
-	r.has("  and-a-name-of-many-words:free · workspace-write · asks on request", "25%")
+	r.has("  and-a-name-of-many-… · workspace-write · asks on request", "ctx 25%")
 	r.slash("/model gpt-5-mini")
 	if f.used != "gpt-5-mini" {
 		t.Errorf("used %q", f.used)

@@ -102,7 +102,7 @@ func TestFooterShowsTheCost(t *testing.T) {
 func TestStatusCommandsLine(t *testing.T) {
 	a := &around{branch: "main", line: "\x1b[31mmine\x1b[0m main"}
 	r := inPlace(t, 100, a)
-	if got := r.footer(); !strings.HasPrefix(got, "  mine main  ") || !strings.HasSuffix(got, "  workspace-write · asks on request · ▲ 1") {
+	if got := r.footer(); !strings.HasPrefix(got, "  mine main  ") || !strings.HasSuffix(got, "  workspace-write · asks on request · ▲ 1 not enforced") {
 		t.Errorf("%q", got)
 	}
 	if s := a.told[0]; s.Model != "scripted-1" || s.Branch != "main" || s.Folder != "/home/ada/src/app" || s.Sandbox != "workspace-write" || s.Approvals != "on-request" || s.Context != -1 {

@@ -27,6 +27,7 @@ import (
 	"codeagent/tui/clipboard"
 	"codeagent/tui/footer"
 	"codeagent/tui/form"
+	"codeagent/tui/home"
 	"codeagent/tui/lists"
 	"codeagent/tui/mark"
 	"codeagent/tui/message"
@@ -78,6 +79,8 @@ type Options struct {
 	Background lists.Background
 	// Surroundings are for the footer; nil: it has no branch.
 	Surroundings footer.Surroundings
+	// Opening is what the first entry shows beside the session.
+	Opening home.Facts
 	// Permissions is for /permissions; nil: it shows only what was asked.
 	Permissions lists.Permissions
 	Images      clipboard.Images
@@ -281,7 +284,7 @@ func (s *Screen) newApp(alone then) *app {
 
 // offer hands the parts what the screen was given.
 func (m *app) offer(o Options) {
-	m.offers, m.facts.Home = o, o.Home
+	m.offers, m.facts.Home, m.transcript.Home = o, o.Home, o.Opening
 	if o.Writing.Keys != nil {
 		m.keys = o.Writing.Keys
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"path"
 	"time"
 
@@ -194,7 +195,7 @@ func (m *app) drain() tea.Cmd {
 		case event.Event:
 			m.apply(item)
 			if _, ok := item.(event.SessionStarted); ok {
-				cmd = tea.Batch(cmd, m.lookAround())
+				cmd = tea.Batch(cmd, m.lookAround(), lookHome(m))
 			}
 			if _, ok := item.(event.BackgroundChanged); ok {
 				cmd = tea.Batch(cmd, m.lookForEnds())
@@ -259,4 +260,20 @@ func (m *app) scroll(by int) {
 // lookAround has the footer look at the folder.
 func (m *app) lookAround() tea.Cmd {
 	return m.do(m.facts.Look(m.offers.Surroundings, m.modes.Policy, m.modes.Approvals))
+}
+
+// lookHome finds what the first entry shows, once.
+func lookHome(m *app) tea.Cmd {
+	look := m.transcript.Home.Look
+	if look == nil || m.aside == nil {
+		return nil
+	}
+	m.transcript.Home.Look = nil
+	return m.aside(func(ctx context.Context) then {
+		found := look(ctx)
+		return func(m *app) tea.Cmd {
+			m.transcript.Found(found)
+			return nil
+		}
+	})
 }

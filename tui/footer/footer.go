@@ -86,59 +86,24 @@ func (f *Footer) Apply(e event.Event) {
 // unnamed stands for a model whose name the provider has not sent yet.
 const unnamed = "the provider's model"
 
-// View is one line: on the left the model, the folder and its branch, the sandbox, the
-// approvals and what is not enforced, on the right the tokens and the cost. It is shown in the longest form that fits;
-// what is not enforced is dropped last. preset and mode are the policies that apply now.
-func (f *Footer) View(t *paint.Theme, w int, preset, mode string) string {
+// Now is what can change without an event: the sandbox preset, the approval policy, and how long the
+// model may think, "" if that is not set.
+type Now struct{ Preset, Mode, Effort string }
+
+// View is one line: on the left the model, the folder and its branch, the sandbox, the approvals and
+// what is not enforced, on the right the context, the tokens and the cost.
+func (f *Footer) View(t *paint.Theme, w int, now Now) string {
 	if !f.Started {
 		return ""
 	}
-	name := paint.Text.Span(shortModel(cmp.Or(f.Session.Model, unnamed)))
-	if f.Session.Tour {
-		name.Text = "tour"
-	}
-	policy, asks := policyName(preset), paint.Dim.Span(Approvals(mode))
-	var long, short []paint.Span
-	if n := len(f.Session.Enforcement.Weaknesses); n > 0 {
-		long, short = []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d not enforced", n))}, []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d", n))}
-	}
-	var beside []paint.Span
-	if f.Running > 0 {
-		beside = []paint.Span{paint.Accent.Span(fmt.Sprintf("%d running", f.Running))}
-	}
+	w -= paint.Gutter + 1
+	rules := []piece{policyPiece(now.Preset), modePiece(now.Mode), f.weak(), f.jobs()}
 	if f.place.line != "" {
-		return f.ownLine(t, w, paint.Joined([]paint.Span{policy}, []paint.Span{asks}, short, beside),
-			paint.Joined([]paint.Span{policy}, []paint.Span{paint.Dim.Span(mode)}, short, beside), paint.Joined([]paint.Span{policy}, short, beside))
+		return "  " + f.ownLine(t, w, rules)
 	}
-	tokens, least := f.tokens(), 0
-	if n := len(tokens); n > 0 {
-		least = paint.WidthOf(tokens[n-1]) + 2
-	}
-	var left []paint.Span
-	for _, at := range f.place.forms(f.Session.Folder) { // only beside the tokens
-		left = paint.Joined([]paint.Span{name}, at, []paint.Span{policy}, []paint.Span{asks}, long, beside)
-		if paint.WidthOf(left)+least+paint.Gutter+1 <= w {
-			break
-		}
-	}
-	for _, form := range [][]paint.Span{
-		left,
-		paint.Joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, long, beside),
-		paint.Joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, short, beside),
-		paint.Joined([]paint.Span{policy}, []paint.Span{asks}, short, beside),
-		paint.Joined([]paint.Span{policy}, []paint.Span{paint.Dim.Span(mode)}, short, beside),
-		paint.Joined([]paint.Span{policy}, short, beside),
-	} {
-		if left = form; paint.WidthOf(left)+paint.Gutter+1 <= w {
-			break
-		}
-	}
-	for _, right := range tokens {
-		if paint.WidthOf(left)+paint.WidthOf(right)+paint.Gutter+3 <= w {
-			return "  " + t.Justify(w-paint.Gutter-1, left, right)
-		}
-	}
-	return "  " + t.Row(w-paint.Gutter-1, left...)
+	pieces := append([]piece{f.modelPiece(now.Effort), f.folder()}, rules...)
+	left, right := fit(w, append(pieces, f.context(), f.billed(), f.cost()))
+	return "  " + t.Justify(w, left, right)
 }
 
 // Approvals names an approval policy.
@@ -154,50 +119,6 @@ func shortModel(name string) string {
 		name = name[strings.LastIndexByte(strings.TrimRight(name, "/"), '/')+1:]
 	}
 	return paint.Cut(name, most)
-}
-
-// policyName names the preset; running without a sandbox is shown as a danger.
-func policyName(preset string) paint.Span {
-	if strings.HasPrefix(preset, "danger") {
-		return paint.Bad.With(paint.Bold).Span(preset)
-	}
-	return paint.Dim.Span(cmp.Or(preset, "sandbox ?"))
-}
-
-// crowded is the share of the context window, in percent, from which the footer
-// warns: a little before the conversation is compacted automatically.
-const crowded = 70
-
-// tokens says how full the context is and how much the session used, in two
-// lengths.
-func (f *Footer) tokens() [][]paint.Span {
-	u := f.usage
-	if u == (event.UsageUpdated{}) {
-		return nil
-	}
-	used, window, assumed := f.Context()
-	long, short := paint.Dim.Span(paint.Count(used)+" in context"), paint.Dim.Span(paint.Count(used))
-	if window > 0 {
-		share := int64(used) * 100 / window
-		s := paint.Dim
-		if share >= crowded {
-			s = paint.Warn
-		}
-		of := "context"
-		if assumed {
-			of = "an assumed " + paint.Count(int(window))
-		}
-		long, short = s.Span(fmt.Sprintf("%d%% of %s", share, of)), s.Span(fmt.Sprintf("%d%%", share))
-	}
-	total := paint.Dim.Span(paint.Count(u.Total.Input+u.Total.Output) + " used")
-	out := [][]paint.Span{{long, paint.Faint.Span(" · "), total}, {short}}
-	if cost := f.spent.String(); cost != "" {
-		for i := range out {
-			out[i] = append(out[i], paint.Faint.Span(" · "), paint.Dim.Span("cost "+cost))
-		}
-		out = append(out, []paint.Span{short})
-	}
-	return out
 }
 
 // Context is how many tokens a request uses and how many it can use, by the agent's
@@ -225,14 +146,14 @@ func (f *Footer) window() string {
 	return fmt.Sprintf("%s of %s tokens", paint.Count(used), paint.Count(int(window)))
 }
 
-// Page is /status; preset is the sandbox that applies now, mode the approval policy.
-func (f *Footer) Page(t *paint.Theme, w int, preset, mode string) []string {
+// Page is /status.
+func (f *Footer) Page(t *paint.Theme, w int, now Now) []string {
 	s := f.Session
 	pairs := [][2]string{
 		{"model", cmp.Or(s.Model, unnamed)},
 		{"folder", paint.Tilde(s.Folder, f.Home)},
-		{"sandbox", cmp.Or(preset, "?")},
-		{"approvals", cmp.Or(mode, "?")},
+		{"sandbox", cmp.Or(now.Preset, "?")},
+		{"approvals", cmp.Or(now.Mode, "?")},
 		{"enforced by", cmp.Or(strings.Join(s.Enforcement.Active(), ", "), s.Enforcement.Backend, "nothing")},
 		{"session", cmp.Or(s.ID, "-")},
 		{"context", f.window()},
@@ -240,6 +161,9 @@ func (f *Footer) Page(t *paint.Theme, w int, preset, mode string) []string {
 	}
 	if f.place.branch != "" {
 		pairs = slices.Insert(pairs, 2, [2]string{"branch", f.place.branch})
+	}
+	if now.Effort != "" {
+		pairs = slices.Insert(pairs, 1, [2]string{"effort", now.Effort})
 	}
 	if cost := f.spent.String(); cost != "" {
 		pairs = append(pairs, [2]string{"cost", cost + " by the prices of the settings"})

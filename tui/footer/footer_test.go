@@ -9,6 +9,7 @@ import (
 
 	"codeagent/event"
 	"codeagent/model"
+	"codeagent/sandbox"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
 )
@@ -30,7 +31,7 @@ func TestFooter(t *testing.T) {
 	preset, mode := func() string { return "workspace-write" }, func() string { return "on-request" }
 	shows := func(want string) {
 		t.Helper()
-		if got := strings.Join(strings.Fields(ansi.Strip(f.View(paint.New(true), 120, preset(), mode()))), " "); got != want {
+		if got := strings.Join(strings.Fields(ansi.Strip(f.View(paint.New(true), 120, Now{preset(), mode(), "high"}))), " "); got != want {
 			t.Errorf("shows %q, want %q", got, want)
 		}
 	}
@@ -40,18 +41,50 @@ func TestFooter(t *testing.T) {
 		t.Error("it looks before there is a session")
 	}
 	f.Apply(event.SessionStarted{ID: "1", Model: "maker/large", Folder: "/home/ada/app", Window: 4000})
-	shows("maker/large · app · workspace-write · asks on request")
+	shows("maker/large high · app · workspace-write · asks on request")
 	f.Apply(event.UsageUpdated{Context: 1000, Total: model.Usage{Input: 1500}})
 	f.Apply(event.BackgroundChanged{Running: 2})
-	shows("maker/large · app · workspace-write · asks on request · 2 running 25% of context · 1.5k used")
+	shows("maker/large high · app · workspace-write · asks on request · 2 running ctx 1k/4k · billed 1.5k")
 	first := f.Look(a, preset, mode).(part.Beside)
 	if f.Look(a, preset, mode) != nil {
 		t.Error("it looks twice at once")
 	}
 	again, _ := first(context.Background())().(part.Beside)
-	shows("maker/large · app (main) · workspace-write · asks on request · 2 running 25% of context · 1.5k used")
+	shows("maker/large high · app (main) · workspace-write · asks on request · 2 running ctx 1k/4k · billed 1.5k")
 	if again == nil || again(context.Background())() != nil || a.looks != 2 {
 		t.Errorf("looked %d times, want once more after the first", a.looks)
+	}
+}
+
+// TestNarrow: as the line narrows the branch goes first, what is left keeps its label, and the sandbox stays.
+func TestNarrow(t *testing.T) {
+	var f Footer
+	f.Apply(event.SessionStarted{
+		ID: "1", Model: "large-1", Folder: "/home/ada/app", Window: 128_000, Assumed: true, Price: event.Price{Input: 10},
+		Enforcement: sandbox.Enforcement{Weaknesses: []sandbox.Weakness{{}}},
+	})
+	f.place.branch = "main"
+	f.Apply(event.UsageUpdated{Context: 5000, Total: model.Usage{Input: 22_000}})
+	f.Apply(event.BackgroundChanged{Running: 1})
+	for w, want := range map[int]string{
+		140: "large-1 high · app (main) · workspace-write · asks on request · ▲ 1 not enforced · 1 running ctx 5k/128k? · billed 22k · cost 0.22",
+		130: "large-1 high · app · workspace-write · asks on request · ▲ 1 not enforced · 1 running ctx 5k/128k? · billed 22k · cost 0.22",
+		124: "large-1 high · workspace-write · asks on request · ▲ 1 not enforced · 1 running ctx 5k/128k? · billed 22k · cost 0.22",
+		110: "large-1 high · workspace-write · asks on request · ▲ 1 not enforced · 1 running ctx 5k/128k? · cost 0.22",
+		100: "large-1 high · workspace-write · asks on request · ▲ 1 · 1 running ctx 5k/128k? · cost 0.22",
+		90:  "large-1 · workspace-write · asks on request · ▲ 1 · 1 running ctx 5k/128k? · cost 0.22",
+		85:  "large-1 · workspace-write · asks on request · ▲ 1 · 1 running ctx 3% · cost 0.22",
+		80:  "large-1 · workspace-write · asks on request · ▲ 1 · 1 running ctx 3%",
+		68:  "workspace-write · asks on request · ▲ 1 · 1 running ctx 3%",
+		60:  "workspace-write · on-request · ▲ 1 · 1 running ctx 3%",
+		50:  "workspace-write · on-request · ▲ 1 · 1 running",
+		40:  "workspace-write · ▲ 1 · 1 running",
+		30:  "workspace-write · ▲ 1",
+	} {
+		line := ansi.Strip(f.View(paint.New(true), w, Now{"workspace-write", "on-request", "high"}))
+		if got := strings.Join(strings.Fields(line), " "); got != want || paint.Width(line) > w-1 {
+			t.Errorf("%d columns: %q, want %q", w, got, want)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package footer
 
 import (
 	"context"
-	"path"
 	"strings"
 
 	"codeagent/model"
@@ -76,31 +75,12 @@ func (f *Footer) standing(preset, mode string) Standing {
 	return s
 }
 
-// forms are the folder and its branch for the footer, the longest first, and nothing.
-func (p *place) forms(folder string) (out [][]paint.Span) {
-	const most = 24
-	if folder != "" {
-		name := paint.Dim.Span(paint.Cut(path.Base(folder), most))
-		if p.branch != "" {
-			out = append(out, []paint.Span{name, paint.Faint.Span(" ("), paint.Dim.Span(paint.Cut(p.branch, most)), paint.Faint.Span(")")})
-		}
-		out = append(out, []paint.Span{name})
-	}
-	return append(out, nil)
-}
-
 // ownLine is the footer with what the person's command printed. What codeagent computed of
 // the sandbox stays, and is never cut by it.
-func (f *Footer) ownLine(t *paint.Theme, w int, policies ...[]paint.Span) string {
-	room := w - paint.Gutter - 1
-	policy := policies[0]
-	for _, policy = range policies {
-		if paint.WidthOf(policy)+2+min(paint.Width(f.place.line), room/2) <= room {
-			break
-		}
-	}
-	left := paint.Dim.Span(cutWords(f.place.line, max(room-paint.WidthOf(policy)-2, 0)))
-	return "  " + t.Justify(room, []paint.Span{left}, policy)
+func (f *Footer) ownLine(t *paint.Theme, w int, rules []piece) string {
+	policy, _ := fit(w-2-min(paint.Width(f.place.line), w/2), rules)
+	left := paint.Dim.Span(cutWords(f.place.line, max(w-paint.WidthOf(policy)-2, 0)))
+	return t.Justify(w, []paint.Span{left}, policy)
 }
 
 // cutWords is paint.Cut, between words where one of them fits.

@@ -11,12 +11,12 @@ func Count(n int) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprint(n)
-	case n < 100_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	case n < 10_000:
+		return strings.Replace(fmt.Sprintf("%.1fk", float64(n)/1000), ".0k", "k", 1)
 	case n < 1_000_000:
 		return fmt.Sprintf("%dk", n/1000)
 	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	return strings.Replace(fmt.Sprintf("%.1fM", float64(n)/1e6), ".0M", "M", 1)
 }
 
 // Minutes writes a time as minutes and seconds, whose width rarely changes.

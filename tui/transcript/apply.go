@@ -8,9 +8,8 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
-	"codeagent/internal/short"
+	"codeagent/tui/home"
 	"codeagent/tui/markdown"
-	"codeagent/tui/paint"
 )
 
 // stream is what events refer to while a turn runs.
@@ -44,7 +43,7 @@ func (t *Transcript) Apply(e event.Event) {
 		t.session, t.started = e, true
 		switch {
 		case !again:
-			t.add(&welcome{e})
+			t.add(welcome{home.Home{Session: e, Facts: t.Home}})
 		case was.Model != "" && was.Model != e.Model:
 			t.Note(word.LevelInfo, "now using "+e.Model)
 		}
@@ -334,19 +333,17 @@ func (t *Transcript) applyFinish(e event.TurnFinished) {
 }
 
 // welcome opens the transcript.
-type welcome struct{ session event.SessionStarted }
+type welcome struct{ home.Home }
 
-func (h *welcome) Draw(c Canvas) []string {
-	s := h.session
-	out := c.Hang(paint.Accent.Span("◆"), paint.Strong.Span("codeagent"), paint.Dim.Span("  "+paint.Tilde(s.Folder, c.Home)))
-	if s.Tour {
-		out = append(out, c.Hang(paint.Text.Span(" "), paint.Dim.Span("No model is set up, so the built-in tour plays. The model is scripted; the commands, the sandbox and its denials are real."))...)
+func (h welcome) Draw(c Canvas) []string { return h.Home.Draw(c.Theme, c.Width, c.Home, c.Lines) }
+
+// Found shows what needed IO where the transcript opens.
+func (t *Transcript) Found(f home.Found) {
+	for _, e := range t.entries[:min(len(t.entries), 1)] {
+		if h, ok := e.body.(welcome); ok {
+			h.Home.Found = &f
+			e.body = h
+			e.changed()
+		}
 	}
-	if n := len(s.Enforcement.Weaknesses); n > 0 {
-		out = append(out, c.Hang(paint.Text.Span(" "), paint.Warn.Span("▲ "+short.Count(n, "thing")+" not enforced on this machine: "), paint.Accent.Span("/status"), paint.Dim.Span(" lists them"))...)
-	}
-	if c.Lines {
-		return append(out, c.Hang(paint.Text.Span(" "), paint.Dim.Span("/help lists the commands. /more shows all of the last output. Ctrl+C interrupts."))...)
-	}
-	return append(out, c.Hang(paint.Text.Span(" "), paint.Accent.Span("/"), paint.Dim.Span(" commands   "), paint.Accent.Span("Ctrl+J"), paint.Dim.Span(" new line   "), paint.Accent.Span("Esc"), paint.Dim.Span(" interrupts"))...)
 }

@@ -7,6 +7,7 @@ package transcript
 import (
 	"time"
 
+	"codeagent/tui/home"
 	"codeagent/tui/paint"
 )
 
@@ -60,6 +61,7 @@ const (
 type Transcript struct {
 	list
 	stream
+	Home  home.Facts // for where it opens
 	now   func() time.Time
 	asked []*question // the permissions of this session
 }

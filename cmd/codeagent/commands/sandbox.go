@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"codeagent/cmd/codeagent/conversation"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
@@ -70,4 +71,24 @@ func hostsOf(p sandbox.Policy) []string {
 		out = append(out, h.String())
 	}
 	return out
+}
+
+// SandboxInShort says in a few words what commands may do; added is how many places the settings add to the folder.
+func SandboxInShort(p sandbox.Policy, added int) string {
+	words := "writes here"
+	switch {
+	case p.Unconfined:
+		return "none: commands can do what you can"
+	case len(p.Write) == 0:
+		words = "read-only"
+	case added > 0:
+		words += " and in " + short.Count(added, "more place")
+	}
+	switch hosts := len(p.Network.Hosts); {
+	case p.Network.Mode == sandbox.NetworkFull:
+		return words + ", open network"
+	case hosts > 0:
+		return words + ", reaches " + short.Count(hosts, "host")
+	}
+	return words + ", no network"
 }

@@ -165,6 +165,16 @@ func (in *Files) one(ctx context.Context, project *workspace.ProjectFiles, at in
 	return string(data), nil
 }
 
+// Present are the paths of the files that exist now; whether each is trusted is decided when it is read.
+func (in *Files) Present() (names []string) {
+	for _, place := range in.places {
+		if info, err := hostfile.Seen(place); err == nil && info.Mode().IsRegular() {
+			names = append(names, place)
+		}
+	}
+	return names
+}
+
 func (in *Files) names() string {
 	var names []string
 	for _, t := range in.texts {

@@ -132,6 +132,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		options.Rewind = rewinder{ses, face}
 	}
 	kept := offer(ses, &options, func(e event.Event) { screen.Emit(e) })
+	options.Opening = firstEntry(ses, kept, o.from != nil && !o.from.Fresh)
 	options.Writing.Keys = table
 	offerWriting(ctx, ses, &options)
 	offerExtras(ses, f, kept, &options)

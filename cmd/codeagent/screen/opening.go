@@ -1,0 +1,56 @@
+package screen
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"codeagent/cmd/codeagent/commands"
+	"codeagent/cmd/codeagent/conversation"
+	"codeagent/cmd/codeagent/instructions"
+	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/tui/home"
+	"codeagent/tui/lists"
+	"codeagent/tui/paint"
+)
+
+// mostLooked is how many sessions are looked at for the last one of the folder.
+const mostLooked = 100
+
+// firstEntry is what the first entry of the transcript shows.
+func firstEntry(ses *conversation.Session, kept *sessionList, resumed bool) home.Facts {
+	ws := ses.Workspace
+	facts := home.Facts{Sandbox: commands.SandboxInShort(ses.Gate.Base(), len(ws.Config.Sandbox.AddDirs)+len(ws.Config.Sandbox.AddFiles))}
+	if ses.Tour != nil {
+		return facts
+	}
+	if ses.Servers != nil {
+		for _, one := range ses.Servers.Status() {
+			facts.Servers = append(facts.Servers, one.Name)
+		}
+	}
+	if resumed {
+		return facts
+	}
+	facts.Look = func(ctx context.Context) (found home.Found) {
+		looked := 0
+		for sum, err := range kept.store.List() {
+			if looked++; err != nil || ctx.Err() != nil || looked > mostLooked {
+				break
+			}
+			if sessionscmd.IsHere(sum, ws.Folder) && sum.Damaged == "" && !kept.isCurrent(sum.ID) {
+				found.Last, found.Age = sum.Name(), lists.Ago(time.Since(sum.Used))
+				break
+			}
+		}
+		for _, name := range instructions.New(ws, nil, nil).Present() {
+			if rel, err := filepath.Rel(ws.Folder, name); err == nil && !strings.HasPrefix(rel, "..") {
+				name = rel
+			}
+			found.Instructions = append(found.Instructions, paint.Tilde(name, ws.Stdio.Env("HOME")))
+		}
+		return found
+	}
+	return facts
+}
