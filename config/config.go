@@ -60,6 +60,9 @@ type sources struct {
 	// fileDirs are the folders of sandbox.add_dirs that the file names.
 	fileDirs []string
 	profiles profiles
+	// keys are the kept keys by the names of providers; unread is why their file is not used.
+	keys   map[string]keptKey
+	unread error
 }
 
 // Sandbox is the [sandbox] table.

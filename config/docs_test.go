@@ -44,7 +44,14 @@ A list in a profile replaces the file's list. Errors in a profile are reported a
 
 ## Keys
 
-Keys are never kept in a file: ` + "`api_key_env`" + ` and ` + "`key_env`" + ` name the variable that holds them, ` + "`key_command`" + ` the program that prints it.
+The settings hold no keys. There are three ways to give one:
+
+- on the screen: the list without a model, or ` + "`/model`" + ` and there "Another provider, or a key". You choose a provider and paste its key, which is not shown, and a model of the provider's own list. One small request tries it. The choice is then written to your file as ` + "`model_provider`" + ` and ` + "`model`" + `, and the key to ` + "`keys/keys.json`" + ` beside it: mode 600, read by codeagent alone, and closed to commands in the sandbox and to the model's tools. In the list of providers Ctrl+R enters another key, and Ctrl+X forgets it.
+- a variable: ` + "`api_key_env`" + ` and ` + "`key_env`" + ` name it. While it is set it comes before the kept key.
+- a program that prints it: ` + "`key_command`" + `, which comes before both.
+
+A kept key is used by every command of codeagent (` + "`exec`" + `, ` + "`acp`" + `, ` + "`mcp`" + `), and sent only to the scheme and host that it was entered for. A file of keys
+that another user owns or may access is not used, and codeagent says so. ` + "`codeagent doctor`" + ` and ` + "`/status`" + ` say where the key comes from.
 
 ## Providers
 
@@ -82,7 +89,8 @@ Names of models hold slashes too. So where ` + "`model_provider`" + ` is set, th
 (` + "`--model`" + ` over the file), and where ` + "`base_url`" + ` is set only the name of a ` + "`[providers.NAME]`" + ` counts: what was to be asked at one place does not
 reach another by accident.
 
-Without any of this, and a server on this machine on its usual port, codeagent names it and asks nothing of it until you choose it.
+Without any of this codeagent shows a list: the models of a server on this machine that answers on its usual port, the tour, and all providers.
+"Another address" takes any server with the OpenAI API; it gets a table ` + "`[providers.NAME]`" + ` named by its host. Nothing is asked of a model until you choose it.
 
 `
 

@@ -23,6 +23,8 @@ import (
 type Sources struct {
 	// File is the user's own config.toml; it may be absent.
 	File string
+	// Keys is the file of the kept keys; "": there are none.
+	Keys string
 	// Profile is the NAME of the [profiles.NAME] in File that applies; "": none.
 	Profile string
 	// Workspace is the folder that may contain .codeagent/config.toml.
@@ -77,6 +79,9 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 		s.apply(c, "", v)
 	}
 	c.profiles.name = src.Profile
+	if src.Keys != "" {
+		c.keys, c.unread = readKeys(ctx, src.Keys) // said where a key is needed
+	}
 	errs := c.loadFile(ctx, src.File)
 	if len(errs) == 0 {
 		errs = append(errs, c.checkProfile(src.File))

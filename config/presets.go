@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -37,6 +38,24 @@ func (c Config) LocalServers() []Provider {
 	return out
 }
 
+// AllProviders returns the built-in providers, and then by name those that only the settings have.
+func (c Config) AllProviders() (out []Provider) {
+	var names []string
+	for _, p := range presets {
+		names = append(names, p.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		p, _ := c.named(name)
+		out = append(out, p)
+	}
+	return out
+}
+
 // named returns the provider of that name: the user's before the built-in one.
 func (c Config) named(name string) (Provider, bool) {
 	p := Provider{Name: name}
@@ -44,6 +63,7 @@ func (c Config) named(name string) (Provider, bool) {
 	if i >= 0 {
 		p = presets[i]
 	}
+	p.kept, p.unread = c.keys[name], c.unread
 	own, mine := c.Providers[name]
 	if !mine {
 		return p, i >= 0

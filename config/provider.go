@@ -32,6 +32,9 @@ type Provider struct {
 	Limits ModelLimits
 	// Local: the server is on this machine, and may need no key.
 	Local bool
+	// kept is the key that codeagent keeps under Name; unread is why the file of these keys is not used.
+	kept   keptKey
+	unread error
 }
 
 // ModelLimits are the limits of a model's input and output, in tokens; 0: not known.
@@ -143,23 +146,15 @@ func (c Config) Switch(p Provider, name string) (Provider, string) {
 // have to touch a device for it. With base_url set, a provider whose key belongs to that
 // address is left out too: the key must not reach another address.
 func (c Config) Ready(getenv func(string) string) []Provider {
-	var names []string
-	for _, p := range presets {
-		names = append(names, p.Name)
-	}
-	for name := range c.Providers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var out []Provider
-	for _, name := range slices.Compact(names) {
-		p, _ := c.named(name)
-		_, own := c.Providers[name]
-		elsewhere := !own && !p.Local && c.BaseURL != "" && p.KeyEnv == c.APIKeyEnv
+	for _, p := range c.AllProviders() {
+		_, own := c.Providers[p.Name]
+		elsewhere := !own && !p.Local && c.BaseURL != "" && p.KeyEnv == c.APIKeyEnv && getenv(p.KeyEnv) != ""
 		if len(p.KeyCommand) == 0 && p.Lacks(getenv) == "" && !elsewhere {
 			out = append(out, p)
 		}
 	}
+	slices.SortFunc(out, func(a, b Provider) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -229,12 +224,17 @@ func baseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Key returns the key from the environment. It may be empty: local servers need none.
+// Key returns the key from the environment, else the kept one. It may be empty: local servers need none.
 func (p Provider) Key(getenv func(string) string) Secret {
-	if p.KeyEnv == "" {
-		return Secret{}
+	if p.KeyEnv != "" {
+		if key := strings.TrimSpace(getenv(p.KeyEnv)); key != "" {
+			return secret(key)
+		}
 	}
-	return Secret{strings.TrimSpace(getenv(p.KeyEnv))}
+	if p.Kept() && p.kept.origin == p.origin(getenv) {
+		return p.kept.key
+	}
+	return Secret{}
 }
 
 // keyVariables returns the variables that the user's settings name for keys and headers,
@@ -282,10 +282,19 @@ func (p Provider) KeyHints(getenv func(string) string, file string) []string {
 		where = "the provider " + p.Name
 	}
 	var hints []string
+	if p.unread != nil && len(p.KeyCommand) == 0 {
+		hints = append(hints, "the kept keys are not used: "+p.unread.Error())
+	}
+	if p.Kept() && p.kept.origin != p.origin(getenv) {
+		hints = append(hints, "the kept key is for another address, "+quoted(p.kept.origin))
+	}
+	const enter = "enter a key on the screen: codeagent, then /model"
 	switch {
 	case p.KeyEnv == "" || len(p.KeyCommand) > 0:
+	case getenv(p.KeyEnv) == "" && p.Name != "":
+		hints = append(hints, enter, fmt.Sprintf("or set %s to a key of %s", p.KeyEnv, where))
 	case getenv(p.KeyEnv) == "":
-		hints = append(hints, fmt.Sprintf("set %s, which is not set, to a key of %s", p.KeyEnv, where))
+		hints = append(hints, fmt.Sprintf("set %s to a key of %s", p.KeyEnv, where))
 	default:
 		hints = append(hints, fmt.Sprintf("set %s to a key of %s that may use this model", p.KeyEnv, where))
 	}
@@ -300,7 +309,7 @@ func (p Provider) KeyHints(getenv func(string) string, file string) []string {
 	case p.KeyEnv != "":
 		hints = append(hints, fmt.Sprintf("or name another variable, %s, or a program that prints the key, %s, in %s", setting("key_env"), setting("key_command"), file))
 	default:
-		hints = append(hints, fmt.Sprintf("name the variable with its key, %s, or a program that prints it, %s, in %s", setting("key_env"), setting("key_command"), file))
+		hints = append(hints, enter, fmt.Sprintf("or name the variable with its key, %s, or a program that prints it, %s, in %s", setting("key_env"), setting("key_command"), file))
 	}
 	if len(p.Headers) > 0 {
 		hints = append(hints, "or the header that carries it: "+setting("headers"))
@@ -467,14 +476,26 @@ func knownLimits(model string) ModelLimits {
 }
 
 // Secret is a key that no message, log or JSON contains.
-type Secret struct{ value string }
+type Secret struct{ value *string } // a pointer, which no dump of what holds it follows
+
+func secret(key string) Secret {
+	if key == "" {
+		return Secret{}
+	}
+	return Secret{&key}
+}
 
 // Reveal returns the key itself, for the request header.
-func (s Secret) Reveal() string { return s.value }
+func (s Secret) Reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
 
 // String hides the key.
 func (s Secret) String() string {
-	if s.value == "" {
+	if s.value == nil {
 		return "(no key)"
 	}
 	return "(hidden)"

@@ -52,9 +52,9 @@ func TestKeyHints(t *testing.T) {
 		want []string
 	}{
 		"at the top":      {config.Provider{KeyEnv: "K", BaseURL: "https://u:secret-value@h/v1"}, []string{"set K to a key of this server that may use this model", "or name another variable: api_key_env in " + file, "or set OPENAI_BASE_URL to another server that speaks the OpenAI API"}},
-		"not set":         {config.Provider{Name: "groq", KeyEnv: "NO"}, []string{"set NO, which is not set, to a key of the provider groq", "or name another variable, providers.groq.key_env, or a program that prints the key, providers.groq.key_command, in " + file}},
+		"not set":         {config.Provider{Name: "groq", KeyEnv: "NO"}, []string{"enter a key on the screen: codeagent, then /model", "or set NO to a key of the provider groq", "or name another variable, providers.groq.key_env, or a program that prints the key, providers.groq.key_command, in " + file}},
 		"from a program":  {config.Provider{Name: "p", KeyEnv: "K", KeyCommand: []string{"pass"}}, []string{"the key is what the program of providers.p.key_command prints: " + file}},
-		"in a header":     {config.Provider{Name: "p", Headers: map[string]string{"X": "secret-value"}}, []string{"name the variable with its key, providers.p.key_env, or a program that prints it, providers.p.key_command, in " + file, "or the header that carries it: providers.p.headers"}},
+		"in a header":     {config.Provider{Name: "p", Headers: map[string]string{"X": "secret-value"}}, []string{"enter a key on the screen: codeagent, then /model", "or name the variable with its key, providers.p.key_env, or a program that prints it, providers.p.key_command, in " + file, "or the header that carries it: providers.p.headers"}},
 		"named by nobody": {config.Provider{}, []string{"name the variable with its key: api_key_env in " + file, "or set OPENAI_BASE_URL to another server that speaks the OpenAI API"}},
 	} {
 		if d := cmp.Diff(c.want, c.p.KeyHints(has, file)); d != "" {

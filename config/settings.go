@@ -131,7 +131,7 @@ var settings = []setting{
 	{key: "base_url", valid: validURL,
 		doc: "Where the model is served, up to and with `/v1`. Unset with a key present: OpenAI. Also the variable `OPENAI_BASE_URL`."},
 	{key: "api_key_env", valid: validVariable, def: `"OPENAI_API_KEY"`,
-		doc: "The name of the variable that holds the key. The key itself is never kept in a file."},
+		doc: "The name of the variable that holds the key. The key itself never stands in this file."},
 	{key: "wire", choices: []string{"", Chat, Responses}, def: `""`,
 		doc: "The API of `base_url`: `chat` is Chat Completions, `responses` the Responses API. Empty: Responses at api.openai.com, Chat Completions elsewhere."},
 	{key: "reasoning_effort", choices: []string{"", "none", "minimal", "low", "medium", "high", "xhigh"}, def: `""`,

@@ -29,8 +29,9 @@ type SessionStarted struct {
 	// size.
 	Window  int64
 	Assumed bool
-	// Price is what the settings say that the model costs.
-	Price Price
+	// Price is what the settings say that the model costs. KeyFrom says where its key comes from; "": it has none.
+	Price   Price
+	KeyFrom string
 	// Tour: the built-in scripted model answers.
 	Tour bool
 }

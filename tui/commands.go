@@ -18,6 +18,7 @@ import (
 	"codeagent/tui/page"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
+	"codeagent/tui/setup"
 	"codeagent/tui/slash"
 	"codeagent/tui/templates"
 	"codeagent/tui/transcript"
@@ -58,6 +59,9 @@ type Extras struct {
 func (m *app) commands() slash.Commands {
 	s, o, e := m.setting(), m.offers, m.offers.Extras
 	model := lists.Model{Setting: s, Models: o.Models, Think: e.Effort, Thinks: &m.offers.Extras.Thinks, Write: e.Setting}
+	if o.Setup != nil {
+		model.SetUp = m.setUp
+	}
 	shows := func(of func() part.Overlay) func(string) part.Intent {
 		return func(string) part.Intent { return part.Show{Overlay: of()} }
 	}
@@ -111,6 +115,23 @@ func (m *app) commands() slash.Commands {
 		{Name: "feedback", Help: "write a file with version, doctor and settings, without secrets and content", Run: e.feedback, Missing: e.Feedback == nil},
 		{Name: "quit", Help: "leave codeagent; so does /exit", Run: func(string) part.Intent { return part.Quit{} }},
 	}
+}
+
+// setUp sets up another provider during a session.
+func (m *app) setUp() part.Intent {
+	s := setup.Setup{Setting: m.setting(), Work: m.offers.Setup}
+	s.Done = func(c setup.Choice, words string) part.Intent {
+		return part.All{part.Show{}, part.Note(words), part.Turn{Name: "/model", Doing: "Switching to " + c.Title(), Work: func(ctx context.Context) (func() part.Intent, error) {
+			leaves, err := m.offers.SetUp(ctx, c)
+			return func() part.Intent {
+				if leaves {
+					return part.Quit{}
+				}
+				return nil
+			}, err
+		}}}
+	}
+	return s.Show()
 }
 
 // callable are the commands that the person can call now.

@@ -35,7 +35,7 @@ func (s *Screen) RunLines(ctx context.Context, in Input) error {
 	m.offers.Still = true
 	m.width, m.height = linesWidth(s.opt.Out), lines.Tallest
 	m.suspend, m.away = func() tea.Cmd { return nil }, nil
-	m.offers.Writing.Edit = nil
+	m.offers.Writing.Edit, m.offers.Setup = nil, nil // a key that is typed would be seen
 	spoken := inLines{app: m, face: lines.New(s.opt.Out, m.scene, m.offers.Grace), in: in, width: func() int { return linesWidth(s.opt.Out) }}
 	program := tea.NewProgram(spoken, tea.WithInput(nil), tea.WithOutput(io.Discard), tea.WithEnvironment(environ.Inert(s.opt.Environ)),
 		tea.WithoutSignalHandler(), tea.WithoutRenderer(), tea.WithFPS(1), tea.WithWindowSize(m.width, m.height))

@@ -35,6 +35,7 @@ import (
 	"codeagent/tui/part"
 	"codeagent/tui/question"
 	"codeagent/tui/rewind"
+	"codeagent/tui/setup"
 	"codeagent/tui/templates"
 	"codeagent/tui/terminal"
 	"codeagent/tui/undoing"
@@ -70,6 +71,11 @@ type Options struct {
 
 	// Look chooses the colours, and how the person is called back.
 	Look Look
+
+	// Setup sets up a provider, its key and a model; nil: it is not offered. SetUp begins to use what was
+	// chosen, like a turn. It reports whether the program does that after the screen has ended.
+	Setup setup.Work
+	SetUp func(ctx context.Context, c setup.Choice) (leaves bool, err error)
 
 	Rewind     rewind.Past
 	Approvals  modes.Gate
@@ -208,6 +214,20 @@ func (s *Screen) PickPlace(ctx context.Context, title, why, does string, places 
 		return open(m, lists.OfPlaces(m.setting(), title, why, does, places, func(name string) { chosen = name }))
 	})
 	return chosen, err
+}
+
+// SetUp shows only the setup of a model, until a choice is kept or the person leaves. The words are those
+// about what was kept; "": nothing was. tour: the person wants the tour.
+func (s *Screen) SetUp(ctx context.Context, why string) (words string, tour bool, err error) {
+	err = s.show(ctx, func(m *app) tea.Cmd {
+		steps := setup.Setup{
+			Setting: m.setting(), Work: m.offers.Setup, Why: why,
+			Tour: func() part.Intent { tour = true; return part.Quit{} },
+			Done: func(_ setup.Choice, kept string) part.Intent { words = kept; return part.Quit{} },
+		}
+		return m.do(steps.Show())
+	})
+	return words, tour, err
 }
 
 // show is Run; with alone it shows only the overlay that alone opens.

@@ -97,7 +97,7 @@ func TestGoldenProgram(t *testing.T) {
 			}
 			// The tour: the request for one path, and after a no the offer to remove what it made.
 			term = start(u.work)
-			checkProgram(t, term, of("no-model"), "The tour")
+			checkProgram(t, term, of("no-model"), "› The tour")
 			if _, err := os.Lstat(filepath.Join(u.work, "codeagent-tour.txt")); err == nil {
 				t.Error("before any answer the tour's file was made")
 			}

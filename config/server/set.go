@@ -9,11 +9,11 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// WithText sets a setting outside the servers, such as "model" or "tui.theme", to a string.
-func WithText(text []byte, setting, value string) ([]byte, error) {
+// WithValue sets a setting outside the servers, such as "model" or "tui.mouse", to a string, a bool or an int64.
+func WithValue(text []byte, setting string, value any) ([]byte, error) {
 	key := strings.Split(setting, ".")
 	table, name := key[:len(key)-1], key[len(key)-1]
-	line, _ := toml.Marshal(map[string]string{name: value}) // a string can always be written
+	line, _ := toml.Marshal(map[string]any{name: value}) // such a value can always be written
 	all := expressions(text)
 	var edited []byte
 	if i := slices.IndexFunc(all, func(e expression) bool { return !e.header && slices.Equal(e.key, key) }); i >= 0 {

@@ -25,12 +25,12 @@ func TestSetText(t *testing.T) {
 		{"model", "model = [\n", ""},
 		{"model", "model = 3\n", ""},
 	} {
-		got, err := WithText([]byte(tt.text), tt.setting, "v")
+		got, err := WithValue([]byte(tt.text), tt.setting, "v")
 		if string(got) != tt.want || (err == nil) != (tt.want != "") {
 			t.Errorf("%q: %v\n%q\nwant\n%q", tt.text, err, got, tt.want)
 		}
 	}
-	if got, err := WithText(nil, "model", "a\"'\n# b"); err != nil || strings.Count(string(got), "\n") != 1 {
+	if got, err := WithValue(nil, "model", "a\"'\n# b"); err != nil || strings.Count(string(got), "\n") != 1 {
 		t.Errorf("a hostile value: %q %v", got, err)
 	}
 }

@@ -159,8 +159,11 @@ func (f *Footer) Page(t *paint.Theme, w int, now Now) []string {
 		{"context", f.window()},
 		{"tokens", fmt.Sprintf("%d in, %d cached, %d out in the session", f.usage.Total.Input, f.usage.Total.Cached, f.usage.Total.Output)},
 	}
+	if s.KeyFrom != "" {
+		pairs = slices.Insert(pairs, 1, [2]string{"key", s.KeyFrom})
+	}
 	if f.place.branch != "" {
-		pairs = slices.Insert(pairs, 2, [2]string{"branch", f.place.branch})
+		pairs = slices.Insert(pairs, len(pairs)-6, [2]string{"branch", f.place.branch})
 	}
 	if now.Effort != "" {
 		pairs = slices.Insert(pairs, 1, [2]string{"effort", now.Effort})

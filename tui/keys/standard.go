@@ -94,9 +94,9 @@ func standard() []Binding {
 		{InPicker, []string{"home"}, Top, "select the first one"},
 		{InPicker, []string{"end"}, End, "select the last one"},
 		{InPicker, []string{"tab"}, All, "sessions: this folder or all; permissions: what was asked"},
-		{InPicker, []string{"ctrl+r"}, Rename, "sessions: rename the selected one; servers: restart it"},
+		{InPicker, []string{"ctrl+r"}, Rename, "sessions: rename the selected one; servers: restart it; providers: enter another key"},
 		{InPicker, []string{"ctrl+s"}, Keep, "themes, models, efforts: use the selected one, and keep it in the settings"},
-		{InPicker, []string{"ctrl+x"}, Remove, "delete the selected session, end the command, revoke the permission"},
+		{InPicker, []string{"ctrl+x"}, Remove, "delete the selected session, end the command, revoke the permission, forget the kept key"},
 
 		{InBlock, []string{"enter", "space"}, Open, "show all of it, or fold it"},
 		{InBlock, []string{"c"}, Copy, "copy it as it was written; other keys go on typing"},

@@ -22,7 +22,12 @@ type Model struct {
 	Think  func(ctx context.Context, effort string) error
 	Thinks *string
 	Write  Write // nil: no choice can be kept
+	// SetUp sets up a provider or its key; nil: it is not offered.
+	SetUp func() part.Intent
 }
+
+// setUp is the row behind the models.
+var setUp = picker.Row{Text: "Another provider, or a key …", About: "sets it up", More: "openai, anthropic, gemini, openrouter, groq, a server on this machine, any address"}
 
 // Show is /model: it switches to the named model, sets how long it may think, or lists the models.
 func (m Model) Show(argument string) part.Intent {
@@ -35,6 +40,22 @@ func (m Model) Show(argument string) part.Intent {
 	}
 	p := OfValues(m.Setting, "Models", "model", m.Write, func(name string, keep Keep) part.Intent { return m.use(name, "", keep) })
 	p.None, p.List = "no models found; /model NAME selects one by name", m.Models.List
+	if m.SetUp != nil {
+		p.List = func(ctx context.Context) ([]picker.Row, error) {
+			rows, err := m.Models.List(ctx)
+			return append(rows, setUp), err
+		}
+		use := p.Choose
+		p.Choose = func(r picker.Row) part.Intent {
+			if r.Id == setUp.Id {
+				return part.Idle{Name: "/model", Then: m.SetUp()}
+			}
+			return use(r)
+		}
+		for i := range p.Deeds {
+			p.Deeds[i].Fits = func(r picker.Row) bool { return r.Id != setUp.Id }
+		}
+	}
 	return part.Show{Overlay: p}
 }
 

@@ -30,6 +30,8 @@ type Picker struct {
 	List func(ctx context.Context) ([]Row, error)
 	// Changing: the rows change by themselves.
 	Changing bool
+	// Under is the overlay that is shown again afterwards; nil: none.
+	Under part.Overlay
 
 	keys    *keys.Table
 	loading bool
@@ -223,7 +225,7 @@ func (p *Picker) Key(k keys.Key) (intent part.Intent, handled bool) {
 			return p.Choose(r), true
 		}
 	case keys.Back:
-		return part.Show{}, true
+		return part.Show{Overlay: p.Under}, true
 	default:
 		if intent, ok := p.deed(do); ok {
 			return intent, true

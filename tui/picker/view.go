@@ -18,7 +18,11 @@ func (p *Picker) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 	if p.State != nil {
 		title += " · " + p.State()
 	}
-	out = []string{t.Justify(w, []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(" closes ")})}
+	leaves := " closes "
+	if p.Under != nil {
+		leaves = " goes back "
+	}
+	out = []string{t.Justify(w, []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(leaves)})}
 	x, y = -1, -1
 	foot := p.foot(t, w)
 	if p.writing != nil {

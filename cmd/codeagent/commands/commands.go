@@ -85,6 +85,13 @@ func (m *Models) Last() []Model {
 	return out
 }
 
+// Add makes a model known to Use that its provider need not list.
+func (m *Models) Add(l providers.ListedModel) {
+	m.mu.Lock()
+	m.listed = append([]providers.ListedModel{l}, m.listed...)
+	m.mu.Unlock()
+}
+
 // Use switches to a model. No turn may run.
 func (m *Models) Use(ctx context.Context, name string) error {
 	m.mu.Lock()

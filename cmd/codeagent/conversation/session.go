@@ -284,10 +284,18 @@ func configured(o Options, project extensions.Found, settings config.Config) map
 	return out
 }
 
-// NoModel is the error that a person is to choose what to do without a configured model.
-type NoModel struct{ Offers []providers.Offer }
+// NoModel is the error that a person is to choose a model, or the tour. Err is why the configured provider
+// cannot be used; nil: none is configured.
+type NoModel struct{ Err error }
 
-func (*NoModel) Error() string { return "no model is configured" }
+func (n *NoModel) Error() string {
+	if n.Err != nil {
+		return n.Err.Error()
+	}
+	return "no model is configured"
+}
+
+func (n *NoModel) Unwrap() error { return n.Err }
 
 // chooseModel chooses the model: a provider's, or the tour if no provider is configured.
 func (ses *Base) chooseModel(ctx context.Context) error {
@@ -303,14 +311,17 @@ func (ses *Base) chooseModel(ctx context.Context) error {
 		w.Session, w.Switched = o.Like, true
 	}
 	var err error
-	if ses.chosen, err = providers.Of(ses.Workspace).Choose(ctx, w); err != nil {
+	ses.chosen, err = providers.Of(ses.Workspace).Choose(ctx, w)
+	code, _, _ := cli.ExitOf(err)
+	switch asks := o.Attended && !o.Tour && !w.Needed; {
+	case asks && err != nil && code == cli.ExitSignIn:
+		return &NoModel{Err: err}
+	case err != nil:
 		return err
-	}
-	if ses.chosen.Model != nil {
+	case ses.chosen.Model != nil:
 		return ses.chosen.Sees(ses.images)
-	}
-	if o.Attended && !o.Tour {
-		return &NoModel{Offers: ses.chosen.Offers}
+	case o.Attended && !o.Tour:
+		return &NoModel{}
 	}
 	if ses.Tour, err = startTour(ctx, ses.Workspace, o.Attended); err == nil {
 		ses.Workspace.AtClose(func() error { ses.Tour.Close(); return nil })
@@ -398,14 +409,13 @@ func Join(base *Base, screen Face) *Session {
 	})
 	ses.Agent = agent.New(cfg)
 	ses.start = event.SessionStarted{
-		ID: id, Model: ses.chosen.Title(ses.chosen.Name), Folder: ses.Workspace.Folder, Policy: ses.Workspace.Config.Sandbox.Mode, Approval: string(mode),
+		ID: id, Folder: ses.Workspace.Folder, Policy: ses.Workspace.Config.Sandbox.Mode, Approval: string(mode),
 		Enforcement: ses.Workspace.Enforcement, Tour: ses.Tour != nil,
 	}
 	if !ses.Options.Attended { // a screen asks the gate, and can change it
 		ses.start.Policy = ses.preset()
 	}
-	ses.start.Window, ses.start.Assumed = ses.chosen.Window()
-	ses.start.Price = ses.chosen.Price(ses.Workspace.Config)
+	ses.describe(ses.chosen)
 	return ses
 }
 
@@ -440,9 +450,6 @@ func (ses *Session) Begin() {
 func (ses *Session) tell(screen *front) {
 	if ses.chosen.Notice.Text != "" {
 		screen.Emit(ses.chosen.Notice)
-	}
-	for _, offer := range ses.chosen.Offers {
-		screen.Emit(event.Notice{Level: word.LevelInfo, Text: offer.String()})
 	}
 	if ses.damaged != nil {
 		screen.Emit(event.Notice{Level: word.LevelWarning, Text: ses.damaged.Error()})

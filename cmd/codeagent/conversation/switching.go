@@ -109,8 +109,13 @@ func (ses *Session) asks(c providers.Chosen, tell func(event.Event)) {
 	ses.choosing.Lock()
 	ses.chosen = c
 	ses.choosing.Unlock()
+	ses.describe(c)
+	tell(ses.start)
+}
+
+// describe puts what is known about the model into the event that begins the session.
+func (ses *Session) describe(c providers.Chosen) {
 	ses.start.Model = c.Title(c.Name)
 	ses.start.Window, ses.start.Assumed = c.Window()
-	ses.start.Price = c.Price(ses.Workspace.Config)
-	tell(ses.start)
+	ses.start.Price, ses.start.KeyFrom = c.Price(ses.Workspace.Config), c.KeyFrom
 }

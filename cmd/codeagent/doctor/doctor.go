@@ -6,6 +6,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,26 +175,28 @@ func describe(b *workspace.Workspace, w io.Writer) {
 func describeModel(ctx context.Context, b *workspace.Workspace, w io.Writer) {
 	provider, name, ok := b.Config.Choose(b.Stdio.Env)
 	if !ok {
-		fmt.Fprintln(w, "model    none configured: set OPENAI_API_KEY or OPENAI_BASE_URL; without a model codeagent plays the tour")
+		fmt.Fprintln(w, "model    none configured: start codeagent and choose one, or set OPENAI_API_KEY or OPENAI_BASE_URL; without a model codeagent plays the tour")
 		for _, offer := range providers.Of(b).Servers(ctx)() {
 			fmt.Fprintf(w, "         %s\n", offer)
 		}
 		return
 	}
 	client, provider, err := providers.Of(b).Client(provider, true)
-	if lacks := provider.Lacks(b.Stdio.Env); err == nil && lacks != "" {
-		err = cli.Hinted(cli.ExitSignIn, fmt.Errorf("no key: %s is not set", lacks), provider.KeyHints(b.Stdio.Env, b.Paths.File)...)
+	from := provider.KeySource(b.Stdio.Env)
+	if err == nil && provider.Lacks(b.Stdio.Env) != "" {
+		err = providers.NoKey(provider, b.Stdio.Env, b.Paths.File)
 	}
 	if err == nil {
 		var served []string
 		if served, err = client.Models(ctx); err == nil {
 			api := map[string]string{config.Chat: "chat completions", config.Responses: "responses"}[provider.Wire]
 			fmt.Fprintf(w, "model    %s: %s; API: %s\n", provider.Address(), short.Count(len(served), "model"), api)
+			fmt.Fprintf(w, "         key: %s\n", cmp.Or(from, "none"))
 			describeLimits(w, name, b.Config.LimitsOf(provider, name))
 			return
 		}
 	}
-	fmt.Fprintf(w, "model    %s: %v\n", provider.Address(), err)
+	fmt.Fprintf(w, "model    %s: %v\n         key: %s\n", provider.Address(), err, cmp.Or(from, "none"))
 	_, _, hints := cli.ExitOf(err)
 	for _, h := range hints {
 		fmt.Fprintf(w, "         %s\n", h)

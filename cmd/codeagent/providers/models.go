@@ -152,8 +152,13 @@ func (c Chosen) answers(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	late := fmt.Errorf("%s did not answer within %s", c.Name, probeTime)
-	probe, end := context.WithTimeoutCause(ctx, probeTime, late)
+	return c.probe(ctx, probeTime)
+}
+
+// probe sends a small request.
+func (c Chosen) probe(ctx context.Context, patience time.Duration) error {
+	late := fmt.Errorf("%s did not answer within %s", c.Name, patience)
+	probe, end := context.WithTimeoutCause(ctx, patience, late)
 	defer end()
 	for d, err := range c.Model.Stream(probe, model.Request{
 		Model: c.Name, Items: []model.Item{{Kind: model.User, Text: "Say ok."}}, MaxOutputTokens: 16,
@@ -186,27 +191,26 @@ func (ps Providers) Servers(ctx context.Context) func() []Offer {
 	return sync.OnceValue(func() []Offer {
 		all.Wait()
 		cancel()
-		return slices.DeleteFunc(offers, func(o Offer) bool { return o.Model == "" })
+		return slices.DeleteFunc(offers, func(o Offer) bool { return len(o.models) == 0 })
 	})
 }
 
-// Offer is a server on this machine that could be used: its first model, in the form that --model
-// accepts, and how many others it serves.
+// Offer is a server on this machine that could be used.
 type Offer struct {
-	Title, Model string
-	others       int
+	title, provider string
+	models          []string
 }
 
 // String says how to use it.
 func (o Offer) String() string {
 	more := ""
-	switch n := o.others; {
+	switch n := len(o.models) - 1; {
 	case n == 1:
 		more = " (or the other one)"
 	case n > 1:
 		more = fmt.Sprintf(" (or one of %d others)", n)
 	}
-	return fmt.Sprintf("%s runs on this machine: --model %s%s asks it", o.Title, visible.Line(o.Model), more)
+	return fmt.Sprintf("%s runs on this machine: --model %s%s asks it", o.title, visible.Line(o.provider+"/"+o.models[0]), more)
 }
 
 // offer returns what the server of p offers; nothing if it does not answer.
@@ -214,10 +218,10 @@ func offer(ctx context.Context, p config.Provider) Offer {
 	client := chat.New(chat.Options{BaseURL: p.BaseURL})
 	defer client.Close()
 	models, err := client.Models(ctx)
-	if err != nil || len(models) == 0 {
+	if err != nil {
 		return Offer{}
 	}
-	return Offer{p.Title, p.Name + "/" + models[0], len(models) - 1}
+	return Offer{p.Title, p.Name, models}
 }
 
 // Kept returns the model as the session's record stores it.

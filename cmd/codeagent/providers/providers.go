@@ -42,8 +42,8 @@ type Chosen struct {
 	First *firstModel
 	// Notice says why this model was chosen, if that is not obvious.
 	Notice event.Notice
-	// Offers are servers on this machine that could be used instead of the tour.
-	Offers []Offer
+	// KeyFrom says where the key comes from; "": it has none.
+	KeyFrom string
 }
 
 // Title returns the model's name for display, in the form that --model accepts.
@@ -102,10 +102,10 @@ func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 		}
 		return c, err
 	}
-	found := ps.Servers(ctx)
 	if !w.Needed {
-		return Chosen{Offers: found()}, nil
+		return Chosen{}, nil
 	}
+	found := ps.Servers(ctx)
 	err := errors.New("no model is configured")
 	if prefix, _, cut := strings.Cut(name, "/"); cut {
 		err = fmt.Errorf("no provider is configured, and %q is not the name of one", prefix)
@@ -136,13 +136,13 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 		return Chosen{}, err
 	}
 	if p.Lacks(ps.env) != "" {
-		return Chosen{}, cli.Hinted(cli.ExitSignIn, fmt.Errorf("no key for the provider %s", p.Name), p.KeyHints(ps.env, ps.paths.File)...)
+		return Chosen{}, NoKey(p, ps.env, ps.paths.File)
 	}
 	unnamed := name == ""
 	if unnamed && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
 		name = defaultModel
 	}
-	c := Chosen{Model: client, from: from, host: p.Host(), Name: name, unnamed: unnamed, Limits: ps.cfg.LimitsOf(p, name), Rules: ps.cfg.RulesOf(p, name)}
+	c := Chosen{Model: client, from: from, host: p.Host(), Name: name, unnamed: unnamed, KeyFrom: p.KeySource(ps.env), Limits: ps.cfg.LimitsOf(p, name), Rules: ps.cfg.RulesOf(p, name)}
 	if name != "" {
 		return c, nil
 	}
@@ -165,6 +165,11 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 	}
 	c.Limits, c.Rules = first.Known(c.Name)
 	return c, nil
+}
+
+// NoKey says that p has no key, and what to do about that.
+func NoKey(p config.Provider, env func(string) string, file string) error {
+	return cli.Hinted(cli.ExitSignIn, fmt.Errorf("no key for the provider %s", p.Name), p.KeyHints(env, file)...)
 }
 
 // nameOne is the hint for a provider that does not list its models.

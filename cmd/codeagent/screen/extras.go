@@ -78,12 +78,12 @@ func keepSetting(ctx context.Context, ws *workspace.Workspace, key, value string
 		rest := value
 		// Beside model_provider in one file, a prefix of the model chooses no provider.
 		if provider, name, prefixed := strings.Cut(value, "/"); key == "model" && prefixed && ws.Config.ModelProvider != "" {
-			if text, err = server.WithText(text, "model_provider", provider); err != nil {
+			if text, err = server.WithValue(text, "model_provider", provider); err != nil {
 				return nil, err
 			}
 			rest = name
 		}
-		return server.WithText(text, key, rest)
+		return server.WithValue(text, key, rest)
 	})
 	if err != nil {
 		return "", fmt.Errorf("cannot keep %s: %w", key, cli.InWords(err))

@@ -41,8 +41,9 @@ type Options struct {
 	Learn func(server string) func(sandbox.Denial) (sandbox.Grant, bool)
 	// theme is what the person chose in an earlier session of this run; "": nothing.
 	theme *string
-	// tour: without a model the person wants the tour.
+	// tour: without a model the person wants the tour. said is about what was kept before the session.
 	tour bool
+	said string
 	// from is the session to resume, or the one before a new one.
 	from *sessionscmd.ResumeTarget
 }
@@ -68,8 +69,8 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 			f = again
 			continue
 		}
-		if again, played, ok := withoutModel(ctx, s, f, err); ok {
-			f, o.tour = again, played
+		if said, played, ok := withoutModel(ctx, s, f, err); ok {
+			o.said, o.tour = said, played
 			continue
 		}
 		if err != nil || next == nil {
@@ -77,7 +78,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 		}
 		prompt = ""
 		if next.Fresh { // in the same folder
-			f.Folder, o.Images, o.Learn, o.from = next.Folder, nil, nil, next
+			f.Folder, o.Images, o.Learn, o.from, o.said = next.Folder, nil, nil, next, ""
 			continue
 		}
 		o = Options{from: next, theme: o.theme}
@@ -131,7 +132,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	if ses.Tour == nil { // it plays only once
 		options.Rewind = rewinder{ses, face}
 	}
-	kept := offer(ses, &options, func(e event.Event) { screen.Emit(e) })
+	kept := offer(ctx, ses, f, &options, func(e event.Event) { screen.Emit(e) })
 	options.Opening = firstEntry(ses, kept, o.from != nil && !o.from.Fresh)
 	options.Writing.Keys = table
 	offerWriting(ctx, ses, &options)
@@ -139,6 +140,9 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	screen = tui.New(options)
 	face.Screen = screen
 	ses.Begin()
+	if o.said != "" {
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: o.said})
+	}
 	if ses.Tour != nil && prompt == "" {
 		screen.Emit(event.Notice{Level: word.LevelInfo, Text: "no model is configured: any message begins the tour, which writes a file here"})
 	}

@@ -13,8 +13,10 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/attach"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
+	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
 	"codeagent/hostfile"
@@ -25,18 +27,34 @@ import (
 	"codeagent/tui/clipboard"
 	"codeagent/tui/footer"
 	"codeagent/tui/lists"
-
 	"codeagent/tui/message"
 	"codeagent/tui/picker"
+	"codeagent/tui/setup"
 )
 
 // offer gives the screen the commands of this session beside the conversation. The tour
 // supports only undo. It returns the list of sessions that can be resumed from here.
-func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *sessionList {
+func offer(ctx context.Context, ses *conversation.Session, f cli.Flags, o *tui.Options, tell func(event.Event)) *sessionList {
 	kept := &sessionList{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
 	o.Surroundings = surroundings{ses.Workspace}
 	o.Undo, o.Approvals = offerUndo(ses), policies{ses.Gate, ses}
-	o.Models = models{&commands.Models{Ses: ses, Show: tell}}
+	known := &commands.Models{Ses: ses, Show: tell}
+	o.Models = models{known}
+	if work, err := newModelSetup(ctx, ses.Workspace.Stdio, f); err == nil {
+		o.Setup = work
+		o.SetUp = func(ctx context.Context, c setup.Choice) (leaves bool, err error) {
+			if ses.Tour != nil { // a session with the model begins
+				kept.next = &sessionscmd.ResumeTarget{Fresh: true, Folder: ses.Workspace.Folder}
+				return true, nil
+			}
+			l, err := work.listed(ctx, c)
+			if err != nil {
+				return false, err
+			}
+			known.Add(l)
+			return false, known.Use(ctx, l.Title)
+		}
+	}
 	if ses.Tour != nil {
 		return kept
 	}

@@ -58,33 +58,26 @@ func pick(ctx context.Context, s cli.Stdio, title, why, does string, places []li
 	return tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, title, why, does, places)
 }
 
-// tour is the choice of no model.
-const tour = "tour"
-
-// withoutModel asks what to do if err says that no model is configured: to use a server that runs on this
-// machine, or to play the tour; false: err is about something else, or the person chose nothing.
-func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (_ cli.Flags, played, ok bool) {
+// withoutModel has the person set up a model, or choose the tour, if err says that there is none; false: err is
+// about something else, or the person chose nothing. said is about what was kept.
+func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (said string, played, ok bool) {
 	var none *conversation.NoModel
 	if !errors.As(err, &none) {
-		return f, false, false
+		return "", false, false
 	}
 	if s.Dumb() {
-		return f, true, true
+		return "", none.Err == nil, none.Err == nil
 	}
-	var choices []lists.Place
-	for _, o := range none.Offers {
-		choices = append(choices, lists.Place{Name: o.Model, Text: o.Model, About: o.Title + ", on this machine"})
+	why := "No model is configured. For the tour none is needed: it writes a file here, asks to write one outside, and offers to remove both."
+	if none.Err != nil {
+		_, why, _ = cli.ExitOf(none.Err)
 	}
-	choices = append(choices, lists.Place{Name: tour, Text: "The tour", About: "a scripted model shows the sandbox"})
-	const why = "No model is configured. The tour writes a file here and asks to write one outside; it offers to remove both. For a model: --model, OPENAI_API_KEY or OPENAI_BASE_URL."
-	chosen, err := pick(ctx, s, "Which model should codeagent use?", why, "begins", choices)
-	switch {
-	case err != nil || chosen == "":
-		return f, false, false
-	case chosen != tour:
-		f.Model = chosen
+	work, err := newModelSetup(ctx, s, f)
+	if err != nil {
+		return "", false, false
 	}
-	return f, chosen == tour, true
+	said, played, err = tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true, Setup: work}).SetUp(ctx, why)
+	return said, played, err == nil && (played || said != "")
 }
 
 // recentFolders are the folders of earlier sessions that are still there, last used first.

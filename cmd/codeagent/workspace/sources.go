@@ -44,7 +44,7 @@ func (ws *Workspace) enter(folder string) error {
 
 // sources returns the sources of the settings.
 func (ws *Workspace) sources(f cli.Flags) config.Sources {
-	src := config.Sources{File: ws.Paths.File, Profile: f.Profile, Workspace: ws.Folder, Getenv: ws.Stdio.Env, Overrides: f.Settings}
+	src := config.Sources{File: ws.Paths.File, Keys: ws.Paths.KeysFile(), Profile: f.Profile, Workspace: ws.Folder, Getenv: ws.Stdio.Env, Overrides: f.Settings}
 	add := func(name, key string, values ...string) {
 		src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: values})
 	}
